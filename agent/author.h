@@ -1,0 +1,34 @@
+// An author writes candidate programs for a reference and answers to verdicts with better ones. `builtin` plans from
+// the op graph; `llm` asks a chat endpoint.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "eval/judge.h"
+#include "eval/reference.h"
+
+namespace tilepilot::agent {
+
+struct Candidate {
+  std::string source;   // a complete Python file with class ModelNew
+  std::string summary;  // one line: what this attempt does differently
+};
+
+struct Attempt {
+  Candidate candidate;
+  eval::Verdict verdict;
+};
+
+class Author {
+ public:
+  virtual ~Author() = default;
+  virtual std::string_view name() const = 0;
+  // The next candidate, given all attempts so far; nullopt: nothing more to try. Errors: the author itself failed (no
+  // network, wrong key), which ends the run with what it has.
+  virtual Result<std::optional<Candidate>> next(const std::vector<Attempt>& history) = 0;
+};
+
+}  // namespace tilepilot::agent

@@ -1,0 +1,166 @@
+// Tile IR expressions: immutable, shared, typed, each with its span. A closed sum type: a new kind fails to compile
+// until it is printed, read, verified, visited and emitted.
+//
+// Meaning. Integers wrap at their width; `floor_div` and `floor_mod` round towards minus infinity as Python does. Loads
+// outside a *global* buffer give 0. `Select` evaluates only the chosen side.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "compiler/ir/dtype.h"
+#include "compiler/source/source.h"
+
+namespace tilepilot::ir {
+
+struct ExprNode;
+using Expr = std::shared_ptr<const ExprNode>;
+
+// A scalar variable, compared by identity: a loop or block variable, a let, a scalar parameter, a symbolic extent.
+struct VarData {
+  std::string name;
+  DType type;
+};
+using Var = std::shared_ptr<const VarData>;
+inline Var make_var(std::string name, DType type) { return std::make_shared<VarData>(VarData{std::move(name), type}); }
+
+enum class Scope : uint8_t { global, shared, fragment, local };
+
+// A buffer, compared by identity. Global buffers are kernel parameters: row-major, contiguous unless `strides` is set;
+// their extents may be symbolic. All other scopes have constant extents.
+struct BufferData {
+  std::string name;
+  DType type;
+  Scope scope = Scope::global;
+  std::vector<Expr> shape;
+  std::vector<Expr> strides;  // empty: contiguous; else one an axis, in elements
+  Span span;                  // where it was declared
+
+  size_t rank() const { return shape.size(); }
+};
+using Buffer = std::shared_ptr<const BufferData>;
+
+enum class UnaryOp : uint8_t { neg, logical_not, bit_not };
+enum class BinaryOp : uint8_t {
+  add,
+  sub,
+  mul,
+  div,  // div: floating point only
+  floor_div,
+  floor_mod,  // integers
+  min,
+  max,  // C semantics on NaN: the second operand if either is NaN
+  pow,  // floating point
+  shl,
+  shr,
+  bit_and,
+  bit_or,
+  bit_xor,
+  eq,
+  ne,
+  lt,
+  le,
+  gt,
+  ge,  // result: bool
+  logical_and,
+  logical_or,  // bool; the right side only if needed
+};
+// Element-wise functions of one floating-point argument, computed in its type (half types: in float32, rounded once),
+// except `abs` (any number) and the `is*` tests (result: bool).
+enum class MathFn : uint8_t {
+  exp,
+  exp2,
+  exp10,
+  log,
+  log2,
+  log10,
+  log1p,
+  sqrt,
+  rsqrt,
+  sin,
+  cos,
+  tan,
+  sinh,
+  cosh,
+  tanh,
+  asin,
+  acos,
+  atan,
+  erf,
+  sigmoid,
+  abs,
+  floor,
+  ceil,
+  round /* ties to even */,
+  trunc,
+  isnan,
+  isinf,
+  isfinite,
+};
+
+struct IntImm {
+  int64_t value;
+};  // any integer type, and bool (0 or 1)
+struct FloatImm {
+  double value;
+};
+struct VarRef {
+  Var var;
+};
+struct Load {
+  Buffer buffer;
+  std::vector<Expr> indices;
+};  // as many indices as the buffer has axes
+struct Unary {
+  UnaryOp op;
+  Expr operand;
+};
+struct Binary {
+  BinaryOp op;
+  Expr left, right;
+};  // operands have one type
+struct Math {
+  MathFn function;
+  Expr argument;
+};
+struct Select {
+  Expr condition, then, otherwise;
+};
+struct Cast {
+  Expr value;
+};  // to the node's type; float to int truncates
+struct Reinterpret {
+  Expr value;
+};  // same bits, the node's type
+
+struct ExprNode {
+  using Node = std::variant<IntImm, FloatImm, VarRef, Load, Unary, Binary, Math, Select, Cast, Reinterpret>;
+  Node node;
+  DType type;
+  Span span;
+};
+
+// Builders. They check nothing: the stage gives users' errors, the verifier ours. Binary comparisons and logic give
+// kBool.
+Expr int_imm(int64_t value, DType type = kInt32, Span span = {});
+Expr float_imm(double value, DType type = kFloat32, Span span = {});
+Expr bool_imm(bool value, Span span = {});
+Expr var_ref(Var var, Span span = {});
+Expr load(Buffer buffer, std::vector<Expr> indices, Span span = {});
+Expr unary(UnaryOp op, Expr operand, Span span = {});
+Expr binary(BinaryOp op, Expr left, Expr right, Span span = {});
+Expr math(MathFn function, Expr argument, Span span = {});
+Expr select(Expr condition, Expr then, Expr otherwise, Span span = {});
+Expr cast(Expr value, DType type, Span span = {});  // the value itself if it has that type
+Expr reinterpret(Expr value, DType type, Span span = {});
+
+std::optional<int64_t> constant_int(const Expr& expr);  // IntImm only
+std::string_view to_string(UnaryOp op);
+std::string_view to_string(BinaryOp op);  // "+", "floordiv", "&&", ... as the text form has them
+std::string_view to_string(MathFn function);
+std::string_view to_string(Scope scope);
+
+}  // namespace tilepilot::ir

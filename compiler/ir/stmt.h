@@ -1,0 +1,125 @@
+// Tile IR statements and programs. One `Kernel` is one launch (`with T.Kernel(...)`): a grid of blocks, each run by
+// `threads` threads, over tile operators and loops. A `Program` (`T.prim_func`) is a parameter list and its launches in
+// order.
+//
+// Meaning of tile operators: each acts on whole tiles, all threads of the block together; the next statement sees its
+// effect. Global regions may reach outside their buffer: such elements read as 0 and are dropped when written.
+#pragma once
+
+#include "compiler/ir/expr.h"
+
+namespace tilepilot::ir {
+
+struct StmtNode;
+using Stmt = std::shared_ptr<const StmtNode>;
+
+// A box of a buffer: per axis a start and a constant extent. As many axes as the buffer.
+struct Region {
+  Buffer buffer;
+  std::vector<Expr> start;
+  std::vector<int64_t> extent;
+  Span span;
+};
+
+enum class LoopKind : uint8_t {
+  serial,
+  parallel,   // iterations independent; all threads share them
+  pipelined,  // serial, its copies may run `num_stages` ahead
+  unrolled,
+  vectorized,
+};
+
+// Runs `body` for every point of the box `extents`, last variable fastest; variable k runs over [0, extents[k]).
+// Only `parallel` has more than one variable.
+struct For {
+  LoopKind kind = LoopKind::serial;
+  std::vector<Var> vars;
+  std::vector<Expr> extents;
+  int num_stages = 0;  // pipelined only
+  Stmt body;
+};
+struct While {
+  Expr condition;
+  Stmt body;
+};
+struct If {
+  Expr condition;
+  Stmt then;
+  Stmt otherwise;
+};  // otherwise may be null
+struct Let {
+  Var var;
+  Expr value;
+};  // visible in the following statements of its block
+struct Store {
+  Buffer buffer;
+  std::vector<Expr> indices;
+  Expr value;
+};  // value has the buffer's type
+struct Break {};
+struct Continue {};
+struct Block {
+  std::vector<Stmt> body;
+};
+
+struct CopyOptions {
+  bool disable_tma = false;
+  int coalesced_width = 0;  // 0: the compiler chooses
+  friend bool operator==(const CopyOptions&, const CopyOptions&) = default;
+};
+// destination[box] = cast(source[box]). After dropping axes of extent 1 both boxes have the same extents, in order.
+struct Copy {
+  Region source, destination;
+  CopyOptions options;
+};
+struct Fill {
+  Region destination;
+  Expr value;
+};  // value has the destination's type
+enum class WarpPolicy : uint8_t { square, full_row, full_col };
+// c (+)= op(a) · op(b). Matrices are the last two axes; leading extents are 1. a is [M,K] ([K,M] if transposed), b is
+// [K,N] ([N,K]), c is [M,N].
+struct Gemm {
+  Region a, b, c;
+  bool transpose_a = false, transpose_b = false, clear_accumulator = false;
+  WarpPolicy policy = WarpPolicy::square;
+};
+enum class ReduceOp : uint8_t { sum, max, min, abs_sum, abs_max };
+// destination (+)= reduce of source over `axis`. Destination: the source's shape without `axis`, or with extent 1
+// there. clear = false combines the fresh result with the old content.
+struct Reduce {
+  ReduceOp op;
+  Region source, destination;
+  int axis;
+  bool clear;
+};
+
+struct StmtNode {
+  using Node = std::variant<For, While, If, Let, Store, Break, Continue, Block, Copy, Fill, Gemm, Reduce>;
+  Node node;
+  Span span;
+};
+
+template <class T>
+Stmt make_stmt(T node, Span span) {
+  return std::make_shared<StmtNode>(StmtNode{std::move(node), span});
+}
+
+struct Kernel {
+  std::vector<Var> block_vars;           // 1 to 3, blockIdx.x first
+  std::vector<Expr> grid;                // as many extents; may use scalar and symbolic parameters
+  std::vector<int64_t> threads = {128};  // 1 to 3 extents
+  std::vector<Buffer> allocations;       // every non-global buffer of the body
+  Stmt body;                             // a Block
+  Span span;
+};
+
+struct Program {
+  std::string name;
+  std::vector<std::variant<Buffer, Var>> parameters;  // global buffers and scalars, in call order
+  std::vector<Var> symbols;     // symbolic extents, bound from the shapes of the buffers that mention them
+  std::vector<Kernel> kernels;  // launched in order
+  Span span;
+};
+
+}  // namespace tilepilot::ir

@@ -1,0 +1,53 @@
+// A program compiled for a target, ready to launch on raw tensors.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compiler/diagnostics/result.h"
+#include "compiler/ir/stmt.h"
+#include "compiler/runtime/library.h"
+
+namespace tilepilot::runtime {
+
+// A tensor of the host program. Strides in elements.
+struct TensorView {
+  void* data = nullptr;
+  ir::DType type;
+  std::vector<int64_t> shape;
+  std::vector<int64_t> strides;
+};
+
+// Calls body(begin, end) over disjoint pieces of [0, count), on as many threads as the host wants, and returns when all
+// are done.
+using ParallelFor = std::function<void(int64_t count, const std::function<void(int64_t begin, int64_t end)>& body)>;
+// Threads of this process; 0: as many as cores.
+ParallelFor thread_pool(int threads = 0);
+
+// An argument: a tensor or a scalar.
+using Argument = std::variant<TensorView, int64_t, double>;
+
+class CompiledKernel {
+ public:
+  virtual ~CompiledKernel() = default;
+  // Arguments in parameter order. Checks count, dtype, shape (constant extents exactly, symbols consistently) and
+  // contiguity: `bad_kernel_argument` names the parameter. `span` is the call, for the message.
+  virtual Status launch(const std::vector<Argument>& arguments, const ParallelFor& parallel_for, Span span) = 0;
+  virtual const ir::Program& program() const = 0;
+  virtual const std::string& source() const = 0;  // generated code
+};
+
+// Turns staged programs into kernels; the stage calls it when a jit function is first called. Injected, so that the
+// evaluator knows no target.
+class KernelBackend {
+ public:
+  virtual ~KernelBackend() = default;
+  virtual Result<std::shared_ptr<CompiledKernel>> compile(const ir::Program& program, DiagnosticList& warnings) = 0;
+};
+
+// The CPU backend: pipeline, code generation, system compiler.
+std::unique_ptr<KernelBackend> cpu_backend(ToolchainOptions options);
+
+}  // namespace tilepilot::runtime

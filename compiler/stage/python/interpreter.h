@@ -1,0 +1,154 @@
+// The evaluator: runs the tree of a module. It knows Python; what tile programs and tensors mean comes in through three
+// doors: modules for `import`, Objects, and a `Staging` that takes over control flow while a kernel body is traced.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compiler/stage/python/objects.h"
+#include "compiler/stage/python/value.h"
+
+namespace tilepilot::stage {
+
+// What a bounded evaluation may use. A step is one statement or one call.
+struct Limits {
+  int64_t steps = 50'000'000;
+  int call_depth = 200;
+  int64_t container_items = 20'000'000;  // largest list, tuple, dict or string one operation may make
+};
+
+// Runs a piece of program: the body of an `if`, the operand of `and`.
+using RunBody = std::function<Status()>;
+using RunExpr = std::function<Result<Value>()>;
+
+// Installed while a kernel is traced (staged evaluation by overloading, reference/tilelang.md section 2.1). Each
+// function is asked only when an operand `is_staged`; what it returns replaces Python's own behaviour.
+class Staging {
+ public:
+  virtual ~Staging() = default;
+  // A run-time value (a tile expression): its truth is unknown now.
+  virtual bool is_staged(const Value& value) const = 0;
+  virtual Status if_statement(const Value& condition, const RunBody& then, const RunBody* otherwise, Span span) = 0;
+  virtual Status while_statement(const RunExpr& condition, const RunBody& body, Span span) = 0;
+  virtual Result<Value> conditional(const Value& condition, const RunExpr& then, const RunExpr& otherwise,
+                                    Span span) = 0;
+  virtual Result<Value> logical(bool is_and, const Value& left, const Value& right, Span span) = 0;
+  virtual Result<Value> logical_not(const Value& operand, Span span) = 0;
+  virtual Status assertion(const Value& condition, const std::string& message, Span span) = 0;
+  // `name = value` in the traced function. `previous` is what the name holds now, or null. Returns what to bind, or
+  // nullopt if the assignment became a store and the name keeps its value.
+  virtual Result<std::optional<Value>> assign(Name name, const Value* previous, Value value, Span span) = 0;
+  virtual Status annotated(Name name, const Value& annotation, Span span) = 0;  // `A: T.Tensor[...]` without a value
+  // break and continue inside a loop that `StagedLoop` runs.
+  virtual Status loop_break(Span span) = 0;
+  virtual Status loop_continue(Span span) = 0;
+  // Called before each statement of a traced function, so that what it emits carries a span.
+  virtual void at_statement(Span span) = 0;
+};
+
+// An iterable that emits a loop instead of running it (`T.Parallel(...)`, `range(n)` with staged n). The `for`
+// statement calls `run` once: it opens the loop, calls `bind_and_run` with the loop variable(s), and closes it.
+class StagedLoop : public Object {
+ public:
+  virtual Status run(Interpreter&, const std::function<Status(Value loop_variables)>& bind_and_run, Span span) = 0;
+};
+
+// Names in nested functions and comprehensions: cells, looked up from the inside out, then the module, then built-ins.
+class Scope;
+
+// Where the program is, for crash reports: written before every statement. May point into shared memory.
+struct Breadcrumb {
+  volatile int32_t file = -1;
+  volatile uint32_t offset = 0;
+};
+
+class Interpreter {
+ public:
+  explicit Interpreter(SourceMap& sources, Limits limits = {});
+  ~Interpreter();
+
+  SourceMap& sources() { return sources_; }
+  const Limits& limits() const { return limits_; }
+  // Warnings, and errors that did not stop the run.
+  DiagnosticList& diagnostics() { return diagnostics_; }
+
+  // `import name` finds it here. Submodules are separate entries ("torch.nn"); `import a.b` binds `a`.
+  void add_module(std::string_view dotted_name, std::shared_ptr<ModuleObject> module);
+  std::shared_ptr<ModuleObject> find_module(std::string_view dotted_name) const;
+  // Asked for a module that was not added; may add it. Returns null if there is none.
+  void set_importer(
+      std::function<Result<std::shared_ptr<ModuleObject>>(Interpreter&, const std::string&, Span)> importer);
+
+  // Runs a module's top level in fresh globals.
+  Result<std::shared_ptr<ModuleObject>> run_module(const syntax::ModuleRef& tree, std::string module_name);
+  // Evaluates one expression in a module's globals (the command line's `--call`).
+  Result<Value> evaluate(const syntax::ModuleRef& owner, const syntax::Expr& expression, ModuleObject& globals);
+
+  // The operations of the language, for objects and hosts.
+  Result<Value> call(const Value& callee, CallArgs args);
+  Result<Value> get_attribute(const Value& object, Name name, Span span);
+  Status set_attribute(const Value& object, Name name, Value value, Span span);
+  Result<Value> get_item(const Value& object, const Value& index, Span span);
+  Status set_item(const Value& object, const Value& index, Value value, Span span);
+  Result<Value> unary(UnaryOp op, const Value& operand, Span span);
+  Result<Value> binary(BinaryOp op, const Value& left, const Value& right, Span span);
+  Result<Value> compare(CompareOp op, const Value& left, const Value& right, Span span);
+  Result<bool> equal(const Value& left, const Value& right, Span span);
+  Result<bool> truth(const Value& value, Span span);
+  Result<size_t> hash(const Value& value, Span span);
+  Result<int64_t> length(const Value& value, Span span);
+  Result<std::unique_ptr<Iterator>> iterate(const Value& value, Span span);
+  Result<std::vector<Value>> to_vector(const Value& iterable, Span span);
+  Result<std::string> repr(const Value& value);
+  Result<std::string> str(const Value& value);
+
+  // The function call in progress, innermost last; for "called from here" notes.
+  struct Frame {
+    Name function;
+    Span call_span;
+  };
+  const std::vector<Frame>& frames() const { return frames_; }
+
+  Staging* staging() const { return staging_; }
+  // Installs `staging` (null: none) for the lifetime of the guard.
+  class StagingGuard {
+   public:
+    StagingGuard(Interpreter& interpreter, Staging* staging)
+        : interpreter_(interpreter), previous_(interpreter.staging_) {
+      interpreter.staging_ = staging;
+    }
+    ~StagingGuard() { interpreter_.staging_ = previous_; }
+    StagingGuard(const StagingGuard&) = delete;
+
+   private:
+    Interpreter& interpreter_;
+    Staging* previous_;
+  };
+
+  void set_breadcrumb(Breadcrumb* breadcrumb) { breadcrumb_ = breadcrumb; }
+  // Where print() goes; default: standard output.
+  void set_print(std::function<void(const std::string&)> print) { print_ = std::move(print); }
+  void print(const std::string& text) { print_(text); }
+  // Charges one step; `step_limit` when the budget is spent.
+  Status charge(Span span);
+
+ private:
+  friend class Evaluator;
+  friend struct FunctionObject;
+  SourceMap& sources_;
+  Limits limits_;
+  DiagnosticList diagnostics_;
+  std::unordered_map<std::string, std::shared_ptr<ModuleObject>> modules_;
+  std::function<Result<std::shared_ptr<ModuleObject>>(Interpreter&, const std::string&, Span)> importer_;
+  std::shared_ptr<Namespace> builtins_;
+  std::vector<Frame> frames_;
+  Staging* staging_ = nullptr;
+  Breadcrumb* breadcrumb_ = nullptr;
+  Breadcrumb own_breadcrumb_;
+  std::function<void(const std::string&)> print_;
+  int64_t steps_ = 0;
+};
+
+}  // namespace tilepilot::stage

@@ -1,0 +1,30 @@
+// Tile IR to readable C++ for the host's compiler. One block of a launch runs on one thread of the host; tile operators
+// become vectorised loops or calls of the prelude (prelude.h.in: element types, vector maths, gemm micro-kernels).
+//
+// The generated unit exports, for launch k of the program, an extern "C" function
+//   void tp_launch_k(void* const* buffers, const int64_t* scalars, int64_t first_block, int64_t last_block, void*
+//   scratch)
+// `buffers` has the data pointers of the global buffers in parameter order, `scalars` the values of scalar parameters,
+// then of symbols; blocks are numbered with the first grid axis fastest; `scratch` has `scratch_bytes[k]` bytes,
+// 64-byte aligned, one per running thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compiler/diagnostics/result.h"
+#include "compiler/ir/stmt.h"
+
+namespace tilepilot::targets::cpu {
+
+struct GeneratedCode {
+  std::string source;                  // the kernel alone; `prelude()` goes in front when it is compiled
+  std::vector<int64_t> scratch_bytes;  // a launch
+};
+
+Result<GeneratedCode> generate(const ir::Program& program);
+// The text every unit includes.
+const std::string& prelude();
+
+}  // namespace tilepilot::targets::cpu

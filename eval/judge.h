@@ -1,0 +1,101 @@
+// The judge as the rest of the program sees it: requests and verdicts, plain data. Behind it stands `tilepilot-worker`,
+// in its own processes (eval/worker).
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/diagnostics/result.h"
+
+namespace tilepilot::eval {
+
+enum class Outcome {
+  verified,       // correct on all trials and passed the guards
+  compile_error,  // the candidate does not parse, stage or compile
+  runtime_error,  // it raised while running
+  wrong_values,
+  wrong_shape,
+  wrong_dtype,
+  wrong_strides,
+  not_finite,  // NaN or Inf where the reference has none
+  mutated_input,
+  weights_mismatch,  // its parameters are not the model's
+  crashed,           // a signal; see `detail`
+  timed_out,
+  out_of_memory,
+  rejected,       // a guard: see `detail`
+  worker_failed,  // our side
+};
+std::string_view to_string(Outcome outcome);
+
+struct Timing {
+  double median_us = 0;
+  double low_us = 0;   // 25th percentile
+  double high_us = 0;  // 75th percentile
+  int samples = 0;
+};
+
+struct OutputError {  // one output of one trial
+  int trial = 0;
+  int output = 0;
+  double max_abs = 0;        // candidate against the float64 replay
+  double max_rel = 0;        // scaled, as docs/verification.md defines it
+  double eager_max_abs = 0;  // eager against the same
+  double bound = 0;          // what was allowed for max_abs
+  std::string where;         // "[3, 17]" of the worst element
+  std::string pattern;       // "only the last 24 columns", "every element", ...; empty if correct
+  double fraction_wrong = 0;
+};
+
+struct Verdict {
+  Outcome outcome = Outcome::worker_failed;
+  std::string detail;                   // one sentence
+  std::vector<Diagnostic> diagnostics;  // spans refer to file 0: the candidate
+  std::vector<std::string> rendered;    // the same, rendered with carets
+  int line = 0;                         // candidate line of a crash, hang or error; 0: unknown
+  std::vector<OutputError> errors;      // every output of every trial
+  std::optional<Timing> candidate, eager, compiled;
+  double generated_share = 0;        // share of the candidate's time inside generated kernels
+  std::vector<std::string> kernels;  // names of the generated kernels that ran
+  double speedup() const { return candidate && eager ? eager->median_us / candidate->median_us : 0; }
+};
+nlohmann::json to_json(const Verdict& verdict);
+Verdict verdict_from_json(const nlohmann::json& json);
+
+struct JudgeOptions {
+  std::filesystem::path worker;  // the tilepilot-worker executable
+  std::string dtype = "model";   // or fp32, fp16, bf16
+  std::string target = "cpu";
+  int trials = 5;
+  std::optional<uint64_t> seed;    // none: secret, from the system's entropy
+  double time_limit_s = 60;        // a candidate's whole correctness run
+  int64_t memory_limit_bytes = 0;  // 0: three quarters of the machine
+  int timing_samples = 30;
+  double timing_budget_s = 4;
+  int threads = 0;  // 0: all cores
+  bool baseline_compile = false;
+  std::string python;  // the exporter's interpreter, for baseline_compile
+};
+
+struct CheckRequest {
+  std::string source;  // the candidate's text
+  std::string name = "candidate.py";
+  bool time = true;  // else correctness only
+};
+
+// Holds the reference side open between candidates, so that expected values and eager's times are made once.
+class Judge {
+ public:
+  virtual ~Judge() = default;
+  virtual Verdict check(const CheckRequest& request) = 0;
+};
+
+// Starts the worker on an exported reference. Errors: the worker is missing or cannot load the reference.
+Result<std::unique_ptr<Judge>> open_judge(const std::filesystem::path& reference_folder, const JudgeOptions& options);
+
+}  // namespace tilepilot::eval

@@ -1,0 +1,98 @@
+// The reference: the exported ATen graph of a model, as `scripts/export_reference.py` writes it. Plain data, no
+// LibTorch: the author plans from it, the worker replays it. The format is described in docs/reference-format.md.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "compiler/diagnostics/result.h"
+
+namespace tilepilot::eval {
+
+// What a graph value is: where it comes from, and the tensor's metadata as eager saw it.
+struct GraphValue {
+  enum class Kind { input, parameter, buffer, constant, node };
+  Kind kind = Kind::node;
+  std::string name;  // input name, parameter path ("net.0.weight"), or the node's name
+  bool is_tensor = true;
+  std::string dtype;  // "float32", "int64", ...
+  std::vector<int64_t> shape;
+  std::vector<int64_t> strides;
+  int64_t numel() const;
+};
+
+struct GraphArgument;
+using GraphList = std::vector<GraphArgument>;
+struct ValueRef {
+  int id;
+};  // index into Graph::values
+struct DtypeName {
+  std::string name;
+};
+struct DeviceName {
+  std::string name;
+};
+struct LayoutName {
+  std::string name;
+};
+struct MemoryFormatName {
+  std::string name;
+};
+struct GraphArgument {
+  std::variant<std::monostate, bool, int64_t, double, std::string, ValueRef, DtypeName, DeviceName, LayoutName,
+               MemoryFormatName,
+               GraphList>
+      data;  // monostate: None
+
+  const int* value_id() const {
+    auto* ref = std::get_if<ValueRef>(&data);
+    return ref ? &ref->id : nullptr;
+  }
+};
+
+struct GraphNode {
+  std::string op;                   // "aten::linear"
+  std::string overload;             // "" or "default" spelled as ATen has it: "" for default, "Tensor", "int", ...
+  std::vector<GraphArgument> args;  // positional
+  std::vector<std::pair<std::string, GraphArgument>> kwargs;
+  std::vector<int> outputs;  // value ids; -1: an output that is unused
+  std::string module;        // path of the submodule that ran it ("net.0"), may be empty
+  int line = 0;              // line of model.py, 0 if unknown
+};
+
+struct Graph {
+  std::vector<GraphValue> values;
+  std::vector<int> inputs;       // value ids, in forward's order
+  std::vector<GraphNode> nodes;  // in execution order
+  GraphArgument outputs;         // a ValueRef, or a GraphList for a tuple or list
+};
+
+struct ParameterInfo {
+  std::string name;    // as in state_dict
+  int value = -1;      // value id in the forward graph; -1: unused there
+  std::string tensor;  // key in the weights file
+  bool is_buffer = false;
+};
+
+struct Reference {
+  std::string model_path;
+  std::string model_source;  // text of model.py, for the author
+  std::string torch_version;
+  int64_t seed = 0;  // the seed before Model(*get_init_inputs())
+  bool training = true;
+  Graph forward;
+  Graph inputs;  // get_inputs() as a graph without inputs: replayed with a fresh seed it makes fresh inputs
+  std::vector<ParameterInfo> parameters;  // parameters and buffers, in state_dict order
+  GraphArgument init_inputs;              // get_init_inputs() as plain data
+  std::filesystem::path weights;          // safetensors file
+};
+
+// Reads reference.json from an export folder.
+Result<Reference> load_reference(const std::filesystem::path& folder);
+
+}  // namespace tilepilot::eval
