@@ -1,0 +1,135 @@
+#include "retrieval/database.h"
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <array>
+
+namespace tilepilot::retrieval {
+namespace {
+
+// Marks the file as ours (PRAGMA application_id): "TiPi".
+constexpr int kApplicationId = 0x54695069;
+
+// Migration k brings schema k to schema k + 1. Never edit one that was released: append.
+constexpr std::array<const char*, 1> kMigrations = {
+    R"sql(
+CREATE TABLE corpus (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  origin TEXT NOT NULL CHECK (origin IN ('seed', 'generated')),
+  summary TEXT NOT NULL,
+  tags TEXT NOT NULL,               -- JSON list
+  structure TEXT NOT NULL,          -- JSON object, see retrieval/corpus.h
+  source TEXT NOT NULL,
+  fingerprint TEXT NOT NULL UNIQUE,
+  speedup REAL NOT NULL DEFAULT 0,
+  target TEXT NOT NULL,
+  created TEXT NOT NULL
+);
+CREATE TABLE run (
+  id INTEGER PRIMARY KEY,
+  model TEXT NOT NULL,              -- path as given
+  model_source TEXT NOT NULL,
+  author TEXT NOT NULL,
+  options TEXT NOT NULL,            -- JSON object
+  started TEXT NOT NULL,
+  finished TEXT,
+  ending TEXT,                      -- why the loop stopped
+  best_attempt INTEGER
+);
+CREATE TABLE attempt (
+  run INTEGER NOT NULL REFERENCES run(id) ON DELETE CASCADE,
+  number INTEGER NOT NULL,
+  summary TEXT NOT NULL,
+  source TEXT NOT NULL,
+  verdict TEXT,                     -- JSON object; NULL while it is judged
+  started TEXT NOT NULL,
+  PRIMARY KEY (run, number)
+);
+CREATE TABLE exchange (
+  run INTEGER NOT NULL REFERENCES run(id) ON DELETE CASCADE,
+  number INTEGER NOT NULL,
+  request TEXT NOT NULL,            -- JSON body as sent, without the key
+  status INTEGER,                   -- HTTP status; NULL while waiting
+  reply TEXT,
+  input_tokens INTEGER NOT NULL DEFAULT 0,
+  output_tokens INTEGER NOT NULL DEFAULT 0,
+  dollars REAL NOT NULL DEFAULT 0,
+  seconds REAL NOT NULL DEFAULT 0,
+  PRIMARY KEY (run, number)
+);
+)sql",
+};
+
+Error unusable(const std::filesystem::path& file, std::string_view problem, std::string hint = {}) {
+  return make_error(DiagnosticKind::store_unusable, {}, fmt::format("`{}` {}", file.string(), problem),
+                    std::move(hint));
+}
+
+int pragma(SQLite::Database& database, const char* name) {
+  return database.execAndGet(fmt::format("PRAGMA {}", name)).getInt();
+}
+
+Status migrate(SQLite::Database& database, const std::filesystem::path& file, bool read_only) {
+  int version = pragma(database, "user_version");
+  int application = pragma(database, "application_id");
+  bool empty = database.execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0;
+  if (!empty && application != kApplicationId)
+    return unusable(file, "is a database of another program", "choose another file with `--store`");
+  if (version > schema_version())
+    return unusable(
+        file, fmt::format("was written by a newer TilePilot (schema {}, this one knows {})", version, schema_version()),
+        "update TilePilot, or choose another file with `--store`");
+  if (version == schema_version()) return {};
+  if (read_only)
+    return unusable(file, fmt::format("has the older schema {} and is opened read-only", version),
+                    "make the file writable once, so that it can be brought up to date");
+  for (; version < schema_version(); ++version) {
+    SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
+    // Another process may have migrated while this one waited for the lock.
+    if (pragma(database, "user_version") > version) continue;
+    database.exec(kMigrations[static_cast<size_t>(version)]);
+    database.exec(fmt::format("PRAGMA application_id = {}", kApplicationId));
+    database.exec(fmt::format("PRAGMA user_version = {}", version + 1));
+    transaction.commit();
+  }
+  return {};
+}
+
+}  // namespace
+
+int schema_version() { return static_cast<int>(kMigrations.size()); }
+
+Error database_error(const std::filesystem::path& file, const std::exception& exception) {
+  auto* sqlite = dynamic_cast<const SQLite::Exception*>(&exception);
+  switch (sqlite ? sqlite->getErrorCode() : SQLITE_ERROR) {
+    case SQLITE_NOTADB:
+      return unusable(file, "is not a database", "choose another file with `--store`");
+    case SQLITE_READONLY:
+      return unusable(file, "is read-only", "make it writable, or choose another file with `--store`");
+    case SQLITE_FULL:
+      return unusable(file, "could not grow: the disk is full");
+    case SQLITE_CANTOPEN:
+      return unusable(file, "cannot be opened", "does its folder exist, and may you write there?");
+    default:
+      return unusable(file, fmt::format("reports: {}", exception.what()));
+  }
+}
+
+Result<std::shared_ptr<SQLite::Database>> open_database(const std::filesystem::path& file, bool read_only) {
+  try {
+    if (!read_only && file.has_parent_path()) {
+      std::error_code ignored;  // opening below reports what matters
+      std::filesystem::create_directories(file.parent_path(), ignored);
+    }
+    int flags = read_only ? SQLite::OPEN_READONLY : SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE;
+    auto database = std::make_shared<SQLite::Database>(file.string(), flags, /*busy timeout, ms*/ 10'000);
+    database->exec("PRAGMA foreign_keys = ON");
+    TRY(migrate(*database, file, read_only));
+    return database;
+  } catch (const std::exception& exception) { return database_error(file, exception); }
+}
+
+}  // namespace tilepilot::retrieval
