@@ -1,0 +1,24 @@
+// Turns the user's model file into a reference on disk, through `scripts/export_reference.py` and the user's own
+// Python.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "eval/reference.h"
+
+namespace tilepilot::agent {
+
+struct ExporterOptions {
+  std::string python = "python3";  // an interpreter with PyTorch
+  std::filesystem::path script;    // scripts/export_reference.py
+  double time_limit_s = 300;
+  int64_t seed = 42;  // before Model(*get_init_inputs())
+};
+
+// Writes `folder` (created; replaced as a whole) and reads it back. A fault of the model is `model_invalid`, with the
+// line of the user's file in `sources`.
+Result<eval::Reference> export_reference(SourceMap& sources, const std::filesystem::path& model,
+                                         const std::filesystem::path& folder, const ExporterOptions& options);
+
+}  // namespace tilepilot::agent

@@ -1,0 +1,58 @@
+// What a `generate` run leaves behind, in the database: the run, each attempt with its verdict, each exchange with a
+// language model. Everything is written before the next step is taken, so a run that is killed keeps what it had, and a
+// finished one replays.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/author.h"
+
+namespace SQLite {
+class Database;
+}
+
+namespace tilepilot::agent {
+
+struct RunHeader {
+  std::string model;  // path as given
+  std::string model_source;
+  std::string author;
+  std::string options;  // JSON object
+};
+
+// One request to a language model and its reply.
+struct Exchange {
+  std::string request;  // JSON body, without the key
+  int status = 0;       // HTTP status; 0: no reply yet
+  std::string reply;
+  int64_t input_tokens = 0;
+  int64_t output_tokens = 0;
+  double dollars = 0;
+  double seconds = 0;
+};
+
+class RunStore {
+ public:
+  static Result<std::unique_ptr<RunStore>> open(const std::filesystem::path& file);
+
+  Result<int64_t> begin_run(const RunHeader& header);
+  // Numbers count from 0 in a run. The verdict is absent while the candidate is judged.
+  Status save_attempt(int64_t run, int number, const Candidate& candidate, const std::optional<eval::Verdict>& verdict);
+  Status finish_run(int64_t run, std::string_view ending, std::optional<int> best_attempt);
+
+  Status save_exchange(int64_t run, int number, const Exchange& exchange);
+  // All exchanges of a run that got a reply, in order. An unknown run is an error.
+  Result<std::vector<Exchange>> exchanges(int64_t run);
+
+ private:
+  RunStore(std::filesystem::path file, std::shared_ptr<SQLite::Database> database)
+      : file_(std::move(file)), database_(std::move(database)) {}
+  std::filesystem::path file_;
+  std::shared_ptr<SQLite::Database> database_;
+};
+
+}  // namespace tilepilot::agent
