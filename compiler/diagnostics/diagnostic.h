@@ -2,6 +2,7 @@
 // programs see JSON; both are rendered elsewhere (`render.h`).
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,7 +41,8 @@ struct Diagnostic {
   Span span;
   std::string message;  // lower case, no full stop, code in backticks, the fact first
   std::vector<Note> notes{};
-  std::string hint{};  // what to do about it; may be empty
+  std::string hint{};              // what to do about it; may be empty
+  std::shared_ptr<void> thrown{};  // the evaluator's exception object, for `except` clauses; never shown
 
   Severity severity() const { return info(kind).severity; }
   Diagnostic& note(Span where, std::string text) {

@@ -23,8 +23,17 @@ struct Limits {
 using RunBody = std::function<Status()>;
 using RunExpr = std::function<Result<Value>()>;
 
+// An iterable that emits a loop instead of running it (`T.Parallel(...)`, `range(n)` with staged n). The `for`
+// statement calls `run` once: it opens the loop, calls `bind_and_run` with the loop variable(s), and closes it.
+class StagedLoop : public Object {
+ public:
+  virtual Status run(Interpreter&, const std::function<Status(Value loop_variables)>& bind_and_run, Span span) = 0;
+};
+
 // Installed while a kernel is traced (staged evaluation by overloading, reference/tilelang.md section 2.1). Each
-// function is asked only when an operand `is_staged`; what it returns replaces Python's own behaviour.
+// function is asked only when an operand `is_staged`; what it returns replaces Python's own behaviour. `assign` is
+// asked for assignment statements and `:=`; the targets of `for`, `with`, `import`, `def` and comprehensions are bound
+// as usual.
 class Staging {
  public:
   virtual ~Staging() = default;
@@ -46,23 +55,26 @@ class Staging {
   virtual Status loop_continue(Span span) = 0;
   // Called before each statement of a traced function, so that what it emits carries a span.
   virtual void at_statement(Span span) = 0;
+  // The values of `a, b = values`, before the first of them is assigned: fix those that a store would change.
+  virtual Status before_unpacking(std::vector<Value>& /*values*/, Span) { return {}; }
+  // What a `for` statement iterates over: may turn a RangeObject into a loop that is emitted. Null: iterate as usual.
+  virtual Result<std::shared_ptr<StagedLoop>> loop_over(const Value& /*iterable*/, Span) {
+    return std::shared_ptr<StagedLoop>();
+  }
+  // A built-in (range, min, max, abs, int, float, bool, round, pow, sum) got a staged positional argument. Nullopt: go
+  // on as usual.
+  virtual Result<std::optional<Value>> builtin(std::string_view /*name*/, CallArgs& /*args*/) {
+    return std::optional<Value>();
+  }
 };
-
-// An iterable that emits a loop instead of running it (`T.Parallel(...)`, `range(n)` with staged n). The `for`
-// statement calls `run` once: it opens the loop, calls `bind_and_run` with the loop variable(s), and closes it.
-class StagedLoop : public Object {
- public:
-  virtual Status run(Interpreter&, const std::function<Status(Value loop_variables)>& bind_and_run, Span span) = 0;
-};
-
-// Names in nested functions and comprehensions: cells, looked up from the inside out, then the module, then built-ins.
-class Scope;
 
 // Where the program is, for crash reports: written before every statement. May point into shared memory.
 struct Breadcrumb {
   volatile int32_t file = -1;
   volatile uint32_t offset = 0;
 };
+
+class Core;
 
 class Interpreter {
  public:
@@ -86,14 +98,22 @@ class Interpreter {
   // Evaluates one expression in a module's globals (the command line's `--call`).
   Result<Value> evaluate(const syntax::ModuleRef& owner, const syntax::Expr& expression, ModuleObject& globals);
 
+  // Matches a call with a function's parameters, defaults filled in (`*args` a tuple, `**kwargs` a dict): one value a
+  // parameter. Then runs the body in a fresh local scope and gives what it returns. Together they are a call.
+  Result<std::vector<Value>> bind_arguments(const FunctionObject& function, CallArgs args);
+  Result<Value> run_function(FunctionObject& function, std::vector<Value> parameters, Span call_span);
+
   // The operations of the language, for objects and hosts.
   Result<Value> call(const Value& callee, CallArgs args);
   Result<Value> get_attribute(const Value& object, Name name, Span span);
   Status set_attribute(const Value& object, Name name, Value value, Span span);
   Result<Value> get_item(const Value& object, const Value& index, Span span);
+  Result<Value> call_method(const Value& object, Name name, CallArgs args, Span name_span);
   Status set_item(const Value& object, const Value& index, Value value, Span span);
+  Status delete_item(const Value& object, const Value& index, Span span);
   Result<Value> unary(UnaryOp op, const Value& operand, Span span);
   Result<Value> binary(BinaryOp op, const Value& left, const Value& right, Span span);
+  Result<Value> binary_in_place(BinaryOp op, const Value& left, const Value& right, Span span);
   Result<Value> compare(CompareOp op, const Value& left, const Value& right, Span span);
   Result<bool> equal(const Value& left, const Value& right, Span span);
   Result<bool> truth(const Value& value, Span span);
@@ -103,6 +123,15 @@ class Interpreter {
   Result<std::vector<Value>> to_vector(const Value& iterable, Span span);
   Result<std::string> repr(const Value& value);
   Result<std::string> str(const Value& value);
+
+  // type(value), and what it is for the objects of a native class (default: a class made from Type::name).
+  std::shared_ptr<ClassObject> class_of(const Value& value);
+  void set_class(const Type& type, std::shared_ptr<ClassObject> class_object);
+  // A built-in name ("int", "ValueError"), or null; hosts may also replace or add one.
+  Value* find_builtin(std::string_view name);
+  void set_builtin(std::string_view name, Value value);
+  // The error of `raise exception_class(message)`, for a built-in exception class ("StopIteration").
+  Error raise(std::string_view exception_class, std::string message, Span span);
 
   // The function call in progress, innermost last; for "called from here" notes.
   struct Frame {
@@ -136,19 +165,20 @@ class Interpreter {
 
  private:
   friend class Evaluator;
-  friend struct FunctionObject;
+  friend class Core;
   SourceMap& sources_;
   Limits limits_;
   DiagnosticList diagnostics_;
   std::unordered_map<std::string, std::shared_ptr<ModuleObject>> modules_;
   std::function<Result<std::shared_ptr<ModuleObject>>(Interpreter&, const std::string&, Span)> importer_;
-  std::shared_ptr<Namespace> builtins_;
+  Namespace builtins_;
   std::vector<Frame> frames_;
   Staging* staging_ = nullptr;
   Breadcrumb* breadcrumb_ = nullptr;
   Breadcrumb own_breadcrumb_;
   std::function<void(const std::string&)> print_;
   int64_t steps_ = 0;
+  std::unique_ptr<Core> core_;  // built-in classes, name resolution, what to release at the end
 };
 
 }  // namespace tilepilot::stage

@@ -117,6 +117,9 @@ struct Cell {
 };
 using CellRef = std::shared_ptr<Cell>;
 
+class ScopeLayout;
+struct ClassObject;
+
 // A `def` or `lambda` with its defaults and the variables it captured.
 struct FunctionObject final : TypedObject<FunctionObject> {
   static constexpr Type kType{"function"};
@@ -124,14 +127,22 @@ struct FunctionObject final : TypedObject<FunctionObject> {
   Result<Value> get_attribute(Interpreter&, Name name, Span span) override;
   Status set_attribute(Interpreter&, Name name, Value value, Span span) override;
   Result<std::string> repr(Interpreter&) override;
+  // What the body can see from outside, for cache keys: each captured variable, then each module global that the body
+  // reads, with its present value. Unbound names are left out.
+  std::vector<std::pair<Name, Value>> captured() const;
 
   Name name;
   syntax::ModuleRef module;  // keeps the tree alive
   const std::vector<syntax::Parameter>* parameters = nullptr;
-  const syntax::FunctionDef* definition = nullptr;  // null for a lambda
+  const syntax::FunctionDef* definition = nullptr;  // null for a lambda; holds the decorators with their spans
   const syntax::Expr* lambda_body = nullptr;        // null for a def
   std::vector<std::optional<Value>> defaults;       // one a parameter
-  std::shared_ptr<class Scope> enclosing;           // where free names are looked up
+  std::vector<std::optional<Value>> annotations;    // one a parameter, evaluated in the defining scope at `def`
+  std::optional<Value> returns;                     // the annotation after `->`
+  std::shared_ptr<const ScopeLayout> layout;        // which names are local, captured, global
+  std::vector<CellRef> closure;                     // the captured variables, in the layout's order
+  std::shared_ptr<ModuleObject> globals;
+  std::weak_ptr<ClassObject> owner;  // the class whose body defined it, for super()
   Namespace attributes;
   Span span;
 };
@@ -153,6 +164,9 @@ struct ClassObject final : TypedObject<ClassObject> {
   std::vector<ClassObject*> resolution_order;  // this class first
   Namespace members;
   std::function<Result<ObjectRef>(Interpreter&, const std::shared_ptr<ClassObject>&)> allocate;
+  // Optional: calling the class does this instead of allocating and running `__init__` (int, list, ...). Not inherited.
+  std::function<Result<Value>(Interpreter&, CallArgs&)> construct;
+  bool sealed = false;  // no class may derive from it
 };
 
 // An instance of a class. Native classes (nn.Module) derive from it to add state and hooks.
@@ -179,6 +193,14 @@ class InstanceObject : public Object {
   Result<std::optional<Value>> compare(Interpreter&, CompareOp op, const Value& other, Span span) override;
   Result<Value> enter(Interpreter&, Span span) override;
   Status exit(Interpreter&, Span span) override;
+
+  InstanceObject* as_instance() override { return this; }
+  Result<Value> call_method(Interpreter&, Name name, CallArgs args, Span name_span) override;
+  Result<bool> truth(Interpreter&, Span span) override;
+  Result<std::string> str(Interpreter&) override;
+  Result<size_t> hash(Interpreter&, Span span) override;
+  Status delete_item(Interpreter&, const Value& index, Span span) override;
+  Result<std::optional<Value>> binary_in_place(Interpreter&, BinaryOp op, const Value& other, Span span) override;
 
   const std::shared_ptr<ClassObject>& class_object() const { return class_; }
   Namespace& attributes() { return attributes_; }

@@ -17,6 +17,7 @@
 namespace tilepilot::stage {
 
 class Object;
+class InstanceObject;
 class Interpreter;
 class Value;
 using ObjectRef = std::shared_ptr<Object>;
@@ -104,7 +105,8 @@ class Iterator {
 
 // A heap value. Every operation has a default that reports `type_error` in Python's words ("'X' object is not
 // callable"). Binary and comparison operators return nullopt for "not implemented here", and the evaluator then asks
-// the other operand.
+// the other operand. The built-ins int, float, abs, round and format ask for the methods `__int__`, `__index__`,
+// `__float__`, `__abs__`, `__round__` and `__format__` through call_method.
 class Object : public std::enable_shared_from_this<Object> {
  public:
   virtual ~Object() = default;
@@ -114,6 +116,8 @@ class Object : public std::enable_shared_from_this<Object> {
   virtual Result<Value> get_attribute(Interpreter&, Name name, Span span);
   virtual Status set_attribute(Interpreter&, Name name, Value value, Span span);
   virtual Result<Value> call(Interpreter&, CallArgs args);
+  // `object.name(args)`; default: get_attribute, then call. Override it to save the bound method in between.
+  virtual Result<Value> call_method(Interpreter&, Name name, CallArgs args, Span name_span);
   virtual Result<Value> get_item(Interpreter&, const Value& index, Span span);
   virtual Status set_item(Interpreter&, const Value& index, Value value, Span span);
   virtual Status delete_item(Interpreter&, const Value& index, Span span);
@@ -133,6 +137,10 @@ class Object : public std::enable_shared_from_this<Object> {
   virtual Result<size_t> hash(Interpreter&, Span span);  // default: the address
   virtual Result<Value> enter(Interpreter&, Span span);  // `with`
   virtual Status exit(Interpreter&, Span span);
+  // This object as an instance of a class (InstanceObject and what derives from it), else null.
+  virtual InstanceObject* as_instance() { return nullptr; }
+  // Drops what it refers to, to break cycles when the interpreter ends.
+  virtual void release() {}
 };
 
 template <class T>
