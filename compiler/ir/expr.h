@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -159,7 +160,7 @@ Expr reinterpret(Expr value, DType type, Span span = {});
 
 std::optional<int64_t> constant_int(const Expr& expr);  // IntImm only
 std::string_view to_string(UnaryOp op);
-std::string_view to_string(BinaryOp op);  // "+", "floordiv", "&&", ... as the text form has them
+std::string_view to_string(BinaryOp op);  // "+", "//", "min", "and", ... as the text form has them
 std::string_view to_string(MathFn function);
 std::string_view to_string(Scope scope);
 

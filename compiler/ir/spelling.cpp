@@ -1,0 +1,80 @@
+#include "compiler/ir/spelling.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tilepilot::ir {
+namespace {
+
+constexpr std::array<std::string_view, 5> kLoops{"serial", "parallel", "pipelined", "unrolled", "vectorized"};
+constexpr std::array<std::string_view, 5> kReductions{"sum", "max", "min", "abs_sum", "abs_max"};
+constexpr std::array<std::string_view, 3> kPolicies{"square", "full_row", "full_col"};
+
+struct Suffix {
+  std::string_view text;
+  DType type;
+};
+constexpr std::array kSuffixes{Suffix{"i8", kInt8},     Suffix{"i16", kInt16},   Suffix{"i32", kInt32},
+                               Suffix{"i64", kInt64},   Suffix{"u8", kUInt8},    Suffix{"u16", kUInt16},
+                               Suffix{"u32", kUInt32},  Suffix{"u64", kUInt64},  Suffix{"f16", kFloat16},
+                               Suffix{"f32", kFloat32}, Suffix{"f64", kFloat64}, Suffix{"bf16", kBFloat16}};
+
+constexpr std::array<std::string_view, 33> kKeywords{
+    "program", "kernel",   "in",   "threads", "stages",     "while",          "if",          "else",   "let",
+    "break",   "continue", "copy", "fill",    "gemm",       "reduce",         "axis",        "policy", "strides",
+    "true",    "false",    "inf",  "nan",     "select",     "reinterpret",    "disable_tma", "and",    "or",
+    "not",     "min",      "max",  "pow",     "accumulate", "coalesced_width"};
+
+constexpr std::array<Precedence, 22> kPrecedence{
+    Precedence::sum,         Precedence::sum,       Precedence::product, Precedence::product, Precedence::product,
+    Precedence::product,     Precedence::primary,   Precedence::primary, Precedence::primary, Precedence::shift,
+    Precedence::shift,       Precedence::bit_and,   Precedence::bit_or,  Precedence::bit_xor, Precedence::compare,
+    Precedence::compare,     Precedence::compare,   Precedence::compare, Precedence::compare, Precedence::compare,
+    Precedence::logical_and, Precedence::logical_or};
+
+template <class Words>
+bool contains(const Words& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+template <class Enum>
+bool names_one(std::string_view word, Enum last) {
+  for (size_t k = 0; k <= size_t(last); ++k) {
+    if (to_string(Enum(k)) == word) return true;
+  }
+  return false;
+}
+
+// `inf_f16`, `nan_bf16`.
+bool is_typed_special(std::string_view word) {
+  const auto bar = word.find('_');
+  if (bar != 3 || (word.substr(0, 3) != "inf" && word.substr(0, 3) != "nan")) return false;
+  return type_of_suffix(word.substr(4)).has_value();
+}
+
+}  // namespace
+
+std::string_view to_string(LoopKind kind) { return kLoops[size_t(kind)]; }
+std::string_view to_string(ReduceOp op) { return kReductions[size_t(op)]; }
+std::string_view to_string(WarpPolicy policy) { return kPolicies[size_t(policy)]; }
+
+std::string_view literal_suffix(DType type) {
+  const auto* row = std::find_if(kSuffixes.begin(), kSuffixes.end(), [&](const Suffix& s) { return s.type == type; });
+  return row == kSuffixes.end() ? std::string_view{} : row->text;
+}
+
+std::optional<DType> type_of_suffix(std::string_view suffix) {
+  const auto* row = std::find_if(kSuffixes.begin(), kSuffixes.end(), [&](const Suffix& s) { return s.text == suffix; });
+  if (row == kSuffixes.end()) return std::nullopt;
+  return row->type;
+}
+
+bool is_reserved_word(std::string_view word) {
+  return contains(kKeywords, word) || contains(kLoops, word) || names_one(word, Scope::local) ||
+         names_one(word, MathFn::isfinite) || parse_dtype(word).has_value() || is_typed_special(word);
+}
+
+Precedence precedence(BinaryOp op) { return kPrecedence[size_t(op)]; }
+bool is_call(BinaryOp op) { return op == BinaryOp::min || op == BinaryOp::max || op == BinaryOp::pow; }
+
+}  // namespace tilepilot::ir
