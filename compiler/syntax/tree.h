@@ -63,7 +63,7 @@ struct FormattedPart {
   ExprPtr value;          // null: the part is only text
   char conversion = 0;    // 'r', 's', 'a' or 0
   ExprPtr format;         // a FormattedString, or null
-  std::string self_text;  // for `{x=}`: the text `x=`
+  std::string self_text;  // for `{x=}`: the text `x=`; `conversion` is then 'r' unless the program says otherwise
 };
 struct FormattedString {
   std::vector<FormattedPart> parts;
@@ -164,6 +164,7 @@ struct Expr {
                             DictExpr, StarredExpr, NamedExpr, YieldExpr, ComprehensionExpr, LambdaExpr>;
   Node node;
   Span span;
+  uint16_t height = 1;  // longest path to a leaf: at most kMaxTreeHeight (parser.h), so recursion over a tree is safe
 };
 
 struct ExprStmt {

@@ -1,0 +1,287 @@
+// Statements with blocks.
+#include <fmt/format.h>
+
+#include "compiler/syntax/grammar.h"
+
+namespace tilepilot::syntax {
+
+bool Grammar::at_compound() const {
+  switch (kind()) {
+    case Kind::kw_if:
+    case Kind::kw_for:
+    case Kind::kw_while:
+    case Kind::kw_with:
+    case Kind::kw_try:
+    case Kind::kw_def:
+    case Kind::kw_class:
+    case Kind::kw_async:
+    case Kind::at:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool Grammar::at_stray_clause() const {
+  return at(Kind::kw_else) || at(Kind::kw_elif) || at(Kind::kw_except) || at(Kind::kw_finally);
+}
+
+Stmt::Node Grammar::compound() {
+  switch (kind()) {
+    case Kind::kw_if:
+      return if_statement();
+    case Kind::kw_for:
+      return for_statement();
+    case Kind::kw_while:
+      return while_statement();
+    case Kind::kw_with:
+      return with_statement();
+    case Kind::kw_try:
+      return try_statement();
+    case Kind::kw_def:
+      return function({});
+    case Kind::kw_class:
+      return class_definition({});
+    case Kind::at:
+      return decorated();
+    default:
+      break;
+  }
+  fail_unsupported(span_of(token()), "`async` is not supported", "use a plain `def`, `for` or `with`");
+  accept(Kind::newline);
+  return PassStmt{};
+}
+
+// `else` and the like without the statement they belong to; behind a failed statement that is no second error.
+void Grammar::stray_clause(bool after_failure) {
+  if (!after_failure) {
+    std::string_view owner = at(Kind::kw_else) ? "`if`, `for`, `while` or `try`" : at(Kind::kw_elif) ? "`if`" : "`try`";
+    report({DiagnosticKind::syntax_error,
+            span_of(token()),
+            fmt::format("`{}` without {} before it", spelling(kind()), owner),
+            {},
+            {}});
+  }
+  failed_ = true;
+  skip_to_line_end();
+  accept(Kind::newline);
+}
+
+Body Grammar::block(std::string_view owner, Span header) {
+  Body body;
+  expect(Kind::colon, fmt::format("after `{}`", owner));
+  Level level(*this);
+  if (!failed_ && !at(Kind::newline)) {
+    simple_line(body);
+    return body;
+  }
+  if (!accept(Kind::newline)) return body;
+  if (!at(Kind::indent)) {
+    if (failed_) return body;
+    Diagnostic missing{DiagnosticKind::bad_indentation,
+                       span_of(token()),
+                       fmt::format("expected an indented block after `{}`", owner),
+                       {},
+                       "`pass` makes an empty block"};
+    report(std::move(missing.note(header, fmt::format("`{}` is here", owner))));
+    return body;
+  }
+  next();
+  while (!at(Kind::dedent) && !at(Kind::end)) statement(body);
+  uint32_t body_end = previous_end_;
+  if (!body.empty()) body_end = body.back().span.end;
+  accept(Kind::dedent);
+  previous_end_ = body_end;
+  failed_ = false;
+  return body;
+}
+
+Body Grammar::loop_body(std::string_view owner, Span header) {
+  bool outer = std::exchange(context_.in_loop, true);
+  Body body = block(owner, header);
+  context_.in_loop = outer;
+  return body;
+}
+
+Body Grammar::else_block() {
+  if (!at(Kind::kw_else)) return {};
+  Span header = span_of(next());
+  return block("else", header);
+}
+
+Stmt::Node Grammar::if_statement() {
+  Token keyword = next();
+  IfStmt result;
+  result.condition = named_expression();
+  result.then = block(spelling(keyword.kind), span_of(keyword));
+  if (!at(Kind::kw_elif)) {
+    result.otherwise = else_block();
+    return result;
+  }
+  Level level(*this);
+  uint32_t begin = token().begin;
+  if (nesting_ > kMaxNesting) return result;
+  Stmt::Node chained = if_statement();
+  result.otherwise.push_back({std::move(chained), span_from(begin)});
+  return result;
+}
+
+Stmt::Node Grammar::for_statement() {
+  Span header = span_of(next());
+  ForStmt result;
+  result.target = target_list();
+  expect(Kind::kw_in, "after the target of `for`");
+  result.iterable = tuple_or_single();
+  result.body = loop_body("for", header);
+  result.otherwise = else_block();
+  return result;
+}
+
+Stmt::Node Grammar::while_statement() {
+  Span header = span_of(next());
+  WhileStmt result;
+  result.condition = named_expression();
+  result.body = loop_body("while", header);
+  result.otherwise = else_block();
+  return result;
+}
+
+Stmt::Node Grammar::with_statement() {
+  Span header = span_of(next());
+  WithStmt result;
+  Token opening = token();
+  bool parenthesized = at_parenthesized_with_items();
+  if (parenthesized) next();
+  do {
+    if (parenthesized && at(Kind::rpar)) break;
+    result.items.push_back(with_item());
+  } while (accept(Kind::comma) && !failed_);
+  if (parenthesized) expect_closing(Kind::rpar, opening);
+  result.body = block("with", header);
+  return result;
+}
+
+// `with (a as b, c):`, unlike `with (a, b) as c:` or `with (a):`.
+bool Grammar::at_parenthesized_with_items() const {
+  if (!at(Kind::lpar)) return false;
+  int depth = 0;
+  bool items = false, generator = false;
+  for (size_t i = at_; i < tokens_->size(); ++i) {
+    Kind kind = (*tokens_)[i].kind;
+    if (kind == Kind::newline) return false;
+    if (kind == Kind::lpar || kind == Kind::lsqb || kind == Kind::lbrace) ++depth;
+    if (kind == Kind::rpar || kind == Kind::rsqb || kind == Kind::rbrace) --depth;
+    if (depth == 0) return (*tokens_)[i + 1].kind == Kind::colon && items && !generator;
+    if (depth == 1) {
+      items |= kind == Kind::comma || kind == Kind::kw_as;
+      generator |= kind == Kind::kw_for;
+    }
+  }
+  return false;
+}
+
+WithItem Grammar::with_item() {
+  WithItem item{expression(), {}};
+  if (!accept(Kind::kw_as)) return item;
+  item.target = primary();
+  check_target(*item.target, TargetUse::assign);
+  return item;
+}
+
+Stmt::Node Grammar::try_statement() {
+  Token keyword = next();
+  TryStmt result;
+  result.body = block("try", span_of(keyword));
+  while (at(Kind::kw_except)) {
+    bool behind_bare = !result.handlers.empty() && !result.handlers.back().type;
+    if (behind_bare) {
+      Span last = result.handlers.back().span;
+      report({DiagnosticKind::syntax_error, last, "an `except` without a type must be the last one", {}, {}});
+    }
+    result.handlers.push_back(except_handler());
+  }
+  if (!result.handlers.empty()) result.otherwise = else_block();
+  if (at(Kind::kw_finally)) {
+    Span header = span_of(next());
+    result.finally = block("finally", header);
+  } else if (result.handlers.empty()) {
+    report({DiagnosticKind::syntax_error, span_of(keyword), "`try` without `except` or `finally`", {}, {}});
+  }
+  return result;
+}
+
+ExceptHandler Grammar::except_handler() {
+  Token keyword = next();
+  ExceptHandler result;
+  if (at(Kind::star)) {
+    fail_unsupported(span_of(token()), "`except*` is not supported", "use a plain `except`");
+  } else if (!at(Kind::colon)) {
+    result.type = expression();
+    if (accept(Kind::kw_as)) result.name = expect_name("a name after `as`");
+    if (at(Kind::comma)) {
+      fail_at(span_of(token()), "expected `:` after `except`, found `,`", "put several exception types in parentheses");
+    }
+  }
+  result.span = span_from(keyword.begin);
+  result.body = block("except", span_of(keyword));
+  return result;
+}
+
+Stmt::Node Grammar::decorated() {
+  std::vector<ExprPtr> decorators;
+  while (accept(Kind::at)) {
+    decorators.push_back(named_expression());
+    if (!at(Kind::newline)) fail_here("the end of the line after a decorator");
+    accept(Kind::newline);
+  }
+  if (at(Kind::kw_def)) return function(std::move(decorators));
+  if (at(Kind::kw_class)) return class_definition(std::move(decorators));
+  if (at(Kind::kw_async)) return compound();
+  fail_here("`def` or `class` after a decorator");
+  return PassStmt{};
+}
+
+void Grammar::refuse_type_parameters() {
+  if (at(Kind::lsqb)) fail_unsupported(span_of(token()), "type parameters are not supported", "leave them out");
+}
+
+Stmt::Node Grammar::function(std::vector<ExprPtr> decorators) {
+  Token keyword = next();
+  FunctionDef result;
+  result.decorators = std::move(decorators);
+  result.name_span = span_of(token());
+  result.name = expect_name("a function name");
+  refuse_type_parameters();
+  Token opening = token();
+  expect(Kind::lpar, "after the function name");
+  result.parameters = parameters(Kind::rpar, true);
+  expect_closing(Kind::rpar, opening);
+  if (accept(Kind::arrow)) result.returns = expression();
+  Context outer = std::exchange(context_, {true, false, false});
+  result.body = block("def", span_of(keyword));
+  result.is_generator = context_.is_generator;
+  context_ = outer;
+  return result;
+}
+
+Stmt::Node Grammar::class_definition(std::vector<ExprPtr> decorators) {
+  Token keyword = next();
+  ClassDef result;
+  result.decorators = std::move(decorators);
+  result.name_span = span_of(token());
+  result.name = expect_name("a class name");
+  refuse_type_parameters();
+  if (at(Kind::lpar)) {
+    ExprPtr arguments = call(placeholder(), token().begin);
+    if (auto* bases = std::get_if<CallExpr>(&arguments->node)) {
+      result.bases = std::move(bases->args);
+      result.keywords = std::move(bases->keywords);
+    }
+  }
+  Context outer = std::exchange(context_, {});
+  result.body = block("class", span_of(keyword));
+  context_ = outer;
+  return result;
+}
+
+}  // namespace tilepilot::syntax
