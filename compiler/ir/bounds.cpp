@@ -194,8 +194,10 @@ class Analysis {
       case BinaryOp::shl:
       case BinaryOp::shr:
         return shift_interval(n.op, a, b);
-      case BinaryOp::bit_and: return bit_and_interval(a, b);
-      case BinaryOp::logical_and: return Interval{std::min(a.lo, b.lo), std::min(a.hi, b.hi)};
+      case BinaryOp::bit_and:
+        return bit_and_interval(a, b);
+      case BinaryOp::logical_and:
+        return Interval{std::min(a.lo, b.lo), std::min(a.hi, b.hi)};
       case BinaryOp::logical_or:
         return Interval{std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
       case BinaryOp::eq:
@@ -297,24 +299,23 @@ std::optional<Affine> affine(const Expr& expr) {
   if (!expr->type.is_int()) return std::nullopt;
   using Maybe = std::optional<Affine>;
   const auto no = [](const auto&) -> Maybe { return std::nullopt; };
-  return std::visit(overloaded{
-                        [](const IntImm& n) -> Maybe {
-                          return Affine{{}, n.value};
-                        },
-                        [](const VarRef& n) -> Maybe {
-                          return Affine{{{n.var, 1}}, 0};
-                        },
-                        [](const Unary& n) -> Maybe {
-                          const auto value = n.op == UnaryOp::neg ? affine(n.operand) : std::nullopt;
-                          return value ? combine({}, *value, -1) : std::nullopt;
-                        },
-                        [](const Binary& n) -> Maybe { return affine_of(n); },
-                        [&](const Cast& n) -> Maybe {
-                          return widens(n.value->type, expr->type) ? affine(n.value) : std::nullopt;
-                        },
-                        no,
-                    },
-                    expr->node);
+  return std::visit(
+      overloaded{
+          [](const IntImm& n) -> Maybe {
+            return Affine{{}, n.value};
+          },
+          [](const VarRef& n) -> Maybe {
+            return Affine{{{n.var, 1}}, 0};
+          },
+          [](const Unary& n) -> Maybe {
+            const auto value = n.op == UnaryOp::neg ? affine(n.operand) : std::nullopt;
+            return value ? combine({}, *value, -1) : std::nullopt;
+          },
+          [](const Binary& n) -> Maybe { return affine_of(n); },
+          [&](const Cast& n) -> Maybe { return widens(n.value->type, expr->type) ? affine(n.value) : std::nullopt; },
+          no,
+      },
+      expr->node);
 }
 
 std::optional<Affine> difference(const Affine& a, const Affine& b) { return combine(a, b, -1); }

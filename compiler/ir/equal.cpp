@@ -1,0 +1,132 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <unordered_map>
+
+#include "compiler/ir/text.h"
+
+namespace tilepilot::ir {
+namespace {
+
+bool same_float(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0 || (std::isnan(a) && std::isnan(b)); }
+
+// A block of one statement stands for the statement wherever a body may be either: the text form shows no difference.
+const Stmt& unwrapped(const Stmt& body) {
+  const auto* block = body ? std::get_if<Block>(&body->node) : nullptr;
+  return block && block->body.size() == 1 ? block->body.front() : body;
+}
+
+// Compares two programs while matching their variables and buffers in the order of declaration.
+class Comparison {
+ public:
+  bool same(const Program& a, const Program& b) {
+    return a.name == b.name && bind(a.symbols, b.symbols) && all(a.parameters, b.parameters) &&
+           all(a.kernels, b.kernels);
+  }
+
+ private:
+  std::unordered_map<const void*, const void*> partner_;
+
+  bool bind(const void* a, const void* b) {
+    partner_[a] = b;
+    return true;
+  }
+  bool bind(const Var& a, const Var& b) { return a->type == b->type && bind(a.get(), b.get()); }
+  bool bind(const std::vector<Var>& a, const std::vector<Var>& b) {
+    return a.size() == b.size() &&
+           std::equal(a.begin(), a.end(), b.begin(), [&](const Var& x, const Var& y) { return bind(x, y); });
+  }
+  bool bind(const Buffer& a, const Buffer& b) {
+    return a->type == b->type && a->scope == b->scope && all(a->shape, b->shape) && all(a->strides, b->strides) &&
+           bind(a.get(), b.get());
+  }
+
+  // A variable or buffer that neither side declares must be the same object.
+  bool matches(const void* a, const void* b) const {
+    const auto found = partner_.find(a);
+    return found == partner_.end() ? a == b : found->second == b;
+  }
+
+  template <class T>
+  bool all(const std::vector<T>& a, const std::vector<T>& b) {
+    return a.size() == b.size() &&
+           std::equal(a.begin(), a.end(), b.begin(), [&](const T& x, const T& y) { return same(x, y); });
+  }
+
+  template <class Node>
+  bool same_node(const Node& a, const Node& b) {
+    if (a.index() != b.index()) return false;
+    return std::visit([&](const auto& x) { return same(x, std::get<std::decay_t<decltype(x)>>(b)); }, a);
+  }
+
+  bool same(const std::variant<Buffer, Var>& a, const std::variant<Buffer, Var>& b) {
+    if (a.index() != b.index()) return false;
+    return std::visit([&](const auto& x) { return bind(x, std::get<std::decay_t<decltype(x)>>(b)); }, a);
+  }
+  bool same(const Kernel& a, const Kernel& b) {
+    return all(a.grid, b.grid) && bind(a.block_vars, b.block_vars) && a.threads == b.threads &&
+           a.allocations.size() == b.allocations.size() &&
+           std::equal(a.allocations.begin(), a.allocations.end(), b.allocations.begin(),
+                      [&](const Buffer& x, const Buffer& y) { return bind(x, y); }) &&
+           body(a.body, b.body);
+  }
+
+  bool same(const Expr& a, const Expr& b) { return a->type == b->type && same_node(a->node, b->node); }
+  bool same(const IntImm& a, const IntImm& b) { return a.value == b.value; }
+  bool same(const FloatImm& a, const FloatImm& b) { return same_float(a.value, b.value); }
+  bool same(const VarRef& a, const VarRef& b) { return matches(a.var.get(), b.var.get()); }
+  bool same(const Load& a, const Load& b) {
+    return matches(a.buffer.get(), b.buffer.get()) && all(a.indices, b.indices);
+  }
+  bool same(const Unary& a, const Unary& b) { return a.op == b.op && same(a.operand, b.operand); }
+  bool same(const Binary& a, const Binary& b) { return a.op == b.op && same(a.left, b.left) && same(a.right, b.right); }
+  bool same(const Math& a, const Math& b) { return a.function == b.function && same(a.argument, b.argument); }
+  bool same(const Select& a, const Select& b) {
+    return same(a.condition, b.condition) && same(a.then, b.then) && same(a.otherwise, b.otherwise);
+  }
+  bool same(const Cast& a, const Cast& b) { return same(a.value, b.value); }
+  bool same(const Reinterpret& a, const Reinterpret& b) { return same(a.value, b.value); }
+
+  bool same(const Region& a, const Region& b) {
+    return matches(a.buffer.get(), b.buffer.get()) && all(a.start, b.start) && a.extent == b.extent;
+  }
+
+  bool same(const Stmt& a, const Stmt& b) {
+    if (!a || !b) return a == b;
+    return same_node(a->node, b->node);
+  }
+  bool body(const Stmt& a, const Stmt& b) { return same(unwrapped(a), unwrapped(b)); }
+  bool same(const For& a, const For& b) {
+    return a.kind == b.kind && all(a.extents, b.extents) && bind(a.vars, b.vars) && a.num_stages == b.num_stages &&
+           body(a.body, b.body);
+  }
+  bool same(const While& a, const While& b) { return same(a.condition, b.condition) && body(a.body, b.body); }
+  bool same(const If& a, const If& b) {
+    return same(a.condition, b.condition) && body(a.then, b.then) && body(a.otherwise, b.otherwise);
+  }
+  bool same(const Let& a, const Let& b) { return same(a.value, b.value) && bind(a.var, b.var); }
+  bool same(const Store& a, const Store& b) {
+    return matches(a.buffer.get(), b.buffer.get()) && all(a.indices, b.indices) && same(a.value, b.value);
+  }
+  bool same(const Break&, const Break&) { return true; }
+  bool same(const Continue&, const Continue&) { return true; }
+  bool same(const Block& a, const Block& b) { return all(a.body, b.body); }
+  bool same(const Copy& a, const Copy& b) {
+    return same(a.source, b.source) && same(a.destination, b.destination) && a.options == b.options;
+  }
+  bool same(const Fill& a, const Fill& b) { return same(a.destination, b.destination) && same(a.value, b.value); }
+  bool same(const Gemm& a, const Gemm& b) {
+    return same(a.a, b.a) && same(a.b, b.b) && same(a.c, b.c) && a.transpose_a == b.transpose_a &&
+           a.transpose_b == b.transpose_b && a.clear_accumulator == b.clear_accumulator && a.policy == b.policy;
+  }
+  bool same(const Reduce& a, const Reduce& b) {
+    return a.op == b.op && same(a.source, b.source) && same(a.destination, b.destination) && a.axis == b.axis &&
+           a.clear == b.clear;
+  }
+};
+
+}  // namespace
+
+bool structurally_equal(const Program& a, const Program& b) { return Comparison().same(a, b); }
+
+}  // namespace tilepilot::ir

@@ -1,0 +1,345 @@
+#include <fmt/format.h>
+
+#include "compiler/ir/expr_reader.h"
+#include "compiler/ir/text.h"
+
+namespace tilepilot::ir {
+namespace {
+
+class Reader : public ExprReader {
+ public:
+  using ExprReader::ExprReader;
+
+  Result<Program> program();
+
+ private:
+  // Variables that are in scope only once what follows them has been read.
+  struct NewVars {
+    std::vector<Token> names;
+    std::vector<Var> vars;
+  };
+
+  Status symbols(Program& p);
+  Status parameter(Program& p);
+  Result<Buffer> buffer_of(const Token& name, DType type, Scope scope);  // at its `[`
+  Result<Kernel> kernel();
+  Status allocations(Kernel& k);
+  Result<NewVars> new_vars();  // `i, j: int64 in`
+  Status declare_all(const NewVars& fresh);
+
+  // Statements; the readers of nodes start after their keyword.
+  Result<Stmt> block();
+  Result<std::vector<Stmt>> statements();  // up to `}`, which is taken
+  Result<Stmt> statement();
+  Result<StmtNode::Node> node();
+  Result<StmtNode::Node> loop(LoopKind kind);
+  Result<StmtNode::Node> while_loop();
+  Result<StmtNode::Node> branch();
+  Result<StmtNode::Node> let();
+  Result<StmtNode::Node> store();
+  Result<StmtNode::Node> copy();
+  Result<StmtNode::Node> fill();
+  Result<StmtNode::Node> gemm();
+  Result<StmtNode::Node> reduce();
+  Result<Region> region();
+  Status axis(Region& region);
+  Result<Region> whole(const Buffer& buffer, Span span);
+
+  template <class Enum>
+  std::optional<Enum> accept_one(Enum last) {
+    for (int k = 0; k <= int(last); ++k) {
+      if (accept(to_string(Enum(k)))) return Enum(k);
+    }
+    return std::nullopt;
+  }
+};
+
+Result<Program> Reader::program() {
+  const size_t first = position();
+  Program p;
+  TRY(expect("program"));
+  if (peek().kind != TokenKind::word) return wrong("the program's name");
+  p.name = std::string(take().text);
+  if (accept("<")) TRY(symbols(p));
+  TRY(expect("("));
+  while (!accept(")")) {
+    if (!p.parameters.empty()) TRY(expect(","));
+    TRY(parameter(p));
+  }
+  TRY(expect("{"));
+  while (!accept("}")) p.kernels.push_back(TRY(kernel()));
+  p.span = since(first);
+  if (peek().kind != TokenKind::end) return wrong("the end of the text");
+  return p;
+}
+
+Status Reader::symbols(Program& p) {
+  do {
+    const Token name = TRY(new_name());
+    TRY(expect(":"));
+    p.symbols.push_back(make_var(std::string(name.text), TRY(dtype())));
+    TRY(declare(name, p.symbols.back()));
+  } while (accept(","));
+  return expect(">");
+}
+
+Status Reader::parameter(Program& p) {
+  const Token name = TRY(new_name());
+  TRY(expect(":"));
+  const DType type = TRY(dtype());
+  if (peek().is("[")) {
+    const Buffer buffer = TRY(buffer_of(name, type, Scope::global));
+    p.parameters.emplace_back(buffer);
+    return declare(name, buffer);
+  }
+  const Var var = make_var(std::string(name.text), type);
+  p.parameters.emplace_back(var);
+  return declare(name, var);
+}
+
+Result<Buffer> Reader::buffer_of(const Token& name, DType type, Scope scope) {
+  BufferData data{std::string(name.text), type, scope, {}, {}, name.span};
+  TRY(expect("["));
+  data.shape = TRY(exprs_until("]"));
+  if (accept("strides")) {
+    TRY(expect("["));
+    data.strides = TRY(exprs_until("]"));
+  }
+  return std::make_shared<BufferData>(std::move(data));
+}
+
+Result<Reader::NewVars> Reader::new_vars() {
+  NewVars fresh;
+  do {
+    fresh.names.push_back(TRY(new_name()));
+    const DType type = accept(":") ? TRY(dtype()) : kInt32;
+    fresh.vars.push_back(make_var(std::string(fresh.names.back().text), type));
+  } while (accept(","));
+  TRY(expect("in"));
+  return fresh;
+}
+
+Status Reader::declare_all(const NewVars& fresh) {
+  for (size_t k = 0; k < fresh.vars.size(); ++k) TRY(declare(fresh.names[k], fresh.vars[k]));
+  return {};
+}
+
+Result<Kernel> Reader::kernel() {
+  const size_t first = position();
+  Kernel k;
+  TRY(expect("kernel"));
+  const NewVars fresh = TRY(new_vars());
+  k.block_vars = fresh.vars;
+  k.grid = TRY(exprs());
+  TRY(expect("threads"));
+  k.threads.clear();
+  do { k.threads.push_back(TRY(integer())); } while (accept(","));
+  const size_t body_at = position();
+  TRY(expect("{"));
+  enter();
+  TRY(declare_all(fresh));
+  TRY(allocations(k));
+  auto body = TRY(statements());
+  leave();
+  k.body = make_stmt(Block{std::move(body)}, since(body_at));
+  k.span = since(first);
+  return k;
+}
+
+Status Reader::allocations(Kernel& k) {
+  while (const auto scope = accept_one(Scope::local)) {
+    const Token name = TRY(new_name());
+    TRY(expect(":"));
+    const DType type = TRY(dtype());
+    k.allocations.push_back(TRY(buffer_of(name, type, *scope)));
+    TRY(declare(name, k.allocations.back()));
+  }
+  return {};
+}
+
+// statements ----------------------------------------------------------------------------------------------------------
+
+Result<std::vector<Stmt>> Reader::statements() {
+  std::vector<Stmt> result;
+  while (!accept("}")) result.push_back(TRY(statement()));
+  return result;
+}
+
+Result<Stmt> Reader::block() {
+  const Nesting nesting(depth_);
+  if (nesting.too_deep()) return too_deep();
+  const size_t first = position();
+  TRY(expect("{"));
+  enter();
+  auto body = TRY(statements());
+  leave();
+  return make_stmt(Block{std::move(body)}, since(first));
+}
+
+Result<Stmt> Reader::statement() {
+  if (peek().is("{")) return block();
+  const size_t first = position();
+  auto read = TRY(node());
+  return std::make_shared<StmtNode>(StmtNode{std::move(read), since(first)});
+}
+
+Result<StmtNode::Node> Reader::node() {
+  struct Keyword {
+    std::string_view word;
+    Result<StmtNode::Node> (Reader::*read)();
+  };
+  static constexpr Keyword kKeywords[] = {
+      {"while", &Reader::while_loop}, {"if", &Reader::branch}, {"let", &Reader::let},       {"copy", &Reader::copy},
+      {"fill", &Reader::fill},        {"gemm", &Reader::gemm}, {"reduce", &Reader::reduce},
+  };
+  for (const Keyword& keyword : kKeywords) {
+    if (accept(keyword.word)) return (this->*keyword.read)();
+  }
+  if (const auto kind = accept_one(LoopKind::vectorized)) return loop(*kind);
+  if (accept("break")) return StmtNode::Node(Break{});
+  if (accept("continue")) return StmtNode::Node(Continue{});
+  if (peek().kind == TokenKind::word && !is_reserved_word(peek().text)) return store();
+  return wrong("a statement");
+}
+
+Result<StmtNode::Node> Reader::loop(LoopKind kind) {
+  const NewVars fresh = TRY(new_vars());
+  For f{kind, fresh.vars, TRY(exprs()), 0, nullptr};
+  if (accept("stages")) f.num_stages = int(TRY(integer()));
+  enter();
+  TRY(declare_all(fresh));
+  f.body = TRY(block());
+  leave();
+  return StmtNode::Node(std::move(f));
+}
+
+Result<StmtNode::Node> Reader::while_loop() {
+  const Expr condition = TRY(expr());
+  return StmtNode::Node(While{condition, TRY(block())});
+}
+
+Result<StmtNode::Node> Reader::branch() {
+  If i{TRY(expr()), nullptr, nullptr};
+  i.then = TRY(block());
+  if (accept("else")) i.otherwise = TRY(block());
+  return StmtNode::Node(std::move(i));
+}
+
+Result<StmtNode::Node> Reader::let() {
+  const Token name = TRY(new_name());
+  TRY(expect(":"));
+  const Var var = make_var(std::string(name.text), TRY(dtype()));
+  TRY(expect("="));
+  const Expr value = TRY(expr(var->type));
+  TRY(declare(name, var));
+  return StmtNode::Node(Let{var, value});
+}
+
+Result<StmtNode::Node> Reader::store() {
+  const Buffer target = TRY(buffer());
+  TRY(expect("["));
+  auto indices = TRY(exprs_until("]"));
+  TRY(expect("="));
+  return StmtNode::Node(Store{target, std::move(indices), TRY(expr(target->type))});
+}
+
+Result<StmtNode::Node> Reader::copy() {
+  Copy c{TRY(region()), {}, {}};
+  TRY(expect("->"));
+  c.destination = TRY(region());
+  c.options.disable_tma = accept("disable_tma");
+  if (accept("coalesced_width")) c.options.coalesced_width = int(TRY(integer()));
+  return StmtNode::Node(std::move(c));
+}
+
+Result<StmtNode::Node> Reader::fill() {
+  Fill f{TRY(region()), nullptr};
+  TRY(expect("="));
+  f.value = TRY(expr(f.destination.buffer->type));
+  return StmtNode::Node(std::move(f));
+}
+
+Result<StmtNode::Node> Reader::gemm() {
+  Gemm g;
+  g.c = TRY(region());
+  g.clear_accumulator = accept("=");
+  if (!g.clear_accumulator) TRY(expect("+="));
+  g.a = TRY(region());
+  g.transpose_a = accept(".T");
+  TRY(expect("@"));
+  g.b = TRY(region());
+  g.transpose_b = accept(".T");
+  if (!accept("policy")) return StmtNode::Node(std::move(g));
+  const auto policy = accept_one(WarpPolicy::full_col);
+  if (!policy) return wrong("a warp policy");
+  g.policy = *policy;
+  return StmtNode::Node(std::move(g));
+}
+
+Result<StmtNode::Node> Reader::reduce() {
+  const auto op = accept_one(ReduceOp::abs_max);
+  if (!op) return wrong("a reduction");
+  Reduce r{*op, TRY(region()), {}, 0, true};
+  TRY(expect("->"));
+  r.destination = TRY(region());
+  TRY(expect("axis"));
+  r.axis = int(TRY(integer()));
+  r.clear = !accept("accumulate");
+  return StmtNode::Node(std::move(r));
+}
+
+// regions -------------------------------------------------------------------------------------------------------------
+
+Result<Region> Reader::whole(const Buffer& buffer, Span span) {
+  Region r{buffer, {}, {}, span};
+  for (const Expr& extent : buffer->shape) {
+    const auto size = constant_int(extent);
+    if (!size) {
+      return make_error(DiagnosticKind::ir_syntax_error, span,
+                        "a buffer of symbolic shape needs its region written out");
+    }
+    r.start.push_back(int_imm(0));
+    r.extent.push_back(*size);
+  }
+  return r;
+}
+
+Result<Region> Reader::region() {
+  const size_t first = position();
+  Region r{TRY(buffer()), {}, {}, {}};
+  if (!accept("[")) return whole(r.buffer, since(first));
+  while (!accept("]")) {
+    if (!r.start.empty()) TRY(expect(","));
+    TRY(axis(r));
+  }
+  r.span = since(first);
+  return r;
+}
+
+// `start`, `start : +extent` or, both constant, `start : end`.
+Status Reader::axis(Region& region) {
+  const Expr start = TRY(expr());
+  int64_t extent = 1;
+  if (accept(":")) {
+    const auto begin = constant_int(start);
+    const bool from_start = accept("+");
+    if (!from_start && !begin) return wrong("`+` and an extent");
+    extent = TRY(integer()) - (from_start ? 0 : *begin);
+  }
+  region.start.push_back(start);
+  region.extent.push_back(extent);
+  return {};
+}
+
+Result<Program> read(const SourceMap& sources, int32_t file) { return Reader(TRY(lex(sources, file))).program(); }
+
+}  // namespace
+
+std::optional<Program> read_text(const SourceMap& sources, int32_t file, DiagnosticList& diagnostics) {
+  auto program = read(sources, file);
+  if (program.ok()) return *std::move(program);
+  diagnostics.add(program.error());
+  return std::nullopt;
+}
+
+}  // namespace tilepilot::ir

@@ -1,0 +1,171 @@
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "compiler/ir/text.h"
+#include "compiler/ir/visit.h"
+#include "random_program.h"
+
+namespace tilepilot::ir {
+namespace {
+
+std::optional<Program> read(const std::string& text, DiagnosticList& diagnostics) {
+  SourceMap sources;
+  return read_text(sources, sources.add("test.ir", text), diagnostics);
+}
+
+std::string first_message(const DiagnosticList& diagnostics) {
+  return diagnostics.items().empty() ? "" : diagnostics.items().front().message;
+}
+
+TEST(RoundTripTest, RandomPrograms) {
+  std::set<size_t> stmt_kinds, expr_kinds;
+  for (uint32_t seed = 0; seed < 2000; ++seed) {
+    const Program program = testing::RandomProgram(seed).program();
+    for (const Kernel& kernel : program.kernels) {
+      walk(
+          kernel.body, [&](const Stmt& s) { stmt_kinds.insert(s->node.index()); },
+          [&](const Expr& e) { expr_kinds.insert(e->node.index()); });
+    }
+    const std::string text = to_text(program);
+    DiagnosticList diagnostics;
+    const auto again = read(text, diagnostics);
+    ASSERT_TRUE(again) << "seed " << seed << ": " << first_message(diagnostics) << "\n" << text;
+    ASSERT_TRUE(structurally_equal(program, *again)) << "seed " << seed << "\n" << text << to_text(*again);
+    ASSERT_EQ(text, to_text(*again));
+  }
+  EXPECT_EQ(stmt_kinds.size(), std::variant_size_v<StmtNode::Node>);
+  EXPECT_EQ(expr_kinds.size(), std::variant_size_v<ExprNode::Node>);
+}
+
+TEST(RoundTripTest, DifferentProgramsDiffer) {
+  for (uint32_t seed = 0; seed < 200; ++seed) {
+    const Program a = testing::RandomProgram(seed).program(), b = testing::RandomProgram(seed + 1000).program();
+    EXPECT_TRUE(structurally_equal(a, a));
+    EXPECT_FALSE(structurally_equal(a, b));
+  }
+}
+
+constexpr const char* kSmall = R"(program f(x: float32[8, 8], y: float16[8, 8]) {
+  kernel bx in 4 threads 128 {
+    fragment t: float32[8, 8]
+    copy x -> t
+    reduce max t -> t[0 : 8, 0] axis 1
+    serial i in 8 {
+      t[i, 0] = t[i, 0] + 1.0
+    }
+    copy t -> y coalesced_width 4
+  }
+}
+)";
+
+TEST(RoundTripTest, EachSmallChangeOfTheTextMakesAnotherProgram) {
+  DiagnosticList diagnostics;
+  const auto original = read(kSmall, diagnostics);
+  ASSERT_TRUE(original) << first_message(diagnostics);
+  EXPECT_EQ(to_text(*original), kSmall);
+  const std::pair<std::string, std::string> changes[] = {{"float16", "bfloat16"},
+                                                         {"fragment", "shared"},
+                                                         {"serial", "unrolled"},
+                                                         {"threads 128", "threads 64"},
+                                                         {"reduce max", "reduce min"},
+                                                         {"axis 1", "axis 0"},
+                                                         {"+ 1.0", "- 1.0"},
+                                                         {"+ 1.0", "+ 2.0"},
+                                                         {"in 4", "in 5"},
+                                                         {"t[0 : 8, 0]", "t[0 : 8, 1]"},
+                                                         {"copy x", "copy y"},
+                                                         {"t[i, 0] = t[i, 0]", "t[i, 0] = t[0, i]"},
+                                                         {"coalesced_width 4", "disable_tma"},
+                                                         {"axis 1", "axis 1 accumulate"},
+                                                         {"y: float16[8, 8]", "y: float16[8, 8] strides [8, 1]"}};
+  for (const auto& [from, to] : changes) {
+    std::string text = kSmall;
+    text.replace(text.find(from), from.size(), to);
+    const auto changed = read(text, diagnostics);
+    ASSERT_TRUE(changed) << text << first_message(diagnostics);
+    EXPECT_FALSE(structurally_equal(*original, *changed)) << from << " -> " << to;
+  }
+}
+
+TEST(RoundTripTest, NamesDoNotMatter) {
+  DiagnosticList diagnostics;
+  std::string renamed = kSmall;
+  for (size_t at; (at = renamed.find("t[")) != std::string::npos;) renamed.replace(at, 2, "other[");
+  for (size_t at; (at = renamed.find("fragment t:")) != std::string::npos;) renamed.replace(at, 11, "fragment other:");
+  for (size_t at; (at = renamed.find(" t ")) != std::string::npos;) renamed.replace(at, 3, " other ");
+  renamed.replace(renamed.find("x -> t\n"), 6, "x -> other");
+  const auto a = read(kSmall, diagnostics), b = read(renamed, diagnostics);
+  ASSERT_TRUE(a && b) << renamed << first_message(diagnostics);
+  EXPECT_TRUE(structurally_equal(*a, *b));
+}
+
+TEST(RoundTripTest, ABlockOfOneStatementStandsForIt) {
+  DiagnosticList diagnostics;
+  const auto original = read(kSmall, diagnostics);
+  ASSERT_TRUE(original);
+  Program unwrapped = *original;
+  Block body = std::get<Block>(unwrapped.kernels[0].body->node);
+  For loop = std::get<For>(body.body[2]->node);
+  loop.body = std::get<Block>(loop.body->node).body.front();
+  body.body[2] = make_stmt(loop, {});
+  unwrapped.kernels[0].body = make_stmt(body, {});
+  EXPECT_EQ(to_text(unwrapped), kSmall);
+  EXPECT_TRUE(structurally_equal(*original, unwrapped));
+}
+
+struct BadText {
+  const char* text;
+  const char* message;
+};
+
+TEST(RoundTripTest, fail_BadTextsAreRefusedWhereTheyAreWrong) {
+  const BadText cases[] = {
+      {"", "expected `program`, found the end of the text"},
+      {"program f(", "expected a new name, found the end of the text"},
+      {"program f() { kernel b in 1 threads 1 { x[0] = 1 } }", "expected the name of a buffer, found `x`"},
+      {"program f(x: float33[1]) {}", "expected an element type, found `float33`"},
+      {"program f(x: int32[1], x: int32[1]) {}", "`x` is already declared here"},
+      {"program f(x: int32[1]) { kernel b in 1 threads 1 { x[0] = y } }", "`y` is not declared"},
+      {"program f(x: int32[1]) { kernel b in 1 threads 1 { x[0] = 1 < 2 < 3 } }",
+       "expected parentheses around a comparison, found `<`"},
+      {"program f(x: int32[1]) { kernel b in 1 threads 1 { x[0] = 1q7 } }", "`1` has no type `q7`"},
+      {"program f(x: int32[1]) { kernel b in 1 threads 1 { x[0] = 99999999999999999999 } }",
+       "`99999999999999999999` does not fit 64 bits"},
+      {"program f(max: int32[1]) {}", "expected a new name, found `max`"},
+      {"program f() {} $", "a character that the IR's text form does not use"},
+      {"program f() {} extra", "expected the end of the text, found `extra`"},
+      {"program f<m: int32>(x: int32[m]) { kernel b in 1 threads 1 { fill x = 0 } }",
+       "a buffer of symbolic shape needs its region written out"},
+  };
+  for (const BadText& bad : cases) {
+    DiagnosticList diagnostics;
+    EXPECT_FALSE(read(bad.text, diagnostics)) << bad.text;
+    ASSERT_EQ(diagnostics.items().size(), 1u) << bad.text;
+    EXPECT_EQ(diagnostics.items()[0].kind, DiagnosticKind::ir_syntax_error);
+    EXPECT_EQ(first_message(diagnostics), bad.message);
+  }
+}
+
+TEST(RoundTripTest, fail_DeepNestingIsRefused) {
+  const std::string expr = std::string(100000, '(') + "1" + std::string(100000, ')');
+  DiagnosticList diagnostics;
+  EXPECT_FALSE(read("program f(x: int32[1]) { kernel b in 1 threads 1 { x[0] = " + expr + " } }", diagnostics));
+  EXPECT_EQ(first_message(diagnostics), "nesting is too deep");
+  DiagnosticList more;
+  EXPECT_FALSE(read("program f() { kernel b in 1 threads 1 {" + std::string(100000, '{'), more));
+  EXPECT_EQ(first_message(more), "nesting is too deep");
+}
+
+// Any cut of a valid text is an error, never a crash.
+TEST(RoundTripTest, fail_EveryPrefixIsRefused) {
+  const std::string text = kSmall;
+  for (size_t length = 0; length + 2 < text.size(); ++length) {
+    DiagnosticList diagnostics;
+    EXPECT_FALSE(read(text.substr(0, length), diagnostics));
+    EXPECT_TRUE(diagnostics.has_errors());
+  }
+}
+
+}  // namespace
+}  // namespace tilepilot::ir
