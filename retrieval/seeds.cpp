@@ -1,0 +1,67 @@
+#include "retrieval/seeds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "compiler/source/file.h"
+
+namespace tilepilot::retrieval {
+namespace {
+
+std::string trimmed(std::string_view text) {
+  size_t begin = text.find_first_not_of(" \t\r");
+  if (begin == std::string_view::npos) return {};
+  return std::string(text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1));
+}
+
+std::vector<std::string> words(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+Error bad_seed(const std::filesystem::path& file, std::string_view problem) {
+  return make_error(DiagnosticKind::value_error, {}, fmt::format("seed `{}` {}", file.string(), problem));
+}
+
+}  // namespace
+
+Result<Entry> read_seed(const std::filesystem::path& file) {
+  Entry entry{.name = file.stem().string(), .origin = "seed", .target = "cpu"};
+  if (!read_file(file, entry.source))
+    return make_error(DiagnosticKind::file_not_found, {}, fmt::format("cannot read `{}`", file.string()));
+  size_t end = entry.source.find("\"\"\"", 3);
+  if (!entry.source.starts_with("\"\"\"") || end == std::string::npos) return bad_seed(file, "has no docstring");
+  std::istringstream lines(entry.source.substr(3, end - 3));
+  std::getline(lines, entry.summary);
+  for (std::string line; std::getline(lines, line);) {
+    size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    std::string key = trimmed(line.substr(0, colon)), value = trimmed(line.substr(colon + 1));
+    if (key == "ops") {
+      for (const std::string& op : words(value)) entry.structure.ops.push_back("aten::" + op);
+    } else if (key == "tags") {
+      entry.tags = words(value);
+    } else if (key == "dtype") {
+      entry.structure.dtype = value;
+    }
+  }
+  if (entry.structure.ops.empty()) return bad_seed(file, "names no `ops:`");
+  // A seed is one chain: each operator feeds the next.
+  for (size_t i = 1; i < entry.structure.ops.size(); ++i)
+    entry.structure.edges.emplace_back(entry.structure.ops[i - 1], entry.structure.ops[i]);
+  return entry;
+}
+
+Status sync_seeds(Corpus& corpus, const std::filesystem::path& folder) {
+  std::error_code error;
+  std::vector<std::filesystem::path> files;
+  for (const auto& item : std::filesystem::directory_iterator(folder, error))
+    if (item.path().extension() == ".py") files.push_back(item.path());
+  std::sort(files.begin(), files.end());
+  for (const auto& file : files) TRY(corpus.add(TRY(read_seed(file))));
+  return {};
+}
+
+}  // namespace tilepilot::retrieval

@@ -1,0 +1,18 @@
+// The seeds that ship with TilePilot (`seeds/*.py`): hand-written programs whose module docstring carries their
+// metadata.
+#pragma once
+
+#include <filesystem>
+
+#include "retrieval/corpus.h"
+
+namespace tilepilot::retrieval {
+
+// Reads one seed file. Its docstring is a title line, then `key: value` lines: ops (space-separated ATen names in graph
+// order), tags, dtype.
+Result<Entry> read_seed(const std::filesystem::path& file);
+
+// Adds the seeds of a folder that the corpus does not have yet.
+Status sync_seeds(Corpus& corpus, const std::filesystem::path& folder);
+
+}  // namespace tilepilot::retrieval
