@@ -29,6 +29,8 @@ class Author {
   // The next candidate, given all attempts so far; nullopt: nothing more to try. Errors: the author itself failed (no
   // network, wrong key), which ends the run with what it has.
   virtual Result<std::optional<Candidate>> next(const std::vector<Attempt>& history) = 0;
+  // What it has cost so far.
+  virtual double dollars_spent() const { return 0; }
 };
 
 }  // namespace tilepilot::agent

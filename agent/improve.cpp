@@ -31,6 +31,8 @@ std::string_view to_string(Ending ending) {
       return "attempts spent";
     case Ending::time_spent:
       return "time spent";
+    case Ending::money_spent:
+      return "money spent";
     case Ending::author_failed:
       return "the author failed";
     case Ending::worker_failed:
@@ -57,6 +59,8 @@ Result<RunOutcome> improve(Author& author, eval::Judge& judge, RunStore& store, 
     if (number == budget.attempts) break;
     outcome.ending = Ending::time_spent;
     if (clock.seconds() - start >= budget.minutes * 60) break;
+    outcome.ending = Ending::money_spent;
+    if (author.dollars_spent() > 0 && author.dollars_spent() >= budget.dollars) break;
 
     auto candidate = author.next(outcome.attempts);
     outcome.ending = Ending::author_failed;

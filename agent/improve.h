@@ -16,7 +16,7 @@ struct Budget {
   double dollars = 1;  // what the author may spend; authors that cost nothing never reach it
 };
 
-enum class Ending { nothing_left, attempts_spent, time_spent, author_failed, worker_failed };
+enum class Ending { nothing_left, attempts_spent, time_spent, money_spent, author_failed, worker_failed };
 std::string_view to_string(Ending ending);
 
 // The outside world of the loop, replaced by fakes in tests.

@@ -1,0 +1,83 @@
+#include "agent/exporter.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "compiler/runtime/process.h"
+#include "compiler/source/file.h"
+
+namespace tilepilot::agent {
+namespace {
+
+using nlohmann::json;
+
+// The span of a whole line, without its indentation.
+Span line_span(const SourceMap& sources, int32_t file, int line) {
+  std::string_view text = sources.text(file);
+  size_t begin = 0;
+  for (int current = 1; current < line; ++current) {
+    size_t newline = text.find('\n', begin);
+    if (newline == std::string_view::npos) return {file, 0, 0};
+    begin = newline + 1;
+  }
+  size_t end = std::min(text.find('\n', begin), text.size());
+  begin = std::min(text.find_first_not_of(" \t", begin), end);
+  return {file, static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
+}
+
+// The last JSON object on the script's standard output; the model itself may have printed before it.
+json last_object(const std::string& output) {
+  size_t start = output.rfind("\n{");
+  return json::parse(start == std::string::npos ? output : output.substr(start + 1), nullptr, /*exceptions*/ false);
+}
+
+// The last lines of a text.
+std::string tail(std::string_view text, int lines) {
+  while (!text.empty() && text.back() == '\n') text.remove_suffix(1);
+  size_t begin = text.size();
+  while (lines-- > 0 && begin != std::string_view::npos) begin = begin == 0 ? begin - 1 : text.rfind('\n', begin - 1);
+  return std::string(text.substr(begin == std::string_view::npos ? 0 : begin + 1));
+}
+
+// What the script says went wrong, as a diagnostic in the user's file.
+Error export_failure(const SourceMap& sources, int32_t file, const json& report) {
+  std::string kind = report.value("error", "");
+  bool ours = kind == "no_torch" || kind == "missing_package";
+  Error error = make_error(ours ? DiagnosticKind::not_installed : DiagnosticKind::model_invalid,
+                           line_span(sources, file, std::max(1, report.value("line", 0))), report.value("message", ""),
+                           report.value("hint", ""));
+  return error;
+}
+
+}  // namespace
+
+Result<eval::Reference> export_reference(SourceMap& sources, const std::filesystem::path& model,
+                                         const std::filesystem::path& folder, const ExporterOptions& options) {
+  std::string text;
+  if (!read_file(model, text))
+    return make_error(DiagnosticKind::file_not_found, {}, fmt::format("cannot read `{}`", model.string()),
+                      "give the path of a Python file with `class Model`, `get_inputs` and `get_init_inputs`");
+  int32_t file = sources.add(model.string(), std::move(text));
+  auto ran = TRY(runtime::run_process({options.python, options.script.string(), model.string(), folder.string(),
+                                       "--seed", std::to_string(options.seed)},
+                                      {.time_limit_s = options.time_limit_s, .working_directory = {}}));
+  if (ran.timed_out)
+    return make_error(DiagnosticKind::model_invalid, line_span(sources, file, 1),
+                      fmt::format("exporting the model took longer than {:.0f} s", options.time_limit_s),
+                      "does `get_inputs` or `Model.__init__` loop forever?");
+  json report = last_object(ran.out);
+  if (report.is_object() && report.contains("ok") && !report["ok"].get<bool>())
+    return export_failure(sources, file, report);
+  if (ran.exit_code != 0 || !report.is_object()) {
+    Error error =
+        make_error(DiagnosticKind::model_invalid, line_span(sources, file, 1),
+                   ran.signal != 0 ? fmt::format("Python died of signal {} while exporting the model", ran.signal)
+                                   : fmt::format("the exporter ended with code {}", ran.exit_code));
+    error->note({}, "its last words: " + tail(ran.err, 5));
+    return error;
+  }
+  return eval::load_reference(folder);
+}
+
+}  // namespace tilepilot::agent

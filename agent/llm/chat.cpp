@@ -1,0 +1,141 @@
+#include "agent/llm/chat.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "agent/improve.h"
+
+namespace tilepilot::agent {
+namespace {
+
+Error failed(std::string message, std::string hint = {}) {
+  return make_error(DiagnosticKind::author_failed, {}, std::move(message), std::move(hint));
+}
+
+bool worth_retrying(const HttpResponse& response) {
+  return response.status == 0 || response.status == 408 || response.status == 429 || response.status >= 500;
+}
+
+class LiveChat final : public ChatClient {
+ public:
+  LiveChat(ChatOptions options, const Provider& provider, ChatServices services, RunStore& store, int64_t run)
+      : options_(std::move(options)), provider_(provider), services_(std::move(services)), store_(store), run_(run) {}
+
+  Result<ChatReply> ask(const std::vector<ChatMessage>& messages) override {
+    Exchange exchange{.request = provider_.request(options_.settings, messages)};
+    const int number = next_number_++;
+    TRY(store_.save_exchange(run_, number, exchange));
+    const double start = clock_.seconds();
+    HttpResponse response = send(exchange.request);
+    exchange.seconds = clock_.seconds() - start;
+    if (response.status == 0)
+      return failed(fmt::format("no answer from `{}`: {}", options_.url, response.failure),
+                    "check `--llm-url` and the network; `--author builtin` needs neither");
+    exchange.status = response.status;
+    exchange.reply = response.body;
+    auto reply = response.status == 200 ? provider_.reply(response.body) : std::nullopt;
+    if (reply) charge(*reply, exchange);
+    TRY(store_.save_exchange(run_, number, exchange));
+    if (!reply) return refusal(response);
+    return *std::move(reply);
+  }
+
+  double dollars_spent() const override { return dollars_; }
+
+ private:
+  HttpResponse send(const std::string& body) {
+    HttpRequest request{endpoint(provider_, options_.url), provider_.headers(options_.key), body,
+                        options_.request_time_limit_s};
+    double delay = options_.first_delay_s;
+    for (int attempt = 0;; ++attempt) {
+      HttpResponse response = services_.http->post(request);
+      if (!worth_retrying(response) || attempt == options_.retries) return response;
+      double wait = response.retry_after_s >= 0 ? response.retry_after_s : delay;
+      services_.progress(fmt::format("the endpoint {}; trying again in {:.3g} s",
+                                     response.status == 0 ? "did not answer (" + response.failure + ")"
+                                                          : fmt::format("answered {}", response.status),
+                                     wait));
+      services_.sleep(wait);
+      delay = std::min(delay * 2, 60.0);
+    }
+  }
+
+  void charge(const ChatReply& reply, Exchange& exchange) {
+    exchange.input_tokens = reply.input_tokens;
+    exchange.output_tokens = reply.output_tokens;
+    exchange.dollars = (static_cast<double>(reply.input_tokens) * options_.dollars_per_million_input +
+                        static_cast<double>(reply.output_tokens) * options_.dollars_per_million_output) /
+                       1e6;
+    dollars_ += exchange.dollars;
+  }
+
+  Error refusal(const HttpResponse& response) const {
+    std::string words = provider_.problem(response.body);
+    std::string detail = words.empty() ? "" : ": " + words;
+    if (response.status == 401 || response.status == 403)
+      return failed(fmt::format("the endpoint refuses the key ({}){}", response.status, detail),
+                    "set `TILEPILOT_API_KEY` to a key that is valid for this endpoint");
+    if (response.status == 404)
+      return failed(fmt::format("the endpoint does not know this address or model (404){}", detail),
+                    "check `--llm-url` (up to and including `/v1`) and `--llm-model`");
+    if (response.status == 200) return failed("the endpoint's answer is not a chat completion", "check `--llm-url`");
+    return failed(fmt::format("the endpoint answered {}{}", response.status, detail));
+  }
+
+  ChatOptions options_;
+  const Provider& provider_;
+  ChatServices services_;
+  RunStore& store_;
+  int64_t run_;
+  const Clock& clock_ = steady_clock();
+  int next_number_ = 0;
+  double dollars_ = 0;
+};
+
+class RecordedChat final : public ChatClient {
+ public:
+  RecordedChat(std::vector<Exchange> exchanges, const Provider& provider, RunStore& store, int64_t run)
+      : exchanges_(std::move(exchanges)), provider_(provider), store_(store), run_(run) {}
+
+  Result<ChatReply> ask(const std::vector<ChatMessage>&) override {
+    if (next_ == exchanges_.size()) return failed("the recorded run has no further replies");
+    const Exchange& exchange = exchanges_[next_];
+    TRY(store_.save_exchange(run_, static_cast<int>(next_++), exchange));
+    auto reply = exchange.status == 200 ? provider_.reply(exchange.reply) : std::nullopt;
+    if (!reply) return failed(fmt::format("the recorded endpoint answered {}", exchange.status));
+    return *std::move(reply);
+  }
+
+  double dollars_spent() const override { return 0; }
+
+ private:
+  std::vector<Exchange> exchanges_;
+  const Provider& provider_;
+  RunStore& store_;
+  int64_t run_;
+  size_t next_ = 0;
+};
+
+Result<const Provider*> provider_of(const std::string& form) {
+  if (const Provider* provider = find_provider(form)) return provider;
+  return failed(fmt::format("unknown form of endpoint `{}`", form), "this version speaks `openai`");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ChatClient>> live_chat(ChatOptions options, ChatServices services, RunStore& store,
+                                              int64_t run) {
+  const Provider* provider = TRY(provider_of(options.form));
+  return std::make_unique<LiveChat>(std::move(options), *provider, std::move(services), store, run);
+}
+
+Result<std::unique_ptr<ChatClient>> recorded_chat(RunStore& store, int64_t recorded_run, int64_t run,
+                                                  std::string form) {
+  const Provider* provider = TRY(provider_of(form));
+  auto exchanges = TRY(store.exchanges(recorded_run));
+  if (exchanges.empty()) return failed(fmt::format("run {} recorded no exchanges with a language model", recorded_run));
+  return std::make_unique<RecordedChat>(std::move(exchanges), *provider, store, run);
+}
+
+}  // namespace tilepilot::agent
