@@ -192,12 +192,13 @@ Stmt::Node Grammar::try_statement() {
   Token keyword = next();
   TryStmt result;
   result.body = block("try", span_of(keyword));
+  bool behind_bare = false;
   while (at(Kind::kw_except)) {
-    bool behind_bare = !result.handlers.empty() && !result.handlers.back().type;
     if (behind_bare) {
       Span last = result.handlers.back().span;
       report({DiagnosticKind::syntax_error, last, "an `except` without a type must be the last one", {}, {}});
     }
+    behind_bare = kind_after() == Kind::colon;
     result.handlers.push_back(except_handler());
   }
   if (!result.handlers.empty()) result.otherwise = else_block();
@@ -257,7 +258,7 @@ Stmt::Node Grammar::function(std::vector<ExprPtr> decorators) {
   result.parameters = parameters(Kind::rpar, true);
   expect_closing(Kind::rpar, opening);
   if (accept(Kind::arrow)) result.returns = expression();
-  Context outer = std::exchange(context_, {true, false, false});
+  Context outer = std::exchange(context_, {true, true, false, false});
   result.body = block("def", span_of(keyword));
   result.is_generator = context_.is_generator;
   context_ = outer;
@@ -278,7 +279,7 @@ Stmt::Node Grammar::class_definition(std::vector<ExprPtr> decorators) {
       result.keywords = std::move(bases->keywords);
     }
   }
-  Context outer = std::exchange(context_, {});
+  Context outer = std::exchange(context_, {false, context_.in_any_function, false, false});
   result.body = block("class", span_of(keyword));
   context_ = outer;
   return result;

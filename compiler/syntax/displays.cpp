@@ -175,7 +175,9 @@ std::vector<ComprehensionClause> Grammar::comprehension_clauses(size_t yields_be
     ComprehensionClause& clause = clauses.emplace_back();
     clause.target = target_list();
     expect(Kind::kw_in, "in a comprehension");
+    size_t yields = yields_;
     clause.iterable = disjunction();
+    if (clauses.size() == 1) yields_ = yields;  // the first iterable belongs to the function around
     while (accept(Kind::kw_if)) clause.conditions.push_back(disjunction());
   }
   if (yields_ > yields_before) fail_at(span_of(token()), "`yield` cannot stand inside a comprehension");

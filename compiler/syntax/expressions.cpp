@@ -360,7 +360,9 @@ ExprPtr Grammar::lambda() {
   result.parameters = parameters(Kind::colon, false);
   expect(Kind::colon, "after the parameters of `lambda`");
   size_t yields = yields_;
+  Context outer = std::exchange(context_, {true, true, false, false});
   result.body = expression();
+  context_ = outer;
   if (yields_ > yields) fail_unsupported(result.body->span, "`yield` in a `lambda` is not supported", "write a `def`");
   return make(std::move(result), begin);
 }

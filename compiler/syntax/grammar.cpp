@@ -58,6 +58,8 @@ Name Grammar::expect_name(std::string_view what) {
 
 void Grammar::report(Diagnostic diagnostic) {
   ++errors_;
+  bool too_deep = diagnostic.kind == DiagnosticKind::nesting_too_deep;
+  if (too_deep && std::exchange(reported_nesting_, true)) return;  // every line further in would repeat it
   diagnostics_.add(std::move(diagnostic));
 }
 

@@ -41,7 +41,8 @@ class Grammar {
 
   // What surrounds a statement, as far as its validity depends on it.
   struct Context {
-    bool in_function = false;
+    bool in_function = false;  // directly, not in a class inside it
+    bool in_any_function = false;
     bool in_loop = false;
     bool is_generator = false;
   };
@@ -189,6 +190,7 @@ class Grammar {
   size_t errors_ = 0;
   size_t yields_ = 0;
   bool failed_ = false;
+  bool reported_nesting_ = false;
   Context context_;
 };
 

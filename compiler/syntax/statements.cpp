@@ -82,7 +82,7 @@ void Grammar::stray_block(bool after_failure) {
   if (!after_failure) { report({DiagnosticKind::bad_indentation, span_of(token()), "unexpected indentation", {}, {}}); }
   next();
   // The statement that owns the block is unknown: whatever it may have been, these are allowed inside.
-  Context outer = std::exchange(context_, {true, true, false});
+  Context outer = std::exchange(context_, {true, true, true, false});
   Level level(*this);
   Body ignored;
   while (!at(Kind::dedent) && !at(Kind::end)) statement(ignored);
@@ -284,7 +284,7 @@ std::vector<Name> Grammar::name_list() {
 
 Stmt::Node Grammar::nonlocal_statement() {
   Token keyword = next();
-  if (!context_.in_function) fail_at(span_of(keyword), "`nonlocal` outside a function");
+  if (!context_.in_any_function) fail_at(span_of(keyword), "`nonlocal` outside a function");
   return NonlocalStmt{name_list()};
 }
 

@@ -127,7 +127,10 @@ void Grammar::parameter(std::vector<Parameter>& list, bool annotated) {
   }
   result.name = expect_name("a parameter name");
   bool variadic = result.kind != ParameterKind::positional;
-  if (annotated && accept(Kind::colon)) result.annotation = expression();
+  if (annotated && accept(Kind::colon)) {
+    bool unpacked = result.kind == ParameterKind::var_positional && at(Kind::star);
+    result.annotation = unpacked ? starred() : expression();
+  }
   if (at(Kind::equal) && variadic) fail_at(span_of(token()), "a `*` or `**` parameter cannot have a default value");
   if (accept(Kind::equal)) result.default_value = expression();
   result.span = span_from(begin);
