@@ -1,0 +1,578 @@
+#!/usr/bin/env python3
+"""Exports a model file in KernelBench form as a reference that TilePilot's C++ reads.
+
+    export_reference.py MODEL.py OUTDIR [--seed N]
+    export_reference.py MODEL.py --time-compile [--seed N] [--threads N] [--dtype fp32|fp16|bf16] [--samples N]
+
+The first form writes OUTDIR/reference.json and OUTDIR/weights.safetensors (docs/reference-format.md), all or
+nothing. The second times torch.compile on the same model. One JSON object on standard output says how it went:
+{"ok": true, ...} with exit code 0, or {"ok": false, "error": KIND, "message", "file", "line", "hint"} with exit
+code 2 if the model file is at fault and 3 if this Python lacks something. Whatever the model prints goes to
+standard error.
+"""
+
+import argparse
+import json
+import math
+import operator
+import os
+import re
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+import types
+
+FORMAT = "tilepilot-reference"
+VERSION = 1
+
+
+class ExportError(Exception):
+    def __init__(self, kind, message, line=0, hint="", code=2):
+        super().__init__(message)
+        self.kind, self.message, self.line, self.hint, self.code = kind, message, line, hint, code
+
+
+# Reading and running the user's file
+
+
+def first_line(error):
+    text = str(error).strip()
+    return text.splitlines()[0] if text else type(error).__name__
+
+
+def line_in(path, error):
+    """The line of `path` that was running when `error` was raised; 0 if none was."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((frame.lineno for frame in reversed(frames) if frame.filename == path), 0)
+
+
+def run_user_code(path, what, function):
+    try:
+        return function()
+    except ExportError:
+        raise
+    except (Exception, SystemExit) as error:
+        message = f"{what} raised `{type(error).__name__}`: {first_line(error)}"
+        raise ExportError("model_raised", message, line_in(path, error)) from error
+
+
+def read_source(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except FileNotFoundError:
+        raise ExportError("no_such_file", f"there is no file `{path}`") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ExportError("unreadable_file", f"`{path}` cannot be read: {first_line(error)}") from None
+
+
+def load_module(path, source):
+    try:
+        code = compile(source, path, "exec")
+    except SyntaxError as error:
+        raise ExportError("not_python", f"the file is not Python: {error.msg}", error.lineno or 0) from None
+    except ValueError as error:
+        raise ExportError("not_python", f"the file is not Python: {first_line(error)}") from None
+    module = types.ModuleType("tilepilot_model")
+    module.__file__ = path
+    sys.modules[module.__name__] = module
+    sys.path.insert(0, os.path.dirname(path))
+    run_user_code(path, "importing the model file", lambda: exec(code, module.__dict__))
+    for name, hint in (
+        ("Model", "define `class Model(nn.Module)`"),
+        ("get_inputs", "define `get_inputs()`, which returns the list of arguments of `Model.forward`"),
+        ("get_init_inputs", "define `get_init_inputs()`, which returns the list of arguments of `Model.__init__`"),
+    ):
+        if not callable(getattr(module, name, None)):
+            raise ExportError(f"no_{name.lower()}", f"the file defines no `{name}`", hint=hint)
+    return module
+
+
+def call_for_list(path, module, name):
+    result = run_user_code(path, f"`{name}()`", getattr(module, name))
+    if not isinstance(result, (list, tuple)):
+        line = getattr(module, name).__code__.co_firstlineno if hasattr(getattr(module, name), "__code__") else 0
+        raise ExportError("not_a_list", f"`{name}()` returns `{type(result).__name__}`, not a list", line)
+    return list(result)
+
+
+def build_model(path, module, init_inputs, seed):
+    torch.manual_seed(seed)
+    model = run_user_code(path, "`Model(*get_init_inputs())`", lambda: module.Model(*init_inputs))
+    if not isinstance(model, torch.nn.Module):
+        raise ExportError("no_model", "`Model` is not a subclass of `nn.Module`")
+    return model
+
+
+# Graphs as plain data
+
+
+def encode_plain(value):
+    """An argument without tensors, as JSON; see docs/reference-format.md."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"float": str(value)}
+    if isinstance(value, torch.dtype):
+        return {"dtype": str(value).removeprefix("torch.")}
+    if isinstance(value, torch.device):
+        return {"device": str(value)}
+    if isinstance(value, torch.layout):
+        return {"layout": str(value).removeprefix("torch.")}
+    if isinstance(value, torch.memory_format):
+        return {"memory_format": str(value).removeprefix("torch.")}
+    if isinstance(value, (list, tuple)):
+        return [encode_plain(item) for item in value]
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {"dict": [[key, encode_plain(item)] for key, item in value.items()]}
+    raise ExportError("unsupported_value", f"a value of type `{type(value).__name__}` cannot be exported")
+
+
+class GraphWriter:
+    """Flattens one exported graph into values and nodes."""
+
+    # Checks of the tracer that compute nothing.
+    SKIPPED = {"_assert_tensor_metadata", "_assert_scalar", "_assert_async", "sym_constrain_range",
+               "sym_constrain_range_for_size"}
+
+    def __init__(self, path, strip_prefix=""):
+        self.path = path
+        self.strip_prefix = strip_prefix
+        self.values, self.inputs, self.nodes = [], [], []
+        self.ids = {}  # fx node -> value id, or a (nested) list of them, or a plain constant
+
+    def add_value(self, kind, name, example):
+        value = {"kind": kind, "name": name}
+        if isinstance(example, torch.Tensor):
+            value.update(dtype=str(example.dtype).removeprefix("torch."), shape=[int(n) for n in example.shape],
+                         strides=[int(n) for n in example.stride()])
+        else:
+            value["tensor"] = False
+        self.values.append(value)
+        return {"value": len(self.values) - 1}
+
+    def encode(self, argument):
+        if isinstance(argument, torch.fx.Node):
+            return self.ids[argument]
+        if isinstance(argument, (list, tuple)):
+            return [self.encode(item) for item in argument]
+        if isinstance(argument, dict):
+            return {"dict": [[str(key), self.encode(item)] for key, item in argument.items()]}
+        return encode_plain(argument)
+
+    def source_line(self, node):
+        frames = re.findall(r'File "(.+?)", line (\d+)', node.meta.get("stack_trace") or "")
+        return next((int(line) for file, line in reversed(frames) if file == self.path), 0)
+
+    def module_path(self, node):
+        stack = node.meta.get("nn_module_stack")
+        path = list(stack.values())[-1][0] if stack else ""
+        return (path + ".").removeprefix(self.strip_prefix).rstrip(".")
+
+    def unsupported(self, node, why, hint):
+        raise ExportError("unsupported_op", f"the model cannot be exported: {why}", self.source_line(node), hint)
+
+    def run(self, graph, owner, arguments):
+        """Adds the nodes of `graph`; returns its outputs. `arguments` stand for its placeholders, in order."""
+        arguments = iter(arguments)
+        for node in graph.nodes:
+            if node.op == "placeholder":
+                self.ids[node] = next(arguments)
+            elif node.op == "get_attr":
+                self.ids[node] = getattr(owner, node.target)
+            elif node.op == "output":
+                return self.encode(node.args[0])
+            elif node.op == "call_function":
+                self.call(node)
+            else:
+                self.unsupported(node, f"a `{node.op}` node", "")
+
+    def call(self, node):
+        target = node.target
+        if target is operator.getitem:
+            self.ids[node] = self.ids[node.args[0]][node.args[1]]
+        elif isinstance(target, torch._ops.OpOverload):
+            if target._opname not in self.SKIPPED:
+                self.operator(node, target)
+        elif str(target) == "wrap_with_set_grad_enabled":
+            submodule = self.ids[node.args[1]]
+            self.ids[node] = self.run(submodule.graph, submodule, [self.encode(item) for item in node.args[2:]])
+        else:
+            name = getattr(target, "__name__", str(target))
+            self.unsupported(node, f"`{name}` depends on values that are known only at run time",
+                             "make the branch, the loop or the size independent of tensor values")
+
+    def operator(self, node, target):
+        kwargs = [[key, self.encode(item)] for key, item in node.kwargs.items()]
+        record = {"op": target._schema.name, "overload": target._schema.overload_name,
+                  "args": [self.encode(item) for item in node.args], "kwargs": kwargs}
+        example = node.meta.get("val")
+        if isinstance(example, (list, tuple)):
+            self.ids[node] = [None if item is None else self.add_value("node", f"{node.name}_{i}", item)
+                              for i, item in enumerate(example)]
+            outputs = [-1 if item is None else item["value"] for item in self.ids[node]]
+        elif example is None:
+            self.ids[node], outputs = None, []
+        else:
+            self.ids[node] = self.add_value("node", node.name, example)
+            outputs = [self.ids[node]["value"]]
+        record.update(outputs=outputs, module=self.module_path(node), line=self.source_line(node))
+        self.nodes.append(record)
+
+    def finish(self, outputs):
+        used = set()
+
+        def visit(argument):
+            if isinstance(argument, list):
+                for item in argument:
+                    visit(item)
+            elif isinstance(argument, dict):
+                if "value" in argument:
+                    used.add(argument["value"])
+                elif "dict" in argument:
+                    visit([item for _, item in argument["dict"]])
+
+        visit(outputs)
+        for node in self.nodes:
+            visit(node["args"])
+            visit([item for _, item in node["kwargs"]])
+        for node in self.nodes:
+            node["outputs"] = [value if value in used else -1 for value in node["outputs"]]
+        return {"values": self.values, "inputs": self.inputs, "nodes": self.nodes, "outputs": outputs}
+
+
+class Weights:
+    """The tensors that go into the safetensors file; tensors that are one object share an entry."""
+
+    NAMES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "int64": "I64", "int32": "I32",
+             "int16": "I16", "int8": "I8", "uint8": "U8", "bool": "BOOL"}
+
+    def __init__(self):
+        self.tensors, self.keys = {}, {}
+
+    def add(self, key, tensor):
+        identity = (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()))
+        if tensor.numel() == 0 or identity not in self.keys:
+            self.keys[identity] = key
+            self.tensors[key] = tensor.detach()
+        return self.keys[identity]
+
+    def write(self, path):
+        import ctypes
+
+        header, offset, tensors = {}, 0, []
+        for key, tensor in self.tensors.items():
+            dtype = str(tensor.dtype).removeprefix("torch.")
+            if dtype not in self.NAMES:
+                raise ExportError("unsupported_value", f"`{key}` has element type `{dtype}`, which is not supported")
+            tensor = tensor.cpu().contiguous()
+            size = tensor.numel() * tensor.element_size()
+            header[key] = {"dtype": self.NAMES[dtype], "shape": list(tensor.shape), "data_offsets": [offset, offset + size]}
+            offset += size
+            tensors.append((tensor, size))
+        text = json.dumps(header).encode()
+        text += b" " * (-len(text) % 8)
+        with open(path, "wb") as file:
+            file.write(len(text).to_bytes(8, "little") + text)
+            for tensor, size in tensors:
+                if size:
+                    file.write((ctypes.c_char * size).from_address(tensor.data_ptr()))
+
+
+def structured(outputs, spec):
+    """Puts the flat list `outputs` back into the shape of the pytree `spec`: lists and dicts."""
+    flat = iter(outputs)
+
+    def build(node):
+        children = node.children() if callable(getattr(node, "children", None)) else node.children_specs
+        if node.type is None:
+            return next(flat) if node.num_leaves else None
+        if node.type is dict or node.type.__name__ == "OrderedDict":
+            return {"dict": [[str(key), build(child)] for key, child in zip(node.context, children)]}
+        return [build(child) for child in children]
+
+    return build(spec)
+
+
+# Exporting
+
+
+class InputRecipe:
+    """get_inputs() as a module, so that it has a graph."""
+
+    @staticmethod
+    def make(function):
+        class Recipe(torch.nn.Module):
+            def forward(self):
+                return list(function())
+
+        return Recipe()
+
+
+class Restored:
+    """The model behind a module that puts attributes back that forward assigns (`self.last = x`): each call is a
+    first call."""
+
+    @staticmethod
+    def make(model):
+        class Wrapper(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.model = model
+
+            def forward(self, *arguments):
+                saved = [(module, dict(module.__dict__), dict(module._buffers)) for module in self.model.modules()]
+                try:
+                    return self.model(*arguments)
+                finally:
+                    for module, attributes, buffers in saved:
+                        module.__dict__.clear()
+                        module.__dict__.update(attributes)
+                        module._buffers.clear()
+                        module._buffers.update(buffers)
+
+        wrapper = Wrapper()
+        wrapper.training = model.training
+        return wrapper
+
+
+def export_program(path, model, inputs):
+    """(exported program, prefix of the model's names in it, warnings)"""
+
+    def attempt(module):
+        with torch.no_grad():
+            return torch.export.export(module, tuple(inputs), strict=False)
+
+    try:
+        return attempt(model), "", []
+    except Exception as error:
+        if "assigned during export" not in str(error):
+            raise export_failure(path, error) from error
+    try:
+        return attempt(Restored.make(model)), "model.", ["`forward` assigns tensors to attributes of the model; each call is treated as the first"]
+    except Exception as error:
+        raise export_failure(path, error) from error
+
+
+def export_failure(path, error):
+    text = str(error)
+    line = line_in(path, error)
+    if not line:
+        frames = re.findall(r'File "(.+?)", line (\d+)', text)
+        line = next((int(number) for file, number in reversed(frames) if file == path), 0)
+    name = type(error).__name__
+    if "data-dependent" in text or "Unbacked" in text or "GuardOnDataDependent" in name:
+        return ExportError("data_dependent", "the model cannot be exported: a branch, a loop or a size depends on tensor values",
+                           line, "use `torch.where`, masks or fixed sizes instead of Python control flow on tensor values")
+    op = re.search(r"(aten[.:]+[\w.]+|torch\.ops\.[\w.]+)", text)
+    subject = f"at `{op.group(1)}`: " if op else ""
+    return ExportError("export_failed", f"the model cannot be exported: {subject}`{name}`: {first_line(error)}", line,
+                       "check that `Model(*get_init_inputs())(*get_inputs())` runs under `torch.no_grad()`; "
+                       "`torch.export` must be able to trace it")
+
+
+def forward_graph(path, program, prefix, weights, state):
+    """The graph of forward, and a map from state_dict names to value ids."""
+    writer = GraphWriter(path, prefix)
+    placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
+    arguments, by_name = [], {}
+    for node, spec in zip(placeholders, program.graph_signature.input_specs):
+        kind, example = spec.kind.name, node.meta.get("val")
+        target = (spec.target or "").removeprefix(prefix)
+        if kind == "USER_INPUT":
+            reference = writer.add_value("input", node.name, example)
+            writer.inputs.append(reference["value"])
+        elif target in state:
+            reference = writer.add_value("parameter" if kind == "PARAMETER" else "buffer", target, example)
+            by_name[target] = reference["value"]
+        elif kind in ("BUFFER", "CONSTANT_TENSOR", "PARAMETER"):
+            tensor = program.constants.get(spec.target, program.state_dict.get(spec.target))
+            reference = writer.add_value("constant", weights.add("constant:" + target, tensor), example)
+        else:
+            raise ExportError("unsupported_value", f"the model uses a `{kind.lower()}`, which cannot be exported")
+        arguments.append(reference)
+    outputs = writer.run(program.graph, program.graph_module, arguments)
+    return writer.finish(structured(outputs, program.call_spec.out_spec)), by_name
+
+
+def input_graph(path, module, weights, inputs, warnings):
+    """get_inputs() as a graph; what cannot be traced becomes fixed tensors."""
+    writer = GraphWriter(path)
+    try:
+        program = torch.export.export(InputRecipe.make(module.get_inputs), (), strict=False)
+        specs = program.graph_signature.input_specs
+        arguments = [writer.add_value("constant", weights.add("input:" + spec.target, program.constants[spec.target]), node.meta["val"])
+                     for node, spec in zip([node for node in program.graph.nodes if node.op == "placeholder"], specs)]
+        outputs = writer.run(program.graph, program.graph_module, arguments)
+        return writer.finish(structured(outputs, program.call_spec.out_spec))
+    except Exception as error:
+        warnings.append(f"`get_inputs` cannot be replayed with fresh seeds, its tensors are fixed: {first_line(error)}")
+    writer = GraphWriter(path)
+    leaves, spec = torch.utils._pytree.tree_flatten(inputs)
+    flat = [writer.add_value("constant", weights.add(f"input:{i}", leaf.clone()), leaf) if isinstance(leaf, torch.Tensor) else encode_plain(leaf)
+            for i, leaf in enumerate(leaves)]
+    return writer.finish(structured(flat, spec))
+
+
+def state_entries(model, by_name, weights, state):
+    buffers = {name for name, _ in model.named_buffers(remove_duplicate=False)}
+    entries = []
+    values_by_tensor = {}
+    for name, tensor in state.items():
+        key = weights.add(name, tensor)
+        value = by_name.get(name, values_by_tensor.get(key, -1))
+        values_by_tensor.setdefault(key, value)
+        entries.append({"name": name, "value": value, "tensor": key, "buffer": name in buffers})
+    for entry in entries:  # a tied parameter's other name may come first
+        if entry["value"] < 0:
+            entry["value"] = max((other["value"] for other in entries if other["tensor"] == entry["tensor"]), default=-1)
+    return entries
+
+
+def export_reference(options):
+    path = os.path.abspath(options.model)
+    source = read_source(path)
+    module = load_module(path, source)
+    init_inputs = call_for_list(path, module, "get_init_inputs")
+    model = build_model(path, module, init_inputs, options.seed)
+    inputs = call_for_list(path, module, "get_inputs")
+    program, prefix, warnings = export_program(path, model, inputs)
+    weights = Weights()
+    state = model.state_dict()
+    forward, by_name = forward_graph(path, program, prefix, weights, state)
+    recipe = input_graph(path, module, weights, inputs, warnings)
+    reference = {
+        "format": FORMAT, "version": VERSION, "model_path": path, "model_source": source,
+        "torch_version": torch.__version__, "seed": options.seed, "training": model.training, "warnings": warnings,
+        "init_inputs": encode_plain(init_inputs), "parameters": state_entries(model, by_name, weights, state),
+        "forward": forward, "inputs": recipe, "weights": "weights.safetensors",
+    }
+    write_folder(os.path.abspath(options.out), reference, weights)
+    return {"ok": True, "folder": os.path.abspath(options.out), "nodes": len(forward["nodes"]),
+            "parameters": len(state), "warnings": warnings}
+
+
+def write_folder(folder, reference, weights):
+    """The folder appears complete or not at all; an older one is replaced."""
+    parent = os.path.dirname(folder)
+    try:
+        os.makedirs(parent, exist_ok=True)
+        fresh = tempfile.mkdtemp(prefix=".reference-", dir=parent)
+    except OSError as error:
+        raise ExportError("cannot_write", f"`{folder}` cannot be written: {first_line(error)}") from None
+    try:
+        weights.write(os.path.join(fresh, "weights.safetensors"))
+        with open(os.path.join(fresh, "reference.json"), "w", encoding="utf-8") as file:
+            json.dump(reference, file, separators=(",", ":"), allow_nan=False)
+        os.chmod(fresh, 0o755)
+        if os.path.isdir(folder) and os.listdir(folder):
+            if not os.path.exists(os.path.join(folder, "reference.json")):
+                raise ExportError("cannot_write", f"`{folder}` exists and is not an exported reference")
+            old = tempfile.mkdtemp(prefix=".old-", dir=parent)
+            os.rename(folder, os.path.join(old, "reference"))
+            os.rename(fresh, folder)
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            os.rename(fresh, folder)
+    except OSError as error:
+        raise ExportError("cannot_write", f"`{folder}` cannot be written: {first_line(error)}") from None
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+# Timing torch.compile
+
+
+def time_compile(options):
+    path = os.path.abspath(options.model)
+    module = load_module(path, read_source(path))
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    model = build_model(path, module, call_for_list(path, module, "get_init_inputs"), options.seed)
+    dtype = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}.get(options.dtype)
+    cast = lambda leaf: leaf.to(dtype) if dtype and isinstance(leaf, torch.Tensor) and leaf.is_floating_point() else leaf
+    if dtype:
+        model = model.to(dtype)
+    sets = [torch.utils._pytree.tree_map(cast, call_for_list(path, module, "get_inputs")) for _ in range(4)]
+    begin = time.perf_counter()
+    try:
+        with torch.no_grad():
+            compiled = torch.compile(model)
+            compiled(*sets[0])
+            compile_s = time.perf_counter() - begin
+            return {"ok": True, "compile_s": compile_s, **sample(lambda i: compiled(*sets[i % 4]), options.samples)}
+    except Exception as error:
+        raise ExportError("compile_failed", f"`torch.compile` failed: `{type(error).__name__}`: {first_line(error)}",
+                          line_in(path, error), code=3) from error
+
+
+def sample(call, samples):
+    """Median and quartiles in microseconds; a sample is as many calls as take two milliseconds."""
+    begin = time.perf_counter()
+    call(0), call(1)
+    calls = max(1, int(2e-3 * 2 / max(time.perf_counter() - begin, 1e-7)))
+    times = []
+    for _ in range(samples):
+        begin = time.perf_counter()
+        for i in range(calls):
+            call(i)
+        times.append((time.perf_counter() - begin) / calls * 1e6)
+    times.sort()
+    return {"median_us": times[samples // 2], "low_us": times[samples // 4], "high_us": times[samples * 3 // 4],
+            "samples": samples}
+
+
+# The command line
+
+
+def import_torch():
+    global torch
+    try:
+        import torch
+        import torch.export
+        import torch.utils._pytree
+    except Exception as error:
+        raise ExportError("no_torch", f"this Python cannot import PyTorch: {first_line(error)}", code=3,
+                          hint=f"install PyTorch 2.5 or newer for `{sys.executable}`") from None
+    if tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2]) < (2, 5):
+        raise ExportError("no_torch", f"PyTorch {torch.__version__} is too old", code=3, hint="install PyTorch 2.5 or newer")
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("out", nargs="?")
+    parser.add_argument("--seed", type=int, default=42)
+    parser.add_argument("--time-compile", action="store_true")
+    parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--dtype", default="model", choices=["model", "fp32", "fp16", "bf16"])
+    parser.add_argument("--samples", type=int, default=30)
+    options = parser.parse_args()
+    if not options.time_compile and not options.out:
+        parser.error("OUTDIR is missing")
+    return options
+
+
+def main():
+    options = parse_arguments()
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    code = 0
+    try:
+        read_source(os.path.abspath(options.model))
+        import_torch()
+        answer = time_compile(options) if options.time_compile else export_reference(options)
+    except ExportError as error:
+        code = error.code
+        answer = {"ok": False, "error": error.kind, "message": error.message, "file": os.path.abspath(options.model),
+                  "line": error.line, "hint": error.hint}
+    answers.write(json.dumps(answer) + "\n")
+    answers.flush()
+    sys.stdout.flush()
+    os._exit(code)  # the model's own threads and exit handlers cannot change the answer
+
+
+if __name__ == "__main__":
+    main()
