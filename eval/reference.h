@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,7 +19,7 @@ namespace tilepilot::eval {
 struct GraphValue {
   enum class Kind { input, parameter, buffer, constant, node };
   Kind kind = Kind::node;
-  std::string name;  // input name, parameter path ("net.0.weight"), or the node's name
+  std::string name;  // input name, parameter path ("net.0.weight"), key in the weights file (constant), node's name
   bool is_tensor = true;
   std::string dtype;  // "float32", "int64", ...
   std::vector<int64_t> shape;
@@ -43,10 +44,13 @@ struct LayoutName {
 struct MemoryFormatName {
   std::string name;
 };
+struct GraphDict {  // a dictionary with text keys, in order
+  std::vector<std::string> keys;
+  GraphList values;
+};
 struct GraphArgument {
   std::variant<std::monostate, bool, int64_t, double, std::string, ValueRef, DtypeName, DeviceName, LayoutName,
-               MemoryFormatName,
-               GraphList>
+               MemoryFormatName, GraphList, GraphDict>
       data;  // monostate: None
 
   const int* value_id() const {
@@ -65,16 +69,19 @@ struct GraphNode {
   int line = 0;              // line of model.py, 0 if unknown
 };
 
+// The values an argument mentions, nested ones included, in order.
+void for_each_value(const GraphArgument& argument, const std::function<void(int id)>& visit);
+
 struct Graph {
   std::vector<GraphValue> values;
   std::vector<int> inputs;       // value ids, in forward's order
   std::vector<GraphNode> nodes;  // in execution order
-  GraphArgument outputs;         // a ValueRef, or a GraphList for a tuple or list
+  GraphArgument outputs;         // a ValueRef, a GraphList for a tuple or list, a GraphDict; nested, constants inside
 };
 
 struct ParameterInfo {
   std::string name;    // as in state_dict
-  int value = -1;      // value id in the forward graph; -1: unused there
+  int value = -1;      // value id in the forward graph; -1: not there
   std::string tensor;  // key in the weights file
   bool is_buffer = false;
 };
@@ -90,9 +97,10 @@ struct Reference {
   std::vector<ParameterInfo> parameters;  // parameters and buffers, in state_dict order
   GraphArgument init_inputs;              // get_init_inputs() as plain data
   std::filesystem::path weights;          // safetensors file
+  std::vector<std::string> warnings;      // what the exporter could not keep as eager has it
 };
 
-// Reads reference.json from an export folder.
+// Reads reference.json from an export folder. Errors: `file_not_found`, `reference_invalid`.
 Result<Reference> load_reference(const std::filesystem::path& folder);
 
 }  // namespace tilepilot::eval

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Exports a model file in KernelBench form as a reference that TilePilot's C++ reads.
 
-    export_reference.py MODEL.py OUTDIR [--seed N]
+    export_reference.py MODEL.py OUTDIR [--seed N] [--dtype fp32|fp16|bf16]
     export_reference.py MODEL.py --time-compile [--seed N] [--threads N] [--dtype fp32|fp16|bf16] [--samples N]
 
 The first form writes OUTDIR/reference.json and OUTDIR/weights.safetensors (docs/reference-format.md), all or
@@ -23,6 +23,7 @@ import tempfile
 import time
 import traceback
 import types
+import warnings as python_warnings
 
 FORMAT = "tilepilot-reference"
 VERSION = 1
@@ -98,12 +99,12 @@ def call_for_list(path, module, name):
     return list(result)
 
 
-def build_model(path, module, init_inputs, seed):
+def build_model(path, module, init_inputs, seed, dtype=None):
     torch.manual_seed(seed)
     model = run_user_code(path, "`Model(*get_init_inputs())`", lambda: module.Model(*init_inputs))
     if not isinstance(model, torch.nn.Module):
         raise ExportError("no_model", "`Model` is not a subclass of `nn.Module`")
-    return model
+    return model.to(dtype) if dtype else model
 
 
 # Graphs as plain data
@@ -137,9 +138,8 @@ class GraphWriter:
     SKIPPED = {"_assert_tensor_metadata", "_assert_scalar", "_assert_async", "sym_constrain_range",
                "sym_constrain_range_for_size"}
 
-    def __init__(self, path, strip_prefix=""):
+    def __init__(self, path):
         self.path = path
-        self.strip_prefix = strip_prefix
         self.values, self.inputs, self.nodes = [], [], []
         self.ids = {}  # fx node -> value id, or a (nested) list of them, or a plain constant
 
@@ -168,8 +168,7 @@ class GraphWriter:
 
     def module_path(self, node):
         stack = node.meta.get("nn_module_stack")
-        path = list(stack.values())[-1][0] if stack else ""
-        return (path + ".").removeprefix(self.strip_prefix).rstrip(".")
+        return list(stack.values())[-1][0] if stack else ""
 
     def unsupported(self, node, why, hint):
         raise ExportError("unsupported_op", f"the model cannot be exported: {why}", self.source_line(node), hint)
@@ -269,7 +268,8 @@ class Weights:
                 raise ExportError("unsupported_value", f"`{key}` has element type `{dtype}`, which is not supported")
             tensor = tensor.cpu().contiguous()
             size = tensor.numel() * tensor.element_size()
-            header[key] = {"dtype": self.NAMES[dtype], "shape": list(tensor.shape), "data_offsets": [offset, offset + size]}
+            header[key] = {"dtype": self.NAMES[dtype], "shape": list(tensor.shape),
+                           "data_offsets": [offset, offset + size]}
             offset += size
             tensors.append((tensor, size))
         text = json.dumps(header).encode()
@@ -299,61 +299,42 @@ def structured(outputs, spec):
 # Exporting
 
 
-class InputRecipe:
+def input_recipe(get_inputs):
     """get_inputs() as a module, so that it has a graph."""
 
-    @staticmethod
-    def make(function):
-        class Recipe(torch.nn.Module):
-            def forward(self):
-                return list(function())
+    class Recipe(torch.nn.Module):
+        def forward(self):
+            return list(get_inputs())
 
-        return Recipe()
+    return Recipe()
 
 
-class Restored:
-    """The model behind a module that puts attributes back that forward assigns (`self.last = x`): each call is a
-    first call."""
+def cast_to(tree, dtype):
+    """Floating tensors in `dtype`, the rest as it is; None keeps all."""
 
-    @staticmethod
-    def make(model):
-        class Wrapper(torch.nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.model = model
+    def cast(leaf):
+        return leaf.to(dtype) if isinstance(leaf, torch.Tensor) and leaf.is_floating_point() else leaf
 
-            def forward(self, *arguments):
-                saved = [(module, dict(module.__dict__), dict(module._buffers)) for module in self.model.modules()]
-                try:
-                    return self.model(*arguments)
-                finally:
-                    for module, attributes, buffers in saved:
-                        module.__dict__.clear()
-                        module.__dict__.update(attributes)
-                        module._buffers.clear()
-                        module._buffers.update(buffers)
+    return torch.utils._pytree.tree_map(cast, tree) if dtype else tree
 
-        wrapper = Wrapper()
-        wrapper.training = model.training
-        return wrapper
+
+def element_type(name):
+    return {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}.get(name)
 
 
 def export_program(path, model, inputs):
-    """(exported program, prefix of the model's names in it, warnings)"""
-
-    def attempt(module):
-        with torch.no_grad():
-            return torch.export.export(module, tuple(inputs), strict=False)
-
-    try:
-        return attempt(model), "", []
-    except Exception as error:
-        if "assigned during export" not in str(error):
+    """(exported program, warnings)"""
+    with python_warnings.catch_warnings(record=True) as caught:
+        python_warnings.simplefilter("always")
+        try:
+            with torch.no_grad():
+                program = torch.export.export(model, tuple(inputs), strict=False)
+        except Exception as error:
             raise export_failure(path, error) from error
-    try:
-        return attempt(Restored.make(model)), "model.", ["`forward` assigns tensors to attributes of the model; each call is treated as the first"]
-    except Exception as error:
-        raise export_failure(path, error) from error
+    assigned = {name for warning in caught if "assigned during export" in str(warning.message)
+                for name in re.findall(r"self\.([\w.\[\]]+)", str(warning.message)) if "_flat_weights" not in name}
+    return program, [f"`forward` assigns `self.{name}`, which is not a buffer: each call is taken as the first"
+                     for name in sorted(assigned)]
 
 
 def export_failure(path, error):
@@ -364,8 +345,9 @@ def export_failure(path, error):
         line = next((int(number) for file, number in reversed(frames) if file == path), 0)
     name = type(error).__name__
     if "data-dependent" in text or "Unbacked" in text or "GuardOnDataDependent" in name:
-        return ExportError("data_dependent", "the model cannot be exported: a branch, a loop or a size depends on tensor values",
-                           line, "use `torch.where`, masks or fixed sizes instead of Python control flow on tensor values")
+        message = "the model cannot be exported: a branch, a loop or a size depends on tensor values"
+        hint = "use `torch.where`, masks or fixed sizes instead of Python control flow on tensor values"
+        return ExportError("data_dependent", message, line, hint)
     op = re.search(r"(aten[.:]+[\w.]+|torch\.ops\.[\w.]+)", text)
     subject = f"at `{op.group(1)}`: " if op else ""
     return ExportError("export_failed", f"the model cannot be exported: {subject}`{name}`: {first_line(error)}", line,
@@ -373,14 +355,14 @@ def export_failure(path, error):
                        "`torch.export` must be able to trace it")
 
 
-def forward_graph(path, program, prefix, weights, state):
+def forward_graph(path, program, weights, state):
     """The graph of forward, and a map from state_dict names to value ids."""
-    writer = GraphWriter(path, prefix)
+    writer = GraphWriter(path)
     placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
     arguments, by_name = [], {}
     for node, spec in zip(placeholders, program.graph_signature.input_specs):
         kind, example = spec.kind.name, node.meta.get("val")
-        target = (spec.target or "").removeprefix(prefix)
+        target = spec.target or ""
         if kind == "USER_INPUT":
             reference = writer.add_value("input", node.name, example)
             writer.inputs.append(reference["value"])
@@ -397,23 +379,30 @@ def forward_graph(path, program, prefix, weights, state):
     return writer.finish(structured(outputs, program.call_spec.out_spec)), by_name
 
 
-def input_graph(path, module, weights, inputs, warnings):
+def input_graph(path, module, weights, inputs, warnings, dtype):
     """get_inputs() as a graph; what cannot be traced becomes fixed tensors."""
     writer = GraphWriter(path)
     try:
-        program = torch.export.export(InputRecipe.make(module.get_inputs), (), strict=False)
+        program = torch.export.export(input_recipe(lambda: cast_to(list(module.get_inputs()), dtype)), (), strict=False)
         specs = program.graph_signature.input_specs
-        arguments = [writer.add_value("constant", weights.add("input:" + spec.target, program.constants[spec.target]), node.meta["val"])
-                     for node, spec in zip([node for node in program.graph.nodes if node.op == "placeholder"], specs)]
+        placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
+        arguments = []
+        for node, spec in zip(placeholders, specs):
+            key = weights.add("input:" + spec.target, program.constants[spec.target])
+            arguments.append(writer.add_value("constant", key, node.meta["val"]))
         outputs = writer.run(program.graph, program.graph_module, arguments)
         return writer.finish(structured(outputs, program.call_spec.out_spec))
     except Exception as error:
         warnings.append(f"`get_inputs` cannot be replayed with fresh seeds, its tensors are fixed: {first_line(error)}")
     writer = GraphWriter(path)
     leaves, spec = torch.utils._pytree.tree_flatten(inputs)
-    flat = [writer.add_value("constant", weights.add(f"input:{i}", leaf.clone()), leaf) if isinstance(leaf, torch.Tensor) else encode_plain(leaf)
-            for i, leaf in enumerate(leaves)]
-    return writer.finish(structured(flat, spec))
+
+    def fixed(i, leaf):
+        if not isinstance(leaf, torch.Tensor):
+            return encode_plain(leaf)
+        return writer.add_value("constant", weights.add(f"input:{i}", leaf.clone()), leaf)
+
+    return writer.finish(structured([fixed(i, leaf) for i, leaf in enumerate(leaves)], spec))
 
 
 def state_entries(model, by_name, weights, state):
@@ -427,7 +416,7 @@ def state_entries(model, by_name, weights, state):
         entries.append({"name": name, "value": value, "tensor": key, "buffer": name in buffers})
     for entry in entries:  # a tied parameter's other name may come first
         if entry["value"] < 0:
-            entry["value"] = max((other["value"] for other in entries if other["tensor"] == entry["tensor"]), default=-1)
+            entry["value"] = max(other["value"] for other in entries if other["tensor"] == entry["tensor"])
     return entries
 
 
@@ -436,13 +425,14 @@ def export_reference(options):
     source = read_source(path)
     module = load_module(path, source)
     init_inputs = call_for_list(path, module, "get_init_inputs")
-    model = build_model(path, module, init_inputs, options.seed)
-    inputs = call_for_list(path, module, "get_inputs")
-    program, prefix, warnings = export_program(path, model, inputs)
+    dtype = element_type(options.dtype)
+    model = build_model(path, module, init_inputs, options.seed, dtype)
+    inputs = cast_to(call_for_list(path, module, "get_inputs"), dtype)
     weights = Weights()
     state = model.state_dict()
-    forward, by_name = forward_graph(path, program, prefix, weights, state)
-    recipe = input_graph(path, module, weights, inputs, warnings)
+    program, warnings = export_program(path, model, inputs)
+    forward, by_name = forward_graph(path, program, weights, state)
+    recipe = input_graph(path, module, weights, inputs, warnings, dtype)
     reference = {
         "format": FORMAT, "version": VERSION, "model_path": path, "model_source": source,
         "torch_version": torch.__version__, "seed": options.seed, "training": model.training, "warnings": warnings,
@@ -490,12 +480,9 @@ def time_compile(options):
     module = load_module(path, read_source(path))
     if options.threads:
         torch.set_num_threads(options.threads)
-    model = build_model(path, module, call_for_list(path, module, "get_init_inputs"), options.seed)
-    dtype = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}.get(options.dtype)
-    cast = lambda leaf: leaf.to(dtype) if dtype and isinstance(leaf, torch.Tensor) and leaf.is_floating_point() else leaf
-    if dtype:
-        model = model.to(dtype)
-    sets = [torch.utils._pytree.tree_map(cast, call_for_list(path, module, "get_inputs")) for _ in range(4)]
+    dtype = element_type(options.dtype)
+    model = build_model(path, module, call_for_list(path, module, "get_init_inputs"), options.seed, dtype)
+    sets = [cast_to(call_for_list(path, module, "get_inputs"), dtype) for _ in range(4)]
     begin = time.perf_counter()
     try:
         with torch.no_grad():
@@ -537,7 +524,8 @@ def import_torch():
         raise ExportError("no_torch", f"this Python cannot import PyTorch: {first_line(error)}", code=3,
                           hint=f"install PyTorch 2.5 or newer for `{sys.executable}`") from None
     if tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2]) < (2, 5):
-        raise ExportError("no_torch", f"PyTorch {torch.__version__} is too old", code=3, hint="install PyTorch 2.5 or newer")
+        raise ExportError("no_torch", f"PyTorch {torch.__version__} is too old", code=3,
+                          hint="install PyTorch 2.5 or newer")
 
 
 def parse_arguments():

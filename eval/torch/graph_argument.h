@@ -1,0 +1,24 @@
+// Turns an argument of an exported graph into the IValue that an operator's schema asks for.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+#include <ATen/core/jit_type.h>
+
+#include <functional>
+#include <optional>
+
+#include "eval/reference.h"
+
+namespace tilepilot::eval {
+
+// What replaces parts of an argument: values by id, and element types that are named (`dtype=torch.float32`).
+struct ArgumentContext {
+  std::function<c10::IValue(int id)> value;
+  std::function<at::ScalarType(at::ScalarType)> element_type;
+};
+
+// nullopt: the argument does not fit the type.
+std::optional<c10::IValue> to_ivalue(const GraphArgument& argument, const c10::TypePtr& type,
+                                     const ArgumentContext& context);
+
+}  // namespace tilepilot::eval

@@ -1,0 +1,300 @@
+#include "eval/torch/replay.h"
+
+#include <ATen/Context.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty_strided.h>
+#include <c10/core/DefaultDtype.h>
+#include <fmt/format.h>
+
+#include "eval/torch/element_type.h"
+#include "eval/torch/graph_argument.h"
+#include "eval/torch/random_operator.h"
+
+namespace tilepilot::eval {
+namespace {
+
+using c10::IValue;
+
+at::ScalarType run_type(at::ScalarType recorded, const Precision& precision) {
+  return precision.type && c10::isFloatingType(recorded) ? *precision.type : recorded;
+}
+
+// A dtype that the graph names. A cast run means its model's dtype where the export says float32.
+at::ScalarType named_type(at::ScalarType named, const Precision& precision) {
+  if (precision.exact) return c10::isFloatingType(named) ? at::kDouble : named;
+  return named == at::kFloat ? run_type(named, precision) : named;
+}
+
+// LibTorch's default element type is global; factories without a dtype follow it.
+class DefaultTypeGuard {
+ public:
+  explicit DefaultTypeGuard(bool exact) : previous_(c10::get_default_dtype()) {
+    if (exact) c10::set_default_dtype(caffe2::TypeMeta::fromScalarType(at::kDouble));
+  }
+  ~DefaultTypeGuard() { c10::set_default_dtype(previous_); }
+  DefaultTypeGuard(const DefaultTypeGuard&) = delete;
+
+ private:
+  caffe2::TypeMeta previous_;
+};
+
+// An argument that mentions values and is built anew in every run.
+struct Patch {
+  size_t position;
+  const GraphArgument* argument;
+};
+
+struct Step {
+  const GraphNode* node;
+  c10::OperatorHandle op;
+  torch::jit::Stack arguments;  // complete but for the patches
+  std::vector<Patch> patches;
+  std::vector<int> dead_after;
+  RandomRule random = RandomRule::deterministic;
+};
+
+bool mentions_value(const GraphArgument& argument) {
+  bool found = false;
+  for_each_value(argument, [&](int) { found = true; });
+  return found;
+}
+
+const GraphArgument* find_argument(const GraphNode& node, size_t position, const std::string& name) {
+  if (position < node.args.size()) return &node.args[position];
+  for (auto& [keyword, argument] : node.kwargs) {
+    if (keyword == name) return &argument;
+  }
+  return nullptr;
+}
+
+Error node_error(const GraphNode& node, std::string_view what) {
+  std::string where = node.line > 0 ? fmt::format(" (line {} of the model)", node.line) : "";
+  return make_error(DiagnosticKind::tensor_operation_failed, {},
+                    fmt::format("the reference's `{}`{} failed: {}", node.op, where, what));
+}
+
+std::string first_line(const char* text) {
+  std::string_view view(text);
+  return std::string(view.substr(0, view.find('\n')));
+}
+
+// The element type each value has in the run in `precision.type`.
+std::vector<at::ScalarType> value_types(const Graph& graph, const Precision& precision) {
+  std::vector<at::ScalarType> types;
+  for (auto& value : graph.values) {
+    types.push_back(run_type(parse_element_type(value.dtype).value_or(at::kFloat), precision));
+  }
+  return types;
+}
+
+}  // namespace
+
+class Replay::Plan {
+ public:
+  Plan(const Graph& graph, const Precision& precision)
+      : graph_(graph), precision_(precision), types_(value_types(graph, precision)) {}
+
+  Status prepare() {
+    for (auto& node : graph_.nodes) steps_.push_back(TRY(prepare_step(node)));
+    find_last_uses();
+    return {};
+  }
+
+  Result<std::vector<at::Tensor>> run(const std::vector<IValue>& inputs, const State& state) const {
+    at::NoGradGuard no_grad;
+    DefaultTypeGuard default_type(precision_.exact);
+    std::vector<IValue> values(graph_.values.size());
+    for (size_t i = 0; i < state.size(); ++i) {
+      if (state[i].defined()) values[i] = state[i];
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) values[static_cast<size_t>(graph_.inputs[i])] = inputs[i];
+    for (auto& step : steps_) {
+      TRY(run_step(step, values));
+      for (int dead : step.dead_after) values[static_cast<size_t>(dead)] = IValue();
+    }
+    std::vector<at::Tensor> outputs;
+    for_each_value(graph_.outputs, [&](int id) {
+      auto& value = values[static_cast<size_t>(id)];
+      if (value.isTensor()) outputs.push_back(value.toTensor());
+    });
+    return outputs;
+  }
+
+ private:
+  ArgumentContext context(const std::vector<IValue>* values) const {
+    return {[values](int id) { return values ? (*values)[static_cast<size_t>(id)] : IValue(); },
+            [this](at::ScalarType type) { return named_type(type, precision_); }};
+  }
+
+  Result<Step> prepare_step(const GraphNode& node) {
+    auto op = c10::Dispatcher::singleton().findSchema({node.op, node.overload});
+    if (!op) return node_error(node, "this LibTorch has no such operator");
+    Step step{&node, *op};
+    auto constant = context(nullptr);
+    auto& parameters = op->schema().arguments();
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      const GraphArgument* argument = find_argument(node, i, parameters[i].name());
+      std::optional<IValue> value;
+      if (!argument) {
+        value = parameters[i].default_value();
+      } else if (mentions_value(*argument)) {
+        step.patches.push_back({i, argument});
+        value = IValue();
+      } else {
+        value = to_ivalue(*argument, parameters[i].real_type(), constant);
+      }
+      if (!value) return node_error(node, fmt::format("its argument `{}` does not fit", parameters[i].name()));
+      step.arguments.push_back(std::move(*value));
+    }
+    if (precision_.exact) step.random = random_rule(*op, step.arguments);
+    return step;
+  }
+
+  void find_last_uses() {
+    std::vector<int> last(graph_.values.size(), -1);
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      auto use = [&](int id) { last[static_cast<size_t>(id)] = static_cast<int>(i); };
+      for (auto& argument : graph_.nodes[i].args) for_each_value(argument, use);
+      for (auto& [name, argument] : graph_.nodes[i].kwargs) for_each_value(argument, use);
+      for (int id : graph_.nodes[i].outputs) {
+        if (id >= 0) use(id);
+      }
+    }
+    for_each_value(graph_.outputs, [&](int id) { last[static_cast<size_t>(id)] = -1; });
+    for (size_t id = 0; id < last.size(); ++id) {
+      if (last[id] >= 0) steps_[static_cast<size_t>(last[id])].dead_after.push_back(static_cast<int>(id));
+    }
+  }
+
+  Status run_step(const Step& step, std::vector<IValue>& values) const {
+    torch::jit::Stack stack = step.arguments;
+    auto bound = context(&values);
+    auto& parameters = step.op.schema().arguments();
+    for (auto& patch : step.patches) {
+      auto value = to_ivalue(*patch.argument, parameters[patch.position].real_type(), bound);
+      if (!value) return node_error(*step.node, "an argument is not what the schema asks for");
+      stack[patch.position] = std::move(*value);
+    }
+    try {
+      if (step.random == RandomRule::deterministic) {
+        step.op.callBoxed(stack);
+      } else {
+        call_random(step.op, step.random, types_of_arguments(step), stack);
+      }
+    } catch (const std::exception& error) { return node_error(*step.node, first_line(error.what())); }
+    return store_outputs(step, stack, values);
+  }
+
+  // For a random operator: the type each tensor argument has in the run that the exact one accompanies, and the type
+  // of what it makes.
+  RandomTypes types_of_arguments(const Step& step) const {
+    RandomTypes types;
+    types.arguments.resize(step.arguments.size());
+    for (auto& patch : step.patches) {
+      if (auto* id = patch.argument->value_id()) types.arguments[patch.position] = types_[static_cast<size_t>(*id)];
+    }
+    for (int id : step.node->outputs) {
+      if (id >= 0) types.result = types_[static_cast<size_t>(id)];
+    }
+    return types;
+  }
+
+  static Status store_outputs(const Step& step, torch::jit::Stack& stack, std::vector<IValue>& values) {
+    std::vector<IValue> results;
+    if (stack.size() == 1 && stack[0].isTensorList()) {
+      for (const at::Tensor& tensor : stack[0].toTensorVector()) results.emplace_back(tensor);
+    } else {
+      results.assign(std::make_move_iterator(stack.begin()), std::make_move_iterator(stack.end()));
+    }
+    auto& outputs = step.node->outputs;
+    if (results.size() < outputs.size()) return node_error(*step.node, "it gave fewer results than in the export");
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (outputs[i] >= 0) values[static_cast<size_t>(outputs[i])] = std::move(results[i]);
+    }
+    return {};
+  }
+
+  const Graph& graph_;
+  Precision precision_;
+  std::vector<at::ScalarType> types_;
+  std::vector<Step> steps_;
+};
+
+Replay::Replay(std::unique_ptr<Plan> plan) : plan_(std::move(plan)) {}
+Replay::Replay(Replay&&) noexcept = default;
+Replay::~Replay() = default;
+
+Result<Replay> Replay::prepare(const Graph& graph, const Precision& precision) {
+  auto plan = std::make_unique<Plan>(graph, precision);
+  TRY(plan->prepare());
+  return Replay(std::move(plan));
+}
+
+Result<std::vector<at::Tensor>> Replay::run(const std::vector<IValue>& inputs, const State& state) const {
+  return plan_->run(inputs, state);
+}
+
+Result<State> make_state(const Graph& graph, const Reference& reference, const TensorMap& weights,
+                         const Precision& precision) {
+  std::map<int, std::string> keys;
+  for (auto& parameter : reference.parameters) keys[parameter.value] = parameter.tensor;
+  std::map<std::string, at::Tensor> made;
+  State state(graph.values.size());
+  for (size_t i = 0; i < graph.values.size(); ++i) {
+    auto& value = graph.values[i];
+    if (value.kind == GraphValue::Kind::node || value.kind == GraphValue::Kind::input) continue;
+    std::string key = value.kind == GraphValue::Kind::constant ? value.name : keys[static_cast<int>(i)];
+    auto source = weights.find(key);
+    if (source == weights.end() || source->second.sizes() != at::IntArrayRef(value.shape)) {
+      return make_error(DiagnosticKind::reference_invalid, {},
+                        fmt::format("the weights file has no tensor for `{}`", value.name), "export the model again");
+    }
+    auto& tensor = made[key];
+    if (!tensor.defined()) {
+      auto type = run_type(source->second.scalar_type(), precision);
+      tensor = at::empty_strided(value.shape, value.strides, type);
+      tensor.copy_(source->second);
+    }
+    state[i] = tensor;
+  }
+  return state;
+}
+
+State copy_state(const State& state, bool exact) {
+  std::map<void*, at::Tensor> made;
+  State copy(state.size());
+  for (size_t i = 0; i < state.size(); ++i) {
+    if (!state[i].defined()) continue;
+    auto& tensor = made[state[i].unsafeGetTensorImpl()];
+    if (!tensor.defined()) {
+      tensor = exact && state[i].is_floating_point() ? state[i].to(at::kDouble) : state[i].clone();
+    }
+    copy[i] = tensor;
+  }
+  return copy;
+}
+
+Result<std::vector<IValue>> make_inputs(const Reference& reference, const State& constants, uint64_t seed,
+                                        const Precision& precision) {
+  auto recipe = TRY(Replay::prepare(reference.inputs, {}));
+  at::manual_seed(seed);
+  auto tensors = TRY(recipe.run({}, copy_state(constants, false)));
+  std::vector<IValue> leaves;
+  size_t next = 0;
+  for (int id : reference.forward.inputs) {
+    auto& value = reference.forward.values[static_cast<size_t>(id)];
+    if (!value.is_tensor) {
+      leaves.emplace_back();
+      continue;
+    }
+    if (next >= tensors.size()) {
+      return make_error(DiagnosticKind::reference_invalid, {}, "`get_inputs` makes fewer tensors than `forward` takes");
+    }
+    at::Tensor tensor = tensors[next++];
+    leaves.emplace_back(tensor.to(run_type(tensor.scalar_type(), precision)));
+  }
+  return leaves;
+}
+
+}  // namespace tilepilot::eval

@@ -1,0 +1,57 @@
+// Replays an exported graph operator by operator through LibTorch's dispatcher: what eager would run, in the same
+// order, with the same use of the random generator. In float64 the same graph gives the truth that errors are measured
+// against.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "compiler/diagnostics/result.h"
+#include "eval/reference.h"
+#include "eval/torch/safetensors.h"
+
+namespace tilepilot::eval {
+
+struct Precision {
+  // What floating tensors are cast to before the run, as `model.to(type)` does; none: as exported.
+  std::optional<at::ScalarType> type;
+  // Compute in float64. Random operators still draw as the run in `type` does, so that both see the same numbers.
+  bool exact = false;
+};
+
+// Tensors by value id, for the values that are there before the first node: parameters, buffers, constants.
+using State = std::vector<at::Tensor>;
+
+// A fresh, private copy of the exported state in `precision`. Tied parameters share memory, as in the model.
+Result<State> make_state(const Graph& graph, const Reference& reference, const TensorMap& weights,
+                         const Precision& precision);
+// Another private copy; `exact`: in float64.
+State copy_state(const State& state, bool exact);
+
+class Replay {
+ public:
+  // Looks up every operator. `graph` must live as long as the result. Errors: an operator this LibTorch lacks.
+  static Result<Replay> prepare(const Graph& graph, const Precision& precision);
+  Replay(Replay&&) noexcept;
+  ~Replay();
+
+  // `inputs` stand for graph.inputs, in order. Values are freed after their last use; in-place operators change
+  // `inputs` and `state` as eager would. Returns the tensors that graph.outputs mentions, in order.
+  Result<std::vector<at::Tensor>> run(const std::vector<c10::IValue>& inputs, const State& state) const;
+
+ private:
+  class Plan;
+  explicit Replay(std::unique_ptr<Plan> plan);
+  std::unique_ptr<Plan> plan_;
+};
+
+// The inputs of one trial: get_inputs() replayed from `seed`, cast to `precision`, leaf by leaf. Leaves that are not
+// tensors are None; their values stand in reference.inputs.outputs.
+Result<std::vector<c10::IValue>> make_inputs(const Reference& reference, const State& constants, uint64_t seed,
+                                             const Precision& precision);
+
+}  // namespace tilepilot::eval

@@ -1,0 +1,162 @@
+// Replay against PyTorch eager, bit for bit: every model of examples/ and of tests/torch/models.
+#include "eval/torch/replay.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/ops/equal.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "tests/torch/python_runner.h"
+
+namespace tilepilot::eval {
+namespace {
+
+using c10::IValue;
+using testing::run_python;
+using testing::scratch;
+
+std::vector<std::string> model_files() {
+  std::vector<std::string> files;
+  for (auto folder : {"/examples", "/tests/torch/models"}) {
+    for (auto& entry : std::filesystem::directory_iterator(std::string(TILEPILOT_SOURCE_DIR) + folder)) {
+      if (entry.path().extension() == ".py") files.push_back(entry.path().string());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+bool same_bits(const at::Tensor& a, const at::Tensor& b) {
+  if (a.scalar_type() != b.scalar_type() || a.sizes() != b.sizes()) return false;
+  auto left = a.contiguous(), right = b.contiguous();
+  return std::memcmp(left.const_data_ptr(), right.const_data_ptr(), left.nbytes()) == 0;
+}
+
+// What one export replays, with everything it needs kept alive.
+struct Loaded {
+  Reference reference;
+  TensorMap weights;
+  State state, recipe_state;
+};
+
+Loaded load(const std::filesystem::path& folder, const Precision& precision = {}) {
+  auto reference = load_reference(folder);
+  EXPECT_TRUE(reference.ok()) << reference.error().message;
+  auto weights = load_safetensors(reference->weights);
+  EXPECT_TRUE(weights.ok()) << weights.error().message;
+  Loaded loaded{*std::move(reference), *std::move(weights), {}, {}};
+  loaded.state = *make_state(loaded.reference.forward, loaded.reference, loaded.weights, precision);
+  loaded.recipe_state = *make_state(loaded.reference.inputs, loaded.reference, loaded.weights, {});
+  return loaded;
+}
+
+class ReplayEqualsEager : public ::testing::TestWithParam<std::string> {};
+
+void expect_call_equal(int call, const Replay& replay, const std::vector<IValue>& inputs, const Loaded& loaded,
+                       const TensorMap& eager) {
+  at::manual_seed(static_cast<uint64_t>(2 + call));
+  auto outputs = replay.run(inputs, loaded.state);
+  ASSERT_TRUE(outputs.ok()) << outputs.error().message;
+  EXPECT_FALSE(outputs->empty());
+  for (size_t i = 0; i < outputs->size(); ++i) {
+    auto& expected = eager.at(fmt::format("output{}.{}", call, i));
+    EXPECT_TRUE(same_bits((*outputs)[i], expected)) << "output " << i << " of call " << call;
+  }
+}
+
+TEST_P(ReplayEqualsEager, BitForBit) {
+  auto folder = scratch("eager");
+  auto run = run_python(
+      "tests/torch/dump_eager.py",
+      {std::string(TILEPILOT_SOURCE_DIR) + "/scripts/export_reference.py", GetParam(), folder.string(), "1", "2"});
+  ASSERT_EQ(run.exit_code, 0) << run.output;
+  at::set_num_threads(2);
+  auto eager = load_safetensors(folder / "eager.safetensors");
+  ASSERT_TRUE(eager.ok()) << eager.error().message;
+  Loaded loaded = load(folder / "reference");
+  auto inputs = make_inputs(loaded.reference, loaded.recipe_state, 1, {});
+  ASSERT_TRUE(inputs.ok()) << inputs.error().message;
+  std::vector<at::Tensor> tensors;
+  for (auto& leaf : *inputs) {
+    if (leaf.isTensor()) tensors.push_back(leaf.toTensor());
+  }
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    EXPECT_TRUE(same_bits(tensors[i], eager->at(fmt::format("input{}", i)))) << "input " << i;
+  }
+  auto replay = Replay::prepare(loaded.reference.forward, {});
+  ASSERT_TRUE(replay.ok()) << replay.error().message;
+  for (int call = 0; call < 2; ++call) expect_call_equal(call, *replay, *inputs, loaded, *eager);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    EXPECT_TRUE(same_bits(tensors[i], eager->at(fmt::format("after{}", i)))) << "input " << i << " after the calls";
+  }
+  for (auto& parameter : loaded.reference.parameters) {
+    if (parameter.value < 0) continue;
+    EXPECT_TRUE(same_bits(loaded.state[static_cast<size_t>(parameter.value)], eager->at("state." + parameter.name)))
+        << parameter.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, ReplayEqualsEager, ::testing::ValuesIn(model_files()),
+                         [](auto& info) { return std::filesystem::path(info.param).stem().string(); });
+
+double worst_difference(const at::Tensor& a, const at::Tensor& b) {
+  return a.to(at::kDouble).sub(b.to(at::kDouble)).abs().max().item<double>();
+}
+
+// The float64 run draws the same random numbers as the float32 one: they differ by rounding only.
+TEST(ExactReplay, SeesTheSameRandomNumbers) {
+  Loaded loaded = load(testing::exported("tests/torch/models/train_mode.py"));
+  auto inputs = make_inputs(loaded.reference, loaded.recipe_state, 5, {});
+  ASSERT_TRUE(inputs.ok()) << inputs.error().message;
+  State exact_state = copy_state(loaded.state, true);
+  std::vector<IValue> exact_inputs;
+  for (auto& leaf : *inputs) {
+    bool floating = leaf.isTensor() && leaf.toTensor().is_floating_point();
+    exact_inputs.push_back(floating ? IValue(leaf.toTensor().to(at::kDouble)) : leaf);
+  }
+  auto plain = Replay::prepare(loaded.reference.forward, {});
+  auto exact = Replay::prepare(loaded.reference.forward, {.type = std::nullopt, .exact = true});
+  ASSERT_TRUE(plain.ok()) << plain.error().message;
+  ASSERT_TRUE(exact.ok()) << exact.error().message;
+  at::manual_seed(9);
+  auto outputs = plain->run(*inputs, loaded.state);
+  at::manual_seed(9);
+  auto truth = exact->run(exact_inputs, exact_state);
+  ASSERT_TRUE(truth.ok()) << truth.error().message;
+  EXPECT_EQ((*truth)[0].scalar_type(), at::kDouble);
+  EXPECT_EQ(c10::get_default_dtype(), caffe2::TypeMeta::Make<float>());
+  EXPECT_GT(worst_difference((*outputs)[0], (*truth)[0]), 0);
+  EXPECT_LT(worst_difference((*outputs)[0], (*truth)[0]), 1e-4);
+}
+
+TEST(Replay, RunsInHalfPrecision) {
+  for (auto type : {at::kHalf, at::kBFloat16}) {
+    Precision precision{type, false};
+    Loaded loaded = load(testing::exported("examples/rms_norm.py"), precision);
+    auto inputs = make_inputs(loaded.reference, loaded.recipe_state, 5, precision);
+    auto replay = Replay::prepare(loaded.reference.forward, precision);
+    auto outputs = replay->run(*inputs, loaded.state);
+    ASSERT_TRUE(outputs.ok()) << outputs.error().message;
+    EXPECT_EQ((*outputs)[0].scalar_type(), type);
+  }
+}
+
+TEST(Replay, FreshSeedsMakeFreshInputs) {
+  Loaded loaded = load(testing::exported("examples/softmax_rows.py"));
+  auto one = make_inputs(loaded.reference, loaded.recipe_state, 1, {});
+  auto two = make_inputs(loaded.reference, loaded.recipe_state, 2, {});
+  EXPECT_FALSE(at::equal((*one)[0].toTensor(), (*two)[0].toTensor()));
+}
+
+TEST(Replay, fail_OperatorThatDoesNotExist) {
+  Graph graph;
+  graph.values.push_back({GraphValue::Kind::node, "x", true, "float32", {}, {}});
+  graph.nodes.push_back({"aten::no_such_operator", "", {}, {}, {0}, "", 7});
+  auto replay = Replay::prepare(graph, {});
+  ASSERT_FALSE(replay.ok());
+  EXPECT_THAT(replay.error().message, ::testing::HasSubstr("`aten::no_such_operator` (line 7 of the model)"));
+}
+
+}  // namespace
+}  // namespace tilepilot::eval
