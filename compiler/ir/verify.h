@@ -1,5 +1,5 @@
 // The rules that every Program keeps, at every point of the pipeline. A table of rules; each violation is one
-// `ir_invalid` diagnostic.
+// `ir_invalid` diagnostic that names its rule.
 #pragma once
 
 #include "compiler/diagnostics/diagnostic.h"
@@ -9,5 +9,11 @@ namespace tilepilot::ir {
 
 // True if the program is valid; otherwise says every violation.
 bool verify(const Program& program, DiagnosticList& diagnostics);
+
+struct VerifierRule {
+  std::string_view name;
+  std::string_view sentence;
+};
+std::vector<VerifierRule> verifier_rules();
 
 }  // namespace tilepilot::ir

@@ -1,0 +1,141 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "compiler/ir/verify_rules.h"
+#include "compiler/ir/visit.h"
+
+namespace tilepilot::ir {
+namespace {
+
+constexpr int64_t kMostThreads = 1024;
+
+std::string threads(const Kernel& k, const Surroundings&) {
+  const bool positive =
+      std::all_of(k.threads.begin(), k.threads.end(), [](int64_t n) { return n > 0 && n <= kMostThreads; });
+  const bool count = !k.threads.empty() && k.threads.size() <= 3;
+  if (count && positive) {
+    const int64_t all = std::accumulate(k.threads.begin(), k.threads.end(), int64_t{1}, std::multiplies<>());
+    if (all <= kMostThreads) return {};
+  }
+  return fmt::format("a kernel has [{}] threads", fmt::join(k.threads, ", "));
+}
+
+std::string grid(const Kernel& k, const Surroundings&) {
+  if (k.grid.empty() || k.grid.size() > 3 || k.grid.size() != k.block_vars.size()) {
+    return fmt::format("a kernel has {} block variables and {} grid extents", k.block_vars.size(), k.grid.size());
+  }
+  for (size_t i = 0; i < k.grid.size(); ++i) {
+    if (!k.grid[i]->type.is_int() || !k.block_vars[i]->type.is_int()) {
+      return fmt::format("grid axis {} of a kernel is no integer", i);
+    }
+  }
+  return {};
+}
+
+std::string body(const Kernel& k, const Surroundings&) {
+  return std::holds_alternative<Block>(k.body->node) ? std::string() : "a kernel's body is not a block";
+}
+
+std::string allocation(const Kernel& k, const Surroundings&) {
+  for (const Buffer& b : k.allocations) {
+    if (b->scope == Scope::global) return fmt::format("allocation `{}` is global", b->name);
+    if (!b->strides.empty()) return fmt::format("allocation `{}` has strides", b->name);
+    for (const Expr& extent : b->shape) {
+      const auto size = constant_int(extent);
+      if (!size || *size <= 0)
+        return fmt::format("allocation `{}` has an extent that is no positive constant", b->name);
+    }
+  }
+  return {};
+}
+
+std::string allocated_once(const Program& p, const Surroundings&) {
+  std::unordered_set<const BufferData*> seen;
+  for (const Kernel& k : p.kernels) {
+    for (const Buffer& b : k.allocations) {
+      if (!seen.insert(b.get()).second) return fmt::format("buffer `{}` is allocated twice", b->name);
+    }
+  }
+  return {};
+}
+
+std::vector<Buffer> buffer_parameters(const Program& p) {
+  std::vector<Buffer> result;
+  for (const auto& parameter : p.parameters) {
+    if (const auto* b = std::get_if<Buffer>(&parameter)) result.push_back(*b);
+  }
+  return result;
+}
+
+std::string parameters(const Program& p, const Surroundings&) {
+  std::unordered_set<const void*> seen;
+  for (const Var& symbol : p.symbols) seen.insert(symbol.get());
+  for (const auto& parameter : p.parameters) {
+    const void* identity = std::visit([](const auto& x) -> const void* { return x.get(); }, parameter);
+    if (!seen.insert(identity).second) return "a parameter or symbol stands twice";
+  }
+  for (const Buffer& b : buffer_parameters(p)) {
+    if (b->scope != Scope::global) return fmt::format("parameter `{}` is not global", b->name);
+  }
+  return {};
+}
+
+// Extents and strides are integers made of constants and symbols.
+std::string parameter_shape(const Program& p, const Surroundings&) {
+  for (const Buffer& b : buffer_parameters(p)) {
+    if (!b->strides.empty() && b->strides.size() != b->rank()) {
+      return fmt::format("parameter `{}` has {} strides for {} axes", b->name, b->strides.size(), b->rank());
+    }
+    std::vector<Expr> all = b->shape;
+    all.insert(all.end(), b->strides.begin(), b->strides.end());
+    for (const Expr& e : all) {
+      bool known = e->type.is_int();
+      walk(e, [&](const Expr& part) {
+        const auto* ref = std::get_if<VarRef>(&part->node);
+        known &= !std::holds_alternative<Load>(part->node);
+        known &= !ref || std::find(p.symbols.begin(), p.symbols.end(), ref->var) != p.symbols.end();
+      });
+      if (!known) return fmt::format("the shape of `{}` is not made of integers and symbols", b->name);
+    }
+  }
+  return {};
+}
+
+std::string symbol_bound(const Program& p, const Surroundings&) {
+  std::unordered_set<const VarData*> bound;
+  for (const Buffer& b : buffer_parameters(p)) {
+    for (const auto* list : {&b->shape, &b->strides}) {
+      for (const Expr& e : *list) {
+        if (const auto* ref = std::get_if<VarRef>(&e->node)) bound.insert(ref->var.get());
+      }
+    }
+  }
+  for (const Var& symbol : p.symbols) {
+    if (bound.count(symbol.get()) == 0)
+      return fmt::format("symbol `{}` is no parameter's extent or stride", symbol->name);
+  }
+  return {};
+}
+
+}  // namespace
+
+const std::vector<Rule>& rules_of_programs() {
+  static const std::vector<Rule> rules{
+      {"threads", "a block has 1 to 3 thread extents, 1 to 1024 threads in all", nullptr, nullptr, threads},
+      {"grid", "a grid has 1 to 3 integer extents, one a block variable", nullptr, nullptr, grid},
+      {"body", "a kernel's body is a block", nullptr, nullptr, body},
+      {"allocation", "an allocation is a tile with constant positive extents", nullptr, nullptr, allocation},
+      {"allocated_once", "each tile is allocated once", nullptr, nullptr, nullptr, allocated_once},
+      {"parameters", "parameters are distinct, their buffers global", nullptr, nullptr, nullptr, parameters},
+      {"parameter_shape", "parameters' shapes are made of integers and symbols", nullptr, nullptr, nullptr,
+       parameter_shape},
+      {"symbol_bound", "each symbol is the whole extent or stride of a parameter", nullptr, nullptr, nullptr,
+       symbol_bound},
+  };
+  return rules;
+}
+
+}  // namespace tilepilot::ir

@@ -1,0 +1,244 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/ir/verify_rules.h"
+#include "compiler/ir/visit.h"
+
+namespace tilepilot::ir {
+namespace {
+
+using Extents = std::vector<int64_t>;
+
+template <class T>
+const T* as(const Stmt& s) {
+  return std::get_if<T>(&s->node);
+}
+
+std::string shown(const Extents& extents) { return fmt::format("[{}]", fmt::join(extents, ", ")); }
+
+std::vector<const Region*> regions(const Stmt& s) {
+  Accesses accesses = tile_accesses(s);
+  accesses.reads.insert(accesses.reads.end(), accesses.writes.begin(), accesses.writes.end());
+  return std::move(accesses.reads);
+}
+
+bool is_tile_operator(const Stmt& s) { return !tile_accesses(s).writes.empty(); }
+
+std::string wrong_value(const Buffer& b, const Expr& value) {
+  if (value->type == b->type) return {};
+  return fmt::format("{} is written to `{}`, which holds {}", to_string(value->type), b->name, to_string(b->type));
+}
+std::string stored_type(const Stmt& s, const Surroundings&) {
+  if (const auto* n = as<Store>(s)) return wrong_value(n->buffer, n->value);
+  if (const auto* n = as<Fill>(s)) return wrong_value(n->destination.buffer, n->value);
+  return {};
+}
+
+std::string let_type(const Stmt& s, const Surroundings&) {
+  const auto* n = as<Let>(s);
+  if (!n || n->var->type == n->value->type) return {};
+  return fmt::format("`{}` is {}, its value {}", n->var->name, to_string(n->var->type), to_string(n->value->type));
+}
+
+std::string defined_once(const Stmt& s, const Surroundings& around) {
+  std::vector<Var> fresh;
+  if (const auto* n = as<Let>(s)) fresh = {n->var};
+  if (const auto* n = as<For>(s)) fresh = n->vars;
+  for (size_t k = 0; k < fresh.size(); ++k) {
+    const bool twice = std::find(fresh.begin(), fresh.begin() + long(k), fresh[k]) != fresh.begin() + long(k);
+    if (twice || around.vars.count(fresh[k].get()) > 0) {
+      return fmt::format("variable `{}` is defined where it is in scope already", fresh[k]->name);
+    }
+  }
+  return {};
+}
+
+// Regions -------------------------------------------------------------------------------------------------------------
+
+std::string region_rank(const Stmt& s, const Surroundings&) {
+  for (const Region* r : regions(s)) {
+    if (r->extent.size() != r->buffer->rank() || r->start.size() != r->buffer->rank()) {
+      return fmt::format("a region of `{}` has {} starts and {} extents for {} axes", r->buffer->name, r->start.size(),
+                         r->extent.size(), r->buffer->rank());
+    }
+  }
+  return {};
+}
+
+std::string region_extent(const Stmt& s, const Surroundings&) {
+  for (const Region* r : regions(s)) {
+    const bool positive = std::all_of(r->extent.begin(), r->extent.end(), [](int64_t n) { return n > 0; });
+    if (!positive) return fmt::format("a region of `{}` has extents {}", r->buffer->name, shown(r->extent));
+  }
+  return {};
+}
+
+bool may_be_inside(const Region& r, size_t axis) {
+  if (axis >= r.buffer->rank() || axis >= r.start.size()) return true;  // region_rank, index_count
+  const auto size = constant_int(r.buffer->shape[axis]), start = constant_int(r.start[axis]);
+  return !size || (r.extent[axis] <= *size && (!start || (*start >= 0 && *start <= *size - r.extent[axis])));
+}
+
+std::string region_inside(const Stmt& s, const Surroundings&) {
+  for (const Region* r : regions(s)) {
+    if (r->buffer->scope == Scope::global) continue;
+    for (size_t axis = 0; axis < r->extent.size(); ++axis) {
+      if (!may_be_inside(*r, axis)) {
+        return fmt::format("a region of `{}` leaves its buffer along axis {}", r->buffer->name, axis);
+      }
+    }
+  }
+  return {};
+}
+
+// Tile operators ------------------------------------------------------------------------------------------------------
+
+Extents without_ones(Extents extents) {
+  std::erase(extents, 1);
+  return extents;
+}
+
+std::string copy_extents(const Stmt& s, const Surroundings&) {
+  const auto* n = as<Copy>(s);
+  if (!n || without_ones(n->source.extent) == without_ones(n->destination.extent)) return {};
+  return fmt::format("copy from extents {} to {}", shown(n->source.extent), shown(n->destination.extent));
+}
+
+struct Matrix {
+  int64_t rows, columns;
+};
+
+std::optional<Matrix> matrix(const Region& r, bool transposed) {
+  const size_t rank = r.extent.size();
+  if (rank < 2) return std::nullopt;
+  const bool leading_ones = std::all_of(r.extent.begin(), r.extent.end() - 2, [](int64_t n) { return n == 1; });
+  if (!leading_ones) return std::nullopt;
+  const int64_t rows = r.extent[rank - 2], columns = r.extent[rank - 1];
+  return transposed ? Matrix{columns, rows} : Matrix{rows, columns};
+}
+
+std::string gemm_shapes(const Stmt& s, const Surroundings&) {
+  const auto* n = as<Gemm>(s);
+  if (!n) return {};
+  const auto a = matrix(n->a, n->transpose_a), b = matrix(n->b, n->transpose_b), c = matrix(n->c, false);
+  if (!a || !b || !c) return "an operand of gemm is no matrix";
+  if (a->columns == b->rows && a->rows == c->rows && b->columns == c->columns) return {};
+  return fmt::format("gemm of [{}, {}] and [{}, {}] into [{}, {}]", a->rows, a->columns, b->rows, b->columns, c->rows,
+                     c->columns);
+}
+
+std::string gemm_types(const Stmt& s, const Surroundings&) {
+  const auto* n = as<Gemm>(s);
+  if (!n) return {};
+  const DType a = n->a.buffer->type, b = n->b.buffer->type, c = n->c.buffer->type;
+  if (a == b && !a.is_bool() && a.is_float() == c.is_float() && !c.is_bool()) return {};
+  return fmt::format("gemm of {} and {} into {}", to_string(a), to_string(b), to_string(c));
+}
+
+std::string gemm_scopes(const Stmt& s, const Surroundings&) {
+  const auto* n = as<Gemm>(s);
+  if (!n) return {};
+  for (const Region* r : {&n->a, &n->b, &n->c}) {
+    if (r->buffer->scope == Scope::global) return fmt::format("`{}` of a gemm is global", r->buffer->name);
+  }
+  return {};
+}
+
+std::string reduce_axis(const Stmt& s, const Surroundings&) {
+  const auto* n = as<Reduce>(s);
+  if (!n || (n->axis >= 0 && n->axis < int(n->source.extent.size()))) return {};
+  return fmt::format("a reduction over axis {} of {}", n->axis, n->source.extent.size());
+}
+
+std::string reduce_shapes(const Stmt& s, const Surroundings& around) {
+  const auto* n = as<Reduce>(s);
+  if (!n || !reduce_axis(s, around).empty()) return {};
+  Extents kept = n->source.extent, dropped = n->source.extent;
+  kept[size_t(n->axis)] = 1;
+  dropped.erase(dropped.begin() + n->axis);
+  if (n->destination.extent == kept || n->destination.extent == dropped) return {};
+  // A tile of no axes is not allocated: a full reduction leaves one element.
+  return fmt::format("a reduction of extents {} over axis {} into {}", shown(n->source.extent), n->axis,
+                     shown(n->destination.extent));
+}
+
+std::string reduce_types(const Stmt& s, const Surroundings&) {
+  const auto* n = as<Reduce>(s);
+  if (!n) return {};
+  const DType from = n->source.buffer->type, to = n->destination.buffer->type;
+  if (!from.is_bool() && from.is_float() == to.is_float() && !to.is_bool()) return {};
+  return fmt::format("a reduction of {} into {}", to_string(from), to_string(to));
+}
+
+// Loops ---------------------------------------------------------------------------------------------------------------
+
+std::string loop_vars(const Stmt& s, const Surroundings&) {
+  const auto* n = as<For>(s);
+  if (!n) return {};
+  if (n->vars.empty() || n->vars.size() != n->extents.size()) {
+    return fmt::format("a loop has {} variables and {} extents", n->vars.size(), n->extents.size());
+  }
+  if (n->vars.size() == 1 || n->kind == LoopKind::parallel) return {};
+  return fmt::format("a loop that is not parallel has {} variables", n->vars.size());
+}
+
+std::string loop_extent(const Stmt& s, const Surroundings&) {
+  const auto* n = as<For>(s);
+  for (size_t k = 0; n && k < std::min(n->vars.size(), n->extents.size()); ++k) {
+    const DType extent = n->extents[k]->type, var = n->vars[k]->type;
+    if (!extent.is_int() || extent != var) {
+      return fmt::format("loop variable `{}` is {}, its extent {}", n->vars[k]->name, to_string(var),
+                         to_string(extent));
+    }
+  }
+  return {};
+}
+
+std::string stages(const Stmt& s, const Surroundings&) {
+  const auto* n = as<For>(s);
+  if (!n || n->num_stages == 0 || (n->kind == LoopKind::pipelined && n->num_stages > 0)) return {};
+  return fmt::format("a loop has {} stages", n->num_stages);
+}
+
+std::string jump(const Stmt& s, const Surroundings& around) {
+  if (!as<Break>(s) && !as<Continue>(s)) return {};
+  if (!around.loops.empty() && around.loops.back() == LoopKind::serial) return {};
+  return "`break` or `continue` outside a serial loop";
+}
+
+std::string tile_operator_place(const Stmt& s, const Surroundings& around) {
+  const bool shared_out = std::any_of(around.loops.begin(), around.loops.end(), [](LoopKind kind) {
+    return kind == LoopKind::parallel || kind == LoopKind::vectorized;
+  });
+  if (!shared_out || !is_tile_operator(s)) return {};
+  return "a tile operator inside a parallel loop";
+}
+
+}  // namespace
+
+const std::vector<Rule>& rules_of_statements() {
+  static const std::vector<Rule> rules{
+      {"stored_type", "a value written has the type of its buffer", nullptr, stored_type},
+      {"let_type", "a let has the type of its value", nullptr, let_type},
+      {"defined_once", "no variable is defined where it is in scope", nullptr, defined_once},
+      {"region_rank", "a region has a start and an extent for each axis", nullptr, region_rank},
+      {"region_extent", "extents of regions are positive", nullptr, region_extent},
+      {"region_inside", "a region of a tile lies inside, as far as constants say", nullptr, region_inside},
+      {"copy_extents", "both sides of a copy have the same extents other than 1, in order", nullptr, copy_extents},
+      {"gemm_shapes", "a gemm is [M, K] times [K, N] into [M, N], leading extents 1", nullptr, gemm_shapes},
+      {"gemm_types", "a gemm multiplies one type and keeps floats floats", nullptr, gemm_types},
+      {"gemm_scopes", "a gemm works on tiles", nullptr, gemm_scopes},
+      {"reduce_axis", "a reduction is over an axis of its source", nullptr, reduce_axis},
+      {"reduce_shapes", "a reduction's result lacks the axis, or has extent 1 there", nullptr, reduce_shapes},
+      {"reduce_types", "a reduction keeps numbers numbers of their kind", nullptr, reduce_types},
+      {"loop_vars", "a loop has one variable an extent, and more than one only if parallel", nullptr, loop_vars},
+      {"loop_extent", "a loop's extent is an integer of its variable's type", nullptr, loop_extent},
+      {"stages", "only pipelined loops have stages", nullptr, stages},
+      {"jump", "`break` and `continue` stand in a serial or while loop", nullptr, jump},
+      {"tile_operator_place", "no tile operator stands in a parallel or vectorized loop", nullptr, tile_operator_place},
+  };
+  return rules;
+}
+
+}  // namespace tilepilot::ir

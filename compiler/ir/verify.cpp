@@ -1,0 +1,210 @@
+#include "compiler/ir/verify.h"
+
+#include <fmt/format.h>
+
+#include "compiler/ir/verify_rules.h"
+#include "compiler/ir/visit.h"
+
+namespace tilepilot::ir {
+namespace {
+
+constexpr std::string_view kCompleteName = "complete";
+constexpr std::string_view kCompleteSentence = "no part of a node is missing";
+
+// Looks for null where a node must be: every other check relies on there being none.
+class Completeness {
+ public:
+  bool has(const Expr& e) const {
+    if (!e) return false;
+    return std::visit(overloaded{
+                          [](const IntImm&) { return true; },
+                          [](const FloatImm&) { return true; },
+                          [](const VarRef& n) { return n.var != nullptr; },
+                          [&](const Load& n) { return has(n.buffer) && has(n.indices); },
+                          [&](const Unary& n) { return has(n.operand); },
+                          [&](const Binary& n) { return has(n.left) && has(n.right); },
+                          [&](const Math& n) { return has(n.argument); },
+                          [&](const Select& n) { return has(n.condition) && has(n.then) && has(n.otherwise); },
+                          [&](const Cast& n) { return has(n.value); },
+                          [&](const Reinterpret& n) { return has(n.value); },
+                      },
+                      e->node);
+  }
+
+  bool has(const Stmt& s) const {
+    if (!s) return false;
+    return std::visit(
+        overloaded{
+            [&](const For& n) { return has(n.vars) && has(n.extents) && has(n.body); },
+            [&](const While& n) { return has(n.condition) && has(n.body); },
+            [&](const If& n) { return has(n.condition) && has(n.then) && (!n.otherwise || has(n.otherwise)); },
+            [&](const Let& n) { return n.var && has(n.value); },
+            [&](const Store& n) { return has(n.buffer) && has(n.indices) && has(n.value); },
+            [](const Break&) { return true; },
+            [](const Continue&) { return true; },
+            [&](const Block& n) { return has(n.body); },
+            [&](const Copy& n) { return has(n.source) && has(n.destination); },
+            [&](const Fill& n) { return has(n.destination) && has(n.value); },
+            [&](const Gemm& n) { return has(n.a) && has(n.b) && has(n.c); },
+            [&](const Reduce& n) { return has(n.source) && has(n.destination); },
+        },
+        s->node);
+  }
+
+  bool has(const Program& p) const {
+    for (const auto& parameter : p.parameters) {
+      if (const auto* b = std::get_if<Buffer>(&parameter); b ? !has(*b) : !std::get<Var>(parameter)) return false;
+    }
+    for (const Kernel& k : p.kernels) {
+      if (!has(k.block_vars) || !has(k.grid) || !has(k.allocations) || !has(k.body)) return false;
+    }
+    return has(p.symbols);
+  }
+
+ private:
+  bool has(const Var& v) const { return v != nullptr; }
+  bool has(const Buffer& b) const { return b && has(b->shape) && has(b->strides); }
+  bool has(const Region& r) const { return has(r.buffer) && has(r.start); }
+  template <class T>
+  bool has(const std::vector<T>& items) const {
+    for (const T& item : items) {
+      if (!has(item)) return false;
+    }
+    return true;
+  }
+};
+
+// Visits everything with its surroundings and asks each rule.
+class Verifier {
+ public:
+  explicit Verifier(DiagnosticList& diagnostics) : diagnostics_(diagnostics) {
+    for (const auto* table : {&rules_of_programs(), &rules_of_statements(), &rules_of_expressions()}) {
+      rules_.insert(rules_.end(), table->begin(), table->end());
+    }
+  }
+
+  bool valid = true;
+
+  void complain(const Rule& rule, Span span, const std::string& problem) {
+    valid = false;
+    diagnostics_.add(
+        {DiagnosticKind::ir_invalid, span, fmt::format("{} (rule `{}`: {})", problem, rule.name, rule.sentence)});
+  }
+
+  void visit(const Program& p) {
+    for (const Rule& rule : rules_) ask(rule, rule.on_program, p, p.span);
+    for (const auto& parameter : p.parameters) {
+      if (const auto* b = std::get_if<Buffer>(&parameter)) around_.buffers.insert(b->get());
+      if (const auto* v = std::get_if<Var>(&parameter)) around_.vars.insert(v->get());
+    }
+    for (const Var& symbol : p.symbols) around_.vars.insert(symbol.get());
+    for (const Kernel& k : p.kernels) visit(k);
+  }
+
+ private:
+  DiagnosticList& diagnostics_;
+  std::vector<Rule> rules_;
+  Surroundings around_;
+
+  template <class Check, class Node>
+  void ask(const Rule& rule, Check check, const Node& node, Span span) {
+    const std::string problem = check ? check(node, around_) : std::string();
+    if (!problem.empty()) complain(rule, span, problem);
+  }
+
+  void visit(const Kernel& k) {
+    for (const Rule& rule : rules_) ask(rule, rule.on_kernel, k, k.span);
+    visit(k.grid);
+    const Surroundings outside = around_;
+    for (const Var& v : k.block_vars) around_.vars.insert(v.get());
+    for (const Buffer& b : k.allocations) around_.buffers.insert(b.get());
+    visit(k.body);
+    around_ = outside;
+  }
+
+  void visit(const Stmt& s) {
+    for (const Rule& rule : rules_) ask(rule, rule.on_stmt, s, s->span);
+    std::visit(overloaded{
+                   [&](const For& n) { loop(n); },
+                   [&](const While& n) {
+                     visit(n.condition);
+                     body_of_loop(LoopKind::serial, n.body);
+                   },
+                   [&](const If& n) {
+                     visit(n.condition), scoped(n.then);
+                     if (n.otherwise) scoped(n.otherwise);
+                   },
+                   [&](const Let& n) {
+                     visit(n.value);
+                     around_.vars.insert(n.var.get());
+                   },
+                   [&](const Store& n) { visit(n.indices), visit(n.value); },
+                   [](const Break&) {},
+                   [](const Continue&) {},
+                   [&](const Block& n) { block(n); },
+                   [&](const Copy& n) { visit(n.source.start), visit(n.destination.start); },
+                   [&](const Fill& n) { visit(n.destination.start), visit(n.value); },
+                   [&](const Gemm& n) { visit(n.a.start), visit(n.b.start), visit(n.c.start); },
+                   [&](const Reduce& n) { visit(n.source.start), visit(n.destination.start); },
+               },
+               s->node);
+  }
+
+  void block(const Block& n) {
+    const auto vars = around_.vars;
+    for (const Stmt& child : n.body) visit(child);
+    around_.vars = vars;
+  }
+
+  void scoped(const Stmt& s) {
+    const auto vars = around_.vars;
+    visit(s);
+    around_.vars = vars;
+  }
+
+  void loop(const For& n) {
+    visit(n.extents);
+    const auto vars = around_.vars;
+    for (const Var& v : n.vars) around_.vars.insert(v.get());
+    body_of_loop(n.kind, n.body);
+    around_.vars = vars;
+  }
+
+  void body_of_loop(LoopKind kind, const Stmt& s) {
+    around_.loops.push_back(kind);
+    scoped(s);
+    around_.loops.pop_back();
+  }
+
+  void visit(const std::vector<Expr>& exprs) {
+    for (const Expr& e : exprs) visit(e);
+  }
+
+  void visit(const Expr& e) {
+    walk(e, [&](const Expr& part) {
+      for (const Rule& rule : rules_) ask(rule, rule.on_expr, part, part->span);
+    });
+  }
+};
+
+}  // namespace
+
+bool verify(const Program& program, DiagnosticList& diagnostics) {
+  Verifier verifier(diagnostics);
+  if (!Completeness().has(program)) {
+    verifier.complain({kCompleteName, kCompleteSentence}, program.span, "a node is null");
+    return false;
+  }
+  verifier.visit(program);
+  return verifier.valid;
+}
+
+std::vector<VerifierRule> verifier_rules() {
+  std::vector<VerifierRule> result{{kCompleteName, kCompleteSentence}};
+  for (const auto* table : {&rules_of_programs(), &rules_of_statements(), &rules_of_expressions()}) {
+    for (const Rule& rule : *table) result.push_back({rule.name, rule.sentence});
+  }
+  return result;
+}
+
+}  // namespace tilepilot::ir

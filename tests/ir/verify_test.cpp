@@ -1,0 +1,257 @@
+// One program for each rule that breaks it and no other. Most are texts; what the text form cannot say is built by
+// hand.
+#include "compiler/ir/verify.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "compiler/ir/text.h"
+#include "random_program.h"
+
+namespace tilepilot::ir {
+namespace {
+
+Program read(const std::string& text) {
+  SourceMap sources;
+  DiagnosticList diagnostics;
+  auto program = read_text(sources, sources.add("test.ir", text), diagnostics);
+  EXPECT_TRUE(program) << text << "\n" << (program ? "" : diagnostics.items().front().message);
+  return program ? *std::move(program) : Program{};
+}
+
+// A program with the statements between its tiles' declarations and its end.
+Program with_body(const std::string& body) {
+  return read(
+      "program f<m: int32>(x: float32[m, 16], h: float16[8, 16], n: int32) { kernel bx, by in 4, m threads 128 {\n"
+      "shared s: float32[8, 16] fragment t: float32[8, 16] fragment r: float32[8] local i: int32[4]\n"
+      "shared a: float16[8, 16] shared b: float16[16, 8] fragment c: float32[8, 8] local e: float32[2, 3, 4]\n" +
+      body + "\n}}");
+}
+
+std::string messages(const DiagnosticList& diagnostics) {
+  std::string result;
+  for (const Diagnostic& d : diagnostics.items()) result += d.message + "\n";
+  return result;
+}
+
+std::set<std::string>& covered() {
+  static std::set<std::string> rules{};
+  return rules;
+}
+
+// The program breaks exactly this rule.
+void expect_broken(const std::string& rule, const Program& program) {
+  covered().insert(rule);
+  DiagnosticList diagnostics;
+  EXPECT_FALSE(verify(program, diagnostics)) << "rule " << rule << "\n" << to_text(program);
+  for (const Diagnostic& d : diagnostics.items()) {
+    EXPECT_EQ(d.kind, DiagnosticKind::ir_invalid);
+    EXPECT_NE(d.message.find("(rule `" + rule + "`"), std::string::npos) << "rule " << rule << ": " << d.message;
+  }
+}
+
+void expect_valid(const Program& program) {
+  DiagnosticList diagnostics;
+  EXPECT_TRUE(verify(program, diagnostics)) << messages(diagnostics) << to_text(program);
+}
+
+struct Case {
+  const char* rule;
+  const char* body;
+};
+
+constexpr Case kBodies[] = {
+    {"index_count", "t[0] = 1.0"},
+    {"index_count", "t[0, 0] = x[0]"},
+    {"region_rank", "copy s[0 : 8] -> r"},
+    {"index_type", "t[0, 0.5] = 1.0"},
+    {"index_type", "t[0, 0] = x[0, 1.0]"},
+    {"index_type", "fill t[0, 0.0 : +4] = 0.0"},
+    {"operands_agree", "t[0, 0] = x[0, 0] + h[0, 0]"},
+    {"operands_agree", "let v: bool = n < 3i64"},
+    {"operator_type", "t[0, 0] = x[0, 0] // 2.0"},
+    {"operator_type", "let v: int32 = n / 2"},
+    {"operator_type", "let v: bool = true < false"},
+    {"operator_type", "let v: float32 = ~x[0, 0]"},
+    {"operator_type", "let v: bool = -true"},
+    {"math_argument", "let v: int32 = exp(n)"},
+    {"math_argument", "let v: bool = abs(true)"},
+    {"literal", "let v: int8 = 128"},
+    {"literal", "let v: uint32 = -1"},
+    {"condition", "if n { i[0] = 1 }"},
+    {"condition", "while 1 { }"},
+    {"condition", "t[0, 0] = select(n, 1.0, 2.0)"},
+    {"sides_agree", "t[0, 0] = select(n < 1, x[0, 0], h[0, 0])"},
+    {"same_bits", "let v: int16 = reinterpret(n, int16)"},
+    {"stored_type", "t[0, 0] = h[0, 0]"},
+    {"stored_type", "fill t = 1"},
+    {"let_type", "let v: int64 = n"},
+    {"region_rank", "fill t[0 : 8] = 0.0"},
+    {"region_extent", "fill t[0, 4 : 4] = 0.0"},
+    {"region_extent", "copy x[0 : +-3, 0 : +-4] -> t[0 : +-3, 0 : +-4]"},
+    {"region_inside", "fill t[0 : 8, 1 : 17] = 0.0"},
+    {"region_inside", "fill t[-1, 0] = 0.0"},
+    {"region_inside", "fill t[0, n : +17] = 0.0"},
+    {"copy_extents", "copy x[0 : 4, 0 : 8] -> t[0 : 8, 0 : 4]"},
+    {"copy_extents", "copy x[0 : 4, 0 : 8] -> t[0 : 4, 0 : 9]"},
+    {"gemm_shapes", "gemm c += a @ a"},
+    {"gemm_shapes", "gemm c += a[0 : 8, 0 : 8] @ b"},
+    {"gemm_shapes", "gemm c[0 : 4, 0 : 8] = a @ b"},
+    {"gemm_shapes", "gemm e[0 : 2, 0 : 3, 0 : 4] += e @ e"},
+    {"gemm_types", "gemm c += a @ s.T"},
+    {"gemm_types", "gemm c[0, 0] += s[0, 0] @ a[0, 0]"},
+    {"gemm_scopes", "gemm c += h @ a.T"},
+    {"reduce_axis", "reduce sum t -> r axis 2"},
+    {"reduce_axis", "reduce sum t -> r axis -1"},
+    {"reduce_shapes", "reduce sum t -> r axis 0"},
+    {"reduce_types", "reduce max t[0, 0 : 4] -> i[0] axis 1"},
+    {"loop_vars", "serial i0, j0 in 2, 3 { }"},
+    {"loop_vars", "parallel i0, j0 in 2 { }"},
+    {"loop_extent", "serial i0: int64 in 2i32 { }"},
+    {"loop_extent", "serial i0: float32 in 2.0 { }"},
+    {"stages", "serial i0 in 2 stages 2 { }"},
+    {"stages", "pipelined i0 in 2 stages -1 { }"},
+    {"jump", "break"},
+    {"jump", "parallel i0 in 2 { continue }"},
+    {"jump", "serial j0 in 2 { parallel i0 in 2 { break } }"},
+    {"tile_operator_place", "parallel i0 in 2 { fill t = 0.0 }"},
+    {"tile_operator_place", "vectorized i0 in 2 { serial j0 in 2 { copy x[0 : 8, 0 : 16] -> t } }"},
+};
+
+void break_bodies() {
+  for (const Case& c : kBodies) { expect_broken(c.rule, with_body(c.body)); }
+}
+
+TEST(VerifyTest, ValidBodies) {
+  for (const char* body : {
+           "copy x[by * 8 : +8, 0 : 16] -> t",
+           "copy x[-3 : +8, bx * 100 : +16] -> t",
+           "copy x[0 : 8, 0] -> r",
+           "gemm c += a @ b",
+           "gemm c = a @ a.T",
+           "reduce sum t -> r axis 1 accumulate",
+           "reduce max t -> s[0, 0 : 16] axis 0",
+           "serial k in n { if k > 3 { break } else { continue } }",
+           "while i[0] < 3 { i[0] = i[0] + 1 break }",
+           "{ let v: int32 = n } { let v: int32 = n + 1 i[v] = v }",
+           "let v: bool = h[0, 0] < 1.0 and isnan(x[0, 0]) == true",
+       }) {
+    expect_valid(with_body(body));
+  }
+}
+
+struct Head {
+  const char* rule;
+  const char* text;
+};
+
+constexpr Head kPrograms[] = {
+    {"threads", "program f() { kernel b in 1 threads 0 {} }"},
+    {"threads", "program f() { kernel b in 1 threads 1025 {} }"},
+    {"threads", "program f() { kernel b in 1 threads 64, 32 {} }"},
+    {"threads", "program f() { kernel b in 1 threads 1, 1, 1, 1 {} }"},
+    {"grid", "program f() { kernel b, c in 1 threads 1 {} }"},
+    {"grid", "program f() { kernel a, b, c, d in 1, 1, 1, 1 threads 1 {} }"},
+    {"grid", "program f() { kernel b in 1.0 threads 1 {} }"},
+    {"allocation", "program f() { kernel b in 1 threads 1 { global t: int32[3] } }"},
+    {"allocation", "program f<m: int32>(x: int32[m]) { kernel b in 1 threads 1 { shared t: int32[m] } }"},
+    {"allocation", "program f() { kernel b in 1 threads 1 { shared t: int32[0] } }"},
+    {"allocation", "program f() { kernel b in 1 threads 1 { shared t: int32[4] strides [2] } }"},
+    {"parameter_shape", "program f(n: int32, x: int32[n]) {}"},
+    {"parameter_shape", "program f(x: int32[2.0]) {}"},
+    {"parameter_shape", "program f(x: int32[2, 3] strides [1]) {}"},
+    {"symbol_bound", "program f<m: int32>() {}"},
+    {"symbol_bound", "program f<m: int32>(x: int32[m * 2]) {}"},
+};
+
+void break_programs() {
+  for (const Head& head : kPrograms) expect_broken(head.rule, read(head.text));
+}
+
+TEST(VerifyTest, ValidPrograms) {
+  expect_valid(read("program f() {}"));
+  expect_valid(read("program f<m: int32, k: int64>(x: int32[m * 2 + 1, 3], y: int32[m] strides [k]) {}"));
+  expect_valid(read("program f() { kernel a, b, c in 1, 2, 3 threads 32, 32, 1 {} }"));
+}
+
+Stmt block(std::vector<Stmt> body) { return make_stmt(Block{std::move(body)}, {}); }
+
+Program with_statement(Stmt s) {
+  Program p = with_body("");
+  p.kernels[0].body = block({std::move(s)});
+  return p;
+}
+
+void break_what_the_text_form_cannot_say() {
+  const Var v = make_var("v", kInt32);
+  const auto let = [&] { return make_stmt(Let{v, int_imm(1)}, {}); };
+  const Stmt use = make_stmt(Let{make_var("w", kInt32), var_ref(v)}, {});
+  expect_broken("var_in_scope", with_statement(use));
+  expect_broken("var_in_scope", with_statement(block({block({let()}), use})));
+  expect_broken("defined_once", with_statement(block({let(), let()})));
+  expect_broken("defined_once",
+                with_statement(make_stmt(For{LoopKind::parallel, {v, v}, {int_imm(1), int_imm(1)}, 0, block({})}, {})));
+  expect_valid(with_statement(block({block({let()}), block({let(), use})})));
+
+  const Buffer stranger = std::make_shared<BufferData>(BufferData{"q", kInt32, Scope::local, {int_imm(1)}, {}, {}});
+  expect_broken("buffer_declared", with_statement(make_stmt(Store{stranger, {int_imm(0)}, int_imm(1)}, {})));
+  expect_broken("buffer_declared", with_statement(make_stmt(Fill{{stranger, {int_imm(0)}, {1}, {}}, int_imm(1)}, {})));
+  expect_broken("buffer_declared", with_statement(make_stmt(Let{v, load(stranger, {int_imm(0)})}, {})));
+
+  const Expr lie = std::make_shared<ExprNode>(ExprNode{Binary{BinaryOp::lt, int_imm(1), int_imm(2)}, kInt32, {}});
+  expect_broken("result_type", with_statement(make_stmt(Let{v, lie}, {})));
+  const Expr odd = std::make_shared<ExprNode>(ExprNode{FloatImm{1.0}, kInt32, {}});
+  expect_broken("literal", with_statement(make_stmt(Let{v, odd}, {})));
+
+  expect_broken("complete", with_statement(nullptr));
+  expect_broken("complete", with_statement(make_stmt(Let{v, nullptr}, {})));
+  expect_broken("complete", with_statement(make_stmt(If{bool_imm(true), nullptr, nullptr}, {})));
+  expect_broken("complete",
+                with_statement(make_stmt(Let{v, unary(UnaryOp::neg, binary(BinaryOp::add, int_imm(1), nullptr))}, {})));
+
+  Program p = with_body("");
+  p.kernels[0].body = let();
+  expect_broken("body", p);
+  p = with_body("");
+  p.kernels.push_back(p.kernels[0]);
+  expect_broken("allocated_once", p);
+  p = with_body("");
+  p.parameters.push_back(p.parameters[0]);
+  expect_broken("parameters", p);
+  p = with_body("");
+  p.parameters.push_back(p.kernels[0].allocations[0]);
+  expect_broken("parameters", p);
+}
+
+TEST(VerifyTest, fail_EveryRuleIsBroken) {
+  break_bodies();
+  break_programs();
+  break_what_the_text_form_cannot_say();
+  for (const VerifierRule& rule : verifier_rules()) {
+    EXPECT_EQ(covered().count(std::string(rule.name)), 1u) << "no test breaks rule " << rule.name;
+  }
+}
+
+TEST(VerifyTest, RandomProgramsAreValid) {
+  for (uint32_t seed = 0; seed < 500; ++seed) {
+    const Program program = testing::RandomProgram(seed).program();
+    DiagnosticList diagnostics;
+    ASSERT_TRUE(verify(program, diagnostics)) << "seed " << seed << "\n" << messages(diagnostics) << to_text(program);
+  }
+}
+
+TEST(VerifyTest, EveryViolationIsReportedWithItsSpan) {
+  SourceMap sources;
+  DiagnosticList diagnostics;
+  const std::string text = "program f(x: float32[4], y: int32[4]) { kernel b in 1 threads 1 { x[0] = 1 y[0, 1] = 2 } }";
+  const auto program = read_text(sources, sources.add("test.ir", text), diagnostics);
+  ASSERT_TRUE(program);
+  EXPECT_FALSE(verify(*program, diagnostics));
+  ASSERT_EQ(diagnostics.items().size(), 2u) << messages(diagnostics);
+  EXPECT_EQ(sources.text(diagnostics.items()[0].span), "x[0] = 1");
+  EXPECT_EQ(sources.text(diagnostics.items()[1].span), "y[0, 1] = 2");
+}
+
+}  // namespace
+}  // namespace tilepilot::ir
