@@ -1,0 +1,41 @@
+#include "compiler/passes/pipeline.h"
+
+#include <fmt/format.h>
+
+#include "compiler/ir/verify.h"
+#include "compiler/ir/visit.h"
+
+namespace tilepilot::passes {
+namespace {
+
+Status check(std::string_view pass, const ir::Program& program) {
+  DiagnosticList diagnostics;
+  if (ir::verify(program, diagnostics)) return {};
+  Diagnostic first = diagnostics.items().front();
+  first.message = fmt::format("after `{}`: {}", pass, first.message);
+  first.hint = "this is a defect of the compiler, not of the program";
+  return std::make_unique<Diagnostic>(std::move(first));
+}
+
+}  // namespace
+
+const std::vector<Pass>& pipeline() {
+  static const std::vector<Pass> passes{};
+  return passes;
+}
+
+Result<ir::Program> run_pipeline(const ir::Program& program, const PipelineOptions& options) {
+  if (options.observer) options.observer("stage", program);
+  if (options.verify_after_each) TRY(check("stage", program));
+  ir::Program current = program;
+  for (const Pass& pass : pipeline()) {
+    ir::Program next = pass.run(current);
+    if (ir::same_nodes(current, next)) continue;
+    current = std::move(next);
+    if (options.observer) options.observer(pass.name, current);
+    if (options.verify_after_each) TRY(check(pass.name, current));
+  }
+  return current;
+}
+
+}  // namespace tilepilot::passes
