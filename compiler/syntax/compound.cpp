@@ -48,7 +48,7 @@ Stmt::Node Grammar::compound() {
       break;
   }
   fail_unsupported(span_of(token()), "`async` is not supported", "use a plain `def`, `for` or `with`");
-  accept(Kind::newline);
+  skip_block();
   return PassStmt{};
 }
 
@@ -277,6 +277,10 @@ Stmt::Node Grammar::class_definition(std::vector<ExprPtr> decorators) {
     if (auto* bases = std::get_if<CallExpr>(&arguments->node)) {
       result.bases = std::move(bases->args);
       result.keywords = std::move(bases->keywords);
+    }
+    for (const ExprPtr& base : result.bases) {
+      bool computed = std::holds_alternative<ComprehensionExpr>(base->node);
+      if (computed) fail_at(base->span, "a comprehension cannot be a base class");
     }
   }
   Context outer = std::exchange(context_, {false, context_.in_any_function, false, false});

@@ -116,7 +116,9 @@ ExprPtr Grammar::brace_display() {
   Token opening = next();
   if (accept(Kind::rbrace)) return make(DictExpr{}, opening.begin);
   if (at(Kind::double_star)) return dict_display(dict_item(), opening);
+  bool plain = !at(Kind::star) && kind_after() != Kind::colon_equal;
   ExprPtr first = starred_or_named();
+  if (at(Kind::colon) && !plain) fail_at(first->span, "a dictionary key needs parentheses around this");
   if (accept(Kind::colon)) {
     ExprPtr value = expression();
     return dict_display({std::move(first), std::move(value)}, opening);
@@ -143,8 +145,6 @@ std::pair<ExprPtr, ExprPtr> Grammar::dict_item() {
 
 ExprPtr Grammar::dict_display(std::pair<ExprPtr, ExprPtr> first, const Token& opening) {
   size_t yields = yields_;
-  bool starred = first.first && std::holds_alternative<StarredExpr>(first.first->node);
-  if (starred) fail_at(first.first->span, "a starred expression cannot be a dictionary key");
   if (first.first && (at(Kind::kw_for) || at(Kind::kw_async))) {
     ComprehensionExpr head{ComprehensionExpr::Kind::dict, std::move(first.first), std::move(first.second),
                            comprehension_clauses(yields)};

@@ -289,8 +289,10 @@ ExprPtr Grammar::subscript_item() {
   uint32_t begin = token().begin;
   ExprPtr start;
   if (!at(Kind::colon)) {
+    bool plain = !at(Kind::star) && kind_after() != Kind::colon_equal;
     start = starred_or_named();
     if (!at(Kind::colon)) return start;
+    if (!plain) fail_at(start->span, "the start of a slice needs parentheses around this");
   }
   next();
   auto ends = [&] { return at(Kind::colon) || at(Kind::comma) || at(Kind::rsqb); };

@@ -1,0 +1,11 @@
+import tilelang.language as T
+
+@T.prim_func
+def main(A: T.Tensor((1024,), "float32")):
+    with T.Kernel(8, threads=128) as bx
+        for i in T.Parallel(128):
+            A[bx * 128 + i] = A[bx * 128 + i) * 2.0
+            if i = 3:
+                A[i] = 0 if i else
+        T.copy(A[0 : 128], A[128 : 256]
+    return main
