@@ -1,0 +1,198 @@
+#include "compiler/targets/cpu/codegen.h"
+
+#include <algorithm>
+
+#include "compiler/ir/visit.h"
+#include "compiler/targets/cpu/emit.h"
+#include "compiler/targets/cpu/expr.h"
+
+namespace tilepilot::embedded {
+extern const char tilepilot_cpu_types[], tilepilot_cpu_math[], tilepilot_cpu_tiles[], tilepilot_cpu_gemm[];
+}
+
+namespace tilepilot::targets::cpu {
+namespace {
+
+constexpr int64_t kLargestGrid = INT32_MAX;
+constexpr int64_t kStackBytes = 2048;  // of one buffer, at most, that is an array of the function
+constexpr const char* kAxisNames[] = {"x", "y", "z"};
+
+std::unordered_set<const ir::BufferData*> written_buffers(const ir::Kernel& kernel) {
+  std::unordered_set<const ir::BufferData*> written;
+  ir::walk(
+      kernel.body,
+      [&](const ir::Stmt& stmt) {
+        if (const auto* store = std::get_if<ir::Store>(&stmt->node)) written.insert(store->buffer.get());
+        for (const ir::Region* region : ir::tile_accesses(stmt).writes) written.insert(region->buffer.get());
+      },
+      [](const ir::Expr&) {});
+  return written;
+}
+
+// A launch as two C++ functions: the work of one block, and the loop over blocks that the runtime calls.
+class LaunchEmitter {
+ public:
+  LaunchEmitter(const ir::Program& program, size_t number)
+      : number_(number), context_{program, program.kernels[number], {}, {}, {}, {}} {}
+
+  Status run(std::string& source, int64_t& scratch_bytes) {
+    learn();
+    context_.layouts = choose_operand_layouts(context_.kernel);
+    function_ = context_.names.fresh(context_.program.name + (number_ == 0 ? "" : fmt::format("_{}", number_ + 1)));
+    name_parameters();
+    for (const ir::Buffer& buffer : context_.kernel.allocations) declare(buffer);
+    emit(context_, context_.kernel.body);
+    if (context_.error) return std::move(context_.error);
+    source += block_function() + launch_function();
+    scratch_bytes = context_.scratch.bytes();
+    return {};
+  }
+
+ private:
+  size_t number_;
+  Context context_;
+  std::string function_;
+  std::vector<std::string> parameters_;  // of the block function
+  std::vector<std::string> arguments_;   // as the launch function passes them
+
+  // Ranges of variables and values of lets: each variable is bound in one place only.
+  void learn() {
+    const ir::Kernel& kernel = context_.kernel;
+    for (const auto& parameter : context_.program.parameters)
+      if (const auto* var = std::get_if<ir::Var>(&parameter); var != nullptr && (*var)->type.is_int())
+        context_.wide.insert(var->get());
+    for (const ir::Var& symbol : context_.program.symbols) {
+      context_.wide.insert(symbol.get());
+      context_.facts.set_range(symbol, {0, kLargestGrid});
+    }
+    for (size_t axis = 0; axis < kernel.block_vars.size(); ++axis)
+      bind_loop(kernel.block_vars[axis], kernel.grid[axis]);
+    ir::walk(
+        kernel.body,
+        [&](const ir::Stmt& stmt) {
+          if (const auto* let = std::get_if<ir::Let>(&stmt->node); let != nullptr && let->var->type.is_int())
+            context_.facts.set_value(let->var, let->value);
+          if (const auto* loop = std::get_if<ir::For>(&stmt->node))
+            for (size_t k = 0; k < loop->vars.size(); ++k) bind_loop(loop->vars[k], loop->extents[k]);
+        },
+        [](const ir::Expr&) {});
+  }
+
+  void bind_loop(const ir::Var& var, const ir::Expr& extent) {
+    context_.wide.insert(var.get());
+    const int64_t most = std::clamp<int64_t>(context_.facts.range(extent).hi, 1, kLargestGrid);
+    context_.facts.set_range(var, {0, most - 1});
+  }
+
+  void name_parameters() {
+    const auto written = written_buffers(context_.kernel);
+    size_t buffers = 0, scalars = 0;
+    for (const auto& parameter : context_.program.parameters) {
+      if (const auto* buffer = std::get_if<ir::Buffer>(&parameter)) {
+        const std::string type = (written.contains(buffer->get()) ? "" : "const ") + stored_type((*buffer)->type) + "*";
+        parameters_.push_back(fmt::format("{} {}", type, context_.names.of(*buffer)));
+        arguments_.push_back(fmt::format("static_cast<{}>(buffers[{}])", type, buffers++));
+      } else {
+        name_scalar(std::get<ir::Var>(parameter), scalars++);
+      }
+    }
+    for (const ir::Var& symbol : context_.program.symbols) name_scalar(symbol, scalars++);
+    for (const ir::Var& var : context_.kernel.block_vars) parameters_.push_back("int64_t " + context_.names.of(var));
+    parameters_.push_back("char* scratch");
+  }
+
+  void name_scalar(const ir::Var& var, size_t place) {
+    const std::string type = var->type.is_int() ? "int64_t" : computed_type(var->type);
+    parameters_.push_back(fmt::format("{} {}", type, context_.names.of(var)));
+    const std::string bits = fmt::format("scalars[{}]", place);
+    arguments_.push_back(var->type.is_float()  ? fmt::format("{}(__builtin_bit_cast(double, {}))", type, bits)
+                         : var->type.is_bool() ? bits + " != 0"
+                                               : bits);
+  }
+
+  void declare(const ir::Buffer& buffer) {
+    int64_t elements = 1;
+    std::string shape;
+    for (const int64_t extent : extents(buffer)) {
+      elements *= extent;
+      shape += fmt::format("{}{}", shape.empty() ? "" : ", ", extent);
+    }
+    ir::DType type = buffer->type;
+    std::string note = fmt::format("{} [{}]", ir::to_string(buffer->scope), shape);
+    if (const auto layout = context_.layouts.find(buffer.get()); layout != context_.layouts.end()) {
+      elements = packed_elements(buffer, layout->second);
+      type = layout->second.computed;
+      note += layout->second.is_b ? ", packed in panels" : ", packed in rows";
+    }
+    const std::string &name = context_.names.of(buffer), cpp = stored_type(type);
+    if (elements * type.bytes() <= kStackBytes)
+      context_.declarations.line("alignas(64) {} {}[{}];  // {}", cpp, name, elements, note);
+    else
+      context_.declarations.line("{0}* __restrict {1} = reinterpret_cast<{0}*>(scratch + {2});  // {3}", cpp, name,
+                                 context_.scratch.reserve(elements * type.bytes()), note);
+  }
+
+  std::string block_function() const {
+    return fmt::format("\nstatic void {}({}) {{\n{}{}}}\n", function_, fmt::join(parameters_, ", "),
+                       context_.declarations.text(), context_.body.text());
+  }
+
+  // Blocks are numbered with the first axis fastest.
+  std::string launch_function() {
+    Writer out;
+    out.put("");
+    out.open(
+        "extern \"C\" void tp_launch_{}(void* const* buffers, const int64_t* scalars, int64_t first_block, "
+        "int64_t last_block, void* scratch)",
+        number_);
+    for (size_t place = 0; place < scalar_names().size(); ++place)
+      out.line("[[maybe_unused]] const int64_t {} = scalars[{}];", scalar_names()[place], place);
+    std::vector<std::string> blocks;
+    std::string divisor;
+    const size_t axes = context_.kernel.grid.size();
+    for (size_t axis = 0; axis < axes; ++axis) {
+      if (axis + 1 < axes)
+        out.line("const int64_t blocks_{} = {};", kAxisNames[axis], index(context_, context_.kernel.grid[axis]));
+      std::string block = "block" + divisor;
+      if (axis + 1 < axes) block += fmt::format(" % blocks_{}", kAxisNames[axis]);
+      divisor += fmt::format(" / blocks_{}", kAxisNames[axis]);
+      blocks.push_back(block);
+    }
+    out.open("for (int64_t block = first_block; block < last_block; ++block)");
+    out.line("{}({}{}{}, static_cast<char*>(scratch));", function_, fmt::join(arguments_, ", "),
+             arguments_.empty() ? "" : ", ", fmt::join(blocks, ", "));
+    out.close();
+    out.close();
+    return out.text();
+  }
+
+  // The integer scalars' names by place in `scalars`, for the extents of the grid.
+  std::vector<std::string> scalar_names() {
+    std::vector<std::string> names;
+    for (const auto& parameter : context_.program.parameters)
+      if (const auto* var = std::get_if<ir::Var>(&parameter)) names.push_back(context_.names.of(*var));
+    for (const ir::Var& symbol : context_.program.symbols) names.push_back(context_.names.of(symbol));
+    return names;
+  }
+};
+
+}  // namespace
+
+Result<GeneratedCode> generate(const ir::Program& program) {
+  GeneratedCode code;
+  code.source = fmt::format("// {}: {} launch{}.\n", program.name, program.kernels.size(),
+                            program.kernels.size() == 1 ? "" : "es");
+  for (size_t k = 0; k < program.kernels.size(); ++k) {
+    code.scratch_bytes.push_back(0);
+    TRY(LaunchEmitter(program, k).run(code.source, code.scratch_bytes.back()));
+  }
+  return code;
+}
+
+const std::string& prelude() {
+  static const std::string text = std::string(embedded::tilepilot_cpu_types) + embedded::tilepilot_cpu_math +
+                                  embedded::tilepilot_cpu_tiles + embedded::tilepilot_cpu_gemm;
+  return text;
+}
+
+}  // namespace tilepilot::targets::cpu

@@ -1,0 +1,97 @@
+#include "compiler/targets/cpu/context.h"
+
+#include "compiler/targets/cpu/expr.h"
+
+namespace tilepilot::targets::cpu {
+
+std::string stored_type(ir::DType type) {
+  if (type.is_bool()) return "uint8_t";
+  if (type == ir::kBFloat16) return "bfloat16";
+  if (type == ir::kFloat16) return "half";
+  if (type == ir::kFloat32) return "float";
+  if (type == ir::kFloat64) return "double";
+  return fmt::format("{}int{}_t", type.code == ir::TypeCode::unsigned_int ? "u" : "", int{type.bits});
+}
+
+std::string computed_type(ir::DType type) {
+  if (type.is_bool()) return "bool";
+  return is_half(type) ? "float" : stored_type(type);
+}
+
+int64_t ScratchPlan::reserve(int64_t bytes) {
+  const int64_t at = bytes_;
+  bytes_ += (bytes + 63) / 64 * 64;
+  return at;
+}
+
+std::string Context::temporary(const std::string& wish, const std::string& type, int64_t elements, int element_bytes) {
+  std::string name = names.fresh(wish);
+  const int64_t at = scratch.reserve(elements * element_bytes);
+  declarations.line("{0}* __restrict {1} = reinterpret_cast<{0}*>(scratch + {2});", type, name, at);
+  return name;
+}
+
+void Context::fail(Span span, std::string message, std::string hint) {
+  if (!error) error = make_error(DiagnosticKind::unsupported_tile_feature, span, std::move(message), std::move(hint));
+}
+
+std::vector<int64_t> extents(const ir::Buffer& buffer) {
+  std::vector<int64_t> result;
+  for (const ir::Expr& extent : buffer->shape) result.push_back(ir::constant_int(extent).value_or(0));
+  return result;
+}
+
+std::vector<std::string> strides(Context& context, const ir::Buffer& buffer) {
+  std::vector<std::string> result(buffer->rank());
+  if (!buffer->strides.empty()) {
+    for (size_t axis = 0; axis < buffer->rank(); ++axis) result[axis] = factor(context, buffer->strides[axis]);
+    return result;
+  }
+  int64_t constant = 1;
+  std::string symbolic;
+  for (size_t axis = buffer->rank(); axis-- > 0;) {
+    result[axis] = symbolic.empty() ? fmt::format("{}", constant)
+                   : constant == 1  ? symbolic
+                                    : fmt::format("{} * {}", symbolic, constant);
+    if (const auto extent = ir::constant_int(buffer->shape[axis]))
+      constant *= *extent;
+    else
+      symbolic += (symbolic.empty() ? "" : " * ") + factor(context, buffer->shape[axis]);
+  }
+  return result;
+}
+
+std::string offset(Context& context, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices) {
+  const std::vector<std::string> steps = strides(context, buffer);
+  std::string text;
+  for (size_t axis = 0; axis < indices.size(); ++axis) {
+    if (ir::constant_int(indices[axis]) == 0) continue;
+    const std::string term =
+        steps[axis] == "1" ? index(context, indices[axis]) : factor(context, indices[axis]) + " * " + steps[axis];
+    text += (text.empty() ? "" : " + ") + term;
+  }
+  return text.empty() ? "0" : text;
+}
+
+std::string address(Context& context, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices) {
+  const std::string from_start = offset(context, buffer, indices);
+  const std::string& name = context.names.of(buffer);
+  return from_start == "0" ? name : name + " + " + from_start;
+}
+
+std::string axis_condition(Context& context, const ir::Expr& at, const ir::Expr& extent) {
+  if (context.facts.in_bounds(at, extent)) return "";
+  const std::string below = index(context, at) + " < " + factor(context, extent);
+  return context.facts.is_never_negative(at) ? below : factor(context, at) + " >= 0 && " + below;
+}
+
+std::string bounds_condition(Context& context, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices) {
+  std::vector<std::string> conditions;
+  for (size_t axis = 0; axis < indices.size(); ++axis) {
+    std::string condition = axis_condition(context, indices[axis], buffer->shape[axis]);
+    if (!condition.empty()) conditions.push_back(std::move(condition));
+  }
+  return fmt::format("{}", fmt::join(conditions, " && "));
+}
+
+}  // namespace tilepilot::targets::cpu

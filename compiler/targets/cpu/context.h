@@ -1,0 +1,67 @@
+// What the emitters of one launch share: where buffers live, what is known about integers, which accesses are proven
+// to be in bounds on the path being written.
+#pragma once
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "compiler/diagnostics/result.h"
+#include "compiler/ir/stmt.h"
+#include "compiler/targets/cpu/integer_facts.h"
+#include "compiler/targets/cpu/names.h"
+#include "compiler/targets/cpu/operand_layout.h"
+#include "compiler/targets/cpu/writer.h"
+
+namespace tilepilot::targets::cpu {
+
+// The C++ type of stored elements, and the one their values are computed in.
+std::string stored_type(ir::DType type);
+std::string computed_type(ir::DType type);
+inline bool is_half(ir::DType type) { return type.is_float() && type.bits == 16; }
+
+// Temporary memory that operators ask for, beside the program's own buffers.
+class ScratchPlan {
+ public:
+  // The offset of `bytes` fresh bytes, aligned to 64.
+  int64_t reserve(int64_t bytes);
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  int64_t bytes_ = 0;
+};
+
+struct Context {
+  const ir::Program& program;
+  const ir::Kernel& kernel;
+  Names names;
+  IntegerFacts facts;
+  OperandLayouts layouts;
+  ScratchPlan scratch;
+  Writer declarations{1};  // of buffers, at the top of the block function
+  Writer body{1};
+  Error error;  // the first thing this target cannot do
+
+  // Variables that are `int64_t` in C++ whatever their type in the IR: loops, blocks, symbols, integer parameters.
+  std::unordered_set<const ir::VarData*> wide;
+  // Loads, stores and conditions (their nodes) that hold on the path being written.
+  std::unordered_set<const void*> proven;
+
+  // Declares temporary memory and returns its name.
+  std::string temporary(const std::string& wish, const std::string& type, int64_t elements, int element_bytes);
+  void fail(Span span, std::string message, std::string hint = {});
+};
+
+// Row-major strides of a buffer as C++ expressions, in elements.
+std::vector<std::string> strides(Context& context, const ir::Buffer& buffer);
+// Its constant extents; only for buffers that are not global.
+std::vector<int64_t> extents(const ir::Buffer& buffer);
+// "A + offset": the address of an element.
+std::string address(Context& context, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices);
+// The offset of an element from the start of its buffer.
+std::string offset(Context& context, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices);
+// The condition under which an index lies within an axis of a buffer; empty if it always does.
+std::string axis_condition(Context& context, const ir::Expr& index, const ir::Expr& extent);
+// The condition under which an access is in bounds; empty if it always is.
+std::string bounds_condition(Context& context, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices);
+
+}  // namespace tilepilot::targets::cpu

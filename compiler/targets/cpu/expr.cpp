@@ -1,0 +1,335 @@
+#include "compiler/targets/cpu/expr.h"
+
+#include <cmath>
+
+#include "compiler/ir/visit.h"
+
+namespace tilepilot::targets::cpu {
+namespace {
+
+using ir::BinaryOp;
+using ir::DType;
+using ir::Expr;
+using ir::MathFn;
+
+// C++ precedence levels, larger binds tighter.
+enum Precedence {
+  kTernary,
+  kOr,
+  kAnd,
+  kBitOr,
+  kBitXor,
+  kBitAnd,
+  kEqual,
+  kCompare,
+  kShift,
+  kSum,
+  kProduct,
+  kUnary,
+  kPrimary
+};
+
+struct Code {
+  std::string text;
+  int precedence = kPrimary;
+};
+
+std::string wrapped(const Code& code, int least) {
+  return code.precedence >= least ? code.text : "(" + code.text + ")";
+}
+
+struct Operator {
+  BinaryOp op;
+  std::string_view symbol;  // empty: `function`
+  int precedence;
+  std::string_view function;
+};
+constexpr Operator kOperators[] = {
+    {BinaryOp::add, "+", kSum, {}},
+    {BinaryOp::sub, "-", kSum, {}},
+    {BinaryOp::mul, "*", kProduct, {}},
+    {BinaryOp::div, "/", kProduct, {}},
+    {BinaryOp::floor_div, {}, kPrimary, "floor_div"},
+    {BinaryOp::floor_mod, {}, kPrimary, "floor_mod"},
+    {BinaryOp::min, {}, kPrimary, "min_of"},
+    {BinaryOp::max, {}, kPrimary, "max_of"},
+    {BinaryOp::pow, {}, kPrimary, "pow_of"},
+    {BinaryOp::shl, "<<", kShift, {}},
+    {BinaryOp::shr, ">>", kShift, {}},
+    {BinaryOp::bit_and, "&", kBitAnd, {}},
+    {BinaryOp::bit_or, "|", kBitOr, {}},
+    {BinaryOp::bit_xor, "^", kBitXor, {}},
+    {BinaryOp::eq, "==", kEqual, {}},
+    {BinaryOp::ne, "!=", kEqual, {}},
+    {BinaryOp::lt, "<", kCompare, {}},
+    {BinaryOp::le, "<=", kCompare, {}},
+    {BinaryOp::gt, ">", kCompare, {}},
+    {BinaryOp::ge, ">=", kCompare, {}},
+    {BinaryOp::logical_and, "&&", kAnd, {}},
+    {BinaryOp::logical_or, "||", kOr, {}},
+};
+const Operator& info(BinaryOp op) {
+  for (const Operator& row : kOperators)
+    if (row.op == op) return row;
+  __builtin_unreachable();
+}
+bool is_comparison(BinaryOp op) { return info(op).precedence == kEqual || info(op).precedence == kCompare; }
+
+constexpr std::pair<MathFn, std::string_view> kFunctions[] = {
+    {MathFn::exp, "exp_of"},         {MathFn::exp2, "exp2_of"},       {MathFn::exp10, "exp10_of"},
+    {MathFn::log, "log_of"},         {MathFn::log2, "log2_of"},       {MathFn::log10, "log10_of"},
+    {MathFn::log1p, "log1p_of"},     {MathFn::sqrt, "sqrt_of"},       {MathFn::rsqrt, "rsqrt_of"},
+    {MathFn::sin, "sin_of"},         {MathFn::cos, "cos_of"},         {MathFn::tan, "tan_of"},
+    {MathFn::sinh, "sinh_of"},       {MathFn::cosh, "cosh_of"},       {MathFn::tanh, "tanh_of"},
+    {MathFn::asin, "asin_of"},       {MathFn::acos, "acos_of"},       {MathFn::atan, "atan_of"},
+    {MathFn::erf, "erf_of"},         {MathFn::sigmoid, "sigmoid_of"}, {MathFn::abs, "abs_of"},
+    {MathFn::floor, "floor_of"},     {MathFn::ceil, "ceil_of"},       {MathFn::round, "rint_of"},
+    {MathFn::trunc, "trunc_of"},     {MathFn::isnan, "is_nan"},       {MathFn::isinf, "is_inf"},
+    {MathFn::isfinite, "is_finite"},
+};
+std::string_view function_name(MathFn function) {
+  for (const auto& [key, name] : kFunctions)
+    if (key == function) return name;
+  __builtin_unreachable();
+}
+// Functions whose result needs no rounding: it is a value of the type already.
+bool is_exact(MathFn function) {
+  return function == MathFn::abs || function == MathFn::floor || function == MathFn::ceil ||
+         function == MathFn::round || function == MathFn::trunc || function == MathFn::isnan ||
+         function == MathFn::isinf || function == MathFn::isfinite;
+}
+
+bool is_narrow(DType type) { return type.is_int() && type.bits < 32; }
+
+std::string rounding(DType type) { return type == ir::kBFloat16 ? "round_bfloat16" : "round_half"; }
+std::string narrowing(DType type) { return type == ir::kBFloat16 ? "to_bfloat16" : "to_half"; }
+
+std::string integer_literal(int64_t value, DType type) {
+  if (type.is_bool()) return value != 0 ? "true" : "false";
+  if (type.code == ir::TypeCode::unsigned_int && type.bits >= 32)
+    return fmt::format("{}u{}", static_cast<uint64_t>(value), type.bits == 64 ? "ll" : "");
+  if (type.bits == 64) return value == INT64_MIN ? "(-9223372036854775807ll - 1)" : fmt::format("int64_t{{{}}}", value);
+  if (type.bits == 32) return value == INT32_MIN ? "(-2147483647 - 1)" : fmt::format("{}", value);
+  return fmt::format("{}({})", stored_type(type), value);
+}
+
+std::string float_literal(double value, DType type) {
+  const bool is_double = type.bits == 64;
+  if (std::isnan(value)) return is_double ? "double(not_a_number)" : "not_a_number";
+  if (std::isinf(value)) return fmt::format("{}{}", value < 0 ? "-" : "", is_double ? "double(infinity)" : "infinity");
+  std::string digits = is_double ? fmt::format("{}", value) : fmt::format("{}", static_cast<float>(value));
+  if (digits.find_first_of(".e") == std::string::npos) digits += ".0";
+  if (!is_double && std::isinf(static_cast<float>(value))) return value < 0 ? "-infinity" : "infinity";
+  return is_double ? digits : digits + "f";
+}
+
+// Emits one expression. `raw` leaves out the rounding to a 16-bit type of the outermost operation.
+class ValueEmitter {
+ public:
+  explicit ValueEmitter(Context& context) : context_(context) {}
+
+  Code value(const Expr& expr) {
+    Code code = raw(expr);
+    if (is_half(expr->type) && rounds(expr)) return {rounding(expr->type) + "(" + code.text + ")"};
+    return code;
+  }
+
+  Code raw(const Expr& expr) {
+    return std::visit(ir::overloaded{
+                          [&](const ir::IntImm& imm) { return literal(integer_literal(imm.value, expr->type)); },
+                          [&](const ir::FloatImm& imm) { return literal(float_literal(imm.value, expr->type)); },
+                          [&](const ir::VarRef& ref) { return variable(ref.var); },
+                          [&](const ir::Load& node) { return load(expr, node); },
+                          [&](const ir::Unary& node) { return unary(node, expr->type); },
+                          [&](const ir::Binary& node) { return binary(node, expr->type); },
+                          [&](const ir::Math& node) {
+                            return Code{fmt::format("{}({})", function_name(node.function), value(node.argument).text)};
+                          },
+                          [&](const ir::Select& node) { return select(node); },
+                          [&](const ir::Cast& node) { return cast(node.value, expr->type); },
+                          [&](const ir::Reinterpret& node) { return reinterpret(node.value, expr->type); },
+                      },
+                      expr->node);
+  }
+
+  std::string element(const Expr& expr) {
+    if (is_half(expr->type)) return narrowing(expr->type) + "(" + (rounds(expr) ? raw(expr) : value(expr)).text + ")";
+    return value(expr).text;
+  }
+
+ private:
+  Context& context_;
+
+  static Code literal(std::string text) {
+    const int precedence = text[0] == '-' ? kUnary : kPrimary;
+    return {std::move(text), precedence};
+  }
+
+  // True if raw() of a 16-bit expression is not yet a value of its type.
+  static bool rounds(const Expr& expr) {
+    return std::visit(ir::overloaded{
+                          [](const ir::FloatImm&) { return true; },
+                          [](const ir::Binary& node) { return node.op != BinaryOp::min && node.op != BinaryOp::max; },
+                          [](const ir::Math& node) { return !is_exact(node.function); },
+                          [](const ir::Cast& node) { return !node.value->type.is_bool(); },
+                          [](const auto&) { return false; },
+                      },
+                      expr->node);
+  }
+
+  Code variable(const ir::Var& var) {
+    const std::string& name = context_.names.of(var);
+    if (!context_.wide.contains(var.get()) || var->type == ir::kInt64) return {name};
+    return {fmt::format("{}({})", stored_type(var->type), name)};
+  }
+
+  Code load(const Expr& expr, const ir::Load& node) {
+    std::string text =
+        fmt::format("{}[{}]", context_.names.of(node.buffer), offset(context_, node.buffer, node.indices));
+    Code code{std::move(text)};
+    if (is_half(expr->type)) code = {"to_float(" + code.text + ")"};
+    if (expr->type.is_bool()) code = {code.text + " != 0", kEqual};
+    if (node.buffer->scope != ir::Scope::global || context_.proven.contains(expr.get())) return code;
+    const std::string condition = bounds_condition(context_, node.buffer, node.indices);
+    if (condition.empty()) return code;
+    return {fmt::format("{} ? {} : {}({})", condition, code.text, computed_type(expr->type), 0), kTernary};
+  }
+
+  Code unary(const ir::Unary& node, DType type) {
+    const std::string operand = wrapped(value(node.operand), kUnary);
+    const bool is_logical = node.op == ir::UnaryOp::logical_not || type.is_bool();
+    const char* symbol = is_logical ? "!" : node.op == ir::UnaryOp::neg ? "-" : "~";
+    const std::string spaced = operand[0] == symbol[0] ? "(" + operand + ")" : operand;
+    return narrow({symbol + spaced, kUnary}, type);
+  }
+
+  // Arithmetic on narrow integers happens in int; the cast wraps it.
+  static Code narrow(Code code, DType type) {
+    if (!is_narrow(type)) return code;
+    return {stored_type(type) + "(" + code.text + ")"};
+  }
+
+  Code binary(const ir::Binary& node, DType type) {
+    const Operator& row = info(node.op);
+    if (is_comparison(node.op) && is_index(node.left) && is_index(node.right)) return index_binary(node);
+    if (row.symbol.empty()) return call(node, row);
+    const bool is_shift = row.precedence == kShift;
+    const int precedence = row.precedence;
+    std::string left = wrapped(value(node.left), precedence);
+    std::string right = is_shift ? shift_amount(node.right) : wrapped(value(node.right), precedence + 1);
+    return narrow({fmt::format("{} {} {}", left, row.symbol, right), precedence}, type);
+  }
+
+  Code call(const ir::Binary& node, const Operator& row) {
+    const std::string type = computed_type(node.left->type);
+    const bool is_division = node.op == BinaryOp::floor_div || node.op == BinaryOp::floor_mod;
+    if (is_division && context_.facts.is_never_negative(node.left) && context_.facts.range(node.right).lo > 0)
+      return {fmt::format("{} {} {}", wrapped(value(node.left), kProduct), node.op == BinaryOp::floor_div ? '/' : '%',
+                          wrapped(value(node.right), kUnary)),
+              kProduct};
+    const std::string arguments = fmt::format("({}, {})", value(node.left).text, value(node.right).text);
+    if (node.op == BinaryOp::pow) return {fmt::format("{}{}", row.function, arguments)};
+    return {fmt::format("{}<{}>{}", row.function, type, arguments)};
+  }
+
+  std::string shift_amount(const Expr& amount) {
+    if (ir::constant_int(amount)) return value(amount).text;
+    return fmt::format("({} & {})", wrapped(value(amount), kBitAnd), amount->type.bits - 1);
+  }
+
+  Code select(const ir::Select& node) {
+    if (context_.proven.contains(node.condition.get())) return value(node.then);
+    return {fmt::format("{} ? {} : {}", wrapped(value(node.condition), kOr), wrapped(value(node.then), kOr),
+                        wrapped(value(node.otherwise), kTernary)),
+            kTernary};
+  }
+
+  Code cast(const Expr& from, DType to) {
+    const Code code = value(from);
+    if (to.is_bool()) return from->type.is_bool() ? code : Code{wrapped(code, kCompare) + " != 0", kEqual};
+    if (computed_type(from->type) == computed_type(to)) return code;
+    return {fmt::format("{}({})", computed_type(to), code.text)};
+  }
+
+  Code reinterpret(const Expr& from, DType to) {
+    std::string bits = element(from);
+    if (from->type.is_bool()) bits = "uint8_t(" + bits + ")";
+    std::string text = fmt::format("__builtin_bit_cast({}, {})", stored_type(to), bits);
+    if (is_half(to)) text = "to_float(" + text + ")";
+    return {std::move(text)};
+  }
+
+ public:
+  // Integers made of constants, loop variables, symbols and arithmetic: what indices are made of.
+  bool is_index(const Expr& expr) const {
+    if (!expr->type.is_int() || expr->type.bits < 32 || expr->type.code != ir::TypeCode::signed_int) return false;
+    return std::visit(ir::overloaded{
+                          [](const ir::IntImm&) { return true; },
+                          [](const ir::VarRef&) { return true; },
+                          [&](const ir::Binary& node) {
+                            return info(node.op).precedence >= kSum && node.op != BinaryOp::pow &&
+                                   is_index(node.left) && is_index(node.right);
+                          },
+                          [&](const ir::Cast& node) { return is_index(node.value); },
+                          [](const auto&) { return false; },
+                      },
+                      expr->node);
+  }
+
+  Code index(const Expr& expr) {
+    if (!is_index(expr)) {
+      const Code code = value(expr);
+      return expr->type == ir::kInt64 ? code : Code{"int64_t(" + code.text + ")"};
+    }
+    return std::visit(ir::overloaded{
+                          [](const ir::IntImm& imm) { return literal(fmt::format("{}", imm.value)); },
+                          [&](const ir::VarRef& ref) { return Code{context_.names.of(ref.var)}; },
+                          [&](const ir::Binary& node) { return index_binary(node); },
+                          [&](const ir::Cast& node) { return index(node.value); },
+                          [](const auto&) { return Code{}; },
+                      },
+                      expr->node);
+  }
+
+ private:
+  Code index_binary(const ir::Binary& node) {
+    const Operator& row = info(node.op);
+    const bool is_division = node.op == BinaryOp::floor_div || node.op == BinaryOp::floor_mod;
+    const bool plain =
+        is_division && context_.facts.is_never_negative(node.left) && context_.facts.range(node.right).lo > 0;
+    if (row.symbol.empty() && !plain)
+      return {fmt::format("{}<int64_t>({}, {})", row.function, index(node.left).text, index(node.right).text)};
+    const std::string_view symbol = !plain ? row.symbol : node.op == BinaryOp::floor_div ? "/" : "%";
+    const int precedence = plain ? static_cast<int>(kProduct) : row.precedence;
+    return {fmt::format("{} {} {}", wrapped(index(node.left), precedence), symbol,
+                        wrapped(index(node.right), precedence + 1)),
+            precedence};
+  }
+};
+
+}  // namespace
+
+std::string value(Context& context, const Expr& expr) { return ValueEmitter(context).value(expr).text; }
+std::string element(Context& context, const Expr& expr) { return ValueEmitter(context).element(expr); }
+std::string index(Context& context, const Expr& expr) { return ValueEmitter(context).index(expr).text; }
+std::string factor(Context& context, const Expr& expr) { return wrapped(ValueEmitter(context).index(expr), kUnary); }
+
+std::string index(Context& context, const ir::Affine& form) {
+  std::string text;
+  const auto append = [&](int64_t sign_of, const std::string& term) {
+    if (text.empty()) {
+      text = sign_of < 0 ? "-" + term : term;
+    } else {
+      text += (sign_of < 0 ? " - " : " + ") + term;
+    }
+  };
+  for (const auto& [var, coefficient] : form.terms) {
+    const std::string& name = context.names.of(var);
+    const int64_t magnitude = std::abs(coefficient);
+    append(coefficient, magnitude == 1 ? name : fmt::format("{} * {}", name, magnitude));
+  }
+  if (form.constant != 0 || text.empty()) append(form.constant, fmt::format("{}", std::abs(form.constant)));
+  return text;
+}
+
+}  // namespace tilepilot::targets::cpu

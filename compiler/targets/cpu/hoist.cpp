@@ -1,0 +1,140 @@
+#include "compiler/targets/cpu/hoist.h"
+
+#include <algorithm>
+
+#include "compiler/ir/visit.h"
+#include "compiler/targets/cpu/expr.h"
+
+namespace tilepilot::targets::cpu {
+namespace {
+
+using ir::BinaryOp;
+
+class Hoister {
+ public:
+  explicit Hoister(Context& context) : context_(context) {}
+
+  HoistedChecks run(const ir::For& loop) {
+    add_box(loop);
+    ir::walk(
+        loop.body,
+        [&](const ir::Stmt& stmt) {
+          if (const auto* inner = std::get_if<ir::For>(&stmt->node)) add_box(*inner);
+          if (const auto* let = std::get_if<ir::Let>(&stmt->node)) bound_inside_.insert(let->var.get());
+        },
+        [](const ir::Expr&) {});
+    ir::walk(
+        loop.body, [&](const ir::Stmt& stmt) { on_stmt(stmt); }, [&](const ir::Expr& expr) { on_expr(expr); });
+    return std::move(checks_);
+  }
+
+ private:
+  Context& context_;
+  HoistedChecks checks_;
+  std::unordered_map<const ir::VarData*, int64_t> box_;  // largest value of the loops' variables
+  std::unordered_set<const ir::VarData*> bound_inside_;  // no name outside the loop
+
+  void add_box(const ir::For& loop) {
+    for (size_t k = 0; k < loop.vars.size(); ++k) {
+      const auto extent = ir::constant_int(loop.extents[k]);
+      bound_inside_.insert(loop.vars[k].get());
+      if (!extent || *extent < 1) continue;
+      box_[loop.vars[k].get()] = *extent - 1;
+      context_.facts.set_range(loop.vars[k], {0, *extent - 1});
+    }
+  }
+
+  void on_stmt(const ir::Stmt& stmt) {
+    if (const auto* store = std::get_if<ir::Store>(&stmt->node)) on_access(stmt.get(), store->buffer, store->indices);
+    if (const auto* branch = std::get_if<ir::If>(&stmt->node)) on_condition(branch->condition);
+  }
+
+  void on_expr(const ir::Expr& expr) {
+    if (const auto* load = std::get_if<ir::Load>(&expr->node)) on_access(expr.get(), load->buffer, load->indices);
+    if (const auto* choice = std::get_if<ir::Select>(&expr->node)) on_condition(choice->condition);
+  }
+
+  void on_access(const void* node, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices) {
+    if (buffer->scope != ir::Scope::global) return;
+    std::vector<ir::Affine> needed;  // each must be >= 0
+    for (size_t axis = 0; axis < indices.size(); ++axis) {
+      if (context_.facts.in_bounds(indices[axis], buffer->shape[axis])) continue;
+      const auto position = context_.facts.affine(indices[axis]);
+      const auto extent = context_.facts.affine(buffer->shape[axis]);
+      if (!position || !extent) return;
+      if (!context_.facts.is_never_negative(indices[axis])) needed.push_back(*position);
+      auto room = ir::difference(*extent, *position);
+      if (!room) return;
+      room->constant -= 1;
+      needed.push_back(*room);
+    }
+    accept(node, needed);
+  }
+
+  void on_condition(const ir::Expr& condition) {
+    std::vector<ir::Affine> needed;
+    if (collect(condition, needed)) accept(condition.get(), needed);
+  }
+
+  // Conjunctions of comparisons, as forms that must be >= 0.
+  bool collect(const ir::Expr& condition, std::vector<ir::Affine>& needed) {
+    const auto* node = std::get_if<ir::Binary>(&condition->node);
+    if (node == nullptr) return false;
+    if (node->op == BinaryOp::logical_and) return collect(node->left, needed) && collect(node->right, needed);
+    const bool less = node->op == BinaryOp::lt || node->op == BinaryOp::le;
+    const bool greater = node->op == BinaryOp::gt || node->op == BinaryOp::ge;
+    if (!less && !greater) return false;
+    const auto left = context_.facts.affine(node->left), right = context_.facts.affine(node->right);
+    if (!left || !right) return false;
+    auto room = less ? ir::difference(*right, *left) : ir::difference(*left, *right);
+    if (!room) return false;
+    if (node->op == BinaryOp::lt || node->op == BinaryOp::gt) room->constant -= 1;
+    needed.push_back(*room);
+    return true;
+  }
+
+  void accept(const void* node, const std::vector<ir::Affine>& needed) {
+    std::vector<std::string> conditions;
+    for (const ir::Affine& form : needed) {
+      if (context_.facts.range(form).lo >= 0) continue;
+      const ir::Affine least = minimum(form);
+      if (least.is_constant() && least.constant < 0) return;  // never holds for the whole loop
+      for (const auto& term : least.terms)
+        if (bound_inside_.contains(term.var.get())) return;
+      conditions.push_back(condition(least));
+    }
+    (conditions.empty() ? checks_.always_proven : checks_.proven).push_back(node);
+    for (std::string& condition : conditions)
+      if (std::find(checks_.conditions.begin(), checks_.conditions.end(), condition) == checks_.conditions.end())
+        checks_.conditions.push_back(std::move(condition));
+  }
+
+  // The least value over the loops' variables, in terms of the others.
+  ir::Affine minimum(const ir::Affine& form) const {
+    ir::Affine least{{}, form.constant};
+    for (const auto& [var, coefficient] : form.terms) {
+      const auto found = box_.find(var.get());
+      if (found == box_.end()) {
+        least.terms.push_back({var, coefficient});
+      } else if (coefficient < 0) {
+        least.constant += coefficient * found->second;
+      }
+    }
+    return least;
+  }
+
+  // `form >= 0`, with the subtracted terms on the other side.
+  std::string condition(const ir::Affine& form) {
+    ir::Affine positive, negative;
+    for (const auto& term : form.terms)
+      (term.coefficient > 0 ? positive : negative).terms.push_back({term.var, std::abs(term.coefficient)});
+    (form.constant > 0 ? positive : negative).constant = std::abs(form.constant);
+    return index(context_, negative) + " <= " + index(context_, positive);
+  }
+};
+
+}  // namespace
+
+HoistedChecks hoist_checks(Context& context, const ir::For& loop) { return Hoister(context).run(loop); }
+
+}  // namespace tilepilot::targets::cpu

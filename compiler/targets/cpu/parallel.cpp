@@ -1,0 +1,221 @@
+#include <algorithm>
+
+#include "compiler/ir/visit.h"
+#include "compiler/targets/cpu/emit.h"
+#include "compiler/targets/cpu/expr.h"
+#include "compiler/targets/cpu/hoist.h"
+
+namespace tilepilot::targets::cpu {
+namespace {
+
+struct Dimension {
+  ir::Var var;
+  ir::Expr extent;
+};
+
+struct Access {
+  const ir::Buffer& buffer;
+  const std::vector<ir::Expr>& indices;
+  bool is_store;
+};
+
+std::vector<Access> accesses(const ir::Stmt& body) {
+  std::vector<Access> found;
+  ir::walk(
+      body,
+      [&](const ir::Stmt& stmt) {
+        if (const auto* store = std::get_if<ir::Store>(&stmt->node))
+          found.push_back({store->buffer, store->indices, true});
+      },
+      [&](const ir::Expr& expr) {
+        if (const auto* load = std::get_if<ir::Load>(&expr->node))
+          found.push_back({load->buffer, load->indices, false});
+      });
+  return found;
+}
+
+bool mentions(const ir::Expr& expr, const ir::Var& var) {
+  bool found = false;
+  ir::walk(expr, [&](const ir::Expr& child) {
+    const auto* ref = std::get_if<ir::VarRef>(&child->node);
+    found = found || (ref != nullptr && ref->var == var);
+  });
+  return found;
+}
+
+bool mentions(const std::vector<ir::Expr>& exprs, const ir::Var& var) {
+  return std::any_of(exprs.begin(), exprs.end(), [&](const ir::Expr& expr) { return mentions(expr, var); });
+}
+
+bool contains_loop(const ir::Stmt& body) {
+  bool found = false;
+  ir::walk(
+      body,
+      [&](const ir::Stmt& stmt) {
+        found = found || std::holds_alternative<ir::For>(stmt->node) || std::holds_alternative<ir::While>(stmt->node);
+      },
+      [](const ir::Expr&) {});
+  return found;
+}
+
+// How many accesses walk memory one element at a time when `var` is innermost, minus those that jump.
+int contiguity(const std::vector<Access>& all, const ir::Var& var) {
+  int score = 0;
+  for (const Access& access : all) {
+    const std::vector<ir::Expr> leading(access.indices.begin(), access.indices.end() - 1);
+    const auto last = ir::affine(access.indices.back());
+    if (mentions(leading, var) || (mentions(access.indices.back(), var) && (!last || last->coefficient(var) != 1)))
+      score -= 2;
+    else if (last && last->coefficient(var) == 1)
+      score += access.is_store ? 3 : 1;
+  }
+  return score;
+}
+
+// Writes one loop nest over the dimensions, the last innermost.
+class Nest {
+ public:
+  Nest(Context& context, std::vector<Dimension> dimensions) : context_(context), dimensions_(std::move(dimensions)) {}
+
+  void emit_body(const ir::Stmt& body) {
+    if (const auto parts = split(body); parts.size() > 1) {
+      for (const ir::Stmt& part : parts) emit_one(part);
+      return;
+    }
+    emit_one(body);
+  }
+
+ private:
+  Context& context_;
+  std::vector<Dimension> dimensions_;
+
+  void emit_one(const ir::Stmt& body) {
+    order_for(body);
+    for (size_t k = 0; k + 1 < dimensions_.size(); ++k) open(dimensions_[k]);
+    emit_innermost(body);
+    for (size_t k = 0; k + 1 < dimensions_.size(); ++k) context_.body.close();
+  }
+
+  void open(const Dimension& dimension) {
+    context_.body.open("for (int64_t {0} = 0; {0} < {1}; ++{0})", context_.names.of(dimension.var),
+                       factor(context_, dimension.extent));
+  }
+
+  // Serial loops inside go outside the innermost dimension, which then runs along memory: iterations are independent,
+  // so their steps may be interleaved.
+  void emit_innermost(const ir::Stmt& body) {
+    const Dimension& inner = dimensions_.back();
+    const ir::For* serial = only_loop(body);
+    if (serial != nullptr && interchangeable(*serial)) {
+      context_.wide.insert(serial->vars[0].get());
+      open({serial->vars[0], serial->extents[0]});
+      emit_innermost(serial->body);
+      context_.body.close();
+      return;
+    }
+    if (is_vectorisable(body)) context_.body.line("#pragma omp simd");
+    open(inner);
+    emit(context_, body);
+    context_.body.close();
+  }
+
+  static const ir::For* only_loop(const ir::Stmt& body) {
+    if (const auto* block = std::get_if<ir::Block>(&body->node))
+      return block->body.size() == 1 ? only_loop(block->body[0]) : nullptr;
+    return std::get_if<ir::For>(&body->node);
+  }
+
+  bool interchangeable(const ir::For& serial) const {
+    if (serial.kind == ir::LoopKind::parallel || !stores_are_private(serial.body)) return false;
+    for (const Dimension& dimension : dimensions_)
+      if (mentions(serial.extents, dimension.var)) return false;
+    bool leaves = false;
+    ir::walk(
+        serial.body,
+        [&](const ir::Stmt& stmt) {
+          leaves = leaves || std::holds_alternative<ir::Break>(stmt->node) ||
+                   std::holds_alternative<ir::Continue>(stmt->node);
+        },
+        [](const ir::Expr&) {});
+    return !leaves;
+  }
+
+  // True if each iteration writes elements of its own.
+  bool stores_are_private(const ir::Stmt& body) const {
+    for (const Access& access : accesses(body)) {
+      if (!access.is_store) continue;
+      for (const Dimension& dimension : dimensions_)
+        if (ir::constant_int(dimension.extent) != 1 && !mentions(access.indices, dimension.var)) return false;
+    }
+    return true;
+  }
+
+  bool is_vectorisable(const ir::Stmt& body) const {
+    if (contains_loop(body)) return false;
+    for (const Access& access : accesses(body))
+      if (access.is_store && !mentions(access.indices, dimensions_.back().var)) return false;
+    return true;
+  }
+
+  // The body as groups that may each have a nest of their own: loops alone, the statements between them together. One
+  // group if iterations share memory or carry values from one group to the next.
+  std::vector<ir::Stmt> split(const ir::Stmt& body) const {
+    const auto* block = std::get_if<ir::Block>(&body->node);
+    if (block == nullptr || !contains_loop(body) || !stores_are_private(body)) return {body};
+    std::vector<ir::Stmt> groups;
+    std::vector<ir::Stmt> straight;
+    const auto flush = [&] {
+      if (!straight.empty()) groups.push_back(ir::make_stmt(ir::Block{std::move(straight)}, body->span));
+      straight.clear();
+    };
+    for (const ir::Stmt& stmt : block->body) {
+      if (std::holds_alternative<ir::Let>(stmt->node)) return {body};
+      if (!contains_loop(stmt)) {
+        straight.push_back(stmt);
+        continue;
+      }
+      flush();
+      groups.push_back(stmt);
+    }
+    flush();
+    return groups;
+  }
+
+  void order_for(const ir::Stmt& body) {
+    const std::vector<Access> all = accesses(body);
+    size_t best = dimensions_.size() - 1;
+    int best_score = contiguity(all, dimensions_[best].var);
+    for (size_t k = dimensions_.size() - 1; k-- > 0;) {
+      const int score = contiguity(all, dimensions_[k].var);
+      if (score > best_score) std::tie(best, best_score) = std::pair(k, score);
+    }
+    std::rotate(dimensions_.begin() + static_cast<std::ptrdiff_t>(best),
+                dimensions_.begin() + static_cast<std::ptrdiff_t>(best) + 1, dimensions_.end());
+  }
+};
+
+}  // namespace
+
+void emit_parallel(Context& context, const ir::For& loop) {
+  std::vector<Dimension> dimensions;
+  for (size_t k = 0; k < loop.vars.size(); ++k) {
+    context.wide.insert(loop.vars[k].get());
+    context.facts.set_range(loop.vars[k], {0, std::max<int64_t>(context.facts.range(loop.extents[k]).hi, 1) - 1});
+    dimensions.push_back({loop.vars[k], loop.extents[k]});
+  }
+  const HoistedChecks checks = hoist_checks(context, loop);
+  context.proven.insert(checks.always_proven.begin(), checks.always_proven.end());
+  if (checks.conditions.empty()) {
+    Nest(context, dimensions).emit_body(loop.body);
+    return;
+  }
+  context.body.open("if ({})", fmt::format("{}", fmt::join(checks.conditions, " && ")));
+  for (const void* node : checks.proven) context.proven.insert(node);
+  Nest(context, dimensions).emit_body(loop.body);
+  for (const void* node : checks.proven) context.proven.erase(node);
+  context.body.reopen("else");
+  Nest(context, dimensions).emit_body(loop.body);
+  context.body.close();
+}
+
+}  // namespace tilepilot::targets::cpu
