@@ -4,7 +4,9 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -44,11 +46,25 @@ class Toolchain {
   const std::string& version();
 
  private:
+  using Loaded = std::shared_ptr<SharedLibrary>;
+
   ToolchainOptions options_;
-  std::string compiler_;
-  std::string version_;
+  std::mutex mutex_;  // guards what follows
   bool probed_ = false;
+  std::string compiler_;  // its path; empty: none was found
+  std::string identity_;  // what tells this compiler, its flags and this machine from others
+  std::string version_;
+  bool degraded_ = false;                 // the warning was given
+  std::map<std::string, Loaded> loaded_;  // by key
+
   void probe();
+  std::vector<std::string> flags() const;
+  std::string key(const std::string& source) const;
+  Result<Loaded> find_or_compile(const std::string& source, const std::string& key, DiagnosticList& warnings);
+  Result<Loaded> compile_temporarily(const std::string& source);
+  Status compile(const std::string& source, const std::filesystem::path& folder) const;
+  void warn_degraded(const Diagnostic& reason, DiagnosticList& warnings);
+  static Result<Loaded> open(const std::filesystem::path& path);
 };
 
 }  // namespace tilepilot::runtime

@@ -1,0 +1,159 @@
+#include "compiler/runtime/arguments.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <bit>
+
+#include "compiler/ir/text.h"
+
+namespace tilepilot::runtime {
+namespace {
+
+std::string shape_text(const std::vector<int64_t>& shape) { return fmt::format("({})", fmt::join(shape, ", ")); }
+
+std::string shape_text(const std::vector<ir::Expr>& shape) {
+  std::vector<std::string> extents;
+  for (const ir::Expr& extent : shape) extents.push_back(ir::to_text(extent));
+  return fmt::format("({})", fmt::join(extents, ", "));
+}
+
+bool is_empty(const TensorView& tensor) {
+  return std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end();
+}
+
+bool is_contiguous(const TensorView& tensor) {
+  int64_t expected = 1;
+  for (size_t axis = tensor.shape.size(); axis-- > 0;) {
+    if (tensor.shape[axis] != 1 && tensor.strides[axis] != expected) return false;
+    expected *= tensor.shape[axis];
+  }
+  return true;
+}
+
+class Binder {
+ public:
+  Binder(const ir::Program& program, Span span) : program_(program), span_(span) {}
+
+  Result<BoundArguments> run(const std::vector<Argument>& arguments) {
+    const auto& parameters = program_.parameters;
+    if (arguments.size() != parameters.size())
+      return bad(fmt::format("`{}` takes {} argument{}, got {}", program_.name, parameters.size(),
+                             parameters.size() == 1 ? "" : "s", arguments.size()));
+    bound_.buffers.reserve(parameters.size());
+    bound_.scalars.reserve(parameters.size() + program_.symbols.size());
+    for (size_t k = 0; k < parameters.size(); ++k) {
+      if (const auto* buffer = std::get_if<ir::Buffer>(&parameters[k]))
+        TRY(bind_tensor(*buffer, arguments[k]));
+      else
+        TRY(bind_scalar(std::get<ir::Var>(parameters[k]), arguments[k]));
+    }
+    // Extents such as `2 * N` can be checked when all symbols are known.
+    for (size_t k = 0; k < parameters.size(); ++k)
+      if (const auto* buffer = std::get_if<ir::Buffer>(&parameters[k]))
+        TRY(check_layout(*buffer, std::get<TensorView>(arguments[k])));
+    for (const ir::Var& symbol : program_.symbols) {
+      const auto value = bound_.values.find(symbol.get());
+      if (value == bound_.values.end())
+        return bad(fmt::format("no argument of `{}` determines the extent `{}`", program_.name, symbol->name));
+      bound_.scalars.push_back(value->second.lo);
+    }
+    return std::move(bound_);
+  }
+
+ private:
+  const ir::Program& program_;
+  Span span_;
+  BoundArguments bound_;
+
+  Error bad(std::string message, std::string hint = {}) const {
+    return make_error(DiagnosticKind::bad_kernel_argument, span_, std::move(message), std::move(hint));
+  }
+
+  Status bind_tensor(const ir::Buffer& buffer, const Argument& argument) {
+    const auto* tensor = std::get_if<TensorView>(&argument);
+    if (tensor == nullptr) return bad(fmt::format("argument `{}` must be a tensor, got a number", buffer->name));
+    if (tensor->type != buffer->type)
+      return bad(fmt::format("argument `{}` must have dtype `{}`, got `{}`", buffer->name, ir::to_string(buffer->type),
+                             ir::to_string(tensor->type)),
+                 fmt::format("convert it first, for example with `.to(torch.{})`", ir::to_string(buffer->type)));
+    if (tensor->shape.size() != buffer->rank()) return bad_shape(buffer, *tensor);
+    for (size_t axis = 0; axis < buffer->rank(); ++axis) TRY(bind_extent(buffer, *tensor, axis));
+    if (tensor->data == nullptr && !is_empty(*tensor))
+      return bad(fmt::format("argument `{}` has no memory", buffer->name));
+    bound_.buffers.push_back(tensor->data);
+    return {};
+  }
+
+  Error bad_shape(const ir::Buffer& buffer, const TensorView& tensor) const {
+    return bad(fmt::format("argument `{}` must have shape {}, got {}", buffer->name, shape_text(buffer->shape),
+                           shape_text(tensor.shape)));
+  }
+
+  Status bind_extent(const ir::Buffer& buffer, const TensorView& tensor, size_t axis) {
+    const int64_t actual = tensor.shape[axis];
+    if (const auto constant = ir::constant_int(buffer->shape[axis])) {
+      if (*constant != actual) return bad_shape(buffer, tensor);
+      return {};
+    }
+    const auto* ref = std::get_if<ir::VarRef>(&buffer->shape[axis]->node);
+    if (ref == nullptr) return {};
+    const auto [known, fresh] = bound_.values.emplace(ref->var.get(), ir::Bounds{actual, actual});
+    if (!fresh && known->second.lo != actual)
+      return bad(fmt::format("axis {} of argument `{}` must be `{}` = {}, got {}", axis, buffer->name, ref->var->name,
+                             known->second.lo, actual));
+    return {};
+  }
+
+  Status check_layout(const ir::Buffer& buffer, const TensorView& tensor) const {
+    for (size_t axis = 0; axis < buffer->rank(); ++axis)
+      if (!ir::constant_int(buffer->shape[axis]) && evaluate(buffer->shape[axis], bound_.values) != tensor.shape[axis])
+        return bad_shape(buffer, tensor);
+    if (is_empty(tensor)) return {};
+    if (buffer->strides.empty()) {
+      if (is_contiguous(tensor)) return {};
+      return bad(
+          fmt::format("argument `{}` must be contiguous, got strides {}", buffer->name, shape_text(tensor.strides)),
+          "call `.contiguous()` on it first");
+    }
+    for (size_t axis = 0; axis < buffer->rank(); ++axis)
+      if (tensor.shape[axis] != 1 && evaluate(buffer->strides[axis], bound_.values) != tensor.strides[axis])
+        return bad(fmt::format("argument `{}` must have strides {}, got {}", buffer->name, shape_text(buffer->strides),
+                               shape_text(tensor.strides)));
+    return {};
+  }
+
+  Status bind_scalar(const ir::Var& var, const Argument& argument) {
+    if (std::holds_alternative<TensorView>(argument))
+      return bad(fmt::format("argument `{}` must be a number, got a tensor", var->name));
+    const auto* integer = std::get_if<int64_t>(&argument);
+    if (var->type.is_float()) {
+      const double value = integer != nullptr ? static_cast<double>(*integer) : std::get<double>(argument);
+      bound_.scalars.push_back(std::bit_cast<int64_t>(value));
+      return {};
+    }
+    if (integer == nullptr)
+      return bad(fmt::format("argument `{}` must be of type `{}`, got {}", var->name, ir::to_string(var->type),
+                             std::get<double>(argument)));
+    const ir::Bounds allowed = ir::type_bounds(var->type);
+    if (*integer < allowed.lo || *integer > allowed.hi)
+      return bad(
+          fmt::format("argument `{}` is {}, which `{}` cannot hold", var->name, *integer, ir::to_string(var->type)));
+    bound_.scalars.push_back(*integer);
+    bound_.values[var.get()] = {*integer, *integer};
+    return {};
+  }
+};
+
+}  // namespace
+
+Result<BoundArguments> bind_arguments(const ir::Program& program, const std::vector<Argument>& arguments, Span span) {
+  return Binder(program, span).run(arguments);
+}
+
+int64_t evaluate(const ir::Expr& expr, const ir::VarRanges& values) {
+  if (const auto constant = ir::constant_int(expr)) return *constant;
+  return ir::bounds(expr, values).lo;
+}
+
+}  // namespace tilepilot::runtime

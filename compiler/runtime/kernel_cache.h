@@ -1,0 +1,42 @@
+// The folder of compiled kernels. Entries are named by a hash of all that went into them, appear by rename and are
+// never changed, so any number of processes can share the folder.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "compiler/diagnostics/result.h"
+
+namespace tilepilot::runtime {
+
+// A new folder, removed with all its contents at the end.
+class TemporaryFolder {
+ public:
+  // Inside `parent`, which is made if it is missing.
+  static Result<std::unique_ptr<TemporaryFolder>> create(const std::filesystem::path& parent);
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  explicit TemporaryFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  std::filesystem::path path_;
+};
+
+class KernelCache {
+ public:
+  explicit KernelCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  // Where the library of this key is or would be.
+  std::filesystem::path entry(const std::string& key) const { return folder_ / key.substr(0, 2) / (key + ".so"); }
+  // A folder for work in progress, on the same file system as the entries.
+  Result<std::unique_ptr<TemporaryFolder>> workshop() const { return TemporaryFolder::create(folder_ / "tmp"); }
+  // Moves a finished library to its place. On an error nothing is left behind.
+  Status keep(const std::filesystem::path& library, const std::string& key) const;
+  void drop(const std::string& key) const;
+
+ private:
+  std::filesystem::path folder_;
+};
+
+}  // namespace tilepilot::runtime

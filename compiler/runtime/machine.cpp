@@ -1,0 +1,22 @@
+#include "compiler/runtime/machine.h"
+
+#include <array>
+#include <fstream>
+#include <string_view>
+
+namespace tilepilot::runtime {
+
+std::string processor_identity() {
+  constexpr std::array<std::string_view, 8> kFields = {"vendor_id", "cpu family", "model",           "flags",
+                                                       "Features",  "CPU part",   "CPU implementer", "isa"};
+  std::ifstream file("/proc/cpuinfo");
+  std::string identity, line;
+  while (std::getline(file, line) && !line.empty()) {  // the first processor
+    const std::string_view name = std::string_view(line).substr(0, line.find_first_of("\t:"));
+    for (const std::string_view field : kFields)
+      if (name == field) identity += line + "\n";
+  }
+  return identity;
+}
+
+}  // namespace tilepilot::runtime

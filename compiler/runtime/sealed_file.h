@@ -1,0 +1,13 @@
+// Files that prove to be whole: a trailer holds the hash of the bytes before it. Loaders of shared libraries ignore the
+// trailer, and a library that was cut short must never reach them: mapping it can kill the process.
+#pragma once
+
+#include <filesystem>
+
+namespace tilepilot::runtime {
+
+// Appends the trailer; false if that cannot be done.
+bool seal_file(const std::filesystem::path& path);
+bool is_sealed(const std::filesystem::path& path);
+
+}  // namespace tilepilot::runtime
