@@ -1,0 +1,95 @@
+#include "kernel_fixture.h"
+
+#include <unistd.h>
+
+#include <random>
+
+#include "element.h"
+
+namespace tilepilot::testing {
+namespace {
+
+std::vector<int64_t> contiguous(const std::vector<int64_t>& shape) {
+  std::vector<int64_t> strides(shape.size(), 1);
+  for (size_t axis = shape.size(); axis-- > 1;) strides[axis - 1] = strides[axis] * shape[axis];
+  return strides;
+}
+
+// Removes the folder when the test process ends.
+struct CacheFolder {
+  std::filesystem::path path = std::filesystem::temp_directory_path() / ("tilepilot-test-" + std::to_string(getpid()));
+  ~CacheFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+};
+
+}  // namespace
+
+Array::Array(ir::DType element, std::vector<int64_t> extents) : type(element), shape(std::move(extents)) {
+  bytes.resize(static_cast<size_t>(size() * type.bytes()));
+}
+
+int64_t Array::size() const {
+  int64_t count = 1;
+  for (const int64_t extent : shape) count *= extent;
+  return count;
+}
+
+runtime::TensorView Array::view() { return {bytes.data(), type, shape, contiguous(shape)}; }
+
+ir::Program parse(const std::string& text) {
+  SourceMap sources;
+  DiagnosticList diagnostics;
+  const int32_t file = sources.add("test.ir", text);
+  auto program = ir::read_text(sources, file, diagnostics);
+  for (const Diagnostic& diagnostic : diagnostics.items())
+    ADD_FAILURE() << diagnostic.message << " at " << sources.text(diagnostic.span) << "\n" << text;
+  return program ? *program : ir::Program{};
+}
+
+const std::filesystem::path& cache_folder() {
+  static const CacheFolder folder;
+  return folder.path;
+}
+
+runtime::KernelBackend& backend() {
+  static const auto shared = runtime::cpu_backend({"", cache_folder(), {"-O1", "-ffp-contract=off"}});
+  return *shared;
+}
+
+std::string render(const Diagnostic& diagnostic) {
+  std::string text = std::string(info(diagnostic.kind).name) + ": " + diagnostic.message;
+  for (const Note& note : diagnostic.notes) text += "\n" + note.message;
+  return text;
+}
+
+std::shared_ptr<runtime::CompiledKernel> compile(const ir::Program& program) {
+  DiagnosticList warnings;
+  auto kernel = backend().compile(program, warnings);
+  if (!kernel.ok()) {
+    ADD_FAILURE() << render(kernel.error());
+    return nullptr;
+  }
+  return *kernel;
+}
+
+void run(const ir::Program& program, const std::vector<runtime::Argument>& arguments) {
+  const auto kernel = compile(program);
+  if (kernel == nullptr) return;
+  static const runtime::ParallelFor pool = runtime::thread_pool(2);
+  const Status status = kernel->launch(arguments, pool, {});
+  if (!status.ok()) ADD_FAILURE() << render(status.error());
+}
+
+void randomize(Array& array, uint32_t seed) {
+  std::mt19937 random(seed);
+  for (int64_t i = 0; i < array.size(); ++i) {
+    const double unit = static_cast<double>(random()) / 4294967296.0;
+    Element element = array.type.is_float() ? Element::real(array.type, 4 * unit - 2)
+                                            : Element::integer(array.type, static_cast<int64_t>(unit * 9) - 4);
+    element.store(array.bytes.data(), i);
+  }
+}
+
+}  // namespace tilepilot::testing

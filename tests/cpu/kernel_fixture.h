@@ -1,0 +1,46 @@
+// Compiling programs written in the IR's text form, and running them on plain arrays.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/text.h"
+#include "compiler/runtime/kernel.h"
+
+namespace tilepilot::testing {
+
+// A tensor that owns its memory, initialised to bytes 0.
+struct Array {
+  ir::DType type;
+  std::vector<int64_t> shape;
+  std::vector<std::byte> bytes;
+
+  Array(ir::DType element, std::vector<int64_t> extents);
+  int64_t size() const;
+  template <class T>
+  T* as() {
+    return reinterpret_cast<T*>(bytes.data());
+  }
+  runtime::TensorView view();
+};
+
+// The program; fails the test if the text has errors.
+ir::Program parse(const std::string& text);
+
+// A folder of this test process for compiled kernels, shared by its tests.
+const std::filesystem::path& cache_folder();
+runtime::KernelBackend& backend();
+
+std::shared_ptr<runtime::CompiledKernel> compile(const ir::Program& program);
+// Compiles and runs on two threads; fails the test on any error.
+void run(const ir::Program& program, const std::vector<runtime::Argument>& arguments);
+
+// Deterministic values in [-2, 2) for floating types, small integers for others.
+void randomize(Array& array, uint32_t seed);
+
+std::string render(const Diagnostic& diagnostic);
+
+}  // namespace tilepilot::testing
