@@ -4,7 +4,7 @@
 
 #include "compiler/ir/text.h"
 #include "compiler/ir/visit.h"
-#include "random_program.h"
+#include "tests/ir/random_program.h"
 
 namespace tilepilot::ir {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "compiler/ir/text.h"
-#include "random_program.h"
+#include "tests/ir/random_program.h"
 
 namespace tilepilot::ir {
 namespace {

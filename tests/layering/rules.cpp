@@ -1,0 +1,67 @@
+#include "tests/layering/layers.h"
+
+namespace tilepilot::layering {
+
+const Rules& project_rules() {
+  static const Rules rules{
+      {
+          // The compiler knows nothing of torch, agents or databases.
+          {"compiler/source", {}},
+          {"compiler/diagnostics", {"compiler/source"}},
+          {"compiler/syntax", {"compiler/diagnostics", "compiler/source"}},
+          {"compiler/ir", {"compiler/diagnostics", "compiler/source"}},
+          {"compiler/passes", {"compiler/ir", "compiler/diagnostics", "compiler/source"}},
+          {"compiler/targets/cpu", {"compiler/passes", "compiler/ir", "compiler/diagnostics", "compiler/source"}},
+          {"compiler/runtime",
+           {"compiler/targets/cpu", "compiler/passes", "compiler/ir", "compiler/diagnostics", "compiler/source"}},
+          {"compiler/stage/python", {"compiler/syntax", "compiler/diagnostics", "compiler/source"}},
+          {"compiler/stage/tile",
+           {"compiler/stage/python", "compiler/syntax", "compiler/runtime", "compiler/ir", "compiler/diagnostics",
+            "compiler/source"}},
+          {"retrieval",
+           {"compiler/syntax", "compiler/stage/python", "compiler/stage/tile", "compiler/ir", "compiler/diagnostics",
+            "compiler/source"}},
+          // The plain side of eval: what others may see of it.
+          {"eval",
+           {"compiler/stage/tile", "compiler/stage/python", "compiler/runtime", "compiler/syntax", "compiler/ir",
+            "compiler/diagnostics", "compiler/source"}},
+          {"eval/torch",
+           {"eval", "compiler/stage/tile", "compiler/stage/python", "compiler/runtime", "compiler/syntax",
+            "compiler/ir", "compiler/diagnostics", "compiler/source"}},
+          {"eval/host",
+           {"eval/torch", "eval", "compiler/stage/tile", "compiler/stage/python", "compiler/runtime", "compiler/syntax",
+            "compiler/ir", "compiler/diagnostics", "compiler/source"}},
+          {"eval/worker",
+           {"eval/host", "eval/torch", "eval", "compiler/stage/tile", "compiler/stage/python", "compiler/runtime",
+            "compiler/targets/cpu", "compiler/syntax", "compiler/ir", "compiler/diagnostics", "compiler/source"}},
+          {"eval/worker_main", {"eval/worker", "eval", "compiler/diagnostics", "compiler/source"}},
+          {"agent",
+           {"retrieval", "eval", "compiler/stage/tile", "compiler/stage/python", "compiler/runtime", "compiler/syntax",
+            "compiler/ir", "compiler/diagnostics", "compiler/source"}},
+          {"agent/llm",
+           {"agent", "retrieval", "eval", "compiler/stage/tile", "compiler/stage/python", "compiler/runtime",
+            "compiler/syntax", "compiler/diagnostics", "compiler/source"}},
+          {"agent/builtin",
+           {"agent", "retrieval", "eval", "compiler/stage/tile", "compiler/stage/python", "compiler/runtime",
+            "compiler/syntax", "compiler/ir", "compiler/diagnostics", "compiler/source"}},
+          {"cli",
+           {"agent", "agent/llm", "agent/builtin", "retrieval", "eval", "compiler/stage/tile", "compiler/stage/python",
+            "compiler/runtime", "compiler/targets/cpu", "compiler/passes", "compiler/syntax", "compiler/ir",
+            "compiler/diagnostics", "compiler/source"}},
+      },
+      {
+          {"torch/", {"eval/torch", "eval/host", "eval/worker", "tests/torch"}},
+          {"ATen/", {"eval/torch", "eval/host", "eval/worker", "tests/torch"}},
+          {"c10/", {"eval/torch", "eval/host", "eval/worker", "tests/torch"}},
+          {"SQLiteCpp/", {"retrieval", "agent", "tests/retrieval", "tests/agent", "tests/cli"}},
+          {"faiss/", {"retrieval"}},
+          {"curl/", {"agent/llm"}},
+          {"CLI/", {"cli"}},
+          {"gtest/", {"tests"}},
+          {"gmock/", {"tests"}},
+      },
+  };
+  return rules;
+}
+
+}  // namespace tilepilot::layering
