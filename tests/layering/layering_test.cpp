@@ -11,9 +11,10 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kRoots[] = {"compiler", "retrieval", "eval", "agent", "cli", "kernelbench", "tests"};
 
-// Generated sources that stand in the tree as templates are data, not part of the program.
+// `.in` files are C++ too: text that goes into generated kernels.
 bool is_source(const fs::path& path) {
-  return path.extension() == ".cpp" || path.extension() == ".h" || path.extension() == ".def";
+  std::string extension = path.extension().string();
+  return extension == ".cpp" || extension == ".h" || extension == ".def" || extension == ".in";
 }
 
 std::vector<SourceFile> project_files() {

@@ -12,6 +12,7 @@ const Rules& project_rules() {
           {"compiler/ir", {"compiler/diagnostics", "compiler/source"}},
           {"compiler/passes", {"compiler/ir", "compiler/diagnostics", "compiler/source"}},
           {"compiler/targets/cpu", {"compiler/passes", "compiler/ir", "compiler/diagnostics", "compiler/source"}},
+          {"compiler/targets/cpu/prelude", {}},
           {"compiler/runtime",
            {"compiler/targets/cpu", "compiler/passes", "compiler/ir", "compiler/diagnostics", "compiler/source"}},
           {"compiler/stage/python", {"compiler/syntax", "compiler/diagnostics", "compiler/source"}},
