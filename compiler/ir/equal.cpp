@@ -23,6 +23,7 @@ class Comparison {
     return a.name == b.name && bind(a.symbols, b.symbols) && all(a.parameters, b.parameters) &&
            all(a.kernels, b.kernels);
   }
+  bool same(const Expr& a, const Expr& b) { return a->type == b->type && same_node(a->node, b->node); }
 
  private:
   std::unordered_map<const void*, const void*> partner_;
@@ -71,7 +72,6 @@ class Comparison {
            body(a.body, b.body);
   }
 
-  bool same(const Expr& a, const Expr& b) { return a->type == b->type && same_node(a->node, b->node); }
   bool same(const IntImm& a, const IntImm& b) { return a.value == b.value; }
   bool same(const FloatImm& a, const FloatImm& b) { return same_float(a.value, b.value); }
   bool same(const VarRef& a, const VarRef& b) { return matches(a.var.get(), b.var.get()); }
@@ -128,5 +128,6 @@ class Comparison {
 }  // namespace
 
 bool structurally_equal(const Program& a, const Program& b) { return Comparison().same(a, b); }
+bool structurally_equal(const Expr& a, const Expr& b) { return a == b || Comparison().same(a, b); }
 
 }  // namespace tilepilot::ir

@@ -15,5 +15,6 @@ std::optional<Program> read_text(const SourceMap& sources, int32_t file, Diagnos
 
 // Equal up to names of variables and buffers bound at matching places, and spans.
 bool structurally_equal(const Program& a, const Program& b);
+bool structurally_equal(const Expr& a, const Expr& b);
 
 }  // namespace tilepilot::ir

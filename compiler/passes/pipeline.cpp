@@ -4,6 +4,7 @@
 
 #include "compiler/ir/verify.h"
 #include "compiler/ir/visit.h"
+#include "compiler/passes/simplify.h"
 
 namespace tilepilot::passes {
 namespace {
@@ -20,7 +21,9 @@ Status check(std::string_view pass, const ir::Program& program) {
 }  // namespace
 
 const std::vector<Pass>& pipeline() {
-  static const std::vector<Pass> passes{};
+  static const std::vector<Pass> passes{
+      {"simplify", "decide and shorten what constants and ranges allow", simplify},
+  };
   return passes;
 }
 

@@ -20,7 +20,7 @@ std::string first_message(const DiagnosticList& diagnostics) {
 
 TEST(RoundTripTest, RandomPrograms) {
   std::set<size_t> stmt_kinds, expr_kinds;
-  for (uint32_t seed = 0; seed < 2000; ++seed) {
+  for (uint32_t seed = 0; seed < 1000; ++seed) {
     const Program program = testing::RandomProgram(seed).program();
     for (const Kernel& kernel : program.kernels) {
       walk(
