@@ -41,8 +41,9 @@ TEST(Layering, TableHasNoCycle) { EXPECT_EQ(cycle_of_layers(project_rules()), ""
 TEST(Layering, TableListsNoFolderThatIsNoRow) {
   for (const Layer& layer : project_rules().layers) {
     for (const std::string& target : layer.may_include) {
-      bool listed = std::any_of(project_rules().layers.begin(), project_rules().layers.end(),
-                                [&](const Layer& other) { return other.folder == target; });
+      bool listed = std::any_of(project_rules().layers.begin(), project_rules().layers.end(), [&](const Layer& other) {
+        return other.folder == target || other.folder == target + "/...";
+      });
       EXPECT_TRUE(listed) << layer.folder << " may include " << target;
     }
   }
@@ -52,7 +53,8 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 const Rules& small_rules() {
-  static const Rules rules{{{"low", {}}, {"high", {"low"}}, {"high/inner", {"high"}}}, {{"torch/", {"high/inner"}}}};
+  static const Rules rules{{{"low", {}}, {"high", {"low"}}, {"high/inner", {"high"}}, {"wide/...", {"low"}}},
+                           {{"torch/", {"high/inner"}}}};
   return rules;
 }
 
@@ -61,6 +63,8 @@ TEST(Checker, AllowsWhatTheTableAllows) {
                                          {"high/b.h", "#include \"low/a.h\"\n#include \"high/c.h\"\n"},
                                          {"high/c.h", ""},
                                          {"high/inner/d.cpp", "#include <torch/all.h>\n#include \"high/b.h\"\n"},
+                                         {"wide/e.h", "#include \"wide/sub/f.h\"\n"},
+                                         {"wide/sub/f.h", "#include \"low/a.h\"\n"},
                                          {"tests/t.cpp", "#include \"high/b.h\"\n#include \"low/a.h\"\n"}}),
               IsEmpty());
 }
@@ -70,6 +74,13 @@ TEST(Checker, FindsAnIncludeThatGoesUp) {
               ElementsAre("low/a.cpp:2: high/b.h may not be included in low"));
   EXPECT_THAT(violations(small_rules(), {{"high/inner/a.cpp", "#include \"low/b.h\"\n"}, {"low/b.h", ""}}),
               ElementsAre("high/inner/a.cpp:1: low/b.h may not be included in high/inner"));
+}
+
+TEST(Checker, TreatsSubfoldersOfAWideRowAsOneLayer) {
+  EXPECT_THAT(violations(small_rules(), {{"wide/sub/a.h", "#include \"high/b.h\"\n"}, {"high/b.h", ""}}),
+              ElementsAre("wide/sub/a.h:1: high/b.h may not be included in wide/sub"));
+  EXPECT_THAT(violations(small_rules(), {{"high/a.h", "#include \"wide/sub/b.h\"\n"}, {"wide/sub/b.h", ""}}),
+              ElementsAre("high/a.h:1: wide/sub/b.h may not be included in high"));
 }
 
 TEST(Checker, FindsThirdPartyHeadersInTheWrongPlace) {

@@ -51,6 +51,17 @@ bool contains(const std::vector<std::string>& list, const std::string& item) {
   return std::find(list.begin(), list.end(), item) != list.end();
 }
 
+constexpr std::string_view kSubfolders = "/...";
+
+bool covers_subfolders(const Layer& layer) {
+  return layer.folder.size() > kSubfolders.size() &&
+         layer.folder.compare(layer.folder.size() - kSubfolders.size(), kSubfolders.size(), kSubfolders) == 0;
+}
+
+std::string root_of(const Layer& layer) {
+  return covers_subfolders(layer) ? layer.folder.substr(0, layer.folder.size() - kSubfolders.size()) : layer.folder;
+}
+
 // The first cycle in a graph as "a -> b -> a", or "".
 std::string find_cycle(const std::map<std::string, std::set<std::string>>& edges) {
   std::set<std::string> finished;
@@ -99,8 +110,9 @@ class Checker {
   static bool is_test(const std::string& path) { return lies_in(path, "tests"); }
 
   const Layer* layer_of(const std::string& folder) const {
-    auto row = std::find_if(rules_.layers.begin(), rules_.layers.end(),
-                            [&](const Layer& layer) { return layer.folder == folder; });
+    auto row = std::find_if(rules_.layers.begin(), rules_.layers.end(), [&](const Layer& layer) {
+      return layer.folder == folder || (covers_subfolders(layer) && lies_in(folder, root_of(layer)));
+    });
     return row == rules_.layers.end() ? nullptr : &*row;
   }
 
@@ -128,10 +140,11 @@ class Checker {
     if (paths_.count(path) == 0) path = folder + "/" + include.path;
     if (paths_.count(path) == 0) return complain(file, include, "is no file of the repository");
     edges_[file.path].insert(path);
-    std::string target = folder_of(path);
     const Layer* layer = layer_of(folder);
-    if (target == folder || is_test(file.path) || layer == nullptr) return;
-    if (!contains(layer->may_include, target)) complain(file, include, "may not be included in " + folder);
+    const Layer* target = layer_of(folder_of(path));
+    if (is_test(file.path) || layer == nullptr || layer == target) return;
+    bool allowed = target != nullptr && contains(layer->may_include, root_of(*target));
+    if (!allowed) complain(file, include, "may not be included in " + folder);
   }
 
   const Rules& rules_;

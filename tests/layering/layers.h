@@ -7,7 +7,8 @@
 
 namespace tilepilot::layering {
 
-// A folder (without what lies in its listed subfolders) and the folders it may include; its own is always allowed.
+// A folder and the folders it may include; its own is always allowed. "folder/..." means its subfolders too: they are
+// one layer, in which only cycles of files are forbidden.
 struct Layer {
   std::string folder;
   std::vector<std::string> may_include;
