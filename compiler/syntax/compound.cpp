@@ -69,6 +69,8 @@ void Grammar::stray_clause(bool after_failure) {
 
 Body Grammar::block(std::string_view owner, Span header) {
   Body body;
+  if (at(Kind::kw_if) && owner == "else")
+    fail_at(span_of(token()), "expected `:` after `else`, found `if`", "write `elif`");
   expect(Kind::colon, fmt::format("after `{}`", owner));
   Level level(*this);
   if (!failed_ && !at(Kind::newline)) {

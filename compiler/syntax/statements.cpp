@@ -72,10 +72,16 @@ void Grammar::simple_line(Body& body) {
 void Grammar::fail_line_end(const Stmt& statement) {
   const auto* expression = std::get_if<ExprStmt>(&statement.node);
   const auto* name = expression != nullptr ? std::get_if<NameExpr>(&expression->value->node) : nullptr;
-  bool is_command = name != nullptr && (name->name.text() == "print" || name->name.text() == "exec");
-  if (!is_command || at(Kind::error)) return fail_here("an operator or the end of the line");
-  fail_at(span_of(token()), fmt::format("expected `(` after `{}`, found {}", name->name.text(), describe_token()),
-          fmt::format("call it: `{}(...)`", name->name.text()));
+  if (name == nullptr || at(Kind::error)) return fail_here("an operator or the end of the line");
+  std::string_view word = name->name.text();
+  if (word == "print" || word == "exec") {
+    return fail_at(span_of(token()), fmt::format("expected `(` after `{}`, found {}", word, describe_token()),
+                   fmt::format("call it: `{}(...)`", word));
+  }
+  std::string_view keyword = nearest_keyword(word);
+  std::string message = fmt::format("expected an operator or the end of the line, found {}", describe_token());
+  fail_at(span_of(token()), std::move(message),
+          keyword.empty() ? hint_for_token() : fmt::format("did you mean `{}` instead of `{}`?", keyword, word));
 }
 
 void Grammar::stray_block(bool after_failure) {
@@ -152,7 +158,9 @@ Stmt::Node Grammar::assignment(ExprPtr first) {
 
 Stmt::Node Grammar::annotated_assignment(ExprPtr target) {
   if (const auto* name = std::get_if<NameExpr>(&target->node); name != nullptr && kind_after() == Kind::newline) {
-    fail_at(target->span, fmt::format("`{}` does not start a block", name->name.text()));
+    std::string_view keyword = nearest_keyword(name->name.text());
+    fail_at(target->span, fmt::format("`{}` does not start a block", name->name.text()),
+            keyword.empty() ? "" : fmt::format("did you mean `{}`?", keyword));
     return PassStmt{};
   }
   check_target(*target, TargetUse::annotated);

@@ -22,4 +22,14 @@ std::string_view spelling(TokenKind kind) { return kSpellings[static_cast<size_t
 
 bool is_keyword(TokenKind kind) { return kind >= TokenKind::kw_false && kind <= TokenKind::kw_yield; }
 
+std::string_view nearest_keyword(std::string_view word) {
+  constexpr size_t kTooShortToJudge = 3;
+  if (word.size() <= kTooShortToJudge) return {};
+  std::vector<std::string_view> keywords;
+  for (auto kind = static_cast<size_t>(TokenKind::kw_false); kind <= static_cast<size_t>(TokenKind::kw_yield); ++kind) {
+    keywords.push_back(kSpellings[kind]);
+  }
+  return nearest_name(word, keywords);
+}
+
 }  // namespace tilepilot::syntax

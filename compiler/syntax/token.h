@@ -30,6 +30,8 @@ enum class TokenKind : uint8_t {
 // The text of a keyword or operator, a word for the other kinds ("name", "newline").
 std::string_view spelling(TokenKind kind);
 bool is_keyword(TokenKind kind);
+// The keyword that a misspelt word may have meant, or "".
+std::string_view nearest_keyword(std::string_view word);
 
 struct Token {
   TokenKind kind = TokenKind::end;

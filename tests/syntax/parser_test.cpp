@@ -99,6 +99,16 @@ TEST(Recovery, ReportsEveryStatementOnce) {
   }
 }
 
+TEST(Hints, NameTheLikelySlip) {
+  auto hint = [](const std::string& text) { return Parsed(text).diagnostics.items().at(0).hint; };
+  EXPECT_EQ(hint("improt a"), "did you mean `import` instead of `improt`?");
+  EXPECT_EQ(hint("esle:\n  a\n"), "did you mean `else`?");
+  EXPECT_EQ(hint("foo bar"), "");
+  EXPECT_EQ(hint("if a:\n  b\nelse if c:\n  d\n"), "write `elif`");
+  EXPECT_EQ(hint("a && b"), "write `and` for a logical and");
+  EXPECT_EQ(hint("a = ‘b’"), "use the plain quotes `'` and `\"`");
+}
+
 TEST(Recovery, GoesOnInsideTheBlockOfABadHeader) {
   Parsed parsed("for x in :\n    y z\nw = 1\n");
   EXPECT_EQ(parsed.error_count(), 2U) << render(parsed.sources, parsed.diagnostics);
