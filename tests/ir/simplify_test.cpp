@@ -7,6 +7,7 @@
 #include "compiler/ir/visit.h"
 #include "compiler/passes/pipeline.h"
 #include "random_program.h"
+#include "same_meaning.h"
 
 namespace tilepilot::passes {
 namespace {
@@ -98,13 +99,18 @@ TEST(SimplifyTest, NothingToDoKeepsTheNodes) {
   EXPECT_TRUE(same_nodes(program, simplify(program)));
 }
 
-TEST(SimplifyTest, RandomProgramsStayValidAndSettle) {
-  for (uint32_t seed = 0; seed < 300; ++seed) {
-    const Program once = simplify(testing::RandomProgram(seed).program());
+TEST(SimplifyTest, RandomProgramsStayValidAndSettleAndMeanTheSame) {
+  int compared = 0;
+  for (uint32_t seed = 0; seed < 200; ++seed) {
+    const Program program = testing::RandomProgram(seed).program(), once = simplify(program);
+    const auto meaning = testing::compare_meaning(program, once, seed);
+    ASSERT_NE(meaning, testing::Meaning::different) << "seed " << seed << "\n" << to_text(program) << to_text(once);
+    compared += meaning == testing::Meaning::same;
     DiagnosticList diagnostics;
     ASSERT_TRUE(verify(once, diagnostics)) << "seed " << seed << " " << diagnostics.items().front().message;
     ASSERT_TRUE(structurally_equal(once, simplify(once))) << "seed " << seed;
   }
+  EXPECT_GT(compared, 100);
 }
 
 TEST(PipelineTest, ShowsThePassesThatChangedSomething) {
