@@ -1,0 +1,162 @@
+#include "agent/builtin/grouping.h"
+
+#include <algorithm>
+#include <set>
+
+namespace tilepilot::agent::builtin {
+
+namespace {
+
+using Members = std::set<int>;
+
+bool computes(const Primitive& p) {
+  return p.kind == Primitive::Kind::map || p.kind == Primitive::Kind::reduce || p.kind == Primitive::Kind::gather;
+}
+
+bool is_pullable_view(const Primitive& p) {
+  return p.kind == Primitive::Kind::view && p.view.kind != ViewOp::Kind::slice;
+}
+
+class Grouper {
+ public:
+  explicit Grouper(const PrimitiveGraph& graph) : graph_(graph), users_(graph.users()) {
+    result_.group_of.assign(graph.nodes.size(), -1);
+    for (auto [before, after] : graph.order) users_[static_cast<size_t>(before)].push_back(after);
+  }
+
+  Grouping run() {
+    for (size_t id = 0; id < graph_.nodes.size(); ++id)
+      if (computes(graph_.nodes[id]) && !only_constants(static_cast<int>(id))) place(static_cast<int>(id));
+    std::erase_if(result_.groups, [](const Group& group) { return group.members.empty(); });
+    std::fill(result_.group_of.begin(), result_.group_of.end(), -1);
+    for (size_t i = 0; i < result_.groups.size(); ++i)
+      for (int id : result_.groups[i].members) result_.group_of[static_cast<size_t>(id)] = static_cast<int>(i);
+    return std::move(result_);
+  }
+
+ private:
+  const PrimitiveGraph& graph_;
+  std::vector<std::vector<int>> users_;
+  Grouping result_;
+
+  int group_of(int id) const { return result_.group_of[static_cast<size_t>(id)]; }
+
+  bool only_constants(int id) const {
+    auto& args = graph_.at(id).args;
+    return std::all_of(args.begin(), args.end(),
+                       [&](int arg) { return graph_.at(arg).kind == Primitive::Kind::constant; });
+  }
+
+  // The computing primitive behind `arg` and the views on the way; -1 if there is none.
+  int behind_views(int arg, std::vector<int>& views) const {
+    while (is_pullable_view(graph_.at(arg))) {
+      views.push_back(arg);
+      arg = graph_.at(arg).args[0];
+    }
+    return computes(graph_.at(arg)) && group_of(arg) >= 0 ? arg : -1;
+  }
+
+  void place(int id) {
+    Members members = {id};
+    auto group = make_group(members);
+    if (!group) return;  // stays a call of PyTorch
+    std::vector<int> absorbed;
+    for (int arg : operands_by_size(id)) {
+      std::vector<int> views;
+      int producer = behind_views(arg, views);
+      if (producer < 0 || std::count(absorbed.begin(), absorbed.end(), group_of(producer))) continue;
+      int other = group_of(producer);
+      Members merged = members;
+      merged.insert(views.begin(), views.end());
+      auto& theirs = result_.groups[static_cast<size_t>(other)].members;
+      merged.insert(theirs.begin(), theirs.end());
+      auto candidate = make_group(merged);
+      if (!candidate || makes_cycle(merged)) continue;
+      members = std::move(merged);
+      group = std::move(candidate);
+      absorbed.push_back(other);
+    }
+    for (int other : absorbed) result_.groups[static_cast<size_t>(other)] = {};
+    for (int member : group->members) result_.group_of[static_cast<size_t>(member)] = static_cast<int>(result_.groups.size());
+    result_.groups.push_back(std::move(*group));
+  }
+
+  std::vector<int> operands_by_size(int id) const {
+    std::vector<int> args = graph_.at(id).args;
+    std::stable_sort(args.begin(), args.end(),
+                     [&](int a, int b) { return numel(graph_.at(a).shape) > numel(graph_.at(b).shape); });
+    return args;
+  }
+
+  std::optional<Group> make_group(const Members& members) const {
+    Group group;
+    group.members.assign(members.begin(), members.end());
+    auto axes = analyse_axes(graph_, group.members);
+    if (!axes) return std::nullopt;
+    group.axes = std::move(*axes);
+    group.outputs = outside_users(graph_, group.members);
+    if (!covers_kept_axes(group)) return std::nullopt;
+    return group;
+  }
+
+  // Every result, and every reduction, varies along all axes that are not reduced; without a reduction, along all.
+  bool covers_kept_axes(const Group& group) const {
+    for (int id : group.members) {
+      bool reduction = graph_.at(id).kind == Primitive::Kind::reduce;
+      if (!reduction && !std::count(group.outputs.begin(), group.outputs.end(), id)) continue;
+      for (auto& [atom, extent] : group.axes.extents) {
+        bool reduced = std::binary_search(group.axes.reduced.begin(), group.axes.reduced.end(), atom);
+        if (!reduced && !group.axes.varies(id, atom)) return false;
+        if (reduced && !reduction && !whole_or_none(group, id)) return false;
+      }
+    }
+    return true;
+  }
+
+  static bool whole_or_none(const Group& group, int id) {
+    auto count = std::count_if(group.axes.reduced.begin(), group.axes.reduced.end(),
+                               [&](int atom) { return group.axes.varies(id, atom); });
+    return count == 0 || count == static_cast<std::ptrdiff_t>(group.axes.reduced.size());
+  }
+
+  // Walks from the members over everything outside, whole groups at a time; reaching a member again is a cycle.
+  bool makes_cycle(const Members& members) const {
+    std::vector<int> open;
+    std::set<int> seen;
+    auto visit_users = [&](int id) {
+      for (int user : users_[static_cast<size_t>(id)])
+        if (seen.insert(user).second) open.push_back(user);
+    };
+    for (int id : members)
+      for (int user : users_[static_cast<size_t>(id)])
+        if (!members.count(user) && seen.insert(user).second) open.push_back(user);
+    while (!open.empty()) {
+      int id = open.back();
+      open.pop_back();
+      if (members.count(id)) return true;
+      visit_users(id);
+      if (group_of(id) < 0) continue;
+      for (int other : result_.groups[static_cast<size_t>(group_of(id))].members)
+        if (seen.insert(other).second) open.push_back(other);
+    }
+    return false;
+  }
+};
+
+}  // namespace
+
+std::vector<int> outside_users(const PrimitiveGraph& graph, const std::vector<int>& members) {
+  std::set<int> inside(members.begin(), members.end()), needed;
+  for (size_t id = 0; id < graph.nodes.size(); ++id) {
+    if (inside.count(static_cast<int>(id))) continue;
+    for (int arg : graph.nodes[id].args)
+      if (inside.count(arg)) needed.insert(arg);
+  }
+  for (int id : graph.outputs)
+    if (inside.count(id)) needed.insert(id);
+  return {needed.begin(), needed.end()};
+}
+
+Grouping group_primitives(const PrimitiveGraph& graph) { return Grouper(graph).run(); }
+
+}  // namespace tilepilot::agent::builtin

@@ -1,0 +1,29 @@
+// Which primitives run together in one kernel. A group's members share one set of loops (axes.h) and one set of reduced
+// axes; a value that others need leaves through memory.
+#pragma once
+
+#include <vector>
+
+#include "agent/builtin/axes.h"
+
+namespace tilepilot::agent::builtin {
+
+struct Group {
+  std::vector<int> members;  // sorted: operands before users; includes views between members
+  std::vector<int> outputs;  // members that something outside needs
+  GroupAxes axes;
+  bool has_reduction() const { return !axes.reduced.empty(); }
+};
+
+struct Grouping {
+  std::vector<Group> groups;
+  std::vector<int> group_of;  // primitive -> group; -1: none
+};
+
+// Greedy, in graph order: each map or reduction joins the groups that feed it, as long as the result is legal.
+Grouping group_primitives(const PrimitiveGraph& graph);
+
+// Members used outside of the set, or by the graph's results.
+std::vector<int> outside_users(const PrimitiveGraph& graph, const std::vector<int>& members);
+
+}  // namespace tilepilot::agent::builtin

@@ -1,0 +1,25 @@
+// A fused group as a tile kernel in TileLang: a factory of sizes, inside it the program.
+#pragma once
+
+#include "agent/builtin/kernel_signature.h"
+#include "agent/builtin/phases.h"
+
+namespace tilepilot::agent::builtin {
+
+struct KernelText {
+  std::string parameters;      // of the factory: "M, N, block_M=4, dtype=\"float32\""
+  std::string body;            // all lines below the factory's `def`
+  std::vector<int64_t> sizes;  // values for the factory's leading parameters
+  std::vector<KernelArgument> arguments;
+  std::vector<KernelResult> results;  // the last parameters
+};
+
+// nullopt: an operand's strides fit no declared shape.
+std::optional<KernelText> write_kernel(const PrimitiveGraph& graph, const Group& group, const TilePlan& tiles,
+                                       const TensorNames& names);
+
+// The lines of a factory's body around a kernel: the program's parameters, the launch, `return main`.
+std::string frame_program(const KernelSignature& signature, const std::string& launch,
+                          const std::vector<std::string>& lines);
+
+}  // namespace tilepilot::agent::builtin

@@ -1,0 +1,50 @@
+// How a group's loops become a grid of tiles: which loops are blocks of the launch, which lie in the tile, which are
+// stepped through. Sizes are chosen for caches of a CPU; the written kernel takes them as arguments.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/builtin/grouping.h"
+
+namespace tilepilot::agent::builtin {
+
+// Neighbouring atoms that every tensor of the group walks through as one.
+struct LoopAxis {
+  int64_t extent = 1;
+  bool reduced = false;
+  AtomList atoms;    // major to minor
+  std::string size;  // its name in the kernel: "M", "N", ...
+};
+
+struct TileSizes {
+  int64_t elements = 8192;     // of a tile
+  int64_t longest_row = 16384;  // a row up to this length is held whole
+};
+
+struct TilePlan {
+  std::vector<LoopAxis> loops;  // major to minor
+  int row = -1, column = -1;    // loops along the tile's axes; -1: the tile has no such axis
+  int64_t row_block = 1, column_block = 1;
+  std::vector<int> grid;    // kept loops with a block index, fastest first
+  std::vector<int> serial;  // reduced loops outside the tile, outermost first
+  // Strides of each tensor (leaf or output) along each loop, in elements.
+  std::map<int, Shape> strides;
+
+  const LoopAxis& loop(int index) const { return loops[static_cast<size_t>(index)]; }
+  int64_t block(int index) const { return index == row ? row_block : index == column ? column_block : 1; }
+  bool in_tile(int index) const { return index == row || index == column; }
+  bool whole(int index) const { return in_tile(index) && block(index) == loop(index).extent; }
+  // Every tile sees all it reduces, so that values stay in it from phase to phase.
+  bool resident() const;
+  // The tile hangs over the end of a reduced loop.
+  bool ragged() const;
+  int64_t blocks() const;
+};
+
+TilePlan plan_tiles(const PrimitiveGraph& graph, const Group& group, const TileSizes& sizes);
+
+// The largest divisor of `extent` up to `limit`; `limit` itself if the divisors are all much smaller.
+int64_t pick_block(int64_t extent, int64_t limit);
+
+}  // namespace tilepilot::agent::builtin
