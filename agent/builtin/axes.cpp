@@ -103,10 +103,11 @@ class Analysis {
       add_value(id);
       if (!constrain(id)) return std::nullopt;
     }
+    if (!join_reductions()) return std::nullopt;
     for (auto& [id, dims] : dims_)
       for (auto& dim : dims) dim = space_.resolve(dim);
     if (!distinct()) return std::nullopt;
-    if (!find_reduced()) return std::nullopt;
+    find_reduced();
     finish();
     return std::move(result_);
   }
@@ -176,32 +177,51 @@ class Analysis {
     return true;
   }
 
-  // All reductions must run over the same atoms.
-  bool find_reduced() {
-    bool first = true;
+  AtomList reduced_atoms(const Primitive& p) const {
+    AtomList atoms;
+    for (int axis : p.axes) {
+      auto& dim = dims_.at(p.args[0])[static_cast<size_t>(axis)];
+      atoms.insert(atoms.end(), dim.begin(), dim.end());
+    }
+    return space_.resolve(atoms);
+  }
+
+  // All reductions run over the same loops: independent ones are joined.
+  bool join_reductions() {
+    int first = -1;
     for (int id : members_) {
       const Primitive& p = graph_.at(id);
       if (p.kind != Primitive::Kind::reduce) continue;
-      AtomList atoms;
-      for (int axis : p.axes) {
-        auto& dim = dims_[p.args[0]][static_cast<size_t>(axis)];
-        atoms.insert(atoms.end(), dim.begin(), dim.end());
-      }
-      std::sort(atoms.begin(), atoms.end());
-      if (!first && atoms != result_.reduced) return false;
-      result_.reduced = atoms;
-      first = false;
+      if (first < 0) first = id;
+      AtomList left = reduced_atoms(graph_.at(first)), right = reduced_atoms(p);
+      AtomList sorted_left = left, sorted_right = right;
+      std::sort(sorted_left.begin(), sorted_left.end());
+      std::sort(sorted_right.begin(), sorted_right.end());
+      if (sorted_left != sorted_right && !space_.unify(left, right)) return false;
     }
     return true;
   }
 
+  void find_reduced() {
+    for (int id : members_)
+      if (graph_.at(id).kind == Primitive::Kind::reduce) result_.reduced = reduced_atoms(graph_.at(id));
+    std::sort(result_.reduced.begin(), result_.reduced.end());
+  }
+
   void finish() {
-    for (auto& [id, dims] : dims_) {
-      for (auto& dim : dims)
-        for (int atom : dim) result_.extents[atom] = space_.extent(atom);
-      if (!members_.count(id)) add_leaf(id);
+    for (int id : members_) {
+      add_extents(id);
+      for (int arg : graph_.at(id).args)
+        if (graph_.at(id).kind != Primitive::Kind::gather) add_extents(arg);
     }
+    for (auto& [id, dims] : dims_)
+      if (!members_.count(id)) add_leaf(id);
     result_.dims = std::move(dims_);
+  }
+
+  void add_extents(int id) {
+    for (auto& dim : dims_.at(id))
+      for (int atom : dim) result_.extents[atom] = space_.extent(atom);
   }
 
   void add_leaf(int id) {

@@ -38,11 +38,11 @@ struct Leaf {
 using AtomStrides = std::map<int, int64_t>;
 
 struct GroupAxes {
-  std::map<int, int64_t> extents;            // atoms in use
+  std::map<int, int64_t> extents;             // atoms in use
   std::map<int, std::vector<AtomList>> dims;  // value -> atoms of each dimension
-  std::map<int, AtomStrides> leaf_strides;   // leaf value -> strides
+  std::map<int, AtomStrides> leaf_strides;    // leaf value -> strides
   std::map<int, Leaf> leaves;
-  std::vector<int> reduced;                  // atoms reduced, sorted
+  std::vector<int> reduced;  // atoms reduced, sorted
 
   bool varies(int value, int atom) const;
   AtomList atoms_of(int value) const;  // in the order of its dimensions

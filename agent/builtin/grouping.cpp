@@ -77,7 +77,8 @@ class Grouper {
       absorbed.push_back(other);
     }
     for (int other : absorbed) result_.groups[static_cast<size_t>(other)] = {};
-    for (int member : group->members) result_.group_of[static_cast<size_t>(member)] = static_cast<int>(result_.groups.size());
+    for (int member : group->members)
+      result_.group_of[static_cast<size_t>(member)] = static_cast<int>(result_.groups.size());
     result_.groups.push_back(std::move(*group));
   }
 

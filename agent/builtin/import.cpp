@@ -25,10 +25,10 @@ const HandlerTable& handlers() {
 
 bool draws_random_numbers(const std::string& op) {
   static const std::set<std::string> names = {
-      "aten::dropout",      "aten::alpha_dropout", "aten::feature_dropout", "aten::bernoulli", "aten::rand",
-      "aten::randn",        "aten::rand_like",     "aten::randn_like",      "aten::randint",   "aten::randperm",
-      "aten::multinomial",  "aten::normal",        "aten::native_dropout",  "aten::rrelu",     "aten::randint_like",
-      "aten::scaled_dot_product_attention"};
+      "aten::dropout",        "aten::alpha_dropout", "aten::feature_dropout", "aten::bernoulli",
+      "aten::rand",           "aten::randn",         "aten::rand_like",       "aten::randn_like",
+      "aten::randint",        "aten::randperm",      "aten::multinomial",     "aten::normal",
+      "aten::native_dropout", "aten::rrelu",         "aten::randint_like",    "aten::scaled_dot_product_attention"};
   return names.count(op) > 0;
 }
 
@@ -84,7 +84,8 @@ class Import {
 
   void add_sources() {
     for (size_t id = 0; id < graph_.values.size(); ++id)
-      if (graph_.values[id].kind != eval::GraphValue::Kind::node) primitive_of(static_cast<int>(id)) = add_source(static_cast<int>(id));
+      if (graph_.values[id].kind != eval::GraphValue::Kind::node)
+        primitive_of(static_cast<int>(id)) = add_source(static_cast<int>(id));
   }
 
   Status import_node(int index) {
@@ -125,7 +126,8 @@ class Import {
     }
   }
 
-  // An effect keeps its place among effects; what it changes is read before it by earlier nodes, after it by later ones.
+  // An effect keeps its place among effects; what it changes is read before it by earlier nodes, after it by later
+  // ones.
   void order_effect(int id) {
     if (last_effect_ >= 0) primitives_.order.emplace_back(last_effect_, id);
     last_effect_ = id;
@@ -188,7 +190,8 @@ class Import {
     if (std::count(args.begin(), args.end(), -1)) return unsupported(node);
     int first = -1;
     for (size_t i = 0; i < std::max<size_t>(node.outputs.size(), 1); ++i) {
-      Primitive call{.kind = Primitive::Kind::call, .output = static_cast<int>(i), .args = args, .hint = node.op.substr(6)};
+      Primitive call{
+          .kind = Primitive::Kind::call, .output = static_cast<int>(i), .args = args, .hint = node.op.substr(6)};
       call.effect = i == 0 && draws_random_numbers(node.op);
       int value = i < node.outputs.size() ? node.outputs[i] : -1;
       if (value < 0 && (i > 0 || node.outputs.size() > 1)) continue;
@@ -273,7 +276,8 @@ double NodeImport::keyword_number(std::string_view name, double otherwise) const
 
 std::vector<int> NodeImport::axes(size_t index, size_t rank) const {
   std::vector<int> result;
-  for (int64_t axis : integers(index)) result.push_back(static_cast<int>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis));
+  for (int64_t axis : integers(index))
+    result.push_back(static_cast<int>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis));
   if (result.empty())
     for (size_t i = 0; i < rank; ++i) result.push_back(static_cast<int>(i));
   return result;

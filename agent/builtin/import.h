@@ -36,7 +36,9 @@ class NodeImport {
   const Primitive& at(int id) const { return build.at(id); }
   const Shape& shape(int id) const { return build.at(id).shape; }
   double number(size_t index, double otherwise) const;
-  int64_t integer(size_t index, int64_t otherwise) const { return static_cast<int64_t>(number(index, static_cast<double>(otherwise))); }
+  int64_t integer(size_t index, int64_t otherwise) const {
+    return static_cast<int64_t>(number(index, static_cast<double>(otherwise)));
+  }
   bool flag(size_t index, bool otherwise) const { return number(index, otherwise) != 0; }
   std::vector<int64_t> integers(size_t index) const;
   std::string text(size_t index, const std::string& otherwise) const;
@@ -66,7 +68,8 @@ void add_norms(HandlerTable& table);
 void add_products(HandlerTable& table);
 void add_losses(HandlerTable& table);
 
-// Reduces `axes`; a reduction of a large tensor to one number goes through one number a row, so that blocks can share it.
+// Reduces `axes`; a reduction of a large tensor to one number goes through one number a row, so that blocks can share
+// it.
 int reduce_all_or_some(PrimitiveBuilder& build, ReduceOp op, int arg, const std::vector<int>& axes, std::string hint);
 // Drops the axes of extent 1 that a reduction left, unless the caller keeps them.
 int without_axes(PrimitiveBuilder& build, int arg, const std::vector<int>& axes, bool keep);

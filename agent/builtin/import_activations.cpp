@@ -85,10 +85,8 @@ constexpr Row kRows[] = {
     {"hardsigmoid", [](Formula x, NodeImport&) { return hard_sigmoid(x); }},
     {"hardswish", [](Formula x, NodeImport&) { return x * hard_sigmoid(x); }},
     {"elu", [](Formula x, NodeImport& in) { return elu(x, in.number(1, 1), in.number(2, 1), in.number(3, 1)); }},
-    {"celu",
-     [](Formula x, NodeImport& in) { return elu(x, in.number(1, 1), 1, 1 / in.number(1, 1)); }},
-    {"selu",
-     [](Formula x, NodeImport&) { return elu(x, 1.6732632423543772, 1.0507009873554805, 1); }},
+    {"celu", [](Formula x, NodeImport& in) { return elu(x, in.number(1, 1), 1, 1 / in.number(1, 1)); }},
+    {"selu", [](Formula x, NodeImport&) { return elu(x, 1.6732632423543772, 1.0507009873554805, 1); }},
     {"log_sigmoid",
      [](Formula x, NodeImport&) {
        return at_most(x, 0) - exponential(-x.apply(ScalarOp::abs)).apply(ScalarOp::log1p);

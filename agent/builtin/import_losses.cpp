@@ -20,7 +20,8 @@ int reduced(PrimitiveBuilder& build, int losses, int64_t reduction) {
   return build.map(ScalarOp::div, {total, build.constant(static_cast<double>(numel(build.at(losses).shape)))}, "loss");
 }
 
-Results difference_loss(NodeImport& in, int (*loss)(PrimitiveBuilder&, int difference, double beta), size_t reduction_at) {
+Results difference_loss(NodeImport& in, int (*loss)(PrimitiveBuilder&, int difference, double beta),
+                        size_t reduction_at) {
   int a = in.operand(0), b = in.operand(1);
   if (!is_float(in.at(a).dtype) || in.shape(a) != in.shape(b)) return {};
   int difference = in.build.map(ScalarOp::sub, {a, b}, "difference");
@@ -60,7 +61,10 @@ Results cross_entropy(NodeImport& in) {
   if (reduction == 0) return {build.reshape(loss, in.shape(targets))};
   int sum = total_of(build, loss);
   if (reduction == 2) return {sum};
-  int rows = total_of(build, build.cast(counts, "float32"));
+  build.forget_known();
+  int counted = build.map(
+      ScalarOp::ne, {build.reshape(targets, {in.shape(targets)[0], 1}), build.constant(in.number(4, -100), "int64")});
+  int rows = total_of(build, build.cast(counted, "float32"));
   return {build.map(ScalarOp::div, {sum, rows}, "loss")};
 }
 

@@ -80,7 +80,8 @@ Results spread(NodeImport& in, bool root) {
   for (int axis : axes) count *= static_cast<double>(in.shape(x)[static_cast<size_t>(axis)]);
   double divisor = count - in.keyword_number("correction", 1);
   if (divisor <= 0) return {};
-  int result = in.build.map(ScalarOp::div, {centered_squares(in.build, x, axes), in.build.constant(divisor)}, "variance");
+  int result =
+      in.build.map(ScalarOp::div, {centered_squares(in.build, x, axes), in.build.constant(divisor)}, "variance");
   if (root) result = in.build.map(ScalarOp::sqrt, {result}, "deviation");
   return {without_axes(in.build, result, axes, in.keyword_number("keepdim", 0) != 0)};
 }
@@ -169,7 +170,8 @@ int reduce_all_or_some(PrimitiveBuilder& build, ReduceOp op, int arg, const std:
   std::erase_if(wide, [&](int axis) { return shape[static_cast<size_t>(axis)] == 1; });
   int64_t reduced = 1;
   for (int axis : wide) reduced *= shape[static_cast<size_t>(axis)];
-  if (reduced == numel(shape) && reduced >= kSharedBetweenBlocks) return reduce_in_two_steps(build, op, arg, wide, hint);
+  if (reduced == numel(shape) && reduced >= kSharedBetweenBlocks)
+    return reduce_in_two_steps(build, op, arg, wide, hint);
   return build.reduce(op, arg, wide, hint);
 }
 

@@ -81,7 +81,8 @@ Results dropout(NodeImport& in) {
 void add_views(HandlerTable& table) {
   for (const char* name : {"alias", "detach", "contiguous", "lift_fresh_copy", "positive"})
     table[std::string("aten::") + name] = identity;
-  for (const char* name : {"view", "reshape", "flatten", "unflatten", "unsqueeze", "squeeze", "view_as", "_unsafe_view"})
+  for (const char* name :
+       {"view", "reshape", "flatten", "unflatten", "unsqueeze", "squeeze", "view_as", "_unsafe_view"})
     table[std::string("aten::") + name] = reshaped;
   table["aten::transpose"] = [](NodeImport& in) { return transposed(in, in.integer(1, 0), in.integer(2, 1)); };
   table["aten::t"] = [](NodeImport& in) { return transposed(in, 0, 1); };
@@ -92,7 +93,8 @@ void add_views(HandlerTable& table) {
   table["aten::slice"] = sliced;
   table["aten::narrow"] = [](NodeImport& in) -> Results {
     int x = in.operand(0);
-    ViewOp view{.kind = ViewOp::Kind::slice, .axis = wrapped(in.integer(1, 0), in.shape(x).size()), .start = in.integer(2, 0)};
+    ViewOp view{
+        .kind = ViewOp::Kind::slice, .axis = wrapped(in.integer(1, 0), in.shape(x).size()), .start = in.integer(2, 0)};
     return {in.build.slice(x, view, in.integer(3, 0))};
   };
   table["aten::select"] = selected;

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "agent/builtin/expression_writer.h"
 #include "agent/builtin/loop_indices.h"
@@ -11,6 +12,8 @@
 namespace tilepilot::agent::builtin {
 
 namespace {
+
+constexpr size_t kLongExpression = 84;
 
 struct TileBuffer {
   std::string name;
@@ -59,6 +62,8 @@ class KernelWriter {
   int depth_ = 0;
   std::vector<TileBuffer> buffers_;
   std::map<int, std::string> statistics_;  // value -> fragment
+  std::map<int, std::string> partials_;    // reduction in two steps -> fragment of the first
+  std::map<int, std::string> let_names_;
 
   void line(const std::string& text) { lines_.push_back(std::string(static_cast<size_t>(depth_) * 4, ' ') + text); }
 
@@ -74,10 +79,16 @@ class KernelWriter {
 
   // Means divide by the length of a row: it has a name.
   void name_row_length() {
-    int only = -1, count = 0;
-    for (size_t i = 0; i < tiles_.loops.size(); ++i)
-      if (tiles_.loops[i].reduced && ++count) only = static_cast<int>(i);
-    if (count == 1) expressions_.name_number(static_cast<double>(tiles_.loop(only).extent), tiles_.loop(only).size);
+    std::vector<std::string> sizes;
+    int64_t length = 1;
+    for (auto& loop : tiles_.loops)
+      if (loop.reduced) {
+        sizes.push_back(loop.size);
+        length *= loop.extent;
+      }
+    std::string product = fmt::format("{}", fmt::join(sizes, " * "));
+    if (length > 8)
+      expressions_.name_number(static_cast<double>(length), sizes.size() == 1 ? product : "(" + product + ")");
   }
 
   std::string factory_parameters(std::vector<int64_t>& sizes) const {
@@ -88,7 +99,8 @@ class KernelWriter {
       sizes.push_back(loop.extent);
     }
     for (int loop : {tiles_.row, tiles_.column})
-      if (loop >= 0 && !tiles_.whole(loop)) parameters.push_back(fmt::format("{}={}", indices_.block_size(loop), tiles_.block(loop)));
+      if (loop >= 0 && !tiles_.whole(loop))
+        parameters.push_back(fmt::format("{}={}", indices_.block_size(loop), tiles_.block(loop)));
     if (!signature_.dtype.empty()) parameters.push_back(fmt::format("dtype=\"{}\"", signature_.dtype));
     return fmt::format("{}", fmt::join(parameters, ", "));
   }
@@ -142,7 +154,9 @@ class KernelWriter {
     }
   }
 
-  std::string tile_element(const std::string& tile) const { return fmt::format("{}[{}]", tile, indices_.tile_variables()); }
+  std::string tile_element(const std::string& tile) const {
+    return fmt::format("{}[{}]", tile, indices_.tile_variables());
+  }
 
   void open_tile_loop() {
     line(fmt::format("for {} in T.Parallel({}):", indices_.tile_variables(), indices_.tile_shape()));
@@ -158,30 +172,55 @@ class KernelWriter {
     std::vector<std::string> targets;
     std::vector<int> displaced;
     for (int id : phase.stored) targets.push_back(tile_element(tile_for(id, index, phase, displaced)));
-    for (int id : phase.outputs) targets.push_back(indices_.element(signature_.name_of.at(id), signature_.access_of.at(id)));
+    for (int id : phase.outputs)
+      targets.push_back(indices_.element(signature_.name_of.at(id), signature_.access_of.at(id)));
     open_tile_loop();
-    std::vector<int> lets = expressions_.repeated(roots);
-    write_lets(lets);
+    std::vector<int> lets = write_lets(roots);
     if (roots.size() > 1) read_displaced(displaced);
     for (size_t i = 0; i < roots.size(); ++i) {
       std::string value = expressions_.write(roots[i]);
-      bool masked = i < phase.stored.size() && tiles_.ragged();
+      bool stored = i < phase.stored.size(), masked = stored && tiles_.ragged();
       line(fmt::format("{} = {}", targets[i], masked ? mask(value, roots[i], phase) : value));
+      if (stored && !masked) expressions_.name(roots[i], targets[i]);
     }
     --depth_;
     for (int id : lets) expressions_.forget(id);
+    for (int id : phase.stored) expressions_.forget(id);
     for (int id : displaced) expressions_.forget(id);
     for (size_t i = 0; i < phase.stored.size(); ++i)
       if (phases_.kept.count(phase.stored[i])) expressions_.name(phase.stored[i], targets[i]);
   }
 
-  void write_lets(const std::vector<int>& ids) {
-    for (int id : ids) {
+  // Names values that several places read and the parts of expressions too long for a line.
+  std::vector<int> write_lets(const std::vector<int>& roots) {
+    std::set<int> distinct(roots.begin(), roots.end());
+    std::vector<int> repeated = expressions_.repeated({distinct.begin(), distinct.end()}), named;
+    for (int id : repeated) {
+      shorten(id, named);
+      write_let(id, named);
+    }
+    for (int root : roots) shorten(root, named);
+    return named;
+  }
+
+  void write_let(int id, std::vector<int>& named) {
+    auto [known, fresh] = let_names_.try_emplace(id);
+    if (fresh) {
       bool leaf = group_.axes.leaves.count(id) > 0;
-      std::string wanted = leaf ? signature_.name_of.at(id) + "_value" : hint_or(graph_.at(id), info_name(id));
-      std::string name = pool_.take(wanted);
-      line(fmt::format("{} = {}", name, expressions_.write(id)));
-      expressions_.name(id, name);
+      known->second = pool_.take(leaf ? signature_.name_of.at(id) + "_value" : hint_or(graph_.at(id), info_name(id)));
+    }
+    line(fmt::format("{} = {}", known->second, expressions_.write(id)));
+    expressions_.name(id, known->second);
+    named.push_back(id);
+  }
+
+  void shorten(int id, std::vector<int>& named) {
+    if (expressions_.has_name(id) || expressions_.write(id).size() <= kLongExpression) return;
+    for (int arg : graph_.at(id).args) {
+      if (group_.axes.leaves.count(arg) || graph_.at(arg).kind != Primitive::Kind::map || expressions_.has_name(arg))
+        continue;
+      shorten(arg, named);
+      if (expressions_.write(arg).size() > kLongExpression / 3) write_let(arg, named);
     }
   }
 
@@ -242,8 +281,6 @@ class KernelWriter {
     return tiles_.row >= 0 && tiles_.loop(tiles_.row).reduced && tiles_.loop(tiles_.column).reduced;
   }
 
-  std::map<int, std::string> partials_;
-
   void start_reduction(int id) {
     const Primitive& p = graph_.at(id);
     static const char* const kNames[] = {"total", "highest", "lowest"};
@@ -291,7 +328,7 @@ class KernelWriter {
       });
       if (!shared && graph_.at(arg).dtype == graph_.at(id).dtype) return statistics_[arg];
     }
-    return allocate(hint_or(graph_.at(id), "value"), indices_.statistic_size(), id);
+    return allocate(hint_or(graph_.at(id), info_name(id)), indices_.statistic_size(), id);
   }
 
   void write_statistics(const Phase& phase) {
@@ -301,13 +338,13 @@ class KernelWriter {
     std::string variable = indices_.statistic_index() == "0" ? "i" : indices_.statistic_index();
     line(fmt::format("for {} in T.Parallel({}):", variable, indices_.statistic_size()));
     ++depth_;
-    std::vector<int> lets = expressions_.repeated(roots);
-    write_lets(lets);
+    std::vector<int> lets = write_lets(roots);
     for (int id : phase.statistics) {
       std::string value = expressions_.write(id);
       statistics_[id] = fragment_for(id);
       std::string target = fmt::format("{}[{}]", statistics_[id], indices_.statistic_index());
       line(fmt::format("{} = {}", target, value));
+      expressions_.name(id, target);
     }
     for (int id : phase.statistic_outputs)
       line(fmt::format("{} = {}", indices_.element(signature_.name_of.at(id), signature_.access_of.at(id)),
@@ -329,8 +366,9 @@ std::string frame_program(const KernelSignature& signature, const std::string& l
                                      p.dtype == signature.dtype ? "dtype" : "\"" + p.dtype + "\""));
   std::string one_line = fmt::format("    def main({}):\n", fmt::join(parameters, ", "));
   std::string text = "    @T.prim_func\n";
-  text += one_line.size() <= 110 ? one_line
-                                 : fmt::format("    def main(\n        {},\n    ):\n", fmt::join(parameters, ",\n        "));
+  text += one_line.size() <= 110
+              ? one_line
+              : fmt::format("    def main(\n        {},\n    ):\n", fmt::join(parameters, ",\n        "));
   text += fmt::format("        with {}:\n", launch);
   for (auto& line : lines) text += "            " + line + "\n";
   return text + "\n    return main\n";

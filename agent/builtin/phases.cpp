@@ -29,7 +29,9 @@ class Phases {
   std::map<int, std::set<int>> phases_;  // value -> phases whose loops read it
   std::set<int> reduced_inputs_;
 
-  bool is_member(int id) const { return group_.axes.leaves.count(id) == 0 && graph_.at(id).kind != Primitive::Kind::constant; }
+  bool is_member(int id) const {
+    return group_.axes.leaves.count(id) == 0 && graph_.at(id).kind != Primitive::Kind::constant;
+  }
   bool is_output(int id) const { return std::count(group_.outputs.begin(), group_.outputs.end(), id) > 0; }
   bool is_reduction(int id) const { return graph_.at(id).kind == Primitive::Kind::reduce; }
 

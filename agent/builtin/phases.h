@@ -11,11 +11,11 @@
 namespace tilepilot::agent::builtin {
 
 struct Phase {
-  std::vector<int> statistics;       // values without reduced axes to compute first, from reductions before
+  std::vector<int> statistics;  // values without reduced axes to compute first, from reductions before
   std::vector<int> statistic_outputs;
-  std::vector<int> stored;           // values of the whole tile to write into tiles
-  std::vector<int> outputs;          // values of the whole tile to write to memory
-  std::vector<int> reductions;       // run last
+  std::vector<int> stored;      // values of the whole tile to write into tiles
+  std::vector<int> outputs;     // values of the whole tile to write to memory
+  std::vector<int> reductions;  // run last
 };
 
 struct PhasePlan {

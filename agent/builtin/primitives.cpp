@@ -66,11 +66,10 @@ int PrimitiveBuilder::add(Primitive primitive) {
 
 int PrimitiveBuilder::shared(Primitive primitive) {
   const Primitive& p = primitive;
-  std::string key =
-      fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{:a}|{}|{}|{}", static_cast<int>(p.kind), static_cast<int>(p.op),
-                  static_cast<int>(p.reduction), static_cast<int>(p.view.kind), fmt::join(p.axes, ","),
-                  fmt::join(p.view.order, ","), p.view.axis, p.view.start, p.view.step, p.number,
-                  fmt::join(p.args, ","), fmt::join(p.shape, ","), p.dtype);
+  std::string key = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{:a}|{}|{}|{}", static_cast<int>(p.kind),
+                                static_cast<int>(p.op), static_cast<int>(p.reduction), static_cast<int>(p.view.kind),
+                                fmt::join(p.axes, ","), fmt::join(p.view.order, ","), p.view.axis, p.view.start,
+                                p.view.step, p.number, fmt::join(p.args, ","), fmt::join(p.shape, ","), p.dtype);
   auto [found, inserted] = known_.try_emplace(key, -1);
   if (inserted) found->second = add(std::move(primitive));
   return found->second;
@@ -110,8 +109,8 @@ bool is_comparison(ScalarOp op) {
 }
 
 int rank_of(const std::string& dtype) {
-  static const std::map<std::string, int> ranks = {{"bool", 0},    {"uint8", 1},    {"int8", 1},    {"int16", 2},
-                                                   {"int32", 3},   {"int64", 4},    {"float16", 5}, {"bfloat16", 5},
+  static const std::map<std::string, int> ranks = {{"bool", 0},    {"uint8", 1},  {"int8", 1},    {"int16", 2},
+                                                   {"int32", 3},   {"int64", 4},  {"float16", 5}, {"bfloat16", 5},
                                                    {"float32", 6}, {"float64", 7}};
   auto found = ranks.find(dtype);
   return found == ranks.end() ? 8 : found->second;
@@ -182,11 +181,8 @@ int PrimitiveBuilder::map(ScalarOp op, std::vector<int> args, std::string hint) 
 int PrimitiveBuilder::cast(int arg, const std::string& dtype) {
   if (at(arg).dtype == dtype) return arg;
   if (at(arg).kind == Primitive::Kind::constant) return constant(at(arg).number, dtype);
-  return shared({.kind = Primitive::Kind::map,
-                 .op = ScalarOp::cast,
-                 .args = {arg},
-                 .shape = at(arg).shape,
-                 .dtype = dtype});
+  return shared(
+      {.kind = Primitive::Kind::map, .op = ScalarOp::cast, .args = {arg}, .shape = at(arg).shape, .dtype = dtype});
 }
 
 int PrimitiveBuilder::reduce(ReduceOp op, int arg, std::vector<int> axes, std::string hint) {
@@ -246,10 +242,22 @@ int PrimitiveBuilder::expand(int arg, const Shape& shape) {
                  .dtype = at(arg).dtype});
 }
 
+// A piece of a map is the map of pieces, so that nobody computes the rest.
 int PrimitiveBuilder::slice(int arg, ViewOp slice, int64_t length) {
   Shape shape = at(arg).shape;
   auto& extent = shape[static_cast<size_t>(slice.axis)];
   if (slice.start == 0 && slice.step == 1 && length == extent) return arg;
+  if (at(arg).kind == Primitive::Kind::map && at(arg).op != ScalarOp::cast) {
+    Primitive whole = at(arg);
+    for (int& operand : whole.args) {
+      auto missing = static_cast<int64_t>(shape.size() - at(operand).shape.size());
+      if (slice.axis < missing || at(operand).shape[static_cast<size_t>(slice.axis - missing)] == 1) continue;
+      ViewOp own = slice;
+      own.axis -= missing;
+      operand = this->slice(operand, own, length);
+    }
+    return map(whole.op, whole.args, whole.hint);
+  }
   extent = length;
   return shared({.kind = Primitive::Kind::view,
                  .view = std::move(slice),

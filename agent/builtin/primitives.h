@@ -18,7 +18,7 @@ enum class ReduceOp { sum, max, min };
 
 struct ViewOp {
   enum class Kind { reshape, permute, expand, slice } kind = Kind::reshape;
-  std::vector<int64_t> order;  // permute
+  std::vector<int64_t> order;             // permute
   int64_t axis = 0, start = 0, step = 1;  // slice
 };
 
@@ -30,32 +30,32 @@ struct Primitive {
     reduce,    // over `axes`, which stay with extent 1
     gather,    // args[0][..., args[1]]: one element of the last axis, which stays with extent 1
     view,
-    product,   // a matrix product, args[0] · args[1] over the last axis of both (the second is [N, K]); see `call`
-    call,      // an output of the ATen node `origin`
-    update,    // args[0] (a buffer) = args[0] + number · (args[1] - args[0]); no value
+    product,  // a matrix product, args[0] · args[1] over the last axis of both (the second is [N, K]); see `call`
+    call,     // an output of the ATen node `origin`
+    update,   // args[0] (a buffer) = args[0] + number · (args[1] - args[0]); no value
   };
   Kind kind = Kind::source;
-  ScalarOp op = ScalarOp::add;       // map
+  ScalarOp op = ScalarOp::add;         // map
   ReduceOp reduction = ReduceOp::sum;  // reduce
-  std::vector<int> axes;             // reduce
-  ViewOp view;                       // view
-  double number = 0;                 // constant, update
-  int value = -1;                    // source: value of the graph
-  int output = 0;                    // call: which output
+  std::vector<int> axes;               // reduce
+  ViewOp view;                         // view
+  double number = 0;                   // constant, update
+  int value = -1;                      // source: value of the graph
+  int output = 0;                      // call: which output
   std::vector<int> args;
   Shape shape;
   Shape strides;  // sources and calls: as eager saw them
   std::string dtype = "float32";
-  int origin = -1;   // node of the graph
-  std::string hint;  // a name for people
+  int origin = -1;      // node of the graph
+  std::string hint;     // a name for people
   bool effect = false;  // changes its first argument or draws random numbers: keeps its place among such
 };
 
 struct PrimitiveGraph {
-  std::vector<Primitive> nodes;          // operands before users
-  std::vector<int> value_of;             // graph value -> primitive; -1: none
+  std::vector<Primitive> nodes;            // operands before users
+  std::vector<int> value_of;               // graph value -> primitive; -1: none
   std::vector<std::pair<int, int>> order;  // (before, after): constraints beside the data flow
-  std::vector<int> outputs;              // graph outputs, flattened
+  std::vector<int> outputs;                // graph outputs, flattened
 
   const Primitive& at(int id) const { return nodes[static_cast<size_t>(id)]; }
   std::vector<std::vector<int>> users() const;
@@ -69,6 +69,8 @@ class PrimitiveBuilder {
  public:
   explicit PrimitiveBuilder(PrimitiveGraph& graph) : graph_(graph) {}
   void set_origin(int node) { origin_ = node; }
+  // Equal primitives made before are not used again: for cheap values that several kernels compute on their own.
+  void forget_known() { known_.clear(); }
 
   int constant(double value, std::string dtype = "float32");
   int map(ScalarOp op, std::vector<int> args, std::string hint = "");

@@ -56,7 +56,7 @@ enum class ScalarOp {
 
 struct ScalarOpInfo {
   ScalarOp op;
-  std::string_view name;   // as ATen has it
+  std::string_view name;  // as ATen has it
   int arity;
   std::string_view tile;   // an infix token if `precedence` > 0 and arity is 2, else a function of `T`
   std::string_view torch;  // likewise, else a function of `torch`

@@ -14,7 +14,7 @@ struct AccessAxis {
   int loop = -1;  // -1: no loop walks this axis; the index is the offset
   int64_t extent = 1;
   int64_t offset = 0;
-  std::string size;  // extent in the kernel's text: "N", "2 * N", "7"
+  std::string size;   // extent in the kernel's text: "N", "2 * N", "7"
   std::string start;  // offset likewise; empty: 0
 };
 

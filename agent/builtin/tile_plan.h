@@ -18,7 +18,7 @@ struct LoopAxis {
 };
 
 struct TileSizes {
-  int64_t elements = 8192;     // of a tile
+  int64_t elements = 8192;      // of a tile
   int64_t longest_row = 16384;  // a row up to this length is held whole
 };
 

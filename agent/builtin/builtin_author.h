@@ -1,0 +1,16 @@
+// The author that needs no language model: plans kernels from the op graph. Deterministic. First the whole plan, then
+// variants that the verdicts ask for.
+#pragma once
+
+#include "agent/author.h"
+
+namespace tilepilot::agent {
+
+struct BuiltinOptions {
+  int candidates = 5;  // at most
+};
+
+// `reference` must outlive the author.
+std::unique_ptr<Author> builtin_author(const eval::Reference& reference, BuiltinOptions options = {});
+
+}  // namespace tilepilot::agent

@@ -1,0 +1,324 @@
+#include "agent/builtin/forward_writer.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "agent/builtin/names.h"
+#include "agent/builtin/torch_writer.h"
+
+namespace tilepilot::agent::builtin {
+
+std::string parameter_path(const std::string& name) {
+  std::string result = "self", part;
+  auto add = [&] {
+    bool number = !part.empty() && std::all_of(part.begin(), part.end(),
+                                               [](char c) { return std::isdigit(static_cast<unsigned char>(c)); });
+    result += number ? "[" + part + "]" : "." + part;
+    part.clear();
+  };
+  for (char c : name) {
+    if (c == '.')
+      add();
+    else
+      part += c;
+  }
+  add();
+  return result;
+}
+
+namespace {
+
+using Kind = Primitive::Kind;
+
+class ForwardWriter {
+ public:
+  ForwardWriter(const eval::Reference& reference, const Plan& plan, const std::vector<std::string>& handles)
+      : reference_(reference), plan_(plan), graph_(plan.graph), handles_(handles) {}
+
+  Result<ForwardText> run() {
+    TRY(name_sources());
+    emitted_.assign(graph_.nodes.size(), false);
+    find_last_uses();
+    for (size_t id = 0; id < graph_.nodes.size(); ++id)
+      if (is_statement(static_cast<int>(id))) emit(static_cast<int>(id));
+    write_return(results(reference_.forward.outputs));
+    return ForwardText{std::move(lines_)};
+  }
+
+ private:
+  const eval::Reference& reference_;
+  const Plan& plan_;
+  const PrimitiveGraph& graph_;
+  const std::vector<std::string>& handles_;
+  std::vector<std::string> lines_;
+  std::vector<bool> emitted_;
+  struct Held {
+    std::string name;
+    Shape shape;  // as it lies in the variable; kernels may write another than the value's
+  };
+  std::map<int, Held> held_;           // primitive in a variable or attribute
+  std::map<std::string, int> holder_;  // variable -> primitive it holds
+  std::map<int, int> uses_left_;       // primitive -> statements that still read it
+  size_t next_output_ = 0;
+
+  int kernel_of(int id) const { return plan_.kernel_of[static_cast<size_t>(id)]; }
+
+  Status name_sources() {
+    std::vector<std::string> parameters = {"self"};
+    for (int id : reference_.forward.inputs) {
+      const std::string& name = reference_.forward.values[static_cast<size_t>(id)].name;
+      parameters.push_back(name);
+      holder_[name] = -1;
+    }
+    lines_.push_back(fmt::format("def forward({}):", fmt::join(parameters, ", ")));
+    for (size_t id = 0; id < graph_.nodes.size(); ++id) {
+      const Primitive& p = graph_.nodes[id];
+      if (p.kind != Kind::source) continue;
+      const eval::GraphValue& value = reference_.forward.values[static_cast<size_t>(p.value)];
+      if (value.kind == eval::GraphValue::Kind::constant)
+        return make_error(DiagnosticKind::value_error, {},
+                          fmt::format("`forward` makes the constant tensor `{}`", value.name));
+      bool input = value.kind == eval::GraphValue::Kind::input;
+      held_[static_cast<int>(id)] = {input ? value.name : parameter_path(value.name), p.shape};
+      if (input) holder_[value.name] = static_cast<int>(id);
+    }
+    return {};
+  }
+
+  bool is_statement(int id) const {
+    const Primitive& p = graph_.at(id);
+    if (kernel_of(id) >= 0) return true;
+    switch (p.kind) {
+      case Kind::map:
+      case Kind::reduce:
+      case Kind::gather:
+      case Kind::product:
+      case Kind::call:
+      case Kind::update:
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  // The statements behind an operand: itself, or what its views look at.
+  int behind(int id) const {
+    while (graph_.at(id).kind == Kind::view && kernel_of(id) < 0) id = graph_.at(id).args[0];
+    return id;
+  }
+
+  std::vector<int> operands(int id) const {
+    int kernel = kernel_of(id);
+    if (kernel < 0) return graph_.at(id).args;
+    std::vector<int> bases;
+    for (auto& argument : plan_.kernels[static_cast<size_t>(kernel)].text.arguments) bases.push_back(argument.base);
+    return bases;
+  }
+
+  // One representative a statement: a kernel's first member, a call's first output.
+  int statement_of(int id) const {
+    int kernel = kernel_of(id);
+    if (kernel >= 0) return plan_.kernels[static_cast<size_t>(kernel)].group.members.front();
+    if (graph_.at(id).kind != Kind::call) return id;
+    for (size_t other = 0; other < graph_.nodes.size(); ++other)
+      if (graph_.nodes[other].kind == Kind::call && graph_.nodes[other].origin == graph_.at(id).origin)
+        return static_cast<int>(other);
+    return id;
+  }
+
+  void find_last_uses() {
+    for (size_t id = 0; id < graph_.nodes.size(); ++id) {
+      int statement = static_cast<int>(id);
+      if (!is_statement(statement) || statement_of(statement) != statement) continue;
+      for (int operand : distinct_operands(statement)) ++uses_left_[operand];
+    }
+    for (int id : graph_.outputs) ++uses_left_[behind(id)];
+  }
+
+  std::vector<int> distinct_operands(int id) const {
+    std::vector<int> result;
+    for (int operand : operands(id)) {
+      int base = behind(operand);
+      if (!std::count(result.begin(), result.end(), base)) result.push_back(base);
+    }
+    return result;
+  }
+
+  void emit(int id) {
+    int statement = statement_of(id);
+    if (emitted_[static_cast<size_t>(statement)]) return;
+    emitted_[static_cast<size_t>(statement)] = true;
+    emit_before(statement);
+    if (kernel_of(statement) >= 0)
+      emit_kernel(kernel_of(statement));
+    else if (graph_.at(statement).kind == Kind::call)
+      emit_call(statement);
+    else
+      emit_primitive(statement);
+  }
+
+  void emit_before(int statement) {
+    for (int operand : distinct_operands(statement))
+      if (is_statement(operand)) emit(operand);
+    std::vector<int> parts = {statement};
+    if (int kernel = kernel_of(statement); kernel >= 0)
+      parts = plan_.kernels[static_cast<size_t>(kernel)].group.members;
+    for (auto [before, after] : graph_.order)
+      for (int part : parts) {
+        bool reads = std::count(graph_.at(part).args.begin(), graph_.at(part).args.end(), after) > 0;
+        if ((after == part || (graph_.at(after).kind == Kind::source && reads)) && is_statement(before)) emit(before);
+      }
+  }
+
+  std::string text(int id) const {
+    if (held_.count(id)) return held_as(id, graph_.at(id).shape);
+    const Primitive& p = graph_.at(id);
+    bool reshapes = p.kind == Kind::view && p.view.kind == ViewOp::Kind::reshape;
+    if (reshapes && held_.count(p.args[0]) && in_memory(p.args[0])) return held_as(p.args[0], p.shape);
+    return write_primitive(graph_, id, [this](int operand) { return text(operand); });
+  }
+
+  bool in_memory(int id) const {
+    const Primitive& p = graph_.at(id);
+    return p.strides.empty() || is_contiguous(p.shape, p.strides);
+  }
+
+  std::string held_as(int id, const Shape& shape) const {
+    const Held& held = held_.at(id);
+    return held.shape == shape ? held.name : fmt::format("{}.view({})", held.name, extents_text(shape));
+  }
+
+  // Operands that nobody reads after this statement give their variables away.
+  std::vector<std::string> release_operands(int statement) {
+    std::vector<std::string> free;
+    for (int operand : distinct_operands(statement)) {
+      if (--uses_left_[operand] > 0) continue;
+      for (auto& [variable, held] : holder_)
+        if (held == operand) free.push_back(variable);
+    }
+    return free;
+  }
+
+  std::string variable_for(int value, std::vector<std::string>& free) {
+    std::string name;
+    std::string telling = module_name(value);
+    std::erase_if(free, [&](auto& variable) { return !telling.empty() && is_input(variable); });
+    if (!free.empty()) {
+      name = free.front();
+      free.erase(free.begin());
+    } else {
+      std::string wanted = wanted_name(value);
+      name = wanted;
+      for (int i = 2; holder_.count(name); ++i) name = fmt::format("{}_{}", wanted, i);
+    }
+    holder_[name] = value;
+    held_[value] = {name, graph_.at(value).shape};
+    return name;
+  }
+
+  bool is_input(const std::string& variable) const {
+    auto& graph = reference_.forward;
+    return std::any_of(graph.inputs.begin(), graph.inputs.end(),
+                       [&](int id) { return graph.values[static_cast<size_t>(id)].name == variable; });
+  }
+
+  // The submodule that a call came from, if it has a name.
+  std::string module_name(int value) const {
+    const Primitive& p = graph_.at(value);
+    if (p.origin < 0 || p.kind == Kind::map || p.kind == Kind::reduce) return "";
+    const std::string& module = reference_.forward.nodes[static_cast<size_t>(p.origin)].module;
+    std::string last = module.substr(module.rfind('.') == std::string::npos ? 0 : module.rfind('.') + 1);
+    return last.empty() || std::isdigit(static_cast<unsigned char>(last[0])) ? "" : identifier(last);
+  }
+
+  std::string wanted_name(int value) const {
+    const Primitive& p = graph_.at(value);
+    if (std::string module = module_name(value); !module.empty()) return module;
+    if (p.kind == Kind::map && p.hint.empty()) return "y";
+    return p.hint.empty() || p.kind == Kind::product ? "y" : identifier(p.hint);
+  }
+
+  // A value that is only returned needs no variable.
+  void write_return(const std::string& value) {
+    std::string variable = value.substr(0, value.find_first_of(".,"));
+    std::string assignment = "    " + variable + " = ";
+    if (reference_.forward.outputs.value_id() && lines_.back().rfind(assignment, 0) == 0)
+      lines_.back() = "    return " + lines_.back().substr(assignment.size()) + value.substr(variable.size());
+    else
+      lines_.push_back("    return " + value);
+  }
+
+  // Statements
+
+  std::string argument_text(const KernelArgument& argument) const {
+    const Primitive& p = graph_.at(argument.base);
+    if (held_.count(argument.base) && in_memory(argument.base)) return held_as(argument.base, argument.shape);
+    std::string operand = text(argument.base) + ".contiguous()";
+    return p.shape == argument.shape ? operand : fmt::format("{}.view({})", operand, extents_text(argument.shape));
+  }
+
+  // Only the largest results take over variables: statistics have names of their own.
+  void emit_kernel(int index) {
+    const PlannedKernel& kernel = plan_.kernels[static_cast<size_t>(index)];
+    std::vector<std::string> arguments;
+    for (auto& argument : kernel.text.arguments) arguments.push_back(argument_text(argument));
+    std::vector<std::string> free = release_operands(kernel.group.members.front()), variables, none;
+    int64_t largest = 0;
+    for (auto& result : kernel.text.results) largest = std::max(largest, numel(result.shape));
+    for (auto& result : kernel.text.results) {
+      variables.push_back(variable_for(result.value, numel(result.shape) == largest ? free : none));
+      held_[result.value].shape = result.shape;
+    }
+    assign(fmt::format("{}", fmt::join(variables, ", ")),
+           fmt::format("{}({})", handles_[static_cast<size_t>(index)], fmt::join(arguments, ", ")));
+  }
+
+  void assign(const std::string& target, const std::string& value) {
+    lines_.push_back(fmt::format("    {} = {}", target, value));
+  }
+
+  void emit_call(int first) {
+    const Primitive& call = graph_.at(first);
+    const eval::GraphNode& node = reference_.forward.nodes[static_cast<size_t>(call.origin)];
+    std::string value = write_call(node, call, [this](int operand) { return text(operand); });
+    std::vector<std::string> free = release_operands(first);
+    bool in_place = node.op.back() == '_' && call.effect;
+    if (in_place) return lines_.push_back("    " + value);
+    if (node.outputs.size() == 1) return assign(variable_for(first, free), value);
+    std::vector<std::string> targets(node.outputs.size(), "_");
+    for (size_t id = 0; id < graph_.nodes.size(); ++id) {
+      const Primitive& p = graph_.nodes[id];
+      if (p.kind == Kind::call && p.origin == call.origin)
+        targets[static_cast<size_t>(p.output)] = variable_for(static_cast<int>(id), free);
+    }
+    assign(fmt::format("{}", fmt::join(targets, ", ")), value);
+  }
+
+  void emit_primitive(int id) {
+    std::string value = write_primitive(graph_, id, [this](int operand) { return text(operand); });
+    std::vector<std::string> free = release_operands(id);
+    if (graph_.at(id).kind == Kind::update) return lines_.push_back("    " + value);
+    assign(variable_for(id, free), value);
+  }
+
+  std::string results(const eval::GraphArgument& argument) {
+    if (argument.value_id()) return text(graph_.outputs[next_output_++]);
+    if (auto* list = std::get_if<eval::GraphList>(&argument.data)) {
+      std::vector<std::string> items;
+      for (auto& item : *list) items.push_back(results(item));
+      return items.size() == 1 ? items[0] + "," : fmt::format("{}", fmt::join(items, ", "));
+    }
+    return "None";
+  }
+};
+
+}  // namespace
+
+Result<ForwardText> write_forward(const eval::Reference& reference, const Plan& plan,
+                                  const std::vector<std::string>& handles) {
+  return ForwardWriter(reference, plan, handles).run();
+}
+
+}  // namespace tilepilot::agent::builtin

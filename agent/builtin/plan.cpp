@@ -1,0 +1,103 @@
+#include "agent/builtin/plan.h"
+
+#include <algorithm>
+
+#include "agent/builtin/names.h"
+#include "agent/builtin/simplify.h"
+
+namespace tilepilot::agent::builtin {
+
+namespace {
+
+constexpr int64_t kWorthALaunch = 4096;  // elements touched below which PyTorch's own calls are as good
+
+int64_t elements(const PrimitiveGraph& graph, const Group& group) {
+  int64_t most = 0;
+  for (int id : group.members) {
+    most = std::max(most, numel(graph.at(id).shape));
+    for (int arg : graph.at(id).args) most = std::max(most, numel(graph.at(arg).shape));
+  }
+  return most;
+}
+
+// A bias that nothing follows is cheaper inside the product: the nodes of such products.
+std::set<int> lone_biases(const PrimitiveGraph& graph, const Group& group) {
+  std::set<int> products;
+  for (int id : group.members) {
+    const Primitive& p = graph.at(id);
+    if (p.kind == Primitive::Kind::view) continue;
+    if (p.kind != Primitive::Kind::map || p.op != ScalarOp::add) return {};
+    for (int arg : p.args)
+      if (!group.axes.leaves.count(arg)) return {};
+    const Primitive& product = graph.at(group.axes.leaves.at(p.args[0]).base);
+    const Primitive& bias = graph.at(group.axes.leaves.at(p.args[1]).base);
+    if (product.kind != Primitive::Kind::product || bias.kind != Primitive::Kind::source || bias.shape.size() != 1)
+      return {};
+    products.insert(product.origin);
+  }
+  return products;
+}
+
+class Planner {
+ public:
+  Planner(const eval::Reference& reference, const PlanOptions& options) : reference_(reference), options_(options) {}
+
+  Result<Plan> run() {
+    std::set<int> calls = options_.calls;
+    for (;;) {
+      ImportOptions import{calls};
+      plan_ = {};
+      plan_.graph = push_sums_through_products(TRY(import_graph(reference_.forward, import)));
+      Grouping grouping = group_primitives(plan_.graph);
+      size_t before = calls.size();
+      for (auto& group : grouping.groups) calls.merge(lone_biases(plan_.graph, group));
+      if (calls.size() == before) {
+        write_kernels(grouping);
+        return std::move(plan_);
+      }
+    }
+  }
+
+ private:
+  const eval::Reference& reference_;
+  const PlanOptions& options_;
+  Plan plan_;
+
+  void write_kernels(Grouping& grouping) {
+    plan_.kernel_of.assign(plan_.graph.nodes.size(), -1);
+    for (auto& group : grouping.groups)
+      if (elements(plan_.graph, group) >= kWorthALaunch) write_one(group);
+  }
+
+  // The result must lie in memory as eager's does.
+  bool keeps_layout(const Group& group) const {
+    return std::all_of(group.outputs.begin(), group.outputs.end(), [&](int id) {
+      const auto& values = plan_.graph.value_of;
+      for (size_t value = 0; value < values.size(); ++value) {
+        if (values[value] != id || !std::count(plan_.graph.outputs.begin(), plan_.graph.outputs.end(), id)) continue;
+        auto& meta = reference_.forward.values[value];
+        if (!is_contiguous(meta.shape, meta.strides)) return false;
+      }
+      return true;
+    });
+  }
+
+  void write_one(Group& group) {
+    if (!keeps_layout(group)) return;
+    TilePlan tiles = plan_tiles(plan_.graph, group, options_.tiles);
+    auto names = [&](int base) { return tensor_name(reference_, plan_.graph, base); };
+    auto text = write_kernel(plan_.graph, group, tiles, names);
+    if (!text) return;
+    for (int id : group.members) plan_.kernel_of[static_cast<size_t>(id)] = static_cast<int>(plan_.kernels.size());
+    std::string name = kernel_name(reference_, plan_.graph, group);
+    plan_.kernels.push_back({std::move(group), std::move(*text), std::move(name)});
+  }
+};
+
+}  // namespace
+
+Result<Plan> make_plan(const eval::Reference& reference, const PlanOptions& options) {
+  return Planner(reference, options).run();
+}
+
+}  // namespace tilepilot::agent::builtin

@@ -1,0 +1,28 @@
+// The whole plan for a graph: its primitives, which groups become kernels with which text, and what stays with PyTorch.
+#pragma once
+
+#include "agent/builtin/import.h"
+#include "agent/builtin/kernel_writer.h"
+
+namespace tilepilot::agent::builtin {
+
+struct PlanOptions {
+  TileSizes tiles;
+  std::set<int> calls;  // graph nodes left to PyTorch
+};
+
+struct PlannedKernel {
+  Group group;
+  KernelText text;
+  std::string name;
+};
+
+struct Plan {
+  PrimitiveGraph graph;
+  std::vector<PlannedKernel> kernels;
+  std::vector<int> kernel_of;  // primitive -> kernel that computes it; -1: none
+};
+
+Result<Plan> make_plan(const eval::Reference& reference, const PlanOptions& options);
+
+}  // namespace tilepilot::agent::builtin

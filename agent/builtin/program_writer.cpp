@@ -1,0 +1,115 @@
+#include "agent/builtin/program_writer.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "agent/builtin/forward_writer.h"
+#include "agent/builtin/model_source.h"
+
+namespace tilepilot::agent::builtin {
+
+namespace {
+
+struct Factory {
+  std::string name;
+  const KernelText* text;
+};
+
+class ProgramWriter {
+ public:
+  ProgramWriter(const eval::Reference& reference, const Plan& plan) : reference_(reference), plan_(plan) {}
+
+  Result<std::string> run() {
+    kept_ = TRY(keep_source(reference_.model_source, reference_.model_path));
+    name_kernels();
+    ForwardText forward = TRY(write_forward(reference_, plan_, handles_));
+    std::string body;
+    for (auto& factory : factories_) body += factory_text(factory) + "\n\n";
+    if (!kept_.helpers.empty()) body += kept_.helpers + "\n\n";
+    body += model_text(forward);
+    return imports(body) + "\n\n" + body;
+  }
+
+ private:
+  const eval::Reference& reference_;
+  const Plan& plan_;
+  KeptSource kept_;
+  std::vector<Factory> factories_;
+  std::vector<std::string> handles_;    // kernel -> "self.softmax"
+  std::vector<std::string> creations_;  // lines of __init__
+
+  std::set<std::string> made_;  // names of this file
+
+  std::string unused_name(const std::string& wanted) {
+    std::string base = kept_.words.count(wanted) ? wanted + "_kernel" : wanted, name = base;
+    for (int i = 2; kept_.words.count(name) || !made_.insert(name).second; ++i) name = fmt::format("{}_{}", base, i);
+    return name;
+  }
+
+  // Kernels with one text share a factory; one text with the same sizes shares the kernel too.
+  void name_kernels() {
+    std::map<std::string, std::string> made;  // "softmax(4, 5)" -> handle
+    for (auto& kernel : plan_.kernels) {
+      const Factory& factory = factory_for(kernel);
+      std::string creation = fmt::format("{}({})", factory.name, fmt::join(kernel.text.sizes, ", "));
+      auto [found, fresh] = made.try_emplace(creation);
+      if (fresh) {
+        bool first = std::none_of(handles_.begin(), handles_.end(),
+                                  [&](auto& handle) { return handle == "self." + factory.name; });
+        found->second = "self." + (first ? factory.name : unused_name(factory.name));
+        creations_.push_back(fmt::format("{} = {}", found->second, creation));
+      }
+      handles_.push_back(found->second);
+    }
+  }
+
+  const Factory& factory_for(const PlannedKernel& kernel) {
+    for (auto& factory : factories_)
+      if (factory.text->body == kernel.text.body && factory.text->parameters == kernel.text.parameters) return factory;
+    factories_.push_back({unused_name(kernel.name), &kernel.text});
+    return factories_.back();
+  }
+
+  static std::string factory_text(const Factory& factory) {
+    std::vector<std::string> out;
+    for (size_t i = factory.text->results.size(); i > 0; --i) out.push_back(fmt::format("-{}", i));
+    return fmt::format("@tilelang.jit(out_idx=[{}])\ndef {}({}):\n{}", fmt::join(out, ", "), factory.name,
+                       factory.text->parameters, factory.text->body);
+  }
+
+  std::string model_text(const ForwardText& forward) const {
+    std::string text = fmt::format("class ModelNew({}):\n", kept_.bases);
+    if (!kept_.members.empty()) text += kept_.members + "\n";
+    text += kept_.init;
+    size_t line = kept_.init.rfind('\n', kept_.init.size() - 2) + 1;
+    std::string indent = kept_.init.substr(line, kept_.init.find_first_not_of(' ', line) - line);
+    if (indent.size() > 8) indent = "        ";
+    for (auto& creation : creations_) text += indent + creation + "\n";
+    text += "\n";
+    for (auto& forward_line : forward.lines) text += "    " + forward_line + "\n";
+    return text;
+  }
+
+  std::string imports(const std::string& body) const {
+    std::vector<std::string> lines = kept_.imports;
+    if (!lines.empty()) lines.push_back("");
+    lines.push_back("import torch");
+    lines.push_back("import torch.nn as nn");
+    if (body.find("F.") != std::string::npos) lines.push_back("import torch.nn.functional as F");
+    if (!plan_.kernels.empty()) {
+      lines.push_back("import tilelang");
+      lines.push_back("import tilelang.language as T");
+    }
+    return fmt::format("{}\n", fmt::join(lines, "\n"));
+  }
+};
+
+}  // namespace
+
+Result<std::string> write_program(const eval::Reference& reference, const Plan& plan) {
+  return ProgramWriter(reference, plan).run();
+}
+
+}  // namespace tilepilot::agent::builtin

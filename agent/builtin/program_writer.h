@@ -1,0 +1,12 @@
+// The whole file: imports, kernels, the kept part of the user's model, and the new forward.
+#pragma once
+
+#include <string>
+
+#include "agent/builtin/plan.h"
+
+namespace tilepilot::agent::builtin {
+
+Result<std::string> write_program(const eval::Reference& reference, const Plan& plan);
+
+}  // namespace tilepilot::agent::builtin
