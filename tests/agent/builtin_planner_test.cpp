@@ -1,0 +1,243 @@
+// The parts of the builtin author: views, axes, algebra, grouping, tiles.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "agent/builtin/forward_writer.h"
+#include "agent/builtin/grouping.h"
+#include "agent/builtin/model_source.h"
+#include "agent/builtin/simplify.h"
+#include "agent/builtin/tensor_access.h"
+#include "agent/builtin/tile_plan.h"
+
+namespace tilepilot::agent::builtin {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(Strided, ReshapeFollowsMemory) {
+  Strided x = Strided::contiguous({4, 6});
+  EXPECT_EQ(x.reshape({2, 2, 6})->strides, (Shape{12, 6, 1}));
+  EXPECT_EQ(x.reshape({24})->strides, (Shape{1}));
+  EXPECT_EQ(x.slice(1, 2, 3, 1).reshape({4, 3, 1})->offset, 2);
+  EXPECT_FALSE(x.permute({1, 0}).reshape({24}));
+  EXPECT_FALSE(x.slice(1, 0, 3, 1).reshape({12}));
+}
+
+TEST(Strided, ExpandHasNoStride) {
+  Strided row = Strided::contiguous({6}).expand({4, 6});
+  EXPECT_EQ(row.strides, (Shape{0, 1}));
+  EXPECT_FALSE(row.reshape({24}));
+}
+
+TEST(Axes, UnifySplitsTheLongerAtom) {
+  AxisSpace space;
+  AtomList whole = space.fresh(24), outer = space.fresh(4), inner = space.fresh(6);
+  AtomList parts = {outer[0], inner[0]};
+  ASSERT_TRUE(space.unify(whole, parts));
+  EXPECT_EQ(space.resolve(whole), space.resolve(parts));
+  EXPECT_EQ(space.resolve(whole).size(), 2u);
+}
+
+TEST(Axes, UnifyRefusesUnequalFactors) {
+  AxisSpace space;
+  AtomList a = {space.fresh(4)[0], space.fresh(6)[0]}, b = {space.fresh(3)[0], space.fresh(8)[0]};
+  EXPECT_FALSE(space.unify(a, b));
+}
+
+// A graph under construction, with sources that are numbered as graph values.
+struct GraphFixture : ::testing::Test {
+  PrimitiveGraph graph;
+  PrimitiveBuilder build{graph};
+
+  int source(Shape shape) {
+    Shape strides = contiguous_strides(shape);
+    return build.add({.kind = Primitive::Kind::source, .value = 0, .shape = shape, .strides = strides, .hint = "x"});
+  }
+  int softmax(int x, int axis) {
+    int highest = build.reduce(ReduceOp::max, x, {axis});
+    int exps = build.map(ScalarOp::exp, {build.map(ScalarOp::sub, {x, highest})});
+    return build.map(ScalarOp::div, {exps, build.reduce(ReduceOp::sum, exps, {axis})});
+  }
+  Grouping group(std::vector<int> outputs) {
+    graph.outputs = std::move(outputs);
+    graph.drop_dead();
+    return group_primitives(graph);
+  }
+};
+
+using Algebra = GraphFixture;
+
+TEST_F(Algebra, NeutralElementsVanish) {
+  int x = source({8});
+  EXPECT_EQ(build.map(ScalarOp::add, {x, build.constant(0)}), x);
+  EXPECT_EQ(build.map(ScalarOp::mul, {build.constant(1), x}), x);
+  EXPECT_EQ(build.map(ScalarOp::neg, {build.map(ScalarOp::neg, {x})}), x);
+  int column = source({8, 1});
+  EXPECT_EQ(build.reduce(ReduceOp::sum, column, {1}), column);
+}
+
+TEST_F(Algebra, NestedScalesFold) {
+  int scaled =
+      build.map(ScalarOp::mul, {build.map(ScalarOp::mul, {source({8}), build.constant(0.5)}), build.constant(4)});
+  EXPECT_EQ(build.number(build.at(scaled).args[1]), 2.0);
+}
+
+TEST_F(Algebra, SumAfterProductNeedsNoProduct) {
+  int x = source({16, 32}), weight = source({64, 32}), bias = source({64});
+  int linear = build.map(ScalarOp::add, {build.product(x, weight, {16, 64}), bias});
+  graph.outputs = {build.reduce(ReduceOp::sum, build.map(ScalarOp::mul, {linear, build.constant(3)}), {1})};
+  PrimitiveGraph simple = push_sums_through_products(graph);
+  for (auto& node : simple.nodes) EXPECT_NE(node.kind, Primitive::Kind::product);
+  EXPECT_EQ(simple.at(simple.outputs[0]).shape, (Shape{16, 1}));
+}
+
+TEST_F(Algebra, SumKeepsAProductThatOthersNeed) {
+  int linear = build.product(source({16, 32}), source({64, 32}), {16, 64});
+  graph.outputs = {build.reduce(ReduceOp::sum, linear, {1}), linear};
+  PrimitiveGraph same = push_sums_through_products(graph);
+  EXPECT_EQ(same.at(same.outputs[1]).kind, Primitive::Kind::product);
+  EXPECT_EQ(same.at(same.outputs[0]).kind, Primitive::Kind::reduce);
+}
+
+TEST_F(Algebra, SumStopsAtNonlinearMaps) {
+  int linear = build.product(source({16, 32}), source({64, 32}), {16, 64});
+  graph.outputs = {build.reduce(ReduceOp::sum, build.map(ScalarOp::exp, {linear}), {1})};
+  PrimitiveGraph same = push_sums_through_products(graph);
+  EXPECT_TRUE(std::any_of(same.nodes.begin(), same.nodes.end(),
+                          [](auto& node) { return node.kind == Primitive::Kind::product; }));
+}
+
+using Groups = GraphFixture;
+
+TEST_F(Groups, SoftmaxWithNeighboursIsOne) {
+  int x = build.map(ScalarOp::mul, {source({64, 128}), build.constant(0.5)});
+  Grouping groups = group({build.map(ScalarOp::add, {softmax(x, 1), source({128})})});
+  ASSERT_EQ(groups.groups.size(), 1u);
+  EXPECT_EQ(groups.groups[0].axes.reduced.size(), 1u);
+}
+
+TEST_F(Groups, DifferentAxesStayApart) {
+  Grouping groups = group({build.reduce(ReduceOp::sum, softmax(source({64, 128}), 1), {0})});
+  EXPECT_EQ(groups.groups.size(), 2u);
+}
+
+TEST_F(Groups, IndependentReductionsOfOneShapeJoin) {
+  int a = build.reduce(ReduceOp::sum, source({64, 128}), {1}), b = build.reduce(ReduceOp::max, source({64, 128}), {1});
+  EXPECT_EQ(group({build.map(ScalarOp::div, {a, b})}).groups.size(), 1u);
+}
+
+TEST_F(Groups, AValueAndItsTransposeDoNotShareLoops) {
+  int x = source({32, 32});
+  int sum = build.map(ScalarOp::exp, {x});
+  Grouping groups = group({build.map(ScalarOp::add, {sum, build.permute(sum, {1, 0})})});
+  for (auto& one : groups.groups) EXPECT_LT(one.members.size(), 3u);
+}
+
+TEST_F(Groups, NoCycleThroughACall) {
+  int x = build.map(ScalarOp::exp, {source({32, 32})});
+  int call = build.add({.kind = Primitive::Kind::call, .args = {x}, .shape = {32, 32}, .strides = {32, 1}});
+  Grouping groups = group({build.map(ScalarOp::add, {x, call})});
+  EXPECT_EQ(groups.groups.size(), 2u);
+}
+
+using Tiles = GraphFixture;
+
+TEST_F(Tiles, RowsAreHeldWholeWhileShort) {
+  Grouping groups = group({softmax(source({64, 128}), 1)});
+  TilePlan tiles = plan_tiles(graph, groups.groups[0], {});
+  EXPECT_TRUE(tiles.resident());
+  EXPECT_EQ(tiles.column_block, 128);
+  Grouping longer = group({softmax(source({4, 1 << 20}), 1)});
+  TilePlan blocked = plan_tiles(graph, longer.groups[0], {});
+  EXPECT_FALSE(blocked.resident());
+  EXPECT_FALSE(blocked.ragged());
+}
+
+TEST_F(Tiles, NeighbouringAxesMerge) {
+  int x = build.map(ScalarOp::add, {source({4, 8, 16, 32}), source({16, 32})});
+  Grouping groups = group({x});
+  TilePlan tiles = plan_tiles(graph, groups.groups[0], {});
+  ASSERT_EQ(tiles.loops.size(), 2u);
+  EXPECT_EQ(tiles.loop(0).extent, 32);
+  EXPECT_EQ(tiles.loop(1).extent, 512);
+}
+
+TEST_F(Tiles, HalvesAreOffsetsOfOneTensor) {
+  int x = source({64, 256});
+  int left = build.slice(x, {.kind = ViewOp::Kind::slice, .axis = 1}, 128);
+  int right = build.slice(x, {.kind = ViewOp::Kind::slice, .axis = 1, .start = 128}, 128);
+  Grouping groups = group({build.map(ScalarOp::mul, {left, right})});
+  const Group& one = groups.groups.at(0);
+  TilePlan tiles = plan_tiles(graph, one, {});
+  auto& [id, leaf] = *one.axes.leaves.rbegin();
+  auto access = describe_access(tiles, tiles.strides.at(id), leaf.view.offset, 64 * 256);
+  ASSERT_TRUE(access);
+  EXPECT_EQ(access->shape_text(), "(M, 2 * N)");
+  EXPECT_EQ(access->axes[1].start, "N");
+}
+
+TEST(PickBlock, PrefersDivisors) {
+  EXPECT_EQ(pick_block(100, 512), 100);
+  EXPECT_EQ(pick_block(3136, 1000), 784);
+  EXPECT_EQ(pick_block(10007, 512), 512);
+}
+
+TEST(ParameterPath, IndexesContainers) {
+  EXPECT_EQ(parameter_path("net.0.weight"), "self.net[0].weight");
+  EXPECT_EQ(parameter_path("scale"), "self.scale");
+}
+
+constexpr const char* kModel = R"(import math
+import torch
+import torch.nn as nn
+
+WIDTH = 4
+
+def width(n):
+    return n * WIDTH
+
+def unused():
+    return 0
+
+class Inner(nn.Module):
+    def __init__(self, n):
+        super(Inner, self).__init__()
+        self.linear = nn.Linear(n, width(n))
+        self.reset()
+
+    def reset(self):
+        nn.init.zeros_(self.linear.weight)
+
+    def forward(self, x):
+        return self.linear(x) * math.pi
+
+class Model(nn.Module):
+    def __init__(self, n):
+        super(Model, self).__init__()
+        self.inner = Inner(n)
+
+    def forward(self, x):
+        return self.inner(x)
+)";
+
+TEST(ModelSource, KeepsWhatConstructionNeeds) {
+  auto kept = keep_source(kModel, "model.py");
+  ASSERT_TRUE(kept.ok());
+  EXPECT_THAT(kept->init, HasSubstr("super().__init__()"));
+  EXPECT_THAT(kept->helpers, HasSubstr("WIDTH = 4"));
+  EXPECT_THAT(kept->helpers, HasSubstr("def reset(self)"));
+  EXPECT_THAT(kept->helpers, Not(HasSubstr("unused")));
+  EXPECT_THAT(kept->helpers, Not(HasSubstr("forward")));
+  EXPECT_THAT(kept->imports, ElementsAre());
+}
+
+TEST(ModelSource, FailWithoutModel) {
+  auto kept = keep_source("class Other:\n    pass\n", "model.py");
+  ASSERT_FALSE(kept.ok());
+  EXPECT_THAT(kept.error().message, HasSubstr("no `Model`"));
+}
+
+}  // namespace
+}  // namespace tilepilot::agent::builtin

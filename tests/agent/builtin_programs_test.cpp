@@ -1,0 +1,60 @@
+// The programs that the builtin author writes for the examples, against golden files.
+#include <gtest/gtest.h>
+
+#include "agent/builtin/builtin_author.h"
+#include "compiler/syntax/parser.h"
+#include "tests/golden.h"
+
+namespace tilepilot::agent {
+namespace {
+
+std::filesystem::path folder() { return tilepilot::testing::tests_path("agent"); }
+
+std::vector<std::string> reference_names() {
+  std::vector<std::string> names;
+  for (auto& entry : std::filesystem::directory_iterator(folder() / "references"))
+    names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+class BuiltinPrograms : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    // The planner needs no weights, so they are not stored; the loader wants the file to be there.
+    auto copy = std::filesystem::path(::testing::TempDir()) / ("builtin_" + GetParam());
+    std::filesystem::create_directories(copy);
+    std::filesystem::copy(folder() / "references" / GetParam() / "reference.json", copy / "reference.json",
+                          std::filesystem::copy_options::overwrite_existing);
+    std::ofstream(copy / "weights.safetensors");
+    auto loaded = eval::load_reference(copy);
+    ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+    reference_ = std::move(*loaded);
+  }
+  std::string first_program() {
+    auto candidate = builtin_author(reference_)->next({});
+    if (!candidate.ok()) return "error: " + candidate.error().message;
+    return *candidate ? (*candidate)->source : "nothing to propose";
+  }
+  eval::Reference reference_;
+};
+
+TEST_P(BuiltinPrograms, MatchGolden) {
+  tilepilot::testing::expect_golden("agent/golden/" + GetParam() + ".py", first_program());
+}
+
+TEST_P(BuiltinPrograms, Parse) {
+  SourceMap sources;
+  DiagnosticList diagnostics;
+  int32_t file = sources.add("candidate.py", first_program());
+  EXPECT_TRUE(syntax::parse(sources, file, diagnostics));
+  EXPECT_FALSE(diagnostics.has_errors());
+}
+
+TEST_P(BuiltinPrograms, AreDeterministic) { EXPECT_EQ(first_program(), first_program()); }
+
+INSTANTIATE_TEST_SUITE_P(Examples, BuiltinPrograms, ::testing::ValuesIn(reference_names()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace tilepilot::agent
