@@ -71,7 +71,9 @@ std::string render(const SourceMap& sources, const Diagnostic& diagnostic, const
                                    diagnostic.message, colors.reset, info(diagnostic.kind).name);
   result += quoted(sources, diagnostic.span, colors, severity_color);
   for (const Note& note : diagnostic.notes) {
-    result += fmt::format("{}{}note{}: {}\n", location(sources, note.span), colors.note, colors.reset, note.message);
+    std::string_view text = note.message;
+    while (!text.empty() && text.back() == '\n') text.remove_suffix(1);  // output of other programs ends so
+    result += fmt::format("{}{}note{}: {}\n", location(sources, note.span), colors.note, colors.reset, text);
     result += quoted(sources, note.span, colors, colors.note);
   }
   if (!diagnostic.hint.empty()) result += fmt::format("{}hint{}: {}\n", colors.note, colors.reset, diagnostic.hint);

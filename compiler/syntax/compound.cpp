@@ -79,6 +79,7 @@ Body Grammar::block(std::string_view owner, Span header) {
   }
   if (!accept(Kind::newline)) return body;
   if (!at(Kind::indent)) {
+    if (at(Kind::error)) fail_here("an indented block");
     if (failed_) return body;
     Diagnostic missing{DiagnosticKind::bad_indentation,
                        span_of(token()),
@@ -122,7 +123,7 @@ Stmt::Node Grammar::if_statement() {
   }
   Level level(*this);
   uint32_t begin = token().begin;
-  if (nesting_ > kMaxNesting) return result;
+  if (nesting_ > kMaxLevels) return result;
   Stmt::Node chained = if_statement();
   result.otherwise.push_back({std::move(chained), span_from(begin)});
   return result;

@@ -25,11 +25,14 @@ class Grammar {
  private:
   using Kind = TokenKind;
 
+  // The innermost expression of kMaxNesting brackets or blocks is a level of its own.
+  static constexpr int kMaxLevels = kMaxNesting + 1;
+
   // One level of brackets, blocks or prefix operators; too many of them are an error.
   class Level {
    public:
     explicit Level(Grammar& grammar) : grammar_(grammar) {
-      if (++grammar_.nesting_ > kMaxNesting) grammar_.nested_too_deeply();
+      if (++grammar_.nesting_ > kMaxLevels) grammar_.nested_too_deeply();
     }
     ~Level() { --grammar_.nesting_; }
     Level(const Level&) = delete;

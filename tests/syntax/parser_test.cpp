@@ -146,7 +146,11 @@ TEST(Depth, OfBlocksIsBounded) {
 }
 
 TEST(Depth, AllowsWhatPeopleWrite) {
-  EXPECT_EQ(Parsed("x = " + std::string(90, '(') + "1" + std::string(90, ')')).error_count(), 0U);
+  EXPECT_EQ(Parsed("x = " + std::string(100, '(') + "1" + std::string(100, ')')).error_count(), 0U);
+  EXPECT_EQ(Parsed("x = " + std::string(101, '(') + "1" + std::string(101, ')')).error_count(), 1U);
+  std::string blocks;
+  for (size_t i = 0; i < 100; ++i) blocks += std::string(i, ' ') + "if x:\n";
+  EXPECT_EQ(Parsed(blocks + std::string(100, ' ') + "y\n").error_count(), 0U);
   EXPECT_EQ(Parsed("x = a" + repeated(" + b", 4 * 390)).error_count(), 0U);
   EXPECT_EQ(Parsed("x = [" + repeated("1, ", 1 << 16) + "]").error_count(), 0U);
   EXPECT_EQ(Parsed("x = a" + repeated(" and b", 1 << 16)).error_count(), 0U);

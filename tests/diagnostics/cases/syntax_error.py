@@ -1,0 +1,8 @@
+import tilelang.language as T
+
+@T.prim_func
+def main(A: T.Tensor((1024,), "float32")):
+    with T.Kernel(8, threads=128) as bx
+        for i in T.Parallel(128):
+            if i = 3:
+                A[i] = 0 1
