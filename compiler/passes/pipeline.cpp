@@ -4,6 +4,7 @@
 
 #include "compiler/ir/verify.h"
 #include "compiler/ir/visit.h"
+#include "compiler/passes/fuse_elementwise.h"
 #include "compiler/passes/simplify.h"
 
 namespace tilepilot::passes {
@@ -23,6 +24,10 @@ Status check(std::string_view pass, const ir::Program& program) {
 const std::vector<Pass>& pipeline() {
   static const std::vector<Pass> passes{
       {"simplify", "decide and shorten what constants and ranges allow", simplify},
+      // After simplify: boxes are compared by their extents, and axes of extent 1 would hide that they are equal.
+      {"fuse_elementwise", "join element-wise statements whose tiles then need no memory", fuse_elementwise},
+      // After fusion: tiles have become definitions, some of them only names of others.
+      {"simplify_again", "clear up after fusion", simplify},
   };
   return passes;
 }

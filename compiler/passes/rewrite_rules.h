@@ -25,8 +25,6 @@ struct RewriteRule {
   Arithmetic arithmetic = Arithmetic::wrapping;
 };
 
-const std::vector<RewriteRule>& rewrite_rules();
-
 // A rule read from its text.
 struct CompiledRule {
   const RewriteRule* rule;

@@ -163,7 +163,7 @@ Stmt RandomProgram::block(int depth) {
 
 Stmt RandomProgram::statement(int depth) {
   const bool parallel_body = !element_.empty();
-  switch (pick(parallel_body ? 4 : 11)) {
+  switch (pick(parallel_body ? 4 : 13)) {
     case 0:
       return let(depth);
     case 1:
@@ -186,9 +186,72 @@ Stmt RandomProgram::statement(int depth) {
       const Buffer& target = any(tiles_);
       return make_stmt(Fill{region(target, {}), expr(target->type, 1)}, span());
     }
+    case 10:
+    case 11:
+      return chain();
     default:
       return copy();
   }
+}
+
+Stmt RandomProgram::chain_loop(const std::vector<Buffer>& tiles, const std::vector<int64_t>& extent) {
+  For result{LoopKind::parallel, {}, {}, 0, nullptr};
+  std::vector<Expr> here;
+  for (const int64_t n : extent) {
+    result.vars.push_back(make_var("e", kInt32));
+    result.extents.push_back(int_imm(n));
+    here.push_back(var_ref(result.vars.back()));
+  }
+  const Buffer target = any(tiles);
+  const auto operand = [&](const Buffer& from) {
+    std::vector<Expr> at = here;
+    // Elsewhere than here only in tiles that the loop does not write.
+    if (from != target && one_in(6)) at[0] = int_imm(0);
+    return cast(load(from, at), target->type);
+  };
+  Expr value = operand(any(tiles));
+  if (one_in(2)) value = select(bool_expr(1), operand(any(tiles)), value);
+  if (one_in(2)) value = binary(target->type.is_bool() ? BinaryOp::ne : BinaryOp::max, value, operand(any(tiles)));
+  Stmt body = make_stmt(Store{target, here, value}, span());
+  if (one_in(8)) body = make_stmt(If{bool_expr(1), body, nullptr}, span());
+  result.body = make_stmt(Block{{body}}, span());
+  return make_stmt(std::move(result), span());
+}
+
+Stmt RandomProgram::chain() {
+  const std::vector<int64_t> extent = one_in(2) ? std::vector<int64_t>{4} : std::vector<int64_t>{2, 4};
+  std::vector<Buffer> tiles;
+  for (int k = 0, count = 2 + pick(3); k < count; ++k) {
+    std::vector<int64_t> shape = extent;
+    if (one_in(5)) shape[0] += 1;
+    tiles.push_back(tile("chain", shape));
+  }
+  operands_.insert(operands_.end(), tiles.begin(), tiles.end());
+  const auto box = [&](const Buffer& b) {
+    return Region{b, std::vector<Expr>(extent.size(), int_imm(0)), extent, span()};
+  };
+  Block result;
+  for (int k = 0, count = 2 + pick(5); k < count; ++k) {
+    const Buffer a = any(tiles), b = any(tiles), global = any(globals_);
+    const auto outside = region_with(global, extent);
+    switch (pick(6)) {
+      case 0:
+        if (outside) result.body.push_back(make_stmt(Copy{*outside, box(a), {}}, span()));
+        break;
+      case 1:
+        if (outside) result.body.push_back(make_stmt(Copy{box(a), *outside, {}}, span()));
+        break;
+      case 2:
+        result.body.push_back(make_stmt(Fill{box(a), leaf(a->type)}, span()));
+        break;
+      case 3:
+        if (a != b) result.body.push_back(make_stmt(Copy{box(a), box(b), {}}, span()));
+        break;
+      default:
+        result.body.push_back(chain_loop(tiles, extent));
+    }
+  }
+  return make_stmt(std::move(result), span());
 }
 
 Stmt RandomProgram::let(int depth) {

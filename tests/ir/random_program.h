@@ -69,6 +69,8 @@ class RandomProgram {
   Stmt copy();
   Stmt gemm();
   Stmt reduce();
+  Stmt chain();  // element-wise statements over one box, as fusion likes them
+  Stmt chain_loop(const std::vector<Buffer>& tiles, const std::vector<int64_t>& extent);
   Region region(const Buffer& buffer, const std::vector<int64_t>& extent);
   std::optional<Region> region_with(const Buffer& buffer, const std::vector<int64_t>& wanted);
 };
