@@ -1,0 +1,105 @@
+// What one host room holds: its device, the Python objects that stand for dtypes and classes, and what has been
+// resolved so far, so that a call costs table look-ups and no string work.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "eval/host/arguments.h"
+#include "eval/host/tensor_object.h"
+
+namespace tilepilot::eval {
+
+class Callable;
+
+struct DtypeObject final : stage::TypedObject<DtypeObject> {
+  static constexpr stage::Type kType{"dtype"};
+  DtypeObject(at::ScalarType scalar_, std::string name_) : scalar(scalar_), name(std::move(name_)) {}
+  Result<stage::Value> get_attribute(stage::Interpreter&, stage::Name name, Span span) override;
+  Result<std::string> repr(stage::Interpreter&) override { return "torch." + name; }
+  at::ScalarType scalar;
+  std::string name;
+};
+
+struct DeviceObject final : stage::TypedObject<DeviceObject> {
+  static constexpr stage::Type kType{"device"};
+  explicit DeviceObject(at::Device device_) : device(device_) {}
+  Result<stage::Value> get_attribute(stage::Interpreter&, stage::Name name, Span span) override;
+  Result<std::optional<stage::Value>> compare(stage::Interpreter&, stage::CompareOp op, const stage::Value& other,
+                                              Span span) override;
+  Result<size_t> hash(stage::Interpreter&, Span) override;
+  Result<std::string> repr(stage::Interpreter&) override { return "device(type='" + device.str() + "')"; }
+  Result<std::string> str(stage::Interpreter&) override { return device.str(); }
+  at::Device device;
+};
+
+// torch.strided, torch.contiguous_format: a constant of LibTorch with a name.
+struct FormatObject final : stage::TypedObject<FormatObject> {
+  static constexpr stage::Type kType{"format"};
+  FormatObject(std::string name_, bool is_layout_, int64_t code_)
+      : name(std::move(name_)), is_layout(is_layout_), code(code_) {}
+  Result<std::string> repr(stage::Interpreter&) override { return "torch." + name; }
+  std::string name;
+  bool is_layout;
+  int64_t code;
+};
+
+struct GeneratorObject final : stage::TypedObject<GeneratorObject> {
+  static constexpr stage::Type kType{"Generator"};
+  explicit GeneratorObject(at::Generator generator_) : generator(std::move(generator_)) {}
+  Result<stage::Value> get_attribute(stage::Interpreter&, stage::Name name, Span span) override;
+  at::Generator generator;
+};
+
+class HostState {
+ public:
+  explicit HostState(const TorchHostOptions& options);
+  ~HostState();
+
+  at::Device device() const { return device_; }
+  stage::Value wrap(at::Tensor tensor) { return std::make_shared<TensorObject>(*this, std::move(tensor)); }
+  stage::Value wrap_parameter(at::Tensor tensor, bool requires_grad = true);
+  stage::Value dtype(at::ScalarType type);
+  const std::vector<std::pair<std::string, stage::Value>>& dtype_names() const { return dtype_names_; }
+
+  // The function behind a name, resolved once: a row of the room's own tables if there is one, else the overloads of
+  // `aten::name`. Null: there is none.
+  const Callable* tensor_method(stage::Name name);
+  const Callable* torch_function(stage::Name name);
+  const Callable* functional(stage::Name name);
+  const Callable* initializer(stage::Name name);
+  const Callable* aten(const std::string& name);
+  // The overload of an ATen operator ("" for the unnamed one), or null.
+  std::shared_ptr<const Callable> aten_overload(const std::string& name, const std::string& overload);
+  std::vector<std::string> method_names() const;
+
+  stage::TensorHost& tensors() { return *tensors_; }
+  // The classes nn.Module, torch.Tensor, ...: made by install.
+  std::unordered_map<std::string, std::shared_ptr<stage::ClassObject>> classes;
+  // Types of Python that also name dtypes: float, int, bool. Filled by install.
+  std::vector<std::pair<stage::ObjectRef, at::ScalarType>> python_types;
+
+ private:
+  using Cache = std::unordered_map<stage::Name, std::unique_ptr<Callable>, stage::NameHash>;
+  const Callable* resolve(Cache& cache, stage::Name name, FunctionTable table, bool method);
+
+  at::Device device_;
+  std::unordered_map<std::string, std::vector<std::string>> overloads_;  // "add" -> {"Tensor", "Scalar", ...}
+  Cache methods_, torch_, functional_, initializers_, aten_;
+  std::vector<std::pair<std::string, stage::Value>> dtype_names_;
+  std::vector<stage::Value> dtypes_;  // by ScalarType
+  std::unique_ptr<stage::TensorHost> tensors_;
+};
+
+// Adds what each file of the room contributes to the interpreter.
+void install_torch_module(HostState& state, stage::Interpreter& interpreter);
+void install_modules(HostState& state, stage::Interpreter& interpreter);
+std::unique_ptr<stage::TensorHost> make_tensor_host(HostState& state);
+
+}  // namespace tilepilot::eval

@@ -1,0 +1,223 @@
+// torch.nn: its classes, and the namespaces functional and init whose names are resolved when first asked for.
+#include <fmt/format.h>
+
+#include "eval/host/edge.h"
+#include "eval/host/module.h"
+
+namespace tilepilot::eval {
+
+using stage::CallArgs;
+using stage::ClassObject;
+using stage::Interpreter;
+using stage::Name;
+using stage::Value;
+
+namespace {
+
+using ClassRef = std::shared_ptr<ClassObject>;
+
+ClassRef make_class(std::string_view name, const ClassRef& base) {
+  auto made = std::make_shared<ClassObject>();
+  made->name = Name(name);
+  made->resolution_order.push_back(made.get());
+  if (base) {
+    made->bases.push_back(base);
+    for (ClassObject* ancestor : base->resolution_order) made->resolution_order.push_back(ancestor);
+  }
+  return made;
+}
+
+// A method of class Module or of a native class: the first argument must be such an instance.
+Value method(std::string name, ModuleMethod body) {
+  return std::make_shared<stage::BuiltinFunction>(
+      name, [name, body](Interpreter& interpreter, CallArgs& args) -> Result<Value> {
+        Value self = args.positional.empty() ? Value() : args.positional[0];
+        NnModule* module = as_module(self);
+        if (!module) {
+          return make_error(DiagnosticKind::type_error, args.span, fmt::format("`{}` needs an nn.Module", name));
+        }
+        args.positional.erase(args.positional.begin());
+        if (!args.positional_spans.empty()) args.positional_spans.erase(args.positional_spans.begin());
+        return body(interpreter, *module, args);
+      });
+}
+
+void add_methods(ClassObject& target, std::span<const ModuleMethodRow> rows) {
+  for (const ModuleMethodRow& row : rows) target.members.set(Name(row.name), method(row.name, row.body));
+}
+
+// Arguments of a constructor become attributes, as in PyTorch, unless they are weights or where to put them.
+void publish_config(NnModule& self, const LayerConstructor& constructor) {
+  auto& parameters = constructor.signature().parameters();
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    std::string_view name = parameters[i].name.text();
+    bool hidden = name == "bias" || name == "device" || name == "dtype" || name[0] == '_';
+    if (hidden || parameters[i].kind == ParameterKind::tensor) continue;
+    Value value = to_value(self.state(), self.config[i]);
+    if (parameters[i].kind == ParameterKind::integer_list) {
+      if (auto* items = stage::sequence_items(value)) value = stage::make_tuple(*items);
+    }
+    self.attributes().set(parameters[i].name, std::move(value));
+  }
+}
+
+Error no_constructor(const NativeClass& native, Span span) {
+  Error error = make_error(DiagnosticKind::no_matching_overload, span,
+                           fmt::format("the arguments do not fit `nn.{}`", native.name),
+                           "the signatures are listed in the notes");
+  for (auto& constructor : native.constructors) error->note({}, fmt::format("`{}`", constructor->signature().text()));
+  return error;
+}
+
+Result<Value> construct_layer(Interpreter&, NnModule& self, CallArgs& args) {
+  self.initialised = true;
+  for (auto& constructor : self.native()->constructors) {
+    torch::jit::Stack config;
+    bool fits = TRY(guarded(self.type_name(), args.span,
+                            [&] { return constructor->signature().match(self.state(), nullptr, args, config); }));
+    if (!fits) continue;
+    self.config = std::move(config);
+    self.constructor = constructor.get();
+    publish_config(self, *constructor);
+    TRY(guarded(self.type_name(), args.span, [&] {
+      Arguments arguments(constructor->signature(), self.config);
+      if (constructor->row().create) constructor->row().create(self, arguments);
+      if (constructor->row().reset) constructor->row().reset(self, arguments);
+    }));
+    return Value();
+  }
+  return no_constructor(*self.native(), args.span);
+}
+
+// nn.Identity takes anything.
+Result<Value> construct_identity(Interpreter& interpreter, NnModule& self, CallArgs& args) {
+  args.positional.clear();
+  args.keywords.clear();
+  return construct_layer(interpreter, self, args);
+}
+
+Result<Value> layer_forward(Interpreter&, NnModule& self, CallArgs& args) {
+  if (self.constructor) return self.constructor->forward(self.state(), self, args);
+  return make_error(DiagnosticKind::unknown_attribute, args.span,
+                    fmt::format("`{}` was not initialised", self.type_name()), "call `super().__init__(...)` first");
+}
+
+// Every native class of the room, with what its instances need; lives as long as the class objects.
+class NnBuilder {
+ public:
+  NnBuilder(HostState& state, stage::ModuleObject& nn) : state_(state), nn_(nn) {
+    module_ = make_class("Module", nullptr);
+    set_allocator(*module_, nullptr);
+    add_methods(*module_, module_methods());
+    publish("Module", module_);
+  }
+
+  void add_layers(LayerTable table) {
+    for (const LayerRow& row : table) {
+      std::string_view text = row.constructor;
+      std::string name(text.substr(0, text.find('(')));
+      auto [entry, is_new] = layers_.try_emplace(name);
+      if (is_new) {
+        entry->second = std::make_shared<NativeClass>();
+        entry->second->name = name;
+        ClassRef made = make_class(name, module_);
+        set_allocator(*made, entry->second);
+        made->members.set(Name("__init__"),
+                          method("__init__", name == "Identity" ? construct_identity : construct_layer));
+        made->members.set(Name("forward"), method("forward", layer_forward));
+        publish(name, made);
+      }
+      entry->second->constructors.push_back(std::make_unique<LayerConstructor>(state_, row));
+    }
+  }
+
+  void add_container(const std::string& name, ContainerKind kind, bool holds_parameters = false) {
+    auto native = std::make_shared<NativeClass>();
+    native->name = name;
+    native->container = kind;
+    native->holds_parameters = holds_parameters;
+    ClassRef made = make_class(name, module_);
+    set_allocator(*made, native);
+    add_methods(*made, kind == ContainerKind::sequence ? sequence_methods() : mapping_methods());
+    if (name == "Sequential") made->members.set(Name("forward"), method("forward", sequential_forward));
+    publish(name, made);
+  }
+
+ private:
+  void set_allocator(ClassObject& target, std::shared_ptr<NativeClass> native) {
+    target.allocate = [&state = state_, native](Interpreter&, const ClassRef& made) -> Result<stage::ObjectRef> {
+      return stage::ObjectRef(std::make_shared<NnModule>(state, made, native.get()));
+    };
+  }
+
+  void publish(const std::string& name, const ClassRef& made) {
+    state_.classes[name] = made;
+    nn_.set(name, made);
+  }
+
+  HostState& state_;
+  stage::ModuleObject& nn_;
+  ClassRef module_;
+  std::unordered_map<std::string, std::shared_ptr<NativeClass>> layers_;
+};
+
+using Lookup = const Callable* (HostState::*)(Name);
+
+// A namespace whose functions are resolved on first use.
+std::shared_ptr<stage::ModuleObject> function_namespace(HostState& state, const std::string& name, Lookup lookup) {
+  auto made = std::make_shared<stage::ModuleObject>(name);
+  made->missing = [&state, lookup](Interpreter&, Name attribute, Span) -> Result<std::optional<Value>> {
+    const Callable* callable = (state.*lookup)(attribute);
+    if (!callable) return std::optional<Value>();
+    return std::optional<Value>(std::make_shared<TorchFunction>(state, *callable));
+  };
+  return made;
+}
+
+Result<Value> make_parameter(HostState& state, CallArgs& args) {
+  const Value* data = args.positional.empty() ? args.keyword("data") : &args.positional[0];
+  const Value* grad = args.positional.size() > 1 ? &args.positional[1] : args.keyword("requires_grad");
+  const at::Tensor* tensor = data ? tensor_of(*data) : nullptr;
+  if (!tensor) return make_error(DiagnosticKind::wrong_arguments, args.span, "`nn.Parameter` takes a tensor");
+  return state.wrap_parameter(tensor->detach(), !grad || !grad->if_bool() || *grad->if_bool());
+}
+
+}  // namespace
+
+void install_modules(HostState& state, Interpreter& interpreter) {
+  auto nn = std::make_shared<stage::ModuleObject>("torch.nn");
+  NnBuilder builder(state, *nn);
+  for (LayerTable table : {linear_layers(), convolution_layers(), norm_layers(), recurrent_layers(), attention_layers(),
+                           stateless_layers()}) {
+    builder.add_layers(table);
+  }
+  builder.add_container("Sequential", ContainerKind::sequence);
+  builder.add_container("ModuleList", ContainerKind::sequence);
+  builder.add_container("ParameterList", ContainerKind::sequence, true);
+  builder.add_container("ModuleDict", ContainerKind::mapping);
+  builder.add_container("ParameterDict", ContainerKind::mapping, true);
+
+  ClassRef tensor = state.classes["Tensor"];
+  ClassRef parameter = make_class("Parameter", tensor);
+  parameter->construct = [&state](Interpreter&, CallArgs& args) { return make_parameter(state, args); };
+  parameter->sealed = true;
+  interpreter.set_class(TensorObject::kParameterType, parameter);
+  nn->set("Parameter", parameter);
+
+  auto functional = function_namespace(state, "torch.nn.functional", &HostState::functional);
+  auto init = function_namespace(state, "torch.nn.init", &HostState::initializer);
+  auto parameter_module = std::make_shared<stage::ModuleObject>("torch.nn.parameter");
+  parameter_module->set("Parameter", parameter);
+  nn->set("functional", functional);
+  nn->set("init", init);
+  nn->set("parameter", parameter_module);
+  nn->set("modules", nn);
+  interpreter.add_module("torch.nn", nn);
+  interpreter.add_module("torch.nn.functional", functional);
+  interpreter.add_module("torch.nn.init", init);
+  interpreter.add_module("torch.nn.parameter", parameter_module);
+  interpreter.add_module("torch.nn.modules", nn);
+  if (auto torch = interpreter.find_module("torch")) torch->set("nn", nn);
+}
+
+}  // namespace tilepilot::eval

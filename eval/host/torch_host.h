@@ -1,0 +1,40 @@
+// The host room, seen from outside: gives an interpreter `torch`, whose tensors are LibTorch's and whose operators are
+// resolved through ATen's own schemas. Plain: no LibTorch in this header. Code that needs the tensors themselves
+// includes tensor_object.h.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "compiler/stage/tile/tile.h"
+
+namespace tilepilot::eval {
+
+class HostState;
+
+struct TorchHostOptions {
+  std::string device = "cpu";  // where tensors live; every device a program names is mapped to it
+};
+
+// Must outlive the interpreter it is installed in. One thread at a time.
+class TorchHost {
+ public:
+  explicit TorchHost(TorchHostOptions options = {});
+  ~TorchHost();
+  TorchHost(const TorchHost&) = delete;
+
+  // Registers `torch`, `torch.nn`, `torch.nn.functional` and the rest with the interpreter.
+  void install(stage::Interpreter& interpreter);
+  // How kernels reach these tensors.
+  stage::TensorHost& tensors();
+  // As torch.manual_seed.
+  void seed(uint64_t seed);
+
+  HostState& state() { return *state_; }
+
+ private:
+  std::unique_ptr<HostState> state_;
+};
+
+}  // namespace tilepilot::eval

@@ -1,0 +1,433 @@
+// The module `torch`: constants, dtypes and devices, functions that take Python values, what candidates may not use,
+// and every other name through ATen.
+#include <ATen/ATen.h>
+#include <c10/core/DefaultDtype.h>
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "eval/host/callable.h"
+#include "eval/host/edge.h"
+#include "eval/host/host_state.h"
+#include "eval/host/indexing.h"
+
+namespace tilepilot::eval {
+
+using stage::CallArgs;
+using stage::Interpreter;
+using stage::ModuleObject;
+using stage::Name;
+using stage::Value;
+
+namespace {
+
+// torch.no_grad, enable_grad, inference_mode: a context and a decorator that change nothing, since nothing records
+// gradients here.
+struct GradMode final : stage::TypedObject<GradMode> {
+  static constexpr stage::Type kType{"no_grad"};
+  Result<Value> call(Interpreter&, CallArgs args) override {
+    return args.positional.empty() ? Value(shared_from_this()) : args.positional[0];
+  }
+  Result<Value> enter(Interpreter&, Span) override { return Value(shared_from_this()); }
+  Status exit(Interpreter&, Span) override { return {}; }
+};
+
+Result<Value> grad_mode(HostState&, Interpreter&, CallArgs& args) {
+  bool decorates = args.positional.size() == 1 && args.positional[0].if_object();
+  if (decorates) return args.positional[0];
+  return Value(std::make_shared<GradMode>());
+}
+
+std::optional<at::ScalarType> dtype_of(HostState& state, const Value* value) {
+  static const Parameter kDtype = [] {
+    Parameter parameter;
+    parameter.kind = ParameterKind::dtype;
+    return parameter;
+  }();
+  auto converted = value ? to_argument(state, kDtype, *value, {}) : std::nullopt;
+  return converted ? std::optional(static_cast<at::ScalarType>(converted->toInt())) : std::nullopt;
+}
+
+// torch.tensor and torch.as_tensor.
+Result<Value> tensor(HostState& state, Interpreter&, CallArgs& args) {
+  const Value* data = args.positional.empty() ? args.keyword("data") : &args.positional[0];
+  const Value* type = args.positional.size() > 1 ? &args.positional[1] : args.keyword("dtype");
+  if (!data) return make_error(DiagnosticKind::wrong_arguments, args.span, "`torch.tensor` takes the data");
+  auto dtype = dtype_of(state, type);
+  if (const at::Tensor* given = tensor_of(*data)) {
+    return TRY(guarded("torch.tensor", args.span,
+                       [&] { return state.wrap(given->to(dtype.value_or(given->scalar_type()), false, true)); }));
+  }
+  return state.wrap(TRY(tensor_from_data(*data, dtype, args.span)).to(state.device()));
+}
+
+// torch.Tensor(2, 3) and torch.Tensor([1, 2]).
+Result<Value> make_tensor(HostState& state, CallArgs& args) {
+  bool sizes = !args.positional.empty();
+  std::vector<int64_t> shape;
+  for (const Value& value : args.positional) {
+    sizes &= value.if_int() != nullptr;
+    if (sizes) shape.push_back(*value.if_int());
+  }
+  if (sizes || args.positional.empty()) {
+    if (args.positional.empty()) shape = {0};
+    return TRY(
+        guarded("torch.Tensor", args.span, [&] { return state.wrap(at::empty(shape, at::device(state.device()))); }));
+  }
+  return state.wrap(TRY(tensor_from_data(args.positional[0], c10::get_default_dtype_as_scalartype(), args.span)));
+}
+
+// Functions that take any number of tensors, or one list of them; `leading` arguments come first.
+struct VariadicRow {
+  const char* name;
+  size_t leading;
+};
+constexpr VariadicRow kVariadic[] = {{"einsum", 1},     {"meshgrid", 0},       {"broadcast_tensors", 0},
+                                     {"block_diag", 0}, {"cartesian_prod", 0}, {"atleast_1d", 0},
+                                     {"atleast_2d", 0}, {"atleast_3d", 0}};
+
+Result<Value> call_variadic(HostState& state, const VariadicRow& row, CallArgs& args) {
+  const Callable* callable = state.aten(row.name);
+  std::vector<Value> tensors;
+  for (size_t i = row.leading; i < args.positional.size(); ++i) tensors.push_back(args.positional[i]);
+  args.positional.resize(std::min(row.leading, args.positional.size()));
+  args.positional_spans.clear();
+  bool listed = tensors.size() == 1 && stage::sequence_items(tensors[0]);
+  bool alone = tensors.size() == 1 && !listed && std::string_view(row.name).substr(0, 7) == "atleast";
+  args.positional.push_back(listed || alone ? tensors[0] : stage::make_list(std::move(tensors)));
+  return callable->call(state, nullptr, args);
+}
+
+Result<Value> manual_seed(HostState& state, Interpreter&, CallArgs& args) {
+  auto seed = args.positional.size() == 1 ? args.positional[0].as_index() : std::nullopt;
+  if (!seed) return make_error(DiagnosticKind::wrong_arguments, args.span, "`torch.manual_seed` takes one integer");
+  at::manual_seed(static_cast<uint64_t>(*seed));
+  return Value(std::make_shared<GeneratorObject>(at::globalContext().defaultGenerator(state.device())));
+}
+
+Result<Value> generator(HostState& state, Interpreter&, CallArgs&) {
+  return Value(std::make_shared<GeneratorObject>(at::globalContext().defaultGenerator(state.device()).clone()));
+}
+
+Result<Value> device(HostState& state, Interpreter&, CallArgs&) {
+  return Value(std::make_shared<DeviceObject>(state.device()));
+}
+
+Result<Value> size(HostState&, Interpreter& interpreter, CallArgs& args) {
+  if (args.positional.empty()) return stage::make_tuple({});
+  return stage::make_tuple(TRY(interpreter.to_vector(args.positional[0], args.span)));
+}
+
+Result<Value> broadcast_shapes(HostState&, Interpreter&, CallArgs& args) {
+  std::vector<at::Tensor> shapes;
+  for (const Value& value : args.positional) {
+    std::vector<int64_t> sizes;
+    if (auto* items = stage::sequence_items(value)) {
+      for (const Value& item : *items) sizes.push_back(item.as_index().value_or(1));
+    }
+    shapes.push_back(at::zeros({}).expand(sizes));
+  }
+  auto result = TRY(guarded("broadcast_shapes", args.span, [&] { return at::broadcast_tensors(shapes); }));
+  std::vector<Value> sizes;
+  if (!result.empty()) sizes.assign(result[0].sizes().begin(), result[0].sizes().end());
+  return stage::make_tuple(std::move(sizes));
+}
+
+Result<Value> is_tensor(HostState&, Interpreter&, CallArgs& args) {
+  return Value(args.positional.size() == 1 && tensor_of(args.positional[0]));
+}
+
+Result<Value> set_default_type(HostState& state, Interpreter&, CallArgs& args) {
+  auto type = dtype_of(state, args.positional.empty() ? nullptr : &args.positional[0]);
+  if (!type || !at::isFloatingType(*type)) {
+    return make_error(DiagnosticKind::type_error, args.span, "`torch.set_default_dtype` takes a floating-point dtype");
+  }
+  set_default_dtype(*type);
+  return Value();
+}
+
+Result<Value> get_default_type(HostState& state, Interpreter&, CallArgs&) {
+  return state.dtype(c10::get_default_dtype_as_scalartype());
+}
+
+Result<Value> nothing(HostState&, Interpreter&, CallArgs&) { return Value(); }
+Result<Value> always_false(HostState&, Interpreter&, CallArgs&) { return Value(false); }
+Result<Value> on_cuda(HostState& state, Interpreter&, CallArgs&) { return Value(state.device().is_cuda()); }
+Result<Value> cuda_count(HostState& state, Interpreter&, CallArgs&) { return Value(state.device().is_cuda() ? 1 : 0); }
+
+// The largest, smallest and least steps of a floating-point type.
+struct FloatFacts {
+  at::ScalarType type;
+  double max, eps, tiny;
+  int bits;
+};
+const FloatFacts kFloatFacts[] = {
+    {at::kFloat, std::numeric_limits<float>::max(), std::numeric_limits<float>::epsilon(),
+     std::numeric_limits<float>::min(), 32},
+    {at::kDouble, std::numeric_limits<double>::max(), std::numeric_limits<double>::epsilon(),
+     std::numeric_limits<double>::min(), 64},
+    {at::kHalf, 65504.0, 0.0009765625, 6.103515625e-05, 16},
+    {at::kBFloat16, 3.3895313892515355e38, 0.0078125, 1.1754943508222875e-38, 16},
+};
+
+Result<Value> finfo(HostState& state, Interpreter&, CallArgs& args) {
+  auto type = args.positional.empty() ? c10::get_default_dtype_as_scalartype() : dtype_of(state, &args.positional[0]);
+  for (const FloatFacts& facts : kFloatFacts) {
+    if (type != facts.type) continue;
+    auto info = std::make_shared<ModuleObject>("finfo");
+    info->set("max", facts.max);
+    info->set("min", -facts.max);
+    info->set("eps", facts.eps);
+    info->set("tiny", facts.tiny);
+    info->set("smallest_normal", facts.tiny);
+    info->set("bits", facts.bits);
+    info->set("dtype", Value(std::string_view(c10::toString(facts.type))));
+    return Value(info);
+  }
+  return make_error(DiagnosticKind::type_error, args.span, "`torch.finfo` takes a floating-point dtype");
+}
+
+Result<Value> iinfo(HostState& state, Interpreter&, CallArgs& args) {
+  auto type = args.positional.empty() ? std::nullopt : dtype_of(state, &args.positional[0]);
+  if (!type || !at::isIntegralType(*type, false) || *type == at::kUInt64) {
+    return make_error(DiagnosticKind::type_error, args.span, "`torch.iinfo` takes an integer dtype");
+  }
+  auto bits = static_cast<int>(c10::elementSize(*type)) * 8;
+  bool is_signed = at::isSignedType(*type);
+  auto info = std::make_shared<ModuleObject>("iinfo");
+  int64_t max = std::numeric_limits<int64_t>::max() >> (64 - bits - (is_signed ? 0 : 1));
+  info->set("bits", bits);
+  info->set("max", max);
+  info->set("min", is_signed ? -max - 1 : int64_t{0});
+  return Value(info);
+}
+
+using Body = Result<Value> (*)(HostState&, Interpreter&, CallArgs&);
+struct NativeRow {
+  const char* name;
+  Body body;
+};
+
+constexpr NativeRow kNative[] = {
+    {"tensor", tensor},
+    {"as_tensor", tensor},
+    {"asarray", tensor},
+    {"manual_seed", manual_seed},
+    {"Generator", generator},
+    {"device", device},
+    {"Size", size},
+    {"broadcast_shapes", broadcast_shapes},
+    {"is_tensor", is_tensor},
+    {"set_default_dtype", set_default_type},
+    {"get_default_dtype", get_default_type},
+    {"no_grad", grad_mode},
+    {"enable_grad", grad_mode},
+    {"inference_mode", grad_mode},
+    {"set_grad_enabled", grad_mode},
+    {"is_grad_enabled", always_false},
+    {"is_inference_mode_enabled", always_false},
+    {"set_float32_matmul_precision", nothing},
+    {"use_deterministic_algorithms", nothing},
+    {"set_default_device", nothing},
+    {"set_printoptions", nothing},
+    {"finfo", finfo},
+    {"iinfo", iinfo},
+};
+
+// What would reach files, the network, the clock or another compiler.
+constexpr const char* kForbidden[] = {"load",
+                                      "save",
+                                      "hub",
+                                      "compile",
+                                      "jit",
+                                      "_dynamo",
+                                      "_inductor",
+                                      "ops_lib",
+                                      "utils",
+                                      "multiprocessing",
+                                      "distributed",
+                                      "from_numpy",
+                                      "from_file",
+                                      "export",
+                                      "profiler",
+                                      "package",
+                                      "library",
+                                      "set_num_threads",
+                                      "autograd",
+                                      "_C",
+                                      "classes",
+                                      "monitor",
+                                      "futures",
+                                      "fx",
+                                      "onnx",
+                                      "serialization",
+                                      "set_num_interop_threads"};
+constexpr const char* kForbiddenCuda[] = {"Event",     "Stream",           "stream", "graph",
+                                          "CUDAGraph", "memory_allocated", "graphs", "nvtx"};
+
+Error forbidden(const std::string& name, Span span) {
+  return make_error(DiagnosticKind::forbidden, span, fmt::format("`{}` is not available to programs", name),
+                    "they may not reach files, the network, the clock or another compiler");
+}
+
+bool is_forbidden(std::string_view name) {
+  for (const char* word : kForbidden) {
+    if (name == word) return true;
+  }
+  return false;
+}
+
+void add_native(HostState& state, ModuleObject& module, std::string_view name, Body body) {
+  module.function(name,
+                  [&state, body](Interpreter& interpreter, CallArgs& args) { return body(state, interpreter, args); });
+}
+
+// `prefix` stands before the name in ATen: linalg_qr.
+std::shared_ptr<ModuleObject> prefixed_namespace(HostState& state, const std::string& name, const std::string& prefix) {
+  auto made = std::make_shared<ModuleObject>("torch." + name);
+  made->missing = [&state, prefix](Interpreter&, Name attribute, Span) -> Result<std::optional<Value>> {
+    const Callable* callable = state.aten(prefix + attribute.str());
+    if (!callable) return std::optional<Value>();
+    return std::optional<Value>(std::make_shared<TorchFunction>(state, *callable));
+  };
+  return made;
+}
+
+// torch.ops.aten.add and torch.ops.aten.add.Tensor.
+struct AtenOperator final : stage::TypedObject<AtenOperator> {
+  static constexpr stage::Type kType{"OpOverloadPacket"};
+  AtenOperator(HostState& state_, std::string name_, const Callable& callable_)
+      : state(state_), name(std::move(name_)), callable(callable_) {}
+  Result<Value> call(Interpreter&, CallArgs args) override { return callable.call(state, nullptr, args); }
+  Result<Value> get_attribute(Interpreter&, Name overload, Span span) override {
+    auto chosen = state.aten_overload(name, overload.text() == "default" ? "" : overload.str());
+    if (!chosen) {
+      return make_error(DiagnosticKind::unknown_attribute, span,
+                        fmt::format("`aten::{}` has no overload `{}`", name, overload.text()));
+    }
+    HostState& room = state;
+    return Value(std::make_shared<stage::BuiltinFunction>(
+        name, [&room, chosen](Interpreter&, CallArgs& args) { return chosen->call(room, nullptr, args); }));
+  }
+  HostState& state;
+  std::string name;
+  const Callable& callable;
+};
+
+std::shared_ptr<ModuleObject> ops_namespace(HostState& state) {
+  auto aten = std::make_shared<ModuleObject>("torch.ops.aten");
+  aten->missing = [&state](Interpreter&, Name name, Span) -> Result<std::optional<Value>> {
+    const Callable* callable = state.aten(name.str());
+    if (!callable) return std::optional<Value>();
+    return std::optional<Value>(std::make_shared<AtenOperator>(state, name.str(), *callable));
+  };
+  auto ops = std::make_shared<ModuleObject>("torch.ops");
+  ops->set("aten", aten);
+  return ops;
+}
+
+std::shared_ptr<ModuleObject> cuda_namespace(HostState& state) {
+  auto cuda = std::make_shared<ModuleObject>("torch.cuda");
+  add_native(state, *cuda, "is_available", on_cuda);
+  add_native(state, *cuda, "device_count", cuda_count);
+  add_native(state, *cuda, "synchronize", nothing);
+  add_native(state, *cuda, "empty_cache", nothing);
+  add_native(state, *cuda, "manual_seed", nothing);
+  add_native(state, *cuda, "manual_seed_all", nothing);
+  cuda->missing = [](Interpreter&, Name name, Span span) -> Result<std::optional<Value>> {
+    for (const char* word : kForbiddenCuda) {
+      if (name.text() == word) return forbidden("torch.cuda." + name.str(), span);
+    }
+    return std::optional<Value>();
+  };
+  return cuda;
+}
+
+// Switches that programs set; they change nothing here.
+std::shared_ptr<ModuleObject> backends_namespace() {
+  auto backends = std::make_shared<ModuleObject>("torch.backends");
+  auto cudnn = std::make_shared<ModuleObject>("torch.backends.cudnn");
+  for (const char* name : {"benchmark", "deterministic", "allow_tf32"}) cudnn->set(name, false);
+  cudnn->set("enabled", true);
+  auto matmul = std::make_shared<ModuleObject>("torch.backends.cuda.matmul");
+  matmul->set("allow_tf32", false);
+  auto cuda = std::make_shared<ModuleObject>("torch.backends.cuda");
+  cuda->set("matmul", matmul);
+  backends->set("cudnn", cudnn);
+  backends->set("cuda", cuda);
+  return backends;
+}
+
+void add_constants(HostState& state, ModuleObject& torch) {
+  for (auto& [name, dtype] : state.dtype_names()) torch.set(name, dtype);
+  torch.set("pi", M_PI);
+  torch.set("e", M_E);
+  torch.set("inf", std::numeric_limits<double>::infinity());
+  torch.set("nan", std::numeric_limits<double>::quiet_NaN());
+  torch.set("newaxis", Value());
+  torch.set("__version__", "2");
+  auto format = [&](const char* name, bool is_layout, int64_t code) {
+    torch.set(name, std::make_shared<FormatObject>(name, is_layout, code));
+  };
+  format("strided", true, static_cast<int64_t>(at::kStrided));
+  format("contiguous_format", false, static_cast<int64_t>(at::MemoryFormat::Contiguous));
+  format("preserve_format", false, static_cast<int64_t>(at::MemoryFormat::Preserve));
+  format("channels_last", false, static_cast<int64_t>(at::MemoryFormat::ChannelsLast));
+  format("channels_last_3d", false, static_cast<int64_t>(at::MemoryFormat::ChannelsLast3d));
+}
+
+void add_tensor_class(HostState& state, Interpreter& interpreter, ModuleObject& torch) {
+  auto made = std::make_shared<stage::ClassObject>();
+  made->name = Name("Tensor");
+  made->resolution_order.push_back(made.get());
+  made->sealed = true;
+  made->construct = [&state](Interpreter&, CallArgs& args) { return make_tensor(state, args); };
+  state.classes["Tensor"] = made;
+  interpreter.set_class(TensorObject::kType, made);
+  torch.set("Tensor", made);
+  constexpr std::pair<const char*, at::ScalarType> kLegacy[] = {
+      {"FloatTensor", at::kFloat}, {"HalfTensor", at::kHalf}, {"LongTensor", at::kLong}, {"IntTensor", at::kInt}};
+  for (auto& [name, type] : kLegacy) {
+    torch.function(name, [&state, type = type](Interpreter&, CallArgs& args) -> Result<Value> {
+      Value value = TRY(make_tensor(state, args));
+      return TRY(guarded("to", args.span, [&] { return state.wrap(tensor_of(value)->to(type)); }));
+    });
+  }
+}
+
+}  // namespace
+
+void install_torch_module(HostState& state, Interpreter& interpreter) {
+  auto torch = std::make_shared<ModuleObject>("torch");
+  add_constants(state, *torch);
+  add_tensor_class(state, interpreter, *torch);
+  for (const NativeRow& row : kNative) add_native(state, *torch, row.name, row.body);
+  for (const VariadicRow& row : kVariadic) {
+    torch->function(row.name, [&state, &row](Interpreter&, CallArgs& args) { return call_variadic(state, row, args); });
+  }
+  std::pair<const char*, std::shared_ptr<ModuleObject>> children[] = {
+      {"cuda", cuda_namespace(state)},
+      {"backends", backends_namespace()},
+      {"ops", ops_namespace(state)},
+      {"linalg", prefixed_namespace(state, "linalg", "linalg_")},
+      {"special", prefixed_namespace(state, "special", "special_")},
+      {"fft", prefixed_namespace(state, "fft", "fft_")},
+  };
+  for (auto& [name, child] : children) {
+    torch->set(name, child);
+    interpreter.add_module(std::string("torch.") + name, child);
+  }
+  torch->missing = [&state](Interpreter&, Name name, Span span) -> Result<std::optional<Value>> {
+    if (is_forbidden(name.text())) return forbidden("torch." + name.str(), span);
+    const Callable* callable = state.torch_function(name);
+    if (!callable) return std::optional<Value>();
+    return std::optional<Value>(std::make_shared<TorchFunction>(state, *callable));
+  };
+  for (auto& [name, type] : {std::pair("float", at::kDouble), {"int", at::kLong}, {"bool", at::kBool}}) {
+    Value* builtin = interpreter.find_builtin(name);
+    if (builtin && builtin->if_object()) state.python_types.emplace_back(*builtin->if_object(), type);
+  }
+  interpreter.add_module("torch", torch);
+}
+
+}  // namespace tilepilot::eval
