@@ -32,6 +32,7 @@ enum class Outcome {
   worker_failed,  // our side
 };
 std::string_view to_string(Outcome outcome);
+std::optional<Outcome> parse_outcome(std::string_view name);
 
 struct Timing {
   double median_us = 0;
@@ -62,9 +63,12 @@ struct Verdict {
   std::optional<Timing> candidate, eager, compiled;
   double generated_share = 0;        // share of the candidate's time inside generated kernels
   std::vector<std::string> kernels;  // names of the generated kernels that ran
+  std::vector<std::string> notes;    // what a reader of the verdict should know besides
+  bool degenerate = false;           // a trivial answer (zeros, a constant, an input) would pass too; see notes
   double speedup() const { return candidate && eager ? eager->median_us / candidate->median_us : 0; }
 };
 nlohmann::json to_json(const Verdict& verdict);
+// May throw what nlohmann::json throws on another shape.
 Verdict verdict_from_json(const nlohmann::json& json);
 
 struct JudgeOptions {
@@ -79,7 +83,9 @@ struct JudgeOptions {
   double timing_budget_s = 4;
   int threads = 0;  // 0: all cores
   bool baseline_compile = false;
-  std::string python;  // the exporter's interpreter, for baseline_compile
+  std::string python;              // the exporter's interpreter, for baseline_compile
+  std::filesystem::path exporter;  // scripts/export_reference.py, for baseline_compile
+  std::filesystem::path cache;     // of compiled kernels; empty: none
 };
 
 struct CheckRequest {
@@ -95,7 +101,8 @@ class Judge {
   virtual Verdict check(const CheckRequest& request) = 0;
 };
 
-// Starts the worker on an exported reference. Errors: the worker is missing or cannot load the reference.
+// Starts the worker on an exported reference. Errors: the worker is missing or cannot load the reference. The judge
+// survives its worker: a worker that dies gives `worker_failed` once, and the next check starts a new one.
 Result<std::unique_ptr<Judge>> open_judge(const std::filesystem::path& reference_folder, const JudgeOptions& options);
 
 }  // namespace tilepilot::eval

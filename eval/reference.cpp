@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <fstream>
-#include <limits>
 #include <nlohmann/json.hpp>
+
+#include "eval/argument_json.h"
 
 namespace tilepilot::eval {
 
@@ -35,67 +36,6 @@ Error invalid(const std::string& what) {
                     "export the model again");
 }
 
-Result<GraphArgument> read_argument(const json& node);
-
-Result<GraphArgument> read_list(const json& node) {
-  GraphList items;
-  for (auto& item : node) items.push_back(TRY(read_argument(item)));
-  return GraphArgument{std::move(items)};
-}
-
-Result<GraphArgument> read_dict(const json& node) {
-  GraphDict dict;
-  for (auto& entry : node) {
-    dict.keys.push_back(entry.at(0).get<std::string>());
-    dict.values.push_back(TRY(read_argument(entry.at(1))));
-  }
-  return GraphArgument{std::move(dict)};
-}
-
-Result<GraphArgument> read_special_float(const std::string& text) {
-  if (text == "inf") return GraphArgument{std::numeric_limits<double>::infinity()};
-  if (text == "-inf") return GraphArgument{-std::numeric_limits<double>::infinity()};
-  if (text == "nan") return GraphArgument{std::numeric_limits<double>::quiet_NaN()};
-  return invalid(fmt::format("`{}` is not a number", text));
-}
-
-// {"value": 3}, {"dtype": "float32"}, ...: an object with one member that says what it is.
-Result<GraphArgument> read_tagged(const json& node) {
-  if (node.size() != 1) return invalid("an argument has several tags");
-  const std::string& tag = node.begin().key();
-  const json& content = node.begin().value();
-  if (tag == "value") return GraphArgument{ValueRef{content.get<int>()}};
-  if (tag == "float") return read_special_float(content.get<std::string>());
-  if (tag == "dict") return read_dict(content);
-  if (tag == "dtype") return GraphArgument{DtypeName{content.get<std::string>()}};
-  if (tag == "device") return GraphArgument{DeviceName{content.get<std::string>()}};
-  if (tag == "layout") return GraphArgument{LayoutName{content.get<std::string>()}};
-  if (tag == "memory_format") return GraphArgument{MemoryFormatName{content.get<std::string>()}};
-  return invalid(fmt::format("an argument has the unknown tag `{}`", tag));
-}
-
-Result<GraphArgument> read_argument(const json& node) {
-  switch (node.type()) {
-    case json::value_t::null:
-      return GraphArgument{};
-    case json::value_t::boolean:
-      return GraphArgument{node.get<bool>()};
-    case json::value_t::number_integer:
-    case json::value_t::number_unsigned:
-      return GraphArgument{node.get<int64_t>()};
-    case json::value_t::number_float:
-      return GraphArgument{node.get<double>()};
-    case json::value_t::string:
-      return GraphArgument{node.get<std::string>()};
-    case json::value_t::array:
-      return read_list(node);
-    case json::value_t::object:
-      return read_tagged(node);
-    default:
-      return invalid("an argument is binary");
-  }
-}
-
 Result<GraphValue> read_value(const json& node) {
   static const std::map<std::string, GraphValue::Kind> kinds = {{"input", GraphValue::Kind::input},
                                                                 {"parameter", GraphValue::Kind::parameter},
@@ -123,9 +63,9 @@ Result<GraphNode> read_node(const json& node) {
   GraphNode result;
   node.at("op").get_to(result.op);
   node.at("overload").get_to(result.overload);
-  for (auto& argument : node.at("args")) result.args.push_back(TRY(read_argument(argument)));
+  for (auto& argument : node.at("args")) result.args.push_back(TRY(argument_from_json(argument)));
   for (auto& entry : node.at("kwargs")) {
-    result.kwargs.emplace_back(entry.at(0).get<std::string>(), TRY(read_argument(entry.at(1))));
+    result.kwargs.emplace_back(entry.at(0).get<std::string>(), TRY(argument_from_json(entry.at(1))));
   }
   node.at("outputs").get_to(result.outputs);
   node.at("module").get_to(result.module);
@@ -162,7 +102,7 @@ Result<Graph> read_graph(const json& node) {
   for (auto& value : node.at("values")) graph.values.push_back(TRY(read_value(value)));
   node.at("inputs").get_to(graph.inputs);
   for (auto& item : node.at("nodes")) graph.nodes.push_back(TRY(read_node(item)));
-  graph.outputs = TRY(read_argument(node.at("outputs")));
+  graph.outputs = TRY(argument_from_json(node.at("outputs")));
   TRY(check_order(graph));
   return graph;
 }
@@ -197,7 +137,7 @@ Result<Reference> read_reference(const json& document, const std::filesystem::pa
   document.at("seed").get_to(reference.seed);
   document.at("training").get_to(reference.training);
   document.at("warnings").get_to(reference.warnings);
-  reference.init_inputs = TRY(read_argument(document.at("init_inputs")));
+  reference.init_inputs = TRY(argument_from_json(document.at("init_inputs")));
   reference.forward = TRY(read_graph(document.at("forward")));
   reference.inputs = TRY(read_graph(document.at("inputs")));
   for (auto& item : document.at("parameters")) {

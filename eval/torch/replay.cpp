@@ -267,9 +267,8 @@ State copy_state(const State& state, bool exact) {
   for (size_t i = 0; i < state.size(); ++i) {
     if (!state[i].defined()) continue;
     auto& tensor = made[state[i].unsafeGetTensorImpl()];
-    if (!tensor.defined()) {
-      tensor = exact && state[i].is_floating_point() ? state[i].to(at::kDouble) : state[i].clone();
-    }
+    auto type = exact && state[i].is_floating_point() ? at::kDouble : state[i].scalar_type();
+    if (!tensor.defined()) tensor = state[i].to(type, /*non_blocking=*/false, /*copy=*/true);
     copy[i] = tensor;
   }
   return copy;

@@ -1,0 +1,144 @@
+// The program's side of the judge: starts `tilepilot-worker`, asks it, and turns its end into a verdict.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "compiler/runtime/process.h"
+#include "eval/diagnostic_json.h"
+#include "eval/judge.h"
+#include "eval/reference.h"
+#include "eval/worker_process.h"
+
+namespace tilepilot::eval {
+namespace {
+
+using nlohmann::json;
+
+json options_json(const JudgeOptions& options) {
+  json result = {{"dtype", options.dtype},
+                 {"target", options.target},
+                 {"trials", options.trials},
+                 {"time_limit_s", options.time_limit_s},
+                 {"memory_limit_bytes", options.memory_limit_bytes},
+                 {"timing_samples", options.timing_samples},
+                 {"timing_budget_s", options.timing_budget_s},
+                 {"threads", options.threads},
+                 {"cache", options.cache.string()}};
+  if (options.seed) result["seed"] = *options.seed;
+  return result;
+}
+
+// How long the worker may take to load a reference and compute the expected values, and beyond the candidate's own
+// limits to judge one.
+constexpr double kOpenLimit = 600;
+constexpr double kCheckMargin = 300;
+
+class JudgeClient final : public Judge {
+ public:
+  JudgeClient(std::filesystem::path folder, JudgeOptions options)
+      : folder_(std::move(folder)), options_(std::move(options)) {}
+
+  Status start() {
+    int threads = options_.threads > 0 ? options_.threads : static_cast<int>(std::thread::hardware_concurrency());
+    worker_ = TRY(WorkerProcess::start({.executable = options_.worker, .role = "judge", .threads = threads}));
+    options_.threads = threads;
+    worker_->wire().send({{"op", "open"}, {"folder", folder_.string()}, {"options", options_json(options_)}});
+    auto answer = worker_->wire().receive(kOpenLimit);
+    if (!answer) return Status(worker_gone("while it loaded the reference"));
+    if (answer->body.contains("diagnostic")) {
+      worker_.reset();
+      return Status(std::make_unique<Diagnostic>(diagnostic_from_json(answer->body["diagnostic"])));
+    }
+    return {};
+  }
+
+  Verdict check(const CheckRequest& request) override {
+    try {
+      Verdict verdict = ask(request);
+      if (request.time && options_.baseline_compile && verdict.outcome == Outcome::verified) add_compiled(verdict);
+      return verdict;
+    } catch (const json::exception& error) {
+      worker_.reset();
+      return failed(fmt::format("the worker's answer cannot be read: {}", error.what()));
+    }
+  }
+
+ private:
+  static Verdict failed(std::string detail) {
+    Verdict verdict;
+    verdict.detail = std::move(detail);
+    return verdict;
+  }
+
+  Error worker_gone(std::string_view when) {
+    bool hung = worker_->wire().trouble() == Wire::Trouble::timed_out;
+    auto ending = worker_->stop(hung ? 0 : 1);
+    worker_.reset();
+    std::string how = hung                 ? "did not answer in time"
+                      : ending.signal != 0 ? fmt::format("died of signal {}", ending.signal)
+                                           : fmt::format("ended with code {}", ending.exit_code);
+    return make_error(DiagnosticKind::worker_unavailable, {}, fmt::format("the worker {} {}", how, when),
+                      ending.exit_code == 127 ? "can `tilepilot-worker` find LibTorch's libraries?" : "");
+  }
+
+  Verdict ask(const CheckRequest& request) {
+    if (!worker_) {
+      auto started = start();
+      if (!started.ok()) return failed(started.error().message);
+    }
+    worker_->wire().send({{"op", "check"}, {"source", request.source}, {"name", request.name}, {"time", request.time}});
+    auto answer = worker_->wire().receive(options_.time_limit_s + 10 * options_.timing_budget_s + kCheckMargin);
+    if (!answer) return failed(worker_gone("while it judged a candidate")->message);
+    return verdict_from_json(answer->body);
+  }
+
+  // torch.compile is timed once, in the exporter's Python; it does not run beside the candidate.
+  void add_compiled(Verdict& verdict) {
+    if (!compile_tried_) time_compile();
+    compile_tried_ = true;
+    verdict.compiled = compiled_;
+    if (!compile_note_.empty()) verdict.notes.push_back(compile_note_);
+  }
+
+  void time_compile() {
+    auto reference = load_reference(folder_);
+    if (!reference.ok()) return;
+    std::vector<std::string> command = {options_.python,
+                                        options_.exporter.string(),
+                                        reference->model_path,
+                                        "--time-compile",
+                                        "--threads",
+                                        std::to_string(options_.threads),
+                                        "--dtype",
+                                        options_.dtype,
+                                        "--samples",
+                                        std::to_string(options_.timing_samples)};
+    auto run = runtime::run_process(command, {.time_limit_s = kOpenLimit, .working_directory = {}});
+    json answer = run.ok() ? json::parse(run->out, nullptr, false) : json();
+    if (!answer.is_object()) {
+      compile_note_ = "`torch.compile` could not be timed: Python did not answer";
+    } else if (!answer.value("ok", false)) {
+      compile_note_ = answer.value("message", "`torch.compile` could not be timed");
+    } else {
+      compiled_ = Timing{answer.at("median_us"), answer.at("low_us"), answer.at("high_us"), answer.at("samples")};
+    }
+  }
+
+  std::filesystem::path folder_;
+  JudgeOptions options_;
+  std::unique_ptr<WorkerProcess> worker_;
+  bool compile_tried_ = false;
+  std::optional<Timing> compiled_;
+  std::string compile_note_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Judge>> open_judge(const std::filesystem::path& reference_folder, const JudgeOptions& options) {
+  auto judge = std::make_unique<JudgeClient>(reference_folder, options);
+  TRY(judge->start());
+  return judge;
+}
+
+}  // namespace tilepilot::eval

@@ -1,0 +1,154 @@
+// Verdicts as JSON: between the worker and its client, and for programs that read ours.
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "eval/diagnostic_json.h"
+#include "eval/judge.h"
+
+namespace tilepilot::eval {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::array<std::pair<Outcome, std::string_view>, 15> kOutcomes = {{
+    {Outcome::verified, "verified"},
+    {Outcome::compile_error, "compile_error"},
+    {Outcome::runtime_error, "runtime_error"},
+    {Outcome::wrong_values, "wrong_values"},
+    {Outcome::wrong_shape, "wrong_shape"},
+    {Outcome::wrong_dtype, "wrong_dtype"},
+    {Outcome::wrong_strides, "wrong_strides"},
+    {Outcome::not_finite, "not_finite"},
+    {Outcome::mutated_input, "mutated_input"},
+    {Outcome::weights_mismatch, "weights_mismatch"},
+    {Outcome::crashed, "crashed"},
+    {Outcome::timed_out, "timed_out"},
+    {Outcome::out_of_memory, "out_of_memory"},
+    {Outcome::rejected, "rejected"},
+    {Outcome::worker_failed, "worker_failed"},
+}};
+
+json timing_json(const std::optional<Timing>& timing) {
+  if (!timing) return nullptr;
+  return {{"median_us", timing->median_us},
+          {"low_us", timing->low_us},
+          {"high_us", timing->high_us},
+          {"samples", timing->samples}};
+}
+
+std::optional<Timing> read_timing(const json& node) {
+  if (node.is_null()) return std::nullopt;
+  return Timing{node.at("median_us"), node.at("low_us"), node.at("high_us"), node.at("samples")};
+}
+
+json error_json(const OutputError& error) {
+  return {{"trial", error.trial},
+          {"output", error.output},
+          {"max_abs", error.max_abs},
+          {"max_rel", error.max_rel},
+          {"eager_max_abs", error.eager_max_abs},
+          {"bound", error.bound},
+          {"where", error.where},
+          {"pattern", error.pattern},
+          {"fraction_wrong", error.fraction_wrong}};
+}
+
+// JSON has no infinities and writes them as null.
+double number(const json& node) {
+  return node.is_null() ? std::numeric_limits<double>::infinity() : node.get<double>();
+}
+
+OutputError read_error(const json& node) {
+  OutputError error;
+  node.at("trial").get_to(error.trial);
+  node.at("output").get_to(error.output);
+  error.max_abs = number(node.at("max_abs"));
+  error.max_rel = number(node.at("max_rel"));
+  error.eager_max_abs = number(node.at("eager_max_abs"));
+  error.bound = number(node.at("bound"));
+  node.at("where").get_to(error.where);
+  node.at("pattern").get_to(error.pattern);
+  error.fraction_wrong = number(node.at("fraction_wrong"));
+  return error;
+}
+
+json span_json(Span span) { return json::array({span.file, span.begin, span.end}); }
+Span read_span(const json& node) { return {node.at(0), node.at(1), node.at(2)}; }
+
+}  // namespace
+
+std::string_view to_string(Outcome outcome) {
+  for (auto& [known, name] : kOutcomes) {
+    if (known == outcome) return name;
+  }
+  return "worker_failed";
+}
+
+std::optional<Outcome> parse_outcome(std::string_view name) {
+  for (auto& [outcome, known] : kOutcomes) {
+    if (known == name) return outcome;
+  }
+  return std::nullopt;
+}
+
+json to_json(const Diagnostic& diagnostic) {
+  json notes = json::array();
+  for (auto& note : diagnostic.notes) notes.push_back({{"span", span_json(note.span)}, {"message", note.message}});
+  return {{"kind", std::string(info(diagnostic.kind).name)},
+          {"span", span_json(diagnostic.span)},
+          {"message", diagnostic.message},
+          {"notes", notes},
+          {"hint", diagnostic.hint}};
+}
+
+Diagnostic diagnostic_from_json(const json& node) {
+  Diagnostic diagnostic{DiagnosticKind::worker_unavailable, read_span(node.at("span")), node.at("message")};
+  auto name = node.at("kind").get<std::string>();
+  for (auto& known : diagnostic_kinds()) {
+    if (known.name == name) diagnostic.kind = known.kind;
+  }
+  for (auto& note : node.at("notes")) diagnostic.note(read_span(note.at("span")), note.at("message"));
+  return std::move(diagnostic.with_hint(node.at("hint")));
+}
+
+json to_json(const Verdict& verdict) {
+  json diagnostics = json::array(), errors = json::array();
+  for (auto& diagnostic : verdict.diagnostics) diagnostics.push_back(to_json(diagnostic));
+  for (auto& error : verdict.errors) errors.push_back(error_json(error));
+  return {{"outcome", std::string(to_string(verdict.outcome))},
+          {"detail", verdict.detail},
+          {"line", verdict.line},
+          {"diagnostics", diagnostics},
+          {"rendered", verdict.rendered},
+          {"errors", errors},
+          {"candidate", timing_json(verdict.candidate)},
+          {"eager", timing_json(verdict.eager)},
+          {"compiled", timing_json(verdict.compiled)},
+          {"speedup", verdict.speedup()},
+          {"generated_share", verdict.generated_share},
+          {"kernels", verdict.kernels},
+          {"notes", verdict.notes},
+          {"degenerate", verdict.degenerate}};
+}
+
+Verdict verdict_from_json(const json& node) {
+  Verdict verdict;
+  verdict.outcome = parse_outcome(node.at("outcome").get<std::string>()).value_or(Outcome::worker_failed);
+  node.at("detail").get_to(verdict.detail);
+  node.at("line").get_to(verdict.line);
+  for (auto& item : node.at("diagnostics")) verdict.diagnostics.push_back(diagnostic_from_json(item));
+  node.at("rendered").get_to(verdict.rendered);
+  for (auto& item : node.at("errors")) verdict.errors.push_back(read_error(item));
+  verdict.candidate = read_timing(node.at("candidate"));
+  verdict.eager = read_timing(node.at("eager"));
+  verdict.compiled = read_timing(node.at("compiled"));
+  node.at("generated_share").get_to(verdict.generated_share);
+  node.at("kernels").get_to(verdict.kernels);
+  node.at("notes").get_to(verdict.notes);
+  node.at("degenerate").get_to(verdict.degenerate);
+  return verdict;
+}
+
+}  // namespace tilepilot::eval

@@ -1,0 +1,109 @@
+#include "eval/worker_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+extern char** environ;
+
+namespace tilepilot::eval {
+namespace {
+
+bool starts_with_any(std::string_view entry, std::initializer_list<std::string_view> prefixes) {
+  for (auto prefix : prefixes) {
+    if (entry.substr(0, prefix.size()) == prefix) return true;
+  }
+  return false;
+}
+
+// The same for every worker, so that both sides of a comparison run alike. After a parallel region the threads of an
+// idle process must sleep soon: while they spin, they take the cores from the process that is being timed.
+std::vector<std::string> worker_environment(int threads) {
+  std::vector<std::string> environment;
+  for (char** entry = environ; *entry; ++entry) {
+    if (!starts_with_any(*entry, {"OMP_", "GOMP_", "MKL_NUM_THREADS=", "KMP_"})) environment.emplace_back(*entry);
+  }
+  environment.emplace_back("GOMP_SPINCOUNT=10000");
+  if (threads > 0) environment.push_back(fmt::format("OMP_NUM_THREADS={}", threads));
+  return environment;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  for (auto& text : texts) result.push_back(text.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+// In the child, between fork and exec: only calls that are safe there.
+[[noreturn]] void become_worker(const WorkerLaunch& launch, const std::vector<int>& descriptors, char** arguments,
+                                char** environment) {
+  setpgid(0, 0);
+  if (launch.dies_with_thread) prctl(PR_SET_PDEATHSIG, SIGKILL);
+  int next = kWorkerSocket;
+  for (int descriptor : descriptors) {
+    // All were moved out of the way above this range, so none is overwritten before it is copied.
+    if (dup2(descriptor, next++) < 0) _exit(127);
+  }
+  execve(arguments[0], arguments, environment);
+  _exit(127);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const WorkerLaunch& launch) {
+  auto unavailable = [&](std::string_view why) {
+    return make_error(DiagnosticKind::worker_unavailable, {},
+                      fmt::format("`{}` cannot be started: {}", launch.executable.string(), why),
+                      "build the target `tilepilot-worker`");
+  };
+  if (access(launch.executable.c_str(), X_OK) != 0) return unavailable(std::strerror(errno));
+  auto [ours, theirs] = socket_pair();
+  if (ours.number() < 0) return unavailable(std::strerror(errno));
+  std::vector<Descriptor> moved;
+  std::vector<int> descriptors;
+  std::vector<int> wanted = {theirs.number()};
+  wanted.insert(wanted.end(), launch.descriptors.begin(), launch.descriptors.end());
+  for (int descriptor : wanted) {
+    moved.emplace_back(fcntl(descriptor, F_DUPFD_CLOEXEC, 64));
+    descriptors.push_back(moved.back().number());
+  }
+  std::vector<std::string> arguments = {launch.executable.string(), launch.role};
+  std::vector<std::string> environment = worker_environment(launch.threads);
+  auto argument_pointers = pointers(arguments), environment_pointers = pointers(environment);
+  pid_t pid = fork();
+  if (pid < 0) return unavailable(std::strerror(errno));
+  if (pid == 0) { become_worker(launch, descriptors, argument_pointers.data(), environment_pointers.data()); }
+  return std::unique_ptr<WorkerProcess>(new WorkerProcess(pid, Wire(std::move(ours))));
+}
+
+WorkerProcess::~WorkerProcess() { stop(); }
+
+WorkerProcess::Ending WorkerProcess::stop(double grace_s) {
+  if (pid_ <= 0) return ending_;
+  int status = 0;
+  double deadline = monotonic_seconds() + grace_s;
+  while (waitpid(pid_, &status, WNOHANG) == 0) {
+    if (monotonic_seconds() < deadline) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      continue;
+    }
+    kill(pid_, SIGKILL);
+    waitpid(pid_, &status, 0);
+    break;
+  }
+  kill(-pid_, SIGKILL);  // what it may have started
+  pid_ = -1;
+  if (WIFEXITED(status)) ending_.exit_code = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) ending_.signal = WTERMSIG(status);
+  return ending_;
+}
+
+}  // namespace tilepilot::eval

@@ -1,0 +1,49 @@
+// One running `tilepilot-worker`: started in a role, spoken to over a wire, ended with the object.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "eval/wire.h"
+
+namespace tilepilot::eval {
+
+struct WorkerLaunch {
+  std::filesystem::path executable;
+  std::string role;                   // "judge" or "candidate"
+  int threads = 0;                    // of LibTorch and of kernels; 0: all cores
+  std::vector<int> descriptors = {};  // handed down; the worker finds them at kFirstInherited, in order
+  bool dies_with_thread = false;      // killed when the thread that starts it ends
+};
+
+// Where a worker finds its socket, and after it the descriptors of the launch.
+inline constexpr int kWorkerSocket = 3;
+inline constexpr int kFirstInherited = 4;
+
+class WorkerProcess {
+ public:
+  // Errors: `worker_unavailable`.
+  static Result<std::unique_ptr<WorkerProcess>> start(const WorkerLaunch& launch);
+  ~WorkerProcess();
+  WorkerProcess(const WorkerProcess&) = delete;
+
+  Wire& wire() { return wire_; }
+  struct Ending {
+    int exit_code = -1;  // -1: by a signal
+    int signal = 0;
+  };
+  // Ends the process (and its group) if it still runs, and says how it ended. `grace_s`: how long it may take to end
+  // by itself.
+  Ending stop(double grace_s = 0);
+
+ private:
+  WorkerProcess(pid_t pid, Wire wire) : pid_(pid), wire_(std::move(wire)) {}
+  pid_t pid_;
+  Wire wire_;
+  Ending ending_;
+};
+
+}  // namespace tilepilot::eval

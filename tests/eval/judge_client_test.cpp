@@ -1,0 +1,56 @@
+// The client against workers that misbehave: shell scripts stand in for tilepilot-worker.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "eval/judge.h"
+
+namespace tilepilot::eval {
+namespace {
+
+using ::testing::HasSubstr;
+
+class JudgeClient : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto test = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    folder_ = std::filesystem::temp_directory_path() / fmt::format("tilepilot-client-{}-{}", getpid(), test);
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  // open_judge's error with a worker that does `script`.
+  std::string open_error(const std::string& script) {
+    auto path = folder_ / "worker";
+    std::ofstream(path) << "#!/bin/sh\n" << script << "\n";
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    JudgeOptions options;
+    options.worker = path;
+    auto judge = open_judge(folder_, options);
+    return judge.ok() ? "" : judge.error().message;
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(JudgeClient, fail_NoWorker) {
+  JudgeOptions options;
+  options.worker = folder_ / "absent";
+  auto judge = open_judge(folder_, options);
+  ASSERT_FALSE(judge.ok());
+  EXPECT_EQ(judge.error().kind, DiagnosticKind::worker_unavailable);
+  EXPECT_THAT(judge.error().message, HasSubstr("No such file"));
+}
+
+TEST_F(JudgeClient, fail_WorkerEndsAtOnce) { EXPECT_THAT(open_error("exit 7"), HasSubstr("ended with code 7")); }
+
+TEST_F(JudgeClient, fail_WorkerDies) { EXPECT_THAT(open_error("kill -SEGV $$"), HasSubstr("died of signal 11")); }
+
+TEST_F(JudgeClient, fail_WorkerTalksNonsense) {
+  EXPECT_THAT(open_error("printf 'nonsense at length' >&3; sleep 0.1"), HasSubstr("the worker "));
+}
+
+}  // namespace
+}  // namespace tilepilot::eval

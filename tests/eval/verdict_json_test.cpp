@@ -1,0 +1,69 @@
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "eval/argument_json.h"
+#include "eval/diagnostic_json.h"
+#include "eval/judge.h"
+
+namespace tilepilot::eval {
+namespace {
+
+Verdict sample() {
+  Verdict verdict;
+  verdict.outcome = Outcome::wrong_values;
+  verdict.detail = "the output is wrong";
+  verdict.line = 12;
+  verdict.diagnostics.push_back(
+      Diagnostic{DiagnosticKind::shape_mismatch, {0, 3, 9}, "shapes differ"}.note({0, 1, 2}, "here").with_hint("pad"));
+  verdict.rendered = {"text"};
+  verdict.errors.push_back({1, 0, 0.5, std::numeric_limits<double>::infinity(), 1e-7, 1e-6, "[3]", "NaN", 0.25});
+  verdict.candidate = Timing{10, 9, 11, 30};
+  verdict.eager = Timing{20, 19, 21, 30};
+  verdict.generated_share = 0.75;
+  verdict.kernels = {"softmax"};
+  verdict.notes = {"a note"};
+  verdict.degenerate = true;
+  return verdict;
+}
+
+TEST(VerdictJson, RoundTrip) {
+  auto json = nlohmann::json::parse(to_json(sample()).dump());
+  Verdict back = verdict_from_json(json);
+  EXPECT_EQ(to_json(back).dump(), json.dump());
+  EXPECT_EQ(back.outcome, Outcome::wrong_values);
+  EXPECT_EQ(back.diagnostics.at(0).kind, DiagnosticKind::shape_mismatch);
+  EXPECT_EQ(back.diagnostics.at(0).notes.at(0).message, "here");
+  EXPECT_EQ(back.errors.at(0).max_rel, std::numeric_limits<double>::infinity());
+  EXPECT_DOUBLE_EQ(back.speedup(), 2);
+  EXPECT_FALSE(back.compiled);
+}
+
+TEST(VerdictJson, EveryOutcomeHasAName) {
+  for (int i = 0; i <= static_cast<int>(Outcome::worker_failed); ++i) {
+    auto outcome = static_cast<Outcome>(i);
+    EXPECT_EQ(parse_outcome(to_string(outcome)), outcome) << i;
+  }
+  EXPECT_FALSE(parse_outcome("fine"));
+}
+
+TEST(ArgumentJson, RoundTrip) {
+  for (auto text :
+       {"null", "true", "3", "2.5", "\"mean\"", R"({"value":4})", R"({"dtype":"float32"})", R"({"device":"cpu"})",
+        R"({"layout":"strided"})", R"({"memory_format":"channels_last"})", R"({"float":"inf"})", R"({"float":"-inf"})",
+        R"({"float":"nan"})", R"([1,[2,null],{"value":0}])", R"({"dict":[["a",1],["b",[{"value":2}]]]})"}) {
+    auto argument = argument_from_json(nlohmann::json::parse(text));
+    ASSERT_TRUE(argument.ok()) << text;
+    EXPECT_EQ(to_json(*argument).dump(), text);
+  }
+}
+
+TEST(ArgumentJson, fail_UnknownTags) {
+  EXPECT_FALSE(argument_from_json(nlohmann::json::parse(R"({"tensor":4})")).ok());
+  EXPECT_FALSE(argument_from_json(nlohmann::json::parse(R"({"value":4,"dtype":"x"})")).ok());
+  EXPECT_FALSE(argument_from_json(nlohmann::json::parse(R"({"float":"big"})")).ok());
+}
+
+}  // namespace
+}  // namespace tilepilot::eval
