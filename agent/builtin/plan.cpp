@@ -9,8 +9,6 @@ namespace tilepilot::agent::builtin {
 
 namespace {
 
-constexpr int64_t kWorthALaunch = 4096;  // elements touched below which PyTorch's own calls are as good
-
 int64_t elements(const PrimitiveGraph& graph, const Group& group) {
   int64_t most = 0;
   for (int id : group.members) {
@@ -66,7 +64,7 @@ class Planner {
   void write_kernels(Grouping& grouping) {
     plan_.kernel_of.assign(plan_.graph.nodes.size(), -1);
     for (auto& group : grouping.groups)
-      if (elements(plan_.graph, group) >= kWorthALaunch) write_one(group);
+      if (elements(plan_.graph, group) >= options_.smallest_kernel) write_one(group);
   }
 
   // The result must lie in memory as eager's does.
