@@ -264,15 +264,29 @@ class ForwardWriter {
     const PlannedKernel& kernel = plan_.kernels[static_cast<size_t>(index)];
     std::vector<std::string> arguments;
     for (auto& argument : kernel.text.arguments) arguments.push_back(argument_text(argument));
+    take_places(kernel);
     std::vector<std::string> free = release_operands(kernel.group.members.front()), variables, none;
     int64_t largest = 0;
     for (auto& result : kernel.text.results) largest = std::max(largest, numel(result.shape));
     for (auto& result : kernel.text.results) {
+      if (result.argument >= 0) continue;
       variables.push_back(variable_for(result.value, numel(result.shape) == largest ? free : none));
       held_[result.value].shape = result.shape;
     }
-    assign(fmt::format("{}", fmt::join(variables, ", ")),
-           fmt::format("{}({})", handles_[static_cast<size_t>(index)], fmt::join(arguments, ", ")));
+    std::string call = fmt::format("{}({})", handles_[static_cast<size_t>(index)], fmt::join(arguments, ", "));
+    if (variables.empty()) return lines_.push_back("    " + call);
+    assign(fmt::format("{}", fmt::join(variables, ", ")), call);
+  }
+
+  // A result written over an operand lives on under the operand's name.
+  void take_places(const PlannedKernel& kernel) {
+    for (auto& result : kernel.text.results) {
+      if (result.argument < 0) continue;
+      int base = kernel.text.arguments[static_cast<size_t>(result.argument)].base;
+      held_[result.value] = held_.at(base);
+      for (auto& [variable, value] : holder_)
+        if (value == base) value = result.value;
+    }
   }
 
   void assign(const std::string& target, const std::string& value) {

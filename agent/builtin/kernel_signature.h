@@ -19,12 +19,17 @@ struct KernelArgument {
 };
 
 struct KernelResult {
-  int value;    // primitive
-  Shape shape;  // as the kernel writes it
+  int value;          // primitive
+  Shape shape;        // as the kernel writes it
+  int argument = -1;  // written over this argument; -1: a tensor of its own
 };
 
-// Names that people read: what to call the tensor behind a primitive.
-using TensorNames = std::function<std::string(int base)>;
+struct TensorFacts {
+  // Names that people read: what to call the tensor behind a primitive.
+  std::function<std::string(int base)> name;
+  // True if nothing but this group reads the tensor, so that a result may take its place.
+  std::function<bool(int base)> dies_here;
+};
 
 // Gives each name once; a second request gets a number.
 class NamePool {
@@ -50,8 +55,16 @@ struct KernelSignature {
   std::string dtype;  // of most tensors: the factory's argument
 };
 
+struct SignatureRequest {
+  const PrimitiveGraph& graph;
+  const Group& group;
+  const TilePlan& tiles;
+  const TensorFacts& facts;
+  std::set<int> overwriting = {};  // results written by the last loops that read anything
+  int product = -1;                // a base that the kernel computes itself: no parameter
+};
+
 // nullopt: an operand's strides fit no declared shape.
-std::optional<KernelSignature> make_signature(const PrimitiveGraph& graph, const Group& group, const TilePlan& tiles,
-                                              const TensorNames& names, NamePool& pool);
+std::optional<KernelSignature> make_signature(const SignatureRequest& request, NamePool& pool);
 
 }  // namespace tilepilot::agent::builtin

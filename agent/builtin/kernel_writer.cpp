@@ -34,8 +34,11 @@ class KernelWriter {
     expressions_.set_leaf_test([this](int id) { return group_.axes.leaves.count(id) > 0; });
   }
 
-  std::optional<KernelText> run(const TensorNames& names) {
-    auto signature = make_signature(graph_, group_, tiles_, names, pool_);
+  std::optional<KernelText> run(const TensorFacts& facts) {
+    SignatureRequest request{graph_, group_, tiles_, facts};
+    const Phase& last = phases_.phases.back();
+    request.overwriting.insert(last.outputs.begin(), last.outputs.end());
+    auto signature = make_signature(request, pool_);
     if (!signature) return std::nullopt;
     signature_ = std::move(*signature);
     name_row_length();
@@ -358,6 +361,11 @@ class KernelWriter {
 
 }  // namespace
 
+size_t KernelText::new_results() const {
+  return static_cast<size_t>(
+      std::count_if(results.begin(), results.end(), [](auto& result) { return result.argument < 0; }));
+}
+
 std::string frame_program(const KernelSignature& signature, const std::string& launch,
                           const std::vector<std::string>& lines) {
   std::vector<std::string> parameters;
@@ -375,8 +383,8 @@ std::string frame_program(const KernelSignature& signature, const std::string& l
 }
 
 std::optional<KernelText> write_kernel(const PrimitiveGraph& graph, const Group& group, const TilePlan& tiles,
-                                       const TensorNames& names) {
-  return KernelWriter(graph, group, tiles).run(names);
+                                       const TensorFacts& facts) {
+  return KernelWriter(graph, group, tiles).run(facts);
 }
 
 }  // namespace tilepilot::agent::builtin

@@ -11,12 +11,14 @@ struct KernelText {
   std::string body;            // all lines below the factory's `def`
   std::vector<int64_t> sizes;  // values for the factory's leading parameters
   std::vector<KernelArgument> arguments;
-  std::vector<KernelResult> results;  // the last parameters
+  std::vector<KernelResult> results;  // those in place first; the others are the last parameters
+
+  size_t new_results() const;
 };
 
 // nullopt: an operand's strides fit no declared shape.
 std::optional<KernelText> write_kernel(const PrimitiveGraph& graph, const Group& group, const TilePlan& tiles,
-                                       const TensorNames& names);
+                                       const TensorFacts& facts);
 
 // The lines of a factory's body around a kernel: the program's parameters, the launch, `return main`.
 std::string frame_program(const KernelSignature& signature, const std::string& launch,

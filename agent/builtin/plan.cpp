@@ -80,11 +80,43 @@ class Planner {
     });
   }
 
+  // True if the value was made for this group alone and lies in memory as the group reads it.
+  bool dies_in(int base, const Group& group) const {
+    const Primitive& p = plan_.graph.at(base);
+    bool fresh = p.kind == Primitive::Kind::product || (p.kind == Primitive::Kind::call && makes_new_tensor(p));
+    if (!fresh || !(p.strides.empty() || is_contiguous(p.shape, p.strides))) return false;
+    std::vector<int> open = {base};
+    while (!open.empty()) {
+      int id = open.back();
+      open.pop_back();
+      if (std::count(plan_.graph.outputs.begin(), plan_.graph.outputs.end(), id)) return false;
+      for (size_t user = 0; user < plan_.graph.nodes.size(); ++user) {
+        auto& args = plan_.graph.nodes[user].args;
+        if (!std::count(args.begin(), args.end(), id)) continue;
+        if (std::count(group.members.begin(), group.members.end(), static_cast<int>(user))) continue;
+        if (plan_.graph.nodes[user].kind != Primitive::Kind::view) return false;
+        open.push_back(static_cast<int>(user));
+      }
+    }
+    return true;
+  }
+
+  // Calls whose results share no memory with their operands.
+  bool makes_new_tensor(const Primitive& call) const {
+    static const std::set<std::string> names = {"aten::linear",          "aten::matmul", "aten::bmm",
+                                                "aten::addmm",           "aten::conv1d", "aten::conv2d",
+                                                "aten::conv3d",          "aten::cat",    "aten::conv_transpose2d",
+                                                "aten::conv_transpose3d"};
+    return !call.effect && names.count(reference_.forward.nodes[static_cast<size_t>(call.origin)].op) > 0;
+  }
+
   void write_one(Group& group) {
     if (!keeps_layout(group)) return;
     TilePlan tiles = plan_tiles(plan_.graph, group, options_.tiles);
-    auto names = [&](int base) { return tensor_name(reference_, plan_.graph, base); };
-    auto text = write_kernel(plan_.graph, group, tiles, names);
+    TensorFacts facts;
+    facts.name = [&](int base) { return tensor_name(reference_, plan_.graph, base); };
+    facts.dies_here = [&](int base) { return dies_in(base, group); };
+    auto text = write_kernel(plan_.graph, group, tiles, facts);
     if (!text) return;
     for (int id : group.members) plan_.kernel_of[static_cast<size_t>(id)] = static_cast<int>(plan_.kernels.size());
     std::string name = kernel_name(reference_, plan_.graph, group);

@@ -8,7 +8,7 @@ namespace tilepilot::agent::builtin {
 
 struct PlanOptions {
   TileSizes tiles;
-  std::set<int> calls;  // graph nodes left to PyTorch
+  std::set<int> calls;             // graph nodes left to PyTorch
   int64_t smallest_kernel = 4096;  // elements touched below which PyTorch's own calls are as good
 };
 

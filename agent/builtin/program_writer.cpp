@@ -74,9 +74,10 @@ class ProgramWriter {
 
   static std::string factory_text(const Factory& factory) {
     std::vector<std::string> out;
-    for (size_t i = factory.text->results.size(); i > 0; --i) out.push_back(fmt::format("-{}", i));
-    return fmt::format("@tilelang.jit(out_idx=[{}])\ndef {}({}):\n{}", fmt::join(out, ", "), factory.name,
-                       factory.text->parameters, factory.text->body);
+    for (size_t i = factory.text->new_results(); i > 0; --i) out.push_back(fmt::format("-{}", i));
+    std::string allocated = out.empty() ? "" : fmt::format("(out_idx=[{}])", fmt::join(out, ", "));
+    return fmt::format("@tilelang.jit{}\ndef {}({}):\n{}", allocated, factory.name, factory.text->parameters,
+                       factory.text->body);
   }
 
   std::string model_text(const ForwardText& forward) const {

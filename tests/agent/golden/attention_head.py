@@ -5,10 +5,10 @@ import tilelang
 import tilelang.language as T
 
 
-@tilelang.jit(out_idx=[-1])
+@tilelang.jit
 def masked_fill_softmax(B, M, N, block_M=8, dtype="float32"):
     @T.prim_func
-    def main(x: T.Tensor((B, M, N), dtype), mask: T.Tensor((M, N), dtype), out: T.Tensor((B, M, N), dtype)):
+    def main(x: T.Tensor((B, M, N), dtype), mask: T.Tensor((M, N), dtype)):
         with T.Kernel(T.ceildiv(M, block_M), B, threads=128) as (bx, by):
             highest = T.alloc_fragment((block_M,), dtype)
             tile = T.alloc_fragment((block_M, N), dtype)
@@ -22,7 +22,7 @@ def masked_fill_softmax(B, M, N, block_M=8, dtype="float32"):
                 tile[i, j] = T.exp(tile[i, j] - highest[i])
             T.reduce_sum(tile, total, dim=1)
             for i, j in T.Parallel(block_M, N):
-                out[by, bx * block_M + i, j] = tile[i, j] / total[i]
+                x[by, bx * block_M + i, j] = tile[i, j] / total[i]
 
     return main
 
@@ -42,5 +42,5 @@ class ModelNew(nn.Module):
         key = F.linear(x, self.key.weight, self.key.bias)
         value = F.linear(x, self.value.weight, self.value.bias)
         query = torch.matmul(query.view(4, 512, 4, 64).transpose(1, 2), key.view(4, 512, 4, 64).transpose(1, 2).transpose(2, 3))
-        query = self.masked_fill_softmax(query.view(16, 512, 512), self.mask.view(512, 512))
-        return torch.matmul(query.view(4, 4, 512, 512), value.view(4, 512, 4, 64).transpose(1, 2)).transpose(1, 2).reshape(4, 512, 256)
+        self.masked_fill_softmax(query.view(16, 512, 512), self.mask.view(512, 512))
+        return torch.matmul(query, value.view(4, 512, 4, 64).transpose(1, 2)).transpose(1, 2).reshape(4, 512, 256)

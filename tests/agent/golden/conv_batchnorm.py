@@ -4,7 +4,7 @@ import tilelang
 import tilelang.language as T
 
 
-@tilelang.jit(out_idx=[-3, -2, -1])
+@tilelang.jit(out_idx=[-2, -1])
 def batch_norm_relu(M, B, N, block_M=2, dtype="float32"):
     @T.prim_func
     def main(
@@ -13,7 +13,6 @@ def batch_norm_relu(M, B, N, block_M=2, dtype="float32"):
         bias: T.Tensor((B,), dtype),
         mean_out: T.Tensor((B,), dtype),
         unbiased_out: T.Tensor((B,), dtype),
-        out: T.Tensor((M, B, N), dtype),
     ):
         with T.Kernel(B, threads=128) as bx:
             mean = T.alloc_fragment((1,), dtype)
@@ -44,12 +43,12 @@ def batch_norm_relu(M, B, N, block_M=2, dtype="float32"):
                 unbiased_out[bx] = variance_2 * 1.000030518509476
             for k in T.serial(T.ceildiv(M, block_M)):
                 for i, j in T.Parallel(block_M, N):
-                    out[k * block_M + i, bx, j] = T.max((x[k * block_M + i, bx, j] - mean[0]) * scale[0] + bias[bx], 0.0)
+                    x[k * block_M + i, bx, j] = T.max((x[k * block_M + i, bx, j] - mean[0]) * scale[0] + bias[bx], 0.0)
 
     return main
 
 
-@tilelang.jit(out_idx=[-3, -2, -1])
+@tilelang.jit(out_idx=[-2, -1])
 def batch_norm_add_relu(M, B, N, block_M=2, dtype="float32"):
     @T.prim_func
     def main(
@@ -59,7 +58,6 @@ def batch_norm_add_relu(M, B, N, block_M=2, dtype="float32"):
         x_2: T.Tensor((M, B, N), dtype),
         mean_out: T.Tensor((B,), dtype),
         unbiased_out: T.Tensor((B,), dtype),
-        out: T.Tensor((M, B, N), dtype),
     ):
         with T.Kernel(B, threads=128) as bx:
             mean = T.alloc_fragment((1,), dtype)
@@ -92,7 +90,7 @@ def batch_norm_add_relu(M, B, N, block_M=2, dtype="float32"):
                 for i, j in T.Parallel(block_M, N):
                     add = (x[k * block_M + i, bx, j] - mean[0]) * scale[0] + bias[bx]
                     add_2 = add + x_2[k * block_M + i, bx, j]
-                    out[k * block_M + i, bx, j] = T.max(add_2, 0.0)
+                    x[k * block_M + i, bx, j] = T.max(add_2, 0.0)
 
     return main
 
@@ -111,12 +109,12 @@ class ModelNew(nn.Module):
     def forward(self, x):
         conv1 = torch.conv2d(x, self.conv1.weight, None, [2, 2], [1, 1])
         self.bn1.num_batches_tracked.add_(1)
-        mean, unbiased, conv1 = self.batch_norm_relu(conv1.view(8, 32, 4096), self.bn1.weight, self.bn1.bias)
+        mean, unbiased = self.batch_norm_relu(conv1.view(8, 32, 4096), self.bn1.weight, self.bn1.bias)
         self.bn1.running_mean.lerp_(mean, 0.1)
         self.bn1.running_var.lerp_(unbiased, 0.1)
-        conv2 = torch.conv2d(conv1.view(8, 32, 64, 64), self.conv2.weight, None, [1, 1], [1, 1])
+        conv2 = torch.conv2d(conv1, self.conv2.weight, None, [1, 1], [1, 1])
         self.bn2.num_batches_tracked.add_(1)
-        mean_2, unbiased_2, conv2 = self.batch_norm_add_relu(conv2.view(8, 32, 4096), self.bn2.weight, self.bn2.bias, conv1)
+        mean_2, unbiased_2 = self.batch_norm_add_relu(conv2.view(8, 32, 4096), self.bn2.weight, self.bn2.bias, conv1.view(8, 32, 4096))
         self.bn2.running_mean.lerp_(mean_2, 0.1)
         self.bn2.running_var.lerp_(unbiased_2, 0.1)
-        return conv2.view(8, 32, 64, 64)
+        return conv2

@@ -4,13 +4,13 @@ import tilelang
 import tilelang.language as T
 
 
-@tilelang.jit(out_idx=[-1])
+@tilelang.jit
 def add_relu(M, N, block_M=8, dtype="float32"):
     @T.prim_func
-    def main(x: T.Tensor((M, N), dtype), bias: T.Tensor((N,), dtype), out: T.Tensor((M, N), dtype)):
+    def main(x: T.Tensor((M, N), dtype), bias: T.Tensor((N,), dtype)):
         with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
             for i, j in T.Parallel(block_M, N):
-                out[bx * block_M + i, j] = T.max(x[bx * block_M + i, j] + bias[j], 0.0)
+                x[bx * block_M + i, j] = T.max(x[bx * block_M + i, j] + bias[j], 0.0)
 
     return main
 
@@ -24,4 +24,5 @@ class ModelNew(nn.Module):
 
     def forward(self, x):
         x = torch.matmul(x, self.weight)
-        return self.add_relu(x, self.bias)
+        self.add_relu(x, self.bias)
+        return x

@@ -36,10 +36,10 @@ def layer_norm(M, N, block_M=16, dtype="float32"):
     return main
 
 
-@tilelang.jit(out_idx=[-1])
+@tilelang.jit
 def mul_softmax(M, N, block_M=16, dtype="float32"):
     @T.prim_func
-    def main(x: T.Tensor((M, N), dtype), out: T.Tensor((M, N), dtype)):
+    def main(x: T.Tensor((M, N), dtype)):
         with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
             highest = T.alloc_fragment((block_M,), dtype)
             tile = T.alloc_fragment((block_M, N), dtype)
@@ -51,12 +51,12 @@ def mul_softmax(M, N, block_M=16, dtype="float32"):
                 tile[i, j] = T.exp(tile[i, j] - highest[i])
             T.reduce_sum(tile, total, dim=1)
             for i, j in T.Parallel(block_M, N):
-                out[bx * block_M + i, j] = tile[i, j] / total[i]
+                x[bx * block_M + i, j] = tile[i, j] / total[i]
 
     return main
 
 
-@tilelang.jit(out_idx=[-2, -1])
+@tilelang.jit(out_idx=[-1])
 def bias_add_layer_norm(M, N, block_M=16, dtype="float32"):
     @T.prim_func
     def main(
@@ -66,7 +66,6 @@ def bias_add_layer_norm(M, N, block_M=16, dtype="float32"):
         weight: T.Tensor((N,), dtype),
         bias_2: T.Tensor((N,), dtype),
         out: T.Tensor((M, N), dtype),
-        out_2: T.Tensor((M, N), dtype),
     ):
         with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
             mean = T.alloc_fragment((block_M,), dtype)
@@ -87,35 +86,30 @@ def bias_add_layer_norm(M, N, block_M=16, dtype="float32"):
             for i in T.Parallel(block_M):
                 inv_std[i] = T.rsqrt(variance[i] / N + 1e-05)
             for i, j in T.Parallel(block_M, N):
-                out_2[bx * block_M + i, j] = (tile[i, j] - mean[i]) * inv_std[i] * weight[j] + bias_2[j]
+                x[bx * block_M + i, j] = (tile[i, j] - mean[i]) * inv_std[i] * weight[j] + bias_2[j]
 
     return main
 
 
-@tilelang.jit(out_idx=[-1])
+@tilelang.jit
 def bias_tanh(M, N, block_M=8, dtype="float32"):
     @T.prim_func
-    def main(x: T.Tensor((M, N), dtype), bias: T.Tensor((N,), dtype), out: T.Tensor((M, N), dtype)):
+    def main(x: T.Tensor((M, N), dtype), bias: T.Tensor((N,), dtype)):
         with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
             for i, j in T.Parallel(block_M, N):
                 add = x[bx * block_M + i, j] + bias[j]
-                out[bx * block_M + i, j] = add * 0.5 * (T.tanh((add + add * add * add * 0.044715) * 0.7978845608028654) + 1.0)
+                x[bx * block_M + i, j] = add * 0.5 * (T.tanh((add + add * add * add * 0.044715) * 0.7978845608028654) + 1.0)
 
     return main
 
 
-@tilelang.jit(out_idx=[-1])
+@tilelang.jit
 def bias_add(M, N, block_M=32, dtype="float32"):
     @T.prim_func
-    def main(
-        x: T.Tensor((M, N), dtype),
-        bias: T.Tensor((N,), dtype),
-        x_2: T.Tensor((M, N), dtype),
-        out: T.Tensor((M, N), dtype),
-    ):
+    def main(x: T.Tensor((M, N), dtype), bias: T.Tensor((N,), dtype), x_2: T.Tensor((M, N), dtype)):
         with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
             for i, j in T.Parallel(block_M, N):
-                out[bx * block_M + i, j] = x_2[bx * block_M + i, j] + (x[bx * block_M + i, j] + bias[j])
+                x[bx * block_M + i, j] = x_2[bx * block_M + i, j] + (x[bx * block_M + i, j] + bias[j])
 
     return main
 
@@ -151,11 +145,12 @@ class ModelNew(nn.Module):
         y = self.layer_norm(x.view(1024, 256), self.ln_1.weight, self.ln_1.bias)
         y = F.linear(y.view(4, 256, 256), self.attention.qkv.weight, self.attention.qkv.bias)
         attention = torch.matmul(y.narrow(2, 0, 256).reshape(4, 256, 4, 64).transpose(1, 2), y.narrow(2, 256, 256).reshape(4, 256, 4, 64).transpose(1, 2).transpose(2, 3))
-        attention = self.mul_softmax(attention.view(4096, 256))
-        attention = torch.matmul(attention.view(4, 4, 256, 256), y.narrow(2, 512, 256).reshape(4, 256, 4, 64).transpose(1, 2))
+        self.mul_softmax(attention.view(4096, 256))
+        attention = torch.matmul(attention, y.narrow(2, 512, 256).reshape(4, 256, 4, 64).transpose(1, 2))
         attention = F.linear(attention.transpose(1, 2).reshape(4, 256, 256), self.attention.proj.weight)
-        attention, x = self.bias_add_layer_norm(attention.view(1024, 256), self.attention.proj.bias, x.view(1024, 256), self.ln_2.weight, self.ln_2.bias)
-        up = F.linear(x.view(4, 256, 256), self.mlp.up.weight)
-        up = self.bias_tanh(up.view(1024, 1024), self.mlp.up.bias)
-        up = F.linear(up.view(4, 256, 1024), self.mlp.down.weight)
-        return self.bias_add(up.view(1024, 256), self.mlp.down.bias, attention).view(4, 256, 256)
+        x = self.bias_add_layer_norm(attention.view(1024, 256), self.attention.proj.bias, x.view(1024, 256), self.ln_2.weight, self.ln_2.bias)
+        attention = F.linear(attention, self.mlp.up.weight)
+        self.bias_tanh(attention.view(1024, 1024), self.mlp.up.bias)
+        attention = F.linear(attention, self.mlp.down.weight)
+        self.bias_add(attention.view(1024, 256), self.mlp.down.bias, x)
+        return attention
