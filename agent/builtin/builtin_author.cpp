@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "agent/builtin/plan.h"
 #include "agent/builtin/program_writer.h"
@@ -14,6 +15,39 @@ namespace {
 using builtin::Plan;
 using builtin::PlanOptions;
 
+constexpr int64_t kShallowProduct = 512;  // inner length up to which writing the product once may pay
+
+// A way to change the plan once the first one runs. Each is tried once, on top of the fastest plan so far.
+struct Variation {
+  std::string_view summary;
+  // False: there is nothing to change in this plan.
+  bool (*apply)(const Plan& plan, PlanOptions& options);
+};
+
+constexpr Variation kVariations[] = {
+    {"computes shallow matrix products inside the kernels that finish them",
+     [](const Plan& plan, PlanOptions& options) {
+       bool any = plan.shallowest_product > 0 && plan.shallowest_product <= kShallowProduct;
+       options.deepest_product = kShallowProduct;
+       return any;
+     }},
+    {"takes smaller tiles",
+     [](const Plan&, PlanOptions& options) {
+       options.tiles.elements /= 4;
+       return true;
+     }},
+};
+
+struct Proposal {
+  PlanOptions options;
+  Plan plan;
+  Candidate candidate;
+};
+
+bool is_faster(const Attempt& attempt, const Attempt& other) {
+  return attempt.verdict.speedup() > other.verdict.speedup();
+}
+
 class BuiltinAuthor : public Author {
  public:
   BuiltinAuthor(const eval::Reference& reference, BuiltinOptions options) : reference_(reference), options_(options) {}
@@ -22,18 +56,72 @@ class BuiltinAuthor : public Author {
 
   Result<std::optional<Candidate>> next(const std::vector<Attempt>& history) override {
     if (static_cast<int>(history.size()) >= options_.candidates) return std::optional<Candidate>();
-    if (history.empty()) return candidate({}, "fuses all it can");
-    return std::optional<Candidate>();
+    if (history.empty()) return propose({}, "fuses all it can");
+    if (history.size() > proposals_.size()) return std::optional<Candidate>();
+    if (history.back().verdict.outcome != eval::Outcome::verified) return repair(history);
+    return vary(history);
   }
 
  private:
   const eval::Reference& reference_;
   BuiltinOptions options_;
+  std::vector<Proposal> proposals_;  // as many as were handed out
+  size_t next_variation_ = 0;
 
-  Result<std::optional<Candidate>> candidate(const PlanOptions& options, const std::string& summary) {
+  // nullopt: the plan has no kernels, or its program was already proposed.
+  Result<std::optional<Candidate>> propose(const PlanOptions& options, const std::string& summary) {
     Plan plan = TRY(builtin::make_plan(reference_, options));
     if (plan.kernels.empty()) return std::optional<Candidate>();
-    return std::optional<Candidate>({TRY(builtin::write_program(reference_, plan)), summary});
+    Candidate candidate{TRY(builtin::write_program(reference_, plan)), summary};
+    for (auto& proposal : proposals_)
+      if (proposal.candidate.source == candidate.source) return std::optional<Candidate>();
+    proposals_.push_back({options, std::move(plan), candidate});
+    return std::optional<Candidate>(std::move(candidate));
+  }
+
+  // A plan that failed is tried again without the kernel to blame; a variation that failed is given up.
+  Result<std::optional<Candidate>> repair(const std::vector<Attempt>& history) {
+    bool any_verified = std::any_of(history.begin(), history.end(),
+                                    [](auto& attempt) { return attempt.verdict.outcome == eval::Outcome::verified; });
+    if (any_verified) return vary(history);
+    const Proposal& failed = proposals_[history.size() - 1];
+    const builtin::PlannedKernel& blamed = failed.plan.kernels[blamed_kernel(failed, history.back().verdict)];
+    PlanOptions options = failed.options;
+    for (int id : blamed.group.members) options.calls.insert(failed.plan.graph.at(id).origin);
+    options.calls.erase(-1);
+    return propose(options, fmt::format("leaves `{}` to PyTorch", blamed.name));
+  }
+
+  // The kernel that the verdict's line lies in, else the one with most in it.
+  static size_t blamed_kernel(const Proposal& proposal, const eval::Verdict& verdict) {
+    size_t largest = 0;
+    auto& kernels = proposal.plan.kernels;
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      size_t at = proposal.candidate.source.find(kernels[i].text.body);
+      if (verdict.line > 0 && at != std::string::npos) {
+        auto line_of = [&](size_t offset) {
+          auto& source = proposal.candidate.source;
+          return 1 + std::count(source.begin(), source.begin() + static_cast<std::ptrdiff_t>(offset), '\n');
+        };
+        if (line_of(at) - 2 <= verdict.line && verdict.line <= line_of(at + kernels[i].text.body.size())) return i;
+      }
+      if (kernels[i].group.members.size() > kernels[largest].group.members.size()) largest = i;
+    }
+    return largest;
+  }
+
+  Result<std::optional<Candidate>> vary(const std::vector<Attempt>& history) {
+    size_t best = 0;
+    for (size_t i = 1; i < history.size(); ++i)
+      if (is_faster(history[i], history[best])) best = i;
+    while (next_variation_ < std::size(kVariations)) {
+      const Variation& variation = kVariations[next_variation_++];
+      PlanOptions options = proposals_[best].options;
+      if (!variation.apply(proposals_[best].plan, options)) continue;
+      auto candidate = TRY(propose(options, std::string(variation.summary)));
+      if (candidate) return candidate;
+    }
+    return std::optional<Candidate>();
   }
 };
 

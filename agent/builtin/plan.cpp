@@ -112,15 +112,35 @@ class Planner {
 
   void write_one(Group& group) {
     if (!keeps_layout(group)) return;
-    TilePlan tiles = plan_tiles(plan_.graph, group, options_.tiles);
     TensorFacts facts;
     facts.name = [&](int base) { return tensor_name(reference_, plan_.graph, base); };
     facts.dies_here = [&](int base) { return dies_in(base, group); };
-    auto text = write_kernel(plan_.graph, group, tiles, facts);
+    int product = -1;
+    auto text = with_product(group, facts, product);
+    if (!text) text = write_kernel(plan_.graph, group, plan_tiles(plan_.graph, group, options_.tiles), facts);
     if (!text) return;
-    for (int id : group.members) plan_.kernel_of[static_cast<size_t>(id)] = static_cast<int>(plan_.kernels.size());
     std::string name = kernel_name(reference_, plan_.graph, group);
+    if (product >= 0) {
+      group.members.push_back(product);
+      name = "matmul_" + name;
+    }
+    for (int id : group.members) plan_.kernel_of[static_cast<size_t>(id)] = static_cast<int>(plan_.kernels.size());
     plan_.kernels.push_back({std::move(group), std::move(*text), std::move(name)});
+  }
+
+  std::optional<KernelText> with_product(const Group& group, const TensorFacts& facts, int& product) {
+    int candidate = fusable_product(plan_.graph, group, facts);
+    if (candidate < 0) return std::nullopt;
+    int64_t depth = plan_.graph.at(plan_.graph.at(candidate).args[0]).shape.back();
+    auto text = write_product_kernel(plan_.graph, group, candidate, options_.product_tiles, facts);
+    if (!text) return std::nullopt;
+    if (depth > options_.deepest_product) {
+      bool shallower = plan_.shallowest_product == 0 || depth < plan_.shallowest_product;
+      if (shallower) plan_.shallowest_product = depth;
+      return std::nullopt;
+    }
+    product = candidate;
+    return text;
   }
 };
 

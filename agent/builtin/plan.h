@@ -2,12 +2,14 @@
 #pragma once
 
 #include "agent/builtin/import.h"
-#include "agent/builtin/kernel_writer.h"
+#include "agent/builtin/product_writer.h"
 
 namespace tilepilot::agent::builtin {
 
 struct PlanOptions {
   TileSizes tiles;
+  ProductTiles product_tiles;
+  int64_t deepest_product = 0;     // products up to this inner length are computed by kernels; deeper ones by PyTorch
   std::set<int> calls;             // graph nodes left to PyTorch
   int64_t smallest_kernel = 4096;  // elements touched below which PyTorch's own calls are as good
 };
@@ -22,6 +24,8 @@ struct Plan {
   PrimitiveGraph graph;
   std::vector<PlannedKernel> kernels;
   std::vector<int> kernel_of;  // primitive -> kernel that computes it; -1: none
+  int64_t shallowest_product =
+      0;  // inner length of a product that a kernel could finish but does not; 0: there is none
 };
 
 Result<Plan> make_plan(const eval::Reference& reference, const PlanOptions& options);

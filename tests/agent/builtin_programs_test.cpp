@@ -1,6 +1,8 @@
 // The programs that the builtin author writes for the examples, against golden files.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "agent/builtin/builtin_author.h"
 #include "compiler/syntax/parser.h"
 #include "tests/golden.h"
@@ -52,6 +54,36 @@ TEST_P(BuiltinPrograms, Parse) {
 }
 
 TEST_P(BuiltinPrograms, AreDeterministic) { EXPECT_EQ(first_program(), first_program()); }
+
+// A kernel that fails is left to PyTorch; when none is left there is nothing more to propose.
+TEST_P(BuiltinPrograms, GiveUpFailingKernelsOneByOne) {
+  auto author = builtin_author(reference_, {.candidates = 100});
+  std::vector<Attempt> history;
+  std::set<std::string> seen;
+  for (;;) {
+    auto candidate = author->next(history);
+    ASSERT_TRUE(candidate.ok()) << candidate.error().message;
+    if (!*candidate) break;
+    EXPECT_TRUE(seen.insert((*candidate)->source).second) << "proposed twice";
+    history.push_back({**candidate, {}});
+    history.back().verdict.outcome = eval::Outcome::wrong_values;
+    ASSERT_LT(history.size(), 20u);
+  }
+  EXPECT_GE(history.size(), 1u);
+}
+
+TEST_P(BuiltinPrograms, VaryWhatWorksAFewTimes) {
+  auto author = builtin_author(reference_);
+  std::vector<Attempt> history;
+  while (history.size() < 20) {
+    auto candidate = author->next(history);
+    ASSERT_TRUE(candidate.ok()) << candidate.error().message;
+    if (!*candidate) break;
+    history.push_back({**candidate, {}});
+    history.back().verdict.outcome = eval::Outcome::verified;
+  }
+  EXPECT_LE(history.size(), 5u);
+}
 
 INSTANTIATE_TEST_SUITE_P(Examples, BuiltinPrograms, ::testing::ValuesIn(reference_names()),
                          [](const auto& info) { return info.param; });
