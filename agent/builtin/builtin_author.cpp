@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "agent/builtin/plan.h"
@@ -50,7 +51,10 @@ bool is_faster(const Attempt& attempt, const Attempt& other) {
 
 class BuiltinAuthor : public Author {
  public:
-  BuiltinAuthor(const eval::Reference& reference, BuiltinOptions options) : reference_(reference), options_(options) {}
+  BuiltinAuthor(eval::Reference reference, BuiltinOptions options)
+      : reference_(std::move(reference)), options_(std::move(options)) {
+    run_in(options_.dtype);
+  }
 
   std::string_view name() const override { return "builtin"; }
 
@@ -63,10 +67,20 @@ class BuiltinAuthor : public Author {
   }
 
  private:
-  const eval::Reference& reference_;
+  eval::Reference reference_;
   BuiltinOptions options_;
   std::vector<Proposal> proposals_;  // as many as were handed out
   size_t next_variation_ = 0;
+
+  // The graph's floating-point values as they will be when the whole model is converted.
+  void run_in(const std::string& dtype) {
+    static const std::map<std::string, std::string> names = {
+        {"fp32", "float32"}, {"fp16", "float16"}, {"bf16", "bfloat16"}};
+    auto found = names.find(dtype);
+    if (found == names.end()) return;
+    for (auto& value : reference_.forward.values)
+      if (builtin::is_float(value.dtype)) value.dtype = found->second;
+  }
 
   // nullopt: the plan has no kernels, or its program was already proposed.
   Result<std::optional<Candidate>> propose(const PlanOptions& options, const std::string& summary) {
@@ -127,8 +141,8 @@ class BuiltinAuthor : public Author {
 
 }  // namespace
 
-std::unique_ptr<Author> builtin_author(const eval::Reference& reference, BuiltinOptions options) {
-  return std::make_unique<BuiltinAuthor>(reference, options);
+std::unique_ptr<Author> builtin_author(eval::Reference reference, BuiltinOptions options) {
+  return std::make_unique<BuiltinAuthor>(std::move(reference), std::move(options));
 }
 
 }  // namespace tilepilot::agent

@@ -7,10 +7,10 @@
 namespace tilepilot::agent {
 
 struct BuiltinOptions {
-  int candidates = 5;  // at most
+  int candidates = 5;           // at most
+  std::string dtype = "model";  // or fp32, fp16, bf16: what the program will run in
 };
 
-// `reference` must outlive the author.
-std::unique_ptr<Author> builtin_author(const eval::Reference& reference, BuiltinOptions options = {});
+std::unique_ptr<Author> builtin_author(eval::Reference reference, BuiltinOptions options = {});
 
 }  // namespace tilepilot::agent
