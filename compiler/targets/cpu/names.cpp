@@ -16,7 +16,7 @@ constexpr const char* kKeywords[] = {
     "this",       "throw",   "true",     "try",      "typedef",  "typename", "union",   "unsigned", "using",
     "virtual",    "void",    "volatile", "while",    "xor",      "int8_t",   "int16_t", "int32_t",  "int64_t",
     "namespace",  "uint8_t", "uint16_t", "uint32_t", "uint64_t", "linux",    "unix",    "scratch",  "first_block",
-    "last_block", "scalars", "buffers"};
+    "last_block", "scalars", "buffers",  "main"};
 
 std::string identifier(const std::string& wish) {
   std::string name;
