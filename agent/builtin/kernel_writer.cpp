@@ -22,25 +22,27 @@ struct TileBuffer {
 
 class KernelWriter {
  public:
-  KernelWriter(const PrimitiveGraph& graph, const Group& group, const TilePlan& tiles)
-      : graph_(graph),
-        group_(group),
-        tiles_(tiles),
-        phases_(plan_phases(graph, group, tiles)),
-        indices_(tiles),
-        expressions_(graph, [this](int leaf, const std::string& index) { return load(leaf, index); }) {
+  explicit KernelWriter(const KernelRequest& request)
+      : request_(request),
+        graph_(request.graph),
+        group_(request.group),
+        tiles_(request.tiles),
+        phases_(plan_phases(request.graph, request.group, request.tiles)),
+        indices_(request.tiles),
+        expressions_(request.graph, [this](int leaf, const std::string& index) { return load(leaf, index); }) {
     for (const char* name : {"i", "j", "k", "l", "p", "q", "bx", "by", "bz", "dtype", "T", "main"}) pool_.take(name);
-    for (auto& loop : tiles.loops) pool_.take(loop.size);
+    for (auto& loop : tiles_.loops) pool_.take(loop.size);
     expressions_.set_leaf_test([this](int id) { return group_.axes.leaves.count(id) > 0; });
   }
 
-  std::optional<KernelText> run(const TensorFacts& facts) {
-    SignatureRequest request{graph_, group_, tiles_, facts};
+  std::optional<KernelText> run() {
+    SignatureRequest wanted{graph_, group_, tiles_, request_.facts, {}, request_.product};
     const Phase& last = phases_.phases.back();
-    request.overwriting.insert(last.outputs.begin(), last.outputs.end());
-    auto signature = make_signature(request, pool_);
+    wanted.overwriting.insert(last.outputs.begin(), last.outputs.end());
+    auto signature = make_signature(wanted, pool_);
     if (!signature) return std::nullopt;
     signature_ = std::move(*signature);
+    if (request_.product >= 0 && !write_product()) return std::nullopt;
     name_row_length();
     for (size_t i = 0; i < phases_.phases.size(); ++i) write_phase(static_cast<int>(i));
     KernelText text;
@@ -53,10 +55,12 @@ class KernelWriter {
   }
 
  private:
+  const KernelRequest& request_;
   const PrimitiveGraph& graph_;
   const Group& group_;
   const TilePlan& tiles_;
   PhasePlan phases_;
+  std::optional<ProductPrologue> prologue_;
   LoopIndices indices_;
   ExpressionWriter expressions_;
   NamePool pool_;
@@ -80,6 +84,21 @@ class KernelWriter {
     return compute_dtype(dtype) == dtype ? text : fmt::format("T.cast({}, \"{}\")", text, compute_dtype(dtype));
   }
 
+  bool write_product() {
+    prologue_ =
+        ProductPrologue::make(graph_, request_.product, request_.product_tiles, request_.facts, signature_, pool_);
+    if (!prologue_) return false;
+    allocations_ = prologue_->allocations(tiles_, indices_);
+    lines_ = prologue_->lines(tiles_, indices_);
+    for (auto& [id, leaf] : group_.axes.leaves) {
+      if (leaf.base != request_.product) continue;
+      expressions_.name(id, tile_element(prologue_->tile()));
+      buffers_.push_back({prologue_->tile(), id});
+      phases_.kept.erase(id);
+    }
+    return true;
+  }
+
   // Means divide by the length of a row: it has a name.
   void name_row_length() {
     std::vector<std::string> sizes;
@@ -101,9 +120,14 @@ class KernelWriter {
       parameters.push_back(loop.size);
       sizes.push_back(loop.extent);
     }
+    if (prologue_) {
+      parameters.push_back("K");
+      sizes.push_back(prologue_->depth());
+    }
     for (int loop : {tiles_.row, tiles_.column})
       if (loop >= 0 && !tiles_.whole(loop))
         parameters.push_back(fmt::format("{}={}", indices_.block_size(loop), tiles_.block(loop)));
+    if (prologue_ && !prologue_->block_parameter().empty()) parameters.push_back(prologue_->block_parameter());
     if (!signature_.dtype.empty()) parameters.push_back(fmt::format("dtype=\"{}\"", signature_.dtype));
     return fmt::format("{}", fmt::join(parameters, ", "));
   }
@@ -382,9 +406,6 @@ std::string frame_program(const KernelSignature& signature, const std::string& l
   return text + "\n    return main\n";
 }
 
-std::optional<KernelText> write_kernel(const PrimitiveGraph& graph, const Group& group, const TilePlan& tiles,
-                                       const TensorFacts& facts) {
-  return KernelWriter(graph, group, tiles).run(facts);
-}
+std::optional<KernelText> write_kernel(const KernelRequest& request) { return KernelWriter(request).run(); }
 
 }  // namespace tilepilot::agent::builtin

@@ -3,6 +3,7 @@
 
 #include "agent/builtin/kernel_signature.h"
 #include "agent/builtin/phases.h"
+#include "agent/builtin/product_prologue.h"
 
 namespace tilepilot::agent::builtin {
 
@@ -16,9 +17,17 @@ struct KernelText {
   size_t new_results() const;
 };
 
+struct KernelRequest {
+  const PrimitiveGraph& graph;
+  const Group& group;
+  const TilePlan& tiles;
+  const TensorFacts& facts;
+  int product = -1;  // a matrix product that the kernel makes itself
+  ProductTiles product_tiles = {};
+};
+
 // nullopt: an operand's strides fit no declared shape.
-std::optional<KernelText> write_kernel(const PrimitiveGraph& graph, const Group& group, const TilePlan& tiles,
-                                       const TensorFacts& facts);
+std::optional<KernelText> write_kernel(const KernelRequest& request);
 
 // The lines of a factory's body around a kernel: the program's parameters, the launch, `return main`.
 std::string frame_program(const KernelSignature& signature, const std::string& launch,

@@ -117,7 +117,10 @@ class Planner {
     facts.dies_here = [&](int base) { return dies_in(base, group); };
     int product = -1;
     auto text = with_product(group, facts, product);
-    if (!text) text = write_kernel(plan_.graph, group, plan_tiles(plan_.graph, group, options_.tiles), facts);
+    if (!text) {
+      TilePlan tiles = plan_tiles(plan_.graph, group, options_.tiles);
+      text = write_kernel({plan_.graph, group, tiles, facts});
+    }
     if (!text) return;
     std::string name = kernel_name(reference_, plan_.graph, group);
     if (product >= 0) {
@@ -131,8 +134,10 @@ class Planner {
   std::optional<KernelText> with_product(const Group& group, const TensorFacts& facts, int& product) {
     int candidate = fusable_product(plan_.graph, group, facts);
     if (candidate < 0) return std::nullopt;
-    int64_t depth = plan_.graph.at(plan_.graph.at(candidate).args[0]).shape.back();
-    auto text = write_product_kernel(plan_.graph, group, candidate, options_.product_tiles, facts);
+    int64_t depth = product_depth(plan_.graph, candidate);
+    auto tiles = plan_product_tiles(plan_.graph, group, candidate, options_.product_tiles);
+    if (!tiles) return std::nullopt;
+    auto text = write_kernel({plan_.graph, group, *tiles, facts, candidate, options_.product_tiles});
     if (!text) return std::nullopt;
     if (depth > options_.deepest_product) {
       bool shallower = plan_.shallowest_product == 0 || depth < plan_.shallowest_product;

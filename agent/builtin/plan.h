@@ -2,7 +2,7 @@
 #pragma once
 
 #include "agent/builtin/import.h"
-#include "agent/builtin/product_writer.h"
+#include "agent/builtin/kernel_writer.h"
 
 namespace tilepilot::agent::builtin {
 

@@ -45,6 +45,19 @@ TEST_P(BuiltinPrograms, MatchGolden) {
   tilepilot::testing::expect_golden("agent/golden/" + GetParam() + ".py", first_program());
 }
 
+// What comes second when the first works: products inside kernels where they are shallow enough.
+TEST_P(BuiltinPrograms, SecondMatchesGolden) {
+  auto author = builtin_author(reference_);
+  auto first = author->next({});
+  ASSERT_TRUE(first.ok() && *first);
+  Attempt attempt{**first, {}};
+  attempt.verdict.outcome = eval::Outcome::verified;
+  auto second = author->next({attempt});
+  ASSERT_TRUE(second.ok()) << second.error().message;
+  if (!*second || (*second)->source.find("T.gemm") == std::string::npos) return;
+  tilepilot::testing::expect_golden("agent/golden/" + GetParam() + ".products.py", (*second)->source);
+}
+
 TEST_P(BuiltinPrograms, Parse) {
   SourceMap sources;
   DiagnosticList diagnostics;
