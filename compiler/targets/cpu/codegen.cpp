@@ -5,6 +5,7 @@
 #include "compiler/ir/visit.h"
 #include "compiler/targets/cpu/emit.h"
 #include "compiler/targets/cpu/expr.h"
+#include "compiler/targets/cpu/fuse_copies.h"
 
 namespace tilepilot::embedded {
 extern const char tilepilot_cpu_types[], tilepilot_cpu_math[], tilepilot_cpu_tiles[], tilepilot_cpu_gemm[];
@@ -33,7 +34,7 @@ std::unordered_set<const ir::BufferData*> written_buffers(const ir::Kernel& kern
 class LaunchEmitter {
  public:
   LaunchEmitter(const ir::Program& program, size_t number)
-      : number_(number), context_{program, program.kernels[number], {}, {}, {}, {}} {}
+      : number_(number), kernel_(fuse_copies(program.kernels[number])), context_{program, kernel_, {}, {}, {}, {}} {}
 
   Status run(std::string& source, int64_t& scratch_bytes) {
     learn();
@@ -50,6 +51,7 @@ class LaunchEmitter {
 
  private:
   size_t number_;
+  ir::Kernel kernel_;
   Context context_;
   std::string function_;
   std::vector<std::string> parameters_;  // of the block function
@@ -70,7 +72,7 @@ class LaunchEmitter {
     ir::walk(
         kernel.body,
         [&](const ir::Stmt& stmt) {
-          if (const auto* let = std::get_if<ir::Let>(&stmt->node); let != nullptr && let->var->type.is_int())
+          if (const auto* let = std::get_if<ir::Let>(&stmt->node); let != nullptr && is_index_arithmetic(let->value))
             context_.facts.set_value(let->var, let->value);
           if (const auto* loop = std::get_if<ir::For>(&stmt->node))
             for (size_t k = 0; k < loop->vars.size(); ++k) bind_loop(loop->vars[k], loop->extents[k]);
@@ -162,6 +164,7 @@ class LaunchEmitter {
     out.line("{}({}{}{}, static_cast<char*>(scratch));", function_, fmt::join(arguments_, ", "),
              arguments_.empty() ? "" : ", ", fmt::join(blocks, ", "));
     out.close();
+    if (context_.has_streams) out.line("end_streams();");
     out.close();
     return out.text();
   }

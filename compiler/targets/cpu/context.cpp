@@ -35,6 +35,15 @@ void Context::fail(Span span, std::string message, std::string hint) {
   if (!error) error = make_error(DiagnosticKind::unsupported_tile_feature, span, std::move(message), std::move(hint));
 }
 
+bool is_streamed(const ir::Buffer& buffer) {
+  // Larger than what most machines keep in their caches until the next reader comes.
+  constexpr int64_t kLargeTensor = 32 << 20;
+  if (buffer->scope != ir::Scope::global || !buffer->strides.empty() || buffer->type.bytes() < 2) return false;
+  int64_t bytes = buffer->type.bytes();
+  for (const ir::Expr& extent : buffer->shape) bytes *= ir::constant_int(extent).value_or(0);
+  return bytes >= kLargeTensor;
+}
+
 std::vector<int64_t> extents(const ir::Buffer& buffer) {
   std::vector<int64_t> result;
   for (const ir::Expr& extent : buffer->shape) result.push_back(ir::constant_int(extent).value_or(0));

@@ -45,12 +45,17 @@ struct Context {
   std::unordered_set<const ir::VarData*> wide;
   // Loads, stores and conditions (their nodes) that hold on the path being written.
   std::unordered_set<const void*> proven;
+  // Where stores to a streamed tensor go instead, while its loop is written.
+  std::string stream_target;
+  bool has_streams = false;
 
   // Declares temporary memory and returns its name.
   std::string temporary(const std::string& wish, const std::string& type, int64_t elements, int element_bytes);
   void fail(Span span, std::string message, std::string hint = {});
 };
 
+// True for tensors whose stores should pass by the caches.
+bool is_streamed(const ir::Buffer& buffer);
 // Row-major strides of a buffer as C++ expressions, in elements.
 std::vector<std::string> strides(Context& context, const ir::Buffer& buffer);
 // Its constant extents; only for buffers that are not global.

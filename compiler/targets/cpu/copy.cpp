@@ -92,8 +92,12 @@ bool emit_matrix_copy(Context& context, const ir::Copy& copy) {
     context.body.line("load_tile({}, {}, {}, {}, {});", target, source, to->rows, to->columns, readable);
   else if (!writable.empty())
     context.body.line("store_tile({}, {}, {});", target, source, writable);
-  else
-    context.body.line("copy_tile({}, {}, {}, {});", target, source, to->rows, to->columns);
+  else {
+    const bool streams = is_streamed(copy.destination.buffer);
+    context.has_streams = context.has_streams || streams;
+    context.body.line("{}({}, {}, {}, {});", streams ? "stream_tile" : "copy_tile", target, source, to->rows,
+                      to->columns);
+  }
   return true;
 }
 

@@ -30,11 +30,21 @@ void emit_if(Context& context, const ir::If& node) {
 
 void emit_let(Context& context, const ir::Let& let) {
   const ir::DType type = let.var->type;
+  if (is_index_arithmetic(let.value)) {
+    const std::string text = index(context, let.value);
+    context.wide.insert(let.var.get());
+    context.body.line("const int64_t {} = {};", context.names.of(let.var), text);
+    return;
+  }
   const std::string text = value(context, let.value);
   context.body.line("const {} {} = {};", computed_type(type), context.names.of(let.var), text);
 }
 
 void emit_store(Context& context, const ir::Stmt& stmt, const ir::Store& store) {
+  if (!context.stream_target.empty()) {
+    context.body.line("{} = {};", context.stream_target, element(context, store.value));
+    return;
+  }
   const std::string target =
       fmt::format("{}[{}]", context.names.of(store.buffer), offset(context, store.buffer, store.indices));
   std::string condition;

@@ -211,7 +211,8 @@ class ValueEmitter {
 
   Code binary(const ir::Binary& node, DType type) {
     const Operator& row = info(node.op);
-    if (is_comparison(node.op) && is_index(node.left) && is_index(node.right)) return index_binary(node);
+    if (is_comparison(node.op) && is_index_arithmetic(node.left) && is_index_arithmetic(node.right))
+      return index_binary(node);
     if (row.symbol.empty()) return call(node, row);
     const bool is_shift = row.precedence == kShift;
     const int precedence = row.precedence;
@@ -220,13 +221,21 @@ class ValueEmitter {
     return narrow({fmt::format("{} {} {}", left, row.symbol, right), precedence}, type);
   }
 
+  // C++'s own division rounds the same way if nothing is negative.
+  bool is_plain_division(const ir::Binary& node) const {
+    return context_.facts.is_never_negative(node.left) && context_.facts.range(node.right).lo > 0;
+  }
+
   Code call(const ir::Binary& node, const Operator& row) {
     const std::string type = computed_type(node.left->type);
     const bool is_division = node.op == BinaryOp::floor_div || node.op == BinaryOp::floor_mod;
-    if (is_division && context_.facts.is_never_negative(node.left) && context_.facts.range(node.right).lo > 0)
-      return {fmt::format("{} {} {}", wrapped(value(node.left), kProduct), node.op == BinaryOp::floor_div ? '/' : '%',
-                          wrapped(value(node.right), kUnary)),
-              kProduct};
+    if (is_division && is_plain_division(node)) {
+      const char symbol = node.op == BinaryOp::floor_div ? '/' : '%';
+      return narrow(
+          {fmt::format("{} {} {}", wrapped(value(node.left), kProduct), symbol, wrapped(value(node.right), kUnary)),
+           kProduct},
+          node.left->type);
+    }
     const std::string arguments = fmt::format("({}, {})", value(node.left).text, value(node.right).text);
     if (node.op == BinaryOp::pow) return {fmt::format("{}{}", row.function, arguments)};
     return {fmt::format("{}<{}>{}", row.function, type, arguments)};
@@ -260,30 +269,17 @@ class ValueEmitter {
   }
 
  public:
-  // Integers made of constants, loop variables, symbols and arithmetic: what indices are made of.
-  bool is_index(const Expr& expr) const {
-    if (!expr->type.is_int() || expr->type.bits < 32 || expr->type.code != ir::TypeCode::signed_int) return false;
-    return std::visit(ir::overloaded{
-                          [](const ir::IntImm&) { return true; },
-                          [](const ir::VarRef&) { return true; },
-                          [&](const ir::Binary& node) {
-                            return info(node.op).precedence >= kSum && node.op != BinaryOp::pow &&
-                                   is_index(node.left) && is_index(node.right);
-                          },
-                          [&](const ir::Cast& node) { return is_index(node.value); },
-                          [](const auto&) { return false; },
-                      },
-                      expr->node);
-  }
-
   Code index(const Expr& expr) {
-    if (!is_index(expr)) {
+    if (!is_index_arithmetic(expr)) {
       const Code code = value(expr);
       return expr->type == ir::kInt64 ? code : Code{"int64_t(" + code.text + ")"};
     }
     return std::visit(ir::overloaded{
                           [](const ir::IntImm& imm) { return literal(fmt::format("{}", imm.value)); },
                           [&](const ir::VarRef& ref) { return Code{context_.names.of(ref.var)}; },
+                          [&](const ir::Unary& node) {
+                            return Code{"-" + wrapped(index(node.operand), kPrimary), kUnary};
+                          },
                           [&](const ir::Binary& node) { return index_binary(node); },
                           [&](const ir::Cast& node) { return index(node.value); },
                           [](const auto&) { return Code{}; },
@@ -295,8 +291,7 @@ class ValueEmitter {
   Code index_binary(const ir::Binary& node) {
     const Operator& row = info(node.op);
     const bool is_division = node.op == BinaryOp::floor_div || node.op == BinaryOp::floor_mod;
-    const bool plain =
-        is_division && context_.facts.is_never_negative(node.left) && context_.facts.range(node.right).lo > 0;
+    const bool plain = is_division && is_plain_division(node);
     if (row.symbol.empty() && !plain)
       return {fmt::format("{}<int64_t>({}, {})", row.function, index(node.left).text, index(node.right).text)};
     const std::string_view symbol = !plain ? row.symbol : node.op == BinaryOp::floor_div ? "/" : "%";

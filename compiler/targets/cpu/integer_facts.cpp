@@ -4,6 +4,26 @@
 
 namespace tilepilot::targets::cpu {
 
+bool is_index_arithmetic(const ir::Expr& expr) {
+  using ir::BinaryOp;
+  if (expr->type.code != ir::TypeCode::signed_int || expr->type.bits < 32) return false;
+  return std::visit(
+      ir::overloaded{
+          [](const ir::IntImm&) { return true; },
+          [](const ir::VarRef&) { return true; },
+          [](const ir::Unary& node) { return node.op == ir::UnaryOp::neg && is_index_arithmetic(node.operand); },
+          [](const ir::Binary& node) {
+            const bool has_form = node.op == BinaryOp::add || node.op == BinaryOp::sub || node.op == BinaryOp::mul ||
+                                  node.op == BinaryOp::floor_div || node.op == BinaryOp::floor_mod ||
+                                  node.op == BinaryOp::min || node.op == BinaryOp::max;
+            return has_form && is_index_arithmetic(node.left) && is_index_arithmetic(node.right);
+          },
+          [](const ir::Cast& node) { return is_index_arithmetic(node.value); },
+          [](const auto&) { return false; },
+      },
+      expr->node);
+}
+
 ir::Expr IntegerFacts::expand(const ir::Expr& expr) const {
   if (values_.empty()) return expr;
   return ir::substitute(expr, [&](const ir::Var& var) -> ir::Expr {
@@ -13,7 +33,7 @@ ir::Expr IntegerFacts::expand(const ir::Expr& expr) const {
 }
 
 std::optional<ir::Affine> IntegerFacts::affine(const ir::Expr& expr) const {
-  if (!expr->type.is_int() || expr->type.bits < 32) return std::nullopt;
+  if (!is_index_arithmetic(expr)) return std::nullopt;
   return ir::affine(expand(expr));
 }
 

@@ -9,13 +9,17 @@
 
 namespace tilepilot::targets::cpu {
 
+// Signed integers of constants, variables and plain arithmetic: what indices are made of. Generated code computes them
+// in 64 bits, where they do not wrap; all other integers wrap as the IR says.
+bool is_index_arithmetic(const ir::Expr& expr);
+
 class IntegerFacts {
  public:
   void set_range(const ir::Var& var, ir::Bounds range) { ranges_[var.get()] = range; }
   void set_value(const ir::Var& var, ir::Expr value) { values_[var.get()] = std::move(value); }
 
   ir::Bounds range(const ir::Expr& expr) const;
-  // Lets are replaced by their values where those are affine.
+  // Of index arithmetic only. Lets are replaced by their values.
   std::optional<ir::Affine> affine(const ir::Expr& expr) const;
   // The whole int64 range if nothing is known.
   ir::Bounds range(const ir::Affine& form) const;

@@ -113,9 +113,57 @@ class Nest {
       context_.body.close();
       return;
     }
+    if (const ir::Store* store = streamed_store(body)) return emit_streamed(body, *store);
     if (is_vectorisable(body)) context_.body.line("#pragma omp simd");
     open(inner);
     emit(context_, body);
+    context_.body.close();
+  }
+
+  // The body's only store, behind lets at most, if it writes neighbours of a large tensor and needs no check.
+  const ir::Store* streamed_store(const ir::Stmt& body) const {
+    const ir::Stmt* last = &body;
+    while (const auto* block = std::get_if<ir::Block>(&(*last)->node)) {
+      if (block->body.empty()) return nullptr;
+      for (size_t k = 0; k + 1 < block->body.size(); ++k)
+        if (!std::holds_alternative<ir::Let>(block->body[k]->node)) return nullptr;
+      last = &block->body.back();
+    }
+    const auto* store = std::get_if<ir::Store>(&(*last)->node);
+    if (store == nullptr || !is_streamed(store->buffer)) return nullptr;
+    const ir::Var& var = dimensions_.back().var;
+    const auto position = ir::affine(store->indices.back());
+    const bool leading = mentions({store->indices.begin(), store->indices.end() - 1}, var);
+    if (leading || !position || position->coefficient(var) != 1) return nullptr;
+    const bool checked =
+        !context_.proven.contains(last->get()) && !bounds_condition(context_, store->buffer, store->indices).empty();
+    return checked ? nullptr : store;
+  }
+
+  // Rows of a large tensor, in pieces that are gathered and then stored at once.
+  void emit_streamed(const ir::Stmt& body, const ir::Store& store) {
+    context_.has_streams = true;
+    const Dimension& inner = dimensions_.back();
+    const ir::Var first = ir::make_var(inner.var->name + "0", ir::kInt64);
+    context_.wide.insert(first.get());
+    const std::string start = context_.names.of(first), var = context_.names.of(inner.var),
+                      part = context_.names.fresh("part"), type = stored_type(store.buffer->type),
+                      extent = factor(context_, inner.extent), end = context_.names.fresh("end");
+    std::vector<ir::Expr> indices;
+    for (const ir::Expr& index : store.indices)
+      indices.push_back(ir::substitute(index, [&](const ir::Var& other) -> ir::Expr {
+        return other == inner.var ? ir::cast(ir::var_ref(first), inner.var->type) : nullptr;
+      }));
+    context_.body.open("for (int64_t {0} = 0; {0} < {1}; {0} += stream_length)", start, extent);
+    context_.body.line("alignas(64) {} {}[stream_length];", type, part);
+    context_.body.line("const int64_t {} = min_of<int64_t>({} + stream_length, {});", end, start, extent);
+    context_.body.line("#pragma omp simd");
+    context_.body.open("for (int64_t {0} = {1}; {0} < {2}; ++{0})", var, start, end);
+    context_.stream_target = fmt::format("{}[{} - {}]", part, var, start);
+    emit(context_, body);
+    context_.stream_target.clear();
+    context_.body.close();
+    context_.body.line("stream_run({}, {}, {} - {});", address(context_, store.buffer, indices), part, end, start);
     context_.body.close();
   }
 
@@ -194,6 +242,23 @@ class Nest {
   }
 };
 
+// Marks nodes as proven for as long as it lives.
+class ProvenScope {
+ public:
+  ProvenScope(Context& context, const std::vector<const void*>& nodes) : context_(context) {
+    for (const void* node : nodes)
+      if (context.proven.insert(node).second) added_.push_back(node);
+  }
+  ~ProvenScope() {
+    for (const void* node : added_) context_.proven.erase(node);
+  }
+  ProvenScope(const ProvenScope&) = delete;
+
+ private:
+  Context& context_;
+  std::vector<const void*> added_;
+};
+
 }  // namespace
 
 void emit_parallel(Context& context, const ir::For& loop) {
@@ -204,15 +269,17 @@ void emit_parallel(Context& context, const ir::For& loop) {
     dimensions.push_back({loop.vars[k], loop.extents[k]});
   }
   const HoistedChecks checks = hoist_checks(context, loop);
-  context.proven.insert(checks.always_proven.begin(), checks.always_proven.end());
+  // Nodes of copies that became loops do not outlive this call: no node stays in `proven`.
+  const ProvenScope always(context, checks.always_proven);
   if (checks.conditions.empty()) {
     Nest(context, dimensions).emit_body(loop.body);
     return;
   }
   context.body.open("if ({})", fmt::format("{}", fmt::join(checks.conditions, " && ")));
-  for (const void* node : checks.proven) context.proven.insert(node);
-  Nest(context, dimensions).emit_body(loop.body);
-  for (const void* node : checks.proven) context.proven.erase(node);
+  {
+    const ProvenScope here(context, checks.proven);
+    Nest(context, dimensions).emit_body(loop.body);
+  }
   context.body.reopen("else");
   Nest(context, dimensions).emit_body(loop.body);
   context.body.close();
