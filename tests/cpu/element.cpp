@@ -222,7 +222,15 @@ void Element::store(void* memory, int64_t index) const {
   std::memcpy(static_cast<std::byte*>(memory) + index * type.bytes(), &bits, static_cast<size_t>(type.bytes()));
 }
 
+bool Element::can_cast(DType to) const {
+  if (!type.is_float() || !to.is_int()) return true;
+  const double low = is_unsigned(to) ? -1 : -std::ldexp(1, to.bits - 1);
+  const double high = std::ldexp(1, is_unsigned(to) ? to.bits : to.bits - 1);
+  return number > (is_unsigned(to) ? low : low - 0.5) && number < high;
+}
+
 Element Element::cast(DType to) const {
+  if (!can_cast(to)) return {to};
   if (type.is_float()) {
     if (to.is_float()) return real(to, number);
     if (to.is_bool()) return boolean(number != 0);

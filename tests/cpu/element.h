@@ -19,6 +19,8 @@ struct Element {
   void store(void* memory, int64_t index) const;
 
   bool truth() const { return whole != 0; }
+  // False where C++ gives the conversion no meaning: a float that the integer type cannot hold.
+  bool can_cast(ir::DType to) const;
   Element cast(ir::DType to) const;
   Element reinterpret(ir::DType to) const;
 };

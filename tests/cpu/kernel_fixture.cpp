@@ -54,7 +54,7 @@ const std::filesystem::path& cache_folder() {
 }
 
 runtime::KernelBackend& backend() {
-  static const auto shared = runtime::cpu_backend({"", cache_folder(), {"-O1", "-ffp-contract=off"}});
+  static const auto shared = runtime::cpu_backend({"", cache_folder(), {"-ffp-contract=off"}});
   return *shared;
 }
 

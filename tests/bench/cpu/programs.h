@@ -1,0 +1,24 @@
+// The measured tile programs, in the IR's text form.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace tilepilot::bench {
+
+struct GemmTiles {
+  int64_t m, n, k;
+};
+
+// c[M, N] = a[M, K] . b, with b as [K, N] or, transposed, as [N, K].
+struct GemmProblem {
+  int64_t m, n, k;
+  bool transposed_b;
+  std::string type = "float32";
+};
+std::string gemm_program(const GemmProblem& problem, const GemmTiles& tiles);
+
+// y = softmax(x) along the last axis of [rows, columns], `rows_per_block` rows a block.
+std::string softmax_program(int64_t rows, int64_t columns, int64_t rows_per_block);
+
+}  // namespace tilepilot::bench
