@@ -48,9 +48,9 @@ const Rules& project_rules() {
             "compiler/diagnostics", "compiler/source"}},
       },
       {
-          {"torch/", {"eval/torch", "eval/host", "eval/worker", "tests/torch"}},
-          {"ATen/", {"eval/torch", "eval/host", "eval/worker", "tests/torch"}},
-          {"c10/", {"eval/torch", "eval/host", "eval/worker", "tests/torch"}},
+          {"torch/", {"eval/torch", "eval/host", "eval/worker", "tests/torch", "tests/bench"}},
+          {"ATen/", {"eval/torch", "eval/host", "eval/worker", "tests/torch", "tests/bench"}},
+          {"c10/", {"eval/torch", "eval/host", "eval/worker", "tests/torch", "tests/bench"}},
           {"SQLiteCpp/", {"retrieval", "agent", "tests/retrieval", "tests/agent", "tests/cli"}},
           {"faiss/", {"retrieval"}},
           {"curl/", {"agent/llm"}},
