@@ -1,32 +1,17 @@
 // Diagnostics of compiling, caching and launching, whose causes lie outside any source file.
-#include <fstream>
-
-#include "compiler/diagnostics/render.h"
 #include "compiler/ir/text.h"
 #include "compiler/runtime/kernel.h"
 #include "compiler/runtime/kernel_cache.h"
-#include "tests/golden.h"
+#include "tests/golden_diagnostic.h"
 
 namespace tilepilot::testing {
 namespace {
 
-namespace fs = std::filesystem;
-
-class Toolchain : public ::testing::Test {
+class Toolchain : public DiagnosticTest {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "tilepilot-test-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   // A compiler made of a line of shell, in which $output is the file it should write.
   std::string fake_compiler(const std::string& line) const {
-    fs::path path = folder_ / "fake-c++";
-    std::ofstream(path) << "#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done; output=$2\n" << line << "\n";
-    fs::permissions(path, fs::perms::owner_all);
-    return path.string();
+    return script("fake-c++", "while [ \"$1\" != -o ]; do shift; done; output=$2\n" + line);
   }
 
   ir::Program program() {
@@ -45,20 +30,15 @@ class Toolchain : public ::testing::Test {
     return kernel.ok() ? text : text + render(sources_, kernel.error());
   }
 
+  // Names in the cache differ from run to run.
   void expect(const std::string& kind, std::string text) const {
-    EXPECT_NE(text.find("[" + kind + "]"), std::string::npos) << text;
-    for (size_t at; (at = text.find(folder_.string())) != std::string::npos;)
-      text.replace(at, folder_.string().size(), "FOLDER");
-    // Names that differ from run to run.
-    for (size_t at = 0; (at = text.find("FOLDER/cache/", at)) != std::string::npos; at += 13) {
-      size_t end = text.find_first_of("`:", at + 13);
-      text.replace(at + 13, end - at - 13, "...");
+    std::string cache = (folder_ / "cache").string() + "/";
+    for (size_t at = 0; (at = text.find(cache, at)) != std::string::npos; at += cache.size()) {
+      size_t begin = at + cache.size();
+      text.replace(begin, text.find_first_of("`:", begin) - begin, "...");
     }
-    expect_golden("diagnostics/golden/" + kind + ".txt", text);
+    expect_diagnostic(kind, text);
   }
-
-  fs::path folder_;
-  SourceMap sources_;
 };
 
 TEST_F(Toolchain, MissingCompiler) { expect("compiler_missing", compile({folder_ / "no-such-compiler", {}, {}})); }
@@ -74,14 +54,13 @@ TEST_F(Toolchain, BrokenLibrary) {
 }
 
 TEST_F(Toolchain, UnwritableCache) {
-  std::ofstream(folder_ / "file") << "a file where a folder is wanted";
+  write("file", "a file where a folder is wanted");
   auto workshop = runtime::KernelCache(folder_ / "file").workshop();
-  ASSERT_FALSE(workshop.ok());
-  expect("cache_unwritable", render(sources_, workshop.error()));
+  expect_diagnostic("cache_unwritable", workshop);
 }
 
 TEST_F(Toolchain, DegradedCache) {
-  std::ofstream(folder_ / "file") << "a file where a folder is wanted";
+  write("file", "a file where a folder is wanted");
   expect("cache_degraded", compile({{}, folder_ / "file", {}}));
 }
 
@@ -93,8 +72,7 @@ TEST_F(Toolchain, BadArgument) {
   runtime::TensorView four{data, ir::kFloat32, {4}, {1}};
   Span call{sources_.add("call.py", "double(torch.ones(4))\n"), 0, 21};
   Status status = (*kernel)->launch({four}, runtime::thread_pool(1), call);
-  ASSERT_FALSE(status.ok());
-  expect("bad_kernel_argument", render(sources_, status.error()));
+  expect_diagnostic("bad_kernel_argument", status);
 }
 
 }  // namespace
