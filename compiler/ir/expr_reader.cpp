@@ -285,7 +285,8 @@ Result<Expr> ExprReader::call(const Token& name) {
     if (type) result = std::make_shared<ExprNode>(ExprNode{Cast{value}, *type, {}});
     if (keeps_bits) {
       TRY(expect(","));
-      result = reinterpret(value, TRY(dtype()));
+      const DType bits_as = TRY(dtype());
+      result = reinterpret(value, bits_as);
     }
   }
   TRY(expect(")"));

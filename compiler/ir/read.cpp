@@ -77,7 +77,8 @@ Status Reader::symbols(Program& p) {
   do {
     const Token name = TRY(new_name());
     TRY(expect(":"));
-    p.symbols.push_back(make_var(std::string(name.text), TRY(dtype())));
+    const DType type = TRY(dtype());
+    p.symbols.push_back(make_var(std::string(name.text), type));
     TRY(declare(name, p.symbols.back()));
   } while (accept(","));
   return expect(">");
@@ -204,7 +205,8 @@ Result<StmtNode::Node> Reader::node() {
 
 Result<StmtNode::Node> Reader::loop(LoopKind kind) {
   const NewVars fresh = TRY(new_vars());
-  For f{kind, fresh.vars, TRY(exprs()), 0, nullptr};
+  For f{kind, fresh.vars, {}, 0, nullptr};
+  f.extents = TRY(exprs());
   if (accept("stages")) f.num_stages = int(TRY(integer()));
   enter();
   TRY(declare_all(fresh));
@@ -215,11 +217,13 @@ Result<StmtNode::Node> Reader::loop(LoopKind kind) {
 
 Result<StmtNode::Node> Reader::while_loop() {
   const Expr condition = TRY(expr());
-  return StmtNode::Node(While{condition, TRY(block())});
+  const Stmt body = TRY(block());
+  return StmtNode::Node(While{condition, body});
 }
 
 Result<StmtNode::Node> Reader::branch() {
-  If i{TRY(expr()), nullptr, nullptr};
+  If i;
+  i.condition = TRY(expr());
   i.then = TRY(block());
   if (accept("else")) i.otherwise = TRY(block());
   return StmtNode::Node(std::move(i));
@@ -228,7 +232,8 @@ Result<StmtNode::Node> Reader::branch() {
 Result<StmtNode::Node> Reader::let() {
   const Token name = TRY(new_name());
   TRY(expect(":"));
-  const Var var = make_var(std::string(name.text), TRY(dtype()));
+  const DType type = TRY(dtype());
+  const Var var = make_var(std::string(name.text), type);
   TRY(expect("="));
   const Expr value = TRY(expr(var->type));
   TRY(declare(name, var));
@@ -240,11 +245,13 @@ Result<StmtNode::Node> Reader::store() {
   TRY(expect("["));
   auto indices = TRY(exprs_until("]"));
   TRY(expect("="));
-  return StmtNode::Node(Store{target, std::move(indices), TRY(expr(target->type))});
+  const Expr value = TRY(expr(target->type));
+  return StmtNode::Node(Store{target, std::move(indices), value});
 }
 
 Result<StmtNode::Node> Reader::copy() {
-  Copy c{TRY(region()), {}, {}};
+  Copy c;
+  c.source = TRY(region());
   TRY(expect("->"));
   c.destination = TRY(region());
   c.options.disable_tma = accept("disable_tma");
@@ -253,7 +260,8 @@ Result<StmtNode::Node> Reader::copy() {
 }
 
 Result<StmtNode::Node> Reader::fill() {
-  Fill f{TRY(region()), nullptr};
+  Fill f;
+  f.destination = TRY(region());
   TRY(expect("="));
   f.value = TRY(expr(f.destination.buffer->type));
   return StmtNode::Node(std::move(f));
@@ -279,7 +287,9 @@ Result<StmtNode::Node> Reader::gemm() {
 Result<StmtNode::Node> Reader::reduce() {
   const auto op = accept_one(ReduceOp::abs_max);
   if (!op) return wrong("a reduction");
-  Reduce r{*op, TRY(region()), {}, 0, true};
+  Reduce r;
+  r.op = *op;
+  r.source = TRY(region());
   TRY(expect("->"));
   r.destination = TRY(region());
   TRY(expect("axis"));
@@ -306,7 +316,8 @@ Result<Region> Reader::whole(const Buffer& buffer, Span span) {
 
 Result<Region> Reader::region() {
   const size_t first = position();
-  Region r{TRY(buffer()), {}, {}, {}};
+  Region r;
+  r.buffer = TRY(buffer());
   if (!accept("[")) return whole(r.buffer, since(first));
   while (!accept("]")) {
     if (!r.start.empty()) TRY(expect(","));
