@@ -16,7 +16,7 @@ namespace {
 using builtin::Plan;
 using builtin::PlanOptions;
 
-constexpr int64_t kShallowProduct = 512;  // inner length up to which writing the product once may pay
+constexpr int64_t kShallowProduct = 1024;  // inner length up to which writing the product once may pay
 
 // A way to change the plan once the first one runs. Each is tried once, on top of the fastest plan so far.
 struct Variation {
@@ -31,6 +31,12 @@ constexpr Variation kVariations[] = {
        bool any = plan.shallowest_product > 0 && plan.shallowest_product <= kShallowProduct;
        options.deepest_product = kShallowProduct;
        return any;
+     }},
+    {"computes products with a bias in kernels too",
+     [](const Plan&, PlanOptions& options) {
+       options.bias_only = true;
+       options.deepest_product = kShallowProduct;
+       return true;
      }},
     {"takes smaller tiles",
      [](const Plan&, PlanOptions& options) {

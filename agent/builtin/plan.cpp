@@ -19,7 +19,7 @@ int64_t elements(const PrimitiveGraph& graph, const Group& group) {
 }
 
 // A bias that nothing follows is cheaper inside the product: the nodes of such products.
-std::set<int> lone_biases(const PrimitiveGraph& graph, const Group& group) {
+std::set<int> lone_biases(const PrimitiveGraph& graph, const Group& group, const PlanOptions& options) {
   std::set<int> products;
   for (int id : group.members) {
     const Primitive& p = graph.at(id);
@@ -31,6 +31,7 @@ std::set<int> lone_biases(const PrimitiveGraph& graph, const Group& group) {
     const Primitive& bias = graph.at(group.axes.leaves.at(p.args[1]).base);
     if (product.kind != Primitive::Kind::product || bias.kind != Primitive::Kind::source || bias.shape.size() != 1)
       return {};
+    if (options.bias_only && graph.at(product.args[0]).shape.back() <= options.deepest_product) return {};
     products.insert(product.origin);
   }
   return products;
@@ -48,7 +49,7 @@ class Planner {
       plan_.graph = push_sums_through_products(TRY(import_graph(reference_.forward, import)));
       Grouping grouping = group_primitives(plan_.graph);
       size_t before = calls.size();
-      for (auto& group : grouping.groups) calls.merge(lone_biases(plan_.graph, group));
+      for (auto& group : grouping.groups) calls.merge(lone_biases(plan_.graph, group, options_));
       if (calls.size() == before) {
         write_kernels(grouping);
         return std::move(plan_);

@@ -9,7 +9,9 @@ namespace tilepilot::agent::builtin {
 struct PlanOptions {
   TileSizes tiles;
   ProductTiles product_tiles;
-  int64_t deepest_product = 0;     // products up to this inner length are computed by kernels; deeper ones by PyTorch
+  // Products up to this inner length are computed by kernels, deeper ones by PyTorch.
+  int64_t deepest_product = 0;
+  bool bias_only = false;          // also those that only a bias follows
   std::set<int> calls;             // graph nodes left to PyTorch
   int64_t smallest_kernel = 4096;  // elements touched below which PyTorch's own calls are as good
 };

@@ -126,13 +126,27 @@ def matmul_bias_tanh(M, N, K, block_M=128, block_N=256, block_K=128, dtype="floa
     return main
 
 
-@tilelang.jit
-def bias_add(M, N, block_M=32, dtype="float32"):
+@tilelang.jit(out_idx=[-1])
+def matmul_bias_add(M, N, K, block_M=128, block_K=128, dtype="float32"):
     @T.prim_func
-    def main(x: T.Tensor((M, N), dtype), bias: T.Tensor((N,), dtype), x_2: T.Tensor((M, N), dtype)):
+    def main(
+        x_2: T.Tensor((M, K), dtype),
+        weight: T.Tensor((N, K), dtype),
+        bias: T.Tensor((N,), dtype),
+        x: T.Tensor((M, N), dtype),
+        out: T.Tensor((M, N), dtype),
+    ):
         with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
+            x_2_tile = T.alloc_shared((block_M, block_K), dtype)
+            weight_tile = T.alloc_shared((N, block_K), dtype)
+            product = T.alloc_fragment((block_M, N), "float32")
+            T.clear(product)
+            for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=2):
+                T.copy(x_2[bx * block_M, k * block_K], x_2_tile)
+                T.copy(weight[0, k * block_K], weight_tile)
+                T.gemm(x_2_tile, weight_tile, product, transpose_B=True)
             for i, j in T.Parallel(block_M, N):
-                x[bx * block_M + i, j] = x_2[bx * block_M + i, j] + (x[bx * block_M + i, j] + bias[j])
+                out[bx * block_M + i, j] = x[bx * block_M + i, j] + (product[i, j] + bias[j])
 
     return main
 
@@ -162,7 +176,7 @@ class ModelNew(nn.Module):
         self.mul_softmax = mul_softmax(4096, 256)
         self.matmul_bias_add_layer_norm = matmul_bias_add_layer_norm(1024, 256, 256)
         self.matmul_bias_tanh = matmul_bias_tanh(1024, 1024, 256)
-        self.bias_add = bias_add(1024, 256)
+        self.matmul_bias_add = matmul_bias_add(1024, 256, 1024)
 
     def forward(self, x):
         y = self.layer_norm(x.view(1024, 256), self.ln_1.weight, self.ln_1.bias)
@@ -172,6 +186,4 @@ class ModelNew(nn.Module):
         attention = torch.matmul(attention, y.narrow(2, 512, 256).reshape(4, 256, 4, 64).transpose(1, 2))
         attention, x = self.matmul_bias_add_layer_norm(attention.transpose(1, 2).reshape(4, 256, 256).contiguous().view(1024, 256), self.attention.proj.weight, self.attention.proj.bias, x.view(1024, 256), self.ln_2.weight, self.ln_2.bias)
         x = self.matmul_bias_tanh(x, self.mlp.up.weight, self.mlp.up.bias)
-        down = F.linear(x.view(4, 256, 1024), self.mlp.down.weight)
-        self.bias_add(down.view(1024, 256), self.mlp.down.bias, attention)
-        return down
+        return self.matmul_bias_add(x, self.mlp.down.weight, self.mlp.down.bias, attention).view(4, 256, 256)
