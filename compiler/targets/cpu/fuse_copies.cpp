@@ -117,15 +117,16 @@ class StoreReplacer : public ir::Rewriter {
 
 class Fuser {
  public:
-  explicit Fuser(const ir::Kernel& kernel) : kernel_(kernel), uses_(count_uses(kernel.body)) {}
+  explicit Fuser(const ir::Kernel& kernel) : kernel_(kernel) {}
 
   ir::Kernel run() {
     const auto* block = std::get_if<ir::Block>(&kernel_.body->node);
     if (block == nullptr) return kernel_;
     body_ = block->body;
-    for (size_t k = 0; k < body_.size(); ++k) fuse_load(k);
-    std::erase(body_, nullptr);
     for (size_t k = 0; k + 1 < body_.size(); ++k) fuse_store(k);
+    std::erase(body_, nullptr);
+    uses_ = count_uses(ir::make_stmt(ir::Block{body_}, kernel_.body->span));
+    for (size_t k = 0; k < body_.size(); ++k) fuse_load(k);
     std::erase(body_, nullptr);
     ir::Kernel result = kernel_;
     result.body = ir::make_stmt(ir::Block{body_}, kernel_.body->span);
@@ -150,7 +151,7 @@ class Fuser {
     if (uses.regions != 1 || uses.stores != 0) return;
     for (size_t k = at + 1; k < body_.size(); ++k) {
       const auto* loop = std::get_if<ir::For>(&body_[k]->node);
-      if (loop != nullptr && reads_point_only(*loop, tile, uses.loads)) {
+      if (loop != nullptr && reads_point_only(*loop, *copy, uses.loads)) {
         const ir::Stmt fused = LoadReplacer(*copy, *loop).rewrite(body_[k]);
         body_[k] = fused;
         body_[at] = nullptr;
@@ -161,7 +162,8 @@ class Fuser {
   }
 
   // All `loads` loads of the tile are in this loop, each at the loop's own point; the loop does not write its source.
-  static bool reads_point_only(const ir::For& loop, const ir::Buffer& tile, int loads) {
+  static bool reads_point_only(const ir::For& loop, const ir::Copy& copy, int loads) {
+    const ir::Buffer& tile = copy.destination.buffer;
     if (!runs_over(loop, tile)) return false;
     int found = 0;
     bool only_points = true;
@@ -169,7 +171,7 @@ class Fuser {
         loop.body,
         [&](const ir::Stmt& stmt) {
           if (const auto* store = std::get_if<ir::Store>(&stmt->node))
-            only_points = only_points && store->buffer->scope != ir::Scope::global;
+            only_points = only_points && store->buffer != copy.source.buffer;
           only_points = only_points && !std::holds_alternative<ir::For>(stmt->node) &&
                         !std::holds_alternative<ir::While>(stmt->node);
         },

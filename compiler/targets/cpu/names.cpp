@@ -1,5 +1,6 @@
 #include "compiler/targets/cpu/names.h"
 
+#include <algorithm>
 #include <cctype>
 
 #include "compiler/targets/cpu/codegen.h"
@@ -26,16 +27,22 @@ std::string identifier(const std::string& wish) {
   return name;
 }
 
-// Every word of the prelude: none of its names may be hidden.
-void take_words(const std::string& text, std::unordered_set<std::string>& taken) {
-  std::string word;
-  for (const char c : text) {
-    if (std::isalnum(static_cast<unsigned char>(c)) || c == '_') {
-      word += c;
-      continue;
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+// The names that the prelude declares: words of the lines that start at the margin. None of them may be hidden.
+void take_declared(std::string_view text, std::unordered_set<std::string>& taken) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (line.empty() || line[0] == ' ' || line[0] == '/') continue;
+    const bool makes_functions = line.starts_with("TP_LIBRARY");
+    for (size_t at = 0; at < line.size();) {
+      size_t end = at;
+      while (end < line.size() && is_word(line[end])) ++end;
+      const std::string word(line.substr(at, end - at));
+      if (word.size() > 1) taken.insert(makes_functions ? word + "_of" : word);
+      at = end + 1;
     }
-    if (word.size() > 1) taken.insert(word);
-    word.clear();
   }
 }
 
@@ -43,7 +50,7 @@ void take_words(const std::string& text, std::unordered_set<std::string>& taken)
 
 Names::Names() {
   for (const char* word : kKeywords) taken_.insert(word);
-  take_words(prelude(), taken_);
+  take_declared(prelude(), taken_);
 }
 
 std::string Names::fresh(const std::string& wish) {

@@ -13,12 +13,16 @@ class UseScan {
     ir::walk(
         body, [&](const ir::Stmt& stmt) { on_stmt(stmt); }, [&](const ir::Expr& expr) { on_expr(expr); });
     for (const ir::BufferData* buffer : refused_) layouts_.erase(buffer);
+    std::erase_if(layouts_, [&](const auto& entry) {
+      return rounded_.contains(entry.first) && entry.second.computed != entry.first->type;
+    });
     return std::move(layouts_);
   }
 
  private:
   OperandLayouts layouts_;
   std::unordered_set<const ir::BufferData*> refused_;
+  std::unordered_set<const ir::BufferData*> rounded_;  // filled from another element type
 
   void refuse(const ir::Buffer& buffer) { refused_.insert(buffer.get()); }
 
@@ -48,6 +52,9 @@ class UseScan {
   void on_copy(const ir::Copy& copy) {
     refuse(copy.source.buffer);
     require_whole(copy.destination);
+    // A copy that rounds, to a type narrower than the product's, cannot be skipped.
+    const ir::DType from = copy.source.buffer->type, to = copy.destination.buffer->type;
+    if (from != to) rounded_.insert(copy.destination.buffer.get());
     // The matrix that is read must have unit stride along its rows.
     const bool strided = !copy.source.buffer->strides.empty();
     if (strided || copy.source.extent.back() == 1) refuse(copy.destination.buffer);

@@ -1,0 +1,85 @@
+// Each case is a typical kernel as IR text: its generated code is kept as a golden file, and what it computes is
+// compared with the interpreter's results.
+#include <cmath>
+
+#include "compiler/ir/verify.h"
+#include "compiler/targets/cpu/codegen.h"
+#include "interpreter.h"
+#include "kernel_fixture.h"
+#include "tests/golden.h"
+
+namespace tilepilot::testing {
+namespace {
+
+class CaseTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  ir::Program program() const { return parse(read_text(tests_path("cpu/cases/" + GetParam() + ".ir"))); }
+};
+
+std::vector<Array> random_tensors(const ir::Program& program, int64_t symbol) {
+  std::vector<Array> tensors;
+  for (const auto& parameter : program.parameters) {
+    const auto* buffer = std::get_if<ir::Buffer>(&parameter);
+    if (buffer == nullptr) continue;
+    std::vector<int64_t> shape;
+    for (const ir::Expr& extent : (*buffer)->shape) shape.push_back(ir::constant_int(extent).value_or(symbol));
+    tensors.emplace_back((*buffer)->type, shape);
+    randomize(tensors.back(), static_cast<uint32_t>(tensors.size()));
+  }
+  return tensors;
+}
+
+std::vector<runtime::Argument> bind(const ir::Program& program, std::vector<Array>& tensors) {
+  std::vector<runtime::Argument> arguments;
+  size_t next = 0;
+  for (const auto& parameter : program.parameters) {
+    if (std::holds_alternative<ir::Buffer>(parameter))
+      arguments.emplace_back(tensors[next++].view());
+    else
+      arguments.emplace_back(1e-3);
+  }
+  return arguments;
+}
+
+// Sums may be taken in another order: a few units in the last place of their largest operand.
+double tolerance(ir::DType type) {
+  return type.bits == 64 ? 1e-13 : type.bits == 32 ? 2e-5 : type == ir::kFloat16 ? 4e-3 : 3e-2;
+}
+
+bool close(const Element& want, const Element& got) {
+  if (!want.type.is_float()) return want.whole == got.whole;
+  if (std::isnan(want.number)) return std::isnan(got.number);
+  if (want.number == got.number) return true;
+  return std::fabs(want.number - got.number) <= tolerance(want.type) * std::max(1.0, std::fabs(want.number));
+}
+
+TEST_P(CaseTest, GeneratedCode) {
+  const auto code = targets::cpu::generate(program());
+  ASSERT_TRUE(code.ok()) << render(code.error());
+  expect_golden("cpu/golden/" + GetParam() + ".txt", code->source);
+}
+
+TEST_P(CaseTest, ComputesWhatTheInterpreterDoes) {
+  const ir::Program program = this->program();
+  DiagnosticList diagnostics;
+  ASSERT_TRUE(ir::verify(program, diagnostics)) << diagnostics.items()[0].message;
+  for (const int64_t symbol : {3, 600}) {
+    if (symbol == 600 && (program.symbols.empty() || GetParam() == "gemm_batched")) continue;
+    std::vector<Array> expected = random_tensors(program, symbol), actual = random_tensors(program, symbol);
+    Interpreter(program, bind(program, expected)).run();
+    run(program, bind(program, actual));
+    for (size_t t = 0; t < expected.size(); ++t)
+      for (int64_t i = 0; i < expected[t].size(); ++i) {
+        const Element want = Element::load(expected[t].bytes.data(), expected[t].type, i);
+        const Element got = Element::load(actual[t].bytes.data(), actual[t].type, i);
+        ASSERT_TRUE(close(want, got)) << "tensor " << t << ", element " << i << ": expected " << want.number << "/"
+                                      << want.whole << ", got " << got.number << "/" << got.whole;
+      }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, CaseTest, ::testing::ValuesIn(stems_in("cpu/cases", ".ir")),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace tilepilot::testing
