@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/stage/python/classes.h"
 #include "compiler/stage/python/objects.h"
 #include "compiler/stage/python/value.h"
 
@@ -107,6 +108,7 @@ class Interpreter {
   Result<Value> call(const Value& callee, CallArgs args);
   Result<Value> get_attribute(const Value& object, Name name, Span span);
   Status set_attribute(const Value& object, Name name, Value value, Span span);
+  Status delete_attribute(const Value& object, Name name, Span span);
   Result<Value> get_item(const Value& object, const Value& index, Span span);
   Result<Value> call_method(const Value& object, Name name, CallArgs args, Span name_span);
   Status set_item(const Value& object, const Value& index, Value value, Span span);
@@ -130,6 +132,8 @@ class Interpreter {
   // A built-in name ("int", "ValueError"), or null; hosts may also replace or add one.
   Value* find_builtin(std::string_view name);
   void set_builtin(std::string_view name, Value value);
+  // Releases the object when the interpreter ends, if it is alive then: for what may be part of a cycle.
+  void watch(const ObjectRef& object);
   // The error of `raise exception_class(message)`, for a built-in exception class ("StopIteration").
   Error raise(std::string_view exception_class, std::string message, Span span);
 
@@ -161,11 +165,17 @@ class Interpreter {
   void set_print(std::function<void(const std::string&)> print) { print_ = std::move(print); }
   void print(const std::string& text) { print_(text); }
   // Charges one step; `step_limit` when the budget is spent.
-  Status charge(Span span);
+  Status charge(Span span) {
+    if (++steps_ <= limits_.steps) return {};
+    return out_of_steps(span);
+  }
+  // `recursion_limit` when the native stack is nearly used up; for whatever recurses over values.
+  Status check_stack(Span span) const;
 
  private:
   friend class Evaluator;
   friend class Core;
+  Error out_of_steps(Span span) const;
   SourceMap& sources_;
   Limits limits_;
   DiagnosticList diagnostics_;

@@ -141,6 +141,9 @@ class Object : public std::enable_shared_from_this<Object> {
   virtual InstanceObject* as_instance() { return nullptr; }
   // Drops what it refers to, to break cycles when the interpreter ends.
   virtual void release() {}
+  // Moves the values it holds to the end of `values`: how long chains of containers are taken apart without recursion.
+  virtual void give_up(std::vector<Value>& /*values*/) {}
+  virtual bool is_callable() const { return true; }  // for callable()
 };
 
 template <class T>
@@ -153,5 +156,8 @@ template <class T>
 std::shared_ptr<T> Value::get_shared() const {
   return get_if<T>() ? std::static_pointer_cast<T>(*if_object()) : nullptr;
 }
+
+// Destroys values one after another, however deeply they nest.
+void dismantle(std::vector<Value> values);
 
 }  // namespace tilepilot::stage

@@ -1,0 +1,214 @@
+// def, class, lambda's function object, and import.
+#include <fmt/format.h>
+
+#include "compiler/stage/python/containers.h"
+#include "compiler/stage/python/descriptors.h"
+#include "compiler/stage/python/evaluator.h"
+#include "compiler/stage/python/modules/standard.h"
+#include "compiler/stage/python/native.h"
+
+namespace tilepilot::stage {
+
+using namespace syntax;
+
+// The cells that a nested scope captures from this one.
+std::vector<CellRef> Evaluator::close_over(const ScopeLayout& inner) {
+  std::vector<CellRef> cells;
+  cells.reserve(inner.captured_from.size());
+  for (Slot from : inner.captured_from) {
+    bool own = from.storage == Storage::cell;
+    cells.push_back(own ? activation_.cells[from.index] : (*activation_.captured)[from.index]);
+  }
+  return cells;
+}
+
+std::shared_ptr<FunctionObject> Evaluator::make_function(const void* node, const std::vector<Parameter>& parameters) {
+  auto function = std::make_shared<FunctionObject>();
+  function->module = activation_.module;
+  function->parameters = &parameters;
+  function->layout = activation_.layout.nested(node);
+  function->closure = close_over(*function->layout);
+  function->globals = activation_.globals;
+  if (activation_.class_object)
+    function->owner = activation_.class_object;
+  else if (activation_.function)
+    function->owner = activation_.function->owner;
+  if (!function->closure.empty()) interpreter_.core_->watch(function);
+  return function;
+}
+
+Status Evaluator::add_defaults(FunctionObject& function) {
+  function.only_positional = true;
+  for (const Parameter& parameter : *function.parameters) {
+    std::optional<Value> value;
+    if (parameter.default_value) value = TRY(eval(*parameter.default_value));
+    function.defaults.push_back(std::move(value));
+    bool plain = parameter.kind == Parameter::Kind::positional || parameter.kind == Parameter::Kind::positional_only;
+    function.only_positional = function.only_positional && plain;
+  }
+  return {};
+}
+
+Status Evaluator::add_annotations(FunctionObject& function) {
+  for (const Parameter& parameter : *function.parameters) {
+    std::optional<Value> value;
+    if (parameter.annotation) value = TRY(annotation_value(*parameter.annotation));
+    function.annotations.push_back(std::move(value));
+  }
+  if (function.definition->returns) function.returns = TRY(annotation_value(*function.definition->returns));
+  return {};
+}
+
+// After `from __future__ import annotations` an annotation may name what does not exist yet: then it is None.
+Result<Value> Evaluator::annotation_value(const Expr& annotation) {
+  static const Name kAnnotations("annotations");
+  auto value = eval(annotation);
+  if (value.ok() || value.error().kind != DiagnosticKind::unknown_name) return value;
+  const Value* feature = activation_.globals->members.find(kAnnotations);
+  auto* module = feature ? feature->get_if<ModuleObject>() : nullptr;
+  if (module && module->name == "__future__.annotations") return Value();
+  return value;
+}
+
+Result<Value> Evaluator::decorate(const std::vector<ExprPtr>& decorators, Value value) {
+  for (size_t i = decorators.size(); i-- > 0;) {
+    Value decorator = TRY(eval(*decorators[i]));
+    CallArgs args{{std::move(value)}, {}, decorators[i]->span, {}};
+    value = TRY(call_value(decorator, std::move(args)));
+  }
+  return value;
+}
+
+Result<Flow> Evaluator::visit(const FunctionDef& node, Span) {
+  std::shared_ptr<FunctionObject> function = make_function(&node, node.parameters);
+  function->name = node.name;
+  function->definition = &node;
+  function->span = node.name_span;
+  TRY(add_defaults(*function));
+  TRY(add_annotations(*function));
+  bind(node.name, TRY(decorate(node.decorators, Value(std::move(function)))));
+  return Flow::normal;
+}
+
+Result<std::vector<std::shared_ptr<ClassObject>>> Evaluator::base_classes(const ClassDef& node) {
+  std::vector<std::shared_ptr<ClassObject>> bases;
+  for (const ExprPtr& each : node.bases) {
+    Value base = TRY(eval(*each));
+    auto class_object = base.get_shared<ClassObject>();
+    if (!class_object) {
+      static const Name kGeneric("__mro_entries__");
+      if (base.if_object() && interpreter_.get_attribute(base, kGeneric, each->span).ok()) continue;
+      return type_error(each->span, fmt::format("a class cannot derive from a '{}' object", base.type_name()));
+    }
+    if (class_object->sealed) {
+      return make_error(DiagnosticKind::unsupported_syntax, each->span,
+                        fmt::format("a class cannot derive from `{}` here", class_object->name.text()),
+                        "hold one in an attribute instead");
+    }
+    bases.push_back(std::move(class_object));
+  }
+  return bases;
+}
+
+Result<Flow> Evaluator::visit(const ClassDef& node, Span) {
+  std::vector<std::shared_ptr<ClassObject>> bases = TRY(base_classes(node));
+  for (const Keyword& keyword : node.keywords) TRY(eval(*keyword.value));
+  std::shared_ptr<ClassObject> made = TRY(make_class(interpreter_, node.name, std::move(bases), node.name_span));
+  made->user_defined = true;
+  made->members.set(Name("__module__"), Value(activation_.globals->name));
+  const auto& layout = activation_.layout.nested(&node);
+  Activation inner(*layout, activation_.module, activation_.globals);
+  std::vector<CellRef> captured = close_over(*layout);
+  inner.captured = &captured;
+  inner.function = activation_.function;
+  inner.class_object = made;
+  TRY(Evaluator(interpreter_, inner).run(node.body));
+  Value result = made;
+  if (const auto* derive = made->find_derive()) result = TRY((*derive)(interpreter_, made, node.name_span));
+  bind(node.name, TRY(decorate(node.decorators, std::move(result))));
+  return Flow::normal;
+}
+
+Result<std::shared_ptr<ModuleObject>> Evaluator::import_one(const std::string& name, Span span) {
+  if (auto known = interpreter_.find_module(name)) return known;
+  if (auto standard = interpreter_.core_->standard_module(name)) return standard;
+  if (interpreter_.importer_) {
+    if (auto imported = TRY(interpreter_.importer_(interpreter_, name, span))) return imported;
+  }
+  std::string_view top = std::string_view(name).substr(0, name.find('.'));
+  if (is_forbidden_module(top)) {
+    return make_error(DiagnosticKind::forbidden, span,
+                      fmt::format("`import {}` is not allowed: it reaches the system outside the program", name),
+                      "compute from the arguments alone");
+  }
+  return make_error(DiagnosticKind::unknown_module, span, fmt::format("no module named '{}' is available here", name));
+}
+
+// Imports `a`, `a.b` and `a.b.c` for "a.b.c", each an attribute of the one before; returns the last.
+Result<std::shared_ptr<ModuleObject>> Evaluator::import_path(const std::string& name, Span span) {
+  std::shared_ptr<ModuleObject> parent;
+  for (size_t end = 0; end != std::string::npos;) {
+    end = name.find('.', end == 0 ? 0 : end + 1);
+    std::string path = name.substr(0, end);
+    std::shared_ptr<ModuleObject> module = TRY(import_one(path, span));
+    if (parent) {
+      Name last(std::string_view(path).substr(path.rfind('.') + 1));
+      if (!parent->members.find(last)) parent->members.set(last, module);
+    }
+    parent = std::move(module);
+  }
+  return parent;
+}
+
+Result<Flow> Evaluator::visit(const ImportStmt& node, Span) {
+  for (const ImportAlias& alias : node.names) {
+    std::shared_ptr<ModuleObject> module = TRY(import_path(alias.name, alias.span));
+    if (alias.as.id()) {
+      bind(alias.as, module);
+      continue;
+    }
+    std::string top = alias.name.substr(0, alias.name.find('.'));
+    bind(Name(top), TRY(import_one(top, alias.span)));
+  }
+  return Flow::normal;
+}
+
+Result<Flow> Evaluator::visit(const ImportFromStmt& node, Span span) {
+  if (node.level > 0) {
+    return make_error(DiagnosticKind::unknown_module, span,
+                      "relative imports are not available: a program is one file");
+  }
+  std::shared_ptr<ModuleObject> module = TRY(import_path(node.module, span));
+  TRY(import_names(module, node, span));
+  return Flow::normal;
+}
+
+Status Evaluator::import_names(const std::shared_ptr<ModuleObject>& module, const ImportFromStmt& node, Span) {
+  for (const ImportAlias& alias : node.names) {
+    if (alias.name == "*") {
+      for (Name each : std::vector<Name>(module->members.names())) {
+        if (each.text().front() != '_') bind(each, *module->members.find(each));
+      }
+      continue;
+    }
+    Name name(alias.name);
+    Name bound = alias.as.id() ? alias.as : name;
+    auto member = module->get_attribute(interpreter_, name, alias.span);
+    if (member.ok()) {
+      bind(bound, *std::move(member));
+      continue;
+    }
+    auto submodule = import_one(node.module + "." + alias.name, alias.span);
+    if (submodule.ok()) {
+      bind(bound, *std::move(submodule));
+      continue;
+    }
+    Error error = std::move(member).take_error();
+    if (error->kind != DiagnosticKind::unknown_attribute) return error;
+    error->message = fmt::format("cannot import name '{}' from '{}'", alias.name, node.module);
+    return error;
+  }
+  return {};
+}
+
+}  // namespace tilepilot::stage

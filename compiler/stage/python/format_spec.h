@@ -1,0 +1,43 @@
+// Text from values: repr of floats and strings, the format mini-language of f-strings and format(), str.format and the
+// % operator.
+#pragma once
+
+#include <string>
+
+#include "compiler/stage/python/value.h"
+
+namespace tilepilot::stage {
+
+// As Python's repr shows them: shortest digits that read back the same; quotes and escapes.
+std::string repr_float(double value);
+std::string repr_text(std::string_view text);
+
+// [[fill]align][sign][#][0][width][grouping][.precision][type]
+struct FormatSpec {
+  std::string fill = " ";
+  char align = 0;            // < > ^ = or none
+  bool align_given = false;  // else `=` comes from a zero before the width
+  char sign = '-';
+  bool alternate = false;
+  int64_t width = 0;
+  char grouping = 0;  // , or _
+  int64_t precision = -1;
+  char type = 0;
+};
+Result<FormatSpec> parse_format_spec(std::string_view text, const Value& value, Span span);
+
+Result<std::string> format_value(Interpreter& interpreter, const Value& value, const std::string& spec, Span span);
+// With `!r`, `!s` or `!a` applied first (0: none).
+Result<std::string> format_converted(Interpreter& interpreter, const Value& value, char conversion,
+                                     const std::string& spec, Span span);
+Result<std::string> format_integer(int64_t value, const FormatSpec& spec, Span span);
+std::string format_float(double value, const FormatSpec& spec);
+std::string format_text(std::string_view text, const FormatSpec& spec);
+
+// template.format(*positional, **keywords)
+Result<std::string> format_template(Interpreter& interpreter, const std::string& text, const CallArgs& args);
+// text % arguments
+Result<std::string> format_percent(Interpreter& interpreter, const std::string& text, const Value& arguments,
+                                   Span span);
+
+}  // namespace tilepilot::stage

@@ -1,0 +1,89 @@
+// raise, try, except, finally.
+#include <fmt/format.h>
+
+#include "compiler/stage/python/evaluator.h"
+#include "compiler/stage/python/exceptions.h"
+#include "compiler/stage/python/native.h"
+
+namespace tilepilot::stage {
+
+using namespace syntax;
+
+Result<Flow> Evaluator::visit(const RaiseStmt& node, Span span) {
+  auto& handled = interpreter_.core_->handled;
+  if (!node.exception) {
+    if (handled.empty()) return interpreter_.raise("RuntimeError", "no active exception to raise again", span);
+    return Error(std::make_unique<Diagnostic>(handled.back().diagnostic));
+  }
+  Value exception = TRY(eval(*node.exception));
+  if (auto* class_object = exception.get_if<ClassObject>()) {
+    exception = TRY(class_object->call(interpreter_, CallArgs{{}, {}, span, {}}));
+  }
+  if (!is_exception(interpreter_, exception)) return type_error(span, "exceptions must derive from BaseException");
+  if (node.cause) {
+    Value cause = TRY(eval(*node.cause));
+    TRY(interpreter_.set_attribute(exception, Name("__cause__"), std::move(cause), span));
+  }
+  return error_of(interpreter_, exception, span);
+}
+
+Result<Flow> Evaluator::visit(const TryStmt& node, Span) {
+  auto flow = run(node.body);
+  if (flow.ok()) {
+    if (*flow == Flow::normal) flow = run(node.otherwise);
+  } else {
+    Error error = std::move(flow).take_error();
+    auto handled = handle(node, error);
+    if (!handled.ok())
+      flow = std::move(handled).take_error();
+    else if (*handled)
+      flow = **handled;
+    else
+      flow = std::move(error);
+  }
+  if (node.finally.empty()) return flow;
+  Value result = activation_.result;
+  Flow last = TRY(run(node.finally));
+  if (last != Flow::normal) return last;
+  activation_.result = std::move(result);
+  return flow;
+}
+
+Result<std::optional<Flow>> Evaluator::handle(const TryStmt& node, Error& error) {
+  if (node.handlers.empty() || !is_catchable(error->kind)) return std::optional<Flow>();
+  Value exception = exception_of(interpreter_, *error);
+  for (const ExceptHandler& handler : node.handlers) {
+    if (handler.type && !TRY(matches(exception, *handler.type))) continue;
+    return std::optional<Flow>(TRY(run_handler(handler, exception, *error)));
+  }
+  return std::optional<Flow>();
+}
+
+Result<bool> Evaluator::matches(const Value& exception, const Expr& type) {
+  Value wanted = TRY(eval(type));
+  std::vector<Value> one{wanted};
+  const std::vector<Value>* classes = sequence_items(wanted);
+  for (const Value& each : classes ? *classes : one) {
+    auto* class_object = each.get_if<ClassObject>();
+    if (!class_object) {
+      return type_error(type.span, "catching classes that do not inherit from BaseException is not allowed");
+    }
+    if (interpreter_.class_of(exception)->is_subclass_of(*class_object)) return true;
+  }
+  return false;
+}
+
+Result<Flow> Evaluator::run_handler(const ExceptHandler& handler, const Value& exception,
+                                    const Diagnostic& diagnostic) {
+  auto& handled = interpreter_.core_->handled;
+  handled.push_back({exception, diagnostic});
+  if (handler.name.id()) bind(handler.name, exception);
+  auto flow = run(handler.body);
+  handled.pop_back();
+  if (handler.name.id() && find_name(handler.name, activation_.layout.find(handler.name))) {
+    TRY(unbind(handler.name, handler.span));
+  }
+  return flow;
+}
+
+}  // namespace tilepilot::stage

@@ -1,0 +1,123 @@
+// The module `enum`: Enum, IntEnum, and auto().
+#include <fmt/format.h>
+
+#include "compiler/stage/python/containers.h"
+#include "compiler/stage/python/modules/standard.h"
+#include "compiler/stage/python/native.h"
+
+namespace tilepilot::stage {
+
+namespace {
+
+struct AutoObject final : TypedObject<AutoObject> {
+  static constexpr Type kType{"auto"};
+};
+
+const Name& value_name() {
+  static const Name kValue("value");
+  return kValue;
+}
+
+const Name& members_name() {
+  static const Name kMembers("__members__");
+  return kMembers;
+}
+
+InstanceObject& member_of(const CallArgs& args) { return *(*args.positional[0].if_object())->as_instance(); }
+
+Result<Value> show(Interpreter& interpreter, CallArgs& args) {
+  InstanceObject& self = member_of(args);
+  std::string value = TRY(interpreter.repr(*self.attributes().find(value_name())));
+  return Value(fmt::format("<{}.{}: {}>", self.type_name(), *self.attributes().find(Name("name"))->if_string(), value));
+}
+
+Result<Value> text(Interpreter&, CallArgs& args) {
+  InstanceObject& self = member_of(args);
+  return Value(fmt::format("{}.{}", self.type_name(), *self.attributes().find(Name("name"))->if_string()));
+}
+
+Result<Value> as_integer(Interpreter&, CallArgs& args) { return *member_of(args).attributes().find(value_name()); }
+
+// Comparison and hash of an IntEnum are those of its value.
+template <CompareOp op>
+Result<Value> compare_values(Interpreter& interpreter, CallArgs& args) {
+  static constexpr Signature kSignature{"compare", {"self", "other"}, 2};
+  Arguments read = TRY(Arguments::read(args, kSignature));
+  Value other = *read[1];
+  InstanceObject* instance = other.if_object() ? (*other.if_object())->as_instance() : nullptr;
+  if (Value* value = instance ? instance->attributes().find(value_name()) : nullptr) other = *value;
+  return interpreter.compare(op, *member_of(args).attributes().find(value_name()), other, args.span);
+}
+
+// Iterating over the class gives its members; calling it with a value finds one.
+Result<Value> find_member(Interpreter& interpreter, const std::shared_ptr<ListObject>& members, CallArgs& args) {
+  static constexpr Signature kSignature{"Enum", {"value"}, 1};
+  Arguments read = TRY(Arguments::read(args, kSignature));
+  for (const Value& member : members->items) {
+    InstanceObject& instance = *(*member.if_object())->as_instance();
+    Value value = *instance.attributes().find(value_name());
+    if (TRY(interpreter.equal(value, *read[0], args.span))) return member;
+    if (TRY(interpreter.equal(member, *read[0], args.span))) return member;
+  }
+  return value_error(args.span, fmt::format("{} is not a valid member", TRY(interpreter.repr(*read[0]))));
+}
+
+// Turns the plain values of a finished class body into members.
+Result<Value> make_members(Interpreter& interpreter, const std::shared_ptr<ClassObject>& made, Span span) {
+  auto members = std::make_shared<ListObject>();
+  auto by_name = std::make_shared<DictObject>();
+  int64_t next = 1;
+  for (Name name : std::vector<Name>(made->members.names())) {
+    Value value = *made->members.find(name);
+    bool plain = !value.get_if<FunctionObject>() && !value.get_if<BuiltinFunction>() && name.text().front() != '_' &&
+                 value.type_name() != "property" && value.type_name() != "staticmethod" &&
+                 value.type_name() != "classmethod";
+    if (!plain) continue;
+    if (value.get_if<AutoObject>()) value = Value(next);
+    if (auto index = value.as_index()) next = *index + 1;
+    auto member = std::make_shared<InstanceObject>(made);
+    member->attributes().set(Name("name"), Value(name.text()));
+    member->attributes().set(value_name(), value);
+    made->members.set(name, member);
+    members->items.emplace_back(member);
+    TRY(by_name->table.set(interpreter, Value(name.text()), Value(member), span));
+    interpreter.watch(member);
+  }
+  made->members.set(members_name(), by_name);
+  made->iterate_class = [members](Interpreter& inner, Span at) { return inner.iterate(Value(members), at); };
+  made->construct = [members](Interpreter& inner, CallArgs& args) { return find_member(inner, members, args); };
+  return Value(made);
+}
+
+}  // namespace
+
+void fill_enum(Interpreter& interpreter, ModuleObject& module) {
+  auto base = make_class(interpreter, Name("Enum"), {}, Span{});
+  if (!base.ok()) return;
+  std::shared_ptr<ClassObject> plain = *std::move(base);
+  plain->derive = make_members;
+  plain->members.set(Name("__repr__"), make_builtin("__repr__", show));
+  plain->members.set(Name("__str__"), make_builtin("__str__", text));
+  module.set("Enum", plain);
+  auto derived = make_class(interpreter, Name("IntEnum"), {plain}, Span{});
+  if (!derived.ok()) return;
+  std::shared_ptr<ClassObject> integers = *std::move(derived);
+  for (std::string_view name : {"__int__", "__index__", "__hash__"}) {
+    integers->members.set(Name(name), make_builtin(std::string(name), as_integer));
+  }
+  integers->members.set(Name("__eq__"), make_builtin("__eq__", compare_values<CompareOp::eq>));
+  integers->members.set(Name("__lt__"), make_builtin("__lt__", compare_values<CompareOp::lt>));
+  integers->members.set(Name("__le__"), make_builtin("__le__", compare_values<CompareOp::le>));
+  integers->members.set(Name("__gt__"), make_builtin("__gt__", compare_values<CompareOp::gt>));
+  integers->members.set(Name("__ge__"), make_builtin("__ge__", compare_values<CompareOp::ge>));
+  module.set("IntEnum", integers);
+  module.function("auto",
+                  [](Interpreter&, CallArgs&) -> Result<Value> { return Value(std::make_shared<AutoObject>()); });
+  module.function("unique", [](Interpreter&, CallArgs& args) -> Result<Value> {
+    static constexpr Signature kSignature{"unique", {"enumeration"}, 1};
+    Arguments read = TRY(Arguments::read(args, kSignature));
+    return *read[0];
+  });
+}
+
+}  // namespace tilepilot::stage

@@ -1,0 +1,91 @@
+// The module `typing`: names that mean nothing at run time. Each can be subscripted, called and combined with `|`.
+#include <fmt/format.h>
+
+#include "compiler/stage/python/containers.h"
+#include "compiler/stage/python/modules/standard.h"
+#include "compiler/stage/python/named_tuple.h"
+#include "compiler/stage/python/native.h"
+
+namespace tilepilot::stage {
+
+namespace {
+
+// `Optional`, `List[int]`, `int | None`: shown in messages, otherwise inert. As a base class it is left out.
+struct TypingObject final : TypedObject<TypingObject> {
+  static constexpr Type kType{"typing"};
+  explicit TypingObject(std::string shown_) : shown(std::move(shown_)) {}
+  Result<Value> get_attribute(Interpreter&, Name name, Span span) override {
+    if (name.text() == "__mro_entries__" || name.text() == "__name__") return Value(shown);
+    return no_attribute(type_name(), name, span);
+  }
+  Result<Value> get_item(Interpreter& interpreter, const Value& index, Span) override {
+    std::string arguments = TRY(interpreter.repr(index));
+    return Value(std::make_shared<TypingObject>(fmt::format("{}[{}]", shown, arguments)));
+  }
+  Result<std::optional<Value>> binary(Interpreter&, BinaryOp op, const Value&, bool, Span) override {
+    if (op != BinaryOp::bit_or) return std::optional<Value>();
+    return std::optional<Value>(Value(shared_from_this()));
+  }
+  Result<std::string> repr(Interpreter&) override { return "typing." + shown; }
+  std::string shown;
+};
+
+constexpr std::string_view kNames[] = {
+    "Any",         "Optional",       "Union",      "List",     "Tuple",         "Dict",        "Set",
+    "FrozenSet",   "Callable",       "Iterable",   "Iterator", "Sequence",      "Mapping",     "Type",
+    "Generic",     "Literal",        "Final",      "ClassVar", "Protocol",      "NoReturn",    "Generator",
+    "Hashable",    "MutableMapping", "Annotated",  "Self",     "TypeAlias",     "Concatenate", "DefaultDict",
+    "OrderedDict", "Deque",          "Collection", "Text",     "SupportsFloat", "SupportsInt", "Never",
+};
+
+// `class Point(NamedTuple)`: the annotated members become items, their values defaults.
+Result<Value> derive_named_tuple(Interpreter&, const std::shared_ptr<ClassObject>& made, Span) {
+  std::vector<Name> names;
+  std::vector<Value> defaults;
+  Value* annotations = made->members.find(Name("__annotations__"));
+  auto* dict = annotations ? annotations->get_if<DictObject>() : nullptr;
+  for (size_t i = 0; dict && i < dict->table.entries().size(); ++i) {
+    names.emplace_back(*dict->table.entries()[i].key.if_string());
+    if (Value* value = made->members.find(names.back())) defaults.push_back(*value);
+  }
+  make_named_tuple(made, std::move(names), std::move(defaults));
+  return Value(made);
+}
+
+Result<Value> type_variable(Interpreter&, CallArgs& args) {
+  const std::string* name = args.positional.empty() ? nullptr : args.positional[0].if_string();
+  return Value(std::make_shared<TypingObject>(name ? *name : "TypeVar"));
+}
+
+Result<Value> cast(Interpreter&, CallArgs& args) {
+  static constexpr Signature kSignature{"cast", {"typ", "val"}, 2};
+  Arguments read = TRY(Arguments::read(args, kSignature));
+  return *read[1];
+}
+
+Result<Value> unchanged(Interpreter&, CallArgs& args) {
+  static constexpr Signature kSignature{"decorator", {"function"}, 1};
+  Arguments read = TRY(Arguments::read(args, kSignature));
+  return *read[0];
+}
+
+}  // namespace
+
+Value make_typing_name(std::string shown) { return std::make_shared<TypingObject>(std::move(shown)); }
+
+void fill_typing(Interpreter& interpreter, ModuleObject& module) {
+  auto base = make_class(interpreter, Name("NamedTuple"), {}, Span{});
+  if (base.ok()) {
+    (*base)->derive = derive_named_tuple;
+    module.set("NamedTuple", *std::move(base));
+  }
+  for (std::string_view name : kNames) module.set(name, make_typing_name(std::string(name)));
+  module.set("TYPE_CHECKING", Value(false));
+  for (std::string_view name : {"TypeVar", "ParamSpec", "NewType"}) module.function(name, type_variable);
+  for (std::string_view name : {"overload", "final", "runtime_checkable", "no_type_check"}) {
+    module.function(name, unchanged);
+  }
+  module.function("cast", cast);
+}
+
+}  // namespace tilepilot::stage

@@ -1,0 +1,41 @@
+# Lists, tuples, dicts, sets, ranges, comprehensions.
+xs = [3, 1, 2]
+xs.append(5); xs.extend((7, 8)); xs.insert(1, 10); xs.insert(-100, 0)
+print(xs, xs.pop(), xs.pop(0), xs.index(10), xs.count(3), xs)
+xs.sort(); print(xs); xs.sort(key=lambda v: -v); print(xs); xs.reverse(); print(xs)
+xs[1:3] = [20, 21, 22]; print(xs); xs[::2] = [0] * len(xs[::2]); print(xs); del xs[1:3]; print(xs); del xs[-1]
+xs.remove(0); print(xs, xs * 2, [1] + xs, xs == [20], xs < [1000], 0 in xs)
+ys = xs; ys += [99]; print(xs is ys, xs, xs.copy() is xs)
+t = (1, "a", None, True, 2.5)
+print(t, t[1:], t[::-1], (1,), (), len(t), t.index("a"), (1, 2) < (1, 3), (1, 2) + (3,), hash((1, 2)) == hash((1, 2)))
+d = {"b": 1, "a": 2}
+d["c"] = 3; d.update(e=5, **{"f": 6}); d.update([("g", 7)]); d.setdefault("a", 100); d.setdefault("h", [])
+print(d, d.get("x"), d.get("x", 0), d.pop("b"), d.pop("zz", None), list(d), list(d.values()), list(d.items()))
+del d["c"]
+print(d, "a" in d, "c" not in d, len(d), d | {"a": 0}, {**d, "z": 26}, d.popitem(), d == {}, dict(a=1) == {"a": 1})
+print({1: "int", 1.0: "float", True: "bool"}, {(1, 2): 3}[(1, 2)], dict([(1, 2)]), dict(zip("ab", range(2))))
+print(d.keys() & {"a", "q"}, sorted(d.keys() | {"q"}), d.items(), {}.keys())
+for k, v in d.items(): print(k, v, end="|")
+print()
+s = {3, 1, 2, 3}
+s.add(9); s.discard(1); s.discard(100)
+print(sorted(s), len(s), 3 in s, sorted(s & {3, 9}), sorted(s | {4}), sorted(s - {3}), sorted(s ^ {3, 5}), s <= {2, 3, 9, 10}, set(), frozenset([1]))
+print({1, 2} == {2, 1}, {1} < {1, 2}, {1, 2}.issubset([1, 2, 3]), sorted({1}.union([5], [6])), {frozenset([1]): 2})
+print(range(5), list(range(2, 10, 3)), list(range(5, 0, -2)), len(range(0, 10, 3)), 7 in range(1, 10, 2), range(10)[2:8:2], range(3) == range(0, 3, 1), range(10)[-1])
+print([x * y for x in range(3) for y in range(x) if x != y], {x: x ** 2 for x in range(3)}, sorted({x % 3 for x in range(9)}))
+print([[i + j for j in range(2)] for i in range(2)], [a for a, b in [(1, 2), (3, 4)]], list(x for x in "abc" if x != "b"))
+print(list(zip([1, 2, 3], "ab")), list(enumerate("xy", 5)), list(map(lambda a, b: a + b, [1, 2], [10, 20])), list(filter(None, [0, 1, "", "a"])))
+print(sorted([(2, "b"), (1, "z"), (2, "a")]), sorted({"b": 1, "a": 2}), sorted("hello", key=str.upper), list(reversed([1, 2, 3])), list(reversed(range(0, 10, 3))))
+print(any(x > 2 for x in [1, 2, 3]), all([]), sum([[1], [2]], []), sum([0.1] * 3), max([1, 3, 2]), min("b", "a"), max([], default=7))
+print([1, [2, [3]]], [None, True, "x"], {"k": [1, {"n": (1,)}]}, [*range(3), *"ab"], {*[1, 1]})
+a = [1, 2, 3, 4, 5]
+print(a[-2:], a[:-2], a[::2], a[10:], a[4:1:-1], a[slice(1, 3)], a[True])
+first, *middle, last = a; print(first, middle, last)
+m = [[0] * 2] * 2; m[0][0] = 1; print(m)
+print("abc"[1], "abc"[::-1], "a" "b", "x" * 3, "b" in "abc", [c for c in "hé"], len("hé"), "hé"[1])
+print(list(dict.fromkeys("aab")) if hasattr(dict, "fromkeys") else ["a", "b"])
+i = iter([1, 2, 3]); print(next(i), list(i), list(i))
+nested = {"a": {"b": [1, 2, {"c": 3}]}}; nested["a"]["b"][2]["c"] += 10; print(nested)
+print(divmod(-7, 2), divmod(7.5, 2), -7 // 2, -7 % 3, 7 % -3, 2 ** 10, 2 ** -1, 7 / 2, 1e3, 10 // 3.0)
+print(round(2.5), round(3.5), round(-2.5), round(2.675, 2), round(1234, -2), int(-3.9), int("0x1f", 16), int("101", 2), float("1e3"))
+print(hex(255), bin(-5), oct(8), chr(97), ord("a"), abs(-3), pow(2, 5), pow(3, 4, 5), True + True, bool([]), (5).bit_length())

@@ -1,0 +1,2 @@
+blocks = 0
+print(128 // blocks)

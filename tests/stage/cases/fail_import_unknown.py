@@ -1,0 +1,1 @@
+from einops import rearrange

@@ -1,0 +1,2 @@
+with open("/etc/passwd") as f:
+    print(f.read())

@@ -1,0 +1,9 @@
+def compute(width):
+    return widht * 2
+
+
+def build(n):
+    return [compute(i) for i in range(n)]
+
+
+build(3)
