@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kOracle = R"(
 import ast, io, json, sys, contextlib
 LOW, HIGH = -2**63, 2**63 - 1
-class Overflow(Exception): pass
+class Overflow(OverflowError): pass
 def checked(value):
     if isinstance(value, int) and not LOW <= value <= HIGH: raise Overflow
     if isinstance(value, complex): raise ValueError
@@ -55,7 +55,7 @@ def run(text):
     out = io.StringIO()
     try:
         with contextlib.redirect_stdout(out): exec(compile(tree, 'p', 'exec'), {'_checked': checked, '_power': power, '_shift': shift})
-    except Overflow: return 'integer_overflow'
+    except Overflow: return out.getvalue() + 'integer_overflow'
     except Exception as e: return out.getvalue() + type(e).__name__
     return out.getvalue()
 print(json.dumps([run(t) for t in json.load(open(sys.argv[1]))]))
@@ -78,7 +78,7 @@ std::vector<std::string> run_python(const std::vector<std::string>& programs) {
 std::string run_here(const std::string& program) {
   Session session;
   if (session.run(program)) return session.printed;
-  if (session.error->kind == DiagnosticKind::integer_overflow) return "integer_overflow";
+  if (session.error->kind == DiagnosticKind::integer_overflow) return session.printed + "integer_overflow";
   Value exception = exception_of(session.interpreter, *session.error);
   return session.printed + std::string(exception.type_name());
 }

@@ -272,10 +272,14 @@ std::string RandomPython::formatting() {
       return fmt::format("f'{{{}:{}}}|{{{}!r:>{}}}'", real(), float_spec(), real(), below(20));
     case 3:
       return fmt::format("'{{0:{}}} {{1:{}}}'.format({}, {})", integer_spec(), float_spec(), integer(), real());
-    case 4:
+    case 4: {
+      bool as_integer = chance(40);
+      std::string value = as_integer ? integer() : real();
+      std::string type =
+          as_integer ? pick({"d", "i", "x", "o", "X", "s", "f"}) : pick({"f", "e", "g", "s", "r", "G", "x"});
       return fmt::format("'%{}{}{}{} %s' % ({}, {})", pick({"", "-", "0", "+", " ", "#"}), pick({"", "5", "12"}),
-                         pick({"", ".0", ".3", ".8"}), pick({"f", "e", "g", "d", "s", "r", "x", "o", "i", "G"}),
-                         chance(60) ? real() : integer(), integer());
+                         pick({"", ".0", ".3", ".8"}), type, value, integer());
+    }
     case 5:
       return fmt::format("format({}, '{}{}{}')", text(0), pick({"", "<", ">", "^", "*^"}), below(15),
                          chance(40) ? fmt::format(".{}", below(6)) : "");
