@@ -73,6 +73,7 @@ Status Evaluator::unbind(Name name, Span span) {
 
 Status Evaluator::assign_name(Name name, Value value, Intercept intercept, Span span) {
   Staging* staging = interpreter_.staging_;
+  if (staging && intercept == Intercept::no) staging->bound(name, value);
   if (!staging || intercept == Intercept::no || activation_.layout.kind == ScopeLayout::Kind::class_body) {
     bind(name, std::move(value));
     return {};

@@ -56,6 +56,8 @@ class Staging {
   virtual Status loop_continue(Span span) = 0;
   // Called before each statement of a traced function, so that what it emits carries a span.
   virtual void at_statement(Span span) = 0;
+  // A target of `for` or `with` was bound.
+  virtual void bound(Name /*name*/, const Value& /*value*/) {}
   // The values of `a, b = values`, before the first of them is assigned: fix those that a store would change.
   virtual Status before_unpacking(std::vector<Value>& /*values*/, Span) { return {}; }
   // What a `for` statement iterates over: may turn a RangeObject into a loop that is emitted. Null: iterate as usual.

@@ -41,6 +41,9 @@ void install_tile_language(Interpreter& interpreter, TileOptions options);
 // A value that is a compiled or stageable program: a PrimFunc, a jit kernel, or an eager jit function with its shapes
 // known. For the command line's `compile`: the program behind a value, or null.
 const ir::Program* program_of(const Value& value);
+// The function behind a factory of programs: a `@tilelang.jit` function that is not eager, or a plain function that
+// defines a `T.prim_func`. Null for other values.
+const FunctionObject* factory_of(const Value& value);
 
 // The names `T.` has, for "did you mean" and for the documentation, with one line each.
 struct TileName {

@@ -1,0 +1,303 @@
+#include "compiler/stage/tile/buffers.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "compiler/ir/text.h"
+#include "compiler/stage/tile/arguments.h"
+#include "compiler/stage/tile/builder.h"
+#include "compiler/stage/tile/dtypes.h"
+#include "compiler/stage/tile/expressions.h"
+#include "compiler/stage/tile/fold.h"
+
+namespace tilepilot::stage {
+namespace {
+
+std::vector<Value> index_list(const Value& index) {
+  if (auto* tuple = index.get_if<TupleObject>()) return tuple->items;
+  return {index};
+}
+
+Status check_index_count(const ir::BufferData& buffer, size_t count, Span span) {
+  if (count == buffer.rank()) return {};
+  Error error = make_error(DiagnosticKind::wrong_index_count, span,
+                           fmt::format("`{}` has {} dimension{}, but {} ind{} given", buffer.name, buffer.rank(),
+                                       buffer.rank() == 1 ? "" : "s", count, count == 1 ? "ex is" : "ices are"));
+  error->notes.push_back(declaration_note(buffer));
+  return error;
+}
+
+// Negative constants count from the end.
+ir::Expr from_the_end(ir::Expr index, const ir::Expr& extent, Span span) {
+  auto constant = ir::constant_int(index);
+  if (!constant || *constant >= 0) return index;
+  return fold_binary(ir::BinaryOp::add, fold_cast(extent, index->type, span), index, span);
+}
+
+Error outside(const ir::BufferData& buffer, size_t axis, int64_t index, Span span) {
+  Error error = make_error(DiagnosticKind::out_of_bounds, span,
+                           fmt::format("index {} of axis {} lies outside `{}`, whose extent there is {}", index, axis,
+                                       buffer.name, *ir::constant_int(buffer.shape[axis])));
+  error->notes.push_back(declaration_note(buffer));
+  return error;
+}
+
+// A constant [start, start + extent) must lie in the buffer, unless the buffer is global.
+Status check_bounds(const ir::BufferData& buffer, size_t axis, const ir::Expr& start, int64_t extent, Span span) {
+  auto first = ir::constant_int(start);
+  auto limit = ir::constant_int(buffer.shape[axis]);
+  if (buffer.scope == ir::Scope::global || !limit) return {};
+  if (first && *first < 0) return outside(buffer, axis, *first - *limit, span);
+  int64_t end = first.value_or(0) + extent;
+  if (end > *limit) return outside(buffer, axis, end - 1, span);
+  return {};
+}
+
+struct Interval {
+  ir::Expr start;
+  int64_t extent = 1;
+};
+
+class RegionReader {
+ public:
+  RegionReader(TileContext& context, const std::shared_ptr<ir::BufferData>& buffer, Span span)
+      : context_(context), buffer_(buffer), span_(span) {}
+
+  Result<ir::Region> read(const std::vector<Value>& indices) {
+    ir::Region region{buffer_, {}, {}, span_};
+    for (size_t axis = 0; axis < indices.size(); ++axis) {
+      Interval interval = TRY(axis_interval(indices[axis], axis));
+      TRY(check_bounds(*buffer_, axis, interval.start, interval.extent, span_));
+      region.start.push_back(interval.start);
+      region.extent.push_back(interval.extent);
+    }
+    return region;
+  }
+
+ private:
+  Result<Interval> axis_interval(const Value& index, size_t axis) {
+    auto* slice = index.get_if<SliceObject>();
+    if (!slice) {
+      ir::Expr point = TRY(to_index(index, "an index", span_));
+      return Interval{from_the_end(point, buffer_->shape[axis], span_), 1};
+    }
+    if (!slice->step.is_none() && constant_integer(slice->step) != 1)
+      return make_error(DiagnosticKind::unsupported_tile_feature, span_, "slices of buffers cannot have a step",
+                        "copy the elements in a `T.Parallel` loop");
+    ir::Expr start = TRY(bound(slice->start, ir::int_imm(0, ir::kInt32, span_), axis));
+    ir::Expr stop = TRY(bound(slice->stop, buffer_->shape[axis], axis));
+    auto extent = constant_difference(stop, start, definitions());
+    if (!extent) return no_constant_extent(start, stop);
+    if (*extent <= 0)
+      return make_error(DiagnosticKind::value_error, span_,
+                        fmt::format("the slice of axis {} of `{}` is empty", axis, buffer_->name));
+    return Interval{start, *extent};
+  }
+
+  Result<ir::Expr> bound(const Value& value, ir::Expr absent, size_t axis) {
+    if (value.is_none()) return absent;
+    return from_the_end(TRY(to_index(value, "a slice bound", span_)), buffer_->shape[axis], span_);
+  }
+
+  Definition definitions() const {
+    if (!context_.builder) return nullptr;
+    return [builder = context_.builder](const ir::Var& var) { return builder->definition(var); };
+  }
+
+  Error no_constant_extent(const ir::Expr& start, const ir::Expr& stop) const {
+    return make_error(DiagnosticKind::non_constant_shape, span_,
+                      fmt::format("the extent of this slice of `{}` is not a compile-time constant: {} to {}",
+                                  buffer_->name, ir::to_text(start), ir::to_text(stop)),
+                      "write it as `start : start + size` with a constant size");
+  }
+
+  TileContext& context_;
+  const std::shared_ptr<ir::BufferData>& buffer_;
+  Span span_;
+};
+
+Result<std::vector<ir::Expr>> point_indices(const BufferObject& self, const std::vector<Value>& values, Span span) {
+  std::vector<ir::Expr> indices;
+  for (size_t axis = 0; axis < values.size(); ++axis) {
+    ir::Expr index = TRY(to_index(values[axis], "an index", span));
+    index = from_the_end(std::move(index), self.buffer->shape[axis], span);
+    TRY(check_bounds(*self.buffer, axis, index, 1, span));
+    indices.push_back(std::move(index));
+  }
+  return indices;
+}
+
+bool has_slice(const std::vector<Value>& indices) {
+  for (const Value& index : indices)
+    if (index.get_if<SliceObject>()) return true;
+  return false;
+}
+
+Error whole_buffer_misused(const BufferObject& buffer, Span span) {
+  return make_error(DiagnosticKind::type_error, span,
+                    fmt::format("operators do not apply to the whole buffer `{}`", buffer.name()),
+                    "compute element by element in a `for ... in T.Parallel(...)` loop");
+}
+
+}  // namespace
+
+Result<Value> BufferObject::get_attribute(Interpreter& interpreter, Name name_, Span span) {
+  if (name_.text() == "dtype") return Value(std::make_shared<DTypeObject>(context, buffer->type));
+  if (name_.text() == "name") return Value(name());
+  if (name_.text() == "ndim") return Value(static_cast<int64_t>(buffer->rank()));
+  if (name_.text() == "shape") {
+    std::vector<Value> extents;
+    for (const ir::Expr& extent : buffer->shape) {
+      auto constant = ir::constant_int(extent);
+      extents.push_back(constant ? Value(*constant) : make_expr(context, extent));
+    }
+    return make_tuple(std::move(extents));
+  }
+  if (name_.text() == "scope")
+    return Value(std::make_shared<BuiltinFunction>("scope", [scope = buffer->scope](Interpreter&, CallArgs&) {
+      return Result<Value>(Value(ir::to_string(scope)));
+    }));
+  return Object::get_attribute(interpreter, name_, span);
+}
+
+Result<Value> BufferObject::get_item(Interpreter&, const Value& index, Span span) {
+  std::vector<Value> indices = index_list(index);
+  TRY(check_index_count(*buffer, indices.size(), span));
+  if (has_slice(indices))
+    return Value(std::make_shared<RegionObject>(TRY(RegionReader(context, buffer, span).read(indices))));
+  return make_expr(context, ir::load(buffer, TRY(point_indices(*this, indices, span)), span));
+}
+
+Status BufferObject::set_item(Interpreter&, const Value& index, Value value, Span span) {
+  std::vector<Value> indices = index_list(index);
+  TRY(check_index_count(*buffer, indices.size(), span));
+  ProgramBuilder& builder = *TRY(require_kernel(context, "a store to a buffer", span));
+  if (has_slice(indices)) {
+    if (!value.as_number() && !is_tile_value(value))
+      return make_error(DiagnosticKind::unsupported_tile_feature, span, "a slice cannot be assigned from another tile",
+                        "use `T.copy(source, destination)`");
+    ir::Expr element = fold_cast(TRY(to_expr(value, span, buffer->type)), buffer->type, span);
+    return builder.emit(ir::Fill{TRY(RegionReader(context, buffer, span).read(indices)), element}, span);
+  }
+  std::vector<ir::Expr> at = TRY(point_indices(*this, indices, span));
+  ir::Expr element = fold_cast(TRY(to_expr(value, span, buffer->type)), buffer->type, span);
+  return builder.emit(ir::Store{buffer, std::move(at), std::move(element)}, span);
+}
+
+Result<std::optional<Value>> BufferObject::unary(Interpreter&, UnaryOp, Span span) {
+  return whole_buffer_misused(*this, span);
+}
+Result<std::optional<Value>> BufferObject::binary(Interpreter&, BinaryOp, const Value&, bool, Span span) {
+  return whole_buffer_misused(*this, span);
+}
+Result<std::optional<Value>> BufferObject::binary_in_place(Interpreter&, BinaryOp, const Value&, Span span) {
+  return whole_buffer_misused(*this, span);
+}
+
+ir::Expr VarObject::load(Span span) const { return ir::load(buffer, {ir::int_imm(0, ir::kInt32, span)}, span); }
+
+Status VarObject::store(const Value& value, Span span) const {
+  ProgramBuilder& builder = *TRY(require_kernel(context, "an assignment to a tile variable", span));
+  ir::Expr element = fold_cast(TRY(to_expr(value, span, buffer->type)), buffer->type, span);
+  return builder.emit(ir::Store{buffer, {ir::int_imm(0, ir::kInt32, span)}, std::move(element)}, span);
+}
+
+Result<Value> VarObject::get_attribute(Interpreter& interpreter, Name name, Span span) {
+  if (auto found = TRY(expression_attribute(context, make_expr(context, load(span)), name, span))) return *found;
+  return Object::get_attribute(interpreter, name, span);
+}
+Result<Value> VarObject::get_item(Interpreter&, const Value& index, Span span) {
+  if (constant_integer(index) == 0) return make_expr(context, load(span));
+  return make_error(DiagnosticKind::index_error, span, "a tile variable has the one element 0");
+}
+Status VarObject::set_item(Interpreter&, const Value& index, Value value, Span span) {
+  if (constant_integer(index) == 0) return store(value, span);
+  return make_error(DiagnosticKind::index_error, span, "a tile variable has the one element 0");
+}
+Result<bool> VarObject::truth(Interpreter& interpreter, Span span) {
+  return TileExpr(context, load(span)).truth(interpreter, span);
+}
+Result<std::optional<Value>> VarObject::unary(Interpreter& interpreter, UnaryOp op, Span span) {
+  return make_expr(context, load(span)).get_if<TileExpr>()->unary(interpreter, op, span);
+}
+Result<std::optional<Value>> VarObject::binary(Interpreter& interpreter, BinaryOp op, const Value& other,
+                                               bool reflected, Span span) {
+  return make_expr(context, load(span)).get_if<TileExpr>()->binary(interpreter, op, other, reflected, span);
+}
+Result<std::optional<Value>> VarObject::compare(Interpreter& interpreter, CompareOp op, const Value& other, Span span) {
+  return make_expr(context, load(span)).get_if<TileExpr>()->compare(interpreter, op, other, span);
+}
+
+Result<std::vector<ir::Expr>> to_shape(const Value& value, std::string_view what, Span span) {
+  std::vector<Value> items{value};
+  if (auto* sequence = sequence_items(value)) items = *sequence;
+  std::vector<ir::Expr> shape;
+  for (const Value& item : items) {
+    ir::Expr extent = TRY(to_index(item, what, span));
+    if (auto constant = ir::constant_int(extent); constant && *constant < 0)
+      return make_error(DiagnosticKind::value_error, span, fmt::format("{} is {}, which is negative", what, *constant));
+    shape.push_back(std::move(extent));
+  }
+  return shape;
+}
+
+Result<std::vector<int64_t>> to_constant_shape(const Value& value, std::string_view what, Span span) {
+  std::vector<Value> items{value};
+  if (auto* sequence = sequence_items(value)) items = *sequence;
+  std::vector<int64_t> shape;
+  for (const Value& item : items) {
+    auto extent = constant_integer(item);
+    if (!extent && is_tile_value(item))
+      return make_error(DiagnosticKind::non_constant_shape, span,
+                        fmt::format("{} is known only at run time; tile shapes are compile-time constants", what),
+                        "take the extent from the factory's arguments");
+    int64_t size = TRY(meta_integer(item, what, span));
+    if (size <= 0)
+      return make_error(DiagnosticKind::value_error, span, fmt::format("{} must be positive, not {}", what, size));
+    shape.push_back(size);
+  }
+  return shape;
+}
+
+std::shared_ptr<ir::BufferData> declare_buffer(const TensorSpec& spec, std::string name, Span span) {
+  return std::make_shared<ir::BufferData>(
+      ir::BufferData{std::move(name), spec.dtype, ir::Scope::global, spec.shape, spec.strides, span});
+}
+
+Result<Value> TensorSpecMaker::call(Interpreter&, CallArgs args) {
+  static const Signature kContiguous("shape, dtype=, scope="), kStrided("shape, strides, dtype=");
+  Arguments given = TRY(Arguments::match(context, name, strided ? kStrided : kContiguous, args));
+  auto spec = std::make_shared<TensorSpec>();
+  size_t dtype = strided ? 2 : 1;
+  spec->dtype = given.has(dtype) ? TRY(resolve_dtype(context, given[dtype], given.span(dtype))) : ir::kFloat32;
+  spec->shape = TRY(to_shape(given[0], fmt::format("an extent of `{}`", name), given.span(0)));
+  if (strided) spec->strides = TRY(to_shape(given[1], fmt::format("a stride of `{}`", name), given.span(1)));
+  if (strided && spec->strides.size() != spec->shape.size())
+    return make_error(
+        DiagnosticKind::shape_mismatch, args.span,
+        fmt::format("`{}` has {} extents but {} strides", name, spec->shape.size(), spec->strides.size()));
+  return Value(std::move(spec));
+}
+
+Result<Value> TensorSpecMaker::get_item(Interpreter& interpreter, const Value& index, Span span) {
+  CallArgs args;
+  args.span = span;
+  args.positional = index_list(index);
+  // `T.Tensor[M, "float16"]` and `T.Tensor[[M, K], "float16"]` alike.
+  return call(interpreter, std::move(args));
+}
+
+std::string describe_extents(const std::vector<int64_t>& extents) { return fmt::format("{}", fmt::join(extents, "x")); }
+
+std::string describe(const ir::BufferData& buffer) {
+  std::vector<std::string> extents;
+  for (const ir::Expr& extent : buffer.shape) extents.push_back(ir::to_text(extent));
+  return fmt::format("{}[{}]", ir::to_string(buffer.type), fmt::join(extents, ", "));
+}
+
+Note declaration_note(const ir::BufferData& buffer) {
+  return Note{buffer.span, fmt::format("`{}` is {} in {} memory, declared here", buffer.name, describe(buffer),
+                                       ir::to_string(buffer.scope))};
+}
+
+}  // namespace tilepilot::stage

@@ -1,0 +1,267 @@
+#include "compiler/stage/tile/builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/ir/visit.h"
+#include "compiler/stage/tile/buffers.h"
+
+namespace tilepilot::stage {
+namespace {
+
+Error dead_variable(const ir::VarData& var, Span span, Span definition) {
+  Error error = make_error(DiagnosticKind::staged_value_misused, span,
+                           fmt::format("`{}` is used outside the loop, branch or kernel that computes it", var.name),
+                           "values do not leave a block of a kernel: keep it in a buffer, or in a variable made by "
+                           "`T.alloc_var(dtype)` before");
+  if (definition.valid()) error->notes.push_back({definition, fmt::format("`{}` is computed here", var.name)});
+  return error;
+}
+
+bool is_loop(BlockKind kind) { return kind != BlockKind::kernel && kind != BlockKind::branch; }
+
+bool is_jump(const ir::StmtNode& stmt) {
+  return std::holds_alternative<ir::Break>(stmt.node) || std::holds_alternative<ir::Continue>(stmt.node);
+}
+
+bool is_tile_operator(const ir::StmtNode& stmt) {
+  return std::holds_alternative<ir::Copy>(stmt.node) || std::holds_alternative<ir::Fill>(stmt.node) ||
+         std::holds_alternative<ir::Gemm>(stmt.node) || std::holds_alternative<ir::Reduce>(stmt.node);
+}
+
+Error unbound_symbol(const ir::VarData& var, Span span) {
+  return make_error(DiagnosticKind::non_constant_shape, span,
+                    fmt::format("nothing gives `{}` a value: it is no extent of a tensor parameter", var.name),
+                    fmt::format("a parameter needs `{}` alone as one of its extents", var.name));
+}
+
+}  // namespace
+
+ProgramBuilder::ProgramBuilder(std::string name, Span span) {
+  program_.name = std::move(name);
+  program_.span = span;
+}
+
+void ProgramBuilder::add_parameter(ir::Buffer buffer) {
+  std::vector<ir::Expr> sizes = buffer->shape;
+  sizes.insert(sizes.end(), buffer->strides.begin(), buffer->strides.end());
+  for (const ir::Expr& extent : sizes) {
+    auto* symbol = std::get_if<ir::VarRef>(&extent->node);
+    if (!symbol || alive_.count(symbol->var.get())) continue;
+    program_.symbols.push_back(symbol->var);
+    revive(symbol->var);
+  }
+  buffers_.insert(buffer.get());
+  program_.parameters.emplace_back(std::move(buffer));
+}
+
+void ProgramBuilder::add_parameter(ir::Var scalar) {
+  revive(scalar);
+  program_.parameters.emplace_back(std::move(scalar));
+}
+
+Status ProgramBuilder::check_parameters() const {
+  for (const auto& parameter : program_.parameters) {
+    auto* buffer = std::get_if<ir::Buffer>(&parameter);
+    if (!buffer) continue;
+    for (const ir::Expr& extent : (*buffer)->shape) TRY(check(extent, (*buffer)->span));
+    for (const ir::Expr& stride : (*buffer)->strides) TRY(check(stride, (*buffer)->span));
+  }
+  return {};
+}
+
+Status ProgramBuilder::begin_kernel(ir::Kernel kernel) {
+  if (in_kernel_)
+    return make_error(DiagnosticKind::invalid_launch, kernel.span, "`T.Kernel` inside another `T.Kernel`",
+                      "end the first `with` block before opening the next");
+  for (const ir::Expr& extent : kernel.grid) TRY(check(extent, kernel.span));
+  kernel_ = std::move(kernel);
+  in_kernel_ = true;
+  open(BlockKind::kernel, kernel_.block_vars);
+  return {};
+}
+
+void ProgramBuilder::end_kernel(Span span) {
+  for (const ir::Buffer& buffer : kernel_.allocations) buffers_.erase(buffer.get());
+  kernel_.body = close(span);
+  in_kernel_ = false;
+  program_.kernels.push_back(std::move(kernel_));
+  kernel_ = {};
+}
+
+void ProgramBuilder::open(BlockKind kind, const std::vector<ir::Var>& vars) {
+  Block block{next_block_++, kind, {}, {}, false};
+  for (const ir::Var& var : vars) {
+    block.vars.push_back(var.get());
+    revive(var);
+  }
+  blocks_.push_back(std::move(block));
+}
+
+ir::Stmt ProgramBuilder::close(Span cover) {
+  Block block = std::move(blocks_.back());
+  blocks_.pop_back();
+  for (const ir::VarData* var : block.vars) alive_.erase(var);
+  return ir::make_stmt(ir::Block{std::move(block.body)}, cover);
+}
+
+Result<ir::Stmt> ProgramBuilder::nested(BlockKind kind, const std::vector<ir::Var>& vars,
+                                        const std::function<Status()>& body, Span cover) {
+  open(kind, vars);
+  Status status = body();
+  ir::Stmt block = close(cover);
+  TRY(std::move(status));
+  return block;
+}
+
+Status ProgramBuilder::emit(ir::Stmt stmt) {
+  if (unreachable())
+    return make_error(DiagnosticKind::staged_value_misused, stmt->span, "this statement can never run",
+                      "remove what follows `break` or `continue` in the same block");
+  TRY(check_place(*stmt));
+  TRY(check_stmt(*stmt));
+  blocks_.back().ended = is_jump(*stmt);
+  blocks_.back().body.push_back(std::move(stmt));
+  return {};
+}
+
+Result<ir::Expr> ProgramBuilder::let(std::string name, ir::Expr value, Span span) {
+  auto data = std::make_shared<ir::VarData>(ir::VarData{name.empty() ? "value" : name, value->type});
+  if (name.empty()) unnamed_.emplace(data.get(), data);
+  ir::Var var = data;
+  TRY(emit(ir::Let{var, value}, span));
+  blocks_.back().vars.push_back(var.get());
+  revive(var);
+  lets_.emplace(var.get(), std::make_pair(var, std::move(value)));
+  return ir::var_ref(var, span);
+}
+
+std::shared_ptr<ir::BufferData> ProgramBuilder::allocate(ir::BufferData data) {
+  auto buffer = std::make_shared<ir::BufferData>(std::move(data));
+  buffers_.insert(buffer.get());
+  kernel_.allocations.push_back(buffer);
+  return buffer;
+}
+
+ir::Var ProgramBuilder::make_var(std::string provisional_name) {
+  auto var = std::make_shared<ir::VarData>(ir::VarData{std::move(provisional_name), ir::kInt32});
+  unnamed_.emplace(var.get(), var);
+  return var;
+}
+
+void ProgramBuilder::name_var(const ir::Var& var, std::string name) {
+  auto found = unnamed_.find(var.get());
+  if (found == unnamed_.end()) return;
+  found->second->name = std::move(name);
+  unnamed_.erase(found);
+}
+
+ir::Expr ProgramBuilder::definition(const ir::Var& var) const {
+  auto found = lets_.find(var.get());
+  return found == lets_.end() ? nullptr : found->second.second;
+}
+
+bool ProgramBuilder::is_open(int block) const {
+  return block == 0 || std::any_of(blocks_.begin(), blocks_.end(), [&](const Block& b) { return b.id == block; });
+}
+
+bool ProgramBuilder::loop_inside(int block) const {
+  return std::any_of(blocks_.begin(), blocks_.end(), [&](const Block& b) { return b.id > block && is_loop(b.kind); });
+}
+
+bool ProgramBuilder::control_inside(int block) const {
+  return std::any_of(blocks_.begin(), blocks_.end(),
+                     [&](const Block& b) { return b.id > block && b.kind != BlockKind::kernel; });
+}
+
+Status ProgramBuilder::check_buffer(const ir::Buffer& buffer, Span span) const {
+  if (buffers_.count(buffer.get())) return {};
+  Error error =
+      make_error(DiagnosticKind::wrong_scope, span, fmt::format("`{}` does not belong to this kernel", buffer->name),
+                 "allocate it inside this `with T.Kernel(...)`, or make it a parameter");
+  error->notes.push_back(declaration_note(*buffer));
+  return error;
+}
+
+Status ProgramBuilder::check(const ir::Expr& expr, Span use) const {
+  Status status;
+  ir::walk(expr, [&](const ir::Expr& part) {
+    if (!status.ok()) return;
+    if (auto* load = std::get_if<ir::Load>(&part->node)) status = check_buffer(load->buffer, part->span);
+    auto* reference = std::get_if<ir::VarRef>(&part->node);
+    if (!reference || alive_.count(reference->var.get())) return;
+    if (!known_.count(reference->var.get())) {
+      status = unbound_symbol(*reference->var, use);
+      return;
+    }
+    auto let = lets_.find(reference->var.get());
+    status = dead_variable(*reference->var, use, let == lets_.end() ? Span{} : let->second.second->span);
+  });
+  return status;
+}
+
+Status ProgramBuilder::check_place(const ir::StmtNode& stmt) const {
+  if (is_tile_operator(stmt))
+    for (const Block& block : blocks_)
+      if (block.kind == BlockKind::parallel_loop)
+        return make_error(DiagnosticKind::unsupported_tile_feature, stmt.span,
+                          "a tile operator inside a parallel or vectorized loop",
+                          "it already works on the whole tile: put it before or after the loop, or use `T.serial`");
+  if (!is_jump(stmt)) return {};
+  auto loop = std::find_if(blocks_.rbegin(), blocks_.rend(), [](const Block& b) { return is_loop(b.kind); });
+  if (loop != blocks_.rend() && loop->kind == BlockKind::serial_loop) return {};
+  return make_error(DiagnosticKind::unsupported_tile_feature, stmt.span,
+                    "`break` and `continue` belong to serial and `while` loops", "use `T.serial` or `range`");
+}
+
+Status ProgramBuilder::check_stmt(const ir::StmtNode& stmt) const {
+  auto all = [&](const std::vector<ir::Expr>& exprs) -> Status {
+    for (const ir::Expr& expr : exprs) TRY(check(expr, stmt.span));
+    return {};
+  };
+  auto region = [&](const ir::Region& region) -> Status {
+    TRY(check_buffer(region.buffer, region.span.valid() ? region.span : stmt.span));
+    return all(region.start);
+  };
+  return std::visit(ir::overloaded{
+                        [&](const ir::For& node) { return all(node.extents); },
+                        [&](const ir::While& node) { return check(node.condition, stmt.span); },
+                        [&](const ir::If& node) { return check(node.condition, stmt.span); },
+                        [&](const ir::Let& node) { return check(node.value, stmt.span); },
+                        [&](const ir::Store& node) -> Status {
+                          TRY(check_buffer(node.buffer, stmt.span));
+                          TRY(all(node.indices));
+                          return check(node.value, stmt.span);
+                        },
+                        [&](const ir::Break&) { return Status(); },
+                        [&](const ir::Continue&) { return Status(); },
+                        [&](const ir::Block&) { return Status(); },
+                        [&](const ir::Copy& node) -> Status {
+                          TRY(region(node.source));
+                          return region(node.destination);
+                        },
+                        [&](const ir::Fill& node) -> Status {
+                          TRY(region(node.destination));
+                          return check(node.value, stmt.span);
+                        },
+                        [&](const ir::Gemm& node) -> Status {
+                          TRY(region(node.a));
+                          TRY(region(node.b));
+                          return region(node.c);
+                        },
+                        [&](const ir::Reduce& node) -> Status {
+                          TRY(region(node.source));
+                          return region(node.destination);
+                        },
+                    },
+                    stmt.node);
+}
+
+Result<ProgramBuilder*> require_kernel(TileContext& context, std::string_view what, Span span) {
+  if (context.builder && context.builder->in_kernel()) return context.builder;
+  return make_error(DiagnosticKind::outside_kernel, span, fmt::format("{} stands outside `with T.Kernel(...)`", what),
+                    "only declarations of sizes may come before the kernel");
+}
+
+}  // namespace tilepilot::stage

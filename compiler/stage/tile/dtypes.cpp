@@ -1,0 +1,115 @@
+#include "compiler/stage/tile/dtypes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/stage/tile/expressions.h"
+
+namespace tilepilot::stage {
+namespace {
+
+// Names upstream has for types that no target here computes with.
+bool is_foreign_dtype(std::string_view name) {
+  return name.starts_with("float8") || name.starts_with("float6") || name.starts_with("float4") ||
+         name.starts_with("int4") || name.starts_with("uint4") || name == "handle" || name == "tfloat32" ||
+         name.find('x') != std::string_view::npos;
+}
+
+Error unknown_dtype(const std::string& name, Span span) {
+  if (is_foreign_dtype(name))
+    return make_error(DiagnosticKind::unsupported_tile_feature, span,
+                      fmt::format("the dtype `{}` is not supported", name),
+                      "use float16, bfloat16, float32, float64, bool or an integer type of 8 to 64 bits");
+  std::vector<std::string_view> names;
+  for (const auto& row : dtype_names()) names.push_back(row.name);
+  std::string_view near = nearest_name(name, names);
+  return make_error(DiagnosticKind::value_error, span, fmt::format("`{}` is not a dtype", name),
+                    near.empty() ? "dtypes are named as in \"float32\"" : fmt::format("did you mean `{}`?", near));
+}
+
+// The name of a dtype that belongs to a host library: torch.float16 prints as "torch.float16".
+std::optional<ir::DType> host_dtype(TileContext& context, const Value& value) {
+  if (context.options.host)
+    if (auto type = context.options.host->dtype(value)) return type;
+  auto* object = value.if_object();
+  if (!object || !*object || (*object)->type_name() != "torch.dtype") return std::nullopt;
+  auto text = context.interpreter.str(value);
+  constexpr std::string_view kPrefix = "torch.";
+  if (!text.ok() || !text->starts_with(kPrefix)) return std::nullopt;
+  return ir::parse_dtype(text->substr(kPrefix.size()));
+}
+
+std::optional<ir::DType> python_type(const Value& value) {
+  auto* class_object = value.get_if<ClassObject>();
+  if (!class_object) return std::nullopt;
+  std::string_view name = class_object->name.text();
+  if (name == "float") return ir::kFloat32;
+  if (name == "int") return ir::kInt32;
+  if (name == "bool") return ir::kBool;
+  return std::nullopt;
+}
+
+std::optional<ir::DType> dtype_object(TileContext& context, const Value& value) {
+  if (auto* object = value.get_if<DTypeObject>()) return object->dtype;
+  if (auto type = python_type(value)) return type;
+  return host_dtype(context, value);
+}
+
+}  // namespace
+
+const std::vector<NamedDType>& dtype_names() {
+  static const std::vector<NamedDType> kNames = {
+      {"float16", ir::kFloat16}, {"half", ir::kFloat16},   {"float32", ir::kFloat32},   {"float", ir::kFloat32},
+      {"float64", ir::kFloat64}, {"double", ir::kFloat64}, {"bfloat16", ir::kBFloat16}, {"int8", ir::kInt8},
+      {"int16", ir::kInt16},     {"int32", ir::kInt32},    {"int", ir::kInt32},         {"int64", ir::kInt64},
+      {"long", ir::kInt64},      {"short", ir::kInt16},    {"uint8", ir::kUInt8},       {"uint16", ir::kUInt16},
+      {"uint32", ir::kUInt32},   {"uint64", ir::kUInt64},  {"bool", ir::kBool},
+  };
+  return kNames;
+}
+
+Result<ir::DType> resolve_dtype(TileContext& context, const Value& value, Span span) {
+  if (auto* text = value.if_string()) {
+    for (const auto& row : dtype_names())
+      if (row.name == *text) return row.dtype;
+    if (auto type = ir::parse_dtype(*text)) return *type;
+    return unknown_dtype(*text, span);
+  }
+  if (auto type = dtype_object(context, value)) return *type;
+  return make_error(DiagnosticKind::type_error, span, fmt::format("a `{}` is not a dtype", value.type_name()),
+                    "write it as in \"float32\" or `T.float32`");
+}
+
+bool names_dtype(TileContext& context, const Value& value) {
+  return value.if_string() != nullptr || dtype_object(context, value).has_value();
+}
+
+Result<Value> DTypeObject::call(Interpreter&, CallArgs args) {
+  if (args.positional.size() != 1 || !args.keywords.empty())
+    return make_error(DiagnosticKind::wrong_arguments, args.span,
+                      fmt::format("`T.{0}` converts one value, as in `T.{0}(x)`", ir::to_string(dtype)));
+  return convert(context, args.positional[0], dtype, args.span);
+}
+
+Result<Value> DTypeObject::get_attribute(Interpreter& interpreter, Name name, Span span) {
+  if (name.text() == "bits") return Value(int64_t{dtype.bits});
+  if (name.text() == "bytes" || name.text() == "itemsize") return Value(int64_t{dtype.bytes()});
+  if (name.text() == "name") return Value(ir::to_string(dtype));
+  return Object::get_attribute(interpreter, name, span);
+}
+
+Result<std::optional<Value>> DTypeObject::compare(Interpreter&, CompareOp op, const Value& other, Span) {
+  if (op != CompareOp::eq && op != CompareOp::ne) return std::optional<Value>();
+  std::optional<ir::DType> type = dtype_object(context, other);
+  if (auto* text = other.if_string()) type = ir::parse_dtype(*text);
+  return std::optional<Value>(Value((type == dtype) == (op == CompareOp::eq)));
+}
+
+Result<size_t> DTypeObject::hash(Interpreter& interpreter, Span span) {
+  return interpreter.hash(Value(ir::to_string(dtype)), span);
+}
+
+Result<std::string> DTypeObject::repr(Interpreter&) { return ir::to_string(dtype); }
+
+}  // namespace tilepilot::stage

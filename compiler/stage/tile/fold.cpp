@@ -1,0 +1,254 @@
+#include "compiler/stage/tile/fold.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace tilepilot::stage {
+namespace {
+
+using ir::BinaryOp;
+using ir::Expr;
+
+int64_t floor_divide(int64_t a, int64_t b) {
+  int64_t quotient = a / b;
+  return (a % b != 0 && (a % b < 0) != (b < 0)) ? quotient - 1 : quotient;
+}
+
+// Whether a value is representable in an integer type.
+bool fits(int64_t value, ir::DType type) {
+  if (type.is_bool()) return value == 0 || value == 1;
+  if (type.code == ir::TypeCode::unsigned_int)
+    return value >= 0 && (type.bits >= 63 || value < (int64_t{1} << type.bits));
+  if (type.bits == 64) return true;
+  int64_t limit = int64_t{1} << (type.bits - 1);
+  return value >= -limit && value < limit;
+}
+
+std::optional<int64_t> arithmetic(BinaryOp op, int64_t a, int64_t b) {
+  int64_t result = 0;
+  switch (op) {
+    case BinaryOp::add:
+      return __builtin_add_overflow(a, b, &result) ? std::nullopt : std::optional(result);
+    case BinaryOp::sub:
+      return __builtin_sub_overflow(a, b, &result) ? std::nullopt : std::optional(result);
+    case BinaryOp::mul:
+      return __builtin_mul_overflow(a, b, &result) ? std::nullopt : std::optional(result);
+    case BinaryOp::floor_div:
+      return b == 0 || b == -1 ? std::nullopt : std::optional(floor_divide(a, b));
+    case BinaryOp::floor_mod:
+      return b == 0 || b == -1 ? std::nullopt : std::optional(a - floor_divide(a, b) * b);
+    case BinaryOp::min:
+      return std::min(a, b);
+    case BinaryOp::max:
+      return std::max(a, b);
+    case BinaryOp::bit_and:
+      return a & b;
+    case BinaryOp::bit_or:
+      return a | b;
+    case BinaryOp::bit_xor:
+      return a ^ b;
+    case BinaryOp::eq:
+      return a == b;
+    case BinaryOp::ne:
+      return a != b;
+    case BinaryOp::lt:
+      return a < b;
+    case BinaryOp::le:
+      return a <= b;
+    case BinaryOp::gt:
+      return a > b;
+    case BinaryOp::ge:
+      return a >= b;
+    case BinaryOp::logical_and:
+      return a != 0 && b != 0;
+    case BinaryOp::logical_or:
+      return a != 0 || b != 0;
+    default:
+      return std::nullopt;
+  }
+}
+
+bool gives_bool(BinaryOp op) { return op >= BinaryOp::eq; }
+
+// x op constant, for integers; null if nothing simplifies.
+Expr with_constant_right(BinaryOp op, const Expr& left, int64_t right, Span span) {
+  switch (op) {
+    case BinaryOp::add:
+    case BinaryOp::sub:
+    case BinaryOp::shl:
+    case BinaryOp::shr:
+      if (right == 0) return left;
+      break;
+    case BinaryOp::mul:
+      if (right == 1) return left;
+      if (right == 0) return ir::int_imm(0, left->type, span);
+      break;
+    case BinaryOp::floor_div:
+      if (right == 1) return left;
+      break;
+    case BinaryOp::floor_mod:
+      if (right == 1) return ir::int_imm(0, left->type, span);
+      break;
+    case BinaryOp::logical_and:
+      return right ? left : ir::bool_imm(false, span);
+    case BinaryOp::logical_or:
+      return right ? ir::bool_imm(true, span) : left;
+    default:
+      break;
+  }
+  return nullptr;
+}
+
+Expr with_constant_left(BinaryOp op, int64_t left, const Expr& right, Span span) {
+  switch (op) {
+    case BinaryOp::add:
+      return left == 0 ? right : nullptr;
+    case BinaryOp::mul:
+    case BinaryOp::logical_and:
+    case BinaryOp::logical_or:
+      return with_constant_right(op, right, left, span);
+    default:
+      return nullptr;
+  }
+}
+
+// (x + a) + b becomes x + (a + b).
+Expr join_offsets(BinaryOp op, const Expr& left, int64_t right, Span span) {
+  auto* inner = std::get_if<ir::Binary>(&left->node);
+  if (!inner || inner->op != BinaryOp::add || (op != BinaryOp::add && op != BinaryOp::sub)) return nullptr;
+  auto offset = ir::constant_int(inner->right);
+  if (!offset) return nullptr;
+  auto sum = arithmetic(op, *offset, right);
+  if (!sum || !fits(*sum, left->type)) return nullptr;
+  return fold_binary(BinaryOp::add, inner->left, ir::int_imm(*sum, left->type, span), span);
+}
+
+// A sum of integer multiples of terms that are not themselves sums, and a constant.
+class LinearForm {
+ public:
+  explicit LinearForm(const Definition& definition) : definition_(definition) {}
+
+  bool add(const Expr& expr, int64_t factor) {
+    if (auto constant = ir::constant_int(expr)) return accumulate(constant_, *constant, factor);
+    if (auto* binary = std::get_if<ir::Binary>(&expr->node))
+      if (auto handled = add_binary(*binary, factor)) return *handled;
+    if (auto* reference = std::get_if<ir::VarRef>(&expr->node))
+      if (Expr value = definition_ ? definition_(reference->var) : nullptr) return add(value, factor);
+    return add_term(expr, factor);
+  }
+
+  std::optional<int64_t> constant() const {
+    for (const auto& [term, factor] : terms_)
+      if (factor != 0) return std::nullopt;
+    return constant_;
+  }
+
+ private:
+  static bool accumulate(int64_t& sum, int64_t value, int64_t factor) {
+    int64_t product = 0;
+    return !__builtin_mul_overflow(value, factor, &product) && !__builtin_add_overflow(sum, product, &sum);
+  }
+
+  std::optional<bool> add_binary(const ir::Binary& binary, int64_t factor) {
+    if (binary.op == BinaryOp::add) return add(binary.left, factor) && add(binary.right, factor);
+    if (binary.op == BinaryOp::sub) return add(binary.left, factor) && add(binary.right, -factor);
+    if (binary.op != BinaryOp::mul) return std::nullopt;
+    auto scale = ir::constant_int(binary.right);
+    const Expr& other = scale ? binary.left : binary.right;
+    if (!scale) scale = ir::constant_int(binary.left);
+    int64_t product = 0;
+    if (!scale || __builtin_mul_overflow(*scale, factor, &product)) return std::nullopt;
+    return add(other, product);
+  }
+
+  bool add_term(const Expr& expr, int64_t factor) {
+    for (auto& [term, sum] : terms_)
+      if (same(term, expr)) return accumulate(sum, 1, factor);
+    terms_.emplace_back(expr, factor);
+    return true;
+  }
+
+  static bool same(const Expr& a, const Expr& b) {
+    if (a == b) return true;
+    if (a->type != b->type || a->node.index() != b->node.index()) return false;
+    if (auto* left = std::get_if<ir::VarRef>(&a->node)) return left->var == std::get<ir::VarRef>(b->node).var;
+    if (auto* left = std::get_if<ir::IntImm>(&a->node)) return left->value == std::get<ir::IntImm>(b->node).value;
+    if (auto* left = std::get_if<ir::Cast>(&a->node)) return same(left->value, std::get<ir::Cast>(b->node).value);
+    if (auto* left = std::get_if<ir::Binary>(&a->node)) {
+      const auto& right = std::get<ir::Binary>(b->node);
+      return left->op == right.op && same(left->left, right.left) && same(left->right, right.right);
+    }
+    return false;
+  }
+
+  const Definition& definition_;
+  std::vector<std::pair<Expr, int64_t>> terms_;
+  int64_t constant_ = 0;
+};
+
+}  // namespace
+
+Expr fold_binary(BinaryOp op, Expr left, Expr right, Span span) {
+  auto a = ir::constant_int(left), b = ir::constant_int(right);
+  if (a && b) {
+    ir::DType type = gives_bool(op) ? ir::kBool : left->type;
+    if (auto value = arithmetic(op, *a, *b); value && fits(*value, type)) return ir::int_imm(*value, type, span);
+  }
+  if (b) {
+    if (Expr simple = with_constant_right(op, left, *b, span)) return simple;
+    if (Expr simple = join_offsets(op, left, *b, span)) return simple;
+  }
+  if (a)
+    if (Expr simple = with_constant_left(op, *a, right, span)) return simple;
+  return ir::binary(op, std::move(left), std::move(right), span);
+}
+
+Expr fold_negation(Expr operand, Span span) {
+  if (auto* real = std::get_if<ir::FloatImm>(&operand->node)) return ir::float_imm(-real->value, operand->type, span);
+  auto value = ir::constant_int(operand);
+  if (value && *value != std::numeric_limits<int64_t>::min() && fits(-*value, operand->type))
+    return ir::int_imm(-*value, operand->type, span);
+  return ir::unary(ir::UnaryOp::neg, std::move(operand), span);
+}
+
+Expr fold_cast(Expr value, ir::DType type, Span span) {
+  if (value->type == type) return value;
+  if (auto integer = ir::constant_int(value)) {
+    if (type.is_float()) return ir::float_imm(static_cast<double>(*integer), type, span);
+    if (!type.is_bool() && fits(*integer, type)) return ir::int_imm(*integer, type, span);
+  }
+  // Only widening keeps the value; a narrowing one is rounded where it runs.
+  if (auto* real = std::get_if<ir::FloatImm>(&value->node)) {
+    bool exact = std::isinf(real->value) || std::nearbyint(real->value) == real->value;
+    if (type.is_float() &&
+        (type.bits > value->type.bits || (exact && std::abs(real->value) <= 256) || std::isinf(real->value)))
+      return ir::float_imm(real->value, type, span);
+  }
+  return ir::cast(std::move(value), type, span);
+}
+
+Expr fold_select(Expr condition, Expr then, Expr otherwise, Span span) {
+  if (auto chosen = ir::constant_int(condition)) return *chosen ? then : otherwise;
+  return ir::select(std::move(condition), std::move(then), std::move(otherwise), span);
+}
+
+std::optional<int64_t> constant_difference(const Expr& left, const Expr& right, const Definition& definition) {
+  LinearForm form(definition);
+  if (!form.add(left, 1) || !form.add(right, -1)) return std::nullopt;
+  return form.constant();
+}
+
+std::optional<int64_t> evaluate_integer(const Expr& expr,
+                                        const std::function<std::optional<int64_t>(const ir::Var&)>& value_of) {
+  if (auto constant = ir::constant_int(expr)) return constant;
+  if (auto* reference = std::get_if<ir::VarRef>(&expr->node)) return value_of(reference->var);
+  if (auto* cast = std::get_if<ir::Cast>(&expr->node)) return evaluate_integer(cast->value, value_of);
+  auto* binary = std::get_if<ir::Binary>(&expr->node);
+  if (!binary) return std::nullopt;
+  auto left = evaluate_integer(binary->left, value_of), right = evaluate_integer(binary->right, value_of);
+  if (!left || !right) return std::nullopt;
+  return arithmetic(binary->op, *left, *right);
+}
+
+}  // namespace tilepilot::stage

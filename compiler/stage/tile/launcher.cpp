@@ -1,0 +1,164 @@
+#include "compiler/stage/tile/launcher.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/stage/tile/arguments.h"
+#include "compiler/stage/tile/buffers.h"
+#include "compiler/stage/tile/fold.h"
+
+namespace tilepilot::stage {
+namespace {
+
+std::string_view parameter_name(const ir::Program& program, size_t i) {
+  return std::visit([](const auto& parameter) -> std::string_view { return parameter->name; }, program.parameters[i]);
+}
+
+// Tells the host that generated code runs, also when the launch fails.
+class LaunchNotice {
+ public:
+  LaunchNotice(const TileOptions& options, const ir::Program& program) : options_(options), program_(program) {
+    if (options_.on_launch) options_.on_launch(program_, true);
+  }
+  ~LaunchNotice() {
+    if (options_.on_launch) options_.on_launch(program_, false);
+  }
+  LaunchNotice(const LaunchNotice&) = delete;
+
+ private:
+  const TileOptions& options_;
+  const ir::Program& program_;
+};
+
+Error not_an_argument(const ir::Program& program, size_t parameter, const Value& value, Span span) {
+  bool tensor = std::holds_alternative<ir::Buffer>(program.parameters[parameter]);
+  return make_error(DiagnosticKind::bad_kernel_argument, span,
+                    fmt::format("`{}` of `{}` must be a {}, not `{}`", parameter_name(program, parameter), program.name,
+                                tensor ? "tensor" : "number", value.type_name()));
+}
+
+// The value of an extent, given the arguments whose shapes bind its symbols.
+std::optional<int64_t> extent_of(const ir::Program& program, const std::vector<runtime::Argument>& arguments,
+                                 const ir::Expr& extent) {
+  auto symbol_value = [&](const ir::Var& symbol) -> std::optional<int64_t> {
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      auto* buffer = std::get_if<ir::Buffer>(&program.parameters[i]);
+      auto* view = std::get_if<runtime::TensorView>(&arguments[i]);
+      if (!buffer || !view || view->shape.size() != (*buffer)->rank()) continue;
+      for (size_t axis = 0; axis < view->shape.size(); ++axis) {
+        auto* reference = std::get_if<ir::VarRef>(&(*buffer)->shape[axis]->node);
+        if (reference && reference->var == symbol) return view->shape[axis];
+      }
+    }
+    return std::nullopt;
+  };
+  return evaluate_integer(extent, symbol_value);
+}
+
+}  // namespace
+
+Launcher::Launcher(ContextRef context, ir::Program program, std::vector<size_t> outputs)
+    : context_(std::move(context)), program_(std::move(program)), outputs_(std::move(outputs)) {}
+
+bool Launcher::is_output(size_t parameter) const {
+  return std::find(outputs_.begin(), outputs_.end(), parameter) != outputs_.end();
+}
+
+Status Launcher::compile(Span span) {
+  if (kernel_) return {};
+  if (!context_->options.backend)
+    return make_error(DiagnosticKind::forbidden, span,
+                      fmt::format("the kernel `{}` cannot run here: tile programs are only staged", program_.name),
+                      "run the program with the command `run`");
+  DiagnosticList warnings;
+  kernel_ = TRY(context_->options.backend->compile(program_, warnings));
+  for (const Diagnostic& warning : warnings.items()) context_->interpreter.diagnostics().add(warning);
+  return {};
+}
+
+Status Launcher::bind_inputs(const std::vector<Value>& inputs, Span span) {
+  size_t expected = program_.parameters.size() - outputs_.size();
+  if (inputs.size() != expected)
+    return make_error(DiagnosticKind::wrong_arguments, span,
+                      fmt::format("the kernel `{}` takes {} argument{}, got {}", program_.name, expected,
+                                  expected == 1 ? "" : "s", inputs.size()),
+                      outputs_.empty() ? "" : "outputs named by `out_idx` are allocated and returned, not passed");
+  arguments_.assign(program_.parameters.size(), runtime::TensorView{});
+  size_t next = 0;
+  for (size_t i = 0; i < program_.parameters.size(); ++i) {
+    if (is_output(i)) continue;
+    const Value& value = inputs[next++];
+    if (std::holds_alternative<ir::Buffer>(program_.parameters[i])) {
+      auto view = context_->options.host->view(value);
+      if (!view) return not_an_argument(program_, i, value, span);
+      arguments_[i] = std::move(*view);
+    } else if (auto integer = value.as_index()) {
+      arguments_[i] = *integer;
+    } else if (auto* real = value.if_float()) {
+      arguments_[i] = *real;
+    } else {
+      return not_an_argument(program_, i, value, span);
+    }
+  }
+  return {};
+}
+
+Result<Value> Launcher::allocate_output(const ir::BufferData& buffer, Span span) {
+  std::vector<int64_t> shape;
+  for (const ir::Expr& extent : buffer.shape) {
+    auto size = extent_of(program_, arguments_, extent);
+    if (!size)
+      return make_error(DiagnosticKind::non_constant_shape, span,
+                        fmt::format("the shape of the output `{}` does not follow from the inputs", buffer.name));
+    shape.push_back(*size);
+  }
+  return context_->options.host->allocate(buffer.type, shape, span);
+}
+
+Result<Value> Launcher::run(const std::vector<Value>& inputs, Span span) {
+  TRY(compile(span));
+  if (!context_->options.host)
+    return make_error(DiagnosticKind::forbidden, span, "there are no tensors here to run a kernel on");
+  TRY(bind_inputs(inputs, span));
+  std::vector<Value> results;
+  for (size_t position : outputs_) {
+    results.push_back(TRY(allocate_output(*std::get<ir::Buffer>(program_.parameters[position]), span)));
+    arguments_[position] = *context_->options.host->view(results.back());
+  }
+  {
+    LaunchNotice notice(context_->options, program_);
+    TRY(kernel_->launch(arguments_, context_->options.host->parallel_for(), span));
+  }
+  if (results.empty()) return Value();
+  return results.size() == 1 ? results[0] : make_list(std::move(results));
+}
+
+Result<std::string> Launcher::source(Span span) {
+  TRY(compile(span));
+  return kernel_->source();
+}
+
+Result<std::vector<size_t>> output_positions(const Value& out_idx, const ir::Program& program, Span span) {
+  std::vector<size_t> positions;
+  if (out_idx.is_none()) return positions;
+  std::vector<Value> items{out_idx};
+  if (auto* sequence = sequence_items(out_idx)) items = *sequence;
+  auto count = static_cast<int64_t>(program.parameters.size());
+  for (const Value& item : items) {
+    int64_t index = TRY(meta_integer(item, "`out_idx`", span));
+    int64_t position = index < 0 ? index + count : index;
+    if (position < 0 || position >= count)
+      return make_error(DiagnosticKind::invalid_jit, span,
+                        fmt::format("`out_idx` {} is out of range: `{}` has {} parameter{}", index, program.name, count,
+                                    count == 1 ? "" : "s"));
+    if (!std::holds_alternative<ir::Buffer>(program.parameters[static_cast<size_t>(position)]))
+      return make_error(DiagnosticKind::invalid_jit, span,
+                        fmt::format("`out_idx` {} names the scalar `{}`; outputs are tensors", index,
+                                    parameter_name(program, static_cast<size_t>(position))));
+    positions.push_back(static_cast<size_t>(position));
+  }
+  return positions;
+}
+
+}  // namespace tilepilot::stage

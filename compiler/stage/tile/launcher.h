@@ -1,0 +1,39 @@
+// A staged program on its way to the machine: compiled at its first call, then launched on the host's tensors. Outputs
+// are allocated here and returned.
+#pragma once
+
+#include <vector>
+
+#include "compiler/stage/tile/context.h"
+
+namespace tilepilot::stage {
+
+class Launcher {
+ public:
+  // `outputs`: the parameters that the call returns, in that order.
+  Launcher(ContextRef context, ir::Program program, std::vector<size_t> outputs);
+
+  const ir::Program& program() const { return program_; }
+  // Runs the program; `inputs` are the other parameters' values, in order.
+  Result<Value> run(const std::vector<Value>& inputs, Span span);
+  // The generated code.
+  Result<std::string> source(Span span);
+
+ private:
+  Status compile(Span span);
+  Status bind_inputs(const std::vector<Value>& inputs, Span span);
+  Result<Value> allocate_output(const ir::BufferData& buffer, Span span);
+  bool is_output(size_t parameter) const;
+
+  ContextRef context_;
+  ir::Program program_;
+  std::vector<size_t> outputs_;
+  std::shared_ptr<runtime::CompiledKernel> kernel_;
+  std::vector<runtime::Argument> arguments_;  // of the call in progress
+};
+
+// `out_idx` as parameter positions: an int, or a list of ints; negative ones count from the end. `invalid_jit` if one
+// is out of range or not a tensor.
+Result<std::vector<size_t>> output_positions(const Value& out_idx, const ir::Program& program, Span span);
+
+}  // namespace tilepilot::stage

@@ -1,0 +1,145 @@
+// Element-wise maths: one row a function.
+#include <fmt/format.h>
+
+#include "compiler/stage/tile/expressions.h"
+#include "compiler/stage/tile/fold.h"
+#include "compiler/stage/tile/tables.h"
+
+namespace tilepilot::stage {
+namespace {
+
+using ir::MathFn;
+
+// Functions of reals take integers as float32; `abs` keeps the type.
+template <MathFn function>
+Result<Value> elementwise(Arguments& arguments) {
+  ir::Expr argument = TRY(to_expr(arguments[0], arguments.span(0)));
+  bool keeps_integers = function == MathFn::abs && argument->type.is_int();
+  if (!argument->type.is_float() && !keeps_integers)
+    argument = fold_cast(std::move(argument), function == MathFn::abs ? ir::kInt32 : ir::kFloat32, arguments.span());
+  return make_expr(arguments.context(), ir::math(function, std::move(argument), arguments.span()));
+}
+
+Result<Value> absolute(Arguments& arguments) {
+  if (auto* integer = arguments[0].if_int()) return Value(*integer < 0 ? -*integer : *integer);
+  return elementwise<MathFn::abs>(arguments);
+}
+
+// min and max of two numbers; of two compile-time numbers a compile-time number.
+Result<Value> extremum(Arguments& arguments, ir::BinaryOp op) {
+  const Value &left = arguments[0], &right = arguments[1];
+  auto a = left.as_number(), b = right.as_number();
+  if (a && b) return (op == ir::BinaryOp::max) == (*a < *b) ? right : left;
+  return apply_matched(arguments.context(), op, left, right, arguments.span());
+}
+Result<Value> maximum(Arguments& arguments) { return extremum(arguments, ir::BinaryOp::max); }
+Result<Value> minimum(Arguments& arguments) { return extremum(arguments, ir::BinaryOp::min); }
+
+Result<Value> clamp(Arguments& arguments) {
+  TileContext& context = arguments.context();
+  Value low = TRY(apply_matched(context, ir::BinaryOp::max, arguments[0], arguments[1], arguments.span()));
+  return apply_matched(context, ir::BinaryOp::min, low, arguments[2], arguments.span());
+}
+
+Result<Value> power(Arguments& arguments) {
+  return apply_binary(arguments.context(), BinaryOp::pow, arguments[0], arguments[1], arguments.span());
+}
+
+// Compile-time numbers stay with Python; anything else becomes an expression.
+template <BinaryOp op>
+Result<Value> arithmetic(Arguments& arguments) {
+  if (!is_tile_value(arguments[0]) && !is_tile_value(arguments[1]))
+    return arguments.context().interpreter.binary(op, arguments[0], arguments[1], arguments.span());
+  return apply_binary(arguments.context(), op, arguments[0], arguments[1], arguments.span());
+}
+
+// x - trunc(x / y) * y, as C has it.
+Result<Value> fmod(Arguments& arguments) {
+  Operands both = TRY(matched_operands(arguments[0], arguments[1], arguments.span()));
+  Span span = arguments.span();
+  if (!both.left->type.is_float())
+    return make_error(DiagnosticKind::type_error, span, "`T.fmod` needs floating-point operands",
+                      "use `%` or `T.floormod` for integers");
+  ir::Expr whole = ir::math(MathFn::trunc, ir::binary(ir::BinaryOp::div, both.left, both.right, span), span);
+  ir::Expr part = ir::binary(ir::BinaryOp::mul, std::move(whole), both.right, span);
+  return make_expr(arguments.context(), ir::binary(ir::BinaryOp::sub, both.left, std::move(part), span));
+}
+
+Result<Value> ceildiv(Arguments& arguments) {
+  return ceil_divide(arguments.context(), arguments[0], arguments[1], arguments.span());
+}
+
+}  // namespace
+
+Result<Value> ceil_divide(TileContext& context, const Value& a, const Value& b, Span span) {
+  auto dividend = constant_integer(a), divisor = constant_integer(b);
+  if (divisor && *divisor == 0) return make_error(DiagnosticKind::division_by_zero, span, "`ceildiv` by zero");
+  if (dividend && divisor) {
+    int64_t quotient = *dividend / *divisor;
+    bool rounds_up = *dividend % *divisor != 0 && (*dividend < 0) == (*divisor < 0);
+    return Value(quotient + (rounds_up ? 1 : 0));
+  }
+  Value sum = TRY(apply_binary(context, BinaryOp::add, a, b, span));
+  Value rounded = TRY(apply_binary(context, BinaryOp::sub, sum, Value(int64_t{1}), span));
+  return apply_binary(context, BinaryOp::floor_div, rounded, b, span);
+}
+
+const std::vector<TileFunction>& maths_functions() {
+  static const std::vector<TileFunction> kFunctions = {
+      {"exp", "x", "e to the power of x", elementwise<MathFn::exp>},
+      {"exp2", "x", "2 to the power of x", elementwise<MathFn::exp2>},
+      {"exp10", "x", "10 to the power of x", elementwise<MathFn::exp10>},
+      {"log", "x", "natural logarithm", elementwise<MathFn::log>},
+      {"log2", "x", "logarithm to base 2", elementwise<MathFn::log2>},
+      {"log10", "x", "logarithm to base 10", elementwise<MathFn::log10>},
+      {"log1p", "x", "log(1 + x), accurate near 0", elementwise<MathFn::log1p>},
+      {"sqrt", "x", "square root", elementwise<MathFn::sqrt>},
+      {"rsqrt", "x", "1 / sqrt(x)", elementwise<MathFn::rsqrt>},
+      {"sin", "x", "sine", elementwise<MathFn::sin>},
+      {"cos", "x", "cosine", elementwise<MathFn::cos>},
+      {"tan", "x", "tangent", elementwise<MathFn::tan>},
+      {"sinh", "x", "hyperbolic sine", elementwise<MathFn::sinh>},
+      {"cosh", "x", "hyperbolic cosine", elementwise<MathFn::cosh>},
+      {"tanh", "x", "hyperbolic tangent", elementwise<MathFn::tanh>},
+      {"asin", "x", "inverse sine", elementwise<MathFn::asin>},
+      {"acos", "x", "inverse cosine", elementwise<MathFn::acos>},
+      {"atan", "x", "inverse tangent", elementwise<MathFn::atan>},
+      {"erf", "x", "error function", elementwise<MathFn::erf>},
+      {"sigmoid", "x", "1 / (1 + exp(-x))", elementwise<MathFn::sigmoid>},
+      {"abs", "x", "absolute value", absolute},
+      {"fabs", "x", "absolute value", absolute},
+      {"floor", "x", "the next whole number below", elementwise<MathFn::floor>},
+      {"ceil", "x", "the next whole number above", elementwise<MathFn::ceil>},
+      {"round", "x", "the nearest whole number, ties to even", elementwise<MathFn::round>},
+      {"nearbyint", "x", "the nearest whole number, ties to even", elementwise<MathFn::round>},
+      {"trunc", "x", "the whole number towards 0", elementwise<MathFn::trunc>},
+      {"isnan", "x", "whether x is not a number", elementwise<MathFn::isnan>},
+      {"isinf", "x", "whether x is infinite", elementwise<MathFn::isinf>},
+      {"isfinite", "x", "whether x is neither infinite nor not a number", elementwise<MathFn::isfinite>},
+      {"__exp", "x", "`T.exp` where speed matters more than the last digit", elementwise<MathFn::exp>},
+      {"__exp10", "x", "`T.exp10` where speed matters more than the last digit", elementwise<MathFn::exp10>},
+      {"__log", "x", "`T.log` where speed matters more than the last digit", elementwise<MathFn::log>},
+      {"__log2", "x", "`T.log2` where speed matters more than the last digit", elementwise<MathFn::log2>},
+      {"__log10", "x", "`T.log10` where speed matters more than the last digit", elementwise<MathFn::log10>},
+      {"__sin", "x", "`T.sin` where speed matters more than the last digit", elementwise<MathFn::sin>},
+      {"__cos", "x", "`T.cos` where speed matters more than the last digit", elementwise<MathFn::cos>},
+      {"__tan", "x", "`T.tan` where speed matters more than the last digit", elementwise<MathFn::tan>},
+      {"max", "a, b", "the larger of two numbers", maximum},
+      {"min", "a, b", "the smaller of two numbers", minimum},
+      {"clamp", "x, min_val, max_val", "x limited to an interval", clamp},
+      {"pow", "x, y", "x to the power of y", power},
+      {"power", "x, y", "x to the power of y", power},
+      {"fmod", "x, y", "the remainder of a division, with the sign of x", fmod},
+      {"ceildiv", "a, b", "a / b rounded up, for integers", ceildiv},
+      {"floordiv", "a, b", "a // b", arithmetic<BinaryOp::floor_div>},
+      {"floormod", "a, b", "a % b", arithmetic<BinaryOp::mod>},
+      {"shift_left", "x, y", "x << y", arithmetic<BinaryOp::shl>},
+      {"shift_right", "x, y", "x >> y", arithmetic<BinaryOp::shr>},
+      {"bitwise_and", "x, y", "x & y", arithmetic<BinaryOp::bit_and>},
+      {"bitwise_or", "x, y", "x | y", arithmetic<BinaryOp::bit_or>},
+      {"bitwise_xor", "x, y", "x ^ y", arithmetic<BinaryOp::bit_xor>},
+  };
+  return kFunctions;
+}
+
+}  // namespace tilepilot::stage

@@ -1,0 +1,160 @@
+// Registration of the language: `tilelang`, `tilelang.language` and the small modules beside them.
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "compiler/stage/tile/buffers.h"
+#include "compiler/stage/tile/dtypes.h"
+#include "compiler/stage/tile/jit.h"
+#include "compiler/stage/tile/prim_func.h"
+#include "compiler/stage/tile/tables.h"
+
+namespace tilepilot::stage {
+namespace {
+
+using Table = const std::vector<TileFunction>& (*)();
+constexpr Table kTables[] = {launch_functions, operator_functions, reduction_functions, loop_functions,
+                             maths_functions,  value_functions,    hint_functions};
+
+// Names that are not functions of the tables.
+constexpr TileName kOtherNames[] = {
+    {"prim_func", "decorates a function that is a tile program"},
+    {"macro", "decorates a function that is traced where it is called"},
+    {"Tensor", "annotates a tensor parameter: `T.Tensor((M, K), dtype)` or `T.Tensor[[M, K], dtype]`"},
+    {"Buffer", "the old name of `T.Tensor`"},
+    {"StridedTensor", "annotates a tensor with strides: `T.StridedTensor(shape, strides, dtype)`"},
+    {"GemmWarpPolicy", "how `T.gemm` divides its work: `.Square`, `.FullRow`, `.FullCol`"},
+    {"dtype", "the type of dtypes, for annotations"},
+    {"PrimFunc", "the type of tile programs, for annotations"},
+};
+
+// A name that only stands in annotations.
+struct TypeMarker final : TypedObject<TypeMarker> {
+  static constexpr Type kType{"type marker"};
+  explicit TypeMarker(std::string name_) : name(std::move(name_)) {}
+  Result<std::string> repr(Interpreter&) override { return name; }
+  const std::string name;
+};
+
+Value make_policies() {
+  auto policies = std::make_shared<ModuleObject>("GemmWarpPolicy");
+  policies->set("Square", Value(static_cast<int64_t>(ir::WarpPolicy::square)));
+  policies->set("FullRow", Value(static_cast<int64_t>(ir::WarpPolicy::full_row)));
+  policies->set("FullCol", Value(static_cast<int64_t>(ir::WarpPolicy::full_col)));
+  return policies;
+}
+
+Result<std::optional<Value>> missing_name(Interpreter&, Name name, Span span) {
+  if (auto advice = unsupported_advice(name.text()))
+    return make_error(DiagnosticKind::unsupported_tile_feature, span,
+                      fmt::format("`T.{}` is not supported", name.text()), std::string(*advice));
+  std::vector<std::string_view> names;
+  for (const TileName& row : tile_names()) names.push_back(row.name);
+  std::string_view near = nearest_name(name.text(), names);
+  return make_error(DiagnosticKind::unknown_tile_name, span, fmt::format("`T.` has no `{}`", name.text()),
+                    near.empty() ? "" : fmt::format("did you mean `T.{}`?", near));
+}
+
+std::shared_ptr<ModuleObject> make_language(const ContextRef& context) {
+  auto language = std::make_shared<ModuleObject>("tilelang.language");
+  for (Table table : kTables)
+    for (const TileFunction& row : table()) language->set(row.name, make_function(context, "T.", row));
+  for (const NamedDType& row : dtype_names())
+    language->set(row.name, Value(std::make_shared<DTypeObject>(*context, row.dtype)));
+  language->set("Tensor", Value(std::make_shared<TensorSpecMaker>(*context, "T.Tensor", false)));
+  language->set("Buffer", Value(std::make_shared<TensorSpecMaker>(*context, "T.Buffer", false)));
+  language->set("StridedTensor", Value(std::make_shared<TensorSpecMaker>(*context, "T.StridedTensor", true)));
+  language->set("GemmWarpPolicy", make_policies());
+  language->set("dtype", Value(std::make_shared<TypeMarker>("T.dtype")));
+  language->set("PrimFunc", Value(std::make_shared<TypeMarker>("T.PrimFunc")));
+  add_function_decorators(context, *language);
+  language->missing = missing_name;
+  return language;
+}
+
+// Every attribute is its own name: keys of `pass_configs`, which no target here reads.
+std::shared_ptr<ModuleObject> make_pass_config_keys() {
+  auto keys = std::make_shared<ModuleObject>("PassConfigKey");
+  keys->missing = [](Interpreter&, Name name, Span) { return Result<std::optional<Value>>(Value(name.str())); };
+  return keys;
+}
+
+// A hint object for T.annotate_layout.
+std::shared_ptr<ModuleObject> make_layouts() {
+  auto layouts = std::make_shared<ModuleObject>("tilelang.layout");
+  for (const char* name : {"make_swizzled_layout", "make_linear_layout", "make_full_bank_swizzled_layout",
+                           "make_half_bank_swizzled_layout", "make_quarter_bank_swizzled_layout"})
+    layouts->function(
+        name, [](Interpreter&, CallArgs&) -> Result<Value> { return Value(std::make_shared<TypeMarker>("layout")); });
+  return layouts;
+}
+
+std::shared_ptr<ModuleObject> make_math() {
+  auto math = std::make_shared<ModuleObject>("tilelang.math");
+  math->function("next_power_of_2", [](Interpreter&, CallArgs& args) -> Result<Value> {
+    int64_t value =
+        TRY(meta_integer(args.positional.empty() ? Value() : args.positional[0], "the argument", args.span));
+    return Value(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(value, 1)))));
+  });
+  return math;
+}
+
+Result<std::optional<Value>> missing_in_tilelang(Interpreter&, Name name, Span span) {
+  static constexpr std::string_view kKnown[] = {"autotune", "profiler",  "Profiler",  "testing", "tools", "lower",
+                                                "carver",   "autotuner", "transform", "engine",  "utils"};
+  for (std::string_view known : kKnown)
+    if (known == name.text())
+      return make_error(DiagnosticKind::unsupported_tile_feature, span,
+                        fmt::format("`tilelang.{}` is not supported", name.text()));
+  return std::optional<Value>();
+}
+
+Value nothing(std::string name) {
+  return std::make_shared<BuiltinFunction>(std::move(name),
+                                           [](Interpreter&, CallArgs&) { return Result<Value>(Value()); });
+}
+
+std::shared_ptr<ModuleObject> make_tilelang(const ContextRef& context) {
+  auto tilelang = std::make_shared<ModuleObject>("tilelang");
+  add_jit(context, *tilelang);
+  static constexpr TileFunction kCdiv{"cdiv", "a, b", "a / b rounded up", [](Arguments& arguments) {
+                                        return ceil_divide(arguments.context(), arguments[0], arguments[1],
+                                                           arguments.span());
+                                      }};
+  tilelang->set("cdiv", make_function(context, "tilelang.", kCdiv));
+  for (const char* name : {"disable_cache", "enable_cache", "set_log_level"}) tilelang->set(name, nothing(name));
+  tilelang->set("PassConfigKey", make_pass_config_keys());
+  tilelang->set("PrimFunc", Value(std::make_shared<TypeMarker>("tilelang.PrimFunc")));
+  tilelang->set("__version__", Value("0.1.13"));
+  tilelang->missing = missing_in_tilelang;
+  return tilelang;
+}
+
+}  // namespace
+
+const std::vector<TileName>& tile_names() {
+  static const std::vector<TileName> kNames = [] {
+    std::vector<TileName> names;
+    for (Table table : kTables)
+      for (const TileFunction& row : table()) names.push_back({row.name, row.summary});
+    for (const NamedDType& row : dtype_names())
+      names.push_back({row.name, "a dtype; called, a cast; as an annotation, a scalar parameter"});
+    names.insert(names.end(), std::begin(kOtherNames), std::end(kOtherNames));
+    return names;
+  }();
+  return kNames;
+}
+
+void install_tile_language(Interpreter& interpreter, TileOptions options) {
+  auto context = std::make_shared<TileContext>(interpreter, std::move(options));
+  auto tilelang = make_tilelang(context);
+  const std::pair<const char*, std::shared_ptr<ModuleObject>> submodules[] = {
+      {"language", make_language(context)}, {"layout", make_layouts()}, {"math", make_math()}};
+  interpreter.add_module("tilelang", tilelang);
+  for (const auto& [name, module] : submodules) {
+    tilelang->set(name, Value(module));
+    interpreter.add_module(fmt::format("tilelang.{}", name), module);
+  }
+}
+
+}  // namespace tilepilot::stage

@@ -1,0 +1,177 @@
+// copy, fill, clear, gemm: tile operators that become one IR statement each.
+#include <fmt/format.h>
+
+#include "compiler/stage/tile/builder.h"
+#include "compiler/stage/tile/expressions.h"
+#include "compiler/stage/tile/fold.h"
+#include "compiler/stage/tile/regions.h"
+#include "compiler/stage/tile/tables.h"
+
+namespace tilepilot::stage {
+namespace {
+
+Result<ProgramBuilder*> kernel_of(const Arguments& arguments) {
+  return require_kernel(arguments.context(), fmt::format("`{}`", arguments.function()), arguments.span());
+}
+
+// One element to one element: a plain store.
+Status copy_element(ProgramBuilder& builder, const ir::Region& from, const ir::Region& to, Span span) {
+  ir::Expr value = fold_cast(ir::load(from.buffer, from.start, from.span), to.buffer->type, span);
+  return builder.emit(ir::Store{to.buffer, to.start, std::move(value)}, span);
+}
+
+// T.copy(src, dst, *, coalesced_width=, disable_tma=, ...)
+Result<Value> copy(Arguments& arguments) {
+  ProgramBuilder& builder = *TRY(kernel_of(arguments));
+  TileOperand source = TRY(tile_operand(arguments, 0));
+  TileOperand destination = TRY(tile_operand(arguments, 1));
+  TRY(match_extents(arguments, source, destination));
+  if (source.is_point && destination.is_point) {
+    TRY(copy_element(builder, source.region, destination.region, arguments.span()));
+    return Value();
+  }
+  ir::CopyOptions options;
+  options.coalesced_width = static_cast<int>(TRY(arguments.integer_or(2, 0)));
+  options.disable_tma = TRY(arguments.flag_or(3, false));
+  TRY(builder.emit(ir::Copy{std::move(source.region), std::move(destination.region), options}, arguments.span()));
+  return Value();
+}
+
+Status emit_fill(const Arguments& arguments, const Value& value) {
+  ProgramBuilder& builder = *TRY(kernel_of(arguments));
+  ir::Region region = TRY(tile_region(arguments, 0));
+  ir::DType type = region.buffer->type;
+  ir::Expr element = TRY(to_expr(value, arguments.span(), type));
+  return builder.emit(ir::Fill{std::move(region), fold_cast(std::move(element), type, arguments.span())},
+                      arguments.span());
+}
+
+Result<Value> fill(Arguments& arguments) {
+  TRY(emit_fill(arguments, arguments[1]));
+  return Value();
+}
+
+Result<Value> clear(Arguments& arguments) {
+  TRY(emit_fill(arguments, Value(int64_t{0})));
+  return Value();
+}
+
+struct Matrix {
+  int64_t rows = 0, columns = 0;
+};
+
+// The last two axes, the others having extent 1.
+Result<Matrix> matrix_of(const Arguments& arguments, const ir::Region& region, bool transposed) {
+  size_t rank = region.extent.size();
+  bool flat = rank >= 2;
+  for (size_t axis = 0; axis + 2 < rank; ++axis) flat = flat && region.extent[axis] == 1;
+  if (!flat) {
+    Error error = make_error(DiagnosticKind::shape_mismatch, arguments.span(),
+                             fmt::format("an operand of `T.gemm` is no matrix: {}", describe(region)),
+                             "the last two axes are the matrix; extents before them must be 1");
+    error->notes.push_back(declaration_note(*region.buffer));
+    return error;
+  }
+  Matrix matrix{region.extent[rank - 2], region.extent[rank - 1]};
+  if (transposed) std::swap(matrix.rows, matrix.columns);
+  return matrix;
+}
+
+std::string describe_operand(std::string_view role, const ir::Region& region, bool transposed) {
+  size_t rank = region.extent.size();
+  return fmt::format("{} `{}` is {}x{}{}", role, region.buffer->name, region.extent[rank - 2], region.extent[rank - 1],
+                     transposed ? " transposed" : "");
+}
+
+Error gemm_error(const Arguments& arguments, DiagnosticKind kind, std::string message, const ir::Gemm& gemm) {
+  Error error = make_error(kind, arguments.span(), std::move(message));
+  for (const ir::Region* region : {&gemm.a, &gemm.b, &gemm.c})
+    error->notes.push_back(declaration_note(*region->buffer));
+  return error;
+}
+
+// The hint that fits: a transpose that would make the inner extents meet.
+std::string transpose_advice(const Matrix& a, const Matrix& b) {
+  if (a.columns == b.columns) return "`transpose_B=True` would make them fit, if B is stored [N, K]";
+  if (a.rows == b.rows) return "`transpose_A=True` would make them fit, if A is stored [K, M]";
+  return "A is [M, K], B is [K, N], C is [M, N]; `transpose_A` and `transpose_B` swap the axes of A and B";
+}
+
+Status check_gemm_shapes(const Arguments& arguments, const ir::Gemm& gemm) {
+  Matrix a = TRY(matrix_of(arguments, gemm.a, gemm.transpose_a));
+  Matrix b = TRY(matrix_of(arguments, gemm.b, gemm.transpose_b));
+  Matrix c = TRY(matrix_of(arguments, gemm.c, false));
+  std::string left = describe_operand("A", gemm.a, gemm.transpose_a);
+  std::string right = describe_operand("B", gemm.b, gemm.transpose_b);
+  if (a.columns != b.rows) {
+    Error error = gemm_error(arguments, DiagnosticKind::shape_mismatch,
+                             fmt::format("`T.gemm` cannot multiply: {}, {}; the inner extents are {} and {}", left,
+                                         right, a.columns, b.rows),
+                             gemm);
+    error->hint = transpose_advice(a, b);
+    return error;
+  }
+  if (c.rows == a.rows && c.columns == b.columns) return {};
+  return gemm_error(arguments, DiagnosticKind::shape_mismatch,
+                    fmt::format("the product of `T.gemm` does not fit: {}, {} give {}x{}, but C `{}` is {}x{}", left,
+                                right, a.rows, b.columns, gemm.c.buffer->name, c.rows, c.columns),
+                    gemm);
+}
+
+Status check_gemm_types(const Arguments& arguments, const ir::Gemm& gemm) {
+  ir::DType a = gemm.a.buffer->type, b = gemm.b.buffer->type, c = gemm.c.buffer->type;
+  bool same_kind = (a.is_float() && c.is_float()) || (a.is_int() && c.is_int());
+  if (a == b && same_kind && c.bits >= a.bits) return {};
+  std::string message =
+      a == b ? fmt::format("`T.gemm` cannot accumulate {} products in {}", ir::to_string(a), ir::to_string(c))
+             : fmt::format("the operands of `T.gemm` have different types: A is {}, B is {}", ir::to_string(a),
+                           ir::to_string(b));
+  Error error = gemm_error(arguments, DiagnosticKind::dtype_mismatch, std::move(message), gemm);
+  error->hint = a == b ? "accumulate in float32 (int32 for integers)" : "give both tiles one dtype; `T.copy` converts";
+  return error;
+}
+
+Result<ir::WarpPolicy> warp_policy(const Arguments& arguments, size_t i) {
+  int64_t number = TRY(arguments.integer_or(i, 0));
+  if (number >= 0 && number <= 2) return static_cast<ir::WarpPolicy>(number);
+  return make_error(DiagnosticKind::value_error, arguments.span(i), fmt::format("{} is no warp policy", number),
+                    "use `T.GemmWarpPolicy.Square`, `.FullRow` or `.FullCol`");
+}
+
+// T.gemm(A, B, C, transpose_A=, transpose_B=, policy=, clear_accum=, k_pack=, ...)
+Result<Value> gemm(Arguments& arguments) {
+  ProgramBuilder& builder = *TRY(kernel_of(arguments));
+  ir::Gemm node;
+  node.a = TRY(tile_region(arguments, 0));
+  node.b = TRY(tile_region(arguments, 1));
+  node.c = TRY(tile_region(arguments, 2));
+  node.transpose_a = TRY(arguments.flag_or(3, false));
+  node.transpose_b = TRY(arguments.flag_or(4, false));
+  node.policy = TRY(warp_policy(arguments, 5));
+  node.clear_accumulator = TRY(arguments.flag_or(6, false));
+  TRY(require_on_chip(arguments, node.a, "operand A"));
+  TRY(require_on_chip(arguments, node.b, "operand B"));
+  TRY(require_on_chip(arguments, node.c, "the accumulator C"));
+  TRY(check_gemm_shapes(arguments, node));
+  TRY(check_gemm_types(arguments, node));
+  TRY(builder.emit(std::move(node), arguments.span()));
+  return Value();
+}
+
+}  // namespace
+
+const std::vector<TileFunction>& operator_functions() {
+  static const std::vector<TileFunction> kFunctions = {
+      {"copy",
+       "src, dst, coalesced_width=, disable_tma=, eviction_policy=, prefer_instruction=, annotations=, loop_layout=",
+       "copies a tile, converting to the destination's dtype; outside a global tensor reads are 0, writes dropped",
+       copy},
+      {"fill", "buffer, value", "sets every element of a buffer or slice", fill},
+      {"clear", "buffer", "sets every element of a buffer or slice to 0", clear},
+      {"gemm", "A, B, C, transpose_A=, transpose_B=, policy=, clear_accum=, k_pack=, wg_wait=, mbar=, annotations=",
+       "C += A @ B on tiles; `transpose_A`, `transpose_B` for operands stored the other way round", gemm},
+  };
+  return kFunctions;
+}
+
+}  // namespace tilepilot::stage

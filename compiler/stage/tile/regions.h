@@ -1,0 +1,33 @@
+// Operands of tile operators: whole buffers, slices and points as IR regions, and how the extents of two sides are
+// brought together (reference/tilelang.md section 1.3.1).
+#pragma once
+
+#include "compiler/ir/stmt.h"
+#include "compiler/stage/tile/arguments.h"
+#include "compiler/stage/tile/buffers.h"
+
+namespace tilepilot::stage {
+
+struct TileOperand {
+  ir::Region region;  // a point: `extent` is empty until the other side gives it
+  bool is_point = false;
+  bool is_whole = false;
+};
+
+// Argument `i` as an operand: a buffer, a slice of one, or an element.
+Result<TileOperand> tile_operand(const Arguments& arguments, size_t i);
+// Likewise; a point is one element.
+Result<ir::Region> tile_region(const Arguments& arguments, size_t i);
+
+// Gives points their extents and checks that both sides agree after dropping axes of extent 1.
+Status match_extents(const Arguments& arguments, TileOperand& source, TileOperand& destination);
+
+// The extents other than 1, in order.
+std::vector<int64_t> without_ones(const std::vector<int64_t>& extents);
+// "`A` (128x32)": the buffer and the extents of its box.
+std::string describe(const ir::Region& region);
+
+// The buffer lives on chip; `wrong_scope` otherwise.
+Status require_on_chip(const Arguments& arguments, const ir::Region& region, std::string_view role);
+
+}  // namespace tilepilot::stage

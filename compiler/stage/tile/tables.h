@@ -1,0 +1,25 @@
+// The tables of `T.` functions, one for each concept; module.cpp registers them all and `tile_names()` documents them.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "compiler/stage/tile/arguments.h"
+
+namespace tilepilot::stage {
+
+const std::vector<TileFunction>& launch_functions();     // Kernel, alloc_*, dynamic, const, empty
+const std::vector<TileFunction>& operator_functions();   // copy, fill, clear, gemm
+const std::vector<TileFunction>& reduction_functions();  // reduce_*
+const std::vector<TileFunction>& loop_functions();       // Parallel, Pipelined, serial, ...
+const std::vector<TileFunction>& maths_functions();      // exp, max, ceildiv, ...
+const std::vector<TileFunction>& value_functions();      // cast, if_then_else, infinity, ...
+const std::vector<TileFunction>& hint_functions();       // use_swizzle, annotate_layout, ...
+
+// a / b rounded up; a compile-time integer if both are.
+Result<Value> ceil_divide(TileContext& context, const Value& a, const Value& b, Span span);
+
+// For names that upstream has and this version does not: what to do instead (may be empty).
+std::optional<std::string_view> unsupported_advice(std::string_view name);
+
+}  // namespace tilepilot::stage

@@ -1,0 +1,76 @@
+// Names that upstream's `T.` has and this version does not, by what to do instead.
+#include "compiler/stage/tile/tables.h"
+
+namespace tilepilot::stage {
+namespace {
+
+struct Group {
+  std::string_view advice;
+  std::string_view names;  // separated by blanks
+};
+constexpr Group kGroups[] = {
+    {"write the kernel with tile operators and `T.Parallel` instead",
+     "get_thread_binding get_thread_bindings thread_binding tvm_warp_shuffle attr evaluate access_ptr "
+     "address_of tvm_access_ptr shfl_sync shfl_xor_sync shfl_down_sync Ramp Broadcast"},
+    {"use the variables that `with T.Kernel(...) as` binds", "get_block_binding"},
+    {"use `T.reduce_sum` and its family", "tvm_thread_allreduce comm_reducer alloc_reducer"},
+    {"synchronisation between tile statements is implied",
+     "tvm_storage_sync alloc_barrier alloc_cluster_barrier mbarrier_wait_parity mbarrier_arrive "
+     "mbarrier_expect_tx barrier_wait barrier_arrive sync_warp fence_proxy_async wait_wgmma"},
+    {"give each block its own output and reduce in a second kernel",
+     "atomic_add atomic_addx2 atomic_addx4 atomic_max atomic_min atomic_or"},
+    {"write the scan as a serial loop", "cumsum cummax"},
+    {"end the kernel and open another `with T.Kernel(...)`", "sync_grid"},
+    {"use `T.copy`; pipelining comes from `T.Pipelined`",
+     "async_copy tma_copy tma_load tma_store tma_store_arrive tma_store_wait copy_cluster ptx_cp_async "
+     "ptx_commit_group ptx_wait_group"},
+    {"gather the elements in a `T.Parallel` loop", "im2col c2d_im2col"},
+    {"store with swapped indices in a `T.Parallel` loop", "transpose"},
+    {"use `T.gemm`", "wgmma_gemm gemm_sp gemm_v1 gemm_v2"},
+    {"use `T.gemm` on int8 tiles", "dp4a"},
+    {"use `T.Kernel`", "ClusterKernel CUDASourceCodeKernel"},
+    {"launch one block a tile", "Persistent PersistentTileScheduler"},
+    {"roles of warps are the compiler's choice", "ws"},
+    {"register budgets are the compiler's choice",
+     "set_max_nreg inc_max_nreg dec_max_nreg no_set_max_nreg annotate_producer_reg_dealloc "
+     "annotate_consumer_reg_alloc disable_warp_group_reg_alloc"},
+    {"guard the read with `T.if_then_else`", "annotate_safe_value"},
+    {"pass `pass_configs` to `tilelang.jit`", "annotate_pass_configs"},
+    {"layouts are the compiler's choice", "Layout Fragment"},
+    {"make the workspace a parameter", "alloc_global"},
+    {"use `T.alloc_fragment`", "alloc_tmem"},
+    {"copy element by element in a `T.Parallel` loop", "reshape view"},
+    {"pass the tensor as a parameter", "make_tensor ptr"},
+    {"foreign device code is not compiled", "import_source call_extern call_intrin call_pure_extern"},
+    {"use `T.reduce_sum`", "warp_reduce_sum"},
+    {"use `T.reduce_max`", "warp_reduce_max any_of"},
+    {"use `T.reduce_min`", "warp_reduce_min all_of"},
+    {"copy what you want to see to an output", "print"},
+    {"check the inputs in the host program", "device_assert"},
+    {"pass random numbers as a tensor", "rng_init rng_rand rng_rand_float"},
+    {"pass tensors", "handle"},
+    {"use float16 or bfloat16", "float8_e4m3 float8_e4m3fn float8_e5m2 float4_e2m1fn"},
+    {"use int8", "int4"},
+    {"use float32", "tfloat32"},
+    {"", "atomic_load atomic_store annotate_compile_flags FragmentBuffer SharedBuffer Ref"},
+};
+
+// Whether a list of words separated by blanks holds `word`.
+bool holds(std::string_view words, std::string_view word) {
+  for (size_t at = 0; (at = words.find(word, at)) != std::string_view::npos; ++at) {
+    bool begins = at == 0 || words[at - 1] == ' ';
+    size_t end = at + word.size();
+    if (begins && (end == words.size() || words[end] == ' ')) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<std::string_view> unsupported_advice(std::string_view name) {
+  for (const Group& group : kGroups)
+    if (holds(group.names, name)) return group.advice;
+  return std::nullopt;
+}
+
+}  // namespace tilepilot::stage

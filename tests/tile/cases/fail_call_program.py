@@ -1,0 +1,11 @@
+import tilelang
+import tilelang.language as T
+
+
+@T.prim_func
+def main(A: T.Tensor((64,), "float32")):
+    with T.Kernel(1) as bx:
+        T.clear(A)
+
+
+main(3)

@@ -1,0 +1,11 @@
+import tilelang
+import tilelang.language as T
+
+
+@T.prim_func
+def main(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):
+    with T.Kernel(1, threads=128) as bx:
+        count = 0
+        for i in T.serial(4):
+            count = count + 1
+            B[i, 0] = count

@@ -1,0 +1,11 @@
+import tilelang
+import tilelang.language as T
+
+
+@T.prim_func
+def main(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):
+    with T.Kernel(1, threads=128) as bx:
+        acc = A[0, 0] * 1.5
+        for i in T.serial(4):
+            acc = acc + A[i, 0]
+            B[i, 0] = acc

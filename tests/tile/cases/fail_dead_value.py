@@ -1,0 +1,10 @@
+import tilelang
+import tilelang.language as T
+
+
+@T.prim_func
+def main(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):
+    with T.Kernel(1, threads=128) as bx:
+        for i in T.serial(4):
+            x = A[i, 0] * 2
+        B[0, 0] = x

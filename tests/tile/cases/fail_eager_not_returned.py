@@ -1,0 +1,12 @@
+# call: scale(T.Tensor((64,), "float32"))
+import tilelang
+import tilelang.language as T
+
+
+@tilelang.jit
+def scale(A):
+    N = T.const("N")
+    A: T.Tensor[[N], "float32"]
+    B = T.empty((N,), "float32")
+    with T.Kernel(1) as bx:
+        T.copy(A, B)

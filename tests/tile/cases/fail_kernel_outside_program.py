@@ -1,0 +1,6 @@
+import tilelang
+import tilelang.language as T
+
+
+with T.Kernel(1) as bx:
+    pass
