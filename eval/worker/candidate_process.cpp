@@ -1,0 +1,278 @@
+#include "eval/worker/candidate_process.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty_strided.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <new>
+
+#include "compiler/diagnostics/render.h"
+#include "eval/argument_json.h"
+#include "eval/diagnostic_json.h"
+#include "eval/judge.h"
+#include "eval/torch/element_type.h"
+#include "eval/worker/candidate_program.h"
+#include "eval/worker/digest.h"
+#include "eval/worker/poison.h"
+#include "eval/worker/rotating_inputs.h"
+#include "eval/worker/tensor_passage.h"
+#include "eval/worker_process.h"
+
+namespace tilepilot::eval {
+namespace {
+
+using nlohmann::json;
+
+// What a diagnostic means for the verdict.
+Outcome outcome_of(DiagnosticKind kind) {
+  using Kind = DiagnosticKind;
+  if (kind == Kind::step_limit) return Outcome::timed_out;
+  if (kind == Kind::out_of_memory) return Outcome::out_of_memory;
+  if (kind == Kind::forbidden) return Outcome::rejected;
+  // The registry is ordered by phase (kinds.def): reading, evaluating, building tile programs to loading, calling.
+  if (kind <= Kind::unsupported_syntax || kind == Kind::unknown_module) return Outcome::compile_error;
+  bool builds = kind >= Kind::unknown_tile_name && kind <= Kind::cache_degraded;
+  return builds ? Outcome::compile_error : Outcome::runtime_error;
+}
+
+// The bytes of data this process has now, as RLIMIT_DATA counts them.
+int64_t data_in_use() {
+  int64_t pages[6] = {};
+  std::ifstream file("/proc/self/statm");
+  for (auto& field : pages) file >> field;
+  return pages[5] * sysconf(_SC_PAGESIZE);
+}
+
+void limit_resources(int64_t memory_bytes) {
+  rlimit none{0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  auto total = static_cast<rlim_t>(data_in_use() + memory_bytes);
+  rlimit data{total, total};
+  setrlimit(RLIMIT_DATA, &data);
+}
+
+struct Tensors {
+  std::vector<at::Tensor> items;
+  bool ok = false;
+};
+
+Tensors received_tensors(const Message& message, size_t descriptor, const json& description) {
+  if (descriptor >= message.descriptors.size()) return {};
+  auto tensors = unpack_tensors(description, message.descriptors[descriptor]);
+  if (!tensors) return {};
+  return {std::move(*tensors), true};
+}
+
+std::vector<at::Tensor> copies(const std::vector<at::Tensor>& tensors) {
+  std::vector<at::Tensor> result;
+  for (auto& tensor : tensors) {
+    at::Tensor copy = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options());
+    result.push_back(copy.copy_(tensor));
+  }
+  return result;
+}
+
+class CandidateServer {
+ public:
+  CandidateServer(Wire& wire, SharedCrumb& crumb) : wire_(wire), crumb_(crumb) {}
+
+  void serve() {
+    while (auto message = wire_.receive()) {
+      if (!answer(*message)) return;
+    }
+  }
+
+ private:
+  bool answer(const Message& message) {
+    auto op = message.body.value("op", "");
+    if (op == "load") return wire_.send(load(message));
+    if (op == "weights") return wire_.send(weights(message));
+    if (op == "forward") return forward(message);
+    if (op == "prepare_timing") return wire_.send(prepare_timing(message));
+    if (op == "time") return time(message);
+    return false;
+  }
+
+  json failure(const Diagnostic& diagnostic) {
+    Verdict verdict;
+    verdict.outcome = outcome_of(diagnostic.kind);
+    verdict.detail = diagnostic.message;
+    if (diagnostic.span.valid() && diagnostic.span.file == 0) {
+      verdict.line = program_->sources().position(0, diagnostic.span.begin).line;
+    }
+    add_diagnostics(diagnostic, verdict);
+    return {{"failure", to_json(verdict)}};
+  }
+
+  // All errors of a parse, or the one that stopped the run.
+  void add_diagnostics(const Diagnostic& diagnostic, Verdict& verdict) {
+    bool parsing = program_->parse_errors().has_errors();
+    for (auto& item : program_->parse_errors().items()) verdict.diagnostics.push_back(item);
+    for (auto& item : program_->diagnostics().items()) verdict.diagnostics.push_back(item);
+    if (!parsing) verdict.diagnostics.push_back(diagnostic);
+    for (auto& item : verdict.diagnostics) verdict.rendered.push_back(render(program_->sources(), item));
+  }
+
+  static json failure(Outcome outcome, std::string detail) {
+    Verdict verdict;
+    verdict.outcome = outcome;
+    verdict.detail = std::move(detail);
+    return {{"failure", to_json(verdict)}};
+  }
+
+  json load(const Message& message) {
+    auto& body = message.body;
+    if (auto threads = body.value("threads", 0); threads > 0) at::set_num_threads(threads);
+    CandidateOptions options{.source = body.at("source"),
+                             .name = body.at("name"),
+                             .seed = body.at("seed"),
+                             .training = body.at("training"),
+                             .type = parse_element_type(body.value("type", "")),
+                             .cache = body.at("cache").get<std::string>()};
+    program_ = std::make_unique<CandidateProgram>(std::move(options), crumb_);
+    limit_resources(body.at("memory_limit_bytes"));
+    auto init_inputs = argument_from_json(body.at("init_inputs"));
+    if (!init_inputs.ok()) return failure(init_inputs.error());
+    if (auto loaded = program_->load(); !loaded.ok()) return failure(loaded.error());
+    if (auto made = program_->construct(*init_inputs); !made.ok()) return failure(made.error());
+    return weights(message);
+  }
+
+  json weights(const Message& message) {
+    auto& names = message.body.at("weights");
+    auto tensors = received_tensors(message, 0, message.body.at("tensors"));
+    if (!tensors.ok) return failure(Outcome::worker_failed, "weights did not arrive whole");
+    std::vector<NamedTensor> weights;
+    for (size_t i = 0; i < names.size(); ++i) {
+      weights.push_back({names[i].at("name"), tensors.items.at(i), names[i].at("buffer")});
+    }
+    auto loaded = program_->load_weights(weights);
+    if (!loaded.ok()) return failure(loaded.error());
+    if (!*loaded) return failure(Outcome::weights_mismatch, program_->mismatch());
+    return {{"notes", program_->notes()}};
+  }
+
+  // "input 0" or the name of a weight whose memory a tensor shares; empty: none.
+  std::string alias_of(const at::Tensor& tensor, const std::vector<at::Tensor>& inputs) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (tensor.numel() > 0 && tensor.is_alias_of(inputs[i])) return fmt::format("input {}", i);
+    }
+    for (auto& weight : program_->weights()) {
+      if (tensor.numel() > 0 && tensor.is_alias_of(weight.tensor)) return fmt::format("weight `{}`", weight.name);
+    }
+    return "";
+  }
+
+  // Outputs of earlier calls must stay as they were.
+  bool earlier_changed() const {
+    for (auto& [tensor, digest] : kept_) {
+      if (digest_of(tensor) != digest) return true;
+    }
+    return false;
+  }
+
+  bool forward(const Message& message) {
+    auto& body = message.body;
+    auto received = received_tensors(message, 0, body.at("tensors"));
+    auto arguments = argument_from_json(body.at("arguments"));
+    if (!received.ok || !arguments.ok()) {
+      return wire_.send(failure(Outcome::worker_failed, "inputs did not arrive whole"));
+    }
+    auto inputs = copies(received.items);
+    program_->log().ghost = body.value("ghost", false);
+    program_->seed(body.at("seed"));
+    set_poison(true);
+    auto result = program_->forward(*arguments, inputs);
+    set_poison(false);
+    program_->log().ghost = false;
+    if (!result.ok()) return wire_.send(failure(result.error()));
+    json aliases = json::array(), digests = json::array();
+    for (auto& tensor : result->tensors) aliases.push_back(alias_of(tensor, inputs));
+    for (auto& input : inputs) digests.push_back(digest_of(input));
+    json answer = {{"structure", result->structure},     {"aliases", aliases},
+                   {"input_digests", digests},           {"earlier_changed", earlier_changed()},
+                   {"kernels", program_->log().kernels}, {"outputs", result->tensors.size()}};
+    if (body.value("keep", false)) {
+      for (auto& tensor : result->tensors) kept_.emplace_back(tensor, digest_of(tensor));
+    }
+    auto returned = result->tensors;
+    for (size_t index : body.at("return_inputs")) returned.push_back(inputs.at(index));
+    return send_tensors(std::move(answer), returned);
+  }
+
+  bool send_tensors(json answer, const std::vector<at::Tensor>& tensors) {
+    auto packed = pack_tensors(tensors);
+    if (!packed.ok()) return wire_.send(failure(Outcome::out_of_memory, packed.error().message));
+    answer["tensors"] = packed->description;
+    return wire_.send(answer, {packed->file.number()});
+  }
+
+  json prepare_timing(const Message& message) {
+    kept_.clear();
+    auto arguments = argument_from_json(message.body.at("arguments"));
+    if (!arguments.ok()) return failure(arguments.error());
+    std::vector<std::vector<at::Tensor>> sets;
+    auto& descriptions = message.body.at("sets");
+    for (size_t i = 0; i < descriptions.size(); ++i) {
+      auto received = received_tensors(message, i, descriptions[i]);
+      if (!received.ok) return failure(Outcome::worker_failed, "inputs did not arrive whole");
+      sets.push_back(copies(received.items));
+    }
+    sets_ = std::make_unique<RotatingInputs>(std::move(sets));
+    calls_.clear();
+    for (size_t i = 0; i < sets_->size(); ++i) calls_.push_back(program_->arguments(*arguments, (*sets_)[i]));
+    arguments_ = *arguments;
+    return json::object();
+  }
+
+  bool time(const Message& message) {
+    at::NoGradGuard no_grad;
+    auto& body = message.body;
+    if (body.value("rotate", false)) sets_->rotate();
+    int64_t calls = body.at("calls");
+    auto& log = program_->log();
+    log.seconds = 0;
+    double begin = monotonic_seconds();
+    for (int64_t i = 0; i < calls; ++i) {
+      auto value = program_->call(calls_[static_cast<size_t>(i) % calls_.size()]);
+      if (!value.ok()) return wire_.send(failure(value.error()));
+    }
+    double seconds = monotonic_seconds() - begin;
+    json answer = {{"seconds", seconds}, {"kernel_seconds", log.seconds}};
+    if (!body.contains("verify_set")) return wire_.send(answer);
+    program_->seed(body.at("seed"));
+    auto result = program_->forward(arguments_, (*sets_)[body.at("verify_set")]);
+    if (!result.ok()) return wire_.send(failure(result.error()));
+    answer["structure"] = result->structure;
+    return send_tensors(std::move(answer), result->tensors);
+  }
+
+  Wire& wire_;
+  SharedCrumb& crumb_;
+  std::unique_ptr<CandidateProgram> program_;
+  std::vector<std::pair<at::Tensor, std::string>> kept_;
+  std::unique_ptr<RotatingInputs> sets_;
+  std::vector<stage::CallArgs> calls_;
+  GraphArgument arguments_;
+};
+
+[[noreturn]] void out_of_memory() { _exit(kOutOfMemoryExit); }
+
+}  // namespace
+
+int run_candidate() {
+  std::set_new_handler(out_of_memory);
+  install_poison();
+  CrumbPage crumb{Descriptor(kFirstInherited)};
+  if (!crumb.get()) return kOutOfMemoryExit;
+  Wire wire{Descriptor(kWorkerSocket)};
+  CandidateServer(wire, *crumb.get()).serve();
+  // Kernels may have damaged the heap: no destructor of LibTorch's runs on it.
+  _exit(0);
+}
+
+}  // namespace tilepilot::eval

@@ -1,0 +1,169 @@
+#include "eval/worker/candidate_program.h"
+
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+
+#include "compiler/syntax/parser.h"
+#include "eval/host/edge.h"
+#include "eval/host/host_state.h"
+#include "eval/torch/element_type.h"
+#include "eval/worker/weight_match.h"
+
+namespace tilepilot::eval {
+
+using nlohmann::json;
+using stage::Name;
+using stage::Value;
+
+namespace {
+
+constexpr int kMaxOutputDepth = 16;
+
+Span start_of_file() { return {0, 0, 0}; }
+
+}  // namespace
+
+CandidateProgram::CandidateProgram(CandidateOptions options, SharedCrumb& crumb)
+    : options_(std::move(options)),
+      backend_(watch(runtime::cpu_backend({.compiler = {}, .cache = options_.cache, .extra_flags = {}}), log_, crumb)),
+      interpreter_(sources_) {
+  host_.install(interpreter_);
+  stage::TileOptions tile;
+  tile.backend = backend_.get();
+  tile.host = &host_.tensors();
+  stage::install_tile_language(interpreter_, std::move(tile));
+  interpreter_.set_breadcrumb(&crumb.at);
+  interpreter_.set_print([](const std::string& text) { fmt::print(stderr, "{}", text); });
+}
+
+Status CandidateProgram::load() {
+  int32_t file = sources_.add(options_.name, options_.source);
+  auto tree = syntax::parse(sources_, file, parse_errors_);
+  if (!tree) {
+    for (auto& error : parse_errors_.items()) {
+      if (error.severity() == Severity::error) return Status(std::make_unique<Diagnostic>(error));
+    }
+  }
+  at::NoGradGuard no_grad;
+  module_ = TRY(interpreter_.run_module(tree, "candidate"));
+  return {};
+}
+
+Status CandidateProgram::construct(const GraphArgument& init_inputs) {
+  at::NoGradGuard no_grad;
+  Value* model_class = module_->members.find(Name("ModelNew"));
+  if (!model_class) {
+    return make_error(DiagnosticKind::unknown_name, start_of_file(), "the program defines no `ModelNew`",
+                      "define `class ModelNew(nn.Module)` with the arguments of `Model`");
+  }
+  host_.seed(options_.seed);
+  auto call = arguments(init_inputs, {});
+  model_ = TRY(interpreter_.call(*model_class, std::move(call)));
+  set_training(model_, options_.training);
+  if (!options_.type) return {};
+  return guarded("to", start_of_file(), [&] {
+    for (auto& weight : weights()) {
+      if (weight.tensor.is_floating_point()) weight.tensor.set_data(weight.tensor.to(*options_.type));
+    }
+  });
+}
+
+Result<bool> CandidateProgram::load_weights(const std::vector<NamedTensor>& weights) {
+  auto match = match_weights(named_tensors(model_), weights);
+  mismatch_ = match.mismatch;
+  if (!mismatch_.empty()) return false;
+  notes_.clear();
+  if (!match.note.empty()) notes_.push_back(match.note);
+  TRY(guarded("weights", start_of_file(), [&] {
+    at::NoGradGuard no_grad;
+    for (auto& [destination, source] : match.pairs) destination.copy_(source);
+  }));
+  return true;
+}
+
+stage::CallArgs CandidateProgram::arguments(const GraphArgument& arguments, const std::vector<at::Tensor>& tensors) {
+  stage::CallArgs call;
+  call.span = start_of_file();
+  if (auto* list = std::get_if<GraphList>(&arguments.data)) {
+    for (auto& item : *list) call.positional.push_back(to_value(item, tensors));
+  }
+  return call;
+}
+
+Value CandidateProgram::to_dict(const GraphDict& dict, const std::vector<at::Tensor>& tensors) {
+  std::vector<Value> entries;
+  for (size_t i = 0; i < dict.keys.size(); ++i) {
+    entries.push_back(stage::make_tuple({Value(dict.keys[i]), to_value(dict.values[i], tensors)}));
+  }
+  stage::CallArgs call;
+  call.positional.push_back(stage::make_list(std::move(entries)));
+  Value* make = interpreter_.find_builtin("dict");
+  auto made = make ? interpreter_.call(*make, std::move(call)) : Result<Value>(Value());
+  return made.ok() ? *made : Value();
+}
+
+Value CandidateProgram::to_value(const GraphArgument& argument, const std::vector<at::Tensor>& tensors) {
+  auto& data = argument.data;
+  if (auto* id = argument.value_id()) return wrap_tensor(host_, tensors.at(static_cast<size_t>(*id)));
+  if (auto* flag = std::get_if<bool>(&data)) return Value(*flag);
+  if (auto* integer = std::get_if<int64_t>(&data)) return Value(*integer);
+  if (auto* real = std::get_if<double>(&data)) return Value(*real);
+  if (auto* text = std::get_if<std::string>(&data)) return Value(*text);
+  if (auto* dict = std::get_if<GraphDict>(&data)) return to_dict(*dict, tensors);
+  if (auto* dtype = std::get_if<DtypeName>(&data)) {
+    auto type = parse_element_type(dtype->name);
+    return type ? host_.state().dtype(*type) : Value();
+  }
+  if (auto* list = std::get_if<GraphList>(&data)) {
+    std::vector<Value> items;
+    for (auto& item : *list) items.push_back(to_value(item, tensors));
+    return stage::make_list(std::move(items));
+  }
+  return Value();
+}
+
+Result<ForwardResult> CandidateProgram::forward(const GraphArgument& graph_arguments,
+                                                const std::vector<at::Tensor>& tensors) {
+  at::NoGradGuard no_grad;
+  auto call = arguments(graph_arguments, tensors);
+  Value value = TRY(interpreter_.call(model_, std::move(call)));
+  ForwardResult result;
+  result.structure = TRY(flatten(value, result.tensors, 0));
+  return result;
+}
+
+Result<json> CandidateProgram::flatten_dict(const Value& value, std::vector<at::Tensor>& tensors, int depth) {
+  json entries = json::array();
+  for (auto& key : TRY(interpreter_.to_vector(value, start_of_file()))) {
+    std::string name = TRY(interpreter_.str(key));
+    Value item = TRY(interpreter_.get_item(value, key, start_of_file()));
+    entries.push_back(json::array({json(name), TRY(flatten(item, tensors, depth + 1))}));
+  }
+  return json{{"dict", entries}};
+}
+
+Result<json> CandidateProgram::flatten(const Value& value, std::vector<at::Tensor>& tensors, int depth) {
+  if (auto* tensor = tensor_of(value)) {
+    tensors.push_back(*tensor);
+    return json{{"tensor", tensors.size() - 1}};
+  }
+  if (value.is_none()) return json(nullptr);
+  if (auto* flag = value.if_bool()) return json(*flag);
+  if (auto* integer = value.if_int()) return json(*integer);
+  if (auto* real = value.if_float()) return json(*real);
+  if (auto* text = value.if_string()) return json(*text);
+  if (depth > kMaxOutputDepth) {
+    return make_error(DiagnosticKind::type_error, start_of_file(), "`forward` returns a structure nested too deeply");
+  }
+  if (auto* items = stage::sequence_items(value)) {
+    json list = json::array();
+    for (auto& item : *items) list.push_back(TRY(flatten(item, tensors, depth + 1)));
+    return list;
+  }
+  if (value.type_name() == "dict") return flatten_dict(value, tensors, depth);
+  return make_error(DiagnosticKind::type_error, start_of_file(),
+                    fmt::format("`forward` returns a value of type `{}`", value.type_name()),
+                    "return a tensor, or a tuple, list or dictionary of tensors");
+}
+
+}  // namespace tilepilot::eval

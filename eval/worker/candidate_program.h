@@ -1,0 +1,77 @@
+// A candidate inside its own process: its text, parsed and run by the evaluator, and the ModelNew it makes.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "compiler/stage/tile/tile.h"
+#include "eval/host/tensor_object.h"
+#include "eval/reference.h"
+#include "eval/worker/watched_backend.h"
+
+namespace tilepilot::eval {
+
+struct CandidateOptions {
+  std::string source, name;
+  uint64_t seed = 0;  // before ModelNew(*init_inputs)
+  bool training = true;
+  std::optional<at::ScalarType> type;  // as model.to(type); none: as it was built
+  std::filesystem::path cache;         // of compiled kernels
+};
+
+// What forward returned: its structure as JSON ({"tensor": i} where tensors stand) and the tensors in order.
+struct ForwardResult {
+  nlohmann::json structure;
+  std::vector<at::Tensor> tensors;
+};
+
+class CandidateProgram {
+ public:
+  CandidateProgram(CandidateOptions options, SharedCrumb& crumb);
+
+  // Parses the text and runs its top level.
+  Status load();
+  // ModelNew(*init_inputs), in training mode and element type as the options say.
+  Status construct(const GraphArgument& init_inputs);
+  // Copies weights in, by name; if the names differ but the shapes in order agree, in order, which `notes` says.
+  // False: they do not fit, and `mismatch` says how.
+  Result<bool> load_weights(const std::vector<NamedTensor>& weights);
+  Result<ForwardResult> forward(const GraphArgument& arguments, const std::vector<at::Tensor>& tensors);
+  // Without looking at what it returns.
+  Result<stage::Value> call(const stage::CallArgs& arguments) { return interpreter_.call(model_, arguments); }
+  stage::CallArgs arguments(const GraphArgument& arguments, const std::vector<at::Tensor>& tensors);
+
+  std::vector<NamedTensor> weights() const { return named_tensors(model_); }
+  void seed(uint64_t seed) { host_.seed(seed); }
+  SourceMap& sources() { return sources_; }
+  DiagnosticList& diagnostics() { return interpreter_.diagnostics(); }
+  LaunchLog& log() { return log_; }
+  const std::string& mismatch() const { return mismatch_; }
+  const std::vector<std::string>& notes() const { return notes_; }
+  // Errors of the parser, beyond the first.
+  const DiagnosticList& parse_errors() const { return parse_errors_; }
+
+ private:
+  stage::Value to_value(const GraphArgument& argument, const std::vector<at::Tensor>& tensors);
+  stage::Value to_dict(const GraphDict& dict, const std::vector<at::Tensor>& tensors);
+  Result<nlohmann::json> flatten(const stage::Value& value, std::vector<at::Tensor>& tensors, int depth);
+  Result<nlohmann::json> flatten_dict(const stage::Value& value, std::vector<at::Tensor>& tensors, int depth);
+
+  CandidateOptions options_;
+  SourceMap sources_;
+  LaunchLog log_;
+  std::unique_ptr<runtime::KernelBackend> backend_;
+  TorchHost host_;
+  stage::Interpreter interpreter_;
+  DiagnosticList parse_errors_;
+  std::shared_ptr<stage::ModuleObject> module_;
+  stage::Value model_;
+  std::string mismatch_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace tilepilot::eval

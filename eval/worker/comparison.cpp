@@ -1,0 +1,170 @@
+#include "eval/worker/comparison.h"
+
+#include <ATen/Functions.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "eval/pattern.h"
+#include "eval/torch/element_type.h"
+
+namespace tilepilot::eval {
+namespace {
+
+std::string shape_text(const at::Tensor& tensor) { return fmt::format("[{}]", fmt::join(tensor.sizes().vec(), ", ")); }
+
+at::Tensor finite_mask(const Expected& expected) {
+  return at::isfinite(expected.truth).logical_and_(at::isfinite(expected.eager));
+}
+
+// rms of the truth over its finite elements; 1 if it is zero everywhere, so that errors stay finite.
+double scale_of(const at::Tensor& truth, const at::Tensor& mask) {
+  double squares = at::where(mask, truth, at::zeros({}, truth.options())).square().sum().item<double>();
+  double count = mask.sum().item<double>();
+  double rms = count > 0 ? std::sqrt(squares / count) : 0;
+  return rms > 0 ? rms : 1;
+}
+
+struct Scaled {
+  at::Tensor mask, errors, weights;  // |value - truth|, |truth| + rms, both 0 and 1 outside the mask
+};
+
+Scaled scale(const at::Tensor& value, const Expected& expected) {
+  Scaled scaled;
+  scaled.mask = finite_mask(expected);
+  at::Tensor zero = at::zeros({}, expected.truth.options()), one = at::ones({}, expected.truth.options());
+  double rms = scale_of(expected.truth, scaled.mask);
+  at::Tensor difference = value.to(at::kDouble).sub(expected.truth).abs_();
+  scaled.errors = at::where(scaled.mask, difference, zero);
+  scaled.weights = at::where(scaled.mask, expected.truth.abs().add_(rms), one);
+  return scaled;
+}
+
+ScaledError error_of(const Scaled& scaled) {
+  if (scaled.errors.numel() == 0) return {};
+  at::Tensor ratio = scaled.errors.div(scaled.weights);
+  return {ratio.max().item<double>(), std::sqrt(ratio.square().mean().item<double>())};
+}
+
+std::vector<double> to_vector(const at::Tensor& tensor) {
+  at::Tensor flat = tensor.to(at::kDouble).contiguous();
+  return {flat.const_data_ptr<double>(), flat.const_data_ptr<double>() + flat.numel()};
+}
+
+// Fills in where and how the values are wrong. Elements outside `mask` must be matched already.
+void describe(const at::Tensor& actual, const at::Tensor& expected, const at::Tensor& bound, OutputError& error) {
+  auto actual_values = to_vector(actual), expected_values = to_vector(expected), bounds = to_vector(bound);
+  auto wrong = describe_wrong_values({actual_values, expected_values, bounds, actual.sizes().vec()});
+  error.fraction_wrong = static_cast<double>(wrong.count) / std::max<double>(1, static_cast<double>(bounds.size()));
+  error.where = wrong.where;
+  error.pattern = wrong.pattern;
+  if (wrong.worst >= 0) error.bound = bounds[static_cast<size_t>(wrong.worst)];
+}
+
+std::string wrong_detail(const OutputError& error, double actual, double expected) {
+  return fmt::format("{} (worst at {}: {:.6g} instead of {:.6g}, error {:.3g}, allowed {:.3g})", error.pattern,
+                     error.where.empty() ? "[]" : error.where, actual, expected, error.max_abs, error.bound);
+}
+
+// Where truth or eager is not finite, the candidate must give what eager gives: NaN for NaN, the same infinity.
+at::Tensor unmatched_specials(const at::Tensor& actual, const Expected& expected, const at::Tensor& mask) {
+  at::Tensor value = actual.to(at::kDouble), eager = expected.eager.to(at::kDouble);
+  at::Tensor same = value.eq(eager).logical_or_(value.isnan().logical_and_(eager.isnan()));
+  return mask.logical_not().logical_and_(same.logical_not_());
+}
+
+void fill_max(const Scaled& scaled, const Expected& expected, OutputError& error) {
+  if (scaled.errors.numel() == 0) return;
+  error.max_abs = scaled.errors.max().item<double>();
+  error.eager_max_abs = scale(expected.eager, expected).errors.max().item<double>();
+}
+
+Comparison compare_floating(const at::Tensor& actual, const Expected& expected, const Allowance& allowance) {
+  Comparison result;
+  auto& error = result.error;
+  auto scaled = scale(actual, expected);
+  auto measured = error_of(scaled);
+  fill_max(scaled, expected, error);
+  error.max_rel = measured.max;
+  double allowed = measured.max <= allowance.scaled.max ? allowance.scaled.rms : allowance.scaled.max;
+  at::Tensor bound = scaled.weights.mul(allowed);
+  if (bound.numel() > 0) error.bound = bound.max().item<double>();
+  at::Tensor specials = unmatched_specials(actual, expected, scaled.mask);
+  at::Tensor not_finite = at::isfinite(actual).logical_not_().logical_and_(scaled.mask);
+  bool specials_wrong = specials.any().item<bool>(), has_not_finite = not_finite.any().item<bool>();
+  if (!specials_wrong && !has_not_finite && within(measured, allowance.scaled)) return result;
+  // Special values that match are made equal, those that do not are wrong whatever the bound.
+  at::Tensor matched = scaled.mask.logical_or(specials);
+  at::Tensor zero = at::zeros({}, expected.truth.options());
+  at::Tensor shown = at::where(matched, actual.to(at::kDouble), zero);
+  describe(shown, at::where(matched, expected.truth, zero), bound.where(specials.logical_not(), zero), error);
+  result.outcome = has_not_finite ? Outcome::not_finite : Outcome::wrong_values;
+  auto worst = at::argmax(at::nan_to_num(scaled.errors.div(scaled.weights), INFINITY)).item<int64_t>();
+  error.where = index_text(worst, actual.sizes().vec());
+  result.detail = wrong_detail(error, actual.reshape({-1})[worst].item<double>(),
+                               expected.truth.reshape({-1})[worst].item<double>());
+  return result;
+}
+
+Comparison compare_integers(const at::Tensor& actual, const Expected& expected, const Allowance& allowance) {
+  Comparison result;
+  at::Tensor wrong = actual.ne(expected.eager).logical_and_(actual.ne(expected.truth));
+  int64_t count = wrong.sum().item<int64_t>();
+  if (actual.numel() > 0) {
+    auto difference = actual.to(at::kDouble).sub(expected.eager.to(at::kDouble)).abs_();
+    result.error.max_abs = difference.max().item<double>();
+  }
+  if (count <= allowance.differences) return result;
+  result.outcome = Outcome::wrong_values;
+  at::Tensor bound = at::where(wrong, at::zeros({}, at::kDouble), at::full({}, INFINITY, at::kDouble));
+  describe(actual, expected.eager, bound, result.error);
+  result.error.bound = 0;
+  result.detail = fmt::format("{} of {} integers differ: {} (first looked at: {})", count, actual.numel(),
+                              result.error.pattern, result.error.where);
+  return result;
+}
+
+// Row-major, or the strides eager gave: what a caller may rely on. Axes of extent 1 have no say.
+bool strides_fit(const CandidateOutput& actual, const at::Tensor& eager) {
+  bool row_major = true, as_eager = true;
+  int64_t expected = 1;
+  for (int64_t axis = eager.dim(); axis-- > 0;) {
+    int64_t stride = actual.strides[static_cast<size_t>(axis)];
+    if (eager.size(axis) > 1) {
+      row_major = row_major && stride == expected;
+      as_eager = as_eager && stride == eager.stride(axis);
+    }
+    expected *= eager.size(axis);
+  }
+  return row_major || as_eager || eager.numel() == 0;
+}
+
+Comparison wrong_form(Outcome outcome, std::string detail) { return {outcome, std::move(detail), {}}; }
+
+}  // namespace
+
+ScaledError scaled_error(const at::Tensor& value, const Expected& expected) { return error_of(scale(value, expected)); }
+
+int64_t count_differences(const at::Tensor& a, const at::Tensor& b) { return a.ne(b).sum().item<int64_t>(); }
+
+Comparison compare(const CandidateOutput& candidate, const Expected& expected, const Allowance& allowance) {
+  auto& eager = expected.eager;
+  auto& actual = candidate.tensor;
+  if (actual.sizes() != eager.sizes()) {
+    return wrong_form(Outcome::wrong_shape,
+                      fmt::format("has shape {} instead of {}", shape_text(actual), shape_text(eager)));
+  }
+  if (actual.scalar_type() != eager.scalar_type()) {
+    return wrong_form(Outcome::wrong_dtype,
+                      fmt::format("has element type {} instead of {}", element_type_name(actual.scalar_type()),
+                                  element_type_name(eager.scalar_type())));
+  }
+  if (!strides_fit(candidate, eager)) {
+    return wrong_form(Outcome::wrong_strides,
+                      fmt::format("has strides [{}]: neither row-major nor the model's [{}]",
+                                  fmt::join(candidate.strides, ", "), fmt::join(eager.strides().vec(), ", ")));
+  }
+  return eager.is_floating_point() ? compare_floating(actual, expected, allowance)
+                                   : compare_integers(actual, expected, allowance);
+}
+
+}  // namespace tilepilot::eval

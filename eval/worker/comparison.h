@@ -1,0 +1,43 @@
+// Compares one output of a candidate with what is expected of it.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <vector>
+
+#include "eval/judge.h"
+#include "eval/tolerance.h"
+
+namespace tilepilot::eval {
+
+// The expected value of one output: what eager gave in the run's type, and the float64 truth.
+struct Expected {
+  at::Tensor eager, truth;
+};
+
+// The scaled error of `value` against the truth, over the elements where truth and eager are finite.
+ScaledError scaled_error(const at::Tensor& value, const Expected& expected);
+
+// Elements of an integer output that differ.
+int64_t count_differences(const at::Tensor& a, const at::Tensor& b);
+
+struct Allowance {
+  ScaledError scaled;       // floating outputs
+  int64_t differences = 0;  // integer outputs
+};
+
+struct Comparison {
+  Outcome outcome = Outcome::verified;
+  std::string detail;
+  OutputError error;
+};
+
+// A tensor that came from a candidate: its elements, and the strides it had there.
+struct CandidateOutput {
+  const at::Tensor& tensor;
+  const std::vector<int64_t>& strides;
+};
+Comparison compare(const CandidateOutput& actual, const Expected& expected, const Allowance& allowance);
+
+}  // namespace tilepilot::eval

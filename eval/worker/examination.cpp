@@ -1,0 +1,253 @@
+#include "eval/worker/examination.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+
+#include "eval/argument_json.h"
+#include "eval/torch/element_type.h"
+#include "eval/worker/candidate_link.h"
+#include "eval/worker/digest.h"
+#include "eval/worker/output_structure.h"
+#include "eval/worker/paired_timing.h"
+
+namespace tilepilot::eval {
+
+using nlohmann::json;
+
+namespace {
+
+class Examination {
+ public:
+  Examination(const ReferenceSide& side, const CheckRequest& request, const ExaminationOptions& options)
+      : side_(side), request_(request), options_(options) {}
+
+  Verdict run() {
+    verdict_.notes = side_.notes();
+    verdict_.degenerate = side_.degenerate();
+    if (start() && load() && run_trials() && uses_kernels() && kernels_matter()) {
+      verdict_.outcome = Outcome::verified;
+      if (request_.time) time();
+    }
+    return std::move(verdict_);
+  }
+
+ private:
+  // Both return false, so that a step can end with them.
+  bool fail(Outcome outcome, std::string detail) {
+    verdict_.outcome = outcome;
+    verdict_.detail = std::move(detail);
+    return false;
+  }
+  bool fail(const Verdict& failure) {
+    auto errors = std::move(verdict_.errors);
+    auto notes = std::move(verdict_.notes);
+    auto kernels = std::move(verdict_.kernels);
+    bool degenerate = verdict_.degenerate;
+    verdict_ = failure;
+    verdict_.errors = std::move(errors);
+    verdict_.notes = std::move(notes);
+    verdict_.kernels = std::move(kernels);
+    verdict_.degenerate = degenerate;
+    return false;
+  }
+
+  bool start() {
+    auto link = CandidateLink::start(options_.executable, options_.judge.threads, request_.source);
+    if (!link.ok()) return fail(Outcome::worker_failed, link.error().message);
+    link_ = *std::move(link);
+    link_->set_deadline(options_.judge.time_limit_s);
+    return true;
+  }
+
+  // The weights' names and values, in state_dict order.
+  json weight_names() const {
+    json names = json::array();
+    for (auto& parameter : side_.reference().parameters) {
+      if (parameter.value >= 0) names.push_back({{"name", parameter.name}, {"buffer", parameter.is_buffer}});
+    }
+    return names;
+  }
+  std::vector<at::Tensor> weight_values(int set) const {
+    std::vector<at::Tensor> values;
+    for (auto& parameter : side_.reference().parameters) {
+      if (parameter.value < 0) continue;
+      values.push_back(side_.weight_sets()[static_cast<size_t>(set)][static_cast<size_t>(parameter.value)]);
+    }
+    return values;
+  }
+
+  bool load() {
+    auto& reference = side_.reference();
+    json request = {{"op", "load"},
+                    {"source", request_.source},
+                    {"name", request_.name},
+                    {"seed", reference.seed},
+                    {"training", reference.training},
+                    {"threads", options_.judge.threads},
+                    {"memory_limit_bytes", options_.judge.memory_limit_bytes},
+                    {"cache", options_.judge.cache.string()},
+                    {"init_inputs", to_json(reference.init_inputs)},
+                    {"weights", weight_names()}};
+    if (auto type = side_.precision().type) request["type"] = element_type_name(*type);
+    auto answer = link_->ask(request, {weight_values(0)});
+    if (!answer) return fail(link_->failure());
+    for (auto& note : answer->body.at("notes")) verdict_.notes.push_back(note);
+    return true;
+  }
+
+  // A model's state is what it was at the start of each trial: buffers that forward changes are set back.
+  bool send_weights(int set) {
+    if (side_.reference().parameters.empty()) return true;
+    return link_->ask({{"op", "weights"}, {"weights", weight_names()}}, {weight_values(set)}) || fail(link_->failure());
+  }
+
+  std::optional<Message> call(const Trial& trial, bool ghost) {
+    json request = {{"op", "forward"},
+                    {"arguments", to_json(tensor_numbers(side_.reference().inputs.outputs))},
+                    {"seed", trial.forward_seed},
+                    {"return_inputs", trial.mutated},
+                    {"keep", !ghost},
+                    {"ghost", ghost}};
+    return link_->ask(request, {trial.inputs});
+  }
+
+  bool run_trials() {
+    for (size_t i = 0; i < side_.trials().size(); ++i) {
+      auto& trial = side_.trials()[i];
+      if (i > 0 && !send_weights(trial.weights)) return false;
+      auto answer = call(trial, false);
+      if (!answer) return fail(link_->failure());
+      if (!check_trial(static_cast<int>(i), trial, *answer)) return false;
+    }
+    return true;
+  }
+
+  bool check_trial(int number, const Trial& trial, const Message& answer) {
+    auto& body = answer.body;
+    verdict_.kernels = body.at("kernels").get<std::vector<std::string>>();
+    auto match = match_structure(side_.reference().forward, body.at("structure"));
+    if (!match.mismatch.empty()) return fail(Outcome::wrong_shape, match.mismatch);
+    std::optional<std::vector<at::Tensor>> tensors;
+    if (!answer.descriptors.empty()) tensors = unpack_tensors(body.at("tensors"), answer.descriptors[0]);
+    size_t outputs = body.at("outputs");
+    if (!tensors || tensors->size() != outputs + trial.mutated.size()) {
+      return fail(Outcome::worker_failed, "outputs did not arrive whole");
+    }
+    auto strides = output_strides(body.at("tensors"));
+    for (size_t i = 0; i < match.tensors.size(); ++i) {
+      if (!check_output(number, trial, {i, match.tensors[i]}, {*tensors, strides})) return false;
+    }
+    if (!check_inputs(trial, body, *tensors, outputs)) return false;
+    if (body.at("earlier_changed").get<bool>()) {
+      return fail(Outcome::rejected, "an output changed after a later call: the program returns memory it uses again");
+    }
+    return check_aliases(body.at("aliases"), match.tensors);
+  }
+
+  struct Place {
+    size_t expected, actual;  // which output of the model, which tensor of the candidate
+  };
+  struct Returned {
+    const std::vector<at::Tensor>& tensors;
+    const std::vector<std::vector<int64_t>>& strides;
+  };
+
+  static std::vector<std::vector<int64_t>> output_strides(const json& description) {
+    std::vector<std::vector<int64_t>> strides;
+    for (auto& node : description) strides.push_back(node.at("strides").get<std::vector<int64_t>>());
+    return strides;
+  }
+
+  bool check_output(int number, const Trial& trial, const Place& place, const Returned& returned) {
+    CandidateOutput actual{returned.tensors[place.actual], returned.strides[place.actual]};
+    auto comparison = compare(actual, trial.outputs[place.expected], side_.allowance(place.expected));
+    comparison.error.trial = number;
+    comparison.error.output = static_cast<int>(place.expected);
+    verdict_.errors.push_back(comparison.error);
+    if (comparison.outcome == Outcome::verified) return true;
+    std::string which = trial.outputs.size() > 1 ? fmt::format("output {}", place.expected) : "the output";
+    std::string when = trial.weights != 0 && number == 1 ? " (with other weights than at construction)" : "";
+    bool form = comparison.outcome != Outcome::wrong_values && comparison.outcome != Outcome::not_finite;
+    return fail(comparison.outcome, fmt::format("{}{} {}{}", which, form ? "" : " is wrong:", comparison.detail, when));
+  }
+
+  // Inputs stay as they were, or become what the model makes of them.
+  bool check_inputs(const Trial& trial, const json& body, const std::vector<at::Tensor>& tensors, size_t outputs) {
+    auto& digests = body.at("input_digests");
+    for (size_t i = 0; i < trial.inputs.size(); ++i) {
+      if (digests.at(i) == digest_of(trial.inputs[i])) continue;
+      auto found = std::find(trial.mutated.begin(), trial.mutated.end(), i);
+      if (found == trial.mutated.end()) return fail(Outcome::mutated_input, fmt::format("input {} was changed", i));
+      auto which = static_cast<size_t>(found - trial.mutated.begin());
+      auto& expected = trial.mutated_expected[which];
+      Allowance allowance{input_allowance(expected), 0};
+      CandidateOutput actual{tensors[outputs + which], expected.eager.strides().vec()};
+      auto comparison = compare(actual, expected, allowance);
+      if (comparison.outcome != Outcome::verified) {
+        return fail(Outcome::mutated_input,
+                    fmt::format("input {} was changed otherwise than the model does: {}", i, comparison.detail));
+      }
+    }
+    return true;
+  }
+
+  static ScaledError input_allowance(const Expected& expected) {
+    ToleranceBasis basis;
+    basis.epsilon = machine_epsilon(element_type_name(expected.eager.scalar_type()));
+    if (expected.eager.is_floating_point()) basis.eager = scaled_error(expected.eager, expected);
+    return allowed_error(basis);
+  }
+
+  bool check_aliases(const json& aliases, const std::vector<size_t>& tensors) {
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      auto alias = aliases.at(tensors[i]).get<std::string>();
+      if (alias.empty() || side_.output_may_alias(i)) continue;
+      return fail(Outcome::rejected, fmt::format("output {} shares its memory with {}", i, alias));
+    }
+    return true;
+  }
+
+  bool uses_kernels() {
+    if (!verdict_.kernels.empty()) return true;
+    return fail(Outcome::rejected,
+                "no generated kernel ran: the program hands the whole job back to PyTorch's operators");
+  }
+
+  // Launches that do nothing must change the outputs, which then hold the poison of fresh memory.
+  bool kernels_matter() {
+    auto& trial = side_.trials()[0];
+    if (!send_weights(trial.weights)) return false;
+    auto answer = call(trial, true);
+    if (!answer) return link_->failure().outcome == Outcome::runtime_error || fail(link_->failure());
+    auto match = match_structure(side_.reference().forward, answer->body.at("structure"));
+    auto tensors = unpack_tensors(answer->body.at("tensors"), answer->descriptors.at(0));
+    if (!match.mismatch.empty() || !tensors) return true;
+    auto strides = output_strides(answer->body.at("tensors"));
+    for (size_t i = 0; i < match.tensors.size(); ++i) {
+      CandidateOutput actual{(*tensors)[match.tensors[i]], strides[match.tensors[i]]};
+      if (compare(actual, trial.outputs[i], side_.allowance(i)).outcome != Outcome::verified) return true;
+    }
+    return fail(Outcome::rejected, "the generated kernels do not matter: without them the outputs are the same");
+  }
+
+  void time() {
+    if (!send_weights(0)) return;
+    auto failure = time_pair(side_, *link_, options_.judge, verdict_);
+    if (failure) fail(*failure);
+  }
+
+  const ReferenceSide& side_;
+  const CheckRequest& request_;
+  const ExaminationOptions& options_;
+  std::unique_ptr<CandidateLink> link_;
+  Verdict verdict_;
+};
+
+}  // namespace
+
+Verdict examine(const ReferenceSide& side, const CheckRequest& request, const ExaminationOptions& options) {
+  return Examination(side, request, options).run();
+}
+
+}  // namespace tilepilot::eval

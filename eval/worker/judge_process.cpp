@@ -1,0 +1,113 @@
+#include "eval/worker/judge_process.h"
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <random>
+
+#include "eval/diagnostic_json.h"
+#include "eval/torch/element_type.h"
+#include "eval/worker/examination.h"
+#include "eval/worker_process.h"
+
+namespace tilepilot::eval {
+namespace {
+
+using nlohmann::json;
+
+JudgeOptions read_options(const json& node) {
+  JudgeOptions options;
+  node.at("dtype").get_to(options.dtype);
+  node.at("target").get_to(options.target);
+  node.at("trials").get_to(options.trials);
+  node.at("time_limit_s").get_to(options.time_limit_s);
+  node.at("memory_limit_bytes").get_to(options.memory_limit_bytes);
+  node.at("timing_samples").get_to(options.timing_samples);
+  node.at("timing_budget_s").get_to(options.timing_budget_s);
+  node.at("threads").get_to(options.threads);
+  options.cache = node.at("cache").get<std::string>();
+  if (node.contains("seed")) options.seed = node.at("seed").get<uint64_t>();
+  return options;
+}
+
+int64_t three_quarters_of_memory() { return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE) / 4 * 3; }
+
+uint64_t secret_seed() {
+  std::random_device entropy;
+  return (uint64_t{entropy()} << 32) | entropy();
+}
+
+Result<Precision> read_precision(const std::string& dtype) {
+  if (dtype == "model") return Precision{};
+  if (dtype == "fp32") return Precision{at::kFloat, false};
+  if (dtype == "fp16") return Precision{at::kHalf, false};
+  if (dtype == "bf16") return Precision{at::kBFloat16, false};
+  return make_error(DiagnosticKind::value_error, {}, fmt::format("`{}` is not an element type of the judge", dtype),
+                    "use model, fp32, fp16 or bf16");
+}
+
+class JudgeServer {
+ public:
+  JudgeServer(Wire& wire, std::filesystem::path executable) : wire_(wire), executable_(std::move(executable)) {}
+
+  void serve() {
+    while (auto message = wire_.receive()) {
+      auto op = message->body.value("op", "");
+      if (op == "open") {
+        auto opened = open(message->body);
+        wire_.send(opened.ok() ? json::object() : json{{"diagnostic", to_json(opened.error())}});
+      } else if (op == "check") {
+        wire_.send(to_json(check(message->body)));
+      }
+    }
+  }
+
+ private:
+  Status open(const json& body) {
+    options_ = read_options(body.at("options"));
+    if (options_.threads > 0) at::set_num_threads(options_.threads);
+    if (options_.memory_limit_bytes <= 0) options_.memory_limit_bytes = three_quarters_of_memory();
+    if (options_.target != "cpu") {
+      return make_error(DiagnosticKind::worker_unavailable, {},
+                        fmt::format("this worker runs candidates for `cpu`, not for `{}`", options_.target));
+    }
+    auto reference = TRY(load_reference(body.at("folder").get<std::string>()));
+    ReferenceOptions reference_options{.precision = TRY(read_precision(options_.dtype)),
+                                       .seed = options_.seed ? *options_.seed : secret_seed(),
+                                       .trials = std::max(1, options_.trials)};
+    try {
+      side_ = TRY(ReferenceSide::make(std::move(reference), reference_options));
+    } catch (const std::exception& error) {
+      return make_error(DiagnosticKind::reference_invalid, {},
+                        fmt::format("the reference cannot be replayed: {}", error.what()));
+    }
+    return {};
+  }
+
+  Verdict check(const json& body) {
+    CheckRequest request{.source = body.at("source"), .name = body.at("name"), .time = body.at("time")};
+    try {
+      return examine(*side_, request, {options_, executable_});
+    } catch (const std::exception& error) {
+      Verdict verdict;
+      verdict.detail = fmt::format("the judge failed: {}", error.what());
+      return verdict;
+    }
+  }
+
+  Wire& wire_;
+  std::filesystem::path executable_;
+  JudgeOptions options_;
+  std::unique_ptr<ReferenceSide> side_;
+};
+
+}  // namespace
+
+int run_judge(const std::filesystem::path& executable) {
+  Wire wire{Descriptor(kWorkerSocket)};
+  JudgeServer(wire, executable).serve();
+  return 0;
+}
+
+}  // namespace tilepilot::eval

@@ -1,0 +1,194 @@
+#include "eval/worker/paired_timing.h"
+
+#include <ATen/Context.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+#include <thread>
+
+#include "eval/argument_json.h"
+#include "eval/worker/digest.h"
+#include "eval/worker/output_structure.h"
+#include "eval/worker/rotating_inputs.h"
+
+namespace tilepilot::eval {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kSampleSeconds = 4e-3;  // a sample holds as many calls as take this long
+constexpr double kWarmUpSeconds = 0.1;
+constexpr int64_t kMaxCalls = 20'000;
+constexpr int kMinSamples = 5;
+constexpr int kTurns = 3;  // how often the contents of the input sets move round
+constexpr size_t kSetBytes = size_t{256} << 20;
+constexpr auto kThreadsSleep =
+    std::chrono::milliseconds(1);  // longer than idle OpenMP threads spin (worker_process.cpp)
+
+Timing summarize(std::vector<double> samples) {
+  std::sort(samples.begin(), samples.end());
+  size_t count = samples.size();
+  return {samples[count / 2] * 1e6, samples[count / 4] * 1e6, samples[count * 3 / 4] * 1e6, static_cast<int>(count)};
+}
+
+class PairedTiming {
+ public:
+  PairedTiming(const ReferenceSide& side, CandidateLink& link, const JudgeOptions& options)
+      : side_(side), link_(link), options_(options), random_(std::random_device{}()) {}
+
+  std::optional<Verdict> run(Verdict& verdict) {
+    link_.set_deadline(options_.time_limit_s + 10 * options_.timing_budget_s);
+    if (!prepare()) return failure_;
+    double eager_call = warm_up([&](int64_t calls) { return time_eager(calls); });
+    double candidate_call = warm_up([&](int64_t calls) { return time_candidate(calls, false); });
+    if (candidate_call < 0) return failure_;
+    if (!sample(eager_call, candidate_call)) return failure_;
+    verdict.eager = summarize(eager_samples_);
+    verdict.candidate = summarize(candidate_samples_);
+    verdict.generated_share = total_seconds_ > 0 ? kernel_seconds_ / total_seconds_ : 0;
+    return std::nullopt;
+  }
+
+ private:
+  // Several sets of fresh inputs on both sides; fewer if they are large.
+  bool prepare() {
+    std::vector<std::vector<at::Tensor>> tensors;
+    size_t bytes = 0;
+    do {
+      auto leaves = side_.fresh_inputs(random_());
+      if (!leaves.ok()) return failed(Outcome::worker_failed, leaves.error().message);
+      tensors.push_back(tensors_of(*leaves));
+      leaves_.push_back(*std::move(leaves));
+      bytes = 0;
+      for (auto& tensor : tensors.back()) bytes += tensor.nbytes();
+    } while (tensors.size() < 2 || (tensors.size() < 4 && bytes * (tensors.size() + 1) < kSetBytes));
+    inputs_ = std::make_unique<RotatingInputs>(std::move(tensors));
+    originals_ = leaves_;
+    for (auto& leaves : originals_) leaves = copy_leaves(leaves);
+    state_ = copy_state(side_.weight_sets()[0], false);
+    std::vector<std::vector<at::Tensor>> files;
+    for (size_t i = 0; i < inputs_->size(); ++i) files.push_back((*inputs_)[i]);
+    json request = {{"op", "prepare_timing"}, {"arguments", to_json(tensor_numbers(side_.reference().inputs.outputs))}};
+    return ask(request, files).has_value();
+  }
+
+  bool failed(Outcome outcome, std::string detail) {
+    failure_.outcome = outcome;
+    failure_.detail = std::move(detail);
+    return false;
+  }
+
+  std::optional<Message> ask(const json& request, const std::vector<std::vector<at::Tensor>>& files = {}) {
+    auto answer = link_.ask(request, files);
+    if (!answer) failure_ = link_.failure();
+    return answer;
+  }
+
+  // Seconds of `calls` calls of eager.
+  double time_eager(int64_t calls) {
+    double begin = monotonic_seconds();
+    for (int64_t i = 0; i < calls; ++i) {
+      auto outputs = side_.eager().run(leaves_[static_cast<size_t>(i) % leaves_.size()], state_);
+      if (!outputs.ok()) return -1;
+    }
+    double seconds = monotonic_seconds() - begin;
+    std::this_thread::sleep_for(kThreadsSleep);
+    return seconds;
+  }
+
+  // The same of the candidate; negative: it failed. At a turn the inputs move round and one call is verified.
+  double time_candidate(int64_t calls, bool turn) {
+    json request = {{"op", "time"}, {"calls", calls}, {"rotate", turn}};
+    size_t set = random_() % leaves_.size();
+    uint64_t seed = random_() >> 1;
+    if (turn) {
+      request["verify_set"] = set;
+      request["seed"] = seed;
+    }
+    auto answer = ask(request);
+    if (!answer) return -1;
+    double seconds = answer->body.at("seconds");
+    total_seconds_ += seconds;
+    kernel_seconds_ += answer->body.at("kernel_seconds").get<double>();
+    if (turn && !verify(*answer, set, seed)) return -1;
+    std::this_thread::sleep_for(kThreadsSleep);
+    return seconds;
+  }
+
+  // Seconds of one call, after enough of them; negative if it failed.
+  template <class TimeCalls>
+  double warm_up(const TimeCalls& time_calls) {
+    double spent = 0, per_call = 0;
+    for (int64_t calls = 1; spent < kWarmUpSeconds; calls = std::min(calls * 2, kMaxCalls)) {
+      double seconds = time_calls(calls);
+      if (seconds < 0) return -1;
+      spent += std::max(seconds, 1e-6);
+      per_call = seconds / static_cast<double>(calls);
+    }
+    return per_call;
+  }
+
+  // A timed program must still give the right answer, for the contents that the inputs have now.
+  bool verify(const Message& answer, size_t set, uint64_t seed) {
+    if (!side_.trials()[0].mutated.empty()) return true;
+    auto expected = side_.expect(originals_[inputs_->content_of(set)], seed);
+    auto match = match_structure(side_.reference().forward, answer.body.at("structure"));
+    auto tensors = unpack_tensors(answer.body.at("tensors"), answer.descriptors.at(0));
+    if (!expected.ok() || !tensors || !match.mismatch.empty()) {
+      return failed(Outcome::wrong_values, "a timed call returned something else than the checked ones");
+    }
+    for (size_t i = 0; i < match.tensors.size(); ++i) {
+      auto& tensor = (*tensors)[match.tensors[i]];
+      auto strides = tensor.strides().vec();
+      auto comparison = compare({tensor, strides}, (*expected)[i], side_.allowance(i));
+      if (comparison.outcome != Outcome::verified) {
+        return failed(Outcome::rejected,
+                      fmt::format("a timed call gave another answer than the checked ones: {}", comparison.detail));
+      }
+    }
+    return true;
+  }
+
+  bool sample(double eager_call, double candidate_call) {
+    auto calls_for = [](double call) {
+      return std::clamp(static_cast<int64_t>(kSampleSeconds / std::max(call, 1e-9)), int64_t{1}, kMaxCalls);
+    };
+    int64_t eager_calls = calls_for(eager_call), candidate_calls = calls_for(candidate_call);
+    double pair = eager_call * static_cast<double>(eager_calls) + candidate_call * static_cast<double>(candidate_calls);
+    int samples = std::clamp(static_cast<int>(options_.timing_budget_s / pair),
+                             std::min(kMinSamples, options_.timing_samples), options_.timing_samples);
+    bool every_time = !side_.trials()[0].mutated.empty();
+    for (int i = 0; i < samples; ++i) {
+      bool turn = every_time || i % std::max(1, samples / kTurns) == 0;
+      if (turn) inputs_->rotate();
+      double eager = time_eager(eager_calls);
+      double candidate = time_candidate(candidate_calls, turn);
+      if (eager < 0) return failed(Outcome::worker_failed, "the reference failed while it was timed");
+      if (candidate < 0) return false;
+      eager_samples_.push_back(eager / static_cast<double>(eager_calls));
+      candidate_samples_.push_back(candidate / static_cast<double>(candidate_calls));
+    }
+    return true;
+  }
+
+  const ReferenceSide& side_;
+  CandidateLink& link_;
+  const JudgeOptions& options_;
+  std::mt19937_64 random_;
+  std::vector<std::vector<c10::IValue>> leaves_, originals_;
+  std::unique_ptr<RotatingInputs> inputs_;
+  State state_;
+  std::vector<double> eager_samples_, candidate_samples_;
+  double total_seconds_ = 0, kernel_seconds_ = 0;
+  Verdict failure_;
+};
+
+}  // namespace
+
+std::optional<Verdict> time_pair(const ReferenceSide& side, CandidateLink& link, const JudgeOptions& options,
+                                 Verdict& verdict) {
+  return PairedTiming(side, link, options).run(verdict);
+}
+
+}  // namespace tilepilot::eval

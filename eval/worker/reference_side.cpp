@@ -1,0 +1,229 @@
+#include "eval/worker/reference_side.h"
+
+#include <ATen/Context.h>
+#include <ATen/Functions.h>
+#include <fmt/format.h>
+
+#include <random>
+
+#include "eval/torch/element_type.h"
+#include "eval/worker/digest.h"
+#include "eval/worker/perturbation.h"
+
+namespace tilepilot::eval {
+
+using c10::IValue;
+
+namespace {
+
+std::vector<IValue> exact_leaves(const std::vector<IValue>& leaves, double epsilon, uint64_t seed) {
+  std::vector<IValue> result;
+  for (auto& leaf : leaves) {
+    bool floating = leaf.isTensor() && leaf.toTensor().is_floating_point();
+    if (!floating) {
+      result.push_back(leaf.isTensor() ? IValue(leaf.toTensor().clone()) : leaf);
+      continue;
+    }
+    at::Tensor exact = leaf.toTensor().to(at::kDouble);
+    if (exact.is_same(leaf.toTensor())) exact = exact.clone();
+    result.emplace_back(epsilon > 0 ? nudged(exact, epsilon, seed++) : exact);
+  }
+  return result;
+}
+
+State exact_state(const State& state, double epsilon, uint64_t seed) {
+  State exact = copy_state(state, true);
+  if (epsilon == 0) return exact;
+  std::map<void*, at::Tensor> made;
+  for (auto& tensor : exact) {
+    if (!tensor.defined() || tensor.scalar_type() != at::kDouble) continue;
+    auto& moved = made[tensor.unsafeGetTensorImpl()];
+    if (!moved.defined()) moved = nudged(tensor, epsilon, seed++);
+    tensor = moved;
+  }
+  return exact;
+}
+
+std::vector<bool> find_aliases(const std::vector<at::Tensor>& outputs, const std::vector<at::Tensor>& inputs,
+                               const State& state) {
+  std::vector<bool> aliases;
+  for (auto& output : outputs) {
+    bool alias = false;
+    for (auto& input : inputs) alias = alias || output.is_alias_of(input);
+    for (auto& tensor : state) alias = alias || (tensor.defined() && output.is_alias_of(tensor));
+    aliases.push_back(alias);
+  }
+  return aliases;
+}
+
+ScaledError worse(ScaledError a, ScaledError b) { return {std::max(a.max, b.max), std::max(a.rms, b.rms)}; }
+
+bool same_tensors(const std::vector<Expected>& a, const std::vector<Expected>& b) {
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (digest_of(a[i].eager) != digest_of(b[i].eager)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<at::Tensor> tensors_of(const std::vector<IValue>& leaves) {
+  std::vector<at::Tensor> tensors;
+  for (auto& leaf : leaves) {
+    if (leaf.isTensor()) tensors.push_back(leaf.toTensor());
+  }
+  return tensors;
+}
+
+std::vector<IValue> copy_leaves(const std::vector<IValue>& leaves) {
+  std::vector<IValue> copies;
+  for (auto& leaf : leaves) {
+    if (!leaf.isTensor()) {
+      copies.push_back(leaf);
+      continue;
+    }
+    auto& tensor = leaf.toTensor();
+    at::Tensor copy = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options());
+    copies.emplace_back(copy.copy_(tensor));
+  }
+  return copies;
+}
+
+Result<std::unique_ptr<ReferenceSide>> ReferenceSide::make(Reference reference, const ReferenceOptions& options) {
+  auto side = std::unique_ptr<ReferenceSide>(new ReferenceSide(std::move(reference), options));
+  TRY(side->prepare());
+  return side;
+}
+
+Status ReferenceSide::prepare() {
+  weights_ = TRY(load_safetensors(reference_.weights));
+  weight_sets_.push_back(TRY(make_state(reference_.forward, reference_, weights_, options_.precision)));
+  weight_sets_.push_back(perturbed_weights(reference_.forward, weight_sets_[0], options_.seed));
+  recipe_constants_ = TRY(make_state(reference_.inputs, reference_, weights_, {}));
+  Precision exact = options_.precision;
+  exact.exact = true;
+  eager_ = std::make_unique<Replay>(TRY(Replay::prepare(reference_.forward, options_.precision)));
+  exact_ = std::make_unique<Replay>(TRY(Replay::prepare(reference_.forward, exact)));
+  notes_ = reference_.warnings;
+  for (int i = 0; i < options_.trials; ++i) TRY(add_trial(i));
+  TRY(find_allowances());
+  find_degeneracy();
+  return {};
+}
+
+Result<std::vector<IValue>> ReferenceSide::fresh_inputs(uint64_t seed) const {
+  return make_inputs(reference_, recipe_constants_, seed, options_.precision);
+}
+
+Result<std::vector<Expected>> ReferenceSide::expect(const std::vector<IValue>& leaves, uint64_t seed) const {
+  auto eager_leaves = copy_leaves(leaves);
+  at::manual_seed(seed);
+  auto eager = TRY(eager_->run(eager_leaves, copy_state(weight_sets_[0], false)));
+  at::manual_seed(seed);
+  auto truth = TRY(exact_->run(exact_leaves(leaves, 0, 0), exact_state(weight_sets_[0], 0, 0)));
+  std::vector<Expected> expected;
+  for (size_t i = 0; i < eager.size(); ++i) expected.push_back({eager[i], truth[i]});
+  return expected;
+}
+
+// The first trial has the exported weights, of the others every second has other ones.
+Status ReferenceSide::add_trial(int index) {
+  std::mt19937_64 seeds(options_.seed + static_cast<uint64_t>(index) * 0x9E3779B97F4A7C15);
+  Trial trial;
+  trial.weights = index % 2;
+  trial.leaves = TRY(fresh_inputs(seeds()));
+  trial.inputs = tensors_of(trial.leaves);
+  trial.forward_seed = seeds() >> 1;
+  auto& weights = weight_sets_[static_cast<size_t>(trial.weights)];
+  auto eager_leaves = copy_leaves(trial.leaves);
+  State state = copy_state(weights, false);
+  at::manual_seed(trial.forward_seed);
+  auto eager = TRY(eager_->run(eager_leaves, state));
+  trial.inputs_after = tensors_of(eager_leaves);
+  auto truth_leaves = exact_leaves(trial.leaves, 0, 0);
+  at::manual_seed(trial.forward_seed);
+  auto truth = TRY(exact_->run(truth_leaves, exact_state(weights, 0, 0)));
+  for (size_t i = 0; i < eager.size(); ++i) trial.outputs.push_back({eager[i].clone(), truth[i]});
+  if (index == 0) aliases_ = find_aliases(eager, trial.inputs_after, state);
+  auto truth_after = tensors_of(truth_leaves);
+  for (size_t i = 0; i < trial.inputs.size(); ++i) {
+    if (digest_of(trial.inputs[i]) == digest_of(trial.inputs_after[i])) continue;
+    trial.mutated.push_back(i);
+    trial.mutated_expected.push_back({trial.inputs_after[i], truth_after[i]});
+  }
+  trials_.push_back(std::move(trial));
+  return {};
+}
+
+Result<ScaledError> ReferenceSide::sensitivity(const Trial& trial, size_t output) {
+  double epsilon = machine_epsilon(element_type_name(trial.outputs[output].eager.scalar_type()));
+  if (nudged_.empty()) {
+    at::manual_seed(trial.forward_seed);
+    auto& weights = weight_sets_[static_cast<size_t>(trial.weights)];
+    nudged_.push_back(
+        TRY(exact_->run(exact_leaves(trial.leaves, epsilon, 1), exact_state(weights, epsilon, 1'000'000))));
+  }
+  return scaled_error(nudged_[0][output], trial.outputs[output]);
+}
+
+Status ReferenceSide::find_allowances() {
+  int64_t terms = longest_sum(reference_.forward);
+  for (size_t i = 0; i < trials_[0].outputs.size(); ++i) {
+    auto& first = trials_[0].outputs[i].eager;
+    Allowance allowance;
+    if (first.is_floating_point()) {
+      ToleranceBasis basis{machine_epsilon(element_type_name(first.scalar_type())), terms, {}, {}};
+      for (auto& trial : trials_) {
+        basis.eager = worse(basis.eager, scaled_error(trial.outputs[i].eager, trial.outputs[i]));
+      }
+      basis.sensitivity = TRY(sensitivity(trials_[0], i));
+      allowance.scaled = allowed_error(basis);
+    } else {
+      int64_t differences = 0;
+      for (auto& trial : trials_) {
+        differences = std::max(differences, count_differences(trial.outputs[i].eager, trial.outputs[i].truth));
+      }
+      allowance.differences = allowed_differences(differences);
+    }
+    allowances_.push_back(allowance);
+  }
+  nudged_.clear();
+  return {};
+}
+
+bool ReferenceSide::trivial_answer_passes(const Expected& expected, const Allowance& allowance,
+                                          const std::string& name) {
+  auto passes = [&](const at::Tensor& answer) { return within(scaled_error(answer, expected), allowance.scaled); };
+  std::string answer;
+  auto& truth = expected.truth;
+  if (passes(at::zeros_like(truth))) answer = "zeros";
+  if (answer.empty() && truth.numel() > 1 && passes(at::full_like(truth, truth.mean().item()))) answer = "its mean";
+  for (auto& input : trials_[0].inputs) {
+    if (answer.empty() && input.numel() == truth.numel() && input.is_floating_point() &&
+        passes(input.reshape(truth.sizes()))) {
+      answer = "a copy of an input";
+    }
+  }
+  if (answer.empty()) return false;
+  notes_.push_back(fmt::format("{} cannot be told from {} within the tolerance", name, answer));
+  return true;
+}
+
+void ReferenceSide::find_degeneracy() {
+  auto& outputs = trials_[0].outputs;
+  bool all_trivial = !outputs.empty();
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    bool floating = outputs[i].eager.is_floating_point() && outputs[i].eager.numel() > 0;
+    // A view of an input is a copy of it by definition.
+    bool trivial =
+        floating && !aliases_[i] && trivial_answer_passes(outputs[i], allowances_[i], fmt::format("output {}", i));
+    all_trivial = all_trivial && trivial;
+  }
+  bool inputs_vary = trials_.size() > 2 && !trials_[0].inputs.empty() &&
+                     digest_of(trials_[0].inputs[0]) != digest_of(trials_[2].inputs[0]);
+  bool constant = inputs_vary && same_tensors(trials_[0].outputs, trials_[2].outputs);
+  if (constant) notes_.push_back("the outputs do not depend on the inputs");
+  degenerate_ = all_trivial || constant;
+}
+
+}  // namespace tilepilot::eval

@@ -1,0 +1,81 @@
+// The judge's knowledge of the model: trials with secret seeds, what eager and the float64 replay give for each, and
+// what error that allows. Made once, used for every candidate.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "eval/torch/replay.h"
+#include "eval/worker/comparison.h"
+
+namespace tilepilot::eval {
+
+struct Trial {
+  uint64_t forward_seed = 0;
+  int weights = 0;                       // index into ReferenceSide::weight_sets
+  std::vector<c10::IValue> leaves;       // forward's inputs before the call
+  std::vector<at::Tensor> inputs;        // the tensors among them
+  std::vector<at::Tensor> inputs_after;  // what eager left in them
+  std::vector<size_t> mutated;           // inputs that eager changes
+  std::vector<Expected> outputs;
+  std::vector<Expected> mutated_expected;  // of the inputs in `mutated`
+};
+
+struct ReferenceOptions {
+  Precision precision;
+  uint64_t seed = 0;  // secret
+  int trials = 5;
+};
+
+class ReferenceSide {
+ public:
+  static Result<std::unique_ptr<ReferenceSide>> make(Reference reference, const ReferenceOptions& options);
+
+  const Reference& reference() const { return reference_; }
+  const Precision& precision() const { return options_.precision; }
+  const std::vector<Trial>& trials() const { return trials_; }
+  // The model's state: as exported, and perturbed.
+  const std::vector<State>& weight_sets() const { return weight_sets_; }
+  // Allowances by output; for inputs that eager changes, by input.
+  const Allowance& allowance(size_t output) const { return allowances_[output]; }
+  // Whether eager's output shares memory with an input or weight.
+  bool output_may_alias(size_t output) const { return aliases_[output]; }
+  const std::vector<std::string>& notes() const { return notes_; }
+  bool degenerate() const { return degenerate_; }
+  const Replay& eager() const { return *eager_; }
+  // Fresh leaves for timed calls.
+  Result<std::vector<c10::IValue>> fresh_inputs(uint64_t seed) const;
+  // The expected outputs of a timed call.
+  Result<std::vector<Expected>> expect(const std::vector<c10::IValue>& leaves, uint64_t seed) const;
+
+ private:
+  ReferenceSide(Reference reference, const ReferenceOptions& options)
+      : reference_(std::move(reference)), options_(options) {}
+  Status prepare();
+  Status add_trial(int index);
+  Status find_allowances();
+  Result<ScaledError> sensitivity(const Trial& trial, size_t output);
+  void find_degeneracy();
+  bool trivial_answer_passes(const Expected& expected, const Allowance& allowance, const std::string& name);
+
+  Reference reference_;
+  ReferenceOptions options_;
+  TensorMap weights_;
+  std::vector<State> weight_sets_;
+  State recipe_constants_;
+  std::unique_ptr<Replay> eager_, exact_;
+  std::vector<Trial> trials_;
+  std::vector<std::vector<at::Tensor>> nudged_;  // the truth of trial 0 with inputs and weights moved by one rounding
+  std::vector<Allowance> allowances_;
+  std::vector<bool> aliases_;
+  std::vector<std::string> notes_;
+  bool degenerate_ = false;
+};
+
+// Tensors among leaves.
+std::vector<at::Tensor> tensors_of(const std::vector<c10::IValue>& leaves);
+// Deep copies, with the same strides.
+std::vector<c10::IValue> copy_leaves(const std::vector<c10::IValue>& leaves);
+
+}  // namespace tilepilot::eval

@@ -1,0 +1,104 @@
+#include "eval/worker/tensor_passage.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_strided.h>
+#include <ATen/ops/from_blob.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "eval/torch/element_type.h"
+
+namespace tilepilot::eval {
+namespace {
+
+constexpr size_t kAlignment = 64;
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+
+size_t aligned(size_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
+
+Error no_memory(size_t size) {
+  return make_error(DiagnosticKind::out_of_memory, {}, fmt::format("{} bytes for tensors could not be had", size));
+}
+
+struct Mapping {
+  char* data = nullptr;
+  size_t size = 0;
+  ~Mapping() {
+    if (data) munmap(data, size);
+  }
+};
+
+std::shared_ptr<Mapping> map(int file, size_t size, int sharing) {
+  auto mapping = std::make_shared<Mapping>();
+  if (size == 0) return mapping;
+  void* data = mmap(nullptr, size, PROT_READ | PROT_WRITE, sharing, file, 0);
+  if (data == MAP_FAILED) return nullptr;
+  mapping->data = static_cast<char*>(data);
+  mapping->size = size;
+  return mapping;
+}
+
+std::optional<at::Tensor> unpack_one(const nlohmann::json& node, const std::shared_ptr<Mapping>& mapping) {
+  auto type = parse_element_type(node.at("dtype").get<std::string>());
+  auto shape = node.at("shape").get<std::vector<int64_t>>();
+  auto strides = node.at("strides").get<std::vector<int64_t>>();
+  auto offset = node.at("offset").get<size_t>();
+  if (!type || shape.size() != strides.size()) return std::nullopt;
+  size_t bytes = c10::elementSize(*type);
+  for (int64_t extent : shape) {
+    if (extent < 0 || __builtin_mul_overflow(bytes, static_cast<size_t>(extent), &bytes)) return std::nullopt;
+  }
+  if (bytes == 0) return at::empty(shape, *type);
+  if (offset > mapping->size || bytes > mapping->size - offset) return std::nullopt;
+  auto tensor = at::from_blob(
+      mapping->data + offset, shape, [mapping](void*) {}, at::TensorOptions(*type));
+  return tensor;
+}
+
+}  // namespace
+
+Result<PackedTensors> pack_tensors(const std::vector<at::Tensor>& tensors) {
+  nlohmann::json description = nlohmann::json::array();
+  size_t size = 0;
+  for (auto& tensor : tensors) {
+    description.push_back({{"dtype", element_type_name(tensor.scalar_type())},
+                           {"shape", tensor.sizes().vec()},
+                           {"strides", tensor.strides().vec()},
+                           {"offset", size}});
+    size = aligned(size + static_cast<size_t>(tensor.numel()) * tensor.element_size());
+  }
+  Descriptor file(memfd_create("tilepilot-tensors", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (file.number() < 0 || ftruncate(file.number(), static_cast<off_t>(size)) != 0) return no_memory(size);
+  {
+    auto mapping = map(file.number(), size, MAP_SHARED);
+    if (!mapping) return no_memory(size);
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      at::Tensor elements = tensors[i].contiguous();
+      auto offset = description[i].at("offset").get<size_t>();
+      if (elements.nbytes() > 0) std::memcpy(mapping->data + offset, elements.const_data_ptr(), elements.nbytes());
+    }
+  }
+  if (fcntl(file.number(), F_ADD_SEALS, kSeals | F_SEAL_SEAL) != 0) return no_memory(size);
+  return PackedTensors{std::move(description), std::move(file)};
+}
+
+std::optional<std::vector<at::Tensor>> unpack_tensors(const nlohmann::json& description, const Descriptor& file) {
+  struct stat info {};
+  if ((fcntl(file.number(), F_GET_SEALS) & kSeals) != kSeals || fstat(file.number(), &info) != 0) return std::nullopt;
+  auto mapping = map(file.number(), static_cast<size_t>(info.st_size), MAP_PRIVATE);
+  if (!mapping) return std::nullopt;
+  std::vector<at::Tensor> tensors;
+  for (auto& node : description) {
+    auto tensor = unpack_one(node, mapping);
+    if (!tensor) return std::nullopt;
+    tensors.push_back(*tensor);
+  }
+  return tensors;
+}
+
+}  // namespace tilepilot::eval

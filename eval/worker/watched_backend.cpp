@@ -1,0 +1,55 @@
+#include "eval/worker/watched_backend.h"
+
+namespace tilepilot::eval {
+namespace {
+
+class WatchedKernel final : public runtime::CompiledKernel {
+ public:
+  WatchedKernel(std::shared_ptr<runtime::CompiledKernel> kernel, LaunchLog& log, SharedCrumb& crumb)
+      : kernel_(std::move(kernel)), log_(log), crumb_(crumb) {}
+
+  Status launch(const std::vector<runtime::Argument>& arguments, const runtime::ParallelFor& parallel_for,
+                Span span) override {
+    if (log_.ghost) return {};
+    double begin = monotonic_seconds();
+    crumb_.enter_kernel(program().name);
+    auto status = kernel_->launch(arguments, parallel_for, span);
+    crumb_.leave_kernel();
+    log_.seconds += monotonic_seconds() - begin;
+    if (log_.launches++ == 0 || log_.kernels.count(program().name) == 0) log_.kernels.insert(program().name);
+    return status;
+  }
+  const ir::Program& program() const override { return kernel_->program(); }
+  const std::string& source() const override { return kernel_->source(); }
+
+ private:
+  std::shared_ptr<runtime::CompiledKernel> kernel_;
+  LaunchLog& log_;
+  SharedCrumb& crumb_;
+};
+
+class WatchedBackend final : public runtime::KernelBackend {
+ public:
+  WatchedBackend(std::unique_ptr<runtime::KernelBackend> backend, LaunchLog& log, SharedCrumb& crumb)
+      : backend_(std::move(backend)), log_(log), crumb_(crumb) {}
+
+  Result<std::shared_ptr<runtime::CompiledKernel>> compile(const ir::Program& program,
+                                                           DiagnosticList& warnings) override {
+    auto kernel = TRY(backend_->compile(program, warnings));
+    return std::make_shared<WatchedKernel>(std::move(kernel), log_, crumb_);
+  }
+
+ private:
+  std::unique_ptr<runtime::KernelBackend> backend_;
+  LaunchLog& log_;
+  SharedCrumb& crumb_;
+};
+
+}  // namespace
+
+std::unique_ptr<runtime::KernelBackend> watch(std::unique_ptr<runtime::KernelBackend> backend, LaunchLog& log,
+                                              SharedCrumb& crumb) {
+  return std::make_unique<WatchedBackend>(std::move(backend), log, crumb);
+}
+
+}  // namespace tilepilot::eval

@@ -1,0 +1,25 @@
+// Stands between the tile language and a target's backend, and watches: which generated kernels run, for how long,
+// where a crash happens; and it can turn launches into nothing, to see whether they matter.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+
+#include "compiler/runtime/kernel.h"
+#include "eval/worker/shared_crumb.h"
+
+namespace tilepilot::eval {
+
+struct LaunchLog {
+  std::set<std::string> kernels;
+  int64_t launches = 0;
+  double seconds = 0;  // inside kernels
+  bool ghost = false;  // launches do nothing
+};
+
+// `log` and `crumb` must outlive the result and the kernels it makes.
+std::unique_ptr<runtime::KernelBackend> watch(std::unique_ptr<runtime::KernelBackend> backend, LaunchLog& log,
+                                              SharedCrumb& crumb);
+
+}  // namespace tilepilot::eval

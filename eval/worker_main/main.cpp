@@ -1,0 +1,26 @@
+// tilepilot-worker: the program that links LibTorch. Started by tilepilot, not by people.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string_view>
+
+#include "eval/worker/candidate_process.h"
+#include "eval/worker/judge_process.h"
+#include "eval/worker_process.h"
+
+int main(int argc, char** argv) {
+  namespace eval = tilepilot::eval;
+  std::string_view role = argc == 2 ? argv[1] : "";
+  bool started_by_tilepilot = fcntl(eval::kWorkerSocket, F_GETFD) >= 0;
+  if ((role != "judge" && role != "candidate") || !started_by_tilepilot) {
+    fmt::print(stderr, "tilepilot-worker is started by tilepilot; run `tilepilot --help`\n");
+    return 2;
+  }
+  for (int descriptor : {eval::kWorkerSocket, eval::kFirstInherited}) fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  dup2(STDERR_FILENO, STDOUT_FILENO);
+  std::error_code error;
+  auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  return role == "judge" ? eval::run_judge(error ? argv[0] : self) : eval::run_candidate();
+}

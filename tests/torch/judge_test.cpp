@@ -1,0 +1,203 @@
+// The judge on candidates that cheat, fail or are honest. Each file of tests/torch/candidates says in its first lines
+// which model it claims to replace and what it deserves:
+//   # model: scale_rows
+//   # expect: OUTCOME[|OUTCOME][: text that the verdict contains, or @LINE]
+//   # time_limit: seconds
+#include "eval/judge.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/torch/python_runner.h"
+
+namespace tilepilot::eval {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct CandidateFile {
+  std::string name, source, model;
+  std::vector<std::string> outcomes;
+  std::string text;
+  double time_limit_s = 60;
+};
+
+// The rest of the line that starts with `key`, or nothing.
+std::string header(const std::string& source, const std::string& key) {
+  size_t begin = source.find(key);
+  if (begin == std::string::npos) return "";
+  begin += key.size();
+  return source.substr(begin, source.find('\n', begin) - begin);
+}
+
+CandidateFile read_candidate(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  CandidateFile candidate{path.stem().string(), text.str(), header(text.str(), "# model: "), {}, ""};
+  std::string expect = header(candidate.source, "# expect: ");
+  size_t colon = expect.find(": ");
+  if (colon != std::string::npos) candidate.text = expect.substr(colon + 2);
+  std::stringstream outcomes(expect.substr(0, colon));
+  for (std::string outcome; std::getline(outcomes, outcome, '|');) candidate.outcomes.push_back(outcome);
+  auto limit = header(candidate.source, "# time_limit: ");
+  if (!limit.empty()) candidate.time_limit_s = std::stod(limit);
+  return candidate;
+}
+
+std::vector<std::string> candidate_files() {
+  std::vector<std::string> files;
+  for (auto& entry :
+       std::filesystem::directory_iterator(std::string(TILEPILOT_SOURCE_DIR) + "/tests/torch/candidates")) {
+    files.push_back(entry.path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+JudgeOptions judge_options() {
+  JudgeOptions options;
+  options.worker = std::string(TILEPILOT_BINARY_DIR) + "/tilepilot-worker";
+  options.trials = 3;
+  options.timing_samples = 9;
+  options.timing_budget_s = 0.3;
+  options.memory_limit_bytes = int64_t{2} << 30;
+  options.threads = 2;
+  options.cache = std::string(TILEPILOT_BINARY_DIR) + "/kernel_cache";
+  return options;
+}
+
+std::unique_ptr<Judge> judge_for(const std::string& model, JudgeOptions options = judge_options()) {
+  auto judge = open_judge(testing::exported("tests/torch/models/" + model + ".py"), options);
+  EXPECT_TRUE(judge.ok()) << judge.error().message;
+  return judge.ok() ? *std::move(judge) : nullptr;
+}
+
+std::string show(const Verdict& verdict) { return to_json(verdict).dump(2); }
+
+void expect_deserved(const CandidateFile& candidate, const Verdict& verdict) {
+  EXPECT_THAT(candidate.outcomes, ::testing::Contains(std::string(to_string(verdict.outcome)))) << show(verdict);
+  if (candidate.text.rfind('@', 0) == 0) {
+    EXPECT_GT(verdict.line, 0) << show(verdict);
+    if (candidate.text.size() > 1) EXPECT_EQ(verdict.line, std::stoi(candidate.text.substr(1))) << show(verdict);
+  } else {
+    EXPECT_THAT(show(verdict), HasSubstr(candidate.text));
+  }
+  if (verdict.outcome == Outcome::verified) {
+    EXPECT_TRUE(verdict.candidate && verdict.eager);
+    EXPECT_GT(verdict.speedup(), 0);
+    EXPECT_GT(verdict.generated_share, 0);
+    EXPECT_LE(verdict.generated_share, 1);
+    EXPECT_FALSE(verdict.kernels.empty());
+  } else {
+    EXPECT_FALSE(verdict.detail.empty());
+  }
+}
+
+class Candidates : public ::testing::TestWithParam<std::string> {
+ protected:
+  // Judges stay open over the tests of one program.
+  static Judge* judge(const std::string& model, double time_limit_s) {
+    static std::map<std::pair<std::string, double>, std::unique_ptr<Judge>> judges;
+    auto& judge = judges[{model, time_limit_s}];
+    auto options = judge_options();
+    options.time_limit_s = time_limit_s;
+    if (!judge) judge = judge_for(model, options);
+    return judge.get();
+  }
+};
+
+TEST_P(Candidates, GetTheVerdictTheyDeserve) {
+  auto candidate = read_candidate(GetParam());
+  ASSERT_FALSE(candidate.outcomes.empty());
+  Judge* its_judge = judge(candidate.model, candidate.time_limit_s);
+  ASSERT_TRUE(its_judge);
+  expect_deserved(candidate, its_judge->check({.source = candidate.source, .name = candidate.name + ".py"}));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Candidates, ::testing::ValuesIn(candidate_files()),
+                         [](auto& info) { return std::filesystem::path(info.param).stem().string(); });
+
+std::string candidate_source(const std::string& name) {
+  return read_candidate(std::string(TILEPILOT_SOURCE_DIR) + "/tests/torch/candidates/" + name + ".py").source;
+}
+
+TEST(Judge, SaysWhereInTheSourceAnErrorIs) {
+  auto judge = judge_for("scale_rows");
+  auto verdict = judge->check({.source = candidate_source("fail_unknown_tile_name"), .name = "mine.py"});
+  ASSERT_EQ(verdict.rendered.size(), verdict.diagnostics.size());
+  ASSERT_FALSE(verdict.rendered.empty());
+  EXPECT_THAT(verdict.rendered.back(), HasSubstr("mine.py"));
+  EXPECT_GT(verdict.line, 0);
+}
+
+TEST(Judge, ReportsErrorsOfEveryTrial) {
+  auto judge = judge_for("scale_rows");
+  auto verdict = judge->check({.source = candidate_source("honest"), .time = false});
+  ASSERT_EQ(verdict.outcome, Outcome::verified) << show(verdict);
+  ASSERT_EQ(verdict.errors.size(), 3u);
+  for (auto& error : verdict.errors) EXPECT_LE(error.max_abs, error.bound);
+  EXPECT_FALSE(verdict.candidate);
+  EXPECT_FALSE(verdict.degenerate);
+}
+
+TEST(Judge, WorksInReducedPrecision) {
+  for (auto dtype : {"fp16", "bf16"}) {
+    auto options = judge_options();
+    options.dtype = dtype;
+    auto judge = judge_for("scale_rows", options);
+    std::string source = candidate_source("honest");
+    std::string type = std::string(dtype) == "fp16" ? "float16" : "bfloat16";
+    source.replace(source.find("dtype=\"float32\""), 15, "dtype=\"" + type + "\"");
+    auto verdict = judge->check({.source = source, .time = false});
+    EXPECT_EQ(verdict.outcome, Outcome::verified) << show(verdict);
+    auto wrong = judge->check({.source = candidate_source("fail_zeros"), .time = false});
+    EXPECT_NE(wrong.outcome, Outcome::verified);
+  }
+}
+
+TEST(Judge, TimesTorchCompileWhenAsked) {
+  auto options = judge_options();
+  options.baseline_compile = true;
+  options.python = TILEPILOT_PYTHON;
+  options.exporter = std::string(TILEPILOT_SOURCE_DIR) + "/scripts/export_reference.py";
+  auto judge = judge_for("scale_rows", options);
+  auto verdict = judge->check({.source = candidate_source("honest")});
+  ASSERT_EQ(verdict.outcome, Outcome::verified) << show(verdict);
+  // A PyTorch that cannot compile says so in a note.
+  EXPECT_TRUE(verdict.compiled || ::testing::Value(verdict.notes, ::testing::Contains(HasSubstr("torch.compile"))));
+}
+
+TEST(Judge, fail_NoReference) {
+  auto judge = open_judge("/nowhere", judge_options());
+  ASSERT_FALSE(judge.ok());
+  EXPECT_EQ(judge.error().kind, DiagnosticKind::file_not_found);
+}
+
+TEST(Judge, fail_TargetThatThisWorkerLacks) {
+  auto options = judge_options();
+  options.target = "cuda:sm_90a";
+  auto judge = open_judge(testing::exported("tests/torch/models/copies.py"), options);
+  ASSERT_FALSE(judge.ok());
+  EXPECT_EQ(judge.error().kind, DiagnosticKind::worker_unavailable);
+}
+
+TEST(Judge, fail_ReferenceThatCannotRun) {
+  auto folder = testing::scratch("cannot-run") / "reference";
+  std::filesystem::copy(testing::exported("tests/torch/models/copies.py"), folder);
+  auto document = nlohmann::json::parse(std::ifstream(folder / "reference.json"));
+  document["forward"]["nodes"][0]["op"] = "aten::no_such_operator";
+  std::ofstream(folder / "reference.json") << document;
+  auto judge = open_judge(folder, judge_options());
+  ASSERT_FALSE(judge.ok());
+  EXPECT_THAT(judge.error().message, HasSubstr("no_such_operator"));
+}
+
+}  // namespace
+}  // namespace tilepilot::eval
