@@ -55,7 +55,7 @@ void Overload::run(Stack& stack) const {
     handle_->callBoxed(stack);
     return;
   }
-  bool in_place = in_place_ && stack[inplace_index_].toBool();
+  bool in_place = in_place_ && inplace_index_ != Signature::npos && stack[inplace_index_].toBool();
   Stack inner;
   const auto& handle = in_place ? *in_place_ : *handle_;
   inner.reserve(handle.schema().arguments().size());

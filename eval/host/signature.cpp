@@ -309,8 +309,12 @@ Signature::Signature(const c10::FunctionSchema& schema, SignatureRules rules) : 
   }
   is_method_ = !parameters_.empty() && parameters_[0].kind == ParameterKind::tensor &&
                (parameters_[0].name.text() == "self" || parameters_[0].name.text() == "input");
-  varargs_function_ = positional_ == 1 && parameters_[0].kind == ParameterKind::integer_list;
-  varargs_method_ = positional_ == 2 && is_method_ && parameters_[1].kind == ParameterKind::integer_list;
+  auto takes_varargs = [&](size_t index) {
+    return positional_ == index + 1 && parameters_[index].kind == ParameterKind::integer_list &&
+           parameters_[index].list_size == 0;
+  };
+  varargs_function_ = takes_varargs(0);
+  varargs_method_ = is_method_ && takes_varargs(1);
   std::string_view name = schema.name();
   if (name.substr(0, 6) == "aten::") name.remove_prefix(6);
   text_ =

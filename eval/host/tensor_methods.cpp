@@ -215,6 +215,14 @@ const FunctionRow kMethodRows[] = {
     {"contiguous(Tensor self, *, MemoryFormat memory_format=contiguous_format)", nullptr, "contiguous"},
     {"norm(Tensor input, Scalar p, int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None)", norm},
     {"norm(Tensor input, str? p='fro', int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None)", frobenius_norm},
+    {"where(Tensor self, Tensor condition, Tensor other)",
+     [](const Arguments& a) -> IValue {
+       return at::where(a.tensor("condition"), a.tensor("self"), a.tensor("other"));
+     }},
+    {"where(Tensor self, Tensor condition, Scalar other)",
+     [](const Arguments& a) -> IValue {
+       return at::where(a.tensor("condition"), a.tensor("self"), a.scalar("other"));
+     }},
     {"repeat(Tensor self, int[] repeats)", nullptr, "repeat"},
 };
 #undef TP_CONVERSION
