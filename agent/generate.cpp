@@ -1,0 +1,128 @@
+#include "agent/generate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "agent/builtin/builtin_author.h"
+#include "agent/llm/llm_author.h"
+#include "agent/work_folder.h"
+#include "compiler/source/file.h"
+#include "retrieval/seeds.h"
+
+namespace tilepilot::agent {
+namespace {
+
+// What one `generate` holds open.
+struct Run {
+  const GenerateOptions& options;
+  const GenerateEvents& events;
+  eval::Reference reference;
+  std::unique_ptr<RunStore> store;
+  std::unique_ptr<retrieval::Corpus> corpus;
+  int64_t id = 0;
+};
+
+Result<std::unique_ptr<ChatClient>> open_chat(Run& run) {
+  const GenerateOptions& options = run.options;
+  if (options.replay) return recorded_chat(*run.store, *options.replay, run.id, options.chat.form);
+  ChatServices services{curl_client(),
+                        [](double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); },
+                        run.events.progress};
+  return live_chat(options.chat, std::move(services), *run.store, run.id);
+}
+
+Result<std::unique_ptr<Author>> open_author(Run& run) {
+  if (run.options.author == "builtin") return builtin_author(run.reference, {});
+  auto chat = TRY(open_chat(run));
+  auto kernels = TRY(run.corpus->search(structure_of(run.reference), "", run.options.retrieved));
+  for (const retrieval::Hit& hit : kernels)
+    run.events.progress(fmt::format("retrieved {}: {}", hit.entry.name, hit.reason));
+  return llm_author(std::move(chat), task_prompt(run.reference, run.options.judge.target, kernels));
+}
+
+std::string options_as_json(const GenerateOptions& options) {
+  nlohmann::json object = {{"attempts", options.budget.attempts}, {"minutes", options.budget.minutes},
+                           {"dollars", options.budget.dollars},   {"dtype", options.judge.dtype},
+                           {"target", options.judge.target},      {"trials", options.judge.trials}};
+  if (options.author == "llm") object.update({{"url", options.chat.url}, {"model", options.chat.settings.model}});
+  if (options.replay) object["replay"] = *options.replay;
+  return object.dump();
+}
+
+retrieval::Entry entry_of(const Run& run, const Attempt& best) {
+  retrieval::Entry entry;
+  entry.name = run.options.model.stem().string();
+  entry.origin = "generated";
+  entry.summary = best.candidate.summary;
+  entry.structure = structure_of(run.reference);
+  entry.source = best.candidate.source;
+  entry.speedup = best.verdict.speedup();
+  entry.target = run.options.judge.target;
+  return entry;
+}
+
+Status keep_best(Run& run, GenerateResult& result) {
+  const Attempt* best = result.best();
+  if (!best) return {};
+  if (!write_file(run.options.output, best->candidate.source))
+    return make_error(DiagnosticKind::output_unwritable, {},
+                      fmt::format("cannot write `{}`", run.options.output.string()),
+                      fmt::format("the program is kept as run {} in the database", run.id));
+  result.written = true;
+  if (!run.options.add_to_corpus) return {};
+  result.added_to_corpus = TRY(run.corpus->add(entry_of(run, *best)));
+  return {};
+}
+
+}  // namespace
+
+retrieval::Structure structure_of(const eval::Reference& reference) {
+  retrieval::Structure structure;
+  std::vector<int> producer(reference.forward.values.size(), -1);
+  for (size_t index = 0; index < reference.forward.nodes.size(); ++index) {
+    const eval::GraphNode& node = reference.forward.nodes[index];
+    structure.ops.push_back(node.op);
+    for (const eval::GraphArgument& argument : node.args)
+      if (const int* id = argument.value_id(); id && producer[static_cast<size_t>(*id)] >= 0)
+        structure.edges.emplace_back(
+            reference.forward.nodes[static_cast<size_t>(producer[static_cast<size_t>(*id)])].op, node.op);
+    for (int output : node.outputs)
+      if (output >= 0) producer[static_cast<size_t>(output)] = static_cast<int>(index);
+  }
+  for (const eval::GraphValue& value : reference.forward.values) {
+    if (!value.is_tensor) continue;
+    structure.largest_elements = std::max(structure.largest_elements, value.numel());
+  }
+  for (int input : reference.forward.inputs)
+    if (const eval::GraphValue& value = reference.forward.values[static_cast<size_t>(input)];
+        value.is_tensor && (value.dtype.starts_with("float") || value.dtype == "bfloat16"))
+      structure.dtype = value.dtype;
+  return structure;
+}
+
+Result<GenerateResult> generate(SourceMap& sources, const GenerateOptions& options, const GenerateEvents& events) {
+  Run run{options, events, {}, TRY(RunStore::open(options.store)), TRY(retrieval::open_corpus(options.store)), 0};
+  TRY(retrieval::sync_seeds(*run.corpus, options.seeds));
+  WorkFolder work = TRY(WorkFolder::make(options.work));
+  events.progress(fmt::format("exporting {}", options.model.string()));
+  const auto folder = work.path() / "reference";
+  run.reference = TRY(export_reference(sources, options.model, folder, options.exporter));
+  events.progress(fmt::format("reference: {} operators, {} inputs, {} parameters and buffers",
+                              run.reference.forward.nodes.size(), run.reference.forward.inputs.size(),
+                              run.reference.parameters.size()));
+  auto judge = TRY(eval::open_judge(folder, options.judge));
+  run.id = TRY(run.store->begin_run(
+      {options.model.string(), run.reference.model_source, options.author, options_as_json(options)}));
+  auto author = TRY(open_author(run));
+  GenerateResult result;
+  result.run = run.id;
+  result.outcome = TRY(improve(*author, *judge, *run.store, run.id, options.budget, events.loop));
+  TRY(keep_best(run, result));
+  return result;
+}
+
+}  // namespace tilepilot::agent

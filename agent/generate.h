@@ -1,0 +1,52 @@
+// The main job from end to end: export the reference, retrieve, let an author and the judge go round, keep the best
+// verified program.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "agent/exporter.h"
+#include "agent/improve.h"
+#include "agent/llm/chat.h"
+#include "retrieval/corpus.h"
+
+namespace tilepilot::agent {
+
+struct GenerateOptions {
+  std::filesystem::path model;
+  std::filesystem::path output;    // where the best verified program goes
+  std::string author = "builtin";  // or "llm"
+  Budget budget;
+  ExporterOptions exporter;
+  eval::JudgeOptions judge;
+  std::filesystem::path store;    // database of corpus and runs
+  std::filesystem::path work;     // folder for the exported reference (a fresh one is made inside and removed)
+  std::filesystem::path seeds;    // seeds/ of this installation
+  ChatOptions chat;               // author llm
+  std::optional<int64_t> replay;  // author llm: answer from this run instead of the network
+  int retrieved = 3;              // kernels shown to the language model
+  bool add_to_corpus = true;
+};
+
+struct GenerateResult {
+  RunOutcome outcome;
+  int64_t run = 0;
+  bool written = false;          // a verified program is at `output`
+  bool added_to_corpus = false;  // false: not verified, or there already
+  const Attempt* best() const { return outcome.best ? &outcome.attempts[*outcome.best] : nullptr; }
+};
+
+struct GenerateEvents {
+  std::function<void(const std::string&)> progress;
+  LoopEvents loop;
+};
+
+// Errors: the model cannot be exported, the store or the worker cannot be opened, the output cannot be written. That no
+// candidate was verified is a result.
+Result<GenerateResult> generate(SourceMap& sources, const GenerateOptions& options, const GenerateEvents& events);
+
+// What the corpus search needs to know of a model.
+retrieval::Structure structure_of(const eval::Reference& reference);
+
+}  // namespace tilepilot::agent

@@ -1,0 +1,96 @@
+#include "cli/command.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "compiler/diagnostics/render.h"
+
+namespace tilepilot::cli {
+
+using nlohmann::json;
+
+ExitCode exit_code(DiagnosticKind kind) {
+  switch (kind) {
+    case DiagnosticKind::compiler_missing:
+    case DiagnosticKind::worker_unavailable:
+    case DiagnosticKind::not_installed:
+    case DiagnosticKind::author_failed:
+    case DiagnosticKind::load_failed:
+    case DiagnosticKind::cache_unwritable:
+      return kMissing;
+    case DiagnosticKind::file_not_found:
+    case DiagnosticKind::model_invalid:
+    case DiagnosticKind::reference_invalid:
+    case DiagnosticKind::store_unusable:
+    case DiagnosticKind::output_unwritable:
+    case DiagnosticKind::bad_usage:
+      return kBadInput;
+    default:
+      return kNotVerified;
+  }
+}
+
+void Session::progress(const std::string& line) const {
+  if (!common.quiet) fmt::print(stderr, "{}\n", line);
+}
+
+void Session::progress_text(const std::string& text) const {
+  if (!common.quiet) fmt::print(stderr, "{}", text);
+}
+
+void Session::answer(const std::string& line) const {
+  if (!common.json) fmt::print("{}\n", line);
+}
+
+void Session::finish(const json& object) const {
+  if (common.json) fmt::print("{}\n", object.dump(2, ' ', false, json::error_handler_t::replace));
+}
+
+int Session::fail(const Diagnostic& error) const {
+  DiagnosticList errors;
+  errors.add(error);
+  return fail(errors);
+}
+
+int Session::fail(const DiagnosticList& errors) const {
+  fmt::print(stderr, "{}", render(sources, errors, {.color = environment.color}));
+  finish({{"ok", false}, {"errors", json::parse(render_json(sources, errors))}});
+  for (const Diagnostic& error : errors.items())
+    if (error.severity() == Severity::error) return exit_code(error.kind);
+  return kNotVerified;
+}
+
+std::filesystem::path Session::store_file() const {
+  return common.store.empty() ? environment.store : std::filesystem::path(common.store);
+}
+
+std::string Session::python() const { return common.python.empty() ? environment.python : common.python; }
+
+Result<std::string> Session::target() const {
+  if (common.target == "auto" || common.target == "cpu") return std::string("cpu");
+  return make_error(DiagnosticKind::bad_usage, {},
+                    fmt::format("target `{}` is not available in this version", common.target),
+                    "use `--target cpu` or leave it out");
+}
+
+agent::ExporterOptions Session::exporter_options() const {
+  agent::ExporterOptions options;
+  options.python = python();
+  options.script = environment.root / "scripts/export_reference.py";
+  return options;
+}
+
+Result<eval::JudgeOptions> Session::judge_options() const {
+  eval::JudgeOptions options;
+  options.target = TRY(target());
+  options.worker = environment.worker;
+  options.dtype = common.dtype;
+  options.seed = common.seed;
+  options.threads = common.threads;
+  options.python = python();
+  return options;
+}
+
+}  // namespace tilepilot::cli

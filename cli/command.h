@@ -1,0 +1,76 @@
+// What all commands share: the options that work everywhere, and how results, progress and errors are shown. A command
+// is a function that adds itself to the parser and stores what to run.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "agent/exporter.h"
+#include "cli/environment.h"
+#include "compiler/diagnostics/result.h"
+#include "eval/judge.h"
+
+namespace tilepilot::cli {
+
+// Process exit codes, the same for every command.
+enum ExitCode : int {
+  kDone = 0,         // done and verified
+  kNotVerified = 1,  // ran, but the user's program is not verified or does not compile
+  kBadInput = 2,     // bad usage or input
+  kMissing = 3,      // something needed is missing here
+};
+// The exit code that an error of this kind ends a command with.
+ExitCode exit_code(DiagnosticKind kind);
+
+struct CommonOptions {
+  bool json = false;
+  bool quiet = false;
+  std::string dtype = "model";
+  std::string target = "auto";
+  std::optional<uint64_t> seed;
+  std::string store;
+  std::string python;
+  int threads = 0;
+};
+
+class Session {
+ public:
+  explicit Session(Environment environment) : environment(std::move(environment)) {}
+
+  // A progress line on standard error, unless --quiet.
+  void progress(const std::string& line) const;
+  // Text that ends its own lines, where a progress line would go.
+  void progress_text(const std::string& text) const;
+  // A line of the answer on standard output, unless --json.
+  void answer(const std::string& line) const;
+  // The one JSON object on standard output, if --json.
+  void finish(const nlohmann::json& object) const;
+  // Prints an error (or puts it in the JSON object) and gives the exit code.
+  int fail(const Diagnostic& error) const;
+  int fail(const DiagnosticList& errors) const;
+
+  std::filesystem::path store_file() const;
+  std::string python() const;
+  // Errors: a target that this version does not have.
+  Result<eval::JudgeOptions> judge_options() const;
+  agent::ExporterOptions exporter_options() const;
+  // `auto` becomes the target of this machine; a target this version does not have is an error.
+  Result<std::string> target() const;
+
+  Environment environment;
+  CommonOptions common;
+  SourceMap sources;
+  std::function<int()> run;  // set by the chosen command
+};
+
+void add_generate(CLI::App& app, Session& session);
+void add_check(CLI::App& app, Session& session);
+void add_run(CLI::App& app, Session& session);
+void add_compile(CLI::App& app, Session& session);
+void add_corpus(CLI::App& app, Session& session);
+void add_doctor(CLI::App& app, Session& session);
+
+}  // namespace tilepilot::cli

@@ -1,0 +1,57 @@
+// tilepilot compile FILE.py: the compiler alone.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "compiler/diagnostics/render.h"
+#include "compiler/driver/emit.h"
+#include "compiler/source/file.h"
+
+namespace tilepilot::cli {
+namespace {
+
+struct Options {
+  std::string file;
+  std::string call;
+  std::string emit = "source";
+};
+
+int run_compile(Session& session, const Options& options) {
+  driver::CompileRequest request{options.file, "", options.call};
+  if (!read_file(options.file, request.text))
+    return session.fail({DiagnosticKind::file_not_found, {}, fmt::format("cannot read `{}`", options.file), {}, ""});
+  if (auto target = session.target(); !target) return session.fail(target.error());
+  auto emission = driver::emit(session.sources, request, options.emit);
+  if (!emission.text) return session.fail(emission.diagnostics);
+  session.progress_text(render(session.sources, emission.diagnostics, {.color = session.environment.color}));
+  if (emission.text->empty()) {
+    session.progress("no program was staged: the file has no kernel that can be built without arguments");
+    session.progress("hint: say what to build, for example `--call \"matmul(1024, 1024, 1024)\"`");
+    session.finish({{"ok", false}, {"errors", nlohmann::json::array()}});
+    return kNotVerified;
+  }
+  session.answer(*emission.text);
+  session.finish({{"ok", true}, {"emit", options.emit}, {"text", *emission.text}});
+  return kDone;
+}
+
+}  // namespace
+
+void add_compile(CLI::App& app, Session& session) {
+  auto options = std::make_shared<Options>();
+  auto* command = app.add_subcommand("compile", "The compiler alone: show what becomes of a kernel");
+  command->add_option("file", options->file, "Python file with tile kernels")->required();
+  command->add_option("--call", options->call,
+                      "What to build, an expression in the file: \"matmul(1024, 1024, 1024)\"");
+  command
+      ->add_option("--emit", options->emit, fmt::format("What to show: {}", fmt::join(driver::emission_names(), ", ")))
+      ->capture_default_str();
+  command->footer("Example:\n  tilepilot compile seeds/rms_norm.py --call \"rms_norm(4096, 1024, 1e-6)\" --emit ir");
+  command->callback(
+      [&session, options] { session.run = [&session, options] { return run_compile(session, *options); }; });
+}
+
+}  // namespace tilepilot::cli

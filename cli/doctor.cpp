@@ -1,0 +1,132 @@
+// tilepilot doctor: what is installed, what is missing, and what that costs.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "cli/command.h"
+#include "compiler/runtime/library.h"
+#include "compiler/runtime/process.h"
+#include "retrieval/corpus.h"
+
+namespace tilepilot::cli {
+namespace {
+
+struct Finding {
+  bool ok = false;
+  std::string state;  // what was found, or what is wrong
+};
+
+struct Check {
+  const char* name;
+  bool essential;
+  const char* cost;  // what does not work without it
+  Finding (*probe)(const Session&);
+};
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+Finding probe_compiler(const Session&) {
+  runtime::Toolchain toolchain({});
+  std::string version = toolchain.version();
+  return version.empty() ? Finding{false, "no c++, g++ or clang++ on PATH"} : Finding{true, version};
+}
+
+Finding probe_python(const Session& session) {
+  auto ran = runtime::run_process(
+      {session.python(), "-W", "ignore", "-c",
+       "import sys, torch; print('Python', sys.version.split()[0], 'with PyTorch', torch.__version__)"},
+      {.time_limit_s = 60, .working_directory = {}});
+  if (!ran) return {false, ran.error().message};
+  if (ran->exit_code != 0) return {false, fmt::format("`{}` cannot import torch", session.python())};
+  return {true, first_line(ran->out)};
+}
+
+Finding probe_worker(const Session& session) {
+  auto ran = runtime::run_process({session.environment.worker.string(), "--version"},
+                                  {.time_limit_s = 60, .working_directory = {}});
+  if (!ran) return {false, ran.error().message};
+  if (ran->exit_code != 0) return {false, fmt::format("`{}` does not start", session.environment.worker.string())};
+  return {true, first_line(ran->out)};
+}
+
+Finding probe_exporter(const Session& session) {
+  auto script = session.exporter_options().script;
+  return {std::filesystem::exists(script), script.string()};
+}
+
+Finding probe_cache(const Session& session) {
+  std::error_code error;
+  std::filesystem::create_directories(session.environment.cache, error);
+  if (access(session.environment.cache.c_str(), W_OK) != 0)
+    return {false, fmt::format("`{}` is not writable", session.environment.cache.string())};
+  auto space = std::filesystem::space(session.environment.cache, error);
+  return {true, fmt::format("{} ({:.1f} GB free)", session.environment.cache.string(),
+                            static_cast<double>(space.available) / 1e9)};
+}
+
+Finding probe_store(const Session& session) {
+  auto corpus = retrieval::open_corpus(session.store_file());
+  if (!corpus) return {false, corpus.error().message};
+  auto entries = (*corpus)->list();
+  if (!entries) return {false, entries.error().message};
+  return {true, fmt::format("{} ({} programs)", session.store_file().string(), entries->size())};
+}
+
+Finding probe_key(const Session& session) {
+  return session.environment.api_key.empty() ? Finding{false, "TILEPILOT_API_KEY is not set"}
+                                             : Finding{true, "TILEPILOT_API_KEY is set"};
+}
+
+Finding probe_cpu(const Session&) {
+#if defined(__x86_64__)
+  const char* vectors = __builtin_cpu_supports("avx512f") ? ", AVX-512"
+                        : __builtin_cpu_supports("avx2")  ? ", AVX2"
+                                                          : "";
+#else
+  const char* vectors = "";
+#endif
+  return {true, fmt::format("{} cores{}", std::thread::hardware_concurrency(), vectors)};
+}
+
+constexpr Check kChecks[] = {
+    {"processor", true, "", probe_cpu},
+    {"C++ compiler", true, "kernels cannot be compiled", probe_compiler},
+    {"worker", true, "nothing can be run or judged", probe_worker},
+    {"Python and PyTorch", true, "models cannot be exported", probe_python},
+    {"exporter", true, "models cannot be exported", probe_exporter},
+    {"kernel cache", false, "every kernel is compiled again", probe_cache},
+    {"corpus and runs", true, "`generate` and `corpus` cannot keep their state", probe_store},
+    {"language model key", false, "`--author llm` works only with endpoints that need no key", probe_key},
+};
+
+int run_doctor(Session& session) {
+  nlohmann::json object = {{"ok", true}, {"checks", nlohmann::json::array()}};
+  bool healthy = true;
+  for (const Check& check : kChecks) {
+    Finding finding = check.probe(session);
+    std::string mark = finding.ok ? "ok" : check.essential ? "MISSING" : "none";
+    session.answer(fmt::format("{:<8} {:<20} {}", mark, check.name, finding.state));
+    if (!finding.ok) session.answer(fmt::format("{:<29} without it, {}", "", check.cost));
+    object["checks"].push_back(
+        {{"name", check.name}, {"ok", finding.ok}, {"essential", check.essential}, {"state", finding.state}});
+    healthy = healthy && (finding.ok || !check.essential);
+  }
+  object["ok"] = healthy;
+  session.answer(healthy ? "everything needed is here" : "run `scripts/setup` to install what is missing");
+  session.finish(object);
+  return healthy ? kDone : kMissing;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Session& session) {
+  auto* command = app.add_subcommand("doctor", "What is installed, what is missing, and what that costs");
+  command->callback([&session] { session.run = [&session] { return run_doctor(session); }; });
+}
+
+}  // namespace tilepilot::cli

@@ -1,0 +1,24 @@
+// Where things are: the folders of this installation and of the user. Environment variables are read here and nowhere
+// else.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace tilepilot::cli {
+
+struct Environment {
+  std::filesystem::path root;    // holds scripts/, seeds/
+  std::filesystem::path worker;  // tilepilot-worker, beside this executable
+  std::filesystem::path
+      cache;  // compiled kernels, exported references: $TILEPILOT_CACHE, $XDG_CACHE_HOME/tilepilot, ~/.cache/tilepilot
+  std::filesystem::path
+      store;           // $TILEPILOT_STORE, $XDG_DATA_HOME/tilepilot/tilepilot.db, ~/.local/share/tilepilot/tilepilot.db
+  std::string python;  // the interpreter whose PyTorch this build links
+  std::string api_key;  // $TILEPILOT_API_KEY
+  bool color = false;   // standard error is a terminal and $NO_COLOR is not set
+};
+
+Environment read_environment();
+
+}  // namespace tilepilot::cli

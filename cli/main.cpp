@@ -1,0 +1,44 @@
+// `tilepilot`: parses the command line and runs one command.
+#include <CLI/CLI.hpp>
+
+#include "cli/command.h"
+
+namespace {
+
+void add_common_options(CLI::App& app, tilepilot::cli::CommonOptions& common) {
+  app.add_flag("--json", common.json, "Print one JSON object on standard output and nothing else there");
+  app.add_flag("--quiet,-q", common.quiet, "No progress lines on standard error");
+  app.add_option("--dtype", common.dtype, "Element type that model and candidate run in")
+      ->check(CLI::IsMember({"model", "fp32", "fp16", "bf16"}))
+      ->capture_default_str();
+  app.add_option("--target", common.target, "Where kernels run: auto or cpu")->capture_default_str();
+  app.add_option("--seed", common.seed, "Seed of the trials (default: secret, new each time)");
+  app.add_option("--threads", common.threads, "CPU threads for model and candidate (default: all cores)");
+  app.add_option("--store", common.store,
+                 "Database of corpus and runs (default: $TILEPILOT_STORE, else your data folder)");
+  app.add_option("--python", common.python,
+                 "Interpreter with PyTorch that exports the model (default: the one of this build)");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace tilepilot::cli;
+  Session session(read_environment());
+  CLI::App app(
+      "TilePilot turns a PyTorch model into a faster program in TileLang syntax, verified and timed against the "
+      "original.");
+  app.require_subcommand(1);
+  app.fallthrough();
+  app.footer(
+      "Start here:\n"
+      "  tilepilot generate examples/rms_norm.py\n"
+      "Exit codes: 0 done and verified, 1 ran but not verified or not compiled, 2 bad usage or input,\n"
+      "3 something needed is missing here (see `tilepilot doctor`).");
+  add_common_options(app, session.common);
+  for (auto add : {add_generate, add_check, add_run, add_compile, add_corpus, add_doctor}) add(app, session);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) { return app.exit(error) == 0 ? kDone : kBadInput; }
+  return session.run();
+}

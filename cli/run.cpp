@@ -1,0 +1,59 @@
+// tilepilot run SCRIPT.py: runs a TileLang script in the worker.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "compiler/runtime/process.h"
+
+namespace tilepilot::cli {
+namespace {
+
+struct Options {
+  std::string script;
+  std::vector<std::string> arguments;
+};
+
+int run_script(Session& session, const Options& options) {
+  std::vector<std::string> argv = {session.environment.worker.string(), "run", options.script};
+  argv.insert(argv.end(), options.arguments.begin(), options.arguments.end());
+  if (auto target = session.target(); !target) return session.fail(target.error());
+  if (session.common.json) {
+    auto ran = runtime::run_process(argv);
+    if (!ran) return session.fail(ran.error());
+    session.finish({{"ok", ran->exit_code == 0},
+                    {"exit_code", ran->exit_code},
+                    {"signal", ran->signal},
+                    {"output", ran->out},
+                    {"messages", ran->err}});
+    return ran->exit_code >= 0 ? ran->exit_code : kNotVerified;
+  }
+  // The worker takes this process's place, so that the script's output appears as it is written.
+  std::vector<char*> pointers;
+  for (std::string& argument : argv) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  execv(pointers[0], pointers.data());
+  return session.fail({DiagnosticKind::worker_unavailable,
+                       {},
+                       fmt::format("cannot run `{}`: {}", argv[0], std::strerror(errno)),
+                       {},
+                       "run `scripts/setup`"});
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Session& session) {
+  auto options = std::make_shared<Options>();
+  auto* command = app.add_subcommand("run", "Run a TileLang script, its main() included");
+  command->add_option("script", options->script, "Python file")->required();
+  command->add_option("arguments", options->arguments, "Arguments of the script, after --");
+  command->footer("Example:\n  tilepilot run my_kernel.py -- --m 1024");
+  command->callback(
+      [&session, options] { session.run = [&session, options] { return run_script(session, *options); }; });
+}
+
+}  // namespace tilepilot::cli
