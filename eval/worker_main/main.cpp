@@ -1,6 +1,7 @@
 // tilepilot-worker: the program that links LibTorch. Started by tilepilot, not by people.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -19,6 +20,10 @@ int main(int argc, char** argv) {
     return 2;
   }
   for (int descriptor : {eval::kWorkerSocket, eval::kFirstInherited}) fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  // Freed memory stays with the process, on both sides alike: else every large tensor is new pages from the system, and a
+  // timing measures page faults (docs/verification.md, Timing).
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, -1);
   dup2(STDERR_FILENO, STDOUT_FILENO);
   std::error_code error;
   auto self = std::filesystem::read_symlink("/proc/self/exe", error);

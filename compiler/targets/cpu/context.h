@@ -43,7 +43,8 @@ struct Context {
 
   // Variables that are `int64_t` in C++ whatever their type in the IR: loops, blocks, symbols, integer parameters.
   std::unordered_set<const ir::VarData*> wide;
-  // Loads, stores and conditions (their nodes) that hold on the path being written.
+  // Loads and stores (their nodes) that are in bounds, and branches (If, Select) whose condition is true, on the path
+  // being written.
   std::unordered_set<const void*> proven;
   // Where stores to a streamed tensor go instead, while its loop is written.
   std::string stream_target;

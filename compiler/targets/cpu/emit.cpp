@@ -18,7 +18,7 @@ void emit_loop(Context& context, const ir::For& loop) {
 }
 
 void emit_if(Context& context, const ir::If& node) {
-  if (context.proven.contains(node.condition.get())) return emit(context, node.then);
+  if (context.proven.contains(&node)) return emit(context, node.then);
   context.body.open("if ({})", value(context, node.condition));
   emit(context, node.then);
   if (node.otherwise) {

@@ -247,7 +247,7 @@ class ValueEmitter {
   }
 
   Code select(const ir::Select& node) {
-    if (context_.proven.contains(node.condition.get())) return value(node.then);
+    if (context_.proven.contains(&node)) return value(node.then);
     return {fmt::format("{} ? {} : {}", wrapped(value(node.condition), kOr), wrapped(value(node.then), kOr),
                         wrapped(value(node.otherwise), kTernary)),
             kTernary};

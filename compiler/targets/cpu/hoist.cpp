@@ -46,12 +46,12 @@ class Hoister {
 
   void on_stmt(const ir::Stmt& stmt) {
     if (const auto* store = std::get_if<ir::Store>(&stmt->node)) on_access(stmt.get(), store->buffer, store->indices);
-    if (const auto* branch = std::get_if<ir::If>(&stmt->node)) on_condition(branch->condition);
+    if (const auto* branch = std::get_if<ir::If>(&stmt->node)) on_condition(branch, branch->condition);
   }
 
   void on_expr(const ir::Expr& expr) {
     if (const auto* load = std::get_if<ir::Load>(&expr->node)) on_access(expr.get(), load->buffer, load->indices);
-    if (const auto* choice = std::get_if<ir::Select>(&expr->node)) on_condition(choice->condition);
+    if (const auto* choice = std::get_if<ir::Select>(&expr->node)) on_condition(choice, choice->condition);
   }
 
   void on_access(const void* node, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices) {
@@ -71,9 +71,10 @@ class Hoister {
     accept(node, needed);
   }
 
-  void on_condition(const ir::Expr& condition) {
+  // The branch stands for its condition: the condition's own node may be an access, which is proven for being in bounds.
+  void on_condition(const void* branch, const ir::Expr& condition) {
     std::vector<ir::Affine> needed;
-    if (collect(condition, needed)) accept(condition.get(), needed);
+    if (collect(condition, needed)) accept(branch, needed);
   }
 
   // Conjunctions of comparisons, as forms that must be >= 0.
