@@ -31,6 +31,7 @@ constexpr const char* kFlags[] = {"-std=c++17",
                                   "-ffp-contract=fast",
                                   "-fno-math-errno",
                                   "-fno-trapping-math",
+                                  "-fno-finite-loops",  // a loop for ever runs for ever
                                   "-fwrapv",
                                   "-fno-strict-aliasing",
                                   "-fopenmp-simd",

@@ -12,6 +12,11 @@ class WatchedKernel final : public runtime::CompiledKernel {
                 Span span) override {
     if (log_.ghost) return {};
     double begin = monotonic_seconds();
+    // The call, not the last statement that ran: its arguments may have staged a kernel elsewhere.
+    if (span.valid()) {
+      crumb_.at.file = span.file;
+      crumb_.at.offset = span.begin;
+    }
     crumb_.enter_kernel(program().name);
     auto status = kernel_->launch(arguments, parallel_for, span);
     crumb_.leave_kernel();

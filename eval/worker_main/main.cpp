@@ -9,19 +9,25 @@
 
 #include "eval/worker/candidate_process.h"
 #include "eval/worker/judge_process.h"
+#include "eval/worker/script.h"
 #include "eval/worker_process.h"
 
 int main(int argc, char** argv) {
   namespace eval = tilepilot::eval;
-  std::string_view role = argc == 2 ? argv[1] : "";
+  std::string_view role = argc >= 2 ? argv[1] : "";
+  if (role == "--version") {
+    fmt::print("LibTorch {}\n", eval::libtorch_version());
+    return 0;
+  }
+  if (role == "run" && argc >= 3) return eval::run_script(argv[2]);
   bool started_by_tilepilot = fcntl(eval::kWorkerSocket, F_GETFD) >= 0;
   if ((role != "judge" && role != "candidate") || !started_by_tilepilot) {
     fmt::print(stderr, "tilepilot-worker is started by tilepilot; run `tilepilot --help`\n");
     return 2;
   }
   for (int descriptor : {eval::kWorkerSocket, eval::kFirstInherited}) fcntl(descriptor, F_SETFD, FD_CLOEXEC);
-  // Freed memory stays with the process, on both sides alike: else every large tensor is new pages from the system, and a
-  // timing measures page faults (docs/verification.md, Timing).
+  // Freed memory stays with the process, on both sides alike: else every large tensor is new pages from the system, and
+  // a timing measures page faults (docs/verification.md, Timing).
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, -1);
   dup2(STDERR_FILENO, STDOUT_FILENO);

@@ -211,7 +211,7 @@ TEST_F(CommandLine, CompileEmitsEveryStage) {
     const char* emit;
     const char* holds;
   };
-  for (const Case& stage : {Case{"tokens", "prim_func"}, Case{"tree", "FunctionDef"}, Case{"ir", "gemm"},
+  for (const Case& stage : {Case{"tokens", "prim_func"}, Case{"tree", "def matmul"}, Case{"ir", "gemm"},
                             Case{"ir:simplify", "gemm"}, Case{"source", "tp_launch_0"}}) {
     auto result = tilepilot({"compile", file, "--call", "matmul(96, 80, 64)", "--emit", stage.emit});
     EXPECT_EQ(result.exit_code, 0) << stage.emit << all(result);

@@ -66,7 +66,8 @@ bool has_python() {
 }
 
 std::vector<std::string> run_python(const std::vector<std::string>& programs) {
-  std::filesystem::path folder = std::filesystem::path(TILEPILOT_BINARY_DIR) / "python_property";
+  std::filesystem::path folder = std::filesystem::path(TILEPILOT_BINARY_DIR) / "python_property" /
+                                 ::testing::UnitTest::GetInstance()->current_test_info()->name();
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "oracle.py") << kOracle;
   std::ofstream(folder / "programs.json") << nlohmann::json(programs).dump();

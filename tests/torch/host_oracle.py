@@ -1,41 +1,44 @@
 """Runs the cases of a program with real PyTorch and writes what they gave, for comparison to the bit.
 
 usage: host_oracle.py PROGRAM OUTPUT      (OUTPUT.json and OUTPUT.bin are written)
+Exit code 3: this Python has no PyTorch.
 """
 import importlib.util
 import json
 import sys
 import warnings
 
-import torch
-
 warnings.filterwarnings("ignore")
+try:
+    import torch
+except ImportError:
+    sys.exit(3)
 
 
 def describe(value, data):
     """Plain JSON for a result; the bytes of tensors go to `data`."""
     if isinstance(value, torch.Tensor):
         tensor = value.detach()
-        raw = tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
+        raw = bytes(tensor.contiguous().reshape(-1).view(torch.uint8).tolist()) if tensor.numel() else b""
         start = len(data)
         data.extend(raw)
         return {
-  "tensor" : str(tensor.dtype).removeprefix("torch."),
-      "shape" : list(tensor.shape), "strides" : list(tensor.stride()), "begin" : start, "end" : len(data)
-}
-if isinstance (value, (list, tuple)):
-        return {"items": [describe(item, data) for item in value]
-  }
-if isinstance (value, bool) or value is None : return {
-    "value" : value
-  }
-if isinstance (value, int):
+            "tensor": str(tensor.dtype).removeprefix("torch."),
+            "shape": list(tensor.shape),
+            "strides": list(tensor.stride()),
+            "begin": start,
+            "end": len(data),
+        }
+    if isinstance(value, (list, tuple)):
+        return {"items": [describe(item, data) for item in value]}
+    if isinstance(value, bool) or value is None:
         return {"value": value}
-if isinstance (value, float):
+    if isinstance(value, int):
+        return {"value": value}
+    if isinstance(value, float):
         return {"real": value.hex()}
-if isinstance (value, dict):
-        return {"items": [describe(item, data) for pair in value.items() for item in pair]
-  }
+    if isinstance(value, dict):
+        return {"items": [describe(item, data) for pair in value.items() for item in pair]}
     return {"value": str(value)}
 
 
@@ -49,10 +52,13 @@ def main():
     for index in range(module.CASES):
         with torch.no_grad():
             try:
-                results
-    .append(describe(getattr(module, f "case_{index}")(), data)) except Exception as error
-        : results
-              .append({"error" : f "{type(error).__name__}: {error}"}) with open(output + ".json", "w") as file
-        : json.dump(results, file) with open(output + ".bin", "wb") as file : file.write(data)
+                results.append(describe(getattr(module, f"case_{index}")(), data))
+            except Exception as error:
+                results.append({"error": f"{type(error).__name__}: {error}"})
+    with open(output + ".json", "w") as file:
+        json.dump(results, file)
+    with open(output + ".bin", "wb") as file:
+        file.write(data)
 
-                                                                                  main()
+
+main()

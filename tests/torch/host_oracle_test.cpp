@@ -33,10 +33,18 @@ std::vector<std::string> read_cases(const std::string& path) {
   return cases;
 }
 
+// A case that starts with this mark agrees to rounding only: recurrent and attention layers run products of other
+// shapes than Python's modules do, in oneDNN or MKL, which sum in another order. Their weights are compared to the bit
+// by other cases.
+constexpr char kRounding = '~';
+constexpr double kRoundingTolerance = 1e-6;
+
+std::string expression_of(const std::string& line) { return line[0] == kRounding ? line.substr(1) : line; }
+
 std::string program_of(const std::vector<std::string>& cases, const std::string& prelude) {
   std::string text = prelude + fmt::format("\nCASES = {}\n", cases.size());
   for (size_t i = 0; i < cases.size(); ++i) {
-    text += fmt::format("\ndef case_{}():\n    torch.manual_seed({})\n    return {}\n", i, i, cases[i]);
+    text += fmt::format("\ndef case_{}():\n    torch.manual_seed({})\n    return {}\n", i, i, expression_of(cases[i]));
   }
   return text;
 }
@@ -44,6 +52,9 @@ std::string program_of(const std::vector<std::string>& cases, const std::string&
 class Comparison {
  public:
   Comparison(testing::Room& room, const std::string& data) : room_(room), data_(data) {}
+
+  // Largest difference of values that counts as agreement; 0: to the bit.
+  double tolerance = 0;
 
   // Empty if they agree, else how they differ.
   std::string differ(const json& expected, const Value& actual) {
@@ -79,6 +90,7 @@ class Comparison {
     at::Tensor wanted = at::empty(flat.sizes(), flat.options());
     std::memcpy(wanted.data_ptr(), data_.data() + begin, end - begin);
     at::Tensor difference = (flat.to(at::kDouble) - wanted.to(at::kDouble)).abs().max();
+    if (difference.item<double>() <= tolerance) return "";
     return fmt::format("other values, by at most {}", difference.item<double>());
   }
 
@@ -105,7 +117,8 @@ void compare_with_python(const std::string& name) {
   std::ofstream(scratch / "program.py") << program;
   auto run = testing::run_python("tests/torch/host_oracle.py",
                                  {(scratch / "program.py").string(), (scratch / "expected").string()});
-  if (run.exit_code != 0) GTEST_SKIP() << "this Python has no PyTorch to compare with";
+  if (run.exit_code == 3) GTEST_SKIP() << "this Python has no PyTorch to compare with";
+  ASSERT_EQ(run.exit_code, 0) << "the oracle failed";
   json expected = json::parse(read_file(scratch / "expected.json"));
   std::string data = read_file(scratch / "expected.bin");
 
@@ -122,6 +135,7 @@ void compare_with_python(const std::string& name) {
       agreed += !actual.ok();
       continue;
     }
+    comparison.tolerance = cases[i][0] == kRounding ? kRoundingTolerance : 0;
     std::string difference = actual.ok() ? comparison.differ(expected[i], *actual) : actual.error().message;
     EXPECT_EQ(difference, "") << "  in: " << cases[i];
     agreed += difference.empty();

@@ -144,8 +144,8 @@ std::shared_ptr<ir::BufferData> ProgramBuilder::allocate(ir::BufferData data) {
   return buffer;
 }
 
-ir::Var ProgramBuilder::make_var(std::string provisional_name) {
-  auto var = std::make_shared<ir::VarData>(ir::VarData{std::move(provisional_name), ir::kInt32});
+ir::Var ProgramBuilder::make_var(std::string provisional_name, ir::DType type) {
+  auto var = std::make_shared<ir::VarData>(ir::VarData{std::move(provisional_name), type});
   unnamed_.emplace(var.get(), var);
   return var;
 }

@@ -46,7 +46,7 @@ class ProgramBuilder {
   std::shared_ptr<ir::BufferData> allocate(ir::BufferData buffer);
 
   // A variable whose name is chosen when the program first binds it.
-  ir::Var make_var(std::string provisional_name);
+  ir::Var make_var(std::string provisional_name, ir::DType type = ir::kInt32);
   void name_var(const ir::Var& var, std::string name);
 
   // What a let variable stands for, or null.

@@ -25,11 +25,15 @@ bool fits_type(int64_t value, ir::DType type) {
   return value >= -limit && value < limit;
 }
 
+}  // namespace
+
 ir::Expr integer_literal(int64_t value, std::optional<ir::DType> like, Span span) {
   if (like && like->is_float()) return ir::float_imm(static_cast<double>(value), *like, span);
   if (like && like->is_int() && fits_type(value, *like)) return ir::int_imm(value, *like, span);
   return ir::int_imm(value, fits_int32(value) ? ir::kInt32 : ir::kInt64, span);
 }
+
+namespace {
 
 Error not_an_expression(const Value& value, Span span) {
   if (auto* buffer = value.get_if<BufferObject>())

@@ -39,6 +39,8 @@ struct Operands {
 Result<Operands> matched_operands(const Value& left, const Value& right, Span span);
 // As a bool: numbers are compared with zero.
 Result<ir::Expr> to_condition(const Value& value, Span span);
+// A Python integer: in the type of what it meets, else int32 if it fits there, else int64.
+ir::Expr integer_literal(int64_t value, std::optional<ir::DType> like, Span span);
 // As an index: an integer expression.
 Result<ir::Expr> to_index(const Value& value, std::string_view what, Span span);
 // Cast to a type; used by dtype objects, `T.cast` and `.astype`.

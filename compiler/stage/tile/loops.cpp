@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kLoopNames[] = {"i", "j", "k", "l", "m", "n"};
 
-ir::Expr constant(int64_t value, Span span) { return ir::int_imm(value, ir::kInt32, span); }
+ir::Expr constant(int64_t value, Span span) { return integer_literal(value, std::nullopt, span); }
 
 // How many iterations: ceil((stop - start) / step), also for negative steps.
 ir::Expr trip_count(const LoopRange& range, Span span) {
@@ -122,8 +122,9 @@ Result<LoopRange> to_loop_range(std::string_view what, const std::vector<Value>&
 LoopObject::Axis LoopObject::make_axis(size_t index, Span span) {
   const LoopRange& range = ranges_[index];
   Axis axis;
-  axis.var = context_.builder->make_var(std::string(kLoopNames[index % std::size(kLoopNames)]));
-  axis.extent = fold_cast(trip_count(range, span), ir::kInt32, span);
+  axis.extent = trip_count(range, span);
+  if (axis.extent->type.bits < 64) axis.extent = fold_cast(axis.extent, ir::kInt32, span);
+  axis.var = context_.builder->make_var(std::string(kLoopNames[index % std::size(kLoopNames)]), axis.extent->type);
   ir::Expr counter = fold_cast(ir::var_ref(axis.var, span), range.start->type, span);
   ir::Expr stride = ir::int_imm(range.step > 0 ? range.step : -range.step, counter->type, span);
   ir::Expr offset = fold_binary(ir::BinaryOp::mul, std::move(counter), std::move(stride), span);

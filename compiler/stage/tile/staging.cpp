@@ -175,7 +175,7 @@ Result<std::shared_ptr<StagedLoop>> Tracer::loop_over(const Value& iterable, Spa
   auto* range = iterable.get_if<RangeObject>();
   bool in_traced_function = context_.interpreter.frames().size() <= context_.traced_depth;
   if (!range || !builder_.in_kernel() || !in_traced_function) return std::shared_ptr<StagedLoop>();
-  LoopRange bounds{ir::int_imm(range->start, ir::kInt32, span), ir::int_imm(range->stop, ir::kInt32, span),
+  LoopRange bounds{integer_literal(range->start, std::nullopt, span), integer_literal(range->stop, std::nullopt, span),
                    range->step};
   return std::shared_ptr<StagedLoop>(
       std::make_shared<LoopObject>(context_, "range", ir::LoopKind::serial, std::vector<LoopRange>{std::move(bounds)}));

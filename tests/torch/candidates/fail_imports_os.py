@@ -1,5 +1,5 @@
 # model: scale_rows
-# expect: compile_error: os
+# expect: rejected: os
 import os
 import tilelang
 import tilelang.language as T
