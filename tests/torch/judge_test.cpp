@@ -85,9 +85,7 @@ void expect_deserved(const CandidateFile& candidate, const Verdict& verdict) {
   EXPECT_THAT(candidate.outcomes, ::testing::Contains(std::string(to_string(verdict.outcome)))) << show(verdict);
   if (candidate.text.rfind('@', 0) == 0) {
     EXPECT_GT(verdict.line, 0) << show(verdict);
-    if (candidate.text.size() > 1) {
-      EXPECT_EQ(verdict.line, std::stoi(candidate.text.substr(1))) << show(verdict);
-    }
+    if (candidate.text.size() > 1) { EXPECT_EQ(verdict.line, std::stoi(candidate.text.substr(1))) << show(verdict); }
   } else {
     EXPECT_THAT(show(verdict), HasSubstr(candidate.text));
   }

@@ -71,7 +71,8 @@ class Hoister {
     accept(node, needed);
   }
 
-  // The branch stands for its condition: the condition's own node may be an access, which is proven for being in bounds.
+  // The branch stands for its condition: the condition's own node may be an access, which is proven for being in
+  // bounds.
   void on_condition(const void* branch, const ir::Expr& condition) {
     std::vector<ir::Affine> needed;
     if (collect(condition, needed)) accept(branch, needed);
