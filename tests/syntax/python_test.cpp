@@ -1,4 +1,6 @@
 // The real Python as the oracle: it must accept what we accept, and refuse what we call a syntax error.
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -332,7 +334,9 @@ struct Verdicts {
 };
 
 Verdicts ask_python(const std::vector<std::string>& texts) {
-  std::string folder = ::testing::TempDir();
+  // Tests run at the same time, each in its own process: names of its own.
+  std::string folder = ::testing::TempDir() + ::testing::UnitTest::GetInstance()->current_test_info()->name() + "-" +
+                       std::to_string(getpid()) + "-";
   std::string program = folder + "oracle.py", input = folder + "oracle_in.json", output = folder + "oracle_out.json";
   std::ofstream(program) << kOracle;
   std::ofstream(input) << nlohmann::json(texts).dump();
