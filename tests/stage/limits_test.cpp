@@ -70,6 +70,34 @@ TEST(Limits, DeepValuesCannotBreakTheStack) {
   EXPECT_EQ(kind_of("x = {}\nfor i in range(300000): x = {1: x}\ndel x\n"), "ok");
 }
 
+// Comparisons and reprs written in Python may change the container that is being searched or shown.
+TEST(Limits, ContainersChangedMeanwhileAreNoCrash) {
+  const std::string kEvil =
+      "xs, d = [], {}\n"
+      "class E:\n"
+      "  def __init__(self, k=0): self.k = k\n"
+      "  def __hash__(self): return 1\n"
+      "  def __eq__(self, o):\n"
+      "    xs.clear(); d.clear(); xs.extend(range(100))\n"
+      "    for i in range(50): d[i] = i\n"
+      "    return False\n"
+      "  def __lt__(self, o): xs.clear(); return False\n"
+      "  def __repr__(self): xs.clear(); d.clear(); return 'E'\n"
+      "xs.extend([E(), E(), E()]); d.update({E(1): E()})\n";
+  for (std::string_view use :
+       {"xs == [1, 2, 3]", "xs.index(5)", "xs.count(5)", "5 in xs", "xs.remove(5)", "repr(xs)", "repr(d)", "d[E(2)]",
+        "E(2) in d", "d == {E(3): 1}", "xs.sort()", "sorted(xs)", "str(d.items())", "5 in d.values()", "max(xs)",
+        "xs < [E()]", "d.setdefault(E(4), 5)", "set(d) & {E(5)}", "d.pop(E(2), None)"}) {
+    std::string kind = kind_of(kEvil + std::string(use) + "\n");
+    EXPECT_TRUE(kind == "ok" || kind == "raised" || kind == "value_error" || kind == "key_error") << use << kind;
+  }
+}
+
+TEST(Limits, LongChainsOfIteratorsAreAnErrorNotACrash) {
+  EXPECT_EQ(kind_of("it = [1]\nfor i in range(3000): it = map(abs, it)\nprint(list(it))\n"), "ok");
+  EXPECT_EQ(kind_of("import functools\nf = abs\nfor i in range(3000): f = functools.partial(f)\nf(1)\n"), "ok");
+}
+
 TEST(Limits, TheSystemIsOutOfReach) {
   for (std::string_view name : {"os", "sys", "subprocess", "socket", "time", "threading", "ctypes", "importlib"}) {
     EXPECT_EQ(kind_of("import " + std::string(name) + "\n"), "forbidden") << name;

@@ -34,6 +34,7 @@ class ZipIterator final : public Iterator {
   ZipIterator(Iterators sources, bool strict, Span span) : sources_(std::move(sources)), strict_(strict), span_(span) {}
   Result<std::optional<Value>> next(Interpreter& interpreter) override {
     if (sources_.empty()) return std::optional<Value>();
+    TRY(interpreter.check_stack(span_));
     std::vector<Value> items;
     for (size_t i = 0; i < sources_.size(); ++i) {
       std::optional<Value> item = TRY(sources_[i]->next(interpreter));
@@ -67,6 +68,7 @@ class EnumerateIterator final : public Iterator {
  public:
   EnumerateIterator(std::unique_ptr<Iterator> source, int64_t start) : source_(std::move(source)), position_(start) {}
   Result<std::optional<Value>> next(Interpreter& interpreter) override {
+    TRY(interpreter.check_stack(Span{}));
     std::optional<Value> item = TRY(source_->next(interpreter));
     if (!item) return std::optional<Value>();
     return std::optional<Value>(make_tuple({Value(position_++), *std::move(item)}));
@@ -82,6 +84,7 @@ class MapIterator final : public Iterator {
   MapIterator(Value function, Iterators sources, Span span)
       : function_(std::move(function)), sources_(std::move(sources)), span_(span) {}
   Result<std::optional<Value>> next(Interpreter& interpreter) override {
+    TRY(interpreter.check_stack(span_));
     auto items = TRY(next_of_all(interpreter, sources_));
     if (!items) return std::optional<Value>();
     return std::optional<Value>(TRY(interpreter.call(function_, CallArgs{*std::move(items), {}, span_, {}})));
@@ -98,6 +101,7 @@ class FilterIterator final : public Iterator {
   FilterIterator(Value function, std::unique_ptr<Iterator> source, Span span)
       : function_(std::move(function)), source_(std::move(source)), span_(span) {}
   Result<std::optional<Value>> next(Interpreter& interpreter) override {
+    TRY(interpreter.check_stack(span_));
     while (std::optional<Value> item = TRY(source_->next(interpreter))) {
       TRY(interpreter.charge(span_));
       Value verdict = *item;

@@ -13,7 +13,11 @@ namespace {
 
 // Whether `candidate` derives from `wanted`: a class, a tuple of them, or an object that knows (`__instancecheck__`).
 Result<bool> is_subclass(Interpreter& interpreter, const ClassObject& candidate, const Value& wanted, CallArgs& args) {
-  if (auto* class_object = wanted.get_if<ClassObject>()) return candidate.is_subclass_of(*class_object);
+  if (auto* class_object = wanted.get_if<ClassObject>()) {
+    // Native classes of hosts need not name `object` as a base.
+    bool is_object = *wanted.if_object() == *interpreter.find_builtin("object")->if_object();
+    return is_object || candidate.is_subclass_of(*class_object);
+  }
   if (auto* tuple = wanted.get_if<TupleObject>()) {
     for (const Value& each : tuple->items) {
       if (TRY(is_subclass(interpreter, candidate, each, args))) return true;

@@ -70,23 +70,25 @@ Result<Value> Evaluator::annotation_value(const Expr& annotation) {
   return value;
 }
 
-Result<Value> Evaluator::decorate(const std::vector<ExprPtr>& decorators, Value value) {
+// The decorators' own values come first, from the top; they are applied from the bottom.
+Result<Value> Evaluator::decorate(const std::vector<ExprPtr>& expressions, const std::vector<Value>& decorators,
+                                  Value value) {
   for (size_t i = decorators.size(); i-- > 0;) {
-    Value decorator = TRY(eval(*decorators[i]));
-    CallArgs args{{std::move(value)}, {}, decorators[i]->span, {}};
-    value = TRY(call_value(decorator, std::move(args)));
+    CallArgs args{{std::move(value)}, {}, expressions[i]->span, {}};
+    value = TRY(call_value(decorators[i], std::move(args)));
   }
   return value;
 }
 
 Result<Flow> Evaluator::visit(const FunctionDef& node, Span) {
+  std::vector<Value> decorators = TRY(items(node.decorators));
   std::shared_ptr<FunctionObject> function = make_function(&node, node.parameters);
   function->name = node.name;
   function->definition = &node;
   function->span = node.name_span;
   TRY(add_defaults(*function));
   TRY(add_annotations(*function));
-  bind(node.name, TRY(decorate(node.decorators, Value(std::move(function)))));
+  bind(node.name, TRY(decorate(node.decorators, decorators, Value(std::move(function)))));
   return Flow::normal;
 }
 
@@ -110,9 +112,23 @@ Result<std::vector<std::shared_ptr<ClassObject>>> Evaluator::base_classes(const 
   return bases;
 }
 
+// Only `metaclass=ABCMeta`, which is `type` here, changes nothing.
+Status Evaluator::check_class_keywords(const ClassDef& node) {
+  for (const Keyword& keyword : node.keywords) {
+    Value value = TRY(eval(*keyword.value));
+    bool harmless = keyword.name.id() && keyword.name.text() == "metaclass" && value.if_object() &&
+                    *value.if_object() == *interpreter_.find_builtin("type")->if_object();
+    if (harmless) continue;
+    return make_error(DiagnosticKind::unsupported_syntax, keyword.span,
+                      "metaclasses and other keywords of a class are not supported");
+  }
+  return {};
+}
+
 Result<Flow> Evaluator::visit(const ClassDef& node, Span) {
+  std::vector<Value> decorators = TRY(items(node.decorators));
   std::vector<std::shared_ptr<ClassObject>> bases = TRY(base_classes(node));
-  for (const Keyword& keyword : node.keywords) TRY(eval(*keyword.value));
+  TRY(check_class_keywords(node));
   std::shared_ptr<ClassObject> made = TRY(make_class(interpreter_, node.name, std::move(bases), node.name_span));
   made->user_defined = true;
   made->members.set(Name("__module__"), Value(activation_.globals->name));
@@ -125,7 +141,7 @@ Result<Flow> Evaluator::visit(const ClassDef& node, Span) {
   TRY(Evaluator(interpreter_, inner).run(node.body));
   Value result = made;
   if (const auto* derive = made->find_derive()) result = TRY((*derive)(interpreter_, made, node.name_span));
-  bind(node.name, TRY(decorate(node.decorators, std::move(result))));
+  bind(node.name, TRY(decorate(node.decorators, decorators, std::move(result))));
   return Flow::normal;
 }
 

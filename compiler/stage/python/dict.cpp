@@ -253,7 +253,8 @@ Result<bool> DictObject::contains(Interpreter& interpreter, const Value& item, S
 
 Result<std::string> DictObject::repr(Interpreter& interpreter) {
   std::string text = "{";
-  for (const HashTable::Entry& entry : table.entries()) {
+  for (size_t i = 0; i < table.entries().size(); ++i) {
+    const HashTable::Entry entry = table.entries()[i];  // a copy: `__repr__` may change the table
     if (!entry.live) continue;
     if (text.size() > 1) text += ", ";
     text += TRY(interpreter.repr(entry.key)) + ": " + TRY(interpreter.repr(entry.value));
@@ -313,7 +314,8 @@ Result<std::unique_ptr<Iterator>> DictView::iterate(Interpreter&, Span span) {
 
 Result<bool> DictView::contains(Interpreter& interpreter, const Value& item, Span span) {
   if (kind == Kind::keys) return dict->contains(interpreter, item, span);
-  for (const HashTable::Entry& entry : dict->table.entries()) {
+  for (size_t i = 0; i < dict->table.entries().size(); ++i) {
+    const HashTable::Entry entry = dict->table.entries()[i];
     if (entry.live && TRY(interpreter.equal(shown(entry, kind), item, span))) return true;
   }
   return false;
@@ -322,7 +324,8 @@ Result<bool> DictView::contains(Interpreter& interpreter, const Value& item, Spa
 Result<std::string> DictView::repr(Interpreter& interpreter) {
   std::string text = fmt::format("{}([", type_name());
   bool first = true;
-  for (const HashTable::Entry& entry : dict->table.entries()) {
+  for (size_t i = 0; i < dict->table.entries().size(); ++i) {
+    const HashTable::Entry entry = dict->table.entries()[i];
     if (!entry.live) continue;
     text += (first ? "" : ", ") + TRY(interpreter.repr(shown(entry, kind)));
     first = false;
@@ -335,7 +338,8 @@ namespace {
 // A view of keys or items as a set, for `&`, `|`, `-` and comparisons.
 Result<std::shared_ptr<SetObject>> as_set(Interpreter& interpreter, const DictView& view, Span span) {
   auto set = std::make_shared<SetObject>();
-  for (const HashTable::Entry& entry : view.dict->table.entries()) {
+  for (size_t i = 0; i < view.dict->table.entries().size(); ++i) {
+    const HashTable::Entry entry = view.dict->table.entries()[i];
     if (entry.live) TRY(set->table.set(interpreter, shown(entry, view.kind), None{}, span));
   }
   return set;

@@ -161,7 +161,9 @@ class Evaluator {
   Status add_annotations(FunctionObject& function);
   Result<Value> annotation_value(const syntax::Expr& annotation);
   Status annotate_member(syntax::Name name, const syntax::Expr& annotation);
-  Result<Value> decorate(const std::vector<syntax::ExprPtr>& decorators, Value value);
+  Result<Value> decorate(const std::vector<syntax::ExprPtr>& expressions, const std::vector<Value>& decorators,
+                         Value value);
+  Status check_class_keywords(const syntax::ClassDef& node);
   Result<std::vector<std::shared_ptr<ClassObject>>> base_classes(const syntax::ClassDef& node);
   Result<std::shared_ptr<ModuleObject>> import_one(const std::string& name, Span span);
   Result<std::shared_ptr<ModuleObject>> import_path(const std::string& name, Span span);

@@ -83,18 +83,17 @@ const Name& args_name() {
   return kArgs;
 }
 
-const std::vector<Value>& arguments_of(InstanceObject& exception) {
-  static const std::vector<Value> kNone;
+std::vector<Value> arguments_of(InstanceObject& exception) {
   Value* args = exception.attributes().find(args_name());
   const std::vector<Value>* items = args ? sequence_items(*args) : nullptr;
-  return items ? *items : kNone;
+  return items ? *items : std::vector<Value>();
 }
 
 // str() of an exception: its only argument, or all of them as a tuple; a KeyError shows its key quoted.
 Result<Value> exception_text(Interpreter& interpreter, CallArgs& call) {
   InstanceObject* self = call.positional.empty() ? nullptr : (*call.positional[0].if_object())->as_instance();
   if (!self) return type_error(call.span, "__str__() needs an exception");
-  const std::vector<Value>& args = arguments_of(*self);
+  std::vector<Value> args = arguments_of(*self);
   if (args.empty()) return Value("");
   if (args.size() > 1) return Value(TRY(interpreter.repr(make_tuple(args))));
   static const Name kKeyError("KeyError");
@@ -108,7 +107,7 @@ Result<Value> exception_repr(Interpreter& interpreter, CallArgs& call) {
   InstanceObject* self = call.positional.empty() ? nullptr : (*call.positional[0].if_object())->as_instance();
   if (!self) return type_error(call.span, "__repr__() needs an exception");
   std::string text = self->class_object()->name.str() + "(";
-  const std::vector<Value>& args = arguments_of(*self);
+  std::vector<Value> args = arguments_of(*self);
   for (size_t i = 0; i < args.size(); ++i) text += (i ? ", " : "") + TRY(interpreter.repr(args[i]));
   return Value(text + ")");
 }

@@ -206,7 +206,8 @@ Result<Value> Evaluator::visit(const DictExpr& node, Span) {
       Value other = TRY(eval(*value_expr));
       auto* source = other.get_if<DictObject>();
       if (!source) return type_error(value_expr->span, fmt::format("'{}' object is not a mapping", other.type_name()));
-      for (const HashTable::Entry& entry : source->table.entries()) {
+      for (size_t i = 0; i < source->table.entries().size(); ++i) {
+        const HashTable::Entry entry = source->table.entries()[i];
         if (entry.live) TRY(dict->table.set(interpreter_, entry.key, entry.value, value_expr->span));
       }
       continue;

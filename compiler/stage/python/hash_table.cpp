@@ -22,9 +22,18 @@ Result<int32_t> HashTable::lookup(Interpreter& interpreter, const Value& key, si
   size_t mask = table_.size() - 1;
   for (size_t i = spread(hash) & mask; table_[i] != kEmpty; i = (i + 1) & mask) {
     const Entry& entry = entries_[static_cast<size_t>(table_[i])];
-    if (entry.live && entry.hash == hash && TRY(interpreter.equal(entry.key, key, span))) return table_[i];
+    if (!entry.live || entry.hash != hash) continue;
+    if (TRY(matches(interpreter, static_cast<size_t>(table_[i]), key, span))) return table_[i];
   }
   return kEmpty;
+}
+
+Result<bool> HashTable::matches(Interpreter& interpreter, size_t position, const Value& key, Span span) {
+  Value own = entries_[position].key;
+  uint64_t before = changes_;
+  bool same = TRY(interpreter.equal(own, key, span));
+  if (changes_ == before) return same;
+  return interpreter.raise("RuntimeError", "a comparison changed the dictionary or set that was searched", span);
 }
 
 Result<HashTable::Entry*> HashTable::find(Interpreter& interpreter, const Value& key, Span span) {
@@ -43,6 +52,7 @@ Status HashTable::set(Interpreter& interpreter, Value key, Value value, Span spa
   }
   if (static_cast<int64_t>(live_) >= interpreter.limits().container_items) return too_large(interpreter, span);
   if ((entries_.size() + 1) * 2 > table_.size()) rebuild(std::max<size_t>(8, (live_ + 1) * 4));
+  ++changes_;
   entries_.push_back({std::move(key), std::move(value), hash, true});
   ++live_;
   size_t mask = table_.size() - 1;
@@ -62,6 +72,7 @@ Result<std::optional<HashTable::Entry>> HashTable::erase(Interpreter& interprete
 }
 
 void HashTable::erase_at(size_t position) {
+  ++changes_;
   Entry& entry = entries_[position];
   entry.key = None{};
   entry.value = None{};
@@ -70,6 +81,7 @@ void HashTable::erase_at(size_t position) {
 }
 
 void HashTable::clear() {
+  ++changes_;
   entries_.clear();
   table_.clear();
   live_ = 0;

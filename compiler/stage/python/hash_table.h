@@ -34,9 +34,12 @@ class HashTable {
   Result<int32_t> lookup(Interpreter& interpreter, const Value& key, size_t hash, Span span);
   void rebuild(size_t table_size);
 
+  Result<bool> matches(Interpreter& interpreter, size_t position, const Value& key, Span span);
+
   std::vector<Entry> entries_;
   std::vector<int32_t> table_;  // positions in entries_; an erased entry keeps its place until the next rebuild
   size_t live_ = 0;
+  uint64_t changes_ = 0;  // of the order of entries_: `==` written in Python may change the table while it is searched
 };
 
 }  // namespace tilepilot::stage

@@ -158,6 +158,7 @@ Result<Value> FunctionObject::call(Interpreter& interpreter, CallArgs args) {
 }
 
 Result<Value> Interpreter::call(const Value& callee, CallArgs args) {
+  if (core_->near_stack_end()) TRY(check_stack(args.span));
   if (auto* object = callee.if_object()) return (*object)->call(*this, std::move(args));
   return make_error(DiagnosticKind::type_error, args.span,
                     fmt::format("'{}' object is not callable", callee.type_name()));

@@ -102,7 +102,8 @@ Result<Value> pop(Interpreter&, const Value& self, CallArgs& args) {
 Result<std::optional<size_t>> find_item(Interpreter& interpreter, const std::vector<Value>& items, const Value& wanted,
                                         Span span) {
   for (size_t i = 0; i < items.size(); ++i) {
-    if (TRY(interpreter.equal(items[i], wanted, span))) return std::optional<size_t>(i);
+    Value item = items[i];  // a copy: `==` written in Python may change the list
+    if (TRY(interpreter.equal(item, wanted, span))) return std::optional<size_t>(i);
   }
   return std::optional<size_t>();
 }
@@ -112,7 +113,9 @@ Result<Value> remove(Interpreter& interpreter, const Value& self, CallArgs& args
   Arguments read = TRY(Arguments::read(args, kSignature));
   auto found = TRY(find_item(interpreter, items_of(self), *read[0], args.span));
   if (!found) return value_error(args.span, "list.remove(x): x not in list");
-  items_of(self).erase(items_of(self).begin() + static_cast<std::ptrdiff_t>(*found));
+  if (*found < items_of(self).size()) {
+    items_of(self).erase(items_of(self).begin() + static_cast<std::ptrdiff_t>(*found));
+  }
   return Value();
 }
 
@@ -124,8 +127,9 @@ Result<Value> index(Interpreter& interpreter, const Value& self, CallArgs& args)
   int64_t start = TRY(read.integer(1, 0)), stop = TRY(read.integer(2, size));
   start = std::clamp<int64_t>(start < 0 ? start + size : start, 0, size);
   stop = std::clamp<int64_t>(stop < 0 ? stop + size : stop, 0, size);
-  for (int64_t i = start; i < stop; ++i) {
-    if (TRY(interpreter.equal(items[static_cast<size_t>(i)], *read[0], args.span))) return Value(i);
+  for (int64_t i = start; i < stop && i < static_cast<int64_t>(items.size()); ++i) {
+    Value item = items[static_cast<size_t>(i)];
+    if (TRY(interpreter.equal(item, *read[0], args.span))) return Value(i);
   }
   return value_error(args.span, fmt::format("{} is not in {}", TRY(interpreter.repr(*read[0])), self.type_name()));
 }
@@ -134,7 +138,9 @@ Result<Value> count(Interpreter& interpreter, const Value& self, CallArgs& args)
   static constexpr Signature kSignature{"count", {"value"}, 1};
   Arguments read = TRY(Arguments::read(args, kSignature));
   int64_t number = 0;
-  for (const Value& item : *sequence_items(self)) {
+  const std::vector<Value>& items = *sequence_items(self);
+  for (size_t i = 0; i < items.size(); ++i) {
+    Value item = items[i];
     if (TRY(interpreter.equal(item, *read[0], args.span))) ++number;
   }
   return Value(number);

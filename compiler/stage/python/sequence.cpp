@@ -79,11 +79,12 @@ Result<std::optional<Value>> compare_items(Interpreter& interpreter, CompareOp o
   using Maybe = std::optional<Value>;
   bool equality = op == CompareOp::eq || op == CompareOp::ne;
   if (equality && left.size() != right.size()) return Maybe(Value(op == CompareOp::ne));
-  size_t common = std::min(left.size(), right.size());
-  for (size_t i = 0; i < common; ++i) {
-    if (TRY(interpreter.equal(left[i], right[i], span))) continue;
+  // By position and with copies: comparisons written in Python may change the lists.
+  for (size_t i = 0; i < left.size() && i < right.size(); ++i) {
+    Value mine = left[i], theirs = right[i];
+    if (TRY(interpreter.equal(mine, theirs, span))) continue;
     if (equality) return Maybe(Value(op == CompareOp::ne));
-    return Maybe(TRY(interpreter.compare(op, left[i], right[i], span)));
+    return Maybe(TRY(interpreter.compare(op, mine, theirs, span)));
   }
   return Maybe(TRY(interpreter.compare(op, Value(static_cast<int64_t>(left.size())),
                                        Value(static_cast<int64_t>(right.size())), span)));
@@ -92,8 +93,9 @@ Result<std::optional<Value>> compare_items(Interpreter& interpreter, CompareOp o
 Result<std::string> repr_items(Interpreter& interpreter, const std::vector<Value>& items) {
   std::string text;
   for (size_t i = 0; i < items.size(); ++i) {
+    Value item = items[i];  // a copy: `__repr__` may change the list
     if (i > 0) text += ", ";
-    text += TRY(interpreter.repr(items[i]));
+    text += TRY(interpreter.repr(item));
   }
   return text;
 }

@@ -47,7 +47,8 @@ Result<SetRef> as_set(Interpreter& interpreter, const Value& iterable, Span span
 // The members of `from` that are (or are not) in `other`.
 Status add_filtered(Interpreter& interpreter, SetObject& to, const SetObject& from, SetObject& other, bool wanted,
                     Span span) {
-  for (const HashTable::Entry& entry : from.table.entries()) {
+  for (size_t i = 0; i < from.table.entries().size(); ++i) {
+    const HashTable::Entry entry = from.table.entries()[i];  // a copy: `==` written in Python may change the set
     if (!entry.live) continue;
     bool inside = TRY(other.table.find(interpreter, entry.key, span)) != nullptr;
     if (inside == wanted) TRY(to.table.set(interpreter, entry.key, None{}, span));
@@ -60,7 +61,8 @@ Result<SetRef> combine(Interpreter& interpreter, BinaryOp op, SetObject& left, S
   made->frozen = left.frozen;
   if (op == BinaryOp::bit_or) {
     made->table = left.table;
-    for (const HashTable::Entry& entry : right.table.entries()) {
+    for (size_t i = 0; i < right.table.entries().size(); ++i) {
+      const HashTable::Entry entry = right.table.entries()[i];
       if (entry.live) TRY(made->table.set(interpreter, entry.key, None{}, span));
     }
     return made;
@@ -85,7 +87,8 @@ Result<Value> combine_all(Interpreter& interpreter, const Value& self, CallArgs&
 }
 
 Result<bool> is_subset(Interpreter& interpreter, const SetObject& small, SetObject& large, Span span) {
-  for (const HashTable::Entry& entry : small.table.entries()) {
+  for (size_t i = 0; i < small.table.entries().size(); ++i) {
+    const HashTable::Entry entry = small.table.entries()[i];
     if (entry.live && !TRY(large.table.find(interpreter, entry.key, span))) return false;
   }
   return true;
@@ -199,7 +202,8 @@ Result<bool> SetObject::contains(Interpreter& interpreter, const Value& item, Sp
 Result<std::string> SetObject::repr(Interpreter& interpreter) {
   if (table.size() == 0) return fmt::format("{}()", type_name());
   std::string text;
-  for (const HashTable::Entry& entry : table.entries()) {
+  for (size_t i = 0; i < table.entries().size(); ++i) {
+    const HashTable::Entry entry = table.entries()[i];
     if (!entry.live) continue;
     text += (text.empty() ? "" : ", ") + TRY(interpreter.repr(entry.key));
   }

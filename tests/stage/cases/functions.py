@@ -104,3 +104,13 @@ def gen(n):
 print(list(gen(3)), sum(gen_item for gen_item in [1, 2, 3]))
 it = gen(2)
 print(next(it), next(it), next(it), next(it), next(it, "end"))
+def noted(tag):
+    print("decorator", tag)
+    def apply(f):
+        print("apply", tag)
+        return f
+    return apply
+@noted("outer")
+@noted("inner")
+def decorated(x=print("default")): return x
+print(decorated(1))

@@ -66,3 +66,11 @@ class Square(Shape):
     def area(self): return 4
 print(Square().area(), isinstance(Square(), Shape))
 if __name__ == "__main__": print("main")
+import numbers
+from collections.abc import Callable as C, Iterable, Sequence
+print(isinstance(3, numbers.Number), isinstance("a", numbers.Number), isinstance(len, C), isinstance(3, C), isinstance([1], Sequence), isinstance(3, Iterable), isinstance(3, object))
+from typing import NamedTuple
+class Tile(NamedTuple):
+    m: int
+    n: int = 64
+print(Tile(1), Tile(1, n=2).n, Tile(3) == (3, 64))

@@ -35,6 +35,7 @@ constexpr StandardModule kModules[] = {
     {"warnings", fill_warnings},
     {"abc", fill_abc},
     {"enum", fill_enum},
+    {"numbers", fill_numbers},
 };
 
 constexpr std::string_view kForbiddenModules[] = {

@@ -10,12 +10,55 @@ namespace tilepilot::stage {
 
 namespace {
 
+bool is_sequence(Interpreter&, const Value& value) {
+  return sequence_items(value) || value.if_string() || value.get_if<RangeObject>();
+}
+bool is_mapping(Interpreter&, const Value& value) { return value.get_if<DictObject>() != nullptr; }
+bool is_iterable(Interpreter& interpreter, const Value& value) { return interpreter.iterate(value, Span{}).ok(); }
+bool is_sized(Interpreter& interpreter, const Value& value) { return interpreter.length(value, Span{}).ok(); }
+bool is_iterator(Interpreter& interpreter, const Value& value) {
+  return interpreter.get_attribute(value, Name("__next__"), Span{}).ok();
+}
+bool is_number(Interpreter&, const Value& value) { return value.as_number().has_value(); }
+bool is_integral(Interpreter&, const Value& value) { return value.as_index().has_value(); }
+bool can_be_called(Interpreter& interpreter, const Value& value) {
+  auto result = interpreter.call(*interpreter.find_builtin("callable"), CallArgs{{value}, {}, Span{}, {}});
+  return result.ok() && *result->if_bool();
+}
+
+// The names that isinstance() accepts.
+struct InstanceTest {
+  std::string_view name;
+  bool (*holds)(Interpreter&, const Value&);
+};
+
+constexpr InstanceTest kInstanceTests[] = {
+    {"Callable", can_be_called}, {"Iterable", is_iterable}, {"Iterator", is_iterator}, {"Sequence", is_sequence},
+    {"Mapping", is_mapping},     {"Sized", is_sized},       {"Number", is_number},     {"Real", is_number},
+    {"Integral", is_integral},   {"Collection", is_sized},
+};
+
+const InstanceTest* find_test(std::string_view name) {
+  for (const InstanceTest& each : kInstanceTests) {
+    if (each.name == name) return &each;
+  }
+  return nullptr;
+}
+
 // `Optional`, `List[int]`, `int | None`: shown in messages, otherwise inert. As a base class it is left out.
 struct TypingObject final : TypedObject<TypingObject> {
   static constexpr Type kType{"typing"};
   explicit TypingObject(std::string shown_) : shown(std::move(shown_)) {}
   Result<Value> get_attribute(Interpreter&, Name name, Span span) override {
     if (name.text() == "__mro_entries__" || name.text() == "__name__") return Value(shown);
+    const InstanceTest* test = name.text() == "__instancecheck__" ? find_test(shown) : nullptr;
+    if (test) {
+      return make_builtin("__instancecheck__", [test](Interpreter& interpreter, CallArgs& args) -> Result<Value> {
+        static constexpr Signature kSignature{"isinstance", {"instance"}, 1};
+        Arguments read = TRY(Arguments::read(args, kSignature));
+        return Value(test->holds(interpreter, *read[0]));
+      });
+    }
     return no_attribute(type_name(), name, span);
   }
   Result<Value> get_item(Interpreter& interpreter, const Value& index, Span) override {
@@ -72,6 +115,10 @@ Result<Value> unchanged(Interpreter&, CallArgs& args) {
 }  // namespace
 
 Value make_typing_name(std::string shown) { return std::make_shared<TypingObject>(std::move(shown)); }
+
+void fill_numbers(Interpreter&, ModuleObject& module) {
+  for (std::string_view name : {"Number", "Real", "Integral"}) module.set(name, make_typing_name(std::string(name)));
+}
 
 void fill_typing(Interpreter& interpreter, ModuleObject& module) {
   auto base = make_class(interpreter, Name("NamedTuple"), {}, Span{});
