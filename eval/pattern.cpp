@@ -88,6 +88,20 @@ std::optional<double> common_ratio(const ValueReport& report, const std::vector<
   return common ? std::optional(ratio) : std::nullopt;
 }
 
+// The largest relative error of the wrong elements, if all of them are nearly right and err in both directions.
+std::optional<double> small_relative_error(const ValueReport& report, const std::vector<char>& wrong) {
+  double largest = 0;
+  bool above = false, below = false;
+  for (size_t i = 0; i < wrong.size(); ++i) {
+    if (!wrong[i]) continue;
+    double difference = report.actual[i] - report.expected[i];
+    above = above || difference > 0;
+    below = below || difference < 0;
+    largest = std::max(largest, std::abs(difference) / std::max(std::abs(report.expected[i]), 1e-300));
+  }
+  return above && below && largest < 0.02 ? std::optional(largest) : std::nullopt;
+}
+
 std::optional<double> common_offset(const ValueReport& report, const std::vector<char>& wrong) {
   double low = INFINITY, high = -INFINITY;
   int64_t count = 0;
@@ -118,6 +132,9 @@ std::string describe_values(const ValueReport& report, const std::vector<char>& 
   if (nan > 0) return fmt::format("{} of them NaN", nan);
   if (zero == count) return "all zeros";
   if (same == count && count > 2) return fmt::format("all equal to {:.4g}", first);
+  if (auto relative = small_relative_error(report, wrong)) {
+    return fmt::format("within {:.1g} of right, relative: rounding, or lower precision inside", *relative);
+  }
   if (auto ratio = common_ratio(report, wrong)) return fmt::format("ratio about {:.3g}", *ratio);
   if (auto offset = common_offset(report, wrong)) return fmt::format("off by about {:.4g}", *offset);
   return "";

@@ -61,8 +61,12 @@ void describe(const at::Tensor& actual, const at::Tensor& expected, const at::Te
 }
 
 std::string wrong_detail(const OutputError& error, double actual, double expected) {
-  return fmt::format("{} (worst at {}: {:.6g} instead of {:.6g}, error {:.3g}, allowed {:.3g})", error.pattern,
-                     error.where.empty() ? "[]" : error.where, actual, expected, error.max_abs, error.bound);
+  std::string place = fmt::format("{} (worst at {}: ", error.pattern, error.where);
+  if (!std::isfinite(actual)) {
+    return place + fmt::format("{} instead of {:.6g})", std::isnan(actual) ? "NaN" : "infinity", expected);
+  }
+  return place + fmt::format("{:.6g} instead of {:.6g}, error {:.3g}, allowed {:.3g})", actual, expected,
+                             std::abs(actual - expected), error.bound);
 }
 
 // Where truth or eager is not finite, the candidate must give what eager gives: NaN for NaN, the same infinity.
@@ -123,15 +127,21 @@ Comparison compare_integers(const at::Tensor& actual, const Expected& expected, 
   return result;
 }
 
+std::vector<int64_t> strides_of(const Expected& expected) {
+  return expected.strides.empty() ? expected.eager.strides().vec() : expected.strides;
+}
+
 // Row-major, or the strides eager gave: what a caller may rely on. Axes of extent 1 have no say.
-bool strides_fit(const CandidateOutput& actual, const at::Tensor& eager) {
+bool strides_fit(const CandidateOutput& actual, const Expected& model) {
+  auto& eager = model.eager;
+  auto strides = strides_of(model);
   bool row_major = true, as_eager = true;
   int64_t expected = 1;
   for (int64_t axis = eager.dim(); axis-- > 0;) {
     int64_t stride = actual.strides[static_cast<size_t>(axis)];
     if (eager.size(axis) > 1) {
       row_major = row_major && stride == expected;
-      as_eager = as_eager && stride == eager.stride(axis);
+      as_eager = as_eager && stride == strides[static_cast<size_t>(axis)];
     }
     expected *= eager.size(axis);
   }
@@ -158,10 +168,10 @@ Comparison compare(const CandidateOutput& candidate, const Expected& expected, c
                       fmt::format("has element type {} instead of {}", element_type_name(actual.scalar_type()),
                                   element_type_name(eager.scalar_type())));
   }
-  if (!strides_fit(candidate, eager)) {
+  if (!strides_fit(candidate, expected)) {
     return wrong_form(Outcome::wrong_strides,
                       fmt::format("has strides [{}]: neither row-major nor the model's [{}]",
-                                  fmt::join(candidate.strides, ", "), fmt::join(eager.strides().vec(), ", ")));
+                                  fmt::join(candidate.strides, ", "), fmt::join(strides_of(expected), ", ")));
   }
   return eager.is_floating_point() ? compare_floating(actual, expected, allowance)
                                    : compare_integers(actual, expected, allowance);

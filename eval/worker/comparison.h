@@ -14,6 +14,7 @@ namespace tilepilot::eval {
 // The expected value of one output: what eager gave in the run's type, and the float64 truth.
 struct Expected {
   at::Tensor eager, truth;
+  std::vector<int64_t> strides{};  // of eager's output, where `eager` is a copy of it
 };
 
 // The scaled error of `value` against the truth, over the elements where truth and eager are finite.

@@ -156,8 +156,8 @@ class PairedTiming {
     };
     int64_t eager_calls = calls_for(eager_call), candidate_calls = calls_for(candidate_call);
     double pair = eager_call * static_cast<double>(eager_calls) + candidate_call * static_cast<double>(candidate_calls);
-    int samples = std::clamp(static_cast<int>(options_.timing_budget_s / pair),
-                             std::min(kMinSamples, options_.timing_samples), options_.timing_samples);
+    int wanted = std::max(1, options_.timing_samples);
+    int samples = std::clamp(static_cast<int>(options_.timing_budget_s / pair), std::min(kMinSamples, wanted), wanted);
     bool every_time = !side_.trials()[0].mutated.empty();
     for (int i = 0; i < samples; ++i) {
       bool turn = every_time || i % std::max(1, samples / kTurns) == 0;

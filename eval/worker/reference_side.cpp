@@ -143,7 +143,10 @@ Status ReferenceSide::add_trial(int index) {
   auto truth_leaves = exact_leaves(trial.leaves, 0, 0);
   at::manual_seed(trial.forward_seed);
   auto truth = TRY(exact_->run(truth_leaves, exact_state(weights, 0, 0)));
-  for (size_t i = 0; i < eager.size(); ++i) trial.outputs.push_back({eager[i].clone(), truth[i]});
+  for (size_t i = 0; i < eager.size(); ++i) {
+    // A copy: a later call may write into what a view of an input shows.
+    trial.outputs.push_back({eager[i].clone(), truth[i], eager[i].strides().vec()});
+  }
   if (index == 0) aliases_ = find_aliases(eager, trial.inputs_after, state);
   auto truth_after = tensors_of(truth_leaves);
   for (size_t i = 0; i < trial.inputs.size(); ++i) {

@@ -61,6 +61,12 @@ TEST(Pattern, EveryElementByAnOffset) {
   EXPECT_EQ(wrong.pattern, "every element, off by about 0.25");
 }
 
+TEST(Pattern, NearlyRight) {
+  auto wrong = report(
+      [](int64_t row, int64_t column, double right) { return right * (1 + ((row + column) % 2 ? 1e-3 : -1e-3)); });
+  EXPECT_EQ(wrong.pattern, "every element, within 0.001 of right, relative: rounding, or lower precision inside");
+}
+
 TEST(Pattern, EveryOtherColumn) {
   auto wrong = report([](auto, int64_t column, double right) { return column % 2 ? -right * right : right; });
   EXPECT_EQ(wrong.pattern, "only every 2nd column, from 1 on");
