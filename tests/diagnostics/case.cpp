@@ -3,6 +3,8 @@
 #include "compiler/diagnostics/render.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"
+#include "compiler/stage/python/interpreter.h"
+#include "compiler/stage/tile/tile.h"
 #include "compiler/syntax/parser.h"
 #include "tests/golden.h"
 
@@ -15,7 +17,17 @@ void check_ir(SourceMap& sources, int32_t file, DiagnosticList& diagnostics) {
 }
 
 void run_python(SourceMap& sources, int32_t file, DiagnosticList& diagnostics) {
-  syntax::parse(sources, file, diagnostics);
+  syntax::ModuleRef module = syntax::parse(sources, file, diagnostics);
+  if (!module) return;
+  stage::Limits limits;
+  limits.steps = 100'000;
+  stage::Interpreter interpreter(sources, limits);
+  stage::install_tile_language(interpreter, {});
+  stage::install_torch_stub(interpreter);
+  interpreter.set_print([](const std::string&) {});
+  auto ran = interpreter.run_module(module, "case");
+  for (const Diagnostic& warning : interpreter.diagnostics().items()) diagnostics.add(warning);
+  if (!ran.ok()) diagnostics.add(ran.error());
 }
 
 }  // namespace

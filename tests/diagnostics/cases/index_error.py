@@ -1,0 +1,2 @@
+shape = [1, 2, 3]
+last = shape[len(shape)]

@@ -1,0 +1,2 @@
+size = 2**62
+total = size * 4

@@ -1,0 +1,2 @@
+tiles = {"small": 32, "large": 128}
+tiles["medium"]

@@ -1,0 +1,3 @@
+i = 0
+while i < 10:
+    pass

@@ -1,0 +1,2 @@
+import tilelang
+import mathh

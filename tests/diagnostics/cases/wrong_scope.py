@@ -1,0 +1,8 @@
+import tilelang
+import tilelang.language as T
+
+
+@T.prim_func
+def main(A: T.Tensor((128, 64), "float32"), B: T.Tensor((64, 128), "float32"), C: T.Tensor((128, 128), "float32")):
+    with T.Kernel(1, threads=128) as bx:
+        T.gemm(A, B, C)
