@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "compiler/ir/text.h"
@@ -87,7 +88,8 @@ Result<Value> modulo(TileContext& context, const Value& left, const Value& right
     return make_expr(context, fold_binary(ir::BinaryOp::floor_mod, operands.left, operands.right, span));
   ir::Expr quotient = ir::binary(ir::BinaryOp::div, operands.left, operands.right, span);
   ir::Expr whole = ir::binary(ir::BinaryOp::mul, ir::math(ir::MathFn::floor, quotient, span), operands.right, span);
-  return make_expr(context, ir::binary(ir::BinaryOp::sub, operands.left, whole, span));
+  Value rest = make_expr(context, ir::binary(ir::BinaryOp::sub, operands.left, whole, span));
+  return nest(std::move(rest), {&left, &left, &right, &right}, span);
 }
 
 // A small whole exponent becomes products; other powers need floating point.
@@ -95,10 +97,11 @@ Result<Value> power(TileContext& context, const Value& left, const Value& right,
   constexpr int64_t kLargestProduct = 4;
   auto exponent = constant_integer(right);
   if (exponent && *exponent >= 1 && *exponent <= kLargestProduct) {
-    ir::Expr base = TRY(to_expr(left, span));
-    ir::Expr product = base;
-    for (int64_t i = 1; i < *exponent; ++i) product = fold_binary(ir::BinaryOp::mul, product, base, span);
-    return make_expr(context, product);
+    Value product = make_expr(context, TRY(to_expr(left, span)));
+    TRY(nest(product, {&left}, span));
+    for (int64_t i = 1; i < *exponent; ++i)
+      product = TRY(apply_matched(context, ir::BinaryOp::mul, product, left, span));
+    return product;
   }
   Operands operands = TRY(matched_operands(left, right, span));
   if (!operands.left->type.is_float())
@@ -131,6 +134,50 @@ constexpr OperatorRow kOperators[] = {
     {BinaryOp::bit_or, ir::BinaryOp::bit_or, true}, {BinaryOp::bit_xor, ir::BinaryOp::bit_xor, true},
 };
 
+Result<Value> unary_expression(TileContext& context, UnaryOp op, const Value& operand, Span span) {
+  ir::Expr expr = TRY(to_expr(operand, span));
+  if (op == UnaryOp::logical_not)
+    return make_expr(context, ir::unary(ir::UnaryOp::logical_not, TRY(to_condition(operand, span)), span));
+  if (expr->type.is_bool()) expr = fold_cast(expr, ir::kInt32, span);
+  if (op == UnaryOp::plus) return make_expr(context, expr);
+  if (op == UnaryOp::minus) return make_expr(context, fold_negation(expr, span));
+  if (expr->type.is_float())
+    return make_error(DiagnosticKind::type_error, span,
+                      fmt::format("`~` needs an integer, not {}", ir::to_string(expr->type)));
+  return make_expr(context, ir::unary(ir::UnaryOp::bit_not, expr, span));
+}
+
+Result<Value> binary_expression(TileContext& context, BinaryOp op, const Value& left, const Value& right, Span span) {
+  if (op == BinaryOp::div) return divide(context, left, right, span);
+  if (op == BinaryOp::floor_div) return floor_divide(context, left, right, span);
+  if (op == BinaryOp::mod) return modulo(context, left, right, span);
+  if (op == BinaryOp::pow) return power(context, left, right, span);
+  for (const OperatorRow& row : kOperators) {
+    if (row.python != op) continue;
+    Operands operands = TRY(matched_operands(left, right, span));
+    if (row.integers_only) return bitwise(context, row.ir, operands, span);
+    operands = without_bools(operands, span);
+    return make_expr(context, fold_binary(row.ir, operands.left, operands.right, span));
+  }
+  return make_error(DiagnosticKind::type_error, span,
+                    fmt::format("`{}` does not apply to tile expressions", syntax::spelling(op)),
+                    "matrix products of tiles are `T.gemm(A, B, C)`");
+}
+
+Result<Value> compare_expression(TileContext& context, CompareOp op, const Value& left, const Value& right, Span span) {
+  static constexpr std::pair<CompareOp, ir::BinaryOp> kComparisons[] = {
+      {CompareOp::eq, ir::BinaryOp::eq}, {CompareOp::ne, ir::BinaryOp::ne}, {CompareOp::lt, ir::BinaryOp::lt},
+      {CompareOp::le, ir::BinaryOp::le}, {CompareOp::gt, ir::BinaryOp::gt}, {CompareOp::ge, ir::BinaryOp::ge}};
+  for (const auto& [python, code] : kComparisons) {
+    if (python != op) continue;
+    Operands operands = TRY(matched_operands(left, right, span));
+    if (op != CompareOp::eq && op != CompareOp::ne) operands = without_bools(operands, span);
+    return make_expr(context, fold_binary(code, operands.left, operands.right, span));
+  }
+  return make_error(DiagnosticKind::type_error, span,
+                    fmt::format("`{}` does not apply to tile expressions", syntax::spelling(op)));
+}
+
 Result<std::optional<Value>> some(Result<Value> value) { return std::optional<Value>(TRY(std::move(value))); }
 
 // Whether an operator of a tile expression can take this partner; other objects may know what to do themselves.
@@ -139,6 +186,25 @@ bool is_partner(const Value& value) { return value.as_number().has_value() || is
 }  // namespace
 
 Value make_expr(TileContext& context, ir::Expr expr) { return std::make_shared<TileExpr>(context, std::move(expr)); }
+
+Result<Value> nest(Value result, std::initializer_list<const Value*> parts, Span span) {
+  constexpr int kMaxDepth = 250, kMaxSize = 10'000;
+  auto* made = result.get_if<TileExpr>();
+  if (!made) return result;
+  int size = 1;
+  for (const Value* part : parts) {
+    auto* inner = part->get_if<TileExpr>();
+    if (!inner) continue;
+    made->depth = std::max(made->depth, inner->depth + 1);
+    size += inner->size;
+  }
+  made->size = std::max(made->size, size);
+  if (made->depth <= kMaxDepth && made->size <= kMaxSize) return result;
+  return make_error(
+      DiagnosticKind::nesting_too_deep, span,
+      fmt::format("this tile expression has more than {} operations, or nests deeper than {}", kMaxSize, kMaxDepth),
+      "give parts of it a name, or accumulate in a buffer");
+}
 
 bool is_tile_value(const Value& value) { return value.get_if<TileExpr>() || value.get_if<VarObject>(); }
 
@@ -184,57 +250,25 @@ Result<ir::Expr> to_index(const Value& value, std::string_view what, Span span) 
 
 Result<Value> convert(TileContext& context, const Value& value, ir::DType type, Span span) {
   ir::Expr expr = TRY(to_expr(value, span, type));
-  if (type.is_bool()) return make_expr(context, TRY(to_condition(make_expr(context, expr), span)));
-  return make_expr(context, fold_cast(std::move(expr), type, span));
+  if (type.is_bool()) return nest(make_expr(context, TRY(to_condition(value, span))), {&value}, span);
+  return nest(make_expr(context, fold_cast(std::move(expr), type, span)), {&value}, span);
 }
 
 Result<Value> apply_unary(TileContext& context, UnaryOp op, const Value& operand, Span span) {
-  ir::Expr expr = TRY(to_expr(operand, span));
-  if (op == UnaryOp::logical_not)
-    return make_expr(context, ir::unary(ir::UnaryOp::logical_not, TRY(to_condition(operand, span)), span));
-  if (expr->type.is_bool()) expr = fold_cast(expr, ir::kInt32, span);
-  if (op == UnaryOp::plus) return make_expr(context, expr);
-  if (op == UnaryOp::minus) return make_expr(context, fold_negation(expr, span));
-  if (expr->type.is_float())
-    return make_error(DiagnosticKind::type_error, span,
-                      fmt::format("`~` needs an integer, not {}", ir::to_string(expr->type)));
-  return make_expr(context, ir::unary(ir::UnaryOp::bit_not, expr, span));
+  return nest(TRY(unary_expression(context, op, operand, span)), {&operand}, span);
 }
 
 Result<Value> apply_binary(TileContext& context, BinaryOp op, const Value& left, const Value& right, Span span) {
-  if (op == BinaryOp::div) return divide(context, left, right, span);
-  if (op == BinaryOp::floor_div) return floor_divide(context, left, right, span);
-  if (op == BinaryOp::mod) return modulo(context, left, right, span);
-  if (op == BinaryOp::pow) return power(context, left, right, span);
-  for (const OperatorRow& row : kOperators) {
-    if (row.python != op) continue;
-    Operands operands = TRY(matched_operands(left, right, span));
-    if (row.integers_only) return bitwise(context, row.ir, operands, span);
-    operands = without_bools(operands, span);
-    return make_expr(context, fold_binary(row.ir, operands.left, operands.right, span));
-  }
-  return make_error(DiagnosticKind::type_error, span,
-                    fmt::format("`{}` does not apply to tile expressions", syntax::spelling(op)),
-                    "matrix products of tiles are `T.gemm(A, B, C)`");
+  return nest(TRY(binary_expression(context, op, left, right, span)), {&left, &right}, span);
+}
+
+Result<Value> apply_compare(TileContext& context, CompareOp op, const Value& left, const Value& right, Span span) {
+  return nest(TRY(compare_expression(context, op, left, right, span)), {&left, &right}, span);
 }
 
 Result<Value> apply_matched(TileContext& context, ir::BinaryOp op, const Value& left, const Value& right, Span span) {
   Operands operands = without_bools(TRY(matched_operands(left, right, span)), span);
-  return make_expr(context, fold_binary(op, operands.left, operands.right, span));
-}
-
-Result<Value> apply_compare(TileContext& context, CompareOp op, const Value& left, const Value& right, Span span) {
-  static constexpr std::pair<CompareOp, ir::BinaryOp> kComparisons[] = {
-      {CompareOp::eq, ir::BinaryOp::eq}, {CompareOp::ne, ir::BinaryOp::ne}, {CompareOp::lt, ir::BinaryOp::lt},
-      {CompareOp::le, ir::BinaryOp::le}, {CompareOp::gt, ir::BinaryOp::gt}, {CompareOp::ge, ir::BinaryOp::ge}};
-  for (const auto& [python, code] : kComparisons) {
-    if (python != op) continue;
-    Operands operands = TRY(matched_operands(left, right, span));
-    if (op != CompareOp::eq && op != CompareOp::ne) operands = without_bools(operands, span);
-    return make_expr(context, fold_binary(code, operands.left, operands.right, span));
-  }
-  return make_error(DiagnosticKind::type_error, span,
-                    fmt::format("`{}` does not apply to tile expressions", syntax::spelling(op)));
+  return nest(make_expr(context, fold_binary(op, operands.left, operands.right, span)), {&left, &right}, span);
 }
 
 Result<std::optional<Value>> expression_attribute(TileContext& context, const Value& self, Name name, Span span) {

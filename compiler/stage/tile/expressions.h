@@ -20,9 +20,14 @@ struct TileExpr final : TypedObject<TileExpr> {
   Result<std::optional<Value>> compare(Interpreter&, CompareOp op, const Value& other, Span span) override;
   TileContext& context;
   const ir::Expr expr;
+  int depth = 1;  // how deep operations nest in it
+  int size = 1;   // how many there are, a part that is used twice counted twice
 };
 
 Value make_expr(TileContext& context, ir::Expr expr);
+// Notes that `result` was made from `parts` (one used twice stands twice), and refuses expressions that nest too deep
+// for the recursions of later stages or that doubling made huge.
+Result<Value> nest(Value result, std::initializer_list<const Value*> parts, Span span);
 
 // A tile expression or a variable made by `T.alloc_var`.
 bool is_tile_value(const Value& value);

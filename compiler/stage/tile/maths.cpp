@@ -17,7 +17,8 @@ Result<Value> elementwise(Arguments& arguments) {
   bool keeps_integers = function == MathFn::abs && argument->type.is_int();
   if (!argument->type.is_float() && !keeps_integers)
     argument = fold_cast(std::move(argument), function == MathFn::abs ? ir::kInt32 : ir::kFloat32, arguments.span());
-  return make_expr(arguments.context(), ir::math(function, std::move(argument), arguments.span()));
+  Value result = make_expr(arguments.context(), ir::math(function, std::move(argument), arguments.span()));
+  return nest(std::move(result), {&arguments[0]}, arguments.span());
 }
 
 Result<Value> absolute(Arguments& arguments) {
@@ -62,7 +63,8 @@ Result<Value> fmod(Arguments& arguments) {
                       "use `%` or `T.floormod` for integers");
   ir::Expr whole = ir::math(MathFn::trunc, ir::binary(ir::BinaryOp::div, both.left, both.right, span), span);
   ir::Expr part = ir::binary(ir::BinaryOp::mul, std::move(whole), both.right, span);
-  return make_expr(arguments.context(), ir::binary(ir::BinaryOp::sub, both.left, std::move(part), span));
+  Value rest = make_expr(arguments.context(), ir::binary(ir::BinaryOp::sub, both.left, std::move(part), span));
+  return nest(std::move(rest), {&arguments[0], &arguments[0], &arguments[1], &arguments[1]}, span);
 }
 
 Result<Value> ceildiv(Arguments& arguments) {

@@ -59,15 +59,16 @@ Status Tracer::while_statement(const RunExpr& condition, const RunBody& body, Sp
 
 Result<Value> Tracer::conditional(const Value& condition, const RunExpr& then, const RunExpr& otherwise, Span span) {
   ir::Expr test = TRY(to_condition(condition, span));
-  Operands sides = TRY(matched_operands(TRY(then()), TRY(otherwise()), span));
-  return make_expr(context_, ir::select(std::move(test), sides.left, sides.right, span));
+  Value left = TRY(then()), right = TRY(otherwise());
+  Operands sides = TRY(matched_operands(left, right, span));
+  Value result = make_expr(context_, ir::select(std::move(test), sides.left, sides.right, span));
+  return nest(std::move(result), {&condition, &left, &right}, span);
 }
 
 Result<Value> Tracer::logical(bool is_and, const Value& left, const Value& right, Span span) {
-  ir::Expr a = TRY(to_condition(left, span));
-  ir::Expr b = TRY(to_condition(right, span));
-  return make_expr(context_, fold_binary(is_and ? ir::BinaryOp::logical_and : ir::BinaryOp::logical_or, std::move(a),
-                                         std::move(b), span));
+  ir::Expr a = TRY(to_condition(left, span)), b = TRY(to_condition(right, span));
+  ir::BinaryOp op = is_and ? ir::BinaryOp::logical_and : ir::BinaryOp::logical_or;
+  return nest(make_expr(context_, fold_binary(op, std::move(a), std::move(b), span)), {&left, &right}, span);
 }
 
 Result<Value> Tracer::logical_not(const Value& operand, Span span) {

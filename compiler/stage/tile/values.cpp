@@ -45,7 +45,8 @@ Result<Value> choose(Arguments& arguments) {
     return TRY(context.interpreter.truth(arguments[0], arguments.span(0))) ? arguments[1] : arguments[2];
   ir::Expr condition = TRY(to_condition(arguments[0], arguments.span(0)));
   Operands sides = TRY(matched_operands(arguments[1], arguments[2], arguments.span()));
-  return make_expr(context, ir::select(std::move(condition), sides.left, sides.right, arguments.span()));
+  Value result = make_expr(context, ir::select(std::move(condition), sides.left, sides.right, arguments.span()));
+  return nest(std::move(result), {&arguments[0], &arguments[1], &arguments[2]}, arguments.span());
 }
 
 double largest(ir::DType type) {
