@@ -91,6 +91,15 @@ Value results_to_value(HostState& state, const Overload& overload, Stack& stack,
   return make_named_tuple(overload.result_names, std::move(items));
 }
 
+// `requires_grad=True`, which functions that make tensors take.
+bool wants_gradient(const CallArgs& args) {
+  static const stage::Name kRequiresGrad("requires_grad");
+  for (auto& [name, value] : args.keywords) {
+    if (name == kRequiresGrad) return value.if_bool() && *value.if_bool();
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<Value> Callable::call(HostState& state, const Value* self, const CallArgs& args) const {
@@ -102,6 +111,7 @@ Result<Value> Callable::call(HostState& state, const Value* self, const CallArgs
       stack.clear();
       if (!overload->signature.match(state, self, args, stack)) continue;
       overload->run(stack);
+      if (wants_gradient(args)) stack[0].toTensor().set_requires_grad(true);
       return results_to_value(state, *overload, stack, first);
     }
   } catch (const std::exception& exception) { return torch_error(name_, args.span, exception); }

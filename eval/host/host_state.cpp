@@ -6,6 +6,7 @@
 
 #include "eval/host/callable.h"
 #include "eval/host/edge.h"
+#include "eval/host/namespaces.h"
 
 namespace tilepilot::eval {
 
@@ -109,7 +110,7 @@ HostState::~HostState() = default;
 Value HostState::wrap_parameter(at::Tensor tensor, bool requires_grad) {
   auto object = std::make_shared<TensorObject>(*this, std::move(tensor));
   object->is_parameter = true;
-  object->requires_grad = requires_grad;
+  object->tensor.set_requires_grad(requires_grad);
   return object;
 }
 
@@ -119,7 +120,7 @@ Value HostState::dtype(at::ScalarType type) {
   return value;
 }
 
-const Callable* HostState::resolve(Cache& cache, Name name, FunctionTable table, bool method) {
+const Callable* HostState::resolve(Cache& cache, Name name, FunctionTable table, Fallback fallback) {
   auto found = cache.find(name);
   if (found != cache.end()) return found->second.get();
   auto callable = std::make_unique<Callable>(name.str());
@@ -127,7 +128,8 @@ const Callable* HostState::resolve(Cache& cache, Name name, FunctionTable table,
     if (row_name(row) == name.text()) callable->add(row_overload(row));
   }
   auto overloads = overloads_.find(name.str());
-  if (callable->empty() && overloads != overloads_.end()) {
+  bool method = fallback == Fallback::methods;
+  if (fallback != Fallback::none && callable->empty() && overloads != overloads_.end()) {
     for (const std::string& overload : overloads->second) {
       if (names_dimensions(overload)) continue;
       auto added = aten_overload_of(*find_operator(name.str(), overload), rules_of(name.text()));
@@ -139,20 +141,31 @@ const Callable* HostState::resolve(Cache& cache, Name name, FunctionTable table,
   return cache.emplace(name, std::move(callable)).first->second.get();
 }
 
-const Callable* HostState::tensor_method(Name name) { return resolve(methods_, name, tensor_method_table(), true); }
-const Callable* HostState::torch_function(Name name) { return resolve(torch_, name, torch_function_table(), false); }
-const Callable* HostState::initializer(Name name) { return resolve(initializers_, name, initializer_table(), false); }
+const Callable* HostState::tensor_method(Name name) {
+  return resolve(methods_, name, tensor_method_table(),
+                 is_only_functional(name.text()) ? Fallback::none : Fallback::methods);
+}
+
+const Callable* HostState::torch_function(Name name) {
+  bool elsewhere = is_only_functional(name.text()) || is_only_method(name.text());
+  return resolve(torch_, name, torch_function_table(), elsewhere ? Fallback::none : Fallback::operators);
+}
+
+const Callable* HostState::initializer(Name name) {
+  return resolve(initializers_, name, initializer_table(), Fallback::none);
+}
 
 const Callable* HostState::functional(Name name) {
   auto found = functional_.find(name);
   if (found != functional_.end()) return found->second.get();
   for (const FunctionRow& row : functional_loss_table()) {
-    if (row_name(row) == name.text()) return resolve(functional_, name, functional_loss_table(), false);
+    if (row_name(row) == name.text()) return resolve(functional_, name, functional_loss_table(), Fallback::none);
   }
-  return resolve(functional_, name, functional_table(), false);
+  return resolve(functional_, name, functional_table(),
+                 is_functional(name.text()) ? Fallback::operators : Fallback::none);
 }
 
-const Callable* HostState::aten(const std::string& name) { return resolve(aten_, Name(name), {}, false); }
+const Callable* HostState::aten(const std::string& name) { return resolve(aten_, Name(name), {}, Fallback::operators); }
 
 std::shared_ptr<const Callable> HostState::aten_overload(const std::string& name, const std::string& overload) {
   auto handle = find_operator(name, overload);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/grad_mode.h>
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
@@ -87,8 +88,11 @@ class HostState {
 
  private:
   using Cache = std::unordered_map<stage::Name, std::unique_ptr<Callable>, stage::NameHash>;
-  const Callable* resolve(Cache& cache, stage::Name name, FunctionTable table, bool method);
+  // Where to look for a name that the table lacks: nowhere, among all operators, among those that can be methods.
+  enum class Fallback { none, operators, methods };
+  const Callable* resolve(Cache& cache, stage::Name name, FunctionTable table, Fallback fallback);
 
+  at::NoGradGuard no_grad_;
   at::Device device_;
   std::unordered_map<std::string, std::vector<std::string>> overloads_;  // "add" -> {"Tensor", "Scalar", ...}
   Cache methods_, torch_, functional_, initializers_, aten_;

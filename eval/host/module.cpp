@@ -291,6 +291,7 @@ std::vector<NamedTensor> named_tensors(const Value& module) {
 }
 
 Status load_tensors(const Value& module, const std::vector<NamedTensor>& values) {
+  at::NoGradGuard no_grad;
   std::unordered_map<std::string, const at::Tensor*> given;
   for (const NamedTensor& value : values) given.emplace(value.name, &value.tensor);
   std::string missing, misshapen;

@@ -219,7 +219,9 @@ Result<Value> convert(NnModule& self, at::ScalarType type, Span span) {
       for (NnModule::Entries* entries : {&entry.module().parameters(), &entry.module().buffers()}) {
         for (NnModule::Entry& item : *entries) {
           TensorObject* object = tensor_object(item.value);
-          if (object && object->tensor.is_floating_point()) object->tensor = object->tensor.to(type);
+          if (!object || !object->tensor.is_floating_point()) continue;
+          bool wanted = object->tensor.requires_grad();
+          object->tensor = object->tensor.to(type).set_requires_grad(wanted);
         }
       }
     }
@@ -247,7 +249,7 @@ Result<Value> itself(Interpreter&, NnModule& self, CallArgs&) { return self_of(s
 
 Result<Value> requires_grad(Interpreter&, NnModule& self, CallArgs& args) {
   bool wanted = flag(args, 0, "requires_grad", true);
-  for (auto& [name, value] : tensors_of(self, false, true)) tensor_object(value)->requires_grad = wanted;
+  for (auto& [name, value] : tensors_of(self, false, true)) tensor_object(value)->tensor.set_requires_grad(wanted);
   return self_of(self);
 }
 

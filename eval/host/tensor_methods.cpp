@@ -75,8 +75,9 @@ Result<Value> type(HostState& state, Interpreter&, TensorObject& self, CallArgs&
 }
 
 Result<Value> requires_grad(HostState&, Interpreter&, TensorObject& self, CallArgs& args) {
-  self.requires_grad =
-      args.positional.empty() || args.positional[0].if_bool() == nullptr || *args.positional[0].if_bool();
+  const Value* given = args.positional.empty() ? args.keyword("requires_grad") : &args.positional[0];
+  bool wanted = !given || !given->if_bool() || *given->if_bool();
+  TRY(guarded("requires_grad_", args.span, [&] { self.tensor.set_requires_grad(wanted); }));
   return Value(self.shared_from_this());
 }
 

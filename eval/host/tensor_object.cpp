@@ -46,7 +46,7 @@ const std::unordered_map<Name, Property, stage::NameHash>& properties() {
       {Name("data"), [](HostState& state, const TensorObject& x) { return state.wrap(x.tensor.detach()); }},
       {Name("grad"), [](HostState&, const TensorObject&) { return Value(); }},
       {Name("grad_fn"), [](HostState&, const TensorObject&) { return Value(); }},
-      {Name("requires_grad"), [](HostState&, const TensorObject& x) { return Value(x.requires_grad); }},
+      {Name("requires_grad"), [](HostState&, const TensorObject& x) { return Value(x.tensor.requires_grad()); }},
       {Name("is_leaf"), [](HostState&, const TensorObject&) { return Value(true); }},
       {Name("is_cuda"), [](HostState&, const TensorObject& x) { return Value(x.tensor.is_cuda()); }},
       {Name("is_cpu"), [](HostState&, const TensorObject& x) { return Value(x.tensor.is_cpu()); }},
@@ -126,13 +126,13 @@ Result<Value> TensorObject::call_method(Interpreter& interpreter, Name name, Cal
 
 Status TensorObject::set_attribute(Interpreter&, Name name, Value value, Span span) {
   if (name.text() == "requires_grad" && value.if_bool()) {
-    requires_grad = *value.if_bool();
-    return {};
+    return guarded("requires_grad", span, [&] { tensor.set_requires_grad(*value.if_bool()); });
   }
   if (name.text() == "grad") return {};
   const at::Tensor* other = tensor_of(value);
   if (name.text() == "data" && other) {
-    tensor = other->detach();
+    bool wanted = tensor.requires_grad();
+    tensor = other->detach().set_requires_grad(wanted);
     return {};
   }
   return make_error(DiagnosticKind::unknown_attribute, span,

@@ -12,7 +12,8 @@
 
 namespace tilepilot::eval {
 
-// A tensor. No tensor of the room takes part in autograd; `requires_grad` is only what the program reads back.
+// A tensor. Gradients are never recorded in the room, but parameters do require them: ATen chooses between algorithms
+// by that (matmul folds batches), so results agree with PyTorch's to the bit only if they do.
 class TensorObject final : public stage::Object {
  public:
   static constexpr stage::Type kType{"Tensor"};
@@ -41,7 +42,6 @@ class TensorObject final : public stage::Object {
 
   at::Tensor tensor;
   bool is_parameter = false;
-  bool requires_grad = false;
 
  private:
   HostState& state_;

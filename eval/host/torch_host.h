@@ -17,7 +17,8 @@ struct TorchHostOptions {
   std::string device = "cpu";  // where tensors live; every device a program names is mapped to it
 };
 
-// Must outlive the interpreter it is installed in. One thread at a time.
+// Must outlive the interpreter it is installed in. Belongs to the thread that makes it, which records no gradients
+// while it lives.
 class TorchHost {
  public:
   explicit TorchHost(TorchHostOptions options = {});

@@ -10,6 +10,7 @@
 #include "eval/host/edge.h"
 #include "eval/host/host_state.h"
 #include "eval/host/indexing.h"
+#include "eval/host/namespaces.h"
 
 namespace tilepilot::eval {
 
@@ -277,6 +278,11 @@ bool is_forbidden(std::string_view name) {
   return false;
 }
 
+Error in_functional(Name name, Span span) {
+  return make_error(DiagnosticKind::unknown_attribute, span, fmt::format("module `torch` has no `{}`", name.text()),
+                    fmt::format("it is `torch.nn.functional.{}`", name.text()));
+}
+
 void add_native(HostState& state, ModuleObject& module, std::string_view name, Body body) {
   module.function(name,
                   [&state, body](Interpreter& interpreter, CallArgs& args) { return body(state, interpreter, args); });
@@ -420,6 +426,7 @@ void install_torch_module(HostState& state, Interpreter& interpreter) {
   torch->missing = [&state](Interpreter&, Name name, Span span) -> Result<std::optional<Value>> {
     if (is_forbidden(name.text())) return forbidden("torch." + name.str(), span);
     const Callable* callable = state.torch_function(name);
+    if (!callable && is_only_functional(name.text())) return in_functional(name, span);
     if (!callable) return std::optional<Value>();
     return std::optional<Value>(std::make_shared<TorchFunction>(state, *callable));
   };
