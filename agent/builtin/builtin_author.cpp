@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -66,7 +67,7 @@ class BuiltinAuthor : public Author {
 
   Result<std::optional<Candidate>> next(const std::vector<Attempt>& history) override {
     if (static_cast<int>(history.size()) >= options_.candidates) return std::optional<Candidate>();
-    if (history.empty()) return propose({}, "fuses all it can");
+    if (history.empty()) return first();
     if (history.size() > proposals_.size()) return std::optional<Candidate>();
     if (history.back().verdict.outcome != eval::Outcome::verified) return repair(history);
     return vary(history);
@@ -76,7 +77,20 @@ class BuiltinAuthor : public Author {
   eval::Reference reference_;
   BuiltinOptions options_;
   std::vector<Proposal> proposals_;  // as many as were handed out
-  size_t next_variation_ = 0;
+  size_t next_variation_ = 0, next_left_out_ = 0;
+
+  // Small models get kernels below the usual size, models of bare products get those.
+  Result<std::optional<Candidate>> first() {
+    PlanOptions options;
+    auto candidate = TRY(propose(options, "fuses all it can"));
+    if (candidate) return candidate;
+    options.smallest_kernel = 1;
+    candidate = TRY(propose(options, "fuses all it can, though it is little"));
+    if (candidate) return candidate;
+    options.bias_only = options.lone_products = true;
+    options.deepest_product = std::numeric_limits<int64_t>::max();
+    return propose(options, "computes the matrix products in kernels");
+  }
 
   // The graph's floating-point values as they will be when the whole model is converted.
   void run_in(const std::string& dtype) {
@@ -106,10 +120,7 @@ class BuiltinAuthor : public Author {
     if (any_verified) return vary(history);
     const Proposal& failed = proposals_[history.size() - 1];
     const builtin::PlannedKernel& blamed = failed.plan.kernels[blamed_kernel(failed, history.back().verdict)];
-    PlanOptions options = failed.options;
-    for (int id : blamed.group.members) options.calls.insert(failed.plan.graph.at(id).origin);
-    options.calls.erase(-1);
-    return propose(options, fmt::format("leaves `{}` to PyTorch", blamed.name));
+    return propose(without(failed, blamed), fmt::format("leaves `{}` to PyTorch", blamed.name));
   }
 
   // The kernel that the verdict's line lies in, else the one with most in it.
@@ -141,7 +152,25 @@ class BuiltinAuthor : public Author {
       auto candidate = TRY(propose(options, std::string(variation.summary)));
       if (candidate) return candidate;
     }
+    return leave_one_out(best, history[best].verdict.speedup());
+  }
+
+  // While the best is slower than eager, some kernel of it must be: each is left out in turn.
+  Result<std::optional<Candidate>> leave_one_out(size_t best, double speedup) {
+    const Proposal proposal = proposals_[best];
+    while (speedup < 1 && next_left_out_ < proposal.plan.kernels.size()) {
+      const builtin::PlannedKernel& kernel = proposal.plan.kernels[next_left_out_++];
+      auto candidate = TRY(propose(without(proposal, kernel), fmt::format("leaves `{}` to PyTorch", kernel.name)));
+      if (candidate) return candidate;
+    }
     return std::optional<Candidate>();
+  }
+
+  static PlanOptions without(const Proposal& proposal, const builtin::PlannedKernel& kernel) {
+    PlanOptions options = proposal.options;
+    for (int id : kernel.group.members) options.calls.insert(proposal.plan.graph.at(id).origin);
+    options.calls.erase(-1);
+    return options;
   }
 };
 

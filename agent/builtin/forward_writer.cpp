@@ -77,14 +77,22 @@ class ForwardWriter {
       const Primitive& p = graph_.nodes[id];
       if (p.kind != Kind::source) continue;
       const eval::GraphValue& value = reference_.forward.values[static_cast<size_t>(p.value)];
-      if (value.kind == eval::GraphValue::Kind::constant)
-        return make_error(DiagnosticKind::value_error, {},
-                          fmt::format("`forward` makes the constant tensor `{}`", value.name));
+      if (value.kind == eval::GraphValue::Kind::constant) {
+        held_[static_cast<int>(id)] = {TRY(constant_text(p)), p.shape};
+        continue;
+      }
       bool input = value.kind == eval::GraphValue::Kind::input;
       held_[static_cast<int>(id)] = {input ? value.name : parameter_path(value.name), p.shape};
       if (input) holder_[value.name] = static_cast<int>(id);
     }
     return {};
+  }
+
+  Result<std::string> constant_text(const Primitive& p) const {
+    auto found = plan_.constants.find(p.value);
+    if (found == plan_.constants.end() || p.shape.size() != 1)
+      return make_error(DiagnosticKind::value_error, {}, "`forward` makes a large constant tensor");
+    return fmt::format("torch.tensor([{}], dtype=torch.{})", fmt::join(found->second, ", "), p.dtype);
   }
 
   bool is_statement(int id) const {

@@ -148,13 +148,18 @@ class Grouper {
 
 std::vector<int> outside_users(const PrimitiveGraph& graph, const std::vector<int>& members) {
   std::set<int> inside(members.begin(), members.end()), needed;
+  // A view of a member is taken outside, from the member's memory.
+  auto need = [&](int id) {
+    while (graph.at(id).kind == Primitive::Kind::view && inside.count(graph.at(id).args[0])) id = graph.at(id).args[0];
+    needed.insert(id);
+  };
   for (size_t id = 0; id < graph.nodes.size(); ++id) {
     if (inside.count(static_cast<int>(id))) continue;
     for (int arg : graph.nodes[id].args)
-      if (inside.count(arg)) needed.insert(arg);
+      if (inside.count(arg)) need(arg);
   }
   for (int id : graph.outputs)
-    if (inside.count(id)) needed.insert(id);
+    if (inside.count(id)) need(id);
   return {needed.begin(), needed.end()};
 }
 

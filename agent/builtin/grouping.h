@@ -23,7 +23,7 @@ struct Grouping {
 // Greedy, in graph order: each map or reduction joins the groups that feed it, as long as the result is legal.
 Grouping group_primitives(const PrimitiveGraph& graph);
 
-// Members used outside of the set, or by the graph's results.
+// Members that something outside of the set needs, or the graph's results; never views.
 std::vector<int> outside_users(const PrimitiveGraph& graph, const std::vector<int>& members);
 
 }  // namespace tilepilot::agent::builtin

@@ -82,10 +82,18 @@ class Import {
                          .hint = value.name});
   }
 
+  // A constant tensor of one element is a number.
+  int source_or_number(int id) {
+    auto found = options_.constants.find(id);
+    if (found == options_.constants.end() || found->second.size() != 1) return add_source(id);
+    const eval::GraphValue& value = graph_.values[static_cast<size_t>(id)];
+    return builder_.expand(builder_.constant(found->second[0], value.dtype), value.shape);
+  }
+
   void add_sources() {
     for (size_t id = 0; id < graph_.values.size(); ++id)
       if (graph_.values[id].kind != eval::GraphValue::Kind::node)
-        primitive_of(static_cast<int>(id)) = add_source(static_cast<int>(id));
+        primitive_of(static_cast<int>(id)) = source_or_number(static_cast<int>(id));
   }
 
   Status import_node(int index) {
@@ -122,8 +130,17 @@ class Import {
     for (size_t i = 0; i < node.outputs.size() && i < results.size(); ++i) {
       if (node.outputs[i] < 0) continue;
       const std::string& dtype = graph_.values[static_cast<size_t>(node.outputs[i])].dtype;
-      primitive_of(node.outputs[i]) = results[i] < 0 ? -1 : builder_.cast(results[i], dtype);
+      primitive_of(node.outputs[i]) = results[i] < 0 ? -1 : finished(builder_.cast(results[i], dtype));
     }
+  }
+
+  int finished(int id) {
+    Primitive copy = primitives_.at(id);
+    if (!options_.lone_products || copy.kind != Primitive::Kind::product) return id;
+    copy.kind = Primitive::Kind::map;
+    copy.op = ScalarOp::cast;
+    copy.args = {id};
+    return builder_.add(std::move(copy));
   }
 
   // An effect keeps its place among effects; what it changes is read before it by earlier nodes, after it by later

@@ -12,7 +12,9 @@
 namespace tilepilot::agent::builtin {
 
 struct ImportOptions {
-  std::set<int> calls;  // graph nodes that must stay calls of their operator
+  std::set<int> calls;         // graph nodes that must stay calls of their operator
+  bool lone_products = false;  // a product's result is copied, so that there is something to finish it with
+  std::map<int, std::vector<double>> constants = {};  // values of constant tensors that are known
 };
 
 // Errors: the graph uses its values in a way that primitives cannot express (in-place change of an input or a view).

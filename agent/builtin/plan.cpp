@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "agent/builtin/constants.h"
 #include "agent/builtin/names.h"
 #include "agent/builtin/simplify.h"
 
@@ -44,9 +45,10 @@ class Planner {
   Result<Plan> run() {
     std::set<int> calls = options_.calls;
     for (;;) {
-      ImportOptions import{calls};
       plan_ = {};
-      plan_.graph = push_sums_through_products(TRY(import_graph(reference_.forward, import)));
+      plan_.constants = read_constants(reference_);
+      ImportOptions import{calls, options_.lone_products, plan_.constants};
+      plan_.graph = simplify(TRY(import_graph(reference_.forward, import)));
       Grouping grouping = group_primitives(plan_.graph);
       size_t before = calls.size();
       for (auto& group : grouping.groups) calls.merge(lone_biases(plan_.graph, group, options_));
@@ -128,7 +130,9 @@ class Planner {
       group.members.push_back(product);
       name = "matmul_" + name;
     }
-    for (int id : group.members) plan_.kernel_of[static_cast<size_t>(id)] = static_cast<int>(plan_.kernels.size());
+    for (int id : group.members)
+      if (plan_.graph.at(id).kind != Primitive::Kind::view)
+        plan_.kernel_of[static_cast<size_t>(id)] = static_cast<int>(plan_.kernels.size());
     plan_.kernels.push_back({std::move(group), std::move(*text), std::move(name)});
   }
 

@@ -12,6 +12,7 @@ struct PlanOptions {
   // Products up to this inner length are computed by kernels, deeper ones by PyTorch.
   int64_t deepest_product = 0;
   bool bias_only = false;          // also those that only a bias follows
+  bool lone_products = false;      // also those that nothing follows
   std::set<int> calls;             // graph nodes left to PyTorch
   int64_t smallest_kernel = 4096;  // elements touched below which PyTorch's own calls are as good
 };
@@ -24,6 +25,7 @@ struct PlannedKernel {
 
 struct Plan {
   PrimitiveGraph graph;
+  std::map<int, std::vector<double>> constants;  // values of the graph's constant tensors
   std::vector<PlannedKernel> kernels;
   std::vector<int> kernel_of;  // primitive -> kernel that computes it; -1: none
   int64_t shallowest_product =

@@ -169,13 +169,28 @@ int PrimitiveBuilder::map(ScalarOp op, std::vector<int> args, std::string hint) 
   }
   if (auto found = simplified(op, args)) return *found;
   std::string dtype = result_dtype(*this, op, args);
-  if (op == ScalarOp::div && !is_float(dtype)) dtype = "float32";
+  if (op == ScalarOp::div && !is_float(dtype)) {
+    dtype = "float32";
+    for (int& arg : args) arg = cast(arg, dtype);
+  }
+  convert_numbers(op, dtype, args);
   return shared({.kind = Primitive::Kind::map,
                  .op = op,
                  .args = std::move(args),
                  .shape = std::move(shape),
                  .dtype = std::move(dtype),
                  .hint = std::move(hint)});
+}
+
+// Numbers take the type of what they meet, so that they are written as such.
+void PrimitiveBuilder::convert_numbers(ScalarOp op, const std::string& dtype, std::vector<int>& args) {
+  std::string wanted = dtype;
+  if (is_comparison(op))
+    for (int arg : args)
+      if (!number(arg)) wanted = at(arg).dtype;
+  for (size_t i = op == ScalarOp::select ? 1 : 0; i < args.size(); ++i)
+    if (at(args[i]).kind == Primitive::Kind::constant && is_float(wanted) && !is_float(at(args[i]).dtype))
+      args[i] = constant(at(args[i]).number, wanted);
 }
 
 int PrimitiveBuilder::cast(int arg, const std::string& dtype) {
@@ -242,22 +257,10 @@ int PrimitiveBuilder::expand(int arg, const Shape& shape) {
                  .dtype = at(arg).dtype});
 }
 
-// A piece of a map is the map of pieces, so that nobody computes the rest.
 int PrimitiveBuilder::slice(int arg, ViewOp slice, int64_t length) {
   Shape shape = at(arg).shape;
   auto& extent = shape[static_cast<size_t>(slice.axis)];
   if (slice.start == 0 && slice.step == 1 && length == extent) return arg;
-  if (at(arg).kind == Primitive::Kind::map && at(arg).op != ScalarOp::cast) {
-    Primitive whole = at(arg);
-    for (int& operand : whole.args) {
-      auto missing = static_cast<int64_t>(shape.size() - at(operand).shape.size());
-      if (slice.axis < missing || at(operand).shape[static_cast<size_t>(slice.axis - missing)] == 1) continue;
-      ViewOp own = slice;
-      own.axis -= missing;
-      operand = this->slice(operand, own, length);
-    }
-    return map(whole.op, whole.args, whole.hint);
-  }
   extent = length;
   return shared({.kind = Primitive::Kind::view,
                  .view = std::move(slice),

@@ -96,6 +96,7 @@ class PrimitiveBuilder {
   int origin_ = -1;
 
   int shared(Primitive primitive);
+  void convert_numbers(ScalarOp op, const std::string& dtype, std::vector<int>& args);
   std::optional<int> simplified(ScalarOp op, const std::vector<int>& args);
 };
 

@@ -24,8 +24,8 @@ int64_t product_depth(const PrimitiveGraph& graph, int product) {
 
 std::optional<TilePlan> plan_product_tiles(const PrimitiveGraph& graph, const Group& group, int product,
                                            const ProductTiles& sizes) {
-  TilePlan tiles = plan_tiles(graph, group, {});
   int64_t columns = graph.at(product).shape.back();
+  TilePlan tiles = plan_tiles(graph, group, {.last_axis = columns});
   if (tiles.loops.size() != 2 || tiles.loop(1).extent != columns || tiles.loop(0).reduced) return std::nullopt;
   bool whole_rows = tiles.loop(1).reduced;
   if (whole_rows && columns * 16 > sizes.elements) return std::nullopt;

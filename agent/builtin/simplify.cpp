@@ -35,9 +35,43 @@ class Rewrite {
     if (p.kind == Primitive::Kind::reduce && p.reduction == ReduceOp::sum && p.axes.size() == 1 &&
         leads_to_product(p.args[0], p.axes[0]))
       return sum(p.args[0], p.axes[0]);
+    bool slices = p.kind == Primitive::Kind::view && p.view.kind == ViewOp::Kind::slice;
+    if (slices && only_pieces_used(p.args[0]))
+      return slice(p.args[0], p.view, p.shape[static_cast<size_t>(p.view.axis)]);
     Primitive copy = p;
     for (int& arg : copy.args) arg = renumbered(arg);
     return build_.add(std::move(copy));
+  }
+
+  bool is_output(int id) const { return std::count(graph_.outputs.begin(), graph_.outputs.end(), id) > 0; }
+
+  // A map that is only looked at in pieces.
+  bool only_pieces_used(int id) const {
+    if (graph_.at(id).kind != Primitive::Kind::map || is_output(id)) return false;
+    auto& users = users_[static_cast<size_t>(id)];
+    return std::all_of(users.begin(), users.end(), [&](int user) {
+      const Primitive& p = graph_.at(user);
+      return p.kind == Primitive::Kind::view && p.view.kind == ViewOp::Kind::slice;
+    });
+  }
+
+  int slice(int id, const ViewOp& view, int64_t length) {
+    const Primitive& p = graph_.at(id);
+    std::vector<int> args;
+    for (int operand : p.args) {
+      const Shape& shape = graph_.at(operand).shape;
+      auto missing = static_cast<int64_t>(p.shape.size() - shape.size());
+      bool whole = view.axis < missing || shape[static_cast<size_t>(view.axis - missing)] == 1;
+      ViewOp own = view;
+      own.axis -= missing;
+      bool inner = graph_.at(operand).kind == Primitive::Kind::map && only_use(operand);
+      if (whole)
+        args.push_back(renumbered(operand));
+      else
+        args.push_back(inner ? slice(operand, own, length) : build_.slice(renumbered(operand), own, length));
+    }
+    if (p.op == ScalarOp::cast) return build_.cast(args[0], p.dtype);
+    return build_.map(p.op, args, p.hint);
   }
 
   static int64_t extent(const Primitive& p, size_t rank, int axis) {
@@ -45,9 +79,7 @@ class Rewrite {
     return static_cast<size_t>(axis) < missing ? 1 : p.shape[static_cast<size_t>(axis) - missing];
   }
 
-  bool only_use(int id) const {
-    return users_[static_cast<size_t>(id)].size() == 1 && !std::count(graph_.outputs.begin(), graph_.outputs.end(), id);
-  }
+  bool only_use(int id) const { return users_[static_cast<size_t>(id)].size() == 1 && !is_output(id); }
 
   // True if the sum of `id` over `axis` can be taken before a product that nobody else needs.
   bool leads_to_product(int id, int axis) const {
@@ -100,6 +132,6 @@ class Rewrite {
 
 }  // namespace
 
-PrimitiveGraph push_sums_through_products(const PrimitiveGraph& graph) { return Rewrite(graph).run(); }
+PrimitiveGraph simplify(const PrimitiveGraph& graph) { return Rewrite(graph).run(); }
 
 }  // namespace tilepilot::agent::builtin

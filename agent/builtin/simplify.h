@@ -6,8 +6,9 @@
 
 namespace tilepilot::agent::builtin {
 
+// A piece of a map becomes the map of pieces where nobody needs the whole.
 // Sums over one axis of a matrix product (behind additions and scales that the sum passes through) become
 // matrix-vector products. The result has no dead primitives.
-PrimitiveGraph push_sums_through_products(const PrimitiveGraph& graph);
+PrimitiveGraph simplify(const PrimitiveGraph& graph);
 
 }  // namespace tilepilot::agent::builtin

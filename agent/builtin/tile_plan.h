@@ -20,6 +20,7 @@ struct LoopAxis {
 struct TileSizes {
   int64_t elements = 8192;      // of a tile
   int64_t longest_row = 16384;  // a row up to this length is held whole
+  int64_t last_axis = 0;        // if set, the last loop has this extent: it does not merge with what is before
 };
 
 struct TilePlan {

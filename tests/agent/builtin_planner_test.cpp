@@ -88,7 +88,7 @@ TEST_F(Algebra, SumAfterProductNeedsNoProduct) {
   int x = source({16, 32}), weight = source({64, 32}), bias = source({64});
   int linear = build.map(ScalarOp::add, {build.product(x, weight, {16, 64}), bias});
   graph.outputs = {build.reduce(ReduceOp::sum, build.map(ScalarOp::mul, {linear, build.constant(3)}), {1})};
-  PrimitiveGraph simple = push_sums_through_products(graph);
+  PrimitiveGraph simple = simplify(graph);
   for (auto& node : simple.nodes) EXPECT_NE(node.kind, Primitive::Kind::product);
   EXPECT_EQ(simple.at(simple.outputs[0]).shape, (Shape{16, 1}));
 }
@@ -96,7 +96,7 @@ TEST_F(Algebra, SumAfterProductNeedsNoProduct) {
 TEST_F(Algebra, SumKeepsAProductThatOthersNeed) {
   int linear = build.product(source({16, 32}), source({64, 32}), {16, 64});
   graph.outputs = {build.reduce(ReduceOp::sum, linear, {1}), linear};
-  PrimitiveGraph same = push_sums_through_products(graph);
+  PrimitiveGraph same = simplify(graph);
   EXPECT_EQ(same.at(same.outputs[1]).kind, Primitive::Kind::product);
   EXPECT_EQ(same.at(same.outputs[0]).kind, Primitive::Kind::reduce);
 }
@@ -104,12 +104,49 @@ TEST_F(Algebra, SumKeepsAProductThatOthersNeed) {
 TEST_F(Algebra, SumStopsAtNonlinearMaps) {
   int linear = build.product(source({16, 32}), source({64, 32}), {16, 64});
   graph.outputs = {build.reduce(ReduceOp::sum, build.map(ScalarOp::exp, {linear}), {1})};
-  PrimitiveGraph same = push_sums_through_products(graph);
+  PrimitiveGraph same = simplify(graph);
   EXPECT_TRUE(std::any_of(same.nodes.begin(), same.nodes.end(),
                           [](auto& node) { return node.kind == Primitive::Kind::product; }));
 }
 
+TEST_F(Algebra, PiecesOfAMapAreMapsOfPieces) {
+  int whole = build.map(ScalarOp::exp, {source({16, 32})});
+  int left = build.slice(whole, {.kind = ViewOp::Kind::slice, .axis = 1}, 16);
+  int right = build.slice(whole, {.kind = ViewOp::Kind::slice, .axis = 1, .start = 16}, 16);
+  graph.outputs = {build.map(ScalarOp::mul, {left, right})};
+  PrimitiveGraph simple = simplify(graph);
+  for (auto& node : simple.nodes)
+    if (node.kind == Primitive::Kind::map) { EXPECT_EQ(node.shape, (Shape{16, 16})); }
+}
+
+TEST_F(Algebra, AMapThatOthersNeedIsNotCutUp) {
+  int whole = build.map(ScalarOp::exp, {source({16, 32})});
+  graph.outputs = {build.slice(whole, {.kind = ViewOp::Kind::slice, .axis = 1}, 16), whole};
+  PrimitiveGraph same = simplify(graph);
+  EXPECT_EQ(same.at(same.outputs[0]).kind, Primitive::Kind::view);
+}
+
+TEST_F(Algebra, NumbersTakeTheTypeOfWhatTheyMeet) {
+  int x = source({8});
+  EXPECT_EQ(build.at(build.at(build.map(ScalarOp::maximum, {x, build.constant(0, "int64")})).args[1]).dtype, "float32");
+  EXPECT_EQ(build.at(build.at(build.map(ScalarOp::gt, {x, build.constant(3, "int64")})).args[1]).dtype, "float32");
+}
+
 using Groups = GraphFixture;
+
+TEST_F(Groups, AViewOfAMemberIsTakenFromItsMemory) {
+  int x = build.map(ScalarOp::exp, {source({4, 6})});
+  int flat = build.reshape(x, {24});
+  int sum = build.map(ScalarOp::add, {flat, source({24})});
+  int call = build.add({.kind = Primitive::Kind::call,
+                        .args = {build.slice(flat, {.kind = ViewOp::Kind::slice, .axis = 0}, 12)},
+                        .shape = {12},
+                        .strides = {1}});
+  Grouping groups = group({sum, call});
+  ASSERT_EQ(groups.groups.size(), 1u);
+  for (int id : groups.groups[0].outputs) EXPECT_EQ(graph.at(id).kind, Primitive::Kind::map);
+  EXPECT_EQ(groups.groups[0].outputs.size(), 2u);
+}
 
 TEST_F(Groups, SoftmaxWithNeighboursIsOne) {
   int x = build.map(ScalarOp::mul, {source({64, 128}), build.constant(0.5)});

@@ -98,6 +98,28 @@ TEST_P(BuiltinPrograms, VaryWhatWorksAFewTimes) {
   EXPECT_LE(history.size(), 5u);
 }
 
+// A reference of one product, without anything to fuse with it.
+TEST(BuiltinAuthor, ComputesABareProduct) {
+  eval::Reference reference;
+  reference.model_path = "product.py";
+  reference.model_source =
+      "import torch\nimport torch.nn as nn\n\nclass Model(nn.Module):\n    def forward(self, a, b):\n        return a "
+      "@ b\n";
+  using Kind = eval::GraphValue::Kind;
+  reference.forward.values = {
+      {.kind = Kind::input, .name = "a", .dtype = "float32", .shape = {256, 128}, .strides = {128, 1}},
+      {.kind = Kind::input, .name = "b", .dtype = "float32", .shape = {128, 512}, .strides = {512, 1}},
+      {.kind = Kind::node, .name = "y", .dtype = "float32", .shape = {256, 512}, .strides = {512, 1}}};
+  reference.forward.inputs = {0, 1};
+  reference.forward.nodes = {
+      {.op = "aten::matmul", .args = {{eval::ValueRef{0}}, {eval::ValueRef{1}}}, .kwargs = {}, .outputs = {2}}};
+  reference.forward.outputs = {eval::ValueRef{2}};
+  auto candidate = builtin_author(reference)->next({});
+  ASSERT_TRUE(candidate.ok()) << candidate.error().message;
+  ASSERT_TRUE(*candidate);
+  EXPECT_NE((*candidate)->source.find("T.gemm"), std::string::npos);
+}
+
 INSTANTIATE_TEST_SUITE_P(Examples, BuiltinPrograms, ::testing::ValuesIn(reference_names()),
                          [](const auto& info) { return info.param; });
 

@@ -37,7 +37,7 @@ def masked_fill_softmax(B, M, N, block_M=8, dtype="float32"):
             tile = T.alloc_fragment((block_M, N), dtype)
             total = T.alloc_fragment((block_M,), dtype)
             for i, j in T.Parallel(block_M, N):
-                eq = mask[bx * block_M + i, j] == 0
+                eq = mask[bx * block_M + i, j] == 0.0
                 div = x[by, bx * block_M + i, j] / 8.0
                 tile[i, j] = T.if_then_else(eq, -T.infinity("float32"), div)
             T.reduce_max(tile, highest, dim=1)

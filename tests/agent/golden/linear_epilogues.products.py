@@ -41,7 +41,7 @@ def mul(N, block_N=720, dtype="float32"):
     def main(x: T.Tensor((N,), dtype), out: T.Tensor((N,), dtype)):
         with T.Kernel(T.ceildiv(N, block_N), threads=128) as bx:
             for j in T.Parallel(block_N):
-                out[bx * block_N + j] = x[bx * block_N + j] * 2
+                out[bx * block_N + j] = x[bx * block_N + j] * 2.0
 
     return main
 
@@ -70,7 +70,7 @@ def matmul_bias_layer_norm_gelu(M, N, K, dtype="float32"):
             T.copy(weight_2[0, 0], weight_2_tile)
             T.gemm(x_tile, weight_2_tile, product, transpose_B=True)
             for i, j in T.Parallel(M, N):
-                product[i, j] = product[i, j] + bias[j] + 1
+                product[i, j] = product[i, j] + bias[j] + 1.0
             T.reduce_sum(product, mean, dim=1)
             for i in T.Parallel(M):
                 mean[i] = mean[i] / N

@@ -31,7 +31,7 @@ def mul(N, block_N=720, dtype="float32"):
     def main(x: T.Tensor((N,), dtype), out: T.Tensor((N,), dtype)):
         with T.Kernel(T.ceildiv(N, block_N), threads=128) as bx:
             for j in T.Parallel(block_N):
-                out[bx * block_N + j] = x[bx * block_N + j] * 2
+                out[bx * block_N + j] = x[bx * block_N + j] * 2.0
 
     return main
 
@@ -52,7 +52,7 @@ def bias_layer_norm_gelu(M, N, block_M=30, dtype="float32"):
             squares = T.alloc_fragment((block_M, N), dtype)
             inv_std = T.alloc_fragment((block_M,), dtype)
             for i, j in T.Parallel(block_M, N):
-                tile[i, j] = x[bx * block_M + i, j] + bias[j] + 1
+                tile[i, j] = x[bx * block_M + i, j] + bias[j] + 1.0
             T.reduce_sum(tile, mean, dim=1)
             for i in T.Parallel(block_M):
                 mean[i] = mean[i] / N
