@@ -132,8 +132,7 @@ Error Callable::no_match(const Value* self, const CallArgs& args) const {
   for (const Value& value : args.positional) append(value.type_name());
   for (auto& [name, value] : args.keywords) append(fmt::format("{}={}", name.text(), value.type_name()));
   Error error = make_error(DiagnosticKind::no_matching_overload, args.span,
-                           fmt::format("no overload of `{}` accepts ({})", name_, given),
-                           "the signatures are listed in the notes");
+                           fmt::format("no overload of `{}` accepts ({})", name_, given));
   for (auto& overload : overloads_) {
     if (!overload->signature.has_out()) error->note({}, fmt::format("`{}`", overload->signature.text()));
   }

@@ -63,8 +63,7 @@ void publish_config(NnModule& self, const LayerConstructor& constructor) {
 
 Error no_constructor(const NativeClass& native, Span span) {
   Error error = make_error(DiagnosticKind::no_matching_overload, span,
-                           fmt::format("the arguments do not fit `nn.{}`", native.name),
-                           "the signatures are listed in the notes");
+                           fmt::format("the arguments do not fit `nn.{}`", native.name));
   for (auto& constructor : native.constructors) error->note({}, fmt::format("`{}`", constructor->signature().text()));
   return error;
 }
