@@ -36,7 +36,7 @@ Result<std::unique_ptr<ChatClient>> open_chat(Run& run) {
 }
 
 Result<std::unique_ptr<Author>> open_author(Run& run) {
-  if (run.options.author == "builtin") return builtin_author(run.reference, {});
+  if (run.options.author == "builtin") return builtin_author(run.reference, {.dtype = run.options.judge.dtype});
   auto chat = TRY(open_chat(run));
   auto kernels = TRY(run.corpus->search(structure_of(run.reference), "", run.options.retrieved));
   for (const retrieval::Hit& hit : kernels)
@@ -105,7 +105,9 @@ retrieval::Structure structure_of(const eval::Reference& reference) {
 }
 
 Result<GenerateResult> generate(SourceMap& sources, const GenerateOptions& options, const GenerateEvents& events) {
-  Run run{options, events, {}, TRY(RunStore::open(options.store)), TRY(retrieval::open_corpus(options.store)), 0};
+  Run run{options, events, {}, nullptr, nullptr, 0};
+  run.store = TRY(RunStore::open(options.store));
+  run.corpus = TRY(retrieval::open_corpus(options.store));
   TRY(retrieval::sync_seeds(*run.corpus, options.seeds));
   WorkFolder work = TRY(WorkFolder::make(options.work));
   events.progress(fmt::format("exporting {}", options.model.string()));

@@ -79,7 +79,7 @@ struct JudgeOptions {
   std::optional<uint64_t> seed;    // none: secret, from the system's entropy
   double time_limit_s = 60;        // a candidate's whole correctness run
   int64_t memory_limit_bytes = 0;  // 0: three quarters of the machine
-  int timing_samples = 30;
+  int timing_samples = 30;         // at most; fewer when the ratio is known
   double timing_budget_s = 4;
   int threads = 0;  // 0: all cores
   bool baseline_compile = false;

@@ -62,7 +62,9 @@ using Status = Result<void>;
 
 }  // namespace tilepilot
 
-// TRY(expression): the value of a Result, or an early return of its error from the enclosing function.
+// TRY(expression): the value of a Result, or an early return of its error from the enclosing function. Write it as a
+// whole statement, a whole initialiser or the only argument of a call: what the rest of a larger expression has built
+// by then would never be destroyed (GCC, "Statements and Declarations in Expressions").
 #define TRY(...)                                                     \
   __extension__({                                                    \
     auto tp_result_ = (__VA_ARGS__);                                 \

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 #include <thread>
 
@@ -21,7 +22,8 @@ constexpr double kSampleSeconds = 4e-3;  // a sample holds as many calls as take
 constexpr double kWarmUpSeconds = 0.1;
 constexpr int64_t kMaxCalls = 20'000;
 constexpr int kMinSamples = 5;
-constexpr int kTurns = 3;  // how often the contents of the input sets move round
+constexpr size_t kFewestToSettle = 8;  // samples before the ratio may count as known
+constexpr double kSettled = 0.02;      // of the ratio: half the width of its confidence interval
 constexpr size_t kSetBytes = size_t{256} << 20;
 constexpr auto kThreadsSleep =
     std::chrono::milliseconds(1);  // longer than idle OpenMP threads spin (worker_process.cpp)
@@ -30,6 +32,15 @@ Timing summarize(std::vector<double> samples) {
   std::sort(samples.begin(), samples.end());
   size_t count = samples.size();
   return {samples[count / 2] * 1e6, samples[count / 4] * 1e6, samples[count * 3 / 4] * 1e6, static_cast<int>(count)};
+}
+
+// Half the width of the 95 % confidence interval of a median, relative to it (McGill, Tukey and Larsen, "Variations of
+// box plots", 1978).
+double uncertainty_of_median(std::vector<double> samples) {
+  std::sort(samples.begin(), samples.end());
+  size_t count = samples.size();
+  double quartiles = samples[count * 3 / 4] - samples[count / 4];
+  return 1.57 * quartiles / std::sqrt(static_cast<double>(count)) / samples[count / 2];
 }
 
 class PairedTiming {
@@ -159,8 +170,10 @@ class PairedTiming {
     int wanted = std::max(1, options_.timing_samples);
     int samples = std::clamp(static_cast<int>(options_.timing_budget_s / pair), std::min(kMinSamples, wanted), wanted);
     bool every_time = !side_.trials()[0].mutated.empty();
+    std::vector<double> ratios;
     for (int i = 0; i < samples; ++i) {
-      bool turn = every_time || i % std::max(1, samples / kTurns) == 0;
+      if (ratios.size() >= kFewestToSettle && uncertainty_of_median(ratios) < kSettled) break;
+      bool turn = every_time || i == 0 || i % 10 == 4;
       if (turn) inputs_->rotate();
       double eager = time_eager(eager_calls);
       double candidate = time_candidate(candidate_calls, turn);
@@ -168,6 +181,7 @@ class PairedTiming {
       if (candidate < 0) return false;
       eager_samples_.push_back(eager / static_cast<double>(eager_calls));
       candidate_samples_.push_back(candidate / static_cast<double>(candidate_calls));
+      ratios.push_back(eager_samples_.back() / candidate_samples_.back());
     }
     return true;
   }
