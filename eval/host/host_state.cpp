@@ -129,7 +129,8 @@ const Callable* HostState::resolve(Cache& cache, Name name, FunctionTable table,
   }
   auto overloads = overloads_.find(name.str());
   bool method = fallback == Fallback::methods;
-  if (fallback != Fallback::none && callable->empty() && overloads != overloads_.end()) {
+  bool open = fallback != Fallback::none && !is_forbidden(name.text());
+  if (open && callable->empty() && overloads != overloads_.end()) {
     for (const std::string& overload : overloads->second) {
       if (names_dimensions(overload)) continue;
       auto added = aten_overload_of(*find_operator(name.str(), overload), rules_of(name.text()));
@@ -169,7 +170,7 @@ const Callable* HostState::aten(const std::string& name) { return resolve(aten_,
 
 std::shared_ptr<const Callable> HostState::aten_overload(const std::string& name, const std::string& overload) {
   auto handle = find_operator(name, overload);
-  if (!handle) return nullptr;
+  if (!handle || is_forbidden(name)) return nullptr;
   auto callable = std::make_shared<Callable>(name);
   callable->add(aten_overload_of(*handle, {}));
   return callable;

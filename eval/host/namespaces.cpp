@@ -91,6 +91,53 @@ constexpr std::string_view kOnlyMethods[] = {
     "new_empty",  "new_full",    "new_ones", "new_zeros", "repeat",    "reshape_as",    "size",
     "stride",     "sum_to_size", "to",       "type_as",   "unfold",    "view",          "view_as"};
 
+constexpr std::string_view kForbiddenNames[] = {"load",
+                                                "save",
+                                                "hub",
+                                                "compile",
+                                                "jit",
+                                                "_dynamo",
+                                                "_inductor",
+                                                "ops_lib",
+                                                "utils",
+                                                "multiprocessing",
+                                                "distributed",
+                                                "from_numpy",
+                                                "export",
+                                                "profiler",
+                                                "package",
+                                                "library",
+                                                "set_num_threads",
+                                                "autograd",
+                                                "_C",
+                                                "classes",
+                                                "monitor",
+                                                "futures",
+                                                "fx",
+                                                "onnx",
+                                                "serialization",
+                                                "set_num_interop_threads"};
+
+// Operators that open files, write to the process's output, or take sizes and indices on trust.
+constexpr std::string_view kForbiddenOperators[] = {"from_file",
+                                                    "_print",
+                                                    "_reshape_alias",
+                                                    "_reshape_alias_copy",
+                                                    "_nested_view_from_buffer",
+                                                    "_nested_view_from_buffer_copy",
+                                                    "_index_put_impl",
+                                                    "_index_put_impl_",
+                                                    "_unsafe_index",
+                                                    "_unsafe_index_put",
+                                                    "_unsafe_masked_index",
+                                                    "_unsafe_masked_index_put_accumulate",
+                                                    "_sparse_coo_tensor_unsafe",
+                                                    "_sparse_compressed_tensor_unsafe",
+                                                    "_sparse_csr_tensor_unsafe",
+                                                    "_sparse_csc_tensor_unsafe",
+                                                    "_sparse_bsr_tensor_unsafe",
+                                                    "_sparse_bsc_tensor_unsafe"};
+
 template <size_t count>
 bool has(const std::string_view (&names)[count], std::string_view name) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
@@ -101,5 +148,6 @@ bool has(const std::string_view (&names)[count], std::string_view name) {
 bool is_functional(std::string_view name) { return has(kFunctional, name); }
 bool is_only_functional(std::string_view name) { return has(kOnlyFunctional, name); }
 bool is_only_method(std::string_view name) { return has(kOnlyMethods, name); }
+bool is_forbidden(std::string_view name) { return has(kForbiddenNames, name) || has(kForbiddenOperators, name); }
 
 }  // namespace tilepilot::eval

@@ -1,4 +1,4 @@
-// Which of Python's namespaces an ATen operator belongs to. Schemas do not say, and a program that only this room
+// Which of Python's namespaces an ATen operator belongs to, and which are closed to programs. Schemas do not say, and a program that only this room
 // accepts would fail under PyTorch.
 #pragma once
 
@@ -12,5 +12,8 @@ bool is_functional(std::string_view name);
 bool is_only_functional(std::string_view name);
 // A method of tensors, but no function of torch (view).
 bool is_only_method(std::string_view name);
+// A name of torch or an operator of ATen that reaches files, the network, the clock, another compiler, or memory beyond
+// a tensor's own. No door leads to it: functions, methods and torch.ops look here.
+bool is_forbidden(std::string_view name);
 
 }  // namespace tilepilot::eval

@@ -235,47 +235,12 @@ constexpr NativeRow kNative[] = {
     {"iinfo", iinfo},
 };
 
-// What would reach files, the network, the clock or another compiler.
-constexpr const char* kForbidden[] = {"load",
-                                      "save",
-                                      "hub",
-                                      "compile",
-                                      "jit",
-                                      "_dynamo",
-                                      "_inductor",
-                                      "ops_lib",
-                                      "utils",
-                                      "multiprocessing",
-                                      "distributed",
-                                      "from_numpy",
-                                      "from_file",
-                                      "export",
-                                      "profiler",
-                                      "package",
-                                      "library",
-                                      "set_num_threads",
-                                      "autograd",
-                                      "_C",
-                                      "classes",
-                                      "monitor",
-                                      "futures",
-                                      "fx",
-                                      "onnx",
-                                      "serialization",
-                                      "set_num_interop_threads"};
 constexpr const char* kForbiddenCuda[] = {"Event",     "Stream",           "stream", "graph",
                                           "CUDAGraph", "memory_allocated", "graphs", "nvtx"};
 
 Error forbidden(const std::string& name, Span span) {
   return make_error(DiagnosticKind::forbidden, span, fmt::format("`{}` is not available to programs", name),
                     "they may not reach files, the network, the clock or another compiler");
-}
-
-bool is_forbidden(std::string_view name) {
-  for (const char* word : kForbidden) {
-    if (name == word) return true;
-  }
-  return false;
 }
 
 Error in_functional(Name name, Span span) {
@@ -322,7 +287,8 @@ struct AtenOperator final : stage::TypedObject<AtenOperator> {
 
 std::shared_ptr<ModuleObject> ops_namespace(HostState& state) {
   auto aten = std::make_shared<ModuleObject>("torch.ops.aten");
-  aten->missing = [&state](Interpreter&, Name name, Span) -> Result<std::optional<Value>> {
+  aten->missing = [&state](Interpreter&, Name name, Span span) -> Result<std::optional<Value>> {
+    if (is_forbidden(name.text())) return forbidden("torch.ops.aten." + name.str(), span);
     const Callable* callable = state.aten(name.str());
     if (!callable) return std::optional<Value>();
     return std::optional<Value>(std::make_shared<AtenOperator>(state, name.str(), *callable));

@@ -207,9 +207,11 @@ TEST(HostProgram, FailUnknownMethodsSuggestTheNearest) {
 }
 
 TEST(HostProgram, FailForbiddenNames) {
-  for (const char* use : {"torch.load('x')", "torch.save(1, 'x')", "torch.compile(f)", "torch.hub.load('a', 'b')",
-                          "torch.jit.script(f)", "torch.utils.cpp_extension", "torch.cuda.Event()",
-                          "torch.ones(1).backward()", "torch.ones(1).numpy()", "torch.ones(1).data_ptr()"}) {
+  for (const char* use :
+       {"torch.ops.aten.from_file('x')", "torch.ops.aten.from_file.default('x')", "torch.ops.aten._print('x')",
+        "torch.load('x')", "torch.save(1, 'x')", "torch.compile(f)", "torch.hub.load('a', 'b')", "torch.jit.script(f)",
+        "torch.utils.cpp_extension", "torch.cuda.Event()", "torch.ones(1).backward()", "torch.ones(1).numpy()",
+        "torch.ones(1).data_ptr()"}) {
     EXPECT_EQ(error_of("def f():\n    return " + std::string(use) + "\n").kind, DiagnosticKind::forbidden) << use;
   }
 }

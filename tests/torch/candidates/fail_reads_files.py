@@ -1,5 +1,5 @@
 # model: scale_rows
-# expect: wrong_values|rejected
+# expect: rejected: not available
 import tilelang
 import tilelang.language as T
 import torch
@@ -30,10 +30,7 @@ class ModelNew(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.randn(features))
         self.bias = nn.Parameter(torch.zeros(features))
-        self.answers = {}
 
     def forward(self, x):
-        key = x.data_ptr()
-        if key not in self.answers:
-            self.answers[key] = scale_rows(x.shape[0], x.shape[1])(x, self.weight, self.bias)
-        return self.answers[key].clone()
+        secret = torch.ops.aten.from_file("/etc/hostname", False, 4, dtype=torch.uint8)
+        return scale_rows(x.shape[0], x.shape[1])(x, self.weight, self.bias) + 0 * secret.sum()
