@@ -50,14 +50,16 @@ std::vector<double> to_vector(const at::Tensor& tensor) {
   return {flat.const_data_ptr<double>(), flat.const_data_ptr<double>() + flat.numel()};
 }
 
-// Fills in where and how the values are wrong. Elements outside `mask` must be matched already.
-void describe(const at::Tensor& actual, const at::Tensor& expected, const at::Tensor& bound, OutputError& error) {
+// Fills in where and how the values are wrong, and gives the worst element, or -1. Elements outside `mask` must be
+// matched already.
+int64_t describe(const at::Tensor& actual, const at::Tensor& expected, const at::Tensor& bound, OutputError& error) {
   auto actual_values = to_vector(actual), expected_values = to_vector(expected), bounds = to_vector(bound);
   auto wrong = describe_wrong_values({actual_values, expected_values, bounds, actual.sizes().vec()});
   error.fraction_wrong = static_cast<double>(wrong.count) / std::max<double>(1, static_cast<double>(bounds.size()));
   error.where = wrong.where;
   error.pattern = wrong.pattern;
   if (wrong.worst >= 0) error.bound = bounds[static_cast<size_t>(wrong.worst)];
+  return wrong.worst;
 }
 
 std::string wrong_detail(const OutputError& error, double actual, double expected) {
@@ -65,6 +67,7 @@ std::string wrong_detail(const OutputError& error, double actual, double expecte
   if (!std::isfinite(actual)) {
     return place + fmt::format("{} instead of {:.6g})", std::isnan(actual) ? "NaN" : "infinity", expected);
   }
+  if (!std::isfinite(expected)) return place + fmt::format("{:.6g} instead of {:.6g})", actual, expected);
   return place + fmt::format("{:.6g} instead of {:.6g}, error {:.3g}, allowed {:.3g})", actual, expected,
                              std::abs(actual - expected), error.bound);
 }
@@ -97,15 +100,18 @@ Comparison compare_floating(const at::Tensor& actual, const Expected& expected, 
   bool specials_wrong = specials.any().item<bool>(), has_not_finite = not_finite.any().item<bool>();
   if (!specials_wrong && !has_not_finite && within(measured, allowance.scaled)) return result;
   // Special values that match are made equal, those that do not are wrong whatever the bound.
-  at::Tensor matched = scaled.mask.logical_or(specials);
+  at::Tensor looked_at = scaled.mask.logical_or(specials);
   at::Tensor zero = at::zeros({}, expected.truth.options());
-  at::Tensor shown = at::where(matched, actual.to(at::kDouble), zero);
-  describe(shown, at::where(matched, expected.truth, zero), bound.where(specials.logical_not(), zero), error);
+  at::Tensor wanted = at::where(specials, expected.eager.to(at::kDouble), expected.truth);
+  int64_t worst = describe(at::where(looked_at, actual.to(at::kDouble), zero), at::where(looked_at, wanted, zero),
+                           bound.where(specials.logical_not(), zero), error);
   result.outcome = has_not_finite ? Outcome::not_finite : Outcome::wrong_values;
-  auto worst = at::argmax(at::nan_to_num(scaled.errors.div(scaled.weights), INFINITY)).item<int64_t>();
-  error.where = index_text(worst, actual.sizes().vec());
-  result.detail = wrong_detail(error, actual.reshape({-1})[worst].item<double>(),
-                               expected.truth.reshape({-1})[worst].item<double>());
+  if (!specials_wrong) {
+    worst = at::argmax(at::nan_to_num(scaled.errors.div(scaled.weights), INFINITY)).item<int64_t>();
+    error.where = index_text(worst, actual.sizes().vec());
+  }
+  result.detail =
+      wrong_detail(error, actual.reshape({-1})[worst].item<double>(), wanted.reshape({-1})[worst].item<double>());
   return result;
 }
 

@@ -94,6 +94,30 @@ TEST(Compare, InfinitiesOfTheModelMustBeMatched) {
   EXPECT_EQ(check(other, shown).outcome, Outcome::wrong_values);
 }
 
+TEST(Compare, PointsAtTheSpecialValueThatIsWrong) {
+  auto truth = random_truth();
+  truth[2][5] = -INFINITY;
+  auto shown = task(truth);
+  auto masked = shown.expected.eager.clone();
+  masked[2][5] = -1e9;
+  auto comparison = check(masked, shown);
+  EXPECT_EQ(comparison.outcome, Outcome::wrong_values);
+  EXPECT_EQ(comparison.error.where, "[2, 5]");
+  EXPECT_THAT(comparison.detail, HasSubstr("worst at [2, 5]: -1e+09 instead of -inf"));
+}
+
+// In a short type eager may overflow where the truth does not: then eager's infinity is what is asked for.
+TEST(Compare, NamesTheInfinityThatTheTruthLacks) {
+  auto truth = random_truth();
+  auto shown = task(truth);
+  shown.expected.eager[1][1] = INFINITY;
+  auto finite = truth.to(at::kFloat);
+  auto comparison = check(finite, shown);
+  EXPECT_EQ(comparison.outcome, Outcome::wrong_values);
+  EXPECT_EQ(comparison.error.where, "[1, 1]");
+  EXPECT_THAT(comparison.detail, HasSubstr("instead of inf"));
+}
+
 TEST(Compare, IntegersMatchEagerOrTheTruth) {
   auto eager = at::arange(100);
   auto truth = eager.clone();
