@@ -43,6 +43,10 @@ std::string tail(std::string_view text, int lines) {
 // What the script says went wrong, as a diagnostic in the user's file.
 Error export_failure(const SourceMap& sources, int32_t file, const json& report) {
   std::string kind = report.value("error", "");
+  if (kind == "cannot_write") {
+    return make_error(DiagnosticKind::output_unwritable, {}, report.value("message", ""),
+                      "is the disk full, or the folder not yours?");
+  }
   bool ours = kind == "no_torch" || kind == "missing_package";
   Error error = make_error(ours ? DiagnosticKind::not_installed : DiagnosticKind::model_invalid,
                            line_span(sources, file, std::max(1, report.value("line", 0))), report.value("message", ""),
@@ -60,7 +64,7 @@ Result<eval::Reference> export_reference(SourceMap& sources, const std::filesyst
                       "give the path of a Python file with `class Model`, `get_inputs` and `get_init_inputs`");
   int32_t file = sources.add(model.string(), std::move(text));
   auto ran = TRY(runtime::run_process({options.python, options.script.string(), model.string(), folder.string(),
-                                       "--seed", std::to_string(options.seed)},
+                                       "--seed", std::to_string(options.seed), "--dtype", options.dtype},
                                       {.time_limit_s = options.time_limit_s, .working_directory = {}}));
   if (ran.timed_out)
     return make_error(DiagnosticKind::model_invalid, line_span(sources, file, 1),

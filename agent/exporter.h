@@ -13,7 +13,8 @@ struct ExporterOptions {
   std::string python = "python3";  // an interpreter with PyTorch
   std::filesystem::path script;    // scripts/export_reference.py
   double time_limit_s = 300;
-  int64_t seed = 42;  // before Model(*get_init_inputs())
+  int64_t seed = 42;            // before Model(*get_init_inputs())
+  std::string dtype = "model";  // or fp32, fp16, bf16: as model.to(dtype), its inputs too
 };
 
 // Writes `folder` (created; replaced as a whole) and reads it back. A fault of the model is `model_invalid`, with the

@@ -33,6 +33,17 @@ TEST_F(Diagnostics, NotInstalled) {
                 R"( "hint": "install it: `pip install torch`"})");
 }
 
+TEST_F(Diagnostics, ExportUnwritable) {
+  auto model = write("model.py", "class Model: pass\n");
+  ExporterOptions options;
+  options.python = script("python", R"(echo '{"ok": false, "error": "cannot_write", "line": 0, )"
+                                    R"("message": "`/full` cannot be written: no space left"}')");
+  auto exported = export_reference(sources_, model, folder_ / "reference", options);
+  ASSERT_FALSE(exported.ok());
+  EXPECT_EQ(exported.error().kind, DiagnosticKind::output_unwritable);
+  EXPECT_FALSE(exported.error().span.valid());
+}
+
 TEST_F(Diagnostics, OutputUnwritable) {
   expect_diagnostic("output_unwritable", WorkFolder::make(write("file", "a file where a folder is wanted")));
 }
