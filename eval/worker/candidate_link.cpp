@@ -44,9 +44,10 @@ std::optional<Message> CandidateLink::ask(const nlohmann::json& request,
   }
   if (files.size() == 1) body["tensors"] = descriptions[0];
   if (files.size() > 1) body["sets"] = descriptions;
+  double begin = monotonic_seconds();
   process_->wire().send(body, descriptors);
-  double left = deadline_ - monotonic_seconds();
-  auto answer = process_->wire().receive(std::max(left, 1e-3));
+  auto answer = process_->wire().receive(std::max(left_, 1e-3));
+  left_ -= monotonic_seconds() - begin;
   if (!answer) {
     explain_end();
     return std::nullopt;

@@ -19,8 +19,8 @@ class CandidateLink {
   static Result<std::unique_ptr<CandidateLink>> start(const std::filesystem::path& executable, int threads,
                                                       const std::string& source);
 
-  // All requests until the next call share `seconds`.
-  void set_deadline(double seconds) { deadline_ = monotonic_seconds() + seconds; }
+  // All requests until the next call share `seconds` of waiting; what the judge does in between does not count.
+  void set_limit(double seconds) { left_ = seconds; }
   // Sends the request; tensors go beside it, one file an entry. Nullopt: see failure().
   std::optional<Message> ask(const nlohmann::json& request, const std::vector<std::vector<at::Tensor>>& files = {});
   // A verdict of the outcome that ended the last request.
@@ -34,8 +34,7 @@ class CandidateLink {
   std::unique_ptr<WorkerProcess> process_;
   std::unique_ptr<CrumbPage> crumb_;
   SourceMap sources_;
-  double deadline_ = 0;
-  double limit_ = 0;
+  double left_ = 0;
   Verdict failure_;
 };
 

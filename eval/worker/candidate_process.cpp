@@ -18,8 +18,8 @@
 #include "eval/worker/candidate_program.h"
 #include "eval/worker/digest.h"
 #include "eval/worker/poison.h"
-#include "eval/worker/rotating_inputs.h"
 #include "eval/worker/tensor_passage.h"
+#include "eval/worker/timed_candidate.h"
 #include "eval/worker_process.h"
 
 namespace tilepilot::eval {
@@ -27,12 +27,20 @@ namespace {
 
 using nlohmann::json;
 
+// No other program would fare better.
+bool is_our_fault(DiagnosticKind kind) {
+  using Kind = DiagnosticKind;
+  return kind == Kind::compiler_missing || kind == Kind::load_failed || kind == Kind::cache_unwritable ||
+         kind == Kind::worker_unavailable;
+}
+
 // What a diagnostic means for the verdict.
 Outcome outcome_of(DiagnosticKind kind) {
   using Kind = DiagnosticKind;
   if (kind == Kind::step_limit) return Outcome::timed_out;
   if (kind == Kind::out_of_memory) return Outcome::out_of_memory;
   if (kind == Kind::forbidden) return Outcome::rejected;
+  if (is_our_fault(kind)) return Outcome::worker_failed;
   // The registry is ordered by phase (kinds.def): reading, evaluating, building tile programs to loading, calling.
   if (kind <= Kind::unsupported_syntax || kind == Kind::unknown_module) return Outcome::compile_error;
   bool builds = kind >= Kind::unknown_tile_name && kind <= Kind::cache_degraded;
@@ -55,16 +63,9 @@ void limit_resources(int64_t memory_bytes) {
   setrlimit(RLIMIT_DATA, &data);
 }
 
-struct Tensors {
-  std::vector<at::Tensor> items;
-  bool ok = false;
-};
-
-Tensors received_tensors(const Message& message, size_t descriptor, const json& description) {
-  if (descriptor >= message.descriptors.size()) return {};
-  auto tensors = unpack_tensors(description, message.descriptors[descriptor]);
-  if (!tensors) return {};
-  return {std::move(*tensors), true};
+Result<std::vector<at::Tensor>> received_tensors(const Message& message, size_t descriptor, const json& description) {
+  if (descriptor < message.descriptors.size()) return unpack_tensors(description, message.descriptors[descriptor]);
+  return make_error(DiagnosticKind::worker_unavailable, {}, "tensors did not arrive");
 }
 
 std::vector<at::Tensor> copies(const std::vector<at::Tensor>& tensors) {
@@ -93,6 +94,7 @@ class CandidateServer {
     if (op == "weights") return wire_.send(weights(message));
     if (op == "forward") return forward(message);
     if (op == "prepare_timing") return wire_.send(prepare_timing(message));
+    if (op == "turn") return turn(message);
     if (op == "time") return time(message);
     return false;
   }
@@ -145,10 +147,10 @@ class CandidateServer {
   json weights(const Message& message) {
     auto& names = message.body.at("weights");
     auto tensors = received_tensors(message, 0, message.body.at("tensors"));
-    if (!tensors.ok) return failure(Outcome::worker_failed, "weights did not arrive whole");
+    if (!tensors.ok()) return failure(tensors.error());
     std::vector<NamedTensor> weights;
     for (size_t i = 0; i < names.size(); ++i) {
-      weights.push_back({names[i].at("name"), tensors.items.at(i), names[i].at("buffer")});
+      weights.push_back({names[i].at("name"), tensors->at(i), names[i].at("buffer")});
     }
     auto loaded = program_->load_weights(weights);
     if (!loaded.ok()) return failure(loaded.error());
@@ -167,6 +169,19 @@ class CandidateServer {
     return "";
   }
 
+  json aliases_of(const std::vector<at::Tensor>& tensors, const std::vector<at::Tensor>& inputs) {
+    json aliases = json::array();
+    for (auto& tensor : tensors) aliases.push_back(alias_of(tensor, inputs));
+    return aliases;
+  }
+
+  // What the timed calls are compared with. The first two calls have different weights: a program that remembers
+  // answers has to compute both. What the first one prepares for good is left out by the second.
+  void remember(const std::vector<at::Tensor>& inputs, std::optional<int64_t> launches) {
+    seen_.inputs.insert(digest_of_all(inputs));
+    if (launches && trial_calls_++ < 2) seen_.add_launches(*launches);
+  }
+
   // Outputs of earlier calls must stay as they were.
   bool earlier_changed() const {
     for (auto& [tensor, digest] : kept_) {
@@ -179,21 +194,22 @@ class CandidateServer {
     auto& body = message.body;
     auto received = received_tensors(message, 0, body.at("tensors"));
     auto arguments = argument_from_json(body.at("arguments"));
-    if (!received.ok || !arguments.ok()) {
-      return wire_.send(failure(Outcome::worker_failed, "inputs did not arrive whole"));
-    }
-    auto inputs = copies(received.items);
-    program_->log().ghost = body.value("ghost", false);
+    if (!received.ok()) return wire_.send(failure(received.error()));
+    if (!arguments.ok()) return wire_.send(failure(arguments.error()));
+    auto inputs = copies(*received);
+    bool ghost = body.value("ghost", false);
     program_->seed(body.at("seed"));
-    set_poison(true);
-    auto result = program_->forward(*arguments, inputs);
-    set_poison(false);
+    int64_t launches = program_->log().launches;
+    program_->log().ghost = ghost;
+    set_poison(body.at("poison").get<uint8_t>());
+    auto result = program_->forward(program_->arguments(*arguments, inputs));
+    set_poison(std::nullopt);
     program_->log().ghost = false;
     if (!result.ok()) return wire_.send(failure(result.error()));
-    json aliases = json::array(), digests = json::array();
-    for (auto& tensor : result->tensors) aliases.push_back(alias_of(tensor, inputs));
+    remember(*received, ghost ? std::nullopt : std::optional(program_->log().launches - launches));
+    json digests = json::array();
     for (auto& input : inputs) digests.push_back(digest_of(input));
-    json answer = {{"structure", result->structure},     {"aliases", aliases},
+    json answer = {{"structure", result->structure},     {"aliases", aliases_of(result->tensors, inputs)},
                    {"input_digests", digests},           {"earlier_changed", earlier_changed()},
                    {"kernels", program_->log().kernels}, {"outputs", result->tensors.size()}};
     if (body.value("keep", false)) {
@@ -213,51 +229,60 @@ class CandidateServer {
 
   json prepare_timing(const Message& message) {
     kept_.clear();
-    auto arguments = argument_from_json(message.body.at("arguments"));
+    auto& body = message.body;
+    auto arguments = argument_from_json(body.at("arguments"));
     if (!arguments.ok()) return failure(arguments.error());
-    std::vector<std::vector<at::Tensor>> sets;
-    auto& descriptions = message.body.at("sets");
+    TimingSetup setup{*std::move(arguments), {}, body.at("mutates")};
+    auto& descriptions = body.at("sets");
     for (size_t i = 0; i < descriptions.size(); ++i) {
       auto received = received_tensors(message, i, descriptions[i]);
-      if (!received.ok) return failure(Outcome::worker_failed, "inputs did not arrive whole");
-      sets.push_back(copies(received.items));
+      if (!received.ok()) return failure(received.error());
+      setup.sets.push_back(copies(*received));
     }
-    sets_ = std::make_unique<RotatingInputs>(std::move(sets));
-    calls_.clear();
-    for (size_t i = 0; i < sets_->size(); ++i) calls_.push_back(program_->arguments(*arguments, (*sets_)[i]));
-    arguments_ = *arguments;
-    return json::object();
+    timed_ = std::make_unique<TimedCandidate>(*program_, seen_, std::move(setup));
+    auto begun = timed_->begin();
+    return begun.ok() ? json::object() : failure(begun.error());
+  }
+
+  bool turn(const Message& message) {
+    auto& body = message.body;
+    auto received = received_tensors(message, 0, body.at("tensors"));
+    if (!received.ok()) return wire_.send(failure(received.error()));
+    auto checked = timed_->turn(body.at("content"), *received, body.at("seed"));
+    if (!checked.ok()) return wire_.send(failure(checked.error()));
+    return send_checked(json::object(), *checked);
   }
 
   bool time(const Message& message) {
-    at::NoGradGuard no_grad;
     auto& body = message.body;
-    if (body.value("rotate", false)) sets_->rotate();
-    int64_t calls = body.at("calls");
-    auto& log = program_->log();
-    log.seconds = 0;
-    double begin = monotonic_seconds();
-    for (int64_t i = 0; i < calls; ++i) {
-      auto value = program_->call(calls_[static_cast<size_t>(i) % calls_.size()]);
-      if (!value.ok()) return wire_.send(failure(value.error()));
+    TimedCalls calls{.calls = body.at("calls"), .restore = body.at("restore")};
+    if (body.contains("content")) {
+      calls.content = body.at("content").get<size_t>();
+      calls.before = body.at("before");
+      calls.seed = body.at("seed");
     }
-    double seconds = monotonic_seconds() - begin;
-    json answer = {{"seconds", seconds}, {"kernel_seconds", log.seconds}};
-    if (!body.contains("verify_set")) return wire_.send(answer);
-    program_->seed(body.at("seed"));
-    auto result = program_->forward(arguments_, (*sets_)[body.at("verify_set")]);
-    if (!result.ok()) return wire_.send(failure(result.error()));
-    answer["structure"] = result->structure;
-    return send_tensors(std::move(answer), result->tensors);
+    auto timed = timed_->time(calls);
+    if (!timed.ok()) return wire_.send(failure(timed.error()));
+    json answer = {{"seconds", timed->seconds},
+                   {"kernel_seconds", timed->kernel_seconds},
+                   {"complaint", timed->complaint},
+                   {"earlier_changed", timed->earlier_changed}};
+    return timed->checked ? send_checked(std::move(answer), *timed->checked) : wire_.send(answer);
+  }
+
+  bool send_checked(json answer, const CheckedCall& checked) {
+    answer["structure"] = checked.result.structure;
+    answer["aliases"] = aliases_of(checked.result.tensors, checked.inputs);
+    return send_tensors(std::move(answer), checked.result.tensors);
   }
 
   Wire& wire_;
   SharedCrumb& crumb_;
   std::unique_ptr<CandidateProgram> program_;
   std::vector<std::pair<at::Tensor, std::string>> kept_;
-  std::unique_ptr<RotatingInputs> sets_;
-  std::vector<stage::CallArgs> calls_;
-  GraphArgument arguments_;
+  SeenCalls seen_;
+  int trial_calls_ = 0;
+  std::unique_ptr<TimedCandidate> timed_;
 };
 
 [[noreturn]] void out_of_memory() { _exit(kOutOfMemoryExit); }

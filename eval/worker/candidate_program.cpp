@@ -122,11 +122,9 @@ Value CandidateProgram::to_value(const GraphArgument& argument, const std::vecto
   return Value();
 }
 
-Result<ForwardResult> CandidateProgram::forward(const GraphArgument& graph_arguments,
-                                                const std::vector<at::Tensor>& tensors) {
+Result<ForwardResult> CandidateProgram::forward(const stage::CallArgs& arguments) {
   at::NoGradGuard no_grad;
-  auto call = arguments(graph_arguments, tensors);
-  Value value = TRY(interpreter_.call(model_, std::move(call)));
+  Value value = TRY(call(arguments));
   ForwardResult result;
   result.structure = TRY(flatten(value, result.tensors, 0));
   return result;

@@ -40,7 +40,7 @@ class CandidateProgram {
   // Copies weights in, by name; if the names differ but the shapes in order agree, in order, which `notes` says.
   // False: they do not fit, and `mismatch` says how.
   Result<bool> load_weights(const std::vector<NamedTensor>& weights);
-  Result<ForwardResult> forward(const GraphArgument& arguments, const std::vector<at::Tensor>& tensors);
+  Result<ForwardResult> forward(const stage::CallArgs& arguments);
   // Without looking at what it returns.
   Result<stage::Value> call(const stage::CallArgs& arguments) { return interpreter_.call(model_, arguments); }
   stage::CallArgs arguments(const GraphArgument& arguments, const std::vector<at::Tensor>& tensors);

@@ -10,6 +10,7 @@
 #include "eval/worker/digest.h"
 #include "eval/worker/output_structure.h"
 #include "eval/worker/paired_timing.h"
+#include "eval/worker/poison.h"
 
 namespace tilepilot::eval {
 
@@ -56,7 +57,7 @@ class Examination {
     auto link = CandidateLink::start(options_.executable, options_.judge.threads, request_.source);
     if (!link.ok()) return fail(Outcome::worker_failed, link.error().message);
     link_ = *std::move(link);
-    link_->set_deadline(options_.judge.time_limit_s);
+    link_->set_limit(options_.judge.time_limit_s);
     return true;
   }
 
@@ -102,12 +103,13 @@ class Examination {
     return link_->ask({{"op", "weights"}, {"weights", weight_names()}}, {weight_values(set)}) || fail(link_->failure());
   }
 
-  std::optional<Message> call(const Trial& trial, bool ghost) {
+  std::optional<Message> call(const Trial& trial, bool ghost, uint8_t poison = kPoisonNan) {
     json request = {{"op", "forward"},
                     {"arguments", to_json(tensor_numbers(side_.reference().inputs.outputs))},
                     {"seed", trial.forward_seed},
                     {"return_inputs", trial.mutated},
                     {"keep", !ghost},
+                    {"poison", poison},
                     {"ghost", ghost}};
     return link_->ask(request, {trial.inputs});
   }
@@ -128,10 +130,9 @@ class Examination {
     verdict_.kernels = body.at("kernels").get<std::vector<std::string>>();
     auto match = match_structure(side_.reference().forward, body.at("structure"));
     if (!match.mismatch.empty()) return fail(Outcome::wrong_shape, match.mismatch);
-    std::optional<std::vector<at::Tensor>> tensors;
-    if (!answer.descriptors.empty()) tensors = unpack_tensors(body.at("tensors"), answer.descriptors[0]);
+    auto tensors = unpack_tensors(body.at("tensors"), answer.descriptors.at(0));
     size_t outputs = body.at("outputs");
-    if (!tensors || tensors->size() != outputs + trial.mutated.size()) {
+    if (!tensors.ok() || tensors->size() != outputs + trial.mutated.size()) {
       return fail(Outcome::worker_failed, "outputs did not arrive whole");
     }
     auto strides = output_strides(body.at("tensors"));
@@ -214,11 +215,21 @@ class Examination {
                 "no generated kernel ran: the program hands the whole job back to PyTorch's operators");
   }
 
-  // Launches that do nothing must change the outputs, which then hold the poison of fresh memory.
+  // Launches that do nothing must change the outputs, whatever number fresh memory then holds in place of theirs: NaN
+  // alone would also show through a kernel whose result is multiplied by zero.
   bool kernels_matter() {
+    if (!send_weights(side_.trials()[0].weights)) return false;
+    for (uint8_t poison : {kPoisonNan, kPoisonFinite, kPoisonZero}) {
+      // Where zeros pass, zeros may be what the kernels compute.
+      if (poison == kPoisonZero && side_.degenerate()) continue;
+      if (!differs_without_kernels(poison)) return false;
+    }
+    return true;
+  }
+
+  bool differs_without_kernels(uint8_t poison) {
     auto& trial = side_.trials()[0];
-    if (!send_weights(trial.weights)) return false;
-    auto answer = call(trial, true);
+    auto answer = call(trial, true, poison);
     if (!answer) return link_->failure().outcome == Outcome::runtime_error || fail(link_->failure());
     auto match = match_structure(side_.reference().forward, answer->body.at("structure"));
     auto tensors = unpack_tensors(answer->body.at("tensors"), answer->descriptors.at(0));
@@ -228,7 +239,11 @@ class Examination {
       CandidateOutput actual{(*tensors)[match.tensors[i]], strides[match.tensors[i]]};
       if (compare(actual, trial.outputs[i], side_.allowance(i)).outcome != Outcome::verified) return true;
     }
-    return fail(Outcome::rejected, "the generated kernels do not matter: without them the outputs are the same");
+    return fail(
+        Outcome::rejected,
+        poison == kPoisonNan
+            ? "the generated kernels do not matter: without them the outputs are the same"
+            : "the generated kernels do not matter: with other numbers in place of theirs the outputs are the same");
   }
 
   void time() {

@@ -24,6 +24,7 @@ constexpr int64_t kMaxCalls = 20'000;
 constexpr int kMinSamples = 5;
 constexpr size_t kFewestToSettle = 8;  // samples before the ratio may count as known
 constexpr double kSettled = 0.02;      // of the ratio: half the width of its confidence interval
+constexpr double kPatience = 10;       // budgets: then what there is must do
 constexpr size_t kSetBytes = size_t{256} << 20;
 constexpr auto kThreadsSleep =
     std::chrono::milliseconds(1);  // longer than idle OpenMP threads spin (worker_process.cpp)
@@ -46,10 +47,13 @@ double uncertainty_of_median(std::vector<double> samples) {
 class PairedTiming {
  public:
   PairedTiming(const ReferenceSide& side, CandidateLink& link, const JudgeOptions& options)
-      : side_(side), link_(link), options_(options), random_(std::random_device{}()) {}
+      : side_(side),
+        link_(link),
+        options_(options),
+        random_(std::random_device{}()),
+        mutates_(!side.trials()[0].mutated.empty()) {}
 
   std::optional<Verdict> run(Verdict& verdict) {
-    link_.set_deadline(options_.time_limit_s + 10 * options_.timing_budget_s);
     if (!prepare()) return failure_;
     double eager_call = warm_up([&](int64_t calls) { return time_eager(calls); });
     double candidate_call = warm_up([&](int64_t calls) { return time_candidate(calls, false); });
@@ -58,6 +62,10 @@ class PairedTiming {
     verdict.eager = summarize(eager_samples_);
     verdict.candidate = summarize(candidate_samples_);
     verdict.generated_share = total_seconds_ > 0 ? kernel_seconds_ / total_seconds_ : 0;
+    if (out_of_patience_) {
+      verdict.notes.push_back(
+          fmt::format("timed with {} samples only: a call takes too long for more", verdict.candidate->samples));
+    }
     return std::nullopt;
   }
 
@@ -70,17 +78,18 @@ class PairedTiming {
       auto leaves = side_.fresh_inputs(random_());
       if (!leaves.ok()) return failed(Outcome::worker_failed, leaves.error().message);
       tensors.push_back(tensors_of(*leaves));
+      contents_.push_back({copy_leaves(*leaves), random_() >> 1, std::nullopt});
       leaves_.push_back(*std::move(leaves));
       bytes = 0;
       for (auto& tensor : tensors.back()) bytes += tensor.nbytes();
     } while (tensors.size() < 2 || (tensors.size() < 4 && bytes * (tensors.size() + 1) < kSetBytes));
     inputs_ = std::make_unique<RotatingInputs>(std::move(tensors));
-    originals_ = leaves_;
-    for (auto& leaves : originals_) leaves = copy_leaves(leaves);
     state_ = copy_state(side_.weight_sets()[0], false);
     std::vector<std::vector<at::Tensor>> files;
     for (size_t i = 0; i < inputs_->size(); ++i) files.push_back((*inputs_)[i]);
-    json request = {{"op", "prepare_timing"}, {"arguments", to_json(tensor_numbers(side_.reference().inputs.outputs))}};
+    json request = {{"op", "prepare_timing"},
+                    {"arguments", to_json(tensor_numbers(side_.reference().inputs.outputs))},
+                    {"mutates", mutates_}};
     return ask(request, files).has_value();
   }
 
@@ -90,7 +99,9 @@ class PairedTiming {
     return false;
   }
 
+  // Each request holds few calls if they are long, so each gets the time that all checked calls together had.
   std::optional<Message> ask(const json& request, const std::vector<std::vector<at::Tensor>>& files = {}) {
+    link_.set_limit(options_.time_limit_s);
     auto answer = link_.ask(request, files);
     if (!answer) failure_ = link_.failure();
     return answer;
@@ -108,23 +119,52 @@ class PairedTiming {
     return seconds;
   }
 
-  // The same of the candidate; negative: it failed. At a turn the inputs move round and one call is verified.
-  double time_candidate(int64_t calls, bool turn) {
-    json request = {{"op", "time"}, {"calls", calls}, {"rotate", turn}};
-    size_t set = random_() % leaves_.size();
-    uint64_t seed = random_() >> 1;
-    if (turn) {
-      request["verify_set"] = set;
-      request["seed"] = seed;
+  // One content after the other becomes one that the candidate has never seen; all move round on both sides. The answer
+  // to the new one is verified.
+  bool turn() {
+    size_t fresh = turns_++ % contents_.size();
+    auto leaves = side_.fresh_inputs(random_());
+    if (!leaves.ok()) return failed(Outcome::worker_failed, leaves.error().message);
+    auto& content = contents_[fresh] = {*std::move(leaves), random_() >> 1, std::nullopt};
+    auto tensors = tensors_of(content.leaves);
+    inputs_->replace(fresh, tensors);
+    inputs_->rotate();
+    auto answer = ask({{"op", "turn"}, {"content", fresh}, {"seed", content.seed}}, {tensors});
+    if (!answer || !verify(*answer, fresh)) return false;
+    std::this_thread::sleep_for(kThreadsSleep);
+    return true;
+  }
+
+  // The seconds of `calls` calls of the candidate; negative: it failed. `check`: at a place among them that the
+  // candidate cannot foresee, a call is verified that takes no part in the time.
+  double time_candidate(int64_t calls, bool check) {
+    json request = {{"op", "time"}, {"calls", calls}, {"restore", mutates_}};
+    size_t content = random_() % contents_.size();
+    if (check) {
+      request["content"] = content;
+      request["before"] = random_() % static_cast<uint64_t>(calls + 1);
+      request["seed"] = contents_[content].seed;
     }
     auto answer = ask(request);
     if (!answer) return -1;
-    double seconds = answer->body.at("seconds");
+    auto& body = answer->body;
+    double seconds = body.at("seconds");
     total_seconds_ += seconds;
-    kernel_seconds_ += answer->body.at("kernel_seconds").get<double>();
-    if (turn && !verify(*answer, set, seed)) return -1;
+    kernel_seconds_ += body.at("kernel_seconds").get<double>();
+    if (!does_its_work(body)) return -1;
+    if (check && !verify(*answer, content)) return -1;
     std::this_thread::sleep_for(kThreadsSleep);
     return seconds;
+  }
+
+  bool does_its_work(const json& body) {
+    auto complaint = body.at("complaint").get<std::string>();
+    if (!complaint.empty()) {
+      return failed(Outcome::rejected, "the program remembers answers: of the timed calls, " + complaint);
+    }
+    if (!body.at("earlier_changed").get<bool>()) return true;
+    return failed(Outcome::rejected,
+                  "an output changed after later timed calls: the program returns memory it uses again");
   }
 
   // Seconds of one call, after enough of them; negative if it failed.
@@ -140,14 +180,24 @@ class PairedTiming {
     return per_call;
   }
 
-  // A timed program must still give the right answer, for the contents that the inputs have now.
-  bool verify(const Message& answer, size_t set, uint64_t seed) {
-    if (!side_.trials()[0].mutated.empty()) return true;
-    auto expected = side_.expect(originals_[inputs_->content_of(set)], seed);
+  // What a timed program must give for a content; made when first asked for.
+  const std::vector<Expected>* expected_of(size_t content) {
+    auto& [leaves, seed, expected] = contents_[content];
+    if (!expected) {
+      auto made = side_.expect(leaves, seed);
+      if (!made.ok()) return nullptr;
+      expected = *std::move(made);
+    }
+    return &*expected;
+  }
+
+  bool verify(const Message& answer, size_t content) {
+    auto* expected = expected_of(content);
+    if (!expected) return failed(Outcome::worker_failed, "the reference failed beside the timed calls");
     auto match = match_structure(side_.reference().forward, answer.body.at("structure"));
     auto tensors = unpack_tensors(answer.body.at("tensors"), answer.descriptors.at(0));
-    if (!expected.ok() || !tensors || !match.mismatch.empty()) {
-      return failed(Outcome::wrong_values, "a timed call returned something else than the checked ones");
+    if (!tensors || !match.mismatch.empty()) {
+      return failed(Outcome::rejected, "a timed call returned something else than the checked ones");
     }
     for (size_t i = 0; i < match.tensors.size(); ++i) {
       auto& tensor = (*tensors)[match.tensors[i]];
@@ -157,26 +207,44 @@ class PairedTiming {
         return failed(Outcome::rejected,
                       fmt::format("a timed call gave another answer than the checked ones: {}", comparison.detail));
       }
+      auto alias = answer.body.at("aliases").at(match.tensors[i]).get<std::string>();
+      if (!alias.empty() && !side_.output_may_alias(i)) {
+        return failed(Outcome::rejected, fmt::format("output {} of a timed call shares its memory with {}", i, alias));
+      }
     }
     return true;
   }
 
-  bool sample(double eager_call, double candidate_call) {
+  struct Plan {
+    int64_t eager_calls = 1, candidate_calls = 1;  // a sample
+    int samples = 1;
+  };
+  Plan plan(double eager_call, double candidate_call) const {
     auto calls_for = [](double call) {
       return std::clamp(static_cast<int64_t>(kSampleSeconds / std::max(call, 1e-9)), int64_t{1}, kMaxCalls);
     };
-    int64_t eager_calls = calls_for(eager_call), candidate_calls = calls_for(candidate_call);
-    double pair = eager_call * static_cast<double>(eager_calls) + candidate_call * static_cast<double>(candidate_calls);
+    Plan plan{calls_for(eager_call), calls_for(candidate_call)};
+    double pair =
+        eager_call * static_cast<double>(plan.eager_calls) + candidate_call * static_cast<double>(plan.candidate_calls);
     int wanted = std::max(1, options_.timing_samples);
-    int samples = std::clamp(static_cast<int>(options_.timing_budget_s / pair), std::min(kMinSamples, wanted), wanted);
-    bool every_time = !side_.trials()[0].mutated.empty();
+    plan.samples = std::clamp(static_cast<int>(options_.timing_budget_s / pair), std::min(kMinSamples, wanted), wanted);
+    return plan;
+  }
+
+  bool sample(double eager_call, double candidate_call) {
+    auto [eager_calls, candidate_calls, samples] = plan(eager_call, candidate_call);
+    double begin = monotonic_seconds();
     std::vector<double> ratios;
     for (int i = 0; i < samples; ++i) {
       if (ratios.size() >= kFewestToSettle && uncertainty_of_median(ratios) < kSettled) break;
-      bool turn = every_time || i == 0 || i % 10 == 4;
-      if (turn) inputs_->rotate();
+      out_of_patience_ = i > 0 && monotonic_seconds() - begin > kPatience * options_.timing_budget_s;
+      if (out_of_patience_) break;
+      bool turns = i == 0 || i % 10 == 4;
+      if (turns && !turn()) return false;
+      if (mutates_) inputs_->restore();
       double eager = time_eager(eager_calls);
-      double candidate = time_candidate(candidate_calls, turn);
+      // Where calls change their inputs, contents are known only right after a turn.
+      double candidate = time_candidate(candidate_calls, turns && !mutates_);
       if (eager < 0) return failed(Outcome::worker_failed, "the reference failed while it was timed");
       if (candidate < 0) return false;
       eager_samples_.push_back(eager / static_cast<double>(eager_calls));
@@ -186,15 +254,25 @@ class PairedTiming {
     return true;
   }
 
+  struct Content {
+    std::vector<c10::IValue> leaves;
+    uint64_t seed = 0;
+    std::optional<std::vector<Expected>> expected;
+  };
+
   const ReferenceSide& side_;
   CandidateLink& link_;
   const JudgeOptions& options_;
   std::mt19937_64 random_;
-  std::vector<std::vector<c10::IValue>> leaves_, originals_;
-  std::unique_ptr<RotatingInputs> inputs_;
+  bool mutates_;
+  std::vector<std::vector<c10::IValue>> leaves_;  // by set: what eager is called on
+  std::vector<Content> contents_;
+  std::unique_ptr<RotatingInputs> inputs_;  // the tensors of `leaves_`
   State state_;
+  size_t turns_ = 0;
   std::vector<double> eager_samples_, candidate_samples_;
   double total_seconds_ = 0, kernel_seconds_ = 0;
+  bool out_of_patience_ = false;
   Verdict failure_;
 };
 

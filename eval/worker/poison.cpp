@@ -9,8 +9,7 @@
 namespace tilepilot::eval {
 namespace {
 
-// All bits set: NaN in every floating type, -1 or the largest number in integers.
-constexpr int kPattern = 0xFF;
+constexpr int kOff = -1;
 
 class PoisonAllocator final : public c10::Allocator {
  public:
@@ -18,13 +17,18 @@ class PoisonAllocator final : public c10::Allocator {
 
   c10::DataPtr allocate(size_t size) override {
     c10::DataPtr data = inner_->allocate(size);
-    if (on.load(std::memory_order_relaxed) && size > 0) std::memset(data.get(), kPattern, size);
+    int byte = pattern.load(std::memory_order_relaxed);
+    if (byte != kOff && size > 0) {
+      std::memset(data.get(), byte, size);
+      bytes += static_cast<int64_t>(size);
+    }
     return data;
   }
   c10::DeleterFnPtr raw_deleter() const override { return inner_->raw_deleter(); }
   void copy_data(void* to, const void* from, size_t count) const override { inner_->copy_data(to, from, count); }
 
-  std::atomic<bool> on = false;
+  std::atomic<int> pattern = kOff;
+  std::atomic<int64_t> bytes = 0;
 
  private:
   c10::Allocator* inner_;
@@ -38,6 +42,7 @@ PoisonAllocator& allocator() {
 }  // namespace
 
 void install_poison() { c10::SetCPUAllocator(&allocator()); }
-void set_poison(bool on) { allocator().on = on; }
+void set_poison(std::optional<uint8_t> pattern) { allocator().pattern = pattern ? *pattern : kOff; }
+int64_t poisoned_bytes() { return allocator().bytes; }
 
 }  // namespace tilepilot::eval

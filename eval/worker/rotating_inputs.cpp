@@ -12,12 +12,22 @@ RotatingInputs::RotatingInputs(std::vector<std::vector<at::Tensor>> sets) : sets
 }
 
 void RotatingInputs::rotate() {
-  at::NoGradGuard no_grad;
   turn_ = (turn_ + 1) % sets_.size();
-  for (size_t i = 0; i < sets_.size(); ++i) {
-    auto& source = originals_[content_of(i)];
-    for (size_t k = 0; k < source.size(); ++k) sets_[i][k].copy_(source[k]);
+  restore();
+}
+
+void RotatingInputs::restore() {
+  at::NoGradGuard no_grad;
+  for (size_t content = 0; content < originals_.size(); ++content) {
+    auto& set = sets_[holder_of(content)];
+    for (size_t k = 0; k < set.size(); ++k) set[k].copy_(originals_[content][k]);
   }
+}
+
+void RotatingInputs::replace(size_t content, const std::vector<at::Tensor>& tensors) {
+  at::NoGradGuard no_grad;
+  auto& original = originals_[content];
+  for (size_t k = 0; k < original.size(); ++k) original[k].copy_(tensors[k]);
 }
 
 }  // namespace tilepilot::eval

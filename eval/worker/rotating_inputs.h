@@ -1,5 +1,5 @@
 // Inputs for timed calls: several sets at fixed addresses whose contents move round between samples, so that neither a
-// warm address nor a remembered one gives away the answer.
+// warm address nor a remembered one gives away the answer; contents are replaced one after the other.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,10 +14,14 @@ class RotatingInputs {
 
   size_t size() const { return sets_.size(); }
   const std::vector<at::Tensor>& operator[](size_t i) const { return sets_[i]; }
-  // Set i now holds what set i + 1 held at first, and so on; also undoes what calls wrote into their inputs.
+  // Set i now holds what set i + 1 held before, and so on; also undoes what calls wrote into their inputs.
   void rotate();
-  // The original set whose contents set i holds now.
-  size_t content_of(size_t i) const { return (i + turn_) % sets_.size(); }
+  // Undoes what calls wrote, and no more.
+  void restore();
+  // From the next rotation on, `content` is this.
+  void replace(size_t content, const std::vector<at::Tensor>& tensors);
+  // The set that holds `content` now.
+  size_t holder_of(size_t content) const { return (content + sets_.size() - turn_) % sets_.size(); }
 
  private:
   std::vector<std::vector<at::Tensor>> sets_, originals_;

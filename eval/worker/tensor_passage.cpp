@@ -25,6 +25,8 @@ Error no_memory(size_t size) {
   return make_error(DiagnosticKind::out_of_memory, {}, fmt::format("{} bytes for tensors could not be had", size));
 }
 
+Error not_whole() { return make_error(DiagnosticKind::worker_unavailable, {}, "tensors did not arrive whole"); }
+
 struct Mapping {
   char* data = nullptr;
   size_t size = 0;
@@ -87,15 +89,16 @@ Result<PackedTensors> pack_tensors(const std::vector<at::Tensor>& tensors) {
   return PackedTensors{std::move(description), std::move(file)};
 }
 
-std::optional<std::vector<at::Tensor>> unpack_tensors(const nlohmann::json& description, const Descriptor& file) {
+Result<std::vector<at::Tensor>> unpack_tensors(const nlohmann::json& description, const Descriptor& file) {
   struct stat info {};
-  if ((fcntl(file.number(), F_GET_SEALS) & kSeals) != kSeals || fstat(file.number(), &info) != 0) return std::nullopt;
-  auto mapping = map(file.number(), static_cast<size_t>(info.st_size), MAP_PRIVATE);
-  if (!mapping) return std::nullopt;
+  if ((fcntl(file.number(), F_GET_SEALS) & kSeals) != kSeals || fstat(file.number(), &info) != 0) return not_whole();
+  auto size = static_cast<size_t>(info.st_size);
+  auto mapping = map(file.number(), size, MAP_PRIVATE);
+  if (!mapping) return no_memory(size);
   std::vector<at::Tensor> tensors;
   for (auto& node : description) {
     auto tensor = unpack_one(node, mapping);
-    if (!tensor) return std::nullopt;
+    if (!tensor) return not_whole();
     tensors.push_back(*tensor);
   }
   return tensors;

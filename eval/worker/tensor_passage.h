@@ -18,8 +18,8 @@ struct PackedTensors {
 // Copies the elements into a fresh memory file that nobody can change afterwards.
 Result<PackedTensors> pack_tensors(const std::vector<at::Tensor>& tensors);
 
-// The tensors, over a private mapping of the file, with the strides they had. Nullopt if the description does not fit
-// the file, or the file could still change.
-std::optional<std::vector<at::Tensor>> unpack_tensors(const nlohmann::json& description, const Descriptor& file);
+// The tensors, over a private mapping of the file, with the strides they had. Errors: `out_of_memory` if the file
+// cannot be mapped; `worker_unavailable` if the description does not fit it, or it could still change.
+Result<std::vector<at::Tensor>> unpack_tensors(const nlohmann::json& description, const Descriptor& file);
 
 }  // namespace tilepilot::eval

@@ -1,7 +1,21 @@
 #include "eval/worker/watched_backend.h"
 
+#include <fmt/format.h>
+
 namespace tilepilot::eval {
 namespace {
+
+int64_t elements_of(const std::vector<runtime::Argument>& arguments) {
+  int64_t elements = 0;
+  for (auto& argument : arguments) {
+    auto* view = std::get_if<runtime::TensorView>(&argument);
+    if (!view) continue;
+    int64_t count = 1;
+    for (int64_t extent : view->shape) count *= extent;
+    elements += count;
+  }
+  return elements;
+}
 
 class WatchedKernel final : public runtime::CompiledKernel {
  public:
@@ -21,6 +35,7 @@ class WatchedKernel final : public runtime::CompiledKernel {
     auto status = kernel_->launch(arguments, parallel_for, span);
     crumb_.leave_kernel();
     log_.seconds += monotonic_seconds() - begin;
+    if (log_.detailed) ++log_.sized[fmt::format("kernel {} on {} elements", program().name, elements_of(arguments))];
     if (log_.launches++ == 0 || log_.kernels.count(program().name) == 0) log_.kernels.insert(program().name);
     return status;
   }

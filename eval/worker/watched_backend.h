@@ -2,6 +2,7 @@
 // where a crash happens; and it can turn launches into nothing, to see whether they matter.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -14,8 +15,10 @@ namespace tilepilot::eval {
 struct LaunchLog {
   std::set<std::string> kernels;
   int64_t launches = 0;
-  double seconds = 0;  // inside kernels
-  bool ghost = false;  // launches do nothing
+  double seconds = 0;                    // inside kernels
+  bool ghost = false;                    // launches do nothing
+  bool detailed = false;                 // count launches by kernel and size too:
+  std::map<std::string, int64_t> sized;  // "kernel softmax on 4096 elements" -> how often
 };
 
 // `log` and `crumb` must outlive the result and the kernels it makes.

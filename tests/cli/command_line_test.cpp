@@ -177,8 +177,8 @@ TEST_F(CommandLine, FailCheckWithoutCompiler) {
   auto result =
       tilepilot({"check", (kTests / "candidates/good_matmul.py").string(), "-r", model("matmul"), "--no-timing"},
                 {"PATH=/nowhere", "TILEPILOT_CACHE=" + (folder_ / "cache").string()});
-  EXPECT_NE(result.exit_code, 0);
-  EXPECT_THAT(all(result), HasSubstr("compiler"));
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_THAT(all(result), AllOf(HasSubstr("worker_failed"), HasSubstr("compiler")));
 }
 
 // corpus and store

@@ -1,0 +1,102 @@
+#include "eval/worker/timed_candidate.h"
+
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+
+#include "eval/worker/digest.h"
+
+namespace tilepilot::eval {
+
+std::string digest_of_all(const std::vector<at::Tensor>& tensors) {
+  std::string digests;
+  for (auto& tensor : tensors) digests += digest_of(tensor) + " ";
+  return digests;
+}
+
+TimedCandidate::TimedCandidate(CandidateProgram& program, SeenCalls seen, TimingSetup setup)
+    : program_(program), seen_(std::move(seen)), setup_(std::move(setup)), inputs_(setup_.sets) {
+  for (size_t i = 0; i < inputs_.size(); ++i) calls_.push_back(program_.arguments(setup_.arguments, inputs_[i]));
+  work_.resize(inputs_.size());
+}
+
+Status TimedCandidate::begin() {
+  for (size_t content = 0; content < inputs_.size(); ++content) TRY(first_call(content));
+  return {};
+}
+
+Result<ForwardResult> TimedCandidate::first_call(size_t content) {
+  size_t set = inputs_.holder_of(content);
+  bool seen = !seen_.inputs.insert(digest_of_all(inputs_[set])).second;
+  int64_t launches = program_.log().launches;
+  WorkCensus census(program_.log());
+  auto result = program_.forward(calls_[set]);
+  Work work = census.take();
+  work_[content].reset();
+  // An answer that may be remembered from an earlier call says nothing of the work.
+  if (!seen && !setup_.mutates && result.ok()) work_[content] = std::move(work);
+  if (!seen) seen_.add_launches(program_.log().launches - launches);
+  return result;
+}
+
+Result<CheckedCall> TimedCandidate::turn(size_t content, const std::vector<at::Tensor>& tensors, uint64_t seed) {
+  inputs_.replace(content, tensors);
+  inputs_.rotate();
+  program_.seed(seed);
+  auto result = TRY(first_call(content));
+  kept_.clear();
+  if (!setup_.mutates) {
+    for (auto& tensor : result.tensors) kept_.emplace_back(tensor, digest_of(tensor));
+  }
+  return CheckedCall{std::move(result), inputs_[inputs_.holder_of(content)]};
+}
+
+Result<double> TimedCandidate::run(int64_t begin, int64_t end) {
+  double start = monotonic_seconds();
+  for (int64_t i = begin; i < end; ++i) {
+    auto value = program_.call(calls_[static_cast<size_t>(i) % calls_.size()]);
+    if (!value.ok()) return std::move(value).take_error();
+  }
+  return monotonic_seconds() - start;
+}
+
+Result<CheckedCall> TimedCandidate::repeated_call(const TimedCalls& calls, TimedAnswer& answer) {
+  size_t set = inputs_.holder_of(*calls.content);
+  program_.seed(calls.seed);
+  WorkCensus census(program_.log());
+  auto result = program_.forward(calls_[set]);
+  Work work = census.take();
+  auto checked = CheckedCall{TRY(std::move(result)), inputs_[set]};
+  auto& first = work_[*calls.content];
+  std::string missing = first ? missing_work(*first, work) : "";
+  if (!missing.empty())
+    answer.complaint = fmt::format("one did without work that its inputs took at first: {}", missing);
+  for (auto& [tensor, digest] : kept_) answer.earlier_changed = answer.earlier_changed || digest_of(tensor) != digest;
+  return checked;
+}
+
+Result<TimedAnswer> TimedCandidate::time(const TimedCalls& calls) {
+  at::NoGradGuard no_grad;
+  if (calls.restore) inputs_.restore();
+  auto& log = program_.log();
+  int64_t launches = log.launches, aside = 0;
+  double kernel_seconds = log.seconds, seconds_aside = 0;
+  TimedAnswer answer;
+  int64_t before = calls.content ? std::min(calls.before, calls.calls) : calls.calls;
+  answer.seconds = TRY(run(0, before));
+  if (calls.content) {
+    aside = log.launches;
+    seconds_aside = log.seconds;
+    answer.checked.emplace(TRY(repeated_call(calls, answer)));
+    aside = log.launches - aside;
+    seconds_aside = log.seconds - seconds_aside;
+    answer.seconds += TRY(run(before, calls.calls));
+  }
+  answer.kernel_seconds = log.seconds - kernel_seconds - seconds_aside;
+  int64_t launched = log.launches - launches - aside, wanted = calls.calls * seen_.least_launches.value_or(0);
+  if (launched < wanted) {
+    answer.complaint = fmt::format("{} launched {} kernels instead of at least {}", calls.calls, launched, wanted);
+  }
+  return answer;
+}
+
+}  // namespace tilepilot::eval
