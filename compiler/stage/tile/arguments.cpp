@@ -15,7 +15,7 @@ std::string_view trim(std::string_view text) {
 
 }  // namespace
 
-Signature::Signature(std::string_view text) : text_(text) {
+TileSignature::TileSignature(std::string_view text) : text_(text) {
   bool keyword_only = false;
   while (!text.empty()) {
     size_t comma = std::min(text.find(','), text.size());
@@ -33,9 +33,9 @@ Signature::Signature(std::string_view text) : text_(text) {
   }
 }
 
-Result<Arguments> Arguments::match(TileContext& context, std::string_view function, const Signature& signature,
-                                   CallArgs& call) {
-  Arguments matched;
+Result<TileArguments> TileArguments::match(TileContext& context, std::string_view function,
+                                           const TileSignature& signature, CallArgs& call) {
+  TileArguments matched;
   matched.context_ = &context;
   matched.function_ = function;
   matched.span_ = call.span;
@@ -50,7 +50,7 @@ Result<Arguments> Arguments::match(TileContext& context, std::string_view functi
   return matched;
 }
 
-Status Arguments::place_positional(CallArgs& call) {
+Status TileArguments::place_positional(CallArgs& call) {
   const auto& parameters = signature_->parameters();
   size_t accepted = 0;
   while (accepted < parameters.size() && !parameters[accepted].keyword_only) ++accepted;
@@ -71,7 +71,7 @@ Status Arguments::place_positional(CallArgs& call) {
   return {};
 }
 
-Status Arguments::place_keywords(CallArgs& call) {
+Status TileArguments::place_keywords(CallArgs& call) {
   const auto& parameters = signature_->parameters();
   for (auto& [name, value] : call.keywords) {
     size_t i = 0;
@@ -94,7 +94,7 @@ Status Arguments::place_keywords(CallArgs& call) {
   return {};
 }
 
-Status Arguments::check_complete() const {
+Status TileArguments::check_complete() const {
   const auto& parameters = signature_->parameters();
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (given_[i] || parameters[i].optional) continue;
@@ -105,21 +105,21 @@ Status Arguments::check_complete() const {
   return {};
 }
 
-std::string Arguments::parameter_label(size_t i) const {
+std::string TileArguments::parameter_label(size_t i) const {
   return fmt::format("`{}` of `{}`", signature_->parameters()[i].name, function_);
 }
 
-Result<int64_t> Arguments::integer(size_t i) const { return meta_integer(values_[i], parameter_label(i), span(i)); }
+Result<int64_t> TileArguments::integer(size_t i) const { return meta_integer(values_[i], parameter_label(i), span(i)); }
 
-Result<int64_t> Arguments::integer_or(size_t i, int64_t fallback) const { return has(i) ? integer(i) : fallback; }
+Result<int64_t> TileArguments::integer_or(size_t i, int64_t fallback) const { return has(i) ? integer(i) : fallback; }
 
-Result<bool> Arguments::flag_or(size_t i, bool fallback) const {
+Result<bool> TileArguments::flag_or(size_t i, bool fallback) const {
   if (!has(i)) return fallback;
   if (auto* flag = values_[i].if_bool()) return *flag;
   return TRY(integer(i)) != 0;
 }
 
-Result<std::string> Arguments::text(size_t i) const {
+Result<std::string> TileArguments::text(size_t i) const {
   if (auto* text = values_[i].if_string()) return *text;
   return make_error(DiagnosticKind::type_error, span(i),
                     fmt::format("{} must be a string, not `{}`", parameter_label(i), values_[i].type_name()));
@@ -127,9 +127,9 @@ Result<std::string> Arguments::text(size_t i) const {
 
 Value make_function(const ContextRef& context, std::string_view prefix, const TileFunction& row) {
   std::string name = fmt::format("{}{}", prefix, row.name);
-  auto body = [context, name, handler = row.handler, signature = Signature(row.parameters)](
+  auto body = [context, name, handler = row.handler, signature = TileSignature(row.parameters)](
                   Interpreter&, CallArgs& call) -> Result<Value> {
-    Arguments arguments = TRY(Arguments::match(*context, name, signature, call));
+    TileArguments arguments = TRY(TileArguments::match(*context, name, signature, call));
     return handler(arguments);
   };
   return std::make_shared<BuiltinFunction>(name, std::move(body));

@@ -12,9 +12,9 @@ namespace tilepilot::stage {
 
 // The parameters of a function, read from text such as "buffer, value, *, width=": a name with `=` is optional, after a
 // lone `*` only keywords are accepted, `*name` takes the remaining positional arguments.
-class Signature {
+class TileSignature {
  public:
-  explicit Signature(std::string_view text);
+  explicit TileSignature(std::string_view text);
 
   struct Parameter {
     std::string_view name;
@@ -32,11 +32,11 @@ class Signature {
 };
 
 // The arguments of one call by position in the signature.
-class Arguments {
+class TileArguments {
  public:
   // `function` is the name that messages show.
-  static Result<Arguments> match(TileContext& context, std::string_view function, const Signature& signature,
-                                 CallArgs& call);
+  static Result<TileArguments> match(TileContext& context, std::string_view function, const TileSignature& signature,
+                                     CallArgs& call);
 
   TileContext& context() const { return *context_; }
   std::string_view function() const { return function_; }
@@ -58,7 +58,7 @@ class Arguments {
   TileContext* context_ = nullptr;
   std::string_view function_;
   Span span_;
-  const Signature* signature_ = nullptr;
+  const TileSignature* signature_ = nullptr;
   std::vector<Value> values_;
   std::vector<Span> spans_;
   std::vector<bool> given_;
@@ -73,7 +73,7 @@ struct TileFunction {
   std::string_view name;
   std::string_view parameters;
   std::string_view summary;
-  Result<Value> (*handler)(Arguments& arguments);
+  Result<Value> (*handler)(TileArguments& arguments);
 };
 
 // A row as a callable value; `prefix` is "T." or "tilelang.".

@@ -265,8 +265,8 @@ std::shared_ptr<ir::BufferData> declare_buffer(const TensorSpec& spec, std::stri
 }
 
 Result<Value> TensorSpecMaker::call(Interpreter&, CallArgs args) {
-  static const Signature kContiguous("shape, dtype=, scope="), kStrided("shape, strides, dtype=");
-  Arguments given = TRY(Arguments::match(context, name, strided ? kStrided : kContiguous, args));
+  static const TileSignature kContiguous("shape, dtype=, scope="), kStrided("shape, strides, dtype=");
+  TileArguments given = TRY(TileArguments::match(context, name, strided ? kStrided : kContiguous, args));
   auto spec = std::make_shared<TensorSpec>();
   size_t dtype = strided ? 2 : 1;
   spec->dtype = given.has(dtype) ? TRY(resolve_dtype(context, given[dtype], given.span(dtype))) : ir::kFloat32;

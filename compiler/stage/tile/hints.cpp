@@ -6,9 +6,9 @@
 namespace tilepilot::stage {
 namespace {
 
-Result<Value> accept(Arguments&) { return Value(); }
+Result<Value> accept(TileArguments&) { return Value(); }
 
-Result<Value> unchanged(Arguments& arguments) { return arguments[0]; }
+Result<Value> unchanged(TileArguments& arguments) { return arguments[0]; }
 
 }  // namespace
 

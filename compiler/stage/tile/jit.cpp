@@ -172,8 +172,8 @@ constexpr std::string_view kJitParameters =
 
 // `@tilelang.jit`, `@tilelang.jit(out_idx=[-1], ...)`. The backend of this process stands in for `target`.
 BuiltinFunction::Body jit_body(const ContextRef& context) {
-  return [context, signature = Signature(kJitParameters)](Interpreter&, CallArgs& call) -> Result<Value> {
-    Arguments arguments = TRY(Arguments::match(*context, "tilelang.jit", signature, call));
+  return [context, signature = TileSignature(kJitParameters)](Interpreter&, CallArgs& call) -> Result<Value> {
+    TileArguments arguments = TRY(TileArguments::match(*context, "tilelang.jit", signature, call));
     Value out_idx = arguments[1];
     if (arguments.has(0) && (arguments[0].as_index() || sequence_items(arguments[0])))
       out_idx = arguments[0];
@@ -197,19 +197,20 @@ Result<Value> compile_program(const ContextRef& context, const Value& program, c
 
 void add_jit(const ContextRef& context, ModuleObject& tilelang) {
   tilelang.function("jit", jit_body(context));
-  tilelang.function("compile",
-                    [context, signature = Signature(kJitParameters)](Interpreter&, CallArgs& call) -> Result<Value> {
-                      Arguments arguments = TRY(Arguments::match(*context, "tilelang.compile", signature, call));
-                      return compile_program(context, arguments[0], arguments[1], arguments.span());
-                    });
-  tilelang.function("par_compile",
-                    [context, signature = Signature(kJitParameters)](Interpreter&, CallArgs& call) -> Result<Value> {
-                      Arguments arguments = TRY(Arguments::match(*context, "tilelang.par_compile", signature, call));
-                      std::vector<Value> kernels;
-                      for (const Value& program : TRY(context->interpreter.to_vector(arguments[0], arguments.span())))
-                        kernels.push_back(TRY(compile_program(context, program, arguments[1], arguments.span())));
-                      return make_list(std::move(kernels));
-                    });
+  tilelang.function(
+      "compile", [context, signature = TileSignature(kJitParameters)](Interpreter&, CallArgs& call) -> Result<Value> {
+        TileArguments arguments = TRY(TileArguments::match(*context, "tilelang.compile", signature, call));
+        return compile_program(context, arguments[0], arguments[1], arguments.span());
+      });
+  tilelang.function(
+      "par_compile",
+      [context, signature = TileSignature(kJitParameters)](Interpreter&, CallArgs& call) -> Result<Value> {
+        TileArguments arguments = TRY(TileArguments::match(*context, "tilelang.par_compile", signature, call));
+        std::vector<Value> kernels;
+        for (const Value& program : TRY(context->interpreter.to_vector(arguments[0], arguments.span())))
+          kernels.push_back(TRY(compile_program(context, program, arguments[1], arguments.span())));
+        return make_list(std::move(kernels));
+      });
 }
 
 namespace {

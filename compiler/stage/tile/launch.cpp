@@ -38,11 +38,11 @@ struct KernelFrame final : TypedObject<KernelFrame> {
   ir::Kernel kernel;
 };
 
-Error invalid_launch(const Arguments& arguments, std::string message, std::string hint = {}) {
+Error invalid_launch(const TileArguments& arguments, std::string message, std::string hint = {}) {
   return make_error(DiagnosticKind::invalid_launch, arguments.span(), std::move(message), std::move(hint));
 }
 
-Result<std::vector<int64_t>> thread_shape(const Arguments& arguments) {
+Result<std::vector<int64_t>> thread_shape(const TileArguments& arguments) {
   if (!arguments.has(0)) return std::vector<int64_t>{128};
   std::vector<int64_t> threads = TRY(to_constant_shape(arguments[0], "`threads` of `T.Kernel`", arguments.span(0)));
   int64_t count = std::accumulate(threads.begin(), threads.end(), int64_t{1}, std::multiplies<>());
@@ -55,7 +55,7 @@ Result<std::vector<int64_t>> thread_shape(const Arguments& arguments) {
 }
 
 // T.Kernel(*grid, threads=, prelude=, is_cpu=)
-Result<Value> kernel(Arguments& arguments) {
+Result<Value> kernel(TileArguments& arguments) {
   TileContext& context = arguments.context();
   if (!context.builder)
     return make_error(DiagnosticKind::outside_kernel, arguments.span(), "`T.Kernel` outside a tile program",
@@ -82,7 +82,7 @@ Result<Value> kernel(Arguments& arguments) {
   return Value(std::make_shared<KernelFrame>(context, std::move(launch)));
 }
 
-Result<std::shared_ptr<ir::BufferData>> allocate(const Arguments& arguments, ir::Scope scope) {
+Result<std::shared_ptr<ir::BufferData>> allocate(const TileArguments& arguments, ir::Scope scope) {
   ProgramBuilder& builder =
       *TRY(require_kernel(arguments.context(), fmt::format("`{}`", arguments.function()), arguments.span()));
   ir::BufferData data;
@@ -97,12 +97,12 @@ Result<std::shared_ptr<ir::BufferData>> allocate(const Arguments& arguments, ir:
 }
 
 template <ir::Scope scope>
-Result<Value> alloc(Arguments& arguments) {
+Result<Value> alloc(TileArguments& arguments) {
   return Value(std::make_shared<BufferObject>(arguments.context(), TRY(allocate(arguments, scope))));
 }
 
 // T.alloc_var(dtype, init=, scope=); a string in second place is the scope.
-Result<Value> alloc_var(Arguments& arguments) {
+Result<Value> alloc_var(TileArguments& arguments) {
   TileContext& context = arguments.context();
   ProgramBuilder& builder = *TRY(require_kernel(context, "`T.alloc_var`", arguments.span()));
   ir::BufferData data;
@@ -132,7 +132,7 @@ std::vector<std::string> split_names(const std::string& text) {
 Value one_or_tuple(std::vector<Value> values) { return values.size() == 1 ? values[0] : make_tuple(std::move(values)); }
 
 // T.dynamic("m, n", dtype=): extents known at run time.
-Result<Value> dynamic(Arguments& arguments) {
+Result<Value> dynamic(TileArguments& arguments) {
   ir::DType type = ir::kInt32;
   if (arguments.has(1)) type = TRY(resolve_dtype(arguments.context(), arguments[1], arguments.span(1)));
   std::vector<Value> symbols;
@@ -144,16 +144,16 @@ Result<Value> dynamic(Arguments& arguments) {
   return one_or_tuple(std::move(symbols));
 }
 
-EagerTrace* eager_of(const Arguments& arguments) { return arguments.context().eager; }
+EagerTrace* eager_of(const TileArguments& arguments) { return arguments.context().eager; }
 
-Error needs_eager(const Arguments& arguments) {
+Error needs_eager(const TileArguments& arguments) {
   return make_error(DiagnosticKind::invalid_jit, arguments.span(),
                     fmt::format("`{}` belongs to functions decorated with `@tilelang.jit`", arguments.function()),
                     "in a `T.prim_func`, sizes are arguments of the factory and outputs are parameters");
 }
 
 // T.const("M, N"): sizes read from the tensors of the call.
-Result<Value> constants(Arguments& arguments) {
+Result<Value> constants(TileArguments& arguments) {
   EagerTrace* eager = eager_of(arguments);
   if (!eager) return needs_eager(arguments);
   std::vector<Value> sizes;
@@ -164,7 +164,7 @@ Result<Value> constants(Arguments& arguments) {
 }
 
 // T.empty((M, N), dtype), T.empty(M, N, dtype=...): an output.
-Result<Value> empty(Arguments& arguments) {
+Result<Value> empty(TileArguments& arguments) {
   TileContext& context = arguments.context();
   EagerTrace* eager = eager_of(arguments);
   if (!eager) return needs_eager(arguments);

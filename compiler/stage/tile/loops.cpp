@@ -46,7 +46,7 @@ class CountingIterator final : public Iterator {
   int64_t next_, count_, step_;
 };
 
-Result<Value> make_loop(const Arguments& arguments, ir::LoopKind kind, std::vector<Value> bounds) {
+Result<Value> make_loop(const TileArguments& arguments, ir::LoopKind kind, std::vector<Value> bounds) {
   TRY(require_kernel(arguments.context(), fmt::format("`{}`", arguments.function()), arguments.span()));
   LoopRange range = TRY(to_loop_range(arguments.function(), bounds, arguments.span()));
   return Value(std::make_shared<LoopObject>(arguments.context(), std::string(arguments.function()), kind,
@@ -54,7 +54,7 @@ Result<Value> make_loop(const Arguments& arguments, ir::LoopKind kind, std::vect
 }
 
 // start, stop= and step= as one axis; a lone start is the stop.
-std::vector<Value> given_bounds(const Arguments& arguments) {
+std::vector<Value> given_bounds(const TileArguments& arguments) {
   std::vector<Value> bounds;
   if (arguments.has(2) && !arguments.has(1)) bounds.emplace_back(int64_t{0});
   for (size_t i : {0, 1, 2})
@@ -63,11 +63,11 @@ std::vector<Value> given_bounds(const Arguments& arguments) {
 }
 
 template <ir::LoopKind kind>
-Result<Value> counted(Arguments& arguments) {
+Result<Value> counted(TileArguments& arguments) {
   return make_loop(arguments, kind, given_bounds(arguments));
 }
 
-Result<Value> pipelined(Arguments& arguments) {
+Result<Value> pipelined(TileArguments& arguments) {
   std::vector<Value> bounds;
   for (size_t i : {0, 1})
     if (arguments.has(i)) bounds.push_back(arguments[i]);
@@ -81,7 +81,7 @@ Result<Value> pipelined(Arguments& arguments) {
   return loop;
 }
 
-Result<Value> box(Arguments& arguments, ir::LoopKind kind) {
+Result<Value> box(TileArguments& arguments, ir::LoopKind kind) {
   TRY(require_kernel(arguments.context(), fmt::format("`{}`", arguments.function()), arguments.span()));
   if (arguments.rest().empty())
     return make_error(DiagnosticKind::wrong_arguments, arguments.span(),
@@ -93,10 +93,10 @@ Result<Value> box(Arguments& arguments, ir::LoopKind kind) {
       std::make_shared<LoopObject>(arguments.context(), std::string(arguments.function()), kind, std::move(ranges)));
 }
 
-Result<Value> parallel(Arguments& arguments) { return box(arguments, ir::LoopKind::parallel); }
-Result<Value> grid(Arguments& arguments) { return box(arguments, ir::LoopKind::serial); }
+Result<Value> parallel(TileArguments& arguments) { return box(arguments, ir::LoopKind::parallel); }
+Result<Value> grid(TileArguments& arguments) { return box(arguments, ir::LoopKind::serial); }
 
-Result<Value> emit_jump(Arguments& arguments) {
+Result<Value> emit_jump(TileArguments& arguments) {
   ProgramBuilder& builder =
       *TRY(require_kernel(arguments.context(), fmt::format("`{}`", arguments.function()), arguments.span()));
   TRY(builder.emit(ir::Break{}, arguments.span()));

@@ -12,7 +12,7 @@ using ir::MathFn;
 
 // Functions of reals take integers as float32; `abs` keeps the type.
 template <MathFn function>
-Result<Value> elementwise(Arguments& arguments) {
+Result<Value> elementwise(TileArguments& arguments) {
   ir::Expr argument = TRY(to_expr(arguments[0], arguments.span(0)));
   bool keeps_integers = function == MathFn::abs && argument->type.is_int();
   if (!argument->type.is_float() && !keeps_integers)
@@ -21,41 +21,41 @@ Result<Value> elementwise(Arguments& arguments) {
   return nest(std::move(result), {&arguments[0]}, arguments.span());
 }
 
-Result<Value> absolute(Arguments& arguments) {
+Result<Value> absolute(TileArguments& arguments) {
   if (auto* integer = arguments[0].if_int()) return Value(*integer < 0 ? -*integer : *integer);
   return elementwise<MathFn::abs>(arguments);
 }
 
 // min and max of two numbers; of two compile-time numbers a compile-time number.
-Result<Value> extremum(Arguments& arguments, ir::BinaryOp op) {
+Result<Value> extremum(TileArguments& arguments, ir::BinaryOp op) {
   const Value &left = arguments[0], &right = arguments[1];
   auto a = left.as_number(), b = right.as_number();
   if (a && b) return (op == ir::BinaryOp::max) == (*a < *b) ? right : left;
   return apply_matched(arguments.context(), op, left, right, arguments.span());
 }
-Result<Value> maximum(Arguments& arguments) { return extremum(arguments, ir::BinaryOp::max); }
-Result<Value> minimum(Arguments& arguments) { return extremum(arguments, ir::BinaryOp::min); }
+Result<Value> maximum(TileArguments& arguments) { return extremum(arguments, ir::BinaryOp::max); }
+Result<Value> minimum(TileArguments& arguments) { return extremum(arguments, ir::BinaryOp::min); }
 
-Result<Value> clamp(Arguments& arguments) {
+Result<Value> clamp(TileArguments& arguments) {
   TileContext& context = arguments.context();
   Value low = TRY(apply_matched(context, ir::BinaryOp::max, arguments[0], arguments[1], arguments.span()));
   return apply_matched(context, ir::BinaryOp::min, low, arguments[2], arguments.span());
 }
 
-Result<Value> power(Arguments& arguments) {
+Result<Value> power(TileArguments& arguments) {
   return apply_binary(arguments.context(), BinaryOp::pow, arguments[0], arguments[1], arguments.span());
 }
 
 // Compile-time numbers stay with Python; anything else becomes an expression.
 template <BinaryOp op>
-Result<Value> arithmetic(Arguments& arguments) {
+Result<Value> arithmetic(TileArguments& arguments) {
   if (!is_tile_value(arguments[0]) && !is_tile_value(arguments[1]))
     return arguments.context().interpreter.binary(op, arguments[0], arguments[1], arguments.span());
   return apply_binary(arguments.context(), op, arguments[0], arguments[1], arguments.span());
 }
 
 // x - trunc(x / y) * y, as C has it.
-Result<Value> fmod(Arguments& arguments) {
+Result<Value> fmod(TileArguments& arguments) {
   Operands both = TRY(matched_operands(arguments[0], arguments[1], arguments.span()));
   Span span = arguments.span();
   if (!both.left->type.is_float())
@@ -67,7 +67,7 @@ Result<Value> fmod(Arguments& arguments) {
   return nest(std::move(rest), {&arguments[0], &arguments[0], &arguments[1], &arguments[1]}, span);
 }
 
-Result<Value> ceildiv(Arguments& arguments) {
+Result<Value> ceildiv(TileArguments& arguments) {
   return ceil_divide(arguments.context(), arguments[0], arguments[1], arguments.span());
 }
 

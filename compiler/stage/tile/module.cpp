@@ -117,7 +117,7 @@ Value nothing(std::string name) {
 std::shared_ptr<ModuleObject> make_tilelang(const ContextRef& context) {
   auto tilelang = std::make_shared<ModuleObject>("tilelang");
   add_jit(context, *tilelang);
-  static constexpr TileFunction kCdiv{"cdiv", "a, b", "a / b rounded up", [](Arguments& arguments) {
+  static constexpr TileFunction kCdiv{"cdiv", "a, b", "a / b rounded up", [](TileArguments& arguments) {
                                         return ceil_divide(arguments.context(), arguments[0], arguments[1],
                                                            arguments.span());
                                       }};

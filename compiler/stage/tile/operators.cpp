@@ -10,7 +10,7 @@
 namespace tilepilot::stage {
 namespace {
 
-Result<ProgramBuilder*> kernel_of(const Arguments& arguments) {
+Result<ProgramBuilder*> kernel_of(const TileArguments& arguments) {
   return require_kernel(arguments.context(), fmt::format("`{}`", arguments.function()), arguments.span());
 }
 
@@ -21,7 +21,7 @@ Status copy_element(ProgramBuilder& builder, const ir::Region& from, const ir::R
 }
 
 // T.copy(src, dst, *, coalesced_width=, disable_tma=, ...)
-Result<Value> copy(Arguments& arguments) {
+Result<Value> copy(TileArguments& arguments) {
   ProgramBuilder& builder = *TRY(kernel_of(arguments));
   TileOperand source = TRY(tile_operand(arguments, 0));
   TileOperand destination = TRY(tile_operand(arguments, 1));
@@ -37,7 +37,7 @@ Result<Value> copy(Arguments& arguments) {
   return Value();
 }
 
-Status emit_fill(const Arguments& arguments, const Value& value) {
+Status emit_fill(const TileArguments& arguments, const Value& value) {
   ProgramBuilder& builder = *TRY(kernel_of(arguments));
   ir::Region region = TRY(tile_region(arguments, 0));
   ir::DType type = region.buffer->type;
@@ -46,12 +46,12 @@ Status emit_fill(const Arguments& arguments, const Value& value) {
                       arguments.span());
 }
 
-Result<Value> fill(Arguments& arguments) {
+Result<Value> fill(TileArguments& arguments) {
   TRY(emit_fill(arguments, arguments[1]));
   return Value();
 }
 
-Result<Value> clear(Arguments& arguments) {
+Result<Value> clear(TileArguments& arguments) {
   TRY(emit_fill(arguments, Value(int64_t{0})));
   return Value();
 }
@@ -61,7 +61,7 @@ struct Matrix {
 };
 
 // The last two axes, the others having extent 1.
-Result<Matrix> matrix_of(const Arguments& arguments, const ir::Region& region, bool transposed) {
+Result<Matrix> matrix_of(const TileArguments& arguments, const ir::Region& region, bool transposed) {
   size_t rank = region.extent.size();
   bool flat = rank >= 2;
   for (size_t axis = 0; axis + 2 < rank; ++axis) flat = flat && region.extent[axis] == 1;
@@ -83,7 +83,7 @@ std::string describe_operand(std::string_view role, const ir::Region& region, bo
                      transposed ? " transposed" : "");
 }
 
-Error gemm_error(const Arguments& arguments, DiagnosticKind kind, std::string message, const ir::Gemm& gemm) {
+Error gemm_error(const TileArguments& arguments, DiagnosticKind kind, std::string message, const ir::Gemm& gemm) {
   Error error = make_error(kind, arguments.span(), std::move(message));
   for (const ir::Region* region : {&gemm.a, &gemm.b, &gemm.c})
     error->notes.push_back(declaration_note(*region->buffer));
@@ -97,7 +97,7 @@ std::string transpose_advice(const Matrix& a, const Matrix& b) {
   return "A is [M, K], B is [K, N], C is [M, N]; `transpose_A` and `transpose_B` swap the axes of A and B";
 }
 
-Status check_gemm_shapes(const Arguments& arguments, const ir::Gemm& gemm) {
+Status check_gemm_shapes(const TileArguments& arguments, const ir::Gemm& gemm) {
   Matrix a = TRY(matrix_of(arguments, gemm.a, gemm.transpose_a));
   Matrix b = TRY(matrix_of(arguments, gemm.b, gemm.transpose_b));
   Matrix c = TRY(matrix_of(arguments, gemm.c, false));
@@ -118,7 +118,7 @@ Status check_gemm_shapes(const Arguments& arguments, const ir::Gemm& gemm) {
                     gemm);
 }
 
-Status check_gemm_types(const Arguments& arguments, const ir::Gemm& gemm) {
+Status check_gemm_types(const TileArguments& arguments, const ir::Gemm& gemm) {
   ir::DType a = gemm.a.buffer->type, b = gemm.b.buffer->type, c = gemm.c.buffer->type;
   bool same_kind = (a.is_float() && c.is_float()) || (a.is_int() && c.is_int());
   if (a == b && same_kind && c.bits >= a.bits) return {};
@@ -131,7 +131,7 @@ Status check_gemm_types(const Arguments& arguments, const ir::Gemm& gemm) {
   return error;
 }
 
-Result<ir::WarpPolicy> warp_policy(const Arguments& arguments, size_t i) {
+Result<ir::WarpPolicy> warp_policy(const TileArguments& arguments, size_t i) {
   int64_t number = TRY(arguments.integer_or(i, 0));
   if (number >= 0 && number <= 2) return static_cast<ir::WarpPolicy>(number);
   return make_error(DiagnosticKind::value_error, arguments.span(i), fmt::format("{} is no warp policy", number),
@@ -139,7 +139,7 @@ Result<ir::WarpPolicy> warp_policy(const Arguments& arguments, size_t i) {
 }
 
 // T.gemm(A, B, C, transpose_A=, transpose_B=, policy=, clear_accum=, k_pack=, ...)
-Result<Value> gemm(Arguments& arguments) {
+Result<Value> gemm(TileArguments& arguments) {
   ProgramBuilder& builder = *TRY(kernel_of(arguments));
   ir::Gemm node;
   node.a = TRY(tile_region(arguments, 0));

@@ -32,7 +32,7 @@ Error with_declarations(Error error, const ir::Region& source, const ir::Region&
   return error;
 }
 
-Status check_reduction(const Arguments& arguments, const ir::Reduce& node) {
+Status check_reduction(const TileArguments& arguments, const ir::Reduce& node) {
   TRY(require_on_chip(arguments, node.source, "the source"));
   TRY(require_on_chip(arguments, node.destination, "the result"));
   if (!fits_reduction(node.source, node.destination, static_cast<size_t>(node.axis)))
@@ -51,7 +51,7 @@ Status check_reduction(const Arguments& arguments, const ir::Reduce& node) {
       node.source, node.destination);
 }
 
-Result<Value> emit_reduction(const Arguments& arguments, const Options& options) {
+Result<Value> emit_reduction(const TileArguments& arguments, const Options& options) {
   ProgramBuilder& builder =
       *TRY(require_kernel(arguments.context(), fmt::format("`{}`", arguments.function()), arguments.span()));
   ir::Reduce node{options.op, TRY(tile_region(arguments, 0)), TRY(tile_region(arguments, 1)), 0, options.clear};
@@ -68,7 +68,7 @@ Result<Value> emit_reduction(const Arguments& arguments, const Options& options)
 }
 
 template <ir::ReduceOp op>
-Result<Value> reduce_with(Arguments& arguments) {
+Result<Value> reduce_with(TileArguments& arguments) {
   return emit_reduction(arguments, {op, TRY(arguments.integer_or(2, -1)), TRY(arguments.flag_or(3, true))});
 }
 
@@ -83,7 +83,7 @@ constexpr NamedReduction kReductions[] = {{"sum", ir::ReduceOp::sum},
                                           {"absmax", ir::ReduceOp::abs_max}};
 
 // T.reduce(buffer, out, reduce_type, dim=, clear=)
-Result<Value> reduce(Arguments& arguments) {
+Result<Value> reduce(TileArguments& arguments) {
   std::string name = TRY(arguments.text(2));
   for (const NamedReduction& row : kReductions)
     if (row.name == name)

@@ -26,7 +26,7 @@ Result<TileOperand> whole_buffer(const BufferObject& object, Span span) {
 }
 
 // A point takes the other side's extents, right-aligned; extents of 1 in front may be dropped.
-Status extend_point(const Arguments& arguments, TileOperand& point, const ir::Region& other) {
+Status extend_point(const TileArguments& arguments, TileOperand& point, const ir::Region& other) {
   std::vector<int64_t> extents = other.extent;
   size_t rank = point.region.buffer->rank();
   while (extents.size() > rank && extents.front() == 1) extents.erase(extents.begin());
@@ -40,7 +40,7 @@ Status extend_point(const Arguments& arguments, TileOperand& point, const ir::Re
   return {};
 }
 
-Status check_inside(const Arguments& arguments, const ir::Region& region) {
+Status check_inside(const TileArguments& arguments, const ir::Region& region) {
   if (region.buffer->scope == ir::Scope::global) return {};
   for (size_t axis = 0; axis < region.extent.size(); ++axis) {
     int64_t limit = ir::constant_int(region.buffer->shape[axis]).value_or(region.extent[axis]);
@@ -57,7 +57,7 @@ Status check_inside(const Arguments& arguments, const ir::Region& region) {
 
 }  // namespace
 
-Result<TileOperand> tile_operand(const Arguments& arguments, size_t i) {
+Result<TileOperand> tile_operand(const TileArguments& arguments, size_t i) {
   Span span = arguments.span(i);
   const Value& value = arguments[i];
   if (auto* buffer = value.get_if<BufferObject>()) return whole_buffer(*buffer, span);
@@ -72,13 +72,13 @@ Result<TileOperand> tile_operand(const Arguments& arguments, size_t i) {
       fmt::format("`{}` works on buffers and slices of them, not on a `{}`", arguments.function(), value.type_name()));
 }
 
-Result<ir::Region> tile_region(const Arguments& arguments, size_t i) {
+Result<ir::Region> tile_region(const TileArguments& arguments, size_t i) {
   TileOperand operand = TRY(tile_operand(arguments, i));
   if (operand.is_point) operand.region.extent.assign(operand.region.buffer->rank(), 1);
   return std::move(operand.region);
 }
 
-Status match_extents(const Arguments& arguments, TileOperand& source, TileOperand& destination) {
+Status match_extents(const TileArguments& arguments, TileOperand& source, TileOperand& destination) {
   if (source.is_point && destination.is_point) {
     source.region.extent.assign(source.region.buffer->rank(), 1);
     destination.region.extent.assign(destination.region.buffer->rank(), 1);
@@ -110,7 +110,7 @@ std::string describe(const ir::Region& region) {
   return fmt::format("`{}` ({})", region.buffer->name, describe_extents(region.extent));
 }
 
-Status require_on_chip(const Arguments& arguments, const ir::Region& region, std::string_view role) {
+Status require_on_chip(const TileArguments& arguments, const ir::Region& region, std::string_view role) {
   if (region.buffer->scope != ir::Scope::global) return {};
   Error error = make_error(
       DiagnosticKind::wrong_scope, arguments.span(),

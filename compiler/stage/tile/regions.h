@@ -15,12 +15,12 @@ struct TileOperand {
 };
 
 // Argument `i` as an operand: a buffer, a slice of one, or an element.
-Result<TileOperand> tile_operand(const Arguments& arguments, size_t i);
+Result<TileOperand> tile_operand(const TileArguments& arguments, size_t i);
 // Likewise; a point is one element.
-Result<ir::Region> tile_region(const Arguments& arguments, size_t i);
+Result<ir::Region> tile_region(const TileArguments& arguments, size_t i);
 
 // Gives points their extents and checks that both sides agree after dropping axes of extent 1.
-Status match_extents(const Arguments& arguments, TileOperand& source, TileOperand& destination);
+Status match_extents(const TileArguments& arguments, TileOperand& source, TileOperand& destination);
 
 // The extents other than 1, in order.
 std::vector<int64_t> without_ones(const std::vector<int64_t>& extents);
@@ -28,6 +28,6 @@ std::vector<int64_t> without_ones(const std::vector<int64_t>& extents);
 std::string describe(const ir::Region& region);
 
 // The buffer lives on chip; `wrong_scope` otherwise.
-Status require_on_chip(const Arguments& arguments, const ir::Region& region, std::string_view role);
+Status require_on_chip(const TileArguments& arguments, const ir::Region& region, std::string_view role);
 
 }  // namespace tilepilot::stage

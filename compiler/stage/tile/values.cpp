@@ -17,18 +17,18 @@ struct TypedValue {
   ir::DType type;
   Value value;
 };
-Result<TypedValue> typed_value(const Arguments& arguments) {
+Result<TypedValue> typed_value(const TileArguments& arguments) {
   TileContext& context = arguments.context();
   size_t at = names_dtype(context, arguments[0]) ? 0 : 1;
   return TypedValue{TRY(resolve_dtype(context, arguments[at], arguments.span(at))), arguments[1 - at]};
 }
 
-Result<Value> cast(Arguments& arguments) {
+Result<Value> cast(TileArguments& arguments) {
   TypedValue given = TRY(typed_value(arguments));
   return convert(arguments.context(), given.value, given.type, arguments.span());
 }
 
-Result<Value> reinterpret(Arguments& arguments) {
+Result<Value> reinterpret(TileArguments& arguments) {
   TypedValue given = TRY(typed_value(arguments));
   ir::Expr value = TRY(to_expr(given.value, arguments.span()));
   if (value->type == given.type) return make_expr(arguments.context(), value);
@@ -39,7 +39,7 @@ Result<Value> reinterpret(Arguments& arguments) {
                                 ir::to_string(given.type)));
 }
 
-Result<Value> choose(Arguments& arguments) {
+Result<Value> choose(TileArguments& arguments) {
   TileContext& context = arguments.context();
   if (!is_staged_value(arguments[0]))
     return TRY(context.interpreter.truth(arguments[0], arguments.span(0))) ? arguments[1] : arguments[2];
@@ -55,7 +55,7 @@ double largest(ir::DType type) {
   return type == ir::kFloat32 ? double{std::numeric_limits<float>::max()} : std::numeric_limits<double>::max();
 }
 
-Result<Value> infinity(Arguments& arguments) {
+Result<Value> infinity(TileArguments& arguments) {
   ir::DType type = TRY(resolve_dtype(arguments.context(), arguments[0], arguments.span(0)));
   if (!type.is_float())
     return make_error(DiagnosticKind::dtype_mismatch, arguments.span(),
@@ -63,7 +63,7 @@ Result<Value> infinity(Arguments& arguments) {
   return make_expr(arguments.context(), ir::float_imm(std::numeric_limits<double>::infinity(), type, arguments.span()));
 }
 
-Result<Value> limit(Arguments& arguments, bool upper) {
+Result<Value> limit(TileArguments& arguments, bool upper) {
   ir::DType type = TRY(resolve_dtype(arguments.context(), arguments[0], arguments.span(0)));
   if (type.is_float())
     return make_expr(arguments.context(),
@@ -81,10 +81,10 @@ Result<Value> limit(Arguments& arguments, bool upper) {
   }
   return make_expr(arguments.context(), ir::int_imm(value, type, arguments.span()));
 }
-Result<Value> max_value(Arguments& arguments) { return limit(arguments, true); }
-Result<Value> min_value(Arguments& arguments) { return limit(arguments, false); }
+Result<Value> max_value(TileArguments& arguments) { return limit(arguments, true); }
+Result<Value> min_value(TileArguments& arguments) { return limit(arguments, false); }
 
-Result<Value> connect(Arguments& arguments, ir::BinaryOp op) {
+Result<Value> connect(TileArguments& arguments, ir::BinaryOp op) {
   TileContext& context = arguments.context();
   if (arguments.rest().empty())
     return make_error(DiagnosticKind::wrong_arguments, arguments.span(),
@@ -96,13 +96,13 @@ Result<Value> connect(Arguments& arguments, ir::BinaryOp op) {
   }
   return make_expr(context, all);
 }
-Result<Value> all_of(Arguments& arguments) { return connect(arguments, ir::BinaryOp::logical_and); }
-Result<Value> any_of(Arguments& arguments) { return connect(arguments, ir::BinaryOp::logical_or); }
+Result<Value> all_of(TileArguments& arguments) { return connect(arguments, ir::BinaryOp::logical_and); }
+Result<Value> any_of(TileArguments& arguments) { return connect(arguments, ir::BinaryOp::logical_or); }
 
-Result<Value> negated(Arguments& arguments) {
+Result<Value> negated(TileArguments& arguments) {
   return apply_unary(arguments.context(), UnaryOp::logical_not, arguments[0], arguments.span());
 }
-Result<Value> inverted(Arguments& arguments) {
+Result<Value> inverted(TileArguments& arguments) {
   return apply_unary(arguments.context(), UnaryOp::invert, arguments[0], arguments.span());
 }
 
