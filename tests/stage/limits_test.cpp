@@ -94,8 +94,13 @@ TEST(Limits, ContainersChangedMeanwhileAreNoCrash) {
 }
 
 TEST(Limits, LongChainsOfIteratorsAreAnErrorNotACrash) {
-  EXPECT_EQ(kind_of("it = [1]\nfor i in range(3000): it = map(abs, it)\nprint(list(it))\n"), "ok");
-  EXPECT_EQ(kind_of("import functools\nf = abs\nfor i in range(3000): f = functools.partial(f)\nf(1)\n"), "ok");
+  // Whether the stack holds so many links depends on how this was compiled.
+  for (std::string_view program :
+       {"it = [1]\nfor i in range(3000): it = map(abs, it)\nprint(list(it))\n",
+        "import functools\nf = abs\nfor i in range(3000): f = functools.partial(f)\nf(1)\n"}) {
+    std::string kind = kind_of(std::string(program));
+    EXPECT_TRUE(kind == "ok" || kind == "recursion_limit") << kind << ": " << program;
+  }
 }
 
 TEST(Limits, TheSystemIsOutOfReach) {

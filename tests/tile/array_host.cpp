@@ -29,6 +29,10 @@ double widen(uint16_t bits, HalfFormat format) {
 
 uint16_t narrow(double value, HalfFormat format) {
   uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  if (!std::isfinite(value)) {
+    int infinity = 0x7fff >> format.fraction_bits << format.fraction_bits;
+    return static_cast<uint16_t>(sign | infinity | (std::isnan(value) ? 1 << (format.fraction_bits - 1) : 0));
+  }
   double magnitude = std::fabs(value);
   int exponent = magnitude == 0 ? 1 - format.bias : std::max(std::ilogb(magnitude), 1 - format.bias);
   auto units = static_cast<int64_t>(std::nearbyint(std::ldexp(magnitude, format.fraction_bits - exponent)));

@@ -72,7 +72,11 @@ struct ClassObject final : TypedObject<ClassObject> {
   std::function<Result<std::unique_ptr<Iterator>>(Interpreter&, Span)> iterate_class;
   bool sealed = false;        // no class may derive from it
   bool user_defined = false;  // by a `class` statement: built-in functions among its members are not methods
-  void release() override { members.clear(); }
+  void release() override {
+    members.clear();
+    construct = nullptr;  // what it captured may know this class
+    iterate_class = nullptr;
+  }
 
  private:
   Result<Value> initialized(Interpreter&, Value instance, CallArgs args);
