@@ -6,6 +6,7 @@
 #include "compiler/passes/simplify.h"
 #include "random_program.h"
 #include "same_meaning.h"
+#include "tests/rounds.h"
 
 namespace tilepilot::passes {
 namespace {
@@ -153,7 +154,7 @@ TEST(FuseElementwiseTest, GuardedStoresKeepTheirTile) {
 
 TEST(FuseElementwiseTest, RandomProgramsMeanTheSame) {
   int fused = 0, compared = 0;
-  for (uint32_t seed = 0; seed < 600; ++seed) {
+  for (int seed = 0; seed < rounds(600); ++seed) {
     const Program before = simplify(testing::RandomProgram(seed, {4, 2}).program()), after = fuse_elementwise(before);
     if (same_nodes(before, after)) continue;
     ++fused;
@@ -163,8 +164,8 @@ TEST(FuseElementwiseTest, RandomProgramsMeanTheSame) {
     ASSERT_NE(meaning, testing::Meaning::different) << "seed " << seed << "\n" << to_text(before) << to_text(after);
     compared += meaning == testing::Meaning::same;
   }
-  EXPECT_GT(fused, 100);
-  EXPECT_GT(compared, 80);
+  EXPECT_GT(fused, rounds(100));
+  EXPECT_GT(compared, rounds(80));
 }
 
 }  // namespace

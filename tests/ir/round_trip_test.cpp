@@ -5,6 +5,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/ir/visit.h"
 #include "tests/ir/random_program.h"
+#include "tests/rounds.h"
 
 namespace tilepilot::ir {
 namespace {
@@ -20,7 +21,7 @@ std::string first_message(const DiagnosticList& diagnostics) {
 
 TEST(RoundTripTest, RandomPrograms) {
   std::set<size_t> stmt_kinds, expr_kinds;
-  for (uint32_t seed = 0; seed < 1000; ++seed) {
+  for (int seed = 0; seed < rounds(1000); ++seed) {
     const Program program = testing::RandomProgram(seed).program();
     for (const Kernel& kernel : program.kernels) {
       walk(

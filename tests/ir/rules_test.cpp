@@ -12,6 +12,7 @@
 #include "compiler/passes/simplify.h"
 #include "compiler/passes/sum.h"
 #include "evaluate.h"
+#include "tests/rounds.h"
 
 namespace tilepilot::passes {
 namespace {
@@ -119,7 +120,7 @@ TEST_F(RulesTest, EachRuleKeepsTheValue) {
   for (const CompiledRule& rule : compiled_rules()) {
     if (about_floats(rule)) continue;
     int applied = 0;
-    for (int round = 0; round < 400000 && applied < 200; ++round) {
+    for (int round = 0; round < 400000 && applied < rounds(200); ++round) {
       new_variables();
       const Bindings bindings = random_bindings();
       const Expr from = instantiate(rule.from, bindings, {}, keep);
@@ -128,7 +129,7 @@ TEST_F(RulesTest, EachRuleKeepsTheValue) {
       expect_same(from, instantiate(rule.to, bindings, {}, keep), rule.rule->from);
       if (HasFatalFailure()) return;
     }
-    EXPECT_GE(applied, 100) << rule.rule->from << " is hardly ever tried";
+    EXPECT_GE(applied, rounds(100)) << rule.rule->from << " is hardly ever tried";
   }
 }
 
@@ -149,7 +150,7 @@ TEST_F(RulesTest, FloatRules) {
 
 TEST_F(RulesTest, SumsKeepTheValue) {
   int collected = 0, divided = 0;
-  for (int round = 0; round < 60000; ++round) {
+  for (int round = 0; round < rounds(60000); ++round) {
     new_variables();
     Expr sum = integer();
     for (int64_t k = pick(1, 4); k > 0; --k) {
@@ -163,8 +164,8 @@ TEST_F(RulesTest, SumsKeepTheValue) {
     if (const Expr result = divide_sum(quotient, ranges_)) expect_same(quotient, result, "divide_sum"), ++divided;
     if (HasFatalFailure()) return;
   }
-  EXPECT_GT(collected, 5000);
-  EXPECT_GT(divided, 2000);
+  EXPECT_GT(collected, rounds(5000));
+  EXPECT_GT(divided, rounds(2000));
 }
 
 // All together, on deeper expressions.
@@ -195,7 +196,7 @@ TEST_F(RulesTest, SimplifyKeepsTheValue) {
         return binary(pick(0, 1) ? BinaryOp::add : BinaryOp::sub, sub(), sub());
     }
   };
-  for (int round = 0; round < 20000; ++round) {
+  for (int round = 0; round < rounds(20000); ++round) {
     new_variables();
     const Expr e = grow(4), result = simplify(e, ranges_);
     expect_same(e, result, "simplify");

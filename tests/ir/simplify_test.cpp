@@ -8,6 +8,7 @@
 #include "compiler/passes/pipeline.h"
 #include "random_program.h"
 #include "same_meaning.h"
+#include "tests/rounds.h"
 
 namespace tilepilot::passes {
 namespace {
@@ -101,7 +102,7 @@ TEST(SimplifyTest, NothingToDoKeepsTheNodes) {
 
 TEST(SimplifyTest, RandomProgramsStayValidAndSettleAndMeanTheSame) {
   int compared = 0;
-  for (uint32_t seed = 0; seed < 200; ++seed) {
+  for (int seed = 0; seed < rounds(200); ++seed) {
     const Program program = testing::RandomProgram(seed).program(), once = simplify(program);
     const auto meaning = testing::compare_meaning(program, once, seed);
     ASSERT_NE(meaning, testing::Meaning::different) << "seed " << seed << "\n" << to_text(program) << to_text(once);
@@ -110,7 +111,7 @@ TEST(SimplifyTest, RandomProgramsStayValidAndSettleAndMeanTheSame) {
     ASSERT_TRUE(verify(once, diagnostics)) << "seed " << seed << " " << diagnostics.items().front().message;
     ASSERT_TRUE(structurally_equal(once, simplify(once))) << "seed " << seed;
   }
-  EXPECT_GT(compared, 100);
+  EXPECT_GT(compared, rounds(100));
 }
 
 TEST(PipelineTest, ShowsThePassesThatChangedSomething) {

@@ -8,6 +8,7 @@
 
 #include "compiler/ir/text.h"
 #include "tests/ir/random_program.h"
+#include "tests/rounds.h"
 
 namespace tilepilot::ir {
 namespace {
@@ -234,7 +235,7 @@ TEST(VerifyTest, fail_EveryRuleIsBroken) {
 }
 
 TEST(VerifyTest, RandomProgramsAreValid) {
-  for (uint32_t seed = 0; seed < 500; ++seed) {
+  for (int seed = 0; seed < rounds(500); ++seed) {
     const Program program = testing::RandomProgram(seed).program();
     DiagnosticList diagnostics;
     ASSERT_TRUE(verify(program, diagnostics)) << "seed " << seed << "\n" << messages(diagnostics) << to_text(program);

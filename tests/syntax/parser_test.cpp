@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/rounds.h"
 #include "tests/syntax/parsed.h"
 
 namespace tilepilot::syntax {
@@ -121,7 +122,7 @@ std::string repeated(std::string_view piece, size_t bytes) {
 }
 
 TEST(Depth, IsBoundedEverywhere) {
-  constexpr size_t kMegabyte = 1 << 20;
+  constexpr size_t kMegabyte = rounds(1 << 20);
   for (std::string_view piece : {"(", "[", "{", "not ", "-", "lambda: ", "2**", "a if b else ", "f(", "a[", "{1:", "*",
                                  "yield ", "(yield ", "[x for x in ", "lambda x=", "x:=", "(x:="}) {
     Parsed parsed("x = " + repeated(piece, kMegabyte) + "\n");
