@@ -208,6 +208,10 @@ class GraphWriter:
         record = {"op": target._schema.name, "overload": target._schema.overload_name,
                   "args": [self.encode(item) for item in node.args], "kwargs": kwargs}
         example = node.meta.get("val")
+        if any(isinstance(n, torch.SymInt) for item in torch.utils._pytree.tree_leaves(example)
+               for n in (item.shape if isinstance(item, torch.Tensor) else [item])):
+            self.unsupported(node, f"the size of what `{record['op']}` gives depends on tensor values",
+                             "use `torch.where` or masks of fixed size instead")
         if isinstance(example, (list, tuple)):
             self.ids[node] = [None if item is None else self.add_value("node", f"{node.name}_{i}", item)
                               for i, item in enumerate(example)]
@@ -556,6 +560,11 @@ def main():
         code = error.code
         answer = {"ok": False, "error": error.kind, "message": error.message, "file": os.path.abspath(options.model),
                   "line": error.line, "hint": error.hint}
+    except Exception as error:  # ours, or PyTorch's: the caller gets an answer all the same
+        code = 2
+        answer = {"ok": False, "error": "export_failed", "file": os.path.abspath(options.model),
+                  "message": f"the model cannot be exported: `{type(error).__name__}`: {first_line(error)}",
+                  "line": line_in(os.path.abspath(options.model), error), "hint": ""}
     answers.write(json.dumps(answer) + "\n")
     answers.flush()
     sys.stdout.flush()

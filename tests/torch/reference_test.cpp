@@ -121,7 +121,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadModel{"forward_raises", replaced(kGood, "return x\n", "return x @ torch.rand(3)\n"), "export_failed", "", 4},
         BadModel{"exits", "import sys\nsys.exit(0)\n", "model_raised", "SystemExit", 2},
         BadModel{"data_dependent", replaced(kGood, "return x\n", "return x if x.sum() > 0 else -x\n"), "data_dependent",
-                 "depends on tensor values", 4}),
+                 "depends on tensor values", 4},
+        BadModel{"size_from_values", replaced(kGood, "return x\n", "return x[x > 0]\n"), "unsupported_op",
+                 "the size of what `aten::index` gives depends on tensor values", 4}),
     [](auto& info) { return info.param.name; });
 
 TEST(Reference, fail_NoSuchFile) {
