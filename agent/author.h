@@ -25,9 +25,11 @@ struct Attempt {
 class Author {
  public:
   virtual ~Author() = default;
-  virtual std::string_view name() const = 0;
+  // The next call of `next` has this long. Only authors that wait for others need to know.
+  virtual void allow(double /*seconds*/) {}
   // The next candidate, given all attempts so far; nullopt: nothing more to try. Errors: the author itself failed (no
-  // network, wrong key), which ends the run with what it has.
+  // network, wrong key, a model it cannot follow: spans refer to file 0, the model), which ends the run with what it
+  // has.
   virtual Result<std::optional<Candidate>> next(const std::vector<Attempt>& history) = 0;
   // What it has cost so far.
   virtual double dollars_spent() const { return 0; }

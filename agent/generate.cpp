@@ -65,16 +65,25 @@ retrieval::Entry entry_of(const Run& run, const Attempt& best) {
   return entry;
 }
 
+// An author's error has its spans in file 0, which is the model.
+void point_at_model(Diagnostic& failure, int32_t file) {
+  if (failure.span.valid()) failure.span.file = file;
+  for (Note& note : failure.notes)
+    if (note.span.valid()) note.span.file = file;
+}
+
 Status keep_best(Run& run, GenerateResult& result) {
   const Attempt* best = result.best();
   if (!best) return {};
+  // A program that passes only because anything trivial would is nothing to learn from.
+  const bool wanted = run.options.add_to_corpus && !best->verdict.degenerate;
+  Result<bool> added = wanted ? run.corpus->add(entry_of(run, *best)) : Result<bool>(false);
   if (!write_file(run.options.output, best->candidate.source))
     return make_error(DiagnosticKind::output_unwritable, {},
                       fmt::format("cannot write `{}`", run.options.output.string()),
                       fmt::format("the program is kept as run {} in the database", run.id));
   result.written = true;
-  if (!run.options.add_to_corpus) return {};
-  result.added_to_corpus = TRY(run.corpus->add(entry_of(run, *best)));
+  result.added_to_corpus = TRY(std::move(added));
   return {};
 }
 
@@ -112,6 +121,7 @@ Result<GenerateResult> generate(SourceMap& sources, const GenerateOptions& optio
   WorkFolder work = TRY(WorkFolder::make(options.work));
   events.progress(fmt::format("exporting {}", options.model.string()));
   const auto folder = work.path() / "reference";
+  const auto model_file = static_cast<int32_t>(sources.size());
   run.reference = TRY(export_reference(sources, options.model, folder, options.exporter));
   events.progress(fmt::format("reference: {} operators, {} inputs, {} parameters and buffers",
                               run.reference.forward.nodes.size(), run.reference.forward.inputs.size(),
@@ -122,7 +132,8 @@ Result<GenerateResult> generate(SourceMap& sources, const GenerateOptions& optio
   auto author = TRY(open_author(run));
   GenerateResult result;
   result.run = run.id;
-  result.outcome = TRY(improve(*author, *judge, *run.store, run.id, options.budget, events.loop));
+  result.outcome = TRY(improve(*author, *judge, {*run.store, run.id}, options.budget, events.loop));
+  if (result.outcome.failure) point_at_model(*result.outcome.failure, model_file);
   TRY(keep_best(run, result));
   return result;
 }

@@ -33,7 +33,7 @@ struct GenerateResult {
   RunOutcome outcome;
   int64_t run = 0;
   bool written = false;          // a verified program is at `output`
-  bool added_to_corpus = false;  // false: not verified, or there already
+  bool added_to_corpus = false;  // false: not verified, degenerate, or there already
   const Attempt* best() const { return outcome.best ? &outcome.attempts[*outcome.best] : nullptr; }
 };
 

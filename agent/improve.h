@@ -27,24 +27,33 @@ class Clock {
 };
 const Clock& steady_clock();
 
+// Where a run is written down.
+struct RunRecord {
+  RunStore& store;
+  int64_t run;
+};
+
 struct RunOutcome {
   Ending ending = Ending::nothing_left;
   std::vector<Attempt> attempts;
-  std::optional<size_t> best;  // the fastest verified attempt
+  std::optional<size_t> best;  // the verified attempt with the highest speed-up
   Error failure;               // author_failed: why
   double seconds = 0;
 };
 
 struct LoopEvents {
-  std::function<void(int number, const Candidate&)> on_candidate;
-  std::function<void(int number, const Attempt&)> on_attempt;
+  std::function<void(int number, const Candidate&)> on_candidate = [](int, const Candidate&) {};
+  std::function<void(int number, const Attempt&)> on_attempt = [](int, const Attempt&) {};
+  // The best of several was judged a second time; its verdict is now this one.
+  std::function<void(int number, const Attempt&)> on_confirmed = [](int, const Attempt&) {};
 };
 
 // Errors are those of the store; whatever else goes wrong is an ending.
-Result<RunOutcome> improve(Author& author, eval::Judge& judge, RunStore& store, int64_t run, const Budget& budget,
+Result<RunOutcome> improve(Author& author, eval::Judge& judge, RunRecord record, const Budget& budget,
                            const LoopEvents& events, const Clock& clock = steady_clock());
 
-// The fastest verified attempt, or nullopt.
+// The verified attempt with the highest speed-up over eager, or nullopt. Times of different attempts were taken at
+// different times on a machine that does other things too; each ratio was taken side by side.
 std::optional<size_t> best_of(const std::vector<Attempt>& attempts);
 
 }  // namespace tilepilot::agent

@@ -60,8 +60,9 @@ Status RunStore::finish_run(int64_t run, std::string_view ending, std::optional<
 
 Status RunStore::save_exchange(int64_t run, int number, const Exchange& exchange) {
   if (exchange.status == 0)
-    return execute(*database_, file_, "INSERT OR REPLACE INTO exchange (run, number, request) VALUES (?, ?, ?)", run,
-                   number, exchange.request);
+    return execute(*database_, file_,
+                   "INSERT OR REPLACE INTO exchange (run, number, request, reply) VALUES (?, ?, ?, ?)", run, number,
+                   exchange.request, exchange.reply);
   return execute(
       *database_, file_,
       "INSERT OR REPLACE INTO exchange (run, number, request, status, reply, input_tokens, output_tokens, dollars, "

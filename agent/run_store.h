@@ -27,8 +27,8 @@ struct RunHeader {
 // One request to a language model and its reply.
 struct Exchange {
   std::string request;  // JSON body, without the key
-  int status = 0;       // HTTP status; 0: no reply yet
-  std::string reply;
+  int status = 0;       // HTTP status; 0: no reply (yet)
+  std::string reply;    // status 0: why there is none
   int64_t input_tokens = 0;
   int64_t output_tokens = 0;
   double dollars = 0;

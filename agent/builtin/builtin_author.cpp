@@ -63,8 +63,6 @@ class BuiltinAuthor : public Author {
     run_in(options_.dtype);
   }
 
-  std::string_view name() const override { return "builtin"; }
-
   Result<std::optional<Candidate>> next(const std::vector<Attempt>& history) override {
     if (static_cast<int>(history.size()) >= options_.candidates) return std::optional<Candidate>();
     if (history.empty()) return first();

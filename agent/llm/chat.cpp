@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-
-#include "agent/improve.h"
+#include <limits>
 
 namespace tilepilot::agent {
 namespace {
@@ -22,43 +21,62 @@ class LiveChat final : public ChatClient {
   LiveChat(ChatOptions options, const Provider& provider, ChatServices services, RunStore& store, int64_t run)
       : options_(std::move(options)), provider_(provider), services_(std::move(services)), store_(store), run_(run) {}
 
+  void allow(double seconds) override { deadline_ = services_.clock.seconds() + seconds; }
+
   Result<ChatReply> ask(const std::vector<ChatMessage>& messages) override {
-    Exchange exchange{.request = provider_.request(options_.settings, messages)};
-    const int number = next_number_++;
-    TRY(store_.save_exchange(run_, number, exchange));
-    const double start = clock_.seconds();
-    HttpResponse response = send(exchange.request);
-    exchange.seconds = clock_.seconds() - start;
-    if (response.status == 0)
-      return failed(fmt::format("no answer from `{}`: {}", options_.url, response.failure),
-                    "check `--llm-url` and the network; `--author builtin` needs neither");
-    exchange.status = response.status;
-    exchange.reply = response.body;
-    auto reply = response.status == 200 ? provider_.reply(response.body) : std::nullopt;
-    if (reply) charge(*reply, exchange);
-    TRY(store_.save_exchange(run_, number, exchange));
-    if (!reply) return refusal(response);
-    return *std::move(reply);
+    double delay = options_.first_delay_s;
+    for (int retries = 0;;) {
+      auto [response, reply] = TRY(send(provider_.request(options_.settings, messages)));
+      if (reply) return *std::move(reply);
+      if (response.status == 400 && provider_.adapt(options_.settings, response.body)) continue;
+      if (!worth_retrying(response) || retries++ == options_.retries) return refusal(response);
+      TRY(wait(response, delay));
+      delay = std::min(delay * 2, 60.0);
+    }
   }
 
   double dollars_spent() const override { return dollars_; }
 
  private:
-  HttpResponse send(const std::string& body) {
-    HttpRequest request{endpoint(provider_, options_.url), provider_.headers(options_.key), body,
-                        options_.request_time_limit_s};
-    double delay = options_.first_delay_s;
-    for (int attempt = 0;; ++attempt) {
-      HttpResponse response = services_.http->post(request);
-      if (!worth_retrying(response) || attempt == options_.retries) return response;
-      double wait = response.retry_after_s >= 0 ? response.retry_after_s : delay;
-      services_.progress(fmt::format("the endpoint {}; trying again in {:.3g} s",
-                                     response.status == 0 ? "did not answer (" + response.failure + ")"
-                                                          : fmt::format("answered {}", response.status),
-                                     wait));
-      services_.sleep(wait);
-      delay = std::min(delay * 2, 60.0);
+  struct Answer {
+    HttpResponse response;
+    std::optional<ChatReply> reply;
+  };
+
+  // One request, written down before it is sent and with what came of it.
+  Result<Answer> send(std::string body) {
+    Exchange exchange{.request = std::move(body)};
+    const int number = next_number_++;
+    TRY(store_.save_exchange(run_, number, exchange));
+    const double start = services_.clock.seconds();
+    Answer answer;
+    answer.response = services_.http->post({endpoint(provider_, options_.url), provider_.headers(options_.key),
+                                            exchange.request, std::min(options_.request_time_limit_s, seconds_left())});
+    exchange.seconds = services_.clock.seconds() - start;
+    exchange.status = answer.response.status;
+    exchange.reply = exchange.status == 0 ? answer.response.failure : answer.response.body;
+    if (exchange.status == 200) answer.reply = provider_.reply(answer.response.body);
+    if (answer.reply) charge(*answer.reply, exchange);
+    TRY(store_.save_exchange(run_, number, exchange));
+    return answer;
+  }
+
+  double seconds_left() const { return std::max(deadline_ - services_.clock.seconds(), 1.0); }
+
+  // Errors: the run would be over before the wait is.
+  Status wait(const HttpResponse& response, double delay) {
+    const double seconds = response.retry_after_s >= 0 ? response.retry_after_s : delay;
+    if (seconds >= seconds_left()) {
+      Error error = refusal(response);
+      error->note({}, fmt::format("the next try would be in {:.3g} s, when the time of this run is spent", seconds));
+      return error;
     }
+    services_.progress(fmt::format("the endpoint {}; trying again in {:.3g} s",
+                                   response.status == 0 ? "did not answer (" + response.failure + ")"
+                                                        : fmt::format("answered {}", response.status),
+                                   seconds));
+    services_.sleep(seconds);
+    return {};
   }
 
   void charge(const ChatReply& reply, Exchange& exchange) {
@@ -71,6 +89,9 @@ class LiveChat final : public ChatClient {
   }
 
   Error refusal(const HttpResponse& response) const {
+    if (response.status == 0)
+      return failed(fmt::format("no answer from `{}`: {}", options_.url, response.failure),
+                    "check `--llm-url` and the network; `--author builtin` needs neither");
     std::string words = provider_.problem(response.body);
     std::string detail = words.empty() ? "" : ": " + words;
     if (response.status == 401 || response.status == 403)
@@ -88,7 +109,7 @@ class LiveChat final : public ChatClient {
   ChatServices services_;
   RunStore& store_;
   int64_t run_;
-  const Clock& clock_ = steady_clock();
+  double deadline_ = std::numeric_limits<double>::infinity();
   int next_number_ = 0;
   double dollars_ = 0;
 };
@@ -100,8 +121,10 @@ class RecordedChat final : public ChatClient {
 
   Result<ChatReply> ask(const std::vector<ChatMessage>&) override {
     if (next_ == exchanges_.size()) return failed("the recorded run has no further replies");
-    const Exchange& exchange = exchanges_[next_];
-    TRY(store_.save_exchange(run_, static_cast<int>(next_++), exchange));
+    // What did not succeed and has a successor was tried again then.
+    while (exchanges_[next_].status != 200 && next_ + 1 < exchanges_.size()) ++next_;
+    const Exchange& exchange = exchanges_[next_++];
+    TRY(store_.save_exchange(run_, saved_++, exchange));
     auto reply = exchange.status == 200 ? provider_.reply(exchange.reply) : std::nullopt;
     if (!reply) return failed(fmt::format("the recorded endpoint answered {}", exchange.status));
     return *std::move(reply);
@@ -115,6 +138,7 @@ class RecordedChat final : public ChatClient {
   RunStore& store_;
   int64_t run_;
   size_t next_ = 0;
+  int saved_ = 0;
 };
 
 Result<const Provider*> provider_of(const std::string& form) {

@@ -1,10 +1,11 @@
 // A conversation partner that keeps records: sends a request, retries what may pass (429, 5xx, timeouts), and stores
-// each exchange before it is used. A recorded run answers in place of the network.
+// each try before its outcome is used. A recorded run answers in place of the network.
 #pragma once
 
 #include <functional>
 #include <memory>
 
+#include "agent/improve.h"
 #include "agent/llm/http.h"
 #include "agent/llm/provider.h"
 #include "agent/run_store.h"
@@ -16,6 +17,8 @@ class ChatClient {
   virtual ~ChatClient() = default;
   // Errors (`author_failed`): no network, wrong key, unknown model, a reply that is none.
   virtual Result<ChatReply> ask(const std::vector<ChatMessage>& messages) = 0;
+  // From now on, `ask` has this long in all: no request or wait goes beyond it.
+  virtual void allow(double /*seconds*/) {}
   virtual double dollars_spent() const = 0;
 };
 
@@ -35,6 +38,7 @@ struct ChatServices {
   std::unique_ptr<HttpClient> http;
   std::function<void(double seconds)> sleep;
   std::function<void(const std::string&)> progress;  // "endpoint answered 429, trying again in 2 s"
+  const Clock& clock = steady_clock();
 };
 
 // `store` outlives the client.

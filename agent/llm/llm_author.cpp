@@ -16,7 +16,7 @@ class LlmAuthor final : public Author {
     messages_ = {{Role::system, system_prompt()}, {Role::user, std::move(first_message)}};
   }
 
-  std::string_view name() const override { return "llm"; }
+  void allow(double seconds) override { chat_->allow(seconds); }
   double dollars_spent() const override { return chat_->dollars_spent(); }
 
   Result<std::optional<Candidate>> next(const std::vector<Attempt>& history) override {
@@ -26,10 +26,10 @@ class LlmAuthor final : public Author {
     }
     for (int empty = 0; empty < kEmptyAnswers; ++empty) {
       ChatReply reply = TRY(chat_->ask(messages_));
-      messages_.push_back({Role::assistant, reply.text});
+      if (!reply.text.empty()) messages_.push_back({Role::assistant, reply.text});
       std::string program = program_in(reply.text);
       if (!program.empty()) return std::optional<Candidate>({std::move(program), summary_of(reply.text)});
-      if (reply.text.find("DONE") != std::string::npos) return std::optional<Candidate>();
+      if (says_done(reply.text)) return std::optional<Candidate>();
       messages_.push_back(
           {Role::user,
            reply.cut_off

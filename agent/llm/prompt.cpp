@@ -91,7 +91,8 @@ std::string feedback_prompt(const Attempt& attempt, const std::vector<Attempt>& 
     if (best && history[*best].verdict.speedup() > verdict.speedup())
       text += fmt::format("An earlier attempt of yours was faster: {:.2f} times eager.\n",
                           history[*best].verdict.speedup());
-    return text + "Make it faster, and return the whole file. If you see nothing left to gain, answer DONE.";
+    return text +
+           "Make it faster, and return the whole file. If you see nothing left to gain, answer DONE and nothing else.";
   }
   std::string text = fmt::format("The program failed: {}", eval::to_string(verdict.outcome));
   if (verdict.line > 0) text += fmt::format(" at line {}", verdict.line);
@@ -99,6 +100,18 @@ std::string feedback_prompt(const Attempt& attempt, const std::vector<Attempt>& 
   for (const std::string& diagnostic : verdict.rendered) text += fmt::format("\n```\n{}```\n", diagnostic);
   text += wrong_values(verdict);
   return text + "\nFind the cause, mend it, and return the whole file.";
+}
+
+bool says_done(std::string_view answer) {
+  while (!answer.empty()) {
+    std::string_view line = answer.substr(0, answer.find('\n'));
+    answer.remove_prefix(std::min(line.size() + 1, answer.size()));
+    constexpr std::string_view kDecoration = " \t\r.*`\"";
+    size_t begin = line.find_first_not_of(kDecoration);
+    if (begin == std::string_view::npos) continue;
+    if (line.substr(begin, line.find_last_not_of(kDecoration) + 1 - begin) == "DONE") return true;
+  }
+  return false;
 }
 
 std::string program_in(std::string_view answer) {

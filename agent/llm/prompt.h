@@ -21,6 +21,9 @@ std::string task_prompt(const eval::Reference& reference, const std::string& tar
 // What became of an attempt: diagnostics with carets, where values are wrong, or how fast it is; and what to do next.
 std::string feedback_prompt(const Attempt& attempt, const std::vector<Attempt>& history);
 
+// Whether an answer has the line DONE, alone: it has nothing left to gain.
+bool says_done(std::string_view answer);
+
 // The program in an answer: the last fenced block that defines ModelNew; empty if there is none.
 std::string program_in(std::string_view answer);
 

@@ -37,6 +37,10 @@ int64_t count(const json& body, std::initializer_list<const char*> path) {
 
 // OpenAI's chat completions (platform reference, "Create chat completion").
 
+// Most servers know only the old name of the output limit; OpenAI's reasoning models refuse it.
+constexpr const char* kOldLimit = "max_tokens";
+constexpr const char* kNewLimit = "max_completion_tokens";
+
 std::vector<std::string> openai_headers(const std::string& key) {
   std::vector<std::string> headers = {"Content-Type: application/json"};
   if (!key.empty()) headers.push_back("Authorization: Bearer " + key);
@@ -44,7 +48,9 @@ std::vector<std::string> openai_headers(const std::string& key) {
 }
 
 std::string openai_request(const ChatSettings& settings, const std::vector<ChatMessage>& messages) {
-  json body = {{"model", settings.model}, {"max_tokens", settings.max_output_tokens}, {"messages", json::array()}};
+  json body = {{"model", settings.model},
+               {settings.counts_reasoning ? kNewLimit : kOldLimit, settings.max_output_tokens},
+               {"messages", json::array()}};
   if (settings.temperature) body["temperature"] = *settings.temperature;
   for (const ChatMessage& message : messages)
     body["messages"].push_back({{"role", role_name(message.role)}, {"content", message.content}});
@@ -55,11 +61,15 @@ std::optional<ChatReply> openai_reply(const std::string& text) {
   json body = json::parse(text, nullptr, /*exceptions*/ false);
   const json* choices = member(body, {"choices"});
   if (!choices || !choices->is_array() || choices->empty()) return std::nullopt;
-  const json* content = member(choices->front(), {"message", "content"});
-  if (!content || !content->is_string()) return std::nullopt;
+  const json* message = member(choices->front(), {"message"});
+  if (!message || !message->is_object()) return std::nullopt;
+  // No content: the model said nothing, for example because its reasoning took all the tokens it had.
+  const json* content = member(*message, {"content"});
+  if (content && !content->is_string() && !content->is_null()) return std::nullopt;
   const json* reason = member(choices->front(), {"finish_reason"});
-  return ChatReply{content->get<std::string>(), count(body, {"usage", "prompt_tokens"}),
-                   count(body, {"usage", "completion_tokens"}), reason && *reason == "length"};
+  return ChatReply{content && content->is_string() ? content->get<std::string>() : "",
+                   count(body, {"usage", "prompt_tokens"}), count(body, {"usage", "completion_tokens"}),
+                   reason && *reason == "length"};
 }
 
 std::string openai_problem(const std::string& text) {
@@ -69,10 +79,16 @@ std::string openai_problem(const std::string& text) {
   return message && message->is_string() ? message->get<std::string>() : "";
 }
 
+bool openai_adapt(ChatSettings& settings, const std::string& body) {
+  if (settings.counts_reasoning || openai_problem(body).find(kNewLimit) == std::string::npos) return false;
+  settings.counts_reasoning = true;
+  return true;
+}
+
 constexpr size_t kProviderCount = 1;
 const std::array<Provider, kProviderCount>& providers() {
   static const std::array<Provider, kProviderCount> table = {{
-      {"openai", "/chat/completions", openai_headers, openai_request, openai_reply, openai_problem},
+      {"openai", "/chat/completions", openai_headers, openai_request, openai_reply, openai_adapt, openai_problem},
   }};
   return table;
 }

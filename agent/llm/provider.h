@@ -25,6 +25,7 @@ struct ChatSettings {
   std::string model;
   int max_output_tokens = 16'000;
   std::optional<double> temperature;
+  bool counts_reasoning = false;  // the output limit goes by the name that reasoning models take
 };
 
 struct Provider {
@@ -34,6 +35,8 @@ struct Provider {
   std::string (*request)(const ChatSettings& settings, const std::vector<ChatMessage>& messages);
   // nullopt: the body is not a reply of this form.
   std::optional<ChatReply> (*reply)(const std::string& body);
+  // Changes what the service refuses, as its answer says; false: the answer names nothing that can be changed.
+  bool (*adapt)(ChatSettings& settings, const std::string& body);
   // The service's own words about a failed request; empty if it gave none.
   std::string (*problem)(const std::string& body);
 };
