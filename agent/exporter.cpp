@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "agent/model_line.h"
 #include "compiler/runtime/process.h"
 #include "compiler/source/file.h"
 
@@ -11,20 +12,6 @@ namespace tilepilot::agent {
 namespace {
 
 using nlohmann::json;
-
-// The span of a whole line, without its indentation.
-Span line_span(const SourceMap& sources, int32_t file, int line) {
-  std::string_view text = sources.text(file);
-  size_t begin = 0;
-  for (int current = 1; current < line; ++current) {
-    size_t newline = text.find('\n', begin);
-    if (newline == std::string_view::npos) return {file, 0, 0};
-    begin = newline + 1;
-  }
-  size_t end = std::min(text.find('\n', begin), text.size());
-  begin = std::min(text.find_first_not_of(" \t", begin), end);
-  return {file, static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
-}
 
 // The last JSON object on the script's standard output; the model itself may have printed before it.
 json last_object(const std::string& output) {
@@ -49,8 +36,8 @@ Error export_failure(const SourceMap& sources, int32_t file, const json& report)
   }
   bool ours = kind == "no_torch" || kind == "missing_package";
   Error error = make_error(ours ? DiagnosticKind::not_installed : DiagnosticKind::model_invalid,
-                           line_span(sources, file, std::max(1, report.value("line", 0))), report.value("message", ""),
-                           report.value("hint", ""));
+                           model_line(sources.text(file), file, std::max(1, report.value("line", 0))),
+                           report.value("message", ""), report.value("hint", ""));
   return error;
 }
 
@@ -67,7 +54,7 @@ Result<eval::Reference> export_reference(SourceMap& sources, const std::filesyst
                                        "--seed", std::to_string(options.seed), "--dtype", options.dtype},
                                       {.time_limit_s = options.time_limit_s, .working_directory = {}}));
   if (ran.timed_out)
-    return make_error(DiagnosticKind::model_invalid, line_span(sources, file, 1),
+    return make_error(DiagnosticKind::model_invalid, model_line(sources.text(file), file, 1),
                       fmt::format("exporting the model took longer than {:.0f} s", options.time_limit_s),
                       "does `get_inputs` or `Model.__init__` loop forever?");
   json report = last_object(ran.out);
@@ -75,7 +62,7 @@ Result<eval::Reference> export_reference(SourceMap& sources, const std::filesyst
     return export_failure(sources, file, report);
   if (ran.exit_code != 0 || !report.is_object()) {
     Error error =
-        make_error(DiagnosticKind::model_invalid, line_span(sources, file, 1),
+        make_error(DiagnosticKind::model_invalid, model_line(sources.text(file), file, 1),
                    ran.signal != 0 ? fmt::format("Python died of signal {} while exporting the model", ran.signal)
                                    : fmt::format("the exporter ended with code {}", ran.exit_code));
     error->note({}, "its last words: " + tail(ran.err, 5));

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "agent/model_line.h"
+
 namespace tilepilot::agent::builtin {
 
 namespace {
@@ -153,15 +155,16 @@ class Import {
   Status import_in_place(int index) {
     const eval::GraphNode& node = graph_.nodes[static_cast<size_t>(index)];
     const int* target = node.args.empty() ? nullptr : node.args[0].value_id();
-    if (!target) return unsupported(node);
+    if (!target) return unsupported(node, "changes no tensor that can be told");
     int changed = primitive_of(*target);
     auto kind = primitives_.at(changed).kind;
     if (kind == Primitive::Kind::source) return add_effect_on_source(index, *target, changed);
-    if (kind == Primitive::Kind::view || has_views(changed)) return unsupported(node);
+    if (kind == Primitive::Kind::view || has_views(changed))
+      return unsupported(node, "changes in place a tensor that is also seen through a view");
     eval::GraphNode functional = node;
     functional.op = functional_name(node.op);
     std::vector<int> results = handle(functional, functional.op);
-    if (results.empty()) return unsupported(node);
+    if (results.empty()) return unsupported(node, "works in place and has no form here that does not");
     bind(node, results);
     for (int& id : primitives_.value_of)
       if (id == changed) id = results[0];
@@ -175,15 +178,17 @@ class Import {
     });
   }
 
-  Error unsupported(const eval::GraphNode& node) {
-    return make_error(DiagnosticKind::value_error, {},
-                      fmt::format("`{}` at line {} changes a tensor that has other names", node.op, node.line));
+  Error unsupported(const eval::GraphNode& node, std::string_view what) const {
+    Span span = node.line > 0 ? model_line(options_.model_source, 0, node.line) : Span{};
+    return make_error(DiagnosticKind::model_invalid, span,
+                      fmt::format("`{}` {}, which the author `builtin` cannot follow", node.op, what),
+                      "write the model without it, or let `--author llm` try");
   }
 
   // Later readers see a fresh source for the same storage.
   Status add_effect_on_source(int index, int value, int changed) {
     if (graph_.values[static_cast<size_t>(value)].kind == eval::GraphValue::Kind::input)
-      return unsupported(graph_.nodes[static_cast<size_t>(index)]);
+      return unsupported(graph_.nodes[static_cast<size_t>(index)], "changes an input of the model in place");
     TRY(add_call(index));
     int effect = static_cast<int>(primitives_.nodes.size()) - 1;
     primitives_.nodes.back().effect = true;
@@ -204,7 +209,7 @@ class Import {
     for (auto& arg : node.args) collect_values(arg, values);
     for (auto& [name, arg] : node.kwargs) collect_values(arg, values);
     for (int id : values) args.push_back(primitive_of(id));
-    if (std::count(args.begin(), args.end(), -1)) return unsupported(node);
+    if (std::count(args.begin(), args.end(), -1)) return unsupported(node, "takes a value that is no tensor");
     int first = -1;
     for (size_t i = 0; i < std::max<size_t>(node.outputs.size(), 1); ++i) {
       Primitive call{

@@ -5,6 +5,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "agent/builtin/primitives.h"
@@ -15,9 +16,11 @@ struct ImportOptions {
   std::set<int> calls;         // graph nodes that must stay calls of their operator
   bool lone_products = false;  // a product's result is copied, so that there is something to finish it with
   std::map<int, std::vector<double>> constants = {};  // values of constant tensors that are known
+  std::string_view model_source = {};                 // for the spans of errors
 };
 
-// Errors: the graph uses its values in a way that primitives cannot express (in-place change of an input or a view).
+// Errors (`model_invalid`, spans in file 0): the graph uses its values in a way that primitives cannot express
+// (in-place change of an input or a view).
 Result<PrimitiveGraph> import_graph(const eval::Graph& graph, const ImportOptions& options);
 
 // What a handler sees of one node.

@@ -47,7 +47,7 @@ class Planner {
     for (;;) {
       plan_ = {};
       plan_.constants = read_constants(reference_);
-      ImportOptions import{calls, options_.lone_products, plan_.constants};
+      ImportOptions import{calls, options_.lone_products, plan_.constants, reference_.model_source};
       plan_.graph = simplify(TRY(import_graph(reference_.forward, import)));
       Grouping grouping = group_primitives(plan_.graph);
       size_t before = calls.size();
