@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/judge_flags.h"
 #include "cli/verdict_text.h"
 
 namespace tilepilot::cli {
@@ -16,23 +17,16 @@ struct Options {
   std::string candidate;
   std::string reference;
   bool no_timing = false;
-  int trials = 5;
-  double time_limit_s = 60;
-  double memory_gib = 0;
-  std::string baselines = "eager";
+  JudgeFlags judge;
 };
 
 int run_check(Session& session, const Options& options) {
-  agent::CheckOptions check{
-      options.candidate, options.reference, session.environment.cache / "work", session.exporter_options(), {},
-      !options.no_timing};
+  agent::CheckOptions check{options.candidate, options.reference, session.work_folder(), session.exporter_options(), {},
+                            !options.no_timing};
   auto judge = session.judge_options();
   if (!judge) return session.fail(judge.error());
   check.judge = *judge;
-  check.judge.trials = options.trials;
-  check.judge.time_limit_s = options.time_limit_s;
-  check.judge.memory_limit_bytes = static_cast<int64_t>(options.memory_gib * (1 << 30));
-  check.judge.baseline_compile = options.baselines == "compile";
+  options.judge.apply_to(check.judge);
   auto verdict = agent::check(session.sources, check);
   if (!verdict) return session.fail(verdict.error());
   for (const std::string& diagnostic : verdict->rendered) session.progress_text(diagnostic);
@@ -55,17 +49,7 @@ void add_check(CLI::App& app, Session& session) {
                    "Python file with class Model, get_inputs() and get_init_inputs()")
       ->required();
   command->add_flag("--no-timing", options->no_timing, "Correctness and guards only");
-  command->add_option("--trials", options->trials, "Trials with fresh inputs and weights")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  command->add_option("--time-limit", options->time_limit_s, "Seconds for all trials of the candidate")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command->add_option("--memory", options->memory_gib,
-                      "Memory of the candidate in GiB (default: three quarters of the machine)");
-  command->add_option("--baselines", options->baselines, "eager, or compile: time torch.compile too (slow on a CPU)")
-      ->check(CLI::IsMember({"eager", "compile"}))
-      ->capture_default_str();
+  options->judge.add_to(*command);
   command->footer("Example:\n  tilepilot check fast.py --reference examples/rms_norm.py");
   command->callback(
       [&session, options] { session.run = [&session, options] { return run_check(session, *options); }; });

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -54,9 +55,19 @@ int Session::fail(const Diagnostic& error) const {
   return fail(errors);
 }
 
-int Session::fail(const DiagnosticList& errors) const {
+json Session::explain(const Diagnostic& error) const {
+  DiagnosticList errors;
+  errors.add(error);
+  return explain(errors);
+}
+
+json Session::explain(const DiagnosticList& errors) const {
   fmt::print(stderr, "{}", render(sources, errors, {.color = environment.color}));
-  finish({{"ok", false}, {"errors", json::parse(render_json(sources, errors))}});
+  return json::parse(render_json(sources, errors));
+}
+
+int Session::fail(const DiagnosticList& errors) const {
+  finish({{"ok", false}, {"errors", explain(errors)}});
   for (const Diagnostic& error : errors.items())
     if (error.severity() == Severity::error) return exit_code(error.kind);
   return kNotVerified;
@@ -65,6 +76,8 @@ int Session::fail(const DiagnosticList& errors) const {
 std::filesystem::path Session::store_file() const {
   return common.store.empty() ? environment.store : std::filesystem::path(common.store);
 }
+
+std::filesystem::path Session::work_folder() const { return environment.cache / "work"; }
 
 std::string Session::python() const { return common.python.empty() ? environment.python : common.python; }
 
@@ -75,10 +88,21 @@ Result<std::string> Session::target() const {
                     "use `--target cpu` or leave it out");
 }
 
+Status Session::refuse_unused(std::string_view command, std::initializer_list<std::string_view> options) const {
+  const std::pair<std::string_view, bool> given[] = {
+      {"--seed", common.seed.has_value()}, {"--dtype", common.dtype != "model"}, {"--threads", common.threads != 0}};
+  for (const auto& [name, is_given] : given)
+    if (is_given && std::find(options.begin(), options.end(), name) != options.end())
+      return make_error(DiagnosticKind::bad_usage, {}, fmt::format("`{}` has no use for `{}`", command, name),
+                        "leave it out");
+  return {};
+}
+
 agent::ExporterOptions Session::exporter_options() const {
   agent::ExporterOptions options;
   options.python = python();
   options.script = environment.root / "scripts/export_reference.py";
+  options.dtype = common.dtype;
   return options;
 }
 
@@ -90,6 +114,8 @@ Result<eval::JudgeOptions> Session::judge_options() const {
   options.seed = common.seed;
   options.threads = common.threads;
   options.python = python();
+  options.exporter = exporter_options().script;
+  options.cache = environment.cache;
   return options;
 }
 

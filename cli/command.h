@@ -48,17 +48,24 @@ class Session {
   void answer(const std::string& line) const;
   // The one JSON object on standard output, if --json.
   void finish(const nlohmann::json& object) const;
-  // Prints an error (or puts it in the JSON object) and gives the exit code.
+  // Prints errors on standard error, --quiet or not, and gives them for the JSON object.
+  nlohmann::json explain(const Diagnostic& error) const;
+  nlohmann::json explain(const DiagnosticList& errors) const;
+  // Explains, finishes with a JSON object that holds nothing else, and gives the exit code.
   int fail(const Diagnostic& error) const;
   int fail(const DiagnosticList& errors) const;
 
   std::filesystem::path store_file() const;
+  std::filesystem::path work_folder() const;  // where runs keep their temporary folders
   std::string python() const;
   // Errors: a target that this version does not have.
   Result<eval::JudgeOptions> judge_options() const;
   agent::ExporterOptions exporter_options() const;
   // `auto` becomes the target of this machine; a target this version does not have is an error.
   Result<std::string> target() const;
+
+  // Errors: an option that works elsewhere was given to a command that has no use for it.
+  Status refuse_unused(std::string_view command, std::initializer_list<std::string_view> options) const;
 
   Environment environment;
   CommonOptions common;

@@ -24,15 +24,11 @@ int run_compile(Session& session, const Options& options) {
   if (!read_file(options.file, request.text))
     return session.fail({DiagnosticKind::file_not_found, {}, fmt::format("cannot read `{}`", options.file), {}, ""});
   if (auto target = session.target(); !target) return session.fail(target.error());
+  if (auto status = session.refuse_unused("compile", {"--seed", "--dtype", "--threads"}); !status)
+    return session.fail(status.error());
   auto emission = driver::emit(session.sources, request, options.emit);
   if (!emission.text) return session.fail(emission.diagnostics);
   session.progress_text(render(session.sources, emission.diagnostics, {.color = session.environment.color}));
-  if (emission.text->empty()) {
-    session.progress("no program was staged: the file has no kernel that can be built without arguments");
-    session.progress("hint: say what to build, for example `--call \"matmul(1024, 1024, 1024)\"`");
-    session.finish({{"ok", false}, {"errors", nlohmann::json::array()}});
-    return kNotVerified;
-  }
   session.answer(*emission.text);
   session.finish({{"ok", true}, {"emit", options.emit}, {"text", *emission.text}});
   return kDone;

@@ -31,11 +31,18 @@ json to_json(const retrieval::Entry& entry, bool with_source) {
   return object;
 }
 
-// Opens the corpus with the seeds in it; a store that cannot be written is opened as it is.
-Result<std::unique_ptr<retrieval::Corpus>> open(const Session& session) {
+Result<std::unique_ptr<retrieval::Corpus>> open_with_seeds(const Session& session) {
   auto corpus = TRY(retrieval::open_corpus(session.store_file()));
   TRY(retrieval::sync_seeds(*corpus, session.environment.root / "seeds"));
   return corpus;
+}
+
+// Opens the corpus with the seeds in it; a store that can be read but not written is opened as it is.
+Result<std::unique_ptr<retrieval::Corpus>> open(const Session& session) {
+  auto corpus = open_with_seeds(session);
+  if (corpus || corpus.error().kind != DiagnosticKind::store_unusable) return corpus;
+  auto as_it_is = retrieval::open_corpus(session.store_file(), /*read_only*/ true);
+  return as_it_is ? std::move(as_it_is) : std::move(corpus);
 }
 
 std::string table_line(const retrieval::Entry& entry) {
@@ -75,7 +82,7 @@ int show(Session& session, const Options& options) {
 
 Result<retrieval::Structure> structure_of_model(Session& session, const std::string& model) {
   if (model.empty()) return retrieval::Structure{};
-  auto work = TRY(agent::WorkFolder::make(session.environment.cache / "work"));
+  auto work = TRY(agent::WorkFolder::make(session.work_folder()));
   auto reference =
       TRY(agent::export_reference(session.sources, model, work.path() / "reference", session.exporter_options()));
   return agent::structure_of(reference);

@@ -1,7 +1,11 @@
 // `tilepilot`: parses the command line and runs one command.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "cli/command.h"
+#include "cli/interrupt.h"
 
 namespace {
 
@@ -39,6 +43,13 @@ int main(int argc, char** argv) {
   for (auto add : {add_generate, add_check, add_run, add_compile, add_corpus, add_doctor}) add(app, session);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) { return app.exit(error) == 0 ? kDone : kBadInput; }
+  } catch (const CLI::ParseError& error) {
+    if (app.exit(error) == 0) return kDone;  // --help
+    session.common.json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
+    session.finish(
+        {{"ok", false}, {"errors", {{{"kind", "bad_usage"}, {"severity", "error"}, {"message", error.what()}}}}});
+    return kBadInput;
+  }
+  InterruptWatch watch(session.work_folder());
   return session.run();
 }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -15,13 +16,14 @@ namespace {
 
 struct Options {
   std::string script;
-  std::vector<std::string> arguments;
 };
 
 int run_script(Session& session, const Options& options) {
   std::vector<std::string> argv = {session.environment.worker.string(), "run", options.script};
-  argv.insert(argv.end(), options.arguments.begin(), options.arguments.end());
   if (auto target = session.target(); !target) return session.fail(target.error());
+  if (auto status = session.refuse_unused("run", {"--seed", "--dtype"}); !status) return session.fail(status.error());
+  // The OpenMP of LibTorch reads it when the worker starts.
+  if (session.common.threads > 0) setenv("OMP_NUM_THREADS", std::to_string(session.common.threads).c_str(), 1);
   if (session.common.json) {
     auto ran = runtime::run_process(argv);
     if (!ran) return session.fail(ran.error());
@@ -50,8 +52,7 @@ void add_run(CLI::App& app, Session& session) {
   auto options = std::make_shared<Options>();
   auto* command = app.add_subcommand("run", "Run a TileLang script, its main() included");
   command->add_option("script", options->script, "Python file")->required();
-  command->add_option("arguments", options->arguments, "Arguments of the script, after --");
-  command->footer("Example:\n  tilepilot run my_kernel.py -- --m 1024");
+  command->footer("Example:\n  tilepilot run my_kernel.py");
   command->callback(
       [&session, options] { session.run = [&session, options] { return run_script(session, *options); }; });
 }

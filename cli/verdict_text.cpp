@@ -25,8 +25,13 @@ const eval::OutputError* tightest(const eval::Verdict& verdict) {
 
 }  // namespace
 
+std::string state_of(const eval::Verdict& verdict) {
+  std::string name(eval::to_string(verdict.outcome));
+  return verdict.degenerate ? name + ", but degenerate" : name;
+}
+
 std::string one_line(const eval::Verdict& verdict) {
-  std::string text(eval::to_string(verdict.outcome));
+  std::string text = state_of(verdict);
   if (verdict.outcome != eval::Outcome::verified) {
     if (verdict.line > 0) text += fmt::format(" at line {}", verdict.line);
     return verdict.detail.empty() ? text : text + ": " + verdict.detail;
@@ -40,16 +45,20 @@ std::string one_line(const eval::Verdict& verdict) {
 std::string full_text(const eval::Verdict& verdict) {
   std::string text = one_line(verdict) + "\n";
   if (const eval::OutputError* error = tightest(verdict)) {
-    text += fmt::format("  largest error  {:.3g} at {} of output {}, allowed {:.3g}; PyTorch's own {:.3g}\n",
-                        error->max_abs, error->where, error->output, error->bound, error->eager_max_abs);
+    text += fmt::format("  largest error  {:.3g}{} of output {}, allowed {:.3g}; PyTorch's own {:.3g}\n",
+                        error->max_abs, error->where.empty() ? "" : " at " + error->where, error->output, error->bound,
+                        error->eager_max_abs);
     if (!error->pattern.empty()) text += fmt::format("  pattern        {}\n", error->pattern);
   }
   if (verdict.candidate) text += timing_line("candidate", *verdict.candidate);
   if (verdict.eager) text += timing_line("eager", *verdict.eager);
   if (verdict.compiled) text += timing_line("torch.compile", *verdict.compiled);
-  if (!verdict.kernels.empty())
-    text += fmt::format("  kernels        {} ({:.0f} % of the time)\n", fmt::join(verdict.kernels, ", "),
-                        verdict.generated_share * 100);
+  if (!verdict.kernels.empty()) {
+    text += fmt::format("  kernels        {}", fmt::join(verdict.kernels, ", "));
+    if (verdict.candidate) text += fmt::format(" ({:.0f} % of the time)", verdict.generated_share * 100);
+    text += "\n";
+  }
+  for (const std::string& note : verdict.notes) text += fmt::format("  note           {}\n", note);
   text.pop_back();
   return text;
 }

@@ -1,13 +1,9 @@
 // The program as its users meet it: through the command line.
-#include <gmock/gmock.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "tests/cli/command_line.h"
 
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "compiler/runtime/process.h"
 #include "compiler/source/file.h"
 
 namespace tilepilot {
@@ -17,39 +13,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
-
-const fs::path kTests = fs::path(TILEPILOT_SOURCE_DIR) / "tests/cli";
-
-class CommandLine : public testing::Test {
- protected:
-  CommandLine() : folder_(fs::temp_directory_path() / ("tilepilot-cli-" + std::to_string(getpid()))) {
-    fs::create_directories(folder_);
-  }
-  ~CommandLine() override { fs::remove_all(folder_); }
-
-  // Runs `tilepilot` with a store of this test's own. `environment` are extra NAME=value pairs.
-  runtime::ProcessResult tilepilot(std::vector<std::string> arguments,
-                                   const std::vector<std::string>& environment = {}) {
-    std::vector<std::string> argv = {"/usr/bin/env", "TILEPILOT_STORE=" + store().string(), "TILEPILOT_API_KEY="};
-    argv.insert(argv.end(), environment.begin(), environment.end());
-    argv.push_back(TILEPILOT_BINARY_DIR "/tilepilot");
-    argv.insert(argv.end(), arguments.begin(), arguments.end());
-    auto result = runtime::run_process(argv, {.time_limit_s = 300, .working_directory = folder_.string()});
-    EXPECT_TRUE(result.ok());
-    return std::move(*result);
-  }
-  runtime::ProcessResult check(const std::string& candidate, std::vector<std::string> more = {}) {
-    std::vector<std::string> arguments = {"check", (kTests / "candidates" / (candidate + ".py")).string(), "-r",
-                                          model("matmul"), "--no-timing"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return tilepilot(arguments);
-  }
-  static std::string model(const std::string& name) { return (kTests / "models" / (name + ".py")).string(); }
-  static std::string all(const runtime::ProcessResult& result) { return result.out + result.err; }
-  fs::path store() const { return folder_ / "store.db"; }
-
-  fs::path folder_;
-};
+using testing::Not;
 
 TEST_F(CommandLine, HelpNamesEveryCommand) {
   auto result = tilepilot({"--help"});
@@ -63,6 +27,11 @@ TEST_F(CommandLine, FailUsage) {
   EXPECT_EQ(tilepilot({"generat"}).exit_code, 2);
   EXPECT_EQ(tilepilot({"generate"}).exit_code, 2);
   EXPECT_EQ(tilepilot({"generate", "x.py", "--author", "oracle"}).exit_code, 2);
+  auto as_json = tilepilot({"generate", "--json"});
+  EXPECT_EQ(as_json.exit_code, 2);
+  json object = json::parse(as_json.out, nullptr, false);
+  ASSERT_TRUE(object.is_object()) << as_json.out;
+  EXPECT_EQ(object["errors"][0]["kind"], "bad_usage");
   auto target = tilepilot({"generate", model("matmul"), "--target", "cuda:sm_75"});
   EXPECT_EQ(target.exit_code, 2);
   EXPECT_THAT(target.err, HasSubstr("`cuda:sm_75` is not available"));
@@ -71,7 +40,8 @@ TEST_F(CommandLine, FailUsage) {
 // generate
 
 TEST_F(CommandLine, GenerateWritesAVerifiedProgramOnceIntoTheCorpus) {
-  auto result = tilepilot({"generate", model("scale_softmax"), "-o", "fast.py", "--json", "--seed", "7"});
+  auto result = tilepilot({"generate", model("scale_softmax"), "-o", "fast.py", "--json", "--seed", "7", "--trials",
+                           "2", "--time-limit", "100", "--memory", "2"});
   ASSERT_EQ(result.exit_code, 0) << all(result);
   json report = json::parse(result.out);
   EXPECT_TRUE(report["ok"]);
@@ -117,10 +87,40 @@ TEST_F(CommandLine, GenerateSaysWhatIsWrongWithAModel) {
   EXPECT_FALSE(json::parse(as_json.out)["ok"]);
 }
 
+// Before any work is done.
 TEST_F(CommandLine, FailOutputUnwritable) {
-  auto result = tilepilot({"generate", model("scale_softmax"), "-o", "/proc/nothing.py", "--attempts", "1"});
+  fs::create_directory(folder_ / "folder");
+  for (const char* output : {"/proc/nothing.py", "no/such/folder/out.py", "folder"}) {
+    auto result = tilepilot({"generate", model("scale_softmax"), "-o", output});
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.err,
+                AllOf(HasSubstr("cannot write `" + std::string(output) + "`"), Not(HasSubstr("exporting"))));
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
+}
+
+TEST_F(CommandLine, FailOutputIsTheModel) {
+  fs::copy(model("scale_softmax"), folder_ / "mine.py");
+  auto result = tilepilot({"generate", "mine.py", "-o", "./mine.py"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("cannot write `/proc/nothing.py`"));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("is the model itself"), Not(HasSubstr("exporting"))));
+}
+
+TEST_F(CommandLine, FailModelThatTheAuthorCannotFollow) {
+  auto result = tilepilot({"generate", model("fail_in_place"), "-o", "out.py", "--quiet"});
+  EXPECT_EQ(result.exit_code, 2) << all(result);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("in place"), HasSubstr("fail_in_place.py:7"), HasSubstr("--author llm")));
+  auto as_json = tilepilot({"generate", model("fail_in_place"), "-o", "out.py", "--json"});
+  json errors = json::parse(as_json.out)["errors"];
+  ASSERT_EQ(errors.size(), 1u) << as_json.out;
+  EXPECT_EQ(errors[0]["kind"], "model_invalid");
+  EXPECT_EQ(errors[0]["line"], 7);
+}
+
+TEST_F(CommandLine, FailNothingToFuse) {
+  auto result = tilepilot({"generate", model("fail_only_sorts"), "-o", "out.py"});
+  EXPECT_EQ(result.exit_code, 1) << all(result);
+  EXPECT_THAT(result.out, HasSubstr("the author sees nothing in this model"));
 }
 
 TEST_F(CommandLine, FailLanguageModelWithoutEndpointNetworkOrRun) {
@@ -132,12 +132,52 @@ TEST_F(CommandLine, FailLanguageModelWithoutEndpointNetworkOrRun) {
   EXPECT_THAT(replay.err, HasSubstr("no run 12"));
 }
 
+TEST_F(CommandLine, FailLanguageModelOptionsForAnotherAuthor) {
+  for (const std::vector<std::string>& options : {std::vector<std::string>{"--replay", "99"},
+                                                  {"--llm-url", "http://localhost:1/v1"},
+                                                  {"--llm-model", "some"},
+                                                  {"--dollars", "2"}}) {
+    std::vector<std::string> arguments = {"generate", model("matmul")};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    auto result = tilepilot(arguments);
+    EXPECT_EQ(result.exit_code, 2) << options[0];
+    EXPECT_THAT(result.err, AllOf(HasSubstr("`" + options[0] + "`"), HasSubstr("--author llm")));
+  }
+}
+
 // check
 
 TEST_F(CommandLine, CheckVerifiesACorrectCandidate) {
   auto result = check("good_matmul", {"--json"});
   ASSERT_EQ(result.exit_code, 0) << all(result);
   EXPECT_EQ(json::parse(result.out)["outcome"], "verified");
+}
+
+TEST_F(CommandLine, CheckKeepsCompiledKernels) {
+  const fs::path cache = folder_ / "cache";
+  auto libraries = [&] {
+    std::vector<fs::path> found;
+    for (const auto& item : fs::recursive_directory_iterator(cache))
+      if (item.path().extension() == ".so") found.push_back(item.path());
+    return found;
+  };
+  auto result = check("good_matmul", {}, {"TILEPILOT_CACHE=" + cache.string()});
+  ASSERT_EQ(result.exit_code, 0) << all(result);
+  EXPECT_EQ(libraries().size(), 1u);
+  EXPECT_TRUE(fs::is_empty(cache / "work"));
+  auto again = check("good_matmul", {}, {"TILEPILOT_CACHE=" + cache.string()});
+  EXPECT_EQ(again.exit_code, 0) << all(again);
+  EXPECT_EQ(libraries().size(), 1u);
+}
+
+TEST_F(CommandLine, CheckTimesTorchCompileWhenAsked) {
+  auto result = tilepilot(
+      {"check", candidate("good_matmul"), "-r", model("matmul"), "--baselines", "compile", "--trials", "1", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << all(result);
+  json verdict = json::parse(result.out);
+  ASSERT_TRUE(verdict["compiled"].is_object()) << verdict.dump(2);
+  EXPECT_GT(verdict["compiled"]["median_us"].get<double>(), 0);
+  EXPECT_EQ(verdict["errors"].size(), 1u);
 }
 
 TEST_F(CommandLine, CheckNamesEachDefectWithItsLine) {
@@ -161,6 +201,22 @@ TEST_F(CommandLine, CheckNamesEachDefectWithItsLine) {
   }
 }
 
+// An answer that anything trivial would give too is said to be one, with the reason.
+TEST_F(CommandLine, CheckTellsWhatIsDegenerate) {
+  const fs::path torch = fs::path(TILEPILOT_SOURCE_DIR) / "tests/torch";
+  auto result = tilepilot({"check", (torch / "candidates/honest_copy_is_degenerate.py").string(), "-r",
+                           (torch / "models/copies.py").string(), "--no-timing"});
+  EXPECT_EQ(result.exit_code, 0) << all(result);
+  EXPECT_THAT(result.out, AllOf(HasSubstr("verified, but degenerate"), HasSubstr("note  ")));
+}
+
+TEST_F(CommandLine, CheckSaysOnlyWhatItKnows) {
+  auto result = check("good_matmul");
+  ASSERT_EQ(result.exit_code, 0) << all(result);
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("largest error"), Not(HasSubstr(" at  of")), Not(HasSubstr("% of the time"))));
+}
+
 TEST_F(CommandLine, CheckReportsWhereValuesAreWrong) {
   auto result = check("fail_wrong_values");
   EXPECT_EQ(result.exit_code, 1);
@@ -174,9 +230,7 @@ TEST_F(CommandLine, CheckStopsAKernelThatLoopsForever) {
 }
 
 TEST_F(CommandLine, FailCheckWithoutCompiler) {
-  auto result =
-      tilepilot({"check", (kTests / "candidates/good_matmul.py").string(), "-r", model("matmul"), "--no-timing"},
-                {"PATH=/nowhere", "TILEPILOT_CACHE=" + (folder_ / "cache").string()});
+  auto result = check("good_matmul", {}, {"PATH=/nowhere", "TILEPILOT_CACHE=" + (folder_ / "cache").string()});
   EXPECT_EQ(result.exit_code, 3);
   EXPECT_THAT(all(result), AllOf(HasSubstr("worker_failed"), HasSubstr("compiler")));
 }
@@ -206,7 +260,7 @@ TEST_F(CommandLine, CorpusListsShowsAndSearches) {
 // compile, run, doctor
 
 TEST_F(CommandLine, CompileEmitsEveryStage) {
-  std::string file = (kTests / "candidates/good_matmul.py").string();
+  std::string file = (tests() / "candidates/good_matmul.py").string();
   struct Case {
     const char* emit;
     const char* holds;
@@ -232,6 +286,22 @@ TEST_F(CommandLine, RunExecutesAScript) {
   auto refused = tilepilot({"run", "fail_script.py"});
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_THAT(refused.err, HasSubstr("fail_script.py:1"));
+}
+
+// A script has no `sys.argv`: what it could not see is not taken.
+TEST_F(CommandLine, FailRunWithWhatAScriptCannotSee) {
+  std::ofstream(folder_ / "script.py") << "print(1)\n";
+  EXPECT_EQ(tilepilot({"run", "script.py", "--", "--m", "1024"}).exit_code, 2);
+  EXPECT_EQ(tilepilot({"run", "script.py", "--seed", "3"}).exit_code, 2);
+  auto dtype = tilepilot({"run", "script.py", "--dtype", "fp16"});
+  EXPECT_EQ(dtype.exit_code, 2);
+  EXPECT_THAT(dtype.err, HasSubstr("`run` has no use for `--dtype`"));
+}
+
+TEST_F(CommandLine, CompileOfNothingIsNothing) {
+  std::ofstream(folder_ / "empty.py") << "";
+  auto result = tilepilot({"compile", "empty.py", "--emit", "tree"});
+  EXPECT_EQ(result.exit_code, 0) << all(result);
 }
 
 TEST_F(CommandLine, DoctorFindsWhatIsHere) {

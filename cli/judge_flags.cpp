@@ -1,0 +1,31 @@
+#include "cli/judge_flags.h"
+
+namespace tilepilot::cli {
+
+void JudgeFlags::add_to(CLI::App& command) {
+  const std::string group = "Judge";
+  command.add_option("--trials", trials, "Trials with fresh inputs and weights")
+      ->check(CLI::Range(1, 1000))
+      ->group(group)
+      ->capture_default_str();
+  command.add_option("--time-limit", time_limit_s, "Seconds for all trials of a candidate")
+      ->check(CLI::PositiveNumber)
+      ->group(group)
+      ->capture_default_str();
+  command.add_option("--memory", memory_gib, "Memory of a candidate in GiB (default: three quarters of the machine)")
+      ->check(CLI::PositiveNumber)
+      ->group(group);
+  command.add_option("--baselines", baselines, "eager, or compile: time torch.compile too (slow on a CPU)")
+      ->check(CLI::IsMember({"eager", "compile"}))
+      ->group(group)
+      ->capture_default_str();
+}
+
+void JudgeFlags::apply_to(eval::JudgeOptions& options) const {
+  options.trials = trials;
+  options.time_limit_s = time_limit_s;
+  options.memory_limit_bytes = static_cast<int64_t>(memory_gib * (1 << 30));
+  options.baseline_compile = baselines == "compile";
+}
+
+}  // namespace tilepilot::cli

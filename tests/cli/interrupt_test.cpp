@@ -1,0 +1,92 @@
+// What a signal leaves behind: nothing.
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <chrono>
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include "tests/cli/command_line.h"
+
+namespace tilepilot {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string content_of(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+bool is_alive(pid_t process) {
+  std::string stat = content_of("/proc/" + std::to_string(process) + "/stat");
+  size_t name_end = stat.rfind(") ");
+  return name_end != std::string::npos && stat[name_end + 2] != 'Z';
+}
+
+void collect_descendants(pid_t process, std::set<pid_t>& found) {
+  std::error_code ignored;
+  for (const auto& task : fs::directory_iterator("/proc/" + std::to_string(process) + "/task", ignored)) {
+    std::ifstream children(task.path() / "children");
+    for (pid_t child; children >> child;)
+      if (found.insert(child).second) collect_descendants(child, found);
+  }
+}
+
+// True once `condition` is, false if it is not within the seconds.
+template <class Condition>
+bool comes_true(double seconds, Condition condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return true;
+}
+
+class Interrupt : public CommandLine {
+ protected:
+  pid_t start_generate() {
+    const std::string cache = "TILEPILOT_CACHE=" + (folder_ / "cache").string();
+    const std::string store_variable = "TILEPILOT_STORE=" + store().string();
+    const std::string wanted = model("scale_softmax"), output = (folder_ / "out.py").string();
+    const pid_t process = fork();
+    if (process == 0) {
+      execl("/usr/bin/env", "env", cache.c_str(), store_variable.c_str(), TILEPILOT_BINARY_DIR "/tilepilot", "generate",
+            wanted.c_str(), "-o", output.c_str(), "--quiet", nullptr);
+      _exit(127);
+    }
+    return process;
+  }
+
+  // Sends the signal once a process with `word` in its command line runs below the program.
+  void interrupt_at(const std::string& word, int signal) {
+    const pid_t process = start_generate();
+    std::set<pid_t> descendants;
+    const bool reached = comes_true(120, [&] {
+      descendants.clear();
+      collect_descendants(process, descendants);
+      return std::any_of(descendants.begin(), descendants.end(), [&](pid_t id) {
+        return content_of("/proc/" + std::to_string(id) + "/cmdline").find(word) != std::string::npos;
+      });
+    });
+    EXPECT_TRUE(reached) << "no `" << word << "` was started";
+    EXPECT_FALSE(fs::is_empty(folder_ / "cache/work"));
+    kill(process, signal);
+    int status = 0;
+    ASSERT_EQ(waitpid(process, &status, 0), process);
+    EXPECT_TRUE(WIFSIGNALED(status));
+    EXPECT_EQ(WTERMSIG(status), signal);
+    EXPECT_TRUE(fs::is_empty(folder_ / "cache/work"));
+    EXPECT_TRUE(comes_true(10, [&] { return std::none_of(descendants.begin(), descendants.end(), is_alive); }));
+    EXPECT_FALSE(fs::exists(folder_ / "out.py"));
+  }
+};
+
+TEST_F(Interrupt, WhileTheModelIsExported) { interrupt_at("export_reference.py", SIGINT); }
+
+TEST_F(Interrupt, WhileACandidateRuns) { interrupt_at("candidate", SIGTERM); }
+
+}  // namespace
+}  // namespace tilepilot
