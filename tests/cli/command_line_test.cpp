@@ -65,6 +65,16 @@ TEST_F(CommandLine, GenerateWritesAVerifiedProgramOnceIntoTheCorpus) {
   EXPECT_THAT(hits[0]["reason"].get<std::string>(), HasSubstr("softmax"));
 }
 
+// Reference, eager and candidate all run in the type that was asked for.
+TEST_F(CommandLine, GenerateInReducedPrecision) {
+  auto result = tilepilot({"generate", model("scale_softmax"), "-o", "fast.py", "--json", "--dtype", "bf16",
+                           "--attempts", "1", "--trials", "2"});
+  ASSERT_EQ(result.exit_code, 0) << all(result);
+  std::string program;
+  ASSERT_TRUE(read_file(folder_ / "fast.py", program));
+  EXPECT_THAT(program, HasSubstr("bfloat16"));
+}
+
 TEST_F(CommandLine, GenerateSaysWhatIsWrongWithAModel) {
   struct Case {
     const char* model;
