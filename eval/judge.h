@@ -77,7 +77,7 @@ struct JudgeOptions {
   std::string target = "cpu";
   int trials = 5;
   std::optional<uint64_t> seed;    // none: secret, from the system's entropy
-  double time_limit_s = 60;        // a candidate's whole correctness run
+  double time_limit_s = 60;        // a candidate's whole correctness run; in timing, one request
   int64_t memory_limit_bytes = 0;  // 0: three quarters of the machine
   int timing_samples = 30;         // at most; fewer when the ratio is known
   double timing_budget_s = 4;
@@ -102,7 +102,8 @@ class Judge {
 };
 
 // Starts the worker on an exported reference. Errors: the worker is missing or cannot load the reference. The judge
-// survives its worker: a worker that dies gives `worker_failed` once, and the next check starts a new one.
+// survives its worker: a worker that dies gives `worker_failed` once, and the next check starts a new one. The worker
+// and its candidates end with the thread that opened the judge, however that ends: let one thread open and use it.
 Result<std::unique_ptr<Judge>> open_judge(const std::filesystem::path& reference_folder, const JudgeOptions& options);
 
 }  // namespace tilepilot::eval

@@ -29,10 +29,18 @@ json options_json(const JudgeOptions& options) {
   return result;
 }
 
-// How long the worker may take to load a reference and compute the expected values, and beyond the candidate's own
-// limits to judge one.
+// How long the worker may take to load a reference and compute the expected values.
 constexpr double kOpenLimit = 600;
+// What judging one candidate may take beyond the candidate's own limits: this, and some times what the reference took,
+// since the worker replays it again beside the timed calls.
 constexpr double kCheckMargin = 300;
+constexpr double kReplays = 10;
+
+// The candidate's trials, then its longest requests in timing (first calls, warming up, the last sample), each with the
+// whole limit, and the samples.
+double check_limit(const JudgeOptions& options, double open_seconds) {
+  return 4 * options.time_limit_s + 20 * options.timing_budget_s + kReplays * open_seconds + kCheckMargin;
+}
 
 class JudgeClient final : public Judge {
  public:
@@ -41,11 +49,14 @@ class JudgeClient final : public Judge {
 
   Status start() {
     int threads = options_.threads > 0 ? options_.threads : static_cast<int>(std::thread::hardware_concurrency());
-    worker_ = TRY(WorkerProcess::start({.executable = options_.worker, .role = "judge", .threads = threads}));
+    worker_ = TRY(WorkerProcess::start(
+        {.executable = options_.worker, .role = "judge", .threads = threads, .dies_with_thread = true}));
+    double begin = monotonic_seconds();
     options_.threads = threads;
     worker_->wire().send({{"op", "open"}, {"folder", folder_.string()}, {"options", options_json(options_)}});
     auto answer = worker_->wire().receive(kOpenLimit);
     if (!answer) return Status(worker_gone("while it loaded the reference"));
+    open_seconds_ = monotonic_seconds() - begin;
     if (answer->body.contains("diagnostic")) {
       worker_.reset();
       return Status(std::make_unique<Diagnostic>(diagnostic_from_json(answer->body["diagnostic"])));
@@ -88,7 +99,7 @@ class JudgeClient final : public Judge {
       if (!started.ok()) return failed(started.error().message);
     }
     worker_->wire().send({{"op", "check"}, {"source", request.source}, {"name", request.name}, {"time", request.time}});
-    auto answer = worker_->wire().receive(options_.time_limit_s + 10 * options_.timing_budget_s + kCheckMargin);
+    auto answer = worker_->wire().receive(check_limit(options_, open_seconds_));
     if (!answer) return failed(worker_gone("while it judged a candidate")->message);
     return verdict_from_json(answer->body);
   }
@@ -128,6 +139,7 @@ class JudgeClient final : public Judge {
   std::filesystem::path folder_;
   JudgeOptions options_;
   std::unique_ptr<WorkerProcess> worker_;
+  double open_seconds_ = 0;
   bool compile_tried_ = false;
   std::optional<Timing> compiled_;
   std::string compile_note_;

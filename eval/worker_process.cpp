@@ -42,17 +42,26 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return result;
 }
 
+struct Execution {
+  char** arguments;
+  char** environment;
+  pid_t parent;
+};
+
 // In the child, between fork and exec: only calls that are safe there.
-[[noreturn]] void become_worker(const WorkerLaunch& launch, const std::vector<int>& descriptors, char** arguments,
-                                char** environment) {
+[[noreturn]] void become_worker(const WorkerLaunch& launch, const std::vector<int>& descriptors,
+                                const Execution& execution) {
   setpgid(0, 0);
-  if (launch.dies_with_thread) prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (launch.dies_with_thread) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != execution.parent) _exit(127);  // it ended before the request took effect
+  }
   int next = kWorkerSocket;
   for (int descriptor : descriptors) {
     // All were moved out of the way above this range, so none is overwritten before it is copied.
     if (dup2(descriptor, next++) < 0) _exit(127);
   }
-  execve(arguments[0], arguments, environment);
+  execve(execution.arguments[0], execution.arguments, execution.environment);
   _exit(127);
 }
 
@@ -78,9 +87,10 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const WorkerLaunch& 
   std::vector<std::string> arguments = {launch.executable.string(), launch.role};
   std::vector<std::string> environment = worker_environment(launch.threads);
   auto argument_pointers = pointers(arguments), environment_pointers = pointers(environment);
+  Execution execution{argument_pointers.data(), environment_pointers.data(), getpid()};
   pid_t pid = fork();
   if (pid < 0) return unavailable(std::strerror(errno));
-  if (pid == 0) { become_worker(launch, descriptors, argument_pointers.data(), environment_pointers.data()); }
+  if (pid == 0) become_worker(launch, descriptors, execution);
   return std::unique_ptr<WorkerProcess>(new WorkerProcess(pid, Wire(std::move(ours))));
 }
 

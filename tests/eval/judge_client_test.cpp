@@ -1,6 +1,8 @@
 // The client against workers that misbehave: shell scripts stand in for tilepilot-worker.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -34,6 +36,33 @@ class JudgeClient : public ::testing::Test {
 
   std::filesystem::path folder_;
 };
+
+// However the program ends, the judge ends with it.
+TEST_F(JudgeClient, WorkerEndsWithTheProgram) {
+  pid_t program = fork();
+  if (program == 0) {
+    open_error("echo $$ > " + (folder_ / "pid").string() + "; exec sleep 60");
+    _exit(0);
+  }
+  pid_t worker = 0;
+  for (int i = 0; i < 500 && worker == 0; ++i) {
+    usleep(10'000);
+    std::ifstream(folder_ / "pid") >> worker;
+  }
+  ASSERT_GT(worker, 0);
+  EXPECT_EQ(kill(worker, 0), 0);
+  kill(program, SIGKILL);
+  waitpid(program, nullptr, 0);
+  bool runs = true;
+  for (int i = 0; i < 500 && runs; ++i) {
+    usleep(10'000);
+    std::ifstream stat("/proc/" + std::to_string(worker) + "/stat");
+    std::string number, name, state;
+    runs = stat >> number >> name >> state && state != "Z";
+  }
+  EXPECT_FALSE(runs);
+  if (runs) kill(worker, SIGKILL);
+}
 
 TEST_F(JudgeClient, fail_NoWorker) {
   JudgeOptions options;
