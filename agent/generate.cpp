@@ -36,7 +36,7 @@ Result<std::unique_ptr<ChatClient>> open_chat(Run& run) {
 }
 
 Result<std::unique_ptr<Author>> open_author(Run& run) {
-  if (run.options.author == "builtin") return builtin_author(run.reference, {.dtype = run.options.judge.dtype});
+  if (run.options.author == "builtin") return builtin_author(run.reference);
   auto chat = TRY(open_chat(run));
   auto kernels = TRY(run.corpus->search(structure_of(run.reference), "", run.options.retrieved));
   for (const retrieval::Hit& hit : kernels)

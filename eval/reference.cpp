@@ -135,6 +135,7 @@ Result<Reference> read_reference(const json& document, const std::filesystem::pa
   document.at("model_source").get_to(reference.model_source);
   document.at("torch_version").get_to(reference.torch_version);
   document.at("seed").get_to(reference.seed);
+  reference.dtype = document.value("dtype", "model");
   document.at("training").get_to(reference.training);
   document.at("warnings").get_to(reference.warnings);
   reference.init_inputs = TRY(argument_from_json(document.at("init_inputs")));

@@ -90,7 +90,8 @@ struct Reference {
   std::string model_path;
   std::string model_source;  // text of model.py, for the author
   std::string torch_version;
-  int64_t seed = 0;  // the seed before Model(*get_init_inputs())
+  int64_t seed = 0;             // the seed before Model(*get_init_inputs())
+  std::string dtype = "model";  // or fp32, fp16, bf16: what the exporter converted model and inputs to
   bool training = true;
   Graph forward;
   Graph inputs;  // get_inputs() as a graph without inputs: replayed with a fresh seed it makes fresh inputs

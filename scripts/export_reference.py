@@ -439,7 +439,8 @@ def export_reference(options):
     recipe = input_graph(path, module, weights, inputs, warnings, dtype)
     reference = {
         "format": FORMAT, "version": VERSION, "model_path": path, "model_source": source,
-        "torch_version": torch.__version__, "seed": options.seed, "training": model.training, "warnings": warnings,
+        "torch_version": torch.__version__, "seed": options.seed, "dtype": options.dtype, "training": model.training,
+        "warnings": warnings,
         "init_inputs": encode_plain(init_inputs), "parameters": state_entries(model, by_name, weights, state),
         "forward": forward, "inputs": recipe, "weights": "weights.safetensors",
     }

@@ -59,9 +59,7 @@ bool is_faster(const Attempt& attempt, const Attempt& other) {
 class BuiltinAuthor : public Author {
  public:
   BuiltinAuthor(eval::Reference reference, BuiltinOptions options)
-      : reference_(std::move(reference)), options_(std::move(options)) {
-    run_in(options_.dtype);
-  }
+      : reference_(std::move(reference)), options_(std::move(options)) {}
 
   Result<std::optional<Candidate>> next(const std::vector<Attempt>& history) override {
     if (static_cast<int>(history.size()) >= options_.candidates) return std::optional<Candidate>();
@@ -88,16 +86,6 @@ class BuiltinAuthor : public Author {
     options.bias_only = options.lone_products = true;
     options.deepest_product = std::numeric_limits<int64_t>::max();
     return propose(options, "computes the matrix products in kernels");
-  }
-
-  // The graph's floating-point values as they will be when the whole model is converted.
-  void run_in(const std::string& dtype) {
-    static const std::map<std::string, std::string> names = {
-        {"fp32", "float32"}, {"fp16", "float16"}, {"bf16", "bfloat16"}};
-    auto found = names.find(dtype);
-    if (found == names.end()) return;
-    for (auto& value : reference_.forward.values)
-      if (builtin::is_float(value.dtype)) value.dtype = found->second;
   }
 
   // nullopt: the plan has no kernels, or its program was already proposed.

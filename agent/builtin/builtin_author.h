@@ -7,8 +7,7 @@
 namespace tilepilot::agent {
 
 struct BuiltinOptions {
-  int candidates = 5;           // at most
-  std::string dtype = "model";  // or fp32, fp16, bf16: what the program will run in
+  int candidates = 5;  // at most
 };
 
 std::unique_ptr<Author> builtin_author(eval::Reference reference, BuiltinOptions options = {});

@@ -39,4 +39,11 @@ std::string element_type_name(at::ScalarType type) {
   return c10::toString(type);
 }
 
+std::optional<at::ScalarType> type_of_option(std::string_view option) {
+  if (option == "fp32") return at::kFloat;
+  if (option == "fp16") return at::kHalf;
+  if (option == "bf16") return at::kBFloat16;
+  return std::nullopt;
+}
+
 }  // namespace tilepilot::eval

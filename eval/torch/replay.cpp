@@ -16,16 +16,6 @@ namespace {
 
 using c10::IValue;
 
-at::ScalarType run_type(at::ScalarType recorded, const Precision& precision) {
-  return precision.type && c10::isFloatingType(recorded) ? *precision.type : recorded;
-}
-
-// A dtype that the graph names. A cast run means its model's dtype where the export says float32.
-at::ScalarType named_type(at::ScalarType named, const Precision& precision) {
-  if (precision.exact) return c10::isFloatingType(named) ? at::kDouble : named;
-  return named == at::kFloat ? run_type(named, precision) : named;
-}
-
 // LibTorch's default element type is global; factories without a dtype follow it.
 class DefaultTypeGuard {
  public:
@@ -79,12 +69,10 @@ std::string first_line(const char* text) {
   return std::string(view.substr(0, view.find('\n')));
 }
 
-// The element type each value has in the run in `precision.type`.
-std::vector<at::ScalarType> value_types(const Graph& graph, const Precision& precision) {
+// The element type each value has in the export.
+std::vector<at::ScalarType> value_types(const Graph& graph) {
   std::vector<at::ScalarType> types;
-  for (auto& value : graph.values) {
-    types.push_back(run_type(parse_element_type(value.dtype).value_or(at::kFloat), precision));
-  }
+  for (auto& value : graph.values) types.push_back(parse_element_type(value.dtype).value_or(at::kFloat));
   return types;
 }
 
@@ -92,8 +80,8 @@ std::vector<at::ScalarType> value_types(const Graph& graph, const Precision& pre
 
 class Replay::Plan {
  public:
-  Plan(const Graph& graph, const Precision& precision)
-      : graph_(graph), precision_(precision), types_(value_types(graph, precision)) {}
+  Plan(const Graph& graph, Precision precision)
+      : graph_(graph), exact_(precision == Precision::exact), types_(value_types(graph)) {}
 
   Status prepare() {
     for (auto& node : graph_.nodes) steps_.push_back(TRY(prepare_step(node)));
@@ -103,7 +91,7 @@ class Replay::Plan {
 
   Result<std::vector<at::Tensor>> run(const std::vector<IValue>& inputs, const State& state) const {
     at::NoGradGuard no_grad;
-    DefaultTypeGuard default_type(precision_.exact);
+    DefaultTypeGuard default_type(exact_);
     std::vector<IValue> values(graph_.values.size());
     for (size_t i = 0; i < state.size(); ++i) {
       if (state[i].defined()) values[i] = state[i];
@@ -124,7 +112,7 @@ class Replay::Plan {
  private:
   ArgumentContext context(const std::vector<IValue>* values) const {
     return {[values](int id) { return values ? (*values)[static_cast<size_t>(id)] : IValue(); },
-            [this](at::ScalarType type) { return named_type(type, precision_); }};
+            [this](at::ScalarType type) { return exact_ && c10::isFloatingType(type) ? at::kDouble : type; }};
   }
 
   Result<Step> prepare_step(const GraphNode& node) {
@@ -147,7 +135,7 @@ class Replay::Plan {
       if (!value) return node_error(node, fmt::format("its argument `{}` does not fit", parameters[i].name()));
       step.arguments.push_back(std::move(*value));
     }
-    if (precision_.exact) step.random = random_rule(*op, step.arguments);
+    if (exact_) step.random = random_rule(*op, step.arguments);
     return step;
   }
 
@@ -216,7 +204,7 @@ class Replay::Plan {
   }
 
   const Graph& graph_;
-  Precision precision_;
+  bool exact_;
   std::vector<at::ScalarType> types_;
   std::vector<Step> steps_;
 };
@@ -225,7 +213,7 @@ Replay::Replay(std::unique_ptr<Plan> plan) : plan_(std::move(plan)) {}
 Replay::Replay(Replay&&) noexcept = default;
 Replay::~Replay() = default;
 
-Result<Replay> Replay::prepare(const Graph& graph, const Precision& precision) {
+Result<Replay> Replay::prepare(const Graph& graph, Precision precision) {
   auto plan = std::make_unique<Plan>(graph, precision);
   TRY(plan->prepare());
   return Replay(std::move(plan));
@@ -235,8 +223,7 @@ Result<std::vector<at::Tensor>> Replay::run(const std::vector<IValue>& inputs, c
   return plan_->run(inputs, state);
 }
 
-Result<State> make_state(const Graph& graph, const Reference& reference, const TensorMap& weights,
-                         const Precision& precision) {
+Result<State> make_state(const Graph& graph, const Reference& reference, const TensorMap& weights) {
   std::map<int, std::string> keys;
   for (auto& parameter : reference.parameters) keys[parameter.value] = parameter.tensor;
   std::map<std::string, at::Tensor> made;
@@ -252,8 +239,7 @@ Result<State> make_state(const Graph& graph, const Reference& reference, const T
     }
     auto& tensor = made[key];
     if (!tensor.defined()) {
-      auto type = run_type(source->second.scalar_type(), precision);
-      tensor = at::empty_strided(value.shape, value.strides, type);
+      tensor = at::empty_strided(value.shape, value.strides, source->second.scalar_type());
       tensor.copy_(source->second);
     }
     state[i] = tensor;
@@ -274,9 +260,8 @@ State copy_state(const State& state, bool exact) {
   return copy;
 }
 
-Result<std::vector<IValue>> make_inputs(const Reference& reference, const State& constants, uint64_t seed,
-                                        const Precision& precision) {
-  auto recipe = TRY(Replay::prepare(reference.inputs, {}));
+Result<std::vector<IValue>> make_inputs(const Reference& reference, const State& constants, uint64_t seed) {
+  auto recipe = TRY(Replay::prepare(reference.inputs));
   at::manual_seed(seed);
   auto tensors = TRY(recipe.run({}, copy_state(constants, false)));
   std::vector<IValue> leaves;
@@ -290,8 +275,7 @@ Result<std::vector<IValue>> make_inputs(const Reference& reference, const State&
     if (next >= tensors.size()) {
       return make_error(DiagnosticKind::reference_invalid, {}, "`get_inputs` makes fewer tensors than `forward` takes");
     }
-    at::Tensor tensor = tensors[next++];
-    leaves.emplace_back(tensor.to(run_type(tensor.scalar_type(), precision)));
+    leaves.emplace_back(tensors[next++]);
   }
   return leaves;
 }

@@ -16,26 +16,23 @@
 
 namespace tilepilot::eval {
 
-struct Precision {
-  // What floating tensors are cast to before the run, as `model.to(type)` does; none: as exported.
-  std::optional<at::ScalarType> type;
-  // Compute in float64. Random operators still draw as the run in `type` does, so that both see the same numbers.
-  bool exact = false;
+enum class Precision {
+  exported,  // the element types of the export
+  exact,  // float64 for every floating type; random operators draw as in the export, so that both see the same numbers
 };
 
 // Tensors by value id, for the values that are there before the first node: parameters, buffers, constants.
 using State = std::vector<at::Tensor>;
 
-// A fresh, private copy of the exported state in `precision`. Tied parameters share memory, as in the model.
-Result<State> make_state(const Graph& graph, const Reference& reference, const TensorMap& weights,
-                         const Precision& precision);
+// A fresh, private copy of the exported state. Tied parameters share memory, as in the model.
+Result<State> make_state(const Graph& graph, const Reference& reference, const TensorMap& weights);
 // Another private copy; `exact`: in float64.
 State copy_state(const State& state, bool exact);
 
 class Replay {
  public:
   // Looks up every operator. `graph` must live as long as the result. Errors: an operator this LibTorch lacks.
-  static Result<Replay> prepare(const Graph& graph, const Precision& precision);
+  static Result<Replay> prepare(const Graph& graph, Precision precision = Precision::exported);
   Replay(Replay&&) noexcept;
   ~Replay();
 
@@ -49,9 +46,8 @@ class Replay {
   std::unique_ptr<Plan> plan_;
 };
 
-// The inputs of one trial: get_inputs() replayed from `seed`, cast to `precision`, leaf by leaf. Leaves that are not
-// tensors are None; their values stand in reference.inputs.outputs.
-Result<std::vector<c10::IValue>> make_inputs(const Reference& reference, const State& constants, uint64_t seed,
-                                             const Precision& precision);
+// The inputs of one trial: get_inputs() replayed from `seed`, leaf by leaf. Leaves that are not tensors are None; their
+// values stand in reference.inputs.outputs.
+Result<std::vector<c10::IValue>> make_inputs(const Reference& reference, const State& constants, uint64_t seed);
 
 }  // namespace tilepilot::eval

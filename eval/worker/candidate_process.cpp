@@ -133,7 +133,7 @@ class CandidateServer {
                              .name = body.at("name"),
                              .seed = body.at("seed"),
                              .training = body.at("training"),
-                             .type = parse_element_type(body.value("type", "")),
+                             .type = type_of_option(body.at("dtype").get<std::string>()),
                              .cache = body.at("cache").get<std::string>()};
     program_ = std::make_unique<CandidateProgram>(std::move(options), crumb_);
     limit_resources(body.at("memory_limit_bytes"));

@@ -85,12 +85,12 @@ class Examination {
                     {"name", request_.name},
                     {"seed", reference.seed},
                     {"training", reference.training},
+                    {"dtype", reference.dtype},
                     {"threads", options_.judge.threads},
                     {"memory_limit_bytes", options_.judge.memory_limit_bytes},
                     {"cache", options_.judge.cache.string()},
                     {"init_inputs", to_json(reference.init_inputs)},
                     {"weights", weight_names()}};
-    if (auto type = side_.precision().type) request["type"] = element_type_name(*type);
     auto answer = link_->ask(request, {weight_values(0)});
     if (!answer) return fail(link_->failure());
     for (auto& note : answer->body.at("notes")) verdict_.notes.push_back(note);

@@ -38,13 +38,12 @@ uint64_t secret_seed() {
   return (uint64_t{entropy()} << 32) | entropy();
 }
 
-Result<Precision> read_precision(const std::string& dtype) {
-  if (dtype == "model") return Precision{};
-  if (dtype == "fp32") return Precision{at::kFloat, false};
-  if (dtype == "fp16") return Precision{at::kHalf, false};
-  if (dtype == "bf16") return Precision{at::kBFloat16, false};
-  return make_error(DiagnosticKind::value_error, {}, fmt::format("`{}` is not an element type of the judge", dtype),
-                    "use model, fp32, fp16 or bf16");
+// Reference, eager and candidate run in the element type that the model was exported in.
+Status check_dtype(const Reference& reference, const JudgeOptions& options) {
+  if (reference.dtype == options.dtype) return {};
+  return make_error(DiagnosticKind::reference_invalid, {},
+                    fmt::format("the reference was exported as `{}`, not as `{}`", reference.dtype, options.dtype),
+                    "export the model again");
 }
 
 class JudgeServer {
@@ -73,8 +72,8 @@ class JudgeServer {
                         fmt::format("this worker runs candidates for `cpu`, not for `{}`", options_.target));
     }
     auto reference = TRY(load_reference(body.at("folder").get<std::string>()));
-    ReferenceOptions reference_options{.precision = TRY(read_precision(options_.dtype)),
-                                       .seed = options_.seed ? *options_.seed : secret_seed(),
+    TRY(check_dtype(reference, options_));
+    ReferenceOptions reference_options{.seed = options_.seed ? *options_.seed : secret_seed(),
                                        .trials = std::max(1, options_.trials)};
     try {
       side_ = TRY(ReferenceSide::make(std::move(reference), reference_options));

@@ -97,22 +97,21 @@ Result<std::unique_ptr<ReferenceSide>> ReferenceSide::make(Reference reference, 
 
 Status ReferenceSide::prepare() {
   weights_ = TRY(load_safetensors(reference_.weights));
-  weight_sets_.push_back(TRY(make_state(reference_.forward, reference_, weights_, options_.precision)));
+  weight_sets_.push_back(TRY(make_state(reference_.forward, reference_, weights_)));
   weight_sets_.push_back(perturbed_weights(reference_.forward, weight_sets_[0], options_.seed));
-  recipe_constants_ = TRY(make_state(reference_.inputs, reference_, weights_, {}));
-  Precision exact = options_.precision;
-  exact.exact = true;
-  eager_ = std::make_unique<Replay>(TRY(Replay::prepare(reference_.forward, options_.precision)));
-  exact_ = std::make_unique<Replay>(TRY(Replay::prepare(reference_.forward, exact)));
+  recipe_constants_ = TRY(make_state(reference_.inputs, reference_, weights_));
+  eager_ = std::make_unique<Replay>(TRY(Replay::prepare(reference_.forward)));
+  exact_ = std::make_unique<Replay>(TRY(Replay::prepare(reference_.forward, Precision::exact)));
   notes_ = reference_.warnings;
   for (int i = 0; i < options_.trials; ++i) TRY(add_trial(i));
   TRY(find_allowances());
+  find_fixed_inputs();
   find_degeneracy();
   return {};
 }
 
 Result<std::vector<IValue>> ReferenceSide::fresh_inputs(uint64_t seed) const {
-  return make_inputs(reference_, recipe_constants_, seed, options_.precision);
+  return make_inputs(reference_, recipe_constants_, seed);
 }
 
 Result<std::vector<Expected>> ReferenceSide::expect(const std::vector<IValue>& leaves, uint64_t seed) const {
@@ -192,6 +191,19 @@ Status ReferenceSide::find_allowances() {
   }
   nudged_.clear();
   return {};
+}
+
+void ReferenceSide::find_fixed_inputs() {
+  auto& first = trials_[0].inputs;
+  for (size_t i = 0; i < first.size(); ++i) {
+    if (trials_.size() < 2 || !first[i].is_floating_point() || first[i].numel() == 0) continue;
+    auto digest = digest_of(first[i]);
+    bool fixed = std::all_of(trials_.begin(), trials_.end(),
+                             [&](const Trial& trial) { return digest_of(trial.inputs[i]) == digest; });
+    if (!fixed) continue;
+    notes_.push_back(fmt::format(
+        "input {} has the same values in every trial: `get_inputs` draws it from no random function of PyTorch", i));
+  }
 }
 
 bool ReferenceSide::trivial_answer_passes(const Expected& expected, const Allowance& allowance,

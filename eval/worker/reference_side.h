@@ -23,7 +23,6 @@ struct Trial {
 };
 
 struct ReferenceOptions {
-  Precision precision;
   uint64_t seed = 0;  // secret
   int trials = 5;
 };
@@ -33,7 +32,6 @@ class ReferenceSide {
   static Result<std::unique_ptr<ReferenceSide>> make(Reference reference, const ReferenceOptions& options);
 
   const Reference& reference() const { return reference_; }
-  const Precision& precision() const { return options_.precision; }
   const std::vector<Trial>& trials() const { return trials_; }
   // The model's state: as exported, and perturbed.
   const std::vector<State>& weight_sets() const { return weight_sets_; }
@@ -56,6 +54,7 @@ class ReferenceSide {
   Status add_trial(int index);
   Status find_allowances();
   Result<ScaledError> sensitivity(const Trial& trial, size_t output);
+  void find_fixed_inputs();
   void find_degeneracy();
   bool trivial_answer_passes(const Expected& expected, const Allowance& allowance, const std::string& name);
 

@@ -74,7 +74,8 @@ JudgeOptions judge_options() {
 }
 
 std::unique_ptr<Judge> judge_for(const std::string& model, JudgeOptions options = judge_options()) {
-  auto judge = open_judge(testing::exported("tests/torch/models/" + model + ".py"), options);
+  auto judge =
+      open_judge(testing::exported("tests/torch/models/" + model + ".py", {"--dtype", options.dtype}), options);
   EXPECT_TRUE(judge.ok()) << judge.error().message;
   return judge.ok() ? *std::move(judge) : nullptr;
 }
@@ -162,6 +163,40 @@ TEST(Judge, WorksInReducedPrecision) {
   }
 }
 
+TEST(Judge, SaysWhichInputsAreFixed) {
+  auto verdict = judge_for("fixed_rows")->check({.source = candidate_source("fail_syntax"), .time = false});
+  EXPECT_THAT(verdict.notes, ::testing::Contains(HasSubstr("input 0 has the same values in every trial")));
+  verdict = judge_for("scale_rows")->check({.source = candidate_source("fail_syntax"), .time = false});
+  EXPECT_THAT(verdict.notes, ::testing::Not(::testing::Contains(HasSubstr("same values"))));
+}
+
+// With fixed inputs the timed calls hold nothing new.
+TEST(Judge, fail_RemembersAnswersToFixedInputs) {
+  auto judge = judge_for("fixed_rows");
+  auto verdict = judge->check({.source = candidate_source("fail_cached_by_content")});
+  EXPECT_EQ(verdict.outcome, Outcome::rejected) << show(verdict);
+  EXPECT_THAT(verdict.detail, HasSubstr("remembers answers"));
+  verdict = judge->check({.source = candidate_source("honest")});
+  EXPECT_EQ(verdict.outcome, Outcome::verified) << show(verdict);
+}
+
+TEST(Judge, fail_InputsLargerThanTheMemoryLimit) {
+  auto options = judge_options();
+  options.memory_limit_bytes = 6 << 20;
+  auto verdict = judge_for("many_rows", options)->check({.source = candidate_source("honest"), .time = false});
+  EXPECT_EQ(verdict.outcome, Outcome::out_of_memory) << show(verdict);
+}
+
+TEST(Judge, MakesDoWithFewSamplesOfLongCalls) {
+  auto options = judge_options();
+  options.timing_budget_s = 1e-4;
+  auto verdict = judge_for("scale_rows", options)->check({.source = candidate_source("honest")});
+  ASSERT_EQ(verdict.outcome, Outcome::verified) << show(verdict);
+  ASSERT_TRUE(verdict.candidate);
+  EXPECT_EQ(verdict.candidate->samples, 1);
+  EXPECT_THAT(verdict.notes, ::testing::Contains(HasSubstr("timed with 1 samples only")));
+}
+
 TEST(Judge, TimesTorchCompileWhenAsked) {
   auto options = judge_options();
   options.baseline_compile = true;
@@ -178,6 +213,15 @@ TEST(Judge, fail_NoReference) {
   auto judge = open_judge("/nowhere", judge_options());
   ASSERT_FALSE(judge.ok());
   EXPECT_EQ(judge.error().kind, DiagnosticKind::file_not_found);
+}
+
+TEST(Judge, fail_ReferenceOfAnotherType) {
+  auto options = judge_options();
+  options.dtype = "bf16";
+  auto judge = open_judge(testing::exported("tests/torch/models/copies.py"), options);
+  ASSERT_FALSE(judge.ok());
+  EXPECT_EQ(judge.error().kind, DiagnosticKind::reference_invalid);
+  EXPECT_THAT(judge.error().message, HasSubstr("exported as `model`, not as `bf16`"));
 }
 
 TEST(Judge, fail_TargetThatThisWorkerLacks) {

@@ -40,18 +40,19 @@ struct Loaded {
   State state, recipe_state;
 };
 
-Loaded load(const std::filesystem::path& folder, const Precision& precision = {}) {
+Loaded load(const std::filesystem::path& folder) {
   auto reference = load_reference(folder);
   EXPECT_TRUE(reference.ok()) << reference.error().message;
   auto weights = load_safetensors(reference->weights);
   EXPECT_TRUE(weights.ok()) << weights.error().message;
   Loaded loaded{*std::move(reference), *std::move(weights), {}, {}};
-  loaded.state = *make_state(loaded.reference.forward, loaded.reference, loaded.weights, precision);
-  loaded.recipe_state = *make_state(loaded.reference.inputs, loaded.reference, loaded.weights, {});
+  loaded.state = *make_state(loaded.reference.forward, loaded.reference, loaded.weights);
+  loaded.recipe_state = *make_state(loaded.reference.inputs, loaded.reference, loaded.weights);
   return loaded;
 }
 
-class ReplayEqualsEager : public ::testing::TestWithParam<std::string> {};
+// A model and what it is converted to.
+class ReplayEqualsEager : public ::testing::TestWithParam<std::pair<std::string, std::string>> {};
 
 void expect_call_equal(int call, const Replay& replay, const std::vector<IValue>& inputs, const Loaded& loaded,
                        const TensorMap& eager) {
@@ -66,16 +67,17 @@ void expect_call_equal(int call, const Replay& replay, const std::vector<IValue>
 }
 
 TEST_P(ReplayEqualsEager, BitForBit) {
+  auto& [model, dtype] = GetParam();
   auto folder = scratch("eager");
   auto run = run_python(
       "tests/torch/dump_eager.py",
-      {std::string(TILEPILOT_SOURCE_DIR) + "/scripts/export_reference.py", GetParam(), folder.string(), "1", "2"});
+      {std::string(TILEPILOT_SOURCE_DIR) + "/scripts/export_reference.py", model, folder.string(), "1", "2", dtype});
   ASSERT_EQ(run.exit_code, 0) << run.output;
   at::set_num_threads(2);
   auto eager = load_safetensors(folder / "eager.safetensors");
   ASSERT_TRUE(eager.ok()) << eager.error().message;
   Loaded loaded = load(folder / "reference");
-  auto inputs = make_inputs(loaded.reference, loaded.recipe_state, 1, {});
+  auto inputs = make_inputs(loaded.reference, loaded.recipe_state, 1);
   ASSERT_TRUE(inputs.ok()) << inputs.error().message;
   std::vector<at::Tensor> tensors;
   for (auto& leaf : *inputs) {
@@ -84,7 +86,7 @@ TEST_P(ReplayEqualsEager, BitForBit) {
   for (size_t i = 0; i < tensors.size(); ++i) {
     EXPECT_TRUE(same_bits(tensors[i], eager->at(fmt::format("input{}", i)))) << "input " << i;
   }
-  auto replay = Replay::prepare(loaded.reference.forward, {});
+  auto replay = Replay::prepare(loaded.reference.forward);
   ASSERT_TRUE(replay.ok()) << replay.error().message;
   for (int call = 0; call < 2; ++call) expect_call_equal(call, *replay, *inputs, loaded, *eager);
   for (size_t i = 0; i < tensors.size(); ++i) {
@@ -97,8 +99,19 @@ TEST_P(ReplayEqualsEager, BitForBit) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, ReplayEqualsEager, ::testing::ValuesIn(model_files()),
-                         [](auto& info) { return std::filesystem::path(info.param).stem().string(); });
+std::vector<std::pair<std::string, std::string>> models_and_types() {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (auto& model : model_files()) pairs.emplace_back(model, "model");
+  for (auto dtype : {"fp16", "bf16"}) {
+    pairs.emplace_back(std::string(TILEPILOT_SOURCE_DIR) + "/tests/torch/models/upcast_norm.py", dtype);
+    pairs.emplace_back(std::string(TILEPILOT_SOURCE_DIR) + "/tests/torch/models/scale_rows.py", dtype);
+  }
+  return pairs;
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, ReplayEqualsEager, ::testing::ValuesIn(models_and_types()), [](auto& info) {
+  return std::filesystem::path(info.param.first).stem().string() + "_" + info.param.second;
+});
 
 double worst_difference(const at::Tensor& a, const at::Tensor& b) {
   return a.to(at::kDouble).sub(b.to(at::kDouble)).abs().max().item<double>();
@@ -107,7 +120,7 @@ double worst_difference(const at::Tensor& a, const at::Tensor& b) {
 // The float64 run draws the same random numbers as the float32 one: they differ by rounding only.
 TEST(ExactReplay, SeesTheSameRandomNumbers) {
   Loaded loaded = load(testing::exported("tests/torch/models/train_mode.py"));
-  auto inputs = make_inputs(loaded.reference, loaded.recipe_state, 5, {});
+  auto inputs = make_inputs(loaded.reference, loaded.recipe_state, 5);
   ASSERT_TRUE(inputs.ok()) << inputs.error().message;
   State exact_state = copy_state(loaded.state, true);
   std::vector<IValue> exact_inputs;
@@ -115,8 +128,8 @@ TEST(ExactReplay, SeesTheSameRandomNumbers) {
     bool floating = leaf.isTensor() && leaf.toTensor().is_floating_point();
     exact_inputs.push_back(floating ? IValue(leaf.toTensor().to(at::kDouble)) : leaf);
   }
-  auto plain = Replay::prepare(loaded.reference.forward, {});
-  auto exact = Replay::prepare(loaded.reference.forward, {.type = std::nullopt, .exact = true});
+  auto plain = Replay::prepare(loaded.reference.forward);
+  auto exact = Replay::prepare(loaded.reference.forward, Precision::exact);
   ASSERT_TRUE(plain.ok()) << plain.error().message;
   ASSERT_TRUE(exact.ok()) << exact.error().message;
   at::manual_seed(9);
@@ -130,22 +143,10 @@ TEST(ExactReplay, SeesTheSameRandomNumbers) {
   EXPECT_LT(worst_difference((*outputs)[0], (*truth)[0]), 1e-4);
 }
 
-TEST(Replay, RunsInHalfPrecision) {
-  for (auto type : {at::kHalf, at::kBFloat16}) {
-    Precision precision{type, false};
-    Loaded loaded = load(testing::exported("examples/rms_norm.py"), precision);
-    auto inputs = make_inputs(loaded.reference, loaded.recipe_state, 5, precision);
-    auto replay = Replay::prepare(loaded.reference.forward, precision);
-    auto outputs = replay->run(*inputs, loaded.state);
-    ASSERT_TRUE(outputs.ok()) << outputs.error().message;
-    EXPECT_EQ((*outputs)[0].scalar_type(), type);
-  }
-}
-
 TEST(Replay, FreshSeedsMakeFreshInputs) {
   Loaded loaded = load(testing::exported("examples/softmax_rows.py"));
-  auto one = make_inputs(loaded.reference, loaded.recipe_state, 1, {});
-  auto two = make_inputs(loaded.reference, loaded.recipe_state, 2, {});
+  auto one = make_inputs(loaded.reference, loaded.recipe_state, 1);
+  auto two = make_inputs(loaded.reference, loaded.recipe_state, 2);
   EXPECT_FALSE(at::equal((*one)[0].toTensor(), (*two)[0].toTensor()));
 }
 
@@ -153,7 +154,7 @@ TEST(Replay, fail_OperatorThatDoesNotExist) {
   Graph graph;
   graph.values.push_back({GraphValue::Kind::node, "x", true, "float32", {}, {}});
   graph.nodes.push_back({"aten::no_such_operator", "", {}, {}, {0}, "", 7});
-  auto replay = Replay::prepare(graph, {});
+  auto replay = Replay::prepare(graph);
   ASSERT_FALSE(replay.ok());
   EXPECT_THAT(replay.error().message, ::testing::HasSubstr("`aten::no_such_operator` (line 7 of the model)"));
 }
