@@ -6,6 +6,7 @@
 
 #include "eval/pattern.h"
 #include "eval/torch/element_type.h"
+#include "eval/worker/error_scan.h"
 
 namespace tilepilot::eval {
 namespace {
@@ -37,12 +38,6 @@ Scaled scale(const at::Tensor& value, const Expected& expected) {
   scaled.errors = at::where(scaled.mask, difference, zero);
   scaled.weights = at::where(scaled.mask, expected.truth.abs().add_(rms), one);
   return scaled;
-}
-
-ScaledError error_of(const Scaled& scaled) {
-  if (scaled.errors.numel() == 0) return {};
-  at::Tensor ratio = scaled.errors.div(scaled.weights);
-  return {ratio.max().item<double>(), std::sqrt(ratio.square().mean().item<double>())};
 }
 
 std::vector<double> to_vector(const at::Tensor& tensor) {
@@ -79,39 +74,40 @@ at::Tensor unmatched_specials(const at::Tensor& actual, const Expected& expected
   return mask.logical_not().logical_and_(same.logical_not_());
 }
 
-void fill_max(const Scaled& scaled, const Expected& expected, OutputError& error) {
-  if (scaled.errors.numel() == 0) return;
-  error.max_abs = scaled.errors.max().item<double>();
-  error.eager_max_abs = scale(expected.eager, expected).errors.max().item<double>();
-}
-
-Comparison compare_floating(const at::Tensor& actual, const Expected& expected, const Allowance& allowance) {
-  Comparison result;
+// Where and how the values are wrong; slower than the scan that found that they are.
+void explain(const at::Tensor& actual, const Expected& expected, double allowed, Comparison& result) {
   auto& error = result.error;
   auto scaled = scale(actual, expected);
-  auto measured = error_of(scaled);
-  fill_max(scaled, expected, error);
-  error.max_rel = measured.max;
-  double allowed = measured.max <= allowance.scaled.max ? allowance.scaled.rms : allowance.scaled.max;
-  at::Tensor bound = scaled.weights.mul(allowed);
-  if (bound.numel() > 0) error.bound = bound.max().item<double>();
   at::Tensor specials = unmatched_specials(actual, expected, scaled.mask);
-  at::Tensor not_finite = at::isfinite(actual).logical_not_().logical_and_(scaled.mask);
-  bool specials_wrong = specials.any().item<bool>(), has_not_finite = not_finite.any().item<bool>();
-  if (!specials_wrong && !has_not_finite && within(measured, allowance.scaled)) return result;
   // Special values that match are made equal, those that do not are wrong whatever the bound.
   at::Tensor looked_at = scaled.mask.logical_or(specials);
   at::Tensor zero = at::zeros({}, expected.truth.options());
   at::Tensor wanted = at::where(specials, expected.eager.to(at::kDouble), expected.truth);
   int64_t worst = describe(at::where(looked_at, actual.to(at::kDouble), zero), at::where(looked_at, wanted, zero),
-                           bound.where(specials.logical_not(), zero), error);
-  result.outcome = has_not_finite ? Outcome::not_finite : Outcome::wrong_values;
-  if (!specials_wrong) {
+                           scaled.weights.mul(allowed).where(specials.logical_not(), zero), error);
+  if (!specials.any().item<bool>()) {
     worst = at::argmax(at::nan_to_num(scaled.errors.div(scaled.weights), INFINITY)).item<int64_t>();
     error.where = index_text(worst, actual.sizes().vec());
   }
   result.detail =
       wrong_detail(error, actual.reshape({-1})[worst].item<double>(), wanted.reshape({-1})[worst].item<double>());
+}
+
+enum class Explain { no, yes };
+
+Comparison compare_floating(const at::Tensor& actual, const Expected& expected, const Allowance& allowance,
+                            Explain wanted) {
+  Comparison result;
+  auto scan = scan_errors(actual, expected.eager, expected.truth);
+  double allowed = scan.max_scaled <= allowance.scaled.max ? allowance.scaled.rms : allowance.scaled.max;
+  result.error.max_abs = scan.max_abs;
+  result.error.max_rel = scan.max_scaled;
+  result.error.eager_max_abs = scan.eager_max_abs;
+  result.error.bound = actual.numel() > 0 ? scan.largest_weight * allowed : 0;
+  bool close = within({scan.max_scaled, scan.rms_scaled}, allowance.scaled);
+  if (!scan.specials_wrong && !scan.not_finite && close) return result;
+  result.outcome = scan.not_finite ? Outcome::not_finite : Outcome::wrong_values;
+  if (wanted == Explain::yes) explain(actual, expected, allowed, result);
   return result;
 }
 
@@ -158,11 +154,17 @@ Comparison wrong_form(Outcome outcome, std::string detail) { return {outcome, st
 
 }  // namespace
 
-ScaledError scaled_error(const at::Tensor& value, const Expected& expected) { return error_of(scale(value, expected)); }
+ScaledError scaled_error(const at::Tensor& value, const Expected& expected) {
+  auto scan = scan_errors(value, expected.eager, expected.truth);
+  return {scan.max_scaled, scan.rms_scaled};
+}
 
 int64_t count_differences(const at::Tensor& a, const at::Tensor& b) { return a.ne(b).sum().item<int64_t>(); }
 
-Comparison compare(const CandidateOutput& candidate, const Expected& expected, const Allowance& allowance) {
+namespace {
+
+Comparison compare_forms_and_values(const CandidateOutput& candidate, const Expected& expected,
+                                    const Allowance& allowance, Explain wanted) {
   auto& eager = expected.eager;
   auto& actual = candidate.tensor;
   if (actual.sizes() != eager.sizes()) {
@@ -179,8 +181,18 @@ Comparison compare(const CandidateOutput& candidate, const Expected& expected, c
                       fmt::format("has strides [{}]: neither row-major nor the model's [{}]",
                                   fmt::join(candidate.strides, ", "), fmt::join(strides_of(expected), ", ")));
   }
-  return eager.is_floating_point() ? compare_floating(actual, expected, allowance)
+  return eager.is_floating_point() ? compare_floating(actual, expected, allowance, wanted)
                                    : compare_integers(actual, expected, allowance);
+}
+
+}  // namespace
+
+Comparison compare(const CandidateOutput& actual, const Expected& expected, const Allowance& allowance) {
+  return compare_forms_and_values(actual, expected, allowance, Explain::yes);
+}
+
+bool passes(const CandidateOutput& actual, const Expected& expected, const Allowance& allowance) {
+  return compare_forms_and_values(actual, expected, allowance, Explain::no).outcome == Outcome::verified;
 }
 
 }  // namespace tilepilot::eval

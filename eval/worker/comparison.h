@@ -40,5 +40,7 @@ struct CandidateOutput {
   const std::vector<int64_t>& strides;
 };
 Comparison compare(const CandidateOutput& actual, const Expected& expected, const Allowance& allowance);
+// Whether compare() would find nothing wrong, without looking for where and how.
+bool passes(const CandidateOutput& actual, const Expected& expected, const Allowance& allowance);
 
 }  // namespace tilepilot::eval
