@@ -1,5 +1,5 @@
-// Which of Python's namespaces an ATen operator belongs to, and which are closed to programs. Schemas do not say, and a program that only this room
-// accepts would fail under PyTorch.
+// Which of Python's namespaces an ATen operator belongs to, and which are closed to programs. Schemas do not say, and a
+// program that only this room accepts would fail under PyTorch.
 #pragma once
 
 #include <string_view>

@@ -67,8 +67,8 @@ TEST_F(CommandLine, GenerateWritesAVerifiedProgramOnceIntoTheCorpus) {
 
 // Reference, eager and candidate all run in the type that was asked for, what the model computes in float32 included.
 TEST_F(CommandLine, GenerateInReducedPrecision) {
-  auto result = tilepilot({"generate", model("upcast_norm"), "-o", "fast.py", "--json", "--dtype", "bf16",
-                           "--attempts", "1", "--trials", "2"});
+  auto result = tilepilot({"generate", model("upcast_norm"), "-o", "fast.py", "--json", "--dtype", "bf16", "--attempts",
+                           "1", "--trials", "2"});
   ASSERT_EQ(result.exit_code, 0) << all(result);
   std::string program;
   ASSERT_TRUE(read_file(folder_ / "fast.py", program));
