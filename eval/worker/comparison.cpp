@@ -17,23 +17,14 @@ at::Tensor finite_mask(const Expected& expected) {
   return at::isfinite(expected.truth).logical_and_(at::isfinite(expected.eager));
 }
 
-// rms of the truth over its finite elements; 1 if it is zero everywhere, so that errors stay finite.
-double scale_of(const at::Tensor& truth, const at::Tensor& mask) {
-  double squares = at::where(mask, truth, at::zeros({}, truth.options())).square().sum().item<double>();
-  double count = mask.sum().item<double>();
-  double rms = count > 0 ? std::sqrt(squares / count) : 0;
-  return rms > 0 ? rms : 1;
-}
-
 struct Scaled {
   at::Tensor mask, errors, weights;  // |value - truth|, |truth| + rms, both 0 and 1 outside the mask
 };
 
-Scaled scale(const at::Tensor& value, const Expected& expected) {
+Scaled scale(const at::Tensor& value, const Expected& expected, double rms) {
   Scaled scaled;
   scaled.mask = finite_mask(expected);
   at::Tensor zero = at::zeros({}, expected.truth.options()), one = at::ones({}, expected.truth.options());
-  double rms = scale_of(expected.truth, scaled.mask);
   at::Tensor difference = value.to(at::kDouble).sub(expected.truth).abs_();
   scaled.errors = at::where(scaled.mask, difference, zero);
   scaled.weights = at::where(scaled.mask, expected.truth.abs().add_(rms), one);
@@ -75,9 +66,10 @@ at::Tensor unmatched_specials(const at::Tensor& actual, const Expected& expected
 }
 
 // Where and how the values are wrong; slower than the scan that found that they are.
-void explain(const at::Tensor& actual, const Expected& expected, double allowed, Comparison& result) {
+void explain(const at::Tensor& actual, const Expected& expected, const ErrorScan& scan, double allowed,
+             Comparison& result) {
   auto& error = result.error;
-  auto scaled = scale(actual, expected);
+  auto scaled = scale(actual, expected, scan.rms);
   at::Tensor specials = unmatched_specials(actual, expected, scaled.mask);
   // Special values that match are made equal, those that do not are wrong whatever the bound.
   at::Tensor looked_at = scaled.mask.logical_or(specials);
@@ -85,7 +77,7 @@ void explain(const at::Tensor& actual, const Expected& expected, double allowed,
   at::Tensor wanted = at::where(specials, expected.eager.to(at::kDouble), expected.truth);
   int64_t worst = describe(at::where(looked_at, actual.to(at::kDouble), zero), at::where(looked_at, wanted, zero),
                            scaled.weights.mul(allowed).where(specials.logical_not(), zero), error);
-  if (!specials.any().item<bool>()) {
+  if (!scan.specials_wrong) {
     worst = at::argmax(at::nan_to_num(scaled.errors.div(scaled.weights), INFINITY)).item<int64_t>();
     error.where = index_text(worst, actual.sizes().vec());
   }
@@ -107,7 +99,7 @@ Comparison compare_floating(const at::Tensor& actual, const Expected& expected, 
   bool close = within({scan.max_scaled, scan.rms_scaled}, allowance.scaled);
   if (!scan.specials_wrong && !scan.not_finite && close) return result;
   result.outcome = scan.not_finite ? Outcome::not_finite : Outcome::wrong_values;
-  if (wanted == Explain::yes) explain(actual, expected, allowed, result);
+  if (wanted == Explain::yes) explain(actual, expected, scan, allowed, result);
   return result;
 }
 

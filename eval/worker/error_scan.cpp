@@ -104,7 +104,6 @@ ErrorScan scan_errors(const at::Tensor& given_value, const at::Tensor& given_eag
       ++part.count;
     }
   });
-  // 1 if the truth is zero everywhere, so that errors stay finite.
   double rms = size.count > 0 && size.squares > 0 ? std::sqrt(size.squares / static_cast<double>(size.count)) : 1;
   Part all = in_parts(numel, [&](int64_t begin, int64_t count, Part& part) {
     Buffer v, e, t;
@@ -114,6 +113,7 @@ ErrorScan scan_errors(const at::Tensor& given_value, const at::Tensor& given_eag
     for (size_t i = 0; i < static_cast<size_t>(count); ++i) compare_element(v[i], e[i], t[i], rms, part);
   });
   ErrorScan scan;
+  scan.rms = rms;
   double nan = std::numeric_limits<double>::quiet_NaN();
   scan.max_scaled = all.nan ? nan : all.max;
   scan.rms_scaled = all.nan ? nan : std::sqrt(all.squares / static_cast<double>(numel));

@@ -11,6 +11,7 @@ namespace tilepilot::eval {
 struct ErrorScan {
   double max_scaled = 0, rms_scaled = 0;  // NaN if a value is NaN
   double max_abs = 0, eager_max_abs = 0;
+  double rms = 1;               // of the truth; 1 if that is zero everywhere, so that errors stay finite
   double largest_weight = 1;    // max of |truth| + rms(truth)
   bool not_finite = false;      // a value is not finite where it should be
   bool specials_wrong = false;  // where truth or eager is not finite, a value is not what eager gives

@@ -38,10 +38,8 @@ Timing summarize(std::vector<double> samples) {
 // Half the width of the 95 % confidence interval of a median, relative to it (McGill, Tukey and Larsen, "Variations of
 // box plots", 1978).
 double uncertainty_of_median(std::vector<double> samples) {
-  std::sort(samples.begin(), samples.end());
-  size_t count = samples.size();
-  double quartiles = samples[count * 3 / 4] - samples[count / 4];
-  return 1.57 * quartiles / std::sqrt(static_cast<double>(count)) / samples[count / 2];
+  Timing timing = summarize(std::move(samples));
+  return 1.57 * (timing.high_us - timing.low_us) / std::sqrt(timing.samples) / timing.median_us;
 }
 
 class PairedTiming {

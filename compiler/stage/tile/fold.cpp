@@ -4,25 +4,17 @@
 #include <limits>
 #include <vector>
 
+#include "compiler/ir/arithmetic.h"
+
 namespace tilepilot::stage {
 namespace {
 
 using ir::BinaryOp;
 using ir::Expr;
 
-int64_t floor_divide(int64_t a, int64_t b) {
-  int64_t quotient = a / b;
-  return (a % b != 0 && (a % b < 0) != (b < 0)) ? quotient - 1 : quotient;
-}
-
 // Whether a value is representable in an integer type.
 bool fits(int64_t value, ir::DType type) {
-  if (type.is_bool()) return value == 0 || value == 1;
-  if (type.code == ir::TypeCode::unsigned_int)
-    return value >= 0 && (type.bits >= 63 || value < (int64_t{1} << type.bits));
-  if (type.bits == 64) return true;
-  int64_t limit = int64_t{1} << (type.bits - 1);
-  return value >= -limit && value < limit;
+  return ir::wrap(value, type) == value && (value >= 0 || type.code != ir::TypeCode::unsigned_int);
 }
 
 std::optional<int64_t> arithmetic(BinaryOp op, int64_t a, int64_t b) {
@@ -35,9 +27,9 @@ std::optional<int64_t> arithmetic(BinaryOp op, int64_t a, int64_t b) {
     case BinaryOp::mul:
       return __builtin_mul_overflow(a, b, &result) ? std::nullopt : std::optional(result);
     case BinaryOp::floor_div:
-      return b == 0 || b == -1 ? std::nullopt : std::optional(floor_divide(a, b));
+      return b == 0 || b == -1 ? std::nullopt : std::optional(static_cast<int64_t>(ir::floor_div(a, b)));
     case BinaryOp::floor_mod:
-      return b == 0 || b == -1 ? std::nullopt : std::optional(a - floor_divide(a, b) * b);
+      return b == 0 || b == -1 ? std::nullopt : std::optional(static_cast<int64_t>(ir::floor_mod(a, b)));
     case BinaryOp::min:
       return std::min(a, b);
     case BinaryOp::max:
