@@ -1,11 +1,11 @@
 // Tensors as kernels see them: raw memory with shape and strides, allocation, and LibTorch's own threads, so that one
 // process has one pool.
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
 #include "eval/host/edge.h"
 #include "eval/host/host_state.h"
+#include "eval/torch/threads.h"
 
 namespace tilepilot::eval {
 
@@ -28,11 +28,7 @@ std::optional<ir::DType> element_type(at::ScalarType type) {
 
 class HostTensors final : public stage::TensorHost {
  public:
-  explicit HostTensors(HostState& state) : state_(state) {
-    parallel_for_ = [](int64_t count, const std::function<void(int64_t, int64_t)>& body) {
-      at::parallel_for(0, count, 1, body);
-    };
-  }
+  explicit HostTensors(HostState& state) : state_(state) {}
 
   std::optional<runtime::TensorView> view(const Value& value) override {
     const at::Tensor* tensor = tensor_of(value);
@@ -63,7 +59,7 @@ class HostTensors final : public stage::TensorHost {
 
  private:
   HostState& state_;
-  runtime::ParallelFor parallel_for_;
+  runtime::ParallelFor parallel_for_ = libtorch_threads();
 };
 
 }  // namespace

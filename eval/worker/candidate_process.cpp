@@ -255,7 +255,7 @@ class CandidateServer {
 
   bool time(const Message& message) {
     auto& body = message.body;
-    TimedCalls calls{.calls = body.at("calls"), .restore = body.at("restore")};
+    TimedCalls calls{.calls = body.at("calls"), .lead = body.at("lead"), .restore = body.at("restore")};
     if (body.contains("content")) {
       calls.content = body.at("content").get<size_t>();
       calls.before = body.at("before");

@@ -26,9 +26,16 @@ class Examination {
   Verdict run() {
     verdict_.notes = side_.notes();
     verdict_.degenerate = side_.degenerate();
-    if (start() && load() && run_trials() && uses_kernels() && kernels_matter()) {
-      verdict_.outcome = Outcome::verified;
-      if (request_.time) time();
+    if (start() && load() && run_trials(side_.trials().size()) && uses_kernels() && kernels_matter()) time();
+    return std::move(verdict_);
+  }
+
+  // The two trials are those that timing compares launches with (candidate_process.cpp).
+  Verdict run_again(const Verdict& verified) {
+    verdict_.degenerate = side_.degenerate();
+    if (start() && load() && run_trials(std::min<size_t>(2, side_.trials().size()))) {
+      verdict_ = verified;
+      time();
     }
     return std::move(verdict_);
   }
@@ -114,8 +121,8 @@ class Examination {
     return link_->ask(request, {trial.inputs});
   }
 
-  bool run_trials() {
-    for (size_t i = 0; i < side_.trials().size(); ++i) {
+  bool run_trials(size_t count) {
+    for (size_t i = 0; i < count; ++i) {
       auto& trial = side_.trials()[i];
       if (i > 0 && !send_weights(trial.weights)) return false;
       auto answer = call(trial, false);
@@ -247,7 +254,8 @@ class Examination {
   }
 
   void time() {
-    if (!send_weights(0)) return;
+    verdict_.outcome = Outcome::verified;
+    if (!request_.time || !send_weights(0)) return;
     auto failure = time_pair(side_, *link_, options_.judge, verdict_);
     if (failure) fail(*failure);
   }
@@ -261,8 +269,10 @@ class Examination {
 
 }  // namespace
 
-Verdict examine(const ReferenceSide& side, const CheckRequest& request, const ExaminationOptions& options) {
-  return Examination(side, request, options).run();
+Verdict examine(const ReferenceSide& side, const CheckRequest& request, const ExaminationOptions& options,
+                const Verdict* verified) {
+  Examination examination(side, request, options);
+  return verified ? examination.run_again(*verified) : examination.run();
 }
 
 }  // namespace tilepilot::eval

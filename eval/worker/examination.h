@@ -11,6 +11,9 @@ struct ExaminationOptions {
   std::filesystem::path executable;
 };
 
-Verdict examine(const ReferenceSide& side, const CheckRequest& request, const ExaminationOptions& options);
+// `verified`: what an earlier examination of the same program found, or null. Then two trials lead to the timing, and
+// the rest of its findings stand.
+Verdict examine(const ReferenceSide& side, const CheckRequest& request, const ExaminationOptions& options,
+                const Verdict* verified = nullptr);
 
 }  // namespace tilepilot::eval

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kSampleSeconds = 4e-3;  // a sample holds as many calls as take this long
+constexpr double kSampleSeconds = 12e-3;  // a sample holds as many calls as take this long
 constexpr double kWarmUpSeconds = 0.1;
 constexpr int64_t kMaxCalls = 20'000;
 constexpr int kMinSamples = 5;
@@ -53,17 +53,16 @@ class PairedTiming {
 
   std::optional<Verdict> run(Verdict& verdict) {
     if (!prepare()) return failure_;
-    double eager_call = warm_up([&](int64_t calls) { return time_eager(calls); });
-    double candidate_call = warm_up([&](int64_t calls) { return time_candidate(calls, false); });
+    double eager_call = warm_up([&](int64_t calls) { return time_eager({0, calls}); });
+    double candidate_call = warm_up([&](int64_t calls) { return time_candidate({0, calls}, false); });
     if (candidate_call < 0) return failure_;
     if (!sample(eager_call, candidate_call)) return failure_;
     verdict.eager = summarize(eager_samples_);
     verdict.candidate = summarize(candidate_samples_);
     verdict.generated_share = total_seconds_ > 0 ? kernel_seconds_ / total_seconds_ : 0;
-    if (out_of_patience_) {
-      verdict.notes.push_back(
-          fmt::format("timed with {} samples only: a call takes too long for more", verdict.candidate->samples));
-    }
+    const std::string few = "timed with few samples: a call takes too long for more";
+    bool told = std::find(verdict.notes.begin(), verdict.notes.end(), few) != verdict.notes.end();
+    if (out_of_patience_ && !told) verdict.notes.push_back(few);
     return std::nullopt;
   }
 
@@ -105,10 +104,16 @@ class PairedTiming {
     return answer;
   }
 
-  // Seconds of `calls` calls of eager.
-  double time_eager(int64_t calls) {
+  // A sample's. A call that the sleep before it would show in, of threads and caches, leads the timed ones.
+  struct Calls {
+    int64_t lead, timed;
+  };
+
+  // Seconds of the timed calls of eager.
+  double time_eager(Calls calls) {
     double begin = monotonic_seconds();
-    for (int64_t i = 0; i < calls; ++i) {
+    for (int64_t i = 0; i < calls.lead + calls.timed; ++i) {
+      if (i == calls.lead) begin = monotonic_seconds();
       auto outputs = side_.eager().run(leaves_[static_cast<size_t>(i) % leaves_.size()], state_);
       if (!outputs.ok()) return -1;
     }
@@ -133,14 +138,14 @@ class PairedTiming {
     return true;
   }
 
-  // The seconds of `calls` calls of the candidate; negative: it failed. `check`: at a place among them that the
+  // Seconds of the timed calls of the candidate; negative: it failed. `check`: at a place among them that the
   // candidate cannot foresee, a call is verified that takes no part in the time.
-  double time_candidate(int64_t calls, bool check) {
-    json request = {{"op", "time"}, {"calls", calls}, {"restore", mutates_}};
+  double time_candidate(Calls calls, bool check) {
+    json request = {{"op", "time"}, {"calls", calls.timed}, {"lead", calls.lead}, {"restore", mutates_}};
     size_t content = random_() % contents_.size();
     if (check) {
       request["content"] = content;
-      request["before"] = random_() % static_cast<uint64_t>(calls + 1);
+      request["before"] = random_() % static_cast<uint64_t>(calls.timed + 1);
       request["seed"] = contents_[content].seed;
     }
     auto answer = ask(request);
@@ -214,30 +219,33 @@ class PairedTiming {
   }
 
   struct Plan {
-    int64_t eager_calls = 1, candidate_calls = 1;  // a sample
-    int samples = 1;
+    Calls eager, candidate;
+    int samples;
   };
   Plan plan(double eager_call, double candidate_call) const {
     auto calls_for = [](double call) {
-      return std::clamp(static_cast<int64_t>(kSampleSeconds / std::max(call, 1e-9)), int64_t{1}, kMaxCalls);
+      auto timed = std::clamp(static_cast<int64_t>(kSampleSeconds / std::max(call, 1e-9)), int64_t{1}, kMaxCalls);
+      return Calls{call < kSampleSeconds ? 1 : 0, timed};
     };
-    Plan plan{calls_for(eager_call), calls_for(candidate_call)};
-    double pair =
-        eager_call * static_cast<double>(plan.eager_calls) + candidate_call * static_cast<double>(plan.candidate_calls);
+    auto seconds = [](Calls calls, double call) { return static_cast<double>(calls.lead + calls.timed) * call; };
+    Calls eager = calls_for(eager_call), candidate = calls_for(candidate_call);
+    double pair = seconds(eager, eager_call) + seconds(candidate, candidate_call);
     int wanted = std::max(1, options_.timing_samples);
-    plan.samples = std::clamp(static_cast<int>(options_.timing_budget_s / pair), std::min(kMinSamples, wanted), wanted);
-    return plan;
+    int affordable = static_cast<int>(options_.timing_budget_s / pair);
+    return {eager, candidate, std::clamp(affordable, std::min(kMinSamples, wanted), wanted)};
   }
 
   bool sample(double eager_call, double candidate_call) {
     auto [eager_calls, candidate_calls, samples] = plan(eager_call, candidate_call);
+    // Before the samples may end, and at none that the candidate can foresee.
+    const int second_turn = 2 + static_cast<int>(random_() % (kFewestToSettle - 2));
     double begin = monotonic_seconds();
     std::vector<double> ratios;
     for (int i = 0; i < samples; ++i) {
       if (ratios.size() >= kFewestToSettle && uncertainty_of_median(ratios) < kSettled) break;
       out_of_patience_ = i > 0 && monotonic_seconds() - begin > kPatience * options_.timing_budget_s;
       if (out_of_patience_) break;
-      bool turns = i == 0 || i % 10 == 4;
+      bool turns = i == 0 || i == second_turn;
       if (turns && !turn()) return false;
       if (mutates_) inputs_->restore();
       double eager = time_eager(eager_calls);
@@ -245,8 +253,8 @@ class PairedTiming {
       double candidate = time_candidate(candidate_calls, turns && !mutates_);
       if (eager < 0) return failed(Outcome::worker_failed, "the reference failed while it was timed");
       if (candidate < 0) return false;
-      eager_samples_.push_back(eager / static_cast<double>(eager_calls));
-      candidate_samples_.push_back(candidate / static_cast<double>(candidate_calls));
+      eager_samples_.push_back(eager / static_cast<double>(eager_calls.timed));
+      candidate_samples_.push_back(candidate / static_cast<double>(candidate_calls.timed));
       ratios.push_back(eager_samples_.back() / candidate_samples_.back());
     }
     return true;

@@ -78,18 +78,20 @@ Result<TimedAnswer> TimedCandidate::time(const TimedCalls& calls) {
   at::NoGradGuard no_grad;
   if (calls.restore) inputs_.restore();
   auto& log = program_.log();
+  TRY(run(0, calls.lead));
   int64_t launches = log.launches, aside = 0;
   double kernel_seconds = log.seconds, seconds_aside = 0;
   TimedAnswer answer;
-  int64_t before = calls.content ? std::min(calls.before, calls.calls) : calls.calls;
-  answer.seconds = TRY(run(0, before));
+  int64_t end = calls.lead + calls.calls;
+  int64_t before = calls.content ? std::min(calls.lead + calls.before, end) : end;
+  answer.seconds = TRY(run(calls.lead, before));
   if (calls.content) {
     aside = log.launches;
     seconds_aside = log.seconds;
     answer.checked.emplace(TRY(repeated_call(calls, answer)));
     aside = log.launches - aside;
     seconds_aside = log.seconds - seconds_aside;
-    answer.seconds += TRY(run(before, calls.calls));
+    answer.seconds += TRY(run(before, end));
   }
   answer.kernel_seconds = log.seconds - kernel_seconds - seconds_aside;
   int64_t launched = log.launches - launches - aside, wanted = calls.calls * seen_.least_launches.value_or(0);

@@ -37,8 +37,9 @@ struct CheckedCall {
 
 struct TimedCalls {
   int64_t calls = 1;
+  int64_t lead = 0;      // calls before them, outside the time: threads wake, caches fill
   bool restore = false;  // the inputs first
-  // After `before` calls, outside the time: a checked call on `content`.
+  // After `before` of them, outside the time: a checked call on `content`.
   std::optional<size_t> content = std::nullopt;
   int64_t before = 0;
   uint64_t seed = 0;

@@ -1,6 +1,12 @@
 // Whole programs in the host room: what a candidate's ModelNew needs, and what is refused.
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include <thread>
 
 #include "eval/host/tensor_object.h"
 #include "tests/torch/host_room.h"
@@ -178,6 +184,22 @@ TEST(HostProgram, KernelsSeeTheTensorsMemory) {
     for (int64_t i = begin; i < end; ++i) sum += i;
   });
   EXPECT_EQ(sum, 4950);
+}
+
+// Were the kernels' loop compiled without OpenMP, everything would still pass, at half the speed or less.
+TEST(HostProgram, KernelsRunOnAllThreadsOfLibTorch) {
+  testing::Room room;
+  at::set_num_threads(2);
+  std::mutex mutex;
+  std::condition_variable both;
+  std::set<std::thread::id> threads;
+  room.host().tensors().parallel_for()(1000, [&](int64_t, int64_t) {
+    std::unique_lock lock(mutex);
+    threads.insert(std::this_thread::get_id());
+    both.notify_all();
+    both.wait_for(lock, std::chrono::seconds(1), [&] { return threads.size() == 2; });
+  });
+  EXPECT_EQ(threads.size(), 2u);
 }
 
 TEST(HostProgram, FailUnfittingArgumentsListTheSignatures) {

@@ -37,7 +37,7 @@ void Context::fail(Span span, std::string message, std::string hint) {
 
 bool is_streamed(const ir::Buffer& buffer) {
   // Larger than what most machines keep in their caches until the next reader comes.
-  constexpr int64_t kLargeTensor = 32 << 20;
+  constexpr int64_t kLargeTensor = 16 << 20;
   if (buffer->scope != ir::Scope::global || !buffer->strides.empty() || buffer->type.bytes() < 2) return false;
   int64_t bytes = buffer->type.bytes();
   for (const ir::Expr& extent : buffer->shape) bytes *= ir::constant_int(extent).value_or(0);

@@ -16,6 +16,7 @@
 
 #include "compiler/ir/text.h"
 #include "compiler/runtime/kernel.h"
+#include "eval/torch/threads.h"
 #include "programs.h"
 
 namespace tilepilot::bench {
@@ -47,10 +48,6 @@ runtime::TensorView view(const at::Tensor& tensor, ir::DType type) {
   return {tensor.data_ptr(), type, tensor.sizes().vec(), tensor.strides().vec()};
 }
 
-const runtime::ParallelFor kLibTorchThreads = [](int64_t count, const std::function<void(int64_t, int64_t)>& body) {
-  at::parallel_for(0, count, 1, body);
-};
-
 class Benchmark {
  public:
   Benchmark(std::filesystem::path cache, bool one_thread)
@@ -69,7 +66,7 @@ class Benchmark {
     Samples ours, theirs;
     for (int round = 0; round < 30; ++round) {
       const double t = timed([&] { reference(); }, clock_);
-      const double o = timed([&] { (void)kernel->launch(arguments, kLibTorchThreads, {}); }, clock_);
+      const double o = timed([&] { (void)kernel->launch(arguments, eval::libtorch_threads(), {}); }, clock_);
       if (round < 3) continue;
       ours.times.push_back(o);
       theirs.times.push_back(t);
