@@ -13,14 +13,14 @@
 namespace tilepilot::cli {
 namespace {
 
-struct Options {
+struct CheckFlags {
   std::string candidate;
   std::string reference;
   bool no_timing = false;
   JudgeFlags judge;
 };
 
-int run_check(Session& session, const Options& options) {
+int run_check(Session& session, const CheckFlags& options) {
   agent::CheckOptions check{options.candidate, options.reference, session.work_folder(), session.exporter_options(), {},
                             !options.no_timing};
   auto judge = session.judge_options();
@@ -41,7 +41,7 @@ int run_check(Session& session, const Options& options) {
 }  // namespace
 
 void add_check(CLI::App& app, Session& session) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CheckFlags>();
   auto* command = app.add_subcommand("check", "Judge a given program against a model: correctness, guards, timing");
   command->add_option("candidate", options->candidate, "Python file with class ModelNew")->required();
   command

@@ -13,13 +13,13 @@
 namespace tilepilot::cli {
 namespace {
 
-struct Options {
+struct CompileFlags {
   std::string file;
   std::string call;
   std::string emit = "source";
 };
 
-int run_compile(Session& session, const Options& options) {
+int run_compile(Session& session, const CompileFlags& options) {
   driver::CompileRequest request{options.file, "", options.call};
   if (!read_file(options.file, request.text))
     return session.fail({DiagnosticKind::file_not_found, {}, fmt::format("cannot read `{}`", options.file), {}, ""});
@@ -37,7 +37,7 @@ int run_compile(Session& session, const Options& options) {
 }  // namespace
 
 void add_compile(CLI::App& app, Session& session) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompileFlags>();
   auto* command = app.add_subcommand("compile", "The compiler alone: show what becomes of a kernel");
   command->add_option("file", options->file, "Python file with tile kernels")->required();
   command->add_option("--call", options->call,

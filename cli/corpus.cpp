@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct CorpusFlags {
   std::string entry;
   std::string model;
   std::string text;
@@ -50,7 +50,7 @@ std::string table_line(const retrieval::Entry& entry) {
   return fmt::format("{:>4}  {:<9}  {:<28}  {:>7}  {}", entry.id, entry.origin, entry.name, speedup, entry.summary);
 }
 
-int list(Session& session, const Options&) {
+int list(Session& session, const CorpusFlags&) {
   auto corpus = open(session);
   if (!corpus) return session.fail(corpus.error());
   auto entries = (*corpus)->list();
@@ -64,7 +64,7 @@ int list(Session& session, const Options&) {
   return kDone;
 }
 
-int show(Session& session, const Options& options) {
+int show(Session& session, const CorpusFlags& options) {
   auto corpus = open(session);
   if (!corpus) return session.fail(corpus.error());
   auto entry = (*corpus)->find(options.entry);
@@ -88,7 +88,7 @@ Result<retrieval::Structure> structure_of_model(Session& session, const std::str
   return agent::structure_of(reference);
 }
 
-int search(Session& session, const Options& options) {
+int search(Session& session, const CorpusFlags& options) {
   if (options.model.empty() && options.text.empty())
     return session.fail(
         {DiagnosticKind::bad_usage, {}, "nothing to search for", {}, "give a model file, or `--text WORDS`"});
@@ -109,8 +109,8 @@ int search(Session& session, const Options& options) {
   return kDone;
 }
 
-void add_action(CLI::App& corpus, Session& session, const std::shared_ptr<Options>& options, const char* name,
-                const char* help, int (*action)(Session&, const Options&)) {
+void add_action(CLI::App& corpus, Session& session, const std::shared_ptr<CorpusFlags>& options, const char* name,
+                const char* help, int (*action)(Session&, const CorpusFlags&)) {
   corpus.add_subcommand(name, help)->callback([&session, options, action] {
     session.run = [&session, options, action] { return action(session, *options); };
   });
@@ -119,7 +119,7 @@ void add_action(CLI::App& corpus, Session& session, const std::shared_ptr<Option
 }  // namespace
 
 void add_corpus(CLI::App& app, Session& session) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CorpusFlags>();
   auto* command = app.add_subcommand("corpus", "The verified programs: list, show, search");
   command->require_subcommand(1);
   add_action(*command, session, options, "list", "All entries, a line each", list);

@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct GenerateFlags {
   std::string model;
   std::string output;
   agent::GenerateOptions generate;
@@ -29,7 +29,7 @@ struct Options {
   std::vector<const CLI::Option*> llm_only;
 };
 
-std::string conclusion(const Options& options, const agent::GenerateResult& result) {
+std::string conclusion(const GenerateFlags& options, const agent::GenerateResult& result) {
   const agent::Attempt* best = result.best();
   if (!best && result.outcome.attempts.empty() && result.outcome.ending == agent::Ending::nothing_left)
     return "no program: the author sees nothing in this model that a kernel could compute faster than PyTorch";
@@ -48,7 +48,7 @@ std::string conclusion(const Options& options, const agent::GenerateResult& resu
   return text;
 }
 
-json as_json(const Options& options, const agent::GenerateResult& result) {
+json as_json(const GenerateFlags& options, const agent::GenerateResult& result) {
   json object = {{"ok", result.written},
                  {"model", options.model},
                  {"run", result.run},
@@ -102,8 +102,8 @@ Status probe_output(const std::filesystem::path& output, const std::filesystem::
   return {};
 }
 
-// Options that only the language model listens to are not dropped in silence.
-Status check_author(const Session& session, const Options& options) {
+// GenerateFlags that only the language model listens to are not dropped in silence.
+Status check_author(const Session& session, const GenerateFlags& options) {
   const agent::GenerateOptions& generate = options.generate;
   auto given = [](const CLI::Option* option) { return option->count() > 0; };
   if (generate.author != "llm") {
@@ -123,7 +123,7 @@ Status check_author(const Session& session, const Options& options) {
   return {};
 }
 
-Status complete(Session& session, Options& options) {
+Status complete(Session& session, GenerateFlags& options) {
   agent::GenerateOptions& generate = options.generate;
   TRY(check_author(session, options));
   generate.model = options.model;
@@ -140,7 +140,7 @@ Status complete(Session& session, Options& options) {
   return {};
 }
 
-int run_generate(Session& session, Options& options) {
+int run_generate(Session& session, GenerateFlags& options) {
   if (auto status = complete(session, options); !status) return session.fail(status.error());
   auto result = agent::generate(session.sources, options.generate, progress_of(session));
   if (!result) return session.fail(result.error());
@@ -154,7 +154,7 @@ int run_generate(Session& session, Options& options) {
   return outcome.ending == agent::Ending::worker_failed ? kMissing : kNotVerified;
 }
 
-void add_llm_options(CLI::App& command, Options& options) {
+void add_llm_options(CLI::App& command, GenerateFlags& options) {
   agent::ChatOptions& chat = options.generate.chat;
   auto add = [&](const char* name, auto& value, const char* help) {
     CLI::Option* option = command.add_option(name, value, help)->group("Language model");
@@ -184,7 +184,7 @@ void add_llm_options(CLI::App& command, Options& options) {
 }  // namespace
 
 void add_generate(CLI::App& app, Session& session) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GenerateFlags>();
   auto* command = app.add_subcommand("generate", "Write a faster, verified program for a PyTorch model");
   agent::GenerateOptions& generate = options->generate;
   command->add_option("model", options->model, "Python file with class Model, get_inputs() and get_init_inputs()")

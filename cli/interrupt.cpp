@@ -72,7 +72,7 @@ void InterruptWatch::watch() {
   while (read(read_end_, &signal, 1) < 0 && errno == EINTR) {}
   if (signal == 0) return;
   // What the other thread would say now is that its children died, which is no news.
-  if (const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC); nowhere >= 0) {
+  if (const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC); nowhere >= 0) {
     dup2(nowhere, STDOUT_FILENO);
     dup2(nowhere, STDERR_FILENO);
   }

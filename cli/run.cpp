@@ -14,11 +14,11 @@
 namespace tilepilot::cli {
 namespace {
 
-struct Options {
+struct RunFlags {
   std::string script;
 };
 
-int run_script(Session& session, const Options& options) {
+int run_script(Session& session, const RunFlags& options) {
   std::vector<std::string> argv = {session.environment.worker.string(), "run", options.script};
   if (auto target = session.target(); !target) return session.fail(target.error());
   if (auto status = session.refuse_unused("run", {"--seed", "--dtype"}); !status) return session.fail(status.error());
@@ -49,7 +49,7 @@ int run_script(Session& session, const Options& options) {
 }  // namespace
 
 void add_run(CLI::App& app, Session& session) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunFlags>();
   auto* command = app.add_subcommand("run", "Run a TileLang script, its main() included");
   command->add_option("script", options->script, "Python file")->required();
   command->footer("Example:\n  tilepilot run my_kernel.py");

@@ -52,6 +52,13 @@ function(tilepilot_executable name)
   tilepilot_configure(${name})
 endfunction()
 
+# tilepilot_unity(TARGET FILES): compiles that many source files as one, where they all parse the same large headers.
+function(tilepilot_unity target files)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${files})
+  # What it warns of matters in headers only, for which the compiler takes all files but the outermost.
+  target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+endfunction()
+
 # tilepilot_embed(LIBRARY SYMBOL FILE): `extern const char SYMBOL[]` in namespace tilepilot::embedded holds the text of FILE.
 function(tilepilot_embed library symbol file)
   set(input ${CMAKE_SOURCE_DIR}/${file})

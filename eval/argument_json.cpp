@@ -12,7 +12,7 @@ using nlohmann::json;
 
 namespace {
 
-Error invalid(const std::string& what) {
+Error invalid_argument(const std::string& what) {
   return make_error(DiagnosticKind::reference_invalid, {}, "the exported reference is damaged: " + what,
                     "export the model again");
 }
@@ -36,12 +36,12 @@ Result<GraphArgument> read_special_float(const std::string& text) {
   if (text == "inf") return GraphArgument{std::numeric_limits<double>::infinity()};
   if (text == "-inf") return GraphArgument{-std::numeric_limits<double>::infinity()};
   if (text == "nan") return GraphArgument{std::numeric_limits<double>::quiet_NaN()};
-  return invalid(fmt::format("`{}` is not a number", text));
+  return invalid_argument(fmt::format("`{}` is not a number", text));
 }
 
 // {"value": 3}, {"dtype": "float32"}, ...: an object with one member that says what it is.
 Result<GraphArgument> read_tagged(const json& node) {
-  if (node.size() != 1) return invalid("an argument has several tags");
+  if (node.size() != 1) return invalid_argument("an argument has several tags");
   const std::string& tag = node.begin().key();
   const json& content = node.begin().value();
   if (tag == "value") return GraphArgument{ValueRef{content.get<int>()}};
@@ -51,7 +51,7 @@ Result<GraphArgument> read_tagged(const json& node) {
   if (tag == "device") return GraphArgument{DeviceName{content.get<std::string>()}};
   if (tag == "layout") return GraphArgument{LayoutName{content.get<std::string>()}};
   if (tag == "memory_format") return GraphArgument{MemoryFormatName{content.get<std::string>()}};
-  return invalid(fmt::format("an argument has the unknown tag `{}`", tag));
+  return invalid_argument(fmt::format("an argument has the unknown tag `{}`", tag));
 }
 
 json list_json(const GraphList& items) {
@@ -107,7 +107,7 @@ Result<GraphArgument> argument_from_json(const json& node) {
     case json::value_t::object:
       return read_tagged(node);
     default:
-      return invalid("an argument is binary");
+      return invalid_argument("an argument is binary");
   }
 }
 

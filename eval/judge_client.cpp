@@ -59,7 +59,7 @@ class JudgeClient final : public Judge {
     open_seconds_ = monotonic_seconds() - begin;
     if (answer->body.contains("diagnostic")) {
       worker_.reset();
-      return Status(std::make_unique<Diagnostic>(diagnostic_from_json(answer->body["diagnostic"])));
+      return Status(make_error(diagnostic_from_json(answer->body["diagnostic"])));
     }
     return {};
   }

@@ -31,7 +31,7 @@ namespace {
 
 constexpr int kVersion = 1;
 
-Error invalid(const std::string& what) {
+Error invalid_reference(const std::string& what) {
   return make_error(DiagnosticKind::reference_invalid, {}, "the exported reference is damaged: " + what,
                     "export the model again");
 }
@@ -44,7 +44,7 @@ Result<GraphValue> read_value(const json& node) {
                                                                 {"node", GraphValue::Kind::node}};
   GraphValue value;
   auto kind = kinds.find(node.at("kind").get<std::string>());
-  if (kind == kinds.end()) return invalid("a value has an unknown kind");
+  if (kind == kinds.end()) return invalid_reference("a value has an unknown kind");
   value.kind = kind->second;
   node.at("name").get_to(value.name);
   value.is_tensor = node.value("tensor", true);
@@ -53,7 +53,7 @@ Result<GraphValue> read_value(const json& node) {
   node.at("shape").get_to(value.shape);
   node.at("strides").get_to(value.strides);
   if (value.shape.size() != value.strides.size()) {
-    return invalid(
+    return invalid_reference(
         fmt::format("`{}` has {} extents and {} strides", value.name, value.shape.size(), value.strides.size()));
   }
   return value;
@@ -83,17 +83,17 @@ Status check_order(const Graph& graph) {
   for (auto& node : graph.nodes) {
     for (auto& argument : node.args) for_each_value(argument, check);
     for (auto& [name, argument] : node.kwargs) for_each_value(argument, check);
-    if (!ok) return invalid(fmt::format("`{}` uses a value that does not exist yet", node.op));
+    if (!ok) return invalid_reference(fmt::format("`{}` uses a value that does not exist yet", node.op));
     for (int id : node.outputs) {
       if (id >= static_cast<int>(defined.size()) || is_defined(id)) {
-        return invalid(fmt::format("`{}` makes a value that is not its own", node.op));
+        return invalid_reference(fmt::format("`{}` makes a value that is not its own", node.op));
       }
       if (id >= 0) defined[static_cast<size_t>(id)] = 1;
     }
   }
   for_each_value(graph.outputs, check);
   for (int id : graph.inputs) check(id);
-  if (!ok) return invalid("an input or output of the graph does not exist");
+  if (!ok) return invalid_reference("an input or output of the graph does not exist");
   return {};
 }
 
@@ -114,13 +114,13 @@ Result<ParameterInfo> read_parameter(const json& node, const Graph& forward) {
   node.at("tensor").get_to(parameter.tensor);
   node.at("buffer").get_to(parameter.is_buffer);
   if (parameter.value < -1 || parameter.value >= static_cast<int>(forward.values.size())) {
-    return invalid(fmt::format("parameter `{}` names a value that does not exist", parameter.name));
+    return invalid_reference(fmt::format("parameter `{}` names a value that does not exist", parameter.name));
   }
   return parameter;
 }
 
 Status check_version(const json& document) {
-  if (document.value("format", "") != "tilepilot-reference") return invalid("it is another kind of file");
+  if (document.value("format", "") != "tilepilot-reference") return invalid_reference("it is another kind of file");
   int version = document.at("version").get<int>();
   if (version == kVersion) return {};
   return make_error(DiagnosticKind::reference_invalid, {},
@@ -145,7 +145,7 @@ Result<Reference> read_reference(const json& document, const std::filesystem::pa
     reference.parameters.push_back(TRY(read_parameter(item, reference.forward)));
   }
   reference.weights = folder / document.at("weights").get<std::string>();
-  if (!std::filesystem::exists(reference.weights)) return invalid("its weights file is missing");
+  if (!std::filesystem::exists(reference.weights)) return invalid_reference("its weights file is missing");
   return reference;
 }
 
@@ -160,7 +160,9 @@ Result<Reference> load_reference(const std::filesystem::path& folder) {
   }
   try {
     return read_reference(json::parse(file), folder);
-  } catch (const json::exception& error) { return invalid(fmt::format("`{}`: {}", path.string(), error.what())); }
+  } catch (const json::exception& error) {
+    return invalid_reference(fmt::format("`{}`: {}", path.string(), error.what()));
+  }
 }
 
 }  // namespace tilepilot::eval

@@ -121,7 +121,7 @@ Result<std::string> fingerprint(const std::string& source) {
   DiagnosticList diagnostics;
   int32_t file = sources.add("program", source);
   ModuleRef module = parse(sources, file, diagnostics);
-  if (!module) return std::make_unique<Diagnostic>(diagnostics.items().front());
+  if (!module) return make_error(diagnostics.items().front());
   return digest(normalised(sources, file, BoundNames(*module)));
 }
 

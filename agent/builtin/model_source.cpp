@@ -41,7 +41,7 @@ class Keeper {
   Result<KeptSource> run() {
     DiagnosticList diagnostics;
     module_ = syntax::parse(sources_, file_, diagnostics);
-    if (!module_) return std::make_unique<Diagnostic>(diagnostics.items().front());
+    if (!module_) return make_error(diagnostics.items().front());
     for (auto& stmt : module_->body) index(stmt);
     auto model = classes_.find("Model");
     if (model == classes_.end())

@@ -16,7 +16,7 @@ Status check(std::string_view pass, const ir::Program& program) {
   Diagnostic first = diagnostics.items().front();
   first.message = fmt::format("after `{}`: {}", pass, first.message);
   first.hint = "this is a defect of the compiler, not of the program";
-  return std::make_unique<Diagnostic>(std::move(first));
+  return make_error(std::move(first));
 }
 
 }  // namespace

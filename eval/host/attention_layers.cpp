@@ -189,7 +189,7 @@ IValue forward(NnModule& m, A config, A inputs) {
   return c10::ivalue::Tuple::create(finished(both[0].toTensor()), batched ? weights : weights.squeeze(0));
 }
 
-const LayerRow kRows[] = {
+const LayerRow kAttentionLayers[] = {
     {"MultiheadAttention(int embed_dim, int num_heads, float dropout=0.0, bool bias=True, bool add_bias_kv=False, bool "
      "add_zero_attn=False, int? kdim=None, int? vdim=None, bool batch_first=False, Device? device=None, ScalarType? "
      "dtype=None)",
@@ -201,6 +201,6 @@ const LayerRow kRows[] = {
 
 }  // namespace
 
-LayerTable attention_layers() { return kRows; }
+LayerTable attention_layers() { return kAttentionLayers; }
 
 }  // namespace tilepilot::eval

@@ -34,7 +34,7 @@ void create_weights(NnModule& m, A config, bool transposed) {
 void create_plain(NnModule& m, A config) { create_weights(m, config, false); }
 void create_transposed(NnModule& m, A config) { create_weights(m, config, true); }
 
-void reset(NnModule& m, A) {
+void reset_convolution(NnModule& m, A) {
   init_kaiming_default(m.weight("weight"));
   auto bias = m.tensor("bias");
   int64_t fan_in = fans(m.weight("weight")).first;
@@ -128,23 +128,23 @@ Extents output_padding(A config, A inputs) {
   "] dilation=1, str padding_mode='zeros'" TP_FACTORY ")"
 #define TP_OUTPUT_SIZE "forward(Tensor input, int[]? output_size=None)"
 
-const LayerRow kRows[] = {
-    {TP_BY_SIZE("1"), nullptr, 1, create_plain, reset, "forward(Tensor input)", TP_CONVOLVE(conv1d)},
-    {TP_BY_NAME("1"), nullptr, 1, create_plain, reset, "forward(Tensor input)", TP_CONVOLVE(conv1d)},
-    {TP_BY_SIZE("2"), nullptr, 1, create_plain, reset, "forward(Tensor input)", TP_CONVOLVE(conv2d)},
-    {TP_BY_NAME("2"), nullptr, 1, create_plain, reset, "forward(Tensor input)", TP_CONVOLVE(conv2d)},
-    {TP_BY_SIZE("3"), nullptr, 1, create_plain, reset, "forward(Tensor input)", TP_CONVOLVE(conv3d)},
-    {TP_BY_NAME("3"), nullptr, 1, create_plain, reset, "forward(Tensor input)", TP_CONVOLVE(conv3d)},
-    {TP_TRANSPOSED_CONVOLUTION("1"), nullptr, 1, create_transposed, reset, TP_OUTPUT_SIZE,
+const LayerRow kConvolutionLayers[] = {
+    {TP_BY_SIZE("1"), nullptr, 1, create_plain, reset_convolution, "forward(Tensor input)", TP_CONVOLVE(conv1d)},
+    {TP_BY_NAME("1"), nullptr, 1, create_plain, reset_convolution, "forward(Tensor input)", TP_CONVOLVE(conv1d)},
+    {TP_BY_SIZE("2"), nullptr, 1, create_plain, reset_convolution, "forward(Tensor input)", TP_CONVOLVE(conv2d)},
+    {TP_BY_NAME("2"), nullptr, 1, create_plain, reset_convolution, "forward(Tensor input)", TP_CONVOLVE(conv2d)},
+    {TP_BY_SIZE("3"), nullptr, 1, create_plain, reset_convolution, "forward(Tensor input)", TP_CONVOLVE(conv3d)},
+    {TP_BY_NAME("3"), nullptr, 1, create_plain, reset_convolution, "forward(Tensor input)", TP_CONVOLVE(conv3d)},
+    {TP_TRANSPOSED_CONVOLUTION("1"), nullptr, 1, create_transposed, reset_convolution, TP_OUTPUT_SIZE,
      TP_TRANSPOSED(conv_transpose1d)},
-    {TP_TRANSPOSED_CONVOLUTION("2"), nullptr, 1, create_transposed, reset, TP_OUTPUT_SIZE,
+    {TP_TRANSPOSED_CONVOLUTION("2"), nullptr, 1, create_transposed, reset_convolution, TP_OUTPUT_SIZE,
      TP_TRANSPOSED(conv_transpose2d)},
-    {TP_TRANSPOSED_CONVOLUTION("3"), nullptr, 1, create_transposed, reset, TP_OUTPUT_SIZE,
+    {TP_TRANSPOSED_CONVOLUTION("3"), nullptr, 1, create_transposed, reset_convolution, TP_OUTPUT_SIZE,
      TP_TRANSPOSED(conv_transpose3d)},
 };
 
 }  // namespace
 
-LayerTable convolution_layers() { return kRows; }
+LayerTable convolution_layers() { return kConvolutionLayers; }
 
 }  // namespace tilepilot::eval

@@ -236,7 +236,7 @@ IValue softsign(A a) {
 
 IValue tanhshrink(A a) { return a.tensor("input") - a.tensor("input").tanh(); }
 
-const FunctionRow kRows[] = {
+const FunctionRow kFunctions[] = {
     {"relu(Tensor input, bool inplace=False)", nullptr, "relu"},
     {"relu6(Tensor input, bool inplace=False)", nullptr, "relu6"},
     {"hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0, bool inplace=False)", nullptr, "hardtanh"},
@@ -319,6 +319,6 @@ const FunctionRow kRows[] = {
 
 }  // namespace
 
-FunctionTable functional_table() { return kRows; }
+FunctionTable functional_table() { return kFunctions; }
 
 }  // namespace tilepilot::eval

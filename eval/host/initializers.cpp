@@ -150,7 +150,7 @@ IValue sparse(A a) {
   return tensor;
 }
 
-const FunctionRow kRows[] = {
+const FunctionRow kInitializers[] = {
     {"uniform_(Tensor tensor, float a=0.0, float b=1.0, Generator? generator=None)",
      [](A a) -> IValue { return a.tensor("tensor").uniform_(a.real("a"), a.real("b"), a.generator("generator")); }},
     {"normal_(Tensor tensor, float mean=0.0, float std=1.0, Generator? generator=None)",
@@ -217,6 +217,6 @@ void init_xavier_uniform(const Tensor& weight, double gain) {
   weight.uniform_(-bound, bound);
 }
 
-FunctionTable initializer_table() { return kRows; }
+FunctionTable initializer_table() { return kInitializers; }
 
 }  // namespace tilepilot::eval

@@ -84,7 +84,7 @@ IValue identity(NnModule&, A, A inputs) { return inputs.tensor("input"); }
 
 #define TP_FACTORY ", Device? device=None, ScalarType? dtype=None"
 
-const LayerRow kRows[] = {
+const LayerRow kLinearLayers[] = {
     {"Linear(int in_features, int out_features, bool bias=True" TP_FACTORY ")", "linear", 1, create_linear,
      reset_linear},
     {"Bilinear(int in1_features, int in2_features, int out_features, bool bias=True" TP_FACTORY ")", "bilinear", 2,
@@ -103,6 +103,6 @@ const LayerRow kRows[] = {
 
 }  // namespace
 
-LayerTable linear_layers() { return kRows; }
+LayerTable linear_layers() { return kLinearLayers; }
 
 }  // namespace tilepilot::eval

@@ -113,7 +113,7 @@ IValue gaussian_nll_loss(A a) {
 
 #define TP_LEGACY "bool? size_average=None, bool? reduce=None, str reduction='mean'"
 
-const FunctionRow kRows[] = {
+const FunctionRow kLosses[] = {
     {"mse_loss(Tensor input, Tensor target, " TP_LEGACY ", Tensor? weight=None)", mse_loss},
     {"l1_loss(Tensor input, Tensor target, " TP_LEGACY ", Tensor? weight=None)", l1_loss},
     {"smooth_l1_loss(Tensor input, Tensor target, " TP_LEGACY ", float beta=1.0)", smooth_l1_loss},
@@ -165,6 +165,6 @@ const FunctionRow kRows[] = {
 
 }  // namespace
 
-FunctionTable functional_loss_table() { return kRows; }
+FunctionTable functional_loss_table() { return kLosses; }
 
 }  // namespace tilepilot::eval

@@ -94,7 +94,7 @@ void reset_affine(NnModule& m, A) { fill_ones_and_zeros(m); }
   "(int num_features, float eps=1e-05, float? momentum=0.1, bool affine=False, bool " \
   "track_running_stats=False" TP_FACTORY ", *, bool bias=True)"
 
-const LayerRow kRows[] = {
+const LayerRow kNormLayers[] = {
     {"BatchNorm1d" TP_BATCH_NORM, nullptr, 1, create_running_statistics, reset_running_statistics,
      "forward(Tensor input)", batch_norm<2, 3>},
     {"BatchNorm2d" TP_BATCH_NORM, nullptr, 1, create_running_statistics, reset_running_statistics,
@@ -118,6 +118,6 @@ const LayerRow kRows[] = {
 
 }  // namespace
 
-LayerTable norm_layers() { return kRows; }
+LayerTable norm_layers() { return kNormLayers; }
 
 }  // namespace tilepilot::eval

@@ -52,7 +52,7 @@ void create_cell(NnModule& m, A config) {
   m.add_parameter("bias_hh", {gates * hidden}, config, bias);
 }
 
-void reset(NnModule& m, A config) {
+void reset_recurrent(NnModule& m, A config) {
   double bound = 1.0 / std::sqrt(static_cast<double>(config.integer("hidden_size")));
   for (const NnModule::Entry& entry : m.parameters()) {
     if (auto* tensor = tensor_of(entry.value)) tensor->uniform_(-bound, bound);
@@ -185,23 +185,23 @@ IValue rnn_cell(NnModule& m, A config, A inputs) {
 #define TP_FACTORY ", Device? device=None, ScalarType? dtype=None"
 #define TP_RUN "bool bias=True, bool batch_first=False, float dropout=0.0, bool bidirectional=False"
 
-const LayerRow kRows[] = {
+const LayerRow kRecurrentLayers[] = {
     {"LSTM(int input_size, int hidden_size, int num_layers=1, " TP_RUN ", int proj_size=0" TP_FACTORY ")", nullptr, 1,
-     create_recurrent<4, true>, reset, "forward(Tensor input, Tensor[]? hx=None)", lstm},
+     create_recurrent<4, true>, reset_recurrent, "forward(Tensor input, Tensor[]? hx=None)", lstm},
     {"GRU(int input_size, int hidden_size, int num_layers=1, " TP_RUN TP_FACTORY ")", nullptr, 1,
-     create_recurrent<3, false>, reset, "forward(Tensor input, Tensor? hx=None)", gru},
+     create_recurrent<3, false>, reset_recurrent, "forward(Tensor input, Tensor? hx=None)", gru},
     {"RNN(int input_size, int hidden_size, int num_layers=1, str nonlinearity='tanh', " TP_RUN TP_FACTORY ")", nullptr,
-     1, create_recurrent<1, false>, reset, "forward(Tensor input, Tensor? hx=None)", rnn},
-    {"LSTMCell(int input_size, int hidden_size, bool bias=True" TP_FACTORY ")", nullptr, 1, create_cell<4>, reset,
-     "forward(Tensor input, Tensor[]? hx=None)", lstm_cell},
-    {"GRUCell(int input_size, int hidden_size, bool bias=True" TP_FACTORY ")", nullptr, 1, create_cell<3>, reset,
-     "forward(Tensor input, Tensor? hx=None)", gru_cell},
+     1, create_recurrent<1, false>, reset_recurrent, "forward(Tensor input, Tensor? hx=None)", rnn},
+    {"LSTMCell(int input_size, int hidden_size, bool bias=True" TP_FACTORY ")", nullptr, 1, create_cell<4>,
+     reset_recurrent, "forward(Tensor input, Tensor[]? hx=None)", lstm_cell},
+    {"GRUCell(int input_size, int hidden_size, bool bias=True" TP_FACTORY ")", nullptr, 1, create_cell<3>,
+     reset_recurrent, "forward(Tensor input, Tensor? hx=None)", gru_cell},
     {"RNNCell(int input_size, int hidden_size, bool bias=True, str nonlinearity='tanh'" TP_FACTORY ")", nullptr, 1,
-     create_cell<1>, reset, "forward(Tensor input, Tensor? hx=None)", rnn_cell},
+     create_cell<1>, reset_recurrent, "forward(Tensor input, Tensor? hx=None)", rnn_cell},
 };
 
 }  // namespace
 
-LayerTable recurrent_layers() { return kRows; }
+LayerTable recurrent_layers() { return kRecurrentLayers; }
 
 }  // namespace tilepilot::eval

@@ -68,7 +68,7 @@ IValue upsample(NnModule& m, A config, A inputs) {
   "AvgPool" n "d(int[" n "] kernel_size, int[" n "] stride=[], int[" n \
   "] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None)"
 
-const LayerRow kRows[] = {
+const LayerRow kStatelessLayers[] = {
     {"ReLU(bool inplace=False)", "relu"},
     {"ReLU6(bool inplace=False)", "relu6"},
     {"GELU(str approximate='none')", "gelu"},
@@ -182,6 +182,6 @@ const LayerRow kRows[] = {
 
 }  // namespace
 
-LayerTable stateless_layers() { return kRows; }
+LayerTable stateless_layers() { return kStatelessLayers; }
 
 }  // namespace tilepilot::eval

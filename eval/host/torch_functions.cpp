@@ -53,7 +53,7 @@ IValue unique(A a) {
   return values;
 }
 
-const FunctionRow kRows[] = {
+const FunctionRow kTorchFunctions[] = {
     {"norm(Tensor input, Scalar p, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)", norm},
     {"norm(Tensor input, str? p='fro', int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)", norm},
     {"split(Tensor tensor, int split_size_or_sections, int dim=0)",
@@ -74,6 +74,6 @@ const FunctionRow kRows[] = {
 
 }  // namespace
 
-FunctionTable torch_function_table() { return kRows; }
+FunctionTable torch_function_table() { return kTorchFunctions; }
 
 }  // namespace tilepilot::eval

@@ -41,7 +41,7 @@ Status CandidateProgram::load() {
   auto tree = syntax::parse(sources_, file, parse_errors_);
   if (!tree) {
     for (auto& error : parse_errors_.items()) {
-      if (error.severity() == Severity::error) return Status(std::make_unique<Diagnostic>(error));
+      if (error.severity() == Severity::error) return Status(make_error(error));
     }
   }
   at::NoGradGuard no_grad;

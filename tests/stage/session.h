@@ -21,7 +21,7 @@ class Session {
     int32_t file = sources.add(std::move(name), std::move(text));
     syntax::ModuleRef tree = syntax::parse(sources, file, diagnostics);
     if (!tree) {
-      error = std::make_unique<Diagnostic>(diagnostics.items().front());
+      error = make_error(diagnostics.items().front());
       return false;
     }
     auto result = interpreter.run_module(tree, "__main__");

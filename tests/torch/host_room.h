@@ -18,7 +18,7 @@ class Room {
   Result<std::shared_ptr<stage::ModuleObject>> run(const std::string& text) {
     DiagnosticList diagnostics;
     syntax::ModuleRef tree = syntax::parse(sources_, sources_.add("program.py", text), diagnostics);
-    if (!tree) return std::make_unique<Diagnostic>(diagnostics.items().front());
+    if (!tree) return make_error(diagnostics.items().front());
     return interpreter_.run_module(tree, "program");
   }
 

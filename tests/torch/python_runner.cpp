@@ -1,12 +1,15 @@
 #include "tests/torch/python_runner.h"
 
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstdio>
-#include <map>
+#include <fstream>
+#include <sstream>
+
+#include "compiler/runtime/sha256.h"
 
 namespace tilepilot::eval::testing {
 namespace {
@@ -24,6 +27,13 @@ class ScratchRoot {
  private:
   std::filesystem::path path_;
 };
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
 
 }  // namespace
 
@@ -48,15 +58,26 @@ std::filesystem::path scratch(const std::string& name) {
 }
 
 std::filesystem::path exported(const std::string& model, const std::vector<std::string>& options) {
-  static std::map<std::string, std::filesystem::path> folders;
-  std::string key = fmt::format("{} {}", model, fmt::join(options, " "));
-  auto& folder = folders[key];
-  if (!folder.empty()) return folder;
-  folder = scratch(fmt::format("exported-{}", folders.size())) / "reference";
-  std::vector<std::string> arguments = {std::string(TILEPILOT_SOURCE_DIR) + "/" + model, folder.string()};
+  namespace fs = std::filesystem;
+  const std::string source = std::string(TILEPILOT_SOURCE_DIR) + "/";
+  runtime::Sha256 key;
+  key.add_field(text_of(source + "scripts/export_reference.py")).add_field(model).add_field(text_of(source + model));
+  for (auto& option : options) key.add_field(option);
+  const fs::path folder = fs::path(TILEPILOT_BINARY_DIR) / "exported" / key.hex().substr(0, 16);
+  if (fs::exists(folder)) return folder;
+  const fs::path fresh = scratch("exported") / "reference";
+  std::vector<std::string> arguments = {source + model, fresh.string()};
   arguments.insert(arguments.end(), options.begin(), options.end());
   auto run = run_python("scripts/export_reference.py", arguments);
   EXPECT_EQ(run.exit_code, 0) << run.output;
+  if (run.exit_code != 0) return fresh;
+  // Beside its place first, so that it appears there whole; another test may have been quicker.
+  const fs::path beside = folder.string() + fmt::format("-{}", getpid());
+  fs::create_directories(folder.parent_path());
+  fs::copy(fresh, beside, fs::copy_options::recursive);
+  std::error_code taken;
+  fs::rename(beside, folder, taken);
+  if (taken) fs::remove_all(beside);
   return folder;
 }
 

@@ -18,7 +18,7 @@ PythonRun run_python(const std::string& script, const std::vector<std::string>& 
 // The folder `name` of this test run's scratch space; empty at first.
 std::filesystem::path scratch(const std::string& name);
 
-// Exports a model of the source tree once per program; later calls return the same folder.
+// Exports a model of the source tree, once for all test programs of a build; the folder is not to be written to.
 std::filesystem::path exported(const std::string& model, const std::vector<std::string>& options = {});
 
 }  // namespace tilepilot::eval::testing

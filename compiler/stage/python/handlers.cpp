@@ -13,7 +13,7 @@ Result<Flow> Evaluator::visit(const RaiseStmt& node, Span span) {
   auto& handled = interpreter_.core_->handled;
   if (!node.exception) {
     if (handled.empty()) return interpreter_.raise("RuntimeError", "no active exception to raise again", span);
-    return Error(std::make_unique<Diagnostic>(handled.back().diagnostic));
+    return Error(make_error(handled.back().diagnostic));
   }
   Value exception = TRY(eval(*node.exception));
   if (auto* class_object = exception.get_if<ClassObject>()) {

@@ -2,6 +2,7 @@
 // one element a tensor so that the work itself is negligible. Prints microseconds a forward call and a Python-level
 // operation.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
 #include <algorithm>
