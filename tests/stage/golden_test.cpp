@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/stage/real_python.h"
 #include "tests/stage/session.h"
 
 namespace tilepilot::stage {
@@ -28,13 +29,9 @@ TEST_P(StageCase, MatchesGolden) {
 TEST_P(StageCase, PrintsWhatPythonPrints) {
   const std::string& name = GetParam();
   if (name.rfind("fail_", 0) == 0) return;
-  if (std::system("python3 -c 'import sys; assert sys.version_info >= (3, 11)' 2>/dev/null") != 0) {
-    GTEST_SKIP() << "python3 (3.11 or newer) is not installed: nothing to compare with";
-  }
-  std::filesystem::path printed = std::filesystem::path(TILEPILOT_BINARY_DIR) / ("stage_case_" + name + ".txt");
-  std::string program = testing::tests_path("stage/cases/" + name + ".py").string();
-  ASSERT_EQ(std::system(("python3 '" + program + "' > '" + printed.string() + "'").c_str()), 0);
-  EXPECT_EQ(testing::read_text(printed), testing::read_text(testing::tests_path("stage/golden/" + name + ".txt")));
+  auto printed = real_python_prints(testing::tests_path("stage/cases"), name + ".py");
+  if (!printed) GTEST_SKIP() << "python3 (3.11 or newer) is not installed: nothing to compare with";
+  EXPECT_EQ(*printed, testing::read_text(testing::tests_path("stage/golden/" + name + ".txt")));
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, StageCase, ::testing::ValuesIn(testing::stems_in("stage/cases", ".py")),

@@ -13,6 +13,7 @@ class Session {
  public:
   explicit Session(Limits limits = {}) : interpreter(sources, limits) {
     interpreter.set_print([this](const std::string& text) { printed += text; });
+    interpreter.set_print_error([this](const std::string& text) { complaints += text; });
   }
 
   // Runs a module; false if it failed.
@@ -42,6 +43,7 @@ class Session {
   SourceMap sources;
   Interpreter interpreter;
   std::string printed;
+  std::string complaints;  // what went to sys.stderr
   Error error;
   std::shared_ptr<ModuleObject> module;
 };

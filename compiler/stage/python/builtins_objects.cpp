@@ -112,7 +112,12 @@ Result<Value> print(Interpreter& interpreter, CallArgs& args) {
     if (i > 0) text += separator && separator->if_string() ? *separator->if_string() : " ";
     text += TRY(interpreter.str(args.positional[i]));
   }
-  interpreter.print(text + (end && end->if_string() ? *end->if_string() : "\n"));
+  text += end && end->if_string() ? *end->if_string() : "\n";
+  const Value* file = args.keyword("file");
+  if (!file || file->is_none())
+    interpreter.print(text);
+  else
+    TRY(interpreter.call_method(*file, Name("write"), CallArgs{{Value(text)}, {}, args.span, {}}, args.span));
   return Value();
 }
 

@@ -1,10 +1,10 @@
-// def, class, lambda's function object, and import.
+// def, class and lambda's function object.
 #include <fmt/format.h>
 
 #include "compiler/stage/python/containers.h"
 #include "compiler/stage/python/descriptors.h"
 #include "compiler/stage/python/evaluator.h"
-#include "compiler/stage/python/modules/standard.h"
+#include "compiler/stage/python/foreign.h"
 #include "compiler/stage/python/native.h"
 
 namespace tilepilot::stage {
@@ -80,15 +80,25 @@ Result<Value> Evaluator::decorate(const std::vector<ExprPtr>& expressions, const
   return value;
 }
 
+// What the decorators are. One from a module that is missing makes what it decorates unusable: that is an error here.
+Result<std::vector<Value>> Evaluator::decorator_values(const std::vector<ExprPtr>& expressions) {
+  std::vector<Value> decorators = TRY(items(expressions));
+  for (size_t i = 0; i < decorators.size(); ++i) {
+    if (auto* foreign = decorators[i].get_if<ForeignObject>()) return foreign->use(interpreter_, expressions[i]->span);
+  }
+  return decorators;
+}
+
 Result<Flow> Evaluator::visit(const FunctionDef& node, Span) {
-  std::vector<Value> decorators = TRY(items(node.decorators));
+  auto decorators = decorator_values(node.decorators);
+  if (!decorators.ok()) return bind_stand_in(node.name, std::move(decorators).take_error());
   std::shared_ptr<FunctionObject> function = make_function(&node, node.parameters);
   function->name = node.name;
   function->definition = &node;
   function->span = node.name_span;
   TRY(add_defaults(*function));
   TRY(add_annotations(*function));
-  bind(node.name, TRY(decorate(node.decorators, decorators, Value(std::move(function)))));
+  bind(node.name, TRY(decorate(node.decorators, *decorators, Value(std::move(function)))));
   return Flow::normal;
 }
 
@@ -96,6 +106,7 @@ Result<std::vector<std::shared_ptr<ClassObject>>> Evaluator::base_classes(const 
   std::vector<std::shared_ptr<ClassObject>> bases;
   for (const ExprPtr& each : node.bases) {
     Value base = TRY(eval(*each));
+    if (auto* foreign = base.get_if<ForeignObject>()) return foreign->use(interpreter_, each->span);
     auto class_object = base.get_shared<ClassObject>();
     if (!class_object) {
       static const Name kGeneric("__mro_entries__");
@@ -126,10 +137,12 @@ Status Evaluator::check_class_keywords(const ClassDef& node) {
 }
 
 Result<Flow> Evaluator::visit(const ClassDef& node, Span) {
-  std::vector<Value> decorators = TRY(items(node.decorators));
-  std::vector<std::shared_ptr<ClassObject>> bases = TRY(base_classes(node));
+  auto decorators = decorator_values(node.decorators);
+  if (!decorators.ok()) return bind_stand_in(node.name, std::move(decorators).take_error());
+  auto bases = base_classes(node);
+  if (!bases.ok()) return bind_stand_in(node.name, std::move(bases).take_error());
   TRY(check_class_keywords(node));
-  std::shared_ptr<ClassObject> made = TRY(make_class(interpreter_, node.name, std::move(bases), node.name_span));
+  std::shared_ptr<ClassObject> made = TRY(make_class(interpreter_, node.name, *std::move(bases), node.name_span));
   made->user_defined = true;
   made->members.set(Name("__module__"), Value(activation_.globals->name));
   const auto& layout = activation_.layout.nested(&node);
@@ -141,90 +154,15 @@ Result<Flow> Evaluator::visit(const ClassDef& node, Span) {
   TRY(Evaluator(interpreter_, inner).run(node.body));
   Value result = made;
   if (const auto* derive = made->find_derive()) result = TRY((*derive)(interpreter_, made, node.name_span));
-  bind(node.name, TRY(decorate(node.decorators, decorators, std::move(result))));
+  bind(node.name, TRY(decorate(node.decorators, *decorators, std::move(result))));
   return Flow::normal;
 }
 
-Result<std::shared_ptr<ModuleObject>> Evaluator::import_one(const std::string& name, Span span) {
-  if (auto known = interpreter_.find_module(name)) return known;
-  if (auto standard = interpreter_.core_->standard_module(name)) return standard;
-  if (interpreter_.importer_) {
-    if (auto imported = TRY(interpreter_.importer_(interpreter_, name, span))) return imported;
-  }
-  std::string_view top = std::string_view(name).substr(0, name.find('.'));
-  if (is_forbidden_module(top)) {
-    return make_error(DiagnosticKind::forbidden, span,
-                      fmt::format("`import {}` is not allowed: it reaches the system outside the program", name),
-                      "compute from the arguments alone");
-  }
-  return make_error(DiagnosticKind::unknown_module, span, fmt::format("no module named '{}' is available here", name));
-}
-
-// Imports `a`, `a.b` and `a.b.c` for "a.b.c", each an attribute of the one before; returns the last.
-Result<std::shared_ptr<ModuleObject>> Evaluator::import_path(const std::string& name, Span span) {
-  std::shared_ptr<ModuleObject> parent;
-  for (size_t end = 0; end != std::string::npos;) {
-    end = name.find('.', end == 0 ? 0 : end + 1);
-    std::string path = name.substr(0, end);
-    std::shared_ptr<ModuleObject> module = TRY(import_one(path, span));
-    if (parent) {
-      Name last(std::string_view(path).substr(path.rfind('.') + 1));
-      if (!parent->members.find(last)) parent->members.set(last, module);
-    }
-    parent = std::move(module);
-  }
-  return parent;
-}
-
-Result<Flow> Evaluator::visit(const ImportStmt& node, Span) {
-  for (const ImportAlias& alias : node.names) {
-    std::shared_ptr<ModuleObject> module = TRY(import_path(alias.name, alias.span));
-    if (alias.as.id()) {
-      bind(alias.as, module);
-      continue;
-    }
-    std::string top = alias.name.substr(0, alias.name.find('.'));
-    bind(Name(top), TRY(import_one(top, alias.span)));
-  }
+Result<Flow> Evaluator::bind_stand_in(Name definition, Error error) {
+  auto stand_in = stand_in_for(definition, *error);
+  if (!stand_in) return error;
+  bind(definition, Value(std::move(stand_in)));
   return Flow::normal;
-}
-
-Result<Flow> Evaluator::visit(const ImportFromStmt& node, Span span) {
-  if (node.level > 0) {
-    return make_error(DiagnosticKind::unknown_module, span,
-                      "relative imports are not available: a program is one file");
-  }
-  std::shared_ptr<ModuleObject> module = TRY(import_path(node.module, span));
-  TRY(import_names(module, node, span));
-  return Flow::normal;
-}
-
-Status Evaluator::import_names(const std::shared_ptr<ModuleObject>& module, const ImportFromStmt& node, Span) {
-  for (const ImportAlias& alias : node.names) {
-    if (alias.name == "*") {
-      for (Name each : std::vector<Name>(module->members.names())) {
-        if (each.text().front() != '_') bind(each, *module->members.find(each));
-      }
-      continue;
-    }
-    Name name(alias.name);
-    Name bound = alias.as.id() ? alias.as : name;
-    auto member = module->get_attribute(interpreter_, name, alias.span);
-    if (member.ok()) {
-      bind(bound, *std::move(member));
-      continue;
-    }
-    auto submodule = import_one(node.module + "." + alias.name, alias.span);
-    if (submodule.ok()) {
-      bind(bound, *std::move(submodule));
-      continue;
-    }
-    Error error = std::move(member).take_error();
-    if (error->kind != DiagnosticKind::unknown_attribute) return error;
-    error->message = fmt::format("cannot import name '{}' from '{}'", alias.name, node.module);
-    return error;
-  }
-  return {};
 }
 
 }  // namespace tilepilot::stage

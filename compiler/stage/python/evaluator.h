@@ -1,6 +1,6 @@
 // Evaluates the tree of one activation: a module's top level, a call of a function, a class body or a comprehension.
 // Expressions are in expressions.cpp, calls.cpp and comprehensions.cpp; statements in statements.cpp, assignment.cpp,
-// loops.cpp, handlers.cpp and definitions.cpp.
+// loops.cpp, handlers.cpp, definitions.cpp and imports.cpp.
 #pragma once
 
 #include "compiler/stage/python/core.h"
@@ -43,6 +43,7 @@ struct Activation {
   Value result;                         // of `return`
   std::shared_ptr<ListObject> yielded;  // of a generator function
   LoopKind loop = LoopKind::none;
+  bool catches_import_errors = false;  // inside `try: ... except ImportError:`
 };
 
 // How a statement ended. `block_done`: a staged break or continue was emitted, nothing after it in the block can run.
@@ -165,9 +166,18 @@ class Evaluator {
                          Value value);
   Status check_class_keywords(const syntax::ClassDef& node);
   Result<std::vector<std::shared_ptr<ClassObject>>> base_classes(const syntax::ClassDef& node);
-  Result<std::shared_ptr<ModuleObject>> import_one(const std::string& name, Span span);
-  Result<std::shared_ptr<ModuleObject>> import_path(const std::string& name, Span span);
-  Status import_names(const std::shared_ptr<ModuleObject>& module, const syntax::ImportFromStmt& node, Span span);
+  Result<std::vector<Value>> decorator_values(const std::vector<syntax::ExprPtr>& expressions);
+  // The end of a definition that failed: binds what stands in for it if it needs a module that is missing.
+  Result<Flow> bind_stand_in(syntax::Name definition, Error error);
+
+  // Imports.
+  Result<std::shared_ptr<ModuleObject>> find_module(const std::string& name, Span span);
+  enum class IfMissing : uint8_t { fail, stand_in };
+  Result<std::shared_ptr<ModuleObject>> import_one(const std::string& name, IfMissing if_missing, Span span);
+  Result<std::shared_ptr<ModuleObject>> import_path(const std::string& name, IfMissing if_missing, Span span);
+  Result<std::string> relative_base(int level, Span span);
+  Status import_names(const std::shared_ptr<ModuleObject>& module, const std::string& module_name,
+                      const syntax::ImportFromStmt& node);
 
   Interpreter& interpreter_;
   Activation& activation_;

@@ -119,6 +119,15 @@ Result<Value> exception_init(Interpreter&, CallArgs& call) {
   return Value();
 }
 
+// SystemExit has a `code`: what it was made with, None if nothing.
+Result<Value> system_exit_init(Interpreter& interpreter, CallArgs& call) {
+  TRY(exception_init(interpreter, call));
+  std::vector<Value> args(call.positional.begin() + 1, call.positional.end());
+  Value code = args.empty() ? Value() : args.size() == 1 ? args.front() : make_tuple(std::move(args));
+  (*call.positional[0].if_object())->as_instance()->attributes().set(Name("code"), std::move(code));
+  return Value();
+}
+
 // `args` is there even if a derived class's __init__ does not call ours.
 Result<ObjectRef> allocate_exception(Interpreter&, const std::shared_ptr<ClassObject>& class_object) {
   auto made = std::make_shared<InstanceObject>(class_object);
@@ -139,6 +148,7 @@ void install_exceptions(Interpreter& interpreter, Core& core) {
       made->members.set(Name("__str__"), make_builtin("__str__", exception_text));
       made->members.set(Name("__repr__"), make_builtin("__repr__", exception_repr));
     }
+    if (each.name == "SystemExit") made->members.set(Name("__init__"), make_builtin("__init__", system_exit_init));
     interpreter.set_builtin(each.name, made);
   }
   interpreter.set_builtin("IOError", *interpreter.find_builtin("OSError"));

@@ -1,6 +1,8 @@
 // raise, try, except, finally.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/stage/python/evaluator.h"
 #include "compiler/stage/python/exceptions.h"
 #include "compiler/stage/python/native.h"
@@ -8,6 +10,23 @@
 namespace tilepilot::stage {
 
 using namespace syntax;
+
+namespace {
+
+// Whether `except type:` is written for imports that fail, as far as its text tells; null: a bare `except:`.
+bool catches_import_errors(const Expr* type) {
+  if (!type) return true;
+  if (auto* tuple = std::get_if<TupleExpr>(&type->node)) {
+    return std::any_of(tuple->items.begin(), tuple->items.end(),
+                       [](const ExprPtr& item) { return catches_import_errors(item.get()); });
+  }
+  auto* name = std::get_if<NameExpr>(&type->node);
+  if (!name) return false;
+  constexpr std::string_view kClasses[] = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"};
+  return std::find(std::begin(kClasses), std::end(kClasses), name->name.text()) != std::end(kClasses);
+}
+
+}  // namespace
 
 Result<Flow> Evaluator::visit(const RaiseStmt& node, Span span) {
   auto& handled = interpreter_.core_->handled;
@@ -28,7 +47,13 @@ Result<Flow> Evaluator::visit(const RaiseStmt& node, Span span) {
 }
 
 Result<Flow> Evaluator::visit(const TryStmt& node, Span) {
+  const bool caught_outside = activation_.catches_import_errors;
+  activation_.catches_import_errors =
+      caught_outside || std::any_of(node.handlers.begin(), node.handlers.end(), [](const ExceptHandler& handler) {
+        return catches_import_errors(handler.type.get());
+      });
   auto flow = run(node.body);
+  activation_.catches_import_errors = caught_outside;
   if (flow.ok()) {
     if (*flow == Flow::normal) flow = run(node.otherwise);
   } else {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 
 #include "compiler/stage/python/containers.h"
 #include "compiler/stage/python/core.h"
@@ -25,6 +26,7 @@ void note_call(Diagnostic& diagnostic, Name function, Span call_span) {
 Interpreter::Interpreter(SourceMap& sources, Limits limits)
     : sources_(sources), limits_(limits), breadcrumb_(&own_breadcrumb_), core_(std::make_unique<Core>(*this)) {
   print_ = [](const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); };
+  print_error_ = [](const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); };
   install_types(*this, *core_);
   install_exceptions(*this, *core_);
   install_number_functions(*this);
@@ -45,11 +47,6 @@ void Interpreter::add_module(std::string_view dotted_name, std::shared_ptr<Modul
 std::shared_ptr<ModuleObject> Interpreter::find_module(std::string_view dotted_name) const {
   auto found = modules_.find(std::string(dotted_name));
   return found == modules_.end() ? nullptr : found->second;
-}
-
-void Interpreter::set_importer(
-    std::function<Result<std::shared_ptr<ModuleObject>>(Interpreter&, const std::string&, Span)> importer) {
-  importer_ = std::move(importer);
 }
 
 Value* Interpreter::find_builtin(std::string_view name) { return builtins_.find(Name(name)); }
@@ -94,16 +91,30 @@ Status Interpreter::check_stack(Span span) const {
                     "check that the recursion ends, or use a loop");
 }
 
-Result<std::shared_ptr<ModuleObject>> Interpreter::run_module(const syntax::ModuleRef& tree, std::string module_name) {
-  core_->enter_thread();
+std::shared_ptr<ModuleObject> Interpreter::make_module(const syntax::ModuleRef& tree, const std::string& module_name) {
   auto module = std::make_shared<ModuleObject>(module_name);
   core_->watch(module);
   module->set("__name__", Value(module_name));
   module->set("__doc__", None{});
-  if (tree->file >= 0) module->set("__file__", Value(sources_.name(tree->file)));
+  module->set("__package__", None{});
+  if (tree->file < 0) return module;
+  std::filesystem::path file(sources_.name(tree->file));
+  // Scripts find their neighbours by it. A candidate learns nothing of where it lies.
+  module->set("__file__", Value((importer_ ? std::filesystem::absolute(file) : file).string()));
+  return module;
+}
+
+Status Interpreter::run_module_in(const syntax::ModuleRef& tree, const std::shared_ptr<ModuleObject>& module) {
+  core_->enter_thread();
   std::shared_ptr<const ScopeLayout> layout = core_->layout_of(tree);
   Activation activation(*layout, tree, module);
   TRY(Evaluator(*this, activation).run(tree->body));
+  return {};
+}
+
+Result<std::shared_ptr<ModuleObject>> Interpreter::run_module(const syntax::ModuleRef& tree, std::string module_name) {
+  std::shared_ptr<ModuleObject> module = make_module(tree, module_name);
+  TRY(run_module_in(tree, module));
   return module;
 }
 

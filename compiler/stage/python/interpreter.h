@@ -79,6 +79,16 @@ struct Breadcrumb {
 
 class Core;
 
+// Where modules come from that nobody added. A candidate has none: it is one file.
+class Importer {
+ public:
+  virtual ~Importer() = default;
+  // The module of that name, or null if there is none. `span` is where the program asks for it.
+  virtual Result<std::shared_ptr<ModuleObject>> find(Interpreter&, const std::string& dotted_name, Span span) = 0;
+  // What an import of a module gives that is nowhere to be found; null: the import is an error.
+  virtual std::shared_ptr<ModuleObject> stand_in(const std::string& dotted_name, Span span) = 0;
+};
+
 class Interpreter {
  public:
   explicit Interpreter(SourceMap& sources, Limits limits = {});
@@ -92,12 +102,15 @@ class Interpreter {
   // `import name` finds it here. Submodules are separate entries ("torch.nn"); `import a.b` binds `a`.
   void add_module(std::string_view dotted_name, std::shared_ptr<ModuleObject> module);
   std::shared_ptr<ModuleObject> find_module(std::string_view dotted_name) const;
-  // Asked for a module that was not added; may add it. Returns null if there is none.
-  void set_importer(
-      std::function<Result<std::shared_ptr<ModuleObject>>(Interpreter&, const std::string&, Span)> importer);
+  // Asked for modules that were not added.
+  void set_importer(std::unique_ptr<Importer> importer) { importer_ = std::move(importer); }
+  Importer* importer() const { return importer_.get(); }
 
   // Runs a module's top level in fresh globals.
   Result<std::shared_ptr<ModuleObject>> run_module(const syntax::ModuleRef& tree, std::string module_name);
+  // The same in two steps, for importers: modules that import one another meet while one is half-way.
+  std::shared_ptr<ModuleObject> make_module(const syntax::ModuleRef& tree, const std::string& module_name);
+  Status run_module_in(const syntax::ModuleRef& tree, const std::shared_ptr<ModuleObject>& module);
   // Evaluates one expression in a module's globals (the command line's `--call`).
   Result<Value> evaluate(const syntax::ModuleRef& owner, const syntax::Expr& expression, ModuleObject& globals);
 
@@ -163,9 +176,11 @@ class Interpreter {
   };
 
   void set_breadcrumb(Breadcrumb* breadcrumb) { breadcrumb_ = breadcrumb; }
-  // Where print() goes; default: standard output.
+  // Where print() goes, and what is meant for standard error; default: standard output and standard error.
   void set_print(std::function<void(const std::string&)> print) { print_ = std::move(print); }
+  void set_print_error(std::function<void(const std::string&)> print) { print_error_ = std::move(print); }
   void print(const std::string& text) { print_(text); }
+  void print_error(const std::string& text) { print_error_(text); }
   // Charges one step; `step_limit` when the budget is spent.
   Status charge(Span span) {
     if (++steps_ <= limits_.steps) return {};
@@ -182,13 +197,14 @@ class Interpreter {
   Limits limits_;
   DiagnosticList diagnostics_;
   std::unordered_map<std::string, std::shared_ptr<ModuleObject>> modules_;
-  std::function<Result<std::shared_ptr<ModuleObject>>(Interpreter&, const std::string&, Span)> importer_;
+  std::unique_ptr<Importer> importer_;
   Namespace builtins_;
   std::vector<Frame> frames_;
   Staging* staging_ = nullptr;
   Breadcrumb* breadcrumb_ = nullptr;
   Breadcrumb own_breadcrumb_;
   std::function<void(const std::string&)> print_;
+  std::function<void(const std::string&)> print_error_;
   int64_t steps_ = 0;
   std::unique_ptr<Core> core_;  // built-in classes, name resolution, what to release at the end
 };

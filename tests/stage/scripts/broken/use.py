@@ -1,0 +1,5 @@
+def ratio(x):
+    return 1 / x
+
+
+print(ratio(0))

@@ -1,0 +1,1 @@
+from broken.text import anything

@@ -1,0 +1,4 @@
+import os
+
+print(os.path.join("a", "b"))
+print(os.listdir("."))

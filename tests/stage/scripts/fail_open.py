@@ -1,0 +1,4 @@
+import sys
+
+with open(sys.argv[0]) as file:
+    print(file.read())

@@ -1,0 +1,2 @@
+shared = "shared"
+_hidden = "hidden"
