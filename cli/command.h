@@ -7,6 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "agent/exporter.h"
 #include "cli/environment.h"
@@ -70,7 +71,8 @@ class Session {
   Environment environment;
   CommonOptions common;
   SourceMap sources;
-  std::function<int()> run;  // set by the chosen command
+  std::vector<std::string> script_arguments;  // of `run`: what stands behind the script's name
+  std::function<int()> run;                   // set by the chosen command
 };
 
 void add_generate(CLI::App& app, Session& session);

@@ -20,7 +20,7 @@ struct CompileFlags {
 };
 
 int run_compile(Session& session, const CompileFlags& options) {
-  driver::CompileRequest request{options.file, "", options.call};
+  driver::CompileRequest request{options.file, "", options.call, true};
   if (!read_file(options.file, request.text))
     return session.fail({DiagnosticKind::file_not_found, {}, fmt::format("cannot read `{}`", options.file), {}, ""});
   if (auto target = session.target(); !target) return session.fail(target.error());

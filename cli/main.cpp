@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/script_arguments.h"
 
 namespace {
 
@@ -41,11 +42,13 @@ int main(int argc, char** argv) {
       "3 something needed is missing here (see `tilepilot doctor`).");
   add_common_options(app, session.common);
   for (auto add : {add_generate, add_check, add_run, add_compile, add_corpus, add_doctor}) add(app, session);
+  const int own = count_own_arguments(app, argc, argv);
+  session.script_arguments = script_arguments(own, argc, argv);
   try {
-    app.parse(argc, argv);
+    app.parse(own, argv);
   } catch (const CLI::ParseError& error) {
     if (app.exit(error) == 0) return kDone;  // --help
-    session.common.json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
+    session.common.json = std::find(argv, argv + own, std::string_view("--json")) != argv + own;
     session.finish(
         {{"ok", false}, {"errors", {{{"kind", "bad_usage"}, {"severity", "error"}, {"message", error.what()}}}}});
     return kBadInput;

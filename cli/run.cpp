@@ -1,4 +1,4 @@
-// tilepilot run SCRIPT.py: runs a TileLang script in the worker.
+// tilepilot run SCRIPT.py [ARGUMENTS...]: runs a TileLang script in the worker.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -20,6 +20,7 @@ struct RunFlags {
 
 int run_script(Session& session, const RunFlags& options) {
   std::vector<std::string> argv = {session.environment.worker.string(), "run", options.script};
+  argv.insert(argv.end(), session.script_arguments.begin(), session.script_arguments.end());
   if (auto target = session.target(); !target) return session.fail(target.error());
   if (auto status = session.refuse_unused("run", {"--seed", "--dtype"}); !status) return session.fail(status.error());
   // The OpenMP of LibTorch reads it when the worker starts.
@@ -51,8 +52,9 @@ int run_script(Session& session, const RunFlags& options) {
 void add_run(CLI::App& app, Session& session) {
   auto options = std::make_shared<RunFlags>();
   auto* command = app.add_subcommand("run", "Run a TileLang script, its main() included");
-  command->add_option("script", options->script, "Python file")->required();
-  command->footer("Example:\n  tilepilot run my_kernel.py");
+  command->add_option("script", options->script, "Python file; what stands behind it are its own arguments")
+      ->required();
+  command->footer("Options of ours go before the script.\nExample:\n  tilepilot run --threads 2 my_kernel.py --m 1024");
   command->callback(
       [&session, options] { session.run = [&session, options] { return run_script(session, *options); }; });
 }

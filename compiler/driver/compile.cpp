@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "compiler/stage/python/interpreter.h"
+#include "compiler/stage/python/script.h"
 #include "compiler/stage/tile/tile.h"
 #include "compiler/syntax/parser.h"
 
@@ -27,6 +28,7 @@ class Session {
     options.on_program = [this](const ir::Program& program) { result_.programs.push_back(program); };
     stage::install_tile_language(interpreter_, std::move(options));
     stage::install_torch_stub(interpreter_);
+    if (request.is_script) stage::install_script(interpreter_, {request.name, {}});
     interpreter_.set_print([](const std::string&) {});
   }
 

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <torch/version.h>
 
+#include <limits>
+
 #include "compiler/diagnostics/render.h"
 #include "compiler/source/file.h"
 #include "compiler/syntax/parser.h"
@@ -11,7 +13,7 @@
 
 namespace tilepilot::eval {
 
-int run_script(const std::string& path) {
+int run_script(const stage::Script& script) {
   SourceMap sources;
   DiagnosticList diagnostics;
   auto finish = [&](int code) {
@@ -19,18 +21,20 @@ int run_script(const std::string& path) {
     return code;
   };
   std::string text;
-  if (!read_file(path, text)) {
-    diagnostics.add({DiagnosticKind::file_not_found, {}, fmt::format("cannot read `{}`", path), {}, ""});
+  if (!read_file(script.path, text)) {
+    diagnostics.add({DiagnosticKind::file_not_found, {}, fmt::format("cannot read `{}`", script.path), {}, ""});
     return finish(2);
   }
-  const int32_t file = sources.add(path, std::move(text));
+  const int32_t file = sources.add(script.path, std::move(text));
   auto tree = syntax::parse(sources, file, diagnostics);
   if (!tree) return finish(1);
 
   auto backend = runtime::cpu_backend({.compiler = {}, .cache = runtime::default_cache_directory(), .extra_flags = {}});
   TorchHost host;
-  stage::Interpreter interpreter(sources);
+  // Nobody waits for a script but the one who started it.
+  stage::Interpreter interpreter(sources, {.steps = std::numeric_limits<int64_t>::max()});
   host.install(interpreter);
+  stage::install_script(interpreter, script);
   stage::TileOptions tile;
   tile.backend = backend.get();
   tile.host = &host.tensors();
@@ -39,8 +43,10 @@ int run_script(const std::string& path) {
   at::NoGradGuard no_grad;
   auto module = interpreter.run_module(tree, "__main__");
   for (const Diagnostic& warning : interpreter.diagnostics().items()) diagnostics.add(warning);
-  if (!module) diagnostics.add(module.error());
-  return finish(module ? 0 : 1);
+  if (module) return finish(0);
+  if (auto code = stage::exit_status(interpreter, module.error())) return finish(*code);
+  diagnostics.add(module.error());
+  return finish(1);
 }
 
 std::string libtorch_version() { return TORCH_VERSION; }

@@ -295,15 +295,61 @@ TEST_F(CommandLine, RunExecutesAScript) {
   std::ofstream(folder_ / "fail_script.py") << "import os\nos.remove('x')\n";
   auto refused = tilepilot({"run", "fail_script.py"});
   EXPECT_EQ(refused.exit_code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("fail_script.py:1"));
+  EXPECT_THAT(refused.err, HasSubstr("fail_script.py:2"));
+  EXPECT_THAT(refused.err, HasSubstr("`os.remove` is not allowed"));
 }
 
-// A script has no `sys.argv`: what it could not see is not taken.
+TEST_F(CommandLine, RunGivesAScriptItsArguments) {
+  std::ofstream(folder_ / "script.py") << "import argparse, sys\n"
+                                          "parser = argparse.ArgumentParser()\n"
+                                          "parser.add_argument('--m', type=int, default=8)\n"
+                                          "parser.add_argument('--json', action='store_true')\n"
+                                          "print(parser.parse_args(), len(sys.argv))\n";
+  EXPECT_EQ(tilepilot({"run", "script.py"}).out, "Namespace(m=8, json=False) 1\n");
+  EXPECT_EQ(tilepilot({"run", "script.py", "--m", "1024", "--json"}).out, "Namespace(m=1024, json=True) 4\n");
+  EXPECT_EQ(tilepilot({"run", "--threads", "1", "script.py", "--", "--m", "2"}).out, "Namespace(m=2, json=False) 3\n");
+  auto help = tilepilot({"run", "script.py", "--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_THAT(help.out, HasSubstr("usage: script.py [-h] [--m M] [--json]"));
+  auto bad = tilepilot({"run", "script.py", "--m", "many"});
+  EXPECT_EQ(bad.exit_code, 2);
+  EXPECT_THAT(bad.err, HasSubstr("script.py: error: argument --m: invalid int value: 'many'"));
+}
+
+TEST_F(CommandLine, RunEndsWithTheCodeOfTheScript) {
+  std::ofstream(folder_ / "script.py") << "import sys\n"
+                                          "code = sys.argv[1]\n"
+                                          "sys.exit(int(code) if code.isdigit() else code)\n";
+  EXPECT_EQ(tilepilot({"run", "script.py", "3"}).exit_code, 3);
+  EXPECT_EQ(tilepilot({"run", "script.py", "0"}).exit_code, 0);
+  auto told = tilepilot({"run", "script.py", "no device"});
+  EXPECT_EQ(told.exit_code, 1);
+  EXPECT_EQ(told.err, "no device\n");
+}
+
+TEST_F(CommandLine, RunAndCompileImportWhatLiesBesideTheScript) {
+  std::filesystem::create_directories(folder_ / "program");
+  std::ofstream(folder_ / "program" / "sizes.py") << "ROWS = 64\n";
+  std::ofstream(folder_ / "program" / "script.py") << "import tilelang.language as T\n"
+                                                      "import triton\n"
+                                                      "from sizes import ROWS\n"
+                                                      "@T.prim_func\n"
+                                                      "def fill(A: T.Tensor((ROWS,), 'float32')):\n"
+                                                      "  with T.Kernel(1, threads=32) as bx:\n"
+                                                      "    for i in T.Parallel(ROWS):\n"
+                                                      "      A[i] = 1.0\n"
+                                                      "if __name__ == '__main__': triton.cdiv(ROWS, 2)\n";
+  auto compiled = tilepilot({"compile", "program/script.py", "--emit", "ir"});
+  EXPECT_EQ(compiled.exit_code, 0) << all(compiled);
+  auto ran = tilepilot({"run", "program/script.py"});
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("`triton.cdiv` cannot be used: the module `triton` is not available here"));
+}
+
 TEST_F(CommandLine, FailRunWithWhatAScriptCannotSee) {
   std::ofstream(folder_ / "script.py") << "print(1)\n";
-  EXPECT_EQ(tilepilot({"run", "script.py", "--", "--m", "1024"}).exit_code, 2);
-  EXPECT_EQ(tilepilot({"run", "script.py", "--seed", "3"}).exit_code, 2);
-  auto dtype = tilepilot({"run", "script.py", "--dtype", "fp16"});
+  EXPECT_EQ(tilepilot({"run", "--seed", "3", "script.py"}).exit_code, 2);
+  auto dtype = tilepilot({"run", "--dtype", "fp16", "script.py"});
   EXPECT_EQ(dtype.exit_code, 2);
   EXPECT_THAT(dtype.err, HasSubstr("`run` has no use for `--dtype`"));
 }

@@ -1,0 +1,16 @@
+// `run SCRIPT ARGUMENTS...`: where our own command line ends and the script's begins.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace tilepilot::cli {
+
+// How many of the arguments are ours: up to the script's name if the command is `run`, else all.
+int count_own_arguments(const CLI::App& app, int argc, char** argv);
+
+// The others, without the `--` that may stand before them.
+std::vector<std::string> script_arguments(int own, int argc, char** argv);
+
+}  // namespace tilepilot::cli
