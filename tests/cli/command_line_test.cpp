@@ -331,8 +331,10 @@ TEST_F(CommandLine, RunAndCompileImportWhatLiesBesideTheScript) {
   std::filesystem::create_directories(folder_ / "program");
   std::ofstream(folder_ / "program" / "sizes.py") << "ROWS = 64\n";
   std::ofstream(folder_ / "program" / "script.py") << "import tilelang.language as T\n"
+                                                      "import torch\n"
                                                       "import triton\n"
                                                       "from sizes import ROWS\n"
+                                                      "def reference(x: torch.Tensor | None = None): return x\n"
                                                       "@T.prim_func\n"
                                                       "def fill(A: T.Tensor((ROWS,), 'float32')):\n"
                                                       "  with T.Kernel(1, threads=32) as bx:\n"

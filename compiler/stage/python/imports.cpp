@@ -14,11 +14,12 @@ using namespace syntax;
 Result<std::shared_ptr<ModuleObject>> Evaluator::find_module(const std::string& name, Span span) {
   if (auto known = interpreter_.find_module(name)) return known;
   if (auto standard = interpreter_.core_->standard_module(name)) return standard;
-  if (Importer* importer = interpreter_.importer()) {
+  Importer* importer = interpreter_.importer();
+  if (importer) {
     if (auto imported = TRY(importer->find(interpreter_, name, span))) return imported;
   }
   std::string_view top = std::string_view(name).substr(0, name.find('.'));
-  if (!is_forbidden_module(top)) return std::shared_ptr<ModuleObject>();
+  if (!is_forbidden_module(top, importer != nullptr)) return std::shared_ptr<ModuleObject>();
   return make_error(DiagnosticKind::forbidden, span,
                     fmt::format("`import {}` is not allowed: it reaches the system outside the program", name),
                     "compute from the arguments alone");

@@ -30,6 +30,10 @@ struct StubName final : TypedObject<StubName> {
                       fmt::format("`{}` needs tensors, and here tile programs are only compiled", name),
                       "use the command `run` or `check` for host code");
   }
+  // `torch.Tensor | None`, an annotation.
+  Result<std::optional<Value>> binary(Interpreter&, BinaryOp op, const Value&, bool, Span) override {
+    return op == BinaryOp::bit_or ? std::optional<Value>(Value(shared_from_this())) : std::nullopt;
+  }
   Result<std::string> repr(Interpreter&) override { return name; }
   const std::string name;
 

@@ -7,6 +7,7 @@ from fla.ops import attention as fla_attention
 from triton.testing import *
 
 import functools
+import inspect  # refused to a candidate, nothing here for a script
 
 
 @triton.autotune(configs=[triton.Config({"BLOCK": block}) for block in (32, 64)], key=["n"])
@@ -55,6 +56,7 @@ for body in [
     lambda: isinstance(1, triton.Tensor),
     lambda: int(tl.pi),
     lambda: setattr(tl.config, "x", 1),
+    lambda: inspect.signature(used),
 ]:
     print(used(body))
 try:

@@ -38,15 +38,20 @@ constexpr StandardModule kModules[] = {
     {"numbers", fill_numbers},
 };
 
-constexpr std::string_view kForbiddenModules[] = {
-    "os",       "sys",       "subprocess", "socket",    "time",     "threading", "multiprocessing",
-    "ctypes",   "importlib", "shutil",     "pathlib",   "io",       "tempfile",  "glob",
-    "signal",   "asyncio",   "http",       "urllib",    "requests", "ssl",       "select",
-    "datetime", "platform",  "resource",   "gc",        "inspect",  "builtins",  "pickle",
-    "marshal",  "mmap",      "concurrent", "sqlite3",   "runpy",    "traceback", "linecache",
-    "atexit",   "code",      "pdb",        "sysconfig", "getpass",  "posix",     "fcntl",
-    "pty",      "site",      "zipfile",    "tarfile",   "cffi",     "psutil",
-};
+constexpr std::string_view kOutsideModules[] = {
+    "os",        "sys",        "subprocess", "socket",  "time",     "threading", "multiprocessing", "ctypes",
+    "importlib", "shutil",     "pathlib",    "io",      "tempfile", "glob",      "signal",          "asyncio",
+    "http",      "urllib",     "requests",   "ssl",     "select",   "resource",  "pickle",          "marshal",
+    "mmap",      "concurrent", "sqlite3",    "runpy",   "pdb",      "getpass",   "posix",           "fcntl",
+    "pty",       "site",       "zipfile",    "tarfile", "cffi",     "psutil",    "linecache"};
+
+constexpr std::string_view kInsideModules[] = {"datetime",  "platform", "gc",   "inspect",  "builtins",
+                                               "traceback", "atexit",   "code", "sysconfig"};
+
+template <size_t count>
+bool holds(const std::string_view (&table)[count], std::string_view name) {
+  return std::find(std::begin(table), std::end(table), name) != std::end(table);
+}
 
 }  // namespace
 
@@ -60,8 +65,8 @@ std::shared_ptr<ModuleObject> make_standard_module(Interpreter& interpreter, con
   return nullptr;
 }
 
-bool is_forbidden_module(std::string_view name) {
-  return std::find(std::begin(kForbiddenModules), std::end(kForbiddenModules), name) != std::end(kForbiddenModules);
+bool is_forbidden_module(std::string_view name, bool is_script) {
+  return holds(kOutsideModules, name) || (!is_script && holds(kInsideModules, name));
 }
 
 }  // namespace tilepilot::stage

@@ -10,8 +10,9 @@ namespace tilepilot::stage {
 
 // A fresh module of that dotted name, or null if it is not one of ours.
 std::shared_ptr<ModuleObject> make_standard_module(Interpreter& interpreter, const std::string& name);
-// True for modules that reach files, the network, processes, threads or clocks.
-bool is_forbidden_module(std::string_view name);
+// True for modules that reach files, the network, processes, threads or clocks; for a candidate, those that look into
+// the program that runs it too.
+bool is_forbidden_module(std::string_view name, bool is_script);
 
 void fill_math(Interpreter& interpreter, ModuleObject& module);
 void fill_typing(Interpreter& interpreter, ModuleObject& module);
