@@ -66,7 +66,7 @@ class Comparison {
   }
   bool same(const Kernel& a, const Kernel& b) {
     return all(a.grid, b.grid) && bind(a.block_vars, b.block_vars) && a.threads == b.threads &&
-           a.allocations.size() == b.allocations.size() &&
+           bind(a.thread_vars, b.thread_vars) && a.allocations.size() == b.allocations.size() &&
            std::equal(a.allocations.begin(), a.allocations.end(), b.allocations.begin(),
                       [&](const Buffer& x, const Buffer& y) { return bind(x, y); }) &&
            body(a.body, b.body);
@@ -110,6 +110,7 @@ class Comparison {
   }
   bool same(const Break&, const Break&) { return true; }
   bool same(const Continue&, const Continue&) { return true; }
+  bool same(const Sync&, const Sync&) { return true; }
   bool same(const Block& a, const Block& b) { return all(a.body, b.body); }
   bool same(const Copy& a, const Copy& b) {
     return same(a.source, b.source) && same(a.destination, b.destination) && a.options == b.options;

@@ -297,6 +297,7 @@ void Printer::stmt(const Stmt& s) {
                  },
                  [&](const Break&) { line("break"); },
                  [&](const Continue&) { line("continue"); },
+                 [&](const Sync&) { line("sync"); },
                  [&](const Block&) { block("", s); },
                  [&](const Copy& n) { line(copy(n)); },
                  [&](const Fill& n) {
@@ -331,7 +332,9 @@ void Printer::parameters(const Program& p) {
 void Printer::kernel(const Kernel& k) {
   const std::string grid = join(k.grid);
   const size_t mark = names_.mark();
-  line(fmt::format("kernel {} in {} threads {} {{", loop_vars(k.block_vars), grid, join(k.threads)));
+  const std::string blocks = loop_vars(k.block_vars);
+  const std::string threads = k.thread_vars.empty() ? "" : loop_vars(k.thread_vars) + " in ";
+  line(fmt::format("kernel {} in {} threads {}{} {{", blocks, grid, threads, join(k.threads)));
   ++depth_;
   for (const Buffer& b : k.allocations) line(fmt::format("{} {}", to_string(b->scope), declared_buffer(b)));
   --depth_;

@@ -133,12 +133,16 @@ Result<Kernel> Reader::kernel() {
   k.block_vars = fresh.vars;
   k.grid = TRY(exprs());
   TRY(expect("threads"));
+  NewVars of_threads;
+  if (peek().kind == TokenKind::word) of_threads = TRY(new_vars());
+  k.thread_vars = of_threads.vars;
   k.threads.clear();
   do { k.threads.push_back(TRY(integer())); } while (accept(","));
   const size_t body_at = position();
   TRY(expect("{"));
   enter();
   TRY(declare_all(fresh));
+  TRY(declare_all(of_threads));
   TRY(allocations(k));
   auto body = TRY(statements());
   leave();
@@ -199,6 +203,7 @@ Result<StmtNode::Node> Reader::node() {
   if (const auto kind = accept_one(LoopKind::vectorized)) return loop(*kind);
   if (accept("break")) return StmtNode::Node(Break{});
   if (accept("continue")) return StmtNode::Node(Continue{});
+  if (accept("sync")) return StmtNode::Node(Sync{});
   if (peek().kind == TokenKind::word && !is_reserved_word(peek().text)) return store();
   return wrong("a statement");
 }

@@ -23,6 +23,13 @@ std::string threads(const Kernel& k, const Surroundings&) {
   return fmt::format("a kernel has [{}] threads", fmt::join(k.threads, ", "));
 }
 
+std::string thread_vars(const Kernel& k, const Surroundings&) {
+  const bool integers =
+      std::all_of(k.thread_vars.begin(), k.thread_vars.end(), [](const Var& v) { return v->type.is_int(); });
+  if (k.thread_vars.empty() || (integers && k.thread_vars.size() == k.threads.size())) return {};
+  return fmt::format("a kernel has {} thread variables and {} thread extents", k.thread_vars.size(), k.threads.size());
+}
+
 std::string grid(const Kernel& k, const Surroundings&) {
   if (k.grid.empty() || k.grid.size() > 3 || k.grid.size() != k.block_vars.size()) {
     return fmt::format("a kernel has {} block variables and {} grid extents", k.block_vars.size(), k.grid.size());
@@ -125,6 +132,8 @@ std::string symbol_bound(const Program& p, const Surroundings&) {
 const std::vector<Rule>& rules_of_programs() {
   static const std::vector<Rule> rules{
       {"threads", "a block has 1 to 3 thread extents, 1 to 1024 threads in all", nullptr, nullptr, threads},
+      {"thread_vars", "a kernel has no thread variables or an integer for each thread extent", nullptr, nullptr,
+       thread_vars},
       {"grid", "a grid has 1 to 3 integer extents, one a block variable", nullptr, nullptr, grid},
       {"body", "a kernel's body is a block", nullptr, nullptr, body},
       {"allocation", "an allocation is a tile with constant positive extents", nullptr, nullptr, allocation},

@@ -211,8 +211,9 @@ std::string tile_operator_place(const Stmt& s, const Surroundings& around) {
   const bool shared_out = std::any_of(around.loops.begin(), around.loops.end(), [](LoopKind kind) {
     return kind == LoopKind::parallel || kind == LoopKind::vectorized;
   });
-  if (!shared_out || !is_tile_operator(s)) return {};
-  return "a tile operator inside a parallel loop";
+  if (!shared_out) return {};
+  if (is_tile_operator(s)) return "a tile operator inside a parallel loop";
+  return as<Sync>(s) ? "a barrier inside a parallel loop" : "";
 }
 
 }  // namespace
@@ -236,7 +237,8 @@ const std::vector<Rule>& rules_of_statements() {
       {"loop_extent", "a loop's extent is an integer of its variable's type", nullptr, loop_extent},
       {"stages", "only pipelined loops have stages", nullptr, stages},
       {"jump", "`break` and `continue` stand in a serial or while loop", nullptr, jump},
-      {"tile_operator_place", "no tile operator stands in a parallel or vectorized loop", nullptr, tile_operator_place},
+      {"tile_operator_place", "no tile operator or barrier stands in a parallel or vectorized loop", nullptr,
+       tile_operator_place},
   };
   return rules;
 }

@@ -19,11 +19,11 @@ constexpr std::array kSuffixes{Suffix{"i8", kInt8},     Suffix{"i16", kInt16},  
                                Suffix{"u32", kUInt32},  Suffix{"u64", kUInt64},  Suffix{"f16", kFloat16},
                                Suffix{"f32", kFloat32}, Suffix{"f64", kFloat64}, Suffix{"bf16", kBFloat16}};
 
-constexpr std::array<std::string_view, 33> kKeywords{
-    "program", "kernel",   "in",   "threads", "stages",     "while",          "if",          "else",   "let",
-    "break",   "continue", "copy", "fill",    "gemm",       "reduce",         "axis",        "policy", "strides",
-    "true",    "false",    "inf",  "nan",     "select",     "reinterpret",    "disable_tma", "and",    "or",
-    "not",     "min",      "max",  "pow",     "accumulate", "coalesced_width"};
+constexpr std::array<std::string_view, 34> kKeywords{
+    "program", "kernel",   "in",   "threads", "stages",     "while",           "if",          "else",   "let",
+    "break",   "continue", "copy", "fill",    "gemm",       "reduce",          "axis",        "policy", "strides",
+    "true",    "false",    "inf",  "nan",     "select",     "reinterpret",     "disable_tma", "and",    "or",
+    "not",     "min",      "max",  "pow",     "accumulate", "coalesced_width", "sync"};
 
 constexpr std::array<Precedence, 22> kPrecedence{
     Precedence::sum,         Precedence::sum,       Precedence::product, Precedence::product, Precedence::product,

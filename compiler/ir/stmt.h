@@ -4,6 +4,10 @@
 //
 // Meaning of tile operators: each acts on whole tiles, all threads of the block together; the next statement sees its
 // effect. Global regions may reach outside their buffer: such elements read as 0 and are dropped when written.
+//
+// Where a kernel has thread variables (SIMT), each thread runs the statements that are neither tile operators nor
+// parallel loops for itself, with a copy of its own of every local buffer. Threads meet at tile operators, parallel
+// loops and `Sync`; between two such places they run in any order. Passes after `thread_regions` see no such kernel.
 #pragma once
 
 #include "compiler/ir/expr.h"
@@ -61,6 +65,8 @@ struct Continue {};
 struct Block {
   std::vector<Stmt> body;
 };
+// All threads of the block wait for each other; all must reach it.
+struct Sync {};
 
 struct CopyOptions {
   bool disable_tma = false;
@@ -95,7 +101,7 @@ struct Reduce {
 };
 
 struct StmtNode {
-  using Node = std::variant<For, While, If, Let, Store, Break, Continue, Block, Copy, Fill, Gemm, Reduce>;
+  using Node = std::variant<For, While, If, Let, Store, Break, Continue, Block, Sync, Copy, Fill, Gemm, Reduce>;
   Node node;
   Span span;
 };
@@ -109,6 +115,7 @@ struct Kernel {
   std::vector<Var> block_vars;           // 1 to 3, blockIdx.x first
   std::vector<Expr> grid;                // as many extents; may use scalar and symbolic parameters
   std::vector<int64_t> threads = {128};  // 1 to 3 extents
+  std::vector<Var> thread_vars;          // threadIdx.x first; as many as `threads`, or none
   std::vector<Buffer> allocations;       // every non-global buffer of the body
   Stmt body;                             // a Block
   Span span;

@@ -42,6 +42,7 @@ class Completeness {
             [&](const Store& n) { return has(n.buffer) && has(n.indices) && has(n.value); },
             [](const Break&) { return true; },
             [](const Continue&) { return true; },
+            [](const Sync&) { return true; },
             [&](const Block& n) { return has(n.body); },
             [&](const Copy& n) { return has(n.source) && has(n.destination); },
             [&](const Fill& n) { return has(n.destination) && has(n.value); },
@@ -56,7 +57,8 @@ class Completeness {
       if (const auto* b = std::get_if<Buffer>(&parameter); b ? !has(*b) : !std::get<Var>(parameter)) return false;
     }
     for (const Kernel& k : p.kernels) {
-      if (!has(k.block_vars) || !has(k.grid) || !has(k.allocations) || !has(k.body)) return false;
+      if (!has(k.block_vars) || !has(k.thread_vars) || !has(k.grid) || !has(k.allocations) || !has(k.body))
+        return false;
     }
     return has(p.symbols);
   }
@@ -117,6 +119,7 @@ class Verifier {
     visit(k.grid);
     const Surroundings outside = around_;
     for (const Var& v : k.block_vars) around_.vars.insert(v.get());
+    for (const Var& v : k.thread_vars) around_.vars.insert(v.get());
     for (const Buffer& b : k.allocations) around_.buffers.insert(b.get());
     visit(k.body);
     around_ = outside;
@@ -141,6 +144,7 @@ class Verifier {
                    [&](const Store& n) { visit(n.indices), visit(n.value); },
                    [](const Break&) {},
                    [](const Continue&) {},
+                   [](const Sync&) {},
                    [&](const Block& n) { block(n); },
                    [&](const Copy& n) { visit(n.source.start), visit(n.destination.start); },
                    [&](const Fill& n) { visit(n.destination.start), visit(n.value); },

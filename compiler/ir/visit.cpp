@@ -38,6 +38,7 @@ class Walker {
                    [&](const Store& n) { visit(n.indices), visit(n.value); },
                    [](const Break&) {},
                    [](const Continue&) {},
+                   [](const Sync&) {},
                    [&](const Block& n) {
                      for (const Stmt& child : n.body) visit(child);
                    },
@@ -215,6 +216,7 @@ Stmt Rewriter::rewrite_children(const Stmt& stmt) {
                         },
                         [&](const Break&) { return stmt; },
                         [&](const Continue&) { return stmt; },
+                        [&](const Sync&) { return stmt; },
                         [&](const Block& n) {
                           Block fresh;
                           for (const Stmt& child : n.body) {
@@ -266,7 +268,7 @@ bool same_nodes(const Program& a, const Program& b) {
   for (size_t k = 0; k < a.kernels.size(); ++k) {
     const Kernel &x = a.kernels[k], &y = b.kernels[k];
     if (x.body != y.body || x.grid != y.grid || x.block_vars != y.block_vars || x.threads != y.threads ||
-        x.allocations != y.allocations) {
+        x.thread_vars != y.thread_vars || x.allocations != y.allocations) {
       return false;
     }
   }

@@ -87,11 +87,15 @@ std::optional<ElementForm> of_fill(const Fill& n, Span span) {
 
 }  // namespace
 
+std::optional<ElementForm> box_form(const Stmt& stmt) {
+  if (const auto* n = std::get_if<Copy>(&stmt->node)) return of_copy(*n, stmt->span);
+  if (const auto* n = std::get_if<Fill>(&stmt->node)) return of_fill(*n, stmt->span);
+  return std::nullopt;
+}
+
 std::optional<ElementForm> element_form(const Stmt& stmt) {
-  std::optional<ElementForm> form;
-  if (const auto* n = std::get_if<For>(&stmt->node)) form = of_loop(*n);
-  if (const auto* n = std::get_if<Copy>(&stmt->node)) form = of_copy(*n, stmt->span);
-  if (const auto* n = std::get_if<Fill>(&stmt->node)) form = of_fill(*n, stmt->span);
+  const auto* loop = std::get_if<For>(&stmt->node);
+  std::optional<ElementForm> form = loop ? of_loop(*loop) : box_form(stmt);
   return form && !form->vars.empty() ? form : std::nullopt;
 }
 

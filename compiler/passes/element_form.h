@@ -18,6 +18,9 @@ struct ElementForm {
 // Nullopt if the statement is none: loops and jumps inside, symbolic extents, a copy inside one buffer.
 std::optional<ElementForm> element_form(const ir::Stmt& stmt);
 
+// The same for copies and fills of any box; a box of one element has a form over no variables.
+std::optional<ElementForm> box_form(const ir::Stmt& stmt);
+
 // The form over other variables of the same types and extents.
 ElementForm over_variables(const ElementForm& form, const std::vector<ir::Var>& vars);
 

@@ -6,6 +6,7 @@
 #include "compiler/ir/visit.h"
 #include "compiler/passes/fuse_elementwise.h"
 #include "compiler/passes/simplify.h"
+#include "compiler/passes/thread_regions.h"
 
 namespace tilepilot::passes {
 namespace {
@@ -19,15 +20,20 @@ Status check(std::string_view pass, const ir::Program& program) {
   return make_error(std::move(first));
 }
 
+Result<ir::Program> simplify_program(const ir::Program& program) { return simplify(program); }
+Result<ir::Program> fuse_program(const ir::Program& program) { return fuse_elementwise(program); }
+
 }  // namespace
 
 const std::vector<Pass>& pipeline() {
   static const std::vector<Pass> passes{
-      {"simplify", "decide and shorten what constants and ranges allow", simplify},
+      {"thread_regions", "turn the statements of threads between barriers into parallel loops over the threads",
+       thread_regions},
+      {"simplify", "decide and shorten what constants and ranges allow", simplify_program},
       // After simplify: boxes are compared by their extents, and axes of extent 1 would hide that they are equal.
-      {"fuse_elementwise", "join element-wise statements whose tiles then need no memory", fuse_elementwise},
+      {"fuse_elementwise", "join element-wise statements whose tiles then need no memory", fuse_program},
       // After fusion: tiles have become definitions, some of them only names of others.
-      {"simplify_again", "clear up after fusion", simplify},
+      {"simplify_again", "clear up after fusion", simplify_program},
   };
   return passes;
 }
@@ -37,7 +43,7 @@ Result<ir::Program> run_pipeline(const ir::Program& program, const PipelineOptio
   if (options.verify_after_each) TRY(check("stage", program));
   ir::Program current = program;
   for (const Pass& pass : pipeline()) {
-    ir::Program next = pass.run(current);
+    ir::Program next = TRY(pass.run(current));
     if (ir::same_nodes(current, next)) continue;
     current = std::move(next);
     if (options.observer) options.observer(pass.name, current);

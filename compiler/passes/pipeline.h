@@ -13,7 +13,7 @@ namespace tilepilot::passes {
 struct Pass {
   std::string_view name;
   std::string_view summary;
-  ir::Program (*run)(const ir::Program&);
+  Result<ir::Program> (*run)(const ir::Program&);
 };
 
 const std::vector<Pass>& pipeline();

@@ -191,6 +191,7 @@ Interpreter::Flow Interpreter::run(const ir::Stmt& stmt) {
                         },
                         [](const ir::Break&) { return Flow::broken; },
                         [](const ir::Continue&) { return Flow::continued; },
+                        [](const ir::Sync&) { return Flow::normal; },  // blocks are run as one
                         [&](const ir::Block& block) { return run(block); },
                         [&](const auto& tile_operator) {
                           run(tile_operator);

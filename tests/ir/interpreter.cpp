@@ -387,6 +387,7 @@ class Machine {
                           },
                           [](const Break&) { return Flow::break_loop; },
                           [](const Continue&) { return Flow::continue_loop; },
+                          [](const Sync&) { return Flow::next; },  // blocks are run as one
                           [&](const Block& n) {
                             for (const Stmt& child : n.body) {
                               if (const Flow flow = run(child); flow != Flow::next) return flow;

@@ -190,7 +190,7 @@ Stmt RandomProgram::statement(int depth) {
     case 11:
       return chain();
     default:
-      return copy();
+      return one_in(4) ? make_stmt(Sync{}, span()) : copy();
   }
 }
 

@@ -69,6 +69,8 @@ TEST(RoundTripTest, EachSmallChangeOfTheTextMakesAnotherProgram) {
                                                          {"fragment", "shared"},
                                                          {"serial", "unrolled"},
                                                          {"threads 128", "threads 64"},
+                                                         {"threads 128", "threads tx in 128"},
+                                                         {"copy x -> t", "sync copy x -> t"},
                                                          {"reduce max", "reduce min"},
                                                          {"axis 1", "axis 0"},
                                                          {"+ 1.0", "- 1.0"},

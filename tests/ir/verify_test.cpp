@@ -114,6 +114,7 @@ constexpr Case kBodies[] = {
     {"stages", "serial i0 in 2 stages 2 { }"},
     {"stages", "pipelined i0 in 2 stages -1 { }"},
     {"jump", "break"},
+    {"tile_operator_place", "parallel i0 in 2 { sync }"},
     {"jump", "parallel i0 in 2 { continue }"},
     {"jump", "serial j0 in 2 { parallel i0 in 2 { break } }"},
     {"tile_operator_place", "parallel i0 in 2 { fill t = 0.0 }"},
@@ -152,6 +153,8 @@ constexpr Head kPrograms[] = {
     {"threads", "program f() { kernel b in 1 threads 1025 {} }"},
     {"threads", "program f() { kernel b in 1 threads 64, 32 {} }"},
     {"threads", "program f() { kernel b in 1 threads 1, 1, 1, 1 {} }"},
+    {"thread_vars", "program f() { kernel b in 1 threads t, u in 4 {} }"},
+    {"thread_vars", "program f() { kernel b in 1 threads t: float32 in 4 {} }"},
     {"grid", "program f() { kernel b, c in 1 threads 1 {} }"},
     {"grid", "program f() { kernel a, b, c, d in 1, 1, 1, 1 threads 1 {} }"},
     {"grid", "program f() { kernel b in 1.0 threads 1 {} }"},
@@ -172,6 +175,7 @@ void break_programs() {
 
 TEST(VerifyTest, ValidPrograms) {
   expect_valid(read("program f() {}"));
+  expect_valid(read("program f() { kernel b in 1 threads t, u: int64 in 4, 2 { sync } }"));
   expect_valid(read("program f<m: int32, k: int64>(x: int32[m * 2 + 1, 3], y: int32[m] strides [k]) {}"));
   expect_valid(read("program f() { kernel a, b, c in 1, 2, 3 threads 32, 32, 1 {} }"));
 }

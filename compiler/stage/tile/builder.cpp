@@ -126,6 +126,19 @@ Status ProgramBuilder::emit(ir::Stmt stmt) {
   return {};
 }
 
+ir::Expr ProgramBuilder::thread_index(size_t axis, Span span) {
+  static constexpr const char* kNames[] = {"tx", "ty", "tz"};
+  if (axis >= kernel_.threads.size()) return ir::int_imm(0, ir::kInt32, span);
+  if (kernel_.thread_vars.empty()) {
+    for (size_t k = 0; k < kernel_.threads.size(); ++k) {
+      kernel_.thread_vars.push_back(make_var(kNames[k]));
+      blocks_.front().vars.push_back(kernel_.thread_vars.back().get());
+      revive(kernel_.thread_vars.back());
+    }
+  }
+  return ir::var_ref(kernel_.thread_vars[axis], span);
+}
+
 Result<ir::Expr> ProgramBuilder::let(std::string name, ir::Expr value, Span span) {
   auto data = std::make_shared<ir::VarData>(ir::VarData{name.empty() ? "value" : name, value->type});
   if (name.empty()) unnamed_.emplace(data.get(), data);
@@ -202,12 +215,16 @@ Status ProgramBuilder::check(const ir::Expr& expr, Span use) const {
 }
 
 Status ProgramBuilder::check_place(const ir::StmtNode& stmt) const {
-  if (is_tile_operator(stmt))
-    for (const Block& block : blocks_)
-      if (block.kind == BlockKind::parallel_loop)
-        return make_error(DiagnosticKind::unsupported_tile_feature, stmt.span,
-                          "a tile operator inside a parallel or vectorized loop",
-                          "it already works on the whole tile: put it before or after the loop, or use `T.serial`");
+  const bool shared_out = std::any_of(blocks_.begin(), blocks_.end(),
+                                      [](const Block& block) { return block.kind == BlockKind::parallel_loop; });
+  if (shared_out && is_tile_operator(stmt))
+    return make_error(DiagnosticKind::unsupported_tile_feature, stmt.span,
+                      "a tile operator inside a parallel or vectorized loop",
+                      "it already works on the whole tile: put it before or after the loop, or use `T.serial`");
+  if (shared_out && std::holds_alternative<ir::Sync>(stmt.node))
+    return make_error(DiagnosticKind::unsupported_tile_feature, stmt.span,
+                      "a barrier inside a parallel or vectorized loop",
+                      "not every thread runs each iteration: put it before or after the loop");
   if (!is_jump(stmt)) return {};
   auto loop = std::find_if(blocks_.rbegin(), blocks_.rend(), [](const Block& b) { return is_loop(b.kind); });
   if (loop != blocks_.rend() && loop->kind == BlockKind::serial_loop) return {};
@@ -236,6 +253,7 @@ Status ProgramBuilder::check_stmt(const ir::StmtNode& stmt) const {
                         },
                         [&](const ir::Break&) { return Status(); },
                         [&](const ir::Continue&) { return Status(); },
+                        [&](const ir::Sync&) { return Status(); },
                         [&](const ir::Block&) { return Status(); },
                         [&](const ir::Copy& node) -> Status {
                           TRY(region(node.source));

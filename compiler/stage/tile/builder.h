@@ -44,6 +44,9 @@ class ProgramBuilder {
   // Emits `let name = value` and gives the variable; with an empty name, the first assignment names it.
   Result<ir::Expr> let(std::string name, ir::Expr value, Span span);
   std::shared_ptr<ir::BufferData> allocate(ir::BufferData buffer);
+  // The index of a thread in its block along an axis: a variable of the open kernel, or 0 past its thread extents.
+  ir::Expr thread_index(size_t axis, Span span);
+  const ir::Kernel& kernel() const { return kernel_; }
 
   // A variable whose name is chosen when the program first binds it.
   ir::Var make_var(std::string provisional_name, ir::DType type = ir::kInt32);

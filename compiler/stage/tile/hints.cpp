@@ -1,5 +1,4 @@
 // Requests that change speed on some targets and results on none: checked for their form, then dropped.
-// `T.sync_threads` is one of them because a tile statement already sees everything before it.
 #include "compiler/stage/tile/builder.h"
 #include "compiler/stage/tile/tables.h"
 
@@ -22,7 +21,6 @@ const std::vector<TileFunction>& hint_functions() {
       {"func_attr", "attributes", "a hint: attributes of the function", accept},
       {"assume", "condition", "a hint: a fact for the compiler's proofs", accept},
       {"likely", "condition", "the condition itself, expected to hold", unchanged},
-      {"sync_threads", "", "a barrier of the block; tile statements need none", accept},
   };
   return kFunctions;
 }

@@ -14,7 +14,7 @@ namespace {
 
 using Table = const std::vector<TileFunction>& (*)();
 constexpr Table kTables[] = {launch_functions, operator_functions, reduction_functions, loop_functions,
-                             maths_functions,  value_functions,    hint_functions};
+                             maths_functions,  value_functions,    hint_functions,      thread_functions};
 
 // Names that are not functions of the tables.
 constexpr TileName kOtherNames[] = {

@@ -10,13 +10,12 @@ struct Group {
 };
 constexpr Group kGroups[] = {
     {"write the kernel with tile operators and `T.Parallel` instead",
-     "get_thread_binding get_thread_bindings thread_binding tvm_warp_shuffle attr evaluate access_ptr "
+     "tvm_warp_shuffle attr evaluate access_ptr "
      "address_of tvm_access_ptr shfl_sync shfl_xor_sync shfl_down_sync Ramp Broadcast"},
-    {"use the variables that `with T.Kernel(...) as` binds", "get_block_binding"},
     {"use `T.reduce_sum` and its family", "tvm_thread_allreduce comm_reducer alloc_reducer"},
     {"synchronisation between tile statements is implied",
-     "tvm_storage_sync alloc_barrier alloc_cluster_barrier mbarrier_wait_parity mbarrier_arrive "
-     "mbarrier_expect_tx barrier_wait barrier_arrive sync_warp fence_proxy_async wait_wgmma"},
+     "alloc_barrier alloc_cluster_barrier mbarrier_wait_parity mbarrier_arrive "
+     "mbarrier_expect_tx barrier_wait barrier_arrive fence_proxy_async wait_wgmma"},
     {"give each block its own output and reduce in a second kernel",
      "atomic_add atomic_addx2 atomic_addx4 atomic_max atomic_min atomic_or"},
     {"write the scan as a serial loop", "cumsum cummax"},

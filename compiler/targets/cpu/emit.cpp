@@ -69,6 +69,7 @@ void emit(Context& context, const ir::Stmt& stmt) {
                  [&](const ir::Store& store) { emit_store(context, stmt, store); },
                  [&](const ir::Break&) { context.body.line("break;"); },
                  [&](const ir::Continue&) { context.body.line("continue;"); },
+                 [](const ir::Sync&) {},  // thread_regions left none
                  [&](const ir::Block& block) {
                    for (const ir::Stmt& child : block.body) emit(context, child);
                  },

@@ -1,0 +1,335 @@
+#include "compiler/passes/thread_regions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "compiler/ir/visit.h"
+#include "compiler/passes/element_form.h"
+#include "compiler/passes/uniformity.h"
+
+namespace tilepilot::passes {
+
+using namespace ir;
+
+namespace {
+
+template <class T>
+const T* as(const Stmt& s) {
+  return std::get_if<T>(&s->node);
+}
+
+std::vector<Stmt> statements(const Stmt& s) {
+  if (const auto* block = as<Block>(s)) return block->body;
+  return {s};
+}
+
+bool has_load(const Expr& e) {
+  bool found = false;
+  walk(e, [&](const Expr& part) { found |= std::holds_alternative<Load>(part->node); });
+  return found;
+}
+
+class WithoutBarriers : public Rewriter {
+ public:
+  using Rewriter::rewrite;
+  Stmt rewrite(const Stmt& s) override { return as<Sync>(s) ? nullptr : rewrite_children(s); }
+};
+
+// Copies and fills that touch a thread's own array are that thread's own loops.
+class OwnLoops : public Rewriter {
+ public:
+  using Rewriter::rewrite;
+
+  Stmt rewrite(const Stmt& s) override {
+    const Accesses accesses = tile_accesses(s);
+    const auto is_local = [](const Region* r) { return r->buffer->scope == Scope::local; };
+    const bool local = std::any_of(accesses.writes.begin(), accesses.writes.end(), is_local) ||
+                       std::any_of(accesses.reads.begin(), accesses.reads.end(), is_local);
+    const auto form = local ? box_form(s) : std::nullopt;
+    if (!form) return rewrite_children(s);
+    Stmt body = make_stmt(Block{form->body}, s->span);
+    for (size_t k = form->vars.size(); k-- > 0;) {
+      const Expr extent = int_imm(form->extents[k], form->vars[k]->type, s->span);
+      body = make_stmt(For{LoopKind::serial, {form->vars[k]}, {extent}, 0, std::move(body)}, s->span);
+    }
+    return body;
+  }
+};
+
+// How a thread's let reaches the regions after its own.
+struct Kept {
+  Expr value;              // without loads: computed again
+  Buffer buffer;           // else: one element a thread
+  const StmtNode* region;  // where it is computed
+  bool used_later = false;
+};
+
+// The thread axes of a region, the first dimension innermost; axes of extent 1 are left out.
+struct ThreadLoop {
+  std::vector<Var> vars;
+  std::vector<Expr> extents;
+  std::unordered_map<const VarData*, Expr> indices;  // what stands for each thread variable
+};
+
+class Splitter {
+ public:
+  Splitter(const Kernel& kernel, const Uniformity& uniformity) : kernel_(kernel), uniformity_(uniformity) {}
+
+  Kernel run() {
+    find_kept(kernel_.body);
+    Kernel result = kernel_;
+    give_own_buffers(result);
+    result.body = make_stmt(Block{split(statements(kernel_.body))}, kernel_.body->span);
+    for (auto& [var, kept] : kept_) {
+      if (kept.buffer && kept.used_later) result.allocations.push_back(kept.buffer);
+    }
+    result.thread_vars.clear();
+    return result;
+  }
+
+ private:
+  bool is_together(const Stmt& s) const {
+    if (uniformity_.collective.count(s.get()) > 0) return true;
+    const auto* let = as<Let>(s);
+    return let && uniformity_.shared_lets.count(let->var.get()) > 0;
+  }
+
+  // First round: which lets outlive the region that computes them
+  // ------------------------------------------------------
+
+  // Regions are named by their first statement.
+  void find_kept(const Stmt& body) {
+    const StmtNode* region = nullptr;
+    for (const Stmt& s : statements(body)) {
+      if (is_together(s)) {
+        region = nullptr;
+        for_each_body(s, [&](const Stmt& inner) { find_kept(inner); });
+        continue;
+      }
+      if (region == nullptr) region = s.get();
+      note_uses(s, region);
+      if (const auto* let = as<Let>(s)) kept_.emplace(let->var.get(), kept(*let, region));
+    }
+  }
+
+  void note_uses(const Stmt& s, const StmtNode* region) {
+    walk(
+        s, [](const Stmt&) {},
+        [&](const Expr& e) {
+          const auto* ref = std::get_if<VarRef>(&e->node);
+          const auto found = ref ? kept_.find(ref->var.get()) : kept_.end();
+          if (found != kept_.end() && found->second.region != region) use_later(found->second);
+        });
+  }
+
+  // What a value that is computed again is made of is needed again too.
+  void use_later(Kept& kept) {
+    if (kept.used_later) return;
+    kept.used_later = true;
+    if (kept.buffer) return;
+    walk(kept.value, [&](const Expr& part) {
+      const auto* ref = std::get_if<VarRef>(&part->node);
+      const auto found = ref ? kept_.find(ref->var.get()) : kept_.end();
+      if (found != kept_.end()) use_later(found->second);
+    });
+  }
+
+  Kept kept(const Let& let, const StmtNode* region) const {
+    if (!has_load(let.value)) return {let.value, nullptr, region};
+    BufferData data{let.var->name, let.var->type, Scope::local, thread_extents(), {}, let.value->span};
+    return {let.value, std::make_shared<BufferData>(std::move(data)), region};
+  }
+
+  template <class F>
+  static void for_each_body(const Stmt& s, const F& visit) {
+    if (const auto* n = as<For>(s); n && n->kind != LoopKind::parallel) visit(n->body);
+    if (const auto* n = as<While>(s)) visit(n->body);
+    if (as<Block>(s)) visit(s);
+    if (const auto* n = as<If>(s)) {
+      visit(n->then);
+      if (n->otherwise) visit(n->otherwise);
+    }
+  }
+
+  // An element for each thread
+  // -----------------------------------------------------------------------------------------
+
+  std::vector<Expr> thread_extents() const {
+    std::vector<Expr> extents;
+    for (size_t axis = kernel_.threads.size(); axis-- > 0;) {
+      if (kernel_.threads[axis] > 1) extents.push_back(int_imm(kernel_.threads[axis], kInt32));
+    }
+    if (extents.empty()) extents.push_back(int_imm(1, kInt32));
+    return extents;
+  }
+
+  void give_own_buffers(Kernel& kernel) {
+    for (Buffer& buffer : kernel.allocations) {
+      if (uniformity_.own_buffers.count(buffer.get()) == 0) continue;
+      BufferData data = *buffer;
+      for (const Expr& extent : thread_extents()) data.shape.push_back(extent);
+      auto fresh = std::make_shared<BufferData>(std::move(data));
+      own_.emplace(buffer.get(), fresh);
+      buffer = fresh;
+    }
+  }
+
+  ThreadLoop thread_loop() const {
+    ThreadLoop loop;
+    for (size_t axis = kernel_.threads.size(); axis-- > 0;) {
+      const Var& var = kernel_.thread_vars[axis];
+      if (kernel_.threads[axis] == 1) {
+        loop.indices.emplace(var.get(), int_imm(0, var->type));
+        continue;
+      }
+      loop.vars.push_back(make_var(var->name, var->type));
+      loop.extents.push_back(int_imm(kernel_.threads[axis], var->type));
+      loop.indices.emplace(var.get(), var_ref(loop.vars.back()));
+    }
+    if (loop.vars.empty()) {
+      loop.vars.push_back(make_var("t", kInt32));
+      loop.extents.push_back(int_imm(1, kInt32));
+    }
+    return loop;
+  }
+
+  // Second round
+  // ---------------------------------------------------------------------------------------------------------
+
+  std::vector<Stmt> split(const std::vector<Stmt>& body) {
+    std::vector<Stmt> result, open;
+    const auto close = [&] {
+      if (!open.empty()) result.push_back(region(std::exchange(open, {})));
+    };
+    for (const Stmt& s : body) {
+      if (!is_together(s)) {
+        open.push_back(s);
+        continue;
+      }
+      close();
+      if (!as<Sync>(s)) result.push_back(inside(s));
+    }
+    close();
+    return result;
+  }
+
+  // What threads do together, with its bodies split.
+  Stmt inside(const Stmt& s) {
+    const auto body = [&](const Stmt& inner) { return make_stmt(Block{split(statements(inner))}, inner->span); };
+    if (const auto* n = as<For>(s); n && n->kind != LoopKind::parallel)
+      return make_stmt(For{n->kind, n->vars, n->extents, n->num_stages, body(n->body)}, s->span);
+    if (const auto* n = as<While>(s)) return make_stmt(While{n->condition, body(n->body)}, s->span);
+    if (as<Block>(s)) return body(s);
+    if (const auto* n = as<If>(s)) {
+      const Stmt then = body(n->then);
+      return make_stmt(If{n->condition, then, n->otherwise ? body(n->otherwise) : nullptr}, s->span);
+    }
+    return s;
+  }
+
+  class InRegion;
+  Stmt region(const std::vector<Stmt>& body);
+  void keep(const Let& let, InRegion& rewriter, std::vector<Stmt>& body) const;
+
+  const Kernel& kernel_;
+  const Uniformity& uniformity_;
+  std::unordered_map<const VarData*, Kept> kept_;
+  std::unordered_map<const BufferData*, Buffer> own_;
+};
+
+// Rewrites the statements of one region for the thread that the loop's variables name.
+class Splitter::InRegion : public Rewriter {
+ public:
+  InRegion(const Splitter& splitter, const ThreadLoop& loop, const StmtNode* region)
+      : splitter_(splitter), loop_(loop), region_(region) {}
+  using Rewriter::rewrite;
+
+  Stmt rewrite(const Stmt& s) override {
+    const auto* store = as<Store>(s);
+    const auto own = store ? splitter_.own_.find(store->buffer.get()) : splitter_.own_.end();
+    if (own == splitter_.own_.end()) return rewrite_children(s);
+    return make_stmt(Store{own->second, element(rewrite_all(store->indices)), rewrite(store->value)}, s->span);
+  }
+
+  Expr rewrite(const Expr& e) override {
+    if (const auto* ref = std::get_if<VarRef>(&e->node)) return value_of(*ref, e);
+    const auto* load = std::get_if<Load>(&e->node);
+    const auto own = load ? splitter_.own_.find(load->buffer.get()) : splitter_.own_.end();
+    if (own == splitter_.own_.end()) return rewrite_children(e);
+    return ir::load(own->second, element(rewrite_all(load->indices)), e->span);
+  }
+
+  std::vector<Expr> element(std::vector<Expr> indices) const {
+    for (const Var& var : loop_.vars) indices.push_back(var_ref(var));
+    return indices;
+  }
+
+  // Lets of earlier regions, in the order in which they need each other.
+  std::vector<Stmt> head;
+
+ private:
+  Expr value_of(const VarRef& ref, const Expr& e) {
+    if (const auto index = loop_.indices.find(ref.var.get()); index != loop_.indices.end()) return index->second;
+    const auto kept = splitter_.kept_.find(ref.var.get());
+    if (kept == splitter_.kept_.end() || kept->second.region == region_) return e;
+    const auto [again, fresh] = again_.emplace(ref.var.get(), nullptr);
+    if (fresh) {
+      const Buffer& buffer = kept->second.buffer;
+      const Expr value = buffer ? ir::load(buffer, element({}), e->span) : rewrite(kept->second.value);
+      const Var var = make_var(ref.var->name, ref.var->type);
+      head.push_back(make_stmt(Let{var, value}, e->span));
+      again_[ref.var.get()] = var;
+    }
+    return var_ref(again_[ref.var.get()], e->span);
+  }
+
+  const Splitter& splitter_;
+  const ThreadLoop& loop_;
+  const StmtNode* region_;
+  std::unordered_map<const VarData*, Var> again_;
+};
+
+Stmt Splitter::region(const std::vector<Stmt>& body) {
+  const ThreadLoop loop = thread_loop();
+  InRegion rewriter(*this, loop, body.front().get());
+  std::vector<Stmt> inner;
+  for (const Stmt& s : body) {
+    inner.push_back(rewriter.rewrite(s));
+    if (const auto* let = as<Let>(s)) keep(*let, rewriter, inner);
+  }
+  inner.insert(inner.begin(), rewriter.head.begin(), rewriter.head.end());
+  const Span span = body.front()->span;
+  return make_stmt(For{LoopKind::parallel, loop.vars, loop.extents, 0, make_stmt(Block{std::move(inner)}, span)}, span);
+}
+
+void Splitter::keep(const Let& let, InRegion& rewriter, std::vector<Stmt>& body) const {
+  const Kept& kept = kept_.at(let.var.get());
+  if (!kept.buffer || !kept.used_later) return;
+  body.push_back(make_stmt(Store{kept.buffer, rewriter.element({}), var_ref(let.var)}, let.value->span));
+}
+
+Kernel without_barriers(const Kernel& kernel) {
+  Kernel result = kernel;
+  result.body = WithoutBarriers().rewrite(kernel.body);
+  return result;
+}
+
+Result<Kernel> in_regions(const Kernel& kernel) {
+  Kernel lowered = kernel;
+  lowered.body = OwnLoops().rewrite(kernel.body);
+  const Uniformity uniformity = TRY(find_uniformity(lowered));
+  return Splitter(lowered, uniformity).run();
+}
+
+}  // namespace
+
+Result<Program> thread_regions(const Program& program) {
+  Program result = program;
+  for (Kernel& kernel : result.kernels)
+    kernel = kernel.thread_vars.empty() ? without_barriers(kernel) : TRY(in_regions(kernel));
+  return result;
+}
+
+}  // namespace tilepilot::passes

@@ -1,0 +1,267 @@
+#include "compiler/passes/uniformity.h"
+
+#include <fmt/format.h>
+
+#include <unordered_map>
+
+#include "compiler/ir/visit.h"
+
+namespace tilepilot::passes {
+
+using namespace ir;
+
+namespace {
+
+template <class T>
+const T* as(const Stmt& s) {
+  return std::get_if<T>(&s->node);
+}
+
+bool is_jump(const Stmt& s) { return as<Break>(s) || as<Continue>(s); }
+
+// What all threads do together by its kind alone.
+bool is_meeting(const Stmt& s) {
+  const auto* loop = as<For>(s);
+  return as<Sync>(s) || (loop && loop->kind == LoopKind::parallel) || !tile_accesses(s).writes.empty();
+}
+
+std::vector<Stmt> bodies(const Stmt& s) {
+  if (const auto* n = as<For>(s)) return {n->body};
+  if (const auto* n = as<While>(s)) return {n->body};
+  if (const auto* n = as<Block>(s)) return n->body;
+  if (const auto* n = as<If>(s))
+    return n->otherwise ? std::vector<Stmt>{n->then, n->otherwise} : std::vector<Stmt>{n->then};
+  return {};
+}
+
+bool is_loop(const Stmt& s) { return as<For>(s) || as<While>(s); }
+
+// A break or continue that belongs to the loop around `s`, under a condition or not.
+template <class F>
+bool any_jump_of_loop(const Stmt& s, const F& matches) {
+  if (is_jump(s)) return matches(s);
+  if (is_loop(s)) return false;
+  for (const Stmt& child : bodies(s)) {
+    if (any_jump_of_loop(child, matches)) return true;
+  }
+  return false;
+}
+
+class Analysis {
+ public:
+  explicit Analysis(const Kernel& kernel) : kernel_(kernel) {
+    walk(
+        kernel.body,
+        [&](const Stmt& s) {
+          if (const auto* n = as<Let>(s)) lets_.emplace(n->var.get(), n->value);
+          if (is_meeting(s)) note_meeting(s);
+        },
+        [](const Expr&) {});
+  }
+
+  Result<Uniformity> run() {
+    // What must be uniform makes more statements collective, and these make more things have to be uniform.
+    do {
+      grown_ = false;
+      mark(kernel_.body);
+      require_all(kernel_.body);
+    } while (grown_);
+    find_differences();
+    TRY(check(kernel_.body));
+    for (const Buffer& buffer : kernel_.allocations) {
+      if (is_threads_own(*buffer)) result_.own_buffers.insert(buffer.get());
+    }
+    return std::move(result_);
+  }
+
+ private:
+  // Buffers ----------------------------------------------------------------------------------------------------------
+
+  // Tile operators on local buffers were lowered before: what is left works on tiles of the block.
+  void note_meeting(const Stmt& s) {
+    const Accesses accesses = tile_accesses(s);
+    for (const auto* regions : {&accesses.reads, &accesses.writes}) {
+      for (const Region* region : *regions) tiles_.insert(region->buffer.get());
+    }
+    if (!as<For>(s)) return;
+    walk(
+        s,
+        [&](const Stmt& part) {
+          if (const auto* n = as<Store>(part)) note_store_of_loop(*n->buffer);
+        },
+        [&](const Expr& part) {
+          if (const auto* n = std::get_if<Load>(&part->node)) tiles_.insert(n->buffer.get());
+        });
+  }
+
+  void note_store_of_loop(const BufferData& buffer) {
+    tiles_.insert(&buffer);
+    if (buffer.scope == Scope::local) uniform_.insert(&buffer);
+  }
+
+  bool may_be_own(const BufferData& buffer) const {
+    if (buffer.scope == Scope::local) return true;
+    return buffer.scope == Scope::fragment && tiles_.count(&buffer) == 0;
+  }
+  bool is_threads_own(const BufferData& buffer) const { return may_be_own(buffer) && uniform_.count(&buffer) == 0; }
+
+  // Collective statements --------------------------------------------------------------------------------------------
+
+  bool mark(const Stmt& s) {
+    bool together = is_meeting(s) || result_.collective.count(s.get()) > 0;
+    if (const auto* n = as<Store>(s)) together |= uniform_.count(n->buffer.get()) > 0;
+    if (!is_meeting(s)) {
+      for (const Stmt& child : bodies(s)) together |= mark(child);
+      if (together && is_loop(s)) mark_jumps(bodies(s).front());
+    }
+    if (together) grown_ |= result_.collective.insert(s.get()).second;
+    return together;
+  }
+
+  // Who leaves a loop that threads run together, leaves it together.
+  bool mark_jumps(const Stmt& s) {
+    bool found = is_jump(s);
+    if (!is_loop(s)) {
+      for (const Stmt& child : bodies(s)) found |= mark_jumps(child);
+    }
+    if (found) grown_ |= result_.collective.insert(s.get()).second;
+    return found;
+  }
+
+  void require(const Expr& e) {
+    walk(e, [&](const Expr& part) {
+      if (const auto* n = std::get_if<Load>(&part->node)) {
+        if (may_be_own(*n->buffer)) grown_ |= uniform_.insert(n->buffer.get()).second;
+      }
+      const auto* ref = std::get_if<VarRef>(&part->node);
+      const auto let = ref ? lets_.find(ref->var.get()) : lets_.end();
+      if (let == lets_.end() || !result_.shared_lets.insert(let->first).second) return;
+      grown_ = true;
+      require(let->second);
+    });
+  }
+
+  void require_all(const Stmt& s) {
+    if (result_.collective.count(s.get()) == 0) return;
+    if (is_meeting(s)) return require_everything(s);
+    if (const auto* n = as<For>(s)) {
+      for (const Expr& extent : n->extents) require(extent);
+    }
+    if (const auto* n = as<While>(s)) require(n->condition);
+    if (const auto* n = as<If>(s)) require(n->condition);
+    if (const auto* n = as<Store>(s)) {
+      for (const Expr& index : n->indices) require(index);
+      require(n->value);
+    }
+    for (const Stmt& child : bodies(s)) require_all(child);
+  }
+
+  void require_everything(const Stmt& s) {
+    walk(
+        s, [](const Stmt&) {},
+        [&](const Expr& e) {
+          if (!std::holds_alternative<IntImm>(e->node)) require_outer(e);
+        });
+  }
+  // Lets inside a parallel loop are the loop's own.
+  void require_outer(const Expr& e) {
+    if (std::holds_alternative<VarRef>(e->node) || std::holds_alternative<Load>(e->node)) require(e);
+  }
+
+  // What differs between threads
+  // ---------------------------------------------------------------------------------------
+
+  bool differs(const Expr& e) const {
+    bool found = false;
+    walk(e, [&](const Expr& part) {
+      if (const auto* n = std::get_if<VarRef>(&part->node)) found |= different_vars_.count(n->var.get()) > 0;
+      if (const auto* n = std::get_if<Load>(&part->node)) found |= different_buffers_.count(n->buffer.get()) > 0;
+    });
+    return found;
+  }
+  bool differs(const std::vector<Expr>& exprs) const {
+    for (const Expr& e : exprs) {
+      if (differs(e)) return true;
+    }
+    return false;
+  }
+
+  void find_differences() {
+    for (const Var& var : kernel_.thread_vars) different_vars_.insert(var.get());
+    do {
+      grown_ = false;
+      spread(kernel_.body, false);
+    } while (grown_);
+  }
+
+  // `apart`: not all threads are here.
+  void spread(const Stmt& s, bool apart) {
+    if (const auto* n = as<Let>(s)) {
+      if (differs(n->value)) grown_ |= different_vars_.insert(n->var.get()).second;
+    } else if (const auto* n = as<Store>(s)) {
+      const bool different = apart || differs(n->indices) || differs(n->value);
+      if (different && may_be_own(*n->buffer)) grown_ |= different_buffers_.insert(n->buffer.get()).second;
+    } else if (const auto* n = as<If>(s)) {
+      apart |= differs(n->condition);
+    } else if (const auto* n = as<For>(s)) {
+      const bool different = differs(n->extents);
+      apart |= different || leaves_apart(n->body);
+      if (different) {
+        for (const Var& var : n->vars) grown_ |= different_vars_.insert(var.get()).second;
+      }
+    } else if (const auto* n = as<While>(s)) {
+      apart |= differs(n->condition) || leaves_apart(n->body);
+    }
+    if (apart && is_jump(s)) grown_ |= apart_jumps_.insert(s.get()).second;
+    for (const Stmt& child : bodies(s)) spread(child, apart);
+  }
+
+  bool leaves_apart(const Stmt& body) const {
+    return any_jump_of_loop(body, [&](const Stmt& jump) { return apart_jumps_.count(jump.get()) > 0; });
+  }
+
+  static Error disagreement(const Stmt& s, const char* what) {
+    return make_error(DiagnosticKind::unsupported_tile_feature, s->span,
+                      fmt::format("the threads of a block meet inside, but {} differs between them", what),
+                      "barriers and tile operators belong where all threads of the block come: move them out of the "
+                      "condition, or let the condition guard only the statements around them");
+  }
+
+  Status check(const Stmt& s) const {
+    if (result_.collective.count(s.get()) == 0) return {};
+    if (is_meeting(s)) return check_operands(s);
+    if (const auto* n = as<If>(s); n && differs(n->condition)) return disagreement(s, "this condition");
+    if (const auto* n = as<For>(s); n && differs(n->extents)) return disagreement(s, "how often this loop runs");
+    if (const auto* n = as<While>(s); n && differs(n->condition)) return disagreement(s, "how often this loop runs");
+    if (const auto* n = as<Store>(s); n && (differs(n->indices) || differs(n->value)))
+      return disagreement(s, "this value");
+    for (const Stmt& child : bodies(s)) TRY(check(child));
+    return {};
+  }
+
+  Status check_operands(const Stmt& s) const {
+    bool different = false;
+    walk(
+        s, [](const Stmt&) {}, [&](const Expr& e) { different |= differs(e); });
+    if (!different) return {};
+    return make_error(DiagnosticKind::unsupported_tile_feature, s->span,
+                      "all threads of the block do this together, but what it works on differs between them",
+                      "write the part of each thread as `T.serial` loops, or leave the thread index out");
+  }
+
+  const Kernel& kernel_;
+  Uniformity result_;
+  bool grown_ = false;
+  std::unordered_map<const VarData*, Expr> lets_;
+  std::unordered_set<const BufferData*> tiles_;    // tile operators and parallel loops use them
+  std::unordered_set<const BufferData*> uniform_;  // collective statements read them
+  std::unordered_set<const VarData*> different_vars_;
+  std::unordered_set<const BufferData*> different_buffers_;
+  std::unordered_set<const StmtNode*> apart_jumps_;
+};
+
+}  // namespace
+
+Result<Uniformity> find_uniformity(const Kernel& kernel) { return Analysis(kernel).run(); }
+
+}  // namespace tilepilot::passes

@@ -1,0 +1,25 @@
+// For a kernel with thread variables: which statements its threads run together, and which values are therefore the
+// same for all of them.
+#pragma once
+
+#include <unordered_set>
+
+#include "compiler/diagnostics/result.h"
+#include "compiler/ir/stmt.h"
+
+namespace tilepilot::passes {
+
+struct Uniformity {
+  // Tile operators, parallel loops, barriers, control flow around them, and stores to what that control flow reads.
+  std::unordered_set<const ir::StmtNode*> collective;
+  // Lets that collective statements read: evaluated once for the block.
+  std::unordered_set<const ir::VarData*> shared_lets;
+  // Buffers of which each thread has a copy: local ones that collective statements do not read, and fragments that only
+  // threads use.
+  std::unordered_set<const ir::BufferData*> own_buffers;
+};
+
+// `unsupported_tile_feature` if threads may disagree on where they meet.
+Result<Uniformity> find_uniformity(const ir::Kernel& kernel);
+
+}  // namespace tilepilot::passes
