@@ -68,6 +68,7 @@ class Analysis {
     } while (grown_);
     find_differences();
     TRY(check(kernel_.body));
+    TRY(check_fragments(kernel_.body));
     for (const Buffer& buffer : kernel_.allocations) {
       if (is_threads_own(*buffer)) result_.own_buffers.insert(buffer.get());
     }
@@ -239,7 +240,31 @@ class Analysis {
     return {};
   }
 
+  // What tile operators hold in fragments lies spread over the threads: no thread has all of it to write to.
+  Status check_fragments(const Stmt& s) const {
+    if (is_meeting(s)) return {};
+    const auto* n = as<Store>(s);
+    if (n && n->buffer->scope == Scope::fragment && !is_threads_own(*n->buffer))
+      return make_error(DiagnosticKind::unsupported_tile_feature, s->span,
+                        fmt::format("each thread writes to the fragment `{}`, whose elements tile operators spread "
+                                    "over the threads",
+                                    n->buffer->name),
+                        "write its elements in a `T.Parallel` loop, or use `T.alloc_shared` or `T.alloc_local`");
+    for (const Stmt& child : bodies(s)) TRY(check_fragments(child));
+    return {};
+  }
+
   Status check_operands(const Stmt& s) const {
+    const Accesses accesses = tile_accesses(s);
+    for (const auto* regions : {&accesses.reads, &accesses.writes}) {
+      for (const Region* region : *regions) {
+        if (region->buffer->scope != Scope::local) continue;
+        return make_error(DiagnosticKind::unsupported_tile_feature, s->span,
+                          fmt::format("`{}` is an array of each thread's own, this works on tiles of the block",
+                                      region->buffer->name),
+                          "allocate a fragment or a shared tile, or write the loop that each thread runs");
+      }
+    }
     bool different = false;
     walk(
         s, [](const Stmt&) {}, [&](const Expr& e) { different |= differs(e); });

@@ -259,6 +259,29 @@ def diverge(N):
               "unsupported_tile_feature: the threads of a block meet inside, but this condition differs between them");
 }
 
+TEST_F(Threads, fail_TileOperatorsAndThreadsOnOneBuffer) {
+  load(R"(
+def build(scope, write):
+    @tilelang.jit
+    @T.prim_func
+    def main(A: T.Tensor((8, 4), "float32")):
+        with T.Kernel(1, threads=8):
+            tx = T.get_thread_binding()
+            tile = scope((8, 4), "float32")
+            most = scope((8,), "float32")
+            if write:
+                T.clear(tile)
+                tile[tx, 0] = 1.0
+            T.reduce_max(tile, most, dim=1)
+            A[tx, 0] = most[tx]
+    return main
+)");
+  auto a = random_array(ir::kFloat32, {8, 4}, 11);
+  EXPECT_THAT(failure("build(T.alloc_fragment, True)(x0)", {a}), ::testing::HasSubstr("writes to the fragment `tile`"));
+  EXPECT_THAT(failure("build(T.alloc_local, False)(x0)", {a}), ::testing::HasSubstr("an array of each thread's own"));
+  EXPECT_THAT(failure("build(T.alloc_shared, True)(x0)", {a}), "");
+}
+
 TEST_F(Threads, fail_TileOperatorByThread) {
   load(R"(
 @tilelang.jit

@@ -3,6 +3,7 @@
 // With
 // --one-thread, processor time of one thread: the figure for a machine that others use too.
 #include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mm.h>
@@ -55,7 +56,7 @@ class Benchmark {
 
   template <class F>
   void compare(const std::string& name, const std::string& text, const std::vector<at::Tensor>& tensors,
-               const F& reference) {
+               const F& reference, const char* other = "LibTorch") {
     const auto kernel = load(text);
     if (kernel == nullptr) return;
     std::vector<runtime::Argument> arguments;
@@ -71,8 +72,8 @@ class Benchmark {
       ours.times.push_back(o);
       theirs.times.push_back(t);
     }
-    fmt::print("{:44} ours {:8.3f} {:8.3f}  LibTorch {:8.3f} {:8.3f}  ratio {:.2f} {:.2f}\n", name, ours.least(),
-               ours.median(), theirs.least(), theirs.median(), theirs.least() / ours.least(),
+    fmt::print("{:44} ours {:8.3f} {:8.3f}  {} {:8.3f} {:8.3f}  ratio {:.2f} {:.2f}\n", name, ours.least(),
+               ours.median(), other, theirs.least(), theirs.median(), theirs.least() / ours.least(),
                theirs.median() / ours.median());
   }
 
@@ -111,6 +112,20 @@ void softmaxes(Benchmark& benchmark) {
                       {x, y}, [&] { at::softmax_out(out, x, -1); });
 }
 
+// Beside the same written with tile operators instead of LibTorch.
+void simt(Benchmark& benchmark) {
+  for (const ThreadsAndTiles& program : threads_and_tiles()) {
+    const at::Tensor x = at::rand({program.rows, program.columns});
+    const at::Tensor y = program.sums ? at::empty({program.rows}) : at::empty_like(x);
+    const auto tiles = benchmark.load(program.tiles);
+    if (tiles == nullptr) continue;
+    const std::vector<runtime::Argument> arguments = {view(x, ir::kFloat32), view(y, ir::kFloat32)};
+    benchmark.compare(
+        program.name, program.threads, {x, y}, [&] { (void)tiles->launch(arguments, eval::libtorch_threads(), {}); },
+        "tiles");
+  }
+}
+
 void loading(const std::filesystem::path& cache) {
   for (const auto& [name, text] : {std::pair("gemm", gemm_program({1024, 1024, 1024, true}, {256, 256, 256})),
                                    std::pair("softmax", softmax_program(4096, 4096, 1))}) {
@@ -138,6 +153,7 @@ int main(int argc, char** argv) {
   loading(cache);
   if (one_thread) at::set_num_threads(1);
   Benchmark benchmark(cache, one_thread);
+  simt(benchmark);
   softmaxes(benchmark);
   gemms(benchmark, tiles);
   std::filesystem::remove_all(cache);

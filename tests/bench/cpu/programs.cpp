@@ -62,4 +62,86 @@ std::string softmax_program(int64_t rows, int64_t columns, int64_t rows_per_bloc
                      fmt::arg("blocks", blocks(rows, rows_per_block)));
 }
 
+const std::vector<ThreadsAndTiles>& threads_and_tiles() {
+  static const std::vector<ThreadsAndTiles> kPrograms = {
+      {"silu, an element a thread",
+       R"(program silu(x: float32[4096, 2048], y: float32[4096, 2048]) {
+  kernel bx, by in 8, 4096 threads tx in 256 {
+    let i: int32 = bx * 256 + tx
+    if i < 2048 {
+      y[by, i] = x[by, i] * sigmoid(x[by, i])
+    }
+  }
+})",
+       R"(program silu(x: float32[4096, 2048], y: float32[4096, 2048]) {
+  kernel by in 4096 threads 256 {
+    parallel i in 2048 {
+      y[by, i] = x[by, i] * sigmoid(x[by, i])
+    }
+  }
+})",
+       4096, 2048, false},
+      {"row sums, a row a thread",
+       R"(program sums(x: float32[4096, 2048], y: float32[4096]) {
+  kernel bx in 32 threads tx in 128 {
+    local total: float32[1]
+    let row: int32 = bx * 128 + tx
+    total[0] = 0.0
+    if row < 4096 {
+      serial k in 2048 {
+        total[0] = total[0] + x[row, k]
+      }
+      y[row] = total[0]
+    }
+  }
+})",
+       R"(program sums(x: float32[4096, 2048], y: float32[4096]) {
+  kernel bx in 1024 threads 128 {
+    fragment t: float32[4, 2048]
+    fragment total: float32[4]
+    copy x[bx * 4 : +4, 0 : 2048] -> t
+    reduce sum t -> total axis 1
+    copy total -> y[bx * 4 : +4]
+  }
+})",
+       4096, 2048, true},
+      {"row sums, a tree in shared memory",
+       R"(program sums(x: float32[4096, 2048], y: float32[4096]) {
+  kernel row in 4096 threads tx in 256 {
+    shared partial: float32[256]
+    local own: float32[1]
+    local half: int32[1]
+    own[0] = 0.0
+    serial k in 8 {
+      own[0] = own[0] + x[row, k * 256 + tx]
+    }
+    partial[tx] = own[0]
+    sync
+    half[0] = 128
+    while half[0] > 0 {
+      if tx < half[0] {
+        partial[tx] = partial[tx] + partial[tx + half[0]]
+      }
+      sync
+      half[0] = half[0] // 2
+    }
+    if tx == 0 {
+      y[row] = partial[0]
+    }
+  }
+})",
+       R"(program sums(x: float32[4096, 2048], y: float32[4096]) {
+  kernel bx in 1024 threads 128 {
+    fragment t: float32[4, 2048]
+    fragment total: float32[4]
+    copy x[bx * 4 : +4, 0 : 2048] -> t
+    reduce sum t -> total axis 1
+    copy total -> y[bx * 4 : +4]
+  }
+})",
+       4096, 2048, true},
+  };
+  return kPrograms;
+}
+
 }  // namespace tilepilot::bench

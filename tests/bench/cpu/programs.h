@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace tilepilot::bench {
 
@@ -20,5 +21,16 @@ std::string gemm_program(const GemmProblem& problem, const GemmTiles& tiles);
 
 // y = softmax(x) along the last axis of [rows, columns], `rows_per_block` rows a block.
 std::string softmax_program(int64_t rows, int64_t columns, int64_t rows_per_block);
+
+// The same computation by threads and by tile operators; y has the rows of x, and its columns unless it is a sum of
+// them.
+struct ThreadsAndTiles {
+  const char* name;
+  const char* threads;
+  const char* tiles;
+  int64_t rows, columns;
+  bool sums;
+};
+const std::vector<ThreadsAndTiles>& threads_and_tiles();
 
 }  // namespace tilepilot::bench
