@@ -81,6 +81,7 @@ class Benchmark {
     SourceMap sources;
     DiagnosticList diagnostics;
     const auto program = ir::read_text(sources, sources.add("bench.ir", text), diagnostics);
+    if (!program) fmt::print("{}\n", diagnostics.items().front().message);
     if (!program) return nullptr;
     auto kernel = runtime::cpu_backend(options_)->compile(*program, diagnostics);
     if (!kernel.ok()) fmt::print("{}\n", kernel.error().message);

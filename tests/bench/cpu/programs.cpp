@@ -110,20 +110,20 @@ const std::vector<ThreadsAndTiles>& threads_and_tiles() {
   kernel row in 4096 threads tx in 256 {
     shared partial: float32[256]
     local own: float32[1]
-    local half: int32[1]
+    local step: int32[1]
     own[0] = 0.0
     serial k in 8 {
       own[0] = own[0] + x[row, k * 256 + tx]
     }
     partial[tx] = own[0]
     sync
-    half[0] = 128
-    while half[0] > 0 {
-      if tx < half[0] {
-        partial[tx] = partial[tx] + partial[tx + half[0]]
+    step[0] = 128
+    while step[0] > 0 {
+      if tx < step[0] {
+        partial[tx] = partial[tx] + partial[tx + step[0]]
       }
       sync
-      half[0] = half[0] // 2
+      step[0] = step[0] // 2
     }
     if tx == 0 {
       y[row] = partial[0]
