@@ -45,6 +45,9 @@ Result<bool> Evaluator::holds(const Value& condition, Span span) {
 Result<Value> Evaluator::visit(const NameExpr& node, Span span) {
   Slot slot = activation_.layout.find(node.name);
   if (Value* found = find_name(node.name, slot)) return *found;
+  if (const auto& missing = activation_.globals->missing; missing && slot.storage == Storage::global) {
+    if (std::optional<Value> stand_in = TRY(missing(interpreter_, node.name, span))) return *std::move(stand_in);
+  }
   return unknown_name(node.name, slot, span);
 }
 

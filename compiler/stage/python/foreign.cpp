@@ -54,6 +54,12 @@ std::shared_ptr<ModuleObject> make_foreign_module(const std::string& name, Span 
   return module;
 }
 
+bool is_foreign_module(Interpreter& interpreter, const ModuleObject& module) {
+  if (!module.missing) return false;
+  auto any = module.missing(interpreter, module_attribute(), Span{});
+  return any.ok() && *any && (*any)->get_if<ForeignObject>();
+}
+
 std::shared_ptr<ForeignObject> stand_in_for(Name definition, const Diagnostic& error) {
   if (error.kind != DiagnosticKind::unknown_module || !error.thrown || error.notes.empty()) return nullptr;
   auto exception = std::static_pointer_cast<Object>(error.thrown);

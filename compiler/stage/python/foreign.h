@@ -41,6 +41,7 @@ struct ForeignObject final : TypedObject<ForeignObject> {
 
 // The module itself.
 std::shared_ptr<ModuleObject> make_foreign_module(const std::string& name, Span imported);
+bool is_foreign_module(Interpreter& interpreter, const ModuleObject& module);
 
 // If the error is the use of such a name: what stands in for the `definition` that could not be made without it.
 std::shared_ptr<ForeignObject> stand_in_for(Name definition, const Diagnostic& error);

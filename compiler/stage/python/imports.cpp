@@ -3,6 +3,7 @@
 
 #include "compiler/stage/python/evaluator.h"
 #include "compiler/stage/python/exceptions.h"
+#include "compiler/stage/python/foreign.h"
 #include "compiler/stage/python/modules/standard.h"
 #include "compiler/stage/python/native.h"
 
@@ -103,6 +104,8 @@ Status Evaluator::import_names(const std::shared_ptr<ModuleObject>& module, cons
       for (Name each : std::vector<Name>(module->members.names())) {
         if (each.text().front() != '_') bind(each, *module->members.find(each));
       }
+      // Whatever nobody defines may have come from there.
+      if (is_foreign_module(interpreter_, *module)) activation_.globals->missing = module->missing;
       continue;
     }
     Name name(alias.name);

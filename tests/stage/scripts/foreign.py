@@ -57,6 +57,7 @@ for body in [
     lambda: int(tl.pi),
     lambda: setattr(tl.config, "x", 1),
     lambda: inspect.signature(used),
+    lambda: assert_close(1, 1),  # of triton.testing, perhaps
 ]:
     print(used(body))
 try:
