@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "compiler/ir/visit.h"
 #include "compiler/passes/element_form.h"
@@ -57,6 +58,57 @@ class OwnLoops : public Rewriter {
     return body;
   }
 };
+
+// `x < bound` and `x == 0`, which is `x < 1`, as (x, bound).
+std::optional<std::pair<Var, Expr>> upper_guard(const Expr& condition) {
+  const auto* compare = std::get_if<Binary>(&condition->node);
+  const auto* ref = compare ? std::get_if<VarRef>(&compare->left->node) : nullptr;
+  if (!ref) return std::nullopt;
+  if (compare->op == BinaryOp::lt) return std::pair(ref->var, compare->right);
+  const bool first_only = compare->op == BinaryOp::eq && constant_int(compare->right) == 0;
+  if (!first_only) return std::nullopt;
+  return std::pair(ref->var, int_imm(1, ref->var->type, condition->span));
+}
+
+bool mentions_any(const Expr& e, const std::vector<Var>& vars) {
+  bool found = false;
+  walk(e, [&](const Expr& part) {
+    const auto* ref = std::get_if<VarRef>(&part->node);
+    found |= ref && std::find(vars.begin(), vars.end(), ref->var) != vars.end();
+  });
+  return found;
+}
+
+bool stores_to_loads_of(const Expr& e, const Stmt& body) {
+  std::unordered_set<const BufferData*> loaded;
+  walk(e, [&](const Expr& part) {
+    if (const auto* n = std::get_if<Load>(&part->node)) loaded.insert(n->buffer.get());
+  });
+  bool stores = false;
+  walk(
+      body,
+      [&](const Stmt& s) {
+        const auto* n = as<Store>(s);
+        stores |= n && loaded.count(n->buffer.get()) > 0;
+      },
+      [](const Expr&) {});
+  return stores;
+}
+
+// A region that is one guard `if tx < bound`, the bound the same for all threads, is a shorter loop.
+void leave_out_idle_threads(For& region) {
+  const std::vector<Stmt> body = statements(region.body);
+  const auto* guard = body.size() == 1 ? as<If>(body[0]) : nullptr;
+  const auto bound = guard && !guard->otherwise ? upper_guard(guard->condition) : std::nullopt;
+  if (!bound || mentions_any(bound->second, region.vars) || stores_to_loads_of(bound->second, guard->then)) return;
+  const auto axis = std::find(region.vars.begin(), region.vars.end(), bound->first) - region.vars.begin();
+  if (axis == static_cast<std::ptrdiff_t>(region.vars.size())) return;
+  Expr& extent = region.extents[static_cast<size_t>(axis)];
+  const Span span = guard->condition->span;
+  const Expr none = int_imm(0, extent->type, span);
+  extent = binary(BinaryOp::min, extent, binary(BinaryOp::max, bound->second, none, span), span);
+  region.body = guard->then;
+}
 
 // How a thread's let reaches the regions after its own.
 struct Kept {
@@ -301,7 +353,9 @@ Stmt Splitter::region(const std::vector<Stmt>& body) {
   }
   inner.insert(inner.begin(), rewriter.head.begin(), rewriter.head.end());
   const Span span = body.front()->span;
-  return make_stmt(For{LoopKind::parallel, loop.vars, loop.extents, 0, make_stmt(Block{std::move(inner)}, span)}, span);
+  For region{LoopKind::parallel, loop.vars, loop.extents, 0, make_stmt(Block{std::move(inner)}, span)};
+  leave_out_idle_threads(region);
+  return make_stmt(std::move(region), span);
 }
 
 void Splitter::keep(const Let& let, InRegion& rewriter, std::vector<Stmt>& body) const {

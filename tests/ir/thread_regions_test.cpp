@@ -130,6 +130,24 @@ TEST(ThreadRegions, WhatDecidesWhereThreadsMeetIsShared) {
 )");
 }
 
+TEST(ThreadRegions, GuardsShortenTheLoop) {
+  expect_becomes("tx", R"(    if tx < bx {
+      y[tx] = x[tx]
+    }
+    sync
+    if tx == 0 {
+      y[tx] = 0.0
+    }
+)",
+                 R"(    parallel tx in min(32, max(bx, 0)) {
+      y[tx] = x[tx]
+    }
+    parallel tx in min(32, max(1, 0)) {
+      y[tx] = 0.0
+    }
+)");
+}
+
 TEST(ThreadRegions, TileKernelsOnlyLoseBarriers) {
   const auto result = passes::thread_regions(parse(with_kernel("threads 32", "    y[0] = x[0]\n    sync\n")));
   ASSERT_TRUE(result.ok());
