@@ -2,15 +2,14 @@
 
 #include <ATen/Dispatch.h>
 #include <ATen/Functions.h>
-#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cmath>
 #include <limits>
-#include <thread>
 #include <vector>
+
+#include "eval/torch/threads.h"
 
 namespace tilepilot::eval {
 namespace {
@@ -51,23 +50,16 @@ struct Part {
   }
 };
 
-// `body(begin, count, part)` on every chunk; the parts are added in order. Threads of its own: LibTorch's parallel
-// loops run on one thread in code that is compiled without its OpenMP.
+// `body(begin, count, part)` on every chunk; the parts are added in order.
 template <class Body>
 Part in_parts(int64_t numel, const Body& body) {
   std::vector<Part> parts(static_cast<size_t>((numel + kPart - 1) / kPart));
-  std::atomic<size_t> next{0};
-  auto work = [&] {
-    for (size_t p; (p = next++) < parts.size();) {
-      int64_t begin = static_cast<int64_t>(p) * kPart, end = std::min(begin + kPart, numel);
-      for (; begin < end; begin += kChunk) body(begin, std::min(kChunk, end - begin), parts[p]);
+  libtorch_threads()(static_cast<int64_t>(parts.size()), [&](int64_t first, int64_t last) {
+    for (int64_t p = first; p < last; ++p) {
+      int64_t begin = p * kPart, end = std::min(begin + kPart, numel);
+      for (; begin < end; begin += kChunk) body(begin, std::min(kChunk, end - begin), parts[static_cast<size_t>(p)]);
     }
-  };
-  size_t helpers = std::min(static_cast<size_t>(at::get_num_threads()), parts.size()) - 1;
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < helpers; ++i) threads.emplace_back(work);
-  work();
-  for (auto& thread : threads) thread.join();
+  });
   Part total;
   for (auto& part : parts) total.add(part);
   return total;
