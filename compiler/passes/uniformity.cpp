@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "compiler/ir/visit.h"
@@ -35,17 +36,6 @@ std::vector<Stmt> bodies(const Stmt& s) {
 }
 
 bool is_loop(const Stmt& s) { return as<For>(s) || as<While>(s); }
-
-// A break or continue that belongs to the loop around `s`, under a condition or not.
-template <class F>
-bool any_jump_of_loop(const Stmt& s, const F& matches) {
-  if (is_jump(s)) return matches(s);
-  if (is_loop(s)) return false;
-  for (const Stmt& child : bodies(s)) {
-    if (any_jump_of_loop(child, matches)) return true;
-  }
-  return false;
-}
 
 class Analysis {
  public:
@@ -130,16 +120,18 @@ class Analysis {
   }
 
   void require(const Expr& e) {
-    walk(e, [&](const Expr& part) {
-      if (const auto* n = std::get_if<Load>(&part->node)) {
-        if (may_be_own(*n->buffer)) grown_ |= uniform_.insert(n->buffer.get()).second;
-      }
-      const auto* ref = std::get_if<VarRef>(&part->node);
-      const auto let = ref ? lets_.find(ref->var.get()) : lets_.end();
-      if (let == lets_.end() || !result_.shared_lets.insert(let->first).second) return;
-      grown_ = true;
-      require(let->second);
-    });
+    walk(e, [&](const Expr& part) { require_part(part); });
+  }
+
+  void require_part(const Expr& part) {
+    if (const auto* n = std::get_if<Load>(&part->node)) {
+      if (may_be_own(*n->buffer)) grown_ |= uniform_.insert(n->buffer.get()).second;
+    }
+    const auto* ref = std::get_if<VarRef>(&part->node);
+    const auto let = ref ? lets_.find(ref->var.get()) : lets_.end();
+    if (let == lets_.end() || !result_.shared_lets.insert(let->first).second) return;
+    grown_ = true;
+    require(let->second);
   }
 
   void require_all(const Stmt& s) {
@@ -159,14 +151,7 @@ class Analysis {
 
   void require_everything(const Stmt& s) {
     walk(
-        s, [](const Stmt&) {},
-        [&](const Expr& e) {
-          if (!std::holds_alternative<IntImm>(e->node)) require_outer(e);
-        });
-  }
-  // Lets inside a parallel loop are the loop's own.
-  void require_outer(const Expr& e) {
-    if (std::holds_alternative<VarRef>(e->node) || std::holds_alternative<Load>(e->node)) require(e);
+        s, [](const Stmt&) {}, [&](const Expr& part) { require_part(part); });
   }
 
   // What differs between threads
@@ -217,8 +202,12 @@ class Analysis {
     for (const Stmt& child : bodies(s)) spread(child, apart);
   }
 
-  bool leaves_apart(const Stmt& body) const {
-    return any_jump_of_loop(body, [&](const Stmt& jump) { return apart_jumps_.count(jump.get()) > 0; });
+  // Whether a break or continue of the loop around `s` is one that not all threads take.
+  bool leaves_apart(const Stmt& s) const {
+    if (is_jump(s)) return apart_jumps_.count(s.get()) > 0;
+    if (is_loop(s)) return false;
+    const std::vector<Stmt> inner = bodies(s);
+    return std::any_of(inner.begin(), inner.end(), [&](const Stmt& child) { return leaves_apart(child); });
   }
 
   static Error disagreement(const Stmt& s, const char* what) {
