@@ -7,6 +7,16 @@ namespace {
 
 int64_t blocks(int64_t size, int64_t tile) { return (size + tile - 1) / tile; }
 
+constexpr const char* kRowSums = R"(program sums(x: float32[4096, 2048], y: float32[4096]) {
+  kernel bx in 1024 threads 128 {
+    fragment t: float32[4, 2048]
+    fragment total: float32[4]
+    copy x[bx * 4 : +4, 0 : 2048] -> t
+    reduce sum t -> total axis 1
+    copy total -> y[bx * 4 : +4]
+  }
+})";
+
 }  // namespace
 
 std::string gemm_program(const GemmProblem& p, const GemmTiles& t) {
@@ -95,16 +105,7 @@ const std::vector<ThreadsAndTiles>& threads_and_tiles() {
     }
   }
 })",
-       R"(program sums(x: float32[4096, 2048], y: float32[4096]) {
-  kernel bx in 1024 threads 128 {
-    fragment t: float32[4, 2048]
-    fragment total: float32[4]
-    copy x[bx * 4 : +4, 0 : 2048] -> t
-    reduce sum t -> total axis 1
-    copy total -> y[bx * 4 : +4]
-  }
-})",
-       4096, 2048, true},
+       kRowSums, 4096, 2048, true},
       {"row sums, a tree in shared memory",
        R"(program sums(x: float32[4096, 2048], y: float32[4096]) {
   kernel row in 4096 threads tx in 256 {
@@ -130,16 +131,7 @@ const std::vector<ThreadsAndTiles>& threads_and_tiles() {
     }
   }
 })",
-       R"(program sums(x: float32[4096, 2048], y: float32[4096]) {
-  kernel bx in 1024 threads 128 {
-    fragment t: float32[4, 2048]
-    fragment total: float32[4]
-    copy x[bx * 4 : +4, 0 : 2048] -> t
-    reduce sum t -> total axis 1
-    copy total -> y[bx * 4 : +4]
-  }
-})",
-       4096, 2048, true},
+       kRowSums, 4096, 2048, true},
   };
   return kPrograms;
 }
