@@ -102,7 +102,7 @@ Status probe_output(const std::filesystem::path& output, const std::filesystem::
   return {};
 }
 
-// GenerateFlags that only the language model listens to are not dropped in silence.
+// Options that only the language model listens to are not dropped in silence.
 Status check_author(const Session& session, const GenerateFlags& options) {
   const agent::GenerateOptions& generate = options.generate;
   auto given = [](const CLI::Option* option) { return option->count() > 0; };
