@@ -45,6 +45,9 @@ struct FormatObject final : stage::TypedObject<FormatObject> {
   static constexpr stage::Type kType{"format"};
   FormatObject(std::string name_, bool is_layout_, int64_t code_)
       : name(std::move(name_)), is_layout(is_layout_), code(code_) {}
+  Result<std::optional<stage::Value>> compare(stage::Interpreter&, stage::CompareOp op, const stage::Value& other,
+                                              Span span) override;
+  Result<size_t> hash(stage::Interpreter&, Span) override { return std::hash<std::string>()(name); }
   Result<std::string> repr(stage::Interpreter&) override { return "torch." + name; }
   std::string name;
   bool is_layout;
@@ -64,6 +67,7 @@ class HostState {
   ~HostState();
 
   at::Device device() const { return device_; }
+  bool is_script() const { return is_script_; }
   stage::Value wrap(at::Tensor tensor) { return std::make_shared<TensorObject>(*this, std::move(tensor)); }
   stage::Value wrap_parameter(at::Tensor tensor, bool requires_grad = true);
   stage::Value dtype(at::ScalarType type);
@@ -94,6 +98,7 @@ class HostState {
 
   at::NoGradGuard no_grad_;
   at::Device device_;
+  bool is_script_;
   std::unordered_map<std::string, std::vector<std::string>> overloads_;  // "add" -> {"Tensor", "Scalar", ...}
   Cache methods_, torch_, functional_, initializers_, aten_;
   std::vector<std::pair<std::string, stage::Value>> dtype_names_;
@@ -104,6 +109,8 @@ class HostState {
 // Adds what each file of the room contributes to the interpreter.
 void install_torch_module(HostState& state, stage::Interpreter& interpreter);
 void install_modules(HostState& state, stage::Interpreter& interpreter);
+// What `torch` has for a script only; call it before anything else looks names up there.
+void add_script_functions(HostState& state, stage::ModuleObject& torch);
 std::unique_ptr<stage::TensorHost> make_tensor_host(HostState& state);
 
 }  // namespace tilepilot::eval

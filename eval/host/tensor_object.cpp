@@ -205,6 +205,13 @@ Result<std::optional<Value>> DeviceObject::compare(Interpreter&, stage::CompareO
   return std::optional<Value>((device == second->device) == (op == stage::CompareOp::eq));
 }
 
+Result<std::optional<Value>> FormatObject::compare(Interpreter&, stage::CompareOp op, const Value& other, Span) {
+  auto* second = other.get_if<FormatObject>();
+  if (!second || (op != stage::CompareOp::eq && op != stage::CompareOp::ne)) return std::optional<Value>();
+  const bool same = is_layout == second->is_layout && code == second->code;
+  return std::optional<Value>(same == (op == stage::CompareOp::eq));
+}
+
 Result<size_t> DeviceObject::hash(Interpreter&, Span) { return std::hash<at::Device>()(device); }
 
 Result<Value> GeneratorObject::get_attribute(Interpreter&, Name name, Span span) {

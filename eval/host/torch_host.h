@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "compiler/stage/python/script.h"
 #include "compiler/stage/tile/tile.h"
 
 namespace tilepilot::eval {
@@ -15,7 +17,13 @@ class HostState;
 
 struct TorchHostOptions {
   std::string device = "cpu";  // where tensors live; every device a program names is mapped to it
+  // A script that a person runs may do what a candidate may not: seed and count as on a GPU, use the clock, name
+  // threads, compile functions (to themselves).
+  bool is_script = false;
 };
+
+// The parts of torch, and the packages beside it, that are written in Python: for stage::Script.
+std::vector<stage::EmbeddedModule> torch_modules();
 
 // Must outlive the interpreter it is installed in. Belongs to the thread that makes it, which records no gradients
 // while it lives.

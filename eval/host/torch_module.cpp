@@ -2,6 +2,7 @@
 // and every other name through ATen.
 #include <ATen/ATen.h>
 #include <c10/core/DefaultDtype.h>
+#include <c10/core/ScalarType.h>
 #include <fmt/format.h>
 
 #include <limits>
@@ -151,6 +152,14 @@ Result<Value> get_default_type(HostState& state, Interpreter&, CallArgs&) {
   return state.dtype(c10::get_default_dtype_as_scalartype());
 }
 
+// The type that two dtypes meet in.
+Result<Value> promote_types(HostState& state, Interpreter&, CallArgs& args) {
+  auto first = args.positional.size() == 2 ? dtype_of(state, &args.positional[0]) : std::nullopt;
+  auto second = args.positional.size() == 2 ? dtype_of(state, &args.positional[1]) : std::nullopt;
+  if (!first || !second) return make_error(DiagnosticKind::type_error, args.span, "`promote_types` takes two dtypes");
+  return guarded("promote_types", args.span, [&] { return state.dtype(c10::promoteTypes(*first, *second)); });
+}
+
 Result<Value> nothing(HostState&, Interpreter&, CallArgs&) { return Value(); }
 Result<Value> always_false(HostState&, Interpreter&, CallArgs&) { return Value(false); }
 Result<Value> on_cuda(HostState& state, Interpreter&, CallArgs&) { return Value(state.device().is_cuda()); }
@@ -231,6 +240,7 @@ constexpr NativeRow kNative[] = {
     {"use_deterministic_algorithms", nothing},
     {"set_default_device", nothing},
     {"set_printoptions", nothing},
+    {"promote_types", promote_types},
     {"finfo", finfo},
     {"iinfo", iinfo},
 };
@@ -377,8 +387,14 @@ void install_torch_module(HostState& state, Interpreter& interpreter) {
   for (const VariadicRow& row : kVariadic) {
     torch->function(row.name, [&state, &row](Interpreter&, CallArgs& args) { return call_variadic(state, row, args); });
   }
+  if (state.is_script()) {
+    add_script_functions(state, *torch);
+  } else {
+    auto cuda = cuda_namespace(state);
+    torch->set("cuda", cuda);
+    interpreter.add_module("torch.cuda", cuda);
+  }
   std::pair<const char*, std::shared_ptr<ModuleObject>> children[] = {
-      {"cuda", cuda_namespace(state)},
       {"backends", backends_namespace()},
       {"ops", ops_namespace(state)},
       {"linalg", prefixed_namespace(state, "linalg", "linalg_")},
@@ -389,7 +405,10 @@ void install_torch_module(HostState& state, Interpreter& interpreter) {
     torch->set(name, child);
     interpreter.add_module(std::string("torch.") + name, child);
   }
-  torch->missing = [&state](Interpreter&, Name name, Span span) -> Result<std::optional<Value>> {
+  torch->missing = [&state](Interpreter& run, Name name, Span span) -> Result<std::optional<Value>> {
+    if (state.is_script()) {
+      if (auto part = TRY(stage::find_part(run, "torch", name, span))) return std::optional<Value>(part);
+    }
     if (is_forbidden(name.text())) return forbidden("torch." + name.str(), span);
     const Callable* callable = state.torch_function(name);
     if (!callable && is_only_functional(name.text())) return in_functional(name, span);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <torch/version.h>
 
+#include <cstdio>
 #include <limits>
 
 #include "compiler/diagnostics/render.h"
@@ -13,11 +14,21 @@
 
 namespace tilepilot::eval {
 
-int run_script(const stage::Script& script) {
+namespace {
+
+void default_to(std::function<void(const std::string&)>& stream, std::FILE* file) {
+  if (!stream) stream = [file](const std::string& text) { fmt::print(file, "{}", text); };
+}
+
+}  // namespace
+
+int run_script(stage::Script script, ScriptStreams streams) {
+  default_to(streams.output, stdout);
+  default_to(streams.error, stderr);
   SourceMap sources;
   DiagnosticList diagnostics;
   auto finish = [&](int code) {
-    fmt::print(stderr, "{}", render(sources, diagnostics));
+    streams.error(render(sources, diagnostics));
     return code;
   };
   std::string text;
@@ -30,22 +41,24 @@ int run_script(const stage::Script& script) {
   if (!tree) return finish(1);
 
   auto backend = runtime::cpu_backend({.compiler = {}, .cache = runtime::default_cache_directory(), .extra_flags = {}});
-  TorchHost host;
+  TorchHost host({.is_script = true});
   // Nobody waits for a script but the one who started it.
   stage::Interpreter interpreter(sources, {.steps = std::numeric_limits<int64_t>::max()});
+  interpreter.set_print(streams.output);
+  interpreter.set_print_error(streams.error);
   host.install(interpreter);
+  script.modules = torch_modules();
   stage::install_script(interpreter, script);
   stage::TileOptions tile;
   tile.backend = backend.get();
   tile.host = &host.tensors();
   stage::install_tile_language(interpreter, std::move(tile));
-  interpreter.set_print([](const std::string& line) { fmt::print("{}", line); });
   at::NoGradGuard no_grad;
   auto module = interpreter.run_module(tree, "__main__");
   for (const Diagnostic& warning : interpreter.diagnostics().items()) diagnostics.add(warning);
   if (module) return finish(0);
   if (auto code = stage::exit_status(interpreter, module.error())) return finish(*code);
-  diagnostics.add(module.error());
+  diagnostics.add(stage::seen_from_script(sources, module.error()));
   return finish(1);
 }
 

@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
     fmt::print("LibTorch {}\n", eval::libtorch_version());
     return 0;
   }
-  if (role == "run" && argc >= 3) return eval::run_script({argv[2], {argv + 3, argv + argc}});
+  if (role == "run" && argc >= 3) return eval::run_script({argv[2], {argv + 3, argv + argc}, {}});
   bool started_by_tilepilot = fcntl(eval::kWorkerSocket, F_GETFD) >= 0;
   if ((role != "judge" && role != "candidate") || !started_by_tilepilot) {
     fmt::print(stderr, "tilepilot-worker is started by tilepilot; run `tilepilot --help`\n");

@@ -1,5 +1,9 @@
 #include "compiler/stage/python/script.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "compiler/stage/python/exceptions.h"
 #include "compiler/stage/python/modules/system.h"
 #include "compiler/stage/python/script_importer.h"
@@ -8,7 +12,25 @@ namespace tilepilot::stage {
 
 void install_script(Interpreter& interpreter, const Script& script) {
   add_system_modules(interpreter, script);
-  interpreter.set_importer(std::make_unique<ScriptImporter>(script.path));
+  interpreter.set_importer(std::make_unique<ScriptImporter>(script.path, script.modules));
+}
+
+Result<std::shared_ptr<ModuleObject>> find_part(Interpreter& interpreter, std::string_view parent, Name part,
+                                                Span span) {
+  Importer* importer = interpreter.importer();
+  if (!importer) return std::shared_ptr<ModuleObject>();
+  return importer->find(interpreter, fmt::format("{}.{}", parent, part.text()), span);
+}
+
+Diagnostic seen_from_script(const SourceMap& sources, Diagnostic error) {
+  auto is_embedded = [&](Span span) { return span.valid() && sources.name(span.file).front() == '<'; };
+  if (!is_embedded(error.span)) return error;
+  auto caller = std::find_if(error.notes.begin(), error.notes.end(),
+                             [&](const auto& note) { return note.span.valid() && !is_embedded(note.span); });
+  if (caller == error.notes.end()) return error;
+  error.span = caller->span;
+  error.notes.erase(error.notes.begin(), caller + 1);
+  return error;
 }
 
 std::optional<int> exit_status(Interpreter& interpreter, const Diagnostic& error) {

@@ -10,13 +10,29 @@
 
 namespace tilepilot::stage {
 
+// A module written in Python whose text is part of this program.
+struct EmbeddedModule {
+  std::string_view name;  // dotted
+  const char* text;
+};
+
 struct Script {
   std::string path;
-  std::vector<std::string> arguments;  // without the script's name
+  std::vector<std::string> arguments = {};   // without the script's name
+  std::vector<EmbeddedModule> modules = {};  // beside those of the standard library
 };
 
 // Call it before the script runs.
 void install_script(Interpreter& interpreter, const Script& script);
+
+// The module written in Python that is part of `parent`, such as `torch.testing` of `torch`. Null: there is none, or
+// what runs is no script.
+Result<std::shared_ptr<ModuleObject>> find_part(Interpreter& interpreter, std::string_view parent, Name part,
+                                                Span span);
+
+// An error as the script's author should see it: what happened inside an embedded module is reported where the script
+// called it.
+Diagnostic seen_from_script(const SourceMap& sources, Diagnostic error);
 
 // The exit code that an error asks for if it is a SystemExit, after its message is written to standard error; nullopt
 // for every other error.

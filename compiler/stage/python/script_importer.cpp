@@ -22,11 +22,7 @@ namespace fs = std::filesystem;
 constexpr size_t kMostNotes = 5;
 
 // Modules of the standard library that are written in Python.
-struct EmbeddedModule {
-  std::string_view name;
-  const char* text;
-};
-constexpr EmbeddedModule kEmbedded[] = {
+constexpr EmbeddedModule kStandard[] = {
     {"argparse", embedded::tilepilot_argparse},
     {"_argparse_help", embedded::tilepilot_argparse_help},
 };
@@ -56,8 +52,12 @@ bool is_folder(const fs::path& path) {
 
 }  // namespace
 
-ScriptImporter::ScriptImporter(const fs::path& script)
-    : folder_(script.parent_path()), root_(resolved(fs::absolute(script).parent_path())) {}
+ScriptImporter::ScriptImporter(const fs::path& script, std::vector<EmbeddedModule> modules)
+    : embedded_(std::move(modules)),
+      folder_(script.parent_path()),
+      root_(resolved(fs::absolute(script).parent_path())) {
+  embedded_.insert(embedded_.end(), std::begin(kStandard), std::end(kStandard));
+}
 
 Result<std::shared_ptr<ModuleObject>> ScriptImporter::find(Interpreter& interpreter, const std::string& name,
                                                            Span span) {
@@ -139,9 +139,8 @@ Result<std::shared_ptr<ModuleObject>> ScriptImporter::load(Interpreter& interpre
 
 Result<std::shared_ptr<ModuleObject>> ScriptImporter::load_embedded(Interpreter& interpreter, const std::string& name,
                                                                     Span span) {
-  auto row =
-      std::find_if(std::begin(kEmbedded), std::end(kEmbedded), [&](const auto& each) { return each.name == name; });
-  if (row == std::end(kEmbedded)) return ModuleRef();
+  auto row = std::find_if(embedded_.begin(), embedded_.end(), [&](const auto& each) { return each.name == name; });
+  if (row == embedded_.end()) return ModuleRef();
   const std::string shown_name = fmt::format("<{}>", name);
   if (auto known = modules_.find(shown_name); known != modules_.end()) return known->second;
   syntax::ModuleRef tree = TRY(parse(interpreter, {shown_name, row->text}, span));

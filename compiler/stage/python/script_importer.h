@@ -6,13 +6,14 @@
 #include <filesystem>
 #include <unordered_map>
 
-#include "compiler/stage/python/interpreter.h"
+#include "compiler/stage/python/script.h"
 
 namespace tilepilot::stage {
 
 class ScriptImporter final : public Importer {
  public:
-  explicit ScriptImporter(const std::filesystem::path& script);
+  // `modules`: those written in Python beside the ones of the standard library.
+  ScriptImporter(const std::filesystem::path& script, std::vector<EmbeddedModule> modules);
 
   Result<std::shared_ptr<ModuleObject>> find(Interpreter& interpreter, const std::string& name, Span span) override;
   std::shared_ptr<ModuleObject> stand_in(const std::string& name, Span span) override;
@@ -41,6 +42,7 @@ class ScriptImporter final : public Importer {
   bool is_inside(const std::filesystem::path& file) const;
   std::string shown_name(const std::filesystem::path& file) const;
 
+  std::vector<EmbeddedModule> embedded_;
   std::filesystem::path folder_;                        // of the script, as it was named
   std::filesystem::path root_;                          // the same, links resolved
   std::unordered_map<std::string, ModuleRef> modules_;  // by file, from before they run

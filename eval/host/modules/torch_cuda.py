@@ -1,0 +1,177 @@
+# `torch.cuda` for scripts: the processor stands in for the one device. Work is done when its call returns, so streams
+# order nothing and synchronizing waits for nothing; events read the clock.
+import time
+
+import torch
+
+CAPABILITY = (9, 0)
+
+
+class DeviceProperties:
+    def __init__(self):
+        self.name = "TilePilot CPU"
+        self.major, self.minor = CAPABILITY
+        self.multi_processor_count = torch.get_num_threads()
+        self.warp_size = 32
+
+    def __repr__(self):
+        return (f"_CudaDeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, "
+                f"multi_processor_count={self.multi_processor_count})")
+
+
+def check_device(device):
+    """Device 0 is the only one; it may be named in any way."""
+    if isinstance(device, str):
+        index = int(device.partition(":")[2] or 0)
+    else:
+        index = getattr(device, "index", device)
+    if index not in (None, 0, -1):
+        raise RuntimeError("CUDA error: invalid device ordinal")
+
+
+def is_available():
+    return True
+
+
+def is_initialized():
+    return True
+
+
+def init():
+    pass
+
+
+def is_bf16_supported(including_emulation=True):
+    return True
+
+
+def device_count():
+    return 1
+
+
+def current_device():
+    return 0
+
+
+def set_device(device):
+    check_device(device)
+
+
+def get_device_properties(device=None):
+    check_device(device)
+    return DeviceProperties()
+
+
+def get_device_capability(device=None):
+    check_device(device)
+    return CAPABILITY
+
+
+def get_device_name(device=None):
+    return get_device_properties(device).name
+
+
+def synchronize(device=None):
+    check_device(device)
+
+
+def empty_cache():
+    pass
+
+
+def manual_seed(seed):
+    torch.manual_seed(seed)
+
+
+def manual_seed_all(seed):
+    torch.manual_seed(seed)
+
+
+class Context:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, traceback):
+        return False
+
+
+class device(Context):
+    def __init__(self, device):
+        check_device(device)
+
+
+class Stream(Context):
+    def __init__(self, device=None, priority=0):
+        check_device(device)
+        self.priority = priority
+
+    def synchronize(self):
+        pass
+
+    def query(self):
+        return True
+
+    def wait_event(self, event):
+        pass
+
+    def wait_stream(self, stream):
+        pass
+
+    def record_event(self, event=None):
+        event = Event() if event is None else event
+        event.record(self)
+        return event
+
+
+ONLY_STREAM = Stream()
+
+
+def current_stream(device=None):
+    check_device(device)
+    return ONLY_STREAM
+
+
+def default_stream(device=None):
+    return current_stream(device)
+
+
+def stream(stream):
+    return Context() if stream is None else stream
+
+
+class Event:
+    def __init__(self, enable_timing=False, blocking=False, interprocess=False, external=False):
+        self.enable_timing = enable_timing
+        self.at = None
+
+    def record(self, stream=None):
+        self.at = time.perf_counter()
+
+    def synchronize(self):
+        pass
+
+    def wait(self, stream=None):
+        pass
+
+    def query(self):
+        return True
+
+    def elapsed_time(self, end_event):
+        """Milliseconds from this event to the other."""
+        if not (self.enable_timing and end_event.enable_timing):
+            raise ValueError("Both events must be created with argument 'enable_timing=True'.")
+        if self.at is None or end_event.at is None:
+            raise ValueError("Both events must be recorded before calculating elapsed time.")
+        return (end_event.at - self.at) * 1000.0
+
+
+class profiler:
+    """No profiler listens to these marks."""
+
+    @staticmethod
+    def start():
+        pass
+
+    @staticmethod
+    def stop():
+        pass

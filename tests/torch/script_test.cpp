@@ -1,0 +1,51 @@
+// Scripts in the room of `tilepilot run`: scripts/NAME.py prints golden/script_NAME.txt, and what real PyTorch can run
+// of them prints the same there; the messages of scripts/fail_NAME.py are golden/script_fail_NAME.txt.
+#include "eval/worker/script.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/golden.h"
+#include "tests/torch/python_runner.h"
+
+namespace tilepilot::eval {
+namespace {
+
+// They run in their own folder, so that no message holds the path of this machine.
+class HostScript : public ::testing::TestWithParam<std::string> {
+ protected:
+  HostScript() : before_(std::filesystem::current_path()) {
+    std::filesystem::current_path(tilepilot::testing::tests_path("torch/scripts"));
+  }
+  ~HostScript() override { std::filesystem::current_path(before_); }
+
+ private:
+  std::filesystem::path before_;
+};
+
+TEST_P(HostScript, MatchesGolden) {
+  std::string shown;
+  auto show = [&](const std::string& text) { shown += text; };
+  int code = run_script({GetParam() + ".py"}, {show, show});
+  EXPECT_EQ(code, GetParam().rfind("fail_", 0) == 0 ? 1 : 0) << shown;
+  tilepilot::testing::expect_golden("torch/golden/script_" + GetParam() + ".txt", shown);
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, HostScript, ::testing::ValuesIn(tilepilot::testing::stems_in("torch/scripts", ".py")),
+                         [](const auto& info) { return info.param; });
+
+// Those that need neither a GPU nor a package that the Python with PyTorch may lack.
+class PyTorchScript : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(PyTorchScript, PrintsTheSame) {
+  const std::string name = GetParam();
+  auto run = testing::run_python("tests/torch/scripts/" + name + ".py", {});
+  if (run.exit_code != 0 && run.output.empty()) GTEST_SKIP() << "this Python has no PyTorch to compare with";
+  EXPECT_EQ(run.output,
+            tilepilot::testing::read_text(tilepilot::testing::tests_path("torch/golden/script_" + name + ".txt")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, PyTorchScript, ::testing::Values("assert_close", "random_state"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace tilepilot::eval
