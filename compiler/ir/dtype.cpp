@@ -26,6 +26,9 @@ constexpr std::array kNames{
     NamedType{"float32", kFloat32},
     NamedType{"float64", kFloat64},
     NamedType{"bfloat16", kBFloat16},
+    NamedType{"float8_e4m3fn", kFloat8E4M3},
+    NamedType{"float8_e5m2", kFloat8E5M2},
+    NamedType{"float8_e8m0fnu", kFloat8E8M0},
     // aliases
     NamedType{"float", kFloat32},
     NamedType{"half", kFloat16},
@@ -38,9 +41,11 @@ constexpr std::array kNames{
     NamedType{"ushort", kUInt16},
     NamedType{"uint", kUInt32},
     NamedType{"ulong", kUInt64},
+    NamedType{"float8_e4m3", kFloat8E4M3},
 };
 
 DType promote_floats(DType a, DType b) {
+  if (a.bits == 8 || b.bits == 8) return a.bits >= b.bits ? a : b;
   if (a.code != b.code) return a.code == TypeCode::floating ? a : b;
   return a.bits >= b.bits ? a : b;
 }

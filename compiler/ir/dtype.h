@@ -8,7 +8,17 @@
 
 namespace tilepilot::ir {
 
-enum class TypeCode : uint8_t { boolean, signed_int, unsigned_int, floating, bfloat };
+enum class TypeCode : uint8_t {
+  boolean,
+  signed_int,
+  unsigned_int,
+  floating,
+  bfloat,
+  // 8 bits (OCP 8-bit floating point specification, revision 1.0). Conversions to them saturate.
+  float_e4m3,  // no infinity, largest 448
+  float_e5m2,
+  float_e8m0,  // a power of two, no sign, no zero
+};
 
 struct DType {
   TypeCode code = TypeCode::floating;
@@ -16,7 +26,7 @@ struct DType {
 
   int bytes() const { return (bits + 7) / 8; }
   bool is_bool() const { return code == TypeCode::boolean; }
-  bool is_float() const { return code == TypeCode::floating || code == TypeCode::bfloat; }
+  bool is_float() const { return code >= TypeCode::floating; }
   bool is_int() const { return code == TypeCode::signed_int || code == TypeCode::unsigned_int; }
   friend bool operator==(const DType&, const DType&) = default;
 };
@@ -29,6 +39,8 @@ inline constexpr DType kUInt8{TypeCode::unsigned_int, 8}, kUInt16{TypeCode::unsi
 inline constexpr DType kFloat16{TypeCode::floating, 16}, kFloat32{TypeCode::floating, 32},
     kFloat64{TypeCode::floating, 64};
 inline constexpr DType kBFloat16{TypeCode::bfloat, 16};
+inline constexpr DType kFloat8E4M3{TypeCode::float_e4m3, 8}, kFloat8E5M2{TypeCode::float_e5m2, 8},
+    kFloat8E8M0{TypeCode::float_e8m0, 8};
 
 // The canonical name: "float16", "bfloat16", "int32", "bool".
 std::string to_string(DType type);

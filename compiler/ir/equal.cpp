@@ -21,7 +21,7 @@ class Comparison {
  public:
   bool same(const Program& a, const Program& b) {
     return a.name == b.name && bind(a.symbols, b.symbols) && all(a.parameters, b.parameters) &&
-           all(a.kernels, b.kernels);
+           bind(a.workspaces, b.workspaces) && all(a.kernels, b.kernels);
   }
   bool same(const Expr& a, const Expr& b) { return a->type == b->type && same_node(a->node, b->node); }
 
@@ -39,7 +39,11 @@ class Comparison {
   }
   bool bind(const Buffer& a, const Buffer& b) {
     return a->type == b->type && a->scope == b->scope && all(a->shape, b->shape) && all(a->strides, b->strides) &&
-           bind(a.get(), b.get());
+           matches(a->base.get(), b->base.get()) && bind(a.get(), b.get());
+  }
+  bool bind(const std::vector<Buffer>& a, const std::vector<Buffer>& b) {
+    return a.size() == b.size() &&
+           std::equal(a.begin(), a.end(), b.begin(), [&](const Buffer& x, const Buffer& y) { return bind(x, y); });
   }
 
   // A variable or buffer that neither side declares must be the same object.
@@ -66,10 +70,7 @@ class Comparison {
   }
   bool same(const Kernel& a, const Kernel& b) {
     return all(a.grid, b.grid) && bind(a.block_vars, b.block_vars) && a.threads == b.threads &&
-           bind(a.thread_vars, b.thread_vars) && a.allocations.size() == b.allocations.size() &&
-           std::equal(a.allocations.begin(), a.allocations.end(), b.allocations.begin(),
-                      [&](const Buffer& x, const Buffer& y) { return bind(x, y); }) &&
-           body(a.body, b.body);
+           bind(a.thread_vars, b.thread_vars) && bind(a.allocations, b.allocations) && body(a.body, b.body);
   }
 
   bool same(const IntImm& a, const IntImm& b) { return a.value == b.value; }
@@ -122,7 +123,20 @@ class Comparison {
   }
   bool same(const Reduce& a, const Reduce& b) {
     return a.op == b.op && same(a.source, b.source) && same(a.destination, b.destination) && a.axis == b.axis &&
-           a.clear == b.clear;
+           a.clear == b.clear && a.nan_propagate == b.nan_propagate;
+  }
+  bool same(const Scan& a, const Scan& b) {
+    return a.op == b.op && same(a.source, b.source) && same(a.destination, b.destination) && a.axis == b.axis &&
+           a.reverse == b.reverse;
+  }
+  bool same(const Atomic& a, const Atomic& b) {
+    const bool values = a.value && b.value ? same(a.value, b.value) : a.value == b.value;
+    const bool results = a.previous && b.previous ? bind(a.previous, b.previous) : a.previous == b.previous;
+    return a.op == b.op && same(a.element, b.element) && values && a.order == b.order && results;
+  }
+  bool same(const AllReduce& a, const AllReduce& b) {
+    return a.op == b.op && same(a.value, b.value) && same(a.condition, b.condition) && same(a.identity, b.identity) &&
+           same(a.result, b.result) && a.axes == b.axes;
   }
 };
 

@@ -30,6 +30,9 @@ inline Var make_var(std::string name, DType type) { return std::make_shared<VarD
 
 enum class Scope : uint8_t { global, shared, fragment, local };
 
+struct BufferData;
+using Buffer = std::shared_ptr<const BufferData>;
+
 // A buffer, compared by identity. Global buffers are kernel parameters: row-major, contiguous unless `strides` is set;
 // their extents may be symbolic. All other scopes have constant extents.
 struct BufferData {
@@ -39,10 +42,10 @@ struct BufferData {
   std::vector<Expr> shape;
   std::vector<Expr> strides;  // empty: contiguous; else one an axis, in elements
   Span span;                  // where it was declared
+  Buffer base = nullptr;      // a view: the memory of this buffer, which has as many bits and is no view; else null
 
   size_t rank() const { return shape.size(); }
 };
-using Buffer = std::shared_ptr<const BufferData>;
 
 enum class UnaryOp : uint8_t { neg, logical_not, bit_not };
 enum class BinaryOp : uint8_t {

@@ -122,6 +122,7 @@ class Printer {
     std::string result =
         fmt::format("{}: {}[{}]", names_.declare(b.get(), b->name), to_string(b->type), join(b->shape));
     if (!b->strides.empty()) result += fmt::format(" strides [{}]", join(b->strides));
+    if (b->base) result += " view " + name(b->base);
     return result;
   }
 
@@ -135,6 +136,8 @@ class Printer {
   void branch(const If& i);
   std::string gemm(const Gemm& g);
   std::string copy(const Copy& c);
+  std::string atomic(const Atomic& a);
+  std::string all_reduce(const AllReduce& r);
 };
 
 std::string Printer::literal(const IntImm& imm, DType type, std::optional<DType> place) {
@@ -282,34 +285,55 @@ std::string Printer::copy(const Copy& c) {
   return text;
 }
 
+std::string Printer::atomic(const Atomic& a) {
+  std::string text = fmt::format("atomic {} {}", to_string(a.op), region(a.element));
+  if (a.value) text += ", " + expr(a.value, a.element.buffer->type);
+  if (a.order != MemoryOrder::relaxed) text += fmt::format(" order {}", to_string(a.order));
+  if (a.previous) text += " -> " + declared_type(a.previous);
+  return text;
+}
+
+std::string Printer::all_reduce(const AllReduce& r) {
+  const DType type = r.result.buffer->type;
+  return fmt::format("all_reduce {} = {} ({}) if {} else {} over {}", region(r.result), to_string(r.op),
+                     expr(r.value, type), expr(r.condition), expr(r.identity, type), fmt::join(r.axes, ", "));
+}
+
 void Printer::stmt(const Stmt& s) {
   if (!s) return line("<null>");
-  std::visit(overloaded{
-                 [&](const For& n) { loop(n); },
-                 [&](const While& n) { block("while " + expr(n.condition), n.body); },
-                 [&](const If& n) { branch(n); },
-                 [&](const Let& n) {
-                   const std::string value = expr(n.value, n.var->type);
-                   line(fmt::format("let {} = {}", declared_type(n.var), value));
-                 },
-                 [&](const Store& n) {
-                   line(fmt::format("{}[{}] = {}", name(n.buffer), join(n.indices), expr(n.value, n.buffer->type)));
-                 },
-                 [&](const Break&) { line("break"); },
-                 [&](const Continue&) { line("continue"); },
-                 [&](const Sync&) { line("sync"); },
-                 [&](const Block&) { block("", s); },
-                 [&](const Copy& n) { line(copy(n)); },
-                 [&](const Fill& n) {
-                   line(fmt::format("fill {} = {}", region(n.destination), expr(n.value, n.destination.buffer->type)));
-                 },
-                 [&](const Gemm& n) { line(gemm(n)); },
-                 [&](const Reduce& n) {
-                   line(fmt::format("reduce {} {} -> {} axis {}{}", to_string(n.op), region(n.source),
-                                    region(n.destination), n.axis, n.clear ? "" : " accumulate"));
-                 },
-             },
-             s->node);
+  std::visit(
+      overloaded{
+          [&](const For& n) { loop(n); },
+          [&](const While& n) { block("while " + expr(n.condition), n.body); },
+          [&](const If& n) { branch(n); },
+          [&](const Let& n) {
+            const std::string value = expr(n.value, n.var->type);
+            line(fmt::format("let {} = {}", declared_type(n.var), value));
+          },
+          [&](const Store& n) {
+            line(fmt::format("{}[{}] = {}", name(n.buffer), join(n.indices), expr(n.value, n.buffer->type)));
+          },
+          [&](const Break&) { line("break"); },
+          [&](const Continue&) { line("continue"); },
+          [&](const Sync&) { line("sync"); },
+          [&](const Block&) { block("", s); },
+          [&](const Copy& n) { line(copy(n)); },
+          [&](const Fill& n) {
+            line(fmt::format("fill {} = {}", region(n.destination), expr(n.value, n.destination.buffer->type)));
+          },
+          [&](const Gemm& n) { line(gemm(n)); },
+          [&](const Reduce& n) {
+            line(fmt::format("reduce {} {} -> {} axis {}{}{}", to_string(n.op), region(n.source), region(n.destination),
+                             n.axis, n.clear ? "" : " accumulate", n.nan_propagate ? " nan_propagate" : ""));
+          },
+          [&](const Scan& n) {
+            line(fmt::format("scan {} {} -> {} axis {}{}", to_string(n.op), region(n.source), region(n.destination),
+                             n.axis, n.reverse ? " reverse" : ""));
+          },
+          [&](const Atomic& n) { line(atomic(n)); },
+          [&](const AllReduce& n) { line(all_reduce(n)); },
+      },
+      s->node);
 }
 
 void Printer::parameters(const Program& p) {
@@ -350,6 +374,7 @@ void Printer::program(const Program& p) {
   if (!symbols.empty()) out += fmt::format("<{}>", symbols);
   parameters(p);
   ++depth_;
+  for (const Buffer& b : p.workspaces) line("workspace " + declared_buffer(b));
   for (const Kernel& k : p.kernels) kernel(k);
   --depth_;
   out += "}\n";

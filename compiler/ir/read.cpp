@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/ir/expr_reader.h"
 #include "compiler/ir/text.h"
 
@@ -22,6 +24,7 @@ class Reader : public ExprReader {
   Status symbols(Program& p);
   Status parameter(Program& p);
   Result<Buffer> buffer_of(const Token& name, DType type, Scope scope);  // at its `[`
+  Result<Buffer> declared_buffer(Scope scope);
   Result<Kernel> kernel();
   Status allocations(Kernel& k);
   Result<NewVars> new_vars();  // `i, j: int64 in`
@@ -41,6 +44,9 @@ class Reader : public ExprReader {
   Result<StmtNode::Node> fill();
   Result<StmtNode::Node> gemm();
   Result<StmtNode::Node> reduce();
+  Result<StmtNode::Node> scan();
+  Result<StmtNode::Node> atomic();
+  Result<StmtNode::Node> all_reduce();
   Result<Region> region();
   Status axis(Region& region);
   Result<Region> whole(const Buffer& buffer, Span span);
@@ -67,6 +73,7 @@ Result<Program> Reader::program() {
     TRY(parameter(p));
   }
   TRY(expect("{"));
+  while (accept("workspace")) p.workspaces.push_back(TRY(declared_buffer(Scope::global)));
   while (!accept("}")) p.kernels.push_back(TRY(kernel()));
   p.span = since(first);
   if (peek().kind != TokenKind::end) return wrong("the end of the text");
@@ -106,6 +113,7 @@ Result<Buffer> Reader::buffer_of(const Token& name, DType type, Scope scope) {
     TRY(expect("["));
     data.strides = TRY(exprs_until("]"));
   }
+  if (accept("view")) data.base = TRY(buffer());
   return std::make_shared<BufferData>(std::move(data));
 }
 
@@ -152,14 +160,17 @@ Result<Kernel> Reader::kernel() {
 }
 
 Status Reader::allocations(Kernel& k) {
-  while (const auto scope = accept_one(Scope::local)) {
-    const Token name = TRY(new_name());
-    TRY(expect(":"));
-    const DType type = TRY(dtype());
-    k.allocations.push_back(TRY(buffer_of(name, type, *scope)));
-    TRY(declare(name, k.allocations.back()));
-  }
+  while (const auto scope = accept_one(Scope::local)) k.allocations.push_back(TRY(declared_buffer(*scope)));
   return {};
+}
+
+Result<Buffer> Reader::declared_buffer(Scope scope) {
+  const Token name = TRY(new_name());
+  TRY(expect(":"));
+  const DType type = TRY(dtype());
+  const Buffer buffer = TRY(buffer_of(name, type, scope));
+  TRY(declare(name, buffer));
+  return buffer;
 }
 
 // statements ----------------------------------------------------------------------------------------------------------
@@ -194,8 +205,11 @@ Result<StmtNode::Node> Reader::node() {
     Result<StmtNode::Node> (Reader::*read)();
   };
   static constexpr Keyword kKeywords[] = {
-      {"while", &Reader::while_loop}, {"if", &Reader::branch}, {"let", &Reader::let},       {"copy", &Reader::copy},
-      {"fill", &Reader::fill},        {"gemm", &Reader::gemm}, {"reduce", &Reader::reduce},
+      {"while", &Reader::while_loop}, {"if", &Reader::branch},
+      {"let", &Reader::let},          {"copy", &Reader::copy},
+      {"fill", &Reader::fill},        {"gemm", &Reader::gemm},
+      {"reduce", &Reader::reduce},    {"scan", &Reader::scan},
+      {"atomic", &Reader::atomic},    {"all_reduce", &Reader::all_reduce},
   };
   for (const Keyword& keyword : kKeywords) {
     if (accept(keyword.word)) return (this->*keyword.read)();
@@ -290,7 +304,7 @@ Result<StmtNode::Node> Reader::gemm() {
 }
 
 Result<StmtNode::Node> Reader::reduce() {
-  const auto op = accept_one(ReduceOp::abs_max);
+  const auto op = accept_one(ReduceOp::bit_xor);
   if (!op) return wrong("a reduction");
   Reduce r;
   r.op = *op;
@@ -300,6 +314,62 @@ Result<StmtNode::Node> Reader::reduce() {
   TRY(expect("axis"));
   r.axis = int(TRY(integer()));
   r.clear = !accept("accumulate");
+  r.nan_propagate = accept("nan_propagate");
+  return StmtNode::Node(std::move(r));
+}
+
+Result<StmtNode::Node> Reader::scan() {
+  const auto op = accept_one(ScanOp::max);
+  if (!op) return wrong("a scan");
+  Scan s;
+  s.op = *op;
+  s.source = TRY(region());
+  TRY(expect("->"));
+  s.destination = TRY(region());
+  TRY(expect("axis"));
+  s.axis = int(TRY(integer()));
+  s.reverse = accept("reverse");
+  return StmtNode::Node(std::move(s));
+}
+
+Result<StmtNode::Node> Reader::atomic() {
+  const auto op = accept_one(AtomicOp::bit_or);
+  if (!op) return wrong("an atomic operation");
+  Atomic a;
+  a.op = *op;
+  a.element = TRY(region());
+  if (accept(",")) a.value = TRY(expr(a.element.buffer->type));
+  if (accept("order")) {
+    const auto order = accept_one(MemoryOrder::seq_cst);
+    if (!order) return wrong("a memory order");
+    a.order = *order;
+  }
+  if (!accept("->")) return StmtNode::Node(std::move(a));
+  const Token name = TRY(new_name());
+  TRY(expect(":"));
+  a.previous = make_var(std::string(name.text), TRY(dtype()));
+  TRY(declare(name, a.previous));
+  return StmtNode::Node(std::move(a));
+}
+
+Result<StmtNode::Node> Reader::all_reduce() {
+  static constexpr BinaryOp kCombiners[] = {BinaryOp::add,     BinaryOp::mul,    BinaryOp::min,    BinaryOp::max,
+                                            BinaryOp::bit_and, BinaryOp::bit_or, BinaryOp::bit_xor};
+  AllReduce r;
+  r.result = TRY(region());
+  TRY(expect("="));
+  const auto* op = std::find_if(std::begin(kCombiners), std::end(kCombiners),
+                                [&](BinaryOp combiner) { return accept(to_string(combiner)); });
+  if (op == std::end(kCombiners)) return wrong("how values are combined");
+  r.op = *op;
+  const DType type = r.result.buffer->type;
+  r.value = TRY(expr(type));
+  TRY(expect("if"));
+  r.condition = TRY(expr());
+  TRY(expect("else"));
+  r.identity = TRY(expr(type));
+  TRY(expect("over"));
+  do { r.axes.push_back(int(TRY(integer()))); } while (accept(","));
   return StmtNode::Node(std::move(r));
 }
 

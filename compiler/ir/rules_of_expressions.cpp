@@ -9,11 +9,6 @@
 namespace tilepilot::ir {
 namespace {
 
-template <class T>
-const T* as(const Expr& e) {
-  return std::get_if<T>(&e->node);
-}
-
 // Every use of a buffer by a statement: a store's, or the regions of a tile operator.
 struct Use {
   const Buffer& buffer;
@@ -23,7 +18,7 @@ struct Use {
 std::vector<Use> uses(const Stmt& s) {
   if (const auto* store = std::get_if<Store>(&s->node)) return {{store->buffer, store->indices}};
   std::vector<Use> result;
-  const Accesses accesses = tile_accesses(s);
+  const Accesses accesses = region_accesses(s);
   for (const auto* list : {&accesses.reads, &accesses.writes}) {
     for (const Region* r : *list) result.push_back({r->buffer, r->start});
   }

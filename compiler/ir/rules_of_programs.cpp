@@ -46,8 +46,47 @@ std::string body(const Kernel& k, const Surroundings&) {
   return std::holds_alternative<Block>(k.body->node) ? std::string() : "a kernel's body is not a block";
 }
 
+std::string all_reduce_threads(const Kernel& k, const Surroundings&) {
+  std::string problem;
+  walk(
+      k.body,
+      [&](const Stmt& s) {
+        const auto* n = as<AllReduce>(s);
+        const bool inside = !n || (!n->axes.empty() && n->axes.back() < int(k.thread_vars.size()));
+        if (!inside) problem = fmt::format("an all-reduce over axis {} of the threads", n->axes.back());
+      },
+      [](const Expr&) {});
+  return problem;
+}
+
+std::optional<int64_t> bits(const Buffer& b) {
+  int64_t count = b->type.bits;
+  for (const Expr& extent : b->shape) {
+    const auto size = constant_int(extent);
+    if (!size) return std::nullopt;
+    count *= *size;
+  }
+  return count;
+}
+
+std::string views(const Kernel& k, const Surroundings& around) {
+  std::unordered_set<const BufferData*> known = around.buffers;
+  for (const Buffer& b : k.allocations) {
+    if (b->base) {
+      if (known.count(b->base.get()) == 0) return fmt::format("`{}` is a view of no buffer before it", b->name);
+      if (b->base->base) return fmt::format("`{}` is a view of a view", b->name);
+      const auto own = bits(b), of_base = bits(b->base);
+      if (b->scope != b->base->scope || (own && of_base && own != of_base))
+        return fmt::format("`{}` does not fit the memory that it views", b->name);
+    }
+    known.insert(b.get());
+  }
+  return {};
+}
+
 std::string allocation(const Kernel& k, const Surroundings&) {
   for (const Buffer& b : k.allocations) {
+    if (b->scope == Scope::global && b->base) continue;
     if (b->scope == Scope::global) return fmt::format("allocation `{}` is global", b->name);
     if (!b->strides.empty()) return fmt::format("allocation `{}` has strides", b->name);
     for (const Expr& extent : b->shape) {
@@ -77,6 +116,12 @@ std::vector<Buffer> buffer_parameters(const Program& p) {
   return result;
 }
 
+std::vector<Buffer> global_buffers(const Program& p) {
+  std::vector<Buffer> result = buffer_parameters(p);
+  result.insert(result.end(), p.workspaces.begin(), p.workspaces.end());
+  return result;
+}
+
 std::string parameters(const Program& p, const Surroundings&) {
   std::unordered_set<const void*> seen;
   for (const Var& symbol : p.symbols) seen.insert(symbol.get());
@@ -84,15 +129,19 @@ std::string parameters(const Program& p, const Surroundings&) {
     const void* identity = std::visit([](const auto& x) -> const void* { return x.get(); }, parameter);
     if (!seen.insert(identity).second) return "a parameter or symbol stands twice";
   }
-  for (const Buffer& b : buffer_parameters(p)) {
-    if (b->scope != Scope::global) return fmt::format("parameter `{}` is not global", b->name);
+  for (const Buffer& b : p.workspaces) {
+    if (!seen.insert(b.get()).second) return fmt::format("workspace `{}` stands twice", b->name);
+    if (!b->strides.empty()) return fmt::format("workspace `{}` has strides", b->name);
+  }
+  for (const Buffer& b : global_buffers(p)) {
+    if (b->scope != Scope::global || b->base) return fmt::format("parameter `{}` is not global memory", b->name);
   }
   return {};
 }
 
 // Extents and strides are integers made of constants and symbols.
 std::string parameter_shape(const Program& p, const Surroundings&) {
-  for (const Buffer& b : buffer_parameters(p)) {
+  for (const Buffer& b : global_buffers(p)) {
     if (!b->strides.empty() && b->strides.size() != b->rank()) {
       return fmt::format("parameter `{}` has {} strides for {} axes", b->name, b->strides.size(), b->rank());
     }
@@ -134,11 +183,14 @@ const std::vector<Rule>& rules_of_programs() {
       {"threads", "a block has 1 to 3 thread extents, 1 to 1024 threads in all", nullptr, nullptr, threads},
       {"thread_vars", "a kernel has no thread variables or an integer for each thread extent", nullptr, nullptr,
        thread_vars},
+      {"all_reduce_threads", "an all-reduce is over threads that the kernel has", nullptr, nullptr, all_reduce_threads},
       {"grid", "a grid has 1 to 3 integer extents, one a block variable", nullptr, nullptr, grid},
       {"body", "a kernel's body is a block", nullptr, nullptr, body},
-      {"allocation", "an allocation is a tile with constant positive extents", nullptr, nullptr, allocation},
+      {"allocation", "an allocation is a tile with constant positive extents, or a view", nullptr, nullptr, allocation},
+      {"views", "a view has the scope and the bits of a buffer before it, which is no view", nullptr, nullptr, views},
       {"allocated_once", "each tile is allocated once", nullptr, nullptr, nullptr, allocated_once},
-      {"parameters", "parameters are distinct, their buffers global", nullptr, nullptr, nullptr, parameters},
+      {"parameters", "parameters and workspaces are distinct, their buffers global", nullptr, nullptr, nullptr,
+       parameters},
       {"parameter_shape", "parameters' shapes are made of integers and symbols", nullptr, nullptr, nullptr,
        parameter_shape},
       {"symbol_bound", "each symbol is the whole extent or stride of a parameter", nullptr, nullptr, nullptr,

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "compiler/ir/verify_rules.h"
 #include "compiler/ir/visit.h"
@@ -10,20 +11,13 @@ namespace {
 
 using Extents = std::vector<int64_t>;
 
-template <class T>
-const T* as(const Stmt& s) {
-  return std::get_if<T>(&s->node);
-}
-
 std::string shown(const Extents& extents) { return fmt::format("[{}]", fmt::join(extents, ", ")); }
 
 std::vector<const Region*> regions(const Stmt& s) {
-  Accesses accesses = tile_accesses(s);
+  Accesses accesses = region_accesses(s);
   accesses.reads.insert(accesses.reads.end(), accesses.writes.begin(), accesses.writes.end());
   return std::move(accesses.reads);
 }
-
-bool is_tile_operator(const Stmt& s) { return !tile_accesses(s).writes.empty(); }
 
 std::string wrong_value(const Buffer& b, const Expr& value) {
   if (value->type == b->type) return {};
@@ -32,6 +26,11 @@ std::string wrong_value(const Buffer& b, const Expr& value) {
 std::string stored_type(const Stmt& s, const Surroundings&) {
   if (const auto* n = as<Store>(s)) return wrong_value(n->buffer, n->value);
   if (const auto* n = as<Fill>(s)) return wrong_value(n->destination.buffer, n->value);
+  if (const auto* n = as<Atomic>(s); n && n->value) return wrong_value(n->element.buffer, n->value);
+  if (const auto* n = as<AllReduce>(s)) {
+    const std::string problem = wrong_value(n->result.buffer, n->value);
+    return problem.empty() ? wrong_value(n->result.buffer, n->identity) : problem;
+  }
   return {};
 }
 
@@ -43,7 +42,7 @@ std::string let_type(const Stmt& s, const Surroundings&) {
 
 std::string defined_once(const Stmt& s, const Surroundings& around) {
   std::vector<Var> fresh;
-  if (const auto* n = as<Let>(s)) fresh = {n->var};
+  if (const Var bound = bound_variable(*s)) fresh = {bound};
   if (const auto* n = as<For>(s)) fresh = n->vars;
   for (size_t k = 0; k < fresh.size(); ++k) {
     const bool twice = std::find(fresh.begin(), fresh.begin() + long(k), fresh[k]) != fresh.begin() + long(k);
@@ -167,8 +166,62 @@ std::string reduce_types(const Stmt& s, const Surroundings&) {
   const auto* n = as<Reduce>(s);
   if (!n) return {};
   const DType from = n->source.buffer->type, to = n->destination.buffer->type;
-  if (!from.is_bool() && from.is_float() == to.is_float() && !to.is_bool()) return {};
+  const bool of_bits = n->op == ReduceOp::bit_and || n->op == ReduceOp::bit_or || n->op == ReduceOp::bit_xor;
+  const bool alike = !from.is_bool() && from.is_float() == to.is_float() && !to.is_bool();
+  if (alike && !(of_bits && from.is_float())) return {};
   return fmt::format("a reduction of {} into {}", to_string(from), to_string(to));
+}
+
+std::string scan_shapes(const Stmt& s, const Surroundings&) {
+  const auto* n = as<Scan>(s);
+  if (!n) return {};
+  const bool axis = n->axis >= 0 && n->axis < int(n->source.extent.size());
+  if (axis && n->source.extent == n->destination.extent) return {};
+  return fmt::format("a scan of extents {} over axis {} into {}", shown(n->source.extent), n->axis,
+                     shown(n->destination.extent));
+}
+
+std::string scan_types(const Stmt& s, const Surroundings&) {
+  const auto* n = as<Scan>(s);
+  if (!n) return {};
+  const DType from = n->source.buffer->type, to = n->destination.buffer->type;
+  const bool tiles = n->source.buffer->scope != Scope::global && n->destination.buffer->scope != Scope::global;
+  if (from == to && !from.is_bool() && tiles) return {};
+  return fmt::format("a scan of {} `{}` into {} `{}`", to_string(from), n->source.buffer->name, to_string(to),
+                     n->destination.buffer->name);
+}
+
+bool is_element(const Region& r) {
+  return std::all_of(r.extent.begin(), r.extent.end(), [](int64_t n) { return n == 1; });
+}
+
+std::string element_regions(const Stmt& s, const Surroundings&) {
+  const auto* atomic = as<Atomic>(s);
+  const auto* all_reduce = as<AllReduce>(s);
+  const Region* r = atomic ? &atomic->element : all_reduce ? &all_reduce->result : nullptr;
+  if (!r || is_element(*r)) return {};
+  return fmt::format("one element of `{}` is meant, not extents {}", r->buffer->name, shown(r->extent));
+}
+
+std::string atomic_types(const Stmt& s, const Surroundings&) {
+  const auto* n = as<Atomic>(s);
+  if (!n) return {};
+  const DType type = n->element.buffer->type;
+  if (n->previous && n->previous->type != type)
+    return fmt::format("the old value of `{}` is {}", n->element.buffer->name, to_string(n->previous->type));
+  if (n->op == AtomicOp::bit_or && !type.is_int() && !type.is_bool())
+    return fmt::format("bits of {} combined", to_string(type));
+  return {};
+}
+
+std::string all_reduce_axes(const Stmt& s, const Surroundings&) {
+  const auto* n = as<AllReduce>(s);
+  if (!n) return {};
+  const bool valid = std::is_sorted(n->axes.begin(), n->axes.end(), std::less_equal<>()) && !n->axes.empty() &&
+                     n->axes.front() >= 0 && n->axes.back() < 3;
+  if (valid && n->condition->type.is_bool()) return {};
+  return fmt::format("an all-reduce over axes {}, where a {} holds", fmt::join(n->axes, ", "),
+                     to_string(n->condition->type));
 }
 
 // Loops ---------------------------------------------------------------------------------------------------------------
@@ -212,8 +265,8 @@ std::string tile_operator_place(const Stmt& s, const Surroundings& around) {
     return kind == LoopKind::parallel || kind == LoopKind::vectorized;
   });
   if (!shared_out) return {};
-  if (is_tile_operator(s)) return "a tile operator inside a parallel loop";
-  return as<Sync>(s) ? "a barrier inside a parallel loop" : "";
+  if (is_tile_operator(*s)) return "a tile operator inside a parallel loop";
+  return as<Sync>(s) || as<AllReduce>(s) ? "a barrier inside a parallel loop" : "";
 }
 
 }  // namespace
@@ -233,6 +286,13 @@ const std::vector<Rule>& rules_of_statements() {
       {"reduce_axis", "a reduction is over an axis of its source", nullptr, reduce_axis},
       {"reduce_shapes", "a reduction's result lacks the axis, or has extent 1 there", nullptr, reduce_shapes},
       {"reduce_types", "a reduction keeps numbers numbers of their kind", nullptr, reduce_types},
+      {"scan_shapes", "a scan is over an axis of its source, its result as large", nullptr, scan_shapes},
+      {"scan_types", "a scan works on tiles of one type of numbers", nullptr, scan_types},
+      {"element_regions", "atomics and all-reduces write one element", nullptr, element_regions},
+      {"atomic_types", "an atomic's old value has its element's type; bits are those of integers", nullptr,
+       atomic_types},
+      {"all_reduce_axes", "an all-reduce is over axes of the block, each once, where a bool holds", nullptr,
+       all_reduce_axes},
       {"loop_vars", "a loop has one variable an extent, and more than one only if parallel", nullptr, loop_vars},
       {"loop_extent", "a loop's extent is an integer of its variable's type", nullptr, loop_extent},
       {"stages", "only pipelined loops have stages", nullptr, stages},

@@ -7,23 +7,38 @@ namespace tilepilot::ir {
 namespace {
 
 constexpr std::array<std::string_view, 5> kLoops{"serial", "parallel", "pipelined", "unrolled", "vectorized"};
-constexpr std::array<std::string_view, 5> kReductions{"sum", "max", "min", "abs_sum", "abs_max"};
+constexpr std::array<std::string_view, 8> kReductions{"sum",     "max",     "min",    "abs_sum",
+                                                      "abs_max", "bit_and", "bit_or", "bit_xor"};
 constexpr std::array<std::string_view, 3> kPolicies{"square", "full_row", "full_col"};
+constexpr std::array<std::string_view, 2> kScans{"sum", "max"};
+constexpr std::array<std::string_view, 6> kAtomics{"load", "store", "add", "min", "max", "bit_or"};
+constexpr std::array<std::string_view, 5> kOrders{"relaxed", "acquire", "release", "acq_rel", "seq_cst"};
 
 struct Suffix {
   std::string_view text;
   DType type;
 };
-constexpr std::array kSuffixes{Suffix{"i8", kInt8},     Suffix{"i16", kInt16},   Suffix{"i32", kInt32},
-                               Suffix{"i64", kInt64},   Suffix{"u8", kUInt8},    Suffix{"u16", kUInt16},
-                               Suffix{"u32", kUInt32},  Suffix{"u64", kUInt64},  Suffix{"f16", kFloat16},
-                               Suffix{"f32", kFloat32}, Suffix{"f64", kFloat64}, Suffix{"bf16", kBFloat16}};
+constexpr std::array kSuffixes{Suffix{"i8", kInt8},         Suffix{"i16", kInt16},       Suffix{"i32", kInt32},
+                               Suffix{"i64", kInt64},       Suffix{"u8", kUInt8},        Suffix{"u16", kUInt16},
+                               Suffix{"u32", kUInt32},      Suffix{"u64", kUInt64},      Suffix{"f16", kFloat16},
+                               Suffix{"f32", kFloat32},     Suffix{"f64", kFloat64},     Suffix{"bf16", kBFloat16},
+                               Suffix{"e4m3", kFloat8E4M3}, Suffix{"e5m2", kFloat8E5M2}, Suffix{"e8m0", kFloat8E8M0}};
 
-constexpr std::array<std::string_view, 34> kKeywords{
-    "program", "kernel",   "in",   "threads", "stages",     "while",           "if",          "else",   "let",
-    "break",   "continue", "copy", "fill",    "gemm",       "reduce",          "axis",        "policy", "strides",
-    "true",    "false",    "inf",  "nan",     "select",     "reinterpret",     "disable_tma", "and",    "or",
-    "not",     "min",      "max",  "pow",     "accumulate", "coalesced_width", "sync"};
+constexpr std::array<std::string_view, 43> kKeywords{"program",      "kernel",     "in",
+                                                     "threads",      "stages",     "while",
+                                                     "if",           "else",       "let",
+                                                     "break",        "continue",   "copy",
+                                                     "fill",         "gemm",       "reduce",
+                                                     "axis",         "policy",     "strides",
+                                                     "true",         "false",      "inf",
+                                                     "nan",          "select",     "reinterpret",
+                                                     "disable_tma",  "and",        "or",
+                                                     "not",          "min",        "max",
+                                                     "pow",          "accumulate", "coalesced_width",
+                                                     "sync",         "scan",       "reverse",
+                                                     "atomic",       "order",      "all_reduce",
+                                                     "over",         "view",       "workspace",
+                                                     "nan_propagate"};
 
 constexpr std::array<Precedence, 22> kPrecedence{
     Precedence::sum,         Precedence::sum,       Precedence::product, Precedence::product, Precedence::product,
@@ -57,6 +72,9 @@ bool is_typed_special(std::string_view word) {
 std::string_view to_string(LoopKind kind) { return kLoops[size_t(kind)]; }
 std::string_view to_string(ReduceOp op) { return kReductions[size_t(op)]; }
 std::string_view to_string(WarpPolicy policy) { return kPolicies[size_t(policy)]; }
+std::string_view to_string(ScanOp op) { return kScans[size_t(op)]; }
+std::string_view to_string(AtomicOp op) { return kAtomics[size_t(op)]; }
+std::string_view to_string(MemoryOrder order) { return kOrders[size_t(order)]; }
 
 std::string_view literal_suffix(DType type) {
   const auto* row = std::find_if(kSuffixes.begin(), kSuffixes.end(), [&](const Suffix& s) { return s.type == type; });

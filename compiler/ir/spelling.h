@@ -12,6 +12,9 @@ namespace tilepilot::ir {
 std::string_view to_string(LoopKind kind);
 std::string_view to_string(ReduceOp op);
 std::string_view to_string(WarpPolicy policy);
+std::string_view to_string(ScanOp op);
+std::string_view to_string(AtomicOp op);
+std::string_view to_string(MemoryOrder order);
 
 // Marks a literal's type where the place does not say it: `5i64`, `0.5f16`, `inf_bf16`.
 std::string_view literal_suffix(DType type);

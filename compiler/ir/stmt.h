@@ -90,18 +90,52 @@ struct Gemm {
   bool transpose_a = false, transpose_b = false, clear_accumulator = false;
   WarpPolicy policy = WarpPolicy::square;
 };
-enum class ReduceOp : uint8_t { sum, max, min, abs_sum, abs_max };
+enum class ReduceOp : uint8_t { sum, max, min, abs_sum, abs_max, bit_and, bit_or, bit_xor };
 // destination (+)= reduce of source over `axis`. Destination: the source's shape without `axis`, or with extent 1
-// there. clear = false combines the fresh result with the old content.
+// there. clear = false combines the fresh result with the old content. max, min and abs_max pass over NaN, or with
+// `nan_propagate` give NaN if an operand is NaN.
 struct Reduce {
   ReduceOp op;
   Region source, destination;
   int axis;
   bool clear;
+  bool nan_propagate = false;
+};
+enum class ScanOp : uint8_t { sum, max };
+// destination[.., k, ..] = the elements of source at 0..k along `axis` combined; `reverse`: those at k and after. Both
+// have the same extents and may be the same region.
+struct Scan {
+  ScanOp op;
+  Region source, destination;
+  int axis;
+  bool reverse;
+};
+
+enum class AtomicOp : uint8_t { load, store, add, min, max, bit_or };
+enum class MemoryOrder : uint8_t { relaxed, acquire, release, acq_rel, seq_cst };
+// Reads and changes one element as a whole, whoever else does so at the same time. Each thread, or iteration of a
+// parallel loop, that comes here does it once.
+struct Atomic {
+  AtomicOp op;
+  Region element;  // extents 1
+  Expr value;      // of the element's type; null for `load`
+  MemoryOrder order = MemoryOrder::relaxed;
+  Var previous;  // the value before, visible in the following statements of its block; may be null
+};
+
+// Gives each thread, in its element `result`, the values combined of all threads that differ from it at most along
+// `axes` of the block (0: threadIdx.x). Those for which `condition` is false give `identity`. All threads of the block
+// must reach it.
+struct AllReduce {
+  BinaryOp op;  // add, mul, min, max, bit_and, bit_or, bit_xor
+  Expr value, condition, identity;
+  Region result;  // extents 1
+  std::vector<int> axes;
 };
 
 struct StmtNode {
-  using Node = std::variant<For, While, If, Let, Store, Break, Continue, Block, Sync, Copy, Fill, Gemm, Reduce>;
+  using Node = std::variant<For, While, If, Let, Store, Break, Continue, Block, Sync, Copy, Fill, Gemm, Reduce, Scan,
+                            Atomic, AllReduce>;
   Node node;
   Span span;
 };
@@ -116,7 +150,7 @@ struct Kernel {
   std::vector<Expr> grid;                // as many extents; may use scalar and symbolic parameters
   std::vector<int64_t> threads = {128};  // 1 to 3 extents
   std::vector<Var> thread_vars;          // threadIdx.x first; as many as `threads`, or none
-  std::vector<Buffer> allocations;       // every non-global buffer of the body
+  std::vector<Buffer> allocations;       // every buffer of the body that is no parameter or workspace
   Stmt body;                             // a Block
   Span span;
 };
@@ -124,8 +158,9 @@ struct Kernel {
 struct Program {
   std::string name;
   std::vector<std::variant<Buffer, Var>> parameters;  // global buffers and scalars, in call order
-  std::vector<Var> symbols;     // symbolic extents, bound from the shapes of the buffers that mention them
-  std::vector<Kernel> kernels;  // launched in order
+  std::vector<Var> symbols;        // symbolic extents, bound from the shapes of the buffers that mention them
+  std::vector<Buffer> workspaces;  // global, fresh and uninitialised at each call, shared by the launches
+  std::vector<Kernel> kernels;     // launched in order
   Span span;
 };
 

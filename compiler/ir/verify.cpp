@@ -48,6 +48,11 @@ class Completeness {
             [&](const Fill& n) { return has(n.destination) && has(n.value); },
             [&](const Gemm& n) { return has(n.a) && has(n.b) && has(n.c); },
             [&](const Reduce& n) { return has(n.source) && has(n.destination); },
+            [&](const Scan& n) { return has(n.source) && has(n.destination); },
+            [&](const Atomic& n) {
+              return has(n.element) && (n.op == AtomicOp::load ? n.previous && !n.value : has(n.value));
+            },
+            [&](const AllReduce& n) { return has(n.value) && has(n.condition) && has(n.identity) && has(n.result); },
         },
         s->node);
   }
@@ -60,12 +65,12 @@ class Completeness {
       if (!has(k.block_vars) || !has(k.thread_vars) || !has(k.grid) || !has(k.allocations) || !has(k.body))
         return false;
     }
-    return has(p.symbols);
+    return has(p.symbols) && has(p.workspaces);
   }
 
  private:
   bool has(const Var& v) const { return v != nullptr; }
-  bool has(const Buffer& b) const { return b && has(b->shape) && has(b->strides); }
+  bool has(const Buffer& b) const { return b && has(b->shape) && has(b->strides) && (!b->base || has(b->base)); }
   bool has(const Region& r) const { return has(r.buffer) && has(r.start); }
   template <class T>
   bool has(const std::vector<T>& items) const {
@@ -100,6 +105,7 @@ class Verifier {
       if (const auto* v = std::get_if<Var>(&parameter)) around_.vars.insert(v->get());
     }
     for (const Var& symbol : p.symbols) around_.vars.insert(symbol.get());
+    for (const Buffer& b : p.workspaces) around_.buffers.insert(b.get());
     for (const Kernel& k : p.kernels) visit(k);
   }
 
@@ -150,6 +156,16 @@ class Verifier {
                    [&](const Fill& n) { visit(n.destination.start), visit(n.value); },
                    [&](const Gemm& n) { visit(n.a.start), visit(n.b.start), visit(n.c.start); },
                    [&](const Reduce& n) { visit(n.source.start), visit(n.destination.start); },
+                   [&](const Scan& n) { visit(n.source.start), visit(n.destination.start); },
+                   [&](const Atomic& n) {
+                     visit(n.element.start);
+                     if (n.value) visit(n.value);
+                     if (n.previous) around_.vars.insert(n.previous.get());
+                   },
+                   [&](const AllReduce& n) {
+                     visit(n.value), visit(n.condition), visit(n.identity);
+                     visit(n.result.start);
+                   },
                },
                s->node);
   }

@@ -46,6 +46,15 @@ class Walker {
                    [&](const Fill& n) { visit(n.destination.start), visit(n.value); },
                    [&](const Gemm& n) { visit(n.a.start), visit(n.b.start), visit(n.c.start); },
                    [&](const Reduce& n) { visit(n.source.start), visit(n.destination.start); },
+                   [&](const Scan& n) { visit(n.source.start), visit(n.destination.start); },
+                   [&](const Atomic& n) {
+                     visit(n.element.start);
+                     if (n.value) visit(n.value);
+                   },
+                   [&](const AllReduce& n) {
+                     visit(n.value), visit(n.condition), visit(n.identity);
+                     visit(n.result.start);
+                   },
                },
                s->node);
   }
@@ -103,7 +112,25 @@ void walk(const Expr& expr, const std::function<void(const Expr&)>& on_expr) {
   Walker(nothing, on_expr).visit(expr);
 }
 
-Accesses tile_accesses(const Stmt& stmt) {
+bool is_tile_operator(const StmtNode& stmt) {
+  return std::visit(overloaded{
+                        [](const Copy&) { return true; },
+                        [](const Fill&) { return true; },
+                        [](const Gemm&) { return true; },
+                        [](const Reduce&) { return true; },
+                        [](const Scan&) { return true; },
+                        [](const auto&) { return false; },
+                    },
+                    stmt.node);
+}
+
+Var bound_variable(const StmtNode& stmt) {
+  if (const auto* n = std::get_if<Let>(&stmt.node)) return n->var;
+  if (const auto* n = std::get_if<Atomic>(&stmt.node)) return n->previous;
+  return nullptr;
+}
+
+Accesses region_accesses(const Stmt& stmt) {
   const auto none = [](const auto&) { return Accesses{}; };
   return std::visit(overloaded{
                         [](const Copy& n) {
@@ -122,9 +149,51 @@ Accesses tile_accesses(const Stmt& stmt) {
                           if (!n.clear) result.reads.push_back(&n.destination);
                           return result;
                         },
+                        [](const Scan& n) {
+                          return Accesses{{&n.source}, {&n.destination}};
+                        },
+                        [](const Atomic& n) {
+                          Accesses result;
+                          if (n.op != AtomicOp::store || n.previous) result.reads.push_back(&n.element);
+                          if (n.op != AtomicOp::load) result.writes.push_back(&n.element);
+                          return result;
+                        },
+                        [](const AllReduce& n) {
+                          return Accesses{{}, {&n.result}};
+                        },
                         none,
                     },
                     stmt->node);
+}
+
+std::unordered_set<const BufferData*> sharing_buffers(const Kernel& kernel) {
+  std::unordered_set<const BufferData*> result;
+  for (const Buffer& buffer : kernel.allocations) {
+    if (!buffer->base) continue;
+    result.insert(buffer.get());
+    result.insert(buffer->base.get());
+  }
+  return result;
+}
+
+bool touches_any(const Stmt& stmt, const std::unordered_set<const BufferData*>& buffers) {
+  if (buffers.empty()) return false;
+  bool found = false;
+  walk(
+      stmt,
+      [&](const Stmt& s) {
+        const Accesses regions = region_accesses(s);
+        for (const auto* list : {&regions.reads, &regions.writes}) {
+          for (const Region* r : *list) found |= buffers.count(r->buffer.get()) > 0;
+        }
+        const auto* n = as<Store>(s);
+        found |= n && buffers.count(n->buffer.get()) > 0;
+      },
+      [&](const Expr& e) {
+        const auto* n = std::get_if<Load>(&e->node);
+        found |= n && buffers.count(n->buffer.get()) > 0;
+      });
+  return found;
 }
 
 std::vector<Expr> Rewriter::rewrite_all(const std::vector<Expr>& exprs) {
@@ -246,6 +315,23 @@ Stmt Rewriter::rewrite_children(const Stmt& stmt) {
                           changed |= replace(n.destination, rewrite_region(n.destination));
                           return rebuilt(std::move(n), changed);
                         },
+                        [&](Scan n) {
+                          bool changed = replace(n.source, rewrite_region(n.source));
+                          changed |= replace(n.destination, rewrite_region(n.destination));
+                          return rebuilt(std::move(n), changed);
+                        },
+                        [&](Atomic n) {
+                          bool changed = replace(n.element, rewrite_region(n.element));
+                          if (n.value) changed |= replace(n.value, rewrite(n.value));
+                          return rebuilt(std::move(n), changed);
+                        },
+                        [&](AllReduce n) {
+                          bool changed = replace(n.value, rewrite(n.value));
+                          changed |= replace(n.condition, rewrite(n.condition));
+                          changed |= replace(n.identity, rewrite(n.identity));
+                          changed |= replace(n.result, rewrite_region(n.result));
+                          return rebuilt(std::move(n), changed);
+                        },
                     },
                     stmt->node);
 }
@@ -264,7 +350,10 @@ Program Rewriter::rewrite(const Program& program) {
 }
 
 bool same_nodes(const Program& a, const Program& b) {
-  if (a.parameters != b.parameters || a.symbols != b.symbols || a.kernels.size() != b.kernels.size()) return false;
+  if (a.parameters != b.parameters || a.symbols != b.symbols || a.workspaces != b.workspaces ||
+      a.kernels.size() != b.kernels.size()) {
+    return false;
+  }
   for (size_t k = 0; k < a.kernels.size(); ++k) {
     const Kernel &x = a.kernels[k], &y = b.kernels[k];
     if (x.body != y.body || x.grid != y.grid || x.block_vars != y.block_vars || x.threads != y.threads ||

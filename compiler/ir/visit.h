@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <unordered_set>
 
 #include "compiler/ir/stmt.h"
 
@@ -16,17 +17,37 @@ struct overloaded : Fs... {
 template <class... Fs>
 overloaded(Fs...) -> overloaded<Fs...>;
 
+// The statement or expression as one of its kinds, or null.
+template <class T>
+const T* as(const Stmt& stmt) {
+  return std::get_if<T>(&stmt->node);
+}
+template <class T>
+const T* as(const Expr& expr) {
+  return std::get_if<T>(&expr->node);
+}
+
+// Works on whole tiles, all threads of the block together: copy, fill, gemm, reduce, scan.
+bool is_tile_operator(const StmtNode& stmt);
+// The variable that the statement binds for those after it: of a let, or an atomic's previous value; else null.
+Var bound_variable(const StmtNode& stmt);
+
 // Calls `on_expr` for every expression and `on_stmt` for every statement below, parents first.
 void walk(const Stmt& stmt, const std::function<void(const Stmt&)>& on_stmt,
           const std::function<void(const Expr&)>& on_expr);
 void walk(const Expr& expr, const std::function<void(const Expr&)>& on_expr);
 
-// The regions that a tile operator reads and writes; a gemm or reduction that accumulates reads what it writes. Empty
-// for other statements.
+// The regions that a statement reads and writes; a gemm or reduction that accumulates reads what it writes. Empty for
+// statements without regions: loads and stores of elements are not among them.
 struct Accesses {
   std::vector<const Region*> reads, writes;
 };
-Accesses tile_accesses(const Stmt& stmt);
+Accesses region_accesses(const Stmt& stmt);
+
+// The views of a kernel and what they view: a write to one may change others.
+std::unordered_set<const BufferData*> sharing_buffers(const Kernel& kernel);
+// Whether the statement, or one below it, names one of them.
+bool touches_any(const Stmt& stmt, const std::unordered_set<const BufferData*>& buffers);
 
 // Bottom-up rewriting: override what changes. A statement rewritten to null leaves its block; a body never is null.
 class Rewriter {

@@ -26,6 +26,7 @@ bool is_straight(const Stmt& body) {
       [&](const Stmt& s) {
         straight &= !std::holds_alternative<For>(s->node) && !std::holds_alternative<While>(s->node);
         straight &= !std::holds_alternative<Break>(s->node) && !std::holds_alternative<Continue>(s->node);
+        straight &= !std::holds_alternative<Atomic>(s->node);
       },
       [](const Expr&) {});
   return straight;

@@ -15,7 +15,7 @@ struct ElementForm {
   bool is_loop = false;          // it was a parallel loop to begin with
 };
 
-// Nullopt if the statement is none: loops and jumps inside, symbolic extents, a copy inside one buffer.
+// Nullopt if the statement is none: loops, jumps and atomics inside, symbolic extents, a copy inside one buffer.
 std::optional<ElementForm> element_form(const ir::Stmt& stmt);
 
 // The same for copies and fills of any box; a box of one element has a form over no variables.

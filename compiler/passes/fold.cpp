@@ -1,5 +1,6 @@
 #include "compiler/passes/fold.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -175,6 +176,28 @@ Expr fold_cast(const Cast& n, const Expr& e) {
   return a ? cast_float(round_to(a->value, n.value->type), e->type, e->span) : nullptr;
 }
 
+struct SmallFloat {
+  DType type;
+  int digits;  // of the significand, the hidden one included
+  double smallest, largest;
+  bool saturates;
+};
+constexpr SmallFloat kSmallFloats[] = {
+    {kFloat16, 11, 0x1p-24, 65504.0, false},
+    {kBFloat16, 8, 0x1p-133, 0x1.fep127, false},
+    {kFloat8E4M3, 4, 0x1p-9, 448.0, true},
+    {kFloat8E5M2, 3, 0x1p-16, 57344.0, true},
+};
+
+// The power of two next to |value|, the larger one in the middle, between 2^-127 and 2^127.
+double round_to_power_of_two(double value) {
+  if (std::isinf(value)) return 0x1p127;
+  if (value == 0) return 0x1p-127;
+  int exponent = 0;
+  const double significand = std::frexp(std::fabs(value), &exponent);  // in [0.5, 1)
+  return std::ldexp(1.0, std::clamp(significand < 0.75 ? exponent - 1 : exponent, -127, 127));
+}
+
 // Rounds to a significand of `digits` bits whose last place is at least `smallest`.
 double round_significand(double value, int digits, double smallest) {
   int exponent = 0;
@@ -186,12 +209,15 @@ double round_significand(double value, int digits, double smallest) {
 }  // namespace
 
 double round_to(double value, DType type) {
-  if (!std::isfinite(value) || value == 0 || type == kFloat64) return value;
+  if (std::isnan(value) || type == kFloat64) return value;
   if (type == kFloat32) return static_cast<double>(static_cast<float>(value));
-  const bool brain = type == kBFloat16;
-  const double result = brain ? round_significand(value, 8, 0x1p-133) : round_significand(value, 11, 0x1p-24);
-  const double largest = brain ? 0x1.fep127 : 65504.0;
-  if (std::fabs(result) > largest) return std::copysign(std::numeric_limits<double>::infinity(), value);
+  if (type == kFloat8E8M0) return round_to_power_of_two(value);
+  const SmallFloat& format = *std::find_if(std::begin(kSmallFloats), std::end(kSmallFloats),
+                                           [&](const SmallFloat& f) { return f.type == type; });
+  if (value == 0 || (std::isinf(value) && !format.saturates)) return value;
+  const double result = std::isinf(value) ? value : round_significand(value, format.digits, format.smallest);
+  const double beyond = format.saturates ? format.largest : std::numeric_limits<double>::infinity();
+  if (std::fabs(result) > format.largest) return std::copysign(beyond, value);
   return result == 0 ? std::copysign(0.0, value) : result;
 }
 

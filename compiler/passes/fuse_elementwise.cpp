@@ -190,9 +190,12 @@ class Fusion : public Rewriter {
   Kernel rewrite(const Kernel& kernel) override {
     Kernel result = kernel;
     parents_ = {nullptr};
+    sharing_ = sharing_buffers(kernel);
     result.body = rewrite(kernel.body);
     if (result.body == kernel.body) return kernel;
-    std::erase_if(result.allocations, [&](const Buffer& b) { return !mentions(result.body, b); });
+    std::erase_if(result.allocations, [&](const Buffer& b) {
+      return sharing_.count(b.get()) == 0 && !touches_any(result.body, {b.get()});
+    });
     return result;
   }
 
@@ -213,6 +216,7 @@ class Fusion : public Rewriter {
 
  private:
   TileLiveness liveness_;
+  std::unordered_set<const BufferData*> sharing_;
   std::vector<Stmt> parents_;  // of the statement at hand; null for the kernel
 
   // The body of a loop where it is not a block; else empty.
@@ -224,23 +228,9 @@ class Fusion : public Rewriter {
     return {body};
   }
 
-  static bool mentions(const Stmt& body, const Buffer& b) {
-    bool found = false;
-    walk(
-        body,
-        [&](const Stmt& s) {
-          const Accesses regions = tile_accesses(s);
-          for (const auto* list : {&regions.reads, &regions.writes}) {
-            for (const Region* r : *list) found |= r->buffer == b;
-          }
-          const auto* n = std::get_if<Store>(&s->node);
-          found |= n && n->buffer == b;
-        },
-        [&](const Expr& e) {
-          const auto* n = std::get_if<Load>(&e->node);
-          found |= n && n->buffer == b;
-        });
-    return found;
+  // Statements on memory with two names are left alone.
+  std::optional<ElementForm> form_of(const Stmt& s) const {
+    return touches_any(s, sharing_) ? std::nullopt : element_form(s);
   }
 
   Stmt rewrite_block(const Block& block, const Stmt& s) {
@@ -261,11 +251,11 @@ class Fusion : public Rewriter {
 
   // The longest run from `at` that is worth joining, as one loop; else null.
   Stmt fuse_from(const std::vector<Stmt>& body, size_t at, size_t& taken) {
-    auto first = element_form(body[at]);
+    auto first = form_of(body[at]);
     if (!first) return nullptr;
     Group group(*std::move(first));
     for (size_t k = at + 1; k < body.size(); ++k) {
-      const auto next = element_form(body[k]);
+      const auto next = form_of(body[k]);
       if (!next || !group.add(*next)) break;
     }
     while (group.size() > 1) {

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "compiler/ir/visit.h"
+#include "compiler/passes/all_reduce_tiles.h"
 #include "compiler/passes/element_form.h"
 #include "compiler/passes/uniformity.h"
 
@@ -15,11 +16,6 @@ namespace tilepilot::passes {
 using namespace ir;
 
 namespace {
-
-template <class T>
-const T* as(const Stmt& s) {
-  return std::get_if<T>(&s->node);
-}
 
 std::vector<Stmt> statements(const Stmt& s) {
   if (const auto* block = as<Block>(s)) return block->body;
@@ -44,7 +40,7 @@ class OwnLoops : public Rewriter {
   using Rewriter::rewrite;
 
   Stmt rewrite(const Stmt& s) override {
-    const Accesses accesses = tile_accesses(s);
+    const Accesses accesses = region_accesses(s);
     const auto is_local = [](const Region* r) { return r->buffer->scope == Scope::local; };
     const bool local = std::any_of(accesses.writes.begin(), accesses.writes.end(), is_local) ||
                        std::any_of(accesses.reads.begin(), accesses.reads.end(), is_local);
@@ -90,6 +86,7 @@ bool stores_to_loads_of(const Expr& e, const Stmt& body) {
       [&](const Stmt& s) {
         const auto* n = as<Store>(s);
         stores |= n && loaded.count(n->buffer.get()) > 0;
+        for (const Region* region : region_accesses(s).writes) stores |= loaded.count(region->buffer.get()) > 0;
       },
       [](const Expr&) {});
   return stores;
@@ -110,9 +107,9 @@ void leave_out_idle_threads(For& region) {
   region.body = guard->then;
 }
 
-// How a thread's let reaches the regions after its own.
+// How a variable that a thread binds reaches the regions after its own.
 struct Kept {
-  Expr value;              // without loads: computed again
+  Expr value;              // of a let without loads: computed again
   Buffer buffer;           // else: one element a thread
   const StmtNode* region;  // where it is computed
   bool used_later = false;
@@ -162,7 +159,7 @@ class Splitter {
       }
       if (region == nullptr) region = s.get();
       note_uses(s, region);
-      if (const auto* let = as<Let>(s)) kept_.emplace(let->var.get(), kept(*let, region));
+      if (const Var var = bound_variable(*s)) kept_.emplace(var.get(), kept(s, var, region));
     }
   }
 
@@ -188,10 +185,11 @@ class Splitter {
     });
   }
 
-  Kept kept(const Let& let, const StmtNode* region) const {
-    if (!has_load(let.value)) return {let.value, nullptr, region};
-    BufferData data{let.var->name, let.var->type, Scope::local, thread_extents(), {}, let.value->span};
-    return {let.value, std::make_shared<BufferData>(std::move(data)), region};
+  Kept kept(const Stmt& s, const Var& var, const StmtNode* region) const {
+    const auto* let = as<Let>(s);
+    if (let && !has_load(let->value)) return {let->value, nullptr, region};
+    BufferData data{var->name, var->type, Scope::local, thread_extents(), {}, s->span, nullptr};
+    return {nullptr, std::make_shared<BufferData>(std::move(data)), region};
   }
 
   template <class F>
@@ -283,7 +281,7 @@ class Splitter {
 
   class InRegion;
   Stmt region(const std::vector<Stmt>& body);
-  void keep(const Let& let, InRegion& rewriter, std::vector<Stmt>& body) const;
+  void keep(const Stmt& s, InRegion& rewriter, std::vector<Stmt>& body) const;
 
   const Kernel& kernel_;
   const Uniformity& uniformity_;
@@ -299,10 +297,22 @@ class Splitter::InRegion : public Rewriter {
   using Rewriter::rewrite;
 
   Stmt rewrite(const Stmt& s) override {
+    if (const auto* atomic = as<Atomic>(s)) return rewrite(*atomic, s);
     const auto* store = as<Store>(s);
     const auto own = store ? splitter_.own_.find(store->buffer.get()) : splitter_.own_.end();
     if (own == splitter_.own_.end()) return rewrite_children(s);
     return make_stmt(Store{own->second, element(rewrite_all(store->indices)), rewrite(store->value)}, s->span);
+  }
+
+  Stmt rewrite(const Atomic& atomic, const Stmt& s) {
+    const auto own = splitter_.own_.find(atomic.element.buffer.get());
+    if (own == splitter_.own_.end()) return rewrite_children(s);
+    Atomic result = atomic;
+    result.element.buffer = own->second;
+    result.element.start = element(rewrite_all(atomic.element.start));
+    result.element.extent.resize(result.element.start.size(), 1);
+    if (result.value) result.value = rewrite(result.value);
+    return make_stmt(std::move(result), s->span);
   }
 
   Expr rewrite(const Expr& e) override {
@@ -349,7 +359,7 @@ Stmt Splitter::region(const std::vector<Stmt>& body) {
   std::vector<Stmt> inner;
   for (const Stmt& s : body) {
     inner.push_back(rewriter.rewrite(s));
-    if (const auto* let = as<Let>(s)) keep(*let, rewriter, inner);
+    if (bound_variable(*s)) keep(s, rewriter, inner);
   }
   inner.insert(inner.begin(), rewriter.head.begin(), rewriter.head.end());
   const Span span = body.front()->span;
@@ -358,10 +368,11 @@ Stmt Splitter::region(const std::vector<Stmt>& body) {
   return make_stmt(std::move(region), span);
 }
 
-void Splitter::keep(const Let& let, InRegion& rewriter, std::vector<Stmt>& body) const {
-  const Kept& kept = kept_.at(let.var.get());
+void Splitter::keep(const Stmt& s, InRegion& rewriter, std::vector<Stmt>& body) const {
+  const Var var = bound_variable(*s);
+  const Kept& kept = kept_.at(var.get());
   if (!kept.buffer || !kept.used_later) return;
-  body.push_back(make_stmt(Store{kept.buffer, rewriter.element({}), var_ref(let.var)}, let.value->span));
+  body.push_back(make_stmt(Store{kept.buffer, rewriter.element({}), var_ref(var)}, s->span));
 }
 
 Kernel without_barriers(const Kernel& kernel) {
@@ -371,8 +382,8 @@ Kernel without_barriers(const Kernel& kernel) {
 }
 
 Result<Kernel> in_regions(const Kernel& kernel) {
-  Kernel lowered = kernel;
-  lowered.body = OwnLoops().rewrite(kernel.body);
+  Kernel lowered = all_reduces_through_tiles(kernel);
+  lowered.body = OwnLoops().rewrite(lowered.body);
   const Uniformity uniformity = TRY(find_uniformity(lowered));
   return Splitter(lowered, uniformity).run();
 }

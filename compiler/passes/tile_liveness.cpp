@@ -43,7 +43,7 @@ TileLiveness::Effect TileLiveness::effect(const Stmt& stmt, const Buffer& tile) 
         jumps |= std::holds_alternative<Break>(s->node) || std::holds_alternative<Continue>(s->node);
         const auto* store = std::get_if<Store>(&s->node);
         touched |= store && store->buffer == tile;
-        const Accesses regions = tile_accesses(s);
+        const Accesses regions = region_accesses(s);
         for (const Region* r : regions.reads) read |= r->buffer == tile;
         for (const Region* r : regions.writes) touched |= r->buffer == tile;
       },
@@ -55,7 +55,7 @@ TileLiveness::Effect TileLiveness::effect(const Stmt& stmt, const Buffer& tile) 
   if (read || jumps) return Effect::reads;
   if (!touched) return Effect::none;
   // Writing a part leaves the rest as it was.
-  const Accesses own = tile_accesses(stmt);
+  const Accesses own = region_accesses(stmt);
   const bool whole =
       std::any_of(own.writes.begin(), own.writes.end(), [&](const Region* r) { return covers(*r, tile); });
   return whole ? Effect::overwrites : Effect::none;

@@ -13,17 +13,12 @@ using namespace ir;
 
 namespace {
 
-template <class T>
-const T* as(const Stmt& s) {
-  return std::get_if<T>(&s->node);
-}
-
 bool is_jump(const Stmt& s) { return as<Break>(s) || as<Continue>(s); }
 
 // What all threads do together by its kind alone.
 bool is_meeting(const Stmt& s) {
   const auto* loop = as<For>(s);
-  return as<Sync>(s) || (loop && loop->kind == LoopKind::parallel) || !tile_accesses(s).writes.empty();
+  return as<Sync>(s) || (loop && loop->kind == LoopKind::parallel) || is_tile_operator(*s);
 }
 
 std::vector<Stmt> bodies(const Stmt& s) {
@@ -70,7 +65,7 @@ class Analysis {
 
   // Tile operators on local buffers were lowered before: what is left works on tiles of the block.
   void note_meeting(const Stmt& s) {
-    const Accesses accesses = tile_accesses(s);
+    const Accesses accesses = region_accesses(s);
     for (const auto* regions : {&accesses.reads, &accesses.writes}) {
       for (const Region* region : *regions) tiles_.insert(region->buffer.get());
     }
@@ -79,6 +74,7 @@ class Analysis {
         s,
         [&](const Stmt& part) {
           if (const auto* n = as<Store>(part)) note_store_of_loop(*n->buffer);
+          if (const auto* n = as<Atomic>(part)) note_store_of_loop(*n->element.buffer);
         },
         [&](const Expr& part) {
           if (const auto* n = std::get_if<Load>(&part->node)) tiles_.insert(n->buffer.get());
@@ -174,6 +170,13 @@ class Analysis {
 
   void find_differences() {
     for (const Var& var : kernel_.thread_vars) different_vars_.insert(var.get());
+    walk(
+        kernel_.body,
+        [&](const Stmt& s) {
+          // Each thread finds what those before it left.
+          if (const auto* n = as<Atomic>(s); n && n->previous) different_vars_.insert(n->previous.get());
+        },
+        [](const Expr&) {});
     do {
       grown_ = false;
       spread(kernel_.body, false);
@@ -187,6 +190,8 @@ class Analysis {
     } else if (const auto* n = as<Store>(s)) {
       const bool different = apart || differs(n->indices) || differs(n->value);
       if (different && may_be_own(*n->buffer)) grown_ |= different_buffers_.insert(n->buffer.get()).second;
+    } else if (const auto* n = as<Atomic>(s)) {
+      if (may_be_own(*n->element.buffer)) grown_ |= different_buffers_.insert(n->element.buffer.get()).second;
     } else if (const auto* n = as<If>(s)) {
       apart |= differs(n->condition);
     } else if (const auto* n = as<For>(s)) {
@@ -244,7 +249,7 @@ class Analysis {
   }
 
   Status check_operands(const Stmt& s) const {
-    const Accesses accesses = tile_accesses(s);
+    const Accesses accesses = region_accesses(s);
     for (const auto* regions : {&accesses.reads, &accesses.writes}) {
       for (const Region* region : *regions) {
         if (region->buffer->scope != Scope::local) continue;

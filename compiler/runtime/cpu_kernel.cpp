@@ -12,6 +12,8 @@ namespace {
 using LaunchFunction = void (*)(void* const* buffers, const int64_t* scalars, int64_t first_block, int64_t last_block,
                                 void* scratch);
 
+constexpr std::align_val_t kAlignment{64};
+
 // Memory for tiles, kept between launches: one piece for each thread that ran at once.
 class ScratchPool {
  public:
@@ -36,7 +38,6 @@ class ScratchPool {
   }
 
  private:
-  static constexpr std::align_val_t kAlignment{64};
   size_t bytes_;
   std::mutex mutex_;
   std::vector<void*> free_;
@@ -63,7 +64,12 @@ class CpuKernel : public CompiledKernel {
   }
 
   Status launch(const std::vector<Argument>& arguments, const ParallelFor& parallel_for, Span span) override {
-    const BoundArguments bound = TRY(bind_arguments(program_, arguments, span));
+    BoundArguments bound = TRY(bind_arguments(program_, arguments, span));
+    std::vector<Workspace> workspaces;
+    for (const ir::Buffer& buffer : program_.workspaces) {
+      workspaces.push_back(allocate(*buffer, bound));
+      bound.buffers.push_back(workspaces.back().get());
+    }
     for (size_t k = 0; k < launches_.size(); ++k) {
       const int64_t blocks = count_blocks(program_.kernels[k], bound);
       const Launch& launch = launches_[k];
@@ -88,6 +94,17 @@ class CpuKernel : public CompiledKernel {
   std::string source_;
   std::shared_ptr<SharedLibrary> library_;
   std::vector<Launch> launches_;
+
+  struct Release {
+    void operator()(void* memory) const { ::operator delete(memory, kAlignment); }
+  };
+  using Workspace = std::unique_ptr<void, Release>;
+
+  static Workspace allocate(const ir::BufferData& buffer, const BoundArguments& bound) {
+    int64_t bytes = buffer.type.bytes();
+    for (const ir::Expr& extent : buffer.shape) bytes *= std::max<int64_t>(0, evaluate(extent, bound.values));
+    return Workspace(::operator new(static_cast<size_t>(bytes), kAlignment));
+  }
 
   static int64_t count_blocks(const ir::Kernel& kernel, const BoundArguments& bound) {
     int64_t blocks = 1;

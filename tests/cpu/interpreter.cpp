@@ -37,14 +37,21 @@ Element reduction_identity(ir::ReduceOp op, ir::DType type) {
       return number(-INFINITY, is_unsigned ? 0 : -highest - 1);
     case ir::ReduceOp::min:
       return number(INFINITY, highest);
+    case ir::ReduceOp::bit_and:
+      return number(0, is_unsigned ? highest : -1);
     default:
       return number(0, 0);
   }
 }
 
-// NaN operands of max and min are passed over.
-Element reduction_step(ir::ReduceOp op, const Element& sum, Element x) {
+// NaN operands of max and min are passed over, or kept.
+Element reduction_step(ir::ReduceOp op, const Element& sum, Element x, bool keeps_nan) {
   using ir::BinaryOp;
+  if (op == ir::ReduceOp::bit_and) return apply(BinaryOp::bit_and, sum, x);
+  if (op == ir::ReduceOp::bit_or) return apply(BinaryOp::bit_or, sum, x);
+  if (op == ir::ReduceOp::bit_xor) return apply(BinaryOp::bit_xor, sum, x);
+  if (keeps_nan && x.type.is_float() && (std::isnan(sum.number) || std::isnan(x.number)))
+    return apply(BinaryOp::add, sum, x);
   if (op == ir::ReduceOp::abs_sum || op == ir::ReduceOp::abs_max) x = apply(ir::MathFn::abs, x);
   if (op == ir::ReduceOp::sum || op == ir::ReduceOp::abs_sum) return apply(BinaryOp::add, sum, x);
   const BinaryOp better = op == ir::ReduceOp::min ? BinaryOp::lt : BinaryOp::gt;
@@ -273,21 +280,60 @@ void Interpreter::run(const ir::Reduce& reduce) {
     for (int64_t k = 0; k < reduce.source.extent[axis]; ++k) {
       Indices at = plus(from, point);
       at[axis] += k;
-      sum = reduction_step(reduce.op, sum, read(reduce.source.buffer, at).cast(type));
+      sum = reduction_step(reduce.op, sum, read(reduce.source.buffer, at).cast(type), reduce.nan_propagate);
     }
     Indices target = point;
     if (reduce.destination.extent.size() < point.size()) target.erase(target.begin() + reduce.axis);
     target = plus(to, target);
     if (!reduce.clear) {
       const Element old = read(reduce.destination.buffer, target).cast(type);
-      const bool adds = reduce.op == ir::ReduceOp::sum || reduce.op == ir::ReduceOp::abs_sum;
-      const ir::ReduceOp join = adds                             ? ir::ReduceOp::sum
-                                : reduce.op == ir::ReduceOp::min ? ir::ReduceOp::min
-                                                                 : ir::ReduceOp::max;
-      sum = reduction_step(join, old, sum);
+      const ir::ReduceOp join = reduce.op == ir::ReduceOp::abs_sum   ? ir::ReduceOp::sum
+                                : reduce.op == ir::ReduceOp::abs_max ? ir::ReduceOp::max
+                                                                     : reduce.op;
+      sum = reduction_step(join, old, sum, reduce.nan_propagate);
     }
     write(reduce.destination.buffer, target, sum.cast(reduce.destination.buffer->type));
   });
+}
+
+void Interpreter::run(const ir::Scan& scan) {
+  const Indices from = start(scan.source), to = start(scan.destination);
+  const size_t axis = static_cast<size_t>(scan.axis);
+  const ir::BinaryOp op = scan.op == ir::ScanOp::sum ? ir::BinaryOp::add : ir::BinaryOp::max;
+  std::vector<int64_t> outer = scan.source.extent;
+  outer[axis] = 1;
+  each(outer, [&](const Indices& point) {
+    std::optional<Element> sum;
+    for (int64_t k = 0; k < scan.source.extent[axis]; ++k) {
+      Indices step = point;
+      step[axis] = scan.reverse ? scan.source.extent[axis] - 1 - k : k;
+      const Element next = read(scan.source.buffer, plus(from, step));
+      sum = sum ? apply(op, *sum, next) : next;
+      write(scan.destination.buffer, plus(to, step), *sum);
+    }
+  });
+}
+
+void Interpreter::run(const ir::Atomic& atomic) {
+  static constexpr ir::BinaryOp kUpdates[] = {ir::BinaryOp::add, ir::BinaryOp::min, ir::BinaryOp::max,
+                                              ir::BinaryOp::bit_or};
+  const Indices at = start(atomic.element);
+  const Element old = read(atomic.element.buffer, at);
+  if (atomic.op != ir::AtomicOp::load) {
+    Element next = evaluate(atomic.value);
+    if (atomic.op >= ir::AtomicOp::add) {
+      const auto update = static_cast<size_t>(atomic.op) - static_cast<size_t>(ir::AtomicOp::add);
+      next = apply(kUpdates[update], old, next);
+    }
+    write(atomic.element.buffer, at, next);
+  }
+  if (atomic.previous) vars_[atomic.previous.get()] = old;
+}
+
+// Blocks are run as one thread.
+void Interpreter::run(const ir::AllReduce& reduce) {
+  const Element value = evaluate(evaluate(reduce.condition).truth() ? reduce.value : reduce.identity);
+  write(reduce.result.buffer, start(reduce.result), value);
 }
 
 }  // namespace tilepilot::testing

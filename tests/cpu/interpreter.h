@@ -51,6 +51,9 @@ class Interpreter {
   void run(const ir::Fill& fill);
   void run(const ir::Gemm& gemm);
   void run(const ir::Reduce& reduce);
+  void run(const ir::Scan& scan);
+  void run(const ir::Atomic& atomic);
+  void run(const ir::AllReduce& reduce);
 
   // Calls body(offsets) for all points of the box, last axis fastest.
   static void each(const std::vector<int64_t>& extent, const std::function<void(const Indices&)>& body);

@@ -404,6 +404,13 @@ class Machine {
                           },
                           [&](const Gemm& n) { return gemm(n), Flow::next; },
                           [&](const Reduce& n) { return reduce(n), Flow::next; },
+                          [&](const Scan& n) { return scan(n), Flow::next; },
+                          [&](const Atomic& n) { return atomic(n), Flow::next; },
+                          [&](const AllReduce& n) {  // blocks are run as one thread
+                            const Element value = eval(eval(n.condition).i ? n.value : n.identity);
+                            write(n.result.buffer, eval(n.result.start), value);
+                            return Flow::next;
+                          },
                       },
                       s->node);
   }
@@ -450,11 +457,54 @@ class Machine {
   }
 
   Element combine(ReduceOp op, Element a, Element b, DType type) {
-    const BinaryOp with = op == ReduceOp::sum || op == ReduceOp::abs_sum ? BinaryOp::add
-                          : op == ReduceOp::min                          ? BinaryOp::min
-                                                                         : BinaryOp::max;
+    constexpr BinaryOp kWith[] = {BinaryOp::add, BinaryOp::max,     BinaryOp::min,    BinaryOp::add,
+                                  BinaryOp::max, BinaryOp::bit_and, BinaryOp::bit_or, BinaryOp::bit_xor};
+    const BinaryOp with = kWith[size_t(op)];
     if (type.is_float()) return {0, binary_float(with, a.f, b.f, type)};
     return {binary_int(with, whole(a, type), whole(b, type), type), 0};
+  }
+
+  void scan(const Scan& n) {
+    const DType type = n.source.buffer->type;
+    const auto values = contents(n.source);
+    const int64_t count = n.source.extent[size_t(n.axis)];
+    for_each(n.destination, [&](const auto& indices, const auto& point) {
+      // The elements up to this one, in the order of the scan.
+      std::optional<Element> result;
+      const int64_t last = n.reverse ? count - 1 - point[size_t(n.axis)] : point[size_t(n.axis)];
+      for (int64_t k = 0; k <= last; ++k) {
+        auto source = point;
+        source[size_t(n.axis)] = n.reverse ? count - 1 - k : k;
+        int64_t offset = 0;
+        for (size_t axis = 0; axis < source.size(); ++axis) offset = offset * n.source.extent[axis] + source[axis];
+        const Element value = values[size_t(offset)];
+        result = result ? combine(n.op == ScanOp::sum ? ReduceOp::sum : ReduceOp::max, *result, value, type) : value;
+      }
+      write(n.destination.buffer, indices, *result);
+    });
+  }
+
+  void atomic(const Atomic& n) {
+    const auto indices = eval(n.element.start);
+    const DType type = n.element.buffer->type;
+    const Element old = read(n.element.buffer, indices);
+    if (n.op != AtomicOp::load) write(n.element.buffer, indices, updated(n, old, eval(n.value), type));
+    if (n.previous) vars_[n.previous.get()] = old;
+  }
+
+  Element updated(const Atomic& n, Element old, Element value, DType type) {
+    switch (n.op) {
+      case AtomicOp::add:
+        return combine(ReduceOp::sum, old, value, type);
+      case AtomicOp::min:
+        return combine(ReduceOp::min, old, value, type);
+      case AtomicOp::max:
+        return combine(ReduceOp::max, old, value, type);
+      case AtomicOp::bit_or:
+        return {old.i | value.i, 0};
+      default:
+        return value;
+    }
   }
 
   void reduce(const Reduce& n) {

@@ -32,7 +32,7 @@ DType RandomProgram::dtype() { return kTypes[size_t(pick(kTypes.size()))]; }
 Span RandomProgram::span() { return {0, uint32_t(pick(100)), uint32_t(100 + pick(100))}; }
 
 Buffer RandomProgram::buffer(std::string name, DType type, Scope scope, std::vector<Expr> shape) {
-  return std::make_shared<BufferData>(BufferData{std::move(name), type, scope, std::move(shape), {}, span()});
+  return std::make_shared<BufferData>(BufferData{std::move(name), type, scope, std::move(shape), {}, span(), nullptr});
 }
 
 Buffer RandomProgram::tile(std::string name, std::vector<int64_t> shape) {
@@ -163,7 +163,7 @@ Stmt RandomProgram::block(int depth) {
 
 Stmt RandomProgram::statement(int depth) {
   const bool parallel_body = !element_.empty();
-  switch (pick(parallel_body ? 4 : 13)) {
+  switch (pick(parallel_body ? 5 : options_.threads ? 16 : 15)) {
     case 0:
       return let(depth);
     case 1:
@@ -173,7 +173,14 @@ Stmt RandomProgram::statement(int depth) {
     case 3:
       return store(depth);
     case 4:
+      if (parallel_body) return atomic(any(written_));
       return depth > 0 ? parallel(depth) : store(depth);
+    case 13:
+      return scan();
+    case 14:
+      return atomic(any(tiles_));
+    case 15:
+      return all_reduce();
     case 5:
       return depth > 0 ? counted_while(depth) : store(depth);
     case 6:
@@ -405,7 +412,51 @@ Stmt RandomProgram::reduce() {
   };
   operands_.push_back(source);
   operands_.push_back(destination);
-  return make_stmt(Reduce{ReduceOp(pick(5)), whole(source), whole(destination), axis, one_in(2)}, span());
+  const int ops = type.is_int() ? 8 : 5;
+  return make_stmt(Reduce{ReduceOp(pick(ops)), whole(source), whole(destination), axis, one_in(2), one_in(3)}, span());
+}
+
+Stmt RandomProgram::scan() {
+  std::vector<Expr> shape;
+  for (int k = 0, rank = 1 + pick(3); k < rank; ++k) shape.push_back(int_imm(1 + pick(6)));
+  const Buffer source = buffer("from", one_in(2) ? kFloat32 : kInt16, Scope::shared, shape);
+  const Buffer destination = one_in(3) ? source : buffer("to", source->type, Scope::fragment, shape);
+  operands_.push_back(source);
+  if (destination != source) operands_.push_back(destination);
+  std::vector<int64_t> extent;
+  for (const Expr& n : shape) extent.push_back(*constant_int(n));
+  const std::vector<Expr> start(shape.size(), int_imm(0));
+  Scan s{one_in(2) ? ScanOp::sum : ScanOp::max,
+         {source, start, extent, span()},
+         {destination, start, extent, span()},
+         pick(int(shape.size())),
+         one_in(2)};
+  return make_stmt(std::move(s), span());
+}
+
+Stmt RandomProgram::atomic(const Buffer& target) {
+  Atomic a{AtomicOp(pick(6)), {target, indices(target, 1), {}, span()}, nullptr, MemoryOrder(pick(5)), nullptr};
+  a.element.extent.assign(target->rank(), 1);
+  const bool has_bits = target->type.is_int() || target->type.is_bool();
+  if (a.op == AtomicOp::bit_or && !has_bits) a.op = AtomicOp::max;
+  if (target->type.is_bool() && a.op != AtomicOp::load) a.op = AtomicOp::bit_or;
+  if (a.op != AtomicOp::load) a.value = expr(target->type, 1);
+  if (a.op == AtomicOp::load || one_in(2)) {
+    a.previous = make_var("before", target->type);
+    (target->type == kInt32 || target->type == kInt64 ? ints_ : scalars_).push_back(a.previous);
+  }
+  return make_stmt(std::move(a), span());
+}
+
+Stmt RandomProgram::all_reduce() {
+  constexpr std::array kCombiners{BinaryOp::add,     BinaryOp::mul,    BinaryOp::min,    BinaryOp::max,
+                                  BinaryOp::bit_and, BinaryOp::bit_or, BinaryOp::bit_xor};
+  const DType type = one_in(2) ? kFloat32 : kInt32;
+  const Buffer result = buffer("all", type, Scope::local, {int_imm(1)});
+  operands_.push_back(result);
+  const BinaryOp op = kCombiners[size_t(pick(type.is_int() ? 7 : 4))];
+  AllReduce r{op, expr(type, 2), bool_expr(1), leaf(type), {result, {int_imm(0)}, {1}, span()}, {0}};
+  return make_stmt(std::move(r), span());
 }
 
 // programs ------------------------------------------------------------------------------------------------------------
@@ -422,6 +473,9 @@ Kernel RandomProgram::kernel() {
     result.grid.push_back(k == 0 && one_in(3) ? binary(BinaryOp::max, blocks, int_imm(1)) : int_imm(1 + pick(3)));
   }
   ints_.insert(ints_.end(), result.block_vars.begin(), result.block_vars.end());
+  for (size_t axis = 0; options_.threads && axis < result.threads.size(); ++axis)
+    result.thread_vars.push_back(make_var(axis == 0 ? "tx" : "ty", kInt32));
+  ints_.insert(ints_.end(), result.thread_vars.begin(), result.thread_vars.end());
   tiles_.clear();
   for (int k = 0; k < 4; ++k) {
     std::vector<int64_t> shape;
@@ -468,7 +522,7 @@ Program RandomProgram::program() {
   }
   const std::vector<Expr> strides{int_imm(40), int_imm(2)};
   globals_.push_back(std::make_shared<BufferData>(
-      BufferData{"strided", kFloat16, Scope::global, {int_imm(8), int_imm(20)}, strides, span()}));
+      BufferData{"strided", kFloat16, Scope::global, {int_imm(8), int_imm(20)}, strides, span(), nullptr}));
   p.parameters.assign(globals_.begin(), globals_.end());
   const Var scale = make_var("scale", kFloat32), count = make_var("count", kInt64);
   p.parameters.emplace_back(scale);

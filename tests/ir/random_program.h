@@ -10,8 +10,9 @@
 namespace tilepilot::ir::testing {
 
 struct RandomOptions {
-  int statements = 5;  // at most, in a block
-  int depth = 3;       // of statements and of expressions
+  int statements = 5;    // at most, in a block
+  int depth = 3;         // of statements and of expressions
+  bool threads = false;  // kernels have thread variables, and threads reduce their values
 };
 
 class RandomProgram {
@@ -69,6 +70,9 @@ class RandomProgram {
   Stmt copy();
   Stmt gemm();
   Stmt reduce();
+  Stmt scan();
+  Stmt atomic(const Buffer& target);
+  Stmt all_reduce();
   Stmt chain();  // element-wise statements over one box, as fusion likes them
   Stmt chain_loop(const std::vector<Buffer>& tiles, const std::vector<int64_t>& extent);
   Region region(const Buffer& buffer, const std::vector<int64_t>& extent);

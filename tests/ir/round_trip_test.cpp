@@ -22,7 +22,8 @@ std::string first_message(const DiagnosticList& diagnostics) {
 TEST(RoundTripTest, RandomPrograms) {
   std::set<size_t> stmt_kinds, expr_kinds;
   for (int seed = 0; seed < rounds(1000); ++seed) {
-    const Program program = testing::RandomProgram(seed).program();
+    const testing::RandomOptions options{5, 3, seed % 4 == 0};
+    const Program program = testing::RandomProgram(seed, options).program();
     for (const Kernel& kernel : program.kernels) {
       walk(
           kernel.body, [&](const Stmt& s) { stmt_kinds.insert(s->node.index()); },

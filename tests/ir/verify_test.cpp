@@ -107,6 +107,17 @@ constexpr Case kBodies[] = {
     {"reduce_axis", "reduce sum t -> r axis -1"},
     {"reduce_shapes", "reduce sum t -> r axis 0"},
     {"reduce_types", "reduce max t[0, 0 : 4] -> i[0] axis 1"},
+    {"reduce_types", "reduce bit_or t[0, 0 : 4] -> r[0] axis 1"},
+    {"scan_shapes", "scan sum t -> t axis 2"},
+    {"scan_shapes", "scan sum t[0, 0 : 4] -> t[0, 0 : 5] axis 0"},
+    {"scan_types", "scan max c -> h[0 : 8, 0 : 8] axis 0"},
+    {"element_regions", "atomic add t[0, 0 : 4], 1.0"},
+    {"atomic_types", "atomic add t[0, 0], 1.0 -> old: int32"},
+    {"atomic_types", "atomic bit_or t[0, 0], 1.0"},
+    {"stored_type", "atomic add t[0, 0], 1"},
+    {"complete", "atomic add t[0, 0]"},
+    {"complete", "atomic load t[0, 0], 1.0"},
+    {"all_reduce_threads", "all_reduce t[0, 0] = + 1.0 if true else 0.0 over 0"},
     {"loop_vars", "serial i0, j0 in 2, 3 { }"},
     {"loop_vars", "parallel i0, j0 in 2 { }"},
     {"loop_extent", "serial i0: int64 in 2i32 { }"},
@@ -162,6 +173,17 @@ constexpr Head kPrograms[] = {
     {"allocation", "program f<m: int32>(x: int32[m]) { kernel b in 1 threads 1 { shared t: int32[m] } }"},
     {"allocation", "program f() { kernel b in 1 threads 1 { shared t: int32[0] } }"},
     {"allocation", "program f() { kernel b in 1 threads 1 { shared t: int32[4] strides [2] } }"},
+    {"all_reduce_axes",
+     "program f() { kernel b in 1 threads t in 4 { local r: int32[1] all_reduce r[0] = + 1 if true else 0 over 0, 0 } "
+     "}"},
+    {"all_reduce_axes",
+     "program f() { kernel b in 1 threads t in 4 { local r: int32[1] all_reduce r[0] = + 1 if 1 else 0 over 0 } }"},
+    {"views", "program f() { kernel b in 1 threads 1 { shared t: int32[4] shared u: int8[15] view t } }"},
+    {"views", "program f() { kernel b in 1 threads 1 { shared t: int32[4] fragment u: int32[4] view t } }"},
+    {"views",
+     "program f() { kernel b in 1 threads 1 { shared t: int32[4] shared u: int32[4] view t shared v: int32[4] view u } "
+     "}"},
+    {"parameters", "program f() { workspace w: int32[4] strides [2] }"},
     {"parameter_shape", "program f(n: int32, x: int32[n]) {}"},
     {"parameter_shape", "program f(x: int32[2.0]) {}"},
     {"parameter_shape", "program f(x: int32[2, 3] strides [1]) {}"},
@@ -174,6 +196,13 @@ void break_programs() {
 }
 
 TEST(VerifyTest, ValidPrograms) {
+  expect_valid(read("program f<m: int32>(x: int32[m]) { workspace w: int32[m * 2] kernel b in 1 threads 1 {} }"));
+  expect_valid(read(
+      "program f(x: int32[4]) { kernel b in 1 threads 1 { global y: int8[2, 8] view x shared t: int32[4] shared u: "
+      "float16[8] view t } }"));
+  expect_valid(read(
+      "program f(x: int32[4]) { kernel b in 1 threads t, u in 4, 2 { local r: int32[1] all_reduce r[0] = max x[t] if "
+      "t < 3 else 0 over 0, 1 } }"));
   expect_valid(read("program f() {}"));
   expect_valid(read("program f() { kernel b in 1 threads t, u: int64 in 4, 2 { sync } }"));
   expect_valid(read("program f<m: int32, k: int64>(x: int32[m * 2 + 1, 3], y: int32[m] strides [k]) {}"));

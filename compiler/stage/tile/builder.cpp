@@ -25,11 +25,6 @@ bool is_jump(const ir::StmtNode& stmt) {
   return std::holds_alternative<ir::Break>(stmt.node) || std::holds_alternative<ir::Continue>(stmt.node);
 }
 
-bool is_tile_operator(const ir::StmtNode& stmt) {
-  return std::holds_alternative<ir::Copy>(stmt.node) || std::holds_alternative<ir::Fill>(stmt.node) ||
-         std::holds_alternative<ir::Gemm>(stmt.node) || std::holds_alternative<ir::Reduce>(stmt.node);
-}
-
 Error unbound_symbol(const ir::VarData& var, Span span) {
   return make_error(DiagnosticKind::non_constant_shape, span,
                     fmt::format("nothing gives `{}` a value: it is no extent of a tensor parameter", var.name),
@@ -120,8 +115,12 @@ Status ProgramBuilder::emit(ir::Stmt stmt) {
     return make_error(DiagnosticKind::staged_value_misused, stmt->span, "this statement can never run",
                       "remove what follows `break` or `continue` in the same block");
   TRY(check_place(*stmt));
-  TRY(check_stmt(*stmt));
+  TRY(check_stmt(stmt));
   blocks_.back().ended = is_jump(*stmt);
+  if (const ir::Var var = ir::bound_variable(*stmt)) {
+    blocks_.back().vars.push_back(var.get());
+    revive(var);
+  }
   blocks_.back().body.push_back(std::move(stmt));
   return {};
 }
@@ -144,8 +143,6 @@ Result<ir::Expr> ProgramBuilder::let(std::string name, ir::Expr value, Span span
   if (name.empty()) unnamed_.emplace(data.get(), data);
   ir::Var var = data;
   TRY(emit(ir::Let{var, value}, span));
-  blocks_.back().vars.push_back(var.get());
-  revive(var);
   lets_.emplace(var.get(), std::make_pair(var, std::move(value)));
   return ir::var_ref(var, span);
 }
@@ -155,6 +152,18 @@ std::shared_ptr<ir::BufferData> ProgramBuilder::allocate(ir::BufferData data) {
   buffers_.insert(buffer.get());
   kernel_.allocations.push_back(buffer);
   return buffer;
+}
+
+std::shared_ptr<ir::BufferData> ProgramBuilder::add_workspace(ir::BufferData data) {
+  auto buffer = std::make_shared<ir::BufferData>(std::move(data));
+  buffers_.insert(buffer.get());
+  program_.workspaces.push_back(buffer);
+  return buffer;
+}
+
+bool ProgramBuilder::in_parallel_loop() const {
+  return std::any_of(blocks_.begin(), blocks_.end(),
+                     [](const Block& block) { return block.kind == BlockKind::parallel_loop; });
 }
 
 ir::Var ProgramBuilder::make_var(std::string provisional_name, ir::DType type) {
@@ -215,13 +224,12 @@ Status ProgramBuilder::check(const ir::Expr& expr, Span use) const {
 }
 
 Status ProgramBuilder::check_place(const ir::StmtNode& stmt) const {
-  const bool shared_out = std::any_of(blocks_.begin(), blocks_.end(),
-                                      [](const Block& block) { return block.kind == BlockKind::parallel_loop; });
-  if (shared_out && is_tile_operator(stmt))
+  const bool shared_out = in_parallel_loop();
+  if (shared_out && ir::is_tile_operator(stmt))
     return make_error(DiagnosticKind::unsupported_tile_feature, stmt.span,
                       "a tile operator inside a parallel or vectorized loop",
                       "it already works on the whole tile: put it before or after the loop, or use `T.serial`");
-  if (shared_out && std::holds_alternative<ir::Sync>(stmt.node))
+  if (shared_out && (std::holds_alternative<ir::Sync>(stmt.node) || std::holds_alternative<ir::AllReduce>(stmt.node)))
     return make_error(DiagnosticKind::unsupported_tile_feature, stmt.span,
                       "a barrier inside a parallel or vectorized loop",
                       "not every thread runs each iteration: put it before or after the loop");
@@ -232,48 +240,36 @@ Status ProgramBuilder::check_place(const ir::StmtNode& stmt) const {
                     "`break` and `continue` belong to serial and `while` loops", "use `T.serial` or `range`");
 }
 
-Status ProgramBuilder::check_stmt(const ir::StmtNode& stmt) const {
+Status ProgramBuilder::check_stmt(const ir::Stmt& stmt) const {
   auto all = [&](const std::vector<ir::Expr>& exprs) -> Status {
-    for (const ir::Expr& expr : exprs) TRY(check(expr, stmt.span));
+    for (const ir::Expr& expr : exprs) TRY(check(expr, stmt->span));
     return {};
   };
-  auto region = [&](const ir::Region& region) -> Status {
-    TRY(check_buffer(region.buffer, region.span.valid() ? region.span : stmt.span));
-    return all(region.start);
-  };
+  const ir::Accesses accesses = ir::region_accesses(stmt);
+  for (const auto* regions : {&accesses.reads, &accesses.writes}) {
+    for (const ir::Region* region : *regions) {
+      TRY(check_buffer(region->buffer, region->span.valid() ? region->span : stmt->span));
+      TRY(all(region->start));
+    }
+  }
   return std::visit(ir::overloaded{
                         [&](const ir::For& node) { return all(node.extents); },
-                        [&](const ir::While& node) { return check(node.condition, stmt.span); },
-                        [&](const ir::If& node) { return check(node.condition, stmt.span); },
-                        [&](const ir::Let& node) { return check(node.value, stmt.span); },
+                        [&](const ir::While& node) { return check(node.condition, stmt->span); },
+                        [&](const ir::If& node) { return check(node.condition, stmt->span); },
+                        [&](const ir::Let& node) { return check(node.value, stmt->span); },
                         [&](const ir::Store& node) -> Status {
-                          TRY(check_buffer(node.buffer, stmt.span));
+                          TRY(check_buffer(node.buffer, stmt->span));
                           TRY(all(node.indices));
-                          return check(node.value, stmt.span);
+                          return check(node.value, stmt->span);
                         },
-                        [&](const ir::Break&) { return Status(); },
-                        [&](const ir::Continue&) { return Status(); },
-                        [&](const ir::Sync&) { return Status(); },
-                        [&](const ir::Block&) { return Status(); },
-                        [&](const ir::Copy& node) -> Status {
-                          TRY(region(node.source));
-                          return region(node.destination);
+                        [&](const ir::Fill& node) { return check(node.value, stmt->span); },
+                        [&](const ir::Atomic& node) { return node.value ? check(node.value, stmt->span) : Status(); },
+                        [&](const ir::AllReduce& node) {
+                          return all({node.value, node.condition, node.identity});
                         },
-                        [&](const ir::Fill& node) -> Status {
-                          TRY(region(node.destination));
-                          return check(node.value, stmt.span);
-                        },
-                        [&](const ir::Gemm& node) -> Status {
-                          TRY(region(node.a));
-                          TRY(region(node.b));
-                          return region(node.c);
-                        },
-                        [&](const ir::Reduce& node) -> Status {
-                          TRY(region(node.source));
-                          return region(node.destination);
-                        },
+                        [](const auto&) { return Status(); },
                     },
-                    stmt.node);
+                    stmt->node);
 }
 
 Result<ProgramBuilder*> require_kernel(TileContext& context, std::string_view what, Span span) {

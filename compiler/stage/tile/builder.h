@@ -44,6 +44,10 @@ class ProgramBuilder {
   // Emits `let name = value` and gives the variable; with an empty name, the first assignment names it.
   Result<ir::Expr> let(std::string name, ir::Expr value, Span span);
   std::shared_ptr<ir::BufferData> allocate(ir::BufferData buffer);
+  // Global memory of the program's own, for all its kernels.
+  std::shared_ptr<ir::BufferData> add_workspace(ir::BufferData buffer);
+  // In a parallel or vectorized loop: what stands here runs once an iteration, not once a thread.
+  bool in_parallel_loop() const;
   // The index of a thread in its block along an axis: a variable of the open kernel, or 0 past its thread extents.
   ir::Expr thread_index(size_t axis, Span span);
   const ir::Kernel& kernel() const { return kernel_; }
@@ -77,7 +81,7 @@ class ProgramBuilder {
   };
   Status check_buffer(const ir::Buffer& buffer, Span span) const;
   Status check_place(const ir::StmtNode& stmt) const;
-  Status check_stmt(const ir::StmtNode& stmt) const;
+  Status check_stmt(const ir::Stmt& stmt) const;
   void open(BlockKind kind, const std::vector<ir::Var>& vars);
   ir::Stmt close(Span cover);
   void revive(const ir::Var& var) {

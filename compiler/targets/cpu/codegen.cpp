@@ -8,7 +8,8 @@
 #include "compiler/targets/cpu/fuse_copies.h"
 
 namespace tilepilot::embedded {
-extern const char tilepilot_cpu_types[], tilepilot_cpu_math[], tilepilot_cpu_tiles[], tilepilot_cpu_gemm[];
+extern const char tilepilot_cpu_types[], tilepilot_cpu_math[], tilepilot_cpu_tiles[], tilepilot_cpu_gemm[],
+    tilepilot_cpu_atomics[];
 }
 
 namespace tilepilot::targets::cpu {
@@ -20,11 +21,15 @@ constexpr const char* kAxisNames[] = {"x", "y", "z"};
 
 std::unordered_set<const ir::BufferData*> written_buffers(const ir::Kernel& kernel) {
   std::unordered_set<const ir::BufferData*> written;
+  const auto add = [&](const ir::Buffer& buffer) {
+    written.insert(buffer.get());
+    if (buffer->base) written.insert(buffer->base.get());
+  };
   ir::walk(
       kernel.body,
       [&](const ir::Stmt& stmt) {
-        if (const auto* store = std::get_if<ir::Store>(&stmt->node)) written.insert(store->buffer.get());
-        for (const ir::Region* region : ir::tile_accesses(stmt).writes) written.insert(region->buffer.get());
+        if (const auto* store = std::get_if<ir::Store>(&stmt->node)) add(store->buffer);
+        for (const ir::Region* region : ir::region_accesses(stmt).writes) add(region->buffer);
       },
       [](const ir::Expr&) {});
   return written;
@@ -39,6 +44,7 @@ class LaunchEmitter {
   Status run(std::string& source, int64_t& scratch_bytes) {
     learn();
     context_.layouts = choose_operand_layouts(context_.kernel);
+    sharing_ = ir::sharing_buffers(context_.kernel);
     function_ = context_.names.fresh(context_.program.name + (number_ == 0 ? "" : fmt::format("_{}", number_ + 1)));
     name_parameters();
     for (const ir::Buffer& buffer : context_.kernel.allocations) declare(buffer);
@@ -54,6 +60,7 @@ class LaunchEmitter {
   ir::Kernel kernel_;
   Context context_;
   std::string function_;
+  std::unordered_set<const ir::BufferData*> written_, sharing_;
   std::vector<std::string> parameters_;  // of the block function
   std::vector<std::string> arguments_;   // as the launch function passes them
 
@@ -87,17 +94,20 @@ class LaunchEmitter {
   }
 
   void name_parameters() {
-    const auto written = written_buffers(context_.kernel);
+    written_ = written_buffers(context_.kernel);
     size_t buffers = 0, scalars = 0;
+    const auto name_buffer = [&](const ir::Buffer& buffer) {
+      const std::string type = (written_.contains(buffer.get()) ? "" : "const ") + stored_type(buffer->type) + "*";
+      parameters_.push_back(fmt::format("{} {}", type, context_.names.of(buffer)));
+      arguments_.push_back(fmt::format("static_cast<{}>(buffers[{}])", type, buffers++));
+    };
     for (const auto& parameter : context_.program.parameters) {
-      if (const auto* buffer = std::get_if<ir::Buffer>(&parameter)) {
-        const std::string type = (written.contains(buffer->get()) ? "" : "const ") + stored_type((*buffer)->type) + "*";
-        parameters_.push_back(fmt::format("{} {}", type, context_.names.of(*buffer)));
-        arguments_.push_back(fmt::format("static_cast<{}>(buffers[{}])", type, buffers++));
-      } else {
+      if (const auto* buffer = std::get_if<ir::Buffer>(&parameter))
+        name_buffer(*buffer);
+      else
         name_scalar(std::get<ir::Var>(parameter), scalars++);
-      }
     }
+    for (const ir::Buffer& workspace : context_.program.workspaces) name_buffer(workspace);
     for (const ir::Var& symbol : context_.program.symbols) name_scalar(symbol, scalars++);
     for (const ir::Var& var : context_.kernel.block_vars) parameters_.push_back("int64_t " + context_.names.of(var));
     parameters_.push_back("char* scratch");
@@ -112,7 +122,16 @@ class LaunchEmitter {
                                                : bits);
   }
 
+  // The memory of another buffer by another type and shape. Generated code is compiled without type-based aliasing.
+  void declare_view(const ir::Buffer& buffer) {
+    const std::string type = stored_type(buffer->type);
+    const bool written = buffer->scope != ir::Scope::global || written_.contains(buffer->base.get());
+    context_.declarations.line("{0}{1}* {2} = reinterpret_cast<{0}{1}*>({3});", written ? "" : "const ", type,
+                               context_.names.of(buffer), context_.names.of(buffer->base));
+  }
+
   void declare(const ir::Buffer& buffer) {
+    if (buffer->base) return declare_view(buffer);
     int64_t elements = 1;
     std::string shape;
     for (const int64_t extent : extents(buffer)) {
@@ -130,8 +149,9 @@ class LaunchEmitter {
     if (elements * type.bytes() <= kStackBytes)
       context_.declarations.line("alignas(64) {} {}[{}];  // {}", cpp, name, elements, note);
     else
-      context_.declarations.line("{0}* __restrict {1} = reinterpret_cast<{0}*>(scratch + {2});  // {3}", cpp, name,
-                                 context_.scratch.reserve(elements * type.bytes()), note);
+      context_.declarations.line("{0}*{4} {1} = reinterpret_cast<{0}*>(scratch + {2});  // {3}", cpp, name,
+                                 context_.scratch.reserve(elements * type.bytes()), note,
+                                 sharing_.contains(buffer.get()) ? "" : " __restrict");
   }
 
   std::string block_function() const {
@@ -194,7 +214,8 @@ Result<GeneratedCode> generate(const ir::Program& program) {
 
 const std::string& prelude() {
   static const std::string text = std::string(embedded::tilepilot_cpu_types) + embedded::tilepilot_cpu_math +
-                                  embedded::tilepilot_cpu_tiles + embedded::tilepilot_cpu_gemm;
+                                  embedded::tilepilot_cpu_tiles + embedded::tilepilot_cpu_gemm +
+                                  embedded::tilepilot_cpu_atomics;
   return text;
 }
 

@@ -4,9 +4,9 @@
 // The generated unit exports, for launch k of the program, an extern "C" function
 //   void tp_launch_k(void* const* buffers, const int64_t* scalars, int64_t first_block, int64_t last_block, void*
 //   scratch)
-// `buffers` has the data pointers of the global buffers in parameter order, `scalars` the values of scalar parameters,
-// then of symbols; blocks are numbered with the first grid axis fastest; `scratch` has `scratch_bytes[k]` bytes,
-// 64-byte aligned, one per running thread.
+// `buffers` has the data pointers of the global buffers in parameter order, then of the workspaces, `scalars` the
+// values of scalar parameters, then of symbols; blocks are numbered with the first grid axis fastest; `scratch` has
+// `scratch_bytes[k]` bytes, 64-byte aligned, one per running thread.
 #pragma once
 
 #include <cstdint>

@@ -10,12 +10,15 @@ std::string stored_type(ir::DType type) {
   if (type == ir::kFloat16) return "half";
   if (type == ir::kFloat32) return "float";
   if (type == ir::kFloat64) return "double";
+  if (type == ir::kFloat8E4M3) return "float8_e4m3";
+  if (type == ir::kFloat8E5M2) return "float8_e5m2";
+  if (type == ir::kFloat8E8M0) return "float8_e8m0";
   return fmt::format("{}int{}_t", type.code == ir::TypeCode::unsigned_int ? "u" : "", int{type.bits});
 }
 
 std::string computed_type(ir::DType type) {
   if (type.is_bool()) return "bool";
-  return is_half(type) ? "float" : stored_type(type);
+  return is_small_float(type) ? "float" : stored_type(type);
 }
 
 int64_t ScratchPlan::reserve(int64_t bytes) {

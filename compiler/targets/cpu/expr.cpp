@@ -101,8 +101,8 @@ bool is_exact(MathFn function) {
 
 bool is_narrow(DType type) { return type.is_int() && type.bits < 32; }
 
-std::string rounding(DType type) { return type == ir::kBFloat16 ? "round_bfloat16" : "round_half"; }
-std::string narrowing(DType type) { return type == ir::kBFloat16 ? "to_bfloat16" : "to_half"; }
+std::string rounding(DType type) { return "round_" + stored_type(type); }
+std::string narrowing(DType type) { return "to_" + stored_type(type); }
 
 std::string integer_literal(int64_t value, DType type) {
   if (type.is_bool()) return value != 0 ? "true" : "false";
@@ -123,14 +123,14 @@ std::string float_literal(double value, DType type) {
   return is_double ? digits : digits + "f";
 }
 
-// Emits one expression. `raw` leaves out the rounding to a 16-bit type of the outermost operation.
+// Emits one expression. `raw` leaves out the rounding to a small float of the outermost operation.
 class ValueEmitter {
  public:
   explicit ValueEmitter(Context& context) : context_(context) {}
 
   Code value(const Expr& expr) {
     Code code = raw(expr);
-    if (is_half(expr->type) && rounds(expr)) return {rounding(expr->type) + "(" + code.text + ")"};
+    if (is_small_float(expr->type) && rounds(expr)) return {rounding(expr->type) + "(" + code.text + ")"};
     return code;
   }
 
@@ -153,7 +153,8 @@ class ValueEmitter {
   }
 
   std::string element(const Expr& expr) {
-    if (is_half(expr->type)) return narrowing(expr->type) + "(" + (rounds(expr) ? raw(expr) : value(expr)).text + ")";
+    if (is_small_float(expr->type))
+      return narrowing(expr->type) + "(" + (rounds(expr) ? raw(expr) : value(expr)).text + ")";
     return value(expr).text;
   }
 
@@ -165,7 +166,7 @@ class ValueEmitter {
     return {std::move(text), precedence};
   }
 
-  // True if raw() of a 16-bit expression is not yet a value of its type.
+  // True if raw() of a small float's expression is not yet a value of its type.
   static bool rounds(const Expr& expr) {
     return std::visit(ir::overloaded{
                           [](const ir::FloatImm&) { return true; },
@@ -187,7 +188,7 @@ class ValueEmitter {
     std::string text =
         fmt::format("{}[{}]", context_.names.of(node.buffer), offset(context_, node.buffer, node.indices));
     Code code{std::move(text)};
-    if (is_half(expr->type)) code = {"to_float(" + code.text + ")"};
+    if (is_small_float(expr->type)) code = {"to_float(" + code.text + ")"};
     if (expr->type.is_bool()) code = {code.text + " != 0", kEqual};
     if (node.buffer->scope != ir::Scope::global || context_.proven.contains(expr.get())) return code;
     const std::string condition = bounds_condition(context_, node.buffer, node.indices);
@@ -264,7 +265,7 @@ class ValueEmitter {
     std::string bits = element(from);
     if (from->type.is_bool()) bits = "uint8_t(" + bits + ")";
     std::string text = fmt::format("__builtin_bit_cast({}, {})", stored_type(to), bits);
-    if (is_half(to)) text = "to_float(" + text + ")";
+    if (is_small_float(to)) text = "to_float(" + text + ")";
     return {std::move(text)};
   }
 

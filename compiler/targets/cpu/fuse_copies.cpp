@@ -24,7 +24,7 @@ UseMap count_uses(const ir::Stmt& body) {
       body,
       [&](const ir::Stmt& stmt) {
         if (const auto* store = std::get_if<ir::Store>(&stmt->node)) ++uses[store->buffer.get()].stores;
-        const ir::Accesses accesses = ir::tile_accesses(stmt);
+        const ir::Accesses accesses = ir::region_accesses(stmt);
         for (const auto* regions : {&accesses.reads, &accesses.writes})
           for (const ir::Region* region : *regions) ++uses[region->buffer.get()].regions;
       },
@@ -117,7 +117,7 @@ class StoreReplacer : public ir::Rewriter {
 
 class Fuser {
  public:
-  explicit Fuser(const ir::Kernel& kernel) : kernel_(kernel) {}
+  explicit Fuser(const ir::Kernel& kernel) : kernel_(kernel), sharing_(ir::sharing_buffers(kernel)) {}
 
   ir::Kernel run() {
     const auto* block = std::get_if<ir::Block>(&kernel_.body->node);
@@ -131,12 +131,15 @@ class Fuser {
     ir::Kernel result = kernel_;
     result.body = ir::make_stmt(ir::Block{body_}, kernel_.body->span);
     const UseMap left = count_uses(result.body);
-    std::erase_if(result.allocations, [&](const ir::Buffer& buffer) { return !left.contains(buffer.get()); });
+    std::erase_if(result.allocations, [&](const ir::Buffer& buffer) {
+      return !left.contains(buffer.get()) && !sharing_.contains(buffer.get());
+    });
     return result;
   }
 
  private:
   const ir::Kernel& kernel_;
+  const std::unordered_set<const ir::BufferData*> sharing_;
   UseMap uses_;
   std::vector<ir::Stmt> body_;
 
@@ -144,7 +147,7 @@ class Fuser {
   void fuse_load(size_t at) {
     const auto* copy = std::get_if<ir::Copy>(&body_[at]->node);
     if (copy == nullptr || !is_global(copy->source) || is_global(copy->destination) ||
-        !covers_buffer(copy->destination))
+        !covers_buffer(copy->destination) || ir::touches_any(body_[at], sharing_))
       return;
     const ir::Buffer& tile = copy->destination.buffer;
     const Uses& uses = uses_[tile.get()];
@@ -173,7 +176,8 @@ class Fuser {
           if (const auto* store = std::get_if<ir::Store>(&stmt->node))
             only_points = only_points && store->buffer != copy.source.buffer;
           only_points = only_points && !std::holds_alternative<ir::For>(stmt->node) &&
-                        !std::holds_alternative<ir::While>(stmt->node);
+                        !std::holds_alternative<ir::While>(stmt->node) &&
+                        !std::holds_alternative<ir::Atomic>(stmt->node);
         },
         [&](const ir::Expr& expr) {
           const auto* load = std::get_if<ir::Load>(&expr->node);
@@ -190,7 +194,7 @@ class Fuser {
         stmt,
         [&](const ir::Stmt& child) {
           if (const auto* store = std::get_if<ir::Store>(&child->node)) found = found || store->buffer == buffer;
-          for (const ir::Region* region : ir::tile_accesses(child).writes) found = found || region->buffer == buffer;
+          for (const ir::Region* region : ir::region_accesses(child).writes) found = found || region->buffer == buffer;
         },
         [](const ir::Expr&) {});
     return found;
@@ -201,7 +205,8 @@ class Fuser {
     const auto* loop = body_[at] ? std::get_if<ir::For>(&body_[at]->node) : nullptr;
     const auto* copy = body_[at + 1] ? std::get_if<ir::Copy>(&body_[at + 1]->node) : nullptr;
     if (loop == nullptr || copy == nullptr || is_global(copy->source) || !is_global(copy->destination) ||
-        !covers_buffer(copy->source) || !runs_over(*loop, copy->source.buffer))
+        !covers_buffer(copy->source) || !runs_over(*loop, copy->source.buffer) ||
+        ir::touches_any(body_[at + 1], sharing_))
       return;
     const ir::Store* store = last_store(loop->body);
     if (store == nullptr || store->buffer != copy->source.buffer || !is_point(store->indices, *loop)) return;

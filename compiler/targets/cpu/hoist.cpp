@@ -46,6 +46,8 @@ class Hoister {
 
   void on_stmt(const ir::Stmt& stmt) {
     if (const auto* store = std::get_if<ir::Store>(&stmt->node)) on_access(stmt.get(), store->buffer, store->indices);
+    if (const auto* atomic = std::get_if<ir::Atomic>(&stmt->node))
+      on_access(stmt.get(), atomic->element.buffer, atomic->element.start);
     if (const auto* branch = std::get_if<ir::If>(&stmt->node)) on_condition(branch, branch->condition);
   }
 

@@ -9,6 +9,8 @@ namespace {
 
 class UseScan {
  public:
+  explicit UseScan(const ir::Kernel& kernel) : refused_(ir::sharing_buffers(kernel)) {}
+
   OperandLayouts run(const ir::Stmt& body) {
     ir::walk(
         body, [&](const ir::Stmt& stmt) { on_stmt(stmt); }, [&](const ir::Expr& expr) { on_expr(expr); });
@@ -36,11 +38,11 @@ class UseScan {
                    [&](const ir::Copy& copy) { on_copy(copy); },
                    [&](const ir::Fill& fill) { require_whole(fill.destination); },
                    [&](const ir::Gemm& gemm) { on_gemm(gemm); },
-                   [&](const ir::Reduce& reduce) {
-                     refuse(reduce.source.buffer);
-                     refuse(reduce.destination.buffer);
+                   [&](const auto&) {
+                     const ir::Accesses accesses = ir::region_accesses(stmt);
+                     for (const auto* regions : {&accesses.reads, &accesses.writes})
+                       for (const ir::Region* region : *regions) refuse(region->buffer);
                    },
-                   [](const auto&) {},
                },
                stmt->node);
   }
@@ -82,7 +84,7 @@ class UseScan {
 }  // namespace
 
 OperandLayouts choose_operand_layouts(const ir::Kernel& kernel) {
-  OperandLayouts layouts = UseScan().run(kernel.body);
+  OperandLayouts layouts = UseScan(kernel).run(kernel.body);
   // Rows of A in the type of the product are what the buffer holds anyway.
   std::erase_if(layouts, [&](const auto& entry) {
     const auto& [buffer, layout] = entry;

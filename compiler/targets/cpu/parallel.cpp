@@ -26,6 +26,8 @@ std::vector<Access> accesses(const ir::Stmt& body) {
       [&](const ir::Stmt& stmt) {
         if (const auto* store = std::get_if<ir::Store>(&stmt->node))
           found.push_back({store->buffer, store->indices, true});
+        if (const auto* atomic = std::get_if<ir::Atomic>(&stmt->node))
+          found.push_back({atomic->element.buffer, atomic->element.start, true});
       },
       [&](const ir::Expr& expr) {
         if (const auto* load = std::get_if<ir::Load>(&expr->node))
@@ -47,16 +49,16 @@ bool mentions(const std::vector<ir::Expr>& exprs, const ir::Var& var) {
   return std::any_of(exprs.begin(), exprs.end(), [&](const ir::Expr& expr) { return mentions(expr, var); });
 }
 
-bool contains_loop(const ir::Stmt& body) {
+template <class... Kinds>
+bool contains(const ir::Stmt& body) {
   bool found = false;
   ir::walk(
-      body,
-      [&](const ir::Stmt& stmt) {
-        found = found || std::holds_alternative<ir::For>(stmt->node) || std::holds_alternative<ir::While>(stmt->node);
-      },
+      body, [&](const ir::Stmt& stmt) { found = found || (std::holds_alternative<Kinds>(stmt->node) || ...); },
       [](const ir::Expr&) {});
   return found;
 }
+
+bool contains_loop(const ir::Stmt& body) { return contains<ir::For, ir::While>(body); }
 
 // How many accesses walk memory one element at a time when `var` is innermost, minus those that jump.
 int contiguity(const std::vector<Access>& all, const ir::Var& var) {
@@ -177,19 +179,12 @@ class Nest {
     if (serial.kind == ir::LoopKind::parallel || !stores_are_private(serial.body)) return false;
     for (const Dimension& dimension : dimensions_)
       if (mentions(serial.extents, dimension.var)) return false;
-    bool leaves = false;
-    ir::walk(
-        serial.body,
-        [&](const ir::Stmt& stmt) {
-          leaves = leaves || std::holds_alternative<ir::Break>(stmt->node) ||
-                   std::holds_alternative<ir::Continue>(stmt->node);
-        },
-        [](const ir::Expr&) {});
-    return !leaves;
+    return !contains<ir::Break, ir::Continue>(serial.body);
   }
 
   // True if each iteration writes elements of its own.
   bool stores_are_private(const ir::Stmt& body) const {
+    if (contains<ir::Atomic>(body)) return false;
     for (const Access& access : accesses(body)) {
       if (!access.is_store) continue;
       for (const Dimension& dimension : dimensions_)
@@ -199,7 +194,7 @@ class Nest {
   }
 
   bool is_vectorisable(const ir::Stmt& body) const {
-    if (contains_loop(body)) return false;
+    if (contains<ir::For, ir::While, ir::Atomic>(body)) return false;
     for (const Access& access : accesses(body))
       if (access.is_store && !mentions(access.indices, dimensions_.back().var)) return false;
     return true;

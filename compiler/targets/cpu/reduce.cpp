@@ -4,20 +4,24 @@
 namespace tilepilot::targets::cpu {
 namespace {
 
-std::string_view reduction(ir::ReduceOp op) {
-  switch (op) {
-    case ir::ReduceOp::sum:
-      return "sum_reduction";
-    case ir::ReduceOp::max:
-      return "max_reduction";
-    case ir::ReduceOp::min:
-      return "min_reduction";
-    case ir::ReduceOp::abs_sum:
-      return "abs_sum_reduction";
-    case ir::ReduceOp::abs_max:
-      return "abs_max_reduction";
-  }
-  __builtin_unreachable();
+struct Names {
+  std::string_view plain, keeps_nan;
+};
+// By ReduceOp.
+constexpr Names kReductions[] = {
+    {"sum_reduction", "sum_reduction"},
+    {"max_reduction", "keeps_nan<max_reduction>"},
+    {"min_reduction", "keeps_nan<min_reduction>"},
+    {"abs_sum_reduction", "abs_sum_reduction"},
+    {"abs_max_reduction", "keeps_nan<abs_max_reduction>"},
+    {"and_reduction", "and_reduction"},
+    {"or_reduction", "or_reduction"},
+    {"xor_reduction", "xor_reduction"},
+};
+
+std::string_view reduction(const ir::Reduce& reduce) {
+  const Names& names = kReductions[static_cast<size_t>(reduce.op)];
+  return reduce.nan_propagate ? names.keeps_nan : names.plain;
 }
 
 ir::Expr shifted(const ir::Expr& start, const ir::Var& var) {
@@ -83,11 +87,11 @@ class ReduceEmitter {
     const std::string accumulator = computed_type(reduce_.destination.buffer->type);
     const std::string to = destination_address(), source = source_address();
     if (along_rows) {
-      context_.body.line("reduce_row<{}, {}>({}, {}, {}, {});", reduction(reduce_.op), accumulator, to, source,
+      context_.body.line("reduce_row<{}, {}>({}, {}, {}, {});", reduction(reduce_), accumulator, to, source,
                          from.extent[axis], reduce_.clear);
       return;
     }
-    context_.body.line("reduce_columns<{}, {}>({}, rows<const {}>{{{}, {}}}, {}, {}, {});", reduction(reduce_.op),
+    context_.body.line("reduce_columns<{}, {}>({}, rows<const {}>{{{}, {}}}, {}, {}, {});", reduction(reduce_),
                        accumulator, to, stored_type(from.buffer->type), source, strides(context_, from.buffer)[axis],
                        from.extent[axis], from.extent.back(), reduce_.clear);
   }
