@@ -144,6 +144,8 @@ Error whole_buffer_misused(const BufferObject& buffer, Span span) {
 Result<Value> BufferObject::get_attribute(Interpreter& interpreter, Name name_, Span span) {
   if (name_.text() == "dtype") return Value(std::make_shared<DTypeObject>(context, buffer->type));
   if (name_.text() == "name") return Value(name());
+  // Stands for its memory, as in `T.Tensor(shape, dtype, A.data)`.
+  if (name_.text() == "data") return Value(std::make_shared<BufferObject>(context, buffer));
   if (name_.text() == "ndim") return Value(static_cast<int64_t>(buffer->rank()));
   if (name_.text() == "shape") {
     std::vector<Value> extents;
@@ -261,7 +263,7 @@ Result<std::vector<int64_t>> to_constant_shape(const Value& value, std::string_v
 
 std::shared_ptr<ir::BufferData> declare_buffer(const TensorSpec& spec, std::string name, Span span) {
   return std::make_shared<ir::BufferData>(
-      ir::BufferData{std::move(name), spec.dtype, ir::Scope::global, spec.shape, spec.strides, span});
+      ir::BufferData{std::move(name), spec.dtype, ir::Scope::global, spec.shape, spec.strides, span, nullptr});
 }
 
 Result<Value> TensorSpecMaker::call(Interpreter&, CallArgs args) {
@@ -270,6 +272,8 @@ Result<Value> TensorSpecMaker::call(Interpreter&, CallArgs args) {
   auto spec = std::make_shared<TensorSpec>();
   size_t dtype = strided ? 2 : 1;
   spec->dtype = given.has(dtype) ? TRY(resolve_dtype(context, given[dtype], given.span(dtype))) : ir::kFloat32;
+  if (auto* memory = strided ? nullptr : given[2].get_if<BufferObject>())
+    return view_of(context, *memory, {name, given[0], spec->dtype, args.span});
   spec->shape = TRY(to_shape(given[0], fmt::format("an extent of `{}`", name), given.span(0)));
   if (strided) spec->strides = TRY(to_shape(given[1], fmt::format("a stride of `{}`", name), given.span(1)));
   if (strided && spec->strides.size() != spec->shape.size())

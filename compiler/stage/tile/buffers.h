@@ -80,6 +80,15 @@ Result<std::vector<int64_t>> to_constant_shape(const Value& value, std::string_v
 // The buffer of a tensor annotation.
 std::shared_ptr<ir::BufferData> declare_buffer(const TensorSpec& spec, std::string name, Span span);
 
+// The memory of `source` under another shape (None: its own) and dtype. `function` is what asks, for messages.
+struct ViewRequest {
+  std::string_view function;
+  Value shape;
+  std::optional<ir::DType> type;
+  Span span;
+};
+Result<Value> view_of(TileContext& context, const BufferObject& source, const ViewRequest& request);
+
 // "float16[128, 32]"
 std::string describe(const ir::BufferData& buffer);
 std::string describe_extents(const std::vector<int64_t>& extents);

@@ -19,6 +19,8 @@ struct TileContext {
   EagerTrace* eager = nullptr;        // null: that program is not an eager function's
   // How deep in calls the traced function or macro runs; deeper ones are plain Python, whose `range` counts.
   size_t traced_depth = 0;
+  // The nodes of the `with T.attr(node, ...)` around, innermost last.
+  std::vector<Value> combiners;
 
   // Makes a program the one being traced for the guard's lifetime.
   class TraceGuard {

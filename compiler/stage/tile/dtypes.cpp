@@ -60,11 +60,29 @@ std::optional<ir::DType> dtype_object(TileContext& context, const Value& value) 
 
 const std::vector<NamedDType>& dtype_names() {
   static const std::vector<NamedDType> kNames = {
-      {"float16", ir::kFloat16}, {"half", ir::kFloat16},   {"float32", ir::kFloat32},   {"float", ir::kFloat32},
-      {"float64", ir::kFloat64}, {"double", ir::kFloat64}, {"bfloat16", ir::kBFloat16}, {"int8", ir::kInt8},
-      {"int16", ir::kInt16},     {"int32", ir::kInt32},    {"int", ir::kInt32},         {"int64", ir::kInt64},
-      {"long", ir::kInt64},      {"short", ir::kInt16},    {"uint8", ir::kUInt8},       {"uint16", ir::kUInt16},
-      {"uint32", ir::kUInt32},   {"uint64", ir::kUInt64},  {"bool", ir::kBool},
+      {"float16", ir::kFloat16},
+      {"half", ir::kFloat16},
+      {"float32", ir::kFloat32},
+      {"float", ir::kFloat32},
+      {"float64", ir::kFloat64},
+      {"double", ir::kFloat64},
+      {"bfloat16", ir::kBFloat16},
+      {"int8", ir::kInt8},
+      {"int16", ir::kInt16},
+      {"int32", ir::kInt32},
+      {"int", ir::kInt32},
+      {"int64", ir::kInt64},
+      {"long", ir::kInt64},
+      {"short", ir::kInt16},
+      {"uint8", ir::kUInt8},
+      {"uint16", ir::kUInt16},
+      {"uint32", ir::kUInt32},
+      {"uint64", ir::kUInt64},
+      {"bool", ir::kBool},
+      {"float8_e4m3fn", ir::kFloat8E4M3},
+      {"float8_e4m3", ir::kFloat8E4M3},
+      {"float8_e5m2", ir::kFloat8E5M2},
+      {"float8_e8m0fnu", ir::kFloat8E8M0},
   };
   return kNames;
 }

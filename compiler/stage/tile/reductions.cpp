@@ -14,6 +14,7 @@ struct Options {
   ir::ReduceOp op;
   int64_t axis;
   bool clear;
+  bool nan_propagate = false;
 };
 
 // The two shapes a result may have: without the axis, or with extent 1 there.
@@ -43,6 +44,14 @@ Status check_reduction(const TileArguments& arguments, const ir::Reduce& node) {
                    "the result has the source's shape without that axis, or with extent 1 there"),
         node.source, node.destination);
   ir::DType from = node.source.buffer->type, to = node.destination.buffer->type;
+  const bool of_bits =
+      node.op == ir::ReduceOp::bit_and || node.op == ir::ReduceOp::bit_or || node.op == ir::ReduceOp::bit_xor;
+  if (of_bits && (!from.is_int() || !to.is_int()))
+    return with_declarations(make_error(DiagnosticKind::dtype_mismatch, arguments.span(),
+                                        fmt::format("`{}` combines bits of {} into {}", arguments.function(),
+                                                    ir::to_string(from), ir::to_string(to)),
+                                        "both buffers hold integers"),
+                             node.source, node.destination);
   if (!from.is_bool() && !to.is_bool() && from.is_float() == to.is_float()) return {};
   return with_declarations(
       make_error(DiagnosticKind::dtype_mismatch, arguments.span(),
@@ -54,7 +63,8 @@ Status check_reduction(const TileArguments& arguments, const ir::Reduce& node) {
 Result<Value> emit_reduction(const TileArguments& arguments, const Options& options) {
   ProgramBuilder& builder =
       *TRY(require_kernel(arguments.context(), fmt::format("`{}`", arguments.function()), arguments.span()));
-  ir::Reduce node{options.op, TRY(tile_region(arguments, 0)), TRY(tile_region(arguments, 1)), 0, options.clear};
+  ir::Reduce node{options.op,    TRY(tile_region(arguments, 0)), TRY(tile_region(arguments, 1)), 0,
+                  options.clear, options.nan_propagate};
   int64_t rank = static_cast<int64_t>(node.source.extent.size());
   int64_t axis = options.axis < 0 ? options.axis + rank : options.axis;
   if (axis < 0 || axis >= rank)
@@ -69,18 +79,18 @@ Result<Value> emit_reduction(const TileArguments& arguments, const Options& opti
 
 template <ir::ReduceOp op>
 Result<Value> reduce_with(TileArguments& arguments) {
-  return emit_reduction(arguments, {op, TRY(arguments.integer_or(2, -1)), TRY(arguments.flag_or(3, true))});
+  return emit_reduction(arguments, {op, TRY(arguments.integer_or(2, -1)), TRY(arguments.flag_or(3, true)),
+                                    TRY(arguments.flag_or(5, false))});
 }
 
 struct NamedReduction {
   std::string_view name;
   ir::ReduceOp op;
 };
-constexpr NamedReduction kReductions[] = {{"sum", ir::ReduceOp::sum},
-                                          {"max", ir::ReduceOp::max},
-                                          {"min", ir::ReduceOp::min},
-                                          {"abssum", ir::ReduceOp::abs_sum},
-                                          {"absmax", ir::ReduceOp::abs_max}};
+constexpr NamedReduction kReductions[] = {{"sum", ir::ReduceOp::sum},        {"max", ir::ReduceOp::max},
+                                          {"min", ir::ReduceOp::min},        {"abssum", ir::ReduceOp::abs_sum},
+                                          {"absmax", ir::ReduceOp::abs_max}, {"bitand", ir::ReduceOp::bit_and},
+                                          {"bitor", ir::ReduceOp::bit_or},   {"bitxor", ir::ReduceOp::bit_xor}};
 
 // T.reduce(buffer, out, reduce_type, dim=, clear=)
 Result<Value> reduce(TileArguments& arguments) {
@@ -89,7 +99,7 @@ Result<Value> reduce(TileArguments& arguments) {
     if (row.name == name)
       return emit_reduction(arguments, {row.op, TRY(arguments.integer_or(3, -1)), TRY(arguments.flag_or(4, true))});
   return make_error(DiagnosticKind::value_error, arguments.span(2), fmt::format("there is no reduction `{}`", name),
-                    "use sum, max, min, abssum or absmax");
+                    "use sum, max, min, abssum, absmax, bitand, bitor or bitxor");
 }
 
 }  // namespace
@@ -105,6 +115,9 @@ const std::vector<TileFunction>& reduction_functions() {
        reduce_with<ir::ReduceOp::min>},
       {"reduce_abssum", kParameters, "sums absolute values along `dim`", reduce_with<ir::ReduceOp::abs_sum>},
       {"reduce_absmax", kParameters, "the largest absolute value along `dim`", reduce_with<ir::ReduceOp::abs_max>},
+      {"reduce_bitand", kParameters, "the bits that all have along `dim`", reduce_with<ir::ReduceOp::bit_and>},
+      {"reduce_bitor", kParameters, "the bits that any has along `dim`", reduce_with<ir::ReduceOp::bit_or>},
+      {"reduce_bitxor", kParameters, "the bits that an odd number has along `dim`", reduce_with<ir::ReduceOp::bit_xor>},
       {"reduce", "buffer, out, reduce_type, dim=, clear=", "any of the reductions, by name", reduce},
   };
   return kFunctions;

@@ -10,15 +10,12 @@ struct Group {
 };
 constexpr Group kGroups[] = {
     {"write the kernel with tile operators and `T.Parallel` instead",
-     "tvm_warp_shuffle attr evaluate access_ptr "
+     "tvm_warp_shuffle access_ptr "
      "address_of tvm_access_ptr shfl_sync shfl_xor_sync shfl_down_sync Ramp Broadcast"},
-    {"use `T.reduce_sum` and its family", "tvm_thread_allreduce comm_reducer alloc_reducer"},
+    {"use `T.reduce_sum` and its family", "alloc_reducer"},
     {"synchronisation between tile statements is implied",
      "alloc_barrier alloc_cluster_barrier mbarrier_wait_parity mbarrier_arrive "
      "mbarrier_expect_tx barrier_wait barrier_arrive fence_proxy_async wait_wgmma"},
-    {"give each block its own output and reduce in a second kernel",
-     "atomic_add atomic_addx2 atomic_addx4 atomic_max atomic_min atomic_or"},
-    {"write the scan as a serial loop", "cumsum cummax"},
     {"end the kernel and open another `with T.Kernel(...)`", "sync_grid"},
     {"use `T.copy`; pipelining comes from `T.Pipelined`",
      "async_copy tma_copy tma_load tma_store tma_store_arrive tma_store_wait copy_cluster ptx_cp_async "
@@ -36,9 +33,7 @@ constexpr Group kGroups[] = {
     {"guard the read with `T.if_then_else`", "annotate_safe_value"},
     {"pass `pass_configs` to `tilelang.jit`", "annotate_pass_configs"},
     {"layouts are the compiler's choice", "Layout Fragment"},
-    {"make the workspace a parameter", "alloc_global"},
     {"use `T.alloc_fragment`", "alloc_tmem"},
-    {"copy element by element in a `T.Parallel` loop", "reshape view"},
     {"pass the tensor as a parameter", "make_tensor ptr"},
     {"foreign device code is not compiled", "import_source call_extern call_intrin call_pure_extern"},
     {"use `T.reduce_sum`", "warp_reduce_sum"},
@@ -48,10 +43,10 @@ constexpr Group kGroups[] = {
     {"check the inputs in the host program", "device_assert"},
     {"pass random numbers as a tensor", "rng_init rng_rand rng_rand_float"},
     {"pass tensors", "handle"},
-    {"use float16 or bfloat16", "float8_e4m3 float8_e4m3fn float8_e5m2 float4_e2m1fn"},
+    {"use float8_e4m3fn or float16", "float4_e2m1fn"},
     {"use int8", "int4"},
     {"use float32", "tfloat32"},
-    {"", "atomic_load atomic_store annotate_compile_flags FragmentBuffer SharedBuffer Ref"},
+    {"", "annotate_compile_flags FragmentBuffer SharedBuffer Ref"},
 };
 
 // Whether a list of words separated by blanks holds `word`.

@@ -28,7 +28,11 @@ Result<Value> cast(TileArguments& arguments) {
   return convert(arguments.context(), given.value, given.type, arguments.span());
 }
 
+// Of the old dialect: `T.reinterpret(T.uint64(0), dtype="handle")`, a pointer that nothing reads.
+bool names_handle(const Value& value) { return value.if_string() && *value.if_string() == "handle"; }
+
 Result<Value> reinterpret(TileArguments& arguments) {
+  if (names_handle(arguments[0]) || names_handle(arguments[1])) return Value();
   TypedValue given = TRY(typed_value(arguments));
   ir::Expr value = TRY(to_expr(given.value, arguments.span()));
   if (value->type == given.type) return make_expr(arguments.context(), value);
@@ -52,12 +56,16 @@ Result<Value> choose(TileArguments& arguments) {
 double largest(ir::DType type) {
   if (type == ir::kFloat16) return 65504.0;
   if (type == ir::kBFloat16) return std::ldexp(255.0, 120);
+  if (type == ir::kFloat8E4M3) return 448.0;
+  if (type == ir::kFloat8E5M2) return 57344.0;
+  if (type == ir::kFloat8E8M0) return std::ldexp(1.0, 127);
   return type == ir::kFloat32 ? double{std::numeric_limits<float>::max()} : std::numeric_limits<double>::max();
 }
 
 Result<Value> infinity(TileArguments& arguments) {
   ir::DType type = TRY(resolve_dtype(arguments.context(), arguments[0], arguments.span(0)));
-  if (!type.is_float())
+  // Conversions to types of 8 bits saturate: e5m2 has an infinity, but no expression gives it.
+  if (!type.is_float() || type.bits == 8)
     return make_error(DiagnosticKind::dtype_mismatch, arguments.span(),
                       fmt::format("{} has no infinity", ir::to_string(type)), "use `T.max_value(dtype)`");
   return make_expr(arguments.context(), ir::float_imm(std::numeric_limits<double>::infinity(), type, arguments.span()));
@@ -66,8 +74,10 @@ Result<Value> infinity(TileArguments& arguments) {
 Result<Value> limit(TileArguments& arguments, bool upper) {
   ir::DType type = TRY(resolve_dtype(arguments.context(), arguments[0], arguments.span(0)));
   if (type.is_float())
-    return make_expr(arguments.context(),
-                     ir::float_imm(upper ? largest(type) : -largest(type), type, arguments.span()));
+    return make_expr(arguments.context(), ir::float_imm(upper                     ? largest(type)
+                                                        : type == ir::kFloat8E8M0 ? std::ldexp(1.0, -127)
+                                                                                  : -largest(type),
+                                                        type, arguments.span()));
   int64_t value = 0;
   if (type.is_bool())
     value = upper ? 1 : 0;
