@@ -14,7 +14,6 @@ Result<Value> unchanged(TileArguments& arguments) { return arguments[0]; }
 const std::vector<TileFunction>& hint_functions() {
   static const std::vector<TileFunction> kFunctions = {
       {"use_swizzle", "panel_size, order=, enable=", "a hint: order of blocks for cache locality", accept},
-      {"annotate_layout", "layout_map, allow_reannotation=", "a hint: memory layouts of buffers", accept},
       {"annotate_l2_hit_ratio", "ratios", "a hint: what to keep in the L2 cache", accept},
       {"annotate_min_blocks_per_sm", "count", "a hint: occupancy", accept},
       {"annotate_restrict_buffers", "*buffers", "a hint: buffers that do not overlap", accept},

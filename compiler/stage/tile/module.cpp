@@ -6,6 +6,7 @@
 #include "compiler/stage/tile/buffers.h"
 #include "compiler/stage/tile/dtypes.h"
 #include "compiler/stage/tile/jit.h"
+#include "compiler/stage/tile/layouts.h"
 #include "compiler/stage/tile/prim_func.h"
 #include "compiler/stage/tile/tables.h"
 
@@ -15,7 +16,8 @@ namespace {
 using Table = const std::vector<TileFunction>& (*)();
 constexpr Table kTables[] = {launch_functions, operator_functions,   reduction_functions, loop_functions,
                              maths_functions,  value_functions,      hint_functions,      thread_functions,
-                             atomic_functions, all_reduce_functions, scan_functions,      view_functions};
+                             atomic_functions, all_reduce_functions, scan_functions,      view_functions,
+                             layout_functions};
 
 // Names that are not functions of the tables.
 constexpr TileName kOtherNames[] = {
@@ -80,16 +82,6 @@ std::shared_ptr<ModuleObject> make_pass_config_keys() {
   return keys;
 }
 
-// A hint object for T.annotate_layout.
-std::shared_ptr<ModuleObject> make_layouts() {
-  auto layouts = std::make_shared<ModuleObject>("tilelang.layout");
-  for (const char* name : {"make_swizzled_layout", "make_linear_layout", "make_full_bank_swizzled_layout",
-                           "make_half_bank_swizzled_layout", "make_quarter_bank_swizzled_layout"})
-    layouts->function(
-        name, [](Interpreter&, CallArgs&) -> Result<Value> { return Value(std::make_shared<TypeMarker>("layout")); });
-  return layouts;
-}
-
 std::shared_ptr<ModuleObject> make_math() {
   auto math = std::make_shared<ModuleObject>("tilelang.math");
   math->function("next_power_of_2", [](Interpreter&, CallArgs& args) -> Result<Value> {
@@ -150,7 +142,7 @@ void install_tile_language(Interpreter& interpreter, TileOptions options) {
   auto context = std::make_shared<TileContext>(interpreter, std::move(options));
   auto tilelang = make_tilelang(context);
   const std::pair<const char*, std::shared_ptr<ModuleObject>> submodules[] = {
-      {"language", make_language(context)}, {"layout", make_layouts()}, {"math", make_math()}};
+      {"language", make_language(context)}, {"layout", make_layout_module(context)}, {"math", make_math()}};
   interpreter.add_module("tilelang", tilelang);
   for (const auto& [name, module] : submodules) {
     tilelang->set(name, Value(module));

@@ -20,6 +20,7 @@ const std::vector<TileFunction>& atomic_functions();      // atomic_add, ...
 const std::vector<TileFunction>& all_reduce_functions();  // tvm_thread_allreduce and what stands around it
 const std::vector<TileFunction>& scan_functions();        // cumsum, cummax
 const std::vector<TileFunction>& view_functions();        // reshape, view, alloc_global
+const std::vector<TileFunction>& layout_functions();      // Layout, Fragment, annotate_layout
 
 // a / b rounded up; a compile-time integer if both are.
 Result<Value> ceil_divide(TileContext& context, const Value& a, const Value& b, Span span);

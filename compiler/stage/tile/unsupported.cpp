@@ -32,7 +32,6 @@ constexpr Group kGroups[] = {
      "annotate_consumer_reg_alloc disable_warp_group_reg_alloc"},
     {"guard the read with `T.if_then_else`", "annotate_safe_value"},
     {"pass `pass_configs` to `tilelang.jit`", "annotate_pass_configs"},
-    {"layouts are the compiler's choice", "Layout Fragment"},
     {"use `T.alloc_fragment`", "alloc_tmem"},
     {"pass the tensor as a parameter", "make_tensor ptr"},
     {"foreign device code is not compiled", "import_source call_extern call_intrin call_pure_extern"},

@@ -1,0 +1,67 @@
+// Layouts as values, and what annotating with them says.
+#include <gmock/gmock.h>
+
+#include "tests/tile/run_fixture.h"
+
+namespace tilepilot::stage {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Layouts : public Run {};
+
+TEST_F(Layouts, AreFunctionsOfIndices) {
+  load(R"(
+layout = T.Layout((8, 16), lambda i, j: [j // 4, i, j % 4])
+fragment = T.Fragment((8, 16), forward_fn=lambda i, j: (i * 4 + j // 4, j % 4))
+flat = tilelang.layout.Layout((8, 16), lambda i, j: i * 16 + j)
+)");
+  EXPECT_TRUE(holds("layout.get_input_shape() == [8, 16]"));
+  EXPECT_TRUE(holds("layout.get_output_shape() == [4, 8, 4]"));
+  EXPECT_TRUE(holds("layout(3, 9) == [2, 3, 1]"));
+  EXPECT_TRUE(holds("flat.map_forward_index([2, 5]) == [37]"));
+  EXPECT_TRUE(holds("fragment.map_forward_index([2, 5]) == [1]"));
+  EXPECT_THAT(failure("layout(1)", {}), HasSubstr("a layout of 2 axes is given 1 indices"));
+  EXPECT_THAT(failure("T.Layout((8, 16), lambda i: i)", {}), HasSubstr("positional argument"));
+}
+
+constexpr const char* kAnnotated = R"(
+@tilelang.jit(out_idx=[-1])
+def scale(which):
+    @T.prim_func
+    def main(A: T.Tensor((16, 32), "float32"), B: T.Tensor((16, 32), "float32")):
+        with T.Kernel(1, threads=64) as _:
+            s = T.alloc_shared((16, 32), "float32")
+            if which == 0:
+                T.annotate_layout({s: tilelang.layout.make_swizzled_layout(s)})
+            elif which == 1:
+                T.annotate_layout({s: T.Layout(s.shape, lambda i, j: i * 32 + (j + i) % 32), B: lambda i, j: [j, i]})
+            elif which == 2:
+                T.annotate_layout({s: 3})
+            elif which == 3:
+                T.annotate_layout({s: T.Layout((16,), lambda i: i)})
+            else:
+                T.annotate_layout(s)
+            T.copy(A, s)
+            for i, j in T.Parallel(16, 32):
+                B[i, j] = s[i, j] * 2.0
+    return main
+)";
+
+TEST_F(Layouts, OfTilesChangeNoResult) {
+  load(kAnnotated);
+  auto a = random_array(ir::kFloat32, {16, 32}, 1);
+  for (const char* call_text : {"scale(0)(x0)", "scale(1)(x0)"})
+    expect_near(call(call_text, {a}), 0, [&](int64_t i) { return a->at(i) * 2; });
+  EXPECT_THAT(render(sources_, interpreter_.diagnostics()), HasSubstr("the layout of the tensor `B` is not used"));
+}
+
+TEST_F(Layouts, Errors) {
+  load(kAnnotated);
+  EXPECT_THAT(failure("scale(2)", {}), HasSubstr("the layout of `s` is a `int`"));
+  EXPECT_THAT(failure("scale(3)", {}), HasSubstr("a layout of 1 axes for `s`"));
+  EXPECT_THAT(failure("scale(4)", {}), HasSubstr("takes a dict, not a `buffer`"));
+}
+
+}  // namespace
+}  // namespace tilepilot::stage
