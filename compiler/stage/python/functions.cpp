@@ -26,6 +26,30 @@ void FunctionObject::release() {
   attributes.clear();
 }
 
+namespace {
+
+// What tools ask about a function's parameters.
+Value code_of(const FunctionObject& function) {
+  using Kind = syntax::Parameter::Kind;
+  std::vector<Value> names, variadic;
+  int64_t positional = 0, only_keyword = 0;
+  for (const syntax::Parameter& parameter : *function.parameters) {
+    const bool is_variadic = parameter.kind == Kind::var_positional || parameter.kind == Kind::var_keyword;
+    (is_variadic ? variadic : names).emplace_back(parameter.name.text());
+    only_keyword += parameter.kind == Kind::keyword_only;
+    positional += !is_variadic && parameter.kind != Kind::keyword_only;
+  }
+  names.insert(names.end(), variadic.begin(), variadic.end());
+  auto code = std::make_shared<ModuleObject>("code");
+  code->set("co_name", Value(function.name.text()));
+  code->set("co_argcount", Value(positional));
+  code->set("co_kwonlyargcount", Value(only_keyword));
+  code->set("co_varnames", make_tuple(std::move(names)));
+  return Value(std::move(code));
+}
+
+}  // namespace
+
 Result<Value> FunctionObject::get_attribute(Interpreter& interpreter, Name attribute, Span span) {
   if (Value* found = attributes.find(attribute)) return *found;
   std::string_view text = attribute.text();
@@ -33,6 +57,7 @@ Result<Value> FunctionObject::get_attribute(Interpreter& interpreter, Name attri
   if (text == "__module__") return Value(globals->name);
   if (text == "__doc__") return docstring();
   if (text == "__dict__") return make_dict();
+  if (text == "__code__") return code_of(*this);
   if (text == "__wrapped__") return no_attribute(type_name(), attribute, span);
   if (text == "__defaults__") {
     std::vector<Value> values;
@@ -111,8 +136,13 @@ Result<Value> ModuleObject::get_attribute(Interpreter& interpreter, Name attribu
   if (missing) {
     if (std::optional<Value> found = TRY(missing(interpreter, attribute, span))) return *std::move(found);
   }
-  static const Name kName("__name__");
+  static const Name kName("__name__"), kDict("__dict__");
   if (attribute == kName) return Value(name);
+  if (attribute == kDict) {
+    auto dict = std::make_shared<DictObject>();
+    for (Name each : members.names()) TRY(dict->table.set(interpreter, Value(each.text()), *members.find(each), span));
+    return Value(std::move(dict));
+  }
   std::vector<std::string_view> known;
   for (Name each : members.names()) known.push_back(each.text());
   Error error = no_attribute(type_name(), attribute, span, known);

@@ -95,6 +95,7 @@ class Interpreter {
   ~Interpreter();
 
   SourceMap& sources() { return sources_; }
+  const SourceMap& sources() const { return sources_; }
   const Limits& limits() const { return limits_; }
   // Warnings, and errors that did not stop the run.
   DiagnosticList& diagnostics() { return diagnostics_; }

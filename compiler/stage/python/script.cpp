@@ -10,6 +10,13 @@
 
 namespace tilepilot::stage {
 
+namespace {
+
+// Embedded modules have names like `<torch.testing>`.
+bool in_a_script(const SourceMap& sources, Span span) { return span.valid() && sources.name(span.file).front() != '<'; }
+
+}  // namespace
+
 void install_script(Interpreter& interpreter, const Script& script) {
   add_system_modules(interpreter, script);
   interpreter.set_importer(std::make_unique<ScriptImporter>(script.path, script.modules));
@@ -22,12 +29,21 @@ Result<std::shared_ptr<ModuleObject>> find_part(Interpreter& interpreter, std::s
   return importer->find(interpreter, fmt::format("{}.{}", parent, part.text()), span);
 }
 
+Span script_position(const Interpreter& interpreter, Span otherwise) {
+  const auto& frames = interpreter.frames();
+  auto caller = std::find_if(frames.rbegin(), frames.rend(), [&](const Interpreter::Frame& frame) {
+    return in_a_script(interpreter.sources(), frame.call_span);
+  });
+  return caller == frames.rend() ? otherwise : caller->call_span;
+}
+
 Diagnostic seen_from_script(const SourceMap& sources, Diagnostic error) {
-  auto is_embedded = [&](Span span) { return span.valid() && sources.name(span.file).front() == '<'; };
-  if (!is_embedded(error.span)) return error;
-  auto caller = std::find_if(error.notes.begin(), error.notes.end(),
-                             [&](const auto& note) { return note.span.valid() && !is_embedded(note.span); });
-  if (caller == error.notes.end()) return error;
+  const bool happened_inside = error.span.valid() && !in_a_script(sources, error.span);
+  auto is_inside = [&](const Note& note) { return note.span.valid() && !in_a_script(sources, note.span); };
+  error.notes.erase(std::remove_if(error.notes.begin(), error.notes.end(), is_inside), error.notes.end());
+  auto caller =
+      std::find_if(error.notes.begin(), error.notes.end(), [](const Note& note) { return note.span.valid(); });
+  if (!happened_inside || caller == error.notes.end()) return error;
   error.span = caller->span;
   error.notes.erase(error.notes.begin(), caller + 1);
   return error;

@@ -30,6 +30,9 @@ void install_script(Interpreter& interpreter, const Script& script);
 Result<std::shared_ptr<ModuleObject>> find_part(Interpreter& interpreter, std::string_view parent, Name part,
                                                 Span span);
 
+// Where the script itself is at, when an embedded module asks: the innermost call in progress that stands in its files.
+Span script_position(const Interpreter& interpreter, Span otherwise);
+
 // An error as the script's author should see it: what happened inside an embedded module is reported where the script
 // called it.
 Diagnostic seen_from_script(const SourceMap& sources, Diagnostic error);

@@ -11,6 +11,8 @@
 namespace tilepilot::embedded {
 extern const char tilepilot_argparse[];
 extern const char tilepilot_argparse_help[];
+extern const char tilepilot_pytest[];
+extern const char tilepilot_random[];
 }  // namespace tilepilot::embedded
 
 namespace tilepilot::stage {
@@ -25,6 +27,8 @@ constexpr size_t kMostNotes = 5;
 constexpr EmbeddedModule kStandard[] = {
     {"argparse", embedded::tilepilot_argparse},
     {"_argparse_help", embedded::tilepilot_argparse_help},
+    {"pytest", embedded::tilepilot_pytest},
+    {"random", embedded::tilepilot_random},
 };
 
 fs::path resolved(const fs::path& path) {
@@ -144,9 +148,11 @@ Result<std::shared_ptr<ModuleObject>> ScriptImporter::load_embedded(Interpreter&
   const std::string shown_name = fmt::format("<{}>", name);
   if (auto known = modules_.find(shown_name); known != modules_.end()) return known->second;
   syntax::ModuleRef tree = TRY(parse(interpreter, {shown_name, row->text}, span));
-  ModuleRef module = interpreter.make_module(tree, name);
-  TRY(run(interpreter, tree, module, span));
-  return modules_[shown_name] = module;
+  ModuleRef module = modules_[shown_name] = interpreter.make_module(tree, name);
+  Status ran = run(interpreter, tree, module, span);
+  if (ran.ok()) return module;
+  modules_.erase(shown_name);
+  return std::move(ran).take_error();
 }
 
 // The first error is the one that ends the program; the others are kept beside it.
