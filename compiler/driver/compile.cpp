@@ -28,7 +28,7 @@ class Session {
     options.on_program = [this](const ir::Program& program) { result_.programs.push_back(program); };
     stage::install_tile_language(interpreter_, std::move(options));
     stage::install_torch_stub(interpreter_);
-    if (request.is_script) stage::install_script(interpreter_, {request.name, {}});
+    if (request.is_script) stage::install_script(interpreter_, {request.name, {}, stage::tile_modules()});
     interpreter_.set_print([](const std::string&) {});
   }
 

@@ -22,7 +22,8 @@ void default_to(std::function<void(const std::string&)>& stream, std::FILE* file
 
 }  // namespace
 
-int run_script(stage::Script script, ScriptStreams streams) {
+int run_script(stage::Script script, ScriptOptions options) {
+  ScriptStreams& streams = options.streams;
   default_to(streams.output, stdout);
   default_to(streams.error, stderr);
   SourceMap sources;
@@ -40,7 +41,8 @@ int run_script(stage::Script script, ScriptStreams streams) {
   auto tree = syntax::parse(sources, file, diagnostics);
   if (!tree) return finish(1);
 
-  auto backend = runtime::cpu_backend({.compiler = {}, .cache = runtime::default_cache_directory(), .extra_flags = {}});
+  CompileClock backend(
+      runtime::cpu_backend({.compiler = {}, .cache = runtime::default_cache_directory(), .extra_flags = {}}));
   TorchHost host({.is_script = true});
   // Nobody waits for a script but the one who started it.
   stage::Interpreter interpreter(sources, {.steps = std::numeric_limits<int64_t>::max()});
@@ -48,17 +50,22 @@ int run_script(stage::Script script, ScriptStreams streams) {
   interpreter.set_print_error(streams.error);
   host.install(interpreter);
   script.modules = torch_modules();
+  for (const stage::EmbeddedModule& module : stage::tile_modules()) script.modules.push_back(module);
   stage::install_script(interpreter, script);
+  add_run_limits(interpreter, options.limits, backend);
   stage::TileOptions tile;
-  tile.backend = backend.get();
+  tile.backend = &backend;
   tile.host = &host.tensors();
   stage::install_tile_language(interpreter, std::move(tile));
   at::NoGradGuard no_grad;
-  auto module = interpreter.run_module(tree, "__main__");
+  // Importable, as in Python.
+  auto main = interpreter.make_module(tree, "__main__");
+  interpreter.add_module("__main__", main);
+  Status ran = interpreter.run_module_in(tree, main);
   for (const Diagnostic& warning : interpreter.diagnostics().items()) diagnostics.add(warning);
-  if (module) return finish(0);
-  if (auto code = stage::exit_status(interpreter, module.error())) return finish(*code);
-  diagnostics.add(stage::seen_from_script(sources, module.error()));
+  if (ran.ok()) return finish(0);
+  if (auto code = stage::exit_status(interpreter, ran.error())) return finish(*code);
+  diagnostics.add(stage::seen_from_script(sources, ran.error()));
   return finish(1);
 }
 

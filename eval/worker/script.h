@@ -5,6 +5,7 @@
 #include <string>
 
 #include "compiler/stage/python/script.h"
+#include "eval/worker/run_limits.h"
 
 namespace tilepilot::eval {
 
@@ -14,9 +15,14 @@ struct ScriptStreams {
   std::function<void(const std::string&)> error;  // its own messages and our diagnostics
 };
 
+struct ScriptOptions {
+  RunLimits limits;
+  ScriptStreams streams;
+};
+
 // Runs the file as `__main__`. Gives the exit code: what the script asked for with SystemExit, else 0, 1 if it failed,
 // 2 if it cannot be read.
-int run_script(stage::Script script, ScriptStreams streams = {});
+int run_script(stage::Script script, ScriptOptions options = {});
 
 // The version of LibTorch that this program was built with.
 std::string libtorch_version();

@@ -4,6 +4,7 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <string_view>
 
@@ -19,7 +20,10 @@ int main(int argc, char** argv) {
     fmt::print("LibTorch {}\n", eval::libtorch_version());
     return 0;
   }
-  if (role == "run" && argc >= 3) return eval::run_script({argv[2], {argv + 3, argv + argc}, {}});
+  if (role == "run" && argc >= 5) {
+    eval::RunLimits limits{std::atof(argv[2]), std::atoi(argv[3])};
+    return eval::run_script({argv[4], {argv + 5, argv + argc}, {}}, {limits, {}});
+  }
   bool started_by_tilepilot = fcntl(eval::kWorkerSocket, F_GETFD) >= 0;
   if ((role != "judge" && role != "candidate") || !started_by_tilepilot) {
     fmt::print(stderr, "tilepilot-worker is started by tilepilot; run `tilepilot --help`\n");

@@ -327,6 +327,24 @@ TEST_F(CommandLine, RunEndsWithTheCodeOfTheScript) {
   EXPECT_EQ(told.err, "no device\n");
 }
 
+TEST_F(CommandLine, RunBoundsBenchmarks) {
+  std::ofstream(folder_ / "script.py") << "import sys\n"
+                                          "from tilelang.profiler import do_bench\n"
+                                          "calls = []\n"
+                                          "def work():\n"
+                                          "  calls.append(1)\n"
+                                          "  sum(range(20000))\n"
+                                          "do_bench(work, _n_repeat=3000)\n"
+                                          "print(len(calls), sys.argv[1:])\n";
+  auto once = tilepilot({"run", "--bench-time", "0", "script.py", "--bench-time", "7"});
+  EXPECT_EQ(once.out, "1 ['--bench-time', '7']\n") << all(once);
+  EXPECT_THAT(once.err, HasSubstr("`do_bench` makes one call only: a benchmark has 0 ms here"));
+  auto bounded = tilepilot({"run", "--bench-time=20", "script.py"});
+  EXPECT_LT(std::atoi(bounded.out.c_str()), 1000) << all(bounded);
+  EXPECT_THAT(bounded.err, HasSubstr("of 3000 calls: a benchmark has 20 ms here"));
+  EXPECT_EQ(tilepilot({"run", "--autotune-limit", "0", "script.py"}).exit_code, 2);
+}
+
 TEST_F(CommandLine, RunAndCompileImportWhatLiesBesideTheScript) {
   std::filesystem::create_directories(folder_ / "program");
   std::ofstream(folder_ / "program" / "sizes.py") << "ROWS = 64\n";

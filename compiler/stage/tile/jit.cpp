@@ -76,9 +76,7 @@ Result<Value> JitKernelObject::call(Interpreter&, CallArgs args) {
 Result<Value> JitKernelObject::get_attribute(Interpreter& interpreter, Name name, Span span) {
   if (name.text() == "get_kernel_source") return source_method(launcher, shared_from_this());
   if (name.text() == "prim_func") return Value(std::make_shared<PrimFuncObject>(launcher.program()));
-  if (name.text() == "get_profiler" || name.text() == "profiler")
-    return make_error(DiagnosticKind::unsupported_tile_feature, span, "profilers of kernels are not supported",
-                      "time the program with the command `check`");
+  if (auto found = TRY(script_attribute(interpreter, name, span))) return *std::move(found);
   return Object::get_attribute(interpreter, name, span);
 }
 
@@ -141,6 +139,8 @@ Result<Value> JitFunctionObject::call(Interpreter& interpreter, CallArgs args) {
 
 Result<Value> JitFunctionObject::get_attribute(Interpreter& interpreter, Name name, Span span) {
   if (name.text() == "__name__") return Value(function_->name.text());
+  if (name.text() == "func") return Value(function_);
+  if (name.text() == "mode") return Value(eager_ ? "eager" : "lazy");
   if (name.text() != "get_kernel_source" && name.text() != "compile")
     return Object::get_attribute(interpreter, name, span);
   bool source = name.text() == "get_kernel_source";

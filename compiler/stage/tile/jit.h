@@ -16,7 +16,15 @@ struct JitKernelObject final : TypedObject<JitKernelObject> {
   explicit JitKernelObject(Launcher launcher_) : launcher(std::move(launcher_)) {}
   Result<Value> call(Interpreter&, CallArgs args) override;
   Result<Value> get_attribute(Interpreter&, Name name, Span span) override;
+  // Tuners and scripts note what they like (`kernel.latency = ...`).
+  Status set_attribute(Interpreter&, Name name, Value value, Span span) override;
+  void release() override { attributes.clear(); }
   Launcher launcher;
+  Namespace attributes;
+
+ private:
+  // What profilers and tuners read, and what was noted.
+  Result<std::optional<Value>> script_attribute(Interpreter&, Name name, Span span);
 };
 
 // A decorated Python function: a factory or an eager function. What it makes is kept for equal arguments.

@@ -13,7 +13,10 @@ class Launcher {
   // `outputs`: the parameters that the call returns, in that order.
   Launcher(ContextRef context, ir::Program program, std::vector<size_t> outputs);
 
+  TileContext& context() const { return *context_; }
   const ir::Program& program() const { return program_; }
+  const std::vector<size_t>& outputs() const { return outputs_; }
+  bool is_output(size_t parameter) const;
   // Runs the program; `inputs` are the other parameters' values, in order.
   Result<Value> run(const std::vector<Value>& inputs, Span span);
   // The generated code.
@@ -23,7 +26,6 @@ class Launcher {
   Status compile(Span span);
   Status bind_inputs(const std::vector<Value>& inputs, Span span);
   Result<Value> allocate_output(const ir::BufferData& buffer, Span span);
-  bool is_output(size_t parameter) const;
 
   ContextRef context_;
   ir::Program program_;

@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "compiler/stage/python/script.h"
 #include "compiler/stage/tile/buffers.h"
 #include "compiler/stage/tile/dtypes.h"
 #include "compiler/stage/tile/jit.h"
@@ -82,19 +83,35 @@ std::shared_ptr<ModuleObject> make_pass_config_keys() {
   return keys;
 }
 
+Result<Value> next_power_of_2(Interpreter&, CallArgs& args) {
+  int64_t value = TRY(meta_integer(args.positional.empty() ? Value() : args.positional[0], "the argument", args.span));
+  return Value(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(value, 1)))));
+}
+
 std::shared_ptr<ModuleObject> make_math() {
   auto math = std::make_shared<ModuleObject>("tilelang.math");
-  math->function("next_power_of_2", [](Interpreter&, CallArgs& args) -> Result<Value> {
-    int64_t value =
-        TRY(meta_integer(args.positional.empty() ? Value() : args.positional[0], "the argument", args.span));
-    return Value(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(value, 1)))));
-  });
+  math->function("next_power_of_2", next_power_of_2);
   return math;
 }
 
-Result<std::optional<Value>> missing_in_tilelang(Interpreter&, Name name, Span span) {
-  static constexpr std::string_view kKnown[] = {"autotune", "profiler",  "Profiler",  "testing", "tools", "lower",
-                                                "carver",   "autotuner", "transform", "engine",  "utils"};
+// Names of `tilelang` that live in modules of its own.
+constexpr std::pair<std::string_view, std::string_view> kMoved[] = {
+    {"autotune", "autotuner"},
+    {"Profiler", "profiler"},
+    {"TensorSupplyType", "utils"},
+};
+
+// For scripts: the modules written in Python, and what they hold.
+Result<std::optional<Value>> missing_in_tilelang(Interpreter& interpreter, Name name, Span span) {
+  for (const auto& [moved, module] : kMoved) {
+    if (moved != name.text()) continue;
+    auto found = TRY(find_part(interpreter, "tilelang", Name(module), span));
+    if (found) return std::optional<Value>(TRY(found->get_attribute(interpreter, name, span)));
+  }
+  if (auto part = TRY(find_part(interpreter, "tilelang", name, span))) return std::optional<Value>(part);
+  static constexpr std::string_view kKnown[] = {"autotune",  "profiler", "Profiler", "testing",
+                                                "tools",     "lower",    "carver",   "autotuner",
+                                                "transform", "engine",   "utils",    "TensorSupplyType"};
   for (std::string_view known : kKnown)
     if (known == name.text())
       return make_error(DiagnosticKind::unsupported_tile_feature, span,
@@ -107,6 +124,16 @@ Value nothing(std::string name) {
                                            [](Interpreter&, CallArgs&) { return Result<Value>(Value()); });
 }
 
+// For annotations and isinstance.
+std::shared_ptr<ClassObject> kernel_class(Interpreter& interpreter) {
+  auto made = std::make_shared<ClassObject>();
+  made->name = Name("JITKernel");
+  made->resolution_order = {made.get()};
+  made->sealed = true;
+  interpreter.set_class(JitKernelObject::kType, made);
+  return made;
+}
+
 std::shared_ptr<ModuleObject> make_tilelang(const ContextRef& context) {
   auto tilelang = std::make_shared<ModuleObject>("tilelang");
   add_jit(context, *tilelang);
@@ -116,8 +143,10 @@ std::shared_ptr<ModuleObject> make_tilelang(const ContextRef& context) {
                                       }};
   tilelang->set("cdiv", make_function(context, "tilelang.", kCdiv));
   for (const char* name : {"disable_cache", "enable_cache", "set_log_level"}) tilelang->set(name, nothing(name));
+  tilelang->function("next_power_of_2", next_power_of_2);
   tilelang->set("PassConfigKey", make_pass_config_keys());
   tilelang->set("PrimFunc", Value(std::make_shared<TypeMarker>("tilelang.PrimFunc")));
+  tilelang->set("JITKernel", Value(kernel_class(context->interpreter)));
   tilelang->set("__version__", Value("0.1.13"));
   tilelang->missing = missing_in_tilelang;
   return tilelang;

@@ -9,7 +9,7 @@
 
 #include "compiler/ir/stmt.h"
 #include "compiler/runtime/kernel.h"
-#include "compiler/stage/python/interpreter.h"
+#include "compiler/stage/python/script.h"
 
 namespace tilepilot::stage {
 
@@ -34,6 +34,9 @@ struct TileOptions {
   // Called before and after each kernel launch: the judge accounts time in generated code with it.
   std::function<void(const ir::Program&, bool begins)> on_launch;
 };
+
+// The parts of `tilelang` that are written in Python, for scripts.
+std::vector<EmbeddedModule> tile_modules();
 
 // Registers `tilelang`, `tilelang.language` and its submodules with the interpreter.
 void install_tile_language(Interpreter& interpreter, TileOptions options);
