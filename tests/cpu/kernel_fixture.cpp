@@ -4,16 +4,10 @@
 
 #include <random>
 
-#include "element.h"
+#include "compiler/ir/visit.h"
 
 namespace tilepilot::testing {
 namespace {
-
-std::vector<int64_t> contiguous(const std::vector<int64_t>& shape) {
-  std::vector<int64_t> strides(shape.size(), 1);
-  for (size_t axis = shape.size(); axis-- > 1;) strides[axis - 1] = strides[axis] * shape[axis];
-  return strides;
-}
 
 // Removes the folder when the test process ends.
 struct CacheFolder {
@@ -30,13 +24,9 @@ Array::Array(ir::DType element, std::vector<int64_t> extents) : type(element), s
   bytes.resize(static_cast<size_t>(size() * type.bytes()));
 }
 
-int64_t Array::size() const {
-  int64_t count = 1;
-  for (const int64_t extent : shape) count *= extent;
-  return count;
-}
+int64_t Array::size() const { return interpret::count(shape); }
 
-runtime::TensorView Array::view() { return {bytes.data(), type, shape, contiguous(shape)}; }
+runtime::TensorView Array::view() { return {bytes.data(), type, shape, interpret::contiguous(shape)}; }
 
 ir::Program parse(const std::string& text) {
   SourceMap sources;
@@ -82,13 +72,32 @@ void run(const ir::Program& program, const std::vector<runtime::Argument>& argum
   if (!status.ok()) ADD_FAILURE() << render(status.error());
 }
 
+std::vector<interpret::Argument> to_interpret(const std::vector<runtime::Argument>& arguments) {
+  std::vector<interpret::Argument> result;
+  const auto view = [](const runtime::TensorView& v) { return interpret::View{v.data, v.type, v.shape, v.strides}; };
+  const auto scalar = [](auto value) { return value; };
+  for (const runtime::Argument& argument : arguments)
+    std::visit([&](const auto& a) { result.emplace_back(ir::overloaded{view, scalar}(a)); }, argument);
+  return result;
+}
+
+std::vector<runtime::Argument> to_launch(const std::vector<interpret::Argument>& arguments) {
+  std::vector<runtime::Argument> result;
+  const auto view = [](const interpret::View& v) { return runtime::TensorView{v.data, v.type, v.shape, v.strides}; };
+  const auto scalar = [](auto value) { return value; };
+  for (const interpret::Argument& argument : arguments)
+    std::visit([&](const auto& a) { result.emplace_back(ir::overloaded{view, scalar}(a)); }, argument);
+  return result;
+}
+
 void randomize(Array& array, uint32_t seed) {
   std::mt19937 random(seed);
   for (int64_t i = 0; i < array.size(); ++i) {
     const double unit = static_cast<double>(random()) / 4294967296.0;
-    Element element = array.type.is_float() ? Element::real(array.type, 4 * unit - 2)
-                                            : Element::integer(array.type, static_cast<int64_t>(unit * 9) - 4);
-    element.store(array.bytes.data(), i);
+    const auto element = array.type.is_float()
+                             ? interpret::Element::real(array.type, 4 * unit - 2)
+                             : interpret::Element::integer(array.type, static_cast<int64_t>(unit * 9) - 4);
+    element.store(array.bytes.data() + i * array.type.bytes());
   }
 }
 

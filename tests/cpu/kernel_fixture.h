@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/interpret/machine.h"
 #include "compiler/ir/text.h"
 #include "compiler/runtime/kernel.h"
 
@@ -37,6 +38,10 @@ runtime::KernelBackend& backend();
 std::shared_ptr<runtime::CompiledKernel> compile(const ir::Program& program);
 // Compiles and runs on two threads; fails the test on any error.
 void run(const ir::Program& program, const std::vector<runtime::Argument>& arguments);
+
+// The same arguments for the interpreter, and the other way round.
+std::vector<interpret::Argument> to_interpret(const std::vector<runtime::Argument>& arguments);
+std::vector<runtime::Argument> to_launch(const std::vector<interpret::Argument>& arguments);
 
 // Deterministic values in [-2, 2) for floating types, small integers for others.
 void randomize(Array& array, uint32_t seed);

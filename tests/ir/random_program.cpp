@@ -25,6 +25,9 @@ DType same_size(DType type) {
   }
 }
 
+// Whether every value of one type becomes one of the other.
+bool converts(DType from, DType to) { return !from.is_float() || !to.is_int(); }
+
 }  // namespace
 
 DType RandomProgram::dtype() { return kTypes[size_t(pick(kTypes.size()))]; }
@@ -87,6 +90,16 @@ std::vector<Expr> RandomProgram::indices(const Buffer& buffer, int depth) {
   return result;
 }
 
+// A float becomes an integer only where every integer type can hold it.
+Expr RandomProgram::converted(Expr value, DType type) {
+  if (value->type.is_float() && type.is_int()) {
+    const double low = type.code == TypeCode::signed_int ? -64 : 0;
+    value = binary(BinaryOp::max, value, float_imm(low, value->type), span());
+    value = binary(BinaryOp::min, value, float_imm(64, value->type), span());
+  }
+  return cast(std::move(value), type, span());
+}
+
 Expr RandomProgram::load_of(const Buffer& buffer, int depth) { return load(buffer, indices(buffer, depth), span()); }
 
 Expr RandomProgram::expr(DType type, int depth) {
@@ -95,10 +108,10 @@ Expr RandomProgram::expr(DType type, int depth) {
     case 0:
       return select(bool_expr(depth - 1), expr(type, depth - 1), expr(type, depth - 1), span());
     case 1:
-      return cast(expr(dtype(), depth - 1), type, span());
+      return converted(expr(dtype(), depth - 1), type);
     case 2: {
       const Buffer& from = any_buffer();
-      return cast(load_of(from, depth - 1), type, span());
+      return converted(load_of(from, depth - 1), type);
     }
     case 3:
       if (!type.is_bool()) return reinterpret(expr(same_size(type), depth - 1), type, span());
@@ -214,7 +227,7 @@ Stmt RandomProgram::chain_loop(const std::vector<Buffer>& tiles, const std::vect
     std::vector<Expr> at = here;
     // Elsewhere than here only in tiles that the loop does not write.
     if (from != target && one_in(6)) at[0] = int_imm(0);
-    return cast(load(from, at), target->type);
+    return converted(load(from, at), target->type);
   };
   Expr value = operand(any(tiles));
   if (one_in(2)) value = select(bool_expr(1), operand(any(tiles)), value);
@@ -243,16 +256,18 @@ Stmt RandomProgram::chain() {
     const auto outside = region_with(global, extent);
     switch (pick(6)) {
       case 0:
-        if (outside) result.body.push_back(make_stmt(Copy{*outside, box(a), {}}, span()));
+        if (outside && converts(global->type, a->type))
+          result.body.push_back(make_stmt(Copy{*outside, box(a), {}}, span()));
         break;
       case 1:
-        if (outside) result.body.push_back(make_stmt(Copy{box(a), *outside, {}}, span()));
+        if (outside && converts(a->type, global->type))
+          result.body.push_back(make_stmt(Copy{box(a), *outside, {}}, span()));
         break;
       case 2:
         result.body.push_back(make_stmt(Fill{box(a), leaf(a->type)}, span()));
         break;
       case 3:
-        if (a != b) result.body.push_back(make_stmt(Copy{box(a), box(b), {}}, span()));
+        if (a != b && converts(a->type, b->type)) result.body.push_back(make_stmt(Copy{box(a), box(b), {}}, span()));
         break;
       default:
         result.body.push_back(chain_loop(tiles, extent));
@@ -359,7 +374,7 @@ std::optional<Region> RandomProgram::region_with(const Buffer& buffer, const std
 Stmt RandomProgram::copy() {
   for (;;) {
     const Buffer from = any_buffer(), to = any_buffer();
-    if (from == to) continue;
+    if (from == to || !converts(from->type, to->type)) continue;
     const Region source = region(from, {});
     const auto destination = region_with(to, source.extent);
     if (!destination) continue;

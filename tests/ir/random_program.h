@@ -53,6 +53,7 @@ class RandomProgram {
   Expr float_expr(DType type, int depth);
   Expr bool_expr(int depth);
   Expr leaf(DType type);
+  Expr converted(Expr value, DType type);
   Expr load_of(const Buffer& buffer, int depth);
   Expr index(int64_t limit, int depth);  // in [0, limit)
   std::vector<Expr> indices(const Buffer& buffer, int depth);

@@ -5,29 +5,25 @@
 
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"
-#include "interpreter.h"
+#include "tests/ir/random_arguments.h"
 
 namespace tilepilot::ir::testing {
 
-enum class Meaning { same, different, unknown };  // unknown: runs too long
+enum class Meaning { same, different, unknown };  // unknown: the first runs too long
 
-// Bits must be equal; a NaN is as good as another.
 inline Meaning compare_meaning(const Program& before, const Program& after, uint32_t seed) {
-  Arguments a = random_arguments(before, seed), b = a;
-  if (!interpret(before, a, 2'000'000) || !interpret(after, b, 4'000'000)) return Meaning::unknown;
-  size_t index = 0;
-  for (const auto& parameter : before.parameters) {
-    const auto* buffer = std::get_if<Buffer>(&parameter);
-    if (!buffer) continue;
-    const auto &x = a.buffers[index], &y = b.buffers[index];
-    ++index;
-    const DType type = (*buffer)->type;
-    for (size_t k = 0; k < x.size(); ++k) {
-      const bool both_nan = type.is_float() && x[k].f != x[k].f && y[k].f != y[k].f;
-      if (!both_nan && to_bits(x[k], type) != to_bits(y[k], type)) return Meaning::different;
-    }
-  }
-  return Meaning::same;
+  const RandomArguments a(before, seed), b(before, seed);
+  interpret::Options options;
+  options.steps = 2'000'000;
+  const auto fault = interpret::run(before, a.values(), options);
+  if (fault && fault->kind == interpret::FaultKind::budget_exceeded) return Meaning::unknown;
+  EXPECT_FALSE(fault) << "seed " << seed << ": " << fault->message << "\n" << to_text(before);
+  options.steps *= 10;
+  const auto later = interpret::run(after, b.values(), options);
+  EXPECT_FALSE(later) << "seed " << seed << ": " << later->message << "\n" << to_text(before) << to_text(after);
+  const std::string difference = first_difference(a, b);
+  EXPECT_EQ(difference, "") << "seed " << seed;
+  return fault || later || !difference.empty() ? Meaning::different : Meaning::same;
 }
 
 }  // namespace tilepilot::ir::testing

@@ -10,6 +10,7 @@ const Rules& project_rules() {
           {"compiler/diagnostics", {"compiler/source"}},
           {"compiler/syntax", {"compiler/diagnostics", "compiler/source"}},
           {"compiler/ir", {"compiler/diagnostics", "compiler/source"}},
+          {"compiler/interpret", {"compiler/ir", "compiler/diagnostics", "compiler/source"}},
           {"compiler/passes", {"compiler/ir", "compiler/diagnostics", "compiler/source"}},
           {"compiler/targets/cpu/...", {"compiler/passes", "compiler/ir", "compiler/diagnostics", "compiler/source"}},
           {"compiler/runtime",

@@ -1,0 +1,140 @@
+#include "compiler/interpret/block.h"
+
+#include "compiler/interpret/tile_operators.h"
+#include "compiler/ir/visit.h"
+
+namespace tilepilot::interpret {
+
+using ir::as;
+
+Block::Block(Session& session, const ir::Kernel& kernel, const Scope& program, const Indices& at)
+    : session_(session), kernel_(kernel), scope_{&program} {
+  for (size_t axis = 0; axis < at.size(); ++axis) {
+    const ir::Var& var = kernel.block_vars[axis];
+    scope_.vars[var.get()] = Element::integer(var->type, at[axis]);
+  }
+  make_threads();
+  const BufferSet own = own_buffers(kernel);
+  for (const ir::Buffer& buffer : kernel.allocations) {
+    if (own.count(buffer.get()) == 0) {
+      allocate(buffer, scope_, tiles_);
+      continue;
+    }
+    for (Thread& thread : threads_) allocate(buffer, thread.scope, thread.tiles);
+  }
+}
+
+void Block::make_threads() {
+  // The first axis is the fastest.
+  const Indices extents = kernel_.thread_vars.empty() ? Indices{1} : kernel_.threads;
+  each({extents.rbegin(), extents.rend()}, [&](const Indices& reversed) {
+    Thread thread{{reversed.rbegin(), reversed.rend()}, {&scope_}, {}, {}, nullptr, {}};
+    for (size_t axis = 0; axis < kernel_.thread_vars.size(); ++axis)
+      bind(thread, kernel_.thread_vars[axis], thread.at[axis]);
+    threads_.push_back(std::move(thread));
+  });
+}
+
+void Block::allocate(const ir::Buffer& buffer, Scope& scope, Tiles& tiles) const {
+  const Indices shape = Evaluator(session_, scope).integers(buffer->shape);
+  if (!buffer->base) {
+    Storage& storage = tiles[buffer.get()] = storage_for(buffer->type, shape);
+    scope.buffers[buffer.get()] = memory_in(storage, buffer->type, shape, false);
+    return;
+  }
+  Memory view = scope.find(buffer->base.get());
+  view.type = buffer->type;
+  view.shape = shape;
+  view.strides = contiguous(shape);
+  scope.buffers[buffer.get()] = std::move(view);
+}
+
+void Block::run() {
+  for (Thread& thread : threads_) {
+    enter(thread, kernel_.body);
+    ready_.push_back(&thread);
+  }
+  while (!session_.stopped() && !ready_.empty()) {
+    const size_t turn = session_.pick(ready_.size());
+    Thread& thread = *ready_[turn];
+    if (!thread.stack.empty()) advance(thread);
+    if (thread.waiting == nullptr && !thread.stack.empty()) continue;
+    ready_.erase(ready_.begin() + std::ptrdiff_t(turn));
+    if (ready_.empty()) meet();
+  }
+}
+
+// Statements ----------------------------------------------------------------------------------------------------------
+
+void Block::bind(Thread& thread, const ir::Var& var, int64_t value) const {
+  thread.scope.vars[var.get()] = Element::integer(var->type, value);
+}
+
+void Block::advance(Thread& thread) {
+  Frame& frame = thread.stack.back();
+  if (const auto* block = as<ir::Block>(*frame.stmt)) {
+    if (frame.next == static_cast<int64_t>(block->body.size())) return thread.stack.pop_back();
+    return enter(thread, block->body[static_cast<size_t>(frame.next++)]);
+  }
+  if (const auto* loop = as<ir::For>(*frame.stmt)) {
+    if (frame.next >= frame.end) return thread.stack.pop_back();
+    bind(thread, loop->vars[0], frame.next++);
+    return enter(thread, loop->body);
+  }
+  const auto& loop = *as<ir::While>(*frame.stmt);
+  if (Evaluator(session_, thread.scope).value(loop.condition).truth()) return enter(thread, loop.body);
+  thread.stack.pop_back();
+}
+
+void Block::enter(Thread& thread, const ir::Stmt& stmt) {
+  session_.spend(stmt->span);
+  if (is_meeting(stmt)) return arrive(thread, stmt);
+  const Evaluator in(session_, thread.scope);
+  std::visit(ir::overloaded{
+                 [&](const ir::For& n) {
+                   thread.stack.push_back({&stmt, 0, in.integer(n.extents[0])});
+                 },
+                 [&](const ir::While&) { thread.stack.push_back({&stmt}); },
+                 [&](const ir::Block&) { thread.stack.push_back({&stmt}); },
+                 [&](const ir::If& n) {
+                   if (in.value(n.condition).truth()) return enter(thread, n.then);
+                   if (n.otherwise) enter(thread, n.otherwise);
+                 },
+                 [&](const ir::Let& n) { thread.scope.vars[n.var.get()] = in.value(n.value); },
+                 [&](const ir::Store& n) { in.write(n.buffer, in.integers(n.indices), in.value(n.value), stmt->span); },
+                 [&](const ir::Break&) { leave(thread, true); },
+                 [&](const ir::Continue&) { leave(thread, false); },
+                 [&](const ir::Atomic& n) {
+                   const Element before = run_atomic(in, n, stmt->span);
+                   if (n.previous) thread.scope.vars[n.previous.get()] = before;
+                 },
+                 [&](const auto&) { run_tile_operator(in, stmt); },
+             },
+             stmt->node);
+}
+
+// Back to the loop around, and out of it.
+void Block::leave(Thread& thread, bool ends_loop) {
+  while (as<ir::Block>(*thread.stack.back().stmt)) thread.stack.pop_back();
+  if (ends_loop) thread.stack.pop_back();
+}
+
+void Block::run_to_end(Thread& thread, const ir::Stmt& stmt) {
+  std::vector<Frame> outside = std::exchange(thread.stack, {});
+  enter(thread, stmt);
+  while (!thread.stack.empty() && !session_.stopped()) advance(thread);
+  thread.stack = std::move(outside);
+}
+
+void Block::run_parallel(Thread& thread, const ir::For& loop) {
+  std::vector<Indices> points;
+  each(Evaluator(session_, thread.scope).integers(loop.extents), [&](const Indices& at) { points.push_back(at); });
+  session_.arrange(points);
+  for (const Indices& point : points) {
+    if (session_.stopped()) return;
+    for (size_t axis = 0; axis < point.size(); ++axis) bind(thread, loop.vars[axis], point[axis]);
+    run_to_end(thread, loop.body);
+  }
+}
+
+}  // namespace tilepilot::interpret

@@ -1,0 +1,11 @@
+#include "compiler/interpret/fault.h"
+
+namespace tilepilot::interpret {
+
+std::string_view to_string(FaultKind kind) {
+  static constexpr std::string_view names[] = {"bad_arguments", "outside_tile",   "uninitialised", "undefined_cast",
+                                               "threads_part",  "threads_differ", "race",          "budget_exceeded"};
+  return names[static_cast<size_t>(kind)];
+}
+
+}  // namespace tilepilot::interpret

@@ -1,0 +1,25 @@
+// Random contents for a program's parameters. Floating ones are multiples of 1/64 near 0, so that sums of them are
+// exact.
+#pragma once
+
+#include "compiler/interpret/machine.h"
+
+namespace tilepilot::ir::testing {
+
+class RandomArguments {
+ public:
+  // Symbols get small values by the seed.
+  RandomArguments(const Program& program, uint32_t seed);
+  RandomArguments(const RandomArguments&) = delete;
+
+  const std::vector<interpret::Argument>& values() const { return values_; }
+
+ private:
+  std::vector<std::vector<std::byte>> bytes_;
+  std::vector<interpret::Argument> values_;
+};
+
+// "parameter 0, element 3: 1 and 2" for the first element that differs, else empty. A NaN is as good as another.
+std::string first_difference(const RandomArguments& a, const RandomArguments& b);
+
+}  // namespace tilepilot::ir::testing
