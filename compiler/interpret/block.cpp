@@ -86,8 +86,20 @@ void Block::advance(Thread& thread) {
   thread.stack.pop_back();
 }
 
+namespace {
+
+// What needs more of the machine than threads that meet. Copies and gemms that do not wait are done at once.
+bool is_hardware(const ir::Stmt& stmt) {
+  if (const auto* sync = as<ir::Sync>(stmt)) return sync->scope == ir::SyncScope::grid || sync->threads != 0;
+  return as<ir::Barrier>(stmt) || as<ir::Roles>(stmt) || as<ir::ExternCall>(stmt);
+}
+
+}  // namespace
+
 void Block::enter(Thread& thread, const ir::Stmt& stmt) {
   session_.spend(stmt->span);
+  if (is_hardware(stmt))
+    return session_.fail({FaultKind::not_interpreted, stmt->span, "the interpreter does not know this statement"});
   if (is_meeting(stmt)) return arrive(thread, stmt);
   const Evaluator in(session_, thread.scope);
   std::visit(ir::overloaded{

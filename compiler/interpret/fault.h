@@ -17,6 +17,7 @@ enum class FaultKind : uint8_t {
   threads_differ,   // threads do something together, but do not agree on what
   race,             // what threads or blocks leave depends on which of them is faster
   budget_exceeded,  // it takes more steps than it may
+  not_interpreted,  // hardware barriers, roles of warp groups, barriers of a grid, foreign functions
 };
 std::string_view to_string(FaultKind kind);
 

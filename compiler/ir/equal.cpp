@@ -21,7 +21,7 @@ class Comparison {
  public:
   bool same(const Program& a, const Program& b) {
     return a.name == b.name && bind(a.symbols, b.symbols) && all(a.parameters, b.parameters) &&
-           bind(a.workspaces, b.workspaces) && all(a.kernels, b.kernels);
+           bind(a.workspaces, b.workspaces) && a.sources == b.sources && all(a.kernels, b.kernels);
   }
   bool same(const Expr& a, const Expr& b) { return a->type == b->type && same_node(a->node, b->node); }
 
@@ -39,7 +39,7 @@ class Comparison {
   }
   bool bind(const Buffer& a, const Buffer& b) {
     return a->type == b->type && a->scope == b->scope && all(a->shape, b->shape) && all(a->strides, b->strides) &&
-           matches(a->base.get(), b->base.get()) && bind(a.get(), b.get());
+           matches(a->base.get(), b->base.get()) && a->arrivals == b->arrivals && bind(a.get(), b.get());
   }
   bool bind(const std::vector<Buffer>& a, const std::vector<Buffer>& b) {
     return a.size() == b.size() &&
@@ -111,15 +111,19 @@ class Comparison {
   }
   bool same(const Break&, const Break&) { return true; }
   bool same(const Continue&, const Continue&) { return true; }
-  bool same(const Sync&, const Sync&) { return true; }
+  bool same(const Sync& a, const Sync& b) {
+    return a.scope == b.scope && a.barrier == b.barrier && a.threads == b.threads;
+  }
   bool same(const Block& a, const Block& b) { return all(a.body, b.body); }
   bool same(const Copy& a, const Copy& b) {
-    return same(a.source, b.source) && same(a.destination, b.destination) && a.options == b.options;
+    return same(a.source, b.source) && same(a.destination, b.destination) && a.options == b.options &&
+           a.mode == b.mode && same(a.barrier, b.barrier);
   }
   bool same(const Fill& a, const Fill& b) { return same(a.destination, b.destination) && same(a.value, b.value); }
   bool same(const Gemm& a, const Gemm& b) {
     return same(a.a, b.a) && same(a.b, b.b) && same(a.c, b.c) && a.transpose_a == b.transpose_a &&
-           a.transpose_b == b.transpose_b && a.clear_accumulator == b.clear_accumulator && a.policy == b.policy;
+           a.transpose_b == b.transpose_b && a.clear_accumulator == b.clear_accumulator && a.policy == b.policy &&
+           a.asynchronous == b.asynchronous;
   }
   bool same(const Reduce& a, const Reduce& b) {
     return a.op == b.op && same(a.source, b.source) && same(a.destination, b.destination) && a.axis == b.axis &&
@@ -133,6 +137,23 @@ class Comparison {
     const bool values = a.value && b.value ? same(a.value, b.value) : a.value == b.value;
     const bool results = a.previous && b.previous ? bind(a.previous, b.previous) : a.previous == b.previous;
     return a.op == b.op && same(a.element, b.element) && values && a.order == b.order && results;
+  }
+  bool same(const std::optional<Region>& a, const std::optional<Region>& b) {
+    return a && b ? same(*a, *b) : a.has_value() == b.has_value();
+  }
+  bool same(const Barrier& a, const Barrier& b) {
+    const bool operands = a.operand && b.operand ? same(a.operand, b.operand) : a.operand == b.operand;
+    return a.op == b.op && same(a.barrier, b.barrier) && operands;
+  }
+  bool same(const Async& a, const Async& b) { return a.op == b.op && a.count == b.count; }
+  bool same(const Roles& a, const Roles& b) { return a.groups == b.groups && body(a.body, b.body); }
+  bool same(const std::variant<Expr, Region>& a, const std::variant<Expr, Region>& b) {
+    if (a.index() != b.index()) return false;
+    return std::visit([&](const auto& x) { return same(x, std::get<std::decay_t<decltype(x)>>(b)); }, a);
+  }
+  bool same(const ExternCall& a, const ExternCall& b) {
+    const bool results = a.result && b.result ? bind(a.result, b.result) : a.result == b.result;
+    return a.function == b.function && all(a.arguments, b.arguments) && results;
   }
   bool same(const AllReduce& a, const AllReduce& b) {
     return a.op == b.op && same(a.value, b.value) && same(a.condition, b.condition) && same(a.identity, b.identity) &&

@@ -21,12 +21,12 @@ constexpr std::array<std::string_view, 28> kMath{"exp",   "exp2",  "exp10", "log
                                                  "sqrt",  "rsqrt", "sin",   "cos",   "tan",   "sinh",    "cosh",
                                                  "tanh",  "asin",  "acos",  "atan",  "erf",   "sigmoid", "abs",
                                                  "floor", "ceil",  "round", "trunc", "isnan", "isinf",   "isfinite"};
-constexpr std::array<std::string_view, 4> kScope{"global", "shared", "fragment", "local"};
+constexpr std::array<std::string_view, 5> kScope{"global", "shared", "fragment", "local", "barrier"};
 
 static_assert(kUnary.size() == size_t(UnaryOp::bit_not) + 1);
 static_assert(kBinary.size() == size_t(BinaryOp::logical_or) + 1);
 static_assert(kMath.size() == size_t(MathFn::isfinite) + 1);
-static_assert(kScope.size() == size_t(Scope::local) + 1);
+static_assert(kScope.size() == size_t(Scope::barrier) + 1);
 
 }  // namespace
 

@@ -28,7 +28,13 @@ struct VarData {
 using Var = std::shared_ptr<const VarData>;
 inline Var make_var(std::string name, DType type) { return std::make_shared<VarData>(VarData{std::move(name), type}); }
 
-enum class Scope : uint8_t { global, shared, fragment, local };
+enum class Scope : uint8_t {
+  global,
+  shared,
+  fragment,
+  local,
+  barrier,  // hardware barriers (mbarrier, PTX ISA 9.7.13): uint64, only barrier operations name them
+};
 
 struct BufferData;
 using Buffer = std::shared_ptr<const BufferData>;
@@ -43,6 +49,7 @@ struct BufferData {
   std::vector<Expr> strides;  // empty: contiguous; else one an axis, in elements
   Span span;                  // where it was declared
   Buffer base = nullptr;      // a view: the memory of this buffer, which has as many bits and is no view; else null
+  std::vector<int64_t> arrivals = {};  // of barriers: for each, how many arrivals complete a phase
 
   size_t rank() const { return shape.size(); }
 };

@@ -1,6 +1,7 @@
 // Reads expressions of the text form from tokens, and knows the names in scope. Statements and programs: read.cpp.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -15,7 +16,7 @@ class ExprReader {
   explicit ExprReader(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
 
  protected:
-  const Token& peek() const { return tokens_[at_]; }
+  const Token& peek(size_t ahead = 0) const { return tokens_[std::min(at_ + ahead, tokens_.size() - 1)]; }
   const Token& take();
   bool accept(std::string_view what);
   Status expect(std::string_view what);

@@ -60,6 +60,7 @@ class Lexer {
   std::optional<Token> next() {
     const size_t begin = at_;
     if (is_digit(peek())) return number();
+    if (peek() == '"') return string();
     if (starts_word(peek())) {
       skip_while(in_word);
       return Token{TokenKind::word, since(begin), {}, span(begin)};
@@ -70,6 +71,20 @@ class Lexer {
       return Token{TokenKind::punctuation, since(begin), {}, span(begin)};
     }
     return std::nullopt;
+  }
+
+  // Up to the quote that no backslash precedes; nullopt without one.
+  std::optional<Token> string() {
+    const size_t begin = at_++;
+    for (; at_ < text_.size() && text_[at_] != '"'; ++at_) {
+      if (text_[at_] == '\\') ++at_;
+    }
+    if (at_ >= text_.size()) {
+      at_ = begin;
+      return std::nullopt;
+    }
+    ++at_;
+    return Token{TokenKind::string, since(begin), {}, span(begin)};
   }
 
   Token number() {

@@ -8,15 +8,15 @@
 
 namespace tilepilot::ir {
 
-enum class TokenKind : uint8_t { word, integer, real, punctuation, end };
+enum class TokenKind : uint8_t { word, integer, real, string, punctuation, end };
 
 struct Token {
   TokenKind kind = TokenKind::end;
-  std::string_view text;    // a number's without its suffix
+  std::string_view text;    // a number's without its suffix, a string's with quotes and escapes
   std::string_view suffix;  // of a number: "i64" of "5i64"
   Span span;
 
-  bool is(std::string_view what) const { return kind != TokenKind::end && text == what; }
+  bool is(std::string_view what) const { return kind != TokenKind::end && kind != TokenKind::string && text == what; }
 };
 
 // All tokens of the file, an `end` last. `#` starts a comment that ends with its line.

@@ -22,6 +22,15 @@ std::string as_identifier(const std::string& name) {
   return result.empty() ? "v" : result;
 }
 
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c == '\n' ? std::string("\\n") : std::string(1, c);
+  }
+  return result + "\"";
+}
+
 // Gives each variable and buffer in scope its own name: its own if free, else with a number (`i_1`).
 class Names {
  public:
@@ -123,6 +132,7 @@ class Printer {
         fmt::format("{}: {}[{}]", names_.declare(b.get(), b->name), to_string(b->type), join(b->shape));
     if (!b->strides.empty()) result += fmt::format(" strides [{}]", join(b->strides));
     if (b->base) result += " view " + name(b->base);
+    if (!b->arrivals.empty()) result += fmt::format(" arrivals [{}]", join(b->arrivals));
     return result;
   }
 
@@ -138,6 +148,8 @@ class Printer {
   std::string copy(const Copy& c);
   std::string atomic(const Atomic& a);
   std::string all_reduce(const AllReduce& r);
+  std::string barrier(const Barrier& b);
+  std::string extern_call(const ExternCall& c);
 };
 
 std::string Printer::literal(const IntImm& imm, DType type, std::optional<DType> place) {
@@ -275,6 +287,7 @@ std::string Printer::gemm(const Gemm& g) {
   std::string text = fmt::format("gemm {} {} {}{} @ {}{}", region(g.c), g.clear_accumulator ? "=" : "+=", region(g.a),
                                  g.transpose_a ? ".T" : "", region(g.b), g.transpose_b ? ".T" : "");
   if (g.policy != WarpPolicy::square) text += fmt::format(" policy {}", to_string(g.policy));
+  if (g.asynchronous) text += " asynchronous";
   return text;
 }
 
@@ -282,6 +295,8 @@ std::string Printer::copy(const Copy& c) {
   std::string text = fmt::format("copy {} -> {}", region(c.source), region(c.destination));
   if (c.options.disable_tma) text += " disable_tma";
   if (c.options.coalesced_width != 0) text += fmt::format(" coalesced_width {}", c.options.coalesced_width);
+  if (c.mode != CopyMode::complete) text += fmt::format(" mode {}", to_string(c.mode));
+  if (c.barrier) text += " counting " + region(*c.barrier);
   return text;
 }
 
@@ -297,6 +312,21 @@ std::string Printer::all_reduce(const AllReduce& r) {
   const DType type = r.result.buffer->type;
   return fmt::format("all_reduce {} = {} ({}) if {} else {} over {}", region(r.result), to_string(r.op),
                      expr(r.value, type), expr(r.condition), expr(r.identity, type), fmt::join(r.axes, ", "));
+}
+
+std::string Printer::barrier(const Barrier& b) {
+  std::string text = fmt::format("on {} {}", region(b.barrier), to_string(b.op));
+  return b.operand ? text + " " + expr(b.operand) : text;
+}
+
+std::string Printer::extern_call(const ExternCall& c) {
+  std::string arguments;
+  for (const auto& argument : c.arguments) {
+    const auto* address = std::get_if<Region>(&argument);
+    arguments += (arguments.empty() ? "" : ", ") + (address ? "&" + region(*address) : expr(std::get<Expr>(argument)));
+  }
+  std::string text = fmt::format("extern {}({})", quoted(c.function), arguments);
+  return c.result ? text + " -> " + declared_type(c.result) : text;
 }
 
 void Printer::stmt(const Stmt& s) {
@@ -315,7 +345,10 @@ void Printer::stmt(const Stmt& s) {
           },
           [&](const Break&) { line("break"); },
           [&](const Continue&) { line("continue"); },
-          [&](const Sync&) { line("sync"); },
+          [&](const Sync& n) {
+            const std::string some = n.threads == 0 ? "" : fmt::format(" on {} of {}", n.barrier, n.threads);
+            line(fmt::format("sync{}{}", n.scope == SyncScope::grid ? " grid" : "", some));
+          },
           [&](const Block&) { block("", s); },
           [&](const Copy& n) { line(copy(n)); },
           [&](const Fill& n) {
@@ -332,6 +365,13 @@ void Printer::stmt(const Stmt& s) {
           },
           [&](const Atomic& n) { line(atomic(n)); },
           [&](const AllReduce& n) { line(all_reduce(n)); },
+          [&](const Barrier& n) { line(barrier(n)); },
+          [&](const Async& n) {
+            line(n.count == 0 ? fmt::format("async {}", to_string(n.op))
+                              : fmt::format("async {} {}", to_string(n.op), n.count));
+          },
+          [&](const Roles& n) { block(fmt::format("roles {}", fmt::join(n.groups, ", ")), n.body); },
+          [&](const ExternCall& n) { line(extern_call(n)); },
       },
       s->node);
 }
@@ -374,6 +414,7 @@ void Printer::program(const Program& p) {
   if (!symbols.empty()) out += fmt::format("<{}>", symbols);
   parameters(p);
   ++depth_;
+  for (const std::string& source : p.sources) line("foreign " + quoted(source));
   for (const Buffer& b : p.workspaces) line("workspace " + declared_buffer(b));
   for (const Kernel& k : p.kernels) kernel(k);
   --depth_;

@@ -47,6 +47,12 @@ class Reader : public ExprReader {
   Result<StmtNode::Node> scan();
   Result<StmtNode::Node> atomic();
   Result<StmtNode::Node> all_reduce();
+  Result<StmtNode::Node> sync();
+  Result<StmtNode::Node> barrier();
+  Result<StmtNode::Node> async();
+  Result<StmtNode::Node> roles();
+  Result<StmtNode::Node> extern_call();
+  Result<std::string> string();
   Result<Region> region();
   Status axis(Region& region);
   Result<Region> whole(const Buffer& buffer, Span span);
@@ -73,6 +79,7 @@ Result<Program> Reader::program() {
     TRY(parameter(p));
   }
   TRY(expect("{"));
+  while (accept("foreign")) p.sources.push_back(TRY(string()));
   while (accept("workspace")) p.workspaces.push_back(TRY(declared_buffer(Scope::global)));
   while (!accept("}")) p.kernels.push_back(TRY(kernel()));
   p.span = since(first);
@@ -114,6 +121,11 @@ Result<Buffer> Reader::buffer_of(const Token& name, DType type, Scope scope) {
     data.strides = TRY(exprs_until("]"));
   }
   if (accept("view")) data.base = TRY(buffer());
+  if (accept("arrivals")) {
+    TRY(expect("["));
+    do { data.arrivals.push_back(TRY(integer())); } while (accept(","));
+    TRY(expect("]"));
+  }
   return std::make_shared<BufferData>(std::move(data));
 }
 
@@ -160,7 +172,7 @@ Result<Kernel> Reader::kernel() {
 }
 
 Status Reader::allocations(Kernel& k) {
-  while (const auto scope = accept_one(Scope::local)) k.allocations.push_back(TRY(declared_buffer(*scope)));
+  while (const auto scope = accept_one(Scope::barrier)) k.allocations.push_back(TRY(declared_buffer(*scope)));
   return {};
 }
 
@@ -210,6 +222,8 @@ Result<StmtNode::Node> Reader::node() {
       {"fill", &Reader::fill},        {"gemm", &Reader::gemm},
       {"reduce", &Reader::reduce},    {"scan", &Reader::scan},
       {"atomic", &Reader::atomic},    {"all_reduce", &Reader::all_reduce},
+      {"on", &Reader::barrier},       {"async", &Reader::async},
+      {"roles", &Reader::roles},      {"extern", &Reader::extern_call},
   };
   for (const Keyword& keyword : kKeywords) {
     if (accept(keyword.word)) return (this->*keyword.read)();
@@ -217,7 +231,7 @@ Result<StmtNode::Node> Reader::node() {
   if (const auto kind = accept_one(LoopKind::vectorized)) return loop(*kind);
   if (accept("break")) return StmtNode::Node(Break{});
   if (accept("continue")) return StmtNode::Node(Continue{});
-  if (accept("sync")) return StmtNode::Node(Sync{});
+  if (accept("sync")) return sync();
   if (peek().kind == TokenKind::word && !is_reserved_word(peek().text)) return store();
   return wrong("a statement");
 }
@@ -275,6 +289,12 @@ Result<StmtNode::Node> Reader::copy() {
   c.destination = TRY(region());
   c.options.disable_tma = accept("disable_tma");
   if (accept("coalesced_width")) c.options.coalesced_width = int(TRY(integer()));
+  if (accept("mode")) {
+    const auto mode = accept_one(CopyMode::bulk_store);
+    if (!mode) return wrong("how the copy completes");
+    c.mode = *mode;
+  }
+  if (accept("counting")) c.barrier = TRY(region());
   return StmtNode::Node(std::move(c));
 }
 
@@ -296,10 +316,12 @@ Result<StmtNode::Node> Reader::gemm() {
   TRY(expect("@"));
   g.b = TRY(region());
   g.transpose_b = accept(".T");
-  if (!accept("policy")) return StmtNode::Node(std::move(g));
-  const auto policy = accept_one(WarpPolicy::full_col);
-  if (!policy) return wrong("a warp policy");
-  g.policy = *policy;
+  if (accept("policy")) {
+    const auto policy = accept_one(WarpPolicy::full_col);
+    if (!policy) return wrong("a warp policy");
+    g.policy = *policy;
+  }
+  g.asynchronous = accept("asynchronous");
   return StmtNode::Node(std::move(g));
 }
 
@@ -371,6 +393,77 @@ Result<StmtNode::Node> Reader::all_reduce() {
   TRY(expect("over"));
   do { r.axes.push_back(int(TRY(integer()))); } while (accept(","));
   return StmtNode::Node(std::move(r));
+}
+
+Result<StmtNode::Node> Reader::sync() {
+  Sync s;
+  if (accept("grid")) s.scope = SyncScope::grid;
+  if (!peek().is("on") || peek(1).kind != TokenKind::integer) return StmtNode::Node(s);
+  TRY(expect("on"));
+  s.barrier = TRY(integer());
+  TRY(expect("of"));
+  s.threads = TRY(integer());
+  return StmtNode::Node(s);
+}
+
+Result<StmtNode::Node> Reader::barrier() {
+  Barrier b{BarrierOp::arrive, TRY(region()), nullptr};
+  // `arrive_expect` and `arrive_copied` are words of their own.
+  const auto op = accept_one(BarrierOp::arrive_copied);
+  if (!op) return wrong("an operation on a barrier");
+  b.op = *op;
+  if (b.op != BarrierOp::arrive && b.op != BarrierOp::arrive_copied) b.operand = TRY(expr());
+  return StmtNode::Node(std::move(b));
+}
+
+Result<StmtNode::Node> Reader::async() {
+  const auto op = accept_one(AsyncOp::fence);
+  if (!op) return wrong("what asynchronous operations are told");
+  Async a{*op};
+  if (peek().kind == TokenKind::integer) a.count = TRY(integer());
+  return StmtNode::Node(a);
+}
+
+Result<StmtNode::Node> Reader::roles() {
+  Roles r;
+  do { r.groups.push_back(int(TRY(integer()))); } while (accept(","));
+  r.body = TRY(block());
+  return StmtNode::Node(std::move(r));
+}
+
+Result<std::string> Reader::string() {
+  if (peek().kind != TokenKind::string) return wrong("a text in quotes");
+  const std::string_view text = take().text;
+  std::string result;
+  for (size_t k = 1; k + 1 < text.size(); ++k) {
+    if (text[k] != '\\') {
+      result += text[k];
+      continue;
+    }
+    ++k;
+    result += text[k] == 'n' ? '\n' : text[k];
+  }
+  return result;
+}
+
+Result<StmtNode::Node> Reader::extern_call() {
+  ExternCall c;
+  c.function = TRY(string());
+  TRY(expect("("));
+  while (!accept(")")) {
+    if (!c.arguments.empty()) TRY(expect(","));
+    if (accept("&")) {
+      c.arguments.emplace_back(TRY(region()));
+    } else {
+      c.arguments.emplace_back(TRY(expr()));
+    }
+  }
+  if (!accept("->")) return StmtNode::Node(std::move(c));
+  const Token name = TRY(new_name());
+  TRY(expect(":"));
+  c.result = make_var(std::string(name.text), TRY(dtype()));
+  TRY(declare(name, c.result));
+  return StmtNode::Node(std::move(c));
 }
 
 // regions -------------------------------------------------------------------------------------------------------------

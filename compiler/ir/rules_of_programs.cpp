@@ -84,6 +84,17 @@ std::string views(const Kernel& k, const Surroundings& around) {
   return {};
 }
 
+std::string arrivals(const Kernel& k, const Surroundings&) {
+  for (const Buffer& b : k.allocations) {
+    const bool is_barrier = b->scope == Scope::barrier;
+    const bool counted = b->rank() == 1 && constant_int(b->shape[0]) == int64_t(b->arrivals.size()) &&
+                         std::all_of(b->arrivals.begin(), b->arrivals.end(), [](int64_t n) { return n > 0; });
+    if (is_barrier ? b->type != kUInt64 || !counted : !b->arrivals.empty())
+      return fmt::format("`{}` has {} arrival counts", b->name, b->arrivals.size());
+  }
+  return {};
+}
+
 std::string allocation(const Kernel& k, const Surroundings&) {
   for (const Buffer& b : k.allocations) {
     if (b->scope == Scope::global && b->base) continue;
@@ -187,6 +198,8 @@ const std::vector<Rule>& rules_of_programs() {
       {"grid", "a grid has 1 to 3 integer extents, one a block variable", nullptr, nullptr, grid},
       {"body", "a kernel's body is a block", nullptr, nullptr, body},
       {"allocation", "an allocation is a tile with constant positive extents, or a view", nullptr, nullptr, allocation},
+      {"arrivals", "barriers are uint64, each with a positive arrival count; nothing else has one", nullptr, nullptr,
+       arrivals},
       {"views", "a view has the scope and the bits of a buffer before it, which is no view", nullptr, nullptr, views},
       {"allocated_once", "each tile is allocated once", nullptr, nullptr, nullptr, allocated_once},
       {"parameters", "parameters and workspaces are distinct, their buffers global", nullptr, nullptr, nullptr,

@@ -191,6 +191,46 @@ std::string scan_types(const Stmt& s, const Surroundings&) {
                      n->destination.buffer->name);
 }
 
+// Hardware barriers are named by what works on them, and by nothing else.
+std::string barrier_place(const Stmt& s, const Surroundings&) {
+  const auto* copy = as<Copy>(s);
+  const auto* barrier = as<Barrier>(s);
+  const Region* named = barrier ? &barrier->barrier : copy && copy->barrier ? &*copy->barrier : nullptr;
+  if (copy && (copy->mode == CopyMode::bulk_load) != copy->barrier.has_value())
+    return "a bulk load has a barrier, other copies have none";
+  if (named && named->buffer->scope != Scope::barrier) return fmt::format("`{}` is no barrier", named->buffer->name);
+  for (const Region* r : regions(s)) {
+    if (r->buffer->scope == Scope::barrier && (!named || r->buffer != named->buffer))
+      return fmt::format("the barrier `{}` is read or written", r->buffer->name);
+  }
+  const auto* store = as<Store>(s);
+  return store && store->buffer->scope == Scope::barrier ? "a barrier is written" : "";
+}
+
+std::string barrier_operand(const Stmt& s, const Surroundings&) {
+  const auto* n = as<Barrier>(s);
+  if (!n || !n->operand || n->operand->type.is_int()) return {};
+  return fmt::format("`{}` of a barrier takes an integer, not {}", "operand", to_string(n->operand->type));
+}
+
+std::string async_count(const Stmt& s, const Surroundings&) {
+  const auto* n = as<Async>(s);
+  if (!n || n->count == 0) return {};
+  const bool counts = n->op == AsyncOp::wait_copies || n->op == AsyncOp::wait_stores || n->op == AsyncOp::wait_gemms;
+  return counts && n->count > 0 ? "" : fmt::format("a count of {}", n->count);
+}
+
+std::string role_groups(const Stmt& s, const Surroundings& around) {
+  const auto* n = as<Roles>(s);
+  if (!n) return {};
+  const bool ordered = std::is_sorted(n->groups.begin(), n->groups.end(), std::less_equal<>());
+  if (n->groups.empty() || !ordered || n->groups.front() < 0) return "warp groups are not counted up";
+  return around.loops.empty() ||
+                 (around.loops.back() != LoopKind::parallel && around.loops.back() != LoopKind::vectorized)
+             ? ""
+             : "warp groups inside a parallel loop";
+}
+
 bool is_element(const Region& r) {
   return std::all_of(r.extent.begin(), r.extent.end(), [](int64_t n) { return n == 1; });
 }
@@ -198,7 +238,13 @@ bool is_element(const Region& r) {
 std::string element_regions(const Stmt& s, const Surroundings&) {
   const auto* atomic = as<Atomic>(s);
   const auto* all_reduce = as<AllReduce>(s);
-  const Region* r = atomic ? &atomic->element : all_reduce ? &all_reduce->result : nullptr;
+  const auto* barrier = as<Barrier>(s);
+  const auto* copy = as<Copy>(s);
+  const Region* r = atomic                  ? &atomic->element
+                    : all_reduce            ? &all_reduce->result
+                    : barrier               ? &barrier->barrier
+                    : copy && copy->barrier ? &*copy->barrier
+                                            : nullptr;
   if (!r || is_element(*r)) return {};
   return fmt::format("one element of `{}` is meant, not extents {}", r->buffer->name, shown(r->extent));
 }
@@ -288,7 +334,11 @@ const std::vector<Rule>& rules_of_statements() {
       {"reduce_types", "a reduction keeps numbers numbers of their kind", nullptr, reduce_types},
       {"scan_shapes", "a scan is over an axis of its source, its result as large", nullptr, scan_shapes},
       {"scan_types", "a scan works on tiles of one type of numbers", nullptr, scan_types},
-      {"element_regions", "atomics and all-reduces write one element", nullptr, element_regions},
+      {"element_regions", "atomics, all-reduces and barrier operations name one element", nullptr, element_regions},
+      {"barrier_place", "barriers are named by bulk loads and barrier operations alone", nullptr, barrier_place},
+      {"barrier_operand", "parities and numbers of bytes are integers", nullptr, barrier_operand},
+      {"async_count", "waits have a count of 0 or more, other asynchronous operations none", nullptr, async_count},
+      {"role_groups", "roles name warp groups in order, outside parallel loops", nullptr, role_groups},
       {"atomic_types", "an atomic's old value has its element's type; bits are those of integers", nullptr,
        atomic_types},
       {"all_reduce_axes", "an all-reduce is over axes of the block, each once, where a bool holds", nullptr,

@@ -13,6 +13,10 @@ constexpr std::array<std::string_view, 3> kPolicies{"square", "full_row", "full_
 constexpr std::array<std::string_view, 2> kScans{"sum", "max"};
 constexpr std::array<std::string_view, 6> kAtomics{"load", "store", "add", "min", "max", "bit_or"};
 constexpr std::array<std::string_view, 5> kOrders{"relaxed", "acquire", "release", "acq_rel", "seq_cst"};
+constexpr std::array<std::string_view, 4> kCopyModes{"complete", "group", "bulk_load", "bulk_store"};
+constexpr std::array<std::string_view, 5> kBarriers{"arrive", "wait", "expect", "arrive_expect", "arrive_copied"};
+constexpr std::array<std::string_view, 6> kAsyncs{"commit_copies", "wait_copies", "commit_stores",
+                                                  "wait_stores",   "wait_gemms",  "fence"};
 
 struct Suffix {
   std::string_view text;
@@ -24,21 +28,58 @@ constexpr std::array kSuffixes{Suffix{"i8", kInt8},         Suffix{"i16", kInt16
                                Suffix{"f32", kFloat32},     Suffix{"f64", kFloat64},     Suffix{"bf16", kBFloat16},
                                Suffix{"e4m3", kFloat8E4M3}, Suffix{"e5m2", kFloat8E5M2}, Suffix{"e8m0", kFloat8E8M0}};
 
-constexpr std::array<std::string_view, 43> kKeywords{"program",      "kernel",     "in",
-                                                     "threads",      "stages",     "while",
-                                                     "if",           "else",       "let",
-                                                     "break",        "continue",   "copy",
-                                                     "fill",         "gemm",       "reduce",
-                                                     "axis",         "policy",     "strides",
-                                                     "true",         "false",      "inf",
-                                                     "nan",          "select",     "reinterpret",
-                                                     "disable_tma",  "and",        "or",
-                                                     "not",          "min",        "max",
-                                                     "pow",          "accumulate", "coalesced_width",
-                                                     "sync",         "scan",       "reverse",
-                                                     "atomic",       "order",      "all_reduce",
-                                                     "over",         "view",       "workspace",
-                                                     "nan_propagate"};
+constexpr std::array<std::string_view, 54> kKeywords{"program",
+                                                     "kernel",
+                                                     "in",
+                                                     "threads",
+                                                     "stages",
+                                                     "while",
+                                                     "if",
+                                                     "else",
+                                                     "let",
+                                                     "break",
+                                                     "continue",
+                                                     "copy",
+                                                     "fill",
+                                                     "gemm",
+                                                     "reduce",
+                                                     "axis",
+                                                     "policy",
+                                                     "strides",
+                                                     "true",
+                                                     "false",
+                                                     "inf",
+                                                     "nan",
+                                                     "select",
+                                                     "reinterpret",
+                                                     "disable_tma",
+                                                     "and",
+                                                     "or",
+                                                     "not",
+                                                     "min",
+                                                     "max",
+                                                     "pow",
+                                                     "accumulate",
+                                                     "coalesced_width",
+                                                     "sync",
+                                                     "scan",
+                                                     "reverse",
+                                                     "atomic",
+                                                     "order",
+                                                     "all_reduce",
+                                                     "over",
+                                                     "view",
+                                                     "workspace",
+                                                     "nan_propagate",
+                                                     "mode",
+                                                     "counting",
+                                                     "async",
+                                                     "asynchronous",
+                                                     "roles",
+                                                     "extern",
+                                                     "arrivals",
+                                                     "on",
+                                                     "foreign"};
 
 constexpr std::array<Precedence, 22> kPrecedence{
     Precedence::sum,         Precedence::sum,       Precedence::product, Precedence::product, Precedence::product,
@@ -75,6 +116,9 @@ std::string_view to_string(WarpPolicy policy) { return kPolicies[size_t(policy)]
 std::string_view to_string(ScanOp op) { return kScans[size_t(op)]; }
 std::string_view to_string(AtomicOp op) { return kAtomics[size_t(op)]; }
 std::string_view to_string(MemoryOrder order) { return kOrders[size_t(order)]; }
+std::string_view to_string(CopyMode mode) { return kCopyModes[size_t(mode)]; }
+std::string_view to_string(BarrierOp op) { return kBarriers[size_t(op)]; }
+std::string_view to_string(AsyncOp op) { return kAsyncs[size_t(op)]; }
 
 std::string_view literal_suffix(DType type) {
   const auto* row = std::find_if(kSuffixes.begin(), kSuffixes.end(), [&](const Suffix& s) { return s.type == type; });
@@ -88,7 +132,7 @@ std::optional<DType> type_of_suffix(std::string_view suffix) {
 }
 
 bool is_reserved_word(std::string_view word) {
-  return contains(kKeywords, word) || contains(kLoops, word) || names_one(word, Scope::local) ||
+  return contains(kKeywords, word) || contains(kLoops, word) || names_one(word, Scope::barrier) ||
          names_one(word, MathFn::isfinite) || parse_dtype(word).has_value() || is_typed_special(word);
 }
 

@@ -15,6 +15,9 @@ std::string_view to_string(WarpPolicy policy);
 std::string_view to_string(ScanOp op);
 std::string_view to_string(AtomicOp op);
 std::string_view to_string(MemoryOrder order);
+std::string_view to_string(CopyMode mode);
+std::string_view to_string(BarrierOp op);
+std::string_view to_string(AsyncOp op);
 
 // Marks a literal's type where the place does not say it: `5i64`, `0.5f16`, `inf_bf16`.
 std::string_view literal_suffix(DType type);

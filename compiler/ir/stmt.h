@@ -10,6 +10,8 @@
 // loops and `Sync`; between two such places they run in any order. Passes after `thread_regions` see no such kernel.
 #pragma once
 
+#include <optional>
+
 #include "compiler/ir/expr.h"
 
 namespace tilepilot::ir {
@@ -65,18 +67,31 @@ struct Continue {};
 struct Block {
   std::vector<Stmt> body;
 };
-// All threads of the block wait for each other; all must reach it.
-struct Sync {};
+enum class SyncScope : uint8_t { block, grid };
+// Threads wait for each other; all of them must reach it: those of the block or of the grid, or any `threads` threads
+// of the block that use the hardware barrier `barrier`.
+struct Sync {
+  SyncScope scope = SyncScope::block;
+  int64_t barrier = 0, threads = 0;  // 0 threads: all
+};
 
 struct CopyOptions {
   bool disable_tma = false;
   int coalesced_width = 0;  // 0: the compiler chooses
   friend bool operator==(const CopyOptions&, const CopyOptions&) = default;
 };
+enum class CopyMode : uint8_t {
+  complete,    // done when the statement is
+  group,       // done when the group that is committed next is waited for (cp.async)
+  bulk_load,   // its bytes count at `barrier`
+  bulk_store,  // done when the group of stores that is committed next is waited for
+};
 // destination[box] = cast(source[box]). After dropping axes of extent 1 both boxes have the same extents, in order.
 struct Copy {
   Region source, destination;
   CopyOptions options;
+  CopyMode mode = CopyMode::complete;
+  std::optional<Region> barrier = std::nullopt;  // of a bulk load: one barrier
 };
 struct Fill {
   Region destination;
@@ -89,6 +104,7 @@ struct Gemm {
   Region a, b, c;
   bool transpose_a = false, transpose_b = false, clear_accumulator = false;
   WarpPolicy policy = WarpPolicy::square;
+  bool asynchronous = false;  // done when `wait_gemm` says so
 };
 enum class ReduceOp : uint8_t { sum, max, min, abs_sum, abs_max, bit_and, bit_or, bit_xor };
 // destination (+)= reduce of source over `axis`. Destination: the source's shape without `axis`, or with extent 1
@@ -133,9 +149,47 @@ struct AllReduce {
   std::vector<int> axes;
 };
 
+enum class BarrierOp : uint8_t {
+  arrive,
+  wait,           // until the phase of parity `operand` has completed
+  expect,         // `operand` more bytes belong to the phase
+  arrive_expect,  // both
+  arrive_copied,  // arrives when the thread's copies of mode `group` so far are done
+};
+// On one hardware barrier, by each thread that comes here.
+struct Barrier {
+  BarrierOp op;
+  Region barrier;  // extents 1
+  Expr operand;    // an integer; null for `arrive` and `arrive_copied`
+};
+enum class AsyncOp : uint8_t {
+  commit_copies,  // closes a group of copies of mode `group`
+  wait_copies,    // until at most `count` groups are under way
+  commit_stores,  // likewise for bulk stores
+  wait_stores,
+  wait_gemms,  // until at most `count` asynchronous gemms are under way
+  fence,       // what this thread wrote is seen by asynchronous copies and gemms after it
+};
+struct Async {
+  AsyncOp op;
+  int64_t count = 0;
+};
+// `body` is for the threads of these warp groups alone: group g has threads 128 g to 128 g + 127 of the block, counted
+// with threadIdx.x fastest. Tile operators inside are theirs.
+struct Roles {
+  std::vector<int> groups;
+  Stmt body;
+};
+// A function of foreign device source. Regions are passed as the address of their first element.
+struct ExternCall {
+  std::string function;
+  std::vector<std::variant<Expr, Region>> arguments;
+  Var result;  // visible as a let's; null if it gives nothing
+};
+
 struct StmtNode {
   using Node = std::variant<For, While, If, Let, Store, Break, Continue, Block, Sync, Copy, Fill, Gemm, Reduce, Scan,
-                            Atomic, AllReduce>;
+                            Atomic, AllReduce, Barrier, Async, Roles, ExternCall>;
   Node node;
   Span span;
 };
@@ -158,9 +212,10 @@ struct Kernel {
 struct Program {
   std::string name;
   std::vector<std::variant<Buffer, Var>> parameters;  // global buffers and scalars, in call order
-  std::vector<Var> symbols;        // symbolic extents, bound from the shapes of the buffers that mention them
-  std::vector<Buffer> workspaces;  // global, fresh and uninitialised at each call, shared by the launches
-  std::vector<Kernel> kernels;     // launched in order
+  std::vector<Var> symbols;          // symbolic extents, bound from the shapes of the buffers that mention them
+  std::vector<Buffer> workspaces;    // global, fresh and uninitialised at each call, shared by the launches
+  std::vector<std::string> sources;  // foreign device source, in order
+  std::vector<Kernel> kernels;       // launched in order
   Span span;
 };
 

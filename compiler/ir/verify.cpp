@@ -44,7 +44,7 @@ class Completeness {
             [](const Continue&) { return true; },
             [](const Sync&) { return true; },
             [&](const Block& n) { return has(n.body); },
-            [&](const Copy& n) { return has(n.source) && has(n.destination); },
+            [&](const Copy& n) { return has(n.source) && has(n.destination) && (!n.barrier || has(*n.barrier)); },
             [&](const Fill& n) { return has(n.destination) && has(n.value); },
             [&](const Gemm& n) { return has(n.a) && has(n.b) && has(n.c); },
             [&](const Reduce& n) { return has(n.source) && has(n.destination); },
@@ -53,6 +53,13 @@ class Completeness {
               return has(n.element) && (n.op == AtomicOp::load ? n.previous && !n.value : has(n.value));
             },
             [&](const AllReduce& n) { return has(n.value) && has(n.condition) && has(n.identity) && has(n.result); },
+            [&](const Barrier& n) {
+              const bool alone = n.op == BarrierOp::arrive || n.op == BarrierOp::arrive_copied;
+              return has(n.barrier) && (alone ? !n.operand : has(n.operand));
+            },
+            [](const Async&) { return true; },
+            [&](const Roles& n) { return has(n.body); },
+            [&](const ExternCall& n) { return has(n.arguments); },
         },
         s->node);
   }
@@ -72,6 +79,9 @@ class Completeness {
   bool has(const Var& v) const { return v != nullptr; }
   bool has(const Buffer& b) const { return b && has(b->shape) && has(b->strides) && (!b->base || has(b->base)); }
   bool has(const Region& r) const { return has(r.buffer) && has(r.start); }
+  bool has(const std::variant<Expr, Region>& argument) const {
+    return std::visit([&](const auto& x) { return has(x); }, argument);
+  }
   template <class T>
   bool has(const std::vector<T>& items) const {
     for (const T& item : items) {
@@ -152,7 +162,10 @@ class Verifier {
                    [](const Continue&) {},
                    [](const Sync&) {},
                    [&](const Block& n) { block(n); },
-                   [&](const Copy& n) { visit(n.source.start), visit(n.destination.start); },
+                   [&](const Copy& n) {
+                     visit(n.source.start), visit(n.destination.start);
+                     if (n.barrier) visit(n.barrier->start);
+                   },
                    [&](const Fill& n) { visit(n.destination.start), visit(n.value); },
                    [&](const Gemm& n) { visit(n.a.start), visit(n.b.start), visit(n.c.start); },
                    [&](const Reduce& n) { visit(n.source.start), visit(n.destination.start); },
@@ -165,6 +178,19 @@ class Verifier {
                    [&](const AllReduce& n) {
                      visit(n.value), visit(n.condition), visit(n.identity);
                      visit(n.result.start);
+                   },
+                   [&](const Barrier& n) {
+                     visit(n.barrier.start);
+                     if (n.operand) visit(n.operand);
+                   },
+                   [](const Async&) {},
+                   [&](const Roles& n) { scoped(n.body); },
+                   [&](const ExternCall& n) {
+                     for (const auto& argument : n.arguments) {
+                       const auto* region = std::get_if<Region>(&argument);
+                       region ? visit(region->start) : visit(std::get<Expr>(argument));
+                     }
+                     if (n.result) around_.vars.insert(n.result.get());
                    },
                },
                s->node);

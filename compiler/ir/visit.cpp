@@ -42,7 +42,10 @@ class Walker {
                    [&](const Block& n) {
                      for (const Stmt& child : n.body) visit(child);
                    },
-                   [&](const Copy& n) { visit(n.source.start), visit(n.destination.start); },
+                   [&](const Copy& n) {
+                     visit(n.source.start), visit(n.destination.start);
+                     if (n.barrier) visit(n.barrier->start);
+                   },
                    [&](const Fill& n) { visit(n.destination.start), visit(n.value); },
                    [&](const Gemm& n) { visit(n.a.start), visit(n.b.start), visit(n.c.start); },
                    [&](const Reduce& n) { visit(n.source.start), visit(n.destination.start); },
@@ -55,6 +58,15 @@ class Walker {
                      visit(n.value), visit(n.condition), visit(n.identity);
                      visit(n.result.start);
                    },
+                   [&](const Barrier& n) {
+                     visit(n.barrier.start);
+                     if (n.operand) visit(n.operand);
+                   },
+                   [](const Async&) {},
+                   [&](const Roles& n) { visit(n.body); },
+                   [&](const ExternCall& n) {
+                     for (const auto& argument : n.arguments) visit(argument);
+                   },
                },
                s->node);
   }
@@ -65,6 +77,10 @@ class Walker {
 
   void visit(const std::vector<Expr>& exprs) {
     for (const Expr& e : exprs) visit(e);
+  }
+  void visit(const std::variant<Expr, Region>& argument) {
+    const auto* region = std::get_if<Region>(&argument);
+    region ? visit(region->start) : visit(std::get<Expr>(argument));
   }
 };
 
@@ -127,6 +143,7 @@ bool is_tile_operator(const StmtNode& stmt) {
 Var bound_variable(const StmtNode& stmt) {
   if (const auto* n = std::get_if<Let>(&stmt.node)) return n->var;
   if (const auto* n = std::get_if<Atomic>(&stmt.node)) return n->previous;
+  if (const auto* n = std::get_if<ExternCall>(&stmt.node)) return n->result;
   return nullptr;
 }
 
@@ -134,7 +151,9 @@ Accesses region_accesses(const Stmt& stmt) {
   const auto none = [](const auto&) { return Accesses{}; };
   return std::visit(overloaded{
                         [](const Copy& n) {
-                          return Accesses{{&n.source}, {&n.destination}};
+                          Accesses result{{&n.source}, {&n.destination}};
+                          if (n.barrier) result.writes.push_back(&*n.barrier);
+                          return result;
                         },
                         [](const Fill& n) {
                           return Accesses{{}, {&n.destination}};
@@ -160,6 +179,20 @@ Accesses region_accesses(const Stmt& stmt) {
                         },
                         [](const AllReduce& n) {
                           return Accesses{{}, {&n.result}};
+                        },
+                        [](const Barrier& n) {
+                          return Accesses{{&n.barrier}, {&n.barrier}};
+                        },
+                        [](const ExternCall& n) {
+                          // It may do anything with what it gets the address of.
+                          Accesses result;
+                          for (const auto& argument : n.arguments) {
+                            const auto* region = std::get_if<Region>(&argument);
+                            if (!region) continue;
+                            result.reads.push_back(region);
+                            result.writes.push_back(region);
+                          }
+                          return result;
                         },
                         none,
                     },
@@ -297,6 +330,7 @@ Stmt Rewriter::rewrite_children(const Stmt& stmt) {
                         [&](Copy n) {
                           bool changed = replace(n.source, rewrite_region(n.source));
                           changed |= replace(n.destination, rewrite_region(n.destination));
+                          if (n.barrier) changed |= replace(*n.barrier, rewrite_region(*n.barrier));
                           return rebuilt(std::move(n), changed);
                         },
                         [&](Fill n) {
@@ -332,6 +366,25 @@ Stmt Rewriter::rewrite_children(const Stmt& stmt) {
                           changed |= replace(n.result, rewrite_region(n.result));
                           return rebuilt(std::move(n), changed);
                         },
+                        [&](Barrier n) {
+                          bool changed = replace(n.barrier, rewrite_region(n.barrier));
+                          if (n.operand) changed |= replace(n.operand, rewrite(n.operand));
+                          return rebuilt(std::move(n), changed);
+                        },
+                        [&](const Async&) { return stmt; },
+                        [&](Roles n) {
+                          const bool changed = replace(n.body, body(n.body));
+                          return rebuilt(std::move(n), changed);
+                        },
+                        [&](ExternCall n) {
+                          bool changed = false;
+                          for (auto& argument : n.arguments) {
+                            auto* region = std::get_if<Region>(&argument);
+                            changed |= region ? replace(*region, rewrite_region(*region))
+                                              : replace(std::get<Expr>(argument), rewrite(std::get<Expr>(argument)));
+                          }
+                          return rebuilt(std::move(n), changed);
+                        },
                     },
                     stmt->node);
 }
@@ -351,7 +404,7 @@ Program Rewriter::rewrite(const Program& program) {
 
 bool same_nodes(const Program& a, const Program& b) {
   if (a.parameters != b.parameters || a.symbols != b.symbols || a.workspaces != b.workspaces ||
-      a.kernels.size() != b.kernels.size()) {
+      a.sources != b.sources || a.kernels.size() != b.kernels.size()) {
     return false;
   }
   for (size_t k = 0; k < a.kernels.size(); ++k) {

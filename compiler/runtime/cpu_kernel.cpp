@@ -5,6 +5,7 @@
 #include "compiler/runtime/arguments.h"
 #include "compiler/runtime/kernel.h"
 #include "compiler/targets/cpu/codegen.h"
+#include "compiler/targets/cpu/supported.h"
 
 namespace tilepilot::runtime {
 namespace {
@@ -118,6 +119,7 @@ class CpuBackend : public KernelBackend {
   explicit CpuBackend(ToolchainOptions options) : toolchain_(std::move(options)) {}
 
   Result<std::shared_ptr<CompiledKernel>> compile(const ir::Program& program, DiagnosticList& warnings) override {
+    TRY(targets::cpu::check_supported(program));
     const ir::Program lowered = TRY(passes::run_pipeline(program));
     targets::cpu::GeneratedCode code = TRY(targets::cpu::generate(lowered));
     auto library = TRY(toolchain_.load(targets::cpu::prelude() + code.source, warnings));

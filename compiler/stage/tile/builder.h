@@ -41,6 +41,9 @@ class ProgramBuilder {
   // Runs `body` with a new innermost block in which `vars` are alive; gives the block. `cover` is its span.
   Result<ir::Stmt> nested(BlockKind kind, const std::vector<ir::Var>& vars, const std::function<Status()>& body,
                           Span cover);
+  // The same in two halves, for `with` statements.
+  void open(BlockKind kind, const std::vector<ir::Var>& vars);
+  ir::Stmt close(Span cover);
   // Emits `let name = value` and gives the variable; with an empty name, the first assignment names it.
   Result<ir::Expr> let(std::string name, ir::Expr value, Span span);
   std::shared_ptr<ir::BufferData> allocate(ir::BufferData buffer);
@@ -82,8 +85,6 @@ class ProgramBuilder {
   Status check_buffer(const ir::Buffer& buffer, Span span) const;
   Status check_place(const ir::StmtNode& stmt) const;
   Status check_stmt(const ir::Stmt& stmt) const;
-  void open(BlockKind kind, const std::vector<ir::Var>& vars);
-  ir::Stmt close(Span cover);
   void revive(const ir::Var& var) {
     alive_.insert(var.get());
     known_.insert(var.get());

@@ -61,9 +61,7 @@ Result<Value> kernel(TileArguments& arguments) {
     return make_error(DiagnosticKind::outside_kernel, arguments.span(), "`T.Kernel` outside a tile program",
                       "put it into a function decorated with `@T.prim_func` or `@tilelang.jit`");
   if (context.eager) TRY(context.eager->check_annotated(arguments.span()));
-  if (arguments.has(1))
-    return make_error(DiagnosticKind::unsupported_tile_feature, arguments.span(),
-                      "`prelude` of `T.Kernel` is not supported");
+  if (arguments.has(1)) context.builder->program().sources.push_back(TRY(arguments.text(1)));
   size_t rank = arguments.rest().size();
   if (rank == 0 || rank > kMaxDimensions)
     return invalid_launch(arguments, fmt::format("`T.Kernel` has {} grid dimensions", rank), "it takes 1 to 3");

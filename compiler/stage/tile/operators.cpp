@@ -139,9 +139,10 @@ Result<ir::WarpPolicy> warp_policy(const TileArguments& arguments, size_t i) {
 }
 
 // T.gemm(A, B, C, transpose_A=, transpose_B=, policy=, clear_accum=, k_pack=, ...)
-Result<Value> gemm(TileArguments& arguments) {
+Result<Value> emit_gemm(TileArguments& arguments, bool asynchronous) {
   ProgramBuilder& builder = *TRY(kernel_of(arguments));
   ir::Gemm node;
+  node.asynchronous = asynchronous;
   node.a = TRY(tile_region(arguments, 0));
   node.b = TRY(tile_region(arguments, 1));
   node.c = TRY(tile_region(arguments, 2));
@@ -158,6 +159,9 @@ Result<Value> gemm(TileArguments& arguments) {
   return Value();
 }
 
+Result<Value> gemm(TileArguments& arguments) { return emit_gemm(arguments, false); }
+Result<Value> wgmma_gemm(TileArguments& arguments) { return emit_gemm(arguments, true); }
+
 }  // namespace
 
 const std::vector<TileFunction>& operator_functions() {
@@ -170,6 +174,8 @@ const std::vector<TileFunction>& operator_functions() {
       {"clear", "buffer", "sets every element of a buffer or slice to 0", clear},
       {"gemm", "A, B, C, transpose_A=, transpose_B=, policy=, clear_accum=, k_pack=, wg_wait=, mbar=, annotations=",
        "C += A @ B on tiles; `transpose_A`, `transpose_B` for operands stored the other way round", gemm},
+      {"wgmma_gemm", "A, B, C, transpose_A=, transpose_B=, policy=, clear_accum=",
+       "a gemm that `T.wait_wgmma` waits for", wgmma_gemm},
   };
   return kFunctions;
 }

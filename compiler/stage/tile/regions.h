@@ -19,6 +19,9 @@ Result<TileOperand> tile_operand(const TileArguments& arguments, size_t i);
 // Likewise; a point is one element.
 Result<ir::Region> tile_region(const TileArguments& arguments, size_t i);
 
+// Argument `i` as one hardware barrier.
+Result<ir::Region> barrier_operand(const TileArguments& arguments, size_t i);
+
 // Gives points their extents and checks that both sides agree after dropping axes of extent 1.
 Status match_extents(const TileArguments& arguments, TileOperand& source, TileOperand& destination);
 

@@ -20,6 +20,9 @@ const std::vector<TileFunction>& atomic_functions();      // atomic_add, ...
 const std::vector<TileFunction>& all_reduce_functions();  // tvm_thread_allreduce and what stands around it
 const std::vector<TileFunction>& scan_functions();        // cumsum, cummax
 const std::vector<TileFunction>& view_functions();        // reshape, view, alloc_global
+const std::vector<TileFunction>& barrier_functions();     // alloc_barrier, barrier_wait, ...
+const std::vector<TileFunction>& async_functions();       // tma_copy, wgmma_gemm, ptx_wait_group, ws, ...
+const std::vector<TileFunction>& foreign_functions();     // call_extern, import_source, access_ptr
 const std::vector<TileFunction>& layout_functions();      // Layout, Fragment, annotate_layout
 
 // a / b rounded up; a compile-time integer if both are.

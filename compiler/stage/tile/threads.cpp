@@ -6,6 +6,7 @@
 #include "compiler/stage/python/objects.h"
 #include "compiler/stage/tile/builder.h"
 #include "compiler/stage/tile/expressions.h"
+#include "compiler/stage/tile/fold.h"
 #include "compiler/stage/tile/tables.h"
 
 namespace tilepilot::stage {
@@ -105,12 +106,65 @@ Result<Value> barrier(TileArguments& arguments) {
   return Value();
 }
 
+// T.sync_threads(barrier_id=, arrive_count=): with a count, a barrier for that many threads of the block.
 Result<Value> sync_threads(TileArguments& arguments) {
-  if (arguments.has(0) || arguments.has(1))
-    return make_error(DiagnosticKind::unsupported_tile_feature, arguments.span(),
-                      "barriers for some threads of a block are not supported",
-                      "call `T.sync_threads()` where all threads come");
-  return barrier(arguments);
+  if (!arguments.has(1)) return barrier(arguments);
+  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  ir::Sync node{ir::SyncScope::block, TRY(arguments.integer_or(0, 0)), TRY(arguments.integer(1))};
+  constexpr int64_t kHardwareBarriers = 16;
+  if (node.barrier < 0 || node.barrier >= kHardwareBarriers || node.threads <= 0)
+    return make_error(DiagnosticKind::value_error, arguments.span(),
+                      fmt::format("barrier {} for {} threads", node.barrier, node.threads),
+                      "barriers are numbered 0 to 15, and at least one thread waits at each");
+  TRY(builder.emit(node, arguments.span()));
+  return Value();
+}
+
+Result<Value> sync_grid(TileArguments& arguments) {
+  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  TRY(builder.emit(ir::Sync{ir::SyncScope::grid, 0, 0}, arguments.span()));
+  return Value();
+}
+
+// The index of a thread in its block, threadIdx.x fastest.
+ir::Expr linear_index(const TileArguments& arguments, ProgramBuilder& builder) {
+  ir::Expr index = ir::int_imm(0, ir::kInt32, arguments.span());
+  for (size_t axis = builder.kernel().threads.size(); axis-- > 0;) {
+    const ir::Expr extent = ir::int_imm(builder.kernel().threads[axis], ir::kInt32, arguments.span());
+    index = fold_binary(ir::BinaryOp::add, fold_binary(ir::BinaryOp::mul, index, extent, arguments.span()),
+                        builder.thread_index(axis, arguments.span()), arguments.span());
+  }
+  return index;
+}
+
+constexpr int64_t kWarpSize = 32;
+constexpr int64_t kWarpsPerGroup = 4;
+
+Result<Value> index_by(TileArguments& arguments, ir::BinaryOp op, int64_t divisor) {
+  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  const ir::Expr by = ir::int_imm(divisor, ir::kInt32, arguments.span());
+  return make_expr(arguments.context(), fold_binary(op, linear_index(arguments, builder), by, arguments.span()));
+}
+Result<Value> lane_index(TileArguments& arguments) {
+  return index_by(arguments, ir::BinaryOp::floor_mod, TRY(arguments.integer_or(0, kWarpSize)));
+}
+Result<Value> warp_index(TileArguments& arguments) {
+  return index_by(arguments, ir::BinaryOp::floor_div, TRY(arguments.integer_or(0, kWarpSize)));
+}
+Result<Value> warp_group_index(TileArguments& arguments) {
+  return index_by(arguments, ir::BinaryOp::floor_div,
+                  TRY(arguments.integer_or(0, kWarpSize)) * TRY(arguments.integer_or(1, kWarpsPerGroup)));
+}
+
+// T.shuffle_elect(extent): one thread of each `extent`; of the block for 0.
+Result<Value> shuffle_elect(TileArguments& arguments) {
+  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  const int64_t extent = TRY(arguments.integer(0));
+  ir::Expr index = linear_index(arguments, builder);
+  if (extent > 0)
+    index = fold_binary(ir::BinaryOp::floor_mod, index, ir::int_imm(extent, ir::kInt32), arguments.span());
+  const ir::Expr zero = ir::int_imm(0, ir::kInt32, arguments.span());
+  return make_expr(arguments.context(), fold_binary(ir::BinaryOp::eq, index, zero, arguments.span()));
 }
 
 }  // namespace
@@ -128,6 +182,12 @@ const std::vector<TileFunction>& thread_functions() {
       {"sync_threads", "barrier_id=, arrive_count=", "a barrier: all threads of the block wait for each other",
        sync_threads},
       {"tvm_storage_sync", "scope", "the old name of `T.sync_threads`", barrier},
+      {"sync_grid", "", "a barrier of all threads of all blocks", sync_grid},
+      {"get_lane_idx", "warp_size=", "the index of a thread in its warp", lane_index},
+      {"get_warp_idx", "warp_size=", "the index of a thread's warp in its block", warp_index},
+      {"get_warp_idx_sync", "warp_size=", "the index of a thread's warp in its block", warp_index},
+      {"get_warp_group_idx", "warp_size=, warps_per_group=", "the index of a thread's warp group", warp_group_index},
+      {"shuffle_elect", "thread_extent", "true for one thread of each `thread_extent`; 0: of the block", shuffle_elect},
       {"sync_warp", "mask=", "a barrier of a warp; here one of the block", barrier},
   };
   return kFunctions;

@@ -131,6 +131,7 @@ class LaunchEmitter {
   }
 
   void declare(const ir::Buffer& buffer) {
+    if (buffer->scope == ir::Scope::barrier) return;
     if (buffer->base) return declare_view(buffer);
     int64_t elements = 1;
     std::string shape;

@@ -123,31 +123,35 @@ void emit_scan(Context& context, const ir::Scan& scan, Span span) {
 }  // namespace
 
 void emit(Context& context, const ir::Stmt& stmt) {
-  std::visit(
-      ir::overloaded{
-          [&](const ir::For& loop) { emit_loop(context, loop); },
-          [&](const ir::While& loop) {
-            context.body.open("while ({})", value(context, loop.condition));
-            emit(context, loop.body);
-            context.body.close();
-          },
-          [&](const ir::If& node) { emit_if(context, node); }, [&](const ir::Let& let) { emit_let(context, let); },
-          [&](const ir::Store& store) { emit_store(context, stmt, store); },
-          [&](const ir::Break&) { context.body.line("break;"); },
-          [&](const ir::Continue&) { context.body.line("continue;"); },
-          [](const ir::Sync&) {},  // thread_regions left none
-          [&](const ir::Block& block) {
-            for (const ir::Stmt& child : block.body) emit(context, child);
-          },
-          [&](const ir::Copy& copy) { emit_copy(context, copy, stmt->span); },
-          [&](const ir::Fill& fill) { emit_fill(context, fill, stmt->span); },
-          [&](const ir::Gemm& gemm) { emit_gemm(context, gemm, stmt->span); },
-          [&](const ir::Reduce& reduce) { emit_reduce(context, reduce, stmt->span); },
-          [&](const ir::Scan& scan) { emit_scan(context, scan, stmt->span); },
-          [&](const ir::Atomic& atomic) { emit_atomic(context, stmt, atomic); },
-          [](const ir::AllReduce&) {},  // thread_regions left none
-      },
-      stmt->node);
+  std::visit(ir::overloaded{
+                 [&](const ir::For& loop) { emit_loop(context, loop); },
+                 [&](const ir::While& loop) {
+                   context.body.open("while ({})", value(context, loop.condition));
+                   emit(context, loop.body);
+                   context.body.close();
+                 },
+                 [&](const ir::If& node) { emit_if(context, node); },
+                 [&](const ir::Let& let) { emit_let(context, let); },
+                 [&](const ir::Store& store) { emit_store(context, stmt, store); },
+                 [&](const ir::Break&) { context.body.line("break;"); },
+                 [&](const ir::Continue&) { context.body.line("continue;"); },
+                 [](const ir::Sync&) {},  // thread_regions left none
+                 [&](const ir::Block& block) {
+                   for (const ir::Stmt& child : block.body) emit(context, child);
+                 },
+                 [&](const ir::Copy& copy) { emit_copy(context, copy, stmt->span); },
+                 [&](const ir::Fill& fill) { emit_fill(context, fill, stmt->span); },
+                 [&](const ir::Gemm& gemm) { emit_gemm(context, gemm, stmt->span); },
+                 [&](const ir::Reduce& reduce) { emit_reduce(context, reduce, stmt->span); },
+                 [&](const ir::Scan& scan) { emit_scan(context, scan, stmt->span); },
+                 [&](const ir::Atomic& atomic) { emit_atomic(context, stmt, atomic); },
+                 [](const ir::AllReduce&) {},  // thread_regions left none
+                 [](const ir::Barrier&) {},    // nothing to wait for: see supported.h
+                 [](const ir::Async&) {},
+                 [](const ir::Roles&) {},  // check_supported lets none pass
+                 [](const ir::ExternCall&) {},
+             },
+             stmt->node);
 }
 
 }  // namespace tilepilot::targets::cpu

@@ -1,0 +1,167 @@
+// Copies and gemms that do not wait, what waits for them, and roles of warp groups.
+#include <fmt/format.h>
+
+#include "compiler/stage/tile/builder.h"
+#include "compiler/stage/tile/expressions.h"
+#include "compiler/stage/tile/fold.h"
+#include "compiler/stage/tile/regions.h"
+#include "compiler/stage/tile/tables.h"
+
+namespace tilepilot::stage {
+namespace {
+
+Result<ProgramBuilder*> builder_of(const TileArguments& arguments) {
+  return require_kernel(arguments.context(), fmt::format("`{}`", arguments.function()), arguments.span());
+}
+
+Result<ir::Copy> tile_copy(const TileArguments& arguments, ir::CopyMode mode) {
+  TileOperand source = TRY(tile_operand(arguments, 0)), destination = TRY(tile_operand(arguments, 1));
+  TRY(match_extents(arguments, source, destination));
+  return ir::Copy{std::move(source.region), std::move(destination.region), {}, mode, std::nullopt};
+}
+
+// T.async_copy(src, dst): from global memory into shared; `T.ptx_wait_group` waits.
+Result<Value> async_copy(TileArguments& arguments) {
+  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  TRY(builder.emit(TRY(tile_copy(arguments, ir::CopyMode::group)), arguments.span()));
+  TRY(builder.emit(ir::Async{ir::AsyncOp::commit_copies}, arguments.span()));
+  return Value();
+}
+
+int64_t bytes(const ir::Region& region) {
+  int64_t result = region.buffer->type.bytes();
+  for (const int64_t extent : region.extent) result *= extent;
+  return result;
+}
+
+// T.tma_copy(src, dst, barrier=): a load says how many bytes the barrier waits for; a store commits a group of its own.
+Result<Value> tma_copy(TileArguments& arguments) {
+  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  ir::Copy node = TRY(tile_copy(arguments, ir::CopyMode::bulk_load));
+  const bool is_load = node.source.buffer->scope == ir::Scope::global;
+  if (is_load != arguments.has(2))
+    return make_error(DiagnosticKind::wrong_arguments, arguments.span(),
+                      is_load ? "`T.tma_copy` from global memory needs a `barrier`"
+                              : "`T.tma_copy` to global memory takes no `barrier`",
+                      is_load ? "allocate it by `T.alloc_barrier(arrive_count)`" : "`T.tma_store_wait()` waits for it");
+  if (!is_load) {
+    node.mode = ir::CopyMode::bulk_store;
+    TRY(builder.emit(std::move(node), arguments.span()));
+    TRY(builder.emit(ir::Async{ir::AsyncOp::commit_stores}, arguments.span()));
+    return Value();
+  }
+  node.barrier = TRY(barrier_operand(arguments, 2));
+  const ir::Expr expected = ir::int_imm(bytes(node.destination), ir::kInt32, arguments.span());
+  TRY(builder.emit(ir::Barrier{ir::BarrierOp::expect, *node.barrier, expected}, arguments.span()));
+  TRY(builder.emit(std::move(node), arguments.span()));
+  return Value();
+}
+
+// T.ptx_cp_async(dst, src, bytes, predicate=): by each thread; without the predicate's consent the bytes become 0.
+Result<Value> cp_async(TileArguments& arguments) {
+  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  const ir::Region to = TRY(tile_region(arguments, 0)), from = TRY(tile_region(arguments, 1));
+  const int64_t size = TRY(arguments.integer(2)), width = to.buffer->type.bytes();
+  if (from.buffer->type != to.buffer->type || (size != 4 && size != 8 && size != 16) || size % width != 0)
+    return make_error(DiagnosticKind::value_error, arguments.span(),
+                      fmt::format("`T.ptx_cp_async` of {} bytes from {} to {}", size, ir::to_string(from.buffer->type),
+                                  ir::to_string(to.buffer->type)),
+                      "it copies 4, 8 or 16 bytes between buffers of one dtype");
+  const auto element = [&](const ir::Region& region, int64_t step) {
+    std::vector<ir::Expr> indices = region.start;
+    const ir::Expr offset = ir::int_imm(step, indices.back()->type, arguments.span());
+    indices.back() = fold_binary(ir::BinaryOp::add, indices.back(), offset, arguments.span());
+    return indices;
+  };
+  builder.thread_index(0, arguments.span());  // each thread copies for itself
+  for (int64_t step = 0; step < size / width; ++step) {
+    ir::Expr value = ir::load(from.buffer, element(from, step), arguments.span());
+    if (arguments.has(3)) {
+      const ir::Expr zero = TRY(to_expr(Value(int64_t{0}), arguments.span(), value->type));
+      value = fold_select(TRY(to_condition(arguments[3], arguments.span(3))), value, zero, arguments.span());
+    }
+    TRY(builder.emit(ir::Store{to.buffer, element(to, step), value}, arguments.span()));
+  }
+  return Value();
+}
+
+template <ir::AsyncOp op>
+Result<Value> async(TileArguments& arguments) {
+  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  TRY(builder.emit(ir::Async{op}, arguments.span()));
+  return Value();
+}
+
+// The first argument is how many groups may still be under way.
+template <ir::AsyncOp op>
+Result<Value> wait(TileArguments& arguments) {
+  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  const int64_t count = TRY(arguments.integer_or(0, 0));
+  if (count < 0)
+    return make_error(DiagnosticKind::value_error, arguments.span(0),
+                      fmt::format("`{}` cannot leave {} groups under way", arguments.function(), count));
+  TRY(builder.emit(ir::Async{op, count}, arguments.span()));
+  return Value();
+}
+
+// `with T.ws(0, 1):` the body is for these warp groups.
+struct RolesFrame final : TypedObject<RolesFrame> {
+  static constexpr Type kType{"warp group scope"};
+  RolesFrame(TileContext& context_, std::vector<int> groups_, Span span_)
+      : context(context_), groups(std::move(groups_)), span(span_) {}
+  Result<Value> enter(Interpreter&, Span) override {
+    context.builder->open(BlockKind::branch, {});
+    return Value();
+  }
+  Status exit(Interpreter&, Span) override {
+    ir::Stmt body = context.builder->close(span);
+    return context.builder->emit(ir::Roles{groups, std::move(body)}, span);
+  }
+  TileContext& context;
+  const std::vector<int> groups;
+  const Span span;
+};
+
+Result<Value> roles(TileArguments& arguments) {
+  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  int64_t threads = 1;
+  for (const int64_t extent : builder.kernel().threads) threads *= extent;
+  std::vector<int> groups;
+  for (const Value& value : arguments.rest()) {
+    const int64_t group = TRY(meta_integer(value, "a warp group", arguments.span()));
+    if (group < 0 || (group + 1) * 128 > threads || (!groups.empty() && group <= groups.back()))
+      return make_error(DiagnosticKind::value_error, arguments.span(),
+                        fmt::format("warp group {} in a block of {} threads", group, threads),
+                        "warp groups have 128 threads each; name them in order");
+    groups.push_back(static_cast<int>(group));
+  }
+  if (groups.empty())
+    return make_error(DiagnosticKind::wrong_arguments, arguments.span(), "`T.ws` names no warp group");
+  return Value(std::make_shared<RolesFrame>(arguments.context(), std::move(groups), arguments.span()));
+}
+
+}  // namespace
+
+const std::vector<TileFunction>& async_functions() {
+  using ir::AsyncOp;
+  static const std::vector<TileFunction> kFunctions = {
+      {"async_copy", "src, dst, coalesced_width=, annotations=, loop_layout=",
+       "a copy that `T.ptx_wait_group` waits for", async_copy},
+      {"tma_copy", "src, dst, barrier=, cluster_mask=, leader_scope_threads=, eviction_policy=",
+       "a bulk copy: a load counts at `barrier`, `T.tma_store_wait` waits for a store", tma_copy},
+      {"tma_store_arrive", "", "closes a group of bulk stores", async<AsyncOp::commit_stores>},
+      {"tma_store_wait", "count=, read=", "waits until at most `count` groups of bulk stores are under way",
+       wait<AsyncOp::wait_stores>},
+      {"ptx_cp_async", "dst, src, bytes, predicate=", "each thread copies 4, 8 or 16 bytes", cp_async},
+      {"ptx_commit_group", "", "closes a group of asynchronous copies", async<AsyncOp::commit_copies>},
+      {"ptx_wait_group", "num=", "waits until at most `num` groups of copies are under way",
+       wait<AsyncOp::wait_copies>},
+      {"wait_wgmma", "num_mma=", "waits until at most `num_mma` asynchronous gemms are under way",
+       wait<AsyncOp::wait_gemms>},
+      {"fence_proxy_async", "", "what threads wrote is seen by asynchronous copies after it", async<AsyncOp::fence>},
+      {"ws", "*warp_group_idx", "`with T.ws(0):` the body is for these groups of 128 threads", roles},
+  };
+  return kFunctions;
+}
+
+}  // namespace tilepilot::stage

@@ -1,0 +1,14 @@
+// What programs say that this target cannot do, found before any pass runs so that messages name the program's own lines.
+#pragma once
+
+#include "compiler/diagnostics/result.h"
+#include "compiler/ir/stmt.h"
+
+namespace tilepilot::targets::cpu {
+
+// `unsupported_tile_feature` for roles of warp groups, barriers between threads that do different things, barriers of a
+// grid and foreign functions. Copies and gemms that need not wait are done at once, which every wait allows; hardware
+// barriers that all threads reach in program order then have nothing to wait for.
+Status check_supported(const ir::Program& program);
+
+}  // namespace tilepilot::targets::cpu
