@@ -1,4 +1,5 @@
-// What programs say that this target cannot do, found before any pass runs so that messages name the program's own lines.
+// What programs say that this target cannot do, found before any pass runs so that messages name the program's own
+// lines.
 #pragma once
 
 #include "compiler/diagnostics/result.h"
