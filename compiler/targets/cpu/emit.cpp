@@ -22,7 +22,9 @@ void emit_loop(Context& context, const ir::For& loop) {
 void emit_if(Context& context, const ir::If& node) {
   if (context.proven.contains(&node)) return emit(context, node.then);
   context.body.open("if ({})", value(context, node.condition));
+  const size_t assumed = context.facts.assume(node.condition);
   emit(context, node.then);
+  context.facts.forget(assumed);
   if (node.otherwise) {
     context.body.reopen("else");
     emit(context, node.otherwise);

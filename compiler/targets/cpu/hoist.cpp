@@ -8,8 +8,6 @@
 namespace tilepilot::targets::cpu {
 namespace {
 
-using ir::BinaryOp;
-
 class Hoister {
  public:
   explicit Hoister(Context& context) : context_(context) {}
@@ -77,24 +75,7 @@ class Hoister {
   // bounds.
   void on_condition(const void* branch, const ir::Expr& condition) {
     std::vector<ir::Affine> needed;
-    if (collect(condition, needed)) accept(branch, needed);
-  }
-
-  // Conjunctions of comparisons, as forms that must be >= 0.
-  bool collect(const ir::Expr& condition, std::vector<ir::Affine>& needed) {
-    const auto* node = std::get_if<ir::Binary>(&condition->node);
-    if (node == nullptr) return false;
-    if (node->op == BinaryOp::logical_and) return collect(node->left, needed) && collect(node->right, needed);
-    const bool less = node->op == BinaryOp::lt || node->op == BinaryOp::le;
-    const bool greater = node->op == BinaryOp::gt || node->op == BinaryOp::ge;
-    if (!less && !greater) return false;
-    const auto left = context_.facts.affine(node->left), right = context_.facts.affine(node->right);
-    if (!left || !right) return false;
-    auto room = less ? ir::difference(*right, *left) : ir::difference(*left, *right);
-    if (!room) return false;
-    if (node->op == BinaryOp::lt || node->op == BinaryOp::gt) room->constant -= 1;
-    needed.push_back(*room);
-    return true;
+    if (collect_comparisons(context_.facts, condition, needed)) accept(branch, needed);
   }
 
   void accept(const void* node, const std::vector<ir::Affine>& needed) {

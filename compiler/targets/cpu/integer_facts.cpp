@@ -1,5 +1,7 @@
 #include "compiler/targets/cpu/integer_facts.h"
 
+#include <algorithm>
+
 #include "compiler/ir/visit.h"
 
 namespace tilepilot::targets::cpu {
@@ -53,9 +55,41 @@ bool IntegerFacts::in_bounds(const ir::Expr& index, const ir::Expr& extent) cons
   const auto end = affine(extent);
   if (position && end) {
     const auto room = ir::difference(*end, *position);
-    return room && range(*room).lo >= 1;
+    return room && is_positive(*room);
   }
   return range(index).hi < range(extent).lo;
+}
+
+bool IntegerFacts::is_positive(const ir::Affine& form) const {
+  if (range(form).lo >= 1) return true;
+  return std::any_of(assumed_.begin(), assumed_.end(), [&](const ir::Affine& known) {
+    const auto more = ir::difference(form, known);
+    return more && range(*more).lo >= 1;
+  });
+}
+
+size_t IntegerFacts::assume(const ir::Expr& condition) {
+  const size_t before = assumed_.size();
+  collect_comparisons(*this, condition, assumed_);
+  return assumed_.size() - before;
+}
+
+bool collect_comparisons(const IntegerFacts& facts, const ir::Expr& condition, std::vector<ir::Affine>& forms) {
+  using ir::BinaryOp;
+  const auto* node = std::get_if<ir::Binary>(&condition->node);
+  if (node == nullptr) return false;
+  if (node->op == BinaryOp::logical_and)
+    return collect_comparisons(facts, node->left, forms) && collect_comparisons(facts, node->right, forms);
+  const bool less = node->op == BinaryOp::lt || node->op == BinaryOp::le;
+  const bool greater = node->op == BinaryOp::gt || node->op == BinaryOp::ge;
+  if (!less && !greater) return false;
+  const auto left = facts.affine(node->left), right = facts.affine(node->right);
+  if (!left || !right) return false;
+  auto room = less ? ir::difference(*right, *left) : ir::difference(*left, *right);
+  if (!room) return false;
+  if (node->op == BinaryOp::lt || node->op == BinaryOp::gt) room->constant -= 1;
+  forms.push_back(*room);
+  return true;
 }
 
 }  // namespace tilepilot::targets::cpu

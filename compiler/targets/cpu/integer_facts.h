@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include "compiler/ir/bounds.h"
 
@@ -24,14 +25,26 @@ class IntegerFacts {
   // The whole int64 range if nothing is known.
   ir::Bounds range(const ir::Affine& form) const;
   bool is_never_negative(const ir::Expr& expr) const { return range(expr).lo >= 0; }
-  // True if 0 <= index < extent for all values of the variables.
+  // True if 0 <= index < extent for all values of the variables that what is assumed allows.
   bool in_bounds(const ir::Expr& index, const ir::Expr& extent) const;
+
+  // Until `forget` the condition, a conjunction of comparisons, holds. Gives how many facts that added.
+  size_t assume(const ir::Expr& condition);
+  void forget(size_t facts) { assumed_.resize(assumed_.size() - facts); }
+
+  // With lets of index arithmetic replaced by their values.
+  ir::Expr expand(const ir::Expr& expr) const;
 
  private:
   ir::VarRanges ranges_;
   std::unordered_map<const ir::VarData*, ir::Expr> values_;
+  std::vector<ir::Affine> assumed_;  // forms that are not negative
 
-  ir::Expr expand(const ir::Expr& expr) const;
+  bool is_positive(const ir::Affine& form) const;
 };
+
+// Conjunctions of comparisons as forms that are not negative where they hold. False if there is another part: what was
+// found before it still follows from the condition.
+bool collect_comparisons(const IntegerFacts& facts, const ir::Expr& condition, std::vector<ir::Affine>& forms);
 
 }  // namespace tilepilot::targets::cpu

@@ -13,25 +13,28 @@ struct Dimension {
   ir::Expr extent;
 };
 
+// Indices with lets replaced by their values: what matters is how they depend on the loops' variables.
 struct Access {
   const ir::Buffer& buffer;
-  const std::vector<ir::Expr>& indices;
+  std::vector<ir::Expr> indices;
   bool is_store;
 };
 
-std::vector<Access> accesses(const ir::Stmt& body) {
+std::vector<Access> accesses(const IntegerFacts& facts, const ir::Stmt& body) {
   std::vector<Access> found;
+  const auto add = [&](const ir::Buffer& buffer, const std::vector<ir::Expr>& indices, bool is_store) {
+    found.push_back({buffer, {}, is_store});
+    for (const ir::Expr& index : indices) found.back().indices.push_back(facts.expand(index));
+  };
   ir::walk(
       body,
       [&](const ir::Stmt& stmt) {
-        if (const auto* store = std::get_if<ir::Store>(&stmt->node))
-          found.push_back({store->buffer, store->indices, true});
+        if (const auto* store = std::get_if<ir::Store>(&stmt->node)) add(store->buffer, store->indices, true);
         if (const auto* atomic = std::get_if<ir::Atomic>(&stmt->node))
-          found.push_back({atomic->element.buffer, atomic->element.start, true});
+          add(atomic->element.buffer, atomic->element.start, true);
       },
       [&](const ir::Expr& expr) {
-        if (const auto* load = std::get_if<ir::Load>(&expr->node))
-          found.push_back({load->buffer, load->indices, false});
+        if (const auto* load = std::get_if<ir::Load>(&expr->node)) add(load->buffer, load->indices, false);
       });
   return found;
 }
@@ -85,6 +88,17 @@ class Nest {
       return;
     }
     emit_one(body);
+  }
+
+  // True if each iteration writes elements of its own.
+  bool stores_are_private(const ir::Stmt& body) const {
+    if (contains<ir::Atomic>(body)) return false;
+    for (const Access& access : accesses(context_.facts, body)) {
+      if (!access.is_store) continue;
+      for (const Dimension& dimension : dimensions_)
+        if (ir::constant_int(dimension.extent) != 1 && !mentions(access.indices, dimension.var)) return false;
+    }
+    return true;
   }
 
  private:
@@ -182,20 +196,9 @@ class Nest {
     return !contains<ir::Break, ir::Continue>(serial.body);
   }
 
-  // True if each iteration writes elements of its own.
-  bool stores_are_private(const ir::Stmt& body) const {
-    if (contains<ir::Atomic>(body)) return false;
-    for (const Access& access : accesses(body)) {
-      if (!access.is_store) continue;
-      for (const Dimension& dimension : dimensions_)
-        if (ir::constant_int(dimension.extent) != 1 && !mentions(access.indices, dimension.var)) return false;
-    }
-    return true;
-  }
-
   bool is_vectorisable(const ir::Stmt& body) const {
     if (contains<ir::For, ir::While, ir::Atomic>(body)) return false;
-    for (const Access& access : accesses(body))
+    for (const Access& access : accesses(context_.facts, body))
       if (access.is_store && !mentions(access.indices, dimensions_.back().var)) return false;
     return true;
   }
@@ -225,7 +228,7 @@ class Nest {
   }
 
   void order_for(const ir::Stmt& body) {
-    const std::vector<Access> all = accesses(body);
+    const std::vector<Access> all = accesses(context_.facts, body);
     size_t best = dimensions_.size() - 1;
     int best_score = contiguity(all, dimensions_[best].var);
     for (size_t k = dimensions_.size() - 1; k-- > 0;) {
@@ -254,15 +257,31 @@ class ProvenScope {
   std::vector<const void*> added_;
 };
 
-}  // namespace
-
-void emit_parallel(Context& context, const ir::For& loop) {
-  std::vector<Dimension> dimensions;
-  for (size_t k = 0; k < loop.vars.size(); ++k) {
-    context.wide.insert(loop.vars[k].get());
-    context.facts.set_range(loop.vars[k], {0, std::max<int64_t>(context.facts.range(loop.extents[k]).hi, 1) - 1});
-    dimensions.push_back({loop.vars[k], loop.extents[k]});
+// The loop without the lets of index arithmetic in front of loops in its body: they would tie these together.
+ir::For without_index_lets(const ir::For& loop) {
+  const auto* block = std::get_if<ir::Block>(&loop.body->node);
+  if (block == nullptr || !contains_loop(loop.body)) return loop;
+  std::unordered_map<const ir::VarData*, ir::Expr> values;
+  const auto value_of = [&](const ir::Var& var) -> ir::Expr {
+    const auto found = values.find(var.get());
+    return found == values.end() ? nullptr : found->second;
+  };
+  ir::Block body;
+  for (const ir::Stmt& stmt : block->body) {
+    const ir::Stmt fresh = values.empty() ? stmt : ir::substitute(stmt, value_of);
+    const auto* let = std::get_if<ir::Let>(&fresh->node);
+    if (let != nullptr && is_index_arithmetic(let->value))
+      values.emplace(let->var.get(), let->value);
+    else
+      body.body.push_back(fresh);
   }
+  if (values.empty()) return loop;
+  ir::For result = loop;
+  result.body = ir::make_stmt(std::move(body), loop.body->span);
+  return result;
+}
+
+void emit_nests(Context& context, const ir::For& loop, const std::vector<Dimension>& dimensions) {
   const HoistedChecks checks = hoist_checks(context, loop);
   // Nodes of copies that became loops do not outlive this call: no node stays in `proven`.
   const ProvenScope always(context, checks.always_proven);
@@ -278,6 +297,19 @@ void emit_parallel(Context& context, const ir::For& loop) {
   context.body.reopen("else");
   Nest(context, dimensions).emit_body(loop.body);
   context.body.close();
+}
+
+}  // namespace
+
+void emit_parallel(Context& context, const ir::For& loop) {
+  std::vector<Dimension> dimensions;
+  for (size_t k = 0; k < loop.vars.size(); ++k) {
+    context.wide.insert(loop.vars[k].get());
+    context.facts.set_range(loop.vars[k], {0, std::max<int64_t>(context.facts.range(loop.extents[k]).hi, 1) - 1});
+    dimensions.push_back({loop.vars[k], loop.extents[k]});
+  }
+  const ir::For freed = without_index_lets(loop);
+  emit_nests(context, Nest(context, dimensions).stores_are_private(freed.body) ? freed : loop, dimensions);
 }
 
 }  // namespace tilepilot::targets::cpu
