@@ -16,6 +16,11 @@ function(tilepilot_sources out)
   set(${out} ${sources} PARENT_SCOPE)
 endfunction()
 
+# The headers that nearly every file includes, read once for a target. Files still name what they use.
+option(TILEPILOT_PRECOMPILE "Precompile standard headers" ON)
+set(TILEPILOT_COMMON_HEADERS <algorithm> <functional> <map> <memory> <optional> <string> <unordered_map> <unordered_set>
+  <variant> <vector> <fmt/format.h> <fmt/ranges.h>)
+
 function(tilepilot_configure target)
   target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR})
   target_compile_options(${target} PRIVATE ${TILEPILOT_WARNINGS})
@@ -55,8 +60,8 @@ endfunction()
 # tilepilot_unity(TARGET FILES): compiles that many source files as one, where they all parse the same large headers.
 function(tilepilot_unity target files)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${files})
-  # What it warns of matters in headers only, for which the compiler takes all files but the outermost.
-  target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  # What GCC warns of matters in headers only, for which it takes all files but the outermost.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endfunction()
 
 # tilepilot_embed(LIBRARY SYMBOL FILE): `extern const char SYMBOL[]` in namespace tilepilot::embedded holds the text of FILE.

@@ -52,7 +52,9 @@ Loaded load(const std::filesystem::path& folder) {
 }
 
 // A model and what it is converted to.
-class ReplayEqualsEager : public ::testing::TestWithParam<std::pair<std::string, std::string>> {};
+using ModelAndType = std::pair<std::string, std::string>;
+// Python starts once for several models: that takes longer than most of them.
+class ReplayEqualsEager : public ::testing::TestWithParam<std::vector<ModelAndType>> {};
 
 void expect_call_equal(int call, const Replay& replay, const std::vector<IValue>& inputs, const Loaded& loaded,
                        const TensorMap& eager) {
@@ -66,14 +68,7 @@ void expect_call_equal(int call, const Replay& replay, const std::vector<IValue>
   }
 }
 
-TEST_P(ReplayEqualsEager, BitForBit) {
-  auto& [model, dtype] = GetParam();
-  auto folder = scratch("eager");
-  auto run = run_python(
-      "tests/torch/dump_eager.py",
-      {std::string(TILEPILOT_SOURCE_DIR) + "/scripts/export_reference.py", model, folder.string(), "1", "2", dtype});
-  ASSERT_EQ(run.exit_code, 0) << run.output;
-  at::set_num_threads(2);
+void expect_replay_equals_eager(const std::filesystem::path& folder) {
   auto eager = load_safetensors(folder / "eager.safetensors");
   ASSERT_TRUE(eager.ok()) << eager.error().message;
   Loaded loaded = load(folder / "reference");
@@ -99,19 +94,38 @@ TEST_P(ReplayEqualsEager, BitForBit) {
   }
 }
 
-std::vector<std::pair<std::string, std::string>> models_and_types() {
-  std::vector<std::pair<std::string, std::string>> pairs;
+TEST_P(ReplayEqualsEager, BitForBit) {
+  const auto folder = scratch("eager");
+  std::vector<std::string> arguments = {std::string(TILEPILOT_SOURCE_DIR) + "/scripts/export_reference.py", "1", "2"};
+  for (auto& [model, dtype] : GetParam()) {
+    const auto out = folder / std::to_string(arguments.size());
+    arguments.insert(arguments.end(), {model, dtype, out.string()});
+  }
+  auto run = run_python("tests/torch/dump_eager.py", arguments);
+  ASSERT_EQ(run.exit_code, 0) << run.output;
+  at::set_num_threads(2);
+  size_t next = 3;
+  for (auto& [model, dtype] : GetParam()) {
+    SCOPED_TRACE(model + " as " + dtype);
+    expect_replay_equals_eager(folder / std::to_string(next));
+    next += 3;
+  }
+}
+
+std::vector<std::vector<ModelAndType>> groups_of_models() {
+  constexpr size_t kGroups = 6;
+  std::vector<ModelAndType> pairs;
   for (auto& model : model_files()) pairs.emplace_back(model, "model");
   for (auto dtype : {"fp16", "bf16"}) {
     pairs.emplace_back(std::string(TILEPILOT_SOURCE_DIR) + "/tests/torch/models/upcast_norm.py", dtype);
     pairs.emplace_back(std::string(TILEPILOT_SOURCE_DIR) + "/tests/torch/models/scale_rows.py", dtype);
   }
-  return pairs;
+  std::vector<std::vector<ModelAndType>> groups(kGroups);
+  for (size_t k = 0; k < pairs.size(); ++k) groups[k % kGroups].push_back(pairs[k]);
+  return groups;
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, ReplayEqualsEager, ::testing::ValuesIn(models_and_types()), [](auto& info) {
-  return std::filesystem::path(info.param.first).stem().string() + "_" + info.param.second;
-});
+INSTANTIATE_TEST_SUITE_P(Models, ReplayEqualsEager, ::testing::ValuesIn(groups_of_models()));
 
 double worst_difference(const at::Tensor& a, const at::Tensor& b) {
   return a.to(at::kDouble).sub(b.to(at::kDouble)).abs().max().item<double>();
