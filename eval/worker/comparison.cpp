@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "eval/pattern.h"
 #include "eval/torch/element_type.h"
 #include "eval/worker/error_scan.h"
@@ -125,6 +127,22 @@ std::vector<int64_t> strides_of(const Expected& expected) {
   return expected.strides.empty() ? expected.eager.strides().vec() : expected.strides;
 }
 
+// The elements in some order without gaps or repetitions: a permutation of a row-major tensor.
+bool is_dense(const CandidateOutput& actual) {
+  auto sizes = actual.tensor.sizes();
+  std::vector<std::pair<int64_t, int64_t>> axes;  // stride, extent
+  for (size_t axis = 0; axis < sizes.size(); ++axis) {
+    if (sizes[axis] > 1) axes.emplace_back(actual.strides[axis], sizes[axis]);
+  }
+  std::sort(axes.begin(), axes.end());
+  int64_t expected = 1;
+  for (auto& [stride, extent] : axes) {
+    if (stride != expected) return false;
+    expected *= extent;
+  }
+  return true;
+}
+
 // Row-major, or the strides eager gave: what a caller may rely on. Axes of extent 1 have no say.
 bool strides_fit(const CandidateOutput& actual, const Expected& model) {
   auto& eager = model.eager;
@@ -142,7 +160,7 @@ bool strides_fit(const CandidateOutput& actual, const Expected& model) {
   return row_major || as_eager || eager.numel() == 0;
 }
 
-Comparison wrong_form(Outcome outcome, std::string detail) { return {outcome, std::move(detail), {}}; }
+Comparison wrong_form(Outcome outcome, std::string detail) { return {outcome, std::move(detail), {}, {}}; }
 
 }  // namespace
 
@@ -168,13 +186,19 @@ Comparison compare_forms_and_values(const CandidateOutput& candidate, const Expe
                       fmt::format("has element type {} instead of {}", element_type_name(actual.scalar_type()),
                                   element_type_name(eager.scalar_type())));
   }
-  if (!strides_fit(candidate, expected)) {
+  const bool usual = strides_fit(candidate, expected);
+  if (!usual && !is_dense(candidate)) {
     return wrong_form(Outcome::wrong_strides,
-                      fmt::format("has strides [{}]: neither row-major nor the model's [{}]",
+                      fmt::format("has strides [{}]: neither the model's [{}] nor those of a tensor without gaps",
                                   fmt::join(candidate.strides, ", "), fmt::join(strides_of(expected), ", ")));
   }
-  return eager.is_floating_point() ? compare_floating(actual, expected, allowance, wanted)
-                                   : compare_integers(actual, expected, allowance);
+  Comparison result = eager.is_floating_point() ? compare_floating(actual, expected, allowance, wanted)
+                                                : compare_integers(actual, expected, allowance);
+  if (!usual && result.outcome == Outcome::verified) {
+    result.note = fmt::format("has strides [{}] where the model's has [{}]: `.view` on it may fail for callers",
+                              fmt::join(candidate.strides, ", "), fmt::join(strides_of(expected), ", "));
+  }
+  return result;
 }
 
 }  // namespace

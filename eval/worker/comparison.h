@@ -32,6 +32,7 @@ struct Comparison {
   Outcome outcome = Outcome::verified;
   std::string detail;
   OutputError error;
+  std::string note = {};  // of a right output: what callers may stumble over
 };
 
 // A tensor that came from a candidate: its elements, and the strides it had there.

@@ -173,8 +173,12 @@ class Examination {
     comparison.error.trial = number;
     comparison.error.output = static_cast<int>(place.expected);
     verdict_.errors.push_back(comparison.error);
-    if (comparison.outcome == Outcome::verified) return true;
     std::string which = trial.outputs.size() > 1 ? fmt::format("output {}", place.expected) : "the output";
+    if (comparison.outcome == Outcome::verified) {
+      if (!comparison.note.empty() && number == 0)
+        verdict_.notes.push_back(fmt::format("{} {}", which, comparison.note));
+      return true;
+    }
     std::string when = trial.weights != 0 && number == 1 ? " (with other weights than at construction)" : "";
     bool form = comparison.outcome != Outcome::wrong_values && comparison.outcome != Outcome::not_finite;
     return fail(comparison.outcome, fmt::format("{}{} {}{}", which, form ? "" : " is wrong:", comparison.detail, when));

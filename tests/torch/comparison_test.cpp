@@ -141,8 +141,11 @@ TEST(Compare, FormComesFirst) {
   EXPECT_EQ(check(right.reshape({30, 40}), shown).outcome, Outcome::wrong_shape);
   EXPECT_EQ(check(right.to(at::kDouble), shown).outcome, Outcome::wrong_dtype);
   auto comparison = check(right.t().contiguous().t(), shown);
+  EXPECT_EQ(comparison.outcome, Outcome::verified);
+  EXPECT_THAT(comparison.note, HasSubstr("[1, 40]"));
+  comparison = check(at::cat({right, right}, 1).narrow(1, 0, 30), shown);
   EXPECT_EQ(comparison.outcome, Outcome::wrong_strides);
-  EXPECT_THAT(comparison.detail, HasSubstr("[1, 40]"));
+  EXPECT_THAT(comparison.detail, HasSubstr("[60, 1]"));
 }
 
 TEST(Compare, ScalarsAndEmptyTensors) {

@@ -1,5 +1,5 @@
 # model: scale_rows
-# expect: wrong_strides: [1, 48]
+# expect: wrong_strides: without gaps
 import tilelang
 import tilelang.language as T
 import torch
@@ -32,4 +32,5 @@ class ModelNew(nn.Module):
         self.bias = nn.Parameter(torch.zeros(features))
 
     def forward(self, x):
-        return scale_rows(x.shape[0], x.shape[1])(x, self.weight, self.bias).t().contiguous().t()
+        y = scale_rows(x.shape[0], x.shape[1])(x, self.weight, self.bias)
+        return torch.cat([y, y], 1)[:, : x.shape[1]]
