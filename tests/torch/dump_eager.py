@@ -5,18 +5,14 @@
 Exports each model to OUTDIR/reference and writes OUTDIR/eager.safetensors: inputs, outputs and the state after two calls.
 """
 
-import argparse
-import importlib.util
 import os
 import sys
 
 import torch
+from export_models import export, load_exporter
 
 exporter_path, input_seed, forward_seed = sys.argv[1:4]
-spec = importlib.util.spec_from_file_location("exporter", exporter_path)
-exporter = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(exporter)
-exporter.torch = torch
+exporter = load_exporter(exporter_path)
 
 
 def leaves(prefix, tree):
@@ -26,9 +22,7 @@ def leaves(prefix, tree):
 
 
 def dump(model_path, dtype, out):
-    os.makedirs(out, exist_ok=True)
-    options = argparse.Namespace(model=model_path, out=os.path.join(out, "reference"), seed=42, dtype=dtype)
-    exporter.export_reference(options)
+    export(exporter, model_path, dtype, out)
     torch.set_num_threads(2)
     path = os.path.abspath(model_path)
     module = exporter.load_module(path, exporter.read_source(path))
