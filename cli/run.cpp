@@ -18,11 +18,13 @@ struct RunFlags {
   std::string script;
   double bench_time = 125;
   int autotune_limit = 4;
+  std::string report;
 };
 
 int run_script(Session& session, const RunFlags& options) {
-  std::vector<std::string> argv = {session.environment.worker.string(), "run", fmt::format("{}", options.bench_time),
-                                   std::to_string(options.autotune_limit), options.script};
+  std::vector<std::string> argv = {
+      session.environment.worker.string(),    "run",          fmt::format("{}", options.bench_time),
+      std::to_string(options.autotune_limit), options.report, options.script};
   argv.insert(argv.end(), session.script_arguments.begin(), session.script_arguments.end());
   if (auto target = session.target(); !target) return session.fail(target.error());
   if (auto status = session.refuse_unused("run", {"--seed", "--dtype"}); !status) return session.fail(status.error());
@@ -64,6 +66,7 @@ void add_run(CLI::App& app, Session& session) {
   command->add_option("--autotune-limit", options->autotune_limit, "Most configurations that one tuning tries")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  command->add_option("--report", options->report, "File to write to how far the script came, as JSON");
   command->footer("Options of ours go before the script.\nExample:\n  tilepilot run --threads 2 my_kernel.py --m 1024");
   command->callback(
       [&session, options] { session.run = [&session, options] { return run_script(session, *options); }; });

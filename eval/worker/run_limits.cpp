@@ -17,6 +17,7 @@ Result<std::shared_ptr<runtime::CompiledKernel>> CompileClock::compile(const ir:
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
   auto kernel = backend_->compile(program, warnings);
+  if (kernel.ok()) ++kernels_;
   seconds_ += std::chrono::duration<double>(Clock::now() - begin).count();
   return kernel;
 }

@@ -13,17 +13,19 @@ struct RunLimits {
   int autotune_limit = 4;  // configurations that one tuning tries
 };
 
-// Adds up the time that compiling takes, which no benchmark should count.
+// Counts kernels that were compiled, and adds up the time it takes, which no benchmark should count.
 class CompileClock final : public runtime::KernelBackend {
  public:
   explicit CompileClock(std::unique_ptr<runtime::KernelBackend> backend) : backend_(std::move(backend)) {}
   Result<std::shared_ptr<runtime::CompiledKernel>> compile(const ir::Program& program,
                                                            DiagnosticList& warnings) override;
   double seconds() const { return seconds_; }
+  int kernels() const { return kernels_; }
 
  private:
   std::unique_ptr<runtime::KernelBackend> backend_;
   double seconds_ = 0;
+  int kernels_ = 0;
 };
 
 // The module `_tilepilot_limits`: the limits, `compile_seconds()`, and `announce(message, hint)`, a warning where the

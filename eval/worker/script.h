@@ -18,6 +18,9 @@ struct ScriptStreams {
 struct ScriptOptions {
   RunLimits limits;
   ScriptStreams streams;
+  // Where to write how far the script came, as JSON: {"parsed", "staged", "compiled", "launched", "exit_code",
+  // "seconds", "diagnostics"}, the three in the middle as numbers of programs, kernels and launches. Empty: nowhere.
+  std::string report;
 };
 
 // Runs the file as `__main__`. Gives the exit code: what the script asked for with SystemExit, else 0, 1 if it failed,

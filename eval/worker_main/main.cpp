@@ -20,9 +20,9 @@ int main(int argc, char** argv) {
     fmt::print("LibTorch {}\n", eval::libtorch_version());
     return 0;
   }
-  if (role == "run" && argc >= 5) {
+  if (role == "run" && argc >= 6) {
     eval::RunLimits limits{std::atof(argv[2]), std::atoi(argv[3])};
-    return eval::run_script({argv[4], {argv + 5, argv + argc}, {}}, {limits, {}});
+    return eval::run_script({argv[5], {argv + 6, argv + argc}, {}}, {limits, {}, argv[4]});
   }
   bool started_by_tilepilot = fcntl(eval::kWorkerSocket, F_GETFD) >= 0;
   if ((role != "judge" && role != "candidate") || !started_by_tilepilot) {

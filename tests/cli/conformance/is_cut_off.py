@@ -1,0 +1,4 @@
+import tilelang
+
+if __name__ == "__main__":
+    print(
