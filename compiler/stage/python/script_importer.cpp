@@ -112,10 +112,11 @@ Result<std::shared_ptr<ModuleObject>> ScriptImporter::load(Interpreter& interpre
                                                            const Found& found, Span span) {
   const fs::path file = resolved(found.file.empty() ? found.package : found.file);
   if (auto known = modules_.find(file.string()); known != modules_.end()) return known->second;
-  if (!is_inside(file)) {
+  if (!is_near(file)) {
     return make_error(
         DiagnosticKind::forbidden, span,
-        fmt::format("`import {}` is not allowed: `{}` lies outside the script's folder", name, shown_name(file)),
+        fmt::format("`import {}` is not allowed: `{}` lies neither in the script's folder nor in one beside it", name,
+                    shown_name(file)),
         "move it beside the script");
   }
   syntax::ModuleRef tree;
@@ -178,8 +179,10 @@ Status ScriptImporter::run(Interpreter& interpreter, const syntax::ModuleRef& tr
   return error;
 }
 
-bool ScriptImporter::is_inside(const fs::path& file) const {
-  return std::mismatch(root_.begin(), root_.end(), file.begin(), file.end()).first == root_.end();
+// In the script's folder or in one beside it, as examples share files by `sys.path.append`.
+bool ScriptImporter::is_near(const fs::path& file) const {
+  const fs::path around = root_.parent_path();
+  return std::mismatch(around.begin(), around.end(), file.begin(), file.end()).first == around.end();
 }
 
 // As the script itself was named on the command line.

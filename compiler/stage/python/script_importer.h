@@ -1,6 +1,6 @@
 // How a script imports: files of `sys.path`, which begins with the script's folder, then those beside the file that
-// imports, all of them in the script's folder or below; our own modules written in Python; and for everything else a
-// stand-in (foreign.h).
+// imports, all of them below the folder that holds the script's own; our modules written in Python; and for everything
+// else a stand-in (foreign.h).
 #pragma once
 
 #include <filesystem>
@@ -39,7 +39,7 @@ class ScriptImporter final : public Importer {
   Result<ModuleRef> load_embedded(Interpreter& interpreter, const std::string& name, Span span);
   Result<syntax::ModuleRef> parse(Interpreter& interpreter, Text source, Span span) const;
   Status run(Interpreter& interpreter, const syntax::ModuleRef& tree, const ModuleRef& module, Span span);
-  bool is_inside(const std::filesystem::path& file) const;
+  bool is_near(const std::filesystem::path& file) const;
   std::string shown_name(const std::filesystem::path& file) const;
 
   std::vector<EmbeddedModule> embedded_;
