@@ -254,6 +254,40 @@ def wrong(which):
   EXPECT_THAT(failure("wrong(3)(x0)", {rows_}), HasSubstr("reduces over thread indices"));
 }
 
+// In both forms: updates in place, and contributions that are collected in another tile.
+TEST_F(Collectives, Reducers) {
+  load(R"(
+@tilelang.jit(out_idx=[-1])
+def rows(form, op="sum"):
+    @T.prim_func
+    def main(A: T.Tensor((5, 100), "float32"), B: T.Tensor((5,), "float32")):
+        with T.Kernel(1, threads=64) as _:
+            r = T.alloc_reducer((5,), "float32", op=op)
+            out = T.alloc_fragment((5,), "float32")
+            if form == "old":
+                T.clear(r)
+                for i, k in T.Parallel(5, 100):
+                    r[i] += A[i, k]
+                T.finalize_reducer(r)
+                T.copy(r, B)
+            else:
+                T.reducer_init(r)
+                for i, k in T.Parallel(5, 100):
+                    T.reducer_update(r[i], A[i, k])
+                T.finalize_reducer(r, out)
+                T.copy(out, B)
+    return main
+)");
+  for (const char* form : {"rows('old')(x0)", "rows('new')(x0)"})
+    expect_near(call(form, {rows_}), 1e-5, [&](int64_t i) { return sum_of_row(i); });
+  expect_near(call("rows('new', 'min')(x0)", {rows_}), 0, [&](int64_t i) {
+    double least = 1;
+    for (int64_t k = 0; k < 100; ++k) least = std::min(least, rows_->at(i * 100 + k));
+    return least;
+  });
+  EXPECT_THAT(failure("rows('new', 'xor')(x0)", {rows_}), HasSubstr("reducers of `xor` are not supported"));
+}
+
 TEST_F(Collectives, Scans) {
   load(R"(
 @tilelang.jit(out_idx=[-1])

@@ -2,6 +2,8 @@
 // traced, if any. One for each interpreter; every tile value refers to it.
 #pragma once
 
+#include <unordered_map>
+
 #include "compiler/stage/tile/tile.h"
 
 namespace tilepilot::stage {
@@ -21,6 +23,8 @@ struct TileContext {
   size_t traced_depth = 0;
   // The nodes of the `with T.attr(node, ...)` around, innermost last.
   std::vector<Value> combiners;
+  // The operation of each buffer made by `T.alloc_reducer`.
+  std::unordered_map<ir::Buffer, ir::AtomicOp> reducers;
 
   // Makes a program the one being traced for the guard's lifetime.
   class TraceGuard {

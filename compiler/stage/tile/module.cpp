@@ -15,10 +15,10 @@ namespace tilepilot::stage {
 namespace {
 
 using Table = const std::vector<TileFunction>& (*)();
-constexpr Table kTables[] = {launch_functions, operator_functions,   reduction_functions, loop_functions,
-                             maths_functions,  value_functions,      hint_functions,      thread_functions,
-                             atomic_functions, all_reduce_functions, scan_functions,      view_functions,
-                             layout_functions, barrier_functions,    async_functions,     foreign_functions};
+constexpr Table kTables[] = {
+    launch_functions, operator_functions, reduction_functions, loop_functions,       maths_functions,  value_functions,
+    hint_functions,   thread_functions,   atomic_functions,    all_reduce_functions, scan_functions,   view_functions,
+    layout_functions, barrier_functions,  async_functions,     foreign_functions,    reducer_functions};
 
 // Names that are not functions of the tables.
 constexpr TileName kOtherNames[] = {

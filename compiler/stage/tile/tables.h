@@ -23,10 +23,15 @@ const std::vector<TileFunction>& view_functions();        // reshape, view, allo
 const std::vector<TileFunction>& barrier_functions();     // alloc_barrier, barrier_wait, ...
 const std::vector<TileFunction>& async_functions();       // tma_copy, wgmma_gemm, ptx_wait_group, ws, ...
 const std::vector<TileFunction>& foreign_functions();     // call_extern, import_source, access_ptr
+const std::vector<TileFunction>& reducer_functions();     // alloc_reducer, ...
 const std::vector<TileFunction>& layout_functions();      // Layout, Fragment, annotate_layout
 
 // a / b rounded up; a compile-time integer if both are.
 Result<Value> ceil_divide(TileContext& context, const Value& a, const Value& b, Span span);
+
+// What `buffer[indices] = value` contributes to a reducer of that operation, if `value` combines it with the element.
+std::optional<ir::Expr> contribution(ir::AtomicOp op, const ir::Expr& value, const ir::Buffer& buffer,
+                                     const std::vector<ir::Expr>& indices);
 
 // For names that upstream has and this version does not: what to do instead (may be empty).
 std::optional<std::string_view> unsupported_advice(std::string_view name);

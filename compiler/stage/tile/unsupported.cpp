@@ -11,7 +11,6 @@ struct Group {
 constexpr Group kGroups[] = {
     {"write the kernel with tile operators and `T.Parallel` instead",
      "tvm_warp_shuffle address_of tvm_access_ptr shfl_sync shfl_xor_sync shfl_down_sync Ramp Broadcast"},
-    {"use `T.reduce_sum` and its family", "alloc_reducer"},
     {"use `T.alloc_barrier`", "alloc_cluster_barrier"},
     {"use `T.tma_copy`", "tma_load tma_store copy_cluster"},
     {"gather the elements in a `T.Parallel` loop", "im2col c2d_im2col"},
