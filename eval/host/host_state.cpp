@@ -26,6 +26,7 @@ constexpr std::pair<const char*, at::ScalarType> kDtypes[] = {
     {"bfloat16", at::kBFloat16},
     {"float8_e4m3fn", at::kFloat8_e4m3fn},
     {"float8_e5m2", at::kFloat8_e5m2},
+    {"float8_e8m0fnu", at::kFloat8_e8m0fnu},
     {"uint8", at::kByte},
     {"int8", at::kChar},
     {"int16", at::kShort},

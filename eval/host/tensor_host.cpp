@@ -13,11 +13,22 @@ using stage::Value;
 
 namespace {
 
-constexpr std::pair<at::ScalarType, ir::DType> kElementTypes[] = {
-    {at::kFloat, ir::kFloat32}, {at::kDouble, ir::kFloat64}, {at::kHalf, ir::kFloat16},  {at::kBFloat16, ir::kBFloat16},
-    {at::kChar, ir::kInt8},     {at::kShort, ir::kInt16},    {at::kInt, ir::kInt32},     {at::kLong, ir::kInt64},
-    {at::kByte, ir::kUInt8},    {at::kUInt16, ir::kUInt16},  {at::kUInt32, ir::kUInt32}, {at::kUInt64, ir::kUInt64},
-    {at::kBool, ir::kBool}};
+constexpr std::pair<at::ScalarType, ir::DType> kElementTypes[] = {{at::kFloat, ir::kFloat32},
+                                                                  {at::kDouble, ir::kFloat64},
+                                                                  {at::kHalf, ir::kFloat16},
+                                                                  {at::kBFloat16, ir::kBFloat16},
+                                                                  {at::kChar, ir::kInt8},
+                                                                  {at::kShort, ir::kInt16},
+                                                                  {at::kInt, ir::kInt32},
+                                                                  {at::kLong, ir::kInt64},
+                                                                  {at::kByte, ir::kUInt8},
+                                                                  {at::kUInt16, ir::kUInt16},
+                                                                  {at::kUInt32, ir::kUInt32},
+                                                                  {at::kUInt64, ir::kUInt64},
+                                                                  {at::kBool, ir::kBool},
+                                                                  {at::kFloat8_e4m3fn, ir::kFloat8E4M3},
+                                                                  {at::kFloat8_e5m2, ir::kFloat8E5M2},
+                                                                  {at::kFloat8_e8m0fnu, ir::kFloat8E8M0}};
 
 std::optional<ir::DType> element_type(at::ScalarType type) {
   for (auto& [scalar, element] : kElementTypes) {

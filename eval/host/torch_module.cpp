@@ -178,6 +178,8 @@ const FloatFacts kFloatFacts[] = {
      std::numeric_limits<double>::min(), 64},
     {at::kHalf, 65504.0, 0.0009765625, 6.103515625e-05, 16},
     {at::kBFloat16, 3.3895313892515355e38, 0.0078125, 1.1754943508222875e-38, 16},
+    {at::kFloat8_e4m3fn, 448.0, 0.125, 0.015625, 8},
+    {at::kFloat8_e5m2, 57344.0, 0.25, 6.103515625e-05, 8},
 };
 
 Result<Value> finfo(HostState& state, Interpreter&, CallArgs& args) {
