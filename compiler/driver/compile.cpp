@@ -28,7 +28,7 @@ class Session {
     options.on_program = [this](const ir::Program& program) { result_.programs.push_back(program); };
     stage::install_tile_language(interpreter_, std::move(options));
     stage::install_torch_stub(interpreter_);
-    if (request.is_script) stage::install_script(interpreter_, {request.name, {}, stage::tile_modules()});
+    if (request.is_script) install_script();
     interpreter_.set_print([](const std::string&) {});
   }
 
@@ -42,6 +42,14 @@ class Session {
   }
 
  private:
+  // Of programs that would be tuned the first configuration is staged.
+  void install_script() {
+    stage::install_script(interpreter_, {request_.name, {}, stage::tile_modules()});
+    auto limits = std::make_shared<ModuleObject>("_tilepilot_limits");
+    limits->set("stages_only", Value(true));
+    interpreter_.add_module(limits->name, limits);
+  }
+
   Status evaluate(const syntax::ModuleRef& tree) {
     auto module = TRY(interpreter_.run_module(tree, std::string(kModuleName)));
     return request_.call.empty() ? stage_defaults(*module) : evaluate_call(*module);

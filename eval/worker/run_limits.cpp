@@ -45,6 +45,7 @@ Result<Value> announce(Interpreter& interpreter, CallArgs& args) {
 
 void add_run_limits(Interpreter& interpreter, const RunLimits& limits, const CompileClock& clock) {
   auto module = std::make_shared<stage::ModuleObject>("_tilepilot_limits");
+  module->set("stages_only", Value(false));
   module->set("bench_ms", Value(limits.bench_ms));
   module->set("autotune_limit", Value(limits.autotune_limit));
   module->function("compile_seconds",

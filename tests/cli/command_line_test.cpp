@@ -345,6 +345,26 @@ TEST_F(CommandLine, RunBoundsBenchmarks) {
   EXPECT_EQ(tilepilot({"run", "--autotune-limit", "0", "script.py"}).exit_code, 2);
 }
 
+TEST_F(CommandLine, CompileStagesTheFirstConfigurationOfATunedProgram) {
+  std::ofstream(folder_ / "tuned.py") << "import tilelang\n"
+                                         "import tilelang.language as T\n"
+                                         "import tilelang.testing\n"
+                                         "@tilelang.autotune(configs=[{'block': 16}, {'block': 32}])\n"
+                                         "@tilelang.jit(out_idx=[-1])\n"
+                                         "def fill(N, block=None):\n"
+                                         "  @T.prim_func\n"
+                                         "  def main(A: T.Tensor((N,), 'float32')):\n"
+                                         "    with T.Kernel(N // block, threads=32) as bx:\n"
+                                         "      for i in T.Parallel(block):\n"
+                                         "        A[bx * block + i] = 1.0\n"
+                                         "  return main\n";
+  auto first = tilepilot({"compile", "tuned.py", "--call", "fill(64)", "--emit", "ir"});
+  EXPECT_EQ(first.exit_code, 0) << all(first);
+  EXPECT_THAT(first.out, HasSubstr("kernel bx in 4 threads 32"));
+  auto given = tilepilot({"compile", "tuned.py", "--call", "fill(64, block=32)", "--emit", "ir"});
+  EXPECT_THAT(given.out, HasSubstr("kernel bx in 2 threads 32")) << all(given);
+}
+
 TEST_F(CommandLine, RunAndCompileImportWhatLiesBesideTheScript) {
   std::filesystem::create_directories(folder_ / "program");
   std::ofstream(folder_ / "program" / "sizes.py") << "ROWS = 64\n";

@@ -15,8 +15,8 @@ class driver:
 
 class TileDevice:
     def __init__(self, *arguments):
-        raise NotImplementedError(f"`{type(self).__name__}` describes a GPU, and kernels run on the processor here: tune "
-                                  "without the carver's hints")
+        raise NotImplementedError(f"`{type(self).__name__}` describes a GPU, and kernels run on the processor here: "
+                                  "tune without the carver's hints")
 
 
 class CUDA(TileDevice):

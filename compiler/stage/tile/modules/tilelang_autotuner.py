@@ -32,13 +32,15 @@ class ProfileOptions:
 
     def __init__(self, warmup=25, rep=100, timeout=100, supply_type=TensorSupplyType.Auto, ref_prog=None,
                  supply_prog=None, rtol=1e-2, atol=1e-2, max_mismatched_ratio=0.01, skip_check=False,
-                 manual_check_prog=None, cache_input_tensors=False, early_stop=False, early_stop_factor=2.0):
+                 manual_check_prog=None, cache_input_tensors=False, backend="event", early_stop=False,
+                 early_stop_factor=2.0):
         if early_stop and early_stop_factor < 1.0:
             raise ValueError(f"early_stop_factor must be >= 1.0, got {early_stop_factor}")
         self.warmup, self.rep = warmup, rep
         self.supply_type, self.supply_prog = supply_type, supply_prog
         self.ref_prog, self.skip_check, self.manual_check_prog = ref_prog, skip_check, manual_check_prog
         self.tolerances = {"rtol": rtol, "atol": atol, "max_mismatched_ratio": max_mismatched_ratio}
+        self.backend = backend
         self.early_stop_factor = early_stop_factor if early_stop else None
 
 
@@ -77,7 +79,8 @@ class Tuning:
             self.inputs = self.options.supply_prog(profiler._get_params())
         elif self.inputs is None:
             if any(param.is_scalar() for param in profiler._get_params()):
-                raise NoInputs("a program with scalar parameters needs `supply_prog` or `set_autotune_inputs` to be tuned")
+                raise NoInputs("a program with scalar parameters needs `supply_prog` or `set_autotune_inputs` to be "
+                               "tuned")
             self.inputs = profiler._get_inputs()
         return self.inputs
 
@@ -100,11 +103,10 @@ class Tuning:
         profiler = kernel.get_profiler(tensor_supply_type=options.supply_type)
         inputs = self.inputs_for(profiler)
         self.check(profiler, inputs)
-        latency = profiler.do_bench(warmup=options.warmup, rep=options.rep, input_tensors=inputs,
-                                    early_stop_baseline=self.baseline())
+        timing = {"warmup": options.warmup, "rep": options.rep, "input_tensors": inputs, "backend": options.backend}
+        latency = profiler.do_bench(early_stop_baseline=self.baseline(), **timing)
         if self.ref_latency is None and options.ref_prog is not None:
-            self.ref_latency = profiler.do_bench(options.ref_prog, warmup=options.warmup, rep=options.rep,
-                                                 input_tensors=inputs)
+            self.ref_latency = profiler.do_bench(options.ref_prog, **timing)
         if self.best is None or latency < self.best.latency:
             self.best = AutotuneResult(kernel, latency, dict(config))
         return latency
@@ -155,9 +157,12 @@ def chosen(configs):
 
 
 def tune(configs, options, compile_config):
+    configs = [{name: value for name, value in config.items() if name != PASS_CONFIGS} for config in configs]
+    if limits.stages_only:
+        return AutotuneResult(compile_config(configs[0]), config=configs[0])
     tuning = Tuning(options)
     for config in chosen(configs):
-        tuning.try_config(compile_config, {name: value for name, value in config.items() if name != PASS_CONFIGS})
+        tuning.try_config(compile_config, config)
     return tuning.result()
 
 
