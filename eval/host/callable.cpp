@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "eval/host/autograd.h"
 #include "eval/host/edge.h"
 #include "eval/host/host_state.h"
 
@@ -24,6 +25,7 @@ bool is_out_of_memory(const std::exception& exception, std::string_view text) {
 }  // namespace
 
 Error torch_error(std::string_view what, Span span, const std::exception& exception) {
+  if (auto* own = dynamic_cast<const EvaluatorError*>(&exception)) return make_error(own->error);
   auto* torch = dynamic_cast<const c10::Error*>(&exception);
   std::string text = torch ? torch->what_without_backtrace() : exception.what();
   auto kind =

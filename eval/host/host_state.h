@@ -8,6 +8,7 @@
 #include <c10/core/ScalarType.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -96,7 +97,7 @@ class HostState {
   enum class Fallback { none, operators, methods };
   const Callable* resolve(Cache& cache, stage::Name name, FunctionTable table, Fallback fallback);
 
-  at::NoGradGuard no_grad_;
+  std::optional<at::NoGradGuard> no_grad_;  // a candidate records no gradients
   at::Device device_;
   bool is_script_;
   std::unordered_map<std::string, std::vector<std::string>> overloads_;  // "add" -> {"Tensor", "Scalar", ...}

@@ -126,7 +126,7 @@ Result<Value> named_modules(Interpreter& interpreter, NnModule& self, CallArgs& 
 Result<Value> state_dict(Interpreter& interpreter, NnModule& self, CallArgs& args) {
   std::vector<Value> items;
   for (NamedTensor& entry : named_tensors(self_of(self))) {
-    items.push_back(pair(entry.name, self.state().wrap(entry.tensor)));
+    items.push_back(pair(entry.name, self.state().wrap(entry.tensor.detach())));
   }
   Value list = stage::make_list(std::move(items));
   Value* dict = interpreter.find_builtin("dict");
@@ -214,6 +214,7 @@ Result<Value> apply(Interpreter& interpreter, NnModule& self, CallArgs& args) {
 
 // Gives every floating-point weight another type, in place: the objects stay the same.
 Result<Value> convert(NnModule& self, at::ScalarType type, Span span) {
+  at::NoGradGuard weights_are_only_set;
   TRY(guarded("to", span, [&] {
     for (const NamedModule& entry : all_modules(self_of(self))) {
       for (NnModule::Entries* entries : {&entry.module().parameters(), &entry.module().buffers()}) {
@@ -260,6 +261,7 @@ Result<Value> reset_parameters(Interpreter&, NnModule& self, CallArgs& args) {
     return make_error(DiagnosticKind::unknown_attribute, args.span,
                       fmt::format("`{}` has no `reset_parameters`", self.type_name()));
   }
+  at::NoGradGuard weights_are_only_set;
   TRY(guarded("reset_parameters", args.span,
               [&] { self.constructor->row().reset(self, Arguments(self.constructor->signature(), self.config)); }));
   return Value();

@@ -1,6 +1,7 @@
 // torch.nn: its classes, and the namespaces functional and init whose names are resolved when first asked for.
 #include <fmt/format.h>
 
+#include "compiler/stage/python/native.h"
 #include "eval/host/edge.h"
 #include "eval/host/module.h"
 
@@ -69,6 +70,7 @@ Error no_constructor(const NativeClass& native, Span span) {
 }
 
 Result<Value> construct_layer(Interpreter&, NnModule& self, CallArgs& args) {
+  at::NoGradGuard weights_are_only_set;
   self.initialised = true;
   for (auto& constructor : self.native()->constructors) {
     torch::jit::Stack config;
@@ -173,6 +175,21 @@ std::shared_ptr<stage::ModuleObject> function_namespace(HostState& state, const 
   return made;
 }
 
+// torch.nn.init: its functions set values and record nothing.
+std::shared_ptr<stage::ModuleObject> init_namespace(HostState& state) {
+  auto made = std::make_shared<stage::ModuleObject>("torch.nn.init");
+  made->missing = [&state](Interpreter&, Name attribute, Span) -> Result<std::optional<Value>> {
+    const Callable* callable = state.initializer(attribute);
+    if (!callable) return std::optional<Value>();
+    auto body = [&state, callable](Interpreter&, CallArgs& args) {
+      at::NoGradGuard values_are_only_set;
+      return callable->call(state, nullptr, args);
+    };
+    return std::optional<Value>(stage::make_builtin(attribute.str(), body));
+  };
+  return made;
+}
+
 Result<Value> make_parameter(HostState& state, CallArgs& args) {
   const Value* data = args.positional.empty() ? args.keyword("data") : &args.positional[0];
   const Value* grad = args.positional.size() > 1 ? &args.positional[1] : args.keyword("requires_grad");
@@ -204,7 +221,7 @@ void install_modules(HostState& state, Interpreter& interpreter) {
   nn->set("Parameter", parameter);
 
   auto functional = function_namespace(state, "torch.nn.functional", &HostState::functional);
-  auto init = function_namespace(state, "torch.nn.init", &HostState::initializer);
+  auto init = init_namespace(state);
   auto parameter_module = std::make_shared<stage::ModuleObject>("torch.nn.parameter");
   parameter_module->set("Parameter", parameter);
   nn->set("functional", functional);

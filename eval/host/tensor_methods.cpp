@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include "eval/host/autograd.h"
 #include "eval/host/callable.h"
 #include "eval/host/edge.h"
 #include "eval/host/host_state.h"
@@ -103,13 +104,41 @@ Result<Value> new_tensor(HostState& state, Interpreter&, TensorObject& self, Cal
   return state.wrap(TRY(tensor_from_data(args.positional[0], type, args.span)).to(self.tensor.device()));
 }
 
-Result<Value> no_gradients(HostState&, Interpreter&, TensorObject&, CallArgs& args) {
-  return make_error(DiagnosticKind::forbidden, args.span, "gradients are not available: programs run forward only");
+Error no_gradients(Span span) {
+  return make_error(DiagnosticKind::forbidden, span, "gradients are not available: programs run forward only");
+}
+
+Result<Value> backward(HostState& state, Interpreter&, TensorObject& self, CallArgs& args) {
+  if (!state.is_script()) return no_gradients(args.span);
+  return run_backward(state, self, args);
+}
+
+Result<Value> retain_grad(HostState& state, Interpreter&, TensorObject& self, CallArgs& args) {
+  if (!state.is_script()) return no_gradients(args.span);
+  TRY(guarded("retain_grad", args.span, [&] { self.tensor.retain_grad(); }));
+  return Value();
+}
+
+Result<Value> register_hook(HostState& state, Interpreter&, TensorObject&, CallArgs& args) {
+  if (!state.is_script()) return no_gradients(args.span);
+  return make_error(DiagnosticKind::unknown_attribute, args.span, "hooks of tensors are not supported");
 }
 
 Result<Value> no_memory(HostState&, Interpreter&, TensorObject&, CallArgs& args) {
   return make_error(DiagnosticKind::forbidden, args.span, "a tensor's memory cannot leave the program",
                     "use tensor operations or a kernel");
+}
+
+// An array of modules/numpy.py, which holds the tensor itself.
+Result<Value> numpy(HostState& state, Interpreter& interpreter, TensorObject& self, CallArgs& args) {
+  if (!state.is_script()) return no_memory(state, interpreter, self, args);
+  if (self.tensor.requires_grad()) {
+    return make_error(DiagnosticKind::tensor_operation_failed, args.span,
+                      "a tensor that requires gradients has no `numpy()`", "write `.detach().numpy()`");
+  }
+  auto module = TRY(interpreter.importer()->find(interpreter, "numpy", args.span));
+  Value make = TRY(module->get_attribute(interpreter, Name("ndarray"), args.span));
+  return interpreter.call(make, CallArgs{{Value(self.shared_from_this())}, {}, args.span, {}});
 }
 
 }  // namespace
@@ -123,10 +152,10 @@ const TensorMethod* find_tensor_method(Name name) {
       {Name("requires_grad_"), requires_grad},
       {Name("new_tensor"), new_tensor},
       {Name("__format__"), format},
-      {Name("backward"), no_gradients},
-      {Name("register_hook"), no_gradients},
-      {Name("retain_grad"), no_gradients},
-      {Name("numpy"), no_memory},
+      {Name("backward"), backward},
+      {Name("register_hook"), register_hook},
+      {Name("retain_grad"), retain_grad},
+      {Name("numpy"), numpy},
       {Name("data_ptr"), no_memory},
       {Name("storage"), no_memory},
       {Name("untyped_storage"), no_memory},
@@ -158,6 +187,13 @@ IValue norm(const Arguments& a) {
   if (a.given("dim")) dim = dims;
   at::Scalar order = a["p"].isScalar() ? a.scalar("p") : at::Scalar(2);
   return at::linalg_vector_norm(a.tensor("input"), order, dim, a.flag("keepdim"), a.dtype("dtype"));
+}
+
+IValue nonzero_elements(const Arguments& a) {
+  if (!a.flag("as_tuple")) return at::nonzero(a.tensor("input"));
+  std::vector<IValue> indices;
+  for (at::Tensor& each : at::nonzero_numpy(a.tensor("input"))) indices.emplace_back(std::move(each));
+  return c10::ivalue::Tuple::create(std::move(indices));
 }
 
 IValue frobenius_norm(const Arguments& a) {
@@ -225,6 +261,7 @@ const FunctionRow kMethodRows[] = {
        return at::where(a.tensor("condition"), a.tensor("self"), a.scalar("other"));
      }},
     {"repeat(Tensor self, int[] repeats)", nullptr, "repeat"},
+    {"nonzero(Tensor input, *, bool as_tuple=False)", nonzero_elements},
 };
 #undef TP_CONVERSION
 

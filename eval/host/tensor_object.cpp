@@ -3,13 +3,13 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
-#include <sstream>
-
+#include "eval/host/autograd.h"
 #include "eval/host/callable.h"
 #include "eval/host/edge.h"
 #include "eval/host/host_state.h"
 #include "eval/host/indexing.h"
 #include "eval/host/tensor_methods.h"
+#include "eval/host/tensor_text.h"
 
 namespace tilepilot::eval {
 
@@ -44,10 +44,14 @@ const std::unordered_map<Name, Property, stage::NameHash>& properties() {
       {Name("real"), [](HostState& state, const TensorObject& x) { return state.wrap(at::real(x.tensor)); }},
       {Name("imag"), [](HostState& state, const TensorObject& x) { return state.wrap(at::imag(x.tensor)); }},
       {Name("data"), [](HostState& state, const TensorObject& x) { return state.wrap(x.tensor.detach()); }},
-      {Name("grad"), [](HostState&, const TensorObject&) { return Value(); }},
-      {Name("grad_fn"), [](HostState&, const TensorObject&) { return Value(); }},
+      {Name("grad"),
+       [](HostState& state, const TensorObject& x) {
+         const at::Tensor& grad = x.tensor.grad();
+         return grad.defined() ? state.wrap(grad) : Value();
+       }},
+      {Name("grad_fn"), [](HostState&, const TensorObject& x) { return gradient_function(x.tensor); }},
       {Name("requires_grad"), [](HostState&, const TensorObject& x) { return Value(x.tensor.requires_grad()); }},
-      {Name("is_leaf"), [](HostState&, const TensorObject&) { return Value(true); }},
+      {Name("is_leaf"), [](HostState&, const TensorObject& x) { return Value(x.tensor.is_leaf()); }},
       {Name("is_cuda"), [](HostState&, const TensorObject& x) { return Value(x.tensor.is_cuda()); }},
       {Name("is_cpu"), [](HostState&, const TensorObject& x) { return Value(x.tensor.is_cpu()); }},
       {Name("is_sparse"), [](HostState&, const TensorObject& x) { return Value(x.tensor.is_sparse()); }},
@@ -95,6 +99,12 @@ TensorObject* tensor_object(const Value& value) {
   return is_tensor ? static_cast<TensorObject*>(object->get()) : nullptr;
 }
 
+Result<Value> array_tensor(Interpreter& interpreter, const Value& value) {
+  auto* object = value.if_object();
+  if (!object || !(*object)->as_instance() || value.type_name() != "ndarray") return Value();
+  return interpreter.get_attribute(value, Name("tensor"), {});
+}
+
 Result<Value> TensorObject::get_attribute(Interpreter&, Name name, Span span) {
   auto property = properties().find(name);
   if (property != properties().end()) {
@@ -128,8 +138,10 @@ Status TensorObject::set_attribute(Interpreter&, Name name, Value value, Span sp
   if (name.text() == "requires_grad" && value.if_bool()) {
     return guarded("requires_grad", span, [&] { tensor.set_requires_grad(*value.if_bool()); });
   }
-  if (name.text() == "grad") return {};
   const at::Tensor* other = tensor_of(value);
+  if (name.text() == "grad" && (other || value.is_none())) {
+    return guarded("grad", span, [&] { tensor.mutable_grad() = other ? *other : at::Tensor(); });
+  }
   if (name.text() == "data" && other) {
     bool wanted = tensor.requires_grad();
     tensor = other->detach().set_requires_grad(wanted);
@@ -176,11 +188,7 @@ Result<bool> TensorObject::truth(Interpreter&, Span span) {
 }
 
 Result<std::string> TensorObject::repr(Interpreter&) {
-  return guarded("repr", {}, [&] {
-    std::ostringstream text;
-    text << (is_parameter ? "Parameter containing:\n" : "") << tensor;
-    return text.str();
-  });
+  return guarded("repr", {}, [&] { return (is_parameter ? "Parameter containing:\n" : "") + tensor_text(tensor); });
 }
 
 Result<Value> DtypeObject::get_attribute(Interpreter&, Name attribute, Span span) {

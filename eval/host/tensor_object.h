@@ -12,8 +12,8 @@
 
 namespace tilepilot::eval {
 
-// A tensor. Gradients are never recorded in the room, but parameters do require them: ATen chooses between algorithms
-// by that (matmul folds batches), so results agree with PyTorch's to the bit only if they do.
+// A tensor. Only scripts record gradients, but parameters require them everywhere: ATen chooses between algorithms by
+// that (matmul folds batches), so results agree with PyTorch's to the bit only if they do.
 class TensorObject final : public stage::Object {
  public:
   static constexpr stage::Type kType{"Tensor"};
@@ -54,6 +54,8 @@ inline const at::Tensor* tensor_of(const stage::Value& value) {
   return object ? &object->tensor : nullptr;
 }
 stage::Value wrap_tensor(TorchHost& host, at::Tensor tensor);
+// The tensor that an array of modules/numpy.py holds, or None.
+Result<stage::Value> array_tensor(stage::Interpreter& interpreter, const stage::Value& value);
 
 // A parameter or persistent buffer of an nn.Module instance.
 struct NamedTensor {

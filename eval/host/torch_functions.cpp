@@ -53,7 +53,17 @@ IValue unique(A a) {
   return values;
 }
 
+// As a matrix of indices, or as one vector an axis.
+IValue nonzero(A a) {
+  at::Tensor tensor = a.tensor("input");
+  if (!a.flag("as_tuple")) return at::nonzero(tensor);
+  std::vector<IValue> indices;
+  for (at::Tensor& each : at::nonzero_numpy(tensor)) indices.emplace_back(std::move(each));
+  return c10::ivalue::Tuple::create(std::move(indices));
+}
+
 const FunctionRow kTorchFunctions[] = {
+    {"nonzero(Tensor input, *, bool as_tuple=False)", nonzero},
     {"norm(Tensor input, Scalar p, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)", norm},
     {"norm(Tensor input, str? p='fro', int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)", norm},
     {"split(Tensor tensor, int split_size_or_sections, int dim=0)",

@@ -7,6 +7,7 @@
 
 #include <limits>
 
+#include "eval/host/autograd.h"
 #include "eval/host/callable.h"
 #include "eval/host/edge.h"
 #include "eval/host/host_state.h"
@@ -51,16 +52,25 @@ std::optional<at::ScalarType> dtype_of(HostState& state, const Value* value) {
 }
 
 // torch.tensor and torch.as_tensor.
-Result<Value> tensor(HostState& state, Interpreter&, CallArgs& args) {
+Result<Value> tensor(HostState& state, Interpreter& interpreter, CallArgs& args) {
   const Value* data = args.positional.empty() ? args.keyword("data") : &args.positional[0];
   const Value* type = args.positional.size() > 1 ? &args.positional[1] : args.keyword("dtype");
   if (!data) return make_error(DiagnosticKind::wrong_arguments, args.span, "`torch.tensor` takes the data");
   auto dtype = dtype_of(state, type);
-  if (const at::Tensor* given = tensor_of(*data)) {
-    return TRY(guarded("torch.tensor", args.span,
-                       [&] { return state.wrap(given->to(dtype.value_or(given->scalar_type()), false, true)); }));
+  Value array = TRY(array_tensor(interpreter, *data));
+  if (const at::Tensor* given = tensor_of(array.is_none() ? *data : array)) {
+    return TRY(guarded("torch.tensor", args.span, [&] {
+      return state.wrap(given->detach().to(dtype.value_or(given->scalar_type()), false, true));
+    }));
   }
-  return state.wrap(TRY(tensor_from_data(*data, dtype, args.span)).to(state.device()));
+  Value numbers = *data;
+  if (numbers.type_name() == "range") numbers = stage::make_list(TRY(interpreter.to_vector(numbers, args.span)));
+  at::Tensor made = TRY(tensor_from_data(numbers, dtype, args.span)).to(state.device());
+  const Value* recorded = args.keyword("requires_grad");
+  if (recorded && recorded->if_bool() && *recorded->if_bool()) {
+    TRY(guarded("torch.tensor", args.span, [&] { made.set_requires_grad(true); }));
+  }
+  return state.wrap(std::move(made));
 }
 
 // torch.Tensor(2, 3) and torch.Tensor([1, 2]).
@@ -360,6 +370,16 @@ void add_constants(HostState& state, ModuleObject& torch) {
   format("channels_last_3d", false, static_cast<int64_t>(at::MemoryFormat::ChannelsLast3d));
 }
 
+// For annotations and isinstance.
+void add_dtype_class(Interpreter& interpreter, ModuleObject& torch) {
+  auto made = std::make_shared<stage::ClassObject>();
+  made->name = Name("dtype");
+  made->resolution_order.push_back(made.get());
+  made->sealed = true;
+  interpreter.set_class(DtypeObject::kType, made);
+  torch.set("dtype", made);
+}
+
 void add_tensor_class(HostState& state, Interpreter& interpreter, ModuleObject& torch) {
   auto made = std::make_shared<stage::ClassObject>();
   made->name = Name("Tensor");
@@ -385,6 +405,7 @@ void install_torch_module(HostState& state, Interpreter& interpreter) {
   auto torch = std::make_shared<ModuleObject>("torch");
   add_constants(state, *torch);
   add_tensor_class(state, interpreter, *torch);
+  add_dtype_class(interpreter, *torch);
   for (const NativeRow& row : kNative) add_native(state, *torch, row.name, row.body);
   for (const VariadicRow& row : kVariadic) {
     torch->function(row.name, [&state, &row](Interpreter&, CallArgs& args) { return call_variadic(state, row, args); });

@@ -1,6 +1,5 @@
 #include "eval/worker/script.h"
 
-#include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 #include <torch/version.h>
 
@@ -86,7 +85,6 @@ int run_script(stage::Script script, ScriptOptions options) {
   tile.on_program = [&](const ir::Program& program) { progress.staged += ir::verify(program, diagnostics) ? 1 : 0; };
   tile.on_launch = [&](const ir::Program&, bool begins) { progress.launched += begins ? 0 : 1; };
   stage::install_tile_language(interpreter, std::move(tile));
-  at::NoGradGuard no_grad;
   // Importable, as in Python.
   auto main = interpreter.make_module(tree, "__main__");
   interpreter.add_module("__main__", main);

@@ -166,6 +166,22 @@ def f():
   ASSERT_TRUE(tensor_of(result));
 }
 
+// Scripts record gradients (scripts/autograd.py), candidates never do.
+TEST(HostProgram, CandidatesRecordNoGradients) {
+  testing::Room room;
+  Value result = value_of(room, R"(
+def f():
+    w = nn.Parameter(torch.ones(2))
+    with torch.enable_grad(), torch.set_grad_enabled(True):
+        y = w * 2
+    return y.requires_grad or torch.is_grad_enabled() or y.grad_fn is not None
+)");
+  ASSERT_TRUE(result.if_bool());
+  EXPECT_FALSE(*result.if_bool());
+  EXPECT_EQ(error_of("def f():\n    return torch.autograd.grad(1, 2)\n").kind, DiagnosticKind::forbidden);
+  EXPECT_EQ(error_of("import einops\ndef f():\n    return 1\n").kind, DiagnosticKind::unknown_module);
+}
+
 TEST(HostProgram, KernelsSeeTheTensorsMemory) {
   testing::Room room;
   Value value = value_of(room, "def f():\n    return torch.zeros(2, 3, dtype=torch.float16).t()\n");

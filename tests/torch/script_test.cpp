@@ -37,7 +37,7 @@ std::string without_times(const std::string& shown) {
 TEST_P(HostScript, MatchesGolden) {
   std::string shown;
   auto show = [&](const std::string& text) { shown += text; };
-  int code = run_script({GetParam() + ".py"}, {{.autotune_limit = 2}, {show, show}});
+  int code = run_script({GetParam() + ".py"}, {{.bench_ms = 1e9, .autotune_limit = 2}, {show, show}});
   EXPECT_EQ(code, GetParam().rfind("fail_", 0) == 0 ? 1 : 0) << shown;
   tilepilot::testing::expect_golden("torch/golden/script_" + GetParam() + ".txt", without_times(shown));
 }
@@ -56,7 +56,8 @@ TEST_P(PyTorchScript, PrintsTheSame) {
             tilepilot::testing::read_text(tilepilot::testing::tests_path("torch/golden/script_" + name + ".txt")));
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, PyTorchScript, ::testing::Values("assert_close", "random_state"),
+INSTANTIATE_TEST_SUITE_P(Files, PyTorchScript,
+                         ::testing::Values("assert_close", "autograd", "numpy_arrays", "random_state", "tensor_text"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

@@ -47,7 +47,8 @@ class Rules:
     def tolerances(self, first, second):
         if (self.rtol is None) != (self.atol is None):
             missing = "rtol" if self.rtol is None else "atol"
-            raise Mismatch(ValueError, f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}.")
+            raise Mismatch(ValueError,
+                           f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}.")
         if self.rtol is not None:
             return self.rtol, self.atol
         pairs = [TOLERANCES.get(dtype, (0.0, 0.0)) for dtype in (first, second)]
@@ -125,8 +126,8 @@ def compare_tensors(actual, expected, rules):
         actual, expected = actual.to(dtype), expected.to(dtype)
     if actual.dtype.is_floating_point and actual.dtype.itemsize == 1 and (rtol != 0 or atol != 0):
         raise Mismatch(AssertionError,
-                       f"Rtol={rtol} and atol={atol} are not supported for bitwise comparison of low dimensional floats. "
-                       "Please use rtol=0.0 and atol=0.0.")
+                       f"Rtol={rtol} and atol={atol} are not supported for bitwise comparison of low dimensional "
+                       "floats. Please use rtol=0.0 and atol=0.0.")
     matches = torch.isclose(actual, expected, rtol=rtol, atol=atol, equal_nan=rules.equal_nan)
     if torch.all(matches):
         return

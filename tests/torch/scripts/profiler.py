@@ -49,7 +49,8 @@ print(kernel.latency, tilelang.next_power_of_2(33))
 
 for kind in tilelang.TensorSupplyType:
     made = get_tensor_supply(kind)(kernel.params[0])
-    print(kind.name, made.dtype, tuple(made.shape), bool((made.abs() <= 1).all()) if kind.name in ("Zero", "One", "Auto", "Uniform") else "")
+    bounded = kind.name in ("Zero", "One", "Auto", "Uniform")
+    print(kind.name, made.dtype, tuple(made.shape), bool((made.abs() <= 1).all()) if bounded else "")
 
 print(torch_assert_close(x, x + 1e-4, rtol=0, atol=1e-3))
 try:

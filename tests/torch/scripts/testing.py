@@ -6,7 +6,11 @@ import tilelang.testing
 import torch
 
 
-@pytest.mark.parametrize("a, b", [(1, 2), pytest.param(2, 3, id="two"), pytest.param(3, 5, marks=pytest.mark.skip("odd"))])
+@pytest.mark.parametrize("a, b", [
+    (1, 2),
+    pytest.param(2, 3, id="two"),
+    pytest.param(3, 5, marks=pytest.mark.skip("odd")),
+])
 @pytest.mark.parametrize("scale", [1, 10])
 def test_sum(a, b, scale):
     assert (b - a) * scale == scale, "no neighbours"
