@@ -1,6 +1,4 @@
 // Atoms: names, literals, and what stands in brackets.
-#include <limits>
-
 #include "compiler/syntax/grammar.h"
 
 namespace tilepilot::syntax {
@@ -56,14 +54,10 @@ ExprPtr Grammar::atom() {
 
 ExprPtr Grammar::integer() {
   Token number = next();
-  if (number.integer == std::numeric_limits<int64_t>::min()) {
-    fail({DiagnosticKind::bad_literal,
-          span_of(number),
-          "integer literal does not fit in 64 bits",
-          {},
-          "integers lie in -2**63 ... 2**63 - 1"});
-  }
-  return make(IntLiteral{number.integer}, number.begin);
+  if (number.integer != Token::kWide) return make(IntLiteral{number.integer, nullptr}, number.begin);
+  NumberToken literal = read_number(sources_.text(span_of(number)));
+  auto wide = std::make_shared<WideInteger>(std::get<WideInteger>(std::move(literal.value)));
+  return make(IntLiteral{0, std::move(wide)}, number.begin);
 }
 
 ExprPtr Grammar::parenthesized() {

@@ -62,7 +62,7 @@ class TreeDumper {
   void operator()(const NoneLiteral&) { leaf("none"); }
   void operator()(const EllipsisLiteral&) { leaf("ellipsis"); }
   void operator()(const BoolLiteral& e) { leaf("bool {}", e.value ? "True" : "False"); }
-  void operator()(const IntLiteral& e) { leaf("int {}", e.value); }
+  void operator()(const IntLiteral& e) { leaf("int {}", e.wide ? to_text(*e.wide) : std::to_string(e.value)); }
   void operator()(const FloatLiteral& e) { leaf("float {}", float_text(e.value)); }
   void operator()(const StringLiteral& e) { leaf("string {}", quoted(e.value)); }
   void operator()(const FormattedString& e) {

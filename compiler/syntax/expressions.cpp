@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <limits>
-
 #include "compiler/syntax/grammar.h"
 
 namespace tilepilot::syntax {
@@ -231,13 +229,6 @@ ExprPtr Grammar::unary() {
   Level level(*this);
   if (failed_) return placeholder();
   uint32_t begin = next().begin;
-  // The one integer that exists only with its sign.
-  constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();
-  bool lowest = op == UnaryOp::minus && at(Kind::integer) && token().integer == kLowest;
-  if (lowest && kind_after() != Kind::double_star) {
-    next();
-    return make(IntLiteral{kLowest}, begin);
-  }
   ExprPtr operand = unary();
   return make(UnaryExpr{op, std::move(operand)}, begin);
 }

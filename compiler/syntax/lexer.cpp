@@ -328,6 +328,8 @@ class Lexer {
     pos_ += number.length;
     if (auto* integer = std::get_if<int64_t>(&number.value)) {
       push(Kind::integer, begin, pos_).integer = *integer;
+    } else if (std::holds_alternative<WideInteger>(number.value)) {
+      push(Kind::integer, begin, pos_).integer = Token::kWide;
     } else if (auto* real = std::get_if<double>(&number.value)) {
       push(Kind::real, begin, pos_).real = *real;
     } else {

@@ -47,17 +47,12 @@ NumberToken fail(std::string_view text, size_t at, std::string message, std::str
 }
 
 NumberToken to_integer(std::string_view text, size_t begin, size_t end, int base) {
-  constexpr uint64_t kLimit = uint64_t{1} << 63U;
-  uint64_t value = 0;
-  for (char c : text.substr(begin, end - begin)) {
-    if (c == '_') continue;
-    auto digit = static_cast<uint64_t>(digit_value(c));
-    if (value > (kLimit - digit) / static_cast<uint64_t>(base)) {
-      return fail(text, end, "integer literal does not fit in 64 bits", "integers lie in -2**63 ... 2**63 - 1");
-    }
-    value = value * static_cast<uint64_t>(base) + digit;
-  }
-  return {static_cast<uint32_t>(end), static_cast<int64_t>(value)};
+  std::string digits = without_underscores(text.substr(begin, end - begin));
+  int64_t value = 0;
+  const auto status = std::from_chars(digits.data(), digits.data() + digits.size(), value, base).ec;
+  if (status == std::errc::result_out_of_range)
+    return {static_cast<uint32_t>(end), WideInteger{std::move(digits), base}};
+  return {static_cast<uint32_t>(end), value};
 }
 
 NumberToken to_float(std::string_view text, size_t end) {
@@ -106,6 +101,10 @@ size_t skip_exponent(std::string_view text, size_t at) {
 }
 
 }  // namespace
+
+std::string to_text(const WideInteger& integer) {
+  return (integer.base == 16 ? "0x" : integer.base == 8 ? "0o" : integer.base == 2 ? "0b" : "") + integer.digits;
+}
 
 NumberToken read_number(std::string_view text) {
   if (text[0] == '0' && text.size() > 1) {

@@ -14,13 +14,21 @@ struct NumberError {
   std::string hint;
 };
 
-struct NumberToken {
-  uint32_t length;  // bytes, at least 1; covers the whole malformed word after an error
-  std::variant<int64_t, double, NumberError> value;
+// An integer of 2**63 or more, as its digits in that base, without prefix and underscores.
+struct WideInteger {
+  std::string digits;
+  int base = 10;
+  friend bool operator==(const WideInteger&, const WideInteger&) = default;
 };
 
-// `text` starts with a digit, or with a dot and a digit. The integer 2**63 is given as INT64_MIN: only a minus sign
-// before it makes it fit, which the parser knows.
+std::string to_text(const WideInteger& integer);  // as a literal
+
+struct NumberToken {
+  uint32_t length;  // bytes, at least 1; covers the whole malformed word after an error
+  std::variant<int64_t, WideInteger, double, NumberError> value;
+};
+
+// `text` starts with a digit, or with a dot and a digit.
 NumberToken read_number(std::string_view text);
 
 }  // namespace tilepilot::syntax

@@ -34,12 +34,13 @@ bool is_keyword(TokenKind kind);
 std::string_view nearest_keyword(std::string_view word);
 
 struct Token {
+  static constexpr int64_t kWide = -1;  // literals have no sign
   TokenKind kind = TokenKind::end;
   uint32_t begin = 0;
   uint32_t end = 0;
   union {
     Name name{};
-    int64_t integer;  // INT64_MIN stands for 2**63, legal only behind a minus sign
+    int64_t integer;  // kWide: does not fit, its digits are in the text
     double real;
     uint32_t error_index;
   };

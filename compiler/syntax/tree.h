@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "compiler/source/source.h"
+#include "compiler/syntax/number.h"
 
 namespace tilepilot::syntax {
 
@@ -50,8 +51,9 @@ struct BoolLiteral {
   bool value;
 };
 struct IntLiteral {
-  int64_t value;
-};  // wider literals are diagnosed by the parser
+  int64_t value;                            // never negative
+  std::shared_ptr<const WideInteger> wide;  // where 64 bits do not suffice; else null
+};
 struct FloatLiteral {
   double value;
 };

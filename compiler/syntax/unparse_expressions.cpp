@@ -28,7 +28,6 @@ struct BindingOf {
   Binding operator()(const YieldExpr&) const { return Binding::statement; }
   Binding operator()(const TupleExpr& e) const { return e.items.empty() ? Binding::primary : Binding::tuple; }
   // A negative literal reads back as one, but binds like its sign.
-  Binding operator()(const IntLiteral& e) const { return e.value < 0 ? Binding::unary : Binding::primary; }
   Binding operator()(const FloatLiteral& e) const { return e.value < 0 ? Binding::unary : Binding::primary; }
   template <class Other>
   Binding operator()(const Other&) const {

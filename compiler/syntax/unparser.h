@@ -55,7 +55,7 @@ class Unparser {
   void operator()(const NoneLiteral&) { write("None"); }
   void operator()(const EllipsisLiteral&) { write("..."); }
   void operator()(const BoolLiteral& e) { write(e.value ? "True" : "False"); }
-  void operator()(const IntLiteral& e) { write(std::to_string(e.value)); }
+  void operator()(const IntLiteral& e) { write(e.wide ? to_text(*e.wide) : std::to_string(e.value)); }
   void operator()(const FloatLiteral& e);
   void operator()(const StringLiteral& e);
   void operator()(const FormattedString& e);

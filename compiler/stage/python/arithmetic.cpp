@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
 
+#include "compiler/stage/python/integers.h"
 #include "compiler/stage/python/interpreter.h"
 #include "compiler/stage/python/native.h"
 
@@ -17,7 +19,6 @@ namespace {
 
 __extension__ typedef unsigned __int128 Wide;
 
-constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
 constexpr int64_t kSmallest = std::numeric_limits<int64_t>::min();
 constexpr double kTwoTo63 = 9223372036854775808.0;
 
@@ -25,74 +26,44 @@ uint64_t magnitude(int64_t value) {
   return value < 0 ? ~static_cast<uint64_t>(value) + 1 : static_cast<uint64_t>(value);
 }
 
-Result<Value> integer_power(int64_t base, int64_t exponent, Span span) {
-  if (exponent < 0) {
-    if (base == 0) return division_by_zero(span, "0.0 cannot be raised to a negative power");
-    return Value(std::pow(static_cast<double>(base), static_cast<double>(exponent)));
-  }
-  int64_t result = 1;
-  for (uint64_t left = static_cast<uint64_t>(exponent);;) {
-    if ((left & 1) && __builtin_mul_overflow(result, base, &result)) return integer_overflow(span, "**");
-    left >>= 1;
-    if (left == 0) return Value(result);
-    if (__builtin_mul_overflow(base, base, &base)) return integer_overflow(span, "**");
-  }
-}
-
-Result<Value> shift_left(int64_t value, int64_t count, Span span) {
-  if (count < 0) return value_error(span, "negative shift count");
-  if (value == 0) return Value(int64_t{0});
-  if (count > 63) return integer_overflow(span, "<<");
+std::optional<int64_t> shift_left(int64_t value, int64_t count) {
+  if (value == 0 && count >= 0) return 0;
+  if (count < 0 || count > 63) return std::nullopt;
   auto shifted = static_cast<int64_t>(static_cast<uint64_t>(value) << count);
-  if ((shifted >> count) != value) return integer_overflow(span, "<<");
-  return Value(shifted);
+  return (shifted >> count) == value ? std::optional(shifted) : std::nullopt;
 }
 
-Result<Value> shift_right(int64_t value, int64_t count, Span span) {
-  if (count < 0) return value_error(span, "negative shift count");
-  return Value(value >> (count > 63 ? 63 : count));
-}
-
-Result<std::optional<Value>> integer_binary(BinaryOp op, int64_t a, int64_t b, Span span) {
-  using Maybe = std::optional<Value>;
+// The result where 64 bits suffice and nothing is wrong; else nullopt.
+std::optional<Value> small_integer_binary(BinaryOp op, int64_t a, int64_t b) {
   int64_t result = 0;
-  bool overflow = false;
   switch (op) {
     case BinaryOp::add:
-      overflow = __builtin_add_overflow(a, b, &result);
-      break;
+      return __builtin_add_overflow(a, b, &result) ? std::nullopt : std::optional<Value>(result);
     case BinaryOp::sub:
-      overflow = __builtin_sub_overflow(a, b, &result);
-      break;
+      return __builtin_sub_overflow(a, b, &result) ? std::nullopt : std::optional<Value>(result);
     case BinaryOp::mul:
-      overflow = __builtin_mul_overflow(a, b, &result);
-      break;
+      return __builtin_mul_overflow(a, b, &result) ? std::nullopt : std::optional<Value>(result);
     case BinaryOp::div:
-      if (b == 0) return division_by_zero(span, "division by zero");
-      return Maybe(true_divide(a, b));
+      return b == 0 ? std::nullopt : std::optional<Value>(true_divide(a, b));
     case BinaryOp::floor_div:
-      if (b == 0) return division_by_zero(span, "integer division or modulo by zero");
-      return Maybe(TRY(floor_divide(a, b, span)));
+      if (auto quotient = b == 0 ? std::nullopt : floor_divide(a, b)) return Value(*quotient);
+      return std::nullopt;
     case BinaryOp::mod:
-      if (b == 0) return division_by_zero(span, "integer division or modulo by zero");
-      return Maybe(floor_modulo(a, b));
-    case BinaryOp::pow:
-      return Maybe(TRY(integer_power(a, b, span)));
+      return b == 0 ? std::nullopt : std::optional<Value>(floor_modulo(a, b));
     case BinaryOp::shl:
-      return Maybe(TRY(shift_left(a, b, span)));
+      if (auto shifted = shift_left(a, b)) return Value(*shifted);
+      return std::nullopt;
     case BinaryOp::shr:
-      return Maybe(TRY(shift_right(a, b, span)));
+      return b < 0 ? std::nullopt : std::optional<Value>(a >> std::min<int64_t>(b, 63));
     case BinaryOp::bit_and:
-      return Maybe(a & b);
+      return Value(a & b);
     case BinaryOp::bit_or:
-      return Maybe(a | b);
+      return Value(a | b);
     case BinaryOp::bit_xor:
-      return Maybe(a ^ b);
-    case BinaryOp::matmul:
-      return Maybe();
+      return Value(a ^ b);
+    default:
+      return std::nullopt;
   }
-  if (overflow) return integer_overflow(span, syntax::spelling(op));
-  return Maybe(result);
 }
 
 Result<Value> float_power(Interpreter& interpreter, double a, double b, Span span) {
@@ -147,19 +118,21 @@ Result<std::optional<Value>> number_binary(Interpreter& interpreter, BinaryOp op
     if (auto logical = bool_binary(op, *left.if_bool(), *right.if_bool())) return logical;
   }
   std::optional<int64_t> a = left.as_index(), b = right.as_index();
-  if (a && b) return integer_binary(op, *a, *b, span);
+  if (a && b) {
+    if (auto small = small_integer_binary(op, *a, *b)) return small;
+    return integer_binary(interpreter, op, BigInteger(*a), BigInteger(*b), span);
+  }
   std::optional<double> x = left.as_number(), y = right.as_number();
   if (!x || !y) return std::optional<Value>();
   return float_binary(interpreter, op, *x, *y, span);
 }
 
-Result<std::optional<Value>> number_unary(UnaryOp op, const Value& operand, Span span) {
+Result<std::optional<Value>> number_unary(UnaryOp op, const Value& operand) {
   using Maybe = std::optional<Value>;
   if (auto integer = operand.as_index()) {
     if (op == UnaryOp::plus) return Maybe(*integer);
     if (op == UnaryOp::invert) return Maybe(~*integer);
-    if (*integer == kSmallest) return integer_overflow(span, "-");
-    return Maybe(-*integer);
+    return Maybe(*integer == kSmallest ? make_integer(-BigInteger(*integer)) : Value(-*integer));
   }
   if (auto* real = operand.if_float()) {
     if (op == UnaryOp::plus) return Maybe(*real);
@@ -168,8 +141,8 @@ Result<std::optional<Value>> number_unary(UnaryOp op, const Value& operand, Span
   return Maybe();
 }
 
-Result<int64_t> floor_divide(int64_t a, int64_t b, Span span) {
-  if (a == kSmallest && b == -1) return integer_overflow(span, "//");
+std::optional<int64_t> floor_divide(int64_t a, int64_t b) {
+  if (a == kSmallest && b == -1) return std::nullopt;
   int64_t quotient = a / b;
   if (a % b != 0 && (a < 0) != (b < 0)) --quotient;
   return quotient;
@@ -251,24 +224,18 @@ double round_to_digits(double value, int64_t digits) {
   return std::strtod(text, nullptr);
 }
 
-Result<int64_t> round_to_digits(int64_t value, int64_t digits, Span span) {
-  if (digits >= 0) return value;
-  if (digits < -19) return int64_t{0};
-  Wide unit = 1;
-  for (int64_t i = 0; i < -digits; ++i) unit *= 10;
-  Wide size = magnitude(value), rest = size % unit, down = size - rest;
-  bool up = rest * 2 > unit || (rest * 2 == unit && (down / unit) % 2 == 1);
-  Wide rounded = up ? down + unit : down;
-  if (rounded > static_cast<Wide>(kLargest)) return integer_overflow(span, "round()");
-  auto result = static_cast<int64_t>(rounded);
-  return value < 0 ? -result : result;
+Value round_to_digits(int64_t value, int64_t digits) {
+  if (digits >= 0) return Value(value);
+  constexpr int64_t kMostPlaces = 20;  // of 64 bits
+  if (digits < -kMostPlaces) return Value(0);
+  return make_integer(round_to_power_of_ten(BigInteger(value), static_cast<size_t>(-digits)));
 }
 
-Result<int64_t> integer_from(Interpreter& interpreter, double value, Span span) {
+Result<Value> integer_from(Interpreter& interpreter, double value, Span span) {
   if (std::isnan(value)) return value_error(span, "cannot convert float NaN to integer");
   if (std::isinf(value)) return interpreter.raise("OverflowError", "cannot convert float infinity to integer", span);
-  if (value >= kTwoTo63 || value < -kTwoTo63) return integer_overflow(span, "int()");
-  return static_cast<int64_t>(value);
+  if (value >= kTwoTo63 || value < -kTwoTo63) return make_integer(BigInteger::truncate(value));
+  return Value(static_cast<int64_t>(value));
 }
 
 Error integer_overflow(Span span, std::string_view operation) {

@@ -1,4 +1,4 @@
-// Python's arithmetic on int (64 bits: beyond is `integer_overflow`), float and bool, exact to the last bit.
+// Python's arithmetic on int, float and bool, exact to the last bit. Integers that leave 64 bits go on in integers.h.
 #pragma once
 
 #include "compiler/stage/python/value.h"
@@ -8,10 +8,10 @@ namespace tilepilot::stage {
 // `left op right` for two numbers; nullopt if an operand is not a number or the operator is not for numbers.
 Result<std::optional<Value>> number_binary(Interpreter& interpreter, BinaryOp op, const Value& left, const Value& right,
                                            Span span);
-Result<std::optional<Value>> number_unary(UnaryOp op, const Value& operand, Span span);
+Result<std::optional<Value>> number_unary(UnaryOp op, const Value& operand);
 
 // floor(a / b) and a - b * floor(a / b); b is not zero.
-Result<int64_t> floor_divide(int64_t a, int64_t b, Span span);
+std::optional<int64_t> floor_divide(int64_t a, int64_t b);  // nullopt: beyond 64 bits
 int64_t floor_modulo(int64_t a, int64_t b);
 double floor_divide(double a, double b);
 double floor_modulo(double a, double b);
@@ -21,11 +21,11 @@ double true_divide(int64_t a, int64_t b);
 std::optional<int> compare_exactly(int64_t a, double b);
 // round(value, digits), ties to even, exact in decimal.
 double round_to_digits(double value, int64_t digits);
-Result<int64_t> round_to_digits(int64_t value, int64_t digits, Span span);
+Value round_to_digits(int64_t value, int64_t digits);
 // The integer that `value` truncates to.
-Result<int64_t> integer_from(Interpreter& interpreter, double value, Span span);
+Result<Value> integer_from(Interpreter& interpreter, double value, Span span);
 
-Error integer_overflow(Span span, std::string_view operation);
+Error integer_overflow(Span span, std::string_view operation);  // where 64 bits must do
 Error division_by_zero(Span span, std::string message);
 Error too_large(Interpreter& interpreter, Span span);  // beyond Limits::container_items
 

@@ -6,7 +6,7 @@
 #include "compiler/stage/python/arithmetic.h"
 #include "compiler/stage/python/containers.h"
 #include "compiler/stage/python/core.h"
-#include "compiler/stage/python/format_spec.h"
+#include "compiler/stage/python/integers.h"
 #include "compiler/stage/python/native.h"
 
 namespace tilepilot::stage {
@@ -30,9 +30,9 @@ Result<Value> round_value(Interpreter& interpreter, CallArgs& args) {
   if (auto staged = TRY(ask_staging(interpreter, "round", args))) return *std::move(staged);
   Arguments read = TRY(Arguments::read(args, kSignature));
   int64_t digits = read.given(1) ? TRY(read.integer(1)) : 0;
-  if (auto index = read[0]->as_index()) return Value(TRY(round_to_digits(*index, digits, args.span)));
+  if (auto index = read[0]->as_index()) return round_to_digits(*index, digits);
   if (auto* real = read[0]->if_float()) {
-    if (!read.given(1)) return Value(TRY(integer_from(interpreter, std::nearbyint(*real), args.span)));
+    if (!read.given(1)) return integer_from(interpreter, std::nearbyint(*real), args.span);
     return Value(round_to_digits(*real, digits));
   }
   if (read[0]->if_object()) {
@@ -52,24 +52,15 @@ Result<Value> divide_with_rest(Interpreter& interpreter, CallArgs& args) {
   return make_tuple({std::move(quotient), std::move(rest)});
 }
 
-Result<Value> modular_power(int64_t base, int64_t exponent, int64_t modulus, Span span) {
-  if (modulus == 0) return value_error(span, "pow() 3rd argument cannot be 0");
-  if (exponent < 0) return value_error(span, "pow() with a modulus needs an exponent that is not negative");
-  __extension__ typedef __int128 Wide;
-  Wide result = 1, factor = floor_modulo(base, modulus);
-  for (; exponent > 0; exponent >>= 1) {
-    if (exponent & 1) result = result * factor % modulus;
-    factor = factor * factor % modulus;
-  }
-  return Value(floor_modulo(static_cast<int64_t>(result % modulus), modulus));
-}
-
 Result<Value> power(Interpreter& interpreter, CallArgs& args) {
   static constexpr Signature kSignature{"pow", {"base", "exp", "mod"}, 2};
   if (auto staged = TRY(ask_staging(interpreter, "pow", args))) return *std::move(staged);
   Arguments read = TRY(Arguments::read(args, kSignature));
   if (!read.given(2)) return interpreter.binary(BinaryOp::pow, *read[0], *read[1], args.span);
-  return modular_power(TRY(read.integer(0)), TRY(read.integer(1)), TRY(read.integer(2)), args.span);
+  auto base = integer_of(*read[0]), exponent = integer_of(*read[1]), modulus = integer_of(*read[2]);
+  if (!base || !exponent || !modulus)
+    return type_error(args.span, "pow() 3rd argument not allowed unless all arguments are integers");
+  return modular_power(*base, *exponent, *modulus, args.span);
 }
 
 // min and max: of one iterable, or of several arguments; `key` and `default` by keyword.
@@ -132,7 +123,10 @@ Result<Value> spell_integer(Interpreter&, CallArgs& args) {
   FormatSpec spec;
   spec.type = type;
   spec.alternate = true;
-  return Value(TRY(format_integer(TRY(read.integer(0)), spec, args.span)));
+  auto number = integer_of(*read[0]);
+  if (!number)
+    return type_error(args.span, fmt::format("'{}' object cannot be interpreted as an integer", read[0]->type_name()));
+  return Value(TRY(format_integer(*number, spec, args.span)));
 }
 
 Result<Value> character(Interpreter&, CallArgs& args) {

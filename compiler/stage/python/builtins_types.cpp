@@ -1,7 +1,6 @@
 // The built-in classes: int, float, str, list, ... as values that can be called, compared and tested with isinstance.
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <cmath>
 #include <cstdlib>
 
@@ -10,6 +9,7 @@
 #include "compiler/stage/python/core.h"
 #include "compiler/stage/python/descriptors.h"
 #include "compiler/stage/python/format_spec.h"
+#include "compiler/stage/python/integers.h"
 #include "compiler/stage/python/native.h"
 
 namespace tilepilot::stage {
@@ -51,13 +51,9 @@ Result<Value> parse_integer(const std::string& source, int64_t base, Span span) 
     base = 10;
   }
   if (digits.empty() || !std::isalnum(static_cast<unsigned char>(digits[0]))) return bad();
-  errno = 0;
-  char* end = nullptr;
-  std::string signed_digits = (negative ? "-" : "") + digits;
-  int64_t value = std::strtoll(signed_digits.c_str(), &end, static_cast<int>(base));
-  if (*end != 0) return bad();
-  if (errno == ERANGE) return integer_overflow(span, "int()");
-  return Value(value);
+  auto value = BigInteger::parse(digits, static_cast<int>(base));
+  if (!value) return bad();
+  return make_integer(negative ? -*value : *std::move(value));
 }
 
 Result<Value> make_int(Interpreter& interpreter, CallArgs& args) {
@@ -68,7 +64,7 @@ Result<Value> make_int(Interpreter& interpreter, CallArgs& args) {
   if (auto* text = read[0]->if_string()) return parse_integer(*text, TRY(read.integer(1, 10)), args.span);
   if (read[1]) return type_error(args.span, "int() can't convert non-string with explicit base");
   if (auto index = read[0]->as_index()) return Value(*index);
-  if (auto* real = read[0]->if_float()) return Value(TRY(integer_from(interpreter, *real, args.span)));
+  if (auto* real = read[0]->if_float()) return integer_from(interpreter, *real, args.span);
   for (std::string_view method : {"__int__", "__index__", "__trunc__"}) {
     if (auto converted = TRY(try_conversion(interpreter, *read[0], method, args.span))) return *std::move(converted);
   }
@@ -165,6 +161,7 @@ Result<Value> make_range(Interpreter& interpreter, CallArgs& args) {
   for (size_t i = 0; i < 3; ++i) {
     if (!read[i]) continue;
     auto index = read[i]->as_index();
+    if (read[i]->get_if<IntObject>()) return integer_overflow(args.span, "range()");
     if (!index) {
       auto converted = TRY(try_conversion(interpreter, *read[i], "__index__", args.span));
       if (converted) index = converted->as_index();

@@ -120,7 +120,7 @@ Result<size_t> Interpreter::hash(const Value& value, Span span) {
   }
   if (auto* real = value.if_float()) {
     // Equal numbers hash equally: 1.0 as 1.
-    if (*real >= -9.2e18 && *real <= 9.2e18 && static_cast<double>(static_cast<int64_t>(*real)) == *real) {
+    if (*real >= -0x1p63 && *real < 0x1p63 && static_cast<double>(static_cast<int64_t>(*real)) == *real) {
       return std::hash<int64_t>()(static_cast<int64_t>(*real));
     }
     return std::hash<double>()(*real);

@@ -5,6 +5,7 @@
 #include "compiler/stage/python/containers.h"
 #include "compiler/stage/python/evaluator.h"
 #include "compiler/stage/python/format_spec.h"
+#include "compiler/stage/python/integers.h"
 #include "compiler/stage/python/native.h"
 
 namespace tilepilot::stage {
@@ -100,7 +101,10 @@ Result<Value> Evaluator::visit(const EllipsisLiteral&, Span) {
 }
 
 Result<Value> Evaluator::visit(const BoolLiteral& node, Span) { return Value(node.value); }
-Result<Value> Evaluator::visit(const IntLiteral& node, Span) { return Value(node.value); }
+Result<Value> Evaluator::visit(const IntLiteral& node, Span) {
+  if (!node.wide) return Value(node.value);
+  return make_integer(*BigInteger::parse(node.wide->digits, node.wide->base));
+}
 Result<Value> Evaluator::visit(const FloatLiteral& node, Span) { return Value(node.value); }
 Result<Value> Evaluator::visit(const StringLiteral& node, Span) { return Value(node.value); }
 

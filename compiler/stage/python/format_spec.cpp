@@ -321,35 +321,33 @@ std::string format_float(double value, const FormatSpec& spec) {
   return lay_out(number, spec, 3);
 }
 
+std::string lay_out_integer(bool negative, std::string digits, const FormatSpec& spec) {
+  NumberText number;
+  number.sign = sign_text(negative, spec.sign);
+  number.whole = std::move(digits);
+  const bool other_base = spec.type == 'b' || spec.type == 'o' || spec.type == 'x' || spec.type == 'X';
+  if (other_base && spec.alternate) number.prefix = {'0', spec.type};
+  return lay_out(number, spec, other_base ? 4 : 3);
+}
+
 Result<std::string> format_integer(int64_t value, const FormatSpec& spec, Span span) {
   if (spec.precision >= 0) return value_error(span, "precision not allowed in integer format specifier");
-  NumberText number;
-  uint64_t size = value < 0 ? ~static_cast<uint64_t>(value) + 1 : static_cast<uint64_t>(value);
-  number.sign = sign_text(value < 0, spec.sign);
-  size_t every = 3;
+  const uint64_t size = value < 0 ? ~static_cast<uint64_t>(value) + 1 : static_cast<uint64_t>(value);
   switch (spec.type) {
     case 'b':
-      number.whole = fmt::format("{:b}", size);
-      break;
+      return lay_out_integer(value < 0, fmt::format("{:b}", size), spec);
     case 'o':
-      number.whole = fmt::format("{:o}", size);
-      break;
+      return lay_out_integer(value < 0, fmt::format("{:o}", size), spec);
     case 'x':
-      number.whole = fmt::format("{:x}", size);
-      break;
+      return lay_out_integer(value < 0, fmt::format("{:x}", size), spec);
     case 'X':
-      number.whole = fmt::format("{:X}", size);
-      break;
+      return lay_out_integer(value < 0, fmt::format("{:X}", size), spec);
     case 'c':
       if (value < 0 || value > 127) return value_error(span, "%c arg not in range(128)");
       return pad(std::string(1, static_cast<char>(value)), spec, '<');
     default:
-      number.whole = fmt::format("{}", size);
+      return lay_out_integer(value < 0, fmt::format("{}", size), spec);
   }
-  bool other_base = spec.type == 'b' || spec.type == 'o' || spec.type == 'x' || spec.type == 'X';
-  if (other_base) every = 4;
-  if (other_base && spec.alternate) number.prefix = {'0', spec.type};
-  return lay_out(number, spec, every);
 }
 
 Result<std::string> format_value(Interpreter& interpreter, const Value& value, const std::string& spec, Span span) {

@@ -31,6 +31,8 @@ Result<std::string> format_value(Interpreter& interpreter, const Value& value, c
 Result<std::string> format_converted(Interpreter& interpreter, const Value& value, char conversion,
                                      const std::string& spec, Span span);
 Result<std::string> format_integer(int64_t value, const FormatSpec& spec, Span span);
+// Digits of an integer in the base of `spec.type`, with sign, prefix, grouping and width.
+std::string lay_out_integer(bool negative, std::string digits, const FormatSpec& spec);
 std::string format_float(double value, const FormatSpec& spec);
 std::string format_text(std::string_view text, const FormatSpec& spec);
 

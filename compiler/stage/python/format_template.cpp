@@ -8,6 +8,7 @@
 #include "compiler/stage/python/arithmetic.h"
 #include "compiler/stage/python/containers.h"
 #include "compiler/stage/python/format_spec.h"
+#include "compiler/stage/python/integers.h"
 #include "compiler/stage/python/interpreter.h"
 #include "compiler/stage/python/native.h"
 #include "compiler/stage/python/sequence.h"
@@ -247,9 +248,10 @@ class PercentFormatter {
   }
 
   Result<std::string> integer(char type, const Value& value, FormatSpec spec) {
-    std::optional<int64_t> number = value.as_index();
     bool decimal = type == 'd' || type == 'i' || type == 'u';
-    if (!number && decimal && value.if_float()) number = TRY(integer_from(interpreter_, *value.if_float(), span_));
+    std::optional<BigInteger> number = integer_of(value);
+    if (!number && decimal && value.if_float())
+      number = integer_of(TRY(integer_from(interpreter_, *value.if_float(), span_)));
     if (!number) {
       return type_error(span_, fmt::format("%{} format: {} is required, not {}", type,
                                            decimal ? "a real number" : "an integer", value.type_name()));
@@ -264,13 +266,14 @@ class PercentFormatter {
     zeros.align = '=';
     zeros.fill = "0";
     bool prefixed = spec.alternate && !decimal;
-    zeros.width = digits + (*number < 0 || spec.sign != '-' ? 1 : 0) + (prefixed ? 2 : 0);
+    zeros.width = digits + (number->is_negative() || spec.sign != '-' ? 1 : 0) + (prefixed ? 2 : 0);
     if (fill_up) zeros.width = std::max(zeros.width, spec.width);
     return format_text(TRY(format_integer(*number, zeros, span_)), spec);
   }
 
   Result<std::string> real(char type, const Value& value, FormatSpec spec) {
     std::optional<double> number = value.as_number();
+    if (auto* big = value.get_if<IntObject>()) number = TRY(to_float(interpreter_, big->value, span_));
     if (!number) return type_error(span_, fmt::format("must be real number, not {}", value.type_name()));
     spec.type = type;
     return format_float(*number, spec);

@@ -9,6 +9,7 @@
 #include "compiler/stage/python/containers.h"
 #include "compiler/stage/python/core.h"
 #include "compiler/stage/python/evaluator.h"
+#include "compiler/stage/python/integers.h"
 
 namespace tilepilot::stage {
 
@@ -54,6 +55,7 @@ Value* Interpreter::find_builtin(std::string_view name) { return builtins_.find(
 void Interpreter::set_builtin(std::string_view name, Value value) { builtins_.set(Name(name), std::move(value)); }
 
 std::shared_ptr<ClassObject> Interpreter::class_of(const Value& value) {
+  if (value.get_if<IntObject>()) return core_->class_for(kIntType, kIntType.name);
   if (auto* object = value.if_object()) {
     if (InstanceObject* instance = (*object)->as_instance()) return instance->class_object();
     if (auto* tuple = value.get_if<TupleObject>(); tuple && tuple->fields) {

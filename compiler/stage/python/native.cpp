@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "compiler/stage/python/arithmetic.h"
+#include "compiler/stage/python/integers.h"
 #include "compiler/stage/python/interpreter.h"
 
 namespace tilepilot::stage {
@@ -60,12 +62,14 @@ Error Arguments::wrong_type(size_t position, std::string_view wanted) const {
 Result<int64_t> Arguments::integer(size_t position, int64_t fallback) const {
   if (!values_[position]) return fallback;
   if (auto index = values_[position]->as_index()) return *index;
+  if (values_[position]->get_if<IntObject>()) return integer_overflow(span_, signature_->function);
   return wrong_type(position, "int");
 }
 
 Result<double> Arguments::number(size_t position, double fallback) const {
   if (!values_[position]) return fallback;
   if (auto number = values_[position]->as_number()) return *number;
+  if (auto* big = values_[position]->get_if<IntObject>()) return big->value.to_double();
   return wrong_type(position, "a real number");
 }
 

@@ -93,7 +93,7 @@ Result<Value> Interpreter::unary(UnaryOp op, const Value& operand, Span span) {
   if (auto* object = operand.if_object())
     result = TRY((*object)->unary(*this, op, span));
   else
-    result = TRY(number_unary(op, operand, span));
+    result = TRY(number_unary(op, operand));
   if (result) return *std::move(result);
   return type_error(span,
                     fmt::format("bad operand type for unary {}: '{}'", syntax::spelling(op), operand.type_name()));

@@ -1,5 +1,4 @@
 block = 0o128
-size = 99999999999999999999
 name = "matmul
 path = "\xZZ"
 mark = 1_000_

@@ -1,2 +1,2 @@
 size = 2**62
-total = size * 4
+total = size**2000

@@ -3,9 +3,10 @@
 
 #include <cmath>
 #include <numbers>
-#include <numeric>
+#include <utility>
 
 #include "compiler/stage/python/arithmetic.h"
+#include "compiler/stage/python/integers.h"
 #include "compiler/stage/python/modules/standard.h"
 #include "compiler/stage/python/native.h"
 
@@ -106,7 +107,7 @@ Result<Value> to_integer(Interpreter& interpreter, CallArgs& args) {
   Arguments read = TRY(Arguments::read(args, kSignature));
   if (auto index = read[0]->as_index()) return Value(*index);
   double x = TRY(real(interpreter, *read[0], args.span));
-  return Value(TRY(integer_from(interpreter, compute(x), args.span)));
+  return integer_from(interpreter, compute(x), args.span);
 }
 
 template <double (*compute)(double, double)>
@@ -131,33 +132,49 @@ bool is_nan(double x) { return std::isnan(x); }
 bool is_infinite(double x) { return std::isinf(x); }
 bool is_finite(double x) { return std::isfinite(x); }
 
+Error not_an_integer(const Value& value, Span span) {
+  return type_error(span, fmt::format("'{}' object cannot be interpreted as an integer", value.type_name()));
+}
+
+Result<std::vector<BigInteger>> any_integers(CallArgs& args) {
+  std::vector<BigInteger> values;
+  for (const Value& each : args.positional) {
+    auto integer = integer_of(each);
+    if (!integer) return not_an_integer(each, args.span);
+    values.push_back(integer->is_negative() ? -*integer : *std::move(integer));
+  }
+  return values;
+}
+
 Result<std::vector<int64_t>> integers(CallArgs& args) {
   std::vector<int64_t> values;
   for (const Value& each : args.positional) {
     auto index = each.as_index();
-    if (!index) {
-      return type_error(args.span, fmt::format("'{}' object cannot be interpreted as an integer", each.type_name()));
-    }
+    if (!index && each.get_if<IntObject>()) return integer_overflow(args.span, "math");
+    if (!index) return not_an_integer(each, args.span);
     values.push_back(*index);
   }
   return values;
 }
 
-Result<Value> gcd(Interpreter&, CallArgs& args) {
-  int64_t result = 0;
-  for (int64_t each : TRY(integers(args))) result = std::gcd(result, each);
-  return Value(result);
+BigInteger common_divisor(BigInteger a, BigInteger b) {
+  while (!b.is_zero()) a = std::exchange(b, BigInteger::divide(a, b).remainder);
+  return a;
 }
 
-Result<Value> lcm(Interpreter& interpreter, CallArgs& args) {
-  int64_t result = 1;
-  for (int64_t each : TRY(integers(args))) {
-    if (each == 0) return Value(0);
-    Value product =
-        TRY(interpreter.binary(BinaryOp::mul, Value(result / std::gcd(result, each)), Value(each), args.span));
-    result = std::abs(*product.if_int());
+Result<Value> gcd(Interpreter&, CallArgs& args) {
+  BigInteger result;
+  for (const BigInteger& each : TRY(any_integers(args))) result = common_divisor(std::move(result), each);
+  return make_integer(std::move(result));
+}
+
+Result<Value> lcm(Interpreter&, CallArgs& args) {
+  BigInteger result(1);
+  for (const BigInteger& each : TRY(any_integers(args))) {
+    if (each.is_zero()) return Value(0);
+    result = BigInteger::divide(result, common_divisor(result, each)).quotient * each;
   }
-  return Value(result);
+  return make_integer(std::move(result));
 }
 
 Result<Value> factorial(Interpreter& interpreter, CallArgs& args) {
@@ -184,14 +201,20 @@ Result<Value> combinations(Interpreter& interpreter, CallArgs& args) {
   return result;
 }
 
+// Newton's steps from above.
 Result<Value> isqrt(Interpreter&, CallArgs& args) {
-  std::vector<int64_t> values = TRY(integers(args));
-  if (values.size() != 1) return type_error(args.span, "isqrt() takes exactly one argument");
-  if (values[0] < 0) return value_error(args.span, "isqrt() argument must be nonnegative");
-  auto root = static_cast<int64_t>(std::sqrt(static_cast<double>(values[0])));
-  while (root > 0 && root > values[0] / root) --root;
-  while ((root + 1) <= values[0] / (root + 1)) ++root;
-  return Value(root);
+  static constexpr Signature kSignature{"isqrt", {"n"}, 1};
+  Arguments read = TRY(Arguments::read(args, kSignature));
+  auto number = integer_of(*read[0]);
+  if (!number) return not_an_integer(*read[0], args.span);
+  if (number->is_negative()) return value_error(args.span, "isqrt() argument must be nonnegative");
+  if (number->is_zero()) return Value(0);
+  BigInteger root = BigInteger(1).shifted_left(number->bit_length() / 2 + 1);
+  for (;;) {
+    BigInteger next = (root + BigInteger::divide(*number, root).quotient).shifted_right(1);
+    if (next.compare(root) >= 0) return make_integer(std::move(root));
+    root = std::move(next);
+  }
 }
 
 Result<Value> product(Interpreter& interpreter, CallArgs& args) {
