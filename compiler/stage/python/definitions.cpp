@@ -123,13 +123,13 @@ Result<std::vector<std::shared_ptr<ClassObject>>> Evaluator::base_classes(const 
   return bases;
 }
 
-// Only `metaclass=ABCMeta`, which is `type` here, changes nothing.
+// Only `metaclass=ABCMeta`, which is `type` here, and `total=` of a TypedDict change nothing.
 Status Evaluator::check_class_keywords(const ClassDef& node) {
   for (const Keyword& keyword : node.keywords) {
     Value value = TRY(eval(*keyword.value));
     bool harmless = keyword.name.id() && keyword.name.text() == "metaclass" && value.if_object() &&
                     *value.if_object() == *interpreter_.find_builtin("type")->if_object();
-    if (harmless) continue;
+    if (harmless || (keyword.name.id() && keyword.name.text() == "total")) continue;
     return make_error(DiagnosticKind::unsupported_syntax, keyword.span,
                       "metaclasses and other keywords of a class are not supported");
   }

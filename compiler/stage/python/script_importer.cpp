@@ -11,8 +11,12 @@
 namespace tilepilot::embedded {
 extern const char tilepilot_argparse[];
 extern const char tilepilot_argparse_help[];
+extern const char tilepilot_logging[];
+extern const char tilepilot_packaging[];
+extern const char tilepilot_packaging_version[];
 extern const char tilepilot_pytest[];
 extern const char tilepilot_random[];
+extern const char tilepilot_tqdm[];
 }  // namespace tilepilot::embedded
 
 namespace tilepilot::stage {
@@ -27,8 +31,13 @@ constexpr size_t kMostNotes = 5;
 constexpr EmbeddedModule kStandard[] = {
     {"argparse", embedded::tilepilot_argparse},
     {"_argparse_help", embedded::tilepilot_argparse_help},
+    {"logging", embedded::tilepilot_logging},
+    {"packaging", embedded::tilepilot_packaging},
+    {"packaging.version", embedded::tilepilot_packaging_version},
     {"pytest", embedded::tilepilot_pytest},
     {"random", embedded::tilepilot_random},
+    {"tqdm", embedded::tilepilot_tqdm},
+    {"tqdm.auto", embedded::tilepilot_tqdm},
 };
 
 fs::path resolved(const fs::path& path) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "compiler/stage/python/containers.h"
+#include "compiler/stage/python/integers.h"
 #include "compiler/stage/python/modules/standard.h"
 #include "compiler/stage/python/named_tuple.h"
 #include "compiler/stage/python/native.h"
@@ -19,8 +20,8 @@ bool is_sized(Interpreter& interpreter, const Value& value) { return interpreter
 bool is_iterator(Interpreter& interpreter, const Value& value) {
   return interpreter.get_attribute(value, Name("__next__"), Span{}).ok();
 }
-bool is_number(Interpreter&, const Value& value) { return value.as_number().has_value(); }
-bool is_integral(Interpreter&, const Value& value) { return value.as_index().has_value(); }
+bool is_number(Interpreter&, const Value& value) { return value.if_float() || integer_of(value); }
+bool is_integral(Interpreter&, const Value& value) { return integer_of(value).has_value(); }
 bool can_be_called(Interpreter& interpreter, const Value& value) {
   auto result = interpreter.call(*interpreter.find_builtin("callable"), CallArgs{{value}, {}, Span{}, {}});
   return result.ok() && *result->if_bool();
@@ -74,11 +75,15 @@ struct TypingObject final : TypedObject<TypingObject> {
 };
 
 constexpr std::string_view kNames[] = {
-    "Any",         "Optional",       "Union",      "List",     "Tuple",         "Dict",        "Set",
-    "FrozenSet",   "Callable",       "Iterable",   "Iterator", "Sequence",      "Mapping",     "Type",
-    "Generic",     "Literal",        "Final",      "ClassVar", "Protocol",      "NoReturn",    "Generator",
-    "Hashable",    "MutableMapping", "Annotated",  "Self",     "TypeAlias",     "Concatenate", "DefaultDict",
-    "OrderedDict", "Deque",          "Collection", "Text",     "SupportsFloat", "SupportsInt", "Never",
+    "Any",           "Optional",      "Union",         "List",        "Tuple",          "Dict",
+    "Set",           "FrozenSet",     "Callable",      "Iterable",    "Iterator",       "Sequence",
+    "Mapping",       "Type",          "Generic",       "Literal",     "Final",          "ClassVar",
+    "Protocol",      "NoReturn",      "Generator",     "Hashable",    "MutableMapping", "Annotated",
+    "Self",          "TypeAlias",     "Concatenate",   "DefaultDict", "OrderedDict",    "Deque",
+    "Collection",    "Text",          "SupportsFloat", "SupportsInt", "Never",          "Required",
+    "NotRequired",   "ReadOnly",      "Unpack",        "TypeGuard",   "Awaitable",      "Sized",
+    "Counter",       "ChainMap",      "AnyStr",        "Reversible",  "AbstractSet",    "MutableSequence",
+    "SupportsIndex", "LiteralString",
 };
 
 // `class Point(NamedTuple)`: the annotated members become items, their values defaults.
@@ -93,6 +98,21 @@ Result<Value> derive_named_tuple(Interpreter&, const std::shared_ptr<ClassObject
   }
   make_named_tuple(made, std::move(names), std::move(defaults));
   return Value(made);
+}
+
+// `class Options(TypedDict)`: calling it makes a plain dict.
+Result<Value> derive_typed_dict(Interpreter&, const std::shared_ptr<ClassObject>& made, Span) {
+  made->construct = [](Interpreter& interpreter, CallArgs& args) {
+    return interpreter.call(*interpreter.find_builtin("dict"), std::move(args));
+  };
+  return Value(made);
+}
+
+Result<Value> get_type_hints(Interpreter& interpreter, CallArgs& args) {
+  static constexpr Signature kSignature{"get_type_hints", {"obj"}, 1};
+  Arguments read = TRY(Arguments::read(args, kSignature));
+  auto annotations = interpreter.get_attribute(*read[0], Name("__annotations__"), args.span);
+  return annotations.ok() ? *annotations : make_dict();
 }
 
 Result<Value> type_variable(Interpreter&, CallArgs& args) {
@@ -126,13 +146,18 @@ void fill_typing(Interpreter& interpreter, ModuleObject& module) {
     (*base)->derive = derive_named_tuple;
     module.set("NamedTuple", *std::move(base));
   }
+  if (auto typed = make_class(interpreter, Name("TypedDict"), {}, Span{}); typed.ok()) {
+    (*typed)->derive = derive_typed_dict;
+    module.set("TypedDict", *std::move(typed));
+  }
   for (std::string_view name : kNames) module.set(name, make_typing_name(std::string(name)));
   module.set("TYPE_CHECKING", Value(false));
   for (std::string_view name : {"TypeVar", "ParamSpec", "NewType"}) module.function(name, type_variable);
-  for (std::string_view name : {"overload", "final", "runtime_checkable", "no_type_check"}) {
+  for (std::string_view name : {"overload", "final", "runtime_checkable", "no_type_check", "override"}) {
     module.function(name, unchanged);
   }
   module.function("cast", cast);
+  module.function("get_type_hints", get_type_hints);
 }
 
 }  // namespace tilepilot::stage

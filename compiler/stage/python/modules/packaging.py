@@ -1,0 +1,1 @@
+# `packaging` for scripts: its submodule `version`.
