@@ -35,8 +35,7 @@ class Session {
   CompileResult run() {
     if (auto tree = syntax::parse(sources_, sources_.add(request_.name, request_.text), result_.diagnostics)) {
       Status status = evaluate(tree);
-      for (const Diagnostic& diagnostic : interpreter_.diagnostics().items()) result_.diagnostics.add(diagnostic);
-      if (!status.ok()) result_.diagnostics.add(status.error());
+      add_diagnostics(status);
     }
     return std::move(result_);
   }
@@ -48,6 +47,18 @@ class Session {
     auto limits = std::make_shared<ModuleObject>("_tilepilot_limits");
     limits->set("stages_only", Value(true));
     interpreter_.add_module(limits->name, limits);
+  }
+
+  // Errors beside the one that ended the run come after it.
+  void add_diagnostics(const Status& status) {
+    const auto& others = interpreter_.diagnostics().items();
+    auto add = [&](Severity severity) {
+      for (const Diagnostic& diagnostic : others)
+        if (diagnostic.severity() == severity) result_.diagnostics.add(diagnostic);
+    };
+    add(Severity::warning);
+    if (!status.ok()) result_.diagnostics.add(status.error());
+    add(Severity::error);
   }
 
   Status evaluate(const syntax::ModuleRef& tree) {

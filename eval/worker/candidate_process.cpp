@@ -110,12 +110,17 @@ class CandidateServer {
     return {{"failure", to_json(verdict)}};
   }
 
-  // All errors of a parse, or the one that stopped the run.
+  // All errors of a parse, or the one that stopped the run and then those beside it.
   void add_diagnostics(const Diagnostic& diagnostic, Verdict& verdict) {
     bool parsing = program_->parse_errors().has_errors();
     for (auto& item : program_->parse_errors().items()) verdict.diagnostics.push_back(item);
-    for (auto& item : program_->diagnostics().items()) verdict.diagnostics.push_back(item);
+    auto add_others = [&](Severity severity) {
+      for (auto& item : program_->diagnostics().items())
+        if (item.severity() == severity) verdict.diagnostics.push_back(item);
+    };
+    add_others(Severity::warning);
     if (!parsing) verdict.diagnostics.push_back(diagnostic);
+    add_others(Severity::error);
     for (auto& item : verdict.diagnostics) verdict.rendered.push_back(render(program_->sources(), item));
   }
 

@@ -89,10 +89,15 @@ int run_script(stage::Script script, ScriptOptions options) {
   auto main = interpreter.make_module(tree, "__main__");
   interpreter.add_module("__main__", main);
   Status ran = interpreter.run_module_in(tree, main);
-  for (const Diagnostic& warning : interpreter.diagnostics().items()) diagnostics.add(warning);
+  auto add_others = [&](Severity severity) {
+    for (const Diagnostic& other : interpreter.diagnostics().items())
+      if (other.severity() == severity) diagnostics.add(other);
+  };
+  add_others(Severity::warning);
   if (ran.ok()) return finish(0);
   if (auto code = stage::exit_status(interpreter, ran.error())) return finish(*code);
   diagnostics.add(stage::seen_from_script(sources, ran.error()));
+  add_others(Severity::error);
   return finish(1);
 }
 

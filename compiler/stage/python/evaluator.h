@@ -43,6 +43,7 @@ struct Activation {
   Value result;                         // of `return`
   std::shared_ptr<ListObject> yielded;  // of a generator function
   LoopKind loop = LoopKind::none;
+  int tries = 0;                       // `try` statements with handlers that are running
   bool catches_import_errors = false;  // inside `try: ... except ImportError:`
 };
 
@@ -106,6 +107,8 @@ class Evaluator {
 
   // Statements.
   Result<Flow> run(const syntax::Stmt& statement);
+  // Whether the staging wants to go on after the statement that failed.
+  bool recovers(const syntax::Stmt& statement, const Error& error);
   Result<Flow> visit(const syntax::ExprStmt&, Span);
   Result<Flow> visit(const syntax::AssignStmt&, Span);
   Result<Flow> visit(const syntax::AugAssignStmt&, Span);

@@ -7,6 +7,7 @@
 #include "compiler/stage/python/format_spec.h"
 #include "compiler/stage/python/integers.h"
 #include "compiler/stage/python/native.h"
+#include "compiler/stage/python/poison.h"
 
 namespace tilepilot::stage {
 
@@ -45,7 +46,10 @@ Result<bool> Evaluator::holds(const Value& condition, Span span) {
 
 Result<Value> Evaluator::visit(const NameExpr& node, Span span) {
   Slot slot = activation_.layout.find(node.name);
-  if (Value* found = find_name(node.name, slot)) return *found;
+  if (Value* found = find_name(node.name, slot)) {
+    if (interpreter_.staging_ && found->get_if<PoisonObject>()) return poisoned(span);
+    return *found;
+  }
   if (const auto& missing = activation_.globals->missing; missing && slot.storage == Storage::global) {
     if (std::optional<Value> stand_in = TRY(missing(interpreter_, node.name, span))) return *std::move(stand_in);
   }
@@ -161,7 +165,7 @@ Result<Value> Evaluator::visit(const BoolExpr& node, Span span) {
   Value left = TRY(eval(*node.operands.front()));
   for (size_t i = 1; i < node.operands.size(); ++i) {
     if (is_staged(left)) {
-      Value right = TRY(eval(*node.operands[i]));
+      Value right = TRY(interpreter_.staging_->lazily([&] { return eval(*node.operands[i]); }));
       left = TRY(interpreter_.staging_->logical(node.is_and, left, right, span));
       continue;
     }

@@ -52,7 +52,10 @@ Result<Flow> Evaluator::visit(const TryStmt& node, Span) {
       caught_outside || std::any_of(node.handlers.begin(), node.handlers.end(), [](const ExceptHandler& handler) {
         return catches_import_errors(handler.type.get());
       });
+  const int handling = node.handlers.empty() ? 0 : 1;
+  activation_.tries += handling;
   auto flow = run(node.body);
+  activation_.tries -= handling;
   activation_.catches_import_errors = caught_outside;
   if (flow.ok()) {
     if (*flow == Flow::normal) flow = run(node.otherwise);

@@ -17,12 +17,12 @@ namespace {
 
 constexpr size_t kMostCallNotes = 5;
 
-void note_call(Diagnostic& diagnostic, Name function, Span call_span) {
-  if (!call_span.valid() || diagnostic.notes.size() >= kMostCallNotes) return;
-  diagnostic.note(call_span, fmt::format("`{}` called from here", function.text()));
-}
-
 }  // namespace
+
+void Interpreter::note_call(Diagnostic& diagnostic, const Frame& frame) {
+  if (!frame.call_span.valid() || diagnostic.notes.size() >= kMostCallNotes) return;
+  diagnostic.note(frame.call_span, fmt::format("`{}` called from here", frame.function.text()));
+}
 
 Interpreter::Interpreter(SourceMap& sources, Limits limits)
     : sources_(sources), limits_(limits), breadcrumb_(&own_breadcrumb_), core_(std::make_unique<Core>(*this)) {
@@ -143,6 +143,7 @@ Result<Value> Interpreter::run_function(FunctionObject& function, std::vector<Va
   Evaluator evaluator(*this, activation);
   evaluator.bind_parameters(std::move(parameters));
   frames_.push_back({function.name, call_span});
+  if (staging_) staging_->function_entered();
   Error error;
   if (function.lambda_body) {
     auto value = evaluator.eval(*function.lambda_body);
@@ -157,7 +158,7 @@ Result<Value> Interpreter::run_function(FunctionObject& function, std::vector<Va
   }
   frames_.pop_back();
   if (error) {
-    note_call(*error, function.name, call_span);
+    note_call(*error, {function.name, call_span});
     return error;
   }
   if (activation.yielded) return make_iterator(iterate_over(std::move(activation.yielded->items)), "generator");

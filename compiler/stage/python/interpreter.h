@@ -45,6 +45,8 @@ class Staging {
   virtual Result<Value> conditional(const Value& condition, const RunExpr& then, const RunExpr& otherwise,
                                     Span span) = 0;
   virtual Result<Value> logical(bool is_and, const Value& left, const Value& right, Span span) = 0;
+  // Evaluates an operand that Python would only evaluate if it needs it: the right side of `and`, a side of `if else`.
+  virtual Result<Value> lazily(const RunExpr& operand) { return operand(); }
   virtual Result<Value> logical_not(const Value& operand, Span span) = 0;
   virtual Status assertion(const Value& condition, const std::string& message, Span span) = 0;
   // `name = value` in the traced function. `previous` is what the name holds now, or null. Returns what to bind, or
@@ -56,6 +58,10 @@ class Staging {
   virtual Status loop_continue(Span span) = 0;
   // Called before each statement of a traced function, so that what it emits carries a span.
   virtual void at_statement(Span span) = 0;
+  // A statement failed. True: it is passed over and the trace goes on; the names that it would bind are poisoned.
+  virtual bool recovers(const Error&) { return false; }
+  // Called when a function begins to run.
+  virtual void function_entered() {}
   // A target of `for` or `with` was bound.
   virtual void bound(Name /*name*/, const Value& /*value*/) {}
   // The values of `a, b = values`, before the first of them is assigned: fix those that a store would change.
@@ -159,6 +165,8 @@ class Interpreter {
     Span call_span;
   };
   const std::vector<Frame>& frames() const { return frames_; }
+  // Adds "called from here", unless there are many such notes already.
+  static void note_call(Diagnostic& diagnostic, const Frame& frame);
 
   Staging* staging() const { return staging_; }
   // Installs `staging` (null: none) for the lifetime of the guard.

@@ -4,6 +4,7 @@
 #include "compiler/stage/python/containers.h"
 #include "compiler/stage/python/evaluator.h"
 #include "compiler/stage/python/exceptions.h"
+#include "compiler/stage/python/poison.h"
 
 namespace tilepilot::stage {
 
@@ -11,10 +12,21 @@ using namespace syntax;
 
 Result<Flow> Evaluator::run(const Body& body) {
   for (const Stmt& statement : body) {
-    Flow flow = TRY(run(statement));
-    if (flow != Flow::normal) return flow;
+    auto flow = run(statement);
+    if (!flow.ok()) {
+      Error error = std::move(flow).take_error();
+      if (!recovers(statement, error)) return error;
+    } else if (*flow != Flow::normal) {
+      return flow;
+    }
   }
   return Flow::normal;
+}
+
+bool Evaluator::recovers(const Stmt& statement, const Error& error) {
+  if (!interpreter_.staging_ || activation_.tries > 0 || !interpreter_.staging_->recovers(error)) return false;
+  for (Name name : names_bound_by(statement)) bind(name, std::make_shared<PoisonObject>());
+  return true;
 }
 
 Result<Flow> Evaluator::run(const Stmt& statement) {

@@ -128,6 +128,45 @@ Result<std::vector<ir::Expr>> point_indices(const BufferObject& self, const std:
   return indices;
 }
 
+// The axis that is longer than 1; nullopt if there are several.
+std::optional<size_t> only_long_axis(const ir::Region& region) {
+  size_t found = 0, count = 0;
+  for (size_t axis = 0; axis < region.extent.size(); ++axis) {
+    if (region.extent[axis] == 1) continue;
+    found = axis;
+    ++count;
+  }
+  return count <= 1 ? std::optional(found) : std::nullopt;
+}
+
+// `A[0:4] = B[8:12]`: one vector of each.
+Status store_slice(ProgramBuilder& builder, const ir::Region& source, const ir::Region& destination, Span span) {
+  auto from = only_long_axis(source), to = only_long_axis(destination);
+  if (!from || !to || source.extent[*from] != destination.extent[*to]) {
+    Error error = make_error(DiagnosticKind::shape_mismatch, span,
+                             fmt::format("a slice of {} cannot be assigned from one of {}",
+                                         describe_extents(destination.extent), describe_extents(source.extent)),
+                             "slices that are assigned are vectors of one length; use `T.copy` for tiles");
+    error->notes.push_back(declaration_note(*destination.buffer));
+    error->notes.push_back(declaration_note(*source.buffer));
+    return error;
+  }
+  ir::Var lane = builder.make_var("lane");
+  auto at = [&](const ir::Region& region, size_t axis) {
+    std::vector<ir::Expr> indices = region.start;
+    ir::Expr counter = fold_cast(ir::var_ref(lane, span), indices[axis]->type, span);
+    indices[axis] = fold_binary(ir::BinaryOp::add, indices[axis], std::move(counter), span);
+    return indices;
+  };
+  auto body = [&]() -> Status {
+    ir::Expr value = fold_cast(ir::load(source.buffer, at(source, *from), span), destination.buffer->type, span);
+    return builder.emit(ir::Store{destination.buffer, at(destination, *to), std::move(value)}, span);
+  };
+  ir::Stmt loop = TRY(builder.nested(BlockKind::parallel_loop, {lane}, body, span));
+  ir::Expr extent = ir::int_imm(destination.extent[*to], ir::kInt32, span);
+  return builder.emit(ir::For{ir::LoopKind::vectorized, {lane}, {extent}, 0, std::move(loop)}, span);
+}
+
 bool has_slice(const std::vector<Value>& indices) {
   for (const Value& index : indices)
     if (index.get_if<SliceObject>()) return true;
@@ -176,9 +215,11 @@ Status BufferObject::set_item(Interpreter&, const Value& index, Value value, Spa
   TRY(check_index_count(*buffer, indices.size(), span));
   ProgramBuilder& builder = *TRY(require_kernel(context, "a store to a buffer", span));
   if (has_slice(indices)) {
+    if (auto* source = value.get_if<RegionObject>())
+      return store_slice(builder, source->region, TRY(RegionReader(context, buffer, span).read(indices)), span);
     if (!value.as_number() && !is_tile_value(value))
-      return make_error(DiagnosticKind::unsupported_tile_feature, span, "a slice cannot be assigned from another tile",
-                        "use `T.copy(source, destination)`");
+      return make_error(DiagnosticKind::unsupported_tile_feature, span,
+                        "a slice cannot be assigned from a whole buffer", "use `T.copy(source, destination)`");
     ir::Expr element = fold_cast(TRY(to_expr(value, span, buffer->type)), buffer->type, span);
     return builder.emit(ir::Fill{TRY(RegionReader(context, buffer, span).read(indices)), element}, span);
   }
@@ -202,12 +243,12 @@ Result<std::optional<Value>> BufferObject::binary_in_place(Interpreter&, BinaryO
   return whole_buffer_misused(*this, span);
 }
 
-ir::Expr VarObject::load(Span span) const { return ir::load(buffer, {ir::int_imm(0, ir::kInt32, span)}, span); }
+ir::Expr VarObject::load(Span span) const { return ir::load(buffer, indices, span); }
 
 Status VarObject::store(const Value& value, Span span) const {
   ProgramBuilder& builder = *TRY(require_kernel(context, "an assignment to a tile variable", span));
   ir::Expr element = fold_cast(TRY(to_expr(value, span, buffer->type)), buffer->type, span);
-  return builder.emit(ir::Store{buffer, {ir::int_imm(0, ir::kInt32, span)}, std::move(element)}, span);
+  return builder.emit(ir::Store{buffer, indices, std::move(element)}, span);
 }
 
 Result<Value> VarObject::get_attribute(Interpreter& interpreter, Name name, Span span) {

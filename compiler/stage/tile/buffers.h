@@ -32,11 +32,18 @@ struct RegionObject final : TypedObject<RegionObject> {
   const ir::Region region;
 };
 
-// `v = T.alloc_var(dtype)`: reading loads, assigning the name stores.
+// `v = T.alloc_var(dtype)`, and the parameter of a macro that refers to an element: reading loads, assigning the name
+// stores.
 struct VarObject final : TypedObject<VarObject> {
   static constexpr Type kType{"tile variable"};
-  VarObject(TileContext& context_, std::shared_ptr<ir::BufferData> buffer_)
-      : context(context_), buffer(std::move(buffer_)) {}
+  // A fresh variable, the one element of its buffer.
+  VarObject(TileContext& context_, std::shared_ptr<ir::BufferData> fresh_)
+      : context(context_),
+        buffer(fresh_),
+        indices{ir::int_imm(0, ir::kInt32, fresh_->span)},
+        fresh(std::move(fresh_)) {}
+  VarObject(TileContext& context_, ir::Buffer buffer_, std::vector<ir::Expr> indices_)
+      : context(context_), buffer(std::move(buffer_)), indices(std::move(indices_)) {}
   ir::Expr load(Span span) const;
   Status store(const Value& value, Span span) const;
   Result<Value> get_attribute(Interpreter&, Name name, Span span) override;
@@ -48,7 +55,9 @@ struct VarObject final : TypedObject<VarObject> {
                                       Span span) override;
   Result<std::optional<Value>> compare(Interpreter&, CompareOp op, const Value& other, Span span) override;
   TileContext& context;
-  const std::shared_ptr<ir::BufferData> buffer;
+  const ir::Buffer buffer;
+  const std::vector<ir::Expr> indices;
+  const std::shared_ptr<ir::BufferData> fresh;  // to be named by the first assignment; null: an element of another
   bool named = false;
 };
 

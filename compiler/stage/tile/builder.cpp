@@ -111,9 +111,15 @@ Result<ir::Stmt> ProgramBuilder::nested(BlockKind kind, const std::vector<ir::Va
 }
 
 Status ProgramBuilder::emit(ir::Stmt stmt) {
-  if (unreachable())
+  if (unreachable()) {
+    blocks_.back().ended = false;  // say it once
     return make_error(DiagnosticKind::staged_value_misused, stmt->span, "this statement can never run",
                       "remove what follows `break` or `continue` in the same block");
+  }
+  if (lazy_operands > 0)
+    return make_error(DiagnosticKind::staged_value_misused, stmt->span,
+                      "this takes effect where it may not have to run",
+                      "do it before `and`, `or` or `if ... else`, and give its result a name");
   TRY(check_place(*stmt));
   TRY(check_stmt(stmt));
   blocks_.back().ended = is_jump(*stmt);

@@ -55,6 +55,9 @@ class ProgramBuilder {
   ir::Expr thread_index(size_t axis, Span span);
   const ir::Kernel& kernel() const { return kernel_; }
 
+  // Within operands that Python would only evaluate if it needs them: nothing may be emitted there.
+  int lazy_operands = 0;
+
   // A variable whose name is chosen when the program first binds it.
   ir::Var make_var(std::string provisional_name, ir::DType type = ir::kInt32);
   void name_var(const ir::Var& var, std::string name);

@@ -6,6 +6,8 @@
 #include <limits>
 
 #include "compiler/ir/text.h"
+#include "compiler/stage/python/containers.h"
+#include "compiler/stage/python/integers.h"
 #include "compiler/stage/tile/arguments.h"
 #include "compiler/stage/tile/buffers.h"
 #include "compiler/stage/tile/dtypes.h"
@@ -46,6 +48,14 @@ Error not_an_expression(const Value& value, Span span) {
                       "name an element, or copy the slice with `T.copy`");
   return make_error(DiagnosticKind::type_error, span,
                     fmt::format("a `{}` cannot be used in a tile expression", value.type_name()));
+}
+
+// An integer beyond int64: the upper half of uint64, or a float.
+Result<ir::Expr> wide_literal(const BigInteger& value, std::optional<ir::DType> like, Span span) {
+  if (like && like->is_float()) return ir::float_imm(value.to_double(), *like, span);
+  if (auto bits = value.to_uint64()) return ir::int_imm(static_cast<int64_t>(*bits), ir::kUInt64, span);
+  return make_error(DiagnosticKind::integer_overflow, span, fmt::format("`{}` does not fit 64 bits", value.to_text()),
+                    "tile programs compute with integers of at most 64 bits");
 }
 
 // The type that a Python literal beside `value` takes.
@@ -181,9 +191,17 @@ Result<Value> compare_expression(TileContext& context, CompareOp op, const Value
 Result<std::optional<Value>> some(Result<Value> value) { return std::optional<Value>(TRY(std::move(value))); }
 
 // Whether an operator of a tile expression can take this partner; other objects may know what to do themselves.
-bool is_partner(const Value& value) { return value.as_number().has_value() || is_tile_value(value); }
+bool is_partner(const Value& value) {
+  return value.as_number().has_value() || is_tile_value(value) || value.get_if<IntObject>();
+}
 
 }  // namespace
+
+Value make_axis(TileContext& context, const ir::Var& var, Span span) {
+  auto axis = std::make_shared<TileExpr>(context, ir::var_ref(var, span));
+  axis->is_axis = true;
+  return Value(std::move(axis));
+}
 
 Value make_expr(TileContext& context, ir::Expr expr) { return std::make_shared<TileExpr>(context, std::move(expr)); }
 
@@ -213,6 +231,11 @@ bool is_staged_value(const Value& value) {
   return value.get_if<VarObject>() != nullptr;
 }
 
+bool is_atom(const ir::Expr& expr) {
+  return std::holds_alternative<ir::IntImm>(expr->node) || std::holds_alternative<ir::FloatImm>(expr->node) ||
+         std::holds_alternative<ir::VarRef>(expr->node);
+}
+
 Result<ir::Expr> to_expr(const Value& value, Span span, std::optional<ir::DType> like) {
   if (auto* expression = value.get_if<TileExpr>()) return expression->expr;
   if (auto* variable = value.get_if<VarObject>()) return variable->load(span);
@@ -221,6 +244,7 @@ Result<ir::Expr> to_expr(const Value& value, Span span, std::optional<ir::DType>
     return integer_literal(*flag ? 1 : 0, like, span);
   }
   if (auto* integer = value.if_int()) return integer_literal(*integer, like, span);
+  if (auto* big = value.get_if<IntObject>()) return wide_literal(big->value, like, span);
   if (auto* real = value.if_float()) return ir::float_imm(*real, like && like->is_float() ? *like : ir::kFloat32, span);
   return not_an_expression(value, span);
 }
@@ -296,6 +320,15 @@ Result<Value> TileExpr::get_attribute(Interpreter& interpreter, Name name, Span 
 Result<Value> TileExpr::get_item(Interpreter&, const Value&, Span span) {
   return make_error(DiagnosticKind::type_error, span, "this expression is a single number and cannot be indexed",
                     "`A[i][j]` on a buffer is written `A[i, j]`");
+}
+
+Result<int64_t> TileExpr::length(Interpreter& interpreter, Span span) {
+  return is_axis ? Result<int64_t>(1) : Object::length(interpreter, span);
+}
+
+Result<std::unique_ptr<Iterator>> TileExpr::iterate(Interpreter& interpreter, Span span) {
+  if (!is_axis) return Object::iterate(interpreter, span);
+  return iterate_over({Value(shared_from_this())});
 }
 
 Result<bool> TileExpr::truth(Interpreter&, Span span) {

@@ -12,6 +12,8 @@ struct TileExpr final : TypedObject<TileExpr> {
   TileExpr(TileContext& context_, ir::Expr expr_) : context(context_), expr(std::move(expr_)) {}
   Result<Value> get_attribute(Interpreter&, Name name, Span span) override;
   Result<Value> get_item(Interpreter&, const Value& index, Span span) override;
+  Result<int64_t> length(Interpreter&, Span span) override;
+  Result<std::unique_ptr<Iterator>> iterate(Interpreter&, Span span) override;
   Result<bool> truth(Interpreter&, Span) override;
   Result<std::string> repr(Interpreter&) override;
   Result<std::optional<Value>> unary(Interpreter&, UnaryOp op, Span span) override;
@@ -20,11 +22,14 @@ struct TileExpr final : TypedObject<TileExpr> {
   Result<std::optional<Value>> compare(Interpreter&, CompareOp op, const Value& other, Span span) override;
   TileContext& context;
   const ir::Expr expr;
-  int depth = 1;  // how deep operations nest in it
-  int size = 1;   // how many there are, a part that is used twice counted twice
+  bool is_axis = false;  // a block or thread index: unpacks to itself, as in `with T.Kernel(n) as (bx,)`
+  int depth = 1;         // how deep operations nest in it
+  int size = 1;          // how many there are, a part that is used twice counted twice
 };
 
 Value make_expr(TileContext& context, ir::Expr expr);
+// The index of a block or thread along an axis.
+Value make_axis(TileContext& context, const ir::Var& var, Span span);
 // Notes that `result` was made from `parts` (one used twice stands twice), and refuses expressions that nest too deep
 // for the recursions of later stages or that doubling made huge.
 Result<Value> nest(Value result, std::initializer_list<const Value*> parts, Span span);
@@ -33,6 +38,9 @@ Result<Value> nest(Value result, std::initializer_list<const Value*> parts, Span
 bool is_tile_value(const Value& value);
 // Likewise, and not a constant: its value is known only at run time.
 bool is_staged_value(const Value& value);
+
+// A constant or a variable: needs no let of its own.
+bool is_atom(const ir::Expr& expr);
 
 // The value as an IR expression. Python numbers get the type `like`, as far as they fit it; without one int32 (int64 if
 // too large), float32 or bool. `type_error` for values that are no numbers.

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "compiler/ir/arithmetic.h"
+#include "compiler/ir/text.h"
+#include "compiler/ir/visit.h"
 
 namespace tilepilot::stage {
 namespace {
@@ -15,6 +17,12 @@ using ir::Expr;
 // Whether a value is representable in an integer type.
 bool fits(int64_t value, ir::DType type) {
   return ir::wrap(value, type) == value && (value >= 0 || type.code != ir::TypeCode::unsigned_int);
+}
+
+// A constant that 64 signed bits hold: not the upper half of uint64, whose immediates hold the bits.
+std::optional<int64_t> computable(const Expr& expr) {
+  auto constant = ir::constant_int(expr);
+  return constant && fits(*constant, expr->type) ? constant : std::nullopt;
 }
 
 std::optional<int64_t> arithmetic(BinaryOp op, int64_t a, int64_t b) {
@@ -126,7 +134,8 @@ class LinearForm {
     if (auto* binary = std::get_if<ir::Binary>(&expr->node))
       if (auto handled = add_binary(*binary, factor)) return *handled;
     if (auto* reference = std::get_if<ir::VarRef>(&expr->node))
-      if (Expr value = definition_ ? definition_(reference->var) : nullptr) return add(value, factor);
+      if (Expr value = definition_ ? definition_(reference->var) : nullptr; value && !reads_memory(value))
+        return add(value, factor);
     return add_term(expr, factor);
   }
 
@@ -156,22 +165,16 @@ class LinearForm {
 
   bool add_term(const Expr& expr, int64_t factor) {
     for (auto& [term, sum] : terms_)
-      if (same(term, expr)) return accumulate(sum, 1, factor);
+      if (ir::structurally_equal(term, expr)) return accumulate(sum, 1, factor);
     terms_.emplace_back(expr, factor);
     return true;
   }
 
-  static bool same(const Expr& a, const Expr& b) {
-    if (a == b) return true;
-    if (a->type != b->type || a->node.index() != b->node.index()) return false;
-    if (auto* left = std::get_if<ir::VarRef>(&a->node)) return left->var == std::get<ir::VarRef>(b->node).var;
-    if (auto* left = std::get_if<ir::IntImm>(&a->node)) return left->value == std::get<ir::IntImm>(b->node).value;
-    if (auto* left = std::get_if<ir::Cast>(&a->node)) return same(left->value, std::get<ir::Cast>(b->node).value);
-    if (auto* left = std::get_if<ir::Binary>(&a->node)) {
-      const auto& right = std::get<ir::Binary>(b->node);
-      return left->op == right.op && same(left->left, right.left) && same(left->right, right.right);
-    }
-    return false;
+  // What a variable stands for may have read memory that was written since.
+  static bool reads_memory(const Expr& expr) {
+    bool found = false;
+    ir::walk(expr, [&](const Expr& part) { found = found || std::holds_alternative<ir::Load>(part->node); });
+    return found;
   }
 
   const Definition& definition_;
@@ -182,7 +185,7 @@ class LinearForm {
 }  // namespace
 
 Expr fold_binary(BinaryOp op, Expr left, Expr right, Span span) {
-  auto a = ir::constant_int(left), b = ir::constant_int(right);
+  auto a = computable(left), b = computable(right);
   if (a && b) {
     ir::DType type = gives_bool(op) ? ir::kBool : left->type;
     if (auto value = arithmetic(op, *a, *b); value && fits(*value, type)) return ir::int_imm(*value, type, span);
@@ -206,7 +209,7 @@ Expr fold_negation(Expr operand, Span span) {
 
 Expr fold_cast(Expr value, ir::DType type, Span span) {
   if (value->type == type) return value;
-  if (auto integer = ir::constant_int(value)) {
+  if (auto integer = computable(value)) {
     if (type.is_float()) return ir::float_imm(static_cast<double>(*integer), type, span);
     if (!type.is_bool() && fits(*integer, type)) return ir::int_imm(*integer, type, span);
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "compiler/stage/tile/builder.h"
 #include "compiler/stage/tile/expressions.h"
 
 namespace tilepilot::stage {
@@ -55,6 +56,13 @@ Status check_inside(const TileArguments& arguments, const ir::Region& region) {
   return {};
 }
 
+// `x = A[i, j]` names a value, but where a tile is wanted it stands for the element, as does a macro's parameter.
+ir::Expr element_of(const TileContext& context, const ir::Expr& expr) {
+  auto* reference = std::get_if<ir::VarRef>(&expr->node);
+  ir::Expr named = reference && context.builder ? context.builder->definition(reference->var) : nullptr;
+  return named ? named : expr;
+}
+
 }  // namespace
 
 Result<TileOperand> tile_operand(const TileArguments& arguments, size_t i) {
@@ -63,9 +71,9 @@ Result<TileOperand> tile_operand(const TileArguments& arguments, size_t i) {
   if (auto* buffer = value.get_if<BufferObject>()) return whole_buffer(*buffer, span);
   if (auto* region = value.get_if<RegionObject>()) return TileOperand{region->region};
   if (auto* variable = value.get_if<VarObject>())
-    return TileOperand{{variable->buffer, {ir::int_imm(0, ir::kInt32, span)}, {}, span}, true};
+    return TileOperand{{variable->buffer, variable->indices, {}, span}, true};
   if (auto* expression = value.get_if<TileExpr>())
-    if (auto* load = std::get_if<ir::Load>(&expression->expr->node))
+    if (auto* load = std::get_if<ir::Load>(&element_of(arguments.context(), expression->expr)->node))
       return TileOperand{{load->buffer, load->indices, {}, span}, true};
   return make_error(
       DiagnosticKind::type_error, span,

@@ -4,7 +4,9 @@
 
 #include "compiler/ir/visit.h"
 #include "compiler/stage/python/containers.h"
-#include "compiler/stage/tile/eager.h"
+#include "compiler/stage/python/exceptions.h"
+#include "compiler/stage/python/poison.h"
+#include "compiler/stage/tile/declarations.h"
 #include "compiler/stage/tile/expressions.h"
 #include "compiler/stage/tile/fold.h"
 #include "compiler/stage/tile/loops.h"
@@ -30,12 +32,6 @@ bool mentions(const ir::Expr& expr, const ir::Expr& reference) {
   return found;
 }
 
-// A constant or another variable: needs no let of its own.
-bool is_atom(const ir::Expr& expr) {
-  return std::holds_alternative<ir::IntImm>(expr->node) || std::holds_alternative<ir::FloatImm>(expr->node) ||
-         std::holds_alternative<ir::VarRef>(expr->node);
-}
-
 }  // namespace
 
 bool Tracer::is_staged(const Value& value) const { return is_staged_value(value); }
@@ -59,10 +55,53 @@ Status Tracer::while_statement(const RunExpr& condition, const RunBody& body, Sp
 
 Result<Value> Tracer::conditional(const Value& condition, const RunExpr& then, const RunExpr& otherwise, Span span) {
   ir::Expr test = TRY(to_condition(condition, span));
-  Value left = TRY(then()), right = TRY(otherwise());
+  Value left = TRY(lazily(then)), right = TRY(lazily(otherwise));
   Operands sides = TRY(matched_operands(left, right, span));
   Value result = make_expr(context_, ir::select(std::move(test), sides.left, sides.right, span));
   return nest(std::move(result), {&condition, &left, &right}, span);
+}
+
+Result<Value> Tracer::lazily(const RunExpr& operand) {
+  ++builder_.lazy_operands;
+  auto value = operand();
+  --builder_.lazy_operands;
+  return value;
+}
+
+// Only in the statements of kernels: what plain Python computes around them is needed for what follows.
+bool Tracer::recovers(const Error& error) {
+  constexpr size_t kMostErrors = 10;
+  const auto& frames = context_.interpreter.frames();
+  if (!builder_.in_kernel() || frames.size() > context_.traced_depth) return false;
+  if (is_poisoned(*error)) return true;
+  const bool is_mistake = is_catchable(error->kind) && !error->thrown && error->kind != DiagnosticKind::raised;
+  if (!is_mistake || errors_.size() + 1 == kMostErrors) return false;
+  for (const Diagnostic& known : errors_)
+    if (known.span == error->span && known.message == error->message) return true;
+  errors_.push_back(*error);
+  for (size_t i = frames.size(); i-- > outer_frames_;) Interpreter::note_call(errors_.back(), frames[i]);
+  return true;
+}
+
+Result<Value> Tracer::finish(Result<Value> result) {
+  if (errors_.empty()) return result;
+  if (!result.ok() && !is_poisoned(result.error())) errors_.push_back(result.error());
+  for (size_t i = 1; i < errors_.size(); ++i) context_.interpreter.diagnostics().add(errors_[i]);
+  return make_error(std::move(errors_.front()));
+}
+
+// Names of an earlier call at this depth are another function's.
+void Tracer::function_entered() {
+  size_t depth = context_.interpreter.frames().size();
+  bound_.erase(bound_.lower_bound({depth, nullptr}), bound_.lower_bound({depth + 1, nullptr}));
+  entry_blocks_[depth] = builder_.innermost_block();
+}
+
+// The block where a name was last bound; a parameter's is the one that the call stands in.
+int Tracer::binding_block(Name name) const {
+  if (auto found = bound_.find(local(name)); found != bound_.end()) return found->second;
+  auto entry = entry_blocks_.find(context_.interpreter.frames().size());
+  return entry == entry_blocks_.end() ? 0 : entry->second;
 }
 
 Result<Value> Tracer::logical(bool is_and, const Value& left, const Value& right, Span span) {
@@ -76,6 +115,7 @@ Result<Value> Tracer::logical_not(const Value& operand, Span span) {
 }
 
 Status Tracer::assertion(const Value&, const std::string&, Span span) {
+  if (context_.declarations && context_.declarations->finding_sizes) return {};  // the second pass knows more
   context_.interpreter.diagnostics().add(
       {DiagnosticKind::ignored_request, span, "this assertion is about run-time values and is not checked"});
   return {};
@@ -112,8 +152,7 @@ Result<Value> Tracer::bind_expression(Name name, const ir::Expr& expr, Value val
 // Later iterations and the code after a branch do not see a name that is bound anew inside. Where that would silently
 // compute something else than the Python text says, it is an error.
 Status Tracer::check_rebinding(Name name, const Value& previous, const Value& value, Span span) const {
-  auto found = bound_.find(local(name));
-  int block = found == bound_.end() ? 0 : found->second;
+  int block = binding_block(name);
   if (!builder_.in_kernel() || block == builder_.innermost_block() || !builder_.is_open(block)) return {};
   auto before = previous.as_number(), after = value.as_number();
   bool counts = before && after && *before != *after && builder_.control_inside(block);
@@ -134,7 +173,7 @@ void Tracer::give_name(Name name, const Value& value) {
     object->named = true;
   }
   if (auto* object = value.get_if<VarObject>(); object && !object->named) {
-    object->buffer->name = name.str();
+    object->fresh->name = name.str();
     object->named = true;
   }
   if (auto* expression = value.get_if<TileExpr>())
@@ -153,7 +192,7 @@ void Tracer::bound(Name name, const Value& value) {
 }
 
 Status Tracer::annotated(Name name, const Value& annotation, Span span) {
-  if (context_.eager) return context_.eager->annotate(context_, name, annotation, span);
+  if (context_.declarations) return context_.declarations->annotate(context_, name, annotation, span);
   return {};
 }
 

@@ -26,7 +26,10 @@ Result<size_t> axis_of(const TileArguments& arguments) {
 }
 
 Value thread_index(const TileArguments& arguments, ProgramBuilder& builder, size_t axis) {
-  return make_expr(arguments.context(), builder.thread_index(axis, arguments.span()));
+  ir::Expr index = builder.thread_index(axis, arguments.span());
+  auto* reference = std::get_if<ir::VarRef>(&index->node);
+  return reference ? make_axis(arguments.context(), reference->var, arguments.span())
+                   : make_expr(arguments.context(), index);
 }
 
 int64_t thread_extent(const ProgramBuilder& builder, size_t axis) {
