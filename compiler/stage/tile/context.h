@@ -2,6 +2,7 @@
 // traced, if any. One for each interpreter; every tile value refers to it.
 #pragma once
 
+#include <set>
 #include <unordered_map>
 
 #include "compiler/stage/tile/tile.h"
@@ -9,7 +10,7 @@
 namespace tilepilot::stage {
 
 class ProgramBuilder;
-struct EagerTrace;
+class Declarations;
 
 struct TileContext {
   TileContext(Interpreter& interpreter_, TileOptions options_)
@@ -17,27 +18,36 @@ struct TileContext {
 
   Interpreter& interpreter;
   TileOptions options;
-  ProgramBuilder* builder = nullptr;  // null: no program is being traced
-  EagerTrace* eager = nullptr;        // null: that program is not an eager function's
+  ProgramBuilder* builder = nullptr;     // null: no program is being traced
+  Declarations* declarations = nullptr;  // what that program's body declares: tensors, sizes, outputs
   // How deep in calls the traced function or macro runs; deeper ones are plain Python, whose `range` counts.
   size_t traced_depth = 0;
   // The nodes of the `with T.attr(node, ...)` around, innermost last.
   std::vector<Value> combiners;
   // The operation of each buffer made by `T.alloc_reducer`.
   std::unordered_map<ir::Buffer, ir::AtomicOp> reducers;
+  // Something that only makes sense in a tile program was called while none was traced: how a `@tilelang.jit` function
+  // shows, when it is run as a factory, that it is a program itself.
+  bool missed_program = false;
+
+  // Warns, once for each `request`, that it has no effect on this target.
+  void announce_ignored(const std::string& request, Span span);
 
   // Makes a program the one being traced for the guard's lifetime.
   class TraceGuard {
    public:
-    TraceGuard(TileContext& context, ProgramBuilder* builder, EagerTrace* eager)
-        : context_(context), builder_(context.builder), eager_(context.eager), depth_(context.traced_depth) {
+    TraceGuard(TileContext& context, ProgramBuilder* builder, Declarations* declarations)
+        : context_(context),
+          builder_(context.builder),
+          declarations_(context.declarations),
+          depth_(context.traced_depth) {
       context_.traced_depth = context_.interpreter.frames().size() + 1;
       context_.builder = builder;
-      context_.eager = eager;
+      context_.declarations = declarations;
     }
     ~TraceGuard() {
       context_.builder = builder_;
-      context_.eager = eager_;
+      context_.declarations = declarations_;
       context_.traced_depth = depth_;
     }
     TraceGuard(const TraceGuard&) = delete;
@@ -45,9 +55,12 @@ struct TileContext {
    private:
     TileContext& context_;
     ProgramBuilder* builder_;
-    EagerTrace* eager_;
+    Declarations* declarations_;
     size_t depth_;
   };
+
+ private:
+  std::set<std::string> announced_;
 };
 using ContextRef = std::shared_ptr<TileContext>;
 

@@ -1,8 +1,13 @@
 #include "compiler/stage/tile/jit.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "compiler/ir/text.h"
+#include "compiler/stage/python/containers.h"
+#include "compiler/stage/python/integers.h"
 #include "compiler/stage/tile/arguments.h"
 #include "compiler/stage/tile/dtypes.h"
 #include "compiler/stage/tile/prim_func.h"
@@ -10,51 +15,121 @@
 namespace tilepilot::stage {
 namespace {
 
-Result<std::shared_ptr<JitKernelObject>> make_kernel(const ContextRef& context, const PrimFuncObject& function,
-                                                     const Value& out_idx, Span span) {
+using Kernel = std::shared_ptr<JitKernelObject>;
+
+Result<Kernel> make_kernel(const ContextRef& context, const PrimFuncObject& function, const Value& out_idx, Span span) {
   std::vector<size_t> outputs = TRY(output_positions(out_idx, function.program, span));
+  if (outputs.empty()) outputs = function.outputs;
+  if (!function.outputs.empty() && outputs != function.outputs)
+    return make_error(DiagnosticKind::invalid_jit, span,
+                      fmt::format("`out_idx` names other outputs than `{}` itself returns", function.program.name),
+                      "leave `out_idx` out: what `T.empty` makes is returned");
   return std::make_shared<JitKernelObject>(Launcher(context, function.program, std::move(outputs)));
 }
 
-// Writes a compile-time argument into a cache key. Objects without a value of their own count by identity.
-void append_key(std::string& key, const Value& value, std::vector<Value>& kept) {
-  if (auto* text = value.if_string()) {
-    key += fmt::format("s{}:{},", text->size(), *text);
-  } else if (auto* flag = value.if_bool()) {
-    key += *flag ? "T," : "F,";
-  } else if (auto* integer = value.if_int()) {
-    key += fmt::format("i{},", *integer);
-  } else if (auto* real = value.if_float()) {
-    key += fmt::format("f{},", *real);
-  } else if (auto* dtype = value.get_if<DTypeObject>()) {
-    key += ir::to_string(dtype->dtype) + ",";
-  } else if (auto* items = sequence_items(value)) {
-    key += "(";
-    for (const Value& item : *items) append_key(key, item, kept);
-    key += ")";
-  } else if (auto* object = value.if_object()) {
-    key += fmt::format("@{},", static_cast<const void*>(object->get()));
-    kept.push_back(value);
-  } else {
-    key += "N,";
+// What a cache of kernels is asked for: the compile-time arguments as text. Objects without a value of their own count
+// by identity and are `kept` alive for it.
+class KeyWriter {
+ public:
+  KeyWriter(std::string& key, std::vector<Value>& kept) : key_(key), kept_(kept) {}
+
+  void add(const Value& value) {
+    if (auto* text = value.if_string()) {
+      key_ += fmt::format("s{}:{},", text->size(), *text);
+    } else if (auto* flag = value.if_bool()) {
+      key_ += *flag ? "T," : "F,";
+    } else if (auto* integer = value.if_int()) {
+      key_ += fmt::format("i{},", *integer);
+    } else if (auto* real = value.if_float()) {
+      key_ += fmt::format("f{},", *real);
+    } else if (auto* object = value.if_object()) {
+      add_object(value, object->get());
+    } else {
+      key_ += "N,";
+    }
   }
+
+ private:
+  void add_object(const Value& value, const Object* object) {
+    if (auto* dtype = value.get_if<DTypeObject>()) {
+      key_ += ir::to_string(dtype->dtype) + ",";
+    } else if (auto* integer = value.get_if<IntObject>()) {
+      key_ += fmt::format("i{},", integer->value.to_text());
+    } else if (auto* items = sequence_items(value)) {
+      key_ += "(";
+      for (const Value& item : *items) add(item);
+      key_ += ")";
+    } else if (auto* dict = value.get_if<DictObject>()) {
+      add_table(dict->table);
+    } else if (auto* set = value.get_if<SetObject>()) {
+      add_table(set->table);
+    } else {
+      key_ += fmt::format("@{},", static_cast<const void*>(object));
+      kept_.push_back(value);
+    }
+  }
+
+  // Equal dicts and sets may hold their entries in different orders.
+  void add_table(const HashTable& table) {
+    std::vector<std::string> entries;
+    for (const auto& entry : table.entries()) {
+      if (!entry.live) continue;
+      std::string text;
+      KeyWriter writer(text, kept_);
+      writer.add(entry.key);
+      writer.add(entry.value);
+      entries.push_back(std::move(text));
+    }
+    std::sort(entries.begin(), entries.end());
+    key_ += fmt::format("{{{}}}", fmt::join(entries, ""));
+  }
+
+  std::string& key_;
+  std::vector<Value>& kept_;
+};
+
+std::vector<int64_t> contiguous_strides(const std::vector<int64_t>& shape) {
+  std::vector<int64_t> strides(shape.size(), 1);
+  for (size_t axis = shape.size(); axis-- > 1;) strides[axis - 1] = strides[axis] * shape[axis];
+  return strides;
 }
 
-// The type of a tensor argument, or of an annotation that stands for one.
+std::optional<std::vector<int64_t>> constants_of(const std::vector<ir::Expr>& exprs) {
+  std::vector<int64_t> values;
+  for (const ir::Expr& expr : exprs) {
+    auto constant = ir::constant_int(expr);
+    if (!constant) return std::nullopt;
+    values.push_back(*constant);
+  }
+  return values;
+}
+
+// The type of a tensor argument, or of an annotation that stands for one; nullopt for other values.
 std::optional<TensorType> tensor_type(const TileContext& context, const Value& value) {
   if (auto* spec = value.get_if<TensorSpec>()) {
-    TensorType type{spec->dtype, {}};
-    for (const ir::Expr& extent : spec->shape) {
-      auto constant = ir::constant_int(extent);
-      if (!constant) return std::nullopt;
-      type.shape.push_back(*constant);
-    }
-    return type;
+    auto shape = constants_of(spec->shape), strides = constants_of(spec->strides);
+    if (!shape || !strides) return std::nullopt;
+    return TensorType{spec->dtype, *shape, strides->empty() ? contiguous_strides(*shape) : *strides};
   }
   if (!context.options.host || !value.if_object()) return std::nullopt;
   auto view = context.options.host->view(value);
   if (!view) return std::nullopt;
-  return TensorType{view->type, std::move(view->shape)};
+  return TensorType{view->type, std::move(view->shape), std::move(view->strides)};
+}
+
+std::string describe(const TensorType& type) {
+  std::string text = fmt::format("t{}[{}]", ir::to_string(type.dtype), describe_extents(type.shape));
+  if (type.strides != contiguous_strides(type.shape)) text += fmt::format("/{}", describe_extents(type.strides));
+  return text + ",";
+}
+
+// Stands for a tensor that a call leaves out.
+struct MissingTensor final : TypedObject<MissingTensor> {
+  static constexpr Type kType{"missing tensor"};
+};
+
+Value kernel_program(const JitKernelObject& kernel) {
+  return std::make_shared<PrimFuncObject>(kernel.launcher.program(), kernel.launcher.outputs());
 }
 
 Value source_method(Launcher& launcher, std::shared_ptr<Object> owner) {
@@ -67,91 +142,181 @@ Value source_method(Launcher& launcher, std::shared_ptr<Object> owner) {
 }  // namespace
 
 Result<Value> JitKernelObject::call(Interpreter&, CallArgs args) {
-  if (!args.keywords.empty())
-    return make_error(DiagnosticKind::wrong_arguments, args.span,
-                      fmt::format("the kernel `{}` takes its arguments by position", launcher.program().name));
-  return launcher.run(args.positional, args.span);
+  return launcher.run(TRY(launcher.arrange(args)), args.span);
 }
 
 Result<Value> JitKernelObject::get_attribute(Interpreter& interpreter, Name name, Span span) {
   if (name.text() == "get_kernel_source") return source_method(launcher, shared_from_this());
-  if (name.text() == "prim_func") return Value(std::make_shared<PrimFuncObject>(launcher.program()));
+  if (name.text() == "prim_func") return kernel_program(*this);
   if (auto found = TRY(script_attribute(interpreter, name, span))) return *std::move(found);
   return Object::get_attribute(interpreter, name, span);
 }
 
+// Keywords that are no parameters give sizes: `matmul.compile(M=1024, N=1024)`.
+void JitFunctionObject::take_sizes(CallArgs& args, Call& call) const {
+  const auto& parameters = *function_->parameters;
+  auto is_size = [&](const std::pair<Name, Value>& keyword) {
+    return constant_integer(keyword.second) &&
+           std::none_of(parameters.begin(), parameters.end(), [&](const syntax::Parameter& parameter) {
+             return parameter.name == keyword.first || parameter.kind == syntax::Parameter::Kind::var_keyword;
+           });
+  };
+  for (const auto& keyword : args.keywords)
+    if (is_size(keyword)) call.sizes.emplace(keyword.first.str(), *constant_integer(keyword.second));
+  args.keywords.erase(std::remove_if(args.keywords.begin(), args.keywords.end(), is_size), args.keywords.end());
+  for (const auto& [name, size] : call.sizes) call.key += fmt::format("{}={},", name, size);
+}
+
+void JitFunctionObject::add_missing_tensors(CallArgs& args) const {
+  const auto& parameters = *function_->parameters;
+  for (size_t i = args.positional.size(); i < parameters.size(); ++i) {
+    if (parameters[i].kind != syntax::Parameter::Kind::positional || function_->defaults[i]) continue;
+    if (!args.keyword(parameters[i].name.text()) && is_tensor_parameter(*function_, i))
+      args.keywords.emplace_back(parameters[i].name, std::make_shared<MissingTensor>());
+  }
+}
+
+void JitFunctionObject::sort_argument(size_t position, Call& call) const {
+  const Value& value = call.values[position];
+  const bool is_spec = value.get_if<TensorSpec>() != nullptr, is_missing = value.get_if<MissingTensor>() != nullptr;
+  if (is_missing && call.missing.empty()) call.missing = (*function_->parameters)[position].name.text();
+  if (auto type = tensor_type(*context_, value)) {
+    call.key += describe(*type);
+    call.tensors.emplace(position, std::move(type));
+  } else if (is_missing || is_spec) {
+    call.key += "?,";
+    call.tensors.emplace(position, std::nullopt);
+  } else if (!is_scalar_parameter(*function_, position)) {
+    KeyWriter(call.key, call.kept).add(value);
+    return;
+  }
+  call.only_types = call.only_types || is_spec;
+  call.inputs.push_back(value);
+}
+
 Result<JitFunctionObject::Call> JitFunctionObject::sort_out(Interpreter& interpreter, CallArgs args) const {
   Call call;
+  call.span = args.span;
+  if (eager_) {
+    take_sizes(args, call);
+    add_missing_tensors(args);
+  }
   call.values = TRY(interpreter.bind_arguments(*function_, std::move(args)));
   for (size_t i = 0; i < call.values.size(); ++i) {
-    const Value& value = call.values[i];
-    if (!eager_) {
-      append_key(call.key, value, call.kept);
-    } else if (auto type = tensor_type(*context_, value)) {
-      call.only_types = call.only_types || value.get_if<TensorSpec>();
-      call.key += fmt::format("t{}[{}],", ir::to_string(type->dtype), describe_extents(type->shape));
-      call.tensors.emplace(i, std::move(*type));
-      call.inputs.push_back(value);
-    } else if (is_scalar_parameter(*function_, i)) {
-      call.inputs.push_back(value);
-    } else {
-      append_key(call.key, value, call.kept);
-    }
+    if (eager_)
+      sort_argument(i, call);
+    else
+      KeyWriter(call.key, call.kept).add(call.values[i]);
   }
   return call;
 }
 
-Result<std::shared_ptr<JitKernelObject>> JitFunctionObject::kernel_for(Call& call, Span span) {
+Result<Kernel> JitFunctionObject::kernel_for(Call& call) {
   auto found = kernels_.find(call.key);
   if (found != kernels_.end()) return found->second;
-  auto kernel = eager_ ? TRY(stage_eager(call, span)) : TRY(run_factory(call, span));
+  Kernel kernel = eager_ ? TRY(stage_eager(call)) : TRY(run_factory(call));
   kept_.insert(kept_.end(), call.kept.begin(), call.kept.end());
   kernels_.emplace(call.key, kernel);
   return kernel;
 }
 
-Result<std::shared_ptr<JitKernelObject>> JitFunctionObject::run_factory(Call& call, Span span) {
-  Value made = TRY(context_->interpreter.run_function(*function_, call.values, span));
-  if (auto* program = made.get_if<PrimFuncObject>()) return make_kernel(context_, *program, out_idx_, span);
+Result<Kernel> JitFunctionObject::run_factory(Call& call) {
+  context_->missed_program = false;
+  Value made = TRY(context_->interpreter.run_function(*function_, call.values, call.span));
+  if (auto* program = made.get_if<PrimFuncObject>()) return make_kernel(context_, *program, out_idx_, call.span);
   if (auto kernel = made.get_shared<JitKernelObject>()) return kernel;
   return make_error(DiagnosticKind::invalid_jit, function_->span,
                     fmt::format("the factory `{}` returns a `{}`", function_->name.text(), made.type_name()),
                     "it must return the `T.prim_func` that it defines");
 }
 
-Result<std::shared_ptr<JitKernelObject>> JitFunctionObject::stage_eager(Call& call, Span span) {
+Result<Kernel> JitFunctionObject::stage_eager(Call& call) {
   if (!out_idx_.is_none())
     return make_error(
         DiagnosticKind::invalid_jit, function_->span,
         fmt::format("`out_idx` does not apply to `{}`, which is a tile program itself", function_->name.text()),
         "make outputs with `T.empty` and return them");
-  EagerProgram program = TRY(trace_eager(context_, *function_, call.values, call.tensors, span));
+  EagerProgram program = TRY(trace_eager(context_, *function_, call));
   return std::make_shared<JitKernelObject>(Launcher(context_, std::move(program.program), std::move(program.outputs)));
 }
 
+Result<Kernel> JitFunctionObject::kernel_of(Interpreter& interpreter, CallArgs args, Call& call) {
+  const bool undecided = !eager_ && kernels_.empty();
+  CallArgs again = undecided ? args : CallArgs();
+  call = TRY(sort_out(interpreter, std::move(args)));
+  auto kernel = kernel_for(call);
+  if (kernel.ok() || !undecided || !context_->missed_program) return kernel;
+  eager_ = true;
+  call = TRY(sort_out(interpreter, std::move(again)));
+  return kernel_for(call);
+}
+
 Result<Value> JitFunctionObject::call(Interpreter& interpreter, CallArgs args) {
-  Span span = args.span;
-  Call call = TRY(sort_out(interpreter, std::move(args)));
-  auto kernel = TRY(kernel_for(call, span));
+  Call call;
+  Kernel kernel = TRY(kernel_of(interpreter, std::move(args), call));
   if (!eager_ || call.only_types) return Value(std::move(kernel));
-  return kernel->launcher.run(call.inputs, span);
+  if (call.missing.empty()) return kernel->launcher.run(call.inputs, call.span);
+  return make_error(DiagnosticKind::wrong_arguments, call.span,
+                    fmt::format("`{}` is called without its tensor `{}`", function_->name.text(), call.missing),
+                    fmt::format("`{}.compile(...)` compiles without tensors", function_->name.text()));
+}
+
+Result<Value> JitFunctionObject::compile(Interpreter& interpreter, CallArgs args) {
+  Call call;
+  return Value(TRY(kernel_of(interpreter, std::move(args), call)));
+}
+
+Result<Value> JitFunctionObject::get_kernel_source(Interpreter& interpreter, CallArgs args) {
+  Call call;
+  Kernel kernel = TRY(kernel_of(interpreter, std::move(args), call));
+  return Value(TRY(kernel->launcher.source(call.span)));
+}
+
+Result<Value> JitFunctionObject::get_tir(Interpreter& interpreter, CallArgs args) {
+  Call call;
+  return kernel_program(*TRY(kernel_of(interpreter, std::move(args), call)));
+}
+
+// One kernel for each configuration: a tuple of arguments, or a dict of them by name.
+Result<Value> JitFunctionObject::par_compile(Interpreter& interpreter, CallArgs args) {
+  static const TileSignature kSignature("configs, num_workers=, ignore_error=");
+  TileArguments given = TRY(TileArguments::match(*context_, "par_compile", kSignature, args));
+  std::vector<Value> kernels;
+  for (const Value& config : TRY(interpreter.to_vector(given[0], given.span(0)))) {
+    CallArgs one;
+    one.span = args.span;
+    if (auto* dict = config.get_if<DictObject>()) {
+      for (const auto& entry : dict->table.entries())
+        if (auto* name = entry.key.if_string(); name && entry.live) one.keywords.emplace_back(Name(*name), entry.value);
+    } else {
+      one.positional = TRY(interpreter.to_vector(config, args.span));
+    }
+    kernels.push_back(TRY(compile(interpreter, std::move(one))));
+  }
+  return make_list(std::move(kernels));
+}
+
+JitFunctionObject::Method JitFunctionObject::method(std::string_view name) const {
+  static constexpr std::pair<std::string_view, Method> kMethods[] = {
+      {"compile", &JitFunctionObject::compile},
+      {"get_kernel_source", &JitFunctionObject::get_kernel_source},
+      {"get_tir", &JitFunctionObject::get_tir},
+      {"par_compile", &JitFunctionObject::par_compile}};
+  for (const auto& [known, body] : kMethods)
+    if (known == name) return body;
+  return nullptr;
 }
 
 Result<Value> JitFunctionObject::get_attribute(Interpreter& interpreter, Name name, Span span) {
-  if (name.text() == "__name__") return Value(function_->name.text());
-  if (name.text() == "func") return Value(function_);
+  if (Method body = method(name.text())) {
+    auto self = std::static_pointer_cast<JitFunctionObject>(shared_from_this());
+    return Value(std::make_shared<BuiltinFunction>(
+        name.str(), [self, body](Interpreter& run, CallArgs& args) { return ((*self).*body)(run, std::move(args)); }));
+  }
   if (name.text() == "mode") return Value(eager_ ? "eager" : "lazy");
-  if (name.text() != "get_kernel_source" && name.text() != "compile")
-    return Object::get_attribute(interpreter, name, span);
-  bool source = name.text() == "get_kernel_source";
-  auto body = [this, source, self = shared_from_this()](Interpreter& run, CallArgs& args) -> Result<Value> {
-    Span call_span = args.span;
-    Call call = TRY(sort_out(run, std::move(args)));
-    auto kernel = TRY(kernel_for(call, call_span));
-    if (source) return Value(TRY(kernel->launcher.source(call_span)));
-    return Value(std::move(kernel));
-  };
-  return Value(std::make_shared<BuiltinFunction>(name.str(), std::move(body)));
+  if (name.text() == "__wrapped__" || name.text() == "func") return Value(function_);
+  if (name.text() == "__name__" || name.text() == "__doc__") return function_->get_attribute(interpreter, name, span);
+  return Object::get_attribute(interpreter, name, span);
 }
 
 namespace {
@@ -167,13 +332,28 @@ Result<Value> decorate(const ContextRef& context, const Value& decorated, const 
 }
 
 constexpr std::string_view kJitParameters =
-    "func=, out_idx=, target=, target_host=, execution_backend=, verbose=, pass_configs=, debug_root_path=, "
-    "compile_flags=";
+    "func=, out_idx=, target?='auto', target_host?, execution_backend?='auto', verbose?=False, pass_configs=, "
+    "debug_root_path?, compile_flags?";
+constexpr size_t kPassConfigs = 6;
+
+// Each key of `pass_configs` is a request of its own; none is heeded here.
+Status announce_requests(const TileArguments& arguments) {
+  TRY(arguments.announce_dropped());
+  auto* configs = arguments[kPassConfigs].get_if<DictObject>();
+  for (size_t i = 0; configs && i < configs->table.entries().size(); ++i) {
+    const auto& entry = configs->table.entries()[i];
+    if (!entry.live) continue;
+    std::string key = TRY(arguments.context().interpreter.str(entry.key));
+    arguments.context().announce_ignored(fmt::format("`{}` in `pass_configs`", key), arguments.span(kPassConfigs));
+  }
+  return {};
+}
 
 // `@tilelang.jit`, `@tilelang.jit(out_idx=[-1], ...)`. The backend of this process stands in for `target`.
 BuiltinFunction::Body jit_body(const ContextRef& context) {
   return [context, signature = TileSignature(kJitParameters)](Interpreter&, CallArgs& call) -> Result<Value> {
     TileArguments arguments = TRY(TileArguments::match(*context, "tilelang.jit", signature, call));
+    TRY(announce_requests(arguments));
     Value out_idx = arguments[1];
     if (arguments.has(0) && (arguments[0].as_index() || sequence_items(arguments[0])))
       out_idx = arguments[0];
@@ -200,12 +380,14 @@ void add_jit(const ContextRef& context, ModuleObject& tilelang) {
   tilelang.function(
       "compile", [context, signature = TileSignature(kJitParameters)](Interpreter&, CallArgs& call) -> Result<Value> {
         TileArguments arguments = TRY(TileArguments::match(*context, "tilelang.compile", signature, call));
+        TRY(announce_requests(arguments));
         return compile_program(context, arguments[0], arguments[1], arguments.span());
       });
   tilelang.function(
       "par_compile",
       [context, signature = TileSignature(kJitParameters)](Interpreter&, CallArgs& call) -> Result<Value> {
         TileArguments arguments = TRY(TileArguments::match(*context, "tilelang.par_compile", signature, call));
+        TRY(announce_requests(arguments));
         std::vector<Value> kernels;
         for (const Value& program : TRY(context->interpreter.to_vector(arguments[0], arguments.span())))
           kernels.push_back(TRY(compile_program(context, program, arguments[1], arguments.span())));

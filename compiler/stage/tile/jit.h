@@ -1,5 +1,6 @@
 // `tilelang.jit` and `tilelang.compile`: programs as callable kernels. Three forms: a program decorated directly, a
-// factory that returns one, and an eager function (eager.h).
+// factory that returns one, and an eager function (eager.h). Which of the last two a function is shows in its text, or
+// when it is run as a factory and opens a kernel itself.
 #pragma once
 
 #include <unordered_map>
@@ -44,24 +45,36 @@ class JitFunctionObject final : public TypedObject<JitFunctionObject> {
  private:
   // The arguments of a call, sorted out: tensors by position, run-time scalars, and the key of everything that the
   // program depends on.
-  struct Call {
-    std::vector<Value> values;
-    std::map<size_t, TensorType> tensors;
+  struct Call : EagerCall {
     std::vector<Value> inputs;  // what the kernel gets, in order
     std::string key;
-    std::vector<Value> kept;  // objects whose addresses are part of the key
-    bool only_types = false;  // annotations stand for tensors: compile, do not run
+    std::vector<Value> kept;   // objects whose addresses are part of the key
+    bool only_types = false;   // annotations stand for tensors: compile, do not run
+    std::string_view missing;  // a tensor that the call leaves out
   };
+  using Kernel = std::shared_ptr<JitKernelObject>;
+  using Method = Result<Value> (JitFunctionObject::*)(Interpreter&, CallArgs);
+  Result<Value> compile(Interpreter&, CallArgs args);
+  Result<Value> get_kernel_source(Interpreter&, CallArgs args);
+  Result<Value> get_tir(Interpreter&, CallArgs args);
+  Result<Value> par_compile(Interpreter&, CallArgs args);
+  Method method(std::string_view name) const;
+
+  // The kernel for a call. `call` gets its arguments sorted out.
+  Result<Kernel> kernel_of(Interpreter&, CallArgs args, Call& call);
   Result<Call> sort_out(Interpreter& interpreter, CallArgs args) const;
-  Result<std::shared_ptr<JitKernelObject>> kernel_for(Call& call, Span span);
-  Result<std::shared_ptr<JitKernelObject>> run_factory(Call& call, Span span);
-  Result<std::shared_ptr<JitKernelObject>> stage_eager(Call& call, Span span);
+  void take_sizes(CallArgs& args, Call& call) const;
+  void add_missing_tensors(CallArgs& args) const;
+  void sort_argument(size_t position, Call& call) const;
+  Result<Kernel> kernel_for(Call& call);
+  Result<Kernel> run_factory(Call& call);
+  Result<Kernel> stage_eager(Call& call);
 
   ContextRef context_;
   std::shared_ptr<FunctionObject> function_;
   Value out_idx_;
   bool eager_;
-  std::unordered_map<std::string, std::shared_ptr<JitKernelObject>> kernels_;
+  std::unordered_map<std::string, Kernel> kernels_;
   std::vector<Value> kept_;  // so that no address in a key is used again
 };
 

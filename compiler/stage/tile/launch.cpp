@@ -1,12 +1,11 @@
-// T.Kernel and what is declared around and in it: allocations, symbolic extents, constants and outputs of eager
-// functions.
+// T.Kernel and what is declared around and in it: allocations, symbolic extents, sizes and outputs.
 #include <fmt/format.h>
 
 #include <numeric>
 
 #include "compiler/stage/tile/builder.h"
+#include "compiler/stage/tile/declarations.h"
 #include "compiler/stage/tile/dtypes.h"
-#include "compiler/stage/tile/eager.h"
 #include "compiler/stage/tile/expressions.h"
 #include "compiler/stage/tile/fold.h"
 #include "compiler/stage/tile/regions.h"
@@ -21,13 +20,15 @@ constexpr int64_t kMaxThreads = 1024;
 // `with T.Kernel(...) as (bx, by)`: opens the kernel on entry, closes it on exit.
 struct KernelFrame final : TypedObject<KernelFrame> {
   static constexpr Type kType{"tile kernel"};
-  KernelFrame(TileContext& context_, ir::Kernel kernel_) : context(context_), kernel(std::move(kernel_)) {}
+  KernelFrame(TileContext& context_, ir::Kernel kernel_, size_t bound_)
+      : context(context_), kernel(std::move(kernel_)), bound(bound_) {}
 
   Result<Value> enter(Interpreter&, Span) override {
     TRY(context.builder->begin_kernel(kernel));
     std::vector<Value> blocks;
-    for (const ir::Var& var : kernel.block_vars) blocks.push_back(make_expr(context, ir::var_ref(var, kernel.span)));
-    return blocks.size() == 1 ? blocks[0] : make_tuple(std::move(blocks));
+    for (size_t axis = 0; axis < bound; ++axis)
+      blocks.push_back(make_axis(context, kernel.block_vars[axis], kernel.span));
+    return blocks.size() == 1 ? blocks[0] : make_list(std::move(blocks));
   }
   Status exit(Interpreter&, Span) override {
     if (context.builder && context.builder->in_kernel()) context.builder->end_kernel(kernel.span);
@@ -36,10 +37,18 @@ struct KernelFrame final : TypedObject<KernelFrame> {
 
   TileContext& context;
   ir::Kernel kernel;
+  const size_t bound;  // how many block indices the program sees: 0 for a launch without extents, which is one block
 };
 
 Error invalid_launch(const TileArguments& arguments, std::string message, std::string hint = {}) {
   return make_error(DiagnosticKind::invalid_launch, arguments.span(), std::move(message), std::move(hint));
+}
+
+Error outside_program(const TileArguments& arguments) {
+  arguments.context().missed_program = true;
+  return make_error(DiagnosticKind::outside_kernel, arguments.span(),
+                    fmt::format("`{}` outside a tile program", arguments.function()),
+                    "put it into a function decorated with `@T.prim_func` or `@tilelang.jit`");
 }
 
 Result<std::vector<int64_t>> thread_shape(const TileArguments& arguments) {
@@ -57,27 +66,27 @@ Result<std::vector<int64_t>> thread_shape(const TileArguments& arguments) {
 // T.Kernel(*grid, threads=, prelude=, is_cpu=)
 Result<Value> kernel(TileArguments& arguments) {
   TileContext& context = arguments.context();
-  if (!context.builder)
-    return make_error(DiagnosticKind::outside_kernel, arguments.span(), "`T.Kernel` outside a tile program",
-                      "put it into a function decorated with `@T.prim_func` or `@tilelang.jit`");
-  if (context.eager) TRY(context.eager->check_annotated(arguments.span()));
+  if (!context.builder) return outside_program(arguments);
+  if (context.declarations) TRY(context.declarations->check_annotated(arguments.span()));
   if (arguments.has(1)) context.builder->program().sources.push_back(TRY(arguments.text(1)));
-  size_t rank = arguments.rest().size();
-  if (rank == 0 || rank > kMaxDimensions)
-    return invalid_launch(arguments, fmt::format("`T.Kernel` has {} grid dimensions", rank), "it takes 1 to 3");
+  std::vector<Value> extents = arguments.rest();
+  const size_t bound = extents.size();
+  if (bound > kMaxDimensions)
+    return invalid_launch(arguments, fmt::format("`T.Kernel` has {} grid dimensions", bound), "it takes at most 3");
+  if (bound == 0) extents.emplace_back(int64_t{1});
   static constexpr const char* kNames[] = {"bx", "by", "bz"};
   ir::Kernel launch;
   launch.span = arguments.span();
   launch.threads = TRY(thread_shape(arguments));
-  for (size_t axis = 0; axis < rank; ++axis) {
-    ir::Expr extent = TRY(to_index(arguments.rest()[axis], "a grid extent", arguments.span()));
+  for (size_t axis = 0; axis < extents.size(); ++axis) {
+    ir::Expr extent = TRY(to_index(extents[axis], "a grid extent", arguments.span()));
     if (auto constant = ir::constant_int(extent); constant && *constant <= 0)
       return invalid_launch(arguments, fmt::format("grid extent {} of `T.Kernel` is {}", axis, *constant),
                             "every extent must be at least 1");
     launch.grid.push_back(fold_cast(std::move(extent), ir::kInt32, arguments.span()));
     launch.block_vars.push_back(context.builder->make_var(kNames[axis]));
   }
-  return Value(std::make_shared<KernelFrame>(context, std::move(launch)));
+  return Value(std::make_shared<KernelFrame>(context, std::move(launch), bound));
 }
 
 Result<std::shared_ptr<ir::BufferData>> allocate(const TileArguments& arguments, ir::Scope scope) {
@@ -97,6 +106,22 @@ Result<std::shared_ptr<ir::BufferData>> allocate(const TileArguments& arguments,
 template <ir::Scope scope>
 Result<Value> alloc(TileArguments& arguments) {
   return Value(std::make_shared<BufferObject>(arguments.context(), TRY(allocate(arguments, scope))));
+}
+
+// T.alloc_buffer(shape, dtype, scope=): where it lies is told by name.
+Result<Value> alloc_buffer(TileArguments& arguments) {
+  static constexpr std::pair<std::string_view, ir::Scope> kScopes[] = {{"shared", ir::Scope::shared},
+                                                                       {"shared.dyn", ir::Scope::shared},
+                                                                       {"local", ir::Scope::local},
+                                                                       {"local.var", ir::Scope::local},
+                                                                       {"local.fragment", ir::Scope::fragment}};
+  std::string name = arguments.has(2) ? TRY(arguments.text(2)) : "global";
+  for (const auto& [known, scope] : kScopes)
+    if (known == name)
+      return Value(std::make_shared<BufferObject>(arguments.context(), TRY(allocate(arguments, scope))));
+  return make_error(DiagnosticKind::wrong_scope, arguments.span(2),
+                    fmt::format("`{}` allocates no memory in `{}`", arguments.function(), name),
+                    "use \"shared\", \"local\" or \"local.fragment\"");
 }
 
 // T.alloc_var(dtype, init=, scope=); a string in second place is the scope.
@@ -142,21 +167,17 @@ Result<Value> dynamic(TileArguments& arguments) {
   return one_or_tuple(std::move(symbols));
 }
 
-EagerTrace* eager_of(const TileArguments& arguments) { return arguments.context().eager; }
-
-Error needs_eager(const TileArguments& arguments) {
-  return make_error(DiagnosticKind::invalid_jit, arguments.span(),
-                    fmt::format("`{}` belongs to functions decorated with `@tilelang.jit`", arguments.function()),
-                    "in a `T.prim_func`, sizes are arguments of the factory and outputs are parameters");
-}
-
 // T.const("M, N"): sizes read from the tensors of the call.
 Result<Value> constants(TileArguments& arguments) {
-  EagerTrace* eager = eager_of(arguments);
-  if (!eager) return needs_eager(arguments);
+  Declarations* declarations = arguments.context().declarations;
+  if (!declarations) return outside_program(arguments);
+  if (!declarations->has_constants)
+    return make_error(DiagnosticKind::invalid_jit, arguments.span(),
+                      "`T.const` belongs to functions decorated with `@tilelang.jit`",
+                      "in a `T.prim_func`, sizes are arguments of the factory");
   std::vector<Value> sizes;
   for (const std::string& name : split_names(TRY(arguments.text(0))))
-    sizes.push_back(TRY(eager->constant(arguments.context(), name, arguments.span())));
+    sizes.push_back(TRY(declarations->constant(arguments.context(), name, arguments.span())));
   if (sizes.empty()) return make_error(DiagnosticKind::value_error, arguments.span(), "`T.const` names nothing");
   return one_or_tuple(std::move(sizes));
 }
@@ -164,8 +185,8 @@ Result<Value> constants(TileArguments& arguments) {
 // T.empty((M, N), dtype), T.empty(M, N, dtype=...): an output.
 Result<Value> empty(TileArguments& arguments) {
   TileContext& context = arguments.context();
-  EagerTrace* eager = eager_of(arguments);
-  if (!eager) return needs_eager(arguments);
+  Declarations* declarations = context.declarations;
+  if (!declarations) return outside_program(arguments);
   std::vector<Value> extents = arguments.rest();
   Value dtype = arguments[0];
   if (!extents.empty() && names_dtype(context, extents.back())) {
@@ -176,7 +197,7 @@ Result<Value> empty(TileArguments& arguments) {
   spec.dtype = dtype.is_none() ? ir::kFloat32 : TRY(resolve_dtype(context, dtype, arguments.span()));
   Value shape = extents.size() == 1 ? extents[0] : make_tuple(extents);
   spec.shape = TRY(to_shape(shape, "an extent of `T.empty`", arguments.span()));
-  return eager->output(context, spec, arguments.span());
+  return declarations->output(context, spec, arguments.span());
 }
 
 }  // namespace
@@ -184,18 +205,20 @@ Result<Value> empty(TileArguments& arguments) {
 const std::vector<TileFunction>& launch_functions() {
   static constexpr std::string_view kAllocation = "shape, dtype, scope=";
   static const std::vector<TileFunction> kFunctions = {
-      {"Kernel", "*grid, threads=, prelude=, is_cpu=",
-       "opens a launch: `with T.Kernel(gx, gy, threads=128) as (bx, by)`; 1 to 3 grid extents", kernel},
+      {"Kernel", "*grid, threads=, prelude=, is_cpu?=False",
+       "opens a launch: `with T.Kernel(gx, gy, threads=128) as (bx, by)`; up to 3 grid extents", kernel},
       {"alloc_shared", kAllocation, "a tile in the memory that the threads of a block share", alloc<ir::Scope::shared>},
       {"alloc_fragment", kAllocation, "a tile spread over the registers of a block's threads",
        alloc<ir::Scope::fragment>},
       {"alloc_local", kAllocation, "an array of each thread's own", alloc<ir::Scope::local>},
+      {"alloc_buffer", kAllocation, "an array in the memory that `scope` names", alloc_buffer},
+      {"allocate", kAllocation, "an array in the memory that `scope` names", alloc_buffer},
       {"alloc_var", "dtype, init=, scope=", "a scalar that assignments store to", alloc_var},
       {"dynamic", "name, dtype=", "an extent known at run time, bound from the tensors' shapes", dynamic},
       {"symbolic", "name, dtype=", "the old name of `T.dynamic`", dynamic},
-      {"const", "names, dtype=", "sizes of an eager function, read from its tensors: `M, N = T.const(\"M, N\")`",
-       constants},
-      {"empty", "*shape, dtype=", "an output of an eager function, to be returned", empty},
+      {"const", "names, dtype=",
+       "sizes of a `@tilelang.jit` program, read from its tensors: `M, N = T.const(\"M, N\")`", constants},
+      {"empty", "*shape, dtype=", "an output of the program, to be returned", empty},
   };
   return kFunctions;
 }

@@ -1,6 +1,7 @@
 #include "compiler/stage/tile/launcher.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -102,6 +103,26 @@ Status Launcher::bind_inputs(const std::vector<Value>& inputs, Span span) {
     }
   }
   return {};
+}
+
+Result<std::vector<Value>> Launcher::arrange(const CallArgs& args) const {
+  std::vector<Value> inputs = args.positional;
+  if (args.keywords.empty()) return inputs;
+  std::vector<std::string_view> names;
+  for (size_t i = 0; i < program_.parameters.size(); ++i)
+    if (!is_output(i)) names.push_back(parameter_name(program_, i));
+  for (size_t i = inputs.size(); i < names.size(); ++i) {
+    const Value* value = args.keyword(names[i]);
+    if (!value)
+      return make_error(DiagnosticKind::wrong_arguments, args.span,
+                        fmt::format("the kernel `{}` lacks its argument `{}`", program_.name, names[i]));
+    inputs.push_back(*value);
+  }
+  if (inputs.size() == args.positional.size() + args.keywords.size()) return inputs;
+  return make_error(
+      DiagnosticKind::wrong_arguments, args.span,
+      fmt::format("the kernel `{}` is called with names that are not its own, or given twice", program_.name),
+      fmt::format("its arguments are `{}`", fmt::join(names, "`, `")));
 }
 
 Result<Value> Launcher::allocate_output(const ir::BufferData& buffer, Span span) {

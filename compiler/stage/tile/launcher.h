@@ -17,6 +17,8 @@ class Launcher {
   const ir::Program& program() const { return program_; }
   const std::vector<size_t>& outputs() const { return outputs_; }
   bool is_output(size_t parameter) const;
+  // The inputs of a call in their order: those given by position, then those given by name.
+  Result<std::vector<Value>> arrange(const CallArgs& args) const;
   // Runs the program; `inputs` are the other parameters' values, in order.
   Result<Value> run(const std::vector<Value>& inputs, Span span);
   // The generated code.

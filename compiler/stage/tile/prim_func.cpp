@@ -5,20 +5,25 @@
 #include "compiler/ir/text.h"
 #include "compiler/stage/tile/buffers.h"
 #include "compiler/stage/tile/builder.h"
+#include "compiler/stage/tile/declarations.h"
 #include "compiler/stage/tile/dtypes.h"
 #include "compiler/stage/tile/expressions.h"
+#include "compiler/stage/tile/macro.h"
 #include "compiler/stage/tile/staging.h"
 
 namespace tilepilot::stage {
 namespace {
 
 // A parameter's annotation as a parameter of the program, and the value that the body sees.
-Result<Value> declare_parameter(TileContext& context, ProgramBuilder& builder, const FunctionObject& function,
-                                size_t i) {
+Result<Value> declare_parameter(TileContext& context, ProgramBuilder& builder, Declarations& declarations,
+                                const FunctionObject& function, size_t i) {
   const syntax::Parameter& parameter = (*function.parameters)[i];
   std::string name = parameter.name.str();
   const std::optional<Value>& annotation = function.annotations[i];
-  if (!annotation || annotation->get_if<TensorSpecMaker>())
+  bool says_nothing = !annotation || annotation->get_if<TensorSpecMaker>();
+  if (says_nothing && annotates_in_body(function, i))
+    return declarations.add_tensor(context, parameter.name, std::nullopt, parameter.span);
+  if (says_nothing)
     return make_error(
         DiagnosticKind::invalid_jit, parameter.span,
         fmt::format("the parameter `{}` of `{}` does not say what it is", name, function.name.text()),
@@ -46,19 +51,23 @@ Result<std::shared_ptr<PrimFuncObject>> trace_prim_func(const ContextRef& contex
                                                         Span span) {
   ProgramBuilder builder(function.name.str(), function.span);
   std::vector<Value> parameters;
+  Declarations declarations(false);
   for (size_t i = 0; i < function.parameters->size(); ++i)
-    parameters.push_back(TRY(declare_parameter(*context, builder, function, i)));
+    parameters.push_back(TRY(declare_parameter(*context, builder, declarations, function, i)));
   TRY(builder.check_parameters());
   Tracer tracer(*context, builder);
-  TileContext::TraceGuard tracing(*context, &builder, nullptr);
+  TileContext::TraceGuard tracing(*context, &builder, &declarations);
   Interpreter::StagingGuard staging(context->interpreter, &tracer);
-  Value result = TRY(context->interpreter.run_function(function, std::move(parameters), span));
-  if (!result.is_none())
+  Value result = TRY(tracer.finish(context->interpreter.run_function(function, std::move(parameters), span)));
+  if (!result.is_none() && declarations.outputs.empty())
     return make_error(DiagnosticKind::invalid_jit, function.span,
                       fmt::format("the tile program `{}` returns a value", function.name.text()),
-                      "a `T.prim_func` writes its results into parameters");
+                      "a `T.prim_func` writes its results into parameters, or makes them with `T.empty`");
   if (builder.program().kernels.empty()) return no_kernel(function);
-  auto traced = std::make_shared<PrimFuncObject>(std::move(builder.program()));
+  ir::Program program = std::move(builder.program());
+  declarations.sort_parameters(program, function);
+  std::vector<size_t> outputs = TRY(declarations.returned_outputs(program, result, function.span));
+  auto traced = std::make_shared<PrimFuncObject>(std::move(program), std::move(outputs));
   if (context->options.on_program) context->options.on_program(traced->program);
   return traced;
 }
@@ -78,14 +87,6 @@ Result<Value> PrimFuncObject::call(Interpreter&, CallArgs args) {
 }
 
 Result<std::string> PrimFuncObject::repr(Interpreter&) { return ir::to_text(program); }
-
-Result<Value> MacroObject::call(Interpreter& interpreter, CallArgs args) {
-  Span span = args.span;
-  TRY(require_kernel(context, fmt::format("the macro `{}`", function->name.text()), span));
-  TileContext::TraceGuard tracing(context, context.builder, context.eager);
-  std::vector<Value> parameters = TRY(interpreter.bind_arguments(*function, std::move(args)));
-  return interpreter.run_function(*function, std::move(parameters), span);
-}
 
 Value make_decorator(std::string name, std::function<Result<Value>(const Value&, Span)> decorate) {
   auto apply = [decorate](Interpreter&, CallArgs& args) -> Result<Value> {

@@ -7,25 +7,17 @@ namespace tilepilot::stage {
 
 struct PrimFuncObject final : TypedObject<PrimFuncObject> {
   static constexpr Type kType{"PrimFunc"};
-  explicit PrimFuncObject(ir::Program program_) : program(std::move(program_)) {}
+  explicit PrimFuncObject(ir::Program program_, std::vector<size_t> outputs_ = {})
+      : program(std::move(program_)), outputs(std::move(outputs_)) {}
   Result<Value> get_attribute(Interpreter&, Name name, Span span) override;
   Result<Value> call(Interpreter&, CallArgs args) override;
   Result<std::string> repr(Interpreter&) override;
   const ir::Program program;
+  const std::vector<size_t> outputs;  // the parameters that it makes itself, with `T.empty`, and returns
 };
 
 // Traces a function whose parameters are annotated.
 Result<std::shared_ptr<PrimFuncObject>> trace_prim_func(const ContextRef& context, FunctionObject& function, Span span);
-
-// `@T.macro`: a function that is traced where it is called, as part of the caller.
-struct MacroObject final : TypedObject<MacroObject> {
-  static constexpr Type kType{"tile macro"};
-  MacroObject(TileContext& context_, std::shared_ptr<FunctionObject> function_)
-      : context(context_), function(std::move(function_)) {}
-  Result<Value> call(Interpreter&, CallArgs args) override;
-  TileContext& context;
-  const std::shared_ptr<FunctionObject> function;
-};
 
 // Gives the decorators `T.prim_func` and `T.macro` to the module of the language.
 void add_function_decorators(const ContextRef& context, ModuleObject& language);
