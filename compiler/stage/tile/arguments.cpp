@@ -15,22 +15,32 @@ std::string_view trim(std::string_view text) {
 
 }  // namespace
 
-TileSignature::TileSignature(std::string_view text) : text_(text) {
+TileSignature::TileSignature(std::string_view text) {
   bool keyword_only = false;
   while (!text.empty()) {
     size_t comma = std::min(text.find(','), text.size());
     std::string_view word = trim(text.substr(0, comma));
     text.remove_prefix(std::min(comma + 1, text.size()));
     if (word.empty()) continue;
+    if (!text_.empty()) text_ += ", ";
     if (word.front() == '*') {
       variadic_ = word.size() > 1;
       keyword_only = true;
-      continue;
+      text_ += word;
+    } else {
+      add(word, keyword_only);
     }
-    bool optional = word.back() == '=';
-    if (optional) word.remove_suffix(1);
-    parameters_.push_back({word, optional, keyword_only});
   }
+}
+
+void TileSignature::add(std::string_view word, bool keyword_only) {
+  const size_t end = std::min(word.find_first_of("=?"), word.size());
+  Parameter parameter{word.substr(0, end), end < word.size(), keyword_only, false, {}};
+  parameter.dropped = parameter.optional && word[end] == '?';
+  if (parameter.dropped && end + 2 < word.size()) parameter.fallback = word.substr(end + 2);
+  text_ += parameter.name;
+  if (parameter.optional) text_ += "=";
+  parameters_.push_back(parameter);
 }
 
 Result<TileArguments> TileArguments::match(TileContext& context, std::string_view function,
@@ -105,6 +115,16 @@ Status TileArguments::check_complete() const {
   return {};
 }
 
+Status TileArguments::announce_dropped() const {
+  for (size_t i = 0; i < values_.size(); ++i) {
+    const TileSignature::Parameter& parameter = signature_->parameters()[i];
+    if (!parameter.dropped || !has(i)) continue;
+    if (parameter.fallback == TRY(context_->interpreter.repr(values_[i]))) continue;
+    context_->announce_ignored(parameter_label(i), span(i));
+  }
+  return {};
+}
+
 std::string TileArguments::parameter_label(size_t i) const {
   return fmt::format("`{}` of `{}`", signature_->parameters()[i].name, function_);
 }
@@ -127,10 +147,13 @@ Result<std::string> TileArguments::text(size_t i) const {
 
 Value make_function(const ContextRef& context, std::string_view prefix, const TileFunction& row) {
   std::string name = fmt::format("{}{}", prefix, row.name);
-  auto body = [context, name, handler = row.handler, signature = TileSignature(row.parameters)](
-                  Interpreter&, CallArgs& call) -> Result<Value> {
+  auto body = [context, name, &row, signature = TileSignature(row.parameters)](Interpreter&,
+                                                                               CallArgs& call) -> Result<Value> {
     TileArguments arguments = TRY(TileArguments::match(*context, name, signature, call));
-    return handler(arguments);
+    Value result = TRY(row.handler(arguments));
+    if (row.effect == Effect::hint) context->announce_ignored(fmt::format("`{}`", name), call.span);
+    TRY(arguments.announce_dropped());
+    return result;
   };
   return std::make_shared<BuiltinFunction>(name, std::move(body));
 }

@@ -10,8 +10,10 @@
 
 namespace tilepilot::stage {
 
-// The parameters of a function, read from text such as "buffer, value, *, width=": a name with `=` is optional, after a
-// lone `*` only keywords are accepted, `*name` takes the remaining positional arguments.
+// The parameters of a function, read from text such as "buffer, value, *, width=, policy?": a name with `=` is
+// optional, one with `?` too, and no target here heeds it (`count?=1`: unless it is the default 1, that is announced);
+// after a lone
+// `*` only keywords are accepted, `*name` takes the remaining positional arguments.
 class TileSignature {
  public:
   explicit TileSignature(std::string_view text);
@@ -20,13 +22,17 @@ class TileSignature {
     std::string_view name;
     bool optional = false;
     bool keyword_only = false;
+    bool dropped = false;
+    std::string_view fallback;  // of a dropped one: the value that asks for nothing
   };
   const std::vector<Parameter>& parameters() const { return parameters_; }
   bool variadic() const { return variadic_; }
-  std::string_view text() const { return text_; }
+  // As people write it: "buffer, value, *, width=, policy=".
+  const std::string& text() const { return text_; }
 
  private:
-  std::string_view text_;
+  void add(std::string_view word, bool keyword_only);
+  std::string text_;
   std::vector<Parameter> parameters_;
   bool variadic_ = false;
 };
@@ -53,6 +59,8 @@ class TileArguments {
   Result<int64_t> integer_or(size_t i, int64_t fallback) const;
   Result<bool> flag_or(size_t i, bool fallback) const;
   Result<std::string> text(size_t i) const;
+  // Warns of the arguments that ask for something and that no target here heeds.
+  Status announce_dropped() const;
 
  private:
   TileContext* context_ = nullptr;
@@ -69,14 +77,19 @@ class TileArguments {
   Status check_complete() const;
 };
 
+// What a call does here. `hint`: checked for its form, then announced and dropped; it changes speed elsewhere, results
+// nowhere.
+enum class Effect : uint8_t { used, hint };
+
 struct TileFunction {
   std::string_view name;
   std::string_view parameters;
   std::string_view summary;
   Result<Value> (*handler)(TileArguments& arguments);
+  Effect effect = Effect::used;
 };
 
-// A row as a callable value; `prefix` is "T." or "tilelang.".
+// A row, which outlives it, as a callable value; `prefix` is "T." or "tilelang.".
 Value make_function(const ContextRef& context, std::string_view prefix, const TileFunction& row);
 
 // A compile-time integer: int, bool, or a constant tile expression.

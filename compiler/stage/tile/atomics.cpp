@@ -188,15 +188,15 @@ Result<Value> store(TileArguments& arguments) {
 }  // namespace
 
 const std::vector<TileFunction>& atomic_functions() {
-  static constexpr std::string_view kUpdate = "dst, value, memory_order=, return_prev=, use_tma=, annotations=";
+  static constexpr std::string_view kUpdate = "dst, value, memory_order=, return_prev=, use_tma?=False, annotations?";
   static const std::vector<TileFunction> kFunctions = {
       {"atomic_add", kUpdate, "dst += value, whoever else does so: an element by each thread, or a tile once",
        update_with<ir::AtomicOp::add>},
       {"atomic_max", kUpdate, "dst = max(dst, value), likewise", update_with<ir::AtomicOp::max>},
       {"atomic_min", kUpdate, "dst = min(dst, value), likewise", update_with<ir::AtomicOp::min>},
       {"atomic_or", kUpdate, "dst |= value, likewise", update_with<ir::AtomicOp::bit_or>},
-      {"atomic_addx2", "dst, value, return_prev=, annotations=", "atomic_add of two neighbours", add_neighbours<2>},
-      {"atomic_addx4", "dst, value, return_prev=, annotations=", "atomic_add of four neighbours", add_neighbours<4>},
+      {"atomic_addx2", "dst, value, return_prev=, annotations?", "atomic_add of two neighbours", add_neighbours<2>},
+      {"atomic_addx4", "dst, value, return_prev=, annotations?", "atomic_add of four neighbours", add_neighbours<4>},
       {"atomic_load", "src, memory_order=", "the element as a whole, as other threads left it", load},
       {"atomic_store", "dst, src, memory_order=", "sets an element as a whole", store},
   };

@@ -182,16 +182,22 @@ Result<std::unique_ptr<Iterator>> LoopObject::iterate(Interpreter&, Span span) {
 }
 
 const std::vector<TileFunction>& loop_functions() {
-  static constexpr std::string_view kCounted = "start, stop=, step=, annotations=";
+  static constexpr std::string_view kCounted = "start, stop=, step=, annotations?";
+  static constexpr std::string_view kUnrolled = "start, stop=, step=, explicit?=False, unroll_factor?, annotations?";
+  static constexpr std::string_view kSerial = "a sequential loop; `range` in a kernel is the same";
+  static constexpr std::string_view kUnroll = "a loop that is unrolled";
+  static constexpr std::string_view kVectorized = "a loop that becomes vector instructions";
   static const std::vector<TileFunction> kFunctions = {
-      {"Parallel", "*extents, coalesced_width=, loop_layout=, prefer_async=, annotations=",
+      {"Parallel", "*extents, coalesced_width?, loop_layout?, prefer_async?=False, annotations?",
        "a loop over a box whose iterations are independent and shared by all threads", parallel},
-      {"Pipelined", "start, stop=, num_stages=, order=, stage=, sync=, group=",
+      {"Pipelined", "start, stop=, num_stages=, order?, stage?, sync?, group?, annotations?",
        "a serial loop whose copies may run `num_stages` iterations ahead", pipelined},
-      {"serial", kCounted, "a sequential loop; `range` in a kernel is the same", counted<ir::LoopKind::serial>},
-      {"unroll", "start, stop=, step=, annotations=, explicit=, unroll_factor=", "a loop that is unrolled",
-       counted<ir::LoopKind::unrolled>},
-      {"vectorized", kCounted, "a loop that becomes vector instructions", counted<ir::LoopKind::vectorized>},
+      {"serial", kCounted, kSerial, counted<ir::LoopKind::serial>},
+      {"Serial", kCounted, kSerial, counted<ir::LoopKind::serial>},
+      {"unroll", kUnrolled, kUnroll, counted<ir::LoopKind::unrolled>},
+      {"Unroll", kUnrolled, kUnroll, counted<ir::LoopKind::unrolled>},
+      {"vectorized", kCounted, kVectorized, counted<ir::LoopKind::vectorized>},
+      {"Vectorized", kCounted, kVectorized, counted<ir::LoopKind::vectorized>},
       {"grid", "*extents", "nested sequential loops, the last extent fastest", grid},
       {"loop_break", "", "leaves the innermost loop, like `break`", emit_jump},
   };

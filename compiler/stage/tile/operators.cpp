@@ -39,11 +39,13 @@ Result<Value> copy(TileArguments& arguments) {
 
 Status emit_fill(const TileArguments& arguments, const Value& value) {
   ProgramBuilder& builder = *TRY(kernel_of(arguments));
-  ir::Region region = TRY(tile_region(arguments, 0));
+  TileOperand operand = TRY(tile_operand(arguments, 0));
+  ir::Region& region = operand.region;
   ir::DType type = region.buffer->type;
-  ir::Expr element = TRY(to_expr(value, arguments.span(), type));
-  return builder.emit(ir::Fill{std::move(region), fold_cast(std::move(element), type, arguments.span())},
-                      arguments.span());
+  ir::Expr element = fold_cast(TRY(to_expr(value, arguments.span(), type)), type, arguments.span());
+  if (operand.is_point)
+    return builder.emit(ir::Store{region.buffer, region.start, std::move(element)}, arguments.span());
+  return builder.emit(ir::Fill{std::move(region), std::move(element)}, arguments.span());
 }
 
 Result<Value> fill(TileArguments& arguments) {
@@ -167,12 +169,12 @@ Result<Value> wgmma_gemm(TileArguments& arguments) { return emit_gemm(arguments,
 const std::vector<TileFunction>& operator_functions() {
   static const std::vector<TileFunction> kFunctions = {
       {"copy",
-       "src, dst, coalesced_width=, disable_tma=, eviction_policy=, prefer_instruction=, annotations=, loop_layout=",
+       "src, dst, coalesced_width=, disable_tma=, eviction_policy?, prefer_instruction?, annotations?, loop_layout?",
        "copies a tile, converting to the destination's dtype; outside a global tensor reads are 0, writes dropped",
        copy},
-      {"fill", "buffer, value", "sets every element of a buffer or slice", fill},
-      {"clear", "buffer", "sets every element of a buffer or slice to 0", clear},
-      {"gemm", "A, B, C, transpose_A=, transpose_B=, policy=, clear_accum=, k_pack=, wg_wait=, mbar=, annotations=",
+      {"fill", "buffer, value, annotations?", "sets every element of a buffer or slice", fill},
+      {"clear", "buffer, annotations?", "sets every element of a buffer or slice to 0", clear},
+      {"gemm", "A, B, C, transpose_A=, transpose_B=, policy=, clear_accum=, k_pack?=1, wg_wait?=0, mbar?, annotations?",
        "C += A @ B on tiles; `transpose_A`, `transpose_B` for operands stored the other way round", gemm},
       {"wgmma_gemm", "A, B, C, transpose_A=, transpose_B=, policy=, clear_accum=",
        "a gemm that `T.wait_wgmma` waits for", wgmma_gemm},

@@ -105,7 +105,8 @@ Result<Value> reduce(TileArguments& arguments) {
 }  // namespace
 
 const std::vector<TileFunction>& reduction_functions() {
-  static constexpr std::string_view kParameters = "buffer, out, dim=, clear=, batch=, nan_propagate=";
+  static constexpr std::string_view kParameters =
+      "buffer, out, dim=, clear=, batch?=1, nan_propagate?=False, annotations?";
   static const std::vector<TileFunction> kFunctions = {
       {"reduce_sum", kParameters, "sums a tile along `dim`; `clear=False` adds to the old content",
        reduce_with<ir::ReduceOp::sum>},
@@ -118,7 +119,8 @@ const std::vector<TileFunction>& reduction_functions() {
       {"reduce_bitand", kParameters, "the bits that all have along `dim`", reduce_with<ir::ReduceOp::bit_and>},
       {"reduce_bitor", kParameters, "the bits that any has along `dim`", reduce_with<ir::ReduceOp::bit_or>},
       {"reduce_bitxor", kParameters, "the bits that an odd number has along `dim`", reduce_with<ir::ReduceOp::bit_xor>},
-      {"reduce", "buffer, out, reduce_type, dim=, clear=", "any of the reductions, by name", reduce},
+      {"reduce", "buffer, out, reduce_type, dim=, clear=, batch?=1, nan_propagate?=False",
+       "any of the reductions, by name", reduce},
   };
   return kFunctions;
 }

@@ -5,4 +5,4 @@ import tilelang.language as T
 @T.prim_func
 def main(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):
     with T.Kernel(1, threads=128) as bx:
-        T.clear(A, B)
+        T.clear(A, B, A)
