@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "compiler/stage/tile/tables.h"
 #include "tests/tile/run_fixture.h"
 
 namespace tilepilot::stage {
@@ -325,6 +326,7 @@ TEST_F(Run, TheTableOfNamesIsWhatTheModuleHas) {
   for (const TileName& name : tile_names()) {
     EXPECT_FALSE(name.summary.empty()) << name.name;
     EXPECT_TRUE(evaluate("T." + std::string(name.name), {}).ok()) << name.name;
+    EXPECT_FALSE(unsupported_advice(name.name)) << name.name << " is refused in one place and offered in another";
   }
 }
 

@@ -50,13 +50,13 @@ std::optional<ir::DType> python_type(const Value& value) {
   return std::nullopt;
 }
 
-std::optional<ir::DType> dtype_object(TileContext& context, const Value& value) {
+}  // namespace
+
+std::optional<ir::DType> named_by_object(TileContext& context, const Value& value) {
   if (auto* object = value.get_if<DTypeObject>()) return object->dtype;
   if (auto type = python_type(value)) return type;
   return host_dtype(context, value);
 }
-
-}  // namespace
 
 const std::vector<NamedDType>& dtype_names() {
   static const std::vector<NamedDType> kNames = {
@@ -79,6 +79,8 @@ const std::vector<NamedDType>& dtype_names() {
       {"uint32", ir::kUInt32},
       {"uint64", ir::kUInt64},
       {"bool", ir::kBool},
+      {"uint", ir::kUInt32},
+      {"ulong", ir::kUInt64},
       {"float8_e4m3fn", ir::kFloat8E4M3},
       {"float8_e4m3", ir::kFloat8E4M3},
       {"float8_e5m2", ir::kFloat8E5M2},
@@ -94,40 +96,13 @@ Result<ir::DType> resolve_dtype(TileContext& context, const Value& value, Span s
     if (auto type = ir::parse_dtype(*text)) return *type;
     return unknown_dtype(*text, span);
   }
-  if (auto type = dtype_object(context, value)) return *type;
+  if (auto type = named_by_object(context, value)) return *type;
   return make_error(DiagnosticKind::type_error, span, fmt::format("a `{}` is not a dtype", value.type_name()),
                     "write it as in \"float32\" or `T.float32`");
 }
 
 bool names_dtype(TileContext& context, const Value& value) {
-  return value.if_string() != nullptr || dtype_object(context, value).has_value();
+  return value.if_string() != nullptr || named_by_object(context, value).has_value();
 }
-
-Result<Value> DTypeObject::call(Interpreter&, CallArgs args) {
-  if (args.positional.size() != 1 || !args.keywords.empty())
-    return make_error(DiagnosticKind::wrong_arguments, args.span,
-                      fmt::format("`T.{0}` converts one value, as in `T.{0}(x)`", ir::to_string(dtype)));
-  return convert(context, args.positional[0], dtype, args.span);
-}
-
-Result<Value> DTypeObject::get_attribute(Interpreter& interpreter, Name name, Span span) {
-  if (name.text() == "bits") return Value(int64_t{dtype.bits});
-  if (name.text() == "bytes" || name.text() == "itemsize") return Value(int64_t{dtype.bytes()});
-  if (name.text() == "name") return Value(ir::to_string(dtype));
-  return Object::get_attribute(interpreter, name, span);
-}
-
-Result<std::optional<Value>> DTypeObject::compare(Interpreter&, CompareOp op, const Value& other, Span) {
-  if (op != CompareOp::eq && op != CompareOp::ne) return std::optional<Value>();
-  std::optional<ir::DType> type = dtype_object(context, other);
-  if (auto* text = other.if_string()) type = ir::parse_dtype(*text);
-  return std::optional<Value>(Value((type == dtype) == (op == CompareOp::eq)));
-}
-
-Result<size_t> DTypeObject::hash(Interpreter& interpreter, Span span) {
-  return interpreter.hash(Value(ir::to_string(dtype)), span);
-}
-
-Result<std::string> DTypeObject::repr(Interpreter&) { return ir::to_string(dtype); }
 
 }  // namespace tilepilot::stage

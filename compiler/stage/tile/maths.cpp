@@ -54,6 +54,31 @@ Result<Value> arithmetic(TileArguments& arguments) {
   return apply_binary(arguments.context(), op, arguments[0], arguments[1], arguments.span());
 }
 
+// The whole part, and one more away from 0 where the rest is a half or more.
+Result<Value> round_away_from_zero(TileArguments& arguments) {
+  Span span = arguments.span();
+  ir::Expr x = TRY(to_expr(arguments[0], arguments.span(0)));
+  if (!x->type.is_float()) x = fold_cast(std::move(x), ir::kFloat32, span);
+  ir::Expr whole = ir::math(MathFn::trunc, x, span);
+  ir::Expr rest = ir::math(MathFn::abs, ir::binary(ir::BinaryOp::sub, x, whole, span), span);
+  ir::Expr up = ir::binary(ir::BinaryOp::ge, std::move(rest), ir::float_imm(0.5, x->type, span), span);
+  ir::Expr negative = ir::binary(ir::BinaryOp::lt, x, ir::float_imm(0, x->type, span), span);
+  ir::Expr step =
+      ir::select(std::move(negative), ir::float_imm(-1, x->type, span), ir::float_imm(1, x->type, span), span);
+  ir::Expr moved = ir::binary(ir::BinaryOp::add, whole, std::move(step), span);
+  Value result = make_expr(arguments.context(), ir::select(std::move(up), std::move(moved), whole, span));
+  const Value& given = arguments[0];
+  return nest(std::move(result), {&given, &given, &given, &given, &given}, span);
+}
+
+Result<Value> round(TileArguments& arguments) {
+  std::string mode = arguments.has(1) ? TRY(arguments.text(1)) : "ties-to-even";
+  if (mode == "ties-to-even") return elementwise<MathFn::round>(arguments);
+  if (mode == "ties-away-from-zero") return round_away_from_zero(arguments);
+  return make_error(DiagnosticKind::value_error, arguments.span(1), fmt::format("`T.round` knows no mode `{}`", mode),
+                    "it is ties-to-even or ties-away-from-zero");
+}
+
 // x - trunc(x / y) * y, as C has it.
 Result<Value> fmod(TileArguments& arguments) {
   Operands both = TRY(matched_operands(arguments[0], arguments[1], arguments.span()));
@@ -67,24 +92,7 @@ Result<Value> fmod(TileArguments& arguments) {
   return nest(std::move(rest), {&arguments[0], &arguments[0], &arguments[1], &arguments[1]}, span);
 }
 
-Result<Value> ceildiv(TileArguments& arguments) {
-  return ceil_divide(arguments.context(), arguments[0], arguments[1], arguments.span());
-}
-
 }  // namespace
-
-Result<Value> ceil_divide(TileContext& context, const Value& a, const Value& b, Span span) {
-  auto dividend = constant_integer(a), divisor = constant_integer(b);
-  if (divisor && *divisor == 0) return make_error(DiagnosticKind::division_by_zero, span, "`ceildiv` by zero");
-  if (dividend && divisor) {
-    int64_t quotient = *dividend / *divisor;
-    bool rounds_up = *dividend % *divisor != 0 && (*dividend < 0) == (*divisor < 0);
-    return Value(quotient + (rounds_up ? 1 : 0));
-  }
-  Value sum = TRY(apply_binary(context, BinaryOp::add, a, b, span));
-  Value rounded = TRY(apply_binary(context, BinaryOp::sub, sum, Value(int64_t{1}), span));
-  return apply_binary(context, BinaryOp::floor_div, rounded, b, span);
-}
 
 const std::vector<TileFunction>& maths_functions() {
   static const std::vector<TileFunction> kFunctions = {
@@ -112,7 +120,8 @@ const std::vector<TileFunction>& maths_functions() {
       {"fabs", "x", "absolute value", absolute},
       {"floor", "x", "the next whole number below", elementwise<MathFn::floor>},
       {"ceil", "x", "the next whole number above", elementwise<MathFn::ceil>},
-      {"round", "x", "the nearest whole number, ties to even", elementwise<MathFn::round>},
+      {"round", "x, rounding_mode=", "the nearest whole number, ties to even or, by `rounding_mode`, away from 0",
+       round},
       {"nearbyint", "x", "the nearest whole number, ties to even", elementwise<MathFn::round>},
       {"trunc", "x", "the whole number towards 0", elementwise<MathFn::trunc>},
       {"isnan", "x", "whether x is not a number", elementwise<MathFn::isnan>},
@@ -132,7 +141,6 @@ const std::vector<TileFunction>& maths_functions() {
       {"pow", "x, y", "x to the power of y", power},
       {"power", "x, y", "x to the power of y", power},
       {"fmod", "x, y", "the remainder of a division, with the sign of x", fmod},
-      {"ceildiv", "a, b", "a / b rounded up, for integers", ceildiv},
       {"floordiv", "a, b", "a // b", arithmetic<BinaryOp::floor_div>},
       {"floormod", "a, b", "a % b", arithmetic<BinaryOp::mod>},
       {"shift_left", "x, y", "x << y", arithmetic<BinaryOp::shl>},

@@ -8,17 +8,20 @@
 #include "compiler/stage/tile/dtypes.h"
 #include "compiler/stage/tile/jit.h"
 #include "compiler/stage/tile/layouts.h"
+#include "compiler/stage/tile/markers.h"
 #include "compiler/stage/tile/prim_func.h"
 #include "compiler/stage/tile/tables.h"
+#include "compiler/stage/tile/tvm.h"
 
 namespace tilepilot::stage {
 namespace {
 
 using Table = const std::vector<TileFunction>& (*)();
-constexpr Table kTables[] = {
-    launch_functions, operator_functions, reduction_functions, loop_functions,       maths_functions,  value_functions,
-    hint_functions,   thread_functions,   atomic_functions,    all_reduce_functions, scan_functions,   view_functions,
-    layout_functions, barrier_functions,  async_functions,     foreign_functions,    reducer_functions};
+constexpr Table kTables[] = {launch_functions,     operator_functions, reduction_functions,   loop_functions,
+                             persistent_functions, maths_functions,    integer_functions,     value_functions,
+                             hint_functions,       thread_functions,   rearranging_functions, atomic_functions,
+                             all_reduce_functions, scan_functions,     view_functions,        layout_functions,
+                             barrier_functions,    async_functions,    foreign_functions,     reducer_functions};
 
 // Names that are not functions of the tables.
 constexpr TileName kOtherNames[] = {
@@ -28,16 +31,15 @@ constexpr TileName kOtherNames[] = {
     {"Buffer", "the old name of `T.Tensor`"},
     {"StridedTensor", "annotates a tensor with strides: `T.StridedTensor(shape, strides, dtype)`"},
     {"GemmWarpPolicy", "how `T.gemm` divides its work: `.Square`, `.FullRow`, `.FullCol`"},
-    {"dtype", "the type of dtypes, for annotations"},
+    {"dtype", "the dtype that a value names: `T.dtype(\"float16\")`; the type of dtypes, for annotations"},
+    {"dtypes", "the module of all dtypes"},
     {"PrimFunc", "the type of tile programs, for annotations"},
-};
-
-// A name that only stands in annotations.
-struct TypeMarker final : TypedObject<TypeMarker> {
-  static constexpr Type kType{"type marker"};
-  explicit TypeMarker(std::string name_) : name(std::move(name_)) {}
-  Result<std::string> repr(Interpreter&) override { return name; }
-  const std::string name;
+    {"PrimExpr", "the type of tile expressions, for annotations"},
+    {"Ref", "annotates a parameter of a macro that stands for the caller's variable, element or slice"},
+    {"Var", "the old name of `T.Ref`"},
+    {"SharedBuffer", "annotates a parameter of a macro: a tile in shared memory"},
+    {"FragmentBuffer", "annotates a parameter of a macro: a tile in registers"},
+    {"LocalBuffer", "annotates a parameter of a macro: an array of each thread's own"},
 };
 
 Value make_policies() {
@@ -65,12 +67,18 @@ std::shared_ptr<ModuleObject> make_language(const ContextRef& context) {
     for (const TileFunction& row : table()) language->set(row.name, make_function(context, "T.", row));
   for (const NamedDType& row : dtype_names())
     language->set(row.name, Value(std::make_shared<DTypeObject>(*context, row.dtype)));
-  language->set("Tensor", Value(std::make_shared<TensorSpecMaker>(*context, "T.Tensor", false)));
-  language->set("Buffer", Value(std::make_shared<TensorSpecMaker>(*context, "T.Buffer", false)));
+  auto dtypes = std::make_shared<ModuleObject>("tilelang.language.dtypes");
+  for (const NamedDType& row : dtype_names()) dtypes->set(row.name, *language->members.find(Name(row.name)));
+  language->set("dtypes", Value(dtypes));
+  for (const char* name : {"Tensor", "Buffer", "SharedBuffer", "FragmentBuffer", "LocalBuffer"})
+    language->set(name, Value(std::make_shared<TensorSpecMaker>(*context, fmt::format("T.{}", name), false)));
   language->set("StridedTensor", Value(std::make_shared<TensorSpecMaker>(*context, "T.StridedTensor", true)));
   language->set("GemmWarpPolicy", make_policies());
-  language->set("dtype", Value(std::make_shared<TypeMarker>("T.dtype")));
-  language->set("PrimFunc", Value(std::make_shared<TypeMarker>("T.PrimFunc")));
+  language->set("dtype", Value(std::make_shared<DTypeMaker>(*context)));
+  for (const char* name : {"PrimFunc", "PrimExpr"})
+    language->set(name, Value(std::make_shared<TypeMarker>(fmt::format("T.{}", name))));
+  for (const char* name : {"Ref", "Var"})
+    language->set(name, Value(std::make_shared<TypeMarker>(fmt::format("T.{}", name), true)));
   add_function_decorators(context, *language);
   language->missing = missing_name;
   return language;
@@ -173,6 +181,11 @@ void install_tile_language(Interpreter& interpreter, TileOptions options) {
   const std::pair<const char*, std::shared_ptr<ModuleObject>> submodules[] = {
       {"language", make_language(context)}, {"layout", make_layout_module(context)}, {"math", make_math()}};
   interpreter.add_module("tilelang", tilelang);
+  auto tvm = make_tvm(context);
+  tilelang->set("tvm", Value(tvm));
+  interpreter.add_module("tvm", tvm);
+  for (const char* name : {"tirx", "tir"})
+    interpreter.add_module(fmt::format("tvm.{}", name), tvm->members.find(Name(name))->get_shared<ModuleObject>());
   for (const auto& [name, module] : submodules) {
     tilelang->set(name, Value(module));
     interpreter.add_module(fmt::format("tilelang.{}", name), module);

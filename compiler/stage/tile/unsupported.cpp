@@ -13,17 +13,11 @@ constexpr Group kGroups[] = {
      "tvm_warp_shuffle address_of tvm_access_ptr shfl_sync shfl_xor_sync shfl_down_sync Ramp Broadcast"},
     {"use `T.alloc_barrier`", "alloc_cluster_barrier"},
     {"use `T.tma_copy`", "tma_load tma_store copy_cluster"},
-    {"gather the elements in a `T.Parallel` loop", "im2col c2d_im2col"},
-    {"store with swapped indices in a `T.Parallel` loop", "transpose"},
     {"use `T.gemm`", "gemm_sp gemm_v1 gemm_v2"},
     {"use `T.gemm` on int8 tiles", "dp4a"},
     {"use `T.Kernel`", "ClusterKernel CUDASourceCodeKernel"},
-    {"launch one block a tile", "Persistent PersistentTileScheduler"},
-    {"register budgets are the compiler's choice",
-     "set_max_nreg inc_max_nreg dec_max_nreg no_set_max_nreg annotate_producer_reg_dealloc "
-     "annotate_consumer_reg_alloc disable_warp_group_reg_alloc"},
+    {"launch one block a tile, or use `T.Persistent`", "PersistentTileScheduler"},
     {"guard the read with `T.if_then_else`", "annotate_safe_value"},
-    {"pass `pass_configs` to `tilelang.jit`", "annotate_pass_configs"},
     {"use `T.alloc_fragment`", "alloc_tmem"},
     {"pass the tensor as a parameter", "make_tensor ptr"},
     {"foreign device code is not compiled", "call_intrin call_pure_extern"},
@@ -37,7 +31,6 @@ constexpr Group kGroups[] = {
     {"use float8_e4m3fn or float16", "float4_e2m1fn"},
     {"use int8", "int4"},
     {"use float32", "tfloat32"},
-    {"", "annotate_compile_flags FragmentBuffer SharedBuffer Ref"},
 };
 
 // Whether a list of words separated by blanks holds `word`.

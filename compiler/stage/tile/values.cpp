@@ -1,6 +1,7 @@
 // Functions of values that are not arithmetic: casts, selections, the limits of types.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -11,6 +12,20 @@
 
 namespace tilepilot::stage {
 namespace {
+
+// How a conversion may be asked to round; all but the default is announced and dropped.
+constexpr std::string_view kRoundings[] = {"", "rn", "rz", "rp", "rm", "rs"};
+
+Status check_rounding(const TileArguments& arguments) {
+  constexpr size_t kRound = 2, kBits = 4;
+  std::string mode = arguments.has(kRound) ? TRY(arguments.text(kRound)) : "";
+  if (std::find(std::begin(kRoundings), std::end(kRoundings), mode) == std::end(kRoundings))
+    return make_error(DiagnosticKind::value_error, arguments.span(kRound),
+                      fmt::format("`T.cast` cannot round by `{}`", mode), "it is rn, rz, rp, rm or rs");
+  if ((mode == "rs") == arguments.has(kBits)) return {};
+  return make_error(DiagnosticKind::wrong_arguments, arguments.span(),
+                    "`rbits` of `T.cast` belongs to `round=\"rs\"`, and each needs the other");
+}
 
 // A dtype and a value, in either order: the old dialect writes T.Cast(dtype, value), the new T.cast(value, dtype).
 struct TypedValue {
@@ -23,9 +38,14 @@ Result<TypedValue> typed_value(const TileArguments& arguments) {
   return TypedValue{TRY(resolve_dtype(context, arguments[at], arguments.span(at))), arguments[1 - at]};
 }
 
-Result<Value> cast(TileArguments& arguments) {
+Result<Value> cast_in_either_order(TileArguments& arguments) {
   TypedValue given = TRY(typed_value(arguments));
   return convert(arguments.context(), given.value, given.type, arguments.span());
+}
+
+Result<Value> cast(TileArguments& arguments) {
+  TRY(check_rounding(arguments));
+  return cast_in_either_order(arguments);
 }
 
 // Of the old dialect: `T.reinterpret(T.uint64(0), dtype="handle")`, a pointer that nothing reads.
@@ -84,10 +104,8 @@ Result<Value> limit(TileArguments& arguments, bool upper) {
   else if (type.code == ir::TypeCode::signed_int) {
     int64_t top = type.bits == 64 ? std::numeric_limits<int64_t>::max() : (int64_t{1} << (type.bits - 1)) - 1;
     value = upper ? top : -top - 1;
-  } else if (upper && type.bits == 64) {
-    return make_error(DiagnosticKind::integer_overflow, arguments.span(), "the largest uint64 is not representable");
   } else if (upper) {
-    value = (int64_t{1} << type.bits) - 1;
+    value = type.bits == 64 ? -1 : (int64_t{1} << type.bits) - 1;  // an immediate holds the bits
   }
   return make_expr(arguments.context(), ir::int_imm(value, type, arguments.span()));
 }
@@ -120,8 +138,8 @@ Result<Value> inverted(TileArguments& arguments) {
 
 const std::vector<TileFunction>& value_functions() {
   static const std::vector<TileFunction> kFunctions = {
-      {"cast", "value, dtype", "the value converted to a dtype", cast},
-      {"Cast", "dtype, value", "the value converted to a dtype (old order of arguments)", cast},
+      {"cast", "value, dtype, round?='', sat?=True, rbits?", "the value converted to a dtype", cast},
+      {"Cast", "dtype, value", "the value converted to a dtype (old order of arguments)", cast_in_either_order},
       {"reinterpret", "value, dtype", "the same bits as another dtype; both orders of arguments", reinterpret},
       {"if_then_else", "cond, t, f", "t where the condition holds, else f; only the chosen side is computed", choose},
       {"Select", "condition, true_value, false_value", "t where the condition holds, else f", choose},

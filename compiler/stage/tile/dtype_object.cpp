@@ -1,0 +1,120 @@
+// What a dtype does as a value: it converts, knows its size, and is otherwise the string that names it.
+#include <fmt/format.h>
+
+#include "compiler/stage/tile/dtypes.h"
+#include "compiler/stage/tile/expressions.h"
+
+namespace tilepilot::stage {
+namespace {
+
+// As DLPack numbers them, which `tvm.DataType.type_code` shows.
+constexpr std::pair<ir::TypeCode, int64_t> kTypeCodes[] = {{ir::TypeCode::signed_int, 0},
+                                                           {ir::TypeCode::unsigned_int, 1},
+                                                           {ir::TypeCode::floating, 2},
+                                                           {ir::TypeCode::bfloat, 4},
+                                                           {ir::TypeCode::boolean, 6}};
+
+Result<Value> type_code(ir::DType dtype, Span span) {
+  for (const auto& [code, number] : kTypeCodes)
+    if (code == dtype.code) return Value(number);
+  return make_error(DiagnosticKind::unsupported_tile_feature, span,
+                    fmt::format("`type_code` of {} is not supported", ir::to_string(dtype)));
+}
+
+Value constant_method(std::string name, Value result) {
+  return std::make_shared<BuiltinFunction>(
+      std::move(name), [result = std::move(result)](Interpreter&, CallArgs&) -> Result<Value> { return result; });
+}
+
+// The host's dtype of that name.
+Result<Value> as_torch(Interpreter& interpreter, ir::DType dtype, Span span) {
+  if (auto torch = interpreter.find_module("torch"))
+    return torch->get_attribute(interpreter, Name(ir::to_string(dtype)), span);
+  return make_error(DiagnosticKind::unknown_module, span, "`as_torch` needs `torch`, which is not available here");
+}
+
+}  // namespace
+
+Value DTypeObject::text() const { return Value(ir::to_string(dtype)); }
+
+Result<Value> DTypeObject::call(Interpreter&, CallArgs args) {
+  if (args.positional.size() > 1 || !args.keywords.empty())
+    return make_error(DiagnosticKind::wrong_arguments, args.span,
+                      fmt::format("`T.{0}` converts one value, as in `T.{0}(x)`", ir::to_string(dtype)));
+  // Without a value it stands for the type, as in an annotation.
+  if (args.positional.empty()) return Value(std::static_pointer_cast<DTypeObject>(shared_from_this()));
+  return convert(context, args.positional[0], dtype, args.span);
+}
+
+Result<Value> DTypeObject::get_attribute(Interpreter& interpreter, Name name, Span span) {
+  std::string_view asked = name.text();
+  if (asked == "bits") return Value(int64_t{dtype.bits});
+  if (asked == "bytes" || asked == "itemsize") return Value(int64_t{dtype.bytes()});
+  if (asked == "lanes") return Value(int64_t{1});
+  if (asked == "type_code") return type_code(dtype, span);
+  if (asked == "name") return text();
+  if (asked == "as_torch") return constant_method(name.str(), TRY(as_torch(interpreter, dtype, span)));
+  if (asked == "is_float4" || asked == "is_float4_e2m1fn" || asked == "is_float4_e2m1_unpacked")
+    return constant_method(name.str(), Value(false));
+  return interpreter.get_attribute(text(), name, span);
+}
+
+Result<Value> DTypeObject::get_item(Interpreter& interpreter, const Value& index, Span span) {
+  return interpreter.get_item(text(), index, span);
+}
+
+Result<int64_t> DTypeObject::length(Interpreter& interpreter, Span span) { return interpreter.length(text(), span); }
+
+Result<std::unique_ptr<Iterator>> DTypeObject::iterate(Interpreter& interpreter, Span span) {
+  return interpreter.iterate(text(), span);
+}
+
+Result<bool> DTypeObject::contains(Interpreter& interpreter, const Value& item, Span span) {
+  return interpreter.truth(TRY(interpreter.compare(CompareOp::in, item, text(), span)), span);
+}
+
+// `dtype + "x2"`; and `T.float16 | str`, which only annotations write.
+Result<std::optional<Value>> DTypeObject::binary(Interpreter& interpreter, BinaryOp op, const Value& other,
+                                                 bool reflected, Span span) {
+  if (op == BinaryOp::bit_or) return std::optional<Value>(Value(shared_from_this()));
+  if (!other.if_string() && !other.as_index()) return std::optional<Value>();
+  Value left = reflected ? other : text(), right = reflected ? text() : other;
+  return std::optional<Value>(TRY(interpreter.binary(op, left, right, span)));
+}
+
+Result<std::optional<Value>> DTypeObject::compare(Interpreter& interpreter, CompareOp op, const Value& other,
+                                                  Span span) {
+  if (op != CompareOp::eq && op != CompareOp::ne) {
+    if (!other.if_string()) return std::optional<Value>();
+    return std::optional<Value>(TRY(interpreter.compare(op, text(), other, span)));
+  }
+  std::optional<ir::DType> type = named_by_object(context, other);
+  if (auto* name = other.if_string()) type = ir::parse_dtype(*name);
+  return std::optional<Value>(Value((type == dtype) == (op == CompareOp::eq)));
+}
+
+Result<size_t> DTypeObject::hash(Interpreter& interpreter, Span span) { return interpreter.hash(text(), span); }
+
+Result<std::string> DTypeObject::repr(Interpreter&) { return ir::to_string(dtype); }
+
+Result<Value> DTypeMaker::call(Interpreter&, CallArgs args) {
+  if (args.positional.size() != 1 || !args.keywords.empty())
+    return make_error(DiagnosticKind::wrong_arguments, args.span, "`T.dtype` takes one value",
+                      "as in `T.dtype(\"float16\")`");
+  ir::DType type = TRY(resolve_dtype(context, args.positional[0], args.span));
+  return Value(std::make_shared<DTypeObject>(context, type));
+}
+
+Result<Value> DTypeMaker::get_attribute(Interpreter& interpreter, Name name, Span span) {
+  if (name.text() == "__instancecheck__")
+    return Value(std::make_shared<BuiltinFunction>(name.str(), [](Interpreter&, CallArgs& args) -> Result<Value> {
+      return Value(!args.positional.empty() && args.positional[0].get_if<DTypeObject>() != nullptr);
+    }));
+  return Object::get_attribute(interpreter, name, span);
+}
+
+Result<std::optional<Value>> DTypeMaker::binary(Interpreter&, BinaryOp op, const Value&, bool, Span) {
+  return op == BinaryOp::bit_or ? std::optional<Value>(Value(shared_from_this())) : std::nullopt;
+}
+
+}  // namespace tilepilot::stage
