@@ -145,9 +145,9 @@ Result<Value> roles(TileArguments& arguments) {
 const std::vector<TileFunction>& async_functions() {
   using ir::AsyncOp;
   static const std::vector<TileFunction> kFunctions = {
-      {"async_copy", "src, dst, coalesced_width=, annotations=, loop_layout=",
+      {"async_copy", "src, dst, coalesced_width=, annotations?, loop_layout?",
        "a copy that `T.ptx_wait_group` waits for", async_copy},
-      {"tma_copy", "src, dst, barrier=, cluster_mask=, leader_scope_threads=, eviction_policy=",
+      {"tma_copy", "src, dst, barrier=, cluster_mask?, leader_scope_threads?, eviction_policy?",
        "a bulk copy: a load counts at `barrier`, `T.tma_store_wait` waits for a store", tma_copy},
       {"tma_store_arrive", "", "closes a group of bulk stores", async<AsyncOp::commit_stores>},
       {"tma_store_wait", "count=, read=", "waits until at most `count` groups of bulk stores are under way",

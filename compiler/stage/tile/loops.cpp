@@ -198,6 +198,7 @@ const std::vector<TileFunction>& loop_functions() {
       {"Unroll", kUnrolled, kUnroll, counted<ir::LoopKind::unrolled>},
       {"vectorized", kCounted, kVectorized, counted<ir::LoopKind::vectorized>},
       {"Vectorized", kCounted, kVectorized, counted<ir::LoopKind::vectorized>},
+      {"parallel", kCounted, "a loop whose iterations are independent", counted<ir::LoopKind::parallel>},
       {"grid", "*extents", "nested sequential loops, the last extent fastest", grid},
       {"loop_break", "", "leaves the innermost loop, like `break`", emit_jump},
   };
