@@ -166,13 +166,16 @@ class ValueEmitter {
     return {std::move(text), precedence};
   }
 
-  // True if raw() of a small float's expression is not yet a value of its type.
+  // True if raw() of a small float's expression is not yet a value of its type. Powers of two have no sign and no zero:
+  // there hardly anything is.
   static bool rounds(const Expr& expr) {
+    const bool powers = expr->type == ir::kFloat8E8M0;
     return std::visit(ir::overloaded{
                           [](const ir::FloatImm&) { return true; },
+                          [&](const ir::Unary&) { return powers; },
                           [](const ir::Binary& node) { return node.op != BinaryOp::min && node.op != BinaryOp::max; },
-                          [](const ir::Math& node) { return !is_exact(node.function); },
-                          [](const ir::Cast& node) { return !node.value->type.is_bool(); },
+                          [&](const ir::Math& node) { return powers || !is_exact(node.function); },
+                          [&](const ir::Cast& node) { return powers || !node.value->type.is_bool(); },
                           [](const auto&) { return false; },
                       },
                       expr->node);
@@ -193,7 +196,8 @@ class ValueEmitter {
     if (node.buffer->scope != ir::Scope::global || context_.proven.contains(expr.get())) return code;
     const std::string condition = bounds_condition(context_, node.buffer, node.indices);
     if (condition.empty()) return code;
-    return {fmt::format("{} ? {} : {}({})", condition, code.text, computed_type(expr->type), 0), kTernary};
+    const char* zero = expr->type == ir::kFloat8E8M0 ? "round_float8_e8m0(0)" : "0";
+    return {fmt::format("{} ? {} : {}({})", condition, code.text, computed_type(expr->type), zero), kTernary};
   }
 
   Code unary(const ir::Unary& node, DType type) {
@@ -266,6 +270,7 @@ class ValueEmitter {
     if (from->type.is_bool()) bits = "uint8_t(" + bits + ")";
     std::string text = fmt::format("__builtin_bit_cast({}, {})", stored_type(to), bits);
     if (is_small_float(to)) text = "to_float(" + text + ")";
+    if (to.is_bool()) return {text + " != 0", kEqual};
     return {std::move(text)};
   }
 
