@@ -92,10 +92,11 @@ class Lowering : public Rewriter {
     }
     const Var group = make_var("group", kInt32), member = make_var("member", kInt32);
     const Expr g = var_ref(group), total = load(totals, {g}, span);
-    const Expr next = binary(n.op, total, load(values, {g, var_ref(member)}, span), span);
+    const Expr later = binary(BinaryOp::add, var_ref(member), int_imm(1), span);
+    const Expr next = binary(n.op, total, load(values, {g, later}, span), span);
     const Stmt step = make_stmt(Store{totals, {g}, next}, span);
-    Block body{{make_stmt(Store{totals, {g}, n.identity}, span),
-                make_stmt(For{LoopKind::serial, {member}, {int_imm(members)}, 0, step}, span)}};
+    Block body{{make_stmt(Store{totals, {g}, load(values, {g, int_imm(0)}, span)}, span),
+                make_stmt(For{LoopKind::serial, {member}, {int_imm(members - 1)}, 0, step}, span)}};
     return make_stmt(For{LoopKind::parallel, {group}, {int_imm(groups)}, 0, make_stmt(std::move(body), span)}, span);
   }
 };
