@@ -215,11 +215,17 @@ class Splitter {
     return extents;
   }
 
+  // The last axes, along which a loop over the threads goes through memory. Of buffers that share theirs the first
+  // ones: so what a thread sees by one of them it sees by the other.
   void give_own_buffers(Kernel& kernel) {
+    sharing_ = sharing_buffers(kernel);
+    const std::vector<Expr> threads = thread_extents();
     for (Buffer& buffer : kernel.allocations) {
       if (uniformity_.own_buffers.count(buffer.get()) == 0) continue;
       BufferData data = *buffer;
-      for (const Expr& extent : thread_extents()) data.shape.push_back(extent);
+      data.shape.insert(sharing_.count(buffer.get()) > 0 ? data.shape.begin() : data.shape.end(), threads.begin(),
+                        threads.end());
+      if (data.base) data.base = own_.at(data.base.get());
       auto fresh = std::make_shared<BufferData>(std::move(data));
       own_.emplace(buffer.get(), fresh);
       buffer = fresh;
@@ -287,6 +293,7 @@ class Splitter {
   const Uniformity& uniformity_;
   std::unordered_map<const VarData*, Kept> kept_;
   std::unordered_map<const BufferData*, Buffer> own_;
+  std::unordered_set<const BufferData*> sharing_;
 };
 
 // Rewrites the statements of one region for the thread that the loop's variables name.
@@ -301,7 +308,7 @@ class Splitter::InRegion : public Rewriter {
     const auto* store = as<Store>(s);
     const auto own = store ? splitter_.own_.find(store->buffer.get()) : splitter_.own_.end();
     if (own == splitter_.own_.end()) return rewrite_children(s);
-    return make_stmt(Store{own->second, element(rewrite_all(store->indices)), rewrite(store->value)}, s->span);
+    return make_stmt(Store{own->second, element(store->buffer, store->indices), rewrite(store->value)}, s->span);
   }
 
   Stmt rewrite(const Atomic& atomic, const Stmt& s) {
@@ -309,7 +316,7 @@ class Splitter::InRegion : public Rewriter {
     if (own == splitter_.own_.end()) return rewrite_children(s);
     Atomic result = atomic;
     result.element.buffer = own->second;
-    result.element.start = element(rewrite_all(atomic.element.start));
+    result.element.start = element(atomic.element.buffer, atomic.element.start);
     result.element.extent.resize(result.element.start.size(), 1);
     if (result.value) result.value = rewrite(result.value);
     return make_stmt(std::move(result), s->span);
@@ -320,10 +327,18 @@ class Splitter::InRegion : public Rewriter {
     const auto* load = std::get_if<Load>(&e->node);
     const auto own = load ? splitter_.own_.find(load->buffer.get()) : splitter_.own_.end();
     if (own == splitter_.own_.end()) return rewrite_children(e);
-    return ir::load(own->second, element(rewrite_all(load->indices)), e->span);
+    return ir::load(own->second, element(load->buffer, load->indices), e->span);
   }
 
-  std::vector<Expr> element(std::vector<Expr> indices) const {
+  // What this thread has of a buffer.
+  std::vector<Expr> element(const Buffer& buffer, const std::vector<Expr>& at) {
+    std::vector<Expr> indices = rewrite_all(at), thread = own_element();
+    indices.insert(splitter_.sharing_.count(buffer.get()) > 0 ? indices.begin() : indices.end(), thread.begin(),
+                   thread.end());
+    return indices;
+  }
+  std::vector<Expr> own_element() const {
+    std::vector<Expr> indices;
     for (const Var& var : loop_.vars) indices.push_back(var_ref(var));
     return indices;
   }
@@ -339,7 +354,7 @@ class Splitter::InRegion : public Rewriter {
     const auto [again, fresh] = again_.emplace(ref.var.get(), nullptr);
     if (fresh) {
       const Buffer& buffer = kept->second.buffer;
-      const Expr value = buffer ? ir::load(buffer, element({}), e->span) : rewrite(kept->second.value);
+      const Expr value = buffer ? ir::load(buffer, own_element(), e->span) : rewrite(kept->second.value);
       const Var var = make_var(ref.var->name, ref.var->type);
       head.push_back(make_stmt(Let{var, value}, e->span));
       again_[ref.var.get()] = var;
@@ -372,7 +387,7 @@ void Splitter::keep(const Stmt& s, InRegion& rewriter, std::vector<Stmt>& body) 
   const Var var = bound_variable(*s);
   const Kept& kept = kept_.at(var.get());
   if (!kept.buffer || !kept.used_later) return;
-  body.push_back(make_stmt(Store{kept.buffer, rewriter.element({}), var_ref(var)}, s->span));
+  body.push_back(make_stmt(Store{kept.buffer, rewriter.own_element(), var_ref(var)}, s->span));
 }
 
 Kernel without_barriers(const Kernel& kernel) {

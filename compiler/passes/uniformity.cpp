@@ -30,6 +30,9 @@ std::vector<Stmt> bodies(const Stmt& s) {
   return {};
 }
 
+// A view is used as what it views.
+const BufferData* root(const BufferData& buffer) { return buffer.base ? buffer.base.get() : &buffer; }
+
 bool is_loop(const Stmt& s) { return as<For>(s) || as<While>(s); }
 
 class Analysis {
@@ -67,7 +70,7 @@ class Analysis {
   void note_meeting(const Stmt& s) {
     const Accesses accesses = region_accesses(s);
     for (const auto* regions : {&accesses.reads, &accesses.writes}) {
-      for (const Region* region : *regions) tiles_.insert(region->buffer.get());
+      for (const Region* region : *regions) tiles_.insert(root(*region->buffer));
     }
     if (!as<For>(s)) return;
     walk(
@@ -77,26 +80,28 @@ class Analysis {
           if (const auto* n = as<Atomic>(part)) note_store_of_loop(*n->element.buffer);
         },
         [&](const Expr& part) {
-          if (const auto* n = std::get_if<Load>(&part->node)) tiles_.insert(n->buffer.get());
+          if (const auto* n = std::get_if<Load>(&part->node)) tiles_.insert(root(*n->buffer));
         });
   }
 
   void note_store_of_loop(const BufferData& buffer) {
-    tiles_.insert(&buffer);
-    if (buffer.scope == Scope::local) uniform_.insert(&buffer);
+    tiles_.insert(root(buffer));
+    if (buffer.scope == Scope::local) uniform_.insert(root(buffer));
   }
 
   bool may_be_own(const BufferData& buffer) const {
     if (buffer.scope == Scope::local) return true;
-    return buffer.scope == Scope::fragment && tiles_.count(&buffer) == 0;
+    return buffer.scope == Scope::fragment && tiles_.count(root(buffer)) == 0;
   }
-  bool is_threads_own(const BufferData& buffer) const { return may_be_own(buffer) && uniform_.count(&buffer) == 0; }
+  bool is_threads_own(const BufferData& buffer) const {
+    return may_be_own(buffer) && uniform_.count(root(buffer)) == 0;
+  }
 
   // Collective statements --------------------------------------------------------------------------------------------
 
   bool mark(const Stmt& s) {
     bool together = is_meeting(s) || result_.collective.count(s.get()) > 0;
-    if (const auto* n = as<Store>(s)) together |= uniform_.count(n->buffer.get()) > 0;
+    if (const auto* n = as<Store>(s)) together |= uniform_.count(root(*n->buffer)) > 0;
     if (!is_meeting(s)) {
       for (const Stmt& child : bodies(s)) together |= mark(child);
       if (together && is_loop(s)) mark_jumps(bodies(s).front());
@@ -121,7 +126,7 @@ class Analysis {
 
   void require_part(const Expr& part) {
     if (const auto* n = std::get_if<Load>(&part->node)) {
-      if (may_be_own(*n->buffer)) grown_ |= uniform_.insert(n->buffer.get()).second;
+      if (may_be_own(*n->buffer)) grown_ |= uniform_.insert(root(*n->buffer)).second;
     }
     const auto* ref = std::get_if<VarRef>(&part->node);
     const auto let = ref ? lets_.find(ref->var.get()) : lets_.end();
@@ -157,7 +162,7 @@ class Analysis {
     bool found = false;
     walk(e, [&](const Expr& part) {
       if (const auto* n = std::get_if<VarRef>(&part->node)) found |= different_vars_.count(n->var.get()) > 0;
-      if (const auto* n = std::get_if<Load>(&part->node)) found |= different_buffers_.count(n->buffer.get()) > 0;
+      if (const auto* n = std::get_if<Load>(&part->node)) found |= different_buffers_.count(root(*n->buffer)) > 0;
     });
     return found;
   }
@@ -189,9 +194,9 @@ class Analysis {
       if (differs(n->value)) grown_ |= different_vars_.insert(n->var.get()).second;
     } else if (const auto* n = as<Store>(s)) {
       const bool different = apart || differs(n->indices) || differs(n->value);
-      if (different && may_be_own(*n->buffer)) grown_ |= different_buffers_.insert(n->buffer.get()).second;
+      if (different && may_be_own(*n->buffer)) grown_ |= different_buffers_.insert(root(*n->buffer)).second;
     } else if (const auto* n = as<Atomic>(s)) {
-      if (may_be_own(*n->element.buffer)) grown_ |= different_buffers_.insert(n->element.buffer.get()).second;
+      if (may_be_own(*n->element.buffer)) grown_ |= different_buffers_.insert(root(*n->element.buffer)).second;
     } else if (const auto* n = as<If>(s)) {
       apart |= differs(n->condition);
     } else if (const auto* n = as<For>(s)) {
