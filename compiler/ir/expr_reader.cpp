@@ -216,7 +216,7 @@ Result<ExprReader::Operand> ExprReader::primary() {
   TRY(expect("("));
   const Operand value = TRY(operand(Precedence::lowest));
   TRY(expect(")"));
-  return Operand{value.expr};
+  return value;
 }
 
 Result<ExprReader::Operand> ExprReader::word() {

@@ -22,11 +22,12 @@ struct Suffix {
   std::string_view text;
   DType type;
 };
-constexpr std::array kSuffixes{Suffix{"i8", kInt8},         Suffix{"i16", kInt16},       Suffix{"i32", kInt32},
-                               Suffix{"i64", kInt64},       Suffix{"u8", kUInt8},        Suffix{"u16", kUInt16},
-                               Suffix{"u32", kUInt32},      Suffix{"u64", kUInt64},      Suffix{"f16", kFloat16},
-                               Suffix{"f32", kFloat32},     Suffix{"f64", kFloat64},     Suffix{"bf16", kBFloat16},
-                               Suffix{"e4m3", kFloat8E4M3}, Suffix{"e5m2", kFloat8E5M2}, Suffix{"e8m0", kFloat8E8M0}};
+constexpr std::array kSuffixes{
+    Suffix{"i8", kInt8},           Suffix{"i16", kInt16},         Suffix{"i32", kInt32},
+    Suffix{"i64", kInt64},         Suffix{"u8", kUInt8},          Suffix{"u16", kUInt16},
+    Suffix{"u32", kUInt32},        Suffix{"u64", kUInt64},        Suffix{"f16", kFloat16},
+    Suffix{"f32", kFloat32},       Suffix{"f64", kFloat64},       Suffix{"bf16", kBFloat16},
+    Suffix{"f8e4m3", kFloat8E4M3}, Suffix{"f8e5m2", kFloat8E5M2}, Suffix{"f8e8m0", kFloat8E8M0}};
 
 constexpr std::array<std::string_view, 54> kKeywords{"program",
                                                      "kernel",
