@@ -108,9 +108,17 @@ bool Block::agree_on(const ir::Stmt& stmt) {
     const auto is_same = [&](const Thread& other) { return other.tiles.at(buffer).bytes == mine->second.bytes; };
     if (differs_elsewhere(is_same)) which = buffer->name;
   }
+  std::unordered_set<const ir::VarData*> inner;
+  const auto define = [&](const ir::Stmt& part) {
+    if (const ir::Var var = ir::bound_variable(*part)) inner.insert(var.get());
+    if (const auto* loop = as<ir::For>(part)) {
+      for (const ir::Var& var : loop->vars) inner.insert(var.get());
+    }
+  };
   const auto check = [&](const ir::Expr& part) {
     const auto* ref = as<ir::VarRef>(part);
-    const auto mine = ref ? leader.scope.vars.find(ref->var.get()) : leader.scope.vars.end();
+    const auto mine =
+        ref && inner.count(ref->var.get()) == 0 ? leader.scope.vars.find(ref->var.get()) : leader.scope.vars.end();
     if (mine == leader.scope.vars.end()) return;
     const auto is_same = [&](const Thread& other) {
       const auto theirs = other.scope.vars.find(mine->first);
@@ -118,8 +126,7 @@ bool Block::agree_on(const ir::Stmt& stmt) {
     };
     if (differs_elsewhere(is_same)) which = ref->var->name;
   };
-  ir::walk(
-      stmt, [](const ir::Stmt&) {}, check);
+  ir::walk(stmt, define, check);
   if (which.empty()) return true;
   session_.fail({FaultKind::threads_differ, stmt->span,
                  fmt::format("the threads do this together, but `{}` differs between them", which)});

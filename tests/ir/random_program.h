@@ -1,9 +1,15 @@
-// Random valid programs that cover every kind of node: food for round trips, passes and backends. Every allocation is
-// filled before use, indices of tiles stay inside, divisors are not 0, loops end, iterations of parallel loops are
-// independent: a program has one meaning.
+// Random valid programs that cover every kind of node and every type: food for round trips, passes and backends. A
+// program has one meaning: every allocation is written before use, indices of tiles stay inside, divisors are not 0,
+// loops end, and neither the order of blocks nor that of threads and iterations shows. To that end a kernel of several
+// blocks writes only to each block's part of global buffers; between two barriers a buffer of the block is either read
+// by threads anywhere or written by each at its own element; many-handed updates are atomics that commute, on values
+// whose sums are exact.
 #pragma once
 
+#include <map>
 #include <random>
+#include <unordered_set>
+#include <utility>
 
 #include "compiler/ir/stmt.h"
 
@@ -12,7 +18,7 @@ namespace tilepilot::ir::testing {
 struct RandomOptions {
   int statements = 5;    // at most, in a block
   int depth = 3;         // of statements and of expressions
-  bool threads = false;  // kernels have thread variables, and threads reduce their values
+  bool threads = false;  // some kernels have thread variables
 };
 
 class RandomProgram {
@@ -22,15 +28,41 @@ class RandomProgram {
   Program program();
 
  private:
+  // Who evaluates an expression or runs a statement.
+  enum class Who {
+    block,      // the one thread of a kernel without thread variables, or an iteration of a parallel loop
+    thread,     // each thread for itself
+    agreement,  // threads that have to agree: of their own they may use nothing
+  };
+  // How threads have used a buffer of the block since they last met.
+  enum class Use { none, read, own_element };
+
   std::mt19937 random_;
   RandomOptions options_;
-  std::vector<Var> ints_;                    // integer variables in scope
-  std::vector<Var> scalars_;                 // other variables in scope
-  std::vector<Buffer> globals_;              // all parameters
-  std::vector<Buffer> tiles_;                // of the kernel at hand
-  std::vector<Buffer> counters_, operands_;  // its other allocations: of while loops, of gemms and reductions
-  std::vector<Var> parameters_;              // scalar ones that are no integers
-  bool in_loop_ = false;                     // break and continue are allowed
+  Who who_ = Who::block;
+
+  // Variables in scope. What differs between threads is in `apart_` too.
+  std::vector<Var> ints_, scalars_;
+  std::unordered_set<const VarData*> apart_;
+  std::vector<Var> parameters_;  // scalar ones that are no integers
+  bool in_loop_ = false;         // break and continue are allowed
+
+  // Global buffers: any, those with a part for each block of a grid, those that only atomics touch.
+  std::vector<Buffer> globals_, parts_, totals_;
+  std::vector<Buffer> readable_;  // globals that the kernel at hand does not write
+  std::vector<Buffer> writable_;  // those that its blocks may write, and read where they do
+
+  // Of the kernel at hand.
+  std::vector<int64_t> threads_;
+  std::vector<Var> block_vars_, thread_vars_;
+  std::vector<Buffer> tiles_;     // of the block
+  std::vector<Buffer> lanes_;     // of those the ones with an element for each thread
+  std::vector<Buffer> own_;       // of each thread
+  std::vector<Buffer> bins_;      // shared, touched by atomics only
+  std::vector<Buffer> operands_;  // of gemms, reductions, whiles
+  std::vector<Buffer> views_;
+  std::map<const BufferData*, Use> uses_;          // views count as what they view
+  std::map<const BufferData*, AtomicOp> updates_;  // how the kernel updates a total or a bin
   // Inside a parallel loop: its variables, and the buffers it writes (at exactly these indices).
   std::vector<Expr> element_;
   std::vector<Buffer> written_;
@@ -41,25 +73,44 @@ class RandomProgram {
   const T& any(const std::vector<T>& items) {
     return items[size_t(pick(int(items.size())))];
   }
+  // Runs `make` as someone else.
+  template <class F>
+  auto as_who(Who who, F make) {
+    const Who outer = std::exchange(who_, who);
+    auto result = make();
+    who_ = outer;
+    return result;
+  }
+  bool has_threads() const { return !thread_vars_.empty(); }
 
   DType dtype();
+  DType number_type();
   Span span();
   Buffer buffer(std::string name, DType type, Scope scope, std::vector<Expr> shape);
   Buffer tile(std::string name, std::vector<int64_t> shape);
-  const Buffer& any_buffer() { return one_in(3) ? any(globals_) : any(tiles_); }
+  Scope tile_scope() { return Scope(1 + pick(has_threads() ? 2 : 3)); }
 
+  // Expressions: random_expressions.cpp
   Expr expr(DType type, int depth);
   Expr int_expr(DType type, int depth);
   Expr float_expr(DType type, int depth);
   Expr bool_expr(int depth);
+  Expr reinterpreted(DType type, int depth);
+  Expr small_number(DType type);  // sums of these are exact
+  Expr ordered_number(DType type);
   Expr leaf(DType type);
   Expr converted(Expr value, DType type);
   Expr load_of(const Buffer& buffer, int depth);
   Expr index(int64_t limit, int depth);  // in [0, limit)
   std::vector<Expr> indices(const Buffer& buffer, int depth);
+  std::vector<Expr> part_start(const Buffer& buffer);
+  std::vector<Expr> own_element(const Buffer& buffer);
+  std::optional<Buffer> loadable();
+  bool may_load(const Buffer& buffer);
   bool is_written(const Buffer& buffer) const;
+  bool is_part(const Buffer& buffer) const;
 
-  Kernel kernel();
+  // Statements of blocks: random_statements.cpp
   Stmt block(int depth);
   Stmt statement(int depth);
   Stmt loop(int depth);
@@ -69,15 +120,52 @@ class RandomProgram {
   Stmt store(int depth);
   Stmt let(int depth);
   Stmt copy();
-  Stmt gemm();
-  Stmt reduce();
-  Stmt scan();
-  Stmt atomic(const Buffer& target);
-  Stmt all_reduce();
-  Stmt chain();  // element-wise statements over one box, as fusion likes them
+  Stmt fill();
+  Stmt atomic(const Buffer& target, std::vector<Expr> at);
+  Stmt update();  // of a total or bin, from anywhere
+  Stmt chain();   // element-wise statements over one box, as fusion likes them
   Stmt chain_loop(const std::vector<Buffer>& tiles, const std::vector<int64_t>& extent);
   Region region(const Buffer& buffer, const std::vector<int64_t>& extent);
   std::optional<Region> region_with(const Buffer& buffer, const std::vector<int64_t>& wanted);
+
+  // Tile operators with operands of their own: random_operators.cpp
+  Stmt tile_operator();
+  Stmt gemm();
+  Stmt reduce();
+  Stmt scan();
+  Buffer operand(const char* name, DType type, Scope scope, const std::vector<int64_t>& shape);
+  Region whole(const Buffer& buffer);
+  template <class F>
+  Stmt filled(const Buffer& buffer, F value);
+
+  // Statements of threads: random_threads.cpp
+  Stmt thread_statement(int depth);
+  Stmt own_statement(int depth);
+  Stmt own_block(int depth);
+  Stmt own_store(int depth);
+  Stmt own_loop(int depth);
+  Stmt own_while(int depth);
+  Stmt own_branch(int depth);
+  Stmt own_copy();
+  Stmt own_atomic();
+  Stmt all_reduce();
+  Stmt meeting(int depth);
+  Stmt meeting_loop(int depth);
+  Stmt meeting_while(int depth);
+  Stmt meeting_branch(int depth);
+  Stmt meeting_block(int depth);
+  Stmt sync();
+
+  // Kernels and programs: random_program.cpp
+  Kernel kernel();
+  Kernel first_kernel(const Program& program);
+  void choose_grid(Kernel& kernel);
+  void choose_buffers(const Kernel& kernel);
+  void add_views();
+  Buffer view_of(const Buffer& base);
+  std::vector<Buffer> allocations() const;
+  Stmt initial(const Buffer& buffer);
+  void make_globals(Program& program);
 };
 
 }  // namespace tilepilot::ir::testing

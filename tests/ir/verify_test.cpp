@@ -285,7 +285,7 @@ TEST(VerifyTest, fail_EveryRuleIsBroken) {
 
 TEST(VerifyTest, RandomProgramsAreValid) {
   for (int seed = 0; seed < rounds(500); ++seed) {
-    const Program program = testing::RandomProgram(seed).program();
+    const Program program = testing::RandomProgram(seed, {5, 3, seed % 2 == 0}).program();
     DiagnosticList diagnostics;
     ASSERT_TRUE(verify(program, diagnostics)) << "seed " << seed << "\n" << messages(diagnostics) << to_text(program);
   }

@@ -1,0 +1,54 @@
+// Random programs, those with threads among them: the interpreter finds no race, and every pass keeps their meaning.
+#include "compiler/passes/pipeline.h"
+#include "same_meaning.h"
+#include "tests/ir/random_program.h"
+#include "tests/rounds.h"
+
+namespace tilepilot::ir::testing {
+namespace {
+
+Program random_program(int seed) { return RandomProgram(uint32_t(seed), {4, 3, seed % 3 != 0}).program(); }
+
+TEST(RandomProgramTest, OrderDoesNotShow) {
+  int finished = 0;
+  for (int seed = 0; seed < rounds(300); ++seed) {
+    const Program program = random_program(seed);
+    const RandomArguments arguments(program, uint32_t(seed));
+    interpret::Options options;
+    options.steps = 2'000'000;
+    const auto fault = interpret::run_twice(program, arguments.values(), options);
+    if (fault && fault->kind == interpret::FaultKind::budget_exceeded) continue;
+    ASSERT_FALSE(fault) << "seed " << seed << ": " << to_string(fault->kind) << ": " << fault->message << "\n"
+                        << to_text(program);
+    ++finished;
+  }
+  EXPECT_GT(finished, rounds(200));
+}
+
+TEST(PipelineMeaningTest, EveryPassKeepsIt) {
+  int compared = 0, refused = 0;
+  for (int seed = 0; seed < rounds(300); ++seed) {
+    Program program = random_program(seed);
+    for (const passes::Pass& pass : passes::pipeline()) {
+      auto next = pass.run(program);
+      if (!next.ok()) {
+        ++refused;
+        break;
+      }
+      DiagnosticList diagnostics;
+      ASSERT_TRUE(verify(*next, diagnostics))
+          << "seed " << seed << ", " << pass.name << ": " << diagnostics.items().front().message << "\n"
+          << to_text(*next);
+      const Meaning meaning = compare_meaning(program, *next, uint32_t(seed));
+      ASSERT_NE(meaning, Meaning::different) << "seed " << seed << ", " << pass.name << "\n"
+                                             << to_text(program) << to_text(*next);
+      compared += meaning == Meaning::same;
+      program = *std::move(next);
+    }
+  }
+  EXPECT_GT(compared, rounds(600));
+  EXPECT_LT(refused, rounds(30));
+}
+
+}  // namespace
+}  // namespace tilepilot::ir::testing
