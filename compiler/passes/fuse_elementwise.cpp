@@ -50,7 +50,7 @@ std::unordered_set<const VarData*> definitions(const std::vector<Stmt>& body) {
     walk(
         s,
         [&](const Stmt& part) {
-          if (const auto* n = std::get_if<Let>(&part->node)) result.insert(n->var.get());
+          if (const Var var = bound_variable(*part)) result.insert(var.get());
         },
         [](const Expr&) {});
   }

@@ -18,8 +18,7 @@ bool is_empty(const Stmt& s) {
 }
 
 bool has_let(const Block& block) {
-  return std::any_of(block.body.begin(), block.body.end(),
-                     [](const Stmt& s) { return std::holds_alternative<Let>(s->node); });
+  return std::any_of(block.body.begin(), block.body.end(), [](const Stmt& s) { return bound_variable(*s) != nullptr; });
 }
 
 // Whether a break or continue of `s` leaves `s`: none inside a loop of its own does.

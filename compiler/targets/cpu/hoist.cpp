@@ -18,7 +18,7 @@ class Hoister {
         loop.body,
         [&](const ir::Stmt& stmt) {
           if (const auto* inner = std::get_if<ir::For>(&stmt->node)) add_box(*inner);
-          if (const auto* let = std::get_if<ir::Let>(&stmt->node)) bound_inside_.insert(let->var.get());
+          if (const ir::Var var = ir::bound_variable(*stmt)) bound_inside_.insert(var.get());
         },
         [](const ir::Expr&) {});
     ir::walk(

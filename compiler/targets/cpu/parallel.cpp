@@ -215,7 +215,7 @@ class Nest {
       straight.clear();
     };
     for (const ir::Stmt& stmt : block->body) {
-      if (std::holds_alternative<ir::Let>(stmt->node)) return {body};
+      if (ir::bound_variable(*stmt)) return {body};
       if (!contains_loop(stmt)) {
         straight.push_back(stmt);
         continue;
