@@ -158,6 +158,7 @@ Stmt RandomProgram::update() {
 // Regions -------------------------------------------------------------------------------------------------------------
 
 // A region with these extents (none: random ones that fit), somewhere inside a tile, anywhere around a global buffer.
+// What is written is not read to say where.
 Region RandomProgram::region(const Buffer& buffer, const std::vector<int64_t>& extent) {
   Region result{buffer, part_start(buffer), {}, span()};
   result.extent.assign(result.start.size(), 1);
@@ -166,7 +167,9 @@ Region RandomProgram::region(const Buffer& buffer, const std::vector<int64_t>& e
     const int64_t n = !extent.empty() ? extent[k] : one_in(2) && size ? *size : 1 + pick(int(size.value_or(9)));
     const bool inside = buffer->scope != Scope::global;
     result.extent.push_back(n);
-    result.start.push_back(inside ? index(*size - n + 1, 1) : one_in(2) ? int_imm(0) : expr(kInt32, 1));
+    result.start.push_back(as_who(Who::agreement, [&] {
+      return inside ? index(*size - n + 1, 1) : one_in(2) ? int_imm(0) : expr(kInt32, 1);
+    }));
   }
   return result;
 }
