@@ -17,10 +17,10 @@ Error invalid_argument(const std::string& what) {
                     "export the model again");
 }
 
-Result<GraphArgument> read_list(const json& node) {
+Result<GraphList> read_items(const json& node) {
   GraphList items;
   for (auto& item : node) items.push_back(TRY(argument_from_json(item)));
-  return GraphArgument{std::move(items)};
+  return items;
 }
 
 Result<GraphArgument> read_dict(const json& node) {
@@ -46,6 +46,7 @@ Result<GraphArgument> read_tagged(const json& node) {
   const json& content = node.begin().value();
   if (tag == "value") return GraphArgument{ValueRef{content.get<int>()}};
   if (tag == "float") return read_special_float(content.get<std::string>());
+  if (tag == "tuple") return GraphArgument{GraphTuple{TRY(read_items(content))}};
   if (tag == "dict") return read_dict(content);
   if (tag == "dtype") return GraphArgument{DtypeName{content.get<std::string>()}};
   if (tag == "device") return GraphArgument{DeviceName{content.get<std::string>()}};
@@ -76,6 +77,7 @@ struct Writer {
   json operator()(const LayoutName& layout) const { return {{"layout", layout.name}}; }
   json operator()(const MemoryFormatName& format) const { return {{"memory_format", format.name}}; }
   json operator()(const GraphList& items) const { return list_json(items); }
+  json operator()(const GraphTuple& tuple) const { return {{"tuple", list_json(tuple.items)}}; }
   json operator()(const GraphDict& dict) const {
     json entries = json::array();
     for (size_t i = 0; i < dict.keys.size(); ++i) {
@@ -103,7 +105,7 @@ Result<GraphArgument> argument_from_json(const json& node) {
     case json::value_t::string:
       return GraphArgument{node.get<std::string>()};
     case json::value_t::array:
-      return read_list(node);
+      return GraphArgument{TRY(read_items(node))};
     case json::value_t::object:
       return read_tagged(node);
     default:

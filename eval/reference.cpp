@@ -22,6 +22,9 @@ void for_each_value(const GraphArgument& argument, const std::function<void(int 
   if (auto* list = std::get_if<GraphList>(&argument.data)) {
     for (auto& item : *list) for_each_value(item, visit);
   }
+  if (auto* tuple = std::get_if<GraphTuple>(&argument.data)) {
+    for (auto& item : tuple->items) for_each_value(item, visit);
+  }
   if (auto* dict = std::get_if<GraphDict>(&argument.data)) {
     for (auto& item : dict->values) for_each_value(item, visit);
   }

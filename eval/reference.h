@@ -44,13 +44,16 @@ struct LayoutName {
 struct MemoryFormatName {
   std::string name;
 };
+struct GraphTuple {  // among plain data, where a list is another thing
+  GraphList items;
+};
 struct GraphDict {  // a dictionary with text keys, in order
   std::vector<std::string> keys;
   GraphList values;
 };
 struct GraphArgument {
   std::variant<std::monostate, bool, int64_t, double, std::string, ValueRef, DtypeName, DeviceName, LayoutName,
-               MemoryFormatName, GraphList, GraphDict>
+               MemoryFormatName, GraphList, GraphTuple, GraphDict>
       data;  // monostate: None
 
   const int* value_id() const {

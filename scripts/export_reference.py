@@ -124,8 +124,10 @@ def encode_plain(value):
         return {"layout": str(value).removeprefix("torch.")}
     if isinstance(value, torch.memory_format):
         return {"memory_format": str(value).removeprefix("torch.")}
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, list):
         return [encode_plain(item) for item in value]
+    if isinstance(value, tuple):
+        return {"tuple": [encode_plain(item) for item in value]}
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {"dict": [[key, encode_plain(item)] for key, item in value.items()]}
     raise ExportError("unsupported_value", f"a value of type `{type(value).__name__}` cannot be exported")

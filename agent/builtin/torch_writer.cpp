@@ -55,6 +55,7 @@ class ArgumentWriter {
     for (auto& item : list) items.push_back((*this)(item));
     return fmt::format("[{}]", fmt::join(items, ", "));
   }
+  std::string write(const eval::GraphTuple& tuple) { return write(tuple.items); }
   std::string write(const eval::GraphDict& dict) {
     std::vector<std::string> items;
     for (size_t i = 0; i < dict.keys.size(); ++i)

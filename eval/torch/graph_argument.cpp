@@ -148,6 +148,7 @@ struct Converter {
     auto list = type->cast<c10::ListType>();
     return list ? list_value(items, list->getElementType(), context) : std::nullopt;
   }
+  MaybeIValue operator()(const GraphTuple& tuple) const { return (*this)(tuple.items); }
   MaybeIValue operator()(const GraphDict&) const { return std::nullopt; }
 };
 

@@ -114,11 +114,13 @@ Value CandidateProgram::to_value(const GraphArgument& argument, const std::vecto
     auto type = parse_element_type(dtype->name);
     return type ? host_.state().dtype(*type) : Value();
   }
-  if (auto* list = std::get_if<GraphList>(&data)) {
+  auto values = [&](const GraphList& list) {
     std::vector<Value> items;
-    for (auto& item : *list) items.push_back(to_value(item, tensors));
-    return stage::make_list(std::move(items));
-  }
+    for (auto& item : list) items.push_back(to_value(item, tensors));
+    return items;
+  };
+  if (auto* list = std::get_if<GraphList>(&data)) return stage::make_list(values(*list));
+  if (auto* tuple = std::get_if<GraphTuple>(&data)) return stage::make_tuple(values(tuple->items));
   return Value();
 }
 

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "eval/argument_json.h"
 #include "eval/torch/safetensors.h"
 #include "tests/torch/python_runner.h"
 
@@ -52,6 +53,13 @@ TEST(Reference, HasWhatTheModelHas) {
   EXPECT_EQ(reference->forward.nodes.front().op, "aten::embedding");
   EXPECT_EQ(reference->forward.nodes.front().module, "embed");
   EXPECT_EQ(reference->forward.nodes.front().line, 17);
+}
+
+TEST(Reference, TellsTuplesFromListsInInitInputs) {
+  auto reference = load_reference(testing::exported("tests/torch/models/tuple_arguments.py"));
+  ASSERT_TRUE(reference.ok()) << reference.error().message;
+  EXPECT_EQ(to_json(reference->init_inputs).dump(),
+            R"([{"tuple":[100]},[3,{"tuple":[5,7]}],{"dict":[["stride",{"tuple":[1,2]}]]}])");
 }
 
 TEST(Reference, SaysWhatEagerDoesDifferently) {
