@@ -92,8 +92,8 @@ std::unique_ptr<Overload> row_overload(const FunctionRow& row) {
 
 }  // namespace
 
-HostState::HostState(const TorchHostOptions& options) : device_(options.device), is_script_(options.is_script) {
-  if (!is_script_) no_grad_.emplace();
+HostState::HostState(const TorchHostOptions& options)
+    : device_(options.device), is_script_(options.is_script), shows_cuda_(options.shows_cuda) {
   for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
     std::string_view full = name.name;
     if (full.substr(0, 6) == "aten::") overloads_[std::string(full.substr(6))].push_back(name.overload_name);
@@ -120,6 +120,12 @@ Value HostState::dtype(at::ScalarType type) {
   Value& value = dtypes_[static_cast<size_t>(type)];
   if (value.is_none()) value = std::make_shared<DtypeObject>(type, c10::toString(type));
   return value;
+}
+
+Value HostState::size(std::vector<Value> extents) const {
+  auto size = std::make_shared<stage::TupleObject>(std::move(extents));
+  size->fields = size_fields;
+  return Value(std::move(size));
 }
 
 const Callable* HostState::resolve(Cache& cache, Name name, FunctionTable table, Fallback fallback) {

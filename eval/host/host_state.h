@@ -68,6 +68,8 @@ class HostState {
   ~HostState();
 
   at::Device device() const { return device_; }
+  // What programs see of it.
+  at::Device shown_device() const { return shows_cuda_ ? at::Device(at::kCUDA, 0) : device_; }
   bool is_script() const { return is_script_; }
   stage::Value wrap(at::Tensor tensor) { return std::make_shared<TensorObject>(*this, std::move(tensor)); }
   stage::Value wrap_parameter(at::Tensor tensor, bool requires_grad = true);
@@ -88,6 +90,12 @@ class HostState {
   stage::TensorHost& tensors() { return *tensors_; }
   // The classes nn.Module, torch.Tensor, ...: made by install.
   std::unordered_map<std::string, std::shared_ptr<stage::ClassObject>> classes;
+  // What makes a tuple a torch.Size; set by install.
+  std::shared_ptr<const stage::TupleFields> size_fields;
+  stage::Value size(std::vector<stage::Value> extents) const;
+  stage::Value size(at::IntArrayRef extents) const {
+    return size(std::vector<stage::Value>(extents.begin(), extents.end()));
+  }
   // Types of Python that also name dtypes: float, int, bool. Filled by install.
   std::vector<std::pair<stage::ObjectRef, at::ScalarType>> python_types;
 
@@ -99,7 +107,7 @@ class HostState {
 
   std::optional<at::NoGradGuard> no_grad_;  // a candidate records no gradients
   at::Device device_;
-  bool is_script_;
+  bool is_script_, shows_cuda_;
   std::unordered_map<std::string, std::vector<std::string>> overloads_;  // "add" -> {"Tensor", "Scalar", ...}
   Cache methods_, torch_, functional_, initializers_, aten_;
   std::vector<std::pair<std::string, stage::Value>> dtype_names_;

@@ -62,6 +62,28 @@ void publish_config(NnModule& self, const LayerConstructor& constructor) {
   }
 }
 
+// Pools keep sizes as they were passed, one number for all axes too.
+bool keeps_what_was_passed(std::string_view layer) {
+  return layer.starts_with("MaxPool") || layer.starts_with("Adaptive") || layer == "AvgPool2d" || layer == "AvgPool3d";
+}
+
+void publish_as_passed(NnModule& self, const LayerConstructor& constructor, const CallArgs& args) {
+  auto& parameters = constructor.signature().parameters();
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (parameters[i].kind != ParameterKind::integer_list) continue;
+    const Value* passed = i < args.positional.size() ? &args.positional[i] : args.keyword(parameters[i].name.text());
+    auto* items = stage::sequence_items(*self.attributes().find(parameters[i].name));
+    bool is_default_number = !passed && items && !items->empty();
+    if (is_default_number) self.attributes().set(parameters[i].name, Value((*items)[0]));
+    if (passed) self.attributes().set(parameters[i].name, *passed);
+  }
+  static const Name kStride("stride"), kKernelSize("kernel_size");
+  auto *stride = self.attributes().find(kStride), *kernel_size = self.attributes().find(kKernelSize);
+  auto* none = stride ? stage::sequence_items(*stride) : nullptr;
+  bool unset = stride && (stride->is_none() || (none && none->empty()));
+  if (unset && kernel_size) self.attributes().set(kStride, Value(*kernel_size));
+}
+
 Error no_constructor(const NativeClass& native, Span span) {
   Error error = make_error(DiagnosticKind::no_matching_overload, span,
                            fmt::format("the arguments do not fit `nn.{}`", native.name));
@@ -80,6 +102,7 @@ Result<Value> construct_layer(Interpreter&, NnModule& self, CallArgs& args) {
     self.config = std::move(config);
     self.constructor = constructor.get();
     publish_config(self, *constructor);
+    if (keeps_what_was_passed(self.native()->name)) publish_as_passed(self, *constructor, args);
     TRY(guarded(self.type_name(), args.span, [&] {
       Arguments arguments(constructor->signature(), self.config);
       if (constructor->row().create) constructor->row().create(self, arguments);

@@ -32,23 +32,24 @@ Result<std::optional<int64_t>> dimension_argument(std::string_view method, const
   return make_error(DiagnosticKind::wrong_arguments, args.span, fmt::format("`{}` takes an integer dimension", method));
 }
 
-Result<Value> extents(std::string_view method, at::IntArrayRef values, const CallArgs& args) {
-  auto dim = TRY(dimension_argument(method, args));
-  if (!dim) return stage::make_tuple(std::vector<Value>(values.begin(), values.end()));
+Result<Value> extent(at::IntArrayRef values, int64_t dim, const CallArgs& args) {
   auto rank = static_cast<int64_t>(values.size());
-  if (*dim < -rank || *dim >= rank) {
+  if (dim < -rank || dim >= rank) {
     return make_error(DiagnosticKind::index_error, args.span,
-                      fmt::format("dimension {} is outside a tensor of {} dimensions", *dim, rank));
+                      fmt::format("dimension {} is outside a tensor of {} dimensions", dim, rank));
   }
-  return Value(values[static_cast<size_t>(*dim < 0 ? *dim + rank : *dim)]);
+  return Value(values[static_cast<size_t>(dim < 0 ? dim + rank : dim)]);
 }
 
-Result<Value> size(HostState&, Interpreter&, TensorObject& self, CallArgs& args) {
-  return extents("size", self.tensor.sizes(), args);
+Result<Value> size(HostState& state, Interpreter&, TensorObject& self, CallArgs& args) {
+  auto dim = TRY(dimension_argument("size", args));
+  return dim ? extent(self.tensor.sizes(), *dim, args) : state.size(self.tensor.sizes());
 }
 
 Result<Value> stride(HostState&, Interpreter&, TensorObject& self, CallArgs& args) {
-  return extents("stride", self.tensor.strides(), args);
+  auto dim = TRY(dimension_argument("stride", args));
+  at::IntArrayRef strides = self.tensor.strides();
+  return dim ? extent(strides, *dim, args) : stage::make_tuple(std::vector<Value>(strides.begin(), strides.end()));
 }
 
 Value nested_list(const at::Tensor& tensor) {

@@ -22,17 +22,15 @@ namespace {
 
 using Property = Value (*)(HostState&, const TensorObject&);
 
-Value integers_tuple(at::IntArrayRef sizes) {
-  return stage::make_tuple(std::vector<Value>(sizes.begin(), sizes.end()));
-}
-
 // Attributes that are not methods. What ATen may refuse (T of a 3-d tensor) goes through the guard of the caller.
 const std::unordered_map<Name, Property, stage::NameHash>& properties() {
   static const std::unordered_map<Name, Property, stage::NameHash> kProperties = {
-      {Name("shape"), [](HostState&, const TensorObject& x) { return integers_tuple(x.tensor.sizes()); }},
+      {Name("shape"), [](HostState& state, const TensorObject& x) { return state.size(x.tensor.sizes()); }},
       {Name("dtype"), [](HostState& state, const TensorObject& x) { return state.dtype(x.tensor.scalar_type()); }},
       {Name("device"),
-       [](HostState&, const TensorObject& x) -> Value { return std::make_shared<DeviceObject>(x.tensor.device()); }},
+       [](HostState& state, const TensorObject&) -> Value {
+         return std::make_shared<DeviceObject>(state.shown_device());
+       }},
       {Name("layout"),
        [](HostState&, const TensorObject& x) -> Value {
          return std::make_shared<FormatObject>("strided", true, static_cast<int64_t>(x.tensor.layout()));
@@ -51,9 +49,9 @@ const std::unordered_map<Name, Property, stage::NameHash>& properties() {
        }},
       {Name("grad_fn"), [](HostState&, const TensorObject& x) { return gradient_function(x.tensor); }},
       {Name("requires_grad"), [](HostState&, const TensorObject& x) { return Value(x.tensor.requires_grad()); }},
-      {Name("is_leaf"), [](HostState&, const TensorObject& x) { return Value(x.tensor.is_leaf()); }},
-      {Name("is_cuda"), [](HostState&, const TensorObject& x) { return Value(x.tensor.is_cuda()); }},
-      {Name("is_cpu"), [](HostState&, const TensorObject& x) { return Value(x.tensor.is_cpu()); }},
+      {Name("is_leaf"), [](HostState&, const TensorObject&) { return Value(true); }},
+      {Name("is_cuda"), [](HostState& state, const TensorObject&) { return Value(state.shown_device().is_cuda()); }},
+      {Name("is_cpu"), [](HostState& state, const TensorObject&) { return Value(state.shown_device().is_cpu()); }},
       {Name("is_sparse"), [](HostState&, const TensorObject& x) { return Value(x.tensor.is_sparse()); }},
       {Name("is_quantized"), [](HostState&, const TensorObject& x) { return Value(x.tensor.is_quantized()); }},
       {Name("is_mkldnn"), [](HostState&, const TensorObject& x) { return Value(x.tensor.is_mkldnn()); }},

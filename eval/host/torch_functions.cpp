@@ -11,7 +11,7 @@ using A = const Arguments&;
 using at::Tensor;
 using c10::IValue;
 
-IValue norm(A a) {
+IValue vector_norm(A a) {
   std::vector<int64_t> dims = a.integers("dim");
   c10::OptionalArrayRef<int64_t> dim;
   if (a.given("dim")) dim = dims;
@@ -63,9 +63,8 @@ IValue nonzero(A a) {
 }
 
 const FunctionRow kTorchFunctions[] = {
-    {"nonzero(Tensor input, *, bool as_tuple=False)", nonzero},
-    {"norm(Tensor input, Scalar p, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)", norm},
-    {"norm(Tensor input, str? p='fro', int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)", norm},
+    {"norm(Tensor input, Scalar p, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)", vector_norm},
+    {"norm(Tensor input, str? p='fro', int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)", vector_norm},
     {"split(Tensor tensor, int split_size_or_sections, int dim=0)",
      [](A a) -> IValue { return a.tensor("tensor").split(a.integer("split_size_or_sections"), a.integer("dim")); }},
     {"split(Tensor tensor, int[] split_size_or_sections, int dim=0)",

@@ -17,6 +17,8 @@ class HostState;
 
 struct TorchHostOptions {
   std::string device = "cpu";  // where tensors live; every device a program names is mapped to it
+  // That device calls itself cuda:0, for programs that look whether they are on a GPU before they launch a kernel.
+  bool shows_cuda = false;
   // A script that a person runs may do what a candidate may not: seed and count as on a GPU, use the clock, name
   // threads, compile functions (to themselves).
   bool is_script = false;

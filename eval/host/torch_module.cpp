@@ -122,12 +122,20 @@ Result<Value> generator(HostState& state, Interpreter&, CallArgs&) {
 }
 
 Result<Value> device(HostState& state, Interpreter&, CallArgs&) {
-  return Value(std::make_shared<DeviceObject>(state.device()));
+  return Value(std::make_shared<DeviceObject>(state.shown_device()));
 }
 
-Result<Value> size(HostState&, Interpreter& interpreter, CallArgs& args) {
-  if (args.positional.empty()) return stage::make_tuple({});
-  return stage::make_tuple(TRY(interpreter.to_vector(args.positional[0], args.span)));
+Result<Value> make_size(HostState& state, Interpreter& interpreter, CallArgs& args) {
+  if (args.positional.empty()) return state.size(std::vector<Value>());
+  return state.size(TRY(interpreter.to_vector(args.positional[0], args.span)));
+}
+
+Result<Value> numel_of_size(Interpreter&, CallArgs& args) {
+  int64_t count = 1;
+  if (auto* extents = args.positional.empty() ? nullptr : stage::sequence_items(args.positional[0])) {
+    for (const Value& extent : *extents) count *= extent.as_index().value_or(1);
+  }
+  return Value(count);
 }
 
 Result<Value> broadcast_shapes(HostState&, Interpreter&, CallArgs& args) {
@@ -172,8 +180,10 @@ Result<Value> promote_types(HostState& state, Interpreter&, CallArgs& args) {
 
 Result<Value> nothing(HostState&, Interpreter&, CallArgs&) { return Value(); }
 Result<Value> always_false(HostState&, Interpreter&, CallArgs&) { return Value(false); }
-Result<Value> on_cuda(HostState& state, Interpreter&, CallArgs&) { return Value(state.device().is_cuda()); }
-Result<Value> cuda_count(HostState& state, Interpreter&, CallArgs&) { return Value(state.device().is_cuda() ? 1 : 0); }
+Result<Value> on_cuda(HostState& state, Interpreter&, CallArgs&) { return Value(state.shown_device().is_cuda()); }
+Result<Value> cuda_count(HostState& state, Interpreter&, CallArgs&) {
+  return Value(state.shown_device().is_cuda() ? 1 : 0);
+}
 
 // The largest, smallest and least steps of a floating-point type.
 struct FloatFacts {
@@ -236,8 +246,6 @@ constexpr NativeRow kNative[] = {
     {"asarray", tensor},
     {"manual_seed", manual_seed},
     {"Generator", generator},
-    {"device", device},
-    {"Size", size},
     {"broadcast_shapes", broadcast_shapes},
     {"is_tensor", is_tensor},
     {"set_default_dtype", set_default_type},
@@ -399,13 +407,52 @@ void add_tensor_class(HostState& state, Interpreter& interpreter, ModuleObject& 
   }
 }
 
+// Classes of values that are no tensors, for annotations and isinstance.
+void add_value_classes(HostState& state, Interpreter& interpreter, ModuleObject& torch) {
+  auto add = [&](const char* name, const stage::Type& type, Body construct) {
+    auto made = std::make_shared<stage::ClassObject>();
+    made->name = Name(name);
+    made->resolution_order.push_back(made.get());
+    made->sealed = true;
+    made->construct = [&state, construct](Interpreter& run, CallArgs& args) { return construct(state, run, args); };
+    interpreter.set_class(type, made);
+    torch.set(name, made);
+  };
+  add("device", DeviceObject::kType, device);
+  add("dtype", DtypeObject::kType, [](HostState&, Interpreter&, CallArgs& args) -> Result<Value> {
+    return make_error(DiagnosticKind::type_error, args.span, "cannot create `torch.dtype` instances",
+                      "name one: `torch.float16`");
+  });
+}
+
+// torch.Size: a tuple that can count elements.
+void add_size_class(HostState& state, Interpreter& interpreter, ModuleObject& torch) {
+  auto tuple = interpreter.find_builtin("tuple")->get_shared<stage::ClassObject>();
+  auto made = std::make_shared<stage::ClassObject>();
+  made->name = Name("Size");
+  made->bases = {tuple};
+  made->resolution_order = {made.get()};
+  made->resolution_order.insert(made->resolution_order.end(), tuple->resolution_order.begin(),
+                                tuple->resolution_order.end());
+  made->sealed = true;
+  made->members.set(Name("numel"), std::make_shared<stage::BuiltinFunction>("numel", numel_of_size));
+  made->construct = [&state](Interpreter& run, CallArgs& args) { return make_size(state, run, args); };
+  auto fields = std::make_shared<stage::TupleFields>();
+  fields->class_object = made;
+  fields->class_name = "torch.Size";
+  state.size_fields = std::move(fields);
+  state.classes["Size"] = made;
+  torch.set("Size", made);
+}
+
 }  // namespace
 
 void install_torch_module(HostState& state, Interpreter& interpreter) {
   auto torch = std::make_shared<ModuleObject>("torch");
   add_constants(state, *torch);
   add_tensor_class(state, interpreter, *torch);
-  add_dtype_class(interpreter, *torch);
+  add_size_class(state, interpreter, *torch);
+  add_value_classes(state, interpreter, *torch);
   for (const NativeRow& row : kNative) add_native(state, *torch, row.name, row.body);
   for (const VariadicRow& row : kVariadic) {
     torch->function(row.name, [&state, &row](Interpreter&, CallArgs& args) { return call_variadic(state, row, args); });

@@ -322,7 +322,11 @@ Result<Value> TupleObject::get_attribute(Interpreter& interpreter, Name name, Sp
 }
 
 Result<Value> TupleObject::get_item(Interpreter&, const Value& index, Span span) {
-  if (auto* slice = index.get_if<SliceObject>()) return make_tuple(TRY(slice_items(items, *slice, span)));
+  if (auto* slice = index.get_if<SliceObject>()) {
+    auto part = std::make_shared<TupleObject>(TRY(slice_items(items, *slice, span)));
+    if (fields && fields->names.empty()) part->fields = fields;
+    return Value(std::move(part));
+  }
   return items[static_cast<size_t>(TRY(resolve_index(index, static_cast<int64_t>(items.size()), "tuple", span)))];
 }
 
@@ -333,6 +337,7 @@ Result<std::unique_ptr<Iterator>> TupleObject::iterate(Interpreter&, Span) {
 
 Result<std::string> TupleObject::repr(Interpreter& interpreter) {
   if (!fields) return "(" + TRY(repr_items(interpreter, items)) + (items.size() == 1 ? ",)" : ")");
+  if (fields->names.empty()) return fields->class_name + "([" + TRY(repr_items(interpreter, items)) + "])";
   std::string text = fields->class_name + "(";
   for (size_t i = 0; i < items.size(); ++i) {
     text += (i ? ", " : "") + fields->names[i].str() + "=" + TRY(interpreter.repr(items[i]));

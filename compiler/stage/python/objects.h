@@ -11,7 +11,7 @@ namespace tilepilot::stage {
 struct ClassObject;
 class ScopeLayout;
 
-// What makes a tuple a named tuple.
+// What makes a tuple a named tuple; without names, a tuple of a class of its own, and its slices are of that class too.
 struct TupleFields {
   std::weak_ptr<ClassObject> class_object;
   std::string class_name;
