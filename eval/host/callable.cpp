@@ -5,6 +5,7 @@
 #include "eval/host/autograd.h"
 #include "eval/host/edge.h"
 #include "eval/host/host_state.h"
+#include "eval/torch/widened_call.h"
 
 namespace tilepilot::eval {
 
@@ -46,7 +47,20 @@ Overload::Overload(Signature signature_, c10::OperatorHandle handle, std::option
   }
 }
 
+// What LibTorch has for no 16-bit type on the CPU runs in float32, as it does on the judge's side.
 void Overload::run(Stack& stack) const {
+  if (!has_16_bit(stack)) return run_as_it_is(stack);
+  Stack arguments = stack;
+  try {
+    run_as_it_is(stack);
+  } catch (const std::exception& error) {
+    if (!lacks_type(error)) throw;
+    stack = std::move(arguments);
+    call_widened(stack, [&] { run_as_it_is(stack); });
+  }
+}
+
+void Overload::run_as_it_is(Stack& stack) const {
   if (body_) {
     IValue result = body_(Arguments(signature, stack));
     stack.clear();
@@ -168,7 +182,7 @@ Value to_value(HostState& state, const IValue& value, const Value* self) {
     for (const IValue& item : value.toListRef()) items.push_back(to_value(state, item));
     return stage::make_list(std::move(items));
   } else if (value.isDevice()) {
-    return std::make_shared<DeviceObject>(value.toDevice());
+    return std::make_shared<DeviceObject>(state.shown_device());
   }
   return stage::make_tuple(std::move(items));
 }

@@ -27,6 +27,8 @@ class Overload {
   std::vector<std::string> result_names;  // "values", "indices"; empty if they have none
 
  private:
+  void run_as_it_is(torch::jit::Stack& stack) const;
+
   std::optional<c10::OperatorHandle> handle_;
   std::optional<c10::OperatorHandle> in_place_;
   FunctionBody body_ = nullptr;

@@ -10,6 +10,7 @@
 #include "eval/torch/element_type.h"
 #include "eval/torch/graph_argument.h"
 #include "eval/torch/random_operator.h"
+#include "eval/torch/widened_call.h"
 
 namespace tilepilot::eval {
 namespace {
@@ -101,6 +102,7 @@ class Replay::Plan {
       TRY(run_step(step, values));
       for (int dead : step.dead_after) values[static_cast<size_t>(dead)] = IValue();
     }
+    settled_ = true;
     std::vector<at::Tensor> outputs;
     for_each_value(graph_.outputs, [&](int id) {
       auto& value = values[static_cast<size_t>(id)];
@@ -108,6 +110,8 @@ class Replay::Plan {
     });
     return outputs;
   }
+
+  const std::set<std::string>& widened() const { return widened_; }
 
  private:
   ArgumentContext context(const std::vector<IValue>* values) const {
@@ -165,13 +169,32 @@ class Replay::Plan {
       stack[patch.position] = std::move(*value);
     }
     try {
-      if (step.random == RandomRule::deterministic) {
+      if (step.random != RandomRule::deterministic) {
+        call_random(step.op, step.random, types_of_arguments(step), stack);
+      } else if (!settled_) {
+        call_or_widen(step, stack);
+      } else if (widens_.count(&step) == 0) {
         step.op.callBoxed(stack);
       } else {
-        call_random(step.op, step.random, types_of_arguments(step), stack);
+        call_widened(stack, [&] { step.op.callBoxed(stack); });
       }
     } catch (const std::exception& error) { return node_error(*step.node, first_line(error.what())); }
     return store_outputs(step, stack, values);
+  }
+
+  // Where an operator does not exist for a 16-bit type, it is computed in float32, now and in later runs.
+  void call_or_widen(const Step& step, torch::jit::Stack& stack) const {
+    torch::jit::Stack arguments = stack;
+    try {
+      step.op.callBoxed(stack);
+    } catch (const std::exception& error) {
+      if (!lacks_type(error)) throw;
+      stack = std::move(arguments);
+      auto type = call_widened(stack, [&] { step.op.callBoxed(stack); });
+      if (!type) throw;
+      widens_.insert(&step);
+      widened_.insert(fmt::format("`{}` in {}", step.node->op, element_type_name(*type)));
+    }
   }
 
   // For a random operator: the type each tensor argument has in the run that the exact one accompanies, and the type
@@ -207,6 +230,10 @@ class Replay::Plan {
   bool exact_;
   std::vector<at::ScalarType> types_;
   std::vector<Step> steps_;
+  // Learnt in the first run, so that later ones, which are timed, need not look.
+  mutable bool settled_ = false;
+  mutable std::set<const Step*> widens_;
+  mutable std::set<std::string> widened_;
 };
 
 Replay::Replay(std::unique_ptr<Plan> plan) : plan_(std::move(plan)) {}
@@ -222,6 +249,8 @@ Result<Replay> Replay::prepare(const Graph& graph, Precision precision) {
 Result<std::vector<at::Tensor>> Replay::run(const std::vector<IValue>& inputs, const State& state) const {
   return plan_->run(inputs, state);
 }
+
+const std::set<std::string>& Replay::widened() const { return plan_->widened(); }
 
 Result<State> make_state(const Graph& graph, const Reference& reference, const TensorMap& weights) {
   std::map<int, std::string> keys;

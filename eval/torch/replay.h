@@ -8,6 +8,8 @@
 
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "compiler/diagnostics/result.h"
@@ -39,6 +41,10 @@ class Replay {
   // `inputs` stand for graph.inputs, in order. Values are freed after their last use; in-place operators change
   // `inputs` and `state` as eager would. Returns the tensors that graph.outputs mentions, in order.
   Result<std::vector<at::Tensor>> run(const std::vector<c10::IValue>& inputs, const State& state) const;
+
+  // Operators that have no form for the export's 16-bit type here, with that type ("aten::avg_pool3d in float16"): they
+  // computed in float32, and the results were rounded. Known after a run.
+  const std::set<std::string>& widened() const;
 
  private:
   class Plan;

@@ -104,6 +104,11 @@ Status ReferenceSide::prepare() {
   exact_ = std::make_unique<Replay>(TRY(Replay::prepare(reference_.forward, Precision::exact)));
   notes_ = reference_.warnings;
   for (int i = 0; i < options_.trials; ++i) TRY(add_trial(i));
+  for (auto& name : eager_->widened()) {
+    notes_.push_back(fmt::format(
+        "PyTorch has no {} on the CPU: eager computes it in float32 and rounds the results, also when it is timed",
+        name));
+  }
   TRY(find_allowances());
   find_fixed_inputs();
   find_degeneracy();

@@ -3,7 +3,9 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <ATen/ops/avg_pool3d.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/relu.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -126,6 +128,27 @@ std::vector<std::vector<ModelAndType>> groups_of_models() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, ReplayEqualsEager, ::testing::ValuesIn(groups_of_models()));
+
+// An operator without a form for float16 on the CPU.
+TEST(Replay, ComputesInFloat32WhatDoesNotExistIn16Bit) {
+  for (auto dtype : {"fp16", "bf16"}) {
+    auto type = std::string(dtype) == "fp16" ? at::kHalf : at::kBFloat16;
+    Loaded loaded = load(testing::exported("tests/torch/models/pooled_volume.py", {"--dtype", dtype}));
+    auto inputs = make_inputs(loaded.reference, loaded.recipe_state, 1);
+    ASSERT_TRUE(inputs.ok()) << inputs.error().message;
+    auto replay = Replay::prepare(loaded.reference.forward);
+    ASSERT_TRUE(replay.ok()) << replay.error().message;
+    auto input = (*inputs)[0].toTensor();
+    ASSERT_EQ(input.scalar_type(), type);
+    at::Tensor expected = at::relu(at::avg_pool3d(input.to(at::kFloat), 2)).to(type);
+    for (int call = 0; call < 2; ++call) {
+      auto outputs = replay->run(*inputs, loaded.state);
+      ASSERT_TRUE(outputs.ok()) << outputs.error().message;
+      EXPECT_TRUE(same_bits((*outputs)[0], expected));
+    }
+    EXPECT_THAT(replay->widened(), ::testing::ElementsAre(::testing::HasSubstr("aten::avg_pool3d")));
+  }
+}
 
 double worst_difference(const at::Tensor& a, const at::Tensor& b) {
   return a.to(at::kDouble).sub(b.to(at::kDouble)).abs().max().item<double>();
