@@ -94,6 +94,7 @@ std::unique_ptr<Overload> row_overload(const FunctionRow& row) {
 
 HostState::HostState(const TorchHostOptions& options)
     : device_(options.device), is_script_(options.is_script), shows_cuda_(options.shows_cuda) {
+  if (!is_script_) no_grad_.emplace();
   for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
     std::string_view full = name.name;
     if (full.substr(0, 6) == "aten::") overloads_[std::string(full.substr(6))].push_back(name.overload_name);

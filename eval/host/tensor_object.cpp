@@ -49,7 +49,7 @@ const std::unordered_map<Name, Property, stage::NameHash>& properties() {
        }},
       {Name("grad_fn"), [](HostState&, const TensorObject& x) { return gradient_function(x.tensor); }},
       {Name("requires_grad"), [](HostState&, const TensorObject& x) { return Value(x.tensor.requires_grad()); }},
-      {Name("is_leaf"), [](HostState&, const TensorObject&) { return Value(true); }},
+      {Name("is_leaf"), [](HostState&, const TensorObject& x) { return Value(x.tensor.is_leaf()); }},
       {Name("is_cuda"), [](HostState& state, const TensorObject&) { return Value(state.shown_device().is_cuda()); }},
       {Name("is_cpu"), [](HostState& state, const TensorObject&) { return Value(state.shown_device().is_cpu()); }},
       {Name("is_sparse"), [](HostState&, const TensorObject& x) { return Value(x.tensor.is_sparse()); }},

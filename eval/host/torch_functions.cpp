@@ -63,6 +63,7 @@ IValue nonzero(A a) {
 }
 
 const FunctionRow kTorchFunctions[] = {
+    {"nonzero(Tensor input, *, bool as_tuple=False)", nonzero},
     {"norm(Tensor input, Scalar p, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)", vector_norm},
     {"norm(Tensor input, str? p='fro', int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)", vector_norm},
     {"split(Tensor tensor, int split_size_or_sections, int dim=0)",

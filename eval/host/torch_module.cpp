@@ -378,16 +378,6 @@ void add_constants(HostState& state, ModuleObject& torch) {
   format("channels_last_3d", false, static_cast<int64_t>(at::MemoryFormat::ChannelsLast3d));
 }
 
-// For annotations and isinstance.
-void add_dtype_class(Interpreter& interpreter, ModuleObject& torch) {
-  auto made = std::make_shared<stage::ClassObject>();
-  made->name = Name("dtype");
-  made->resolution_order.push_back(made.get());
-  made->sealed = true;
-  interpreter.set_class(DtypeObject::kType, made);
-  torch.set("dtype", made);
-}
-
 void add_tensor_class(HostState& state, Interpreter& interpreter, ModuleObject& torch) {
   auto made = std::make_shared<stage::ClassObject>();
   made->name = Name("Tensor");

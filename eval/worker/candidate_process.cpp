@@ -145,22 +145,25 @@ class CandidateServer {
     auto init_inputs = argument_from_json(body.at("init_inputs"));
     if (!init_inputs.ok()) return failure(init_inputs.error());
     if (auto loaded = program_->load(); !loaded.ok()) return failure(loaded.error());
-    if (auto made = program_->construct(*init_inputs); !made.ok()) return failure(made.error());
-    return weights(message);
+    auto tensors = received_tensors(message, 0, body.at("tensors"));
+    if (!tensors.ok()) return failure(tensors.error());
+    std::vector<ModelWeight> weights;
+    for (auto& each : body.at("weights")) {
+      weights.push_back(
+          {each.at("name"), tensors->at(weights.size()), each.at("buffer"), each.at("storage"), each.at("used")});
+    }
+    if (auto made = program_->construct(*init_inputs, std::move(weights)); !made.ok()) return failure(made.error());
+    auto& transfer = program_->transfer();
+    if (!transfer.mismatch().empty()) return failure(Outcome::weights_mismatch, transfer.mismatch());
+    if (auto loaded = program_->load_weights(0, *tensors); !loaded.ok()) return failure(loaded.error());
+    return {{"notes", transfer.notes()}, {"lacking", transfer.lacking()}};
   }
 
   json weights(const Message& message) {
-    auto& names = message.body.at("weights");
     auto tensors = received_tensors(message, 0, message.body.at("tensors"));
     if (!tensors.ok()) return failure(tensors.error());
-    std::vector<NamedTensor> weights;
-    for (size_t i = 0; i < names.size(); ++i) {
-      weights.push_back({names[i].at("name"), tensors->at(i), names[i].at("buffer")});
-    }
-    auto loaded = program_->load_weights(weights);
-    if (!loaded.ok()) return failure(loaded.error());
-    if (!*loaded) return failure(Outcome::weights_mismatch, program_->mismatch());
-    return {{"notes", program_->notes()}};
+    auto loaded = program_->load_weights(message.body.at("set"), *tensors);
+    return loaded.ok() ? json{{"dropped", *loaded}} : failure(loaded.error());
   }
 
   // "input 0" or the name of a weight whose memory a tensor shares; empty: none.
@@ -216,7 +219,8 @@ class CandidateServer {
     for (auto& input : inputs) digests.push_back(digest_of(input));
     json answer = {{"structure", result->structure},     {"aliases", aliases_of(result->tensors, inputs)},
                    {"input_digests", digests},           {"earlier_changed", earlier_changed()},
-                   {"kernels", program_->log().kernels}, {"outputs", result->tensors.size()}};
+                   {"kernels", program_->log().kernels}, {"low_precision", program_->log().low_precision},
+                   {"outputs", result->tensors.size()}};
     if (body.value("keep", false)) {
       for (auto& tensor : result->tensors) kept_.emplace_back(tensor, digest_of(tensor));
     }

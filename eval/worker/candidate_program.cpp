@@ -7,7 +7,7 @@
 #include "eval/host/edge.h"
 #include "eval/host/host_state.h"
 #include "eval/torch/element_type.h"
-#include "eval/worker/weight_match.h"
+#include "eval/worker/poison.h"
 
 namespace tilepilot::eval {
 
@@ -49,7 +49,36 @@ Status CandidateProgram::load() {
   return {};
 }
 
-Status CandidateProgram::construct(const GraphArgument& init_inputs) {
+Status CandidateProgram::construct(const GraphArgument& init_inputs, std::vector<ModelWeight> weights) {
+  auto numbers = recognisable_numbers(weights);
+  Construction first;
+  ConstructionRecord record(numbers);
+  model_ = TRY([&] {
+    ConstructionWatch watch(record);
+    return build(init_inputs, first);
+  }());
+  auto rebuild = [this, init_inputs]() -> Result<Construction> {
+    Construction again;
+    TRY(build(init_inputs, again));
+    return again;
+  };
+  return guarded("weights", start_of_file(), [&] {
+    transfer_.emplace(std::move(first), record, std::move(weights), std::move(rebuild));
+    kept_.emplace(model_, module_);
+  });
+}
+
+Result<std::vector<std::string>> CandidateProgram::load_weights(int set, const std::vector<at::Tensor>& values) {
+  kept_->restore_registered();
+  std::vector<std::string> dropped;
+  if (set != loaded_set_) dropped = kept_->drop();
+  loaded_set_ = set;
+  TRY(transfer_->load(set, values));
+  return dropped;
+}
+
+// Fresh memory holds the same pattern each time, so that what is never written is no difference.
+Result<Value> CandidateProgram::build(const GraphArgument& init_inputs, Construction& construction) {
   at::NoGradGuard no_grad;
   Value* model_class = module_->members.find(Name("ModelNew"));
   if (!model_class) {
@@ -58,27 +87,20 @@ Status CandidateProgram::construct(const GraphArgument& init_inputs) {
   }
   host_.seed(options_.seed);
   auto call = arguments(init_inputs, {});
-  model_ = TRY(interpreter_.call(*model_class, std::move(call)));
-  set_training(model_, options_.training);
-  if (!options_.type) return {};
-  return guarded("to", start_of_file(), [&] {
-    for (auto& weight : weights()) {
+  set_poison(kPoisonNan);
+  auto made = interpreter_.call(*model_class, std::move(call));
+  set_poison(std::nullopt);
+  Value model = TRY(std::move(made));
+  set_training(model, options_.training);
+  construction.held = held_tensors(model);
+  TRY(guarded("to", start_of_file(), [&] {
+    for (auto& each : construction.held) construction.unconverted.push_back(each.tensor.detach());
+    if (!options_.type) return;
+    for (auto& weight : named_tensors(model)) {
       if (weight.tensor.is_floating_point()) weight.tensor.set_data(weight.tensor.to(*options_.type));
     }
-  });
-}
-
-Result<bool> CandidateProgram::load_weights(const std::vector<NamedTensor>& weights) {
-  auto match = match_weights(named_tensors(model_), weights);
-  mismatch_ = match.mismatch;
-  if (!mismatch_.empty()) return false;
-  notes_.clear();
-  if (!match.note.empty()) notes_.push_back(match.note);
-  TRY(guarded("weights", start_of_file(), [&] {
-    at::NoGradGuard no_grad;
-    for (auto& [destination, source] : match.pairs) destination.copy_(source);
   }));
-  return true;
+  return model;
 }
 
 stage::CallArgs CandidateProgram::arguments(const GraphArgument& arguments, const std::vector<at::Tensor>& tensors) {

@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "compiler/stage/tile/tile.h"
-#include "eval/host/tensor_object.h"
+#include "eval/host/kept_tensors.h"
 #include "eval/reference.h"
 #include "eval/worker/watched_backend.h"
+#include "eval/worker/weight_transfer.h"
 
 namespace tilepilot::eval {
 
@@ -35,11 +36,13 @@ class CandidateProgram {
 
   // Parses the text and runs its top level.
   Status load();
-  // ModelNew(*init_inputs), in training mode and element type as the options say.
-  Status construct(const GraphArgument& init_inputs);
-  // Copies weights in, by name; if the names differ but the shapes in order agree, in order, which `notes` says.
-  // False: they do not fit, and `mismatch` says how.
-  Result<bool> load_weights(const std::vector<NamedTensor>& weights);
+  // ModelNew(*init_inputs), in training mode and element type as the options say; finds out which of its tensors hold
+  // `weights`, or that it lacks some: transfer() says.
+  Status construct(const GraphArgument& init_inputs, std::vector<ModelWeight> weights);
+  // `values`: by weight, of the set with this number. If it is another set than the last one, what `forward` keeps in
+  // the model goes: it may be computed from the old ones. Gives the names.
+  Result<std::vector<std::string>> load_weights(int set, const std::vector<at::Tensor>& values);
+  const WeightTransfer& transfer() const { return *transfer_; }
   Result<ForwardResult> forward(const stage::CallArgs& arguments);
   // Without looking at what it returns.
   Result<stage::Value> call(const stage::CallArgs& arguments) { return interpreter_.call(model_, arguments); }
@@ -50,12 +53,11 @@ class CandidateProgram {
   SourceMap& sources() { return sources_; }
   DiagnosticList& diagnostics() { return interpreter_.diagnostics(); }
   LaunchLog& log() { return log_; }
-  const std::string& mismatch() const { return mismatch_; }
-  const std::vector<std::string>& notes() const { return notes_; }
   // Errors of the parser, beyond the first.
   const DiagnosticList& parse_errors() const { return parse_errors_; }
 
  private:
+  Result<stage::Value> build(const GraphArgument& init_inputs, Construction& construction);
   stage::Value to_value(const GraphArgument& argument, const std::vector<at::Tensor>& tensors);
   stage::Value to_dict(const GraphDict& dict, const std::vector<at::Tensor>& tensors);
   Result<nlohmann::json> flatten(const stage::Value& value, std::vector<at::Tensor>& tensors, int depth);
@@ -65,13 +67,14 @@ class CandidateProgram {
   SourceMap sources_;
   LaunchLog log_;
   std::unique_ptr<runtime::KernelBackend> backend_;
-  TorchHost host_;
+  TorchHost host_{{.device = "cpu", .shows_cuda = true}};  // the programs are written for a GPU
   stage::Interpreter interpreter_;
   DiagnosticList parse_errors_;
   std::shared_ptr<stage::ModuleObject> module_;
   stage::Value model_;
-  std::string mismatch_;
-  std::vector<std::string> notes_;
+  std::optional<WeightTransfer> transfer_;
+  std::optional<KeptTensors> kept_;
+  int loaded_set_ = 0;
 };
 
 }  // namespace tilepilot::eval

@@ -1,8 +1,11 @@
 #include "eval/worker/examination.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <functional>
+#include <map>
+#include <set>
 
 #include "eval/argument_json.h"
 #include "eval/torch/element_type.h"
@@ -17,6 +20,17 @@ namespace tilepilot::eval {
 using nlohmann::json;
 
 namespace {
+
+std::set<int> used_values(const Graph& graph) {
+  std::set<int> used;
+  auto use = [&](int id) { used.insert(id); };
+  for (auto& node : graph.nodes) {
+    for (auto& argument : node.args) for_each_value(argument, use);
+    for (auto& [name, argument] : node.kwargs) for_each_value(argument, use);
+  }
+  for_each_value(graph.outputs, use);
+  return used;
+}
 
 class Examination {
  public:
@@ -71,8 +85,13 @@ class Examination {
   // The weights' names and values, in state_dict order.
   json weight_names() const {
     json names = json::array();
+    auto used = used_values(side_.reference().forward);
     for (auto& parameter : side_.reference().parameters) {
-      if (parameter.value >= 0) names.push_back({{"name", parameter.name}, {"buffer", parameter.is_buffer}});
+      if (parameter.value < 0) continue;
+      names.push_back({{"name", parameter.name},
+                       {"buffer", parameter.is_buffer},
+                       {"storage", parameter.tensor},
+                       {"used", used.count(parameter.value) != 0}});
     }
     return names;
   }
@@ -101,13 +120,24 @@ class Examination {
     auto answer = link_->ask(request, {weight_values(0)});
     if (!answer) return fail(link_->failure());
     for (auto& note : answer->body.at("notes")) verdict_.notes.push_back(note);
+    lacking_ = answer->body.at("lacking");
+    if (!lacking_.empty()) verdict_.notes.push_back("the candidate has no weights for the model's " + lacking_);
     return true;
   }
 
   // A model's state is what it was at the start of each trial: buffers that forward changes are set back.
   bool send_weights(int set) {
     if (side_.reference().parameters.empty()) return true;
-    return link_->ask({{"op", "weights"}, {"weights", weight_names()}}, {weight_values(set)}) || fail(link_->failure());
+    auto answer = link_->ask({{"op", "weights"}, {"set", set}}, {weight_values(set)});
+    if (!answer) return fail(link_->failure());
+    auto dropped = answer->body.at("dropped").get<std::vector<std::string>>();
+    if (!dropped.empty() && !std::exchange(told_dropped_, true)) {
+      verdict_.notes.push_back(fmt::format(
+          "tensors that `forward` keeps, dropped by the judge when it changes the weights, as `load_state_dict` "
+          "would not: `{}`",
+          fmt::join(dropped, "`, `")));
+    }
+    return true;
   }
 
   std::optional<Message> call(const Trial& trial, bool ghost, uint8_t poison = kPoisonNan) {
@@ -135,6 +165,7 @@ class Examination {
   bool check_trial(int number, const Trial& trial, const Message& answer) {
     auto& body = answer.body;
     verdict_.kernels = body.at("kernels").get<std::vector<std::string>>();
+    low_precision_ = body.at("low_precision").get<std::map<std::string, std::string>>();
     auto match = match_structure(side_.reference().forward, body.at("structure"));
     if (!match.mismatch.empty()) return fail(Outcome::wrong_shape, match.mismatch);
     auto tensors = unpack_tensors(body.at("tensors"), answer.descriptors.at(0));
@@ -181,7 +212,35 @@ class Examination {
     }
     std::string when = trial.weights != 0 && number == 1 ? " (with other weights than at construction)" : "";
     bool form = comparison.outcome != Outcome::wrong_values && comparison.outcome != Outcome::not_finite;
-    return fail(comparison.outcome, fmt::format("{}{} {}{}", which, form ? "" : " is wrong:", comparison.detail, when));
+    hint_at_precision(comparison, actual.tensor, trial.outputs[place.expected]);
+    std::string detail = fmt::format("{}{} {}{}", which, form ? "" : " is wrong:", comparison.detail, when);
+    if (comparison.outcome != Outcome::wrong_values || lacking_.empty()) return fail(comparison.outcome, detail);
+    return fail(Outcome::weights_mismatch,
+                fmt::format("the candidate's weights are not the model's: it lacks {}; {}", lacking_, detail));
+  }
+
+  // Programs written for 16 bit are judged in the model's float32 unless the user says otherwise.
+  void hint_at_precision(const Comparison& comparison, const at::Tensor& actual, const Expected& expected) {
+    constexpr double kRoundings = 0.02;  // an error that roundings to float16 explain
+    bool values = comparison.outcome == Outcome::wrong_values || comparison.outcome == Outcome::not_finite;
+    bool is_asked = side_.reference().dtype == "fp16" || side_.reference().dtype == "bf16";
+    if ((!values && comparison.outcome != Outcome::wrong_dtype) || is_asked) return;
+    if (expected.eager.scalar_type() != at::kFloat) return;
+    std::string why;
+    at::ScalarType type = actual.scalar_type() == at::kBFloat16 ? at::kBFloat16 : at::kHalf;
+    if (actual.scalar_type() == type) {
+      why = fmt::format("the output is {}", element_type_name(type));
+    } else if (!low_precision_.empty()) {
+      auto& [kernel, element_type] = *low_precision_.begin();
+      why = fmt::format("the kernel `{}` works on {}", kernel, element_type);
+      type = element_type == "bfloat16" ? at::kBFloat16 : at::kHalf;
+    } else if (comparison.outcome == Outcome::wrong_values && comparison.error.max_rel < kRoundings &&
+               actual.to(at::kHalf).to(at::kFloat).equal(actual)) {
+      why = "every element of the output is a float16 number";
+    }
+    if (why.empty()) return;
+    verdict_.notes.push_back(fmt::format("{} and the model's is float32: if that is meant, judge with `--dtype {}`",
+                                         why, type == at::kHalf ? "fp16" : "bf16"));
   }
 
   // Inputs stay as they were, or become what the model makes of them.
@@ -268,6 +327,9 @@ class Examination {
   const CheckRequest& request_;
   const ExaminationOptions& options_;
   std::unique_ptr<CandidateLink> link_;
+  bool told_dropped_ = false;
+  std::string lacking_;                               // parameters of the model's that the candidate has none for
+  std::map<std::string, std::string> low_precision_;  // kernels with buffers of 16 bit: of which type
   Verdict verdict_;
 };
 

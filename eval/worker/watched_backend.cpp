@@ -17,6 +17,21 @@ int64_t elements_of(const std::vector<runtime::Argument>& arguments) {
   return elements;
 }
 
+// The type of the first floating buffer of 16 bit; empty: it has none.
+std::string low_precision_of(const ir::Program& program) {
+  std::string found;
+  auto look = [&](const ir::Buffer& buffer) {
+    if (found.empty() && buffer->type.is_float() && buffer->type.bits == 16) found = ir::to_string(buffer->type);
+  };
+  for (auto& parameter : program.parameters) {
+    if (auto* buffer = std::get_if<ir::Buffer>(&parameter)) look(*buffer);
+  }
+  for (auto& kernel : program.kernels) {
+    for (auto& buffer : kernel.allocations) look(buffer);
+  }
+  return found;
+}
+
 class WatchedKernel final : public runtime::CompiledKernel {
  public:
   WatchedKernel(std::shared_ptr<runtime::CompiledKernel> kernel, LaunchLog& log, SharedCrumb& crumb)
@@ -36,13 +51,18 @@ class WatchedKernel final : public runtime::CompiledKernel {
     crumb_.leave_kernel();
     log_.seconds += monotonic_seconds() - begin;
     if (log_.detailed) ++log_.sized[fmt::format("kernel {} on {} elements", program().name, elements_of(arguments))];
-    if (log_.launches++ == 0 || log_.kernels.count(program().name) == 0) log_.kernels.insert(program().name);
+    if (log_.launches++ == 0 || log_.kernels.count(program().name) == 0) note_name();
     return status;
   }
   const ir::Program& program() const override { return kernel_->program(); }
   const std::string& source() const override { return kernel_->source(); }
 
  private:
+  void note_name() {
+    log_.kernels.insert(program().name);
+    if (auto type = low_precision_of(program()); !type.empty()) log_.low_precision.emplace(program().name, type);
+  }
+
   std::shared_ptr<runtime::CompiledKernel> kernel_;
   LaunchLog& log_;
   SharedCrumb& crumb_;

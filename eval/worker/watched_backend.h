@@ -14,6 +14,7 @@ namespace tilepilot::eval {
 
 struct LaunchLog {
   std::set<std::string> kernels;
+  std::map<std::string, std::string> low_precision;  // those with floating buffers of 16 bit: of which type
   int64_t launches = 0;
   double seconds = 0;                    // inside kernels
   bool ghost = false;                    // launches do nothing

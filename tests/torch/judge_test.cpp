@@ -163,6 +163,37 @@ TEST(Judge, WorksInReducedPrecision) {
   }
 }
 
+std::string with_element_type(std::string source, const std::string& type) {
+  return source.replace(source.find("dtype=\"float32\""), 15, "dtype=\"" + type + "\"");
+}
+
+TEST(Judge, HintsAt16BitWhenTheModelIsFloat32) {
+  auto judge = judge_for("scale_rows");
+  std::string source = with_element_type(candidate_source("honest"), "float16");
+  const std::string call = "(x, self.weight, self.bias)";
+  auto at = source.find(call);
+  ASSERT_NE(at, std::string::npos);
+  auto verdict_of = [&](const std::string& other) {
+    return judge->check({.source = std::string(source).replace(at, call.size(), other), .time = false});
+  };
+  auto rounded = verdict_of("(x.half(), self.weight.half(), self.bias.half()).float()");
+  EXPECT_EQ(rounded.outcome, Outcome::wrong_values) << show(rounded);
+  EXPECT_THAT(rounded.notes, ::testing::Contains(HasSubstr("the kernel `main` works on float16 and the model's is "
+                                                           "float32: if that is meant, judge with `--dtype fp16`")));
+  auto typed = verdict_of("(x.half(), self.weight.half(), self.bias.half())");
+  EXPECT_EQ(typed.outcome, Outcome::wrong_dtype) << show(typed);
+  EXPECT_THAT(typed.notes, ::testing::Contains(HasSubstr("the output is float16 and the model's is float32")));
+  auto zeros = judge->check({.source = candidate_source("fail_wrong_factor"), .time = false});
+  EXPECT_THAT(zeros.notes, ::testing::Not(::testing::Contains(HasSubstr("--dtype"))));
+}
+
+TEST(Judge, SaysWhereEagerComputesInFloat32) {
+  auto options = judge_options();
+  options.dtype = "fp16";
+  auto verdict = judge_for("pooled_volume", options)->check({.source = candidate_source("fail_syntax"), .time = false});
+  EXPECT_THAT(verdict.notes, ::testing::Contains(HasSubstr("no `aten::avg_pool3d` in float16 on the CPU")));
+}
+
 TEST(Judge, SaysWhichInputsAreFixed) {
   auto verdict = judge_for("fixed_rows")->check({.source = candidate_source("fail_syntax"), .time = false});
   EXPECT_THAT(verdict.notes, ::testing::Contains(HasSubstr("input 0 has the same values in every trial")));

@@ -1,5 +1,6 @@
-# model: scale_rows
+# model: mixed_weights
 # expect: wrong_values: other weights
+# Constants of the first weights, known by a flag that is no tensor.
 import tilelang
 import tilelang.language as T
 import torch
@@ -7,19 +8,19 @@ import torch.nn as nn
 
 
 @tilelang.jit(out_idx=[-1])
-def scale_rows(M, N, block_M=16, block_N=32, dtype="float32"):
+def epilogue(M, N, block_M=16, block_N=32, dtype="float32"):
     @T.prim_func
     def main(
         X: T.Tensor((M, N), dtype),
-        W: T.Tensor((N,), dtype),
-        B: T.Tensor((N,), dtype),
+        S: T.Tensor((N,), dtype),
+        G: T.Tensor((N,), dtype),
         Y: T.Tensor((M, N), dtype),
     ):
         with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=128) as (bx, by):
             x = T.alloc_fragment((block_M, block_N), dtype)
             T.copy(X[by * block_M, bx * block_N], x)
             for i, j in T.Parallel(block_M, block_N):
-                x[i, j] = T.max(x[i, j] * W[bx * block_N + j] + B[bx * block_N + j], 0.0) + 0.5
+                x[i, j] = T.max(x[i, j] + S[bx * block_N + j], 0.0) * G[bx * block_N + j]
             T.copy(x, Y[by * block_M, bx * block_N])
 
     return main
@@ -28,11 +29,13 @@ def scale_rows(M, N, block_M=16, block_N=32, dtype="float32"):
 class ModelNew(nn.Module):
     def __init__(self, features):
         super().__init__()
-        self.weight = nn.Parameter(torch.randn(features))
-        self.bias = nn.Parameter(torch.zeros(features))
-        self.folded = None
+        self.linear = nn.Linear(features, features, bias=False)
+        self.shift = nn.Parameter(torch.randn(features))
+        self.gain = nn.Parameter(torch.ones(features))
+        self.is_one = None
 
     def forward(self, x):
-        if self.folded is None:
-            self.folded = self.weight * 1.0
-        return scale_rows(x.shape[0], x.shape[1])(x, self.folded, self.bias)
+        if self.is_one is None:
+            self.is_one = bool((self.gain == 1).all())
+        y = x @ self.linear.weight.t()
+        return epilogue(x.shape[0], x.shape[1])(y, self.shift, torch.ones_like(self.gain) if self.is_one else self.gain)

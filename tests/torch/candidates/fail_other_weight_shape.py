@@ -1,5 +1,5 @@
 # model: scale_rows
-# expect: weights_mismatch: `bias` float32[1, 100] should be `bias` float32[100]
+# expect: weights_mismatch: `bias` float32[101] should be `bias` float32[100]
 import tilelang
 import tilelang.language as T
 import torch
@@ -29,7 +29,7 @@ class ModelNew(nn.Module):
     def __init__(self, features):
         super().__init__()
         self.weight = nn.Parameter(torch.randn(features))
-        self.bias = nn.Parameter(torch.zeros(1, features))
+        self.bias = nn.Parameter(torch.zeros(features + 1))
 
     def forward(self, x):
-        return scale_rows(x.shape[0], x.shape[1])(x, self.weight, self.bias[0])
+        return scale_rows(x.shape[0], x.shape[1])(x, self.weight, self.bias[:-1])

@@ -1,5 +1,5 @@
 # model: scale_rows
-# expect: verified: matched in order
+# expect: verified: `shift` is `bias`
 import tilelang
 import tilelang.language as T
 import torch

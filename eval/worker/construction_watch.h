@@ -1,0 +1,88 @@
+// Watches LibTorch's operators while ModelNew is built: where weights come into being, and, when it is built again,
+// puts other numbers in their place there, so that whatever `__init__` computes from weights follows.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace tilepilot::eval {
+
+// A moment of a construction, and the elements that an operator has written then.
+struct Birth {
+  int64_t step = 0;  // how many tensors were written before
+  std::string op;
+  std::vector<int64_t> sizes, strides;
+  int64_t offset = 0;
+  size_t weight = 0;  // which of the model's weights they are
+};
+
+// The same elements in the same order, in `weight`'s element type.
+bool same_numbers(const at::Tensor& tensor, const at::Tensor& weight);
+
+class WriteObserver {
+ public:
+  virtual ~WriteObserver() = default;
+  virtual void written(const char* op, const at::Tensor& tensor) = 0;
+};
+
+// While it lives, `observer` is told of the tensors that operators of this thread write. One at a time.
+class ConstructionWatch {
+ public:
+  explicit ConstructionWatch(WriteObserver& observer);
+  ~ConstructionWatch();
+  ConstructionWatch(const ConstructionWatch&) = delete;
+
+ private:
+  uint64_t handle_ = 0;
+};
+
+class ConstructionRecord final : public WriteObserver {
+ public:
+  // Recognises `weights` by their numbers; undefined ones are not looked for.
+  explicit ConstructionRecord(const std::vector<at::Tensor>& weights);
+
+  // Where tensors with the numbers of exactly one weight were written.
+  const std::vector<Birth>& births() const { return births_; }
+  // Where the elements of `tensor` were written last, to become `weight`.
+  std::optional<Birth> last_write(const at::Tensor& tensor, size_t weight) const;
+
+ private:
+  void written(const char* op, const at::Tensor& tensor) override;
+
+  struct Moment {
+    int64_t step;
+    std::string op;
+    at::ScalarType type;
+  };
+  const std::vector<at::Tensor>& weights_;
+  std::unordered_multimap<int64_t, size_t> by_size_;
+  std::vector<Birth> births_;
+  std::unordered_map<const void*, Moment> last_;  // by storage
+  int64_t step_ = 0;
+};
+
+class ConstructionReplay final : public WriteObserver {
+ public:
+  // At each birth, `values[birth.weight]` takes the place of what was written.
+  ConstructionReplay(const std::vector<Birth>& births, const std::vector<at::Tensor>& values);
+
+  // Whether the construction went the way of the recorded one.
+  bool complete() const { return !astray_ && done_ == births_.size(); }
+
+ private:
+  void written(const char* op, const at::Tensor& tensor) override;
+
+  std::multimap<int64_t, const Birth*> births_;
+  const std::vector<at::Tensor>& values_;
+  int64_t step_ = 0;
+  size_t done_ = 0;
+  bool astray_ = false;
+};
+
+}  // namespace tilepilot::eval
