@@ -77,6 +77,10 @@ void publish_as_passed(NnModule& self, const LayerConstructor& constructor, cons
     if (is_default_number) self.attributes().set(parameters[i].name, Value((*items)[0]));
     if (passed) self.attributes().set(parameters[i].name, *passed);
   }
+}
+
+// The stride of a pool is its window if none is given.
+void publish_stride(NnModule& self) {
   static const Name kStride("stride"), kKernelSize("kernel_size");
   auto *stride = self.attributes().find(kStride), *kernel_size = self.attributes().find(kKernelSize);
   auto* none = stride ? stage::sequence_items(*stride) : nullptr;
@@ -102,7 +106,9 @@ Result<Value> construct_layer(Interpreter&, NnModule& self, CallArgs& args) {
     self.config = std::move(config);
     self.constructor = constructor.get();
     publish_config(self, *constructor);
-    if (keeps_what_was_passed(self.native()->name)) publish_as_passed(self, *constructor, args);
+    const std::string_view layer = self.native()->name;
+    if (keeps_what_was_passed(layer)) publish_as_passed(self, *constructor, args);
+    if (layer.starts_with("MaxPool") || layer.starts_with("AvgPool")) publish_stride(self);
     TRY(guarded(self.type_name(), args.span, [&] {
       Arguments arguments(constructor->signature(), self.config);
       if (constructor->row().create) constructor->row().create(self, arguments);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/stage/python/arithmetic.h"
 #include "compiler/stage/python/integers.h"
 #include "compiler/stage/python/interpreter.h"
@@ -110,7 +112,9 @@ void MethodTable::add_to(ClassObject& class_object) const {
   for (const auto& [name, body] : methods_) {
     auto call = [body = body, name = name, owner = class_object.name](Interpreter& interpreter,
                                                                       CallArgs& args) -> Result<Value> {
-      if (args.positional.empty() || interpreter.class_of(args.positional[0])->name != owner) {
+      const auto is_owner = [&](const ClassObject* base) { return base->name == owner; };
+      const auto made = args.positional.empty() ? nullptr : interpreter.class_of(args.positional[0]);
+      if (!made || std::none_of(made->resolution_order.begin(), made->resolution_order.end(), is_owner)) {
         return type_error(args.span, fmt::format("descriptor '{}' needs a '{}' object", name.text(), owner.text()));
       }
       Value self = std::move(args.positional[0]);

@@ -1,5 +1,5 @@
 # model: scale_rows
-# expect: wrong_values
+# expect: wrong_values|rejected
 import tilelang
 import tilelang.language as T
 import torch

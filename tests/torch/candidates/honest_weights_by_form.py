@@ -1,5 +1,5 @@
 # model: mixed_weights
-# expect: verified: found by their form: `weight` is `linear.weight`
+# expect: verified: `weight` is `linear.weight`
 import math
 
 import tilelang
