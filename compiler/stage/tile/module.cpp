@@ -16,12 +16,28 @@
 namespace tilepilot::stage {
 namespace {
 
-using Table = const std::vector<TileFunction>& (*)();
-constexpr Table kTables[] = {launch_functions,     operator_functions, reduction_functions,   loop_functions,
-                             persistent_functions, maths_functions,    integer_functions,     value_functions,
-                             hint_functions,       thread_functions,   rearranging_functions, atomic_functions,
-                             all_reduce_functions, scan_functions,     view_functions,        layout_functions,
-                             barrier_functions,    async_functions,    foreign_functions,     reducer_functions};
+constexpr LanguageSection kSections[] = {
+    {"Launches, allocations, sizes", launch_functions},
+    {"Tile operators", operator_functions},
+    {"Reductions", reduction_functions},
+    {"Loops", loop_functions},
+    {"Persistent blocks", persistent_functions},
+    {"Mathematics", maths_functions},
+    {"Integers", integer_functions},
+    {"Values", value_functions},
+    {"Hints", hint_functions},
+    {"Threads", thread_functions},
+    {"Rearranging tiles", rearranging_functions},
+    {"Atomics", atomic_functions},
+    {"Reductions over threads", all_reduce_functions},
+    {"Scans", scan_functions},
+    {"Views and workspaces", view_functions},
+    {"Layouts", layout_functions},
+    {"Hardware barriers", barrier_functions},
+    {"Asynchronous copies and gemms, warp groups", async_functions},
+    {"Foreign device source", foreign_functions},
+    {"Reducers", reducer_functions},
+};
 
 // Names that are not functions of the tables.
 constexpr TileName kOtherNames[] = {
@@ -63,8 +79,8 @@ Result<std::optional<Value>> missing_name(Interpreter&, Name name, Span span) {
 
 std::shared_ptr<ModuleObject> make_language(const ContextRef& context) {
   auto language = std::make_shared<ModuleObject>("tilelang.language");
-  for (Table table : kTables)
-    for (const TileFunction& row : table()) language->set(row.name, make_function(context, "T.", row));
+  for (const LanguageSection& section : kSections)
+    for (const TileFunction& row : section.table()) language->set(row.name, make_function(context, "T.", row));
   for (const NamedDType& row : dtype_names())
     language->set(row.name, Value(std::make_shared<DTypeObject>(*context, row.dtype)));
   auto dtypes = std::make_shared<ModuleObject>("tilelang.language.dtypes");
@@ -162,11 +178,14 @@ std::shared_ptr<ModuleObject> make_tilelang(const ContextRef& context) {
 
 }  // namespace
 
+std::span<const LanguageSection> language_sections() { return kSections; }
+std::span<const TileName> other_names() { return kOtherNames; }
+
 const std::vector<TileName>& tile_names() {
   static const std::vector<TileName> kNames = [] {
     std::vector<TileName> names;
-    for (Table table : kTables)
-      for (const TileFunction& row : table()) names.push_back({row.name, row.summary});
+    for (const LanguageSection& section : kSections)
+      for (const TileFunction& row : section.table()) names.push_back({row.name, row.summary});
     for (const NamedDType& row : dtype_names())
       names.push_back({row.name, "a dtype; called, a cast; as an annotation, a scalar parameter"});
     names.insert(names.end(), std::begin(kOtherNames), std::end(kOtherNames));

@@ -97,7 +97,8 @@ Result<Value> reduce(TileArguments& arguments) {
   std::string name = TRY(arguments.text(2));
   for (const NamedReduction& row : kReductions)
     if (row.name == name)
-      return emit_reduction(arguments, {row.op, TRY(arguments.integer_or(3, -1)), TRY(arguments.flag_or(4, true))});
+      return emit_reduction(arguments, {row.op, TRY(arguments.integer_or(3, -1)), TRY(arguments.flag_or(4, true)),
+                                        TRY(arguments.flag_or(6, false))});
   return make_error(DiagnosticKind::value_error, arguments.span(2), fmt::format("there is no reduction `{}`", name),
                     "use sum, max, min, abssum, absmax, bitand, bitor or bitxor");
 }
@@ -105,8 +106,7 @@ Result<Value> reduce(TileArguments& arguments) {
 }  // namespace
 
 const std::vector<TileFunction>& reduction_functions() {
-  static constexpr std::string_view kParameters =
-      "buffer, out, dim=, clear=, batch?=1, nan_propagate?=False, annotations?";
+  static constexpr std::string_view kParameters = "buffer, out, dim=, clear=, batch?=1, nan_propagate=, annotations?";
   static const std::vector<TileFunction> kFunctions = {
       {"reduce_sum", kParameters, "sums a tile along `dim`; `clear=False` adds to the old content",
        reduce_with<ir::ReduceOp::sum>},
@@ -119,8 +119,8 @@ const std::vector<TileFunction>& reduction_functions() {
       {"reduce_bitand", kParameters, "the bits that all have along `dim`", reduce_with<ir::ReduceOp::bit_and>},
       {"reduce_bitor", kParameters, "the bits that any has along `dim`", reduce_with<ir::ReduceOp::bit_or>},
       {"reduce_bitxor", kParameters, "the bits that an odd number has along `dim`", reduce_with<ir::ReduceOp::bit_xor>},
-      {"reduce", "buffer, out, reduce_type, dim=, clear=, batch?=1, nan_propagate?=False",
-       "any of the reductions, by name", reduce},
+      {"reduce", "buffer, out, reduce_type, dim=, clear=, batch?=1, nan_propagate=", "any of the reductions, by name",
+       reduce},
   };
   return kFunctions;
 }

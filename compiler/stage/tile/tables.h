@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "compiler/stage/tile/arguments.h"
@@ -36,7 +37,21 @@ Result<Value> ceil_divide(TileContext& context, const Value& a, const Value& b, 
 std::optional<ir::Expr> contribution(ir::AtomicOp op, const ir::Expr& value, const ir::Buffer& buffer,
                                      const std::vector<ir::Expr>& indices);
 
+// The tables by concept, in the order of docs/language.md.
+struct LanguageSection {
+  std::string_view title;
+  const std::vector<TileFunction>& (*table)();
+};
+std::span<const LanguageSection> language_sections();
+// Names of `T.` that no table has: decorators, annotations.
+std::span<const TileName> other_names();
+
 // For names that upstream has and this version does not: what to do instead (may be empty).
 std::optional<std::string_view> unsupported_advice(std::string_view name);
+struct UnsupportedNames {
+  std::string_view advice;
+  std::string_view names;  // separated by blanks
+};
+std::span<const UnsupportedNames> unsupported_names();
 
 }  // namespace tilepilot::stage

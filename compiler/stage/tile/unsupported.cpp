@@ -4,11 +4,7 @@
 namespace tilepilot::stage {
 namespace {
 
-struct Group {
-  std::string_view advice;
-  std::string_view names;  // separated by blanks
-};
-constexpr Group kGroups[] = {
+constexpr UnsupportedNames kGroups[] = {
     {"write the kernel with tile operators and `T.Parallel` instead",
      "tvm_warp_shuffle address_of tvm_access_ptr shfl_sync shfl_xor_sync shfl_down_sync Ramp Broadcast"},
     {"use `T.alloc_barrier`", "alloc_cluster_barrier"},
@@ -45,8 +41,10 @@ bool holds(std::string_view words, std::string_view word) {
 
 }  // namespace
 
+std::span<const UnsupportedNames> unsupported_names() { return kGroups; }
+
 std::optional<std::string_view> unsupported_advice(std::string_view name) {
-  for (const Group& group : kGroups)
+  for (const UnsupportedNames& group : kGroups)
     if (holds(group.names, name)) return group.advice;
   return std::nullopt;
 }
