@@ -44,6 +44,13 @@ void emit_let(Context& context, const ir::Let& let) {
   context.body.line("const {} {} = {};", computed_type(type), context.names.of(let.var), text);
 }
 
+// When an element of a tensor may be written; empty if always.
+std::string write_condition(Context& context, const ir::Stmt& stmt, const ir::Buffer& buffer,
+                            const std::vector<ir::Expr>& indices) {
+  if (buffer->scope != ir::Scope::global || context.proven.contains(stmt.get())) return "";
+  return bounds_condition(context, buffer, indices);
+}
+
 void emit_store(Context& context, const ir::Stmt& stmt, const ir::Store& store) {
   if (!context.stream_target.empty()) {
     context.body.line("{} = {};", context.stream_target, element(context, store.value));
@@ -51,9 +58,7 @@ void emit_store(Context& context, const ir::Stmt& stmt, const ir::Store& store) 
   }
   const std::string target =
       fmt::format("{}[{}]", context.names.of(store.buffer), offset(context, store.buffer, store.indices));
-  std::string condition;
-  if (store.buffer->scope == ir::Scope::global && !context.proven.contains(stmt.get()))
-    condition = bounds_condition(context, store.buffer, store.indices);
+  std::string condition = write_condition(context, stmt, store.buffer, store.indices);
   if (!condition.empty()) condition = "if (" + condition + ") ";
   context.body.line("{}{} = {};", condition, target, element(context, store.value));
 }
@@ -71,9 +76,7 @@ void emit_atomic(Context& context, const ir::Stmt& stmt, const ir::Atomic& atomi
   else
     call = fmt::format("{}<{}>({}, {})", is_global ? "atomic_update" : "plain_update",
                        kAtomicUpdates[static_cast<size_t>(atomic.op)], place, value(context, atomic.value));
-  std::string condition;
-  if (is_global && !context.proven.contains(stmt.get()))
-    condition = bounds_condition(context, buffer, atomic.element.start);
+  const std::string condition = write_condition(context, stmt, buffer, atomic.element.start);
   if (!atomic.previous) {
     context.body.line("{}{};", condition.empty() ? "" : "if (" + condition + ") ", call);
     return;
