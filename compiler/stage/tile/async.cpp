@@ -10,10 +10,6 @@
 namespace tilepilot::stage {
 namespace {
 
-Result<ProgramBuilder*> builder_of(const TileArguments& arguments) {
-  return require_kernel(arguments.context(), fmt::format("`{}`", arguments.function()), arguments.span());
-}
-
 Result<ir::Copy> tile_copy(const TileArguments& arguments, ir::CopyMode mode) {
   TileOperand source = TRY(tile_operand(arguments, 0)), destination = TRY(tile_operand(arguments, 1));
   TRY(match_extents(arguments, source, destination));
@@ -22,7 +18,7 @@ Result<ir::Copy> tile_copy(const TileArguments& arguments, ir::CopyMode mode) {
 
 // T.async_copy(src, dst): from global memory into shared; `T.ptx_wait_group` waits.
 Result<Value> async_copy(TileArguments& arguments) {
-  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   TRY(builder.emit(TRY(tile_copy(arguments, ir::CopyMode::group)), arguments.span()));
   TRY(builder.emit(ir::Async{ir::AsyncOp::commit_copies}, arguments.span()));
   return Value();
@@ -36,7 +32,7 @@ int64_t bytes(const ir::Region& region) {
 
 // T.tma_copy(src, dst, barrier=): a load says how many bytes the barrier waits for; a store commits a group of its own.
 Result<Value> tma_copy(TileArguments& arguments) {
-  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   ir::Copy node = TRY(tile_copy(arguments, ir::CopyMode::bulk_load));
   const bool is_load = node.source.buffer->scope == ir::Scope::global;
   if (is_load != arguments.has(2))
@@ -59,7 +55,7 @@ Result<Value> tma_copy(TileArguments& arguments) {
 
 // T.ptx_cp_async(dst, src, bytes, predicate=): by each thread; without the predicate's consent the bytes become 0.
 Result<Value> cp_async(TileArguments& arguments) {
-  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   const ir::Region to = TRY(tile_region(arguments, 0)), from = TRY(tile_region(arguments, 1));
   const int64_t size = TRY(arguments.integer(2)), width = to.buffer->type.bytes();
   if (from.buffer->type != to.buffer->type || (size != 4 && size != 8 && size != 16) || size % width != 0)
@@ -67,27 +63,21 @@ Result<Value> cp_async(TileArguments& arguments) {
                       fmt::format("`T.ptx_cp_async` of {} bytes from {} to {}", size, ir::to_string(from.buffer->type),
                                   ir::to_string(to.buffer->type)),
                       "it copies 4, 8 or 16 bytes between buffers of one dtype");
-  const auto element = [&](const ir::Region& region, int64_t step) {
-    std::vector<ir::Expr> indices = region.start;
-    const ir::Expr offset = ir::int_imm(step, indices.back()->type, arguments.span());
-    indices.back() = fold_binary(ir::BinaryOp::add, indices.back(), offset, arguments.span());
-    return indices;
-  };
   builder.thread_index(0, arguments.span());  // each thread copies for itself
   for (int64_t step = 0; step < size / width; ++step) {
-    ir::Expr value = ir::load(from.buffer, element(from, step), arguments.span());
+    ir::Expr value = ir::load(from.buffer, neighbour(from, step, arguments.span()), arguments.span());
     if (arguments.has(3)) {
       const ir::Expr zero = TRY(to_expr(Value(int64_t{0}), arguments.span(), value->type));
       value = fold_select(TRY(to_condition(arguments[3], arguments.span(3))), value, zero, arguments.span());
     }
-    TRY(builder.emit(ir::Store{to.buffer, element(to, step), value}, arguments.span()));
+    TRY(builder.emit(ir::Store{to.buffer, neighbour(to, step, arguments.span()), value}, arguments.span()));
   }
   return Value();
 }
 
 template <ir::AsyncOp op>
 Result<Value> async(TileArguments& arguments) {
-  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   TRY(builder.emit(ir::Async{op}, arguments.span()));
   return Value();
 }
@@ -95,7 +85,7 @@ Result<Value> async(TileArguments& arguments) {
 // The first argument is how many groups may still be under way.
 template <ir::AsyncOp op>
 Result<Value> wait(TileArguments& arguments) {
-  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   const int64_t count = TRY(arguments.integer_or(0, 0));
   if (count < 0)
     return make_error(DiagnosticKind::value_error, arguments.span(0),
@@ -123,7 +113,7 @@ struct RolesFrame final : TypedObject<RolesFrame> {
 };
 
 Result<Value> roles(TileArguments& arguments) {
-  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   int64_t threads = 1;
   for (const int64_t extent : builder.kernel().threads) threads *= extent;
   std::vector<int> groups;

@@ -46,8 +46,7 @@ void run_by_each_thread(ProgramBuilder& builder, Span span) {
 
 // One element; gives its old value if `wants_previous`.
 Result<Value> emit_element(const TileArguments& arguments, ir::Atomic node, bool wants_previous) {
-  ProgramBuilder& builder =
-      *TRY(require_kernel(arguments.context(), fmt::format("`{}`", arguments.function()), arguments.span()));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   TRY(check_type(arguments, node.element, node.op));
   run_by_each_thread(builder, arguments.span());
   if (wants_previous) node.previous = builder.make_var("previous", node.element.buffer->type);
@@ -70,8 +69,7 @@ std::vector<ir::Expr> shifted(const ir::Region& region, const std::vector<ir::Ex
 // A parallel loop over the tile; `value_at` gives what is combined with the element at the loop's variables.
 Status emit_tile(const TileArguments& arguments, const ir::Region& target, const ir::Atomic& pattern,
                  const std::function<ir::Expr(const std::vector<ir::Expr>&)>& value_at) {
-  ProgramBuilder& builder =
-      *TRY(require_kernel(arguments.context(), fmt::format("`{}`", arguments.function()), arguments.span()));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   const Span span = arguments.span();
   TRY(check_type(arguments, target, pattern.op));
   if (builder.in_parallel_loop())
@@ -93,8 +91,7 @@ Status emit_tile(const TileArguments& arguments, const ir::Region& target, const
       BlockKind::parallel_loop, loop.vars,
       [&] {
         ir::Atomic node = pattern;
-        node.element = {target.buffer, shifted(target, steps, span), {}, span};
-        node.element.extent.assign(target.buffer->rank(), 1);
+        node.element = element_at(target.buffer, shifted(target, steps, span), span);
         node.value = value_at(steps);
         return builder.emit(std::move(node), span);
       },
@@ -102,18 +99,15 @@ Status emit_tile(const TileArguments& arguments, const ir::Region& target, const
   return builder.emit(std::move(loop), span);
 }
 
-bool names_tile(const Value& value) { return value.get_if<BufferObject>() || value.get_if<RegionObject>(); }
-
 // T.atomic_add(dst, value, memory_order=, return_prev=, ...)
 Result<Value> update(TileArguments& arguments, ir::AtomicOp op) {
   const bool wants_previous = TRY(arguments.flag_or(3, false));
   TileOperand target = TRY(tile_operand(arguments, 0));
   ir::Atomic node{op, {}, nullptr, TRY(memory_order(arguments, 2, ir::MemoryOrder::relaxed)), nullptr};
   const ir::DType type = target.region.buffer->type;
-  const bool of_tile = names_tile(arguments[1]);
+  const bool of_tile = names_memory(arguments[1]);
   if (target.is_point && !of_tile) {
-    node.element = target.region;
-    node.element.extent.assign(target.region.buffer->rank(), 1);
+    node.element = TRY(tile_region(arguments, 0));
     node.value = fold_cast(TRY(to_expr(arguments[1], arguments.span(1), type)), type, arguments.span());
     return emit_element(arguments, std::move(node), wants_previous);
   }
@@ -148,25 +142,14 @@ Result<Value> add_neighbours(TileArguments& arguments) {
                       fmt::format("`{}` returns no previous values", arguments.function()),
                       "call `T.atomic_add(..., return_prev=True)` for each element");
   const ir::Region target = TRY(tile_region(arguments, 0)), source = TRY(tile_region(arguments, 1));
-  ProgramBuilder& builder =
-      *TRY(require_kernel(arguments.context(), fmt::format("`{}`", arguments.function()), arguments.span()));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   run_by_each_thread(builder, arguments.span());
-  const auto neighbour = [&](const ir::Region& region, int64_t step) {
-    std::vector<ir::Expr> indices = region.start;
-    indices.back() =
-        fold_binary(ir::BinaryOp::add, indices.back(), ir::int_imm(step, indices.back()->type), arguments.span());
-    return indices;
-  };
   for (int64_t step = 0; step < count; ++step) {
-    ir::Atomic node{ir::AtomicOp::add,
-                    {target.buffer, neighbour(target, step), {}, arguments.span()},
-                    nullptr,
-                    ir::MemoryOrder::relaxed,
-                    nullptr};
-    node.element.extent.assign(target.buffer->rank(), 1);
-    const ir::Expr value = ir::load(source.buffer, neighbour(source, step), arguments.span());
-    node.value = fold_cast(value, target.buffer->type, arguments.span());
-    TRY(builder.emit(std::move(node), arguments.span()));
+    const Span span = arguments.span();
+    const ir::Expr value = ir::load(source.buffer, neighbour(source, step, span), span);
+    ir::Atomic node{ir::AtomicOp::add, element_at(target.buffer, neighbour(target, step, span), span),
+                    fold_cast(value, target.buffer->type, span), ir::MemoryOrder::relaxed, nullptr};
+    TRY(builder.emit(std::move(node), span));
   }
   return Value();
 }

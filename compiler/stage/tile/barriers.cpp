@@ -10,13 +10,9 @@
 namespace tilepilot::stage {
 namespace {
 
-Result<ProgramBuilder*> builder_of(const TileArguments& arguments) {
-  return require_kernel(arguments.context(), fmt::format("`{}`", arguments.function()), arguments.span());
-}
-
 // T.alloc_barrier(128), T.alloc_barrier([128, 256])
 Result<Value> alloc_barrier(TileArguments& arguments) {
-  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   ir::BufferData data;
   data.name = "barrier";
   data.type = ir::kUInt64;
@@ -28,7 +24,7 @@ Result<Value> alloc_barrier(TileArguments& arguments) {
 }
 
 Status emit_barrier(const TileArguments& arguments, ir::BarrierOp op, size_t operand) {
-  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   ir::Barrier node{op, TRY(barrier_operand(arguments, 0)), nullptr};
   if (operand > 0)
     node.operand = TRY(to_index(arguments[operand], "the operand of a barrier", arguments.span(operand)));

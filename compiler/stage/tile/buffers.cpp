@@ -9,6 +9,7 @@
 #include "compiler/stage/tile/dtypes.h"
 #include "compiler/stage/tile/expressions.h"
 #include "compiler/stage/tile/fold.h"
+#include "compiler/stage/tile/regions.h"
 #include "compiler/stage/tile/tables.h"
 
 namespace tilepilot::stage {
@@ -225,10 +226,10 @@ Status BufferObject::set_item(Interpreter&, const Value& index, Value value, Spa
   }
   std::vector<ir::Expr> at = TRY(point_indices(*this, indices, span));
   ir::Expr element = fold_cast(TRY(to_expr(value, span, buffer->type)), buffer->type, span);
-  if (const auto reducer = context.reducers.find(buffer); reducer != context.reducers.end()) {
-    const ir::Region place{buffer, at, std::vector<int64_t>(at.size(), 1), span};
+  if (const auto reducer = builder.reducers().find(buffer.get()); reducer != builder.reducers().end()) {
     if (auto value = contribution(reducer->second, element, buffer, at))
-      return builder.emit(ir::Atomic{reducer->second, place, *value, ir::MemoryOrder::relaxed, nullptr}, span);
+      return builder.emit(
+          ir::Atomic{reducer->second, element_at(buffer, at, span), *value, ir::MemoryOrder::relaxed, nullptr}, span);
   }
   return builder.emit(ir::Store{buffer, std::move(at), std::move(element)}, span);
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/ir/visit.h"
+#include "compiler/stage/tile/arguments.h"
 #include "compiler/stage/tile/buffers.h"
 
 namespace tilepilot::stage {
@@ -282,6 +283,10 @@ Result<ProgramBuilder*> require_kernel(TileContext& context, std::string_view wh
   if (context.builder && context.builder->in_kernel()) return context.builder;
   return make_error(DiagnosticKind::outside_kernel, span, fmt::format("{} stands outside `with T.Kernel(...)`", what),
                     "only declarations of sizes may come before the kernel");
+}
+
+Result<ProgramBuilder*> require_kernel(const TileArguments& arguments) {
+  return require_kernel(arguments.context(), fmt::format("`{}`", arguments.function()), arguments.span());
 }
 
 }  // namespace tilepilot::stage

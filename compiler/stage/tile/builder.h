@@ -11,6 +11,8 @@
 
 namespace tilepilot::stage {
 
+class TileArguments;
+
 enum class BlockKind {
   kernel,
   branch,
@@ -54,6 +56,8 @@ class ProgramBuilder {
   // The index of a thread in its block along an axis: a variable of the open kernel, or 0 past its thread extents.
   ir::Expr thread_index(size_t axis, Span span);
   const ir::Kernel& kernel() const { return kernel_; }
+  // The operation of each buffer of the program made by `T.alloc_reducer`.
+  std::unordered_map<const ir::BufferData*, ir::AtomicOp>& reducers() { return reducers_; }
 
   // Within operands that Python would only evaluate if it needs them: nothing may be emitted there.
   int lazy_operands = 0;
@@ -94,6 +98,7 @@ class ProgramBuilder {
   }
 
   ir::Program program_;
+  std::unordered_map<const ir::BufferData*, ir::AtomicOp> reducers_;
   bool in_kernel_ = false;
   ir::Kernel kernel_;
   std::vector<Block> blocks_;
@@ -106,5 +111,7 @@ class ProgramBuilder {
 
 // The builder if a kernel is open; `outside_kernel` naming `what` otherwise.
 Result<ProgramBuilder*> require_kernel(TileContext& context, std::string_view what, Span span);
+// The same for the function that was called with these arguments.
+Result<ProgramBuilder*> require_kernel(const TileArguments& arguments);
 
 }  // namespace tilepilot::stage

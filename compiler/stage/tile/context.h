@@ -3,7 +3,6 @@
 #pragma once
 
 #include <set>
-#include <unordered_map>
 
 #include "compiler/stage/tile/tile.h"
 
@@ -24,8 +23,6 @@ struct TileContext {
   size_t traced_depth = 0;
   // The nodes of the `with T.attr(node, ...)` around, innermost last.
   std::vector<Value> combiners;
-  // The operation of each buffer made by `T.alloc_reducer`.
-  std::unordered_map<ir::Buffer, ir::AtomicOp> reducers;
   // Something that only makes sense in a tile program was called while none was traced: how a `@tilelang.jit` function
   // shows, when it is run as a factory, that it is a program itself.
   bool missed_program = false;

@@ -28,15 +28,10 @@ Result<Value> access_ptr(TileArguments& arguments) {
   return Value(std::make_shared<RegionObject>(std::move(operand.region)));
 }
 
-bool names_memory(const Value& value) { return value.get_if<BufferObject>() || value.get_if<RegionObject>(); }
-
 ir::Region address_of(const Value& value, Span span) {
   if (auto* region = value.get_if<RegionObject>()) return region->region;
   const ir::Buffer buffer = value.get_if<BufferObject>()->buffer;
-  ir::Region region{buffer, {}, {}, span};
-  region.start.assign(buffer->rank(), ir::int_imm(0, ir::kInt32, span));
-  region.extent.assign(buffer->rank(), 1);
-  return region;
+  return element_at(buffer, std::vector<ir::Expr>(buffer->rank(), ir::int_imm(0, ir::kInt32, span)), span);
 }
 
 // T.call_extern(dtype, name, *args): of dtype "handle" it is a statement, otherwise a value.

@@ -90,8 +90,7 @@ Result<Value> kernel(TileArguments& arguments) {
 }
 
 Result<std::shared_ptr<ir::BufferData>> allocate(const TileArguments& arguments, ir::Scope scope) {
-  ProgramBuilder& builder =
-      *TRY(require_kernel(arguments.context(), fmt::format("`{}`", arguments.function()), arguments.span()));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   ir::BufferData data;
   data.name = "buffer";
   data.scope = scope;

@@ -47,7 +47,7 @@ class CountingIterator final : public Iterator {
 };
 
 Result<Value> make_loop(const TileArguments& arguments, ir::LoopKind kind, std::vector<Value> bounds) {
-  TRY(require_kernel(arguments.context(), fmt::format("`{}`", arguments.function()), arguments.span()));
+  TRY(require_kernel(arguments));
   LoopRange range = TRY(to_loop_range(arguments.function(), bounds, arguments.span()));
   return Value(std::make_shared<LoopObject>(arguments.context(), std::string(arguments.function()), kind,
                                             std::vector<LoopRange>{range}));
@@ -82,7 +82,7 @@ Result<Value> pipelined(TileArguments& arguments) {
 }
 
 Result<Value> box(TileArguments& arguments, ir::LoopKind kind) {
-  TRY(require_kernel(arguments.context(), fmt::format("`{}`", arguments.function()), arguments.span()));
+  TRY(require_kernel(arguments));
   if (arguments.rest().empty())
     return make_error(DiagnosticKind::wrong_arguments, arguments.span(),
                       fmt::format("`{}` needs at least one extent", arguments.function()));
@@ -97,8 +97,7 @@ Result<Value> parallel(TileArguments& arguments) { return box(arguments, ir::Loo
 Result<Value> grid(TileArguments& arguments) { return box(arguments, ir::LoopKind::serial); }
 
 Result<Value> emit_jump(TileArguments& arguments) {
-  ProgramBuilder& builder =
-      *TRY(require_kernel(arguments.context(), fmt::format("`{}`", arguments.function()), arguments.span()));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   TRY(builder.emit(ir::Break{}, arguments.span()));
   return Value();
 }

@@ -10,10 +10,6 @@
 namespace tilepilot::stage {
 namespace {
 
-Result<ProgramBuilder*> kernel_of(const TileArguments& arguments) {
-  return require_kernel(arguments.context(), fmt::format("`{}`", arguments.function()), arguments.span());
-}
-
 // One element to one element: a plain store.
 Status copy_element(ProgramBuilder& builder, const ir::Region& from, const ir::Region& to, Span span) {
   ir::Expr value = fold_cast(ir::load(from.buffer, from.start, from.span), to.buffer->type, span);
@@ -22,7 +18,7 @@ Status copy_element(ProgramBuilder& builder, const ir::Region& from, const ir::R
 
 // T.copy(src, dst, *, coalesced_width=, disable_tma=, ...)
 Result<Value> copy(TileArguments& arguments) {
-  ProgramBuilder& builder = *TRY(kernel_of(arguments));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   TileOperand source = TRY(tile_operand(arguments, 0));
   TileOperand destination = TRY(tile_operand(arguments, 1));
   TRY(match_extents(arguments, source, destination));
@@ -38,7 +34,7 @@ Result<Value> copy(TileArguments& arguments) {
 }
 
 Status emit_fill(const TileArguments& arguments, const Value& value) {
-  ProgramBuilder& builder = *TRY(kernel_of(arguments));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   TileOperand operand = TRY(tile_operand(arguments, 0));
   ir::Region& region = operand.region;
   ir::DType type = region.buffer->type;
@@ -142,7 +138,7 @@ Result<ir::WarpPolicy> warp_policy(const TileArguments& arguments, size_t i) {
 
 // T.gemm(A, B, C, transpose_A=, transpose_B=, policy=, clear_accum=, k_pack=, ...)
 Result<Value> emit_gemm(TileArguments& arguments, bool asynchronous) {
-  ProgramBuilder& builder = *TRY(kernel_of(arguments));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   ir::Gemm node;
   node.asynchronous = asynchronous;
   node.a = TRY(tile_region(arguments, 0));

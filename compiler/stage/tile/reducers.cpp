@@ -18,10 +18,6 @@
 namespace tilepilot::stage {
 namespace {
 
-Result<ProgramBuilder*> builder_of(const TileArguments& arguments) {
-  return require_kernel(arguments.context(), fmt::format("`{}`", arguments.function()), arguments.span());
-}
-
 Result<ir::AtomicOp> reducer_op(const TileArguments& arguments, size_t i) {
   const std::string name = arguments.has(i) ? TRY(arguments.text(i)) : "sum";
   if (name == "sum") return ir::AtomicOp::add;
@@ -45,7 +41,7 @@ ir::Expr identity(ir::AtomicOp op, ir::DType type, Span span) {
 
 // T.alloc_reducer(shape, dtype, op="sum", replication=None)
 Result<Value> alloc_reducer(TileArguments& arguments) {
-  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   ir::BufferData data;
   data.name = "reducer";
   data.scope = ir::Scope::fragment;
@@ -55,7 +51,7 @@ Result<Value> alloc_reducer(TileArguments& arguments) {
     data.shape.push_back(ir::int_imm(extent, ir::kInt32, arguments.span()));
   const auto op = TRY(reducer_op(arguments, 2));
   auto buffer = builder.allocate(std::move(data));
-  arguments.context().reducers[buffer] = op;
+  builder.reducers()[buffer.get()] = op;
   return Value(std::make_shared<BufferObject>(arguments.context(), std::move(buffer)));
 }
 
@@ -68,15 +64,15 @@ Error no_reducer(const TileArguments& arguments, const std::string& what) {
 // The operation of the reducer that is argument 0.
 Result<ir::AtomicOp> operation(const TileArguments& arguments) {
   const ir::Region region = TRY(tile_region(arguments, 0));
-  const auto& reducers = arguments.context().reducers;
-  const auto found = reducers.find(region.buffer);
+  const auto& reducers = TRY(require_kernel(arguments))->reducers();
+  const auto found = reducers.find(region.buffer.get());
   if (found == reducers.end()) return no_reducer(arguments, fmt::format("`{}`", region.buffer->name));
   return found->second;
 }
 
 // T.reducer_init(r, init=None): what is there before the first contribution.
 Result<Value> init(TileArguments& arguments) {
-  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   const ir::AtomicOp op = TRY(operation(arguments));
   ir::Region whole = TRY(tile_region(arguments, 0));
   if (arguments.has(1) && arguments[1].get_if<BufferObject>()) {
@@ -92,7 +88,7 @@ Result<Value> init(TileArguments& arguments) {
 
 // T.finalize_reducer(r, dst=None, batch=1): without dst the reducer itself is the result.
 Result<Value> finalize(TileArguments& arguments) {
-  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   TRY(operation(arguments));
   if (!arguments.has(1)) return Value();
   TileOperand source = TRY(tile_operand(arguments, 0)), destination = TRY(tile_operand(arguments, 1));
@@ -103,7 +99,7 @@ Result<Value> finalize(TileArguments& arguments) {
 
 // T.reducer_update(r[i], value)
 Result<Value> update(TileArguments& arguments) {
-  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   const ir::Region element = TRY(tile_region(arguments, 0));
   const ir::AtomicOp op = TRY(operation(arguments));
   const ir::DType type = element.buffer->type;

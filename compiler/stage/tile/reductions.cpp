@@ -61,8 +61,7 @@ Status check_reduction(const TileArguments& arguments, const ir::Reduce& node) {
 }
 
 Result<Value> emit_reduction(const TileArguments& arguments, const Options& options) {
-  ProgramBuilder& builder =
-      *TRY(require_kernel(arguments.context(), fmt::format("`{}`", arguments.function()), arguments.span()));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   ir::Reduce node{options.op,    TRY(tile_region(arguments, 0)), TRY(tile_region(arguments, 1)), 0,
                   options.clear, options.nan_propagate};
   int64_t rank = static_cast<int64_t>(node.source.extent.size());

@@ -4,6 +4,7 @@
 
 #include "compiler/stage/tile/builder.h"
 #include "compiler/stage/tile/expressions.h"
+#include "compiler/stage/tile/fold.h"
 
 namespace tilepilot::stage {
 namespace {
@@ -79,6 +80,20 @@ Result<TileOperand> tile_operand(const TileArguments& arguments, size_t i) {
       DiagnosticKind::type_error, span,
       fmt::format("`{}` works on buffers and slices of them, not on a `{}`", arguments.function(), value.type_name()));
 }
+
+ir::Region element_at(ir::Buffer buffer, std::vector<ir::Expr> indices, Span span) {
+  std::vector<int64_t> extent(indices.size(), 1);
+  return {std::move(buffer), std::move(indices), std::move(extent), span};
+}
+
+std::vector<ir::Expr> neighbour(const ir::Region& region, int64_t step, Span span) {
+  std::vector<ir::Expr> indices = region.start;
+  const ir::Expr offset = ir::int_imm(step, indices.back()->type, span);
+  indices.back() = fold_binary(ir::BinaryOp::add, indices.back(), offset, span);
+  return indices;
+}
+
+bool names_memory(const Value& value) { return value.get_if<BufferObject>() || value.get_if<RegionObject>(); }
 
 Result<ir::Region> tile_region(const TileArguments& arguments, size_t i) {
   TileOperand operand = TRY(tile_operand(arguments, i));

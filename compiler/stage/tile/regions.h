@@ -19,6 +19,12 @@ Result<TileOperand> tile_operand(const TileArguments& arguments, size_t i);
 // Likewise; a point is one element.
 Result<ir::Region> tile_region(const TileArguments& arguments, size_t i);
 
+// One element as a region, and the indices of the element `step` places further along the last axis.
+ir::Region element_at(ir::Buffer buffer, std::vector<ir::Expr> indices, Span span);
+std::vector<ir::Expr> neighbour(const ir::Region& region, int64_t step, Span span);
+// A buffer or a slice of one, not an element.
+bool names_memory(const Value& value);
+
 // Argument `i` as one hardware barrier.
 Result<ir::Region> barrier_operand(const TileArguments& arguments, size_t i);
 

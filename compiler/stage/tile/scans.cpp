@@ -31,8 +31,7 @@ Status check(const TileArguments& arguments, const ir::Scan& node) {
 // T.cumsum(src, dst=None, dim=0, reverse=False): without dst in place.
 template <ir::ScanOp op>
 Result<Value> scan(TileArguments& arguments) {
-  ProgramBuilder& builder =
-      *TRY(require_kernel(arguments.context(), fmt::format("`{}`", arguments.function()), arguments.span()));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   ir::Scan node{op, TRY(tile_region(arguments, 0)), {}, 0, TRY(arguments.flag_or(3, false))};
   node.destination = arguments.has(1) ? TRY(tile_region(arguments, 1)) : node.source;
   const auto rank = static_cast<int64_t>(node.source.extent.size());

@@ -14,10 +14,6 @@ namespace {
 
 constexpr int64_t kAxes = 3;
 
-Result<ProgramBuilder*> builder_of(const TileArguments& arguments) {
-  return require_kernel(arguments.context(), fmt::format("`{}`", arguments.function()), arguments.span());
-}
-
 Result<size_t> axis_of(const TileArguments& arguments) {
   int64_t axis = TRY(arguments.integer_or(0, 0));
   if (axis >= 0 && axis < kAxes) return static_cast<size_t>(axis);
@@ -38,12 +34,12 @@ int64_t thread_extent(const ProgramBuilder& builder, size_t axis) {
 }
 
 Result<Value> get_thread_binding(TileArguments& arguments) {
-  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   return thread_index(arguments, builder, TRY(axis_of(arguments)));
 }
 
 Result<Value> get_thread_bindings(TileArguments& arguments) {
-  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   std::vector<Value> indices;
   for (size_t axis = 0; axis < builder.kernel().threads.size(); ++axis)
     indices.push_back(thread_index(arguments, builder, axis));
@@ -51,12 +47,12 @@ Result<Value> get_thread_bindings(TileArguments& arguments) {
 }
 
 Result<Value> get_thread_extent(TileArguments& arguments) {
-  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   return Value(thread_extent(builder, TRY(axis_of(arguments))));
 }
 
 Result<Value> get_thread_extents(TileArguments& arguments) {
-  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   std::vector<Value> extents;
   for (int64_t extent : builder.kernel().threads) extents.emplace_back(extent);
   return make_list(std::move(extents));
@@ -69,12 +65,12 @@ Value block_index(const TileArguments& arguments, const ProgramBuilder& builder,
 }
 
 Result<Value> get_block_binding(TileArguments& arguments) {
-  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   return block_index(arguments, builder, TRY(axis_of(arguments)));
 }
 
 Result<Value> get_block_bindings(TileArguments& arguments) {
-  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   std::vector<Value> indices;
   for (size_t axis = 0; axis < builder.kernel().block_vars.size(); ++axis)
     indices.push_back(block_index(arguments, builder, axis));
@@ -84,7 +80,7 @@ Result<Value> get_block_bindings(TileArguments& arguments) {
 // T.thread_binding(n, thread="threadIdx.x"), T.thread_binding(0, n, thread="threadIdx.x"): the extents must be those of
 // the launch.
 Result<Value> thread_binding(TileArguments& arguments) {
-  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   const std::string thread = arguments.has(2) ? TRY(arguments.text(2)) : "threadIdx.x";
   static constexpr std::string_view kThreads[] = {"threadIdx.x", "threadIdx.y", "threadIdx.z"};
   auto* found = std::find(std::begin(kThreads), std::end(kThreads), thread);
@@ -104,7 +100,7 @@ Result<Value> thread_binding(TileArguments& arguments) {
 }
 
 Result<Value> barrier(TileArguments& arguments) {
-  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   TRY(builder.emit(ir::Sync{}, arguments.span()));
   return Value();
 }
@@ -112,7 +108,7 @@ Result<Value> barrier(TileArguments& arguments) {
 // T.sync_threads(barrier_id=, arrive_count=): with a count, a barrier for that many threads of the block.
 Result<Value> sync_threads(TileArguments& arguments) {
   if (!arguments.has(1)) return barrier(arguments);
-  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   ir::Sync node{ir::SyncScope::block, TRY(arguments.integer_or(0, 0)), TRY(arguments.integer(1))};
   constexpr int64_t kHardwareBarriers = 16;
   if (node.barrier < 0 || node.barrier >= kHardwareBarriers || node.threads <= 0)
@@ -124,7 +120,7 @@ Result<Value> sync_threads(TileArguments& arguments) {
 }
 
 Result<Value> sync_grid(TileArguments& arguments) {
-  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   TRY(builder.emit(ir::Sync{ir::SyncScope::grid, 0, 0}, arguments.span()));
   return Value();
 }
@@ -144,7 +140,7 @@ constexpr int64_t kWarpSize = 32;
 constexpr int64_t kWarpsPerGroup = 4;
 
 Result<Value> index_by(TileArguments& arguments, ir::BinaryOp op, int64_t divisor) {
-  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   const ir::Expr by = ir::int_imm(divisor, ir::kInt32, arguments.span());
   return make_expr(arguments.context(), fold_binary(op, linear_index(arguments, builder), by, arguments.span()));
 }
@@ -161,7 +157,7 @@ Result<Value> warp_group_index(TileArguments& arguments) {
 
 // T.shuffle_elect(extent): one thread of each `extent`; of the block for 0.
 Result<Value> shuffle_elect(TileArguments& arguments) {
-  ProgramBuilder& builder = *TRY(builder_of(arguments));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   const int64_t extent = TRY(arguments.integer(0));
   ir::Expr index = linear_index(arguments, builder);
   if (extent > 0)
