@@ -3,6 +3,7 @@
 
 #include <unordered_set>
 
+#include "compiler/stage/python/modules/copying.h"
 #include "eval/host/edge.h"
 #include "eval/host/module.h"
 
@@ -189,6 +190,41 @@ Result<Value> get_submodule(Interpreter&, NnModule& self, CallArgs& args) {
                     fmt::format("there is no submodule `{}`", *target->if_string()));
 }
 
+// get_parameter("net.0.weight") and get_buffer.
+template <bool buffers>
+Result<Value> get_tensor(Interpreter&, NnModule& self, CallArgs& args) {
+  const Value* target = argument(args, 0, "target");
+  if (!target || !target->if_string()) return bad_arguments(buffers ? "get_buffer" : "get_parameter", args.span);
+  for (auto& [name, value] : tensors_of(self, buffers, true)) {
+    if (name == *target->if_string()) return value;
+  }
+  return make_error(DiagnosticKind::unknown_attribute, args.span,
+                    fmt::format("there is no {} `{}`", buffers ? "buffer" : "parameter", *target->if_string()));
+}
+
+// copy.deepcopy: weights, submodules and attributes are copied, the memo keeps what is shared shared.
+Result<Value> deep_copy(Interpreter& interpreter, NnModule& self, CallArgs& args) {
+  auto memo = stage::memo_of(args);
+  auto made = std::make_shared<NnModule>(self.state(), self.class_object(), self.native());
+  TRY(stage::remember_copy(interpreter, *memo, self, Value(made), args.span));
+  made->constructor = self.constructor;
+  made->config = self.config;
+  made->initialised = self.initialised;
+  std::pair<NnModule::Entries*, NnModule::Entries*> entries[] = {{&self.parameters(), &made->parameters()},
+                                                                 {&self.buffers(), &made->buffers()},
+                                                                 {&self.modules(), &made->modules()}};
+  for (auto& [from, to] : entries) {
+    for (NnModule::Entry entry : NnModule::Entries(*from)) {
+      entry.value = TRY(stage::deep_copy(interpreter, entry.value, memo, args.span));
+      to->push_back(std::move(entry));
+    }
+  }
+  for (Name name : std::vector<Name>(self.attributes().names())) {
+    made->attributes().set(name, TRY(stage::deep_copy(interpreter, *self.attributes().find(name), memo, args.span)));
+  }
+  return Value(std::move(made));
+}
+
 Result<Value> train(Interpreter&, NnModule& self, CallArgs& args) {
   set_training(self_of(self), flag(args, 0, "mode", true));
   return self_of(self);
@@ -284,6 +320,9 @@ const ModuleMethodRow kMethods[] = {
     {"add_module", add_module},
     {"register_module", add_module},
     {"get_submodule", get_submodule},
+    {"get_parameter", get_tensor<false>},
+    {"get_buffer", get_tensor<true>},
+    {"__deepcopy__", deep_copy},
     {"train", train},
     {"eval", eval_mode},
     {"apply", apply},

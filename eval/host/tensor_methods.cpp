@@ -105,6 +105,14 @@ Result<Value> new_tensor(HostState& state, Interpreter&, TensorObject& self, Cal
   return state.wrap(TRY(tensor_from_data(args.positional[0], type, args.span)).to(self.tensor.device()));
 }
 
+Result<Value> deep_copy(HostState& state, Interpreter&, TensorObject& self, CallArgs& args) {
+  at::NoGradGuard values_only;
+  const bool recorded = self.tensor.requires_grad();
+  at::Tensor copy = TRY(guarded("deepcopy", args.span, [&] { return self.tensor.detach().clone(); }));
+  if (self.is_parameter) return state.wrap_parameter(std::move(copy), recorded);
+  return state.wrap(copy.set_requires_grad(recorded));
+}
+
 Error no_gradients(Span span) {
   return make_error(DiagnosticKind::forbidden, span, "gradients are not available: programs run forward only");
 }
@@ -153,6 +161,7 @@ const TensorMethod* find_tensor_method(Name name) {
       {Name("requires_grad_"), requires_grad},
       {Name("new_tensor"), new_tensor},
       {Name("__format__"), format},
+      {Name("__deepcopy__"), deep_copy},
       {Name("backward"), backward},
       {Name("register_hook"), register_hook},
       {Name("retain_grad"), retain_grad},
