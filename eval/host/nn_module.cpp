@@ -4,6 +4,7 @@
 #include "compiler/stage/python/native.h"
 #include "eval/host/edge.h"
 #include "eval/host/module.h"
+#include "eval/host/python_layers.h"
 
 namespace tilepilot::eval {
 
@@ -204,6 +205,22 @@ std::shared_ptr<stage::ModuleObject> function_namespace(HostState& state, const 
   return made;
 }
 
+// _pair(3) is (3, 3); what is a sequence already becomes a tuple.
+std::shared_ptr<stage::ModuleObject> utils_namespace() {
+  constexpr std::pair<const char*, size_t> kTuples[] = {
+      {"_single", 1}, {"_pair", 2}, {"_triple", 3}, {"_quadruple", 4}};
+  auto made = std::make_shared<stage::ModuleObject>("torch.nn.modules.utils");
+  for (auto& [name, count] : kTuples) {
+    made->function(name, [count = count](Interpreter& interpreter, CallArgs& args) -> Result<Value> {
+      static constexpr stage::Signature kSignature{"parse", {"x"}, 1};
+      const Value given = *TRY(stage::Arguments::read(args, kSignature))[0];
+      if (!stage::sequence_items(given)) return stage::make_tuple(std::vector<Value>(count, given));
+      return stage::make_tuple(TRY(interpreter.to_vector(given, args.span)));
+    });
+  }
+  return made;
+}
+
 // torch.nn.init: its functions set values and record nothing.
 std::shared_ptr<stage::ModuleObject> init_namespace(HostState& state) {
   auto made = std::make_shared<stage::ModuleObject>("torch.nn.init");
@@ -257,11 +274,14 @@ void install_modules(HostState& state, Interpreter& interpreter) {
   nn->set("init", init);
   nn->set("parameter", parameter_module);
   nn->set("modules", nn);
+  nn->missing = [raw = nn.get()](Interpreter& run, Name name, Span) { return find_python_layer(run, *raw, name); };
   interpreter.add_module("torch.nn", nn);
   interpreter.add_module("torch.nn.functional", functional);
   interpreter.add_module("torch.nn.init", init);
   interpreter.add_module("torch.nn.parameter", parameter_module);
   interpreter.add_module("torch.nn.modules", nn);
+  interpreter.add_module("torch.nn.modules.transformer", nn);
+  interpreter.add_module("torch.nn.modules.utils", utils_namespace());
   if (auto torch = interpreter.find_module("torch")) torch->set("nn", nn);
 }
 
