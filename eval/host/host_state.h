@@ -36,6 +36,9 @@ struct DeviceObject final : stage::TypedObject<DeviceObject> {
   Result<std::optional<stage::Value>> compare(stage::Interpreter&, stage::CompareOp op, const stage::Value& other,
                                               Span span) override;
   Result<size_t> hash(stage::Interpreter&, Span) override;
+  // `with torch.device("cuda"):` chooses where new tensors live; there is one place.
+  Result<stage::Value> enter(stage::Interpreter&, Span) override { return stage::Value(shared_from_this()); }
+  Status exit(stage::Interpreter&, Span) override { return {}; }
   Result<std::string> repr(stage::Interpreter&) override { return "device(type='" + device.str() + "')"; }
   Result<std::string> str(stage::Interpreter&) override { return device.str(); }
   at::Device device;

@@ -32,16 +32,6 @@ IValue cdist(A a) {
   return at::cdist(a.tensor("x1"), a.tensor("x2"), a.real("p"), code);
 }
 
-IValue tensordot(A a) {
-  int64_t count = a.integer("dims");
-  std::vector<int64_t> last, first;
-  for (int64_t i = 0; i < count; ++i) {
-    last.push_back(a.tensor("a").dim() - count + i);
-    first.push_back(i);
-  }
-  return at::tensordot(a.tensor("a"), a.tensor("b"), last, first);
-}
-
 // unique gives as many results as are asked for.
 IValue unique(A a) {
   bool inverse = a.flag("return_inverse"), counts = a.flag("return_counts");
@@ -73,7 +63,6 @@ const FunctionRow kTorchFunctions[] = {
        return a.tensor("tensor").split_with_sizes(a.integers("split_size_or_sections"), a.integer("dim"));
      }},
     {"cdist(Tensor x1, Tensor x2, float p=2.0, str compute_mode='use_mm_for_euclid_dist_if_necessary')", cdist},
-    {"tensordot(Tensor a, Tensor b, int dims=2)", tensordot},
     {"unique(Tensor input, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None)",
      unique},
     {"numel(Tensor input)", [](A a) -> IValue { return a.tensor("input").numel(); }},

@@ -7,6 +7,7 @@
 
 #include <limits>
 
+#include "compiler/stage/python/native.h"
 #include "eval/host/autograd.h"
 #include "eval/host/callable.h"
 #include "eval/host/edge.h"
@@ -25,7 +26,7 @@ using stage::Value;
 namespace {
 
 // torch.no_grad, enable_grad, inference_mode: a context and a decorator that change nothing, since nothing records
-// gradients here.
+// gradients here; and other switches that are off.
 struct GradMode final : stage::TypedObject<GradMode> {
   static constexpr stage::Type kType{"no_grad"};
   Result<Value> call(Interpreter&, CallArgs args) override {
@@ -39,6 +40,15 @@ Result<Value> grad_mode(HostState&, Interpreter&, CallArgs& args) {
   bool decorates = args.positional.size() == 1 && args.positional[0].if_object();
   if (decorates) return args.positional[0];
   return Value(std::make_shared<GradMode>());
+}
+
+// torch.autocast that is switched off; types never change by themselves here.
+Result<Value> autocast(HostState&, Interpreter&, CallArgs& args) {
+  const Value* enabled = args.keyword("enabled");
+  for (const Value& each : args.positional) enabled = each.if_bool() ? &each : enabled;
+  if (enabled && enabled->if_bool() && !*enabled->if_bool()) return Value(std::make_shared<GradMode>());
+  return make_error(DiagnosticKind::tensor_operation_failed, args.span, "`autocast` is not supported",
+                    "convert with `.to(dtype)` where a type should change");
 }
 
 std::optional<at::ScalarType> dtype_of(HostState& state, const Value* value) {
@@ -138,6 +148,39 @@ Result<Value> numel_of_size(Interpreter&, CallArgs& args) {
   return Value(count);
 }
 
+// The axes of one tensor that torch.tensordot sums over: a number stands for the last ones of the first tensor and the
+// first ones of the second.
+std::optional<std::vector<int64_t>> summed_axes(const Value& dims, int64_t rank, bool of_first) {
+  std::vector<int64_t> axes;
+  if (auto count = dims.as_index()) {
+    for (int64_t i = 0; i < *count; ++i) axes.push_back(of_first ? rank - *count + i : i);
+    return axes;
+  }
+  const std::vector<Value>* both = stage::sequence_items(dims);
+  if (!both || both->size() != 2) return std::nullopt;
+  const Value& own = (*both)[of_first ? 0 : 1];
+  const std::vector<Value>* listed = stage::sequence_items(own);
+  for (const Value& axis : listed ? *listed : std::vector<Value>{own}) {
+    if (!axis.as_index()) return std::nullopt;
+    axes.push_back(*axis.as_index());
+  }
+  return axes;
+}
+
+Result<Value> tensordot(HostState& state, Interpreter&, CallArgs& args) {
+  static constexpr stage::Signature kSignature{"tensordot", {"a", "b", "dims"}, 2};
+  stage::Arguments read = TRY(stage::Arguments::read(args, kSignature));
+  const at::Tensor *a = tensor_of(*read[0]), *b = tensor_of(*read[1]);
+  const Value dims = read[2] ? *read[2] : Value(2);
+  auto first = a && b ? summed_axes(dims, a->dim(), true) : std::nullopt;
+  auto second = a && b ? summed_axes(dims, b->dim(), false) : std::nullopt;
+  if (!first || !second) {
+    return make_error(DiagnosticKind::wrong_arguments, args.span,
+                      "`tensordot` takes two tensors and the axes to sum over, `2` or `([1], [0])`");
+  }
+  return TRY(guarded("tensordot", args.span, [&] { return state.wrap(at::tensordot(*a, *b, *first, *second)); }));
+}
+
 Result<Value> broadcast_shapes(HostState&, Interpreter&, CallArgs& args) {
   std::vector<at::Tensor> shapes;
   for (const Value& value : args.positional) {
@@ -168,6 +211,25 @@ Result<Value> set_default_type(HostState& state, Interpreter&, CallArgs& args) {
 
 Result<Value> get_default_type(HostState& state, Interpreter&, CallArgs&) {
   return state.dtype(c10::get_default_dtype_as_scalartype());
+}
+
+// The type of an operation on two values, tensors or numbers.
+Result<Value> result_type(HostState& state, Interpreter&, CallArgs& args) {
+  static constexpr stage::Signature kSignature{"result_type", {"tensor1", "tensor2"}, 2};
+  stage::Arguments read = TRY(stage::Arguments::read(args, kSignature));
+  auto number = [](const Value& value) -> std::optional<at::Scalar> {
+    if (value.if_bool()) return at::Scalar(*value.if_bool());
+    if (value.if_float()) return at::Scalar(*value.if_float());
+    auto integer = value.as_index();
+    return integer ? std::optional<at::Scalar>(*integer) : std::nullopt;
+  };
+  const at::Tensor *first = tensor_of(*read[0]), *second = tensor_of(*read[1]);
+  auto left = number(*read[0]), right = number(*read[1]);
+  if (first && second) return state.dtype(at::result_type(*first, *second));
+  if (first && right) return state.dtype(at::result_type(*first, *right));
+  if (left && second) return state.dtype(at::result_type(*left, *second));
+  if (left && right) return state.dtype(at::result_type(*left, *right));
+  return make_error(DiagnosticKind::type_error, args.span, "`torch.result_type` takes tensors or numbers");
 }
 
 // The type that two dtypes meet in.
@@ -261,6 +323,9 @@ constexpr NativeRow kNative[] = {
     {"set_default_device", nothing},
     {"set_printoptions", nothing},
     {"promote_types", promote_types},
+    {"result_type", result_type},
+    {"tensordot", tensordot},
+    {"autocast", autocast},
     {"finfo", finfo},
     {"iinfo", iinfo},
 };
@@ -336,6 +401,9 @@ std::shared_ptr<ModuleObject> cuda_namespace(HostState& state) {
   add_native(state, *cuda, "empty_cache", nothing);
   add_native(state, *cuda, "manual_seed", nothing);
   add_native(state, *cuda, "manual_seed_all", nothing);
+  auto amp = std::make_shared<ModuleObject>("torch.cuda.amp");
+  add_native(state, *amp, "autocast", autocast);
+  cuda->set("amp", amp);
   cuda->missing = [](Interpreter&, Name name, Span span) -> Result<std::optional<Value>> {
     for (const char* word : kForbiddenCuda) {
       if (name.text() == word) return forbidden("torch.cuda." + name.str(), span);
@@ -451,8 +519,12 @@ void install_torch_module(HostState& state, Interpreter& interpreter) {
     add_script_functions(state, *torch);
   } else {
     auto cuda = cuda_namespace(state);
-    torch->set("cuda", cuda);
-    interpreter.add_module("torch.cuda", cuda);
+    auto amp = std::make_shared<ModuleObject>("torch.amp");
+    add_native(state, *amp, "autocast", autocast);
+    for (auto& [name, part] : {std::pair("cuda", cuda), {"amp", amp}}) {
+      torch->set(name, part);
+      interpreter.add_module(std::string("torch.") + name, part);
+    }
   }
   std::pair<const char*, std::shared_ptr<ModuleObject>> children[] = {
       {"backends", backends_namespace()},

@@ -175,3 +175,7 @@ class profiler:
     @staticmethod
     def stop():
         pass
+
+
+class amp:
+    autocast = staticmethod(torch.autocast)
