@@ -1,6 +1,10 @@
 import triton
 import triton.language as tl
 
+# What a module computes from one that nobody has stands in for its value until it is used.
+CACHED = "cache" in triton.options()
+OPTIONS = {"cache": CACHED} if CACHED else {}
+
 
 @triton.jit
 def kernel(x):
