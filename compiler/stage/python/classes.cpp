@@ -131,6 +131,7 @@ Result<Value> ClassObject::call(Interpreter& interpreter, CallArgs args) {
     break;
   }
   if (!instance) instance = std::make_shared<InstanceObject>(self);
+  interpreter.watch(instance);  // instances may refer to each other in a circle
   return initialized(interpreter, Value(std::move(instance)), std::move(args));
 }
 

@@ -25,7 +25,8 @@ class Core {
 
   std::shared_ptr<const ScopeLayout> layout_of(const syntax::ModuleRef& module);
 
-  // Will be asked to `release` if it outlives the interpreter: functions with closures, classes, modules.
+  // Will be asked to `release` if it outlives the interpreter: functions with closures, classes,
+  // instances, modules.
   void watch(const ObjectRef& object);
 
   // The exceptions that `except` clauses are handling now, innermost last.
