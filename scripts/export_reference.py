@@ -550,24 +550,26 @@ def parse_arguments():
     return options
 
 
+def answer_to(options):
+    """The exit code and the answer."""
+    try:
+        read_source(os.path.abspath(options.model))
+        import_torch()
+        return 0, time_compile(options) if options.time_compile else export_reference(options)
+    except ExportError as error:
+        return error.code, {"ok": False, "error": error.kind, "message": error.message,
+                            "file": os.path.abspath(options.model), "line": error.line, "hint": error.hint}
+    except Exception as error:  # ours, or PyTorch's: the caller gets an answer all the same
+        return 2, {"ok": False, "error": "export_failed", "file": os.path.abspath(options.model),
+                   "message": f"the model cannot be exported: `{type(error).__name__}`: {first_line(error)}",
+                   "line": line_in(os.path.abspath(options.model), error), "hint": ""}
+
+
 def main():
     options = parse_arguments()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    code = 0
-    try:
-        read_source(os.path.abspath(options.model))
-        import_torch()
-        answer = time_compile(options) if options.time_compile else export_reference(options)
-    except ExportError as error:
-        code = error.code
-        answer = {"ok": False, "error": error.kind, "message": error.message, "file": os.path.abspath(options.model),
-                  "line": error.line, "hint": error.hint}
-    except Exception as error:  # ours, or PyTorch's: the caller gets an answer all the same
-        code = 2
-        answer = {"ok": False, "error": "export_failed", "file": os.path.abspath(options.model),
-                  "message": f"the model cannot be exported: `{type(error).__name__}`: {first_line(error)}",
-                  "line": line_in(os.path.abspath(options.model), error), "hint": ""}
+    code, answer = answer_to(options)
     answers.write(json.dumps(answer) + "\n")
     answers.flush()
     sys.stdout.flush()

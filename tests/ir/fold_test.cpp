@@ -1,4 +1,5 @@
 #include "compiler/passes/fold.h"
+#include "tests/rounds.h"
 
 #include <gtest/gtest.h>
 
@@ -22,7 +23,7 @@ TEST(FoldTest, IntegersExhaustively) {
     for (int op = 0; op <= int(BinaryOp::ge); ++op) {
       if (BinaryOp(op) == BinaryOp::div || BinaryOp(op) == BinaryOp::pow) continue;
       for (int64_t a = all.lo; a <= all.hi; ++a) {
-        for (int64_t b = all.lo; b <= all.hi; b += 3) {
+        for (int64_t b = all.lo; b <= all.hi; b += 60 / rounds(20)) {
           const Expr e = binary(BinaryOp(op), int_imm(a, type), int_imm(b, type));
           const Expr result = fold(e);
           const bool divides = BinaryOp(op) == BinaryOp::floor_div || BinaryOp(op) == BinaryOp::floor_mod;

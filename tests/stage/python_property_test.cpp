@@ -9,6 +9,7 @@
 
 #include "compiler/stage/python/exceptions.h"
 #include "tests/golden.h"
+#include "tests/rounds.h"
 #include "tests/stage/random_python.h"
 #include "tests/stage/session.h"
 
@@ -103,28 +104,28 @@ void compare_all(const std::vector<std::string>& programs) {
 TEST(PythonProperty, Expressions) {
   RandomPython random(20240611);
   std::vector<std::string> programs;
-  for (int i = 0; i < 6000; ++i) programs.push_back("print(repr(" + random.expression() + "))\n");
+  for (int i = 0; i < rounds(6000); ++i) programs.push_back("print(repr(" + random.expression() + "))\n");
   compare_all(programs);
 }
 
 TEST(PythonProperty, FormatSpecifications) {
   RandomPython random(7);
   std::vector<std::string> programs;
-  for (int i = 0; i < 4000; ++i) programs.push_back("print(repr(" + random.formatting() + "))\n");
+  for (int i = 0; i < rounds(4000); ++i) programs.push_back("print(repr(" + random.formatting() + "))\n");
   compare_all(programs);
 }
 
 TEST(PythonProperty, StringsAndSequences) {
   RandomPython random(99);
   std::vector<std::string> programs;
-  for (int i = 0; i < 4000; ++i) programs.push_back("print(repr(" + random.sequence_expression() + "))\n");
+  for (int i = 0; i < rounds(4000); ++i) programs.push_back("print(repr(" + random.sequence_expression() + "))\n");
   compare_all(programs);
 }
 
 TEST(PythonProperty, Programs) {
   RandomPython random(4711);
   std::vector<std::string> programs;
-  for (int i = 0; i < 800; ++i) programs.push_back(random.program());
+  for (int i = 0; i < rounds(800); ++i) programs.push_back(random.program());
   compare_all(programs);
 }
 

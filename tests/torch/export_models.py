@@ -1,12 +1,16 @@
 """Exports several models in one process: starting PyTorch takes longer than most of them.
 
     export_models.py EXPORTER [MODEL.py DTYPE OUTDIR]...
+    export_models.py --answers EXPORTER [MODEL.py DTYPE OUTDIR]...
 
-Writes OUTDIR/reference for each.
+Writes OUTDIR/reference for each, and fails with the first that fails; or writes OUTDIR and prints what the exporter
+answers, with its exit code as "code", a line each.
 """
 
 import argparse
+import contextlib
 import importlib.util
+import json
 import os
 import sys
 
@@ -27,7 +31,19 @@ def export(exporter, model_path, dtype, out):
     exporter.export_reference(argparse.Namespace(model=model_path, out=reference, seed=42, dtype=dtype))
 
 
+def answer(exporter, model_path, dtype, out):
+    options = argparse.Namespace(model=model_path, out=out, seed=42, dtype=dtype, time_compile=False)
+    with contextlib.redirect_stdout(sys.stderr):
+        code, said = exporter.answer_to(options)
+    print(json.dumps({**said, "code": code}), flush=True)
+
+
 if __name__ == "__main__":
-    exporter = load_exporter(sys.argv[1])
-    for job in range(2, len(sys.argv), 3):
-        export(exporter, *sys.argv[job : job + 3])
+    arguments = sys.argv[1:]
+    task = export
+    if arguments[0] == "--answers":
+        task = answer
+        arguments.pop(0)
+    exporter = load_exporter(arguments.pop(0))
+    for job in range(0, len(arguments), 3):
+        task(exporter, *arguments[job : job + 3])

@@ -51,14 +51,23 @@ CandidateFile read_candidate(const std::filesystem::path& path) {
   return candidate;
 }
 
-std::vector<std::string> candidate_files() {
-  std::vector<std::string> files;
-  for (auto& entry :
-       std::filesystem::directory_iterator(std::string(TILEPILOT_SOURCE_DIR) + "/tests/torch/candidates")) {
-    files.push_back(entry.path().string());
+// Candidates for one model after the other, in groups: a judge stays open over the candidates of its group.
+std::vector<std::vector<CandidateFile>> candidate_groups() {
+  constexpr size_t kAtMost = 8;
+  std::map<std::string, std::vector<CandidateFile>> of_model;
+  for (auto& entry : std::filesystem::directory_iterator(TILEPILOT_SOURCE_DIR "/tests/torch/candidates")) {
+    CandidateFile candidate = read_candidate(entry.path());
+    of_model[candidate.model].push_back(std::move(candidate));
   }
-  std::sort(files.begin(), files.end());
-  return files;
+  std::vector<std::vector<CandidateFile>> groups(1);
+  for (auto& [model, candidates] : of_model) {
+    std::sort(candidates.begin(), candidates.end(), [](auto& a, auto& b) { return a.name < b.name; });
+    for (CandidateFile& candidate : candidates) {
+      if (groups.back().size() == kAtMost) groups.emplace_back();
+      groups.back().push_back(std::move(candidate));
+    }
+  }
+  return groups;
 }
 
 JudgeOptions judge_options() {
@@ -101,29 +110,23 @@ void expect_deserved(const CandidateFile& candidate, const Verdict& verdict) {
   }
 }
 
-class Candidates : public ::testing::TestWithParam<std::string> {
- protected:
-  // Judges stay open over the tests of one program.
-  static Judge* judge(const std::string& model, double time_limit_s) {
-    static std::map<std::pair<std::string, double>, std::unique_ptr<Judge>> judges;
-    auto& judge = judges[{model, time_limit_s}];
-    auto options = judge_options();
-    options.time_limit_s = time_limit_s;
-    if (!judge) judge = judge_for(model, options);
-    return judge.get();
-  }
-};
+class Candidates : public ::testing::TestWithParam<std::vector<CandidateFile>> {};
 
 TEST_P(Candidates, GetTheVerdictTheyDeserve) {
-  auto candidate = read_candidate(GetParam());
-  ASSERT_FALSE(candidate.outcomes.empty());
-  Judge* its_judge = judge(candidate.model, candidate.time_limit_s);
-  ASSERT_TRUE(its_judge);
-  expect_deserved(candidate, its_judge->check({.source = candidate.source, .name = candidate.name + ".py"}));
+  std::map<std::pair<std::string, double>, std::unique_ptr<Judge>> judges;
+  for (const CandidateFile& candidate : GetParam()) {
+    SCOPED_TRACE(candidate.name);
+    ASSERT_FALSE(candidate.outcomes.empty());
+    auto& judge = judges[{candidate.model, candidate.time_limit_s}];
+    auto options = judge_options();
+    options.time_limit_s = candidate.time_limit_s;
+    if (!judge) judge = judge_for(candidate.model, options);
+    ASSERT_TRUE(judge);
+    expect_deserved(candidate, judge->check({.source = candidate.source, .name = candidate.name + ".py"}));
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Candidates, ::testing::ValuesIn(candidate_files()),
-                         [](auto& info) { return std::filesystem::path(info.param).stem().string(); });
+INSTANTIATE_TEST_SUITE_P(All, Candidates, ::testing::ValuesIn(candidate_groups()));
 
 std::string candidate_source(const std::string& name) {
   return read_candidate(std::string(TILEPILOT_SOURCE_DIR) + "/tests/torch/candidates/" + name + ".py").source;

@@ -1,5 +1,6 @@
-// Programs as language models write them (each a model in PyTorch and one that calls its own kernels, in the language's
-// older form) are judged right. Their kernels compute in float16, so the models run in it as well.
+// Programs that hold kernels and are judged right: those that language models would write (each a model in PyTorch and
+// one that calls its own kernels, in the language's older form; they compute in float16, so the models run in it as
+// well), and the seeds, since what the corpus hands to authors must have passed the judge.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,50 +16,81 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Python starts once for several models.
-std::vector<std::vector<fs::path>> groups_of_programs() {
-  constexpr size_t kGroups = 8;
-  std::vector<fs::path> all;
-  for (auto& entry : fs::directory_iterator(TILEPILOT_SOURCE_DIR "/tests/programs"))
-    if (entry.is_directory()) all.push_back(entry.path());
-  std::sort(all.begin(), all.end());
-  std::vector<std::vector<fs::path>> groups(kGroups);
-  for (size_t k = 0; k < all.size(); ++k) groups[k % kGroups].push_back(all[k]);
+struct JudgedProgram {
+  std::string name;
+  fs::path kernel, model;
+  std::string dtype;
+};
+
+std::vector<std::vector<JudgedProgram>> in_groups(std::vector<JudgedProgram> programs, size_t count) {
+  std::sort(programs.begin(), programs.end(), [](auto& a, auto& b) { return a.name < b.name; });
+  std::vector<std::vector<JudgedProgram>> groups(count);
+  for (size_t k = 0; k < programs.size(); ++k) groups[k % count].push_back(std::move(programs[k]));
   return groups;
 }
 
-void expect_verified(const fs::path& program, const fs::path& reference) {
+std::vector<std::vector<JudgedProgram>> programs() {
+  std::vector<JudgedProgram> all;
+  for (auto& entry : fs::directory_iterator(TILEPILOT_SOURCE_DIR "/tests/programs")) {
+    if (!entry.is_directory()) continue;
+    all.push_back({entry.path().filename(), entry.path() / "kernel.py", entry.path() / "model.py", "fp16"});
+  }
+  return in_groups(std::move(all), 8);
+}
+
+// A seed holds the model too: up to its first kernel, without the imports that only kernels need, PyTorch runs it.
+std::vector<std::vector<JudgedProgram>> seeds() {
+  std::vector<JudgedProgram> all;
+  for (auto& entry : fs::directory_iterator(TILEPILOT_SOURCE_DIR "/seeds")) {
+    if (entry.path().extension() == ".py") all.push_back({entry.path().stem(), entry.path(), "", "fp32"});
+  }
+  return in_groups(std::move(all), 2);
+}
+
+fs::path model_of_seed(const fs::path& seed, const fs::path& model) {
+  std::ifstream from(seed);
+  std::ofstream to(model);
+  for (std::string line; std::getline(from, line) && line.rfind("@tilelang", 0) != 0;)
+    if (line.rfind("import tilelang", 0) != 0) to << line << "\n";
+  return model;
+}
+
+void expect_verified(const JudgedProgram& program, const fs::path& reference) {
   JudgeOptions options;
   options.worker = TILEPILOT_BINARY_DIR "/tilepilot-worker";
   options.cache = TILEPILOT_BINARY_DIR "/kernel_cache";
-  options.dtype = "fp16";
+  options.dtype = program.dtype;
   options.trials = 3;
   options.threads = 2;
   auto judge = open_judge(reference, options);
   ASSERT_TRUE(judge.ok()) << judge.error().message;
   std::stringstream source;
-  source << std::ifstream(program / "kernel.py").rdbuf();
+  source << std::ifstream(program.kernel).rdbuf();
   auto verdict = (*judge)->check({.source = source.str(), .name = "kernel.py", .time = false});
   EXPECT_EQ(verdict.outcome, Outcome::verified) << to_json(verdict).dump(2);
 }
 
-class Programs : public ::testing::TestWithParam<std::vector<fs::path>> {};
+class Programs : public ::testing::TestWithParam<std::vector<JudgedProgram>> {};
 
+// Python starts once for several models.
 TEST_P(Programs, AreVerified) {
   const auto folder = testing::scratch("programs");
   std::vector<std::string> arguments = {TILEPILOT_SOURCE_DIR "/scripts/export_reference.py"};
-  for (auto& program : GetParam())
-    arguments.insert(arguments.end(),
-                     {(program / "model.py").string(), "fp16", (folder / program.filename()).string()});
+  for (const JudgedProgram& program : GetParam()) {
+    const fs::path model =
+        program.model.empty() ? model_of_seed(program.kernel, folder / (program.name + ".py")) : program.model;
+    arguments.insert(arguments.end(), {model.string(), program.dtype, (folder / program.name).string()});
+  }
   auto run = testing::run_python("tests/torch/export_models.py", arguments);
   ASSERT_EQ(run.exit_code, 0) << run.output;
-  for (auto& program : GetParam()) {
-    SCOPED_TRACE(program.filename().string());
-    expect_verified(program, folder / program.filename() / "reference");
+  for (const JudgedProgram& program : GetParam()) {
+    SCOPED_TRACE(program.name);
+    expect_verified(program, folder / program.name / "reference");
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, Programs, ::testing::ValuesIn(groups_of_programs()));
+INSTANTIATE_TEST_SUITE_P(Files, Programs, ::testing::ValuesIn(programs()));
+INSTANTIATE_TEST_SUITE_P(Seeds, Programs, ::testing::ValuesIn(seeds()));
 
 }  // namespace
 }  // namespace tilepilot::eval
