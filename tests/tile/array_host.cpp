@@ -78,7 +78,9 @@ double ArrayObject::at(int64_t index) const {
   if (view.type == ir::kFloat64) return read<double>(from);
   if (view.type.is_float()) return widen(read<uint16_t>(from), format_of(view.type));
   if (view.type == ir::kInt32) return double{static_cast<double>(read<int32_t>(from))};
+  if (view.type == ir::kUInt32) return double{static_cast<double>(read<uint32_t>(from))};
   if (view.type == ir::kInt64) return static_cast<double>(read<int64_t>(from));
+  if (view.type == ir::kInt8) return read<int8_t>(from);
   return read<uint8_t>(from);
 }
 
@@ -93,8 +95,12 @@ void ArrayObject::set(int64_t index, double value) {
     std::memcpy(to, &bits, sizeof bits);
   } else if (view.type == ir::kInt32)
     write<int32_t>(to, value);
+  else if (view.type == ir::kUInt32)
+    write<uint32_t>(to, value);
   else if (view.type == ir::kInt64)
     write<int64_t>(to, value);
+  else if (view.type == ir::kInt8)
+    write<int8_t>(to, value);
   else
     write<uint8_t>(to, value);
 }

@@ -25,9 +25,9 @@ inline runtime::KernelBackend& backend() {
 
 class Run : public ::testing::Test {
  protected:
-  Run() : interpreter_(sources_) {
+  explicit Run(runtime::KernelBackend& kernels = backend()) : interpreter_(sources_) {
     TileOptions options;
-    options.backend = &backend();
+    options.backend = &kernels;
     options.host = &host_;
     options.on_program = [this](const ir::Program&) { ++staged_; };
     options.on_launch = [this](const ir::Program&, bool begins) { launches_ += begins ? 1 : 0; };

@@ -1,6 +1,8 @@
 // Integer arithmetic beyond Python's operators: rounding up, C's division, flat indices, bits.
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "compiler/stage/tile/expressions.h"
 #include "compiler/stage/tile/fold.h"
 #include "compiler/stage/tile/tables.h"
@@ -141,15 +143,31 @@ Result<Value> copysign(TileArguments& arguments) {
               {&arguments[0], &arguments[1]}, span);
 }
 
+bool is_unsigned(const Value& value) {
+  auto* expression = value.get_if<TileExpr>();
+  return expression && expression->expr->type.code == ir::TypeCode::unsigned_int;
+}
+
+Result<Value> negative(TileContext& context, const Value& value, Span span) {
+  return apply_binary(context, BinaryOp::sub, Value(int64_t{0}), value, span);
+}
+
 }  // namespace
 
 Result<Value> ceil_divide(TileContext& context, const Value& a, const Value& b, Span span) {
   auto dividend = constant_integer(a), divisor = constant_integer(b);
   if (divisor && *divisor == 0) return make_error(DiagnosticKind::division_by_zero, span, "`ceildiv` by zero");
   if (dividend && divisor) {
+    if (*divisor == -1 && *dividend == std::numeric_limits<int64_t>::min())
+      return make_error(DiagnosticKind::integer_overflow, span, "the quotient of `ceildiv` leaves the 64-bit range");
     int64_t quotient = *dividend / *divisor;
     bool rounds_up = *dividend % *divisor != 0 && (*dividend < 0) == (*divisor < 0);
     return Value(quotient + (rounds_up ? 1 : 0));
+  }
+  // The sum below is rounded up by positive divisors only.
+  if (!is_unsigned(a) && !is_unsigned(b) && divisor.value_or(-1) < 0) {
+    Value floor = TRY(apply_binary(context, BinaryOp::floor_div, TRY(negative(context, a, span)), b, span));
+    return negative(context, floor, span);
   }
   Value sum = TRY(apply_binary(context, BinaryOp::add, a, b, span));
   Value rounded = TRY(apply_binary(context, BinaryOp::sub, sum, Value(int64_t{1}), span));
