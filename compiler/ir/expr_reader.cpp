@@ -16,10 +16,6 @@ std::optional<Enum> find_word(std::string_view word, Enum first, Enum last) {
   return std::nullopt;
 }
 
-bool is_literal(const Expr& expr) {
-  return std::holds_alternative<IntImm>(expr->node) || std::holds_alternative<FloatImm>(expr->node);
-}
-
 }  // namespace
 
 const Token& ExprReader::take() {

@@ -69,10 +69,6 @@ class Names {
   std::vector<const void*> declared_;
 };
 
-bool is_literal(const Expr& expr) {
-  return std::holds_alternative<IntImm>(expr->node) || std::holds_alternative<FloatImm>(expr->node);
-}
-
 bool is_negative_literal(const Expr& expr) {
   if (const auto* i = std::get_if<IntImm>(&expr->node)) return i->value < 0;
   if (const auto* f = std::get_if<FloatImm>(&expr->node)) return std::signbit(f->value);

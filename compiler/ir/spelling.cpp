@@ -121,6 +121,10 @@ std::string_view to_string(CopyMode mode) { return kCopyModes[size_t(mode)]; }
 std::string_view to_string(BarrierOp op) { return kBarriers[size_t(op)]; }
 std::string_view to_string(AsyncOp op) { return kAsyncs[size_t(op)]; }
 
+bool is_literal(const Expr& expr) {
+  return std::holds_alternative<IntImm>(expr->node) || std::holds_alternative<FloatImm>(expr->node);
+}
+
 std::string_view literal_suffix(DType type) {
   const auto* row = std::find_if(kSuffixes.begin(), kSuffixes.end(), [&](const Suffix& s) { return s.type == type; });
   return row == kSuffixes.end() ? std::string_view{} : row->text;

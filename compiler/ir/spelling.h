@@ -19,6 +19,7 @@ std::string_view to_string(CopyMode mode);
 std::string_view to_string(BarrierOp op);
 std::string_view to_string(AsyncOp op);
 
+bool is_literal(const Expr& expr);
 // Marks a literal's type where the place does not say it: `5i64`, `0.5f16`, `inf_bf16`.
 std::string_view literal_suffix(DType type);
 std::optional<DType> type_of_suffix(std::string_view suffix);

@@ -11,13 +11,13 @@ namespace tilepilot::passes {
 
 using namespace ir;
 
-namespace {
-
 bool has_load(const Expr& e) {
   bool found = false;
   walk(e, [&](const Expr& part) { found |= std::holds_alternative<Load>(part->node); });
   return found;
 }
+
+namespace {
 
 bool is_straight(const Stmt& body) {
   bool straight = true;

@@ -8,6 +8,9 @@
 
 namespace tilepilot::passes {
 
+// Whether the expression reads memory.
+bool has_load(const ir::Expr& e);
+
 struct ElementForm {
   std::vector<ir::Var> vars;
   std::vector<int64_t> extents;  // of the box, none is 1

@@ -22,12 +22,6 @@ std::vector<Stmt> statements(const Stmt& s) {
   return {s};
 }
 
-bool has_load(const Expr& e) {
-  bool found = false;
-  walk(e, [&](const Expr& part) { found |= std::holds_alternative<Load>(part->node); });
-  return found;
-}
-
 class WithoutBarriers : public Rewriter {
  public:
   using Rewriter::rewrite;

@@ -27,7 +27,7 @@ bool covers(const Region& region, const Buffer& tile) {
   return true;
 }
 
-bool is_loop(const Stmt& s) {
+bool repeats(const Stmt& s) {
   return s && (std::holds_alternative<For>(s->node) || std::holds_alternative<While>(s->node));
 }
 
@@ -75,7 +75,7 @@ bool TileLiveness::is_dead(const Buffer& tile) const {
     const Effect after = first_effect(*place->body, place->next, place->body->size(), tile);
     if (after == Effect::reads) return false;
     if (after == Effect::overwrites) return true;
-    if (!is_loop(place->parent)) continue;
+    if (!repeats(place->parent)) continue;
     // Round again, and out of the loop.
     const auto* repeated = std::get_if<While>(&place->parent->node);
     if (repeated && loads(repeated->condition, tile)) return false;

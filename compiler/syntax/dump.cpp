@@ -64,14 +64,14 @@ class TreeDumper {
   void operator()(const BoolLiteral& e) { leaf("bool {}", e.value ? "True" : "False"); }
   void operator()(const IntLiteral& e) { leaf("int {}", e.wide ? to_text(*e.wide) : std::to_string(e.value)); }
   void operator()(const FloatLiteral& e) { leaf("float {}", float_text(e.value)); }
-  void operator()(const StringLiteral& e) { leaf("string {}", quoted(e.value)); }
+  void operator()(const StringLiteral& e) { leaf("string {}", python_literal(e.value)); }
   void operator()(const FormattedString& e) {
     Indented inner = node("format");
     for (const FormattedPart& part : e.parts) {
-      if (!part.text.empty()) line(fmt::format("text {}", quoted(part.text)), {});
+      if (!part.text.empty()) line(fmt::format("text {}", python_literal(part.text)), {});
       if (!part.value) continue;
       std::string head = "field";
-      if (!part.self_text.empty()) head += fmt::format(" self={}", quoted(part.self_text));
+      if (!part.self_text.empty()) head += fmt::format(" self={}", python_literal(part.self_text));
       if (part.conversion != 0) head += fmt::format(" !{}", part.conversion);
       Indented field(*this, head);
       expr("value", *part.value);
@@ -358,7 +358,7 @@ std::string dump_tokens(const SourceMap& sources, int32_t file) {
     bool is_text = token.kind == TokenKind::name || token.kind == TokenKind::integer || token.kind == TokenKind::real;
     out += fmt::format("{}:{} {}", at.line, at.column, spelling(token.kind));
     if (is_text) out += fmt::format(" {}", text);
-    if (token.kind == TokenKind::string) out += fmt::format(" {}", quoted(text));
+    if (token.kind == TokenKind::string) out += fmt::format(" {}", python_literal(text));
     if (token.kind == TokenKind::error) out += fmt::format(": {}", list.errors[token.error_index].message);
     out.push_back('\n');
   }

@@ -13,7 +13,7 @@ std::string float_text(double value) {
   return looks_integer ? text + ".0" : text;
 }
 
-std::string quoted(std::string_view value) {
+std::string python_literal(std::string_view value) {
   std::string out = "\"";
   append_escaped(out, value, "\"");
   out.push_back('"');

@@ -12,7 +12,7 @@ namespace tilepilot::syntax {
 std::string float_text(double value);
 
 // `value` between double quotes, with escapes.
-std::string quoted(std::string_view value);
+std::string python_literal(std::string_view value);
 
 // Appends text that stands between the quotes `mark`, escaping what cannot stand there.
 void append_escaped(std::string& out, std::string_view value, std::string_view mark);

@@ -9,7 +9,7 @@ namespace tilepilot::syntax {
 namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_word(char c) {
+bool goes_on(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c & 0x80) != 0;
 }
 
@@ -42,7 +42,7 @@ std::string without_underscores(std::string_view digits) {
 }
 
 NumberToken fail(std::string_view text, size_t at, std::string message, std::string hint = {}) {
-  while (at < text.size() && is_word(text[at])) ++at;
+  while (at < text.size() && goes_on(text[at])) ++at;
   return {static_cast<uint32_t>(at), NumberError{false, std::move(message), std::move(hint)}};
 }
 
@@ -66,14 +66,14 @@ NumberToken to_float(std::string_view text, size_t end) {
 // A letter right behind a number is an error, except that `1if x else y` is Python.
 bool starts_keyword(std::string_view rest) {
   for (std::string_view word : {"and", "else", "for", "if", "in", "is", "not", "or"}) {
-    if (rest.substr(0, word.size()) == word && (rest.size() == word.size() || !is_word(rest[word.size()]))) return true;
+    if (rest.substr(0, word.size()) == word && (rest.size() == word.size() || !goes_on(rest[word.size()]))) return true;
   }
   return false;
 }
 
 NumberToken check_end(std::string_view text, NumberToken number) {
   size_t end = number.length;
-  if (end >= text.size() || !is_word(text[end]) || std::holds_alternative<NumberError>(number.value)) return number;
+  if (end >= text.size() || !goes_on(text[end]) || std::holds_alternative<NumberError>(number.value)) return number;
   if (text[end] == 'j' || text[end] == 'J') {
     return {number.length + 1, NumberError{true, "imaginary numbers are not supported", {}}};
   }

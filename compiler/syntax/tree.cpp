@@ -37,16 +37,18 @@ NamePool& pool() {
   return *names;
 }
 
-constexpr std::array<std::string_view, 4> kUnary{"+", "-", "~", "not"};
-constexpr std::array<std::string_view, 13> kBinary{"+", "-", "*", "@", "/", "//", "%", "**", "<<", ">>", "&", "|", "^"};
-constexpr std::array<std::string_view, 10> kCompare{"==", "!=", "<", "<=", ">", ">=", "is", "is not", "in", "not in"};
+constexpr std::array<std::string_view, 4> kUnarySpelling{"+", "-", "~", "not"};
+constexpr std::array<std::string_view, 13> kBinarySpelling{"+",  "-",  "*",  "@", "/", "//", "%",
+                                                           "**", "<<", ">>", "&", "|", "^"};
+constexpr std::array<std::string_view, 10> kCompareSpelling{"==", "!=", "<",      "<=", ">",
+                                                            ">=", "is", "is not", "in", "not in"};
 
 }  // namespace
 
 Name::Name(std::string_view text) : text_(pool().intern(text)) {}
 
-std::string_view spelling(UnaryOp op) { return kUnary[static_cast<size_t>(op)]; }
-std::string_view spelling(BinaryOp op) { return kBinary[static_cast<size_t>(op)]; }
-std::string_view spelling(CompareOp op) { return kCompare[static_cast<size_t>(op)]; }
+std::string_view spelling(UnaryOp op) { return kUnarySpelling[static_cast<size_t>(op)]; }
+std::string_view spelling(BinaryOp op) { return kBinarySpelling[static_cast<size_t>(op)]; }
+std::string_view spelling(CompareOp op) { return kCompareSpelling[static_cast<size_t>(op)]; }
 
 }  // namespace tilepilot::syntax

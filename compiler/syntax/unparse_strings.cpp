@@ -9,7 +9,7 @@
 namespace tilepilot::syntax {
 
 void Unparser::operator()(const StringLiteral& e) {
-  if (!rules_.inside_field) return write(quoted(e.value));
+  if (!rules_.inside_field) return write(python_literal(e.value));
   for (std::string_view mark : rules_.marks) {
     if (!fits_without_escapes(e.value, mark)) continue;
     write(mark);

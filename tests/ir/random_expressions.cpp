@@ -11,8 +11,6 @@ constexpr std::array kTypes{kFloat32, kFloat32, kFloat32,    kFloat16,    kBFloa
                             kInt32,   kInt64,   kInt8,       kInt16,      kUInt8,     kUInt32,  kUInt64,
                             kUInt16,  kBool,    kFloat8E4M3, kFloat8E5M2, kFloat8E8M0};
 
-const BufferData* root(const Buffer& buffer) { return buffer->base ? buffer->base.get() : buffer.get(); }
-
 bool contains(const std::vector<Buffer>& buffers, const Buffer& buffer) {
   return std::find(buffers.begin(), buffers.end(), buffer) != buffers.end();
 }

@@ -168,4 +168,10 @@ class RandomProgram {
   void make_globals(Program& program);
 };
 
+// Whether every value of one type becomes one of the other.
+inline bool converts(DType from, DType to) { return !from.is_float() || !to.is_int(); }
+
+// The buffer whose storage a view names.
+inline const BufferData* root(const Buffer& buffer) { return buffer->base ? buffer->base.get() : buffer.get(); }
+
 }  // namespace tilepilot::ir::testing

@@ -6,12 +6,7 @@
 namespace tilepilot::ir::testing {
 namespace {
 
-constexpr std::array kNames{"x", "i", "acc", "max", "tile", "x", "copy", "value_1", "i"};
-
-// Whether every value of one type becomes one of the other.
-bool converts(DType from, DType to) { return !from.is_float() || !to.is_int(); }
-
-const BufferData* root(const Buffer& buffer) { return buffer->base ? buffer->base.get() : buffer.get(); }
+constexpr std::array kVariableNames{"x", "i", "acc", "max", "tile", "x", "copy", "value_1", "i"};
 
 }  // namespace
 
@@ -60,7 +55,7 @@ Stmt RandomProgram::statement(int depth) {
 
 Stmt RandomProgram::let(int depth) {
   const Expr value = expr(one_in(2) ? kInt32 : dtype(), std::min(depth, 2));
-  const Var var = make_var(kNames[size_t(pick(kNames.size()))], value->type);
+  const Var var = make_var(kVariableNames[size_t(pick(kVariableNames.size()))], value->type);
   if (who_ == Who::thread) apart_.insert(var.get());
   (value->type == kInt32 || value->type == kInt64 ? ints_ : scalars_).push_back(var);
   return make_stmt(Let{var, value}, span());
@@ -82,7 +77,7 @@ Stmt RandomProgram::branch(int depth) {
 Stmt RandomProgram::loop(int depth) {
   constexpr std::array kKinds{LoopKind::serial, LoopKind::serial, LoopKind::unrolled, LoopKind::pipelined};
   const LoopKind kind = element_.empty() ? kKinds[size_t(pick(4))] : LoopKind::serial;
-  const Var var = make_var(kNames[size_t(pick(kNames.size()))], one_in(5) ? kInt64 : kInt32);
+  const Var var = make_var(kVariableNames[size_t(pick(kVariableNames.size()))], one_in(5) ? kInt64 : kInt32);
   const Expr extent = int_imm(pick(4), var->type, span());
   const bool outer = std::exchange(in_loop_, kind == LoopKind::serial);
   ints_.push_back(var);

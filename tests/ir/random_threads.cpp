@@ -5,12 +5,6 @@
 #include "tests/ir/random_program.h"
 
 namespace tilepilot::ir::testing {
-namespace {
-
-bool converts(DType from, DType to) { return !from.is_float() || !to.is_int(); }
-
-}  // namespace
-
 // All threads of the block come here.
 Stmt RandomProgram::thread_statement(int depth) {
   switch (pick(8)) {

@@ -3,17 +3,14 @@
 #include <cstdint>
 #include <iterator>
 
+#include "compiler/stage/python/name_spread.h"
+
 namespace tilepilot::stage {
 
 namespace {
 
 constexpr size_t kScanned = 8;
 constexpr uint32_t kEmpty = ~0u;
-
-size_t spread(Name name) {
-  auto bits = reinterpret_cast<uintptr_t>(name.id());
-  return static_cast<size_t>((bits >> 4) * 0x9E3779B97F4A7C15ull >> 20);
-}
 
 }  // namespace
 

@@ -3,18 +3,11 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "compiler/stage/python/name_spread.h"
+
 namespace tilepilot::stage {
 
 using namespace syntax;
-
-namespace {
-
-size_t spread(Name name) {
-  auto bits = reinterpret_cast<uintptr_t>(name.id());
-  return static_cast<size_t>((bits >> 4) * 0x9E3779B97F4A7C15ull >> 20);
-}
-
-}  // namespace
 
 Slot ScopeLayout::find(Name name) const {
   if (table_.empty()) return {};

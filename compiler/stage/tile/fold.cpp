@@ -11,7 +11,6 @@
 namespace tilepilot::stage {
 namespace {
 
-using ir::BinaryOp;
 using ir::Expr;
 
 // Whether a value is representable in an integer type.
@@ -25,74 +24,74 @@ std::optional<int64_t> computable(const Expr& expr) {
   return constant && fits(*constant, expr->type) ? constant : std::nullopt;
 }
 
-std::optional<int64_t> arithmetic(BinaryOp op, int64_t a, int64_t b) {
+std::optional<int64_t> arithmetic(ir::BinaryOp op, int64_t a, int64_t b) {
   int64_t result = 0;
   switch (op) {
-    case BinaryOp::add:
+    case ir::BinaryOp::add:
       return __builtin_add_overflow(a, b, &result) ? std::nullopt : std::optional(result);
-    case BinaryOp::sub:
+    case ir::BinaryOp::sub:
       return __builtin_sub_overflow(a, b, &result) ? std::nullopt : std::optional(result);
-    case BinaryOp::mul:
+    case ir::BinaryOp::mul:
       return __builtin_mul_overflow(a, b, &result) ? std::nullopt : std::optional(result);
-    case BinaryOp::floor_div:
+    case ir::BinaryOp::floor_div:
       return b == 0 || b == -1 ? std::nullopt : std::optional(static_cast<int64_t>(ir::floor_div(a, b)));
-    case BinaryOp::floor_mod:
+    case ir::BinaryOp::floor_mod:
       return b == 0 || b == -1 ? std::nullopt : std::optional(static_cast<int64_t>(ir::floor_mod(a, b)));
-    case BinaryOp::min:
+    case ir::BinaryOp::min:
       return std::min(a, b);
-    case BinaryOp::max:
+    case ir::BinaryOp::max:
       return std::max(a, b);
-    case BinaryOp::bit_and:
+    case ir::BinaryOp::bit_and:
       return a & b;
-    case BinaryOp::bit_or:
+    case ir::BinaryOp::bit_or:
       return a | b;
-    case BinaryOp::bit_xor:
+    case ir::BinaryOp::bit_xor:
       return a ^ b;
-    case BinaryOp::eq:
+    case ir::BinaryOp::eq:
       return a == b;
-    case BinaryOp::ne:
+    case ir::BinaryOp::ne:
       return a != b;
-    case BinaryOp::lt:
+    case ir::BinaryOp::lt:
       return a < b;
-    case BinaryOp::le:
+    case ir::BinaryOp::le:
       return a <= b;
-    case BinaryOp::gt:
+    case ir::BinaryOp::gt:
       return a > b;
-    case BinaryOp::ge:
+    case ir::BinaryOp::ge:
       return a >= b;
-    case BinaryOp::logical_and:
+    case ir::BinaryOp::logical_and:
       return a != 0 && b != 0;
-    case BinaryOp::logical_or:
+    case ir::BinaryOp::logical_or:
       return a != 0 || b != 0;
     default:
       return std::nullopt;
   }
 }
 
-bool gives_bool(BinaryOp op) { return op >= BinaryOp::eq; }
+bool gives_bool(ir::BinaryOp op) { return op >= ir::BinaryOp::eq; }
 
 // x op constant, for integers; null if nothing simplifies.
-Expr with_constant_right(BinaryOp op, const Expr& left, int64_t right, Span span) {
+Expr with_constant_right(ir::BinaryOp op, const Expr& left, int64_t right, Span span) {
   switch (op) {
-    case BinaryOp::add:
-    case BinaryOp::sub:
-    case BinaryOp::shl:
-    case BinaryOp::shr:
+    case ir::BinaryOp::add:
+    case ir::BinaryOp::sub:
+    case ir::BinaryOp::shl:
+    case ir::BinaryOp::shr:
       if (right == 0) return left;
       break;
-    case BinaryOp::mul:
+    case ir::BinaryOp::mul:
       if (right == 1) return left;
       if (right == 0) return ir::int_imm(0, left->type, span);
       break;
-    case BinaryOp::floor_div:
+    case ir::BinaryOp::floor_div:
       if (right == 1) return left;
       break;
-    case BinaryOp::floor_mod:
+    case ir::BinaryOp::floor_mod:
       if (right == 1) return ir::int_imm(0, left->type, span);
       break;
-    case BinaryOp::logical_and:
+    case ir::BinaryOp::logical_and:
       return right ? left : ir::bool_imm(false, span);
-    case BinaryOp::logical_or:
+    case ir::BinaryOp::logical_or:
       return right ? ir::bool_imm(true, span) : left;
     default:
       break;
@@ -100,13 +99,13 @@ Expr with_constant_right(BinaryOp op, const Expr& left, int64_t right, Span span
   return nullptr;
 }
 
-Expr with_constant_left(BinaryOp op, int64_t left, const Expr& right, Span span) {
+Expr with_constant_left(ir::BinaryOp op, int64_t left, const Expr& right, Span span) {
   switch (op) {
-    case BinaryOp::add:
+    case ir::BinaryOp::add:
       return left == 0 ? right : nullptr;
-    case BinaryOp::mul:
-    case BinaryOp::logical_and:
-    case BinaryOp::logical_or:
+    case ir::BinaryOp::mul:
+    case ir::BinaryOp::logical_and:
+    case ir::BinaryOp::logical_or:
       return with_constant_right(op, right, left, span);
     default:
       return nullptr;
@@ -114,14 +113,14 @@ Expr with_constant_left(BinaryOp op, int64_t left, const Expr& right, Span span)
 }
 
 // (x + a) + b becomes x + (a + b).
-Expr join_offsets(BinaryOp op, const Expr& left, int64_t right, Span span) {
+Expr join_offsets(ir::BinaryOp op, const Expr& left, int64_t right, Span span) {
   auto* inner = std::get_if<ir::Binary>(&left->node);
-  if (!inner || inner->op != BinaryOp::add || (op != BinaryOp::add && op != BinaryOp::sub)) return nullptr;
+  if (!inner || inner->op != ir::BinaryOp::add || (op != ir::BinaryOp::add && op != ir::BinaryOp::sub)) return nullptr;
   auto offset = ir::constant_int(inner->right);
   if (!offset) return nullptr;
   auto sum = arithmetic(op, *offset, right);
   if (!sum || !fits(*sum, left->type)) return nullptr;
-  return fold_binary(BinaryOp::add, inner->left, ir::int_imm(*sum, left->type, span), span);
+  return fold_binary(ir::BinaryOp::add, inner->left, ir::int_imm(*sum, left->type, span), span);
 }
 
 // A sum of integer multiples of terms that are not themselves sums, and a constant.
@@ -152,9 +151,9 @@ class LinearForm {
   }
 
   std::optional<bool> add_binary(const ir::Binary& binary, int64_t factor) {
-    if (binary.op == BinaryOp::add) return add(binary.left, factor) && add(binary.right, factor);
-    if (binary.op == BinaryOp::sub) return add(binary.left, factor) && add(binary.right, -factor);
-    if (binary.op != BinaryOp::mul) return std::nullopt;
+    if (binary.op == ir::BinaryOp::add) return add(binary.left, factor) && add(binary.right, factor);
+    if (binary.op == ir::BinaryOp::sub) return add(binary.left, factor) && add(binary.right, -factor);
+    if (binary.op != ir::BinaryOp::mul) return std::nullopt;
     auto scale = ir::constant_int(binary.right);
     const Expr& other = scale ? binary.left : binary.right;
     if (!scale) scale = ir::constant_int(binary.left);
@@ -184,7 +183,7 @@ class LinearForm {
 
 }  // namespace
 
-Expr fold_binary(BinaryOp op, Expr left, Expr right, Span span) {
+Expr fold_binary(ir::BinaryOp op, Expr left, Expr right, Span span) {
   auto a = computable(left), b = computable(right);
   if (a && b) {
     ir::DType type = gives_bool(op) ? ir::kBool : left->type;

@@ -103,7 +103,7 @@ class Copier {
   Span span_;
 };
 
-Result<Value> copy(Interpreter& interpreter, CallArgs& args) {
+Result<Value> shallow_copy(Interpreter& interpreter, CallArgs& args) {
   static constexpr Signature kSignature{"copy", {"x"}, 1};
   Arguments read = TRY(Arguments::read(args, kSignature));
   return Copier(interpreter, nullptr, args.span).copy(*read[0]);
@@ -133,7 +133,7 @@ std::shared_ptr<DictObject> memo_of(const CallArgs& args) {
 }
 
 void fill_copy(Interpreter&, ModuleObject& module) {
-  module.function("copy", copy);
+  module.function("copy", shallow_copy);
   module.function("deepcopy", deepcopy);
 }
 

@@ -25,7 +25,7 @@ const Name& members_name() {
 
 InstanceObject& member_of(const CallArgs& args) { return *(*args.positional[0].if_object())->as_instance(); }
 
-Result<Value> show(Interpreter& interpreter, CallArgs& args) {
+Result<Value> show_member(Interpreter& interpreter, CallArgs& args) {
   InstanceObject& self = member_of(args);
   std::string value = TRY(interpreter.repr(*self.attributes().find(value_name())));
   return Value(fmt::format("<{}.{}: {}>", self.type_name(), *self.attributes().find(Name("name"))->if_string(), value));
@@ -96,7 +96,7 @@ void fill_enum(Interpreter& interpreter, ModuleObject& module) {
   if (!base.ok()) return;
   std::shared_ptr<ClassObject> plain = *std::move(base);
   plain->derive = make_members;
-  plain->members.set(Name("__repr__"), make_builtin("__repr__", show));
+  plain->members.set(Name("__repr__"), make_builtin("__repr__", show_member));
   plain->members.set(Name("__str__"), make_builtin("__str__", text));
   module.set("Enum", plain);
   auto derived = make_class(interpreter, Name("IntEnum"), {plain}, Span{});

@@ -217,7 +217,7 @@ Result<Value> isqrt(Interpreter&, CallArgs& args) {
   }
 }
 
-Result<Value> product(Interpreter& interpreter, CallArgs& args) {
+Result<Value> prod(Interpreter& interpreter, CallArgs& args) {
   static constexpr Signature kSignature{"prod", {"iterable", "start"}, 1};
   Arguments read = TRY(Arguments::read(args, kSignature));
   Value total = read[1] ? *read[1] : Value(1);
@@ -312,7 +312,7 @@ constexpr std::pair<std::string_view, Result<Value> (*)(Interpreter&, CallArgs&)
     {"factorial", factorial},
     {"comb", combinations},
     {"isqrt", isqrt},
-    {"prod", product},
+    {"prod", prod},
     {"hypot", hypot},
     {"isclose", isclose},
     {"fsum", exact_sum},

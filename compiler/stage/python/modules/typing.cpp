@@ -126,7 +126,7 @@ Result<Value> cast(Interpreter&, CallArgs& args) {
   return *read[1];
 }
 
-Result<Value> unchanged(Interpreter&, CallArgs& args) {
+Result<Value> itself(Interpreter&, CallArgs& args) {
   static constexpr Signature kSignature{"decorator", {"function"}, 1};
   Arguments read = TRY(Arguments::read(args, kSignature));
   return *read[0];
@@ -154,7 +154,7 @@ void fill_typing(Interpreter& interpreter, ModuleObject& module) {
   module.set("TYPE_CHECKING", Value(false));
   for (std::string_view name : {"TypeVar", "ParamSpec", "NewType"}) module.function(name, type_variable);
   for (std::string_view name : {"overload", "final", "runtime_checkable", "no_type_check", "override"}) {
-    module.function(name, unchanged);
+    module.function(name, itself);
   }
   module.function("cast", cast);
   module.function("get_type_hints", get_type_hints);
