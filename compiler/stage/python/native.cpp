@@ -78,6 +78,8 @@ Result<double> Arguments::number(size_t position, double fallback) const {
 Result<std::string> Arguments::text(size_t position, std::string_view fallback) const {
   if (!values_[position]) return std::string(fallback);
   if (auto* text = values_[position]->if_string()) return *text;
+  auto* object = values_[position]->if_object();
+  if (const std::string* text = object && *object ? (*object)->as_text() : nullptr) return *text;
   return wrong_type(position, "str");
 }
 

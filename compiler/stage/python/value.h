@@ -137,6 +137,8 @@ class Object : public std::enable_shared_from_this<Object> {
   virtual Result<size_t> hash(Interpreter&, Span span);  // default: the address
   virtual Result<Value> enter(Interpreter&, Span span);  // `with`
   virtual Status exit(Interpreter&, Span span);
+  // What an object that is also a string says, else null.
+  virtual const std::string* as_text() const { return nullptr; }
   // This object as an instance of a class (InstanceObject and what derives from it), else null.
   virtual InstanceObject* as_instance() { return nullptr; }
   // Drops what it refers to, to break cycles when the interpreter ends.

@@ -35,8 +35,6 @@ Result<Value> as_torch(Interpreter& interpreter, ir::DType dtype, Span span) {
 
 }  // namespace
 
-Value DTypeObject::text() const { return Value(ir::to_string(dtype)); }
-
 Result<Value> DTypeObject::call(Interpreter&, CallArgs args) {
   if (args.positional.size() > 1 || !args.keywords.empty())
     return make_error(DiagnosticKind::wrong_arguments, args.span,
@@ -46,17 +44,17 @@ Result<Value> DTypeObject::call(Interpreter&, CallArgs args) {
   return convert(context, args.positional[0], dtype, args.span);
 }
 
-Result<Value> DTypeObject::get_attribute(Interpreter& interpreter, Name name, Span span) {
-  std::string_view asked = name.text();
+Result<Value> DTypeObject::get_attribute(Interpreter& interpreter, Name attribute, Span span) {
+  std::string_view asked = attribute.text();
   if (asked == "bits") return Value(int64_t{dtype.bits});
   if (asked == "bytes" || asked == "itemsize") return Value(int64_t{dtype.bytes()});
   if (asked == "lanes") return Value(int64_t{1});
   if (asked == "type_code") return type_code(dtype, span);
   if (asked == "name") return text();
-  if (asked == "as_torch") return constant_method(name.str(), TRY(as_torch(interpreter, dtype, span)));
+  if (asked == "as_torch") return constant_method(attribute.str(), TRY(as_torch(interpreter, dtype, span)));
   if (asked == "is_float4" || asked == "is_float4_e2m1fn" || asked == "is_float4_e2m1_unpacked")
-    return constant_method(name.str(), Value(false));
-  return interpreter.get_attribute(text(), name, span);
+    return constant_method(attribute.str(), Value(false));
+  return interpreter.get_attribute(text(), attribute, span);
 }
 
 Result<Value> DTypeObject::get_item(Interpreter& interpreter, const Value& index, Span span) {
@@ -89,13 +87,13 @@ Result<std::optional<Value>> DTypeObject::compare(Interpreter& interpreter, Comp
     return std::optional<Value>(TRY(interpreter.compare(op, text(), other, span)));
   }
   std::optional<ir::DType> type = named_by_object(context, other);
-  if (auto* name = other.if_string()) type = ir::parse_dtype(*name);
+  if (auto* text = other.if_string()) type = ir::parse_dtype(*text);
   return std::optional<Value>(Value((type == dtype) == (op == CompareOp::eq)));
 }
 
 Result<size_t> DTypeObject::hash(Interpreter& interpreter, Span span) { return interpreter.hash(text(), span); }
 
-Result<std::string> DTypeObject::repr(Interpreter&) { return ir::to_string(dtype); }
+Result<std::string> DTypeObject::repr(Interpreter&) { return name; }
 
 Result<Value> DTypeMaker::call(Interpreter&, CallArgs args) {
   if (args.positional.size() != 1 || !args.keywords.empty())

@@ -9,7 +9,9 @@ namespace tilepilot::stage {
 // In Python it is a string, its canonical name, and behaves as one.
 struct DTypeObject final : TypedObject<DTypeObject> {
   static constexpr Type kType{"dtype"};
-  DTypeObject(TileContext& context_, ir::DType dtype_) : context(context_), dtype(dtype_) {}
+  DTypeObject(TileContext& context_, ir::DType dtype_)
+      : context(context_), dtype(dtype_), name(ir::to_string(dtype_)) {}
+  const std::string* as_text() const override { return &name; }
   Result<Value> call(Interpreter&, CallArgs args) override;  // a cast
   Result<Value> get_attribute(Interpreter&, Name name, Span span) override;
   Result<Value> get_item(Interpreter&, const Value& index, Span span) override;
@@ -21,9 +23,10 @@ struct DTypeObject final : TypedObject<DTypeObject> {
   Result<std::optional<Value>> compare(Interpreter&, CompareOp op, const Value& other, Span span) override;
   Result<size_t> hash(Interpreter&, Span) override;
   Result<std::string> repr(Interpreter&) override;
-  Value text() const;  // the canonical name
+  Value text() const { return Value(name); }
   TileContext& context;
   const ir::DType dtype;
+  const std::string name;  // the canonical one
 };
 
 // `T.dtype`: called, the dtype that a value names; as an annotation, the type of dtypes.

@@ -158,6 +158,19 @@ std::shared_ptr<ClassObject> kernel_class(Interpreter& interpreter) {
   return made;
 }
 
+// As upstream's, a dtype is a string.
+void make_dtypes_strings(Interpreter& interpreter) {
+  auto text = interpreter.find_builtin("str")->get_shared<ClassObject>();
+  auto made = std::make_shared<ClassObject>();
+  made->name = Name("dtype");
+  made->bases = {text};
+  made->resolution_order = {made.get()};
+  made->resolution_order.insert(made->resolution_order.end(), text->resolution_order.begin(),
+                                text->resolution_order.end());
+  made->sealed = true;
+  interpreter.set_class(DTypeObject::kType, made);
+}
+
 std::shared_ptr<ModuleObject> make_tilelang(const ContextRef& context) {
   auto tilelang = std::make_shared<ModuleObject>("tilelang");
   add_jit(context, *tilelang);
@@ -172,6 +185,8 @@ std::shared_ptr<ModuleObject> make_tilelang(const ContextRef& context) {
   tilelang->set("PrimFunc", Value(std::make_shared<TypeMarker>("tilelang.PrimFunc")));
   tilelang->set("JITKernel", Value(kernel_class(context->interpreter)));
   tilelang->set("__version__", Value("0.1.13"));
+  tilelang->set("__file__", Value("<tilelang>"));
+  tilelang->set("DataType", Value(std::make_shared<DTypeMaker>(*context)));
   tilelang->missing = missing_in_tilelang;
   return tilelang;
 }
@@ -196,6 +211,7 @@ const std::vector<TileName>& tile_names() {
 
 void install_tile_language(Interpreter& interpreter, TileOptions options) {
   auto context = std::make_shared<TileContext>(interpreter, std::move(options));
+  make_dtypes_strings(interpreter);
   auto tilelang = make_tilelang(context);
   const std::pair<const char*, std::shared_ptr<ModuleObject>> submodules[] = {
       {"language", make_language(context)}, {"layout", make_layout_module(context)}, {"math", make_math()}};
