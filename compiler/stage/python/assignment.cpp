@@ -160,17 +160,8 @@ Status Evaluator::remove(const Expr& target) {
   return {};
 }
 
-// What a module computes from a module that nobody has stands in for its value, as for a definition.
 Result<Flow> Evaluator::visit(const AssignStmt& node, Span) {
-  Result<Value> computed = eval(*node.value);
-  if (!computed.ok()) {
-    auto* name = std::get_if<NameExpr>(&node.targets.back()->node);
-    const bool defines = name && node.targets.size() == 1 && activation_.layout.kind == ScopeLayout::Kind::module;
-    if (defines && !activation_.catches_import_errors)
-      return bind_stand_in(name->name, std::move(computed).take_error());
-    return std::move(computed).take_error();
-  }
-  Value value = *std::move(computed);
+  Value value = TRY(eval(*node.value));
   for (size_t i = 0; i + 1 < node.targets.size(); ++i) TRY(assign(*node.targets[i], value, Intercept::yes));
   TRY(assign(*node.targets.back(), std::move(value), Intercept::yes));
   return Flow::normal;

@@ -109,6 +109,7 @@ class Evaluator {
   Result<Flow> run(const syntax::Stmt& statement);
   // Whether the staging wants to go on after the statement that failed.
   bool recovers(const syntax::Stmt& statement, const Error& error);
+  bool binds_stand_ins(const syntax::Stmt& statement, const Error& error);
   Result<Flow> visit(const syntax::ExprStmt&, Span);
   Result<Flow> visit(const syntax::AssignStmt&, Span);
   Result<Flow> visit(const syntax::AugAssignStmt&, Span);

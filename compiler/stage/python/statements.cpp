@@ -4,6 +4,7 @@
 #include "compiler/stage/python/containers.h"
 #include "compiler/stage/python/evaluator.h"
 #include "compiler/stage/python/exceptions.h"
+#include "compiler/stage/python/foreign.h"
 #include "compiler/stage/python/poison.h"
 
 namespace tilepilot::stage {
@@ -23,7 +24,25 @@ Result<Flow> Evaluator::run(const Body& body) {
   return Flow::normal;
 }
 
+// What a module computes itself from a module that nobody has, or under a condition on it, stands in for its value.
+// What functions fail at that it calls is an error: they may do more than compute.
+bool Evaluator::binds_stand_ins(const Stmt& statement, const Error& error) {
+  const bool called = error->notes.size() > 1;  // the first says where the module was imported
+  auto* branch = std::get_if<IfStmt>(&statement.node);
+  const bool computes = branch || (!called && std::holds_alternative<AssignStmt>(statement.node));
+  if (!computes || activation_.layout.kind != ScopeLayout::Kind::module || activation_.tries > 0) return false;
+  const Span where = called ? error->notes.back().span : error->span;
+  const bool in_condition = branch && where.valid() && cover(branch->condition->span, where) == branch->condition->span;
+  auto stand_in = branch && !in_condition ? nullptr : stand_in_for(Name(""), *error);
+  if (!stand_in) return false;
+  for (Name name : names_bound_by(statement)) {
+    bind(name, Value(std::make_shared<ForeignObject>(name.str(), stand_in->module, stand_in->imported)));
+  }
+  return true;
+}
+
 bool Evaluator::recovers(const Stmt& statement, const Error& error) {
+  if (binds_stand_ins(statement, error)) return true;
   if (!interpreter_.staging_ || activation_.tries > 0 || !interpreter_.staging_->recovers(error)) return false;
   for (Name name : names_bound_by(statement)) bind(name, std::make_shared<PoisonObject>());
   return true;
