@@ -34,22 +34,30 @@ ir::Region address_of(const Value& value, Span span) {
   return element_at(buffer, std::vector<ir::Expr>(buffer->rank(), ir::int_imm(0, ir::kInt32, span)), span);
 }
 
-// T.call_extern(dtype, name, *args): of dtype "handle" it is a statement, otherwise a value.
+// T.call_extern(dtype, name, *args), where `dtype=` moves to the front: of dtype "handle" it is a statement, otherwise
+// a value.
 Result<Value> call_extern(TileArguments& arguments) {
   TileContext& context = arguments.context();
   ProgramBuilder& builder = *TRY(require_kernel(context, "`T.call_extern`", arguments.span()));
+  std::vector<Value> given = {arguments[0]};
+  given.insert(given.end(), arguments.rest().begin(), arguments.rest().end());
+  if (arguments.has(1)) given.insert(given.begin(), arguments[1]);
+  const std::string* function = given.size() > 1 ? given[1].if_string() : nullptr;
+  if (!function)
+    return make_error(DiagnosticKind::wrong_arguments, arguments.span(),
+                      "`T.call_extern` takes a dtype and the name of a function first",
+                      "as in `T.call_extern(\"handle\", \"decode\", A.data)`");
   ir::ExternCall node;
-  node.function = TRY(arguments.text(1));
-  for (const Value& value : arguments.rest()) {
-    if (names_memory(value))
-      node.arguments.emplace_back(address_of(value, arguments.span()));
+  node.function = *function;
+  for (size_t i = 2; i < given.size(); ++i) {
+    if (names_memory(given[i]))
+      node.arguments.emplace_back(address_of(given[i], arguments.span()));
     else
-      node.arguments.emplace_back(TRY(to_expr(value, arguments.span())));
+      node.arguments.emplace_back(TRY(to_expr(given[i], arguments.span())));
   }
-  const std::string* type = arguments[0].if_string();
-  const bool gives_nothing = arguments[0].is_none() || (type && (*type == "handle" || *type == "void"));
-  if (!gives_nothing)
-    node.result = builder.make_var("result", TRY(resolve_dtype(context, arguments[0], arguments.span(0))));
+  const std::string* type = given[0].if_string();
+  const bool gives_nothing = given[0].is_none() || (type && (*type == "handle" || *type == "void"));
+  if (!gives_nothing) node.result = builder.make_var("result", TRY(resolve_dtype(context, given[0], arguments.span())));
   const ir::Var result = node.result;
   TRY(builder.emit(std::move(node), arguments.span()));
   return result ? make_expr(context, ir::var_ref(result, arguments.span())) : Value();
@@ -60,7 +68,7 @@ Result<Value> call_extern(TileArguments& arguments) {
 const std::vector<TileFunction>& foreign_functions() {
   static const std::vector<TileFunction> kFunctions = {
       {"import_source", "source=", "foreign device source that goes in front of the kernel", import_source},
-      {"call_extern", "dtype, name, *args", "calls a function of foreign device source", call_extern},
+      {"call_extern", "first, *args, dtype=", "calls a function of foreign device source", call_extern},
       {"access_ptr", "base, access_type=, *extents, offset=, extent=, ignore_last_ndim=",
        "the address of a buffer or of one of its elements, for foreign functions", access_ptr},
   };

@@ -14,6 +14,19 @@ extern const char tilepilot_tilelang_utils[];
 
 namespace tilepilot::stage {
 
+namespace {
+
+// Where elements lie is the target's choice: see `annotate_layout`.
+constexpr char kMmaLayouts[] = "from tilelang.layout import make_swizzled_layout as make_mma_swizzle_layout\n";
+
+// Programs are simplified anyway.
+constexpr char kTransform[] =
+    "from tilelang import PassConfigKey\n"
+    "def simplify_prim_func(function):\n"
+    "    return function\n";
+
+}  // namespace
+
 std::vector<EmbeddedModule> tile_modules() {
   return {
       {"tilelang.autotuner", embedded::tilepilot_tilelang_autotuner},
@@ -21,10 +34,15 @@ std::vector<EmbeddedModule> tile_modules() {
       {"tilelang.carver.arch", embedded::tilepilot_tilelang_arch},
       {"tilelang.contrib", ""},
       {"tilelang.contrib.nvcc", embedded::tilepilot_tilelang_nvcc},
+      {"tilelang.cuda", ""},
+      {"tilelang.cuda.intrinsics", kMmaLayouts},
+      {"tilelang.cuda.intrinsics.layout", ""},
+      {"tilelang.cuda.intrinsics.layout.mma_layout", kMmaLayouts},
       {"tilelang.engine", ""},
       {"tilelang.engine.param", embedded::tilepilot_tilelang_param},
       {"tilelang.profiler", embedded::tilepilot_tilelang_profiler},
       {"tilelang.testing", embedded::tilepilot_tilelang_testing},
+      {"tilelang.transform", kTransform},
       {"tilelang.utils", embedded::tilepilot_tilelang_utils},
       {"tilelang.utils.tensor", embedded::tilepilot_tilelang_tensor},
   };

@@ -136,6 +136,19 @@ Result<ir::WarpPolicy> warp_policy(const TileArguments& arguments, size_t i) {
                     "use `T.GemmWarpPolicy.Square`, `.FullRow` or `.FullCol`");
 }
 
+// `clear_accum=(k == 0)`: known when the kernel runs.
+Status clear_under(const TileArguments& arguments, const Value& condition, const ir::Region& accumulator) {
+  ProgramBuilder& builder = *arguments.context().builder;
+  const Span span = arguments.span(6);
+  ir::If node;
+  const ir::DType type = accumulator.buffer->type;
+  const ir::Expr zero = fold_cast(TRY(to_expr(Value(int64_t{0}), span, type)), type, span);
+  node.condition = TRY(to_condition(condition, span));
+  const auto clear = [&]() -> Status { return builder.emit(ir::Fill{accumulator, zero}, span); };
+  node.then = TRY(builder.nested(BlockKind::branch, {}, clear, span));
+  return builder.emit(std::move(node), span);
+}
+
 // T.gemm(A, B, C, transpose_A=, transpose_B=, policy=, clear_accum=, k_pack=, ...)
 Result<Value> emit_gemm(TileArguments& arguments, bool asynchronous) {
   ProgramBuilder& builder = *TRY(require_kernel(arguments));
@@ -147,12 +160,14 @@ Result<Value> emit_gemm(TileArguments& arguments, bool asynchronous) {
   node.transpose_a = TRY(arguments.flag_or(3, false));
   node.transpose_b = TRY(arguments.flag_or(4, false));
   node.policy = TRY(warp_policy(arguments, 5));
-  node.clear_accumulator = TRY(arguments.flag_or(6, false));
+  const bool clears_at_times = arguments.has(6) && arguments[6].get_if<TileExpr>();
+  if (!clears_at_times) node.clear_accumulator = TRY(arguments.flag_or(6, false));
   TRY(require_on_chip(arguments, node.a, "operand A"));
   TRY(require_on_chip(arguments, node.b, "operand B"));
   TRY(require_on_chip(arguments, node.c, "the accumulator C"));
   TRY(check_gemm_shapes(arguments, node));
   TRY(check_gemm_types(arguments, node));
+  if (clears_at_times) TRY(clear_under(arguments, arguments[6], node.c));
   TRY(builder.emit(std::move(node), arguments.span()));
   return Value();
 }

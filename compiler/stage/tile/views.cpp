@@ -58,6 +58,15 @@ Result<Value> alloc_global(TileArguments& arguments) {
   return Value(std::make_shared<BufferObject>(context, context.builder->add_workspace(std::move(data))));
 }
 
+// T.alloc_buffer(shape, dtype, scope=): TVM's general form; other scopes have functions of their own.
+Result<Value> alloc_buffer(TileArguments& arguments) {
+  const std::string scope = arguments.has(2) ? TRY(arguments.text(2)) : "global";
+  if (scope == "global") return alloc_global(arguments);
+  return make_error(DiagnosticKind::unsupported_tile_feature, arguments.span(2),
+                    fmt::format("`T.alloc_buffer` of scope `{}` is not supported", scope),
+                    "allocate with `T.alloc_shared`, `T.alloc_fragment` or `T.alloc_local`");
+}
+
 }  // namespace
 
 Result<Value> view_of(TileContext& context, const BufferObject& source, const ViewRequest& request) {
@@ -81,6 +90,7 @@ const std::vector<TileFunction>& view_functions() {
       {"view", "src, shape=, dtype=", "the same memory as a buffer of another shape and dtype", view},
       {"alloc_global", "shape, dtype", "global memory of the program's own, fresh at each call and uninitialised",
        alloc_global},
+      {"alloc_buffer", "shape, dtype, scope=", "the same by TVM's name", alloc_buffer},
   };
   return kFunctions;
 }
