@@ -15,6 +15,7 @@ extern const char tilepilot_torch_amp[];
 extern const char tilepilot_torch_autograd[];
 extern const char tilepilot_torch_cuda[];
 extern const char tilepilot_torch_distributions[];
+extern const char tilepilot_torch_profiler[];
 extern const char tilepilot_torch_random[];
 extern const char tilepilot_torch_testing[];
 extern const char tilepilot_torch_version[];
@@ -98,6 +99,7 @@ std::vector<stage::EmbeddedModule> torch_modules() {
       {"torch.distributions", embedded::tilepilot_torch_distributions},
       {"torch.distributions.normal", "from torch.distributions import Normal\n"},
       {"torch.distributions.uniform", "from torch.distributions import Uniform\n"},
+      {"torch.profiler", embedded::tilepilot_torch_profiler},
       {"torch.random", embedded::tilepilot_torch_random},
       {"torch.testing", embedded::tilepilot_torch_testing},
       {"torch.version", embedded::tilepilot_torch_version},

@@ -94,7 +94,7 @@ Result<Value> format(HostState&, Interpreter& interpreter, TensorObject& self, C
   return interpreter.call(*builtin, std::move(inner));
 }
 
-Result<Value> new_tensor(HostState& state, Interpreter&, TensorObject& self, CallArgs& args) {
+Result<Value> new_tensor(HostState& state, Interpreter& interpreter, TensorObject& self, CallArgs& args) {
   if (args.positional.size() != 1) {
     return make_error(DiagnosticKind::wrong_arguments, args.span, "`new_tensor` takes the data");
   }
@@ -102,7 +102,9 @@ Result<Value> new_tensor(HostState& state, Interpreter&, TensorObject& self, Cal
   if (auto* given = args.keyword("dtype")) {
     if (auto* dtype = given->get_if<DtypeObject>()) type = dtype->scalar;
   }
-  return state.wrap(TRY(tensor_from_data(args.positional[0], type, args.span)).to(self.tensor.device()));
+  Value data = args.positional[0];
+  if (data.type_name() == "range") data = stage::make_list(TRY(interpreter.to_vector(data, args.span)));
+  return state.wrap(TRY(tensor_from_data(data, type, args.span)).to(self.tensor.device()));
 }
 
 Result<Value> deep_copy(HostState& state, Interpreter&, TensorObject& self, CallArgs& args) {

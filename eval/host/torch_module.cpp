@@ -4,6 +4,7 @@
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/ScalarType.h>
 #include <fmt/format.h>
+#include <torch/version.h>
 
 #include <limits>
 
@@ -435,7 +436,7 @@ void add_constants(HostState& state, ModuleObject& torch) {
   torch.set("inf", std::numeric_limits<double>::infinity());
   torch.set("nan", std::numeric_limits<double>::quiet_NaN());
   torch.set("newaxis", Value());
-  torch.set("__version__", "2");
+  torch.set("__version__", TORCH_VERSION);
   auto format = [&](const char* name, bool is_layout, int64_t code) {
     torch.set(name, std::make_shared<FormatObject>(name, is_layout, code));
   };
@@ -541,6 +542,7 @@ void install_torch_module(HostState& state, Interpreter& interpreter) {
     if (state.is_script()) {
       if (auto part = TRY(stage::find_part(run, "torch", name, span))) return std::optional<Value>(part);
     }
+    if (name.text() == "torch") return std::optional<Value>(run.find_module("torch"));
     if (is_forbidden(name.text())) return forbidden("torch." + name.str(), span);
     const Callable* callable = state.torch_function(name);
     if (!callable && is_only_functional(name.text())) return in_functional(name, span);

@@ -149,6 +149,9 @@ class ndarray:
     def min(self, axis=None):
         return min(self, axis)
 
+    def cumsum(self, axis=None):
+        return wrapped(self.tensor.flatten().cumsum(0) if axis is None else self.tensor.cumsum(axis))
+
     def argmax(self, axis=None):
         return wrapped(self.tensor.argmax(axis))
 
@@ -343,6 +346,10 @@ def clip(a, low, high):
 
 def where(condition, x, y):
     return wrapped(torch.where(tensor_of(condition), tensor_of(x), tensor_of(y)))
+
+
+def cumsum(a, axis=None):
+    return asarray(a).cumsum(axis)
 
 
 def maximum(a, b):

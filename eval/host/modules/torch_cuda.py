@@ -3,6 +3,7 @@
 import time
 
 import torch
+from torch import amp
 
 CAPABILITY = (9, 0)
 
@@ -175,7 +176,3 @@ class profiler:
     @staticmethod
     def stop():
         pass
-
-
-class amp:
-    autocast = staticmethod(torch.autocast)
