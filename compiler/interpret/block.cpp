@@ -36,7 +36,13 @@ void Block::make_threads() {
 }
 
 void Block::allocate(const ir::Buffer& buffer, Scope& scope, Tiles& tiles) const {
-  const Indices shape = Evaluator(session_, scope).integers(buffer->shape);
+  const Evaluator in(session_, scope);
+  const Indices shape = in.integers(buffer->shape);
+  if (buffer->address) {
+    const Indices strides = buffer->strides.empty() ? contiguous(shape) : in.integers(buffer->strides);
+    scope.buffers[buffer.get()] = {buffer->type, shape, strides, nullptr, nullptr, true};
+    return;
+  }
   if (!buffer->base) {
     Storage& storage = tiles[buffer.get()] = storage_for(buffer->type, shape);
     scope.buffers[buffer.get()] = memory_in(storage, buffer->type, shape, false);
@@ -45,7 +51,7 @@ void Block::allocate(const ir::Buffer& buffer, Scope& scope, Tiles& tiles) const
   Memory view = scope.find(buffer->base.get());
   view.type = buffer->type;
   view.shape = shape;
-  view.strides = contiguous(shape);
+  view.strides = buffer->strides.empty() ? contiguous(shape) : in.integers(buffer->strides);
   scope.buffers[buffer.get()] = std::move(view);
 }
 

@@ -1,5 +1,6 @@
 #include "compiler/interpret/element.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -22,6 +23,12 @@ Element boolean(bool value) { return {ir::kBool, 0, value ? 1 : 0}; }
 // The mathematical value of an integer.
 Wide value_of(const Element& e) { return is_unsigned(e.type) ? Wide{static_cast<uint64_t>(e.whole)} : Wide{e.whole}; }
 
+// The exponent of `ldexp`: beyond these every number is 0 or infinite.
+int whole_number(double x) {
+  constexpr double kMost = 5000;
+  return std::isnan(x) ? 0 : static_cast<int>(std::clamp(x, -kMost, kMost));
+}
+
 template <class T>
 struct FloatOperation {
   BinaryOp op;
@@ -36,6 +43,11 @@ constexpr FloatOperation<T> kFloatOperations[] = {
     {BinaryOp::min, [](T a, T b) { return a < b ? a : b; }},
     {BinaryOp::max, [](T a, T b) { return a > b ? a : b; }},
     {BinaryOp::pow, [](T a, T b) { return T(std::pow(a, b)); }},
+    {BinaryOp::atan2, [](T a, T b) { return T(std::atan2(a, b)); }},
+    {BinaryOp::hypot, [](T a, T b) { return T(std::hypot(a, b)); }},
+    {BinaryOp::ldexp, [](T a, T b) { return T(std::ldexp(a, whole_number(b))); }},
+    {BinaryOp::nextafter, [](T a, T b) { return T(std::nextafter(a, b)); }},
+    {BinaryOp::fmod, [](T a, T b) { return T(std::fmod(a, b)); }},
 };
 
 uint64_t low(Wide a) { return static_cast<uint64_t>(a); }
@@ -114,28 +126,35 @@ constexpr ExactFunction kExactFunctions[] = {
 
 Element Element::real(DType type, double value) {
   if (is_double(type)) return {type, value, 0};
-  const double single = static_cast<float>(value);
-  return {type, is_small_float(type) ? decode(encode(single, type), type) : single, 0};
+  return {type, type.is_small_float() ? decode(encode(value, type), type) : double{static_cast<float>(value)}, 0};
 }
 
 Element Element::integer(DType type, int64_t value) {
   return type.is_bool() ? boolean(value != 0) : Element{type, 0, ir::wrap(value, type)};
 }
 
-Element Element::load(const std::byte* memory, DType type) {
-  uint64_t bits = 0;
-  std::memcpy(&bits, memory, static_cast<size_t>(type.bytes()));
-  if (is_small_float(type)) return {type, decode(static_cast<uint32_t>(bits), type), 0};
+Element Element::from_bits(uint64_t bits, DType type) {
+  if (type.is_small_float()) return {type, decode(static_cast<uint32_t>(bits), type), 0};
   if (is_double(type)) return {type, std::bit_cast<double>(bits), 0};
   if (type.is_float()) return {type, std::bit_cast<float>(static_cast<uint32_t>(bits)), 0};
   return integer(type, static_cast<int64_t>(bits));
 }
 
+uint64_t Element::to_bits() const {
+  if (type.is_small_float()) return encode(number, type);
+  if (is_double(type)) return std::bit_cast<uint64_t>(number);
+  if (type.is_float()) return std::bit_cast<uint32_t>(static_cast<float>(number));
+  return static_cast<uint64_t>(whole);
+}
+
+Element Element::load(const std::byte* memory, DType type) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, memory, static_cast<size_t>(type.bytes()));
+  return from_bits(bits, type);
+}
+
 void Element::store(std::byte* memory) const {
-  auto bits = static_cast<uint64_t>(whole);
-  if (type.is_float()) bits = std::bit_cast<uint32_t>(static_cast<float>(number));
-  if (is_small_float(type)) bits = encode(number, type);
-  if (is_double(type)) bits = std::bit_cast<uint64_t>(number);
+  const uint64_t bits = to_bits();
   std::memcpy(memory, &bits, static_cast<size_t>(type.bytes()));
 }
 
@@ -158,11 +177,7 @@ Element Element::cast(DType to) const {
   return real(to, is_double(to) ? static_cast<double>(value_of(*this)) : static_cast<float>(value_of(*this)));
 }
 
-Element Element::reinterpret(DType to) const {
-  std::byte memory[8] = {};
-  store(memory);
-  return load(memory, to);
-}
+Element Element::reinterpret(DType to) const { return from_bits(to_bits(), to); }
 
 bool same(const Element& a, const Element& b) {
   if (!a.type.is_float()) return a.whole == b.whole;
@@ -191,6 +206,11 @@ Element apply(MathFn function, const Element& x, const Functions& functions) {
   if (function == MathFn::isnan) return boolean(std::isnan(x.number));
   if (function == MathFn::isinf) return boolean(std::isinf(x.number));
   if (function == MathFn::isfinite) return boolean(std::isfinite(x.number));
+  if (function == MathFn::leading_zeros || function == MathFn::popcount) {
+    const uint64_t all = static_cast<uint64_t>(x.whole), bits = x.type.bits == 32 ? all & 0xffffffff : all;
+    const int count = function == MathFn::popcount ? std::popcount(bits) : std::countl_zero(bits) - 64 + x.type.bits;
+    return Element::integer(x.type, count);
+  }
   if (!x.type.is_float()) {
     const Wide value = value_of(x);
     return {x.type, 0, ir::wrap(value < 0 ? -value : value, x.type)};

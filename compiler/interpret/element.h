@@ -13,9 +13,12 @@ struct Element {
   double number = 0;  // of floating types: a value of the type
   int64_t whole = 0;  // of integers and bool; uint64 by its bits
 
-  static Element real(ir::DType type, double value);      // rounded, small floats by way of float32
+  static Element real(ir::DType type, double value);      // rounded
   static Element integer(ir::DType type, int64_t value);  // wrapped
   static Element zero(ir::DType type) { return type.is_float() ? real(type, 0) : integer(type, 0); }
+  static Element from_bits(uint64_t bits, ir::DType type);
+  uint64_t to_bits() const;  // beyond the type's anything
+  // Alone in its bytes.
   static Element load(const std::byte* memory, ir::DType type);
   void store(std::byte* memory) const;
 

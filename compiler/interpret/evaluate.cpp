@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cstdint>
+
 #include "compiler/ir/visit.h"
 
 namespace tilepilot::interpret {
@@ -56,8 +58,15 @@ std::optional<int64_t> Evaluator::place(const Memory& memory, const ir::Buffer& 
   return place;
 }
 
+Memory Evaluator::memory_of(const ir::Buffer& buffer) const {
+  Memory memory = scope_.find(buffer.get());
+  if (buffer->address)
+    memory.data = reinterpret_cast<std::byte*>(static_cast<intptr_t>(read(buffer->address, {0}, buffer->span).whole));
+  return memory;
+}
+
 Element Evaluator::read(const ir::Buffer& buffer, const Indices& at, Span span) const {
-  const Memory& memory = scope_.find(buffer.get());
+  const Memory memory = memory_of(buffer);
   const auto place = this->place(memory, buffer, at, span);
   if (!place) return Element::zero(buffer->type);
   if (session_.options().reports_uninitialised && !memory.is_written(*place))
@@ -67,7 +76,7 @@ Element Evaluator::read(const ir::Buffer& buffer, const Indices& at, Span span) 
 }
 
 void Evaluator::write(const ir::Buffer& buffer, const Indices& at, const Element& value, Span span) const {
-  const Memory& memory = scope_.find(buffer.get());
+  const Memory memory = memory_of(buffer);
   if (const auto place = this->place(memory, buffer, at, span)) memory.write(*place, value);
 }
 

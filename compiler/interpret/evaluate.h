@@ -26,6 +26,7 @@ class Evaluator {
   const Scope& scope_;
 
   Element compute(const ir::Binary& node) const;
+  Memory memory_of(const ir::Buffer& buffer) const;
   std::optional<int64_t> place(const Memory& memory, const ir::Buffer& buffer, const Indices& at, Span span) const;
 };
 

@@ -27,11 +27,12 @@ T sigmoid(T x) {
 
 const Functions& library_functions() {
   static constexpr Functions table{
-      TP_FUNCTION(std::exp),  TP_FUNCTION(std::exp2),  TP_FUNCTION(exp10),      TP_FUNCTION(std::log),
-      TP_FUNCTION(std::log2), TP_FUNCTION(std::log10), TP_FUNCTION(std::log1p), TP_FUNCTION(std::sqrt),
-      TP_FUNCTION(rsqrt),     TP_FUNCTION(std::sin),   TP_FUNCTION(std::cos),   TP_FUNCTION(std::tan),
-      TP_FUNCTION(std::sinh), TP_FUNCTION(std::cosh),  TP_FUNCTION(std::tanh),  TP_FUNCTION(std::asin),
-      TP_FUNCTION(std::acos), TP_FUNCTION(std::atan),  TP_FUNCTION(std::erf),   TP_FUNCTION(sigmoid),
+      TP_FUNCTION(std::exp),   TP_FUNCTION(std::exp2),  TP_FUNCTION(exp10),      TP_FUNCTION(std::log),
+      TP_FUNCTION(std::log2),  TP_FUNCTION(std::log10), TP_FUNCTION(std::log1p), TP_FUNCTION(std::sqrt),
+      TP_FUNCTION(rsqrt),      TP_FUNCTION(std::sin),   TP_FUNCTION(std::cos),   TP_FUNCTION(std::tan),
+      TP_FUNCTION(std::sinh),  TP_FUNCTION(std::cosh),  TP_FUNCTION(std::tanh),  TP_FUNCTION(std::asin),
+      TP_FUNCTION(std::acos),  TP_FUNCTION(std::atan),  TP_FUNCTION(std::asinh), TP_FUNCTION(std::acosh),
+      TP_FUNCTION(std::atanh), TP_FUNCTION(std::erf),   TP_FUNCTION(sigmoid),
   };
   return table;
 }

@@ -111,7 +111,7 @@ struct Copied {
     int64_t last = count(original.shape) == 0 ? -1 : 0;
     for (size_t axis = 0; last >= 0 && axis < original.shape.size(); ++axis)
       last += (original.shape[axis] - 1) * original.strides[axis];
-    bytes.resize(static_cast<size_t>((last + 1) * original.type.bytes()));
+    bytes.resize(bytes_of(original.type, last + 1));
     if (!bytes.empty()) std::memcpy(bytes.data(), original.data, bytes.size());
     view.data = bytes.data();
   }

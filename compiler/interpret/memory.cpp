@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace tilepilot::interpret {
+namespace {
+
+constexpr uint8_t kWhole = 3;
+uint8_t half(int64_t place) { return place % 8 == 0 ? 1 : 2; }
+
+}  // namespace
 
 std::optional<int64_t> Memory::place(const Indices& at) const {
   int64_t offset = 0;
@@ -10,17 +16,32 @@ std::optional<int64_t> Memory::place(const Indices& at) const {
     if (at[axis] < 0 || at[axis] >= shape[axis]) return std::nullopt;
     offset += at[axis] * strides[axis];
   }
-  return offset * type.bytes();
+  return offset * type.bits;
 }
 
 bool Memory::is_written(int64_t place) const {
-  return written == nullptr ||
-         std::all_of(written + place, written + place + type.bytes(), [](uint8_t w) { return w; });
+  if (written == nullptr) return true;
+  const uint8_t* first = written + place / 8;
+  if (type.is_nibble()) return (*first & half(place)) != 0;
+  return std::all_of(first, first + type.bytes(), [](uint8_t w) { return w == kWhole; });
+}
+
+Element Memory::read(int64_t place) const {
+  const std::byte* first = data + place / 8;
+  if (!type.is_nibble()) return Element::load(first, type);
+  return Element::from_bits(std::to_integer<uint64_t>(*first >> (place % 8)) & 15, type);
 }
 
 void Memory::write(int64_t place, const Element& value) const {
-  value.store(data + place);
-  if (written != nullptr) std::fill_n(written + place, type.bytes(), uint8_t{1});
+  if (!type.is_nibble()) {
+    value.store(data + place / 8);
+    if (written != nullptr) std::fill_n(written + place / 8, type.bytes(), kWhole);
+    return;
+  }
+  std::byte& shared = data[place / 8];
+  const std::byte others = shared & (std::byte{0xf0} >> (place % 8));
+  shared = others | (static_cast<std::byte>(value.to_bits() & 15) << (place % 8));
+  if (written != nullptr) written[place / 8] = static_cast<uint8_t>(written[place / 8] | half(place));
 }
 
 int64_t count(const Indices& shape) {
@@ -29,6 +50,8 @@ int64_t count(const Indices& shape) {
   return result;
 }
 
+size_t bytes_of(ir::DType type, int64_t elements) { return static_cast<size_t>((elements * type.bits + 7) / 8); }
+
 Indices contiguous(const Indices& shape) {
   Indices strides(shape.size(), 1);
   for (size_t axis = shape.size(); axis-- > 1;) strides[axis - 1] = strides[axis] * shape[axis];
@@ -36,7 +59,7 @@ Indices contiguous(const Indices& shape) {
 }
 
 Storage storage_for(ir::DType type, const Indices& shape) {
-  const auto bytes = static_cast<size_t>(count(shape) * type.bytes());
+  const size_t bytes = bytes_of(type, count(shape));
   return {std::vector<std::byte>(bytes), std::vector<uint8_t>(bytes)};
 }
 

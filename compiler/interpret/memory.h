@@ -15,7 +15,7 @@ using Indices = std::vector<int64_t>;
 // Bytes that somebody has to write before they are read.
 struct Storage {
   std::vector<std::byte> bytes;
-  std::vector<uint8_t> written;  // 1 a byte
+  std::vector<uint8_t> written;  // a byte for each byte: 1 for its lower half, 2 for its upper one
 };
 
 struct Memory {
@@ -25,14 +25,16 @@ struct Memory {
   uint8_t* written = nullptr;  // null: all of it
   bool is_global = false;
 
-  // Bytes from `data`; none outside.
+  // Bits from `data`; none outside.
   std::optional<int64_t> place(const Indices& at) const;
   bool is_written(int64_t place) const;
-  Element read(int64_t place) const { return Element::load(data + place, type); }
+  Element read(int64_t place) const;
   void write(int64_t place, const Element& value) const;
 };
 
 int64_t count(const Indices& shape);
+// Of so many elements one after the other.
+size_t bytes_of(ir::DType type, int64_t elements);
 Indices contiguous(const Indices& shape);
 Storage storage_for(ir::DType type, const Indices& shape);
 // The whole of a storage, by this type and shape.

@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include "compiler/interpret/small_float.h"
-
 namespace tilepilot::interpret {
 namespace {
 
@@ -47,7 +45,7 @@ std::optional<ReduceOp> reduction_by(BinaryOp op) {
   return std::nullopt;
 }
 
-ir::DType Reduction::accumulator(ir::DType type) { return is_small_float(type) ? ir::kFloat32 : type; }
+ir::DType Reduction::accumulator(ir::DType type) { return type.is_small_float() ? ir::kFloat32 : type; }
 
 Element Reduction::identity(ir::DType type) const {
   const Start start = row_of(op).start;

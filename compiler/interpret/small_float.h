@@ -1,15 +1,13 @@
-// Floating types below 32 bits by definition: which number each code stands for, and the code of the number next to a
-// given one. Found by search in a table of all of them, not by arithmetic on bits.
+// Small floating types by definition: which number each code stands for, and the code of the number next to a given
+// one. Of those below 32 bits found by search in a table of all of them, not by arithmetic on bits.
 #pragma once
 
 #include "compiler/ir/dtype.h"
 
 namespace tilepilot::interpret {
 
-bool is_small_float(ir::DType type);
-
 double decode(uint32_t code, ir::DType type);
-// Ties go to the even code; in float8_e8m0, whose codes are exponents, to the larger number.
+// Ties go to the even code; in float8_e8m0, whose codes are exponents, and in tfloat32 away from zero.
 uint32_t encode(double value, ir::DType type);
 
 }  // namespace tilepilot::interpret

@@ -1,7 +1,6 @@
 #include "compiler/interpret/tile_operators.h"
 
 #include "compiler/interpret/reduction.h"
-#include "compiler/interpret/small_float.h"
 #include "compiler/ir/visit.h"
 
 namespace tilepilot::interpret {

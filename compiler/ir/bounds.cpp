@@ -209,6 +209,11 @@ class Analysis {
         return wide(comparison(n, a, b));
       case BinaryOp::div:
       case BinaryOp::pow:
+      case BinaryOp::atan2:
+      case BinaryOp::hypot:
+      case BinaryOp::ldexp:
+      case BinaryOp::nextafter:
+      case BinaryOp::fmod:
       case BinaryOp::bit_or:
       case BinaryOp::bit_xor:
         return std::nullopt;

@@ -29,6 +29,10 @@ constexpr std::array kNames{
     NamedType{"float8_e4m3fn", kFloat8E4M3},
     NamedType{"float8_e5m2", kFloat8E5M2},
     NamedType{"float8_e8m0fnu", kFloat8E8M0},
+    NamedType{"int4", kInt4},
+    NamedType{"uint4", kUInt4},
+    NamedType{"float4_e2m1fn", kFloat4E2M1},
+    NamedType{"tfloat32", kTensorFloat32},
     // aliases
     NamedType{"float", kFloat32},
     NamedType{"half", kFloat16},
@@ -45,9 +49,12 @@ constexpr std::array kNames{
 };
 
 DType promote_floats(DType a, DType b) {
-  if (a.bits == 8 || b.bits == 8) return a.bits >= b.bits ? a : b;
-  if (a.code != b.code) return a.code == TypeCode::floating ? a : b;
-  return a.bits >= b.bits ? a : b;
+  const bool standard_a = a.code == TypeCode::floating, standard_b = b.code == TypeCode::floating;
+  if (a.code == TypeCode::bfloat && standard_b) return b;
+  if (b.code == TypeCode::bfloat && standard_a) return a;
+  if (a.bits != b.bits) return a.bits > b.bits ? a : b;
+  if (standard_a != standard_b) return standard_a ? a : b;
+  return a.code < b.code ? a : b;
 }
 
 DType promote_ints(DType a, DType b) {
@@ -75,6 +82,10 @@ DType promote(DType a, DType b) {
   if (a.is_float()) return a;
   if (b.is_float()) return b;
   return promote_ints(a, b);
+}
+
+bool has_common_type(DType a, DType b) {
+  return a.code == b.code || !a.is_float() || !b.is_float() || a.bits != b.bits || a.bits > 8;
 }
 
 }  // namespace tilepilot::ir

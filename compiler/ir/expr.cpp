@@ -15,12 +15,13 @@ bool gives_bool(MathFn function) { return function >= MathFn::isnan; }
 
 // In the order of the enumerators.
 constexpr std::array<std::string_view, 3> kUnary{"-", "not", "~"};
-constexpr std::array<std::string_view, 22> kBinary{"+", "-", "*", "/",  "//", "%", "min", "max", "pow", "<<",  ">>",
-                                                   "&", "|", "^", "==", "!=", "<", "<=",  ">",   ">=",  "and", "or"};
-constexpr std::array<std::string_view, 28> kMath{"exp",   "exp2",  "exp10", "log",   "log2",  "log10",   "log1p",
-                                                 "sqrt",  "rsqrt", "sin",   "cos",   "tan",   "sinh",    "cosh",
-                                                 "tanh",  "asin",  "acos",  "atan",  "erf",   "sigmoid", "abs",
-                                                 "floor", "ceil",  "round", "trunc", "isnan", "isinf",   "isfinite"};
+constexpr std::array<std::string_view, 27> kBinary{
+    "+",  "-",  "*", "/", "//", "%",  "min", "max", "pow", "atan2", "hypot", "ldexp", "nextafter", "fmod",
+    "<<", ">>", "&", "|", "^",  "==", "!=",  "<",   "<=",  ">",     ">=",    "and",   "or"};
+constexpr std::array<std::string_view, 33> kMath{
+    "exp",     "exp2", "exp10", "log",  "log2",  "log10", "log1p",         "sqrt",     "rsqrt", "sin",   "cos",
+    "tan",     "sinh", "cosh",  "tanh", "asin",  "acos",  "atan",          "asinh",    "acosh", "atanh", "erf",
+    "sigmoid", "abs",  "floor", "ceil", "round", "trunc", "leading_zeros", "popcount", "isnan", "isinf", "isfinite"};
 constexpr std::array<std::string_view, 5> kScope{"global", "shared", "fragment", "local", "barrier"};
 
 static_assert(kUnary.size() == size_t(UnaryOp::bit_not) + 1);

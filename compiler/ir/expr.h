@@ -50,6 +50,7 @@ struct BufferData {
   Span span;                  // where it was declared
   Buffer base = nullptr;      // a view: the memory of this buffer, which has as many bits and is no view; else null
   std::vector<int64_t> arrivals = {};  // of barriers: for each, how many arrivals complete a phase
+  Buffer address = nullptr;            // global memory that begins where the one int64 in this buffer says; else null
 
   size_t rank() const { return shape.size(); }
 };
@@ -64,7 +65,12 @@ enum class BinaryOp : uint8_t {
   floor_mod,  // integers
   min,
   max,  // C semantics on NaN: the second operand if either is NaN
-  pow,  // floating point
+  pow,  // this and the next: floating point
+  atan2,
+  hypot,
+  ldexp,      // left * 2^right, where right is a whole number
+  nextafter,  // not of small floats
+  fmod,       // the exact remainder, with the sign of the left operand
   shl,
   shr,
   bit_and,
@@ -80,7 +86,7 @@ enum class BinaryOp : uint8_t {
   logical_or,  // bool; the right side only if needed
 };
 // Element-wise functions of one floating-point argument, computed in its type (half types: in float32, rounded once),
-// except `abs` (any number) and the `is*` tests (result: bool).
+// except `abs` (any number), what counts bits, and the `is*` tests (result: bool).
 enum class MathFn : uint8_t {
   exp,
   exp2,
@@ -100,6 +106,9 @@ enum class MathFn : uint8_t {
   asin,
   acos,
   atan,
+  asinh,
+  acosh,
+  atanh,
   erf,
   sigmoid,
   abs,
@@ -107,6 +116,8 @@ enum class MathFn : uint8_t {
   ceil,
   round /* ties to even */,
   trunc,
+  leading_zeros,  // this and the next: of an integer of 32 or 64 bits, in its type
+  popcount,
   isnan,
   isinf,
   isfinite,

@@ -262,7 +262,7 @@ Result<Expr> ExprReader::select_call() {
 }
 
 Result<Expr> ExprReader::call(const Token& name) {
-  const auto pair = find_word(name.text, BinaryOp::min, BinaryOp::pow);
+  const auto pair = find_word(name.text, BinaryOp::min, BinaryOp::fmod);
   const auto function = find_word(name.text, MathFn::exp, MathFn::isfinite);
   const auto type = parse_dtype(name.text);
   const bool chooses = name.is("select"), keeps_bits = name.is("reinterpret");

@@ -121,6 +121,7 @@ Result<Buffer> Reader::buffer_of(const Token& name, DType type, Scope scope) {
     data.strides = TRY(exprs_until("]"));
   }
   if (accept("view")) data.base = TRY(buffer());
+  if (accept("address")) data.address = TRY(buffer());
   if (accept("arrivals")) {
     TRY(expect("["));
     do { data.arrivals.push_back(TRY(integer())); } while (accept(","));

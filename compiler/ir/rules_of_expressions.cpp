@@ -96,7 +96,13 @@ bool accepts(BinaryOp op, DType type) {
       return !type.is_bool();
     case BinaryOp::div:
     case BinaryOp::pow:
+    case BinaryOp::atan2:
+    case BinaryOp::hypot:
+    case BinaryOp::ldexp:
+    case BinaryOp::fmod:
       return type.is_float();
+    case BinaryOp::nextafter:
+      return type.is_float() && !type.is_small_float();
     case BinaryOp::floor_div:
     case BinaryOp::floor_mod:
     case BinaryOp::shl:
@@ -140,7 +146,10 @@ std::string math_argument(const Expr& e, const Surroundings&) {
   const auto* n = as<Math>(e);
   if (!n) return {};
   const DType type = n->argument->type;
-  if (type.is_float() || (n->function == MathFn::abs && type.is_int())) return {};
+  const bool counts = n->function == MathFn::leading_zeros || n->function == MathFn::popcount;
+  const bool fits =
+      counts ? type.is_int() && type.bits >= 32 : type.is_float() || (n->function == MathFn::abs && type.is_int());
+  if (fits) return {};
   return fmt::format("`{}` does not take {}", to_string(n->function), to_string(type));
 }
 
@@ -210,7 +219,7 @@ const std::vector<Rule>& rules_of_expressions() {
       {"index_type", "indices are integers", index_type, index_types},
       {"operands_agree", "both operands have one type", operands_agree},
       {"operator_type", "an operator gets a type that it takes", operator_type},
-      {"math_argument", "a function gets floating point, `abs` any number", math_argument},
+      {"math_argument", "a function gets floating point, `abs` any number, what counts bits an integer", math_argument},
       {"result_type", "an expression has the type that its parts give", result_type},
       {"literal", "a literal fits its type", literal},
       {"condition", "conditions are bool", condition, conditions},

@@ -84,6 +84,45 @@ std::string views(const Kernel& k, const Surroundings& around) {
   return {};
 }
 
+std::string addresses(const Kernel& k, const Surroundings&) {
+  std::unordered_set<const BufferData*> known;
+  for (const Buffer& b : k.allocations) {
+    known.insert(b.get());
+    if (b->base && b->base->address) return fmt::format("`{}` is a view of memory by its address", b->name);
+    if (!b->address) continue;
+    const Buffer& at = b->address;
+    const bool holds_one = at->type == kInt64 && at->rank() == 1 && constant_int(at->shape[0]) == 1;
+    if (!holds_one || at->scope != Scope::local || known.count(at.get()) == 0)
+      return fmt::format("`{}` holds no address before `{}`", at->name, b->name);
+    if (b->scope != Scope::global || b->type.is_nibble() || b->base)
+      return fmt::format("`{}` is no global memory by its address", b->name);
+  }
+  return {};
+}
+
+bool is_odd(const Expr& e) {
+  const auto value = constant_int(e);
+  return value && *value % 2 != 0;
+}
+
+std::string nibble_rows(const Buffer& b) {
+  if (!b->type.is_nibble() || b->shape.empty()) return {};
+  bool apart = b->strides.empty() || constant_int(b->strides.back()) == 1;
+  for (size_t axis = 0; axis + 1 < b->strides.size(); ++axis) apart &= !is_odd(b->strides[axis]);
+  if (apart && !is_odd(b->shape.back())) return {};
+  return fmt::format("rows of `{}` do not begin at whole bytes", b->name);
+}
+
+// Of what is seen by others.
+std::string nibbles(const Kernel& k, const Surroundings&) {
+  const auto sharing = sharing_buffers(k);
+  for (const Buffer& b : k.allocations) {
+    if (sharing.count(b.get()) == 0) continue;
+    if (std::string problem = nibble_rows(b); !problem.empty()) return problem;
+  }
+  return {};
+}
+
 std::string arrivals(const Kernel& k, const Surroundings&) {
   for (const Buffer& b : k.allocations) {
     const bool is_barrier = b->scope == Scope::barrier;
@@ -97,7 +136,7 @@ std::string arrivals(const Kernel& k, const Surroundings&) {
 
 std::string allocation(const Kernel& k, const Surroundings&) {
   for (const Buffer& b : k.allocations) {
-    if (b->scope == Scope::global && b->base) continue;
+    if (b->scope == Scope::global && (b->base || b->address)) continue;
     if (b->scope == Scope::global) return fmt::format("allocation `{}` is global", b->name);
     if (!b->strides.empty()) return fmt::format("allocation `{}` has strides", b->name);
     for (const Expr& extent : b->shape) {
@@ -171,6 +210,13 @@ std::string parameter_shape(const Program& p, const Surroundings&) {
   return {};
 }
 
+std::string global_nibbles(const Program& p, const Surroundings&) {
+  for (const Buffer& b : global_buffers(p)) {
+    if (std::string problem = nibble_rows(b); !problem.empty()) return problem;
+  }
+  return {};
+}
+
 std::string symbol_bound(const Program& p, const Surroundings&) {
   std::unordered_set<const VarData*> bound;
   for (const Buffer& b : buffer_parameters(p)) {
@@ -201,6 +247,10 @@ const std::vector<Rule>& rules_of_programs() {
       {"arrivals", "barriers are uint64, each with a positive arrival count; nothing else has one", nullptr, nullptr,
        arrivals},
       {"views", "a view has the scope and the bits of a buffer before it, which is no view", nullptr, nullptr, views},
+      {"addresses", "memory by its address is global and no view, a local int64 before it holds the address", nullptr,
+       nullptr, addresses},
+      {"nibbles", "elements of 4 bits that others see lie in rows of whole bytes", nullptr, nullptr, nibbles,
+       global_nibbles},
       {"allocated_once", "each tile is allocated once", nullptr, nullptr, nullptr, allocated_once},
       {"parameters", "parameters and workspaces are distinct, their buffers global", nullptr, nullptr, nullptr,
        parameters},

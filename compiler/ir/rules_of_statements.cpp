@@ -260,6 +260,19 @@ std::string atomic_types(const Stmt& s, const Surroundings&) {
   return {};
 }
 
+// Elements of less than a byte are kept, not computed in place.
+std::string whole_bytes(const Stmt& s, const Surroundings&) {
+  const Accesses accesses = region_accesses(s);
+  const bool only_moves = as<Copy>(s) || as<Fill>(s) || as<Scan>(s);
+  if (const auto* n = as<Atomic>(s); n && n->element.buffer->type.is_nibble())
+    return fmt::format("an atomic on an element of {}", to_string(n->element.buffer->type));
+  for (const Region* r : accesses.writes) {
+    if (!only_moves && r->buffer->type.is_nibble())
+      return fmt::format("`{}` collects results in elements of {}", r->buffer->name, to_string(r->buffer->type));
+  }
+  return {};
+}
+
 std::string all_reduce_axes(const Stmt& s, const Surroundings&) {
   const auto* n = as<AllReduce>(s);
   if (!n) return {};
@@ -341,6 +354,8 @@ const std::vector<Rule>& rules_of_statements() {
       {"role_groups", "roles name warp groups in order, outside parallel loops", nullptr, role_groups},
       {"atomic_types", "an atomic's old value has its element's type; bits are those of integers", nullptr,
        atomic_types},
+      {"whole_bytes", "gemms, reductions, atomics and foreign functions write elements of a byte at least", nullptr,
+       whole_bytes},
       {"all_reduce_axes", "an all-reduce is over axes of the block, each once, where a bool holds", nullptr,
        all_reduce_axes},
       {"loop_vars", "a loop has one variable an extent, and more than one only if parallel", nullptr, loop_vars},

@@ -27,9 +27,11 @@ constexpr std::array kSuffixes{
     Suffix{"i64", kInt64},         Suffix{"u8", kUInt8},          Suffix{"u16", kUInt16},
     Suffix{"u32", kUInt32},        Suffix{"u64", kUInt64},        Suffix{"f16", kFloat16},
     Suffix{"f32", kFloat32},       Suffix{"f64", kFloat64},       Suffix{"bf16", kBFloat16},
-    Suffix{"f8e4m3", kFloat8E4M3}, Suffix{"f8e5m2", kFloat8E5M2}, Suffix{"f8e8m0", kFloat8E8M0}};
+    Suffix{"f8e4m3", kFloat8E4M3}, Suffix{"f8e5m2", kFloat8E5M2}, Suffix{"f8e8m0", kFloat8E8M0},
+    Suffix{"i4", kInt4},           Suffix{"u4", kUInt4},          Suffix{"f4e2m1", kFloat4E2M1},
+    Suffix{"tf32", kTensorFloat32}};
 
-constexpr std::array<std::string_view, 54> kKeywords{"program",
+constexpr std::array<std::string_view, 60> kKeywords{"program",
                                                      "kernel",
                                                      "in",
                                                      "threads",
@@ -60,6 +62,11 @@ constexpr std::array<std::string_view, 54> kKeywords{"program",
                                                      "min",
                                                      "max",
                                                      "pow",
+                                                     "atan2",
+                                                     "hypot",
+                                                     "ldexp",
+                                                     "nextafter",
+                                                     "fmod",
                                                      "accumulate",
                                                      "coalesced_width",
                                                      "sync",
@@ -70,6 +77,7 @@ constexpr std::array<std::string_view, 54> kKeywords{"program",
                                                      "all_reduce",
                                                      "over",
                                                      "view",
+                                                     "address",
                                                      "workspace",
                                                      "nan_propagate",
                                                      "mode",
@@ -82,9 +90,10 @@ constexpr std::array<std::string_view, 54> kKeywords{"program",
                                                      "on",
                                                      "foreign"};
 
-constexpr std::array<Precedence, 22> kPrecedence{
+constexpr std::array<Precedence, 27> kPrecedence{
     Precedence::sum,         Precedence::sum,       Precedence::product, Precedence::product, Precedence::product,
-    Precedence::product,     Precedence::primary,   Precedence::primary, Precedence::primary, Precedence::shift,
+    Precedence::product,     Precedence::primary,   Precedence::primary, Precedence::primary, Precedence::primary,
+    Precedence::primary,     Precedence::primary,   Precedence::primary, Precedence::primary, Precedence::shift,
     Precedence::shift,       Precedence::bit_and,   Precedence::bit_or,  Precedence::bit_xor, Precedence::compare,
     Precedence::compare,     Precedence::compare,   Precedence::compare, Precedence::compare, Precedence::compare,
     Precedence::logical_and, Precedence::logical_or};
@@ -142,6 +151,6 @@ bool is_reserved_word(std::string_view word) {
 }
 
 Precedence precedence(BinaryOp op) { return kPrecedence[size_t(op)]; }
-bool is_call(BinaryOp op) { return op == BinaryOp::min || op == BinaryOp::max || op == BinaryOp::pow; }
+bool is_call(BinaryOp op) { return op >= BinaryOp::min && op <= BinaryOp::fmod; }
 
 }  // namespace tilepilot::ir

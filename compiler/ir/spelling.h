@@ -44,7 +44,7 @@ enum class Precedence : uint8_t {
   primary
 };
 Precedence precedence(BinaryOp op);
-// min, max and pow are written as calls.
+// From `min` to `fmod`: written as calls.
 bool is_call(BinaryOp op);
 
 }  // namespace tilepilot::ir

@@ -77,7 +77,9 @@ class Completeness {
 
  private:
   bool has(const Var& v) const { return v != nullptr; }
-  bool has(const Buffer& b) const { return b && has(b->shape) && has(b->strides) && (!b->base || has(b->base)); }
+  bool has(const Buffer& b) const {
+    return b && has(b->shape) && has(b->strides) && (!b->base || has(b->base)) && (!b->address || has(b->address));
+  }
   bool has(const Region& r) const { return has(r.buffer) && has(r.start); }
   bool has(const std::variant<Expr, Region>& argument) const {
     return std::visit([&](const auto& x) { return has(x); }, argument);

@@ -202,9 +202,10 @@ Accesses region_accesses(const Stmt& stmt) {
 std::unordered_set<const BufferData*> sharing_buffers(const Kernel& kernel) {
   std::unordered_set<const BufferData*> result;
   for (const Buffer& buffer : kernel.allocations) {
-    if (!buffer->base) continue;
+    const Buffer& source = buffer->base ? buffer->base : buffer->address;
+    if (!source) continue;
     result.insert(buffer.get());
-    result.insert(buffer->base.get());
+    result.insert(source.get());
   }
   return result;
 }

@@ -44,7 +44,7 @@ struct Accesses {
 };
 Accesses region_accesses(const Stmt& stmt);
 
-// The views of a kernel and what they view: a write to one may change others.
+// The views of a kernel and what they view, buffers by address and what holds it: a write to one may change others.
 std::unordered_set<const BufferData*> sharing_buffers(const Kernel& kernel);
 // Whether the statement, or one below it, names one of them.
 bool touches_any(const Stmt& stmt, const std::unordered_set<const BufferData*>& buffers);

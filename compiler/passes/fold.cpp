@@ -1,6 +1,7 @@
 #include "compiler/passes/fold.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -78,10 +79,12 @@ std::optional<Wide> computed(BinaryOp op, Wide a, Wide b, DType type) {
   }
 }
 
-// In float32 for the half types, rounded once: double holds float32 sums, products and quotients well enough that
+// In float32 for small floats, rounded once: double holds float32 sums, products and quotients well enough that
 // rounding twice changes nothing.
 std::optional<double> computed(BinaryOp op, double a, double b, DType type) {
-  const auto in_type = [&](double value) { return round_to(type.bits < 32 ? round_to(value, kFloat32) : value, type); };
+  const auto in_type = [&](double value) {
+    return round_to(type.is_small_float() ? round_to(value, kFloat32) : value, type);
+  };
   switch (op) {
     case BinaryOp::add:
       return in_type(a + b);
@@ -126,7 +129,16 @@ Expr fold_unary(const Unary& n, const Expr& e) {
   return a && n.op == UnaryOp::neg ? float_imm(-a->value, e->type, e->span) : nullptr;
 }
 
+Expr fold_count(const Math& n, const Expr& e, int64_t value) {
+  const int width = e->type.bits;
+  const uint64_t bits = static_cast<uint64_t>(value) & (width == 32 ? 0xffffffff : ~uint64_t{0});
+  const bool ones = n.function == MathFn::popcount;
+  return int_imm(ones ? std::popcount(bits) : std::countl_zero(bits) - 64 + width, e->type, e->span);
+}
+
 Expr fold_math(const Math& n, const Expr& e) {
+  const bool counts = n.function == MathFn::popcount || n.function == MathFn::leading_zeros;
+  if (const auto* a = int_of(n.argument); a && counts) return fold_count(n, e, a->value);
   if (const auto* a = int_of(n.argument); a && n.function == MathFn::abs) {
     const Wide x = value_of(*a, e->type);
     return int_imm(wrap(x < 0 ? -x : x, e->type), e->type, e->span);
@@ -183,10 +195,9 @@ struct SmallFloat {
   bool saturates;
 };
 constexpr SmallFloat kSmallFloats[] = {
-    {kFloat16, 11, 0x1p-24, 65504.0, false},
-    {kBFloat16, 8, 0x1p-133, 0x1.fep127, false},
-    {kFloat8E4M3, 4, 0x1p-9, 448.0, true},
-    {kFloat8E5M2, 3, 0x1p-16, 57344.0, true},
+    {kFloat16, 11, 0x1p-24, 65504.0, false}, {kBFloat16, 8, 0x1p-133, 0x1.fep127, false},
+    {kFloat8E4M3, 4, 0x1p-9, 448.0, true},   {kFloat8E5M2, 3, 0x1p-16, 57344.0, true},
+    {kFloat4E2M1, 2, 0x1p-1, 6.0, true},     {kTensorFloat32, 11, 0x1p-136, 0x1.ffcp127, false},
 };
 
 // The power of two next to |value|, the larger one in the middle, between 2^-127 and 2^127.
@@ -198,24 +209,26 @@ double round_to_power_of_two(double value) {
   return std::ldexp(1.0, std::clamp(significand < 0.75 ? exponent - 1 : exponent, -127, 127));
 }
 
-// Rounds to a significand of `digits` bits whose last place is at least `smallest`.
-double round_significand(double value, int digits, double smallest) {
+// Rounds to a significand of the format's digits whose last place is at least its smallest number.
+double round_significand(double value, const SmallFloat& format) {
   int exponent = 0;
   std::frexp(value, &exponent);
-  const double place = std::max(std::ldexp(1.0, exponent - digits), smallest);
-  return std::nearbyint(value / place) * place;
+  const double place = std::max(std::ldexp(1.0, exponent - format.digits), format.smallest);
+  const bool ties_away = format.type == kTensorFloat32;
+  return (ties_away ? std::round(value / place) : std::nearbyint(value / place)) * place;
 }
 
 }  // namespace
 
 double round_to(double value, DType type) {
-  if (std::isnan(value) || type == kFloat64) return value;
+  if (std::isnan(value)) return type == kFloat4E2M1 ? 6.0 : value;
+  if (type == kFloat64) return value;
   if (type == kFloat32) return static_cast<double>(static_cast<float>(value));
   if (type == kFloat8E8M0) return round_to_power_of_two(value);
   const SmallFloat& format = *std::find_if(std::begin(kSmallFloats), std::end(kSmallFloats),
                                            [&](const SmallFloat& f) { return f.type == type; });
   if (value == 0 || (std::isinf(value) && !format.saturates)) return value;
-  const double result = std::isinf(value) ? value : round_significand(value, format.digits, format.smallest);
+  const double result = std::isinf(value) ? value : round_significand(value, format);
   const double beyond = format.saturates ? format.largest : std::numeric_limits<double>::infinity();
   if (std::fabs(result) > format.largest) return std::copysign(beyond, value);
   return result == 0 ? std::copysign(0.0, value) : result;

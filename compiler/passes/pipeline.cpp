@@ -5,6 +5,7 @@
 #include "compiler/ir/verify.h"
 #include "compiler/ir/visit.h"
 #include "compiler/passes/fuse_elementwise.h"
+#include "compiler/passes/pack_nibbles.h"
 #include "compiler/passes/simplify.h"
 #include "compiler/passes/thread_regions.h"
 
@@ -32,6 +33,8 @@ const std::vector<Pass>& pipeline() {
       {"simplify", "decide and shorten what constants and ranges allow", simplify_program},
       // After simplify: boxes are compared by their extents, and axes of extent 1 would hide that they are equal.
       {"fuse_elementwise", "join element-wise statements whose tiles then need no memory", fuse_program},
+      // After fusion, which sees elements; before what simplifies the places of bytes.
+      {"pack_nibbles", "keep elements of 4 bits that others see two a byte", pack_nibbles},
       // After fusion: tiles have become definitions, some of them only names of others.
       {"simplify_again", "clear up after fusion", simplify_program},
   };

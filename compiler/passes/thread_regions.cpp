@@ -390,7 +390,19 @@ Kernel without_barriers(const Kernel& kernel) {
   return result;
 }
 
+// What holds an address would be a buffer of each thread's own.
+Status check_addresses(const Kernel& kernel) {
+  for (const Buffer& b : kernel.allocations) {
+    if (b->address)
+      return make_error(DiagnosticKind::unsupported_tile_feature, b->span,
+                        fmt::format("`{}` is memory by its address, in a kernel that names its threads", b->name),
+                        "use tile operators and `T.Parallel`, or pass the tensor itself");
+  }
+  return {};
+}
+
 Result<Kernel> in_regions(const Kernel& kernel) {
+  TRY(check_addresses(kernel));
   Kernel lowered = all_reduces_through_tiles(kernel);
   lowered.body = OwnLoops().rewrite(lowered.body);
   const Uniformity uniformity = TRY(find_uniformity(lowered));

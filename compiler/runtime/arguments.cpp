@@ -51,7 +51,7 @@ class Binder {
     // Extents such as `2 * N` can be checked when all symbols are known.
     for (size_t k = 0; k < parameters.size(); ++k)
       if (const auto* buffer = std::get_if<ir::Buffer>(&parameters[k]))
-        TRY(check_layout(*buffer, std::get<TensorView>(arguments[k])));
+        TRY(check_layout(*buffer, as_parameter(std::get<TensorView>(arguments[k]), (*buffer)->type)));
     for (const ir::Var& symbol : program_.symbols) {
       const auto value = bound_.values.find(symbol.get());
       if (value == bound_.values.end())
@@ -71,18 +71,28 @@ class Binder {
   }
 
   Status bind_tensor(const ir::Buffer& buffer, const Argument& argument) {
-    const auto* tensor = std::get_if<TensorView>(&argument);
-    if (tensor == nullptr) return bad(fmt::format("argument `{}` must be a tensor, got a number", buffer->name));
-    if (tensor->type != buffer->type)
-      return bad(fmt::format("argument `{}` must have dtype `{}`, got `{}`", buffer->name, ir::to_string(buffer->type),
-                             ir::to_string(tensor->type)),
-                 fmt::format("convert it first, for example with `.to(torch.{})`", ir::to_string(buffer->type)));
-    if (tensor->shape.size() != buffer->rank()) return bad_shape(buffer, *tensor);
-    for (size_t axis = 0; axis < buffer->rank(); ++axis) TRY(bind_extent(buffer, *tensor, axis));
-    if (tensor->data == nullptr && !is_empty(*tensor))
+    const auto* given = std::get_if<TensorView>(&argument);
+    if (given == nullptr) return bad(fmt::format("argument `{}` must be a tensor, got a number", buffer->name));
+    const TensorView tensor = as_parameter(*given, buffer->type);
+    if (tensor.type != buffer->type) return bad_type(buffer, tensor);
+    if (tensor.shape.size() != buffer->rank()) return bad_shape(buffer, tensor);
+    for (size_t axis = 0; axis < buffer->rank(); ++axis) TRY(bind_extent(buffer, tensor, axis));
+    if (tensor.data == nullptr && !is_empty(tensor))
       return bad(fmt::format("argument `{}` has no memory", buffer->name));
-    bound_.buffers.push_back(tensor->data);
+    bound_.buffers.push_back(tensor.data);
     return {};
+  }
+
+  Error bad_type(const ir::Buffer& buffer, const TensorView& tensor) const {
+    const std::string wanted = ir::to_string(buffer->type);
+    std::string message =
+        fmt::format("argument `{}` must have dtype `{}`, got `{}`", buffer->name, wanted, ir::to_string(tensor.type));
+    if (buffer->type.is_nibble())
+      return bad(std::move(message),
+                 fmt::format("pass a `torch.{}` tensor with two elements a byte, the first one in the lower half",
+                             buffer->type == ir::kInt4 ? "int8" : "uint8"));
+    if (buffer->type == ir::kTensorFloat32) return bad(std::move(message), "pass a `torch.float32` tensor");
+    return bad(std::move(message), fmt::format("convert it first, for example with `.to(torch.{})`", wanted));
   }
 
   Error bad_shape(const ir::Buffer& buffer, const TensorView& tensor) const {
@@ -146,6 +156,16 @@ class Binder {
 };
 
 }  // namespace
+
+TensorView as_parameter(TensorView tensor, ir::DType type) {
+  if (type == ir::kTensorFloat32 && tensor.type == ir::kFloat32) tensor.type = type;
+  const bool is_byte = tensor.type == ir::kInt8 || tensor.type == ir::kUInt8;
+  if (!type.is_nibble() || !is_byte || tensor.shape.empty()) return tensor;
+  tensor.type = type;
+  tensor.shape.back() *= 2;
+  for (size_t axis = 0; axis + 1 < tensor.strides.size(); ++axis) tensor.strides[axis] *= 2;
+  return tensor;
+}
 
 Result<BoundArguments> bind_arguments(const ir::Program& program, const std::vector<Argument>& arguments, Span span) {
   return Binder(program, span).run(arguments);

@@ -20,6 +20,10 @@ struct TensorView {
   std::vector<int64_t> strides;
 };
 
+// A tensor as a parameter of element type `type` sees it, where host programs have no such elements: two of 4 bits are
+// a byte of int8 or uint8, tfloat32 is float32. Other tensors as they are.
+TensorView as_parameter(TensorView tensor, ir::DType type);
+
 // Calls body(begin, end) over disjoint pieces of [0, count), on as many threads as the host wants, and returns when all
 // are done.
 using ParallelFor = std::function<void(int64_t count, const std::function<void(int64_t begin, int64_t end)>& body)>;

@@ -19,10 +19,11 @@ namespace tilepilot::testing {
 
 const interpret::Functions& prelude_functions() {
   static constexpr interpret::Functions table{
-      TP_FUNCTION(exp),   TP_FUNCTION(exp2),  TP_FUNCTION(exp10), TP_FUNCTION(log),   TP_FUNCTION(log2),
-      TP_FUNCTION(log10), TP_FUNCTION(log1p), TP_FUNCTION(sqrt),  TP_FUNCTION(rsqrt), TP_FUNCTION(sin),
-      TP_FUNCTION(cos),   TP_FUNCTION(tan),   TP_FUNCTION(sinh),  TP_FUNCTION(cosh),  TP_FUNCTION(tanh),
-      TP_FUNCTION(asin),  TP_FUNCTION(acos),  TP_FUNCTION(atan),  TP_FUNCTION(erf),   TP_FUNCTION(sigmoid),
+      TP_FUNCTION(exp),   TP_FUNCTION(exp2),  TP_FUNCTION(exp10),   TP_FUNCTION(log),   TP_FUNCTION(log2),
+      TP_FUNCTION(log10), TP_FUNCTION(log1p), TP_FUNCTION(sqrt),    TP_FUNCTION(rsqrt), TP_FUNCTION(sin),
+      TP_FUNCTION(cos),   TP_FUNCTION(tan),   TP_FUNCTION(sinh),    TP_FUNCTION(cosh),  TP_FUNCTION(tanh),
+      TP_FUNCTION(asin),  TP_FUNCTION(acos),  TP_FUNCTION(atan),    TP_FUNCTION(asinh), TP_FUNCTION(acosh),
+      TP_FUNCTION(atanh), TP_FUNCTION(erf),   TP_FUNCTION(sigmoid),
   };
   return table;
 }

@@ -19,7 +19,8 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 double rounded(double value, ir::DType type) { return Element::real(type, value).number; }
 
 TEST(SmallFloat, EveryCodeIsItsOwnNeighbour) {
-  for (const ir::DType type : {ir::kFloat16, ir::kBFloat16, ir::kFloat8E4M3, ir::kFloat8E5M2, ir::kFloat8E8M0}) {
+  for (const ir::DType type :
+       {ir::kFloat16, ir::kBFloat16, ir::kFloat8E4M3, ir::kFloat8E5M2, ir::kFloat8E8M0, ir::kFloat4E2M1}) {
     for (uint32_t code = 0; code < 1u << type.bits; ++code) {
       const double value = decode(code, type);
       if (std::isnan(value) || std::isinf(value)) continue;
@@ -50,6 +51,34 @@ TEST(SmallFloat, TooLargeBecomesInfinityOrTheLargest) {
   EXPECT_EQ(decode(0x7c, ir::kFloat8E5M2), kInfinity);
 }
 
+TEST(SmallFloat, FourBitsHoldEightMagnitudes) {
+  const double magnitudes[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+  for (uint32_t code = 0; code < 8; ++code) {
+    EXPECT_EQ(decode(code, ir::kFloat4E2M1), magnitudes[code]);
+    EXPECT_EQ(decode(code | 8, ir::kFloat4E2M1), -magnitudes[code]);
+  }
+  EXPECT_EQ(rounded(2.5, ir::kFloat4E2M1), 2);
+  EXPECT_EQ(rounded(5, ir::kFloat4E2M1), 4);
+  EXPECT_EQ(rounded(-kInfinity, ir::kFloat4E2M1), -6);
+  EXPECT_EQ(rounded(kNan, ir::kFloat4E2M1), 6);
+}
+
+TEST(SmallFloat, TensorFloatsDropThirteenBits) {
+  EXPECT_EQ(rounded(1 + 0x1p-11, ir::kTensorFloat32), 1 + 0x1p-10);
+  EXPECT_EQ(rounded(-1 - 0x1p-11, ir::kTensorFloat32), -1 - 0x1p-10);
+  EXPECT_EQ(rounded(1 + 0x1p-12, ir::kTensorFloat32), 1);
+  EXPECT_EQ(rounded(0x1.fffp127, ir::kTensorFloat32), kInfinity);
+  EXPECT_EQ(rounded(0x1p-137, ir::kTensorFloat32), 0x1p-136);
+  EXPECT_TRUE(std::isnan(rounded(kNan, ir::kTensorFloat32)));
+  EXPECT_EQ(decode(0x3f801fff, ir::kTensorFloat32), 1);
+}
+
+// 1 + 2^-11 + 2^-40 is nearest to 1 + 2^-10, its float32 is halfway.
+TEST(SmallFloat, DoublesRoundOnce) {
+  EXPECT_EQ(rounded(1 + 0x1p-11 + 0x1p-40, ir::kFloat16), 1 + 0x1p-10);
+  EXPECT_EQ(Element::real(ir::kFloat64, 1 + 0x1p-11 + 0x1p-40).cast(ir::kFloat16).number, 1 + 0x1p-10);
+}
+
 TEST(SmallFloat, PowersOfTwoHaveNoSignAndNoZero) {
   EXPECT_EQ(rounded(0, ir::kFloat8E8M0), 0x1p-127);
   EXPECT_EQ(rounded(-5, ir::kFloat8E8M0), 4);
@@ -70,6 +99,23 @@ TEST(Element, IntegersWrap) {
   EXPECT_EQ(whole(BinaryOp::mul, -1, -1, ir::kUInt64), 1);
   EXPECT_EQ(whole(BinaryOp::floor_div, INT64_MIN, -1, ir::kInt64), INT64_MIN);
   EXPECT_EQ(whole(BinaryOp::shl, 1, 31, ir::kInt32), INT32_MIN);
+}
+
+TEST(Element, IntegersOfFourBits) {
+  EXPECT_EQ(whole(BinaryOp::add, 7, 1, ir::kInt4), -8);
+  EXPECT_EQ(whole(BinaryOp::mul, 5, 5, ir::kUInt4), 9);
+  EXPECT_EQ(whole(BinaryOp::floor_div, -8, -1, ir::kInt4), -8);
+  EXPECT_EQ(apply(ir::MathFn::abs, Element::integer(ir::kInt4, -8)).whole, -8);
+  EXPECT_EQ(Element::integer(ir::kInt32, 0x1b).cast(ir::kInt4).whole, -5);
+  EXPECT_EQ(Element::integer(ir::kInt4, -3).reinterpret(ir::kUInt4).whole, 13);
+  EXPECT_EQ(Element::integer(ir::kUInt4, 15).reinterpret(ir::kFloat4E2M1).number, -6);
+  EXPECT_FALSE(Element::real(ir::kFloat32, 8).can_cast(ir::kInt4));
+}
+
+TEST(Element, BitsAreCounted) {
+  EXPECT_EQ(apply(ir::MathFn::popcount, Element::integer(ir::kInt32, -1)).whole, 32);
+  EXPECT_EQ(apply(ir::MathFn::leading_zeros, Element::integer(ir::kUInt32, 1)).whole, 31);
+  EXPECT_EQ(apply(ir::MathFn::leading_zeros, Element::integer(ir::kInt64, 0)).whole, 64);
 }
 
 TEST(Element, DivisionRoundsDown) {

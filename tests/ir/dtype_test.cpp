@@ -2,13 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
+#include <sstream>
+#include <vector>
 
 namespace tilepilot::ir {
 namespace {
 
-constexpr std::array kAll{kBool,   kInt8,   kInt16,   kInt32,   kInt64,   kUInt8,   kUInt16,
-                          kUInt32, kUInt64, kFloat16, kFloat32, kFloat64, kBFloat16};
+constexpr std::array kAll{kBool,       kInt4,    kInt8,     kInt16,         kInt32,      kInt64,      kUInt4,
+                          kUInt8,      kUInt16,  kUInt32,   kUInt64,        kFloat4E2M1, kFloat8E4M3, kFloat8E5M2,
+                          kFloat8E8M0, kFloat16, kBFloat16, kTensorFloat32, kFloat32,    kFloat64};
 
 TEST(DTypeTest, CanonicalNamesReadBack) {
   for (const DType type : kAll) EXPECT_EQ(parse_dtype(to_string(type)), type) << to_string(type);
@@ -25,26 +30,49 @@ TEST(DTypeTest, Aliases) {
   EXPECT_EQ(parse_dtype(""), std::nullopt);
 }
 
-TEST(DTypeTest, PromotionOfTheReference) {
-  EXPECT_EQ(promote(kFloat16, kFloat32), kFloat32);
-  EXPECT_EQ(promote(kInt64, kFloat16), kFloat16);
-  EXPECT_EQ(promote(kBFloat16, kFloat16), kFloat16);
-  EXPECT_EQ(promote(kBFloat16, kFloat32), kFloat32);
-  EXPECT_EQ(promote(kBFloat16, kInt32), kBFloat16);
-  EXPECT_EQ(promote(kInt8, kInt32), kInt32);
-  EXPECT_EQ(promote(kInt32, kUInt32), kUInt32);
-  EXPECT_EQ(promote(kInt64, kUInt32), kInt64);
-  EXPECT_EQ(promote(kBool, kInt8), kInt8);
-  EXPECT_EQ(promote(kBool, kBool), kBool);
+// Row by row the type of each with each, in the order of `kAll`; `-` where there is none.
+constexpr const char* kNames = "bool i4 i8 i16 i32 i64 u4 u8 u16 u32 u64 f4 e4m3 e5m2 e8m0 f16 bf16 tf32 f32 f64";
+constexpr std::array kPromotions{
+    "bool i4 i8 i16 i32 i64 u4 u8 u16 u32 u64 f4 e4m3 e5m2 e8m0 f16 bf16 tf32 f32 f64",
+    "i4 i4 i8 i16 i32 i64 u4 u8 u16 u32 u64 f4 e4m3 e5m2 e8m0 f16 bf16 tf32 f32 f64",
+    "i8 i8 i8 i16 i32 i64 i8 u8 u16 u32 u64 f4 e4m3 e5m2 e8m0 f16 bf16 tf32 f32 f64",
+    "i16 i16 i16 i16 i32 i64 i16 i16 u16 u32 u64 f4 e4m3 e5m2 e8m0 f16 bf16 tf32 f32 f64",
+    "i32 i32 i32 i32 i32 i64 i32 i32 i32 u32 u64 f4 e4m3 e5m2 e8m0 f16 bf16 tf32 f32 f64",
+    "i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 u64 f4 e4m3 e5m2 e8m0 f16 bf16 tf32 f32 f64",
+    "u4 u4 i8 i16 i32 i64 u4 u8 u16 u32 u64 f4 e4m3 e5m2 e8m0 f16 bf16 tf32 f32 f64",
+    "u8 u8 u8 i16 i32 i64 u8 u8 u16 u32 u64 f4 e4m3 e5m2 e8m0 f16 bf16 tf32 f32 f64",
+    "u16 u16 u16 u16 i32 i64 u16 u16 u16 u32 u64 f4 e4m3 e5m2 e8m0 f16 bf16 tf32 f32 f64",
+    "u32 u32 u32 u32 u32 i64 u32 u32 u32 u32 u64 f4 e4m3 e5m2 e8m0 f16 bf16 tf32 f32 f64",
+    "u64 u64 u64 u64 u64 u64 u64 u64 u64 u64 u64 f4 e4m3 e5m2 e8m0 f16 bf16 tf32 f32 f64",
+    "f4 f4 f4 f4 f4 f4 f4 f4 f4 f4 f4 f4 e4m3 e5m2 e8m0 f16 bf16 tf32 f32 f64",
+    "e4m3 e4m3 e4m3 e4m3 e4m3 e4m3 e4m3 e4m3 e4m3 e4m3 e4m3 e4m3 e4m3 - - f16 bf16 tf32 f32 f64",
+    "e5m2 e5m2 e5m2 e5m2 e5m2 e5m2 e5m2 e5m2 e5m2 e5m2 e5m2 e5m2 - e5m2 - f16 bf16 tf32 f32 f64",
+    "e8m0 e8m0 e8m0 e8m0 e8m0 e8m0 e8m0 e8m0 e8m0 e8m0 e8m0 e8m0 - - e8m0 f16 bf16 tf32 f32 f64",
+    "f16 f16 f16 f16 f16 f16 f16 f16 f16 f16 f16 f16 f16 f16 f16 f16 f16 tf32 f32 f64",
+    "bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 f16 bf16 tf32 f32 f64",
+    "tf32 tf32 tf32 tf32 tf32 tf32 tf32 tf32 tf32 tf32 tf32 tf32 tf32 tf32 tf32 tf32 tf32 tf32 f32 f64",
+    "f32 f32 f32 f32 f32 f32 f32 f32 f32 f32 f32 f32 f32 f32 f32 f32 f32 f32 f32 f64",
+    "f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 f64",
+};
+
+std::vector<std::string> words(const char* text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
 }
 
-TEST(DTypeTest, PromotionIsSymmetricAndGivesOneOfBoth) {
-  for (const DType a : kAll) {
-    EXPECT_EQ(promote(a, a), a);
-    for (const DType b : kAll) {
-      const DType result = promote(a, b);
-      EXPECT_EQ(result, promote(b, a));
-      EXPECT_TRUE(result == a || result == b);
+TEST(DTypeTest, EveryPairIsPromotedAsTheReferenceSays) {
+  const std::vector<std::string> names = words(kNames);
+  ASSERT_EQ(names.size(), kAll.size());
+  ASSERT_EQ(kPromotions.size(), kAll.size());
+  for (size_t row = 0; row < kAll.size(); ++row) {
+    const std::vector<std::string> expected = words(kPromotions[row]);
+    ASSERT_EQ(expected.size(), kAll.size());
+    for (size_t column = 0; column < kAll.size(); ++column) {
+      const DType a = kAll[row], b = kAll[column];
+      EXPECT_EQ(has_common_type(a, b), expected[column] != "-") << to_string(a) << ", " << to_string(b);
+      if (!has_common_type(a, b)) continue;
+      const auto found = std::find(kAll.begin(), kAll.end(), promote(a, b)) - kAll.begin();
+      EXPECT_EQ(names[size_t(found)], expected[column]) << to_string(a) << ", " << to_string(b);
     }
   }
 }

@@ -18,17 +18,18 @@ using namespace ir;
 
 // Every operator on every pair of an 8-bit type.
 TEST(FoldTest, IntegersExhaustively) {
-  for (const DType type : {kInt8, kUInt8}) {
+  for (const DType type : {kInt8, kUInt8, kInt4, kUInt4}) {
     const Bounds all = type_bounds(type);
     for (int op = 0; op <= int(BinaryOp::ge); ++op) {
-      if (BinaryOp(op) == BinaryOp::div || BinaryOp(op) == BinaryOp::pow) continue;
+      const bool is_real = BinaryOp(op) >= BinaryOp::pow && BinaryOp(op) <= BinaryOp::fmod;
+      if (BinaryOp(op) == BinaryOp::div || is_real) continue;
       for (int64_t a = all.lo; a <= all.hi; ++a) {
         for (int64_t b = all.lo; b <= all.hi; b += 60 / rounds(20)) {
           const Expr e = binary(BinaryOp(op), int_imm(a, type), int_imm(b, type));
           const Expr result = fold(e);
           const bool divides = BinaryOp(op) == BinaryOp::floor_div || BinaryOp(op) == BinaryOp::floor_mod;
           const bool shifts = BinaryOp(op) == BinaryOp::shl || BinaryOp(op) == BinaryOp::shr;
-          if ((divides && b == 0) || (shifts && (b < 0 || b >= 8))) {
+          if ((divides && b == 0) || (shifts && (b < 0 || b >= type.bits))) {
             EXPECT_FALSE(result);
             continue;
           }

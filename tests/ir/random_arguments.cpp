@@ -44,10 +44,9 @@ RandomArguments::RandomArguments(const Program& program, uint32_t seed) {
     for (size_t axis = 0; axis < buffer->strides.size(); ++axis) view.strides[axis] = value_of(buffer->strides[axis]);
     int64_t last = 0;
     for (size_t axis = 0; axis < view.shape.size(); ++axis) last += (view.shape[axis] - 1) * view.strides[axis];
-    const auto size = static_cast<size_t>(buffer->type.bytes());
-    bytes_.emplace_back(static_cast<size_t>(last + 1) * size);
-    for (size_t at = 0; at < bytes_.back().size(); at += size)
-      random_element(random, buffer->type).store(bytes_.back().data() + at);
+    bytes_.emplace_back(interpret::bytes_of(buffer->type, last + 1));
+    const interpret::Memory memory{buffer->type, {last + 1}, {1}, bytes_.back().data(), nullptr, true};
+    for (int64_t at = 0; at <= last; ++at) memory.write(*memory.place({at}), random_element(random, buffer->type));
     view.data = bytes_.back().data();
     values_.emplace_back(std::move(view));
   }
@@ -61,10 +60,9 @@ std::string first_difference(const RandomArguments& a, const RandomArguments& b)
     std::string found;
     int64_t number = 0;
     interpret::each(x->shape, [&](const interpret::Indices& at) {
-      int64_t offset = 0;
-      for (size_t axis = 0; axis < at.size(); ++axis) offset += at[axis] * x->strides[axis];
       const auto element = [&](const interpret::View& v) {
-        return Element::load(static_cast<const std::byte*>(v.data) + offset * v.type.bytes(), v.type);
+        const interpret::Memory memory{v.type, v.shape, v.strides, static_cast<std::byte*>(v.data), nullptr, true};
+        return memory.read(*memory.place(at));
       };
       if (found.empty() && !same(element(*x), element(*y)))
         found = fmt::format("parameter {}, element {}: {} and {}", k, number, shown(element(*x)), shown(element(*y)));

@@ -7,9 +7,10 @@
 namespace tilepilot::ir::testing {
 namespace {
 
-constexpr std::array kTypes{kFloat32, kFloat32, kFloat32,    kFloat16,    kBFloat16,  kFloat64, kInt32,
-                            kInt32,   kInt64,   kInt8,       kInt16,      kUInt8,     kUInt32,  kUInt64,
-                            kUInt16,  kBool,    kFloat8E4M3, kFloat8E5M2, kFloat8E8M0};
+constexpr std::array kTypes{kFloat32,    kFloat32, kFloat32, kFloat16,    kBFloat16,     kFloat64,
+                            kInt32,      kInt32,   kInt64,   kInt8,       kInt16,        kUInt8,
+                            kUInt32,     kUInt64,  kUInt16,  kBool,       kFloat8E4M3,   kFloat8E5M2,
+                            kFloat8E8M0, kInt4,    kUInt4,   kFloat4E2M1, kTensorFloat32};
 
 bool contains(const std::vector<Buffer>& buffers, const Buffer& buffer) {
   return std::find(buffers.begin(), buffers.end(), buffer) != buffers.end();
@@ -34,8 +35,8 @@ Expr RandomProgram::leaf(DType type) {
   if (!fitting.empty() && !one_in(3)) return var_ref(any(fitting), span());
   if (type.is_bool()) return bool_imm(one_in(2), span());
   if (type.is_int()) {
-    const bool is_signed = type.code == TypeCode::signed_int;
-    return int_imm(pick(100) - (is_signed ? 50 : 0), type, span());
+    const int count = type.is_nibble() ? 16 : 100;
+    return int_imm(pick(count) - (type.code == TypeCode::signed_int ? count / 2 : 0), type, span());
   }
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   constexpr double kSpecial[] = {0.0,   -0.0,   kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN(),
@@ -135,9 +136,9 @@ Expr RandomProgram::load_of(const Buffer& buffer, int depth) {
 // A float becomes an integer only where every integer type can hold it.
 Expr RandomProgram::converted(Expr value, DType type) {
   if (value->type.is_float() && type.is_int()) {
-    const double low = type.code == TypeCode::signed_int ? -64 : 0;
+    const double high = type.is_nibble() ? 7 : 64, low = type.code == TypeCode::signed_int ? -high : 0;
     value = binary(BinaryOp::max, value, float_imm(low, value->type), span());
-    value = binary(BinaryOp::min, value, float_imm(64, value->type), span());
+    value = binary(BinaryOp::min, value, float_imm(high, value->type), span());
   }
   return cast(std::move(value), type, span());
 }
@@ -179,10 +180,12 @@ Expr RandomProgram::int_expr(DType type, int depth) {
     case 0:
       return unary(one_in(2) ? UnaryOp::neg : UnaryOp::bit_not, left, span());
     case 1:
-      return binary(one_in(2) ? BinaryOp::floor_div : BinaryOp::floor_mod, left, int_imm(1 + pick(20), type), span());
+      return binary(one_in(2) ? BinaryOp::floor_div : BinaryOp::floor_mod, left,
+                    int_imm(1 + pick(type.is_nibble() ? 7 : 20), type), span());
     case 2:
       return binary(one_in(2) ? BinaryOp::shl : BinaryOp::shr, left, int_imm(pick(type.bits), type), span());
     case 3:
+      if (type.bits >= 32 && one_in(2)) return math(one_in(2) ? MathFn::popcount : MathFn::leading_zeros, left, span());
       if (type.code == TypeCode::signed_int) return math(MathFn::abs, left, span());
       [[fallthrough]];
     default:
@@ -191,12 +194,14 @@ Expr RandomProgram::int_expr(DType type, int depth) {
 }
 
 Expr RandomProgram::float_expr(DType type, int depth) {
-  constexpr std::array kOps{BinaryOp::add, BinaryOp::sub, BinaryOp::mul, BinaryOp::div,
-                            BinaryOp::min, BinaryOp::max, BinaryOp::pow};
+  constexpr std::array kOps{BinaryOp::add,   BinaryOp::sub,   BinaryOp::mul,  BinaryOp::div,
+                            BinaryOp::min,   BinaryOp::max,   BinaryOp::pow,  BinaryOp::atan2,
+                            BinaryOp::hypot, BinaryOp::ldexp, BinaryOp::fmod, BinaryOp::nextafter};
+  const auto count = kOps.size() - (type.is_small_float() ? 1 : 0);
   const Expr left = expr(type, depth - 1);
   if (one_in(6)) return unary(UnaryOp::neg, left, span());
-  if (one_in(3)) return math(MathFn(pick(int(MathFn::isnan))), left, span());
-  return binary(kOps[size_t(pick(kOps.size()))], left, expr(type, depth - 1), span());
+  if (one_in(3)) return math(MathFn(pick(int(MathFn::leading_zeros))), left, span());
+  return binary(kOps[size_t(pick(int(count)))], left, expr(type, depth - 1), span());
 }
 
 Expr RandomProgram::bool_expr(int depth) {

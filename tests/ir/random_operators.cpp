@@ -54,9 +54,11 @@ Stmt RandomProgram::gemm() {
   struct Types {
     DType operands, result;
   };
-  constexpr std::array kTypes{Types{kFloat16, kFloat32},    Types{kFloat32, kFloat32},    Types{kFloat16, kFloat16},
-                              Types{kBFloat16, kFloat32},   Types{kInt8, kInt32},         Types{kFloat64, kFloat64},
-                              Types{kFloat8E4M3, kFloat32}, Types{kFloat8E5M2, kFloat16}, Types{kUInt8, kInt32}};
+  constexpr std::array kTypes{
+      Types{kFloat16, kFloat32},    Types{kFloat32, kFloat32},    Types{kFloat16, kFloat16},
+      Types{kBFloat16, kFloat32},   Types{kInt8, kInt32},         Types{kFloat64, kFloat64},
+      Types{kFloat8E4M3, kFloat32}, Types{kFloat8E5M2, kFloat16}, Types{kUInt8, kInt32},
+      Types{kInt4, kInt32},         Types{kFloat4E2M1, kFloat32}, Types{kTensorFloat32, kFloat32}};
   const Types types = kTypes[size_t(pick(kTypes.size()))];
   const int64_t m = 4 + pick(6), n = 4 + pick(9), k = 1 + pick(8);
   Gemm g;
@@ -90,7 +92,8 @@ Stmt RandomProgram::reduce() {
   } else {
     shape.erase(shape.begin() + axis);
   }
-  const Buffer destination = operand("to", one_in(2) ? type : type.is_float() ? kFloat32 : kInt32, tile_scope(), shape);
+  const DType wide = type.is_float() ? kFloat32 : kInt32;
+  const Buffer destination = operand("to", one_in(2) && !type.is_nibble() ? type : wide, tile_scope(), shape);
   const auto op = ReduceOp(pick(type.is_int() ? 8 : 5));
   const bool sums = op == ReduceOp::sum || op == ReduceOp::abs_sum;
   const auto value = [&](const Buffer& b) {

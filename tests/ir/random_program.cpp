@@ -21,6 +21,10 @@ int64_t size_of(const Buffer& buffer) {
 Span RandomProgram::span() { return {0, uint32_t(pick(100)), uint32_t(100 + pick(100))}; }
 
 Buffer RandomProgram::buffer(std::string name, DType type, Scope scope, std::vector<Expr> shape) {
+  if (type.is_nibble() && scope == Scope::global) {
+    const int64_t last = *constant_int(shape.back());
+    shape.back() = int_imm(last + last % 2);
+  }
   return std::make_shared<BufferData>(BufferData{std::move(name), type, scope, std::move(shape), {}, span(), nullptr});
 }
 
@@ -79,7 +83,7 @@ void RandomProgram::choose_buffers(const Kernel& kernel) {
 
 // The same memory by one axis, of integers sometimes by other integers.
 Buffer RandomProgram::view_of(const Buffer& base) {
-  constexpr std::array kIntegers{kInt8, kUInt16, kInt32, kUInt64, kUInt8};
+  constexpr std::array kIntegers{kInt8, kUInt16, kInt32, kUInt64, kUInt8, kInt4, kUInt4};
   const int64_t bits = size_of(base) * base->type.bits;
   const DType other = kIntegers[size_t(pick(kIntegers.size()))];
   const bool by_others = base->type.is_int() && bits % other.bits == 0;
@@ -95,6 +99,7 @@ void RandomProgram::add_views() {
     const bool constant =
         std::all_of(base->shape.begin(), base->shape.end(), [](const Expr& e) { return constant_int(e); });
     if (!constant || !base->strides.empty() || is_part(base)) continue;
+    if (base->type.is_nibble() && *constant_int(base->shape.back()) % 2 != 0) continue;
     views_.push_back(view_of(base));
     list->push_back(views_.back());
   }

@@ -124,6 +124,7 @@ Stmt RandomProgram::counted_while(int depth) {
 // Atomics -------------------------------------------------------------------------------------------------------------
 
 Stmt RandomProgram::atomic(const Buffer& target, std::vector<Expr> at) {
+  if (target->type.is_nibble()) return make_stmt(Store{target, std::move(at), expr(target->type, 1)}, span());
   Atomic a{AtomicOp(pick(6)), {target, std::move(at), {}, span()}, nullptr, MemoryOrder(pick(5)), nullptr};
   a.element.extent.assign(target->rank(), 1);
   const bool has_bits = target->type.is_int() || target->type.is_bool();

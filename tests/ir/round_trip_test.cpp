@@ -93,6 +93,33 @@ TEST(RoundTripTest, HardwareProgramsAreReadAsWritten) {
   }
 }
 
+constexpr const char* kAddresses = R"(program by_address(table: int64[4]) {
+  kernel bx in 4 threads 32 {
+    local p: int64[1]
+    global x: float32[8, 2] strides [4, 1] address p
+    p[0] = table[bx]
+    parallel i in 8 {
+      x[i, 0] = ldexp(x[i, 1], 2.0)
+    }
+  }
+}
+)";
+
+TEST(RoundTripTest, AddressesAreReadAsWritten) {
+  DiagnosticList diagnostics;
+  const auto original = read(kAddresses, diagnostics);
+  ASSERT_TRUE(original) << first_message(diagnostics);
+  EXPECT_TRUE(verify(*original, diagnostics)) << first_message(diagnostics);
+  EXPECT_EQ(to_text(*original), kAddresses);
+  std::string text = kAddresses;
+  text.replace(text.find("    global"), 0, "    local q: int64[1]\n");
+  const auto first = read(text, diagnostics);
+  text.replace(text.find("address p"), 9, "address q");
+  const auto second = read(text, diagnostics);
+  ASSERT_TRUE(first && second) << first_message(diagnostics);
+  EXPECT_FALSE(structurally_equal(*first, *second));
+}
+
 TEST(RoundTripTest, RandomPrograms) {
   std::set<size_t> stmt_kinds, expr_kinds;
   for (int seed = 0; seed < rounds(1000); ++seed) {

@@ -117,9 +117,12 @@ class LaunchEmitter {
     const std::string type = var->type.is_int() ? "int64_t" : computed_type(var->type);
     parameters_.push_back(fmt::format("{} {}", type, context_.names.of(var)));
     const std::string bits = fmt::format("scalars[{}]", place);
-    arguments_.push_back(var->type.is_float()  ? fmt::format("{}(__builtin_bit_cast(double, {}))", type, bits)
-                         : var->type.is_bool() ? bits + " != 0"
-                                               : bits);
+    const std::string real = fmt::format("__builtin_bit_cast(double, {})", bits);
+    arguments_.push_back(var->type.is_small_float()
+                             ? fmt::format("to_float(convert<{}>({}))", stored_type(var->type), real)
+                         : var->type.is_float() ? fmt::format("{}({})", type, real)
+                         : var->type.is_bool()  ? bits + " != 0"
+                                                : bits);
   }
 
   // The memory of another buffer by another type and shape. Generated code is compiled without type-based aliasing.
@@ -130,9 +133,17 @@ class LaunchEmitter {
                                context_.names.of(buffer), context_.names.of(buffer->base));
   }
 
+  // A pointer that is what the buffer with the address holds at the time.
+  void declare_by_address(const ir::Buffer& buffer) {
+    const std::string type = stored_type(buffer->type);
+    context_.declarations.line("{0}*& {1} = reinterpret_cast<{0}*&>({2}[0]);", type, context_.names.of(buffer),
+                               context_.names.of(buffer->address));
+  }
+
   void declare(const ir::Buffer& buffer) {
     if (buffer->scope == ir::Scope::barrier) return;
     if (buffer->base) return declare_view(buffer);
+    if (buffer->address) return declare_by_address(buffer);
     int64_t elements = 1;
     std::string shape;
     for (const int64_t extent : extents(buffer)) {

@@ -13,12 +13,16 @@ std::string stored_type(ir::DType type) {
   if (type == ir::kFloat8E4M3) return "float8_e4m3";
   if (type == ir::kFloat8E5M2) return "float8_e5m2";
   if (type == ir::kFloat8E8M0) return "float8_e8m0";
+  if (type == ir::kFloat4E2M1) return "float4_e2m1";
+  if (type == ir::kTensorFloat32) return "tfloat32";
+  if (type.is_nibble()) return type == ir::kInt4 ? "int4" : "uint4";
   return fmt::format("{}int{}_t", type.code == ir::TypeCode::unsigned_int ? "u" : "", int{type.bits});
 }
 
 std::string computed_type(ir::DType type) {
   if (type.is_bool()) return "bool";
-  return is_small_float(type) ? "float" : stored_type(type);
+  if (type.is_small_float()) return "float";
+  return stored_type(type.is_nibble() ? ir::DType{type.code, 8} : type);
 }
 
 int64_t ScratchPlan::reserve(int64_t bytes) {

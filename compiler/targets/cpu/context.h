@@ -17,8 +17,6 @@ namespace tilepilot::targets::cpu {
 // The C++ type of stored elements, and the one their values are computed in.
 std::string stored_type(ir::DType type);
 std::string computed_type(ir::DType type);
-// 16 or 8 bits: computed in float.
-inline bool is_small_float(ir::DType type) { return type.is_float() && type.bits < 32; }
 
 // Temporary memory that operators ask for, beside the program's own buffers.
 class ScratchPlan {

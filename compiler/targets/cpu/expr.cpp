@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "compiler/ir/visit.h"
+#include "compiler/passes/fold.h"
 
 namespace tilepilot::targets::cpu {
 namespace {
@@ -54,6 +55,11 @@ constexpr Operator kOperators[] = {
     {BinaryOp::min, {}, kPrimary, "min_of"},
     {BinaryOp::max, {}, kPrimary, "max_of"},
     {BinaryOp::pow, {}, kPrimary, "pow_of"},
+    {BinaryOp::atan2, {}, kPrimary, "atan2_of"},
+    {BinaryOp::hypot, {}, kPrimary, "hypot_of"},
+    {BinaryOp::ldexp, {}, kPrimary, "ldexp_of"},
+    {BinaryOp::nextafter, {}, kPrimary, "nextafter_of"},
+    {BinaryOp::fmod, {}, kPrimary, "fmod_of"},
     {BinaryOp::shl, "<<", kShift, {}},
     {BinaryOp::shr, ">>", kShift, {}},
     {BinaryOp::bit_and, "&", kBitAnd, {}},
@@ -76,16 +82,17 @@ const Operator& info(BinaryOp op) {
 bool is_comparison(BinaryOp op) { return info(op).precedence == kEqual || info(op).precedence == kCompare; }
 
 constexpr std::pair<MathFn, std::string_view> kFunctions[] = {
-    {MathFn::exp, "exp_of"},         {MathFn::exp2, "exp2_of"},       {MathFn::exp10, "exp10_of"},
-    {MathFn::log, "log_of"},         {MathFn::log2, "log2_of"},       {MathFn::log10, "log10_of"},
-    {MathFn::log1p, "log1p_of"},     {MathFn::sqrt, "sqrt_of"},       {MathFn::rsqrt, "rsqrt_of"},
-    {MathFn::sin, "sin_of"},         {MathFn::cos, "cos_of"},         {MathFn::tan, "tan_of"},
-    {MathFn::sinh, "sinh_of"},       {MathFn::cosh, "cosh_of"},       {MathFn::tanh, "tanh_of"},
-    {MathFn::asin, "asin_of"},       {MathFn::acos, "acos_of"},       {MathFn::atan, "atan_of"},
-    {MathFn::erf, "erf_of"},         {MathFn::sigmoid, "sigmoid_of"}, {MathFn::abs, "abs_of"},
-    {MathFn::floor, "floor_of"},     {MathFn::ceil, "ceil_of"},       {MathFn::round, "rint_of"},
-    {MathFn::trunc, "trunc_of"},     {MathFn::isnan, "is_nan"},       {MathFn::isinf, "is_inf"},
-    {MathFn::isfinite, "is_finite"},
+    {MathFn::exp, "exp_of"},         {MathFn::exp2, "exp2_of"},         {MathFn::exp10, "exp10_of"},
+    {MathFn::log, "log_of"},         {MathFn::log2, "log2_of"},         {MathFn::log10, "log10_of"},
+    {MathFn::log1p, "log1p_of"},     {MathFn::sqrt, "sqrt_of"},         {MathFn::rsqrt, "rsqrt_of"},
+    {MathFn::sin, "sin_of"},         {MathFn::cos, "cos_of"},           {MathFn::tan, "tan_of"},
+    {MathFn::sinh, "sinh_of"},       {MathFn::cosh, "cosh_of"},         {MathFn::tanh, "tanh_of"},
+    {MathFn::asin, "asin_of"},       {MathFn::acos, "acos_of"},         {MathFn::atan, "atan_of"},
+    {MathFn::asinh, "asinh_of"},     {MathFn::acosh, "acosh_of"},       {MathFn::atanh, "atanh_of"},
+    {MathFn::erf, "erf_of"},         {MathFn::sigmoid, "sigmoid_of"},   {MathFn::abs, "abs_of"},
+    {MathFn::floor, "floor_of"},     {MathFn::ceil, "ceil_of"},         {MathFn::round, "rint_of"},
+    {MathFn::trunc, "trunc_of"},     {MathFn::isnan, "is_nan"},         {MathFn::isinf, "is_inf"},
+    {MathFn::isfinite, "is_finite"}, {MathFn::popcount, "popcount_of"}, {MathFn::leading_zeros, "leading_zeros_of"},
 };
 std::string_view function_name(MathFn function) {
   for (const auto& [key, name] : kFunctions)
@@ -100,9 +107,12 @@ bool is_exact(MathFn function) {
 }
 
 bool is_narrow(DType type) { return type.is_int() && type.bits < 32; }
+bool is_small_integer(DType type) { return type.is_int() && type.is_nibble(); }
 
 std::string rounding(DType type) { return "round_" + stored_type(type); }
 std::string narrowing(DType type) { return "to_" + stored_type(type); }
+// To the type of small integers that arithmetic was done for.
+std::string wrapping(DType type) { return is_small_integer(type) ? "wrap_" + stored_type(type) : stored_type(type); }
 
 std::string integer_literal(int64_t value, DType type) {
   if (type.is_bool()) return value != 0 ? "true" : "false";
@@ -110,10 +120,11 @@ std::string integer_literal(int64_t value, DType type) {
     return fmt::format("{}u{}", static_cast<uint64_t>(value), type.bits == 64 ? "ll" : "");
   if (type.bits == 64) return value == INT64_MIN ? "(-9223372036854775807ll - 1)" : fmt::format("int64_t{{{}}}", value);
   if (type.bits == 32) return value == INT32_MIN ? "(-2147483647 - 1)" : fmt::format("{}", value);
-  return fmt::format("{}({})", stored_type(type), value);
+  return fmt::format("{}({})", computed_type(type), value);
 }
 
-std::string float_literal(double value, DType type) {
+std::string float_literal(double given, DType type) {
+  const double value = passes::round_to(given, type);
   const bool is_double = type.bits == 64;
   if (std::isnan(value)) return is_double ? "double(not_a_number)" : "not_a_number";
   if (std::isinf(value)) return fmt::format("{}{}", value < 0 ? "-" : "", is_double ? "double(infinity)" : "infinity");
@@ -130,7 +141,7 @@ class ValueEmitter {
 
   Code value(const Expr& expr) {
     Code code = raw(expr);
-    if (is_small_float(expr->type) && rounds(expr)) return {rounding(expr->type) + "(" + code.text + ")"};
+    if (expr->type.is_small_float() && rounds(expr)) return {rounding(expr->type) + "(" + code.text + ")"};
     return code;
   }
 
@@ -143,7 +154,8 @@ class ValueEmitter {
                           [&](const ir::Unary& node) { return unary(node, expr->type); },
                           [&](const ir::Binary& node) { return binary(node, expr->type); },
                           [&](const ir::Math& node) {
-                            return Code{fmt::format("{}({})", function_name(node.function), value(node.argument).text)};
+                            Code code{fmt::format("{}({})", function_name(node.function), value(node.argument).text)};
+                            return is_small_integer(expr->type) ? narrow(std::move(code), expr->type) : code;
                           },
                           [&](const ir::Select& node) { return select(node); },
                           [&](const ir::Cast& node) { return cast(node.value, expr->type); },
@@ -153,8 +165,9 @@ class ValueEmitter {
   }
 
   std::string element(const Expr& expr) {
-    if (is_small_float(expr->type))
+    if (expr->type.is_small_float())
       return narrowing(expr->type) + "(" + (rounds(expr) ? raw(expr) : value(expr)).text + ")";
+    if (is_small_integer(expr->type)) return narrowing(expr->type) + "(" + value(expr).text + ")";
     return value(expr).text;
   }
 
@@ -171,7 +184,6 @@ class ValueEmitter {
   static bool rounds(const Expr& expr) {
     const bool powers = expr->type == ir::kFloat8E8M0;
     return std::visit(ir::overloaded{
-                          [](const ir::FloatImm&) { return true; },
                           [&](const ir::Unary&) { return powers; },
                           [](const ir::Binary& node) { return node.op != BinaryOp::min && node.op != BinaryOp::max; },
                           [&](const ir::Math& node) { return powers || !is_exact(node.function); },
@@ -184,14 +196,15 @@ class ValueEmitter {
   Code variable(const ir::Var& var) {
     const std::string& name = context_.names.of(var);
     if (!context_.wide.contains(var.get()) || var->type == ir::kInt64) return {name};
-    return {fmt::format("{}({})", stored_type(var->type), name)};
+    return {fmt::format("{}({})", computed_type(var->type), name)};
   }
 
   Code load(const Expr& expr, const ir::Load& node) {
     std::string text =
         fmt::format("{}[{}]", context_.names.of(node.buffer), offset(context_, node.buffer, node.indices));
     Code code{std::move(text)};
-    if (is_small_float(expr->type)) code = {"to_float(" + code.text + ")"};
+    if (expr->type.is_small_float()) code = {"to_float(" + code.text + ")"};
+    if (is_small_integer(expr->type)) code.text += ".value";
     if (expr->type.is_bool()) code = {code.text + " != 0", kEqual};
     if (node.buffer->scope != ir::Scope::global || context_.proven.contains(expr.get())) return code;
     const std::string condition = bounds_condition(context_, node.buffer, node.indices);
@@ -211,7 +224,7 @@ class ValueEmitter {
   // Arithmetic on narrow integers happens in int; the cast wraps it.
   static Code narrow(Code code, DType type) {
     if (!is_narrow(type)) return code;
-    return {stored_type(type) + "(" + code.text + ")"};
+    return {wrapping(type) + "(" + code.text + ")"};
   }
 
   Code binary(const ir::Binary& node, DType type) {
@@ -242,8 +255,9 @@ class ValueEmitter {
           node.left->type);
     }
     const std::string arguments = fmt::format("({}, {})", value(node.left).text, value(node.right).text);
-    if (node.op == BinaryOp::pow) return {fmt::format("{}{}", row.function, arguments)};
-    return {fmt::format("{}<{}>{}", row.function, type, arguments)};
+    if (node.left->type.is_float() && node.op >= BinaryOp::pow) return {fmt::format("{}{}", row.function, arguments)};
+    Code result{fmt::format("{}<{}>{}", row.function, type, arguments)};
+    return is_small_integer(node.left->type) ? narrow(std::move(result), node.left->type) : result;
   }
 
   std::string shift_amount(const Expr& amount) {
@@ -261,17 +275,25 @@ class ValueEmitter {
   Code cast(const Expr& from, DType to) {
     const Code code = value(from);
     if (to.is_bool()) return from->type.is_bool() ? code : Code{wrapped(code, kCompare) + " != 0", kEqual};
+    if (is_small_integer(to)) return {fmt::format("{}({})", wrapping(to), code.text)};
     if (computed_type(from->type) == computed_type(to)) return code;
+    if (from->type == ir::kFloat64 && to.is_small_float()) return {fmt::format("narrowed({})", code.text)};
     return {fmt::format("{}({})", computed_type(to), code.text)};
   }
 
   Code reinterpret(const Expr& from, DType to) {
+    if (to.is_nibble()) return nibble(fmt::format("nibble_of({})", element(from)), to);
     std::string bits = element(from);
     if (from->type.is_bool()) bits = "uint8_t(" + bits + ")";
     std::string text = fmt::format("__builtin_bit_cast({}, {})", stored_type(to), bits);
-    if (is_small_float(to)) text = "to_float(" + text + ")";
+    if (to.is_small_float()) text = "to_float(" + text + ")";
     if (to.is_bool()) return {text + " != 0", kEqual};
     return {std::move(text)};
+  }
+
+  static Code nibble(const std::string& bits, DType to) {
+    if (to.is_float()) return {"to_float(float4_e2m1{" + bits + "})"};
+    return {to == ir::kInt4 ? "wrap_int4(" + bits + ")" : bits};
   }
 
  public:

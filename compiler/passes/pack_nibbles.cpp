@@ -1,0 +1,263 @@
+#include "compiler/passes/pack_nibbles.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "compiler/ir/visit.h"
+
+namespace tilepilot::passes {
+
+using namespace ir;
+
+namespace {
+
+Expr half_of(const Expr& e) {
+  if (const auto constant = constant_int(e)) return int_imm(*constant / 2, e->type, e->span);
+  return binary(BinaryOp::floor_div, e, int_imm(2, e->type), e->span);
+}
+
+// The same memory by bytes.
+Buffer view_by_bytes(const Buffer& buffer) {
+  auto result = std::make_shared<BufferData>(*buffer);
+  result->name += "_bytes";
+  result->type = kUInt8;
+  result->base = buffer->base ? buffer->base : buffer;
+  result->shape.back() = half_of(buffer->shape.back());
+  for (size_t axis = 0; axis + 1 < buffer->strides.size(); ++axis)
+    result->strides[axis] = half_of(buffer->strides[axis]);
+  return result;
+}
+
+bool is_even(const Expr& e) {
+  if (const auto constant = constant_int(e)) return *constant % 2 == 0;
+  const auto* n = as<Binary>(e);
+  if (!n) return false;
+  if (n->op == BinaryOp::mul) return is_even(n->left) || is_even(n->right);
+  return (n->op == BinaryOp::add || n->op == BinaryOp::sub) && is_even(n->left) && is_even(n->right);
+}
+
+// A loop over the places of a region.
+struct Places {
+  std::vector<Var> vars;
+  std::vector<Expr> extents;
+
+  explicit Places(const Region& region) {
+    for (size_t axis = 0; axis < region.extent.size(); ++axis) {
+      if (region.extent[axis] == 1) continue;
+      vars.push_back(make_var("i" + std::to_string(vars.size()), kInt32));
+      extents.push_back(int_imm(region.extent[axis]));
+    }
+  }
+
+  // The indices in a region with the same extents above 1.
+  std::vector<Expr> in(const Region& region) const {
+    std::vector<Expr> result = region.start;
+    size_t next = 0;
+    for (size_t axis = 0; axis < result.size(); ++axis) {
+      if (region.extent[axis] == 1) continue;
+      const Expr step = cast(var_ref(vars[next++]), result[axis]->type);
+      result[axis] = constant_int(result[axis]) == 0 ? step : binary(BinaryOp::add, result[axis], step);
+    }
+    return result;
+  }
+
+  Stmt loop(Stmt body) const {
+    return vars.empty() ? body : make_stmt(For{LoopKind::parallel, vars, extents, 0, body}, body->span);
+  }
+};
+
+Stmt element_copy(const Region& from, const Region& to, Span span) {
+  const Places places(to);
+  Expr value = cast(load(from.buffer, places.in(from), span), to.buffer->type, span);
+  return places.loop(make_stmt(Store{to.buffer, places.in(to), std::move(value)}, span));
+}
+
+class KernelPacker : public Rewriter {
+ public:
+  using Rewriter::rewrite;
+
+  Kernel rewrite(const Kernel& kernel) override {
+    sharing_ = sharing_buffers(kernel);
+    bytes_.clear();
+    added_.clear();
+    Kernel result = rewrite_children(kernel);
+    result.allocations.insert(result.allocations.end(), added_.begin(), added_.end());
+    return result;
+  }
+
+  Expr rewrite(const Expr& e) override {
+    const auto* n = as<Load>(e);
+    if (!n || !is_packed(n->buffer)) return rewrite_children(e);
+    const Element at(rewrite_all(n->indices), e->span);
+    const Expr byte = load(by_bytes(n->buffer), at.byte, e->span);
+    const Expr bits = cast(binary(BinaryOp::shr, byte, at.shift, e->span), kUInt4, e->span);
+    return e->type == kUInt4 ? bits : reinterpret(bits, e->type, e->span);
+  }
+
+  Stmt rewrite(const Stmt& s) override {
+    if (const auto* n = as<Store>(s); n && is_packed(n->buffer)) return store(*n, s->span);
+    if (const auto* n = as<For>(s); n && writes_nibbles(n->body)) return in_order(*n, s);
+    if (const auto* n = as<Copy>(s)) return copy(*n, s);
+    if (const auto* n = as<Fill>(s); n && is_packed(n->destination.buffer)) {
+      const Places places(n->destination);
+      const Store one{n->destination.buffer, places.in(n->destination), n->value};
+      return rewrite(places.loop(make_stmt(one, s->span)));
+    }
+    return is_tile_operator(*s) ? apart(s) : rewrite_children(s);
+  }
+
+ private:
+  std::unordered_set<const BufferData*> sharing_;
+  std::unordered_map<const BufferData*, Buffer> bytes_;
+  std::vector<Buffer> added_;
+
+  // Where an element lies.
+  struct Element {
+    std::vector<Expr> byte;
+    Expr shift;
+    Element(std::vector<Expr> indices, Span span) : byte(std::move(indices)) {
+      const Expr last = byte.back(), two = int_imm(2, last->type);
+      byte.back() = binary(BinaryOp::floor_div, last, two, span);
+      const Expr is_upper = cast(binary(BinaryOp::floor_mod, last, two, span), kUInt8, span);
+      shift = binary(BinaryOp::mul, is_upper, int_imm(4, kUInt8), span);
+    }
+  };
+
+  bool is_packed(const Buffer& buffer) const {
+    return buffer->type.is_nibble() && (buffer->scope == Scope::global || sharing_.count(buffer.get()) > 0);
+  }
+
+  const Buffer& by_bytes(const Buffer& buffer) {
+    Buffer& view = bytes_[buffer.get()];
+    if (!view) added_.push_back(view = view_by_bytes(buffer));
+    return view;
+  }
+
+  // The element's bits take the place of its half of the byte.
+  Stmt store(const Store& n, Span span) {
+    const Buffer bytes = by_bytes(n.buffer);
+    const Element at(rewrite_all(n.indices), span);
+    Expr value = rewrite(n.value);
+    if (value->type != kUInt4) value = reinterpret(value, kUInt4, span);
+    const Expr mine = binary(BinaryOp::shl, cast(value, kUInt8, span), at.shift, span);
+    const Expr mask = binary(BinaryOp::shr, int_imm(0xf0, kUInt8), at.shift, span);
+    const Expr theirs = binary(BinaryOp::bit_and, load(bytes, at.byte, span), mask, span);
+    return make_stmt(Store{bytes, at.byte, binary(BinaryOp::bit_or, theirs, mine, span)}, span);
+  }
+
+  bool writes_nibbles(const Stmt& body) const {
+    bool found = false;
+    walk(
+        body,
+        [&](const Stmt& s) {
+          const auto* n = as<Store>(s);
+          found |= n && is_packed(n->buffer);
+        },
+        [](const Expr&) {});
+    return found;
+  }
+
+  Stmt in_order(const For& loop, const Stmt& s) {
+    if (loop.kind != LoopKind::parallel && loop.kind != LoopKind::vectorized) return rewrite_children(s);
+    Stmt body = rewrite(loop.body);
+    for (size_t k = loop.vars.size(); k-- > 0;)
+      body = make_stmt(For{LoopKind::serial, {loop.vars[k]}, {rewrite(loop.extents[k])}, 0, body}, s->span);
+    return body;
+  }
+
+  // Of whole bytes.
+  static bool is_whole(const Region& region) { return region.extent.back() % 2 == 0 && is_even(region.start.back()); }
+  Region bytes_of(const Region& region) {
+    Region result = rewrite_region(region);
+    result.buffer = by_bytes(region.buffer);
+    result.start.back() = half_of(result.start.back());
+    result.extent.back() /= 2;
+    return result;
+  }
+
+  Stmt copy(const Copy& n, const Stmt& s) {
+    const Buffer &from = n.source.buffer, &to = n.destination.buffer;
+    if (!is_packed(from) && !is_packed(to)) return rewrite_children(s);
+    const bool by_bytes = is_packed(from) && is_packed(to) && from->type == to->type;
+    if (!by_bytes || !is_whole(n.source) || !is_whole(n.destination))
+      return rewrite(element_copy(n.source, n.destination, s->span));
+    return make_stmt(Copy{bytes_of(n.source), bytes_of(n.destination), {}}, s->span);
+  }
+
+  // A tile of the region's own whose elements have a byte each.
+  Region unpacked(const Region& region) {
+    Region result{nullptr, {}, region.extent, region.span};
+    auto tile = std::make_shared<BufferData>();
+    tile->name = region.buffer->name;
+    tile->type = region.buffer->type;
+    tile->scope = Scope::shared;
+    tile->span = region.span;
+    for (const int64_t extent : region.extent) {
+      tile->shape.push_back(int_imm(extent));
+      result.start.push_back(int_imm(0));
+    }
+    result.buffer = tile;
+    added_.push_back(tile);
+    return result;
+  }
+
+  // Gemms, reductions and scans work on tiles of their own.
+  Stmt apart(const Stmt& s) {
+    Block block;
+    const auto operand = [&](const Region& region) {
+      if (!is_packed(region.buffer)) return rewrite_region(region);
+      Region tile = unpacked(region);
+      block.body.push_back(rewrite(element_copy(region, tile, s->span)));
+      return tile;
+    };
+    Stmt after;
+    if (const auto* gemm = as<Gemm>(s)) {
+      Gemm fresh = *gemm;
+      fresh.a = operand(gemm->a);
+      fresh.b = operand(gemm->b);
+      fresh.c = rewrite_region(gemm->c);
+      block.body.push_back(make_stmt(std::move(fresh), s->span));
+    } else if (const auto* reduce = as<Reduce>(s)) {
+      Reduce fresh = *reduce;
+      fresh.source = operand(reduce->source);
+      fresh.destination = rewrite_region(reduce->destination);
+      block.body.push_back(make_stmt(std::move(fresh), s->span));
+    } else if (const auto* scan = as<Scan>(s); scan && is_packed(scan->destination.buffer)) {
+      Scan fresh = *scan;
+      fresh.source = operand(scan->source);
+      fresh.destination = unpacked(scan->destination);
+      after = element_copy(fresh.destination, scan->destination, s->span);
+      block.body.push_back(make_stmt(std::move(fresh), s->span));
+    } else if (scan) {
+      Scan fresh = *scan;
+      fresh.source = operand(scan->source);
+      fresh.destination = rewrite_region(scan->destination);
+      block.body.push_back(make_stmt(std::move(fresh), s->span));
+    }
+    if (after) block.body.push_back(rewrite(after));
+    return block.body.empty() ? rewrite_children(s) : make_stmt(std::move(block), s->span);
+  }
+};
+
+// Programs without such elements stay as they are, to the node.
+bool has_nibbles(const Program& program) {
+  const auto is_nibble = [](const Buffer& buffer) { return buffer->type.is_nibble(); };
+  const auto is_nibble_parameter = [&](const auto& parameter) {
+    const auto* buffer = std::get_if<Buffer>(&parameter);
+    return buffer && is_nibble(*buffer);
+  };
+  return std::any_of(program.parameters.begin(), program.parameters.end(), is_nibble_parameter) ||
+         std::any_of(program.workspaces.begin(), program.workspaces.end(), is_nibble) ||
+         std::any_of(program.kernels.begin(), program.kernels.end(), [&](const Kernel& kernel) {
+           return std::any_of(kernel.allocations.begin(), kernel.allocations.end(), is_nibble);
+         });
+}
+
+}  // namespace
+
+Result<Program> pack_nibbles(const Program& program) {
+  if (!has_nibbles(program)) return program;
+  return KernelPacker().rewrite(program);
+}
+
+}  // namespace tilepilot::passes
