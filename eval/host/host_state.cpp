@@ -27,6 +27,7 @@ constexpr std::pair<const char*, at::ScalarType> kDtypes[] = {
     {"float8_e4m3fn", at::kFloat8_e4m3fn},
     {"float8_e5m2", at::kFloat8_e5m2},
     {"float8_e8m0fnu", at::kFloat8_e8m0fnu},
+    {"float4_e2m1fn_x2", at::kFloat4_e2m1fn_x2},
     {"uint8", at::kByte},
     {"int8", at::kChar},
     {"int16", at::kShort},

@@ -30,6 +30,12 @@ constexpr std::pair<at::ScalarType, ir::DType> kElementTypes[] = {{at::kFloat, i
                                                                   {at::kFloat8_e5m2, ir::kFloat8E5M2},
                                                                   {at::kFloat8_e8m0fnu, ir::kFloat8E8M0}};
 
+// What holds the elements that LibTorch has no type for, or only one of two at once.
+constexpr std::pair<ir::DType, at::ScalarType> kHolders[] = {{ir::kInt4, at::kChar},
+                                                             {ir::kUInt4, at::kByte},
+                                                             {ir::kFloat4E2M1, at::kFloat4_e2m1fn_x2},
+                                                             {ir::kTensorFloat32, at::kFloat}};
+
 std::optional<ir::DType> element_type(at::ScalarType type) {
   for (auto& [scalar, element] : kElementTypes) {
     if (scalar == type) return element;
@@ -45,17 +51,20 @@ class HostTensors final : public stage::TensorHost {
     const at::Tensor* tensor = tensor_of(value);
     if (!tensor || tensor->layout() != at::kStrided) return std::nullopt;
     auto type = element_type(tensor->scalar_type());
+    if (tensor->scalar_type() == at::kFloat4_e2m1fn_x2) type = ir::kUInt8;
     if (!type) return std::nullopt;
     return runtime::TensorView{tensor->data_ptr(), *type, tensor->sizes().vec(), tensor->strides().vec()};
   }
 
   Result<Value> allocate(ir::DType type, const std::vector<int64_t>& shape, Span span) override {
     for (auto& [scalar, element] : kElementTypes) {
+      if (element == type) return empty(scalar, shape, span);
+    }
+    for (auto& [element, scalar] : kHolders) {
       if (element != type) continue;
-      at::ScalarType chosen = scalar;
-      at::Tensor tensor =
-          TRY(guarded("allocation", span, [&] { return at::empty(shape, at::dtype(chosen).device(state_.device())); }));
-      return state_.wrap(std::move(tensor));
+      std::vector<int64_t> held = shape;
+      if (type.is_nibble()) held.back() /= 2;
+      return empty(scalar, held, span);
     }
     return make_error(DiagnosticKind::type_error, span,
                       fmt::format("LibTorch has no tensors of `{}`", ir::to_string(type)));
@@ -70,6 +79,13 @@ class HostTensors final : public stage::TensorHost {
 
  private:
   HostState& state_;
+
+  Result<Value> empty(at::ScalarType type, const std::vector<int64_t>& shape, Span span) {
+    at::Tensor tensor =
+        TRY(guarded("allocation", span, [&] { return at::empty(shape, at::dtype(type).device(state_.device())); }));
+    return state_.wrap(std::move(tensor));
+  }
+
   runtime::ParallelFor parallel_for_ = libtorch_threads();
 };
 

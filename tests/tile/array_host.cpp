@@ -122,7 +122,13 @@ std::optional<runtime::TensorView> ArrayHost::view(const stage::Value& value) {
   return array ? std::optional(array->view) : std::nullopt;
 }
 
-Result<stage::Value> ArrayHost::allocate(ir::DType type, const std::vector<int64_t>& shape, Span) {
+Result<stage::Value> ArrayHost::allocate(ir::DType type, const std::vector<int64_t>& shape, Span span) {
+  if (type == ir::kTensorFloat32) return allocate(ir::kFloat32, shape, span);
+  if (type.is_nibble()) {
+    std::vector<int64_t> bytes = shape;
+    bytes.back() /= 2;
+    return allocate(ir::kUInt8, bytes, span);
+  }
   // Not a number: what a kernel leaves out shows.
   return stage::Value(make_array(type, shape, [&](int64_t) { return type.is_float() ? std::nan("") : 77; }));
 }

@@ -34,9 +34,15 @@ class Twins {
   }
 
  private:
+  // Arrays hold elements of 4 bits by bytes.
   static Array copy_of(const runtime::TensorView& view) {
-    auto array = std::make_shared<ArrayObject>(view.type, view.shape);
-    std::memcpy(array->view.data, view.data, static_cast<size_t>(array->size() * view.type.bytes()));
+    std::vector<int64_t> shape = view.shape;
+    if (view.type.is_nibble()) shape.back() /= 2;
+    const ir::DType held = view.type.is_nibble()             ? ir::kUInt8
+                           : view.type == ir::kTensorFloat32 ? ir::kFloat32
+                                                             : view.type;
+    auto array = std::make_shared<ArrayObject>(held, std::move(shape));
+    std::memcpy(array->view.data, view.data, static_cast<size_t>(array->size() * held.bytes()));
     return array;
   }
   // Sums may be formed in another order.
@@ -50,9 +56,8 @@ class Twins {
     auto* view = std::get_if<runtime::TensorView>(&argument);
     arrays_.push_back(view ? copy_of(*view) : nullptr);
     if (view) {
-      const runtime::TensorView& twin = arrays_.back()->view;
-      EXPECT_EQ(twin.strides, view->strides) << "only tensors without gaps can be compared";
-      values_.emplace_back(interpret::View{twin.data, twin.type, twin.shape, twin.strides});
+      EXPECT_EQ(interpret::contiguous(view->shape), view->strides) << "only tensors without gaps can be compared";
+      values_.emplace_back(interpret::View{arrays_.back()->view.data, view->type, view->shape, view->strides});
     } else if (auto* integer = std::get_if<int64_t>(&argument)) {
       values_.emplace_back(*integer);
     } else {

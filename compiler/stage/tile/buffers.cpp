@@ -309,6 +309,24 @@ Result<std::vector<int64_t>> to_constant_shape(const Value& value, std::string_v
   return shape;
 }
 
+Status check_rows(const ir::BufferData& buffer) {
+  auto is_odd = [](const ir::Expr& size) { return ir::constant_int(size).value_or(0) % 2 != 0; };
+  if (!buffer.type.is_nibble() || buffer.shape.empty()) return {};
+  if (is_odd(buffer.shape.back()))
+    return make_error(DiagnosticKind::shape_mismatch, buffer.span,
+                      fmt::format("rows of `{}`, {}, do not begin at whole bytes", buffer.name, describe(buffer)),
+                      "two elements share a byte: give the last axis an even extent");
+  for (size_t axis = 0; axis < buffer.strides.size(); ++axis) {
+    bool is_last = axis + 1 == buffer.strides.size();
+    if (is_last ? ir::constant_int(buffer.strides[axis]) == 1 : !is_odd(buffer.strides[axis])) continue;
+    return make_error(DiagnosticKind::shape_mismatch, buffer.span,
+                      fmt::format("two elements of `{}`, {}, share a byte, which its strides do not allow", buffer.name,
+                                  describe(buffer)),
+                      "the last stride must be 1, the others even");
+  }
+  return {};
+}
+
 std::shared_ptr<ir::BufferData> declare_buffer(const TensorSpec& spec, std::string name, Span span) {
   return std::make_shared<ir::BufferData>(
       ir::BufferData{std::move(name), spec.dtype, ir::Scope::global, spec.shape, spec.strides, span, nullptr});

@@ -98,6 +98,9 @@ struct ViewRequest {
 };
 Result<Value> view_of(TileContext& context, const BufferObject& source, const ViewRequest& request);
 
+// Elements of 4 bits that others see, as tensors or through views, lie in rows of whole bytes.
+Status check_rows(const ir::BufferData& buffer);
+
 // "float16[128, 32]"
 std::string describe(const ir::BufferData& buffer);
 std::string describe_extents(const std::vector<int64_t>& extents);

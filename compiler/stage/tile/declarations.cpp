@@ -74,13 +74,15 @@ bool Declarations::all_annotated() const {
 }
 
 Status Declarations::find_sizes(const Tensor& tensor, const TensorSpec& spec, Span span) {
+  const runtime::TensorView actual =
+      runtime::as_parameter({nullptr, tensor.actual->dtype, tensor.actual->shape, tensor.actual->strides}, spec.dtype);
   for (size_t axis = 0; axis < spec.shape.size(); ++axis) {
     std::string what = fmt::format("axis {} of `{}` has extent", axis, tensor.name.text());
-    TRY(find_size(spec.shape[axis], tensor.actual->shape[axis], what, span));
+    TRY(find_size(spec.shape[axis], actual.shape[axis], what, span));
   }
-  for (size_t axis = 0; axis < spec.strides.size() && axis < tensor.actual->strides.size(); ++axis) {
+  for (size_t axis = 0; axis < spec.strides.size() && axis < actual.strides.size(); ++axis) {
     std::string what = fmt::format("axis {} of `{}` has stride", axis, tensor.name.text());
-    TRY(find_size(spec.strides[axis], tensor.actual->strides[axis], what, span));
+    TRY(find_size(spec.strides[axis], actual.strides[axis], what, span));
   }
   return {};
 }

@@ -8,11 +8,10 @@ namespace tilepilot::stage {
 namespace {
 
 // As DLPack numbers them, which `tvm.DataType.type_code` shows.
-constexpr std::pair<ir::TypeCode, int64_t> kTypeCodes[] = {{ir::TypeCode::signed_int, 0},
-                                                           {ir::TypeCode::unsigned_int, 1},
-                                                           {ir::TypeCode::floating, 2},
-                                                           {ir::TypeCode::bfloat, 4},
-                                                           {ir::TypeCode::boolean, 6}};
+constexpr std::pair<ir::TypeCode, int64_t> kTypeCodes[] = {
+    {ir::TypeCode::signed_int, 0},  {ir::TypeCode::unsigned_int, 1}, {ir::TypeCode::floating, 2},
+    {ir::TypeCode::bfloat, 4},      {ir::TypeCode::boolean, 6},      {ir::TypeCode::float_e4m3, 10},
+    {ir::TypeCode::float_e5m2, 12}, {ir::TypeCode::float_e8m0, 14},  {ir::TypeCode::float_e2m1, 17}};
 
 Result<Value> type_code(ir::DType dtype, Span span) {
   for (const auto& [code, number] : kTypeCodes)
@@ -26,14 +25,21 @@ Value constant_method(std::string name, Value result) {
       std::move(name), [result = std::move(result)](Interpreter&, CallArgs&) -> Result<Value> { return result; });
 }
 
-// The host's dtype of that name.
-Result<Value> as_torch(Interpreter& interpreter, ir::DType dtype, Span span) {
-  if (auto torch = interpreter.find_module("torch"))
-    return torch->get_attribute(interpreter, Name(ir::to_string(dtype)), span);
-  return make_error(DiagnosticKind::unknown_module, span, "`as_torch` needs `torch`, which is not available here");
+// How torch names the elements of its tensors that hold those of a type.
+std::string torch_name(ir::DType dtype) {
+  if (dtype == ir::kInt4) return "int8";
+  if (dtype == ir::kUInt4) return "uint8";
+  if (dtype == ir::kFloat4E2M1) return "float4_e2m1fn_x2";
+  return ir::to_string(dtype == ir::kTensorFloat32 ? ir::kFloat32 : dtype);
 }
 
 }  // namespace
+
+Result<Value> torch_dtype(Interpreter& interpreter, ir::DType dtype, Span span) {
+  if (auto torch = interpreter.find_module("torch"))
+    return torch->get_attribute(interpreter, Name(torch_name(dtype)), span);
+  return make_error(DiagnosticKind::unknown_module, span, "`as_torch` needs `torch`, which is not available here");
+}
 
 Result<Value> DTypeObject::call(Interpreter&, CallArgs args) {
   if (args.positional.size() > 1 || !args.keywords.empty())
@@ -51,9 +57,10 @@ Result<Value> DTypeObject::get_attribute(Interpreter& interpreter, Name attribut
   if (asked == "lanes") return Value(int64_t{1});
   if (asked == "type_code") return type_code(dtype, span);
   if (asked == "name") return text();
-  if (asked == "as_torch") return constant_method(attribute.str(), TRY(as_torch(interpreter, dtype, span)));
-  if (asked == "is_float4" || asked == "is_float4_e2m1fn" || asked == "is_float4_e2m1_unpacked")
-    return constant_method(attribute.str(), Value(false));
+  if (asked == "as_torch") return constant_method(attribute.str(), TRY(torch_dtype(interpreter, dtype, span)));
+  if (asked == "is_float4" || asked == "is_float4_e2m1fn")
+    return constant_method(attribute.str(), Value(dtype == ir::kFloat4E2M1));
+  if (asked == "is_float4_e2m1_unpacked") return constant_method(attribute.str(), Value(false));
   return interpreter.get_attribute(text(), attribute, span);
 }
 

@@ -9,18 +9,20 @@
 namespace tilepilot::stage {
 namespace {
 
-// Names upstream has for types that no target here computes with.
-bool is_foreign_dtype(std::string_view name) {
-  return name.starts_with("float8") || name.starts_with("float6") || name.starts_with("float4") ||
-         name.starts_with("int4") || name.starts_with("uint4") || name == "handle" || name == "tfloat32" ||
-         name.find('x') != std::string_view::npos;
+// What to use instead of types that upstream has and no target here computes with.
+std::optional<std::string> foreign_dtype_advice(std::string_view name) {
+  if (size_t x = name.rfind('x'); x != std::string_view::npos && ir::parse_dtype(name.substr(0, x)))
+    return fmt::format("use `{}` and an axis of {}: compilers find the vectors", name.substr(0, x), name.substr(x + 1));
+  if (name.starts_with("float8")) return "use float8_e4m3fn or float8_e5m2";
+  if (name.starts_with("float6") || name.starts_with("float4")) return "use float4_e2m1fn or float8_e4m3fn";
+  if (name == "handle") return "pass tensors";
+  return std::nullopt;
 }
 
 Error unknown_dtype(const std::string& name, Span span) {
-  if (is_foreign_dtype(name))
+  if (auto advice = foreign_dtype_advice(name))
     return make_error(DiagnosticKind::unsupported_tile_feature, span,
-                      fmt::format("the dtype `{}` is not supported", name),
-                      "use float16, bfloat16, float32, float64, bool or an integer type of 8 to 64 bits");
+                      fmt::format("the dtype `{}` is not supported", name), std::move(*advice));
   std::vector<std::string_view> names;
   for (const auto& row : dtype_names()) names.push_back(row.name);
   std::string_view near = nearest_name(name, names);
@@ -85,6 +87,10 @@ const std::vector<NamedDType>& dtype_names() {
       {"float8_e4m3", ir::kFloat8E4M3},
       {"float8_e5m2", ir::kFloat8E5M2},
       {"float8_e8m0fnu", ir::kFloat8E8M0},
+      {"int4", ir::kInt4},
+      {"uint4", ir::kUInt4},
+      {"float4_e2m1fn", ir::kFloat4E2M1},
+      {"tfloat32", ir::kTensorFloat32},
   };
   return kNames;
 }

@@ -47,6 +47,12 @@ std::optional<ir::DType> named_by_object(TileContext& context, const Value& valu
 // Whether a value is of a kind that names dtypes (for operations that accept their arguments in two orders).
 bool names_dtype(TileContext& context, const Value& value);
 
+// The dtype of torch's tensors that hold such elements.
+Result<Value> torch_dtype(Interpreter& interpreter, ir::DType dtype, Span span);
+
+// The module `tilelang.language.fp8`: which types of 8 bits a target has.
+std::shared_ptr<ModuleObject> make_fp8(TileContext& context);
+
 struct NamedDType {
   std::string_view name;
   ir::DType dtype;

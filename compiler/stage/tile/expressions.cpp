@@ -252,6 +252,10 @@ Result<ir::Expr> to_expr(const Value& value, Span span, std::optional<ir::DType>
 Result<Operands> matched_operands(const Value& left, const Value& right, Span span) {
   ir::Expr a = TRY(to_expr(left, span, literal_type(right)));
   ir::Expr b = TRY(to_expr(right, span, literal_type(left)));
+  if (!ir::has_common_type(a->type, b->type))
+    return make_error(DiagnosticKind::dtype_mismatch, span,
+                      fmt::format("{} and {} have no common type", ir::to_string(a->type), ir::to_string(b->type)),
+                      "cast one of them, as in `T.cast(x, \"float32\")`");
   ir::DType type = ir::promote(a->type, b->type);
   return Operands{fold_cast(std::move(a), type, span), fold_cast(std::move(b), type, span)};
 }

@@ -90,10 +90,10 @@ Status Launcher::bind_inputs(const std::vector<Value>& inputs, Span span) {
   for (size_t i = 0; i < program_.parameters.size(); ++i) {
     if (is_output(i)) continue;
     const Value& value = inputs[next++];
-    if (std::holds_alternative<ir::Buffer>(program_.parameters[i])) {
+    if (auto* buffer = std::get_if<ir::Buffer>(&program_.parameters[i])) {
       auto view = context_->options.host->view(value);
       if (!view) return not_an_argument(program_, i, value, span);
-      arguments_[i] = std::move(*view);
+      arguments_[i] = runtime::as_parameter(std::move(*view), (*buffer)->type);
     } else if (auto integer = value.as_index()) {
       arguments_[i] = *integer;
     } else if (auto* real = value.if_float()) {
@@ -144,8 +144,9 @@ Result<Value> Launcher::run(const std::vector<Value>& inputs, Span span) {
   TRY(bind_inputs(inputs, span));
   std::vector<Value> results;
   for (size_t position : outputs_) {
-    results.push_back(TRY(allocate_output(*std::get<ir::Buffer>(program_.parameters[position]), span)));
-    arguments_[position] = *context_->options.host->view(results.back());
+    const ir::BufferData& buffer = *std::get<ir::Buffer>(program_.parameters[position]);
+    results.push_back(TRY(allocate_output(buffer, span)));
+    arguments_[position] = runtime::as_parameter(*context_->options.host->view(results.back()), buffer.type);
   }
   {
     LaunchNotice notice(context_->options, program_);

@@ -119,7 +119,7 @@ Status check_gemm_shapes(const TileArguments& arguments, const ir::Gemm& gemm) {
 Status check_gemm_types(const TileArguments& arguments, const ir::Gemm& gemm) {
   ir::DType a = gemm.a.buffer->type, b = gemm.b.buffer->type, c = gemm.c.buffer->type;
   bool same_kind = (a.is_float() && c.is_float()) || (a.is_int() && c.is_int());
-  if (a == b && same_kind && c.bits >= a.bits) return {};
+  if (a == b && same_kind && c.bits >= a.bits && !c.is_nibble()) return {};
   std::string message =
       a == b ? fmt::format("`T.gemm` cannot accumulate {} products in {}", ir::to_string(a), ir::to_string(c))
              : fmt::format("the operands of `T.gemm` have different types: A is {}, B is {}", ir::to_string(a),

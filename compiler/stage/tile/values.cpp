@@ -79,13 +79,15 @@ double largest(ir::DType type) {
   if (type == ir::kFloat8E4M3) return 448.0;
   if (type == ir::kFloat8E5M2) return 57344.0;
   if (type == ir::kFloat8E8M0) return std::ldexp(1.0, 127);
+  if (type == ir::kFloat4E2M1) return 6.0;
+  if (type == ir::kTensorFloat32) return std::ldexp(2047.0, 117);
   return type == ir::kFloat32 ? double{std::numeric_limits<float>::max()} : std::numeric_limits<double>::max();
 }
 
 Result<Value> infinity(TileArguments& arguments) {
   ir::DType type = TRY(resolve_dtype(arguments.context(), arguments[0], arguments.span(0)));
-  // Conversions to types of 8 bits saturate: e5m2 has an infinity, but no expression gives it.
-  if (!type.is_float() || type.bits == 8)
+  // Conversions to types of 8 bits and less saturate: e5m2 has an infinity, but no expression gives it.
+  if (!type.is_float() || type.bits <= 8)
     return make_error(DiagnosticKind::dtype_mismatch, arguments.span(),
                       fmt::format("{} has no infinity", ir::to_string(type)), "use `T.max_value(dtype)`");
   return make_expr(arguments.context(), ir::float_imm(std::numeric_limits<double>::infinity(), type, arguments.span()));
