@@ -3,8 +3,10 @@
 
 #include <limits>
 
+#include "compiler/stage/tile/builder.h"
 #include "compiler/stage/tile/expressions.h"
 #include "compiler/stage/tile/fold.h"
+#include "compiler/stage/tile/regions.h"
 #include "compiler/stage/tile/tables.h"
 
 namespace tilepilot::stage {
@@ -99,30 +101,44 @@ Result<ir::Expr> bits_of(const TileArguments& arguments) {
   return same.bits < 32 ? fold_cast(std::move(value), ir::kUInt32, arguments.span()) : value;
 }
 
-// Sums of neighbouring bits, pairs and nibbles; then of bytes by one product.
-Result<Value> popcount(TileArguments& arguments) {
+template <ir::MathFn function>
+Result<Value> bit_count(TileArguments& arguments) {
+  ir::Expr count = ir::math(function, TRY(bits_of(arguments)), arguments.span());
+  return nest(make_expr(arguments.context(), fold_cast(std::move(count), ir::kInt32, arguments.span())),
+              {&arguments[0]}, arguments.span());
+}
+
+// Of an integer below 32 bits the zeros before its own bits do not count.
+Result<Value> clz(TileArguments& arguments) {
+  ir::Expr value = TRY(to_index(arguments[0], "the argument of `T.clz`", arguments.span()));
+  Value count = TRY(bit_count<ir::MathFn::leading_zeros>(arguments));
+  if (value->type.bits >= 32) return count;
+  return apply_binary(arguments.context(), BinaryOp::sub, count, Value(int64_t{32 - value->type.bits}),
+                      arguments.span());
+}
+
+// T.dp4a(A, B, C): C[0] += the sum of four products, from where A, B and C begin.
+Result<Value> dp4a(TileArguments& arguments) {
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
   Span span = arguments.span();
-  ir::Expr bits = TRY(bits_of(arguments));
-  ir::DType type = bits->type;
-  auto constant = [&](uint64_t pattern) {
-    return ir::int_imm(static_cast<int64_t>(type.bits == 64 ? pattern : pattern & 0xffffffff), type, span);
+  auto element = [&](size_t i, ir::DType wanted) -> Result<ir::Region> {
+    ir::Region region = TRY(tile_region(arguments, i));
+    if (region.buffer->type == wanted) return region;
+    return make_error(DiagnosticKind::dtype_mismatch, arguments.span(i),
+                      fmt::format("`T.dp4a` multiplies int8 into int32, but `{}` is {}", region.buffer->name,
+                                  ir::to_string(region.buffer->type)));
   };
-  auto masked = [&](ir::Expr value, uint64_t pattern) {
-    return ir::binary(ir::BinaryOp::bit_and, std::move(value), constant(pattern), span);
-  };
-  auto shifted = [&](const ir::Expr& value, int count) {
-    return ir::binary(ir::BinaryOp::shr, value, ir::int_imm(count, type, span), span);
-  };
-  auto sum = [&](ir::Expr a, ir::Expr b) { return ir::binary(ir::BinaryOp::add, std::move(a), std::move(b), span); };
-  constexpr uint64_t kPairs = 0x5555555555555555, kNibbles = 0x3333333333333333, kBytes = 0x0f0f0f0f0f0f0f0f,
-                     kOnes = 0x0101010101010101;
-  bits = sum(masked(bits, kPairs), masked(shifted(bits, 1), kPairs));
-  bits = sum(masked(bits, kNibbles), masked(shifted(bits, 2), kNibbles));
-  bits = sum(masked(bits, kBytes), masked(shifted(bits, 4), kBytes));
-  ir::Expr total = shifted(ir::binary(ir::BinaryOp::mul, std::move(bits), constant(kOnes), span), type.bits - 8);
-  Value result = make_expr(arguments.context(), fold_cast(std::move(total), ir::kInt32, span));
-  const Value& x = arguments[0];
-  return nest(std::move(result), {&x, &x, &x, &x, &x, &x, &x, &x}, span);
+  ir::Region a = TRY(element(0, ir::kInt8)), b = TRY(element(1, ir::kInt8)), c = TRY(element(2, ir::kInt32));
+  ir::Expr sum = ir::load(c.buffer, c.start, span);
+  constexpr int kProducts = 4;
+  for (int k = 0; k < kProducts; ++k) {
+    auto factor = [&](const ir::Region& region) {
+      return ir::cast(ir::load(region.buffer, neighbour(region, k, span), span), ir::kInt32, span);
+    };
+    sum = ir::binary(ir::BinaryOp::add, sum, ir::binary(ir::BinaryOp::mul, factor(a), factor(b), span), span);
+  }
+  TRY(builder.emit(ir::Store{c.buffer, c.start, std::move(sum)}, span));
+  return Value();
 }
 
 // The sign of y on x.
@@ -185,7 +201,9 @@ const std::vector<TileFunction>& integer_functions() {
        linear_index},
       {"index_to_coordinates", "index, shape", "one index as a list of indices, the last axis fastest",
        index_to_coordinates},
-      {"popcount", "x", "how many bits of an integer are set", popcount},
+      {"popcount", "x", "how many bits of an integer are set", bit_count<ir::MathFn::popcount>},
+      {"clz", "x", "how many bits of an integer are 0 before the first that is set", clz},
+      {"dp4a", "A, B, C", "C += four products of neighbouring int8 elements, from where A, B and C begin", dp4a},
       {"copysign", "x, y", "x with the sign of y", copysign},
   };
   return kFunctions;

@@ -79,17 +79,53 @@ Result<Value> round(TileArguments& arguments) {
                     "it is ties-to-even or ties-away-from-zero");
 }
 
-// x - trunc(x / y) * y, as C has it.
+// Functions of two reals take integers as float32.
+Result<Operands> real_operands(const TileArguments& arguments) {
+  Operands both = TRY(matched_operands(arguments[0], arguments[1], arguments.span()));
+  if (both.left->type.is_float()) return both;
+  return Operands{fold_cast(both.left, ir::kFloat32, arguments.span()),
+                  fold_cast(both.right, ir::kFloat32, arguments.span())};
+}
+
+Result<Value> of_operands(const TileArguments& arguments, ir::BinaryOp op, Operands both) {
+  Value result = make_expr(arguments.context(), ir::binary(op, both.left, both.right, arguments.span()));
+  return nest(std::move(result), {&arguments[0], &arguments[1]}, arguments.span());
+}
+
+template <ir::BinaryOp op>
+Result<Value> of_two(TileArguments& arguments) {
+  return of_operands(arguments, op, TRY(real_operands(arguments)));
+}
+
 Result<Value> fmod(TileArguments& arguments) {
   Operands both = TRY(matched_operands(arguments[0], arguments[1], arguments.span()));
-  Span span = arguments.span();
   if (!both.left->type.is_float())
-    return make_error(DiagnosticKind::type_error, span, "`T.fmod` needs floating-point operands",
+    return make_error(DiagnosticKind::type_error, arguments.span(), "`T.fmod` needs floating-point operands",
                       "use `%` or `T.floormod` for integers");
-  ir::Expr whole = ir::math(MathFn::trunc, ir::binary(ir::BinaryOp::div, both.left, both.right, span), span);
-  ir::Expr part = ir::binary(ir::BinaryOp::mul, std::move(whole), both.right, span);
-  Value rest = make_expr(arguments.context(), ir::binary(ir::BinaryOp::sub, both.left, std::move(part), span));
-  return nest(std::move(rest), {&arguments[0], &arguments[0], &arguments[1], &arguments[1]}, span);
+  return of_operands(arguments, ir::BinaryOp::fmod, std::move(both));
+}
+
+Result<Value> nextafter(TileArguments& arguments) {
+  Operands both = TRY(real_operands(arguments));
+  if (both.left->type.is_small_float())
+    return make_error(DiagnosticKind::dtype_mismatch, arguments.span(),
+                      fmt::format("`T.nextafter` has no steps of {}", ir::to_string(both.left->type)),
+                      "it takes float32 and float64");
+  return of_operands(arguments, ir::BinaryOp::nextafter, std::move(both));
+}
+
+// x * 2^n: the exponent, an integer, in the type of x.
+Result<Value> ldexp(TileArguments& arguments) {
+  Span span = arguments.span();
+  ir::Expr x = TRY(to_expr(arguments[0], arguments.span(0)));
+  ir::Expr n = TRY(to_index(arguments[1], "the exponent of `T.ldexp`", arguments.span(1)));
+  if (!x->type.is_float()) x = fold_cast(std::move(x), ir::kFloat32, span);
+  n = fold_cast(std::move(n), x->type, span);
+  return of_operands(arguments, ir::BinaryOp::ldexp, {std::move(x), std::move(n)});
+}
+
+Result<Value> reciprocal(TileArguments& arguments) {
+  return apply_binary(arguments.context(), BinaryOp::div, Value(1.0), arguments[0], arguments.span());
 }
 
 }  // namespace
@@ -114,6 +150,14 @@ const std::vector<TileFunction>& maths_functions() {
       {"asin", "x", "inverse sine", elementwise<MathFn::asin>},
       {"acos", "x", "inverse cosine", elementwise<MathFn::acos>},
       {"atan", "x", "inverse tangent", elementwise<MathFn::atan>},
+      {"asinh", "x", "inverse hyperbolic sine", elementwise<MathFn::asinh>},
+      {"acosh", "x", "inverse hyperbolic cosine", elementwise<MathFn::acosh>},
+      {"atanh", "x", "inverse hyperbolic tangent", elementwise<MathFn::atanh>},
+      {"atan2", "y, x", "the angle of the point (x, y)", of_two<ir::BinaryOp::atan2>},
+      {"hypot", "x, y", "sqrt(x * x + y * y) without overflow on the way", of_two<ir::BinaryOp::hypot>},
+      {"ldexp", "x, n", "x * 2^n for an integer n, rounded once", ldexp},
+      {"nextafter", "x, y", "the next float32 or float64 after x towards y", nextafter},
+      {"fast_rcp", "x", "1 / x where speed matters more than the last digit", reciprocal},
       {"erf", "x", "error function", elementwise<MathFn::erf>},
       {"sigmoid", "x", "1 / (1 + exp(-x))", elementwise<MathFn::sigmoid>},
       {"abs", "x", "absolute value", absolute},
@@ -140,7 +184,7 @@ const std::vector<TileFunction>& maths_functions() {
       {"clamp", "x, min_val, max_val", "x limited to an interval", clamp},
       {"pow", "x, y", "x to the power of y", power},
       {"power", "x, y", "x to the power of y", power},
-      {"fmod", "x, y", "the remainder of a division, with the sign of x", fmod},
+      {"fmod", "x, y", "the exact remainder of a division, with the sign of x", fmod},
       {"floordiv", "a, b", "a // b", arithmetic<BinaryOp::floor_div>},
       {"floormod", "a, b", "a % b", arithmetic<BinaryOp::mod>},
       {"shift_left", "x, y", "x << y", arithmetic<BinaryOp::shl>},
