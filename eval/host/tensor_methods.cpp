@@ -140,6 +140,12 @@ Result<Value> no_memory(HostState&, Interpreter&, TensorObject&, CallArgs& args)
                     "use tensor operations or a kernel");
 }
 
+// For pointer tables of scripts.
+Result<Value> data_ptr(HostState& state, Interpreter& interpreter, TensorObject& self, CallArgs& args) {
+  if (!state.is_script()) return no_memory(state, interpreter, self, args);
+  return Value(static_cast<int64_t>(reinterpret_cast<intptr_t>(self.tensor.data_ptr())));
+}
+
 // An array of modules/numpy.py, which holds the tensor itself.
 Result<Value> numpy(HostState& state, Interpreter& interpreter, TensorObject& self, CallArgs& args) {
   if (!state.is_script()) return no_memory(state, interpreter, self, args);
@@ -168,7 +174,7 @@ const TensorMethod* find_tensor_method(Name name) {
       {Name("register_hook"), register_hook},
       {Name("retain_grad"), retain_grad},
       {Name("numpy"), numpy},
-      {Name("data_ptr"), no_memory},
+      {Name("data_ptr"), data_ptr},
       {Name("storage"), no_memory},
       {Name("untyped_storage"), no_memory},
       {Name("__array__"), no_memory},

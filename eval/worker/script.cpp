@@ -82,6 +82,7 @@ int run_script(stage::Script script, ScriptOptions options) {
   stage::TileOptions tile;
   tile.backend = &backend;
   tile.host = &host.tensors();
+  tile.raw_memory = true;
   tile.on_program = [&](const ir::Program& program) { progress.staged += ir::verify(program, diagnostics) ? 1 : 0; };
   tile.on_launch = [&](const ir::Program&, bool begins) { progress.launched += begins ? 0 : 1; };
   stage::install_tile_language(interpreter, std::move(tile));

@@ -29,6 +29,7 @@ class Run : public ::testing::Test {
     TileOptions options;
     options.backend = &kernels;
     options.host = &host_;
+    options.raw_memory = true;
     options.on_program = [this](const ir::Program&) { ++staged_; };
     options.on_launch = [this](const ir::Program&, bool begins) { launches_ += begins ? 1 : 0; };
     install_tile_language(interpreter_, std::move(options));

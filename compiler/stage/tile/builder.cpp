@@ -32,6 +32,20 @@ Error unbound_symbol(const ir::VarData& var, Span span) {
                     fmt::format("a parameter needs `{}` alone as one of its extents", var.name));
 }
 
+Status check_results(const ir::Stmt& stmt, const ir::Accesses& accesses) {
+  if (ir::as<ir::Copy>(stmt) || ir::as<ir::Fill>(stmt) || ir::as<ir::Scan>(stmt)) return {};
+  for (const ir::Region* region : accesses.writes) {
+    if (!region->buffer->type.is_nibble()) continue;
+    Error error = make_error(DiagnosticKind::dtype_mismatch, stmt->span,
+                             fmt::format("`{}` has elements of {}, which are only copied, filled and stored",
+                                         region->buffer->name, ir::to_string(region->buffer->type)),
+                             "collect results in a wider type, then copy them");
+    error->notes.push_back(declaration_note(*region->buffer));
+    return error;
+  }
+  return {};
+}
+
 }  // namespace
 
 ProgramBuilder::ProgramBuilder(std::string name, Span span) {
@@ -61,6 +75,7 @@ Status ProgramBuilder::check_parameters() const {
   for (const auto& parameter : program_.parameters) {
     auto* buffer = std::get_if<ir::Buffer>(&parameter);
     if (!buffer) continue;
+    TRY(check_rows(**buffer));
     for (const ir::Expr& extent : (*buffer)->shape) TRY(check(extent, (*buffer)->span));
     for (const ir::Expr& stride : (*buffer)->strides) TRY(check(stride, (*buffer)->span));
   }
@@ -82,7 +97,8 @@ void ProgramBuilder::end_kernel(Span span) {
   for (const ir::Buffer& buffer : kernel_.allocations) buffers_.erase(buffer.get());
   kernel_.body = close(span);
   in_kernel_ = false;
-  program_.kernels.push_back(std::move(kernel_));
+  program_.kernels.push_back(with_safe_values(kernel_, safe_values_));
+  safe_values_.clear();
   kernel_ = {};
 }
 
@@ -253,6 +269,7 @@ Status ProgramBuilder::check_stmt(const ir::Stmt& stmt) const {
     return {};
   };
   const ir::Accesses accesses = ir::region_accesses(stmt);
+  TRY(check_results(stmt, accesses));
   for (const auto* regions : {&accesses.reads, &accesses.writes}) {
     for (const ir::Region* region : *regions) {
       TRY(check_buffer(region->buffer, region->span.valid() ? region->span : stmt->span));

@@ -8,6 +8,7 @@
 
 #include "compiler/ir/stmt.h"
 #include "compiler/stage/tile/context.h"
+#include "compiler/stage/tile/safe_values.h"
 
 namespace tilepilot::stage {
 
@@ -59,6 +60,9 @@ class ProgramBuilder {
   // The operation of each buffer of the program made by `T.alloc_reducer`.
   std::unordered_map<const ir::BufferData*, ir::AtomicOp>& reducers() { return reducers_; }
 
+  // What reads outside tensors give in the open kernel, where it is not 0.
+  SafeValues& safe_values() { return safe_values_; }
+
   // Within operands that Python would only evaluate if it needs them: nothing may be emitted there.
   int lazy_operands = 0;
 
@@ -99,6 +103,7 @@ class ProgramBuilder {
 
   ir::Program program_;
   std::unordered_map<const ir::BufferData*, ir::AtomicOp> reducers_;
+  SafeValues safe_values_;
   bool in_kernel_ = false;
   ir::Kernel kernel_;
   std::vector<Block> blocks_;

@@ -123,6 +123,31 @@ Result<Value> alloc_buffer(TileArguments& arguments) {
                     "use \"shared\", \"local\" or \"local.fragment\"");
 }
 
+// T.CUDASourceCodeKernel(*grid, threads=, source_code_or_path=, entry_name=): a launch of foreign source, which gets
+// the program's parameters.
+Result<Value> source_kernel(TileArguments& arguments) {
+  TileContext& context = arguments.context();
+  if (!context.builder) return outside_program(arguments);
+  Value launch = TRY(kernel(arguments));
+  ProgramBuilder& builder = *context.builder;
+  builder.program().sources.push_back(TRY(arguments.text(2)));
+  TRY(builder.begin_kernel(launch.get_if<KernelFrame>()->kernel));
+  ir::ExternCall call;
+  call.function = arguments.has(3) ? TRY(arguments.text(3)) : "main_kernel";
+  for (const auto& parameter : builder.program().parameters) {
+    if (const auto* scalar = std::get_if<ir::Var>(&parameter)) {
+      call.arguments.emplace_back(ir::var_ref(*scalar, arguments.span()));
+      continue;
+    }
+    const ir::Buffer& buffer = std::get<ir::Buffer>(parameter);
+    std::vector<ir::Expr> start(buffer->rank(), ir::int_imm(0, ir::kInt32, arguments.span()));
+    call.arguments.emplace_back(element_at(buffer, std::move(start), arguments.span()));
+  }
+  TRY(builder.emit(std::move(call), arguments.span()));
+  builder.end_kernel(arguments.span());
+  return Value();
+}
+
 // T.alloc_var(dtype, init=, scope=); a string in second place is the scope.
 Result<Value> alloc_var(TileArguments& arguments) {
   TileContext& context = arguments.context();
@@ -206,6 +231,10 @@ const std::vector<TileFunction>& launch_functions() {
   static const std::vector<TileFunction> kFunctions = {
       {"Kernel", "*grid, threads=, prelude=, is_cpu?=False",
        "opens a launch: `with T.Kernel(gx, gy, threads=128) as (bx, by)`; up to 3 grid extents", kernel},
+      {"ClusterKernel", "*grid, threads=, prelude=, cluster_dims?=1",
+       "`T.Kernel`; blocks of a cluster are launched as any others", kernel},
+      {"CUDASourceCodeKernel", "*grid, threads=, prelude=, source_code_or_path=, entry_name=, cluster_dims?=1",
+       "a launch of foreign device source, which gets the program's parameters", source_kernel},
       {"alloc_shared", kAllocation, "a tile in the memory that the threads of a block share", alloc<ir::Scope::shared>},
       {"alloc_fragment", kAllocation, "a tile spread over the registers of a block's threads",
        alloc<ir::Scope::fragment>},

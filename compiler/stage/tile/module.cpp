@@ -23,6 +23,7 @@ constexpr LanguageSection kSections[] = {
     {"Loops", loop_functions},
     {"Persistent blocks", persistent_functions},
     {"Mathematics", maths_functions},
+    {"Arithmetic by rounding mode", ieee_functions},
     {"Integers", integer_functions},
     {"Values", value_functions},
     {"Hints", hint_functions},
@@ -32,6 +33,8 @@ constexpr LanguageSection kSections[] = {
     {"Reductions over threads", all_reduce_functions},
     {"Scans", scan_functions},
     {"Views and workspaces", view_functions},
+    {"Reads outside tensors", safe_value_functions},
+    {"Memory by its address", address_functions},
     {"Layouts", layout_functions},
     {"Hardware barriers", barrier_functions},
     {"Asynchronous copies and gemms, warp groups", async_functions},
@@ -48,7 +51,9 @@ constexpr TileName kOtherNames[] = {
     {"StridedTensor", "annotates a tensor with strides: `T.StridedTensor(shape, strides, dtype)`"},
     {"GemmWarpPolicy", "how `T.gemm` divides its work: `.Square`, `.FullRow`, `.FullCol`"},
     {"dtype", "the dtype that a value names: `T.dtype(\"float16\")`; the type of dtypes, for annotations"},
+    {"ptr", "the dtype of addresses, which is int64: of a scalar parameter, or of a tensor of them"},
     {"dtypes", "the module of all dtypes"},
+    {"fp8", "the module of `determine_fp8_type(format)` and `determine_torch_fp8_type(format)`"},
     {"PrimFunc", "the type of tile programs, for annotations"},
     {"PrimExpr", "the type of tile expressions, for annotations"},
     {"Ref", "annotates a parameter of a macro that stands for the caller's variable, element or slice"},
@@ -86,9 +91,11 @@ std::shared_ptr<ModuleObject> make_language(const ContextRef& context) {
   auto dtypes = std::make_shared<ModuleObject>("tilelang.language.dtypes");
   for (const NamedDType& row : dtype_names()) dtypes->set(row.name, *language->members.find(Name(row.name)));
   language->set("dtypes", Value(dtypes));
+  language->set("fp8", Value(make_fp8(*context)));
   for (const char* name : {"Tensor", "Buffer", "SharedBuffer", "FragmentBuffer", "LocalBuffer"})
     language->set(name, Value(std::make_shared<TensorSpecMaker>(*context, fmt::format("T.{}", name), false)));
   language->set("StridedTensor", Value(std::make_shared<TensorSpecMaker>(*context, "T.StridedTensor", true)));
+  language->set("ptr", Value(std::make_shared<DTypeObject>(*context, ir::kInt64)));
   language->set("GemmWarpPolicy", make_policies());
   language->set("dtype", Value(std::make_shared<DTypeMaker>(*context)));
   for (const char* name : {"PrimFunc", "PrimExpr"})
@@ -216,6 +223,9 @@ void install_tile_language(Interpreter& interpreter, TileOptions options) {
   const std::pair<const char*, std::shared_ptr<ModuleObject>> submodules[] = {
       {"language", make_language(context)}, {"layout", make_layout_module(context)}, {"math", make_math()}};
   interpreter.add_module("tilelang", tilelang);
+  for (const char* part : {"dtypes", "fp8"})
+    interpreter.add_module(fmt::format("tilelang.language.{}", part),
+                           submodules[0].second->members.find(Name(part))->get_shared<ModuleObject>());
   auto tvm = make_tvm(context);
   tilelang->set("tvm", Value(tvm));
   interpreter.add_module("tvm", tvm);

@@ -19,7 +19,8 @@ class TensorHost {
   virtual ~TensorHost() = default;
   // The memory of a tensor value, or nullopt if `value` is not a tensor.
   virtual std::optional<runtime::TensorView> view(const Value& value) = 0;
-  // A new, uninitialised, contiguous tensor on the target's device.
+  // A new, uninitialised, contiguous tensor on the target's device. Where the host has no such elements, one that
+  // `runtime::as_parameter` sees so.
   virtual Result<Value> allocate(ir::DType type, const std::vector<int64_t>& shape, Span span) = 0;
   virtual const runtime::ParallelFor& parallel_for() = 0;
   // The dtype that a host value such as torch.float16 stands for.
@@ -29,6 +30,8 @@ class TensorHost {
 struct TileOptions {
   runtime::KernelBackend* backend = nullptr;  // null: kernels can be staged, not run
   TensorHost* host = nullptr;                 // null: likewise
+  // Programs may name memory by its address (`T.make_tensor`): for scripts of the user's own, not for candidates.
+  bool raw_memory = false;
   // Called after each staging with the fresh program (the command `compile` listens here).
   std::function<void(const ir::Program&)> on_program;
   // Called before and after each kernel launch: the judge accounts time in generated code with it.

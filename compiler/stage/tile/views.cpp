@@ -55,6 +55,7 @@ Result<Value> alloc_global(TileArguments& arguments) {
   data.shape = TRY(to_shape(arguments[0], "an extent of `T.alloc_global`", arguments.span(0)));
   data.type = TRY(resolve_dtype(context, arguments[1], arguments.span(1)));
   for (const ir::Expr& extent : data.shape) TRY(context.builder->check(extent, arguments.span(0)));
+  TRY(check_rows(data));
   return Value(std::make_shared<BufferObject>(context, context.builder->add_workspace(std::move(data))));
 }
 
@@ -72,6 +73,10 @@ Result<Value> alloc_buffer(TileArguments& arguments) {
 Result<Value> view_of(TileContext& context, const BufferObject& source, const ViewRequest& request) {
   ProgramBuilder& builder = *TRY(require_kernel(context, fmt::format("`{}`", request.function), request.span));
   const ir::Buffer base = source.buffer->base ? source.buffer->base : ir::Buffer(source.buffer);
+  if (base->address)
+    return make_error(DiagnosticKind::unsupported_tile_feature, request.span,
+                      fmt::format("`{}` is memory by its address, of which there are no views", base->name),
+                      "make another tensor of the address");
   if (!base->strides.empty())
     return make_error(DiagnosticKind::unsupported_tile_feature, request.span,
                       fmt::format("`{}` has strides, so its elements do not follow one another", base->name),
@@ -81,6 +86,8 @@ Result<Value> view_of(TileContext& context, const BufferObject& source, const Vi
   const ir::Expr own = bits_of(data.type, data.shape, request.span),
                  of_base = bits_of(base->type, base->shape, request.span);
   if (constant_difference(own, of_base, nullptr) != 0) return wrong_size(request, *base, data);
+  TRY(check_rows(*base));
+  TRY(check_rows(data));
   return Value(std::make_shared<BufferObject>(context, builder.allocate(std::move(data))));
 }
 

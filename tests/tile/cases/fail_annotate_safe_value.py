@@ -5,4 +5,5 @@ import tilelang.language as T
 @T.prim_func
 def main(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):
     with T.Kernel(1, threads=128) as bx:
-        T.annotate_safe_value({A: 1.0})
+        t = T.alloc_shared((64, 64), "float32")
+        T.annotate_safe_value({t: 1.0})
