@@ -72,6 +72,12 @@ Stmt element_copy(const Region& from, const Region& to, Span span) {
   return places.loop(make_stmt(Store{to.buffer, places.in(to), std::move(value)}, span));
 }
 
+Stmt zeros(const Buffer& bytes, Span span) {
+  Region all{bytes, std::vector<Expr>(bytes->rank(), int_imm(0, kInt32, span)), {}, span};
+  for (const Expr& extent : bytes->shape) all.extent.push_back(*constant_int(extent));
+  return make_stmt(Fill{std::move(all), int_imm(0, kUInt8, span)}, span);
+}
+
 class KernelPacker : public Rewriter {
  public:
   using Rewriter::rewrite;
@@ -82,6 +88,13 @@ class KernelPacker : public Rewriter {
     added_.clear();
     Kernel result = rewrite_children(kernel);
     result.allocations.insert(result.allocations.end(), added_.begin(), added_.end());
+    // Writing an element reads the byte that it shares, the first time too.
+    Block body;
+    for (const Buffer& bytes : added_)
+      if (bytes->base && bytes->scope != Scope::global) body.body.push_back(zeros(bytes, kernel.span));
+    if (body.body.empty()) return result;
+    body.body.push_back(result.body);
+    result.body = make_stmt(std::move(body), kernel.span);
     return result;
   }
 

@@ -136,7 +136,7 @@ Expr RandomProgram::load_of(const Buffer& buffer, int depth) {
 // A float becomes an integer only where every integer type can hold it.
 Expr RandomProgram::converted(Expr value, DType type) {
   if (value->type.is_float() && type.is_int()) {
-    const double high = type.is_nibble() ? 7 : 64, low = type.code == TypeCode::signed_int ? -high : 0;
+    const double high = type.is_nibble() ? 4 : 64, low = type.code == TypeCode::signed_int ? -high : 0;
     value = binary(BinaryOp::max, value, float_imm(low, value->type), span());
     value = binary(BinaryOp::min, value, float_imm(high, value->type), span());
   }

@@ -212,8 +212,11 @@ void RandomProgram::make_globals(Program& program) {
   program.parameters.assign(globals_.begin(), globals_.end());
   program.parameters.insert(program.parameters.end(), totals_.begin(), totals_.end());
   if (!one_in(3)) return;
+  // Packed elements are written by reading their neighbours first, which nobody has written in a workspace.
+  DType type = dtype();
+  while (type.bits < 8) type = dtype();
   program.workspaces.push_back(
-      buffer("work", dtype(), Scope::global, {int_imm(4), int_imm(3), int_imm(3), int_imm(5), int_imm(4)}));
+      buffer("work", type, Scope::global, {int_imm(4), int_imm(3), int_imm(3), int_imm(5), int_imm(4)}));
   globals_.push_back(program.workspaces.back());
   parts_.push_back(program.workspaces.back());
 }

@@ -1,4 +1,6 @@
 // Functions of the language against the C library's, and integer functions against their definition.
+#include <fmt/format.h>
+
 #include <bit>
 #include <cmath>
 

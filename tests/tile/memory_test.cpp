@@ -1,4 +1,6 @@
 // Reads outside tensors that give another value than 0, tensors by their address, and launches of foreign source.
+#include <fmt/format.h>
+
 #include <bit>
 
 #include "tests/tile/run_fixture.h"

@@ -1,4 +1,6 @@
 // Types of 4 bits and tfloat32: how tensors hold them, what tiles of them compute, how they look by other types.
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "tests/tile/checked_backend.h"

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "compiler/ir/dtype.h"
-#include "compiler/stage/python/objects.h"
+#include "compiler/stage/python/native.h"
 #include "compiler/stage/tile/tile.h"
 
 namespace tilepilot::stage {
@@ -108,9 +108,11 @@ struct StubName final : TypedObject<StubName> {
   Result<Value> call(Interpreter& interpreter, CallArgs args) override {
     for (const StubCall& row : kStubCalls)
       if (row.name == name) return stub_value(row.answer, args, Value(shared_from_this()));
-    const std::string* attribute = args.positional.size() == 1 ? args.positional[0].if_string() : nullptr;
-    if (name == "torch.__getattribute__" && attribute)
-      return interpreter.find_module("torch")->get_attribute(interpreter, Name(*attribute), args.span);
+    if (name == "torch.__getattribute__") {
+      static constexpr Signature kSignature{"__getattribute__", {"name"}, 1};
+      const std::string attribute = TRY(TRY(Arguments::read(args, kSignature)).text(0));
+      return interpreter.find_module("torch")->get_attribute(interpreter, Name(attribute), args.span);
+    }
     return make_error(DiagnosticKind::forbidden, args.span,
                       fmt::format("`{}` needs tensors, and here tile programs are only compiled", name),
                       "use the command `run` or `check` for host code");
@@ -149,8 +151,10 @@ constexpr std::string_view kStubModules[] = {"torch.nn",       "torch.nn.functio
 
 void install_torch_stub(Interpreter& interpreter) {
   auto torch = stub_module("torch");
-  for (const char* name : {"float16", "float32", "float64", "bfloat16", "int8", "int16", "int32", "int64", "uint8",
-                           "bool", "half", "float", "double", "int", "long", "short"}) {
+  for (const char* name :
+       {"float16", "float32", "float64", "bfloat16",      "int8",        "int16",         "int32", "int64",
+        "uint8",   "bool",    "half",    "float",         "double",      "int",           "long",  "short",
+        "uint16",  "uint32",  "uint64",  "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"}) {
     auto type = ir::parse_dtype(name);
     if (type) torch->set(name, Value(std::make_shared<StubDType>(fmt::format("torch.{}", ir::to_string(*type)))));
   }

@@ -45,7 +45,8 @@ class LaunchEmitter {
     learn();
     context_.layouts = choose_operand_layouts(context_.kernel);
     sharing_ = ir::sharing_buffers(context_.kernel);
-    function_ = context_.names.fresh(context_.program.name + (number_ == 0 ? "" : fmt::format("_{}", number_ + 1)));
+    function_ = context_.names.fresh(context_.program.name);  // the same for all launches: each has names of its own
+    if (number_ > 0) function_ = context_.names.fresh(fmt::format("{}_{}", function_, number_ + 1));
     name_parameters();
     for (const ir::Buffer& buffer : context_.kernel.allocations) declare(buffer);
     emit(context_, context_.kernel.body);
