@@ -101,6 +101,19 @@ std::string axis_condition(Context& context, const ir::Expr& at, const ir::Expr&
   return context.facts.is_never_negative(at) ? below : factor(context, at) + " >= 0 && " + below;
 }
 
+bool may_leave(const Context& context, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices) {
+  if (buffer->scope == ir::Scope::global) return true;
+  for (size_t axis = 0; axis < indices.size(); ++axis) {
+    if (context.facts.in_bounds(indices[axis], buffer->shape[axis])) continue;
+    const ir::Bounds range = context.facts.range(indices[axis]);
+    const auto extent = ir::constant_int(buffer->shape[axis]);
+    const ir::Bounds type = ir::type_bounds(indices[axis]->type);
+    const bool is_known = type.lo < range.lo && range.hi < type.hi;
+    if (extent && is_known && (range.lo < 0 || range.hi >= *extent)) return true;
+  }
+  return false;
+}
+
 std::string bounds_condition(Context& context, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices) {
   std::vector<std::string> conditions;
   for (size_t axis = 0; axis < indices.size(); ++axis) {

@@ -66,6 +66,9 @@ std::string address(Context& context, const ir::Buffer& buffer, const std::vecto
 std::string offset(Context& context, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices);
 // The condition under which an index lies within an axis of a buffer; empty if it always does.
 std::string axis_condition(Context& context, const ir::Expr& index, const ir::Expr& extent);
+// Whether an access has to be checked: of tiles, which nothing checks elsewhere, those whose indices are known to reach
+// past an end, so that a program that does so cannot damage what lies there.
+bool may_leave(const Context& context, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices);
 // The condition under which an access is in bounds; empty if it always is.
 std::string bounds_condition(Context& context, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices);
 

@@ -44,10 +44,10 @@ void emit_let(Context& context, const ir::Let& let) {
   context.body.line("const {} {} = {};", computed_type(type), context.names.of(let.var), text);
 }
 
-// When an element of a tensor may be written; empty if always.
+// When an element may be written; empty if always.
 std::string write_condition(Context& context, const ir::Stmt& stmt, const ir::Buffer& buffer,
                             const std::vector<ir::Expr>& indices) {
-  if (buffer->scope != ir::Scope::global || context.proven.contains(stmt.get())) return "";
+  if (context.proven.contains(stmt.get()) || !may_leave(context, buffer, indices)) return "";
   return bounds_condition(context, buffer, indices);
 }
 

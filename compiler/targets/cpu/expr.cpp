@@ -206,7 +206,7 @@ class ValueEmitter {
     if (expr->type.is_small_float()) code = {"to_float(" + code.text + ")"};
     if (is_small_integer(expr->type)) code.text += ".value";
     if (expr->type.is_bool()) code = {code.text + " != 0", kEqual};
-    if (node.buffer->scope != ir::Scope::global || context_.proven.contains(expr.get())) return code;
+    if (context_.proven.contains(expr.get()) || !may_leave(context_, node.buffer, node.indices)) return code;
     const std::string condition = bounds_condition(context_, node.buffer, node.indices);
     if (condition.empty()) return code;
     const char* zero = expr->type == ir::kFloat8E8M0 ? "round_float8_e8m0(0)" : "0";
