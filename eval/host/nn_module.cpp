@@ -3,8 +3,8 @@
 
 #include "compiler/stage/python/native.h"
 #include "eval/host/edge.h"
+#include "eval/host/embedded_python.h"
 #include "eval/host/module.h"
-#include "eval/host/python_layers.h"
 
 namespace tilepilot::eval {
 

@@ -12,6 +12,7 @@
 #include "eval/host/autograd.h"
 #include "eval/host/callable.h"
 #include "eval/host/edge.h"
+#include "eval/host/embedded_python.h"
 #include "eval/host/host_state.h"
 #include "eval/host/indexing.h"
 #include "eval/host/namespaces.h"
@@ -520,6 +521,7 @@ void install_torch_module(HostState& state, Interpreter& interpreter) {
     add_script_functions(state, *torch);
   } else {
     auto cuda = cuda_namespace(state);
+    add_python_packages(interpreter);
     auto amp = std::make_shared<ModuleObject>("torch.amp");
     add_native(state, *amp, "autocast", autocast);
     for (auto& [name, part] : {std::pair("cuda", cuda), {"amp", amp}}) {

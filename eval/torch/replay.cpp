@@ -182,19 +182,25 @@ class Replay::Plan {
     return store_outputs(step, stack, values);
   }
 
-  // Where an operator does not exist for a 16-bit type, it is computed in float32, now and in later runs.
+  // What PyTorch cannot run in a 16-bit type (no such operator, a float32 constant among the operands) is computed in
+  // float32, now and in later runs.
   void call_or_widen(const Step& step, torch::jit::Stack& stack) const {
     torch::jit::Stack arguments = stack;
     try {
       step.op.callBoxed(stack);
-    } catch (const std::exception& error) {
-      if (!lacks_type(error)) throw;
+    } catch (const std::exception&) {
       stack = std::move(arguments);
-      auto type = call_widened(stack, [&] { step.op.callBoxed(stack); });
+      auto type = widened_or_nothing(step, stack);
       if (!type) throw;
       widens_.insert(&step);
       widened_.insert(fmt::format("`{}` in {}", step.node->op, element_type_name(*type)));
     }
+  }
+
+  static std::optional<at::ScalarType> widened_or_nothing(const Step& step, torch::jit::Stack& stack) {
+    try {
+      return call_widened(stack, [&] { step.op.callBoxed(stack); });
+    } catch (const std::exception&) { return std::nullopt; }  // the first error says more
   }
 
   // For a random operator: the type each tensor argument has in the run that the exact one accompanies, and the type

@@ -40,9 +40,10 @@ at::Tensor rounded(const at::Tensor& result, at::ScalarType type, const std::vec
 }  // namespace
 
 bool lacks_type(const std::exception& error) {
-  std::string_view text = error.what();
-  return text.find("not implemented for 'Half'") != text.npos ||
-         text.find("not implemented for 'BFloat16'") != text.npos;
+  constexpr std::string_view kWays[] = {"not implemented for 'Half'", "not implemented for 'BFloat16'",
+                                        "could not create a primitive descriptor"};
+  const std::string_view text = error.what();
+  return std::any_of(std::begin(kWays), std::end(kWays), [&](auto way) { return text.find(way) != text.npos; });
 }
 
 bool has_16_bit(const torch::jit::Stack& stack) {

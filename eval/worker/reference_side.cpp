@@ -106,7 +106,7 @@ Status ReferenceSide::prepare() {
   for (int i = 0; i < options_.trials; ++i) TRY(add_trial(i));
   for (auto& name : eager_->widened()) {
     notes_.push_back(fmt::format(
-        "PyTorch has no {} on the CPU: eager computes it in float32 and rounds the results, also when it is timed",
+        "PyTorch cannot run {} on the CPU: eager computes it in float32 and rounds the results, also when it is timed",
         name));
   }
   TRY(find_allowances());

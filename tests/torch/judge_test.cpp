@@ -194,7 +194,7 @@ TEST(Judge, SaysWhereEagerComputesInFloat32) {
   auto options = judge_options();
   options.dtype = "fp16";
   auto verdict = judge_for("pooled_volume", options)->check({.source = candidate_source("fail_syntax"), .time = false});
-  EXPECT_THAT(verdict.notes, ::testing::Contains(HasSubstr("no `aten::avg_pool3d` in float16 on the CPU")));
+  EXPECT_THAT(verdict.notes, ::testing::Contains(HasSubstr("cannot run `aten::avg_pool3d` in float16 on the CPU")));
 }
 
 TEST(Judge, SaysWhichInputsAreFixed) {

@@ -1,4 +1,4 @@
-# `einops` for scripts: rearrange, reduce, repeat and einsum, on torch's own operators, so that gradients pass through.
+# `einops`: rearrange, reduce, repeat and einsum, on torch's own operators, so that gradients pass through.
 import torch
 
 ELLIPSIS = "..."

@@ -1,4 +1,4 @@
-# `numpy` for scripts, as far as they use it beside torch: arrays are tensors of LibTorch with numpy's names. Random
+# `numpy`, as far as programs use it beside torch: arrays are tensors of LibTorch with numpy's names. Random
 # numbers come from torch's generator: a seed repeats them, but they are not the numbers that NumPy draws.
 import math
 
