@@ -1,14 +1,20 @@
 #include "compiler/interpret/block.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "compiler/interpret/tile_operators.h"
+#include "compiler/ir/print_form.h"
 #include "compiler/ir/visit.h"
 
 namespace tilepilot::interpret {
 
 using ir::as;
 
-Block::Block(Session& session, const ir::Kernel& kernel, const Scope& program, const Indices& at)
-    : session_(session), kernel_(kernel), scope_{&program} {
+Block::Block(Session& session, const ir::Kernel& kernel, const MeetingGroups& groups, const Scope& program,
+             const Indices& at)
+    : session_(session), kernel_(kernel), groups_(groups), scope_{&program} {
   for (size_t axis = 0; axis < at.size(); ++axis) {
     const ir::Var& var = kernel.block_vars[axis];
     scope_.vars[var.get()] = Element::integer(var->type, at[axis]);
@@ -16,6 +22,7 @@ Block::Block(Session& session, const ir::Kernel& kernel, const Scope& program, c
   make_threads();
   const BufferSet own = own_buffers(kernel);
   for (const ir::Buffer& buffer : kernel.allocations) {
+    for (const int64_t arrivals : buffer->arrivals) barriers_[buffer.get()].push_back({arrivals, arrivals});
     if (own.count(buffer.get()) == 0) {
       allocate(buffer, scope_, tiles_);
       continue;
@@ -25,10 +32,25 @@ Block::Block(Session& session, const ir::Kernel& kernel, const Scope& program, c
 }
 
 void Block::make_threads() {
-  // The first axis is the fastest.
-  const Indices extents = kernel_.thread_vars.empty() ? Indices{1} : kernel_.threads;
+  if (const auto* concurrent = concurrent_roles(kernel_)) {
+    for (const ir::Concurrent::Role& role : concurrent->roles) {
+      threads_.push_back({{}, int64_t(threads_.size()), role.threads, {&scope_}});
+      enter(threads_.back(), role.body);
+    }
+    return;
+  }
+  if (has_threads(kernel_)) {
+    make_threads(kernel_.threads);
+  } else {
+    threads_.push_back({{0}, 0, count(kernel_.threads), {&scope_}});
+  }
+  for (Thread& thread : threads_) enter(thread, kernel_.body);
+}
+
+// The first axis is the fastest.
+void Block::make_threads(const Indices& extents) {
   each({extents.rbegin(), extents.rend()}, [&](const Indices& reversed) {
-    Thread thread{{reversed.rbegin(), reversed.rend()}, {&scope_}, {}, {}, nullptr, {}};
+    Thread thread{{reversed.rbegin(), reversed.rend()}, int64_t(threads_.size()), 1, {&scope_}};
     for (size_t axis = 0; axis < kernel_.thread_vars.size(); ++axis)
       bind(thread, kernel_.thread_vars[axis], thread.at[axis]);
     threads_.push_back(std::move(thread));
@@ -56,18 +78,15 @@ void Block::allocate(const ir::Buffer& buffer, Scope& scope, Tiles& tiles) const
 }
 
 void Block::run() {
-  for (Thread& thread : threads_) {
-    enter(thread, kernel_.body);
-    ready_.push_back(&thread);
-  }
+  for (Thread& thread : threads_) ready_.push_back(&thread);
   while (!session_.stopped() && !ready_.empty()) {
-    const size_t turn = session_.pick(ready_.size());
-    Thread& thread = *ready_[turn];
+    Thread& thread = *ready_[session_.pick(ready_.size())];
     if (!thread.stack.empty()) advance(thread);
     if (thread.waiting == nullptr && !thread.stack.empty()) continue;
-    ready_.erase(ready_.begin() + std::ptrdiff_t(turn));
-    if (ready_.empty()) meet();
+    ready_.erase(std::find(ready_.begin(), ready_.end(), &thread));
   }
+  const auto waits = [](const Thread& thread) { return thread.waiting != nullptr; };
+  if (!session_.stopped() && std::any_of(threads_.begin(), threads_.end(), waits)) fail_apart();
 }
 
 // Statements ----------------------------------------------------------------------------------------------------------
@@ -94,17 +113,17 @@ void Block::advance(Thread& thread) {
 
 namespace {
 
-// What needs more of the machine than threads that meet. Copies and gemms that do not wait are done at once.
-bool is_hardware(const ir::Stmt& stmt) {
-  if (const auto* sync = as<ir::Sync>(stmt)) return sync->scope == ir::SyncScope::grid || sync->threads != 0;
-  return as<ir::Barrier>(stmt) || as<ir::Roles>(stmt) || as<ir::ExternCall>(stmt);
+// What needs more of the machine than one block. Copies and gemms that do not wait are done at once.
+bool is_foreign(const ir::Stmt& stmt) {
+  const auto* sync = as<ir::Sync>(stmt);
+  return (sync && sync->scope == ir::SyncScope::grid) || as<ir::ExternCall>(stmt);
 }
 
 }  // namespace
 
 void Block::enter(Thread& thread, const ir::Stmt& stmt) {
   session_.spend(stmt->span);
-  if (is_hardware(stmt))
+  if (is_foreign(stmt))
     return session_.fail({FaultKind::not_interpreted, stmt->span, "the interpreter does not know this statement"});
   if (is_meeting(stmt)) return arrive(thread, stmt);
   const Evaluator in(session_, thread.scope);
@@ -126,6 +145,14 @@ void Block::enter(Thread& thread, const ir::Stmt& stmt) {
                    const Element before = run_atomic(in, n, stmt->span);
                    if (n.previous) thread.scope.vars[n.previous.get()] = before;
                  },
+                 [&](const ir::Barrier& n) { on_barrier(thread, stmt, n); },
+                 [&](const ir::Roles& n) {
+                   if (is_for(thread, n)) enter(thread, n.body);
+                 },
+                 [&](const ir::Check& n) {
+                   if (!in.value(n.condition).truth()) session_.fail({FaultKind::check_failed, stmt->span, n.message});
+                 },
+                 [&](const ir::Print& n) { print(thread, n); },
                  [&](const auto&) { run_tile_operator(in, stmt); },
              },
              stmt->node);
@@ -153,6 +180,34 @@ void Block::run_parallel(Thread& thread, const ir::For& loop) {
     for (size_t axis = 0; axis < point.size(); ++axis) bind(thread, loop.vars[axis], point[axis]);
     run_to_end(thread, loop.body);
   }
+}
+
+namespace {
+
+std::string shown(const Element& value) {
+  if (value.type.is_float()) return fmt::format("{:f}", value.number);
+  if (value.type.is_bool()) return value.whole ? "true" : "false";
+  if (value.type == ir::kUInt64) return fmt::format("{}", static_cast<uint64_t>(value.whole));
+  return fmt::format("{}", value.whole);
+}
+
+std::string three(Indices indices) {
+  indices.resize(3, 0);
+  return fmt::format("({}, {}, {})", indices[0], indices[1], indices[2]);
+}
+
+}  // namespace
+
+void Block::print(const Thread& thread, const ir::Print& n) {
+  const Evaluator in(session_, thread.scope);
+  Indices block;
+  for (const ir::Var& var : kernel_.block_vars) block.push_back(scope_.find(var.get())->whole);
+  std::string line =
+      fmt::format("msg='{}' BlockIdx={}, ThreadIdx={}", n.message, three(block), three(in.integers(n.thread)));
+  if (n.value) line += ": ";
+  if (n.index) line += fmt::format("buffer={}, index={}, ", n.buffer, in.integer(n.index));
+  if (n.value) line += fmt::format("dtype={} value={}", ir::print_form(n.value->type).type, shown(in.value(n.value)));
+  if (session_.options().print) session_.options().print(line + "\n");
 }
 
 }  // namespace tilepilot::interpret

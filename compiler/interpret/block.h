@@ -1,5 +1,6 @@
 // One block of a kernel. Each of its threads is a cursor of its own: the statements that it is inside of, its variables
-// and its buffers. Kernels without thread variables have one cursor, which does everything.
+// and its buffers. Where statements are not for single threads one cursor does what all of them do: those of the block,
+// or of a role.
 #pragma once
 
 #include "compiler/interpret/evaluate.h"
@@ -9,7 +10,8 @@ namespace tilepilot::interpret {
 
 class Block {
  public:
-  Block(Session& session, const ir::Kernel& kernel, const Scope& program, const Indices& at);
+  Block(Session& session, const ir::Kernel& kernel, const MeetingGroups& groups, const Scope& program,
+        const Indices& at);
   Block(const Block&) = delete;
 
   void run();
@@ -21,25 +23,41 @@ class Block {
     int64_t next = 0, end = 0;
   };
   using Tiles = std::unordered_map<const ir::BufferData*, Storage>;
+  // A hardware barrier.
+  struct Phases {
+    int64_t arrivals;  // that complete a phase
+    int64_t pending, bytes = 0, completed = 0;
+    bool has_passed(int64_t parity) const { return (completed & 1) != (parity & 1); }
+  };
   struct Thread {
     Indices at;
-    Scope scope;
-    Tiles tiles;
-    std::vector<Frame> stack;
-    const ir::Stmt* waiting = nullptr;  // where it meets the others
-    Element offered;                    // to a reduction over threads
+    int64_t number;   // in the block
+    int64_t threads;  // that it stands for
+    Scope scope = {};
+    Tiles tiles = {};
+    std::vector<Frame> stack = {};
+    const ir::Stmt* waiting = nullptr;  // where it meets the others, or for a barrier
+    const Phases* barrier = nullptr;    // that it waits for, until the phase of this parity has completed
+    int64_t parity = 0;
+    Element offered = {};  // to a reduction over threads, or a shuffle
+    int64_t lane = 0;
   };
+  using Group = std::vector<Thread*>;
 
   Session& session_;
   const ir::Kernel& kernel_;
+  const MeetingGroups& groups_;
   Scope scope_;
   Tiles tiles_;
   std::vector<Thread> threads_;
-  std::vector<Thread*> ready_;
-  bool together_ = false;  // one thread works for all
+  Group ready_;  // by number
+  std::unordered_map<const ir::BufferData*, std::vector<Phases>> barriers_;
+  std::unordered_map<int64_t, Group> syncs_;  // who waits there, by the number of the hardware barrier
+  bool together_ = false;                     // one thread works for all
 
   void allocate(const ir::Buffer& buffer, Scope& scope, Tiles& tiles) const;
   void make_threads();
+  void make_threads(const Indices& extents);
 
   void advance(Thread& thread);
   void enter(Thread& thread, const ir::Stmt& stmt);
@@ -48,14 +66,23 @@ class Block {
   void run_parallel(Thread& thread, const ir::For& loop);
   void bind(Thread& thread, const ir::Var& var, int64_t value) const;
 
+  void offer(Thread& thread, const ir::Stmt& stmt);
   void arrive(Thread& thread, const ir::Stmt& stmt);
-  void meet();
-  void complete(const ir::Stmt& stmt);
-  void work_for_all(const ir::Stmt& stmt);
-  void reduce(const ir::AllReduce& reduce, Span span);
-  int64_t group_of(const Thread& thread, const std::vector<int>& axes) const;
-  bool agree_on(const ir::Stmt& stmt);
-  void share(const ir::Stmt& stmt);
+  void release(Thread& thread);
+  Group group_at(const ir::Stmt& stmt, const Thread& arriving);
+  void complete(const ir::Stmt& stmt, const Group& group);
+  void work_for_all(const ir::Stmt& stmt, const Group& group);
+  void reduce(const ir::AllReduce& reduce, Span span, const Group& group);
+  int64_t share_of(const Thread& thread, const ir::AllReduce& reduce) const;
+  static void shuffle(const ir::Shuffle& shuffle, const Group& group);
+  bool agree_on(const ir::Stmt& stmt, const Group& group);
+  static void share(const ir::Stmt& stmt, const Group& group);
+
+  void sync(Thread& thread, const ir::Sync& sync);
+  void on_barrier(Thread& thread, const ir::Stmt& stmt, const ir::Barrier& node);
+  void arrive_at(Phases& barrier, int64_t count);
+  void print(const Thread& thread, const ir::Print& print);
+  bool is_for(const Thread& thread, const ir::Roles& roles) const;
   void fail_apart();
 };
 

@@ -1,6 +1,5 @@
 // What threads of a block do where they meet.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -11,97 +10,154 @@
 #include "compiler/ir/visit.h"
 
 namespace tilepilot::interpret {
-namespace {
 
 using ir::as;
 
-// "0 to 31, 40"
-std::string ranges(const std::vector<size_t>& numbers) {
-  std::vector<std::string> parts;
-  for (size_t k = 0; k < numbers.size();) {
-    size_t last = k;
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-    parts.push_back(last == k ? fmt::format("{}", numbers[k]) : fmt::format("{} to {}", numbers[k], numbers[last]));
-    k = last + 1;
+// What a thread gives to others is what it is when it arrives.
+void Block::offer(Thread& thread, const ir::Stmt& stmt) {
+  const Evaluator in(session_, thread.scope);
+  if (const auto* n = as<ir::AllReduce>(stmt))
+    thread.offered = in.value(in.value(n->condition).truth() ? n->value : n->identity);
+  if (const auto* n = as<ir::Shuffle>(stmt)) {
+    thread.offered = in.value(n->value);
+    thread.lane = in.integer(n->lane);
   }
-  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+void Block::arrive(Thread& thread, const ir::Stmt& stmt) {
+  offer(thread, stmt);
+  if (together_) return complete(stmt, {&thread});
+  thread.waiting = &stmt;
+  const auto* n = as<ir::Sync>(stmt);
+  if (n && n->scope == ir::SyncScope::block) return sync(thread, *n);
+  const Group group = group_at(stmt, thread);
+  const auto is_here = [&](const Thread* other) { return other->waiting == &stmt; };
+  if (std::all_of(group.begin(), group.end(), is_here)) complete(stmt, group);
+}
+
+void Block::release(Thread& thread) {
+  if (std::exchange(thread.waiting, nullptr) == nullptr) return;
+  thread.barrier = nullptr;
+  const auto by_number = [](const Thread* a, const Thread* b) { return a->number < b->number; };
+  const auto place = std::lower_bound(ready_.begin(), ready_.end(), &thread, by_number);
+  if (place == ready_.end() || *place != &thread) ready_.insert(place, &thread);
+}
+
+namespace {
+
+constexpr int64_t kWarp = 32;
+
+bool is_of_a_warp(const ir::Stmt& stmt) {
+  const auto* sync = as<ir::Sync>(stmt);
+  const auto* reduce = as<ir::AllReduce>(stmt);
+  return as<ir::Shuffle>(stmt) || (sync && sync->scope == ir::SyncScope::warp) || (reduce && reduce->lanes > 0);
 }
 
 }  // namespace
 
-// A reduction's operand is what it is when its thread arrives.
-void Block::arrive(Thread& thread, const ir::Stmt& stmt) {
-  if (const auto* n = as<ir::AllReduce>(stmt)) {
-    const Evaluator in(session_, thread.scope);
-    thread.offered = in.value(in.value(n->condition).truth() ? n->value : n->identity);
-  }
-  thread.waiting = &stmt;
-  if (threads_.size() == 1 || together_) complete(stmt);
-}
-
-// Nobody is ready: all wait at one place, or all have ended.
-void Block::meet() {
-  const ir::Stmt* place = threads_.front().waiting;
-  const auto is_here = [&](const Thread& thread) { return thread.waiting == place; };
-  if (!std::all_of(threads_.begin(), threads_.end(), is_here)) return fail_apart();
-  if (place == nullptr) return;
-  complete(*place);
-  for (Thread& thread : threads_) ready_.push_back(&thread);
-}
-
-void Block::complete(const ir::Stmt& stmt) {
-  if (const auto* n = as<ir::AllReduce>(stmt)) {
-    reduce(*n, stmt->span);
-  } else if (!as<ir::Sync>(stmt)) {
-    work_for_all(stmt);
-  }
-  for (Thread& thread : threads_) thread.waiting = nullptr;
-}
-
-void Block::work_for_all(const ir::Stmt& stmt) {
-  const bool nested = std::exchange(together_, true);
-  Thread& leader = threads_.front();
-  const bool agreed = nested || threads_.size() == 1 || agree_on(stmt);
-  const auto* loop = as<ir::For>(stmt);
-  if (agreed && loop) run_parallel(leader, *loop);
-  if (agreed && !loop) run_tile_operator(Evaluator(session_, leader.scope), stmt);
-  together_ = nested;
-  if (!nested) share(stmt);
-}
-
-int64_t Block::group_of(const Thread& thread, const std::vector<int>& axes) const {
-  int64_t group = 0;
-  for (size_t axis = 0; axis < thread.at.size(); ++axis) {
-    const bool reduced = std::find(axes.begin(), axes.end(), int(axis)) != axes.end();
-    group = group * kernel_.threads[axis] + (reduced ? 0 : thread.at[axis]);
+// Those who do this together: all of the block, of the role or of the warp that come here.
+Block::Group Block::group_at(const ir::Stmt& stmt, const Thread& arriving) {
+  if (concurrent_roles(kernel_)) return {&threads_[static_cast<size_t>(arriving.number)]};
+  const auto some = groups_.find(stmt.get());
+  const bool of_warp = is_of_a_warp(stmt);
+  Group group;
+  for (Thread& thread : threads_) {
+    const bool comes = some == groups_.end() || some->second[static_cast<size_t>(thread.number)];
+    if (comes && (!of_warp || thread.number / kWarp == arriving.number / kWarp)) group.push_back(&thread);
   }
   return group;
 }
 
+void Block::complete(const ir::Stmt& stmt, const Group& group) {
+  if (const auto* n = as<ir::AllReduce>(stmt)) {
+    reduce(*n, stmt->span, group);
+  } else if (const auto* shuffled = as<ir::Shuffle>(stmt)) {
+    shuffle(*shuffled, group);
+  } else if (!as<ir::Sync>(stmt)) {
+    work_for_all(stmt, group);
+  }
+  for (Thread* thread : group) release(*thread);
+}
+
+void Block::work_for_all(const ir::Stmt& stmt, const Group& group) {
+  const bool nested = std::exchange(together_, true);
+  Thread& leader = *group.front();
+  const bool agreed = nested || group.size() == 1 || agree_on(stmt, group);
+  const auto* loop = as<ir::For>(stmt);
+  if (agreed && loop) run_parallel(leader, *loop);
+  if (agreed && !loop) run_tile_operator(Evaluator(session_, leader.scope), stmt);
+  together_ = nested;
+  if (!nested) share(stmt, group);
+}
+
+// The number of the threads whose values are combined with this one's.
+int64_t Block::share_of(const Thread& thread, const ir::AllReduce& n) const {
+  if (n.lanes > 0) return thread.number / n.lanes;
+  int64_t share = 0;
+  for (size_t axis = 0; axis < thread.at.size(); ++axis) {
+    const bool reduced = std::find(n.axes.begin(), n.axes.end(), int(axis)) != n.axes.end();
+    share = share * kernel_.threads[axis] + (reduced ? 0 : thread.at[axis]);
+  }
+  return share;
+}
+
 // As a reduction of a tile would, where there is one by the operator.
-void Block::reduce(const ir::AllReduce& n, Span span) {
+void Block::reduce(const ir::AllReduce& n, Span span, const Group& group) {
   const auto op = reduction_by(n.op);
   const bool is_product = !op;
   const Reduction reduction{op.value_or(ir::ReduceOp::sum)};
   const ir::DType type = n.result.buffer->type, kept = is_product ? type : Reduction::accumulator(type);
   std::map<int64_t, Element> totals;
-  for (const Thread& thread : threads_) {
-    const Element next = thread.offered.cast(kept);
-    const auto [total, fresh] = totals.emplace(group_of(thread, n.axes), next);
+  for (const Thread* thread : group) {
+    const Element next = thread->offered.cast(kept);
+    const auto [total, fresh] = totals.emplace(share_of(*thread, n), next);
     if (is_product && !fresh) total->second = apply(n.op, total->second, next);
     if (!is_product) total->second = reduction.step(fresh ? reduction.identity(kept) : total->second, next);
   }
-  for (const Thread& thread : threads_) {
-    const Evaluator in(session_, thread.scope);
-    in.write(n.result.buffer, in.integers(n.result.start), totals.at(group_of(thread, n.axes)).cast(type), span);
+  for (const Thread* thread : group) {
+    const Evaluator in(session_, thread->scope);
+    in.write(n.result.buffer, in.integers(n.result.start), totals.at(share_of(*thread, n)).cast(type), span);
+  }
+}
+
+namespace {
+
+// PTX ISA 9.7.9.6, `shfl.sync`.
+int64_t source_of(const ir::Shuffle& n, int64_t number, int64_t lane) {
+  const int64_t start = number / n.width * n.width, end = start + n.width, change = lane & (kWarp - 1);
+  switch (n.op) {
+    case ir::ShuffleOp::from:
+      return start + (lane & (n.width - 1));
+    case ir::ShuffleOp::by_xor: {
+      const int64_t other = number ^ change;
+      return other < end ? other : number;
+    }
+    case ir::ShuffleOp::up:
+      return number - change >= start ? number - change : number;
+    case ir::ShuffleOp::down:
+      return number + change < end ? number + change : number;
+  }
+  return number;
+}
+
+}  // namespace
+
+void Block::shuffle(const ir::Shuffle& n, const Group& group) {
+  std::map<int64_t, Element> offered;
+  for (const Thread* thread : group) offered.emplace(thread->number, thread->offered);
+  for (Thread* thread : group) {
+    const auto source = offered.find(source_of(n, thread->number, thread->lane));
+    thread->scope.vars[n.result.get()] = source == offered.end() ? thread->offered : source->second;
   }
 }
 
 // What one thread reads for all, its variables and buffers of its own, has to be the same for all.
-bool Block::agree_on(const ir::Stmt& stmt) {
-  const Thread& leader = threads_.front();
+bool Block::agree_on(const ir::Stmt& stmt, const Group& group) {
+  const Thread& leader = *group.front();
   std::string which;
-  const auto differs_elsewhere = [&](auto is_same) { return !std::all_of(threads_.begin(), threads_.end(), is_same); };
+  const auto differs_elsewhere = [&](auto is_same) {
+    return !std::all_of(group.begin(), group.end(), [&](const Thread* other) { return is_same(*other); });
+  };
   for (const ir::BufferData* buffer : touched_by(stmt).read) {
     const auto mine = leader.tiles.find(buffer);
     if (mine == leader.tiles.end()) continue;
@@ -134,32 +190,16 @@ bool Block::agree_on(const ir::Stmt& stmt) {
 }
 
 // What one thread wrote to a buffer of its own, it wrote for all.
-void Block::share(const ir::Stmt& stmt) {
+void Block::share(const ir::Stmt& stmt, const Group& group) {
   for (const ir::BufferData* buffer : touched_by(stmt).written) {
-    const auto mine = threads_.front().tiles.find(buffer);
-    if (mine == threads_.front().tiles.end()) continue;
-    for (size_t k = 1; k < threads_.size(); ++k) {
-      Storage& theirs = threads_[k].tiles.at(buffer);
+    const auto mine = group.front()->tiles.find(buffer);
+    if (mine == group.front()->tiles.end()) continue;
+    for (size_t k = 1; k < group.size(); ++k) {
+      Storage& theirs = group[k]->tiles.at(buffer);
       std::copy(mine->second.bytes.begin(), mine->second.bytes.end(), theirs.bytes.begin());
       std::copy(mine->second.written.begin(), mine->second.written.end(), theirs.written.begin());
     }
   }
-}
-
-void Block::fail_apart() {
-  std::map<const ir::Stmt*, std::vector<size_t>> places;
-  for (size_t k = 0; k < threads_.size(); ++k) places[threads_[k].waiting].push_back(k);
-  Fault fault{FaultKind::threads_part, {}, "not all threads of the block come here", {}};
-  for (const auto& [stmt, numbers] : places) {
-    const std::string threads = ranges(numbers);
-    if (stmt == nullptr) {
-      fault.notes.push_back({{}, fmt::format("threads {} have ended", threads)});
-      continue;
-    }
-    fault.span = (*stmt)->span;
-    fault.notes.push_back({(*stmt)->span, fmt::format("threads {} wait here", threads)});
-  }
-  session_.fail(std::move(fault));
 }
 
 }  // namespace tilepilot::interpret

@@ -15,9 +15,11 @@ enum class FaultKind : uint8_t {
   undefined_cast,   // a float becomes an integer whose type cannot hold it
   threads_part,     // not all threads of a block come to the place where they meet
   threads_differ,   // threads do something together, but do not agree on what
+  deadlock,         // all that have not ended wait on hardware barriers
+  check_failed,     // what the program itself checks does not hold
   race,             // what threads or blocks leave depends on which of them is faster
   budget_exceeded,  // it takes more steps than it may
-  not_interpreted,  // hardware barriers, roles of warp groups, barriers of a grid, foreign functions
+  not_interpreted,  // barriers of a grid, foreign functions
 };
 std::string_view to_string(FaultKind kind);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/interpret/evaluate.h"
 #include "compiler/ir/visit.h"
 
 namespace tilepilot::interpret {
@@ -16,12 +17,110 @@ bool has_local_region(const ir::Stmt& stmt) {
          std::any_of(accesses.writes.begin(), accesses.writes.end(), is_local);
 }
 
+// Goes down with the threads that come to each place.
+class Grouping {
+ public:
+  Grouping(Session& session, const ir::Kernel& kernel) : session_(session), kernel_(kernel) {
+    each({kernel.threads.rbegin(), kernel.threads.rend()}, [&](const Indices& reversed) {
+      Scope scope;
+      for (size_t axis = 0; axis < kernel.thread_vars.size(); ++axis) {
+        const ir::Var& var = kernel.thread_vars[axis];
+        scope.vars[var.get()] = Element::integer(var->type, reversed[reversed.size() - 1 - axis]);
+      }
+      threads_.push_back(std::move(scope));
+    });
+  }
+
+  MeetingGroups run() {
+    visit(kernel_.body, std::vector<bool>(threads_.size(), true));
+    return std::move(groups_);
+  }
+
+ private:
+  Session& session_;
+  const ir::Kernel& kernel_;
+  std::vector<Scope> threads_;
+  std::unordered_map<const ir::VarData*, ir::Expr> lets_;  // of thread indices alone
+  MeetingGroups groups_;
+
+  // In terms of the thread variables, or null.
+  ir::Expr by_thread(const ir::Expr& expr) const {
+    const ir::Expr expanded = ir::substitute(expr, [&](const ir::Var& var) -> ir::Expr {
+      const auto let = lets_.find(var.get());
+      return let == lets_.end() ? nullptr : let->second;
+    });
+    bool only = true;
+    ir::walk(expanded, [&](const ir::Expr& part) {
+      const auto* ref = as<ir::VarRef>(part);
+      only &= !as<ir::Load>(part) && (!ref || std::find(kernel_.thread_vars.begin(), kernel_.thread_vars.end(),
+                                                        ref->var) != kernel_.thread_vars.end());
+    });
+    return only ? expanded : nullptr;
+  }
+
+  void branch(const ir::If& n, const std::vector<bool>& here) {
+    std::vector<bool> then = here, otherwise = here;
+    if (const ir::Expr condition = by_thread(n.condition)) {
+      for (size_t k = 0; k < threads_.size(); ++k) {
+        const bool holds = Evaluator(session_, threads_[k]).value(condition).truth();
+        then[k] = then[k] && holds;
+        otherwise[k] = otherwise[k] && !holds;
+      }
+    }
+    visit(n.then, then);
+    if (n.otherwise) visit(n.otherwise, otherwise);
+  }
+
+  void roles(const ir::Roles& n, std::vector<bool> here) {
+    for (size_t k = 0; k < here.size(); ++k)
+      here[k] = here[k] && std::find(n.groups.begin(), n.groups.end(), int(k / 128)) != n.groups.end();
+    visit(n.body, here);
+  }
+
+  void visit(const ir::Stmt& stmt, const std::vector<bool>& here) {
+    if (is_meeting(stmt)) {
+      if (std::find(here.begin(), here.end(), false) != here.end()) groups_[stmt.get()] = here;
+      return;
+    }
+    std::visit(ir::overloaded{
+                   [&](const ir::For& n) { visit(n.body, here); },
+                   [&](const ir::While& n) { visit(n.body, here); },
+                   [&](const ir::If& n) { branch(n, here); },
+                   [&](const ir::Block& n) {
+                     for (const ir::Stmt& child : n.body) visit(child, here);
+                   },
+                   [&](const ir::Let& n) {
+                     if (ir::Expr value = by_thread(n.value)) lets_[n.var.get()] = std::move(value);
+                   },
+                   [&](const ir::Roles& n) { roles(n, here); },
+                   [](const auto&) {},
+               },
+               stmt->node);
+  }
+};
+
 }  // namespace
+
+bool has_threads(const ir::Kernel& kernel) {
+  bool found = !kernel.thread_vars.empty();
+  ir::walk(
+      kernel.body, [&](const ir::Stmt& stmt) { found |= as<ir::Roles>(stmt) != nullptr; }, [](const ir::Expr&) {});
+  return found;
+}
+
+const ir::Concurrent* concurrent_roles(const ir::Kernel& kernel) {
+  const auto* block = as<ir::Block>(kernel.body);
+  return block && block->body.size() == 1 ? as<ir::Concurrent>(block->body[0]) : nullptr;
+}
+
+MeetingGroups meeting_groups(Session& session, const ir::Kernel& kernel) {
+  return has_threads(kernel) ? Grouping(session, kernel).run() : MeetingGroups{};
+}
 
 const ir::BufferData* root_of(const ir::BufferData& buffer) { return buffer.base ? buffer.base.get() : &buffer; }
 
 bool is_meeting(const ir::Stmt& stmt) {
-  if (as<ir::Sync>(stmt) || as<ir::AllReduce>(stmt)) return true;
+  if (as<ir::Sync>(stmt) || as<ir::AllReduce>(stmt) || as<ir::Shuffle>(stmt)) return true;
   if (const auto* loop = as<ir::For>(stmt)) return loop->kind == ir::LoopKind::parallel;
   const bool moves = as<ir::Copy>(stmt) || as<ir::Fill>(stmt);
   return ir::is_tile_operator(*stmt) && !(moves && has_local_region(stmt));
@@ -48,7 +147,7 @@ BufferSet own_buffers(const ir::Kernel& kernel) {
   ir::walk(
       kernel.body,
       [&](const ir::Stmt& stmt) {
-        if (!is_meeting(stmt) || as<ir::AllReduce>(stmt)) return;
+        if (!is_meeting(stmt) || as<ir::AllReduce>(stmt) || as<ir::Shuffle>(stmt)) return;
         const Touched touched = touched_by(stmt);
         met.insert(touched.read.begin(), touched.read.end());
         met.insert(touched.written.begin(), touched.written.end());

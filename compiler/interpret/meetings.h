@@ -1,17 +1,30 @@
 // Which statements the threads of a block do together, and which buffers each thread therefore has for itself.
 #pragma once
 
+#include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "compiler/ir/stmt.h"
 
 namespace tilepilot::interpret {
 
+class Session;
+
 using BufferSet = std::unordered_set<const ir::BufferData*>;
 
-// Tile operators, parallel loops, barriers and reductions over threads. A copy or fill with a local buffer is each
-// thread's own.
+// Whether threads run for themselves: there are thread variables, or roles.
+bool has_threads(const ir::Kernel& kernel);
+// The roles of a kernel that is nothing but these; else null.
+const ir::Concurrent* concurrent_roles(const ir::Kernel& kernel);
+
+// Tile operators, parallel loops, barriers of the block, reductions over threads and shuffles. A copy or fill with a
+// local buffer is each thread's own.
 bool is_meeting(const ir::Stmt& stmt);
+
+// Which threads come to a meeting, where conditions on the thread index alone and roles around it leave some out.
+using MeetingGroups = std::unordered_map<const ir::StmtNode*, std::vector<bool>>;
+MeetingGroups meeting_groups(Session& session, const ir::Kernel& kernel);
 
 // Local buffers, and fragments that no meeting touches; a view goes with what it views.
 BufferSet own_buffers(const ir::Kernel& kernel);

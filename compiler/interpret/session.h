@@ -2,6 +2,7 @@
 // goes next.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <random>
 #include <utility>
@@ -16,8 +17,9 @@ struct Options {
   // 0: blocks, threads and iterations of parallel loops in ascending order, a thread as far as it gets. Else the seed
   // of a random order, in which threads take turns after every statement.
   uint32_t schedule = 0;
-  int64_t steps = 20'000'000;         // evaluations, statements and elements of tile operators
-  bool reports_uninitialised = true;  // else memory that nobody wrote holds zeros
+  int64_t steps = 20'000'000;                               // evaluations, statements and elements of tile operators
+  bool reports_uninitialised = true;                        // else memory that nobody wrote holds zeros
+  std::function<void(const std::string&)> print = nullptr;  // where lines that the program prints go; null: nowhere
 };
 
 class Session {

@@ -144,7 +144,7 @@ class Comparison {
   }
   bool same(const Barrier& a, const Barrier& b) {
     const bool operands = a.operand && b.operand ? same(a.operand, b.operand) : a.operand == b.operand;
-    return a.op == b.op && same(a.barrier, b.barrier) && operands;
+    return a.op == b.op && same(a.barrier, b.barrier) && operands && a.threads == b.threads;
   }
   bool same(const Async& a, const Async& b) { return a.op == b.op && a.count == b.count; }
   bool same(const Roles& a, const Roles& b) { return a.groups == b.groups && body(a.body, b.body); }
@@ -158,7 +158,21 @@ class Comparison {
   }
   bool same(const AllReduce& a, const AllReduce& b) {
     return a.op == b.op && same(a.value, b.value) && same(a.condition, b.condition) && same(a.identity, b.identity) &&
-           same(a.result, b.result) && a.axes == b.axes;
+           same(a.result, b.result) && a.axes == b.axes && a.lanes == b.lanes;
+  }
+  bool same(const Shuffle& a, const Shuffle& b) {
+    return a.op == b.op && same(a.value, b.value) && same(a.lane, b.lane) && a.width == b.width &&
+           bind(a.result, b.result);
+  }
+  bool same(const Concurrent::Role& a, const Concurrent::Role& b) {
+    return a.threads == b.threads && body(a.body, b.body);
+  }
+  bool same(const Concurrent& a, const Concurrent& b) { return all(a.roles, b.roles); }
+  bool same(const Check& a, const Check& b) { return same(a.condition, b.condition) && a.message == b.message; }
+  bool same_or_null(const Expr& a, const Expr& b) { return a && b ? same(a, b) : a == b; }
+  bool same(const Print& a, const Print& b) {
+    return a.message == b.message && a.buffer == b.buffer && same_or_null(a.index, b.index) &&
+           same_or_null(a.value, b.value) && all(a.thread, b.thread);
   }
 };
 

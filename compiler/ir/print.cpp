@@ -145,7 +145,10 @@ class Printer {
   std::string copy(const Copy& c);
   std::string atomic(const Atomic& a);
   std::string all_reduce(const AllReduce& r);
+  std::string shuffle(const Shuffle& s);
   std::string barrier(const Barrier& b);
+  std::string print(const Print& p);
+  void concurrent(const Concurrent& c);
   std::string extern_call(const ExternCall& c);
 };
 
@@ -307,13 +310,35 @@ std::string Printer::atomic(const Atomic& a) {
 
 std::string Printer::all_reduce(const AllReduce& r) {
   const DType type = r.result.buffer->type;
+  const std::string over = r.lanes > 0 ? fmt::format("lanes {}", r.lanes) : fmt::format("{}", fmt::join(r.axes, ", "));
   return fmt::format("all_reduce {} = {} ({}) if {} else {} over {}", region(r.result), to_string(r.op),
-                     expr(r.value, type), expr(r.condition), expr(r.identity, type), fmt::join(r.axes, ", "));
+                     expr(r.value, type), expr(r.condition), expr(r.identity, type), over);
+}
+
+std::string Printer::shuffle(const Shuffle& s) {
+  const std::string operands = fmt::format("{}, {}", expr(s.value), expr(s.lane));
+  return fmt::format("shuffle {} ({}) over {} -> {}", to_string(s.op), operands, s.width, declared_type(s.result));
+}
+
+std::string Printer::print(const Print& p) {
+  std::string text = "print " + quoted(p.message);
+  if (!p.buffer.empty()) text += fmt::format(" {}[{}]", quoted(p.buffer), expr(p.index));
+  if (p.value) text += " = " + expr(p.value);
+  return p.thread.empty() ? text : text + " over " + join(p.thread);
+}
+
+void Printer::concurrent(const Concurrent& c) {
+  line("concurrent {");
+  ++depth_;
+  for (const Concurrent::Role& role : c.roles) block(fmt::format("threads {}", role.threads), role.body);
+  --depth_;
+  line("}");
 }
 
 std::string Printer::barrier(const Barrier& b) {
   std::string text = fmt::format("on {} {}", region(b.barrier), to_string(b.op));
-  return b.operand ? text + " " + expr(b.operand) : text;
+  if (b.operand) text += " " + expr(b.operand);
+  return b.threads > 0 ? text + fmt::format(" threads {}", b.threads) : text;
 }
 
 std::string Printer::extern_call(const ExternCall& c) {
@@ -344,7 +369,8 @@ void Printer::stmt(const Stmt& s) {
           [&](const Continue&) { line("continue"); },
           [&](const Sync& n) {
             const std::string some = n.threads == 0 ? "" : fmt::format(" on {} of {}", n.barrier, n.threads);
-            line(fmt::format("sync{}{}", n.scope == SyncScope::grid ? " grid" : "", some));
+            line(fmt::format("sync{}{}", n.scope == SyncScope::block ? "" : fmt::format(" {}", to_string(n.scope)),
+                             some));
           },
           [&](const Block&) { block("", s); },
           [&](const Copy& n) { line(copy(n)); },
@@ -362,12 +388,16 @@ void Printer::stmt(const Stmt& s) {
           },
           [&](const Atomic& n) { line(atomic(n)); },
           [&](const AllReduce& n) { line(all_reduce(n)); },
+          [&](const Shuffle& n) { line(shuffle(n)); },
           [&](const Barrier& n) { line(barrier(n)); },
           [&](const Async& n) {
             line(n.count == 0 ? fmt::format("async {}", to_string(n.op))
                               : fmt::format("async {} {}", to_string(n.op), n.count));
           },
           [&](const Roles& n) { block(fmt::format("roles {}", fmt::join(n.groups, ", ")), n.body); },
+          [&](const Concurrent& n) { concurrent(n); },
+          [&](const Check& n) { line(fmt::format("check {}, {}", expr(n.condition), quoted(n.message))); },
+          [&](const Print& n) { line(print(n)); },
           [&](const ExternCall& n) { line(extern_call(n)); },
       },
       s->node);

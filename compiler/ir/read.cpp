@@ -48,7 +48,11 @@ class Reader : public ExprReader {
   Result<StmtNode::Node> atomic();
   Result<StmtNode::Node> all_reduce();
   Result<StmtNode::Node> sync();
+  Result<StmtNode::Node> shuffle();
   Result<StmtNode::Node> barrier();
+  Result<StmtNode::Node> concurrent();
+  Result<StmtNode::Node> check();
+  Result<StmtNode::Node> print();
   Result<StmtNode::Node> async();
   Result<StmtNode::Node> roles();
   Result<StmtNode::Node> extern_call();
@@ -225,6 +229,8 @@ Result<StmtNode::Node> Reader::node() {
       {"atomic", &Reader::atomic},    {"all_reduce", &Reader::all_reduce},
       {"on", &Reader::barrier},       {"async", &Reader::async},
       {"roles", &Reader::roles},      {"extern", &Reader::extern_call},
+      {"shuffle", &Reader::shuffle},  {"concurrent", &Reader::concurrent},
+      {"check", &Reader::check},      {"print", &Reader::print},
   };
   for (const Keyword& keyword : kKeywords) {
     if (accept(keyword.word)) return (this->*keyword.read)();
@@ -392,13 +398,38 @@ Result<StmtNode::Node> Reader::all_reduce() {
   TRY(expect("else"));
   r.identity = TRY(expr(type));
   TRY(expect("over"));
+  if (accept("lanes")) {
+    r.lanes = TRY(integer());
+    return StmtNode::Node(std::move(r));
+  }
   do { r.axes.push_back(int(TRY(integer()))); } while (accept(","));
   return StmtNode::Node(std::move(r));
+}
+
+Result<StmtNode::Node> Reader::shuffle() {
+  Shuffle s;
+  const auto op = accept_one(ShuffleOp::down);
+  if (!op) return wrong("which lane is meant");
+  s.op = *op;
+  TRY(expect("("));
+  s.value = TRY(expr());
+  TRY(expect(","));
+  s.lane = TRY(expr());
+  TRY(expect(")"));
+  TRY(expect("over"));
+  s.width = TRY(integer());
+  TRY(expect("->"));
+  const Token name = TRY(new_name());
+  TRY(expect(":"));
+  s.result = make_var(std::string(name.text), TRY(dtype()));
+  TRY(declare(name, s.result));
+  return StmtNode::Node(std::move(s));
 }
 
 Result<StmtNode::Node> Reader::sync() {
   Sync s;
   if (accept("grid")) s.scope = SyncScope::grid;
+  if (accept("warp")) s.scope = SyncScope::warp;
   if (!peek().is("on") || peek(1).kind != TokenKind::integer) return StmtNode::Node(s);
   TRY(expect("on"));
   s.barrier = TRY(integer());
@@ -414,6 +445,7 @@ Result<StmtNode::Node> Reader::barrier() {
   if (!op) return wrong("an operation on a barrier");
   b.op = *op;
   if (b.op != BarrierOp::arrive && b.op != BarrierOp::arrive_copied) b.operand = TRY(expr());
+  if (accept("threads")) b.threads = TRY(integer());
   return StmtNode::Node(std::move(b));
 }
 
@@ -430,6 +462,39 @@ Result<StmtNode::Node> Reader::roles() {
   do { r.groups.push_back(int(TRY(integer()))); } while (accept(","));
   r.body = TRY(block());
   return StmtNode::Node(std::move(r));
+}
+
+Result<StmtNode::Node> Reader::concurrent() {
+  Concurrent c;
+  TRY(expect("{"));
+  while (!accept("}")) {
+    TRY(expect("threads"));
+    const int64_t threads = TRY(integer());
+    c.roles.push_back({threads, TRY(block())});
+  }
+  return StmtNode::Node(std::move(c));
+}
+
+Result<StmtNode::Node> Reader::check() {
+  Check c;
+  c.condition = TRY(expr());
+  TRY(expect(","));
+  c.message = TRY(string());
+  return StmtNode::Node(std::move(c));
+}
+
+Result<StmtNode::Node> Reader::print() {
+  Print p;
+  p.message = TRY(string());
+  if (peek().kind == TokenKind::string) {
+    p.buffer = TRY(string());
+    TRY(expect("["));
+    p.index = TRY(expr());
+    TRY(expect("]"));
+  }
+  if (accept("=")) p.value = TRY(expr());
+  if (accept("over")) p.thread = TRY(exprs());
+  return StmtNode::Node(std::move(p));
 }
 
 Result<std::string> Reader::string() {

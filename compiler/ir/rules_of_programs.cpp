@@ -52,8 +52,9 @@ std::string all_reduce_threads(const Kernel& k, const Surroundings&) {
       k.body,
       [&](const Stmt& s) {
         const auto* n = as<AllReduce>(s);
-        const bool inside = !n || (!n->axes.empty() && n->axes.back() < int(k.thread_vars.size()));
-        if (!inside) problem = fmt::format("an all-reduce over axis {} of the threads", n->axes.back());
+        if (!n) return;
+        const int last = n->axes.empty() ? 0 : n->axes.back();
+        if (last >= int(k.thread_vars.size())) problem = fmt::format("an all-reduce over axis {} of the threads", last);
       },
       [](const Expr&) {});
   return problem;

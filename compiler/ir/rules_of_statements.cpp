@@ -276,11 +276,35 @@ std::string whole_bytes(const Stmt& s, const Surroundings&) {
 std::string all_reduce_axes(const Stmt& s, const Surroundings&) {
   const auto* n = as<AllReduce>(s);
   if (!n) return {};
-  const bool valid = std::is_sorted(n->axes.begin(), n->axes.end(), std::less_equal<>()) && !n->axes.empty() &&
-                     n->axes.front() >= 0 && n->axes.back() < 3;
+  const bool valid = n->lanes > 0 ? n->axes.empty() && n->lanes <= 32
+                                  : std::is_sorted(n->axes.begin(), n->axes.end(), std::less_equal<>()) &&
+                                        !n->axes.empty() && n->axes.front() >= 0 && n->axes.back() < 3;
   if (valid && n->condition->type.is_bool()) return {};
   return fmt::format("an all-reduce over axes {}, where a {} holds", fmt::join(n->axes, ", "),
                      to_string(n->condition->type));
+}
+
+std::string shuffle_types(const Stmt& s, const Surroundings&) {
+  const auto* n = as<Shuffle>(s);
+  if (!n) return {};
+  if (n->width < 1 || n->width > 32 || (n->width & (n->width - 1)) != 0)
+    return fmt::format("a shuffle over {} lanes", n->width);
+  if (n->value->type == n->result->type && n->lane->type.is_int()) return {};
+  return fmt::format("a shuffle of {} by {} gives {}", to_string(n->value->type), to_string(n->lane->type),
+                     to_string(n->result->type));
+}
+
+std::string condition_checked(const Stmt& s, const Surroundings&) {
+  const auto* n = as<Check>(s);
+  return !n || n->condition->type.is_bool() ? "" : fmt::format("a check of {}", to_string(n->condition->type));
+}
+
+std::string concurrent_roles(const Stmt& s, const Surroundings& around) {
+  const auto* n = as<Concurrent>(s);
+  if (!n) return {};
+  const bool threads =
+      std::all_of(n->roles.begin(), n->roles.end(), [](const Concurrent::Role& role) { return role.threads > 0; });
+  return n->roles.empty() || !threads || !around.loops.empty() ? "roles without threads, or inside a loop" : "";
 }
 
 // Loops ---------------------------------------------------------------------------------------------------------------
@@ -325,7 +349,9 @@ std::string tile_operator_place(const Stmt& s, const Surroundings& around) {
   });
   if (!shared_out) return {};
   if (is_tile_operator(*s)) return "a tile operator inside a parallel loop";
-  return as<Sync>(s) || as<AllReduce>(s) ? "a barrier inside a parallel loop" : "";
+  const auto* barrier = as<Barrier>(s);
+  const bool waits = barrier && barrier->op == BarrierOp::wait;
+  return waits || as<Sync>(s) || as<AllReduce>(s) || as<Shuffle>(s) ? "a barrier inside a parallel loop" : "";
 }
 
 }  // namespace
@@ -356,8 +382,12 @@ const std::vector<Rule>& rules_of_statements() {
        atomic_types},
       {"whole_bytes", "gemms, reductions, atomics and foreign functions write elements of a byte at least", nullptr,
        whole_bytes},
-      {"all_reduce_axes", "an all-reduce is over axes of the block, each once, where a bool holds", nullptr,
+      {"all_reduce_axes", "an all-reduce is over axes of the block, each once, or lanes, where a bool holds", nullptr,
        all_reduce_axes},
+      {"shuffle_types", "a shuffle gives its value's type; its width is a power of two up to 32", nullptr,
+       shuffle_types},
+      {"condition_checked", "what is checked is a bool", nullptr, condition_checked},
+      {"concurrent_roles", "concurrent roles have threads, and stand outside loops", nullptr, concurrent_roles},
       {"loop_vars", "a loop has one variable an extent, and more than one only if parallel", nullptr, loop_vars},
       {"loop_extent", "a loop's extent is an integer of its variable's type", nullptr, loop_extent},
       {"stages", "only pipelined loops have stages", nullptr, stages},

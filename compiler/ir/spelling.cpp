@@ -14,6 +14,8 @@ constexpr std::array<std::string_view, 2> kScans{"sum", "max"};
 constexpr std::array<std::string_view, 6> kAtomics{"load", "store", "add", "min", "max", "bit_or"};
 constexpr std::array<std::string_view, 5> kOrders{"relaxed", "acquire", "release", "acq_rel", "seq_cst"};
 constexpr std::array<std::string_view, 4> kCopyModes{"complete", "group", "bulk_load", "bulk_store"};
+constexpr std::array<std::string_view, 3> kSyncs{"block", "grid", "warp"};
+constexpr std::array<std::string_view, 4> kShuffles{"from", "xor", "up", "down"};
 constexpr std::array<std::string_view, 5> kBarriers{"arrive", "wait", "expect", "arrive_expect", "arrive_copied"};
 constexpr std::array<std::string_view, 6> kAsyncs{"commit_copies", "wait_copies", "commit_stores",
                                                   "wait_stores",   "wait_gemms",  "fence"};
@@ -31,7 +33,7 @@ constexpr std::array kSuffixes{
     Suffix{"i4", kInt4},           Suffix{"u4", kUInt4},          Suffix{"f4e2m1", kFloat4E2M1},
     Suffix{"tf32", kTensorFloat32}};
 
-constexpr std::array<std::string_view, 60> kKeywords{"program",
+constexpr std::array<std::string_view, 62> kKeywords{"program",
                                                      "kernel",
                                                      "in",
                                                      "threads",
@@ -88,7 +90,11 @@ constexpr std::array<std::string_view, 60> kKeywords{"program",
                                                      "extern",
                                                      "arrivals",
                                                      "on",
-                                                     "foreign"};
+                                                     "foreign",
+                                                     "shuffle",
+                                                     "concurrent",
+                                                     "check",
+                                                     "print"};
 
 constexpr std::array<Precedence, 27> kPrecedence{
     Precedence::sum,         Precedence::sum,       Precedence::product, Precedence::product, Precedence::product,
@@ -127,6 +133,8 @@ std::string_view to_string(ScanOp op) { return kScans[size_t(op)]; }
 std::string_view to_string(AtomicOp op) { return kAtomics[size_t(op)]; }
 std::string_view to_string(MemoryOrder order) { return kOrders[size_t(order)]; }
 std::string_view to_string(CopyMode mode) { return kCopyModes[size_t(mode)]; }
+std::string_view to_string(SyncScope scope) { return kSyncs[size_t(scope)]; }
+std::string_view to_string(ShuffleOp op) { return kShuffles[size_t(op)]; }
 std::string_view to_string(BarrierOp op) { return kBarriers[size_t(op)]; }
 std::string_view to_string(AsyncOp op) { return kAsyncs[size_t(op)]; }
 

@@ -16,6 +16,8 @@ std::string_view to_string(ScanOp op);
 std::string_view to_string(AtomicOp op);
 std::string_view to_string(MemoryOrder order);
 std::string_view to_string(CopyMode mode);
+std::string_view to_string(SyncScope scope);
+std::string_view to_string(ShuffleOp op);
 std::string_view to_string(BarrierOp op);
 std::string_view to_string(AsyncOp op);
 

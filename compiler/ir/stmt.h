@@ -5,9 +5,11 @@
 // Meaning of tile operators: each acts on whole tiles, all threads of the block together; the next statement sees its
 // effect. Global regions may reach outside their buffer: such elements read as 0 and are dropped when written.
 //
-// Where a kernel has thread variables (SIMT), each thread runs the statements that are neither tile operators nor
-// parallel loops for itself, with a copy of its own of every local buffer. Threads meet at tile operators, parallel
-// loops and `Sync`; between two such places they run in any order. Passes after `thread_regions` see no such kernel.
+// Where a kernel has thread variables or roles (SIMT), each thread runs the statements that are neither tile operators
+// nor parallel loops for itself, with a copy of its own of every local buffer. Threads meet at tile operators, parallel
+// loops, `Sync` and reductions; between two such places they run in any order. Those meet that come there: all threads
+// of the block, but for conditions on the thread index alone and roles around the place. Passes after `thread_regions`
+// see no such kernel.
 #pragma once
 
 #include <optional>
@@ -67,9 +69,9 @@ struct Continue {};
 struct Block {
   std::vector<Stmt> body;
 };
-enum class SyncScope : uint8_t { block, grid };
-// Threads wait for each other; all of them must reach it: those of the block or of the grid, or any `threads` threads
-// of the block that use the hardware barrier `barrier`.
+enum class SyncScope : uint8_t { block, grid, warp };
+// Threads wait for each other; all of them must reach it: those of the block, of the grid, of the warp, or any
+// `threads` threads of the block that use the hardware barrier `barrier`.
 struct Sync {
   SyncScope scope = SyncScope::block;
   int64_t barrier = 0, threads = 0;  // 0 threads: all
@@ -83,7 +85,7 @@ struct CopyOptions {
 enum class CopyMode : uint8_t {
   complete,    // done when the statement is
   group,       // done when the group that is committed next is waited for (cp.async)
-  bulk_load,   // its bytes count at `barrier`
+  bulk_load,   // its bytes belong to the phase of `barrier`, which waits for them
   bulk_store,  // done when the group of stores that is committed next is waited for
 };
 // destination[box] = cast(source[box]). After dropping axes of extent 1 both boxes have the same extents, in order.
@@ -140,13 +142,26 @@ struct Atomic {
 };
 
 // Gives each thread, in its element `result`, the values combined of all threads that differ from it at most along
-// `axes` of the block (0: threadIdx.x). Those for which `condition` is false give `identity`. All threads of the block
-// must reach it.
+// `axes` of the block (0: threadIdx.x), or with `lanes` of its warp. Those for which `condition` is false give
+// `identity`. All threads of the block must reach it, or of the warp.
 struct AllReduce {
   BinaryOp op;  // add, mul, min, max, bit_and, bit_or, bit_xor
   Expr value, condition, identity;
   Region result;  // extents 1
   std::vector<int> axes;
+  int64_t lanes = 0;  // of a warp: consecutive threads, threadIdx.x fastest; else 0
+};
+
+enum class ShuffleOp : uint8_t { from, by_xor, up, down };
+// Gives each thread the value of another one of its warp. Warps of 32 threads fall into segments of `width` lanes: the
+// other one is lane `lane` of the own segment, counted modulo its width, or the own lane changed by the last five bits
+// of `lane`. Past the end of the segment (for `up`: before its start), or where no thread is, it is the thread's own
+// value. All threads of the warp must reach it.
+struct Shuffle {
+  ShuffleOp op;
+  Expr value, lane;
+  int64_t width = 32;
+  Var result;  // visible in the following statements of its block
 };
 
 enum class BarrierOp : uint8_t {
@@ -159,8 +174,9 @@ enum class BarrierOp : uint8_t {
 // On one hardware barrier, by each thread that comes here.
 struct Barrier {
   BarrierOp op;
-  Region barrier;  // extents 1
-  Expr operand;    // an integer; null for `arrive` and `arrive_copied`
+  Region barrier;       // extents 1
+  Expr operand;         // an integer; null for `arrive` and `arrive_copied`
+  int64_t threads = 0;  // this many in one go; 0: who comes here
 };
 enum class AsyncOp : uint8_t {
   commit_copies,  // closes a group of copies of mode `group`
@@ -180,6 +196,28 @@ struct Roles {
   std::vector<int> groups;
   Stmt body;
 };
+// Bodies that run side by side, each for `threads` threads of the block together; they meet at barriers alone. What
+// `thread_regions` makes of a kernel in which threads wait for each other; nothing else stands in its body.
+struct Concurrent {
+  struct Role {
+    int64_t threads;
+    Stmt body;
+  };
+  std::vector<Role> roles;
+};
+// Where `condition` is false the launch fails with the message; what follows in the block may not run.
+struct Check {
+  Expr condition;
+  std::string message;
+};
+// A line of text for the user: `message`, and a value that may be an element of a buffer.
+struct Print {
+  std::string message;
+  std::string buffer;        // empty: none
+  Expr index;                // of the element, all axes in one; null if there is no buffer
+  Expr value;                // null: the message alone
+  std::vector<Expr> thread;  // who prints; of an axis that is missing: 0
+};
 // A function of foreign device source. Regions are passed as the address of their first element.
 struct ExternCall {
   std::string function;
@@ -189,7 +227,7 @@ struct ExternCall {
 
 struct StmtNode {
   using Node = std::variant<For, While, If, Let, Store, Break, Continue, Block, Sync, Copy, Fill, Gemm, Reduce, Scan,
-                            Atomic, AllReduce, Barrier, Async, Roles, ExternCall>;
+                            Atomic, AllReduce, Shuffle, Barrier, Async, Roles, Concurrent, Check, Print, ExternCall>;
   Node node;
   Span span;
 };

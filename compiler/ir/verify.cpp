@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/ir/verify_rules.h"
 #include "compiler/ir/visit.h"
 
@@ -53,12 +55,21 @@ class Completeness {
               return has(n.element) && (n.op == AtomicOp::load ? n.previous && !n.value : has(n.value));
             },
             [&](const AllReduce& n) { return has(n.value) && has(n.condition) && has(n.identity) && has(n.result); },
+            [&](const Shuffle& n) { return has(n.value) && has(n.lane) && has(n.result); },
             [&](const Barrier& n) {
               const bool alone = n.op == BarrierOp::arrive || n.op == BarrierOp::arrive_copied;
               return has(n.barrier) && (alone ? !n.operand : has(n.operand));
             },
             [](const Async&) { return true; },
             [&](const Roles& n) { return has(n.body); },
+            [&](const Concurrent& n) {
+              return std::all_of(n.roles.begin(), n.roles.end(), [&](const auto& role) { return has(role.body); });
+            },
+            [&](const Check& n) { return has(n.condition); },
+            [&](const Print& n) {
+              return n.buffer.empty() == !n.index && (n.value || !n.index) && (!n.index || has(n.index)) &&
+                     (!n.value || has(n.value)) && has(n.thread);
+            },
             [&](const ExternCall& n) { return has(n.arguments); },
         },
         s->node);
@@ -181,12 +192,25 @@ class Verifier {
                      visit(n.value), visit(n.condition), visit(n.identity);
                      visit(n.result.start);
                    },
+                   [&](const Shuffle& n) {
+                     visit(n.value), visit(n.lane);
+                     around_.vars.insert(n.result.get());
+                   },
                    [&](const Barrier& n) {
                      visit(n.barrier.start);
                      if (n.operand) visit(n.operand);
                    },
                    [](const Async&) {},
                    [&](const Roles& n) { scoped(n.body); },
+                   [&](const Concurrent& n) {
+                     for (const Concurrent::Role& role : n.roles) scoped(role.body);
+                   },
+                   [&](const Check& n) { visit(n.condition); },
+                   [&](const Print& n) {
+                     if (n.index) visit(n.index);
+                     if (n.value) visit(n.value);
+                     visit(n.thread);
+                   },
                    [&](const ExternCall& n) {
                      for (const auto& argument : n.arguments) {
                        const auto* region = std::get_if<Region>(&argument);

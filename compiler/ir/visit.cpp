@@ -58,12 +58,22 @@ class Walker {
                      visit(n.value), visit(n.condition), visit(n.identity);
                      visit(n.result.start);
                    },
+                   [&](const Shuffle& n) { visit(n.value), visit(n.lane); },
                    [&](const Barrier& n) {
                      visit(n.barrier.start);
                      if (n.operand) visit(n.operand);
                    },
                    [](const Async&) {},
                    [&](const Roles& n) { visit(n.body); },
+                   [&](const Concurrent& n) {
+                     for (const Concurrent::Role& role : n.roles) visit(role.body);
+                   },
+                   [&](const Check& n) { visit(n.condition); },
+                   [&](const Print& n) {
+                     if (n.index) visit(n.index);
+                     if (n.value) visit(n.value);
+                     visit(n.thread);
+                   },
                    [&](const ExternCall& n) {
                      for (const auto& argument : n.arguments) visit(argument);
                    },
@@ -143,6 +153,7 @@ bool is_tile_operator(const StmtNode& stmt) {
 Var bound_variable(const StmtNode& stmt) {
   if (const auto* n = std::get_if<Let>(&stmt.node)) return n->var;
   if (const auto* n = std::get_if<Atomic>(&stmt.node)) return n->previous;
+  if (const auto* n = std::get_if<Shuffle>(&stmt.node)) return n->result;
   if (const auto* n = std::get_if<ExternCall>(&stmt.node)) return n->result;
   return nullptr;
 }
@@ -367,6 +378,11 @@ Stmt Rewriter::rewrite_children(const Stmt& stmt) {
                           changed |= replace(n.result, rewrite_region(n.result));
                           return rebuilt(std::move(n), changed);
                         },
+                        [&](Shuffle n) {
+                          bool changed = replace(n.value, rewrite(n.value));
+                          changed |= replace(n.lane, rewrite(n.lane));
+                          return rebuilt(std::move(n), changed);
+                        },
                         [&](Barrier n) {
                           bool changed = replace(n.barrier, rewrite_region(n.barrier));
                           if (n.operand) changed |= replace(n.operand, rewrite(n.operand));
@@ -375,6 +391,21 @@ Stmt Rewriter::rewrite_children(const Stmt& stmt) {
                         [&](const Async&) { return stmt; },
                         [&](Roles n) {
                           const bool changed = replace(n.body, body(n.body));
+                          return rebuilt(std::move(n), changed);
+                        },
+                        [&](Concurrent n) {
+                          bool changed = false;
+                          for (Concurrent::Role& role : n.roles) changed |= replace(role.body, body(role.body));
+                          return rebuilt(std::move(n), changed);
+                        },
+                        [&](Check n) {
+                          const bool changed = replace(n.condition, rewrite(n.condition));
+                          return rebuilt(std::move(n), changed);
+                        },
+                        [&](Print n) {
+                          bool changed = n.index && replace(n.index, rewrite(n.index));
+                          if (n.value) changed |= replace(n.value, rewrite(n.value));
+                          changed |= replace(n.thread, rewrite_all(n.thread));
                           return rebuilt(std::move(n), changed);
                         },
                         [&](ExternCall n) {

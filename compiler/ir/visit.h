@@ -29,7 +29,8 @@ const T* as(const Expr& expr) {
 
 // Works on whole tiles, all threads of the block together: copy, fill, gemm, reduce, scan.
 bool is_tile_operator(const StmtNode& stmt);
-// The variable that the statement binds for those after it: of a let, or an atomic's previous value; else null.
+// The variable that the statement binds for those after it: of a let, an atomic's previous value, what a shuffle or a
+// foreign function gives; else null.
 Var bound_variable(const StmtNode& stmt);
 
 // Calls `on_expr` for every expression and `on_stmt` for every statement below, parents first.
@@ -62,7 +63,7 @@ class Rewriter {
   Expr rewrite_children(const Expr& expr);
   Stmt rewrite_children(const Stmt& stmt);
   Kernel rewrite_children(const Kernel& kernel);
-  Region rewrite_region(const Region& region);
+  virtual Region rewrite_region(const Region& region);
   std::vector<Expr> rewrite_all(const std::vector<Expr>& exprs);
 };
 

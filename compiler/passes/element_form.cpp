@@ -26,7 +26,8 @@ bool is_straight(const Stmt& body) {
       [&](const Stmt& s) {
         straight &= !std::holds_alternative<For>(s->node) && !std::holds_alternative<While>(s->node);
         straight &= !std::holds_alternative<Break>(s->node) && !std::holds_alternative<Continue>(s->node);
-        straight &= !std::holds_alternative<Atomic>(s->node);
+        straight &= !std::holds_alternative<Atomic>(s->node) && !std::holds_alternative<Barrier>(s->node);
+        straight &= !std::holds_alternative<Check>(s->node) && !std::holds_alternative<Print>(s->node);
       },
       [](const Expr&) {});
   return straight;

@@ -191,6 +191,7 @@ class Fusion : public Rewriter {
     Kernel result = kernel;
     parents_ = {nullptr};
     sharing_ = sharing_buffers(kernel);
+    add_buffers_of_roles(kernel.body);
     result.body = rewrite(kernel.body);
     if (result.body == kernel.body) return kernel;
     std::erase_if(result.allocations, [&](const Buffer& b) {
@@ -218,6 +219,28 @@ class Fusion : public Rewriter {
   TileLiveness liveness_;
   std::unordered_set<const BufferData*> sharing_;
   std::vector<Stmt> parents_;  // of the statement at hand; null for the kernel
+
+  // What a role leaves in a tile another one may read.
+  void add_buffers_of_roles(const Stmt& body) {
+    walk(
+        body,
+        [&](const Stmt& s) {
+          if (!as<Concurrent>(s)) return;
+          walk(
+              s,
+              [&](const Stmt& part) {
+                const Accesses regions = region_accesses(part);
+                for (const auto* list : {&regions.reads, &regions.writes})
+                  for (const Region* r : *list) note_role_use(*r->buffer);
+                if (const auto* n = as<Store>(part)) note_role_use(*n->buffer);
+              },
+              [](const Expr&) {});
+        },
+        [](const Expr&) {});
+  }
+  void note_role_use(const BufferData& buffer) {
+    if (buffer.scope == Scope::shared) sharing_.insert(&buffer);
+  }
 
   // The body of a loop where it is not a block; else empty.
   static std::vector<Stmt> bare_body(const Stmt& s) {

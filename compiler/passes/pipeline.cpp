@@ -28,7 +28,9 @@ Result<ir::Program> fuse_program(const ir::Program& program) { return fuse_eleme
 
 const std::vector<Pass>& pipeline() {
   static const std::vector<Pass> passes{
-      {"thread_regions", "turn the statements of threads between barriers into parallel loops over the threads",
+      {"thread_regions",
+       "turn the statements of threads between barriers into parallel loops over the threads, roles into concurrent "
+       "ones",
        thread_regions},
       {"simplify", "decide and shorten what constants and ranges allow", simplify_program},
       // After simplify: boxes are compared by their extents, and axes of extent 1 would hide that they are equal.

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "compiler/ir/visit.h"
-#include "compiler/passes/all_reduce_tiles.h"
 #include "compiler/passes/element_form.h"
+#include "compiler/passes/roles.h"
+#include "compiler/passes/thread_exchange.h"
 #include "compiler/passes/uniformity.h"
 
 namespace tilepilot::passes {
@@ -22,10 +25,28 @@ std::vector<Stmt> statements(const Stmt& s) {
   return {s};
 }
 
-class WithoutBarriers : public Rewriter {
+// Without thread variables all threads do the same: they need not wait for each other, but count at barriers.
+class WithoutThreads : public Rewriter {
  public:
+  explicit WithoutThreads(int64_t threads) : threads_(threads) {}
   using Rewriter::rewrite;
-  Stmt rewrite(const Stmt& s) override { return as<Sync>(s) ? nullptr : rewrite_children(s); }
+  Stmt rewrite(const Stmt& s) override {
+    if (const auto* sync = as<Sync>(s)) return sync->scope == SyncScope::grid ? s : nullptr;
+    const auto* loop = as<For>(s);
+    const bool parallel = loop && loop->kind == LoopKind::parallel;
+    const int64_t outside = parallel ? std::exchange(threads_, 1) : threads_;
+    const Stmt result = as<Barrier>(s) ? counted(*as<Barrier>(s), s->span) : rewrite_children(s);
+    threads_ = outside;
+    return result;
+  }
+
+ private:
+  int64_t threads_;
+
+  Stmt counted(Barrier node, Span span) const {
+    if (node.threads == 0) node.threads = threads_;
+    return make_stmt(std::move(node), span);
+  }
 };
 
 // Copies and fills that touch a thread's own array are that thread's own loops.
@@ -118,7 +139,9 @@ struct ThreadLoop {
 
 class Splitter {
  public:
-  Splitter(const Kernel& kernel, const Uniformity& uniformity) : kernel_(kernel), uniformity_(uniformity) {}
+  // `others`: there are other roles, with which barriers are shared.
+  Splitter(const Kernel& kernel, const Uniformity& uniformity, bool others)
+      : kernel_(kernel), uniformity_(uniformity), others_(others) {}
 
   Kernel run() {
     find_kept(kernel_.body);
@@ -259,7 +282,9 @@ class Splitter {
         continue;
       }
       close();
-      if (!as<Sync>(s)) result.push_back(inside(s));
+      const auto* sync = as<Sync>(s);
+      const bool stays = !sync || (others_ && sync->scope == SyncScope::block);
+      if (stays) result.push_back(inside(s));
     }
     close();
     return result;
@@ -285,6 +310,7 @@ class Splitter {
 
   const Kernel& kernel_;
   const Uniformity& uniformity_;
+  const bool others_;
   std::unordered_map<const VarData*, Kept> kept_;
   std::unordered_map<const BufferData*, Buffer> own_;
   std::unordered_set<const BufferData*> sharing_;
@@ -299,6 +325,11 @@ class Splitter::InRegion : public Rewriter {
 
   Stmt rewrite(const Stmt& s) override {
     if (const auto* atomic = as<Atomic>(s)) return rewrite(*atomic, s);
+    if (as<Barrier>(s)) {
+      Barrier one = *as<Barrier>(rewrite_children(s));
+      one.threads = 1;
+      return make_stmt(std::move(one), s->span);
+    }
     const auto* store = as<Store>(s);
     const auto own = store ? splitter_.own_.find(store->buffer.get()) : splitter_.own_.end();
     if (own == splitter_.own_.end()) return rewrite_children(s);
@@ -384,9 +415,48 @@ void Splitter::keep(const Stmt& s, InRegion& rewriter, std::vector<Stmt>& body) 
   body.push_back(make_stmt(Store{kept.buffer, rewriter.own_element(), var_ref(var)}, s->span));
 }
 
-Kernel without_barriers(const Kernel& kernel) {
+int64_t thread_count(const Kernel& kernel) {
+  return std::accumulate(kernel.threads.begin(), kernel.threads.end(), int64_t{1}, std::multiplies<>());
+}
+
+template <class... Kinds>
+bool contains(const Kernel& kernel) {
+  bool found = false;
+  walk(
+      kernel.body, [&](const Stmt& s) { found |= (std::holds_alternative<Kinds>(s->node) || ...); },
+      [](const Expr&) {});
+  return found;
+}
+
+// Barriers at which only some threads of the block meet, or that count more than threads.
+bool has_own_barriers(const Kernel& kernel) {
+  bool found = contains<Barrier>(kernel);
+  walk(
+      kernel.body,
+      [&](const Stmt& s) {
+        const auto* sync = as<Sync>(s);
+        found |= sync && sync->threads != 0 && sync->threads != thread_count(kernel);
+      },
+      [](const Expr&) {});
+  return found;
+}
+
+Result<Kernel> in_regions(const Kernel& kernel, bool others) {
+  if (kernel.thread_vars.empty()) {
+    Kernel result = kernel;
+    result.body = WithoutThreads(thread_count(kernel)).rewrite(kernel.body);
+    return result;
+  }
+  const Kernel lowered = exchange_through_tiles(kernel);
+  const Uniformity uniformity = TRY(find_uniformity(lowered));
+  return Splitter(lowered, uniformity, others).run();
+}
+
+// Roles run for threads, whether the program names these or not.
+Kernel with_thread_vars(const Kernel& kernel) {
   Kernel result = kernel;
-  result.body = WithoutBarriers().rewrite(kernel.body);
+  if (!kernel.thread_vars.empty() || !contains<Roles>(kernel)) return result;
+  for (size_t axis = 0; axis < kernel.threads.size(); ++axis) result.thread_vars.push_back(make_var("t", kInt32));
   return result;
 }
 
@@ -403,18 +473,31 @@ Status check_addresses(const Kernel& kernel) {
 
 Result<Kernel> in_regions(const Kernel& kernel) {
   TRY(check_addresses(kernel));
-  Kernel lowered = all_reduces_through_tiles(kernel);
-  lowered.body = OwnLoops().rewrite(lowered.body);
-  const Uniformity uniformity = TRY(find_uniformity(lowered));
-  return Splitter(lowered, uniformity).run();
+  Kernel lowered = with_thread_vars(kernel);
+  if (!lowered.thread_vars.empty()) lowered.body = OwnLoops().rewrite(lowered.body);
+  const std::vector<Kernel> roles = TRY(split_roles(lowered));
+  const bool concurrent = roles.size() > 1 || has_own_barriers(kernel);
+  if (!concurrent) return in_regions(roles.front(), false);
+  Concurrent body;
+  std::unordered_set<const BufferData*> known;
+  lowered.allocations.clear();
+  lowered.thread_vars.clear();
+  for (const Kernel& role : roles) {
+    const Kernel done = TRY(in_regions(role, true));
+    body.roles.push_back({thread_count(role), done.body});
+    for (const Buffer& buffer : done.allocations) {
+      if (known.insert(buffer.get()).second) lowered.allocations.push_back(buffer);
+    }
+  }
+  lowered.body = make_stmt(Block{{make_stmt(std::move(body), kernel.body->span)}}, kernel.body->span);
+  return lowered;
 }
 
 }  // namespace
 
 Result<Program> thread_regions(const Program& program) {
   Program result = program;
-  for (Kernel& kernel : result.kernels)
-    kernel = kernel.thread_vars.empty() ? without_barriers(kernel) : TRY(in_regions(kernel));
+  for (Kernel& kernel : result.kernels) kernel = TRY(in_regions(kernel));
   return result;
 }
 

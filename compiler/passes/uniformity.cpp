@@ -18,7 +18,9 @@ bool is_jump(const Stmt& s) { return as<Break>(s) || as<Continue>(s); }
 // What all threads do together by its kind alone.
 bool is_meeting(const Stmt& s) {
   const auto* loop = as<For>(s);
-  return as<Sync>(s) || (loop && loop->kind == LoopKind::parallel) || is_tile_operator(*s);
+  const auto* barrier = as<Barrier>(s);
+  return as<Sync>(s) || (barrier && barrier->op == BarrierOp::wait) || (loop && loop->kind == LoopKind::parallel) ||
+         is_tile_operator(*s);
 }
 
 std::vector<Stmt> bodies(const Stmt& s) {

@@ -10,7 +10,8 @@
 namespace tilepilot::passes {
 
 struct Uniformity {
-  // Tile operators, parallel loops, barriers, control flow around them, and stores to what that control flow reads.
+  // Tile operators, parallel loops, barriers and waits for them, control flow around them, and stores to what that
+  // control flow reads.
   std::unordered_set<const ir::StmtNode*> collective;
   // Lets that collective statements read: evaluated once for the block.
   std::unordered_set<const ir::VarData*> shared_lets;

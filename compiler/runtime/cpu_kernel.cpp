@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include <map>
 #include <mutex>
 #include <new>
 
@@ -10,8 +13,10 @@
 namespace tilepilot::runtime {
 namespace {
 
+using targets::cpu::LaunchEvents;
+using targets::cpu::RuntimeCheck;
 using LaunchFunction = void (*)(void* const* buffers, const int64_t* scalars, int64_t first_block, int64_t last_block,
-                                void* scratch);
+                                void* scratch, LaunchEvents* events);
 
 constexpr std::align_val_t kAlignment{64};
 
@@ -47,6 +52,40 @@ class ScratchPool {
 struct Launch {
   LaunchFunction function;
   std::unique_ptr<ScratchPool> scratch;
+  std::vector<RuntimeCheck> checks;
+};
+
+// What the pieces of one launch tell. Which of several failures counts does not depend on who is faster.
+class Outcome {
+ public:
+  static void print(void* outcome, int64_t block, const char* text) {
+    auto* self = static_cast<Outcome*>(outcome);
+    const std::lock_guard lock(self->mutex_);
+    self->printed_[block] += text;
+  }
+  // In the order of blocks.
+  std::string printed() const {
+    std::string all;
+    for (const auto& [block, text] : printed_) all += text;
+    return all;
+  }
+  void add(const LaunchEvents& events) {
+    if (events.failed == 0) return;
+    const std::lock_guard lock(mutex_);
+    if (first_.failed == 0 || events.block < first_.block) first_ = events;
+  }
+  Status status(const std::vector<RuntimeCheck>& checks, Span call) const {
+    if (first_.failed == 0) return {};
+    const RuntimeCheck& check = checks[static_cast<size_t>(first_.failed - 1)];
+    Error error = make_error(check.kind, check.span, fmt::format("{} (block {})", check.message, first_.block));
+    error->notes.push_back({call, "the kernel is launched here"});
+    return error;
+  }
+
+ private:
+  std::mutex mutex_;
+  LaunchEvents first_;
+  std::map<int64_t, std::string> printed_;
 };
 
 class CpuKernel : public CompiledKernel {
@@ -55,11 +94,12 @@ class CpuKernel : public CompiledKernel {
       : program_(std::move(program)), source_(std::move(source)), library_(std::move(library)) {}
 
   // False if the library lacks a launch.
-  bool link(const std::vector<int64_t>& scratch_bytes) {
-    for (size_t k = 0; k < scratch_bytes.size(); ++k) {
+  bool link(const targets::cpu::GeneratedCode& code) {
+    for (size_t k = 0; k < code.scratch_bytes.size(); ++k) {
       void* symbol = library_->symbol("tp_launch_" + std::to_string(k));
       if (symbol == nullptr) return false;
-      launches_.push_back({reinterpret_cast<LaunchFunction>(symbol), std::make_unique<ScratchPool>(scratch_bytes[k])});
+      auto scratch = std::make_unique<ScratchPool>(code.scratch_bytes[k]);
+      launches_.push_back({reinterpret_cast<LaunchFunction>(symbol), std::move(scratch), code.checks[k]});
     }
     return true;
   }
@@ -74,19 +114,25 @@ class CpuKernel : public CompiledKernel {
     for (size_t k = 0; k < launches_.size(); ++k) {
       const int64_t blocks = count_blocks(program_.kernels[k], bound);
       const Launch& launch = launches_[k];
+      Outcome outcome;
       const auto run = [&](int64_t first, int64_t last) {
         void* scratch = launch.scratch->take();
-        launch.function(bound.buffers.data(), bound.scalars.data(), first, last, scratch);
+        LaunchEvents events{0, 0, &outcome, Outcome::print};
+        launch.function(bound.buffers.data(), bound.scalars.data(), first, last, scratch, &events);
         launch.scratch->give_back(scratch);
+        outcome.add(events);
       };
       if (blocks == 1)
         run(0, 1);
       else if (blocks > 1)
         parallel_for(blocks, run);
+      printed_ += outcome.printed();
+      TRY(outcome.status(launch.checks, span));
     }
     return {};
   }
 
+  std::string take_printed() override { return std::exchange(printed_, {}); }
   const ir::Program& program() const override { return program_; }
   const std::string& source() const override { return source_; }
 
@@ -95,6 +141,7 @@ class CpuKernel : public CompiledKernel {
   std::string source_;
   std::shared_ptr<SharedLibrary> library_;
   std::vector<Launch> launches_;
+  std::string printed_;
 
   struct Release {
     void operator()(void* memory) const { ::operator delete(memory, kAlignment); }
@@ -123,8 +170,8 @@ class CpuBackend : public KernelBackend {
     const ir::Program lowered = TRY(passes::run_pipeline(program));
     targets::cpu::GeneratedCode code = TRY(targets::cpu::generate(lowered));
     auto library = TRY(toolchain_.load(targets::cpu::prelude() + code.source, warnings));
-    auto kernel = std::make_shared<CpuKernel>(program, std::move(code.source), std::move(library));
-    if (!kernel->link(code.scratch_bytes))
+    auto kernel = std::make_shared<CpuKernel>(program, code.source, std::move(library));
+    if (!kernel->link(code))
       return make_error(DiagnosticKind::load_failed, program.span,
                         "the compiled kernel of `" + program.name + "` lacks a launch function");
     return kernel;

@@ -39,6 +39,8 @@ class CompiledKernel {
   // Arguments in parameter order. Checks count, dtype, shape (constant extents exactly, symbols consistently) and
   // contiguity: `bad_kernel_argument` names the parameter. `span` is the call, for the message.
   virtual Status launch(const std::vector<Argument>& arguments, const ParallelFor& parallel_for, Span span) = 0;
+  // What the launches since the last call printed.
+  virtual std::string take_printed() { return {}; }
   virtual const ir::Program& program() const = 0;
   virtual const std::string& source() const = 0;  // generated code
 };

@@ -54,6 +54,7 @@ class WatchedKernel final : public runtime::CompiledKernel {
     if (log_.launches++ == 0 || log_.kernels.count(program().name) == 0) note_name();
     return status;
   }
+  std::string take_printed() override { return kernel_->take_printed(); }
   const ir::Program& program() const override { return kernel_->program(); }
   const std::string& source() const override { return kernel_->source(); }
 

@@ -95,7 +95,7 @@ class RandomProgramsTest : public ::testing::Test {
       for (const ir::Expr& extent : buffer->shape) bytes *= runtime::evaluate(extent, bound->values);
       bound->buffers.push_back(workspaces.emplace_back(static_cast<size_t>(bytes)).data());
     }
-    using Launch = void (*)(void* const*, const int64_t*, int64_t, int64_t, void*);
+    using Launch = void (*)(void* const*, const int64_t*, int64_t, int64_t, void*, targets::cpu::LaunchEvents*);
     for (size_t k = 0; k < candidate.program.kernels.size(); ++k) {
       int64_t blocks = 1;
       for (const ir::Expr& extent : candidate.program.kernels[k].grid)
@@ -104,8 +104,9 @@ class RandomProgramsTest : public ::testing::Test {
       const auto misaligned = reinterpret_cast<uintptr_t>(scratch.data()) % 64;
       void* symbol = library.symbol(fmt::format("tp_launch_{}_{}", candidate.seed, k));
       ASSERT_NE(symbol, nullptr);
+      targets::cpu::LaunchEvents events;
       reinterpret_cast<Launch>(symbol)(bound->buffers.data(), bound->scalars.data(), 0, blocks,
-                                       scratch.data() + (64 - misaligned));
+                                       scratch.data() + (64 - misaligned), &events);
     }
   }
 };

@@ -41,6 +41,34 @@ class Toolchain : public DiagnosticTest {
   }
 };
 
+TEST_F(Toolchain, RolesThatWaitForEachOther) {
+  const int32_t file = sources_.add("waiting.ir", R"(program waiting(x: float32[16]) {
+  kernel bx in 2 threads 256 {
+    barrier full: uint64[1] arrivals [128]
+    roles 0 {
+      on full[0] wait 0
+      fill x = 0.0
+    }
+    roles 1 {
+      on full[0] wait 1
+      on full[0] wait 0
+      on full[0] arrive
+    }
+  }
+}
+)");
+  DiagnosticList errors;
+  const auto program = ir::read_text(sources_, file, errors);
+  ASSERT_TRUE(program) << render(sources_, errors);
+  const auto kernel = runtime::cpu_backend({})->compile(*program, errors);
+  ASSERT_TRUE(kernel.ok()) << render(sources_, kernel.error());
+  float data[16] = {};
+  const Status status =
+      (*kernel)->launch({runtime::TensorView{data, ir::kFloat32, {16}, {1}}}, runtime::thread_pool(1), {});
+  ASSERT_FALSE(status.ok());
+  expect_diagnostic("deadlock", render(sources_, status.error()));
+}
+
 TEST_F(Toolchain, MissingCompiler) { expect("compiler_missing", compile({folder_ / "no-such-compiler", {}, {}})); }
 
 TEST_F(Toolchain, FailingCompiler) {

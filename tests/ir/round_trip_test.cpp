@@ -35,6 +35,7 @@ constexpr const char* kHardware = R"(program g(x: float16[64, 64], y: float16[64
     on full[1] wait bx % 2
     on full[0] arrive_expect 16
     on full[0] arrive_copied
+    on full[0] arrive threads 64
     copy x -> a mode group
     async commit_copies
     async wait_copies 1
@@ -49,11 +50,28 @@ constexpr const char* kHardware = R"(program g(x: float16[64, 64], y: float16[64
     sync
     sync on 3 of 128
     sync grid
+    sync warp
     extern "f"(&a[0, 8], tx) -> r: int32
     extern "ns::g"()
     atomic add w[bx, 0], 1.0 order release -> before: float32
     all_reduce w[bx, 1] = max (before) if tx < r else 0.0 over 0
+    all_reduce w[bx, 2] = + (before) if true else 0.0 over lanes 32
+    shuffle xor (before, tx) over 16 -> other: float32
+    check other < 2.0, "too \"large\""
+    print "here"
+    print "v" = other over tx
+    print "e" "a"[tx] = a[0, 0] over tx
     scan max c -> c axis 1 reverse
+  }
+  kernel bx in 1 threads 96 {
+    concurrent {
+      threads 64 {
+        sync
+      }
+      threads 32 {
+        sync
+      }
+    }
   }
 }
 )";
@@ -83,6 +101,16 @@ TEST(RoundTripTest, HardwareProgramsAreReadAsWritten) {
                                                          {"order release", ""},
                                                          {"else 0.0", "else 1.0"},
                                                          {"over 0", "over 1"},
+                                                         {"over lanes 32", "over lanes 16"},
+                                                         {"shuffle xor", "shuffle up"},
+                                                         {"over 16", "over 8"},
+                                                         {"too", "to"},
+                                                         {"print \"here\"", "print \"there\""},
+                                                         {"= other over tx", "= other"},
+                                                         {"\"a\"[tx]", "\"a\"[0]"},
+                                                         {"arrive threads 64", "arrive"},
+                                                         {"sync warp", "sync"},
+                                                         {"threads 64 {", "threads 63 {"},
                                                          {"reverse", ""}};
   for (const auto& [from, to] : changes) {
     std::string text = kHardware;

@@ -7,6 +7,7 @@
 
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"
+#include "compiler/passes/simplify.h"
 
 namespace tilepilot::ir {
 namespace {
@@ -152,6 +153,46 @@ TEST(ThreadRegions, TileKernelsOnlyLoseBarriers) {
   const auto result = passes::thread_regions(parse(with_kernel("threads 32", "    y[0] = x[0]\n    sync\n")));
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(to_text(*result), with_kernel("threads 32", "    y[0] = x[0]\n"));
+}
+
+TEST(ThreadRegions, WarpsThatGoTheirOwnWayBecomeRoles) {
+  const auto result = passes::thread_regions(parse(with_kernel("threads tx in 64", R"(    shared s: float32[32]
+    barrier full: uint64[1] arrivals [32]
+    let half: int32 = tx // 32
+    if half == 0 {
+      s[tx] = x[tx]
+      on full[0] arrive
+    } else {
+      on full[0] wait 0
+      sync on 1 of 32
+      y[tx] = s[63 - tx]
+    }
+    fill s = 0.0
+)")));
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_EQ(to_text(passes::simplify(*result)), with_kernel("threads 64", R"(    shared s: float32[32]
+    barrier full: uint64[1] arrivals [32]
+    concurrent {
+      threads 32 {
+        parallel tx in 32 {
+          s[tx] = x[tx]
+          on full[0] arrive threads 1
+        }
+        sync
+        fill s = 0.0
+        sync
+      }
+      threads 32 {
+        on full[0] wait 0
+        sync on 1 of 32
+        parallel tx in 32 {
+          y[tx + 32] = s[31 - tx]
+        }
+        sync
+        sync
+      }
+    }
+)"));
 }
 
 TEST(ThreadRegions, fail_ThreadsMeetApart) {

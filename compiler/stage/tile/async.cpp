@@ -24,13 +24,7 @@ Result<Value> async_copy(TileArguments& arguments) {
   return Value();
 }
 
-int64_t bytes(const ir::Region& region) {
-  int64_t result = region.buffer->type.bytes();
-  for (const int64_t extent : region.extent) result *= extent;
-  return result;
-}
-
-// T.tma_copy(src, dst, barrier=): a load says how many bytes the barrier waits for; a store commits a group of its own.
+// T.tma_copy(src, dst, barrier=): the barrier waits for a load's bytes; a store commits a group of its own.
 Result<Value> tma_copy(TileArguments& arguments) {
   ProgramBuilder& builder = *TRY(require_kernel(arguments));
   ir::Copy node = TRY(tile_copy(arguments, ir::CopyMode::bulk_load));
@@ -47,8 +41,6 @@ Result<Value> tma_copy(TileArguments& arguments) {
     return Value();
   }
   node.barrier = TRY(barrier_operand(arguments, 2));
-  const ir::Expr expected = ir::int_imm(bytes(node.destination), ir::kInt32, arguments.span());
-  TRY(builder.emit(ir::Barrier{ir::BarrierOp::expect, *node.barrier, expected}, arguments.span()));
   TRY(builder.emit(std::move(node), arguments.span()));
   return Value();
 }

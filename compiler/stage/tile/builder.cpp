@@ -252,7 +252,11 @@ Status ProgramBuilder::check_place(const ir::StmtNode& stmt) const {
     return make_error(DiagnosticKind::unsupported_tile_feature, stmt.span,
                       "a tile operator inside a parallel or vectorized loop",
                       "it already works on the whole tile: put it before or after the loop, or use `T.serial`");
-  if (shared_out && (std::holds_alternative<ir::Sync>(stmt.node) || std::holds_alternative<ir::AllReduce>(stmt.node)))
+  auto* barrier = std::get_if<ir::Barrier>(&stmt.node);
+  const bool waits = barrier && barrier->op == ir::BarrierOp::wait;
+  if (shared_out &&
+      (waits || std::holds_alternative<ir::Sync>(stmt.node) || std::holds_alternative<ir::AllReduce>(stmt.node) ||
+       std::holds_alternative<ir::Shuffle>(stmt.node)))
     return make_error(DiagnosticKind::unsupported_tile_feature, stmt.span,
                       "a barrier inside a parallel or vectorized loop",
                       "not every thread runs each iteration: put it before or after the loop");
@@ -290,6 +294,15 @@ Status ProgramBuilder::check_stmt(const ir::Stmt& stmt) const {
                         [&](const ir::Atomic& node) { return node.value ? check(node.value, stmt->span) : Status(); },
                         [&](const ir::AllReduce& node) {
                           return all({node.value, node.condition, node.identity});
+                        },
+                        [&](const ir::Shuffle& node) {
+                          return all({node.value, node.lane});
+                        },
+                        [&](const ir::Check& node) { return check(node.condition, stmt->span); },
+                        [&](const ir::Print& node) -> Status {
+                          if (node.index) TRY(check(node.index, stmt->span));
+                          if (node.value) TRY(check(node.value, stmt->span));
+                          return all(node.thread);
                         },
                         [](const auto&) { return Status(); },
                     },

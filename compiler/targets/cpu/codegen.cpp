@@ -6,10 +6,11 @@
 #include "compiler/targets/cpu/emit.h"
 #include "compiler/targets/cpu/expr.h"
 #include "compiler/targets/cpu/fuse_copies.h"
+#include "compiler/targets/cpu/roles.h"
 
 namespace tilepilot::embedded {
 extern const char tilepilot_cpu_types[], tilepilot_cpu_math[], tilepilot_cpu_tiles[], tilepilot_cpu_gemm[],
-    tilepilot_cpu_atomics[];
+    tilepilot_cpu_atomics[], tilepilot_cpu_roles[];
 }
 
 namespace tilepilot::targets::cpu {
@@ -41,7 +42,7 @@ class LaunchEmitter {
   LaunchEmitter(const ir::Program& program, size_t number)
       : number_(number), kernel_(fuse_copies(program.kernels[number])), context_{program, kernel_, {}, {}, {}, {}} {}
 
-  Status run(std::string& source, int64_t& scratch_bytes) {
+  Status run(GeneratedCode& code) {
     learn();
     context_.layouts = choose_operand_layouts(context_.kernel);
     sharing_ = ir::sharing_buffers(context_.kernel);
@@ -51,8 +52,10 @@ class LaunchEmitter {
     for (const ir::Buffer& buffer : context_.kernel.allocations) declare(buffer);
     emit(context_, context_.kernel.body);
     if (context_.error) return std::move(context_.error);
-    source += block_function() + launch_function();
-    scratch_bytes = context_.scratch.bytes();
+    if (context_.uses_events) parameters_.emplace_back("launch_events* events");
+    code.source += block_function() + launch_function();
+    code.scratch_bytes.push_back(context_.scratch.bytes());
+    code.checks.push_back(std::move(context_.checks));
     return {};
   }
 
@@ -142,7 +145,7 @@ class LaunchEmitter {
   }
 
   void declare(const ir::Buffer& buffer) {
-    if (buffer->scope == ir::Scope::barrier) return;
+    if (buffer->scope == ir::Scope::barrier) return declare_barriers(context_, buffer);
     if (buffer->base) return declare_view(buffer);
     if (buffer->address) return declare_by_address(buffer);
     int64_t elements = 1;
@@ -178,7 +181,7 @@ class LaunchEmitter {
     out.put("");
     out.open(
         "extern \"C\" void tp_launch_{}(void* const* buffers, const int64_t* scalars, int64_t first_block, "
-        "int64_t last_block, void* scratch)",
+        "int64_t last_block, void* scratch, [[maybe_unused]] launch_events* events)",
         number_);
     for (size_t place = 0; place < scalar_names().size(); ++place)
       out.line("[[maybe_unused]] const int64_t {} = scalars[{}];", scalar_names()[place], place);
@@ -194,8 +197,10 @@ class LaunchEmitter {
       blocks.push_back(block);
     }
     out.open("for (int64_t block = first_block; block < last_block; ++block)");
-    out.line("{}({}{}{}, static_cast<char*>(scratch));", function_, fmt::join(arguments_, ", "),
-             arguments_.empty() ? "" : ", ", fmt::join(blocks, ", "));
+    if (context_.uses_events) out.line("events->block = block;");
+    out.line("{}({}{}{}, static_cast<char*>(scratch){});", function_, fmt::join(arguments_, ", "),
+             arguments_.empty() ? "" : ", ", fmt::join(blocks, ", "), context_.uses_events ? ", events" : "");
+    if (context_.uses_events) out.line("if (events->failed != 0) break;");
     out.close();
     if (context_.has_streams) out.line("end_streams();");
     out.close();
@@ -218,17 +223,14 @@ Result<GeneratedCode> generate(const ir::Program& program) {
   GeneratedCode code;
   code.source = fmt::format("// {}: {} launch{}.\n", program.name, program.kernels.size(),
                             program.kernels.size() == 1 ? "" : "es");
-  for (size_t k = 0; k < program.kernels.size(); ++k) {
-    code.scratch_bytes.push_back(0);
-    TRY(LaunchEmitter(program, k).run(code.source, code.scratch_bytes.back()));
-  }
+  for (size_t k = 0; k < program.kernels.size(); ++k) { TRY(LaunchEmitter(program, k).run(code)); }
   return code;
 }
 
 const std::string& prelude() {
   static const std::string text = std::string(embedded::tilepilot_cpu_types) + embedded::tilepilot_cpu_math +
                                   embedded::tilepilot_cpu_tiles + embedded::tilepilot_cpu_gemm +
-                                  embedded::tilepilot_cpu_atomics;
+                                  embedded::tilepilot_cpu_atomics + embedded::tilepilot_cpu_roles;
   return text;
 }
 

@@ -3,10 +3,10 @@
 //
 // The generated unit exports, for launch k of the program, an extern "C" function
 //   void tp_launch_k(void* const* buffers, const int64_t* scalars, int64_t first_block, int64_t last_block, void*
-//   scratch)
+//   scratch, LaunchEvents* events)
 // `buffers` has the data pointers of the global buffers in parameter order, then of the workspaces, `scalars` the
 // values of scalar parameters, then of symbols; blocks are numbered with the first grid axis fastest; `scratch` has
-// `scratch_bytes[k]` bytes, 64-byte aligned, one per running thread.
+// `scratch_bytes[k]` bytes, 64-byte aligned, one per running thread. It ends at the first block in which a check fails.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,21 @@
 
 #include "compiler/diagnostics/result.h"
 #include "compiler/ir/stmt.h"
+#include "compiler/targets/cpu/context.h"
 
 namespace tilepilot::targets::cpu {
 
+// What a launch tells its caller; `launch_events` of the prelude.
+struct LaunchEvents {
+  int64_t failed = 0, block = 0;  // the number of a check, from 1 on, and the block that it failed in
+  void* host = nullptr;
+  void (*print)(void* host, int64_t block, const char* text) = nullptr;
+};
+
 struct GeneratedCode {
-  std::string source;                  // the kernel alone; `prelude()` goes in front when it is compiled
-  std::vector<int64_t> scratch_bytes;  // a launch
+  std::string source;                             // the kernel alone; `prelude()` goes in front when it is compiled
+  std::vector<int64_t> scratch_bytes;             // a launch
+  std::vector<std::vector<RuntimeCheck>> checks;  // of each launch
 };
 
 Result<GeneratedCode> generate(const ir::Program& program);

@@ -29,6 +29,13 @@ class ScratchPlan {
   int64_t bytes_ = 0;
 };
 
+// Something that a launch found to be wrong, by its number from 1 on.
+struct RuntimeCheck {
+  Span span;
+  std::string message;
+  DiagnosticKind kind;
+};
+
 struct Context {
   const ir::Program& program;
   const ir::Kernel& kernel;
@@ -48,10 +55,19 @@ struct Context {
   // Where stores to a streamed tensor go instead, while its loop is written.
   std::string stream_target;
   bool has_streams = false;
+  // Of concurrent roles, while one is written: the name of their scheduler, and how many threads the role stands for.
+  std::string roles;
+  int64_t role_threads = 0;
+  std::unordered_map<int64_t, std::string> thread_barriers;  // names by number
+  // What the launch may find.
+  std::vector<RuntimeCheck> checks;
+  bool uses_events = false;  // of the launch: see the prelude's `launch_events`
 
   // Declares temporary memory and returns its name.
   std::string temporary(const std::string& wish, const std::string& type, int64_t elements, int element_bytes);
   void fail(Span span, std::string message, std::string hint = {});
+  // Its number.
+  int64_t add_check(Span span, std::string message, DiagnosticKind kind);
 };
 
 // True for tensors whose stores should pass by the caches.

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "compiler/ir/visit.h"
+#include "compiler/targets/cpu/events.h"
 #include "compiler/targets/cpu/expr.h"
+#include "compiler/targets/cpu/roles.h"
 
 namespace tilepilot::targets::cpu {
 namespace {
@@ -140,7 +142,7 @@ void emit(Context& context, const ir::Stmt& stmt) {
                  [&](const ir::Store& store) { emit_store(context, stmt, store); },
                  [&](const ir::Break&) { context.body.line("break;"); },
                  [&](const ir::Continue&) { context.body.line("continue;"); },
-                 [](const ir::Sync&) {},  // thread_regions left none
+                 [&](const ir::Sync& sync) { emit_sync(context, sync, stmt->span); },
                  [&](const ir::Block& block) {
                    for (const ir::Stmt& child : block.body) emit(context, child);
                  },
@@ -151,10 +153,14 @@ void emit(Context& context, const ir::Stmt& stmt) {
                  [&](const ir::Scan& scan) { emit_scan(context, scan, stmt->span); },
                  [&](const ir::Atomic& atomic) { emit_atomic(context, stmt, atomic); },
                  [](const ir::AllReduce&) {},  // thread_regions left none
-                 [](const ir::Barrier&) {},    // nothing to wait for: see supported.h
-                 [](const ir::Async&) {},
-                 [](const ir::Roles&) {},  // check_supported lets none pass
-                 [](const ir::ExternCall&) {},
+                 [](const ir::Shuffle&) {},
+                 [](const ir::Roles&) {},
+                 [&](const ir::Barrier& barrier) { emit_barrier(context, barrier, stmt->span); },
+                 [](const ir::Async&) {},  // nothing is under way
+                 [&](const ir::Concurrent& roles) { emit_concurrent(context, roles); },
+                 [&](const ir::Check& check) { emit_check(context, check, stmt->span); },
+                 [&](const ir::Print& print) { emit_print(context, print); },
+                 [](const ir::ExternCall&) {},  // check_supported lets none pass
              },
              stmt->node);
 }

@@ -9,15 +9,15 @@ namespace tilepilot::targets::cpu {
 namespace {
 
 constexpr const char* kKeywords[] = {
-    "alignas",    "alignof", "and",      "asm",      "auto",     "bool",     "break",   "case",     "catch",
-    "char",       "class",   "const",    "continue", "default",  "delete",   "do",      "double",   "else",
-    "enum",       "extern",  "false",    "float",    "for",      "friend",   "goto",    "if",       "inline",
-    "int",        "long",    "mutable",  "new",      "not",      "operator", "or",      "private",  "public",
-    "register",   "return",  "short",    "signed",   "sizeof",   "static",   "struct",  "switch",   "template",
-    "this",       "throw",   "true",     "try",      "typedef",  "typename", "union",   "unsigned", "using",
-    "virtual",    "void",    "volatile", "while",    "xor",      "int8_t",   "int16_t", "int32_t",  "int64_t",
-    "namespace",  "uint8_t", "uint16_t", "uint32_t", "uint64_t", "linux",    "unix",    "scratch",  "first_block",
-    "last_block", "scalars", "buffers",  "main"};
+    "alignas",    "alignof", "and",      "asm",      "auto",     "bool",     "break",       "case",     "catch",
+    "char",       "class",   "const",    "continue", "default",  "delete",   "do",          "double",   "else",
+    "enum",       "extern",  "false",    "float",    "for",      "friend",   "goto",        "if",       "inline",
+    "int",        "long",    "mutable",  "new",      "not",      "operator", "or",          "private",  "public",
+    "register",   "return",  "short",    "signed",   "sizeof",   "static",   "struct",      "switch",   "template",
+    "this",       "throw",   "true",     "try",      "typedef",  "typename", "union",       "unsigned", "using",
+    "virtual",    "void",    "volatile", "while",    "xor",      "int8_t",   "int16_t",     "int32_t",  "int64_t",
+    "namespace",  "uint8_t", "uint16_t", "uint32_t", "uint64_t", "linux",    "unix",        "scratch",  "first_block",
+    "last_block", "scalars", "buffers",  "main",     "events",   "block",    "printed_text"};
 
 std::string identifier(const std::string& wish) {
   std::string name;

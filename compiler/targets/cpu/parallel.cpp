@@ -92,7 +92,7 @@ class Nest {
 
   // True if each iteration writes elements of its own.
   bool stores_are_private(const ir::Stmt& body) const {
-    if (contains<ir::Atomic>(body)) return false;
+    if (contains<ir::Atomic, ir::Barrier, ir::Check, ir::Print>(body)) return false;
     for (const Access& access : accesses(context_.facts, body)) {
       if (!access.is_store) continue;
       for (const Dimension& dimension : dimensions_)
@@ -197,7 +197,7 @@ class Nest {
   }
 
   bool is_vectorisable(const ir::Stmt& body) const {
-    if (contains<ir::For, ir::While, ir::Atomic>(body)) return false;
+    if (contains<ir::For, ir::While, ir::Atomic, ir::Barrier, ir::Check, ir::Print>(body)) return false;
     for (const Access& access : accesses(context_.facts, body))
       if (access.is_store && !mentions(access.indices, dimensions_.back().var)) return false;
     return true;

@@ -11,25 +11,16 @@ Error unsupported(Span span, std::string message, std::string hint) {
   return make_error(DiagnosticKind::unsupported_tile_feature, span, std::move(message), std::move(hint));
 }
 
-Status check(const ir::Kernel& kernel, const ir::Stmt& stmt) {
-  if (ir::as<ir::Roles>(stmt))
-    return unsupported(stmt->span, "the CPU target does not run roles of warp groups",
-                       "`T.Pipelined` loops are divided into roles where that helps");
+Status check(const ir::Stmt& stmt) {
   if (const auto* call = ir::as<ir::ExternCall>(stmt))
     return unsupported(stmt->span,
                        fmt::format("`{}` is a function of foreign device source, which the CPU target does not compile",
                                    call->function),
                        "write what it does in the tile language");
-  if (ir::as<ir::Barrier>(stmt) && !kernel.thread_vars.empty())
-    return unsupported(stmt->span, "the CPU target does not run hardware barriers in a kernel of threads",
-                       "leave the thread index out, or use `T.sync_threads()`");
   const auto* sync = ir::as<ir::Sync>(stmt);
   if (sync && sync->scope == ir::SyncScope::grid)
     return unsupported(stmt->span, "the CPU target has no barrier of all blocks",
                        "end the kernel and open another `with T.Kernel(...)`");
-  if (sync && sync->threads != 0)
-    return unsupported(stmt->span, "the CPU target has no barriers for some threads of a block",
-                       "call `T.sync_threads()` where all threads come");
   return {};
 }
 
@@ -41,7 +32,7 @@ Status check_supported(const ir::Program& program) {
     ir::walk(
         kernel.body,
         [&](const ir::Stmt& stmt) {
-          if (status.ok()) status = check(kernel, stmt);
+          if (status.ok()) status = check(stmt);
         },
         [](const ir::Expr&) {});
   return status;

@@ -7,9 +7,8 @@
 
 namespace tilepilot::targets::cpu {
 
-// `unsupported_tile_feature` for roles of warp groups, barriers between threads that do different things, barriers of a
-// grid and foreign functions. Copies and gemms that need not wait are done at once, which every wait allows; hardware
-// barriers that all threads reach in program order then have nothing to wait for.
+// `unsupported_tile_feature` for barriers of a grid and foreign functions. Copies and gemms that need not wait are done
+// at once, which every wait allows.
 Status check_supported(const ir::Program& program);
 
 }  // namespace tilepilot::targets::cpu

@@ -31,9 +31,9 @@ class Writer {
     put(fmt::format("}} {} {{", text));
     ++depth_;
   }
-  void close() {
+  void close(std::string_view after = "") {
     --depth_;
-    put("}");
+    put(fmt::format("}}{}", after));
   }
   void append(std::string_view lines) { text_ += lines; }
   const std::string& text() const { return text_; }

@@ -1,0 +1,11 @@
+// What a launch tells its caller: checks that fail, lines of text.
+#pragma once
+
+#include "compiler/targets/cpu/context.h"
+
+namespace tilepilot::targets::cpu {
+
+void emit_check(Context& context, const ir::Check& check, Span span);
+void emit_print(Context& context, const ir::Print& print);
+
+}  // namespace tilepilot::targets::cpu
