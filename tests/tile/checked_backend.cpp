@@ -84,6 +84,7 @@ class CheckedKernel final : public runtime::CompiledKernel {
     twins.expect_equal(arguments);
     return {};
   }
+  std::string take_printed() override { return kernel_->take_printed(); }
   const ir::Program& program() const override { return kernel_->program(); }
   const std::string& source() const override { return kernel_->source(); }
 

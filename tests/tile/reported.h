@@ -18,11 +18,7 @@ struct Report {
 
 class Reported : public Run, public ::testing::WithParamInterface<Report> {
  protected:
-  Reported() : Run(checked()) {}
-  static runtime::KernelBackend& checked() {
-    static testing::CheckedBackend instance(backend());
-    return instance;
-  }
+  Reported() : Run(checked_backend()) {}
   void expect_result() {
     const Report& report = GetParam();
     load(report.program);

@@ -6,6 +6,7 @@
 #include "compiler/diagnostics/render.h"
 #include "compiler/syntax/parser.h"
 #include "tests/tile/array_host.h"
+#include "tests/tile/checked_backend.h"
 
 namespace tilepilot::stage {
 
@@ -21,6 +22,12 @@ inline runtime::KernelBackend& backend() {
     return runtime::cpu_backend(options);
   }();
   return *instance;
+}
+
+// The same, with the reference interpreter beside it.
+inline runtime::KernelBackend& checked_backend() {
+  static testing::CheckedBackend instance(backend());
+  return instance;
 }
 
 class Run : public ::testing::Test {

@@ -31,15 +31,18 @@ constexpr std::pair<std::string_view, std::string_view> kDifferences[] = {
     {"a constant slice that leaves a tile",
      "an error; of a global tensor, elements outside read as 0 and are not written"},
     {"a value that leaves its loop or branch", "an error with the place where it was computed"},
-    {"tile operators under a condition on the thread index", "an error: they belong to all threads of the block"},
+    {"barriers and tile operators under conditions",
+     "conditions on the thread index alone divide a block into roles; "
+     "others must hold for all threads"},
     {"layouts of global tensors",
      "not used, which is announced: elements lie in the order of the shape, in every kernel"},
     {"conversions to types of 4 and 8 bits", "saturate, also from infinity"},
     {"elements of 4 bits",
      "the last axis of tensors and views has an even extent; results of gemms, reductions and atomics are wider"},
     {"hints and parameters that no target heeds", "accepted and announced as `ignored_request`"},
-    {"hardware barriers, bulk copies and asynchronous gemms on the CPU", "done at once, in program order"},
-    {"roles of warp groups, foreign device source, barriers of a grid on the CPU", "staged, refused when compiled"},
+    {"bulk copies and asynchronous gemms on the CPU", "done at once; barriers count as on the GPU"},
+    {"masks of shuffles and votes", "not used: all threads of the warp that come there take part"},
+    {"foreign device source, barriers of a grid on the CPU", "staged, refused when compiled"},
 };
 
 std::string cell(std::string_view text) {

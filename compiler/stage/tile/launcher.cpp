@@ -150,7 +150,10 @@ Result<Value> Launcher::run(const std::vector<Value>& inputs, Span span) {
   }
   {
     LaunchNotice notice(context_->options, program_);
-    TRY(kernel_->launch(arguments_, context_->options.host->parallel_for(), span));
+    Status status = kernel_->launch(arguments_, context_->options.host->parallel_for(), span);
+    const std::string printed = kernel_->take_printed();
+    if (!printed.empty()) context_->interpreter.print(printed);
+    TRY(std::move(status));
   }
   if (results.empty()) return Value();
   return results.size() == 1 ? results[0] : make_list(std::move(results));

@@ -6,6 +6,7 @@
 #include "compiler/stage/python/containers.h"
 #include "compiler/stage/python/exceptions.h"
 #include "compiler/stage/python/poison.h"
+#include "compiler/stage/tile/debug.h"
 #include "compiler/stage/tile/declarations.h"
 #include "compiler/stage/tile/expressions.h"
 #include "compiler/stage/tile/fold.h"
@@ -114,10 +115,12 @@ Result<Value> Tracer::logical_not(const Value& operand, Span span) {
   return apply_unary(context_, UnaryOp::logical_not, operand, span);
 }
 
-Status Tracer::assertion(const Value&, const std::string&, Span span) {
+Status Tracer::assertion(const Value& condition, const std::string& message, Span span) {
   if (context_.declarations && context_.declarations->finding_sizes) return {};  // the second pass knows more
+  if (builder_.in_kernel()) return emit_check(builder_, condition, message, span);
   context_.interpreter.diagnostics().add(
-      {DiagnosticKind::ignored_request, span, "this assertion is about run-time values and is not checked"});
+      {DiagnosticKind::ignored_request, span,
+       "this assertion about run-time values stands outside the kernel and is not checked"});
   return {};
 }
 

@@ -125,6 +125,12 @@ Result<Value> sync_grid(TileArguments& arguments) {
   return Value();
 }
 
+Result<Value> sync_warp(TileArguments& arguments) {
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
+  TRY(builder.emit(ir::Sync{ir::SyncScope::warp}, arguments.span()));
+  return Value();
+}
+
 // The index of a thread in its block, threadIdx.x fastest.
 ir::Expr linear_index(const TileArguments& arguments, ProgramBuilder& builder) {
   ir::Expr index = ir::int_imm(0, ir::kInt32, arguments.span());
@@ -187,7 +193,7 @@ const std::vector<TileFunction>& thread_functions() {
       {"get_warp_idx_sync", "warp_size=", "the index of a thread's warp in its block", warp_index},
       {"get_warp_group_idx", "warp_size=, warps_per_group=", "the index of a thread's warp group", warp_group_index},
       {"shuffle_elect", "thread_extent", "true for one thread of each `thread_extent`; 0: of the block", shuffle_elect},
-      {"sync_warp", "mask=", "a barrier of a warp; here one of the block", barrier},
+      {"sync_warp", "mask=", "a barrier: the threads of the warp wait for each other", sync_warp},
   };
   return kFunctions;
 }

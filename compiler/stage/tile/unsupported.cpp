@@ -6,7 +6,7 @@ namespace {
 
 constexpr UnsupportedNames kGroups[] = {
     {"write the kernel with tile operators and `T.Parallel` instead",
-     "tvm_warp_shuffle address_of tvm_access_ptr shfl_sync shfl_xor_sync shfl_down_sync Ramp Broadcast"},
+     "address_of tvm_access_ptr match_any_sync match_all_sync Ramp Broadcast"},
     {"use `T.alloc_barrier`", "alloc_cluster_barrier"},
     {"use `T.tma_copy`", "tma_load tma_store copy_cluster"},
     {"use `T.gemm`", "gemm_sp gemm_v1 gemm_v2"},
@@ -16,11 +16,7 @@ constexpr UnsupportedNames kGroups[] = {
     {"clusters of blocks are launched as blocks, without what they share",
      "block_rank_in_cluster cluster_arrive cluster_wait cluster_sync"},
     {"foreign device code is not compiled", "call_intrin call_pure_extern"},
-    {"use `T.reduce_sum`", "warp_reduce_sum"},
-    {"use `T.reduce_max`", "warp_reduce_max any_of"},
-    {"use `T.reduce_min`", "warp_reduce_min all_of"},
-    {"copy what you want to see to an output", "print"},
-    {"check the inputs in the host program", "device_assert"},
+    {"use `T.sync_threads(barrier_id, arrive_count)`", "named_barrier_arrive"},
     {"pass random numbers as a tensor", "rng_init rng_rand rng_rand_float"},
     {"pass tensors", "handle"},
     {"use float8_e4m3fn or float8_e5m2", "float8_e4m3fnuz float8_e5m2fnuz float8_e4m3b11fnuz"},

@@ -3,7 +3,7 @@ import tilelang.language as T
 
 
 @T.prim_func
-def main(A: T.Tensor((128,), "float32"), n: T.int32):
+def main(A: T.Tensor((128,), "float32")):
     with T.Kernel(1, threads=128) as bx:
-        assert n > 0
+        T.use_swizzle(panel_size=10)
         A[0] = 1.0
