@@ -2,12 +2,31 @@
 
 #include <fmt/format.h>
 
+#include "compiler/ir/outside.h"
+#include "compiler/ir/text.h"
+
 namespace tilepilot::stage {
 
 void TileContext::announce_ignored(const std::string& request, Span span) {
   if (!announced_.insert(request).second) return;
   interpreter.diagnostics().add(
       {DiagnosticKind::ignored_request, span, fmt::format("{} has no effect on this target", request)});
+}
+
+void TileContext::finished(const ir::Program& program) {
+  for (const ir::Kernel& kernel : program.kernels) {
+    for (const ir::OutsideAccess& access : ir::accesses_outside(kernel)) {
+      const std::string extent = ir::to_text(access.buffer->shape[access.axis]);
+      Diagnostic warning{DiagnosticKind::access_outside_tile,
+                         access.span,
+                         fmt::format("the index on axis {} of `{}` runs from {} to {}, and the axis has {} elements",
+                                     access.axis, access.buffer->name, access.range.lo, access.range.hi, extent),
+                         {{access.buffer->span, fmt::format("`{}` is allocated here", access.buffer->name)}},
+                         "what lies outside is not there: guard the access with `if`, or make the tile larger"};
+      interpreter.diagnostics().add(std::move(warning));
+    }
+  }
+  if (options.on_program) options.on_program(program);
 }
 
 }  // namespace tilepilot::stage

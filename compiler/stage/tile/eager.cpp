@@ -141,7 +141,7 @@ Result<EagerProgram> trace_eager(const ContextRef& context, FunctionObject& func
   for (const auto& [name, size] : call.sizes)
     if (!second.asks_for(name)) return not_a_size(function, name, call.span);
   EagerProgram program = TRY(pass.finish(second, returned));
-  if (context->options.on_program) context->options.on_program(program.program);
+  context->finished(program.program);
   return program;
 }
 

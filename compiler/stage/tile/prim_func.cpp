@@ -68,7 +68,7 @@ Result<std::shared_ptr<PrimFuncObject>> trace_prim_func(const ContextRef& contex
   declarations.sort_parameters(program, function);
   std::vector<size_t> outputs = TRY(declarations.returned_outputs(program, result, function.span));
   auto traced = std::make_shared<PrimFuncObject>(std::move(program), std::move(outputs));
-  if (context->options.on_program) context->options.on_program(traced->program);
+  context->finished(traced->program);
   return traced;
 }
 
