@@ -107,7 +107,9 @@ class RoleMap {
           if (const auto* n = as<Roles>(s)) add_choice(s, [&](int64_t thread) { return is_for(*n, thread); });
           const auto* n = as<If>(s);
           const Expr condition = n && contains_work_of_some(s) ? by_thread(n->condition) : nullptr;
-          if (condition) add_choice(s, [&](int64_t thread) { return value_at(condition, thread) != 0; });
+          if (condition && decides(condition)) {
+            add_choice(s, [&](int64_t thread) { return value_at(condition, thread) != 0; });
+          }
         },
         [](const Expr&) {});
   }
@@ -122,6 +124,17 @@ class RoleMap {
 
   static bool is_for(const Roles& n, int64_t thread) {
     return std::find(n.groups.begin(), n.groups.end(), int(thread / kWarpGroup)) != n.groups.end();
+  }
+
+  // Whether a condition is about the thread and known for each of them.
+  bool decides(const Expr& condition) const {
+    bool names_thread = false;
+    walk(condition, [&](const Expr& part) { names_thread |= std::holds_alternative<VarRef>(part->node); });
+    if (!names_thread) return false;
+    for (size_t thread = 0; thread < ways_.size(); ++thread) {
+      if (!value_at(condition, static_cast<int64_t>(thread))) return false;
+    }
+    return true;
   }
 
   // The expression in terms of the thread variables, or null.
@@ -140,7 +153,7 @@ class RoleMap {
     return only ? expanded : nullptr;
   }
 
-  int64_t value_at(const Expr& e, int64_t thread) const {
+  std::optional<int64_t> value_at(const Expr& e, int64_t thread) const {
     const Expr known = substitute(e, [&](const Var& var) -> Expr {
       int64_t rest = thread;
       for (size_t axis = 0; axis < kernel_.thread_vars.size(); ++axis) {
@@ -149,7 +162,7 @@ class RoleMap {
       }
       return nullptr;
     });
-    return constant_int(simplify(known, {})).value_or(0);
+    return constant_int(simplify(known, {}));
   }
 };
 

@@ -472,8 +472,8 @@ Status check_addresses(const Kernel& kernel) {
 }
 
 Result<Kernel> in_regions(const Kernel& kernel) {
-  TRY(check_addresses(kernel));
   Kernel lowered = with_thread_vars(kernel);
+  if (!lowered.thread_vars.empty()) TRY(check_addresses(kernel));
   if (!lowered.thread_vars.empty()) lowered.body = OwnLoops().rewrite(lowered.body);
   const std::vector<Kernel> roles = TRY(split_roles(lowered));
   const bool concurrent = roles.size() > 1 || has_own_barriers(kernel);

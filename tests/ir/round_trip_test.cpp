@@ -168,8 +168,10 @@ TEST(RoundTripTest, RandomPrograms) {
   DiagnosticList diagnostics;
   const auto hardware = read(kHardware, diagnostics);
   ASSERT_TRUE(hardware) << first_message(diagnostics);
-  walk(
-      hardware->kernels[0].body, [&](const Stmt& s) { stmt_kinds.insert(s->node.index()); }, [](const Expr&) {});
+  for (const Kernel& kernel : hardware->kernels) {
+    walk(
+        kernel.body, [&](const Stmt& s) { stmt_kinds.insert(s->node.index()); }, [](const Expr&) {});
+  }
   EXPECT_EQ(stmt_kinds.size(), std::variant_size_v<StmtNode::Node>);
   EXPECT_EQ(expr_kinds.size(), std::variant_size_v<ExprNode::Node>);
 }

@@ -158,8 +158,8 @@ TEST(ThreadRegions, TileKernelsOnlyLoseBarriers) {
 TEST(ThreadRegions, WarpsThatGoTheirOwnWayBecomeRoles) {
   const auto result = passes::thread_regions(parse(with_kernel("threads tx in 64", R"(    shared s: float32[32]
     barrier full: uint64[1] arrivals [32]
-    let half: int32 = tx // 32
-    if half == 0 {
+    let side: int32 = tx // 32
+    if side == 0 {
       s[tx] = x[tx]
       on full[0] arrive
     } else {
@@ -176,17 +176,17 @@ TEST(ThreadRegions, WarpsThatGoTheirOwnWayBecomeRoles) {
       threads 32 {
         parallel tx in 32 {
           s[tx] = x[tx]
-          on full[0] arrive threads 1
+          on full arrive threads 1
         }
         sync
         fill s = 0.0
         sync
       }
       threads 32 {
-        on full[0] wait 0
+        on full wait 0
         sync on 1 of 32
         parallel tx in 32 {
-          y[tx + 32] = s[31 - tx]
+          y[tx + 32] = s[-tx + 31]
         }
         sync
         sync
