@@ -305,10 +305,10 @@ class Projection : public Rewriter {
     }
     for (Buffer& buffer : result.allocations) buffer = own(buffer);
     result.body = rewrite_children(kernel_.body);
+    const std::vector<Buffer> all = result.allocations;
     std::erase_if(result.allocations, [&](const Buffer& buffer) {
       const auto is_view = [&](const Buffer& other) { return other->base == buffer; };
-      return !touches_any(result.body, {buffer.get()}) &&
-             std::none_of(result.allocations.begin(), result.allocations.end(), is_view);
+      return !touches_any(result.body, {buffer.get()}) && std::none_of(all.begin(), all.end(), is_view);
     });
     return result;
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "compiler/syntax/parser.h"
 
@@ -40,9 +41,9 @@ Result<ModuleRef> run_text(Interpreter& interpreter, const std::string& name, st
 ModuleRef lazy_module(const std::string& name, std::string text) {
   auto made = std::make_shared<ModuleObject>(name);
   ModuleObject& self = *made;
-  made->missing = [&self, text = std::move(text)](Interpreter& interpreter, Name asked,
-                                                  Span) -> Result<std::optional<Value>> {
-    self.missing = nullptr;
+  made->missing = [&self, text = std::move(text), has_run = false](Interpreter& interpreter, Name asked,
+                                                                   Span) mutable -> Result<std::optional<Value>> {
+    if (std::exchange(has_run, true)) return std::optional<Value>();
     ModuleRef module = TRY(run_text(interpreter, self.name, text));
     for (Name each : std::vector<Name>(module->members.names())) self.members.set(each, *module->members.find(each));
     const Value* found = self.members.find(asked);
