@@ -179,7 +179,19 @@ def f():
   ASSERT_TRUE(result.if_bool());
   EXPECT_FALSE(*result.if_bool());
   EXPECT_EQ(error_of("def f():\n    return torch.autograd.grad(1, 2)\n").kind, DiagnosticKind::forbidden);
-  EXPECT_EQ(error_of("import einops\ndef f():\n    return 1\n").kind, DiagnosticKind::unknown_module);
+}
+
+TEST(HostProgram, CandidatesHaveEinopsAndNumpy) {
+  testing::Room room;
+  Value result = value_of(room, R"(
+from einops import rearrange
+import numpy as np
+def f():
+    x = rearrange(torch.arange(6.0), "(a b) -> b a", a=2)
+    return tuple(x.shape) == (3, 2) and abs(np.log(1.0 / 0.01) - 4.605170185988092) < 1e-12
+)");
+  ASSERT_TRUE(result.if_bool());
+  EXPECT_TRUE(*result.if_bool());
 }
 
 TEST(HostProgram, KernelsSeeTheTensorsMemory) {
