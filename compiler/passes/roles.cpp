@@ -15,15 +15,15 @@ namespace tilepilot::passes {
 
 using namespace ir;
 
-namespace {
-
-constexpr int64_t kWarp = 32, kWarpGroup = 128;
-constexpr size_t kMostRoles = 32;
-using RoleSet = uint32_t;
-
 int64_t thread_count(const Kernel& kernel) {
   return std::accumulate(kernel.threads.begin(), kernel.threads.end(), int64_t{1}, std::multiplies<>());
 }
+
+namespace {
+
+constexpr int64_t kWarpGroup = 128;
+constexpr size_t kMostRoles = 32;
+using RoleSet = uint32_t;
 
 bool is_block_work(const Stmt& s) {
   const auto* loop = as<For>(s);

@@ -1,3 +1,4 @@
+#include "compiler/ir/spelling.h"
 #include "compiler/ir/visit.h"
 #include "compiler/passes/fold.h"
 #include "compiler/passes/rewrite_rules.h"
@@ -12,10 +13,6 @@ namespace {
 
 // Rules shorten what they rewrite; should some not, the work still ends.
 constexpr int kMostSteps = 10000;
-
-bool is_literal(const Expr& e) {
-  return std::holds_alternative<IntImm>(e->node) || std::holds_alternative<FloatImm>(e->node);
-}
 
 class ExprSimplifier : public Rewriter {
  public:

@@ -4,14 +4,13 @@
 #include <optional>
 
 #include "compiler/ir/visit.h"
+#include "compiler/passes/roles.h"
 
 namespace tilepilot::passes {
 
 using namespace ir;
 
 namespace {
-
-constexpr int64_t kWarp = 32;
 
 std::optional<ReduceOp> as_reduction(BinaryOp op) {
   switch (op) {

@@ -415,10 +415,6 @@ void Splitter::keep(const Stmt& s, InRegion& rewriter, std::vector<Stmt>& body) 
   body.push_back(make_stmt(Store{kept.buffer, rewriter.own_element(), var_ref(var)}, s->span));
 }
 
-int64_t thread_count(const Kernel& kernel) {
-  return std::accumulate(kernel.threads.begin(), kernel.threads.end(), int64_t{1}, std::multiplies<>());
-}
-
 template <class... Kinds>
 bool contains(const Kernel& kernel) {
   bool found = false;
