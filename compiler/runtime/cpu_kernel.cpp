@@ -78,7 +78,9 @@ class Outcome {
     if (first_.failed == 0) return {};
     const RuntimeCheck& check = checks[static_cast<size_t>(first_.failed - 1)];
     Error error = make_error(check.kind, check.span, fmt::format("{} (block {})", check.message, first_.block));
-    error->notes.push_back({call, "the kernel is launched here"});
+    static const std::string kLaunched =
+        "the kernel is launched here";  // a literal here makes GCC 12 see faults in its library
+    error->note(call, kLaunched);
     return error;
   }
 
