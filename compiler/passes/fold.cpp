@@ -20,9 +20,8 @@ const IntImm* int_of(const Expr& e) { return std::get_if<IntImm>(&e->node); }
 const FloatImm* float_of(const Expr& e) { return std::get_if<FloatImm>(&e->node); }
 
 // Mathematical value: of a uint64 its unsigned one.
-Wide value_of(const IntImm& imm, DType type) {
-  return type == kUInt64 ? Wide{static_cast<uint64_t>(imm.value)} : Wide{imm.value};
-}
+Wide value_of(int64_t value, DType type) { return type == kUInt64 ? Wide{static_cast<uint64_t>(value)} : Wide{value}; }
+Wide value_of(const IntImm& imm, DType type) { return value_of(imm.value, type); }
 
 std::optional<bool> compared(BinaryOp op, auto a, auto b) {
   switch (op) {
@@ -106,10 +105,8 @@ std::optional<double> computed(BinaryOp op, double a, double b, DType type) {
 Expr fold_binary(const Binary& n, const Expr& e) {
   const DType type = n.left->type;
   if (const auto* a = int_of(n.left), *b = int_of(n.right); a && b && n.right->type == type) {
-    const Wide x = value_of(*a, type), y = value_of(*b, type);
-    if (const auto result = compared(n.op, x, y)) return bool_imm(*result, e->span);
-    const auto result = computed(n.op, x, y, type);
-    return result ? int_imm(wrap(*result, e->type), e->type, e->span) : nullptr;
+    const auto result = fold(n.op, a->value, b->value, type);
+    return result ? int_imm(*result, e->type, e->span) : nullptr;
   }
   if (const auto* a = float_of(n.left), *b = float_of(n.right); a && b && n.right->type == type) {
     const double x = round_to(a->value, type), y = round_to(b->value, type);
@@ -232,6 +229,13 @@ double round_to(double value, DType type) {
   const double beyond = format.saturates ? format.largest : std::numeric_limits<double>::infinity();
   if (std::fabs(result) > format.largest) return std::copysign(beyond, value);
   return result == 0 ? std::copysign(0.0, value) : result;
+}
+
+std::optional<int64_t> fold(BinaryOp op, int64_t a, int64_t b, DType type) {
+  const Wide x = value_of(a, type), y = value_of(b, type);
+  if (const auto result = compared(op, x, y)) return int64_t{*result};
+  const auto result = computed(op, x, y, type);
+  return result ? std::optional(wrap(*result, type)) : std::nullopt;
 }
 
 Expr fold(const Expr& expr) {

@@ -8,6 +8,7 @@
 #include "compiler/passes/pack_nibbles.h"
 #include "compiler/passes/simplify.h"
 #include "compiler/passes/thread_regions.h"
+#include "compiler/passes/thread_sync.h"
 
 namespace tilepilot::passes {
 namespace {
@@ -21,6 +22,7 @@ Status check(std::string_view pass, const ir::Program& program) {
   return make_error(std::move(first));
 }
 
+Result<ir::Program> sync_program(const ir::Program& program) { return thread_sync(program); }
 Result<ir::Program> simplify_program(const ir::Program& program) { return simplify(program); }
 Result<ir::Program> fuse_program(const ir::Program& program) { return fuse_elementwise(program); }
 
@@ -28,6 +30,7 @@ Result<ir::Program> fuse_program(const ir::Program& program) { return fuse_eleme
 
 const std::vector<Pass>& pipeline() {
   static const std::vector<Pass> passes{
+      {"thread_sync", "let threads meet where one touches what another one did", sync_program},
       {"thread_regions",
        "turn the statements of threads between barriers into parallel loops over the threads, roles into concurrent "
        "ones",

@@ -4,20 +4,16 @@
 
 #include <algorithm>
 #include <functional>
-#include <numeric>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "compiler/ir/visit.h"
-#include "compiler/passes/simplify.h"
+#include "compiler/passes/thread_differences.h"
+#include "compiler/passes/thread_values.h"
 
 namespace tilepilot::passes {
 
 using namespace ir;
-
-int64_t thread_count(const Kernel& kernel) {
-  return std::accumulate(kernel.threads.begin(), kernel.threads.end(), int64_t{1}, std::multiplies<>());
-}
 
 namespace {
 
@@ -59,7 +55,8 @@ Error unsupported(Span span, std::string message, std::string hint) {
 // Which threads are of which role.
 class RoleMap {
  public:
-  explicit RoleMap(const Kernel& kernel) : kernel_(kernel), ways_(static_cast<size_t>(thread_count(kernel))) {}
+  explicit RoleMap(const Kernel& kernel)
+      : kernel_(kernel), values_(kernel), ways_(static_cast<size_t>(thread_count(kernel))) {}
 
   Status run() {
     find_choices(kernel_.body);
@@ -91,9 +88,9 @@ class RoleMap {
 
  private:
   const Kernel& kernel_;
+  const ThreadValues values_;
   std::vector<std::vector<bool>> ways_;                  // of each thread, by choice
   std::unordered_map<const StmtNode*, size_t> choices_;  // their numbers
-  std::unordered_map<const VarData*, Expr> lets_;        // of thread indices alone
   std::vector<std::vector<int64_t>> roles_;
   Span first_choice_;
 
@@ -101,15 +98,13 @@ class RoleMap {
     walk(
         body,
         [&](const Stmt& s) {
-          if (const auto* n = as<Let>(s)) {
-            if (Expr value = by_thread(n->value)) lets_.emplace(n->var.get(), std::move(value));
-          }
           if (const auto* n = as<Roles>(s)) add_choice(s, [&](int64_t thread) { return is_for(*n, thread); });
           const auto* n = as<If>(s);
-          const Expr condition = n && contains_work_of_some(s) ? by_thread(n->condition) : nullptr;
-          if (condition && decides(condition)) {
-            add_choice(s, [&](int64_t thread) { return value_at(condition, thread) != 0; });
-          }
+          if (!n || !contains_work_of_some(s)) return;
+          // Only conditions about the thread that are known for each of them.
+          const Expr condition = values_.expanded(n->condition);
+          const auto taken = values_.names_thread(condition) ? values_.of(condition) : std::nullopt;
+          if (taken) add_choice(s, [&](int64_t thread) { return (*taken)[static_cast<size_t>(thread)] != 0; });
         },
         [](const Expr&) {});
   }
@@ -124,45 +119,6 @@ class RoleMap {
 
   static bool is_for(const Roles& n, int64_t thread) {
     return std::find(n.groups.begin(), n.groups.end(), int(thread / kWarpGroup)) != n.groups.end();
-  }
-
-  // Whether a condition is about the thread and known for each of them.
-  bool decides(const Expr& condition) const {
-    bool names_thread = false;
-    walk(condition, [&](const Expr& part) { names_thread |= std::holds_alternative<VarRef>(part->node); });
-    if (!names_thread) return false;
-    for (size_t thread = 0; thread < ways_.size(); ++thread) {
-      if (!value_at(condition, static_cast<int64_t>(thread))) return false;
-    }
-    return true;
-  }
-
-  // The expression in terms of the thread variables, or null.
-  Expr by_thread(const Expr& e) const {
-    const Expr expanded = substitute(e, [&](const Var& var) -> Expr {
-      const auto let = lets_.find(var.get());
-      return let == lets_.end() ? nullptr : let->second;
-    });
-    bool only = true;
-    walk(expanded, [&](const Expr& part) {
-      const auto* ref = std::get_if<VarRef>(&part->node);
-      const auto& vars = kernel_.thread_vars;
-      only &= !std::holds_alternative<Load>(part->node) &&
-              (!ref || std::find(vars.begin(), vars.end(), ref->var) != vars.end());
-    });
-    return only ? expanded : nullptr;
-  }
-
-  std::optional<int64_t> value_at(const Expr& e, int64_t thread) const {
-    const Expr known = substitute(e, [&](const Var& var) -> Expr {
-      int64_t rest = thread;
-      for (size_t axis = 0; axis < kernel_.thread_vars.size(); ++axis) {
-        if (kernel_.thread_vars[axis] == var) return int_imm(rest % kernel_.threads[axis], var->type);
-        rest /= kernel_.threads[axis];
-      }
-      return nullptr;
-    });
-    return constant_int(simplify(known, {}));
   }
 };
 
@@ -208,12 +164,12 @@ class Reach {
 
   // A fragment lies in the registers of the threads that use it.
   bool is_own_in_each(const Buffer& buffer) const {
-    return buffer->scope == Scope::local || (is_used_apart(buffer) && joint_.count(root(buffer)) == 0);
+    return buffer->scope == Scope::local || (is_used_apart(buffer) && joint_.count(root(*buffer)) == 0);
   }
   bool is_split(const Buffer& buffer) const {
-    return is_used_apart(buffer) && joint_.count(root(buffer)) > 0 && written_apart_.count(root(buffer)) > 0;
+    return is_used_apart(buffer) && joint_.count(root(*buffer)) > 0 && written_apart_.count(root(*buffer)) > 0;
   }
-  bool is_written_jointly(const Buffer& buffer) const { return written_jointly_.count(root(buffer)) > 0; }
+  bool is_written_jointly(const Buffer& buffer) const { return written_jointly_.count(root(*buffer)) > 0; }
 
  private:
   const RoleMap& roles_;
@@ -223,10 +179,9 @@ class Reach {
 
   static bool is_several(RoleSet set) { return (set & (set - 1)) != 0; }
   bool is_used_apart(const Buffer& buffer) const {
-    const auto found = apart_.find(root(buffer));
+    const auto found = apart_.find(root(*buffer));
     return buffer->scope == Scope::fragment && found != apart_.end() && is_several(found->second);
   }
-  static const BufferData* root(const Buffer& buffer) { return buffer->base ? buffer->base.get() : buffer.get(); }
 
   void visit(const Stmt& s, RoleSet here) {
     here_[s.get()] = here;
@@ -278,11 +233,11 @@ class Reach {
 
   void use(const Buffer& buffer, RoleSet here, bool joint, bool writes) {
     if (joint) {
-      joint_.insert(root(buffer));
+      joint_.insert(root(*buffer));
     } else {
-      apart_[root(buffer)] |= here;
+      apart_[root(*buffer)] |= here;
     }
-    if (writes) (joint ? written_jointly_ : written_apart_).insert(root(buffer));
+    if (writes) (joint ? written_jointly_ : written_apart_).insert(root(*buffer));
   }
 };
 

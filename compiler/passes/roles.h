@@ -10,9 +10,6 @@ namespace tilepilot::passes {
 // Threads that exchange values directly.
 inline constexpr int64_t kWarp = 32;
 
-// Of a block.
-int64_t thread_count(const ir::Kernel& kernel);
-
 // What each role does, as a kernel of its threads alone; `Roles` and conditions that tell roles apart are decided. What
 // several roles do together, the first of them does between two barriers. Variables, local buffers and fragments of one
 // role are its own; shared tiles are the same buffers in all. One kernel, as it was, where all threads go one way.

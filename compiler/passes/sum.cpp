@@ -13,41 +13,35 @@ using namespace ir;
 
 namespace {
 
-struct Term {
-  Expr part;
-  int64_t coefficient;
-};
+using Term = Sum::Term;
 
-struct Sum {
-  std::vector<Term> terms;
-  int64_t constant = 0;
-  int leaves = 0;  // terms and constants as written
-  bool fits = true;
-
+class Summing {
+ public:
   void add(const Expr& e, int64_t factor);
+  Sum sum;
 
  private:
   void add_part(const Expr& part, int64_t factor);
   int64_t checked(Wide value) {
-    fits &= value >= INT64_MIN && value <= INT64_MAX;
+    sum.fits &= value >= INT64_MIN && value <= INT64_MAX;
     return static_cast<int64_t>(value);
   }
 };
 
-void Sum::add_part(const Expr& part, int64_t factor) {
+void Summing::add_part(const Expr& part, int64_t factor) {
   const auto known =
-      std::find_if(terms.begin(), terms.end(), [&](const Term& t) { return structurally_equal(t.part, part); });
-  if (known == terms.end()) {
-    terms.push_back({part, factor});
+      std::find_if(sum.terms.begin(), sum.terms.end(), [&](const Term& t) { return structurally_equal(t.part, part); });
+  if (known == sum.terms.end()) {
+    sum.terms.push_back({part, factor});
   } else {
     known->coefficient = checked(Wide{known->coefficient} + factor);
   }
 }
 
-void Sum::add(const Expr& e, int64_t factor) {
+void Summing::add(const Expr& e, int64_t factor) {
   if (const auto value = constant_int(e)) {
-    ++leaves;
-    constant = checked(constant + Wide{*value} * factor);
+    ++sum.leaves;
+    sum.constant = checked(sum.constant + Wide{*value} * factor);
     return;
   }
   if (const auto* n = std::get_if<Unary>(&e->node); n && n->op == UnaryOp::neg) {
@@ -60,15 +54,8 @@ void Sum::add(const Expr& e, int64_t factor) {
   }
   const auto scale = n && n->op == BinaryOp::mul ? constant_int(n->right) : std::nullopt;
   if (scale) return add(n->left, checked(Wide{*scale} * factor));
-  ++leaves;
+  ++sum.leaves;
   add_part(e, factor);
-}
-
-Sum sum_of(const Expr& e) {
-  Sum sum;
-  sum.add(e, 1);
-  std::erase_if(sum.terms, [](const Term& t) { return t.coefficient == 0; });
-  return sum;
 }
 
 // The sum as an expression: positive terms first, so that it need not begin with a negation.
@@ -169,6 +156,13 @@ class Division {
 };
 
 }  // namespace
+
+Sum sum_of(const Expr& e) {
+  Summing summing;
+  summing.add(e, 1);
+  std::erase_if(summing.sum.terms, [](const Term& t) { return t.coefficient == 0; });
+  return std::move(summing.sum);
+}
 
 Expr collect_terms(const Expr& e) {
   const Sum sum = sum_of(e);

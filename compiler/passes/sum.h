@@ -2,10 +2,24 @@
 // cancel or repeat, and quotients and remainders of sums whose parts the divisor divides.
 #pragma once
 
+#include <vector>
+
 #include "compiler/ir/bounds.h"
 #include "compiler/ir/expr.h"
 
 namespace tilepilot::passes {
+
+struct Sum {
+  struct Term {
+    ir::Expr part;  // neither a sum nor a multiple
+    int64_t coefficient;
+  };
+  std::vector<Term> terms;  // no two parts are equal
+  int64_t constant = 0;
+  int leaves = 0;    // terms and constants as written
+  bool fits = true;  // all numbers in 64 bits
+};
+Sum sum_of(const ir::Expr& e);
 
 // A sum with its repeated terms put together, where that makes it shorter; else null. Holds under wrapping.
 ir::Expr collect_terms(const ir::Expr& sum);

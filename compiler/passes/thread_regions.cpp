@@ -10,8 +10,10 @@
 
 #include "compiler/ir/visit.h"
 #include "compiler/passes/element_form.h"
+#include "compiler/passes/own_loops.h"
 #include "compiler/passes/roles.h"
 #include "compiler/passes/thread_exchange.h"
+#include "compiler/passes/thread_values.h"
 #include "compiler/passes/uniformity.h"
 
 namespace tilepilot::passes {
@@ -46,27 +48,6 @@ class WithoutThreads : public Rewriter {
   Stmt counted(Barrier node, Span span) const {
     if (node.threads == 0) node.threads = threads_;
     return make_stmt(std::move(node), span);
-  }
-};
-
-// Copies and fills that touch a thread's own array are that thread's own loops.
-class OwnLoops : public Rewriter {
- public:
-  using Rewriter::rewrite;
-
-  Stmt rewrite(const Stmt& s) override {
-    const Accesses accesses = region_accesses(s);
-    const auto is_local = [](const Region* r) { return r->buffer->scope == Scope::local; };
-    const bool local = std::any_of(accesses.writes.begin(), accesses.writes.end(), is_local) ||
-                       std::any_of(accesses.reads.begin(), accesses.reads.end(), is_local);
-    const auto form = local ? box_form(s) : std::nullopt;
-    if (!form) return rewrite_children(s);
-    Stmt body = make_stmt(Block{form->body}, s->span);
-    for (size_t k = form->vars.size(); k-- > 0;) {
-      const Expr extent = int_imm(form->extents[k], form->vars[k]->type, s->span);
-      body = make_stmt(For{LoopKind::serial, {form->vars[k]}, {extent}, 0, std::move(body)}, s->span);
-    }
-    return body;
   }
 };
 
@@ -470,7 +451,7 @@ Status check_addresses(const Kernel& kernel) {
 Result<Kernel> in_regions(const Kernel& kernel) {
   Kernel lowered = with_thread_vars(kernel);
   if (!lowered.thread_vars.empty()) TRY(check_addresses(kernel));
-  if (!lowered.thread_vars.empty()) lowered.body = OwnLoops().rewrite(lowered.body);
+  if (!lowered.thread_vars.empty()) lowered.body = own_loops(lowered.body);
   const std::vector<Kernel> roles = TRY(split_roles(lowered));
   const bool concurrent = roles.size() > 1 || has_own_barriers(kernel);
   if (!concurrent) return in_regions(roles.front(), false);

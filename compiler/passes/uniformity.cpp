@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "compiler/ir/visit.h"
+#include "compiler/passes/thread_differences.h"
 
 namespace tilepilot::passes {
 
@@ -13,38 +14,14 @@ using namespace ir;
 
 namespace {
 
-bool is_jump(const Stmt& s) { return as<Break>(s) || as<Continue>(s); }
-
-// What all threads do together by its kind alone.
-bool is_meeting(const Stmt& s) {
-  const auto* loop = as<For>(s);
-  const auto* barrier = as<Barrier>(s);
-  return as<Sync>(s) || (barrier && barrier->op == BarrierOp::wait) || (loop && loop->kind == LoopKind::parallel) ||
-         is_tile_operator(*s);
-}
-
-std::vector<Stmt> bodies(const Stmt& s) {
-  if (const auto* n = as<For>(s)) return {n->body};
-  if (const auto* n = as<While>(s)) return {n->body};
-  if (const auto* n = as<Block>(s)) return n->body;
-  if (const auto* n = as<If>(s))
-    return n->otherwise ? std::vector<Stmt>{n->then, n->otherwise} : std::vector<Stmt>{n->then};
-  return {};
-}
-
-// A view is used as what it views.
-const BufferData* root(const BufferData& buffer) { return buffer.base ? buffer.base.get() : &buffer; }
-
-bool is_loop(const Stmt& s) { return as<For>(s) || as<While>(s); }
-
 class Analysis {
  public:
-  explicit Analysis(const Kernel& kernel) : kernel_(kernel) {
+  explicit Analysis(const Kernel& kernel) : kernel_(kernel), threads_(kernel) {
     walk(
         kernel.body,
         [&](const Stmt& s) {
           if (const auto* n = as<Let>(s)) lets_.emplace(n->var.get(), n->value);
-          if (is_meeting(s)) note_meeting(s);
+          if (as<For>(s) && is_meeting(s)) note_stores_of_loop(s);
         },
         [](const Expr&) {});
   }
@@ -56,7 +33,6 @@ class Analysis {
       mark(kernel_.body);
       require_all(kernel_.body);
     } while (grown_);
-    find_differences();
     TRY(check(kernel_.body));
     TRY(check_fragments(kernel_.body));
     for (const Buffer& buffer : kernel_.allocations) {
@@ -69,34 +45,22 @@ class Analysis {
   // Buffers ----------------------------------------------------------------------------------------------------------
 
   // Tile operators on local buffers were lowered before: what is left works on tiles of the block.
-  void note_meeting(const Stmt& s) {
-    const Accesses accesses = region_accesses(s);
-    for (const auto* regions : {&accesses.reads, &accesses.writes}) {
-      for (const Region* region : *regions) tiles_.insert(root(*region->buffer));
-    }
-    if (!as<For>(s)) return;
+  void note_stores_of_loop(const Stmt& s) {
     walk(
         s,
         [&](const Stmt& part) {
           if (const auto* n = as<Store>(part)) note_store_of_loop(*n->buffer);
           if (const auto* n = as<Atomic>(part)) note_store_of_loop(*n->element.buffer);
         },
-        [&](const Expr& part) {
-          if (const auto* n = std::get_if<Load>(&part->node)) tiles_.insert(root(*n->buffer));
-        });
+        [](const Expr&) {});
   }
 
   void note_store_of_loop(const BufferData& buffer) {
-    tiles_.insert(root(buffer));
     if (buffer.scope == Scope::local) uniform_.insert(root(buffer));
   }
 
-  bool may_be_own(const BufferData& buffer) const {
-    if (buffer.scope == Scope::local) return true;
-    return buffer.scope == Scope::fragment && tiles_.count(root(buffer)) == 0;
-  }
   bool is_threads_own(const BufferData& buffer) const {
-    return may_be_own(buffer) && uniform_.count(root(buffer)) == 0;
+    return threads_.may_be_own(buffer) && uniform_.count(root(buffer)) == 0;
   }
 
   // Collective statements --------------------------------------------------------------------------------------------
@@ -128,7 +92,7 @@ class Analysis {
 
   void require_part(const Expr& part) {
     if (const auto* n = std::get_if<Load>(&part->node)) {
-      if (may_be_own(*n->buffer)) grown_ |= uniform_.insert(root(*n->buffer)).second;
+      if (threads_.may_be_own(*n->buffer)) grown_ |= uniform_.insert(root(*n->buffer)).second;
     }
     const auto* ref = std::get_if<VarRef>(&part->node);
     const auto let = ref ? lets_.find(ref->var.get()) : lets_.end();
@@ -157,70 +121,8 @@ class Analysis {
         s, [](const Stmt&) {}, [&](const Expr& part) { require_part(part); });
   }
 
-  // What differs between threads
-  // ---------------------------------------------------------------------------------------
-
-  bool differs(const Expr& e) const {
-    bool found = false;
-    walk(e, [&](const Expr& part) {
-      if (const auto* n = std::get_if<VarRef>(&part->node)) found |= different_vars_.count(n->var.get()) > 0;
-      if (const auto* n = std::get_if<Load>(&part->node)) found |= different_buffers_.count(root(*n->buffer)) > 0;
-    });
-    return found;
-  }
-  bool differs(const std::vector<Expr>& exprs) const {
-    for (const Expr& e : exprs) {
-      if (differs(e)) return true;
-    }
-    return false;
-  }
-
-  void find_differences() {
-    for (const Var& var : kernel_.thread_vars) different_vars_.insert(var.get());
-    walk(
-        kernel_.body,
-        [&](const Stmt& s) {
-          // Each thread finds what those before it left.
-          if (const auto* n = as<Atomic>(s); n && n->previous) different_vars_.insert(n->previous.get());
-        },
-        [](const Expr&) {});
-    do {
-      grown_ = false;
-      spread(kernel_.body, false);
-    } while (grown_);
-  }
-
-  // `apart`: not all threads are here.
-  void spread(const Stmt& s, bool apart) {
-    if (const auto* n = as<Let>(s)) {
-      if (differs(n->value)) grown_ |= different_vars_.insert(n->var.get()).second;
-    } else if (const auto* n = as<Store>(s)) {
-      const bool different = apart || differs(n->indices) || differs(n->value);
-      if (different && may_be_own(*n->buffer)) grown_ |= different_buffers_.insert(root(*n->buffer)).second;
-    } else if (const auto* n = as<Atomic>(s)) {
-      if (may_be_own(*n->element.buffer)) grown_ |= different_buffers_.insert(root(*n->element.buffer)).second;
-    } else if (const auto* n = as<If>(s)) {
-      apart |= differs(n->condition);
-    } else if (const auto* n = as<For>(s)) {
-      const bool different = differs(n->extents);
-      apart |= different || leaves_apart(n->body);
-      if (different) {
-        for (const Var& var : n->vars) grown_ |= different_vars_.insert(var.get()).second;
-      }
-    } else if (const auto* n = as<While>(s)) {
-      apart |= differs(n->condition) || leaves_apart(n->body);
-    }
-    if (apart && is_jump(s)) grown_ |= apart_jumps_.insert(s.get()).second;
-    for (const Stmt& child : bodies(s)) spread(child, apart);
-  }
-
-  // Whether a break or continue of the loop around `s` is one that not all threads take.
-  bool leaves_apart(const Stmt& s) const {
-    if (is_jump(s)) return apart_jumps_.count(s.get()) > 0;
-    if (is_loop(s)) return false;
-    const std::vector<Stmt> inner = bodies(s);
-    return std::any_of(inner.begin(), inner.end(), [&](const Stmt& child) { return leaves_apart(child); });
-  }
+  // Whether threads may disagree
+  // --------------------------------------------------------------------------------------
 
   static Error disagreement(const Stmt& s, const char* what) {
     return make_error(DiagnosticKind::unsupported_tile_feature, s->span,
@@ -232,10 +134,12 @@ class Analysis {
   Status check(const Stmt& s) const {
     if (result_.collective.count(s.get()) == 0) return {};
     if (is_meeting(s)) return check_operands(s);
-    if (const auto* n = as<If>(s); n && differs(n->condition)) return disagreement(s, "this condition");
-    if (const auto* n = as<For>(s); n && differs(n->extents)) return disagreement(s, "how often this loop runs");
-    if (const auto* n = as<While>(s); n && differs(n->condition)) return disagreement(s, "how often this loop runs");
-    if (const auto* n = as<Store>(s); n && (differs(n->indices) || differs(n->value)))
+    if (const auto* n = as<If>(s); n && threads_.differs(n->condition)) return disagreement(s, "this condition");
+    if (const auto* n = as<For>(s); n && threads_.differs(n->extents))
+      return disagreement(s, "how often this loop runs");
+    if (const auto* n = as<While>(s); n && threads_.differs(n->condition))
+      return disagreement(s, "how often this loop runs");
+    if (const auto* n = as<Store>(s); n && (threads_.differs(n->indices) || threads_.differs(n->value)))
       return disagreement(s, "this value");
     for (const Stmt& child : bodies(s)) TRY(check(child));
     return {};
@@ -268,7 +172,7 @@ class Analysis {
     }
     bool different = false;
     walk(
-        s, [](const Stmt&) {}, [&](const Expr& e) { different |= differs(e); });
+        s, [](const Stmt&) {}, [&](const Expr& e) { different |= threads_.differs(e); });
     if (!different) return {};
     return make_error(DiagnosticKind::unsupported_tile_feature, s->span,
                       "all threads of the block do this together, but what it works on differs between them",
@@ -276,14 +180,11 @@ class Analysis {
   }
 
   const Kernel& kernel_;
+  const ThreadDifferences threads_;
   Uniformity result_;
   bool grown_ = false;
   std::unordered_map<const VarData*, Expr> lets_;
-  std::unordered_set<const BufferData*> tiles_;    // tile operators and parallel loops use them
   std::unordered_set<const BufferData*> uniform_;  // collective statements read them
-  std::unordered_set<const VarData*> different_vars_;
-  std::unordered_set<const BufferData*> different_buffers_;
-  std::unordered_set<const StmtNode*> apart_jumps_;
 };
 
 }  // namespace

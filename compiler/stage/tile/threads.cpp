@@ -184,7 +184,9 @@ const std::vector<TileFunction>& thread_functions() {
       {"get_block_binding", "dim=", "the index of a block in its grid", get_block_binding},
       {"get_block_bindings", "", "the indices of a block along each grid extent", get_block_bindings},
       {"thread_binding", "start, stop=, thread=", "the index of a thread by the name of its axis", thread_binding},
-      {"sync_threads", "barrier_id=, arrive_count=", "a barrier: all threads of the block wait for each other",
+      {"sync_threads", "barrier_id=, arrive_count=",
+       "a barrier: all threads of the block wait for each other; where one is missing between threads that exchange "
+       "elements of shared memory, the compiler puts it in",
        sync_threads},
       {"tvm_storage_sync", "scope", "the old name of `T.sync_threads`", barrier},
       {"sync_grid", "", "a barrier of all threads of all blocks", sync_grid},

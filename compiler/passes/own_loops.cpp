@@ -1,0 +1,38 @@
+#include "compiler/passes/own_loops.h"
+
+#include <algorithm>
+
+#include "compiler/ir/visit.h"
+#include "compiler/passes/element_form.h"
+
+namespace tilepilot::passes {
+
+using namespace ir;
+
+namespace {
+
+class OwnLoops : public Rewriter {
+ public:
+  using Rewriter::rewrite;
+
+  Stmt rewrite(const Stmt& s) override {
+    const Accesses accesses = region_accesses(s);
+    const auto is_local = [](const Region* r) { return r->buffer->scope == Scope::local; };
+    const bool local = std::any_of(accesses.writes.begin(), accesses.writes.end(), is_local) ||
+                       std::any_of(accesses.reads.begin(), accesses.reads.end(), is_local);
+    const auto form = local ? box_form(s) : std::nullopt;
+    if (!form) return rewrite_children(s);
+    Stmt body = make_stmt(Block{form->body}, s->span);
+    for (size_t k = form->vars.size(); k-- > 0;) {
+      const Expr extent = int_imm(form->extents[k], form->vars[k]->type, s->span);
+      body = make_stmt(For{LoopKind::serial, {form->vars[k]}, {extent}, 0, std::move(body)}, s->span);
+    }
+    return body;
+  }
+};
+
+}  // namespace
+
+Stmt own_loops(const Stmt& body) { return OwnLoops().rewrite(body); }
+
+}  // namespace tilepilot::passes

@@ -1,0 +1,279 @@
+#include "compiler/passes/thread_accesses.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "compiler/ir/arithmetic.h"
+#include "compiler/ir/text.h"
+#include "compiler/ir/visit.h"
+#include "compiler/passes/element_form.h"
+#include "compiler/passes/roles.h"
+
+namespace tilepilot::passes {
+
+using namespace ir;
+
+namespace {
+
+constexpr int64_t kForever = std::numeric_limits<int32_t>::max();
+
+bool mentions(const Expr& e, const std::unordered_set<const VarData*>& vars) {
+  bool found = false;
+  walk(e, [&](const Expr& part) {
+    const auto* ref = as<VarRef>(part);
+    found |= ref && vars.count(ref->var.get()) > 0;
+  });
+  return found;
+}
+
+// Variables that a loop or the statements in it bind.
+std::unordered_set<const VarData*> bound_in(const Stmt& loop) {
+  std::unordered_set<const VarData*> result;
+  walk(
+      loop,
+      [&](const Stmt& s) {
+        if (const Var var = bound_variable(*s)) result.insert(var.get());
+        const auto* n = as<For>(s);
+        for (const Var& var : n ? n->vars : std::vector<Var>{}) result.insert(var.get());
+      },
+      [](const Expr&) {});
+  return result;
+}
+
+// How many iterations a loop over this variable has at most; nothing if it is none of this loop's.
+std::optional<int64_t> extent_of(const Stmt& loop, const Expr& part) {
+  const auto* n = as<For>(loop);
+  const auto* ref = as<VarRef>(part);
+  for (size_t k = 0; n && ref && k < n->vars.size(); ++k) {
+    if (n->vars[k] == ref->var) return constant_int(n->extents[k]).value_or(kForever);
+  }
+  return std::nullopt;
+}
+
+bool same_terms(const std::vector<Sum::Term>& a, const std::vector<Sum::Term>& b) {
+  return std::is_permutation(a.begin(), a.end(), b.begin(), b.end(), [](const Sum::Term& x, const Sum::Term& y) {
+    return x.coefficient == y.coefficient && structurally_equal(x.part, y.part);
+  });
+}
+
+// The axes along which two accesses can be compared, `later` being `step` further in each iteration that lies between.
+struct Compared {
+  const ThreadAccess::Axis &earlier, &later;
+  int64_t step;
+};
+
+// Whether two threads meet in all axes after the same number of iterations, at most `iterations`, or after none.
+bool meet(const std::vector<Compared>& axes, size_t first, size_t second, int64_t iterations) {
+  int64_t least = iterations == 0 ? 0 : 1, most = iterations;
+  for (const Compared& axis : axes) {
+    const int64_t apart = axis.earlier.of_thread[first] - axis.later.of_thread[second];
+    int64_t lo = apart + axis.earlier.lo - axis.later.hi, hi = apart + axis.earlier.hi - axis.later.lo;
+    if (axis.step == 0) {
+      if (lo > 0 || hi < 0) return false;
+      continue;
+    }
+    if (axis.step < 0) {
+      lo = -lo;
+      hi = -hi;
+      std::swap(lo, hi);
+    }
+    const int64_t step = std::abs(axis.step);
+    least = std::max(least, -static_cast<int64_t>(floor_div(-lo, step)));
+    most = std::min(most, static_cast<int64_t>(floor_div(hi, step)));
+  }
+  return least <= most;
+}
+
+bool any_meet(const std::vector<Compared>& axes, const ThreadAccess& earlier, const ThreadAccess& later,
+              int64_t iterations) {
+  for (size_t first = 0; first < earlier.by.size(); ++first) {
+    if (!earlier.by[first]) continue;
+    for (size_t second = 0; second < later.by.size(); ++second) {
+      const bool together = first == second || (earlier.warps_met && first / kWarp == second / kWarp);
+      if (!together && later.by[second] && meet(axes, first, second, iterations)) return true;
+    }
+  }
+  return false;
+}
+
+// Reads do not disturb each other, nor do atomics.
+bool may_conflict(const ThreadAccess& a, const ThreadAccess& b) {
+  if (root(*a.buffer) != root(*b.buffer)) return false;
+  return a.kind == AccessKind::write || b.kind == AccessKind::write || a.kind != b.kind;
+}
+
+}  // namespace
+
+class ThreadAccesses::Collector {
+ public:
+  explicit Collector(const ThreadAccesses& accesses) : accesses_(accesses) {}
+  std::vector<ThreadAccess> result;
+
+  void add(const Stmt& s, const std::vector<bool>& by) {
+    if (const auto* n = as<If>(s)) {
+      read(n->condition, by);
+      const Expr condition = accesses_.values_.expanded(n->condition);
+      add(n->then, accesses_.where(condition, true, by));
+      if (n->otherwise) add(n->otherwise, accesses_.where(condition, false, by));
+      return;
+    }
+    if (is_loop(s)) return add_loop(s, by);
+    if (const auto* n = as<Block>(s)) {
+      for (const Stmt& child : n->body) add(child, by);
+      return;
+    }
+    walk(
+        s, [](const Stmt&) {}, [&](const Expr& part) { read_part(part, by); });
+    if (const auto* n = as<Store>(s)) note(n->buffer, AccessKind::write, &n->indices, by);
+    if (const auto* n = as<Atomic>(s)) note(n->element.buffer, AccessKind::atomic, &n->element.start, by);
+    if (const auto* n = as<ExternCall>(s)) {
+      for (const auto& argument : n->arguments) {
+        if (const auto* region = std::get_if<Region>(&argument)) note(region->buffer, AccessKind::write, nullptr, by);
+      }
+    }
+    if (!is_tile_operator(*s)) return;
+    const ir::Accesses regions = region_accesses(s);
+    for (const Region* region : regions.reads) note(region->buffer, AccessKind::read, nullptr, by);
+    for (const Region* region : regions.writes) note(region->buffer, AccessKind::write, nullptr, by);
+  }
+
+  void read(const Expr& e, const std::vector<bool>& by) {
+    walk(e, [&](const Expr& part) { read_part(part, by); });
+  }
+
+ private:
+  void add_loop(const Stmt& s, const std::vector<bool>& by) {
+    Collector body(accesses_);
+    if (const auto* n = as<For>(s)) {
+      for (const Expr& extent : n->extents) read(extent, by);
+    }
+    if (const auto* n = as<While>(s)) body.read(n->condition, by);
+    for (const Stmt& child : bodies(s)) body.add(child, by);
+    std::vector<ThreadAccess> inner = accesses_.of_loop(std::move(body.result), s);
+    std::move(inner.begin(), inner.end(), std::back_inserter(result));
+  }
+
+  void read_part(const Expr& part, const std::vector<bool>& by) {
+    if (const auto* n = as<Load>(part)) note(n->buffer, AccessKind::read, &n->indices, by);
+  }
+
+  void note(const Buffer& buffer, AccessKind kind, const std::vector<Expr>* indices, const std::vector<bool>& by) {
+    if (buffer->scope != Scope::shared) return;
+    ThreadAccess access{buffer.get(), kind, std::vector<ThreadAccess::Axis>(buffer->rank()), by, false};
+    for (size_t axis = 0; indices && axis < indices->size(); ++axis)
+      access.axes[axis] = accesses_.axis((*indices)[axis]);
+    result.push_back(std::move(access));
+  }
+
+  const ThreadAccesses& accesses_;
+};
+
+std::vector<ThreadAccess> ThreadAccesses::of(const Stmt& s, const std::vector<bool>& by) const {
+  Collector collector(*this);
+  collector.add(s, by);
+  return std::move(collector.result);
+}
+
+std::vector<ThreadAccess> ThreadAccesses::of(const std::vector<Expr>& exprs, const std::vector<bool>& by) const {
+  Collector collector(*this);
+  for (const Expr& e : exprs) collector.read(e, by);
+  return std::move(collector.result);
+}
+
+std::vector<bool> ThreadAccesses::all_threads() const {
+  return std::vector<bool>(static_cast<size_t>(thread_count(kernel_)), true);
+}
+
+std::vector<bool> ThreadAccesses::where(const Expr& condition, bool holds, std::vector<bool> by) const {
+  const Expr expanded = values_.expanded(condition);
+  const auto* both = as<Binary>(expanded);
+  if (both && both->op == (holds ? BinaryOp::logical_and : BinaryOp::logical_or))
+    return where(both->right, holds, where(both->left, holds, std::move(by)));
+  if (const auto values = values_.of(expanded)) {
+    for (size_t thread = 0; thread < by.size(); ++thread) by[thread] = by[thread] && ((*values)[thread] != 0) == holds;
+  }
+  return by;
+}
+
+ThreadAccess::Axis ThreadAccesses::axis(const Expr& index) const {
+  const Sum sum = sum_of(values_.expanded(index));
+  if (!sum.fits) return {};
+  ThreadAccess::Axis result;
+  result.known = true;
+  result.of_thread.assign(static_cast<size_t>(thread_count(kernel_)), sum.constant);
+  for (const Sum::Term& term : sum.terms) {
+    if (!values_.names_thread(term.part)) {
+      if (has_load(term.part) || differences_.differs(term.part)) return {};
+      result.shared.push_back(term);
+      continue;
+    }
+    const auto values = values_.of(term.part);
+    if (!values) return {};
+    for (size_t thread = 0; thread < values->size(); ++thread)
+      result.of_thread[thread] += term.coefficient * (*values)[thread];
+  }
+  return result;
+}
+
+std::vector<ThreadAccess> ThreadAccesses::of_loop(std::vector<ThreadAccess> accesses, const Stmt& loop) const {
+  const auto bound = bound_in(loop);
+  const auto leave = [&](ThreadAccess::Axis& axis) {
+    std::vector<Sum::Term> outer;
+    for (const Sum::Term& term : axis.shared) {
+      if (!mentions(term.part, bound)) {
+        outer.push_back(term);
+        continue;
+      }
+      const auto extent = extent_of(loop, term.part);
+      if (!extent || *extent == kForever) return false;
+      const int64_t last = (*extent - 1) * term.coefficient;
+      (last < 0 ? axis.lo : axis.hi) += last;
+    }
+    axis.shared = std::move(outer);
+    return true;
+  };
+  for (ThreadAccess& access : accesses) {
+    for (ThreadAccess::Axis& axis : access.axes) {
+      if (axis.known && !leave(axis)) axis = {};
+    }
+  }
+  return accesses;
+}
+
+bool ThreadAccesses::conflict(const ThreadAccess& earlier, const ThreadAccess& later) const {
+  if (!may_conflict(earlier, later)) return false;
+  std::vector<Compared> compared;
+  for (size_t axis = 0; earlier.buffer == later.buffer && axis < earlier.axes.size(); ++axis) {
+    const auto &a = earlier.axes[axis], &b = later.axes[axis];
+    if (a.known && b.known && same_terms(a.shared, b.shared)) compared.push_back({a, b, 0});
+  }
+  return any_meet(compared, earlier, later, 0);
+}
+
+bool ThreadAccesses::conflict_in(const Stmt& loop, bool next_only, const ThreadAccess& earlier,
+                                 const ThreadAccess& later) const {
+  if (!may_conflict(earlier, later)) return false;
+  const auto bound = bound_in(loop);
+  // The step from one iteration to the next; nothing if the index changes in another way.
+  const auto step_of = [&](const ThreadAccess::Axis& axis) -> std::optional<int64_t> {
+    int64_t step = 0;
+    for (const Sum::Term& term : axis.shared) {
+      if (!mentions(term.part, bound)) continue;
+      if (!extent_of(loop, term.part)) return std::nullopt;
+      step += term.coefficient;
+    }
+    return step;
+  };
+  std::vector<Compared> compared;
+  for (size_t axis = 0; earlier.buffer == later.buffer && axis < earlier.axes.size(); ++axis) {
+    const auto &a = earlier.axes[axis], &b = later.axes[axis];
+    if (!a.known || !b.known || !same_terms(a.shared, b.shared)) continue;
+    if (const auto step = step_of(a)) compared.push_back({a, b, *step});
+  }
+  const auto* n = as<For>(loop);
+  const int64_t extent = n && n->extents.size() == 1 ? constant_int(n->extents[0]).value_or(kForever) : kForever;
+  const int64_t most = next_only ? std::min<int64_t>(extent - 1, 1) : extent - 1;
+  return most > 0 && any_meet(compared, earlier, later, most);
+}
+
+}  // namespace tilepilot::passes

@@ -1,0 +1,13 @@
+// Barriers that a program leaves to the compiler: where a thread may touch an element of a shared tile that another
+// thread touched since they last met, one of them writing, all threads of the block meet before it. What threads do
+// under a condition that differs between them is cut there into several statements under that condition. Kernels with
+// hardware barriers or roles say themselves who waits for whom, and stay as they are.
+#pragma once
+
+#include "compiler/ir/stmt.h"
+
+namespace tilepilot::passes {
+
+ir::Program thread_sync(const ir::Program& program);
+
+}  // namespace tilepilot::passes

@@ -1,0 +1,196 @@
+// Where barriers are put, as text. That the programs then compute what was meant: tests/tile/thread_sync_test.cpp.
+#include "compiler/passes/thread_sync.h"
+
+#include <gtest/gtest.h>
+
+#include "compiler/ir/text.h"
+#include "compiler/ir/verify.h"
+
+namespace tilepilot::ir {
+namespace {
+
+std::string kernel_text(const std::string& body) {
+  return "program f(x: float32[64], y: float32[64]) {\n  kernel bx in 2 threads tx in 64 {\n"
+         "    shared s: float32[64]\n    shared t: float32[4, 64]\n" +
+         body + "  }\n}\n";
+}
+
+std::string with_barriers(const std::string& body) {
+  SourceMap sources;
+  DiagnosticList diagnostics;
+  const auto program = read_text(sources, sources.add("program.ir", kernel_text(body)), diagnostics);
+  EXPECT_TRUE(program) << diagnostics.items().front().message;
+  if (!program) return "";
+  const Program result = passes::thread_sync(*program);
+  EXPECT_TRUE(verify(result, diagnostics)) << diagnostics.items().front().message;
+  return to_text(result);
+}
+
+void expect_becomes(const std::string& before, const std::string& after) {
+  EXPECT_EQ(with_barriers(before), kernel_text(after));
+}
+void expect_stays(const std::string& body) { expect_becomes(body, body); }
+
+TEST(ThreadSync, BetweenAWriteAndAReadOfAnotherThread) {
+  expect_becomes(R"(    s[tx] = x[tx]
+    y[tx] = s[63 - tx]
+)",
+                 R"(    s[tx] = x[tx]
+    sync
+    y[tx] = s[63 - tx]
+)");
+}
+
+TEST(ThreadSync, NotForAThreadsOwnElements) {
+  expect_stays(R"(    s[tx] = x[tx]
+    y[tx] = s[tx]
+    let row: int32 = tx // 16
+    let column: int32 = tx % 16
+    t[row, column] = x[tx]
+    y[tx] = t[tx // 16, tx % 16]
+    sync
+    serial j in 4 {
+      t[j, tx] = x[tx]
+    }
+    y[tx] = t[bx, tx] + t[1, tx]
+)");
+}
+
+TEST(ThreadSync, NotForElementsThatOnlyOneThreadTouches) {
+  expect_stays(R"(    if tx == 0 {
+      s[0] = x[0]
+      serial i in 63 {
+        s[0] = s[0] + s[i + 1]
+      }
+    }
+    if tx == 0 {
+      y[0] = s[0]
+    }
+)");
+}
+
+TEST(ThreadSync, NotWherePartsDoNotMeet) {
+  expect_stays(R"(    if tx < 32 {
+      s[tx] = x[tx]
+    }
+    if tx >= 32 {
+      y[tx] = s[tx]
+    }
+)");
+}
+
+TEST(ThreadSync, NotWhereTheProgramHasOne) {
+  expect_stays(R"(    s[tx] = x[tx]
+    sync
+    y[tx] = s[63 - tx]
+    fill s = 0.0
+    y[tx] = s[63 - tx]
+)");
+}
+
+TEST(ThreadSync, AtTheEndOfAnIteration) {
+  expect_becomes(R"(    serial i in 4 {
+      if tx == 63 {
+        s[0] = x[i]
+      }
+      y[tx] = s[0]
+    }
+)",
+                 R"(    serial i in 4 {
+      if tx == 63 {
+        s[0] = x[i]
+      }
+      sync
+      y[tx] = s[0]
+      sync
+    }
+)");
+}
+
+// Each iteration has its own part of the tile; then all of it is read.
+TEST(ThreadSync, AfterALoopThatFillsATile) {
+  expect_becomes(R"(    serial i in 2 {
+      s[i * 32 + tx % 32] = x[tx]
+    }
+    serial i in 8 {
+      t[i // 2, i % 2 * 32 + tx % 32] = s[i * 8]
+    }
+)",
+                 R"(    serial i in 2 {
+      s[i * 32 + tx % 32] = x[tx]
+    }
+    sync
+    serial i in 8 {
+      t[i // 2, i % 2 * 32 + tx % 32] = s[i * 8]
+    }
+)");
+  expect_stays(R"(    serial i in 4 {
+      s[i * 64 + tx] = x[tx]
+      y[tx] = s[i * 64 + tx]
+    }
+)");
+}
+
+TEST(ThreadSync, InTheBranchThatAllTake) {
+  expect_becomes(R"(    if bx == 0 {
+      s[tx] = x[tx]
+      y[tx] = s[63 - tx]
+    }
+    s[tx] = 0.0
+)",
+                 R"(    if bx == 0 {
+      s[tx] = x[tx]
+      sync
+      y[tx] = s[63 - tx]
+    }
+    sync
+    s[tx] = 0.0
+)");
+}
+
+// Threads of a warp that count on running in step.
+TEST(ThreadSync, CutsAConditionThatThreadsAnswerDifferently) {
+  expect_becomes(R"(    if tx < 32 {
+      let v: float32 = s[tx + 32]
+      s[tx] = s[tx] + v
+      s[tx] = s[tx] + s[tx + 16] * v
+    }
+)",
+                 R"(    local v: float32[1]
+    let taken: bool = tx < 32
+    if taken {
+      v[0] = s[tx + 32]
+      s[tx] = s[tx] + v[0]
+    }
+    sync
+    if taken {
+      s[tx] = s[tx] + s[tx + 16] * v[0]
+    }
+)");
+}
+
+TEST(ThreadSync, TakesALoopOutOfSuchACondition) {
+  expect_becomes(R"(    if tx < 32 {
+      serial k in 5 {
+        s[tx] = s[tx] + s[tx + (16 >> k)]
+      }
+    }
+)",
+                 R"(    let taken: bool = tx < 32
+    serial k in 5 {
+      if taken {
+        s[tx] = s[tx] + s[tx + (16 >> k)]
+      }
+      sync
+    }
+)");
+}
+
+TEST(ThreadSync, NotAmongAtomics) {
+  expect_stays(R"(    atomic add s[0], 1.0
+    atomic add s[tx // 2], 1.0
+)");
+}
+
+}  // namespace
+}  // namespace tilepilot::ir
