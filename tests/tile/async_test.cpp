@@ -194,7 +194,7 @@ TEST_F(Async, Errors) {
   EXPECT_THAT(failure("roles('wrong barrier')", {}), HasSubstr("works on a barrier, and `a` is none"));
 }
 
-TEST_F(Async, EachThreadCopiesItsBytes) {
+TEST_F(Async, EachThreadCopiesItsElements) {
   load(R"(
 @tilelang.jit(out_idx=[-1])
 def gather(N):
@@ -203,7 +203,7 @@ def gather(N):
         with T.Kernel(1, threads=32) as bx:
             tx = T.get_thread_binding()
             s = T.alloc_shared((32, 8), "float16")
-            T.ptx_cp_async(T.access_ptr(s[tx, 0], "w"), T.access_ptr(A[I[tx], 0], "r"), 16, tx % 4 != 0)
+            T.ptx_cp_async(T.access_ptr(s[tx, 0], "w"), T.access_ptr(A[I[tx], 0], "r"), 8, tx % 4 != 0)
             T.ptx_commit_group()
             T.ptx_wait_group(0)
             T.sync_threads()

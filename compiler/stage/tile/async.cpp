@@ -45,18 +45,18 @@ Result<Value> tma_copy(TileArguments& arguments) {
   return Value();
 }
 
-// T.ptx_cp_async(dst, src, bytes, predicate=): by each thread; without the predicate's consent the bytes become 0.
+// T.ptx_cp_async(dst, src, num_elems, predicate=): by each thread; without the predicate's consent they become 0.
 Result<Value> cp_async(TileArguments& arguments) {
   ProgramBuilder& builder = *TRY(require_kernel(arguments));
   const ir::Region to = TRY(tile_region(arguments, 0)), from = TRY(tile_region(arguments, 1));
-  const int64_t size = TRY(arguments.integer(2)), width = to.buffer->type.bytes();
-  if (from.buffer->type != to.buffer->type || (size != 4 && size != 8 && size != 16) || size % width != 0)
+  const int64_t count = TRY(arguments.integer(2)), size = count * to.buffer->type.bytes();
+  if (from.buffer->type != to.buffer->type || (size != 4 && size != 8 && size != 16))
     return make_error(DiagnosticKind::value_error, arguments.span(),
-                      fmt::format("`T.ptx_cp_async` of {} bytes from {} to {}", size, ir::to_string(from.buffer->type),
-                                  ir::to_string(to.buffer->type)),
-                      "it copies 4, 8 or 16 bytes between buffers of one dtype");
+                      fmt::format("`T.ptx_cp_async` of {} elements, {} bytes, from {} to {}", count, size,
+                                  ir::to_string(from.buffer->type), ir::to_string(to.buffer->type)),
+                      "it copies as many elements as make 4, 8 or 16 bytes, between buffers of one dtype");
   builder.thread_index(0, arguments.span());  // each thread copies for itself
-  for (int64_t step = 0; step < size / width; ++step) {
+  for (int64_t step = 0; step < count; ++step) {
     ir::Expr value = ir::load(from.buffer, neighbour(from, step, arguments.span()), arguments.span());
     if (arguments.has(3)) {
       const ir::Expr zero = TRY(to_expr(Value(int64_t{0}), arguments.span(), value->type));
@@ -134,7 +134,8 @@ const std::vector<TileFunction>& async_functions() {
       {"tma_store_arrive", "", "closes a group of bulk stores", async<AsyncOp::commit_stores>},
       {"tma_store_wait", "count=, read=", "waits until at most `count` groups of bulk stores are under way",
        wait<AsyncOp::wait_stores>},
-      {"ptx_cp_async", "dst, src, bytes, predicate=", "each thread copies 4, 8 or 16 bytes", cp_async},
+      {"ptx_cp_async", "dst, src, num_elems, predicate=", "each thread copies elements that make 4, 8 or 16 bytes",
+       cp_async},
       {"ptx_commit_group", "", "closes a group of asynchronous copies", async<AsyncOp::commit_copies>},
       {"ptx_wait_group", "num=", "waits until at most `num` groups of copies are under way",
        wait<AsyncOp::wait_copies>},
