@@ -7,6 +7,7 @@
 #include "compiler/passes/fuse_elementwise.h"
 #include "compiler/passes/pack_nibbles.h"
 #include "compiler/passes/simplify.h"
+#include "compiler/passes/thread_fragments.h"
 #include "compiler/passes/thread_regions.h"
 #include "compiler/passes/thread_sync.h"
 
@@ -22,14 +23,18 @@ Status check(std::string_view pass, const ir::Program& program) {
   return make_error(std::move(first));
 }
 
+Result<ir::Program> fragment_program(const ir::Program& program) { return thread_fragments(program); }
 Result<ir::Program> sync_program(const ir::Program& program) { return thread_sync(program); }
 Result<ir::Program> simplify_program(const ir::Program& program) { return simplify(program); }
 Result<ir::Program> fuse_program(const ir::Program& program) { return fuse_elementwise(program); }
 
 }  // namespace
 
+ir::Program explicit_threads(const ir::Program& program) { return thread_sync(thread_fragments(program)); }
+
 const std::vector<Pass>& pipeline() {
   static const std::vector<Pass> passes{
+      {"thread_fragments", "tell fragments that threads hold for themselves from tiles of the block", fragment_program},
       {"thread_sync", "let threads meet where one touches what another one did", sync_program},
       {"thread_regions",
        "turn the statements of threads between barriers into parallel loops over the threads, roles into concurrent "

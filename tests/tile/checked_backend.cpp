@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "compiler/interpret/machine.h"
-#include "compiler/passes/thread_sync.h"
+#include "compiler/passes/pipeline.h"
 #include "tests/tile/array_host.h"
 
 namespace tilepilot::testing {
@@ -78,7 +78,7 @@ class CheckedKernel final : public runtime::CompiledKernel {
                 Span span) override {
     Twins twins(arguments);
     TRY(kernel_->launch(arguments, parallel_for, span));
-    if (auto fault = interpret::run(passes::thread_sync(program()), twins.values())) {
+    if (auto fault = interpret::run(passes::explicit_threads(program()), twins.values())) {
       ADD_FAILURE() << interpret::to_string(fault->kind) << ": " << fault->message;
       return {};
     }

@@ -1,0 +1,169 @@
+#include "compiler/passes/thread_fragments.h"
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "compiler/ir/visit.h"
+#include "compiler/passes/element_form.h"
+#include "compiler/passes/thread_differences.h"
+
+namespace tilepilot::passes {
+
+using namespace ir;
+
+namespace {
+
+struct Use {
+  bool stored = false;       // by threads, one element at a time
+  bool differently = false;  // in some statement, of whatever kind, threads do not all do the same
+  bool filled = true;        // by tile operators no more than that
+  bool moved = true;         // filled or copied
+};
+
+class Uses {
+ public:
+  explicit Uses(const Kernel& kernel) : differences_(kernel) { visit(kernel.body, false); }
+
+  bool is_own(const Buffer& buffer) const {
+    const auto found = uses_.find(root(*buffer));
+    if (buffer->scope != Scope::fragment || found == uses_.end()) return false;
+    const Use& use = found->second;
+    return use.moved && (use.differently || (use.stored && use.filled));
+  }
+  // Stores that all threads do alike, to what tile operators use.
+  bool is_one_store(const Stmt& s) const { return alike_.count(s.get()) > 0; }
+
+ private:
+  const ThreadDifferences differences_;
+  std::unordered_map<const BufferData*, Use> uses_;
+  std::unordered_set<const StmtNode*> alike_;
+
+  Use* use_of(const BufferData& buffer) { return buffer.scope == Scope::fragment ? &uses_[root(buffer)] : nullptr; }
+
+  // `apart`: not all threads are here.
+  void visit(const Stmt& s, bool apart) {
+    if (is_meeting(s)) return meeting(s, apart);
+    if (const auto* n = as<Store>(s)) store(s, *n, apart);
+    if (const auto* n = as<If>(s)) apart |= differences_.differs(n->condition);
+    if (const auto* n = as<For>(s)) apart |= differences_.differs(n->extents) || differences_.leaves_apart(n->body);
+    if (const auto* n = as<While>(s)) apart |= differences_.differs(n->condition) || differences_.leaves_apart(n->body);
+    for (const Stmt& child : bodies(s)) visit(child, apart);
+  }
+
+  void store(const Stmt& s, const Store& n, bool apart) {
+    Use* use = use_of(*n.buffer);
+    if (use == nullptr) return;
+    const bool different = apart || differences_.differs(n.indices) || differences_.differs(n.value);
+    use->stored = true;
+    use->differently |= different;
+    if (!different && !differences_.may_be_own(*n.buffer)) alike_.insert(s.get());
+  }
+
+  void meeting(const Stmt& s, bool apart) {
+    const bool fills = as<Fill>(s), moves = box_form(s) && !as<For>(s);
+    bool different = apart;
+    const auto note = [&](const BufferData& buffer) {
+      if (Use* use = use_of(buffer)) {
+        use->filled &= fills;
+        use->moved &= moves;
+        use->differently |= different;
+      }
+    };
+    walk(
+        s, [](const Stmt&) {}, [&](const Expr& e) { different |= moves && differences_.differs(e); });
+    walk(
+        s,
+        [&](const Stmt& part) {
+          const Accesses accesses = region_accesses(part);
+          for (const Region* region : accesses.reads) note(*region->buffer);
+          for (const Region* region : accesses.writes) note(*region->buffer);
+          if (const auto* n = as<Store>(part)) note(*n->buffer);
+        },
+        [&](const Expr& part) {
+          if (const auto* n = as<Load>(part)) note(*n->buffer);
+        });
+  }
+};
+
+// Puts buffers in the place of others.
+class Replacement : public Rewriter {
+ public:
+  explicit Replacement(const std::unordered_map<const BufferData*, Buffer>& fresh) : fresh_(fresh) {}
+  using Rewriter::rewrite;
+
+  Expr rewrite(const Expr& e) override {
+    const auto* n = as<Load>(e);
+    if (!n || fresh_.count(n->buffer.get()) == 0) return rewrite_children(e);
+    return load(fresh_.at(n->buffer.get()), rewrite_all(n->indices), e->span);
+  }
+  Stmt rewrite(const Stmt& s) override {
+    const auto* n = as<Store>(s);
+    if (!n || fresh_.count(n->buffer.get()) == 0) return rewrite_children(s);
+    return make_stmt(Store{fresh_.at(n->buffer.get()), rewrite_all(n->indices), rewrite(n->value)}, s->span);
+  }
+
+ private:
+  const std::unordered_map<const BufferData*, Buffer>& fresh_;
+
+  Region rewrite_region(const Region& region) override {
+    Region result = Rewriter::rewrite_region(region);
+    const auto fresh = fresh_.find(region.buffer.get());
+    if (fresh != fresh_.end()) result.buffer = fresh->second;
+    return result;
+  }
+};
+
+class OneStores : public Rewriter {
+ public:
+  explicit OneStores(const Uses& uses) : uses_(uses) {}
+  using Rewriter::rewrite;
+
+  Stmt rewrite(const Stmt& s) override {
+    if (!uses_.is_one_store(s)) return rewrite_children(s);
+    const Stmt body = make_stmt(Block{{s}}, s->span);
+    return make_stmt(For{LoopKind::parallel, {make_var("once", kInt32)}, {int_imm(1)}, 0, body}, s->span);
+  }
+
+ private:
+  const Uses& uses_;
+};
+
+// The kernel with its own fragments as local buffers; the same body if there are none.
+Kernel with_own(const Kernel& kernel, const Uses& uses) {
+  std::unordered_map<const BufferData*, Buffer> fresh;
+  Kernel result = kernel;
+  for (Buffer& buffer : result.allocations) {
+    if (!uses.is_own(buffer)) continue;
+    BufferData data = *buffer;
+    data.scope = Scope::local;
+    if (data.base) data.base = fresh.at(data.base.get());
+    buffer = fresh.emplace(buffer.get(), std::make_shared<BufferData>(std::move(data))).first->second;
+  }
+  if (!fresh.empty()) result.body = Replacement(fresh).rewrite(kernel.body);
+  return result;
+}
+
+Kernel with_fragments(const Kernel& kernel) {
+  if (kernel.thread_vars.empty()) return kernel;
+  Kernel current = kernel;
+  while (true) {
+    const Uses uses(current);
+    Kernel next = with_own(current, uses);
+    if (next.body == current.body) {
+      current.body = OneStores(uses).rewrite(current.body);
+      return current;
+    }
+    // What is made of a fragment that differs between threads differs too.
+    current = std::move(next);
+  }
+}
+
+}  // namespace
+
+Program thread_fragments(const Program& program) {
+  Program result = program;
+  for (Kernel& kernel : result.kernels) kernel = with_fragments(kernel);
+  return result;
+}
+
+}  // namespace tilepilot::passes
