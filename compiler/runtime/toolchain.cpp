@@ -22,26 +22,17 @@ constexpr const char* kSource = "kernel.cpp";
 constexpr const char* kLibrary = "kernel.so";
 
 // NaN and infinities are exact, signed overflow wraps, a*b+c may be fused; nothing else is relaxed.
-constexpr const char* kFlags[] = {"-std=c++17",
-                                  "-O3",
-                                  "-march=native",
+constexpr const char* kFlags[] = {"-std=c++17", "-O3", "-march=native",
 #if defined(__x86_64__)
                                   "-mprefer-vector-width=512",
 #endif
-                                  "-ffp-contract=fast",
-                                  "-fno-math-errno",
-                                  "-fno-trapping-math",
+                                  "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math",
+                                  // GCC's masked loads take their address from a variable that a loop has changed
+                                  // by then, if that address is what it calls an optimised induction variable.
+                                  "-fno-ivopts",
                                   "-fno-finite-loops",  // a loop for ever runs for ever
-                                  "-fwrapv",
-                                  "-fno-strict-aliasing",
-                                  "-fopenmp-simd",
-                                  "-fno-exceptions",
-                                  "-fno-rtti",
-                                  "-fno-asynchronous-unwind-tables",
-                                  "-fPIC",
-                                  "-shared",
-                                  "-pipe",
-                                  "-w"};
+                                  "-fwrapv", "-fno-strict-aliasing", "-fopenmp-simd", "-fno-exceptions", "-fno-rtti",
+                                  "-fno-asynchronous-unwind-tables", "-fPIC", "-shared", "-pipe", "-w"};
 
 std::string find_on_path(const std::string& program) {
   if (program.find('/') != std::string::npos) return ::access(program.c_str(), X_OK) == 0 ? program : "";
