@@ -4,6 +4,7 @@
 namespace tilepilot::embedded {
 extern const char tilepilot_tilelang_arch[];
 extern const char tilepilot_tilelang_autotuner[];
+extern const char tilepilot_tilelang_mma[];
 extern const char tilepilot_tilelang_nvcc[];
 extern const char tilepilot_tilelang_param[];
 extern const char tilepilot_tilelang_profiler[];
@@ -16,8 +17,8 @@ namespace tilepilot::stage {
 
 namespace {
 
-// Where elements lie is the target's choice: see `annotate_layout`.
-constexpr char kMmaLayouts[] = "from tilelang.layout import make_swizzled_layout as make_mma_swizzle_layout\n";
+// One module under the names that its parts have.
+constexpr char kMma[] = "from tilelang.cuda.intrinsics import *\n";
 
 // Programs are simplified anyway.
 constexpr char kTransform[] =
@@ -35,11 +36,16 @@ std::vector<EmbeddedModule> tile_modules() {
       {"tilelang.contrib", ""},
       {"tilelang.contrib.nvcc", embedded::tilepilot_tilelang_nvcc},
       {"tilelang.cuda", ""},
-      {"tilelang.cuda.intrinsics", kMmaLayouts},
+      {"tilelang.cuda.intrinsics", embedded::tilepilot_tilelang_mma},
       {"tilelang.cuda.intrinsics.layout", ""},
-      {"tilelang.cuda.intrinsics.layout.mma_layout", kMmaLayouts},
+      {"tilelang.cuda.intrinsics.layout.mma_layout", kMma},
+      {"tilelang.cuda.intrinsics.macro", ""},
+      {"tilelang.cuda.intrinsics.macro.mma_macro_generator", kMma},
       {"tilelang.engine", ""},
       {"tilelang.engine.param", embedded::tilepilot_tilelang_param},
+      {"tilelang.intrinsics", kMma},
+      {"tilelang.intrinsics.mma_layout", kMma},
+      {"tilelang.intrinsics.mma_macro_generator", kMma},
       {"tilelang.profiler", embedded::tilepilot_tilelang_profiler},
       {"tilelang.testing", embedded::tilepilot_tilelang_testing},
       {"tilelang.transform", kTransform},
