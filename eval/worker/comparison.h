@@ -24,8 +24,9 @@ ScaledError scaled_error(const at::Tensor& value, const Expected& expected);
 int64_t count_differences(const at::Tensor& a, const at::Tensor& b);
 
 struct Allowance {
-  ScaledError scaled;       // floating outputs
-  int64_t differences = 0;  // integer outputs
+  ScaledError scaled;        // floating outputs
+  int64_t differences = 0;   // integer outputs
+  bool float32_too = false;  // for a 16-bit output: the model runs in 16 bit only because the user asked
 };
 
 struct Comparison {

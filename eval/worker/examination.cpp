@@ -223,8 +223,7 @@ class Examination {
   void hint_at_precision(const Comparison& comparison, const at::Tensor& actual, const Expected& expected) {
     constexpr double kRoundings = 0.02;  // an error that roundings to float16 explain
     bool values = comparison.outcome == Outcome::wrong_values || comparison.outcome == Outcome::not_finite;
-    bool is_asked = side_.reference().dtype == "fp16" || side_.reference().dtype == "bf16";
-    if ((!values && comparison.outcome != Outcome::wrong_dtype) || is_asked) return;
+    if ((!values && comparison.outcome != Outcome::wrong_dtype) || side_.is_asked_in_16_bit()) return;
     if (expected.eager.scalar_type() != at::kFloat) return;
     std::string why;
     at::ScalarType type = actual.scalar_type() == at::kBFloat16 ? at::kBFloat16 : at::kHalf;

@@ -178,6 +178,7 @@ Status ReferenceSide::find_allowances() {
   for (size_t i = 0; i < trials_[0].outputs.size(); ++i) {
     auto& first = trials_[0].outputs[i].eager;
     Allowance allowance;
+    allowance.float32_too = is_asked_in_16_bit();
     if (first.is_floating_point()) {
       ToleranceBasis basis{machine_epsilon(element_type_name(first.scalar_type())), terms, {}, {}};
       for (auto& trial : trials_) {

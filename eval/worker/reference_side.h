@@ -37,6 +37,8 @@ class ReferenceSide {
   const std::vector<State>& weight_sets() const { return weight_sets_; }
   // Allowances by output; for inputs that eager changes, by input.
   const Allowance& allowance(size_t output) const { return allowances_[output]; }
+  // By `--dtype`: the model's own type is another one.
+  bool is_asked_in_16_bit() const { return reference_.dtype == "fp16" || reference_.dtype == "bf16"; }
   // Whether eager's output shares memory with an input or weight.
   bool output_may_alias(size_t output) const { return aliases_[output]; }
   const std::vector<std::string>& notes() const { return notes_; }

@@ -163,6 +163,17 @@ TEST(Judge, WorksInReducedPrecision) {
     EXPECT_EQ(verdict.outcome, Outcome::verified) << show(verdict);
     auto wrong = judge->check({.source = candidate_source("fail_zeros"), .time = false});
     EXPECT_NE(wrong.outcome, Outcome::verified);
+    // What the model itself would give, asked for in no other type.
+    const std::string call = "(x, self.weight, self.bias)";
+    auto widened = [&](const std::string& method) {
+      return judge->check(
+          {.source = std::string(source).replace(source.find(call), call.size(), call + method), .time = false});
+    };
+    verdict = widened(".float()");
+    EXPECT_EQ(verdict.outcome, Outcome::verified) << show(verdict);
+    EXPECT_THAT(verdict.notes, ::testing::Contains(HasSubstr("the output is float32, as the model's own would be")));
+    EXPECT_EQ(widened(".double()").outcome, Outcome::wrong_dtype);
+    EXPECT_EQ(widened(".float() * 1.5").outcome, Outcome::wrong_values);
   }
 }
 
