@@ -267,9 +267,11 @@ class ValueEmitter {
 
   Code select(const ir::Select& node) {
     if (context_.proven.contains(&node)) return value(node.then);
-    return {fmt::format("{} ? {} : {}", wrapped(value(node.condition), kOr), wrapped(value(node.then), kOr),
-                        wrapped(value(node.otherwise), kTernary)),
-            kTernary};
+    const std::string condition = wrapped(value(node.condition), kOr);
+    const size_t assumed = context_.facts.assume(node.condition);
+    const std::string then = wrapped(value(node.then), kOr);
+    context_.facts.forget(assumed);
+    return {fmt::format("{} ? {} : {}", condition, then, wrapped(value(node.otherwise), kTernary)), kTernary};
   }
 
   Code cast(const Expr& from, DType to) {
