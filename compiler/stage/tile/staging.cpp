@@ -22,13 +22,16 @@ bool contains_load(const ir::Expr& expr) {
 }
 
 // Whether `expr` reads the variable that `reference` is.
-bool mentions(const ir::Expr& expr, const ir::Expr& reference) {
-  auto* wanted = std::get_if<ir::VarRef>(&reference->node);
+// Whether `expr` is made of what `name` had. A second name for another variable is told from it by its node: see
+// bind_expression.
+bool mentions(const ir::Expr& expr, const ir::Expr& had, Name name) {
+  auto* wanted = std::get_if<ir::VarRef>(&had->node);
   if (!wanted) return false;
+  const bool is_alias = wanted->var->name != name.str();
   bool found = false;
   ir::walk(expr, [&](const ir::Expr& part) {
     auto* var = std::get_if<ir::VarRef>(&part->node);
-    found = found || (var && var->var == wanted->var);
+    found = found || (is_alias ? part == had : var && var->var == wanted->var);
   });
   return found;
 }
@@ -148,6 +151,7 @@ Result<std::optional<Value>> Tracer::assign_variable(Name, const Value* previous
 
 Result<Value> Tracer::bind_expression(Name name, const ir::Expr& expr, Value value, Span span) {
   if (auto constant = ir::constant_int(expr); constant && expr->type == ir::kInt32) return Value(*constant);
+  if (auto* alias = std::get_if<ir::VarRef>(&expr->node)) return make_expr(context_, ir::var_ref(alias->var, span));
   if (is_atom(expr) || !builder_.in_kernel()) return value;
   return make_expr(context_, TRY(builder_.let(name.str(), expr, span)));
 }
@@ -160,7 +164,7 @@ Status Tracer::check_rebinding(Name name, const Value& previous, const Value& va
   auto before = previous.as_number(), after = value.as_number();
   bool counts = before && after && *before != *after && builder_.control_inside(block);
   auto *old_expr = previous.get_if<TileExpr>(), *new_expr = value.get_if<TileExpr>();
-  bool carries = old_expr && new_expr && builder_.loop_inside(block) && mentions(new_expr->expr, old_expr->expr);
+  bool carries = old_expr && new_expr && builder_.loop_inside(block) && mentions(new_expr->expr, old_expr->expr, name);
   if (!counts && !carries) return {};
   return make_error(
       DiagnosticKind::staged_value_misused, span,

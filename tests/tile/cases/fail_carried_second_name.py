@@ -1,0 +1,11 @@
+import tilelang.language as T
+
+
+@T.prim_func
+def main(A: T.Tensor((8, 128), "float16"), B: T.Tensor((8, 128), "float16")):
+    with T.Kernel(8, threads=32) as row:
+        t = T.get_thread_binding(0)
+        column = t
+        for i in T.serial(4):
+            B[row, column] = A[row, column]
+            column = column + 32
