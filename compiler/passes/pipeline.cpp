@@ -5,6 +5,7 @@
 #include "compiler/ir/verify.h"
 #include "compiler/ir/visit.h"
 #include "compiler/passes/fuse_elementwise.h"
+#include "compiler/passes/grid_sync.h"
 #include "compiler/passes/pack_nibbles.h"
 #include "compiler/passes/simplify.h"
 #include "compiler/passes/thread_fragments.h"
@@ -30,10 +31,13 @@ Result<ir::Program> fuse_program(const ir::Program& program) { return fuse_eleme
 
 }  // namespace
 
-ir::Program explicit_threads(const ir::Program& program) { return thread_sync(thread_fragments(program)); }
+Result<ir::Program> explicit_threads(const ir::Program& program) {
+  return thread_sync(thread_fragments(TRY(grid_sync(program))));
+}
 
 const std::vector<Pass>& pipeline() {
   static const std::vector<Pass> passes{
+      {"grid_sync", "end a kernel where all blocks meet", grid_sync},
       {"thread_fragments", "tell fragments that threads hold for themselves from tiles of the block", fragment_program},
       {"thread_sync", "let threads meet where one touches what another one did", sync_program},
       {"thread_regions",

@@ -18,9 +18,10 @@ struct Pass {
 
 const std::vector<Pass>& pipeline();
 
-// The program after the passes that say what the language leaves open: which fragments are a thread's own, and where
-// threads meet. In this form the IR means what stmt.h says, and the reference interpreter runs it.
-ir::Program explicit_threads(const ir::Program& program);
+// The program after the passes that say what the language leaves open: where blocks meet, which fragments are a
+// thread's own, and where threads meet. In this form the IR means what stmt.h says, and the reference interpreter runs
+// it.
+Result<ir::Program> explicit_threads(const ir::Program& program);
 
 struct PipelineOptions {
   bool verify_after_each = false;  // tests and --emit; a violation is our bug, reported as ir_invalid

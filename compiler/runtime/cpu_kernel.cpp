@@ -53,6 +53,7 @@ struct Launch {
   LaunchFunction function;
   std::unique_ptr<ScratchPool> scratch;
   std::vector<RuntimeCheck> checks;
+  std::vector<ir::Expr> grid;  // of the kernel that it launches, after the passes
 };
 
 // What the pieces of one launch tell. Which of several failures counts does not depend on who is faster.
@@ -96,12 +97,13 @@ class CpuKernel : public CompiledKernel {
       : program_(std::move(program)), source_(std::move(source)), library_(std::move(library)) {}
 
   // False if the library lacks a launch.
-  bool link(const targets::cpu::GeneratedCode& code) {
+  bool link(const targets::cpu::GeneratedCode& code, const ir::Program& lowered) {
     for (size_t k = 0; k < code.scratch_bytes.size(); ++k) {
       void* symbol = library_->symbol("tp_launch_" + std::to_string(k));
       if (symbol == nullptr) return false;
       auto scratch = std::make_unique<ScratchPool>(code.scratch_bytes[k]);
-      launches_.push_back({reinterpret_cast<LaunchFunction>(symbol), std::move(scratch), code.checks[k]});
+      launches_.push_back(
+          {reinterpret_cast<LaunchFunction>(symbol), std::move(scratch), code.checks[k], lowered.kernels[k].grid});
     }
     return true;
   }
@@ -114,8 +116,8 @@ class CpuKernel : public CompiledKernel {
       bound.buffers.push_back(workspaces.back().get());
     }
     for (size_t k = 0; k < launches_.size(); ++k) {
-      const int64_t blocks = count_blocks(program_.kernels[k], bound);
       const Launch& launch = launches_[k];
+      const int64_t blocks = count_blocks(launch.grid, bound);
       Outcome outcome;
       const auto run = [&](int64_t first, int64_t last) {
         void* scratch = launch.scratch->take();
@@ -156,9 +158,9 @@ class CpuKernel : public CompiledKernel {
     return Workspace(::operator new(static_cast<size_t>(bytes), kAlignment));
   }
 
-  static int64_t count_blocks(const ir::Kernel& kernel, const BoundArguments& bound) {
+  static int64_t count_blocks(const std::vector<ir::Expr>& grid, const BoundArguments& bound) {
     int64_t blocks = 1;
-    for (const ir::Expr& extent : kernel.grid) blocks *= std::max<int64_t>(0, evaluate(extent, bound.values));
+    for (const ir::Expr& extent : grid) blocks *= std::max<int64_t>(0, evaluate(extent, bound.values));
     return blocks;
   }
 };
@@ -173,7 +175,7 @@ class CpuBackend : public KernelBackend {
     targets::cpu::GeneratedCode code = TRY(targets::cpu::generate(lowered));
     auto library = TRY(toolchain_.load(targets::cpu::prelude() + code.source, warnings));
     auto kernel = std::make_shared<CpuKernel>(program, code.source, std::move(library));
-    if (!kernel->link(code))
+    if (!kernel->link(code, lowered))
       return make_error(DiagnosticKind::load_failed, program.span,
                         "the compiled kernel of `" + program.name + "` lacks a launch function");
     return kernel;

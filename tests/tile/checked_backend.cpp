@@ -78,7 +78,7 @@ class CheckedKernel final : public runtime::CompiledKernel {
                 Span span) override {
     Twins twins(arguments);
     TRY(kernel_->launch(arguments, parallel_for, span));
-    if (auto fault = interpret::run(passes::explicit_threads(program()), twins.values())) {
+    if (auto fault = interpret::run(TRY(passes::explicit_threads(program())), twins.values())) {
       ADD_FAILURE() << interpret::to_string(fault->kind) << ": " << fault->message;
       return {};
     }

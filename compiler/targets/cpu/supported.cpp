@@ -17,10 +17,6 @@ Status check(const ir::Stmt& stmt) {
                        fmt::format("`{}` is a function of foreign device source, which the CPU target does not compile",
                                    call->function),
                        "write what it does in the tile language");
-  const auto* sync = ir::as<ir::Sync>(stmt);
-  if (sync && sync->scope == ir::SyncScope::grid)
-    return unsupported(stmt->span, "the CPU target has no barrier of all blocks",
-                       "end the kernel and open another `with T.Kernel(...)`");
   return {};
 }
 

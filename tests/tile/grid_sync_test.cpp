@@ -1,0 +1,61 @@
+// Barriers of all blocks, run through the CPU backend and the reference interpreter.
+#include <gmock/gmock.h>
+
+#include "tests/tile/run_fixture.h"
+
+namespace tilepilot::stage {
+namespace {
+
+using ::testing::HasSubstr;
+
+class GridSync : public Run {
+ protected:
+  GridSync() : Run(checked_backend()) {}
+
+  void load_kernel(const std::string& before, const std::string& after) {
+    load(R"(
+@tilelang.jit(out_idx=[-1])
+def build(M=8, N=32):
+    @T.prim_func
+    def main(X: T.Tensor((M, N), "float32"), P: T.Tensor((M,), "float32"), Y: T.Tensor((M, N), "float32")):
+        with T.Kernel(M, threads=32) as row:
+            tile = T.alloc_fragment((N,), "float32")
+            total = T.alloc_fragment((1,), "float32")
+            other = (row + 1) % M
+)" + before +
+         "            T.sync_grid()\n" + after + "    return main\n");
+  }
+};
+
+// Each block needs what the others wrote.
+TEST_F(GridSync, BlocksSeeWhatOthersWrote) {
+  load_kernel(R"(
+            T.copy(X[row, 0], tile)
+            T.reduce_sum(tile, total, dim=0)
+            P[row] = total[0]
+)",
+              R"(
+            for j in T.Parallel(N):
+                Y[row, j] = X[row, j] + P[other]
+)");
+  const Array x = random_array(ir::kFloat32, {8, 32}, 1), p = random_array(ir::kFloat32, {8}, 2);
+  expect_near(call("build()(x0, x1)", {x, p}), 1e-5, [&](int64_t i) {
+    double sum = 0;
+    for (int64_t j = 0; j < 32; ++j) sum += x->at((i / 32 + 1) % 8 * 32 + j);
+    return x->at(i) + sum;
+  });
+  EXPECT_EQ(launches_, 1);
+}
+
+TEST_F(GridSync, NothingButGlobalMemoryOutlivesIt) {
+  const std::vector<Array> arrays = {random_array(ir::kFloat32, {8, 32}, 1), random_array(ir::kFloat32, {8}, 2)};
+  load_kernel("            T.copy(X[row, 0], tile)\n", "            T.copy(tile, Y[row, 0])\n");
+  EXPECT_THAT(failure("build()(x0, x1)", arrays), HasSubstr("`tile` is used on both sides of a barrier of all blocks"));
+  load_kernel("            first = P[row] + 1.0\n            P[row] = first\n", "            Y[row, 0] = first\n");
+  EXPECT_THAT(failure("build()(x0, x1)", arrays), HasSubstr("`first` is used on both sides"));
+  load_kernel("            P[row] = 1.0\n", "            for k in T.serial(2):\n                T.sync_grid()\n");
+  EXPECT_THAT(failure("build()(x0, x1)", arrays), HasSubstr("inside a loop or branch"));
+}
+
+}  // namespace
+}  // namespace tilepilot::stage
