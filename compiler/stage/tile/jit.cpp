@@ -147,6 +147,7 @@ Result<Value> JitKernelObject::call(Interpreter&, CallArgs args) {
 
 Result<Value> JitKernelObject::get_attribute(Interpreter& interpreter, Name name, Span span) {
   if (name.text() == "get_kernel_source") return source_method(launcher, shared_from_this());
+  if (name.text() == "kernel_source") return Value(TRY(launcher.source(span)));
   if (name.text() == "prim_func") return kernel_program(*this);
   if (auto found = TRY(script_attribute(interpreter, name, span))) return *std::move(found);
   return Object::get_attribute(interpreter, name, span);
@@ -382,6 +383,15 @@ void add_jit(const ContextRef& context, ModuleObject& tilelang) {
         TileArguments arguments = TRY(TileArguments::match(*context, "tilelang.compile", signature, call));
         TRY(announce_requests(arguments));
         return compile_program(context, arguments[0], arguments[1], arguments.span());
+      });
+  // What it gives is compiled too, and has the source that an artifact has.
+  constexpr std::string_view kLowerParameters =
+      "func_or_mod, target?='auto', target_host?, max_mismatched_buffers?, runtime_only?=False, "
+      "enable_host_codegen?=False, enable_device_compile?=False";
+  tilelang.function(
+      "lower", [context, signature = TileSignature(kLowerParameters)](Interpreter&, CallArgs& call) -> Result<Value> {
+        TileArguments arguments = TRY(TileArguments::match(*context, "tilelang.lower", signature, call));
+        return compile_program(context, arguments[0], Value(), arguments.span());
       });
   tilelang.function(
       "par_compile",

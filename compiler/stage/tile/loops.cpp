@@ -180,6 +180,34 @@ Result<std::unique_ptr<Iterator>> LoopObject::iterate(Interpreter&, Span span) {
                     fmt::format("`{}` can only be iterated by a `for` statement of a kernel", name_));
 }
 
+namespace {
+
+// `with T.While(condition):` the condition is evaluated before each iteration.
+struct WhileFrame final : TypedObject<WhileFrame> {
+  static constexpr Type kType{"while loop"};
+  WhileFrame(TileContext& context_, ir::Expr condition_, Span span_)
+      : context(context_), condition(std::move(condition_)), span(span_) {}
+  Result<Value> enter(Interpreter&, Span) override {
+    context.builder->open(BlockKind::serial_loop, {});
+    return Value();
+  }
+  Status exit(Interpreter&, Span) override {
+    ir::Stmt body = context.builder->close(span);
+    return context.builder->emit(ir::While{condition, std::move(body)}, span);
+  }
+  TileContext& context;
+  const ir::Expr condition;
+  const Span span;
+};
+
+Result<Value> while_loop(TileArguments& arguments) {
+  TRY(require_kernel(arguments));
+  ir::Expr condition = TRY(to_condition(arguments[0], arguments.span(0)));
+  return Value(std::make_shared<WhileFrame>(arguments.context(), std::move(condition), arguments.span()));
+}
+
+}  // namespace
+
 const std::vector<TileFunction>& loop_functions() {
   static constexpr std::string_view kCounted = "start, stop=, step=, annotations?";
   static constexpr std::string_view kUnrolled = "start, stop=, step=, explicit?=False, unroll_factor?, annotations?";
@@ -199,6 +227,7 @@ const std::vector<TileFunction>& loop_functions() {
       {"Vectorized", kCounted, kVectorized, counted<ir::LoopKind::vectorized>},
       {"parallel", kCounted, "a loop whose iterations are independent", counted<ir::LoopKind::parallel>},
       {"grid", "*extents", "nested sequential loops, the last extent fastest", grid},
+      {"While", "condition", "`with T.While(condition):` a loop while the condition holds", while_loop},
       {"loop_break", "", "leaves the innermost loop, like `break`", emit_jump},
   };
   return kFunctions;

@@ -232,7 +232,7 @@ void install_tile_language(Interpreter& interpreter, TileOptions options) {
   auto tvm = make_tvm(context);
   tilelang->set("tvm", Value(tvm));
   interpreter.add_module("tvm", tvm);
-  for (const char* name : {"tirx", "tir"})
+  for (const char* name : {"target", "tirx", "tir"})
     interpreter.add_module(fmt::format("tvm.{}", name), tvm->members.find(Name(name))->get_shared<ModuleObject>());
   for (const auto& [name, module] : submodules) {
     tilelang->set(name, Value(module));

@@ -68,6 +68,21 @@ const TileFunction* find_function(std::string_view name) {
   return nullptr;
 }
 
+// What programs are compiled for is chosen outside of them: `with tvm.target.Target("c"):` changes nothing.
+struct TargetObject final : TypedObject<TargetObject> {
+  static constexpr Type kType{"Target"};
+  explicit TargetObject(std::string text_) : text(std::move(text_)) {}
+  Result<std::string> repr(Interpreter&) override { return text; }
+  Result<Value> enter(Interpreter&, Span) override { return Value(shared_from_this()); }
+  Status exit(Interpreter&, Span) override { return {}; }
+  const std::string text;
+};
+
+Result<Value> make_target(Interpreter& interpreter, CallArgs& args) {
+  std::string text = args.positional.empty() ? "" : TRY(interpreter.str(args.positional[0]));
+  return Value(std::make_shared<TargetObject>(std::move(text)));
+}
+
 }  // namespace
 
 std::shared_ptr<ModuleObject> make_tvm(const ContextRef& context) {
@@ -79,9 +94,12 @@ std::shared_ptr<ModuleObject> make_tvm(const ContextRef& context) {
     if (const TileFunction* row = find_function(same)) tirx->set(name, make_function(context, "T.", *row));
   for (const char* name : {"PrimExpr", "PrimFunc", "Var", "Buffer"})
     tirx->set(name, Value(std::make_shared<TypeMarker>(fmt::format("tirx.{}", name))));
+  auto target = std::make_shared<ModuleObject>("tvm.target");
+  target->function("Target", make_target);
+  tvm->set("target", Value(target));
   tvm->set("tirx", Value(tirx));
   tvm->set("tir", Value(tirx));
-  for (const auto& module : {tvm, tirx}) refuse_the_rest(*module);
+  for (const auto& module : {tvm, tirx, target}) refuse_the_rest(*module);
   return tvm;
 }
 

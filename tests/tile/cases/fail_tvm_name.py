@@ -1,5 +1,5 @@
 import tilelang.language as T
-from tvm import tirx, target
+from tvm import tirx, relax
 
 kernel = tirx.IntImm
-print(target.Target("cuda"))
+print(relax.Function("cuda"))
