@@ -3,12 +3,14 @@
 
 #include <numeric>
 
+#include "compiler/stage/tile/advice.h"
 #include "compiler/stage/tile/builder.h"
 #include "compiler/stage/tile/declarations.h"
 #include "compiler/stage/tile/dtypes.h"
 #include "compiler/stage/tile/expressions.h"
 #include "compiler/stage/tile/fold.h"
 #include "compiler/stage/tile/regions.h"
+#include "compiler/stage/tile/staging.h"
 #include "compiler/stage/tile/tables.h"
 
 namespace tilepilot::stage {
@@ -20,8 +22,8 @@ constexpr int64_t kMaxThreads = 1024;
 // `with T.Kernel(...) as (bx, by)`: opens the kernel on entry, closes it on exit.
 struct KernelFrame final : TypedObject<KernelFrame> {
   static constexpr Type kType{"tile kernel"};
-  KernelFrame(TileContext& context_, ir::Kernel kernel_, size_t bound_)
-      : context(context_), kernel(std::move(kernel_)), bound(bound_) {}
+  KernelFrame(TileContext& context_, ir::Kernel kernel_, size_t bound_, bool threads_given_)
+      : context(context_), kernel(std::move(kernel_)), bound(bound_), threads_given(threads_given_) {}
 
   Result<Value> enter(Interpreter&, Span) override {
     TRY(context.builder->begin_kernel(kernel));
@@ -31,13 +33,17 @@ struct KernelFrame final : TypedObject<KernelFrame> {
     return blocks.size() == 1 ? blocks[0] : make_list(std::move(blocks));
   }
   Status exit(Interpreter&, Span) override {
-    if (context.builder && context.builder->in_kernel()) context.builder->end_kernel(kernel.span);
+    if (!context.builder || !context.builder->in_kernel()) return {};
+    context.builder->end_kernel(kernel.span);
+    auto* tracer = dynamic_cast<const Tracer*>(context.interpreter.staging());
+    if (tracer && !tracer->has_errors()) advise(context, context.builder->program().kernels.back(), threads_given);
     return {};
   }
 
   TileContext& context;
   ir::Kernel kernel;
   const size_t bound;  // how many block indices the program sees: 0 for a launch without extents, which is one block
+  const bool threads_given;
 };
 
 Error invalid_launch(const TileArguments& arguments, std::string message, std::string hint = {}) {
@@ -86,7 +92,7 @@ Result<Value> kernel(TileArguments& arguments) {
     launch.grid.push_back(fold_cast(std::move(extent), ir::kInt32, arguments.span()));
     launch.block_vars.push_back(context.builder->make_var(kNames[axis]));
   }
-  return Value(std::make_shared<KernelFrame>(context, std::move(launch), bound));
+  return Value(std::make_shared<KernelFrame>(context, std::move(launch), bound, arguments.has(0)));
 }
 
 Result<std::shared_ptr<ir::BufferData>> allocate(const TileArguments& arguments, ir::Scope scope) {

@@ -37,6 +37,7 @@ class Tracer final : public Staging {
   // The outcome of the trace: the first of the errors that it went on after, the others among the diagnostics; else
   // `result`.
   Result<Value> finish(Result<Value> result);
+  bool has_errors() const { return !errors_.empty(); }
 
  private:
   // A name of one function activation; where it was last bound.
