@@ -20,7 +20,7 @@ TEST(Limits, StepsEndEveryLoop) {
   EXPECT_EQ(kind_of("sum(range(10**9))\n", few), "step_limit");
   EXPECT_EQ(kind_of("list(range(10**9))\n", few), "step_limit");
   EXPECT_EQ(kind_of("any(x > 10**10 for x in range(10**9))\n", few), "step_limit");
-  EXPECT_EQ(kind_of("def f():\n  while True: yield 1\nf()\n", few), "step_limit");
+  EXPECT_EQ(kind_of("def f():\n  while True: yield 1\nlist(f())\n", few), "step_limit");
   EXPECT_EQ(kind_of("sorted(range(5000))\n", few), "step_limit");
   EXPECT_EQ(kind_of("import itertools\nfor i in itertools.count(): pass\n", few), "step_limit");
   EXPECT_EQ(kind_of("import itertools\nlist(itertools.product(range(100), repeat=20))\n", few), "step_limit");
@@ -99,10 +99,69 @@ TEST(Limits, LongChainsOfIteratorsAreAnErrorNotACrash) {
   // Whether the stack holds so many links depends on how this was compiled.
   for (std::string_view program :
        {"it = [1]\nfor i in range(3000): it = map(abs, it)\nprint(list(it))\n",
-        "import functools\nf = abs\nfor i in range(3000): f = functools.partial(f)\nf(1)\n"}) {
+        "import functools\nf = abs\nfor i in range(3000): f = functools.partial(f)\nf(1)\n",
+        "def f(it):\n  for x in it: yield x\nit = [1]\nfor i in range(3000): it = f(it)\nprint(list(it))\n",
+        "it = [1]\nfor i in range(100000): it = (x for x in it)\nprint(list(it))\n",
+        "it = [1]\nfor i in range(100000): it = map(abs, it)\nprint(list(it))\n",
+        "it = [1]\nfor i in range(100000): it = enumerate(zip(it))\nprint(next(it))\n",
+        "f = abs\nfor i in range(3000): f = (lambda g: lambda x: g(x))(f)\nf(1)\n"}) {
     std::string kind = kind_of(std::string(program));
     EXPECT_TRUE(kind == "ok" || kind == "recursion_limit") << kind << ": " << program;
   }
+}
+
+// A generator has a stack of its own, and there are only so many of them.
+TEST(Limits, GeneratorsEndWithTheirProgram) {
+  EXPECT_EQ(kind_of("def f():\n  while True: yield 1\ngs = [f() for i in range(900)]\n"
+                    "for g in gs: next(g)\ngs.append(gs)\n"),
+            "ok");
+  EXPECT_EQ(kind_of("def f():\n  while True: yield 1\ngs = [f() for i in range(1100)]\nfor g in gs: next(g)\n"),
+            "recursion_limit");
+  EXPECT_EQ(kind_of("def f():\n  try: yield 1\n  finally:\n    while True: pass\ng = f()\nnext(g)\n"), "ok");
+  EXPECT_EQ(kind_of("def f(n):\n  yield from f(n + 1)\nlist(f(0))\n"), "recursion_limit");
+  EXPECT_EQ(kind_of("def g():\n  def f(n): return f(n + 1)\n  yield f(0)\nlist(g())\n"), "recursion_limit");
+  EXPECT_EQ(kind_of("def f():\n  yield 1\n  yield next(g)\ng = f()\nlist(g)\n"), "value_error");
+  EXPECT_EQ(kind_of("def f():\n  me = yield\n  yield me\ng = f()\nnext(g)\ng.send(g)\ndel g\n"), "ok");
+}
+
+TEST(Limits, NumbersAndTextsThatNoMemoryHolds) {
+  EXPECT_EQ(kind_of("10**10**10\n"), "integer_overflow");
+  EXPECT_EQ(kind_of("1 << 10**12\n"), "integer_overflow");
+  EXPECT_EQ(kind_of("x = 9\nwhile True: x = x * x\n"), "integer_overflow");
+  EXPECT_EQ(kind_of("'a' * 10**12\n"), "step_limit");
+  EXPECT_EQ(kind_of("'ab'.join(['c' * 10**6] * 10**6)\n"), "step_limit");
+  EXPECT_EQ(kind_of("[0] * 10**12\n"), "step_limit");
+  EXPECT_EQ(kind_of("list(range(10**18))\n"), "step_limit");
+  EXPECT_EQ(kind_of("tuple(range(10**18))\n"), "step_limit");
+  EXPECT_EQ(kind_of("set(range(10**18))\n"), "step_limit");
+  EXPECT_EQ(kind_of("'x'.ljust(10**12)\n"), "step_limit");
+  EXPECT_EQ(kind_of("'x'.zfill(10**12)\n"), "step_limit");
+  EXPECT_EQ(kind_of("'\\t'.expandtabs(10**12)\n"), "step_limit");
+  EXPECT_EQ(kind_of("'%1000000000000d' % 1\n"), "value_error");
+  EXPECT_EQ(kind_of("print(str(10**19000)[:1])\n"), "ok");
+}
+
+TEST(Limits, AMegabyteOfBracketsIsAnErrorNotACrash) {
+  for (char bracket : {'(', '[', '{'}) {
+    EXPECT_EQ(kind_of("x = " + std::string(1'000'000, bracket) + "\n"), "nesting_too_deep");
+    EXPECT_EQ(kind_of(std::string(1'000'000, bracket)), "nesting_too_deep");
+  }
+  auto repeated = [](std::string_view piece, size_t count) {
+    std::string text;
+    while (count-- > 0) text += piece;
+    return text;
+  };
+  for (std::string_view piece :
+       {"-", "not ", "lambda: ", "await ", "x if x else ", "*", "~", "x.", "x(", "f'{", "@", "x = "}) {
+    const std::string kind = kind_of("y = " + repeated(piece, 1'000'000 / piece.size()) + "x\n");
+    EXPECT_TRUE(kind == "nesting_too_deep" || kind == "syntax_error" || kind == "unsupported_syntax" ||
+                kind == "bad_literal" || kind == "unknown_name")
+        << piece << ": " << kind;
+  }
+  for (std::string_view piece : {"if x: ", "while x: ", "for x in x: ", "with x: ", "def f(): ", "class C: "})
+    EXPECT_EQ(kind_of(repeated(piece, 100'000) + "pass\n"), "syntax_error") << piece;
+  EXPECT_EQ(kind_of("x = 1" + repeated(" + 1", 200'000) + "\n"), "nesting_too_deep");
+  EXPECT_EQ(kind_of("x = " + std::string(1'000'000, '9') + "\n"), "integer_overflow");
 }
 
 TEST(Limits, TheSystemIsOutOfReach) {

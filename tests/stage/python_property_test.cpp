@@ -10,6 +10,7 @@
 #include "compiler/stage/python/exceptions.h"
 #include "tests/golden.h"
 #include "tests/rounds.h"
+#include "tests/stage/random_generators.h"
 #include "tests/stage/random_python.h"
 #include "tests/stage/session.h"
 
@@ -126,6 +127,14 @@ TEST(PythonProperty, Programs) {
   RandomPython random(4711);
   std::vector<std::string> programs;
   for (int i = 0; i < rounds(800); ++i) programs.push_back(random.program());
+  compare_all(programs);
+}
+
+// They run piece by piece: what is printed shows the order.
+TEST(PythonProperty, Generators) {
+  RandomGenerators random(31415);
+  std::vector<std::string> programs;
+  for (int i = 0; i < 1500; ++i) programs.push_back(random.program());
   compare_all(programs);
 }
 

@@ -3,6 +3,7 @@
 
 #include "compiler/stage/python/containers.h"
 #include "compiler/stage/python/core.h"
+#include "compiler/stage/python/generator.h"
 #include "compiler/stage/python/native.h"
 #include "compiler/stage/python/sorting.h"
 
@@ -144,7 +145,7 @@ Result<Value> make_iter(Interpreter& interpreter, CallArgs& args) {
   static constexpr Signature kSignature{"iter", {"object", "sentinel"}, 1};
   Arguments read = TRY(Arguments::read(args, kSignature));
   if (read[1]) return make_iterator(std::make_unique<CallIterator>(*read[0], *read[1], args.span));
-  if (read[0]->get_if<IteratorObject>()) return *read[0];
+  if (read[0]->get_if<IteratorObject>() || read[0]->get_if<GeneratorObject>()) return *read[0];
   return make_iterator(TRY(interpreter.iterate(*read[0], args.span)));
 }
 
@@ -154,6 +155,9 @@ Result<Value> next_item(Interpreter& interpreter, CallArgs& args) {
   std::optional<Value> item;
   if (auto* iterator = read[0]->get_if<IteratorObject>()) {
     item = TRY(iterator->source->next(interpreter));
+  } else if (auto* generator = read[0]->get_if<GeneratorObject>()) {
+    if (!read[1]) return generator->resume({}, args.span);
+    item = TRY(generator->run->resume({}, args.span));
   } else {
     InstanceObject* instance = read[0]->if_object() ? (*read[0]->if_object())->as_instance() : nullptr;
     static const Name kNext("__next__");
@@ -218,7 +222,7 @@ Result<Value> reversed(Interpreter& interpreter, CallArgs& args) {
                                               -range->step);
     return make_iterator(TRY(back->iterate(interpreter, args.span)));
   }
-  if (read[0]->get_if<IteratorObject>() || read[0]->get_if<SetObject>()) {
+  if (read[0]->get_if<IteratorObject>() || read[0]->get_if<GeneratorObject>() || read[0]->get_if<SetObject>()) {
     return type_error(args.span, fmt::format("'{}' object is not reversible", read[0]->type_name()));
   }
   std::vector<Value> items = TRY(interpreter.to_vector(*read[0], args.span));

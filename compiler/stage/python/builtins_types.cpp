@@ -51,6 +51,7 @@ Result<Value> parse_integer(const std::string& source, int64_t base, Span span) 
     base = 10;
   }
   if (digits.empty() || !std::isalnum(static_cast<unsigned char>(digits[0]))) return bad();
+  TRY(check_digits(digits.size(), static_cast<int>(base), span));
   auto value = BigInteger::parse(digits, static_cast<int>(base));
   if (!value) return bad();
   return make_integer(negative ? -*value : *std::move(value));

@@ -1,5 +1,5 @@
-// Comprehensions and generator expressions: a scope of their own, run at once. A generator expression becomes an
-// iterator over its items, computed when it is made.
+// Comprehensions: a scope of their own, run at once. A generator expression runs from one element to the next as it is
+// asked for them.
 #include "compiler/stage/python/arithmetic.h"
 #include "compiler/stage/python/containers.h"
 #include "compiler/stage/python/evaluator.h"
@@ -8,66 +8,119 @@ namespace tilepilot::stage {
 
 using namespace syntax;
 
-struct Evaluator::ComprehensionOutput {
-  std::vector<Value> items;          // of a list or generator
-  std::shared_ptr<DictObject> dict;  // of a dict
-  std::shared_ptr<SetObject> set;    // of a set
+// What a generator expression needs for as long as somebody iterates over it.
+class GeneratorExpression final : public Iterator {
+ public:
+  struct Scope {
+    std::shared_ptr<const ScopeLayout> layout;
+    ModuleRef module;
+    std::shared_ptr<ModuleObject> globals;
+    std::vector<CellRef> captured;
+    std::shared_ptr<FunctionObject> function;
+  };
+
+  GeneratorExpression(const ComprehensionExpr& node, Scope scope, std::unique_ptr<Iterator> first)
+      : node_(node), scope_(std::move(scope)), activation_(*scope_.layout, scope_.module, scope_.globals) {
+    activation_.captured = &scope_.captured;
+    activation_.function = scope_.function.get();
+    loops_.push_back(std::move(first));
+  }
+
+  Result<std::optional<Value>> next(Interpreter& interpreter) override {
+    const Span span = node_.element->span;
+    TRY(interpreter.check_stack(span));
+    if (running_) return make_error(DiagnosticKind::value_error, span, "generator already executing");
+    running_ = true;
+    auto element = next_value(interpreter);
+    running_ = false;
+    if (!element.ok()) loops_.clear();
+    return element;
+  }
+
+ private:
+  Result<std::optional<Value>> next_value(Interpreter& interpreter) {
+    Evaluator evaluator(interpreter, activation_);
+    if (!TRY(evaluator.next_element(node_, loops_))) return std::optional<Value>();
+    return std::optional<Value>(TRY(evaluator.eval(*node_.element)));
+  }
+
+  const ComprehensionExpr& node_;  // kept by the module
+  Scope scope_;
+  Activation activation_;
+  Evaluator::OpenLoops loops_;
+  bool running_ = false;
 };
 
-Result<Value> Evaluator::visit(const ComprehensionExpr& node, Span span) {
-  Value first = TRY(eval(*node.clauses.front().iterable));
+Result<Value> Evaluator::visit(const ComprehensionExpr& node, Span) {
+  const ExprPtr& iterable = node.clauses.front().iterable;
+  OpenLoops loops;
+  loops.push_back(TRY(interpreter_.iterate(TRY(eval(*iterable)), iterable->span)));
   const auto& layout = activation_.layout.nested(&node);
-  Activation inner(*layout, activation_.module, activation_.globals);
   std::vector<CellRef> captured = close_over(*layout);
+  if (node.kind == ComprehensionExpr::Kind::generator) {
+    std::shared_ptr<FunctionObject> function;
+    if (activation_.function)
+      function = std::static_pointer_cast<FunctionObject>(activation_.function->shared_from_this());
+    GeneratorExpression::Scope scope{layout, activation_.module, activation_.globals, std::move(captured),
+                                     std::move(function)};
+    const bool closes_over = !scope.captured.empty();
+    Value made = make_iterator(std::make_unique<GeneratorExpression>(node, std::move(scope), std::move(loops.front())),
+                               "generator");
+    if (closes_over) interpreter_.watch(*made.if_object());
+    return made;
+  }
+  Activation inner(*layout, activation_.module, activation_.globals);
   inner.captured = &captured;
   inner.function = activation_.function;
-  return Evaluator(interpreter_, inner).comprehend(node, std::move(first), span);
+  return Evaluator(interpreter_, inner).comprehend(node, std::move(loops));
 }
 
-Result<Value> Evaluator::comprehend(const ComprehensionExpr& node, Value first_iterable, Span) {
+Result<Value> Evaluator::comprehend(const ComprehensionExpr& node, OpenLoops loops) {
   using Kind = ComprehensionExpr::Kind;
-  ComprehensionOutput output;
-  if (node.kind == Kind::dict) output.dict = std::make_shared<DictObject>();
-  if (node.kind == Kind::set) output.set = std::make_shared<SetObject>();
-  TRY(clause(node, 0, first_iterable, output));
-  if (output.dict) return Value(std::move(output.dict));
-  if (output.set) return Value(std::move(output.set));
-  if (node.kind == Kind::list) return make_list(std::move(output.items));
-  return make_iterator(iterate_over(std::move(output.items)), "generator");
-}
-
-Status Evaluator::clause(const ComprehensionExpr& node, size_t depth, const Value& iterable,
-                         ComprehensionOutput& output) {
-  const ComprehensionClause& clause_node = node.clauses[depth];
-  Span span = clause_node.iterable->span;
-  std::unique_ptr<Iterator> iterator = TRY(interpreter_.iterate(iterable, span));
-  while (std::optional<Value> item = TRY(iterator->next(interpreter_))) {
-    TRY(interpreter_.charge(span));
-    TRY(assign(*clause_node.target, *std::move(item), Intercept::no));
-    bool wanted = true;
-    for (const ExprPtr& condition : clause_node.conditions) {
-      wanted = TRY(holds(TRY(eval(*condition)), condition->span));
-      if (!wanted) break;
-    }
-    if (!wanted) continue;
-    if (depth + 1 < node.clauses.size()) {
-      Value inner = TRY(eval(*node.clauses[depth + 1].iterable));
-      TRY(clause(node, depth + 1, inner, output));
-      continue;
-    }
+  std::vector<Value> items;
+  auto dict = node.kind == Kind::dict ? std::make_shared<DictObject>() : nullptr;
+  auto set = node.kind == Kind::set ? std::make_shared<SetObject>() : nullptr;
+  const Span span = node.element->span;
+  while (TRY(next_element(node, loops))) {
     Value element = TRY(eval(*node.element));
-    if (output.dict) {
-      TRY(output.dict->table.set(interpreter_, std::move(element), TRY(eval(*node.value)), node.element->span));
-    } else if (output.set) {
-      TRY(output.set->table.set(interpreter_, std::move(element), None{}, node.element->span));
+    if (dict) {
+      TRY(dict->table.set(interpreter_, std::move(element), TRY(eval(*node.value)), span));
+    } else if (set) {
+      TRY(set->table.set(interpreter_, std::move(element), None{}, span));
     } else {
-      output.items.push_back(std::move(element));
-    }
-    if (static_cast<int64_t>(output.items.size()) > interpreter_.limits_.container_items) {
-      return too_large(interpreter_, span);
+      items.push_back(std::move(element));
+      if (static_cast<int64_t>(items.size()) > interpreter_.limits_.container_items)
+        return too_large(interpreter_, span);
     }
   }
-  return {};
+  if (dict) return Value(std::move(dict));
+  if (set) return Value(std::move(set));
+  return make_list(std::move(items));
+}
+
+// Binds the targets for the next element; false: there is none. The innermost of the loops that are open is the last.
+Result<bool> Evaluator::next_element(const ComprehensionExpr& node, OpenLoops& loops) {
+  while (!loops.empty()) {
+    const ComprehensionClause& clause = node.clauses[loops.size() - 1];
+    std::optional<Value> item = TRY(loops.back()->next(interpreter_));
+    if (!item) {
+      loops.pop_back();
+      continue;
+    }
+    TRY(interpreter_.charge(clause.iterable->span));
+    TRY(assign(*clause.target, *std::move(item), Intercept::no));
+    if (!TRY(wanted(clause))) continue;
+    if (loops.size() == node.clauses.size()) return true;
+    const Expr& inner = *node.clauses[loops.size()].iterable;
+    loops.push_back(TRY(interpreter_.iterate(TRY(eval(inner)), inner.span)));
+  }
+  return false;
+}
+
+Result<bool> Evaluator::wanted(const ComprehensionClause& clause) {
+  for (const ExprPtr& condition : clause.conditions)
+    if (!TRY(holds(TRY(eval(*condition)), condition->span))) return false;
+  return true;
 }
 
 }  // namespace tilepilot::stage

@@ -1,12 +1,16 @@
 #include "compiler/stage/python/core.h"
 
+#include <fmt/format.h>
 #include <pthread.h>
 
 #include <algorithm>
 
+#include "compiler/stage/python/generator.h"
 #include "compiler/stage/python/modules/standard.h"
 
 namespace tilepilot::stage {
+
+Core::Core(Interpreter& interpreter) : interpreter_(interpreter) {}
 
 Core::~Core() {
   for (const std::weak_ptr<Object>& each : watched_) {
@@ -72,6 +76,31 @@ void Core::enter_thread() {
     stack_floor_ = reinterpret_cast<uintptr_t>(lowest) + reserve;
   }
   pthread_attr_destroy(&attributes);
+}
+
+void Core::push_frame(Name function, Span call_span) { interpreter_.frames_.push_back({function, call_span}); }
+void Core::pop_frame() { interpreter_.frames_.pop_back(); }
+int64_t Core::exchange_steps(int64_t steps) { return std::exchange(interpreter_.steps_, steps); }
+
+Result<FibreStack> Core::take_stack(Span span) {
+  constexpr const char* kHint = "let generators end, or make lists of what they give";
+  if (waiting.size() >= kMostFibres)
+    return make_error(DiagnosticKind::recursion_limit, span,
+                      fmt::format("more than {} generators are under way", kMostFibres), kHint);
+  if (free_stacks_.empty()) {
+    FibreStack made = FibreStack::allocate();
+    if (!made.valid())
+      return make_error(DiagnosticKind::recursion_limit, span, "there is no memory for another generator", kHint);
+    return made;
+  }
+  FibreStack stack = std::move(free_stacks_.back());
+  free_stacks_.pop_back();
+  return stack;
+}
+
+void Core::give_stack(FibreStack stack) {
+  constexpr size_t kKept = 8;
+  if (free_stacks_.size() < kKept) free_stacks_.push_back(std::move(stack));
 }
 
 std::shared_ptr<ModuleObject> Core::standard_module(const std::string& name) {

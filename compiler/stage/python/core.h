@@ -3,7 +3,9 @@
 #pragma once
 
 #include <unordered_map>
+#include <unordered_set>
 
+#include "compiler/stage/python/fibre.h"
 #include "compiler/stage/python/interpreter.h"
 #include "compiler/stage/python/scope.h"
 
@@ -11,9 +13,11 @@ namespace tilepilot::stage {
 
 inline constexpr Type kNoneType{"NoneType"}, kBoolType{"bool"}, kIntType{"int"}, kFloatType{"float"}, kStrType{"str"};
 
+class GeneratorRun;
+
 class Core {
  public:
-  explicit Core(Interpreter& interpreter) : interpreter_(interpreter) {}
+  explicit Core(Interpreter& interpreter);
   ~Core();
 
   // A built-in class, reachable by name and, if `type` is given, as the class of such values.
@@ -39,6 +43,21 @@ class Core {
   // True when the native stack is nearly used up. `enter_thread` notes whose stack it is.
   bool near_stack_end() const { return reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) < stack_floor_; }
   void enter_thread();
+  // For the time that a generator's stack is in use.
+  uintptr_t exchange_stack_floor(uintptr_t floor) { return std::exchange(stack_floor_, floor); }
+
+  // Generators that have begun and not ended, and those of them that nobody holds any more.
+  std::unordered_set<GeneratorRun*> waiting;
+  std::vector<std::unique_ptr<GeneratorRun>> left;
+  static constexpr size_t kMostFibres = 1000;
+  // Ends those that nobody holds: their `finally` clauses run. An exception there is nobody's.
+  Status end_left_generators();
+  // What a generator's body changes of the interpreter while it runs.
+  void push_frame(Name function, Span call_span);
+  void pop_frame();
+  int64_t exchange_steps(int64_t steps);
+  Result<FibreStack> take_stack(Span span);
+  void give_stack(FibreStack stack);
 
   // Modules of the standard library that were imported.
   std::shared_ptr<ModuleObject> standard_module(const std::string& name);
@@ -56,6 +75,7 @@ class Core {
   std::vector<std::weak_ptr<Object>> watched_;
   size_t prune_at_ = 256;
   uintptr_t stack_floor_ = 0;
+  std::vector<FibreStack> free_stacks_;
   unsigned long stack_thread_ = 0;
   std::unordered_map<std::string, std::shared_ptr<ModuleObject>> standard_modules_;
 };

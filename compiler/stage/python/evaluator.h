@@ -40,9 +40,10 @@ struct Activation {
   std::shared_ptr<ClassObject> class_object;       // whose body this is
   Locals locals;
   std::vector<CellRef> cells;
-  Value result;                         // of `return`
-  std::shared_ptr<ListObject> yielded;  // of a generator function
+  Value result;                       // of `return`
+  GeneratorRun* generator = nullptr;  // whose body this is
   LoopKind loop = LoopKind::none;
+  int staged_bodies = 0;               // loops and branches of the kernel around the statement that runs
   int tries = 0;                       // `try` statements with handlers that are running
   bool catches_import_errors = false;  // inside `try: ... except ImportError:`
 };
@@ -84,10 +85,11 @@ class Evaluator {
   Result<Value> visit(const syntax::DictExpr&, Span);
   Result<Value> visit(const syntax::StarredExpr&, Span);
   Result<Value> visit(const syntax::NamedExpr&, Span);
-  Result<Value> visit(const syntax::YieldExpr&, Span);
+  Result<Value> visit(const syntax::YieldExpr&, Span);  // in generator.cpp
   Result<Value> visit(const syntax::ComprehensionExpr&, Span);
   Result<Value> visit(const syntax::LambdaExpr&, Span);
 
+  Result<Value> delegate(const Value& iterable, Span span);
   Result<std::vector<Value>> items(const std::vector<syntax::ExprPtr>& expressions);
   Result<bool> holds(const Value& condition, Span span);
   bool is_staged(const Value& value) const { return interpreter_.staging_ && interpreter_.staging_->is_staged(value); }
@@ -99,11 +101,12 @@ class Evaluator {
   Result<Value> call_method(const syntax::CallExpr& call, const syntax::AttributeExpr& method, Span span);
   Result<std::optional<Value>> super_call(const syntax::CallExpr& call, const syntax::NameExpr& callee, Span span);
 
-  // Comprehensions: runs the clauses from `depth` on, then `emit` once an element.
-  struct ComprehensionOutput;
-  Result<Value> comprehend(const syntax::ComprehensionExpr& node, Value first_iterable, Span span);
-  Status clause(const syntax::ComprehensionExpr& node, size_t depth, const Value& iterable,
-                ComprehensionOutput& output);
+  // Comprehensions: the loops of one go on to the next element, which `comprehend` collects.
+  using OpenLoops = std::vector<std::unique_ptr<Iterator>>;
+  Result<Value> comprehend(const syntax::ComprehensionExpr& node, OpenLoops loops);
+  Result<bool> next_element(const syntax::ComprehensionExpr& node, OpenLoops& loops);
+  Result<bool> wanted(const syntax::ComprehensionClause& clause);
+  friend class GeneratorExpression;
 
   // Statements.
   Result<Flow> run(const syntax::Stmt& statement);

@@ -18,6 +18,7 @@ struct ExceptionClass {
 constexpr ExceptionClass kExceptionClasses[] = {
     {"BaseException", ""},
     {"Exception", "BaseException"},
+    {"GeneratorExit", "BaseException"},
     {"KeyboardInterrupt", "BaseException"},
     {"SystemExit", "BaseException"},
     {"ArithmeticError", "Exception"},
@@ -128,6 +129,18 @@ Result<Value> system_exit_init(Interpreter& interpreter, CallArgs& call) {
   return Value();
 }
 
+// StopIteration has a `value`: what a generator returned.
+void set_stop_value(InstanceObject& exception) {
+  std::vector<Value> args = arguments_of(exception);
+  exception.attributes().set(Name("value"), args.empty() ? Value() : args.front());
+}
+
+Result<Value> stop_iteration_init(Interpreter& interpreter, CallArgs& call) {
+  TRY(exception_init(interpreter, call));
+  set_stop_value(*(*call.positional[0].if_object())->as_instance());
+  return Value();
+}
+
 // `args` is there even if a derived class's __init__ does not call ours.
 Result<ObjectRef> allocate_exception(Interpreter&, const std::shared_ptr<ClassObject>& class_object) {
   auto made = std::make_shared<InstanceObject>(class_object);
@@ -149,6 +162,8 @@ void install_exceptions(Interpreter& interpreter, Core& core) {
       made->members.set(Name("__repr__"), make_builtin("__repr__", exception_repr));
     }
     if (each.name == "SystemExit") made->members.set(Name("__init__"), make_builtin("__init__", system_exit_init));
+    if (each.name == "StopIteration")
+      made->members.set(Name("__init__"), make_builtin("__init__", stop_iteration_init));
     interpreter.set_builtin(each.name, made);
   }
   interpreter.set_builtin("IOError", *interpreter.find_builtin("OSError"));
@@ -170,6 +185,7 @@ ObjectRef make_exception(Interpreter& interpreter, std::string_view class_name, 
   auto class_object = interpreter.find_builtin(class_name)->get_shared<ClassObject>();
   auto made = std::make_shared<InstanceObject>(std::move(class_object));
   made->attributes().set(args_name(), make_tuple(std::move(args)));
+  if (class_name == "StopIteration") set_stop_value(*made);
   return made;
 }
 

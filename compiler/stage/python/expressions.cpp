@@ -105,8 +105,9 @@ Result<Value> Evaluator::visit(const EllipsisLiteral&, Span) {
 }
 
 Result<Value> Evaluator::visit(const BoolLiteral& node, Span) { return Value(node.value); }
-Result<Value> Evaluator::visit(const IntLiteral& node, Span) {
+Result<Value> Evaluator::visit(const IntLiteral& node, Span span) {
   if (!node.wide) return Value(node.value);
+  TRY(check_digits(node.wide->digits.size(), node.wide->base, span));
   return make_integer(*BigInteger::parse(node.wide->digits, node.wide->base));
 }
 Result<Value> Evaluator::visit(const FloatLiteral& node, Span) { return Value(node.value); }
@@ -237,22 +238,6 @@ Result<Value> Evaluator::visit(const NamedExpr& node, Span span) {
   Value value = TRY(eval(*node.value));
   TRY(assign_name(node.name, std::move(value), Intercept::yes, span));
   return visit(NameExpr{node.name}, span);
-}
-
-Result<Value> Evaluator::visit(const YieldExpr& node, Span span) {
-  if (!activation_.yielded) {
-    return make_error(DiagnosticKind::unsupported_syntax, span, "`yield` cannot stand here");
-  }
-  Value value;
-  if (node.value) value = TRY(eval(*node.value));
-  std::vector<Value>& out = activation_.yielded->items;
-  if (node.from) {
-    for (Value& item : TRY(interpreter_.to_vector(value, span))) out.push_back(std::move(item));
-  } else {
-    out.push_back(std::move(value));
-  }
-  if (static_cast<int64_t>(out.size()) > interpreter_.limits_.container_items) return too_large(interpreter_, span);
-  return Value();
 }
 
 Result<Value> Evaluator::visit(const LambdaExpr& node, Span span) {

@@ -142,6 +142,12 @@ constexpr std::pair<std::string_view, Conversion> kConversions[] = {
 
 }  // namespace
 
+Status check_digits(size_t count, int base, Span span) {
+  if (static_cast<double>(count) * std::log2(base) <= static_cast<double>(kMostBits + 64)) return {};
+  return make_error(DiagnosticKind::integer_overflow, span,
+                    fmt::format("an integer of {} digits has more than {} bits", count, kMostBits));
+}
+
 Value make_integer(BigInteger value) {
   if (auto small = value.to_int64()) return Value(*small);
   return std::make_shared<IntObject>(std::move(value));

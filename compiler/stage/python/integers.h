@@ -26,6 +26,8 @@ struct IntObject final : TypedObject<IntObject> {
 Value make_integer(BigInteger value);
 // An int of any size, or a bool.
 std::optional<BigInteger> integer_of(const Value& value);
+// An error if so many digits make more bits than an int may have.
+Status check_digits(size_t count, int base, Span span);
 // The nearest float; OverflowError if there is none.
 Result<double> to_float(Interpreter& interpreter, const BigInteger& value, Span span);
 

@@ -9,6 +9,7 @@
 #include "compiler/stage/python/containers.h"
 #include "compiler/stage/python/core.h"
 #include "compiler/stage/python/evaluator.h"
+#include "compiler/stage/python/generator.h"
 #include "compiler/stage/python/integers.h"
 
 namespace tilepilot::stage {
@@ -16,6 +17,19 @@ namespace tilepilot::stage {
 namespace {
 
 constexpr size_t kMostCallNotes = 5;
+
+// All that the function's locals hold is gone when this returns.
+Result<Value> run_body(Interpreter& interpreter, FunctionObject& function, std::vector<Value> parameters) {
+  Activation activation(*function.layout, function.module, function.globals);
+  activation.captured = &function.closure;
+  activation.function = &function;
+  Evaluator evaluator(interpreter, activation);
+  evaluator.bind_parameters(std::move(parameters));
+  if (interpreter.staging()) interpreter.staging()->function_entered();
+  if (function.lambda_body) return evaluator.eval(*function.lambda_body);
+  TRY(evaluator.run(function.definition->body));
+  return std::move(activation.result);
+}
 
 }  // namespace
 
@@ -36,6 +50,8 @@ Interpreter::Interpreter(SourceMap& sources, Limits limits)
 }
 
 Interpreter::~Interpreter() {
+  while (!core_->waiting.empty()) (*core_->waiting.begin())->abandon();
+  core_->left.clear();
   core_->handled.clear();
   core_.reset();
 }
@@ -137,32 +153,21 @@ Result<Value> Interpreter::run_function(FunctionObject& function, std::vector<Va
                       fmt::format("calls nest more than {} deep", frames_.size()),
                       "check that the recursion ends, or use a loop");
   }
-  Activation activation(*function.layout, function.module, function.globals);
-  activation.captured = &function.closure;
-  activation.function = &function;
-  Evaluator evaluator(*this, activation);
-  evaluator.bind_parameters(std::move(parameters));
+  if (function.definition && function.definition->is_generator) {
+    auto kept = std::static_pointer_cast<FunctionObject>(function.shared_from_this());
+    auto run = std::make_unique<GeneratorRun>(*core_, *this, std::move(kept), std::move(parameters));
+    auto made = std::make_shared<GeneratorObject>(std::move(run));
+    core_->watch(made);
+    return Value(std::move(made));
+  }
   frames_.push_back({function.name, call_span});
-  if (staging_) staging_->function_entered();
-  Error error;
-  if (function.lambda_body) {
-    auto value = evaluator.eval(*function.lambda_body);
-    if (value.ok())
-      activation.result = *std::move(value);
-    else
-      error = std::move(value).take_error();
-  } else {
-    if (function.definition->is_generator) activation.yielded = std::make_shared<ListObject>();
-    auto flow = evaluator.run(function.definition->body);
-    if (!flow.ok()) error = std::move(flow).take_error();
-  }
+  auto result = run_body(*this, function, std::move(parameters));
   frames_.pop_back();
-  if (error) {
-    note_call(*error, {function.name, call_span});
-    return error;
-  }
-  if (activation.yielded) return make_iterator(iterate_over(std::move(activation.yielded->items)), "generator");
-  return std::move(activation.result);
+  if (!core_->left.empty()) TRY(core_->end_left_generators());
+  if (result.ok()) return result;
+  Error error = std::move(result).take_error();
+  note_call(*error, {function.name, call_span});
+  return error;
 }
 
 Result<Value> FunctionObject::call(Interpreter& interpreter, CallArgs args) {

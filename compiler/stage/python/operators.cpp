@@ -171,6 +171,8 @@ Result<std::unique_ptr<Iterator>> Interpreter::iterate(const Value& value, Span 
 
 Result<std::vector<Value>> Interpreter::to_vector(const Value& iterable, Span span) {
   if (const std::vector<Value>* items = sequence_items(iterable)) return *items;
+  auto* range = iterable.get_if<RangeObject>();
+  if (range && range->count() > limits_.container_items) return too_large(*this, span);
   std::unique_ptr<Iterator> iterator = TRY(iterate(iterable, span));
   std::vector<Value> items;
   while (std::optional<Value> item = TRY(iterator->next(*this))) {

@@ -5,6 +5,7 @@
 #include "compiler/stage/python/evaluator.h"
 #include "compiler/stage/python/exceptions.h"
 #include "compiler/stage/python/foreign.h"
+#include "compiler/stage/python/modules/contexts.h"
 #include "compiler/stage/python/poison.h"
 
 namespace tilepilot::stage {
@@ -14,6 +15,7 @@ using namespace syntax;
 Result<Flow> Evaluator::run(const Body& body) {
   for (const Stmt& statement : body) {
     auto flow = run(statement);
+    if (!interpreter_.core_->left.empty()) TRY(interpreter_.core_->end_left_generators());
     if (!flow.ok()) {
       Error error = std::move(flow).take_error();
       if (!recovers(statement, error)) return error;
@@ -43,7 +45,9 @@ bool Evaluator::binds_stand_ins(const Stmt& statement, const Error& error) {
 
 bool Evaluator::recovers(const Stmt& statement, const Error& error) {
   if (binds_stand_ins(statement, error)) return true;
-  if (!interpreter_.staging_ || activation_.tries > 0 || !interpreter_.staging_->recovers(error)) return false;
+  if (!interpreter_.staging_ || activation_.tries > 0 || activation_.generator ||
+      !interpreter_.staging_->recovers(error))
+    return false;
   for (Name name : names_bound_by(statement)) bind(name, std::make_shared<PoisonObject>());
   return true;
 }
@@ -103,7 +107,10 @@ Result<Flow> Evaluator::visit(const IfStmt& node, Span span) {
 
 // A body that runs, or does not, when the kernel runs: control cannot leave it at compile time.
 Status Evaluator::run_branch(const Body& body, Span span) {
-  Flow flow = TRY(run(body));
+  ++activation_.staged_bodies;
+  auto ran = run(body);
+  --activation_.staged_bodies;
+  Flow flow = TRY(std::move(ran));
   if (flow == Flow::normal || flow == Flow::block_done) return {};
   bool returns = flow == Flow::leave_function;
   return make_error(
@@ -161,6 +168,12 @@ Result<Flow> Evaluator::leave_context(const Value& context, Result<Flow> flow, S
   const ObjectRef& object = *context.if_object();
   InstanceObject* instance = object->as_instance();
   if (!instance || !instance->class_object()->lookup(kExit)) {
+    auto* native = context.get_if<NativeContext>();
+    if (!flow.ok() && native && native->on_error && is_catchable(flow.error().kind)) {
+      Error error = std::move(flow).take_error();
+      if (TRY(native->on_error(interpreter_, *error, span))) return Flow::normal;
+      return error;
+    }
     Status left = object->exit(interpreter_, span);
     if (flow.ok() && !left.ok()) return std::move(left).take_error();
     return flow;

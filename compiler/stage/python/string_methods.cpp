@@ -269,12 +269,19 @@ Result<Value> isidentifier(Interpreter&, const Value& self, CallArgs&) {
   return Value(good);
 }
 
+// The width of a result, which must stay small enough to be made.
+Result<int64_t> width_of(Interpreter& interpreter, const Arguments& read) {
+  int64_t width = TRY(read.integer(0));
+  if (width > interpreter.limits().container_items) return too_large(interpreter, read.span());
+  return width;
+}
+
 template <char align>
-Result<Value> justify(Interpreter&, const Value& self, CallArgs& args) {
+Result<Value> justify(Interpreter& interpreter, const Value& self, CallArgs& args) {
   static constexpr Signature kSignature{"ljust", {"width", "fillchar"}, 1};
   Arguments read = TRY(Arguments::read(args, kSignature));
   FormatSpec spec;
-  spec.width = std::min<int64_t>(TRY(read.integer(0)), 1'000'000);
+  spec.width = TRY(width_of(interpreter, read));
   spec.fill = TRY(read.text(1, " "));
   if (count_characters(spec.fill) != 1) {
     return type_error(args.span, "The fill character must be exactly one character long");
@@ -293,13 +300,33 @@ Result<Value> justify(Interpreter&, const Value& self, CallArgs& args) {
   return Value(format_text(text_of(self), spec));
 }
 
-Result<Value> zfill(Interpreter&, const Value& self, CallArgs& args) {
+Result<Value> zfill(Interpreter& interpreter, const Value& self, CallArgs& args) {
   static constexpr Signature kSignature{"zfill", {"width"}, 1};
   Arguments read = TRY(Arguments::read(args, kSignature));
   std::string text = text_of(self);
-  int64_t missing = std::min<int64_t>(TRY(read.integer(0)), 1'000'000) - static_cast<int64_t>(count_characters(text));
+  int64_t missing = TRY(width_of(interpreter, read)) - static_cast<int64_t>(count_characters(text));
   size_t at = !text.empty() && (text[0] == '+' || text[0] == '-') ? 1 : 0;
   if (missing > 0) text.insert(at, static_cast<size_t>(missing), '0');
+  return Value(std::move(text));
+}
+
+Result<Value> expandtabs(Interpreter& interpreter, const Value& self, CallArgs& args) {
+  static constexpr Signature kSignature{"expandtabs", {"tabsize"}, 0};
+  Arguments read = TRY(Arguments::read(args, kSignature));
+  const int64_t size = TRY(read.integer(0, 8)), most = interpreter.limits().container_items;
+  std::string text;
+  int64_t column = 0;
+  for (char c : text_of(self)) {
+    if (c != '\t') {
+      text += c;
+      column = c == '\n' || c == '\r' ? 0 : column + ((c & 0xC0) != 0x80);
+      continue;
+    }
+    const int64_t blanks = size > 0 ? size - column % size : 0;
+    if (blanks > most - static_cast<int64_t>(text.size())) return too_large(interpreter, args.span);
+    text.append(static_cast<size_t>(blanks), ' ');
+    column += blanks;
+  }
   return Value(std::move(text));
 }
 
@@ -371,6 +398,7 @@ const MethodTable& string_methods() {
       {"rjust", justify<'>'>},
       {"center", justify<'^'>},
       {"zfill", zfill},
+      {"expandtabs", expandtabs},
       {"partition", partition<false>},
       {"rpartition", partition<true>},
       {"removeprefix", remove_affix<false>},

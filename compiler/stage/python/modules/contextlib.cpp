@@ -1,4 +1,7 @@
-// The modules `contextlib` (nullcontext, suppress), `warnings` and `abc`.
+// The module `contextlib`: contexts made of generator functions, and the small ready ones.
+#include "compiler/stage/python/exceptions.h"
+#include "compiler/stage/python/generator.h"
+#include "compiler/stage/python/modules/contexts.h"
 #include "compiler/stage/python/modules/standard.h"
 #include "compiler/stage/python/native.h"
 
@@ -6,48 +9,95 @@ namespace tilepilot::stage {
 
 namespace {
 
-struct NullContext final : TypedObject<NullContext> {
-  static constexpr Type kType{"nullcontext"};
-  Result<Value> enter(Interpreter&, Span) override { return value; }
-  Value value;
-};
+using Generator = std::shared_ptr<GeneratorObject>;
+
+Result<Value> begin(const Generator& generator, Interpreter& interpreter, Span span) {
+  if (std::optional<Value> item = TRY(generator->run->resume({}, span))) return *std::move(item);
+  return interpreter.raise("RuntimeError", "generator didn't yield", span);
+}
+
+Status finish(const Generator& generator, Interpreter& interpreter, Span span) {
+  if (!TRY(generator->run->resume({}, span))) return {};
+  return interpreter.raise("RuntimeError", "generator didn't stop", span);
+}
+
+// The error is raised at the `yield`: what comes out is it, another one, or nothing.
+Result<bool> throw_into(const Generator& generator, Interpreter& interpreter, Diagnostic& error, Span span) {
+  exception_of(interpreter, error);  // made now, so that both sides know the same one
+  auto outcome = generator->run->resume({{}, make_error(error)}, span);
+  if (!outcome.ok()) {
+    Error raised = std::move(outcome).take_error();
+    if (raised->thrown == error.thrown) return false;
+    return raised;
+  }
+  if (*outcome) return interpreter.raise("RuntimeError", "generator didn't stop after throw()", span);
+  return true;
+}
+
+Value context_of(Generator generator) {
+  auto context = std::make_shared<NativeContext>();
+  context->on_enter = [generator](Interpreter& i, Span span) { return begin(generator, i, span); };
+  context->on_exit = [generator](Interpreter& i, Span span) { return finish(generator, i, span); };
+  context->on_error = [generator](Interpreter& i, Diagnostic& error, Span span) {
+    return throw_into(generator, i, error, span);
+  };
+  return Value(std::move(context));
+}
+
+// What stands before the function's `yield` is the entry of the context, what stands behind it the exit.
+Result<Value> context_manager(Interpreter&, CallArgs& args) {
+  static constexpr Signature kSignature{"contextmanager", {"func"}, 1};
+  Arguments read = TRY(Arguments::read(args, kSignature));
+  auto* function = read[0]->get_if<FunctionObject>();
+  return make_method(function ? function->name.str() : "context",
+                     [function = *read[0]](Interpreter& interpreter, CallArgs& call) -> Result<Value> {
+                       const Span span = call.span;
+                       Value made = TRY(interpreter.call(function, std::move(call)));
+                       if (Generator generator = made.get_shared<GeneratorObject>()) return context_of(generator);
+                       return type_error(span, "a context manager function must be a generator function");
+                     });
+}
+
+Result<Value> suppress(Interpreter&, CallArgs& args) {
+  auto context = std::make_shared<NativeContext>();
+  context->on_enter = [](Interpreter&, Span) -> Result<Value> { return Value(); };
+  context->on_error = [classes = args.positional](Interpreter& i, Diagnostic& error, Span) -> Result<bool> {
+    const auto raised = i.class_of(exception_of(i, error));
+    return std::any_of(classes.begin(), classes.end(), [&](const Value& each) {
+      auto* wanted = each.get_if<ClassObject>();
+      return wanted && raised->is_subclass_of(*wanted);
+    });
+  };
+  return Value(std::move(context));
+}
+
+Result<Value> closing(Interpreter&, CallArgs& args) {
+  static constexpr Signature kSignature{"closing", {"thing"}, 1};
+  Arguments read = TRY(Arguments::read(args, kSignature));
+  auto context = std::make_shared<NativeContext>();
+  context->on_enter = [thing = *read[0]](Interpreter&, Span) -> Result<Value> { return thing; };
+  context->on_exit = [thing = *read[0]](Interpreter& interpreter, Span span) -> Status {
+    TRY(interpreter.call_method(thing, Name("close"), CallArgs{{}, {}, span, {}}, span));
+    return {};
+  };
+  return Value(std::move(context));
+}
 
 Result<Value> null_context(Interpreter&, CallArgs& args) {
   static constexpr Signature kSignature{"nullcontext", {"enter_result"}, 0};
   Arguments read = TRY(Arguments::read(args, kSignature));
-  auto made = std::make_shared<NullContext>();
-  if (read[0]) made->value = *read[0];
-  return Value(std::move(made));
-}
-
-Result<Value> warn(Interpreter& interpreter, CallArgs& args) {
-  if (args.positional.empty()) return type_error(args.span, "warn() missing required argument 'message' (pos 1)");
-  interpreter.print("warning: " + TRY(interpreter.str(args.positional[0])) + "\n");
-  return Value();
-}
-
-Result<Value> nothing(Interpreter&, CallArgs&) { return Value(); }
-
-Result<Value> unchanged(Interpreter&, CallArgs& args) {
-  static constexpr Signature kSignature{"decorator", {"function"}, 1};
-  Arguments read = TRY(Arguments::read(args, kSignature));
-  return *read[0];
+  auto context = std::make_shared<NativeContext>();
+  context->on_enter = [value = read[0] ? *read[0] : Value()](Interpreter&, Span) -> Result<Value> { return value; };
+  return Value(std::move(context));
 }
 
 }  // namespace
 
-void fill_contextlib(Interpreter&, ModuleObject& module) { module.function("nullcontext", null_context); }
-
-void fill_warnings(Interpreter&, ModuleObject& module) {
-  module.function("warn", warn);
-  for (std::string_view name : {"simplefilter", "filterwarnings"}) module.function(name, nothing);
-}
-
-void fill_abc(Interpreter& interpreter, ModuleObject& module) {
-  for (std::string_view name : {"abstractmethod", "abstractproperty"}) module.function(name, unchanged);
-  auto base = make_class(interpreter, Name("ABC"), {}, Span{});
-  if (base.ok()) module.set("ABC", *std::move(base));
-  module.set("ABCMeta", *interpreter.find_builtin("type"));
+void fill_contextlib(Interpreter&, ModuleObject& module) {
+  module.function("nullcontext", null_context);
+  module.function("contextmanager", context_manager);
+  module.function("suppress", suppress);
+  module.function("closing", closing);
 }
 
 }  // namespace tilepilot::stage
