@@ -277,17 +277,12 @@ class Placement {
                     : make_stmt(While{as<While>(s)->condition, result}, s->span));
   }
 
-  // What one iteration leaves open and the next one touches. Who writes last is nobody's question there: programs in
-  // which that mattered would need the barrier within an iteration too.
+  // What one iteration leaves open and a later one touches.
   void meet_between_iterations(const Stmt& loop, Open& iteration, Stmts& body) {
     const bool next_only = iteration.met;
-    const auto meets = [&](const ThreadAccess& a, const ThreadAccess& b) {
-      const bool both_write = a.kind == AccessKind::write && b.kind == AccessKind::write;
-      return !both_write && accesses_.conflict_in(loop, next_only, a, b);
-    };
     const bool needed = std::any_of(iteration.pending.begin(), iteration.pending.end(), [&](const ThreadAccess& a) {
       return std::any_of(iteration.first.begin(), iteration.first.end(),
-                         [&](const ThreadAccess& b) { return meets(a, b); });
+                         [&](const ThreadAccess& b) { return accesses_.conflict_in(loop, next_only, a, b); });
     });
     if (!needed) return;
     // Not every iteration comes to its end.

@@ -113,7 +113,7 @@ TEST(ThreadSync, AfterALoopThatFillsATile) {
       s[i * 32 + tx % 32] = x[tx]
     }
     serial i in 8 {
-      t[i // 2, i % 2 * 32 + tx % 32] = s[i * 8]
+      t[i // 2, tx] = s[i * 8]
     }
 )",
                  R"(    serial i in 2 {
@@ -121,7 +121,7 @@ TEST(ThreadSync, AfterALoopThatFillsATile) {
     }
     sync
     serial i in 8 {
-      t[i // 2, i % 2 * 32 + tx % 32] = s[i * 8]
+      t[i // 2, tx] = s[i * 8]
     }
 )");
   expect_stays(R"(    serial i in 4 {
