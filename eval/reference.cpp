@@ -68,7 +68,8 @@ Result<GraphNode> read_node(const json& node) {
   node.at("overload").get_to(result.overload);
   for (auto& argument : node.at("args")) result.args.push_back(TRY(argument_from_json(argument)));
   for (auto& entry : node.at("kwargs")) {
-    result.kwargs.emplace_back(entry.at(0).get<std::string>(), TRY(argument_from_json(entry.at(1))));
+    auto argument = TRY(argument_from_json(entry.at(1)));
+    result.kwargs.emplace_back(entry.at(0).get<std::string>(), std::move(argument));
   }
   node.at("outputs").get_to(result.outputs);
   node.at("module").get_to(result.module);

@@ -376,7 +376,8 @@ Result<StmtNode::Node> Reader::atomic() {
   if (!accept("->")) return StmtNode::Node(std::move(a));
   const Token name = TRY(new_name());
   TRY(expect(":"));
-  a.previous = make_var(std::string(name.text), TRY(dtype()));
+  const DType type = TRY(dtype());
+  a.previous = make_var(std::string(name.text), type);
   TRY(declare(name, a.previous));
   return StmtNode::Node(std::move(a));
 }
@@ -421,7 +422,8 @@ Result<StmtNode::Node> Reader::shuffle() {
   TRY(expect("->"));
   const Token name = TRY(new_name());
   TRY(expect(":"));
-  s.result = make_var(std::string(name.text), TRY(dtype()));
+  const DType type = TRY(dtype());
+  s.result = make_var(std::string(name.text), type);
   TRY(declare(name, s.result));
   return StmtNode::Node(std::move(s));
 }
@@ -527,7 +529,8 @@ Result<StmtNode::Node> Reader::extern_call() {
   if (!accept("->")) return StmtNode::Node(std::move(c));
   const Token name = TRY(new_name());
   TRY(expect(":"));
-  c.result = make_var(std::string(name.text), TRY(dtype()));
+  const DType type = TRY(dtype());
+  c.result = make_var(std::string(name.text), type);
   TRY(declare(name, c.result));
   return StmtNode::Node(std::move(c));
 }

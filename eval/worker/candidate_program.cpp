@@ -159,7 +159,8 @@ Result<json> CandidateProgram::flatten_dict(const Value& value, std::vector<at::
   for (auto& key : TRY(interpreter_.to_vector(value, start_of_file()))) {
     std::string name = TRY(interpreter_.str(key));
     Value item = TRY(interpreter_.get_item(value, key, start_of_file()));
-    entries.push_back(json::array({json(name), TRY(flatten(item, tensors, depth + 1))}));
+    json flat = TRY(flatten(item, tensors, depth + 1));
+    entries.push_back(json::array({json(name), std::move(flat)}));
   }
   return json{{"dict", entries}};
 }

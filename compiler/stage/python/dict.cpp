@@ -257,7 +257,9 @@ Result<std::string> DictObject::repr(Interpreter& interpreter) {
     const HashTable::Entry entry = table.entries()[i];  // a copy: `__repr__` may change the table
     if (!entry.live) continue;
     if (text.size() > 1) text += ", ";
-    text += TRY(interpreter.repr(entry.key)) + ": " + TRY(interpreter.repr(entry.value));
+    text += TRY(interpreter.repr(entry.key));
+    text += ": ";
+    text += TRY(interpreter.repr(entry.value));
   }
   text += "}";
   if (flavour == &kType) return text;

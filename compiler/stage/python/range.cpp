@@ -142,8 +142,8 @@ Result<Value> SliceObject::get_attribute(Interpreter&, Name name, Span span) {
 }
 
 Result<std::string> SliceObject::repr(Interpreter& interpreter) {
-  return fmt::format("slice({}, {}, {})", TRY(interpreter.repr(start)), TRY(interpreter.repr(stop)),
-                     TRY(interpreter.repr(step)));
+  const std::string from = TRY(interpreter.repr(start)), to = TRY(interpreter.repr(stop));
+  return fmt::format("slice({}, {}, {})", from, to, TRY(interpreter.repr(step)));
 }
 
 Result<Value> IteratorObject::get_attribute(Interpreter&, Name name, Span span) {

@@ -155,14 +155,14 @@ Result<Value> add_neighbours(TileArguments& arguments) {
 }
 
 Result<Value> load(TileArguments& arguments) {
-  ir::Atomic node{ir::AtomicOp::load, TRY(tile_region(arguments, 0)), nullptr,
-                  TRY(memory_order(arguments, 1, ir::MemoryOrder::seq_cst)), nullptr};
+  ir::Atomic node{ir::AtomicOp::load, TRY(tile_region(arguments, 0))};
+  node.order = TRY(memory_order(arguments, 1, ir::MemoryOrder::seq_cst));
   return emit_element(arguments, std::move(node), true);
 }
 
 Result<Value> store(TileArguments& arguments) {
-  ir::Atomic node{ir::AtomicOp::store, TRY(tile_region(arguments, 0)), nullptr,
-                  TRY(memory_order(arguments, 2, ir::MemoryOrder::seq_cst)), nullptr};
+  ir::Atomic node{ir::AtomicOp::store, TRY(tile_region(arguments, 0))};
+  node.order = TRY(memory_order(arguments, 2, ir::MemoryOrder::seq_cst));
   const ir::DType type = node.element.buffer->type;
   node.value = fold_cast(TRY(to_expr(arguments[1], arguments.span(1), type)), type, arguments.span());
   return emit_element(arguments, std::move(node), false);

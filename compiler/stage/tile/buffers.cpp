@@ -208,7 +208,8 @@ Result<Value> BufferObject::get_item(Interpreter&, const Value& index, Span span
   TRY(check_index_count(*buffer, indices.size(), span));
   if (has_slice(indices))
     return Value(std::make_shared<RegionObject>(TRY(RegionReader(context, buffer, span).read(indices))));
-  return make_expr(context, ir::load(buffer, TRY(point_indices(*this, indices, span)), span));
+  std::vector<ir::Expr> at = TRY(point_indices(*this, indices, span));
+  return make_expr(context, ir::load(buffer, std::move(at), span));
 }
 
 Status BufferObject::set_item(Interpreter&, const Value& index, Value value, Span span) {

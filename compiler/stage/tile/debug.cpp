@@ -62,7 +62,8 @@ Status print_elements(ProgramBuilder& builder, const BufferPrint& print, Span sp
 Status print_buffer(const TileArguments& arguments, const BufferObject& object) {
   ProgramBuilder& builder = *TRY(require_kernel(arguments));
   const Span span = arguments.span();
-  BufferPrint print{object.buffer, object.name(), TRY(arguments.has(1) ? arguments.text(1) : std::string()), nullptr};
+  BufferPrint print{object.buffer, object.name(), {}, nullptr};
+  if (arguments.has(1)) print.message = TRY(arguments.text(1));
   if (print.message.empty())
     print.message = fmt::format("buffer<{}, {}>", object.name(), ir::to_string(object.buffer->type));
   const ir::Scope scope = object.buffer->scope;

@@ -34,7 +34,8 @@ Result<Value> declare_parameter(TileContext& context, ProgramBuilder& builder, D
     builder.add_parameter(object->buffer);
     return Value(std::move(object));
   }
-  ir::Var scalar = ir::make_var(name, TRY(resolve_dtype(context, *annotation, parameter.span)));
+  const ir::DType type = TRY(resolve_dtype(context, *annotation, parameter.span));
+  ir::Var scalar = ir::make_var(name, type);
   builder.add_parameter(scalar);
   return make_expr(context, ir::var_ref(scalar, parameter.span));
 }

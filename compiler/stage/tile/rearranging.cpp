@@ -52,7 +52,8 @@ Result<Value> transpose(TileArguments& arguments) {
     return error;
   }
   TRY(for_each(arguments, source.extent, [&](std::vector<Value> point) -> Status {
-    ir::Expr element = ir::load(source.buffer, TRY(element_at(source, point, arguments.span())), arguments.span());
+    std::vector<ir::Expr> from = TRY(element_at(source, point, arguments.span()));
+    ir::Expr element = ir::load(source.buffer, std::move(from), arguments.span());
     std::swap(point[rank - 1], point[rank - 2]);
     std::vector<ir::Expr> at = TRY(element_at(destination, point, arguments.span()));
     ir::Expr value = fold_cast(std::move(element), destination.buffer->type, arguments.span());
@@ -90,14 +91,13 @@ class ImageColumns {
     Value image = TRY(op(BinaryOp::floor_div, m, TRY(op(BinaryOp::mul, rows_, columns_))));
     Value place = TRY(op(BinaryOp::mod, m, TRY(op(BinaryOp::mul, rows_, columns_))));
     Value channels = shape_[3], tap = TRY(op(BinaryOp::floor_div, k, channels));
-    Value row =
-        TRY(position(TRY(op(BinaryOp::floor_div, place, columns_)), TRY(op(BinaryOp::floor_div, tap, kernel_))));
-    Value column = TRY(position(TRY(op(BinaryOp::mod, place, columns_)), TRY(op(BinaryOp::mod, tap, kernel_))));
+    Value row = TRY(position(BinaryOp::floor_div, place, columns_, tap));
+    Value column = TRY(position(BinaryOp::mod, place, columns_, tap));
+    Value channel = TRY(op(BinaryOp::mod, k, channels));
     std::vector<ir::Expr> indices;
-    for (const Value& index : {image, row, column, TRY(op(BinaryOp::mod, k, channels))})
-      indices.push_back(TRY(to_index(index, "an index", span_)));
-    ir::Expr inside =
-        fold_binary(ir::BinaryOp::logical_and, TRY(within(row, shape_[1])), TRY(within(column, shape_[2])), span_);
+    for (const Value& index : {image, row, column, channel}) indices.push_back(TRY(to_index(index, "an index", span_)));
+    const ir::Expr in_rows = TRY(within(row, shape_[1])), in_columns = TRY(within(column, shape_[2]));
+    ir::Expr inside = fold_binary(ir::BinaryOp::logical_and, in_rows, in_columns, span_);
     ir::DType type = image_.buffer->type;
     ir::Expr zero = type.is_float() ? ir::float_imm(0, type, span_) : ir::int_imm(0, type, span_);
     return fold_select(std::move(inside), ir::load(image_.buffer, std::move(indices), span_), std::move(zero), span_);
@@ -113,9 +113,12 @@ class ImageColumns {
     Value last = TRY(op(BinaryOp::add, extent, Value(2 * padding_ - reach)));
     return op(BinaryOp::add, TRY(op(BinaryOp::floor_div, last, Value(stride_))), Value(1));
   }
-  Result<Value> position(const Value& step, const Value& tap) const {
-    Value sum = TRY(
-        op(BinaryOp::add, TRY(op(BinaryOp::mul, step, Value(stride_))), TRY(op(BinaryOp::mul, tap, Value(dilation_)))));
+  // Along the rows (`part` divides) or the columns (`part` takes what is left over).
+  Result<Value> position(BinaryOp part, const Value& place, const Value& columns, const Value& tap) const {
+    const Value step = TRY(op(part, place, columns)), inner = TRY(op(part, tap, Value(kernel_)));
+    const Value from = TRY(op(BinaryOp::mul, step, Value(stride_)));
+    const Value beyond = TRY(op(BinaryOp::mul, inner, Value(dilation_)));
+    const Value sum = TRY(op(BinaryOp::add, from, beyond));
     return op(BinaryOp::sub, sum, Value(padding_));
   }
   Result<ir::Expr> within(const Value& index, const Value& extent) const {
@@ -155,7 +158,8 @@ Result<Value> im2col(TileArguments& arguments) {
     Value m = TRY(global(arguments[2], tile.extent[0], point[0])),
           k = TRY(global(arguments[3], tile.extent[1], point[1]));
     ir::Expr value = fold_cast(TRY(columns.element(m, k)), tile.buffer->type, span);
-    return builder.emit(ir::Store{tile.buffer, TRY(element_at(tile, point, span)), std::move(value)}, span);
+    std::vector<ir::Expr> at = TRY(element_at(tile, point, span));
+    return builder.emit(ir::Store{tile.buffer, std::move(at), std::move(value)}, span);
   }));
   return Value();
 }

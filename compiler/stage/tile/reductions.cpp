@@ -62,8 +62,8 @@ Status check_reduction(const TileArguments& arguments, const ir::Reduce& node) {
 
 Result<Value> emit_reduction(const TileArguments& arguments, const Options& options) {
   ProgramBuilder& builder = *TRY(require_kernel(arguments));
-  ir::Reduce node{options.op,    TRY(tile_region(arguments, 0)), TRY(tile_region(arguments, 1)), 0,
-                  options.clear, options.nan_propagate};
+  const ir::Region source = TRY(tile_region(arguments, 0)), destination = TRY(tile_region(arguments, 1));
+  ir::Reduce node{options.op, source, destination, 0, options.clear, options.nan_propagate};
   int64_t rank = static_cast<int64_t>(node.source.extent.size());
   int64_t axis = options.axis < 0 ? options.axis + rank : options.axis;
   if (axis < 0 || axis >= rank)

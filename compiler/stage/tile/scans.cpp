@@ -32,7 +32,8 @@ Status check(const TileArguments& arguments, const ir::Scan& node) {
 template <ir::ScanOp op>
 Result<Value> scan(TileArguments& arguments) {
   ProgramBuilder& builder = *TRY(require_kernel(arguments));
-  ir::Scan node{op, TRY(tile_region(arguments, 0)), {}, 0, TRY(arguments.flag_or(3, false))};
+  ir::Scan node{op, TRY(tile_region(arguments, 0))};
+  node.reverse = TRY(arguments.flag_or(3, false));
   node.destination = arguments.has(1) ? TRY(tile_region(arguments, 1)) : node.source;
   const auto rank = static_cast<int64_t>(node.source.extent.size());
   const int64_t given = TRY(arguments.integer_or(2, 0)), axis = given < 0 ? given + rank : given;

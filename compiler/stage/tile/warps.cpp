@@ -29,10 +29,11 @@ struct ShufflePlaces {
 Result<Value> shuffle(const TileArguments& arguments, ir::ShuffleOp op, const ShufflePlaces& places) {
   ProgramBuilder& builder = *TRY(require_kernel(arguments));
   builder.thread_index(0, arguments.span());  // each thread gives and takes for itself
-  ir::Shuffle node{op, TRY(to_expr(arguments[places.value], arguments.span(places.value))),
-                   TRY(to_index(arguments[places.lane], "a lane", arguments.span(places.lane))),
-                   TRY(width_of(arguments, places.width)), nullptr};
-  node.lane = fold_cast(node.lane, ir::kInt32, arguments.span());
+  ir::Shuffle node{op};
+  node.value = TRY(to_expr(arguments[places.value], arguments.span(places.value)));
+  const ir::Expr lane = TRY(to_index(arguments[places.lane], "a lane", arguments.span(places.lane)));
+  node.lane = fold_cast(lane, ir::kInt32, arguments.span());
+  node.width = TRY(width_of(arguments, places.width));
   node.result = builder.make_var("shuffled", node.value->type);
   const ir::Var result = node.result;
   TRY(builder.emit(std::move(node), arguments.span()));

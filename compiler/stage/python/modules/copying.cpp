@@ -73,7 +73,9 @@ class Copier {
     made->default_factory = dict.default_factory;
     TRY(remember(dict, Value(made)));
     for (const HashTable::Entry& entry : std::vector<HashTable::Entry>(dict.table.entries())) {
-      if (entry.live) TRY(made->table.set(interpreter_, TRY(inner(entry.key)), TRY(inner(entry.value)), span_));
+      if (!entry.live) continue;
+      Value key = TRY(inner(entry.key)), value = TRY(inner(entry.value));
+      TRY(made->table.set(interpreter_, std::move(key), std::move(value), span_));
     }
     return Value(std::move(made));
   }
