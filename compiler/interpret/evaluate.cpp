@@ -38,6 +38,7 @@ Element Evaluator::compute(const ir::Binary& node) const {
 
 Indices Evaluator::integers(const std::vector<ir::Expr>& exprs) const {
   Indices result;
+  result.reserve(exprs.size());
   for (const ir::Expr& expr : exprs) result.push_back(integer(expr));
   return result;
 }
@@ -58,15 +59,17 @@ std::optional<int64_t> Evaluator::place(const Memory& memory, const ir::Buffer& 
   return place;
 }
 
-Memory Evaluator::memory_of(const ir::Buffer& buffer) const {
-  Memory memory = scope_.find(buffer.get());
-  if (buffer->address)
-    memory.data = reinterpret_cast<std::byte*>(static_cast<intptr_t>(read(buffer->address, {0}, buffer->span).whole));
-  return memory;
+const Memory& Evaluator::memory_of(const ir::Buffer& buffer, std::optional<Memory>& addressed) const {
+  const Memory& memory = scope_.find(buffer.get());
+  if (!buffer->address) return memory;
+  addressed = memory;
+  addressed->data = reinterpret_cast<std::byte*>(static_cast<intptr_t>(read(buffer->address, {0}, buffer->span).whole));
+  return *addressed;
 }
 
 Element Evaluator::read(const ir::Buffer& buffer, const Indices& at, Span span) const {
-  const Memory memory = memory_of(buffer);
+  std::optional<Memory> addressed;
+  const Memory& memory = memory_of(buffer, addressed);
   const auto place = this->place(memory, buffer, at, span);
   if (!place) return Element::zero(buffer->type);
   if (session_.options().reports_uninitialised && !memory.is_written(*place))
@@ -76,7 +79,8 @@ Element Evaluator::read(const ir::Buffer& buffer, const Indices& at, Span span) 
 }
 
 void Evaluator::write(const ir::Buffer& buffer, const Indices& at, const Element& value, Span span) const {
-  const Memory memory = memory_of(buffer);
+  std::optional<Memory> addressed;
+  const Memory& memory = memory_of(buffer, addressed);
   if (const auto place = this->place(memory, buffer, at, span)) memory.write(*place, value);
 }
 

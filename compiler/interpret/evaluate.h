@@ -26,7 +26,8 @@ class Evaluator {
   const Scope& scope_;
 
   Element compute(const ir::Binary& node) const;
-  Memory memory_of(const ir::Buffer& buffer) const;
+  // What lies at an address in memory is made up in `addressed`.
+  const Memory& memory_of(const ir::Buffer& buffer, std::optional<Memory>& addressed) const;
   std::optional<int64_t> place(const Memory& memory, const ir::Buffer& buffer, const Indices& at, Span span) const;
 };
 

@@ -77,8 +77,12 @@ const Element* Scope::find(const ir::VarData* var) const {
 
 const Memory& Scope::find(const ir::BufferData* buffer) const {
   const Scope* scope = this;
-  while (scope->outer != nullptr && scope->buffers.count(buffer) == 0) scope = scope->outer;
-  return scope->buffers.at(buffer);
+  auto found = scope->buffers.find(buffer);
+  while (found == scope->buffers.end()) {
+    scope = scope->outer;
+    found = scope->buffers.find(buffer);
+  }
+  return found->second;
 }
 
 }  // namespace tilepilot::interpret

@@ -8,15 +8,31 @@ namespace {
 
 using ir::BinaryOp;
 
-Indices plus(Indices a, const Indices& b) {
-  for (size_t k = 0; k < a.size(); ++k) a[k] += b[k];
-  return a;
-}
-
 // A region whose starts are known.
 struct Box {
   const ir::Region& region;
   Indices start;
+};
+
+// The last two axes of a region.
+class Matrix {
+ public:
+  Matrix(const Box& box, bool transposed) : start_(box.start), at_(box.start), transposed_(transposed) {}
+
+  // Until the next call: one element is looked up after the other, and allocating its place would take most of the
+  // time.
+  const Indices& at(int64_t row, int64_t column) {
+    if (transposed_) std::swap(row, column);
+    const size_t last = at_.size() - 1;
+    at_[last - 1] = start_[last - 1] + row;
+    at_[last] = start_[last] + column;
+    return at_;
+  }
+
+ private:
+  const Indices& start_;
+  Indices at_;
+  bool transposed_;
 };
 
 // Offsets along the axes of extent above 1, spread over another region's axes.
@@ -42,7 +58,7 @@ class Operators {
  public:
   Operators(const Evaluator& in, Span span) : in_(in), span_(span) {}
 
-  void run(const ir::Copy& n) const {
+  void run(const ir::Copy& n) {
     const Box from = box(n.source), to = box(n.destination);
     std::vector<Element> values;
     each(n.source.extent, [&](const Indices& at) { values.push_back(read(from, at)); });
@@ -51,24 +67,25 @@ class Operators {
          [&](const Indices& at) { write(to, carry_over(at, n.source.extent, n.destination.extent), values[next++]); });
   }
 
-  void run(const ir::Fill& n) const {
+  void run(const ir::Fill& n) {
     const Box to = box(n.destination);
     const Element value = in_.value(n.value);
     each(n.destination.extent, [&](const Indices& at) { write(to, at, value); });
   }
 
   // c is read first: its sum goes on.
-  void run(const ir::Gemm& n) const {
+  void run(const ir::Gemm& n) {
     const Box a = box(n.a), b = box(n.b), c = box(n.c);
     const ir::DType type = product_type(n);
+    Matrix left(a, n.transpose_a), right(b, n.transpose_b);
     const int64_t depth = n.a.extent[n.a.extent.size() - (n.transpose_a ? 2 : 1)];
     std::vector<Element> sums;
     each(n.c.extent, [&](const Indices& at) {
       const int64_t row = at[at.size() - 2], column = at[at.size() - 1];
       Element sum = n.clear_accumulator ? Element::zero(type) : read(c, at).cast(type);
       for (int64_t k = 0; k < depth; ++k) {
-        const Element x = read(a, matrix_point(a, row, k, n.transpose_a)).cast(type);
-        const Element y = read(b, matrix_point(b, k, column, n.transpose_b)).cast(type);
+        const Element x = in_.read(n.a.buffer, left.at(row, k), span_).cast(type);
+        const Element y = in_.read(n.b.buffer, right.at(k, column), span_).cast(type);
         sum = apply(BinaryOp::add, sum, apply(BinaryOp::mul, x, y));
       }
       sums.push_back(sum);
@@ -76,7 +93,7 @@ class Operators {
     write_all(c, n.c.extent, sums);
   }
 
-  void run(const ir::Reduce& n) const {
+  void run(const ir::Reduce& n) {
     const Box from = box(n.source), to = box(n.destination);
     const auto axis = static_cast<size_t>(n.axis);
     const bool keeps_axis = n.destination.extent.size() == n.source.extent.size();
@@ -94,7 +111,7 @@ class Operators {
     write_all(to, n.destination.extent, results);
   }
 
-  void run(const ir::Scan& n) const {
+  void run(const ir::Scan& n) {
     const Box from = box(n.source), to = box(n.destination);
     const auto axis = static_cast<size_t>(n.axis);
     const BinaryOp op = n.op == ir::ScanOp::sum ? BinaryOp::add : BinaryOp::max;
@@ -114,26 +131,24 @@ class Operators {
  private:
   const Evaluator& in_;
   Span span_;
+  Indices place_;
 
+  // Until the next call.
+  const Indices& place(const Box& box, const Indices& at) {
+    place_ = box.start;
+    for (size_t k = 0; k < at.size(); ++k) place_[k] += at[k];
+    return place_;
+  }
   Box box(const ir::Region& region) const { return {region, in_.integers(region.start)}; }
 
-  Element read(const Box& box, const Indices& at) const {
-    return in_.read(box.region.buffer, plus(box.start, at), span_);
-  }
-  void write(const Box& box, const Indices& at, const Element& value) const {
+  Element read(const Box& box, const Indices& at) { return in_.read(box.region.buffer, place(box, at), span_); }
+  void write(const Box& box, const Indices& at, const Element& value) {
     const ir::Buffer& buffer = box.region.buffer;
-    in_.write(buffer, plus(box.start, at), in_.converted(value, buffer->type, span_), span_);
+    in_.write(buffer, place(box, at), in_.converted(value, buffer->type, span_), span_);
   }
-  void write_all(const Box& box, const Indices& extent, const std::vector<Element>& values) const {
+  void write_all(const Box& box, const Indices& extent, const std::vector<Element>& values) {
     size_t next = 0;
     each(extent, [&](const Indices& at) { write(box, at, values[next++]); });
-  }
-
-  static Indices matrix_point(const Box& box, int64_t row, int64_t column, bool transposed) {
-    Indices at(box.start.size(), 0);
-    at[at.size() - 2] = transposed ? column : row;
-    at[at.size() - 1] = transposed ? row : column;
-    return at;
   }
 };
 
@@ -143,7 +158,7 @@ constexpr BinaryOp kUpdates[] = {BinaryOp::add, BinaryOp::min, BinaryOp::max, Bi
 }  // namespace
 
 void run_tile_operator(const Evaluator& in, const ir::Stmt& stmt) {
-  const Operators operators(in, stmt->span);
+  Operators operators(in, stmt->span);
   std::visit(ir::overloaded{
                  [&](const ir::Copy& n) { operators.run(n); },
                  [&](const ir::Fill& n) { operators.run(n); },
