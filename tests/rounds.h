@@ -12,4 +12,14 @@ constexpr int rounds(int count) {
 #endif
 }
 
+// How many steps a random program may take before it is left out. Under the sanitizers far fewer: the long ones do
+// more of the same.
+constexpr int steps(int count) {
+#ifdef TILEPILOT_SANITIZED
+  return count / 400;
+#else
+  return count;
+#endif
+}
+
 }  // namespace tilepilot

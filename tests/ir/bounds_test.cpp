@@ -10,6 +10,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/ir/visit.h"
 #include "evaluate.h"
+#include "tests/rounds.h"
 
 namespace tilepilot::ir {
 namespace {
@@ -81,7 +82,7 @@ class BoundsTest : public ::testing::Test {
 };
 
 TEST_F(BoundsTest, HoldEveryValue) {
-  for (int round = 0; round < 20000; ++round) {
+  for (int round = 0; round < rounds(20000); ++round) {
     type_ = std::array{kInt32, kInt8, kInt64, kUInt8}[size_t(pick(4))];
     const Expr e = pick(3) ? integer(4) : boolean(3);
     const VarRanges known = ranges();
@@ -96,7 +97,7 @@ TEST_F(BoundsTest, HoldEveryValue) {
 
 TEST_F(BoundsTest, AffineFormGivesTheValueUnlessItWraps) {
   int found = 0;
-  for (int round = 0; round < 20000; ++round) {
+  for (int round = 0; round < rounds(20000); ++round) {
     const Expr e = integer(3);
     const VarRanges known = ranges();
     const auto sum = affine(e);
@@ -109,12 +110,12 @@ TEST_F(BoundsTest, AffineFormGivesTheValueUnlessItWraps) {
     });
     if (HasFatalFailure()) return;
   }
-  EXPECT_GT(found, 3000);
+  EXPECT_GT(found, rounds(3000));
 }
 
 TEST_F(BoundsTest, AssumedRangesHoldEveryPointThatMeetsTheCondition) {
   int narrowed = 0;
-  for (int round = 0; round < 20000; ++round) {
+  for (int round = 0; round < rounds(20000); ++round) {
     const Expr condition = boolean(1 + pick(2));
     const VarRanges known = ranges();
     const bool holds = pick(2) != 0;
@@ -128,7 +129,7 @@ TEST_F(BoundsTest, AssumedRangesHoldEveryPointThatMeetsTheCondition) {
     });
     if (HasFatalFailure()) return;
   }
-  EXPECT_GT(narrowed, 400);
+  EXPECT_GT(narrowed, rounds(400));
 }
 
 TEST_F(BoundsTest, IndexArithmetic) {

@@ -160,7 +160,7 @@ TEST(FuseElementwiseTest, RandomProgramsMeanTheSame) {
     ++fused;
     DiagnosticList diagnostics;
     ASSERT_TRUE(verify(after, diagnostics)) << diagnostics.items().front().message << to_text(after);
-    const auto meaning = testing::compare_meaning(before, after, seed);
+    const auto meaning = testing::compare_meaning(before, after, seed, steps(2'000'000));
     ASSERT_NE(meaning, testing::Meaning::different) << "seed " << seed << "\n" << to_text(before) << to_text(after);
     compared += meaning == testing::Meaning::same;
   }

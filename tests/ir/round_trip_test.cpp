@@ -177,7 +177,7 @@ TEST(RoundTripTest, RandomPrograms) {
 }
 
 TEST(RoundTripTest, DifferentProgramsDiffer) {
-  for (uint32_t seed = 0; seed < 200; ++seed) {
+  for (uint32_t seed = 0; seed < uint32_t(rounds(200)); ++seed) {
     const Program a = testing::RandomProgram(seed).program(), b = testing::RandomProgram(seed + 1000).program();
     EXPECT_TRUE(structurally_equal(a, a));
     EXPECT_FALSE(structurally_equal(a, b));

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"
 #include "tests/ir/random_arguments.h"
@@ -11,21 +13,44 @@ namespace tilepilot::ir::testing {
 
 enum class Meaning { same, different, unknown };  // unknown: the first runs too long
 
-inline Meaning compare_meaning(const Program& before, const Program& after, uint32_t seed) {
-  const RandomArguments a(before, seed), b(before, seed);
-  interpret::Options options;
-  options.steps = 2'000'000;
-  const auto fault = interpret::run(before, a.values(), options);
-  if (fault && fault->kind == interpret::FaultKind::budget_exceeded) return Meaning::unknown;
-  EXPECT_FALSE(fault) << "seed " << seed << ": " << fault->message << "\n" << to_text(before);
-  options.steps *= 10;
-  // A store of half a byte reads the other half, whoever has written that.
-  options.reports_uninitialised = false;
-  const auto later = interpret::run(after, b.values(), options);
-  EXPECT_FALSE(later) << "seed " << seed << ": " << later->message << "\n" << to_text(before) << to_text(after);
-  const std::string difference = first_difference(a, b);
-  EXPECT_EQ(difference, "") << "seed " << seed;
-  return fault || later || !difference.empty() ? Meaning::different : Meaning::same;
+// A program and what it computes: interpreted once, however many others are compared with it.
+class Original {
+ public:
+  Original(const Program& program, uint32_t seed, int steps = 2'000'000)
+      : program_(program), seed_(seed), results_(program, seed) {
+    interpret::Options options;
+    options.steps = steps;
+    fault_ = interpret::run(program, results_.values(), options);
+    if (!is_too_long()) {
+      EXPECT_FALSE(fault_) << "seed " << seed << ": " << fault_->message << "\n" << to_text(program);
+    }
+  }
+
+  Meaning compare(const Program& after) const {
+    if (is_too_long()) return Meaning::unknown;
+    const RandomArguments results(program_, seed_);
+    interpret::Options options;
+    options.steps = 20'000'000;
+    // A store of half a byte reads the other half, whoever has written that.
+    options.reports_uninitialised = false;
+    const auto later = interpret::run(after, results.values(), options);
+    EXPECT_FALSE(later) << "seed " << seed_ << ": " << later->message << "\n" << to_text(program_) << to_text(after);
+    const std::string difference = first_difference(results_, results);
+    EXPECT_EQ(difference, "") << "seed " << seed_;
+    return fault_ || later || !difference.empty() ? Meaning::different : Meaning::same;
+  }
+
+ private:
+  const Program program_;
+  uint32_t seed_;
+  RandomArguments results_;
+  std::optional<interpret::Fault> fault_;
+
+  bool is_too_long() const { return fault_ && fault_->kind == interpret::FaultKind::budget_exceeded; }
+};
+
+inline Meaning compare_meaning(const Program& before, const Program& after, uint32_t seed, int steps = 2'000'000) {
+  return Original(before, seed, steps).compare(after);
 }
 
 }  // namespace tilepilot::ir::testing

@@ -19,6 +19,8 @@ std::vector<std::string> classes_of(const std::string& text) {
   bool anonymous = false;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
+    // Regular expressions take long: only on lines that begin as one of these may.
+    if (line.empty() || std::string_view("ncs}").find(line[0]) == std::string_view::npos) continue;
     std::smatch match;
     if (std::regex_match(line, match, kNamespace)) {
       anonymous = match[1].length() == 0;

@@ -1,5 +1,6 @@
 // Laws of whole numbers of any size, on random ones of many lengths; small cases against 128-bit arithmetic.
 #include "compiler/stage/python/big_integer.h"
+#include "tests/rounds.h"
 
 #include <gtest/gtest.h>
 
@@ -42,7 +43,7 @@ class BigIntegers : public ::testing::Test {
 };
 
 TEST_F(BigIntegers, DivisionAndProductBelongTogether) {
-  for (int i = 0; i < 4000; ++i) {
+  for (int i = 0; i < rounds(4000); ++i) {
     const BigInteger a = random(8), b = random(5), c = random(3);
     EXPECT_EQ((a + b) - b, a);
     EXPECT_EQ(a * (b + c), a * b + a * c);
@@ -56,7 +57,7 @@ TEST_F(BigIntegers, DivisionAndProductBelongTogether) {
 }
 
 TEST_F(BigIntegers, BitsFollowTwosComplement) {
-  for (int i = 0; i < 4000; ++i) {
+  for (int i = 0; i < rounds(4000); ++i) {
     const BigInteger a = random(6), b = random(6);
     EXPECT_EQ((a & b) + (a | b), a + b);
     EXPECT_EQ((a | b) - (a & b), a ^ b);
@@ -74,7 +75,7 @@ TEST_F(BigIntegers, DigitsReadBack) {
 }
 
 TEST_F(BigIntegers, AgreeWith128Bits) {
-  for (int i = 0; i < 20000; ++i) {
+  for (int i = 0; i < rounds(20000); ++i) {
     const Wide x = small(), y = small();
     const BigInteger a = of(x), b = of(y);
     EXPECT_EQ(a + b, of(x + y));
@@ -87,7 +88,7 @@ TEST_F(BigIntegers, AgreeWith128Bits) {
 }
 
 TEST_F(BigIntegers, FloatsAreExactOrNearest) {
-  for (int i = 0; i < 4000; ++i) {
+  for (int i = 0; i < rounds(4000); ++i) {
     const double value = std::ldexp(static_cast<double>(static_cast<int64_t>(engine_())), static_cast<int>(pick(900)));
     EXPECT_EQ(BigInteger::truncate(value).to_double(), value);
   }
