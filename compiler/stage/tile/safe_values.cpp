@@ -14,9 +14,7 @@
 namespace tilepilot::stage {
 namespace {
 
-using ir::BinaryOp;
-
-ir::Expr compared(BinaryOp op, const ir::Expr& left, const ir::Expr& right, Span span) {
+ir::Expr compared(ir::BinaryOp op, const ir::Expr& left, const ir::Expr& right, Span span) {
   const ir::DType type = ir::promote(left->type, right->type);
   return fold_binary(op, fold_cast(left, type, span), fold_cast(right, type, span), span);
 }
@@ -24,11 +22,11 @@ ir::Expr compared(BinaryOp op, const ir::Expr& left, const ir::Expr& right, Span
 ir::Expr is_inside(const ir::Buffer& buffer, const std::vector<ir::Expr>& indices, Span span) {
   ir::Expr all;
   auto require = [&](ir::Expr condition) {
-    all = all ? fold_binary(BinaryOp::logical_and, all, std::move(condition), span) : condition;
+    all = all ? fold_binary(ir::BinaryOp::logical_and, all, std::move(condition), span) : condition;
   };
   for (size_t axis = 0; axis < indices.size(); ++axis) {
-    require(compared(BinaryOp::ge, indices[axis], ir::int_imm(0, indices[axis]->type, span), span));
-    require(compared(BinaryOp::lt, indices[axis], buffer->shape[axis], span));
+    require(compared(ir::BinaryOp::ge, indices[axis], ir::int_imm(0, indices[axis]->type, span), span));
+    require(compared(ir::BinaryOp::lt, indices[axis], buffer->shape[axis], span));
   }
   return all;
 }
@@ -52,7 +50,7 @@ struct ElementLoop {
     for (size_t axis = 0; axis < result.size(); ++axis) {
       if (region.extent[axis] == 1) continue;
       ir::Expr step = fold_cast(ir::var_ref(vars[next++], region.span), result[axis]->type, region.span);
-      result[axis] = fold_binary(BinaryOp::add, result[axis], std::move(step), region.span);
+      result[axis] = fold_binary(ir::BinaryOp::add, result[axis], std::move(step), region.span);
     }
     return result;
   }
