@@ -2,10 +2,34 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "agent/work_folder.h"
 #include "compiler/source/file.h"
 
 namespace tilepilot::agent {
+
+namespace {
+
+// What a program may come to only because its data are of another type than it expects.
+bool may_be_due_to_data(eval::Outcome outcome) {
+  using eval::Outcome;
+  return outcome == Outcome::runtime_error || outcome == Outcome::wrong_values || outcome == Outcome::wrong_dtype ||
+         outcome == Outcome::wrong_strides || outcome == Outcome::not_finite || outcome == Outcome::weights_mismatch;
+}
+
+// Programs that work in 16 bit are mostly written for models and data of float32, which they convert themselves.
+Result<eval::Verdict> check_on_own_data(SourceMap& sources, const CheckOptions& options,
+                                        const eval::CheckRequest& request, const WorkFolder& work) {
+  ExporterOptions exporter = options.exporter;
+  eval::JudgeOptions judge_options = options.judge;
+  judge_options.precision = std::exchange(judge_options.dtype, "model");
+  exporter.dtype = judge_options.dtype;
+  TRY(export_reference(sources, options.model, work.path() / "own_reference", exporter));
+  return TRY(eval::open_judge(work.path() / "own_reference", judge_options))->check(request);
+}
+
+}  // namespace
 
 Result<eval::Verdict> check(SourceMap& sources, const CheckOptions& options) {
   eval::CheckRequest request{.source = {}, .name = options.candidate.string(), .time = options.time};
@@ -15,7 +39,16 @@ Result<eval::Verdict> check(SourceMap& sources, const CheckOptions& options) {
   WorkFolder work = TRY(WorkFolder::make(options.work));
   TRY(export_reference(sources, options.model, work.path() / "reference", options.exporter));
   auto judge = TRY(eval::open_judge(work.path() / "reference", options.judge));
-  return judge->check(request);
+  eval::Verdict verdict = judge->check(request);
+  const bool sixteen_bit = options.judge.dtype == "fp16" || options.judge.dtype == "bf16";
+  if (!sixteen_bit || !may_be_due_to_data(verdict.outcome)) return verdict;
+  judge.reset();
+  auto own = check_on_own_data(sources, options, request, work);
+  if (!own || own->outcome != eval::Outcome::verified) return verdict;
+  own->notes.insert(own->notes.begin(),
+                    fmt::format("judged on the model's own data, with the tolerance of {}: on {} data it is `{}`, {}",
+                                options.judge.dtype, options.judge.dtype, to_string(verdict.outcome), verdict.detail));
+  return own;
 }
 
 }  // namespace tilepilot::agent

@@ -74,6 +74,7 @@ Verdict verdict_from_json(const nlohmann::json& json);
 struct JudgeOptions {
   std::filesystem::path worker;  // the tilepilot-worker executable
   std::string dtype = "model";   // or fp32, fp16, bf16
+  std::string precision;         // fp16 or bf16: outputs need be no better than that; empty: their own element type
   std::string target = "cpu";
   int trials = 5;
   std::optional<uint64_t> seed;    // none: secret, from the system's entropy

@@ -17,6 +17,7 @@ using nlohmann::json;
 
 json options_json(const JudgeOptions& options) {
   json result = {{"dtype", options.dtype},
+                 {"precision", options.precision},
                  {"target", options.target},
                  {"trials", options.trials},
                  {"time_limit_s", options.time_limit_s},

@@ -20,6 +20,7 @@ using nlohmann::json;
 JudgeOptions read_options(const json& node) {
   JudgeOptions options;
   node.at("dtype").get_to(options.dtype);
+  node.at("precision").get_to(options.precision);
   node.at("target").get_to(options.target);
   node.at("trials").get_to(options.trials);
   node.at("time_limit_s").get_to(options.time_limit_s);
@@ -75,7 +76,8 @@ class JudgeServer {
     auto reference = TRY(load_reference(body.at("folder").get<std::string>()));
     TRY(check_dtype(reference, options_));
     ReferenceOptions reference_options{.seed = options_.seed ? *options_.seed : secret_seed(),
-                                       .trials = std::max(1, options_.trials)};
+                                       .trials = std::max(1, options_.trials),
+                                       .precision = type_of_option(options_.precision)};
     try {
       side_ = TRY(ReferenceSide::make(std::move(reference), reference_options));
     } catch (const std::exception& error) {

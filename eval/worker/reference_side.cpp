@@ -163,7 +163,7 @@ Status ReferenceSide::add_trial(int index) {
 }
 
 Result<ScaledError> ReferenceSide::sensitivity(const Trial& trial, size_t output) {
-  double epsilon = machine_epsilon(element_type_name(trial.outputs[output].eager.scalar_type()));
+  double epsilon = epsilon_of(trial.outputs[output].eager);
   if (nudged_.empty()) {
     at::manual_seed(trial.forward_seed);
     auto& weights = weight_sets_[static_cast<size_t>(trial.weights)];
@@ -173,6 +173,11 @@ Result<ScaledError> ReferenceSide::sensitivity(const Trial& trial, size_t output
   return scaled_error(nudged_[0][output], trial.outputs[output]);
 }
 
+double ReferenceSide::epsilon_of(const at::Tensor& output) const {
+  double own = machine_epsilon(element_type_name(output.scalar_type()));
+  return options_.precision ? std::max(own, machine_epsilon(element_type_name(*options_.precision))) : own;
+}
+
 Status ReferenceSide::find_allowances() {
   int64_t terms = longest_sum(reference_.forward);
   for (size_t i = 0; i < trials_[0].outputs.size(); ++i) {
@@ -180,7 +185,7 @@ Status ReferenceSide::find_allowances() {
     Allowance allowance;
     allowance.float32_too = is_asked_in_16_bit();
     if (first.is_floating_point()) {
-      ToleranceBasis basis{machine_epsilon(element_type_name(first.scalar_type())), terms, {}, {}};
+      ToleranceBasis basis{epsilon_of(first), terms, {}, {}};
       for (auto& trial : trials_) {
         basis.eager = worse(basis.eager, scaled_error(trial.outputs[i].eager, trial.outputs[i]));
       }

@@ -25,6 +25,7 @@ struct Trial {
 struct ReferenceOptions {
   uint64_t seed = 0;  // secret
   int trials = 5;
+  std::optional<at::ScalarType> precision = std::nullopt;  // outputs need be no better than that
 };
 
 class ReferenceSide {
@@ -55,6 +56,8 @@ class ReferenceSide {
   Status prepare();
   Status add_trial(int index);
   Status find_allowances();
+  // Of an output's type, or of the precision that is asked for.
+  double epsilon_of(const at::Tensor& output) const;
   Result<ScaledError> sensitivity(const Trial& trial, size_t output);
   void find_fixed_inputs();
   void find_degeneracy();

@@ -163,6 +163,19 @@ TEST_F(CommandLine, CheckVerifiesACorrectCandidate) {
   EXPECT_EQ(json::parse(result.out)["outcome"], "verified");
 }
 
+// A program for float32 data that works in 16 bit: on 16-bit data it raises, in float32 it is not exact enough.
+TEST_F(CommandLine, CheckIn16BitTakesProgramsForTheModelsOwnData) {
+  EXPECT_EQ(check("good_matmul_in_half", {"--no-timing"}).exit_code, 1);
+  auto result = check("good_matmul_in_half", {"--dtype", "fp16", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << all(result);
+  const json verdict = json::parse(result.out);
+  EXPECT_THAT(
+      verdict["notes"][0].get<std::string>(),
+      AllOf(HasSubstr("judged on the model's own data, with the tolerance of fp16"), HasSubstr("runtime_error")));
+  auto wrong = check("fail_wrong_values", {"--dtype", "fp16", "--no-timing"});
+  EXPECT_EQ(wrong.exit_code, 1) << all(wrong);
+}
+
 TEST_F(CommandLine, CheckKeepsCompiledKernels) {
   const fs::path cache = folder_ / "cache";
   auto libraries = [&] {
