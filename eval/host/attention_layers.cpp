@@ -38,7 +38,9 @@ void create(NnModule& m, A config) {
   }
   m.add_parameter("in_proj_bias", {3 * width}, config, bias);
   auto out = std::make_shared<NnModule>(m.state(), m.state().classes["Linear"], nullptr);
-  out->initialised = true;
+  stage::CallArgs arguments;
+  arguments.positional = {stage::Value(width), stage::Value(width), stage::Value(bias)};
+  TORCH_CHECK(configure_layer(*out, arguments).ok(), "the output projection cannot be made");
   out->add_parameter("weight", {width, width}, config);
   out->add_parameter("bias", {width}, config, bias);
   m.register_module(stage::Name("out_proj"), out);

@@ -137,6 +137,10 @@ class NnModule final : public stage::InstanceObject {
 
 NnModule* as_module(const stage::Value& value);
 
+// Finds the constructor of a native layer that takes the arguments, and gives the layer the attributes that tell them.
+// Weights are not made. `no_matching_overload`.
+Status configure_layer(NnModule& layer, stage::CallArgs& args);
+
 // A module and the dotted path to it, "" for the root; parents first, each module once.
 struct NamedModule {
   std::string path;

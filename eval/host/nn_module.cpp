@@ -96,28 +96,37 @@ Error no_constructor(const NativeClass& native, Span span) {
   return error;
 }
 
-Result<Value> construct_layer(Interpreter&, NnModule& self, CallArgs& args) {
-  at::NoGradGuard weights_are_only_set;
-  self.initialised = true;
+}  // namespace
+
+Status configure_layer(NnModule& self, CallArgs& args) {
   for (auto& constructor : self.native()->constructors) {
     torch::jit::Stack config;
     bool fits = TRY(guarded(self.type_name(), args.span,
                             [&] { return constructor->signature().match(self.state(), nullptr, args, config); }));
     if (!fits) continue;
+    self.initialised = true;
     self.config = std::move(config);
     self.constructor = constructor.get();
     publish_config(self, *constructor);
     const std::string_view layer = self.native()->name;
     if (keeps_what_was_passed(layer)) publish_as_passed(self, *constructor, args);
     if (layer.starts_with("MaxPool") || layer.starts_with("AvgPool")) publish_stride(self);
-    TRY(guarded(self.type_name(), args.span, [&] {
-      Arguments arguments(constructor->signature(), self.config);
-      if (constructor->row().create) constructor->row().create(self, arguments);
-      if (constructor->row().reset) constructor->row().reset(self, arguments);
-    }));
-    return Value();
+    return {};
   }
   return no_constructor(*self.native(), args.span);
+}
+
+namespace {
+
+Result<Value> construct_layer(Interpreter&, NnModule& self, CallArgs& args) {
+  at::NoGradGuard weights_are_only_set;
+  TRY(configure_layer(self, args));
+  TRY(guarded(self.type_name(), args.span, [&] {
+    Arguments arguments(self.constructor->signature(), self.config);
+    if (self.constructor->row().create) self.constructor->row().create(self, arguments);
+    if (self.constructor->row().reset) self.constructor->row().reset(self, arguments);
+  }));
+  return Value();
 }
 
 // nn.Identity takes anything.

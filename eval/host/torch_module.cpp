@@ -53,6 +53,9 @@ Result<Value> autocast(HostState&, Interpreter&, CallArgs& args) {
                     "convert with `.to(dtype)` where a type should change");
 }
 
+// A device that is made the current one: there is no other.
+Result<Value> on_device(HostState&, Interpreter&, CallArgs&) { return Value(std::make_shared<GradMode>()); }
+
 std::optional<at::ScalarType> dtype_of(HostState& state, const Value* value) {
   static const Parameter kDtype = [] {
     Parameter parameter;
@@ -398,6 +401,7 @@ std::shared_ptr<ModuleObject> ops_namespace(HostState& state) {
 std::shared_ptr<ModuleObject> cuda_namespace(HostState& state) {
   auto cuda = std::make_shared<ModuleObject>("torch.cuda");
   add_native(state, *cuda, "is_available", on_cuda);
+  add_native(state, *cuda, "device", on_device);
   add_native(state, *cuda, "device_count", cuda_count);
   add_native(state, *cuda, "synchronize", nothing);
   add_native(state, *cuda, "empty_cache", nothing);

@@ -5,6 +5,7 @@
 #include "compiler/stage/python/exceptions.h"
 #include "compiler/stage/python/foreign.h"
 #include "compiler/stage/python/modules/standard.h"
+#include "compiler/stage/python/modules/system.h"
 #include "compiler/stage/python/native.h"
 
 namespace tilepilot::stage {
@@ -21,9 +22,7 @@ Result<std::shared_ptr<ModuleObject>> Evaluator::find_module(const std::string& 
   }
   std::string_view top = std::string_view(name).substr(0, name.find('.'));
   if (!is_forbidden_module(top, importer != nullptr)) return std::shared_ptr<ModuleObject>();
-  return make_error(DiagnosticKind::forbidden, span,
-                    fmt::format("`import {}` is not allowed: it reaches the system outside the program", name),
-                    "compute from the arguments alone");
+  return make_outside_module(interpreter_, name, importer != nullptr);
 }
 
 // A program that catches the failure of an import wants to know that the module is not here. Any other script may

@@ -8,14 +8,16 @@ namespace tilepilot::stage {
 
 namespace {
 
+constexpr char kMayScript[] = "a script may compute, print, read the clock and import the files beside it";
+constexpr char kMayCandidate[] = "compute from the arguments alone";
+
 // Names that the module has in Python and not here.
-void refuse_the_rest(ModuleObject& module) {
-  module.missing = [name = module.name](Interpreter&, Name attribute, Span span) -> Result<std::optional<Value>> {
+void refuse_the_rest(ModuleObject& module, const char* hint) {
+  module.missing = [name = module.name, hint](Interpreter&, Name attribute, Span span) -> Result<std::optional<Value>> {
     if (attribute.text().substr(0, 2) == "__") return std::optional<Value>();
     return make_error(
         DiagnosticKind::forbidden, span,
-        fmt::format("`{}.{}` is not allowed: it reaches the system outside the program", name, attribute.text()),
-        "a script may compute, print, read the clock and import the files beside it");
+        fmt::format("`{}.{}` is not allowed: it reaches the system outside the program", name, attribute.text()), hint);
   };
 }
 
@@ -42,6 +44,13 @@ void fill_time(Interpreter&, ModuleObject& module) {
   }
 }
 
+std::shared_ptr<ModuleObject> make_outside_module(Interpreter& interpreter, const std::string& name, bool is_script) {
+  auto module = std::make_shared<ModuleObject>(name);
+  if (name == "os") fill_os(interpreter, *module);
+  refuse_the_rest(*module, is_script ? kMayScript : kMayCandidate);
+  return module;
+}
+
 void add_system_modules(Interpreter& interpreter, const Script& script) {
   auto sys = std::make_shared<ModuleObject>("sys");
   auto os = std::make_shared<ModuleObject>("os");
@@ -54,7 +63,7 @@ void add_system_modules(Interpreter& interpreter, const Script& script) {
   os->set("path", path);
   for (const char* name : {"exit", "quit"}) interpreter.set_builtin(name, *sys->members.find(Name("exit")));
   for (const auto& module : {sys, os, path, time}) {
-    refuse_the_rest(*module);
+    refuse_the_rest(*module, kMayScript);
     interpreter.add_module(module->name, module);
   }
 }

@@ -9,6 +9,10 @@ namespace tilepilot::stage {
 // Adds `sys`, `os`, `os.path` and `time`, and the built-ins `exit` and `quit`.
 void add_system_modules(Interpreter& interpreter, const Script& script);
 
+// A module that reaches the system: it may be imported, what is in it may not be used. Of `os` a program has an empty
+// environment.
+std::shared_ptr<ModuleObject> make_outside_module(Interpreter& interpreter, const std::string& name, bool is_script);
+
 void fill_sys(Interpreter& interpreter, ModuleObject& module, const Script& script);
 void fill_os(Interpreter& interpreter, ModuleObject& module);
 void fill_os_path(Interpreter& interpreter, ModuleObject& module);
