@@ -17,9 +17,9 @@ using namespace ir;
 namespace {
 
 using Stmts = std::vector<Stmt>;
-using Accesses = std::vector<ThreadAccess>;
+using ThreadAccessList = std::vector<ThreadAccess>;
 
-Stmts statements(const Stmt& s) {
+Stmts parts_of(const Stmt& s) {
   if (const auto* block = as<Block>(s)) return block->body;
   return {s};
 }
@@ -44,11 +44,11 @@ bool orders_itself(const Stmt& body) {
 
 // Since the place where all threads last met.
 struct Open {
-  Accesses pending;
-  Accesses first;    // before they met at all
-  bool met = false;  // since the beginning
+  ThreadAccessList pending;
+  ThreadAccessList first;  // before they met at all
+  bool met = false;        // since the beginning
 
-  void note(const Accesses& accesses) {
+  void note(const ThreadAccessList& accesses) {
     pending.insert(pending.end(), accesses.begin(), accesses.end());
     if (!met) first.insert(first.end(), accesses.begin(), accesses.end());
   }
@@ -88,7 +88,7 @@ class UnderCondition {
   std::vector<Buffer>& allocations_;
 
   Stmt around(const Expr& condition, const Stmt& s) {
-    const auto inner = [&](const Stmt& body) { return block(apart(condition, statements(body)), body->span); };
+    const auto inner = [&](const Stmt& body) { return block(apart(condition, parts_of(body)), body->span); };
     if (const auto* n = as<For>(s))
       return make_stmt(For{n->kind, n->vars, n->extents, n->num_stages, inner(n->body)}, s->span);
     if (const auto* n = as<While>(s)) return make_stmt(While{n->condition, inner(n->body)}, s->span);
@@ -155,12 +155,12 @@ class Placement {
 
   Stmts list(const Stmt& body, Open& open) {
     Stmts result;
-    for (const Stmt& s : statements(body)) place(s, open, result);
+    for (const Stmt& s : parts_of(body)) place(s, open, result);
     return result;
   }
   Stmt inside(const Stmt& body, Open& open) { return block(list(body, open), body->span); }
 
-  bool conflict(const Accesses& earlier, const Accesses& later) const {
+  bool conflict(const ThreadAccessList& earlier, const ThreadAccessList& later) const {
     return std::any_of(later.begin(), later.end(), [&](const ThreadAccess& b) {
       return std::any_of(earlier.begin(), earlier.end(),
                          [&](const ThreadAccess& a) { return accesses_.conflict(a, b); });
@@ -173,7 +173,7 @@ class Placement {
   }
 
   // Before what touches these elements.
-  void meet_before(const Accesses& accesses, Span span, Open& open, Stmts& out) {
+  void meet_before(const ThreadAccessList& accesses, Span span, Open& open, Stmts& out) {
     if (!conflict(open.pending, accesses)) return;
     insert_barrier(span, out);
     open.meet();
@@ -203,7 +203,7 @@ class Placement {
 
   // What each thread does for itself.
   void place_each(const Stmt& s, Open& open, Stmts& out) {
-    const Accesses accesses = accesses_.of(s, by_);
+    const ThreadAccessList accesses = accesses_.of(s, by_);
     meet_before(accesses, s->span, open, out);
     if (as<If>(s) && place_under_condition(s, accesses, open, out)) return;
     open.note(accesses);
@@ -214,7 +214,7 @@ class Placement {
   }
 
   // False, and nothing done, if the threads need not meet below the condition, or do so by the program's own will.
-  bool place_under_condition(const Stmt& s, const Accesses& accesses, Open& open, Stmts& out) {
+  bool place_under_condition(const Stmt& s, const ThreadAccessList& accesses, Open& open, Stmts& out) {
     if (accesses.empty() || contains(s, [](const Stmt& part) { return is_meeting(part) && !is_warp_sync(part); }))
       return false;
     const auto* n = as<If>(s);
@@ -240,7 +240,7 @@ class Placement {
 
   // All threads go the same way.
   void place_choice(const If& n, Span span, Open& open, Stmts& out) {
-    const Accesses accesses = accesses_.of(std::vector<Expr>{n.condition}, by_);
+    const ThreadAccessList accesses = accesses_.of(std::vector<Expr>{n.condition}, by_);
     meet_before(accesses, span, open, out);
     open.note(accesses);
     Open otherwise = open;
@@ -257,19 +257,19 @@ class Placement {
   }
 
   // `control`: what its extents read. The condition of a while loop belongs to each iteration.
-  void place_loop(const Stmt& s, const Accesses& control, Open& open, Stmts& out) {
+  void place_loop(const Stmt& s, const ThreadAccessList& control, Open& open, Stmts& out) {
     const auto* n = as<For>(s);
     const Stmt& inner = n ? n->body : as<While>(s)->body;
     Open iteration;
     if (!n) iteration.note(accesses_.of(std::vector<Expr>{as<While>(s)->condition}, by_));
     Stmts body = list(inner, iteration);
-    Accesses first = accesses_.of_loop(iteration.first, s);
+    ThreadAccessList first = accesses_.of_loop(iteration.first, s);
     first.insert(first.end(), control.begin(), control.end());
     meet_before(first, s->span, open, out);
     open.note(first);
     meet_between_iterations(s, iteration, body);
     if (iteration.met && runs(s)) open.meet();
-    Accesses last = accesses_.of_loop(iteration.pending, s);
+    ThreadAccessList last = accesses_.of_loop(iteration.pending, s);
     if (contains(inner, is_jump)) last = accesses_.of(s, by_);
     open.pending.insert(open.pending.end(), last.begin(), last.end());
     const Stmt result = block(std::move(body), inner->span);
