@@ -6,6 +6,7 @@
 #include "compiler/targets/cpu/emit.h"
 #include "compiler/targets/cpu/expr.h"
 #include "compiler/targets/cpu/fuse_copies.h"
+#include "compiler/targets/cpu/loop_body.h"
 #include "compiler/targets/cpu/roles.h"
 
 namespace tilepilot::embedded {
@@ -45,7 +46,7 @@ class LaunchEmitter {
   Status run(GeneratedCode& code) {
     learn();
     context_.layouts = choose_operand_layouts(context_.kernel);
-    sharing_ = ir::sharing_buffers(context_.kernel);
+    context_.sharing = ir::sharing_buffers(context_.kernel);
     function_ = context_.names.fresh(context_.program.name);  // the same for all launches: each has names of its own
     if (number_ > 0) function_ = context_.names.fresh(fmt::format("{}_{}", function_, number_ + 1));
     name_parameters();
@@ -64,7 +65,7 @@ class LaunchEmitter {
   ir::Kernel kernel_;
   Context context_;
   std::string function_;
-  std::unordered_set<const ir::BufferData*> written_, sharing_;
+  std::unordered_set<const ir::BufferData*> written_;
   std::vector<std::string> parameters_;  // of the block function
   std::vector<std::string> arguments_;   // as the launch function passes them
 
@@ -89,6 +90,7 @@ class LaunchEmitter {
             for (size_t k = 0; k < loop->vars.size(); ++k) bind_loop(loop->vars[k], loop->extents[k]);
         },
         [](const ir::Expr&) {});
+    context_.uses = count_uses(kernel.body);
   }
 
   void bind_loop(const ir::Var& var, const ir::Expr& extent) {
@@ -167,7 +169,7 @@ class LaunchEmitter {
     else
       context_.declarations.line("{0}*{4} {1} = reinterpret_cast<{0}*>(scratch + {2});  // {3}", cpp, name,
                                  context_.scratch.reserve(elements * type.bytes()), note,
-                                 sharing_.contains(buffer.get()) ? "" : " __restrict");
+                                 context_.sharing.contains(buffer.get()) ? "" : " __restrict");
   }
 
   std::string block_function() const {

@@ -31,6 +31,11 @@ int64_t ScratchPlan::reserve(int64_t bytes) {
   return at;
 }
 
+const std::string& Context::name(const ir::Var& var) {
+  const auto found = lanes.values.find(var.get());
+  return found == lanes.values.end() ? names.of(var) : found->second;
+}
+
 std::string Context::temporary(const std::string& wish, const std::string& type, int64_t elements, int element_bytes) {
   std::string name = names.fresh(wish);
   const int64_t at = scratch.reserve(elements * element_bytes);
@@ -93,6 +98,20 @@ std::string address(Context& context, const ir::Buffer& buffer, const std::vecto
   const std::string from_start = offset(context, buffer, indices);
   const std::string& name = context.names.of(buffer);
   return from_start == "0" ? name : name + " + " + from_start;
+}
+
+std::string place(Context& context, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices) {
+  const auto own = context.lanes.own.find(buffer.get());
+  if (own == context.lanes.own.end())
+    return fmt::format("{}[{}]", context.names.of(buffer), offset(context, buffer, indices));
+  const std::vector<int64_t> shape = extents(buffer);
+  std::string text;
+  int64_t step = context.lanes.slots;
+  for (size_t axis = own->second.axes; axis-- > 0; step *= shape[axis]) {
+    if (ir::constant_int(indices[axis]) == 0) continue;
+    text = fmt::format("{} * {} + {}", factor(context, indices[axis]), step, text);
+  }
+  return fmt::format("{}[{}{}]", own->second.name, text, context.lanes.slot);
 }
 
 std::string axis_condition(Context& context, const ir::Expr& at, const ir::Expr& extent) {

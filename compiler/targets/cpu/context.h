@@ -36,6 +36,20 @@ struct RuntimeCheck {
   DiagnosticKind kind;
 };
 
+// While the lanes of a parallel loop are written (see lanes.h): what is kept for each lane of the chunk at hand.
+struct LaneState {
+  std::string slot;   // the number of a lane within the chunk
+  int64_t slots = 0;  // how many a chunk has
+  // The array [.., lane] that stands for a buffer [.., thread], with as many axes before the thread's.
+  struct Own {
+    std::string name;
+    size_t axes;
+  };
+  std::unordered_map<const ir::BufferData*, Own> own;
+  std::unordered_map<const ir::VarData*, std::string> values;  // of lets: "m[lane]"
+  std::unordered_map<const ir::ExprNode*, std::string> loads;  // that were done before
+};
+
 struct Context {
   const ir::Program& program;
   const ir::Kernel& kernel;
@@ -59,10 +73,17 @@ struct Context {
   std::string roles;
   int64_t role_threads = 0;
   std::unordered_map<int64_t, std::string> thread_barriers;  // names by number
+  LaneState lanes;
+  int loops = 0;                                      // around what is being written
+  std::unordered_set<const ir::BufferData*> sharing;  // views and what they view
+  // How often the kernel's body names each buffer.
+  std::unordered_map<const ir::BufferData*, int64_t> uses;
   // What the launch may find.
   std::vector<RuntimeCheck> checks;
   bool uses_events = false;  // of the launch: see the prelude's `launch_events`
 
+  // What stands for a variable.
+  const std::string& name(const ir::Var& var);
   // Declares temporary memory and returns its name.
   std::string temporary(const std::string& wish, const std::string& type, int64_t elements, int element_bytes);
   void fail(Span span, std::string message, std::string hint = {});
@@ -80,6 +101,8 @@ std::vector<int64_t> extents(const ir::Buffer& buffer);
 std::string address(Context& context, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices);
 // The offset of an element from the start of its buffer.
 std::string offset(Context& context, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices);
+// "A[offset]": the element itself.
+std::string place(Context& context, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices);
 // The condition under which an index lies within an axis of a buffer; empty if it always does.
 std::string axis_condition(Context& context, const ir::Expr& index, const ir::Expr& extent);
 // Whether an access has to be checked: of tiles, which nothing checks elsewhere, those whose indices are known to reach

@@ -17,7 +17,9 @@ void emit_loop(Context& context, const ir::For& loop) {
   const auto extent = ir::constant_int(loop.extents[0]);
   if (loop.kind == ir::LoopKind::unrolled && extent && *extent <= 64) context.body.line("TP_UNROLL");
   context.body.open("for (int64_t {0} = 0; {0} < {1}; ++{0})", context.names.of(var), factor(context, loop.extents[0]));
+  ++context.loops;
   emit(context, loop.body);
+  --context.loops;
   context.body.close();
 }
 
@@ -58,8 +60,7 @@ void emit_store(Context& context, const ir::Stmt& stmt, const ir::Store& store) 
     context.body.line("{} = {};", context.stream_target, element(context, store.value));
     return;
   }
-  const std::string target =
-      fmt::format("{}[{}]", context.names.of(store.buffer), offset(context, store.buffer, store.indices));
+  const std::string target = place(context, store.buffer, store.indices);
   std::string condition = write_condition(context, stmt, store.buffer, store.indices);
   if (!condition.empty()) condition = "if (" + condition + ") ";
   context.body.line("{}{} = {};", condition, target, element(context, store.value));
@@ -134,7 +135,9 @@ void emit(Context& context, const ir::Stmt& stmt) {
                  [&](const ir::For& loop) { emit_loop(context, loop); },
                  [&](const ir::While& loop) {
                    context.body.open("while ({})", value(context, loop.condition));
+                   ++context.loops;
                    emit(context, loop.body);
+                   --context.loops;
                    context.body.close();
                  },
                  [&](const ir::If& node) { emit_if(context, node); },

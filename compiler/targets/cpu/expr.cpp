@@ -165,6 +165,8 @@ class ValueEmitter {
   }
 
   std::string element(const Expr& expr) {
+    if (const auto* node = std::get_if<ir::Load>(&expr->node); node != nullptr && is_plain(expr, *node))
+      return place(context_, node->buffer, node->indices);
     if (expr->type.is_small_float())
       return narrowing(expr->type) + "(" + (rounds(expr) ? raw(expr) : value(expr)).text + ")";
     if (is_small_integer(expr->type)) return narrowing(expr->type) + "(" + value(expr).text + ")";
@@ -194,15 +196,15 @@ class ValueEmitter {
   }
 
   Code variable(const ir::Var& var) {
-    const std::string& name = context_.names.of(var);
+    const std::string& name = context_.name(var);
     if (!context_.wide.contains(var.get()) || var->type == ir::kInt64) return {name};
     return {fmt::format("{}({})", computed_type(var->type), name)};
   }
 
   Code load(const Expr& expr, const ir::Load& node) {
-    std::string text =
-        fmt::format("{}[{}]", context_.names.of(node.buffer), offset(context_, node.buffer, node.indices));
-    Code code{std::move(text)};
+    if (const auto known = context_.lanes.loads.find(expr.get()); known != context_.lanes.loads.end())
+      return {known->second};
+    Code code{place(context_, node.buffer, node.indices)};
     if (expr->type.is_small_float()) code = {"to_float(" + code.text + ")"};
     if (is_small_integer(expr->type)) code.text += ".value";
     if (expr->type.is_bool()) code = {code.text + " != 0", kEqual};
@@ -211,6 +213,13 @@ class ValueEmitter {
     if (condition.empty()) return code;
     const char* zero = expr->type == ir::kFloat8E8M0 ? "round_float8_e8m0(0)" : "0";
     return {fmt::format("{} ? {} : {}({})", condition, code.text, computed_type(expr->type), zero), kTernary};
+  }
+
+  // Its stored form is what memory has: no check, no value that was loaded before.
+  bool is_plain(const Expr& expr, const ir::Load& node) {
+    if (!expr->type.is_small_float() || context_.lanes.loads.contains(expr.get())) return false;
+    return context_.proven.contains(expr.get()) || !may_leave(context_, node.buffer, node.indices) ||
+           bounds_condition(context_, node.buffer, node.indices).empty();
   }
 
   Code unary(const ir::Unary& node, DType type) {
@@ -306,7 +315,7 @@ class ValueEmitter {
     }
     return std::visit(ir::overloaded{
                           [](const ir::IntImm& imm) { return literal(fmt::format("{}", imm.value)); },
-                          [&](const ir::VarRef& ref) { return Code{context_.names.of(ref.var)}; },
+                          [&](const ir::VarRef& ref) { return Code{context_.name(ref.var)}; },
                           [&](const ir::Unary& node) {
                             return Code{"-" + wrapped(index(node.operand), kPrimary), kUnary};
                           },

@@ -1,81 +1,11 @@
-#include <algorithm>
-
-#include "compiler/ir/visit.h"
 #include "compiler/targets/cpu/emit.h"
 #include "compiler/targets/cpu/expr.h"
 #include "compiler/targets/cpu/hoist.h"
+#include "compiler/targets/cpu/lanes.h"
+#include "compiler/targets/cpu/loop_body.h"
 
 namespace tilepilot::targets::cpu {
 namespace {
-
-struct Dimension {
-  ir::Var var;
-  ir::Expr extent;
-};
-
-// Indices with lets replaced by their values: what matters is how they depend on the loops' variables.
-struct Access {
-  const ir::Buffer& buffer;
-  std::vector<ir::Expr> indices;
-  bool is_store;
-};
-
-std::vector<Access> accesses(const IntegerFacts& facts, const ir::Stmt& body) {
-  std::vector<Access> found;
-  const auto add = [&](const ir::Buffer& buffer, const std::vector<ir::Expr>& indices, bool is_store) {
-    found.push_back({buffer, {}, is_store});
-    for (const ir::Expr& index : indices) found.back().indices.push_back(facts.expand(index));
-  };
-  ir::walk(
-      body,
-      [&](const ir::Stmt& stmt) {
-        if (const auto* store = std::get_if<ir::Store>(&stmt->node)) add(store->buffer, store->indices, true);
-        if (const auto* atomic = std::get_if<ir::Atomic>(&stmt->node))
-          add(atomic->element.buffer, atomic->element.start, true);
-      },
-      [&](const ir::Expr& expr) {
-        if (const auto* load = std::get_if<ir::Load>(&expr->node)) add(load->buffer, load->indices, false);
-      });
-  return found;
-}
-
-bool mentions(const ir::Expr& expr, const ir::Var& var) {
-  bool found = false;
-  ir::walk(expr, [&](const ir::Expr& child) {
-    const auto* ref = std::get_if<ir::VarRef>(&child->node);
-    found = found || (ref != nullptr && ref->var == var);
-  });
-  return found;
-}
-
-bool mentions(const std::vector<ir::Expr>& exprs, const ir::Var& var) {
-  return std::any_of(exprs.begin(), exprs.end(), [&](const ir::Expr& expr) { return mentions(expr, var); });
-}
-
-template <class... Kinds>
-bool contains(const ir::Stmt& body) {
-  bool found = false;
-  ir::walk(
-      body, [&](const ir::Stmt& stmt) { found = found || (std::holds_alternative<Kinds>(stmt->node) || ...); },
-      [](const ir::Expr&) {});
-  return found;
-}
-
-bool contains_loop(const ir::Stmt& body) { return contains<ir::For, ir::While>(body); }
-
-// How many accesses walk memory one element at a time when `var` is innermost, minus those that jump.
-int contiguity(const std::vector<Access>& all, const ir::Var& var) {
-  int score = 0;
-  for (const Access& access : all) {
-    const std::vector<ir::Expr> leading(access.indices.begin(), access.indices.end() - 1);
-    const auto last = ir::affine(access.indices.back());
-    if (mentions(leading, var) || (mentions(access.indices.back(), var) && (!last || last->coefficient(var) != 1)))
-      score -= 2;
-    else if (last && last->coefficient(var) == 1)
-      score += access.is_store ? 3 : 1;
-  }
-  return score;
-}
 
 // Writes one loop nest over the dimensions, the last innermost.
 class Nest {
@@ -90,23 +20,12 @@ class Nest {
     emit_one(body);
   }
 
-  // True if each iteration writes elements of its own.
-  bool stores_are_private(const ir::Stmt& body) const {
-    if (contains<ir::Atomic, ir::Barrier, ir::Check, ir::Print>(body)) return false;
-    for (const Access& access : accesses(context_.facts, body)) {
-      if (!access.is_store) continue;
-      for (const Dimension& dimension : dimensions_)
-        if (ir::constant_int(dimension.extent) != 1 && !mentions(access.indices, dimension.var)) return false;
-    }
-    return true;
-  }
-
  private:
   Context& context_;
   std::vector<Dimension> dimensions_;
 
   void emit_one(const ir::Stmt& body) {
-    order_for(body);
+    order_for(accesses(context_.facts, body), dimensions_);
     for (size_t k = 0; k + 1 < dimensions_.size(); ++k) open(dimensions_[k]);
     emit_innermost(body);
     for (size_t k = 0; k + 1 < dimensions_.size(); ++k) context_.body.close();
@@ -190,7 +109,8 @@ class Nest {
   }
 
   bool interchangeable(const ir::For& serial) const {
-    if (serial.kind == ir::LoopKind::parallel || !stores_are_private(serial.body)) return false;
+    if (serial.kind == ir::LoopKind::parallel || !stores_are_private(context_.facts, dimensions_, serial.body))
+      return false;
     for (const Dimension& dimension : dimensions_)
       if (mentions(serial.extents, dimension.var)) return false;
     return !contains<ir::Break, ir::Continue>(serial.body);
@@ -207,7 +127,8 @@ class Nest {
   // group if iterations share memory or carry values from one group to the next.
   std::vector<ir::Stmt> split(const ir::Stmt& body) const {
     const auto* block = std::get_if<ir::Block>(&body->node);
-    if (block == nullptr || !contains_loop(body) || !stores_are_private(body)) return {body};
+    if (block == nullptr || !contains_loop(body) || !stores_are_private(context_.facts, dimensions_, body))
+      return {body};
     std::vector<ir::Stmt> groups;
     std::vector<ir::Stmt> straight;
     const auto flush = [&] {
@@ -225,18 +146,6 @@ class Nest {
     }
     flush();
     return groups;
-  }
-
-  void order_for(const ir::Stmt& body) {
-    const std::vector<Access> all = accesses(context_.facts, body);
-    size_t best = dimensions_.size() - 1;
-    int best_score = contiguity(all, dimensions_[best].var);
-    for (size_t k = dimensions_.size() - 1; k-- > 0;) {
-      const int score = contiguity(all, dimensions_[k].var);
-      if (score > best_score) std::tie(best, best_score) = std::pair(k, score);
-    }
-    std::rotate(dimensions_.begin() + static_cast<std::ptrdiff_t>(best),
-                dimensions_.begin() + static_cast<std::ptrdiff_t>(best) + 1, dimensions_.end());
   }
 };
 
@@ -257,45 +166,66 @@ class ProvenScope {
   std::vector<const void*> added_;
 };
 
-// The loop without the lets of index arithmetic in front of loops in its body: they would tie these together.
-ir::For without_index_lets(const ir::For& loop) {
-  const auto* block = std::get_if<ir::Block>(&loop.body->node);
-  if (block == nullptr || !contains_loop(loop.body)) return loop;
-  std::unordered_map<const ir::VarData*, ir::Expr> values;
-  const auto value_of = [&](const ir::Var& var) -> ir::Expr {
-    const auto found = values.find(var.get());
-    return found == values.end() ? nullptr : found->second;
-  };
-  ir::Block body;
-  for (const ir::Stmt& stmt : block->body) {
-    const ir::Stmt fresh = values.empty() ? stmt : ir::substitute(stmt, value_of);
-    const auto* let = std::get_if<ir::Let>(&fresh->node);
-    if (let != nullptr && is_index_arithmetic(let->value))
-      values.emplace(let->var.get(), let->value);
-    else
-      body.body.push_back(fresh);
+// Light index arithmetic: no division that differs between iterations of the loop.
+bool is_light(const ir::Expr& value, const ir::For& loop) {
+  bool light = is_index_arithmetic(value);
+  ir::walk(value, [&](const ir::Expr& part) {
+    const auto* node = std::get_if<ir::Binary>(&part->node);
+    const bool divides =
+        node != nullptr && (node->op == ir::BinaryOp::floor_div || node->op == ir::BinaryOp::floor_mod);
+    for (const ir::Var& var : loop.vars) light = light && !(divides && mentions(part, var));
+  });
+  return light;
+}
+
+// Puts the values of light lets in their place.
+class WithoutIndexLets : public ir::Rewriter {
+ public:
+  explicit WithoutIndexLets(const ir::For& loop) : loop_(loop) {}
+  using ir::Rewriter::rewrite;
+
+  ir::Stmt rewrite(const ir::Stmt& stmt) override {
+    const auto* let = std::get_if<ir::Let>(&stmt->node);
+    if (let == nullptr) return rewrite_children(stmt);
+    const ir::Expr value = rewrite(let->value);
+    if (!is_light(value, loop_)) return ir::make_stmt(ir::Let{let->var, value}, stmt->span);
+    values_.emplace(let->var.get(), value);
+    return nullptr;
   }
-  if (values.empty()) return loop;
+  ir::Expr rewrite(const ir::Expr& expr) override {
+    const auto* ref = std::get_if<ir::VarRef>(&expr->node);
+    const auto found = ref != nullptr ? values_.find(ref->var.get()) : values_.end();
+    return found == values_.end() ? rewrite_children(expr) : found->second;
+  }
+
+ private:
+  const ir::For& loop_;
+  std::unordered_map<const ir::VarData*, ir::Expr> values_;
+};
+
+// The loop without the lets of index arithmetic in its body: they would tie loops inside together.
+ir::For without_index_lets(const ir::For& loop) {
   ir::For result = loop;
-  result.body = ir::make_stmt(std::move(body), loop.body->span);
+  if (contains_loop(loop.body)) result.body = WithoutIndexLets(loop).rewrite(loop.body);
   return result;
+}
+
+void emit_body(Context& context, const std::vector<Dimension>& dimensions, const ir::Stmt& body) {
+  if (!emit_lanes(context, dimensions, body)) Nest(context, dimensions).emit_body(body);
 }
 
 void emit_nests(Context& context, const ir::For& loop, const std::vector<Dimension>& dimensions) {
   const HoistedChecks checks = hoist_checks(context, loop);
   // Nodes of copies that became loops do not outlive this call: no node stays in `proven`.
   const ProvenScope always(context, checks.always_proven);
-  if (checks.conditions.empty()) {
-    Nest(context, dimensions).emit_body(loop.body);
-    return;
-  }
+  if (checks.conditions.empty()) return emit_body(context, dimensions, loop.body);
   context.body.open("if ({})", fmt::format("{}", fmt::join(checks.conditions, " && ")));
   {
     const ProvenScope here(context, checks.proven);
-    Nest(context, dimensions).emit_body(loop.body);
+    emit_body(context, dimensions, loop.body);
   }
   context.body.reopen("else");
-  Nest(context, dimensions).emit_body(loop.body);
+  emit_body(context, dimensions, loop.body);
   context.body.close();
 }
 
@@ -309,7 +239,7 @@ void emit_parallel(Context& context, const ir::For& loop) {
     dimensions.push_back({loop.vars[k], loop.extents[k]});
   }
   const ir::For freed = without_index_lets(loop);
-  emit_nests(context, Nest(context, dimensions).stores_are_private(freed.body) ? freed : loop, dimensions);
+  emit_nests(context, stores_are_private(context.facts, dimensions, freed.body) ? freed : loop, dimensions);
 }
 
 }  // namespace tilepilot::targets::cpu

@@ -1,0 +1,97 @@
+#include "compiler/targets/cpu/early_loads.h"
+
+#include "compiler/ir/text.h"
+
+namespace tilepilot::targets::cpu {
+namespace {
+
+class Finder {
+ public:
+  Finder(Context& context, const LaneFacts& facts, const LanePlan& plan)
+      : context_(context), facts_(facts), plan_(plan) {}
+
+  void visit(const ir::Stmt& stmt) {
+    if (const auto* block = std::get_if<ir::Block>(&stmt->node))
+      for (const ir::Stmt& child : block->body) visit(child);
+    const auto* branch = std::get_if<ir::If>(&stmt->node);
+    if (branch != nullptr && context_.proven.contains(branch)) visit(branch->then);
+    if (const auto* let = std::get_if<ir::Let>(&stmt->node)) visit(let->value);
+    if (const auto* store = std::get_if<ir::Store>(&stmt->node)) visit(store->value);
+  }
+
+  std::vector<EarlyLoad> found;
+
+ private:
+  Context& context_;
+  const LaneFacts& facts_;
+  const LanePlan& plan_;
+
+  // What is evaluated in any case.
+  void visit(const ir::Expr& expr) {
+    std::visit(ir::overloaded{
+                   [](const ir::IntImm&) {},
+                   [](const ir::FloatImm&) {},
+                   [](const ir::VarRef&) {},
+                   [&](const ir::Load& load) { add(expr, load); },
+                   [&](const ir::Unary& node) { visit(node.operand); },
+                   [&](const ir::Binary& node) {
+                     visit(node.left);
+                     const bool both = node.op != ir::BinaryOp::logical_and && node.op != ir::BinaryOp::logical_or;
+                     if (both) visit(node.right);
+                   },
+                   [&](const ir::Math& node) { visit(node.argument); },
+                   [&](const ir::Select& node) { visit(context_.proven.contains(&node) ? node.then : node.condition); },
+                   [&](const ir::Cast& node) { visit(node.value); },
+                   [&](const ir::Reinterpret&) {},
+               },
+               expr->node);
+  }
+
+  void add(const ir::Expr& expr, const ir::Load& load) {
+    const ir::Buffer& buffer = load.buffer;
+    if (buffer->type != ir::kFloat16 || facts_.is_stored(buffer) || !buffer->strides.empty()) return;
+    if (buffer->scope != ir::Scope::global && context_.sharing.contains(buffer.get())) return;
+    if (!is_in_bounds(expr, load) || mentions_lets(load.indices)) return;
+    const std::vector<ir::Expr> leading(load.indices.begin(), load.indices.end() - 1);
+    const bool for_all_lanes = !mentions(load.indices, plan_.lane.var);
+    if (!for_all_lanes) {
+      const auto last = context_.facts.affine(load.indices.back());
+      if (mentions(leading, plan_.lane.var) || !last || last->coefficient(plan_.lane.var) != 1) return;
+    }
+    for (EarlyLoad& other : found)
+      if (ir::structurally_equal(other.load, expr)) return other.nodes.push_back(expr.get());
+    found.push_back({{expr.get()}, expr, for_all_lanes, !plan_.row || !mentions(load.indices, plan_.row->var)});
+  }
+
+  bool is_in_bounds(const ir::Expr& expr, const ir::Load& load) const {
+    if (context_.proven.contains(expr.get())) return true;
+    for (size_t axis = 0; axis < load.indices.size(); ++axis)
+      if (!context_.facts.in_bounds(load.indices[axis], load.buffer->shape[axis])) return false;
+    return true;
+  }
+
+  // A let of a lane has no value before the lane's loop, and a load as an index is not for here.
+  bool mentions_lets(const std::vector<ir::Expr>& indices) const {
+    bool found_one = false;
+    const auto look = [&](const ir::Expr& part) {
+      const auto* ref = std::get_if<ir::VarRef>(&part->node);
+      const bool is_thread = ref != nullptr && std::any_of(plan_.thread.begin(), plan_.thread.end(),
+                                                           [&](const Dimension& d) { return d.var == ref->var; });
+      found_one = found_one || std::holds_alternative<ir::Load>(part->node) ||
+                  (ref != nullptr && !is_thread && facts_.is_varying(ref->var));
+    };
+    for (const ir::Expr& index : indices) ir::walk(index, look);
+    return found_one;
+  }
+};
+
+}  // namespace
+
+std::vector<EarlyLoad> find_early_loads(Context& context, const LaneFacts& facts, const LanePlan& plan,
+                                        const std::vector<ir::Stmt>& statements) {
+  Finder finder(context, facts, plan);
+  for (const ir::Stmt& stmt : statements) finder.visit(stmt);
+  return std::move(finder.found);
+}
+
+}  // namespace tilepilot::targets::cpu

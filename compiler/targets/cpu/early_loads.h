@@ -1,0 +1,20 @@
+// Loads of a vector loop that are worth doing before it: of float16, which the machine converts a vector at a time
+// where the C++ compiler does not.
+#pragma once
+
+#include "compiler/targets/cpu/lane_plan.h"
+
+namespace tilepilot::targets::cpu {
+
+struct EarlyLoad {
+  std::vector<const ir::ExprNode*> nodes;  // all of the same element
+  ir::Expr load;
+  bool for_all_lanes = false;  // the same element for a row of lanes; else neighbours for neighbouring lanes
+  bool for_all_rows = false;
+};
+
+// Of statements that run one after the other for each lane. The loads are in bounds, and done whatever happens.
+std::vector<EarlyLoad> find_early_loads(Context& context, const LaneFacts& facts, const LanePlan& plan,
+                                        const std::vector<ir::Stmt>& statements);
+
+}  // namespace tilepilot::targets::cpu

@@ -1,0 +1,410 @@
+#include "compiler/targets/cpu/lanes.h"
+
+#include "compiler/targets/cpu/early_loads.h"
+#include "compiler/targets/cpu/emit.h"
+#include "compiler/targets/cpu/expr.h"
+#include "compiler/targets/cpu/lane_plan.h"
+
+namespace tilepilot::targets::cpu {
+namespace {
+
+constexpr int64_t kVector = 16;         // lanes of the innermost loop where those around it are unrolled
+constexpr int64_t kUnrolledLoop = 16;   // as TP_UNROLL does
+constexpr int64_t kUnrolledCost = 400;  // operations
+
+// Operations of a statement, about; what is computed of indices is free.
+int64_t cost(const ir::Expr& expr) {
+  return std::visit(
+      ir::overloaded{
+          [](const ir::Load&) -> int64_t { return 1; },
+          [](const ir::Unary& node) { return 1 + cost(node.operand); },
+          [](const ir::Binary& node) { return 1 + cost(node.left) + cost(node.right); },
+          [](const ir::Math& node) { return 20 + cost(node.argument); },
+          [](const ir::Select& node) { return 2 + cost(node.condition) + cost(node.then) + cost(node.otherwise); },
+          [](const ir::Cast& node) { return 1 + cost(node.value); },
+          [](const ir::Reinterpret& node) { return 1 + cost(node.value); },
+          [](const auto&) -> int64_t { return 0; },
+      },
+      expr->node);
+}
+
+int64_t cost(const std::vector<ir::Stmt>& statements) {
+  int64_t sum = 0;
+  for (const ir::Stmt& stmt : statements)
+    ir::walk(
+        stmt,
+        [&](const ir::Stmt& part) {
+          if (const auto* store = std::get_if<ir::Store>(&part->node)) sum += 1 + cost(store->value);
+          if (const auto* let = std::get_if<ir::Let>(&part->node)) sum += cost(let->value);
+          if (const auto* branch = std::get_if<ir::If>(&part->node)) sum += 2 + cost(branch->condition);
+        },
+        [](const ir::Expr&) {});
+  return sum;
+}
+
+std::vector<ir::Stmt> flattened(const ir::Stmt& stmt) {
+  const auto* block = std::get_if<ir::Block>(&stmt->node);
+  if (block == nullptr) return {stmt};
+  std::vector<ir::Stmt> result;
+  for (const ir::Stmt& child : block->body)
+    for (ir::Stmt& part : flattened(child)) result.push_back(std::move(part));
+  return result;
+}
+
+bool mentions_var(const ir::Stmt& stmt, const ir::Var& var) {
+  bool found = false;
+  ir::walk(
+      stmt, [](const ir::Stmt&) {},
+      [&](const ir::Expr& part) {
+        const auto* ref = std::get_if<ir::VarRef>(&part->node);
+        found = found || (ref != nullptr && ref->var == var);
+      });
+  return found;
+}
+
+class LaneWriter {
+ public:
+  LaneWriter(Context& context, const LaneFacts& facts, const LanePlan& plan)
+      : context_(context), out_(context.body), facts_(facts), plan_(plan) {}
+
+  void run(const ir::Stmt& body) {
+    int opened = 0;
+    for (const Dimension& dimension : plan_.outer) opened += open_plain(dimension);
+    if (plan_.row) row_ = chunked(*plan_.row, plan_.rows, "row", opened);
+    lane_ = chunked(plan_.lane, plan_.width, "lane", opened);
+    if (!plan_.is_whole) {
+      count_ = context_.names.fresh("count");
+      out_.line("const int64_t {} = min_of<int64_t>({}, {} - {});", count_, plan_.width,
+                factor(context_, plan_.lane.extent), lane_.base);
+    }
+    LaneState state;
+    state.slots = plan_.slots();
+    state.slot = plan_.row ? fmt::format("{} * {} + {}", row_.name, plan_.width, lane_.name) : lane_.name;
+    std::swap(context_.lanes, state);
+    keep_own(body);
+    for (; opened > 0; --opened) out_.close();
+    context_.lanes = std::move(state);
+  }
+
+ private:
+  // One variable of the chunk: `name` counts within it, from `base` of the whole on (empty: 0).
+  struct Axis {
+    std::string name, base;
+  };
+
+  Context& context_;
+  Writer& out_;
+  const LaneFacts& facts_;
+  const LanePlan& plan_;
+  Axis row_, lane_;
+  std::string count_;                  // how many lanes a row has, if not `width`
+  std::vector<const ir::If*> guards_;  // around every statement being written
+  int loops_ = 0;                      // common loops around it
+  int64_t copies_ = 1;                 // of it, by unrolled ones of them
+
+  int open_plain(const Dimension& dimension) {
+    out_.open("for (int64_t {0} = 0; {0} < {1}; ++{0})", context_.names.of(dimension.var),
+              factor(context_, dimension.extent));
+    return 1;
+  }
+
+  Axis chunked(const Dimension& dimension, int64_t step, const char* name, int& opened) {
+    const std::string var = context_.names.of(dimension.var);
+    if (ir::constant_int(dimension.extent) == step) return {var, ""};
+    const std::string base = context_.names.fresh(var + "_0");
+    out_.open("for (int64_t {0} = 0; {0} < {1}; {0} += {2})", base, factor(context_, dimension.extent), step);
+    ++opened;
+    return {context_.names.fresh(name), base};
+  }
+
+  // What lanes own
+  // -----------------------------------------------------------------------------------------------------------
+
+  void keep_own(const ir::Stmt& body) {
+    const auto uses = count_uses(body);
+    std::vector<ir::Buffer> before, after;
+    for (const ir::Buffer& buffer : plan_.own) {
+      const std::string name = context_.names.fresh("own_" + buffer->name);
+      const size_t leading = buffer->rank() - plan_.thread.size();
+      out_.line("alignas(64) {} {}[{}];", stored_type(buffer->type), name, elements(buffer) * plan_.slots());
+      context_.lanes.own[buffer.get()] = {name, leading};
+      const bool is_fresh = plan_.fresh.contains(buffer.get());
+      const bool only_here = context_.uses.at(buffer.get()) == uses.at(buffer.get());
+      if (only_here && (is_fresh || context_.loops == 0)) continue;
+      if (!is_fresh) before.push_back(buffer);
+      after.push_back(buffer);
+    }
+    for (const ir::Buffer& buffer : before) move(buffer, true);
+    write(flattened(body));
+    for (const ir::Buffer& buffer : after) move(buffer, false);
+  }
+
+  // That each lane has of a buffer.
+  int64_t elements(const ir::Buffer& buffer) const {
+    const std::vector<int64_t> shape = extents(buffer);
+    int64_t count = 1;
+    for (size_t axis = 0; axis + plan_.thread.size() < shape.size(); ++axis) count *= shape[axis];
+    return count;
+  }
+
+  // Between a buffer and the array that stands for it.
+  void move(const ir::Buffer& buffer, bool in) {
+    const std::vector<int64_t> shape = extents(buffer);
+    const size_t leading = shape.size() - plan_.thread.size();
+    int64_t step = 1;
+    std::string at;
+    for (size_t axis = shape.size(); axis-- > leading; step *= shape[axis]) {
+      const std::string& var = context_.names.of(plan_.thread[axis - leading].var);
+      at = step == 1 ? var : fmt::format("{} * {} + {}", var, step, at);
+    }
+    int opened = 0;
+    std::string inside = context_.lanes.slot;
+    if (elements(buffer) > 1) {
+      const std::string each = context_.names.fresh("e");
+      out_.open("for (int64_t {0} = 0; {0} < {1}; ++{0})", each, elements(buffer));
+      ++opened;
+      at = fmt::format("{} * {} + {}", each, step, at);
+      inside = fmt::format("{} * {} + {}", each, plan_.slots(), inside);
+    }
+    opened += open_rows(false);
+    opened += open_lanes(true, false);
+    inside = fmt::format("{}[{}]", context_.lanes.own.at(buffer.get()).name, inside);
+    at = fmt::format("{}[{}]", context_.names.of(buffer), at);
+    out_.line("{} = {};", in ? inside : at, in ? at : inside);
+    for (; opened > 0; --opened) out_.close();
+  }
+
+  // Loops over the lanes of a chunk
+  // ------------------------------------------------------------------------------------------
+
+  int open_rows(bool unrolled) {
+    if (!plan_.row) return 0;
+    if (unrolled) out_.line("TP_UNROLL");
+    out_.open("for (int64_t {0} = 0; {0} < {1}; ++{0})", row_.name, plan_.rows);
+    name_thread(*plan_.row, row_, row_.name);
+    return 1;
+  }
+
+  void name_thread(const Dimension& dimension, const Axis& axis, const std::string& offset) {
+    if (!axis.base.empty())
+      out_.line("const int64_t {} = {} + {};", context_.names.of(dimension.var), axis.base, offset);
+  }
+
+  int open_lanes(bool is_vector, bool unrolled) {
+    const bool in_vectors = unrolled && count_.empty() && plan_.width % kVector == 0 && plan_.width > kVector;
+    const std::string first = in_vectors ? context_.names.fresh("v") : "";
+    const std::string inner = in_vectors ? context_.names.fresh("l") : lane_.name;
+    if (in_vectors) {
+      out_.line("TP_UNROLL");
+      out_.open("for (int64_t {0} = 0; {0} < {1}; {0} += {2})", first, plan_.width, kVector);
+    }
+    if (is_vector) out_.line("#pragma omp simd");
+    const std::string end = !count_.empty() ? count_ : fmt::format("{}", in_vectors ? kVector : plan_.width);
+    out_.open("for (int64_t {0} = 0; {0} < {1}; ++{0})", inner, end);
+    if (in_vectors) out_.line("const int64_t {} = {} + {};", lane_.name, first, inner);
+    name_thread(plan_.lane, lane_, lane_.name);
+    return in_vectors ? 2 : 1;
+  }
+
+  // Statements
+  // ---------------------------------------------------------------------------------------------------------------
+
+  // A group of statements that each lane does in one go; or one of the other kinds.
+  void write(const std::vector<ir::Stmt>& body) {
+    for (size_t first = 0; first < body.size();) {
+      size_t end = first;
+      while (end < body.size() && is_straight(body[end])) ++end;
+      if (end == first && !write_alone(body[first])) ++end;
+      if (end == first) {
+        ++first;
+        continue;
+      }
+      write_group({body.begin() + static_cast<std::ptrdiff_t>(first), body.begin() + static_cast<std::ptrdiff_t>(end)},
+                  {body.begin() + static_cast<std::ptrdiff_t>(end), body.end()});
+      first = end;
+    }
+  }
+
+  bool is_straight(const ir::Stmt& stmt) const {
+    const auto* let = std::get_if<ir::Let>(&stmt->node);
+    return !contains_loop(stmt) && !(let != nullptr && is_shared(*let));
+  }
+  // Done once for all lanes; behind a guard it might read what it must not.
+  bool is_shared(const ir::Let& let) const {
+    bool reads = false;
+    ir::walk(let.value, [&](const ir::Expr& part) { reads = reads || std::holds_alternative<ir::Load>(part->node); });
+    return facts_.is_uniform(let.value) && (guards_.empty() || !reads);
+  }
+
+  // What stands outside the loops over lanes. False if it does not.
+  bool write_alone(const ir::Stmt& stmt) {
+    if (std::holds_alternative<ir::Let>(stmt->node)) {
+      emit(context_, stmt);
+      return true;
+    }
+    if (const auto* loop = std::get_if<ir::For>(&stmt->node)) return write_loop(*loop);
+    const auto* branch = std::get_if<ir::If>(&stmt->node);
+    if (branch == nullptr) return false;
+    if (context_.proven.contains(branch)) {
+      write(flattened(branch->then));
+      return true;
+    }
+    if (guards_.empty() && facts_.is_uniform(branch->condition)) return write_branch(*branch);
+    if (!facts_.is_guard(*branch) || !facts_.has_common_loop(branch->then)) return false;
+    guards_.push_back(branch);
+    write(flattened(branch->then));
+    guards_.pop_back();
+    return true;
+  }
+
+  bool write_loop(const ir::For& loop) {
+    if (!facts_.is_common(loop) || !(guards_.empty() || is_plain(loop.extents[0]))) return false;
+    const auto extent = ir::constant_int(loop.extents[0]);
+    const int64_t copies = extent.value_or(kUnrolledCost) * copies_;
+    const bool unrolled = extent && *extent <= kUnrolledLoop && copies <= 64 && places_own(loop);
+    context_.wide.insert(loop.vars[0].get());
+    if (unrolled || (loop.kind == ir::LoopKind::unrolled && extent && *extent <= 64)) out_.line("TP_UNROLL");
+    open_plain({loop.vars[0], loop.extents[0]});
+    const int64_t outside = std::exchange(copies_, unrolled ? copies : copies_);
+    ++loops_;
+    write(flattened(loop.body));
+    --loops_;
+    copies_ = outside;
+    out_.close();
+    return true;
+  }
+
+  // Has a value whatever a guard says.
+  static bool is_plain(const ir::Expr& expr) {
+    bool plain = true;
+    ir::walk(expr, [&](const ir::Expr& part) {
+      const auto* node = std::get_if<ir::Binary>(&part->node);
+      plain = plain && !std::holds_alternative<ir::Load>(part->node) &&
+              !(node && (node->op == ir::BinaryOp::floor_div || node->op == ir::BinaryOp::floor_mod));
+    });
+    return plain;
+  }
+
+  // Whether the loop's variable chooses between registers.
+  bool places_own(const ir::For& loop) const {
+    const std::vector<Access> all = accesses(context_.facts, loop.body);
+    return std::any_of(all.begin(), all.end(), [&](const Access& access) {
+      return context_.lanes.own.contains(access.buffer.get()) && mentions(access.indices, loop.vars[0]);
+    });
+  }
+
+  bool write_branch(const ir::If& branch) {
+    out_.open("if ({})", value(context_, branch.condition));
+    const size_t assumed = context_.facts.assume(branch.condition);
+    write(flattened(branch.then));
+    context_.facts.forget(assumed);
+    if (branch.otherwise) {
+      out_.reopen("else");
+      write(flattened(branch.otherwise));
+    }
+    out_.close();
+    return true;
+  }
+
+  // Groups
+  // -----------------------------------------------------------------------------------------------------------------
+
+  void write_group(const std::vector<ir::Stmt>& group, const std::vector<ir::Stmt>& later) {
+    for (const ir::Stmt& stmt : group) keep_let(stmt, later);
+    const bool is_straight = std::none_of(group.begin(), group.end(), contains_loop);
+    const bool unrolled = is_straight && loops_ > 0 && uses_own(group) &&
+                          cost(group) * copies_ * plan_.slots() <= kUnrolledCost * kVector;
+    std::vector<EarlyLoad> early;
+    if (is_straight && loops_ > 0 && guards_.empty() && plan_.is_whole)
+      early = find_early_loads(context_, facts_, plan_, group);
+    for (const EarlyLoad& load : early)
+      if (load.for_all_rows) write_early(load);
+    int opened = open_rows(unrolled);
+    for (const EarlyLoad& load : early)
+      if (!load.for_all_rows) write_early(load);
+    opened += open_lanes(is_straight, unrolled);
+    write_guarded(group);
+    for (; opened > 0; --opened) out_.close();
+    context_.lanes.loads.clear();
+  }
+
+  bool uses_own(const std::vector<ir::Stmt>& group) const {
+    return std::any_of(group.begin(), group.end(), [&](const ir::Stmt& stmt) {
+      const std::vector<Access> all = accesses(context_.facts, stmt);
+      return std::any_of(all.begin(), all.end(),
+                         [&](const Access& access) { return context_.lanes.own.contains(access.buffer.get()); });
+    });
+  }
+
+  void write_early(const EarlyLoad& early) {
+    const auto& load = std::get<ir::Load>(early.load->node);
+    const std::string name = context_.names.fresh(load.buffer->name + "_");
+    std::string text = name;
+    if (early.for_all_lanes) {
+      out_.line("const float {} = widen({});", name, place(context_, load.buffer, load.indices));
+    } else {
+      const std::string first = lane_.base.empty() ? "0" : lane_.base;
+      const std::vector<ir::Expr> indices = load.indices;
+      out_.line("alignas(64) float {}[{}];", name, plan_.width);
+      context_.lanes.values[plan_.lane.var.get()] = first;
+      out_.line("widen<{}>({}, {});", plan_.width, name, address(context_, load.buffer, indices));
+      context_.lanes.values.erase(plan_.lane.var.get());
+      text = fmt::format("{}[{}]", name, lane_.name);
+    }
+    for (const ir::ExprNode* node : early.nodes) context_.lanes.loads[node] = text;
+  }
+
+  // A let that later statements use is kept for each lane.
+  void keep_let(const ir::Stmt& stmt, const std::vector<ir::Stmt>& later) {
+    const auto* let = std::get_if<ir::Let>(&stmt->node);
+    if (let == nullptr) return;
+    const bool used =
+        std::any_of(later.begin(), later.end(), [&](const ir::Stmt& other) { return mentions_var(other, let->var); });
+    if (!used) return;
+    const std::string name = context_.names.fresh(let->var->name);
+    const std::string type = is_index_arithmetic(let->value) ? "int64_t" : computed_type(let->var->type);
+    out_.line("alignas(64) {} {}[{}];", type, name, plan_.slots());
+    context_.lanes.values[let->var.get()] = fmt::format("{}[{}]", name, context_.lanes.slot);
+  }
+
+  void write_guarded(const std::vector<ir::Stmt>& group) {
+    size_t assumed = 0;
+    for (const ir::If* guard : guards_) {
+      out_.open("if ({})", value(context_, guard->condition));
+      assumed += context_.facts.assume(guard->condition);
+    }
+    for (const ir::Stmt& stmt : group) write_statement(stmt);
+    context_.facts.forget(assumed);
+    for (size_t k = 0; k < guards_.size(); ++k) out_.close();
+  }
+
+  void write_statement(const ir::Stmt& stmt) {
+    const auto* let = std::get_if<ir::Let>(&stmt->node);
+    const auto kept = let != nullptr ? context_.lanes.values.find(let->var.get()) : context_.lanes.values.end();
+    if (kept == context_.lanes.values.end()) return emit(context_, stmt);
+    const bool is_index = is_index_arithmetic(let->value);
+    if (is_index) context_.wide.insert(let->var.get());
+    out_.line("{} = {};", kept->second, is_index ? index(context_, let->value) : value(context_, let->value));
+  }
+};
+
+// Such stores have a form of their own.
+bool stores_streams(const Context& context, const ir::Stmt& body) {
+  const std::vector<Access> all = accesses(context.facts, body);
+  return std::any_of(all.begin(), all.end(),
+                     [](const Access& access) { return access.is_store && is_streamed(access.buffer); });
+}
+
+}  // namespace
+
+bool emit_lanes(Context& context, const std::vector<Dimension>& dimensions, const ir::Stmt& body) {
+  if (dimensions.empty() || !contains_loop(body) || !stores_are_private(context.facts, dimensions, body)) return false;
+  const LaneFacts facts(dimensions, body);
+  if (!facts.has_common_loop(body)) return false;
+  const LanePlan plan = plan_lanes(context, facts, dimensions, body);
+  if (plan.own.empty() && stores_streams(context, body)) return false;
+  LaneWriter(context, facts, plan).run(body);
+  return true;
+}
+
+}  // namespace tilepilot::targets::cpu

@@ -1,0 +1,14 @@
+// Parallel loops with serial loops inside, as vector code. Iterations of a parallel loop are independent, so serial
+// loops that all of them take the same way go outside, and a chunk of iterations (lanes) does each statement before the
+// next: the loop fission of MCUDA (see passes/thread_regions.h), which here ends at serial loops too. What a lane keeps
+// in a buffer of its own then stays in vector registers.
+#pragma once
+
+#include "compiler/targets/cpu/loop_body.h"
+
+namespace tilepilot::targets::cpu {
+
+// False if the body has no such loops or iterations that share memory; then nothing was written.
+bool emit_lanes(Context& context, const std::vector<Dimension>& dimensions, const ir::Stmt& body);
+
+}  // namespace tilepilot::targets::cpu

@@ -1,0 +1,87 @@
+#include "compiler/targets/cpu/loop_body.h"
+
+namespace tilepilot::targets::cpu {
+
+std::vector<Access> accesses(const IntegerFacts& facts, const ir::Stmt& body) {
+  std::vector<Access> found;
+  const auto add = [&](const ir::Buffer& buffer, const std::vector<ir::Expr>& indices, bool is_store) {
+    found.push_back({buffer, {}, is_store});
+    for (const ir::Expr& index : indices) found.back().indices.push_back(facts.expand(index));
+  };
+  ir::walk(
+      body,
+      [&](const ir::Stmt& stmt) {
+        if (const auto* store = std::get_if<ir::Store>(&stmt->node)) add(store->buffer, store->indices, true);
+        if (const auto* atomic = std::get_if<ir::Atomic>(&stmt->node))
+          add(atomic->element.buffer, atomic->element.start, true);
+      },
+      [&](const ir::Expr& expr) {
+        if (const auto* load = std::get_if<ir::Load>(&expr->node)) add(load->buffer, load->indices, false);
+      });
+  return found;
+}
+
+bool mentions(const ir::Expr& expr, const ir::Var& var) {
+  bool found = false;
+  ir::walk(expr, [&](const ir::Expr& child) {
+    const auto* ref = std::get_if<ir::VarRef>(&child->node);
+    found = found || (ref != nullptr && ref->var == var);
+  });
+  return found;
+}
+
+bool mentions(const std::vector<ir::Expr>& exprs, const ir::Var& var) {
+  return std::any_of(exprs.begin(), exprs.end(), [&](const ir::Expr& expr) { return mentions(expr, var); });
+}
+
+int contiguity(const std::vector<Access>& all, const ir::Var& var) {
+  int score = 0;
+  for (const Access& access : all) {
+    const std::vector<ir::Expr> leading(access.indices.begin(), access.indices.end() - 1);
+    const auto last = ir::affine(access.indices.back());
+    if (mentions(leading, var) || (mentions(access.indices.back(), var) && (!last || last->coefficient(var) != 1)))
+      score -= 2;
+    else if (last && last->coefficient(var) == 1)
+      score += access.is_store ? 3 : 1;
+  }
+  return score;
+}
+
+void order_for(const std::vector<Access>& all, std::vector<Dimension>& dimensions) {
+  size_t best = dimensions.size() - 1;
+  int best_score = contiguity(all, dimensions[best].var);
+  for (size_t k = dimensions.size() - 1; k-- > 0;) {
+    const int score = contiguity(all, dimensions[k].var);
+    if (score > best_score) std::tie(best, best_score) = std::pair(k, score);
+  }
+  const auto at = dimensions.begin() + static_cast<std::ptrdiff_t>(best);
+  std::rotate(at, at + 1, dimensions.end());
+}
+
+bool stores_are_private(const IntegerFacts& facts, const std::vector<Dimension>& dimensions, const ir::Stmt& body) {
+  if (contains<ir::Atomic, ir::Barrier, ir::Check, ir::Print>(body)) return false;
+  for (const Access& access : accesses(facts, body)) {
+    if (!access.is_store) continue;
+    for (const Dimension& dimension : dimensions)
+      if (ir::constant_int(dimension.extent) != 1 && !mentions(access.indices, dimension.var)) return false;
+  }
+  return true;
+}
+
+std::unordered_map<const ir::BufferData*, int64_t> count_uses(const ir::Stmt& body) {
+  std::unordered_map<const ir::BufferData*, int64_t> uses;
+  ir::walk(
+      body,
+      [&](const ir::Stmt& stmt) {
+        if (const auto* store = std::get_if<ir::Store>(&stmt->node)) ++uses[store->buffer.get()];
+        const ir::Accesses regions = ir::region_accesses(stmt);
+        for (const ir::Region* region : regions.reads) ++uses[region->buffer.get()];
+        for (const ir::Region* region : regions.writes) ++uses[region->buffer.get()];
+      },
+      [&](const ir::Expr& expr) {
+        if (const auto* load = std::get_if<ir::Load>(&expr->node)) ++uses[load->buffer.get()];
+      });
+  return uses;
+}
+
+}  // namespace tilepilot::targets::cpu

@@ -1,0 +1,51 @@
+// What the body of a parallel loop does to memory, and with which loop variables: what the emitters of such loops
+// decide by.
+#pragma once
+
+#include <algorithm>
+#include <variant>
+#include <vector>
+
+#include "compiler/ir/visit.h"
+#include "compiler/targets/cpu/context.h"
+
+namespace tilepilot::targets::cpu {
+
+struct Dimension {
+  ir::Var var;
+  ir::Expr extent;
+};
+
+// Indices with lets replaced by their values: what matters is how they depend on the loops' variables.
+struct Access {
+  const ir::Buffer& buffer;
+  std::vector<ir::Expr> indices;
+  bool is_store;
+};
+std::vector<Access> accesses(const IntegerFacts& facts, const ir::Stmt& body);
+
+bool mentions(const ir::Expr& expr, const ir::Var& var);
+bool mentions(const std::vector<ir::Expr>& exprs, const ir::Var& var);
+
+template <class... Kinds>
+bool contains(const ir::Stmt& body) {
+  bool found = false;
+  ir::walk(
+      body, [&](const ir::Stmt& stmt) { found = found || (std::holds_alternative<Kinds>(stmt->node) || ...); },
+      [](const ir::Expr&) {});
+  return found;
+}
+inline bool contains_loop(const ir::Stmt& body) { return contains<ir::For, ir::While>(body); }
+
+// How many accesses walk memory one element at a time when `var` is innermost, minus those that jump.
+int contiguity(const std::vector<Access>& all, const ir::Var& var);
+// Moves the dimension of the best contiguity to the end.
+void order_for(const std::vector<Access>& all, std::vector<Dimension>& dimensions);
+
+// True if each iteration writes elements of its own.
+bool stores_are_private(const IntegerFacts& facts, const std::vector<Dimension>& dimensions, const ir::Stmt& body);
+
+// How often a statement names each buffer.
+std::unordered_map<const ir::BufferData*, int64_t> count_uses(const ir::Stmt& body);
+
+}  // namespace tilepilot::targets::cpu
