@@ -47,6 +47,13 @@ struct LaneState {
   };
   std::unordered_map<const ir::BufferData*, Own> own;
   std::unordered_map<const ir::VarData*, std::string> values;  // of lets: "m[lane]"
+  // Quotients and remainders (see lane_runs.h) within a run; those to which the lane's own number is added.
+  struct Part {
+    std::string text;
+    bool plus_lane;
+  };
+  std::unordered_map<const ir::ExprNode*, Part> parts;
+  ir::Var lane;
   std::unordered_map<const ir::ExprNode*, std::string> loads;  // that were done before
 };
 

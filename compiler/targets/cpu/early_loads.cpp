@@ -51,11 +51,13 @@ class Finder {
     const ir::Buffer& buffer = load.buffer;
     if (buffer->type != ir::kFloat16 || facts_.is_stored(buffer) || !buffer->strides.empty()) return;
     if (buffer->scope != ir::Scope::global && context_.sharing.contains(buffer.get())) return;
-    if (!is_in_bounds(expr, load) || mentions_lets(load.indices)) return;
-    const std::vector<ir::Expr> leading(load.indices.begin(), load.indices.end() - 1);
-    const bool for_all_lanes = !mentions(load.indices, plan_.lane.var);
+    std::vector<ir::Expr> indices;
+    for (const ir::Expr& index : load.indices) indices.push_back(plan_.runs.within(index));
+    if (!is_in_bounds(expr, load) || mentions_lets(indices)) return;
+    const std::vector<ir::Expr> leading(indices.begin(), indices.end() - 1);
+    const bool for_all_lanes = !mentions(indices, plan_.lane.var);
     if (!for_all_lanes) {
-      const auto last = context_.facts.affine(load.indices.back());
+      const auto last = context_.facts.affine(indices.back());
       if (mentions(leading, plan_.lane.var) || !last || last->coefficient(plan_.lane.var) != 1) return;
     }
     for (EarlyLoad& other : found)

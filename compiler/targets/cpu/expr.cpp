@@ -319,7 +319,10 @@ class ValueEmitter {
                           [&](const ir::Unary& node) {
                             return Code{"-" + wrapped(index(node.operand), kPrimary), kUnary};
                           },
-                          [&](const ir::Binary& node) { return index_binary(node); },
+                          [&](const ir::Binary& node) {
+                            const auto part = context_.lanes.parts.find(expr.get());
+                            return part == context_.lanes.parts.end() ? index_binary(node) : in_run(part->second);
+                          },
                           [&](const ir::Cast& node) { return index(node.value); },
                           [](const auto&) { return Code{}; },
                       },
@@ -327,6 +330,11 @@ class ValueEmitter {
   }
 
  private:
+  Code in_run(const LaneState::Part& part) {
+    if (!part.plus_lane) return {part.text, kProduct};
+    return {fmt::format("{} + {}", part.text, context_.name(context_.lanes.lane)), kSum};
+  }
+
   Code index_binary(const ir::Binary& node) {
     const Operator& row = info(node.op);
     const bool is_division = node.op == BinaryOp::floor_div || node.op == BinaryOp::floor_mod;

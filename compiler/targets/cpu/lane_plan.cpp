@@ -139,18 +139,34 @@ int64_t register_lanes(const std::vector<ir::Buffer>& own, size_t thread_axes) {
   return std::max(kVector, kRegisterLanes / std::max<int64_t>(words, 1) / kVector * kVector);
 }
 
-void choose_width(LanePlan& plan, int64_t lanes) {
+// `step`: chunks start at multiples of it, or 0.
+void choose_width(LanePlan& plan, int64_t lanes, int64_t step) {
   const auto extent = ir::constant_int(plan.lane.extent);
-  plan.width = lanes;
-  plan.is_whole = extent.has_value();
-  if (!extent) return;
-  if (*extent <= lanes) {
-    plan.width = *extent;
+  plan.width = step > 0 ? step : lanes;
+  plan.is_whole = extent && !plan.ends_with_runs && *extent % plan.width == 0;
+  if (!extent || plan.ends_with_runs) return;
+  if (*extent <= plan.width) {
+    plan.width = std::max<int64_t>(*extent, 1);
+    plan.is_whole = true;
     return;
   }
-  const int64_t vectors = *extent % kVector == 0 ? largest_divisor(*extent / kVector, lanes / kVector) : 0;
-  plan.is_whole = vectors * kVector * 4 >= lanes;
-  if (plan.is_whole) plan.width = vectors * kVector;
+  if (step > 0 || *extent % kVector != 0) return;
+  const int64_t vectors = largest_divisor(*extent / kVector, lanes / kVector);
+  if (vectors * kVector * 4 < lanes) return;
+  plan.is_whole = true;
+  plan.width = vectors * kVector;
+}
+
+// How the chunks respect the runs; gives `step` of choose_width.
+int64_t choose_runs(LanePlan& plan, const LaneRuns& runs, int64_t lanes) {
+  if (runs.parts().empty()) return 0;
+  const int64_t step = largest_divisor(runs.aligned(), lanes);
+  const auto extent = ir::constant_int(plan.lane.extent);
+  const bool is_aligned = step >= kVector || (extent && *extent <= step);
+  if (!is_aligned && !runs.is_known_before()) return 0;
+  plan.runs = runs;
+  plan.ends_with_runs = !is_aligned;
+  return is_aligned ? step : 0;
 }
 
 }  // namespace
@@ -221,7 +237,7 @@ LanePlan plan_lanes(const Context& context, const LaneFacts& facts, const std::v
   for (const ir::Buffer& buffer : plan.own)
     if (FirstUse(buffer, dimensions.size()).is_write(body)) plan.fresh.insert(buffer.get());
   const int64_t lanes = register_lanes(plan.own, dimensions.size());
-  choose_width(plan, lanes);
+  choose_width(plan, lanes, choose_runs(plan, LaneRuns(context.facts, plan.lane.var, body), lanes));
   const auto row_extent = plan.outer.empty() ? std::nullopt : ir::constant_int(plan.outer.back().extent);
   if (row_extent && *row_extent > 0 && plan.is_whole && ir::constant_int(plan.lane.extent) == plan.width)
     plan.rows =

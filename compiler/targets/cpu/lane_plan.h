@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "compiler/targets/cpu/lane_runs.h"
 #include "compiler/targets/cpu/loop_body.h"
 
 namespace tilepilot::targets::cpu {
@@ -19,6 +20,9 @@ struct LanePlan {
   std::vector<ir::Buffer> own;  // used in serial loops, by each lane its own elements: [.., dimensions]
   std::unordered_set<const ir::BufferData*> fresh;  // those of which lanes read only what they wrote before
   std::vector<Dimension> thread;                    // the dimensions, in the order in which `own` buffers have them
+
+  LaneRuns runs;
+  bool ends_with_runs = false;  // a chunk ends where a run does; else none ends inside a chunk
 
   int64_t slots() const { return rows * width; }
 };

@@ -3,7 +3,6 @@
 #include "compiler/targets/cpu/early_loads.h"
 #include "compiler/targets/cpu/emit.h"
 #include "compiler/targets/cpu/expr.h"
-#include "compiler/targets/cpu/lane_plan.h"
 
 namespace tilepilot::targets::cpu {
 namespace {
@@ -71,16 +70,17 @@ class LaneWriter {
     int opened = 0;
     for (const Dimension& dimension : plan_.outer) opened += open_plain(dimension);
     if (plan_.row) row_ = chunked(*plan_.row, plan_.rows, "row", opened);
-    lane_ = chunked(plan_.lane, plan_.width, "lane", opened);
-    if (!plan_.is_whole) {
-      count_ = context_.names.fresh("count");
-      out_.line("const int64_t {} = min_of<int64_t>({}, {} - {});", count_, plan_.width,
-                factor(context_, plan_.lane.extent), lane_.base);
-    }
+    lane_ = plan_.ends_with_runs ? open_runs(opened) : chunked(plan_.lane, plan_.width, "lane", opened);
     LaneState state;
     state.slots = plan_.slots();
     state.slot = plan_.row ? fmt::format("{} * {} + {}", row_.name, plan_.width, lane_.name) : lane_.name;
     std::swap(context_.lanes, state);
+    name_runs();
+    if (!plan_.is_whole && !plan_.ends_with_runs) {
+      count_ = context_.names.fresh("count");
+      out_.line("const int64_t {} = min_of<int64_t>({}, {} - {});", count_, plan_.width,
+                factor(context_, plan_.lane.extent), lane_.base);
+    }
     keep_own(body);
     for (; opened > 0; --opened) out_.close();
     context_.lanes = std::move(state);
@@ -115,6 +115,37 @@ class LaneWriter {
     out_.open("for (int64_t {0} = 0; {0} < {1}; {0} += {2})", base, factor(context_, dimension.extent), step);
     ++opened;
     return {context_.names.fresh(name), base};
+  }
+
+  // Chunks that end with a run at the latest: how many lanes they have is known when the runs are.
+  Axis open_runs(int& opened) {
+    const std::string base = context_.names.fresh(context_.names.of(plan_.lane.var) + "_0");
+    count_ = context_.names.fresh("count");
+    out_.open("for (int64_t {0} = 0, {1}; {0} < {2}; {0} += {1})", base, count_, factor(context_, plan_.lane.extent));
+    ++opened;
+    return {context_.names.fresh("lane"), base};
+  }
+
+  // What stands for quotients and remainders, and where the run ends.
+  void name_runs() {
+    const std::string first = lane_.base.empty() ? "0" : lane_.base;
+    if (plan_.ends_with_runs)
+      out_.line("{} = min_of<int64_t>({}, {} - {});", count_, plan_.width, factor(context_, plan_.lane.extent), first);
+    context_.lanes.lane = plan_.lane.var;
+    for (const RunPart& part : plan_.runs.parts()) {
+      context_.lanes.values[plan_.lane.var.get()] = first;
+      const std::string number = factor(context_, part.number), divisor = factor(context_, part.divisor);
+      context_.lanes.values.erase(plan_.lane.var.get());
+      std::string text = fmt::format("{} {} {}", number, part.is_quotient ? '/' : '%', divisor);
+      if (!part.is_quotient && !lane_.base.empty()) text += " - " + lane_.base;
+      if (plan_.ends_with_runs) {
+        const std::string name = context_.names.fresh("run");
+        out_.line("const int64_t {} = {};", name, text);
+        out_.line("{0} = min_of<int64_t>({0}, {1} - {2} % {1});", count_, divisor, number);
+        text = name;
+      }
+      context_.lanes.parts[part.node] = {text, !part.is_quotient};
+    }
   }
 
   // What lanes own
@@ -397,14 +428,20 @@ bool stores_streams(const Context& context, const ir::Stmt& body) {
 
 }  // namespace
 
-bool emit_lanes(Context& context, const std::vector<Dimension>& dimensions, const ir::Stmt& body) {
-  if (dimensions.empty() || !contains_loop(body) || !stores_are_private(context.facts, dimensions, body)) return false;
-  const LaneFacts facts(dimensions, body);
-  if (!facts.has_common_loop(body)) return false;
-  const LanePlan plan = plan_lanes(context, facts, dimensions, body);
-  if (plan.own.empty() && stores_streams(context, body)) return false;
-  LaneWriter(context, facts, plan).run(body);
-  return true;
+std::optional<Lanes> choose_lanes(const Context& context, const std::vector<Dimension>& dimensions,
+                                  const ir::Stmt& body) {
+  if (dimensions.empty() || !stores_are_private(context.facts, dimensions, body)) return std::nullopt;
+  LaneFacts facts(dimensions, body);
+  LanePlan plan = plan_lanes(context, facts, dimensions, body);
+  if (plan.runs.parts().empty()) {
+    if (!facts.has_common_loop(body)) return std::nullopt;
+    if (plan.own.empty() && stores_streams(context, body)) return std::nullopt;
+  }
+  return Lanes{std::move(facts), std::move(plan)};
+}
+
+void emit_lanes(Context& context, const Lanes& lanes, const ir::Stmt& body) {
+  LaneWriter(context, lanes.facts, lanes.plan).run(body);
 }
 
 }  // namespace tilepilot::targets::cpu

@@ -4,11 +4,17 @@
 // in a buffer of its own then stays in vector registers.
 #pragma once
 
-#include "compiler/targets/cpu/loop_body.h"
+#include "compiler/targets/cpu/lane_plan.h"
 
 namespace tilepilot::targets::cpu {
 
-// False if the body has no such loops or iterations that share memory; then nothing was written.
-bool emit_lanes(Context& context, const std::vector<Dimension>& dimensions, const ir::Stmt& body);
+struct Lanes {
+  LaneFacts facts;
+  LanePlan plan;
+};
+// Nullopt if the body has neither such loops nor runs (see lane_runs.h), or iterations that share memory.
+std::optional<Lanes> choose_lanes(const Context& context, const std::vector<Dimension>& dimensions,
+                                  const ir::Stmt& body);
+void emit_lanes(Context& context, const Lanes& lanes, const ir::Stmt& body);
 
 }  // namespace tilepilot::targets::cpu

@@ -166,29 +166,29 @@ class ProvenScope {
   std::vector<const void*> added_;
 };
 
-// Light index arithmetic: no division that differs between iterations of the loop.
-bool is_light(const ir::Expr& value, const ir::For& loop) {
-  bool light = is_index_arithmetic(value);
+// Index arithmetic with a division that differs between iterations of the loop.
+bool divides_per_iteration(const ir::Expr& value, const ir::For& loop) {
+  bool divides = false;
   ir::walk(value, [&](const ir::Expr& part) {
     const auto* node = std::get_if<ir::Binary>(&part->node);
-    const bool divides =
-        node != nullptr && (node->op == ir::BinaryOp::floor_div || node->op == ir::BinaryOp::floor_mod);
-    for (const ir::Var& var : loop.vars) light = light && !(divides && mentions(part, var));
+    if (node == nullptr || (node->op != ir::BinaryOp::floor_div && node->op != ir::BinaryOp::floor_mod)) return;
+    for (const ir::Var& var : loop.vars) divides = divides || mentions(part, var);
   });
-  return light;
+  return divides;
 }
 
-// Puts the values of light lets in their place.
+// Puts the values of lets in their place: index arithmetic, with or without such divisions.
 class WithoutIndexLets : public ir::Rewriter {
  public:
-  explicit WithoutIndexLets(const ir::For& loop) : loop_(loop) {}
+  WithoutIndexLets(const ir::For& loop, bool divisions) : loop_(loop), divisions_(divisions) {}
   using ir::Rewriter::rewrite;
 
   ir::Stmt rewrite(const ir::Stmt& stmt) override {
     const auto* let = std::get_if<ir::Let>(&stmt->node);
     if (let == nullptr) return rewrite_children(stmt);
     const ir::Expr value = rewrite(let->value);
-    if (!is_light(value, loop_)) return ir::make_stmt(ir::Let{let->var, value}, stmt->span);
+    if (!is_index_arithmetic(value) || (!divisions_ && divides_per_iteration(value, loop_)))
+      return ir::make_stmt(ir::Let{let->var, value}, stmt->span);
     values_.emplace(let->var.get(), value);
     return nullptr;
   }
@@ -200,33 +200,44 @@ class WithoutIndexLets : public ir::Rewriter {
 
  private:
   const ir::For& loop_;
+  const bool divisions_;
   std::unordered_map<const ir::VarData*, ir::Expr> values_;
 };
 
-// The loop without the lets of index arithmetic in its body: they would tie loops inside together.
-ir::For without_index_lets(const ir::For& loop) {
+ir::For without_index_lets(const ir::For& loop, bool divisions) {
   ir::For result = loop;
-  if (contains_loop(loop.body)) result.body = WithoutIndexLets(loop).rewrite(loop.body);
+  result.body = WithoutIndexLets(loop, divisions).rewrite(loop.body);
   return result;
 }
 
-void emit_body(Context& context, const std::vector<Dimension>& dimensions, const ir::Stmt& body) {
-  if (!emit_lanes(context, dimensions, body)) Nest(context, dimensions).emit_body(body);
-}
-
-void emit_nests(Context& context, const ir::For& loop, const std::vector<Dimension>& dimensions) {
+// Twice where some checks hold for most blocks.
+template <class Emit>
+void emit_checked(Context& context, const ir::For& loop, const Emit& emit_body) {
   const HoistedChecks checks = hoist_checks(context, loop);
   // Nodes of copies that became loops do not outlive this call: no node stays in `proven`.
   const ProvenScope always(context, checks.always_proven);
-  if (checks.conditions.empty()) return emit_body(context, dimensions, loop.body);
+  if (checks.conditions.empty()) return emit_body();
   context.body.open("if ({})", fmt::format("{}", fmt::join(checks.conditions, " && ")));
   {
     const ProvenScope here(context, checks.proven);
-    emit_body(context, dimensions, loop.body);
+    emit_body();
   }
   context.body.reopen("else");
-  emit_body(context, dimensions, loop.body);
+  emit_body();
   context.body.close();
+}
+
+// The lets of index arithmetic would tie loops inside together, and hide runs.
+bool emit_as_lanes(Context& context, const ir::For& loop, const std::vector<Dimension>& dimensions) {
+  for (const bool divisions : {true, false}) {
+    if (!divisions && !contains_loop(loop.body)) return false;
+    const ir::For freed = without_index_lets(loop, divisions);
+    const std::optional<Lanes> lanes = choose_lanes(context, dimensions, freed.body);
+    if (!lanes || (divisions && lanes->plan.runs.parts().empty())) continue;
+    emit_checked(context, freed, [&] { emit_lanes(context, *lanes, freed.body); });
+    return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -238,8 +249,10 @@ void emit_parallel(Context& context, const ir::For& loop) {
     context.facts.set_range(loop.vars[k], {0, std::max<int64_t>(context.facts.range(loop.extents[k]).hi, 1) - 1});
     dimensions.push_back({loop.vars[k], loop.extents[k]});
   }
-  const ir::For freed = without_index_lets(loop);
-  emit_nests(context, stores_are_private(context.facts, dimensions, freed.body) ? freed : loop, dimensions);
+  if (emit_as_lanes(context, loop, dimensions)) return;
+  ir::For freed = contains_loop(loop.body) ? without_index_lets(loop, true) : loop;
+  if (!stores_are_private(context.facts, dimensions, freed.body)) freed = loop;
+  emit_checked(context, freed, [&] { Nest(context, dimensions).emit_body(freed.body); });
 }
 
 }  // namespace tilepilot::targets::cpu
