@@ -224,6 +224,66 @@ const LaneCase kCases[] = {
     }
   }
 })"},
+    {"FlatConvolutionInAlignedRuns",
+     R"(program f(x: float16[2, 3, 18, 34], w: float16[4, 3, 3, 3], y: float16[2, 4, 16, 32]) {
+  kernel bx in 17 threads tx in 256 {
+    local acc: float32[1]
+    let i: int32 = bx * 256 + tx
+    if i < 4096 {
+      let ow: int32 = i % 32
+      let oh: int32 = i // 32 % 16
+      let o: int32 = i // 512 % 4
+      let n: int32 = i // 2048
+      acc[0] = 0.0
+      serial c in 3 {
+        serial p in 3 {
+          serial q in 3 {
+            acc[0] = acc[0] + float32(x[n, c, oh + p, ow + q]) * float32(w[o, c, p, q])
+          }
+        }
+      }
+      y[n, o, oh, ow] = float16(acc[0])
+    }
+  }
+})"},
+    {"FlatElements", R"(program f(x: float16[3, 5, 7, 13], s: float32[5], y: float16[3, 5, 13, 7], z: float32[1365]) {
+  kernel bx in 11 threads tx in 128 {
+    let i: int32 = bx * 128 + tx
+    if i < 1365 {
+      let w: int32 = i % 13
+      let h: int32 = i // 13 % 7
+      let c: int32 = i // 91 % 5
+      y[i // 455, c, w, h] = x[i // 455, c, h, w] * float16(s[c])
+      z[i] = select(w % 2 == 0, float32(w), 1.0)
+    }
+  }
+})"},
+    {"FlatElementsByRows", R"(program f(x: float32[24, 40], y: float32[40, 24]) {
+  kernel bx in 2 threads tx, ty in 32, 4 {
+    serial k in 4 {
+      let e: int32 = bx * 512 + k * 128 + ty * 32 + tx
+      if e < 960 {
+        y[e % 40, e // 40] = x[e // 40, e % 40]
+      }
+    }
+  }
+})"},
+    {"BlocksAlongX", R"(program f(a: float16[10, 33], b: float16[33, 96], c: float32[10, 96], d: float32[10, 96]) {
+  kernel row, bx in 10, 3 threads tx in 32 {
+    local acc: float32[2]
+    let column: int32 = bx * 32 + tx
+    acc[0] = 0.0
+    acc[1] = 1.0
+    serial k in 33 {
+      acc[0] = acc[0] + float32(a[row, k]) * float32(b[k, column])
+      acc[1] = acc[1] + float32(b[k, column])
+    }
+    if row % 2 == 0 {
+      d[row, column] = acc[1]
+    }
+    c[row, column] = acc[0]
+  }
+})"},
     {"PaddedConvolution", R"(program f(x: float32[3, 20, 20], w: float32[3, 3, 3], y: float32[20, 20]) {
   kernel bx, by in 2, 2 threads tx, ty in 16, 16 {
     local acc: float32[1]

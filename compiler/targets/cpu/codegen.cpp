@@ -6,6 +6,7 @@
 #include "compiler/targets/cpu/emit.h"
 #include "compiler/targets/cpu/expr.h"
 #include "compiler/targets/cpu/fuse_copies.h"
+#include "compiler/targets/cpu/join_blocks.h"
 #include "compiler/targets/cpu/loop_body.h"
 #include "compiler/targets/cpu/roles.h"
 
@@ -41,9 +42,47 @@ std::unordered_set<const ir::BufferData*> written_buffers(const ir::Kernel& kern
 class LaunchEmitter {
  public:
   LaunchEmitter(const ir::Program& program, size_t number)
-      : number_(number), kernel_(fuse_copies(program.kernels[number])), context_{program, kernel_, {}, {}, {}, {}} {}
+      : LaunchEmitter(program, number, fuse_copies(program.kernels[number])) {}
 
   Status run(GeneratedCode& code) {
+    TRY(write_block());
+    code.source += block_function();
+    int64_t scratch_bytes = context_.scratch.bytes();
+    if (const auto joined = join_blocks(kernel_)) {
+      LaunchEmitter several(context_.program, number_, joined->kernel);
+      TRY(several.write_block());
+      several.function_ = context_.names.fresh(function_ + "_blocks");
+      joined_ = {several.function_, joined->axis, joined->count};
+      code.source += several.block_function();
+      scratch_bytes = std::max(scratch_bytes, several.context_.scratch.bytes());
+    }
+    code.source += launch_function();
+    code.scratch_bytes.push_back(scratch_bytes);
+    code.checks.push_back(std::move(context_.checks));
+    return {};
+  }
+
+ private:
+  // A function for several blocks that are neighbours along an axis of the grid; none if the name is empty.
+  struct Joined {
+    std::string function;
+    size_t axis = 0;
+    int64_t count = 1;
+  };
+
+  size_t number_;
+  ir::Kernel kernel_;
+  Context context_;
+  std::string function_;
+  Joined joined_;
+  std::unordered_set<const ir::BufferData*> written_;
+  std::vector<std::string> parameters_;  // of the block function
+  std::vector<std::string> arguments_;   // as the launch function passes them
+
+  LaunchEmitter(const ir::Program& program, size_t number, ir::Kernel kernel)
+      : number_(number), kernel_(std::move(kernel)), context_{program, kernel_, {}, {}, {}, {}} {}
+
+  Status write_block() {
     learn();
     context_.layouts = choose_operand_layouts(context_.kernel);
     context_.sharing = ir::sharing_buffers(context_.kernel);
@@ -54,20 +93,8 @@ class LaunchEmitter {
     emit(context_, context_.kernel.body);
     if (context_.error) return std::move(context_.error);
     if (context_.uses_events) parameters_.emplace_back("launch_events* events");
-    code.source += block_function() + launch_function();
-    code.scratch_bytes.push_back(context_.scratch.bytes());
-    code.checks.push_back(std::move(context_.checks));
     return {};
   }
-
- private:
-  size_t number_;
-  ir::Kernel kernel_;
-  Context context_;
-  std::string function_;
-  std::unordered_set<const ir::BufferData*> written_;
-  std::vector<std::string> parameters_;  // of the block function
-  std::vector<std::string> arguments_;   // as the launch function passes them
 
   // Ranges of variables and values of lets: each variable is bound in one place only.
   void learn() {
@@ -198,15 +225,39 @@ class LaunchEmitter {
       divisor += fmt::format(" / blocks_{}", kAxisNames[axis]);
       blocks.push_back(block);
     }
-    out.open("for (int64_t block = first_block; block < last_block; ++block)");
-    if (context_.uses_events) out.line("events->block = block;");
-    out.line("{}({}{}{}, static_cast<char*>(scratch){});", function_, fmt::join(arguments_, ", "),
-             arguments_.empty() ? "" : ", ", fmt::join(blocks, ", "), context_.uses_events ? ", events" : "");
-    if (context_.uses_events) out.line("if (events->failed != 0) break;");
-    out.close();
+    const std::string arguments =
+        fmt::format("({}{}{}, static_cast<char*>(scratch){});", fmt::join(arguments_, ", "),
+                    arguments_.empty() ? "" : ", ", fmt::join(blocks, ", "), context_.uses_events ? ", events" : "");
+    if (!joined_.function.empty()) {
+      write_joined_blocks(out, arguments);
+    } else {
+      out.open("for (int64_t block = first_block; block < last_block; ++block)");
+      if (context_.uses_events) out.line("events->block = block;");
+      out.line("{}{}", function_, arguments);
+      if (context_.uses_events) out.line("if (events->failed != 0) break;");
+      out.close();
+    }
     if (context_.has_streams) out.line("end_streams();");
     out.close();
     return out.text();
+  }
+
+  // Blocks that may be joined are `inner` apart: so many rows of these at a time.
+  void write_joined_blocks(Writer& out, const std::string& arguments) {
+    std::string inner = "1";
+    for (size_t axis = 0; axis < joined_.axis; ++axis)
+      inner = (axis == 0 ? "" : inner + " * ") + fmt::format("blocks_{}", kAxisNames[axis]);
+    out.line("const int64_t inner = {}, along = {};", inner, index(context_, context_.kernel.grid[joined_.axis]));
+    out.open("for (int64_t block = first_block; block < last_block;)");
+    out.open("if (block % inner == 0 && block + {0} * inner <= last_block && block / inner % along + {0} <= along)",
+             joined_.count);
+    out.line("for (const int64_t end = block + inner; block < end; ++block) {}{}", joined_.function, arguments);
+    out.line("block += {} * inner;", joined_.count - 1);
+    out.reopen("else");
+    out.line("{}{}", function_, arguments);
+    out.line("++block;");
+    out.close();
+    out.close();
   }
 
   // The integer scalars' names by place in `scalars`, for the extents of the grid.

@@ -5,6 +5,8 @@ namespace {
 
 constexpr int64_t kVector = 16;          // lanes: of 4 bytes they fill a vector of 64, the longest there is
 constexpr int64_t kRegisterLanes = 256;  // of 4 bytes: half of the largest register file
+constexpr int64_t kShortRow = 64;        // lanes, where a chunk has several rows
+constexpr int64_t kMostRows = 16;        // as TP_UNROLL unrolls
 constexpr int64_t kOwnElements = 32;     // of a buffer a lane keeps in registers, at most
 
 int64_t largest_divisor(int64_t number, int64_t most) {
@@ -237,11 +239,13 @@ LanePlan plan_lanes(const Context& context, const LaneFacts& facts, const std::v
   for (const ir::Buffer& buffer : plan.own)
     if (FirstUse(buffer, dimensions.size()).is_write(body)) plan.fresh.insert(buffer.get());
   const int64_t lanes = register_lanes(plan.own, dimensions.size());
-  choose_width(plan, lanes, choose_runs(plan, LaneRuns(context.facts, plan.lane.var, body), lanes));
+  // Rows of a chunk share what they load for a lane: rather several short ones than a long one.
   const auto row_extent = plan.outer.empty() ? std::nullopt : ir::constant_int(plan.outer.back().extent);
-  if (row_extent && *row_extent > 0 && plan.is_whole && ir::constant_int(plan.lane.extent) == plan.width)
-    plan.rows =
-        largest_divisor(*row_extent, std::min<int64_t>({lanes / std::max<int64_t>(plan.width, 1), 16, *row_extent}));
+  const bool has_rows = row_extent && *row_extent > 1;
+  const int64_t widest = has_rows ? std::min(lanes, kShortRow) : lanes;
+  choose_width(plan, widest, choose_runs(plan, LaneRuns(context.facts, plan.lane.var, body), widest));
+  if (has_rows && plan.is_whole)
+    plan.rows = largest_divisor(*row_extent, std::min<int64_t>({lanes / plan.width, kMostRows, *row_extent}));
   if (plan.rows > 1) {
     plan.row = plan.outer.back();
     plan.outer.pop_back();

@@ -5,6 +5,8 @@
 namespace tilepilot::targets::cpu {
 namespace {
 
+constexpr int64_t kShortestRun = 8;  // of shorter ones a vector has several
+
 std::unordered_set<const ir::VarData*> bound_inside(const ir::Stmt& body) {
   std::unordered_set<const ir::VarData*> bound;
   ir::walk(
@@ -50,7 +52,7 @@ LaneRuns::LaneRuns(const IntegerFacts& facts, const ir::Var& lane, const ir::Stm
     if (!divides || !is_index_arithmetic(expr) || !seen.insert(expr.get()).second) return;
     const auto number = facts.affine(node->left);
     const auto divisor = ir::constant_int(node->right);
-    if (!number || number->coefficient(lane) != 1 || !divisor || *divisor < 1) return;
+    if (!number || number->coefficient(lane) != 1 || !divisor || *divisor < kShortestRun) return;
     if (!facts.is_never_negative(node->left)) return;
     const bool is_quotient = node->op == ir::BinaryOp::floor_div;
     parts_.push_back({expr.get(), node->left, node->right, is_quotient, ir::make_var("run", expr->type)});
