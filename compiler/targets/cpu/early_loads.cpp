@@ -16,7 +16,9 @@ class Finder {
     const auto* branch = std::get_if<ir::If>(&stmt->node);
     if (branch != nullptr && context_.proven.contains(branch)) visit(branch->then);
     if (const auto* let = std::get_if<ir::Let>(&stmt->node)) visit(let->value);
-    if (const auto* store = std::get_if<ir::Store>(&stmt->node)) visit(store->value);
+    // An element that is stored as it was loaded needs no conversion.
+    const auto* store = std::get_if<ir::Store>(&stmt->node);
+    if (store != nullptr && !std::holds_alternative<ir::Load>(store->value->node)) visit(store->value);
   }
 
   std::vector<EarlyLoad> found;

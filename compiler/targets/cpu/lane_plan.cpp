@@ -3,7 +3,6 @@
 namespace tilepilot::targets::cpu {
 namespace {
 
-constexpr int64_t kVector = 16;          // lanes: of 4 bytes they fill a vector of 64, the longest there is
 constexpr int64_t kRegisterLanes = 256;  // of 4 bytes: half of the largest register file
 constexpr int64_t kShortRow = 64;        // lanes, where a chunk has several rows
 constexpr int64_t kMostRows = 16;        // as TP_UNROLL unrolls
@@ -138,7 +137,7 @@ class FirstUse {
 int64_t register_lanes(const std::vector<ir::Buffer>& own, size_t thread_axes) {
   int64_t words = 0;
   for (const ir::Buffer& buffer : own) words += elements_of_lane(buffer, thread_axes) * (buffer->type.bytes() + 3) / 4;
-  return std::max(kVector, kRegisterLanes / std::max<int64_t>(words, 1) / kVector * kVector);
+  return std::max(kVectorLanes, kRegisterLanes / std::max<int64_t>(words, 1) / kVectorLanes * kVectorLanes);
 }
 
 // `step`: chunks start at multiples of it, or 0.
@@ -152,11 +151,11 @@ void choose_width(LanePlan& plan, int64_t lanes, int64_t step) {
     plan.is_whole = true;
     return;
   }
-  if (step > 0 || *extent % kVector != 0) return;
-  const int64_t vectors = largest_divisor(*extent / kVector, lanes / kVector);
-  if (vectors * kVector * 4 < lanes) return;
+  if (step > 0 || *extent % kVectorLanes != 0) return;
+  const int64_t vectors = largest_divisor(*extent / kVectorLanes, lanes / kVectorLanes);
+  if (vectors * kVectorLanes * 4 < lanes) return;
   plan.is_whole = true;
-  plan.width = vectors * kVector;
+  plan.width = vectors * kVectorLanes;
 }
 
 // How the chunks respect the runs; gives `step` of choose_width.
@@ -164,7 +163,7 @@ int64_t choose_runs(LanePlan& plan, const LaneRuns& runs, int64_t lanes) {
   if (runs.parts().empty()) return 0;
   const int64_t step = largest_divisor(runs.aligned(), lanes);
   const auto extent = ir::constant_int(plan.lane.extent);
-  const bool is_aligned = step >= kVector || (extent && *extent <= step);
+  const bool is_aligned = step >= kVectorLanes || (extent && *extent <= step);
   if (!is_aligned && !runs.is_known_before()) return 0;
   plan.runs = runs;
   plan.ends_with_runs = !is_aligned;

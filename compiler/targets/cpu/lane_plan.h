@@ -10,6 +10,9 @@
 
 namespace tilepilot::targets::cpu {
 
+// Lanes of 4 bytes that fill a vector of 64, the longest there is.
+inline constexpr int64_t kVectorLanes = 16;
+
 struct LanePlan {
   std::vector<Dimension> outer;  // plain loops around the chunks
   std::optional<Dimension> row;  // a chunk has several rows of lanes, else one

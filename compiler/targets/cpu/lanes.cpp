@@ -7,7 +7,6 @@
 namespace tilepilot::targets::cpu {
 namespace {
 
-constexpr int64_t kVector = 16;         // lanes of the innermost loop where those around it are unrolled
 constexpr int64_t kUnrolledLoop = 16;   // as TP_UNROLL does
 constexpr int64_t kUnrolledCost = 400;  // operations
 
@@ -222,15 +221,15 @@ class LaneWriter {
   }
 
   int open_lanes(bool is_vector, bool unrolled) {
-    const bool in_vectors = unrolled && count_.empty() && plan_.width % kVector == 0 && plan_.width > kVector;
+    const bool in_vectors = unrolled && count_.empty() && plan_.width % kVectorLanes == 0 && plan_.width > kVectorLanes;
     const std::string first = in_vectors ? context_.names.fresh("v") : "";
     const std::string inner = in_vectors ? context_.names.fresh("l") : lane_.name;
     if (in_vectors) {
       out_.line("TP_UNROLL");
-      out_.open("for (int64_t {0} = 0; {0} < {1}; {0} += {2})", first, plan_.width, kVector);
+      out_.open("for (int64_t {0} = 0; {0} < {1}; {0} += {2})", first, plan_.width, kVectorLanes);
     }
     if (is_vector) out_.line("#pragma omp simd");
-    const std::string end = !count_.empty() ? count_ : fmt::format("{}", in_vectors ? kVector : plan_.width);
+    const std::string end = !count_.empty() ? count_ : fmt::format("{}", in_vectors ? kVectorLanes : plan_.width);
     out_.open("for (int64_t {0} = 0; {0} < {1}; ++{0})", inner, end);
     if (in_vectors) out_.line("const int64_t {} = {} + {};", lane_.name, first, inner);
     name_thread(plan_.lane, lane_, lane_.name);
@@ -344,7 +343,7 @@ class LaneWriter {
     for (const ir::Stmt& stmt : group) keep_let(stmt, later);
     const bool is_straight = std::none_of(group.begin(), group.end(), contains_loop);
     const bool unrolled = is_straight && loops_ > 0 && uses_own(group) &&
-                          cost(group) * copies_ * plan_.slots() <= kUnrolledCost * kVector;
+                          cost(group) * copies_ * plan_.slots() <= kUnrolledCost * kVectorLanes;
     std::vector<EarlyLoad> early;
     if (is_straight && loops_ > 0 && guards_.empty() && plan_.is_whole)
       early = find_early_loads(context_, facts_, plan_, group);
