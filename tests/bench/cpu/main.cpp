@@ -8,6 +8,7 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/rand.h>
+#include <ATen/ops/rand_like.h>
 #include <ATen/ops/softmax.h>
 #include <fmt/core.h>
 
@@ -116,13 +117,20 @@ void softmaxes(Benchmark& benchmark) {
 // Beside the same written with tile operators instead of LibTorch.
 void simt(Benchmark& benchmark) {
   for (const ThreadsAndTiles& program : threads_and_tiles()) {
-    const at::Tensor x = at::rand({program.rows, program.columns});
-    const at::Tensor y = program.sums ? at::empty({program.rows}) : at::empty_like(x);
+    const bool product = program.kind == ThreadsAndTiles::Kind::product;
+    const bool sums = program.kind == ThreadsAndTiles::Kind::sums;
+    const at::ScalarType type = program.is_half ? at::kHalf : at::kFloat;
+    const at::Tensor x = at::rand({program.rows, program.columns}).to(type), other = at::rand_like(x),
+                     y = sums ? at::empty({program.rows}) : at::empty_like(x);
+    const std::vector<at::Tensor> tensors =
+        product ? std::vector<at::Tensor>{x, other, y} : std::vector<at::Tensor>{x, y};
     const auto tiles = benchmark.load(program.tiles);
     if (tiles == nullptr) continue;
-    const std::vector<runtime::Argument> arguments = {view(x, ir::kFloat32), view(y, ir::kFloat32)};
+    std::vector<runtime::Argument> arguments;
+    for (const at::Tensor& tensor : tensors)
+      arguments.emplace_back(view(tensor, program.is_half ? ir::kFloat16 : ir::kFloat32));
     benchmark.compare(
-        program.name, program.threads, {x, y}, [&] { (void)tiles->launch(arguments, eval::libtorch_threads(), {}); },
+        program.name, program.threads, tensors, [&] { (void)tiles->launch(arguments, eval::libtorch_threads(), {}); },
         "tiles");
   }
 }

@@ -17,6 +17,94 @@ constexpr const char* kRowSums = R"(program sums(x: float32[4096, 2048], y: floa
   }
 })";
 
+// c = a . b by threads; {0} is the element type.
+constexpr std::pair<const char*, const char*> kProducts[] = {
+    {"a row of threads", R"(program product(a: {0}[1024, 1024], b: {0}[1024, 1024], c: {0}[1024, 1024]) {{
+  kernel bx, row in 4, 1024 threads tx in 256 {{
+    local sum: float32[1]
+    let column: int32 = bx * 256 + tx
+    if column < 1024 {{
+      sum[0] = 0.0
+      serial k in 1024 {{
+        sum[0] = sum[0] + float32(a[row, k]) * float32(b[k, column])
+      }}
+      c[row, column] = {0}(sum[0])
+    }}
+  }}
+}})"},
+    {"16 x 16 threads", R"(program product(a: {0}[1024, 1024], b: {0}[1024, 1024], c: {0}[1024, 1024]) {{
+  kernel bx, by in 64, 64 threads tx, ty in 16, 16 {{
+    local sum: float32[1]
+    let row: int32 = by * 16 + ty
+    let column: int32 = bx * 16 + tx
+    sum[0] = 0.0
+    serial k in 1024 {{
+      sum[0] = sum[0] + float32(a[row, k]) * float32(b[k, column])
+    }}
+    c[row, column] = {0}(sum[0])
+  }}
+}})"},
+    {"16 x 16 threads, shared tiles", R"(program product(a: {0}[1024, 1024], b: {0}[1024, 1024], c: {0}[1024, 1024]) {{
+  kernel bx, by in 64, 64 threads tx, ty in 16, 16 {{
+    shared s: {0}[16, 16]
+    shared t: {0}[16, 16]
+    local sum: float32[1]
+    sum[0] = 0.0
+    serial step in 64 {{
+      s[ty, tx] = a[by * 16 + ty, step * 16 + tx]
+      t[ty, tx] = b[step * 16 + ty, bx * 16 + tx]
+      sync
+      serial k in 16 {{
+        sum[0] = sum[0] + float32(s[ty, k]) * float32(t[k, tx])
+      }}
+      sync
+    }}
+    c[by * 16 + ty, bx * 16 + tx] = {0}(sum[0])
+  }}
+}})"},
+    {"16 x 16 threads of 4 x 4", R"(program product(a: {0}[1024, 1024], b: {0}[1024, 1024], c: {0}[1024, 1024]) {{
+  kernel bx, by in 16, 16 threads tx, ty in 16, 16 {{
+    shared s: {0}[64, 16]
+    shared t: {0}[16, 64]
+    local sum: float32[4, 4]
+    local x: float32[4]
+    local y: float32[4]
+    serial i in 4 {{
+      serial j in 4 {{
+        sum[i, j] = 0.0
+      }}
+    }}
+    serial step in 64 {{
+      serial i in 4 {{
+        let e: int32 = i * 256 + ty * 16 + tx
+        s[e // 16, e % 16] = a[by * 64 + e // 16, step * 16 + e % 16]
+        t[e // 64, e % 64] = b[step * 16 + e // 64, bx * 64 + e % 64]
+      }}
+      sync
+      serial k in 16 {{
+        unrolled i in 4 {{
+          x[i] = float32(s[ty * 4 + i, k])
+        }}
+        unrolled j in 4 {{
+          y[j] = float32(t[k, tx * 4 + j])
+        }}
+        unrolled i in 4 {{
+          unrolled j in 4 {{
+            sum[i, j] = sum[i, j] + x[i] * y[j]
+          }}
+        }}
+      }}
+      sync
+    }}
+    serial i in 4 {{
+      serial j in 4 {{
+        c[by * 64 + ty * 4 + i, bx * 64 + tx * 4 + j] = {0}(sum[i, j])
+      }}
+    }}
+  }}
+}})"},
+};
+
 }  // namespace
 
 std::string gemm_program(const GemmProblem& p, const GemmTiles& t) {
@@ -72,8 +160,9 @@ std::string softmax_program(int64_t rows, int64_t columns, int64_t rows_per_bloc
                      fmt::arg("blocks", blocks(rows, rows_per_block)));
 }
 
-const std::vector<ThreadsAndTiles>& threads_and_tiles() {
-  static const std::vector<ThreadsAndTiles> kPrograms = {
+std::vector<ThreadsAndTiles> threads_and_tiles() {
+  using Kind = ThreadsAndTiles::Kind;
+  std::vector<ThreadsAndTiles> programs = {
       {"silu, an element a thread",
        R"(program silu(x: float32[4096, 2048], y: float32[4096, 2048]) {
   kernel bx, by in 8, 4096 threads tx in 256 {
@@ -90,7 +179,7 @@ const std::vector<ThreadsAndTiles>& threads_and_tiles() {
     }
   }
 })",
-       4096, 2048, false},
+       4096, 2048, Kind::elements},
       {"row sums, a row a thread",
        R"(program sums(x: float32[4096, 2048], y: float32[4096]) {
   kernel bx in 32 threads tx in 128 {
@@ -105,7 +194,7 @@ const std::vector<ThreadsAndTiles>& threads_and_tiles() {
     }
   }
 })",
-       kRowSums, 4096, 2048, true},
+       kRowSums, 4096, 2048, Kind::sums},
       {"row sums, a tree in shared memory",
        R"(program sums(x: float32[4096, 2048], y: float32[4096]) {
   kernel row in 4096 threads tx in 256 {
@@ -131,9 +220,16 @@ const std::vector<ThreadsAndTiles>& threads_and_tiles() {
     }
   }
 })",
-       kRowSums, 4096, 2048, true},
+       kRowSums, 4096, 2048, Kind::sums},
   };
-  return kPrograms;
+  for (const bool is_half : {false, true}) {
+    const std::string type = is_half ? "float16" : "float32";
+    const std::string tiles = gemm_program({1024, 1024, 1024, false, type}, {128, 128, 32});
+    for (const auto& [name, text] : kProducts)
+      programs.push_back({fmt::format("{} product, {}", type, name), fmt::format(fmt::runtime(text), type), tiles, 1024,
+                          1024, Kind::product, is_half});
+  }
+  return programs;
 }
 
 }  // namespace tilepilot::bench

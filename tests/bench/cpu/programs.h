@@ -22,15 +22,15 @@ std::string gemm_program(const GemmProblem& problem, const GemmTiles& tiles);
 // y = softmax(x) along the last axis of [rows, columns], `rows_per_block` rows a block.
 std::string softmax_program(int64_t rows, int64_t columns, int64_t rows_per_block);
 
-// The same computation by threads and by tile operators; y has the rows of x, and its columns unless it is a sum of
-// them.
+// The same computation by threads and by tile operators. y has the rows of x, and its columns unless it is a sum of
+// them; a product has operands of `rows` x `rows`.
 struct ThreadsAndTiles {
-  const char* name;
-  const char* threads;
-  const char* tiles;
+  enum class Kind { elements, sums, product };
+  std::string name, threads, tiles;
   int64_t rows, columns;
-  bool sums;
+  Kind kind;
+  bool is_half = false;
 };
-const std::vector<ThreadsAndTiles>& threads_and_tiles();
+std::vector<ThreadsAndTiles> threads_and_tiles();
 
 }  // namespace tilepilot::bench
