@@ -148,6 +148,8 @@ Result<Value> unary_expression(TileContext& context, UnaryOp op, const Value& op
   ir::Expr expr = TRY(to_expr(operand, span));
   if (op == UnaryOp::logical_not)
     return make_expr(context, ir::unary(ir::UnaryOp::logical_not, TRY(to_condition(operand, span)), span));
+  if (op == UnaryOp::invert && expr->type.is_bool())
+    return make_expr(context, ir::unary(ir::UnaryOp::logical_not, std::move(expr), span));
   if (expr->type.is_bool()) expr = fold_cast(expr, ir::kInt32, span);
   if (op == UnaryOp::plus) return make_expr(context, expr);
   if (op == UnaryOp::minus) return make_expr(context, fold_negation(expr, span));
