@@ -11,9 +11,15 @@ namespace tilepilot::stage {
 namespace {
 
 Result<ir::Copy> tile_copy(const TileArguments& arguments, ir::CopyMode mode) {
-  TileOperand source = TRY(tile_operand(arguments, 0)), destination = TRY(tile_operand(arguments, 1));
-  TRY(match_extents(arguments, source, destination));
-  return ir::Copy{std::move(source.region), std::move(destination.region), {}, mode, std::nullopt};
+  TileOperand source = TRY(open_operand(arguments, 0)), destination = TRY(open_operand(arguments, 1));
+  if (source.is_point && destination.is_point) {
+    ir::Region from = TRY(tile_region(arguments, 0)), to = TRY(tile_region(arguments, 1));
+    return ir::Copy{std::move(from), std::move(to), {}, mode, std::nullopt};
+  }
+  CopyBox box = TRY(copy_box(arguments, std::move(source), std::move(destination)));
+  for (const ir::Expr& extent : box.extents)
+    if (!ir::constant_int(extent)) return no_constant_extent(*box.source.buffer, extent, arguments.span());
+  return ir::Copy{std::move(box.source), std::move(box.destination), {}, mode, std::nullopt};
 }
 
 // T.async_copy(src, dst): from global memory into shared; `T.ptx_wait_group` waits.

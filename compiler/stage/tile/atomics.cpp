@@ -55,48 +55,20 @@ Result<Value> emit_element(const TileArguments& arguments, ir::Atomic node, bool
   return previous ? make_expr(arguments.context(), ir::var_ref(previous, arguments.span())) : Value();
 }
 
-std::vector<ir::Expr> shifted(const ir::Region& region, const std::vector<ir::Expr>& steps, Span span) {
-  std::vector<ir::Expr> indices = region.start;
-  size_t next = 0;
-  for (size_t axis = 0; axis < indices.size(); ++axis) {
-    if (region.extent[axis] == 1) continue;
-    const ir::Expr step = fold_cast(steps[next++], indices[axis]->type, span);
-    indices[axis] = fold_binary(ir::BinaryOp::add, indices[axis], step, span);
-  }
-  return indices;
-}
-
 // A parallel loop over the tile; `value_at` gives what is combined with the element at the loop's variables.
 Status emit_tile(const TileArguments& arguments, const ir::Region& target, const ir::Atomic& pattern,
                  const std::function<ir::Expr(const std::vector<ir::Expr>&)>& value_at) {
   ProgramBuilder& builder = *TRY(require_kernel(arguments));
   const Span span = arguments.span();
   TRY(check_type(arguments, target, pattern.op));
-  if (builder.in_parallel_loop())
-    return make_error(DiagnosticKind::unsupported_tile_feature, span,
-                      fmt::format("`{}` of a tile inside a parallel or vectorized loop", arguments.function()),
-                      "it already works on the whole tile: name one element, or put it after the loop");
-  ir::For loop{ir::LoopKind::parallel, {}, {}, 0, nullptr};
-  std::vector<ir::Expr> steps;
-  for (const int64_t extent : without_ones(target.extent)) {
-    loop.vars.push_back(ir::make_var(fmt::format("a{}", steps.size()), ir::kInt32));
-    loop.extents.push_back(ir::int_imm(extent, ir::kInt32, span));
-    steps.push_back(ir::var_ref(loop.vars.back(), span));
-  }
-  if (loop.vars.empty()) {
-    loop.vars.push_back(ir::make_var("a", ir::kInt32));
-    loop.extents.push_back(ir::int_imm(1, ir::kInt32, span));
-  }
-  loop.body = TRY(builder.nested(
-      BlockKind::parallel_loop, loop.vars,
-      [&] {
-        ir::Atomic node = pattern;
-        node.element = element_at(target.buffer, shifted(target, steps, span), span);
-        node.value = value_at(steps);
-        return builder.emit(std::move(node), span);
-      },
-      span));
-  return builder.emit(std::move(loop), span);
+  std::vector<ir::Expr> extents;
+  for (const int64_t extent : without_ones(target.extent)) extents.push_back(ir::int_imm(extent, ir::kInt32, span));
+  return for_each_element(arguments, extents, [&](const std::vector<ir::Expr>& steps) {
+    ir::Atomic node = pattern;
+    node.element = element_at(target.buffer, stepped(target, steps, span), span);
+    node.value = value_at(steps);
+    return builder.emit(std::move(node), span);
+  });
 }
 
 // T.atomic_add(dst, value, memory_order=, return_prev=, ...)
@@ -124,7 +96,7 @@ Result<Value> update(TileArguments& arguments, ir::AtomicOp op) {
   TRY(match_extents(arguments, source, target));
   TRY(emit_tile(arguments, target.region, node, [&](const std::vector<ir::Expr>& steps) {
     const ir::Expr value =
-        ir::load(source.region.buffer, shifted(source.region, steps, arguments.span()), arguments.span());
+        ir::load(source.region.buffer, stepped(source.region, steps, arguments.span()), arguments.span());
     return fold_cast(value, type, arguments.span());
   }));
   return Value();
@@ -134,24 +106,22 @@ Result<Value> update_with(TileArguments& arguments) {
   return update(arguments, op);
 }
 
-// T.atomic_addx2(dst, value): neighbours along the last axis, from the element named.
+// T.atomic_addx2(dst, value, return_prev=): neighbours along the last axis, from the element named. Each is updated as
+// a whole, not all together; their previous values are a tuple.
 template <int64_t count>
 Result<Value> add_neighbours(TileArguments& arguments) {
-  if (TRY(arguments.flag_or(2, false)))
-    return make_error(DiagnosticKind::unsupported_tile_feature, arguments.span(),
-                      fmt::format("`{}` returns no previous values", arguments.function()),
-                      "call `T.atomic_add(..., return_prev=True)` for each element");
+  const bool wants_previous = TRY(arguments.flag_or(2, false));
   const ir::Region target = TRY(tile_region(arguments, 0)), source = TRY(tile_region(arguments, 1));
-  ProgramBuilder& builder = *TRY(require_kernel(arguments));
-  run_by_each_thread(builder, arguments.span());
+  TRY(require_kernel(arguments));
+  std::vector<Value> previous;
   for (int64_t step = 0; step < count; ++step) {
     const Span span = arguments.span();
     const ir::Expr value = ir::load(source.buffer, neighbour(source, step, span), span);
     ir::Atomic node{ir::AtomicOp::add, element_at(target.buffer, neighbour(target, step, span), span),
                     fold_cast(value, target.buffer->type, span), ir::MemoryOrder::relaxed, nullptr};
-    TRY(builder.emit(std::move(node), span));
+    previous.push_back(TRY(emit_element(arguments, std::move(node), wants_previous)));
   }
-  return Value();
+  return wants_previous ? make_tuple(std::move(previous)) : Value();
 }
 
 Result<Value> load(TileArguments& arguments) {

@@ -9,6 +9,7 @@
 #include "compiler/stage/tile/dtypes.h"
 #include "compiler/stage/tile/expressions.h"
 #include "compiler/stage/tile/fold.h"
+#include "compiler/stage/tile/markers.h"
 #include "compiler/stage/tile/regions.h"
 #include "compiler/stage/tile/tables.h"
 
@@ -56,8 +57,7 @@ Status check_bounds(const ir::BufferData& buffer, size_t axis, const ir::Expr& s
 }
 
 struct Interval {
-  ir::Expr start;
-  int64_t extent = 1;
+  ir::Expr start, extent;
 };
 
 class RegionReader {
@@ -69,11 +69,27 @@ class RegionReader {
     ir::Region region{buffer_, {}, {}, span_};
     for (size_t axis = 0; axis < indices.size(); ++axis) {
       Interval interval = TRY(axis_interval(indices[axis], axis));
-      TRY(check_bounds(*buffer_, axis, interval.start, interval.extent, span_));
+      auto constant = ir::constant_int(interval.extent);
+      if (constant) TRY(check_bounds(*buffer_, axis, interval.start, *constant, span_));
+      is_constant_ = is_constant_ && constant;
       region.start.push_back(interval.start);
-      region.extent.push_back(interval.extent);
+      region.extent.push_back(constant.value_or(kRunTimeExtent));
+      extents_.push_back(std::move(interval.extent));
     }
     return region;
+  }
+
+  Result<ir::Region> read_constant(const std::vector<Value>& indices) {
+    ir::Region region = TRY(read(indices));
+    for (const ir::Expr& extent : extents_)
+      if (!ir::constant_int(extent)) return no_constant_extent(*buffer_, extent, span_);
+    return region;
+  }
+
+  Result<Value> object(const std::vector<Value>& indices) {
+    ir::Region region = TRY(read(indices));
+    return Value(std::make_shared<RegionObject>(std::move(region),
+                                                is_constant_ ? std::vector<ir::Expr>() : std::move(extents_)));
   }
 
  private:
@@ -81,7 +97,7 @@ class RegionReader {
     auto* slice = index.get_if<SliceObject>();
     if (!slice) {
       ir::Expr point = TRY(to_index(index, "an index", span_));
-      return Interval{from_the_end(point, buffer_->shape[axis], span_), 1};
+      return Interval{from_the_end(point, buffer_->shape[axis], span_), ir::int_imm(1, ir::kInt32, span_)};
     }
     if (!slice->step.is_none() && constant_integer(slice->step) != 1)
       return make_error(DiagnosticKind::unsupported_tile_feature, span_, "slices of buffers cannot have a step",
@@ -89,11 +105,15 @@ class RegionReader {
     ir::Expr start = TRY(bound(slice->start, ir::int_imm(0, ir::kInt32, span_), axis));
     ir::Expr stop = TRY(bound(slice->stop, buffer_->shape[axis], axis));
     auto extent = constant_difference(stop, start, definitions());
-    if (!extent) return no_constant_extent(start, stop);
+    if (!extent) {
+      const ir::DType type = ir::promote(start->type, stop->type);
+      ir::Expr from = fold_cast(start, type, span_);
+      return Interval{start, fold_binary(ir::BinaryOp::sub, fold_cast(stop, type, span_), std::move(from), span_)};
+    }
     if (*extent <= 0)
       return make_error(DiagnosticKind::value_error, span_,
                         fmt::format("the slice of axis {} of `{}` is empty", axis, buffer_->name));
-    return Interval{start, *extent};
+    return Interval{start, ir::int_imm(*extent, ir::kInt32, span_)};
   }
 
   Result<ir::Expr> bound(const Value& value, ir::Expr absent, size_t axis) {
@@ -106,16 +126,11 @@ class RegionReader {
     return [builder = context_.builder](const ir::Var& var) { return builder->definition(var); };
   }
 
-  Error no_constant_extent(const ir::Expr& start, const ir::Expr& stop) const {
-    return make_error(DiagnosticKind::non_constant_shape, span_,
-                      fmt::format("the extent of this slice of `{}` is not a compile-time constant: {} to {}",
-                                  buffer_->name, ir::to_text(start), ir::to_text(stop)),
-                      "write it as `start : start + size` with a constant size");
-  }
-
   TileContext& context_;
   const std::shared_ptr<ir::BufferData>& buffer_;
   Span span_;
+  std::vector<ir::Expr> extents_;
+  bool is_constant_ = true;
 };
 
 Result<std::vector<ir::Expr>> point_indices(const BufferObject& self, const std::vector<Value>& values, Span span) {
@@ -168,6 +183,24 @@ Status store_slice(ProgramBuilder& builder, const ir::Region& source, const ir::
   return builder.emit(ir::For{ir::LoopKind::vectorized, {lane}, {extent}, 0, std::move(loop)}, span);
 }
 
+// `A[0:2] = T.atomic_addx2(...)`: one value for each element.
+Status store_lanes(ProgramBuilder& builder, const ir::Region& target, const std::vector<Value>& values, Span span) {
+  const auto axis = only_long_axis(target);
+  if (!axis || target.extent[*axis] != static_cast<int64_t>(values.size()))
+    return make_error(
+        DiagnosticKind::shape_mismatch, span,
+        fmt::format("a slice of {} cannot be assigned {} values", describe_extents(target.extent), values.size()));
+  for (size_t lane = 0; lane < values.size(); ++lane) {
+    std::vector<ir::Expr> indices = target.start;
+    ir::Expr step = ir::int_imm(static_cast<int64_t>(lane), indices[*axis]->type, span);
+    indices[*axis] = fold_binary(ir::BinaryOp::add, indices[*axis], std::move(step), span);
+    const ir::DType type = target.buffer->type;
+    ir::Expr element = fold_cast(TRY(to_expr(values[lane], span, type)), type, span);
+    TRY(builder.emit(ir::Store{target.buffer, std::move(indices), std::move(element)}, span));
+  }
+  return {};
+}
+
 bool has_slice(const std::vector<Value>& indices) {
   for (const Value& index : indices)
     if (index.get_if<SliceObject>()) return true;
@@ -206,8 +239,7 @@ Result<Value> BufferObject::get_attribute(Interpreter& interpreter, Name name_, 
 Result<Value> BufferObject::get_item(Interpreter&, const Value& index, Span span) {
   std::vector<Value> indices = index_list(index);
   TRY(check_index_count(*buffer, indices.size(), span));
-  if (has_slice(indices))
-    return Value(std::make_shared<RegionObject>(TRY(RegionReader(context, buffer, span).read(indices))));
+  if (has_slice(indices)) return RegionReader(context, buffer, span).object(indices);
   std::vector<ir::Expr> at = TRY(point_indices(*this, indices, span));
   return make_expr(context, ir::load(buffer, std::move(at), span));
 }
@@ -217,13 +249,15 @@ Status BufferObject::set_item(Interpreter&, const Value& index, Value value, Spa
   TRY(check_index_count(*buffer, indices.size(), span));
   ProgramBuilder& builder = *TRY(require_kernel(context, "a store to a buffer", span));
   if (has_slice(indices)) {
-    if (auto* source = value.get_if<RegionObject>())
-      return store_slice(builder, source->region, TRY(RegionReader(context, buffer, span).read(indices)), span);
+    ir::Region target = TRY(RegionReader(context, buffer, span).read_constant(indices));
+    if (auto* source = value.get_if<RegionObject>(); source && source->extents.empty())
+      return store_slice(builder, source->region, target, span);
+    if (auto* tuple = value.get_if<TupleObject>()) return store_lanes(builder, target, tuple->items, span);
     if (!value.as_number() && !is_tile_value(value))
       return make_error(DiagnosticKind::unsupported_tile_feature, span,
                         "a slice cannot be assigned from a whole buffer", "use `T.copy(source, destination)`");
     ir::Expr element = fold_cast(TRY(to_expr(value, span, buffer->type)), buffer->type, span);
-    return builder.emit(ir::Fill{TRY(RegionReader(context, buffer, span).read(indices)), element}, span);
+    return builder.emit(ir::Fill{std::move(target), element}, span);
   }
   std::vector<ir::Expr> at = TRY(point_indices(*this, indices, span));
   ir::Expr element = fold_cast(TRY(to_expr(value, span, buffer->type)), buffer->type, span);
@@ -356,6 +390,19 @@ Result<Value> TensorSpecMaker::get_item(Interpreter& interpreter, const Value& i
   args.positional = index_list(index);
   // `T.Tensor[M, "float16"]` and `T.Tensor[[M, K], "float16"]` alike.
   return call(interpreter, std::move(args));
+}
+
+// Of what is no annotation, buffers belong to it.
+Result<Value> TensorSpecMaker::get_attribute(Interpreter& interpreter, Name attribute, Span span) {
+  if (attribute.text() == "__instancecheck__") return instance_check(is_buffer);
+  return Object::get_attribute(interpreter, attribute, span);
+}
+
+Error no_constant_extent(const ir::BufferData& buffer, const ir::Expr& extent, Span span) {
+  return make_error(DiagnosticKind::non_constant_shape, span,
+                    fmt::format("the extent `{}` of this slice of `{}` is not a compile-time constant",
+                                ir::to_text(extent), buffer.name),
+                    "write it as `start : start + size` with a constant size");
 }
 
 std::string describe_extents(const std::vector<int64_t>& extents) { return fmt::format("{}", fmt::join(extents, "x")); }

@@ -7,6 +7,8 @@
 
 namespace tilepilot::stage {
 
+class TileArguments;
+
 // `A`. The IR buffer is created with a provisional name; the first assignment gives it the program's.
 struct BufferObject final : TypedObject<BufferObject> {
   static constexpr Type kType{"buffer"};
@@ -25,11 +27,17 @@ struct BufferObject final : TypedObject<BufferObject> {
   bool named = false;
 };
 
+// Stands in a region for an extent that is known only at run time, until what uses the region finds a constant for it.
+constexpr int64_t kRunTimeExtent = -1;
+
 // `A[i, j:k]`: a box. A *point* (`A[i, j]`) is a TileExpr that holds a load.
 struct RegionObject final : TypedObject<RegionObject> {
   static constexpr Type kType{"buffer slice"};
-  RegionObject(ir::Region region_) : region(std::move(region_)) {}
+  RegionObject(ir::Region region_, std::vector<ir::Expr> extents_ = {})
+      : region(std::move(region_)), extents(std::move(extents_)) {}
   const ir::Region region;
+  // If some are known only at run time, those of all axes; `region` has `kRunTimeExtent` there. Else empty.
+  const std::vector<ir::Expr> extents;
 };
 
 // `v = T.alloc_var(dtype)`, and the parameter of a macro that refers to an element: reading loads, assigning the name
@@ -76,6 +84,7 @@ struct TensorSpecMaker final : TypedObject<TensorSpecMaker> {
       : context(context_), name(std::move(name_)), strided(strided_) {}
   Result<Value> call(Interpreter&, CallArgs args) override;
   Result<Value> get_item(Interpreter&, const Value& index, Span span) override;
+  Result<Value> get_attribute(Interpreter&, Name name, Span span) override;
   TileContext& context;
   const std::string name;  // "T.Tensor"
   const bool strided;
@@ -98,8 +107,13 @@ struct ViewRequest {
 };
 Result<Value> view_of(TileContext& context, const BufferObject& source, const ViewRequest& request);
 
+// T.alloc_global(shape, dtype): global memory of the program's own.
+Result<Value> alloc_global(TileArguments& arguments);
+
 // Elements of 4 bits that others see, as tensors or through views, lie in rows of whole bytes.
 Status check_rows(const ir::BufferData& buffer);
+
+Error no_constant_extent(const ir::BufferData& buffer, const ir::Expr& extent, Span span);
 
 // "float16[128, 32]"
 std::string describe(const ir::BufferData& buffer);

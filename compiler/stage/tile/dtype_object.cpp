@@ -3,6 +3,7 @@
 
 #include "compiler/stage/tile/dtypes.h"
 #include "compiler/stage/tile/expressions.h"
+#include "compiler/stage/tile/markers.h"
 
 namespace tilepilot::stage {
 namespace {
@@ -112,9 +113,7 @@ Result<Value> DTypeMaker::call(Interpreter&, CallArgs args) {
 
 Result<Value> DTypeMaker::get_attribute(Interpreter& interpreter, Name name, Span span) {
   if (name.text() == "__instancecheck__")
-    return Value(std::make_shared<BuiltinFunction>(name.str(), [](Interpreter&, CallArgs& args) -> Result<Value> {
-      return Value(!args.positional.empty() && args.positional[0].get_if<DTypeObject>() != nullptr);
-    }));
+    return instance_check([](const Value& value) { return value.get_if<DTypeObject>() != nullptr; });
   return Object::get_attribute(interpreter, name, span);
 }
 

@@ -113,7 +113,7 @@ Result<Value> alloc(TileArguments& arguments) {
   return Value(std::make_shared<BufferObject>(arguments.context(), TRY(allocate(arguments, scope))));
 }
 
-// T.alloc_buffer(shape, dtype, scope=): where it lies is told by name.
+// T.alloc_buffer(shape, dtype, scope=): TVM's general form, where the memory is told by name.
 Result<Value> alloc_buffer(TileArguments& arguments) {
   static constexpr std::pair<std::string_view, ir::Scope> kScopes[] = {{"shared", ir::Scope::shared},
                                                                        {"shared.dyn", ir::Scope::shared},
@@ -121,12 +121,13 @@ Result<Value> alloc_buffer(TileArguments& arguments) {
                                                                        {"local.var", ir::Scope::local},
                                                                        {"local.fragment", ir::Scope::fragment}};
   std::string name = arguments.has(2) ? TRY(arguments.text(2)) : "global";
+  if (name == "global") return alloc_global(arguments);
   for (const auto& [known, scope] : kScopes)
     if (known == name)
       return Value(std::make_shared<BufferObject>(arguments.context(), TRY(allocate(arguments, scope))));
   return make_error(DiagnosticKind::wrong_scope, arguments.span(2),
                     fmt::format("`{}` allocates no memory in `{}`", arguments.function(), name),
-                    "use \"shared\", \"local\" or \"local.fragment\"");
+                    "use \"global\", \"shared\", \"local\" or \"local.fragment\"");
 }
 
 // T.CUDASourceCodeKernel(*grid, threads=, source_code_or_path=, entry_name=): a launch of foreign source, which gets

@@ -35,7 +35,8 @@ Result<std::optional<Value>> by_reference(TileContext& context, const Value& val
   if (auto* object = value.get_if<RegionObject>()) {
     ir::Region region = object->region;
     region.start = TRY(fixed(*context.builder, region.start, span));
-    return std::optional<Value>(std::make_shared<RegionObject>(std::move(region)));
+    std::vector<ir::Expr> extents = TRY(fixed(*context.builder, object->extents, span));
+    return std::optional<Value>(std::make_shared<RegionObject>(std::move(region), std::move(extents)));
   }
   auto* expression = value.get_if<TileExpr>();
   auto* load = expression ? std::get_if<ir::Load>(&expression->expr->node) : nullptr;
@@ -63,7 +64,7 @@ Result<Value> MacroObject::pass(size_t parameter, const Value& value, Span span)
   auto* marker = annotated ? function->annotations[parameter]->get_if<TypeMarker>() : nullptr;
   if (!marker || !marker->by_reference) return by_value(context, value, name, span);
   if (auto place = TRY(by_reference(context, value, span))) return *std::move(place);
-  Error error = make_error(DiagnosticKind::type_error, span,
+  Error error = make_error(DiagnosticKind::value_error, span,
                            fmt::format("`{}` of the macro `{}` refers to a variable, an element or a slice, not to a "
                                        "`{}`",
                                        name.text(), function->name.text(), value.type_name()),

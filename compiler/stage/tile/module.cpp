@@ -18,7 +18,8 @@ namespace {
 
 constexpr LanguageSection kSections[] = {
     {"Launches, allocations, sizes", launch_functions},
-    {"Tile operators", operator_functions},
+    {"Copies", copy_functions},
+    {"Products of tiles", gemm_functions},
     {"Reductions", reduction_functions},
     {"Loops", loop_functions},
     {"Persistent blocks", persistent_functions},
@@ -50,7 +51,7 @@ constexpr TileName kOtherNames[] = {
     {"prim_func", "decorates a function that is a tile program"},
     {"macro", "decorates a function that is traced where it is called"},
     {"Tensor", "annotates a tensor parameter: `T.Tensor((M, K), dtype)` or `T.Tensor[[M, K], dtype]`"},
-    {"Buffer", "the old name of `T.Tensor`"},
+    {"Buffer", "the old name of `T.Tensor`; for `isinstance`, the type of buffers"},
     {"StridedTensor", "annotates a tensor with strides: `T.StridedTensor(shape, strides, dtype)`"},
     {"GemmWarpPolicy", "how `T.gemm` divides its work: `.Square`, `.FullRow`, `.FullCol`"},
     {"dtype", "the dtype that a value names: `T.dtype(\"float16\")`; the type of dtypes, for annotations"},
@@ -58,9 +59,9 @@ constexpr TileName kOtherNames[] = {
     {"dtypes", "the module of all dtypes"},
     {"fp8", "the module of `determine_fp8_type(format)` and `determine_torch_fp8_type(format)`"},
     {"PrimFunc", "the type of tile programs, for annotations"},
-    {"PrimExpr", "the type of tile expressions, for annotations"},
+    {"PrimExpr", "the type of tile expressions, for annotations and `isinstance`"},
     {"Ref", "annotates a parameter of a macro that stands for the caller's variable, element or slice"},
-    {"Var", "the old name of `T.Ref`"},
+    {"Var", "the old name of `T.Ref`; for `isinstance`, the type of variables such as extents known at run time"},
     {"SharedBuffer", "annotates a parameter of a macro: a tile in shared memory"},
     {"FragmentBuffer", "annotates a parameter of a macro: a tile in registers"},
     {"LocalBuffer", "annotates a parameter of a macro: an array of each thread's own"},
@@ -101,10 +102,7 @@ std::shared_ptr<ModuleObject> make_language(const ContextRef& context) {
   language->set("ptr", Value(std::make_shared<DTypeObject>(*context, ir::kInt64)));
   language->set("GemmWarpPolicy", make_policies());
   language->set("dtype", Value(std::make_shared<DTypeMaker>(*context)));
-  for (const char* name : {"PrimFunc", "PrimExpr"})
-    language->set(name, Value(std::make_shared<TypeMarker>(fmt::format("T.{}", name))));
-  for (const char* name : {"Ref", "Var"})
-    language->set(name, Value(std::make_shared<TypeMarker>(fmt::format("T.{}", name), true)));
+  for (const char* name : {"PrimFunc", "PrimExpr", "Ref", "Var"}) language->set(name, make_marker("T.", name));
   add_function_decorators(context, *language);
   language->missing = missing_name;
   return language;
@@ -192,7 +190,7 @@ std::shared_ptr<ModuleObject> make_tilelang(const ContextRef& context) {
   for (const char* name : {"disable_cache", "enable_cache", "set_log_level"}) tilelang->set(name, nothing(name));
   tilelang->function("next_power_of_2", next_power_of_2);
   tilelang->set("PassConfigKey", make_pass_config_keys());
-  tilelang->set("PrimFunc", Value(std::make_shared<TypeMarker>("tilelang.PrimFunc")));
+  tilelang->set("PrimFunc", make_marker("tilelang.", "PrimFunc"));
   tilelang->set("JITKernel", Value(kernel_class(context->interpreter)));
   tilelang->set("__version__", Value("0.1.13"));
   tilelang->set("__file__", Value("<tilelang>"));

@@ -1,7 +1,9 @@
 #include "compiler/stage/tile/regions.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "compiler/ir/text.h"
 #include "compiler/stage/tile/builder.h"
 #include "compiler/stage/tile/expressions.h"
 #include "compiler/stage/tile/fold.h"
@@ -9,22 +11,33 @@
 namespace tilepilot::stage {
 namespace {
 
-Result<TileOperand> whole_buffer(const BufferObject& object, Span span) {
+TileOperand whole_buffer(const BufferObject& object, Span span) {
   TileOperand operand{{object.buffer, {}, {}, span}, false, true};
+  bool is_constant = true;
   for (const ir::Expr& extent : object.buffer->shape) {
     auto constant = ir::constant_int(extent);
-    if (!constant) {
-      Error error =
-          make_error(DiagnosticKind::non_constant_shape, span,
-                     fmt::format("`{}` has extents known only at run time, so it is no tile as a whole", object.name()),
-                     "name a slice with constant extents");
-      error->notes.push_back(declaration_note(*object.buffer));
-      return error;
-    }
+    is_constant = is_constant && constant;
     operand.region.start.push_back(ir::int_imm(0, ir::kInt32, span));
-    operand.region.extent.push_back(*constant);
+    operand.region.extent.push_back(constant.value_or(kRunTimeExtent));
   }
+  if (!is_constant) operand.extents = object.buffer->shape;
   return operand;
+}
+
+Error no_tile(const ir::BufferData& buffer, Span span) {
+  Error error =
+      make_error(DiagnosticKind::non_constant_shape, span,
+                 fmt::format("`{}` has extents known only at run time, so it is no tile as a whole", buffer.name),
+                 "name a slice with constant extents");
+  error->notes.push_back(declaration_note(buffer));
+  return error;
+}
+
+std::string operand_text(const TileOperand& operand) {
+  if (operand.extents.empty()) return describe(operand.region);
+  std::vector<std::string> extents;
+  for (const ir::Expr& extent : operand.extents) extents.push_back(ir::to_text(extent));
+  return fmt::format("`{}` ({})", operand.region.buffer->name, fmt::join(extents, "x"));
 }
 
 // A point takes the other side's extents, right-aligned; extents of 1 in front may be dropped.
@@ -57,6 +70,23 @@ Status check_inside(const TileArguments& arguments, const ir::Region& region) {
   return {};
 }
 
+Error unequal_extents(const TileArguments& arguments, const TileOperand& source, const TileOperand& destination) {
+  Error error = make_error(
+      DiagnosticKind::shape_mismatch, arguments.span(),
+      fmt::format("`{}` between unequal extents: source {}, destination {}", arguments.function(), operand_text(source),
+                  operand_text(destination)),
+      "both sides need the same extents, apart from extents of 1; write a slice such as `A[i : i + n, j : j + m]`");
+  error->notes.push_back(declaration_note(*source.region.buffer));
+  error->notes.push_back(declaration_note(*destination.region.buffer));
+  return error;
+}
+
+// How close to its threads a block has the memory of a region.
+int closeness(const ir::Region& region) {
+  if (region.buffer->scope == ir::Scope::global) return 0;
+  return region.buffer->scope == ir::Scope::shared ? 1 : 2;
+}
+
 // `x = A[i, j]` names a value, but where a tile is wanted it stands for the element, as does a macro's parameter.
 ir::Expr element_of(const TileContext& context, const ir::Expr& expr) {
   auto* reference = std::get_if<ir::VarRef>(&expr->node);
@@ -67,10 +97,21 @@ ir::Expr element_of(const TileContext& context, const ir::Expr& expr) {
 }  // namespace
 
 Result<TileOperand> tile_operand(const TileArguments& arguments, size_t i) {
+  TileOperand operand = TRY(open_operand(arguments, i));
+  for (const ir::Expr& extent : operand.extents) {
+    if (ir::constant_int(extent)) continue;
+    const ir::BufferData& buffer = *operand.region.buffer;
+    return operand.is_whole ? no_tile(buffer, arguments.span(i))
+                            : no_constant_extent(buffer, extent, arguments.span(i));
+  }
+  return operand;
+}
+
+Result<TileOperand> open_operand(const TileArguments& arguments, size_t i) {
   Span span = arguments.span(i);
   const Value& value = arguments[i];
   if (auto* buffer = value.get_if<BufferObject>()) return whole_buffer(*buffer, span);
-  if (auto* region = value.get_if<RegionObject>()) return TileOperand{region->region};
+  if (auto* region = value.get_if<RegionObject>()) return TileOperand{region->region, false, false, region->extents};
   if (auto* variable = value.get_if<VarObject>())
     return TileOperand{{variable->buffer, variable->indices, {}, span}, true};
   if (auto* expression = value.get_if<TileExpr>())
@@ -112,14 +153,79 @@ Status match_extents(const TileArguments& arguments, TileOperand& source, TileOp
   TRY(check_inside(arguments, source.region));
   TRY(check_inside(arguments, destination.region));
   if (without_ones(source.region.extent) == without_ones(destination.region.extent)) return {};
-  Error error = make_error(
-      DiagnosticKind::shape_mismatch, arguments.span(),
-      fmt::format("`{}` between unequal extents: source {}, destination {}", arguments.function(),
-                  describe(source.region), describe(destination.region)),
-      "both sides need the same extents, apart from extents of 1; write a slice such as `A[i : i + n, j : j + m]`");
-  error->notes.push_back(declaration_note(*source.region.buffer));
-  error->notes.push_back(declaration_note(*destination.region.buffer));
-  return error;
+  return unequal_extents(arguments, source, destination);
+}
+
+std::vector<ir::Expr> long_extents(const TileOperand& operand) {
+  std::vector<ir::Expr> extents;
+  for (size_t axis = 0; axis < operand.region.extent.size(); ++axis) {
+    if (operand.region.extent[axis] == 1) continue;
+    extents.push_back(operand.extents.empty() ? ir::int_imm(operand.region.extent[axis], ir::kInt32)
+                                              : operand.extents[axis]);
+  }
+  return extents;
+}
+
+bool take_extents(ir::Region& region, const std::vector<ir::Expr>& extents) {
+  size_t next = 0;
+  bool is_constant = true;
+  for (int64_t& extent : region.extent) {
+    if (extent == 1) continue;
+    auto constant = ir::constant_int(extents[next++]);
+    is_constant = is_constant && constant;
+    extent = constant.value_or(kRunTimeExtent);
+  }
+  return is_constant;
+}
+
+Result<CopyBox> copy_box(const TileArguments& arguments, TileOperand source, TileOperand destination) {
+  if (source.is_point) TRY(extend_point(arguments, source, destination.region));
+  if (destination.is_point) TRY(extend_point(arguments, destination, source.region));
+  const std::vector<ir::Expr> from = long_extents(source.is_point ? destination : source),
+                              to = long_extents(destination.is_point ? source : destination);
+  const bool both_whole = source.is_whole && destination.is_whole;
+  const bool takes_destination = closeness(destination.region) > closeness(source.region);
+  const std::vector<ir::Expr>& taken = takes_destination ? to : from;
+  bool fits = from.size() == to.size();
+  for (size_t k = 0; fits && k < from.size(); ++k) {
+    auto surplus = constant_difference(taken[k], from[k], nullptr);
+    fits = both_whole ? constant_difference(to[k], from[k], nullptr) == 0 : surplus.value_or(0) >= 0;
+  }
+  if (!fits) return unequal_extents(arguments, source, destination);
+  if (take_extents(source.region, taken)) TRY(check_inside(arguments, source.region));
+  if (take_extents(destination.region, taken)) TRY(check_inside(arguments, destination.region));
+  return CopyBox{std::move(source.region), std::move(destination.region), taken};
+}
+
+Status for_each_element(const TileArguments& arguments, const std::vector<ir::Expr>& extents,
+                        const std::function<Status(const std::vector<ir::Expr>&)>& body) {
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
+  const Span span = arguments.span();
+  if (builder.in_parallel_loop())
+    return make_error(DiagnosticKind::unsupported_tile_feature, span,
+                      fmt::format("`{}` of a tile inside a parallel or vectorized loop", arguments.function()),
+                      "it already works on the whole tile: name one element, or put it after the loop");
+  ir::For loop{ir::LoopKind::parallel, {}, extents, 0, nullptr};
+  if (extents.empty()) loop.extents.push_back(ir::int_imm(1, ir::kInt32, span));
+  std::vector<ir::Expr> steps;
+  for (const ir::Expr& extent : loop.extents) {
+    loop.vars.push_back(ir::make_var(fmt::format("a{}", steps.size()), extent->type));
+    steps.push_back(ir::var_ref(loop.vars.back(), span));
+  }
+  loop.body = TRY(builder.nested(
+      BlockKind::parallel_loop, loop.vars, [&] { return body(steps); }, span));
+  return builder.emit(std::move(loop), span);
+}
+
+std::vector<ir::Expr> stepped(const ir::Region& region, const std::vector<ir::Expr>& steps, Span span) {
+  std::vector<ir::Expr> indices = region.start;
+  size_t next = 0;
+  for (size_t axis = 0; axis < indices.size(); ++axis) {
+    if (region.extent[axis] == 1) continue;
+    const ir::Expr step = fold_cast(steps[next++], indices[axis]->type, span);
+    indices[axis] = fold_binary(ir::BinaryOp::add, indices[axis], step, span);
+  }
+  return indices;
 }
 
 std::vector<int64_t> without_ones(const std::vector<int64_t>& extents) {

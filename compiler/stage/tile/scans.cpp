@@ -50,7 +50,7 @@ Result<Value> scan(TileArguments& arguments) {
 }  // namespace
 
 const std::vector<TileFunction>& scan_functions() {
-  static constexpr std::string_view kParameters = "src, dst=, dim=, reverse=";
+  static constexpr std::string_view kParameters = "src, dst=, dim=, reverse=, annotations?";
   static const std::vector<TileFunction> kFunctions = {
       {"cumsum", kParameters, "running sums along `dim`; `reverse=True` from the end; in place without `dst`",
        scan<ir::ScanOp::sum>},

@@ -10,7 +10,8 @@
 namespace tilepilot::stage {
 
 const std::vector<TileFunction>& launch_functions();       // Kernel, alloc_*, dynamic, const, empty
-const std::vector<TileFunction>& operator_functions();     // copy, fill, clear, gemm
+const std::vector<TileFunction>& copy_functions();         // copy, fill, clear
+const std::vector<TileFunction>& gemm_functions();         // gemm, wgmma_gemm
 const std::vector<TileFunction>& reduction_functions();    // reduce_*
 const std::vector<TileFunction>& predicate_functions();    // any_of, all_of
 const std::vector<TileFunction>& loop_functions();         // Parallel, Pipelined, serial, ...

@@ -92,8 +92,7 @@ std::shared_ptr<ModuleObject> make_tvm(const ContextRef& context) {
   tirx->set("const", make_function(context, "tirx.", kConstant));
   for (const auto& [name, same] : kSameAs)
     if (const TileFunction* row = find_function(same)) tirx->set(name, make_function(context, "T.", *row));
-  for (const char* name : {"PrimExpr", "PrimFunc", "Var", "Buffer"})
-    tirx->set(name, Value(std::make_shared<TypeMarker>(fmt::format("tirx.{}", name))));
+  for (const char* name : {"PrimExpr", "PrimFunc", "Var", "Buffer"}) tirx->set(name, make_marker("tirx.", name));
   auto target = std::make_shared<ModuleObject>("tvm.target");
   target->function("Target", make_target);
   tvm->set("target", Value(target));

@@ -44,10 +44,13 @@ Result<Value> view(TileArguments& arguments) {
   return named_view(arguments, arguments.has(1) ? arguments[1] : Value(), type);
 }
 
+}  // namespace
+
 Result<Value> alloc_global(TileArguments& arguments) {
   TileContext& context = arguments.context();
   if (!context.builder)
-    return make_error(DiagnosticKind::outside_kernel, arguments.span(), "`T.alloc_global` outside a tile program",
+    return make_error(DiagnosticKind::outside_kernel, arguments.span(),
+                      fmt::format("`{}` outside a tile program", arguments.function()),
                       "put it into a function decorated with `@T.prim_func` or `@tilelang.jit`");
   ir::BufferData data;
   data.name = "workspace";
@@ -58,17 +61,6 @@ Result<Value> alloc_global(TileArguments& arguments) {
   TRY(check_rows(data));
   return Value(std::make_shared<BufferObject>(context, context.builder->add_workspace(std::move(data))));
 }
-
-// T.alloc_buffer(shape, dtype, scope=): TVM's general form; other scopes have functions of their own.
-Result<Value> alloc_buffer(TileArguments& arguments) {
-  const std::string scope = arguments.has(2) ? TRY(arguments.text(2)) : "global";
-  if (scope == "global") return alloc_global(arguments);
-  return make_error(DiagnosticKind::unsupported_tile_feature, arguments.span(2),
-                    fmt::format("`T.alloc_buffer` of scope `{}` is not supported", scope),
-                    "allocate with `T.alloc_shared`, `T.alloc_fragment` or `T.alloc_local`");
-}
-
-}  // namespace
 
 Result<Value> view_of(TileContext& context, const BufferObject& source, const ViewRequest& request) {
   ProgramBuilder& builder = *TRY(require_kernel(context, fmt::format("`{}`", request.function), request.span));
@@ -97,7 +89,6 @@ const std::vector<TileFunction>& view_functions() {
       {"view", "src, shape=, dtype=", "the same memory as a buffer of another shape and dtype", view},
       {"alloc_global", "shape, dtype", "global memory of the program's own, fresh at each call and uninitialised",
        alloc_global},
-      {"alloc_buffer", "shape, dtype, scope=", "the same by TVM's name", alloc_buffer},
   };
   return kFunctions;
 }

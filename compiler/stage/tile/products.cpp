@@ -1,4 +1,4 @@
-// copy, fill, clear, gemm: tile operators that become one IR statement each.
+// Products of tiles.
 #include <fmt/format.h>
 
 #include "compiler/stage/tile/builder.h"
@@ -9,50 +9,6 @@
 
 namespace tilepilot::stage {
 namespace {
-
-// One element to one element: a plain store.
-Status copy_element(ProgramBuilder& builder, const ir::Region& from, const ir::Region& to, Span span) {
-  ir::Expr value = fold_cast(ir::load(from.buffer, from.start, from.span), to.buffer->type, span);
-  return builder.emit(ir::Store{to.buffer, to.start, std::move(value)}, span);
-}
-
-// T.copy(src, dst, *, coalesced_width=, disable_tma=, ...)
-Result<Value> copy(TileArguments& arguments) {
-  ProgramBuilder& builder = *TRY(require_kernel(arguments));
-  TileOperand source = TRY(tile_operand(arguments, 0));
-  TileOperand destination = TRY(tile_operand(arguments, 1));
-  TRY(match_extents(arguments, source, destination));
-  if (source.is_point && destination.is_point) {
-    TRY(copy_element(builder, source.region, destination.region, arguments.span()));
-    return Value();
-  }
-  ir::CopyOptions options;
-  options.coalesced_width = static_cast<int>(TRY(arguments.integer_or(2, 0)));
-  options.disable_tma = TRY(arguments.flag_or(3, false));
-  TRY(builder.emit(ir::Copy{std::move(source.region), std::move(destination.region), options}, arguments.span()));
-  return Value();
-}
-
-Status emit_fill(const TileArguments& arguments, const Value& value) {
-  ProgramBuilder& builder = *TRY(require_kernel(arguments));
-  TileOperand operand = TRY(tile_operand(arguments, 0));
-  ir::Region& region = operand.region;
-  ir::DType type = region.buffer->type;
-  ir::Expr element = fold_cast(TRY(to_expr(value, arguments.span(), type)), type, arguments.span());
-  if (operand.is_point)
-    return builder.emit(ir::Store{region.buffer, region.start, std::move(element)}, arguments.span());
-  return builder.emit(ir::Fill{std::move(region), std::move(element)}, arguments.span());
-}
-
-Result<Value> fill(TileArguments& arguments) {
-  TRY(emit_fill(arguments, arguments[1]));
-  return Value();
-}
-
-Result<Value> clear(TileArguments& arguments) {
-  TRY(emit_fill(arguments, Value(int64_t{0})));
-  return Value();
-}
 
 struct Matrix {
   int64_t rows = 0, columns = 0;
@@ -177,14 +133,8 @@ Result<Value> wgmma_gemm(TileArguments& arguments) { return emit_gemm(arguments,
 
 }  // namespace
 
-const std::vector<TileFunction>& operator_functions() {
+const std::vector<TileFunction>& gemm_functions() {
   static const std::vector<TileFunction> kFunctions = {
-      {"copy",
-       "src, dst, coalesced_width=, disable_tma=, eviction_policy?, prefer_instruction?, annotations?, loop_layout?",
-       "copies a tile, converting to the destination's dtype; outside a global tensor reads are 0, writes dropped",
-       copy},
-      {"fill", "buffer, value, annotations?", "sets every element of a buffer or slice", fill},
-      {"clear", "buffer, annotations?", "sets every element of a buffer or slice to 0", clear},
       {"gemm", "A, B, C, transpose_A=, transpose_B=, policy=, clear_accum=, k_pack?=1, wg_wait?=0, mbar?, annotations?",
        "C += A @ B on tiles; `transpose_A`, `transpose_B` for operands stored the other way round", gemm},
       {"wgmma_gemm", "A, B, C, transpose_A=, transpose_B=, policy=, clear_accum=",
