@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "compiler/interpret/block.h"
+#include "compiler/ir/one_symbol.h"
 
 namespace tilepilot::interpret {
 namespace {
@@ -60,8 +62,11 @@ class Machine {
 
   void bind_symbols(const std::vector<ir::Expr>& exprs, const Indices& values) {
     for (size_t axis = 0; axis < exprs.size(); ++axis) {
-      if (const auto* ref = std::get_if<ir::VarRef>(&exprs[axis]->node))
-        scope_.vars[ref->var.get()] = Element::integer(ref->var->type, values[axis]);
+      const auto form = ir::one_symbol(exprs[axis]);
+      const auto& symbols = program_.symbols;
+      if (!form || std::find(symbols.begin(), symbols.end(), form->symbol) == symbols.end()) continue;
+      if (const auto value = form->solve(values[axis]))
+        scope_.vars[form->symbol.get()] = Element::integer(form->symbol->type, *value);
     }
   }
 

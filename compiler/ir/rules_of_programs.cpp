@@ -4,6 +4,7 @@
 #include <functional>
 #include <numeric>
 
+#include "compiler/ir/one_symbol.h"
 #include "compiler/ir/verify_rules.h"
 #include "compiler/ir/visit.h"
 
@@ -223,13 +224,13 @@ std::string symbol_bound(const Program& p, const Surroundings&) {
   for (const Buffer& b : buffer_parameters(p)) {
     for (const auto* list : {&b->shape, &b->strides}) {
       for (const Expr& e : *list) {
-        if (const auto* ref = std::get_if<VarRef>(&e->node)) bound.insert(ref->var.get());
+        if (const auto form = one_symbol(e)) bound.insert(form->symbol.get());
       }
     }
   }
   for (const Var& symbol : p.symbols) {
     if (bound.count(symbol.get()) == 0)
-      return fmt::format("symbol `{}` is no parameter's extent or stride", symbol->name);
+      return fmt::format("no parameter's extent or stride determines the symbol `{}`", symbol->name);
   }
   return {};
 }
@@ -257,8 +258,8 @@ const std::vector<Rule>& rules_of_programs() {
        parameters},
       {"parameter_shape", "parameters' shapes are made of integers and symbols", nullptr, nullptr, nullptr,
        parameter_shape},
-      {"symbol_bound", "each symbol is the whole extent or stride of a parameter", nullptr, nullptr, nullptr,
-       symbol_bound},
+      {"symbol_bound", "each symbol is alone in an extent or stride of a parameter, which is linear in it", nullptr,
+       nullptr, nullptr, symbol_bound},
   };
   return rules;
 }

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <bit>
 
+#include "compiler/ir/one_symbol.h"
 #include "compiler/ir/text.h"
 
 namespace tilepilot::runtime {
@@ -51,7 +53,20 @@ class Binder {
     // Extents such as `2 * N` can be checked when all symbols are known.
     for (size_t k = 0; k < parameters.size(); ++k)
       if (const auto* buffer = std::get_if<ir::Buffer>(&parameters[k]))
+        bind_free_strides(*buffer, as_parameter(std::get<TensorView>(arguments[k]), (*buffer)->type));
+    for (size_t k = 0; k < parameters.size(); ++k)
+      if (const auto* buffer = std::get_if<ir::Buffer>(&parameters[k]))
         TRY(check_layout(*buffer, as_parameter(std::get<TensorView>(arguments[k]), (*buffer)->type)));
+    return with_symbols();
+  }
+
+ private:
+  const ir::Program& program_;
+  Span span_;
+  BoundArguments bound_;
+
+  // Symbols follow the parameters.
+  Result<BoundArguments> with_symbols() {
     for (const ir::Var& symbol : program_.symbols) {
       const auto value = bound_.values.find(symbol.get());
       if (value == bound_.values.end())
@@ -60,11 +75,6 @@ class Binder {
     }
     return std::move(bound_);
   }
-
- private:
-  const ir::Program& program_;
-  Span span_;
-  BoundArguments bound_;
 
   Error bad(std::string message, std::string hint = {}) const {
     return make_error(DiagnosticKind::bad_kernel_argument, span_, std::move(message), std::move(hint));
@@ -77,6 +87,7 @@ class Binder {
     if (tensor.type != buffer->type) return bad_type(buffer, tensor);
     if (tensor.shape.size() != buffer->rank()) return bad_shape(buffer, tensor);
     for (size_t axis = 0; axis < buffer->rank(); ++axis) TRY(bind_extent(buffer, tensor, axis));
+    for (size_t axis = 0; axis < buffer->strides.size(); ++axis) bind_stride(buffer, tensor, axis);
     if (tensor.data == nullptr && !is_empty(tensor))
       return bad(fmt::format("argument `{}` has no memory", buffer->name));
     bound_.buffers.push_back(tensor.data);
@@ -106,13 +117,40 @@ class Binder {
       if (*constant != actual) return bad_shape(buffer, tensor);
       return {};
     }
-    const auto* ref = std::get_if<ir::VarRef>(&buffer->shape[axis]->node);
-    if (ref == nullptr) return {};
-    const auto [known, fresh] = bound_.values.emplace(ref->var.get(), ir::Bounds{actual, actual});
-    if (!fresh && known->second.lo != actual)
-      return bad(fmt::format("axis {} of argument `{}` must be `{}` = {}, got {}", axis, buffer->name, ref->var->name,
-                             known->second.lo, actual));
+    const std::optional<ir::OneSymbol> form = symbol_in(buffer->shape[axis]);
+    if (!form) return {};
+    const std::optional<int64_t> value = form->solve(actual);
+    const std::string extent = ir::to_text(buffer->shape[axis]);
+    if (!value)
+      return bad(fmt::format("axis {} of argument `{}` must be `{}`, got {}", axis, buffer->name, extent, actual));
+    const auto [known, fresh] = bound_.values.emplace(form->symbol.get(), ir::Bounds{*value, *value});
+    if (!fresh && known->second.lo != *value)
+      return bad(fmt::format("axis {} of argument `{}` must be `{}` = {}, got {}", axis, buffer->name, extent,
+                             evaluate(buffer->shape[axis], bound_.values), actual));
     return {};
+  }
+
+  std::optional<ir::OneSymbol> symbol_in(const ir::Expr& size) const {
+    std::optional<ir::OneSymbol> form = ir::one_symbol(size);
+    const auto& symbols = program_.symbols;
+    if (form && std::find(symbols.begin(), symbols.end(), form->symbol) == symbols.end()) form.reset();
+    return form;
+  }
+
+  // Whether the strides agree is seen when all are known.
+  void bind_stride(const ir::Buffer& buffer, const TensorView& tensor, size_t axis) {
+    if (tensor.shape[axis] == 1 || is_empty(tensor)) return;
+    const std::optional<ir::OneSymbol> form = symbol_in(buffer->strides[axis]);
+    const std::optional<int64_t> value = form ? form->solve(tensor.strides[axis]) : std::nullopt;
+    if (value) bound_.values.emplace(form->symbol.get(), ir::Bounds{*value, *value});
+  }
+
+  // Strides of axes that nobody steps along say nothing, but their symbols need a value.
+  void bind_free_strides(const ir::Buffer& buffer, const TensorView& tensor) {
+    for (size_t axis = 0; axis < buffer->strides.size(); ++axis) {
+      const auto* ref = std::get_if<ir::VarRef>(&buffer->strides[axis]->node);
+      if (ref != nullptr) bound_.values.emplace(ref->var.get(), ir::Bounds{tensor.strides[axis], tensor.strides[axis]});
+    }
   }
 
   Status check_layout(const ir::Buffer& buffer, const TensorView& tensor) const {

@@ -230,7 +230,7 @@ constexpr Head kPrograms[] = {
     {"parameter_shape", "program f(x: int32[2.0]) {}"},
     {"parameter_shape", "program f(x: int32[2, 3] strides [1]) {}"},
     {"symbol_bound", "program f<m: int32>() {}"},
-    {"symbol_bound", "program f<m: int32>(x: int32[m * 2]) {}"},
+    {"symbol_bound", "program f<m: int32>(x: int32[m * m]) {}"},
 };
 
 void break_programs() {

@@ -14,49 +14,46 @@
 namespace tilepilot::stage {
 namespace {
 
-// Made of constants and sizes of the program: it is known when the kernel begins.
+// Made of constants and of sizes and numbers that the program gets: it is known when the kernel begins.
 Status check_known(const TileArguments& arguments, const std::vector<ir::Expr>& sizes) {
-  const std::vector<ir::Var>& symbols = arguments.context().builder->program().symbols;
+  const ir::Program& program = arguments.context().builder->program();
+  const auto is_parameter = [&](const ir::Var& var) {
+    return std::any_of(program.parameters.begin(), program.parameters.end(), [&](const auto& parameter) {
+      auto* scalar = std::get_if<ir::Var>(&parameter);
+      return scalar && *scalar == var;
+    });
+  };
+  const auto is_symbol = [&](const ir::Var& var) {
+    return std::find(program.symbols.begin(), program.symbols.end(), var) != program.symbols.end();
+  };
   bool known = true;
   for (const ir::Expr& size : sizes) {
     ir::walk(size, [&](const ir::Expr& part) {
       auto* reference = ir::as<ir::VarRef>(part);
       known &= !ir::as<ir::Load>(part);
-      known &= !reference || std::find(symbols.begin(), symbols.end(), reference->var) != symbols.end();
+      known &= !reference || is_symbol(reference->var) || is_parameter(reference->var);
     });
   }
   if (known) return {};
   return make_error(
       DiagnosticKind::non_constant_shape, arguments.span(1),
       fmt::format("the shape of a tensor by its address, `{}`, is only known within the kernel", arguments.function()),
-      "make it of constants and of extents of the program's tensors");
+      "make it of constants, of extents of the program's tensors and of its scalar parameters");
 }
 
-// A local integer keeps the address.
-Result<ir::Buffer> stored_address(const TileArguments& arguments) {
-  ProgramBuilder& builder = *arguments.context().builder;
-  Span span = arguments.span(0);
-  ir::Expr address = TRY(to_index(arguments[0], "an address", span));
+// The local integer that keeps the address.
+ir::BufferData address_slot(Span span) {
   ir::BufferData data;
   data.name = "address";
   data.type = ir::kInt64;
   data.scope = ir::Scope::local;
   data.shape = {ir::int_imm(1, ir::kInt32, span)};
   data.span = span;
-  ir::Buffer slot = builder.allocate(std::move(data));
-  TRY(builder.emit(ir::Store{slot, {ir::int_imm(0, ir::kInt32, span)}, fold_cast(std::move(address), ir::kInt64, span)},
-                   span));
-  return slot;
+  return data;
 }
 
-// T.make_tensor(ptr, shape, dtype=, strides=)
-Result<Value> make_tensor(TileArguments& arguments) {
+Result<ir::BufferData> describe_tensor(const TileArguments& arguments) {
   TileContext& context = arguments.context();
-  ProgramBuilder& builder = *TRY(require_kernel(arguments));
-  if (!context.options.raw_memory)
-    return make_error(DiagnosticKind::forbidden, arguments.span(),
-                      fmt::format("`{}` reaches memory that no tensor lends", arguments.function()),
-                      "pass the tensor itself as a parameter");
   ir::BufferData data;
   data.name = "tensor";
   data.span = arguments.span();
@@ -72,8 +69,30 @@ Result<Value> make_tensor(TileArguments& arguments) {
                       fmt::format("{} strides for {} axes", data.strides.size(), data.shape.size()));
   TRY(check_known(arguments, data.shape));
   TRY(check_known(arguments, data.strides));
-  data.address = TRY(stored_address(arguments));
-  return Value(std::make_shared<BufferObject>(context, builder.allocate(std::move(data))));
+  return data;
+}
+
+// T.make_tensor(ptr, shape, dtype=, strides=): in a kernel, or before the one that uses it.
+Result<Value> make_tensor(TileArguments& arguments) {
+  TileContext& context = arguments.context();
+  if (!context.builder) TRY(require_kernel(arguments));
+  ProgramBuilder& builder = *context.builder;
+  const Span span = arguments.span(0);
+  if (!context.options.raw_memory)
+    return make_error(DiagnosticKind::forbidden, arguments.span(),
+                      fmt::format("`{}` reaches memory that no tensor lends", arguments.function()),
+                      "pass the tensor itself as a parameter");
+  ir::BufferData data = TRY(describe_tensor(arguments));
+  ir::Expr address = fold_cast(TRY(to_index(arguments[0], "an address", span)), ir::kInt64, span);
+  if (builder.in_kernel()) {
+    data.address = builder.allocate(address_slot(span));
+    TRY(builder.emit(ir::Store{data.address, {ir::int_imm(0, ir::kInt32, span)}, std::move(address)}, span));
+    return Value(std::make_shared<BufferObject>(context, builder.allocate(std::move(data))));
+  }
+  data.address = std::make_shared<ir::BufferData>(address_slot(span));
+  auto tensor = std::make_shared<ir::BufferData>(std::move(data));
+  TRY(builder.add_addressed({tensor, tensor->address, std::move(address)}));
+  return Value(std::make_shared<BufferObject>(context, std::move(tensor)));
 }
 
 }  // namespace

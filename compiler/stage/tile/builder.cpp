@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "compiler/ir/one_symbol.h"
 #include "compiler/ir/visit.h"
 #include "compiler/stage/tile/arguments.h"
 #include "compiler/stage/tile/buffers.h"
@@ -28,8 +30,8 @@ bool is_jump(const ir::StmtNode& stmt) {
 
 Error unbound_symbol(const ir::VarData& var, Span span) {
   return make_error(DiagnosticKind::non_constant_shape, span,
-                    fmt::format("nothing gives `{}` a value: it is no extent of a tensor parameter", var.name),
-                    fmt::format("a parameter needs `{}` alone as one of its extents", var.name));
+                    fmt::format("nothing gives `{}` a value: no extent of a tensor parameter determines it", var.name),
+                    fmt::format("a parameter needs an extent such as `{0}` or `{0} * 4`", var.name));
 }
 
 Status check_results(const ir::Stmt& stmt, const ir::Accesses& accesses) {
@@ -57,10 +59,10 @@ void ProgramBuilder::add_parameter(ir::Buffer buffer) {
   std::vector<ir::Expr> sizes = buffer->shape;
   sizes.insert(sizes.end(), buffer->strides.begin(), buffer->strides.end());
   for (const ir::Expr& extent : sizes) {
-    auto* symbol = std::get_if<ir::VarRef>(&extent->node);
-    if (!symbol || alive_.count(symbol->var.get())) continue;
-    program_.symbols.push_back(symbol->var);
-    revive(symbol->var);
+    const auto form = ir::one_symbol(extent);
+    if (!form || alive_.count(form->symbol.get())) continue;
+    program_.symbols.push_back(form->symbol);
+    revive(form->symbol);
   }
   buffers_.insert(buffer.get());
   program_.parameters.emplace_back(std::move(buffer));
@@ -90,6 +92,20 @@ Status ProgramBuilder::begin_kernel(ir::Kernel kernel) {
   kernel_ = std::move(kernel);
   in_kernel_ = true;
   open(BlockKind::kernel, kernel_.block_vars);
+  for (AddressedTensor& tensor : std::exchange(addressed_, {})) {
+    for (const ir::Buffer& buffer : {tensor.slot, tensor.tensor}) {
+      buffers_.insert(buffer.get());
+      kernel_.allocations.push_back(buffer);
+    }
+    const Span span = tensor.tensor->span;
+    TRY(emit(ir::Store{tensor.slot, {ir::int_imm(0, ir::kInt32, span)}, tensor.address}, span));
+  }
+  return {};
+}
+
+Status ProgramBuilder::add_addressed(AddressedTensor tensor) {
+  TRY(check(tensor.address, tensor.tensor->span));
+  addressed_.push_back(std::move(tensor));
   return {};
 }
 

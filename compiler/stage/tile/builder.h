@@ -26,11 +26,18 @@ class ProgramBuilder {
  public:
   ProgramBuilder(std::string name, Span span);
 
-  // Parameters, in call order. Symbols that stand alone as an extent become symbols of the program.
+  // Parameters, in call order. Symbols that an extent or stride determines become symbols of the program.
   void add_parameter(ir::Buffer buffer);
   void add_parameter(ir::Var scalar);
   // Every symbol in the parameters' shapes must be bound by one of them.
   Status check_parameters() const;
+
+  // A tensor by its address that the kernel opened next has from its beginning; its local integer keeps the address.
+  struct AddressedTensor {
+    ir::Buffer tensor, slot;
+    ir::Expr address;
+  };
+  Status add_addressed(AddressedTensor tensor);
 
   bool in_kernel() const { return in_kernel_; }
   Status begin_kernel(ir::Kernel kernel);
@@ -104,6 +111,7 @@ class ProgramBuilder {
   ir::Program program_;
   std::unordered_map<const ir::BufferData*, ir::AtomicOp> reducers_;
   SafeValues safe_values_;
+  std::vector<AddressedTensor> addressed_;
   bool in_kernel_ = false;
   ir::Kernel kernel_;
   std::vector<Block> blocks_;

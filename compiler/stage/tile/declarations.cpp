@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "compiler/ir/one_symbol.h"
+#include "compiler/ir/text.h"
 #include "compiler/stage/tile/builder.h"
 #include "compiler/stage/tile/expressions.h"
 
@@ -88,11 +90,15 @@ Status Declarations::find_sizes(const Tensor& tensor, const TensorSpec& spec, Sp
 }
 
 Status Declarations::find_size(const ir::Expr& declared, int64_t actual, const std::string& what, Span span) {
-  auto* reference = std::get_if<ir::VarRef>(&declared->node);
+  const auto form = ir::one_symbol(declared);
   for (const auto& [name, var] : unknown_) {
-    if (!reference || reference->var != var) continue;
-    auto [known, fresh] = sizes.emplace(name, actual);
-    if (!fresh && known->second != actual)
+    if (!form || form->symbol != var) continue;
+    const auto value = form->solve(actual);
+    if (!value)
+      return make_error(DiagnosticKind::bad_kernel_argument, span,
+                        fmt::format("{} {}, which is no `{}`", what, actual, ir::to_text(declared)));
+    auto [known, fresh] = sizes.emplace(name, *value);
+    if (!fresh && known->second != *value)
       return make_error(DiagnosticKind::bad_kernel_argument, span,
                         fmt::format("`{}` is {} here, but {} {}", name, known->second, what, actual));
   }

@@ -181,13 +181,15 @@ void JitFunctionObject::sort_argument(size_t position, Call& call) const {
   const Value& value = call.values[position];
   const bool is_spec = value.get_if<TensorSpec>() != nullptr, is_missing = value.get_if<MissingTensor>() != nullptr;
   if (is_missing && call.missing.empty()) call.missing = (*function_->parameters)[position].name.text();
-  if (auto type = tensor_type(*context_, value)) {
+  // A tensor for a `T.ptr` is an address, a number of the call.
+  const bool is_scalar = is_scalar_parameter(*function_, position);
+  if (auto type = is_scalar ? std::nullopt : tensor_type(*context_, value)) {
     call.key += describe(*type);
     call.tensors.emplace(position, std::move(type));
   } else if (is_missing || is_spec) {
     call.key += "?,";
     call.tensors.emplace(position, std::nullopt);
-  } else if (!is_scalar_parameter(*function_, position)) {
+  } else if (!is_scalar) {
     KeyWriter(call.key, call.kept).add(value);
     return;
   }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "compiler/ir/one_symbol.h"
+#include "compiler/ir/visit.h"
 #include "compiler/stage/tile/arguments.h"
 #include "compiler/stage/tile/buffers.h"
 #include "compiler/stage/tile/fold.h"
@@ -39,6 +41,16 @@ Error not_an_argument(const ir::Program& program, size_t parameter, const Value&
                                 tensor ? "tensor" : "number", value.type_name()));
 }
 
+// The value of a symbol that one of the declared extents or strides determines.
+std::optional<int64_t> symbol_in(const ir::Var& symbol, const std::vector<ir::Expr>& declared,
+                                 const std::vector<int64_t>& actual) {
+  for (size_t axis = 0; axis < declared.size(); ++axis) {
+    const auto form = ir::one_symbol(declared[axis]);
+    if (form && form->symbol == symbol) return form->solve(actual[axis]);
+  }
+  return std::nullopt;
+}
+
 // The value of an extent, given the arguments whose shapes bind its symbols.
 std::optional<int64_t> extent_of(const ir::Program& program, const std::vector<runtime::Argument>& arguments,
                                  const ir::Expr& extent) {
@@ -47,14 +59,22 @@ std::optional<int64_t> extent_of(const ir::Program& program, const std::vector<r
       auto* buffer = std::get_if<ir::Buffer>(&program.parameters[i]);
       auto* view = std::get_if<runtime::TensorView>(&arguments[i]);
       if (!buffer || !view || view->shape.size() != (*buffer)->rank()) continue;
-      for (size_t axis = 0; axis < view->shape.size(); ++axis) {
-        auto* reference = std::get_if<ir::VarRef>(&(*buffer)->shape[axis]->node);
-        if (reference && reference->var == symbol) return view->shape[axis];
-      }
+      if (auto value = symbol_in(symbol, (*buffer)->shape, view->shape)) return value;
+      if (auto value = symbol_in(symbol, (*buffer)->strides, view->strides)) return value;
     }
     return std::nullopt;
   };
   return evaluate_integer(extent, symbol_value);
+}
+
+// Whether a kernel of the program reads or writes the tensor.
+bool is_touched(const ir::Program& program, const ir::Buffer& tensor) {
+  return std::any_of(program.kernels.begin(), program.kernels.end(), [&](const ir::Kernel& kernel) {
+    std::unordered_set<const ir::BufferData*> names{tensor.get()};
+    for (const ir::Buffer& buffer : kernel.allocations)
+      if (buffer->base == tensor) names.insert(buffer.get());
+    return ir::touches_any(kernel.body, names);
+  });
 }
 
 }  // namespace
@@ -87,20 +107,48 @@ Status Launcher::bind_inputs(const std::vector<Value>& inputs, Span span) {
                       outputs_.empty() ? "" : "outputs named by `out_idx` are allocated and returned, not passed");
   arguments_.assign(program_.parameters.size(), runtime::TensorView{});
   size_t next = 0;
+  std::vector<size_t> absent;
   for (size_t i = 0; i < program_.parameters.size(); ++i) {
     if (is_output(i)) continue;
     const Value& value = inputs[next++];
-    if (auto* buffer = std::get_if<ir::Buffer>(&program_.parameters[i])) {
-      auto view = context_->options.host->view(value);
-      if (!view) return not_an_argument(program_, i, value, span);
-      arguments_[i] = runtime::as_parameter(std::move(*view), (*buffer)->type);
-    } else if (auto integer = value.as_index()) {
-      arguments_[i] = *integer;
-    } else if (auto* real = value.if_float()) {
-      arguments_[i] = *real;
-    } else {
-      return not_an_argument(program_, i, value, span);
+    auto* buffer = std::get_if<ir::Buffer>(&program_.parameters[i]);
+    if (buffer && value.is_none() && !is_touched(program_, *buffer)) {
+      absent.push_back(i);
+      continue;
     }
+    auto argument = as_argument(i, value);
+    if (!argument) return not_an_argument(program_, i, value, span);
+    arguments_[i] = *std::move(argument);
+  }
+  return lend_absent(absent, span);
+}
+
+std::optional<runtime::Argument> Launcher::as_argument(size_t parameter, const Value& value) const {
+  if (auto* buffer = std::get_if<ir::Buffer>(&program_.parameters[parameter])) {
+    auto view = context_->options.host->view(value);
+    return view ? std::optional<runtime::Argument>(runtime::as_parameter(std::move(*view), (*buffer)->type))
+                : std::nullopt;
+  }
+  if (auto integer = value.as_index()) return *integer;
+  if (auto* real = value.if_float()) return *real;
+  // A tensor for a `T.ptr` stands for its address.
+  const bool takes_address = std::get<ir::Var>(program_.parameters[parameter])->type == ir::kInt64;
+  if (!context_->options.raw_memory || !takes_address || !value.if_object()) return std::nullopt;
+  auto view = context_->options.host->view(value);
+  return view ? std::optional<runtime::Argument>(static_cast<int64_t>(reinterpret_cast<intptr_t>(view->data)))
+              : std::nullopt;
+}
+
+// `None` for tensors that no kernel touches: they get memory that nobody reads. Symbols that only they would determine
+// are 0.
+Status Launcher::lend_absent(const std::vector<size_t>& absent, Span span) {
+  lent_.clear();
+  for (const size_t i : absent) {
+    const ir::BufferData& buffer = *std::get<ir::Buffer>(program_.parameters[i]);
+    std::vector<int64_t> shape;
+    for (const ir::Expr& extent : buffer.shape) shape.push_back(extent_of(program_, arguments_, extent).value_or(0));
+    lent_.push_back(TRY(context_->options.host->allocate(buffer.type, shape, span)));
+    arguments_[i] = runtime::as_parameter(*context_->options.host->view(lent_.back()), buffer.type);
   }
   return {};
 }

@@ -27,6 +27,9 @@ class Launcher {
  private:
   Status compile(Span span);
   Status bind_inputs(const std::vector<Value>& inputs, Span span);
+  // Null if the value is none for the parameter.
+  std::optional<runtime::Argument> as_argument(size_t parameter, const Value& value) const;
+  Status lend_absent(const std::vector<size_t>& absent, Span span);
   Result<Value> allocate_output(const ir::BufferData& buffer, Span span);
 
   ContextRef context_;
@@ -34,6 +37,7 @@ class Launcher {
   std::vector<size_t> outputs_;
   std::shared_ptr<runtime::CompiledKernel> kernel_;
   std::vector<runtime::Argument> arguments_;  // of the call in progress
+  std::vector<Value> lent_;                   // in place of tensors that it leaves out
 };
 
 // `out_idx` as parameter positions: an int, or a list of ints; negative ones count from the end. `invalid_jit` if one

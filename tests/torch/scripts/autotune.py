@@ -48,6 +48,7 @@ print(bool((given(x) == x + 1).all()))
 
 with set_autotune_inputs(x, 2.0):
     torch.testing.assert_close(scale(x, 3.0), x * 3)
+    torch.testing.assert_close(scale(x, 3.0, __return_kernel=True)(x, 3.0), x * 3)
 try:
     scale(torch.randn(64), 2.0)
 except ValueError as error:

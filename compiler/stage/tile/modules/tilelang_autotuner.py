@@ -216,8 +216,9 @@ class AutoTuneImpl:
         return self.tuned(args, kwargs).kernel
 
     def __call__(self, *args, **kwargs):
+        wants_kernel = kwargs.pop("__return_kernel", False)
         result = self.tuned(args, kwargs)
-        if self.jit_impl.mode == "lazy":
+        if wants_kernel or self.jit_impl.mode == "lazy":
             return result.kernel
         return self.jit_impl(*args, **{**kwargs, **result.config})
 
