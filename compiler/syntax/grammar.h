@@ -119,6 +119,7 @@ class Grammar {
   struct StringParts;
   struct LiteralBody;
   ExprPtr strings();
+  ExprPtr bytes_literal(std::string characters, uint32_t begin);
   void string_token(const Token& token, StringParts& parts);
   void decode(const LiteralBody& body, std::string& out);
   void escape(const LiteralBody& body, uint32_t& at, std::string& out);

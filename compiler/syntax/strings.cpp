@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "compiler/syntax/bytes_literal.h"
 #include "compiler/syntax/grammar.h"
 #include "compiler/syntax/lexer.h"
 #include "compiler/syntax/unicode.h"
@@ -14,6 +15,7 @@ struct Grammar::StringParts {
   std::vector<FormattedPart> parts;
   std::string text;  // behind the last part
   bool formatted = false;
+  bool bytes = false;
 };
 
 // What stands between the quotes: a byte range of the file. Functions that read a piece of it get a narrower one.
@@ -22,6 +24,7 @@ struct Grammar::LiteralBody {
   uint32_t begin;
   uint32_t end;
   bool raw;
+  bool bytes = false;
 };
 
 namespace {
@@ -58,13 +61,25 @@ uint32_t skip_inner_string(std::string_view text, uint32_t at, uint32_t end) {
 ExprPtr Grammar::strings() {
   uint32_t begin = token().begin;
   StringParts parts;
-  while (at(Kind::string)) {
+  for (bool first = true; at(Kind::string); first = false) {
     Token literal = next();
+    const bool bytes = std::exchange(parts.bytes, false);
     string_token(literal, parts);
+    if (!first && bytes != parts.bytes)
+      fail({DiagnosticKind::syntax_error, span_of(literal), "cannot mix bytes and nonbytes literals", {}, {}});
   }
+  if (parts.bytes) return bytes_literal(std::move(parts.text), begin);
   if (!parts.formatted) return make(StringLiteral{std::move(parts.text)}, begin);
   if (!parts.text.empty()) parts.parts.emplace_back().text = std::move(parts.text);
   return make(FormattedString{std::move(parts.parts)}, begin);
+}
+
+// A call of a built-in function that no program can name: its argument has one character a byte.
+ExprPtr Grammar::bytes_literal(std::string characters, uint32_t begin) {
+  CallExpr call;
+  call.callee = make(NameExpr{Name(kBytesLiteral)}, begin);
+  call.args.push_back(make(StringLiteral{std::move(characters)}, begin));
+  return make(std::move(call), begin);
 }
 
 void Grammar::string_token(const Token& token, StringParts& parts) {
@@ -75,10 +90,13 @@ void Grammar::string_token(const Token& token, StringParts& parts) {
     char prefix = static_cast<char>(source[body.begin] | 0x20);
     body.raw |= prefix == 'r';
     formatted |= prefix == 'f';
-    if (prefix == 'b') {
-      return fail_unsupported(span_of(token), "bytes literals are not supported",
-                              "use a string, or a list of integers");
-    }
+    body.bytes |= prefix == 'b';
+  }
+  parts.bytes = body.bytes;
+  const std::string_view all = source.substr(body.begin);
+  if (body.bytes && std::any_of(all.begin(), all.end(), [](char c) { return static_cast<unsigned char>(c) > 0x7F; })) {
+    return fail(
+        {DiagnosticKind::syntax_error, span_of(token), "bytes can only contain ASCII literal characters", {}, {}});
   }
   char mark = source[body.begin];
   bool triple = body.end - body.begin >= 6 && source[body.begin + 1] == mark && source[body.begin + 2] == mark;
@@ -125,10 +143,10 @@ void Grammar::escape(const LiteralBody& body, uint32_t& at, std::string& out) {
     uint32_t last = std::min(at + 4, body.end);
     for (++at; at < last && is_octal(body.source[at]); ++at)
       value = value * 8 + static_cast<uint32_t>(body.source[at] - '0');
-    append_utf8(out, value);
-  } else if (c == 'x' || c == 'u' || c == 'U') {
+    append_utf8(out, body.bytes ? value & 0xFF : value);
+  } else if (c == 'x' || (!body.bytes && (c == 'u' || c == 'U'))) {
     hex_escape(body, at, out);
-  } else if (c == 'N') {
+  } else if (c == 'N' && !body.bytes) {
     fail_unsupported({file_, at, at + 2}, "named characters `\\N{...}` are not supported",
                      "write the character itself, or `\\u` and its code");
   } else {

@@ -53,6 +53,19 @@ std::pair<int, std::string> ended(const std::string& program, std::vector<std::s
   return {exit_status(session.interpreter, *session.error).value_or(-2), session.complaints};
 }
 
+TEST(Script, MayImportWhatAPackageOfTheHostLacks) {
+  Session session;
+  install_script(session.interpreter, {"script.py", {}});
+  auto host = std::make_shared<ModuleObject>("host");
+  host->set("known", Value(1));
+  session.interpreter.add_module("host", host);
+  EXPECT_TRUE(session.run("from host import known, lacking\nprint(known)\n"));
+  EXPECT_TRUE(session.run("try:\n    from host import lacking\nexcept ImportError:\n    print('none')\n"));
+  EXPECT_EQ(session.printed, "1\nnone\n");
+  EXPECT_FALSE(session.run("from host import lacking\nlacking(1)\n"));
+  EXPECT_EQ(session.error->message, "`host.lacking` cannot be used: this `host` has no such name");
+}
+
 TEST(Script, EndsWithTheCodeItAsksFor) {
   EXPECT_EQ(ended("import sys\nsys.exit()\n").first, 0);
   EXPECT_EQ(ended("raise SystemExit\n").first, 0);

@@ -88,8 +88,8 @@ TEST(Strings, AreRefusedWithAReason) {
   auto error = [](const std::string& text) { return Parsed("x = " + text).first_error(); };
   EXPECT_EQ(error("'abc\ny = 1"), "1:5 bad_literal: string literal is not closed");
   EXPECT_EQ(error("'''abc\ny = 1"), "1:5 bad_literal: string literal is not closed");
-  EXPECT_EQ(error("b'a'"), "1:5 unsupported_syntax: bytes literals are not supported");
-  EXPECT_EQ(error("Rb'a'"), "1:5 unsupported_syntax: bytes literals are not supported");
+  EXPECT_EQ(error("b'\u00e9'"), "1:5 syntax_error: bytes can only contain ASCII literal characters");
+  EXPECT_EQ(error("Rb'a' 'b'"), "1:11 syntax_error: cannot mix bytes and nonbytes literals");
   EXPECT_EQ(error(R"('a\x4')"), "1:7 bad_literal: `\\x` needs 2 hexadecimal digits");
   EXPECT_EQ(error(R"('\U00110000')"), "1:6 bad_literal: U+110000 is not a character");
   EXPECT_EQ(error(R"('\ud800')"), "1:6 bad_literal: U+D800 is not a character");

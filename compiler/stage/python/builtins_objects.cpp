@@ -67,6 +67,12 @@ Result<Value> has_attribute(Interpreter& interpreter, CallArgs& args) {
   return std::move(found).take_error();
 }
 
+Result<Value> show_ascii(Interpreter& interpreter, CallArgs& args) {
+  static constexpr Signature kSignature{"ascii", {"object"}, 1};
+  Arguments read = TRY(Arguments::read(args, kSignature));
+  return Value(escape_beyond_ascii(TRY(interpreter.repr(*read[0]))));
+}
+
 Result<Value> set_attribute(Interpreter& interpreter, CallArgs& args) {
   static constexpr Signature kSignature{"setattr", {"object", "name", "value"}, 3};
   Arguments read = TRY(Arguments::read(args, kSignature));
@@ -169,20 +175,13 @@ constexpr std::string_view kForbidden[] = {"open",    "exec",   "eval",  "compil
 
 void install_object_functions(Interpreter& interpreter) {
   const std::pair<std::string_view, Result<Value> (*)(Interpreter&, CallArgs&)> kFunctions[] = {
-      {"isinstance", isinstance},
-      {"issubclass", issubclass},
-      {"getattr", get_attribute},
-      {"hasattr", has_attribute},
-      {"setattr", set_attribute},
-      {"delattr", delete_attribute},
-      {"callable", is_callable},
-      {"repr", show},
-      {"ascii", show},
-      {"format", format},
-      {"print", print},
-      {"hash", hash},
-      {"id", identity},
-      {"dir", list_names},
+      {"isinstance", isinstance}, {"issubclass", issubclass},
+      {"getattr", get_attribute}, {"hasattr", has_attribute},
+      {"setattr", set_attribute}, {"delattr", delete_attribute},
+      {"callable", is_callable},  {"repr", show},
+      {"ascii", show_ascii},      {"format", format},
+      {"print", print},           {"hash", hash},
+      {"id", identity},           {"dir", list_names},
       {"vars", variables},
   };
   for (const auto& [name, body] : kFunctions) interpreter.set_builtin(name, make_builtin(std::string(name), body));

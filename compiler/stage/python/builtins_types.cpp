@@ -5,12 +5,16 @@
 #include <cstdlib>
 
 #include "compiler/stage/python/arithmetic.h"
+#include "compiler/stage/python/bytes.h"
 #include "compiler/stage/python/containers.h"
 #include "compiler/stage/python/core.h"
 #include "compiler/stage/python/descriptors.h"
 #include "compiler/stage/python/format_spec.h"
 #include "compiler/stage/python/integers.h"
 #include "compiler/stage/python/native.h"
+#include "compiler/stage/python/sequence.h"
+#include "compiler/syntax/bytes_literal.h"
+#include "compiler/syntax/unicode.h"
 
 namespace tilepilot::stage {
 
@@ -187,11 +191,12 @@ Result<Value> make_type(Interpreter& interpreter, CallArgs& args) {
 }
 
 Result<Value> make_property(Interpreter&, CallArgs& args) {
-  static constexpr Signature kSignature{"property", {"fget", "fset"}, 0};
+  static constexpr Signature kSignature{"property", {"fget", "fset", "fdel", "doc"}, 0};
   Arguments read = TRY(Arguments::read(args, kSignature));
   auto made = std::make_shared<PropertyObject>();
   if (read[0]) made->getter = *read[0];
   if (read[1]) made->setter = *read[1];
+  if (read[2]) made->deleter = *read[2];
   return Value(std::move(made));
 }
 
@@ -216,6 +221,29 @@ Result<Value> make_super(Interpreter& interpreter, CallArgs& args) {
   return Value(std::make_shared<SuperObject>(std::move(owner), *read[1]));
 }
 
+// str.maketrans(from, to, without) and str.maketrans(dict).
+Result<Value> make_translation(Interpreter& interpreter, CallArgs& args) {
+  static constexpr Signature kSignature{"maketrans", {"x", "y", "z"}, 1};
+  Arguments read = TRY(Arguments::read(args, kSignature));
+  auto table = std::make_shared<DictObject>();
+  const auto code = [](const Value& text) { return Value(int64_t{syntax::code_point_at(*text.if_string(), 0).value}); };
+  if (auto* given = read[0]->get_if<DictObject>()) {
+    for (const HashTable::Entry& entry : given->table.entries()) {
+      if (!entry.live) continue;
+      const bool named = entry.key.if_string() && !entry.key.if_string()->empty();
+      TRY(table->table.set(interpreter, named ? code(entry.key) : entry.key, entry.value, args.span));
+    }
+    return Value(std::move(table));
+  }
+  const std::vector<Value> from = split_characters(TRY(read.text(0))), to = split_characters(TRY(read.text(1)));
+  if (from.size() != to.size())
+    return value_error(args.span, "the first two maketrans arguments must have equal length");
+  for (size_t i = 0; i < from.size(); ++i) TRY(table->table.set(interpreter, code(from[i]), code(to[i]), args.span));
+  for (const Value& each : split_characters(TRY(read.text(2))))
+    TRY(table->table.set(interpreter, code(each), Value(), args.span));
+  return Value(std::move(table));
+}
+
 using Construct = Result<Value> (*)(Interpreter&, CallArgs&);
 
 struct BuiltinClass {
@@ -230,6 +258,7 @@ const BuiltinClass kClasses[] = {
     {"int", &kIntType, make_int, nullptr},
     {"float", &kFloatType, make_float, nullptr},
     {"str", &kStrType, make_str, string_methods},
+    {"bytes", &BytesObject::kType, make_bytes, nullptr},
     {"list", &ListObject::kType, make_list_value, list_methods},
     {"tuple", &TupleObject::kType, make_tuple_value, tuple_methods},
     {"dict", &DictObject::kType, make_dict_value, dict_methods},
@@ -269,6 +298,8 @@ void install_types(Interpreter& interpreter, Core& core) {
   auto object = core.add_class("object", nullptr);
   object->members.set(Name("__init__"), make_builtin("__init__", object_init));
   object->members.set(Name("__setattr__"), make_builtin("__setattr__", object_setattr));
+  auto ignore = make_builtin("__init_subclass__", [](Interpreter&, CallArgs&) -> Result<Value> { return Value(); });
+  object->members.set(Name("__init_subclass__"), std::make_shared<ClassMethod>(std::move(ignore)));
   interpreter.set_builtin("object", object);
   for (const BuiltinClass& each : kClasses) {
     auto made = core.add_class(each.name, each.type);
@@ -279,6 +310,14 @@ void install_types(Interpreter& interpreter, Core& core) {
   }
   Value from_keys = std::make_shared<StaticMethod>(make_builtin("fromkeys", dict_from_keys));
   interpreter.find_builtin("dict")->get_if<ClassObject>()->members.set(Name("fromkeys"), std::move(from_keys));
+  const auto add_static = [&](std::string_view owner, std::string_view name, Construct body) {
+    Value function = std::make_shared<StaticMethod>(make_builtin(std::string(name), body));
+    interpreter.find_builtin(owner)->get_if<ClassObject>()->members.set(Name(name), std::move(function));
+  };
+  add_static("bytes", "fromhex", bytes_from_hex);
+  add_static("int", "from_bytes", integer_from_bytes);
+  add_static("str", "maketrans", make_translation);
+  interpreter.set_builtin(syntax::kBytesLiteral, make_builtin("bytes", bytes_from_literal));
   auto boolean = core.add_class("bool", &kBoolType, interpreter.find_builtin("int")->get_shared<ClassObject>());
   boolean->construct = make_bool;
   boolean->sealed = true;
@@ -294,6 +333,12 @@ Result<Value> integer_attribute(const Value& self, Name name, Span span) {
   if (text == "real" || text == "numerator") return Value(*self.as_index());
   if (text == "imag") return Value(0);
   if (text == "denominator") return Value(1);
+  if (text == "to_bytes")
+    return make_builtin("to_bytes", [self](Interpreter& interpreter, CallArgs& args) {
+      return integer_to_bytes(interpreter, self, args);
+    });
+  if (text == "conjugate")
+    return make_builtin("conjugate", [self](Interpreter&, CallArgs&) -> Result<Value> { return self; });
   if (text != "bit_length" && text != "bit_count" && text != "is_integer") {
     return no_attribute(self.type_name(), name, span, {"real", "imag", "bit_length", "bit_count", "is_integer"});
   }

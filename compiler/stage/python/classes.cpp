@@ -68,6 +68,16 @@ Result<Value> class_property(Interpreter& interpreter, ClassObject& self, Name n
   return Value();
 }
 
+// object.__new__(class, ...): what else it gets is for `__init__`.
+Result<Value> object_new(Interpreter& interpreter, CallArgs& args) {
+  auto class_object = args.positional.empty() ? nullptr : args.positional[0].get_shared<ClassObject>();
+  if (!class_object) return type_error(args.span, "object.__new__(): not enough arguments");
+  if (class_object->construct)
+    return type_error(args.span,
+                      fmt::format("object.__new__({0}) is not safe, use {0}.__new__()", class_object->name.text()));
+  return new_instance(interpreter, class_object);
+}
+
 }  // namespace
 
 Result<std::shared_ptr<ClassObject>> make_class(Interpreter& interpreter, Name name,
@@ -124,15 +134,19 @@ Result<Value> ClassObject::call(Interpreter& interpreter, CallArgs args) {
     if (!instance || !instance->class_object()->is_subclass_of(*self)) return made;
     return initialized(interpreter, std::move(made), std::move(args));
   }
+  return initialized(interpreter, TRY(new_instance(interpreter, self)), std::move(args));
+}
+
+Result<Value> new_instance(Interpreter& interpreter, const std::shared_ptr<ClassObject>& class_object) {
   ObjectRef instance;
-  for (ClassObject* each : resolution_order) {
+  for (ClassObject* each : class_object->resolution_order) {
     if (!each->allocate) continue;
-    instance = TRY(each->allocate(interpreter, self));
+    instance = TRY(each->allocate(interpreter, class_object));
     break;
   }
-  if (!instance) instance = std::make_shared<InstanceObject>(self);
+  if (!instance) instance = std::make_shared<InstanceObject>(class_object);
   interpreter.watch(instance);  // instances may refer to each other in a circle
-  return initialized(interpreter, Value(std::move(instance)), std::move(args));
+  return Value(std::move(instance));
 }
 
 Result<Value> ClassObject::initialized(Interpreter& interpreter, Value instance, CallArgs args) {
@@ -157,8 +171,12 @@ Result<Value> ClassObject::get_attribute(Interpreter& interpreter, Name attribut
     if (auto* method = member.get_if<ClassMethod>()) {
       return Value(std::make_shared<BoundMethod>(Value(shared_from_this()), method->function));
     }
+    static const Name kGet("__get__");
+    if (std::optional<Value> getter = descriptor_method(member, kGet))
+      return interpreter.call(*getter, CallArgs{{Value(), Value(shared_from_this())}, {}, span, {}});
     return member;
   }
+  if (attribute.text() == "__new__") return make_builtin("__new__", object_new);
   std::string_view text = attribute.text();
   if (text == "__name__" || text == "__qualname__" || text == "__bases__" || text == "__mro__" || text == "__dict__" ||
       text == "__class__") {

@@ -11,6 +11,20 @@ namespace tilepilot::stage {
 
 using namespace syntax;
 
+namespace {
+
+// `__init_subclass__` of a base that is written in Python; null: there is none.
+const Value* subclass_hook(const ClassObject& made) {
+  static const Name kInitSubclass("__init_subclass__");
+  for (size_t i = 1; i < made.resolution_order.size(); ++i) {
+    ClassObject* base = made.resolution_order[i];
+    if (const Value* found = base->user_defined ? base->members.find(kInitSubclass) : nullptr) return found;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 // The cells that a nested scope captures from this one.
 std::vector<CellRef> Evaluator::close_over(const ScopeLayout& inner) {
   std::vector<CellRef> cells;
@@ -123,15 +137,37 @@ Result<std::vector<std::shared_ptr<ClassObject>>> Evaluator::base_classes(const 
   return bases;
 }
 
-// Only `metaclass=ABCMeta`, which is `type` here, and `total=` of a TypedDict change nothing.
-Status Evaluator::check_class_keywords(const ClassDef& node) {
+// What `__init_subclass__` of a base gets. `metaclass=ABCMeta`, which is `type` here, and `total=` of a TypedDict
+// change nothing.
+Result<Evaluator::Keywords> Evaluator::class_keywords(const ClassDef& node, const ClassObject& made) {
+  Keywords keywords;
   for (const Keyword& keyword : node.keywords) {
     Value value = TRY(eval(*keyword.value));
     bool harmless = keyword.name.id() && keyword.name.text() == "metaclass" && value.if_object() &&
                     *value.if_object() == *interpreter_.find_builtin("type")->if_object();
     if (harmless || (keyword.name.id() && keyword.name.text() == "total")) continue;
+    if (keyword.name.id() && keyword.name.text() != "metaclass" && subclass_hook(made)) {
+      keywords.emplace_back(keyword.name, std::move(value));
+      continue;
+    }
     return make_error(DiagnosticKind::unsupported_syntax, keyword.span,
                       "metaclasses and other keywords of a class are not supported");
+  }
+  return keywords;
+}
+
+// Its members learn their names (`__set_name__`), its bases that it is there.
+Status Evaluator::tell_of_class(const std::shared_ptr<ClassObject>& made, Keywords keywords, Span span) {
+  static const Name kSetName("__set_name__");
+  for (Name name : std::vector<Name>(made->members.names())) {
+    const Value member = *made->members.find(name);
+    if (std::optional<Value> hook = descriptor_method(member, kSetName))
+      TRY(interpreter_.call(*hook, CallArgs{{Value(made), Value(name.text())}, {}, span, {}}));
+  }
+  if (const Value* hook = subclass_hook(*made)) {
+    auto* method = hook->get_if<ClassMethod>();
+    const Value function = method ? method->function : *hook;
+    TRY(interpreter_.call(function, CallArgs{{Value(made)}, std::move(keywords), span, {}}));
   }
   return {};
 }
@@ -141,9 +177,9 @@ Result<Flow> Evaluator::visit(const ClassDef& node, Span) {
   if (!decorators.ok()) return bind_stand_in(node.name, std::move(decorators).take_error());
   auto bases = base_classes(node);
   if (!bases.ok()) return bind_stand_in(node.name, std::move(bases).take_error());
-  TRY(check_class_keywords(node));
   std::shared_ptr<ClassObject> made = TRY(make_class(interpreter_, node.name, *std::move(bases), node.name_span));
   made->user_defined = true;
+  Keywords keywords = TRY(class_keywords(node, *made));
   made->members.set(Name("__module__"), Value(activation_.globals->name));
   const auto& layout = activation_.layout.nested(&node);
   Activation inner(*layout, activation_.module, activation_.globals);
@@ -152,6 +188,7 @@ Result<Flow> Evaluator::visit(const ClassDef& node, Span) {
   inner.function = activation_.function;
   inner.class_object = made;
   TRY(Evaluator(interpreter_, inner).run(node.body));
+  TRY(tell_of_class(made, std::move(keywords), node.name_span));
   Value result = made;
   if (const auto* derive = made->find_derive()) result = TRY((*derive)(interpreter_, made, node.name_span));
   bind(node.name, TRY(decorate(node.decorators, *decorators, std::move(result))));

@@ -8,7 +8,7 @@ namespace tilepilot::stage {
 struct PropertyObject final : TypedObject<PropertyObject> {
   static constexpr Type kType{"property"};
   Result<Value> get_attribute(Interpreter&, Name name, Span span) override;  // setter, getter, deleter
-  Value getter, setter;
+  Value getter, setter, deleter;
 };
 
 struct StaticMethod final : TypedObject<StaticMethod> {
@@ -38,6 +38,11 @@ struct SuperObject final : TypedObject<SuperObject> {
   std::shared_ptr<ClassObject> owner;
   Value self;
 };
+
+// A new instance, before `__init__`: what object.__new__(class) gives.
+Result<Value> new_instance(Interpreter& interpreter, const std::shared_ptr<ClassObject>& class_object);
+// The method `name` of the class of `member` if that is an instance, bound to it: `__get__`, `__set__`, `__set_name__`.
+std::optional<Value> descriptor_method(const Value& member, Name name);
 
 // What `instance.name` gives for a member found in a class: functions are bound, properties called.
 Result<Value> bind_member(Interpreter& interpreter, const Value& member, const Value& instance,

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiler/stage/python/containers.h"
+#include "compiler/stage/python/counter.h"
 #include "compiler/stage/python/exceptions.h"
 #include "compiler/stage/python/interpreter.h"
 #include "compiler/stage/python/native.h"
@@ -102,9 +103,35 @@ Result<Value> update(Interpreter& interpreter, const Value& self, CallArgs& args
   return Value();
 }
 
+Result<Value> move_to_front(Interpreter& interpreter, const Value& self, const Value& key, Span span) {
+  HashTable& table = dict_of(self).table;
+  auto removed = TRY(table.erase(interpreter, key, span));
+  if (!removed) return missing_key(interpreter, key, span);
+  const std::vector<HashTable::Entry> others = table.entries();
+  table.clear();
+  TRY(table.set(interpreter, std::move(removed->key), std::move(removed->value), span));
+  for (const HashTable::Entry& entry : others)
+    if (entry.live) TRY(table.set(interpreter, entry.key, entry.value, span));
+  return Value();
+}
+
+// OrderedDict([(key, value), ...]), as Python 3.11 shows it.
+Result<std::string> ordered_repr(Interpreter& interpreter, const HashTable& table) {
+  std::string text;
+  for (size_t i = 0; i < table.entries().size(); ++i) {
+    const HashTable::Entry entry = table.entries()[i];
+    if (!entry.live) continue;
+    text += text.empty() ? "" : ", ";
+    text += fmt::format("({}, {})", TRY(interpreter.repr(entry.key)), TRY(interpreter.repr(entry.value)));
+  }
+  return text.empty() ? std::string("OrderedDict()") : fmt::format("OrderedDict([{}])", text);
+}
+
 Result<Value> move_to_end(Interpreter& interpreter, const Value& self, CallArgs& args) {
-  static constexpr Signature kSignature{"move_to_end", {"key"}, 1};
+  static constexpr Signature kSignature{"move_to_end", {"key", "last"}, 1};
   Arguments read = TRY(Arguments::read(args, kSignature));
+  if (read[1] && !TRY(interpreter.truth(*read[1], args.span)))
+    return move_to_front(interpreter, self, *read[0], args.span);
   auto removed = TRY(dict_of(self).table.erase(interpreter, *read[0], args.span));
   if (!removed) return missing_key(interpreter, *read[0], args.span);
   TRY(dict_of(self).table.set(interpreter, std::move(removed->key), std::move(removed->value), args.span));
@@ -129,24 +156,6 @@ Result<Value> clear(Interpreter&, const Value& self, CallArgs&) {
   return Value();
 }
 
-// Counter.most_common([n])
-Result<Value> most_common(Interpreter& interpreter, const Value& self, CallArgs& args) {
-  static constexpr Signature kSignature{"most_common", {"n"}, 0};
-  Arguments read = TRY(Arguments::read(args, kSignature));
-  std::vector<std::pair<int64_t, Value>> counted;
-  for (const HashTable::Entry& entry : dict_of(self).table.entries()) {
-    if (!entry.live) continue;
-    auto number = entry.value.as_index();
-    if (!number) return type_error(args.span, "most_common() needs integer counts");
-    counted.emplace_back(*number, make_tuple({entry.key, entry.value}));
-  }
-  std::stable_sort(counted.begin(), counted.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  auto most = static_cast<size_t>(TRY(read.integer(0, interpreter.limits().container_items)));
-  std::vector<Value> items;
-  for (size_t i = 0; i < counted.size() && i < most; ++i) items.push_back(counted[i].second);
-  return make_list(std::move(items));
-}
-
 }  // namespace
 
 const MethodTable& dict_methods() {
@@ -162,7 +171,6 @@ const MethodTable& dict_methods() {
       {"copy", copy},
       {"clear", clear},
       {"move_to_end", move_to_end},
-      {"most_common", most_common},
   };
   return kMethods;
 }
@@ -186,6 +194,13 @@ Status fill_dict(Interpreter& interpreter, DictObject& dict, const Value& source
       if (entry.live) TRY(dict.table.set(interpreter, std::move(entry.key), std::move(entry.value), span));
     }
     return {};
+  }
+  if (source.if_object() && (*source.if_object())->as_instance()) {
+    if (auto keys = TRY(try_conversion(interpreter, source, "keys", span))) {
+      for (const Value& key : TRY(interpreter.to_vector(*keys, span)))
+        TRY(dict.table.set(interpreter, key, TRY(interpreter.get_item(source, key, span)), span));
+      return {};
+    }
   }
   size_t position = 0;
   for (const Value& item : TRY(interpreter.to_vector(source, span))) {
@@ -214,10 +229,14 @@ Result<const Value*> DictObject::find(Interpreter& interpreter, const Value& key
 Result<Value> DictObject::get_attribute(Interpreter&, Name name, Span span) {
   static const Name kDefaultFactory("default_factory");
   if (flavour == &kDefaultDict && name == kDefaultFactory) return default_factory;
+  if (flavour == &kCounter && counter_methods().find(name))
+    return counter_methods().bind(Value(shared_from_this()), name, span);
   return dict_methods().bind(Value(shared_from_this()), name, span);
 }
 
 Result<Value> DictObject::call_method(Interpreter& interpreter, Name name, CallArgs args, Span name_span) {
+  if (flavour == &kCounter && counter_methods().find(name))
+    return counter_methods().call(interpreter, Value(shared_from_this()), name, args);
   if (!dict_methods().find(name)) return Object::call_method(interpreter, name, std::move(args), name_span);
   return dict_methods().call(interpreter, Value(shared_from_this()), name, args);
 }
@@ -252,6 +271,8 @@ Result<bool> DictObject::contains(Interpreter& interpreter, const Value& item, S
 }
 
 Result<std::string> DictObject::repr(Interpreter& interpreter) {
+  if (flavour == &kCounter) return counter_repr(interpreter, *this);
+  if (flavour == &kOrderedDict) return ordered_repr(interpreter, table);
   std::string text = "{";
   for (size_t i = 0; i < table.entries().size(); ++i) {
     const HashTable::Entry entry = table.entries()[i];  // a copy: `__repr__` may change the table
@@ -270,6 +291,9 @@ Result<std::string> DictObject::repr(Interpreter& interpreter) {
 Result<std::optional<Value>> DictObject::binary(Interpreter& interpreter, BinaryOp op, const Value& other,
                                                 bool reflected, Span span) {
   using Maybe = std::optional<Value>;
+  auto* counted = other.get_if<DictObject>();
+  if (flavour == &kCounter && counted && counted->flavour == &kCounter && !reflected)
+    return counter_binary(interpreter, op, *this, *counted, span);
   if (op != BinaryOp::bit_or || reflected || !other.get_if<DictObject>()) return Maybe();
   auto made = std::make_shared<DictObject>();
   made->table = table;

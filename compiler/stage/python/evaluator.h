@@ -171,7 +171,9 @@ class Evaluator {
   Status annotate_member(syntax::Name name, const syntax::Expr& annotation);
   Result<Value> decorate(const std::vector<syntax::ExprPtr>& expressions, const std::vector<Value>& decorators,
                          Value value);
-  Status check_class_keywords(const syntax::ClassDef& node);
+  using Keywords = std::vector<std::pair<syntax::Name, Value>>;
+  Result<Keywords> class_keywords(const syntax::ClassDef& node, const ClassObject& made);
+  Status tell_of_class(const std::shared_ptr<ClassObject>& made, Keywords keywords, Span span);
   Result<std::vector<std::shared_ptr<ClassObject>>> base_classes(const syntax::ClassDef& node);
   Result<std::vector<Value>> decorator_values(const std::vector<syntax::ExprPtr>& expressions);
   // The end of a definition that failed: binds what stands in for it if it needs a module that is missing.
@@ -183,6 +185,7 @@ class Evaluator {
   Result<std::shared_ptr<ModuleObject>> import_one(const std::string& name, IfMissing if_missing, Span span);
   Result<std::shared_ptr<ModuleObject>> import_path(const std::string& name, IfMissing if_missing, Span span);
   Result<std::string> relative_base(int level, Span span);
+  bool may_lack_names(const std::string& module) const;
   Status import_names(const std::shared_ptr<ModuleObject>& module, const std::string& module_name,
                       const syntax::ImportFromStmt& node);
 

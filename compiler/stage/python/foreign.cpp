@@ -17,8 +17,10 @@ const Name& module_attribute() {
 }  // namespace
 
 Error ForeignObject::use(Interpreter& interpreter, Span span) const {
-  Error error = make_error(DiagnosticKind::unknown_module, span,
-                           fmt::format("`{}` cannot be used: the module `{}` is not available here", name, module));
+  const std::string reason = lacking_hint ? fmt::format("this `{}` has no such name", module)
+                                          : fmt::format("the module `{}` is not available here", module);
+  Error error = make_error(DiagnosticKind::unknown_module, span, fmt::format("`{}` cannot be used: {}", name, reason),
+                           lacking_hint.value_or(""));
   error->note(imported, "imported here");
   ObjectRef exception = make_exception(interpreter, "ModuleNotFoundError", {Value(error->message)});
   exception->as_instance()->attributes().set(module_attribute(), Value(module));
@@ -29,7 +31,7 @@ Error ForeignObject::use(Interpreter& interpreter, Span span) const {
 Result<Value> ForeignObject::get_attribute(Interpreter&, Name attribute, Span) {
   const bool is_protocol = attribute.text().substr(0, 2) == "__";  // asked for by the evaluator, not by the program
   std::string inner = is_protocol ? name : fmt::format("{}.{}", name, attribute.text());
-  return Value(std::make_shared<ForeignObject>(std::move(inner), module, imported));
+  return Value(std::make_shared<ForeignObject>(std::move(inner), module, imported, lacking_hint));
 }
 
 Result<std::string> ForeignObject::repr(Interpreter&) { return fmt::format("<{}, not available>", name); }

@@ -1,4 +1,5 @@
-// What stands in for a module that a script imports and nobody has, such as one for an optional comparison. Its names
+// What stands in for a module that a script imports and nobody has, such as one for an optional comparison, and for a
+// name that a module of the host lacks. Its names
 // can be passed on, subscripted, joined with `|`, derived from and used as decorators; using them for anything else is
 // an error that names the module and shows where it was imported.
 #pragma once
@@ -9,8 +10,11 @@ namespace tilepilot::stage {
 
 struct ForeignObject final : TypedObject<ForeignObject> {
   static constexpr Type kType{"unavailable"};
-  ForeignObject(std::string name_, std::string module_, Span imported_)
-      : name(std::move(name_)), module(std::move(module_)), imported(imported_) {}
+  ForeignObject(std::string name_, std::string module_, Span imported_, std::optional<std::string> lacking_hint_ = {})
+      : name(std::move(name_)),
+        module(std::move(module_)),
+        imported(imported_),
+        lacking_hint(std::move(lacking_hint_)) {}
 
   Error use(Interpreter& interpreter, Span span) const;
 
@@ -37,6 +41,8 @@ struct ForeignObject final : TypedObject<ForeignObject> {
   const std::string name;    // "triton.jit", or the function or class that needs the module
   const std::string module;  // "triton"
   const Span imported;
+  // Given if the module is here and lacks this name: what may be meant instead, or "".
+  const std::optional<std::string> lacking_hint;
 };
 
 // The module itself.

@@ -10,6 +10,7 @@
 #include "compiler/stage/python/interpreter.h"
 #include "compiler/stage/python/native.h"
 #include "compiler/stage/python/sequence.h"
+#include "compiler/syntax/unicode.h"
 
 namespace tilepilot::stage {
 
@@ -233,12 +234,10 @@ class SpecReader {
   bool fill_given_ = false;
 };
 
-Result<std::string> format_number_as_text(Interpreter& interpreter, const Value& value, const FormatSpec& spec,
-                                          Span span) {
+Result<std::string> format_number_as_text(const Value& value, const FormatSpec& spec, Span span) {
   if (auto integer = value.as_index()) {
     bool as_float = spec.type && std::string_view("eEfFgG%").find(spec.type) != std::string_view::npos;
     if (as_float) return format_float(static_cast<double>(*integer), spec);
-    if (value.if_bool() && !spec.type) return format_text(TRY(interpreter.str(value)), spec);
     if (spec.type && std::string_view("bcdoxXn").find(spec.type) == std::string_view::npos) {
       return unknown_code(spec.type, value, span);
     }
@@ -293,6 +292,29 @@ std::string repr_text(std::string_view text) {
   return shown + quote;
 }
 
+std::string utf8_character(uint32_t code) {
+  std::string text;
+  syntax::append_utf8(text, code);
+  return text;
+}
+
+std::string escape_beyond_ascii(std::string_view text) {
+  std::string shown;
+  for (size_t at = 0; at < text.size();) {
+    if (static_cast<unsigned char>(text[at]) < 0x80) {
+      shown += text[at++];
+      continue;
+    }
+    const syntax::CodePoint point = syntax::code_point_at(text, at);
+    const auto code = static_cast<uint32_t>(point.value);
+    shown += code < 0x100     ? fmt::format("\\x{:02x}", code)
+             : code < 0x10000 ? fmt::format("\\u{:04x}", code)
+                              : fmt::format("\\U{:08x}", code);
+    at += point.length;
+  }
+  return shown;
+}
+
 Result<FormatSpec> parse_format_spec(std::string_view text, const Value&, Span span) {
   return SpecReader(text, span).read();
 }
@@ -343,8 +365,8 @@ Result<std::string> format_integer(int64_t value, const FormatSpec& spec, Span s
     case 'X':
       return lay_out_integer(value < 0, fmt::format("{:X}", size), spec);
     case 'c':
-      if (value < 0 || value > 127) return value_error(span, "%c arg not in range(128)");
-      return pad(std::string(1, static_cast<char>(value)), spec, '<');
+      if (value < 0 || value > 0x10FFFF) return value_error(span, "%c arg not in range(0x110000)");
+      return pad(utf8_character(static_cast<uint32_t>(value)), spec, '<');
     default:
       return lay_out_integer(value < 0, fmt::format("{}", size), spec);
   }
@@ -362,7 +384,7 @@ Result<std::string> format_value(Interpreter& interpreter, const Value& value, c
   }
   if (spec.empty()) return interpreter.str(value);
   FormatSpec parsed = TRY(parse_format_spec(spec, value, span));
-  if (value.as_number()) return format_number_as_text(interpreter, value, parsed, span);
+  if (value.as_number()) return format_number_as_text(value, parsed, span);
   if (value.if_string()) {
     if (parsed.type && parsed.type != 's') return unknown_code(parsed.type, value, span);
     if (parsed.align == '=' && parsed.align_given) {
@@ -377,7 +399,8 @@ Result<std::string> format_value(Interpreter& interpreter, const Value& value, c
 Result<std::string> format_converted(Interpreter& interpreter, const Value& value, char conversion,
                                      const std::string& spec, Span span) {
   if (!conversion) return format_value(interpreter, value, spec, span);
-  Value text = conversion == 's' ? TRY(interpreter.str(value)) : TRY(interpreter.repr(value));
+  std::string shown = conversion == 's' ? TRY(interpreter.str(value)) : TRY(interpreter.repr(value));
+  const Value text = conversion == 'a' ? escape_beyond_ascii(shown) : std::move(shown);
   return format_value(interpreter, text, spec, span);
 }
 

@@ -11,6 +11,9 @@ namespace tilepilot::stage {
 // As Python's repr shows them: shortest digits that read back the same; quotes and escapes.
 std::string repr_float(double value);
 std::string repr_text(std::string_view text);
+// With `\x`, `\u` and `\U` for what is not ASCII, as ascii() shows it.
+std::string escape_beyond_ascii(std::string_view text);
+std::string utf8_character(uint32_t code);  // in UTF-8
 
 // [[fill]align][sign][#][0][width][grouping][.precision][type]
 struct FormatSpec {

@@ -100,7 +100,7 @@ class TemplateFormatter {
       size_t position = name.empty() ? automatic_++ : static_cast<size_t>(std::stoi(std::string(name)));
       if (position < args_.positional.size()) return args_.positional[position];
       return make_error(DiagnosticKind::index_error, args_.span,
-                        fmt::format("replacement index {} out of range for positional args tuple", position));
+                        fmt::format("Replacement index {} out of range for positional args tuple", position));
     }
     if (const Value* value = args_.keyword(name)) return *value;
     return make_error(DiagnosticKind::key_error, args_.span, fmt::format("'{}'", name));
@@ -224,7 +224,7 @@ class PercentFormatter {
       case 'a':
         if (spec.align == '=') spec.align = '>', spec.fill = " ";
         spec.sign = '-';
-        return format_text(type == 's' ? TRY(interpreter_.str(value)) : TRY(interpreter_.repr(value)), spec);
+        return shown(type, value, spec);
       case 'c':
         if (value.if_string()) return format_text(*value.if_string(), spec);
         [[fallthrough]];
@@ -245,6 +245,11 @@ class PercentFormatter {
       default:
         return value_error(span_, fmt::format("unsupported format character '{}'", type));
     }
+  }
+
+  Result<std::string> shown(char type, const Value& value, const FormatSpec& spec) {
+    const std::string text = type == 's' ? TRY(interpreter_.str(value)) : TRY(interpreter_.repr(value));
+    return format_text(type == 'a' ? escape_beyond_ascii(text) : text, spec);
   }
 
   Result<std::string> integer(char type, const Value& value, FormatSpec spec) {

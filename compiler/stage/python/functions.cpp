@@ -158,17 +158,21 @@ Status ModuleObject::set_attribute(Interpreter&, Name attribute, Value value, Sp
 Result<std::string> ModuleObject::repr(Interpreter&) { return fmt::format("<module '{}'>", name); }
 
 Result<Value> PropertyObject::get_attribute(Interpreter&, Name name, Span span) {
-  bool sets = name.text() == "setter";
-  if (!sets && name.text() != "getter") return no_attribute(type_name(), name, span, {"setter", "getter"});
+  static constexpr std::pair<std::string_view, Value PropertyObject::*> kRoles[] = {
+      {"getter", &PropertyObject::getter}, {"setter", &PropertyObject::setter}, {"deleter", &PropertyObject::deleter}};
   auto self = std::static_pointer_cast<PropertyObject>(shared_from_this());
-  return make_builtin(name.str(), [self, sets](Interpreter&, CallArgs& args) -> Result<Value> {
-    static constexpr Signature kSignature{"setter", {"function"}, 1};
-    Arguments read = TRY(Arguments::read(args, kSignature));
-    auto made = std::make_shared<PropertyObject>();
-    made->getter = sets ? self->getter : *read[0];
-    made->setter = sets ? *read[0] : self->setter;
-    return Value(std::move(made));
-  });
+  if (name.text() == "fget") return getter;
+  for (const auto& [role, member] : kRoles) {
+    if (name.text() != role) continue;
+    return make_builtin(name.str(), [self, member = member](Interpreter&, CallArgs& args) -> Result<Value> {
+      static constexpr Signature kSignature{"setter", {"function"}, 1};
+      Arguments read = TRY(Arguments::read(args, kSignature));
+      auto made = std::make_shared<PropertyObject>(*self);
+      made.get()->*member = *read[0];
+      return Value(std::move(made));
+    });
+  }
+  return no_attribute(type_name(), name, span, {"setter", "getter", "deleter"});
 }
 
 Result<Value> StaticMethod::call(Interpreter& interpreter, CallArgs args) {
@@ -178,7 +182,9 @@ Result<Value> StaticMethod::call(Interpreter& interpreter, CallArgs args) {
 Result<Value> bind_member(Interpreter& interpreter, const Value& member, const Value& instance,
                           const ClassObject& found_in, Span span) {
   auto* builtin = member.get_if<BuiltinFunction>();
-  if (member.get_if<FunctionObject>() || (builtin && (builtin->is_method || !found_in.user_defined))) {
+  // A function behind functools.cache is a method too.
+  const bool cached = member.type_name() == "functools._lru_cache_wrapper";
+  if (member.get_if<FunctionObject>() || cached || (builtin && (builtin->is_method || !found_in.user_defined))) {
     return Value(std::make_shared<BoundMethod>(instance, member));
   }
   if (auto* property = member.get_if<PropertyObject>()) {
@@ -188,7 +194,17 @@ Result<Value> bind_member(Interpreter& interpreter, const Value& member, const V
   if (auto* method = member.get_if<ClassMethod>()) {
     return Value(std::make_shared<BoundMethod>(Value(interpreter.class_of(instance)), method->function));
   }
+  static const Name kGet("__get__");
+  if (std::optional<Value> getter = descriptor_method(member, kGet))
+    return interpreter.call(*getter, CallArgs{{instance, Value(interpreter.class_of(instance))}, {}, span, {}});
   return member;
+}
+
+std::optional<Value> descriptor_method(const Value& member, Name name) {
+  InstanceObject* object = member.if_object() && *member.if_object() ? (*member.if_object())->as_instance() : nullptr;
+  const Value* method = object ? object->class_object()->lookup(name) : nullptr;
+  if (!method) return std::nullopt;
+  return Value(std::make_shared<BoundMethod>(member, *method));
 }
 
 Result<Value> SuperObject::get_attribute(Interpreter& interpreter, Name name, Span span) {
@@ -209,6 +225,8 @@ Result<Value> SuperObject::get_attribute(Interpreter& interpreter, Name name, Sp
     }
     passed_owner = passed_owner || each == owner.get();
   }
+  static const Name kNew("__new__");
+  if (name == kNew) return interpreter.get_attribute(*interpreter.find_builtin("object"), kNew, span);
   return no_attribute(type_name(), name, span);
 }
 

@@ -96,6 +96,12 @@ Result<Flow> Evaluator::visit(const ImportFromStmt& node, Span span) {
   return Flow::normal;
 }
 
+// A package of the host has what programs were seen to use: a script may import more, and fails where it uses it.
+bool Evaluator::may_lack_names(const std::string& module) const {
+  const bool of_host = interpreter_.find_module(module.substr(0, module.find('.'))) != nullptr;
+  return of_host && interpreter_.importer() && !activation_.catches_import_errors;
+}
+
 Status Evaluator::import_names(const std::shared_ptr<ModuleObject>& module, const std::string& module_name,
                                const ImportFromStmt& node) {
   for (const ImportAlias& alias : node.names) {
@@ -119,6 +125,11 @@ Status Evaluator::import_names(const std::shared_ptr<ModuleObject>& module, cons
     if (auto submodule =
             TRY(find_module(module_name.empty() ? alias.name : module_name + "." + alias.name, alias.span))) {
       bind(bound, submodule);
+      continue;
+    }
+    if (may_lack_names(module_name)) {
+      bind(bound, Value(std::make_shared<ForeignObject>(fmt::format("{}.{}", module_name, alias.name), module_name,
+                                                        alias.span, error->hint)));
       continue;
     }
     error->message = fmt::format("cannot import name '{}' from '{}'", alias.name, module_name);

@@ -163,8 +163,14 @@ Status InstanceObject::set_attribute(Interpreter& interpreter, Name name, Value 
     TRY(interpreter.call(setter, CallArgs{{Value(shared_from_this()), std::move(value)}, {}, span, {}}));
     return {};
   }
+  static const Name kSet("__set__");
+  if (std::optional<Value> setter = member ? descriptor_method(*member, kSet) : std::nullopt) {
+    TRY(interpreter.call(*setter, CallArgs{{Value(shared_from_this()), std::move(value)}, {}, span, {}}));
+    return {};
+  }
   Value* hook = class_->lookup(kSetattr);
-  if (hook && hook->get_if<FunctionObject>()) {
+  auto* native = hook ? hook->get_if<BuiltinFunction>() : nullptr;  // `is_method`: of a frozen dataclass
+  if (hook && (hook->get_if<FunctionObject>() || (native && native->is_method))) {
     Value function = *hook;
     CallArgs args{{Value(shared_from_this()), Value(name.text()), std::move(value)}, {}, span, {}};
     TRY(interpreter.call(function, std::move(args)));

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "compiler/stage/python/arithmetic.h"
+#include "compiler/stage/python/bytes.h"
 #include "compiler/stage/python/interpreter.h"
 #include "compiler/stage/python/native.h"
 
@@ -132,12 +133,16 @@ Result<Value> bit_length(Interpreter&, const BigInteger& value, CallArgs&) {
 Result<Value> bit_count(Interpreter&, const BigInteger& value, CallArgs&) {
   return Value(static_cast<int64_t>(value.bit_count()));
 }
+Result<Value> to_bytes(Interpreter& interpreter, const BigInteger& value, CallArgs& args) {
+  return integer_to_bytes(interpreter, make_integer(value), args);
+}
+
 Result<Value> always(Interpreter&, const BigInteger&, CallArgs&) { return Value(true); }
 
 constexpr std::pair<std::string_view, Conversion> kConversions[] = {
-    {"__int__", itself},      {"__index__", itself},  {"__trunc__", itself},     {"__float__", as_float},
-    {"__abs__", magnitude},   {"__round__", rounded}, {"__format__", formatted}, {"bit_length", bit_length},
-    {"bit_count", bit_count}, {"is_integer", always},
+    {"__int__", itself},    {"__index__", itself},    {"__trunc__", itself},     {"__float__", as_float},
+    {"__abs__", magnitude}, {"__round__", rounded},   {"__format__", formatted}, {"bit_length", bit_length},
+    {"to_bytes", to_bytes}, {"bit_count", bit_count}, {"is_integer", always},
 };
 
 }  // namespace

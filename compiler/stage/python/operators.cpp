@@ -3,6 +3,7 @@
 
 #include "compiler/stage/python/arithmetic.h"
 #include "compiler/stage/python/containers.h"
+#include "compiler/stage/python/descriptors.h"
 #include "compiler/stage/python/format_spec.h"
 #include "compiler/stage/python/interpreter.h"
 #include "compiler/stage/python/native.h"
@@ -134,6 +135,13 @@ Status Interpreter::set_attribute(const Value& object, Name name, Value value, S
 Status Interpreter::delete_attribute(const Value& object, Name name, Span span) {
   auto* reference = object.if_object();
   if (InstanceObject* instance = reference ? (*reference)->as_instance() : nullptr) {
+    Value* member = instance->class_object()->lookup(name);
+    auto* property = member ? member->get_if<PropertyObject>() : nullptr;
+    if (property && !property->deleter.is_none()) {
+      const Value deleter = property->deleter;
+      TRY(call(deleter, CallArgs{{object}, {}, span, {}}));
+      return {};
+    }
     if (instance->attributes().erase(name)) return {};
   }
   if (auto* module = object.get_if<ModuleObject>(); module && module->members.erase(name)) return {};

@@ -5,11 +5,13 @@
 #include <cctype>
 
 #include "compiler/stage/python/arithmetic.h"
+#include "compiler/stage/python/bytes.h"
 #include "compiler/stage/python/containers.h"
 #include "compiler/stage/python/format_spec.h"
 #include "compiler/stage/python/interpreter.h"
 #include "compiler/stage/python/native.h"
 #include "compiler/stage/python/sequence.h"
+#include "compiler/syntax/unicode.h"
 
 namespace tilepilot::stage {
 
@@ -330,6 +332,60 @@ Result<Value> expandtabs(Interpreter& interpreter, const Value& self, CallArgs& 
   return Value(std::move(text));
 }
 
+// str.translate(table): each character by what a dict from codes says of it: a code, a text, or None to leave it out.
+Result<Value> translate(Interpreter& interpreter, const Value& self, CallArgs& args) {
+  static constexpr Signature kSignature{"translate", {"table"}, 1};
+  Arguments read = TRY(Arguments::read(args, kSignature));
+  auto* table = read[0]->get_if<DictObject>();
+  if (!table) return type_error(args.span, "translate() needs a dict, such as str.maketrans() gives");
+  std::string text;
+  for (const Value& each : split_characters(text_of(self))) {
+    const Value code(static_cast<int64_t>(syntax::code_point_at(*each.if_string(), 0).value));
+    const Value* found = TRY(table->find(interpreter, code, args.span));
+    if (!found)
+      text += *each.if_string();
+    else if (auto* replacement = found->if_string())
+      text += *replacement;
+    else if (auto index = found->as_index())
+      text += utf8_character(static_cast<uint32_t>(*index));
+  }
+  return Value(std::move(text));
+}
+
+Result<Value> casefold(Interpreter& interpreter, const Value& self, CallArgs& args) {
+  return map_characters<to_lower>(interpreter, self, args);
+}
+
+Result<Value> format_map(Interpreter& interpreter, const Value& self, CallArgs& args) {
+  static constexpr Signature kSignature{"format_map", {"mapping"}, 1};
+  Arguments read = TRY(Arguments::read(args, kSignature));
+  auto* mapping = read[0]->get_if<DictObject>();
+  if (!mapping) return type_error(args.span, "format_map() needs a dict");
+  CallArgs named{{}, {}, args.span, {}};
+  for (const HashTable::Entry& entry : mapping->table.entries())
+    if (entry.live && entry.key.if_string()) named.keywords.emplace_back(Name(*entry.key.if_string()), entry.value);
+  return Value(TRY(format_template(interpreter, text_of(self), named)));
+}
+
+Result<Value> isascii(Interpreter&, const Value& self, CallArgs&) { return Value(is_ascii(text_of(self))); }
+
+Result<Value> isprintable(Interpreter&, const Value& self, CallArgs&) {
+  const std::string& text = text_of(self);
+  return Value(
+      std::none_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }));
+}
+
+// Every word begins with a capital, and there is one.
+Result<Value> istitle(Interpreter&, const Value& self, CallArgs&) {
+  bool any = false, inside = false;
+  for (char c : text_of(self)) {
+    if (inside ? is_upper(c) : is_lower(c)) return Value(false);
+    any = any || is_upper(c);
+    inside = is_alpha(c);
+  }
+  return Value(any);
+}
+
 template <bool from_right>
 Result<Value> partition(Interpreter&, const Value& self, CallArgs& args) {
   static constexpr Signature kSignature{"partition", {"sep"}, 1};
@@ -399,6 +455,13 @@ const MethodTable& string_methods() {
       {"center", justify<'^'>},
       {"zfill", zfill},
       {"expandtabs", expandtabs},
+      {"translate", translate},
+      {"casefold", casefold},
+      {"format_map", format_map},
+      {"isascii", isascii},
+      {"isprintable", isprintable},
+      {"istitle", istitle},
+      {"encode", encode_text},
       {"partition", partition<false>},
       {"rpartition", partition<true>},
       {"removeprefix", remove_affix<false>},

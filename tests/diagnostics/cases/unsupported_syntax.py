@@ -5,6 +5,5 @@ match 3:
     case 1:
         pass
 
-key = b"bytes"
 z = 1j
 name = "\N{BULLET}"

@@ -16,7 +16,7 @@ def h(x)
     return x
 
 print "hello"
-t = b"bytes"
+t = b"bytes" "text"
 async def i():
     await j
 match k:

@@ -1,7 +1,8 @@
-// The module `collections`: OrderedDict, defaultdict, Counter, namedtuple; no deque.
+// The module `collections`: OrderedDict, defaultdict, Counter, namedtuple. deque and ChainMap are in collections.py.
 #include <fmt/format.h>
 
 #include "compiler/stage/python/containers.h"
+#include "compiler/stage/python/counter.h"
 #include "compiler/stage/python/modules/standard.h"
 #include "compiler/stage/python/named_tuple.h"
 #include "compiler/stage/python/native.h"
@@ -32,20 +33,9 @@ Result<Value> default_dict(Interpreter& interpreter, CallArgs& args) {
 }
 
 Result<Value> counter(Interpreter& interpreter, CallArgs& args) {
-  static constexpr Signature kSignature{"Counter", {"iterable"}, 0};
-  Arguments read = TRY(Arguments::read(args, kSignature));
   auto dict = std::make_shared<DictObject>();
   dict->flavour = &kCounter;
-  if (!read[0]) return Value(std::move(dict));
-  if (read[0]->get_if<DictObject>()) {
-    TRY(fill_dict(interpreter, *dict, *read[0], args.span));
-    return Value(std::move(dict));
-  }
-  for (const Value& item : TRY(interpreter.to_vector(*read[0], args.span))) {
-    HashTable::Entry* entry = TRY(dict->table.find(interpreter, item, args.span));
-    int64_t count = entry ? entry->value.as_index().value_or(0) : 0;
-    TRY(dict->table.set(interpreter, item, Value(count + 1), args.span));
-  }
+  TRY(add_counts(interpreter, *dict, args, 1));
   return Value(std::move(dict));
 }
 
@@ -102,6 +92,9 @@ void fill_collections(Interpreter& interpreter, ModuleObject& module) {
   module.set("defaultdict", add_class(interpreter, kDefaultDict, default_dict));
   module.set("Counter", add_class(interpreter, kCounter, counter));
   module.function("namedtuple", named_tuple);
+  auto abstract = std::make_shared<ModuleObject>("collections.abc");
+  fill_collections_abc(interpreter, *abstract);
+  module.set("abc", std::move(abstract));
 }
 
 void fill_collections_abc(Interpreter&, ModuleObject& module) {

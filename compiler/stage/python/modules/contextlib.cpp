@@ -11,6 +11,21 @@ namespace {
 
 using Generator = std::shared_ptr<GeneratorObject>;
 
+// Runs `function` as the body of a `with`.
+Result<Value> run_inside(Interpreter& interpreter, NativeContext& context, const Value& function, CallArgs args) {
+  const Span span = args.span;
+  TRY(context.on_enter(interpreter, span));
+  auto result = interpreter.call(function, std::move(args));
+  if (result.ok() || !context.on_error || !is_catchable(result.error().kind)) {
+    Status left = context.exit(interpreter, span);
+    if (result.ok() && !left.ok()) return std::move(left).take_error();
+    return result;
+  }
+  Error error = std::move(result).take_error();
+  if (TRY(context.on_error(interpreter, *error, span))) return Value();
+  return error;
+}
+
 Result<Value> begin(const Generator& generator, Interpreter& interpreter, Span span) {
   if (std::optional<Value> item = TRY(generator->run->resume({}, span))) return *std::move(item);
   return interpreter.raise("RuntimeError", "generator didn't yield", span);
@@ -44,6 +59,17 @@ Value context_of(Generator generator) {
   return Value(std::move(context));
 }
 
+Result<Value> new_context(Interpreter& interpreter, const Value& function, const CallArgs& call) {
+  Value made = TRY(interpreter.call(function, call));
+  Generator generator = made.get_shared<GeneratorObject>();
+  if (!generator) return type_error(call.span, "a context manager function must be a generator function");
+  Value context = context_of(std::move(generator));
+  context.get_if<NativeContext>()->remake = [function, call](Interpreter& inner) {
+    return new_context(inner, function, call);
+  };
+  return context;
+}
+
 // What stands before the function's `yield` is the entry of the context, what stands behind it the exit.
 Result<Value> context_manager(Interpreter&, CallArgs& args) {
   static constexpr Signature kSignature{"contextmanager", {"func"}, 1};
@@ -51,10 +77,7 @@ Result<Value> context_manager(Interpreter&, CallArgs& args) {
   auto* function = read[0]->get_if<FunctionObject>();
   return make_method(function ? function->name.str() : "context",
                      [function = *read[0]](Interpreter& interpreter, CallArgs& call) -> Result<Value> {
-                       const Span span = call.span;
-                       Value made = TRY(interpreter.call(function, std::move(call)));
-                       if (Generator generator = made.get_shared<GeneratorObject>()) return context_of(generator);
-                       return type_error(span, "a context manager function must be a generator function");
+                       return new_context(interpreter, function, call);
                      });
 }
 
@@ -92,6 +115,16 @@ Result<Value> null_context(Interpreter&, CallArgs& args) {
 }
 
 }  // namespace
+
+Result<Value> NativeContext::call(Interpreter&, CallArgs args) {
+  if (!remake || args.positional.size() != 1) return type_error(args.span, "a context manager is entered by `with`");
+  auto self = std::static_pointer_cast<NativeContext>(shared_from_this());
+  return make_method("context",
+                     [self, function = args.positional[0]](Interpreter& interpreter, CallArgs& call) -> Result<Value> {
+                       const Value fresh = TRY(self->remake(interpreter));
+                       return run_inside(interpreter, *fresh.get_if<NativeContext>(), function, std::move(call));
+                     });
+}
 
 void fill_contextlib(Interpreter&, ModuleObject& module) {
   module.function("nullcontext", null_context);

@@ -3,6 +3,7 @@
 
 #include "compiler/stage/python/containers.h"
 #include "compiler/stage/python/modules/standard.h"
+#include "compiler/stage/python/named_tuple.h"
 #include "compiler/stage/python/native.h"
 
 namespace tilepilot::stage {
@@ -69,7 +70,11 @@ struct CachedFunction final : TypedObject<CachedFunction> {
     Value key = make_tuple(std::move(parts));
     Span span = args.span;
     HashTable::Entry* known = TRY(results.find(interpreter, key, span));
-    if (known) return known->value;
+    if (known) {
+      ++hits;
+      return known->value;
+    }
+    ++misses;
     Value result = TRY(interpreter.call(function, std::move(args)));
     TRY(results.set(interpreter, std::move(key), result, span));
     if (most >= 0 && static_cast<int64_t>(results.size()) > most) drop_oldest();
@@ -77,12 +82,26 @@ struct CachedFunction final : TypedObject<CachedFunction> {
   }
   Result<Value> get_attribute(Interpreter& interpreter, Name name, Span span) override {
     if (name.text() == "__wrapped__") return function;
+    if (name.text() == "cache_info")
+      return make_builtin("cache_info", [this_cache = self()](Interpreter& inner, CallArgs& args) {
+        return this_cache->info(inner, args.span);
+      });
     if (name.text() != "cache_clear") return interpreter.get_attribute(function, name, span);
-    auto self = std::static_pointer_cast<CachedFunction>(shared_from_this());
-    return make_builtin("cache_clear", [self](Interpreter&, CallArgs&) -> Result<Value> {
-      self->results.clear();
+    return make_builtin("cache_clear", [this_cache = self()](Interpreter&, CallArgs&) -> Result<Value> {
+      this_cache->results.clear();
+      this_cache->hits = this_cache->misses = 0;
       return Value();
     });
+  }
+  std::shared_ptr<CachedFunction> self() { return std::static_pointer_cast<CachedFunction>(shared_from_this()); }
+  Result<Value> info(Interpreter& interpreter, Span span) {
+    auto base = interpreter.find_builtin("tuple")->get_shared<ClassObject>();
+    std::shared_ptr<ClassObject> made = TRY(make_class(interpreter, Name("CacheInfo"), {base}, span));
+    make_named_tuple(made, {Name("hits"), Name("misses"), Name("maxsize"), Name("currsize")}, {});
+    const Value limit = most < 0 ? Value() : Value(most);
+    return made->call(
+        interpreter,
+        CallArgs{{Value(hits), Value(misses), limit, Value(static_cast<int64_t>(results.size()))}, {}, span, {}});
   }
   void drop_oldest() {
     size_t oldest = 0;
@@ -95,7 +114,7 @@ struct CachedFunction final : TypedObject<CachedFunction> {
   }
   Value function;
   HashTable results;
-  int64_t most = -1;
+  int64_t most = -1, hits = 0, misses = 0;
 };
 
 Value make_cached(Interpreter& interpreter, Value function, int64_t most) {

@@ -1,8 +1,18 @@
 #include "compiler/stage/python/modules/standard.h"
 
 #include <algorithm>
+#include <cassert>
+
+#include <fmt/format.h>
 
 #include "compiler/stage/python/native.h"
+#include "compiler/syntax/parser.h"
+
+namespace tilepilot::embedded {
+extern const char tilepilot_collections[];
+extern const char tilepilot_contextlib[];
+extern const char tilepilot_functools[];
+}  // namespace tilepilot::embedded
 
 namespace tilepilot::stage {
 
@@ -11,6 +21,7 @@ namespace {
 struct StandardModule {
   std::string_view name;
   void (*fill)(Interpreter&, ModuleObject&);
+  const char* text = nullptr;  // what else of it is written in Python
 };
 
 void fill_future(Interpreter&, ModuleObject& module) {
@@ -24,13 +35,13 @@ constexpr StandardModule kModules[] = {
     {"math", fill_math},
     {"typing", fill_typing},
     {"typing_extensions", fill_typing},
-    {"functools", fill_functools},
+    {"functools", fill_functools, embedded::tilepilot_functools},
     {"itertools", fill_itertools},
-    {"collections", fill_collections},
+    {"collections", fill_collections, embedded::tilepilot_collections},
     {"collections.abc", fill_collections_abc},
     {"operator", fill_operator},
     {"dataclasses", fill_dataclasses},
-    {"contextlib", fill_contextlib},
+    {"contextlib", fill_contextlib, embedded::tilepilot_contextlib},
     {"copy", fill_copy},
     {"warnings", fill_warnings},
     {"abc", fill_abc},
@@ -48,6 +59,18 @@ constexpr std::string_view kOutsideModules[] = {
 constexpr std::string_view kInsideModules[] = {"datetime",  "platform", "gc",   "inspect",  "builtins",
                                                "traceback", "atexit",   "code", "sysconfig"};
 
+// The text is ours: it parses and runs.
+void run_text(Interpreter& interpreter, const std::shared_ptr<ModuleObject>& module, const char* text) {
+  DiagnosticList errors;
+  const int32_t file = interpreter.sources().add(fmt::format("<{}>", module->name), text);
+  const syntax::ModuleRef tree = syntax::parse(interpreter.sources(), file, errors);
+  assert(tree);
+  module->set("__name__", Value(module->name));
+  Interpreter::StagingGuard outside_of_kernels(interpreter, nullptr);
+  [[maybe_unused]] const Status ran = interpreter.run_module_in(tree, module);
+  assert(ran.ok());
+}
+
 template <size_t count>
 bool holds(const std::string_view (&table)[count], std::string_view name) {
   return std::find(std::begin(table), std::end(table), name) != std::end(table);
@@ -60,6 +83,7 @@ std::shared_ptr<ModuleObject> make_standard_module(Interpreter& interpreter, con
     if (each.name != name) continue;
     auto module = std::make_shared<ModuleObject>(name);
     each.fill(interpreter, *module);
+    if (each.text) run_text(interpreter, module, each.text);
     return module;
   }
   return nullptr;
