@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "compiler/stage/python/containers.h"
+#include "compiler/stage/python/format_spec.h"
 #include "compiler/stage/python/modules/standard.h"
 #include "compiler/stage/python/native.h"
 
@@ -50,7 +51,8 @@ Result<Value> compare_values(Interpreter& interpreter, CallArgs& args) {
 }
 
 // Iterating over the class gives its members; calling it with a value finds one.
-Result<Value> find_member(Interpreter& interpreter, const std::shared_ptr<ListObject>& members, CallArgs& args) {
+Result<Value> find_member(Interpreter& interpreter, Name name, const std::shared_ptr<ListObject>& members,
+                          CallArgs& args) {
   static constexpr Signature kSignature{"Enum", {"value"}, 1};
   Arguments read = TRY(Arguments::read(args, kSignature));
   for (const Value& member : members->items) {
@@ -59,7 +61,61 @@ Result<Value> find_member(Interpreter& interpreter, const std::shared_ptr<ListOb
     if (TRY(interpreter.equal(value, *read[0], args.span))) return member;
     if (TRY(interpreter.equal(member, *read[0], args.span))) return member;
   }
-  return value_error(args.span, fmt::format("{} is not a valid member", TRY(interpreter.repr(*read[0]))));
+  return value_error(args.span, fmt::format("{} is not a valid {}", TRY(interpreter.repr(*read[0])), name.text()));
+}
+
+Result<std::optional<Value>> member_of_value(Interpreter& interpreter, const ListObject& members, const Value& value,
+                                             Span span) {
+  for (const Value& member : members.items) {
+    const Value* own = (*member.if_object())->as_instance()->attributes().find(value_name());
+    if (TRY(interpreter.equal(*own, value, span))) return std::optional<Value>(member);
+  }
+  return std::optional<Value>();
+}
+
+// An IntEnum's arithmetic is that of its values.
+template <BinaryOp op, bool reflected>
+Result<Value> compute(Interpreter& interpreter, CallArgs& args) {
+  static constexpr Signature kSignature{"operator", {"self", "other"}, 2};
+  Arguments read = TRY(Arguments::read(args, kSignature));
+  const Value own = *member_of(args).attributes().find(value_name());
+  return reflected ? interpreter.binary(op, *read[1], own, args.span)
+                   : interpreter.binary(op, own, *read[1], args.span);
+}
+
+Result<Value> text_of_value(Interpreter& interpreter, CallArgs& args) {
+  return Value(TRY(interpreter.str(*member_of(args).attributes().find(value_name()))));
+}
+
+Result<Value> format_value_of(Interpreter& interpreter, CallArgs& args) {
+  static constexpr Signature kSignature{"__format__", {"self", "format_spec"}, 2};
+  Arguments read = TRY(Arguments::read(args, kSignature));
+  const Value own = *member_of(args).attributes().find(value_name());
+  return Value(TRY(format_value(interpreter, own, TRY(read.text(1)), args.span)));
+}
+
+template <BinaryOp op>
+void add_operator(ClassObject& integers, std::string_view stem) {
+  const auto add = [&](std::string name, Result<Value> (*body)(Interpreter&, CallArgs&)) {
+    integers.members.set(Name(name), make_builtin(name, body));
+  };
+  add(fmt::format("__{}__", stem), compute<op, false>);
+  add(fmt::format("__r{}__", stem), compute<op, true>);
+}
+
+void add_arithmetic(ClassObject& integers) {
+  add_operator<BinaryOp::add>(integers, "add");
+  add_operator<BinaryOp::sub>(integers, "sub");
+  add_operator<BinaryOp::mul>(integers, "mul");
+  add_operator<BinaryOp::div>(integers, "truediv");
+  add_operator<BinaryOp::floor_div>(integers, "floordiv");
+  add_operator<BinaryOp::mod>(integers, "mod");
+  add_operator<BinaryOp::pow>(integers, "pow");
+  add_operator<BinaryOp::shl>(integers, "lshift");
+  add_operator<BinaryOp::shr>(integers, "rshift");
+  add_operator<BinaryOp::bit_and>(integers, "and");
+  add_operator<BinaryOp::bit_or>(integers, "or");
+  add_operator<BinaryOp::bit_xor>(integers, "xor");
 }
 
 // Turns the plain values of a finished class body into members.
@@ -75,6 +131,11 @@ Result<Value> make_members(Interpreter& interpreter, const std::shared_ptr<Class
     if (!plain) continue;
     if (value.get_if<AutoObject>()) value = Value(next);
     if (auto index = value.as_index()) next = *index + 1;
+    if (std::optional<Value> same = TRY(member_of_value(interpreter, *members, value, span))) {  // another name for it
+      TRY(by_name->table.set(interpreter, Value(name.text()), *same, span));
+      made->members.set(name, *std::move(same));
+      continue;
+    }
     auto member = std::make_shared<InstanceObject>(made);
     member->attributes().set(Name("name"), Value(name.text()));
     member->attributes().set(value_name(), value);
@@ -85,7 +146,9 @@ Result<Value> make_members(Interpreter& interpreter, const std::shared_ptr<Class
   }
   made->members.set(members_name(), by_name);
   made->iterate_class = [members](Interpreter& inner, Span at) { return inner.iterate(Value(members), at); };
-  made->construct = [members](Interpreter& inner, CallArgs& args) { return find_member(inner, members, args); };
+  made->construct = [members, name = made->name](Interpreter& inner, CallArgs& args) {
+    return find_member(inner, name, members, args);
+  };
   return Value(made);
 }
 
@@ -110,6 +173,9 @@ void fill_enum(Interpreter& interpreter, ModuleObject& module) {
   integers->members.set(Name("__le__"), make_builtin("__le__", compare_values<CompareOp::le>));
   integers->members.set(Name("__gt__"), make_builtin("__gt__", compare_values<CompareOp::gt>));
   integers->members.set(Name("__ge__"), make_builtin("__ge__", compare_values<CompareOp::ge>));
+  add_arithmetic(*integers);
+  integers->members.set(Name("__str__"), make_builtin("__str__", text_of_value));
+  integers->members.set(Name("__format__"), make_builtin("__format__", format_value_of));
   module.set("IntEnum", integers);
   module.function("auto",
                   [](Interpreter&, CallArgs&) -> Result<Value> { return Value(std::make_shared<AutoObject>()); });
