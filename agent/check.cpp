@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "agent/work_folder.h"
@@ -14,8 +15,10 @@ namespace {
 // What a program may come to only because its data are of another type than it expects.
 bool may_be_due_to_data(eval::Outcome outcome) {
   using eval::Outcome;
-  return outcome == Outcome::runtime_error || outcome == Outcome::wrong_values || outcome == Outcome::wrong_dtype ||
-         outcome == Outcome::wrong_strides || outcome == Outcome::not_finite || outcome == Outcome::weights_mismatch;
+  constexpr Outcome kOutcomes[] = {Outcome::runtime_error, Outcome::wrong_values, Outcome::wrong_dtype,
+                                   Outcome::wrong_strides, Outcome::not_finite,   Outcome::weights_mismatch,
+                                   Outcome::mutated_input, Outcome::rejected};  // `.half()` of 16-bit data is no copy
+  return std::find(std::begin(kOutcomes), std::end(kOutcomes), outcome) != std::end(kOutcomes);
 }
 
 // Programs that work in 16 bit are mostly written for models and data of float32, which they convert themselves.
