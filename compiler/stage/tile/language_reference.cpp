@@ -42,7 +42,14 @@ constexpr std::pair<std::string_view, std::string_view> kDifferences[] = {
     {"hints and parameters that no target heeds", "accepted and announced as `ignored_request`"},
     {"bulk copies and asynchronous gemms on the CPU", "done at once; barriers count as on the GPU"},
     {"masks of shuffles and votes", "not used: all threads of the warp that come there take part"},
-    {"foreign device source, barriers of a grid on the CPU", "staged, refused when compiled"},
+    {"foreign device source on the CPU", "staged, refused when compiled"},
+    {"barriers of a grid on the CPU",
+     "the kernel ends there and another one begins: only global memory outlives them, and they stand in no loop"},
+    {"missing barriers",
+     "put in where threads exchange elements of shared memory, also under conditions that differ between threads; not "
+     "in kernels with hardware barriers or roles"},
+    {"fragments that threads address by element",
+     "an array of each thread's own if threads store different values; one store of the block if all store the same"},
 };
 
 std::string cell(std::string_view text) {
