@@ -37,7 +37,7 @@ void create(NnModule& m, A config) {
     }
   }
   m.add_parameter("in_proj_bias", {3 * width}, config, bias);
-  auto out = std::make_shared<NnModule>(m.state(), m.state().classes["Linear"], nullptr);
+  auto out = std::make_shared<NnModule>(m.state(), m.state().classes["Linear"], m.state().layers.at("Linear"));
   stage::CallArgs arguments;
   arguments.positional = {stage::Value(width), stage::Value(width), stage::Value(bias)};
   TORCH_CHECK(configure_layer(*out, arguments).ok(), "the output projection cannot be made");

@@ -19,6 +19,7 @@
 namespace tilepilot::eval {
 
 class Callable;
+struct NativeClass;
 
 struct DtypeObject final : stage::TypedObject<DtypeObject> {
   static constexpr stage::Type kType{"dtype"};
@@ -93,6 +94,7 @@ class HostState {
   stage::TensorHost& tensors() { return *tensors_; }
   // The classes nn.Module, torch.Tensor, ...: made by install.
   std::unordered_map<std::string, std::shared_ptr<stage::ClassObject>> classes;
+  std::unordered_map<std::string, const NativeClass*> layers;  // what instances of native layers need, by class name
   // What makes a tuple a torch.Size; set by install.
   std::shared_ptr<const stage::TupleFields> size_fields;
   stage::Value size(std::vector<stage::Value> extents) const;

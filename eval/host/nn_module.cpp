@@ -162,6 +162,7 @@ class NnBuilder {
         entry->second->name = name;
         ClassRef made = make_class(name, module_);
         set_allocator(*made, entry->second);
+        state_.layers[name] = entry->second.get();
         made->members.set(Name("__init__"),
                           method("__init__", name == "Identity" ? construct_identity : construct_layer));
         made->members.set(Name("forward"), method("forward", layer_forward));
