@@ -5,6 +5,7 @@
 #include "compiler/ir/visit.h"
 #include "compiler/targets/cpu/events.h"
 #include "compiler/targets/cpu/expr.h"
+#include "compiler/targets/cpu/loop_body.h"
 #include "compiler/targets/cpu/roles.h"
 
 namespace tilepilot::targets::cpu {
@@ -14,8 +15,7 @@ void emit_loop(Context& context, const ir::For& loop) {
   if (loop.kind == ir::LoopKind::parallel) return emit_parallel(context, loop);
   const ir::Var& var = loop.vars[0];
   context.wide.insert(var.get());
-  const auto extent = ir::constant_int(loop.extents[0]);
-  if (loop.kind == ir::LoopKind::unrolled && extent && *extent <= 64) context.body.line("TP_UNROLL");
+  if (is_unrolled(loop)) context.body.line("TP_UNROLL");
   context.body.open("for (int64_t {0} = 0; {0} < {1}; ++{0})", context.names.of(var), factor(context, loop.extents[0]));
   ++context.loops;
   emit(context, loop.body);

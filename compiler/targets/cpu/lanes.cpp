@@ -293,7 +293,7 @@ class LaneWriter {
     const int64_t copies = extent.value_or(kUnrolledCost) * copies_;
     const bool unrolled = extent && *extent <= kUnrolledLoop && copies <= 64 && places_own(loop);
     context_.wide.insert(loop.vars[0].get());
-    if (unrolled || (loop.kind == ir::LoopKind::unrolled && extent && *extent <= 64)) out_.line("TP_UNROLL");
+    if (unrolled || is_unrolled(loop)) out_.line("TP_UNROLL");
     open_plain({loop.vars[0], loop.extents[0]});
     const int64_t outside = std::exchange(copies_, unrolled ? copies : copies_);
     ++loops_;

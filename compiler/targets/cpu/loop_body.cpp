@@ -68,6 +68,30 @@ bool stores_are_private(const IntegerFacts& facts, const std::vector<Dimension>&
   return true;
 }
 
+namespace {
+
+constexpr int64_t kMostBodies = 64;
+
+// Of the innermost loops below the statement, the most that come of one.
+int64_t bodies_below(const ir::Stmt& stmt) {
+  int64_t most = 1;
+  if (const auto* block = std::get_if<ir::Block>(&stmt->node)) {
+    for (const ir::Stmt& child : block->body) most = std::max(most, bodies_below(child));
+  } else if (const auto* branch = std::get_if<ir::If>(&stmt->node)) {
+    most = std::max(bodies_below(branch->then), branch->otherwise ? bodies_below(branch->otherwise) : 1);
+  } else if (const auto* loop = std::get_if<ir::For>(&stmt->node)) {
+    most = bodies_below(loop->body) * (is_unrolled(*loop) ? *ir::constant_int(loop->extents[0]) : 1);
+  }
+  return most;
+}
+
+}  // namespace
+
+bool is_unrolled(const ir::For& loop) {
+  const auto extent = ir::constant_int(loop.extents[0]);
+  return loop.kind == ir::LoopKind::unrolled && extent && *extent <= kMostBodies / bodies_below(loop.body);
+}
+
 std::unordered_map<const ir::BufferData*, int64_t> count_uses(const ir::Stmt& body) {
   std::unordered_map<const ir::BufferData*, int64_t> uses;
   ir::walk(

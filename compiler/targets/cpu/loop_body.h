@@ -45,6 +45,10 @@ void order_for(const std::vector<Access>& all, std::vector<Dimension>& dimension
 // True if each iteration writes elements of its own.
 bool stores_are_private(const IntegerFacts& facts, const std::vector<Dimension>& dimensions, const ir::Stmt& body);
 
+// Whether the host's compiler should write the loop out: the program asks for it, and with the loops below that are,
+// too, no more than 64 bodies come of it.
+bool is_unrolled(const ir::For& loop);
+
 // How often a statement names each buffer.
 std::unordered_map<const ir::BufferData*, int64_t> count_uses(const ir::Stmt& body);
 
