@@ -75,9 +75,9 @@ void advise_threads(TileContext& context, const ir::Kernel& kernel) {
   if (!kernel.thread_vars.empty()) return;
   const std::optional<int64_t> work = Work::of(kernel);
   if (!work || *work * 2 > threads || threads <= kWarp) return;
-  Diagnostic warning{
-      DiagnosticKind::ignored_request, kernel.span,
-      fmt::format("a block has {} threads, but no loop or tile of this kernel more than {} elements", threads, *work)};
+  Diagnostic warning{DiagnosticKind::ignored_request, kernel.span,
+                     fmt::format("a block has {} threads, but no loop or tile of this kernel has more than {} elements",
+                                 threads, *work)};
   warning.with_hint(fmt::format("`threads={}` is enough", (*work + kWarp - 1) / kWarp * kWarp));
   warn_once(context, std::move(warning));
 }
