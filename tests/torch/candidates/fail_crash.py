@@ -21,8 +21,9 @@ def scale_rows(M, N, block_M=16, block_N=32, dtype="float32"):
             for i, j in T.Parallel(block_M, block_N):
                 x[i, j] = T.max(x[i, j] * W[bx * block_N + j] + B[bx * block_N + j], 0.0) + 0.5
             wild = T.alloc_local((4,), dtype)
+            step = T.Cast("int32", W[0] * 0.0) + 1024  # known to nobody before
             for k in T.serial(1 << 28):
-                wild[k * 1024] = x[0, 0]
+                wild[k * step] = x[0, 0]
             for i, j in T.Parallel(block_M, block_N):
                 x[i, j] = x[i, j] + wild[0]
             T.copy(x, Y[by * block_M, bx * block_N])
