@@ -86,6 +86,15 @@ Result<std::optional<Value>> missing_name(Interpreter&, Name name, Span span) {
                     near.empty() ? "" : fmt::format("did you mean `T.{}`?", near));
 }
 
+// The language's name of a dtype of torch: `torch.float16` is "float16".
+struct TorchDTypeNames final : TypedObject<TorchDTypeNames> {
+  static constexpr Type kType{"names of torch dtypes"};
+  Result<Value> get_item(Interpreter& interpreter, const Value& key, Span) override {
+    const std::string name = TRY(interpreter.str(key));
+    return Value(name.substr(name.rfind('.') + 1));
+  }
+};
+
 std::shared_ptr<ModuleObject> make_language(const ContextRef& context) {
   auto language = std::make_shared<ModuleObject>("tilelang.language");
   for (const LanguageSection& section : kSections)
@@ -94,6 +103,8 @@ std::shared_ptr<ModuleObject> make_language(const ContextRef& context) {
     language->set(row.name, Value(std::make_shared<DTypeObject>(*context, row.dtype)));
   auto dtypes = std::make_shared<ModuleObject>("tilelang.language.dtypes");
   for (const NamedDType& row : dtype_names()) dtypes->set(row.name, *language->members.find(Name(row.name)));
+  dtypes->set("dtype", Value(std::make_shared<DTypeMaker>(*context)));
+  dtypes->set("_TORCH_DTYPE_TO_STR", Value(std::make_shared<TorchDTypeNames>()));
   language->set("dtypes", Value(dtypes));
   language->set("fp8", Value(make_fp8(*context)));
   for (const char* name : {"Tensor", "Buffer", "SharedBuffer", "FragmentBuffer", "LocalBuffer"})

@@ -8,6 +8,7 @@ extern const char tilepilot_tilelang_mma[];
 extern const char tilepilot_tilelang_nvcc[];
 extern const char tilepilot_tilelang_param[];
 extern const char tilepilot_tilelang_profiler[];
+extern const char tilepilot_tilelang_sparse[];
 extern const char tilepilot_tilelang_tensor[];
 extern const char tilepilot_tilelang_testing[];
 extern const char tilepilot_tilelang_utils[];
@@ -41,6 +42,7 @@ std::vector<EmbeddedModule> tile_modules() {
       {"tilelang.cuda.intrinsics.layout.mma_layout", kMma},
       {"tilelang.cuda.intrinsics.macro", ""},
       {"tilelang.cuda.intrinsics.macro.mma_macro_generator", kMma},
+      {"tilelang.cuda.intrinsics.sparse_layout", embedded::tilepilot_tilelang_sparse},
       {"tilelang.engine", ""},
       {"tilelang.engine.param", embedded::tilepilot_tilelang_param},
       {"tilelang.intrinsics", kMma},
