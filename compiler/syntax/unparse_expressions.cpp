@@ -1,5 +1,6 @@
 #include <array>
 
+#include "compiler/syntax/bytes_literal.h"
 #include "compiler/syntax/literal_text.h"
 #include "compiler/syntax/print.h"
 #include "compiler/syntax/unparser.h"
@@ -97,6 +98,8 @@ void Unparser::operator()(const SliceExpr& e) {
 }
 
 void Unparser::operator()(const CallExpr& e) {
+  const auto* callee = std::get_if<NameExpr>(&e.callee->node);
+  if (callee != nullptr && callee->name.text() == kBytesLiteral) return bytes(std::get<StringLiteral>(e.args[0]->node));
   expr(*e.callee, Binding::primary);
   const auto* only =
       e.args.size() == 1 && e.keywords.empty() ? std::get_if<ComprehensionExpr>(&e.args[0]->node) : nullptr;

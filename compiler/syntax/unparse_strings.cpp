@@ -19,6 +19,27 @@ void Unparser::operator()(const StringLiteral& e) {
   possible_ = false;
 }
 
+// One character a byte: see bytes_literal.h.
+void Unparser::bytes(const StringLiteral& e) {
+  std::string text;
+  for (size_t i = 0; i < e.value.size(); ++i) {
+    auto byte = static_cast<unsigned char>(e.value[i]);
+    // Of two bytes in UTF-8.
+    if (byte >= 0x80)
+      byte = static_cast<unsigned char>((byte << 6) | (static_cast<unsigned char>(e.value[++i]) & 0x3f));
+    const bool plain = byte >= 0x20 && byte < 0x7f && byte != '\\' && byte != '"';
+    text += plain ? std::string(1, static_cast<char>(byte)) : fmt::format("\\x{:02x}", byte);
+  }
+  const auto fits = [&](std::string_view mark) { return text.find(mark) == std::string::npos; };
+  const bool is_free = !rules_.inside_field || text.find('\\') == std::string::npos;
+  const auto mark = std::find_if(rules_.marks.begin(), rules_.marks.end(), fits);
+  if (!is_free || mark == rules_.marks.end()) {
+    possible_ = false;
+    return;
+  }
+  write(fmt::format("b{0}{1}{0}", *mark, text));
+}
+
 void Unparser::operator()(const FormattedString& e) {
   for (std::string_view mark : rules_.marks) {
     std::optional<std::string> text = formatted(e, mark);

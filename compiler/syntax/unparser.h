@@ -81,6 +81,7 @@ class Unparser {
  private:
   void list(const std::vector<ExprPtr>& items, Binding place);
   void parameter(const Parameter& parameter);
+  void bytes(const StringLiteral& e);
   std::optional<std::string> formatted(const FormattedString& e, std::string_view mark) const;
   bool format_parts(const std::vector<FormattedPart>& parts, std::string_view mark, bool is_format,
                     std::string& out) const;

@@ -292,7 +292,7 @@ double cut(double x) { return std::trunc(x); }
 double log_base_2(double x) { return std::log2(x); }
 double log_base_10(double x) { return std::log10(x); }
 
-constexpr std::pair<std::string_view, Result<Value> (*)(Interpreter&, CallArgs&)> kFunctions[] = {
+constexpr std::pair<std::string_view, Result<Value> (*)(Interpreter&, CallArgs&)> kMathFunctions[] = {
     {"log", log},
     {"log2", log_of<log_base_2>},
     {"log10", log_of<log_base_10>},
@@ -329,7 +329,7 @@ void fill_math(Interpreter&, ModuleObject& module) {
   module.set("inf", Value(std::numeric_limits<double>::infinity()));
   module.set("nan", Value(std::numeric_limits<double>::quiet_NaN()));
   for (const RealFunction& each : kRealFunctions) module.function(each.name, real_function(each));
-  for (const auto& [name, body] : kFunctions) module.function(name, body);
+  for (const auto& [name, body] : kMathFunctions) module.function(name, body);
 }
 
 }  // namespace tilepilot::stage
