@@ -93,7 +93,7 @@ void Grammar::string_token(const Token& token, StringParts& parts) {
     body.bytes |= prefix == 'b';
   }
   parts.bytes = body.bytes;
-  const std::string_view all = source.substr(body.begin);
+  const std::string_view all = source.substr(body.begin, token.end - body.begin);
   if (body.bytes && std::any_of(all.begin(), all.end(), [](char c) { return static_cast<unsigned char>(c) > 0x7F; })) {
     return fail(
         {DiagnosticKind::syntax_error, span_of(token), "bytes can only contain ASCII literal characters", {}, {}});
