@@ -212,7 +212,7 @@ TEST_F(CommandLine, CheckNamesEachDefectWithItsLine) {
            Case{"fail_syntax", {"fail_syntax.py:22"}},
            Case{"fail_unknown_name", {"claer", "did you mean", "clear", "fail_unknown_name.py:15"}},
            Case{"fail_gemm_shape", {"40", "32", "fail_gemm_shape.py:19"}},
-           Case{"fail_copy_extents", {"16", "32", "fail_copy_extents.py:20"}},
+           Case{"fail_copy_extents", {"16", "32", "fail_copy_extents.py:21"}},
            Case{"fail_opens_file", {"open", "fail_opens_file.py:25"}},
        }) {
     auto result = check(wrong.candidate);

@@ -12,12 +12,14 @@ def matmul(M, N, K, block_M=32, block_N=16, block_K=32, dtype="float32"):
             a = T.alloc_shared((block_M, block_K), dtype)
             b = T.alloc_shared((block_K, block_N), dtype)
             c = T.alloc_fragment((block_M, block_N), "float32")
+            half = T.alloc_shared((block_M // 2, block_N), "float32")
             T.clear(c)
             for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=2):
                 T.copy(A[by * block_M, k * block_K], a)
                 T.copy(B[k * block_K, bx * block_N], b)
                 T.gemm(a, b, c)
-            T.copy(c, C[by * block_M : by * block_M + 16, bx * block_N : bx * block_N + block_N])
+            T.copy(c, half)
+            T.copy(half, C[by * block_M, bx * block_N])
 
     return main
 
