@@ -43,7 +43,9 @@ class Twins {
                            : view.type == ir::kTensorFloat32 ? ir::kFloat32
                                                              : view.type;
     auto array = std::make_shared<ArrayObject>(held, std::move(shape));
-    std::memcpy(array->view.data, view.data, static_cast<size_t>(array->size() * held.bytes()));
+    // A tensor without elements may have no memory.
+    if (view.data != nullptr)
+      std::memcpy(array->view.data, view.data, static_cast<size_t>(array->size() * held.bytes()));
     return array;
   }
   // Sums may be formed in another order.
