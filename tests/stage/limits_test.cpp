@@ -99,6 +99,7 @@ TEST(Limits, LongChainsOfIteratorsAreAnErrorNotACrash) {
   // Whether the stack holds so many links depends on how this was compiled.
   for (std::string_view program :
        {"it = [1]\nfor i in range(3000): it = map(abs, it)\nprint(list(it))\n",
+        "def f(it):\n  for x in it: yield x\nit = [1]\nfor i in range(100000): it = f(it)\n",
         "import functools\nf = abs\nfor i in range(3000): f = functools.partial(f)\nf(1)\n",
         "def f(it):\n  for x in it: yield x\nit = [1]\nfor i in range(3000): it = f(it)\nprint(list(it))\n",
         "it = [1]\nfor i in range(100000): it = (x for x in it)\nprint(list(it))\n",
@@ -113,7 +114,7 @@ TEST(Limits, LongChainsOfIteratorsAreAnErrorNotACrash) {
 // A generator has a stack of its own, and there are only so many of them.
 TEST(Limits, GeneratorsEndWithTheirProgram) {
   EXPECT_EQ(kind_of("def f():\n  while True: yield 1\ngs = [f() for i in range(900)]\n"
-                    "for g in gs: next(g)\ngs.append(gs)\n"),
+                    "for g in gs: next(g)\nclass C: pass\nc = C()\nc.me, c.gs = c, gs\n"),
             "ok");
   EXPECT_EQ(kind_of("def f():\n  while True: yield 1\ngs = [f() for i in range(1100)]\nfor g in gs: next(g)\n"),
             "recursion_limit");

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "compiler/stage/python/containers.h"
+#include "compiler/stage/python/drop.h"
 #include "compiler/stage/python/evaluator.h"
 #include "compiler/stage/python/exceptions.h"
 #include "compiler/stage/python/native.h"
@@ -187,6 +188,7 @@ constexpr Method kMethods[] = {
 GeneratorObject::~GeneratorObject() {
   // Its `finally` clauses run, but not here, where what refers to it is half gone. One that runs holds itself.
   if (run && run->under_way()) run->core().left.push_back(std::move(run));
+  drop(std::move(run));
 }
 
 void GeneratorObject::release() {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "compiler/stage/python/containers.h"
+#include "compiler/stage/python/drop.h"
 #include "compiler/stage/python/interpreter.h"
 #include "compiler/stage/python/native.h"
 #include "compiler/stage/python/sequence.h"
@@ -38,34 +39,6 @@ class VectorIterator final : public Iterator {
 };
 
 // Goes on where the iterator object stands.
-// Iterators over iterators hang together by SharedIterator: where one ends, the next would be destroyed inside it, and
-// so on. Beyond a depth that every stack has room for, the next waits for the outermost.
-void drop(std::shared_ptr<IteratorObject> object) noexcept {
-  struct Drops {
-    int depth = 0;
-    std::vector<std::shared_ptr<IteratorObject>> waiting;
-  };
-  constexpr int kDeepest = 50;
-  thread_local Drops* outermost = nullptr;
-  if (object.use_count() != 1) return;
-  if (outermost) {
-    if (outermost->depth == kDeepest) return outermost->waiting.push_back(std::move(object));
-    ++outermost->depth;
-    object.reset();
-    --outermost->depth;
-    return;
-  }
-  Drops drops;
-  outermost = &drops;
-  object.reset();
-  while (!drops.waiting.empty()) {
-    auto next = std::move(drops.waiting.back());
-    drops.waiting.pop_back();
-    next.reset();
-  }
-  outermost = nullptr;
-}
-
 class SharedIterator final : public Iterator {
  public:
   explicit SharedIterator(std::shared_ptr<IteratorObject> object) : object_(std::move(object)) {}
