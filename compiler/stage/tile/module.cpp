@@ -103,7 +103,8 @@ std::shared_ptr<ModuleObject> make_language(const ContextRef& context) {
     language->set(row.name, Value(std::make_shared<DTypeObject>(*context, row.dtype)));
   auto dtypes = std::make_shared<ModuleObject>("tilelang.language.dtypes");
   for (const NamedDType& row : dtype_names()) dtypes->set(row.name, *language->members.find(Name(row.name)));
-  dtypes->set("dtype", Value(std::make_shared<DTypeMaker>(*context)));
+  const Value maker = std::make_shared<DTypeMaker>(*context);
+  dtypes->set("dtype", maker);
   dtypes->set("_TORCH_DTYPE_TO_STR", Value(std::make_shared<TorchDTypeNames>()));
   language->set("dtypes", Value(dtypes));
   language->set("fp8", Value(make_fp8(*context)));
@@ -112,7 +113,7 @@ std::shared_ptr<ModuleObject> make_language(const ContextRef& context) {
   language->set("StridedTensor", Value(std::make_shared<TensorSpecMaker>(*context, "T.StridedTensor", true)));
   language->set("ptr", Value(std::make_shared<DTypeObject>(*context, ir::kInt64)));
   language->set("GemmWarpPolicy", make_policies());
-  language->set("dtype", Value(std::make_shared<DTypeMaker>(*context)));
+  language->set("dtype", maker);
   for (const char* name : {"PrimFunc", "PrimExpr", "Ref", "Var"}) language->set(name, make_marker("T.", name));
   add_function_decorators(context, *language);
   language->missing = missing_name;
