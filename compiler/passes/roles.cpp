@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "compiler/ir/visit.h"
+#include "compiler/ir/search.h"
 #include "compiler/passes/thread_differences.h"
 #include "compiler/passes/thread_values.h"
 
@@ -41,12 +41,7 @@ bool is_work_of_some(const Stmt& s) {
          (barrier && barrier->op == BarrierOp::wait);
 }
 
-bool contains_work_of_some(const Stmt& body) {
-  bool found = false;
-  walk(
-      body, [&](const Stmt& s) { found |= is_work_of_some(s); }, [](const Expr&) {});
-  return found;
-}
+bool contains_work_of_some(const Stmt& body) { return contains(body, is_work_of_some); }
 
 Error unsupported(Span span, std::string message, std::string hint) {
   return make_error(DiagnosticKind::unsupported_tile_feature, span, std::move(message), std::move(hint));

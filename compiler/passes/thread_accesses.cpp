@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "compiler/ir/arithmetic.h"
+#include "compiler/ir/search.h"
 #include "compiler/ir/text.h"
-#include "compiler/ir/visit.h"
 #include "compiler/passes/element_form.h"
 #include "compiler/passes/roles.h"
 
@@ -16,29 +16,6 @@ using namespace ir;
 namespace {
 
 constexpr int64_t kForever = std::numeric_limits<int32_t>::max();
-
-bool mentions(const Expr& e, const std::unordered_set<const VarData*>& vars) {
-  bool found = false;
-  walk(e, [&](const Expr& part) {
-    const auto* ref = as<VarRef>(part);
-    found |= ref && vars.count(ref->var.get()) > 0;
-  });
-  return found;
-}
-
-// Variables that a loop or the statements in it bind.
-std::unordered_set<const VarData*> bound_in(const Stmt& loop) {
-  std::unordered_set<const VarData*> result;
-  walk(
-      loop,
-      [&](const Stmt& s) {
-        if (const Var var = bound_variable(*s)) result.insert(var.get());
-        const auto* n = as<For>(s);
-        for (const Var& var : n ? n->vars : std::vector<Var>{}) result.insert(var.get());
-      },
-      [](const Expr&) {});
-  return result;
-}
 
 // How many iterations a loop over this variable has at most; nothing if it is none of this loop's.
 std::optional<int64_t> extent_of(const Stmt& loop, const Expr& part) {

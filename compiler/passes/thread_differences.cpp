@@ -105,14 +105,22 @@ bool ThreadDifferences::leaves_apart(const Stmt& s) const {
   return std::any_of(inner.begin(), inner.end(), [&](const Stmt& child) { return leaves_apart(child); });
 }
 
+bool ThreadDifferences::divides(const Stmt& s) const {
+  if (const auto* n = as<If>(s)) return differs(n->condition);
+  if (const auto* n = as<For>(s)) return differs(n->extents) || leaves_apart(n->body);
+  if (const auto* n = as<While>(s)) return differs(n->condition) || leaves_apart(n->body);
+  return false;
+}
+
 // `apart`: not all threads are here.
 void ThreadDifferences::spread(const Stmt& s, bool apart) {
   spread_here(s, apart);
+  apart |= divides(s);
   if (apart && is_jump(s)) grown_ |= jumps_.insert(s.get()).second;
   for (const Stmt& child : bodies(s)) spread(child, apart);
 }
 
-void ThreadDifferences::spread_here(const Stmt& s, bool& apart) {
+void ThreadDifferences::spread_here(const Stmt& s, bool apart) {
   if (const auto* n = as<Let>(s)) {
     if (differs(n->value)) grown_ |= vars_.insert(n->var.get()).second;
   } else if (const auto* n = as<Store>(s)) {
@@ -120,16 +128,8 @@ void ThreadDifferences::spread_here(const Stmt& s, bool& apart) {
     if (different && may_be_own(*n->buffer)) grown_ |= buffers_.insert(root(*n->buffer)).second;
   } else if (const auto* n = as<Atomic>(s)) {
     if (may_be_own(*n->element.buffer)) grown_ |= buffers_.insert(root(*n->element.buffer)).second;
-  } else if (const auto* n = as<If>(s)) {
-    apart |= differs(n->condition);
-  } else if (const auto* n = as<For>(s)) {
-    const bool different = differs(n->extents);
-    apart |= different || leaves_apart(n->body);
-    if (different) {
-      for (const Var& var : n->vars) grown_ |= vars_.insert(var.get()).second;
-    }
-  } else if (const auto* n = as<While>(s)) {
-    apart |= differs(n->condition) || leaves_apart(n->body);
+  } else if (const auto* n = as<For>(s); n && differs(n->extents)) {
+    for (const Var& var : n->vars) grown_ |= vars_.insert(var.get()).second;
   }
 }
 

@@ -25,15 +25,17 @@ class ThreadDifferences {
 
   bool differs(const ir::Expr& e) const;
   bool differs(const std::vector<ir::Expr>& exprs) const;
-  // Whether a break or continue of the loop around `s` is one that not all threads take.
-  bool leaves_apart(const ir::Stmt& s) const;
+  // Whether threads go different ways below: by a condition, by how often a loop runs, or by who leaves it.
+  bool divides(const ir::Stmt& s) const;
   // Whether each thread may have a copy: local buffers, and fragments that only threads use.
   bool may_be_own(const ir::BufferData& buffer) const;
 
  private:
   void note_meeting(const ir::Stmt& s);
+  // A break or continue of the loop around `s` is one that not all threads take.
+  bool leaves_apart(const ir::Stmt& s) const;
   void spread(const ir::Stmt& s, bool apart);
-  void spread_here(const ir::Stmt& s, bool& apart);
+  void spread_here(const ir::Stmt& s, bool apart);
 
   bool grown_ = false;
   std::unordered_set<const ir::BufferData*> tiles_;  // tile operators and parallel loops use them

@@ -44,9 +44,7 @@ class Uses {
   void visit(const Stmt& s, bool apart) {
     if (is_meeting(s)) return meeting(s, apart);
     if (const auto* n = as<Store>(s)) store(s, *n, apart);
-    if (const auto* n = as<If>(s)) apart |= differences_.differs(n->condition);
-    if (const auto* n = as<For>(s)) apart |= differences_.differs(n->extents) || differences_.leaves_apart(n->body);
-    if (const auto* n = as<While>(s)) apart |= differences_.differs(n->condition) || differences_.leaves_apart(n->body);
+    apart |= differences_.divides(s);
     for (const Stmt& child : bodies(s)) visit(child, apart);
   }
 

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "compiler/ir/visit.h"
+#include "compiler/ir/search.h"
 #include "compiler/passes/element_form.h"
 #include "compiler/passes/own_loops.h"
 #include "compiler/passes/roles.h"
@@ -21,11 +21,6 @@ namespace tilepilot::passes {
 using namespace ir;
 
 namespace {
-
-std::vector<Stmt> statements(const Stmt& s) {
-  if (const auto* block = as<Block>(s)) return block->body;
-  return {s};
-}
 
 // Without thread variables all threads do the same: they need not wait for each other, but count at barriers.
 class WithoutThreads : public Rewriter {
@@ -62,15 +57,6 @@ std::optional<std::pair<Var, Expr>> upper_guard(const Expr& condition) {
   return std::pair(ref->var, int_imm(1, ref->var->type, condition->span));
 }
 
-bool mentions_any(const Expr& e, const std::vector<Var>& vars) {
-  bool found = false;
-  walk(e, [&](const Expr& part) {
-    const auto* ref = std::get_if<VarRef>(&part->node);
-    found |= ref && std::find(vars.begin(), vars.end(), ref->var) != vars.end();
-  });
-  return found;
-}
-
 bool stores_to_loads_of(const Expr& e, const Stmt& body) {
   std::unordered_set<const BufferData*> loaded;
   walk(e, [&](const Expr& part) {
@@ -93,7 +79,9 @@ void leave_out_idle_threads(For& region) {
   const std::vector<Stmt> body = statements(region.body);
   const auto* guard = body.size() == 1 ? as<If>(body[0]) : nullptr;
   const auto bound = guard && !guard->otherwise ? upper_guard(guard->condition) : std::nullopt;
-  if (!bound || mentions_any(bound->second, region.vars) || stores_to_loads_of(bound->second, guard->then)) return;
+  const auto is_in_bound = [&](const Var& var) { return mentions(bound->second, var); };
+  if (!bound || std::any_of(region.vars.begin(), region.vars.end(), is_in_bound)) return;
+  if (stores_to_loads_of(bound->second, guard->then)) return;
   const auto axis = std::find(region.vars.begin(), region.vars.end(), bound->first) - region.vars.begin();
   if (axis == static_cast<std::ptrdiff_t>(region.vars.size())) return;
   Expr& extent = region.extents[static_cast<size_t>(axis)];
@@ -396,26 +384,12 @@ void Splitter::keep(const Stmt& s, InRegion& rewriter, std::vector<Stmt>& body) 
   body.push_back(make_stmt(Store{kept.buffer, rewriter.own_element(), var_ref(var)}, s->span));
 }
 
-template <class... Kinds>
-bool contains(const Kernel& kernel) {
-  bool found = false;
-  walk(
-      kernel.body, [&](const Stmt& s) { found |= (std::holds_alternative<Kinds>(s->node) || ...); },
-      [](const Expr&) {});
-  return found;
-}
-
 // Barriers at which only some threads of the block meet, or that count more than threads.
 bool has_own_barriers(const Kernel& kernel) {
-  bool found = contains<Barrier>(kernel);
-  walk(
-      kernel.body,
-      [&](const Stmt& s) {
-        const auto* sync = as<Sync>(s);
-        found |= sync && sync->threads != 0 && sync->threads != thread_count(kernel);
-      },
-      [](const Expr&) {});
-  return found;
+  return contains(kernel.body, [&](const Stmt& s) {
+    const auto* sync = as<Sync>(s);
+    return as<Barrier>(s) || (sync && sync->threads != 0 && sync->threads != thread_count(kernel));
+  });
 }
 
 Result<Kernel> in_regions(const Kernel& kernel, bool others) {
@@ -432,7 +406,7 @@ Result<Kernel> in_regions(const Kernel& kernel, bool others) {
 // Roles run for threads, whether the program names these or not.
 Kernel with_thread_vars(const Kernel& kernel) {
   Kernel result = kernel;
-  if (!kernel.thread_vars.empty() || !contains<Roles>(kernel)) return result;
+  if (!kernel.thread_vars.empty() || !contains<Roles>(kernel.body)) return result;
   for (size_t axis = 0; axis < kernel.threads.size(); ++axis) result.thread_vars.push_back(make_var("t", kInt32));
   return result;
 }

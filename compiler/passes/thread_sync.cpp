@@ -5,7 +5,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "compiler/ir/visit.h"
+#include "compiler/ir/scalar_buffer.h"
+#include "compiler/ir/search.h"
 #include "compiler/passes/element_form.h"
 #include "compiler/passes/own_loops.h"
 #include "compiler/passes/thread_accesses.h"
@@ -19,18 +20,8 @@ namespace {
 using Stmts = std::vector<Stmt>;
 using ThreadAccessList = std::vector<ThreadAccess>;
 
-Stmts parts_of(const Stmt& s) {
-  if (const auto* block = as<Block>(s)) return block->body;
-  return {s};
-}
 Stmt block(Stmts body, Span span) { return make_stmt(Block{std::move(body)}, span); }
 
-bool contains(const Stmt& body, const std::function<bool(const Stmt&)>& wanted) {
-  bool found = false;
-  walk(
-      body, [&](const Stmt& s) { found |= wanted(s); }, [](const Expr&) {});
-  return found;
-}
 bool is_sync(const Stmt& s) { return as<Sync>(s) != nullptr; }
 bool is_warp_sync(const Stmt& s) { return as<Sync>(s) && as<Sync>(s)->scope == SyncScope::warp; }
 
@@ -88,7 +79,7 @@ class UnderCondition {
   std::vector<Buffer>& allocations_;
 
   Stmt around(const Expr& condition, const Stmt& s) {
-    const auto inner = [&](const Stmt& body) { return block(apart(condition, parts_of(body)), body->span); };
+    const auto inner = [&](const Stmt& body) { return block(apart(condition, statements(body)), body->span); };
     if (const auto* n = as<For>(s))
       return make_stmt(For{n->kind, n->vars, n->extents, n->num_stages, inner(n->body)}, s->span);
     if (const auto* n = as<While>(s)) return make_stmt(While{n->condition, inner(n->body)}, s->span);
@@ -123,8 +114,7 @@ class UnderCondition {
   }
 
   Buffer one_element(const VarData& var, Span span) {
-    BufferData data{var.name, var.type, Scope::local, {int_imm(1)}, {}, span};
-    allocations_.push_back(std::make_shared<BufferData>(std::move(data)));
+    allocations_.push_back(std::make_shared<BufferData>(scalar_buffer(var.name, var.type, span)));
     return allocations_.back();
   }
 };
@@ -155,7 +145,7 @@ class Placement {
 
   Stmts list(const Stmt& body, Open& open) {
     Stmts result;
-    for (const Stmt& s : parts_of(body)) place(s, open, result);
+    for (const Stmt& s : statements(body)) place(s, open, result);
     return result;
   }
   Stmt inside(const Stmt& body, Open& open) { return block(list(body, open), body->span); }
@@ -180,26 +170,17 @@ class Placement {
   }
 
   void place(const Stmt& s, Open& open, Stmts& out) {
-    if (is_warp_sync(s)) {
-      open.warps_meet();
-    } else if (is_meeting(s)) {
-      open.meet();
-    } else if (const auto* n = as<For>(s); n && !differences_.differs(n->extents) && stays_together(n->body)) {
-      return place_loop(s, accesses_.of(n->extents, by_), open, out);
-    } else if (const auto* n = as<While>(s); n && !differences_.differs(n->condition) && stays_together(n->body)) {
-      return place_loop(s, {}, open, out);
-    } else if (const auto* n = as<If>(s); n && !differences_.differs(n->condition)) {
-      return place_choice(*n, s->span, open, out);
-    } else if (as<Block>(s)) {
-      out.push_back(inside(s, open));
-      return;
-    } else {
-      return place_each(s, open, out);
+    if (is_meeting(s)) {
+      is_warp_sync(s) ? open.warps_meet() : open.meet();
+      return out.push_back(s);
     }
-    out.push_back(s);
+    if (as<Block>(s)) return out.push_back(inside(s, open));
+    if (differences_.divides(s)) return place_each(s, open, out);
+    if (const auto* n = as<For>(s)) return place_loop(s, accesses_.of(n->extents, by_), open, out);
+    if (as<While>(s)) return place_loop(s, {}, open, out);
+    if (const auto* n = as<If>(s)) return place_choice(*n, s->span, open, out);
+    place_each(s, open, out);
   }
-
-  bool stays_together(const Stmt& body) const { return !differences_.leaves_apart(body); }
 
   // What each thread does for itself.
   void place_each(const Stmt& s, Open& open, Stmts& out) {

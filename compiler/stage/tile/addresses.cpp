@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "compiler/ir/scalar_buffer.h"
 #include "compiler/ir/visit.h"
 #include "compiler/stage/tile/buffers.h"
 #include "compiler/stage/tile/builder.h"
@@ -42,15 +43,7 @@ Status check_known(const TileArguments& arguments, const std::vector<ir::Expr>& 
 }
 
 // The local integer that keeps the address.
-ir::BufferData address_slot(Span span) {
-  ir::BufferData data;
-  data.name = "address";
-  data.type = ir::kInt64;
-  data.scope = ir::Scope::local;
-  data.shape = {ir::int_imm(1, ir::kInt32, span)};
-  data.span = span;
-  return data;
-}
+ir::BufferData address_slot(Span span) { return ir::scalar_buffer("address", ir::kInt64, span); }
 
 Result<ir::BufferData> describe_tensor(const TileArguments& arguments) {
   TileContext& context = arguments.context();

@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "compiler/ir/scalar_buffer.h"
 #include "compiler/stage/tile/advice.h"
 #include "compiler/stage/tile/builder.h"
 #include "compiler/stage/tile/declarations.h"
@@ -159,13 +160,9 @@ Result<Value> source_kernel(TileArguments& arguments) {
 Result<Value> alloc_var(TileArguments& arguments) {
   TileContext& context = arguments.context();
   ProgramBuilder& builder = *TRY(require_kernel(context, "`T.alloc_var`", arguments.span()));
-  ir::BufferData data;
-  data.name = "v";
-  data.scope = ir::Scope::local;
-  data.span = arguments.span();
-  data.type = TRY(resolve_dtype(context, arguments[0], arguments.span(0)));
-  data.shape = {ir::int_imm(1, ir::kInt32, arguments.span())};
-  auto variable = std::make_shared<VarObject>(context, builder.allocate(std::move(data)));
+  const ir::DType type = TRY(resolve_dtype(context, arguments[0], arguments.span(0)));
+  auto variable =
+      std::make_shared<VarObject>(context, builder.allocate(ir::scalar_buffer("v", type, arguments.span())));
   if (arguments.has(1) && !arguments[1].if_string()) TRY(variable->store(arguments[1], arguments.span()));
   return Value(std::move(variable));
 }

@@ -1,4 +1,5 @@
 // Whether any, or every, element of a buffer is other than zero.
+#include "compiler/ir/scalar_buffer.h"
 #include "compiler/stage/tile/builder.h"
 #include "compiler/stage/tile/expressions.h"
 #include "compiler/stage/tile/fold.h"
@@ -13,13 +14,7 @@ Result<Value> look_at_all(const TileArguments& arguments, ir::BinaryOp op, int64
   ProgramBuilder& builder = *TRY(require_kernel(arguments));
   const Span span = arguments.span();
   const ir::Region region = TRY(tile_region(arguments, 0));
-  ir::BufferData data;
-  data.name = "found";
-  data.type = ir::kInt32;
-  data.scope = ir::Scope::local;
-  data.shape = {ir::int_imm(1, ir::kInt32, span)};
-  data.span = span;
-  const ir::Buffer found = builder.allocate(std::move(data));
+  const ir::Buffer found = builder.allocate(ir::scalar_buffer("found", ir::kInt32, span));
   const std::vector<ir::Expr> place{ir::int_imm(0, ir::kInt32, span)};
   TRY(builder.emit(ir::Store{found, place, ir::int_imm(start, ir::kInt32, span)}, span));
   std::vector<ir::Expr> indices = region.start;

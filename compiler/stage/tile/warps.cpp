@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "compiler/ir/scalar_buffer.h"
 #include "compiler/stage/tile/builder.h"
 #include "compiler/stage/tile/expressions.h"
 #include "compiler/stage/tile/fold.h"
@@ -59,13 +60,7 @@ Result<Value> combine(const TileArguments& arguments, ir::BinaryOp op, const ir:
   ProgramBuilder& builder = *TRY(require_kernel(arguments));
   const Span span = arguments.span();
   builder.thread_index(0, span);
-  ir::BufferData data;
-  data.name = "combined";
-  data.type = value->type;
-  data.scope = ir::Scope::local;
-  data.shape = {ir::int_imm(1, ir::kInt32, span)};
-  data.span = span;
-  const ir::Buffer result = builder.allocate(std::move(data));
+  const ir::Buffer result = builder.allocate(ir::scalar_buffer("combined", value->type, span));
   const ir::Expr zero = ir::int_imm(0, ir::kInt32, span);
   ir::AllReduce node{op, value, ir::bool_imm(true, span), identity, {result, {zero}, {1}, span}, {}, 0};
   if (among == Among::warp) node.lanes = kWarp;

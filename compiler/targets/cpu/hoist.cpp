@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/ir/visit.h"
+#include "compiler/ir/search.h"
 #include "compiler/targets/cpu/expr.h"
 
 namespace tilepilot::targets::cpu {
@@ -13,12 +13,13 @@ class Hoister {
   explicit Hoister(Context& context) : context_(context) {}
 
   HoistedChecks run(const ir::For& loop) {
+    bound_inside_ = ir::bound_in(loop.body);
+    for (const ir::Var& var : loop.vars) bound_inside_.insert(var.get());
     add_box(loop);
     ir::walk(
         loop.body,
         [&](const ir::Stmt& stmt) {
           if (const auto* inner = std::get_if<ir::For>(&stmt->node)) add_box(*inner);
-          if (const ir::Var var = ir::bound_variable(*stmt)) bound_inside_.insert(var.get());
         },
         [](const ir::Expr&) {});
     ir::walk(
@@ -30,12 +31,11 @@ class Hoister {
   Context& context_;
   HoistedChecks checks_;
   std::unordered_map<const ir::VarData*, int64_t> box_;  // largest value of the loops' variables
-  std::unordered_set<const ir::VarData*> bound_inside_;  // no name outside the loop
+  ir::Variables bound_inside_;                           // no name outside the loop
 
   void add_box(const ir::For& loop) {
     for (size_t k = 0; k < loop.vars.size(); ++k) {
       const auto extent = ir::constant_int(loop.extents[k]);
-      bound_inside_.insert(loop.vars[k].get());
       if (!extent || *extent < 1) continue;
       box_[loop.vars[k].get()] = *extent - 1;
       context_.facts.set_range(loop.vars[k], {0, *extent - 1});

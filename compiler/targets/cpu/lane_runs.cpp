@@ -7,19 +7,6 @@ namespace {
 
 constexpr int64_t kShortestRun = 8;  // of shorter ones a vector has several
 
-std::unordered_set<const ir::VarData*> bound_inside(const ir::Stmt& body) {
-  std::unordered_set<const ir::VarData*> bound;
-  ir::walk(
-      body,
-      [&](const ir::Stmt& stmt) {
-        if (const ir::Var var = ir::bound_variable(*stmt)) bound.insert(var.get());
-        if (const auto* loop = std::get_if<ir::For>(&stmt->node))
-          for (const ir::Var& var : loop->vars) bound.insert(var.get());
-      },
-      [](const ir::Expr&) {});
-  return bound;
-}
-
 class WithinRun : public ir::Rewriter {
  public:
   WithinRun(const std::vector<RunPart>& parts, const ir::Var& lane) : lane_(lane) {
@@ -43,7 +30,7 @@ class WithinRun : public ir::Rewriter {
 }  // namespace
 
 LaneRuns::LaneRuns(const IntegerFacts& facts, const ir::Var& lane, const ir::Stmt& body) : lane_(lane) {
-  const std::unordered_set<const ir::VarData*> inside = bound_inside(body);
+  const ir::Variables inside = ir::bound_in(body);
   std::unordered_set<const ir::ExprNode*> seen;
   const auto add = [&](const ir::Expr& expr) {
     const auto* node = std::get_if<ir::Binary>(&expr->node);

@@ -49,17 +49,6 @@ std::vector<ir::Stmt> flattened(const ir::Stmt& stmt) {
   return result;
 }
 
-bool mentions_var(const ir::Stmt& stmt, const ir::Var& var) {
-  bool found = false;
-  ir::walk(
-      stmt, [](const ir::Stmt&) {},
-      [&](const ir::Expr& part) {
-        const auto* ref = std::get_if<ir::VarRef>(&part->node);
-        found = found || (ref != nullptr && ref->var == var);
-      });
-  return found;
-}
-
 class LaneWriter {
  public:
   LaneWriter(Context& context, const LaneFacts& facts, const LanePlan& plan)
@@ -389,7 +378,7 @@ class LaneWriter {
     const auto* let = std::get_if<ir::Let>(&stmt->node);
     if (let == nullptr) return;
     const bool used =
-        std::any_of(later.begin(), later.end(), [&](const ir::Stmt& other) { return mentions_var(other, let->var); });
+        std::any_of(later.begin(), later.end(), [&](const ir::Stmt& other) { return mentions(other, let->var); });
     if (!used) return;
     const std::string name = context_.names.fresh(let->var->name);
     const std::string type = is_index_arithmetic(let->value) ? "int64_t" : computed_type(let->var->type);

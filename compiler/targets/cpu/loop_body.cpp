@@ -21,19 +21,6 @@ std::vector<Access> accesses(const IntegerFacts& facts, const ir::Stmt& body) {
   return found;
 }
 
-bool mentions(const ir::Expr& expr, const ir::Var& var) {
-  bool found = false;
-  ir::walk(expr, [&](const ir::Expr& child) {
-    const auto* ref = std::get_if<ir::VarRef>(&child->node);
-    found = found || (ref != nullptr && ref->var == var);
-  });
-  return found;
-}
-
-bool mentions(const std::vector<ir::Expr>& exprs, const ir::Var& var) {
-  return std::any_of(exprs.begin(), exprs.end(), [&](const ir::Expr& expr) { return mentions(expr, var); });
-}
-
 int contiguity(const std::vector<Access>& all, const ir::Var& var) {
   int score = 0;
   for (const Access& access : all) {
@@ -72,6 +59,12 @@ namespace {
 
 constexpr int64_t kMostBodies = 64;
 
+// `below`: how many bodies come of each iteration.
+bool is_unrolled(const ir::For& loop, int64_t below) {
+  const auto extent = ir::constant_int(loop.extents[0]);
+  return loop.kind == ir::LoopKind::unrolled && extent && *extent <= kMostBodies / below;
+}
+
 // Of the innermost loops below the statement, the most that come of one.
 int64_t bodies_below(const ir::Stmt& stmt) {
   int64_t most = 1;
@@ -80,17 +73,15 @@ int64_t bodies_below(const ir::Stmt& stmt) {
   } else if (const auto* branch = std::get_if<ir::If>(&stmt->node)) {
     most = std::max(bodies_below(branch->then), branch->otherwise ? bodies_below(branch->otherwise) : 1);
   } else if (const auto* loop = std::get_if<ir::For>(&stmt->node)) {
-    most = bodies_below(loop->body) * (is_unrolled(*loop) ? *ir::constant_int(loop->extents[0]) : 1);
+    most = bodies_below(loop->body);
+    if (is_unrolled(*loop, most)) most *= *ir::constant_int(loop->extents[0]);
   }
   return most;
 }
 
 }  // namespace
 
-bool is_unrolled(const ir::For& loop) {
-  const auto extent = ir::constant_int(loop.extents[0]);
-  return loop.kind == ir::LoopKind::unrolled && extent && *extent <= kMostBodies / bodies_below(loop.body);
-}
+bool is_unrolled(const ir::For& loop) { return is_unrolled(loop, bodies_below(loop.body)); }
 
 std::unordered_map<const ir::BufferData*, int64_t> count_uses(const ir::Stmt& body) {
   std::unordered_map<const ir::BufferData*, int64_t> uses;

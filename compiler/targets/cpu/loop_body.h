@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "compiler/ir/visit.h"
+#include "compiler/ir/search.h"
 #include "compiler/targets/cpu/context.h"
 
 namespace tilepilot::targets::cpu {
@@ -24,17 +24,8 @@ struct Access {
 };
 std::vector<Access> accesses(const IntegerFacts& facts, const ir::Stmt& body);
 
-bool mentions(const ir::Expr& expr, const ir::Var& var);
-bool mentions(const std::vector<ir::Expr>& exprs, const ir::Var& var);
-
-template <class... Kinds>
-bool contains(const ir::Stmt& body) {
-  bool found = false;
-  ir::walk(
-      body, [&](const ir::Stmt& stmt) { found = found || (std::holds_alternative<Kinds>(stmt->node) || ...); },
-      [](const ir::Expr&) {});
-  return found;
-}
+using ir::contains;
+using ir::mentions;
 inline bool contains_loop(const ir::Stmt& body) { return contains<ir::For, ir::While>(body); }
 
 // How many accesses walk memory one element at a time when `var` is innermost, minus those that jump.
