@@ -40,15 +40,6 @@ int64_t cost(const std::vector<ir::Stmt>& statements) {
   return sum;
 }
 
-std::vector<ir::Stmt> flattened(const ir::Stmt& stmt) {
-  const auto* block = std::get_if<ir::Block>(&stmt->node);
-  if (block == nullptr) return {stmt};
-  std::vector<ir::Stmt> result;
-  for (const ir::Stmt& child : block->body)
-    for (ir::Stmt& part : flattened(child)) result.push_back(std::move(part));
-  return result;
-}
-
 class LaneWriter {
  public:
   LaneWriter(Context& context, const LaneFacts& facts, const LanePlan& plan)

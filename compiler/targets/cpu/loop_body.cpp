@@ -2,6 +2,15 @@
 
 namespace tilepilot::targets::cpu {
 
+std::vector<ir::Stmt> flattened(const ir::Stmt& stmt) {
+  const auto* block = std::get_if<ir::Block>(&stmt->node);
+  if (block == nullptr) return {stmt};
+  std::vector<ir::Stmt> result;
+  for (const ir::Stmt& child : block->body)
+    for (ir::Stmt& part : flattened(child)) result.push_back(std::move(part));
+  return result;
+}
+
 std::vector<Access> accesses(const IntegerFacts& facts, const ir::Stmt& body) {
   std::vector<Access> found;
   const auto add = [&](const ir::Buffer& buffer, const std::vector<ir::Expr>& indices, bool is_store) {

@@ -26,6 +26,8 @@ std::vector<Access> accesses(const IntegerFacts& facts, const ir::Stmt& body);
 
 using ir::contains;
 using ir::mentions;
+// The statements of a block and of the blocks in it, one after the other.
+std::vector<ir::Stmt> flattened(const ir::Stmt& stmt);
 inline bool contains_loop(const ir::Stmt& body) { return contains<ir::For, ir::While>(body); }
 
 // How many accesses walk memory one element at a time when `var` is innermost, minus those that jump.

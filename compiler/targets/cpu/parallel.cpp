@@ -1,6 +1,7 @@
 #include "compiler/targets/cpu/emit.h"
 #include "compiler/targets/cpu/expr.h"
 #include "compiler/targets/cpu/hoist.h"
+#include "compiler/targets/cpu/index_lets.h"
 #include "compiler/targets/cpu/lanes.h"
 #include "compiler/targets/cpu/loop_body.h"
 
@@ -177,36 +178,11 @@ bool divides_per_iteration(const ir::Expr& value, const ir::For& loop) {
   return divides;
 }
 
-// Puts the values of lets in their place: index arithmetic, with or without such divisions.
-class WithoutIndexLets : public ir::Rewriter {
- public:
-  WithoutIndexLets(const ir::For& loop, bool divisions) : loop_(loop), divisions_(divisions) {}
-  using ir::Rewriter::rewrite;
-
-  ir::Stmt rewrite(const ir::Stmt& stmt) override {
-    const auto* let = std::get_if<ir::Let>(&stmt->node);
-    if (let == nullptr) return rewrite_children(stmt);
-    const ir::Expr value = rewrite(let->value);
-    if (!is_index_arithmetic(value) || (!divisions_ && divides_per_iteration(value, loop_)))
-      return ir::make_stmt(ir::Let{let->var, value}, stmt->span);
-    values_.emplace(let->var.get(), value);
-    return nullptr;
-  }
-  ir::Expr rewrite(const ir::Expr& expr) override {
-    const auto* ref = std::get_if<ir::VarRef>(&expr->node);
-    const auto found = ref != nullptr ? values_.find(ref->var.get()) : values_.end();
-    return found == values_.end() ? rewrite_children(expr) : found->second;
-  }
-
- private:
-  const ir::For& loop_;
-  const bool divisions_;
-  std::unordered_map<const ir::VarData*, ir::Expr> values_;
-};
-
-ir::For without_index_lets(const ir::For& loop, bool divisions) {
+// Without the lets of index arithmetic; with `divisions`, also of those that divide per iteration.
+ir::For freed_loop(const ir::For& loop, bool divisions) {
   ir::For result = loop;
-  result.body = WithoutIndexLets(loop, divisions).rewrite(loop.body);
+  result.body = without_index_lets(
+      loop.body, [&](const ir::Expr& value) { return !divisions && divides_per_iteration(value, loop); });
   return result;
 }
 
@@ -231,7 +207,7 @@ void emit_checked(Context& context, const ir::For& loop, const Emit& emit_body) 
 bool emit_as_lanes(Context& context, const ir::For& loop, const std::vector<Dimension>& dimensions) {
   for (const bool divisions : {true, false}) {
     if (!divisions && !contains_loop(loop.body)) return false;
-    const ir::For freed = without_index_lets(loop, divisions);
+    const ir::For freed = freed_loop(loop, divisions);
     const std::optional<Lanes> lanes = choose_lanes(context, dimensions, freed.body);
     if (!lanes || (divisions && lanes->plan.runs.parts().empty())) continue;
     emit_checked(context, freed, [&] { emit_lanes(context, *lanes, freed.body); });
@@ -250,7 +226,7 @@ void emit_parallel(Context& context, const ir::For& loop) {
     dimensions.push_back({loop.vars[k], loop.extents[k]});
   }
   if (emit_as_lanes(context, loop, dimensions)) return;
-  ir::For freed = contains_loop(loop.body) ? without_index_lets(loop, true) : loop;
+  ir::For freed = contains_loop(loop.body) ? freed_loop(loop, true) : loop;
   if (!stores_are_private(context.facts, dimensions, freed.body)) freed = loop;
   emit_checked(context, freed, [&] { Nest(context, dimensions).emit_body(freed.body); });
 }
