@@ -97,13 +97,13 @@ class CpuKernel : public CompiledKernel {
       : program_(std::move(program)), source_(std::move(source)), library_(std::move(library)) {}
 
   // False if the library lacks a launch.
-  bool link(const targets::cpu::GeneratedCode& code, const ir::Program& lowered) {
+  bool link(const targets::cpu::GeneratedCode& code) {
     for (size_t k = 0; k < code.scratch_bytes.size(); ++k) {
       void* symbol = library_->symbol("tp_launch_" + std::to_string(k));
       if (symbol == nullptr) return false;
       auto scratch = std::make_unique<ScratchPool>(code.scratch_bytes[k]);
       launches_.push_back(
-          {reinterpret_cast<LaunchFunction>(symbol), std::move(scratch), code.checks[k], lowered.kernels[k].grid});
+          {reinterpret_cast<LaunchFunction>(symbol), std::move(scratch), code.checks[k], code.grids[k]});
     }
     return true;
   }
@@ -175,7 +175,7 @@ class CpuBackend : public KernelBackend {
     targets::cpu::GeneratedCode code = TRY(targets::cpu::generate(lowered));
     auto library = TRY(toolchain_.load(targets::cpu::prelude() + code.source, warnings));
     auto kernel = std::make_shared<CpuKernel>(program, code.source, std::move(library));
-    if (!kernel->link(code, lowered))
+    if (!kernel->link(code))
       return make_error(DiagnosticKind::load_failed, program.span,
                         "the compiled kernel of `" + program.name + "` lacks a launch function");
     return kernel;

@@ -48,4 +48,7 @@ void randomize(Array& array, uint32_t seed);
 
 std::string render(const Diagnostic& diagnostic);
 
+// Runs a program on small whole numbers: every sum is exact, and results must equal the interpreter's to the last bit.
+void expect_interpreted_result(const std::string& text, const std::vector<int64_t>& scalars);
+
 }  // namespace tilepilot::testing

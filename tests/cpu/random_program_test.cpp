@@ -98,7 +98,7 @@ class RandomProgramsTest : public ::testing::Test {
     using Launch = void (*)(void* const*, const int64_t*, int64_t, int64_t, void*, targets::cpu::LaunchEvents*);
     for (size_t k = 0; k < candidate.program.kernels.size(); ++k) {
       int64_t blocks = 1;
-      for (const ir::Expr& extent : candidate.program.kernels[k].grid)
+      for (const ir::Expr& extent : candidate.code.grids[k])
         blocks *= std::max<int64_t>(0, runtime::evaluate(extent, bound->values));
       std::vector<std::byte> scratch(static_cast<size_t>(candidate.code.scratch_bytes[k] + 64));
       const auto misaligned = reinterpret_cast<uintptr_t>(scratch.data()) % 64;

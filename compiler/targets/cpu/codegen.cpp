@@ -5,8 +5,7 @@
 #include "compiler/ir/visit.h"
 #include "compiler/targets/cpu/emit.h"
 #include "compiler/targets/cpu/expr.h"
-#include "compiler/targets/cpu/fuse_copies.h"
-#include "compiler/targets/cpu/join_blocks.h"
+#include "compiler/targets/cpu/launch_plan.h"
 #include "compiler/targets/cpu/loop_body.h"
 #include "compiler/targets/cpu/roles.h"
 
@@ -18,7 +17,6 @@ extern const char tilepilot_cpu_types[], tilepilot_cpu_math[], tilepilot_cpu_til
 namespace tilepilot::targets::cpu {
 namespace {
 
-constexpr int64_t kLargestGrid = INT32_MAX;
 constexpr int64_t kStackBytes = 2048;  // of one buffer, at most, that is an array of the function
 constexpr const char* kAxisNames[] = {"x", "y", "z"};
 
@@ -42,45 +40,52 @@ std::unordered_set<const ir::BufferData*> written_buffers(const ir::Kernel& kern
 class LaunchEmitter {
  public:
   LaunchEmitter(const ir::Program& program, size_t number)
-      : LaunchEmitter(program, number, fuse_copies(program.kernels[number])) {}
+      : LaunchEmitter(program, number, plan_launch(program.kernels[number])) {}
 
   Status run(GeneratedCode& code) {
     TRY(write_block());
     code.source += block_function();
     int64_t scratch_bytes = context_.scratch.bytes();
-    if (const auto joined = join_blocks(kernel_)) {
-      LaunchEmitter several(context_.program, number_, joined->kernel);
+    std::vector<ir::Expr> grid = context_.kernel.grid;
+    if (plan_.joined) {
+      LaunchEmitter several(context_.program, number_, {plan_.joined->kernel, std::nullopt});
       TRY(several.write_block());
-      several.function_ = context_.names.fresh(function_ + "_blocks");
-      joined_ = {several.function_, joined->axis, joined->count};
+      joined_function_ = several.function_ = context_.names.fresh(function_ + "_blocks");
       code.source += several.block_function();
       scratch_bytes = std::max(scratch_bytes, several.context_.scratch.bytes());
+      context_.has_streams = context_.has_streams || several.context_.has_streams;
+      grid = joined_grid();
     }
     code.source += launch_function();
+    code.grids.push_back(std::move(grid));
     code.scratch_bytes.push_back(scratch_bytes);
     code.checks.push_back(std::move(context_.checks));
     return {};
   }
 
  private:
-  // A function for several blocks that are neighbours along an axis of the grid; none if the name is empty.
-  struct Joined {
-    std::string function;
-    size_t axis = 0;
-    int64_t count = 1;
-  };
-
   size_t number_;
-  ir::Kernel kernel_;
+  LaunchPlan plan_;
   Context context_;
-  std::string function_;
-  Joined joined_;
+  std::string function_, joined_function_;
   std::unordered_set<const ir::BufferData*> written_;
   std::vector<std::string> parameters_;  // of the block function
   std::vector<std::string> arguments_;   // as the launch function passes them
 
-  LaunchEmitter(const ir::Program& program, size_t number, ir::Kernel kernel)
-      : number_(number), kernel_(std::move(kernel)), context_{program, kernel_, {}, {}, {}, {}} {}
+  LaunchEmitter(const ir::Program& program, size_t number, LaunchPlan plan)
+      : number_(number), plan_(std::move(plan)), context_{program, plan_.block, {}, {}, {}, {}} {}
+
+  // Where joined blocks count as one.
+  std::vector<ir::Expr> joined_grid() const {
+    std::vector<ir::Expr> grid;
+    for (size_t axis = 0; axis < context_.kernel.grid.size(); ++axis) {
+      const ir::Expr& extent = context_.kernel.grid[axis];
+      const int64_t count = plan_.joined->counts[axis];
+      const ir::Expr last = ir::binary(ir::BinaryOp::add, extent, ir::int_imm(count - 1, extent->type));
+      grid.push_back(count == 1 ? extent : ir::binary(ir::BinaryOp::floor_div, last, ir::int_imm(count, extent->type)));
+    }
+    return grid;
+  }
 
   Status write_block() {
     learn();
@@ -106,24 +111,16 @@ class LaunchEmitter {
       context_.wide.insert(symbol.get());
       context_.facts.set_range(symbol, {0, kLargestGrid});
     }
-    for (size_t axis = 0; axis < kernel.block_vars.size(); ++axis)
-      bind_loop(kernel.block_vars[axis], kernel.grid[axis]);
+    for (const ir::Var& var : kernel.block_vars) context_.wide.insert(var.get());
     ir::walk(
         kernel.body,
         [&](const ir::Stmt& stmt) {
-          if (const auto* let = std::get_if<ir::Let>(&stmt->node); let != nullptr && is_index_arithmetic(let->value))
-            context_.facts.set_value(let->var, let->value);
-          if (const auto* loop = std::get_if<ir::For>(&stmt->node))
-            for (size_t k = 0; k < loop->vars.size(); ++k) bind_loop(loop->vars[k], loop->extents[k]);
+          const auto* loop = std::get_if<ir::For>(&stmt->node);
+          for (size_t k = 0; loop != nullptr && k < loop->vars.size(); ++k) context_.wide.insert(loop->vars[k].get());
         },
         [](const ir::Expr&) {});
+    context_.facts.learn(kernel);
     context_.uses = count_uses(kernel.body);
-  }
-
-  void bind_loop(const ir::Var& var, const ir::Expr& extent) {
-    context_.wide.insert(var.get());
-    const int64_t most = std::clamp<int64_t>(context_.facts.range(extent).hi, 1, kLargestGrid);
-    context_.facts.set_range(var, {0, most - 1});
   }
 
   void name_parameters() {
@@ -214,49 +211,72 @@ class LaunchEmitter {
         number_);
     for (size_t place = 0; place < scalar_names().size(); ++place)
       out.line("[[maybe_unused]] const int64_t {} = scalars[{}];", scalar_names()[place], place);
-    std::vector<std::string> blocks;
-    std::string divisor;
-    const size_t axes = context_.kernel.grid.size();
-    for (size_t axis = 0; axis < axes; ++axis) {
-      if (axis + 1 < axes)
-        out.line("const int64_t blocks_{} = {};", kAxisNames[axis], index(context_, context_.kernel.grid[axis]));
-      std::string block = "block" + divisor;
-      if (axis + 1 < axes) block += fmt::format(" % blocks_{}", kAxisNames[axis]);
-      divisor += fmt::format(" / blocks_{}", kAxisNames[axis]);
-      blocks.push_back(block);
-    }
-    const std::string arguments =
-        fmt::format("({}{}{}, static_cast<char*>(scratch){});", fmt::join(arguments_, ", "),
-                    arguments_.empty() ? "" : ", ", fmt::join(blocks, ", "), context_.uses_events ? ", events" : "");
-    if (!joined_.function.empty()) {
-      write_joined_blocks(out, arguments);
-    } else {
-      out.open("for (int64_t block = first_block; block < last_block; ++block)");
-      if (context_.uses_events) out.line("events->block = block;");
-      out.line("{}{}", function_, arguments);
-      if (context_.uses_events) out.line("if (events->failed != 0) break;");
-      out.close();
-    }
+    plan_.joined ? write_joined_blocks(out) : write_blocks(out);
     if (context_.has_streams) out.line("end_streams();");
     out.close();
     return out.text();
   }
 
-  // Blocks that may be joined are `inner` apart: so many rows of these at a time.
-  void write_joined_blocks(Writer& out, const std::string& arguments) {
-    std::string inner = "1";
-    for (size_t axis = 0; axis < joined_.axis; ++axis)
-      inner = (axis == 0 ? "" : inner + " * ") + fmt::format("blocks_{}", kAxisNames[axis]);
-    out.line("const int64_t inner = {}, along = {};", inner, index(context_, context_.kernel.grid[joined_.axis]));
-    out.open("for (int64_t block = first_block; block < last_block;)");
-    out.open("if (block % inner == 0 && block + {0} * inner <= last_block && block / inner % along + {0} <= along)",
-             joined_.count);
-    out.line("for (const int64_t end = block + inner; block < end; ++block) {}{}", joined_.function, arguments);
-    out.line("block += {} * inner;", joined_.count - 1);
-    out.reopen("else");
-    out.line("{}{}", function_, arguments);
-    out.line("++block;");
+  // "block % blocks_x", "block / blocks_x": where a block stands along each axis.
+  static std::vector<std::string> positions(size_t axes) {
+    std::vector<std::string> blocks;
+    std::string divisor;
+    for (size_t axis = 0; axis < axes; ++axis) {
+      std::string block = "block" + divisor;
+      if (axis + 1 < axes) block += fmt::format(" % blocks_{}", kAxisNames[axis]);
+      divisor += fmt::format(" / blocks_{}", kAxisNames[axis]);
+      blocks.push_back(block);
+    }
+    return blocks;
+  }
+
+  std::string call(const std::string& function, const std::vector<std::string>& blocks) const {
+    return fmt::format("{}({}{}{}, static_cast<char*>(scratch){});", function, fmt::join(arguments_, ", "),
+                       arguments_.empty() ? "" : ", ", fmt::join(blocks, ", "), context_.uses_events ? ", events" : "");
+  }
+
+  void write_blocks(Writer& out) {
+    const size_t axes = context_.kernel.grid.size();
+    for (size_t axis = 0; axis + 1 < axes; ++axis)
+      out.line("const int64_t blocks_{} = {};", kAxisNames[axis], index(context_, context_.kernel.grid[axis]));
+    out.open("for (int64_t block = first_block; block < last_block; ++block)");
+    if (context_.uses_events) out.line("events->block = block;");
+    out.put(call(function_, positions(axes)));
+    if (context_.uses_events) out.line("if (events->failed != 0) break;");
     out.close();
+  }
+
+  // A box of blocks at a time: together, or one by one where the grid ends inside it.
+  void write_joined_blocks(Writer& out) {
+    const std::vector<ir::Expr> grid = joined_grid();
+    const std::vector<std::string> boxes = positions(grid.size());
+    std::vector<std::string> blocks, fits;
+    for (size_t axis = 0; axis < grid.size(); ++axis) {
+      out.line("[[maybe_unused]] const int64_t blocks_{0} = {1}, end_{0} = {2};", kAxisNames[axis],
+               index(context_, grid[axis]), index(context_, context_.kernel.grid[axis]));
+      blocks.push_back(fmt::format("at_{}", kAxisNames[axis]));
+    }
+    out.open("for (int64_t block = first_block; block < last_block; ++block)");
+    for (size_t axis = 0; axis < grid.size(); ++axis) {
+      const int64_t count = plan_.joined->counts[axis];
+      out.line("const int64_t {} = {} * {};", blocks[axis], boxes[axis], count);
+      if (count > 1) fits.push_back(fmt::format("{} + {} <= end_{}", blocks[axis], count, kAxisNames[axis]));
+    }
+    out.open("if ({})", fmt::join(fits, " && "));
+    out.put(call(joined_function_, blocks));
+    out.line("continue;");
+    out.close();
+    int opened = 0;
+    for (size_t axis = grid.size(); axis-- > 0;) {
+      const int64_t count = plan_.joined->counts[axis];
+      if (count == 1) continue;
+      const std::string first = std::exchange(blocks[axis], fmt::format("b_{}", kAxisNames[axis]));
+      out.open("for (int64_t {0} = {1}; {0} < min_of<int64_t>({1} + {2}, end_{3}); ++{0})", blocks[axis], first, count,
+               kAxisNames[axis]);
+      ++opened;
+    }
+    out.put(call(function_, blocks));
+    for (; opened > 0; --opened) out.close();
     out.close();
   }
 

@@ -5,8 +5,9 @@
 //   void tp_launch_k(void* const* buffers, const int64_t* scalars, int64_t first_block, int64_t last_block, void*
 //   scratch, LaunchEvents* events)
 // `buffers` has the data pointers of the global buffers in parameter order, then of the workspaces, `scalars` the
-// values of scalar parameters, then of symbols; blocks are numbered with the first grid axis fastest; `scratch` has
-// `scratch_bytes[k]` bytes, 64-byte aligned, one per running thread. It ends at the first block in which a check fails.
+// values of scalar parameters, then of symbols; blocks of `grids[k]` are numbered with the first axis fastest;
+// `scratch` has `scratch_bytes[k]` bytes, 64-byte aligned, one per running thread. It ends at the first block in which
+// a check fails.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,7 @@ struct LaunchEvents {
 
 struct GeneratedCode {
   std::string source;                             // the kernel alone; `prelude()` goes in front when it is compiled
+  std::vector<std::vector<ir::Expr>> grids;       // of each launch; one block may be several of the program's
   std::vector<int64_t> scratch_bytes;             // a launch
   std::vector<std::vector<RuntimeCheck>> checks;  // of each launch
 };

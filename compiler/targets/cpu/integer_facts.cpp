@@ -26,6 +26,23 @@ bool is_index_arithmetic(const ir::Expr& expr) {
       expr->node);
 }
 
+void IntegerFacts::learn(const ir::Kernel& kernel) {
+  for (size_t axis = 0; axis < kernel.block_vars.size(); ++axis) learn_loop(kernel.block_vars[axis], kernel.grid[axis]);
+  ir::walk(
+      kernel.body,
+      [&](const ir::Stmt& stmt) {
+        const auto* let = std::get_if<ir::Let>(&stmt->node);
+        if (let != nullptr && is_index_arithmetic(let->value)) set_value(let->var, let->value);
+        const auto* loop = std::get_if<ir::For>(&stmt->node);
+        for (size_t k = 0; loop != nullptr && k < loop->vars.size(); ++k) learn_loop(loop->vars[k], loop->extents[k]);
+      },
+      [](const ir::Expr&) {});
+}
+
+void IntegerFacts::learn_loop(const ir::Var& var, const ir::Expr& extent) {
+  set_range(var, {0, std::clamp<int64_t>(range(extent).hi, 1, kLargestGrid) - 1});
+}
+
 ir::Expr IntegerFacts::expand(const ir::Expr& expr) const {
   if (values_.empty()) return expr;
   return ir::substitute(expr, [&](const ir::Var& var) -> ir::Expr {

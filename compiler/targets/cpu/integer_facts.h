@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compiler/ir/bounds.h"
+#include "compiler/ir/stmt.h"
 
 namespace tilepilot::targets::cpu {
 
@@ -14,10 +15,17 @@ namespace tilepilot::targets::cpu {
 // in 64 bits, where they do not wrap; all other integers wrap as the IR says.
 bool is_index_arithmetic(const ir::Expr& expr);
 
+// The longest axis of a grid, or loop.
+inline constexpr int64_t kLargestGrid = INT32_MAX;
+
 class IntegerFacts {
  public:
   void set_range(const ir::Var& var, ir::Bounds range) { ranges_[var.get()] = range; }
   void set_value(const ir::Var& var, ir::Expr value) { values_[var.get()] = std::move(value); }
+
+  // Ranges of the kernel's block variables and loops, and the values of its lets: each variable is bound in one place
+  // only.
+  void learn(const ir::Kernel& kernel);
 
   ir::Bounds range(const ir::Expr& expr) const;
   // Of index arithmetic only. Lets are replaced by their values.
@@ -40,6 +48,7 @@ class IntegerFacts {
   std::unordered_map<const ir::VarData*, ir::Expr> values_;
   std::vector<ir::Affine> assumed_;  // forms that are not negative
 
+  void learn_loop(const ir::Var& var, const ir::Expr& extent);
   bool is_positive(const ir::Affine& form) const;
 };
 

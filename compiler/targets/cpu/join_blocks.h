@@ -1,21 +1,25 @@
-// Several blocks of a launch as one, where threads sum up what all these blocks read: each block by itself would stream
-// the shared operand through the caches again.
+// Several blocks of a launch as one, so that they share what all of them read.
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "compiler/ir/stmt.h"
 
 namespace tilepilot::targets::cpu {
 
 struct JoinedBlocks {
-  size_t axis;        // of the grid, along which blocks are joined
-  int64_t count;      // how many
-  ir::Kernel kernel;  // does what blocks b to b + count - 1 do, where b is its block variable
+  std::vector<int64_t> counts;   // along each axis of the grid
+  std::vector<ir::Var> members;  // of the loops over threads: which of these blocks; null where the count is 1
+  ir::Kernel kernel;             // does what blocks b to b + count - 1 do, where b is a block variable
 };
 
-// Nullopt unless the kernel is one loop over its threads with buffers of their own alone, and along an axis of the grid
-// some operand that lanes read side by side stays the same. `kernel` is in the form that code is generated from.
-std::optional<JoinedBlocks> join_blocks(const ir::Kernel& kernel);
+// Nullopt unless the kernel is made of loops over its threads, and blocks along these axes take all that is around
+// them the same way. A buffer whose contents do not depend on the block along an axis is there once for all.
+std::optional<JoinedBlocks> join_blocks(const ir::Kernel& kernel, const std::vector<int64_t>& counts);
+
+// How many blocks are worth joining where lanes sum up (see lanes.h) what all these blocks read: each block by itself
+// would stream the shared operand through the caches again. All 1 if there is no such operand.
+std::vector<int64_t> blocks_sharing_operands(const ir::Kernel& kernel);
 
 }  // namespace tilepilot::targets::cpu

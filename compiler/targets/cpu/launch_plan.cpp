@@ -1,0 +1,97 @@
+#include "compiler/targets/cpu/launch_plan.h"
+
+#include "compiler/targets/cpu/fuse_copies.h"
+#include "compiler/targets/cpu/index_lets.h"
+#include "compiler/targets/cpu/product_tiles.h"
+#include "compiler/targets/cpu/split_threads.h"
+
+namespace tilepilot::targets::cpu {
+namespace {
+
+constexpr LeastProduct kWorthATile{4, 16, 1024};  // what is packed is used so often
+constexpr int64_t kJoinedSide = 64;               // rows, and columns, of the product that joined blocks do
+
+// Products of any size, to see what blocks share.
+std::optional<TiledProducts> any_products(const ir::Kernel& kernel) { return tile_products(kernel, {1, 1, 1}); }
+
+// How many blocks along an axis make the side of the product that they enlarge long enough.
+int64_t blocks_along(const ir::Kernel& kernel, size_t axis, int64_t size) {
+  const int64_t wanted = std::max<int64_t>(kJoinedSide / size, 1);
+  const auto extent = ir::constant_int(kernel.grid[axis]);
+  if (!extent) return wanted;
+  const int64_t most = std::clamp<int64_t>(*extent, 1, wanted);
+  for (int64_t count = most; count * 2 > most; --count)
+    if (*extent % count == 0) return count;
+  return most;
+}
+
+// Where blocks that are neighbours along an axis share one operand of a product and differ in the other.
+std::optional<JoinedBlocks> join_products(const ir::Kernel& kernel) {
+  const auto can_join = [&](size_t axis) {
+    return axis < kernel.grid.size() && ir::constant_int(kernel.grid[axis]) != 1;
+  };
+  for (const std::vector<bool>& axes : {std::vector{true, true}, std::vector{true, false}, std::vector{false, true}}) {
+    std::vector<int64_t> counts(kernel.grid.size(), 1);
+    for (size_t axis = 0; axis < 2; ++axis)
+      if (axes[axis] && can_join(axis)) counts[axis] = 2;
+    const auto pairs = join_blocks(kernel, counts);
+    const auto found = pairs ? any_products(pairs->kernel) : std::nullopt;
+    if (!found) continue;
+    const Product& product = found->products.front();
+    for (size_t axis = 0; axis < counts.size(); ++axis) {
+      if (counts[axis] == 1) continue;
+      const bool in_columns = product.columns.has(pairs->members[axis]);
+      const ProductSide& side = in_columns ? product.columns : product.rows;
+      counts[axis] = blocks_along(kernel, axis, side.size() / 2);
+    }
+    auto joined = join_blocks(kernel, counts);
+    const auto tiled = joined ? tile_products(joined->kernel, kWorthATile) : std::nullopt;
+    if (!tiled) continue;
+    joined->kernel = tiled->kernel;
+    return joined;
+  }
+  return std::nullopt;
+}
+
+// Where no threads are told apart, the block as a loop over one.
+ir::Kernel with_threads(const ir::Kernel& kernel) {
+  const bool is_scalar = !ir::contains(kernel.body, [](const ir::Stmt& stmt) {
+    const auto* loop = std::get_if<ir::For>(&stmt->node);
+    const bool is_parallel = loop != nullptr && loop->kind == ir::LoopKind::parallel;
+    return is_parallel || ir::is_tile_operator(*stmt) || std::holds_alternative<ir::Sync>(stmt->node) ||
+           std::holds_alternative<ir::Concurrent>(stmt->node);
+  });
+  if (!is_scalar) return kernel;
+  ir::Kernel result = kernel;
+  ir::For threads{ir::LoopKind::parallel, {ir::make_var("t", ir::kInt32)}, {ir::int_imm(1)}, 0, kernel.body};
+  result.body = ir::make_stmt(ir::Block{{ir::make_stmt(std::move(threads), kernel.body->span)}}, kernel.body->span);
+  return result;
+}
+
+std::optional<LaunchPlan> plan_products(const ir::Kernel& kernel) {
+  std::vector<ir::Kernel> forms{with_threads(kernel)};
+  for (const int64_t row : thread_rows(kernel)) forms.push_back(split_threads(kernel, row));
+  for (const ir::Kernel& form : forms) {
+    if (!any_products(form)) continue;
+    auto joined = join_products(form);
+    const auto tiled = tile_products(form, kWorthATile);
+    if (joined || tiled) return LaunchPlan{tiled ? tiled->kernel : kernel, std::move(joined)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+LaunchPlan plan_launch(const ir::Kernel& kernel) {
+  const ir::Kernel fused = fuse_copies(kernel);
+  if (!contains<ir::For>(fused.body)) return {fused, std::nullopt};
+  ir::Kernel plain = fused;
+  plain.body = without_index_lets(fused.body, [](const ir::Expr&) { return false; });
+  if (auto plan = plan_products(plain)) {
+    if (plan->block.body == plain.body) plan->block = fused;
+    return std::move(*plan);
+  }
+  return {fused, join_blocks(plain, blocks_sharing_operands(plain))};
+}
+
+}  // namespace tilepilot::targets::cpu
