@@ -18,7 +18,7 @@ struct Uses {
 };
 using UseMap = std::map<const ir::BufferData*, Uses>;
 
-UseMap count_uses(const ir::Stmt& body) {
+UseMap uses_by_kind(const ir::Stmt& body) {
   UseMap uses;
   ir::walk(
       body,
@@ -125,12 +125,12 @@ class Fuser {
     body_ = block->body;
     for (size_t k = 0; k + 1 < body_.size(); ++k) fuse_store(k);
     std::erase(body_, nullptr);
-    uses_ = count_uses(ir::make_stmt(ir::Block{body_}, kernel_.body->span));
+    uses_ = uses_by_kind(ir::make_stmt(ir::Block{body_}, kernel_.body->span));
     for (size_t k = 0; k < body_.size(); ++k) fuse_load(k);
     std::erase(body_, nullptr);
     ir::Kernel result = kernel_;
     result.body = ir::make_stmt(ir::Block{body_}, kernel_.body->span);
-    const UseMap left = count_uses(result.body);
+    const UseMap left = uses_by_kind(result.body);
     std::erase_if(result.allocations, [&](const ir::Buffer& buffer) {
       return !left.contains(buffer.get()) && !sharing_.contains(buffer.get());
     });
@@ -218,12 +218,12 @@ class Fuser {
 
   bool is_used_after(size_t from, const ir::Buffer& buffer) const {
     for (size_t k = from; k < body_.size(); ++k)
-      if (body_[k] && count_uses(body_[k]).contains(buffer.get())) return true;
+      if (body_[k] && uses_by_kind(body_[k]).contains(buffer.get())) return true;
     return false;
   }
 
   static bool reads(const ir::Stmt& body, const ir::Buffer& buffer) {
-    const UseMap uses = count_uses(body);
+    const UseMap uses = uses_by_kind(body);
     const auto found = uses.find(buffer.get());
     return found != uses.end() && found->second.loads > 0;
   }
