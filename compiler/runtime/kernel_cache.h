@@ -29,8 +29,9 @@ class KernelCache {
 
   // Where the library of this key is or would be.
   std::filesystem::path entry(const std::string& key) const { return folder_ / key.substr(0, 2) / (key + ".so"); }
-  // A folder for work in progress, on the same file system as the entries.
-  Result<std::unique_ptr<TemporaryFolder>> workshop() const { return TemporaryFolder::create(folder_ / "tmp"); }
+  // A folder for work in progress, on the same file system as the entries. What killed processes left in earlier ones
+  // is removed, once it is a day old.
+  Result<std::unique_ptr<TemporaryFolder>> workshop() const;
   // Moves a finished library to its place. On an error nothing is left behind.
   Status keep(const std::filesystem::path& library, const std::string& key) const;
   void drop(const std::string& key) const;

@@ -113,6 +113,19 @@ TEST_F(ToolchainTest, UnwritableCacheWarnsOnceAndWorks) {
   EXPECT_FALSE(warnings.items()[0].hint.empty());
 }
 
+TEST_F(ToolchainTest, RemovesWhatKilledProcessesLeftADayAgo) {
+  const fs::path old = folder_ / "tmp" / "build-old", recent = folder_ / "tmp" / "build-recent";
+  for (const fs::path& folder : {old, recent}) {
+    fs::create_directories(folder);
+    std::ofstream(folder / "kernel.cpp") << "unfinished";
+  }
+  fs::last_write_time(old, fs::file_time_type::clock::now() - std::chrono::hours(25));
+  DiagnosticList warnings;
+  EXPECT_EQ(answer(folder_, warnings), 42) << message_;
+  EXPECT_FALSE(fs::exists(old));
+  EXPECT_TRUE(fs::exists(recent / "kernel.cpp"));
+}
+
 TEST_F(ToolchainTest, TwoProcessesAtOnce) {
   std::vector<pid_t> children;
   for (int k = 0; k < 2; ++k) {
