@@ -111,6 +111,18 @@ TEST(Limits, LongChainsOfIteratorsAreAnErrorNotACrash) {
   }
 }
 
+TEST(Limits, LongChainsOfValuesEndOneByOne) {
+  for (std::string_view link :
+       {"a = [a]", "a = (a,)", "a = {1: a}", "a = frozenset([a])", "a = C(a)", "a = lambda a=a: a", "a = closure(a)",
+        "a = partial(closure, a)", "a = C(a).get", "a = slice(a)", "a = [iter([a])]"}) {
+    const std::string program =
+        "from functools import partial\nclass C:\n  def __init__(self, a): self.a = a\n  def get(self): return self.a\n"
+        "def closure(a): return lambda: a\na = None\nfor i in range(" +
+        std::to_string(rounds(50000)) + "): " + std::string(link) + "\n";
+    EXPECT_EQ(kind_of(program), "ok") << link;
+  }
+}
+
 // A generator has a stack of its own, and there are only so many of them.
 TEST(Limits, GeneratorsEndWithTheirProgram) {
   EXPECT_EQ(kind_of("def f():\n  while True: yield 1\ngs = [f() for i in range(900)]\n"

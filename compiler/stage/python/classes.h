@@ -118,9 +118,7 @@ class InstanceObject : public Object {
   Status delete_item(Interpreter&, const Value& index, Span span) override;
   Result<std::optional<Value>> binary_in_place(Interpreter&, BinaryOp op, const Value& other, Span span) override;
 
-  ~InstanceObject() override { InstanceObject::release(); }
-  void give_up(std::vector<Value>& values) override { attributes_.give_up(values); }
-  void release() override;
+  void release() override { attributes_.clear(); }
 
   const std::shared_ptr<ClassObject>& class_object() const { return class_; }
   Namespace& attributes() { return attributes_; }

@@ -28,9 +28,7 @@ struct DictObject final : TypedObject<DictObject> {
   Result<std::optional<Value>> binary_in_place(Interpreter&, BinaryOp, const Value&, Span) override;
   Result<std::optional<Value>> compare(Interpreter&, CompareOp, const Value&, Span) override;
   Result<size_t> hash(Interpreter&, Span span) override;
-  ~DictObject() override { release(); }
-  void give_up(std::vector<Value>& values) override { table.give_up(values); }
-  void release() override;
+  void release() override { table.clear(); }
 
   // For hosts: the value of a string key, or null.
   Result<const Value*> find(Interpreter& interpreter, const Value& key, Span span);
@@ -55,9 +53,7 @@ struct SetObject final : TypedObject<SetObject> {
   Result<std::optional<Value>> binary(Interpreter&, BinaryOp, const Value&, bool, Span) override;
   Result<std::optional<Value>> compare(Interpreter&, CompareOp, const Value&, Span) override;
   Result<size_t> hash(Interpreter&, Span span) override;
-  ~SetObject() override { release(); }
-  void give_up(std::vector<Value>& values) override { table.give_up(values); }
-  void release() override;
+  void release() override { table.clear(); }
 
   HashTable table;
   bool frozen = false;

@@ -215,12 +215,6 @@ Status fill_dict(Interpreter& interpreter, DictObject& dict, const Value& source
   return {};
 }
 
-void DictObject::release() {
-  std::vector<Value> values;
-  table.give_up(values);
-  dismantle(std::move(values));
-}
-
 Result<const Value*> DictObject::find(Interpreter& interpreter, const Value& key, Span span) {
   HashTable::Entry* entry = TRY(table.find(interpreter, key, span));
   return entry ? &entry->value : nullptr;

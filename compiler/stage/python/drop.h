@@ -1,5 +1,5 @@
-// Objects that hang together in long chains, iterators over iterators: where one ends, the next would be destroyed
-// inside it, and so on, further than any stack reaches.
+// Objects that hang together in long chains, lists in lists, iterators over iterators: where one ends, the next would
+// be destroyed inside it, and so on, further than any stack reaches.
 #pragma once
 
 #include <memory>

@@ -87,14 +87,6 @@ void HashTable::clear() {
   live_ = 0;
 }
 
-void HashTable::give_up(std::vector<Value>& values) {
-  for (Entry& entry : entries_) {
-    values.push_back(std::move(entry.key));
-    values.push_back(std::move(entry.value));
-  }
-  clear();
-}
-
 void HashTable::rebuild(size_t wanted) {
   size_t size = 8;
   while (size < wanted) size *= 2;

@@ -21,8 +21,6 @@ class HashTable {
   Result<std::optional<Entry>> erase(Interpreter& interpreter, const Value& key, Span span);
   void erase_at(size_t position);  // of `entries()`
   void clear();
-  // Clears it, and appends its keys and values to `values`.
-  void give_up(std::vector<Value>& values);
   size_t size() const { return live_; }
 
   // In order of insertion; those that are not `live` were erased.

@@ -122,12 +122,6 @@ std::vector<std::string_view> attribute_names(InstanceObject& instance) {
 
 }  // namespace
 
-void InstanceObject::release() {
-  std::vector<Value> values;
-  attributes_.give_up(values);
-  dismantle(std::move(values));
-}
-
 Result<Value> InstanceObject::get_attribute(Interpreter& interpreter, Name name, Span span) {
   static const Name kClass("__class__"), kDict("__dict__"), kGetattr("__getattr__");
   if (Value* found = attributes_.find(name)) return *found;

@@ -191,20 +191,6 @@ const std::vector<Value>* sequence_items(const Value& value) {
   return nullptr;
 }
 
-void ListObject::give_up(std::vector<Value>& values) {
-  values.insert(values.end(), std::make_move_iterator(items.begin()), std::make_move_iterator(items.end()));
-  items.clear();
-}
-
-void ListObject::release() { dismantle(std::move(items)); }
-
-void TupleObject::give_up(std::vector<Value>& values) {
-  values.insert(values.end(), std::make_move_iterator(items.begin()), std::make_move_iterator(items.end()));
-  items.clear();
-}
-
-void TupleObject::release() { dismantle(std::move(items)); }
-
 Result<Value> ListObject::get_attribute(Interpreter&, Name name, Span span) {
   return list_methods().bind(Value(shared_from_this()), name, span);
 }

@@ -63,16 +63,10 @@ bool Namespace::erase(Name name) {
 }
 
 void Namespace::clear() {
-  std::vector<Value> values;  // destroyed when the namespace is empty already
-  give_up(values);
-}
-
-void Namespace::give_up(std::vector<Value>& values) {
-  std::vector<Value> own = std::move(values_);
+  const std::vector<Value> values = std::move(values_);  // destroyed when the namespace is empty already
   values_.clear();
   order_.clear();
   table_.clear();
-  values.insert(values.end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
 }
 
 void Namespace::index(size_t position) {

@@ -20,8 +20,6 @@ class Namespace {
   void set(Name name, Value value);
   bool erase(Name name);
   void clear();
-  // Clears it, and appends what it held to `values`.
-  void give_up(std::vector<Value>& values);
   const std::vector<Name>& names() const { return order_; }
 
  private:

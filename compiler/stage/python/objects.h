@@ -72,9 +72,7 @@ struct TupleObject final : TypedObject<TupleObject> {
   Result<std::optional<Value>> compare(Interpreter&, CompareOp, const Value&, Span) override;
   Result<size_t> hash(Interpreter&, Span span) override;
   std::string_view type_name() const override;
-  ~TupleObject() override { release(); }
-  void give_up(std::vector<Value>& values) override;
-  void release() override;
+  void release() override { items.clear(); }
   std::vector<Value> items;                   // never changed
   std::shared_ptr<const TupleFields> fields;  // of a named tuple; else null
 };
@@ -96,9 +94,7 @@ struct ListObject final : TypedObject<ListObject> {
   Result<std::optional<Value>> binary_in_place(Interpreter&, BinaryOp, const Value&, Span) override;
   Result<std::optional<Value>> compare(Interpreter&, CompareOp, const Value&, Span) override;
   Result<size_t> hash(Interpreter&, Span span) override;  // type_error: unhashable
-  ~ListObject() override { release(); }
-  void give_up(std::vector<Value>& values) override;
-  void release() override;
+  void release() override { items.clear(); }
   std::vector<Value> items;
 };
 

@@ -175,12 +175,6 @@ const MethodTable& set_methods() {
   return kMethods;
 }
 
-void SetObject::release() {
-  std::vector<Value> values;
-  table.give_up(values);
-  dismantle(std::move(values));
-}
-
 Result<Value> SetObject::get_attribute(Interpreter&, Name name, Span span) {
   return set_methods().bind(Value(shared_from_this()), name, span);
 }

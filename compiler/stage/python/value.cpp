@@ -25,17 +25,6 @@ const Value* CallArgs::keyword(std::string_view name) const {
   return nullptr;
 }
 
-void dismantle(std::vector<Value> values) {
-  auto holds_objects = [](const Value& each) { return each.if_object() != nullptr; };
-  if (std::none_of(values.begin(), values.end(), holds_objects)) return;
-  while (!values.empty()) {
-    Value value = std::move(values.back());
-    values.pop_back();
-    // The last reference: its own values go first, so that its destructor finds nothing to recurse into.
-    if (auto* object = value.if_object(); object && object->use_count() == 1) (*object)->give_up(values);
-  }
-}
-
 Result<Value> Object::get_attribute(Interpreter&, Name name, Span span) {
   return no_attribute(type_name(), name, span);
 }

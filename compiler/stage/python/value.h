@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "compiler/diagnostics/result.h"
+#include "compiler/stage/python/drop.h"
 #include "compiler/syntax/tree.h"
 
 namespace tilepilot::stage {
@@ -49,6 +50,13 @@ class Value {
   Value(ObjectRef object) : data_(std::move(object)) {}
   template <class T>
   requires std::is_base_of_v<Object, T> Value(std::shared_ptr<T> object) : data_(ObjectRef(std::move(object))) {}
+  Value(const Value&) = default;
+  Value(Value&&) noexcept = default;
+  Value& operator=(const Value&) = default;
+  Value& operator=(Value&&) noexcept = default;
+  ~Value() {
+    if (auto* object = std::get_if<ObjectRef>(&data_); object && object->use_count() == 1) drop(std::move(*object));
+  }
 
   bool is_none() const { return std::holds_alternative<None>(data_); }
   const bool* if_bool() const { return std::get_if<bool>(&data_); }
@@ -143,8 +151,6 @@ class Object : public std::enable_shared_from_this<Object> {
   virtual InstanceObject* as_instance() { return nullptr; }
   // Drops what it refers to, to break cycles when the interpreter ends.
   virtual void release() {}
-  // Moves the values it holds to the end of `values`: how long chains of containers are taken apart without recursion.
-  virtual void give_up(std::vector<Value>& /*values*/) {}
   virtual bool is_callable() const { return true; }  // for callable()
 };
 
@@ -158,8 +164,5 @@ template <class T>
 std::shared_ptr<T> Value::get_shared() const {
   return get_if<T>() ? std::static_pointer_cast<T>(*if_object()) : nullptr;
 }
-
-// Destroys values one after another, however deeply they nest.
-void dismantle(std::vector<Value> values);
 
 }  // namespace tilepilot::stage
