@@ -1,6 +1,8 @@
 // What a dtype does as a value: it converts, knows its size, and is otherwise the string that names it.
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "compiler/stage/tile/dtypes.h"
 #include "compiler/stage/tile/expressions.h"
 #include "compiler/stage/tile/markers.h"
@@ -34,6 +36,17 @@ std::string torch_name(ir::DType dtype) {
   return ir::to_string(dtype == ir::kTensorFloat32 ? ir::kFloat32 : dtype);
 }
 
+// TVMScript's spelling of what has no literal: `T.float32("-inf")`.
+std::optional<double> special_number(const Value& value) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr std::pair<std::string_view, double> kNumbers[] = {
+      {"inf", kInfinity}, {"-inf", -kInfinity}, {"nan", std::numeric_limits<double>::quiet_NaN()}};
+  const std::string* text = value.if_string();
+  for (const auto& [name, number] : kNumbers)
+    if (text != nullptr && *text == name) return number;
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<Value> torch_dtype(Interpreter& interpreter, ir::DType dtype, Span span) {
@@ -48,7 +61,8 @@ Result<Value> DTypeObject::call(Interpreter&, CallArgs args) {
                       fmt::format("`T.{0}` converts one value, as in `T.{0}(x)`", ir::to_string(dtype)));
   // Without a value it stands for the type, as in an annotation.
   if (args.positional.empty()) return Value(std::static_pointer_cast<DTypeObject>(shared_from_this()));
-  return convert(context, args.positional[0], dtype, args.span);
+  const auto special = dtype.is_float() ? special_number(args.positional[0]) : std::nullopt;
+  return convert(context, special ? Value(*special) : args.positional[0], dtype, args.span);
 }
 
 Result<Value> DTypeObject::get_attribute(Interpreter& interpreter, Name attribute, Span span) {

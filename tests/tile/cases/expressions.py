@@ -27,6 +27,7 @@ def main(
             F[i] = T.exp(I[i]) + T.sqrt(H[i]) + T.sigmoid(F[i]) + T.erf(F[i]) + T.rsqrt(2)
             F[i] = T.max(F[i], 0) + T.min(F[i], H[i]) + T.clamp(F[i], -1, 1) + T.pow(F[i], 3) + T.abs(I[i])
             F[i] = min(F[i], 1) + max(F[i], 2, H[i]) + abs(F[i]) + float(I[i]) + pow(F[i], 2)
+            F[i] = T.max(T.float32("-inf"), H[i]) + T.min(T.float16("inf"), F[i])
             F[i] = -T.infinity("float32") + T.min_value("float16") + T.max_value("int8") + T.fmod(F[i], 2.0)
             I[i] = S[i] + U[i] + L[i] + (L[i] + L[i])
             I[i] = (I[i] << 2 | S[i]) & 0xFF ^ ~I[i] >> 1
