@@ -134,7 +134,8 @@ Element Element::integer(DType type, int64_t value) {
 }
 
 Element Element::from_bits(uint64_t bits, DType type) {
-  if (type.is_small_float()) return {type, decode(static_cast<uint32_t>(bits), type), 0};
+  if (type.is_small_float())
+    return {type, decode(static_cast<uint32_t>(bits & ((uint64_t{1} << type.bits) - 1)), type), 0};
   if (is_double(type)) return {type, std::bit_cast<double>(bits), 0};
   if (type.is_float()) return {type, std::bit_cast<float>(static_cast<uint32_t>(bits)), 0};
   return integer(type, static_cast<int64_t>(bits));

@@ -158,6 +158,8 @@ TEST(Element, Casts) {
   EXPECT_FALSE(Element::real(ir::kFloat32, kNan).can_cast(ir::kInt32));
   EXPECT_EQ(Element::real(ir::kFloat32, 1).reinterpret(ir::kInt32).whole, 0x3f800000);
   EXPECT_EQ(Element::integer(ir::kInt8, -1).reinterpret(ir::kUInt8).whole, 255);
+  EXPECT_EQ(Element::integer(ir::kInt8, -32).reinterpret(ir::kFloat8E4M3).number, -32);
+  EXPECT_EQ(Element::integer(ir::kInt16, -0x4000).reinterpret(ir::kFloat16).number, -2);
 }
 
 }  // namespace
