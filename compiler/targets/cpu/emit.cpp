@@ -89,45 +89,6 @@ void emit_atomic(Context& context, const ir::Stmt& stmt, const ir::Atomic& atomi
   context.body.line("[[maybe_unused]] const {} {} = {};", type, context.names.of(atomic.previous), call);
 }
 
-// Steps along the axis, each for all other places at once: dst[k] = op(dst[k - 1], src[k]).
-void emit_scan(Context& context, const ir::Scan& scan, Span span) {
-  const auto axis = static_cast<size_t>(scan.axis);
-  const int64_t last = scan.source.extent[axis] - 1;
-  ir::For loop{ir::LoopKind::parallel, {}, {}, 0, nullptr};
-  std::vector<ir::Expr> point(scan.source.extent.size(), ir::int_imm(0));
-  for (size_t k = 0; k < point.size(); ++k) {
-    if (k == axis || scan.source.extent[k] == 1) continue;
-    loop.vars.push_back(ir::make_var(fmt::format("s{}", k), ir::kInt32));
-    loop.extents.push_back(ir::int_imm(scan.source.extent[k]));
-    point[k] = ir::var_ref(loop.vars.back());
-  }
-  const auto at = [&](const ir::Region& region, const ir::Expr& step) {
-    std::vector<ir::Expr> indices = point;
-    indices[axis] = scan.reverse ? ir::binary(ir::BinaryOp::sub, ir::int_imm(last), step) : step;
-    for (size_t k = 0; k < indices.size(); ++k) {
-      if (ir::constant_int(region.start[k]) == 0) continue;
-      indices[k] = ir::binary(ir::BinaryOp::add, region.start[k], ir::cast(indices[k], region.start[k]->type));
-    }
-    return indices;
-  };
-  const ir::Buffer &from = scan.source.buffer, &to = scan.destination.buffer;
-  const ir::Var var = ir::make_var("k", ir::kInt32);
-  const ir::Expr before = ir::var_ref(var), next = ir::binary(ir::BinaryOp::add, before, ir::int_imm(1)),
-                 zero = ir::int_imm(0);
-  const ir::BinaryOp op = scan.op == ir::ScanOp::sum ? ir::BinaryOp::add : ir::BinaryOp::max;
-  const ir::Expr sum =
-      ir::binary(op, ir::load(to, at(scan.destination, before)), ir::load(from, at(scan.source, next)));
-  const ir::Stmt step = ir::make_stmt(ir::Store{to, at(scan.destination, next), sum}, span);
-  const ir::Stmt first =
-      ir::make_stmt(ir::Store{to, at(scan.destination, zero), ir::load(from, at(scan.source, zero))}, span);
-  const ir::Stmt steps = ir::make_stmt(ir::For{ir::LoopKind::serial, {var}, {ir::int_imm(last)}, 0, step}, span);
-  context.facts.set_range(var, {0, std::max<int64_t>(last - 1, 0)});
-  const ir::Stmt body = ir::make_stmt(ir::Block{{first, steps}}, span);
-  if (loop.vars.empty()) return emit(context, body);
-  loop.body = body;
-  emit_parallel(context, loop);
-}
-
 }  // namespace
 
 void emit(Context& context, const ir::Stmt& stmt) {
@@ -153,7 +114,7 @@ void emit(Context& context, const ir::Stmt& stmt) {
                  [&](const ir::Fill& fill) { emit_fill(context, fill, stmt->span); },
                  [&](const ir::Gemm& gemm) { emit_gemm(context, gemm, stmt->span); },
                  [&](const ir::Reduce& reduce) { emit_reduce(context, reduce, stmt->span); },
-                 [&](const ir::Scan& scan) { emit_scan(context, scan, stmt->span); },
+                 [](const ir::Scan&) {},  // expand_scans left none
                  [&](const ir::Atomic& atomic) { emit_atomic(context, stmt, atomic); },
                  [](const ir::AllReduce&) {},  // thread_regions left none
                  [](const ir::Shuffle&) {},

@@ -3,6 +3,7 @@
 #include "compiler/targets/cpu/fuse_copies.h"
 #include "compiler/targets/cpu/index_lets.h"
 #include "compiler/targets/cpu/product_tiles.h"
+#include "compiler/targets/cpu/scans.h"
 #include "compiler/targets/cpu/split_threads.h"
 
 namespace tilepilot::targets::cpu {
@@ -83,7 +84,7 @@ std::optional<LaunchPlan> plan_products(const ir::Kernel& kernel) {
 }  // namespace
 
 LaunchPlan plan_launch(const ir::Kernel& kernel) {
-  const ir::Kernel fused = fuse_copies(kernel);
+  const ir::Kernel fused = fuse_copies(expand_scans(kernel));
   if (!contains<ir::For>(fused.body)) return {fused, std::nullopt};
   ir::Kernel plain = fused;
   plain.body = without_index_lets(fused.body, [](const ir::Expr&) { return false; });
