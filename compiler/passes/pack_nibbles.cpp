@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "compiler/ir/visit.h"
 
@@ -78,6 +79,23 @@ Stmt zeros(const Buffer& bytes, Span span) {
   return make_stmt(Fill{std::move(all), int_imm(0, kUInt8, span)}, span);
 }
 
+// What roles share is done by one of them, and they meet.
+Stmt after(std::vector<Stmt> first, const Stmt& body) {
+  const auto* block = as<Block>(body);
+  const auto* roles = block && block->body.size() == 1 ? as<Concurrent>(block->body[0]) : nullptr;
+  if (!roles) {
+    first.push_back(body);
+    return make_stmt(Block{std::move(first)}, body->span);
+  }
+  Concurrent fresh;
+  for (const Concurrent::Role& role : roles->roles) {
+    first.push_back(make_stmt(Sync{}, body->span));
+    first.push_back(role.body);
+    fresh.roles.push_back({role.threads, make_stmt(Block{std::exchange(first, {})}, body->span)});
+  }
+  return make_stmt(Block{{make_stmt(std::move(fresh), body->span)}}, body->span);
+}
+
 class KernelPacker : public Rewriter {
  public:
   using Rewriter::rewrite;
@@ -89,12 +107,10 @@ class KernelPacker : public Rewriter {
     Kernel result = rewrite_children(kernel);
     result.allocations.insert(result.allocations.end(), added_.begin(), added_.end());
     // Writing an element reads the byte that it shares, the first time too.
-    Block body;
+    std::vector<Stmt> first;
     for (const Buffer& bytes : added_)
-      if (bytes->base && bytes->scope != Scope::global) body.body.push_back(zeros(bytes, kernel.span));
-    if (body.body.empty()) return result;
-    body.body.push_back(result.body);
-    result.body = make_stmt(std::move(body), kernel.span);
+      if (bytes->base && bytes->scope != Scope::global) first.push_back(zeros(bytes, kernel.span));
+    if (!first.empty()) result.body = after(std::move(first), result.body);
     return result;
   }
 
@@ -123,6 +139,7 @@ class KernelPacker : public Rewriter {
   std::unordered_set<const BufferData*> sharing_;
   std::unordered_map<const BufferData*, Buffer> bytes_;
   std::vector<Buffer> added_;
+  bool whole_bytes_ = false;  // what is written at hand
 
   // Where an element lies.
   struct Element {
@@ -146,12 +163,20 @@ class KernelPacker : public Rewriter {
     return view;
   }
 
-  // The element's bits take the place of its half of the byte.
+  // The element's bits take the place of its half of the byte. Of a global buffer's byte another block may be writing
+  // the other half: to it this adds the difference, as a whole, which leaves that half alone.
   Stmt store(const Store& n, Span span) {
     const Buffer bytes = by_bytes(n.buffer);
     const Element at(rewrite_all(n.indices), span);
     Expr value = rewrite(n.value);
     if (value->type != kUInt4) value = reinterpret(value, kUInt4, span);
+    if (n.buffer->scope == Scope::global && !whole_bytes_) {
+      const Expr old = binary(BinaryOp::bit_and, binary(BinaryOp::shr, load(bytes, at.byte, span), at.shift, span),
+                              int_imm(0xf, kUInt8), span);
+      const Expr difference = binary(BinaryOp::sub, cast(value, kUInt8, span), old, span);
+      const Region byte{bytes, at.byte, std::vector<int64_t>(at.byte.size(), 1), span};
+      return make_stmt(Atomic{AtomicOp::add, byte, binary(BinaryOp::shl, difference, at.shift, span)}, span);
+    }
     const Expr mine = binary(BinaryOp::shl, cast(value, kUInt8, span), at.shift, span);
     const Expr mask = binary(BinaryOp::shr, int_imm(0xf0, kUInt8), at.shift, span);
     const Expr theirs = binary(BinaryOp::bit_and, load(bytes, at.byte, span), mask, span);
@@ -192,8 +217,12 @@ class KernelPacker : public Rewriter {
     const Buffer &from = n.source.buffer, &to = n.destination.buffer;
     if (!is_packed(from) && !is_packed(to)) return rewrite_children(s);
     const bool by_bytes = is_packed(from) && is_packed(to) && from->type == to->type;
-    if (!by_bytes || !is_whole(n.source) || !is_whole(n.destination))
-      return rewrite(element_copy(n.source, n.destination, s->span));
+    if (!by_bytes || !is_whole(n.source) || !is_whole(n.destination)) {
+      const bool outer = std::exchange(whole_bytes_, is_whole(n.destination));
+      const Stmt result = rewrite(element_copy(n.source, n.destination, s->span));
+      whole_bytes_ = outer;
+      return result;
+    }
     return make_stmt(Copy{bytes_of(n.source), bytes_of(n.destination), {}}, s->span);
   }
 
