@@ -10,7 +10,7 @@ namespace tilepilot::cli {
 
 struct JudgeFlags {
   int trials = 5;
-  double time_limit_s = 60;
+  double time_limit_s = 120;
   double memory_gib = 0;
   std::string baselines = "eager";
 

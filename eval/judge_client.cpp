@@ -31,7 +31,7 @@ json options_json(const JudgeOptions& options) {
 }
 
 // How long the worker may take to load a reference and compute the expected values.
-constexpr double kOpenLimit = 600;
+constexpr double kOpenLimit = 3600;
 // What judging one candidate may take beyond the candidate's own limits: this, and some times what the reference took,
 // since the worker replays it again beside the timed calls.
 constexpr double kCheckMargin = 300;
@@ -40,7 +40,7 @@ constexpr double kReplays = 10;
 // The candidate's trials, then its longest requests in timing (first calls, warming up, the last sample), each with the
 // whole limit, and the samples.
 double check_limit(const JudgeOptions& options, double open_seconds) {
-  return 4 * options.time_limit_s + 20 * options.timing_budget_s + kReplays * open_seconds + kCheckMargin;
+  return 4 * kPatience * options.time_limit_s + 20 * options.timing_budget_s + kReplays * open_seconds + kCheckMargin;
 }
 
 class JudgeClient final : public Judge {

@@ -109,6 +109,8 @@ bool Wire::read_bytes(char* into, size_t count, double deadline, std::vector<Des
   return true;
 }
 
+bool Wire::await(double seconds) const { return wait_readable(socket_.number(), monotonic_seconds() + seconds); }
+
 std::optional<Message> Wire::receive(double time_limit_s) {
   double deadline = time_limit_s > 0 ? monotonic_seconds() + time_limit_s : INFINITY;
   Message message;

@@ -38,6 +38,8 @@ class Wire {
   // False if the other side is gone.
   bool send(const nlohmann::json& body, const std::vector<int>& descriptors = {});
 
+  // Whether the next message, or the end of the other side, comes within so many seconds.
+  bool await(double seconds) const;
   enum class Trouble { closed, timed_out, malformed };
   // The next message; nullopt: see trouble(). A limit of 0 waits for ever.
   std::optional<Message> receive(double time_limit_s = 0);

@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <thread>
 
 extern char** environ;
@@ -114,6 +115,12 @@ WorkerProcess::Ending WorkerProcess::stop(double grace_s) {
   if (WIFEXITED(status)) ending_.exit_code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) ending_.signal = WTERMSIG(status);
   return ending_;
+}
+
+double WorkerProcess::queued_seconds() const {
+  double running = 0, queued = 0;  // in nanoseconds; see Linux, Documentation/scheduler/sched-stats.rst
+  std::ifstream(fmt::format("/proc/{}/schedstat", pid_)) >> running >> queued;
+  return queued * 1e-9;
 }
 
 }  // namespace tilepilot::eval

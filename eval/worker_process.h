@@ -38,6 +38,8 @@ class WorkerProcess {
   // Ends the process (and its group) if it still runs, and says how it ended. `grace_s`: how long it may take to end
   // by itself.
   Ending stop(double grace_s = 0);
+  // For how long the process's first thread could have run while no processor was free; 0 if the system does not say.
+  double queued_seconds() const;
 
  private:
   WorkerProcess(pid_t pid, Wire wire) : pid_(pid), wire_(std::move(wire)) {}

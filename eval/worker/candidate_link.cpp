@@ -44,10 +44,15 @@ std::optional<Message> CandidateLink::ask(const nlohmann::json& request,
   }
   if (files.size() == 1) body["tensors"] = descriptions[0];
   if (files.size() > 1) body["sets"] = descriptions;
-  double begin = monotonic_seconds();
+  constexpr double kShortest = 1e-3;
+  const double begin = monotonic_seconds(), spared = spared_seconds(), left = left_;
   process_->wire().send(body, descriptors);
-  auto answer = process_->wire().receive(std::max(left_, 1e-3));
-  left_ -= monotonic_seconds() - begin;
+  bool arrives = false;
+  do {
+    arrives = process_->wire().await(std::max(left_, kShortest));
+    left_ = left - (monotonic_seconds() - begin) + (spared_seconds() - spared);
+  } while (!arrives && left_ > 0 && monotonic_seconds() - begin < kPatience * limit_);
+  auto answer = process_->wire().receive(arrives ? limit_ : kShortest);
   if (!answer) {
     explain_end();
     return std::nullopt;
@@ -57,6 +62,13 @@ std::optional<Message> CandidateLink::ask(const nlohmann::json& request,
     return std::nullopt;
   }
   return answer;
+}
+
+// For how long the candidate has had others to wait for.
+double CandidateLink::spared_seconds() const {
+  const SharedCrumb& crumb = *crumb_->get();
+  const double since = crumb.compiling_since;
+  return process_->queued_seconds() + crumb.compiled + (since > 0 ? monotonic_seconds() - since : 0);
 }
 
 // " in kernel `softmax`, line 12"

@@ -19,8 +19,9 @@ class CandidateLink {
   static Result<std::unique_ptr<CandidateLink>> start(const std::filesystem::path& executable, int threads,
                                                       const std::string& source);
 
-  // All requests until the next call share `seconds` of waiting; what the judge does in between does not count.
-  void set_limit(double seconds) { left_ = seconds; }
+  // All requests until the next call share `seconds` of the candidate's own time: neither what the judge does in
+  // between counts, nor compiling kernels and waiting for a processor, up to kPatience times as long.
+  void set_limit(double seconds) { limit_ = left_ = seconds; }
   // Sends the request; tensors go beside it, one file an entry. Nullopt: see failure().
   std::optional<Message> ask(const nlohmann::json& request, const std::vector<std::vector<at::Tensor>>& files = {});
   // A verdict of the outcome that ended the last request.
@@ -28,13 +29,14 @@ class CandidateLink {
 
  private:
   CandidateLink() = default;
+  double spared_seconds() const;
   void explain_end();
   std::string place() const;
 
   std::unique_ptr<WorkerProcess> process_;
   std::unique_ptr<CrumbPage> crumb_;
   SourceMap sources_;
-  double left_ = 0;
+  double limit_ = 0, left_ = 0;
   Verdict failure_;
 };
 

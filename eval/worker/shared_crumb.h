@@ -1,6 +1,7 @@
 // Where a candidate's process is, readable from the judge after the process died: one page of shared memory.
 #pragma once
 
+#include <atomic>
 #include <cstring>
 #include <string>
 
@@ -12,6 +13,8 @@ namespace tilepilot::eval {
 struct SharedCrumb {
   stage::Breadcrumb at;   // the statement that runs
   char kernel[112] = {};  // the generated kernel that runs; empty: none
+  // Spent on compiling kernels, in seconds, and since when one is being compiled, on monotonic_seconds()' clock; or 0.
+  std::atomic<double> compiled = 0, compiling_since = 0;
 
   void enter_kernel(const std::string& name) {
     size_t count = std::min(name.size(), sizeof(kernel) - 1);

@@ -76,8 +76,11 @@ class WatchedBackend final : public runtime::KernelBackend {
 
   Result<std::shared_ptr<runtime::CompiledKernel>> compile(const ir::Program& program,
                                                            DiagnosticList& warnings) override {
-    auto kernel = TRY(backend_->compile(program, warnings));
-    return std::make_shared<WatchedKernel>(std::move(kernel), log_, crumb_);
+    crumb_.compiling_since = monotonic_seconds();
+    auto kernel = backend_->compile(program, warnings);
+    crumb_.compiled = crumb_.compiled + monotonic_seconds() - crumb_.compiling_since.exchange(0);
+    if (!kernel) return std::move(kernel).take_error();
+    return std::make_shared<WatchedKernel>(*std::move(kernel), log_, crumb_);
   }
 
  private:

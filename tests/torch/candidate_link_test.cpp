@@ -1,8 +1,11 @@
 // The judge's hold on a candidate's process, with shell scripts in its place.
 #include "eval/worker/candidate_link.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <array>
+#include <bit>
 #include <fstream>
 #include <thread>
 
@@ -36,6 +39,35 @@ TEST(CandidateLink, fail_WaitsOfSeveralRequestsAddUp) {
   link->set_limit(1);
   ASSERT_TRUE(link->ask({{"op", "first"}})) << link->failure().detail;
   ASSERT_FALSE(link->ask({{"op", "second"}}));
+  EXPECT_EQ(link->failure().outcome, Outcome::timed_out);
+}
+
+// The bytes of a number as a shell's printf writes them.
+std::string in_octal(double number) {
+  std::string text;
+  for (const unsigned char byte : std::bit_cast<std::array<unsigned char, sizeof(number)>>(number))
+    text += fmt::format("\\{:03o}", byte);
+  return text;
+}
+
+// A script that says, where the judge looks, that a kernel is being compiled since `since`.
+std::string compiling(double since) {
+  SharedCrumb crumb;
+  const auto offset = reinterpret_cast<char*>(&crumb.compiling_since) - reinterpret_cast<char*>(&crumb);
+  return fmt::format("printf '{}' | dd of=/proc/self/fd/4 bs=1 seek={} conv=notrunc 2>/dev/null; ", in_octal(since),
+                     offset);
+}
+
+TEST(CandidateLink, DoesNotCountCompiling) {
+  auto link = link_to("link-compiles", compiling(monotonic_seconds()) + "sleep 1.5; " + kAnswer + "sleep 60");
+  link->set_limit(0.5);
+  EXPECT_TRUE(link->ask({{"op", "first"}})) << link->failure().detail;
+}
+
+TEST(CandidateLink, fail_CompilingForever) {
+  auto link = link_to("link-compiles-on", compiling(monotonic_seconds()) + "sleep 60");
+  link->set_limit(0.1);
+  EXPECT_FALSE(link->ask({{"op", "first"}}));
   EXPECT_EQ(link->failure().outcome, Outcome::timed_out);
 }
 
