@@ -3,7 +3,10 @@
 #include <ATen/Context.h>
 #include <ATen/Functions.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <climits>
 #include <random>
 
 #include "eval/torch/element_type.h"
@@ -58,6 +61,15 @@ std::vector<bool> find_aliases(const std::vector<at::Tensor>& outputs, const std
 
 ScaledError worse(ScaledError a, ScaledError b) { return {std::max(a.max, b.max), std::max(a.rms, b.rms)}; }
 
+int64_t bytes_of(const Trial& trial) {
+  int64_t bytes = 0;
+  for (auto& input : trial.inputs) bytes += static_cast<int64_t>(input.nbytes());
+  for (auto* list : {&trial.outputs, &trial.mutated_expected}) {
+    for (auto& each : *list) bytes += static_cast<int64_t>(each.eager.nbytes() + each.truth.nbytes());
+  }
+  return bytes;
+}
+
 bool same_tensors(const std::vector<Expected>& a, const std::vector<Expected>& b) {
   for (size_t i = 0; i < a.size(); ++i) {
     if (digest_of(a[i].eager) != digest_of(b[i].eager)) return false;
@@ -66,6 +78,8 @@ bool same_tensors(const std::vector<Expected>& a, const std::vector<Expected>& b
 }
 
 }  // namespace
+
+int64_t half_of_memory() { return sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGE_SIZE) / 2; }
 
 std::vector<at::Tensor> tensors_of(const std::vector<IValue>& leaves) {
   std::vector<at::Tensor> tensors;
@@ -103,7 +117,9 @@ Status ReferenceSide::prepare() {
   eager_ = std::make_unique<Replay>(TRY(Replay::prepare(reference_.forward)));
   exact_ = std::make_unique<Replay>(TRY(Replay::prepare(reference_.forward, Precision::exact)));
   notes_ = reference_.warnings;
-  for (int i = 0; i < options_.trials; ++i) TRY(add_trial(i));
+  TRY(add_trial(0));
+  limit_trials();
+  for (int i = 1; i < options_.trials; ++i) TRY(add_trial(i));
   for (auto& name : eager_->widened()) {
     notes_.push_back(fmt::format(
         "PyTorch cannot run {} on the CPU: eager computes it in float32 and rounds the results, also when it is timed",
@@ -130,6 +146,17 @@ Result<std::vector<Expected>> ReferenceSide::expect(const std::vector<IValue>& l
   return expected;
 }
 
+// All trials are kept, for the candidates to come: of large models fewer, but always one with other weights.
+void ReferenceSide::limit_trials() {
+  constexpr int kFewest = 2;
+  const int64_t bytes = bytes_of(trials_[0]);
+  const int64_t affordable = std::clamp<int64_t>(options_.memory_bytes / std::max<int64_t>(bytes, 1), kFewest, INT_MAX);
+  if (options_.trials <= affordable) return;
+  notes_.push_back(fmt::format("{} trials instead of {}: the inputs and expected values of one take {:.1f} GiB",
+                               affordable, options_.trials, static_cast<double>(bytes) / (1 << 30)));
+  options_.trials = static_cast<int>(affordable);
+}
+
 // The first trial has the exported weights, of the others every second has other ones.
 Status ReferenceSide::add_trial(int index) {
   std::mt19937_64 seeds(options_.seed + static_cast<uint64_t>(index) * 0x9E3779B97F4A7C15);
@@ -143,20 +170,21 @@ Status ReferenceSide::add_trial(int index) {
   State state = copy_state(weights, false);
   at::manual_seed(trial.forward_seed);
   auto eager = TRY(eager_->run(eager_leaves, state));
-  trial.inputs_after = tensors_of(eager_leaves);
+  auto inputs_after = tensors_of(eager_leaves);
   auto truth_leaves = exact_leaves(trial.leaves, 0, 0);
   at::manual_seed(trial.forward_seed);
   auto truth = TRY(exact_->run(truth_leaves, exact_state(weights, 0, 0)));
+  auto aliases = find_aliases(eager, inputs_after, state);
   for (size_t i = 0; i < eager.size(); ++i) {
     // A copy: a later call may write into what a view of an input shows.
-    trial.outputs.push_back({eager[i].clone(), truth[i], eager[i].strides().vec()});
+    trial.outputs.push_back({aliases[i] ? eager[i].clone() : eager[i], truth[i], eager[i].strides().vec()});
   }
-  if (index == 0) aliases_ = find_aliases(eager, trial.inputs_after, state);
+  if (index == 0) aliases_ = std::move(aliases);
   auto truth_after = tensors_of(truth_leaves);
   for (size_t i = 0; i < trial.inputs.size(); ++i) {
-    if (digest_of(trial.inputs[i]) == digest_of(trial.inputs_after[i])) continue;
+    if (digest_of(trial.inputs[i]) == digest_of(inputs_after[i])) continue;
     trial.mutated.push_back(i);
-    trial.mutated_expected.push_back({trial.inputs_after[i], truth_after[i]});
+    trial.mutated_expected.push_back({inputs_after[i], truth_after[i]});
   }
   trials_.push_back(std::move(trial));
   return {};

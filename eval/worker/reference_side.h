@@ -13,18 +13,21 @@ namespace tilepilot::eval {
 
 struct Trial {
   uint64_t forward_seed = 0;
-  int weights = 0;                       // index into ReferenceSide::weight_sets
-  std::vector<c10::IValue> leaves;       // forward's inputs before the call
-  std::vector<at::Tensor> inputs;        // the tensors among them
-  std::vector<at::Tensor> inputs_after;  // what eager left in them
-  std::vector<size_t> mutated;           // inputs that eager changes
+  int weights = 0;                  // index into ReferenceSide::weight_sets
+  std::vector<c10::IValue> leaves;  // forward's inputs before the call
+  std::vector<at::Tensor> inputs;   // the tensors among them
+  std::vector<size_t> mutated;      // inputs that eager changes
   std::vector<Expected> outputs;
   std::vector<Expected> mutated_expected;  // of the inputs in `mutated`
 };
 
+// Of the machine, in bytes.
+int64_t half_of_memory();
+
 struct ReferenceOptions {
   uint64_t seed = 0;  // secret
   int trials = 5;
+  int64_t memory_bytes = half_of_memory();                 // for all trials; less than two are never made
   std::optional<at::ScalarType> precision = std::nullopt;  // outputs need be no better than that
 };
 
@@ -55,6 +58,7 @@ class ReferenceSide {
       : reference_(std::move(reference)), options_(options) {}
   Status prepare();
   Status add_trial(int index);
+  void limit_trials();
   Status find_allowances();
   // Of an output's type, or of the precision that is asked for.
   double epsilon_of(const at::Tensor& output) const;
