@@ -29,10 +29,23 @@ std::vector<std::string> model_files() {
   return files;
 }
 
-bool same_bits(const at::Tensor& a, const at::Tensor& b) {
-  if (a.scalar_type() != b.scalar_type() || a.sizes() != b.sizes()) return false;
-  auto left = a.contiguous(), right = b.contiguous();
-  return std::memcmp(left.const_data_ptr(), right.const_data_ptr(), left.nbytes()) == 0;
+// Where the bits differ; empty if nowhere.
+std::string difference(const at::Tensor& actual, const at::Tensor& expected) {
+  if (actual.scalar_type() != expected.scalar_type() || actual.sizes() != expected.sizes())
+    return "types or shapes differ";
+  auto left = actual.contiguous().view({-1}), right = expected.contiguous().view({-1});
+  const auto* a = static_cast<const char*>(left.const_data_ptr());
+  const auto* b = static_cast<const char*>(right.const_data_ptr());
+  const size_t size = left.element_size();
+  std::vector<int64_t> apart;
+  for (int64_t i = 0; i < left.numel(); ++i)
+    if (std::memcmp(a + i * size, b + i * size, size) != 0) apart.push_back(i);
+  if (apart.empty()) return "";
+  auto values = [&](int64_t i) {
+    return fmt::format("[{}]: {} and {}", i, left[i].item().toDouble(), right[i].item().toDouble());
+  };
+  return fmt::format("{} of {} elements differ, {} .. {}", apart.size(), left.numel(), values(apart.front()),
+                     values(apart.back()));
 }
 
 // What one export replays, with everything it needs kept alive.
@@ -66,7 +79,7 @@ void expect_call_equal(int call, const Replay& replay, const std::vector<IValue>
   EXPECT_FALSE(outputs->empty());
   for (size_t i = 0; i < outputs->size(); ++i) {
     auto& expected = eager.at(fmt::format("output{}.{}", call, i));
-    EXPECT_TRUE(same_bits((*outputs)[i], expected)) << "output " << i << " of call " << call;
+    EXPECT_EQ(difference((*outputs)[i], expected), "") << "output " << i << " of call " << call;
   }
 }
 
@@ -81,18 +94,18 @@ void expect_replay_equals_eager(const std::filesystem::path& folder) {
     if (leaf.isTensor()) tensors.push_back(leaf.toTensor());
   }
   for (size_t i = 0; i < tensors.size(); ++i) {
-    EXPECT_TRUE(same_bits(tensors[i], eager->at(fmt::format("input{}", i)))) << "input " << i;
+    EXPECT_EQ(difference(tensors[i], eager->at(fmt::format("input{}", i))), "") << "input " << i;
   }
   auto replay = Replay::prepare(loaded.reference.forward);
   ASSERT_TRUE(replay.ok()) << replay.error().message;
   for (int call = 0; call < 2; ++call) expect_call_equal(call, *replay, *inputs, loaded, *eager);
   for (size_t i = 0; i < tensors.size(); ++i) {
-    EXPECT_TRUE(same_bits(tensors[i], eager->at(fmt::format("after{}", i)))) << "input " << i << " after the calls";
+    EXPECT_EQ(difference(tensors[i], eager->at(fmt::format("after{}", i))), "") << "input " << i << " after the calls";
   }
   for (auto& parameter : loaded.reference.parameters) {
     if (parameter.value < 0) continue;
-    EXPECT_TRUE(same_bits(loaded.state[static_cast<size_t>(parameter.value)], eager->at("state." + parameter.name)))
-        << parameter.name;
+    const at::Tensor& value = loaded.state[static_cast<size_t>(parameter.value)];
+    EXPECT_EQ(difference(value, eager->at("state." + parameter.name)), "") << parameter.name;
   }
 }
 
@@ -144,7 +157,7 @@ TEST(Replay, ComputesInFloat32WhatDoesNotExistIn16Bit) {
     for (int call = 0; call < 2; ++call) {
       auto outputs = replay->run(*inputs, loaded.state);
       ASSERT_TRUE(outputs.ok()) << outputs.error().message;
-      EXPECT_TRUE(same_bits((*outputs)[0], expected));
+      EXPECT_EQ(difference((*outputs)[0], expected), "");
     }
     EXPECT_THAT(replay->widened(), ::testing::ElementsAre(::testing::HasSubstr("aten::avg_pool3d")));
   }
