@@ -1,4 +1,8 @@
 // Random programs, those with threads among them: the interpreter finds no race, and every pass keeps their meaning.
+#include <fmt/ranges.h>
+
+#include <set>
+
 #include "compiler/ir/visit.h"
 #include "compiler/passes/pipeline.h"
 #include "same_meaning.h"
@@ -31,6 +35,7 @@ TEST(RandomProgramTest, OrderDoesNotShow) {
 
 TEST(PipelineMeaningTest, EveryPassKeepsIt) {
   int compared = 0, refused = 0;
+  std::set<std::string> reasons;
   for (int seed = 0; seed < rounds(300); ++seed) {
     Program program = random_program(seed);
     const Original original(program, uint32_t(seed), steps(2'000'000));
@@ -38,6 +43,7 @@ TEST(PipelineMeaningTest, EveryPassKeepsIt) {
       auto next = pass.run(program);
       if (!next.ok()) {
         ++refused;
+        reasons.insert(next.error().message);
         break;
       }
       if (same_nodes(program, *next)) continue;
@@ -53,7 +59,7 @@ TEST(PipelineMeaningTest, EveryPassKeepsIt) {
     }
   }
   EXPECT_GT(compared, kCompared);
-  EXPECT_LT(refused, rounds(30));
+  EXPECT_LT(refused, rounds(30)) << fmt::format("{}", fmt::join(reasons, "\n"));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ namespace {
 constexpr std::array kNames{"x", "i", "acc", "max", "tile", "x", "copy", "value_1", "i"};
 constexpr const char* kBlockNames[] = {"bx", "by", "bz"};
 constexpr const char* kThreadNames[] = {"tx", "ty", "tz"};
+const std::vector<int64_t> kTwoRoles{256};
 
 int64_t size_of(const Buffer& buffer) {
   int64_t result = 1;
@@ -46,8 +47,8 @@ void RandomProgram::choose_grid(Kernel& kernel) {
     if (k == 0 && !one_block && one_in(2)) extent = symbolic;
     kernel.grid.push_back(extent);
   }
-  kernel.threads = any(kThreads);
-  if (!options_.threads || one_in(3)) return;
+  kernel.threads = one_in(10) ? kTwoRoles : any(kThreads);
+  if (!options_.threads || kernel.threads == kTwoRoles || one_in(3)) return;
   for (size_t axis = 0; axis < kernel.threads.size(); ++axis)
     kernel.thread_vars.push_back(make_var(kThreadNames[axis], kInt32));
 }
@@ -151,13 +152,15 @@ Kernel RandomProgram::kernel() {
   ints_.insert(ints_.end(), thread_vars_.begin(), thread_vars_.end());
   for (const Var& var : thread_vars_) apart_.insert(var.get());
   std::vector<Stmt> body;
-  for (int k = 0; k < options_.statements; ++k)
+  const bool has_roles = threads_ == kTwoRoles;
+  if (has_roles) body.push_back(ring());
+  for (int k = 0; k < options_.statements && !has_roles; ++k)
     body.push_back(has_threads() ? thread_statement(options_.depth) : statement(options_.depth));
   if (has_threads()) body.push_back(sync());
   // Part of what tiles hold comes to light.
   for (const Buffer& b : allocations()) {
-    const bool inside = b->scope != Scope::global && b->scope != Scope::local && (!b->base || !has_threads());
-    if (!inside || std::find(own_.begin(), own_.end(), b) != own_.end()) continue;
+    const bool is_tile = b->scope == Scope::shared || b->scope == Scope::fragment;
+    if (!is_tile || (b->base && has_threads()) || std::find(own_.begin(), own_.end(), b) != own_.end()) continue;
     const auto out = region_with(parts_[0], whole(b).extent);
     if (out && !(b->type.is_float() && parts_[0]->type.is_int()))
       body.push_back(make_stmt(Copy{whole(b), *out, {}}, span()));
@@ -165,7 +168,7 @@ Kernel RandomProgram::kernel() {
   result.allocations = allocations();
   Block all;
   for (const Buffer& b : result.allocations) {
-    if (!b->base) all.body.push_back(initial(b));
+    if (!b->base && b->scope != Scope::barrier) all.body.push_back(initial(b));
   }
   if (has_threads()) all.body.push_back(sync());
   all.body.insert(all.body.end(), body.begin(), body.end());

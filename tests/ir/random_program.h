@@ -1,4 +1,5 @@
-// Random valid programs that cover every kind of node and every type: food for round trips, passes and backends. A
+// Random valid programs that cover every kind of node that computes something, and every type: food for round trips,
+// passes and backends. (Calls of foreign functions, prints, and what only passes make are left to other tests.) A
 // program has one meaning: every allocation is written before use, indices of tiles stay inside, divisors are not 0,
 // loops end, and neither the order of blocks nor that of threads and iterations shows. To that end a kernel of several
 // blocks writes only to each block's part of global buffers; between two barriers a buffer of the block is either read
@@ -148,13 +149,20 @@ class RandomProgram {
   Stmt own_branch(int depth);
   Stmt own_copy();
   Stmt own_atomic();
-  Stmt all_reduce();
+  Stmt all_reduce();  // of the block, or of warps
   Stmt meeting(int depth);
   Stmt meeting_loop(int depth);
   Stmt meeting_while(int depth);
   Stmt meeting_branch(int depth);
   Stmt meeting_block(int depth);
   Stmt sync();
+
+  // What is handed over without the block's barrier: random_exchanges.cpp
+  Stmt exchange();
+  Stmt shuffle();
+  Stmt asynchronous_copy();
+  Stmt check();
+  Stmt ring();
 
   // Kernels and programs: random_program.cpp
   Kernel kernel();

@@ -21,7 +21,7 @@ Stmt RandomProgram::block(int depth) {
 
 Stmt RandomProgram::statement(int depth) {
   const bool in_parallel = !element_.empty();
-  switch (pick(in_parallel ? 6 : 16)) {
+  switch (pick(in_parallel ? 6 : 17)) {
     case 0:
       return let(depth);
     case 1:
@@ -48,6 +48,8 @@ Stmt RandomProgram::statement(int depth) {
     case 10:
     case 11:
       return chain();
+    case 12:
+      return check();
     default:
       return tile_operator();
   }

@@ -7,11 +7,13 @@
 namespace tilepilot::ir::testing {
 // All threads of the block come here.
 Stmt RandomProgram::thread_statement(int depth) {
-  switch (pick(8)) {
+  switch (pick(9)) {
     case 0:
       return sync();
     case 1:
       return all_reduce();
+    case 8:
+      return exchange();
     case 2:
       return as_who(Who::agreement, [&] { return let(1); });
     case 3:
@@ -113,25 +115,27 @@ Stmt RandomProgram::all_reduce() {
   const BinaryOp op = kCombiners[size_t(pick(type.is_int() ? 7 : 4))];
   const Buffer target = operand("all", type, Scope::local, {2});
   own_.push_back(target);
+  const int64_t lanes = one_in(3) ? int64_t{1} << pick(6) : 0;
   std::vector<int> axes;
-  for (int axis = 0; axis < int(thread_vars_.size()); ++axis) {
+  for (int axis = 0; lanes == 0 && axis < int(thread_vars_.size()); ++axis) {
     if (!one_in(3)) axes.push_back(axis);
   }
-  if (axes.empty()) axes.push_back(pick(int(thread_vars_.size())));
+  if (lanes == 0 && axes.empty()) axes.push_back(pick(int(thread_vars_.size())));
   const Stmt result = as_who(Who::thread, [&] {
     const bool ordered = op == BinaryOp::min || op == BinaryOp::max;
     const auto number = [&] { return ordered ? ordered_number(type) : small_number(type); };
     const Expr value = number(), identity = as_who(Who::agreement, number);
-    return make_stmt(AllReduce{op, value, bool_expr(2), identity, {target, {index(2, 1)}, {1}, span()}, axes}, span());
+    const Region place{target, {index(2, 1)}, {1}, span()};
+    return make_stmt(AllReduce{op, value, bool_expr(2), identity, place, axes, lanes}, span());
   });
-  uses_.clear();
+  if (lanes == 0) uses_.clear();
   return result;
 }
 
 // Alone ---------------------------------------------------------------------------------------------------------------
 
 Stmt RandomProgram::own_statement(int depth) {
-  switch (pick(depth > 0 ? 10 : 6)) {
+  switch (pick(depth > 0 ? 11 : 7)) {
     case 0:
       return let(depth);
     case 1:
@@ -140,13 +144,15 @@ Stmt RandomProgram::own_statement(int depth) {
       return own_atomic();
     case 3:
       return update();
-    case 6:
-      return own_branch(depth);
+    case 4:
+      return check();
     case 7:
-      return own_loop(depth);
+      return own_branch(depth);
     case 8:
-      return own_while(depth);
+      return own_loop(depth);
     case 9:
+      return own_while(depth);
+    case 10:
       return own_block(depth - 1);
     default:
       return own_store(depth);
