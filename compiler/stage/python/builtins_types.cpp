@@ -8,6 +8,7 @@
 #include "compiler/stage/python/bytes.h"
 #include "compiler/stage/python/containers.h"
 #include "compiler/stage/python/core.h"
+#include "compiler/stage/python/derived_values.h"
 #include "compiler/stage/python/descriptors.h"
 #include "compiler/stage/python/format_spec.h"
 #include "compiler/stage/python/integers.h"
@@ -298,7 +299,10 @@ void install_types(Interpreter& interpreter, Core& core) {
   auto object = core.add_class("object", nullptr);
   object->members.set(Name("__init__"), make_builtin("__init__", object_init));
   object->members.set(Name("__setattr__"), make_builtin("__setattr__", object_setattr));
-  auto ignore = make_builtin("__init_subclass__", [](Interpreter&, CallArgs&) -> Result<Value> { return Value(); });
+  auto ignore = make_builtin("__init_subclass__", [](Interpreter&, CallArgs& args) -> Result<Value> {
+    if (args.keywords.empty()) return Value();
+    return type_error(args.span, "__init_subclass__() takes no keyword arguments");
+  });
   object->members.set(Name("__init_subclass__"), std::make_shared<ClassMethod>(std::move(ignore)));
   interpreter.set_builtin("object", object);
   for (const BuiltinClass& each : kClasses) {
@@ -317,6 +321,7 @@ void install_types(Interpreter& interpreter, Core& core) {
   add_static("bytes", "fromhex", bytes_from_hex);
   add_static("int", "from_bytes", integer_from_bytes);
   add_static("str", "maketrans", make_translation);
+  install_derivable_types(interpreter);
   interpreter.set_builtin(syntax::kBytesLiteral, make_builtin("bytes", bytes_from_literal));
   auto boolean = core.add_class("bool", &kBoolType, interpreter.find_builtin("int")->get_shared<ClassObject>());
   boolean->construct = make_bool;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "compiler/stage/python/containers.h"
+#include "compiler/stage/python/derived_values.h"
 #include "compiler/stage/python/descriptors.h"
 #include "compiler/stage/python/evaluator.h"
 #include "compiler/stage/python/native.h"
@@ -47,7 +48,7 @@ Result<CallArgs> Evaluator::arguments(const CallExpr& call, Span span, const Val
 }
 
 Status Evaluator::add_spread_keywords(const Value& mapping, CallArgs& args, Span span) {
-  auto* dict = mapping.get_if<DictObject>();
+  auto* dict = held_value(mapping).get_if<DictObject>();
   if (!dict) {
     return type_error(span, fmt::format("argument after ** must be a mapping, not {}", mapping.type_name()));
   }

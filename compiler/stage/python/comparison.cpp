@@ -5,6 +5,7 @@
 
 #include "compiler/stage/python/arithmetic.h"
 #include "compiler/stage/python/containers.h"
+#include "compiler/stage/python/derived_values.h"
 #include "compiler/stage/python/interpreter.h"
 #include "compiler/stage/python/native.h"
 
@@ -75,7 +76,7 @@ bool is_same(const Value& left, const Value& right) {
 Result<bool> contains(Interpreter& interpreter, const Value& container, const Value& item, Span span) {
   if (auto* object = container.if_object()) return (*object)->contains(interpreter, item, span);
   if (auto* text = container.if_string()) {
-    const std::string* part = item.if_string();
+    const std::string* part = held_value(item).if_string();
     if (part) return text->find(*part) != std::string::npos;
     return type_error(span, fmt::format("'in <string>' requires string as left operand, not {}", item.type_name()));
   }

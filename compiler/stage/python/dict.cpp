@@ -5,6 +5,7 @@
 
 #include "compiler/stage/python/containers.h"
 #include "compiler/stage/python/counter.h"
+#include "compiler/stage/python/derived_values.h"
 #include "compiler/stage/python/exceptions.h"
 #include "compiler/stage/python/interpreter.h"
 #include "compiler/stage/python/native.h"
@@ -188,7 +189,7 @@ Result<Value> dict_from_keys(Interpreter& interpreter, CallArgs& args) {
 Value make_dict() { return std::make_shared<DictObject>(); }
 
 Status fill_dict(Interpreter& interpreter, DictObject& dict, const Value& source, Span span) {
-  if (auto* other = source.get_if<DictObject>()) {
+  if (auto* other = held_value(source).get_if<DictObject>()) {
     std::vector<HashTable::Entry> entries = other->table.entries();
     for (HashTable::Entry& entry : entries) {
       if (entry.live) TRY(dict.table.set(interpreter, std::move(entry.key), std::move(entry.value), span));
@@ -220,11 +221,13 @@ Result<const Value*> DictObject::find(Interpreter& interpreter, const Value& key
   return entry ? &entry->value : nullptr;
 }
 
-Result<Value> DictObject::get_attribute(Interpreter&, Name name, Span span) {
+Result<Value> DictObject::get_attribute(Interpreter& interpreter, Name name, Span span) {
   static const Name kDefaultFactory("default_factory");
   if (flavour == &kDefaultDict && name == kDefaultFactory) return default_factory;
   if (flavour == &kCounter && counter_methods().find(name))
     return counter_methods().bind(Value(shared_from_this()), name, span);
+  if (!dict_methods().find(name))
+    if (auto method = protocol_method(interpreter, Value(shared_from_this()), name)) return *std::move(method);
   return dict_methods().bind(Value(shared_from_this()), name, span);
 }
 

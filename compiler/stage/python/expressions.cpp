@@ -3,6 +3,7 @@
 
 #include "compiler/stage/python/arithmetic.h"
 #include "compiler/stage/python/containers.h"
+#include "compiler/stage/python/derived_values.h"
 #include "compiler/stage/python/evaluator.h"
 #include "compiler/stage/python/format_spec.h"
 #include "compiler/stage/python/integers.h"
@@ -216,7 +217,7 @@ Result<Value> Evaluator::visit(const DictExpr& node, Span) {
   for (const auto& [key_expr, value_expr] : node.items) {
     if (!key_expr) {
       Value other = TRY(eval(*value_expr));
-      auto* source = other.get_if<DictObject>();
+      auto* source = held_value(other).get_if<DictObject>();
       if (!source) return type_error(value_expr->span, fmt::format("'{}' object is not a mapping", other.type_name()));
       for (size_t i = 0; i < source->table.entries().size(); ++i) {
         const HashTable::Entry entry = source->table.entries()[i];

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "compiler/stage/python/classes.h"
 #include "compiler/stage/python/interpreter.h"
 #include "compiler/stage/python/native.h"
 #include "compiler/stage/python/sequence.h"
@@ -373,7 +374,8 @@ Result<std::string> format_integer(int64_t value, const FormatSpec& spec, Span s
 }
 
 Result<std::string> format_value(Interpreter& interpreter, const Value& value, const std::string& spec, Span span) {
-  if (value.if_object()) {
+  // What a class defines is for its instances.
+  if (value.if_object() && !value.get_if<ClassObject>()) {
     static const Name kFormat("__format__");
     auto method = interpreter.get_attribute(value, kFormat, span);
     if (method.ok()) {

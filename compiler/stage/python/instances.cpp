@@ -163,8 +163,8 @@ Status InstanceObject::set_attribute(Interpreter& interpreter, Name name, Value 
     return {};
   }
   Value* hook = class_->lookup(kSetattr);
-  auto* native = hook ? hook->get_if<BuiltinFunction>() : nullptr;  // `is_method`: of a frozen dataclass
-  if (hook && (hook->get_if<FunctionObject>() || (native && native->is_method))) {
+  auto* native = hook ? hook->get_if<BuiltinFunction>() : nullptr;  // not object's own
+  if (hook && (hook->get_if<FunctionObject>() || (native && (native->is_method || native->name != "__setattr__")))) {
     Value function = *hook;
     CallArgs args{{Value(shared_from_this()), Value(name.text()), std::move(value)}, {}, span, {}};
     TRY(interpreter.call(function, std::move(args)));

@@ -6,6 +6,7 @@
 
 #include "compiler/stage/python/arithmetic.h"
 #include "compiler/stage/python/containers.h"
+#include "compiler/stage/python/derived_values.h"
 #include "compiler/stage/python/interpreter.h"
 #include "compiler/stage/python/native.h"
 #include "compiler/stage/python/sequence.h"
@@ -186,12 +187,14 @@ const MethodTable& tuple_methods() {
 }
 
 const std::vector<Value>* sequence_items(const Value& value) {
-  if (auto* list = value.get_if<ListObject>()) return &list->items;
+  if (auto* list = held_value(value).get_if<ListObject>()) return &list->items;
   if (auto* tuple = value.get_if<TupleObject>()) return &tuple->items;
   return nullptr;
 }
 
-Result<Value> ListObject::get_attribute(Interpreter&, Name name, Span span) {
+Result<Value> ListObject::get_attribute(Interpreter& interpreter, Name name, Span span) {
+  if (!list_methods().find(name))
+    if (auto method = protocol_method(interpreter, Value(shared_from_this()), name)) return *std::move(method);
   return list_methods().bind(Value(shared_from_this()), name, span);
 }
 

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "compiler/stage/python/arithmetic.h"
+#include "compiler/stage/python/derived_values.h"
 #include "compiler/stage/python/integers.h"
 #include "compiler/stage/python/interpreter.h"
 
@@ -112,19 +111,10 @@ Result<Value> MethodTable::call(Interpreter& interpreter, const Value& self, Nam
 
 void MethodTable::add_to(ClassObject& class_object) const {
   for (const auto& [name, body] : methods_) {
-    auto call = [body = body, name = name, owner = class_object.name](Interpreter& interpreter,
-                                                                      CallArgs& args) -> Result<Value> {
-      const auto is_owner = [&](const ClassObject* base) { return base->name == owner; };
-      const auto made = args.positional.empty() ? nullptr : interpreter.class_of(args.positional[0]);
-      if (!made || std::none_of(made->resolution_order.begin(), made->resolution_order.end(), is_owner)) {
-        return type_error(args.span, fmt::format("descriptor '{}' needs a '{}' object", name.text(), owner.text()));
-      }
-      Value self = std::move(args.positional[0]);
-      args.positional.erase(args.positional.begin());
-      if (!args.positional_spans.empty()) args.positional_spans.erase(args.positional_spans.begin());
-      return body(interpreter, self, args);
+    auto on_held = [body = body](Interpreter& interpreter, const Value& self, CallArgs& args) {
+      return body(interpreter, Value(held_value(self)), args);
     };
-    class_object.members.set(name, make_builtin(name.str(), call));
+    class_object.members.set(name, make_descriptor(class_object.name, name, on_held));
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "compiler/stage/python/arithmetic.h"
 #include "compiler/stage/python/containers.h"
+#include "compiler/stage/python/derived_values.h"
 #include "compiler/stage/python/descriptors.h"
 #include "compiler/stage/python/format_spec.h"
 #include "compiler/stage/python/interpreter.h"
@@ -178,7 +179,9 @@ Result<std::unique_ptr<Iterator>> Interpreter::iterate(const Value& value, Span 
 }
 
 Result<std::vector<Value>> Interpreter::to_vector(const Value& iterable, Span span) {
-  if (const std::vector<Value>* items = sequence_items(iterable)) return *items;
+  // A class that derives from list may override `__iter__`.
+  const std::vector<Value>* known = iterable.get_if<HeldInstance>() ? nullptr : sequence_items(iterable);
+  if (known) return *known;
   auto* range = iterable.get_if<RangeObject>();
   if (range && range->count() > limits_.container_items) return too_large(*this, span);
   std::unique_ptr<Iterator> iterator = TRY(iterate(iterable, span));

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiler/stage/python/containers.h"
+#include "compiler/stage/python/derived_values.h"
 #include "compiler/stage/python/interpreter.h"
 #include "compiler/stage/python/native.h"
 
@@ -175,7 +176,9 @@ const MethodTable& set_methods() {
   return kMethods;
 }
 
-Result<Value> SetObject::get_attribute(Interpreter&, Name name, Span span) {
+Result<Value> SetObject::get_attribute(Interpreter& interpreter, Name name, Span span) {
+  if (!set_methods().find(name))
+    if (auto method = protocol_method(interpreter, Value(shared_from_this()), name)) return *std::move(method);
   return set_methods().bind(Value(shared_from_this()), name, span);
 }
 

@@ -7,6 +7,7 @@
 #include "compiler/stage/python/arithmetic.h"
 #include "compiler/stage/python/bytes.h"
 #include "compiler/stage/python/containers.h"
+#include "compiler/stage/python/derived_values.h"
 #include "compiler/stage/python/format_spec.h"
 #include "compiler/stage/python/interpreter.h"
 #include "compiler/stage/python/native.h"
@@ -158,12 +159,13 @@ Result<Value> join(Interpreter& interpreter, const Value& self, CallArgs& args) 
   std::string text;
   size_t position = 0;
   for (const Value& item : TRY(interpreter.to_vector(*read[0], args.span))) {
-    if (!item.if_string()) {
+    const std::string* part = held_value(item).if_string();
+    if (!part) {
       return type_error(args.span,
                         fmt::format("sequence item {}: expected str instance, {} found", position, item.type_name()));
     }
     if (position++ > 0) text += text_of(self);
-    text += *item.if_string();
+    text += *part;
     if (static_cast<int64_t>(text.size()) > interpreter.limits().container_items) {
       return too_large(interpreter, args.span);
     }

@@ -1,2 +1,2 @@
-class Cache(dict):
+class Count(int):
     pass

@@ -1,4 +1,5 @@
 #include "compiler/stage/python/modules/copying.h"
+#include "compiler/stage/python/derived_values.h"
 
 #include <fmt/format.h>
 
@@ -82,16 +83,25 @@ class Copier {
 
   Result<Value> copy_instance(const Value& value, InstanceObject& instance) {
     if (instance.class_object()->lookup(method_name())) return let_it_copy_itself(value);
-    if (&instance.type() != &InstanceObject::kType) {
+    auto* holder = value.get_if<HeldInstance>();
+    if (!holder && &instance.type() != &InstanceObject::kType) {
       return type_error(span_, fmt::format("a '{}' object cannot be copied", instance.type_name()));
     }
     auto made = std::make_shared<InstanceObject>(instance.class_object());
+    if (holder) made = std::make_shared<HeldInstance>(instance.class_object(), Value());
     interpreter_.watch(made);
     TRY(remember(instance, Value(made)));
     for (Name name : std::vector<Name>(instance.attributes().names())) {
       made->attributes().set(name, TRY(inner(*instance.attributes().find(name))));
     }
+    if (holder) TRY(copy_held(*holder, static_cast<HeldInstance&>(*made)));
     return Value(std::move(made));
+  }
+
+  Status copy_held(const HeldInstance& original, HeldInstance& made) {
+    if (original.items_are_attributes) made.items_are_attributes = true;
+    made.held = TRY(copy(original.held));
+    return {};
   }
 
   // Functions, classes and modules stand for themselves.

@@ -1,7 +1,10 @@
 // The module `enum`: Enum, IntEnum, and auto().
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/stage/python/containers.h"
+#include "compiler/stage/python/derived_values.h"
 #include "compiler/stage/python/format_spec.h"
 #include "compiler/stage/python/modules/standard.h"
 #include "compiler/stage/python/native.h"
@@ -118,18 +121,52 @@ void add_arithmetic(ClassObject& integers) {
   add_operator<BinaryOp::bit_xor>(integers, "xor");
 }
 
+Result<Value> format_as_text(Interpreter& interpreter, CallArgs& args) {
+  static constexpr Signature kSignature{"__format__", {"self", "format_spec"}, 2};
+  Arguments read = TRY(Arguments::read(args, kSignature));
+  const Value spec = read[1] ? *read[1] : Value("");
+  const Value shown = Value(TRY(interpreter.str(*read[0])));
+  const Value format = *interpreter.find_builtin("format");
+  return interpreter.call(format, CallArgs{{shown, spec}, {}, args.span, {}});
+}
+
+// What auto() gives a member of a StrEnum.
+Value lowered(Name name) {
+  std::string text = name.str();
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  return Value(std::move(text));
+}
+
+// Members that are strings too are shown as members: `str` comes before `Enum` in the order of the bases.
+void prefer_enum_text(ClassObject& made) {
+  for (std::string_view each : {"__repr__", "__str__", "__format__"}) {
+    const Name name(each);
+    for (ClassObject* base : made.resolution_order) {
+      if (!base->members.find(name)) continue;
+      if (base->name.text() != "str" || base->user_defined) break;
+      const auto& order = made.resolution_order;
+      const auto has_name = [](const ClassObject* other) { return other->name.text() == "Enum"; };
+      auto plain = std::find_if(order.begin(), order.end(), has_name);
+      if (plain != order.end()) made.members.set(name, *(*plain)->members.find(name));
+      break;
+    }
+  }
+}
+
 // Turns the plain values of a finished class body into members.
 Result<Value> make_members(Interpreter& interpreter, const std::shared_ptr<ClassObject>& made, Span span) {
   auto members = std::make_shared<ListObject>();
   auto by_name = std::make_shared<DictObject>();
   int64_t next = 1;
+  const bool is_text = made->is_subclass_of(*interpreter.find_builtin("str")->get_if<ClassObject>());
+  if (is_text) prefer_enum_text(*made);
   for (Name name : std::vector<Name>(made->members.names())) {
     Value value = *made->members.find(name);
     bool plain = !value.get_if<FunctionObject>() && !value.get_if<BuiltinFunction>() && name.text().front() != '_' &&
                  value.type_name() != "property" && value.type_name() != "staticmethod" &&
                  value.type_name() != "classmethod";
     if (!plain) continue;
-    if (value.get_if<AutoObject>()) value = Value(next);
+    if (value.get_if<AutoObject>()) value = is_text ? lowered(name) : Value(next);
     if (auto index = value.as_index()) next = *index + 1;
     if (std::optional<Value> same = TRY(member_of_value(interpreter, *members, value, span))) {  // another name for it
       TRY(by_name->table.set(interpreter, Value(name.text()), *same, span));
@@ -137,6 +174,7 @@ Result<Value> make_members(Interpreter& interpreter, const std::shared_ptr<Class
       continue;
     }
     auto member = std::make_shared<InstanceObject>(made);
+    if (is_text && value.if_string()) member = std::make_shared<HeldInstance>(made, value);
     member->attributes().set(Name("name"), Value(name.text()));
     member->attributes().set(value_name(), value);
     made->members.set(name, member);
@@ -159,9 +197,16 @@ void fill_enum(Interpreter& interpreter, ModuleObject& module) {
   if (!base.ok()) return;
   std::shared_ptr<ClassObject> plain = *std::move(base);
   plain->derive = make_members;
-  plain->members.set(Name("__repr__"), make_builtin("__repr__", show_member));
-  plain->members.set(Name("__str__"), make_builtin("__str__", text));
+  plain->members.set(Name("__repr__"), make_method("__repr__", show_member));
+  plain->members.set(Name("__str__"), make_method("__str__", text));
+  plain->members.set(Name("__format__"), make_method("__format__", format_as_text));
   module.set("Enum", plain);
+  auto text_base = interpreter.find_builtin("str")->get_shared<ClassObject>();
+  auto texts = make_class(interpreter, Name("StrEnum"), {text_base, plain}, Span{});
+  if (!texts.ok()) return;
+  (*texts)->members.set(Name("__str__"), make_builtin("__str__", text_of_value));
+  (*texts)->members.set(Name("__format__"), make_builtin("__format__", format_value_of));
+  module.set("StrEnum", *std::move(texts));
   auto derived = make_class(interpreter, Name("IntEnum"), {plain}, Span{});
   if (!derived.ok()) return;
   std::shared_ptr<ClassObject> integers = *std::move(derived);
