@@ -12,6 +12,7 @@
 #include "tests/rounds.h"
 #include "tests/stage/random_generators.h"
 #include "tests/stage/random_python.h"
+#include "tests/stage/random_regex.h"
 #include "tests/stage/session.h"
 
 namespace tilepilot::stage {
@@ -135,6 +136,13 @@ TEST(PythonProperty, Generators) {
   RandomGenerators random(31415);
   std::vector<std::string> programs;
   for (int i = 0; i < 1500; ++i) programs.push_back(random.program());
+  compare_all(programs);
+}
+
+TEST(PythonProperty, RegularExpressions) {
+  RandomRegex random(271828);
+  std::vector<std::string> programs;
+  for (int i = 0; i < rounds(1000); ++i) programs.push_back(random.program());
   compare_all(programs);
 }
 

@@ -11,7 +11,13 @@
 namespace tilepilot::embedded {
 extern const char tilepilot_collections[];
 extern const char tilepilot_contextlib[];
+extern const char tilepilot_bisect[];
 extern const char tilepilot_functools[];
+extern const char tilepilot_heapq[];
+extern const char tilepilot_logging_quiet[];
+extern const char tilepilot_re[];
+extern const char tilepilot_string[];
+extern const char tilepilot_textwrap[];
 }  // namespace tilepilot::embedded
 
 namespace tilepilot::stage {
@@ -21,7 +27,8 @@ namespace {
 struct StandardModule {
   std::string_view name;
   void (*fill)(Interpreter&, ModuleObject&);
-  const char* text = nullptr;  // what else of it is written in Python
+  const char* text = nullptr;    // what else of it is written in Python
+  bool only_candidates = false;  // scripts have another
 };
 
 void fill_future(Interpreter&, ModuleObject& module) {
@@ -29,6 +36,8 @@ void fill_future(Interpreter&, ModuleObject& module) {
     module.set(name, std::make_shared<ModuleObject>("__future__." + std::string(name)));
   }
 }
+
+void fill_nothing(Interpreter&, ModuleObject&) {}
 
 constexpr StandardModule kModules[] = {
     {"__future__", fill_future},
@@ -47,6 +56,12 @@ constexpr StandardModule kModules[] = {
     {"abc", fill_abc},
     {"enum", fill_enum},
     {"numbers", fill_numbers},
+    {"re", fill_re, embedded::tilepilot_re},
+    {"bisect", fill_nothing, embedded::tilepilot_bisect},
+    {"heapq", fill_nothing, embedded::tilepilot_heapq},
+    {"string", fill_nothing, embedded::tilepilot_string},
+    {"textwrap", fill_nothing, embedded::tilepilot_textwrap},
+    {"logging", fill_nothing, embedded::tilepilot_logging_quiet, true},
 };
 
 constexpr std::string_view kOutsideModules[] = {
@@ -80,7 +95,7 @@ bool holds(const std::string_view (&table)[count], std::string_view name) {
 
 std::shared_ptr<ModuleObject> make_standard_module(Interpreter& interpreter, const std::string& name) {
   for (const StandardModule& each : kModules) {
-    if (each.name != name) continue;
+    if (each.name != name || (each.only_candidates && interpreter.importer())) continue;
     auto module = std::make_shared<ModuleObject>(name);
     each.fill(interpreter, *module);
     if (each.text) run_text(interpreter, module, each.text);

@@ -28,6 +28,7 @@ void fill_warnings(Interpreter& interpreter, ModuleObject& module);
 void fill_abc(Interpreter& interpreter, ModuleObject& module);
 void fill_numbers(Interpreter& interpreter, ModuleObject& module);
 void fill_enum(Interpreter& interpreter, ModuleObject& module);
+void fill_re(Interpreter& interpreter, ModuleObject& module);
 
 // A name like `typing.Optional`: can be subscripted, means nothing, and as a base class is left out.
 Value make_typing_name(std::string shown);
