@@ -120,7 +120,20 @@ class Binder {
     return parameters_.size();
   }
 
+  // Names of positional-only parameters among the keywords, separated by commas.
+  std::string misplaced() const {
+    std::string names;
+    for (const Parameter& parameter : parameters_) {
+      if (parameter.kind != Kind::positional_only || !args_.keyword(parameter.name.text())) continue;
+      names += (names.empty() ? "" : ", ") + parameter.name.str();
+    }
+    return names;
+  }
+
   Error unexpected(Name name) const {
+    if (const std::string names = misplaced(); !names.empty())
+      return mismatch(function_, args_.span,
+                      fmt::format("got some positional-only arguments passed as keyword arguments: '{}'", names));
     std::vector<std::string_view> known;
     for (const Parameter& parameter : parameters_) {
       if (is_plain(parameter)) known.push_back(parameter.name.text());
