@@ -1,14 +1,18 @@
 // Functions of the language against the C library's, and integer functions against their definition.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "tests/tile/checked_backend.h"
 #include "tests/tile/run_fixture.h"
 
 namespace tilepilot::stage {
 namespace {
+
+using ::testing::HasSubstr;
 
 class Maths : public Run {
  protected:
@@ -119,6 +123,109 @@ def dots(N):
     for (int64_t k = 0; k < 4; ++k) sum += 2 * a->at(n * 8 + k) * a->at(n * 8 + 4 + k);
     return sum;
   });
+}
+
+// `T.call_extern` with the names of C's mathematics.
+struct ExternCase {
+  std::string name;
+  std::string call;  // of a and b
+  double (*expected)(double a, double b);
+};
+
+class ExternMaths : public Run, public ::testing::WithParamInterface<ExternCase> {
+ protected:
+  ExternMaths() : Run(checked_backend()) {}
+};
+
+TEST_P(ExternMaths, IsOurOwn) {
+  load(R"(
+@tilelang.jit(out_idx=[-1])
+@T.prim_func
+def kernel(A: T.Tensor((40,), "float32"), B: T.Tensor((40,), "float32"), C: T.Tensor((40,), "float32")):
+    with T.Kernel(1, threads=64):
+        for i in T.Parallel(40):
+            a = A[i]
+            b = B[i]
+            C[i] = )" +
+       GetParam().call + "\n");
+  const Array a = testing::make_array(ir::kFloat32, {40}, [](int64_t i) { return 0.125 * static_cast<double>(i + 1); });
+  const Array b =
+      testing::make_array(ir::kFloat32, {40}, [](int64_t i) { return 3.0 - 0.25 * static_cast<double>(i); });
+  expect_near(call("kernel(x0, x1)", {a, b}), 2e-5, [&](int64_t i) { return GetParam().expected(a->at(i), b->at(i)); });
+}
+
+const ExternCase kCases[] = {
+    {"fmaxf", "T.call_extern('float32', 'fmaxf', a, b)", [](double a, double b) { return std::fmax(a, b); }},
+    {"fminf", "T.call_extern('float32', 'fminf', a, b)", [](double a, double b) { return std::fmin(a, b); }},
+    {"expf", "T.call_extern('float32', 'expf', -a)", [](double a, double) { return std::exp(-a); }},
+    {"fastexpf", "T.call_extern('float32', '__expf', -a)", [](double a, double) { return std::exp(-a); }},
+    {"logf", "T.call_extern('float32', 'logf', a)", [](double a, double) { return std::log(a); }},
+    {"log2f", "T.call_extern(\"float32\", \"log2f\", a)", [](double a, double) { return std::log2(a); }},
+    {"tanhf", "T.call_extern(T.float32, 'tanhf', b)", [](double, double b) { return std::tanh(b); }},
+    {"erff", "T.call_extern('float32', 'erff', b)", [](double, double b) { return std::erf(b); }},
+    {"sqrtf", "T.call_extern('float32', 'sqrtf', a)", [](double a, double) { return std::sqrt(a); }},
+    {"rsqrtf", "T.call_extern('float32', 'rsqrtf', a)", [](double a, double) { return 1 / std::sqrt(a); }},
+    {"fabsf", "T.call_extern('float32', 'fabsf', b)", [](double, double b) { return std::fabs(b); }},
+    {"powf", "T.call_extern('float32', 'powf', a, 2.0)", [](double a, double) { return a * a; }},
+    {"floorf", "T.call_extern('float32', 'floorf', b)", [](double, double b) { return std::floor(b); }},
+    {"ceilf", "T.call_extern('float32', 'ceilf', b)", [](double, double b) { return std::ceil(b); }},
+    {"roundf", "T.call_extern('float32', 'roundf', b * 2)", [](double, double b) { return std::round(b * 2); }},
+    {"rintf", "T.call_extern('float32', 'rintf', b * 2)", [](double, double b) { return std::rint(b * 2); }},
+    {"fdividef", "T.call_extern('float32', '__fdividef', b, a)", [](double a, double b) { return b / a; }},
+    {"saturatef", "T.call_extern('float32', '__saturatef', b)",
+     [](double, double b) { return std::fmin(std::fmax(b, 0), 1); }},
+    {"fmaf", "T.call_extern('float32', 'fmaf', a, b, 1.0)", [](double a, double b) { return a * b + 1; }},
+    {"OfHalves", "T.cast(T.call_extern('float16', 'fabsf', T.cast(b, 'float16')), 'float32')",
+     [](double, double b) { return std::fabs(b); }},
+    {"dtypeByName", "T.call_extern('exp2f', a, dtype='float32')", [](double a, double) { return std::exp2(a); }},
+};
+INSTANTIATE_TEST_SUITE_P(Names, ExternMaths, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return info.param.name; });
+
+class ExternMathsCalls : public Run {
+ protected:
+  ExternMathsCalls() : Run(checked_backend()) {}
+};
+
+TEST_F(ExternMathsCalls, OfANumberAndANaNTheLargerIsTheNumber) {
+  load(R"(
+@tilelang.jit(out_idx=[-1])
+@T.prim_func
+def kernel(A: T.Tensor((4,), "float32"), B: T.Tensor((4,), "float32"), C: T.Tensor((2, 4), "float32")):
+    with T.Kernel(1, threads=32):
+        for i in T.Parallel(4):
+            C[0, i] = T.call_extern("float32", "fmaxf", A[i], B[i])
+            C[1, i] = T.call_extern("float32", "fminf", A[i], B[i])
+)");
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double a[] = {1, nan, 2, nan}, b[] = {nan, 3, 5, nan};
+  const auto fill = [](const double* from) {
+    return testing::make_array(ir::kFloat32, {4}, [from](int64_t i) { return from[i]; });
+  };
+  const Array c = call("kernel(x0, x1)", {fill(a), fill(b)});
+  ASSERT_TRUE(c);
+  for (int64_t i = 0; i < 4; ++i) {
+    const double larger = std::fmax(a[i], b[i]), smaller = std::fmin(a[i], b[i]);
+    EXPECT_TRUE(c->at(i) == larger || (std::isnan(larger) && std::isnan(c->at(i)))) << i;
+    EXPECT_TRUE(c->at(4 + i) == smaller || (std::isnan(smaller) && std::isnan(c->at(4 + i)))) << i;
+  }
+}
+
+TEST_F(ExternMathsCalls, fail_WrongCountsAndOtherFunctions) {
+  load(R"(
+def build(text):
+    @tilelang.jit
+    @T.prim_func
+    def kernel(A: T.Tensor((4,), "float32")):
+        with T.Kernel(1, threads=32):
+            for i in T.serial(4):
+                A[i] = T.call_extern("float32", *text)
+    return kernel
+)");
+  EXPECT_THAT(failure("build(('fmaxf', 1.0))", {}), HasSubstr("`fmaxf` takes 2 arguments, got 1"));
+  EXPECT_THAT(failure("build(('expf', 1.0, 2.0))", {}), HasSubstr("expf"));
+  EXPECT_THAT(failure("build(('decode', 1.0))(x0)", {random_array(ir::kFloat32, {4}, 1)}),
+              HasSubstr("foreign device source"));
 }
 
 }  // namespace

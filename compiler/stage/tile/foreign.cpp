@@ -4,6 +4,7 @@
 #include "compiler/stage/tile/builder.h"
 #include "compiler/stage/tile/dtypes.h"
 #include "compiler/stage/tile/expressions.h"
+#include "compiler/stage/tile/extern_maths.h"
 #include "compiler/stage/tile/regions.h"
 #include "compiler/stage/tile/tables.h"
 
@@ -47,6 +48,13 @@ Result<Value> call_extern(TileArguments& arguments) {
     return make_error(DiagnosticKind::wrong_arguments, arguments.span(),
                       "`T.call_extern` takes a dtype and the name of a function first",
                       "as in `T.call_extern(\"handle\", \"decode\", A.data)`");
+  const std::string* type = given[0].if_string();
+  const bool gives_nothing = given[0].is_none() || (type && (*type == "handle" || *type == "void"));
+  if (!gives_nothing) {
+    const ir::DType result = TRY(resolve_dtype(context, given[0], arguments.span()));
+    ExternMathsCall call{*function, {given.begin() + 2, given.end()}, result, arguments.span()};
+    if (auto value = TRY(call_extern_maths(context, std::move(call)))) return *std::move(value);
+  }
   ir::ExternCall node;
   node.function = *function;
   for (size_t i = 2; i < given.size(); ++i) {
@@ -55,8 +63,6 @@ Result<Value> call_extern(TileArguments& arguments) {
     else
       node.arguments.emplace_back(TRY(to_expr(given[i], arguments.span())));
   }
-  const std::string* type = given[0].if_string();
-  const bool gives_nothing = given[0].is_none() || (type && (*type == "handle" || *type == "void"));
   if (!gives_nothing) node.result = builder.make_var("result", TRY(resolve_dtype(context, given[0], arguments.span())));
   const ir::Var result = node.result;
   TRY(builder.emit(std::move(node), arguments.span()));
@@ -68,7 +74,10 @@ Result<Value> call_extern(TileArguments& arguments) {
 const std::vector<TileFunction>& foreign_functions() {
   static const std::vector<TileFunction> kFunctions = {
       {"import_source", "source=", "foreign device source that goes in front of the kernel", import_source},
-      {"call_extern", "first, *args, dtype=", "calls a function of foreign device source", call_extern},
+      {"call_extern", "first, *args, dtype=",
+       "calls a function of foreign device source; those of C's mathematics (`expf`, `fmaxf`, `__powf`, ...) run here "
+       "too",
+       call_extern},
       {"access_ptr", "base, access_type=, *extents, offset=, extent=, ignore_last_ndim=",
        "the address of a buffer or of one of its elements, for foreign functions", access_ptr},
   };
