@@ -156,5 +156,75 @@ def count():
   EXPECT_EQ(std::vector<double>({a->at(0), a->at(1), a->at(2), a->at(3)}), (std::vector<double>{4, 3, 4, 10}));
 }
 
+// The other names under which upstream compiles programs, and tuning where nothing is tuned.
+class JitNames : public Run {
+ protected:
+  void load_program() {
+    load(R"(
+from tilelang.jit import JITKernel, compile as compile_program, jit
+from tilelang.autotuner import autotune
+
+@T.prim_func
+def double(A: T.Tensor((8,), "float32"), B: T.Tensor((8,), "float32")):
+    with T.Kernel(1, threads=32):
+        for i in T.Parallel(8):
+            B[i] = A[i] * 2
+
+def configs():
+    return [dict(block=4, stages=1), dict(block=8, stages=2)]
+
+@tilelang.autotune(configs=configs(), warmup=3, rep=20)
+@tilelang.jit(out_idx=[-1])
+def tuned(N, block=None, stages=None):
+    @T.prim_func
+    def main(A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):
+        with T.Kernel(T.ceildiv(N, block), threads=32) as bx:
+            for i in T.Parallel(block):
+                B[bx * block + i] = A[bx * block + i] + block * 10 + stages
+    return main
+
+@autotune(configs=lambda *a, **k: configs())
+@jit(out_idx=[-1])
+def lazily(N, block=None, stages=None):
+    return tuned.func(N, block, stages)
+)");
+  }
+  void expect_added(const std::string& expression, double added) {
+    const Array a = random_array(ir::kFloat32, {8}, 1);
+    expect_near(call(expression, {a}), 1e-5, [&](int64_t i) { return a->at(i) + added; });
+  }
+};
+
+TEST_F(JitNames, ProgramsAreCompiledUnderEachOfThem) {
+  load_program();
+  const Array a = random_array(ir::kFloat32, {8}, 1);
+  for (const char* form : {"tilelang.JITKernel(double, out_idx=[1], target='cuda')", "JITKernel(double, [1])",
+                           "tilelang.jit.JITKernel(double, out_idx=-1)", "tilelang.cached(double, [1])",
+                           "compile_program(double, out_idx=[1])", "tilelang.cached(double, [1]).torch_function"})
+    expect_near(call(std::string(form) + "(x0)", {a}), 0, [&](int64_t i) { return a->at(i) * 2; });
+  EXPECT_TRUE(holds("isinstance(tilelang.compile(double, out_idx=[1]), JITKernel)"));
+}
+
+TEST_F(JitNames, fail_AHostSourceIsNowhere) {
+  load_program();
+  EXPECT_THAT(failure("tilelang.compile(double).get_host_source()", {}), HasSubstr("there is no host source"));
+}
+
+TEST_F(JitNames, WhereNothingIsTunedTheFirstConfigurationIsTaken) {
+  load_program();
+  expect_added("tuned(8)(x0)", 41);
+  expect_added("lazily(8)(x0)", 41);
+  expect_added("tuned(8, block=8)(x0)", 81);
+  expect_added("tuned(8, 8, 5)(x0)", 85);
+  EXPECT_EQ(interpreter_.diagnostics().items().front().message,
+            "nothing is tuned here: the first configuration is taken");
+}
+
+TEST_F(JitNames, fail_TuningWithoutConfigurations) {
+  load_program();
+  EXPECT_THAT(failure("tilelang.autotune(tuned)", {}), HasSubstr("needs its configurations"));
+  EXPECT_THAT(failure("tilelang.autotune(configs=[])(jit(lambda N: N))", {}), HasSubstr("tilelang"));
+}
+
 }  // namespace
 }  // namespace tilepilot::stage

@@ -139,6 +139,15 @@ Value source_method(Launcher& launcher, std::shared_ptr<Object> owner) {
       });
 }
 
+// Upstream's kernels for CUDA have a host part that checks arguments and launches.
+Value host_source_method() {
+  return std::make_shared<BuiltinFunction>("get_host_source", [](Interpreter&, CallArgs& args) -> Result<Value> {
+    return make_error(DiagnosticKind::unsupported_tile_feature, args.span,
+                      "there is no host source: on this target a kernel is one C++ function, called directly",
+                      "`get_kernel_source()` shows it");
+  });
+}
+
 }  // namespace
 
 Result<Value> JitKernelObject::call(Interpreter&, CallArgs args) {
@@ -149,6 +158,8 @@ Result<Value> JitKernelObject::get_attribute(Interpreter& interpreter, Name name
   if (name.text() == "get_kernel_source") return source_method(launcher, shared_from_this());
   if (name.text() == "kernel_source") return Value(TRY(launcher.source(span)));
   if (name.text() == "prim_func") return kernel_program(*this);
+  if (name.text() == "torch_function") return Value(shared_from_this());
+  if (name.text() == "get_host_source") return host_source_method();
   if (auto found = TRY(script_attribute(interpreter, name, span))) return *std::move(found);
   return Object::get_attribute(interpreter, name, span);
 }

@@ -6,6 +6,7 @@
 #include "compiler/stage/python/script.h"
 #include "compiler/stage/tile/buffers.h"
 #include "compiler/stage/tile/dtypes.h"
+#include "compiler/stage/tile/first_configuration.h"
 #include "compiler/stage/tile/jit.h"
 #include "compiler/stage/tile/layouts.h"
 #include "compiler/stage/tile/markers.h"
@@ -146,13 +147,16 @@ constexpr std::pair<std::string_view, std::string_view> kMoved[] = {
 };
 
 // For scripts: the modules written in Python, and what they hold.
-Result<std::optional<Value>> missing_in_tilelang(Interpreter& interpreter, Name name, Span span) {
+Result<std::optional<Value>> missing_in_tilelang(const ContextRef& context, Name name, Span span) {
+  Interpreter& interpreter = context->interpreter;
   for (const auto& [moved, module] : kMoved) {
     if (moved != name.text()) continue;
     auto found = TRY(find_part(interpreter, "tilelang", Name(module), span));
     if (found) return std::optional<Value>(TRY(found->get_attribute(interpreter, name, span)));
   }
   if (auto part = TRY(find_part(interpreter, "tilelang", name, span))) return std::optional<Value>(part);
+  if (!interpreter.importer() && name.text() == "autotune")
+    return std::optional<Value>(make_first_configuration_tuner(context));
   static constexpr std::string_view kKnown[] = {"autotune",  "profiler", "Profiler", "testing",
                                                 "tools",     "lower",    "carver",   "autotuner",
                                                 "transform", "engine",   "utils",    "TensorSupplyType"};
@@ -168,12 +172,28 @@ Value nothing(std::string name) {
                                            [](Interpreter&, CallArgs&) { return Result<Value>(Value()); });
 }
 
-// For annotations and isinstance.
-std::shared_ptr<ClassObject> kernel_class(Interpreter& interpreter) {
+// `tilelang.jit`: the decorator, which is also the name of the module that has it.
+struct JitDecorator final : TypedObject<JitDecorator> {
+  static constexpr Type kType{"function"};
+  JitDecorator(Value decorator_, std::shared_ptr<ModuleObject> module_)
+      : decorator(std::move(decorator_)), module(std::move(module_)) {}
+  Result<Value> call(Interpreter& interpreter, CallArgs args) override {
+    return interpreter.call(decorator, std::move(args));
+  }
+  Result<Value> get_attribute(Interpreter& interpreter, Name name, Span span) override {
+    return interpreter.get_attribute(name.text() == "__name__" ? decorator : Value(module), name, span);
+  }
+  Value decorator;
+  std::shared_ptr<ModuleObject> module;
+};
+
+// For annotations and isinstance; called, it is `tilelang.compile`.
+std::shared_ptr<ClassObject> kernel_class(Interpreter& interpreter, const Value& compile) {
   auto made = std::make_shared<ClassObject>();
   made->name = Name("JITKernel");
   made->resolution_order = {made.get()};
   made->sealed = true;
+  made->construct = [compile](Interpreter& caller, CallArgs& args) { return caller.call(compile, std::move(args)); };
   interpreter.set_class(JitKernelObject::kType, made);
   return made;
 }
@@ -203,11 +223,14 @@ std::shared_ptr<ModuleObject> make_tilelang(const ContextRef& context) {
   tilelang->function("next_power_of_2", next_power_of_2);
   tilelang->set("PassConfigKey", make_pass_config_keys());
   tilelang->set("PrimFunc", make_marker("tilelang.", "PrimFunc"));
-  tilelang->set("JITKernel", Value(kernel_class(context->interpreter)));
+  tilelang->set("JITKernel", Value(kernel_class(context->interpreter, *tilelang->members.find(Name("compile")))));
+  tilelang->set("cached", *tilelang->members.find(Name("compile")));
   tilelang->set("__version__", Value("0.1.13"));
   tilelang->set("__file__", Value("<tilelang>"));
   tilelang->set("DataType", Value(std::make_shared<DTypeMaker>(*context)));
-  tilelang->missing = missing_in_tilelang;
+  tilelang->missing = [context](Interpreter&, Name name, Span span) {
+    return missing_in_tilelang(context, name, span);
+  };
   return tilelang;
 }
 
@@ -239,6 +262,16 @@ void install_tile_language(Interpreter& interpreter, TileOptions options) {
   for (const char* part : {"dtypes", "fp8"})
     interpreter.add_module(fmt::format("tilelang.language.{}", part),
                            submodules[0].second->members.find(Name(part))->get_shared<ModuleObject>());
+  auto jit = std::make_shared<ModuleObject>("tilelang.jit");
+  for (const char* name : {"jit", "compile", "par_compile", "JITKernel"})
+    jit->set(name, *tilelang->members.find(Name(name)));
+  interpreter.add_module("tilelang.jit", jit);
+  tilelang->set("jit", Value(std::make_shared<JitDecorator>(*tilelang->members.find(Name("jit")), jit)));
+  if (!interpreter.importer() && context->options.host) {
+    auto autotuner = std::make_shared<ModuleObject>("tilelang.autotuner");
+    autotuner->set("autotune", make_first_configuration_tuner(context));
+    interpreter.add_module("tilelang.autotuner", autotuner);
+  }
   auto tvm = make_tvm(context);
   tilelang->set("tvm", Value(tvm));
   interpreter.add_module("tvm", tvm);

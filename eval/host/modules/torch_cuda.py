@@ -105,6 +105,7 @@ class Stream(Context):
     def __init__(self, device=None, priority=0):
         check_device(device)
         self.priority = priority
+        self.cuda_stream = 0  # the handle of the default stream
 
     def synchronize(self):
         pass
