@@ -4,6 +4,7 @@
 namespace tilepilot::embedded {
 extern const char tilepilot_tilelang_arch[];
 extern const char tilepilot_tilelang_autotuner[];
+extern const char tilepilot_tilelang_iket[];
 extern const char tilepilot_tilelang_mma[];
 extern const char tilepilot_tilelang_nvcc[];
 extern const char tilepilot_tilelang_param[];
@@ -50,6 +51,9 @@ std::vector<EmbeddedModule> tile_modules() {
       {"tilelang.intrinsics.mma_macro_generator", kMma},
       {"tilelang.profiler", embedded::tilepilot_tilelang_profiler},
       {"tilelang.testing", embedded::tilepilot_tilelang_testing},
+      {"tilelang.tools", ""},
+      {"tilelang.tools.cuda", ""},
+      {"tilelang.tools.cuda.iket", embedded::tilepilot_tilelang_iket},
       {"tilelang.transform", kTransform},
       {"tilelang.utils", embedded::tilepilot_tilelang_utils},
       {"tilelang.utils.tensor", embedded::tilepilot_tilelang_tensor},
