@@ -13,11 +13,35 @@ using namespace ir;
 
 namespace {
 
+// The fragment that a parallel loop sets and that is the only one it touches, or null: threads that hold it for
+// themselves can each run the whole loop.
+const BufferData* set_by_loop(const Stmt& s) {
+  const auto* loop = as<For>(s);
+  if (!loop || loop->kind != LoopKind::parallel) return nullptr;
+  const BufferData* only = nullptr;
+  bool alone = true;
+  const auto note = [&](const BufferData& buffer) {
+    if (only == nullptr) only = root(buffer);
+    alone &= only == root(buffer);
+  };
+  walk(
+      s,
+      [&](const Stmt& part) {
+        alone &= part == s || as<Store>(part) || as<If>(part) || as<Block>(part) || as<Let>(part);
+        if (const auto* n = as<Store>(part)) note(*n->buffer);
+      },
+      [&](const Expr& part) {
+        const auto* n = as<Load>(part);
+        if (n && n->buffer->scope == Scope::fragment) note(*n->buffer);
+      });
+  return alone && only && only->scope == Scope::fragment ? only : nullptr;
+}
+
 struct Use {
   bool stored = false;       // by threads, one element at a time
   bool differently = false;  // in some statement, of whatever kind, threads do not all do the same
   bool filled = true;        // by tile operators no more than that
-  bool moved = true;         // filled or copied
+  bool moved = true;         // filled, copied, or set by a parallel loop of its own
 };
 
 class Uses {
@@ -58,7 +82,8 @@ class Uses {
   }
 
   void meeting(const Stmt& s, bool apart) {
-    const bool fills = as<Fill>(s), moves = box_form(s) && !as<For>(s);
+    const bool fills = as<Fill>(s), copies = box_form(s) && !as<For>(s);
+    const bool moves = copies || set_by_loop(s);
     bool different = apart;
     const auto note = [&](const BufferData& buffer) {
       if (Use* use = use_of(buffer)) {
@@ -68,7 +93,7 @@ class Uses {
       }
     };
     walk(
-        s, [](const Stmt&) {}, [&](const Expr& e) { different |= moves && differences_.differs(e); });
+        s, [](const Stmt&) {}, [&](const Expr& e) { different |= copies && differences_.differs(e); });
     walk(
         s,
         [&](const Stmt& part) {
@@ -95,6 +120,7 @@ class Replacement : public Rewriter {
     return load(fresh_.at(n->buffer.get()), rewrite_all(n->indices), e->span);
   }
   Stmt rewrite(const Stmt& s) override {
+    if (sets_own(s)) return in_each_thread(*as<For>(s), s->span);
     const auto* n = as<Store>(s);
     if (!n || fresh_.count(n->buffer.get()) == 0) return rewrite_children(s);
     return make_stmt(Store{fresh_.at(n->buffer.get()), rewrite_all(n->indices), rewrite(n->value)}, s->span);
@@ -102,6 +128,18 @@ class Replacement : public Rewriter {
 
  private:
   const std::unordered_map<const BufferData*, Buffer>& fresh_;
+
+  bool sets_own(const Stmt& s) const {
+    const BufferData* set = set_by_loop(s);
+    return set && fresh_.count(set) > 0;
+  }
+
+  Stmt in_each_thread(const For& loop, Span span) {
+    Stmt body = rewrite(loop.body);
+    for (size_t k = loop.vars.size(); k-- > 0;)
+      body = make_stmt(For{LoopKind::serial, {loop.vars[k]}, {rewrite(loop.extents[k])}, 0, std::move(body)}, span);
+    return body;
+  }
 
   Region rewrite_region(const Region& region) override {
     Region result = Rewriter::rewrite_region(region);

@@ -66,6 +66,33 @@ TEST_F(ThreadFragments, CopiedFromARowOfEachThread) {
 )");
 }
 
+TEST_F(ThreadFragments, SetByAParallelLoop) {
+  expect_row_sums(R"(
+            acc = T.alloc_fragment((4,), "float32")
+            for i in T.Parallel(4):
+                acc[i] = 0.0
+            for j in T.serial(N):
+                if row < M:
+                    acc[j % 4] += X[row, j]
+            if row < M:
+                Y[row] = acc[0] + acc[1] + acc[2] + acc[3]
+)");
+}
+
+TEST_F(ThreadFragments, SetByAParallelLoopUnderACondition) {
+  expect_row_sums(R"(
+            if row < M:
+                acc = T.alloc_fragment((2, 2), "float32")
+                for i, j in T.Parallel(2, 2):
+                    acc[i, j] = T.if_then_else(i == j, 0.0, X[row, 0] * 0)
+                for i, j in T.Parallel(2, 2):
+                    acc[i, j] = acc[i, j] * 2 + 1
+                for j in T.serial(N):
+                    acc[j % 2, 1] += X[row, j]
+                Y[row] = acc[0, 1] + acc[1, 1] - 2
+)");
+}
+
 // Of a fragment that tile operators use threads hold no copies: what all of them store is one store.
 TEST_F(ThreadFragments, AScalarBesideTileOperators) {
   load(R"(
