@@ -10,6 +10,20 @@ double at(const std::vector<Array>& x, int64_t i) { return x[0]->at(i); }
 
 std::vector<Report> copies() {
   std::vector<Report> reports;
+  reports.push_back({1729,
+                     "AFewElementsReadByAWideLoop",
+                     R"(
+@tilelang.jit(out_idx=-1)
+@T.prim_func
+def kernel(A: T.Tensor((2,), "float32"), B: T.Tensor((2, 2560), "float32")):
+    with T.Kernel(1, threads=256):
+        f = T.alloc_fragment((2,), "float32")
+        T.copy(A, f)
+        for i, j in T.Parallel(2, 2560):
+            B[i, j] = f[i] * 2
+)",
+                     {counting(ir::kFloat32, {2})},
+                     [](const auto& x, int64_t i) { return 2 * x[0]->at(i / 2560); }});
   reports.push_back({3007,
                      "ACoalescedWidthThatDividesNothing",
                      R"(

@@ -58,6 +58,34 @@ def kernel(B: T.Tensor((512,), "float32")):
 )",
                      {},
                      [](const auto&, int64_t i) { return static_cast<double>(i % 32 + 2 * (31 - i % 32)); }});
+  reports.push_back({2192,
+                     "RolesThatShareALoop",
+                     R"(
+@tilelang.jit(out_idx=-1)
+@T.prim_func
+def kernel(A: T.Tensor((8, 32), "float32"), B: T.Tensor((32,), "float32")):
+    with T.Kernel(1, threads=256):
+        s = T.alloc_shared((2, 32), "float32")
+        total = T.alloc_fragment((32,), "float32")
+        full = T.alloc_barrier([128, 128])
+        empty = T.alloc_barrier([128, 128])
+        with T.ws(0):
+            T.clear(total)
+        for k in T.serial(8):
+            with T.ws(1):
+                T.barrier_wait(empty[k % 2], ((k // 2) % 2) ^ 1)
+                T.copy(A[k, 0:32], s[k % 2, 0:32])
+                T.barrier_arrive(full[k % 2])
+            with T.ws(0):
+                T.barrier_wait(full[k % 2], (k // 2) % 2)
+                for i in T.Parallel(32):
+                    total[i] += s[k % 2, i]
+                T.barrier_arrive(empty[k % 2])
+        with T.ws(0):
+            T.copy(total, B)
+)",
+                     {counting(ir::kFloat32, {8, 32})},
+                     [](const auto&, int64_t i) { return static_cast<double>(32 * 28 + 8 * i); }});
   reports.push_back({1026,
                      "EveryOtherThreadWritesToItsNeighbour",
                      R"(
