@@ -88,7 +88,7 @@ std::string offset(Context& context, const ir::Buffer& buffer, const std::vector
   for (size_t axis = 0; axis < indices.size(); ++axis) {
     if (ir::constant_int(indices[axis]) == 0) continue;
     const std::string term =
-        steps[axis] == "1" ? index(context, indices[axis]) : factor(context, indices[axis]) + " * " + steps[axis];
+        steps[axis] == "1" ? summand(context, indices[axis]) : factor(context, indices[axis]) + " * " + steps[axis];
     text += (text.empty() ? "" : " + ") + term;
   }
   return text.empty() ? "0" : text;
@@ -116,7 +116,7 @@ std::string place(Context& context, const ir::Buffer& buffer, const std::vector<
 
 std::string axis_condition(Context& context, const ir::Expr& at, const ir::Expr& extent) {
   if (context.facts.in_bounds(at, extent)) return "";
-  const std::string below = index(context, at) + " < " + factor(context, extent);
+  const std::string below = summand(context, at) + " < " + factor(context, extent);
   return context.facts.is_never_negative(at) ? below : factor(context, at) + " >= 0 && " + below;
 }
 

@@ -15,8 +15,16 @@ void emit_loop(Context& context, const ir::For& loop) {
   if (loop.kind == ir::LoopKind::parallel) return emit_parallel(context, loop);
   const ir::Var& var = loop.vars[0];
   context.wide.insert(var.get());
+  std::string end = factor(context, loop.extents[0]);
+  bool reads = false;
+  ir::walk(loop.extents[0], [&](const ir::Expr& e) { reads = reads || std::holds_alternative<ir::Load>(e->node); });
+  if (reads) {  // once: the body may write what it reads
+    const std::string name = context.names.fresh("end");
+    context.body.line("const int64_t {} = {};", name, end);
+    end = name;
+  }
   if (is_unrolled(loop)) context.body.line("TP_UNROLL");
-  context.body.open("for (int64_t {0} = 0; {0} < {1}; ++{0})", context.names.of(var), factor(context, loop.extents[0]));
+  context.body.open("for (int64_t {0} = 0; {0} < {1}; ++{0})", context.names.of(var), end);
   ++context.loops;
   emit(context, loop.body);
   --context.loops;

@@ -354,6 +354,7 @@ class ValueEmitter {
 std::string value(Context& context, const Expr& expr) { return ValueEmitter(context).value(expr).text; }
 std::string element(Context& context, const Expr& expr) { return ValueEmitter(context).element(expr); }
 std::string index(Context& context, const Expr& expr) { return ValueEmitter(context).index(expr).text; }
+std::string summand(Context& context, const Expr& expr) { return wrapped(ValueEmitter(context).index(expr), kSum); }
 std::string factor(Context& context, const Expr& expr) { return wrapped(ValueEmitter(context).index(expr), kUnary); }
 
 std::string index(Context& context, const ir::Affine& form) {

@@ -15,7 +15,8 @@ std::string value(Context& context, const ir::Expr& expr);
 std::string element(Context& context, const ir::Expr& expr);
 // An integer expression in 64 bits.
 std::string index(Context& context, const ir::Expr& expr);
-// The same, in parentheses if it stands before or after an operator that binds as `*` does.
+// The same, in parentheses where it could not stand in a sum, or in a product.
+std::string summand(Context& context, const ir::Expr& expr);
 std::string factor(Context& context, const ir::Expr& expr);
 // An affine form, as index() would print it.
 std::string index(Context& context, const ir::Affine& form);
