@@ -11,6 +11,12 @@ bool contains(const Stmt& stmt, const std::function<bool(const Stmt&)>& wanted) 
   return found;
 }
 
+bool has_loads(const Expr& expr) {
+  bool found = false;
+  walk(expr, [&](const Expr& part) { found = found || as<Load>(part) != nullptr; });
+  return found;
+}
+
 bool mentions(const Expr& expr, const Variables& vars) {
   bool found = false;
   walk(expr, [&](const Expr& part) {

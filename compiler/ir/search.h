@@ -20,6 +20,9 @@ bool mentions(const Expr& expr, const Var& var);
 bool mentions(const std::vector<Expr>& exprs, const Var& var);
 bool mentions(const Stmt& stmt, const Var& var);
 
+// Whether it loads an element of any buffer.
+bool has_loads(const Expr& expr);
+
 // The variables that the statement and those below it bind, loops' own ones among them.
 Variables bound_in(const Stmt& stmt);
 

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "compiler/stage/python/core.h"
 #include "compiler/stage/python/interpreter.h"
 #include "compiler/stage/python/native.h"

@@ -16,9 +16,7 @@ void emit_loop(Context& context, const ir::For& loop) {
   const ir::Var& var = loop.vars[0];
   context.wide.insert(var.get());
   std::string end = factor(context, loop.extents[0]);
-  bool reads = false;
-  ir::walk(loop.extents[0], [&](const ir::Expr& e) { reads = reads || std::holds_alternative<ir::Load>(e->node); });
-  if (reads) {  // once: the body may write what it reads
+  if (ir::has_loads(loop.extents[0])) {  // once: the body may write what it reads
     const std::string name = context.names.fresh("end");
     context.body.line("const int64_t {} = {};", name, end);
     end = name;

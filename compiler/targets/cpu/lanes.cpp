@@ -241,9 +241,7 @@ class LaneWriter {
   }
   // Done once for all lanes; behind a guard it might read what it must not.
   bool is_shared(const ir::Let& let) const {
-    bool reads = false;
-    ir::walk(let.value, [&](const ir::Expr& part) { reads = reads || std::holds_alternative<ir::Load>(part->node); });
-    return facts_.is_uniform(let.value) && (guards_.empty() || !reads);
+    return facts_.is_uniform(let.value) && (guards_.empty() || !ir::has_loads(let.value));
   }
 
   // What stands outside the loops over lanes. False if it does not.

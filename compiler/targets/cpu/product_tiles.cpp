@@ -91,12 +91,6 @@ class LaterSteps : public ir::Rewriter {
   ir::Var later_;
 };
 
-bool has_loads(const ir::Expr& expr) {
-  bool found = false;
-  ir::walk(expr, [&](const ir::Expr& part) { found = found || std::holds_alternative<ir::Load>(part->node); });
-  return found;
-}
-
 int64_t count_loads(const ir::Stmt& body, const ir::Buffer& buffer) {
   int64_t count = 0;
   ir::walk(
@@ -239,8 +233,8 @@ class ProductTiler {
   }
 
   bool is_uniform(const ir::Expr& expr) const {
-    return !has_loads(expr) && std::none_of(threads_.begin(), threads_.end(),
-                                            [&](const Dimension& thread) { return mentions(expr, thread.var); });
+    return !ir::has_loads(expr) && std::none_of(threads_.begin(), threads_.end(),
+                                                [&](const Dimension& thread) { return mentions(expr, thread.var); });
   }
 
   // Empty if the statement stays as it is.
@@ -262,7 +256,7 @@ class ProductTiler {
   }
 
   std::vector<ir::Stmt> tiled_branch(const ir::If& branch, const ir::Stmt& stmt) {
-    if (branch.otherwise != nullptr || has_loads(branch.condition)) return {};
+    if (branch.otherwise != nullptr || ir::has_loads(branch.condition)) return {};
     const bool uniform = is_uniform(branch.condition);
     const size_t before = done_.products.size();
     if (!uniform) guards_.push_back(&branch);
