@@ -33,7 +33,7 @@ JudgeOptions read_options(const json& node) {
   return options;
 }
 
-int64_t three_quarters_of_memory() { return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE) / 4 * 3; }
+int64_t bytes_of_memory() { return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE); }
 
 uint64_t secret_seed() {
   std::random_device entropy;
@@ -68,7 +68,7 @@ class JudgeServer {
   Status open(const json& body) {
     options_ = read_options(body.at("options"));
     if (options_.threads > 0) at::set_num_threads(options_.threads);
-    if (options_.memory_limit_bytes <= 0) options_.memory_limit_bytes = three_quarters_of_memory();
+    if (options_.memory_limit_bytes <= 0) options_.memory_limit_bytes = bytes_of_memory() / 4 * 3;
     if (options_.target != "cpu") {
       return make_error(DiagnosticKind::worker_unavailable, {},
                         fmt::format("this worker runs candidates for `cpu`, not for `{}`", options_.target));
@@ -77,6 +77,7 @@ class JudgeServer {
     TRY(check_dtype(reference, options_));
     ReferenceOptions reference_options{.seed = options_.seed ? *options_.seed : secret_seed(),
                                        .trials = std::max(1, options_.trials),
+                                       .memory_bytes = bytes_of_memory() / 2,
                                        .precision = type_of_option(options_.precision)};
     try {
       side_ = TRY(ReferenceSide::make(std::move(reference), reference_options));

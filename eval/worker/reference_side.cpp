@@ -3,7 +3,6 @@
 #include <ATen/Context.h>
 #include <ATen/Functions.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <climits>
@@ -78,8 +77,6 @@ bool same_tensors(const std::vector<Expected>& a, const std::vector<Expected>& b
 }
 
 }  // namespace
-
-int64_t half_of_memory() { return sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGE_SIZE) / 2; }
 
 std::vector<at::Tensor> tensors_of(const std::vector<IValue>& leaves) {
   std::vector<at::Tensor> tensors;
