@@ -25,6 +25,18 @@ TEST_P(ProductsTest, MultipliesTilesWhereThatIsTheSame) {
   EXPECT_EQ(code->source.find("multiply_panels<") != std::string::npos, GetParam().is_tiled) << code->source;
 }
 
+constexpr const char* kLengthKnownLater =
+    R"(program f(a: float32[64, 400], b: float32[400, 96], c: float32[64, 96], n: int32) {
+  kernel bx, by in 3, 2 threads tx, ty in 32, 32 {
+    local acc: float32[1]
+    acc[0] = 3.0
+    serial k in n {
+      acc[0] = acc[0] + a[by * 32 + ty, k] * b[k, bx * 32 + tx]
+    }
+    c[by * 32 + ty, bx * 32 + tx] = acc[0]
+  }
+})";
+
 const ProductCase kProductCases[] = {
     {"GuardedEdges", R"(program f(a: float16[70, 150], b: float16[150, 90], c: float16[70, 90]) {
   kernel bx, by in 6, 5 threads tx, ty in 16, 16 {
@@ -69,19 +81,7 @@ const ProductCase kProductCases[] = {
   }
 })",
      false},
-    {"NoSteps",
-     R"(program f(a: float32[64, 400], b: float32[400, 96], c: float32[64, 96], n: int32) {
-  kernel bx, by in 3, 2 threads tx, ty in 32, 32 {
-    local acc: float32[1]
-    acc[0] = 3.0
-    serial k in n {
-      acc[0] = acc[0] + a[by * 32 + ty, k] * b[k, bx * 32 + tx]
-    }
-    c[by * 32 + ty, bx * 32 + tx] = acc[0]
-  }
-})",
-     true,
-     {0}},
+    {"NoSteps", kLengthKnownLater, true, {0}},
     {"StepsOfALengthKnownLater",
      R"(program f(a: float32[64, 400], b: float32[400, 96], c: float32[64, 96], n: int32) {
   kernel bx, by in 3, 2 threads tx, ty in 32, 32 {
@@ -95,19 +95,7 @@ const ProductCase kProductCases[] = {
 })",
      true,
      {303}},
-    {"NegativeLength",
-     R"(program f(a: float32[64, 400], b: float32[400, 96], c: float32[64, 96], n: int32) {
-  kernel bx, by in 3, 2 threads tx, ty in 32, 32 {
-    local acc: float32[1]
-    acc[0] = 3.0
-    serial k in n {
-      acc[0] = acc[0] + a[by * 32 + ty, k] * b[k, bx * 32 + tx]
-    }
-    c[by * 32 + ty, bx * 32 + tx] = acc[0]
-  }
-})",
-     true,
-     {-5}},
+    {"NegativeLength", kLengthKnownLater, true, {-5}},
     {"BothTransposed", R"(program f(a: bfloat16[33, 64], b: float32[64, 33], c: float32[64, 64]) {
   kernel bx, by in 4, 4 threads tx, ty in 16, 16 {
     local acc: float32[1]
