@@ -135,7 +135,7 @@ TEST(PythonProperty, Programs) {
 TEST(PythonProperty, Generators) {
   RandomGenerators random(31415);
   std::vector<std::string> programs;
-  for (int i = 0; i < 1500; ++i) programs.push_back(random.program());
+  for (int i = 0; i < rounds(1500); ++i) programs.push_back(random.program());
   compare_all(programs);
 }
 
