@@ -1,24 +1,10 @@
 #include "kernel_fixture.h"
 
-#include <unistd.h>
-
 #include <random>
 
 #include "compiler/ir/visit.h"
 
 namespace tilepilot::testing {
-namespace {
-
-// Removes the folder when the test process ends.
-struct CacheFolder {
-  std::filesystem::path path = std::filesystem::temp_directory_path() / ("tilepilot-test-" + std::to_string(getpid()));
-  ~CacheFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-};
-
-}  // namespace
 
 Array::Array(ir::DType element, std::vector<int64_t> extents) : type(element), shape(std::move(extents)) {
   bytes.resize(static_cast<size_t>(size() * type.bytes()));
@@ -38,13 +24,8 @@ ir::Program parse(const std::string& text) {
   return program ? *program : ir::Program{};
 }
 
-const std::filesystem::path& cache_folder() {
-  static const CacheFolder folder;
-  return folder.path;
-}
-
 runtime::KernelBackend& backend() {
-  static const auto shared = runtime::cpu_backend({"", cache_folder(), {"-ffp-contract=off"}});
+  static const auto shared = runtime::cpu_backend({"", TILEPILOT_KERNEL_CACHE, {"-ffp-contract=off"}});
   return *shared;
 }
 

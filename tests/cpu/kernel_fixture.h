@@ -31,8 +31,6 @@ struct Array {
 // The program; fails the test if the text has errors.
 ir::Program parse(const std::string& text);
 
-// A folder of this test process for compiled kernels, shared by its tests.
-const std::filesystem::path& cache_folder();
 runtime::KernelBackend& backend();
 
 std::shared_ptr<runtime::CompiledKernel> compile(const ir::Program& program);

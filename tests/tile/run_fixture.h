@@ -14,13 +14,8 @@ using testing::Array;
 using testing::ArrayObject;
 using testing::random_array;
 
-// Generated kernels are compiled once for all tests of this binary.
 inline runtime::KernelBackend& backend() {
-  static std::unique_ptr<runtime::KernelBackend> instance = [] {
-    runtime::ToolchainOptions options;
-    options.cache = std::filesystem::path(TILEPILOT_BINARY_DIR) / "test_tile_cache";
-    return runtime::cpu_backend(options);
-  }();
+  static const auto instance = runtime::cpu_backend({"", TILEPILOT_KERNEL_CACHE, {}});
   return *instance;
 }
 

@@ -78,7 +78,7 @@ JudgeOptions judge_options() {
   options.timing_budget_s = 0.3;
   options.memory_limit_bytes = int64_t{2} << 30;
   options.threads = 2;
-  options.cache = std::string(TILEPILOT_BINARY_DIR) + "/kernel_cache";
+  options.cache = TILEPILOT_KERNEL_CACHE;
   return options;
 }
 

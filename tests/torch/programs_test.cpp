@@ -58,7 +58,7 @@ fs::path model_of_seed(const fs::path& seed, const fs::path& model) {
 void expect_verified(const JudgedProgram& program, const fs::path& reference) {
   JudgeOptions options;
   options.worker = TILEPILOT_BINARY_DIR "/tilepilot-worker";
-  options.cache = TILEPILOT_BINARY_DIR "/kernel_cache";
+  options.cache = TILEPILOT_KERNEL_CACHE;
   options.dtype = program.dtype;
   options.trials = 3;
   options.threads = 2;
