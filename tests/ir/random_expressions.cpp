@@ -143,13 +143,13 @@ Expr RandomProgram::converted(Expr value, DType type) {
   return cast(std::move(value), type, span());
 }
 
-// The bits of NaN are anyone's choice.
+// The bits of NaN are anyone's choice, those of another float's too.
 Expr RandomProgram::reinterpreted(DType type, int depth) {
   std::vector<DType> fitting;
   std::copy_if(kTypes.begin(), kTypes.end(), std::back_inserter(fitting),
                [&](DType from) { return from.bits == type.bits && from != type; });
   Expr value = expr(any(fitting), depth - 1);
-  if (value->type.is_float() && !type.is_float())
+  if (value->type.is_float())
     value = select(math(MathFn::isnan, value, span()), float_imm(1, value->type), value, span());
   return reinterpret(value, type, span());
 }
