@@ -13,7 +13,7 @@ namespace tilepilot::ir::testing {
 namespace {
 
 // Of what ends within so few steps as under the sanitizers.
-constexpr int kFinished = steps(2000) == 2000 ? 200 : 3, kCompared = steps(2000) == 2000 ? 600 : 5;
+constexpr int kFinished = steps(2000) == 2000 ? 200 : 1, kCompared = steps(2000) == 2000 ? 600 : 2;
 
 Program random_program(int seed) { return RandomProgram(uint32_t(seed), {4, 3, seed % 3 != 0}).program(); }
 
