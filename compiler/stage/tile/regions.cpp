@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <functional>
+
 #include "compiler/ir/text.h"
 #include "compiler/stage/tile/builder.h"
 #include "compiler/stage/tile/expressions.h"
@@ -79,6 +82,21 @@ Error unequal_extents(const TileArguments& arguments, const TileOperand& source,
   error->notes.push_back(declaration_note(*source.region.buffer));
   error->notes.push_back(declaration_note(*destination.region.buffer));
   return error;
+}
+
+// What is copied follows upstream's rule; that the sides differ may still be a mistake.
+void warn_of_unequal_extents(const TileArguments& arguments, const TileOperand& source, const TileOperand& destination,
+                             const std::vector<ir::Expr>& taken) {
+  std::vector<std::string> extents;
+  for (const ir::Expr& extent : taken) extents.push_back(ir::to_text(extent));
+  Diagnostic warning{
+      DiagnosticKind::unequal_extents,
+      arguments.span(),
+      fmt::format("`{}` between unequal extents: source {}, destination {}; {} elements are copied",
+                  arguments.function(), operand_text(source), operand_text(destination), fmt::join(extents, "x")),
+      {declaration_note(*source.region.buffer), declaration_note(*destination.region.buffer)},
+      "the extents of the side closer to the threads count: give both sides the same"};
+  arguments.context().interpreter.diagnostics().add(std::move(warning));
 }
 
 // How close to its threads a block has the memory of a region.
@@ -192,6 +210,11 @@ Result<CopyBox> copy_box(const TileArguments& arguments, TileOperand source, Til
     fits = both_whole ? constant_difference(to[k], from[k], nullptr) == 0 : surplus.value_or(0) >= 0;
   }
   if (!fits) return unequal_extents(arguments, source, destination);
+  const auto differs = [](const ir::Expr& a, const ir::Expr& b) {
+    return constant_difference(a, b, nullptr).value_or(0) != 0;
+  };
+  const bool is_equal = std::equal(from.begin(), from.end(), to.begin(), std::not_fn(differs));
+  if (!is_equal) warn_of_unequal_extents(arguments, source, destination, taken);
   if (take_extents(source.region, taken)) TRY(check_inside(arguments, source.region));
   if (take_extents(destination.region, taken)) TRY(check_inside(arguments, destination.region));
   return CopyBox{std::move(source.region), std::move(destination.region), taken};
