@@ -39,6 +39,10 @@ class Machine {
       else
         bind_scalar(*std::get<ir::Var>(program_.parameters[k]), arguments[k]);
     }
+    for (const auto& parameter : program_.parameters) {
+      const auto* buffer = std::get_if<ir::Buffer>(&parameter);
+      if (buffer && !session_.stopped()) bind_free_strides(**buffer);
+    }
     for (const ir::Var& symbol : program_.symbols) {
       if (!scope_.find(symbol.get())) return fail(fmt::format("no argument binds `{}`", symbol->name));
     }
@@ -56,18 +60,25 @@ class Machine {
       return fail(fmt::format("`{}` is another tensor", buffer.name));
     scope_.buffers[&buffer] = {view->type, view->shape, view->strides, static_cast<std::byte*>(view->data),
                                nullptr,    true};
-    bind_symbols(buffer.shape, view->shape);
-    bind_symbols(buffer.strides, view->strides);
+    const bool is_empty = std::find(view->shape.begin(), view->shape.end(), 0) != view->shape.end();
+    for (size_t axis = 0; axis < buffer.rank(); ++axis) bind_symbol(buffer.shape[axis], view->shape[axis]);
+    for (size_t axis = 0; axis < buffer.strides.size(); ++axis)
+      if (view->shape[axis] != 1 && !is_empty) bind_symbol(buffer.strides[axis], view->strides[axis]);
   }
 
-  void bind_symbols(const std::vector<ir::Expr>& exprs, const Indices& values) {
-    for (size_t axis = 0; axis < exprs.size(); ++axis) {
-      const auto form = ir::one_symbol(exprs[axis]);
-      const auto& symbols = program_.symbols;
-      if (!form || std::find(symbols.begin(), symbols.end(), form->symbol) == symbols.end()) continue;
-      if (const auto value = form->solve(values[axis]))
-        scope_.vars[form->symbol.get()] = Element::integer(form->symbol->type, *value);
-    }
+  // Strides of axes that nobody steps along say nothing, but their symbols need a value.
+  void bind_free_strides(const ir::BufferData& buffer) {
+    const Memory& memory = scope_.find(&buffer);
+    for (size_t axis = 0; axis < buffer.strides.size(); ++axis) bind_symbol(buffer.strides[axis], memory.strides[axis]);
+  }
+
+  // The first place that determines a symbol counts.
+  void bind_symbol(const ir::Expr& size, int64_t actual) {
+    const auto form = ir::one_symbol(size);
+    const auto& symbols = program_.symbols;
+    if (!form || std::find(symbols.begin(), symbols.end(), form->symbol) == symbols.end()) return;
+    if (const auto value = form->solve(actual))
+      scope_.vars.emplace(form->symbol.get(), Element::integer(form->symbol->type, *value));
   }
 
   void bind_scalar(const ir::VarData& var, const Argument& argument) {

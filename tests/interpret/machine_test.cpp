@@ -165,6 +165,21 @@ TEST_F(Machine, fail_Race) {
   EXPECT_EQ(fault("y[0] = float32(t)", "threads t in 8").kind, FaultKind::race);
 }
 
+// As for the CPU backend: an axis of extent 1 may have any stride.
+TEST_F(Machine, StridesOfAxesThatNobodyStepsAlongDetermineNothing) {
+  const auto program = read_program(
+      "program f<s: int32>(x: float32[2, 4] strides [s, 1], y: float32[1, 8] strides [s, 1]) { kernel b in 1 threads 1 "
+      "{ y[0, 0] = float32(s) } }");
+  const auto fault =
+      run(program, {View{x_.data(), ir::kFloat32, {2, 4}, {4, 1}}, View{y_.data(), ir::kFloat32, {1, 8}, {77, 1}}});
+  EXPECT_FALSE(fault) << fault->message;
+  EXPECT_EQ(y_[0], 4);
+  const auto alone = read_program(
+      "program f<s: int32>(y: float32[1, 8] strides [s, 1]) { kernel b in 1 threads 1 { y[0, 0] = float32(s) } }");
+  EXPECT_FALSE(run(alone, {View{y_.data(), ir::kFloat32, {1, 8}, {77, 1}}}));
+  EXPECT_EQ(y_[0], 77);
+}
+
 TEST_F(Machine, fail_Arguments) {
   const auto program = read("y[0] = x[0]");
   EXPECT_EQ(run(program, {})->kind, FaultKind::bad_arguments);
