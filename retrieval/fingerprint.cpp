@@ -9,6 +9,7 @@
 #include "compiler/ir/visit.h"
 #include "compiler/syntax/lexer.h"
 #include "compiler/syntax/parser.h"
+#include "compiler/syntax/pattern.h"
 #include "retrieval/corpus.h"
 
 namespace tilepilot::retrieval {
@@ -57,6 +58,12 @@ class BoundNames {
   void statement(const WithStmt& stmt) {
     for (const WithItem& item : stmt.items) target(item.target);
     add_all(stmt.body);
+  }
+  void statement(const MatchStmt& stmt) {
+    for (const MatchCase& each : stmt.cases) {
+      for (Name name : names_bound_by(*each.pattern)) add(name);
+      add_all(each.body);
+    }
   }
   void statement(const FunctionDef& def) {
     add(def.name);

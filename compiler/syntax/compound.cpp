@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "compiler/syntax/grammar.h"
+#include "compiler/syntax/pattern.h"
 
 namespace tilepilot::syntax {
 
@@ -17,6 +18,8 @@ bool Grammar::at_compound() const {
     case Kind::kw_async:
     case Kind::at:
       return true;
+    case Kind::name:
+      return at_match();
     default:
       return false;
   }
@@ -44,6 +47,8 @@ Stmt::Node Grammar::compound() {
       return class_definition({});
     case Kind::at:
       return decorated();
+    case Kind::name:
+      return match_statement();
     default:
       break;
   }
@@ -228,6 +233,70 @@ ExceptHandler Grammar::except_handler() {
   }
   result.span = span_from(keyword.begin);
   result.body = block("except", span_of(keyword));
+  return result;
+}
+
+// `match` is an ordinary name elsewhere: only the block of `case` makes it a statement.
+bool Grammar::at_match() const {
+  if (!at(Kind::name) || token().name.text() != "match") return false;
+  size_t line_end = at_;
+  while ((*tokens_)[line_end].kind != Kind::newline && (*tokens_)[line_end].kind != Kind::end) ++line_end;
+  if (line_end + 2 >= tokens_->size() || (*tokens_)[line_end - 1].kind != Kind::colon) return false;
+  const Token& inside = (*tokens_)[line_end + 2];
+  return (*tokens_)[line_end + 1].kind == Kind::indent && inside.kind == Kind::name && inside.name.text() == "case";
+}
+
+bool Grammar::at_case() const { return at(Kind::name) && token().name.text() == "case"; }
+
+Stmt::Node Grammar::match_statement() {
+  next();
+  MatchStmt result;
+  const bool is_tuple = at(Kind::star);
+  result.subject = is_tuple ? tuple_or_single() : named_expression();
+  if (!is_tuple && at(Kind::comma)) {
+    TupleExpr tuple;
+    const uint32_t begin = result.subject->span.begin;
+    tuple.items.push_back(std::move(result.subject));
+    while (accept(Kind::comma) && starts_expression()) tuple.items.push_back(starred_or_named());
+    result.subject = make(std::move(tuple), begin);
+  }
+  expect(Kind::colon, "after the subject of `match`");
+  if (failed_) {
+    skip_block();
+    return result;
+  }
+  accept(Kind::newline);
+  next();
+  Level level(*this);
+  while (at_case()) result.cases.push_back(match_case());
+  if (!at(Kind::dedent) && !at(Kind::end)) fail_here("`case`");
+  Body ignored;
+  while (!at(Kind::dedent) && !at(Kind::end)) statement(ignored);
+  const uint32_t body_end = result.cases.empty() ? previous_end_ : result.cases.back().span.end;
+  for (size_t i = 0; i + 1 < result.cases.size(); ++i) {
+    const MatchCase& each = result.cases[i];
+    if (each.guard || !matches_all(*each.pattern)) continue;
+    report({DiagnosticKind::syntax_error,
+            each.pattern->span,
+            "this pattern matches everything, so no `case` behind it is ever reached",
+            {},
+            "put it last"});
+  }
+  accept(Kind::dedent);
+  previous_end_ = body_end;
+  failed_ = false;
+  return result;
+}
+
+MatchCase Grammar::match_case() {
+  Token keyword = next();
+  MatchCase result;
+  result.pattern = open_pattern();
+  check_pattern(*result.pattern);
+  if (accept(Kind::kw_if)) result.guard = named_expression();
+  result.body = block("case", span_of(keyword));
+  result.span = span_from(keyword.begin);
+  if (!result.body.empty()) result.span.end = result.body.back().span.end;
   return result;
 }
 

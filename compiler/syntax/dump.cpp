@@ -3,6 +3,7 @@
 
 #include "compiler/syntax/lexer.h"
 #include "compiler/syntax/literal_text.h"
+#include "compiler/syntax/pattern.h"
 #include "compiler/syntax/print.h"
 
 namespace tilepilot::syntax {
@@ -251,6 +252,15 @@ class TreeDumper {
     }
     body("else", s.otherwise);
     body("finally", s.finally);
+  }
+  void operator()(const MatchStmt& s) {
+    Indented inner = node("match");
+    one("subject", s.subject);
+    for (const MatchCase& each : s.cases) {
+      Indented nested(*this, "case " + to_source(*each.pattern));
+      one("guard", each.guard);
+      body("body", each.body);
+    }
   }
   void operator()(const ImportStmt& s) {
     Indented inner = node("import");

@@ -147,8 +147,8 @@ class Grammar {
   Stmt::Node expression_statement();
   Stmt::Node assignment(ExprPtr first);
   Stmt::Node annotated_assignment(ExprPtr target);
-  bool at_soft_keyword_statement() const;
-  Stmt::Node soft_keyword_statement();
+  bool at_type_statement() const;
+  Stmt::Node type_statement();
   Stmt::Node return_statement();
   Stmt::Node loop_control();
   Stmt::Node assert_statement();
@@ -177,10 +177,31 @@ class Grammar {
   WithItem with_item();
   Stmt::Node try_statement();
   ExceptHandler except_handler();
+  bool at_match() const;
+  bool at_case() const;
+  Stmt::Node match_statement();
+  MatchCase match_case();
   Stmt::Node decorated();
   Stmt::Node function(std::vector<ExprPtr> decorators);
   Stmt::Node class_definition(std::vector<ExprPtr> decorators);
   void refuse_type_parameters();
+
+  // Patterns (patterns.cpp)
+  PatternPtr make_pattern(Pattern node);
+  PatternPtr open_pattern();
+  PatternPtr sequence_item();
+  PatternPtr pattern();
+  PatternPtr alternatives();
+  PatternPtr closed_pattern();
+  PatternPtr name_pattern();
+  PatternPtr class_pattern(ExprPtr type, uint32_t begin);
+  PatternPtr mapping_pattern();
+  PatternPtr bracketed_pattern();
+  std::vector<PatternPtr> pattern_list(Kind closing, const Token& opening, bool& has_comma);
+  ExprPtr pattern_value();
+  Name pattern_target();
+  void check_pattern(const Pattern& pattern);
+  PatternPtr any_pattern();
 
   const SourceMap& sources_;
   int32_t file_;

@@ -129,7 +129,7 @@ Stmt::Node Grammar::simple() {
     fail_at(span_of(token()), fmt::format("`{}` must start its own line", spelling(kind())));
     return PassStmt{};
   }
-  if (at_soft_keyword_statement()) return soft_keyword_statement();
+  if (at_type_statement()) return type_statement();
   return expression_statement();
 }
 
@@ -170,28 +170,13 @@ Stmt::Node Grammar::annotated_assignment(ExprPtr target) {
   return result;
 }
 
-// `match` and `type` are ordinary names elsewhere: only what no expression allows makes them statements.
-bool Grammar::at_soft_keyword_statement() const {
-  if (!at(Kind::name)) return false;
-  std::string_view word = token().name.text();
-  if (word == "type") return kind_after() == Kind::name;
-  if (word != "match") return false;
-  size_t line_end = at_;
-  while ((*tokens_)[line_end].kind != Kind::newline && (*tokens_)[line_end].kind != Kind::end) ++line_end;
-  if (line_end + 2 >= tokens_->size() || (*tokens_)[line_end - 1].kind != Kind::colon) return false;
-  const Token& inside = (*tokens_)[line_end + 2];
-  return (*tokens_)[line_end + 1].kind == Kind::indent && inside.kind == Kind::name && inside.name.text() == "case";
+// `type` is an ordinary name elsewhere: only what no expression allows makes it a statement.
+bool Grammar::at_type_statement() const {
+  return at(Kind::name) && token().name.text() == "type" && kind_after() == Kind::name;
 }
 
-Stmt::Node Grammar::soft_keyword_statement() {
-  bool is_match = token().name.text() == "match";
-  Span span = span_of(token());
-  if (is_match) {
-    fail_unsupported(span, "`match` statements are not supported", "write `if` and `elif`");
-    skip_block();
-  } else {
-    fail_unsupported(span, "`type` statements are not supported", "assign the type to a name");
-  }
+Stmt::Node Grammar::type_statement() {
+  fail_unsupported(span_of(token()), "`type` statements are not supported", "assign the type to a name");
   return PassStmt{};
 }
 

@@ -1,6 +1,6 @@
 // The syntax tree of the supported Python: closed sum types, one struct a node kind, a span on every node. Built by the
 // parser, never changed afterwards; functions that outlive the parse hold the whole `Module`. Grammar: the Python 3.11
-// reference, chapter 10, without async, match and type parameters.
+// reference, chapter 10, without async and type parameters. The patterns of `match` are in pattern.h.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,8 @@ struct Expr;
 struct Stmt;
 using ExprPtr = std::unique_ptr<Expr>;
 using Body = std::vector<Stmt>;
+struct Pattern;
+using PatternPtr = std::shared_ptr<const Pattern>;
 
 // A name, interned for the life of the process: comparing two names compares pointers.
 class Name {
@@ -253,6 +255,16 @@ struct TryStmt {
   Body otherwise;
   Body finally;
 };
+struct MatchCase {
+  PatternPtr pattern;
+  ExprPtr guard;  // may be null
+  Body body;
+  Span span;
+};
+struct MatchStmt {
+  ExprPtr subject;
+  std::vector<MatchCase> cases;
+};
 struct ImportAlias {
   std::string name;
   Name as;
@@ -279,7 +291,7 @@ struct DeleteStmt {
 struct Stmt {
   using Node = std::variant<ExprStmt, AssignStmt, AugAssignStmt, AnnAssignStmt, ForStmt, WhileStmt, IfStmt, WithStmt,
                             FunctionDef, ClassDef, ReturnStmt, PassStmt, BreakStmt, ContinueStmt, AssertStmt, RaiseStmt,
-                            TryStmt, ImportStmt, ImportFromStmt, GlobalStmt, NonlocalStmt, DeleteStmt>;
+                            TryStmt, MatchStmt, ImportStmt, ImportFromStmt, GlobalStmt, NonlocalStmt, DeleteStmt>;
   Node node;
   Span span;  // a compound statement's span covers its body
 };

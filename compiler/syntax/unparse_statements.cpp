@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "compiler/syntax/literal_text.h"
+#include "compiler/syntax/pattern.h"
 #include "compiler/syntax/print.h"
 #include "compiler/syntax/unparser.h"
 
@@ -109,6 +110,17 @@ class StatementPrinter {
     if (s.finally.empty()) return;
     line("finally:");
     block(s.finally);
+  }
+  void operator()(const MatchStmt& s) {
+    line(fmt::format("match {}:", source(*s.subject, Binding::named)));
+    ++depth_;
+    for (const MatchCase& each : s.cases) {
+      std::string text = "case " + to_source(*each.pattern);
+      if (each.guard) text += " if " + source(*each.guard, Binding::named);
+      line(text + ":");
+      block(each.body);
+    }
+    --depth_;
   }
   void operator()(const ImportStmt& s) { line("import " + aliases(s.names)); }
   void operator()(const ImportFromStmt& s) {

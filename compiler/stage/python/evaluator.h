@@ -130,6 +130,7 @@ class Evaluator {
   Result<Flow> visit(const syntax::AssertStmt&, Span);
   Result<Flow> visit(const syntax::RaiseStmt&, Span);
   Result<Flow> visit(const syntax::TryStmt&, Span);
+  Result<Flow> visit(const syntax::MatchStmt&, Span);  // in matching.cpp
   Result<Flow> visit(const syntax::ImportStmt&, Span);
   Result<Flow> visit(const syntax::ImportFromStmt&, Span);
   Result<Flow> visit(const syntax::GlobalStmt&, Span);
@@ -161,6 +162,8 @@ class Evaluator {
   Result<std::optional<Flow>> handle(const syntax::TryStmt& node, Error& error);
   Result<bool> matches(const Value& exception, const syntax::Expr& type);
   Result<Flow> run_handler(const syntax::ExceptHandler& handler, const Value& exception, const Diagnostic& diagnostic);
+
+  friend class PatternMatcher;
 
   // Definitions.
   std::shared_ptr<FunctionObject> make_function(const void* node, const std::vector<syntax::Parameter>& parameters);

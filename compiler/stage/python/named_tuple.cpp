@@ -97,6 +97,7 @@ void make_named_tuple(const std::shared_ptr<ClassObject>& class_object, std::vec
   fields->names = std::move(names);
   std::vector<Value> shown;
   for (Name name : fields->names) shown.emplace_back(name.text());
+  class_object->members.set(Name("__match_args__"), make_tuple(shown));
   class_object->members.set(Name("_fields"), make_tuple(std::move(shown)));
   class_object->construct = [fields, defaults = std::move(defaults)](Interpreter&, CallArgs& args) {
     return construct(fields, defaults, args);

@@ -1,5 +1,7 @@
 #include "compiler/stage/python/poison.h"
 
+#include "compiler/syntax/pattern.h"
+
 namespace tilepilot::stage {
 
 using namespace syntax;
@@ -49,6 +51,12 @@ class BoundNames {
     for (const WithItem& item : node.items)
       if (item.target) target(*item.target);
     body(node.body);
+  }
+  void visit(const MatchStmt& node) {
+    for (const MatchCase& each : node.cases) {
+      for (Name name : syntax::names_bound_by(*each.pattern)) names_.push_back(name);
+      body(each.body);
+    }
   }
   void visit(const FunctionDef& node) { names_.push_back(node.name); }
   void visit(const ClassDef& node) { names_.push_back(node.name); }

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "compiler/stage/python/name_spread.h"
+#include "compiler/syntax/pattern.h"
 
 namespace tilepilot::stage {
 
@@ -216,6 +217,15 @@ class ScopeBuilder {
     }
     body(node.otherwise);
     body(node.finally);
+  }
+  void operator()(const MatchStmt& node) {
+    expr(node.subject);
+    for (const MatchCase& each : node.cases) {
+      for_each_expression(*each.pattern, [&](const Expr& mentioned) { expr(mentioned); });
+      for (Name name : names_bound_by(*each.pattern)) bind(name);
+      expr(each.guard);
+      body(each.body);
+    }
   }
   void operator()(const ImportStmt& node) {
     for (const ImportAlias& alias : node.names) {

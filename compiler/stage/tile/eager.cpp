@@ -31,6 +31,9 @@ bool has_kernel(const syntax::Stmt& stmt) {
   if (auto* branch = std::get_if<syntax::IfStmt>(&stmt.node))
     return has_kernel(branch->then) || has_kernel(branch->otherwise);
   if (auto* loop = std::get_if<syntax::ForStmt>(&stmt.node)) return has_kernel(loop->body);
+  if (auto* match = std::get_if<syntax::MatchStmt>(&stmt.node))
+    return std::any_of(match->cases.begin(), match->cases.end(),
+                       [](const syntax::MatchCase& each) { return has_kernel(each.body); });
   if (auto* assign = std::get_if<syntax::AssignStmt>(&stmt.node))
     return calls_method(*assign->value, "const") || calls_method(*assign->value, "empty");
   return false;

@@ -1,9 +1,7 @@
 async def forward(x):
     return await x
 
-match 3:
-    case 1:
-        pass
+type Count = int
 
 z = 1j
 name = "\N{BULLET}"

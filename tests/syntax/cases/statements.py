@@ -103,3 +103,11 @@ match(x)
 match[x] = case = type
 type(x), match.y
 type = match
+match x, y:
+    case 1 | "two" | None | -3: pass
+    case [a, (b, *_), *rest] if a > b:
+        z = rest
+    case {"k": v, A.B: [w], **more}: pass
+    case A(), B(p, q=(1 | 2) as r): pass
+    case a.b: pass
+    case (only): pass

@@ -247,6 +247,14 @@ Result<Options> read_options(Interpreter& interpreter, const CallArgs& args) {
   return options;
 }
 
+// What `match` takes by position.
+Value positional_names(const DataFields& fields) {
+  std::vector<Value> names;
+  for (const DataField& field : fields)
+    if (field.in_init && !field.keyword_only) names.emplace_back(field.name.text());
+  return make_tuple(std::move(names));
+}
+
 Result<Value> process(Interpreter& interpreter, const Value& decorated, const Options& options, Span span) {
   auto* class_object = decorated.get_if<ClassObject>();
   if (!class_object) return type_error(span, "@dataclass decorates a class");
@@ -263,6 +271,8 @@ Result<Value> process(Interpreter& interpreter, const Value& decorated, const Op
   }
   Namespace& members = class_object->members;
   members.set(fields_name(), holder);
+  static const Name kMatchArgs("__match_args__");
+  if (!members.find(kMatchArgs)) members.set(kMatchArgs, positional_names(holder->fields));
   auto add = [&](std::string_view name, BuiltinFunction::Body body, bool wanted = true) {
     if (wanted && !members.find(Name(name))) members.set(Name(name), make_method(std::string(name), std::move(body)));
   };
