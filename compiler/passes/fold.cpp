@@ -123,7 +123,7 @@ Expr fold_unary(const Unary& n, const Expr& e) {
     return int_imm(wrap(n.op == UnaryOp::neg ? -Wide{a->value} : ~Wide{a->value}, e->type), e->type, e->span);
   }
   const auto* a = float_of(n.operand);
-  return a && n.op == UnaryOp::neg ? float_imm(-a->value, e->type, e->span) : nullptr;
+  return a && n.op == UnaryOp::neg ? float_imm(-round_to(a->value, e->type), e->type, e->span) : nullptr;
 }
 
 Expr fold_count(const Math& n, const Expr& e, int64_t value) {

@@ -108,6 +108,7 @@ TEST(FoldTest, Floats) {
   EXPECT_EQ(text(binary(BinaryOp::lt, f(std::nan("")), f(1))), "false");
   EXPECT_EQ(text(binary(BinaryOp::max, f(std::nan("")), f(1))), "1.0");
   EXPECT_EQ(text(binary(BinaryOp::max, f(1), f(std::nan("")))), "nan");
+  EXPECT_EQ(text(unary(UnaryOp::neg, f(std::nan(""), kFloat4E2M1))), to_text(f(-6, kFloat4E2M1)));  // has no NaN
   EXPECT_EQ(text(cast(f(-2.75), kInt32)), "-2");
   EXPECT_EQ(text(cast(f(1e10), kInt32)), "no");
   EXPECT_EQ(text(cast(f(std::nan("")), kInt32)), "no");
