@@ -1,6 +1,7 @@
 #include "eval/host/initializers.h"
 
 #include <ATen/ATen.h>
+#include <torch/headeronly/version.h>
 
 #include <cmath>
 
@@ -89,11 +90,23 @@ void truncate_by_rejection(const Tensor& tensor, const Truncation& t) {
   tensor.copy_(result);
 }
 
+// Takes uniform numbers through the inverse of the cumulative distribution.
+void truncate_by_inversion(const Tensor& tensor, const Truncation& t) {
+  const double from = normal_cdf((t.low - t.mean) / t.std), to = normal_cdf((t.high - t.mean) / t.std);
+  tensor.uniform_(2 * from - 1, 2 * to - 1, t.generator).erfinv_();
+  tensor.mul_(t.std * std::sqrt(2.0)).add_(t.mean).clamp_(t.low, t.high);
+}
+
+// PyTorch's way of sampling changed with 2.12; equal seeds are to give the weights of the PyTorch that is linked.
+constexpr bool kSamplesByInversion = TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 12;
+
 IValue trunc_normal(A a) {
   Truncation t{a.real("mean"), a.real("std"), a.real("a"), a.real("b"), a.generator("generator")};
   Tensor tensor = a.tensor("tensor");
   double share = normal_cdf((t.high - t.mean) / t.std) - normal_cdf((t.low - t.mean) / t.std);
-  if (share > 0.3) {
+  if (kSamplesByInversion) {
+    truncate_by_inversion(tensor, t);
+  } else if (share > 0.3) {
     truncate_by_redrawing(tensor, t);
   } else {
     truncate_by_rejection(tensor, t);
