@@ -7,6 +7,9 @@
 #include <torch/csrc/autograd/functions/utils.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <memory>
+#include <type_traits>
+
 #include "compiler/stage/python/native.h"
 #include "eval/host/edge.h"
 #include "eval/host/host_state.h"
@@ -128,8 +131,21 @@ class PythonNode final : public torch::autograd::Node {
   Span span_;
 };
 
+// Nodes count their owners themselves since PyTorch 2.12 or so.
+constexpr bool kNodesAreShared =
+    std::is_same_v<decltype(torch::autograd::Edge::function), std::shared_ptr<torch::autograd::Node>>;
+using NodePointer = std::conditional_t<kNodesAreShared, std::shared_ptr<PythonNode>, c10::intrusive_ptr<PythonNode>>;
+
+template <class... Arguments>
+NodePointer make_node(Arguments&&... arguments) {
+  if constexpr (kNodesAreShared)
+    return std::make_shared<PythonNode>(std::forward<Arguments>(arguments)...);
+  else
+    return c10::make_intrusive<PythonNode>(std::forward<Arguments>(arguments)...);
+}
+
 // Gives an output its place in the graph: the same memory under another tensor, which forward's own does not share.
-Value connected(HostState& state, const c10::intrusive_ptr<PythonNode>& node, const Value& output) {
+Value connected(HostState& state, const NodePointer& node, const Value& output) {
   const at::Tensor* tensor = tensor_of(output);
   if (!tensor) return output;
   at::Tensor result = tensor->detach();
@@ -147,7 +163,7 @@ Value connected(HostState& state, const c10::intrusive_ptr<PythonNode>& node, co
 Result<Value> record_backward(HostState& state, Interpreter& interpreter, CallArgs& args) {
   static constexpr stage::Signature kSignature{"_record_backward", {"backward", "arguments", "outputs"}, 3};
   stage::Arguments read = TRY(stage::Arguments::read(args, kSignature));
-  auto node = c10::make_intrusive<PythonNode>(state, interpreter, *read[0], args.span);
+  auto node = make_node(state, interpreter, *read[0], args.span);
   torch::autograd::edge_list edges;
   for (const Value& argument : TRY(interpreter.to_vector(*read[1], args.span))) {
     const at::Tensor* tensor = tensor_of(argument);

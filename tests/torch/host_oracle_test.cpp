@@ -71,7 +71,7 @@ class Comparison {
     if (value.is_boolean()) return actual.if_bool() && *actual.if_bool() == value ? "" : "another bool";
     if (value.is_number()) return actual.if_int() && *actual.if_int() == value ? "" : "another integer";
     auto text = room_.interpreter().str(actual);
-    return text.ok() && *text == value ? "" : fmt::format("`{}`", text.ok() ? *text : "no text");
+    return text.ok() && *text == value.get<std::string>() ? "" : fmt::format("`{}`", text.ok() ? *text : "no text");
   }
 
  private:

@@ -190,7 +190,10 @@ Result<Value> compare_expression(TileContext& context, CompareOp op, const Value
                     fmt::format("`{}` does not apply to tile expressions", syntax::spelling(op)));
 }
 
-Result<std::optional<Value>> some(Result<Value> value) { return std::optional<Value>(TRY(std::move(value))); }
+Result<std::optional<Value>> some(Result<Value> value) {
+  if (!value.ok()) return std::move(value).take_error();
+  return std::optional<Value>(*std::move(value));
+}
 
 // Whether an operator of a tile expression can take this partner; other objects may know what to do themselves.
 bool is_partner(const Value& value) {
