@@ -9,8 +9,9 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <thread>
+
+#include "compiler/runtime/process.h"
 
 extern char** environ;
 
@@ -117,10 +118,6 @@ WorkerProcess::Ending WorkerProcess::stop(double grace_s) {
   return ending_;
 }
 
-double WorkerProcess::queued_seconds() const {
-  double running = 0, queued = 0;  // in nanoseconds; see Linux, Documentation/scheduler/sched-stats.rst
-  std::ifstream(fmt::format("/proc/{}/schedstat", pid_)) >> running >> queued;
-  return queued * 1e-9;
-}
+double WorkerProcess::queued_seconds() const { return runtime::queued_seconds(pid_); }
 
 }  // namespace tilepilot::eval

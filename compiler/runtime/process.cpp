@@ -8,9 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <fstream>
 
 extern char** environ;
 
@@ -69,17 +71,24 @@ bool drain(int descriptor, std::string& text) {
 
 using Clock = std::chrono::steady_clock;
 
-// Reads both streams until they end or the deadline passes; false if it passed.
-bool collect(const Pipe& out, const Pipe& err, const ProcessOptions& options, ProcessResult& result) {
+// What a limit leaves a process that has run since `begin`, in seconds.
+double seconds_left(double limit, Clock::time_point begin, pid_t process) {
+  constexpr double kPatience = 10;
+  const double elapsed = std::chrono::duration<double>(Clock::now() - begin).count();
+  return std::min(limit + queued_seconds(process), kPatience * limit) - elapsed;
+}
+
+// Reads both streams until they end or the time is up; false if it was.
+bool collect(const Pipe& out, const Pipe& err, pid_t process, double limit, ProcessResult& result) {
   pollfd waiting[2] = {{out.read_end, POLLIN, 0}, {err.read_end, POLLIN, 0}};
   std::string* texts[2] = {&result.out, &result.err};
-  auto deadline = Clock::now() + std::chrono::duration<double>(options.time_limit_s);
+  const auto begin = Clock::now();
   while (waiting[0].fd >= 0 || waiting[1].fd >= 0) {
     int wait_ms = -1;
-    if (options.time_limit_s > 0) {
-      auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    if (limit > 0) {
+      const double left = seconds_left(limit, begin, process);
       if (left <= 0) return false;
-      wait_ms = static_cast<int>(left) + 1;
+      wait_ms = static_cast<int>(left * 1000) + 1;
     }
     if (poll(waiting, 2, wait_ms) < 0 && errno != EINTR) return true;
     for (int stream = 0; stream < 2; ++stream)
@@ -89,6 +98,12 @@ bool collect(const Pipe& out, const Pipe& err, const ProcessOptions& options, Pr
 }
 
 }  // namespace
+
+double queued_seconds(pid_t process) {
+  double running = 0, queued = 0;  // in nanoseconds; see Linux, Documentation/scheduler/sched-stats.rst
+  std::ifstream(fmt::format("/proc/{}/schedstat", process)) >> running >> queued;
+  return queued * 1e-9;
+}
 
 Result<ProcessResult> run_process(const std::vector<std::string>& argv, const ProcessOptions& options) {
   Pipe out, err;
@@ -100,7 +115,7 @@ Result<ProcessResult> run_process(const std::vector<std::string>& argv, const Pr
   out.close_write();
   err.close_write();
   ProcessResult result;
-  result.timed_out = !collect(out, err, options, result);
+  result.timed_out = !collect(out, err, pid, options.time_limit_s, result);
   if (result.timed_out) kill(-pid, SIGKILL);
   int ended = 0;
   while (waitpid(pid, &ended, 0) < 0 && errno == EINTR) {}
