@@ -1,5 +1,6 @@
 // Kernels whose threads run serial loops: chunks of threads become lanes of vectors, loops go around them.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 
 #include "compiler/passes/pipeline.h"
 #include "compiler/targets/cpu/codegen.h"
@@ -385,6 +386,29 @@ TEST(LanesTest, LoopsGoAroundTheLanes) {
 )"),
             std::string::npos)
       << code->source;
+}
+
+// Sixteen copies of a body full of logarithms take compilers ten seconds, and gain nothing.
+TEST(LanesTest, CostlyBodiesAreNotCopied) {
+  const auto source = [](const std::string& value) {
+    const auto lowered = passes::run_pipeline(parse(fmt::format(R"(program f(x: float32[64, 16], y: float32[64, 16]) {{
+  kernel b in 1 threads tx in 64 {{
+    local best: float32[16]
+    serial c in 16 {{
+      best[c] = 0.0
+      serial k in 3 {{
+        best[c] = max(best[c], {})
+      }}
+      y[tx, c] = best[c]
+    }}
+  }}
+}})",
+                                                                value)));
+    return targets::cpu::generate(*lowered)->source;
+  };
+  const auto unrolled = ::testing::ContainsRegex("TP_UNROLL\n +for .int64_t c = 0; c < 16;");
+  EXPECT_THAT(source("x[tx, c]"), unrolled);
+  EXPECT_THAT(source("tanh(log(exp(x[tx, c]) + 1.0)) + tanh(log(exp(x[tx, c]) + 2.0))"), ::testing::Not(unrolled));
 }
 
 }  // namespace

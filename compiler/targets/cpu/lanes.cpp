@@ -9,6 +9,7 @@ namespace {
 
 constexpr int64_t kUnrolledLoop = 16;   // as TP_UNROLL does
 constexpr int64_t kUnrolledCost = 400;  // operations
+constexpr int64_t kMostCopied = 1024;   // operations in all copies: compilers take seconds for more
 
 // Operations of a statement, about; what is computed of indices is free.
 int64_t cost(const ir::Expr& expr) {
@@ -269,9 +270,10 @@ class LaneWriter {
     if (!facts_.is_common(loop) || !(guards_.empty() || is_plain(loop.extents[0]))) return false;
     const auto extent = ir::constant_int(loop.extents[0]);
     const int64_t copies = extent.value_or(kUnrolledCost) * copies_;
-    const bool unrolled = extent && *extent <= kUnrolledLoop && copies <= 64 && places_own(loop);
+    const bool is_small = copies <= 64 && copies * cost(flattened(loop.body)) <= kMostCopied;
+    const bool unrolled = is_unrolled(loop) || (extent && *extent <= kUnrolledLoop && is_small && places_own(loop));
     context_.wide.insert(loop.vars[0].get());
-    if (unrolled || is_unrolled(loop)) out_.line("TP_UNROLL");
+    if (unrolled) out_.line("TP_UNROLL");
     open_plain({loop.vars[0], loop.extents[0]});
     const int64_t outside = std::exchange(copies_, unrolled ? copies : copies_);
     ++loops_;
