@@ -7,6 +7,7 @@ const Rules& project_rules() {
       {
           // The compiler knows nothing of torch, agents or databases.
           {"compiler/source", {}},
+          {"compiler/layout", {}},
           {"compiler/diagnostics", {"compiler/source"}},
           {"compiler/syntax", {"compiler/diagnostics", "compiler/source"}},
           {"compiler/ir", {"compiler/diagnostics", "compiler/source"}},
