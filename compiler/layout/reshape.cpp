@@ -1,0 +1,111 @@
+#include "compiler/layout/reshape.h"
+
+#include <cassert>
+#include <numeric>
+
+#include "compiler/layout/algebra.h"
+
+namespace tilepilot::layout {
+namespace {
+
+// Both layouts of a fragment.
+struct Holders {
+  Layout threads, registers;
+};
+
+// The fragment's layouts when axis i of its cover has stride strides[i] in the new one.
+std::optional<Holders> with_strides(const Fragment& fragment, const std::vector<int64_t>& strides, std::string* why) {
+  auto parts = compose(axes_layout(fragment.cover(), strides), {fragment.threads(), fragment.registers()}, why);
+  if (!parts) return std::nullopt;
+  return Holders{std::move((*parts)[0]), std::move((*parts)[1])};
+}
+
+template <class T>
+std::vector<T> without(std::vector<T> values, size_t at) {
+  values.erase(values.begin() + ptrdiff_t(at));
+  return values;
+}
+
+template <class T>
+std::vector<T> with(std::vector<T> values, size_t at, T value) {
+  values.insert(values.begin() + ptrdiff_t(at), value);
+  return values;
+}
+
+Layout with_mode(const Layout& layout, Mode mode) { return concatenated(layout, Layout{mode}); }
+
+// Modes of stride 0 take on steps of `stride`, as far as their extents divide `count`; the rest is left in `count`.
+Layout share_out(const Layout& threads, int64_t& count, int64_t stride) {
+  std::vector<int64_t> taken;
+  for (const Mode& mode : threads.modes()) {
+    taken.push_back(mode.stride == 0 ? std::gcd(mode.extent, count) : 1);
+    count /= taken.back();
+  }
+  stride *= count;
+  Layout shared;
+  for (size_t i = 0; i < taken.size(); ++i) {
+    const Mode& mode = threads.modes()[i];
+    if (taken[i] > 1) shared = with_mode(shared, {taken[i], stride});
+    stride *= taken[i];
+    if (mode.extent > taken[i]) shared = with_mode(shared, {mode.extent / taken[i], mode.stride});
+  }
+  return shared;
+}
+
+}  // namespace
+
+std::optional<Fragment> reduced(const Fragment& fragment, size_t axis, std::string* why) {
+  const Shape cover = without(fragment.cover(), axis);
+  auto holders = with_strides(fragment, with(row_major_strides(cover), axis, int64_t{0}), why);
+  if (!holders) return std::nullopt;
+  std::vector<Mode> registers;
+  for (const Mode& mode : holders->registers.modes()) {
+    if (mode.stride != 0) registers.push_back(mode);
+  }
+  return Fragment(without(fragment.shape(), axis), std::move(holders->threads), Layout(std::move(registers)), cover);
+}
+
+std::optional<Fragment> expanded(const Fragment& fragment, NewAxis axis, std::string* why) {
+  const Shape cover = with(fragment.cover(), axis.at, axis.extent);
+  const std::vector<int64_t> strides = row_major_strides(cover);
+  const auto holders = with_strides(fragment, without(strides, axis.at), why);
+  if (!holders) return std::nullopt;
+  int64_t left = axis.extent;
+  Layout threads = share_out(holders->threads, left, strides[axis.at]);
+  Layout registers = concatenated(Layout{{left, strides[axis.at]}}, holders->registers);
+  return Fragment(with(fragment.shape(), axis.at, axis.extent), std::move(threads), std::move(registers), cover);
+}
+
+std::optional<Fragment> permuted(const Fragment& fragment, const std::vector<size_t>& order, std::string* why) {
+  Shape shape, cover;
+  for (size_t axis : order) {
+    shape.push_back(fragment.shape()[axis]);
+    cover.push_back(fragment.cover()[axis]);
+  }
+  assert(cover.size() == fragment.cover().size());
+  const std::vector<int64_t> new_strides = row_major_strides(cover);
+  std::vector<int64_t> strides(order.size(), 0);
+  for (size_t i = 0; i < order.size(); ++i) strides[order[i]] = new_strides[i];
+  auto holders = with_strides(fragment, strides, why);
+  if (!holders) return std::nullopt;
+  return Fragment(shape, std::move(holders->threads), std::move(holders->registers), cover);
+}
+
+std::optional<Fragment> repeated(const Fragment& fragment, Repeat repeat, std::string* why) {
+  Shape shape = fragment.shape(), cover = fragment.cover();
+  assert(shape[repeat.axis] == cover[repeat.axis]);
+  shape[repeat.axis] *= repeat.count;
+  cover[repeat.axis] *= repeat.count;
+  const std::vector<int64_t> strides = row_major_strides(cover);
+  auto holders = with_strides(fragment, strides, why);
+  if (!holders) return std::nullopt;
+  Layout& grows = repeat.across == Across::threads ? holders->threads : holders->registers;
+  grows = with_mode(grows, {repeat.count, strides[repeat.axis] * fragment.shape()[repeat.axis]});
+  return Fragment(shape, std::move(holders->threads), std::move(holders->registers), cover);
+}
+
+Fragment replicated(const Fragment& fragment, int64_t count) {
+  return Fragment(fragment.shape(), with_mode(fragment.threads(), {count, 0}), fragment.registers(), fragment.cover());
+}
+
+}  // namespace tilepilot::layout
