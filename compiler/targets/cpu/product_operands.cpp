@@ -58,7 +58,7 @@ ProductSide with_merged_dimensions(const IntegerFacts& facts, const ProductSide&
   std::unordered_map<const ir::VarData*, ir::Expr> values{{last.get(), ir::var_ref(merged)}};
   for (size_t k = 0; k + 1 < side.dimensions.size(); ++k)
     values.emplace(side.dimensions[k].var.get(), zero_of(side.dimensions[k].var));
-  return {with(side.factor, values), {{merged, ir::int_imm(side.size(), merged->type)}}};
+  return {with(side.factor, values), {{merged, ir::int_imm(side.size(), merged->type)}}, side.is_guarded};
 }
 
 // The load that a factor is, but for a conversion that is exact.
@@ -82,7 +82,8 @@ class OperandMaker {
 
   ProductOperand run() {
     const ir::Load* load = side_.dimensions.size() == 1 ? plain_load(side_.factor) : nullptr;
-    if (load == nullptr || side_.size() < 2 || steps_.count < 2 || !find_axes(*load)) return filled();
+    const bool is_matrix = side_.size() > 1 && steps_.count > 1 && steps_.inner.empty();
+    if (load == nullptr || !is_matrix || !find_axes(*load)) return filled();
     const ir::Region source = region(*load);
     const bool is_transposed = (axis_ < step_axis_) != is_left_;
     if (load->buffer->scope == ir::Scope::global) return copied(source, is_transposed);
@@ -152,29 +153,37 @@ class OperandMaker {
 
   // Whatever the factor is, it is computed once for all elements that need it.
   ProductOperand filled() const {
-    const ir::Buffer tile = is_left_ ? new_tile(side_.size(), steps_.count) : new_tile(steps_.count, side_.size());
+    const int64_t size = steps_.size();
+    const ir::Buffer tile = is_left_ ? new_tile(side_.size(), size) : new_tile(size, side_.size());
     const ir::Var step = ir::make_var(steps_.var->name, steps_.var->type);
+    std::vector<Dimension> steps{{step, ir::int_imm(steps_.count, step->type)}};
+    steps.insert(steps.end(), steps_.inner.begin(), steps_.inner.end());
     ir::For loop{ir::LoopKind::parallel, {}, {}, 0, nullptr};
-    std::vector<ir::Expr> indices;
-    std::vector<int64_t> extents;
-    for (const Dimension& dimension : side_.dimensions) {
-      loop.vars.push_back(dimension.var);
-      loop.extents.push_back(dimension.extent);
-      indices.push_back(ir::var_ref(dimension.var));
-      extents.push_back(*ir::constant_int(dimension.extent));
+    std::vector<ir::Expr> place;
+    for (const auto* dimensions : {is_left_ ? &side_.dimensions : &steps, is_left_ ? &steps : &side_.dimensions}) {
+      std::vector<ir::Expr> indices;
+      std::vector<int64_t> extents;
+      for (const Dimension& dimension : *dimensions) {
+        loop.vars.push_back(dimension.var);
+        loop.extents.push_back(dimension.extent);
+        indices.push_back(ir::var_ref(dimension.var));
+        extents.push_back(*ir::constant_int(dimension.extent));
+      }
+      place.push_back(flat_index(indices, extents));
     }
-    const auto at = is_left_ ? loop.vars.size() : 0;
-    loop.vars.insert(loop.vars.begin() + static_cast<std::ptrdiff_t>(at), step);
-    loop.extents.insert(loop.extents.begin() + static_cast<std::ptrdiff_t>(at), ir::int_imm(steps_.count, step->type));
     const ir::Expr here = ir::binary(ir::BinaryOp::add, steps_.first, ir::var_ref(step));
-    std::vector<ir::Expr> place{flat_index(indices, extents), ir::var_ref(step)};
-    if (!is_left_) std::swap(place[0], place[1]);
     loop.body = ir::make_stmt(ir::Store{tile, std::move(place), with(side_.factor, {{steps_.var.get(), here}})}, {});
     return {whole(tile), false, tile, ir::make_stmt(std::move(loop), {})};
   }
 };
 
 }  // namespace
+
+int64_t Steps::size() const {
+  int64_t size = count;
+  for (const Dimension& dimension : inner) size *= ir::constant_int(dimension.extent).value_or(1);
+  return size;
+}
 
 ir::Expr flat_index(const std::vector<ir::Expr>& indices, const std::vector<int64_t>& extents) {
   ir::Expr flat;

@@ -7,11 +7,14 @@
 
 namespace tilepilot::targets::cpu {
 
-// The steps from `first` on that one `gemm` does.
+// The steps that one `gemm` does: `count` of one loop from `first` on, for each all of the loops inside it.
 struct Steps {
   ir::Var var;
   ir::Expr first;
   int64_t count;
+  std::vector<Dimension> inner = {};
+
+  int64_t size() const;
 };
 
 struct ProductOperand {

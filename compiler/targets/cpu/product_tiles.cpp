@@ -137,6 +137,13 @@ class ProductTiler {
     std::vector<Product> products;
   };
 
+  // A product, where its sums are, and the loops that it is written as.
+  struct Work {
+    const Product& product;
+    const SumTile& sum;
+    const ir::Stmt& nest;
+  };
+
   const ir::Kernel& kernel_;
   const LeastProduct least_;
   const IntegerFacts facts_;
@@ -171,11 +178,32 @@ class ProductTiler {
     const auto* loop = std::get_if<ir::For>(&stmt->node);
     if (loop == nullptr) return stmt;
     if (loop->kind == ir::LoopKind::parallel) return visit_region(*loop, stmt);
+    if (const ir::Stmt turned = inside_out(stmt)) {
+      const size_t before = done_.products.size();
+      const ir::Stmt result = visit_region(std::get<ir::For>(turned->node), turned);
+      if (done_.products.size() > before) return result;
+    }
     around_.push_back(loop->vars[0]);
     ir::For result = *loop;
     result.body = visit(loop->body);
     around_.pop_back();
     return ir::make_stmt(std::move(result), stmt->span);
+  }
+
+  // Serial loops around nothing but a parallel one as the parallel one around the serial ones, or null. That is the
+  // same for products, whose elements have nothing to do with each other.
+  static ir::Stmt inside_out(const ir::Stmt& stmt) {
+    const std::vector<ir::Stmt> all = flattened(stmt);
+    const auto* loop = all.size() == 1 ? std::get_if<ir::For>(&all[0]->node) : nullptr;
+    if (loop == nullptr) return nullptr;
+    if (loop->kind == ir::LoopKind::parallel) return all[0];
+    const ir::Stmt inner = inside_out(loop->body);
+    if (inner == nullptr) return nullptr;
+    ir::For threads = std::get<ir::For>(inner->node), serial = *loop;
+    if (mentions(threads.extents, loop->vars[0])) return nullptr;
+    serial.body = threads.body;
+    threads.body = ir::make_stmt(std::move(serial), stmt->span);
+    return ir::make_stmt(std::move(threads), inner->span);
   }
 
   ir::Stmt visit_region(const ir::For& loop, const ir::Stmt& stmt) {
@@ -274,9 +302,16 @@ class ProductTiler {
     return std::all_of(products.begin(), products.end(), [&](const Product& product) {
       const int64_t rows = product.rows.size(), columns = product.columns.size();
       if (rows < least_.rows || columns < least_.columns || rows * columns < least_.elements) return false;
-      return ir::constant_int(product.step.extent).value_or(kFewestSteps) >= kFewestSteps && is_harmless(product) &&
-             sum_tile(product);
+      if (!product.common.empty() || ((product.rows.is_guarded || product.columns.is_guarded) && products.size() > 1))
+        return false;
+      return count_steps(product) >= kFewestSteps && is_harmless(product) && sum_tile(product);
     });
+  }
+
+  static int64_t count_steps(const Product& product) {
+    int64_t count = 1;
+    for (const Dimension& step : product.steps) count *= ir::constant_int(step.extent).value_or(kFewestSteps);
+    return count;
   }
 
   // Threads whose guard does not hold sum up something, too. Nothing may see that, and it must not read what is not
@@ -348,13 +383,13 @@ class ProductTiler {
       is_torn_ = is_torn_ || !sum;
       if (!sum) continue;
       done_.sums.emplace(product.sum.get(), *sum);
-      add_steps(product, *sum, result);
+      add_steps({product, *sum, nest}, result);
       done_.products.push_back(product);
     }
-    const Dimension& step = products.front().step;
+    const Dimension& step = products.front().steps.front();
     if (ir::constant_int(step.extent)) return result;
     for (const Product& product : products)
-      if (product.step.var != step.var) is_torn_ = true;
+      if (product.steps.front().var != step.var) is_torn_ = true;
     const ir::Expr count = whole_steps(step);
     const ir::Expr rest = ir::binary(ir::BinaryOp::sub, length(step), count);
     result.push_back(by_threads(LaterSteps(step.var, ir::cast(count, step.var->type), rest).rewrite(nest)));
@@ -370,46 +405,127 @@ class ProductTiler {
     return ir::binary(ir::BinaryOp::mul, ir::binary(ir::BinaryOp::floor_div, length(step), size), size);
   }
 
-  void add_steps(const Product& product, const SumTile& sum, std::vector<ir::Stmt>& result) {
-    const ir::Expr& extent = product.step.extent;
-    const ir::DType type = product.step.var->type;
-    const ir::Var chunk = ir::make_var(product.step.var->name + "_0", type);
-    int64_t each = kSteps, rest = 0;
-    ir::Expr chunks = ir::binary(ir::BinaryOp::floor_div, length(product.step), ir::int_imm(kSteps, extent->type));
-    if (const auto all = ir::constant_int(extent)) {
-      const int64_t count = (*all + kSteps - 1) / kSteps;
-      each = (*all + count - 1) / count;
-      rest = *all % each;
-      chunks = ir::int_imm(*all / each, extent->type);
+  // Of several loops the inner ones are done whole, as far as they fit into one `gemm`; around them stand the outer
+  // ones, each step of them by itself.
+  void add_steps(const Work& work, std::vector<ir::Stmt>& result) {
+    const std::vector<Dimension>& all = work.product.steps;
+    size_t cut = all.size() - 1;
+    Steps steps{nullptr, nullptr, 0, {}};
+    const auto length_of = [&](size_t k) { return ir::constant_int(all[k].extent).value_or(kSteps); };
+    for (int64_t inside = 1; cut > 0 && inside * length_of(cut) <= kSteps; --cut) {
+      inside *= length_of(cut);
+      steps.inner.insert(steps.inner.begin(), all[cut]);
+    }
+    steps.var = all[cut].var;
+    const int64_t inside = Steps{nullptr, nullptr, 1, steps.inner}.size();
+    std::vector<ir::Stmt> parts;
+    add_chunks(work, all[cut], kSteps / inside, steps, parts);
+    if (cut == 0) return void(result.insert(result.end(), parts.begin(), parts.end()));
+    ir::Stmt body = ir::make_stmt(ir::Block{std::move(parts)}, span_);
+    while (cut-- > 0)
+      body = ir::make_stmt(ir::For{ir::LoopKind::serial, {all[cut].var}, {all[cut].extent}, 0, body}, span_);
+    result.push_back(body);
+  }
+
+  // All steps of one loop, at most so many at once.
+  void add_chunks(const Work& work, const Dimension& step, int64_t most, Steps steps, std::vector<ir::Stmt>& result) {
+    const ir::DType type = step.var->type;
+    const ir::Var chunk = ir::make_var(step.var->name + "_0", type);
+    int64_t rest = 0;
+    ir::Expr chunks = ir::binary(ir::BinaryOp::floor_div, length(step), ir::int_imm(most, step.extent->type));
+    steps.count = most;
+    if (const auto all = ir::constant_int(step.extent)) {
+      steps.count = even_part(*all, most);
+      rest = *all % steps.count;
+      chunks = ir::int_imm(*all / steps.count, step.extent->type);
     }
     if (ir::constant_int(chunks) == 1) {
-      add_gemm(product, sum, {product.step.var, ir::int_imm(0, type), each}, result);
+      steps.first = ir::int_imm(0, type);
+      add_gemm(work, steps, result);
     } else {
       std::vector<ir::Stmt> body;
-      const ir::Expr first = ir::binary(ir::BinaryOp::mul, ir::var_ref(chunk), ir::int_imm(each, type));
-      add_gemm(product, sum, {product.step.var, first, each}, body);
+      steps.first = ir::binary(ir::BinaryOp::mul, ir::var_ref(chunk), ir::int_imm(steps.count, type));
+      add_gemm(work, steps, body);
       const ir::Stmt all = ir::make_stmt(ir::Block{std::move(body)}, span_);
       result.push_back(ir::make_stmt(ir::For{ir::LoopKind::serial, {chunk}, {chunks}, 0, all}, span_));
     }
-    const int64_t done = ir::constant_int(chunks).value_or(0) * each;
-    if (rest > 0) add_gemm(product, sum, {product.step.var, ir::int_imm(done, type), rest}, result);
+    steps.first = ir::int_imm(ir::constant_int(chunks).value_or(0) * steps.count, type);
+    steps.count = rest;
+    if (rest > 0) add_gemm(work, steps, result);
   }
 
-  void add_gemm(const Product& product, const SumTile& sum, const Steps& steps, std::vector<ir::Stmt>& result) {
+  // Parts of nearly the same size, of exactly the same where that does not make them much smaller.
+  static int64_t even_part(int64_t all, int64_t most) {
+    for (int64_t part = std::min(all, most); part * 2 > std::min(all, most); --part)
+      if (all % part == 0) return part;
+    const int64_t count = (all + most - 1) / most;
+    return (all + count - 1) / count;
+  }
+
+  void add_gemm(const Work& work, const Steps& steps, std::vector<ir::Stmt>& result) {
+    const Product& product = work.product;
     const ProductOperand left = product_operand(facts_, product.rows, steps, true);
     const ProductOperand right = product_operand(facts_, product.columns, steps, false);
     for (const ProductOperand* operand : {&left, &right}) {
       if (operand->tile) done_.tiles.push_back(operand->tile);
       if (operand->fill) result.push_back(operand->fill);
     }
-    ir::Region to{sum.tile, {}, std::vector<int64_t>(sum.fixed.size(), 1), span_};
-    for (const size_t axis : sum.fixed) to.start.push_back(product.element[axis]);
+    ir::Region to{work.sum.tile, {}, std::vector<int64_t>(work.sum.fixed.size(), 1), span_};
+    for (const size_t axis : work.sum.fixed) to.start.push_back(product.element[axis]);
     for (const ProductSide* side : {&product.rows, &product.columns}) {
       to.start.push_back(ir::int_imm(0));
       to.extent.push_back(side->size());
     }
-    result.push_back(ir::make_stmt(
-        ir::Gemm{left.matrix, right.matrix, std::move(to), left.is_transposed, right.is_transposed}, span_));
+    ir::Stmt multiply = ir::make_stmt(
+        ir::Gemm{left.matrix, right.matrix, std::move(to), left.is_transposed, right.is_transposed}, span_);
+    ir::Expr condition;
+    if (product.columns.is_guarded) condition = is_finite(left.matrix, result);
+    if (product.rows.is_guarded) {
+      const ir::Expr other = is_finite(right.matrix, result);
+      condition = condition ? ir::binary(ir::BinaryOp::logical_and, condition, other) : other;
+    }
+    if (condition) multiply = ir::make_stmt(ir::If{condition, multiply, by_steps(work, steps)}, span_);
+    result.push_back(multiply);
+  }
+
+  // Whether all elements are, which the statements added to `before` find out: where one is not, the product with the
+  // 0 that stands for a step left out is no 0.
+  ir::Expr is_finite(const ir::Region& matrix, std::vector<ir::Stmt>& before) {
+    ir::Region from = matrix;
+    for (size_t axis = from.extent.size(); axis-- > 0;) {
+      if (from.extent[axis] == 1) continue;
+      ir::BufferData data;
+      data.name = "largest";
+      data.type = from.buffer->type;
+      data.scope = ir::Scope::shared;
+      ir::Region to{nullptr, {}, from.extent, {}};
+      to.extent[axis] = 1;
+      for (const int64_t extent : to.extent) {
+        data.shape.push_back(ir::int_imm(extent));
+        to.start.push_back(ir::int_imm(0));
+      }
+      to.buffer = std::make_shared<ir::BufferData>(std::move(data));
+      done_.tiles.push_back(to.buffer);
+      ir::Reduce reduce{ir::ReduceOp::abs_max, from, to, static_cast<int>(axis), true};
+      reduce.nan_propagate = true;
+      before.push_back(ir::make_stmt(std::move(reduce), span_));
+      from = to;
+    }
+    return ir::math(ir::MathFn::isfinite, ir::load(from.buffer, from.start));
+  }
+
+  // What the threads do in these steps.
+  ir::Stmt by_steps(const Work& work, const Steps& steps) const {
+    ir::Stmt nest = work.nest;
+    for (const Dimension& step : work.product.steps) {
+      const ir::DType type = step.extent->type;
+      if (step.var == steps.var) {
+        nest = LaterSteps(step.var, steps.first, ir::int_imm(steps.count, type)).rewrite(nest);
+        break;
+      }
+      nest = LaterSteps(step.var, ir::var_ref(step.var), ir::int_imm(1, type)).rewrite(nest);
+    }
+    return by_threads(nest);
   }
 };
 

@@ -33,6 +33,31 @@ bool same_element(const std::vector<ir::Expr>& a, const std::vector<ir::Expr>& b
                     [](const ir::Expr& x, const ir::Expr& y) { return ir::structurally_equal(x, y); });
 }
 
+// The parts of a conjunction.
+void add_conjuncts(const ir::Expr& condition, std::vector<ir::Expr>& all) {
+  const auto* node = std::get_if<ir::Binary>(&condition->node);
+  if (node == nullptr || node->op != ir::BinaryOp::logical_and) return all.push_back(condition);
+  add_conjuncts(node->left, all);
+  add_conjuncts(node->right, all);
+}
+
+ir::Expr conjunction(const std::vector<ir::Expr>& parts) {
+  ir::Expr all;
+  for (const ir::Expr& part : parts) all = all ? ir::binary(ir::BinaryOp::logical_and, all, part) : part;
+  return all;
+}
+
+bool mentions_any(const ir::Expr& expr, const std::vector<Dimension>& dimensions) {
+  return std::any_of(dimensions.begin(), dimensions.end(),
+                     [&](const Dimension& dimension) { return mentions(expr, dimension.var); });
+}
+
+// s = s + factor * other
+struct Summand {
+  const ir::Binary* product = nullptr;
+  ir::Expr condition;  // under which it is not 0, or null
+};
+
 // Reads one nest from its first statement to its last, with temporaries replaced by what was put into them.
 class NestReader : public ir::Rewriter {
  public:
@@ -60,6 +85,7 @@ class NestReader : public ir::Rewriter {
   UseCounts uses_here_;
   std::unordered_set<const ir::BufferData*> stored_;
   std::vector<Dimension> loops_;  // around the statement at hand
+  std::vector<ir::Expr> guards_;  // likewise; the parts of their conjunction
   std::vector<Temporary> temporaries_;
   std::unordered_map<const ir::VarData*, ir::Expr> lets_;
   std::vector<Product> products_;
@@ -73,6 +99,7 @@ class NestReader : public ir::Rewriter {
       return true;
     }
     if (const auto* store = std::get_if<ir::Store>(&stmt->node)) return visit(*store);
+    if (const auto* branch = std::get_if<ir::If>(&stmt->node)) return visit(*branch);
     const auto* loop = std::get_if<ir::For>(&stmt->node);
     if (loop == nullptr || loop->kind == ir::LoopKind::parallel) return false;
     loops_.push_back({loop->vars[0], loop->extents[0]});
@@ -81,29 +108,52 @@ class NestReader : public ir::Rewriter {
     return understood;
   }
 
+  bool visit(const ir::If& branch) {
+    if (branch.otherwise != nullptr) return false;
+    const size_t before = guards_.size();
+    add_conjuncts(rewrite(branch.condition), guards_);
+    const bool understood = visit(branch.then);
+    guards_.resize(before);
+    return understood;
+  }
+
   bool visit(const ir::Store& store) {
     const ir::Buffer& buffer = store.buffer;
     const bool is_private = buffer->scope == ir::Scope::local || buffer->scope == ir::Scope::fragment;
     if (!is_private || buffer->base || buffer->address || sharing_.contains(buffer.get())) return false;
     const std::vector<ir::Expr> indices = rewrite_all(store.indices);
-    if (const ir::Binary* product = summand(store)) return add(store.buffer, indices, *product);
+    if (const Summand added = summand(store); added.product != nullptr) {
+      const size_t before = guards_.size();
+      if (added.condition) add_conjuncts(rewrite(added.condition), guards_);
+      const bool understood = add(store.buffer, indices, *added.product);
+      guards_.resize(before);
+      return understood;
+    }
     if (uses_.at(buffer.get()) != uses_here_.at(buffer.get())) return false;
-    temporaries_.push_back({buffer, indices, rewrite(store.value), loops_});
+    ir::Expr value = rewrite(store.value);
+    if (!guards_.empty()) value = ir::select(conjunction(guards_), value, rewrite(ir::load(buffer, store.indices)));
+    temporaries_.push_back({buffer, indices, std::move(value), loops_});
     return true;
   }
 
-  // a * b where the store is s = s + a * b.
-  static const ir::Binary* summand(const ir::Store& store) {
+  static Summand summand(const ir::Store& store) {
     const auto* sum = std::get_if<ir::Binary>(&store.value->node);
-    if (sum == nullptr || sum->op != ir::BinaryOp::add || store.value->type != ir::kFloat32) return nullptr;
+    if (sum == nullptr || sum->op != ir::BinaryOp::add || store.value->type != ir::kFloat32) return {};
     for (const auto& [old, added] : {std::pair(sum->left, sum->right), std::pair(sum->right, sum->left)}) {
       const auto* load = std::get_if<ir::Load>(&old->node);
-      const auto* product = std::get_if<ir::Binary>(&added->node);
-      const bool is_product = product != nullptr && product->op == ir::BinaryOp::mul;
-      if (load != nullptr && is_product && load->buffer == store.buffer && same_element(load->indices, store.indices))
-        return product;
+      if (load == nullptr || load->buffer != store.buffer || !same_element(load->indices, store.indices)) continue;
+      const auto* choice = std::get_if<ir::Select>(&added->node);
+      const bool or_nothing = choice != nullptr && is_zero(choice->otherwise);
+      const auto* product = std::get_if<ir::Binary>(&(or_nothing ? choice->then : added)->node);
+      if (product != nullptr && product->op == ir::BinaryOp::mul)
+        return {product, or_nothing ? choice->condition : nullptr};
     }
-    return nullptr;
+    return {};
+  }
+
+  static bool is_zero(const ir::Expr& expr) {
+    const auto* number = std::get_if<ir::FloatImm>(&expr->node);
+    return number != nullptr && number->value == 0;
   }
 
   // Values of temporaries
@@ -169,9 +219,10 @@ class NestReader : public ir::Rewriter {
   bool add(const ir::Buffer& sum, const std::vector<ir::Expr>& element, const ir::Binary& product) {
     for (const Product& other : products_)
       if (other.sum == sum && !is_apart(other.element, element)) return false;
-    Product found{sum, element, {}, {rewrite(product.left), {}}, {rewrite(product.right), {}}};
-    if (!take_dimensions(found) || !take_step(found)) return false;
+    Product found{sum, element, {}, {rewrite(product.left), {}}, {rewrite(product.right), {}}, {}};
+    if (!take_dimensions(found) || !take_steps(found)) return false;
     orient(found);
+    if (!take_guards(found)) return false;
     products_.push_back(std::move(found));
     return true;
   }
@@ -185,8 +236,10 @@ class NestReader : public ir::Rewriter {
       if (dimension == nullptr || is_taken(product, var)) return false;
       if (ir::constant_int(dimension->extent).value_or(0) < 1) return false;
       const bool left = mentions(product.rows.factor, var), right = mentions(product.columns.factor, var);
-      if (left && right) return false;
-      (right ? product.columns : product.rows).dimensions.push_back(*dimension);
+      (left && right ? product.common
+       : right       ? product.columns.dimensions
+                     : product.rows.dimensions)
+          .push_back(*dimension);
     }
     return std::all_of(threads_.begin(), threads_.end(), [&](const Dimension& thread) {
       if (is_taken(product, thread.var)) return true;
@@ -207,21 +260,39 @@ class NestReader : public ir::Rewriter {
   }
 
   static bool is_taken(const Product& product, const ir::Var& var) {
-    return product.rows.has(var) || product.columns.has(var);
+    return product.rows.has(var) || product.columns.has(var) || find_dimension(product.common, var) != nullptr;
   }
 
-  // The one loop that the element does not name; it has the same length for all elements.
-  bool take_step(Product& product) const {
-    int steps = 0;
-    for (const Dimension& loop : loops_) {
-      if (is_taken(product, loop.var)) continue;
-      product.step = loop;
-      ++steps;
+  // The loops that the element does not name. They have the same length for all elements, which for several is known.
+  bool take_steps(Product& product) const {
+    for (const Dimension& loop : loops_)
+      if (!is_taken(product, loop.var)) product.steps.push_back(loop);
+    const auto is_plain = [&](const Dimension& step) {
+      if (product.steps.size() > 1) return ir::constant_int(step.extent).value_or(0) >= 1;
+      return is_index_arithmetic(step.extent) && !mentions_any(step.extent, loops_) &&
+             !mentions_any(step.extent, threads_);
+    };
+    return !product.steps.empty() && std::all_of(product.steps.begin(), product.steps.end(), is_plain);
+  }
+
+  // What a guard leaves out adds 0 instead. Each part must be about one side.
+  bool take_guards(Product& product) const {
+    for (ProductSide* side : {&product.rows, &product.columns}) {
+      const ProductSide& other = side == &product.rows ? product.columns : product.rows;
+      std::vector<ir::Expr> parts;
+      for (ir::Expr guard : guards_) {
+        const bool is_here = mentions_any(guard, side->dimensions), is_there = mentions_any(guard, other.dimensions);
+        if (is_here && is_there) return false;
+        if (!is_here && (is_there || side == &product.rows)) continue;
+        for (const Dimension& thread : threads_)
+          if (!is_taken(product, thread.var)) guard = at_zero(guard, thread.var);
+        parts.push_back(std::move(guard));
+      }
+      if (parts.empty()) continue;
+      side->factor = ir::select(conjunction(parts), side->factor, ir::float_imm(0.0));
+      side->is_guarded = true;
     }
-    if (steps != 1 || !is_index_arithmetic(product.step.extent)) return false;
-    const auto ends_with = [&](const Dimension& other) { return mentions(product.step.extent, other.var); };
-    return std::none_of(loops_.begin(), loops_.end(), ends_with) &&
-           std::none_of(threads_.begin(), threads_.end(), ends_with);
+    return true;
   }
 
   // Columns are what is walked along in memory, if that is to be seen: then what the last thread variable counts.

@@ -11,6 +11,8 @@ namespace tilepilot::targets::cpu {
 struct ProductSide {
   ir::Expr factor;                    // float32
   std::vector<Dimension> dimensions;  // that the factor, and the element of the sum, differ in; slowest first
+  // It is 0 where the program leaves the step out, instead of multiplying: the other factor must be finite then.
+  bool is_guarded = false;
 
   bool has(const ir::Var& var) const;
   int64_t size() const;
@@ -20,8 +22,9 @@ struct ProductSide {
 struct Product {
   ir::Buffer sum;
   std::vector<ir::Expr> element;  // variables of the two sides, each once, and what is the same for all
-  Dimension step;
+  std::vector<Dimension> steps;   // outermost first
   ProductSide rows, columns;
+  std::vector<Dimension> common;  // variables of the element that both factors differ in
 };
 
 // Finds products in one kernel, in which lets of index arithmetic stand for nothing.
