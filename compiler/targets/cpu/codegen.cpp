@@ -18,7 +18,7 @@ namespace tilepilot::targets::cpu {
 namespace {
 
 constexpr int64_t kStackBytes = 2048;  // of one buffer, at most, that is an array of the function
-constexpr const char* kAxisNames[] = {"x", "y", "z"};
+constexpr const char* kAxisNames[] = {"x", "y", "z", "u", "v", "w", "r", "s"};
 
 std::unordered_set<const ir::BufferData*> written_buffers(const ir::Kernel& kernel) {
   std::unordered_set<const ir::BufferData*> written;

@@ -3,6 +3,7 @@
 #include "compiler/targets/cpu/fuse_copies.h"
 #include "compiler/targets/cpu/index_lets.h"
 #include "compiler/targets/cpu/product_tiles.h"
+#include "compiler/targets/cpu/renumber.h"
 #include "compiler/targets/cpu/scans.h"
 #include "compiler/targets/cpu/split_threads.h"
 
@@ -81,6 +82,86 @@ std::optional<LaunchPlan> plan_products(const ir::Kernel& kernel) {
   return std::nullopt;
 }
 
+// Where threads count what they do
+// ---------------------------------------------------------------------------------------
+
+constexpr int64_t kRowsOfBlock = 64, kColumnsOfBlock = 512;  // of a product
+constexpr int64_t kFewestColumns = 64;                       // where that makes more blocks
+constexpr int64_t kPlacesOfBlock = 1024;                     // where there is no product
+constexpr int64_t kFewestBlocks = 16;                        // for the machine's threads
+
+// The product that all places do together, if they do one.
+std::optional<Product> product_of(const Places& places) {
+  std::vector<int64_t> whole;
+  for (const Dimension& place : places.all) whole.push_back(*ir::constant_int(place.extent));
+  const ir::Kernel all = with_blocks(places, whole);
+  IntegerFacts facts;
+  facts.learn(all);
+  const ProductFinder finder(all, facts);
+  std::optional<Product> found;
+  ir::walk(
+      all.body,
+      [&](const ir::Stmt& stmt) {
+        if (found) return;
+        const std::vector<Product> products = finder.find(stmt, places.all);
+        if (!products.empty()) found = products.front();
+      },
+      [](const ir::Expr&) {});
+  return found;
+}
+
+// At most so many of the extent; rather somewhat less if that divides it.
+int64_t even_size(int64_t extent, int64_t most) {
+  const int64_t size = std::min(extent, most);
+  for (int64_t divisor = size; divisor * 2 > size; --divisor)
+    if (extent % divisor == 0) return divisor;
+  return size;
+}
+
+// Gives the dimensions, the last first, so many places of a block in all.
+void take_places(const Places& places, const std::vector<Dimension>& dimensions, int64_t wanted,
+                 std::vector<int64_t>& sizes) {
+  for (size_t k = dimensions.size(); k-- > 0 && wanted > 1;) {
+    for (size_t place = 0; place < places.all.size(); ++place) {
+      if (places.all[place].var != dimensions[k].var) continue;
+      const int64_t extent = *ir::constant_int(places.all[place].extent);
+      sizes[place] = even_size(extent, wanted);
+      wanted = sizes[place] == extent ? wanted / extent : 1;
+    }
+  }
+}
+
+int64_t count_blocks(const Places& places, const std::vector<int64_t>& sizes) {
+  int64_t count = 1;
+  for (size_t k = 0; k < sizes.size(); ++k)
+    count *= (*ir::constant_int(places.all[k].extent) + sizes[k] - 1) / sizes[k];
+  return count;
+}
+
+std::optional<ir::Kernel> renumber_product(const Places& places) {
+  const std::optional<Product> product = product_of(places);
+  if (!product) return std::nullopt;
+  std::vector<int64_t> sizes;
+  for (int64_t columns = kColumnsOfBlock; columns >= kFewestColumns; columns /= 2) {
+    std::vector<int64_t> next(places.all.size(), 1);
+    take_places(places, product->columns.dimensions, columns, next);
+    take_places(places, product->rows.dimensions, kRowsOfBlock, next);
+    int64_t elements = 1;
+    for (const int64_t size : next) elements *= size;
+    if (!sizes.empty() && elements < kWorthATile.elements) break;
+    sizes = std::move(next);
+    if (count_blocks(places, sizes) >= kFewestBlocks) break;
+  }
+  const auto tiled = tile_products(with_blocks(places, sizes), kWorthATile);
+  return tiled ? std::optional(tiled->kernel) : std::nullopt;
+}
+
+ir::Kernel renumber_others(const Places& places) {
+  std::vector<int64_t> sizes(places.all.size(), 1);
+  take_places(places, places.all, kPlacesOfBlock, sizes);
+  return with_blocks(places, sizes);
+}
+
 }  // namespace
 
 LaunchPlan plan_launch(const ir::Kernel& kernel) {
@@ -88,11 +169,18 @@ LaunchPlan plan_launch(const ir::Kernel& kernel) {
   if (!contains<ir::For>(fused.body)) return {fused, std::nullopt};
   ir::Kernel plain = fused;
   plain.body = without_index_lets(fused.body, [](const ir::Expr&) { return false; });
+  const std::optional<Places> places = find_places(with_threads(plain));
+  if (places && places->are_taken_apart)
+    if (auto kernel = renumber_product(*places)) return {std::move(*kernel), std::nullopt};
   if (auto plan = plan_products(plain)) {
     if (plan->block.body == plain.body) plan->block = fused;
     return std::move(*plan);
   }
-  return {fused, join_blocks(plain, blocks_sharing_operands(plain))};
+  if (places)
+    if (auto kernel = renumber_product(*places)) return {std::move(*kernel), std::nullopt};
+  auto joined = join_blocks(plain, blocks_sharing_operands(plain));
+  if (!joined && places && places->are_taken_apart) return {renumber_others(*places), std::nullopt};
+  return {fused, std::move(joined)};
 }
 
 }  // namespace tilepilot::targets::cpu
