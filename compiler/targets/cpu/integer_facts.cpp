@@ -67,8 +67,12 @@ ir::Bounds IntegerFacts::range(const ir::Expr& expr) const {
 }
 
 bool IntegerFacts::in_bounds(const ir::Expr& index, const ir::Expr& extent) const {
-  if (!is_never_negative(index)) return false;
   const auto position = affine(index);
+  if (!is_never_negative(index)) {
+    ir::Affine next = position.value_or(ir::Affine{});
+    next.constant += 1;
+    if (!position || !is_positive(next)) return false;
+  }
   const auto end = affine(extent);
   if (position && end) {
     const auto room = ir::difference(*end, *position);

@@ -3,6 +3,7 @@
 #include "compiler/targets/cpu/early_loads.h"
 #include "compiler/targets/cpu/emit.h"
 #include "compiler/targets/cpu/expr.h"
+#include "compiler/targets/cpu/guard_range.h"
 
 namespace tilepilot::targets::cpu {
 namespace {
@@ -224,7 +225,7 @@ class LaneWriter {
   void write(const std::vector<ir::Stmt>& body) {
     for (size_t first = 0; first < body.size();) {
       size_t end = first;
-      while (end < body.size() && is_straight(body[end])) ++end;
+      while (end < body.size() && is_straight(body[end]) && !range_of(body[end])) ++end;
       if (end == first && !write_alone(body[first])) ++end;
       if (end == first) {
         ++first;
@@ -258,11 +259,39 @@ class LaneWriter {
       write(flattened(branch->then));
       return true;
     }
+    if (const auto range = range_of(stmt)) return write_in_range(*branch, *range);
     if (guards_.empty() && facts_.is_uniform(branch->condition)) return write_branch(*branch);
     if (!facts_.is_guard(*branch) || !facts_.has_common_loop(branch->then)) return false;
     guards_.push_back(branch);
     write(flattened(branch->then));
     guards_.pop_back();
+    return true;
+  }
+
+  // Of the lanes for which a guard holds, where these are neighbours.
+  std::optional<GuardRange> range_of(const ir::Stmt& stmt) const {
+    const auto* branch = std::get_if<ir::If>(&stmt->node);
+    const bool is_plain = branch != nullptr && branch->otherwise == nullptr && guards_.empty() && loops_ > 0;
+    if (!is_plain || contains_loop(stmt) || context_.proven.contains(branch) || !plan_.runs.parts().empty())
+      return std::nullopt;
+    return guard_range(context_, branch->condition, plan_.lane.var, [&](const ir::Var& var) {
+      return facts_.is_varying(var) && !(plan_.row && var == plan_.row->var) &&
+             std::none_of(plan_.outer.begin(), plan_.outer.end(), [&](const Dimension& d) { return d.var == var; });
+    });
+  }
+
+  bool write_in_range(const ir::If& branch, const GuardRange& range) {
+    int opened = open_rows(false);
+    const std::string extent = count_.empty() ? fmt::format("{}", plan_.width) : count_;
+    const auto [first, end] = write_range(context_, range, {extent, lane_.base});
+    out_.line("#pragma omp simd");
+    out_.open("for (int64_t {0} = {1}; {0} < {2}; ++{0})", lane_.name, first, end);
+    ++opened;
+    name_thread(plan_.lane, lane_, lane_.name);
+    const size_t assumed = context_.facts.assume(branch.condition);
+    for (const ir::Stmt& stmt : flattened(branch.then)) write_statement(stmt);
+    context_.facts.forget(assumed);
+    for (; opened > 0; --opened) out_.close();
     return true;
   }
 

@@ -1,5 +1,6 @@
 #include "compiler/targets/cpu/emit.h"
 #include "compiler/targets/cpu/expr.h"
+#include "compiler/targets/cpu/guard_range.h"
 #include "compiler/targets/cpu/hoist.h"
 #include "compiler/targets/cpu/index_lets.h"
 #include "compiler/targets/cpu/lanes.h"
@@ -50,6 +51,7 @@ class Nest {
       return;
     }
     if (const ir::Store* store = streamed_store(body)) return emit_streamed(body, *store);
+    if (emit_padded(body)) return;
     if (is_vectorisable(body)) context_.body.line("#pragma omp simd");
     open(inner);
     emit(context_, body);
@@ -100,6 +102,39 @@ class Nest {
     context_.stream_target.clear();
     context_.body.close();
     context_.body.line("stream_run({}, {}, {} - {});", address(context_, store.buffer, indices), part, end, start);
+    context_.body.close();
+  }
+
+  // Elements that come from elsewhere, but for a constant where a guard says so: the constant first, then the interval.
+  bool emit_padded(const ir::Stmt& body) {
+    const std::vector<ir::Stmt> all = flattened(body);
+    const auto* store = all.size() == 1 ? std::get_if<ir::Store>(&all[0]->node) : nullptr;
+    const auto* choice = store != nullptr ? std::get_if<ir::Select>(&store->value->node) : nullptr;
+    if (choice == nullptr || context_.proven.contains(choice) ||
+        !std::holds_alternative<ir::FloatImm>(choice->otherwise->node))
+      return false;
+    // What is written twice must be read by nothing here.
+    const ir::Buffer& buffer = store->buffer;
+    if (buffer->scope == ir::Scope::global || context_.sharing.contains(buffer.get()) ||
+        count_uses(body).at(buffer.get()) != 1)
+      return false;
+    const Dimension& inner = dimensions_.back();
+    const auto range = guard_range(context_, choice->condition, inner.var, [](const ir::Var&) { return false; });
+    if (!range || !mentions(store->indices, inner.var)) return false;
+    const std::string extent = factor(context_, inner.extent);
+    const auto [first, end] = write_range(context_, *range, {extent, ""});
+    emit_interval("0", extent, {store->buffer, store->indices, choice->otherwise});
+    const size_t assumed = context_.facts.assume(choice->condition);
+    emit_interval(first, end, {store->buffer, store->indices, choice->then});
+    context_.facts.forget(assumed);
+    return true;
+  }
+
+  void emit_interval(const std::string& first, const std::string& end, ir::Store store) {
+    context_.body.line("#pragma omp simd");
+    context_.body.open("for (int64_t {0} = {1}; {0} < {2}; ++{0})", context_.names.of(dimensions_.back().var), first,
+                       end);
+    emit(context_, ir::make_stmt(std::move(store), {}));
     context_.body.close();
   }
 
