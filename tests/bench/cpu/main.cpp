@@ -114,16 +114,21 @@ void softmaxes(Benchmark& benchmark) {
                       {x, y}, [&] { at::softmax_out(out, x, -1); });
 }
 
+std::vector<at::Tensor> tensors_of(const ThreadsAndTiles& program) {
+  using Kind = ThreadsAndTiles::Kind;
+  const at::ScalarType type = program.is_half ? at::kHalf : at::kFloat;
+  std::vector<at::Tensor> tensors;
+  for (const std::vector<int64_t>& shape : program.shapes) tensors.push_back(at::rand(shape).to(type));
+  if (program.kind == Kind::shapes) return tensors;
+  const at::Tensor x = at::rand({program.rows, program.columns}).to(type);
+  if (program.kind == Kind::product) return {x, at::rand_like(x), at::empty_like(x)};
+  return {x, program.kind == Kind::sums ? at::empty({program.rows}) : at::empty_like(x)};
+}
+
 // Beside the same written with tile operators instead of LibTorch.
 void simt(Benchmark& benchmark) {
   for (const ThreadsAndTiles& program : threads_and_tiles()) {
-    const bool product = program.kind == ThreadsAndTiles::Kind::product;
-    const bool sums = program.kind == ThreadsAndTiles::Kind::sums;
-    const at::ScalarType type = program.is_half ? at::kHalf : at::kFloat;
-    const at::Tensor x = at::rand({program.rows, program.columns}).to(type), other = at::rand_like(x),
-                     y = sums ? at::empty({program.rows}) : at::empty_like(x);
-    const std::vector<at::Tensor> tensors =
-        product ? std::vector<at::Tensor>{x, other, y} : std::vector<at::Tensor>{x, y};
+    const std::vector<at::Tensor> tensors = tensors_of(program);
     const auto tiles = benchmark.load(program.tiles);
     if (tiles == nullptr) continue;
     std::vector<runtime::Argument> arguments;

@@ -105,6 +105,54 @@ constexpr std::pair<const char*, const char*> kProducts[] = {
 }})"},
 };
 
+// A convolution of 3 x 3, an element a thread; {0} is the element type.
+constexpr const char* kConvolution =
+    R"(program convolution(x: {0}[4, 64, 56, 56], w: {0}[64, 64, 3, 3], y: {0}[4, 64, 56, 56]) {{
+  kernel bx in 3136 threads tx in 256 {{
+    local sum: float32[1]
+    let i: int32 = bx * 256 + tx
+    if i < 802816 {{
+      let row: int32 = i // 56 % 56
+      sum[0] = 0.0
+      serial c in 64 {{
+        serial kh in 3 {{
+          serial kw in 3 {{
+            let ih: int32 = row + kh - 1
+            let iw: int32 = i % 56 + kw - 1
+            if ih >= 0 and ih < 56 and iw >= 0 and iw < 56 {{
+              sum[0] = sum[0] + float32(x[i // 200704, c, ih, iw]) * float32(w[i // 3136 % 64, c, kh, kw])
+            }}
+          }}
+        }}
+      }}
+      y[i // 200704, i // 3136 % 64, row, i % 56] = {0}(sum[0])
+    }}
+  }}
+}})";
+constexpr const char* kConvolutionTiles =
+    R"(program convolution(x: {0}[4, 64, 56, 56], w: {0}[64, 64, 3, 3], y: {0}[4, 64, 56, 56]) {{
+  kernel bx, n in 7, 4 threads 128 {{
+    shared s: {0}[64, 72]
+    shared t: {0}[72, 448]
+    fragment sum: float32[64, 448]
+    fill sum = 0.0
+    serial step in 8 {{
+      parallel o, k in 64, 72 {{
+        s[o, k] = w[o, step * 8 + k // 9, k // 3 % 3, k % 3]
+      }}
+      parallel k, i in 72, 448 {{
+        let ih: int32 = bx * 8 + i // 56 + k // 3 % 3 - 1
+        let iw: int32 = i % 56 + k % 3 - 1
+        t[k, i] = select(ih >= 0 and ih < 56 and iw >= 0 and iw < 56, x[n, step * 8 + k // 9, ih, iw], {0}(0.0))
+      }}
+      gemm sum += s @ t
+    }}
+    parallel o, i in 64, 448 {{
+      y[n, o, bx * 8 + i // 56, i % 56] = {0}(sum[o, i])
+    }}
+  }}
+}})";
+
 }  // namespace
 
 std::string gemm_program(const GemmProblem& p, const GemmTiles& t) {
@@ -228,6 +276,15 @@ std::vector<ThreadsAndTiles> threads_and_tiles() {
     for (const auto& [name, text] : kProducts)
       programs.push_back({fmt::format("{} product, {}", type, name), fmt::format(fmt::runtime(text), type), tiles, 1024,
                           1024, Kind::product, is_half});
+    const auto of_type = [&](const char* text) { return fmt::format(fmt::runtime(text), type); };
+    programs.push_back({type + " convolution, an element a thread",
+                        of_type(kConvolution),
+                        of_type(kConvolutionTiles),
+                        0,
+                        0,
+                        Kind::shapes,
+                        is_half,
+                        {{4, 64, 56, 56}, {64, 64, 3, 3}, {4, 64, 56, 56}}});
   }
   return programs;
 }

@@ -23,13 +23,14 @@ std::string gemm_program(const GemmProblem& problem, const GemmTiles& tiles);
 std::string softmax_program(int64_t rows, int64_t columns, int64_t rows_per_block);
 
 // The same computation by threads and by tile operators. y has the rows of x, and its columns unless it is a sum of
-// them; a product has operands of `rows` x `rows`.
+// them; a product has operands of `rows` x `rows`; of others the tensors have these shapes.
 struct ThreadsAndTiles {
-  enum class Kind { elements, sums, product };
+  enum class Kind { elements, sums, product, shapes };
   std::string name, threads, tiles;
   int64_t rows, columns;
   Kind kind;
   bool is_half = false;
+  std::vector<std::vector<int64_t>> shapes = {};
 };
 std::vector<ThreadsAndTiles> threads_and_tiles();
 
