@@ -40,6 +40,18 @@ class EntryIterator final : public stage::Iterator {
   size_t at_ = 0;
 };
 
+// Of a recurrent module: a list for each layer and direction.
+Value weights_by_layer(const NnModule::Entries& parameters) {
+  std::vector<std::vector<Value>> layers;
+  for (const NnModule::Entry& entry : parameters) {
+    if (entry.name.text().rfind("weight_ih", 0) == 0) layers.emplace_back();
+    layers.back().push_back(entry.value);
+  }
+  std::vector<Value> lists;
+  for (std::vector<Value>& layer : layers) lists.push_back(stage::make_list(std::move(layer)));
+  return stage::make_list(std::move(lists));
+}
+
 }  // namespace
 
 NnModule* as_module(const Value& value) { return value.get_if<NnModule>(); }
@@ -111,6 +123,8 @@ Result<Value> NnModule::get_attribute(Interpreter& interpreter, Name name, Span 
   for (const Entries* entries : {&modules_, &parameters_, &buffers_}) {
     if (const Entry* entry = find(*entries, name)) return entry->value;
   }
+  static const Name kAllWeights("all_weights"), kFirstWeight("weight_ih_l0");
+  if (name == kAllWeights && find(parameters_, kFirstWeight)) return weights_by_layer(parameters_);
   return InstanceObject::get_attribute(interpreter, name, span);
 }
 
