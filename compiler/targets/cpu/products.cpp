@@ -298,7 +298,7 @@ class NestReader : public ir::Rewriter {
   // Columns are what is walked along in memory, if that is to be seen: then what the last thread variable counts.
   void orient(Product& product) const {
     const bool rows = walks_along(product.rows), columns = walks_along(product.columns);
-    const bool is_last = product.rows.has(threads_.back().var);
+    const bool is_last = !threads_.empty() && product.rows.has(threads_.back().var);
     if (rows != columns ? rows : is_last) std::swap(product.rows, product.columns);
     for (ProductSide* side : {&product.rows, &product.columns}) sort(*side);
   }
@@ -308,7 +308,7 @@ class NestReader : public ir::Rewriter {
     ir::walk(side.factor, [&](const ir::Expr& part) {
       const auto* load = std::get_if<ir::Load>(&part->node);
       for (const Dimension& dimension : side.dimensions)
-        walks = walks || (load != nullptr && mentions(load->indices.back(), dimension.var));
+        walks = walks || (load != nullptr && !load->indices.empty() && mentions(load->indices.back(), dimension.var));
     });
     return walks;
   }
