@@ -153,6 +153,42 @@ constexpr const char* kConvolutionTiles =
   }}
 }})";
 
+// y = softmax(x), a row a thread; {0} is the element type.
+constexpr const char* kSoftmaxRows = R"(program softmax(x: {0}[2048, 1024], y: {0}[2048, 1024]) {{
+  kernel bx in 16 threads tx in 128 {{
+    local own: float32[2]
+    let row: int32 = bx * 128 + tx
+    own[0] = -1e30
+    serial k in 1024 {{
+      own[0] = max(own[0], float32(x[row, k]))
+    }}
+    own[1] = 0.0
+    serial k in 1024 {{
+      own[1] = own[1] + exp(float32(x[row, k]) - own[0])
+    }}
+    serial k in 1024 {{
+      y[row, k] = {0}(exp(float32(x[row, k]) - own[0]) / own[1])
+    }}
+  }}
+}})";
+constexpr const char* kSoftmaxTiles = R"(program softmax(x: {0}[2048, 1024], y: {0}[2048, 1024]) {{
+  kernel bx in 512 threads 128 {{
+    fragment t: float32[4, 1024]
+    fragment largest: float32[4]
+    fragment total: float32[4]
+    copy x[bx * 4 : +4, 0 : 1024] -> t
+    reduce max t -> largest axis 1
+    parallel i, j in 4, 1024 {{
+      t[i, j] = exp(t[i, j] - largest[i])
+    }}
+    reduce sum t -> total axis 1
+    parallel i, j in 4, 1024 {{
+      t[i, j] = t[i, j] / total[i]
+    }}
+    copy t -> y[bx * 4 : +4, 0 : 1024]
+  }}
+}})";
+
 }  // namespace
 
 std::string gemm_program(const GemmProblem& p, const GemmTiles& t) {
@@ -277,6 +313,8 @@ std::vector<ThreadsAndTiles> threads_and_tiles() {
       programs.push_back({fmt::format("{} product, {}", type, name), fmt::format(fmt::runtime(text), type), tiles, 1024,
                           1024, Kind::product, is_half});
     const auto of_type = [&](const char* text) { return fmt::format(fmt::runtime(text), type); };
+    programs.push_back({type + " softmax, a row a thread", of_type(kSoftmaxRows), of_type(kSoftmaxTiles), 2048, 1024,
+                        Kind::elements, is_half});
     programs.push_back({type + " convolution, an element a thread",
                         of_type(kConvolution),
                         of_type(kConvolutionTiles),
