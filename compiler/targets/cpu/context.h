@@ -54,7 +54,8 @@ struct LaneState {
   };
   std::unordered_map<const ir::ExprNode*, Part> parts;
   ir::Var lane;
-  std::unordered_map<const ir::ExprNode*, std::string> loads;  // that were done before
+  std::unordered_map<const ir::ExprNode*, std::string> loads;   // that were done before
+  std::unordered_map<const ir::StmtNode*, std::string> stores;  // that are done later: where their values are kept
 };
 
 struct Context {

@@ -53,9 +53,10 @@ class Finder {
     const ir::Buffer& buffer = load.buffer;
     if (buffer->type != ir::kFloat16 || facts_.is_stored(buffer) || !buffer->strides.empty()) return;
     if (buffer->scope != ir::Scope::global && context_.sharing.contains(buffer.get())) return;
+    if (context_.lanes.loads.contains(expr.get())) return;
     std::vector<ir::Expr> indices;
     for (const ir::Expr& index : load.indices) indices.push_back(plan_.runs.within(index));
-    if (!is_in_bounds(expr, load) || mentions_lets(indices)) return;
+    if (!is_in_bounds(context_, expr, load) || needs_lanes(facts_, plan_, indices)) return;
     const std::vector<ir::Expr> leading(indices.begin(), indices.end() - 1);
     const bool for_all_lanes = !mentions(indices, plan_.lane.var);
     if (!for_all_lanes) {
@@ -66,30 +67,37 @@ class Finder {
       if (ir::structurally_equal(other.load, expr)) return other.nodes.push_back(expr.get());
     found.push_back({{expr.get()}, expr, for_all_lanes, !plan_.row || !mentions(load.indices, plan_.row->var)});
   }
-
-  bool is_in_bounds(const ir::Expr& expr, const ir::Load& load) const {
-    if (context_.proven.contains(expr.get())) return true;
-    for (size_t axis = 0; axis < load.indices.size(); ++axis)
-      if (!context_.facts.in_bounds(load.indices[axis], load.buffer->shape[axis])) return false;
-    return true;
-  }
-
-  // A let of a lane has no value before the lane's loop, and a load as an index is not for here.
-  bool mentions_lets(const std::vector<ir::Expr>& indices) const {
-    bool found_one = false;
-    const auto look = [&](const ir::Expr& part) {
-      const auto* ref = std::get_if<ir::VarRef>(&part->node);
-      const bool is_thread = ref != nullptr && std::any_of(plan_.thread.begin(), plan_.thread.end(),
-                                                           [&](const Dimension& d) { return d.var == ref->var; });
-      found_one = found_one || std::holds_alternative<ir::Load>(part->node) ||
-                  (ref != nullptr && !is_thread && facts_.is_varying(ref->var));
-    };
-    for (const ir::Expr& index : indices) ir::walk(index, look);
-    return found_one;
-  }
 };
 
+bool are_in_bounds(const Context& context, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices) {
+  for (size_t axis = 0; axis < indices.size(); ++axis)
+    if (!context.facts.in_bounds(indices[axis], buffer->shape[axis])) return false;
+  return true;
+}
+
 }  // namespace
+
+bool is_in_bounds(const Context& context, const ir::Expr& expr, const ir::Load& load) {
+  return context.proven.contains(expr.get()) || are_in_bounds(context, load.buffer, load.indices);
+}
+
+bool is_in_bounds(const Context& context, const ir::Stmt& stmt, const ir::Store& store) {
+  return context.proven.contains(stmt.get()) || are_in_bounds(context, store.buffer, store.indices);
+}
+
+bool needs_lanes(const LaneFacts& facts, const LanePlan& plan, const std::vector<ir::Expr>& indices) {
+  bool found = false;
+  const auto look = [&](const ir::Expr& part) {
+    const auto* ref = std::get_if<ir::VarRef>(&part->node);
+    const bool is_thread =
+        ref != nullptr && std::any_of(plan.thread.begin(), plan.thread.end(),
+                                      [&](const Dimension& dimension) { return dimension.var == ref->var; });
+    found = found || std::holds_alternative<ir::Load>(part->node) ||
+            (ref != nullptr && !is_thread && facts.is_varying(ref->var));
+  };
+  for (const ir::Expr& index : indices) ir::walk(index, look);
+  return found;
+}
 
 std::vector<EarlyLoad> find_early_loads(Context& context, const LaneFacts& facts, const LanePlan& plan,
                                         const std::vector<ir::Stmt>& statements) {

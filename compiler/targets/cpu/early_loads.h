@@ -17,4 +17,10 @@ struct EarlyLoad {
 std::vector<EarlyLoad> find_early_loads(Context& context, const LaneFacts& facts, const LanePlan& plan,
                                         const std::vector<ir::Stmt>& statements);
 
+// Whether a load or store is in bounds on the path that is being written, whatever branches are around it.
+bool is_in_bounds(const Context& context, const ir::Expr& expr, const ir::Load& load);
+bool is_in_bounds(const Context& context, const ir::Stmt& stmt, const ir::Store& store);
+// Whether indices take what has no value before the lanes' loop: a let of a lane, or a load.
+bool needs_lanes(const LaneFacts& facts, const LanePlan& plan, const std::vector<ir::Expr>& indices);
+
 }  // namespace tilepilot::targets::cpu

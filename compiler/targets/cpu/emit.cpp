@@ -66,6 +66,11 @@ void emit_store(Context& context, const ir::Stmt& stmt, const ir::Store& store) 
     context.body.line("{} = {};", context.stream_target, element(context, store.value));
     return;
   }
+  if (const auto kept = context.lanes.stores.find(stmt.get()); kept != context.lanes.stores.end()) {
+    const bool is_small = store.value->type.is_small_float();  // then it is rounded where it is stored
+    context.body.line("{} = {};", kept->second, (is_small ? unrounded : element)(context, store.value));
+    return;
+  }
   const std::string target = place(context, store.buffer, store.indices);
   std::string condition = write_condition(context, stmt, store.buffer, store.indices);
   if (!condition.empty()) condition = "if (" + condition + ") ";

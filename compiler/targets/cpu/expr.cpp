@@ -167,11 +167,12 @@ class ValueEmitter {
   std::string element(const Expr& expr) {
     if (const auto* node = std::get_if<ir::Load>(&expr->node); node != nullptr && is_plain(expr, *node))
       return place(context_, node->buffer, node->indices);
-    if (expr->type.is_small_float())
-      return narrowing(expr->type) + "(" + (rounds(expr) ? raw(expr) : value(expr)).text + ")";
+    if (expr->type.is_small_float()) return narrowing(expr->type) + "(" + unrounded(expr) + ")";
     if (is_small_integer(expr->type)) return narrowing(expr->type) + "(" + value(expr).text + ")";
     return value(expr).text;
   }
+
+  std::string unrounded(const Expr& expr) { return (rounds(expr) ? raw(expr) : value(expr)).text; }
 
  private:
   Context& context_;
@@ -353,6 +354,7 @@ class ValueEmitter {
 
 std::string value(Context& context, const Expr& expr) { return ValueEmitter(context).value(expr).text; }
 std::string element(Context& context, const Expr& expr) { return ValueEmitter(context).element(expr); }
+std::string unrounded(Context& context, const Expr& expr) { return ValueEmitter(context).unrounded(expr); }
 std::string index(Context& context, const Expr& expr) { return ValueEmitter(context).index(expr).text; }
 std::string summand(Context& context, const Expr& expr) { return wrapped(ValueEmitter(context).index(expr), kSum); }
 std::string factor(Context& context, const Expr& expr) { return wrapped(ValueEmitter(context).index(expr), kUnary); }

@@ -13,6 +13,8 @@ namespace tilepilot::targets::cpu {
 std::string value(Context& context, const ir::Expr& expr);
 // The value, ready to be assigned to an element of a buffer of the expression's type.
 std::string element(Context& context, const ir::Expr& expr);
+// What `element` is rounded from, of small floats.
+std::string unrounded(Context& context, const ir::Expr& expr);
 // An integer expression in 64 bits.
 std::string index(Context& context, const ir::Expr& expr);
 // The same, in parentheses where it could not stand in a sum, or in a product.

@@ -7,6 +7,7 @@ constexpr int64_t kRegisterLanes = 256;  // of 4 bytes: half of the largest regi
 constexpr int64_t kShortRow = 64;        // lanes, where a chunk has several rows
 constexpr int64_t kMostRows = 16;        // as TP_UNROLL unrolls
 constexpr int64_t kOwnElements = 32;     // of a buffer a lane keeps in registers, at most
+constexpr int64_t kFarRows = 16;         // elements between rows that share no line of a cache
 
 int64_t largest_divisor(int64_t number, int64_t most) {
   int64_t divisor = std::max<int64_t>(most, 1);
@@ -140,6 +141,35 @@ int64_t register_lanes(const std::vector<ir::Buffer>& own, size_t thread_axes) {
   return std::max(kVectorLanes, kRegisterLanes / std::max<int64_t>(words, 1) / kVectorLanes * kVectorLanes);
 }
 
+// Whether the element is the next one in memory at the next step, and far away at the next lane.
+bool walks_along_row(const std::vector<ir::Expr>& indices, const ir::Var& lane, const ir::Var& step) {
+  const auto last = ir::affine(indices.back());
+  const std::vector<ir::Expr> leading(indices.begin(), indices.end() - 1);
+  if (!last || last->coefficient(step) != 1 || mentions(leading, step)) return false;
+  return mentions(leading, lane) || std::abs(last->coefficient(lane)) >= kFarRows;
+}
+
+// The accesses of long common loops whose lanes walk along rows, where blocks of steps are worth a try (see
+// row_blocks.h).
+std::vector<Access> walks_along_rows(const Context& context, const LaneFacts& facts, const ir::Var& lane,
+                                     const ir::Stmt& body) {
+  std::vector<Access> found;
+  ir::walk(
+      body,
+      [&](const ir::Stmt& stmt) {
+        const auto* loop = std::get_if<ir::For>(&stmt->node);
+        if (loop == nullptr || !facts.is_common(*loop) || is_unrolled(*loop)) return;
+        if (ir::constant_int(loop->extents[0]).value_or(kRowSteps) < kRowSteps) return;
+        const auto uses = count_uses(loop->body);
+        for (Access& access : accesses(context.facts, loop->body)) {
+          const bool is_safe = access.is_store ? uses.at(access.buffer.get()) == 1 : !facts.is_stored(access.buffer);
+          if (is_safe && walks_along_row(access.indices, lane, loop->vars[0])) found.push_back(std::move(access));
+        }
+      },
+      [](const ir::Expr&) {});
+  return found;
+}
+
 // `step`: chunks start at multiples of it, or 0.
 void choose_width(LanePlan& plan, int64_t lanes, int64_t step) {
   const auto extent = ir::constant_int(plan.lane.extent);
@@ -207,6 +237,11 @@ bool LaneFacts::is_stable(const ir::Expr& expr) const {
   return stable;
 }
 
+bool LaneFacts::stores_any(const std::unordered_set<const ir::BufferData*>& buffers) const {
+  return std::any_of(stored_.begin(), stored_.end(),
+                     [&](const ir::BufferData* data) { return buffers.contains(data); });
+}
+
 bool LaneFacts::is_common(const ir::For& loop) const {
   return loop.kind != ir::LoopKind::parallel && is_uniform(loop.extents[0]) &&
          !contains<ir::Break, ir::Continue>(loop.body);
@@ -239,12 +274,18 @@ LanePlan plan_lanes(const Context& context, const LaneFacts& facts, const std::v
     if (FirstUse(buffer, dimensions.size()).is_write(body)) plan.fresh.insert(buffer.get());
   const int64_t lanes = register_lanes(plan.own, dimensions.size());
   // Rows of a chunk share what they load for a lane: rather several short ones than a long one.
-  const auto row_extent = plan.outer.empty() ? std::nullopt : ir::constant_int(plan.outer.back().extent);
-  const bool has_rows = row_extent && *row_extent > 1;
-  const int64_t widest = has_rows ? std::min(lanes, kShortRow) : lanes;
+  const int64_t row_extent = plan.outer.empty() ? 1 : ir::constant_int(plan.outer.back().extent).value_or(1);
+  const bool has_rows = row_extent > 1;
+  int64_t widest = has_rows ? std::min(lanes, kShortRow) : lanes;
+  // Of many rows at a time the caches lose the lines before all of them is read.
+  const std::vector<Access> walks = walks_along_rows(context, facts, plan.lane.var, body);
+  if (!walks.empty() && ir::constant_int(plan.lane.extent).value_or(1) % kVectorLanes == 0) widest = kVectorLanes;
   choose_width(plan, widest, choose_runs(plan, LaneRuns(context.facts, plan.lane.var, body), widest));
-  if (has_rows && plan.is_whole)
-    plan.rows = largest_divisor(*row_extent, std::min<int64_t>({lanes / plan.width, kMostRows, *row_extent}));
+  const bool same_rows = std::none_of(walks.begin(), walks.end(), [&](const Access& access) {
+    return has_rows && mentions(access.indices, plan.outer.back().var);
+  });
+  if (has_rows && plan.is_whole && same_rows)
+    plan.rows = largest_divisor(row_extent, std::min<int64_t>({lanes / plan.width, kMostRows, row_extent}));
   if (plan.rows > 1) {
     plan.row = plan.outer.back();
     plan.outer.pop_back();

@@ -13,6 +13,10 @@ namespace tilepilot::targets::cpu {
 // Lanes of 4 bytes that fill a vector of 64, the longest there is.
 inline constexpr int64_t kVectorLanes = 16;
 
+// Steps of a serial loop that are done together where lanes walk along rows (see row_blocks.h), as `row_steps` of the
+// prelude: a line of a cache has so many elements of 4 bytes.
+inline constexpr int64_t kRowSteps = 16;
+
 struct LanePlan {
   std::vector<Dimension> outer;  // plain loops around the chunks
   std::optional<Dimension> row;  // a chunk has several rows of lanes, else one
@@ -40,6 +44,7 @@ class LaneFacts {
   // Does not read what the body writes.
   bool is_stable(const ir::Expr& expr) const;
   bool is_stored(const ir::Buffer& buffer) const { return stored_.contains(buffer.get()); }
+  bool stores_any(const std::unordered_set<const ir::BufferData*>& buffers) const;
 
   // A loop that all lanes take the same way.
   bool is_common(const ir::For& loop) const;

@@ -1,9 +1,11 @@
 #include "compiler/targets/cpu/lanes.h"
 
+#include "compiler/targets/cpu/cost.h"
 #include "compiler/targets/cpu/early_loads.h"
 #include "compiler/targets/cpu/emit.h"
 #include "compiler/targets/cpu/expr.h"
 #include "compiler/targets/cpu/guard_range.h"
+#include "compiler/targets/cpu/row_blocks.h"
 
 namespace tilepilot::targets::cpu {
 namespace {
@@ -11,36 +13,6 @@ namespace {
 constexpr int64_t kUnrolledLoop = 16;   // as TP_UNROLL does
 constexpr int64_t kUnrolledCost = 400;  // operations
 constexpr int64_t kMostCopied = 1024;   // operations in all copies: compilers take seconds for more
-
-// Operations of a statement, about; what is computed of indices is free.
-int64_t cost(const ir::Expr& expr) {
-  return std::visit(
-      ir::overloaded{
-          [](const ir::Load&) -> int64_t { return 1; },
-          [](const ir::Unary& node) { return 1 + cost(node.operand); },
-          [](const ir::Binary& node) { return 1 + cost(node.left) + cost(node.right); },
-          [](const ir::Math& node) { return 20 + cost(node.argument); },
-          [](const ir::Select& node) { return 2 + cost(node.condition) + cost(node.then) + cost(node.otherwise); },
-          [](const ir::Cast& node) { return 1 + cost(node.value); },
-          [](const ir::Reinterpret& node) { return 1 + cost(node.value); },
-          [](const auto&) -> int64_t { return 0; },
-      },
-      expr->node);
-}
-
-int64_t cost(const std::vector<ir::Stmt>& statements) {
-  int64_t sum = 0;
-  for (const ir::Stmt& stmt : statements)
-    ir::walk(
-        stmt,
-        [&](const ir::Stmt& part) {
-          if (const auto* store = std::get_if<ir::Store>(&part->node)) sum += 1 + cost(store->value);
-          if (const auto* let = std::get_if<ir::Let>(&part->node)) sum += cost(let->value);
-          if (const auto* branch = std::get_if<ir::If>(&part->node)) sum += 2 + cost(branch->condition);
-        },
-        [](const ir::Expr&) {});
-  return sum;
-}
 
 class LaneWriter {
  public:
@@ -71,6 +43,12 @@ class LaneWriter {
   // One variable of the chunk: `name` counts within it, from `base` of the whole on (empty: 0).
   struct Axis {
     std::string name, base;
+  };
+
+  // Lanes of a row that take part.
+  struct LaneRange {
+    std::string first, end;
+    bool is_all;
   };
 
   Context& context_;
@@ -256,7 +234,9 @@ class LaneWriter {
     const auto* branch = std::get_if<ir::If>(&stmt->node);
     if (branch == nullptr) return false;
     if (context_.proven.contains(branch)) {
+      const size_t assumed = context_.facts.assume(branch->condition);
       write(flattened(branch->then));
+      context_.facts.forget(assumed);
       return true;
     }
     if (const auto range = range_of(stmt)) return write_in_range(*branch, *range);
@@ -275,9 +255,12 @@ class LaneWriter {
     if (!is_plain || contains_loop(stmt) || context_.proven.contains(branch) || !plan_.runs.parts().empty())
       return std::nullopt;
     return guard_range(context_, branch->condition, plan_.lane.var, [&](const ir::Var& var) {
-      return facts_.is_varying(var) && !(plan_.row && var == plan_.row->var) &&
-             std::none_of(plan_.outer.begin(), plan_.outer.end(), [&](const Dimension& d) { return d.var == var; });
+      return facts_.is_varying(var) && !(plan_.row && var == plan_.row->var) && !is_outer(var);
     });
+  }
+
+  bool is_outer(const ir::Var& var) const {
+    return std::any_of(plan_.outer.begin(), plan_.outer.end(), [&](const Dimension& d) { return d.var == var; });
   }
 
   bool write_in_range(const ir::If& branch, const GuardRange& range) {
@@ -302,15 +285,115 @@ class LaneWriter {
     const bool is_small = copies <= 64 && copies * cost(flattened(loop.body)) <= kMostCopied;
     const bool unrolled = is_unrolled(loop) || (extent && *extent <= kUnrolledLoop && is_small && places_own(loop));
     context_.wide.insert(loop.vars[0].get());
-    if (unrolled) out_.line("TP_UNROLL");
-    open_plain({loop.vars[0], loop.extents[0]});
-    const int64_t outside = std::exchange(copies_, unrolled ? copies : copies_);
+    const size_t assumed =
+        context_.facts.assume(ir::binary(ir::BinaryOp::lt, ir::var_ref(loop.vars[0]), loop.extents[0]));
+    if (unrolled || !write_blocks_of_steps(loop)) {
+      if (unrolled) out_.line("TP_UNROLL");
+      open_plain({loop.vars[0], loop.extents[0]});
+      const int64_t outside = std::exchange(copies_, unrolled ? copies : copies_);
+      write_body(loop);
+      copies_ = outside;
+    }
+    context_.facts.forget(assumed);
+    return true;
+  }
+
+  void write_body(const ir::For& loop) {
     ++loops_;
     write(flattened(loop.body));
     --loops_;
-    copies_ = outside;
+    out_.close();
+  }
+
+  // Where lanes walk along rows (see row_blocks.h). The last block begins early enough to be whole; a loop of fewer
+  // steps than that is done step by step.
+  bool write_blocks_of_steps(const ir::For& loop) {
+    const auto extent = ir::constant_int(loop.extents[0]);
+    if (extent ? *extent < kRowSteps : contains_loop(loop.body)) return false;
+    const auto range = range_of_guards();
+    if (!range) return false;
+    size_t assumed = 0;
+    for (const ir::If* guard : guards_) assumed += context_.facts.assume(guard->condition);
+    const RowAccesses rows = find_row_accesses(context_, facts_, plan_, loop);
+    const bool has_rows = !rows.loads.empty() || !rows.stores.empty();
+    if (has_rows) {
+      const std::string end = factor(context_, loop.extents[0]);
+      if (!extent) out_.open("if ({} >= {})", end, kRowSteps);
+      write_blocks_of_lanes(loop, rows, *range);
+      if (!extent) out_.reopen("else");
+    }
+    context_.facts.forget(assumed);
+    if (!has_rows || extent) return has_rows;
+    open_plain({loop.vars[0], loop.extents[0]});
+    write_body(loop);
     out_.close();
     return true;
+  }
+
+  // Guards that all lanes pass are left out.
+  void write_blocks_of_lanes(const ir::For& loop, const RowAccesses& rows, const GuardRange& range) {
+    const std::string count = count_.empty() ? fmt::format("{}", plan_.width) : count_;
+    if (guards_.empty()) return write_blocks(loop, rows, {"0", count, count_.empty()});
+    const auto [first, end] = write_range(context_, range, {count, lane_.base});
+    if (!contains_loop(loop.body)) {
+      out_.open("if ({}{} == {})", first == "0" ? "" : first + " == 0 && ", end, count);
+      const std::vector<const ir::If*> guards = std::exchange(guards_, {});
+      write_blocks(loop, rows, {first, end, count_.empty()});
+      guards_ = guards;
+      out_.reopen(fmt::format("else if ({} < {})", first, end));
+    } else {
+      out_.open("if ({} < {})", first, end);
+    }
+    write_blocks(loop, rows, {first, end, false});
+    out_.close();
+  }
+
+  void write_blocks(const ir::For& loop, const RowAccesses& rows, const LaneRange& lanes) {
+    const std::string var = context_.names.of(loop.vars[0]), end = factor(context_, loop.extents[0]);
+    const std::string first = context_.names.fresh(var + "_0"), step = context_.names.fresh("step");
+    out_.open("for (int64_t {0} = 0; {0} < {1}; {0} += {2})", first, end, kRowSteps);
+    RowBlock block{.var = loop.vars[0],
+                   .start = first,
+                   .step = step,
+                   .done = "0",
+                   .row = row_.name,
+                   .lane = lane_.name,
+                   .base = lane_.base.empty() ? "0" : lane_.base,
+                   .first = lanes.first,
+                   .end = lanes.end,
+                   .all_lanes = lanes.is_all,
+                   .open_rows = [this] { return open_rows(false); }};
+    if (ir::constant_int(loop.extents[0]).value_or(1) % kRowSteps != 0) {
+      block.start = context_.names.fresh(var + "_start");
+      block.done = first + " - " + block.start;
+      out_.line("const int64_t {} = min_of<int64_t>({}, {} - {});", block.start, first, end, kRowSteps);
+    }
+    for (const RowLoad& load : rows.loads) write_row_load(context_, plan_, load, block);
+    std::vector<std::string> stored;
+    for (const RowStore& store : rows.stores) stored.push_back(declare_row_store(context_, plan_, store, block));
+    out_.open("for (int64_t {0} = {1}; {0} < {2}; ++{0})", step, block.done, kRowSteps);
+    out_.line("const int64_t {} = {} + {};", var, block.start, step);
+    write_body(loop);
+    for (size_t k = 0; k < stored.size(); ++k) write_row_store(context_, plan_, rows.stores[k], block, stored[k]);
+    out_.close();
+    for (const RowLoad& load : rows.loads)
+      for (const ir::ExprNode* node : load.nodes) context_.lanes.loads.erase(node);
+    for (const RowStore& store : rows.stores) context_.lanes.stores.erase(store.stmt.get());
+  }
+
+  // The lanes that all guards let pass, where these are neighbours.
+  std::optional<GuardRange> range_of_guards() const {
+    GuardRange all;
+    if (!guards_.empty() && !plan_.runs.parts().empty()) return std::nullopt;
+    for (const ir::If* guard : guards_) {
+      const auto range = guard_range(context_, guard->condition, plan_.lane.var,
+                                     [&](const ir::Var& var) { return facts_.is_varying(var) && !is_outer(var); });
+      if (!range) return std::nullopt;
+      all.conditions.insert(all.conditions.end(), range->conditions.begin(), range->conditions.end());
+      all.first.insert(all.first.end(), range->first.begin(), range->first.end());
+      all.end.insert(all.end.end(), range->end.begin(), range->end.end());
+    }
+    return all;
   }
 
   // Has a value whatever a guard says.
@@ -364,7 +447,8 @@ class LaneWriter {
     opened += open_lanes(is_straight, unrolled);
     write_guarded(group);
     for (; opened > 0; --opened) out_.close();
-    context_.lanes.loads.clear();
+    for (const EarlyLoad& load : early)
+      for (const ir::ExprNode* node : load.nodes) context_.lanes.loads.erase(node);
   }
 
   bool uses_own(const std::vector<ir::Stmt>& group) const {
