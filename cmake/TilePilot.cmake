@@ -25,12 +25,17 @@ option(TILEPILOT_PRECOMPILE "Precompile standard headers" ON)
 set(TILEPILOT_COMMON_HEADERS <algorithm> <functional> <map> <memory> <optional> <string> <unordered_map> <unordered_set>
   <variant> <vector> <fmt/format.h> <fmt/ranges.h>)
 
+# What is left out would take a third of a sanitized build, and is seen without: null and wild pointers fault, and
+# AddressSanitizer says where; pointers that are not aligned, and functions called as if of another type, come from casts
+# of bytes, and tensors are read and written through memcpy.
+set(TILEPILOT_SANITIZERS -fsanitize=address,undefined -fno-sanitize=null,alignment,function)
+
 function(tilepilot_configure target)
   target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR})
   target_compile_options(${target} PRIVATE ${TILEPILOT_WARNINGS})
   if(TILEPILOT_SANITIZE)
     target_compile_definitions(${target} PUBLIC TILEPILOT_SANITIZED)
-    target_compile_options(${target} PUBLIC -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_compile_options(${target} PUBLIC ${TILEPILOT_SANITIZERS} -fno-sanitize-recover=all -fno-omit-frame-pointer)
     target_link_options(${target} PUBLIC -fsanitize=address,undefined)
   endif()
 endfunction()
