@@ -8,11 +8,11 @@ Exports each model to OUTDIR/reference and writes OUTDIR/eager.safetensors: inpu
 import os
 import sys
 
-import torch
 from export_models import export, load_exporter
 
 exporter_path, input_seed, forward_seed = sys.argv[1:4]
 exporter = load_exporter(exporter_path)
+torch = exporter.torch
 
 
 def leaves(prefix, tree):

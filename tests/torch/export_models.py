@@ -14,14 +14,12 @@ import json
 import os
 import sys
 
-import torch
-
 
 def load_exporter(path):
     spec = importlib.util.spec_from_file_location("exporter", path)
     exporter = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(exporter)
-    exporter.torch = torch
+    exporter.import_torch()
     return exporter
 
 
