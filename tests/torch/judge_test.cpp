@@ -83,8 +83,7 @@ JudgeOptions judge_options() {
 }
 
 std::unique_ptr<Judge> judge_for(const std::string& model, JudgeOptions options = judge_options()) {
-  auto judge =
-      open_judge(testing::exported("tests/torch/models/" + model + ".py", {"--dtype", options.dtype}), options);
+  auto judge = open_judge(testing::exported("tests/torch/models/" + model + ".py", options.dtype), options);
   EXPECT_TRUE(judge.ok()) << judge.error().message;
   return judge.ok() ? *std::move(judge) : nullptr;
 }

@@ -35,7 +35,7 @@ std::vector<std::vector<JudgedProgram>> programs() {
     if (!entry.is_directory()) continue;
     all.push_back({entry.path().filename(), entry.path() / "kernel.py", entry.path() / "model.py", "fp16"});
   }
-  return in_groups(std::move(all), 8);
+  return in_groups(std::move(all), 4);
 }
 
 // A seed holds the model too: up to its first kernel, without the imports that only kernels need, PyTorch runs it.

@@ -19,6 +19,6 @@ PythonRun run_python(const std::string& script, const std::vector<std::string>& 
 std::filesystem::path scratch(const std::string& name);
 
 // Exports a model of the source tree, once for all test programs of a build; the folder is not to be written to.
-std::filesystem::path exported(const std::string& model, const std::vector<std::string>& options = {});
+std::filesystem::path exported(const std::string& model, const std::string& dtype = "model");
 
 }  // namespace tilepilot::eval::testing
