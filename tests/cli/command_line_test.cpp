@@ -244,7 +244,7 @@ TEST_F(CommandLine, CheckReportsWhereValuesAreWrong) {
 }
 
 TEST_F(CommandLine, CheckStopsAKernelThatLoopsForever) {
-  auto result = check("fail_endless_kernel", {"--time-limit", "5"});
+  auto result = check("fail_endless_kernel", {"--time-limit", "3"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(all(result), AllOf(HasSubstr("timed_out"), HasSubstr("line 31")));
 }

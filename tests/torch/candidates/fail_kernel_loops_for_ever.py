@@ -1,6 +1,6 @@
 # model: scale_rows
 # expect: timed_out: kernel `main`
-# time_limit: 8
+# time_limit: 4
 import tilelang
 import tilelang.language as T
 import torch
