@@ -53,6 +53,7 @@ class Interrupt : public CommandLine {
     const std::string wanted = model("scale_softmax"), output = (folder_ / "out.py").string();
     const pid_t process = fork();
     if (process == 0) {
+      ::signal(SIGINT, SIG_DFL);  // what a shell starts in the background ignores it
       execl("/usr/bin/env", "env", cache.c_str(), store_variable.c_str(), TILEPILOT_BINARY_DIR "/tilepilot", "generate",
             wanted.c_str(), "-o", output.c_str(), "--quiet", nullptr);
       _exit(127);
