@@ -61,7 +61,7 @@ void expect_conversions(ir::DType type) {
 }
 
 TEST(ConversionTest, RoundOnceAsDefined) {
-  expect_conversions<element_types::half>(ir::kFloat16);
+  expect_conversions<element_types::float16>(ir::kFloat16);
   expect_conversions<element_types::bfloat16>(ir::kBFloat16);
   expect_conversions<element_types::float8_e4m3>(ir::kFloat8E4M3);
   expect_conversions<element_types::float8_e5m2>(ir::kFloat8E5M2);

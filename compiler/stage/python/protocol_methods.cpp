@@ -12,7 +12,7 @@ namespace tilepilot::stage {
 
 namespace {
 
-using Body = Result<Value> (*)(Interpreter&, const Value& self, CallArgs& args);
+using ProtocolBody = Result<Value> (*)(Interpreter&, const Value& self, CallArgs& args);
 
 Status check_count(const CallArgs& args, size_t wanted) {
   if (args.positional.size() == wanted && args.keywords.empty()) return {};
@@ -131,7 +131,7 @@ constexpr unsigned kAll = kList | kDict | kSet | kText;
 struct Row {
   std::string_view name;
   unsigned owners;
-  Body body;
+  ProtocolBody body;
 };
 
 constexpr Row kRows[] = {

@@ -73,7 +73,7 @@ class LaunchEmitter {
   std::vector<std::string> arguments_;   // as the launch function passes them
 
   LaunchEmitter(const ir::Program& program, size_t number, LaunchPlan plan)
-      : number_(number), plan_(std::move(plan)), context_{program, plan_.block, {}, {}, {}, {}} {}
+      : number_(number), plan_(std::move(plan)), context_{program, plan_.block, Names(prelude())} {}
 
   // Where joined blocks count as one.
   std::vector<ir::Expr> joined_grid() const {

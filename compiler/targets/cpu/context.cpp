@@ -7,7 +7,7 @@ namespace tilepilot::targets::cpu {
 std::string stored_type(ir::DType type) {
   if (type.is_bool()) return "uint8_t";
   if (type == ir::kBFloat16) return "bfloat16";
-  if (type == ir::kFloat16) return "half";
+  if (type == ir::kFloat16) return "float16";
   if (type == ir::kFloat32) return "float";
   if (type == ir::kFloat64) return "double";
   if (type == ir::kFloat8E4M3) return "float8_e4m3";

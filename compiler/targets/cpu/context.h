@@ -62,32 +62,38 @@ struct Context {
   const ir::Program& program;
   const ir::Kernel& kernel;
   Names names;
-  IntegerFacts facts;
-  OperandLayouts layouts;
-  ScratchPlan scratch;
+  IntegerFacts facts = {};
+  OperandLayouts layouts = {};
+  ScratchPlan scratch = {};
   Writer declarations{1};  // of buffers, at the top of the block function
   Writer body{1};
-  Error error;  // the first thing this target cannot do
+  Error error = {};                    // the first thing this target cannot do
+  const SourceMap* sources = nullptr;  // to name the program's lines in the code; null: they are not named
+  // What indices are computed in, and loops count in.
+  std::string index_type = "int64_t";
 
-  // Variables that are `int64_t` in C++ whatever their type in the IR: loops, blocks, symbols, integer parameters.
-  std::unordered_set<const ir::VarData*> wide;
+  // Whether signed integers wrap by themselves where the text is compiled, rather than by functions of the prelude.
+  bool wraps_by_itself = true;
+
+  // Variables of the index type in C++ whatever their type in the IR: loops, blocks, symbols, integer parameters.
+  std::unordered_set<const ir::VarData*> wide = {};
   // Loads and stores (their nodes) that are in bounds, and branches (If, Select) whose condition is true, on the path
   // being written.
-  std::unordered_set<const void*> proven;
+  std::unordered_set<const void*> proven = {};
   // Where stores to a streamed tensor go instead, while its loop is written.
-  std::string stream_target;
+  std::string stream_target = {};
   bool has_streams = false;
   // Of concurrent roles, while one is written: the name of their scheduler, and how many threads the role stands for.
-  std::string roles;
+  std::string roles = {};
   int64_t role_threads = 0;
-  std::unordered_map<int64_t, std::string> thread_barriers;  // names by number
-  LaneState lanes;
-  int loops = 0;                                      // around what is being written
-  std::unordered_set<const ir::BufferData*> sharing;  // views and what they view
+  std::unordered_map<int64_t, std::string> thread_barriers = {};  // names by number
+  LaneState lanes = {};
+  int loops = 0;                                           // around what is being written
+  std::unordered_set<const ir::BufferData*> sharing = {};  // views and what they view
   // How often the kernel's body names each buffer.
-  std::unordered_map<const ir::BufferData*, int64_t> uses;
+  std::unordered_map<const ir::BufferData*, int64_t> uses = {};
   // What the launch may find.
-  std::vector<RuntimeCheck> checks;
+  std::vector<RuntimeCheck> checks = {};
   bool uses_events = false;  // of the launch: see the prelude's `launch_events`
 
   // What stands for a variable.

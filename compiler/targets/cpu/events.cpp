@@ -45,8 +45,7 @@ void emit_check(Context& context, const ir::Check& check, Span span) {
   context.body.line("if (!({})) return fail_check(events, {});", value(context, check.condition), number);
 }
 
-void emit_print(Context& context, const ir::Print& print) {
-  context.uses_events = true;
+std::string print_arguments(Context& context, const ir::Print& print) {
   std::vector<std::string> block, thread;
   for (const ir::Var& var : context.kernel.block_vars) block.push_back(context.names.of(var));
   for (const ir::Expr& axis : print.thread) thread.push_back(index(context, axis));
@@ -62,7 +61,12 @@ void emit_print(Context& context, const ir::Print& print) {
     format += fmt::format("dtype={} value={}", form.type, form.format);
     arguments += ", " + shown(print.value->type, value(context, print.value));
   }
-  context.body.line("print_line(events, \"{}\\n\", {});", format, arguments);
+  return fmt::format("\"{}\\n\", {}", format, arguments);
+}
+
+void emit_print(Context& context, const ir::Print& print) {
+  context.uses_events = true;
+  context.body.line("print_line(events, {});", print_arguments(context, print));
 }
 
 }  // namespace tilepilot::targets::cpu

@@ -7,5 +7,7 @@ namespace tilepilot::targets::cpu {
 
 void emit_check(Context& context, const ir::Check& check, Span span);
 void emit_print(Context& context, const ir::Print& print);
+// The arguments of printf for it.
+std::string print_arguments(Context& context, const ir::Print& print);
 
 }  // namespace tilepilot::targets::cpu

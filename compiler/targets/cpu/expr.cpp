@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "compiler/ir/arithmetic.h"
 #include "compiler/ir/visit.h"
 #include "compiler/passes/fold.h"
 
@@ -198,7 +199,7 @@ class ValueEmitter {
 
   Code variable(const ir::Var& var) {
     const std::string& name = context_.name(var);
-    if (!context_.wide.contains(var.get()) || var->type == ir::kInt64) return {name};
+    if (!context_.wide.contains(var.get()) || computed_type(var->type) == context_.index_type) return {name};
     return {fmt::format("{}({})", computed_type(var->type), name)};
   }
 
@@ -223,7 +224,31 @@ class ValueEmitter {
            bounds_condition(context_, node.buffer, node.indices).empty();
   }
 
+  // Whether C++ leaves open what this is, since a result of the exact operation leaves the type it is computed in.
+  bool may_overflow(BinaryOp op, const Expr& left, const Expr& right) const {
+    const DType type = left->type;
+    if (context_.wraps_by_itself || !type.is_int() || type.is_nibble()) return false;
+    if (op != BinaryOp::add && op != BinaryOp::sub && op != BinaryOp::mul) return false;
+    if (type.bits < 32) return op == BinaryOp::mul && type.bits == 16 && type.code == ir::TypeCode::unsigned_int;
+    if (type.code == ir::TypeCode::unsigned_int) return false;
+    const ir::Bounds a = context_.facts.range(left), b = context_.facts.range(right), all = ir::type_bounds(type);
+    const ir::Wide ends[] = {a.lo, a.hi}, others[] = {b.lo, b.hi};
+    for (const ir::Wide x : ends)
+      for (const ir::Wide y : others) {
+        const ir::Wide result = op == BinaryOp::add ? x + y : op == BinaryOp::sub ? x - y : x * y;
+        if (result < all.lo || result > all.hi) return true;
+      }
+    return false;
+  }
+
+  Code by_wrapping(BinaryOp op, const std::string& left, const std::string& right, DType type) const {
+    const char* name = op == BinaryOp::add ? "wrapped_add" : op == BinaryOp::sub ? "wrapped_sub" : "wrapped_mul";
+    return {fmt::format("{}<{}>({}, {})", name, computed_type(type), left, right)};
+  }
+
   Code unary(const ir::Unary& node, DType type) {
+    if (node.op == ir::UnaryOp::neg && type.is_int() && may_overflow(BinaryOp::sub, ir::int_imm(0, type), node.operand))
+      return by_wrapping(BinaryOp::sub, "0", value(node.operand).text, type);
     const std::string operand = wrapped(value(node.operand), kUnary);
     const bool is_logical = node.op == ir::UnaryOp::logical_not || type.is_bool();
     const char* symbol = is_logical ? "!" : node.op == ir::UnaryOp::neg ? "-" : "~";
@@ -242,6 +267,8 @@ class ValueEmitter {
     if (is_comparison(node.op) && is_index_arithmetic(node.left) && is_index_arithmetic(node.right))
       return index_binary(node);
     if (row.symbol.empty()) return call(node, row);
+    if (may_overflow(node.op, node.left, node.right))
+      return by_wrapping(node.op, value(node.left).text, value(node.right).text, type);
     const bool is_shift = row.precedence == kShift;
     const int precedence = row.precedence;
     std::string left = wrapped(value(node.left), precedence);
@@ -312,7 +339,8 @@ class ValueEmitter {
   Code index(const Expr& expr) {
     if (!is_index_arithmetic(expr)) {
       const Code code = value(expr);
-      return expr->type == ir::kInt64 ? code : Code{"int64_t(" + code.text + ")"};
+      return computed_type(expr->type) == context_.index_type ? code
+                                                              : Code{context_.index_type + "(" + code.text + ")"};
     }
     return std::visit(ir::overloaded{
                           [](const ir::IntImm& imm) { return literal(fmt::format("{}", imm.value)); },
@@ -341,7 +369,8 @@ class ValueEmitter {
     const bool is_division = node.op == BinaryOp::floor_div || node.op == BinaryOp::floor_mod;
     const bool plain = is_division && is_plain_division(node);
     if (row.symbol.empty() && !plain)
-      return {fmt::format("{}<int64_t>({}, {})", row.function, index(node.left).text, index(node.right).text)};
+      return {fmt::format("{}<{}>({}, {})", row.function, context_.index_type, index(node.left).text,
+                          index(node.right).text)};
     const std::string_view symbol = !plain ? row.symbol : node.op == BinaryOp::floor_div ? "/" : "%";
     const int precedence = plain ? static_cast<int>(kProduct) : row.precedence;
     return {fmt::format("{} {} {}", wrapped(index(node.left), precedence), symbol,

@@ -3,21 +3,20 @@
 #include <algorithm>
 #include <cctype>
 
-#include "compiler/targets/cpu/codegen.h"
-
 namespace tilepilot::targets::cpu {
 namespace {
 
 constexpr const char* kKeywords[] = {
-    "alignas",    "alignof", "and",      "asm",      "auto",     "bool",     "break",       "case",     "catch",
-    "char",       "class",   "const",    "continue", "default",  "delete",   "do",          "double",   "else",
-    "enum",       "extern",  "false",    "float",    "for",      "friend",   "goto",        "if",       "inline",
-    "int",        "long",    "mutable",  "new",      "not",      "operator", "or",          "private",  "public",
-    "register",   "return",  "short",    "signed",   "sizeof",   "static",   "struct",      "switch",   "template",
-    "this",       "throw",   "true",     "try",      "typedef",  "typename", "union",       "unsigned", "using",
-    "virtual",    "void",    "volatile", "while",    "xor",      "int8_t",   "int16_t",     "int32_t",  "int64_t",
-    "namespace",  "uint8_t", "uint16_t", "uint32_t", "uint64_t", "linux",    "unix",        "scratch",  "first_block",
-    "last_block", "scalars", "buffers",  "main",     "events",   "block",    "printed_text"};
+    "alignas",    "alignof", "and",      "asm",      "auto",     "bool",     "break",        "case",     "catch",
+    "char",       "class",   "const",    "continue", "default",  "delete",   "do",           "double",   "else",
+    "enum",       "extern",  "false",    "float",    "for",      "friend",   "goto",         "if",       "inline",
+    "int",        "long",    "mutable",  "new",      "not",      "operator", "or",           "private",  "public",
+    "register",   "return",  "short",    "signed",   "sizeof",   "static",   "struct",       "switch",   "template",
+    "this",       "throw",   "true",     "try",      "typedef",  "typename", "union",        "unsigned", "using",
+    "virtual",    "void",    "volatile", "while",    "xor",      "int8_t",   "int16_t",      "int32_t",  "int64_t",
+    "namespace",  "uint8_t", "uint16_t", "uint32_t", "uint64_t", "linux",    "unix",         "scratch",  "first_block",
+    "last_block", "scalars", "buffers",  "main",     "events",   "block",    "printed_text", "half",     "threadIdx",
+    "blockIdx",   "gridDim", "blockDim"};
 
 std::string identifier(const std::string& wish) {
   std::string name;
@@ -48,9 +47,9 @@ void take_declared(std::string_view text, std::unordered_set<std::string>& taken
 
 }  // namespace
 
-Names::Names() {
+Names::Names(const std::string& prelude) {
   for (const char* word : kKeywords) taken_.insert(word);
-  take_declared(prelude(), taken_);
+  take_declared(prelude, taken_);
 }
 
 std::string Names::fresh(const std::string& wish) {

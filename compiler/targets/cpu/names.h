@@ -11,7 +11,8 @@ namespace tilepilot::targets::cpu {
 
 class Names {
  public:
-  Names();
+  // Free of C++'s own words and of what `prelude` declares.
+  explicit Names(const std::string& prelude);
   const std::string& of(const ir::Var& var) { return of(var.get(), var->name); }
   const std::string& of(const ir::Buffer& buffer) { return of(buffer.get(), buffer->name); }
   // A new name that starts like `wish`.
