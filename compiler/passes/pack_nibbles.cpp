@@ -99,11 +99,13 @@ Stmt after(std::vector<Stmt> first, const Stmt& body) {
 class KernelPacker : public Rewriter {
  public:
   using Rewriter::rewrite;
+  explicit KernelPacker(bool side_by_side) : side_by_side_(side_by_side) {}
 
   Kernel rewrite(const Kernel& kernel) override {
     sharing_ = sharing_buffers(kernel);
     bytes_.clear();
     added_.clear();
+    if (side_by_side_) find_written(kernel.body);
     Kernel result = rewrite_children(kernel);
     result.allocations.insert(result.allocations.end(), added_.begin(), added_.end());
     // Writing an element reads the byte that it shares, the first time too.
@@ -118,13 +120,16 @@ class KernelPacker : public Rewriter {
     const auto* n = as<Load>(e);
     if (!n || !is_packed(n->buffer)) return rewrite_children(e);
     const Element at(rewrite_all(n->indices), e->span);
-    const Expr byte = load(by_bytes(n->buffer), at.byte, e->span);
+    const Expr byte = written_.count(root(*n->buffer)) > 0 && !in_control_
+                          ? whole_byte(by_bytes(n->buffer), at.byte, e->span, before_)
+                          : load(by_bytes(n->buffer), at.byte, e->span);
     const Expr bits = cast(binary(BinaryOp::shr, byte, at.shift, e->span), kUInt4, e->span);
     return e->type == kUInt4 ? bits : reinterpret(bits, e->type, e->span);
   }
 
   Stmt rewrite(const Stmt& s) override {
     if (const auto* n = as<Store>(s); n && is_packed(n->buffer)) return store(*n, s->span);
+    if (side_by_side_ && (as<Block>(s) || as<For>(s) || as<While>(s) || as<If>(s) || as<Roles>(s))) return around(s);
     if (const auto* n = as<For>(s); n && writes_nibbles(n->body)) return in_order(*n, s);
     if (const auto* n = as<Copy>(s)) return copy(*n, s);
     if (const auto* n = as<Fill>(s); n && is_packed(n->destination.buffer)) {
@@ -140,6 +145,79 @@ class KernelPacker : public Rewriter {
   std::unordered_map<const BufferData*, Buffer> bytes_;
   std::vector<Buffer> added_;
   bool whole_bytes_ = false;  // what is written at hand
+  // Of threads that run side by side: what they write, reads that stand before the statement at hand, and whether that
+  // is a loop's condition, before which nothing can stand.
+  const bool side_by_side_;
+  std::unordered_set<const BufferData*> written_;
+  std::vector<Stmt> before_;
+  bool in_control_ = false;
+
+  void find_written(const Stmt& body) {
+    written_.clear();
+    walk(
+        body,
+        [&](const Stmt& s) {
+          const auto* n = as<Store>(s);
+          if (n && is_packed(n->buffer)) written_.insert(root(*n->buffer));
+          for (const Region* region : region_accesses(s).writes)
+            if (is_packed(region->buffer)) written_.insert(root(*region->buffer));
+        },
+        [](const Expr&) {});
+  }
+
+  static Expr whole_byte(const Buffer& bytes, const std::vector<Expr>& at, Span span, std::vector<Stmt>& out) {
+    const Var byte = make_var("byte", kUInt8);
+    const Region place{bytes, at, std::vector<int64_t>(at.size(), 1), span};
+    out.push_back(make_stmt(Atomic{AtomicOp::load, place, nullptr, MemoryOrder::relaxed, byte}, span));
+    return var_ref(byte, span);
+  }
+
+  Stmt inside(const Stmt& body) {
+    if (body == nullptr) return nullptr;
+    std::vector<Stmt> outside = std::exchange(before_, {});
+    Stmt result = rewrite(body);
+    std::vector<Stmt> all = std::exchange(before_, std::move(outside));
+    if (all.empty()) return result;
+    all.push_back(std::move(result));
+    return make_stmt(Block{std::move(all)}, body->span);
+  }
+
+  Expr control(const Expr& e) {
+    const bool outer = std::exchange(in_control_, true);
+    Expr result = rewrite(e);
+    in_control_ = outer;
+    return result;
+  }
+
+  // Statements that hold others: reads stay in the list of the statement that they belong to.
+  Stmt around(const Stmt& s) {
+    if (const auto* n = as<Block>(s)) {
+      Block block;
+      std::vector<Stmt> outside = std::exchange(before_, {});
+      for (const Stmt& child : n->body) {
+        Stmt one = rewrite(child);
+        for (Stmt& read : std::exchange(before_, {})) block.body.push_back(std::move(read));
+        if (one) block.body.push_back(std::move(one));
+      }
+      before_ = std::move(outside);
+      return make_stmt(std::move(block), s->span);
+    }
+    if (const auto* n = as<For>(s)) {
+      For loop = *n;
+      for (Expr& extent : loop.extents) extent = control(extent);
+      loop.body = inside(n->body);
+      return make_stmt(std::move(loop), s->span);
+    }
+    if (const auto* n = as<While>(s)) {
+      const Expr condition = control(n->condition);
+      return make_stmt(While{condition, inside(n->body)}, s->span);
+    }
+    if (const auto* n = as<Roles>(s)) return make_stmt(Roles{n->groups, inside(n->body)}, s->span);
+    const auto* n = as<If>(s);
+    const Expr condition = rewrite(n->condition);
+    const Stmt then = inside(n->then);
+    return make_stmt(If{condition, then, inside(n->otherwise)}, s->span);
+  }
 
   // Where an element lies.
   struct Element {
@@ -170,6 +248,7 @@ class KernelPacker : public Rewriter {
     const Element at(rewrite_all(n.indices), span);
     Expr value = rewrite(n.value);
     if (value->type != kUInt4) value = reinterpret(value, kUInt4, span);
+    if (side_by_side_) return store_whole(bytes, at, value, span);
     if (n.buffer->scope == Scope::global && !whole_bytes_) {
       const Expr old = binary(BinaryOp::bit_and, binary(BinaryOp::shr, load(bytes, at.byte, span), at.shift, span),
                               int_imm(0xf, kUInt8), span);
@@ -181,6 +260,18 @@ class KernelPacker : public Rewriter {
     const Expr mask = binary(BinaryOp::shr, int_imm(0xf0, kUInt8), at.shift, span);
     const Expr theirs = binary(BinaryOp::bit_and, load(bytes, at.byte, span), mask, span);
     return make_stmt(Store{bytes, at.byte, binary(BinaryOp::bit_or, theirs, mine, span)}, span);
+  }
+
+  // Nobody else changes this half meanwhile.
+  static Stmt store_whole(const Buffer& bytes, const Element& at, const Expr& value, Span span) {
+    Block block;
+    const Expr byte = whole_byte(bytes, at.byte, span, block.body);
+    const Expr old = binary(BinaryOp::bit_and, binary(BinaryOp::shr, byte, at.shift, span), int_imm(0xf, kUInt8), span);
+    const Expr difference = binary(BinaryOp::sub, cast(value, kUInt8, span), old, span);
+    const Region place{bytes, at.byte, std::vector<int64_t>(at.byte.size(), 1), span};
+    block.body.push_back(
+        make_stmt(Atomic{AtomicOp::add, place, binary(BinaryOp::shl, difference, at.shift, span)}, span));
+    return make_stmt(std::move(block), span);
   }
 
   bool writes_nibbles(const Stmt& body) const {
@@ -299,7 +390,12 @@ bool has_nibbles(const Program& program) {
 
 Result<Program> pack_nibbles(const Program& program) {
   if (!has_nibbles(program)) return program;
-  return KernelPacker().rewrite(program);
+  return KernelPacker(false).rewrite(program);
+}
+
+Result<Program> pack_nibbles_side_by_side(const Program& program) {
+  if (!has_nibbles(program)) return program;
+  return KernelPacker(true).rewrite(program);
 }
 
 }  // namespace tilepilot::passes

@@ -254,7 +254,7 @@ class Projection : public Rewriter {
       var = fresh;
     }
     for (Buffer& buffer : result.allocations) buffer = own(buffer);
-    result.body = rewrite_children(kernel_.body);
+    result.body = rewrite(kernel_.body);
     const std::vector<Buffer> all = result.allocations;
     std::erase_if(result.allocations, [&](const Buffer& buffer) {
       const auto is_view = [&](const Buffer& other) { return other->base == buffer; };
@@ -288,7 +288,8 @@ class Projection : public Rewriter {
       const auto way = roles_.choice(s, role_);
       if (way) return *way ? rewrite(n->then) : n->otherwise ? rewrite(n->otherwise) : nullptr;
     }
-    return reach_.is_joint(s) ? joint(s) : renamed(s);
+    if (const auto* n = as<Block>(s)) return list(*n, s->span);
+    return reach_.is_joint(s) ? joint({s}) : renamed(s);
   }
 
  private:
@@ -312,7 +313,23 @@ class Projection : public Rewriter {
     return result;
   }
 
-  Stmt joint(const Stmt& s) {
+  // Those who do several things together meet before the first and after the last of these.
+  Stmt list(const Block& block, Span span) {
+    Block result;
+    for (size_t k = 0; k < block.body.size();) {
+      std::vector<Stmt> together;
+      for (; k < block.body.size() && reach_.is_joint(block.body[k]); ++k) {
+        if (!together.empty() && reach_.at(block.body[k]) != reach_.at(together.front())) break;
+        together.push_back(block.body[k]);
+      }
+      Stmt part = together.empty() ? rewrite(block.body[k++]) : joint(together);
+      if (part) result.body.push_back(std::move(part));
+    }
+    return make_stmt(std::move(result), span);
+  }
+
+  Stmt joint(const std::vector<Stmt>& work) {
+    const Stmt& s = work.front();
     const RoleSet set = reach_.at(s);
     RoleSet all = 0;
     int64_t threads = 0;
@@ -326,7 +343,8 @@ class Projection : public Rewriter {
         set == all ? Sync{} : Sync{SyncScope::block, kFirstOwnBarrier + static_cast<int64_t>(set), threads}, s->span);
     const bool is_first = (set & ((RoleSet{1} << role_) - 1)) == 0;
     Block block{{meet}};
-    if (is_first) block.body.push_back(renamed(s));
+    for (const Stmt& one : work)
+      if (is_first) block.body.push_back(renamed(one));
     block.body.push_back(meet);
     return make_stmt(std::move(block), s->span);
   }
@@ -419,19 +437,19 @@ class Checker {
 
 }  // namespace
 
-Result<std::vector<Kernel>> split_roles(const Kernel& kernel) {
+Result<std::vector<Role>> split_roles(const Kernel& kernel) {
   RoleMap roles(kernel);
   TRY(roles.run());
-  if (roles.empty()) return std::vector<Kernel>{kernel};
+  if (roles.empty()) return std::vector<Role>{{kernel, std::vector<int64_t>(kernel.threads.size(), 0)}};
   const Reach reach(kernel, roles);
   if (roles.size() > 1) TRY(Checker(kernel, roles, reach).run());
-  std::vector<Kernel> result;
+  std::vector<Role> result;
   for (size_t role = 0; role < roles.size(); ++role) {
     const auto box = box_of(kernel, roles.threads(role));
     if (!box)
       return unsupported(kernel.span, "the threads of a role are no box of the block",
                          "let the role be a range of `threadIdx.x`, or of a later axis for all of those before it");
-    result.push_back(Projection(kernel, roles, reach, role).run(*box));
+    result.push_back({Projection(kernel, roles, reach, role).run(*box), box->start});
   }
   return result;
 }

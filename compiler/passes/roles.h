@@ -10,10 +10,16 @@ namespace tilepilot::passes {
 // Threads that exchange values directly.
 inline constexpr int64_t kWarp = 32;
 
+// Some threads of a block: where they begin along each axis of it, and what they do.
+struct Role {
+  ir::Kernel kernel;
+  std::vector<int64_t> start;
+};
+
 // What each role does, as a kernel of its threads alone; `Roles` and conditions that tell roles apart are decided. What
 // several roles do together, the first of them does between two barriers. Variables, local buffers and fragments of one
 // role are its own; shared tiles are the same buffers in all. One kernel, as it was, where all threads go one way.
 // `unsupported_tile_feature` where roles cannot be told apart.
-Result<std::vector<ir::Kernel>> split_roles(const ir::Kernel& kernel);
+Result<std::vector<Role>> split_roles(const ir::Kernel& kernel);
 
 }  // namespace tilepilot::passes

@@ -4,7 +4,7 @@
 #include <limits>
 #include <unordered_map>
 
-#include "compiler/ir/visit.h"
+#include "compiler/ir/search.h"
 
 namespace tilepilot::passes {
 
@@ -64,6 +64,7 @@ class Simplifier : public Rewriter {
       set_range(kernel.block_vars[k], bounds(result.grid[k], ranges_).hi);
     }
     uses_ = count_uses(kernel.body);
+    by_threads_ = !kernel.thread_vars.empty() || contains<Roles>(kernel.body);
     result.body = as_block(rewrite(kernel.body), kernel.body->span);
     ranges_ = outside;
     return result;
@@ -85,6 +86,7 @@ class Simplifier : public Rewriter {
   VarRanges ranges_;
   std::unordered_map<const VarData*, Expr> values_;  // of variables that are replaced
   std::unordered_map<const VarData*, int> uses_;
+  bool by_threads_ = false;  // statements outside parallel loops are done by each thread for itself
 
   Expr value_of(const Var& v) const {
     const auto found = values_.find(v.get());
@@ -133,12 +135,13 @@ class Simplifier : public Rewriter {
     return same ? s : make_stmt(std::move(fresh), s->span);
   }
 
-  // Axes of extent 1: their variable is 0.
+  // Axes of extent 1: their variable is 0. What threads share stays a loop.
   void drop_single_iterations(For& loop) {
     std::vector<Var> vars;
     std::vector<Expr> extents;
     for (size_t k = 0; k < loop.vars.size(); ++k) {
-      if (constant_int(loop.extents[k]) == 1) {
+      const bool is_last = by_threads_ && loop.kind == LoopKind::parallel && vars.empty() && k + 1 == loop.vars.size();
+      if (constant_int(loop.extents[k]) == 1 && !is_last) {
         values_[loop.vars[k].get()] = int_imm(0, loop.vars[k]->type);
       } else {
         vars.push_back(loop.vars[k]);

@@ -426,14 +426,14 @@ Result<Kernel> in_regions(const Kernel& kernel) {
   Kernel lowered = with_thread_vars(kernel);
   if (!lowered.thread_vars.empty()) TRY(check_addresses(kernel));
   if (!lowered.thread_vars.empty()) lowered.body = own_loops(lowered.body);
-  const std::vector<Kernel> roles = TRY(split_roles(lowered));
+  const std::vector<Role> roles = TRY(split_roles(lowered));
   const bool concurrent = roles.size() > 1 || has_own_barriers(kernel);
-  if (!concurrent) return in_regions(roles.front(), false);
+  if (!concurrent) return in_regions(roles.front().kernel, false);
   Concurrent body;
   std::unordered_set<const BufferData*> known;
   lowered.allocations.clear();
   lowered.thread_vars.clear();
-  for (const Kernel& role : roles) {
+  for (const auto& [role, start] : roles) {
     const Kernel done = TRY(in_regions(role, true));
     body.roles.push_back({thread_count(role), done.body});
     for (const Buffer& buffer : done.allocations) {
