@@ -55,11 +55,11 @@ Result<std::unique_ptr<TemporaryFolder>> KernelCache::workshop() const {
   return TemporaryFolder::create(workshops);
 }
 
-Status KernelCache::keep(const fs::path& library, const std::string& key) const {
+Status KernelCache::keep(const fs::path& finished, const std::string& key) const {
   const fs::path target = entry(key);
   std::error_code code;
   fs::create_directories(target.parent_path(), code);
-  if (!code) fs::rename(library, target, code);
+  if (!code) fs::rename(finished, target, code);
   if (code) return unwritable(target, code.message());
   return {};
 }

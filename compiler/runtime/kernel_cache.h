@@ -25,19 +25,22 @@ class TemporaryFolder {
 
 class KernelCache {
  public:
-  explicit KernelCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  // Entries are files whose names end with `suffix`.
+  explicit KernelCache(std::filesystem::path folder, std::string suffix = ".so")
+      : folder_(std::move(folder)), suffix_(std::move(suffix)) {}
 
-  // Where the library of this key is or would be.
-  std::filesystem::path entry(const std::string& key) const { return folder_ / key.substr(0, 2) / (key + ".so"); }
+  // Where the entry of this key is or would be.
+  std::filesystem::path entry(const std::string& key) const { return folder_ / key.substr(0, 2) / (key + suffix_); }
   // A folder for work in progress, on the same file system as the entries. What killed processes left in earlier ones
   // is removed, once it is a day old.
   Result<std::unique_ptr<TemporaryFolder>> workshop() const;
-  // Moves a finished library to its place. On an error nothing is left behind.
-  Status keep(const std::filesystem::path& library, const std::string& key) const;
+  // Moves a finished file to its place. On an error nothing is left behind.
+  Status keep(const std::filesystem::path& finished, const std::string& key) const;
   void drop(const std::string& key) const;
 
  private:
   std::filesystem::path folder_;
+  std::string suffix_;
 };
 
 }  // namespace tilepilot::runtime

@@ -1,7 +1,6 @@
 #include "compiler/runtime/sealed_file.h"
 
 #include <fstream>
-#include <optional>
 #include <sstream>
 
 #include "compiler/runtime/sha256.h"
@@ -33,11 +32,16 @@ bool seal_file(const std::filesystem::path& path) {
   return !file.fail();
 }
 
-bool is_sealed(const std::filesystem::path& path) {
-  const auto text = read_all(path);
-  if (!text || text->size() < kTrailerBytes) return false;
-  const std::string_view all = *text, content = all.substr(0, all.size() - kTrailerBytes);
-  return all.substr(content.size()) == trailer(content);
+std::optional<std::string> read_sealed(const std::filesystem::path& path) {
+  std::optional<std::string> text = read_all(path);
+  if (!text || text->size() < kTrailerBytes) return std::nullopt;
+  const size_t size = text->size() - kTrailerBytes;
+  const std::string_view all = *text;
+  if (all.substr(size) != trailer(all.substr(0, size))) return std::nullopt;
+  text->resize(size);
+  return text;
 }
+
+bool is_sealed(const std::filesystem::path& path) { return read_sealed(path).has_value(); }
 
 }  // namespace tilepilot::runtime

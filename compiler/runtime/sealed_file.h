@@ -3,11 +3,15 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
+#include <string>
 
 namespace tilepilot::runtime {
 
 // Appends the trailer; false if that cannot be done.
 bool seal_file(const std::filesystem::path& path);
 bool is_sealed(const std::filesystem::path& path);
+// What a whole file holds before its trailer.
+std::optional<std::string> read_sealed(const std::filesystem::path& path);
 
 }  // namespace tilepilot::runtime

@@ -1,0 +1,75 @@
+// Shared libraries made for a test: a CUDA driver or an NVRTC that does what the test wants, on machines without
+// either.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "compiler/runtime/process.h"
+
+namespace tilepilot::testing {
+
+// Compiles C++ text to folder/name.
+inline std::filesystem::path fake_library(const std::filesystem::path& folder, const std::string& name,
+                                          const std::string& source) {
+  const std::filesystem::path text = folder / (name + ".cpp"), library = folder / name;
+  std::ofstream(text) << source;
+  const auto made =
+      runtime::run_process({"c++", "-shared", "-fPIC", "-O0", "-w", "-o", library.string(), text.string()});
+  EXPECT_TRUE(made.ok() && made->exit_code == 0) << (made.ok() ? made->err : made.error().message);
+  return library;
+}
+
+// A driver of one H200, in which everything succeeds except that waiting for a stream answers `wait_status`.
+inline std::string fake_driver_source(int version = 13000, int wait_status = 0, int capability = 90) {
+  std::string text = R"(
+#define SUCCEEDS(name) extern "C" int name() { return 0; }
+SUCCEEDS(cuInit) SUCCEEDS(cuDeviceGet) SUCCEEDS(cuDevicePrimaryCtxRetain) SUCCEEDS(cuDevicePrimaryCtxRelease_v2)
+SUCCEEDS(cuCtxSetCurrent) SUCCEEDS(cuCtxGetCurrent) SUCCEEDS(cuModuleLoadData) SUCCEEDS(cuModuleUnload)
+SUCCEEDS(cuModuleGetFunction) SUCCEEDS(cuFuncSetAttribute) SUCCEEDS(cuFuncGetAttribute)
+SUCCEEDS(cuOccupancyMaxActiveBlocksPerMultiprocessor) SUCCEEDS(cuMemFree_v2) SUCCEEDS(cuMemHostAlloc)
+SUCCEEDS(cuMemFreeHost) SUCCEEDS(cuMemHostGetDevicePointer_v2) SUCCEEDS(cuMemcpyHtoD_v2) SUCCEEDS(cuMemcpyDtoH_v2)
+SUCCEEDS(cuTensorMapEncodeTiled)
+struct Configuration { unsigned grid[3], threads[3], shared_bytes; void* stream; int* attributes; unsigned count; };
+extern "C" int cuModuleGetGlobal_v2() { return 500; }
+extern "C" int cuLaunchKernelEx(const Configuration* c, void*, void**, void**) { return c->threads[0] > 1024 ? 1 : 0; }
+extern "C" int cuMemAlloc_v2(unsigned long long* address, unsigned long long bytes) {
+  *address = 4096;
+  return bytes > 1000000000000ull ? 2 : 0;
+}
+extern "C" int cuDriverGetVersion(int* version) { *version = VERSION; return 0; }
+extern "C" int cuDeviceGetCount(int* count) { *count = 1; return 0; }
+extern "C" int cuDeviceGetName(char* name, int, int) { for (const char* c = "NVIDIA H200"; *c; ++c) *name++ = *c; return 0; }
+extern "C" int cuDeviceGetAttribute(int* value, int which, int) {
+  *value = which == 75 ? CAPABILITY / 10 : which == 76 ? CAPABILITY % 10 : which == 97 ? 232448 : 132;
+  return 0;
+}
+extern "C" int cuStreamSynchronize() { return WAIT_STATUS; }
+extern "C" int cuGetErrorName(int status, const char** name) {
+  *name = status == 1 ? "CUDA_ERROR_INVALID_VALUE" : status == 719 ? "CUDA_ERROR_LAUNCH_FAILED" : "CUDA_ERROR_NOT_FOUND";
+  return 0;
+}
+extern "C" int cuGetErrorString(int status, const char** text) {
+  *text = status == 1 ? "invalid argument" : status == 719 ? "unspecified launch failure" : "named symbol not found";
+  return 0;
+}
+)";
+  return "#define VERSION " + std::to_string(version) + "\n#define WAIT_STATUS " + std::to_string(wait_status) +
+         "\n#define CAPABILITY " + std::to_string(capability) + text;
+}
+
+// An NVRTC of this version that is no compiler.
+inline std::string fake_nvrtc_source(int major, int minor) {
+  return "extern \"C\" int nvrtcVersion(int* major, int* minor) { *major = " + std::to_string(major) +
+         "; *minor = " + std::to_string(minor) + R"(; return 0; }
+#define FAILS(name) extern "C" int name() { return 1; }
+FAILS(nvrtcCreateProgram) FAILS(nvrtcDestroyProgram) FAILS(nvrtcCompileProgram) FAILS(nvrtcGetProgramLogSize)
+FAILS(nvrtcGetProgramLog) FAILS(nvrtcGetPTXSize) FAILS(nvrtcGetPTX) FAILS(nvrtcGetCUBINSize) FAILS(nvrtcGetCUBIN)
+extern "C" const char* nvrtcGetErrorString(int) { return "NVRTC_ERROR_OUT_OF_MEMORY"; }
+)";
+}
+
+}  // namespace tilepilot::testing
