@@ -1,0 +1,284 @@
+#include "compiler/targets/cuda/codegen.h"
+
+#include <algorithm>
+
+#include "compiler/ir/search.h"
+#include "compiler/passes/simplify.h"
+#include "compiler/targets/cpu/expr.h"
+#include "compiler/targets/cuda/emit.h"
+#include "compiler/targets/cuda/lower.h"
+#include "compiler/targets/cuda/pipeline.h"
+#include "compiler/targets/cuda/prelude.h"
+#include "compiler/targets/cuda/teams.h"
+
+namespace tilepilot::targets::cuda {
+
+using cpu::Context;
+
+namespace {
+
+constexpr std::string_view kAxes[] = {"x", "y", "z"};
+
+constexpr int64_t kBandRows = 16;  // of blocks
+
+// Dynamic shared memory that one block may have (CUDA C++ Programming Guide, "Technical Specifications per Compute
+// Capability").
+int64_t shared_limit(Architecture architecture) { return (architecture == Architecture::sm_80 ? 163 : 227) << 10; }
+
+// Whether each tensor's elements can be counted in 32 bits.
+bool fits_32_bits(const ir::Program& program) {
+  const auto fits = [](const ir::Buffer& buffer) {
+    int64_t elements = 1;
+    for (size_t axis = 0; axis < buffer->rank(); ++axis) {
+      const auto extent = ir::constant_int(buffer->shape[axis]);
+      const auto stride = buffer->strides.empty() ? std::optional<int64_t>(1) : ir::constant_int(buffer->strides[axis]);
+      if (!extent || !stride || *extent > INT32_MAX || *stride > INT32_MAX) return false;
+      elements = buffer->strides.empty() ? elements * std::max<int64_t>(*extent, 1) : elements + *extent * *stride;
+      if (elements > INT32_MAX) return false;
+    }
+    return true;
+  };
+  for (const auto& parameter : program.parameters)
+    if (const auto* buffer = std::get_if<ir::Buffer>(&parameter); buffer && !fits(*buffer)) return false;
+  for (const ir::Kernel& kernel : program.kernels)
+    for (const ir::Buffer& buffer : kernel.allocations)
+      if (buffer->scope == ir::Scope::global && !fits(buffer)) return false;
+  return std::all_of(program.workspaces.begin(), program.workspaces.end(), fits);
+}
+
+class LaunchEmitter {
+ public:
+  LaunchEmitter(const ir::Program& program, const LoweredKernel& lowered, Architecture architecture,
+                const SourceMap* sources)
+      : program_(program),
+        lowered_(lowered),
+        architecture_(architecture),
+        context_{program, lowered.kernel, cpu::Names(prelude())} {
+    shared_bytes_ = (lowered.shared_bytes + 7) / 8 * 8;
+    context_.wraps_by_itself = false;
+    if (fits_32_bits(program)) context_.index_type = "int32_t";
+    context_.sources = sources;
+  }
+
+  Result<Launch> run(const std::string& function, std::string& source) {
+    learn();
+    name_parameters();
+    name_places();
+    for (const ir::Buffer& buffer : lowered_.kernel.allocations) declare(buffer);
+    make_barriers();
+    cuda::emit(context_, lowered_.kernel.body);
+    if (context_.error) return std::move(context_.error);
+    if (shared_bytes_ > shared_limit(architecture_))
+      return make_error(DiagnosticKind::unsupported_tile_feature, lowered_.kernel.span,
+                        fmt::format("this kernel needs {} bytes of shared memory, {} are there", shared_bytes_,
+                                    shared_limit(architecture_)),
+                        "use smaller tiles or fewer stages");
+    const int64_t threads = thread_count(lowered_.kernel);
+    source += fmt::format("\nextern \"C\" __global__ void __launch_bounds__({}) {}({}) {{\n{}{}}}\n", threads, function,
+                          fmt::join(parameters_, ", "), context_.declarations.text(), context_.body.text());
+    return Launch{function, lowered_.kernel.grid,       lowered_.kernel.threads, shared_bytes_,
+                  false,    std::move(context_.checks), std::move(maps_)};
+  }
+
+ private:
+  const ir::Program& program_;
+  const LoweredKernel& lowered_;
+  const Architecture architecture_;
+  Context context_;
+  std::vector<std::string> parameters_;
+  std::vector<TensorMap> maps_;
+  std::vector<std::string> barriers_;  // what makes them
+  int64_t shared_bytes_ = 0;
+
+  bool is_index(const ir::Var& var) const {
+    return var->type.is_int() && (var->type.bits <= 32 || context_.index_type == "int64_t");
+  }
+
+  void learn() {
+    for (const ir::Var& symbol : program_.symbols) context_.facts.set_range(symbol, {0, cpu::kLargestGrid});
+    context_.facts.learn(lowered_.kernel);
+    context_.facts.set_range(lowered_.thread, {0, thread_count(lowered_.kernel) - 1});
+    for (const auto& [var, extent] : lowered_.extents) context_.facts.set_range(var, {0, extent - 1});
+    for (size_t axis = 0; axis < lowered_.kernel.thread_vars.size(); ++axis)
+      context_.facts.set_range(lowered_.kernel.thread_vars[axis], {0, lowered_.kernel.threads[axis] - 1});
+  }
+
+  void name_parameters() {
+    const auto name_buffer = [&](const ir::Buffer& buffer) {
+      parameters_.push_back(
+          fmt::format("global_array<{}> {}", cpu::stored_type(buffer->type), context_.names.of(buffer)));
+    };
+    for (const auto& parameter : program_.parameters)
+      if (const auto* buffer = std::get_if<ir::Buffer>(&parameter)) name_buffer(*buffer);
+    for (const ir::Buffer& workspace : program_.workspaces) name_buffer(workspace);
+    for (const auto& parameter : program_.parameters)
+      if (const auto* var = std::get_if<ir::Var>(&parameter)) name_scalar(*var);
+    for (const ir::Var& symbol : program_.symbols) name_scalar(symbol);
+    for (const TensorBoxes& boxes : lowered_.maps) name_map(boxes);
+  }
+
+  void name_map(const TensorBoxes& boxes) {
+    parameters_.push_back("const __grid_constant__ tensor_map " + context_.names.of(boxes.map));
+    const ir::BufferData& tensor = *boxes.tensor;
+    TensorMap map{0, tensor.type, {}, {}, {}, static_cast<int64_t>(boxes.span)};
+    for (const auto& parameter : program_.parameters) {
+      const auto* buffer = std::get_if<ir::Buffer>(&parameter);
+      if (buffer && *buffer == boxes.tensor) break;
+      map.buffer += buffer != nullptr;
+    }
+    for (const ir::Buffer& workspace : program_.workspaces) {
+      if (std::find(program_.workspaces.begin(), program_.workspaces.end(), boxes.tensor) ==
+              program_.workspaces.end() ||
+          workspace == boxes.tensor)
+        break;
+      ++map.buffer;
+    }
+    int64_t step = tensor.type.bytes();
+    for (size_t axis = tensor.rank(); axis-- > 0;) {
+      map.extents.push_back(tensor.shape[axis]);
+      map.box.push_back(boxes.box[axis]);
+      if (!tensor.strides.empty()) step = *ir::constant_int(tensor.strides[axis]) * tensor.type.bytes();
+      if (axis + 1 < tensor.rank()) map.strides.push_back(step);
+      if (tensor.strides.empty()) step *= ir::constant_int(tensor.shape[axis]).value_or(1);
+    }
+    maps_.push_back(std::move(map));
+  }
+
+  // Every argument has 8 bytes.
+  void name_scalar(const ir::Var& var) {
+    const std::string name = context_.names.of(var);
+    const std::string given = context_.names.fresh(name + "_given");
+    parameters_.push_back("int64_t " + given);
+    const std::string real = fmt::format("__builtin_bit_cast(double, {})", given);
+    if (is_index(var)) context_.wide.insert(var.get());
+    const std::string type = is_index(var) ? context_.index_type : cpu::computed_type(var->type);
+    const std::string value = var->type.is_small_float()
+                                  ? fmt::format("round_{}(static_cast<float>({}))", cpu::stored_type(var->type), real)
+                              : var->type.is_float() ? fmt::format("static_cast<{}>({})", type, real)
+                              : var->type.is_bool()  ? given + " != 0"
+                                                     : fmt::format("static_cast<{}>({})", type, given);
+    context_.declarations.line("const {} {} = {};", type, name, value);
+  }
+
+  // Blocks of products that run at the same time share more rows of A and columns of B, so more of the L2 cache, when
+  // they are a square of the grid rather than a few rows: bands of rows, each walked along columns of blocks. Only
+  // where no block can wait for another one.
+  bool name_blocks_in_bands() {
+    const ir::Kernel& kernel = lowered_.kernel;
+    if (lowered_.products.empty() || !kernel.thread_vars.empty() || kernel.block_vars.size() != 2) return false;
+    const auto columns = ir::constant_int(kernel.grid[0]), rows = ir::constant_int(kernel.grid[1]);
+    if (!columns || !rows || *columns < kBandRows || *rows < kBandRows || *rows % kBandRows != 0) return false;
+    const bool waits = ir::contains(
+        kernel.body, [](const ir::Stmt& stmt) { return ir::as<ir::While>(stmt) || ir::as<ir::Atomic>(stmt); });
+    if (waits) return false;
+    const auto define = [&](const std::string& what, const std::string& value) {
+      context_.declarations.line("const {} {} = {};", context_.index_type, what, value);
+    };
+    const std::string number = context_.names.fresh("block"), band = std::to_string(kBandRows);
+    define(number, fmt::format("blockIdx.x + blockIdx.y * {}", *columns));
+    for (const ir::Var& var : kernel.block_vars) context_.wide.insert(var.get());
+    define(context_.names.of(kernel.block_vars[0]), fmt::format("{} / {} % {}", number, band, *columns));
+    define(context_.names.of(kernel.block_vars[1]),
+           fmt::format("{0} / {1} * {2} + {0} % {2}", number, *columns * kBandRows, band));
+    return true;
+  }
+
+  void name_places() {
+    const ir::Kernel& kernel = lowered_.kernel;
+    const auto name = [&](const ir::Var& var, const std::string& value) {
+      context_.wide.insert(var.get());
+      context_.declarations.line("const {0} {1} = {2};", context_.index_type, context_.names.of(var), value);
+    };
+    if (!name_blocks_in_bands())
+      for (size_t axis = 0; axis < kernel.block_vars.size(); ++axis)
+        name(kernel.block_vars[axis], fmt::format("blockIdx.{}", kAxes[axis]));
+    for (size_t axis = 0; axis < kernel.thread_vars.size(); ++axis)
+      name(kernel.thread_vars[axis], fmt::format("threadIdx.{}", kAxes[axis]));
+    std::string number = "threadIdx.x";
+    int64_t weight = 1;
+    for (size_t axis = 1; axis < kernel.threads.size(); ++axis) {
+      weight *= kernel.threads[axis - 1];
+      number += fmt::format(" + threadIdx.{} * {}", kAxes[axis], weight);
+    }
+    if (ir::mentions(kernel.body, lowered_.thread)) name(lowered_.thread, number);
+  }
+
+  void declare(const ir::Buffer& buffer) {
+    int64_t elements = 1;
+    for (const int64_t extent : cpu::extents(buffer)) elements *= extent;
+    const std::string type = cpu::stored_type(buffer->type), &name = context_.names.of(buffer);
+    if (buffer->address)
+      return context_.declarations.line("const auto {} = array_at<{}>({});", name, type,
+                                        context_.names.of(buffer->address));
+    if (buffer->base)
+      return context_.declarations.line("const auto {} = view<{}>({});", name, type, context_.names.of(buffer->base));
+    if (buffer->scope == ir::Scope::barrier) return declare_barriers(buffer);
+    if (buffer->scope != ir::Scope::shared) {
+      context_.declarations.line("registers<{}, {}> {};", type, elements, name);
+      return;
+    }
+    context_.declarations.line("shared_array<{0}> {1} = shared_tile<{0}>({2}, {3});", type, name,
+                               lowered_.offsets.at(buffer.get()), elements);
+  }
+
+  // After all tiles.
+  void declare_barriers(const ir::Buffer& buffer) {
+    const std::string& name = context_.names.of(buffer);
+    const size_t count = buffer->arrivals.size();
+    context_.declarations.line("shared_array<uint64_t> {} = shared_tile<uint64_t>({}, {});", name, shared_bytes_,
+                               count);
+    for (size_t k = 0; k < count; ++k)
+      barriers_.push_back(fmt::format("barrier_init({} + {}, {});", name, k, buffer->arrivals[k]));
+    shared_bytes_ += static_cast<int64_t>(count) * 8;
+    if (architecture_ == Architecture::sm_80) check_barriers();
+  }
+
+  void check_barriers() {
+    ir::walk(
+        lowered_.kernel.body,
+        [&](const ir::Stmt& stmt) {
+          const auto* barrier = ir::as<ir::Barrier>(stmt);
+          if (barrier && barrier->operand && barrier->op != ir::BarrierOp::wait &&
+              ir::constant_int(barrier->operand) != 0)
+            context_.fail(stmt->span, "barriers of sm_80 count arrivals alone, no bytes");
+        },
+        [](const ir::Expr&) {});
+  }
+
+  void make_barriers() {
+    if (barriers_.empty()) return;
+    std::string first = "threadIdx.x == 0";
+    for (size_t axis = 1; axis < lowered_.kernel.threads.size(); ++axis)
+      first += fmt::format(" && threadIdx.{} == 0", kAxes[axis]);
+    context_.declarations.open("if ({})", first);
+    for (const std::string& one : barriers_) context_.declarations.line("{}", one);
+    if (architecture_ == Architecture::sm_90a) context_.declarations.line("fence_barriers();");
+    context_.declarations.close();
+    context_.declarations.line("sync_threads();");
+  }
+};
+
+}  // namespace
+
+Result<GeneratedCode> generate(const ir::Program& given, Architecture architecture, const SourceMap* sources) {
+  const ir::Program program = TRY(prepare(given));
+  GeneratedCode code;
+  for (const std::string& source : program.sources) code.source += source + "\n";
+  std::vector<Wgmma> written;
+  for (size_t k = 0; k < program.kernels.size(); ++k) {
+    LoweredKernel lowered = TRY(lower_teams(program.kernels[k], architecture));
+    for (const Wgmma& product : lowered.products) {
+      if (std::find(written.begin(), written.end(), product) != written.end()) continue;
+      written.push_back(product);
+      code.source += wgmma_function(product);
+    }
+    ir::Program one = program;
+    one.kernels = {lowered.kernel};
+    lowered.kernel = passes::simplify(one).kernels[0];
+    const std::string function = fmt::format("{}_{}", cpu::Names(prelude()).fresh(program.name), k);
+    code.launches.push_back(TRY(LaunchEmitter(program, lowered, architecture, sources).run(function, code.source)));
+  }
+  return code;
+}
+
+}  // namespace tilepilot::targets::cuda

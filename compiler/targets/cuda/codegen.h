@@ -1,0 +1,48 @@
+// Tile IR to readable CUDA C++ for NVRTC: one `__global__` function a launch. Tile operators become what each thread
+// does with its registers; instructions that C++ cannot say are calls of the device prelude.
+//
+// Parameters of a function, 8 bytes each: a pointer for each global buffer parameter, one for each workspace, then each
+// scalar parameter and each symbol as int64_t (floating ones as the bits of a double). After them stand tensor maps.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/diagnostics/result.h"
+#include "compiler/ir/stmt.h"
+#include "compiler/targets/cpu/context.h"
+
+namespace tilepilot::targets::cuda {
+
+enum class Architecture { sm_80, sm_90a };
+
+// A tensor's description for the copy engine, a kernel parameter that the host encodes. Innermost axes first.
+struct TensorMap {
+  size_t buffer = 0;  // the number of its pointer among the parameters
+  ir::DType type;
+  std::vector<ir::Expr> extents;  // over symbols, in elements
+  std::vector<int64_t> strides;   // in bytes, of all axes but the innermost
+  std::vector<int64_t> box;       // in elements
+  int64_t swizzle = 0;            // 32, 64 or 128 bytes, or none
+};
+
+struct Launch {
+  std::string function;          // its extern "C" name
+  std::vector<ir::Expr> grid;    // 1 to 3 extents over scalar parameters and symbols
+  std::vector<int64_t> threads;  // 1 to 3 extents
+  int64_t shared_bytes = 0;      // dynamic shared memory
+  bool cooperative = false;
+  std::vector<cpu::RuntimeCheck> checks = {};  // `fail_check(number)` tells of the one with that number, from 1 on
+  std::vector<TensorMap> maps = {};            // parameters after all others
+};
+
+struct GeneratedCode {
+  std::string source;            // `prelude()` goes in front when it is compiled
+  std::vector<Launch> launches;  // in order
+};
+
+// `sources`: the texts that spans point into, if `#line` is to name their lines before each statement.
+Result<GeneratedCode> generate(const ir::Program& program, Architecture architecture,
+                               const SourceMap* sources = nullptr);
+
+}  // namespace tilepilot::targets::cuda

@@ -1,0 +1,38 @@
+// Layouts as index expressions: where a thread, and a register of it, stands in a tile, and where an element of a tile
+// lies in shared memory.
+#pragma once
+
+#include <vector>
+
+#include "compiler/ir/expr.h"
+#include "compiler/layout/fragment.h"
+#include "compiler/layout/shared_layout.h"
+
+namespace tilepilot::targets::cuda {
+
+using Indices = std::vector<ir::Expr>;
+
+// The digits of `index`, an int32 expression of a value in [0, layout.size()), one a mode.
+Indices digits_of(const layout::Layout& layout, const ir::Expr& index);
+
+// The coordinates, in the cover, of the place with these digits of its thread and its register.
+// @post for constants, coordinates(cover, threads(t) + registers(r))
+Indices coordinates_of(const layout::Fragment& fragment, const Indices& thread, const Indices& reg);
+// The same function with modes that each stay within an axis of the cover, as far as axes divide them.
+layout::Layout split_by_axes(const layout::Layout& layout, const layout::Shape& cover);
+layout::Fragment split_by_axes(const layout::Fragment& fragment);
+// Whether each coordinate is a sum of multiples of digits: no mode runs across the end of an axis, no sum carries.
+bool is_separable(const layout::Fragment& fragment);
+
+// The offset in elements of the element with these coordinates.
+// @post for constants, layout.offset of their row-major index
+ir::Expr offset_in(const layout::SharedLayout& layout, const Indices& indices);
+
+// Arithmetic on int32 expressions, shortened where an operand is a constant; quotients and remainders let go of terms
+// that are multiples of the divisor.
+ir::Expr plus(const ir::Expr& a, const ir::Expr& b);
+ir::Expr times(const ir::Expr& a, int64_t factor);
+ir::Expr quotient(const ir::Expr& a, int64_t divisor);
+ir::Expr remainder(const ir::Expr& a, int64_t divisor);
+
+}  // namespace tilepilot::targets::cuda

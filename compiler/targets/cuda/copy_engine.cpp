@@ -1,0 +1,99 @@
+// What the copy engine can copy, and how a ring's copies become its instructions.
+#include "compiler/targets/cuda/copy_engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/targets/cuda/lower.h"
+
+namespace tilepilot::targets::cuda {
+
+using ir::Expr;
+using ir::Stmt;
+
+namespace {
+
+constexpr int64_t kMostInBox = 256;  // elements along an axis
+constexpr size_t kMostAxes = 5;
+
+// Strides of all axes but the last, in elements; none if one is not known.
+std::optional<std::vector<int64_t>> constant_strides(const ir::BufferData& tensor) {
+  std::vector<int64_t> strides;
+  int64_t step = 1;
+  for (size_t axis = tensor.shape.size(); axis-- > 0;) {
+    const auto stride = tensor.strides.empty() ? std::optional(step) : ir::constant_int(tensor.strides[axis]);
+    if (!stride || (axis + 1 == tensor.shape.size() && *stride != 1)) return std::nullopt;
+    if (axis + 1 < tensor.shape.size()) strides.insert(strides.begin(), *stride);
+    const auto extent = ir::constant_int(tensor.shape[axis]);
+    if (axis > 0 && tensor.strides.empty() && !extent) return std::nullopt;
+    step *= extent.value_or(1);
+  }
+  return strides;
+}
+
+}  // namespace
+
+bool has_constant_rows(const ir::BufferData& tensor) { return constant_strides(tensor).has_value(); }
+
+int64_t bytes_of_copy(const ir::Copy& copy) {
+  int64_t bytes = copy.source.buffer->type.bytes();
+  for (const int64_t extent : copy.source.extent) bytes *= extent;
+  return bytes;
+}
+
+std::string not_by_engine(const ir::Copy& copy) {
+  const ir::BufferData& tensor = *copy.source.buffer;
+  const std::vector<int64_t>&from = copy.source.extent, &to = copy.destination.extent;
+  if (copy.options.disable_tma) return "the program says so";
+  if (from.size() > kMostAxes) return fmt::format("`{}` has {} axes, more than 5", tensor.name, from.size());
+  const int64_t bytes = tensor.type.bytes(), columns = to.back(), row_bytes = columns * bytes;
+  const int64_t rows = to.size() > 1 ? to[to.size() - 2] : 1;
+  if (row_bytes % 32 != 0) return fmt::format("rows of {} bytes are no multiple of 32", row_bytes);
+  if (from.back() != columns)
+    return fmt::format("rows of the tile do not lie along the last axis of `{}`", tensor.name);
+  if (rows > kMostInBox || columns > kMostInBox)
+    return fmt::format("{} x {} has more than 256 elements along an axis", rows, columns);
+  if (bytes_of_copy(copy) != rows * row_bytes || rows * row_bytes % 128 != 0)
+    return "the tile is no matrix of a multiple of 128 bytes";
+  const auto strides = constant_strides(tensor);
+  if (!strides) return fmt::format("strides of `{}` are known at launch alone", tensor.name);
+  for (const int64_t stride : *strides)
+    if (stride * bytes % 16 != 0)
+      return fmt::format("rows of `{}` are {} bytes apart, no multiple of 16", tensor.name, stride * bytes);
+  return "";
+}
+
+// A box a panel of the tile, by one thread.
+void lower_bulk_load(Lowering& lowering, const Stmt& stmt, Lowering::Stmts& out) {
+  const auto& copy = *ir::as<ir::Copy>(stmt);
+  const layout::SharedLayout& memory = lowering.inference.tiles.at(copy.destination.buffer.get());
+  const ir::Buffer& tensor = copy.source.buffer;
+  const int64_t columns = copy.source.extent.back();
+  const int64_t width =
+      memory.span() == layout::SwizzleSpan::none ? columns : static_cast<int64_t>(memory.span()) / tensor->type.bytes();
+  std::vector<int64_t> box = copy.source.extent;
+  box.back() = width;
+  const ir::Var map = lowering.map_of(tensor, box, memory.span());
+  Lowering::Stmts body;
+  for (int64_t first = 0; first < columns; first += width) {
+    std::vector<Expr> to = copy.destination.start, from = copy.source.start;
+    to.back() = plus(to.back(), ir::int_imm(first));
+    from.back() = plus(ir::cast(from.back(), ir::kInt32), ir::int_imm(first));
+    for (Expr& index : to) index = ir::cast(index, ir::kInt32);
+    CallArguments arguments{lowering.address(copy.destination.buffer, to, stmt->span), ir::var_ref(map), *copy.barrier};
+    for (size_t axis = from.size(); axis-- > 0;) arguments.emplace_back(ir::cast(from[axis], ir::kInt32));
+    body.push_back(call(fmt::format("tma_load_{}d", from.size()), std::move(arguments), stmt->span));
+  }
+  const Expr first = ir::binary(ir::BinaryOp::eq, lowering.thread_number(), ir::int_imm(0), stmt->span);
+  out.push_back(ir::make_stmt(ir::If{first, block(std::move(body), stmt->span), nullptr}, stmt->span));
+}
+
+ir::Var Lowering::map_of(const ir::Buffer& tensor, const std::vector<int64_t>& box, layout::SwizzleSpan span) {
+  for (const TensorBoxes& known : maps)
+    if (known.tensor == tensor && known.box == box && known.span == span) return known.map;
+  maps.push_back({tensor, box, span, ir::make_var(tensor->name + "_map", ir::kUInt64)});
+  return maps.back().map;
+}
+
+}  // namespace tilepilot::targets::cuda

@@ -1,0 +1,29 @@
+// The copy engine of sm_90a (TMA): which copies it can make, and what it has to know about their tensors.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/ir/stmt.h"
+#include "compiler/layout/swizzle.h"
+
+namespace tilepilot::targets::cuda {
+
+// A tensor as the copy engine sees it: boxes of it, which it swizzles.
+struct TensorBoxes {
+  ir::Buffer tensor;
+  std::vector<int64_t> box;  // extents, outermost axis first
+  layout::SwizzleSpan span = layout::SwizzleSpan::none;
+  ir::Var map;  // names the kernel parameter that describes it
+};
+
+// Why the copy engine cannot copy this whole tile from its tensor; "" if it can. The tile has no ring yet.
+std::string not_by_engine(const ir::Copy& copy);
+
+// Whether all rows of a tensor lie where the compiler knows; else threads load elements one by one.
+bool has_constant_rows(const ir::BufferData& tensor);
+
+// The bytes of a box of this copy's extents.
+int64_t bytes_of_copy(const ir::Copy& copy);
+
+}  // namespace tilepilot::targets::cuda

@@ -1,0 +1,215 @@
+#include "compiler/targets/cuda/emit.h"
+
+#include "compiler/ir/search.h"
+#include "compiler/targets/cpu/events.h"
+#include "compiler/targets/cpu/expr.h"
+#include "compiler/targets/cuda/infer.h"
+
+namespace tilepilot::targets::cuda {
+
+using cpu::computed_type;
+using cpu::Context;
+
+namespace {
+
+void write_loop(Context& context, const ir::For& loop) {
+  const ir::Var& var = loop.vars[0];
+  context.wide.insert(var.get());
+  std::string end = cpu::factor(context, loop.extents[0]);
+  if (ir::has_loads(loop.extents[0])) {  // once: the body may write what it reads
+    const std::string name = context.names.fresh("end");
+    context.body.line("const {} {} = {};", context.index_type, name, end);
+    end = name;
+  }
+  if (loop.kind == ir::LoopKind::unrolled) context.body.line("#pragma unroll");
+  context.body.open("for ({1} {0} = 0; {0} < {2}; ++{0})", context.names.of(var), context.index_type, end);
+  cuda::emit(context, loop.body);
+  context.body.close();
+}
+
+void write_if(Context& context, const ir::If& node) {
+  context.body.open("if ({})", cpu::value(context, node.condition));
+  const size_t assumed = context.facts.assume(node.condition);
+  cuda::emit(context, node.then);
+  context.facts.forget(assumed);
+  if (node.otherwise) {
+    context.body.reopen("else");
+    cuda::emit(context, node.otherwise);
+  }
+  context.body.close();
+}
+
+void write_let(Context& context, const ir::Let& let) {
+  const ir::DType type = let.var->type;
+  if (cpu::is_index_arithmetic(let.value)) {
+    const std::string text = cpu::index(context, let.value);
+    context.wide.insert(let.var.get());
+    context.body.line("const {} {} = {};", context.index_type, context.names.of(let.var), text);
+    return;
+  }
+  context.body.line("const {} {} = {};", computed_type(type), context.names.of(let.var),
+                    cpu::value(context, let.value));
+}
+
+std::string guarded(const std::string& condition) { return condition.empty() ? "" : "if (" + condition + ") "; }
+
+void write_store(Context& context, const ir::Store& store) {
+  const bool checked = cpu::may_leave(context, store.buffer, store.indices);
+  const std::string condition = checked ? cpu::bounds_condition(context, store.buffer, store.indices) : "";
+  context.body.line("{}{} = {};", guarded(condition), cpu::place(context, store.buffer, store.indices),
+                    cpu::element(context, store.value));
+}
+
+constexpr std::string_view kUpdates[] = {"", "put_update", "add_update", "min_update", "max_update", "or_update"};
+
+// What no other thread sees.
+void write_own_update(Context& context, const ir::Atomic& atomic, Span span) {
+  constexpr std::optional<ir::BinaryOp> kOperations[] = {
+      {}, {}, ir::BinaryOp::add, ir::BinaryOp::min, ir::BinaryOp::max, ir::BinaryOp::bit_or};
+  const ir::Buffer& buffer = atomic.element.buffer;
+  const ir::Expr current = ir::load(buffer, atomic.element.start, span);
+  if (atomic.previous)
+    context.body.line("const {} {} = {};", computed_type(buffer->type), context.names.of(atomic.previous),
+                      cpu::value(context, current));
+  if (atomic.op == ir::AtomicOp::load) return;
+  const auto operation = kOperations[static_cast<size_t>(atomic.op)];
+  const ir::Expr value = operation ? ir::binary(*operation, current, atomic.value, span) : atomic.value;
+  context.body.line("{} = {};", cpu::place(context, buffer, atomic.element.start), cpu::element(context, value));
+}
+
+void write_atomic(Context& context, const ir::Atomic& atomic, Span span) {
+  const ir::Buffer& buffer = atomic.element.buffer;
+  if (buffer->scope == ir::Scope::local) return write_own_update(context, atomic, span);
+  const bool checked = cpu::may_leave(context, buffer, atomic.element.start);
+  const std::string condition = checked ? cpu::bounds_condition(context, buffer, atomic.element.start) : "";
+  const std::string place = cpu::address(context, buffer, atomic.element.start);
+  std::string call = atomic.op == ir::AtomicOp::load
+                         ? fmt::format("atomic_read({})", place)
+                         : fmt::format("atomic_update<{}>({}, {})", kUpdates[static_cast<size_t>(atomic.op)], place,
+                                       cpu::value(context, atomic.value));
+  if (!atomic.previous) {
+    context.body.line("{}{};", guarded(condition), call);
+    return;
+  }
+  const std::string type = computed_type(buffer->type);
+  if (!condition.empty()) call = fmt::format("{} ? {} : {}(0)", condition, call, type);
+  context.body.line("const {} {} = {};", type, context.names.of(atomic.previous), call);
+}
+
+void write_thread_sync(Context& context, const ir::Sync& sync, Span span) {
+  if (sync.scope == ir::SyncScope::grid) return context.fail(span, "a barrier of the whole grid has no form here");
+  if (sync.scope == ir::SyncScope::warp)
+    context.body.line("sync_warp();");
+  else if (sync.threads != 0)
+    context.body.line("sync_named({}, {});", sync.barrier, sync.threads);
+  else
+    context.body.line("sync_threads();");
+}
+
+// Copies are done when their statement is: their bytes never are missing.
+void write_barrier(Context& context, const ir::Barrier& node, Span span) {
+  const std::string barrier =
+      fmt::format("{} + {}", context.names.of(node.barrier.buffer), cpu::summand(context, node.barrier.start[0]));
+  const bool expects = node.op == ir::BarrierOp::expect || node.op == ir::BarrierOp::arrive_expect;
+  const bool nothing = expects && ir::constant_int(node.operand) == 0;
+  if (node.op == ir::BarrierOp::wait)
+    context.body.line("barrier_wait({}, ({}) & 1);", barrier, cpu::value(context, node.operand));
+  else if (expects && !nothing)
+    context.body.line("{}({}, {});", node.op == ir::BarrierOp::expect ? "barrier_expect" : "barrier_arrive_expect",
+                      barrier, cpu::value(context, node.operand));
+  else if (node.op != ir::BarrierOp::expect)
+    context.body.line("barrier_arrive({});", barrier);
+  if (node.threads != 0) context.fail(span, "arrivals of several threads in one go have no form here");
+}
+
+void write_async(Context& context, const ir::Async& async) {
+  switch (async.op) {
+    case ir::AsyncOp::commit_copies:
+      return context.body.line("commit_copies();");
+    case ir::AsyncOp::wait_copies:
+      return context.body.line("wait_copies<{}>();", async.count);
+    case ir::AsyncOp::commit_stores:
+    case ir::AsyncOp::wait_stores:
+    case ir::AsyncOp::wait_gemms:
+    case ir::AsyncOp::fence:
+      return;  // these were done at once, in the order of the program
+  }
+}
+
+constexpr std::string_view kShuffles[] = {"shuffle", "shuffle_xor", "shuffle_up", "shuffle_down"};
+
+void write_call(Context& context, const ir::ExternCall& call) {
+  std::string arguments;
+  for (const auto& argument : call.arguments) {
+    if (!arguments.empty()) arguments += ", ";
+    const auto* region = std::get_if<ir::Region>(&argument);
+    if (region == nullptr) {
+      arguments += cpu::value(context, std::get<ir::Expr>(argument));
+    } else if (region->buffer->scope == ir::Scope::local) {
+      arguments += "&" + cpu::place(context, region->buffer, region->start);
+    } else {
+      arguments += cpu::address(context, region->buffer, region->start);
+    }
+  }
+  const std::string text = fmt::format("{}({})", call.function, arguments);
+  if (call.result)
+    context.body.line("const {} {} = {};", computed_type(call.result->type), context.names.of(call.result), text);
+  else
+    context.body.line("{};", text);
+}
+
+// The line of the tile program that the next statement comes from.
+void name_line(Context& context, Span span) {
+  if (context.sources == nullptr || !span.valid() || static_cast<size_t>(span.file) >= context.sources->size()) return;
+  context.body.line("#line {} \"{}\"", context.sources->position(span.file, span.begin).line,
+                    context.sources->name(span.file));
+}
+
+}  // namespace
+
+void emit(Context& context, const ir::Stmt& stmt) {
+  if (ir::as<ir::Block>(stmt) == nullptr) name_line(context, stmt->span);
+  const auto refuse = [&](std::string_view what) {
+    context.fail(stmt->span, fmt::format("{} not supported by this target yet", what));
+  };
+  std::visit(
+      ir::overloaded{
+          [&](const ir::For& loop) { write_loop(context, loop); },
+          [&](const ir::While& loop) {
+            context.body.open("while ({})", cpu::value(context, loop.condition));
+            cuda::emit(context, loop.body);
+            context.body.close();
+          },
+          [&](const ir::If& node) { write_if(context, node); },
+          [&](const ir::Let& let) { write_let(context, let); },
+          [&](const ir::Store& store) { write_store(context, store); },
+          [&](const ir::Break&) { context.body.line("break;"); },
+          [&](const ir::Continue&) { context.body.line("continue;"); },
+          [&](const ir::Sync& sync) { write_thread_sync(context, sync, stmt->span); },
+          [&](const ir::Block& block) {
+            for (const ir::Stmt& child : block.body) cuda::emit(context, child);
+          },
+          [&](const ir::Atomic& atomic) { write_atomic(context, atomic, stmt->span); },
+          [&](const ir::Shuffle& shuffle) {
+            const bool partial = thread_count(context.kernel) % layout::kWarpSize != 0;
+            context.body.line("const {} {} = {}{}({}, {}, {});", computed_type(shuffle.result->type),
+                              context.names.of(shuffle.result), kShuffles[static_cast<size_t>(shuffle.op)],
+                              partial ? "_partial" : "", cpu::value(context, shuffle.value),
+                              cpu::index(context, shuffle.lane), shuffle.width);
+          },
+          [&](const ir::Async& async) { write_async(context, async); },
+          [&](const ir::ExternCall& call) { write_call(context, call); },
+          [&](const ir::Roles&) { refuse("warp-specialised code is"); },
+          [&](const ir::Concurrent&) { refuse("warp-specialised code is"); },
+          [&](const ir::Barrier& barrier) { write_barrier(context, barrier, stmt->span); },
+          [&](const ir::Check& check) {
+            const int64_t number = context.add_check(stmt->span, check.message, DiagnosticKind::assertion_failed);
+            context.body.line("if (!({})) fail_check({});", cpu::value(context, check.condition), number);
+          },
+          [&](const ir::Print& print) { context.body.line("print_line({});", cpu::print_arguments(context, print)); },
+          [&](const auto&) { refuse("this tile operator is"); },  // lowering left none
+      },
+      stmt->node);
+}
+
+}  // namespace tilepilot::targets::cuda

@@ -1,0 +1,64 @@
+#include "compiler/targets/cuda/explain.h"
+
+#include <fmt/format.h>
+
+#include "compiler/ir/search.h"
+#include "compiler/ir/text.h"
+#include "compiler/layout/print.h"
+#include "compiler/targets/cuda/pipeline.h"
+#include "compiler/targets/cuda/teams.h"
+
+namespace tilepilot::targets::cuda {
+namespace {
+
+std::string kernel_layouts(const PlannedKernel& planned) {
+  std::string text;
+  for (const ir::Buffer& buffer : planned.kernel.allocations) {
+    if (const auto held = planned.inference.fragments.find(buffer.get()); held != planned.inference.fragments.end())
+      text += fmt::format("fragment {}: {}\n{}\n", buffer->name, layout::to_text(held->second),
+                          layout::table(held->second));
+    if (const auto tile = planned.inference.tiles.find(buffer.get()); tile != planned.inference.tiles.end())
+      text +=
+          fmt::format("shared {}: {}\n{}\n", buffer->name, layout::to_text(tile->second), layout::table(tile->second));
+  }
+  ir::walk(
+      planned.kernel.body,
+      [&](const ir::Stmt& stmt) {
+        const auto found = planned.inference.gemms.find(stmt.get());
+        if (found == planned.inference.gemms.end()) return;
+        const GemmPlan& plan = found->second;
+        const std::string& c = ir::as<ir::Gemm>(stmt)->c.buffer->name;
+        if (plan.is_wgmma())
+          text += fmt::format("gemm into {}: {} {} of {} columns, warp groups {} x {}\n", c, plan.atom->instruction,
+                              plan.atom->operands, plan.atom->n, plan.warps_m, plan.warps_n);
+        else if (plan.atom)
+          text += fmt::format("gemm into {}: {} {}, warps {} x {}{}\n", c, plan.atom->instruction, plan.atom->operands,
+                              plan.warps_m, plan.warps_n,
+                              plan.not_by_groups.empty() ? "" : ", not wgmma: " + plan.not_by_groups);
+        else
+          text += fmt::format("gemm into {}: multiply-adds, {}\n", c, plan.reason);
+      },
+      [](const ir::Expr&) {});
+  for (const auto& [span, note] : planned.notes) text += fmt::format("note: {}\n", note);
+  return text;
+}
+
+}  // namespace
+
+Result<std::string> layouts_text(const ir::Program& program, Architecture architecture) {
+  std::string text;
+  const ir::Program prepared = TRY(prepare(program));
+  for (const ir::Kernel& kernel : prepared.kernels)
+    for (const PlannedKernel& team : TRY(plan_teams(kernel, architecture))) text += kernel_layouts(team);
+  return text;
+}
+
+Result<std::string> ir_text(const ir::Program& program, Architecture architecture, bool lowered) {
+  ir::Program result = TRY(prepare(program));
+  for (ir::Kernel& kernel : result.kernels) {
+    kernel = lowered ? TRY(lower_teams(kernel, architecture)).kernel : TRY(plan_kernel(kernel, architecture)).kernel;
+  }
+  return ir::to_text(result);
+}
+
+}  // namespace tilepilot::targets::cuda

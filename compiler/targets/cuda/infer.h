@@ -1,0 +1,52 @@
+// Layout inference: which thread holds what of each fragment, how the iterations of parallel loops are dealt out to
+// threads, where the elements of shared tiles lie, and how each matrix product is computed.
+//
+// Three rounds, as in TileLang (Wang et al., "TileLang", 2025, section 4.2): strict, what tensor-core instructions
+// demand of their operands; common, what follows from that through parallel loops and reductions; free, a partition by
+// contiguous vectors for what is left, largest tile first, after each of which common follows again. Where two uses of
+// a fragment disagree that is a conflict, which `stage_conflicts` resolves through shared memory.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/layout/shared_layout.h"
+#include "compiler/targets/cuda/gemm_plan.h"
+
+namespace tilepilot::targets::cuda {
+
+struct Inference {
+  std::unordered_map<const ir::BufferData*, layout::Fragment> fragments;
+  std::unordered_map<const ir::BufferData*, layout::SharedLayout> tiles;
+  std::unordered_map<const ir::StmtNode*, layout::Fragment> loops;  // parallel loops of constant extents
+  std::unordered_map<const ir::StmtNode*, GemmPlan> gemms;
+
+  // Shared memory through which the threads of a reduction exchange what they have, where lanes of a warp are not all;
+  // among the kernel's allocations and tiles. See `give_boards`.
+  std::unordered_map<const ir::StmtNode*, ir::Buffer> boards;
+
+  // A statement that wants a fragment otherwise than it is held.
+  struct Conflict {
+    ir::Stmt stmt;
+    ir::Buffer buffer;
+    std::string why;
+  };
+  std::vector<Conflict> conflicts;
+};
+
+// @pre copies and fills are parallel loops, but for asynchronous copies; operands of reductions and scans and C of
+// gemms are fragments (see normalize.h)
+// @post without conflicts every fragment of the kernel has a layout, and every parallel loop of constant extents that
+// names one
+Inference infer_layouts(const ir::Kernel& kernel, Architecture architecture);
+
+// For each register of `loop`, the register of `held` in which the same thread holds element `indices` of that
+// iteration; -1 if no thread has such an iteration. Nullopt if a thread lacks its element, or threads differ.
+std::optional<std::vector<int64_t>> register_map(const layout::Fragment& loop, const std::vector<ir::Var>& vars,
+                                                 const std::vector<ir::Expr>& indices, const layout::Fragment& held);
+
+// The threads of a block.
+int64_t thread_count(const ir::Kernel& kernel);
+
+}  // namespace tilepilot::targets::cuda

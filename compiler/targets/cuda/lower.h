@@ -1,0 +1,86 @@
+// Lowering: from tile operators and parallel loops to what each thread of the block does. The result is IR without tile
+// operators whose fragments are local buffers (registers of the thread) and whose shared tiles are flat; what IR cannot
+// say (vectors of bytes, matrix instructions, asynchronous copies) is calls of the device prelude.
+#pragma once
+
+#include <functional>
+
+#include "compiler/diagnostics/result.h"
+#include "compiler/targets/cpu/integer_facts.h"
+#include "compiler/targets/cuda/coordinates.h"
+#include "compiler/targets/cuda/copy_engine.h"
+#include "compiler/targets/cuda/pipeline.h"
+#include "compiler/targets/cuda/statements.h"
+#include "compiler/targets/cuda/wgmma.h"
+
+namespace tilepilot::targets::cuda {
+
+// `thread`: the number of the thread in its block, the variable that the result's statements mention.
+// `offsets`: of shared buffers that are no views, in bytes.
+struct LoweredKernel {
+  ir::Kernel kernel;
+  ir::Var thread;
+  std::unordered_map<const ir::BufferData*, int64_t> offsets;
+  int64_t shared_bytes = 0;
+  std::vector<Wgmma> products = {};                       // whose functions it calls
+  std::vector<TensorBoxes> maps = {};                     // what its parameters beyond the program's describe
+  std::vector<std::pair<ir::Var, int64_t>> extents = {};  // variables whose values are in [0, extent)
+};
+// @pre no conflicts; barriers are placed
+Result<LoweredKernel> lower(const PlannedKernel& planned);
+
+// What the parts of the lowering share.
+struct Lowering {
+  const ir::Kernel& kernel;
+  const Inference& inference;
+  ir::Var thread;
+  int64_t threads;
+  cpu::IntegerFacts facts;
+  std::unordered_map<const ir::BufferData*, ir::Buffer>
+      places;                                   // of fragments: registers; of shared tiles: flat memory
+  ir::Sync meet;                                // of the threads
+  std::vector<ir::Buffer> allocations, boards;  // of the result
+  Error error;                                  // the first thing that cannot be lowered
+  std::vector<Wgmma> products = {};             // instructions that the result calls
+  std::vector<TensorBoxes> maps = {};
+  std::vector<ir::Buffer> under_way = {};  // sums of products that nothing has waited for yet
+
+  using Stmts = std::vector<ir::Stmt>;
+  void fail(Span span, std::string message, std::string hint = {});
+  ir::Expr thread_number() const { return ir::var_ref(thread); }
+  ir::Buffer local(const std::string& name, ir::DType type, int64_t elements);
+  // Memory through which threads exchange values: all threads meet before its first use and before what comes after its
+  // last, so that all such boards are one piece of memory.
+  ir::Buffer board(const std::string& name, ir::DType type, int64_t elements);
+  // A new variable of this value, which is in [0, extent); constants stay as they are.
+  ir::Expr let(const std::string& name, const ir::Expr& value, int64_t extent, Span span, Stmts& out);
+  // The digits of the thread's number as variables.
+  Indices thread_digits(const layout::Layout& threads, Span span, Stmts& out);
+  const layout::Fragment& fragment(const ir::Buffer& buffer) const;
+  // The description of a tensor for the copy engine.
+  ir::Var map_of(const ir::Buffer& tensor, const std::vector<int64_t>& box, layout::SwizzleSpan span);
+  // Whether anything but threads reads or writes shared memory.
+  bool has_async_proxy() const;
+  // An element, or the start of a region, of a shared tile as its address.
+  ir::Region address(const ir::Buffer& tile, const std::vector<ir::Expr>& indices, Span span) const;
+};
+
+// Loads and stores of fragments and shared tiles as those of their places. Fragments: `registers` says which register,
+// or null.
+using RegisterOf = std::function<ir::Expr(const ir::Buffer& fragment, const std::vector<ir::Expr>& indices)>;
+ir::Stmt in_places(const Lowering& lowering, const ir::Stmt& stmt, const RegisterOf& registers);
+ir::Expr in_places(const Lowering& lowering, const ir::Expr& expr, const RegisterOf& registers);
+
+// Keeps the compiler from moving what computes these registers, or uses them, across this place.
+ir::Stmt pin_registers(const ir::Buffer& registers, Span span);
+
+void lower_parallel(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
+void lower_async_copy(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
+void lower_bulk_load(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
+void lower_gemm(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
+void lower_wgmma(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
+// Fences, and waits for copies and products.
+void lower_async(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
+void lower_reduce(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
+
+}  // namespace tilepilot::targets::cuda

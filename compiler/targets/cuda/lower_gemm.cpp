@@ -1,0 +1,270 @@
+// Matrix products: operands from shared memory by ldmatrix where it can, else element by element, into the registers
+// that the instruction wants; one instruction an atom. Without a tensor-core instruction, multiply-adds.
+#include <fmt/format.h>
+
+#include "compiler/ir/visit.h"
+#include "compiler/targets/cuda/vectors.h"
+
+namespace tilepilot::targets::cuda {
+
+using ir::BinaryOp;
+using ir::Buffer;
+using ir::Expr;
+using ir::Scope;
+using ir::Stmt;
+using Stmts = Lowering::Stmts;
+
+namespace {
+
+Expr sum(const Expr& a, const Expr& b) { return plus(ir::cast(a, ir::kInt32), b); }
+
+// One of the two matrices that are multiplied. `outer`: the axis that C has too; rows of A, columns of B.
+struct Operand {
+  const ir::Region& region;
+  bool is_a;
+  bool outer_first;           // as stored: [outer, k] rather than [k, outer]
+  layout::Fragment fragment;  // of one atom, [m, k] or [k, n]
+  int64_t outer, k;           // extents of one atom
+  int64_t tiles;              // atoms of a warp along the outer axis
+  Buffer registers;
+};
+
+class GemmLowering {
+ public:
+  GemmLowering(Lowering& lowering, const Stmt& stmt)
+      : lowering_(lowering),
+        stmt_(stmt),
+        gemm_(*ir::as<ir::Gemm>(stmt)),
+        plan_(lowering.inference.gemms.at(stmt.get())) {}
+
+  void run(Stmts& out) {
+    if (gemm_.clear_accumulator) clear(out);
+    plan_.atom ? by_atoms(out) : by_threads(out);
+  }
+
+ private:
+  Lowering& lowering_;
+  const Stmt& stmt_;
+  const ir::Gemm& gemm_;
+  const GemmPlan& plan_;
+  Expr lane_, warp_m_, warp_n_;
+
+  Span span() const { return stmt_->span; }
+  const Buffer& accumulator() const { return lowering_.places.at(gemm_.c.buffer.get()); }
+
+  ir::Var variable(const std::string& name, int64_t extent) {
+    ir::Var var = ir::make_var(name, ir::kInt32);
+    lowering_.facts.set_range(var, {0, extent - 1});
+    return var;
+  }
+
+  void clear(Stmts& out) {
+    const int64_t count = plan_.c.register_count();
+    const ir::DType type = gemm_.c.buffer->type;
+    const ir::Var r = variable("r", count);
+    const Expr zero = type.is_float() ? ir::float_imm(0, type, span()) : ir::int_imm(0, type, span());
+    out.push_back(
+        unrolled(r, count, {ir::make_stmt(ir::Store{accumulator(), {ir::var_ref(r)}, zero}, span())}, span()));
+  }
+
+  Operand operand(bool is_a) {
+    const layout::Atom& atom = *plan_.atom;
+    const ir::Region& region = is_a ? gemm_.a : gemm_.b;
+    Operand result{region,
+                   is_a,
+                   is_a ? !gemm_.transpose_a : gemm_.transpose_b,
+                   is_a ? layout::a_fragment(atom) : layout::b_fragment(atom),
+                   is_a ? atom.m : atom.n,
+                   atom.k,
+                   is_a ? plan_.tiles_m() : plan_.tiles_n(),
+                   nullptr};
+    if (region.buffer->scope == Scope::fragment)
+      result.registers = lowering_.places.at(region.buffer.get());
+    else
+      result.registers = lowering_.local(region.buffer->name + (is_a ? "_a" : "_b"), region.buffer->type,
+                                         result.tiles * result.fragment.register_count());
+    return result;
+  }
+
+  void by_atoms(Stmts& out) {
+    const layout::Atom& atom = *plan_.atom;
+    const Expr thread = lowering_.thread_number();
+    const int64_t warps = plan_.warps_m * plan_.warps_n;
+    lane_ = lowering_.let("lane", remainder(thread, 32), 32, span(), out);
+    const Expr warp = lowering_.let("warp", quotient(thread, 32), warps, span(), out);
+    warp_m_ = lowering_.let("warp_m", remainder(warp, plan_.warps_m), plan_.warps_m, span(), out);
+    warp_n_ = lowering_.let("warp_n", quotient(warp, plan_.warps_m), plan_.warps_n, span(), out);
+    const Operand a = operand(true), b = operand(false);
+    const ir::Var step = variable("step", plan_.steps());
+    Stmts body;
+    fetch(a, ir::var_ref(step), body);
+    fetch(b, ir::var_ref(step), body);
+    const ir::Var m = variable("m", a.tiles), n = variable("n", b.tiles);
+    const int64_t held = layout::c_fragment(atom).register_count();
+    const Expr c = plus(times(ir::var_ref(m), b.tiles * held), times(ir::var_ref(n), held));
+    const Stmt product = call(fmt::format("mma_m{}n{}k{}", atom.m, atom.n, atom.k),
+                              {element(accumulator(), {c}, span()), of_tile(a, ir::var_ref(m), ir::var_ref(step)),
+                               of_tile(b, ir::var_ref(n), ir::var_ref(step))},
+                              span());
+    body.push_back(unrolled(m, a.tiles, {unrolled(n, b.tiles, {product}, span())}, span()));
+    out.push_back(unrolled(step, plan_.steps(), std::move(body), span()));
+  }
+
+  // The registers of one atom's operand.
+  ir::Region of_tile(const Operand& operand, const Expr& tile, const Expr& step) const {
+    const int64_t count = operand.fragment.register_count();
+    const bool held = operand.region.buffer->scope == Scope::fragment;
+    const Expr at = held ? plus(times(tile, plan_.steps() * count), times(step, count)) : times(tile, count);
+    return element(operand.registers, {at}, span());
+  }
+
+  // Indices of an element of the operand's matrix, in the memory that it lies in.
+  std::vector<Expr> indices(const Operand& operand, const Expr& outer, const Expr& k) const {
+    std::vector<Expr> at = operand.region.start;
+    const size_t rank = at.size();
+    at[rank - 2] = sum(at[rank - 2], operand.outer_first ? outer : k);
+    at[rank - 1] = sum(at[rank - 1], operand.outer_first ? k : outer);
+    for (Expr& index : at) index = ir::cast(index, ir::kInt32);
+    return at;
+  }
+
+  // The place of this warp's atoms along the outer axis.
+  Expr first_of_warp(const Operand& operand) const {
+    return times(operand.is_a ? warp_m_ : warp_n_, operand.tiles * operand.outer);
+  }
+
+  void fetch(const Operand& operand, const Expr& step, Stmts& out) {
+    if (operand.region.buffer->scope == Scope::fragment) return;
+    may_load_matrices(operand) ? load_matrices(operand, step, out) : load_elements(operand, step, out);
+  }
+
+  // ldmatrix reads rows of 16 bytes that start at multiples of 16 bytes; across rows only elements of 16 bits.
+  bool may_load_matrices(const Operand& operand) const {
+    const int64_t bits = plan_.atom->operand_bits, piece = 128 / bits;
+    if (bits > 32 || operand.k != 2 * piece || (!operand.outer_first && bits != 16)) return false;
+    const layout::SharedLayout& memory = lowering_.inference.tiles.at(operand.region.buffer.get());
+    const layout::Shape& shape = memory.shape();
+    if (memory.span() == layout::SwizzleSpan::none && layout::volume(shape) > shape.back() &&
+        memory.offset(shape.back()) % piece != 0)
+      return false;
+    const auto start = lowering_.facts.affine(operand.region.start.back());
+    if (!start || start->constant % piece != 0) return false;
+    for (const auto& term : start->terms)
+      if (term.coefficient % piece != 0) return false;
+    return true;
+  }
+
+  // Four matrices at a time: of A, rows 0 to 7 and 8 to 15, then the same further along k; of B, both halves of k of 8
+  // columns, then of the next 8. Lane l gives the address of row l % 8 of matrix l / 8.
+  void load_matrices(const Operand& operand, const Expr& step, Stmts& out) {
+    const int64_t piece = 128 / plan_.atom->operand_bits, count = operand.fragment.register_count();
+    const bool pairs = !operand.is_a && operand.tiles % 2 == 0;
+    const int64_t together = operand.is_a ? 1 : pairs ? 2 : 1, matrices = operand.is_a || pairs ? 4 : 2;
+    const ir::Var tile = variable(operand.is_a ? "m" : "n", operand.tiles / together);
+    const Expr row = remainder(lane_, 8), second = remainder(quotient(lane_, 8), 2), third = quotient(lane_, 16);
+    Expr outer = plus(row, times(operand.is_a ? second : matrices == 4 ? third : ir::int_imm(0), 8));
+    Expr k = times(operand.is_a ? third : second, piece);
+    if (!operand.outer_first) {  // matrices are stored with k along their rows
+      outer = times(operand.is_a ? second : matrices == 4 ? third : ir::int_imm(0), 8);
+      k = plus(row, times(operand.is_a ? third : second, 8));
+    }
+    outer = plus(plus(first_of_warp(operand), times(ir::var_ref(tile), together * operand.outer)), outer);
+    k = plus(times(step, operand.k), k);
+    const ir::Region to = element(operand.registers, {times(ir::var_ref(tile), together * count)}, span());
+    const std::string name = fmt::format("{}<{}>", operand.outer_first ? "ldmatrix" : "ldmatrix_transposed", matrices);
+    const Stmt load =
+        call(name, {to, lowering_.address(operand.region.buffer, indices(operand, outer, k), span())}, span());
+    out.push_back(unrolled(tile, operand.tiles / together, {load}, span()));
+  }
+
+  void load_elements(const Operand& operand, const Expr& step, Stmts& out) {
+    const layout::Fragment& fragment = operand.fragment;
+    const int64_t count = fragment.register_count();
+    const ir::Var tile = variable(operand.is_a ? "m" : "n", operand.tiles), reg = variable("r", count);
+    const Indices at = coordinates_of(fragment, digits_of(fragment.threads(), lane_),
+                                      digits_of(fragment.registers(), ir::var_ref(reg)));
+    const Expr outer =
+        plus(plus(first_of_warp(operand), times(ir::var_ref(tile), operand.outer)), at[operand.is_a ? 0 : 1]);
+    const Expr k = plus(times(step, operand.k), at[operand.is_a ? 1 : 0]);
+    const ir::Region from = lowering_.address(operand.region.buffer, indices(operand, outer, k), span());
+    const Expr place = plus(times(ir::var_ref(tile), count), ir::var_ref(reg));
+    const Stmt move =
+        ir::make_stmt(ir::Store{operand.registers, {place}, ir::load(from.buffer, from.start, span())}, span());
+    out.push_back(unrolled(tile, operand.tiles, {unrolled(reg, count, {move}, span())}, span()));
+  }
+
+  // All elements of C that a thread holds, in another type.
+  void move_registers(const Buffer& from, const Buffer& to, Stmts& out) {
+    const int64_t count = plan_.c.register_count();
+    const ir::Var r = variable("r", count);
+    const Expr value = ir::cast(ir::load(from, {ir::var_ref(r)}, span()), to->type, span());
+    const Stmt move = ir::make_stmt(ir::Store{to, {ir::var_ref(r)}, value}, span());
+    Stmts body{move};
+    if (plan_.c.needs_guard()) {  // places without an element have no value
+      const Indices at = coordinates_of(plan_.c, lowering_.thread_digits(plan_.c.threads(), span(), out),
+                                        digits_of(plan_.c.registers(), ir::var_ref(r)));
+      Expr inside;
+      for (size_t axis = 0; axis < at.size(); ++axis) {
+        const Expr below = ir::binary(BinaryOp::lt, at[axis], ir::int_imm(plan_.c.shape()[axis]), span());
+        inside = inside ? ir::binary(BinaryOp::logical_and, inside, below, span()) : below;
+      }
+      body = {ir::make_stmt(ir::If{inside, move, nullptr}, span())};
+    }
+    out.push_back(unrolled(r, count, std::move(body), span()));
+  }
+
+  // Each thread its elements of C, one step of k after the other.
+  void by_threads(Stmts& out) {
+    const layout::Fragment& c = plan_.c;
+    const Indices thread = lowering_.thread_digits(c.threads(), span(), out);
+    const ir::Var step = variable("step", plan_.k);
+    Indices digits;
+    std::vector<ir::Var> vars;
+    Expr reg = ir::int_imm(0);
+    int64_t weight = 1;
+    for (const layout::Mode& mode : c.registers().modes()) {
+      vars.push_back(variable(fmt::format("r{}", vars.size()), mode.extent));
+      digits.push_back(mode.extent == 1 ? ir::int_imm(0) : ir::var_ref(vars.back()));
+      reg = plus(reg, times(digits.back(), weight));
+      weight *= mode.extent;
+    }
+    const Indices at = coordinates_of(c, thread, digits);
+    // Sums of small floats are rounded once.
+    const ir::DType stored = gemm_.c.buffer->type, type = stored.is_small_float() ? ir::kFloat32 : stored;
+    const Buffer sums =
+        type == stored ? accumulator() : lowering_.local(accumulator()->name + "_sum", type, c.register_count());
+    if (type != stored) move_registers(accumulator(), sums, out);
+    const auto read = [&](bool is_a) {
+      const Operand operand{
+          is_a ? gemm_.a : gemm_.b, is_a, is_a ? !gemm_.transpose_a : gemm_.transpose_b, c, 1, 1, 1, nullptr};
+      const ir::Region from =
+          lowering_.address(operand.region.buffer, indices(operand, at[is_a ? 0 : 1], ir::var_ref(step)), span());
+      return ir::cast(ir::load(from.buffer, from.start, span()), type, span());
+    };
+    const Expr product = ir::binary(BinaryOp::mul, read(true), read(false), span());
+    const Expr total = ir::binary(BinaryOp::add, ir::load(sums, {reg}, span()), product, span());
+    Stmts body{ir::make_stmt(ir::Store{sums, {reg}, total}, span())};
+    Expr inside;
+    for (size_t axis = 0; axis < at.size(); ++axis) {
+      if (c.cover()[axis] == c.shape()[axis]) continue;
+      const Expr below = ir::binary(BinaryOp::lt, at[axis], ir::int_imm(c.shape()[axis]), span());
+      inside = inside ? ir::binary(BinaryOp::logical_and, inside, below, span()) : below;
+    }
+    if (inside) body = {ir::make_stmt(ir::If{inside, body[0], nullptr}, span())};
+    for (size_t k = 0; k < vars.size(); ++k)
+      if (c.registers().modes()[k].extent > 1)
+        body = {unrolled(vars[k], c.registers().modes()[k].extent, std::move(body), span())};
+    out.push_back(ir::make_stmt(
+        ir::For{ir::LoopKind::serial, {step}, {ir::int_imm(plan_.k)}, 0, block(std::move(body), span())}, span()));
+    if (type != stored) move_registers(sums, accumulator(), out);
+  }
+};
+
+}  // namespace
+
+void lower_gemm(Lowering& lowering, const Stmt& stmt, Stmts& out) {
+  if (lowering.inference.gemms.at(stmt.get()).is_wgmma()) return lower_wgmma(lowering, stmt, out);
+  GemmLowering(lowering, stmt).run(out);
+}
+
+}  // namespace tilepilot::targets::cuda

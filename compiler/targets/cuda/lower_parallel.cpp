@@ -1,0 +1,578 @@
+// Parallel loops: each thread runs its iterations, register by register. The first mode of a loop's registers, if its
+// iterations are neighbours, is the lanes: what they load and store becomes vectors where vectors.h allows it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "compiler/ir/search.h"
+#include "compiler/ir/text.h"
+#include "compiler/layout/partition.h"
+#include "compiler/passes/element_form.h"
+#include "compiler/targets/cuda/barriers.h"
+#include "compiler/targets/cuda/replicas.h"
+#include "compiler/targets/cuda/vectors.h"
+
+namespace tilepilot::targets::cuda {
+
+using ir::BinaryOp;
+using ir::Buffer;
+using ir::Expr;
+using ir::Scope;
+using ir::Stmt;
+using Stmts = Lowering::Stmts;
+
+namespace {
+
+constexpr int64_t kMostRoundsAhead = 8;  // whose vectors are loaded before the first is used
+constexpr int64_t kMostUnrolled = 32;    // iterations of a loop that could be one of the machine
+
+Expr both(const Expr& a, const Expr& b) { return !a ? b : !b ? a : ir::binary(BinaryOp::logical_and, a, b, a->span); }
+
+class LoopLowering {
+ public:
+  LoopLowering(Lowering& lowering, const Stmt& stmt, const layout::Fragment& fragment)
+      : lowering_(lowering), stmt_(stmt), loop_(*ir::as<ir::For>(stmt)), fragment_(fragment) {}
+
+  void run(Stmts& out) {
+    thread_ = lowering_.thread_digits(fragment_.threads(), stmt_->span, out);
+    replicas(out);
+    find_register_maps();
+    if (!first_ || writes_own(stmt_)) return all_registers(out);
+    // Nobody needs what the others would do.
+    const Expr first = std::exchange(first_, nullptr);
+    Stmts once;
+    all_registers(once);
+    out.push_back(ir::make_stmt(ir::If{first, ir::make_stmt(ir::Block{std::move(once)}, span()), nullptr}, span()));
+  }
+
+ private:
+  void all_registers(Stmts& out) {
+    const auto& modes = fragment_.registers().modes();
+    if (linear_) {
+      choose_lanes();
+      for (size_t k = 0; k < modes.size(); ++k) {
+        vars_.push_back(ir::make_var(fmt::format("r{}", k), ir::kInt32));
+        lowering_.facts.set_range(vars_[k], {0, modes[k].extent - 1});
+        digits_.push_back(modes[k].extent == 1 ? ir::int_imm(0) : ir::var_ref(vars_[k]));
+      }
+      Stmts first, rest;
+      rounds_ = fragment_.register_count() / lanes_;
+      loads_first_ = lanes_ > 1 && rounds_ > 1 && rounds_ <= kMostRoundsAhead;
+      iteration(loads_first_ ? first : rest, rest);
+      for (Stmts* part : {&first, &rest}) {
+        for (size_t k = 0; k < modes.size() && !part->empty(); ++k) {
+          if (modes[k].extent == 1 || (lanes_ > 1 && k == 0)) continue;
+          *part = {around(vars_[k], modes[k].extent, std::move(*part))};
+        }
+        out.insert(out.end(), part->begin(), part->end());
+      }
+      return;
+    }
+    for (int64_t reg = 0; reg < fragment_.register_count(); ++reg) {
+      digits_.clear();
+      for (const int64_t digit : layout::digits(fragment_.registers(), reg)) digits_.push_back(ir::int_imm(digit));
+      reg_ = reg;
+      iteration(out, out);
+    }
+  }
+
+  Lowering& lowering_;
+  const Stmt& stmt_;
+  const ir::For& loop_;
+  const layout::Fragment& fragment_;
+  Indices thread_, digits_;
+  std::vector<ir::Var> vars_;  // of the digits of a register
+  Expr first_;                 // true for the first of several threads with the same iterations; null if there is one
+  int64_t lanes_ = 1;
+  int64_t rounds_ = 1;        // how often the lanes come round
+  bool loads_first_ = false;  // of all rounds: no store holds back a load, and iterations do not depend on each other
+  // For each way in which a fragment is named: the register that each register of the loop stands for, as multiples of
+  // digits.
+  struct Map {
+    std::vector<int64_t> registers, steps;
+    int64_t start = 0;
+  };
+  std::map<std::pair<const ir::BufferData*, std::string>, Map> by_use_;  // see `key`
+  bool linear_ = true;
+  int64_t reg_ = 0;  // where registers are written out one by one
+  bool names_fragments_ = false;
+
+  Span span() const { return stmt_->span; }
+
+  void replicas(Stmts& out) {
+    Expr condition;
+    for (size_t k = 0; k < thread_.size(); ++k) {
+      const layout::Mode& mode = fragment_.threads().modes()[k];
+      if (mode.stride != 0 || mode.extent == 1) continue;
+      condition = both(condition, ir::binary(BinaryOp::eq, thread_[k], ir::int_imm(0), span()));
+    }
+    if (!condition) return;
+    const ir::Var var = ir::make_var("is_first", ir::kBool);
+    out.push_back(ir::make_stmt(ir::Let{var, condition}, span()));
+    first_ = ir::var_ref(var);
+  }
+
+  // Indices of one fragment are told apart by how they are written over the loop's variables.
+  static std::string key(const std::vector<Expr>& indices);
+
+  void find_register_maps() {
+    const auto note = [&](const Buffer& buffer, const std::vector<Expr>& indices) {
+      if (buffer->scope != Scope::fragment) return;
+      names_fragments_ = true;
+      const auto use = std::pair{static_cast<const ir::BufferData*>(buffer.get()), key(indices)};
+      if (by_use_.contains(use)) return;
+      auto map = register_map(fragment_, loop_.vars, indices, lowering_.fragment(buffer));
+      if (!map)
+        return lowering_.fail(span(), fmt::format("`{}` is held by other threads than this loop needs", buffer->name));
+      by_use_.emplace(use, linear(std::move(*map)));
+    };
+    ir::walk(
+        loop_.body,
+        [&](const Stmt& part) {
+          if (const auto* store = ir::as<ir::Store>(part)) note(store->buffer, store->indices);
+          if (const auto* atomic = ir::as<ir::Atomic>(part)) note(atomic->element.buffer, atomic->element.start);
+        },
+        [&](const Expr& part) {
+          if (const auto* load = ir::as<ir::Load>(part)) note(load->buffer, load->indices);
+        });
+  }
+
+  Map linear(std::vector<int64_t> registers) {
+    Map map{std::move(registers), {}, 0};
+    const auto& modes = fragment_.registers().modes();
+    map.start = std::max<int64_t>(0, map.registers[0]);
+    int64_t weight = 1;
+    for (const layout::Mode& mode : modes) {
+      map.steps.push_back(mode.extent == 1 ? 0 : map.registers[static_cast<size_t>(weight)] - map.start);
+      weight *= mode.extent;
+    }
+    for (size_t reg = 0; reg < map.registers.size(); ++reg) {
+      int64_t sum = map.start;
+      const auto digits = layout::digits(fragment_.registers(), static_cast<int64_t>(reg));
+      for (size_t k = 0; k < digits.size(); ++k) sum += digits[k] * map.steps[k];
+      if (map.registers[reg] >= 0 && sum != map.registers[reg]) linear_ = false;
+      if (sum < 0) linear_ = false;
+    }
+    return map;
+  }
+
+  Expr register_of(const Buffer& buffer, const std::string& use) const {
+    const auto found = by_use_.find({buffer.get(), use});
+    if (found == by_use_.end()) return ir::int_imm(0);
+    const Map& map = found->second;
+    if (!linear_) return ir::int_imm(std::max<int64_t>(0, map.registers[static_cast<size_t>(reg_)]));
+    Expr sum = ir::int_imm(map.start);
+    for (size_t k = 0; k < digits_.size(); ++k) sum = plus(sum, times(digits_[k], map.steps[k]));
+    return sum;
+  }
+
+  // Only where all lanes of a vector are iterations, or none.
+  void choose_lanes() {
+    const auto& modes = fragment_.registers().modes();
+    if (modes.empty() || modes[0].stride != 1 || modes[0].extent < 2) return;
+    const int64_t lanes = modes[0].extent;
+    if (fragment_.shape().back() % lanes != 0 || fragment_.cover().back() % lanes != 0) return;
+    for (size_t k = 1; k < modes.size(); ++k)
+      if (modes[k].stride % lanes != 0) return;
+    for (const layout::Mode& mode : fragment_.threads().modes())
+      if (mode.stride % lanes != 0) return;
+    lanes_ = lanes;
+  }
+
+  Stmt around(const ir::Var& var, int64_t count, Stmts body) const {
+    const bool writes_out = names_fragments_ || count <= kMostUnrolled;
+    return ir::make_stmt(ir::For{writes_out ? ir::LoopKind::unrolled : ir::LoopKind::serial,
+                                 {var},
+                                 {ir::int_imm(count)},
+                                 0,
+                                 ir::make_stmt(ir::Block{std::move(body)}, span())},
+                         span());
+  }
+
+  Expr guard(const Indices& at) const {
+    Expr condition;
+    if (!fragment_.needs_guard()) return condition;
+    for (size_t axis = 0; axis < at.size(); ++axis) {
+      if (fragment_.cover()[axis] == fragment_.shape()[axis]) continue;
+      condition = both(condition, ir::binary(BinaryOp::lt, at[axis], ir::int_imm(fragment_.shape()[axis]), span()));
+    }
+    return condition;
+  }
+
+  // What is done for one register, or for all lanes; `loads` comes before `out`, and may be the same.
+  void iteration(Stmts& loads, Stmts& out) {
+    Indices first = digits_;
+    if (lanes_ > 1) first[0] = ir::int_imm(0);
+    const Expr condition = guard(coordinates_of(fragment_, thread_, first));
+    const size_t assumed = condition ? lowering_.facts.assume(condition) : 0;
+    const Indices at = coordinates_of(fragment_, thread_, digits_);
+    const std::vector<Stmt> body = ir::statements(loop_.body);
+    Stmts before, rest;
+    if (lanes_ > 1)
+      in_lanes(body, at, before, rest);
+    else
+      rest = element(body, at);
+    if (condition) lowering_.facts.forget(assumed);
+    const auto append = [&](Stmts part, Stmts& to) {
+      if (condition && !part.empty())
+        part = {ir::make_stmt(ir::If{condition, ir::make_stmt(ir::Block{std::move(part)}, span()), nullptr}, span())};
+      to.insert(to.end(), part.begin(), part.end());
+    };
+    if (&loads == &out) {
+      before.insert(before.end(), rest.begin(), rest.end());
+      return append(std::move(before), out);
+    }
+    append(std::move(before), loads);
+    append(std::move(rest), out);
+  }
+
+  Expr at_place(const ir::Var& var, const Indices& at) const {
+    const auto found = std::find(loop_.vars.begin(), loop_.vars.end(), var);
+    if (found == loop_.vars.end()) return nullptr;
+    return ir::cast(at[static_cast<size_t>(found - loop_.vars.begin())], var->type);
+  }
+
+  // Registers are found by the indices as the loop has them, before its variables are replaced.
+  class Placer;
+  struct Move;
+  static bool may_move(const std::vector<Stmt>& body, const Buffer& buffer);
+  std::optional<Vector> vector_of(const std::vector<Stmt>& body, const Buffer& buffer, const std::vector<Expr>& given,
+                                  Placer& placer) const;
+  Move moved(const Vector& vector, bool stores);
+  // Moves one vector of a thread's lanes, from lane `first` on, and gives its condition.
+  Expr piece(const Move& move, int64_t first, Stmts& out, bool stores);
+  Stmts element(const std::vector<Stmt>& body, const Indices& at);
+  void in_lanes(const std::vector<Stmt>& body, const Indices& at, Stmts& loads, Stmts& out);
+};
+
+std::string LoopLowering::key(const std::vector<Expr>& indices) {
+  std::string text;
+  for (const Expr& index : indices) text += ir::to_text(index) + ";";
+  return text;
+}
+
+// Replaces the loop's variables by coordinates, tiles and fragments by their places, and accesses that became vectors
+// by the lane's element of these.
+class LoopLowering::Placer : public ir::Rewriter {
+ public:
+  using Rewriter::rewrite;
+  Placer(const LoopLowering& loop, const Indices& at) : loop_(loop), at_(at) {}
+
+  std::map<const ir::ExprNode*, Expr> loads;  // instead of these
+  std::map<const ir::StmtNode*, Buffer> stores;
+  Expr lane;
+
+  Expr rewrite(const Expr& expr) override {
+    if (const auto known = loads.find(expr.get()); known != loads.end()) return known->second;
+    if (const auto* ref = ir::as<ir::VarRef>(expr)) {
+      const auto own = own_.find(ref->var.get());
+      if (own != own_.end()) return ir::var_ref(own->second, expr->span);
+      const Expr place = loop_.at_place(ref->var, at_);
+      return place ? place : expr;
+    }
+    const auto* load = ir::as<ir::Load>(expr);
+    const auto place = load ? places().find(load->buffer.get()) : places().end();
+    if (load == nullptr || place == places().end()) return rewrite_children(expr);
+    return ir::load(place->second, indices(load->buffer, load->indices), expr->span);
+  }
+
+  Stmt rewrite(const Stmt& stmt) override {
+    if (const auto* store = ir::as<ir::Store>(stmt)) return rewrite_store(stmt, *store);
+    if (const auto* atomic = ir::as<ir::Atomic>(stmt)) return rewrite_atomic(stmt, *atomic);
+    if (const auto* let = ir::as<ir::Let>(stmt); let && !loop_.linear_) {
+      const Expr value = rewrite(let->value);
+      const ir::Var var = own_[let->var.get()] = ir::make_var(let->var->name, let->var->type);
+      return ir::make_stmt(ir::Let{var, value}, stmt->span);
+    }
+    const Stmt inner = rewrite_children(stmt);
+    return ir::as<ir::Barrier>(stmt) || ir::as<ir::Print>(stmt) ? once(inner) : inner;
+  }
+
+ private:
+  const LoopLowering& loop_;
+  const Indices& at_;
+  std::map<const ir::VarData*, ir::Var> own_;  // of iterations that are written out one by one
+
+  const std::unordered_map<const ir::BufferData*, Buffer>& places() const { return loop_.lowering_.places; }
+
+  std::vector<Expr> indices(const Buffer& buffer, const std::vector<Expr>& given) {
+    if (buffer->scope == Scope::fragment) return {loop_.register_of(buffer, key(given))};
+    Indices narrow;
+    for (const Expr& index : given) narrow.push_back(ir::cast(rewrite(index), ir::kInt32));
+    if (!places().contains(buffer.get())) return narrow;
+    return {offset_in(loop_.lowering_.inference.tiles.at(buffer.get()), narrow)};
+  }
+
+  // What others see is written by one of the threads that do the same.
+  Stmt by_first(Stmt stmt, const Buffer& buffer) const {
+    const bool seen = buffer->scope == Scope::global || buffer->scope == Scope::shared;
+    return loop_.first_ && seen ? ir::make_stmt(ir::If{loop_.first_, stmt, nullptr}, stmt->span) : stmt;
+  }
+
+  // Arrivals are counted, lines are read.
+  Stmt once(const Stmt& stmt) const {
+    return loop_.first_ ? ir::make_stmt(ir::If{loop_.first_, stmt, nullptr}, stmt->span) : stmt;
+  }
+
+  Stmt rewrite_store(const Stmt& stmt, const ir::Store& store) {
+    const Expr value = rewrite(store.value);
+    if (const auto vector = stores.find(stmt.get()); vector != stores.end())
+      return ir::make_stmt(ir::Store{vector->second, {lane}, value}, stmt->span);
+    const auto place = places().find(store.buffer.get());
+    if (place == places().end()) {
+      std::vector<Expr> at;
+      for (const Expr& index : store.indices) at.push_back(rewrite(index));
+      return by_first(ir::make_stmt(ir::Store{store.buffer, at, value}, stmt->span), store.buffer);
+    }
+    return by_first(ir::make_stmt(ir::Store{place->second, indices(store.buffer, store.indices), value}, stmt->span),
+                    store.buffer);
+  }
+
+  Stmt rewrite_atomic(const Stmt& stmt, const ir::Atomic& atomic) {
+    ir::Atomic result = atomic;
+    if (result.value) result.value = rewrite(atomic.value);
+    const auto place = places().find(atomic.element.buffer.get());
+    if (place == places().end())
+      for (Expr& index : result.element.start) index = rewrite(index);
+    else
+      result.element = cuda::element(place->second, indices(atomic.element.buffer, atomic.element.start), stmt->span);
+    if (loop_.first_ && atomic.previous && is_seen_by_others(*atomic.element.buffer))
+      loop_.lowering_.fail(
+          stmt->span, "the value before an atomic operation is wanted by several threads that do the same iteration");
+    return by_first(ir::make_stmt(std::move(result), stmt->span), atomic.element.buffer);
+  }
+};
+
+Stmts LoopLowering::element(const std::vector<Stmt>& body, const Indices& at) {
+  Placer placer(*this, at);
+  Stmts out;
+  for (const Stmt& stmt : body) out.push_back(placer.rewrite(stmt));
+  return out;
+}
+
+// A load or store that all lanes do as vectors.
+struct LoopLowering::Move {
+  Vector vector;
+  Buffer registers;
+  Expr place;  // of this round's lanes in the registers
+};
+
+// Whether the lanes do one thing after the other, each on elements of its own: then all may load first and store last.
+bool LoopLowering::may_move(const std::vector<Stmt>& body, const Buffer& buffer) {
+  int stores = 0, loads = 0;
+  for (const Stmt& stmt : body) {
+    if (const auto* store = ir::as<ir::Store>(stmt)) stores += memory_of(store->buffer) == memory_of(buffer);
+    ir::walk(
+        stmt, [](const Stmt&) {},
+        [&](const Expr& part) {
+          if (const auto* load = ir::as<ir::Load>(part)) loads += memory_of(load->buffer) == memory_of(buffer);
+        });
+  }
+  const auto* last = ir::as<ir::Store>(body.back());
+  const bool stored_last = last && memory_of(last->buffer) == memory_of(buffer);
+  return stores == 0 || (stores == 1 && (loads == 0 || stored_last));
+}
+
+Expr LoopLowering::piece(const Move& move, int64_t first, Stmts& out, bool stores) {
+  std::vector<Expr> start = move.vector.start;
+  start.back() = plus(start.back(), ir::int_imm(first));
+  const Buffer& buffer = move.vector.buffer;
+  Expr condition = bounds_condition(lowering_, buffer, start);
+  if (stores && first_) condition = both(first_, condition);
+  const ir::Region memory =
+      buffer->scope == Scope::shared ? lowering_.address(buffer, start, span()) : cuda::element(buffer, start, span());
+  const ir::Region held = cuda::element(move.registers, {plus(move.place, ir::int_imm(first))}, span());
+  const int64_t bytes = move.vector.elements * buffer->type.bytes();
+  const Stmt copy = call(fmt::format("copy_vector<{}>", bytes),
+                         stores ? CallArguments{memory, held} : CallArguments{held, memory}, span());
+  const Stmt zero = stores ? nullptr : call(fmt::format("zero_vector<{}>", bytes), {held}, span());
+  out.push_back(condition ? ir::make_stmt(ir::If{condition, copy, zero}, span()) : copy);
+  return condition;
+}
+
+// The access as a vector, if it may be one.
+std::optional<Vector> LoopLowering::vector_of(const std::vector<Stmt>& body, const Buffer& buffer,
+                                              const std::vector<Expr>& given, Placer& placer) const {
+  if (buffer->scope != Scope::global && buffer->scope != Scope::shared) return std::nullopt;
+  ir::Variables bound;
+  for (const Stmt& stmt : body)
+    if (const auto* let = ir::as<ir::Let>(stmt)) bound.insert(let->var.get());
+  std::vector<Expr> indices;
+  for (const Expr& index : given) {
+    if (ir::mentions(index, bound) || ir::has_loads(index)) return std::nullopt;
+    indices.push_back(ir::cast(placer.rewrite(index), ir::kInt32));
+  }
+  return may_move(body, buffer) ? vector_access(lowering_, buffer, indices, vars_[0], lanes_) : std::nullopt;
+}
+
+LoopLowering::Move LoopLowering::moved(const Vector& vector, bool stores) {
+  const int64_t rounds = loads_first_ && !stores ? rounds_ : 1;
+  Expr place = ir::int_imm(0);
+  int64_t weight = lanes_;
+  for (size_t k = 1; rounds > 1 && k < digits_.size(); weight *= fragment_.registers().modes()[k].extent, ++k)
+    place = plus(place, times(digits_[k], weight));
+  return {vector, lowering_.local(vector.buffer->name + "_v", vector.buffer->type, lanes_ * rounds), place};
+}
+
+void LoopLowering::in_lanes(const std::vector<Stmt>& body, const Indices& at, Stmts& before, Stmts& out) {
+  const bool straight = std::all_of(body.begin(), body.end(),
+                                    [](const Stmt& stmt) { return ir::as<ir::Let>(stmt) || ir::as<ir::Store>(stmt); });
+  Placer placer(*this, at);
+  const Expr lane = ir::var_ref(vars_[0]);
+  std::map<std::string, Move> loads;
+  Stmts after;
+  const auto load_of = [&](const Expr& part) {
+    const auto* load = ir::as<ir::Load>(part);
+    if (load == nullptr) return;
+    const std::string use = fmt::format("{} {}", static_cast<const void*>(load->buffer.get()), key(load->indices));
+    auto found = loads.find(use);
+    if (found == loads.end()) {
+      const auto vector = vector_of(body, load->buffer, load->indices, placer);
+      if (!vector) return;
+      found = loads.emplace(use, moved(*vector, false)).first;
+      for (int64_t first = 0; first < lanes_; first += vector->elements) piece(found->second, first, before, false);
+    }
+    const Move& move = found->second;
+    placer.loads.emplace(part.get(), ir::load(move.registers, {plus(move.place, lane)}, part->span));
+  };
+  for (const Stmt& stmt : straight ? body : std::vector<Stmt>{}) {
+    ir::walk(
+        stmt, [](const Stmt&) {}, load_of);
+    const auto* store = ir::as<ir::Store>(stmt);
+    const auto vector = store ? vector_of(body, store->buffer, store->indices, placer) : std::nullopt;
+    if (!vector) continue;
+    const Move move = moved(*vector, true);
+    placer.stores.emplace(stmt.get(), move.registers);
+    for (int64_t first = 0; first < lanes_; first += vector->elements) piece(move, first, after, true);
+  }
+  placer.lane = lane;
+  Stmts lanes;
+  for (const Stmt& stmt : body) lanes.push_back(placer.rewrite(stmt));
+  out.push_back(unrolled(vars_[0], lanes_, std::move(lanes), span()));
+  out.insert(out.end(), after.begin(), after.end());
+}
+
+// A loop whose extents are known at launch alone: iterations are dealt out one by one.
+void lower_strided(Lowering& lowering, const Stmt& stmt, const ir::For& loop, Stmts& out) {
+  const Span span = stmt->span;
+  Expr total;
+  for (const Expr& extent : loop.extents) {
+    const Expr wide = ir::cast(extent, ir::kInt32, span);
+    total = total ? ir::binary(BinaryOp::mul, total, wide, span) : wide;
+  }
+  const ir::Var round = ir::make_var("round", ir::kInt32), number = ir::make_var("i", ir::kInt32);
+  const Expr rounds = quotient(plus(total, ir::int_imm(lowering.threads - 1)), lowering.threads);
+  Stmts body{ir::make_stmt(ir::Let{number, plus(times(ir::var_ref(round), lowering.threads), lowering.thread_number())},
+                           span)};
+  Stmts inner;
+  Expr rest = ir::var_ref(number);
+  for (size_t axis = loop.vars.size(); axis-- > 0;) {
+    const Expr extent = ir::cast(loop.extents[axis], ir::kInt32, span);
+    const Expr at = axis == 0 ? rest : ir::binary(BinaryOp::floor_mod, rest, extent, span);
+    inner.push_back(ir::make_stmt(ir::Let{loop.vars[axis], ir::cast(at, loop.vars[axis]->type, span)}, span));
+    rest = ir::binary(BinaryOp::floor_div, rest, extent, span);
+  }
+  lowering.facts.set_range(round, {0, INT32_MAX});
+  for (const Stmt& part : ir::statements(loop.body))
+    inner.push_back(in_places(lowering, part, [&](const Buffer& buffer, const std::vector<Expr>&) {
+      lowering.fail(span,
+                    fmt::format("`{}` is a fragment, and this loop's extent is known at launch alone", buffer->name));
+      return ir::int_imm(0);
+    }));
+  const Expr exists = ir::binary(BinaryOp::lt, ir::var_ref(number), total, span);
+  body.push_back(ir::make_stmt(ir::If{exists, ir::make_stmt(ir::Block{std::move(inner)}, span), nullptr}, span));
+  out.push_back(ir::make_stmt(
+      ir::For{ir::LoopKind::serial, {round}, {rounds}, 0, ir::make_stmt(ir::Block{std::move(body)}, span)}, span));
+}
+
+}  // namespace
+
+void lower_parallel(Lowering& lowering, const Stmt& stmt, Stmts& out) {
+  const auto found = lowering.inference.loops.find(stmt.get());
+  if (found == lowering.inference.loops.end()) return lower_strided(lowering, stmt, *ir::as<ir::For>(stmt), out);
+  LoopLowering(lowering, stmt, found->second).run(out);
+}
+
+// cp.async moves 4, 8 or 16 bytes; what is narrower, or may not be aligned, is moved as it is.
+void lower_async_copy(Lowering& lowering, const Stmt& stmt, Stmts& out) {
+  ir::Copy copy = *ir::as<ir::Copy>(stmt);
+  const Span span = stmt->span;
+  const auto form = passes::box_form(stmt);
+  if (!form || form->vars.empty()) return lowering.fail(span, "this copy cannot run ahead");
+  const auto& store = *ir::as<ir::Store>(form->body[0]);
+  const auto& load = *ir::as<ir::Load>(store.value);
+  const int64_t bytes = copy.source.buffer->type.bytes();
+  const layout::Fragment fragment = split_by_axes(layout::partition(form->extents, {lowering.threads, 16 / bytes}));
+  const Indices thread = lowering.thread_digits(fragment.threads(), span, out);
+  const auto& modes = fragment.registers().modes();
+  Indices digits;
+  std::vector<ir::Var> vars;
+  for (size_t k = 0; k < modes.size(); ++k) {
+    vars.push_back(ir::make_var(fmt::format("r{}", k), ir::kInt32));
+    lowering.facts.set_range(vars[k], {0, modes[k].extent - 1});
+    digits.push_back(modes[k].extent == 1 ? ir::int_imm(0) : ir::var_ref(vars[k]));
+  }
+  const Indices at = coordinates_of(fragment, thread, digits);
+  const auto placed = [&](const std::vector<Expr>& indices) {
+    std::vector<Expr> result;
+    for (const Expr& index : indices)
+      result.push_back(ir::cast(ir::substitute(index,
+                                               [&](const ir::Var& var) -> Expr {
+                                                 const auto found =
+                                                     std::find(form->vars.begin(), form->vars.end(), var);
+                                                 return found == form->vars.end()
+                                                            ? nullptr
+                                                            : at[static_cast<size_t>(found - form->vars.begin())];
+                                               }),
+                                ir::kInt32));
+    return result;
+  };
+  const std::vector<Expr> from = placed(load.indices), to = placed(store.indices);
+  const int64_t lanes = modes.empty() || modes[0].stride != 1 ? 1 : modes[0].extent;
+  const ir::Var lane = vars.empty() ? ir::make_var("lane", ir::kInt32) : vars[0];
+  const auto read = vector_access(lowering, load.buffer, from, lane, lanes);
+  const auto write = vector_access(lowering, store.buffer, to, lane, lanes);
+  const int64_t elements = read && write ? std::min(read->elements, write->elements) : 1;
+  Stmts body;
+  const auto run_ahead = [&](const std::vector<Expr>& source, const std::vector<Expr>& target) {
+    CallArguments arguments{lowering.address(store.buffer, target, span), element(load.buffer, source, span)};
+    if (const Expr inside = bounds_condition(lowering, load.buffer, source)) arguments.emplace_back(inside);
+    body.push_back(call(fmt::format("async_copy<{}>", elements * bytes), std::move(arguments), span));
+  };
+  const bool vectors = elements > 1 && elements * bytes >= 4;
+  if (vectors) {
+    for (int64_t first = 0; first < lanes; first += elements) {
+      std::vector<Expr> source = read->start, target = write->start;
+      source.back() = plus(source.back(), ir::int_imm(first));
+      target.back() = plus(target.back(), ir::int_imm(first));
+      run_ahead(source, target);
+    }
+  } else if (bytes >= 4) {  // one by one
+    run_ahead(from, to);
+  } else {
+    const ir::Region target = lowering.address(store.buffer, to, span);
+    body.push_back(ir::make_stmt(ir::Store{target.buffer, target.start, ir::load(load.buffer, from, span)}, span));
+  }
+  Expr condition;
+  Indices first_lane = digits;
+  if (vectors) first_lane[0] = ir::int_imm(0);  // vectors lie in the tile as a whole, or not at all
+  const Indices there = coordinates_of(fragment, thread, first_lane);
+  for (size_t axis = 0; axis < there.size(); ++axis)
+    if (fragment.cover()[axis] != fragment.shape()[axis])
+      condition = both(condition, ir::binary(BinaryOp::lt, there[axis], ir::int_imm(fragment.shape()[axis]), span));
+  for (size_t k = 0; k < thread.size(); ++k)  // one of several threads that hold the same
+    if (fragment.threads().modes()[k].stride == 0 && fragment.threads().modes()[k].extent > 1)
+      condition = both(condition, ir::binary(BinaryOp::eq, thread[k], ir::int_imm(0), span));
+  if (condition)
+    body = {ir::make_stmt(ir::If{condition, ir::make_stmt(ir::Block{std::move(body)}, span), nullptr}, span)};
+  if (!vectors && lanes > 1) body = {unrolled(lane, lanes, std::move(body), span)};
+  for (size_t k = 0; k < modes.size(); ++k) {
+    if (modes[k].extent == 1 || (k == 0 && lanes > 1)) continue;
+    body = {unrolled(vars[k], modes[k].extent, std::move(body), span)};
+  }
+  out.insert(out.end(), body.begin(), body.end());
+}
+
+}  // namespace tilepilot::targets::cuda

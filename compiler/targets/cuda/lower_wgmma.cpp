@@ -1,0 +1,201 @@
+// Matrix products by warp groups (wgmma): operands stay in shared memory, where a descriptor says how they are
+// swizzled, but for A that is held in registers. Products run on while the threads do other things, if the program lets
+// them.
+#include <fmt/format.h>
+
+#include "compiler/targets/cuda/lower.h"
+
+namespace tilepilot::targets::cuda {
+
+using ir::Buffer;
+using ir::Expr;
+using ir::Scope;
+using ir::Stmt;
+using layout::SwizzleSpan;
+using Stmts = Lowering::Stmts;
+
+namespace {
+
+constexpr int64_t kStepBytes = 32;  // of a row of A along k that an instruction takes; for all types
+
+// How descriptors name the swizzle.
+int64_t swizzle_number(SwizzleSpan span) {
+  return span == SwizzleSpan::bytes_128 ? 1 : span == SwizzleSpan::bytes_64 ? 2 : 3;
+}
+
+// An operand in shared memory. Its panels are as wide as the swizzle; 8 rows of a panel are one pattern.
+struct SharedOperand {
+  const ir::Region& region;
+  bool is_a, k_last;    // k_last: stored with k along its rows
+  int64_t outer;        // rows of A, or columns of B, of an instruction
+  int64_t span, bytes;  // of the swizzle; of an element
+  int64_t panel_bytes;
+  ir::Var place;  // the descriptor of the group's first instruction
+};
+
+class WgmmaLowering {
+ public:
+  WgmmaLowering(Lowering& lowering, const Stmt& stmt)
+      : lowering_(lowering),
+        stmt_(stmt),
+        gemm_(*ir::as<ir::Gemm>(stmt)),
+        plan_(lowering.inference.gemms.at(stmt.get())) {}
+
+  void run(Stmts& out) {
+    const int64_t groups = plan_.warps_m * plan_.warps_n;
+    const Expr group = lowering_.let("group", quotient(lowering_.thread_number(), 128), groups, span(), out);
+    group_m_ = lowering_.let("group_m", remainder(group, plan_.warps_m), plan_.warps_m, span(), out);
+    group_n_ = lowering_.let("group_n", quotient(group, plan_.warps_m), plan_.warps_n, span(), out);
+    const bool held = gemm_.a.buffer->scope == Scope::fragment;
+    const SharedOperand a = operand(true), b = operand(false);
+    if (!held) describe(a, out);
+    describe(b, out);
+    const Wgmma shape{gemm_.a.buffer->type,
+                      gemm_.b.buffer->type,
+                      gemm_.c.buffer->type,
+                      plan_.atom->n,
+                      held,
+                      !held && !a.k_last,
+                      !b.k_last};
+    lowering_.products.push_back(shape);
+    pin(out);
+    out.push_back(call("wgmma_fence", {}, span()));
+    out.push_back(products(wgmma_name(shape), a, b));
+    out.push_back(call("wgmma_commit", {}, span()));
+    if (gemm_.asynchronous) return lowering_.under_way.push_back(accumulator());
+    out.push_back(call("wgmma_wait<0>", {}, span()));
+    pin(out);
+  }
+
+ private:
+  Lowering& lowering_;
+  const Stmt& stmt_;
+  const ir::Gemm& gemm_;
+  const GemmPlan& plan_;
+  Expr group_m_, group_n_;
+
+  Span span() const { return stmt_->span; }
+  const Buffer& accumulator() const { return lowering_.places.at(gemm_.c.buffer.get()); }
+  void pin(Stmts& out) const { out.push_back(pin_registers(accumulator(), span())); }
+
+  SharedOperand operand(bool is_a) const {
+    const ir::Region& region = is_a ? gemm_.a : gemm_.b;
+    SharedOperand result{region,
+                         is_a,
+                         is_a ? !gemm_.transpose_a : gemm_.transpose_b,
+                         is_a ? 64 : plan_.atom->n,
+                         0,
+                         region.buffer->type.bytes(),
+                         0,
+                         nullptr};
+    if (region.buffer->scope == Scope::fragment) return result;
+    const layout::SharedLayout& memory = lowering_.inference.tiles.at(region.buffer.get());
+    const layout::Shape& shape = memory.shape();
+    result.span = static_cast<int64_t>(memory.span());
+    result.panel_bytes = (shape[shape.size() - 2] + 7) / 8 * 8 * result.span;
+    result.place = ir::make_var(region.buffer->name + "_place", ir::kUInt64);
+    return result;
+  }
+
+  // The group's first instruction, at k = 0 of the tile: k within a row is added to the descriptor.
+  void describe(const SharedOperand& operand, Stmts& out) const {
+    std::vector<Expr> at = operand.region.start;
+    const size_t rank = at.size();
+    const Expr first =
+        times(operand.is_a ? group_m_ : group_n_, (operand.is_a ? plan_.tiles_m() : plan_.tiles_n()) * operand.outer);
+    for (Expr& index : at) index = ir::cast(index, ir::kInt32);
+    if (operand.k_last) {
+      at[rank - 2] = plus(first, at[rank - 2]);
+      at[rank - 1] = ir::int_imm(0);
+    } else {
+      at[rank - 1] = plus(first, at[rank - 1]);
+    }
+    const SwizzleSpan swizzle = lowering_.inference.tiles.at(operand.region.buffer.get()).span();
+    // Along k: patterns below each other, or panels (which the descriptor does not walk).
+    const int64_t leading = operand.k_last ? 16 : operand.panel_bytes, stride = 8 * operand.span;
+    ir::ExternCall place{"matrix_place",
+                         {lowering_.address(operand.region.buffer, at, span()), ir::int_imm(leading),
+                          ir::int_imm(stride), ir::int_imm(swizzle_number(swizzle))},
+                         operand.place};
+    out.push_back(ir::make_stmt(std::move(place), span()));
+  }
+
+  // The descriptor of an instruction. Descriptors count 16 bytes.
+  Expr place_of(const SharedOperand& operand, const Expr& tile, const Expr& step) const {
+    Expr bytes;
+    if (operand.k_last) {
+      const int64_t first = *ir::constant_int(operand.region.start.back()) * operand.bytes / kStepBytes;
+      const Expr along = plus(step, ir::int_imm(first));
+      const int64_t steps = operand.span / kStepBytes;
+      bytes = plus(times(quotient(along, steps), operand.panel_bytes), times(remainder(along, steps), kStepBytes));
+      bytes = plus(times(tile, operand.outer * operand.span), bytes);
+    } else {
+      const int64_t width = operand.span / operand.bytes;
+      bytes = plus(times(tile, operand.outer / width * operand.panel_bytes), times(step, plan_.atom->k * operand.span));
+    }
+    const Expr units = quotient(bytes, 16);
+    const Expr start = ir::var_ref(operand.place);
+    if (ir::constant_int(units) == 0) return start;
+    return ir::binary(ir::BinaryOp::add, start, ir::cast(units, ir::kUInt64), span());
+  }
+
+  ir::Var variable(const std::string& name, int64_t extent) {
+    ir::Var var = ir::make_var(name, ir::kInt32);
+    lowering_.facts.set_range(var, {0, extent - 1});
+    return var;
+  }
+
+  Stmt products(const std::string& function, const SharedOperand& a, const SharedOperand& b) {
+    const int64_t steps = plan_.steps(), down = plan_.tiles_m(), across = plan_.tiles_n();
+    const ir::Var step = variable("step", steps), m = variable("m", down), n = variable("n", across);
+    const auto number = [](const ir::Var& var, int64_t extent) {
+      return extent == 1 ? ir::int_imm(0) : ir::var_ref(var);
+    };
+    const Expr at_step = number(step, steps), at_m = number(m, down), at_n = number(n, across);
+    const int64_t sums = layout::c_fragment(*plan_.atom).register_count();
+    const Expr c = plus(times(at_m, across * sums), times(at_n, sums));
+    CallArguments arguments{element(accumulator(), {c}, span())};
+    if (gemm_.a.buffer->scope == Scope::fragment) {
+      const int64_t count = layout::a_fragment(*plan_.atom).register_count();
+      const Expr first = plus(times(at_m, steps * count), times(at_step, count));
+      arguments.emplace_back(element(lowering_.places.at(gemm_.a.buffer.get()), {first}, span()));
+    } else {
+      arguments.emplace_back(place_of(a, at_m, at_step));
+    }
+    arguments.emplace_back(place_of(b, at_n, at_step));
+    const Expr accumulates = !gemm_.clear_accumulator ? ir::bool_imm(true)
+                             : steps == 1             ? ir::bool_imm(false)
+                                                      : ir::binary(ir::BinaryOp::ne, at_step, ir::int_imm(0), span());
+    arguments.emplace_back(accumulates);
+    Stmt body = call(function, std::move(arguments), span());
+    if (across > 1) body = unrolled(n, across, {body}, span());
+    if (down > 1) body = unrolled(m, down, {body}, span());
+    return steps > 1 ? unrolled(step, steps, {body}, span()) : body;
+  }
+};
+
+}  // namespace
+
+Stmt pin_registers(const Buffer& registers, Span span) {
+  return call(fmt::format("pin_registers<{}>", *ir::constant_int(registers->shape[0])),
+              {element(registers, {ir::int_imm(0)}, span)}, span);
+}
+
+void lower_wgmma(Lowering& lowering, const Stmt& stmt, Stmts& out) { WgmmaLowering(lowering, stmt).run(out); }
+
+// Of products: all that are under way count as one group each.
+void lower_async(Lowering& lowering, const Stmt& stmt, Stmts& out) {
+  const auto& async = *ir::as<ir::Async>(stmt);
+  if (async.op == ir::AsyncOp::fence) {
+    if (lowering.has_async_proxy()) out.push_back(call("fence_async", {}, stmt->span));
+    return;
+  }
+  if (async.op != ir::AsyncOp::wait_gemms) return out.push_back(stmt);
+  if (lowering.under_way.empty()) return;  // such products are done at once
+  out.push_back(call(fmt::format("wgmma_wait<{}>", async.count), {}, stmt->span));
+  if (async.count > 0) return;
+  for (const Buffer& sums : lowering.under_way) out.push_back(pin_registers(sums, stmt->span));
+  lowering.under_way.clear();
+}
+
+}  // namespace tilepilot::targets::cuda

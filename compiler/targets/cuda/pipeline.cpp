@@ -1,0 +1,193 @@
+#include "compiler/targets/cuda/pipeline.h"
+
+#include <algorithm>
+#include <functional>
+#include <unordered_map>
+
+#include "compiler/ir/search.h"
+#include "compiler/passes/grid_sync.h"
+#include "compiler/passes/own_loops.h"
+#include "compiler/passes/pack_nibbles.h"
+#include "compiler/passes/simplify.h"
+#include "compiler/passes/thread_fragments.h"
+#include "compiler/passes/thread_sync.h"
+#include "compiler/targets/cuda/barriers.h"
+#include "compiler/targets/cuda/normalize.h"
+#include "compiler/targets/cuda/proxy_fences.h"
+#include "compiler/targets/cuda/software_pipeline.h"
+#include "compiler/targets/cuda/thread_reduction.h"
+
+namespace tilepilot::targets::cuda {
+namespace {
+
+constexpr int kMostRounds = 6;  // of staging: a conflict may leave another one behind, never more than a few
+
+// Copies that a program waits for itself are done at once, which every wait allows; so are gemms.
+class AtOnce : public ir::Rewriter {
+ public:
+  using Rewriter::rewrite;
+  ir::Stmt rewrite(const ir::Stmt& stmt) override {
+    if (const auto* copy = ir::as<ir::Copy>(stmt); copy && copy->mode != ir::CopyMode::complete) {
+      ir::Copy now = *copy;
+      now.mode = ir::CopyMode::complete;
+      now.barrier.reset();
+      return ir::make_stmt(std::move(now), stmt->span);
+    }
+    if (const auto* async = ir::as<ir::Async>(stmt)) {
+      if (async->op == ir::AsyncOp::fence) return stmt;
+      return ir::make_stmt(ir::Block{{}}, stmt->span);
+    }
+    return rewrite_children(stmt);
+  }
+};
+
+// Where a program says itself when tiles are full and empty, copies must not run further ahead than it says.
+class InOrder : public ir::Rewriter {
+ public:
+  using Rewriter::rewrite;
+  ir::Stmt rewrite(const ir::Stmt& stmt) override {
+    const ir::Stmt inner = rewrite_children(stmt);
+    const auto* loop = ir::as<ir::For>(inner);
+    if (loop == nullptr || loop->kind != ir::LoopKind::pipelined) return inner;
+    return ir::make_stmt(ir::For{ir::LoopKind::serial, loop->vars, loop->extents, 0, loop->body}, stmt->span);
+  }
+};
+
+// Other buffers in the place of some.
+class Replace : public ir::Rewriter {
+ public:
+  using Rewriter::rewrite;
+  explicit Replace(const Replacements& by) : by_(by) {}
+  ir::Expr rewrite(const ir::Expr& expr) override {
+    const ir::Expr inner = rewrite_children(expr);
+    const auto* load = ir::as<ir::Load>(inner);
+    return load && by_.contains(load->buffer.get()) ? ir::load(by_.at(load->buffer.get()), load->indices, expr->span)
+                                                    : inner;
+  }
+  ir::Stmt rewrite(const ir::Stmt& stmt) override {
+    const ir::Stmt inner = rewrite_children(stmt);
+    const auto* store = ir::as<ir::Store>(inner);
+    if (store == nullptr || !by_.contains(store->buffer.get())) return inner;
+    return ir::make_stmt(ir::Store{by_.at(store->buffer.get()), store->indices, store->value}, stmt->span);
+  }
+
+ protected:
+  ir::Region rewrite_region(const ir::Region& region) override {
+    ir::Region result = Rewriter::rewrite_region(region);
+    if (const auto found = by_.find(region.buffer.get()); found != by_.end()) result.buffer = found->second;
+    return result;
+  }
+
+ private:
+  const Replacements& by_;
+};
+
+// Fragments of which threads name elements, outside parallel loops, that are known only when the kernel runs.
+void add_named_by_element(const ir::Kernel& kernel, std::unordered_set<const ir::BufferData*>& fragments) {
+  const bool simt = !kernel.thread_vars.empty();
+  const auto note = [&](const ir::Buffer& buffer, const std::vector<ir::Expr>& indices) {
+    const bool constant = std::all_of(indices.begin(), indices.end(),
+                                      [](const auto& index) { return ir::constant_int(index).has_value(); });
+    if (simt || !constant) fragments.insert(buffer.get());
+  };
+  const auto in_expr = [&](const ir::Expr& expr) {
+    ir::walk(expr, [&](const ir::Expr& part) {
+      if (const auto* load = ir::as<ir::Load>(part)) note(load->buffer, load->indices);
+    });
+  };
+  std::function<void(const ir::Stmt&)> enter = [&](const ir::Stmt& stmt) {
+    if (const auto* list = ir::as<ir::Block>(stmt)) {
+      for (const ir::Stmt& part : list->body) enter(part);
+    } else if (const auto* loop = ir::as<ir::For>(stmt)) {
+      for (const ir::Expr& extent : loop->extents) in_expr(extent);
+      if (loop->kind != ir::LoopKind::parallel) enter(loop->body);
+    } else if (const auto* loop_while = ir::as<ir::While>(stmt)) {
+      in_expr(loop_while->condition);
+      enter(loop_while->body);
+    } else if (const auto* choice = ir::as<ir::If>(stmt)) {
+      in_expr(choice->condition);
+      enter(choice->then);
+      if (choice->otherwise) enter(choice->otherwise);
+    } else {
+      ir::walk(
+          stmt,
+          [&](const ir::Stmt& part) {
+            if (const auto* store = ir::as<ir::Store>(part)) note(store->buffer, store->indices);
+            if (const auto* atomic = ir::as<ir::Atomic>(part)) note(atomic->element.buffer, atomic->element.start);
+            if (const auto* reduce = ir::as<ir::AllReduce>(part)) note(reduce->result.buffer, reduce->result.start);
+          },
+          in_expr);
+    }
+  };
+  enter(kernel.body);
+}
+
+// Fragments that are seen as other types or shapes lie in shared memory, where a view is only another name; so do those
+// whose elements are named one by one.
+ir::Kernel share_some_fragments(const ir::Kernel& kernel) {
+  auto sharing = ir::sharing_buffers(kernel);
+  add_named_by_element(kernel, sharing);
+  Replacements by;
+  for (const ir::Buffer& buffer : kernel.allocations)
+    if (buffer->scope == ir::Scope::fragment && sharing.contains(buffer.get()))
+      by.emplace(buffer.get(), as_shared(buffer, by));
+  return replace_buffers(kernel, by);
+}
+
+}  // namespace
+
+ir::Buffer as_shared(const ir::Buffer& fragment, const Replacements& by) {
+  ir::BufferData data = *fragment;
+  data.scope = ir::Scope::shared;
+  if (data.base) data.base = by.at(data.base.get());
+  return std::make_shared<ir::BufferData>(std::move(data));
+}
+
+ir::Kernel replace_buffers(const ir::Kernel& kernel, const Replacements& by) {
+  if (by.empty()) return kernel;
+  ir::Kernel result = kernel;
+  for (ir::Buffer& buffer : result.allocations)
+    if (const auto found = by.find(buffer.get()); found != by.end()) buffer = found->second;
+  result.body = Replace(by).rewrite(kernel.body);
+  return result;
+}
+
+Result<ir::Program> prepare(const ir::Program& program) {
+  ir::Program current = TRY(passes::grid_sync(program));
+  current = passes::thread_sync(passes::thread_fragments(current));
+  current = passes::simplify(current);
+  return passes::pack_nibbles_side_by_side(current);
+}
+
+Result<PlannedKernel> plan_kernel(const ir::Kernel& given, Architecture architecture, const Team& team) {
+  ir::Kernel kernel = given;
+  if (!kernel.thread_vars.empty()) kernel.body = passes::own_loops(kernel.body);
+  kernel = share_some_fragments(kernel);
+  kernel.body = AtOnce().rewrite(kernel.body);
+  if (team.meet.threads != 0 || ir::contains<ir::Barrier>(kernel.body)) kernel.body = InOrder().rewrite(kernel.body);
+  PipelinedKernel pipelined = pipeline_loops(kernel, architecture);
+  kernel = normalize(pipelined.kernel);
+  PlannedKernel planned{kernel, infer_layouts(kernel, architecture), {}, std::move(pipelined.notes), team.meet};
+  for (int round = 0; !planned.inference.conflicts.empty(); ++round) {
+    const Inference::Conflict& first = planned.inference.conflicts.front();
+    if (round == kMostRounds)
+      return make_error(DiagnosticKind::unsupported_tile_feature, first.stmt->span,
+                        "`" + first.buffer->name + "`: " + first.why, "keep it in shared memory: `T.alloc_shared`");
+    for (const auto& conflict : planned.inference.conflicts)
+      planned.notes.emplace_back(conflict.stmt->span,
+                                 "`" + conflict.buffer->name + "` goes through shared memory: " + conflict.why);
+    planned.kernel = stage_conflicts(planned.kernel, planned.inference.conflicts);
+    planned.inference = infer_layouts(planned.kernel, architecture);
+  }
+  give_boards(planned.kernel, planned.inference);
+  ir::Kernel own = planned.kernel;
+  std::erase_if(own.allocations, [&](const ir::Buffer& buffer) { return team.common.contains(buffer.get()); });
+  planned.arena = arrange_tiles(own, planned.inference);
+  planned.kernel = place_barriers(
+      planned.kernel, pipelined.rings, planned.inference.boards,
+      [&](const ir::BufferData* a, const ir::BufferData* b) { return planned.arena.share(a, b); }, team.meet);
+  if (uses_async_proxy(planned.kernel, planned.inference)) planned.kernel = place_fences(planned.kernel);
+  return planned;
+}
+
+}  // namespace tilepilot::targets::cuda

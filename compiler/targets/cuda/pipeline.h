@@ -1,0 +1,37 @@
+// The passes of this target, from staged IR to kernels that are ready to be lowered.
+#pragma once
+
+#include <unordered_set>
+
+#include "compiler/diagnostics/result.h"
+#include "compiler/targets/cuda/shared_arena.h"
+
+namespace tilepilot::targets::cuda {
+
+struct PlannedKernel {
+  ir::Kernel kernel;  // with barriers
+  Inference inference;
+  SharedArena arena;
+  std::vector<std::pair<Span, std::string>> notes;  // what could not be done as asked, and why
+  ir::Sync meet;                                    // of its threads
+};
+
+// Threads of a block that go their own way: how they meet, and tiles that other threads use too, whose place is not
+// theirs to choose.
+struct Team {
+  ir::Sync meet;
+  std::unordered_set<const ir::BufferData*> common;
+};
+
+// Other buffers of the same shape in the place of some; views of these are among them.
+using Replacements = std::unordered_map<const ir::BufferData*, ir::Buffer>;
+ir::Kernel replace_buffers(const ir::Kernel& kernel, const Replacements& by);
+// The same memory for all threads, with views of what has been replaced so far.
+ir::Buffer as_shared(const ir::Buffer& fragment, const Replacements& by);
+
+// The program with its kernels in the form that threads and tile operators share (see passes/pipeline.h).
+Result<ir::Program> prepare(const ir::Program& program);
+// One kernel of a prepared program. Errors: `unsupported_tile_feature`.
+Result<PlannedKernel> plan_kernel(const ir::Kernel& kernel, Architecture architecture, const Team& team = {});
+
+}  // namespace tilepilot::targets::cuda

@@ -1,0 +1,106 @@
+#include "compiler/targets/cuda/vectors.h"
+
+#include <numeric>
+
+#include "compiler/ir/search.h"
+
+namespace tilepilot::targets::cuda {
+
+using ir::BinaryOp;
+using ir::Buffer;
+using ir::Expr;
+using ir::Scope;
+
+namespace {
+
+Expr both(const Expr& a, const Expr& b) {
+  if (!a) return b;
+  if (!b) return a;
+  return ir::binary(BinaryOp::logical_and, a, b, a->span);
+}
+
+// The largest power of two that divides the form; lanes apart.
+int64_t divisor(const ir::Affine& form, const ir::Var& lane, int64_t most) {
+  int64_t result = std::gcd(most, form.constant);
+  for (const ir::Affine::Term& term : form.terms)
+    if (term.var != lane) result = std::gcd(result, term.coefficient);
+  return result;
+}
+
+// Elements from row to row, one number for each axis but the last; none if they are not known.
+std::optional<std::vector<int64_t>> row_steps(const Lowering& lowering, const Buffer& buffer) {
+  std::vector<int64_t> steps;
+  if (buffer->scope == Scope::shared) {
+    const layout::SharedLayout& memory = lowering.inference.tiles.at(buffer.get());
+    const auto strides = layout::row_major_strides(memory.shape());
+    for (size_t axis = 0; axis + 1 < strides.size(); ++axis)
+      steps.push_back(memory.span() == layout::SwizzleSpan::none
+                          ? memory.offset(std::min(strides[axis], layout::volume(memory.shape()) - 1))
+                          : 128 / memory.element_bits());
+    return steps;
+  }
+  if (!buffer->strides.empty()) {
+    if (ir::constant_int(buffer->strides.back()) != 1) return std::nullopt;
+    for (size_t axis = 0; axis + 1 < buffer->rank(); ++axis) {
+      const auto step = ir::constant_int(buffer->strides[axis]);
+      if (!step) return std::nullopt;
+      steps.push_back(*step);
+    }
+    return steps;
+  }
+  int64_t step = 1;
+  for (size_t axis = buffer->rank(); axis-- > 1;) {
+    const auto extent = ir::constant_int(buffer->shape[axis]);
+    if (!extent) return std::nullopt;
+    step *= *extent;
+    steps.push_back(step);
+  }
+  return steps;
+}
+
+}  // namespace
+
+Expr bounds_condition(const Lowering& lowering, const Buffer& buffer, const std::vector<Expr>& indices) {
+  Expr condition;
+  if (buffer->scope != Scope::global) return condition;
+  for (size_t axis = 0; axis < indices.size(); ++axis) {
+    const Expr &at = indices[axis], &extent = buffer->shape[axis];
+    if (lowering.facts.in_bounds(at, extent)) continue;
+    if (!lowering.facts.is_never_negative(at))
+      condition = both(condition, ir::binary(BinaryOp::ge, at, ir::int_imm(0, at->type), at->span));
+    const ir::DType type = ir::promote(at->type, extent->type);
+    condition = both(condition, ir::binary(BinaryOp::lt, ir::cast(at, type), ir::cast(extent, type), at->span));
+  }
+  return condition;
+}
+
+std::optional<Vector> vector_access(const Lowering& lowering, const Buffer& buffer, const std::vector<Expr>& indices,
+                                    const ir::Var& lane, int64_t lanes) {
+  if (buffer->type.is_nibble() || buffer->base || buffer->address || indices.empty()) return std::nullopt;
+  for (size_t axis = 0; axis + 1 < indices.size(); ++axis)
+    if (ir::mentions(indices[axis], lane)) return std::nullopt;
+  const auto last = lowering.facts.affine(indices.back());
+  if (!last || last->coefficient(lane) != 1) return std::nullopt;
+  int64_t elements = divisor(*last, lane, std::min<int64_t>(lanes, 16 / buffer->type.bytes()));
+  if (indices.size() > 1) {
+    const auto steps = row_steps(lowering, buffer);
+    if (!steps) return std::nullopt;
+    for (const int64_t step : *steps) elements = std::gcd(elements, step);
+  }
+  // All lanes are in bounds or none is.
+  if (buffer->scope == Scope::global && !lowering.facts.in_bounds(indices.back(), buffer->shape.back())) {
+    const auto extent = ir::constant_int(buffer->shape.back());
+    if (!extent) return std::nullopt;
+    elements = std::gcd(elements, *extent);
+  }
+  elements = std::gcd(elements, lanes);
+  elements &= -elements;
+  if (elements < 2) return std::nullopt;
+  Vector vector{buffer, indices, elements, nullptr};
+  for (Expr& index : vector.start)
+    index =
+        ir::substitute(index, [&](const ir::Var& var) { return var == lane ? ir::int_imm(0, lane->type) : nullptr; });
+  return vector;
+}
+
+}  // namespace tilepilot::targets::cuda
