@@ -1,0 +1,297 @@
+#include "compiler/emulator/async_engine.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "compiler/emulator/matrix_place.h"
+
+namespace tilepilot::emulator {
+
+using emulated::barrier_action;
+using emulated::bulk_kind;
+using emulated::bulk_request;
+
+void AsyncEngine::start_block() {
+  barriers_.clear();
+  owns_.assign(static_cast<size_t>(block_.size()), {});
+}
+
+void AsyncEngine::misuse(const Moment& first, const Moment& second, std::string message) {
+  if (reporter_.is_new(DefectKind::barrier_misuse, first, second))
+    reporter_.add(DefectKind::barrier_misuse, first, second, std::move(message));
+}
+
+void AsyncEngine::init(int64_t at, int64_t count, const Moment& now) {
+  PhaseBarrier& barrier = barriers_[at];
+  if (barrier.count != 0 && !barrier.copies.empty())
+    misuse(barrier.init, now,
+           fmt::format("{} makes the barrier at byte {} anew while copies use it", reporter_.thread(now), at));
+  barrier = {};
+  barrier.count = barrier.pending = count;
+  barrier.init = now;
+  if (count < 1) misuse(now, now, fmt::format("a barrier for {} arrivals", count));
+}
+
+AsyncEngine::PhaseBarrier* AsyncEngine::find(const emulated::shared_place& at, const Moment& now) {
+  const auto found = barriers_.find(at.at);
+  if (found != barriers_.end()) return &found->second;
+  misuse(now, now, fmt::format("{} uses a barrier at byte {} that nobody has made", reporter_.thread(now), at.at));
+  return nullptr;
+}
+
+int64_t AsyncEngine::act(barrier_action action, const emulated::shared_place& at, int64_t operand) {
+  const Moment now = block_.now();
+  if (action == barrier_action::arrive_remote) {
+    if (operand < 0 || operand >= static_cast<int64_t>(peers_.size())) {
+      misuse(now, now,
+             fmt::format("{} arrives in block {} of a cluster of {}", reporter_.thread(now), operand, peers_.size()));
+      block_.abandon();
+    }
+    AsyncEngine& peer = *peers_[static_cast<size_t>(operand)];
+    PhaseBarrier* barrier = peer.memories_.touch_barrier(at, false, now) ? peer.find(at, now) : nullptr;
+    if (barrier == nullptr) block_.abandon();
+    peer.arrive(*barrier, at.at, now);
+    return 0;
+  }
+  if (!memories_.touch_barrier(at, action == barrier_action::init, now)) return 1;
+  if (action == barrier_action::init) {
+    init(at.at, operand, now);
+    return 0;
+  }
+  PhaseBarrier* barrier = find(at, now);
+  if (barrier == nullptr) block_.abandon();
+  switch (action) {
+    case barrier_action::expect:
+      barrier->bytes += operand;
+      return 0;
+    case barrier_action::arrive_expect:
+      barrier->bytes += operand;
+      [[fallthrough]];
+    case barrier_action::arrive:
+      arrive(*barrier, at.at, now);
+      return 0;
+    case barrier_action::arrive_copied:
+      memories_.land_copies(now, [&](uint32_t site) { return clocks_.engine_moment(site, barrier->now); });
+      arrive(*barrier, at.at, now);
+      return 0;
+    case barrier_action::test:
+      if (!has_passed(*barrier, operand)) {
+        block_.let_others_run(true);
+        return 0;
+      }
+      break;
+    default:
+      while (!has_passed(*barrier, operand)) block_.wait_for(at.at);
+      break;
+  }
+  learn(*barrier);
+  return 1;
+}
+
+void AsyncEngine::arrive(PhaseBarrier& barrier, int64_t at, const Moment& now) {
+  if (barrier.pending == 0) {
+    misuse(barrier.init, now,
+           fmt::format("{} arrives at the barrier at byte {}, which has had its {} arrivals of this phase",
+                       reporter_.thread(now), at, barrier.count));
+    return;
+  }
+  clocks_.release(now.thread, barrier.now);
+  --barrier.pending;
+  complete_if_due(barrier, at);
+}
+
+void AsyncEngine::complete_if_due(PhaseBarrier& barrier, int64_t at) {
+  if (barrier.pending != 0 || barrier.bytes != 0) return;
+  barrier.pending = barrier.count;
+  ++barrier.phase;
+  barrier.completed = barrier.now;
+  block_.wake(at);
+}
+
+// The running thread has seen that a phase is over: so are the copies that belong to it.
+void AsyncEngine::learn(PhaseBarrier& barrier) {
+  std::vector<Copy> rest;
+  for (const Copy& copy : barrier.copies) {
+    if (copy.phase >= barrier.phase) {
+      rest.push_back(copy);
+      continue;
+    }
+    memories_.end_write(copy.at, copy.bytes, copy.begun, clocks_.engine_moment(copy.begun.site, barrier.completed));
+  }
+  barrier.copies = std::move(rest);
+  clocks_.acquire(block_.now().thread, barrier.completed);
+}
+
+// A row of a box, along its innermost axis.
+struct AsyncEngine::Box {
+  std::array<int64_t, 5> coordinates;
+  int64_t at;    // in shared memory, before the swizzle
+  char* shared;  // the arena
+  int64_t row_bytes;
+};
+
+bool AsyncEngine::is_possible(const bulk_request& request, int64_t bytes, const Moment& now) {
+  std::string why;
+  const auto not_multiple = [&](int64_t value, int64_t of, const char* what) {
+    if (why.empty() && value % of != 0) why = fmt::format("{} is {}, no multiple of {}", what, value, of);
+  };
+  if (request.map == nullptr) {
+    not_multiple(bytes, 16, "the number of bytes");
+    not_multiple(request.shared.at, 16, "the place in shared memory");
+    not_multiple(reinterpret_cast<int64_t>(request.global.at), 16, "the address in global memory");
+  } else {
+    const auto& map = *request.map;
+    const int64_t inner = map.box[0] * map.element_bytes;
+    not_multiple(request.shared.at, 128, "the place in shared memory");
+    not_multiple(inner, 16, "the box's inner extent in bytes");
+    not_multiple(map.first_byte, 16, "the tensor's place");
+    for (int axis = 1; axis < map.rank; ++axis) not_multiple(map.strides[axis], 16, "a stride");
+    if (why.empty() && map.swizzle != 0 && inner > map.swizzle)
+      why = fmt::format("rows of {} bytes are longer than the swizzle's {}", inner, map.swizzle);
+    for (int axis = 0; axis < map.rank; ++axis)
+      if (why.empty() && (map.box[axis] < 1 || map.box[axis] > 256))
+        why = fmt::format("the box has {} elements along an axis", map.box[axis]);
+  }
+  if (why.empty()) return true;
+  if (reporter_.is_new(DefectKind::misaligned, now, now))
+    reporter_.add(DefectKind::misaligned, now, now, fmt::format("a bulk copy is not possible: {}", why));
+  return false;
+}
+
+void AsyncEngine::move_row(const bulk_request& request, const Box& row, const Moment& now, Counters& counters) {
+  const auto& map = *request.map;
+  const bool loads = request.kind == bulk_kind::load;
+  bool inside = true;
+  int64_t offset = map.first_byte;
+  for (int axis = 1; axis < map.rank; ++axis) {
+    const int64_t x = row.coordinates[static_cast<size_t>(axis)];
+    inside &= x >= 0 && x < map.extents[axis];
+    offset += x * map.strides[axis];
+  }
+  const int64_t x0 = row.coordinates[0];
+  const int64_t first = std::max<int64_t>(0, -x0), last = std::min<int64_t>(map.box[0], map.extents[0] - x0);
+  inside &= first < last;
+  const int64_t first_byte = first * map.element_bytes, bytes = (last - first) * map.element_bytes;
+  char* global = nullptr;
+  if (inside) {
+    const emulated::global_place place{
+        static_cast<char*>(memories_.buffer(map.buffer).data) + offset + (x0 + first) * map.element_bytes, map.buffer};
+    const AccessKind kind = loads                            ? AccessKind::read
+                            : request.kind == bulk_kind::add ? AccessKind::atomic_update
+                                                             : AccessKind::write;
+    global = memories_.global_bytes(place, bytes, kind, now);
+    const int64_t start = offset + (x0 + first) * map.element_bytes;
+    const int64_t sectors = (start + bytes - 1) / 32 - start / 32 + 1;
+    (loads ? counters.global_reads : counters.global_writes) += {0, bytes, 0, 0, sectors, (bytes + 31) / 32};
+  }
+  for (int64_t byte = 0; byte < row.row_bytes; byte += map.element_bytes) {
+    char* shared = row.shared + swizzled(row.at + byte, map.swizzle);
+    const bool here = global != nullptr && byte >= first_byte && byte < first_byte + bytes;
+    if (loads && !here)
+      std::memset(shared, 0, static_cast<size_t>(map.element_bytes));
+    else if (loads)
+      std::memcpy(shared, global + byte - first_byte, static_cast<size_t>(map.element_bytes));
+    else if (here && request.kind == bulk_kind::add)
+      add_element(static_cast<emulated::operand>(map.type), global + byte - first_byte, shared);
+    else if (here)
+      std::memcpy(global + byte - first_byte, shared, static_cast<size_t>(map.element_bytes));
+  }
+}
+
+void AsyncEngine::move_box(const bulk_request& request, char* shared, const Moment& now, Counters& counters) {
+  const auto& map = *request.map;
+  Box row{{}, request.shared.at, shared - request.shared.at, map.box[0] * int64_t{map.element_bytes}};
+  int64_t rows = 1;
+  for (int axis = 1; axis < map.rank; ++axis) rows *= map.box[axis];
+  for (int64_t number = 0; number < rows; ++number, row.at += row.row_bytes) {
+    row.coordinates[0] = request.coordinates[0];
+    int64_t rest = number;
+    for (int axis = 1; axis < map.rank; rest /= map.box[axis], ++axis)
+      row.coordinates[static_cast<size_t>(axis)] = request.coordinates[axis] + rest % map.box[axis];
+    move_row(request, row, now, counters);
+  }
+}
+
+// To this block's memory, for a thread of this or another block of the cluster.
+void AsyncEngine::load_into(const bulk_request& request, int64_t bytes, const Moment& now, Counters& counters) {
+  char* shared = memories_.begin_write(request.shared, bytes, now);
+  PhaseBarrier* barrier = shared == nullptr ? nullptr : find(request.barrier, now);
+  if (barrier == nullptr) return;
+  counters.shared_writes.bytes += bytes;
+  if (request.map != nullptr) {
+    move_box(request, shared, now, counters);
+  } else if (const char* global = memories_.global_bytes(request.global, bytes, AccessKind::read, now)) {
+    std::memcpy(shared, global, static_cast<size_t>(bytes));
+    counters.global_reads += {0, bytes, 0, 0, bytes / 32, bytes / 32};
+  }
+  barrier->copies.push_back({request.shared.at, bytes, barrier->phase, now});
+  barrier->bytes -= bytes;
+  complete_if_due(*barrier, request.barrier.at);
+}
+
+void AsyncEngine::copy(const bulk_request& request, Counters& counters) {
+  const Moment now = block_.now();
+  int64_t bytes = request.bytes;
+  if (const auto* map = request.map) {
+    bytes = map->element_bytes;
+    for (int axis = 0; axis < map->rank; ++axis) bytes *= map->box[axis];
+  }
+  if (!is_possible(request, bytes, now)) block_.abandon();
+  ++counters.bulk_copies;
+  if (request.kind == bulk_kind::load || request.kind == bulk_kind::load_bytes) {
+    if (request.blocks == 0) return load_into(request, bytes, now, counters);
+    for (size_t rank = 0; rank < peers_.size(); ++rank)
+      if ((request.blocks >> rank & 1u) != 0) peers_[rank]->load_into(request, bytes, now, counters);
+    return;
+  }
+  char* shared = const_cast<char*>(memories_.begin_read(request.shared, bytes, now));
+  if (shared == nullptr) block_.abandon();
+  counters.shared_reads.bytes += bytes;
+  if (request.map != nullptr) {
+    move_box(request, shared, now, counters);
+  } else if (char* global = memories_.global_bytes(request.global, bytes, AccessKind::write, now)) {
+    std::memcpy(global, shared, static_cast<size_t>(bytes));
+    counters.global_writes += {0, bytes, 0, 0, bytes / 32, bytes / 32};
+  }
+  own().stores.under_way.push_back({request.shared.at, bytes, own().stores.groups, now});
+}
+
+void AsyncEngine::end_reads(Reads& reads, int64_t under_way, const Moment& now) {
+  while (!reads.under_way.empty() && reads.under_way.front().group < reads.groups - under_way) {
+    const Read& read = reads.under_way.front();
+    Moment end = now;
+    end.site = read.begun.site;
+    memories_.end_read(read.at, read.bytes, read.begun, end);
+    reads.under_way.pop_front();
+  }
+}
+
+void AsyncEngine::wait_stores(int64_t under_way) { end_reads(own().stores, under_way, block_.now()); }
+
+void AsyncEngine::wait_products(int first_thread, int64_t under_way) {
+  std::vector<uint16_t> members;
+  for (int thread = first_thread; thread < first_thread + 32; ++thread) {
+    Own& own = owns_[static_cast<size_t>(thread)];
+    end_reads(own.products, under_way, block_.now_of(thread));
+    while (!own.results.empty() && own.results.front().group < own.products.groups - under_way) {
+      const Result result = own.results.front();
+      std::fill(result.written, result.written + result.count, true);
+      own.results.pop_front();
+    }
+    members.push_back(block_.now_of(thread).thread);
+  }
+  clocks_.join(members);
+}
+
+std::string AsyncEngine::describe(int64_t at) const {
+  const auto found = barriers_.find(at);
+  if (found == barriers_.end()) return "";
+  const PhaseBarrier& barrier = found->second;
+  std::string lacks;
+  if (barrier.pending != 0) lacks = fmt::format("{} of {} arrivals", barrier.pending, barrier.count);
+  if (barrier.bytes != 0) lacks += fmt::format("{}{} bytes", lacks.empty() ? "" : " and ", barrier.bytes);
+  return fmt::format(", whose phase {} lacks {}", barrier.phase, lacks);
+}
+
+}  // namespace tilepilot::emulator

@@ -1,0 +1,91 @@
+// What goes on beside the threads of a block: hardware barriers with phases, bulk copies, asynchronous products. A copy
+// moves its bytes at once, but counts as under way until somebody waits for it.
+#pragma once
+
+#include <deque>
+#include <map>
+
+#include "compiler/emulator/memories.h"
+
+namespace tilepilot::emulator {
+
+class AsyncEngine {
+ public:
+  AsyncEngine(Memories& memories, Clocks& clocks, Reporter& reporter, Block& block)
+      : memories_(memories), clocks_(clocks), reporter_(reporter), block_(block) {}
+
+  void start_block();
+  // Of all blocks of the cluster, this one among them.
+  void set_peers(std::vector<AsyncEngine*> peers) { peers_ = std::move(peers); }
+  // The running thread's.
+  int64_t act(emulated::barrier_action action, const emulated::shared_place& at, int64_t operand);
+  void copy(const emulated::bulk_request& request, Counters& counters);
+  void commit_stores() { ++own().stores.groups; }
+  void wait_stores(int64_t under_way);
+  void fence() { clocks_.fence(block_.now().thread); }
+
+  // A warp's.
+  void multiply(int first_thread, std::span<void* const> lanes);
+  void commit_products() { ++own().products.groups; }
+  void wait_products(int first_thread, int64_t under_way);
+
+  // What a barrier waits for.
+  std::string describe(int64_t at) const;
+
+ private:
+  struct Copy {
+    int64_t at, bytes, phase;
+    Moment begun;
+  };
+  struct PhaseBarrier {
+    int64_t count = 0, pending = 0, bytes = 0, phase = 0;
+    Knowledge now, completed;
+    std::vector<Copy> copies;  // that nobody has waited for
+    Moment init;
+  };
+  // Reads of shared memory, in groups that a thread waits for.
+  struct Read {
+    int64_t at, bytes, group;
+    Moment begun;
+  };
+  struct Result {
+    bool* written;
+    int64_t count, group;
+  };
+  struct Reads {
+    int64_t groups = 0;
+    std::deque<Read> under_way;
+  };
+  struct Own {
+    Reads stores, products;
+    std::deque<Result> results;
+  };
+
+  Memories& memories_;
+  Clocks& clocks_;
+  Reporter& reporter_;
+  Block& block_;
+  std::map<int64_t, PhaseBarrier> barriers_;  // by place in shared memory
+  std::vector<Own> owns_;                     // of each thread
+  std::vector<AsyncEngine*> peers_;
+
+  Own& own() { return owns_[static_cast<size_t>(block_.thread())]; }
+  void init(int64_t at, int64_t count, const Moment& now);
+  PhaseBarrier* find(const emulated::shared_place& at, const Moment& now);
+  void arrive(PhaseBarrier& barrier, int64_t at, const Moment& now);
+  void complete_if_due(PhaseBarrier& barrier, int64_t at);
+  static bool has_passed(const PhaseBarrier& barrier, int64_t parity) { return (barrier.phase & 1) != (parity & 1); }
+  void learn(PhaseBarrier& barrier);
+  void misuse(const Moment& first, const Moment& second, std::string message);
+
+  void check_sum(const emulated::wgmma_lane& held, int thread, int index);
+
+  struct Box;
+  bool is_possible(const emulated::bulk_request& request, int64_t bytes, const Moment& now);
+  void load_into(const emulated::bulk_request& request, int64_t bytes, const Moment& now, Counters& counters);
+  void move_box(const emulated::bulk_request& request, char* shared, const Moment& now, Counters& counters);
+  void move_row(const emulated::bulk_request& request, const Box& row, const Moment& now, Counters& counters);
+  void end_reads(Reads& reads, int64_t under_way, const Moment& now);
+};
+
+}  // namespace tilepilot::emulator

@@ -1,0 +1,134 @@
+#include "compiler/emulator/backend.h"
+
+#include <fmt/format.h>
+
+#include "compiler/emulator/diagnose.h"
+#include "compiler/runtime/arguments.h"
+
+namespace tilepilot::emulator {
+namespace {
+
+using runtime::BoundArguments;
+using targets::cuda::GeneratedCode;
+
+// From the first byte that it may use to the last.
+int64_t bytes_of_buffer(const ir::BufferData& buffer, const BoundArguments& bound) {
+  int64_t elements = 1;
+  for (size_t axis = 0; axis < buffer.shape.size(); ++axis) {
+    const int64_t extent = std::max<int64_t>(0, runtime::evaluate(buffer.shape[axis], bound.values));
+    if (buffer.strides.empty())
+      elements *= extent;
+    else
+      elements = extent == 0 ? 0 : elements + (extent - 1) * runtime::evaluate(buffer.strides[axis], bound.values);
+  }
+  return elements * buffer.type.bytes();
+}
+
+class EmulatedKernel : public runtime::CompiledKernel {
+ public:
+  EmulatedKernel(ir::Program program, GeneratedCode code, std::shared_ptr<EmulatedCode> emulated, const Options& checks)
+      : program_(std::move(program)), code_(std::move(code)), emulated_(std::move(emulated)), checks_(checks) {}
+
+  Status launch(const std::vector<runtime::Argument>& arguments, const runtime::ParallelFor&, Span span) override {
+    const BoundArguments bound = TRY(runtime::bind_arguments(program_, arguments, span));
+    std::vector<std::unique_ptr<std::byte[]>> workspaces;
+    EmulatedArguments given{{}, bound.scalars};
+    for (const auto& parameter : program_.parameters) {
+      const auto* buffer = std::get_if<ir::Buffer>(&parameter);
+      if (buffer == nullptr) continue;
+      given.buffers.push_back(
+          {bound.buffers[given.buffers.size()], bytes_of_buffer(**buffer, bound), (*buffer)->name, true});
+    }
+    for (const ir::Buffer& buffer : program_.workspaces) {
+      const int64_t bytes = bytes_of_buffer(*buffer, bound);
+      workspaces.push_back(std::make_unique<std::byte[]>(static_cast<size_t>(bytes)));
+      given.buffers.push_back({workspaces.back().get(), bytes, buffer->name, false});
+    }
+    for (const targets::cuda::Launch& one : code_.launches) {
+      TRY(launch_one(one, given, bound, span));
+      for (EmulatedBuffer& buffer : given.buffers) buffer.written = true;  // by the launch before
+    }
+    return {};
+  }
+
+  std::string take_printed() override { return std::exchange(printed_, {}); }
+  const ir::Program& program() const override { return program_; }
+  const std::string& source() const override { return code_.source; }
+
+ private:
+  ir::Program program_;
+  GeneratedCode code_;
+  std::shared_ptr<EmulatedCode> emulated_;
+  Options checks_;
+  std::string printed_;
+
+  Status launch_one(const targets::cuda::Launch& one, EmulatedArguments& given, const BoundArguments& bound,
+                    Span span) {
+    EmulatedLaunch launch{one.function};
+    launch.shared_bytes = one.shared_bytes;
+    launch.cooperative = one.cooperative;
+    for (size_t axis = 0; axis < one.grid.size(); ++axis)
+      launch.grid[axis] = std::max<int64_t>(0, runtime::evaluate(one.grid[axis], bound.values));
+    std::copy(one.threads.begin(), one.threads.end(), launch.threads.begin());
+    given.maps.clear();
+    for (const targets::cuda::TensorMap& map : one.maps) given.maps.push_back(encoded(map, bound.values));
+    const Report report = TRY(run(*emulated_, launch, given, checks_));
+    printed_ += report.printed;
+    if (report.defects.empty()) return {};
+    const Defect& last = report.defects.back();  // a failed check ends the launch
+    if (last.kind != DefectKind::failed_check) return error_of(report, program_.name, span);
+    const targets::cpu::RuntimeCheck& check = one.checks[static_cast<size_t>(last.number - 1)];
+    const int64_t block = last.block[0] + launch.grid[0] * (last.block[1] + launch.grid[1] * last.block[2]);
+    Error error = make_error(check.kind, check.span, fmt::format("{} (block {})", check.message, block));
+    error->note(span, "the kernel is launched here");
+    return error;
+  }
+};
+
+class EmulatorBackend : public runtime::KernelBackend {
+ public:
+  EmulatorBackend(targets::cuda::Architecture architecture, BackendOptions options)
+      : architecture_(architecture),
+        toolchain_(toolchain_options(std::move(options.toolchain))),
+        checks_(options.checks),
+        sources_(options.sources) {}
+
+  Result<std::shared_ptr<runtime::CompiledKernel>> compile(const ir::Program& program,
+                                                           DiagnosticList& warnings) override {
+    GeneratedCode code = TRY(targets::cuda::generate(program, architecture_, sources_));
+    std::vector<std::string> functions;
+    for (const targets::cuda::Launch& launch : code.launches) functions.push_back(launch.function);
+    auto emulated = TRY(emulator::compile(code.source, functions, toolchain_, warnings));
+    return std::make_shared<EmulatedKernel>(program, std::move(code), std::move(emulated), checks_);
+  }
+
+ private:
+  targets::cuda::Architecture architecture_;
+  runtime::Toolchain toolchain_;
+  Options checks_;
+  const SourceMap* sources_;
+};
+
+}  // namespace
+
+TensorMap encoded(const targets::cuda::TensorMap& map, const ir::VarRanges& values) {
+  TensorMap result{};
+  result.buffer = static_cast<int64_t>(map.buffer);
+  result.rank = static_cast<int32_t>(map.extents.size());
+  result.element_bytes = static_cast<int32_t>(map.type.bytes());
+  result.swizzle = static_cast<int32_t>(map.swizzle);
+  result.strides[0] = map.type.bytes();
+  for (size_t axis = 0; axis < map.extents.size(); ++axis) {
+    result.extents[axis] = runtime::evaluate(map.extents[axis], values);
+    result.box[axis] = static_cast<int32_t>(map.box[axis]);
+    if (axis > 0) result.strides[axis] = map.strides[axis - 1];
+  }
+  return result;
+}
+
+std::unique_ptr<runtime::KernelBackend> emulator_backend(targets::cuda::Architecture architecture,
+                                                         BackendOptions options) {
+  return std::make_unique<EmulatorBackend>(architecture, std::move(options));
+}
+
+}  // namespace tilepilot::emulator

@@ -1,0 +1,43 @@
+// The buffers of a launch, which its blocks share. They run one after another; what nothing orders between them is
+// found all the same.
+#pragma once
+
+#include <memory>
+
+#include "compiler/emulator/emulator.h"
+#include "compiler/emulator/shadow.h"
+
+namespace tilepilot::emulator {
+
+class GlobalMemory {
+ public:
+  struct Buffer {
+    EmulatedBuffer given;
+    std::unique_ptr<Shadow> shadow;  // null: nothing is checked
+  };
+
+  GlobalMemory(const EmulatedArguments& arguments, const Options& options, const Clocks& clocks);
+
+  int64_t count() const { return static_cast<int64_t>(buffers_.size()); }
+  Buffer& buffer(int64_t number) { return buffers_[static_cast<size_t>(number)]; }
+  const Buffer& buffer(int64_t number) const { return buffers_[static_cast<size_t>(number)]; }
+
+  // A block goes on in a new epoch.
+  void start_block(std::array<int64_t, 3> block);
+  // What all blocks have done so far is ordered before what follows.
+  void synchronise_grid() { phase_epoch_ = clocks_.epoch() + 1; }
+  // A block that updates memory atomically may wait for others so: what they did counts as ordered.
+  void synchronise_block();
+  std::array<int64_t, 3> block_at(uint32_t epoch) const;
+
+ private:
+  const Clocks& clocks_;
+  std::vector<Buffer> buffers_;
+  uint32_t phase_epoch_ = 0;
+  bool ordered_ = false;
+  std::vector<std::pair<uint32_t, std::array<int64_t, 3>>> blocks_;  // first epoch, block
+
+  void set_other_blocks(uint32_t first, uint32_t last);
+};
+
+}  // namespace tilepilot::emulator

@@ -1,0 +1,486 @@
+#include "compiler/emulator/machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "compiler/emulator/fence_order.h"
+#include "compiler/emulator/tensor_core.h"
+#include "compiler/layout/bank_conflicts.h"
+
+namespace tilepilot::emulator {
+
+using emulated::meeting;
+
+namespace {
+
+int64_t volume(const std::array<int64_t, 3>& extents) { return extents[0] * extents[1] * extents[2]; }
+
+}  // namespace
+
+struct Machine::LiveBlock {
+  Memories memories;
+  Block block;
+  AsyncEngine engine;
+  FenceOrder fences;
+  std::array<int64_t, 3> place{};
+  Block::Outcome outcome = Block::Outcome::ended;
+
+  int64_t rank;
+
+  LiveBlock(Machine& machine, BlockPlace in_cluster, const Options& options)
+      : memories(machine.launch_, in_cluster.rank * volume(machine.launch_.threads), machine.global_, options,
+                 machine.clocks_, machine.reporter_),
+        block(machine.launch_.threads, in_cluster, machine.state_, machine.clocks_, machine.reporter_),
+        engine(memories, machine.clocks_, machine.reporter_, block),
+        fences(machine.clocks_, static_cast<size_t>(in_cluster.blocks * block.size())),
+        rank(in_cluster.rank) {}
+};
+
+Machine::~Machine() = default;
+bool Machine::valid() const {
+  return std::all_of(live_.begin(), live_.end(), [](const auto& live) { return live->block.valid(); });
+}
+void Machine::warp_stopped(int warp) { running_->memories.count_warp(warp, report_.counters); }
+std::string Machine::describe_event(int64_t event) { return running_->engine.describe(event); }
+
+// Each has the machine first. Where the call stands in the library tells accesses of the same line apart.
+struct Machine::Calls {
+  static Machine& of(void* machine) { return *static_cast<Machine*>(machine); }
+  static char* access(Machine& self, const Memories::Request& request) {
+    char* memory = self.running_->memories.access(request, self.running_->block.now());
+    if (self.running_->memories.log_is_full()) self.running_->block.let_others_run(false);
+    return memory;
+  }
+  // Copies of a size that is known are one instruction.
+  static void move(void* to, const void* from, uint32_t bytes) {
+    switch (bytes) {
+      case 2:
+        std::memcpy(to, from, 2);
+        return;
+      case 4:
+        std::memcpy(to, from, 4);
+        return;
+      case 8:
+        std::memcpy(to, from, 8);
+        return;
+      case 16:
+        std::memcpy(to, from, 16);
+        return;
+      default:
+        std::memcpy(to, from, bytes);
+    }
+  }
+  static void take(const char* memory, uint32_t bytes, void* to) {
+    if (memory == nullptr)
+      std::memset(to, 0, bytes);
+    else
+      move(to, memory, bytes);
+  }
+  static void read_shared(void* machine, emulated::shared_place from, uint32_t bytes, void* to) {
+    take(access(of(machine), {from, {}, true, AccessKind::read, bytes, __builtin_return_address(0)}), bytes, to);
+  }
+  static void read_global(void* machine, emulated::global_place from, uint32_t bytes, void* to) {
+    take(access(of(machine), {{}, from, false, AccessKind::read, bytes, __builtin_return_address(0)}), bytes, to);
+  }
+  static void write_shared(void* machine, emulated::shared_place to, uint32_t bytes, const void* from) {
+    char* memory = access(of(machine), {to, {}, true, AccessKind::write, bytes, __builtin_return_address(0), from});
+    if (memory != nullptr) move(memory, from, bytes);
+  }
+  static void write_global(void* machine, emulated::global_place to, uint32_t bytes, const void* from) {
+    char* memory = access(of(machine), {{}, to, false, AccessKind::write, bytes, __builtin_return_address(0), from});
+    if (memory != nullptr) move(memory, from, bytes);
+  }
+  // Polling threads let those run that they wait for.
+  static char* update(Machine& self, const Memories::Request& request) {
+    static thread_local std::array<char, 16> nowhere;
+    if (request.kind == AccessKind::atomic_read) self.running_->block.let_others_run(true);
+    char* memory = access(self, request);
+    if (memory == nullptr) return nowhere.data();
+    self.running_->fences.access(self.running_->block.now().thread, memory, request.kind == AccessKind::atomic_update);
+    return memory;
+  }
+  static char* update_shared(void* machine, emulated::shared_place at, uint32_t bytes, bool changes) {
+    const AccessKind kind = changes ? AccessKind::atomic_update : AccessKind::atomic_read;
+    return update(of(machine), {at, {}, true, kind, bytes, __builtin_return_address(0)});
+  }
+  static char* update_global(void* machine, emulated::global_place at, uint32_t bytes, bool changes) {
+    const AccessKind kind = changes ? AccessKind::atomic_update : AccessKind::atomic_read;
+    return update(of(machine), {{}, at, false, kind, bytes, __builtin_return_address(0)});
+  }
+  static void fence_device(void* machine) {
+    of(machine).running_->fences.fence(of(machine).running_->block.now().thread);
+  }
+  static void copy_async(void* machine, const emulated::copy_request* request) {
+    Machine& self = of(machine);
+    self.running_->memories.copy_async(*request, __builtin_return_address(0), self.running_->block.now());
+    if (self.running_->memories.log_is_full()) self.running_->block.let_others_run(false);
+  }
+  static void commit_copies(void* machine) {
+    of(machine).running_->memories.commit_copies(of(machine).running_->block.thread());
+  }
+  static void wait_copies(void* machine, uint32_t under_way) {
+    of(machine).running_->memories.wait_copies(under_way, of(machine).running_->block.now());
+  }
+  static void meet(void* machine, meeting kind, uint32_t detail, void* lane) {
+    of(machine).running_->block.meet(kind, detail, lane);
+  }
+  static void sync_threads(void* machine) { of(machine).running_->block.sync(0, of(machine).running_->block.size()); }
+  static void sync_named(void* machine, int64_t barrier, int64_t threads) {
+    of(machine).running_->block.sync(barrier, threads);
+  }
+  static void sync_grid(void* machine) { of(machine).running_->block.sync_grid(); }
+  static void sync_cluster(void* machine) {
+    volume(of(machine).launch_.cluster) > 1 ? sync_grid(machine) : sync_threads(machine);
+  }
+  static void arrive_named(void* machine, int64_t barrier, int64_t threads) {
+    of(machine).running_->block.arrive(barrier, threads);
+  }
+  static int64_t barrier(void* machine, emulated::barrier_action action, emulated::shared_place at, int64_t operand) {
+    return of(machine).running_->engine.act(action, at, operand);
+  }
+  static void copy_bulk(void* machine, const emulated::bulk_request* request) {
+    of(machine).running_->engine.copy(*request, of(machine).report_.counters);
+  }
+  static void commit_stores(void* machine) { of(machine).running_->engine.commit_stores(); }
+  static void wait_stores(void* machine, int64_t under_way) { of(machine).running_->engine.wait_stores(under_way); }
+  static void fence_async(void* machine) { of(machine).running_->engine.fence(); }
+  static void wgmma_commit(void* machine) { of(machine).running_->engine.commit_products(); }
+  static void register_error(void* machine, emulated::register_fault fault, int64_t index, int64_t count) {
+    Machine& self = of(machine);
+    const Moment now = self.running_->block.now();
+    const bool outside = fault == emulated::register_fault::outside;
+    const DefectKind kind = outside ? DefectKind::out_of_bounds : DefectKind::uninitialised_read;
+    if (!self.reporter_.is_new(kind, now, now)) return;
+    self.reporter_.add(kind, now, now,
+                       outside ? fmt::format("{} uses register {} of {}", self.reporter_.thread(now), index, count)
+                               : fmt::format("{} reads register {} of {}, which nothing has written",
+                                             self.reporter_.thread(now), index, count));
+  }
+  static void fail_check(void* machine, int64_t number) {
+    Machine& self = of(machine);
+    const Moment now = self.running_->block.now();
+    if (self.reporter_.is_new(DefectKind::failed_check, now, now)) {
+      self.reporter_.add(DefectKind::failed_check, now, now,
+                         fmt::format("check {} fails in {}", number, self.reporter_.thread(now)));
+      self.reporter_.last().number = number;
+    }
+    self.running_->block.abandon();
+  }
+  static void print(void* machine, const char* text) { of(machine).report_.printed += text; }
+};
+
+Machine::Machine(const EmulatedLaunch& launch, const EmulatedArguments& arguments, const Options& options,
+                 const std::vector<SourceLine>& sites, emulated::machine_state& state)
+    : launch_(launch),
+      state_(state),
+      reporter_(report_, sites, options.most_defects, volume(launch.threads)),
+      clocks_(volume(launch.threads) * volume(launch.cluster)),
+      global_(arguments, options, clocks_) {
+  const int64_t in_cluster = volume(launch.cluster), blocks = launch.cooperative ? volume(launch.grid) : in_cluster;
+  std::vector<AsyncEngine*> engines;
+  for (int64_t k = 0; k < std::max<int64_t>(1, blocks); ++k) {
+    const BlockPlace place{launch.cooperative ? 0 : k, launch.cooperative ? 1 : in_cluster};
+    live_.push_back(std::make_unique<LiveBlock>(*this, place, options));
+    engines.push_back(&live_.back()->engine);
+  }
+  for (size_t k = 0; k < live_.size(); ++k)
+    live_[k]->engine.set_peers(launch.cooperative ? std::vector{engines[k]} : engines);
+  state = {};
+  state.machine = this;
+  state.read_shared = Calls::read_shared;
+  state.write_shared = Calls::write_shared;
+  state.read_global = Calls::read_global;
+  state.write_global = Calls::write_global;
+  state.update_shared = Calls::update_shared;
+  state.update_global = Calls::update_global;
+  state.fence_device = Calls::fence_device;
+  state.copy_async = Calls::copy_async;
+  state.commit_copies = Calls::commit_copies;
+  state.wait_copies = Calls::wait_copies;
+  state.meet = Calls::meet;
+  state.sync_threads = Calls::sync_threads;
+  state.sync_named = Calls::sync_named;
+  state.sync_grid = Calls::sync_grid;
+  state.sync_cluster = Calls::sync_cluster;
+  state.arrive_named = Calls::arrive_named;
+  state.register_error = Calls::register_error;
+  state.barrier = Calls::barrier;
+  state.copy_bulk = Calls::copy_bulk;
+  state.commit_stores = Calls::commit_stores;
+  state.wait_stores = Calls::wait_stores;
+  state.fence_async = Calls::fence_async;
+  state.wgmma_commit = Calls::wgmma_commit;
+  state.fail_check = Calls::fail_check;
+  state.print = Calls::print;
+}
+
+Report Machine::run(void (*kernel)(const int64_t* words), const std::vector<int64_t>& words) && {
+  const auto extents = [](const std::array<int64_t, 3>& of) {
+    return emulated::index3{static_cast<uint32_t>(of[0]), static_cast<uint32_t>(of[1]), static_cast<uint32_t>(of[2])};
+  };
+  state_.block_extents = extents(launch_.threads);
+  state_.grid_extents = extents(launch_.grid);
+  const std::function<void()> body = [&] { kernel(words.data()); };
+  if (launch_.cooperative)
+    run_together(body);
+  else if (volume(launch_.cluster) > 1)
+    run_clusters(body);
+  else
+    run_in_turn(body);
+  return std::move(report_);
+}
+
+std::array<int64_t, 3> Machine::place_of(int64_t block) const {
+  const auto& grid = launch_.grid;
+  return {block % grid[0], block / grid[0] % grid[1], block / (grid[0] * grid[1])};
+}
+
+void Machine::enter(LiveBlock& live) {
+  running_ = &live;
+  state_.cluster_rank = static_cast<uint32_t>(live.rank);
+  state_.block_index = {static_cast<uint32_t>(live.place[0]), static_cast<uint32_t>(live.place[1]),
+                        static_cast<uint32_t>(live.place[2])};
+  reporter_.start_block(live.place, live.rank);
+  if (volume(launch_.cluster) > 1) return;  // its blocks share epochs
+  clocks_.start_epoch();
+  global_.start_block(live.place);
+}
+
+Block::Outcome Machine::start(LiveBlock& live, std::array<int64_t, 3> place, const std::function<void()>& body) {
+  live.place = place;
+  enter(live);
+  live.memories.start_block();
+  live.engine.start_block();
+  return live.block.run(body, *this);
+}
+
+Block::Outcome Machine::resume(LiveBlock& live, bool passes_grid_barrier) {
+  enter(live);
+  return live.block.resume(passes_grid_barrier);
+}
+
+int64_t Machine::count(Block::Outcome outcome) const {
+  return std::count_if(live_.begin(), live_.end(), [&](const auto& live) { return live->outcome == outcome; });
+}
+
+void Machine::run_in_turn(const std::function<void()>& body) {
+  const int64_t blocks = launch_.grid[0] * launch_.grid[1] * launch_.grid[2];
+  LiveBlock& live = *live_.front();
+  for (int64_t block = 0; block < blocks; ++block) {
+    const Block::Outcome outcome = start(live, place_of(block), body);
+    if (outcome == Block::Outcome::ended) continue;
+    // The other blocks have ended, or wait for room that this one takes.
+    if (outcome == Block::Outcome::polling) live.block.report_polling();
+    if (outcome == Block::Outcome::at_grid_barrier) live.block.report_grid_barrier();
+    return;
+  }
+}
+
+void Machine::run_together(const std::function<void()>& body) {
+  using Outcome = Block::Outcome;
+  for (size_t block = 0; block < live_.size(); ++block) {
+    live_[block]->outcome = start(*live_[block], place_of(static_cast<int64_t>(block)), body);
+    if (live_[block]->outcome == Outcome::abandoned) return;
+  }
+  for (int idle = 0; count(Outcome::ended) < static_cast<int64_t>(live_.size());) {
+    const auto waiting = count(Outcome::at_grid_barrier), polling = count(Outcome::polling);
+    const bool passes = polling == 0;
+    if (passes && count(Outcome::ended) > 0) return live_.front()->block.report_grid_barrier();
+    if (passes) global_.synchronise_grid();
+    for (const auto& live : live_) {
+      if (live->outcome == Outcome::ended || (!passes && live->outcome == Outcome::at_grid_barrier)) continue;
+      live->outcome = resume(*live, passes);
+      if (live->outcome == Outcome::abandoned) return;
+    }
+    // Polling blocks get some rounds in which nothing changes.
+    idle = count(Outcome::polling) == polling && count(Outcome::at_grid_barrier) == waiting ? idle + 1 : 0;
+    if (passes || idle < 8) continue;
+    for (const auto& live : live_)
+      if (live->outcome == Outcome::polling) return live->block.report_polling();
+  }
+}
+
+std::array<int64_t, 3> Machine::place_in_cluster(int64_t cluster, int64_t rank) const {
+  std::array<int64_t, 3> place{};
+  for (size_t axis = 0; axis < 3; ++axis) {
+    const int64_t blocks = launch_.cluster[axis], clusters = launch_.grid[axis] / blocks;
+    place[axis] = cluster % clusters * blocks + rank % blocks;
+    cluster /= clusters;
+    rank /= blocks;
+  }
+  return place;
+}
+
+void Machine::run_clusters(const std::function<void()>& body) {
+  const int64_t clusters = volume(launch_.grid) / volume(launch_.cluster);
+  for (int64_t cluster = 0; cluster < clusters; ++cluster) {
+    clocks_.start_epoch();
+    global_.start_block(place_in_cluster(cluster, 0));
+    if (!run_cluster(cluster, body)) return;
+  }
+}
+
+// The blocks take turns: each goes on until none of its threads can.
+bool Machine::run_cluster(int64_t cluster, const std::function<void()>& body) {
+  using Outcome = Block::Outcome;
+  const auto blocks = static_cast<int64_t>(live_.size());
+  for (const auto& live : live_) {  // before any of them touches another one's
+    live->place = place_in_cluster(cluster, live->rank);
+    live->memories.start_block();
+    live->engine.start_block();
+  }
+  for (const auto& live : live_) {
+    enter(*live);
+    live->outcome = live->block.run(body, *this);
+    if (live->outcome == Outcome::abandoned) return false;
+  }
+  for (int64_t idle = 0; count(Outcome::ended) < blocks;) {
+    const bool passes = count(Outcome::at_grid_barrier) == blocks;
+    if (passes) clocks_.start_epoch();
+    bool went_on = passes;
+    for (const auto& live : live_) {
+      if (!passes && !live->block.can_go_on()) continue;
+      went_on |= live->outcome != Outcome::polling;
+      live->outcome = resume(*live, passes);
+      if (live->outcome == Outcome::abandoned) return false;
+    }
+    idle = went_on ? 0 : idle + 1;
+    if (idle < 8 && (went_on || count(Outcome::polling) > 0)) continue;
+    const auto stuck =
+        std::find_if(live_.begin(), live_.end(), [](const auto& live) { return live->outcome != Outcome::ended; });
+    running_ = stuck->get();
+    reporter_.start_block(running_->place, running_->rank);
+    running_->block.report_deadlock();
+    return false;
+  }
+  return true;
+}
+
+void Machine::perform(meeting kind, uint32_t detail, int first_thread, std::span<void* const> lanes) {
+  Counters& counters = report_.counters;
+  switch (kind) {
+    case meeting::sync_warp: {
+      std::vector<uint16_t> members;
+      for (int lane = 0; lane < 32 && first_thread + lane < running_->block.size(); ++lane)
+        members.push_back(static_cast<uint16_t>(first_thread + lane));
+      clocks_.join(running_->block.numbers_of(members));
+      ++counters.warp_syncs;
+      return;
+    }
+    case meeting::shuffle:
+      ++counters.shuffles;
+      return shuffle(detail, lanes);
+    case meeting::vote:
+      ++counters.votes;
+      return vote(detail, lanes);
+    default:
+      break;
+  }
+  if (first_thread + 32 > running_->block.size()) {
+    const Moment now = running_->block.now();
+    if (reporter_.is_new(DefectKind::unsupported, now, now))
+      reporter_.add(DefectKind::unsupported, now, now, "tensor cores need warps of 32 threads");
+    running_->block.abandon();
+  }
+  if (kind == meeting::wgmma) {
+    ++counters.wgmma;
+    return running_->engine.multiply(first_thread, lanes);
+  }
+  if (kind == meeting::wgmma_wait) return running_->engine.wait_products(first_thread, detail);
+  if (kind == meeting::mma) {
+    ++counters.mma;
+    return multiply(detail, lanes);
+  }
+  ++(kind == meeting::load_matrix ? counters.ldmatrix : counters.stmatrix);
+  move_matrices(kind == meeting::store_matrix, detail, first_thread, lanes);
+}
+
+// Semantics: compiler/ir/stmt.h, Shuffle. Also PTX ISA, "shfl.sync".
+void Machine::shuffle(uint32_t detail, std::span<void* const> lanes) {
+  const auto kind = static_cast<emulated::shuffle_kind>(detail >> 8);
+  const int width = static_cast<int>(detail & 255u);
+  for (int lane = 0; lane < 32; ++lane) {
+    auto* own = static_cast<emulated::shuffle_lane*>(lanes[static_cast<size_t>(lane)]);
+    if (own == nullptr) continue;
+    const int first = lane / width * width, last = first + width - 1, operand = own->lane & 31;
+    int other = lane;
+    switch (kind) {
+      case emulated::shuffle_kind::from:
+        other = first + operand % width;
+        break;
+      case emulated::shuffle_kind::by_xor:
+        other = lane ^ operand;
+        break;
+      case emulated::shuffle_kind::up:
+        other = lane - operand < first ? lane : lane - operand;
+        break;
+      case emulated::shuffle_kind::down:
+        other = lane + operand;
+        break;
+    }
+    if (other > last || lanes[static_cast<size_t>(other)] == nullptr) other = lane;
+    own->result = static_cast<emulated::shuffle_lane*>(lanes[static_cast<size_t>(other)])->value;
+  }
+}
+
+void Machine::vote(uint32_t detail, std::span<void* const> lanes) {
+  uint32_t ballot = 0, present = 0;
+  for (size_t lane = 0; lane < 32; ++lane) {
+    if (lanes[lane] == nullptr) continue;
+    present |= 1u << lane;
+    if (static_cast<emulated::vote_lane*>(lanes[lane])->value != 0) ballot |= 1u << lane;
+  }
+  const auto kind = static_cast<emulated::vote_kind>(detail);
+  const uint32_t result = kind == emulated::vote_kind::any   ? ballot != 0
+                          : kind == emulated::vote_kind::all ? ballot == present
+                                                             : ballot;
+  for (void* lane : lanes)
+    if (lane != nullptr) static_cast<emulated::vote_lane*>(lane)->result = result;
+}
+
+// Word w of row r of a matrix belongs to lane 4 * r + w; transposed, half h of word w belongs to row 2 * w + h.
+void Machine::move_matrices(bool stores, uint32_t detail, int first_thread, std::span<void* const> lanes) {
+  const size_t matrices = detail & 255u;
+  const bool transposed = detail >> 8 != 0;
+  const auto lane = [&](size_t number) -> emulated::matrix_lane& {
+    return *static_cast<emulated::matrix_lane*>(lanes[number]);
+  };
+  for (size_t matrix = 0; matrix < matrices; ++matrix) {
+    std::array<std::array<uint16_t, 8>, 8> tile{};
+    const auto exchange = [&](bool gives) {
+      for (size_t number = 0; number < 32; ++number) {
+        std::array<uint16_t, 2> halves;
+        uint32_t& word = lane(number).values[matrix];
+        std::memcpy(halves.data(), &word, 4);
+        for (size_t half = 0; half < 2; ++half) {
+          const size_t major = number / 4, minor = number % 4 * 2 + half;
+          uint16_t& cell = transposed ? tile[minor][major] : tile[major][minor];
+          (gives ? cell : halves[half]) = gives ? halves[half] : cell;
+        }
+        if (!gives) std::memcpy(&word, halves.data(), 4);
+      }
+    };
+    if (stores) exchange(true);
+    std::array<int64_t, 8> addresses;
+    for (size_t row = 0; row < 8; ++row) {
+      const size_t holder = 8 * matrix + row;
+      const Moment who = running_->block.now_of(first_thread + static_cast<int>(holder));
+      char* memory = running_->memories.matrix_row(lane(holder).row, stores, tile[row].data(), who);
+      addresses[row] = memory == nullptr ? layout::kNoAccess : lane(holder).row.at;
+      if (memory == nullptr) continue;
+      if (stores)
+        std::memcpy(memory, tile[row].data(), 16);
+      else
+        std::memcpy(tile[row].data(), memory, 16);
+    }
+    if (!stores) exchange(false);
+    Traffic traffic{0, 128, layout::wavefronts(addresses, 16), layout::bank_conflicts(addresses, 16)};
+    traffic.instructions = matrix == 0;
+    (stores ? report_.counters.shared_writes : report_.counters.shared_reads) += traffic;
+    report_.counters.shared_lines[reporter_.line(state_.site)] += traffic;
+  }
+}
+
+}  // namespace tilepilot::emulator

@@ -1,0 +1,52 @@
+// One launch: its blocks in order, and the calls that the kernel's library makes.
+#pragma once
+
+#include "compiler/emulator/async_engine.h"
+
+namespace tilepilot::emulator {
+
+class Machine : private BlockOwner {
+ public:
+  ~Machine() override;
+  // `state` is the library's.
+  Machine(const EmulatedLaunch& launch, const EmulatedArguments& arguments, const Options& options,
+          const std::vector<SourceLine>& sites, emulated::machine_state& state);
+  bool valid() const;
+
+  // `kernel` gets the words of the arguments.
+  Report run(void (*kernel)(const int64_t* words), const std::vector<int64_t>& words) &&;
+
+ private:
+  struct Calls;  // what the library calls
+
+  const EmulatedLaunch& launch_;
+  emulated::machine_state& state_;
+  Report report_;
+  Reporter reporter_;
+  Clocks clocks_;
+  GlobalMemory global_;
+  // One that all blocks take in turn, or for each its own if they wait for each other.
+  struct LiveBlock;
+  std::vector<std::unique_ptr<LiveBlock>> live_;
+  LiveBlock* running_ = nullptr;
+
+  std::array<int64_t, 3> place_of(int64_t block) const;
+  std::array<int64_t, 3> place_in_cluster(int64_t cluster, int64_t rank) const;
+  Block::Outcome start(LiveBlock& live, std::array<int64_t, 3> place, const std::function<void()>& body);
+  Block::Outcome resume(LiveBlock& live, bool passes_grid_barrier);
+  int64_t count(Block::Outcome outcome) const;
+  void enter(LiveBlock& live);
+  void run_in_turn(const std::function<void()>& body);
+  void run_together(const std::function<void()>& body);
+  void run_clusters(const std::function<void()>& body);
+  bool run_cluster(int64_t cluster, const std::function<void()>& body);
+  void perform(emulated::meeting kind, uint32_t detail, int first_thread, std::span<void* const> lanes) override;
+  void warp_stopped(int warp) override;
+  void barrier_passed() override { ++report_.counters.block_syncs; }
+  std::string describe_event(int64_t event) override;
+  void shuffle(uint32_t detail, std::span<void* const> lanes);
+  void vote(uint32_t detail, std::span<void* const> lanes);
+  void move_matrices(bool stores, uint32_t detail, int first_thread, std::span<void* const> lanes);
+};
+
+}  // namespace tilepilot::emulator

@@ -1,0 +1,145 @@
+// Asynchronous products of the engine.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "compiler/emulator/async_engine.h"
+#include "compiler/emulator/matrix_place.h"
+#include "compiler/emulator/tensor_core.h"
+
+namespace tilepilot::emulator {
+namespace {
+
+using emulated::operand;
+using emulated::wgmma_lane;
+
+constexpr int64_t kChunk = 16;
+
+// Ranges of the chunks that hold these addresses.
+std::vector<std::pair<int64_t, int64_t>> ranges_of(std::vector<int64_t> addresses) {
+  for (int64_t& address : addresses) address = address / kChunk * kChunk;
+  std::sort(addresses.begin(), addresses.end());
+  std::vector<std::pair<int64_t, int64_t>> ranges;
+  for (const int64_t address : addresses) {
+    if (!ranges.empty() && address <= ranges.back().second)
+      ranges.back().second = std::max(ranges.back().second, address + kChunk);
+    else
+      ranges.emplace_back(address, address + kChunk);
+  }
+  return ranges;
+}
+
+}  // namespace
+
+MatrixPlace::MatrixPlace(uint64_t descriptor)
+    : start(static_cast<int64_t>(descriptor & 0x3fff) << 4),
+      leading(static_cast<int64_t>(descriptor >> 16 & 0x3fff) << 4),
+      stride(static_cast<int64_t>(descriptor >> 32 & 0x3fff) << 4),
+      width(16) {
+  constexpr int64_t kWidths[] = {16, 128, 64, 32};
+  width = kWidths[descriptor >> 62];
+}
+
+int64_t MatrixPlace::at(int64_t mn, int64_t k, int64_t bytes, bool transposed) const {
+  int64_t offset = 0;
+  if (!transposed) {
+    const int64_t byte = k * bytes;
+    offset = mn / 8 * stride + mn % 8 * width;
+    offset += width == kChunk ? byte / kChunk * leading + byte % kChunk : byte;
+  } else {
+    const int64_t run = width / bytes;
+    const int64_t across = width == kChunk ? stride : leading, along = width == kChunk ? leading : stride;
+    offset = mn % run * bytes + mn / run * across + k % 8 * width + k / 8 * along;
+  }
+  return swizzled(start + offset, width);
+}
+
+// Each warp of the group makes its 16 rows.
+void AsyncEngine::multiply(int first_thread, std::span<void* const> lanes) {
+  const auto& first = *static_cast<const wgmma_lane*>(lanes[0]);
+  const emulated::wgmma_shape& shape = first.shape;
+  const operand sum_type = static_cast<operand>(shape.types & 15u),
+                a_type = static_cast<operand>(shape.types >> 4 & 15u),
+                b_type = static_cast<operand>(shape.types >> 8 & 15u);
+  const Moment now = block_.now_of(first_thread);
+  std::vector<int64_t> addresses;
+  const auto load = [&](const MatrixPlace& place, operand type, int64_t mn, int64_t k, bool transposed) {
+    const int64_t address = place.at(mn, k, bytes_of(type), transposed);
+    addresses.push_back(address);
+    return address;
+  };
+  std::vector<int64_t> a_at, b_at;
+  const int64_t row = first_thread / 32 % 4 * 16;
+  if (!shape.a_in_registers)
+    for (int64_t i = 0; i < 16; ++i)
+      for (int64_t k = 0; k < shape.k; ++k)
+        a_at.push_back(load(MatrixPlace(first.a_place), a_type, row + i, k, shape.a_transposed));
+  for (int64_t k = 0; k < shape.k; ++k)
+    for (int64_t j = 0; j < shape.n; ++j)
+      b_at.push_back(load(MatrixPlace(first.b_place), b_type, j, k, shape.b_transposed));
+
+  Own& own = owns_[static_cast<size_t>(first_thread)];
+  const char* arena = nullptr;
+  for (const auto& [begin, end] : ranges_of(std::move(addresses))) {
+    const emulated::shared_place place{begin, 0, static_cast<uint32_t>(memories_.arena_bytes())};
+    const char* memory = memories_.begin_read(place, end - begin, now);
+    if (memory == nullptr) block_.abandon();
+    arena = memory - begin;
+    own.products.under_way.push_back({begin, end - begin, own.products.groups, now});
+  }
+
+  std::vector<double> a(static_cast<size_t>(16 * shape.k)), b(b_at.size()), sum(static_cast<size_t>(16 * shape.n));
+  for (size_t i = 0; i < a_at.size(); ++i) a[i] = operand_value(a_type, arena + a_at[i], 0);
+  for (size_t i = 0; i < b.size(); ++i) b[i] = operand_value(b_type, arena + b_at[i], 0);
+  const int run = std::max(1, 4 / bytes_of(a_type));
+  const auto each_sum = [&](auto&& visit) {
+    for (int lane = 0; lane < 32; ++lane) {
+      auto& held = *static_cast<wgmma_lane*>(lanes[static_cast<size_t>(lane)]);
+      for (int i = 0; i < shape.n / 2; ++i) {
+        const int r = lane / 4 + 8 * (i / 2 % 2), c = i / 4 * 8 + lane % 4 * 2 + i % 2;
+        visit(held, lane, i, sum[static_cast<size_t>(r * shape.n + c)]);
+      }
+    }
+  };
+  if (shape.a_in_registers) {
+    for (int lane = 0; lane < 32; ++lane) {
+      const auto& held = *static_cast<const wgmma_lane*>(lanes[static_cast<size_t>(lane)]);
+      for (int i = 0; i < 16 * shape.k / 32; ++i) {
+        const int r = i / run, at_row = lane / 4 + 8 * (r % 2), at_k = r / 2 * 4 * run + lane % 4 * run + i % run;
+        a[static_cast<size_t>(at_row * shape.k + at_k)] = operand_value(a_type, held.a, i);
+      }
+    }
+  }
+  if (first.accumulate)
+    each_sum([&](wgmma_lane& held, int lane, int i, double& x) {
+      check_sum(held, first_thread + lane, i);
+      x = sum_value(sum_type, held.c, i);
+    });
+  for (size_t i = 0; i < 16; ++i)
+    for (size_t k = 0; k < static_cast<size_t>(shape.k); ++k)
+      for (size_t j = 0; j < static_cast<size_t>(shape.n); ++j)
+        sum[i * static_cast<size_t>(shape.n) + j] +=
+            a[i * static_cast<size_t>(shape.k) + k] * b[k * static_cast<size_t>(shape.n) + j];
+  each_sum([&](wgmma_lane& held, int, int i, double& x) { put_sum(sum_type, held.c, i, x); });
+  for (int lane = 0; lane < 32; ++lane) {
+    auto& held = *static_cast<wgmma_lane*>(lanes[static_cast<size_t>(lane)]);
+    Own& holder = owns_[static_cast<size_t>(first_thread + lane)];
+    std::fill(held.written, held.written + shape.n / 2, false);
+    holder.results.push_back({held.written, shape.n / 2, holder.products.groups});
+  }
+}
+
+// A sum to add to: written, or under way.
+void AsyncEngine::check_sum(const wgmma_lane& held, int thread, int index) {
+  const bool* written = held.written + index;
+  if (*written) return;
+  for (const Result& result : owns_[static_cast<size_t>(thread)].results)
+    if (written >= result.written && written < result.written + result.count) return;
+  const Moment now = block_.now_of(thread);
+  if (reporter_.is_new(DefectKind::uninitialised_read, now, now))
+    reporter_.add(DefectKind::uninitialised_read, now, now,
+                  fmt::format("thread {} adds to register {} of a product, which nothing has written", thread, index));
+}
+
+}  // namespace tilepilot::emulator

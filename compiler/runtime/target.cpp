@@ -1,0 +1,37 @@
+#include "compiler/runtime/target.h"
+
+#include <fmt/format.h>
+
+namespace tilepilot::runtime {
+
+Result<Target> parse_target(std::string_view name) {
+  if (name == "auto") return Target{Place::automatic, ""};
+  if (name == "cpu") return Target{Place::cpu, ""};
+  const size_t colon = name.find(':');
+  const std::string_view kind = name.substr(0, colon);
+  if (colon == std::string_view::npos || (kind != "cuda" && kind != "emulate"))
+    return make_error(DiagnosticKind::bad_usage, {}, fmt::format("there is no target `{}`", name),
+                      "one of auto, cpu, cuda:sm_80, cuda:sm_90a, emulate:sm_80, emulate:sm_90a");
+  const std::string_view architecture = name.substr(colon + 1);
+  if (architecture == "sm_80" || architecture == "sm_90a")
+    return Target{kind == "cuda" ? Place::gpu : Place::emulator, std::string(architecture)};
+  return make_error(DiagnosticKind::bad_usage, {}, fmt::format("no code is written for `{}`", name),
+                    "sm_80 runs on this and later GPUs, sm_90a on Hopper; older ones lack asynchronous copies and "
+                    "newer ones want other tensor-core instructions");
+}
+
+std::string to_string(const Target& target) {
+  switch (target.place) {
+    case Place::automatic:
+      return "auto";
+    case Place::cpu:
+      return "cpu";
+    case Place::emulator:
+      return "emulate:" + target.architecture;
+    case Place::gpu:
+      return "cuda:" + target.architecture;
+  }
+  return "";
+}
+
+}  // namespace tilepilot::runtime
