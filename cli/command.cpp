@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/diagnostics/render.h"
+#include "compiler/runtime/target.h"
 
 namespace tilepilot::cli {
 
@@ -15,6 +16,8 @@ using nlohmann::json;
 ExitCode exit_code(DiagnosticKind kind) {
   switch (kind) {
     case DiagnosticKind::compiler_missing:
+    case DiagnosticKind::nvrtc_missing:
+    case DiagnosticKind::driver_missing:
     case DiagnosticKind::worker_unavailable:
     case DiagnosticKind::not_installed:
     case DiagnosticKind::author_failed:
@@ -82,10 +85,26 @@ std::filesystem::path Session::work_folder() const { return environment.cache / 
 std::string Session::python() const { return common.python.empty() ? environment.python : common.python; }
 
 Result<std::string> Session::target() const {
-  if (common.target == "auto" || common.target == "cpu") return std::string("cpu");
+  const runtime::Target target = TRY(runtime::parse_target(common.target));
+  if (target.place == runtime::Place::automatic || target.place == runtime::Place::cpu) return std::string("cpu");
+  if (target.place == runtime::Place::emulator) return common.target;
   return make_error(DiagnosticKind::bad_usage, {},
-                    fmt::format("target `{}` is not available in this version", common.target),
-                    "use `--target cpu` or leave it out");
+                    fmt::format("programs are not judged on `{}` in this version", common.target),
+                    "use `--target cpu` or leave it out; `tilepilot run` takes this target, and "
+                    "`tilepilot check --target emulate:...` judges the code for it");
+}
+
+Result<std::string> Session::compile_target() const {
+  const runtime::Target target = TRY(runtime::parse_target(common.target));
+  switch (target.place) {
+    case runtime::Place::automatic:
+    case runtime::Place::cpu:
+      return std::string("cpu");
+    case runtime::Place::emulator:
+    case runtime::Place::gpu:
+      return "cuda:" + target.architecture;  // the emulator runs the same text
+  }
+  return std::string("cpu");
 }
 
 Status Session::refuse_unused(std::string_view command, std::initializer_list<std::string_view> options) const {

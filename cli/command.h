@@ -62,8 +62,10 @@ class Session {
   // Errors: a target that this version does not have.
   Result<eval::JudgeOptions> judge_options() const;
   agent::ExporterOptions exporter_options() const;
-  // `auto` becomes the target of this machine; a target this version does not have is an error.
+  // Where candidates are judged: the processor or the emulator. Errors: another target, or what is none.
   Result<std::string> target() const;
+  // What code can be printed for, whatever this machine has.
+  Result<std::string> compile_target() const;
 
   // Errors: an option that works elsewhere was given to a command that has no use for it.
   Status refuse_unused(std::string_view command, std::initializer_list<std::string_view> options) const;

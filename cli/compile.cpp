@@ -20,10 +20,12 @@ struct CompileFlags {
 };
 
 int run_compile(Session& session, const CompileFlags& options) {
-  driver::CompileRequest request{options.file, "", options.call, true};
+  driver::CompileRequest request{options.file, "", options.call, "cpu", true};
   if (!read_file(options.file, request.text))
     return session.fail({DiagnosticKind::file_not_found, {}, fmt::format("cannot read `{}`", options.file), {}, ""});
-  if (auto target = session.target(); !target) return session.fail(target.error());
+  auto target = session.compile_target();
+  if (!target) return session.fail(target.error());
+  request.target = *target;
   if (auto status = session.refuse_unused("compile", {"--seed", "--dtype", "--threads"}); !status)
     return session.fail(status.error());
   auto emission = driver::emit(session.sources, request, options.emit);

@@ -9,6 +9,9 @@
 #include <thread>
 
 #include "cli/command.h"
+#include "compiler/runtime/cuda/architecture.h"
+#include "compiler/runtime/cuda/driver.h"
+#include "compiler/runtime/cuda/nvrtc.h"
 #include "compiler/runtime/library.h"
 #include "compiler/runtime/process.h"
 #include "retrieval/corpus.h"
@@ -52,6 +55,26 @@ Finding probe_worker(const Session& session) {
   if (!ran) return {false, ran.error().message};
   if (ran->exit_code != 0) return {false, fmt::format("`{}` does not start", session.environment.worker.string())};
   return {true, first_line(ran->out)};
+}
+
+Finding probe_gpu(const Session&) {
+  auto gpu = runtime::cuda::Device::open();
+  if (!gpu.ok()) return {false, gpu.error().message};
+  auto target = runtime::cuda::architecture_of((*gpu)->capability());
+  if (!target.ok()) return {false, fmt::format("{}: {}", (*gpu)->name(), target.error().message)};
+  return {true, fmt::format("{}, compute capability {}.{} (cuda:{}), driver of CUDA {}", (*gpu)->name(),
+                            (*gpu)->capability() / 10, (*gpu)->capability() % 10, *target, (*gpu)->driver_version())};
+}
+
+Finding probe_nvrtc(const Session& session) {
+  runtime::cuda::NvrtcOptions options;
+  options.folders = runtime::cuda::default_cuda_folders();
+  // The packages beside the PyTorch of this build.
+  for (auto& folder :
+       runtime::cuda::package_folders(std::filesystem::path(session.python()).parent_path().parent_path()))
+    options.folders.insert(options.folders.begin(), folder);
+  auto version = runtime::cuda::Nvrtc(std::move(options)).version();
+  return version.ok() ? Finding{true, *version} : Finding{false, version.error().message};
 }
 
 Finding probe_exporter(const Session& session) {
@@ -99,6 +122,8 @@ constexpr Check kChecks[] = {
     {"worker", true, "nothing can be run or judged", probe_worker},
     {"Python and PyTorch", true, "models cannot be exported", probe_python},
     {"exporter", true, "models cannot be exported", probe_exporter},
+    {"GPU", false, "kernels run on the processor, or in the emulator", probe_gpu},
+    {"NVRTC", false, "`cuda:` targets cannot run kernels", probe_nvrtc},
     {"kernel cache", false, "every kernel is compiled again", probe_cache},
     {"corpus and runs", true, "`generate` and `corpus` cannot keep their state", probe_store},
     {"language model key", false, "`--author llm` works only with endpoints that need no key", probe_key},

@@ -16,7 +16,9 @@ void add_common_options(CLI::App& app, tilepilot::cli::CommonOptions& common) {
   app.add_option("--dtype", common.dtype, "Element type that model and candidate run in")
       ->check(CLI::IsMember({"model", "fp32", "fp16", "bf16"}))
       ->capture_default_str();
-  app.add_option("--target", common.target, "Where kernels run: auto or cpu")->capture_default_str();
+  app.add_option("--target", common.target,
+                 "Where kernels run: auto, cpu, cuda:sm_80, cuda:sm_90a, emulate:sm_80, emulate:sm_90a")
+      ->capture_default_str();
   app.add_option("--seed", common.seed, "Seed of the trials (default: secret, new each time)");
   app.add_option("--threads", common.threads, "CPU threads for model and candidate (default: all cores)");
   app.add_option("--store", common.store,

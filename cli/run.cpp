@@ -10,6 +10,7 @@
 
 #include "cli/command.h"
 #include "compiler/runtime/process.h"
+#include "compiler/runtime/target.h"
 
 namespace tilepilot::cli {
 namespace {
@@ -22,11 +23,16 @@ struct RunFlags {
 };
 
 int run_script(Session& session, const RunFlags& options) {
-  std::vector<std::string> argv = {
-      session.environment.worker.string(),    "run",          fmt::format("{}", options.bench_time),
-      std::to_string(options.autotune_limit), options.report, options.script};
+  auto target = runtime::parse_target(session.common.target);
+  if (!target) return session.fail(target.error());
+  std::vector<std::string> argv = {session.environment.worker.string(),
+                                   "run",
+                                   fmt::format("{}", options.bench_time),
+                                   std::to_string(options.autotune_limit),
+                                   options.report,
+                                   runtime::to_string(*target),
+                                   options.script};
   argv.insert(argv.end(), session.script_arguments.begin(), session.script_arguments.end());
-  if (auto target = session.target(); !target) return session.fail(target.error());
   if (auto status = session.refuse_unused("run", {"--seed", "--dtype"}); !status) return session.fail(status.error());
   // The OpenMP of LibTorch reads it when the worker starts.
   if (session.common.threads > 0) setenv("OMP_NUM_THREADS", std::to_string(session.common.threads).c_str(), 1);

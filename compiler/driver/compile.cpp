@@ -48,6 +48,9 @@ class Session {
     auto limits = std::make_shared<ModuleObject>("_tilepilot_limits");
     limits->set("stages_only", Value(true));
     interpreter_.add_module(limits->name, limits);
+    auto device = std::make_shared<ModuleObject>("_tilepilot_device");
+    device->set("is_gpu", Value(false));
+    interpreter_.add_module(device->name, device);
   }
 
   // Errors beside the one that ended the run come after it.

@@ -16,6 +16,7 @@ struct CompileRequest {
   // An expression to evaluate in the module, such as "matmul(1024, 1024, 1024)". Empty: the programs that the module
   // itself makes, and those of its factories whose parameters all have defaults.
   std::string call;
+  std::string target = "cpu";  // or "cuda:sm_80", "cuda:sm_90a"
   // The file lies where `name` says, and is a script: it may import its neighbours (compiler/stage/python/script.h).
   bool is_script = false;
 };

@@ -10,6 +10,8 @@
 #include "compiler/syntax/parser.h"
 #include "compiler/syntax/print.h"
 #include "compiler/targets/cpu/codegen.h"
+#include "compiler/targets/cuda/codegen.h"
+#include "compiler/targets/cuda/explain.h"
 
 namespace tilepilot::driver {
 namespace {
@@ -43,8 +45,28 @@ Result<std::string> generated_source(const ir::Program& program) {
   return TRY(targets::cpu::generate(lowered)).source;
 }
 
-Result<std::string> emit_program(const ir::Program& program, std::string_view what) {
+using targets::cuda::Architecture;
+
+std::optional<Architecture> architecture_of(std::string_view target) {
+  if (target == "cuda:sm_80") return Architecture::sm_80;
+  if (target == "cuda:sm_90a") return Architecture::sm_90a;
+  return std::nullopt;
+}
+
+constexpr std::string_view kForGpus[] = {"layouts", "ir:planned", "ir:lowered"};
+
+Result<std::string> emit_for_gpu(const ir::Program& program, std::string_view what, Architecture architecture) {
+  if (what == "source") return TRY(targets::cuda::generate(program, architecture)).source;
+  if (what == "layouts") return targets::cuda::layouts_text(program, architecture);
+  return targets::cuda::ir_text(program, architecture, what == "ir:lowered");
+}
+
+Result<std::string> emit_program(const ir::Program& program, std::string_view what, std::string_view target) {
   if (what == "ir") return ir::to_text(program);
+  if (const auto architecture = architecture_of(target)) return emit_for_gpu(program, what, *architecture);
+  if (std::find(std::begin(kForGpus), std::end(kForGpus), what) != std::end(kForGpus))
+    return make_error(DiagnosticKind::bad_usage, {}, fmt::format("`{}` is about targets with a GPU", what),
+                      "choose one: `--target cuda:sm_90a`");
   if (what == "source") return generated_source(program);
   return ir_after(program, what.substr(kAfterPass.size()));
 }
@@ -55,7 +77,7 @@ Emission emit_programs(SourceMap& sources, const CompileRequest& request, std::s
   if (emission.diagnostics.has_errors()) return emission;
   std::string text;
   for (const ir::Program& program : compiled.programs) {
-    auto part = emit_program(program, what);
+    auto part = emit_program(program, what, request.target);
     if (!part) {
       emission.diagnostics.add(part.error());
       return emission;
@@ -83,6 +105,7 @@ Emission emit_syntax(SourceMap& sources, const CompileRequest& request, std::str
 std::vector<std::string> emission_names() {
   std::vector<std::string> names = {"tokens", "tree", "ir"};
   for (const passes::Pass& pass : passes::pipeline()) names.push_back(fmt::format("{}{}", kAfterPass, pass.name));
+  names.insert(names.end(), std::begin(kForGpus), std::end(kForGpus));
   names.push_back("source");
   return names;
 }

@@ -10,7 +10,8 @@
 
 namespace tilepilot::driver {
 
-// What can be asked for: tokens, tree, ir (as staged), ir:PASS (after that pass), source.
+// What can be asked for: tokens, tree, ir (as staged), ir:PASS (after that pass), source; on a
+// GPU target also ir:planned, ir:lowered and layouts.
 std::vector<std::string> emission_names();
 
 struct Emission {

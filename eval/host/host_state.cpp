@@ -5,6 +5,7 @@
 #include <torch/csrc/jit/frontend/function_schema_parser.h>
 
 #include "eval/host/callable.h"
+#include "eval/host/device_module.h"
 #include "eval/host/edge.h"
 #include "eval/host/namespaces.h"
 
@@ -94,7 +95,7 @@ std::unique_ptr<Overload> row_overload(const FunctionRow& row) {
 }  // namespace
 
 HostState::HostState(const TorchHostOptions& options)
-    : device_(options.device), is_script_(options.is_script), shows_cuda_(options.shows_cuda) {
+    : device_(options.device), gpu_(options.gpu), is_script_(options.is_script), shows_cuda_(options.shows_cuda) {
   if (!is_script_) no_grad_.emplace();
   for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
     std::string_view full = name.name;
@@ -112,7 +113,7 @@ HostState::HostState(const TorchHostOptions& options)
 HostState::~HostState() = default;
 
 Value HostState::wrap_parameter(at::Tensor tensor, bool requires_grad) {
-  auto object = std::make_shared<TensorObject>(*this, std::move(tensor));
+  auto object = std::make_shared<TensorObject>(*this, placed(std::move(tensor)));
   object->is_parameter = true;
   object->tensor.set_requires_grad(requires_grad);
   return object;
@@ -200,6 +201,7 @@ TorchHost::~TorchHost() = default;
 void TorchHost::install(stage::Interpreter& interpreter) {
   install_torch_module(*state_, interpreter);
   install_modules(*state_, interpreter);
+  if (state_->is_script()) add_device_module(*state_, interpreter);
 }
 
 stage::TensorHost& TorchHost::tensors() { return state_->tensors(); }

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "compiler/runtime/cuda/driver.h"
 #include "eval/host/arguments.h"
 #include "eval/host/tensor_object.h"
 
@@ -75,7 +76,13 @@ class HostState {
   // What programs see of it.
   at::Device shown_device() const { return shows_cuda_ ? at::Device(at::kCUDA, 0) : device_; }
   bool is_script() const { return is_script_; }
-  stage::Value wrap(at::Tensor tensor) { return std::make_shared<TensorObject>(*this, std::move(tensor)); }
+  const runtime::cuda::Device* gpu() const { return gpu_.get(); }
+  // Where all tensors live: operators that are not told a device may make some that are elsewhere.
+  at::Tensor placed(at::Tensor tensor) const {
+    const bool is_there = device_.is_cpu() || !tensor.defined() || tensor.device().type() == device_.type();
+    return is_there ? tensor : tensor.to(device_);
+  }
+  stage::Value wrap(at::Tensor tensor) { return std::make_shared<TensorObject>(*this, placed(std::move(tensor))); }
   stage::Value wrap_parameter(at::Tensor tensor, bool requires_grad = true);
   stage::Value dtype(at::ScalarType type);
   const std::vector<std::pair<std::string, stage::Value>>& dtype_names() const { return dtype_names_; }
@@ -112,6 +119,7 @@ class HostState {
 
   std::optional<at::NoGradGuard> no_grad_;  // a candidate records no gradients
   at::Device device_;
+  std::shared_ptr<const runtime::cuda::Device> gpu_;
   bool is_script_, shows_cuda_;
   std::unordered_map<std::string, std::vector<std::string>> overloads_;  // "add" -> {"Tensor", "Scalar", ...}
   Cache methods_, torch_, functional_, initializers_, aten_;

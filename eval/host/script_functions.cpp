@@ -51,7 +51,7 @@ Result<Value> get_random_state(HostState& state, Interpreter&, CallArgs& args) {
 Result<Value> set_random_state(HostState& state, Interpreter&, CallArgs& args) {
   const at::Tensor* saved = args.positional.size() == 1 ? tensor_of(args.positional[0]) : nullptr;
   if (!saved) return stage::type_error(args.span, "`torch.set_rng_state` takes what `torch.get_rng_state` gave");
-  TRY(guarded("set_rng_state", args.span, [&] { generator_of(state).set_state(*saved); }));
+  TRY(guarded("set_rng_state", args.span, [&] { generator_of(state).set_state(saved->cpu()); }));
   return Value();
 }
 

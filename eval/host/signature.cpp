@@ -371,7 +371,9 @@ bool Signature::match(HostState& state, const Value* self, const CallArgs& args,
     }
     if (!value) {
       if (!parameter.default_value) return false;
-      stack.push_back(*parameter.default_value);
+      // Made where all tensors live, rather than made by the processor and then moved.
+      const bool is_place = parameter.kind == ParameterKind::device && !state.device().is_cpu();
+      stack.push_back(is_place ? IValue(state.device()) : *parameter.default_value);
       continue;
     }
     if (value->is_none() && stands_for_default(parameter)) {

@@ -60,7 +60,7 @@ Value nested_list(const at::Tensor& tensor) {
 }
 
 Result<Value> tolist(HostState&, Interpreter&, TensorObject& self, CallArgs& args) {
-  return guarded("tolist", args.span, [&] { return nested_list(self.tensor); });
+  return guarded("tolist", args.span, [&] { return nested_list(self.tensor.cpu()); });
 }
 
 Result<Value> type(HostState& state, Interpreter&, TensorObject& self, CallArgs& args) {

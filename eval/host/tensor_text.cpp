@@ -152,7 +152,7 @@ std::string tensor_text(const at::Tensor& tensor) {
     text << tensor;
     return text.str();
   }
-  at::Tensor values = tensor.detach();
+  at::Tensor values = tensor.detach().cpu();  // elements are read one by one
   const auto indent = static_cast<int64_t>(kPrefix.size());
   std::string text(kPrefix);
   text += tensor.numel() == 0 ? "[]" : TensorPrinter(values).print(values, indent);

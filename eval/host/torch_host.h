@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/runtime/cuda/driver.h"
 #include "compiler/stage/python/script.h"
 #include "compiler/stage/tile/tile.h"
 
@@ -17,6 +18,7 @@ class HostState;
 
 struct TorchHostOptions {
   std::string device = "cpu";  // where tensors live; every device a program names is mapped to it
+  std::shared_ptr<const runtime::cuda::Device> gpu = nullptr;  // that device, if it is a GPU: "cuda:0"
   // That device calls itself cuda:0, for programs that look whether they are on a GPU before they launch a kernel.
   bool shows_cuda = false;
   // A script that a person runs may do what a candidate may not: seed and count as on a GPU, use the clock, name

@@ -30,8 +30,8 @@ using nlohmann::json;
 // No other program would fare better.
 bool is_our_fault(DiagnosticKind kind) {
   using Kind = DiagnosticKind;
-  return kind == Kind::compiler_missing || kind == Kind::load_failed || kind == Kind::cache_unwritable ||
-         kind == Kind::worker_unavailable;
+  return kind == Kind::compiler_missing || kind == Kind::nvrtc_missing || kind == Kind::driver_missing ||
+         kind == Kind::load_failed || kind == Kind::cache_unwritable || kind == Kind::worker_unavailable;
 }
 
 // What a diagnostic means for the verdict.
@@ -139,7 +139,11 @@ class CandidateServer {
                              .seed = body.at("seed"),
                              .training = body.at("training"),
                              .type = type_of_option(body.at("dtype").get<std::string>()),
-                             .cache = body.at("cache").get<std::string>()};
+                             .cache = body.at("cache").get<std::string>(),
+                             .target = {}};
+    auto target = runtime::parse_target(body.at("target").get<std::string>());
+    if (!target.ok()) return failure(Outcome::worker_failed, target.error().message);
+    options.target = *target;
     program_ = std::make_unique<CandidateProgram>(std::move(options), crumb_);
     limit_resources(body.at("memory_limit_bytes"));
     auto init_inputs = argument_from_json(body.at("init_inputs"));

@@ -3,11 +3,14 @@
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
+#include <cassert>
+
 #include "compiler/syntax/parser.h"
 #include "eval/host/edge.h"
 #include "eval/host/host_state.h"
 #include "eval/torch/element_type.h"
 #include "eval/worker/poison.h"
+#include "eval/worker/target_backend.h"
 
 namespace tilepilot::eval {
 
@@ -21,11 +24,17 @@ constexpr int kMaxOutputDepth = 16;
 
 Span start_of_file() { return {0, 0, 0}; }
 
+std::unique_ptr<runtime::KernelBackend> backend_of(const CandidateOptions& options, const SourceMap& sources) {
+  auto opened = open_target(options.target, {options.cache, &sources});
+  assert(opened.ok());  // these two are everywhere
+  return std::move(opened->kernels);
+}
+
 }  // namespace
 
 CandidateProgram::CandidateProgram(CandidateOptions options, SharedCrumb& crumb)
     : options_(std::move(options)),
-      backend_(watch(runtime::cpu_backend({.compiler = {}, .cache = options_.cache, .extra_flags = {}}), log_, crumb)),
+      backend_(watch(backend_of(options_, sources_), log_, crumb)),
       interpreter_(sources_) {
   host_.install(interpreter_);
   stage::TileOptions tile;

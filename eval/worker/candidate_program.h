@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/runtime/target.h"
 #include "compiler/stage/tile/tile.h"
 #include "eval/host/kept_tensors.h"
 #include "eval/reference.h"
@@ -22,6 +23,7 @@ struct CandidateOptions {
   bool training = true;
   std::optional<at::ScalarType> type;  // as model.to(type); none: as it was built
   std::filesystem::path cache;         // of compiled kernels
+  runtime::Target target;              // the processor or the emulator
 };
 
 // What forward returned: its structure as JSON ({"tensor": i} where tensors stand) and the tensors in order.

@@ -115,6 +115,7 @@ class Examination {
                     {"threads", options_.judge.threads},
                     {"memory_limit_bytes", options_.judge.memory_limit_bytes},
                     {"cache", options_.judge.cache.string()},
+                    {"target", options_.judge.target},
                     {"init_inputs", to_json(reference.init_inputs)},
                     {"weights", weight_names()}};
     auto answer = link_->ask(request, {weight_values(0)});

@@ -7,6 +7,7 @@
 #include <map>
 #include <random>
 
+#include "compiler/runtime/target.h"
 #include "eval/diagnostic_json.h"
 #include "eval/torch/element_type.h"
 #include "eval/worker/examination.h"
@@ -69,9 +70,12 @@ class JudgeServer {
     options_ = read_options(body.at("options"));
     if (options_.threads > 0) at::set_num_threads(options_.threads);
     if (options_.memory_limit_bytes <= 0) options_.memory_limit_bytes = bytes_of_memory() / 4 * 3;
-    if (options_.target != "cpu") {
-      return make_error(DiagnosticKind::worker_unavailable, {},
-                        fmt::format("this worker runs candidates for `cpu`, not for `{}`", options_.target));
+    const auto place = TRY(runtime::parse_target(options_.target)).place;
+    measures_ = place == runtime::Place::cpu;
+    if (!measures_ && place != runtime::Place::emulator) {
+      return make_error(
+          DiagnosticKind::worker_unavailable, {},
+          fmt::format("this worker runs candidates for `cpu` or `emulate:...`, not for `{}`", options_.target));
     }
     auto reference = TRY(load_reference(body.at("folder").get<std::string>()));
     TRY(check_dtype(reference, options_));
@@ -89,7 +93,7 @@ class JudgeServer {
   }
 
   Verdict check(const json& body) {
-    CheckRequest request{.source = body.at("source"), .name = body.at("name"), .time = body.at("time")};
+    CheckRequest request{.source = body.at("source"), .name = body.at("name"), .time = body.at("time") && measures_};
     try {
       auto known = verified_.find(request.source);
       auto verdict =
@@ -106,6 +110,7 @@ class JudgeServer {
   Wire& wire_;
   std::filesystem::path executable_;
   JudgeOptions options_;
+  bool measures_ = true;  // times in the emulator tell nothing
   std::unique_ptr<ReferenceSide> side_;
   std::map<std::string, Verdict> verified_;  // by source
 };

@@ -14,6 +14,8 @@
 #include "compiler/source/file.h"
 #include "compiler/syntax/parser.h"
 #include "eval/host/torch_host.h"
+#include "eval/torch/gpu.h"
+#include "eval/worker/target_backend.h"
 
 namespace tilepilot::eval {
 
@@ -44,6 +46,27 @@ void write_report(const std::string& path, const Progress& progress, int compile
   std::ofstream(path) << report.dump(2) << "\n";
 }
 
+// What the program is not to blame for.
+bool is_missing_here(DiagnosticKind kind) {
+  using Kind = DiagnosticKind;
+  return kind == Kind::compiler_missing || kind == Kind::nvrtc_missing || kind == Kind::driver_missing ||
+         kind == Kind::worker_unavailable;
+}
+
+TorchHostOptions host_options(const std::shared_ptr<const runtime::cuda::Device>& gpu) {
+  TorchHostOptions options{.is_script = true};
+  if (gpu) options.device = "cuda:0";
+  options.gpu = gpu;
+  return options;
+}
+
+// Faults of the last launches; earlier ones were met by what came after them.
+Status end_of_work(const std::shared_ptr<const runtime::cuda::Device>& gpu) {
+  if (!gpu) return {};
+  TRY(gpu->use());
+  return gpu->wait(current_stream());
+}
+
 }  // namespace
 
 int run_script(stage::Script script, ScriptOptions options) {
@@ -53,13 +76,18 @@ int run_script(stage::Script script, ScriptOptions options) {
   SourceMap sources;
   DiagnosticList diagnostics;
   Progress progress;
-  CompileClock backend(
-      runtime::cpu_backend({.compiler = {}, .cache = runtime::default_cache_directory(), .extra_flags = {}}));
+  auto opened = open_target(options.target, {runtime::default_cache_directory(), &sources});
+  const std::shared_ptr<const runtime::cuda::Device> gpu = opened.ok() ? opened->gpu : nullptr;
+  CompileClock backend(opened.ok() ? std::move(opened->kernels) : nullptr);
   auto finish = [&](int code) {
     streams.error(render(sources, diagnostics));
     write_report(options.report, progress, backend.kernels(), code, render_json(sources, diagnostics));
     return code;
   };
+  if (!opened.ok()) {
+    diagnostics.add(opened.error());
+    return finish(3);
+  }
   std::string text;
   if (!read_file(script.path, text)) {
     diagnostics.add({DiagnosticKind::file_not_found, {}, fmt::format("cannot read `{}`", script.path), {}, ""});
@@ -69,7 +97,7 @@ int run_script(stage::Script script, ScriptOptions options) {
   auto tree = syntax::parse(sources, file, diagnostics);
   if (!tree) return finish(1);
   progress.parsed = true;
-  TorchHost host({.is_script = true});
+  TorchHost host(host_options(gpu));
   // Nobody waits for a script but the one who started it.
   stage::Interpreter interpreter(sources, {.steps = std::numeric_limits<int64_t>::max()});
   interpreter.set_print(streams.output);
@@ -90,6 +118,7 @@ int run_script(stage::Script script, ScriptOptions options) {
   auto main = interpreter.make_module(tree, "__main__");
   interpreter.add_module("__main__", main);
   Status ran = interpreter.run_module_in(tree, main);
+  if (ran.ok()) ran = end_of_work(gpu);
   auto add_others = [&](Severity severity) {
     for (const Diagnostic& other : interpreter.diagnostics().items())
       if (other.severity() == severity) diagnostics.add(other);
@@ -99,9 +128,11 @@ int run_script(stage::Script script, ScriptOptions options) {
   if (auto code = stage::exit_status(interpreter, ran.error())) return finish(*code);
   diagnostics.add(stage::seen_from_script(sources, ran.error()));
   add_others(Severity::error);
-  return finish(1);
+  return finish(is_missing_here(ran.error().kind) ? 3 : 1);
 }
 
-std::string libtorch_version() { return TORCH_VERSION; }
+std::string libtorch_version() {
+  return libtorch_has_cuda() ? TORCH_VERSION " with CUDA" : TORCH_VERSION " without CUDA";
+}
 
 }  // namespace tilepilot::eval

@@ -1,9 +1,10 @@
-// `tilepilot run`: a TileLang script in the evaluator, with torch through LibTorch and kernels on the CPU.
+// `tilepilot run`: a TileLang script in the evaluator, with torch through LibTorch and kernels on the target.
 #pragma once
 
 #include <functional>
 #include <string>
 
+#include "compiler/runtime/target.h"
 #include "compiler/stage/python/script.h"
 #include "eval/worker/run_limits.h"
 
@@ -21,13 +22,14 @@ struct ScriptOptions {
   // Where to write how far the script came, as JSON: {"parsed", "staged", "compiled", "launched", "exit_code",
   // "seconds", "diagnostics"}, the three in the middle as numbers of programs, kernels and launches. Empty: nowhere.
   std::string report;
+  runtime::Target target;
 };
 
 // Runs the file as `__main__`. Gives the exit code: what the script asked for with SystemExit, else 0, 1 if it failed,
-// 2 if it cannot be read.
+// 2 if it cannot be read, 3 if this machine lacks what the target needs.
 int run_script(stage::Script script, ScriptOptions options = {});
 
-// The version of LibTorch that this program was built with.
+// The version of LibTorch that this program was built with, and whether with CUDA.
 std::string libtorch_version();
 
 }  // namespace tilepilot::eval

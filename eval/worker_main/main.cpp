@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "compiler/runtime/target.h"
 #include "eval/worker/candidate_process.h"
 #include "eval/worker/judge_process.h"
 #include "eval/worker/script.h"
@@ -20,9 +21,11 @@ int main(int argc, char** argv) {
     fmt::print("LibTorch {}\n", eval::libtorch_version());
     return 0;
   }
-  if (role == "run" && argc >= 6) {
+  if (role == "run" && argc >= 7) {
     eval::RunLimits limits{std::atof(argv[2]), std::atoi(argv[3])};
-    return eval::run_script({argv[5], {argv + 6, argv + argc}, {}}, {limits, {}, argv[4]});
+    const auto target = tilepilot::runtime::parse_target(argv[5]);
+    if (!target.ok()) return 2;  // tilepilot has read it already
+    return eval::run_script({argv[6], {argv + 7, argv + argc}, {}}, {limits, {}, argv[4], *target});
   }
   bool started_by_tilepilot = fcntl(eval::kWorkerSocket, F_GETFD) >= 0;
   if ((role != "judge" && role != "candidate") || !started_by_tilepilot) {

@@ -1,18 +1,19 @@
-# `torch.cuda` for scripts: the processor stands in for the one device. Work is done when its call returns, so streams
-# order nothing and synchronizing waits for nothing; events read the clock.
+# `torch.cuda` for scripts. Without a GPU the processor stands in for the one device: work is done when its call returns,
+# so synchronizing waits for nothing, and events read the clock. All work is in one stream, so streams order nothing.
 import time
 
+import _tilepilot_device as gpu
 import torch
 from torch import amp
 
-CAPABILITY = (9, 0)
+CAPABILITY = (gpu.major, gpu.minor)
 
 
 class DeviceProperties:
     def __init__(self):
-        self.name = "TilePilot CPU"
+        self.name = gpu.name
         self.major, self.minor = CAPABILITY
-        self.multi_processor_count = torch.get_num_threads()
+        self.multi_processor_count = gpu.multiprocessors if gpu.is_gpu else torch.get_num_threads()
         self.warp_size = 32
 
     def __repr__(self):
@@ -74,6 +75,8 @@ def get_device_name(device=None):
 
 def synchronize(device=None):
     check_device(device)
+    if gpu.is_gpu:
+        gpu.synchronize()
 
 
 def empty_cache():
@@ -105,10 +108,10 @@ class Stream(Context):
     def __init__(self, device=None, priority=0):
         check_device(device)
         self.priority = priority
-        self.cuda_stream = 0  # the handle of the default stream
+        self.cuda_stream = gpu.stream() if gpu.is_gpu else 0
 
     def synchronize(self):
-        pass
+        synchronize()
 
     def query(self):
         return True
@@ -147,16 +150,21 @@ class Event:
         self.at = None
 
     def record(self, stream=None):
-        self.at = time.perf_counter()
+        if gpu.is_gpu:
+            self.at = gpu.event()
+            gpu.record(self.at)
+        else:
+            self.at = time.perf_counter()
 
     def synchronize(self):
-        pass
+        if gpu.is_gpu and self.at is not None:
+            gpu.wait(self.at)
 
     def wait(self, stream=None):
         pass
 
     def query(self):
-        return True
+        return gpu.is_done(self.at) if gpu.is_gpu and self.at is not None else True
 
     def elapsed_time(self, end_event):
         """Milliseconds from this event to the other."""
@@ -164,7 +172,7 @@ class Event:
             raise ValueError("Both events must be created with argument 'enable_timing=True'.")
         if self.at is None or end_event.at is None:
             raise ValueError("Both events must be recorded before calculating elapsed time.")
-        return (end_event.at - self.at) * 1000.0
+        return gpu.elapsed(self.at, end_event.at) if gpu.is_gpu else (end_event.at - self.at) * 1000.0
 
 
 class profiler:

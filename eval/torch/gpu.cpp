@@ -1,0 +1,52 @@
+#include "eval/torch/gpu.h"
+
+#include <ATen/Context.h>
+#include <c10/core/Stream.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <link.h>
+
+#include <string_view>
+
+namespace tilepilot::eval {
+namespace {
+
+// Versions of LibTorch name it differently, or lack it; then nothing leaves the default stream, which is null.
+template <typename AnyStream>
+void* handle_of(const AnyStream& stream) {
+  if constexpr (requires { stream.native_handle(); })
+    return stream.native_handle();
+  else if constexpr (requires { stream.stream_handle(); })
+    return stream.stream_handle();
+  else
+    return nullptr;
+}
+
+c10::impl::VirtualGuardImpl cuda_guard() { return c10::impl::VirtualGuardImpl(c10::DeviceType::CUDA); }
+
+}  // namespace
+
+bool libtorch_has_cuda() { return at::globalContext().hasCUDART(); }
+
+bool libtorch_sees_gpu() { return at::globalContext().hasCUDA(); }
+
+runtime::cuda::Stream current_stream() {
+  const auto guard = cuda_guard();
+  return handle_of(guard.getStream(guard.getDevice()));
+}
+
+void synchronize_gpu() { cuda_guard().synchronizeDevice(0); }
+
+std::filesystem::path libtorch_packages() {
+  std::filesystem::path library;  // .../site-packages/torch/lib/libtorch_cpu.so
+  dl_iterate_phdr(
+      [](dl_phdr_info* loaded, size_t, void* found) {
+        const std::filesystem::path path(loaded->dlpi_name);
+        if (path.filename() == "libtorch_cpu.so") *static_cast<std::filesystem::path*>(found) = path;
+        return 0;
+      },
+      &library);
+  const std::filesystem::path torch = library.parent_path().parent_path();
+  return torch.filename() == "torch" ? torch.parent_path() : std::filesystem::path();
+}
+
+}  // namespace tilepilot::eval

@@ -1,0 +1,26 @@
+// The backend behind a target, and what it needs of this machine.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "compiler/runtime/cuda/driver.h"
+#include "compiler/runtime/kernel.h"
+#include "compiler/runtime/target.h"
+
+namespace tilepilot::eval {
+
+struct TargetBackend {
+  std::unique_ptr<runtime::KernelBackend> kernels;
+  std::shared_ptr<const runtime::cuda::Device> gpu;  // where tensors live; null: the processor's memory
+};
+
+struct TargetOptions {
+  std::filesystem::path cache;         // of compiled kernels
+  const SourceMap* sources = nullptr;  // that programs' spans point into; outlives the backend
+};
+
+// Errors: driver_missing, nvrtc_missing, worker_unavailable (a LibTorch without CUDA).
+Result<TargetBackend> open_target(const runtime::Target& target, const TargetOptions& options);
+
+}  // namespace tilepilot::eval
