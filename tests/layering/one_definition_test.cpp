@@ -38,8 +38,9 @@ std::vector<std::string> repeated_classes(const std::vector<SourceFile>& files) 
   std::map<std::string, std::string> first;
   std::vector<std::string> repeated;
   for (const SourceFile& file : files) {
-    // Each folder of tests is a program of its own.
-    std::string program = file.path.rfind("tests/", 0) == 0 ? file.path.substr(0, file.path.rfind('/')) : "";
+    // Each folder of tests is a program of its own, and so is each prelude with the kernels that it is for.
+    const bool is_own = file.path.starts_with("tests/") || file.path.ends_with(".in");
+    std::string program = is_own ? file.path.substr(0, file.path.rfind('/')) : "";
     for (const std::string& name : classes_of(file.text)) {
       auto [known, added] = first.emplace(program + name, file.path);
       if (!added) repeated.push_back(name + ": " + known->second + ", " + file.path);

@@ -1,0 +1,154 @@
+// Targets on the command line: scripts in the emulator, and what is said where a GPU is missing.
+#include <fstream>
+
+#include "tests/cli/command_line.h"
+
+namespace tilepilot {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+
+constexpr const char* kGemm =
+    "import tilelang\n"
+    "import tilelang.language as T\n"
+    "import torch\n"
+    "\n"
+    "@tilelang.jit(out_idx=[-1])\n"
+    "def matmul(M, N, K):\n"
+    "    @T.prim_func\n"
+    "    def main(A: T.Tensor((M, K), 'float16'), B: T.Tensor((K, N), 'float16'), C: T.Tensor((M, N), 'float32')):\n"
+    "        with T.Kernel(T.ceildiv(N, 32), T.ceildiv(M, 32), threads=64) as (bx, by):\n"
+    "            a = T.alloc_shared((32, 32), 'float16')\n"
+    "            b = T.alloc_shared((32, 32), 'float16')\n"
+    "            c = T.alloc_fragment((32, 32), 'float32')\n"
+    "            T.clear(c)\n"
+    "            for k in T.Pipelined(K // 32, num_stages=2):\n"
+    "                T.copy(A[by * 32, k * 32], a)\n"
+    "                T.copy(B[k * 32, bx * 32], b)\n"
+    "                T.gemm(a, b, c)\n"
+    "            T.copy(c, C[by * 32, bx * 32])\n"
+    "    return main\n"
+    "\n"
+    "a = torch.randn(32, 64, dtype=torch.float16, device='cuda')\n"
+    "b = torch.randn(64, 64, dtype=torch.float16, device='cuda')\n"
+    "c = matmul(32, 64, 64)(a, b)\n"
+    "torch.cuda.synchronize()\n"
+    "torch.testing.assert_close(c, a.float() @ b.float(), rtol=1e-3, atol=1e-3)\n"
+    "print(c.shape, c.device.type)\n";
+
+// Two blocks write different values to one place.
+constexpr const char* kRace =
+    "import tilelang\n"
+    "import tilelang.language as T\n"
+    "import torch\n"
+    "\n"
+    "@tilelang.jit(out_idx=[-1])\n"
+    "def clash():\n"
+    "    @T.prim_func\n"
+    "    def main(X: T.Tensor((64,), 'float32'), Y: T.Tensor((32,), 'float32')):\n"
+    "        with T.Kernel(2, threads=32) as bx:\n"
+    "            for i in T.Parallel(32):\n"
+    "                Y[i] = X[bx * 32 + i]\n"
+    "    return main\n"
+    "\n"
+    "clash()(torch.arange(64, dtype=torch.float32))\n";
+
+TEST_F(CommandLine, RunInTheEmulator) {
+  std::ofstream(folder_ / "gemm.py") << kGemm;
+  auto result = tilepilot({"run", "--target", "emulate:sm_80", "gemm.py"});
+  EXPECT_EQ(result.exit_code, 0) << all(result);
+  EXPECT_THAT(result.out, HasSubstr("torch.Size([32, 64])"));
+}
+
+TEST_F(CommandLine, RunInTheEmulatorAddsUpWhatThreadsHold) {
+  std::ofstream(folder_ / "rows.py")
+      << "import tilelang\n"
+         "import tilelang.language as T\n"
+         "import torch\n"
+         "\n"
+         "@tilelang.jit(out_idx=[-1])\n"
+         "def rows():\n"
+         "    @T.prim_func\n"
+         "    def main(A: T.Tensor((32, 64), 'float32'), O: T.Tensor((32,), 'float32')):\n"
+         "        with T.Kernel(1, threads=64) as _:\n"
+         "            total = T.alloc_reducer(32, 'float32', replication='all')\n"
+         "            T.clear(total)\n"
+         "            for k in T.serial(2):\n"
+         "                a = T.alloc_fragment((32, 32), 'float32')\n"
+         "                T.copy(A[0, k * 32], a)\n"
+         "                for i, j in T.Parallel(32, 32):\n"
+         "                    total[i] += a[i, j]\n"
+         "            T.finalize_reducer(total)\n"
+         "            T.copy(total, O)\n"
+         "    return main\n"
+         "\n"
+         "a = torch.randn(32, 64)\n"
+         "torch.testing.assert_close(rows()(a), a.sum(1), rtol=1e-4, atol=1e-4)\n";
+  auto result = tilepilot({"run", "--target", "emulate:sm_80", "rows.py"});
+  EXPECT_EQ(result.exit_code, 0) << all(result);
+}
+
+TEST_F(CommandLine, FailRunInTheEmulatorNamesTheLineOfADefect) {
+  std::ofstream(folder_ / "race.py") << kRace;
+  EXPECT_EQ(tilepilot({"run", "race.py"}).exit_code, 0);
+  auto result = tilepilot({"run", "--target", "emulate:sm_80", "race.py"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("is wrong: data race at"), HasSubstr("race.py:11"))) << all(result);
+}
+
+TEST_F(CommandLine, FailRunWithoutAGpuSaysWhatIsMissing) {
+  std::ofstream(folder_ / "gemm.py") << kGemm;
+  auto result = tilepilot({"run", "--target", "cuda:sm_80", "gemm.py"});
+  if (result.exit_code == 0) {
+    EXPECT_THAT(result.out, HasSubstr("cuda"));
+    return;
+  }
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_THAT(result.err, ContainsRegex("driver|LibTorch|NVRTC")) << all(result);
+}
+
+TEST_F(CommandLine, CompileForTheEmulatorIsCompileForTheGpu) {
+  std::ofstream(folder_ / "gemm.py") << kGemm;
+  const std::vector<std::string> call = {"compile", "gemm.py", "--call", "matmul(32, 64, 64)", "--target"};
+  auto with = [&](const char* target) {
+    auto arguments = call;
+    arguments.emplace_back(target);
+    return tilepilot(arguments);
+  };
+  // The module's own calls need tensors.
+  std::ofstream(folder_ / "gemm.py") << std::string(kGemm).substr(0, std::string(kGemm).find("\na = torch"));
+  auto emulated = with("emulate:sm_90a");
+  EXPECT_EQ(emulated.exit_code, 0) << all(emulated);
+  EXPECT_THAT(emulated.out, HasSubstr("__global__"));
+  EXPECT_EQ(emulated.out, with("cuda:sm_90a").out);
+}
+
+TEST_F(CommandLine, FailOtherTargets) {
+  auto refused = tilepilot({"run", "--target", "cuda:sm_75", "script.py"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("no code is written for `cuda:sm_75`"));
+  auto unknown = tilepilot({"run", "--target", "tpu", "script.py"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("there is no target `tpu`"));
+  auto judged = tilepilot({"generate", model("matmul"), "--target", "emulate:sm_80"});
+  EXPECT_EQ(judged.exit_code, 2);
+  EXPECT_THAT(judged.err, HasSubstr("`emulate:sm_80` tells no times"));
+}
+
+TEST_F(CommandLine, CheckInTheEmulator) {
+  auto good = check("good_matmul", {"--target", "emulate:sm_80", "--trials", "1"});
+  EXPECT_EQ(good.exit_code, 0) << all(good);
+  auto wrong = check("fail_wrong_values", {"--target", "emulate:sm_80", "--trials", "1"});
+  EXPECT_EQ(wrong.exit_code, 1);
+  EXPECT_THAT(wrong.out, HasSubstr("wrong_values")) << all(wrong);
+}
+
+TEST_F(CommandLine, DoctorTellsOfGpuAndNvrtc) {
+  auto result = tilepilot({"doctor"});
+  EXPECT_THAT(result.out, AllOf(HasSubstr("GPU"), HasSubstr("NVRTC"))) << all(result);
+}
+
+}  // namespace
+}  // namespace tilepilot

@@ -1,0 +1,116 @@
+// The driver as we use it, where there is none: what users are told, by drivers made for the test.
+#include "compiler/runtime/cuda/driver.h"
+
+#include <gmock/gmock.h>
+
+#include "compiler/runtime/cuda/architecture.h"
+#include "tests/fake_library.h"
+
+namespace tilepilot::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using runtime::cuda::Device;
+using ::testing::HasSubstr;
+
+class DriverTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "tilepilot-driver-XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  Result<std::shared_ptr<Device>> open(const std::string& source, int number = 0) const {
+    return Device::open({.library = fake_library(folder_, "libcuda.so.1", source), .number = number});
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(DriverTest, DescribesTheDevice) {
+  const auto device = open(fake_driver_source());
+  ASSERT_TRUE(device.ok()) << device.error().message;
+  EXPECT_EQ((*device)->name(), "NVIDIA H200");
+  EXPECT_EQ((*device)->capability(), 90);
+  EXPECT_EQ((*device)->multiprocessors(), 132);
+  EXPECT_EQ((*device)->shared_bytes(), 232448);
+  EXPECT_EQ((*device)->driver_version(), "13.0");
+}
+
+TEST_F(DriverTest, fail_LaunchThatIsRefused) {
+  const auto device = open(fake_driver_source());
+  ASSERT_TRUE(device.ok()) << device.error().message;
+  const auto module = (*device)->load("machine code");
+  ASSERT_TRUE(module.ok()) << module.error().message;
+  EXPECT_EQ((*module)->variable("x"), 0u);
+  const auto function = (*module)->function("kernel", 1000);
+  ASSERT_TRUE(function.ok()) << function.error().message;
+  EXPECT_TRUE(function->launch({.threads = {1024, 1, 1}}, nullptr, nullptr).ok());
+  const Status status = function->launch({.grid = {7, 1, 1}, .threads = {2048, 1, 1}}, nullptr, nullptr);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().kind, DiagnosticKind::device_failed);
+  EXPECT_EQ(status.error().message,
+            "the CUDA driver's `cuLaunchKernelEx` failed: CUDA_ERROR_INVALID_VALUE (invalid argument)");
+  EXPECT_THAT(status.error().notes.at(0).message, HasSubstr("`kernel`: grid 7 x 1 x 1, 2048 x 1 x 1 threads"));
+}
+
+TEST_F(DriverTest, fail_TooMuchSharedMemory) {
+  const auto device = open(fake_driver_source());
+  ASSERT_TRUE(device.ok()) << device.error().message;
+  const auto module = (*device)->load("machine code");
+  ASSERT_TRUE(module.ok()) << module.error().message;
+  const auto function = (*module)->function("kernel", 300000);
+  ASSERT_FALSE(function.ok());
+  EXPECT_EQ(function.error().kind, DiagnosticKind::load_failed);
+  EXPECT_EQ(function.error().message, "`kernel` needs 300000 bytes of shared memory a block; NVIDIA H200 has 232448");
+}
+
+TEST_F(DriverTest, fail_OutOfMemory) {
+  const auto device = open(fake_driver_source());
+  ASSERT_TRUE(device.ok()) << device.error().message;
+  EXPECT_TRUE((*device)->allocate(1 << 20).ok());
+  const auto memory = (*device)->allocate(int64_t{1} << 50);
+  ASSERT_FALSE(memory.ok());
+  EXPECT_EQ(memory.error().kind, DiagnosticKind::out_of_memory);
+}
+
+TEST_F(DriverTest, fail_TooOld) {
+  const auto device = open(fake_driver_source(11080));
+  ASSERT_FALSE(device.ok());
+  EXPECT_EQ(device.error().kind, DiagnosticKind::driver_missing);
+  EXPECT_EQ(device.error().message, "the CUDA driver is for CUDA 11.8; 12.0 or newer is needed");
+}
+
+TEST_F(DriverTest, fail_NoSuchDevice) {
+  const auto device = open(fake_driver_source(), 3);
+  ASSERT_FALSE(device.ok());
+  EXPECT_EQ(device.error().message, "there is no GPU number 3: this machine has 1");
+}
+
+TEST_F(DriverTest, fail_NoDriverAtAll) {
+  const auto device = open("extern \"C\" int cuInit() { return 0; }\n");
+  ASSERT_FALSE(device.ok());
+  EXPECT_EQ(device.error().kind, DiagnosticKind::driver_missing);
+  EXPECT_THAT(device.error().message, HasSubstr("is no CUDA driver: it lacks `cuDriverGetVersion`"));
+}
+
+TEST(ArchitectureTest, ComesFromTheDevice) {
+  EXPECT_EQ(*runtime::cuda::architecture_of(90), "sm_90a");
+  EXPECT_EQ(*runtime::cuda::architecture_of(80), "sm_80");
+  EXPECT_EQ(*runtime::cuda::architecture_of(89), "sm_80");
+}
+
+TEST(ArchitectureTest, fail_OtherDevices) {
+  for (const auto& [capability, reason] : std::vector<std::pair<int, std::string>>{
+           {75, "it lacks the asynchronous copies"}, {100, "`tcgen05`"}, {120, "needs a target of its own"}}) {
+    const auto refused = runtime::cuda::architecture_of(capability);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().kind, DiagnosticKind::driver_missing);
+    EXPECT_THAT(refused.error().message, HasSubstr(reason));
+  }
+}
+
+}  // namespace
+}  // namespace tilepilot::testing

@@ -1,0 +1,46 @@
+// Running generated CUDA code in the emulator, on plain arrays.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "compiler/emulator/emulator.h"
+#include "compiler/runtime/kernel.h"
+#include "compiler/targets/cuda/codegen.h"
+
+namespace tilepilot::testing {
+
+// Programs that are compiled as one text, since that costs hardly more than one of them.
+class EmulatedBatch {
+ public:
+  explicit EmulatedBatch(targets::cuda::Architecture architecture) : architecture_(architecture) {}
+
+  // The number of the program in the batch; an error if no code can be generated for it.
+  Result<size_t> add(const ir::Program& program);
+  size_t size() const { return programs_.size(); }
+  const std::string& source(size_t number) const { return programs_[number].code.source; }
+
+  // Fails the test if the texts do not compile.
+  void compile(bool optimise = false);
+  // One launch after the other. Buffers that the program never wrote keep their bytes. What is wrong with it, or "".
+  std::string run(size_t number, const std::vector<runtime::Argument>& arguments,
+                  const emulator::Options& options = {});
+  // Of the last run.
+  const emulator::Counters& counters() const { return counters_; }
+  const std::string& printed() const { return printed_; }
+
+ private:
+  struct Item {
+    ir::Program program;
+    targets::cuda::GeneratedCode code;
+  };
+  targets::cuda::Architecture architecture_;
+  std::vector<Item> programs_;
+  std::shared_ptr<emulator::EmulatedCode> compiled_;
+  emulator::Counters counters_;
+  std::string printed_;
+};
+
+}  // namespace tilepilot::testing

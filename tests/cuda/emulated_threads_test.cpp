@@ -1,0 +1,310 @@
+// Threads of generated CUDA code, alone and in teams, in the emulator: the same results as the interpreter's, for both
+// architectures.
+#include <fmt/format.h>
+
+#include "compiler/passes/pipeline.h"
+#include "tests/cpu/kernel_fixture.h"
+#include "tests/cpu/prelude_functions.h"
+#include "tests/cuda/emulated.h"
+#include "tests/ir/random_arguments.h"
+
+namespace tilepilot::testing {
+namespace {
+
+using ir::testing::RandomArguments;
+using targets::cuda::Architecture;
+
+struct Outcome {
+  std::string source, printed, expected_print, wrong;
+};
+
+// Runs the program on small random values both ways.
+Outcome outcome(const std::string& text, Architecture architecture) {
+  const ir::Program program = parse(text);
+  const auto explicit_program = passes::explicit_threads(program);
+  Outcome result;
+  EmulatedBatch batch(architecture);
+  const auto added = batch.add(program);
+  if (!added.ok() || !explicit_program.ok()) {
+    result.wrong = added.ok() ? explicit_program.error().message : added.error().message;
+    return result;
+  }
+  result.source = batch.source(0);
+  batch.compile();
+  if (::testing::Test::HasFatalFailure()) return result;
+  const RandomArguments expected(program, 1), actual(program, 1);
+  interpret::Options options;
+  options.functions = &prelude_functions();
+  options.print = [&](const std::string& line) { result.expected_print += line; };
+  const auto fault = interpret::run(*explicit_program, expected.values(), options);
+  result.wrong = batch.run(0, to_launch(actual.values()));
+  result.printed = batch.printed();
+  if (fault) {
+    EXPECT_NE(fault->message.find(result.wrong), std::string::npos) << fault->message;
+    return result;
+  }
+  if (result.wrong.empty()) result.wrong = first_difference(expected, actual);
+  return result;
+}
+
+// The source for sm_90a.
+std::string expect_interpreted(const std::string& text) {
+  Outcome result;
+  for (const Architecture architecture : {Architecture::sm_80, Architecture::sm_90a}) {
+    result = outcome(text, architecture);
+    EXPECT_EQ(result.wrong, "") << result.source;
+  }
+  return result.source;
+}
+
+TEST(EmulatedThreads, OneOfThoseThatDoTheSameChangesWhatTheyRead) {
+  expect_interpreted(R"(program p(A: float32[4], B: float32[4], C: float32[4]) {
+  kernel bx in 1 threads 33 {
+    shared s: float32[4]
+    local l: float32[4]
+    local k: float32[4]
+    copy A -> s
+    fill l = 1.0
+    parallel e in 4 {
+      s[e] = l[e] + s[e]
+    }
+    parallel e in 4 {
+      k[e] = s[e] * 2.0
+      s[e] = s[e] + k[e]
+    }
+    copy s -> B
+    parallel e in 4 {
+      C[e] = k[e]
+    }
+  }
+})");
+}
+
+TEST(EmulatedThreads, ValuesBeforeAtomicOperationsAreKnownToAll) {
+  expect_interpreted(R"(program p(A: int32[8], B: int32[8]) {
+  kernel bx in 1 threads 64 {
+    shared c: int32[1]
+    local l: int32[4]
+    fragment f: int32[4]
+    fill c = 5
+    atomic add c[0], 3 -> before: int32
+    A[before] = before
+    atomic load c[0] -> now: int32
+    if now == 8 {
+      A[6] = now
+    }
+    parallel e in 4 {
+      atomic max A[e], e -> was: int32
+      l[e] = was
+      f[e] = was + 1
+    }
+    parallel e in 4 {
+      B[e] = l[e]
+    }
+    copy f -> B[4 : 8]
+  }
+})");
+}
+
+TEST(EmulatedThreads, TeamsHandTilesOver) {
+  const std::string source = expect_interpreted(
+      R"(program p(A: float16[96, 32], W: float16[32, 64], B: float32[2, 16, 64], C: float32[2, 16]) {
+  kernel bx in 2 threads tx in 192 {
+    shared ring: float16[2, 16, 32]
+    shared weight: float16[32, 64]
+    fragment sum: float32[16, 64]
+    fragment row: float32[16]
+    barrier full: uint64[2] arrivals [64, 64]
+    barrier empty: uint64[2] arrivals [128, 128]
+    copy W -> weight
+    if tx < 128 {
+      fill sum = 0.0
+      serial k in 3 {
+        on full[k % 2] wait k // 2 % 2
+        gemm sum += ring[k % 2, 0 : 16, 0 : 32] @ weight
+        on empty[k % 2] arrive
+      }
+      reduce sum sum -> row axis 1
+      copy row -> C[bx, 0 : 16]
+      copy sum -> B[bx, 0 : 16, 0 : 64]
+    } else {
+      serial k in 3 {
+        on empty[k % 2] wait (k // 2 + 1) % 2
+        copy A[(bx * 3 + k) * 16 : +16, 0 : 32] -> ring[k % 2, 0 : 16, 0 : 32] mode bulk_load counting full[k % 2]
+        on full[k % 2] arrive
+      }
+    }
+  }
+})");
+  EXPECT_NE(source.find("barrier_init"), std::string::npos);
+  EXPECT_NE(source.find("mma_"), std::string::npos);
+}
+
+TEST(EmulatedThreads, RolesWithoutThreadVariables) {
+  expect_interpreted(R"(program p(A: float32[6, 40], B: float32[40], C: float32[40]) {
+  kernel bx in 1 threads 256 {
+    shared ring: float32[2, 40]
+    shared s: float32[40]
+    fragment sum: float32[40]
+    fragment twice: float32[40]
+    barrier ready: uint64[4] arrivals [128, 128, 128, 128]
+    fill s = 1.0
+    parallel i in 40 {
+      s[i] = s[i] + A[0, i]
+    }
+    roles 0 {
+      fill sum = 0.0
+    }
+    serial step in 6 {
+      roles 1 {
+        on ready[step % 2 + 2] wait (step // 2 + 1) % 2
+        copy A[step, 0 : 40] -> ring[step % 2, 0 : 40]
+        on ready[step % 2] arrive
+      }
+      roles 0 {
+        on ready[step % 2] wait step // 2 % 2
+        parallel i in 40 {
+          sum[i] = sum[i] + ring[step % 2, i]
+        }
+        on ready[step % 2 + 2] arrive
+      }
+    }
+    roles 0 {
+      copy sum -> B
+    }
+    copy s -> twice
+    copy twice -> C
+  }
+})");
+}
+
+TEST(EmulatedThreads, SharedIterationsAreDoneOnce) {
+  expect_interpreted(R"(program p(A: float32[4], B: float32[4]) {
+  kernel bx in 1 threads tx in 64 {
+    fragment r: float32[1]
+    fragment m: float32[4]
+    parallel once in 1 {
+      r[0] = 0.0
+    }
+    serial k in 4 {
+      parallel once in 1 {
+        r[0] = r[0] + A[k]
+      }
+    }
+    parallel j in 4 {
+      m[j] = r[0] * 2.0
+    }
+    copy m -> B
+  }
+})");
+}
+
+TEST(EmulatedThreads, PartsOfOneByte) {
+  expect_interpreted(R"(program p(A: uint4[64], B: uint4[64], C: int32[64]) {
+  kernel bx in 1 threads tx in 64 {
+    shared s: uint4[64]
+    shared bytes: uint8[32] view s
+    s[tx] = A[tx] + uint4(tx % 5)
+    sync
+    B[tx] = s[63 - tx]
+    C[tx] = int32(bytes[tx // 2])
+    sync
+    parallel i in 64 {
+      s[i] = s[i] + 3u4
+    }
+    copy s[0 : 63] -> B[1 : 64]
+  }
+})");
+}
+
+TEST(EmulatedThreads, ShufflesInAPartialWarp) {
+  const std::string source =
+      expect_interpreted(R"(program p(A: float32[48], B: float32[48], C: float32[48], D: float32[48]) {
+  kernel bx in 1 threads tx in 48 {
+    let mine: float32 = A[tx]
+    shuffle xor (mine, 16) over 32 -> other: float32
+    B[tx] = other
+    shuffle down (mine, 9) over 32 -> later: float32
+    C[tx] = later
+    shuffle from (mine, 21) over 32 -> fixed: float32
+    D[tx] = fixed
+  }
+})");
+  EXPECT_NE(source.find("shuffle_xor_partial"), std::string::npos);
+}
+
+TEST(EmulatedThreads, SignedIntegersWrapInTheText) {
+  const std::string source = expect_interpreted(R"(program p(A: int32[64], B: int32[64], C: int32[64]) {
+  kernel bx in 1 threads tx in 64 {
+    let x: int32 = A[tx] + 2147483000
+    B[tx] = x * x - 7
+    C[tx] = -x + tx * 3
+  }
+})");
+  EXPECT_NE(source.find("wrapped_mul<int32_t>(x, x)"), std::string::npos) << source;
+  EXPECT_NE(source.find("wrapped_sub<int32_t>(0, x)"), std::string::npos) << source;
+  EXPECT_EQ(source.find("wrapped_mul<int32_t>(tx"), std::string::npos) << source;
+}
+
+TEST(EmulatedThreads, RowsThatStartAnywhereRunAhead) {
+  expect_interpreted(R"(program p(A: float32[300], B: float32[32], at: int32[1]) {
+  kernel bx in 1 threads 256 {
+    shared tile: float32[32]
+    fragment sum: float32[32]
+    fill sum = 0.0
+    let first: int32 = at[0] * at[0]
+    pipelined k in 4 stages 2 {
+      copy A[first + k * 32 : +32] -> tile
+      parallel i in 32 {
+        sum[i] = sum[i] + tile[i]
+      }
+    }
+    copy sum -> B
+  }
+})");
+}
+
+TEST(EmulatedThreads, PrintLines) {
+  for (const Architecture architecture : {Architecture::sm_80, Architecture::sm_90a}) {
+    const Outcome result = outcome(R"(program p(A: float32[4], n: int32) {
+  kernel bx in 2 threads tx in 64 {
+    A[bx] = 1.5
+    if tx == 3 {
+      print "value" = A[bx] over tx
+      print "only text" over tx
+    }
+  }
+})",
+                                   architecture);
+    EXPECT_EQ(result.wrong, "") << result.source;
+    EXPECT_NE(result.printed, "");
+    EXPECT_EQ(result.printed, result.expected_print);
+  }
+}
+
+TEST(EmulatedThreads, ChecksThatFailSayWhy) {
+  for (const Architecture architecture : {Architecture::sm_80, Architecture::sm_90a}) {
+    const Outcome result = outcome(R"(program p(A: float32[64]) {
+  kernel bx in 1 threads tx in 64 {
+    check A[tx] > 1000.0, "too small"
+    A[tx] = 0.0
+  }
+})",
+                                   architecture);
+    EXPECT_EQ(result.wrong, "too small") << result.source;
+  }
+}
+
+TEST(EmulatedThreads, BarriersOfSm80CountNoBytes) {
+  const std::string text = R"(program p(A: float32[64]) {
+  kernel bx in 1 threads tx in 64 {
+    barrier b: uint64[1] arrivals [64]
+    on b arrive_expect 256
+    A[tx] = 0.0
+  }
+})";
+  EXPECT_EQ(outcome(text, Architecture::sm_80).wrong, "barriers of sm_80 count arrivals alone, no bytes");
+}
+
+}  // namespace
+}  // namespace tilepilot::testing
