@@ -104,6 +104,7 @@ Error Interpreter::out_of_steps(Span span) const {
 }
 
 Status Interpreter::check_stack(Span span) const {
+  core_->enter_thread();  // LibTorch asks for the gradients of a GPU's tensors on a thread of its own
   if (!core_->near_stack_end()) return {};
   return make_error(DiagnosticKind::recursion_limit, span, "the program nests too deeply to evaluate",
                     "check that the recursion ends, or use a loop");
