@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "compiler/ir/arithmetic.h"
 #include "compiler/ir/visit.h"
+#include "compiler/passes/fold.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -16,35 +16,6 @@ constexpr size_t kMostSteps = 64;  // longer expressions count as unknown
 constexpr BinaryOp kKnown[] = {BinaryOp::add,       BinaryOp::sub,     BinaryOp::mul,    BinaryOp::floor_div,
                                BinaryOp::floor_mod, BinaryOp::min,     BinaryOp::max,    BinaryOp::shl,
                                BinaryOp::shr,       BinaryOp::bit_and, BinaryOp::bit_or, BinaryOp::bit_xor};
-
-int64_t apply(BinaryOp op, int64_t a, int64_t b) {
-  switch (op) {
-    case BinaryOp::add:
-      return a + b;
-    case BinaryOp::sub:
-      return a - b;
-    case BinaryOp::mul:
-      return a * b;
-    case BinaryOp::floor_div:
-      return b == 0 ? 0 : static_cast<int64_t>(ir::floor_div(a, b));
-    case BinaryOp::floor_mod:
-      return b == 0 ? 0 : static_cast<int64_t>(ir::floor_mod(a, b));
-    case BinaryOp::min:
-      return std::min(a, b);
-    case BinaryOp::max:
-      return std::max(a, b);
-    case BinaryOp::shl:
-      return a << (b & 31);
-    case BinaryOp::shr:
-      return a >> (b & 63);
-    case BinaryOp::bit_and:
-      return a & b;
-    case BinaryOp::bit_or:
-      return a | b;
-    default:
-      return a ^ b;
-  }
-}
 
 }  // namespace
 
@@ -86,7 +57,7 @@ int64_t StaticIndex::operator()(const std::vector<int64_t>& values) const {
         break;
       case Step::Kind::operation:
         --top;
-        stack[top - 1] = apply(step.op, stack[top - 1], stack[top]);
+        stack[top - 1] = passes::fold(step.op, stack[top - 1], stack[top], ir::kInt64).value_or(0);
         break;
     }
   }
