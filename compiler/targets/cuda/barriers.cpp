@@ -84,9 +84,6 @@ class Placement {
           // Atomic updates of different threads do not disturb each other, but what reads or writes plainly does.
           for (const ir::Region* region : accesses.reads) touch(region->buffer, false);
           for (const ir::Region* region : accesses.writes) touch(region->buffer, true);
-          if (const auto* call = ir::as<ir::ExternCall>(part))
-            for (const auto& argument : call->arguments)
-              if (const auto* region = std::get_if<ir::Region>(&argument)) touch(region->buffer, true);
         },
         [&](const Expr& part) {
           if (const auto* load = ir::as<ir::Load>(part)) touch(load->buffer, false);

@@ -11,6 +11,7 @@
 #include "compiler/layout/reshape.h"
 #include "compiler/targets/cuda/coordinates.h"
 #include "compiler/targets/cuda/replicas.h"
+#include "compiler/targets/cuda/statements.h"
 #include "compiler/targets/cuda/static_index.h"
 
 namespace tilepilot::targets::cuda {
@@ -167,10 +168,6 @@ class Inferrer {
     return true;
   }
 
-  static bool is_whole(const ir::Region& region) {
-    const Shape shape = shape_of(region.buffer);
-    return shape == region.extent;
-  }
   // A matrix of a fragment with leading axes of one element.
   static Fragment with_leading(Fragment fragment, size_t rank) {
     while (fragment.shape().size() < rank) fragment = *layout::expanded(fragment, {.at = 0, .extent = 1});

@@ -8,6 +8,8 @@
 #include "compiler/ir/search.h"
 #include "compiler/passes/element_form.h"
 #include "compiler/targets/cpu/scans.h"
+#include "compiler/targets/cuda/replace_buffers.h"
+#include "compiler/targets/cuda/replicas.h"
 #include "compiler/targets/cuda/statements.h"
 
 namespace tilepilot::targets::cuda {
@@ -19,12 +21,6 @@ using ir::Scope;
 using ir::Stmt;
 
 namespace {
-
-bool is_whole(const Region& region) {
-  for (size_t axis = 0; axis < region.extent.size(); ++axis)
-    if (ir::constant_int(region.buffer->shape[axis]) != region.extent[axis]) return false;
-  return true;
-}
 
 // A copy or fill as a loop that all threads share.
 Stmt as_loop(const Stmt& stmt) {
@@ -208,44 +204,6 @@ class OneThread : public ir::Rewriter {
   }
 };
 
-// Another buffer in the place of one.
-class Instead : public ir::Rewriter {
- public:
-  using Rewriter::rewrite;
-  Instead(Buffer from, Buffer to) : from_(std::move(from)), to_(std::move(to)) {}
-  Expr rewrite(const Expr& expr) override {
-    const Expr inner = rewrite_children(expr);
-    const auto* load = ir::as<ir::Load>(inner);
-    return load && load->buffer == from_ ? ir::load(to_, load->indices, expr->span) : inner;
-  }
-  Stmt rewrite(const Stmt& stmt) override {
-    const Stmt inner = rewrite_children(stmt);
-    const auto* store = ir::as<ir::Store>(inner);
-    return store && store->buffer == from_ ? ir::make_stmt(ir::Store{to_, store->indices, store->value}, stmt->span)
-                                           : inner;
-  }
-
- protected:
-  Region rewrite_region(const Region& region) override {
-    Region result = Rewriter::rewrite_region(region);
-    if (result.buffer == from_) result.buffer = to_;
-    return result;
-  }
-
- private:
-  Buffer from_, to_;
-};
-
-bool writes(const Stmt& stmt, const Buffer& buffer) {
-  return ir::contains(stmt, [&](const Stmt& part) {
-    const auto* store = ir::as<ir::Store>(part);
-    if (store && store->buffer == buffer) return true;
-    const ir::Accesses accesses = ir::region_accesses(part);
-    return std::any_of(accesses.writes.begin(), accesses.writes.end(),
-                       [&](const Region* r) { return r->buffer == buffer; });
-  });
-}
-
 bool loads(const Stmt& stmt, const Buffer& buffer) {
   bool found = false;
   ir::walk(
@@ -269,10 +227,10 @@ class Stager : public ir::Rewriter {
     for (const Inference::Conflict& conflict : conflicts_) {
       if (conflict.stmt != stmt) continue;
       const Buffer place = replacement(stmt, conflict.buffer);
-      now = Instead(conflict.buffer, place).rewrite(now);
+      now = replace_buffers(now, {{conflict.buffer.get(), place}});
       const Region held = whole(conflict.buffer, stmt->span), there = whole(place, stmt->span);
       if (!overwrites(stmt, conflict.buffer)) before.push_back(copy_loop(held, there, stmt->span));
-      if (writes(stmt, conflict.buffer)) after.push_back(copy_loop(there, held, stmt->span));
+      if (writes_element(stmt, conflict.buffer)) after.push_back(copy_loop(there, held, stmt->span));
     }
     if (now == stmt) return rewrite_children(stmt);
     before.push_back(Normalizer(allocations_).rewrite(now));

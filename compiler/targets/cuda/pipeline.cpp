@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <unordered_map>
 
 #include "compiler/ir/search.h"
 #include "compiler/passes/grid_sync.h"
@@ -14,6 +13,7 @@
 #include "compiler/targets/cuda/barriers.h"
 #include "compiler/targets/cuda/normalize.h"
 #include "compiler/targets/cuda/proxy_fences.h"
+#include "compiler/targets/cuda/replace_buffers.h"
 #include "compiler/targets/cuda/software_pipeline.h"
 #include "compiler/targets/cuda/thread_reduction.h"
 
@@ -51,35 +51,6 @@ class InOrder : public ir::Rewriter {
     if (loop == nullptr || loop->kind != ir::LoopKind::pipelined) return inner;
     return ir::make_stmt(ir::For{ir::LoopKind::serial, loop->vars, loop->extents, 0, loop->body}, stmt->span);
   }
-};
-
-// Other buffers in the place of some.
-class Replace : public ir::Rewriter {
- public:
-  using Rewriter::rewrite;
-  explicit Replace(const Replacements& by) : by_(by) {}
-  ir::Expr rewrite(const ir::Expr& expr) override {
-    const ir::Expr inner = rewrite_children(expr);
-    const auto* load = ir::as<ir::Load>(inner);
-    return load && by_.contains(load->buffer.get()) ? ir::load(by_.at(load->buffer.get()), load->indices, expr->span)
-                                                    : inner;
-  }
-  ir::Stmt rewrite(const ir::Stmt& stmt) override {
-    const ir::Stmt inner = rewrite_children(stmt);
-    const auto* store = ir::as<ir::Store>(inner);
-    if (store == nullptr || !by_.contains(store->buffer.get())) return inner;
-    return ir::make_stmt(ir::Store{by_.at(store->buffer.get()), store->indices, store->value}, stmt->span);
-  }
-
- protected:
-  ir::Region rewrite_region(const ir::Region& region) override {
-    ir::Region result = Rewriter::rewrite_region(region);
-    if (const auto found = by_.find(region.buffer.get()); found != by_.end()) result.buffer = found->second;
-    return result;
-  }
-
- private:
-  const Replacements& by_;
 };
 
 // Fragments of which threads name elements, outside parallel loops, that are known only when the kernel runs.
@@ -135,22 +106,6 @@ ir::Kernel share_some_fragments(const ir::Kernel& kernel) {
 }
 
 }  // namespace
-
-ir::Buffer as_shared(const ir::Buffer& fragment, const Replacements& by) {
-  ir::BufferData data = *fragment;
-  data.scope = ir::Scope::shared;
-  if (data.base) data.base = by.at(data.base.get());
-  return std::make_shared<ir::BufferData>(std::move(data));
-}
-
-ir::Kernel replace_buffers(const ir::Kernel& kernel, const Replacements& by) {
-  if (by.empty()) return kernel;
-  ir::Kernel result = kernel;
-  for (ir::Buffer& buffer : result.allocations)
-    if (const auto found = by.find(buffer.get()); found != by.end()) buffer = found->second;
-  result.body = Replace(by).rewrite(kernel.body);
-  return result;
-}
 
 Result<ir::Program> prepare(const ir::Program& program) {
   ir::Program current = TRY(passes::grid_sync(program));

@@ -23,12 +23,6 @@ struct Team {
   std::unordered_set<const ir::BufferData*> common;
 };
 
-// Other buffers of the same shape in the place of some; views of these are among them.
-using Replacements = std::unordered_map<const ir::BufferData*, ir::Buffer>;
-ir::Kernel replace_buffers(const ir::Kernel& kernel, const Replacements& by);
-// The same memory for all threads, with views of what has been replaced so far.
-ir::Buffer as_shared(const ir::Buffer& fragment, const Replacements& by);
-
 // The program with its kernels in the form that threads and tile operators share (see passes/pipeline.h).
 Result<ir::Program> prepare(const ir::Program& program);
 // One kernel of a prepared program. Errors: `unsupported_tile_feature`.

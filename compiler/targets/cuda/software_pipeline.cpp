@@ -79,9 +79,6 @@ int uses_of(const Stmt& stmt, const ir::BufferData* buffer) {
         const ir::Accesses accesses = ir::region_accesses(part);
         for (const auto* list : {&accesses.reads, &accesses.writes})
           for (const ir::Region* region : *list) count += region->buffer.get() == buffer;
-        if (const auto* call = ir::as<ir::ExternCall>(part))
-          for (const auto& argument : call->arguments)
-            if (const auto* region = std::get_if<ir::Region>(&argument)) count += region->buffer.get() == buffer;
       },
       [&](const Expr& part) {
         if (const auto* load = ir::as<ir::Load>(part)) count += load->buffer.get() == buffer;
@@ -90,11 +87,8 @@ int uses_of(const Stmt& stmt, const ir::BufferData* buffer) {
 }
 
 bool covers(const ir::Region& region) {
-  for (size_t axis = 0; axis < region.extent.size(); ++axis)
-    if (ir::constant_int(region.start[axis]) != 0 ||
-        ir::constant_int(region.buffer->shape[axis]) != region.extent[axis])
-      return false;
-  return true;
+  return is_whole(region) && std::all_of(region.start.begin(), region.start.end(),
+                                         [](const Expr& start) { return ir::constant_int(start) == 0; });
 }
 
 class Pipeliner : public ir::Rewriter {

@@ -36,4 +36,10 @@ Region whole(const Buffer& buffer, Span span) {
   return region;
 }
 
+bool is_whole(const Region& region) {
+  for (size_t axis = 0; axis < region.extent.size(); ++axis)
+    if (ir::constant_int(region.buffer->shape[axis]) != region.extent[axis]) return false;
+  return true;
+}
+
 }  // namespace tilepilot::targets::cuda

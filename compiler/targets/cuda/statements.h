@@ -20,5 +20,7 @@ ir::Stmt call(std::string function, CallArguments arguments, Span span);
 ir::Region element(const ir::Buffer& buffer, std::vector<ir::Expr> indices, Span span);
 // All of a buffer of constant extents.
 ir::Region whole(const ir::Buffer& buffer, Span span);
+// Whether it has the extents of its buffer.
+bool is_whole(const ir::Region& region);
 
 }  // namespace tilepilot::targets::cuda
