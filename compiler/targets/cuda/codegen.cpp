@@ -265,6 +265,7 @@ Result<GeneratedCode> generate(const ir::Program& given, Architecture architectu
   GeneratedCode code;
   for (const std::string& source : program.sources) code.source += source + "\n";
   std::vector<Wgmma> written;
+  const std::string name = cpu::Names(prelude()).fresh(program.name);
   for (size_t k = 0; k < program.kernels.size(); ++k) {
     LoweredKernel lowered = TRY(lower_teams(program.kernels[k], architecture));
     for (const Wgmma& product : lowered.products) {
@@ -275,7 +276,7 @@ Result<GeneratedCode> generate(const ir::Program& given, Architecture architectu
     ir::Program one = program;
     one.kernels = {lowered.kernel};
     lowered.kernel = passes::simplify(one).kernels[0];
-    const std::string function = fmt::format("{}_{}", cpu::Names(prelude()).fresh(program.name), k);
+    const std::string function = fmt::format("{}_{}", name, k);
     code.launches.push_back(TRY(LaunchEmitter(program, lowered, architecture, sources).run(function, code.source)));
   }
   return code;

@@ -181,6 +181,32 @@ Indices coordinates_of(const layout::Fragment& fragment, const Indices& thread, 
   return result;
 }
 
+Expr both(const Expr& a, const Expr& b) {
+  if (!a) return b;
+  if (!b) return a;
+  return ir::binary(BinaryOp::logical_and, a, b, a->span);
+}
+
+Expr is_in_tile(const layout::Fragment& fragment, const Indices& at, Span span) {
+  Expr condition;
+  for (size_t axis = 0; axis < at.size(); ++axis) {
+    const int64_t extent = fragment.shape()[axis];
+    if (fragment.cover()[axis] != extent)
+      condition = both(condition, ir::binary(BinaryOp::lt, at[axis], ir::int_imm(extent), span));
+  }
+  return condition;
+}
+
+Expr is_first_replica(const layout::Fragment& fragment, const Indices& thread, Span span) {
+  Expr condition;
+  for (size_t k = 0; k < thread.size(); ++k) {
+    const Mode& mode = fragment.threads().modes()[k];
+    if (mode.stride == 0 && mode.extent > 1)
+      condition = both(condition, ir::binary(BinaryOp::eq, thread[k], ir::int_imm(0), span));
+  }
+  return condition;
+}
+
 Expr offset_in(const layout::SharedLayout& memory, const Indices& indices) {
   const Shape& shape = memory.shape();
   if (memory.span() == layout::SwizzleSpan::none) {

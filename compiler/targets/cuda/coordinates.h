@@ -24,6 +24,14 @@ layout::Fragment split_by_axes(const layout::Fragment& fragment);
 // Whether each coordinate is a sum of multiples of digits: no mode runs across the end of an axis, no sum carries.
 bool is_separable(const layout::Fragment& fragment);
 
+// Whether the place with these coordinates in the cover lies in the tile: a conjunction over the axes where the cover
+// is longer; null if there are none.
+ir::Expr is_in_tile(const layout::Fragment& fragment, const Indices& at, Span span);
+// Whether a thread with these digits is the first of those that hold the same; null if there are no others.
+ir::Expr is_first_replica(const layout::Fragment& fragment, const Indices& thread, Span span);
+// Both conditions; null stands for true.
+ir::Expr both(const ir::Expr& a, const ir::Expr& b);
+
 // The offset in elements of the element with these coordinates.
 // @post for constants, layout.offset of their row-major index
 ir::Expr offset_in(const layout::SharedLayout& layout, const Indices& indices);

@@ -43,6 +43,21 @@ Expr Lowering::let(const std::string& name, const Expr& value, int64_t extent, S
   return ir::var_ref(var);
 }
 
+ir::Var Lowering::variable(const std::string& name, int64_t extent) {
+  ir::Var var = ir::make_var(name, ir::kInt32);
+  facts.set_range(var, {0, extent - 1});
+  return var;
+}
+
+Indices Lowering::register_digits(const layout::Layout& registers, std::vector<ir::Var>& vars) {
+  Indices digits;
+  for (const layout::Mode& mode : registers.modes()) {
+    vars.push_back(variable(fmt::format("r{}", vars.size()), mode.extent));
+    digits.push_back(mode.extent == 1 ? ir::int_imm(0) : ir::var_ref(vars.back()));
+  }
+  return digits;
+}
+
 Indices Lowering::thread_digits(const layout::Layout& threads, Span span, Stmts& out) {
   Indices digits = digits_of(threads, thread_number());
   for (size_t k = 0; k < digits.size(); ++k)

@@ -54,6 +54,10 @@ struct Lowering {
   ir::Buffer board(const std::string& name, ir::DType type, int64_t elements);
   // A new variable of this value, which is in [0, extent); constants stay as they are.
   ir::Expr let(const std::string& name, const ir::Expr& value, int64_t extent, Span span, Stmts& out);
+  // A variable of a loop, in [0, extent).
+  ir::Var variable(const std::string& name, int64_t extent);
+  // A variable for each mode of a layout of registers, and the digits that these are.
+  Indices register_digits(const layout::Layout& registers, std::vector<ir::Var>& vars);
   // The digits of the thread's number as variables.
   Indices thread_digits(const layout::Layout& threads, Span span, Stmts& out);
   const layout::Fragment& fragment(const ir::Buffer& buffer) const;

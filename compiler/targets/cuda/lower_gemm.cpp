@@ -52,16 +52,10 @@ class GemmLowering {
   Span span() const { return stmt_->span; }
   const Buffer& accumulator() const { return lowering_.places.at(gemm_.c.buffer.get()); }
 
-  ir::Var variable(const std::string& name, int64_t extent) {
-    ir::Var var = ir::make_var(name, ir::kInt32);
-    lowering_.facts.set_range(var, {0, extent - 1});
-    return var;
-  }
-
   void clear(Stmts& out) {
     const int64_t count = plan_.c.register_count();
     const ir::DType type = gemm_.c.buffer->type;
-    const ir::Var r = variable("r", count);
+    const ir::Var r = lowering_.variable("r", count);
     const Expr zero = type.is_float() ? ir::float_imm(0, type, span()) : ir::int_imm(0, type, span());
     out.push_back(
         unrolled(r, count, {ir::make_stmt(ir::Store{accumulator(), {ir::var_ref(r)}, zero}, span())}, span()));
@@ -95,11 +89,11 @@ class GemmLowering {
     warp_m_ = lowering_.let("warp_m", remainder(warp, plan_.warps_m), plan_.warps_m, span(), out);
     warp_n_ = lowering_.let("warp_n", quotient(warp, plan_.warps_m), plan_.warps_n, span(), out);
     const Operand a = operand(true), b = operand(false);
-    const ir::Var step = variable("step", plan_.steps());
+    const ir::Var step = lowering_.variable("step", plan_.steps());
     Stmts body;
     fetch(a, ir::var_ref(step), body);
     fetch(b, ir::var_ref(step), body);
-    const ir::Var m = variable("m", a.tiles), n = variable("n", b.tiles);
+    const ir::Var m = lowering_.variable("m", a.tiles), n = lowering_.variable("n", b.tiles);
     const int64_t held = layout::c_fragment(atom).register_count();
     const Expr c = plus(times(ir::var_ref(m), b.tiles * held), times(ir::var_ref(n), held));
     const Stmt product = call(fmt::format("mma_m{}n{}k{}", atom.m, atom.n, atom.k),
@@ -160,7 +154,7 @@ class GemmLowering {
     const int64_t piece = 128 / plan_.atom->operand_bits, count = operand.fragment.register_count();
     const bool pairs = !operand.is_a && operand.tiles % 2 == 0;
     const int64_t together = operand.is_a ? 1 : pairs ? 2 : 1, matrices = operand.is_a || pairs ? 4 : 2;
-    const ir::Var tile = variable(operand.is_a ? "m" : "n", operand.tiles / together);
+    const ir::Var tile = lowering_.variable(operand.is_a ? "m" : "n", operand.tiles / together);
     const Expr row = remainder(lane_, 8), second = remainder(quotient(lane_, 8), 2), third = quotient(lane_, 16);
     Expr outer = plus(row, times(operand.is_a ? second : matrices == 4 ? third : ir::int_imm(0), 8));
     Expr k = times(operand.is_a ? third : second, piece);
@@ -180,7 +174,8 @@ class GemmLowering {
   void load_elements(const Operand& operand, const Expr& step, Stmts& out) {
     const layout::Fragment& fragment = operand.fragment;
     const int64_t count = fragment.register_count();
-    const ir::Var tile = variable(operand.is_a ? "m" : "n", operand.tiles), reg = variable("r", count);
+    const ir::Var tile = lowering_.variable(operand.is_a ? "m" : "n", operand.tiles),
+                  reg = lowering_.variable("r", count);
     const Indices at = coordinates_of(fragment, digits_of(fragment.threads(), lane_),
                                       digits_of(fragment.registers(), ir::var_ref(reg)));
     const Expr outer =
@@ -196,18 +191,14 @@ class GemmLowering {
   // All elements of C that a thread holds, in another type.
   void move_registers(const Buffer& from, const Buffer& to, Stmts& out) {
     const int64_t count = plan_.c.register_count();
-    const ir::Var r = variable("r", count);
+    const ir::Var r = lowering_.variable("r", count);
     const Expr value = ir::cast(ir::load(from, {ir::var_ref(r)}, span()), to->type, span());
     const Stmt move = ir::make_stmt(ir::Store{to, {ir::var_ref(r)}, value}, span());
     Stmts body{move};
     if (plan_.c.needs_guard()) {  // places without an element have no value
       const Indices at = coordinates_of(plan_.c, lowering_.thread_digits(plan_.c.threads(), span(), out),
                                         digits_of(plan_.c.registers(), ir::var_ref(r)));
-      Expr inside;
-      for (size_t axis = 0; axis < at.size(); ++axis) {
-        const Expr below = ir::binary(BinaryOp::lt, at[axis], ir::int_imm(plan_.c.shape()[axis]), span());
-        inside = inside ? ir::binary(BinaryOp::logical_and, inside, below, span()) : below;
-      }
+      const Expr inside = is_in_tile(plan_.c, at, span());
       body = {ir::make_stmt(ir::If{inside, move, nullptr}, span())};
     }
     out.push_back(unrolled(r, count, std::move(body), span()));
@@ -217,17 +208,13 @@ class GemmLowering {
   void by_threads(Stmts& out) {
     const layout::Fragment& c = plan_.c;
     const Indices thread = lowering_.thread_digits(c.threads(), span(), out);
-    const ir::Var step = variable("step", plan_.k);
-    Indices digits;
+    const ir::Var step = lowering_.variable("step", plan_.k);
     std::vector<ir::Var> vars;
+    const Indices digits = lowering_.register_digits(c.registers(), vars);
     Expr reg = ir::int_imm(0);
     int64_t weight = 1;
-    for (const layout::Mode& mode : c.registers().modes()) {
-      vars.push_back(variable(fmt::format("r{}", vars.size()), mode.extent));
-      digits.push_back(mode.extent == 1 ? ir::int_imm(0) : ir::var_ref(vars.back()));
-      reg = plus(reg, times(digits.back(), weight));
-      weight *= mode.extent;
-    }
+    for (size_t k = 0; k < digits.size(); weight *= c.registers().modes()[k].extent, ++k)
+      reg = plus(reg, times(digits[k], weight));
     const Indices at = coordinates_of(c, thread, digits);
     // Sums of small floats are rounded once.
     const ir::DType stored = gemm_.c.buffer->type, type = stored.is_small_float() ? ir::kFloat32 : stored;
@@ -244,13 +231,7 @@ class GemmLowering {
     const Expr product = ir::binary(BinaryOp::mul, read(true), read(false), span());
     const Expr total = ir::binary(BinaryOp::add, ir::load(sums, {reg}, span()), product, span());
     Stmts body{ir::make_stmt(ir::Store{sums, {reg}, total}, span())};
-    Expr inside;
-    for (size_t axis = 0; axis < at.size(); ++axis) {
-      if (c.cover()[axis] == c.shape()[axis]) continue;
-      const Expr below = ir::binary(BinaryOp::lt, at[axis], ir::int_imm(c.shape()[axis]), span());
-      inside = inside ? ir::binary(BinaryOp::logical_and, inside, below, span()) : below;
-    }
-    if (inside) body = {ir::make_stmt(ir::If{inside, body[0], nullptr}, span())};
+    if (const Expr inside = is_in_tile(c, at, span())) body = {ir::make_stmt(ir::If{inside, body[0], nullptr}, span())};
     for (size_t k = 0; k < vars.size(); ++k)
       if (c.registers().modes()[k].extent > 1)
         body = {unrolled(vars[k], c.registers().modes()[k].extent, std::move(body), span())};

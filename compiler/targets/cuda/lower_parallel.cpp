@@ -28,8 +28,6 @@ namespace {
 constexpr int64_t kMostRoundsAhead = 8;  // whose vectors are loaded before the first is used
 constexpr int64_t kMostUnrolled = 32;    // iterations of a loop that could be one of the machine
 
-Expr both(const Expr& a, const Expr& b) { return !a ? b : !b ? a : ir::binary(BinaryOp::logical_and, a, b, a->span); }
-
 class LoopLowering {
  public:
   LoopLowering(Lowering& lowering, const Stmt& stmt, const layout::Fragment& fragment)
@@ -52,11 +50,7 @@ class LoopLowering {
     const auto& modes = fragment_.registers().modes();
     if (linear_) {
       choose_lanes();
-      for (size_t k = 0; k < modes.size(); ++k) {
-        vars_.push_back(ir::make_var(fmt::format("r{}", k), ir::kInt32));
-        lowering_.facts.set_range(vars_[k], {0, modes[k].extent - 1});
-        digits_.push_back(modes[k].extent == 1 ? ir::int_imm(0) : ir::var_ref(vars_[k]));
-      }
+      digits_ = lowering_.register_digits(fragment_.registers(), vars_);
       Stmts first, rest;
       rounds_ = fragment_.register_count() / lanes_;
       loads_first_ = lanes_ > 1 && rounds_ > 1 && rounds_ <= kMostRoundsAhead;
@@ -98,16 +92,12 @@ class LoopLowering {
   bool linear_ = true;
   int64_t reg_ = 0;  // where registers are written out one by one
   bool names_fragments_ = false;
+  const bool is_guarded_ = fragment_.needs_guard();
 
   Span span() const { return stmt_->span; }
 
   void replicas(Stmts& out) {
-    Expr condition;
-    for (size_t k = 0; k < thread_.size(); ++k) {
-      const layout::Mode& mode = fragment_.threads().modes()[k];
-      if (mode.stride != 0 || mode.extent == 1) continue;
-      condition = both(condition, ir::binary(BinaryOp::eq, thread_[k], ir::int_imm(0), span()));
-    }
+    const Expr condition = is_first_replica(fragment_, thread_, span());
     if (!condition) return;
     const ir::Var var = ir::make_var("is_first", ir::kBool);
     out.push_back(ir::make_stmt(ir::Let{var, condition}, span()));
@@ -191,21 +181,12 @@ class LoopLowering {
                          span());
   }
 
-  Expr guard(const Indices& at) const {
-    Expr condition;
-    if (!fragment_.needs_guard()) return condition;
-    for (size_t axis = 0; axis < at.size(); ++axis) {
-      if (fragment_.cover()[axis] == fragment_.shape()[axis]) continue;
-      condition = both(condition, ir::binary(BinaryOp::lt, at[axis], ir::int_imm(fragment_.shape()[axis]), span()));
-    }
-    return condition;
-  }
-
   // What is done for one register, or for all lanes; `loads` comes before `out`, and may be the same.
   void iteration(Stmts& loads, Stmts& out) {
     Indices first = digits_;
     if (lanes_ > 1) first[0] = ir::int_imm(0);
-    const Expr condition = guard(coordinates_of(fragment_, thread_, first));
+    const Expr condition =
+        is_guarded_ ? is_in_tile(fragment_, coordinates_of(fragment_, thread_, first), span()) : nullptr;
     const size_t assumed = condition ? lowering_.facts.assume(condition) : 0;
     const Indices at = coordinates_of(fragment_, thread_, digits_);
     const std::vector<Stmt> body = ir::statements(loop_.body);
@@ -507,13 +488,8 @@ void lower_async_copy(Lowering& lowering, const Stmt& stmt, Stmts& out) {
   const layout::Fragment fragment = split_by_axes(layout::partition(form->extents, {lowering.threads, 16 / bytes}));
   const Indices thread = lowering.thread_digits(fragment.threads(), span, out);
   const auto& modes = fragment.registers().modes();
-  Indices digits;
   std::vector<ir::Var> vars;
-  for (size_t k = 0; k < modes.size(); ++k) {
-    vars.push_back(ir::make_var(fmt::format("r{}", k), ir::kInt32));
-    lowering.facts.set_range(vars[k], {0, modes[k].extent - 1});
-    digits.push_back(modes[k].extent == 1 ? ir::int_imm(0) : ir::var_ref(vars[k]));
-  }
+  const Indices digits = lowering.register_digits(fragment.registers(), vars);
   const Indices at = coordinates_of(fragment, thread, digits);
   const auto placed = [&](const std::vector<Expr>& indices) {
     std::vector<Expr> result;
@@ -555,16 +531,10 @@ void lower_async_copy(Lowering& lowering, const Stmt& stmt, Stmts& out) {
     const ir::Region target = lowering.address(store.buffer, to, span);
     body.push_back(ir::make_stmt(ir::Store{target.buffer, target.start, ir::load(load.buffer, from, span)}, span));
   }
-  Expr condition;
   Indices first_lane = digits;
   if (vectors) first_lane[0] = ir::int_imm(0);  // vectors lie in the tile as a whole, or not at all
-  const Indices there = coordinates_of(fragment, thread, first_lane);
-  for (size_t axis = 0; axis < there.size(); ++axis)
-    if (fragment.cover()[axis] != fragment.shape()[axis])
-      condition = both(condition, ir::binary(BinaryOp::lt, there[axis], ir::int_imm(fragment.shape()[axis]), span));
-  for (size_t k = 0; k < thread.size(); ++k)  // one of several threads that hold the same
-    if (fragment.threads().modes()[k].stride == 0 && fragment.threads().modes()[k].extent > 1)
-      condition = both(condition, ir::binary(BinaryOp::eq, thread[k], ir::int_imm(0), span));
+  const Expr condition = both(is_in_tile(fragment, coordinates_of(fragment, thread, first_lane), span),
+                              is_first_replica(fragment, thread, span));
   if (condition)
     body = {ir::make_stmt(ir::If{condition, ir::make_stmt(ir::Block{std::move(body)}, span), nullptr}, span)};
   if (!vectors && lanes > 1) body = {unrolled(lane, lanes, std::move(body), span)};

@@ -78,12 +78,6 @@ class ReduceLowering {
 
   Span span() const { return stmt_->span; }
 
-  ir::Var variable(const std::string& name, int64_t extent) {
-    ir::Var var = ir::make_var(name, ir::kInt32);
-    lowering_.facts.set_range(var, {0, extent - 1});
-    return var;
-  }
-
   Expr combined(const Expr& a, const Expr& b) const {
     const Expr joined = ir::binary(row_of(reduce_.op).combines, b, a, span());
     if (!reduce_.nan_propagate || !type_.is_float()) return joined;
@@ -111,23 +105,21 @@ class ReduceLowering {
 
   void own_registers(Stmts& out) {
     const Buffer& from = lowering_.places.at(reduce_.source.buffer.get());
-    const ir::Var r = variable("r", target_.register_count());
+    const ir::Var r = lowering_.variable("r", target_.register_count());
     out.push_back(unrolled(r, target_.register_count(),
                            {ir::make_stmt(ir::Store{partial_, {ir::var_ref(r)}, identity(reduce_.op, type_)}, span())},
                            span()));
     const auto of = targets();
     const auto& modes = source_.registers().modes();
     // The register of the result is a sum over the digits of the source's, since both are layouts.
-    Indices digits;
     std::vector<ir::Var> vars;
+    const Indices digits = lowering_.register_digits(source_.registers(), vars);
     Expr reg = ir::int_imm(0), to = ir::int_imm(0);
     int64_t weight = 1;
-    for (const layout::Mode& mode : modes) {
-      vars.push_back(variable(fmt::format("r{}", vars.size()), mode.extent));
-      digits.push_back(mode.extent == 1 ? ir::int_imm(0) : ir::var_ref(vars.back()));
-      reg = plus(reg, times(digits.back(), weight));
-      if (mode.extent > 1) to = plus(to, times(digits.back(), of[static_cast<size_t>(weight)] - of[0]));
-      weight *= mode.extent;
+    for (size_t k = 0; k < modes.size(); ++k) {
+      reg = plus(reg, times(digits[k], weight));
+      if (modes[k].extent > 1) to = plus(to, times(digits[k], of[static_cast<size_t>(weight)] - of[0]));
+      weight *= modes[k].extent;
     }
     Expr value = ir::cast(ir::load(from, {reg}, span()), type_, span());
     if (row_of(reduce_.op).of_magnitudes) value = ir::math(ir::MathFn::abs, value, span());
@@ -142,20 +134,14 @@ class ReduceLowering {
 
   // Whether the place of a thread and of these digits of a register holds an element; null if all do.
   Expr is_inside(const layout::Fragment& fragment, const Indices& digits, Stmts& out) {
-    Expr inside;
-    if (!fragment.needs_guard()) return inside;
-    const Indices at = coordinates_of(fragment, lowering_.thread_digits(fragment.threads(), span(), out), digits);
-    for (size_t axis = 0; axis < at.size(); ++axis) {
-      if (fragment.cover()[axis] == fragment.shape()[axis]) continue;
-      const Expr below = ir::binary(BinaryOp::lt, at[axis], ir::int_imm(fragment.shape()[axis]), span());
-      inside = inside ? ir::binary(BinaryOp::logical_and, inside, below, span()) : below;
-    }
-    return inside;
+    if (!fragment.needs_guard()) return nullptr;
+    const Indices thread = lowering_.thread_digits(fragment.threads(), span(), out);
+    return is_in_tile(fragment, coordinates_of(fragment, thread, digits), span());
   }
 
   void write(Stmts& out) {
     const Buffer& to = lowering_.places.at(reduce_.destination.buffer.get());
-    const ir::Var r = variable("r", target_.register_count());
+    const ir::Var r = lowering_.variable("r", target_.register_count());
     Expr value = ir::load(partial_, {ir::var_ref(r)}, span());
     if (!reduce_.clear) value = combined(ir::cast(ir::load(to, {ir::var_ref(r)}, span()), type_, span()), value);
     Stmt store = ir::make_stmt(ir::Store{to, {ir::var_ref(r)}, ir::cast(value, to->type, span())}, span());

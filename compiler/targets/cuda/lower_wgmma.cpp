@@ -139,15 +139,10 @@ class WgmmaLowering {
     return ir::binary(ir::BinaryOp::add, start, ir::cast(units, ir::kUInt64), span());
   }
 
-  ir::Var variable(const std::string& name, int64_t extent) {
-    ir::Var var = ir::make_var(name, ir::kInt32);
-    lowering_.facts.set_range(var, {0, extent - 1});
-    return var;
-  }
-
   Stmt products(const std::string& function, const SharedOperand& a, const SharedOperand& b) {
     const int64_t steps = plan_.steps(), down = plan_.tiles_m(), across = plan_.tiles_n();
-    const ir::Var step = variable("step", steps), m = variable("m", down), n = variable("n", across);
+    const ir::Var step = lowering_.variable("step", steps), m = lowering_.variable("m", down),
+                  n = lowering_.variable("n", across);
     const auto number = [](const ir::Var& var, int64_t extent) {
       return extent == 1 ? ir::int_imm(0) : ir::var_ref(var);
     };

@@ -34,11 +34,6 @@ class Combination {
   const Span span_;
   const int64_t count_;
 
-  ir::Var variable(const std::string& name, int64_t extent) {
-    ir::Var var = ir::make_var(name, ir::kInt32);
-    lowering_.facts.set_range(var, {0, extent - 1});
-    return var;
-  }
   Stmt set(const Expr& place, const Expr& value) const {
     return ir::make_stmt(ir::Store{reduction_.values, {place}, value}, span_);
   }
@@ -46,7 +41,7 @@ class Combination {
 
   void over_lanes(const ThreadMode& mode, Stmts& out) {
     for (int64_t mask = mode.weight; mask < mode.weight * mode.extent; mask *= 2) {
-      const ir::Var r = variable("r", count_), other = ir::make_var("other", reduction_.values->type);
+      const ir::Var r = lowering_.variable("r", count_), other = ir::make_var("other", reduction_.values->type);
       const Stmt shuffle =
           ir::make_stmt(ir::Shuffle{ir::ShuffleOp::by_xor, own(r), ir::int_imm(mask), 32, other}, span_);
       out.push_back(
@@ -58,7 +53,7 @@ class Combination {
   void over_warps(const std::vector<ThreadMode>& across, const ir::Buffer& board, Stmts& out) {
     const int64_t threads = lowering_.threads;
     const Stmt meet = ir::make_stmt(lowering_.meet, span_);
-    const ir::Var leave = variable("r", count_), take = variable("r", count_);
+    const ir::Var leave = lowering_.variable("r", count_), take = lowering_.variable("r", count_);
     const Expr place = plus(times(ir::var_ref(leave), threads), lowering_.thread_number());
     out.push_back(unrolled(leave, count_, {ir::make_stmt(ir::Store{board, {place}, own(leave)}, span_)}, span_));
     out.push_back(meet);
@@ -68,7 +63,7 @@ class Combination {
     for (const ThreadMode& mode : across) {
       const Expr digit = remainder(quotient(lowering_.thread_number(), mode.weight), mode.extent);
       base = ir::binary(ir::BinaryOp::sub, base, times(digit, mode.weight), span_);
-      loops.emplace_back(variable("w", mode.extent), mode.extent);
+      loops.emplace_back(lowering_.variable("w", mode.extent), mode.extent);
       offset = plus(offset, times(ir::var_ref(loops.back().first), mode.weight));
     }
     const Expr first = lowering_.let("first", base, threads, span_, out);

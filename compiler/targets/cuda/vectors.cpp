@@ -13,12 +13,6 @@ using ir::Scope;
 
 namespace {
 
-Expr both(const Expr& a, const Expr& b) {
-  if (!a) return b;
-  if (!b) return a;
-  return ir::binary(BinaryOp::logical_and, a, b, a->span);
-}
-
 // The largest power of two that divides the form; lanes apart.
 int64_t divisor(const ir::Affine& form, const ir::Var& lane, int64_t most) {
   int64_t result = std::gcd(most, form.constant);
