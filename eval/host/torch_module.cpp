@@ -1,6 +1,7 @@
 // The module `torch`: constants, dtypes and devices, functions that take Python values, what candidates may not use,
 // and every other name through ATen.
 #include <ATen/ATen.h>
+#include <ATen/Context.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/ScalarType.h>
 #include <fmt/format.h>
@@ -246,6 +247,13 @@ Result<Value> promote_types(HostState& state, Interpreter&, CallArgs& args) {
 }
 
 Result<Value> nothing(HostState&, Interpreter&, CallArgs&) { return Value(); }
+Result<Value> set_matmul_precision(HostState&, Interpreter&, CallArgs& call) {
+  const std::string* name = call.positional.size() == 1 ? call.positional[0].if_string() : nullptr;
+  if (name == nullptr || (*name != "highest" && *name != "high" && *name != "medium"))
+    return stage::value_error(call.span, "the precision of products is \"highest\", \"high\" or \"medium\"");
+  at::globalContext().setAllowTF32CuBLAS(*name != "highest");
+  return Value();
+}
 Result<Value> always_false(HostState&, Interpreter&, CallArgs&) { return Value(false); }
 Result<Value> on_cuda(HostState& state, Interpreter&, CallArgs&) { return Value(state.shown_device().is_cuda()); }
 Result<Value> cuda_count(HostState& state, Interpreter&, CallArgs&) {
@@ -323,7 +331,7 @@ constexpr NativeRow kNative[] = {
     {"set_grad_enabled", grad_mode},
     {"is_grad_enabled", always_false},
     {"is_inference_mode_enabled", always_false},
-    {"set_float32_matmul_precision", nothing},
+    {"set_float32_matmul_precision", set_matmul_precision},
     {"use_deterministic_algorithms", nothing},
     {"set_default_device", nothing},
     {"set_printoptions", nothing},
@@ -419,7 +427,7 @@ std::shared_ptr<ModuleObject> cuda_namespace(HostState& state) {
   return cuda;
 }
 
-// Switches that programs set; they change nothing here.
+// Switches that programs set; but for TF32 of matrix products, which only a GPU has, they change nothing here.
 std::shared_ptr<ModuleObject> backends_namespace() {
   auto backends = std::make_shared<ModuleObject>("torch.backends");
   auto cudnn = std::make_shared<ModuleObject>("torch.backends.cudnn");
@@ -427,6 +435,10 @@ std::shared_ptr<ModuleObject> backends_namespace() {
   cudnn->set("enabled", true);
   auto matmul = std::make_shared<ModuleObject>("torch.backends.cuda.matmul");
   matmul->set("allow_tf32", false);
+  matmul->changed = [](Interpreter& interpreter, Name name, const Value& value, Span span) -> Status {
+    if (name.text() == "allow_tf32") at::globalContext().setAllowTF32CuBLAS(TRY(interpreter.truth(value, span)));
+    return {};
+  };
   auto cuda = std::make_shared<ModuleObject>("torch.backends.cuda");
   cuda->set("matmul", matmul);
   backends->set("cudnn", cudnn);

@@ -150,7 +150,8 @@ Result<Value> ModuleObject::get_attribute(Interpreter& interpreter, Name attribu
   return error;
 }
 
-Status ModuleObject::set_attribute(Interpreter&, Name attribute, Value value, Span) {
+Status ModuleObject::set_attribute(Interpreter& interpreter, Name attribute, Value value, Span span) {
+  if (changed) TRY(changed(interpreter, attribute, value, span));
   members.set(attribute, std::move(value));
   return {};
 }

@@ -42,7 +42,8 @@ struct BuiltinFunction final : TypedObject<BuiltinFunction> {
   bool is_method = false;  // bound to the instance even as a member of a class written in Python
 };
 
-// A module or other bag of named values. `missing` (optional) is asked for names that are not there.
+// A module or other bag of named values. `missing` (optional) is asked for names that are not there, and `changed`
+// (optional) hears of what a program assigns, before it is so.
 struct ModuleObject final : TypedObject<ModuleObject> {
   static constexpr Type kType{"module"};
   bool is_callable() const override { return false; }
@@ -55,6 +56,7 @@ struct ModuleObject final : TypedObject<ModuleObject> {
   std::string name;
   Namespace members;
   std::function<Result<std::optional<Value>>(Interpreter&, Name, Span)> missing;
+  std::function<Status(Interpreter&, Name, const Value&, Span)> changed;
   void release() override { members.clear(); }
 };
 

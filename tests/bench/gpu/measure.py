@@ -1,0 +1,34 @@
+# Times on a GPU: two things in turn, each call with a cache that is full of other data, as medians of what events say.
+import torch
+
+FLUSH_BYTES = 256 << 20
+CALLS = 40
+WARM_CALLS = 4
+
+
+def one(call, flush):
+    flush.zero_()
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    begin.record()
+    call()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end)
+
+
+def in_turn(*calls, repeat=CALLS):
+    """Median milliseconds of each."""
+    flush = torch.empty(FLUSH_BYTES // 4, dtype=torch.int32, device="cuda")
+    for call in calls:
+        for _ in range(WARM_CALLS):
+            call()
+    times = [[] for _ in calls]
+    for _ in range(repeat):
+        for call, into in zip(calls, times):
+            into.append(one(call, flush))
+    return [sorted(into)[len(into) // 2] for into in times]
+
+
+def tell(name, unit, ours, floor, theirs=None, note=""):
+    """A row of the table: what `scripts/bench-gpu` reads. The floor is a share of `theirs`, or what `ours` must reach."""
+    print("ROW", name, unit, ours, theirs or 0, floor, note, sep=";")
