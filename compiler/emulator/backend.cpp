@@ -64,12 +64,7 @@ class EmulatedKernel : public runtime::CompiledKernel {
 
   Status launch_one(const targets::cuda::Launch& one, EmulatedArguments& given, const BoundArguments& bound,
                     Span span) {
-    EmulatedLaunch launch{one.function};
-    launch.shared_bytes = one.shared_bytes;
-    launch.cooperative = one.cooperative;
-    for (size_t axis = 0; axis < one.grid.size(); ++axis)
-      launch.grid[axis] = std::max<int64_t>(0, runtime::evaluate(one.grid[axis], bound.values));
-    std::copy(one.threads.begin(), one.threads.end(), launch.threads.begin());
+    const EmulatedLaunch launch = emulated(one, bound.values);
     given.maps.clear();
     for (const targets::cuda::TensorMap& map : one.maps) given.maps.push_back(encoded(map, bound.values));
     const Report report = TRY(run(*emulated_, launch, given, checks_));
@@ -110,6 +105,17 @@ class EmulatorBackend : public runtime::KernelBackend {
 };
 
 }  // namespace
+
+EmulatedLaunch emulated(const targets::cuda::Launch& launch, const ir::VarRanges& values) {
+  EmulatedLaunch result{launch.function};
+  result.shared_bytes = launch.shared_bytes;
+  result.cooperative = launch.cooperative;
+  for (size_t axis = 0; axis < launch.grid.size(); ++axis)
+    result.grid[axis] = std::max<int64_t>(0, runtime::evaluate(launch.grid[axis], values));
+  if (launch.persistent) result.grid[0] = (result.grid[0] * 2 + 2) / 3;
+  std::copy(launch.threads.begin(), launch.threads.end(), result.threads.begin());
+  return result;
+}
 
 TensorMap encoded(const targets::cuda::TensorMap& map, const ir::VarRanges& values) {
   TensorMap result{};

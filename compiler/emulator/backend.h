@@ -18,6 +18,9 @@ struct BackendOptions {
       nullptr;  // that programs' spans point into, for the lines of defects; outlives the backend
 };
 
+// A launch for values of the program's symbols. Of persistent ones fewer blocks than it allows: some take a second
+// turn, and some do not.
+EmulatedLaunch emulated(const targets::cuda::Launch& launch, const ir::VarRanges& values);
 // A launch's tensor map for values of the program's symbols.
 TensorMap encoded(const targets::cuda::TensorMap& map, const ir::VarRanges& values);
 

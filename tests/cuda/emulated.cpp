@@ -78,10 +78,7 @@ std::string EmulatedBatch::run(size_t number, const std::vector<runtime::Argumen
   given.scalars = bound->scalars;
   printed_.clear();
   for (const targets::cuda::Launch& launch : item.code.launches) {
-    emulator::EmulatedLaunch one{launch.function, {1, 1, 1}, {1, 1, 1}, launch.shared_bytes};
-    for (size_t axis = 0; axis < launch.grid.size(); ++axis)
-      one.grid[axis] = runtime::evaluate(launch.grid[axis], bound->values);
-    for (size_t axis = 0; axis < launch.threads.size(); ++axis) one.threads[axis] = launch.threads[axis];
+    const emulator::EmulatedLaunch one = emulator::emulated(launch, bound->values);
     if (one.grid[0] * one.grid[1] * one.grid[2] <= 0) continue;
     given.maps.clear();
     for (const targets::cuda::TensorMap& map : launch.maps) given.maps.push_back(emulator::encoded(map, bound->values));

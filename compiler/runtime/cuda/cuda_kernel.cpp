@@ -29,6 +29,7 @@ struct PreparedLaunch {
   Function function;
   targets::cuda::Launch plan;
   std::vector<EncodedMap> maps;
+  int64_t resident = 0;  // blocks of a persistent one that run at once
 };
 
 // The driver's numbers (CUtensorMapDataType) of words of so many bytes, and of swizzles (CUtensorMapSwizzle).
@@ -46,9 +47,12 @@ class CudaKernel : public CompiledKernel {
 
   Status prepare(const std::string& cubin, const std::vector<targets::cuda::Launch>& launches) {
     module_ = TRY(device_->load(cubin));
-    for (const targets::cuda::Launch& plan : launches)
-      launches_.push_back(
-          {TRY(module_->function(plan.function, plan.shared_bytes)), plan, std::vector<EncodedMap>(plan.maps.size())});
+    for (const targets::cuda::Launch& plan : launches) {
+      const Function function = TRY(module_->function(plan.function, plan.shared_bytes));
+      launches_.push_back({function, plan, std::vector<EncodedMap>(plan.maps.size())});
+      if (plan.persistent)
+        launches_.back().resident = TRY(device_->resident_blocks(function, plan.threads[0], plan.shared_bytes));
+    }
     workspaces_.resize(program_.workspaces.size());
     return source_.find("fail_check(") == std::string::npos ? Status() : watch_checks();
   }
@@ -165,6 +169,8 @@ class CudaKernel : public CompiledKernel {
       shape.threads[axis] = static_cast<uint32_t>(plan.threads[axis]);
     shape.shared_bytes = static_cast<uint32_t>(plan.shared_bytes);
     shape.cooperative = plan.cooperative;
+    if (plan.persistent)
+      shape.grid[0] = std::min(shape.grid[0], static_cast<uint32_t>(std::max<int64_t>(1, launch.resident)));
     return shape;
   }
 

@@ -21,10 +21,6 @@ constexpr std::string_view kAxes[] = {"x", "y", "z"};
 
 constexpr int64_t kBandRows = 16;  // of blocks
 
-// Dynamic shared memory that one block may have (CUDA C++ Programming Guide, "Technical Specifications per Compute
-// Capability").
-int64_t shared_limit(Architecture architecture) { return (architecture == Architecture::sm_80 ? 163 : 227) << 10; }
-
 // Whether each tensor's elements can be counted in 32 bits.
 bool fits_32_bits(const ir::Program& program) {
   const auto fits = [](const ir::Buffer& buffer) {
@@ -74,10 +70,11 @@ class LaunchEmitter {
                                     shared_limit(architecture_)),
                         "use smaller tiles or fewer stages");
     const int64_t threads = thread_count(lowered_.kernel);
-    source += fmt::format("\nextern \"C\" __global__ void __launch_bounds__({}) {}({}) {{\n{}{}}}\n", threads, function,
-                          fmt::join(parameters_, ", "), context_.declarations.text(), context_.body.text());
-    return Launch{function, lowered_.kernel.grid,       lowered_.kernel.threads, shared_bytes_,
-                  false,    std::move(context_.checks), std::move(maps_)};
+    source += fmt::format("\nextern \"C\" __global__ void __launch_bounds__({}{}) {}({}) {{\n{}{}}}\n", threads,
+                          lowered_.persistent ? ", 1" : "", function, fmt::join(parameters_, ", "),
+                          context_.declarations.text(), context_.body.text());
+    return Launch{function, lowered_.kernel.grid, lowered_.kernel.threads,    shared_bytes_,
+                  false,    lowered_.persistent,  std::move(context_.checks), std::move(maps_)};
   }
 
  private:
@@ -259,6 +256,8 @@ class LaunchEmitter {
 };
 
 }  // namespace
+
+int64_t shared_limit(Architecture architecture) { return (architecture == Architecture::sm_80 ? 163 : 227) << 10; }
 
 Result<GeneratedCode> generate(const ir::Program& given, Architecture architecture, const SourceMap* sources) {
   const ir::Program program = TRY(prepare(given));

@@ -32,9 +32,14 @@ struct Launch {
   std::vector<int64_t> threads;  // 1 to 3 extents
   int64_t shared_bytes = 0;      // dynamic shared memory
   bool cooperative = false;
+  bool persistent = false;                     // its grid is a bound: more blocks than run at once gain nothing
   std::vector<cpu::RuntimeCheck> checks = {};  // `fail_check(number)` tells of the one with that number, from 1 on
   std::vector<TensorMap> maps = {};            // parameters after all others
 };
+
+// Dynamic shared memory that one block may have, in bytes (CUDA C++ Programming Guide, "Technical Specifications per
+// Compute Capability").
+int64_t shared_limit(Architecture architecture);
 
 struct GeneratedCode {
   std::string source;            // `prelude()` goes in front when it is compiled

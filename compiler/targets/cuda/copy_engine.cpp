@@ -1,4 +1,3 @@
-// What the copy engine can copy, and how a ring's copies become its instructions.
 #include "compiler/targets/cuda/copy_engine.h"
 
 #include <fmt/format.h>
@@ -43,8 +42,10 @@ int64_t bytes_of_copy(const ir::Copy& copy) {
 }
 
 std::string not_by_engine(const ir::Copy& copy) {
-  const ir::BufferData& tensor = *copy.source.buffer;
-  const std::vector<int64_t>&from = copy.source.extent, &to = copy.destination.extent;
+  const bool loads = copy.source.buffer->scope == ir::Scope::global;
+  const ir::Region &outside = loads ? copy.source : copy.destination, &inside = loads ? copy.destination : copy.source;
+  const ir::BufferData& tensor = *outside.buffer;
+  const std::vector<int64_t>&from = outside.extent, &to = inside.extent;
   if (copy.options.disable_tma) return "the program says so";
   if (from.size() > kMostAxes) return fmt::format("`{}` has {} axes, more than 5", tensor.name, from.size());
   const int64_t bytes = tensor.type.bytes(), columns = to.back(), row_bytes = columns * bytes;
@@ -64,29 +65,54 @@ std::string not_by_engine(const ir::Copy& copy) {
   return "";
 }
 
-// A box a panel of the tile, by one thread.
+namespace {
+
+// Calls `each` with the arguments of a box a panel of the tile: its address, the tensor's map, and where the box lies.
+void for_each_box(Lowering& lowering, const ir::Region& tile, const ir::Region& tensor, Span span,
+                  const std::function<void(const ir::Region&, const Expr&, const std::vector<Expr>&)>& each) {
+  const layout::SharedLayout& memory = lowering.inference.tiles.at(tile.buffer.get());
+  const int64_t columns = tensor.extent.back();
+  const int64_t width = memory.span() == layout::SwizzleSpan::none
+                            ? columns
+                            : static_cast<int64_t>(memory.span()) / tensor.buffer->type.bytes();
+  std::vector<int64_t> box = tensor.extent;
+  box.back() = width;
+  const ir::Var map = lowering.map_of(tensor.buffer, box, memory.span());
+  for (int64_t first = 0; first < columns; first += width) {
+    std::vector<Expr> inside = tile.start, outside;
+    inside.back() = plus(inside.back(), ir::int_imm(first));
+    for (Expr& index : inside) index = ir::cast(index, ir::kInt32);
+    for (size_t axis = tensor.start.size(); axis-- > 0;) outside.push_back(ir::cast(tensor.start[axis], ir::kInt32));
+    outside.front() = plus(outside.front(), ir::int_imm(first));
+    each(lowering.address(tile.buffer, inside, span), ir::var_ref(map), outside);
+  }
+}
+
+}  // namespace
+
 void lower_bulk_load(Lowering& lowering, const Stmt& stmt, Lowering::Stmts& out) {
   const auto& copy = *ir::as<ir::Copy>(stmt);
-  const layout::SharedLayout& memory = lowering.inference.tiles.at(copy.destination.buffer.get());
-  const ir::Buffer& tensor = copy.source.buffer;
-  const int64_t columns = copy.source.extent.back();
-  const int64_t width =
-      memory.span() == layout::SwizzleSpan::none ? columns : static_cast<int64_t>(memory.span()) / tensor->type.bytes();
-  std::vector<int64_t> box = copy.source.extent;
-  box.back() = width;
-  const ir::Var map = lowering.map_of(tensor, box, memory.span());
   Lowering::Stmts body;
-  for (int64_t first = 0; first < columns; first += width) {
-    std::vector<Expr> to = copy.destination.start, from = copy.source.start;
-    to.back() = plus(to.back(), ir::int_imm(first));
-    from.back() = plus(ir::cast(from.back(), ir::kInt32), ir::int_imm(first));
-    for (Expr& index : to) index = ir::cast(index, ir::kInt32);
-    CallArguments arguments{lowering.address(copy.destination.buffer, to, stmt->span), ir::var_ref(map), *copy.barrier};
-    for (size_t axis = from.size(); axis-- > 0;) arguments.emplace_back(ir::cast(from[axis], ir::kInt32));
-    body.push_back(call(fmt::format("tma_load_{}d", from.size()), std::move(arguments), stmt->span));
-  }
-  const Expr first = ir::binary(ir::BinaryOp::eq, lowering.thread_number(), ir::int_imm(0), stmt->span);
-  out.push_back(ir::make_stmt(ir::If{first, block(std::move(body), stmt->span), nullptr}, stmt->span));
+  for_each_box(lowering, copy.destination, copy.source, stmt->span,
+               [&](const ir::Region& place, const Expr& map, const std::vector<Expr>& at) {
+                 CallArguments arguments{place, map, *copy.barrier};
+                 arguments.insert(arguments.end(), at.begin(), at.end());
+                 body.push_back(call(fmt::format("tma_load_{}d", at.size()), std::move(arguments), stmt->span));
+               });
+  out.push_back(lowering.by_first_thread(std::move(body), stmt->span));
+}
+
+void lower_bulk_store(Lowering& lowering, const Stmt& stmt, Lowering::Stmts& out) {
+  const auto& copy = *ir::as<ir::Copy>(stmt);
+  Lowering::Stmts body;
+  for_each_box(lowering, copy.source, copy.destination, stmt->span,
+               [&](const ir::Region& place, const Expr& map, const std::vector<Expr>& at) {
+                 CallArguments arguments{map, place};
+                 arguments.insert(arguments.end(), at.begin(), at.end());
+                 body.push_back(call(fmt::format("tma_store_{}d", at.size()), std::move(arguments), stmt->span));
+               });
+  body.push_back(call("commit_stores", {}, stmt->span));
+  out.push_back(lowering.by_first_thread(std::move(body), stmt->span));
 }
 
 ir::Var Lowering::map_of(const ir::Buffer& tensor, const std::vector<int64_t>& box, layout::SwizzleSpan span) {

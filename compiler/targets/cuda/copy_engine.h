@@ -17,7 +17,7 @@ struct TensorBoxes {
   ir::Var map;  // names the kernel parameter that describes it
 };
 
-// Why the copy engine cannot copy this whole tile from its tensor; "" if it can. The tile has no ring yet.
+// Why the copy engine cannot copy this whole tile from its tensor, or to it; "" if it can. The tile has no ring yet.
 std::string not_by_engine(const ir::Copy& copy);
 
 // Whether all rows of a tensor lie where the compiler knows; else threads load elements one by one.

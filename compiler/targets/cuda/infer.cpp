@@ -463,12 +463,25 @@ class Inferrer {
     }
   }
 
+  // Tiles that the copy engine stores: it undoes a swizzle.
+  std::unordered_set<const ir::BufferData*> stored_tiles() const {
+    std::unordered_set<const ir::BufferData*> tiles;
+    ir::walk(
+        kernel_.body,
+        [&](const Stmt& part) {
+          const auto* copy = ir::as<ir::Copy>(part);
+          if (copy && copy->mode == ir::CopyMode::bulk_store) tiles.insert(copy->source.buffer.get());
+        },
+        [](const Expr&) {});
+    return tiles;
+  }
+
   void place_tiles() {
-    std::unordered_map<const ir::BufferData*, bool> operands;
+    std::unordered_set<const ir::BufferData*> operands = stored_tiles();
     for (const Stmt& stmt : gemms_) {
       const auto& gemm = *ir::as<ir::Gemm>(stmt);
       if (result_.gemms.at(stmt.get()).atom == nullptr) continue;
-      operands[gemm.a.buffer.get()] = operands[gemm.b.buffer.get()] = true;
+      operands.insert({gemm.a.buffer.get(), gemm.b.buffer.get()});
     }
     for (const Buffer& buffer : kernel_.allocations) {
       if (buffer->scope != Scope::shared) continue;

@@ -65,6 +65,11 @@ Indices Lowering::thread_digits(const layout::Layout& threads, Span span, Stmts&
   return digits;
 }
 
+Stmt Lowering::by_first_thread(Stmts body, Span span) const {
+  const Expr first = ir::binary(ir::BinaryOp::eq, thread_number(), ir::int_imm(0), span);
+  return ir::make_stmt(ir::If{first, ir::make_stmt(ir::Block{std::move(body)}, span), nullptr}, span);
+}
+
 bool Lowering::has_async_proxy() const { return uses_async_proxy(kernel, inference); }
 
 const layout::Fragment& Lowering::fragment(const Buffer& buffer) const { return inference.fragments.at(buffer.get()); }
@@ -129,7 +134,9 @@ class Lowerer {
                   planned.meet,
                   {},
                   {},
-                  {}} {}
+                  {}} {
+    lowering_.persistent = planned.persistent;
+  }
 
   Result<LoweredKernel> run() {
     lowering_.facts.learn(lowering_.kernel);
@@ -226,19 +233,32 @@ class Lowerer {
       lower_gemm(lowering_, stmt, out);
     } else if (ir::as<ir::Reduce>(stmt)) {
       lower_reduce(lowering_, stmt, out);
-    } else if (ir::as<ir::Copy>(stmt)) {
-      ir::as<ir::Copy>(stmt)->mode == ir::CopyMode::bulk_load ? lower_bulk_load(lowering_, stmt, out)
-                                                              : lower_async_copy(lowering_, stmt, out);
-    } else if (const auto* barrier = ir::as<ir::Barrier>(stmt); barrier && barrier->threads == 1) {
-      ir::Barrier once = *barrier;
-      once.threads = 0;
-      const Expr first = ir::binary(ir::BinaryOp::eq, lowering_.thread_number(), ir::int_imm(0), stmt->span);
-      out.push_back(ir::make_stmt(ir::If{first, ir::make_stmt(std::move(once), stmt->span), nullptr}, stmt->span));
+    } else if (const auto* copy = ir::as<ir::Copy>(stmt)) {
+      const auto lower_copy = copy->mode == ir::CopyMode::bulk_load    ? lower_bulk_load
+                              : copy->mode == ir::CopyMode::bulk_store ? lower_bulk_store
+                                                                       : lower_async_copy;
+      lower_copy(lowering_, stmt, out);
+    } else if (const auto* barrier = ir::as<ir::Barrier>(stmt); barrier && barrier->threads != 0) {
+      lower_arrivals(*barrier, stmt->span, out);
     } else if (ir::as<ir::Async>(stmt)) {
       lower_async(lowering_, stmt, out);
     } else {
       lower_leaf(stmt, out);
     }
+  }
+
+  // By the first thread, or that of each warp for all of it.
+  void lower_arrivals(ir::Barrier barrier, Span span, Stmts& out) {
+    const int64_t arrivals = std::exchange(barrier.threads, 0);
+    const Stmt arrives = placed(ir::make_stmt(std::move(barrier), span));
+    if (arrivals == 1) return out.push_back(lowering_.by_first_thread({arrives}, span));
+    if (arrivals * layout::kWarpSize != lowering_.threads)
+      return lowering_.fail(span, "arrivals of several threads in one go have no form here");
+    const Expr lane =
+        ir::binary(ir::BinaryOp::floor_mod, lowering_.thread_number(), ir::int_imm(layout::kWarpSize), span);
+    const Expr first = ir::binary(ir::BinaryOp::eq, lane, ir::int_imm(0), span);
+    out.push_back(ir::make_stmt(ir::Sync{ir::SyncScope::warp}, span));
+    out.push_back(ir::make_stmt(ir::If{first, arrives, nullptr}, span));
   }
 
   // Axes of the block as digits of the thread's number.
@@ -272,12 +292,7 @@ class Lowerer {
     if (!is_once(stmt)) return out.push_back(leaf);
     if (const auto* atomic = ir::as<ir::Atomic>(leaf); atomic && atomic->previous)
       return lower_shared_result(*atomic, stmt->span, out);
-    out.push_back(by_first({leaf}, stmt->span));
-  }
-
-  Stmt by_first(Stmts body, Span span) const {
-    const Expr first = ir::binary(ir::BinaryOp::eq, lowering_.thread_number(), ir::int_imm(0), span);
-    return ir::make_stmt(ir::If{first, ir::make_stmt(ir::Block{std::move(body)}, span), nullptr}, span);
+    out.push_back(lowering_.by_first_thread({leaf}, stmt->span));
   }
 
   // One thread does it and tells all what was there before.
@@ -287,7 +302,7 @@ class Lowerer {
     const Expr before = ir::var_ref(atomic.previous);
     const Stmt meet = ir::make_stmt(lowering_.meet, span);
     out.push_back(meet);
-    out.push_back(by_first(
+    out.push_back(lowering_.by_first_thread(
         {ir::make_stmt(std::move(atomic), span), ir::make_stmt(ir::Store{board, {ir::int_imm(0)}, before}, span)},
         span));
     out.push_back(meet);

@@ -25,6 +25,7 @@ struct LoweredKernel {
   std::vector<Wgmma> products = {};                       // whose functions it calls
   std::vector<TensorBoxes> maps = {};                     // what its parameters beyond the program's describe
   std::vector<std::pair<ir::Var, int64_t>> extents = {};  // variables whose values are in [0, extent)
+  bool persistent = false;                                // see Launch
 };
 // @pre no conflicts; barriers are placed
 Result<LoweredKernel> lower(const PlannedKernel& planned);
@@ -43,6 +44,7 @@ struct Lowering {
   Error error;                                  // the first thing that cannot be lowered
   std::vector<Wgmma> products = {};             // instructions that the result calls
   std::vector<TensorBoxes> maps = {};
+  bool persistent = false;                 // see PlannedKernel
   std::vector<ir::Buffer> under_way = {};  // sums of products that nothing has waited for yet
 
   using Stmts = std::vector<ir::Stmt>;
@@ -60,6 +62,7 @@ struct Lowering {
   Indices register_digits(const layout::Layout& registers, std::vector<ir::Var>& vars);
   // The digits of the thread's number as variables.
   Indices thread_digits(const layout::Layout& threads, Span span, Stmts& out);
+  ir::Stmt by_first_thread(Stmts body, Span span) const;
   const layout::Fragment& fragment(const ir::Buffer& buffer) const;
   // The description of a tensor for the copy engine.
   ir::Var map_of(const ir::Buffer& tensor, const std::vector<int64_t>& box, layout::SwizzleSpan span);
@@ -81,6 +84,7 @@ ir::Stmt pin_registers(const ir::Buffer& registers, Span span);
 void lower_parallel(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
 void lower_async_copy(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
 void lower_bulk_load(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
+void lower_bulk_store(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
 void lower_gemm(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
 void lower_wgmma(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
 // Fences, and waits for copies and products.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "compiler/targets/cuda/lower.h"
+#include "compiler/targets/cuda/tile_stores.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -184,6 +185,12 @@ void lower_async(Lowering& lowering, const Stmt& stmt, Stmts& out) {
   if (async.op == ir::AsyncOp::fence) {
     if (lowering.has_async_proxy()) out.push_back(call("fence_async", {}, stmt->span));
     return;
+  }
+  if (async.op == ir::AsyncOp::wait_stores) {
+    // The tile has been read; where others look at the tensors, these have been written.
+    const bool last = are_last_words(lowering.kernel.body, lowering.persistent);
+    const Stmt wait = call(fmt::format("wait_stores{}<{}>", last ? "_read" : "", async.count), {}, stmt->span);
+    return out.push_back(lowering.by_first_thread({wait}, stmt->span));
   }
   if (async.op != ir::AsyncOp::wait_gemms) return out.push_back(stmt);
   if (lowering.under_way.empty()) return;  // such products are done at once

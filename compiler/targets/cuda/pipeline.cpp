@@ -16,6 +16,7 @@
 #include "compiler/targets/cuda/replace_buffers.h"
 #include "compiler/targets/cuda/software_pipeline.h"
 #include "compiler/targets/cuda/thread_reduction.h"
+#include "compiler/targets/cuda/tile_stores.h"
 
 namespace tilepilot::targets::cuda {
 namespace {
@@ -105,24 +106,10 @@ ir::Kernel share_some_fragments(const ir::Kernel& kernel) {
   return replace_buffers(kernel, by);
 }
 
-}  // namespace
-
-Result<ir::Program> prepare(const ir::Program& program) {
-  ir::Program current = TRY(passes::grid_sync(program));
-  current = passes::thread_sync(passes::thread_fragments(current));
-  current = passes::simplify(current);
-  return passes::pack_nibbles_side_by_side(current);
-}
-
-Result<PlannedKernel> plan_kernel(const ir::Kernel& given, Architecture architecture, const Team& team) {
-  ir::Kernel kernel = given;
-  if (!kernel.thread_vars.empty()) kernel.body = passes::own_loops(kernel.body);
-  kernel = share_some_fragments(kernel);
-  kernel.body = AtOnce().rewrite(kernel.body);
-  if (team.meet.threads != 0 || ir::contains<ir::Barrier>(kernel.body)) kernel.body = InOrder().rewrite(kernel.body);
-  PipelinedKernel pipelined = pipeline_loops(kernel, architecture);
-  kernel = normalize(pipelined.kernel);
-  PlannedKernel planned{kernel, infer_layouts(kernel, architecture), {}, std::move(pipelined.notes), team.meet};
+// From copies as loops and their layouts on. `inference` is that of `kernel`.
+Result<PlannedKernel> finish(ir::Kernel kernel, Inference inference, const PipelinedKernel& pipelined,
+                             Architecture architecture, const Team& team) {
+  PlannedKernel planned{std::move(kernel), std::move(inference), {}, pipelined.notes, team.meet, team.specialized};
   for (int round = 0; !planned.inference.conflicts.empty(); ++round) {
     const Inference::Conflict& first = planned.inference.conflicts.front();
     if (round == kMostRounds)
@@ -138,11 +125,42 @@ Result<PlannedKernel> plan_kernel(const ir::Kernel& given, Architecture architec
   ir::Kernel own = planned.kernel;
   std::erase_if(own.allocations, [&](const ir::Buffer& buffer) { return team.common.contains(buffer.get()); });
   planned.arena = arrange_tiles(own, planned.inference);
+  std::vector<ir::Buffer> rings = pipelined.rings;
+  rings.insert(rings.end(), team.rings.begin(), team.rings.end());
   planned.kernel = place_barriers(
-      planned.kernel, pipelined.rings, planned.inference.boards,
+      planned.kernel, rings, planned.inference.boards,
       [&](const ir::BufferData* a, const ir::BufferData* b) { return planned.arena.share(a, b); }, team.meet);
   if (uses_async_proxy(planned.kernel, planned.inference)) planned.kernel = place_fences(planned.kernel);
   return planned;
+}
+
+}  // namespace
+
+Result<ir::Program> prepare(const ir::Program& program) {
+  ir::Program current = TRY(passes::grid_sync(program));
+  current = passes::thread_sync(passes::thread_fragments(current));
+  current = passes::simplify(current);
+  return passes::pack_nibbles_side_by_side(current);
+}
+
+Result<PlannedKernel> plan_kernel(const ir::Kernel& given, Architecture architecture, const Team& team) {
+  ir::Kernel kernel = given;
+  if (!kernel.thread_vars.empty()) kernel.body = passes::own_loops(kernel.body);
+  kernel = share_some_fragments(kernel);
+  if (!team.specialized) kernel.body = AtOnce().rewrite(kernel.body);
+  if (team.meet.threads != 0 || ir::contains<ir::Barrier>(kernel.body)) kernel.body = InOrder().rewrite(kernel.body);
+  const PipelinedKernel pipelined = pipeline_loops(kernel, architecture);
+  kernel = normalize(pipelined.kernel);
+  Inference inference = infer_layouts(kernel, architecture);
+  if (architecture == Architecture::sm_90a) {
+    if (const auto stored = store_by_engine(pipelined.kernel, inference, team.specialized)) {
+      const ir::Kernel through_tiles = normalize(*stored);
+      Inference there = infer_layouts(through_tiles, architecture);
+      auto planned = finish(through_tiles, std::move(there), pipelined, architecture, team);
+      if (planned.ok() && planned->arena.bytes <= shared_limit(architecture)) return planned;
+    }
+  }
+  return finish(std::move(kernel), std::move(inference), pipelined, architecture, team);
 }
 
 }  // namespace tilepilot::targets::cuda

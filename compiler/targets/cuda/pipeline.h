@@ -14,6 +14,7 @@ struct PlannedKernel {
   SharedArena arena;
   std::vector<std::pair<Span, std::string>> notes;  // what could not be done as asked, and why
   ir::Sync meet;                                    // of its threads
+  bool persistent = false;                          // its outermost loop is over blocks of the program's grid
 };
 
 // Threads of a block that go their own way: how they meet, and tiles that other threads use too, whose place is not
@@ -21,6 +22,8 @@ struct PlannedKernel {
 struct Team {
   ir::Sync meet;
   std::unordered_set<const ir::BufferData*> common;
+  bool specialized = false;            // by warp_specialize.h: copies and products are as asynchronous as they say
+  std::vector<ir::Buffer> rings = {};  // of tiles whose meetings are in place
 };
 
 // The program with its kernels in the form that threads and tile operators share (see passes/pipeline.h).

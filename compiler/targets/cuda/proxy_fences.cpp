@@ -73,7 +73,7 @@ bool uses_async_proxy(const ir::Kernel& kernel, const Inference& inference) {
   return std::any_of(gemms.begin(), gemms.end(), [](const auto& entry) { return entry.second.is_wgmma(); }) ||
          ir::contains(kernel.body, [](const Stmt& stmt) {
            const auto* copy = ir::as<ir::Copy>(stmt);
-           return copy && copy->mode == ir::CopyMode::bulk_load;
+           return copy && (copy->mode == ir::CopyMode::bulk_load || copy->mode == ir::CopyMode::bulk_store);
          });
 }
 

@@ -7,6 +7,8 @@
 #include "compiler/passes/own_loops.h"
 #include "compiler/passes/roles.h"
 #include "compiler/targets/cuda/infer.h"
+#include "compiler/targets/cuda/replace_buffers.h"
+#include "compiler/targets/cuda/warp_specialize.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -18,6 +20,7 @@ namespace {
 
 constexpr int64_t kWarp = 32;
 constexpr int64_t kHardwareBarriers = 16;
+constexpr int64_t kBarrierBytes = 1024;  // more than those of a kernel's rings
 // Numbers of barriers that no program names, nor passes/roles.h.
 constexpr int64_t kFirstTeamBarrier = int64_t{1} << 40;
 
@@ -112,7 +115,9 @@ bool is_whole_warps(const ir::Kernel& kernel, const passes::Role& role) {
 
 class Teams {
  public:
-  Teams(ir::Kernel kernel, std::vector<passes::Role> roles) : kernel_(std::move(kernel)), roles_(std::move(roles)) {}
+  // `specialized`: what all teams' planning knows, else nothing.
+  Teams(ir::Kernel kernel, std::vector<passes::Role> roles, Team specialized = {})
+      : kernel_(std::move(kernel)), roles_(std::move(roles)), common_team_(std::move(specialized)) {}
 
   Result<std::vector<PlannedKernel>> planned(Architecture architecture) {
     TRY(plan(architecture));
@@ -129,6 +134,7 @@ class Teams {
     for (ir::Var& var : together.thread_vars) var = ir::make_var(var->name, var->type);
     together.allocations.clear();
     LoweredKernel result{together, ir::make_var("thread", ir::kInt32), {}, common_bytes_};
+    result.persistent = common_team_.specialized;
     Stmt chosen;
     for (size_t team = roles_.size(); team-- > 0;) {
       const LoweredKernel part = TRY(lower_team(team, result.shared_bytes));
@@ -148,6 +154,7 @@ class Teams {
  private:
   ir::Kernel kernel_;
   std::vector<passes::Role> roles_;
+  Team common_team_;
   std::vector<PlannedKernel> planned_;
   std::unordered_map<const ir::BufferData*, int64_t> common_;  // offsets
   int64_t common_bytes_ = 0;
@@ -168,7 +175,10 @@ class Teams {
     for (size_t team = 0; team < roles_.size(); ++team) {
       const ir::Kernel& kernel = roles_[team].kernel;
       const ir::Sync meet{ir::SyncScope::block, kFirstTeamBarrier + static_cast<int64_t>(team), thread_count(kernel)};
-      planned_.push_back(TRY(plan_kernel(kernel, architecture, {meet, common})));
+      Team mine = common_team_;
+      mine.meet = meet;
+      mine.common = common;
+      planned_.push_back(TRY(plan_kernel(kernel, architecture, mine)));
     }
     return {};
   }
@@ -233,6 +243,26 @@ class Teams {
     return lowered;
   }
 
+  // What is only waiting and asking for copies, one thread does for its team, after what all of them must do.
+  static void by_one_thread(std::vector<Stmt>& body, const Expr& number, Span span) {
+    const bool asks = std::any_of(body.begin(), body.end(), [](const Stmt& stmt) {
+      return ir::contains(stmt, [](const Stmt& part) { return is_call_of(part, "tma_load"); });
+    });
+    if (!asks) return;
+    const auto after =
+        std::find_if(body.begin(), body.end(), [](const Stmt& stmt) { return is_call_of(stmt, "set_registers"); });
+    if (after == body.end()) return;
+    std::vector<Stmt> rest(after + 1, body.end());
+    body.erase(after + 1, body.end());
+    const Expr first = ir::binary(BinaryOp::eq, number, ir::int_imm(0), span);
+    body.push_back(ir::make_stmt(ir::If{first, ir::make_stmt(ir::Block{std::move(rest)}, span), nullptr}, span));
+  }
+
+  static bool is_call_of(const Stmt& stmt, std::string_view function) {
+    const auto* call = ir::as<ir::ExternCall>(stmt);
+    return call != nullptr && call->function.starts_with(function);
+  }
+
   // Its threads by their numbers in the team, and what they do; `others` for the rest.
   Stmt choice(size_t team, const LoweredKernel& part, LoweredKernel& all, const Stmt& others) const {
     const passes::Role& role = roles_[team];
@@ -258,7 +288,8 @@ class Teams {
     }
     body.push_back(ir::make_stmt(ir::Let{part.thread, number}, span));
     all.extents.emplace_back(part.thread, weight);
-    body.push_back(part.kernel.body);
+    for (const Stmt& stmt : ir::statements(part.kernel.body)) body.push_back(stmt);
+    if (common_team_.specialized) by_one_thread(body, number, span);
     const Stmt inner = ir::make_stmt(ir::Block{std::move(body)}, span);
     return condition && others ? ir::make_stmt(ir::If{condition, inner, others}, span) : inner;
   }
@@ -278,13 +309,28 @@ Result<Teams> teams_of(const ir::Kernel& kernel) {
   return Teams(std::move(given), std::move(roles));
 }
 
+// With threads that do nothing but ask for copies, if that is possible and fits.
+std::optional<Teams> specialized_teams(const ir::Kernel& kernel, Architecture architecture) {
+  auto specialized = specialize_warps(kernel, architecture);
+  if (!specialized) return std::nullopt;
+  ir::Kernel given = with_threads(specialized->kernel);
+  auto roles = passes::split_roles(given);
+  if (!roles.ok()) return std::nullopt;
+  Teams teams(std::move(given), std::move(*roles), {{}, {}, true, std::move(specialized->rings)});
+  const auto lowered = Teams(teams).run(architecture);
+  if (!lowered.ok() || lowered->shared_bytes + kBarrierBytes > shared_limit(architecture)) return std::nullopt;
+  return teams;
+}
+
 }  // namespace
 
 Result<LoweredKernel> lower_teams(const ir::Kernel& kernel, Architecture architecture) {
+  if (auto specialized = specialized_teams(kernel, architecture)) return specialized->run(architecture);
   return TRY(teams_of(kernel)).run(architecture);
 }
 
 Result<std::vector<PlannedKernel>> plan_teams(const ir::Kernel& kernel, Architecture architecture) {
+  if (auto specialized = specialized_teams(kernel, architecture)) return specialized->planned(architecture);
   return TRY(teams_of(kernel)).planned(architecture);
 }
 

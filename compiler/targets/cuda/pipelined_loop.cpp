@@ -1,0 +1,216 @@
+#include "compiler/targets/cuda/pipelined_loop.h"
+
+#include <algorithm>
+
+#include "compiler/ir/search.h"
+#include "compiler/targets/cuda/copy_engine.h"
+#include "compiler/targets/cuda/infer.h"
+#include "compiler/targets/cuda/statements.h"
+
+namespace tilepilot::targets::cuda {
+
+using ir::BinaryOp;
+using ir::Buffer;
+using ir::Expr;
+using ir::Stmt;
+
+namespace {
+
+// Puts a ring in the place of a tile, at slot `slot`.
+class InRing : public ir::Rewriter {
+ public:
+  using Rewriter::rewrite;
+  InRing(const RingSlots& rings, Expr slot) : rings_(rings), slot_(std::move(slot)) {}
+
+  Expr rewrite(const Expr& expr) override {
+    const Expr inner = rewrite_children(expr);
+    const auto* load = ir::as<ir::Load>(inner);
+    const auto ring = load ? rings_.find(load->buffer.get()) : rings_.end();
+    if (ring == rings_.end()) return inner;
+    std::vector<Expr> indices{slot_};
+    indices.insert(indices.end(), load->indices.begin(), load->indices.end());
+    return ir::load(ring->second, std::move(indices), expr->span);
+  }
+
+ protected:
+  ir::Region rewrite_region(const ir::Region& region) override {
+    ir::Region result = Rewriter::rewrite_region(region);
+    const auto ring = rings_.find(region.buffer.get());
+    if (ring == rings_.end()) return result;
+    result.buffer = ring->second;
+    result.start.insert(result.start.begin(), slot_);
+    result.extent.insert(result.extent.begin(), 1);
+    return result;
+  }
+
+ private:
+  const RingSlots& rings_;
+  Expr slot_;
+};
+
+std::unordered_set<const ir::BufferData*> written_in(const Stmt& stmt) {
+  std::unordered_set<const ir::BufferData*> written;
+  ir::walk(
+      stmt,
+      [&](const Stmt& part) {
+        if (const auto* store = ir::as<ir::Store>(part)) written.insert(store->buffer.get());
+        for (const ir::Region* region : ir::region_accesses(part).writes) written.insert(region->buffer.get());
+      },
+      [](const Expr&) {});
+  return written;
+}
+
+int uses_of(const Stmt& stmt, const ir::BufferData* buffer) {
+  int count = 0;
+  ir::walk(
+      stmt,
+      [&](const Stmt& part) {
+        if (const auto* store = ir::as<ir::Store>(part)) count += store->buffer.get() == buffer;
+        const ir::Accesses accesses = ir::region_accesses(part);
+        for (const auto* list : {&accesses.reads, &accesses.writes})
+          for (const ir::Region* region : *list) count += region->buffer.get() == buffer;
+      },
+      [&](const Expr& part) {
+        if (const auto* load = ir::as<ir::Load>(part)) count += load->buffer.get() == buffer;
+      });
+  return count;
+}
+
+bool covers(const ir::Region& region) {
+  return is_whole(region) && std::all_of(region.start.begin(), region.start.end(),
+                                         [](const Expr& start) { return ir::constant_int(start) == 0; });
+}
+
+bool written_once(const Stmt& body, const ir::BufferData* buffer) {
+  int count = 0;
+  ir::walk(
+      body,
+      [&](const Stmt& part) {
+        if (const auto* store = ir::as<ir::Store>(part)) count += store->buffer.get() == buffer;
+        for (const ir::Region* region : ir::region_accesses(part).writes) count += region->buffer.get() == buffer;
+      },
+      [](const Expr&) {});
+  return count == 1;
+}
+
+// Whether a statement before it names its tile: that would see the iteration before.
+bool read_before(const std::vector<Stmt>& body, const Stmt& copy) {
+  const ir::BufferData* tile = ir::as<ir::Copy>(copy)->destination.buffer.get();
+  for (const Stmt& stmt : body) {
+    if (stmt == copy) return false;
+    if (uses_of(stmt, tile) > 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+PipelinedLoops::PipelinedLoops(const ir::Kernel& kernel, Architecture architecture)
+    : architecture_(architecture),
+      threads_(thread_count(kernel)),
+      sharing_(ir::sharing_buffers(kernel)),
+      whole_(kernel.body) {}
+
+// Copies that may run ahead: tensors that the loop does not write, whole tiles that only this copy writes and only
+// this loop names, start indices known before the iteration.
+bool PipelinedLoops::may_run_ahead(const ir::Copy& copy, const Stmt& body) const {
+  const Buffer &from = copy.source.buffer, &to = copy.destination.buffer;
+  if (copy.mode != ir::CopyMode::complete || from->scope != ir::Scope::global || to->scope != ir::Scope::shared)
+    return false;
+  if (from->type != to->type || !covers(copy.destination) || sharing_.contains(to.get()) || from->type.is_nibble())
+    return false;
+  if (from->base || from->address) return false;
+  for (const Expr& start : copy.source.start)
+    if (ir::has_loads(start)) return false;
+  if (written_in(body).contains(from.get())) return false;
+  return uses_of(whole_, to.get()) == uses_of(body, to.get());
+}
+
+PipelinedLoops::Parts PipelinedLoops::parts(const ir::For& loop) const {
+  const std::vector<Stmt> body = ir::statements(loop.body);
+  Parts result;
+  bool leading = loop.num_stages > 1;  // values that the iteration computes first are not known ahead
+  for (const Stmt& stmt : body) {
+    const auto* copy = ir::as<ir::Copy>(stmt);
+    if (ir::as<ir::Let>(stmt)) leading = false;
+    const bool first = copy != nullptr && uses_of(loop.body, copy->destination.buffer.get()) > 1 &&
+                       written_once(loop.body, copy->destination.buffer.get());
+    const bool ahead = leading && first && may_run_ahead(*copy, loop.body) && !read_before(body, stmt);
+    (ahead ? result.ahead : result.rest).push_back(stmt);
+  }
+  return result;
+}
+
+Stmt PipelinedLoops::running_product(const std::vector<Stmt>& ahead, const Stmt& rest) const {
+  // Beside loads element by element products would have to wait for registers.
+  const bool lean = std::all_of(ahead.begin(), ahead.end(), [](const Stmt& stmt) {
+    return has_constant_rows(*ir::as<ir::Copy>(stmt)->source.buffer);
+  });
+  if (!lean) return nullptr;
+  const std::vector<Stmt> all = ir::statements(rest);
+  const auto* gemm = all.size() == 1 ? ir::as<ir::Gemm>(all[0]) : nullptr;
+  if (gemm == nullptr || gemm->clear_accumulator || gemm->c.buffer->scope != ir::Scope::fragment) return nullptr;
+  if (!plan_gemm(*gemm, threads_, architecture_, sharing_).is_wgmma()) return nullptr;
+  if (gemm->a.buffer->scope != ir::Scope::shared) return nullptr;
+  ir::Gemm running = *gemm;
+  running.asynchronous = true;
+  return ir::make_stmt(std::move(running), all[0]->span);
+}
+
+Ring::Ring(std::vector<Stmt> ahead, int64_t num_stages) : copies(std::move(ahead)), stages(num_stages) {
+  for (const Stmt& stmt : copies) {
+    const Buffer& tile = ir::as<ir::Copy>(stmt)->destination.buffer;
+    ir::BufferData ring = *tile;
+    ring.shape.insert(ring.shape.begin(), ir::int_imm(stages));
+    slots.emplace(tile.get(), std::make_shared<ir::BufferData>(std::move(ring)));
+  }
+}
+
+Expr Ring::slot_of(const Expr& k) const {
+  const auto slot = ir::constant_int(k);
+  return slot ? ir::int_imm(*slot % stages, k->type)
+              : ir::binary(BinaryOp::floor_mod, k, ir::int_imm(stages, k->type), k->span);
+}
+
+Stmt Ring::in_slot(const Expr& k, const Stmt& stmt) const { return InRing(slots, slot_of(k)).rewrite(stmt); }
+
+std::vector<Stmt> Ring::copies_of(const ir::Var& var, const Expr& k) const {
+  std::vector<Stmt> out;
+  std::optional<ir::Region> barrier;
+  if (full) {
+    barrier = element(full, {slot_of(k)}, k->span);
+    int64_t bytes = 0;
+    for (const Stmt& stmt : copies) bytes += bytes_of_copy(*ir::as<ir::Copy>(stmt));
+    out.push_back(ir::make_stmt(ir::Barrier{ir::BarrierOp::arrive_expect, *barrier, ir::int_imm(bytes), 1}, k->span));
+  }
+  for (const Stmt& stmt : copies) {
+    const Stmt at = ir::substitute(stmt, [&](const ir::Var& other) { return other == var ? k : nullptr; });
+    ir::Copy copy = *ir::as<ir::Copy>(in_slot(k, at));
+    copy.mode = full ? ir::CopyMode::bulk_load : ir::CopyMode::group;
+    copy.barrier = barrier;
+    out.push_back(ir::make_stmt(std::move(copy), stmt->span));
+  }
+  return out;
+}
+
+void Ring::wait_for(const Expr& k, Span span, std::vector<Stmt>& out) const {
+  if (!full) {
+    out.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_copies, stages - 2}, span));
+    return;
+  }
+  if (phases) return wait_in_turn(full, phases, slot_of(k), span, out);
+  const Expr slot = ir::cast(slot_of(k), ir::kInt32);
+  const Expr turn = ir::binary(BinaryOp::floor_div, k, ir::int_imm(stages, k->type), span);
+  out.push_back(
+      ir::make_stmt(ir::Barrier{ir::BarrierOp::wait, element(full, {slot}, span), ir::cast(turn, ir::kInt32)}, span));
+}
+
+void wait_in_turn(const Buffer& barriers, const Buffer& phases, const Expr& number, Span span, std::vector<Stmt>& out) {
+  const Expr slot = ir::cast(number, ir::kInt32), zero = ir::int_imm(0), bits = ir::load(phases, {zero}, span);
+  const Expr parity = ir::binary(BinaryOp::shr, bits, slot, span);
+  out.push_back(ir::make_stmt(ir::Barrier{ir::BarrierOp::wait, element(barriers, {slot}, span), parity}, span));
+  const Expr changed = ir::binary(BinaryOp::bit_xor, bits, ir::binary(BinaryOp::shl, ir::int_imm(1), slot, span), span);
+  out.push_back(ir::make_stmt(ir::Store{phases, {zero}, changed}, span));
+}
+
+}  // namespace tilepilot::targets::cuda

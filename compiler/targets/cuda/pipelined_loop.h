@@ -1,0 +1,63 @@
+// What pipelined loops are made of: the copies that may run iterations ahead of the rest, and the ring of tiles that
+// these fill in turn. How the copies are set among the iterations is software_pipeline.h's business where all threads
+// do both, and warp_specialize.h's where some threads do nothing else.
+#pragma once
+
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "compiler/ir/stmt.h"
+#include "compiler/targets/cuda/codegen.h"
+
+namespace tilepilot::targets::cuda {
+
+class PipelinedLoops {
+ public:
+  PipelinedLoops(const ir::Kernel& kernel, Architecture architecture);
+
+  // An iteration's copies that may run ahead, and the rest of it, each in order.
+  struct Parts {
+    std::vector<ir::Stmt> ahead, rest;
+  };
+  // @pre the loop is pipelined
+  Parts parts(const ir::For& loop) const;
+
+  // The rest of an iteration, if that is one product of tiles in shared memory that may run on by itself, as such; else
+  // null.
+  ir::Stmt running_product(const std::vector<ir::Stmt>& ahead, const ir::Stmt& rest) const;
+
+ private:
+  const Architecture architecture_;
+  const int64_t threads_;
+  const std::unordered_set<const ir::BufferData*> sharing_;
+  const ir::Stmt whole_;
+
+  bool may_run_ahead(const ir::Copy& copy, const ir::Stmt& body) const;
+};
+
+using RingSlots = std::unordered_map<const ir::BufferData*, ir::Buffer>;  // of a tile: [stages, ...]
+
+// Tiles arrive through the copy engine, or by the threads' own asynchronous copies. Iteration k uses slot k mod stages.
+struct Ring {
+  std::vector<ir::Stmt> copies;
+  RingSlots slots;
+  int64_t stages;
+  ir::Buffer full;    // of the copy engine: a barrier a slot, else null
+  ir::Buffer phases;  // bit s: the parity of slot s that `full` is waited for; null if the iteration tells it
+
+  Ring(std::vector<ir::Stmt> ahead, int64_t num_stages);
+
+  ir::Expr slot_of(const ir::Expr& k) const;
+  ir::Stmt in_slot(const ir::Expr& k, const ir::Stmt& stmt) const;
+  // The copies of iteration `k` into its slot, as a group or for its barrier.
+  std::vector<ir::Stmt> copies_of(const ir::Var& var, const ir::Expr& k) const;
+  // Until the tiles of iteration `k` are there.
+  void wait_for(const ir::Expr& k, Span span, std::vector<ir::Stmt>& out) const;
+};
+
+// Waits for the barrier of a slot in the parity that bit `slot` of `phases` says, which the next wait finds changed.
+void wait_in_turn(const ir::Buffer& barriers, const ir::Buffer& phases, const ir::Expr& slot, Span span,
+                  std::vector<ir::Stmt>& out);
+
+}  // namespace tilepilot::targets::cuda

@@ -1,0 +1,361 @@
+#include "compiler/targets/cuda/warp_specialize.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "compiler/ir/search.h"
+#include "compiler/targets/cuda/copy_engine.h"
+#include "compiler/targets/cuda/infer.h"
+#include "compiler/targets/cuda/pipelined_loop.h"
+#include "compiler/targets/cuda/statements.h"
+
+namespace tilepilot::targets::cuda {
+
+using ir::BinaryOp;
+using ir::Buffer;
+using ir::Expr;
+using ir::Stmt;
+using ir::Var;
+
+namespace {
+
+constexpr int64_t kWarpGroup = 128, kWarpThreads = 32;
+constexpr int64_t kBandRows = 16;  // of blocks
+
+// Registers of a thread, by the number of warp groups that compute: with those of the loading one 64 Ki in all, in
+// multiples of 8 (PTX ISA, "setmaxnreg").
+struct RegisterShare {
+  int64_t groups, computing, loading;
+};
+constexpr RegisterShare kRegisterShares[] = {{2, 232, 40}, {3, 160, 32}};
+
+// Does not stand for all threads once where threads run for themselves, or may not be repeated or skipped.
+bool stays_whole(const Stmt& stmt) {
+  return ir::as<ir::While>(stmt) || ir::as<ir::Sync>(stmt) || ir::as<ir::Atomic>(stmt) || ir::as<ir::AllReduce>(stmt) ||
+         ir::as<ir::Shuffle>(stmt) || ir::as<ir::Barrier>(stmt) || ir::as<ir::Async>(stmt) || ir::as<ir::Roles>(stmt) ||
+         ir::as<ir::Concurrent>(stmt) || ir::as<ir::Check>(stmt) || ir::as<ir::Print>(stmt) ||
+         ir::as<ir::ExternCall>(stmt) || ir::as<ir::Break>(stmt) || ir::as<ir::Continue>(stmt);
+}
+
+// Elements that a block writes once, outside parallel loops.
+bool writes_once(const Stmt& stmt) {
+  const auto* loop = ir::as<ir::For>(stmt);
+  if (loop && loop->kind == ir::LoopKind::parallel) return false;
+  if (const auto* store = ir::as<ir::Store>(stmt)) return store->buffer->scope != ir::Scope::local;
+  if (const auto* list = ir::as<ir::Block>(stmt)) return std::any_of(list->body.begin(), list->body.end(), writes_once);
+  if (loop) return writes_once(loop->body);
+  if (const auto* choice = ir::as<ir::If>(stmt))
+    return writes_once(choice->then) || (choice->otherwise && writes_once(choice->otherwise));
+  return false;
+}
+
+bool is_pipelined(const Stmt& stmt) {
+  const auto* loop = ir::as<ir::For>(stmt);
+  return loop && loop->kind == ir::LoopKind::pipelined;
+}
+
+// Variables that the statements of a list need, from the last to the first; lets that nobody needs are dropped.
+class Needed {
+ public:
+  std::vector<Stmt> without_unused(const std::vector<Stmt>& list) {
+    std::vector<Stmt> kept;
+    for (size_t k = list.size(); k-- > 0;) {
+      const auto* let = ir::as<ir::Let>(list[k]);
+      if (let && !vars_.contains(let->var.get())) continue;
+      Stmt stmt = list[k];
+      if (const auto* loop = ir::as<ir::For>(stmt)) {
+        ir::For inner = *loop;
+        inner.body = block(without_unused(ir::statements(loop->body)), loop->body->span);
+        for (const Expr& extent : inner.extents) note(extent);
+        stmt = ir::make_stmt(std::move(inner), stmt->span);
+      } else if (const auto* choice = ir::as<ir::If>(stmt)) {
+        ir::If inner = *choice;
+        inner.then = block(without_unused(ir::statements(choice->then)), choice->then->span);
+        if (inner.otherwise)
+          inner.otherwise = block(without_unused(ir::statements(choice->otherwise)), choice->otherwise->span);
+        note(inner.condition);
+        stmt = ir::make_stmt(std::move(inner), stmt->span);
+      } else {
+        ir::walk(
+            stmt, [](const Stmt&) {}, [&](const Expr& part) { note_one(part); });
+      }
+      kept.insert(kept.begin(), stmt);
+    }
+    return kept;
+  }
+
+ private:
+  std::unordered_set<const ir::VarData*> vars_;
+
+  void note_one(const Expr& part) {
+    if (const auto* ref = ir::as<ir::VarRef>(part)) vars_.insert(ref->var.get());
+  }
+  void note(const Expr& expr) {
+    ir::walk(expr, [&](const Expr& part) { note_one(part); });
+  }
+};
+
+class Specializer {
+ public:
+  Specializer(const ir::Kernel& kernel, Architecture architecture)
+      : result_{kernel, {}}, threads_(thread_count(kernel)), loops_(kernel, architecture) {}
+
+  std::optional<SpecializedKernel> run() {
+    ir::Kernel& kernel = result_.kernel;
+    const auto* share = std::find_if(std::begin(kRegisterShares), std::end(kRegisterShares),
+                                     [&](const RegisterShare& one) { return one.groups * kWarpGroup == threads_; });
+    if (share == std::end(kRegisterShares) || !kernel.thread_vars.empty() || kernel.threads.size() != 1) return {};
+    if (!ir::contains(kernel.body, is_pipelined) || ir::contains(kernel.body, stays_whole)) return {};
+    if (writes_once(kernel.body)) return {};
+    Stmts loading, computing;
+    split(kernel.body, computing, loading);
+    if (!possible_) return {};
+    loading = Needed().without_unused(loading);
+    if (!knows_all(loading)) return {};
+    const Span span = kernel.body->span;
+    const auto groups = static_cast<int>(share->groups);
+    std::vector<int> first(static_cast<size_t>(groups));
+    for (int group = 0; group < groups; ++group) first[static_cast<size_t>(group)] = group;
+    computing = role(fmt::format("set_registers_up<{}>", share->computing), full_phases_, std::move(computing));
+    computing.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_stores, 0}, span));
+    loading = role(fmt::format("set_registers_down<{}>", share->loading), empty_phases_, std::move(loading));
+    const auto as_roles = [&](std::vector<int> who, Stmts body) {
+      return ir::make_stmt(ir::Roles{std::move(who), ir::make_stmt(ir::Block{std::move(body)}, span)}, span);
+    };
+    kernel.body = ir::make_stmt(
+        ir::Block{{as_roles(std::move(first), std::move(computing)), as_roles({groups}, std::move(loading))}}, span);
+    kernel.threads = {threads_ + kWarpGroup};
+    kernel.block_vars = {block_};
+    kernel.grid = {total_};
+    return std::move(result_);
+  }
+
+ private:
+  using Stmts = std::vector<Stmt>;
+  // Of a ring's phases: what they begin with, which is what they are in when nothing has arrived.
+  struct Phases {
+    Buffer bits;
+    int64_t first;
+  };
+
+  SpecializedKernel result_;
+  const int64_t threads_;
+  const PipelinedLoops loops_;
+  bool possible_ = true;
+  std::vector<Phases> full_phases_, empty_phases_;
+  Var block_ = ir::make_var("block", ir::kInt32);
+  Expr total_;
+
+  Buffer allocated(ir::BufferData data) {
+    result_.kernel.allocations.push_back(std::make_shared<ir::BufferData>(std::move(data)));
+    return result_.kernel.allocations.back();
+  }
+
+  // What each side does of a statement.
+  void split(const Stmt& stmt, Stmts& computing, Stmts& loading) {
+    if (const auto* list = ir::as<ir::Block>(stmt)) {
+      for (const Stmt& part : list->body) split(part, computing, loading);
+    } else if (is_pipelined(stmt)) {
+      split_ring(*ir::as<ir::For>(stmt), stmt->span, computing, loading);
+    } else if (ir::as<ir::Let>(stmt)) {
+      computing.push_back(stmt);
+      loading.push_back(stmt);
+    } else if (!ir::contains(stmt, is_pipelined)) {
+      computing.push_back(stmt);
+    } else if (const auto* loop = ir::as<ir::For>(stmt)) {
+      Stmts here, there;
+      split(loop->body, here, there);
+      ir::For computed = *loop, loaded = *loop;
+      computed.body = block(std::move(here), loop->body->span);
+      loaded.body = block(std::move(there), loop->body->span);
+      computing.push_back(ir::make_stmt(std::move(computed), stmt->span));
+      loading.push_back(ir::make_stmt(std::move(loaded), stmt->span));
+    } else if (const auto* choice = ir::as<ir::If>(stmt)) {
+      split_choice(*choice, stmt->span, computing, loading);
+    } else {
+      possible_ = false;
+    }
+  }
+
+  void split_choice(const ir::If& choice, Span span, Stmts& computing, Stmts& loading) {
+    Stmts here[2], there[2];
+    split(choice.then, here[0], there[0]);
+    if (choice.otherwise) split(choice.otherwise, here[1], there[1]);
+    const auto chosen = [&](Stmts* parts) {
+      const Stmt otherwise = choice.otherwise ? block(std::move(parts[1]), span) : nullptr;
+      return ir::make_stmt(ir::If{choice.condition, block(std::move(parts[0]), span), otherwise}, span);
+    };
+    computing.push_back(chosen(here));
+    loading.push_back(chosen(there));
+  }
+
+  Buffer barriers(const std::string& name, int64_t count, int64_t arrivals, Span span) {
+    return allocated({name,
+                      ir::kUInt64,
+                      ir::Scope::barrier,
+                      {ir::int_imm(count)},
+                      {},
+                      span,
+                      nullptr,
+                      std::vector<int64_t>(static_cast<size_t>(count), arrivals)});
+  }
+
+  Buffer phases(const std::string& name, Span span) {
+    return allocated({name, ir::kInt32, ir::Scope::local, {ir::int_imm(1)}, {}, span});
+  }
+
+  // Computing: wait for the tiles of k; start the product of k; wait for the product of k - 1, and give its slot back.
+  void split_ring(const ir::For& loop, Span span, Stmts& computing, Stmts& loading) {
+    auto [ahead, rest] = loops_.parts(loop);
+    const bool by_engine = std::all_of(ahead.begin(), ahead.end(),
+                                       [](const Stmt& stmt) { return not_by_engine(*ir::as<ir::Copy>(stmt)).empty(); });
+    const Stmt product = loops_.running_product(ahead, block(std::move(rest), loop.body->span));
+    if (ahead.empty() || !by_engine || !product) {
+      possible_ = false;
+      return;
+    }
+    Ring ring(std::move(ahead), loop.num_stages);
+    for (const auto& [tile, slots] : ring.slots) {
+      std::erase_if(result_.kernel.allocations, [&, tile = tile](const Buffer& one) { return one.get() == tile; });
+      result_.kernel.allocations.push_back(slots);
+      result_.rings.push_back(slots);
+    }
+    ring.full = barriers("full", ring.stages, 1, span);
+    ring.phases = phases("full_phases", span);
+    full_phases_.push_back({ring.phases, 0});
+    const Buffer empty = barriers("empty", ring.stages, threads_ / kWarpThreads, span);
+    const Buffer turns = phases("empty_phases", span);
+    empty_phases_.push_back({turns, (int64_t{1} << ring.stages) - 1});
+
+    const Var& var = loop.vars[0];
+    const Expr k = ir::var_ref(var, span), &count = loop.extents[0];
+    const auto serial = [&](Stmts body) {
+      return ir::make_stmt(
+          ir::For{ir::LoopKind::serial, loop.vars, loop.extents, 0, block(std::move(body), loop.body->span)}, span);
+    };
+    const auto give_back = [&](const Expr& number) {
+      return ir::make_stmt(ir::Barrier{ir::BarrierOp::arrive, element(empty, {ring.slot_of(number)}, span), nullptr,
+                                       threads_ / kWarpThreads},
+                           span);
+    };
+    const Expr one = ir::int_imm(1, var->type), before = ir::binary(BinaryOp::sub, k, one, span);
+    Stmts body;
+    ring.wait_for(k, span, body);
+    body.push_back(ring.in_slot(k, product));
+    body.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_gemms, 1}, span));
+    const Expr has_before = ir::binary(BinaryOp::ge, k, one, span);
+    body.push_back(ir::make_stmt(ir::If{has_before, give_back(before), nullptr}, span));
+    computing.push_back(serial(std::move(body)));
+    computing.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_gemms, 0}, span));
+    const Expr last = ir::binary(BinaryOp::sub, count, one, span), any = ir::binary(BinaryOp::ge, count, one, span);
+    computing.push_back(ir::make_stmt(ir::If{any, give_back(last), nullptr}, span));
+
+    Stmts asking;
+    wait_in_turn(empty, turns, ring.slot_of(k), span, asking);
+    for (const Stmt& stmt : ring.copies_of(var, k)) asking.push_back(stmt);
+    loading.push_back(serial(std::move(asking)));
+  }
+
+  // Whether the loading side can compute all that it names: nothing that the kernel writes.
+  bool knows_all(const Stmts& loading) const {
+    std::unordered_set<const ir::BufferData*> written;
+    ir::walk(
+        result_.kernel.body,
+        [&](const Stmt& part) {
+          if (const auto* store = ir::as<ir::Store>(part)) written.insert(store->buffer.get());
+          for (const ir::Region* region : ir::region_accesses(part).writes) written.insert(region->buffer.get());
+        },
+        [](const Expr&) {});
+    bool known = true;
+    for (const Stmt& stmt : loading)
+      ir::walk(
+          stmt, [](const Stmt&) {},
+          [&](const Expr& part) {
+            const auto* load = ir::as<ir::Load>(part);
+            if (load == nullptr) return;
+            const bool own = std::any_of(empty_phases_.begin(), empty_phases_.end(),
+                                         [&](const Phases& one) { return one.bits == load->buffer; });
+            known &= own || (load->buffer->scope == ir::Scope::global && !written.contains(load->buffer.get()));
+          });
+    return known;
+  }
+
+  // One side's body, for one block of the program's grid after the other.
+  Stmts role(const std::string& registers, const std::vector<Phases>& phases, Stmts body) {
+    const ir::Kernel& kernel = result_.kernel;
+    const Span span = kernel.body->span;
+    const auto number = [](int64_t value) { return ir::int_imm(value); };
+    const auto op = [&](BinaryOp which, const Expr& a, const Expr& b) { return ir::binary(which, a, b, span); };
+    Stmts out{call(registers, {}, span)};
+    for (const Phases& one : phases)
+      out.push_back(ir::make_stmt(ir::Store{one.bits, {number(0)}, number(one.first)}, span));
+    total_ = number(1);
+    for (const Expr& extent : kernel.grid) total_ = times_of(total_, ir::cast(extent, ir::kInt32));
+    const Var blocks = ir::make_var("blocks", ir::kInt32), turn = ir::make_var("turn", ir::kInt32),
+              tile = ir::make_var("tile", ir::kInt32);
+    const Var given = ir::make_var("blocks_given", ir::kInt32);
+    out.push_back(ir::make_stmt(ir::ExternCall{"grid_blocks", {}, given}, span));
+    out.push_back(ir::make_stmt(ir::Let{blocks, op(BinaryOp::max, ir::var_ref(given), number(1))}, span));
+    const Expr at = ir::var_ref(block_), step = ir::var_ref(blocks);
+    const Expr rounds = op(BinaryOp::floor_div,
+                           op(BinaryOp::add, op(BinaryOp::sub, total_, at), op(BinaryOp::sub, step, number(1))), step);
+    Stmts inside{ir::make_stmt(ir::Let{tile, op(BinaryOp::add, at, op(BinaryOp::mul, ir::var_ref(turn), step))}, span)};
+    name_blocks(ir::var_ref(tile), inside);
+    inside.insert(inside.end(), body.begin(), body.end());
+    out.push_back(
+        ir::make_stmt(ir::For{ir::LoopKind::serial, {turn}, {rounds}, 0, block(std::move(inside), span)}, span));
+    return out;
+  }
+
+  static Expr times_of(const Expr& a, const Expr& b) {
+    return ir::constant_int(a) == 1 ? b : ir::binary(BinaryOp::mul, a, b, b->span);
+  }
+
+  // The program's block variables. Blocks that run at the same time share more rows of A and columns of B, so more of
+  // the L2 cache, when they are a square of the grid rather than a few rows: bands of rows, each walked along columns.
+  void name_blocks(const Expr& tile, Stmts& out) {
+    const ir::Kernel& kernel = result_.kernel;
+    const Span span = kernel.body->span;
+    const auto op = [&](BinaryOp which, const Expr& a, const Expr& b) { return ir::binary(which, a, b, span); };
+    const auto extent = [&](size_t axis) { return ir::cast(kernel.grid[axis], ir::kInt32); };
+    const auto define = [&](size_t axis, const Expr& value) {
+      const Var& var = kernel.block_vars[axis];
+      out.push_back(ir::make_stmt(ir::Let{var, ir::cast(value, var->type)}, span));
+    };
+    if (kernel.block_vars.size() == 2) {
+      const Expr rows = ir::int_imm(kBandRows), in_band = op(BinaryOp::mul, extent(0), rows);
+      const Var band = ir::make_var("band", ir::kInt32), within = ir::make_var("within", ir::kInt32),
+                high = ir::make_var("high", ir::kInt32);
+      out.push_back(ir::make_stmt(ir::Let{band, op(BinaryOp::floor_div, tile, in_band)}, span));
+      out.push_back(ir::make_stmt(ir::Let{within, op(BinaryOp::floor_mod, tile, in_band)}, span));
+      const Expr first = op(BinaryOp::mul, ir::var_ref(band), rows);
+      const auto all = ir::constant_int(kernel.grid[1]);
+      const bool even = all && *all % kBandRows == 0;
+      const Expr left = op(BinaryOp::min, op(BinaryOp::sub, extent(1), first), rows);
+      out.push_back(ir::make_stmt(ir::Let{high, even ? rows : op(BinaryOp::max, left, ir::int_imm(1))}, span));
+      define(0, op(BinaryOp::floor_div, ir::var_ref(within), ir::var_ref(high)));
+      const Expr row = op(BinaryOp::add, first, op(BinaryOp::floor_mod, ir::var_ref(within), ir::var_ref(high)));
+      // The bound is known by itself; what follows from it needs no checks.
+      define(1, op(BinaryOp::min, row, op(BinaryOp::sub, extent(1), ir::int_imm(1))));
+      return;
+    }
+    Expr rest = tile;
+    for (size_t axis = 0; axis < kernel.block_vars.size(); ++axis) {
+      const bool is_last = axis + 1 == kernel.block_vars.size();
+      const Expr bound = op(BinaryOp::sub, extent(axis), ir::int_imm(1));
+      define(axis, is_last ? op(BinaryOp::min, rest, bound) : op(BinaryOp::floor_mod, rest, extent(axis)));
+      rest = op(BinaryOp::floor_div, rest, extent(axis));
+    }
+  }
+};
+
+}  // namespace
+
+std::optional<SpecializedKernel> specialize_warps(const ir::Kernel& kernel, Architecture architecture) {
+  if (architecture != Architecture::sm_90a) return std::nullopt;
+  return Specializer(kernel, architecture).run();
+}
+
+}  // namespace tilepilot::targets::cuda

@@ -1,0 +1,25 @@
+// Warp specialisation and persistent blocks (sm_90a), for kernels whose loops are products that the copy engine feeds:
+// matrix products. What a person would write with `T.ws`: 128 threads more, one of which asks for tiles as slots of the
+// ring become free, while the others compute and store; hardware barriers tell both sides (Hopper's "producer and
+// consumer warps"; CUTLASS calls the whole "persistent cooperative"). Blocks are as many as the GPU runs at once, and
+// take one block of the program's grid after the other, so that tiles of the next one arrive while one is stored.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "compiler/ir/stmt.h"
+#include "compiler/targets/cuda/codegen.h"
+
+namespace tilepilot::targets::cuda {
+
+struct SpecializedKernel {
+  ir::Kernel kernel;              // with roles; its grid is what may run at once, at most
+  std::vector<ir::Buffer> rings;  // tiles whose meetings are in place
+};
+
+// None where it would change what the program says, or gain nothing. Copies that run ahead have CopyMode::bulk_load
+// after this, and products run on.
+std::optional<SpecializedKernel> specialize_warps(const ir::Kernel& kernel, Architecture architecture);
+
+}  // namespace tilepilot::targets::cuda
