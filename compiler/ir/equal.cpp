@@ -124,7 +124,7 @@ class Comparison {
   bool same(const Gemm& a, const Gemm& b) {
     return same(a.a, b.a) && same(a.b, b.b) && same(a.c, b.c) && a.transpose_a == b.transpose_a &&
            a.transpose_b == b.transpose_b && a.clear_accumulator == b.clear_accumulator && a.policy == b.policy &&
-           a.asynchronous == b.asynchronous;
+           a.asynchronous == b.asynchronous && a.precision == b.precision;
   }
   bool same(const Reduce& a, const Reduce& b) {
     return a.op == b.op && same(a.source, b.source) && same(a.destination, b.destination) && a.axis == b.axis &&

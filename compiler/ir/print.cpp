@@ -287,6 +287,7 @@ std::string Printer::gemm(const Gemm& g) {
   std::string text = fmt::format("gemm {} {} {}{} @ {}{}", region(g.c), g.clear_accumulator ? "=" : "+=", region(g.a),
                                  g.transpose_a ? ".T" : "", region(g.b), g.transpose_b ? ".T" : "");
   if (g.policy != WarpPolicy::square) text += fmt::format(" policy {}", to_string(g.policy));
+  if (g.precision != Precision::ieee) text += fmt::format(" precision {}", to_string(g.precision));
   if (g.asynchronous) text += " asynchronous";
   return text;
 }

@@ -328,6 +328,11 @@ Result<StmtNode::Node> Reader::gemm() {
     if (!policy) return wrong("a warp policy");
     g.policy = *policy;
   }
+  if (accept("precision")) {
+    const auto precision = accept_one(Precision::fp32);
+    if (!precision) return wrong("a precision");
+    g.precision = *precision;
+  }
   g.asynchronous = accept("asynchronous");
   return StmtNode::Node(std::move(g));
 }

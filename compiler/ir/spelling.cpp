@@ -10,6 +10,7 @@ constexpr std::array<std::string_view, 5> kLoops{"serial", "parallel", "pipeline
 constexpr std::array<std::string_view, 8> kReductions{"sum",     "max",     "min",    "abs_sum",
                                                       "abs_max", "bit_and", "bit_or", "bit_xor"};
 constexpr std::array<std::string_view, 3> kPolicies{"square", "full_row", "full_col"};
+constexpr std::array<std::string_view, 3> kPrecisions{"ieee", "tf32", "fp32"};
 constexpr std::array<std::string_view, 2> kScans{"sum", "max"};
 constexpr std::array<std::string_view, 6> kAtomics{"load", "store", "add", "min", "max", "bit_or"};
 constexpr std::array<std::string_view, 5> kOrders{"relaxed", "acquire", "release", "acq_rel", "seq_cst"};
@@ -129,6 +130,7 @@ bool is_typed_special(std::string_view word) {
 std::string_view to_string(LoopKind kind) { return kLoops[size_t(kind)]; }
 std::string_view to_string(ReduceOp op) { return kReductions[size_t(op)]; }
 std::string_view to_string(WarpPolicy policy) { return kPolicies[size_t(policy)]; }
+std::string_view to_string(Precision precision) { return kPrecisions[size_t(precision)]; }
 std::string_view to_string(ScanOp op) { return kScans[size_t(op)]; }
 std::string_view to_string(AtomicOp op) { return kAtomics[size_t(op)]; }
 std::string_view to_string(MemoryOrder order) { return kOrders[size_t(order)]; }

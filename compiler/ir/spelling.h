@@ -12,6 +12,7 @@ namespace tilepilot::ir {
 std::string_view to_string(LoopKind kind);
 std::string_view to_string(ReduceOp op);
 std::string_view to_string(WarpPolicy policy);
+std::string_view to_string(Precision precision);
 std::string_view to_string(ScanOp op);
 std::string_view to_string(AtomicOp op);
 std::string_view to_string(MemoryOrder order);

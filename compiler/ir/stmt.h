@@ -100,6 +100,10 @@ struct Fill {
   Expr value;
 };  // value has the destination's type
 enum class WarpPolicy : uint8_t { square, full_row, full_col };
+// What a product of float32 operands may cost in accuracy, where there are tensor cores; others compute as written.
+// tf32: operands count with the significand of tfloat32. fp32: no worse than float32's own sums, but that digits of
+// operands below 2^-136 may not count.
+enum class Precision : uint8_t { ieee, tf32, fp32 };
 // c (+)= op(a) · op(b). Matrices are the last two axes; leading extents are 1. a is [M,K] ([K,M] if transposed), b is
 // [K,N] ([N,K]), c is [M,N].
 struct Gemm {
@@ -107,6 +111,7 @@ struct Gemm {
   bool transpose_a = false, transpose_b = false, clear_accumulator = false;
   WarpPolicy policy = WarpPolicy::square;
   bool asynchronous = false;  // done when `wait_gemm` says so
+  Precision precision = Precision::ieee;
 };
 enum class ReduceOp : uint8_t { sum, max, min, abs_sum, abs_max, bit_and, bit_or, bit_xor };
 // destination (+)= reduce of source over `axis`. Destination: the source's shape without `axis`, or with extent 1

@@ -66,6 +66,7 @@ Stmt RandomProgram::gemm() {
   g.transpose_b = one_in(2);
   g.clear_accumulator = one_in(2);
   g.policy = WarpPolicy(pick(3));
+  if (types.operands == kFloat32) g.precision = Precision(pick(3));
   using Shape = std::vector<int64_t>;
   g.a = whole(operand("a", types.operands, tile_scope(), g.transpose_a ? Shape{k, m} : Shape{m, k}));
   g.b = whole(operand("b", types.operands, tile_scope(), g.transpose_b ? Shape{n, k} : Shape{k, n}));

@@ -41,7 +41,7 @@ constexpr const char* kHardware = R"(program g(x: float16[64, 64], y: float16[64
     async wait_copies 1
     async fence
     roles 0, 1 {
-      gemm c += a @ a policy full_row asynchronous
+      gemm c += a @ a policy full_row precision fp32 asynchronous
       async wait_gemms
     }
     copy a -> y mode bulk_store

@@ -1,4 +1,5 @@
 // Programs of both dialects, run through the CPU backend on plain arrays and compared with loops in C++.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -79,6 +80,27 @@ def matmul(M, N, K):
     for (int64_t k = 0; k < 16; ++k) sum += a->at(k * 32 + at / 24) * b->at((at % 24) * 16 + k);
     return sum;
   });
+}
+
+TEST_F(Run, ProductsSayHowPreciseTheyAre) {
+  load(R"(
+@tilelang.jit(out_idx=[-1])
+def square(N, precision):
+    @T.prim_func
+    def main(A: T.Tensor((N, N), "float32"), C: T.Tensor((N, N), "float32")):
+        with T.Kernel(1) as bx:
+            a = T.alloc_shared((N, N), "float32")
+            c = T.alloc_fragment((N, N), "float32")
+            T.copy(A, a)
+            T.gemm(a, a, c, clear_accum=True, precision=precision)
+            T.copy(c, C)
+    return main
+)");
+  const auto a = random_array(ir::kFloat32, {16, 16}, 5);
+  for (const char* precision : {"'fp32'", "'tf32'", "'ieee'", "None"})
+    expect_near(call(fmt::format("square(16, {})(x0)", precision), {a}), 1e-5,
+                [&](int64_t at) { return product(*a, *a, at / 16, at % 16); });
+  EXPECT_THAT(failure("square(16, 'double')", {}), ::testing::HasSubstr("`double` is no precision"));
 }
 
 TEST_F(Run, EagerMatmulIsStagedOncePerShape) {

@@ -1,6 +1,7 @@
 // Products of tiles.
 #include <fmt/format.h>
 
+#include "compiler/ir/spelling.h"
 #include "compiler/stage/tile/builder.h"
 #include "compiler/stage/tile/expressions.h"
 #include "compiler/stage/tile/fold.h"
@@ -92,6 +93,15 @@ Result<ir::WarpPolicy> warp_policy(const TileArguments& arguments, size_t i) {
                     "use `T.GemmWarpPolicy.Square`, `.FullRow` or `.FullCol`");
 }
 
+Result<ir::Precision> precision_of(const TileArguments& arguments, size_t i) {
+  if (!arguments.has(i)) return ir::Precision::ieee;
+  const std::string name = TRY(arguments.text(i));
+  for (const ir::Precision precision : {ir::Precision::ieee, ir::Precision::tf32, ir::Precision::fp32})
+    if (name == ir::to_string(precision)) return precision;
+  return make_error(DiagnosticKind::value_error, arguments.span(i), fmt::format("`{}` is no precision", name),
+                    "of float32 operands: \"ieee\", or by tensor cores \"fp32\" (no worse) or \"tf32\" (10 bits)");
+}
+
 // `clear_accum=(k == 0)`: known when the kernel runs.
 Status clear_under(const TileArguments& arguments, const Value& condition, const ir::Region& accumulator) {
   ProgramBuilder& builder = *arguments.context().builder;
@@ -105,7 +115,7 @@ Status clear_under(const TileArguments& arguments, const Value& condition, const
   return builder.emit(std::move(node), span);
 }
 
-// T.gemm(A, B, C, transpose_A=, transpose_B=, policy=, clear_accum=, k_pack=, ...)
+// T.gemm(A, B, C, transpose_A=, transpose_B=, policy=, clear_accum=, k_pack=, ..., precision=)
 Result<Value> emit_gemm(TileArguments& arguments, bool asynchronous) {
   ProgramBuilder& builder = *TRY(require_kernel(arguments));
   ir::Gemm node;
@@ -118,6 +128,7 @@ Result<Value> emit_gemm(TileArguments& arguments, bool asynchronous) {
   node.policy = TRY(warp_policy(arguments, 5));
   const bool clears_at_times = arguments.has(6) && arguments[6].get_if<TileExpr>();
   if (!clears_at_times) node.clear_accumulator = TRY(arguments.flag_or(6, false));
+  node.precision = TRY(precision_of(arguments, asynchronous ? 7 : 11));
   TRY(require_on_chip(arguments, node.a, "operand A"));
   TRY(require_on_chip(arguments, node.b, "operand B"));
   TRY(require_on_chip(arguments, node.c, "the accumulator C"));
@@ -135,9 +146,15 @@ Result<Value> wgmma_gemm(TileArguments& arguments) { return emit_gemm(arguments,
 
 const std::vector<TileFunction>& gemm_functions() {
   static const std::vector<TileFunction> kFunctions = {
-      {"gemm", "A, B, C, transpose_A=, transpose_B=, policy=, clear_accum=, k_pack?=1, wg_wait?=0, mbar?, annotations?",
-       "C += A @ B on tiles; `transpose_A`, `transpose_B` for operands stored the other way round", gemm},
-      {"wgmma_gemm", "A, B, C, transpose_A=, transpose_B=, policy=, clear_accum=",
+      {"gemm",
+       "A, B, C, transpose_A=, transpose_B=, policy=, clear_accum=, k_pack?=1, wg_wait?=0, mbar?, annotations?, "
+       "*, precision=",
+       "C += A @ B on tiles; `transpose_A`, `transpose_B` for operands stored the other way round; `precision`: what "
+       "products of float32 may use, as written (`\"ieee\"`), or tensor cores at the accuracy of float32 (`\"fp32\"`) "
+       "or "
+       "of tfloat32 (`\"tf32\"`)",
+       gemm},
+      {"wgmma_gemm", "A, B, C, transpose_A=, transpose_B=, policy=, clear_accum=, *, precision=",
        "a gemm that `T.wait_wgmma` waits for", wgmma_gemm},
   };
   return kFunctions;

@@ -152,7 +152,8 @@ bool place_groups(GemmPlan& plan, const ir::Gemm& gemm, int64_t groups, int64_t 
     if (groups % down != 0 || plan.m % (64 * down) != 0 || plan.n % (8 * across) != 0) continue;
     const int64_t columns = plan.n / across;
     for (int64_t n = std::min<int64_t>(256, columns); n >= 8; --n) {
-      const Wgmma shape{gemm.a.buffer->type, gemm.b.buffer->type, gemm.c.buffer->type, n};
+      const Wgmma shape{multiplied_as(gemm, gemm.a.buffer->type), multiplied_as(gemm, gemm.b.buffer->type),
+                        gemm.c.buffer->type, n};
       if (columns % n != 0 || !is_wgmma(shape) || (n % unit != 0 && n != plan.n)) continue;
       const int64_t read = plan.m / (64 * down) * (columns / n) * (64 + n);
       const int64_t cost = gemm.policy == ir::WarpPolicy::full_row   ? across * plan.m * plan.n + read
@@ -170,7 +171,9 @@ bool place_groups(GemmPlan& plan, const ir::Gemm& gemm, int64_t groups, int64_t 
 
 // Sets the atom, or says why there is none.
 std::string choose_wgmma(GemmPlan& plan, const ir::Gemm& gemm, int64_t threads, const Viewed& viewed) {
-  const ir::DType a = gemm.a.buffer->type, b = gemm.b.buffer->type, c = gemm.c.buffer->type;
+  const ir::DType a = multiplied_as(gemm, gemm.a.buffer->type), b = multiplied_as(gemm, gemm.b.buffer->type),
+                  c = gemm.c.buffer->type;
+  if (gemm.precision == ir::Precision::fp32 && a == ir::kTensorFloat32) return "the product is split";
   if (a != b || !is_wgmma({a, b, c, 64}))
     return fmt::format("wgmma does not multiply {} by {} into {}", ir::to_string(a), ir::to_string(b),
                        ir::to_string(c));
@@ -190,6 +193,10 @@ std::string choose_wgmma(GemmPlan& plan, const ir::Gemm& gemm, int64_t threads, 
 
 }  // namespace
 
+ir::DType multiplied_as(const ir::Gemm& gemm, ir::DType operand) {
+  return operand == ir::kFloat32 && gemm.precision != ir::Precision::ieee ? ir::kTensorFloat32 : operand;
+}
+
 layout::SwizzleSpan span_of_rows(int64_t bytes) {
   for (const auto span : {layout::SwizzleSpan::bytes_128, layout::SwizzleSpan::bytes_64, layout::SwizzleSpan::bytes_32})
     if (bytes > 0 && bytes % static_cast<int64_t>(span) == 0) return span;
@@ -198,8 +205,9 @@ layout::SwizzleSpan span_of_rows(int64_t bytes) {
 
 GemmPlan plan_gemm(const ir::Gemm& gemm, int64_t threads, Architecture architecture, const Viewed& viewed) {
   const int64_t m = extent(gemm.c, 2), n = extent(gemm.c, 1), k = extent(gemm.a, gemm.transpose_a ? 2 : 1);
-  const ir::DType a = gemm.a.buffer->type, b = gemm.b.buffer->type, c = gemm.c.buffer->type;
-  GemmPlan plan{nullptr, m, n, k, 1, 1, thread_tiles(m, n, threads), {}, {}, "", ""};
+  const ir::DType a = multiplied_as(gemm, gemm.a.buffer->type), b = multiplied_as(gemm, gemm.b.buffer->type),
+                  c = gemm.c.buffer->type;
+  GemmPlan plan{nullptr, m, n, k, 1, 1, thread_tiles(m, n, threads), {}, {}, false, "", ""};
   if (architecture == Architecture::sm_90a) {
     plan.not_by_groups = choose_wgmma(plan, gemm, threads, viewed);
     if (plan.not_by_groups.empty()) {
@@ -219,6 +227,7 @@ GemmPlan plan_gemm(const ir::Gemm& gemm, int64_t threads, Architecture architect
     plan.atom = atom;
     if (place_warps(plan, gemm.policy, threads / layout::kWarpSize)) {
       hold_by_warps(plan);
+      plan.splits = gemm.precision == ir::Precision::fp32 && gemm.a.buffer->type == ir::kFloat32;
     } else {
       plan.atom = nullptr;
       plan.reason = fmt::format("{} warps cannot share {} x {} evenly", threads / layout::kWarpSize, m, n);

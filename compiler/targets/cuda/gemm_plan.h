@@ -20,6 +20,7 @@ struct GemmPlan {
   layout::Fragment c;
   // Where an operand is held in registers. Without an atom neither can be.
   std::optional<layout::Fragment> a, b;
+  bool splits = false;        // float32 operands are multiplied in parts (see split_product of the prelude)
   std::string reason;         // why there is no atom
   std::string not_by_groups;  // why the atom is no wgmma, where the architecture has it
 
@@ -36,6 +37,9 @@ struct GemmPlan {
 // `viewed`: buffers that are seen as other types or shapes, which no layout but the linear one allows.
 GemmPlan plan_gemm(const ir::Gemm& gemm, int64_t threads, Architecture architecture,
                    const std::unordered_set<const ir::BufferData*>& viewed);
+
+// As what tensor cores take an operand: of float32, if the program allows it, the bits of tfloat32.
+ir::DType multiplied_as(const ir::Gemm& gemm, ir::DType operand);
 
 // The swizzle that a tile with rows of so many bytes gets; none if it gets none.
 layout::SwizzleSpan span_of_rows(int64_t bytes);

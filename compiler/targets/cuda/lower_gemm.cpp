@@ -26,8 +26,10 @@ struct Operand {
   layout::Fragment fragment;  // of one atom, [m, k] or [k, n]
   int64_t outer, k;           // extents of one atom
   int64_t tiles;              // atoms of a warp along the outer axis
-  Buffer registers;
+  Buffer registers;           // [step that is held, tile] of an atom's, or of the whole fragment
 };
+
+constexpr int64_t kMostRegisters = 255, kOtherRegisters = 48;  // of a thread; of addresses and what else it needs
 
 class GemmLowering {
  public:
@@ -39,7 +41,7 @@ class GemmLowering {
 
   void run(Stmts& out) {
     if (gemm_.clear_accumulator) clear(out);
-    plan_.atom ? by_atoms(out) : by_threads(out);
+    plan_.atom == nullptr ? by_threads(out) : plan_.splits ? by_parts(out) : by_atoms(out);
   }
 
  private:
@@ -61,7 +63,8 @@ class GemmLowering {
         unrolled(r, count, {ir::make_stmt(ir::Store{accumulator(), {ir::var_ref(r)}, zero}, span())}, span()));
   }
 
-  Operand operand(bool is_a) {
+  // `steps`: how many are held at a time.
+  Operand operand(bool is_a, int64_t steps = 1) {
     const layout::Atom& atom = *plan_.atom;
     const ir::Region& region = is_a ? gemm_.a : gemm_.b;
     Operand result{region,
@@ -75,24 +78,30 @@ class GemmLowering {
     if (region.buffer->scope == Scope::fragment)
       result.registers = lowering_.places.at(region.buffer.get());
     else
-      result.registers = lowering_.local(region.buffer->name + (is_a ? "_a" : "_b"), region.buffer->type,
-                                         result.tiles * result.fragment.register_count());
+      result.registers =
+          lowering_.local(region.buffer->name + (is_a ? "_a" : "_b"), region.buffer->type, steps * held(result));
     return result;
   }
+  // Registers of a step.
+  static int64_t held(const Operand& operand) { return operand.tiles * operand.fragment.register_count(); }
 
-  void by_atoms(Stmts& out) {
-    const layout::Atom& atom = *plan_.atom;
+  void find_warp(Stmts& out) {
     const Expr thread = lowering_.thread_number();
     const int64_t warps = plan_.warps_m * plan_.warps_n;
     lane_ = lowering_.let("lane", remainder(thread, 32), 32, span(), out);
     const Expr warp = lowering_.let("warp", quotient(thread, 32), warps, span(), out);
     warp_m_ = lowering_.let("warp_m", remainder(warp, plan_.warps_m), plan_.warps_m, span(), out);
     warp_n_ = lowering_.let("warp_n", quotient(warp, plan_.warps_m), plan_.warps_n, span(), out);
+  }
+
+  void by_atoms(Stmts& out) {
+    const layout::Atom& atom = *plan_.atom;
+    find_warp(out);
     const Operand a = operand(true), b = operand(false);
     const ir::Var step = lowering_.variable("step", plan_.steps());
     Stmts body;
-    fetch(a, ir::var_ref(step), body);
-    fetch(b, ir::var_ref(step), body);
+    fetch(a, ir::var_ref(step), ir::int_imm(0), body);
+    fetch(b, ir::var_ref(step), ir::int_imm(0), body);
     const ir::Var m = lowering_.variable("m", a.tiles), n = lowering_.variable("n", b.tiles);
     const int64_t held = layout::c_fragment(atom).register_count();
     const Expr c = plus(times(ir::var_ref(m), b.tiles * held), times(ir::var_ref(n), held));
@@ -104,11 +113,73 @@ class GemmLowering {
     out.push_back(unrolled(step, plan_.steps(), std::move(body), span()));
   }
 
+  // Steps whose operands are held at a time, as they are and their low parts: what registers there are for.
+  int64_t steps_together(int64_t of_step) const {
+    const int64_t limit = std::min(kMostRegisters, 65536 / lowering_.threads) - kOtherRegisters;
+    int64_t together = 4;
+    while (together > 1 && (plan_.steps() % together != 0 || plan_.c.register_count() + 2 * together * of_step > limit))
+      together /= 2;
+    return together;
+  }
+
+  // An operand's parts: [step that is held, tile] of an atom's registers.
+  struct Parts {
+    Buffer high, low;
+  };
+
+  // Products of float32 in parts. Some steps are summed on their own, then added to C: tensor cores round sums towards
+  // zero, which must not happen at every step of a long sum.
+  void by_parts(Stmts& out) {
+    find_warp(out);
+    const int64_t per_step = 4 * plan_.tiles_m() + 2 * plan_.tiles_n(), together = steps_together(per_step);
+    const Operand a = operand(true, together), b = operand(false, together);
+    const ir::Var round = lowering_.variable("round", plan_.steps() / together);
+    const Expr first = times(ir::var_ref(round), together);
+    Stmts body;
+    const Parts of_a = split(a, first, together, body), of_b = split(b, first, together, body);
+    const ir::Var m = lowering_.variable("m", a.tiles), n = lowering_.variable("n", b.tiles);
+    const int64_t sums = layout::c_fragment(*plan_.atom).register_count();
+    const Expr at_a = times(ir::var_ref(m), a.fragment.register_count()),
+               at_b = times(ir::var_ref(n), b.fragment.register_count());
+    const Expr c = plus(times(ir::var_ref(m), b.tiles * sums), times(ir::var_ref(n), sums));
+    const Stmt product =
+        call(fmt::format("split_product<{}, {}, {}>", together, held(a), held(b)),
+             {element(accumulator(), {c}, span()), element(of_a.high, {at_a}, span()),
+              element(of_a.low, {at_a}, span()), element(of_b.high, {at_b}, span()), element(of_b.low, {at_b}, span())},
+             span());
+    body.push_back(unrolled(n, b.tiles, {unrolled(m, a.tiles, {product}, span())}, span()));
+    out.push_back(unrolled(round, plan_.steps() / together, std::move(body), span()));
+  }
+
+  bool is_held(const Operand& operand) const { return operand.region.buffer->scope == Scope::fragment; }
+
+  Parts split(const Operand& operand, const Expr& first, int64_t together, Stmts& out) {
+    const int64_t count = operand.fragment.register_count();
+    const std::string& name = operand.region.buffer->name;
+    // A fragment of the program keeps what it holds.
+    const Buffer high =
+        is_held(operand) ? lowering_.local(name + "_high", ir::kFloat32, together * held(operand)) : operand.registers;
+    const Buffer low = lowering_.local(name + "_low", ir::kFloat32, together * held(operand));
+    const ir::Var step = lowering_.variable("step", together), tile = lowering_.variable("tile", operand.tiles);
+    const Expr at_step = ir::var_ref(step), at_tile = ir::var_ref(tile);
+    const Expr to = plus(times(at_step, held(operand)), times(at_tile, count));
+    const Expr from =
+        is_held(operand) ? plus(times(at_tile, plan_.steps() * count), times(plus(first, at_step), count)) : to;
+    Stmts body;
+    fetch(operand, plus(first, at_step), times(at_step, held(operand)), body);
+    const Stmt parts = call(
+        fmt::format("split_floats<{}>", count),
+        {element(high, {to}, span()), element(low, {to}, span()), element(operand.registers, {from}, span())}, span());
+    body.push_back(unrolled(tile, operand.tiles, {parts}, span()));
+    out.push_back(unrolled(step, together, std::move(body), span()));
+    return {high, low};
+  }
+
   // The registers of one atom's operand.
   ir::Region of_tile(const Operand& operand, const Expr& tile, const Expr& step) const {
     const int64_t count = operand.fragment.register_count();
-    const bool held = operand.region.buffer->scope == Scope::fragment;
-    const Expr at = held ? plus(times(tile, plan_.steps() * count), times(step, count)) : times(tile, count);
+    const Expr at =
+        is_held(operand) ? plus(times(tile, plan_.steps() * count), times(step, count)) : times(tile, count);
     return element(operand.registers, {at}, span());
   }
 
@@ -127,9 +198,10 @@ class GemmLowering {
     return times(operand.is_a ? warp_m_ : warp_n_, operand.tiles * operand.outer);
   }
 
-  void fetch(const Operand& operand, const Expr& step, Stmts& out) {
-    if (operand.region.buffer->scope == Scope::fragment) return;
-    may_load_matrices(operand) ? load_matrices(operand, step, out) : load_elements(operand, step, out);
+  // `to`: the first register.
+  void fetch(const Operand& operand, const Expr& step, const Expr& to, Stmts& out) {
+    if (is_held(operand)) return;
+    may_load_matrices(operand) ? load_matrices(operand, step, to, out) : load_elements(operand, step, to, out);
   }
 
   // ldmatrix reads rows of 16 bytes that start at multiples of 16 bytes; across rows only elements of 16 bits.
@@ -150,7 +222,7 @@ class GemmLowering {
 
   // Four matrices at a time: of A, rows 0 to 7 and 8 to 15, then the same further along k; of B, both halves of k of 8
   // columns, then of the next 8. Lane l gives the address of row l % 8 of matrix l / 8.
-  void load_matrices(const Operand& operand, const Expr& step, Stmts& out) {
+  void load_matrices(const Operand& operand, const Expr& step, const Expr& first, Stmts& out) {
     const int64_t piece = 128 / plan_.atom->operand_bits, count = operand.fragment.register_count();
     const bool pairs = !operand.is_a && operand.tiles % 2 == 0;
     const int64_t together = operand.is_a ? 1 : pairs ? 2 : 1, matrices = operand.is_a || pairs ? 4 : 2;
@@ -164,14 +236,14 @@ class GemmLowering {
     }
     outer = plus(plus(first_of_warp(operand), times(ir::var_ref(tile), together * operand.outer)), outer);
     k = plus(times(step, operand.k), k);
-    const ir::Region to = element(operand.registers, {times(ir::var_ref(tile), together * count)}, span());
+    const ir::Region to = element(operand.registers, {plus(first, times(ir::var_ref(tile), together * count))}, span());
     const std::string name = fmt::format("{}<{}>", operand.outer_first ? "ldmatrix" : "ldmatrix_transposed", matrices);
     const Stmt load =
         call(name, {to, lowering_.address(operand.region.buffer, indices(operand, outer, k), span())}, span());
     out.push_back(unrolled(tile, operand.tiles / together, {load}, span()));
   }
 
-  void load_elements(const Operand& operand, const Expr& step, Stmts& out) {
+  void load_elements(const Operand& operand, const Expr& step, const Expr& first, Stmts& out) {
     const layout::Fragment& fragment = operand.fragment;
     const int64_t count = fragment.register_count();
     const ir::Var tile = lowering_.variable(operand.is_a ? "m" : "n", operand.tiles),
@@ -182,7 +254,7 @@ class GemmLowering {
         plus(plus(first_of_warp(operand), times(ir::var_ref(tile), operand.outer)), at[operand.is_a ? 0 : 1]);
     const Expr k = plus(times(step, operand.k), at[operand.is_a ? 1 : 0]);
     const ir::Region from = lowering_.address(operand.region.buffer, indices(operand, outer, k), span());
-    const Expr place = plus(times(ir::var_ref(tile), count), ir::var_ref(reg));
+    const Expr place = plus(first, plus(times(ir::var_ref(tile), count), ir::var_ref(reg)));
     const Stmt move =
         ir::make_stmt(ir::Store{operand.registers, {place}, ir::load(from.buffer, from.start, span())}, span());
     out.push_back(unrolled(tile, operand.tiles, {unrolled(reg, count, {move}, span())}, span()));

@@ -51,8 +51,8 @@ class WgmmaLowering {
     const SharedOperand a = operand(true), b = operand(false);
     if (!held) describe(a, out);
     describe(b, out);
-    const Wgmma shape{gemm_.a.buffer->type,
-                      gemm_.b.buffer->type,
+    const Wgmma shape{multiplied_as(gemm_, gemm_.a.buffer->type),
+                      multiplied_as(gemm_, gemm_.b.buffer->type),
                       gemm_.c.buffer->type,
                       plan_.atom->n,
                       held,

@@ -29,6 +29,9 @@ const OperandType* row_of(ir::DType type) {
 }
 const char* ptx_type(ir::DType type) { return row_of(type)->ptx; }
 
+// Of elements in registers: float32 may stand for tfloat32.
+const char* held_type(ir::DType type) { return type == ir::kTensorFloat32 ? "void" : row_of(type)->element; }
+
 int64_t depth(const Wgmma& shape) { return 256 / shape.a.bits; }
 bool is_byte_float(ir::DType type) { return type == ir::kFloat8E4M3 || type == ir::kFloat8E5M2; }
 
@@ -92,7 +95,7 @@ std::string wgmma_function(const Wgmma& shape) {
   std::string text =
       fmt::format("TP_INLINE void {}({}* {}, {}, uint64_t b, bool accumulate) {{\n", wgmma_name(shape),
                   row_of(shape.sum)->element, packs ? "sums" : "c",
-                  shape.a_in_registers ? fmt::format("const {}* elements", row_of(shape.a)->element) : "uint64_t a");
+                  shape.a_in_registers ? fmt::format("const {}* elements", held_type(shape.a)) : "uint64_t a");
   if (packs) text += "  word4* c = words_of(sums);\n";
   if (shape.a_in_registers) text += "  const word4* a = words_of(elements);\n";
   text += fmt::format(
