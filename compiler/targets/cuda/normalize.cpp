@@ -8,6 +8,7 @@
 #include "compiler/ir/search.h"
 #include "compiler/passes/element_form.h"
 #include "compiler/targets/cpu/scans.h"
+#include "compiler/targets/cuda/colliding_updates.h"
 #include "compiler/targets/cuda/replace_buffers.h"
 #include "compiler/targets/cuda/replicas.h"
 #include "compiler/targets/cuda/statements.h"
@@ -80,8 +81,8 @@ class Normalizer : public ir::Rewriter {
     if (const auto* fill = ir::as<ir::Fill>(stmt)) return rewrite_fill(stmt, *fill);
     if (const auto* gemm = ir::as<ir::Gemm>(stmt)) return rewrite_gemm(stmt, *gemm);
     if (const auto* reduce = ir::as<ir::Reduce>(stmt)) return rewrite_reduce(stmt, *reduce);
-    if (const auto* loop = ir::as<ir::For>(stmt))
-      if (const Stmt reduction = as_reduction(stmt, *loop)) return reduction;
+    if (const auto* loop = ir::as<ir::For>(stmt); loop && loop->kind == ir::LoopKind::parallel)
+      return rewrite_parallel(stmt);
     return rewrite_children(stmt);
   }
 
@@ -100,9 +101,27 @@ class Normalizer : public ir::Rewriter {
     return whole(allocations_.back(), like.span);
   }
 
+  Stmt rewrite_parallel(const Stmt& stmt) {
+    const Stmt updating = with_atomic_updates(stmt);
+    const auto& loop = *ir::as<ir::For>(updating);
+    if (const Stmt reduction = as_reduction(updating, loop)) return reduction;
+    std::vector<Stmt> all, after;
+    Replacements by;
+    for (const Buffer& fragment : jointly_updated_fragments(loop)) {
+      const Buffer tile = as_shared(fragment, by);
+      allocations_.push_back(tile);
+      by.emplace(fragment.get(), tile);
+      const Region held = whole(fragment, stmt->span), there = whole(tile, stmt->span);
+      all.push_back(copy_loop(held, there, stmt->span));
+      after.push_back(copy_loop(there, held, stmt->span));
+    }
+    all.push_back(replace_buffers(rewrite_children(updating), by));
+    all.insert(all.end(), after.begin(), after.end());
+    return block(std::move(all), stmt->span);
+  }
+
   // Threads hold copies of a fragment's element, and each would add what it has to its own. Null: no such update.
   Stmt as_reduction(const Stmt& stmt, const ir::For& loop) {
-    if (loop.kind != ir::LoopKind::parallel) return nullptr;
     Stmt body = loop.body;
     for (const auto* only = ir::as<ir::Block>(body); only && only->body.size() == 1; only = ir::as<ir::Block>(body))
       body = only->body[0];

@@ -1,0 +1,20 @@
+// Parallel loops whose iterations update the same element, `sum[i, j // 4] += x[i, j]`. Done by several threads, a
+// load, an addition and a store lose what others add in between.
+#pragma once
+
+#include <vector>
+
+#include "compiler/ir/stmt.h"
+
+namespace tilepilot::targets::cuda {
+
+// @pre `stmt` is a parallel loop
+// @post updates (`+=`, `-=`, minimum, maximum) that different iterations may do to one element are atomic ones; those
+// of local buffers, of which each thread has its own, stay
+ir::Stmt with_atomic_updates(const ir::Stmt& stmt);
+
+// Fragments of which different iterations of this parallel loop may update one element by atomic operations. Threads
+// hold copies of such an element, each of which would get a part of the updates.
+std::vector<ir::Buffer> jointly_updated_fragments(const ir::For& loop);
+
+}  // namespace tilepilot::targets::cuda
