@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "compiler/ir/visit.h"
 #include "compiler/targets/cuda/lower.h"
 
 namespace tilepilot::targets::cuda {

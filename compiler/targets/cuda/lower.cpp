@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "compiler/ir/search.h"
-#include "compiler/targets/cuda/proxy_fences.h"
 #include "compiler/targets/cuda/thread_reduction.h"
 
 namespace tilepilot::targets::cuda {
@@ -69,8 +68,6 @@ Stmt Lowering::by_first_thread(Stmts body, Span span) const {
   const Expr first = ir::binary(ir::BinaryOp::eq, thread_number(), ir::int_imm(0), span);
   return ir::make_stmt(ir::If{first, ir::make_stmt(ir::Block{std::move(body)}, span), nullptr}, span);
 }
-
-bool Lowering::has_async_proxy() const { return uses_async_proxy(kernel, inference); }
 
 const layout::Fragment& Lowering::fragment(const Buffer& buffer) const { return inference.fragments.at(buffer.get()); }
 
@@ -139,6 +136,7 @@ class Lowerer {
   }
 
   Result<LoweredKernel> run() {
+    lowering_.async_proxy = planned_.async_proxy;
     lowering_.facts.learn(lowering_.kernel);
     lowering_.facts.set_range(lowering_.thread, {0, lowering_.threads - 1});
     allocate();

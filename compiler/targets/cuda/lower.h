@@ -45,6 +45,7 @@ struct Lowering {
   std::vector<Wgmma> products = {};             // instructions that the result calls
   std::vector<TensorBoxes> maps = {};
   bool persistent = false;                 // see PlannedKernel
+  bool async_proxy = false;                // see PlannedKernel
   std::vector<ir::Buffer> under_way = {};  // sums of products that nothing has waited for yet
 
   using Stmts = std::vector<ir::Stmt>;
@@ -66,8 +67,6 @@ struct Lowering {
   const layout::Fragment& fragment(const ir::Buffer& buffer) const;
   // The description of a tensor for the copy engine.
   ir::Var map_of(const ir::Buffer& tensor, const std::vector<int64_t>& box, layout::SwizzleSpan span);
-  // Whether anything but threads reads or writes shared memory.
-  bool has_async_proxy() const;
   // An element, or the start of a region, of a shared tile as its address.
   ir::Region address(const ir::Buffer& tile, const std::vector<ir::Expr>& indices, Span span) const;
 };

@@ -183,7 +183,7 @@ void lower_wgmma(Lowering& lowering, const Stmt& stmt, Stmts& out) { WgmmaLoweri
 void lower_async(Lowering& lowering, const Stmt& stmt, Stmts& out) {
   const auto& async = *ir::as<ir::Async>(stmt);
   if (async.op == ir::AsyncOp::fence) {
-    if (lowering.has_async_proxy()) out.push_back(call("fence_async", {}, stmt->span));
+    if (lowering.async_proxy) out.push_back(call("fence_async", {}, stmt->span));
     return;
   }
   if (async.op == ir::AsyncOp::wait_stores) {

@@ -130,7 +130,8 @@ Result<PlannedKernel> finish(ir::Kernel kernel, Inference inference, const Pipel
   planned.kernel = place_barriers(
       planned.kernel, rings, planned.inference.boards,
       [&](const ir::BufferData* a, const ir::BufferData* b) { return planned.arena.share(a, b); }, team.meet);
-  if (uses_async_proxy(planned.kernel, planned.inference)) planned.kernel = place_fences(planned.kernel);
+  planned.async_proxy = uses_async_proxy(planned.kernel, planned.inference);
+  if (planned.async_proxy) planned.kernel = place_fences(planned.kernel);
   return planned;
 }
 

@@ -15,6 +15,7 @@ struct PlannedKernel {
   std::vector<std::pair<Span, std::string>> notes;  // what could not be done as asked, and why
   ir::Sync meet;                                    // of its threads
   bool persistent = false;                          // its outermost loop is over blocks of the program's grid
+  bool async_proxy = false;                         // something but threads reads or writes shared memory
 };
 
 // Threads of a block that go their own way: how they meet, and tiles that other threads use too, whose place is not

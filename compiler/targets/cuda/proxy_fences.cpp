@@ -23,6 +23,16 @@ bool writes_shared(const Stmt& stmt) {
   });
 }
 
+// Whether other threads go on after this: all have come to a meeting, or those that a barrier waits for to it. Copies
+// of a pipeline, which one thread announces, follow a meeting.
+bool tells_others(const Stmt& stmt) {
+  const auto* sync = ir::as<ir::Sync>(stmt);
+  const auto* barrier = ir::as<ir::Barrier>(stmt);
+  return (sync && sync->scope == ir::SyncScope::block) ||
+         (barrier && barrier->op != ir::BarrierOp::wait && barrier->op != ir::BarrierOp::expect &&
+          barrier->threads != 1);
+}
+
 // `unseen`: threads may have written what is not fenced yet.
 Stmt fenced(const Stmt& stmt, bool& unseen);
 
@@ -39,8 +49,7 @@ Stmt fenced(const Stmt& stmt, bool& unseen) {
   if (const auto* list = ir::as<ir::Block>(stmt)) {
     std::vector<Stmt> out;
     for (const Stmt& part : list->body) {
-      const auto* sync = ir::as<ir::Sync>(part);
-      if (sync && sync->scope == ir::SyncScope::block && unseen) {
+      if (tells_others(part) && unseen) {
         out.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::fence, 0}, part->span));
         unseen = false;
       }

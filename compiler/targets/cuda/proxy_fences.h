@@ -10,7 +10,7 @@ namespace tilepilot::targets::cuda {
 bool uses_async_proxy(const ir::Kernel& kernel, const Inference& inference);
 
 // @pre barriers are placed
-// @post between a write to shared memory by threads and the next meeting of the block stands a fence
+// @post between a write to shared memory by threads and the next meeting, or arrival at a barrier, stands a fence
 ir::Kernel place_fences(const ir::Kernel& kernel);
 
 }  // namespace tilepilot::targets::cuda

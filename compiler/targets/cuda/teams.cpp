@@ -7,6 +7,7 @@
 #include "compiler/passes/own_loops.h"
 #include "compiler/passes/roles.h"
 #include "compiler/targets/cuda/infer.h"
+#include "compiler/targets/cuda/proxy_fences.h"
 #include "compiler/targets/cuda/replace_buffers.h"
 #include "compiler/targets/cuda/warp_specialize.h"
 
@@ -180,7 +181,18 @@ class Teams {
       mine.common = common;
       planned_.push_back(TRY(plan_kernel(kernel, architecture, mine)));
     }
+    fence_for_others();
     return {};
+  }
+
+  // What one team writes products and the copy engine of another may read.
+  void fence_for_others() {
+    if (std::none_of(planned_.begin(), planned_.end(), [](const PlannedKernel& team) { return team.async_proxy; }))
+      return;
+    for (PlannedKernel& team : planned_) {
+      if (!team.async_proxy) team.kernel = place_fences(team.kernel);
+      team.async_proxy = true;
+    }
   }
 
   // A tile that some team wants without bank conflicts is so for all, unless it is known by other names.
