@@ -25,9 +25,10 @@ inline runtime::KernelBackend& checked_backend() {
   return instance;
 }
 
-class Run : public ::testing::Test {
+// A module of the tile language on `kernels`.
+class LoadedModule {
  protected:
-  explicit Run(runtime::KernelBackend& kernels = backend()) : interpreter_(sources_) {
+  explicit LoadedModule(runtime::KernelBackend& kernels) : interpreter_(sources_) {
     TileOptions options;
     options.backend = &kernels;
     options.host = &host_;
@@ -80,6 +81,11 @@ class Run : public ::testing::Test {
   Interpreter interpreter_;
   std::shared_ptr<ModuleObject> module_;
   int staged_ = 0, launches_ = 0;
+};
+
+class Run : public ::testing::Test, protected LoadedModule {
+ protected:
+  explicit Run(runtime::KernelBackend& kernels = backend()) : LoadedModule(kernels) {}
 };
 
 inline void expect_near(const Array& actual, double tolerance, const std::function<double(int64_t)>& expected) {

@@ -1,7 +1,7 @@
 // Loops with a start, values outside tensors, packed products, negations, layouts and casts.
 #include <cmath>
 
-#include "tests/tile/reported.h"
+#include "tests/reports/reports.h"
 
 namespace tilepilot::stage {
 namespace {
@@ -232,12 +232,10 @@ def kernel(A: T.Tensor((8,), "float32"), B: T.Tensor((2, 8), "float32")):
   return reports;
 }
 
-using ReportedValues = Reported;
-TEST_P(ReportedValues, GiveTheRightNumbers) { expect_result(); }
-INSTANTIATE_TEST_SUITE_P(Loops, ReportedValues, ::testing::ValuesIn(loops_and_layouts()), report_name);
-INSTANTIATE_TEST_SUITE_P(ReadsOutside, ReportedValues, ::testing::ValuesIn(reads_outside()), report_name);
-INSTANTIATE_TEST_SUITE_P(Negations, ReportedValues, ::testing::ValuesIn(negations()), report_name);
-INSTANTIATE_TEST_SUITE_P(SmallTypes, ReportedValues, ::testing::ValuesIn(packed_and_small_types()), report_name);
-
 }  // namespace
+
+std::vector<Report> reports_of_values() {
+  return joined({loops_and_layouts(), reads_outside(), negations(), packed_and_small_types()});
+}
+
 }  // namespace tilepilot::stage

@@ -1,7 +1,7 @@
 // Copies, parallel loops, casts, integers and sizes known at run time.
 #include <cmath>
 
-#include "tests/tile/reported.h"
+#include "tests/reports/reports.h"
 
 namespace tilepilot::stage {
 namespace {
@@ -178,6 +178,47 @@ def kernel(A: T.Tensor((16, 14), "int32"), B: T.Tensor((16, 448), "int32"), C: T
                        double sum = x[0]->at(i);
                        for (int64_t j = 0; j < 32; ++j) sum += x[1]->at(i / 14 * 448 + i % 14 * 32 + j);
                        return sum;
+                     }});
+  reports.push_back({1374,
+                     "SumsAndMaximaOfRowsOfAFragment",
+                     R"(
+@tilelang.jit(out_idx=-1)
+@T.prim_func
+def kernel(A: T.Tensor((16, 48), "int32"), B: T.Tensor((4, 16), "int32")):
+    with T.Kernel(1, threads=128):
+        a = T.alloc_fragment((16, 48), "int32")
+        s = T.alloc_shared((16,), "int32")
+        sum = T.alloc_fragment((16,), "int32")
+        top = T.alloc_fragment((16,), "int32")
+        rest = T.alloc_fragment((16,), "int32")
+        twice = T.alloc_fragment((16, 48), "int32")
+        T.copy(A, a)
+        T.clear(s)
+        T.clear(sum)
+        T.clear(rest)
+        T.fill(top, -100)
+        for i, j in T.Parallel(16, 48):
+            sum[i] += a[i, j]
+        for i, j in T.Parallel(16, 48):
+            twice[i, j] = 2 * a[i, j]
+            top[i] = T.max(top[i], a[i, j] * j)
+            rest[i] -= twice[i, j]
+        for i, j in T.Parallel(16, 48):
+            s[i] = a[i, j] + s[i]
+        T.copy(sum, B[0, 0:16])
+        T.copy(top, B[1, 0:16])
+        T.copy(rest, B[2, 0:16])
+        T.copy(s, B[3, 0:16])
+)",
+                     {small_integers(ir::kInt32, {16, 48})},
+                     [](const auto& x, int64_t at) {
+                       double sum = 0, top = -100;
+                       for (int64_t j = 0; j < 48; ++j) {
+                         const double value = x[0]->at(at % 16 * 48 + j);
+                         sum += value;
+                         top = std::max(top, value * static_cast<double>(j));
+                       }
+                       return at / 16 == 1 ? top : at / 16 == 2 ? -2 * sum : sum;
                      }});
   reports.push_back({1165,
                      "AFragmentThroughACast",
@@ -448,12 +489,10 @@ def kernel(A: T.Tensor((20, 44), "float32"), B: T.Tensor((20, 44), "float32")):
   return reports;
 }
 
-using ReportedCopies = Reported;
-TEST_P(ReportedCopies, GiveTheRightNumbers) { expect_result(); }
-INSTANTIATE_TEST_SUITE_P(Copies, ReportedCopies, ::testing::ValuesIn(copies()), report_name);
-INSTANTIATE_TEST_SUITE_P(ParallelLoops, ReportedCopies, ::testing::ValuesIn(parallel_loops()), report_name);
-INSTANTIATE_TEST_SUITE_P(Casts, ReportedCopies, ::testing::ValuesIn(casts_and_vectors()), report_name);
-INSTANTIATE_TEST_SUITE_P(Integers, ReportedCopies, ::testing::ValuesIn(integers_and_sizes()), report_name);
-
 }  // namespace
+
+std::vector<Report> reports_of_copies() {
+  return joined({copies(), parallel_loops(), casts_and_vectors(), integers_and_sizes()});
+}
+
 }  // namespace tilepilot::stage

@@ -1,5 +1,5 @@
 // Threads that exchange elements of shared memory without barriers of the program's own.
-#include "tests/tile/reported.h"
+#include "tests/reports/reports.h"
 
 namespace tilepilot::stage {
 namespace {
@@ -146,10 +146,8 @@ def kernel(A: T.Tensor((64,), "float32"), B: T.Tensor((128,), "float32")):
   return reports;
 }
 
-using ReportedThreads = Reported;
-TEST_P(ReportedThreads, GiveTheRightNumbers) { expect_result(); }
-INSTANTIATE_TEST_SUITE_P(Exchanges, ReportedThreads, ::testing::ValuesIn(exchanges()), report_name);
-INSTANTIATE_TEST_SUITE_P(Clears, ReportedThreads, ::testing::ValuesIn(clears()), report_name);
-
 }  // namespace
+
+std::vector<Report> reports_of_threads() { return joined({exchanges(), clears()}); }
+
 }  // namespace tilepilot::stage

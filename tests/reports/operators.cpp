@@ -1,7 +1,7 @@
 // Gemms, reductions and scans.
 #include <cmath>
 
-#include "tests/tile/reported.h"
+#include "tests/reports/reports.h"
 
 namespace tilepilot::stage {
 namespace {
@@ -238,11 +238,8 @@ std::vector<Report> scans() {
   return reports;
 }
 
-using ReportedOperators = Reported;
-TEST_P(ReportedOperators, GiveTheRightNumbers) { expect_result(); }
-INSTANTIATE_TEST_SUITE_P(Gemms, ReportedOperators, ::testing::ValuesIn(gemms()), report_name);
-INSTANTIATE_TEST_SUITE_P(Reductions, ReportedOperators, ::testing::ValuesIn(reductions()), report_name);
-INSTANTIATE_TEST_SUITE_P(Scans, ReportedOperators, ::testing::ValuesIn(scans()), report_name);
-
 }  // namespace
+
+std::vector<Report> reports_of_operators() { return joined({gemms(), reductions(), scans()}); }
+
 }  // namespace tilepilot::stage
