@@ -61,13 +61,18 @@ extern "C" int cuGetErrorString(int status, const char** text) {
          "\n#define CAPABILITY " + std::to_string(capability) + text;
 }
 
-// An NVRTC of this version that is no compiler.
-inline std::string fake_nvrtc_source(int major, int minor) {
-  return "extern \"C\" int nvrtcVersion(int* major, int* minor) { *major = " + std::to_string(major) +
+// An NVRTC of this version that is no compiler: it fails, or what it makes is the same for every text.
+inline std::string fake_nvrtc_source(int major, int minor, bool compiles = false) {
+  const std::string status = compiles ? "0" : "1";
+  return "#define STATUS " + status + "\n" +
+         "extern \"C\" int nvrtcVersion(int* major, int* minor) { *major = " + std::to_string(major) +
          "; *minor = " + std::to_string(minor) + R"(; return 0; }
-#define FAILS(name) extern "C" int name() { return 1; }
-FAILS(nvrtcCreateProgram) FAILS(nvrtcDestroyProgram) FAILS(nvrtcCompileProgram) FAILS(nvrtcGetProgramLogSize)
-FAILS(nvrtcGetProgramLog) FAILS(nvrtcGetPTXSize) FAILS(nvrtcGetPTX) FAILS(nvrtcGetCUBINSize) FAILS(nvrtcGetCUBIN)
+#define ANSWERS(name) extern "C" int name() { return STATUS; }
+ANSWERS(nvrtcCreateProgram) ANSWERS(nvrtcDestroyProgram) ANSWERS(nvrtcCompileProgram)
+#define MAKES(name) extern "C" int name(void*, char* text) { *text = 'x'; return STATUS; }
+#define OF_SIZE(name) extern "C" int name(void*, unsigned long* size) { *size = 1; return STATUS; }
+OF_SIZE(nvrtcGetProgramLogSize) MAKES(nvrtcGetProgramLog) OF_SIZE(nvrtcGetPTXSize) MAKES(nvrtcGetPTX)
+OF_SIZE(nvrtcGetCUBINSize) MAKES(nvrtcGetCUBIN)
 extern "C" const char* nvrtcGetErrorString(int) { return "NVRTC_ERROR_OUT_OF_MEMORY"; }
 )";
 }

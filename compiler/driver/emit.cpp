@@ -55,15 +55,21 @@ std::optional<Architecture> architecture_of(std::string_view target) {
 
 constexpr std::string_view kForGpus[] = {"layouts", "ir:planned", "ir:lowered"};
 
-Result<std::string> emit_for_gpu(const ir::Program& program, std::string_view what, Architecture architecture) {
-  if (what == "source") return TRY(targets::cuda::generate(program, architecture)).source;
+Result<std::string> emit_for_gpu(const ir::Program& program, std::string_view what, Architecture architecture,
+                                 DiagnosticList& warnings) {
+  if (what == "source") {
+    targets::cuda::GeneratedCode code = TRY(targets::cuda::generate(program, architecture));
+    for (Diagnostic& warning : code.warnings) warnings.add(std::move(warning));
+    return std::move(code.source);
+  }
   if (what == "layouts") return targets::cuda::layouts_text(program, architecture);
   return targets::cuda::ir_text(program, architecture, what == "ir:lowered");
 }
 
-Result<std::string> emit_program(const ir::Program& program, std::string_view what, std::string_view target) {
+Result<std::string> emit_program(const ir::Program& program, std::string_view what, std::string_view target,
+                                 DiagnosticList& warnings) {
   if (what == "ir") return ir::to_text(program);
-  if (const auto architecture = architecture_of(target)) return emit_for_gpu(program, what, *architecture);
+  if (const auto architecture = architecture_of(target)) return emit_for_gpu(program, what, *architecture, warnings);
   if (std::find(std::begin(kForGpus), std::end(kForGpus), what) != std::end(kForGpus))
     return make_error(DiagnosticKind::bad_usage, {}, fmt::format("`{}` is about targets with a GPU", what),
                       "choose one: `--target cuda:sm_90a`");
@@ -77,7 +83,7 @@ Emission emit_programs(SourceMap& sources, const CompileRequest& request, std::s
   if (emission.diagnostics.has_errors()) return emission;
   std::string text;
   for (const ir::Program& program : compiled.programs) {
-    auto part = emit_program(program, what, request.target);
+    auto part = emit_program(program, what, request.target, emission.diagnostics);
     if (!part) {
       emission.diagnostics.add(part.error());
       return emission;

@@ -31,6 +31,8 @@ class EmulatedKernel : public runtime::CompiledKernel {
 
   Status launch(const std::vector<runtime::Argument>& arguments, const runtime::ParallelFor&, Span span) override {
     const BoundArguments bound = TRY(runtime::bind_arguments(program_, arguments, span));
+    for (const targets::cuda::Launch& one : code_.launches)
+      TRY(runtime::check_alignment(program_, bound, one.alignments, span));
     std::vector<std::unique_ptr<std::byte[]>> workspaces;
     EmulatedArguments given{{}, bound.scalars};
     for (const auto& parameter : program_.parameters) {
@@ -91,6 +93,7 @@ class EmulatorBackend : public runtime::KernelBackend {
   Result<std::shared_ptr<runtime::CompiledKernel>> compile(const ir::Program& program,
                                                            DiagnosticList& warnings) override {
     GeneratedCode code = TRY(targets::cuda::generate(program, architecture_, sources_));
+    for (Diagnostic& warning : code.warnings) warnings.add(std::move(warning));
     std::vector<std::string> functions;
     for (const targets::cuda::Launch& launch : code.launches) functions.push_back(launch.function);
     auto emulated = TRY(emulator::compile(code.source, functions, toolchain_, warnings));

@@ -1,4 +1,6 @@
 // Diagnostics of what CUDA needs from outside: NVRTC, the driver, a GPU.
+#include "compiler/diagnostics/render.h"
+#include "compiler/driver/emit.h"
 #include "compiler/runtime/cuda/driver.h"
 #include "compiler/runtime/cuda/nvrtc.h"
 #include "tests/fake_library.h"
@@ -25,6 +27,36 @@ TEST_F(Cuda, KernelThatFails) {
   const auto device = Device::open({.library = library});
   ASSERT_TRUE(device.ok()) << render(sources_, device.error());
   expect_diagnostic("device_failed", (*device)->wait(nullptr));
+}
+
+// What a program that is compiled for a GPU is told, with its own lines.
+class OnDevice : public DiagnosticTest {
+ protected:
+  void expect_of(const std::string& kind, const std::string& body) {
+    driver::CompileRequest request;
+    request.name = kind + ".py";
+    request.target = "cuda:sm_90a";
+    request.text =
+        "import tilelang.language as T\n\n@T.prim_func\ndef main(A: T.Tensor((1024, 64), 'float16'), B: "
+        "T.Tensor((1024, 64), 'float32')):\n    with T.Kernel(1, threads=96) as bx:\n" +
+        body;
+    const auto emission = driver::emit(sources_, request, "source");
+    ASSERT_EQ(emission.diagnostics.items().size(), 1u);
+    expect_golden("diagnostics/golden/" + kind + ".txt", render(sources_, emission.diagnostics));
+  }
+};
+
+TEST_F(OnDevice, TooLarge) {
+  expect_of("too_large_for_device",
+            "        a = T.alloc_shared((1024, 64), 'float32')\n        b = T.alloc_shared((16, 64), 'float16')\n"
+            "        T.copy(B, a)\n        T.copy(A[0, 0], b)\n        T.copy(b, B[0, 0])\n        T.copy(a, B)\n");
+}
+
+TEST_F(OnDevice, Slow) {
+  expect_of("slow_on_device",
+            "        a = T.alloc_shared((16, 64), 'float16')\n        c = T.alloc_fragment((16, 16), 'float32')\n"
+            "        T.copy(A[0, 0], a)\n        T.gemm(a, a, c, transpose_B=True, clear_accum=True)\n"
+            "        T.copy(c, B[0:16, 0:16])\n");
 }
 
 }  // namespace

@@ -59,8 +59,9 @@ class CudaKernel : public CompiledKernel {
 
   Status launch(const std::vector<Argument>& arguments, const ParallelFor&, Span span) override {
     BoundArguments bound = TRY(bind_arguments(program_, arguments, span));
+    for (const PreparedLaunch& launch : launches_) TRY(check_alignment(program_, bound, launch.plan.alignments, span));
     TRY(device_->use());
-    TRY(add_workspaces(bound));
+    TRY(told(add_workspaces(bound), span));
     // All of 8 bytes: addresses, then numbers.
     std::vector<void*> parameters;
     parameters.reserve(bound.buffers.size() + bound.scalars.size());
@@ -126,15 +127,7 @@ class CudaKernel : public CompiledKernel {
     for (const ir::Expr& extent : plan.extents)
       extents.push_back(static_cast<uint64_t>(std::max<int64_t>(1, evaluate(extent, bound.values))));
     if (encoded.data == data && encoded.extents == extents) return {};
-    const auto address = reinterpret_cast<uintptr_t>(data);
-    if (address % 16 != 0)
-      return make_error(
-          DiagnosticKind::bad_kernel_argument, span,
-          fmt::format("a tensor of `{}` starts at an address that is no multiple of 16 bytes, which the copy "
-                      "engine of the GPU needs",
-                      program_.name),
-          "pass a tensor that is no slice of another one, or `disable_tma=True` to `T.copy`");
-    Device::TensorShape shape{static_cast<DeviceAddress>(address),
+    Device::TensorShape shape{reinterpret_cast<DeviceAddress>(data),
                               word_number(plan.type.bytes()),
                               swizzle_number(plan.swizzle),
                               extents,
@@ -142,7 +135,9 @@ class CudaKernel : public CompiledKernel {
                               {}};
     for (const int64_t stride : plan.strides) shape.strides.push_back(static_cast<uint64_t>(stride));
     for (const int64_t extent : plan.box) shape.box.push_back(static_cast<uint32_t>(extent));
-    encoded.map = TRY(device_->tensor_map(shape));
+    auto map = device_->tensor_map(shape);
+    if (!map) return told(std::move(map).take_error(), span);
+    encoded.map = *map;
     encoded.data = data;
     encoded.extents = std::move(extents);
     return {};
@@ -190,13 +185,11 @@ class CudaBackend : public KernelBackend {
   explicit CudaBackend(CudaOptions options) : options_(std::move(options)), nvrtc_(options_.nvrtc) {}
 
   Result<std::shared_ptr<CompiledKernel>> compile(const ir::Program& program, DiagnosticList& warnings) override {
-    TRY(open());
-    const Architecture architecture = target_ == "sm_90a" ? Architecture::sm_90a : Architecture::sm_80;
-    GeneratedCode code = TRY(targets::cuda::generate(program, architecture, options_.sources));
-    const CompiledModule made = TRY(nvrtc_.compile(targets::cuda::prelude() + code.source, machine_, warnings));
-    auto kernel = std::make_shared<CudaKernel>(program, std::move(code.source), device_, options_);
-    TRY(kernel->prepare(made.cubin, code.launches));
-    return kernel;
+    auto kernel = compile_here(program, warnings);
+    if (kernel) return kernel;
+    Error error = std::move(kernel).take_error();
+    if (!error->span.valid() && !program.kernels.empty()) error->span = program.kernels[0].span;
+    return error;
   }
 
  private:
@@ -206,6 +199,17 @@ class CudaBackend : public KernelBackend {
   std::shared_ptr<Device> device_;
   std::string target_;   // what code is generated for
   std::string machine_;  // what it is assembled for
+
+  Result<std::shared_ptr<CompiledKernel>> compile_here(const ir::Program& program, DiagnosticList& warnings) {
+    TRY(open());
+    const Architecture architecture = target_ == "sm_90a" ? Architecture::sm_90a : Architecture::sm_80;
+    GeneratedCode code = TRY(targets::cuda::generate(program, architecture, options_.sources));
+    for (Diagnostic& warning : code.warnings) warnings.add(std::move(warning));
+    const CompiledModule made = TRY(nvrtc_.compile(targets::cuda::prelude() + code.source, machine_, warnings));
+    auto kernel = std::make_shared<CudaKernel>(program, std::move(code.source), device_, options_);
+    TRY(kernel->prepare(made.cubin, code.launches));
+    return std::shared_ptr<CompiledKernel>(std::move(kernel));
+  }
 
   Status open() {
     const std::lock_guard lock(mutex_);

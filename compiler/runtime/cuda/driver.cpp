@@ -162,7 +162,10 @@ Result<DeviceMemory> Device::shared_with_host(int64_t bytes) const {
   constexpr unsigned kMapped = 2;
   TRY(use());
   DeviceMemory memory;
-  TRY(driver_->check("cuMemHostAlloc", driver_->allocate_host(&memory.host_, static_cast<size_t>(bytes), kMapped)));
+  const int status = driver_->allocate_host(&memory.host_, static_cast<size_t>(bytes), kMapped);
+  if (status == kDriverOutOfMemory)
+    return make_error(DiagnosticKind::out_of_memory, {}, fmt::format("the host has no {} bytes for the GPU", bytes));
+  TRY(driver_->check("cuMemHostAlloc", status));
   memory.device_ = shared_from_this();
   memory.size_ = bytes;
   TRY(driver_->check("cuMemHostGetDevicePointer", driver_->address_of_host(&memory.address_, memory.host_, 0)));

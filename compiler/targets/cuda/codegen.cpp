@@ -9,6 +9,7 @@
 #include "compiler/targets/cuda/lower.h"
 #include "compiler/targets/cuda/pipeline.h"
 #include "compiler/targets/cuda/prelude.h"
+#include "compiler/targets/cuda/resources.h"
 #include "compiler/targets/cuda/teams.h"
 
 namespace tilepilot::targets::cuda {
@@ -19,7 +20,8 @@ namespace {
 
 constexpr std::string_view kAxes[] = {"x", "y", "z"};
 
-constexpr int64_t kBandRows = 16;  // of blocks
+constexpr int64_t kBandRows = 16;         // of blocks
+constexpr int64_t kEngineAlignment = 16;  // of tensors that the copy engine reads
 
 // Whether each tensor's elements can be counted in 32 bits.
 bool fits_32_bits(const ir::Program& program) {
@@ -65,16 +67,14 @@ class LaunchEmitter {
     cuda::emit(context_, lowered_.kernel.body);
     if (context_.error) return std::move(context_.error);
     if (shared_bytes_ > shared_limit(architecture_))
-      return make_error(DiagnosticKind::unsupported_tile_feature, lowered_.kernel.span,
-                        fmt::format("this kernel needs {} bytes of shared memory, {} are there", shared_bytes_,
-                                    shared_limit(architecture_)),
-                        "use smaller tiles or fewer stages");
+      return too_much_shared_memory(lowered_.kernel, shared_bytes_, shared_limit(architecture_));
     const int64_t threads = thread_count(lowered_.kernel);
     source += fmt::format("\nextern \"C\" __global__ void __launch_bounds__({}{}) {}({}) {{\n{}{}}}\n", threads,
                           lowered_.persistent ? ", 1" : "", function, fmt::join(parameters_, ", "),
                           context_.declarations.text(), context_.body.text());
     return Launch{function, lowered_.kernel.grid, lowered_.kernel.threads,    shared_bytes_,
-                  false,    lowered_.persistent,  std::move(context_.checks), std::move(maps_)};
+                  false,    lowered_.persistent,  std::move(context_.checks), std::move(maps_),
+                  std::move(alignments_)};
   }
 
  private:
@@ -84,6 +84,7 @@ class LaunchEmitter {
   Context context_;
   std::vector<std::string> parameters_;
   std::vector<TensorMap> maps_;
+  std::vector<int64_t> alignments_;    // of pointers
   std::vector<std::string> barriers_;  // what makes them
   int64_t shared_bytes_ = 0;
 
@@ -104,6 +105,9 @@ class LaunchEmitter {
     const auto name_buffer = [&](const ir::Buffer& buffer) {
       parameters_.push_back(
           fmt::format("global_array<{}> {}", cpu::stored_type(buffer->type), context_.names.of(buffer)));
+      const auto vectors = lowered_.alignments.find(buffer.get());
+      alignments_.push_back(
+          std::max<int64_t>(buffer->type.bytes(), vectors == lowered_.alignments.end() ? 1 : vectors->second));
     };
     for (const auto& parameter : program_.parameters)
       if (const auto* buffer = std::get_if<ir::Buffer>(&parameter)) name_buffer(*buffer);
@@ -138,6 +142,7 @@ class LaunchEmitter {
       if (axis + 1 < tensor.rank()) map.strides.push_back(step);
       if (tensor.strides.empty()) step *= ir::constant_int(tensor.shape[axis]).value_or(1);
     }
+    alignments_[map.buffer] = std::max(alignments_[map.buffer], kEngineAlignment);
     maps_.push_back(std::move(map));
   }
 
@@ -267,6 +272,7 @@ Result<GeneratedCode> generate(const ir::Program& given, Architecture architectu
   const std::string name = cpu::Names(prelude()).fresh(program.name);
   for (size_t k = 0; k < program.kernels.size(); ++k) {
     LoweredKernel lowered = TRY(lower_teams(program.kernels[k], architecture));
+    for (Diagnostic& warning : lowered.warnings) code.warnings.push_back(std::move(warning));
     for (const Wgmma& product : lowered.products) {
       if (std::find(written.begin(), written.end(), product) != written.end()) continue;
       written.push_back(product);

@@ -207,7 +207,7 @@ GemmPlan plan_gemm(const ir::Gemm& gemm, int64_t threads, Architecture architect
   const int64_t m = extent(gemm.c, 2), n = extent(gemm.c, 1), k = extent(gemm.a, gemm.transpose_a ? 2 : 1);
   const ir::DType a = multiplied_as(gemm, gemm.a.buffer->type), b = multiplied_as(gemm, gemm.b.buffer->type),
                   c = gemm.c.buffer->type;
-  GemmPlan plan{nullptr, m, n, k, 1, 1, thread_tiles(m, n, threads), {}, {}, false, "", ""};
+  GemmPlan plan{nullptr, m, n, k, 1, 1, thread_tiles(m, n, threads), {}, {}, false, "", true, ""};
   if (architecture == Architecture::sm_90a) {
     plan.not_by_groups = choose_wgmma(plan, gemm, threads, viewed);
     if (plan.not_by_groups.empty()) {
@@ -217,6 +217,7 @@ GemmPlan plan_gemm(const ir::Gemm& gemm, int64_t threads, Architecture architect
   }
   const Atom* atom = find_atom(a, b, c, architecture);
   if (atom == nullptr) {
+    plan.has_instruction = false;
     plan.reason = fmt::format("no tensor-core instruction multiplies {} by {} into {}", ir::to_string(a),
                               ir::to_string(b), ir::to_string(c));
   } else if (m % atom->m != 0 || n % atom->n != 0 || k % atom->k != 0) {

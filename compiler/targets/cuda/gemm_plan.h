@@ -20,9 +20,10 @@ struct GemmPlan {
   layout::Fragment c;
   // Where an operand is held in registers. Without an atom neither can be.
   std::optional<layout::Fragment> a, b;
-  bool splits = false;        // float32 operands are multiplied in parts (see split_product of the prelude)
-  std::string reason;         // why there is no atom
-  std::string not_by_groups;  // why the atom is no wgmma, where the architecture has it
+  bool splits = false;          // float32 operands are multiplied in parts (see split_product of the prelude)
+  std::string reason;           // why there is no atom
+  bool has_instruction = true;  // some tensor-core instruction multiplies these types
+  std::string not_by_groups;    // why the atom is no wgmma, where the architecture has it
 
   bool is_wgmma() const { return atom != nullptr && atom->threads == 128; }
   // Atoms of one warp, or warp group, along each axis.

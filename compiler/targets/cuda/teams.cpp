@@ -9,6 +9,7 @@
 #include "compiler/targets/cuda/infer.h"
 #include "compiler/targets/cuda/proxy_fences.h"
 #include "compiler/targets/cuda/replace_buffers.h"
+#include "compiler/targets/cuda/resources.h"
 #include "compiler/targets/cuda/warp_specialize.h"
 
 namespace tilepilot::targets::cuda {
@@ -128,7 +129,17 @@ class Teams {
 
   Result<LoweredKernel> run(Architecture architecture) {
     TRY(plan(architecture));
-    if (roles_.size() == 1) return lower(planned_.front());
+    std::vector<Diagnostic> warnings;
+    for (const PlannedKernel& planned : planned_)
+      for (Diagnostic& warning : TRY(resource_warnings(planned, thread_count(kernel_))))
+        warnings.push_back(std::move(warning));
+    LoweredKernel lowered = roles_.size() == 1 ? TRY(lower(planned_.front())) : TRY(lower_together());
+    lowered.warnings = std::move(warnings);
+    return lowered;
+  }
+
+ private:
+  Result<LoweredKernel> lower_together() {
     agree_on_tiles();
     place_common_tiles();
     ir::Kernel together = kernel_;
@@ -143,6 +154,8 @@ class Teams {
       result.offsets.insert(part.offsets.begin(), part.offsets.end());
       result.products.insert(result.products.end(), part.products.begin(), part.products.end());
       result.maps.insert(result.maps.end(), part.maps.begin(), part.maps.end());
+      for (const auto& [tensor, bytes] : part.alignments)
+        result.alignments[tensor] = std::max(result.alignments[tensor], bytes);
       for (const ir::Buffer& buffer : part.kernel.allocations) add(result.kernel.allocations, buffer);
       chosen = choice(team, part, result, chosen);
     }
@@ -152,7 +165,6 @@ class Teams {
     return result;
   }
 
- private:
   ir::Kernel kernel_;
   std::vector<passes::Role> roles_;
   Team common_team_;

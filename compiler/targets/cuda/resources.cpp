@@ -1,0 +1,152 @@
+#include "compiler/targets/cuda/resources.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "compiler/ir/search.h"
+
+namespace tilepilot::targets::cuda {
+
+using ir::Stmt;
+
+namespace {
+
+// CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": of 32 bits.
+constexpr int64_t kRegistersOfBlock = 65536, kRegistersOfThread = 255;
+constexpr int64_t kMostRegisters = 16 * kRegistersOfThread;  // all written out: NVRTC works on them for minutes
+constexpr size_t kTilesShown = 3;
+
+int64_t registers_of_thread(int64_t threads) {
+  constexpr int64_t kUnit = 8;  // in which they are dealt out
+  return std::min(kRegistersOfThread, kRegistersOfBlock / threads / kUnit * kUnit);
+}
+
+using Buffers = std::unordered_set<const ir::BufferData*>;
+
+// Fragments that a leaf of the kernel reads, all of which hold values as it begins, and those that it writes.
+struct Held {
+  Buffers before, after;
+};
+Held held_by(const Stmt& stmt) {
+  Held held;
+  const auto note = [](Buffers& buffers, const ir::Buffer& buffer) {
+    if (buffer->scope == ir::Scope::fragment) buffers.insert(buffer.get());
+  };
+  ir::walk(
+      stmt,
+      [&](const Stmt& part) {
+        if (const auto* store = ir::as<ir::Store>(part)) note(held.after, store->buffer);
+        const ir::Accesses accesses = ir::region_accesses(part);
+        for (const ir::Region* region : accesses.reads) note(held.before, region->buffer);
+        for (const ir::Region* region : accesses.writes) note(held.after, region->buffer);
+      },
+      [&](const ir::Expr& part) {
+        if (const auto* load = ir::as<ir::Load>(part)) note(held.before, load->buffer);
+      });
+  return held;
+}
+
+bool is_leaf(const Stmt& stmt) {
+  const auto* loop = ir::as<ir::For>(stmt);
+  return (loop && loop->kind == ir::LoopKind::parallel) || ir::is_tile_operator(*stmt);
+}
+
+class Warnings {
+ public:
+  Warnings(const PlannedKernel& planned, int64_t threads_of_block)
+      : planned_(planned), limit_(registers_of_thread(threads_of_block)), threads_(thread_count(planned.kernel)) {}
+
+  Result<std::vector<Diagnostic>> run() {
+    visit(planned_.kernel.body);
+    if (worst_ > kMostRegisters)
+      return make_error(DiagnosticKind::too_large_for_device, where_->span, registers_message(), hint());
+    if (worst_ > limit_)
+      found_.push_back({DiagnosticKind::slow_on_device,
+                        where_->span,
+                        registers_message() + ": the rest goes to slow local memory",
+                        {},
+                        hint()});
+    return std::move(found_);
+  }
+
+ private:
+  const PlannedKernel& planned_;
+  const int64_t limit_, threads_;
+  std::vector<Diagnostic> found_;
+  int64_t worst_ = 0;
+  Stmt where_;
+
+  void visit(const Stmt& body) {
+    if (is_leaf(body)) return leaf(body);
+    if (const auto* list = ir::as<ir::Block>(body)) {
+      for (const Stmt& part : list->body) visit(part);
+    } else if (const auto* loop = ir::as<ir::For>(body)) {
+      visit(loop->body);
+    } else if (const auto* loop_while = ir::as<ir::While>(body)) {
+      visit(loop_while->body);
+    } else if (const auto* choice = ir::as<ir::If>(body)) {
+      visit(choice->then);
+      if (choice->otherwise) visit(choice->otherwise);
+    }
+  }
+
+  int64_t registers(const Buffers& buffers) const {
+    int64_t bits = 0;
+    for (const ir::BufferData* buffer : buffers) {
+      const auto found = planned_.inference.fragments.find(buffer);
+      if (found != planned_.inference.fragments.end()) bits += found->second.register_count() * buffer->type.bits;
+    }
+    return (bits + 31) / 32;
+  }
+
+  void leaf(const Stmt& stmt) {
+    const Held held = held_by(stmt);
+    const int64_t needed = std::max(registers(held.before), registers(held.after));
+    if (needed > worst_) {
+      worst_ = needed;
+      where_ = stmt;
+    }
+    const auto plan = planned_.inference.gemms.find(stmt.get());
+    if (plan == planned_.inference.gemms.end() || plan->second.atom != nullptr || !plan->second.has_instruction) return;
+    found_.push_back({DiagnosticKind::slow_on_device,
+                      stmt->span,
+                      "this product uses no tensor cores: " + plan->second.reason,
+                      {},
+                      "use a multiple of 32 threads, and tiles whose extents are multiples of what an instruction "
+                      "multiplies"});
+  }
+
+  std::string registers_message() const {
+    return fmt::format("the fragments that this needs take {} registers of each of {} threads, which have {}", worst_,
+                       threads_, limit_);
+  }
+  static std::string hint() { return "use more threads, smaller tiles, or shared memory"; }
+};
+
+}  // namespace
+
+Result<std::vector<Diagnostic>> resource_warnings(const PlannedKernel& planned, int64_t threads_of_block) {
+  return Warnings(planned, threads_of_block).run();
+}
+
+Error too_much_shared_memory(const ir::Kernel& kernel, int64_t bytes, int64_t limit) {
+  Error error =
+      make_error(DiagnosticKind::too_large_for_device, kernel.span,
+                 fmt::format("this kernel needs {} bytes of shared memory; a block of the target has {}", bytes, limit),
+                 "use smaller tiles or fewer stages");
+  std::vector<std::pair<int64_t, ir::Buffer>> tiles;
+  for (const ir::Buffer& buffer : kernel.allocations) {
+    if (buffer->scope != ir::Scope::shared || buffer->base) continue;
+    int64_t size = buffer->type.bytes();
+    for (const ir::Expr& extent : buffer->shape) size *= ir::constant_int(extent).value_or(1);
+    tiles.emplace_back(size, buffer);
+  }
+  std::stable_sort(tiles.begin(), tiles.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (size_t k = 0; k < std::min(tiles.size(), kTilesShown); ++k)
+    error->note(tiles[k].second->span, fmt::format("`{}` takes {} bytes", tiles[k].second->name, tiles[k].first));
+  return error;
+}
+
+}  // namespace tilepilot::targets::cuda

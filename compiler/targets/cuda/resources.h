@@ -1,0 +1,19 @@
+// What a kernel asks of a GPU's block beside what the block has: fragments and registers, products and threads. Told
+// before the driver, or a slow kernel, tells it.
+#pragma once
+
+#include <vector>
+
+#include "compiler/targets/cuda/pipeline.h"
+
+namespace tilepilot::targets::cuda {
+
+// Warnings about statements whose fragments do not fit into registers, so that they lie in slow memory, and about
+// products whose threads or extents tensor cores cannot use. Errors: too_large_for_device, where fragments are so far
+// beyond that no compiler gets through.
+Result<std::vector<Diagnostic>> resource_warnings(const PlannedKernel& planned, int64_t threads_of_block);
+
+// `too_large_for_device`, with the largest tiles.
+Error too_much_shared_memory(const ir::Kernel& kernel, int64_t bytes, int64_t limit);
+
+}  // namespace tilepilot::targets::cuda

@@ -1,0 +1,183 @@
+// What is said about kernels that ask for more than a block of a GPU has, and calls that no GPU can serve.
+#include <gmock/gmock.h>
+
+#include "compiler/runtime/cuda/cuda_kernel.h"
+#include "compiler/targets/cuda/codegen.h"
+#include "tests/cpu/kernel_fixture.h"
+#include "tests/fake_library.h"
+
+namespace tilepilot::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using targets::cuda::Architecture;
+using ::testing::HasSubstr;
+
+Result<targets::cuda::GeneratedCode> generated(const std::string& text,
+                                               Architecture architecture = Architecture::sm_90a) {
+  return targets::cuda::generate(parse(text), architecture);
+}
+
+std::string staged_text(int64_t rows) {
+  return fmt::format(R"(program p(A: float32[{0}, 64], B: float32[{0}, 64]) {{
+  kernel bx in 1 threads 128 {{
+    shared tile: float32[{0}, 64]
+    shared small: float32[64]
+    copy A -> tile
+    copy A[0, 0 : 64] -> small
+    copy small -> B[0, 0 : 64]
+    copy tile -> B
+  }}
+}})",
+                     rows);
+}
+
+TEST(Resources, fail_TilesBeyondSharedMemory) {
+  EXPECT_TRUE(generated(staged_text(900)).ok());
+  EXPECT_FALSE(generated(staged_text(900), Architecture::sm_80).ok());
+  const auto code = generated(staged_text(1000));
+  ASSERT_FALSE(code.ok());
+  EXPECT_EQ(code.error().kind, DiagnosticKind::too_large_for_device);
+  EXPECT_TRUE(code.error().span.valid());
+  EXPECT_EQ(code.error().message, "this kernel needs 256256 bytes of shared memory; a block of the target has 232448");
+  ASSERT_FALSE(code.error().notes.empty());
+  EXPECT_EQ(code.error().notes[0].message, "`tile` takes 256000 bytes");
+  EXPECT_TRUE(code.error().notes[0].span.valid());
+}
+
+std::string held_text(int64_t columns) {
+  return fmt::format(R"(program p(A: float32[128, {0}], B: float32[128, {0}]) {{
+  kernel bx in 1 threads 128 {{
+    fragment held: float32[128, {0}]
+    copy A -> held
+    copy held -> B
+  }}
+}})",
+                     columns);
+}
+
+TEST(Resources, FragmentsBeyondRegistersAreTold) {
+  const auto fits = generated(held_text(128));
+  ASSERT_TRUE(fits.ok());
+  EXPECT_TRUE(fits->warnings.empty());
+  const auto spills = generated(held_text(512));
+  ASSERT_TRUE(spills.ok());
+  ASSERT_EQ(spills->warnings.size(), 1u);
+  EXPECT_EQ(spills->warnings[0].kind, DiagnosticKind::slow_on_device);
+  EXPECT_TRUE(spills->warnings[0].span.valid());
+  EXPECT_THAT(spills->warnings[0].message, HasSubstr("take 512 registers of each of 128 threads, which have 255"));
+}
+
+TEST(Resources, fail_FragmentsFarBeyondRegisters) {
+  const auto code = generated(held_text(8192));
+  ASSERT_FALSE(code.ok());
+  EXPECT_EQ(code.error().kind, DiagnosticKind::too_large_for_device);
+  EXPECT_TRUE(code.error().span.valid());
+  EXPECT_THAT(code.error().message, HasSubstr("take 8192 registers of each of 128 threads"));
+}
+
+std::string product_text(int64_t rows, int64_t threads, const std::string& type = "float16") {
+  return fmt::format(R"(program p(A: {2}[{0}, 32], B: {2}[32, 32], C: float32[{0}, 32]) {{
+  kernel bx in 1 threads {1} {{
+    shared a: {2}[{0}, 32]
+    shared b: {2}[32, 32]
+    fragment c: float32[{0}, 32]
+    copy A -> a
+    copy B -> b
+    gemm c = a @ b
+    copy c -> C
+  }}
+}})",
+                     rows, threads, type);
+}
+
+TEST(Resources, ProductsWithoutTensorCoresAreTold) {
+  for (const auto& [rows, threads, why] :
+       {std::tuple{64, 48, "48 threads are no whole warps"}, std::tuple{24, 64, "24 x 32 x 32 is no multiple of"},
+        std::tuple{16, 96, "3 warps cannot share 16 x 32 evenly"}}) {
+    const auto code = generated(product_text(rows, threads));
+    ASSERT_TRUE(code.ok()) << code.error().message;
+    ASSERT_EQ(code->warnings.size(), 1u) << why;
+    EXPECT_EQ(code->warnings[0].kind, DiagnosticKind::slow_on_device);
+    EXPECT_THAT(code->warnings[0].message, HasSubstr(why));
+    EXPECT_TRUE(code->warnings[0].span.valid());
+  }
+  EXPECT_TRUE(generated(product_text(64, 128))->warnings.empty());
+  EXPECT_TRUE(generated(product_text(64, 48, "float32"))->warnings.empty());  // no instruction could be used
+}
+
+// A GPU, and a compiler, made for the test.
+class MadeUpGpu : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "tilepilot-gpu-XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::unique_ptr<runtime::KernelBackend> backend(int capability, const std::string& architecture = "") {
+    runtime::cuda::CudaOptions options;
+    options.device.library = fake_library(folder_, "libcuda.so.1", fake_driver_source(13000, 0, capability));
+    options.nvrtc.library = fake_library(folder_, "libnvrtc.so.13", fake_nvrtc_source(13, 0, true));
+    options.architecture = architecture;
+    return runtime::cuda::cuda_backend(std::move(options));
+  }
+
+  fs::path folder_;
+  DiagnosticList warnings_;
+};
+
+TEST_F(MadeUpGpu, fail_TensorsThatStartAnywhere) {
+  const auto kernel = backend(90)->compile(parse(held_text(128)), warnings_);
+  ASSERT_TRUE(kernel.ok()) << render(kernel.error());
+  std::vector<float> memory(128 * 128 + 8);
+  float* aligned = memory.data();
+  while (reinterpret_cast<uintptr_t>(aligned) % 16 != 0) ++aligned;
+  const Span call{0, 0, 4};
+  const auto launched = [&](float* a) {
+    const auto view = [](float* data) { return runtime::TensorView{data, ir::kFloat32, {128, 128}, {128, 1}}; };
+    return (*kernel)->launch({view(a), view(aligned)}, {}, call);
+  };
+  EXPECT_TRUE(launched(aligned).ok());
+  const Status status = launched(aligned + 1);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().kind, DiagnosticKind::bad_kernel_argument);
+  EXPECT_THAT(status.error().message, HasSubstr("`A` of `p` starts at an address that is no multiple of 16 bytes"));
+  EXPECT_EQ(status.error().span, call);
+}
+
+TEST_F(MadeUpGpu, fail_OtherTargets) {
+  for (const auto& [capability, architecture, why] :
+       {std::tuple{80, "sm_90a", "has compute capability 8.0, which cannot run `cuda:sm_90a`"},
+        std::tuple{75, "", "asynchronous copies"}, std::tuple{120, "", "a target of its own"}}) {
+    const auto kernel = backend(capability, architecture)->compile(parse(held_text(128)), warnings_);
+    ASSERT_FALSE(kernel.ok());
+    EXPECT_EQ(kernel.error().kind, DiagnosticKind::driver_missing);
+    EXPECT_THAT(kernel.error().message, HasSubstr(why));
+    EXPECT_TRUE(kernel.error().span.valid());
+  }
+}
+
+TEST_F(MadeUpGpu, fail_WorkspacesBeyondItsMemory) {
+  const auto kernel = backend(90)->compile(parse(R"(program p(A: float32[64]) {
+  workspace w: float32[1099511627776]
+  kernel bx in 1 threads 64 {
+    copy A -> w[0 : 64]
+    copy w[0 : 64] -> A
+  }
+})"),
+                                           warnings_);
+  ASSERT_TRUE(kernel.ok()) << render(kernel.error());
+  std::vector<float> memory(72);
+  float* aligned = memory.data();
+  while (reinterpret_cast<uintptr_t>(aligned) % 16 != 0) ++aligned;
+  const Status status = (*kernel)->launch({runtime::TensorView{aligned, ir::kFloat32, {64}, {1}}}, {}, Span{0, 0, 4});
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().kind, DiagnosticKind::out_of_memory);
+  EXPECT_THAT(status.error().message, HasSubstr("the GPU has no 4398046511104 bytes"));
+  EXPECT_TRUE(status.error().span.valid());
+}
+
+}  // namespace
+}  // namespace tilepilot::testing
