@@ -24,6 +24,7 @@ struct Run {
   std::unique_ptr<RunStore> store;
   std::unique_ptr<retrieval::Corpus> corpus;
   int64_t id = 0;
+  std::string target;  // what `auto` has come to
 };
 
 Result<std::unique_ptr<ChatClient>> open_chat(Run& run) {
@@ -36,18 +37,22 @@ Result<std::unique_ptr<ChatClient>> open_chat(Run& run) {
 }
 
 Result<std::unique_ptr<Author>> open_author(Run& run) {
-  if (run.options.author == "builtin") return builtin_author(run.reference);
+  if (run.options.author == "builtin") return builtin_author(run.reference, {.target = run.target});
   auto chat = TRY(open_chat(run));
   auto kernels = TRY(run.corpus->search(structure_of(run.reference), "", run.options.retrieved));
   for (const retrieval::Hit& hit : kernels)
     run.events.progress(fmt::format("retrieved {}: {}", hit.entry.name, hit.reason));
-  return llm_author(std::move(chat), task_prompt(run.reference, run.options.judge.target, kernels));
+  return llm_author(std::move(chat), task_prompt(run.reference, run.target, kernels));
 }
 
-std::string options_as_json(const GenerateOptions& options) {
-  nlohmann::json object = {{"attempts", options.budget.attempts}, {"minutes", options.budget.minutes},
-                           {"dollars", options.budget.dollars},   {"dtype", options.judge.dtype},
-                           {"target", options.judge.target},      {"trials", options.judge.trials}};
+std::string options_as_json(const Run& run) {
+  const GenerateOptions& options = run.options;
+  nlohmann::json object = {{"attempts", options.budget.attempts},
+                           {"minutes", options.budget.minutes},
+                           {"dollars", options.budget.dollars},
+                           {"dtype", options.judge.dtype},
+                           {"target", run.target},
+                           {"trials", options.judge.trials}};
   if (options.author == "llm") object.update({{"url", options.chat.url}, {"model", options.chat.settings.model}});
   if (options.replay) object["replay"] = *options.replay;
   return object.dump();
@@ -61,7 +66,7 @@ retrieval::Entry entry_of(const Run& run, const Attempt& best) {
   entry.structure = structure_of(run.reference);
   entry.source = best.candidate.source;
   entry.speedup = best.verdict.speedup();
-  entry.target = run.options.judge.target;
+  entry.target = run.target;
   return entry;
 }
 
@@ -114,7 +119,7 @@ retrieval::Structure structure_of(const eval::Reference& reference) {
 }
 
 Result<GenerateResult> generate(SourceMap& sources, const GenerateOptions& options, const GenerateEvents& events) {
-  Run run{options, events, {}, nullptr, nullptr, 0};
+  Run run{options, events, {}, nullptr, nullptr, 0, {}};
   run.store = TRY(RunStore::open(options.store));
   run.corpus = TRY(retrieval::open_corpus(options.store));
   TRY(retrieval::sync_seeds(*run.corpus, options.seeds));
@@ -127,8 +132,10 @@ Result<GenerateResult> generate(SourceMap& sources, const GenerateOptions& optio
                               run.reference.forward.nodes.size(), run.reference.forward.inputs.size(),
                               run.reference.parameters.size()));
   auto judge = TRY(eval::open_judge(folder, options.judge));
-  run.id = TRY(run.store->begin_run(
-      {options.model.string(), run.reference.model_source, options.author, options_as_json(options)}));
+  run.target = judge->target();
+  if (options.judge.target == "auto") events.progress(fmt::format("target: {}", run.target));
+  run.id = TRY(
+      run.store->begin_run({options.model.string(), run.reference.model_source, options.author, options_as_json(run)}));
   auto author = TRY(open_author(run));
   GenerateResult result;
   result.run = run.id;

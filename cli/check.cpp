@@ -26,7 +26,7 @@ int run_check(Session& session, const CheckFlags& options) {
   auto judge = session.judge_options();
   if (!judge) return session.fail(judge.error());
   check.judge = *judge;
-  check.time = check.time && judge->target == "cpu";  // times in the emulator tell nothing
+  check.time = check.time && !judge->target.starts_with("emulate");  // times there tell nothing
   options.judge.apply_to(check.judge);
   auto verdict = agent::check(session.sources, check);
   if (!verdict) return session.fail(verdict.error());

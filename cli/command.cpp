@@ -84,15 +84,7 @@ std::filesystem::path Session::work_folder() const { return environment.cache / 
 
 std::string Session::python() const { return common.python.empty() ? environment.python : common.python; }
 
-Result<std::string> Session::target() const {
-  const runtime::Target target = TRY(runtime::parse_target(common.target));
-  if (target.place == runtime::Place::automatic || target.place == runtime::Place::cpu) return std::string("cpu");
-  if (target.place == runtime::Place::emulator) return common.target;
-  return make_error(DiagnosticKind::bad_usage, {},
-                    fmt::format("programs are not judged on `{}` in this version", common.target),
-                    "use `--target cpu` or leave it out; `tilepilot run` takes this target, and "
-                    "`tilepilot check --target emulate:...` judges the code for it");
-}
+Result<std::string> Session::target() const { return runtime::to_string(TRY(runtime::parse_target(common.target))); }
 
 Result<std::string> Session::compile_target() const {
   const runtime::Target target = TRY(runtime::parse_target(common.target));

@@ -62,7 +62,7 @@ class Session {
   // Errors: a target that this version does not have.
   Result<eval::JudgeOptions> judge_options() const;
   agent::ExporterOptions exporter_options() const;
-  // Where candidates are judged: the processor or the emulator. Errors: another target, or what is none.
+  // Where candidates are judged. Errors: what is no target.
   Result<std::string> target() const;
   // What code can be printed for, whatever this machine has.
   Result<std::string> compile_target() const;

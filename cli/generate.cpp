@@ -131,11 +131,11 @@ Status complete(Session& session, GenerateFlags& options) {
                                            : std::filesystem::path(options.output);
   TRY(probe_output(generate.output, generate.model));
   generate.judge = TRY(session.judge_options());
-  if (generate.judge.target != "cpu")
+  if (generate.judge.target.starts_with("emulate"))
     return make_error(
         DiagnosticKind::bad_usage, {},
         fmt::format("`generate` looks for what is fastest, and `{}` tells no times", generate.judge.target),
-        "generate for `cpu`, and `tilepilot check` the result in the emulator");
+        "generate for `cpu` or a GPU, and `tilepilot check` the result in the emulator");
   options.judge.apply_to(generate.judge);
   generate.exporter = session.exporter_options();
   generate.store = session.store_file();

@@ -78,7 +78,7 @@ struct JudgeOptions {
   std::filesystem::path worker;  // the tilepilot-worker executable
   std::string dtype = "model";   // or fp32, fp16, bf16
   std::string precision;         // fp16 or bf16: outputs need be no better than that; empty: their own element type
-  std::string target = "cpu";
+  std::string target = "cpu";    // as runtime::parse_target reads it
   int trials = 5;
   std::optional<uint64_t> seed;    // none: secret, from the system's entropy
   double time_limit_s = 120;       // a candidate's own time in all trials; in timing, in one request
@@ -103,6 +103,8 @@ class Judge {
  public:
   virtual ~Judge() = default;
   virtual Verdict check(const CheckRequest& request) = 0;
+  // Where candidates run: what `auto` has come to.
+  virtual std::string target() const = 0;
 };
 
 // Starts the worker on an exported reference. Errors: the worker is missing or cannot load the reference. The judge

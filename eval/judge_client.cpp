@@ -62,8 +62,11 @@ class JudgeClient final : public Judge {
       worker_.reset();
       return Status(make_error(diagnostic_from_json(answer->body["diagnostic"])));
     }
+    options_.target = answer->body.value("target", options_.target);
     return {};
   }
+
+  std::string target() const override { return options_.target; }
 
   Verdict check(const CheckRequest& request) override {
     try {
@@ -125,7 +128,9 @@ class JudgeClient final : public Judge {
                                         "--dtype",
                                         options_.dtype,
                                         "--samples",
-                                        std::to_string(options_.timing_samples)};
+                                        std::to_string(options_.timing_samples),
+                                        "--device",
+                                        options_.target.starts_with("cuda") ? "cuda" : "cpu"};
     auto run = runtime::run_process(command, {.time_limit_s = kOpenLimit, .working_directory = {}});
     json answer = run.ok() ? json::parse(run->out, nullptr, false) : json();
     if (!answer.is_object()) {

@@ -9,6 +9,7 @@
 
 #include "agent/builtin/plan.h"
 #include "agent/builtin/program_writer.h"
+#include "agent/builtin/target_tiles.h"
 
 namespace tilepilot::agent {
 
@@ -77,7 +78,10 @@ class BuiltinAuthor : public Author {
 
   // Small models get kernels below the usual size, models of bare products get those.
   Result<std::optional<Candidate>> first() {
+    const builtin::TargetTiles tiles = builtin::tiles_for(options_.target);
     PlanOptions options;
+    options.tiles = tiles.tiles;
+    options.product_tiles = tiles.products;
     auto candidate = TRY(propose(options, "fuses all it can"));
     if (candidate) return candidate;
     options.smallest_kernel = 1;

@@ -8,6 +8,7 @@ namespace tilepilot::agent {
 
 struct BuiltinOptions {
   int candidates = 5;  // at most
+  std::string target = "cpu";
 };
 
 std::unique_ptr<Author> builtin_author(eval::Reference reference, BuiltinOptions options = {});

@@ -47,8 +47,8 @@ void LoopIndices::name_serial() {
 
 std::string LoopIndices::launch() const {
   static const char* const kVariables[] = {"bx", "(bx, by)", "(bx, by, bz)"};
-  if (grid_extents_.empty()) return "T.Kernel(1, threads=128) as bx";
-  return fmt::format("T.Kernel({}, threads=128) as {}", fmt::join(grid_extents_, ", "),
+  if (grid_extents_.empty()) return fmt::format("T.Kernel(1, threads={}) as bx", tiles_.threads);
+  return fmt::format("T.Kernel({}, threads={}) as {}", fmt::join(grid_extents_, ", "), tiles_.threads,
                      kVariables[grid_extents_.size() - 1]);
 }
 

@@ -35,6 +35,7 @@ std::optional<TilePlan> plan_product_tiles(const PrimitiveGraph& graph, const Gr
   tiles.row_block = pick_block(tiles.loop(0).extent, whole_rows ? sizes.elements / columns : sizes.rows);
   tiles.loops[0].size = "M";
   tiles.loops[1].size = "N";
+  tiles.threads = sizes.threads;
   tiles.serial.clear();
   tiles.grid.clear();
   for (int loop : {1, 0})

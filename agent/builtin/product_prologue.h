@@ -10,6 +10,7 @@ namespace tilepilot::agent::builtin {
 struct ProductTiles {
   int64_t rows = 128, columns = 256, depth = 128;
   int64_t elements = 32768;  // of a tile with whole rows
+  int64_t threads = 128;
 };
 
 // The product that `group` may finish: a two-dimensional one that only the group reads, each element in its own place.

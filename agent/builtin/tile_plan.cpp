@@ -33,7 +33,13 @@ int64_t pick_block(int64_t extent, int64_t limit) {
 
 namespace {
 
-constexpr int64_t kEnoughBlocks = 16;  // to share among threads
+// A power of two, as all shapes of tiles can use.
+int64_t threads_for(int64_t elements, const TileSizes& sizes) {
+  constexpr int64_t kFewest = 128, kMost = 1024;
+  int64_t threads = kFewest;
+  while (sizes.thread_elements > 0 && threads < kMost && threads * sizes.thread_elements < elements) threads *= 2;
+  return threads;
+}
 
 AtomStrides output_strides(const PrimitiveGraph& graph, const Group& group, int id) {
   AtomStrides result;
@@ -66,6 +72,7 @@ class Planner {
       plan_rows();
     else
       plan_columns();
+    plan_.threads = threads_for(plan_.row_block * plan_.column_block, sizes_);
     place_rest();
     name_sizes();
     return std::move(plan_);
@@ -141,7 +148,7 @@ class Planner {
 
   // A block of a kept loop that fills the tile but leaves enough blocks for all threads.
   int64_t kept_block(int index, int64_t limit) const {
-    int64_t enough = std::max<int64_t>(1, plan_.loop(index).extent * kept_blocks_beside(index) / kEnoughBlocks);
+    int64_t enough = std::max<int64_t>(1, plan_.loop(index).extent * kept_blocks_beside(index) / sizes_.enough_blocks);
     return pick_block(plan_.loop(index).extent, std::max<int64_t>(1, std::min(limit, enough)));
   }
 
@@ -157,7 +164,7 @@ class Planner {
   void plan_elementwise() {
     int last = static_cast<int>(plan_.loops.size()) - 1;
     if (last == 0) return set_column(0, kept_block(0, sizes_.elements));
-    set_column(last, pick_block(plan_.loop(last).extent, sizes_.longest_row));
+    set_column(last, pick_block(plan_.loop(last).extent, sizes_.longest_line));
     set_row(last - 1, kept_block(last - 1, std::max<int64_t>(1, sizes_.elements / plan_.column_block)));
   }
 

@@ -1,5 +1,5 @@
 // How a group's loops become a grid of tiles: which loops are blocks of the launch, which lie in the tile, which are
-// stepped through. Sizes are chosen for caches of a CPU; the written kernel takes them as arguments.
+// stepped through. What is a good size, target_tiles.h says; the written kernel takes sizes as arguments.
 #pragma once
 
 #include <string>
@@ -18,15 +18,19 @@ struct LoopAxis {
 };
 
 struct TileSizes {
-  int64_t elements = 8192;      // of a tile
-  int64_t longest_row = 16384;  // a row up to this length is held whole
-  int64_t last_axis = 0;        // if set, the last loop has this extent: it does not merge with what is before
+  int64_t elements = 8192;       // of a tile
+  int64_t longest_row = 16384;   // a row that is reduced is held whole up to this length
+  int64_t longest_line = 16384;  // of a tile in which nothing is reduced
+  int64_t enough_blocks = 16;    // to keep the machine busy
+  int64_t thread_elements = 0;   // of a tile, for each thread of the block; 0: the target counts no threads
+  int64_t last_axis = 0;         // if set, the last loop has this extent: it does not merge with what is before
 };
 
 struct TilePlan {
   std::vector<LoopAxis> loops;  // major to minor
   int row = -1, column = -1;    // loops along the tile's axes; -1: the tile has no such axis
   int64_t row_block = 1, column_block = 1;
+  int64_t threads = 128;    // of a block
   std::vector<int> grid;    // kept loops with a block index, fastest first
   std::vector<int> serial;  // reduced loops outside the tile, outermost first
   // Strides of each tensor (leaf or output) along each loop, in elements.

@@ -20,8 +20,12 @@ std::string first_line(std::string_view text) { return std::string(text.substr(0
 
 bool is_out_of_memory(const std::exception& exception, std::string_view text) {
   return dynamic_cast<const c10::OutOfMemoryError*>(&exception) || dynamic_cast<const std::bad_alloc*>(&exception) ||
-         text.find("can't allocate memory") != std::string_view::npos;
+         text.find("can't allocate memory") != std::string_view::npos ||
+         text.find("_STATUS_ALLOC_FAILED") != std::string_view::npos;  // of CUDA's libraries
 }
+
+// The GPU stopped working, by this operator or by what ran on it before.
+bool is_device_failure(std::string_view text) { return text.substr(0, 11) == "CUDA error:"; }
 
 }  // namespace
 
@@ -29,8 +33,9 @@ Error torch_error(std::string_view what, Span span, const std::exception& except
   if (auto* own = dynamic_cast<const EvaluatorError*>(&exception)) return make_error(own->error);
   auto* torch = dynamic_cast<const c10::Error*>(&exception);
   std::string text = torch ? torch->what_without_backtrace() : exception.what();
-  auto kind =
-      is_out_of_memory(exception, text) ? DiagnosticKind::out_of_memory : DiagnosticKind::tensor_operation_failed;
+  auto kind = DiagnosticKind::tensor_operation_failed;
+  if (is_out_of_memory(exception, text)) kind = DiagnosticKind::out_of_memory;
+  if (is_device_failure(text)) kind = DiagnosticKind::device_failed;
   std::string prefix = what.empty() ? std::string() : fmt::format("`{}`: ", what);
   return make_error(kind, span, prefix + first_line(text));
 }

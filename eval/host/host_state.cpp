@@ -7,6 +7,7 @@
 #include "eval/host/callable.h"
 #include "eval/host/device_module.h"
 #include "eval/host/edge.h"
+#include "eval/host/moved_tensors.h"
 #include "eval/host/namespaces.h"
 
 namespace tilepilot::eval {
@@ -112,8 +113,18 @@ HostState::HostState(const TorchHostOptions& options)
 
 HostState::~HostState() = default;
 
+std::vector<at::Tensor> HostState::take_noted() {
+  std::vector<at::Tensor> tensors;
+  for (auto& weak : noted_) {
+    if (auto object = weak.lock()) tensors.push_back(object->tensor);
+  }
+  noted_.clear();
+  notes_tensors_ = false;
+  return tensors;
+}
+
 Value HostState::wrap_parameter(at::Tensor tensor, bool requires_grad) {
-  auto object = std::make_shared<TensorObject>(*this, placed(std::move(tensor)));
+  auto object = noted(std::make_shared<TensorObject>(*this, placed(std::move(tensor))));
   object->is_parameter = true;
   object->tensor.set_requires_grad(requires_grad);
   return object;
@@ -207,6 +218,19 @@ void TorchHost::install(stage::Interpreter& interpreter) {
 stage::TensorHost& TorchHost::tensors() { return state_->tensors(); }
 
 void TorchHost::seed(uint64_t seed) { at::manual_seed(seed); }
+
+void TorchHost::gather() { state_->note_tensors(); }
+
+Status TorchHost::move_to(const std::string& device) {
+  state_->set_device(at::Device(device));
+  return guarded("to", {}, [&] { move_tensors(state_->take_noted(), state_->device()); });
+}
+
+std::string TorchHost::use_device(const std::string& device) {
+  std::string before = state_->device().str();
+  state_->set_device(at::Device(device));
+  return before;
+}
 
 void set_default_dtype(at::ScalarType type) { c10::set_default_dtype(c10::scalarTypeToTypeMeta(type)); }
 

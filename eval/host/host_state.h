@@ -73,6 +73,10 @@ class HostState {
   ~HostState();
 
   at::Device device() const { return device_; }
+  void set_device(at::Device device) { device_ = device; }
+  // From now on, tensors are noted as they are made; the noted ones that are still there.
+  void note_tensors() { notes_tensors_ = true; }
+  std::vector<at::Tensor> take_noted();
   // What programs see of it.
   at::Device shown_device() const { return shows_cuda_ ? at::Device(at::kCUDA, 0) : device_; }
   bool is_script() const { return is_script_; }
@@ -82,7 +86,9 @@ class HostState {
     const bool is_there = device_.is_cpu() || !tensor.defined() || tensor.device().type() == device_.type();
     return is_there ? tensor : tensor.to(device_);
   }
-  stage::Value wrap(at::Tensor tensor) { return std::make_shared<TensorObject>(*this, placed(std::move(tensor))); }
+  stage::Value wrap(at::Tensor tensor) {
+    return noted(std::make_shared<TensorObject>(*this, placed(std::move(tensor))));
+  }
   stage::Value wrap_parameter(at::Tensor tensor, bool requires_grad = true);
   stage::Value dtype(at::ScalarType type);
   const std::vector<std::pair<std::string, stage::Value>>& dtype_names() const { return dtype_names_; }
@@ -112,6 +118,11 @@ class HostState {
   std::vector<std::pair<stage::ObjectRef, at::ScalarType>> python_types;
 
  private:
+  std::shared_ptr<TensorObject> noted(std::shared_ptr<TensorObject> object) {
+    if (notes_tensors_) noted_.push_back(object);
+    return object;
+  }
+
   using Cache = std::unordered_map<stage::Name, std::unique_ptr<Callable>, stage::NameHash>;
   // Where to look for a name that the table lacks: nowhere, among all operators, among those that can be methods.
   enum class Fallback { none, operators, methods };
@@ -121,6 +132,8 @@ class HostState {
   at::Device device_;
   std::shared_ptr<const runtime::cuda::Device> gpu_;
   bool is_script_, shows_cuda_;
+  bool notes_tensors_ = false;
+  std::vector<std::weak_ptr<TensorObject>> noted_;
   std::unordered_map<std::string, std::vector<std::string>> overloads_;  // "add" -> {"Tensor", "Scalar", ...}
   Cache methods_, torch_, functional_, initializers_, aten_;
   std::vector<std::pair<std::string, stage::Value>> dtype_names_;

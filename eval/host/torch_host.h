@@ -44,6 +44,13 @@ class TorchHost {
   // As torch.manual_seed.
   void seed(uint64_t seed);
 
+  // A model for a GPU is built on the processor, whose random numbers its weights are, and moved: between `gather` and
+  // `move_to`, tensors are noted as they are made; those that are still there then move, with what they share.
+  void gather();
+  Status move_to(const std::string& device);
+  // Where new tensors live from now on. Gives where they lived so far.
+  std::string use_device(const std::string& device);
+
   HostState& state() { return *state_; }
 
  private:

@@ -1,6 +1,7 @@
 #include "eval/torch/gpu.h"
 
 #include <ATen/Context.h>
+#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/Stream.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <link.h>
@@ -29,12 +30,19 @@ bool libtorch_has_cuda() { return at::globalContext().hasCUDART(); }
 
 bool libtorch_sees_gpu() { return at::globalContext().hasCUDA(); }
 
+c10::Device gpu_device() {
+  at::globalContext().lazyInitDevice(c10::DeviceType::CUDA);
+  return {c10::DeviceType::CUDA, 0};
+}
+
 runtime::cuda::Stream current_stream() {
   const auto guard = cuda_guard();
   return handle_of(guard.getStream(guard.getDevice()));
 }
 
 void synchronize_gpu() { cuda_guard().synchronizeDevice(0); }
+
+void release_unused_gpu_memory() { c10::getDeviceAllocator(c10::DeviceType::CUDA)->emptyCache(); }
 
 std::filesystem::path libtorch_packages() {
   std::filesystem::path library;  // .../site-packages/torch/lib/libtorch_cpu.so

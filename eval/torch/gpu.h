@@ -1,6 +1,8 @@
 // LibTorch's GPU, through interfaces that LibTorch without CUDA has too, so that one source builds with both.
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <filesystem>
 
 #include "compiler/runtime/cuda/driver.h"
@@ -11,11 +13,16 @@ namespace tilepilot::eval {
 bool libtorch_has_cuda();
 // It sees a GPU too.
 bool libtorch_sees_gpu();
+// The GPU as LibTorch's tensors name it, ready for them. @pre libtorch_sees_gpu()
+c10::Device gpu_device();
 // Where LibTorch launches its own operators in this thread. @pre libtorch_sees_gpu()
 runtime::cuda::Stream current_stream();
 // Waits until the GPU has done all that it was given; throws what LibTorch throws if it failed. @pre
 // libtorch_sees_gpu()
 void synchronize_gpu();
+// Memory that LibTorch keeps for tensors to come goes back to the GPU, where other processes can have it. @pre
+// libtorch_sees_gpu()
+void release_unused_gpu_memory();
 // The folder of Python packages that this LibTorch lies in, with those that it brings; empty if it lies elsewhere.
 std::filesystem::path libtorch_packages();
 

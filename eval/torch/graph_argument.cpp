@@ -141,7 +141,7 @@ struct Converter {
     if (!known) return std::nullopt;
     return IValue(static_cast<int64_t>(context.element_type(*known)));
   }
-  MaybeIValue operator()(const DeviceName& device) const { return IValue(c10::Device(device.name)); }
+  MaybeIValue operator()(const DeviceName&) const { return IValue(context.device); }
   MaybeIValue operator()(const LayoutName& layout) const { return layout_value(layout.name); }
   MaybeIValue operator()(const MemoryFormatName& format) const { return memory_format_value(format.name); }
   MaybeIValue operator()(const GraphList& items) const {

@@ -11,10 +11,12 @@
 
 namespace tilepilot::eval {
 
-// What replaces parts of an argument: values by id, and element types that are named (`dtype=torch.float32`).
+// What replaces parts of an argument: values by id, element types that are named (`dtype=torch.float32`), and devices,
+// which are all one.
 struct ArgumentContext {
   std::function<c10::IValue(int id)> value;
   std::function<at::ScalarType(at::ScalarType)> element_type;
+  c10::Device device = c10::DeviceType::CPU;
 };
 
 // nullopt: the argument does not fit the type.

@@ -7,6 +7,8 @@
 #include <c10/core/DefaultDtype.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "eval/torch/element_type.h"
 #include "eval/torch/graph_argument.h"
 #include "eval/torch/random_operator.h"
@@ -81,8 +83,8 @@ std::vector<at::ScalarType> value_types(const Graph& graph) {
 
 class Replay::Plan {
  public:
-  Plan(const Graph& graph, Precision precision)
-      : graph_(graph), exact_(precision == Precision::exact), types_(value_types(graph)) {}
+  Plan(const Graph& graph, Precision precision, c10::Device device)
+      : graph_(graph), exact_(precision == Precision::exact), device_(device), types_(value_types(graph)) {}
 
   Status prepare() {
     for (auto& node : graph_.nodes) steps_.push_back(TRY(prepare_step(node)));
@@ -113,10 +115,15 @@ class Replay::Plan {
 
   const std::set<std::string>& widened() const { return widened_; }
 
+  bool is_random() const {
+    return std::any_of(steps_.begin(), steps_.end(),
+                       [](const Step& step) { return step.random != RandomRule::deterministic; });
+  }
+
  private:
   ArgumentContext context(const std::vector<IValue>* values) const {
     return {[values](int id) { return values ? (*values)[static_cast<size_t>(id)] : IValue(); },
-            [this](at::ScalarType type) { return exact_ && c10::isFloatingType(type) ? at::kDouble : type; }};
+            [this](at::ScalarType type) { return exact_ && c10::isFloatingType(type) ? at::kDouble : type; }, device_};
   }
 
   Result<Step> prepare_step(const GraphNode& node) {
@@ -234,6 +241,7 @@ class Replay::Plan {
 
   const Graph& graph_;
   bool exact_;
+  c10::Device device_;
   std::vector<at::ScalarType> types_;
   std::vector<Step> steps_;
   // Learnt in the first run, so that later ones, which are timed, need not look.
@@ -246,8 +254,8 @@ Replay::Replay(std::unique_ptr<Plan> plan) : plan_(std::move(plan)) {}
 Replay::Replay(Replay&&) noexcept = default;
 Replay::~Replay() = default;
 
-Result<Replay> Replay::prepare(const Graph& graph, Precision precision) {
-  auto plan = std::make_unique<Plan>(graph, precision);
+Result<Replay> Replay::prepare(const Graph& graph, Precision precision, c10::Device device) {
+  auto plan = std::make_unique<Plan>(graph, precision, device);
   TRY(plan->prepare());
   return Replay(std::move(plan));
 }
@@ -255,6 +263,8 @@ Result<Replay> Replay::prepare(const Graph& graph, Precision precision) {
 Result<std::vector<at::Tensor>> Replay::run(const std::vector<IValue>& inputs, const State& state) const {
   return plan_->run(inputs, state);
 }
+
+bool Replay::is_random() const { return plan_->is_random(); }
 
 const std::set<std::string>& Replay::widened() const { return plan_->widened(); }
 
@@ -282,23 +292,24 @@ Result<State> make_state(const Graph& graph, const Reference& reference, const T
   return state;
 }
 
-State copy_state(const State& state, bool exact) {
+State copy_state(const State& state, bool exact, c10::Device device) {
   std::map<void*, at::Tensor> made;
   State copy(state.size());
   for (size_t i = 0; i < state.size(); ++i) {
     if (!state[i].defined()) continue;
     auto& tensor = made[state[i].unsafeGetTensorImpl()];
     auto type = exact && state[i].is_floating_point() ? at::kDouble : state[i].scalar_type();
-    if (!tensor.defined()) tensor = state[i].to(type, /*non_blocking=*/false, /*copy=*/true);
+    if (!tensor.defined()) tensor = state[i].to(device, type, /*non_blocking=*/false, /*copy=*/true);
     copy[i] = tensor;
   }
   return copy;
 }
 
-Result<std::vector<IValue>> make_inputs(const Reference& reference, const State& constants, uint64_t seed) {
-  auto recipe = TRY(Replay::prepare(reference.inputs));
+Result<std::vector<IValue>> make_inputs(const Reference& reference, const State& constants, uint64_t seed,
+                                        c10::Device device) {
+  auto recipe = TRY(Replay::prepare(reference.inputs, Precision::exported, device));
   at::manual_seed(seed);
-  auto tensors = TRY(recipe.run({}, copy_state(constants, false)));
+  auto tensors = TRY(recipe.run({}, copy_state(constants, false, device)));
   std::vector<IValue> leaves;
   size_t next = 0;
   for (int id : reference.forward.inputs) {

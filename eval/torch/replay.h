@@ -29,18 +29,23 @@ using State = std::vector<at::Tensor>;
 // A fresh, private copy of the exported state. Tied parameters share memory, as in the model.
 Result<State> make_state(const Graph& graph, const Reference& reference, const TensorMap& weights);
 // Another private copy; `exact`: in float64.
-State copy_state(const State& state, bool exact);
+State copy_state(const State& state, bool exact, c10::Device device = c10::DeviceType::CPU);
 
 class Replay {
  public:
-  // Looks up every operator. `graph` must live as long as the result. Errors: an operator this LibTorch lacks.
-  static Result<Replay> prepare(const Graph& graph, Precision precision = Precision::exported);
+  // Looks up every operator. `graph` must live as long as the result; all tensors are on `device`, whatever devices the
+  // export names. Errors: an operator this LibTorch lacks.
+  static Result<Replay> prepare(const Graph& graph, Precision precision = Precision::exported,
+                                c10::Device device = c10::DeviceType::CPU);
   Replay(Replay&&) noexcept;
   ~Replay();
 
   // `inputs` stand for graph.inputs, in order. Values are freed after their last use; in-place operators change
   // `inputs` and `state` as eager would. Returns the tensors that graph.outputs mentions, in order.
   Result<std::vector<at::Tensor>> run(const std::vector<c10::IValue>& inputs, const State& state) const;
+
+  // Whether operators draw random numbers. @pre Precision::exact
+  bool is_random() const;
 
   // Operators that have no form for the export's 16-bit type here, with that type ("aten::avg_pool3d in float16"): they
   // computed in float32, and the results were rounded. Known after a run.
@@ -53,7 +58,8 @@ class Replay {
 };
 
 // The inputs of one trial: get_inputs() replayed from `seed`, leaf by leaf. Leaves that are not tensors are None; their
-// values stand in reference.inputs.outputs.
-Result<std::vector<c10::IValue>> make_inputs(const Reference& reference, const State& constants, uint64_t seed);
+// values stand in reference.inputs.outputs. The leaves are on `device`.
+Result<std::vector<c10::IValue>> make_inputs(const Reference& reference, const State& constants, uint64_t seed,
+                                             c10::Device device = c10::DeviceType::CPU);
 
 }  // namespace tilepilot::eval

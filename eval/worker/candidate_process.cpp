@@ -13,6 +13,7 @@
 #include "compiler/diagnostics/render.h"
 #include "eval/argument_json.h"
 #include "eval/diagnostic_json.h"
+#include "eval/host/edge.h"
 #include "eval/judge.h"
 #include "eval/torch/element_type.h"
 #include "eval/worker/candidate_program.h"
@@ -39,6 +40,7 @@ Outcome outcome_of(DiagnosticKind kind) {
   using Kind = DiagnosticKind;
   if (kind == Kind::step_limit) return Outcome::timed_out;
   if (kind == Kind::out_of_memory) return Outcome::out_of_memory;
+  if (kind == Kind::device_failed) return Outcome::crashed;
   if (kind == Kind::forbidden) return Outcome::rejected;
   if (is_our_fault(kind)) return Outcome::worker_failed;
   // The registry is ordered by phase (kinds.def): reading, evaluating, building tile programs to loading, calling.
@@ -68,10 +70,10 @@ Result<std::vector<at::Tensor>> received_tensors(const Message& message, size_t 
   return make_error(DiagnosticKind::worker_unavailable, {}, "tensors did not arrive");
 }
 
-std::vector<at::Tensor> copies(const std::vector<at::Tensor>& tensors) {
+std::vector<at::Tensor> copies(const std::vector<at::Tensor>& tensors, c10::Device device) {
   std::vector<at::Tensor> result;
   for (auto& tensor : tensors) {
-    at::Tensor copy = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options());
+    at::Tensor copy = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(device));
     result.push_back(copy.copy_(tensor));
   }
   return result;
@@ -83,11 +85,17 @@ class CandidateServer {
 
   void serve() {
     while (auto message = wire_.receive()) {
-      if (!answer(*message)) return;
+      if (!guarded_answer(*message)) return;
     }
   }
 
  private:
+  // What LibTorch throws where the candidate's code does not run: memory for its inputs, copies from a GPU.
+  bool guarded_answer(const Message& message) {
+    auto answered = guarded("", {}, [&] { return answer(message); });
+    return answered.ok() ? *answered : wire_.send(failure(answered.error()));
+  }
+
   bool answer(const Message& message) {
     auto op = message.body.value("op", "");
     if (op == "load") return wire_.send(load(message));
@@ -103,6 +111,7 @@ class CandidateServer {
     Verdict verdict;
     verdict.outcome = outcome_of(diagnostic.kind);
     verdict.detail = diagnostic.message;
+    if (!program_) return {{"failure", to_json(verdict)}};
     if (diagnostic.span.valid() && diagnostic.span.file == 0) {
       verdict.line = program_->sources().position(0, diagnostic.span.begin).line;
     }
@@ -145,6 +154,7 @@ class CandidateServer {
     if (!target.ok()) return failure(Outcome::worker_failed, target.error().message);
     options.target = *target;
     program_ = std::make_unique<CandidateProgram>(std::move(options), crumb_);
+    if (auto opened = program_->open(); !opened.ok()) return failure(opened.error());
     limit_resources(body.at("memory_limit_bytes"));
     auto init_inputs = argument_from_json(body.at("init_inputs"));
     if (!init_inputs.ok()) return failure(init_inputs.error());
@@ -208,7 +218,7 @@ class CandidateServer {
     auto arguments = argument_from_json(body.at("arguments"));
     if (!received.ok()) return wire_.send(failure(received.error()));
     if (!arguments.ok()) return wire_.send(failure(arguments.error()));
-    auto inputs = copies(*received);
+    auto inputs = copies(*received, program_->device());
     bool ghost = body.value("ghost", false);
     program_->seed(body.at("seed"));
     int64_t launches = program_->log().launches;
@@ -250,7 +260,7 @@ class CandidateServer {
     for (size_t i = 0; i < descriptions.size(); ++i) {
       auto received = received_tensors(message, i, descriptions[i]);
       if (!received.ok()) return failure(received.error());
-      setup.sets.push_back(copies(*received));
+      setup.contents.push_back(*std::move(received));
     }
     timed_ = std::make_unique<TimedCandidate>(*program_, seen_, std::move(setup));
     auto begun = timed_->begin();
@@ -268,7 +278,10 @@ class CandidateServer {
 
   bool time(const Message& message) {
     auto& body = message.body;
-    TimedCalls calls{.calls = body.at("calls"), .lead = body.at("lead"), .restore = body.at("restore")};
+    TimedCalls calls{.calls = body.at("calls"),
+                     .lead = body.at("lead"),
+                     .restore = body.at("restore"),
+                     .watch_kernels = body.at("watch_kernels")};
     if (body.contains("content")) {
       calls.content = body.at("content").get<size_t>();
       calls.before = body.at("before");

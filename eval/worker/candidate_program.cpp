@@ -3,12 +3,13 @@
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
-#include <cassert>
+#include <utility>
 
 #include "compiler/syntax/parser.h"
 #include "eval/host/edge.h"
 #include "eval/host/host_state.h"
 #include "eval/torch/element_type.h"
+#include "eval/torch/gpu.h"
 #include "eval/worker/poison.h"
 #include "eval/worker/target_backend.h"
 
@@ -24,25 +25,58 @@ constexpr int kMaxOutputDepth = 16;
 
 Span start_of_file() { return {0, 0, 0}; }
 
-std::unique_ptr<runtime::KernelBackend> backend_of(const CandidateOptions& options, const SourceMap& sources) {
-  auto opened = open_target(options.target, {options.cache, &sources});
-  assert(opened.ok());  // these two are everywhere
-  return std::move(opened->kernels);
-}
+// While it lives, new tensors are in the host's memory.
+class OnProcessor {
+ public:
+  OnProcessor(TorchHost& host, HostMemoryUse& use)
+      : host_(host),
+        use_(use),
+        device_(host.use_device("cpu")),
+        used_(std::exchange(use.used, device_ != "cpu" || use.used)) {}
+  ~OnProcessor() {
+    host_.use_device(device_);
+    use_.used = used_;
+  }
+  OnProcessor(const OnProcessor&) = delete;
+
+ private:
+  TorchHost& host_;
+  HostMemoryUse& use_;
+  std::string device_;
+  bool used_;
+};
 
 }  // namespace
 
 CandidateProgram::CandidateProgram(CandidateOptions options, SharedCrumb& crumb)
-    : options_(std::move(options)),
-      backend_(watch(backend_of(options_, sources_), log_, crumb)),
-      interpreter_(sources_) {
+    : options_(std::move(options)), crumb_(crumb), interpreter_(sources_) {}
+
+Status CandidateProgram::open() {
+  auto target = TRY(open_target(options_.target, {options_.cache, &sources_}));
+  if (target.gpu) {
+    gpu_ = target.gpu;
+    device_ = TRY(guarded("the GPU", {}, [] { return gpu_device(); }));
+    poison_fresh_tensors(device_.type());
+    target.kernels = stage_host_memory(std::move(target.kernels), gpu_, host_memory_);
+    host_memory_.used = true;  // until the model is built
+    log_.wait = [this] { return finish(); };
+    host_.gather();
+  }
+  backend_ = watch(std::move(target.kernels), log_, crumb_);
   host_.install(interpreter_);
   stage::TileOptions tile;
   tile.backend = backend_.get();
   tile.host = &host_.tensors();
   stage::install_tile_language(interpreter_, std::move(tile));
-  interpreter_.set_breadcrumb(&crumb.at);
+  interpreter_.set_breadcrumb(&crumb_.at);
   interpreter_.set_print([](const std::string& text) { fmt::print(stderr, "{}", text); });
+  return {};
+}
+
+Status CandidateProgram::finish() {
+  if (!gpu_) return {};
+  TRY(gpu_->use());
+  return guarded("", {}, [] { synchronize_gpu(); });
 }
 
 Status CandidateProgram::load() {
@@ -71,10 +105,13 @@ Status CandidateProgram::construct(const GraphArgument& init_inputs, std::vector
     TRY(build(init_inputs, again));
     return again;
   };
-  return guarded("weights", start_of_file(), [&] {
+  TRY(guarded("weights", start_of_file(), [&] {
     transfer_.emplace(std::move(first), record, std::move(weights), std::move(rebuild));
     kept_.emplace(model_, module_);
-  });
+  }));
+  if (device_.is_cpu()) return {};
+  host_memory_.used = false;
+  return host_.move_to(device_.str());
 }
 
 Result<std::vector<std::string>> CandidateProgram::load_weights(int set, const std::vector<at::Tensor>& values) {
@@ -94,6 +131,7 @@ Result<Value> CandidateProgram::build(const GraphArgument& init_inputs, Construc
     return make_error(DiagnosticKind::unknown_name, start_of_file(), "the program defines no `ModelNew`",
                       "define `class ModelNew(nn.Module)` with the arguments of `Model`");
   }
+  OnProcessor on_processor(host_, host_memory_);
   host_.seed(options_.seed);
   auto call = arguments(init_inputs, {});
   set_poison(kPoisonNan);
@@ -160,6 +198,7 @@ Result<ForwardResult> CandidateProgram::forward(const stage::CallArgs& arguments
   Value value = TRY(call(arguments));
   ForwardResult result;
   result.structure = TRY(flatten(value, result.tensors, 0));
+  TRY(finish());
   return result;
 }
 

@@ -12,6 +12,7 @@
 #include "compiler/stage/tile/tile.h"
 #include "eval/host/kept_tensors.h"
 #include "eval/reference.h"
+#include "eval/worker/staged_backend.h"
 #include "eval/worker/watched_backend.h"
 #include "eval/worker/weight_transfer.h"
 
@@ -23,7 +24,7 @@ struct CandidateOptions {
   bool training = true;
   std::optional<at::ScalarType> type;  // as model.to(type); none: as it was built
   std::filesystem::path cache;         // of compiled kernels
-  runtime::Target target;              // the processor or the emulator
+  runtime::Target target;              // none of `auto`
 };
 
 // What forward returned: its structure as JSON ({"tensor": i} where tensors stand) and the tensors in order.
@@ -36,10 +37,16 @@ class CandidateProgram {
  public:
   CandidateProgram(CandidateOptions options, SharedCrumb& crumb);
 
+  // Gets ready for its target. Errors: those of open_target.
+  Status open();
+  // Where the tensors of calls live.
+  c10::Device device() const { return device_; }
+  // Waits for what runs on it, and tells of its faults.
+  Status finish();
   // Parses the text and runs its top level.
   Status load();
-  // ModelNew(*init_inputs), in training mode and element type as the options say; finds out which of its tensors hold
-  // `weights`, or that it lacks some: transfer() says.
+  // ModelNew(*init_inputs), built on the processor and moved to device(), in training mode and element type as the
+  // options say; finds out which of its tensors hold `weights`, or that it lacks some: transfer() says.
   Status construct(const GraphArgument& init_inputs, std::vector<ModelWeight> weights);
   // `values`: by weight, of the set with this number. If it is another set than the last one, what `forward` keeps in
   // the model goes: it may be computed from the old ones. Gives the names.
@@ -67,7 +74,11 @@ class CandidateProgram {
 
   CandidateOptions options_;
   SourceMap sources_;
+  SharedCrumb& crumb_;
   LaunchLog log_;
+  c10::Device device_ = c10::DeviceType::CPU;
+  std::shared_ptr<const runtime::cuda::Device> gpu_;
+  HostMemoryUse host_memory_;
   std::unique_ptr<runtime::KernelBackend> backend_;
   TorchHost host_{{.device = "cpu", .shows_cuda = true}};  // the programs are written for a GPU
   stage::Interpreter interpreter_;

@@ -32,7 +32,7 @@ uint64_t hash_bytes(const char* data, size_t size) {
 }  // namespace
 
 std::string digest_of(const at::Tensor& tensor) {
-  at::Tensor elements = tensor.contiguous();
+  at::Tensor elements = tensor.contiguous().cpu();
   auto* data = static_cast<const char*>(elements.const_data_ptr());
   return fmt::format("{}[{}]:{:016x}", element_type_name(tensor.scalar_type()), fmt::join(tensor.sizes().vec(), ","),
                      hash_bytes(data, elements.nbytes()));

@@ -10,7 +10,9 @@
 #include "compiler/runtime/target.h"
 #include "eval/diagnostic_json.h"
 #include "eval/torch/element_type.h"
+#include "eval/torch/gpu.h"
 #include "eval/worker/examination.h"
+#include "eval/worker/target_backend.h"
 #include "eval/worker_process.h"
 
 namespace tilepilot::eval {
@@ -58,7 +60,7 @@ class JudgeServer {
       auto op = message->body.value("op", "");
       if (op == "open") {
         auto opened = open(message->body);
-        wire_.send(opened.ok() ? json::object() : json{{"diagnostic", to_json(opened.error())}});
+        wire_.send(opened.ok() ? json{{"target", options_.target}} : json{{"diagnostic", to_json(opened.error())}});
       } else if (op == "check") {
         wire_.send(to_json(check(message->body)));
       }
@@ -70,17 +72,15 @@ class JudgeServer {
     options_ = read_options(body.at("options"));
     if (options_.threads > 0) at::set_num_threads(options_.threads);
     if (options_.memory_limit_bytes <= 0) options_.memory_limit_bytes = bytes_of_memory() / 4 * 3;
-    const auto place = TRY(runtime::parse_target(options_.target)).place;
-    measures_ = place == runtime::Place::cpu;
-    if (!measures_ && place != runtime::Place::emulator) {
-      return make_error(
-          DiagnosticKind::worker_unavailable, {},
-          fmt::format("this worker runs candidates for `cpu` or `emulate:...`, not for `{}`", options_.target));
-    }
+    // What candidates will need, so that what this machine lacks is said once.
+    const auto opened = TRY(open_target(TRY(runtime::parse_target(options_.target)), {options_.cache, nullptr}));
+    options_.target = runtime::to_string(opened.target);
+    measures_ = opened.target.place != runtime::Place::emulator;
     auto reference = TRY(load_reference(body.at("folder").get<std::string>()));
     TRY(check_dtype(reference, options_));
     ReferenceOptions reference_options{.seed = options_.seed ? *options_.seed : secret_seed(),
                                        .trials = std::max(1, options_.trials),
+                                       .device = opened.gpu ? gpu_device() : c10::Device(c10::DeviceType::CPU),
                                        .memory_bytes = bytes_of_memory() / 2,
                                        .precision = type_of_option(options_.precision)};
     try {

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "eval/argument_json.h"
+#include "eval/torch/stopwatch.h"
 #include "eval/worker/digest.h"
 #include "eval/worker/output_structure.h"
 #include "eval/worker/rotating_inputs.h"
@@ -53,9 +54,9 @@ class PairedTiming {
 
   std::optional<Verdict> run(Verdict& verdict) {
     if (!prepare()) return failure_;
-    double eager_call = warm_up([&](int64_t calls) { return time_eager({0, calls}); });
-    double candidate_call = warm_up([&](int64_t calls) { return time_candidate({0, calls}, false); });
-    if (candidate_call < 0) return failure_;
+    Cost eager_call = warm_up([&](int64_t calls) { return time_eager({0, calls}); });
+    Cost candidate_call = warm_up([&](int64_t calls) { return time_candidate({0, calls}, false); });
+    if (candidate_call.timed < 0 || !watch_kernels()) return failure_;
     if (!sample(eager_call, candidate_call)) return failure_;
     verdict.eager = summarize(eager_samples_);
     verdict.candidate = summarize(candidate_samples_);
@@ -75,19 +76,33 @@ class PairedTiming {
       auto leaves = side_.fresh_inputs(random_());
       if (!leaves.ok()) return failed(Outcome::worker_failed, leaves.error().message);
       tensors.push_back(tensors_of(*leaves));
-      contents_.push_back({copy_leaves(*leaves), random_() >> 1, std::nullopt});
+      contents_.push_back({*leaves, random_() >> 1, std::nullopt});
       leaves_.push_back(*std::move(leaves));
       bytes = 0;
       for (auto& tensor : tensors.back()) bytes += tensor.nbytes();
     } while (tensors.size() < 2 || (tensors.size() < 4 && bytes * (tensors.size() + 1) < kSetBytes));
-    inputs_ = std::make_unique<RotatingInputs>(std::move(tensors));
-    state_ = copy_state(side_.weight_sets()[0], false);
-    std::vector<std::vector<at::Tensor>> files;
-    for (size_t i = 0; i < inputs_->size(); ++i) files.push_back((*inputs_)[i]);
+    std::vector<std::vector<at::Tensor>> files = tensors;
+    hold_inputs(std::move(tensors));
     json request = {{"op", "prepare_timing"},
                     {"arguments", to_json(tensor_numbers(side_.reference().inputs.outputs))},
                     {"mutates", mutates_}};
     return ask(request, files).has_value();
+  }
+
+  // Eager's sets, and its weights.
+  void hold_inputs(std::vector<std::vector<at::Tensor>> contents) {
+    for (auto& content : contents) {
+      for (auto& tensor : content) tensor = tensor.clone();  // what is kept is replaced in place
+    }
+    inputs_ = std::make_unique<RotatingInputs>(std::move(contents), side_.device());
+    for (size_t set = 0; set < inputs_->size(); ++set) {
+      size_t next = 0;
+      for (auto& leaf : leaves_[set]) {
+        if (leaf.isTensor()) leaf = (*inputs_)[set][next++];
+      }
+    }
+    state_ = copy_state(side_.weight_sets()[0], false, side_.device());
+    stopwatch_ = stopwatch_for(side_.device());
   }
 
   bool failed(Outcome outcome, std::string detail) {
@@ -111,15 +126,14 @@ class PairedTiming {
 
   // Seconds of the timed calls of eager.
   double time_eager(Calls calls) {
-    double begin = monotonic_seconds();
     for (int64_t i = 0; i < calls.lead + calls.timed; ++i) {
-      if (i == calls.lead) begin = monotonic_seconds();
-      auto outputs = side_.eager().run(leaves_[static_cast<size_t>(i) % leaves_.size()], state_);
-      if (!outputs.ok()) return -1;
+      if (i == calls.lead) stopwatch_->read();
+      stopwatch_->start();
+      if (!side_.eager().run(leaves_[static_cast<size_t>(i) % leaves_.size()], state_).ok()) return -1;
+      stopwatch_->stop();
     }
-    double seconds = monotonic_seconds() - begin;
     std::this_thread::sleep_for(kThreadsSleep);
-    return seconds;
+    return stopwatch_->read();
   }
 
   // One content after the other becomes one that the candidate has never seen; all move round on both sides. The answer
@@ -141,7 +155,11 @@ class PairedTiming {
   // Seconds of the timed calls of the candidate; negative: it failed. `check`: at a place among them that the
   // candidate cannot foresee, a call is verified that takes no part in the time.
   double time_candidate(Calls calls, bool check) {
-    json request = {{"op", "time"}, {"calls", calls.timed}, {"lead", calls.lead}, {"restore", mutates_}};
+    json request = {{"op", "time"},
+                    {"calls", calls.timed},
+                    {"lead", calls.lead},
+                    {"restore", mutates_},
+                    {"watch_kernels", watches_always_}};
     size_t content = random_() % contents_.size();
     if (check) {
       request["content"] = content;
@@ -152,12 +170,25 @@ class PairedTiming {
     if (!answer) return -1;
     auto& body = answer->body;
     double seconds = body.at("seconds");
-    total_seconds_ += seconds;
-    kernel_seconds_ += body.at("kernel_seconds").get<double>();
+    if (watches_always_) count_share(body);
     if (!does_its_work(body)) return -1;
     if (check && !verify(*answer, content)) return -1;
     std::this_thread::sleep_for(kThreadsSleep);
     return seconds;
+  }
+
+  void count_share(const json& body) {
+    total_seconds_ += body.at("seconds").get<double>();
+    kernel_seconds_ += body.at("kernel_seconds").get<double>();
+  }
+
+  // Where a launch only begins the work, kernels are watched in calls of their own: waiting for them takes time.
+  bool watch_kernels() {
+    if (watches_always_) return true;
+    constexpr int kCalls = 4;
+    auto answer = ask({{"op", "time"}, {"calls", kCalls}, {"lead", 1}, {"restore", mutates_}, {"watch_kernels", true}});
+    if (answer) count_share(answer->body);
+    return answer.has_value();
   }
 
   bool does_its_work(const json& body) {
@@ -170,17 +201,26 @@ class PairedTiming {
                   "an output changed after later timed calls: the program returns memory it uses again");
   }
 
-  // Seconds of one call, after enough of them; negative if it failed.
+  // Of one call, in seconds: what counts, negative if it failed, and what passes, flushed caches included.
+  struct Cost {
+    double timed = 0, spent = 0;
+  };
+
+  // After enough calls.
   template <class TimeCalls>
-  double warm_up(const TimeCalls& time_calls) {
-    double spent = 0, per_call = 0;
-    for (int64_t calls = 1; spent < kWarmUpSeconds; calls = std::min(calls * 2, kMaxCalls)) {
+  Cost warm_up(const TimeCalls& time_calls) {
+    double total = 0;
+    Cost cost;
+    for (int64_t calls = 1; total < kWarmUpSeconds; calls = std::min(calls * 2, kMaxCalls)) {
+      const double begin = monotonic_seconds();
       double seconds = time_calls(calls);
-      if (seconds < 0) return -1;
-      spent += std::max(seconds, 1e-6);
-      per_call = seconds / static_cast<double>(calls);
+      if (seconds < 0) return {-1, 0};
+      const double slept = std::chrono::duration<double>(kThreadsSleep).count();
+      const double passed = watches_always_ ? seconds : monotonic_seconds() - begin - slept;
+      total += std::max(passed, 1e-6);
+      cost = {seconds / static_cast<double>(calls), passed / static_cast<double>(calls)};
     }
-    return per_call;
+    return cost;
   }
 
   // What a timed program must give for a content; made when first asked for.
@@ -222,12 +262,12 @@ class PairedTiming {
     Calls eager, candidate;
     int samples;
   };
-  Plan plan(double eager_call, double candidate_call) const {
-    auto calls_for = [](double call) {
-      auto timed = std::clamp(static_cast<int64_t>(kSampleSeconds / std::max(call, 1e-9)), int64_t{1}, kMaxCalls);
-      return Calls{call < kSampleSeconds ? 1 : 0, timed};
+  Plan plan(Cost eager_call, Cost candidate_call) const {
+    auto calls_for = [](Cost call) {
+      auto timed = std::clamp(static_cast<int64_t>(kSampleSeconds / std::max(call.spent, 1e-9)), int64_t{1}, kMaxCalls);
+      return Calls{call.timed < kSampleSeconds ? 1 : 0, timed};
     };
-    auto seconds = [](Calls calls, double call) { return static_cast<double>(calls.lead + calls.timed) * call; };
+    auto seconds = [](Calls calls, Cost call) { return static_cast<double>(calls.lead + calls.timed) * call.spent; };
     Calls eager = calls_for(eager_call), candidate = calls_for(candidate_call);
     double pair = seconds(eager, eager_call) + seconds(candidate, candidate_call);
     int wanted = std::max(1, options_.timing_samples);
@@ -235,7 +275,7 @@ class PairedTiming {
     return {eager, candidate, std::clamp(affordable, std::min(kMinSamples, wanted), wanted)};
   }
 
-  bool sample(double eager_call, double candidate_call) {
+  bool sample(Cost eager_call, Cost candidate_call) {
     auto [eager_calls, candidate_calls, samples] = plan(eager_call, candidate_call);
     // Before the samples may end, and at none that the candidate can foresee.
     const int second_turn = 2 + static_cast<int>(random_() % (kFewestToSettle - 2));
@@ -271,6 +311,8 @@ class PairedTiming {
   const JudgeOptions& options_;
   std::mt19937_64 random_;
   bool mutates_;
+  const bool watches_always_ = side_.device().is_cpu();
+  std::unique_ptr<Stopwatch> stopwatch_;
   std::vector<std::vector<c10::IValue>> leaves_;  // by set: what eager is called on
   std::vector<Content> contents_;
   std::unique_ptr<RotatingInputs> inputs_;  // the tensors of `leaves_`

@@ -1,6 +1,7 @@
 #include "eval/worker/perturbation.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
@@ -20,7 +21,7 @@ bool is_running_statistic(const GraphValue& value) {
 
 // In [-1, 1), float64.
 at::Tensor uniform_like(const at::Tensor& tensor, at::Generator& generator) {
-  return at::empty(tensor.sizes(), at::kDouble).uniform_(-1, 1, generator);
+  return at::empty(tensor.sizes(), at::dtype(at::kDouble).device(tensor.device())).uniform_(-1, 1, generator);
 }
 
 void perturb(at::Tensor tensor, bool additive, at::Generator& generator) {
@@ -50,7 +51,8 @@ State perturbed_weights(const Graph& graph, const State& state, uint64_t seed) {
 }
 
 at::Tensor nudged(const at::Tensor& tensor, double epsilon, uint64_t seed) {
-  auto generator = at::detail::createCPUGenerator(seed);
+  at::Generator generator = at::globalContext().defaultGenerator(tensor.device()).clone();
+  generator.set_current_seed(seed);
   return tensor.mul(uniform_like(tensor, generator).mul_(epsilon / 2).add_(1));
 }
 

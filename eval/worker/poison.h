@@ -2,6 +2,8 @@
 // that elements a candidate never writes cannot hold what an earlier run left there.
 #pragma once
 
+#include <c10/core/DeviceType.h>
+
 #include <cstdint>
 #include <optional>
 
@@ -17,6 +19,10 @@ inline constexpr uint8_t kPoisonFinite = 0x3C;
 void install_poison();
 // Every byte is `pattern`; none: memory comes as it is.
 void set_poison(std::optional<uint8_t> pattern);
+// The memory of tensors without values (`torch.empty`, what a kernel is to write) on devices of this type is filled
+// too, from now on; none: no more. There is no standing under the allocator of a GPU: what operators allocate for
+// themselves, and write, comes as it is.
+void poison_fresh_tensors(std::optional<c10::DeviceType> type);
 // How much memory was filled so far.
 int64_t poisoned_bytes();
 

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "eval/torch/element_type.h"
+#include "eval/torch/gpu.h"
 #include "eval/worker/digest.h"
 #include "eval/worker/perturbation.h"
 
@@ -18,23 +19,23 @@ using c10::IValue;
 
 namespace {
 
-std::vector<IValue> exact_leaves(const std::vector<IValue>& leaves, double epsilon, uint64_t seed) {
+std::vector<IValue> exact_leaves(const std::vector<IValue>& leaves, double epsilon, uint64_t seed, c10::Device device) {
   std::vector<IValue> result;
   for (auto& leaf : leaves) {
-    bool floating = leaf.isTensor() && leaf.toTensor().is_floating_point();
-    if (!floating) {
-      result.push_back(leaf.isTensor() ? IValue(leaf.toTensor().clone()) : leaf);
+    if (!leaf.isTensor()) {
+      result.push_back(leaf);
       continue;
     }
-    at::Tensor exact = leaf.toTensor().to(at::kDouble);
-    if (exact.is_same(leaf.toTensor())) exact = exact.clone();
-    result.emplace_back(epsilon > 0 ? nudged(exact, epsilon, seed++) : exact);
+    const at::Tensor& tensor = leaf.toTensor();
+    const bool floating = tensor.is_floating_point();
+    at::Tensor exact = tensor.to(device, floating ? at::kDouble : tensor.scalar_type(), false, /*copy=*/true);
+    result.emplace_back(floating && epsilon > 0 ? nudged(exact, epsilon, seed++) : exact);
   }
   return result;
 }
 
-State exact_state(const State& state, double epsilon, uint64_t seed) {
-  State exact = copy_state(state, true);
+State exact_state(const State& state, double epsilon, uint64_t seed, c10::Device device) {
+  State exact = copy_state(state, true, device);
   if (epsilon == 0) return exact;
   std::map<void*, at::Tensor> made;
   for (auto& tensor : exact) {
@@ -86,7 +87,7 @@ std::vector<at::Tensor> tensors_of(const std::vector<IValue>& leaves) {
   return tensors;
 }
 
-std::vector<IValue> copy_leaves(const std::vector<IValue>& leaves) {
+std::vector<IValue> copy_leaves(const std::vector<IValue>& leaves, c10::Device device) {
   std::vector<IValue> copies;
   for (auto& leaf : leaves) {
     if (!leaf.isTensor()) {
@@ -94,7 +95,7 @@ std::vector<IValue> copy_leaves(const std::vector<IValue>& leaves) {
       continue;
     }
     auto& tensor = leaf.toTensor();
-    at::Tensor copy = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options());
+    at::Tensor copy = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(device));
     copies.emplace_back(copy.copy_(tensor));
   }
   return copies;
@@ -111,16 +112,16 @@ Status ReferenceSide::prepare() {
   weight_sets_.push_back(TRY(make_state(reference_.forward, reference_, weights_)));
   weight_sets_.push_back(perturbed_weights(reference_.forward, weight_sets_[0], options_.seed));
   recipe_constants_ = TRY(make_state(reference_.inputs, reference_, weights_));
-  eager_ = std::make_unique<Replay>(TRY(Replay::prepare(reference_.forward)));
-  exact_ = std::make_unique<Replay>(TRY(Replay::prepare(reference_.forward, Precision::exact)));
+  eager_ = std::make_unique<Replay>(TRY(Replay::prepare(reference_.forward, Precision::exported, options_.device)));
+  exact_ = std::make_unique<Replay>(TRY(Replay::prepare(reference_.forward, Precision::exact, options_.device)));
   notes_ = reference_.warnings;
   TRY(add_trial(0));
   limit_trials();
   for (int i = 1; i < options_.trials; ++i) TRY(add_trial(i));
   for (auto& name : eager_->widened()) {
     notes_.push_back(fmt::format(
-        "PyTorch cannot run {} on the CPU: eager computes it in float32 and rounds the results, also when it is timed",
-        name));
+        "PyTorch cannot run {} on the {}: eager computes it in float32 and rounds the results, also when it is timed",
+        name, options_.device.is_cpu() ? "CPU" : "GPU"));
   }
   TRY(find_allowances());
   find_fixed_inputs();
@@ -129,17 +130,61 @@ Status ReferenceSide::prepare() {
 }
 
 Result<std::vector<IValue>> ReferenceSide::fresh_inputs(uint64_t seed) const {
-  return make_inputs(reference_, recipe_constants_, seed);
+  auto leaves = TRY(make_inputs(reference_, recipe_constants_, seed, options_.device));
+  for (IValue& leaf : leaves) {
+    if (leaf.isTensor()) leaf = leaf.toTensor().cpu();
+  }
+  return leaves;
+}
+
+void ReferenceSide::free_device() const {
+  if (!options_.device.is_cpu()) release_unused_gpu_memory();
+}
+
+Result<ReferenceSide::Truth> ReferenceSide::run_exact(const Replay& replay, const Trial& trial, Nudge nudge,
+                                                      c10::Device device) const {
+  constexpr uint64_t kSeedsOfInputs = 1'000'000;
+  Truth truth;
+  truth.leaves = exact_leaves(trial.leaves, nudge.epsilon, nudge.seed, device);
+  auto& weights = weight_sets_[static_cast<size_t>(trial.weights)];
+  State state = exact_state(weights, nudge.epsilon, nudge.seed + kSeedsOfInputs, device);
+  at::manual_seed(trial.forward_seed);
+  truth.outputs = TRY(replay.run(truth.leaves, state));
+  for (at::Tensor& output : truth.outputs) output = output.cpu();
+  return truth;
+}
+
+Result<ReferenceSide::Truth> ReferenceSide::run_exact(const Trial& trial, Nudge nudge) const {
+  auto attempt = [&](const Replay& replay, c10::Device device) -> Result<Truth> {
+    try {
+      return run_exact(replay, trial, nudge, device);
+    } catch (const std::exception& error) {
+      return make_error(DiagnosticKind::tensor_operation_failed, {}, error.what());
+    }
+  };
+  auto truth = attempt(*exact_, options_.device);
+  // Another generator would draw other numbers than eager has.
+  if (truth.ok() || options_.device.is_cpu() || exact_->is_random()) return truth;
+  free_device();
+  auto on_host = attempt(TRY(Replay::prepare(reference_.forward, Precision::exact)), c10::DeviceType::CPU);
+  if (on_host.ok()) on_host->why_on_host = truth.error().message;
+  return on_host;
 }
 
 Result<std::vector<Expected>> ReferenceSide::expect(const std::vector<IValue>& leaves, uint64_t seed) const {
-  auto eager_leaves = copy_leaves(leaves);
+  auto eager_leaves = copy_leaves(leaves, options_.device);
   at::manual_seed(seed);
-  auto eager = TRY(eager_->run(eager_leaves, copy_state(weight_sets_[0], false)));
-  at::manual_seed(seed);
-  auto truth = TRY(exact_->run(exact_leaves(leaves, 0, 0), exact_state(weight_sets_[0], 0, 0)));
+  auto eager = TRY(eager_->run(eager_leaves, copy_state(weight_sets_[0], false, options_.device)));
   std::vector<Expected> expected;
-  for (size_t i = 0; i < eager.size(); ++i) expected.push_back({eager[i], truth[i]});
+  for (at::Tensor& output : eager) expected.push_back({output.cpu(), {}, output.strides().vec()});
+  eager.clear();
+  eager_leaves.clear();
+  Trial call;
+  call.forward_seed = seed;
+  call.leaves = leaves;
+  auto truth = TRY(run_exact(call, {}));
+  free_device();
+  for (size_t i = 0; i < expected.size(); ++i) expected[i].truth = truth.outputs[i];
   return expected;
 }
 
@@ -163,37 +208,48 @@ Status ReferenceSide::add_trial(int index) {
   trial.inputs = tensors_of(trial.leaves);
   trial.forward_seed = seeds() >> 1;
   auto& weights = weight_sets_[static_cast<size_t>(trial.weights)];
-  auto eager_leaves = copy_leaves(trial.leaves);
-  State state = copy_state(weights, false);
+  auto eager_leaves = copy_leaves(trial.leaves, options_.device);
+  State state = copy_state(weights, false, options_.device);
   at::manual_seed(trial.forward_seed);
   auto eager = TRY(eager_->run(eager_leaves, state));
   auto inputs_after = tensors_of(eager_leaves);
-  auto truth_leaves = exact_leaves(trial.leaves, 0, 0);
-  at::manual_seed(trial.forward_seed);
-  auto truth = TRY(exact_->run(truth_leaves, exact_state(weights, 0, 0)));
   auto aliases = find_aliases(eager, inputs_after, state);
   for (size_t i = 0; i < eager.size(); ++i) {
     // A copy: a later call may write into what a view of an input shows.
-    trial.outputs.push_back({aliases[i] ? eager[i].clone() : eager[i], truth[i], eager[i].strides().vec()});
+    at::Tensor kept = aliases[i] ? eager[i].clone() : eager[i];
+    trial.outputs.push_back({kept.cpu(), {}, eager[i].strides().vec()});
   }
   if (index == 0) aliases_ = std::move(aliases);
-  auto truth_after = tensors_of(truth_leaves);
   for (size_t i = 0; i < trial.inputs.size(); ++i) {
     if (digest_of(trial.inputs[i]) == digest_of(inputs_after[i])) continue;
     trial.mutated.push_back(i);
-    trial.mutated_expected.push_back({inputs_after[i], truth_after[i]});
+    trial.mutated_expected.push_back({inputs_after[i].cpu(), {}});
   }
+  // The truth needs twice the memory that eager does.
+  for (auto* tensors : {&eager, &inputs_after}) tensors->clear();
+  eager_leaves.clear();
+  state.clear();
+  TRY(add_truth(trial));
   trials_.push_back(std::move(trial));
+  return {};
+}
+
+Status ReferenceSide::add_truth(Trial& trial) {
+  auto truth = TRY(run_exact(trial, {}));
+  for (size_t i = 0; i < trial.outputs.size(); ++i) trial.outputs[i].truth = truth.outputs[i];
+  auto after = tensors_of(truth.leaves);
+  for (size_t k = 0; k < trial.mutated.size(); ++k) trial.mutated_expected[k].truth = after[trial.mutated[k]].cpu();
+  if (trials_.empty() && !truth.why_on_host.empty())
+    notes_.push_back(fmt::format("the float64 reference is computed on the processor: {}", truth.why_on_host));
+  free_device();
   return {};
 }
 
 Result<ScaledError> ReferenceSide::sensitivity(const Trial& trial, size_t output) {
   double epsilon = epsilon_of(trial.outputs[output].eager);
   if (nudged_.empty()) {
-    at::manual_seed(trial.forward_seed);
-    auto& weights = weight_sets_[static_cast<size_t>(trial.weights)];
-    nudged_.push_back(
-        TRY(exact_->run(exact_leaves(trial.leaves, epsilon, 1), exact_state(weights, epsilon, 1'000'000))));
+    nudged_.push_back(TRY(run_exact(trial, {epsilon, 1})).outputs);
+    free_device();
   }
   return scaled_error(nudged_[0][output], trial.outputs[output]);
 }

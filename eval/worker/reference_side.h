@@ -1,5 +1,6 @@
 // The judge's knowledge of the model: trials with secret seeds, what eager and the float64 replay give for each, and
-// what error that allows. Made once, used for every candidate.
+// what error that allows. Made once, used for every candidate. What is kept is in the host's memory; replays run on the
+// device that candidates run on.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,7 @@ struct Trial {
 struct ReferenceOptions {
   uint64_t seed = 0;  // secret
   int trials = 5;
+  c10::Device device = c10::DeviceType::CPU;               // where replays run
   int64_t memory_bytes = INT64_MAX;                        // for all trials; less than two are never made
   std::optional<at::ScalarType> precision = std::nullopt;  // outputs need be no better than that
 };
@@ -46,6 +48,7 @@ class ReferenceSide {
   const std::vector<std::string>& notes() const { return notes_; }
   bool degenerate() const { return degenerate_; }
   const Replay& eager() const { return *eager_; }
+  c10::Device device() const { return options_.device; }
   // Fresh leaves for timed calls.
   Result<std::vector<c10::IValue>> fresh_inputs(uint64_t seed) const;
   // The expected outputs of a timed call.
@@ -54,8 +57,25 @@ class ReferenceSide {
  private:
   ReferenceSide(Reference reference, const ReferenceOptions& options)
       : reference_(std::move(reference)), options_(options) {}
+  struct Truth {
+    std::vector<at::Tensor> outputs;
+    std::vector<c10::IValue> leaves;  // after the call
+    std::string why_on_host;          // the GPU was to compute it; empty: it did
+  };
+  // How far inputs and weights are moved before a call.
+  struct Nudge {
+    double epsilon = 0;
+    uint64_t seed = 0;
+  };
   Status prepare();
   Status add_trial(int index);
+  Status add_truth(Trial& trial);
+  // Of a trial's leaves and seed, with one of the weight sets. What the GPU cannot do (an operator without float64, too
+  // little memory), the processor does.
+  Result<Truth> run_exact(const Trial& trial, Nudge nudge) const;
+  Result<Truth> run_exact(const Replay& replay, const Trial& trial, Nudge nudge, c10::Device device) const;
+  // Candidates need the memory of the GPU that replays have used.
+  void free_device() const;
   void limit_trials();
   Status find_allowances();
   // Of an output's type, or of the precision that is asked for.
@@ -82,6 +102,6 @@ class ReferenceSide {
 // Tensors among leaves.
 std::vector<at::Tensor> tensors_of(const std::vector<c10::IValue>& leaves);
 // Deep copies, with the same strides.
-std::vector<c10::IValue> copy_leaves(const std::vector<c10::IValue>& leaves);
+std::vector<c10::IValue> copy_leaves(const std::vector<c10::IValue>& leaves, c10::Device device = c10::DeviceType::CPU);
 
 }  // namespace tilepilot::eval

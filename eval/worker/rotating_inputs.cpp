@@ -1,13 +1,18 @@
 #include "eval/worker/rotating_inputs.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty_strided.h>
 
 namespace tilepilot::eval {
 
-RotatingInputs::RotatingInputs(std::vector<std::vector<at::Tensor>> sets) : sets_(std::move(sets)) {
-  for (auto& set : sets_) {
-    auto& original = originals_.emplace_back();
-    for (auto& tensor : set) original.push_back(tensor.clone());
+RotatingInputs::RotatingInputs(std::vector<std::vector<at::Tensor>> contents, c10::Device device)
+    : originals_(std::move(contents)) {
+  for (auto& original : originals_) {
+    auto& set = sets_.emplace_back();
+    for (auto& tensor : original) {
+      at::Tensor place = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(device));
+      set.push_back(place.copy_(tensor));
+    }
   }
 }
 

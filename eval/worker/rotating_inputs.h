@@ -10,7 +10,8 @@ namespace tilepilot::eval {
 
 class RotatingInputs {
  public:
-  explicit RotatingInputs(std::vector<std::vector<at::Tensor>> sets);
+  // Sets on `device` that hold `contents`, which are kept where they are.
+  RotatingInputs(std::vector<std::vector<at::Tensor>> contents, c10::Device device);
 
   size_t size() const { return sets_.size(); }
   const std::vector<at::Tensor>& operator[](size_t i) const { return sets_[i]; }
@@ -24,7 +25,7 @@ class RotatingInputs {
   size_t holder_of(size_t content) const { return (content + sets_.size() - turn_) % sets_.size(); }
 
  private:
-  std::vector<std::vector<at::Tensor>> sets_, originals_;
+  std::vector<std::vector<at::Tensor>> originals_, sets_;
   size_t turn_ = 0;
 };
 

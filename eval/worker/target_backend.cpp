@@ -18,7 +18,7 @@ runtime::ToolchainOptions toolchain_with(const std::filesystem::path& cache) {
 }
 
 TargetBackend on_processor(const std::filesystem::path& cache) {
-  return {runtime::cpu_backend(toolchain_with(cache)), nullptr};
+  return {runtime::cpu_backend(toolchain_with(cache)), nullptr, {Place::cpu, ""}};
 }
 
 runtime::cuda::NvrtcOptions nvrtc_options(const std::filesystem::path& cache) {
@@ -33,7 +33,7 @@ runtime::cuda::NvrtcOptions nvrtc_options(const std::filesystem::path& cache) {
 // All that a GPU needs, in the order in which a user would install it.
 Result<TargetBackend> on_gpu(const std::string& architecture, const TargetOptions& given) {
   std::shared_ptr<const runtime::cuda::Device> gpu = TRY(runtime::cuda::Device::open());
-  TRY(runtime::cuda::architecture_of(gpu->capability()));
+  const std::string best = TRY(runtime::cuda::architecture_of(gpu->capability()));
   if (!libtorch_sees_gpu())
     return make_error(DiagnosticKind::worker_unavailable, {},
                       libtorch_has_cuda() ? "LibTorch sees no GPU, although the driver has one"
@@ -45,7 +45,9 @@ Result<TargetBackend> on_gpu(const std::string& architecture, const TargetOption
   options.architecture = architecture;
   options.stream = current_stream;
   TRY(runtime::cuda::Nvrtc(options.nvrtc).version());
-  return TargetBackend{runtime::cuda::cuda_backend(std::move(options)), std::move(gpu)};
+  return TargetBackend{runtime::cuda::cuda_backend(std::move(options)),
+                       std::move(gpu),
+                       {Place::gpu, architecture.empty() ? best : architecture}};
 }
 
 }  // namespace
@@ -62,7 +64,7 @@ Result<TargetBackend> open_target(const Target& target, const TargetOptions& opt
       return TargetBackend{emulator::emulator_backend(
                                hopper ? Architecture::sm_90a : Architecture::sm_80,
                                {.toolchain = toolchain_with(options.cache), .checks = {}, .sources = options.sources}),
-                           nullptr};
+                           nullptr, target};
     }
     case Place::automatic:
       break;

@@ -13,6 +13,7 @@ namespace tilepilot::eval {
 struct TargetBackend {
   std::unique_ptr<runtime::KernelBackend> kernels;
   std::shared_ptr<const runtime::cuda::Device> gpu;  // where tensors live; null: the processor's memory
+  runtime::Target target;                            // what was opened: none of `auto`
 };
 
 struct TargetOptions {

@@ -1,15 +1,13 @@
 #include "eval/worker/tensor_passage.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_strided.h>
 #include <ATen/ops/from_blob.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cstring>
 
 #include "eval/torch/element_type.h"
 
@@ -77,12 +75,14 @@ Result<PackedTensors> pack_tensors(const std::vector<at::Tensor>& tensors) {
   Descriptor file(memfd_create("tilepilot-tensors", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (file.number() < 0 || ftruncate(file.number(), static_cast<off_t>(size)) != 0) return no_memory(size);
   {
+    at::NoGradGuard no_grad;
     auto mapping = map(file.number(), size, MAP_SHARED);
     if (!mapping) return no_memory(size);
     for (size_t i = 0; i < tensors.size(); ++i) {
-      at::Tensor elements = tensors[i].contiguous();
+      if (tensors[i].numel() == 0) continue;
       auto offset = description[i].at("offset").get<size_t>();
-      if (elements.nbytes() > 0) std::memcpy(mapping->data + offset, elements.const_data_ptr(), elements.nbytes());
+      at::from_blob(mapping->data + offset, tensors[i].sizes(), at::TensorOptions(tensors[i].scalar_type()))
+          .copy_(tensors[i]);
     }
   }
   if (fcntl(file.number(), F_ADD_SEALS, kSeals | F_SEAL_SEAL) != 0) return no_memory(size);

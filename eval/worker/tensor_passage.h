@@ -1,4 +1,5 @@
-// Tensors on their way to another process: a sealed memory file and a JSON description of what lies where.
+// Tensors on their way to another process: a sealed memory file and a JSON description of what lies where. They may
+// come from a GPU; they arrive in the host's memory.
 #pragma once
 
 #include <ATen/core/Tensor.h>

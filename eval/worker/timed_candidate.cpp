@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
+#include "eval/host/edge.h"
 #include "eval/worker/digest.h"
 
 namespace tilepilot::eval {
@@ -14,7 +15,11 @@ std::string digest_of_all(const std::vector<at::Tensor>& tensors) {
 }
 
 TimedCandidate::TimedCandidate(CandidateProgram& program, SeenCalls seen, TimingSetup setup)
-    : program_(program), seen_(std::move(seen)), setup_(std::move(setup)), inputs_(setup_.sets) {
+    : program_(program),
+      seen_(std::move(seen)),
+      setup_(std::move(setup)),
+      inputs_(std::move(setup_.contents), program.device()),
+      stopwatch_(stopwatch_for(program.device())) {
   for (size_t i = 0; i < inputs_.size(); ++i) calls_.push_back(program_.arguments(setup_.arguments, inputs_[i]));
   work_.resize(inputs_.size());
 }
@@ -51,12 +56,12 @@ Result<CheckedCall> TimedCandidate::turn(size_t content, const std::vector<at::T
 }
 
 Result<double> TimedCandidate::run(int64_t begin, int64_t end) {
-  double start = monotonic_seconds();
   for (int64_t i = begin; i < end; ++i) {
-    auto value = program_.call(calls_[static_cast<size_t>(i) % calls_.size()]);
-    if (!value.ok()) return std::move(value).take_error();
+    TRY(guarded("", {}, [&] { stopwatch_->start(); }));
+    TRY(program_.call(calls_[static_cast<size_t>(i) % calls_.size()]));
+    TRY(guarded("", {}, [&] { stopwatch_->stop(); }));
   }
-  return monotonic_seconds() - start;
+  return stopwatch_->read();
 }
 
 Result<CheckedCall> TimedCandidate::repeated_call(const TimedCalls& calls, TimedAnswer& answer) {
@@ -78,6 +83,7 @@ Result<TimedAnswer> TimedCandidate::time(const TimedCalls& calls) {
   at::NoGradGuard no_grad;
   if (calls.restore) inputs_.restore();
   auto& log = program_.log();
+  log.waits = calls.watch_kernels;
   TRY(run(0, calls.lead));
   int64_t launches = log.launches, aside = 0;
   double kernel_seconds = log.seconds, seconds_aside = 0;
@@ -94,6 +100,7 @@ Result<TimedAnswer> TimedCandidate::time(const TimedCalls& calls) {
     answer.seconds += TRY(run(before, end));
   }
   answer.kernel_seconds = log.seconds - kernel_seconds - seconds_aside;
+  log.waits = true;
   int64_t launched = log.launches - launches - aside, wanted = calls.calls * seen_.least_launches.value_or(0);
   if (launched < wanted) {
     answer.complaint = fmt::format("{} launched {} kernels instead of at least {}", calls.calls, launched, wanted);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "eval/torch/stopwatch.h"
 #include "eval/worker/candidate_program.h"
 #include "eval/worker/rotating_inputs.h"
 #include "eval/worker/work_census.h"
@@ -25,7 +26,7 @@ std::string digest_of_all(const std::vector<at::Tensor>& tensors);
 
 struct TimingSetup {
   GraphArgument arguments;
-  std::vector<std::vector<at::Tensor>> sets;
+  std::vector<std::vector<at::Tensor>> contents;
   bool mutates = false;  // the model changes its inputs: the same set is other inputs at the next call
 };
 
@@ -37,8 +38,9 @@ struct CheckedCall {
 
 struct TimedCalls {
   int64_t calls = 1;
-  int64_t lead = 0;      // calls before them, outside the time: threads wake, caches fill
-  bool restore = false;  // the inputs first
+  int64_t lead = 0;           // calls before them, outside the time: threads wake, caches fill
+  bool restore = false;       // the inputs first
+  bool watch_kernels = true;  // know how long they run, though on a GPU waiting for them takes time
   // After `before` of them, outside the time: a checked call on `content`.
   std::optional<size_t> content = std::nullopt;
   int64_t before = 0;
@@ -46,7 +48,7 @@ struct TimedCalls {
 };
 
 struct TimedAnswer {
-  double seconds = 0, kernel_seconds = 0;
+  double seconds = 0, kernel_seconds = 0;  // the latter only if kernels are watched
   std::optional<CheckedCall> checked;
   bool earlier_changed = false;  // the answer of the last turn
   std::string complaint;         // what was not done again; empty: nothing
@@ -71,6 +73,7 @@ class TimedCandidate {
   SeenCalls seen_;
   TimingSetup setup_;
   RotatingInputs inputs_;
+  std::unique_ptr<Stopwatch> stopwatch_;
   std::vector<stage::CallArgs> calls_;     // by set
   std::vector<std::optional<Work>> work_;  // by content: of its first call; none: a checked call had it before
   std::vector<std::pair<at::Tensor, std::string>> kept_;  // outputs of the last turn and their digests

@@ -40,15 +40,18 @@ class WatchedKernel final : public runtime::CompiledKernel {
   Status launch(const std::vector<runtime::Argument>& arguments, const runtime::ParallelFor& parallel_for,
                 Span span) override {
     if (log_.ghost) return {};
-    double begin = monotonic_seconds();
     // The call, not the last statement that ran: its arguments may have staged a kernel elsewhere.
     if (span.valid()) {
       crumb_.at.file = span.file;
       crumb_.at.offset = span.begin;
     }
+    TRY(settle(span));  // of what ran before
+    double begin = monotonic_seconds();
     crumb_.enter_kernel(program().name);
     auto status = kernel_->launch(arguments, parallel_for, span);
+    if (status.ok()) status = settle(span);
     crumb_.leave_kernel();
+    if (!status.ok()) return blamed(std::move(status).take_error());
     log_.seconds += monotonic_seconds() - begin;
     if (log_.detailed) ++log_.sized[fmt::format("kernel {} on {} elements", program().name, elements_of(arguments))];
     if (log_.launches++ == 0 || log_.kernels.count(program().name) == 0) note_name();
@@ -59,6 +62,21 @@ class WatchedKernel final : public runtime::CompiledKernel {
   const std::string& source() const override { return kernel_->source(); }
 
  private:
+  Status settle(Span span) const {
+    if (!log_.wait || !log_.waits) return {};
+    auto status = log_.wait();
+    if (status.ok()) return {};
+    Error error = std::move(status).take_error();
+    if (!error->span.valid()) error->span = span;
+    return error;
+  }
+
+  Error blamed(Error error) const {
+    if (error->kind == DiagnosticKind::device_failed && log_.waits)
+      error->message = fmt::format("the generated kernel `{}` failed on the GPU: {}", program().name, error->message);
+    return error;
+  }
+
   void note_name() {
     log_.kernels.insert(program().name);
     if (auto type = low_precision_of(program()); !type.empty()) log_.low_precision.emplace(program().name, type);

@@ -2,6 +2,7 @@
 // where a crash happens; and it can turn launches into nothing, to see whether they matter.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -16,7 +17,11 @@ struct LaunchLog {
   std::set<std::string> kernels;
   std::map<std::string, std::string> low_precision;  // those with floating buffers of 16 bit: of which type
   int64_t launches = 0;
-  double seconds = 0;                    // inside kernels
+  double seconds = 0;  // inside kernels, if they are waited for
+  // On a GPU a launch only begins the work. Waits for it, so that its faults, and the time it takes, are known to be
+  // that kernel's; empty: there is nothing to wait for.
+  std::function<Status()> wait = nullptr;
+  bool waits = true;                     // else a launch does not
   bool ghost = false;                    // launches do nothing
   bool detailed = false;                 // count launches by kernel and size too:
   std::map<std::string, int64_t> sized;  // "kernel softmax on 4096 elements" -> how often

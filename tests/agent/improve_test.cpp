@@ -71,6 +71,7 @@ class ListJudge final : public eval::Judge {
     verdicts_.pop_front();
     return verdict;
   }
+  std::string target() const override { return "cpu"; }
   double seconds_a_check = 1;
   std::vector<std::string> judged;
 

@@ -3,6 +3,7 @@
 //   # model: scale_rows
 //   # expect: OUTCOME[|OUTCOME][: text that the verdict contains, or @LINE]
 //   # time_limit: seconds
+// They get the same verdicts on a GPU, where one is; `# expect_gpu:` says where another one is deserved there.
 #include "eval/judge.h"
 
 #include <fmt/format.h>
@@ -14,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "eval/torch/gpu.h"
 #include "tests/torch/python_runner.h"
 
 namespace tilepilot::eval {
@@ -23,8 +25,11 @@ using ::testing::HasSubstr;
 
 struct CandidateFile {
   std::string name, source, model;
-  std::vector<std::string> outcomes;
-  std::string text;
+  struct Deserved {
+    std::vector<std::string> outcomes;
+    std::string text;
+  };
+  Deserved deserved, deserved_on_gpu;
   double time_limit_s = 60;
 };
 
@@ -36,16 +41,23 @@ std::string header(const std::string& source, const std::string& key) {
   return source.substr(begin, source.find('\n', begin) - begin);
 }
 
+CandidateFile::Deserved read_deserved(const std::string& expect) {
+  CandidateFile::Deserved deserved;
+  size_t colon = expect.find(": ");
+  if (colon != std::string::npos) deserved.text = expect.substr(colon + 2);
+  std::stringstream outcomes(expect.substr(0, colon));
+  for (std::string outcome; std::getline(outcomes, outcome, '|');) deserved.outcomes.push_back(outcome);
+  return deserved;
+}
+
 CandidateFile read_candidate(const std::filesystem::path& path) {
   std::ifstream file(path);
   std::stringstream text;
   text << file.rdbuf();
-  CandidateFile candidate{path.stem().string(), text.str(), header(text.str(), "# model: "), {}, ""};
-  std::string expect = header(candidate.source, "# expect: ");
-  size_t colon = expect.find(": ");
-  if (colon != std::string::npos) candidate.text = expect.substr(colon + 2);
-  std::stringstream outcomes(expect.substr(0, colon));
-  for (std::string outcome; std::getline(outcomes, outcome, '|');) candidate.outcomes.push_back(outcome);
+  CandidateFile candidate{path.stem().string(), text.str(), header(text.str(), "# model: "), {}, {}};
+  candidate.deserved = read_deserved(header(candidate.source, "# expect: "));
+  const std::string on_gpu = header(candidate.source, "# expect_gpu: ");
+  candidate.deserved_on_gpu = on_gpu.empty() ? candidate.deserved : read_deserved(on_gpu);
   auto limit = header(candidate.source, "# time_limit: ");
   if (!limit.empty()) candidate.time_limit_s = std::stod(limit);
   return candidate;
@@ -90,13 +102,13 @@ std::unique_ptr<Judge> judge_for(const std::string& model, JudgeOptions options 
 
 std::string show(const Verdict& verdict) { return to_json(verdict).dump(2); }
 
-void expect_deserved(const CandidateFile& candidate, const Verdict& verdict) {
-  EXPECT_THAT(candidate.outcomes, ::testing::Contains(std::string(to_string(verdict.outcome)))) << show(verdict);
-  if (candidate.text.rfind('@', 0) == 0) {
+void expect_deserved(const CandidateFile::Deserved& deserved, const Verdict& verdict) {
+  EXPECT_THAT(deserved.outcomes, ::testing::Contains(std::string(to_string(verdict.outcome)))) << show(verdict);
+  if (deserved.text.rfind('@', 0) == 0) {
     EXPECT_GT(verdict.line, 0) << show(verdict);
-    if (candidate.text.size() > 1) { EXPECT_EQ(verdict.line, std::stoi(candidate.text.substr(1))) << show(verdict); }
+    if (deserved.text.size() > 1) { EXPECT_EQ(verdict.line, std::stoi(deserved.text.substr(1))) << show(verdict); }
   } else {
-    EXPECT_THAT(show(verdict), HasSubstr(candidate.text));
+    EXPECT_THAT(show(verdict), HasSubstr(deserved.text));
   }
   if (verdict.outcome == Outcome::verified) {
     EXPECT_TRUE(verdict.candidate && verdict.eager);
@@ -109,20 +121,33 @@ void expect_deserved(const CandidateFile& candidate, const Verdict& verdict) {
   }
 }
 
-class Candidates : public ::testing::TestWithParam<std::vector<CandidateFile>> {};
+class Candidates : public ::testing::TestWithParam<std::vector<CandidateFile>> {
+ protected:
+  static void judge_all(const std::string& target);
+};
 
-TEST_P(Candidates, GetTheVerdictTheyDeserve) {
+void Candidates::judge_all(const std::string& target) {
   std::map<std::pair<std::string, double>, std::unique_ptr<Judge>> judges;
   for (const CandidateFile& candidate : GetParam()) {
     SCOPED_TRACE(candidate.name);
-    ASSERT_FALSE(candidate.outcomes.empty());
+    const auto& deserved = target == "cpu" ? candidate.deserved : candidate.deserved_on_gpu;
+    ASSERT_FALSE(deserved.outcomes.empty());
     auto& judge = judges[{candidate.model, candidate.time_limit_s}];
     auto options = judge_options();
     options.time_limit_s = candidate.time_limit_s;
+    options.target = target;
     if (!judge) judge = judge_for(candidate.model, options);
     ASSERT_TRUE(judge);
-    expect_deserved(candidate, judge->check({.source = candidate.source, .name = candidate.name + ".py"}));
+    expect_deserved(deserved, judge->check({.source = candidate.source, .name = candidate.name + ".py"}));
+    if (target != "cpu") { EXPECT_THAT(judge->target(), HasSubstr("cuda:")); }
   }
+}
+
+TEST_P(Candidates, GetTheVerdictTheyDeserve) { judge_all("cpu"); }
+
+TEST_P(Candidates, GetTheVerdictTheyDeserveOnAGpu) {
+  if (!libtorch_sees_gpu()) GTEST_SKIP() << "LibTorch sees no GPU";
+  judge_all("auto");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Candidates, ::testing::ValuesIn(candidate_groups()));
@@ -267,12 +292,21 @@ TEST(Judge, fail_ReferenceOfAnotherType) {
   EXPECT_THAT(judge.error().message, HasSubstr("exported as `model`, not as `bf16`"));
 }
 
-TEST(Judge, fail_TargetThatThisWorkerLacks) {
+TEST(Judge, SaysWhatAutoHasComeTo) {
+  auto options = judge_options();
+  options.target = "auto";
+  auto judge = judge_for("copies", options);
+  ASSERT_TRUE(judge);
+  EXPECT_THAT(judge->target(), libtorch_sees_gpu() ? HasSubstr("cuda:sm_") : HasSubstr("cpu"));
+}
+
+TEST(Judge, fail_TargetThatThisMachineLacks) {
+  if (libtorch_sees_gpu()) GTEST_SKIP() << "there is a GPU";
   auto options = judge_options();
   options.target = "cuda:sm_90a";
   auto judge = open_judge(testing::exported("tests/torch/models/copies.py"), options);
   ASSERT_FALSE(judge.ok());
-  EXPECT_EQ(judge.error().kind, DiagnosticKind::worker_unavailable);
+  EXPECT_THAT(judge.error().kind, ::testing::AnyOf(DiagnosticKind::driver_missing, DiagnosticKind::worker_unavailable));
 }
 
 TEST(Judge, fail_ReferenceThatCannotRun) {

@@ -1,0 +1,203 @@
+// What differs between the processor and a GPU, tried where there is no GPU: with the processor in its place, with
+// LibTorch's `meta` device, which has no memory, and with kernels that only say they failed.
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "eval/host/moved_tensors.h"
+#include "eval/torch/gpu.h"
+#include "eval/torch/replay.h"
+#include "eval/torch/stopwatch.h"
+#include "eval/worker/poison.h"
+#include "eval/worker/rotating_inputs.h"
+#include "eval/worker/watched_backend.h"
+#include "eval/worker/work_census.h"
+#include "tests/torch/python_runner.h"
+
+namespace tilepilot::eval {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+const c10::Device kProcessor = c10::DeviceType::CPU;
+
+TEST(MovedTensors, KeepWhatTheyShareAndLeaveTheirOldMemory) {
+  at::NoGradGuard no_grad;
+  at::Tensor base = at::arange(12, at::kFloat).reshape({3, 4}), view = base.t(), slice = base.narrow(0, 1, 2);
+  at::Tensor tied = base, alone = at::arange(3);
+  const at::Tensor expected = base.clone();
+  const void* before = base.data_ptr();
+  move_tensors({base, view, slice, tied, alone, at::Tensor()}, kProcessor);
+  EXPECT_NE(base.data_ptr(), before);
+  EXPECT_TRUE(base.equal(expected));
+  EXPECT_EQ(view.strides(), at::IntArrayRef({1, 4}));
+  base.fill_(7);
+  EXPECT_TRUE(view.eq(7).all().item<bool>());
+  EXPECT_TRUE(slice.eq(7).all().item<bool>());
+  EXPECT_TRUE(tied.eq(7).all().item<bool>());
+  EXPECT_TRUE(alone.equal(at::arange(3)));
+}
+
+TEST(MovedTensors, AreMovedInParametersToo) {
+  at::Tensor parameter = at::ones({2}).set_requires_grad(true);
+  move_tensors({parameter}, kProcessor);
+  EXPECT_TRUE(parameter.requires_grad());
+  EXPECT_TRUE(parameter.equal(at::ones({2})));
+}
+
+class FreshTensors : public ::testing::Test {
+ protected:
+  void SetUp() override { poison_fresh_tensors(kProcessor.type()); }
+  void TearDown() override {
+    set_poison(std::nullopt);
+    poison_fresh_tensors(std::nullopt);
+  }
+};
+
+bool holds_only(const at::Tensor& tensor, uint8_t byte) { return tensor.view(at::kByte).eq(byte).all().item<bool>(); }
+
+TEST_F(FreshTensors, HoldThePatternWhereNothingWasWritten) {
+  set_poison(kPoisonFinite);
+  const int64_t before = poisoned_bytes();
+  const at::Tensor made = at::empty({5, 3}, at::kFloat), like = at::empty_like(made);
+  const at::Tensor strided = at::empty_strided({2, 2}, {4, 1}, at::kFloat);
+  EXPECT_GE(poisoned_bytes() - before, 2 * 60 + 24);
+  EXPECT_TRUE(at::zeros({4}).eq(0).all().item<bool>());
+  EXPECT_TRUE(at::arange(4).equal(at::tensor({0, 1, 2, 3}, at::kLong)));
+  set_poison(std::nullopt);
+  for (const at::Tensor& tensor : {made, like, strided.contiguous()}) EXPECT_TRUE(holds_only(tensor, kPoisonFinite));
+  const int64_t after = poisoned_bytes();
+  at::empty({64}, at::kFloat);
+  EXPECT_EQ(poisoned_bytes(), after);
+}
+
+TEST_F(FreshTensors, CountAsWork) {
+  LaunchLog log;
+  WorkCensus census(log);
+  at::empty({256}, at::kFloat);
+  const Work work = census.take();
+  EXPECT_EQ(work.at("aten::empty"), 1);
+  EXPECT_GE(work.at("allocated bytes"), 1024);
+}
+
+TEST(Stopwatch, AddsUpWhatLiesBetweenStartsAndStops) {
+  auto stopwatch = stopwatch_for(kProcessor);
+  const auto short_while = std::chrono::milliseconds(20);
+  for (int call = 0; call < 2; ++call) {
+    stopwatch->start();
+    std::this_thread::sleep_for(short_while);
+    stopwatch->stop();
+    std::this_thread::sleep_for(4 * short_while);
+  }
+  const double seconds = stopwatch->read();
+  EXPECT_GE(seconds, 0.04);
+  EXPECT_LT(seconds, 0.16);
+  EXPECT_EQ(stopwatch->read(), 0);
+}
+
+TEST(RotatingInputs, KeepWhatTheyRestore) {
+  at::Tensor a = at::full({2}, 1.0), b = at::full({2}, 2.0);
+  RotatingInputs inputs({{a}, {b}}, kProcessor);
+  EXPECT_NE(inputs[0][0].data_ptr(), a.data_ptr());
+  inputs[0][0].fill_(9);
+  inputs.restore();
+  EXPECT_TRUE(inputs[0][0].equal(a));
+  inputs.rotate();
+  EXPECT_TRUE(inputs[0][0].equal(b));
+  EXPECT_EQ(inputs.holder_of(0), 1u);
+}
+
+// Tensors that the export made on the processor are made where the replay runs.
+TEST(Replay, RunsOnTheDeviceItIsPreparedFor) {
+  auto reference = load_reference(testing::exported("tests/torch/models/scale_rows.py"));
+  ASSERT_TRUE(reference.ok());
+  auto weights = load_safetensors(reference->weights);
+  const c10::Device meta = c10::DeviceType::Meta;
+  const State state = *make_state(reference->forward, *reference, *weights);
+  const State constants = *make_state(reference->inputs, *reference, *weights);
+  auto inputs = make_inputs(*reference, constants, 1, meta);
+  ASSERT_TRUE(inputs.ok()) << inputs.error().message;
+  auto replay = Replay::prepare(reference->forward, Precision::exported, meta);
+  auto outputs = replay->run(*inputs, copy_state(state, false, meta));
+  ASSERT_TRUE(outputs.ok()) << outputs.error().message;
+  for (const at::Tensor& output : *outputs) EXPECT_EQ(output.device(), meta);
+}
+
+// A kernel whose launches succeed, and which the GPU finds faulty later.
+class QuietKernel final : public runtime::CompiledKernel {
+ public:
+  explicit QuietKernel(ir::Program program) : program_(std::move(program)) {}
+  Status launch(const std::vector<runtime::Argument>&, const runtime::ParallelFor&, Span) override {
+    ++launches;
+    return {};
+  }
+  const ir::Program& program() const override { return program_; }
+  const std::string& source() const override { return program_.name; }
+  static inline int launches = 0;
+
+ private:
+  ir::Program program_;
+};
+
+class QuietBackend final : public runtime::KernelBackend {
+ public:
+  Result<std::shared_ptr<runtime::CompiledKernel>> compile(const ir::Program& program, DiagnosticList&) override {
+    return std::make_shared<QuietKernel>(program);
+  }
+};
+
+class WatchedLaunch : public ::testing::Test {
+ protected:
+  Status launch() {
+    auto backend = watch(std::make_unique<QuietBackend>(), log_, crumb_);
+    ir::Program program;
+    program.name = "softmax";
+    DiagnosticList warnings;
+    return (*backend->compile(program, warnings))->launch({}, {}, Span{0, 4, 9});
+  }
+  LaunchLog log_;
+  SharedCrumb crumb_;
+};
+
+TEST_F(WatchedLaunch, IsToldOfTheKernelsOwnFault) {
+  const int before = QuietKernel::launches;
+  log_.wait = [&]() -> Status {
+    if (QuietKernel::launches == before) return {};
+    EXPECT_STREQ(crumb_.kernel, "softmax");  // that it hangs would be known, too
+    return Status(make_error(DiagnosticKind::device_failed, {}, "CUDA error: an illegal memory access"));
+  };
+  auto status = launch();
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().kind, DiagnosticKind::device_failed);
+  EXPECT_THAT(status.error().message, AllOf(HasSubstr("the generated kernel `softmax`"), HasSubstr("illegal memory")));
+  EXPECT_EQ(status.error().span.begin, 4);
+}
+
+TEST_F(WatchedLaunch, IsNotBlamedForAFaultBefore) {
+  const int before = QuietKernel::launches;
+  log_.wait = []() -> Status { return Status(make_error(DiagnosticKind::device_failed, {}, "CUDA error: earlier")); };
+  auto status = launch();
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().message, "CUDA error: earlier");
+  EXPECT_EQ(QuietKernel::launches, before);
+}
+
+TEST_F(WatchedLaunch, WaitsForNothingWhileCallsAreTimed) {
+  int waits = 0;
+  log_.wait = [&]() -> Status {
+    ++waits;
+    return {};
+  };
+  EXPECT_TRUE(launch().ok());
+  EXPECT_EQ(waits, 2);
+  log_.waits = false;
+  EXPECT_TRUE(launch().ok());
+  EXPECT_EQ(waits, 2);
+  EXPECT_EQ(log_.launches, 2);
+}
+
+}  // namespace
+}  // namespace tilepilot::eval
