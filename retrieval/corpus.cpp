@@ -95,7 +95,7 @@ class SqliteCorpus final : public Corpus {
           *database_,
           "INSERT INTO corpus (name, origin, summary, tags, structure, source, fingerprint, speedup, target, "
           "created) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, strftime('%Y-%m-%dT%H:%M:%SZ', 'now')) "
-          "ON CONFLICT (fingerprint) DO NOTHING");
+          "ON CONFLICT (fingerprint, target) DO NOTHING");
       insert.bind(1, entry.name);
       insert.bind(2, entry.origin);
       insert.bind(3, entry.summary);
@@ -144,11 +144,12 @@ class SqliteCorpus final : public Corpus {
       row[static_cast<size_t>(i)] = share * structure_query[static_cast<size_t>(i)];
     for (int i = 0; i < kTextDimensions; ++i)
       row[static_cast<size_t>(kStructureDimensions + i)] = (1 - share) * text_query[static_cast<size_t>(i)];
-    const auto wanted = std::min<int64_t>(count, index.ntotal);
-    std::vector<float> scores(static_cast<size_t>(wanted));
-    std::vector<int64_t> ids(static_cast<size_t>(wanted));
-    index.search(1, row.data(), wanted, scores.data(), ids.data());
-    return hits(structure, text_query, entries, scores, ids);
+    std::vector<float> scores(entries.size());
+    std::vector<int64_t> ids(entries.size());
+    index.search(1, row.data(), index.ntotal, scores.data(), ids.data());
+    auto found = hits(structure, text_query, entries, scores, ids);
+    if (found.size() > static_cast<size_t>(count)) found.resize(static_cast<size_t>(count));
+    return found;
   }
 
  private:
@@ -169,9 +170,11 @@ class SqliteCorpus final : public Corpus {
                                const std::vector<int64_t>& ids) {
     std::vector<Hit> found;
     StructureVector query = embed(structure);
+    std::set<std::string> seen;
     for (size_t rank = 0; rank < ids.size(); ++rank) {
       if (ids[rank] < 0 || scores[rank] <= 0) continue;
       const Entry& entry = entries[static_cast<size_t>(ids[rank])];
+      if (!seen.insert(entry.fingerprint).second) continue;
       StructureVector structure_vector = embed(entry.structure);
       TextVector text_vector = embed_text(text_of(entry));
       float structure_score = std::inner_product(query.begin(), query.end(), structure_vector.begin(), 0.0f);

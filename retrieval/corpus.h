@@ -26,9 +26,9 @@ struct Entry {
   std::vector<std::string> tags;
   Structure structure;
   std::string source;       // the program, TileLang text
-  std::string fingerprint;  // of the normalised program; unique
+  std::string fingerprint;  // of the normalised program; unique for a target
   double speedup = 0;       // measured against eager where it was verified; 0: not measured
-  std::string target;       // "cpu", ...
+  std::string target;       // that it was verified for: "cpu", "cuda:sm_90a", ...
   std::string created;      // ISO 8601, UTC
 };
 
@@ -43,10 +43,11 @@ struct Hit {
 class Corpus {
  public:
   virtual ~Corpus() = default;
-  // True if added, false if a program with the same fingerprint is there already.
+  // True if added, false if a program with the same fingerprint and target is there already.
   virtual Result<bool> add(const Entry& entry) = 0;
   virtual Result<std::vector<Entry>> list() = 0;
   virtual Result<std::optional<Entry>> find(const std::string& id_or_name) = 0;
+  // A program that several targets have verified is one hit: the entry that came first.
   virtual Result<std::vector<Hit>> search(const Structure& structure, const std::string& text, int count) = 0;
 };
 

@@ -13,7 +13,7 @@ namespace {
 constexpr int kApplicationId = 0x54695069;
 
 // Migration k brings schema k to schema k + 1. Never edit one that was released: append.
-constexpr std::array<const char*, 1> kMigrations = {
+constexpr std::array<const char*, 2> kMigrations = {
     R"sql(
 CREATE TABLE corpus (
   id INTEGER PRIMARY KEY,
@@ -60,6 +60,26 @@ CREATE TABLE exchange (
   seconds REAL NOT NULL DEFAULT 0,
   PRIMARY KEY (run, number)
 );
+)sql",
+    // A verdict for one target is no evidence for another: a program is there once for each.
+    R"sql(
+CREATE TABLE corpus_of_targets (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  origin TEXT NOT NULL CHECK (origin IN ('seed', 'generated')),
+  summary TEXT NOT NULL,
+  tags TEXT NOT NULL,               -- JSON list
+  structure TEXT NOT NULL,          -- JSON object, see retrieval/corpus.h
+  source TEXT NOT NULL,
+  fingerprint TEXT NOT NULL,
+  speedup REAL NOT NULL DEFAULT 0,
+  target TEXT NOT NULL,
+  created TEXT NOT NULL,
+  UNIQUE (fingerprint, target)
+);
+INSERT INTO corpus_of_targets SELECT * FROM corpus;
+DROP TABLE corpus;
+ALTER TABLE corpus_of_targets RENAME TO corpus;
 )sql",
 };
 

@@ -78,8 +78,8 @@ std::string task_prompt(const eval::Reference& reference, const std::string& tar
   text += fmt::format("- operators: {}\n", operators_of(reference.forward));
   if (reference.training) text += "- the model is in training mode (batch statistics, live dropout)\n";
   for (const retrieval::Hit& hit : kernels)
-    text += fmt::format("\nA verified program that may help ({}: {}):\n\n```python\n{}\n```\n", hit.entry.name,
-                        hit.entry.summary, hit.entry.source);
+    text += fmt::format("\nA verified program that may help ({}: {}; verified for {}):\n\n```python\n{}\n```\n",
+                        hit.entry.name, hit.entry.summary, hit.entry.target, hit.entry.source);
   return text + "\nWrite the file with `ModelNew`.";
 }
 

@@ -33,8 +33,8 @@ class BuiltinPrograms : public ::testing::TestWithParam<std::string> {
     ASSERT_TRUE(loaded.ok()) << loaded.error().message;
     reference_ = std::move(*loaded);
   }
-  std::string first_program() {
-    auto candidate = builtin_author(reference_)->next({});
+  std::string first_program(const std::string& target = "cpu") {
+    auto candidate = builtin_author(reference_, {.target = target})->next({});
     if (!candidate.ok()) return "error: " + candidate.error().message;
     return *candidate ? (*candidate)->source : "nothing to propose";
   }
@@ -43,6 +43,10 @@ class BuiltinPrograms : public ::testing::TestWithParam<std::string> {
 
 TEST_P(BuiltinPrograms, MatchGolden) {
   tilepilot::testing::expect_golden("agent/golden/" + GetParam() + ".py", first_program());
+}
+
+TEST_P(BuiltinPrograms, ForAGpuMatchGolden) {
+  tilepilot::testing::expect_golden("agent/golden/" + GetParam() + ".gpu.py", first_program("cuda:sm_90a"));
 }
 
 // What comes second when the first works: products inside kernels where they are shallow enough.

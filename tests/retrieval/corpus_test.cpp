@@ -52,6 +52,41 @@ TEST_F(CorpusTest, AddsAProgramOnce) {
   EXPECT_EQ(corpus->list()->size(), 2u);
 }
 
+TEST_F(CorpusTest, KeepsAProgramForEveryTargetThatVerifiedIt) {
+  auto corpus = open();
+  Entry both = entry("sum", {"aten::add"}, "def f(a, b):\n    return a + b\n");
+  EXPECT_TRUE(*corpus->add(both));
+  both.target = "cuda:sm_90a";
+  EXPECT_TRUE(*corpus->add(both));
+  EXPECT_FALSE(*corpus->add(both));
+  ASSERT_EQ(corpus->list()->size(), 2u);
+  EXPECT_EQ((*corpus->list())[1].target, "cuda:sm_90a");
+  EXPECT_EQ(corpus->search(both.structure, "", 5)->size(), 1u);
+}
+
+// Files of the first version hold each program once.
+TEST_F(CorpusTest, ReadsFilesOfTheFirstVersion) {
+  {
+    SQLite::Database old(file().string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    old.exec(
+        "CREATE TABLE corpus (id INTEGER PRIMARY KEY, name TEXT NOT NULL, origin TEXT NOT NULL, summary TEXT NOT NULL, "
+        "tags TEXT NOT NULL, structure TEXT NOT NULL, source TEXT NOT NULL, fingerprint TEXT NOT NULL UNIQUE, "
+        "speedup REAL NOT NULL DEFAULT 0, target TEXT NOT NULL, created TEXT NOT NULL)");
+    old.exec(
+        "INSERT INTO corpus VALUES (7, 'kept', 'generated', 's', '[\"t\"]', "
+        "'{\"ops\":[\"aten::add\"],\"edges\":[],\"dtype\":\"float32\",\"largest_elements\":4}', 'x = 1', 'print', 1.5, "
+        "'cpu', 'now')");
+    old.exec("PRAGMA application_id = 1416188009");
+    old.exec("PRAGMA user_version = 1");
+  }
+  auto found = *open()->find("kept");
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->id, 7);
+  EXPECT_EQ(found->speedup, 1.5);
+  EXPECT_EQ(found->target, "cpu");
+  EXPECT_EQ(found->created, "now");
+}
+
 TEST_F(CorpusTest, KeepsWhatWasStored) {
   Entry stored = entry("norm", {"aten::pow", "aten::mean"}, "x = 1\n");
   stored.tags = {"norm", "row"};

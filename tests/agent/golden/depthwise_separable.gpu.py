@@ -1,0 +1,78 @@
+import torch
+import torch.nn as nn
+import tilelang
+import tilelang.language as T
+
+
+@tilelang.jit(out_idx=[-2, -1])
+def batch_norm_hardtanh(M, B, N, block_M=1, dtype="float32"):
+    @T.prim_func
+    def main(
+        x: T.Tensor((M, B, N), dtype),
+        weight: T.Tensor((B,), dtype),
+        bias: T.Tensor((B,), dtype),
+        mean_out: T.Tensor((B,), dtype),
+        unbiased_out: T.Tensor((B,), dtype),
+    ):
+        with T.Kernel(B, threads=256) as bx:
+            mean = T.alloc_fragment((1,), dtype)
+            mean_rows = T.alloc_fragment((block_M,), dtype)
+            x_tile = T.alloc_fragment((block_M, N), dtype)
+            variance = T.alloc_fragment((1,), dtype)
+            variance_rows = T.alloc_fragment((block_M,), dtype)
+            scale = T.alloc_fragment((1,), dtype)
+            T.clear(mean_rows)
+            for k in T.serial(T.ceildiv(M, block_M)):
+                for i, j in T.Parallel(block_M, N):
+                    x_tile[i, j] = x[k * block_M + i, bx, j]
+                T.reduce_sum(x_tile, mean_rows, dim=1, clear=False)
+            T.reduce_sum(mean_rows, mean, dim=0)
+            for i in T.Parallel(1):
+                mean[0] = mean[0] / (M * N)
+                mean_out[bx] = mean[0]
+            T.clear(variance_rows)
+            for k in T.serial(T.ceildiv(M, block_M)):
+                for i, j in T.Parallel(block_M, N):
+                    centered = x[k * block_M + i, bx, j] - mean[0]
+                    x_tile[i, j] = centered * centered
+                T.reduce_sum(x_tile, variance_rows, dim=1, clear=False)
+            T.reduce_sum(variance_rows, variance, dim=0)
+            for i in T.Parallel(1):
+                variance_2 = variance[0] / (M * N)
+                scale[0] = T.rsqrt(variance_2 + 1e-05) * weight[bx]
+                unbiased_out[bx] = variance_2 * 1.0000398612827361
+            for k in T.serial(T.ceildiv(M, block_M)):
+                for i, j in T.Parallel(block_M, N):
+                    x[k * block_M + i, bx, j] = T.min(T.max((x[k * block_M + i, bx, j] - mean[0]) * scale[0] + bias[bx], 0.0), 6.0)
+
+    return main
+
+
+class ModelNew(nn.Module):
+    def __init__(self, in_channels, out_channels):
+        super().__init__()
+        self.depthwise = nn.Sequential(
+            nn.Conv2d(in_channels, in_channels, 3, padding=1, groups=in_channels, bias=False),
+            nn.BatchNorm2d(in_channels),
+            nn.ReLU6(),
+        )
+        self.pointwise = nn.Sequential(
+            nn.Conv2d(in_channels, out_channels, 1, bias=False),
+            nn.BatchNorm2d(out_channels),
+            nn.ReLU6(),
+        )
+        self.batch_norm_hardtanh = batch_norm_hardtanh(8, 64, 3136)
+        self.batch_norm_hardtanh_2 = batch_norm_hardtanh(8, 128, 3136)
+
+    def forward(self, x):
+        x = torch.conv2d(x, self.depthwise[0].weight, None, [1, 1], [1, 1], [1, 1], 64)
+        self.depthwise[1].num_batches_tracked.add_(1)
+        mean, unbiased = self.batch_norm_hardtanh(x.view(8, 64, 3136), self.depthwise[1].weight, self.depthwise[1].bias)
+        self.depthwise[1].running_mean.lerp_(mean, 0.1)
+        self.depthwise[1].running_var.lerp_(unbiased, 0.1)
+        x = torch.conv2d(x, self.pointwise[0].weight)
+        self.pointwise[1].num_batches_tracked.add_(1)
+        mean_2, unbiased_2 = self.batch_norm_hardtanh_2(x.view(8, 128, 3136), self.pointwise[1].weight, self.pointwise[1].bias)
+        self.pointwise[1].running_mean.lerp_(mean_2, 0.1)
+        self.pointwise[1].running_var.lerp_(unbiased_2, 0.1)
+        return x
