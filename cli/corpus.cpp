@@ -24,10 +24,11 @@ struct CorpusFlags {
 };
 
 json to_json(const retrieval::Entry& entry, bool with_source) {
-  json object = {{"id", entry.id},           {"name", entry.name},       {"origin", entry.origin},
-                 {"summary", entry.summary}, {"tags", entry.tags},       {"ops", entry.structure.ops},
-                 {"speedup", entry.speedup}, {"target", entry.target},   {"created", entry.created},
-                 {"fingerprint", entry.fingerprint}};
+  json object = {{"id", entry.id},           {"name", entry.name},
+                 {"origin", entry.origin},   {"summary", entry.summary},
+                 {"tags", entry.tags},       {"ops", entry.structure.ops},
+                 {"speedup", entry.speedup}, {"target", entry.target},
+                 {"created", entry.created}, {"fingerprint", entry.fingerprint}};
   if (with_source) object["source"] = entry.source;
   return object;
 }
@@ -48,8 +49,8 @@ Result<std::unique_ptr<retrieval::Corpus>> open(const Session& session) {
 
 std::string table_line(const retrieval::Entry& entry) {
   std::string speedup = entry.speedup > 0 ? fmt::format("{:.2f}x", entry.speedup) : "-";
-  return fmt::format("{:>4}  {:<9}  {:<28}  {:<11}  {:>7}  {}", entry.id, entry.origin, entry.name, entry.target, speedup,
-                     entry.summary);
+  return fmt::format("{:>4}  {:<9}  {:<28}  {:<11}  {:>7}  {}", entry.id, entry.origin, entry.name, entry.target,
+                     speedup, entry.summary);
 }
 
 int list(Session& session, const CorpusFlags&) {

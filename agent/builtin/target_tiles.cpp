@@ -11,6 +11,7 @@ TargetTiles tiles_for(std::string_view target) {
                   .longest_row = 16384,
                   .longest_line = 4096,
                   .enough_blocks = 264,
+                  .fewest_elements = 1024,
                   .thread_elements = 16,
                   .last_axis = 0};
   // Two stages of both operands in float32 take 64 KiB of shared memory.

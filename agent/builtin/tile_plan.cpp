@@ -148,8 +148,9 @@ class Planner {
 
   // A block of a kept loop that fills the tile but leaves enough blocks for all threads.
   int64_t kept_block(int index, int64_t limit) const {
-    int64_t enough = std::max<int64_t>(1, plan_.loop(index).extent * kept_blocks_beside(index) / sizes_.enough_blocks);
-    return pick_block(plan_.loop(index).extent, std::max<int64_t>(1, std::min(limit, enough)));
+    const int64_t extent = plan_.loop(index).extent, share = limit * sizes_.fewest_elements / sizes_.elements;
+    const int64_t enough = std::max(share, extent * kept_blocks_beside(index) / sizes_.enough_blocks);
+    return pick_block(extent, std::clamp<int64_t>(enough, 1, limit));
   }
 
   void set_row(int index, int64_t block) {

@@ -22,6 +22,7 @@ struct TileSizes {
   int64_t longest_row = 16384;   // a row that is reduced is held whole up to this length
   int64_t longest_line = 16384;  // of a tile in which nothing is reduced
   int64_t enough_blocks = 16;    // to keep the machine busy
+  int64_t fewest_elements = 0;   // of a tile that is made smaller for it
   int64_t thread_elements = 0;   // of a tile, for each thread of the block; 0: the target counts no threads
   int64_t last_axis = 0;         // if set, the last loop has this extent: it does not merge with what is before
 };

@@ -51,7 +51,15 @@ class OnProcessor {
 CandidateProgram::CandidateProgram(CandidateOptions options, SharedCrumb& crumb)
     : options_(std::move(options)), crumb_(crumb), interpreter_(sources_) {}
 
+// Waiting for the driver and for libraries to be loaded is not the candidate's time.
 Status CandidateProgram::open() {
+  crumb_.compiling_since = monotonic_seconds();
+  auto opened = open_backend();
+  crumb_.compiled = crumb_.compiled + monotonic_seconds() - crumb_.compiling_since.exchange(0);
+  return opened;
+}
+
+Status CandidateProgram::open_backend() {
   auto target = TRY(open_target(options_.target, {options_.cache, &sources_}));
   if (target.gpu) {
     gpu_ = target.gpu;

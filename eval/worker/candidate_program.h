@@ -66,6 +66,7 @@ class CandidateProgram {
   const DiagnosticList& parse_errors() const { return parse_errors_; }
 
  private:
+  Status open_backend();
   Result<stage::Value> build(const GraphArgument& init_inputs, Construction& construction);
   stage::Value to_value(const GraphArgument& argument, const std::vector<at::Tensor>& tensors);
   stage::Value to_dict(const GraphDict& dict, const std::vector<at::Tensor>& tensors);

@@ -73,17 +73,18 @@ class JudgeServer {
     if (options_.threads > 0) at::set_num_threads(options_.threads);
     if (options_.memory_limit_bytes <= 0) options_.memory_limit_bytes = bytes_of_memory() / 4 * 3;
     // What candidates will need, so that what this machine lacks is said once.
-    const auto opened = TRY(open_target(TRY(runtime::parse_target(options_.target)), {options_.cache, nullptr}));
+    auto opened = TRY(open_target(TRY(runtime::parse_target(options_.target)), {options_.cache, nullptr}));
     options_.target = runtime::to_string(opened.target);
     measures_ = opened.target.place != runtime::Place::emulator;
+    gpu_ = std::move(opened.gpu);
     auto reference = TRY(load_reference(body.at("folder").get<std::string>()));
     TRY(check_dtype(reference, options_));
     ReferenceOptions reference_options{.seed = options_.seed ? *options_.seed : secret_seed(),
                                        .trials = std::max(1, options_.trials),
-                                       .device = opened.gpu ? gpu_device() : c10::Device(c10::DeviceType::CPU),
                                        .memory_bytes = bytes_of_memory() / 2,
                                        .precision = type_of_option(options_.precision)};
     try {
+      if (gpu_) reference_options.device = gpu_device();
       side_ = TRY(ReferenceSide::make(std::move(reference), reference_options));
     } catch (const std::exception& error) {
       return make_error(DiagnosticKind::reference_invalid, {},
@@ -110,7 +111,8 @@ class JudgeServer {
   Wire& wire_;
   std::filesystem::path executable_;
   JudgeOptions options_;
-  bool measures_ = true;  // times in the emulator tell nothing
+  bool measures_ = true;                              // times in the emulator tell nothing
+  std::shared_ptr<const runtime::cuda::Device> gpu_;  // kept, as its context is LibTorch's too
   std::unique_ptr<ReferenceSide> side_;
   std::map<std::string, Verdict> verified_;  // by source
 };

@@ -29,10 +29,6 @@ void RotatingInputs::restore() {
   }
 }
 
-void RotatingInputs::replace(size_t content, const std::vector<at::Tensor>& tensors) {
-  at::NoGradGuard no_grad;
-  auto& original = originals_[content];
-  for (size_t k = 0; k < original.size(); ++k) original[k].copy_(tensors[k]);
-}
+void RotatingInputs::replace(size_t content, const std::vector<at::Tensor>& tensors) { originals_[content] = tensors; }
 
 }  // namespace tilepilot::eval

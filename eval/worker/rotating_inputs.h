@@ -10,7 +10,7 @@ namespace tilepilot::eval {
 
 class RotatingInputs {
  public:
-  // Sets on `device` that hold `contents`, which are kept where they are.
+  // Sets on `device` that hold `contents`, which are kept as they are.
   RotatingInputs(std::vector<std::vector<at::Tensor>> contents, c10::Device device);
 
   size_t size() const { return sets_.size(); }
@@ -19,7 +19,7 @@ class RotatingInputs {
   void rotate();
   // Undoes what calls wrote, and no more.
   void restore();
-  // From the next rotation on, `content` is this.
+  // From the next rotation on, `content` is this. It is kept as it is: nobody may write to it.
   void replace(size_t content, const std::vector<at::Tensor>& tensors);
   // The set that holds `content` now.
   size_t holder_of(size_t content) const { return (content + sets_.size() - turn_) % sets_.size(); }

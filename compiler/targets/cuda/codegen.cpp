@@ -72,8 +72,14 @@ class LaunchEmitter {
     source += fmt::format("\nextern \"C\" __global__ void __launch_bounds__({}{}) {}({}) {{\n{}{}}}\n", threads,
                           lowered_.persistent ? ", 1" : "", function, fmt::join(parameters_, ", "),
                           context_.declarations.text(), context_.body.text());
-    return Launch{function, lowered_.kernel.grid, lowered_.kernel.threads,    shared_bytes_,
-                  false,    lowered_.persistent,  std::move(context_.checks), std::move(maps_),
+    return Launch{function,
+                  lowered_.kernel.grid,
+                  lowered_.kernel.threads,
+                  shared_bytes_,
+                  false,
+                  lowered_.persistent,
+                  std::move(context_.checks),
+                  std::move(maps_),
                   std::move(alignments_)};
   }
 

@@ -6,7 +6,7 @@ import tilelang.language as T
 
 
 @tilelang.jit
-def bias_mul_softmax(M, N, block_M=1, dtype="float32"):
+def bias_mul_softmax(M, N, block_M=10, dtype="float32"):
     @T.prim_func
     def main(x: T.Tensor((M, N), dtype), bias: T.Tensor((N,), dtype)):
         with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
@@ -26,7 +26,7 @@ def bias_mul_softmax(M, N, block_M=1, dtype="float32"):
 
 
 @tilelang.jit(out_idx=[-1])
-def mul(N, block_N=40, dtype="float32"):
+def mul(N, block_N=960, dtype="float32"):
     @T.prim_func
     def main(x: T.Tensor((N,), dtype), out: T.Tensor((N,), dtype)):
         with T.Kernel(T.ceildiv(N, block_N), threads=128) as bx:
@@ -37,7 +37,7 @@ def mul(N, block_N=40, dtype="float32"):
 
 
 @tilelang.jit
-def bias_layer_norm_gelu(M, N, block_M=1, dtype="float32"):
+def bias_layer_norm_gelu(M, N, block_M=10, dtype="float32"):
     @T.prim_func
     def main(
         x: T.Tensor((M, N), dtype),

@@ -5,7 +5,7 @@ import tilelang.language as T
 
 
 @tilelang.jit(out_idx=[-1])
-def column_sums(M, N, block_M=64, block_N=64, dtype="float32"):
+def column_sums(M, N, block_M=32, block_N=128, dtype="float32"):
     @T.prim_func
     def main(weight: T.Tensor((M, N), dtype), column_sums_out: T.Tensor((N,), dtype)):
         with T.Kernel(T.ceildiv(N, block_N), threads=256) as bx:

@@ -104,7 +104,7 @@ def bias_tanh(M, N, block_M=2, dtype="float32"):
 
 
 @tilelang.jit
-def bias_add(M, N, block_M=2, dtype="float32"):
+def bias_add(M, N, block_M=4, dtype="float32"):
     @T.prim_func
     def main(x: T.Tensor((M, N), dtype), bias: T.Tensor((N,), dtype), x_2: T.Tensor((M, N), dtype)):
         with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
