@@ -3,6 +3,7 @@
 // them.
 #include <fmt/format.h>
 
+#include "compiler/ir/search.h"
 #include "compiler/targets/cuda/lower.h"
 #include "compiler/targets/cuda/tile_stores.h"
 
