@@ -2,12 +2,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
 #include "compiler/diagnostics/render.h"
 #include "compiler/driver/emit.h"
+#include "compiler/runtime/cuda/nvrtc.h"
 #include "compiler/source/file.h"
 
 namespace tilepilot::cli {
@@ -17,7 +20,24 @@ struct CompileFlags {
   std::string file;
   std::string call;
   std::string emit = "source";
+  bool explain = false;
+  std::string output;
 };
+
+// Each file into the folder, which is made if it is not there.
+Status write_files(const std::string& folder, const std::vector<std::pair<std::string, std::string>>& files) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  for (const auto& [name, content] : files) {
+    const std::filesystem::path path = std::filesystem::path(folder) / name;
+    std::ofstream stream(path, std::ios::binary);
+    stream << content;
+    stream.close();
+    if (stream.fail())
+      return make_error(DiagnosticKind::output_unwritable, {}, fmt::format("cannot write `{}`", path.string()));
+  }
+  return {};
+}
 
 int run_compile(Session& session, const CompileFlags& options) {
   driver::CompileRequest request{options.file, "", options.call, "cpu", true};
@@ -28,11 +48,21 @@ int run_compile(Session& session, const CompileFlags& options) {
   request.target = *target;
   if (auto status = session.refuse_unused("compile", {"--seed", "--dtype", "--threads"}); !status)
     return session.fail(status.error());
-  auto emission = driver::emit(session.sources, request, options.emit);
+  const std::string what = options.explain ? "explain" : options.emit;
+  if (!options.output.empty() && what != "layouts")
+    return session.fail({DiagnosticKind::bad_usage,
+                         {},
+                         "`--output` is for drawings of layouts",
+                         {},
+                         "add `--emit layouts`, or leave it out"});
+  request.cuda_folders = runtime::cuda::default_cuda_folders();
+  auto emission = driver::emit(session.sources, request, what);
   if (!emission.text) return session.fail(emission.diagnostics);
+  if (!options.output.empty())
+    if (auto written = write_files(options.output, emission.files); !written) return session.fail(written.error());
   session.progress_text(render(session.sources, emission.diagnostics, {.color = session.environment.color}));
   session.answer(*emission.text);
-  session.finish({{"ok", true}, {"emit", options.emit}, {"text", *emission.text}});
+  session.finish({{"ok", true}, {"emit", what}, {"text", *emission.text}});
   return kDone;
 }
 
@@ -47,6 +77,10 @@ void add_compile(CLI::App& app, Session& session) {
   command
       ->add_option("--emit", options->emit, fmt::format("What to show: {}", fmt::join(driver::emission_names(), ", ")))
       ->capture_default_str();
+  command->add_flag("--explain", options->explain,
+                    "Show what was chosen for each statement on a GPU, and why nothing faster: --emit explain");
+  command->add_option("--output", options->output,
+                      "With --emit layouts: a folder in which each layout is drawn (SVG), too");
   command->footer("Example:\n  tilepilot compile seeds/rms_norm.py --call \"rms_norm(4096, 1024, 1e-6)\" --emit ir");
   command->callback(
       [&session, options] { session.run = [&session, options] { return run_compile(session, *options); }; });

@@ -2,6 +2,7 @@
 // error that says so. The command `compile` and the tests use it.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct CompileRequest {
   std::string target = "cpu";  // or "cuda:sm_80", "cuda:sm_90a"
   // The file lies where `name` says, and is a script: it may import its neighbours (compiler/stage/python/script.h).
   bool is_script = false;
+  std::vector<std::filesystem::path> cuda_folders = {};  // where CUDA's tools are looked for (runtime/cuda/nvrtc.h)
 };
 
 struct CompileResult {

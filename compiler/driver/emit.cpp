@@ -7,11 +7,14 @@
 
 #include "compiler/ir/text.h"
 #include "compiler/passes/pipeline.h"
+#include "compiler/runtime/cuda/disassemble.h"
+#include "compiler/runtime/cuda/nvrtc.h"
 #include "compiler/syntax/parser.h"
 #include "compiler/syntax/print.h"
 #include "compiler/targets/cpu/codegen.h"
 #include "compiler/targets/cuda/codegen.h"
 #include "compiler/targets/cuda/explain.h"
+#include "compiler/targets/cuda/prelude.h"
 
 namespace tilepilot::driver {
 namespace {
@@ -53,23 +56,55 @@ std::optional<Architecture> architecture_of(std::string_view target) {
   return std::nullopt;
 }
 
-constexpr std::string_view kForGpus[] = {"layouts", "ir:planned", "ir:lowered"};
+constexpr std::string_view kForGpus[] = {"layouts", "explain", "ir:planned", "ir:lowered", "asm"};
 
-Result<std::string> emit_for_gpu(const ir::Program& program, std::string_view what, Architecture architecture,
-                                 DiagnosticList& warnings) {
-  if (what == "source") {
-    targets::cuda::GeneratedCode code = TRY(targets::cuda::generate(program, architecture));
-    for (Diagnostic& warning : code.warnings) warnings.add(std::move(warning));
-    return std::move(code.source);
+// One program's text for a GPU.
+class GpuEmitter {
+ public:
+  GpuEmitter(const SourceMap& sources, const CompileRequest& request, Architecture architecture, Emission& emission)
+      : sources_(sources), request_(request), architecture_(architecture), emission_(emission) {}
+
+  Result<std::string> run(const ir::Program& program, std::string_view what) {
+    if (what == "source") return TRY(generated(program, nullptr)).source;
+    if (what == "asm") return assembly(program);
+    if (what == "explain") return targets::cuda::explanation(program, architecture_, sources_);
+    if (what != "layouts") return targets::cuda::ir_text(program, architecture_, what == "ir:lowered");
+    for (targets::cuda::Drawing& drawing : TRY(targets::cuda::layout_drawings(program, architecture_)))
+      emission_.files.emplace_back(drawing.name + ".svg", std::move(drawing.svg));
+    return targets::cuda::layouts_text(program, architecture_);
   }
-  if (what == "layouts") return targets::cuda::layouts_text(program, architecture);
-  return targets::cuda::ir_text(program, architecture, what == "ir:lowered");
-}
 
-Result<std::string> emit_program(const ir::Program& program, std::string_view what, std::string_view target,
-                                 DiagnosticList& warnings) {
+ private:
+  const SourceMap& sources_;
+  const CompileRequest& request_;
+  const Architecture architecture_;
+  Emission& emission_;
+
+  Result<targets::cuda::GeneratedCode> generated(const ir::Program& program, const SourceMap* sources) {
+    targets::cuda::GeneratedCode code = TRY(targets::cuda::generate(program, architecture_, sources));
+    for (Diagnostic& warning : code.warnings) emission_.diagnostics.add(std::move(warning));
+    return code;
+  }
+
+  // PTX, then what the assembler makes of it, if a tool here can show that.
+  Result<std::string> assembly(const ir::Program& program) {
+    const std::string source = targets::cuda::prelude() + TRY(generated(program, &sources_)).source;
+    const std::string name = architecture_ == Architecture::sm_80 ? "sm_80" : "sm_90a";
+    runtime::cuda::Nvrtc nvrtc({.folders = request_.cuda_folders});
+    std::string text = TRY(nvrtc.ptx(source, name));
+    const auto module = TRY(nvrtc.compile(source, name, emission_.diagnostics));
+    auto machine_code = runtime::cuda::disassembled(module.cubin, request_.cuda_folders);
+    if (machine_code) return text + "\n" + *machine_code;
+    if (machine_code.error().kind != DiagnosticKind::not_installed) return std::move(machine_code).take_error();
+    return text + fmt::format("\n// {}; {}\n", machine_code.error().message, machine_code.error().hint);
+  }
+};
+
+Result<std::string> emit_program(const SourceMap& sources, const CompileRequest& request, const ir::Program& program,
+                                 std::string_view what, Emission& emission) {
   if (what == "ir") return ir::to_text(program);
-  if (const auto architecture = architecture_of(target)) return emit_for_gpu(program, what, *architecture, warnings);
+  if (const auto architecture = architecture_of(request.target))
+    return GpuEmitter(sources, request, *architecture, emission).run(program, what);
   if (std::find(std::begin(kForGpus), std::end(kForGpus), what) != std::end(kForGpus))
     return make_error(DiagnosticKind::bad_usage, {}, fmt::format("`{}` is about targets with a GPU", what),
                       "choose one: `--target cuda:sm_90a`");
@@ -79,11 +114,11 @@ Result<std::string> emit_program(const ir::Program& program, std::string_view wh
 
 Emission emit_programs(SourceMap& sources, const CompileRequest& request, std::string_view what) {
   CompileResult compiled = compile(sources, request);
-  Emission emission{std::nullopt, std::move(compiled.diagnostics)};
+  Emission emission{std::nullopt, {}, std::move(compiled.diagnostics)};
   if (emission.diagnostics.has_errors()) return emission;
   std::string text;
   for (const ir::Program& program : compiled.programs) {
-    auto part = emit_program(program, what, request.target, emission.diagnostics);
+    auto part = emit_program(sources, request, program, what, emission);
     if (!part) {
       emission.diagnostics.add(part.error());
       return emission;

@@ -11,11 +11,12 @@
 namespace tilepilot::driver {
 
 // What can be asked for: tokens, tree, ir (as staged), ir:PASS (after that pass), source; on a
-// GPU target also ir:planned, ir:lowered and layouts.
+// GPU target also ir:planned, ir:lowered, layouts, explain and asm.
 std::vector<std::string> emission_names();
 
 struct Emission {
-  std::optional<std::string> text;  // absent if there was an error
+  std::optional<std::string> text;                         // absent if there was an error
+  std::vector<std::pair<std::string, std::string>> files;  // drawings of layouts: names and contents
   DiagnosticList diagnostics;
 };
 

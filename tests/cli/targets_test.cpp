@@ -125,6 +125,25 @@ TEST_F(CommandLine, CompileForTheEmulatorIsCompileForTheGpu) {
   EXPECT_EQ(emulated.out, with("cuda:sm_90a").out);
 }
 
+TEST_F(CommandLine, CompileExplainsAndDraws) {
+  std::ofstream(folder_ / "gemm.py") << std::string(kGemm).substr(0, std::string(kGemm).find("\na = torch"));
+  auto with = [&](std::vector<std::string> options) {
+    std::vector<std::string> arguments = {"compile",  "gemm.py",   "--call", "matmul(32, 64, 64)",
+                                          "--target", "cuda:sm_80"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    return tilepilot(arguments);
+  };
+  const auto explained = with({"--explain"});
+  EXPECT_EQ(explained.exit_code, 0) << all(explained);
+  EXPECT_THAT(explained.out, HasSubstr("gemm.py:17:17: gemm into c: mma m16n8k16"));
+  const auto drawn = with({"--emit", "layouts", "--output", "drawings"});
+  EXPECT_EQ(drawn.exit_code, 0) << all(drawn);
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "drawings" / "main_0_c.svg"));
+  const auto refused = with({"--output", "drawings"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("`--output` is for drawings of layouts"));
+}
+
 TEST_F(CommandLine, FailOtherTargets) {
   auto refused = tilepilot({"run", "--target", "cuda:sm_75", "script.py"});
   EXPECT_EQ(refused.exit_code, 2);

@@ -1,11 +1,9 @@
 // Typical kernels as IR text: the CUDA code that comes of them is kept as golden files, compiles for both targets where
 // NVRTC is found, and computes in the emulator what the interpreter does.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 
 #include <cmath>
 
-#include "compiler/driver/emit.h"
 #include "compiler/ir/text.h"
 #include "compiler/targets/cuda/prelude.h"
 #include "tests/cpu/kernel_fixture.h"
@@ -112,32 +110,6 @@ TEST_P(GeneratedCodeTest, IsGolden) {
 }
 INSTANTIATE_TEST_SUITE_P(Kernels, GeneratedCodeTest, ::testing::Values("attention", "gemm_half", "softmax_rows"),
                          [](const auto& info) { return info.param; });
-
-TEST(EmissionForGpus, ShowsLayoutsAndCode) {
-  const std::string text = R"(
-import tilelang.language as T
-
-@T.prim_func
-def copy(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16")):
-    with T.Kernel(1, threads=128) as bx:
-        tile = T.alloc_fragment((64, 64), "float16")
-        T.copy(A, tile)
-        T.copy(tile, B)
-)";
-  const auto emitted = [&](const std::string& what, const std::string& target) {
-    SourceMap sources;
-    driver::CompileRequest request;
-    request.name = "copy.py";
-    request.text = text;
-    request.target = target;
-    const auto emission = driver::emit(sources, request, what);
-    return emission.text ? *emission.text : emission.diagnostics.items()[0].message;
-  };
-  EXPECT_THAT(emitted("layouts", "cuda:sm_80"), ::testing::HasSubstr("fragment tile: "));
-  EXPECT_THAT(emitted("source", "cuda:sm_80"), ::testing::HasSubstr("copy_vector<16>"));
-  EXPECT_THAT(emitted("ir:lowered", "cuda:sm_90a"), ::testing::HasSubstr("local tile: float16[32]"));
-  EXPECT_THAT(emitted("layouts", "cpu"), ::testing::HasSubstr("about targets with a GPU"));
-}
 
 }  // namespace
 }  // namespace tilepilot::testing

@@ -113,6 +113,8 @@ void lower_bulk_store(Lowering& lowering, const Stmt& stmt, Lowering::Stmts& out
                  body.push_back(call(fmt::format("tma_store_{}d", at.size()), std::move(arguments), stmt->span));
                });
   body.push_back(call("commit_stores", {}, stmt->span));
+  lowering.decisions.push_back(
+      {stmt->span, name_of_copy(copy.source.buffer, copy.destination.buffer), "by the copy engine (TMA)"});
   out.push_back(lowering.by_first_thread(std::move(body), stmt->span));
 }
 

@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/ir/search.h"
 #include "compiler/ir/text.h"
 #include "compiler/layout/print.h"
+#include "compiler/layout/svg.h"
+#include "compiler/targets/cuda/lower.h"
 #include "compiler/targets/cuda/pipeline.h"
 #include "compiler/targets/cuda/teams.h"
 
@@ -50,6 +54,47 @@ Result<std::string> layouts_text(const ir::Program& program, Architecture archit
   const ir::Program prepared = TRY(prepare(program));
   for (const ir::Kernel& kernel : prepared.kernels)
     for (const PlannedKernel& team : TRY(plan_teams(kernel, architecture))) text += kernel_layouts(team);
+  return text;
+}
+
+Result<std::vector<Drawing>> layout_drawings(const ir::Program& program, Architecture architecture) {
+  std::vector<Drawing> drawings;
+  const auto add = [&](std::string name, std::string svg) {
+    const auto same = [&](const Drawing& other) { return other.name == name; };
+    const std::string first = name;
+    for (int number = 2; std::any_of(drawings.begin(), drawings.end(), same); ++number)
+      name = fmt::format("{}_{}", first, number);
+    drawings.push_back({std::move(name), std::move(svg)});
+  };
+  const ir::Program prepared = TRY(prepare(program));
+  for (size_t k = 0; k < prepared.kernels.size(); ++k) {
+    for (const PlannedKernel& team : TRY(plan_teams(prepared.kernels[k], architecture))) {
+      for (const ir::Buffer& buffer : team.kernel.allocations) {
+        const std::string name = fmt::format("{}_{}_{}", program.name, k, buffer->name);
+        const auto held = team.inference.fragments.find(buffer.get());
+        if (held != team.inference.fragments.end()) add(name, layout::svg(held->second));
+        const auto tile = team.inference.tiles.find(buffer.get());
+        if (tile != team.inference.tiles.end()) add(name, layout::svg(tile->second));
+      }
+    }
+  }
+  return drawings;
+}
+
+Result<std::string> explanation(const ir::Program& program, Architecture architecture, const SourceMap& sources) {
+  std::vector<Decision> decisions;
+  for (const ir::Kernel& kernel : TRY(prepare(program)).kernels)
+    for (Decision& decision : TRY(lower_teams(kernel, architecture)).decisions)
+      decisions.push_back(std::move(decision));
+  std::string text = fmt::format("{}:\n", program.name);
+  for (const Decision& decision : in_order(std::move(decisions))) {
+    if (decision.span.valid()) {
+      const Position at = sources.position(decision.span.file, decision.span.begin);
+      text += fmt::format("{}:{}:{}: ", sources.name(decision.span.file), at.line, at.column);
+    }
+    text += fmt::format("{}: {}\n", decision.what, decision.chosen);
+    for (const std::string& obstacle : decision.obstacles) text += fmt::format("    {}\n", obstacle);
+  }
   return text;
 }
 

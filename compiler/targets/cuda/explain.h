@@ -1,4 +1,5 @@
-// What becomes of a program on this target, as text: layouts, and IR between the steps.
+// What becomes of a program on this target, for people: layouts as tables and drawings, IR between the steps, and for
+// each statement what was chosen and why nothing faster.
 #pragma once
 
 #include "compiler/targets/cuda/codegen.h"
@@ -7,6 +8,18 @@ namespace tilepilot::targets::cuda {
 
 // For each kernel: layouts of fragments and shared tiles as tables, and how products are computed.
 Result<std::string> layouts_text(const ir::Program& program, Architecture architecture);
+
+struct Drawing {
+  std::string name;  // "main_0_C_local", each of its own
+  std::string svg;
+};
+// Of all fragments and shared tiles.
+Result<std::vector<Drawing>> layout_drawings(const ir::Program& program, Architecture architecture);
+
+// A line a decision, with its place in the program's text, and a line for each thing that keeps it from something
+// faster.
+Result<std::string> explanation(const ir::Program& program, Architecture architecture, const SourceMap& sources);
+
 // IR with barriers, before lowering or after it.
 Result<std::string> ir_text(const ir::Program& program, Architecture architecture, bool lowered);
 

@@ -163,6 +163,9 @@ class Lowerer {
     result.products = std::move(lowering_.products);
     result.maps = std::move(lowering_.maps);
     result.alignments = std::move(lowering_.alignments);
+    result.decisions = planned_.decisions;
+    for (const auto& [span, note] : planned_.notes) result.decisions.push_back({span, "note", note});
+    result.decisions.insert(result.decisions.end(), lowering_.decisions.begin(), lowering_.decisions.end());
     return result;
   }
 

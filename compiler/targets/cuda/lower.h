@@ -31,6 +31,7 @@ struct LoweredKernel {
   bool persistent = false;                                // see Launch
   Alignments alignments = {};                             // of tensors that are moved by vectors
   std::vector<Diagnostic> warnings = {};
+  std::vector<Decision> decisions = {};  // of planning and lowering
 };
 // @pre no conflicts; barriers are placed
 Result<LoweredKernel> lower(const PlannedKernel& planned);
@@ -51,6 +52,7 @@ struct Lowering {
   std::vector<TensorBoxes> maps = {};
   bool persistent = false;                 // see PlannedKernel
   Alignments alignments = {};              // of tensors
+  std::vector<Decision> decisions = {};
   bool async_proxy = false;                // see PlannedKernel
   std::vector<ir::Buffer> under_way = {};  // sums of products that nothing has waited for yet
 

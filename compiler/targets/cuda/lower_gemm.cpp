@@ -41,6 +41,7 @@ class GemmLowering {
 
   void run(Stmts& out) {
     if (gemm_.clear_accumulator) clear(out);
+    if (plan_.atom == nullptr) decide("multiply-adds", "no tensor cores: " + plan_.reason);
     plan_.atom == nullptr ? by_threads(out) : plan_.splits ? by_parts(out) : by_atoms(out);
   }
 
@@ -52,6 +53,12 @@ class GemmLowering {
   Expr lane_, warp_m_, warp_n_;
 
   Span span() const { return stmt_->span; }
+  void decide(std::string chosen, std::string obstacle) {
+    lowering_.decisions.push_back({span(), "gemm into " + gemm_.c.buffer->name, std::move(chosen), {}});
+    if (!obstacle.empty()) lowering_.decisions.back().obstacles.push_back(std::move(obstacle));
+    if (!plan_.not_by_groups.empty())
+      lowering_.decisions.back().obstacles.push_back("not wgmma: " + plan_.not_by_groups);
+  }
   const Buffer& accumulator() const { return lowering_.places.at(gemm_.c.buffer.get()); }
 
   void clear(Stmts& out) {
@@ -96,6 +103,7 @@ class GemmLowering {
 
   void by_atoms(Stmts& out) {
     const layout::Atom& atom = *plan_.atom;
+    decide(fmt::format("mma m{}n{}k{}, warps {} x {}", atom.m, atom.n, atom.k, plan_.warps_m, plan_.warps_n), "");
     find_warp(out);
     const Operand a = operand(true), b = operand(false);
     const ir::Var step = lowering_.variable("step", plan_.steps());
@@ -130,6 +138,9 @@ class GemmLowering {
   // Products of float32 in parts. Some steps are summed on their own, then added to C: tensor cores round sums towards
   // zero, which must not happen at every step of a long sum.
   void by_parts(Stmts& out) {
+    decide(fmt::format("mma m{}n{}k{} of parts of float32, warps {} x {}", plan_.atom->m, plan_.atom->n, plan_.atom->k,
+                       plan_.warps_m, plan_.warps_n),
+           "");
     find_warp(out);
     const int64_t per_step = 4 * plan_.tiles_m() + 2 * plan_.tiles_n(), together = steps_together(per_step);
     const Operand a = operand(true, together), b = operand(false, together);
@@ -200,24 +211,33 @@ class GemmLowering {
 
   // `to`: the first register.
   void fetch(const Operand& operand, const Expr& step, const Expr& to, Stmts& out) {
-    if (is_held(operand)) return;
-    may_load_matrices(operand) ? load_matrices(operand, step, to, out) : load_elements(operand, step, to, out);
+    Decision decision{span(), fmt::format("operand {} of the product", operand.region.buffer->name), "from registers"};
+    if (!is_held(operand)) {
+      const std::string why = not_by_matrices(operand);
+      decision.chosen = why.empty() ? "ldmatrix" : "element by element";
+      if (!why.empty()) decision.obstacles.push_back("not ldmatrix: " + why);
+      why.empty() ? load_matrices(operand, step, to, out) : load_elements(operand, step, to, out);
+    }
+    lowering_.decisions.push_back(std::move(decision));
   }
 
-  // ldmatrix reads rows of 16 bytes that start at multiples of 16 bytes; across rows only elements of 16 bits.
-  bool may_load_matrices(const Operand& operand) const {
+  // ldmatrix reads rows of 16 bytes that start at multiples of 16 bytes; across rows only elements of 16 bits. Why it
+  // cannot read an operand, "" if it can.
+  std::string not_by_matrices(const Operand& operand) const {
     const int64_t bits = plan_.atom->operand_bits, piece = 128 / bits;
-    if (bits > 32 || operand.k != 2 * piece || (!operand.outer_first && bits != 16)) return false;
+    if (bits > 32 || operand.k != 2 * piece) return fmt::format("elements have {} bits", bits);
+    if (!operand.outer_first && bits != 16) return fmt::format("elements of {} bits are not stored along k", bits);
     const layout::SharedLayout& memory = lowering_.inference.tiles.at(operand.region.buffer.get());
     const layout::Shape& shape = memory.shape();
     if (memory.span() == layout::SwizzleSpan::none && layout::volume(shape) > shape.back() &&
         memory.offset(shape.back()) % piece != 0)
-      return false;
+      return fmt::format("rows of {} elements are no multiple of {}", shape.back(), piece);
+    const std::string moved = fmt::format("the part may start at no multiple of {} elements", piece);
     const auto start = lowering_.facts.affine(operand.region.start.back());
-    if (!start || start->constant % piece != 0) return false;
+    if (!start || start->constant % piece != 0) return moved;
     for (const auto& term : start->terms)
-      if (term.coefficient % piece != 0) return false;
-    return true;
+      if (term.coefficient % piece != 0) return moved;
+    return "";
   }
 
   // Four matrices at a time: of A, rows 0 to 7 and 8 to 15, then the same further along k; of B, both halves of k of 8

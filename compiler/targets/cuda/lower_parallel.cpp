@@ -1,6 +1,7 @@
 // Parallel loops: each thread runs its iterations, register by register. The first mode of a loop's registers, if its
 // iterations are neighbours, is the lanes: what they load and store becomes vectors where vectors.h allows it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -37,6 +38,12 @@ class LoopLowering {
     thread_ = lowering_.thread_digits(fragment_.threads(), stmt_->span, out);
     replicas(out);
     find_register_maps();
+    write(out);
+    decide();
+  }
+
+ private:
+  void write(Stmts& out) {
     if (!first_ || writes_own(stmt_)) return all_registers(out);
     // Nobody needs what the others would do.
     const Expr first = std::exchange(first_, nullptr);
@@ -45,7 +52,6 @@ class LoopLowering {
     out.push_back(ir::make_stmt(ir::If{first, ir::make_stmt(ir::Block{std::move(once)}, span()), nullptr}, span()));
   }
 
- private:
   void all_registers(Stmts& out) {
     const auto& modes = fragment_.registers().modes();
     if (linear_) {
@@ -93,6 +99,12 @@ class LoopLowering {
   int64_t reg_ = 0;  // where registers are written out one by one
   bool names_fragments_ = false;
   const bool is_guarded_ = fragment_.needs_guard();
+  std::vector<std::string> widths_, obstacles_;  // of accesses to memory, for the decision
+
+  static void add_once(std::vector<std::string>& all, std::string text) {
+    if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(std::move(text));
+  }
+  void decide();
 
   Span span() const { return stmt_->span; }
 
@@ -220,7 +232,7 @@ class LoopLowering {
   struct Move;
   static bool may_move(const std::vector<Stmt>& body, const Buffer& buffer);
   std::optional<Vector> vector_of(const std::vector<Stmt>& body, const Buffer& buffer, const std::vector<Expr>& given,
-                                  Placer& placer) const;
+                                  Placer& placer);
   Move moved(const Vector& vector, bool stores);
   // Moves one vector of a thread's lanes, from lane `first` on, and gives its condition.
   Expr piece(const Move& move, int64_t first, Stmts& out, bool stores);
@@ -376,17 +388,66 @@ Expr LoopLowering::piece(const Move& move, int64_t first, Stmts& out, bool store
 
 // The access as a vector, if it may be one.
 std::optional<Vector> LoopLowering::vector_of(const std::vector<Stmt>& body, const Buffer& buffer,
-                                              const std::vector<Expr>& given, Placer& placer) const {
+                                              const std::vector<Expr>& given, Placer& placer) {
   if (buffer->scope != Scope::global && buffer->scope != Scope::shared) return std::nullopt;
   ir::Variables bound;
   for (const Stmt& stmt : body)
     if (const auto* let = ir::as<ir::Let>(stmt)) bound.insert(let->var.get());
   std::vector<Expr> indices;
   for (const Expr& index : given) {
-    if (ir::mentions(index, bound) || ir::has_loads(index)) return std::nullopt;
+    if (ir::mentions(index, bound) || ir::has_loads(index)) {
+      add_once(obstacles_, fmt::format("where `{}` is accessed is computed in the loop", buffer->name));
+      return std::nullopt;
+    }
     indices.push_back(ir::cast(placer.rewrite(index), ir::kInt32));
   }
-  return may_move(body, buffer) ? vector_access(lowering_, buffer, indices, vars_[0], lanes_) : std::nullopt;
+  if (!may_move(body, buffer)) {
+    add_once(obstacles_, fmt::format("iterations read what others write to `{}`", buffer->name));
+    return std::nullopt;
+  }
+  VectorChoice choice = vector_access(lowering_, buffer, indices, vars_[0], lanes_);
+  if (choice.vector)
+    add_once(widths_, fmt::format("{} by {} bytes", buffer->name, choice.vector->elements * buffer->type.bytes()));
+  if (!choice.obstacle.empty()) add_once(obstacles_, std::move(choice.obstacle));
+  return std::move(choice.vector);
+}
+
+// Loops over memory alone are worth a word.
+void LoopLowering::decide() {
+  const Buffer* from = nullptr;
+  std::vector<Buffer> memory;
+  const auto note = [&](const Buffer& buffer) {
+    const bool counts = buffer->scope == Scope::global || buffer->scope == Scope::shared;
+    if (counts && std::find(memory.begin(), memory.end(), buffer) == memory.end()) memory.push_back(buffer);
+  };
+  ir::walk(
+      loop_.body,
+      [&](const Stmt& part) {
+        if (const auto* store = ir::as<ir::Store>(part)) note(store->buffer);
+      },
+      [&](const Expr& part) {
+        if (const auto* load = ir::as<ir::Load>(part)) note(load->buffer);
+      });
+  if (memory.empty()) return;
+  const std::vector<Stmt> body = ir::statements(loop_.body);
+  const auto* store = body.size() == 1 ? ir::as<ir::Store>(body[0]) : nullptr;
+  if (store != nullptr) {
+    Expr value = store->value;
+    while (const auto* cast = ir::as<ir::Cast>(value)) value = cast->value;
+    if (const auto* load = ir::as<ir::Load>(value)) from = &load->buffer;
+  }
+  std::vector<std::string> extents;
+  for (const int64_t extent : fragment_.shape()) extents.push_back(std::to_string(extent));
+  Decision decision{span(),
+                    from ? name_of_copy(*from, store->buffer) : fmt::format("loop over {}", fmt::join(extents, " x ")),
+                    widths_.empty() ? "element by element" : fmt::format("{}", fmt::join(widths_, ", ")),
+                    {}};
+  if (!linear_)
+    obstacles_ = {"registers of its fragments follow no regular order"};
+  else if (lanes_ == 1)
+    obstacles_ = {"no thread has neighbours along the last axis, all of them or none of them iterations"};
+  for (std::string& obstacle : obstacles_) decision.obstacles.push_back("no wider: " + std::move(obstacle));
+  lowering_.decisions.push_back(std::move(decision));
 }
 
 LoopLowering::Move LoopLowering::moved(const Vector& vector, bool stores) {
@@ -401,6 +462,7 @@ LoopLowering::Move LoopLowering::moved(const Vector& vector, bool stores) {
 void LoopLowering::in_lanes(const std::vector<Stmt>& body, const Indices& at, Stmts& before, Stmts& out) {
   const bool straight = std::all_of(body.begin(), body.end(),
                                     [](const Stmt& stmt) { return ir::as<ir::Let>(stmt) || ir::as<ir::Store>(stmt); });
+  if (!straight) add_once(obstacles_, "it does more than compute and store");
   Placer placer(*this, at);
   const Expr lane = ir::var_ref(vars_[0]);
   std::map<std::string, Move> loads;
@@ -439,6 +501,8 @@ void LoopLowering::in_lanes(const std::vector<Stmt>& body, const Indices& at, St
 // A loop whose extents are known at launch alone: iterations are dealt out one by one.
 void lower_strided(Lowering& lowering, const Stmt& stmt, const ir::For& loop, Stmts& out) {
   const Span span = stmt->span;
+  lowering.decisions.push_back(
+      {span, "loop", "element by element", {"no wider: its extents are known at launch alone"}});
   Expr total;
   for (const Expr& extent : loop.extents) {
     const Expr wide = ir::cast(extent, ir::kInt32, span);
@@ -509,8 +573,9 @@ void lower_async_copy(Lowering& lowering, const Stmt& stmt, Stmts& out) {
   const std::vector<Expr> from = placed(load.indices), to = placed(store.indices);
   const int64_t lanes = modes.empty() || modes[0].stride != 1 ? 1 : modes[0].extent;
   const ir::Var lane = vars.empty() ? ir::make_var("lane", ir::kInt32) : vars[0];
-  const auto read = vector_access(lowering, load.buffer, from, lane, lanes);
-  const auto write = vector_access(lowering, store.buffer, to, lane, lanes);
+  const VectorChoice reading = vector_access(lowering, load.buffer, from, lane, lanes);
+  const VectorChoice writing = vector_access(lowering, store.buffer, to, lane, lanes);
+  const auto &read = reading.vector, &write = writing.vector;
   const int64_t elements = read && write ? std::min(read->elements, write->elements) : 1;
   Stmts body;
   const auto run_ahead = [&](const std::vector<Expr>& source, const std::vector<Expr>& target) {
@@ -519,6 +584,12 @@ void lower_async_copy(Lowering& lowering, const Stmt& stmt, Stmts& out) {
     body.push_back(call(fmt::format("async_copy<{}>", elements * bytes), std::move(arguments), span));
   };
   const bool vectors = elements > 1 && elements * bytes >= 4;
+  Decision decision{
+      span, name_of_copy(load.buffer, store.buffer),
+      elements * bytes < 4 ? "element by element" : fmt::format("cp.async of {} bytes", elements * bytes)};
+  for (const std::string& obstacle : {reading.obstacle, writing.obstacle})
+    if (!obstacle.empty()) decision.obstacles.push_back("no wider: " + obstacle);
+  lowering.decisions.push_back(std::move(decision));
   if (vectors) {
     lowering.moves_vectors(load.buffer, elements * bytes);
     for (int64_t first = 0; first < lanes; first += elements) {

@@ -61,6 +61,7 @@ class ReduceLowering {
     own_registers(out);
     const auto join = [&](const Expr& a, const Expr& b) { return combined(a, b); };
     const auto board = lowering_.inference.boards.find(stmt_.get());
+    decide(board == lowering_.inference.boards.end() ? nullptr : board->second);
     combine_threads(
         lowering_,
         {partial_, join, identity(reduce_.op, type_), modes_along(source_, static_cast<size_t>(reduce_.axis))},
@@ -77,6 +78,22 @@ class ReduceLowering {
   Buffer partial_;
 
   Span span() const { return stmt_->span; }
+
+  void decide(const Buffer& board) const {
+    const auto along = modes_along(source_, static_cast<size_t>(reduce_.axis));
+    int64_t lanes = 1;
+    for (const ThreadMode& mode : split_modes(along, lowering_.threads).lanes) lanes *= mode.extent;
+    std::string chosen = along.empty() ? "each thread its own registers" : "";
+    if (lanes > 1) chosen = fmt::format("shuffles among {} lanes", lanes);
+    if (board)
+      chosen += fmt::format("{}{} bytes of shared memory", chosen.empty() ? "" : ", then ",
+                            *ir::constant_int(board->shape[0]) * board->type.bytes());
+    Decision decision{span(),
+                      fmt::format("reduce {} -> {}", reduce_.source.buffer->name, reduce_.destination.buffer->name),
+                      std::move(chosen)};
+    if (board) decision.obstacles.emplace_back("not by shuffles alone: several warps hold parts of a result");
+    lowering_.decisions.push_back(std::move(decision));
+  }
 
   Expr combined(const Expr& a, const Expr& b) const {
     const Expr joined = ir::binary(row_of(reduce_.op).combines, b, a, span());

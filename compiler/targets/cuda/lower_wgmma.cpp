@@ -45,6 +45,12 @@ class WgmmaLowering {
 
   void run(Stmts& out) {
     const int64_t groups = plan_.warps_m * plan_.warps_n;
+    const bool a_held = gemm_.a.buffer->scope == Scope::fragment;
+    lowering_.decisions.push_back(
+        {span(), "gemm into " + gemm_.c.buffer->name,
+         fmt::format("wgmma m64n{}k{}, A from {}, warp groups {} x {}{}", plan_.atom->n, plan_.atom->k,
+                     a_held ? "registers" : "shared memory", plan_.warps_m, plan_.warps_n,
+                     gemm_.asynchronous ? ", runs on beside what follows" : "")});
     const Expr group = lowering_.let("group", quotient(lowering_.thread_number(), 128), groups, span(), out);
     group_m_ = lowering_.let("group_m", remainder(group, plan_.warps_m), plan_.warps_m, span(), out);
     group_n_ = lowering_.let("group_n", quotient(group, plan_.warps_m), plan_.warps_n, span(), out);

@@ -110,6 +110,8 @@ ir::Kernel share_some_fragments(const ir::Kernel& kernel) {
 Result<PlannedKernel> finish(ir::Kernel kernel, Inference inference, const PipelinedKernel& pipelined,
                              Architecture architecture, const Team& team) {
   PlannedKernel planned{std::move(kernel), std::move(inference), {}, pipelined.notes, team.meet, team.specialized};
+  planned.decisions = pipelined.decisions;
+  planned.decisions.insert(planned.decisions.end(), team.decisions.begin(), team.decisions.end());
   for (int round = 0; !planned.inference.conflicts.empty(); ++round) {
     const Inference::Conflict& first = planned.inference.conflicts.front();
     if (round == kMostRounds)

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "compiler/diagnostics/result.h"
+#include "compiler/targets/cuda/decisions.h"
 #include "compiler/targets/cuda/shared_arena.h"
 
 namespace tilepilot::targets::cuda {
@@ -15,6 +16,7 @@ struct PlannedKernel {
   std::vector<std::pair<Span, std::string>> notes;  // what could not be done as asked, and why
   ir::Sync meet;                                    // of its threads
   bool persistent = false;                          // its outermost loop is over blocks of the program's grid
+  std::vector<Decision> decisions = {};             // of the passes
   bool async_proxy = false;                         // something but threads reads or writes shared memory
 };
 
@@ -25,6 +27,7 @@ struct Team {
   std::unordered_set<const ir::BufferData*> common;
   bool specialized = false;            // by warp_specialize.h: copies and products are as asynchronous as they say
   std::vector<ir::Buffer> rings = {};  // of tiles whose meetings are in place
+  std::vector<Decision> decisions = {};
 };
 
 // The program with its kernels in the form that threads and tile operators share (see passes/pipeline.h).

@@ -1,5 +1,7 @@
 #include "compiler/targets/cuda/pipelined_loop.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "compiler/ir/search.h"
@@ -112,18 +114,24 @@ PipelinedLoops::PipelinedLoops(const ir::Kernel& kernel, Architecture architectu
       whole_(kernel.body) {}
 
 // Copies that may run ahead: tensors that the loop does not write, whole tiles that only this copy writes and only
-// this loop names, start indices known before the iteration.
-bool PipelinedLoops::may_run_ahead(const ir::Copy& copy, const Stmt& body) const {
+// this loop names, start indices known before the iteration. Why another one may not; "" if it may.
+std::string PipelinedLoops::not_ahead(const ir::Copy& copy, const Stmt& body) const {
   const Buffer &from = copy.source.buffer, &to = copy.destination.buffer;
-  if (copy.mode != ir::CopyMode::complete || from->scope != ir::Scope::global || to->scope != ir::Scope::shared)
-    return false;
-  if (from->type != to->type || !covers(copy.destination) || sharing_.contains(to.get()) || from->type.is_nibble())
-    return false;
-  if (from->base || from->address) return false;
+  if (copy.mode != ir::CopyMode::complete) return "the program waits for it itself";
+  if (from->scope != ir::Scope::global || to->scope != ir::Scope::shared)
+    return "it does not go from a tensor to shared memory";
+  if (from->type != to->type || from->type.is_nibble()) return "its elements change on the way";
+  if (!covers(copy.destination)) return fmt::format("it fills a part of `{}` alone", to->name);
+  if (sharing_.contains(to.get())) return fmt::format("`{}` is seen as another type or shape", to->name);
+  if (from->base || from->address) return fmt::format("`{}` is named by its address", from->name);
   for (const Expr& start : copy.source.start)
-    if (ir::has_loads(start)) return false;
-  if (written_in(body).contains(from.get())) return false;
-  return uses_of(whole_, to.get()) == uses_of(body, to.get());
+    if (ir::has_loads(start)) return "where it starts is read from memory";
+  if (written_in(body).contains(from.get())) return fmt::format("the loop writes `{}`", from->name);
+  if (uses_of(whole_, to.get()) != uses_of(body, to.get()))
+    return fmt::format("`{}` is used outside the loop", to->name);
+  if (uses_of(body, to.get()) < 2) return fmt::format("the loop does not use `{}`", to->name);
+  if (!written_once(body, to.get())) return fmt::format("the loop writes `{}` elsewhere, too", to->name);
+  return "";
 }
 
 PipelinedLoops::Parts PipelinedLoops::parts(const ir::For& loop) const {
@@ -133,10 +141,21 @@ PipelinedLoops::Parts PipelinedLoops::parts(const ir::For& loop) const {
   for (const Stmt& stmt : body) {
     const auto* copy = ir::as<ir::Copy>(stmt);
     if (ir::as<ir::Let>(stmt)) leading = false;
-    const bool first = copy != nullptr && uses_of(loop.body, copy->destination.buffer.get()) > 1 &&
-                       written_once(loop.body, copy->destination.buffer.get());
-    const bool ahead = leading && first && may_run_ahead(*copy, loop.body) && !read_before(body, stmt);
-    (ahead ? result.ahead : result.rest).push_back(stmt);
+    if (copy == nullptr) {
+      result.rest.push_back(stmt);
+      continue;
+    }
+    std::string why = not_ahead(*copy, loop.body);
+    if (why.empty() && read_before(body, stmt))
+      why = fmt::format("`{}` is read before it", copy->destination.buffer->name);
+    if (why.empty() && !leading)
+      why = loop.num_stages > 1 ? "the iteration computes values before it" : "the loop has one stage";
+    (why.empty() ? result.ahead : result.rest).push_back(stmt);
+    if (!why.empty())
+      result.decisions.push_back({stmt->span,
+                                  name_of_copy(copy->source.buffer, copy->destination.buffer),
+                                  "within its iteration",
+                                  {"not ahead: " + why}});
   }
   return result;
 }
@@ -164,6 +183,17 @@ Ring::Ring(std::vector<Stmt> ahead, int64_t num_stages) : copies(std::move(ahead
     ring.shape.insert(ring.shape.begin(), ir::int_imm(stages));
     slots.emplace(tile.get(), std::make_shared<ir::BufferData>(std::move(ring)));
   }
+}
+
+std::vector<Decision> Ring::decisions(const std::string& by, const std::string& obstacle) const {
+  std::vector<Decision> all;
+  for (const Stmt& stmt : copies) {
+    const auto& copy = *ir::as<ir::Copy>(stmt);
+    all.push_back({stmt->span, name_of_copy(copy.source.buffer, copy.destination.buffer),
+                   fmt::format("{}, {} iteration{} ahead", by, stages - 1, stages > 2 ? "s" : "")});
+    if (!obstacle.empty()) all.back().obstacles.push_back(obstacle);
+  }
+  return all;
 }
 
 Expr Ring::slot_of(const Expr& k) const {

@@ -9,6 +9,7 @@
 
 #include "compiler/ir/stmt.h"
 #include "compiler/targets/cuda/codegen.h"
+#include "compiler/targets/cuda/decisions.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -16,9 +17,10 @@ class PipelinedLoops {
  public:
   PipelinedLoops(const ir::Kernel& kernel, Architecture architecture);
 
-  // An iteration's copies that may run ahead, and the rest of it, each in order.
+  // An iteration's copies that may run ahead, and the rest of it, each in order; why other copies may not.
   struct Parts {
     std::vector<ir::Stmt> ahead, rest;
+    std::vector<Decision> decisions;
   };
   // @pre the loop is pipelined
   Parts parts(const ir::For& loop) const;
@@ -33,7 +35,7 @@ class PipelinedLoops {
   const std::unordered_set<const ir::BufferData*> sharing_;
   const ir::Stmt whole_;
 
-  bool may_run_ahead(const ir::Copy& copy, const ir::Stmt& body) const;
+  std::string not_ahead(const ir::Copy& copy, const ir::Stmt& body) const;
 };
 
 using RingSlots = std::unordered_map<const ir::BufferData*, ir::Buffer>;  // of a tile: [stages, ...]
@@ -47,6 +49,9 @@ struct Ring {
   ir::Buffer phases;  // bit s: the parity of slot s that `full` is waited for; null if the iteration tells it
 
   Ring(std::vector<ir::Stmt> ahead, int64_t num_stages);
+
+  // Of each copy: who makes it, and what keeps it from something faster, or "".
+  std::vector<Decision> decisions(const std::string& by, const std::string& obstacle) const;
 
   ir::Expr slot_of(const ir::Expr& k) const;
   ir::Stmt in_slot(const ir::Expr& k, const ir::Stmt& stmt) const;

@@ -51,7 +51,8 @@ class Pipeliner : public ir::Rewriter {
   }
 
   Stmt pipelined(const ir::For& loop, Span span) {
-    auto [ahead, rest] = loops_.parts(loop);
+    auto [ahead, rest, decisions] = loops_.parts(loop);
+    result_.decisions.insert(result_.decisions.end(), decisions.begin(), decisions.end());
     ++depth_;
     for (Stmt& stmt : rest) stmt = rewrite(stmt);
     --depth_;
@@ -75,15 +76,21 @@ class Pipeliner : public ir::Rewriter {
     return result_.kernel.allocations.back();
   }
 
-  // Barriers for the copy engine, if it can make all of the copies; else the loop's note says why.
+  void decide(const Ring& ring, const std::string& by, const std::string& obstacle) {
+    for (Decision& decision : ring.decisions(by, obstacle)) result_.decisions.push_back(std::move(decision));
+  }
+
+  // Barriers for the copy engine, if it can make all of the copies.
   void use_engine(Ring& ring, Span span) {
-    if (architecture_ != Architecture::sm_90a) return;
+    if (architecture_ != Architecture::sm_90a) return decide(ring, "by the threads", "not TMA: sm_80 has none");
     for (const Stmt& stmt : ring.copies) {
-      const std::string why = not_by_engine(*ir::as<ir::Copy>(stmt));
+      const auto& copy = *ir::as<ir::Copy>(stmt);
+      const std::string why = not_by_engine(copy);
       if (why.empty()) continue;
-      result_.notes.emplace_back(stmt->span, "not by the copy engine (TMA): " + why);
-      return;
+      const std::string name = ring.copies.size() > 1 ? fmt::format("`{}`: ", copy.source.buffer->name) : "";
+      return decide(ring, "by the threads", "not TMA: " + name + why);
     }
+    decide(ring, "by the copy engine (TMA)", "");
     const auto count = ir::int_imm(ring.stages);
     ring.full = allocated({"full",
                            ir::kUInt64,

@@ -20,6 +20,7 @@
 
 #include "compiler/ir/stmt.h"
 #include "compiler/targets/cuda/codegen.h"
+#include "compiler/targets/cuda/decisions.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -28,6 +29,7 @@ struct PipelinedKernel {
   std::vector<ir::Buffer> rings;                    // tiles whose meetings are in place; shape [stages, ...]
   std::vector<std::pair<Span, std::string>> notes;  // loops that stay as they are, and why
   std::vector<ir::Stmt> beginning = {};             // what the kernel begins with
+  std::vector<Decision> decisions = {};             // which copies run ahead, by whom
 };
 
 // Copies that run ahead have CopyMode::group after this; pipelined loops are serial ones.

@@ -154,6 +154,7 @@ class Teams {
       result.offsets.insert(part.offsets.begin(), part.offsets.end());
       result.products.insert(result.products.end(), part.products.begin(), part.products.end());
       result.maps.insert(result.maps.end(), part.maps.begin(), part.maps.end());
+      result.decisions.insert(result.decisions.end(), part.decisions.begin(), part.decisions.end());
       for (const auto& [tensor, bytes] : part.alignments)
         result.alignments[tensor] = std::max(result.alignments[tensor], bytes);
       for (const ir::Buffer& buffer : part.kernel.allocations) add(result.kernel.allocations, buffer);
@@ -340,7 +341,7 @@ std::optional<Teams> specialized_teams(const ir::Kernel& kernel, Architecture ar
   ir::Kernel given = with_threads(specialized->kernel);
   auto roles = passes::split_roles(given);
   if (!roles.ok()) return std::nullopt;
-  Teams teams(std::move(given), std::move(*roles), {{}, {}, true, std::move(specialized->rings)});
+  Teams teams(std::move(given), std::move(*roles), {{}, {}, true, std::move(specialized->rings), std::move(specialized->decisions)});
   const auto lowered = Teams(teams).run(architecture);
   if (!lowered.ok() || lowered->shared_bytes + kBarrierBytes > shared_limit(architecture)) return std::nullopt;
   return teams;

@@ -1,5 +1,7 @@
 #include "compiler/targets/cuda/vectors.h"
 
+#include <fmt/format.h>
+
 #include <numeric>
 
 #include "compiler/ir/search.h"
@@ -68,33 +70,47 @@ Expr bounds_condition(const Lowering& lowering, const Buffer& buffer, const std:
   return condition;
 }
 
-std::optional<Vector> vector_access(const Lowering& lowering, const Buffer& buffer, const std::vector<Expr>& indices,
-                                    const ir::Var& lane, int64_t lanes) {
-  if (buffer->type.is_nibble() || buffer->base || buffer->address || indices.empty()) return std::nullopt;
+VectorChoice vector_access(const Lowering& lowering, const Buffer& buffer, const std::vector<Expr>& indices,
+                           const ir::Var& lane, int64_t lanes) {
+  const auto none = [](std::string why) { return VectorChoice{std::nullopt, std::move(why)}; };
+  if (buffer->type.is_nibble() || buffer->base || buffer->address || indices.empty())
+    return none(fmt::format("`{}` is packed, a view or named by its address", buffer->name));
   for (size_t axis = 0; axis + 1 < indices.size(); ++axis)
-    if (ir::mentions(indices[axis], lane)) return std::nullopt;
+    if (ir::mentions(indices[axis], lane))
+      return none(fmt::format("neighbours of the loop lie in different rows of `{}`", buffer->name));
   const auto last = lowering.facts.affine(indices.back());
-  if (!last || last->coefficient(lane) != 1) return std::nullopt;
-  int64_t elements = divisor(*last, lane, std::min<int64_t>(lanes, 16 / buffer->type.bytes()));
+  if (!last || last->coefficient(lane) != 1)
+    return none(fmt::format("neighbours of the loop are none in `{}`", buffer->name));
+  const int64_t wanted = 16 / buffer->type.bytes();
+  std::string obstacle;
+  int64_t elements = wanted;
+  const auto narrow = [&](int64_t multiple, const auto& why) {
+    const int64_t left = std::gcd(elements, multiple);
+    if (left < elements) obstacle = why();
+    elements = left;
+  };
+  narrow(divisor(*last, lane, wanted),
+         [&] { return fmt::format("it may start at no multiple of {} elements of `{}`", wanted, buffer->name); });
   if (indices.size() > 1) {
     const auto steps = row_steps(lowering, buffer);
-    if (!steps) return std::nullopt;
-    for (const int64_t step : *steps) elements = std::gcd(elements, step);
+    if (!steps) return none(fmt::format("how far rows of `{}` are apart is known at launch alone", buffer->name));
+    for (const int64_t step : *steps)
+      narrow(step, [&] { return fmt::format("rows of `{}` are {} elements apart", buffer->name, step); });
   }
   // All lanes are in bounds or none is.
   if (buffer->scope == Scope::global && !lowering.facts.in_bounds(indices.back(), buffer->shape.back())) {
     const auto extent = ir::constant_int(buffer->shape.back());
-    if (!extent) return std::nullopt;
-    elements = std::gcd(elements, *extent);
+    if (!extent) return none(fmt::format("the length of rows of `{}` is known at launch alone", buffer->name));
+    narrow(*extent, [&] { return fmt::format("rows of `{}` have {} elements", buffer->name, *extent); });
   }
-  elements = std::gcd(elements, lanes);
+  narrow(lanes, [&] { return fmt::format("each thread has {} neighbours of the loop", lanes); });
   elements &= -elements;
-  if (elements < 2) return std::nullopt;
+  if (elements < 2) return none(std::move(obstacle));
   Vector vector{buffer, indices, elements, nullptr};
   for (Expr& index : vector.start)
     index =
         ir::substitute(index, [&](const ir::Var& var) { return var == lane ? ir::int_imm(0, lane->type) : nullptr; });
-  return vector;
+  return {std::move(vector), std::move(obstacle)};
 }
 
 }  // namespace tilepilot::targets::cuda

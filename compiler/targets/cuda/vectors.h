@@ -14,11 +14,16 @@ struct Vector {
   ir::Expr condition;           // when it is in bounds, all of it; null if always
 };
 
+struct VectorChoice {
+  std::optional<Vector> vector;
+  std::string obstacle;  // why there is none, or none of 16 bytes; "" if it has 16
+};
+
 // For an access that lane `lane` of `lanes` makes with these indices. None if lanes do not walk along the last axis, or
 // an address may not be a multiple of at least two elements.
 // @post elements divides lanes, and the vector starts at a multiple of it, within one row
-std::optional<Vector> vector_access(const Lowering& lowering, const ir::Buffer& buffer,
-                                    const std::vector<ir::Expr>& indices, const ir::Var& lane, int64_t lanes);
+VectorChoice vector_access(const Lowering& lowering, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices,
+                           const ir::Var& lane, int64_t lanes);
 
 // When indices lie in their buffer, a conjunction; null if always.
 ir::Expr bounds_condition(const Lowering& lowering, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices);

@@ -208,7 +208,8 @@ class Specializer {
 
   // Computing: wait for the tiles of k; start the product of k; wait for the product of k - 1, and give its slot back.
   void split_ring(const ir::For& loop, Span span, Stmts& computing, Stmts& loading) {
-    auto [ahead, rest] = loops_.parts(loop);
+    auto [ahead, rest, decisions] = loops_.parts(loop);
+    result_.decisions.insert(result_.decisions.end(), decisions.begin(), decisions.end());
     const bool by_engine = std::all_of(ahead.begin(), ahead.end(),
                                        [](const Stmt& stmt) { return not_by_engine(*ir::as<ir::Copy>(stmt)).empty(); });
     const Stmt product = loops_.running_product(ahead, block(std::move(rest), loop.body->span));
@@ -222,6 +223,8 @@ class Specializer {
       result_.kernel.allocations.push_back(slots);
       result_.rings.push_back(slots);
     }
+    for (Decision& decision : ring.decisions("by the copy engine (TMA), which threads of their own ask", ""))
+      result_.decisions.push_back(std::move(decision));
     ring.full = barriers("full", ring.stages, 1, span);
     ring.phases = phases("full_phases", span);
     full_phases_.push_back({ring.phases, 0});

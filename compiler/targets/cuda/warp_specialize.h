@@ -10,12 +10,14 @@
 
 #include "compiler/ir/stmt.h"
 #include "compiler/targets/cuda/codegen.h"
+#include "compiler/targets/cuda/decisions.h"
 
 namespace tilepilot::targets::cuda {
 
 struct SpecializedKernel {
   ir::Kernel kernel;              // with roles; its grid is what may run at once, at most
   std::vector<ir::Buffer> rings;  // tiles whose meetings are in place
+  std::vector<Decision> decisions = {};
 };
 
 // None where it would change what the program says, or gain nothing. Copies that run ahead have CopyMode::bulk_load
