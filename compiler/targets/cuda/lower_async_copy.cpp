@@ -1,0 +1,94 @@
+// Copies that run ahead, by the threads: each asks for its part of the box by cp.async and goes on.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/ir/search.h"
+#include "compiler/layout/partition.h"
+#include "compiler/passes/element_form.h"
+#include "compiler/targets/cuda/vectors.h"
+
+namespace tilepilot::targets::cuda {
+
+using ir::Expr;
+using ir::Stmt;
+using Stmts = Lowering::Stmts;
+
+// cp.async moves 4, 8 or 16 bytes; what is narrower, or may not be aligned, is moved as it is.
+void lower_async_copy(Lowering& lowering, const Stmt& stmt, Stmts& out) {
+  ir::Copy copy = *ir::as<ir::Copy>(stmt);
+  const Span span = stmt->span;
+  const auto form = passes::box_form(stmt);
+  if (!form || form->vars.empty()) return lowering.fail(span, "this copy cannot run ahead");
+  const auto& store = *ir::as<ir::Store>(form->body[0]);
+  const auto& load = *ir::as<ir::Load>(store.value);
+  const int64_t bytes = copy.source.buffer->type.bytes();
+  const layout::Fragment fragment = split_by_axes(layout::partition(form->extents, {lowering.threads, 16 / bytes}));
+  const Indices thread = lowering.thread_digits(fragment.threads(), span, out);
+  const auto& modes = fragment.registers().modes();
+  std::vector<ir::Var> vars;
+  const Indices digits = lowering.register_digits(fragment.registers(), vars);
+  const Indices at = coordinates_of(fragment, thread, digits);
+  const auto placed = [&](const std::vector<Expr>& indices) {
+    std::vector<Expr> result;
+    for (const Expr& index : indices)
+      result.push_back(ir::cast(ir::substitute(index,
+                                               [&](const ir::Var& var) -> Expr {
+                                                 const auto found =
+                                                     std::find(form->vars.begin(), form->vars.end(), var);
+                                                 return found == form->vars.end()
+                                                            ? nullptr
+                                                            : at[static_cast<size_t>(found - form->vars.begin())];
+                                               }),
+                                ir::kInt32));
+    return result;
+  };
+  const std::vector<Expr> from = placed(load.indices), to = placed(store.indices);
+  const int64_t lanes = modes.empty() || modes[0].stride != 1 ? 1 : modes[0].extent;
+  const ir::Var lane = vars.empty() ? ir::make_var("lane", ir::kInt32) : vars[0];
+  const VectorChoice reading = vector_access(lowering, load.buffer, from, lane, lanes);
+  const VectorChoice writing = vector_access(lowering, store.buffer, to, lane, lanes);
+  const auto &read = reading.vector, &write = writing.vector;
+  const int64_t elements = read && write ? std::min(read->elements, write->elements) : 1;
+  Stmts body;
+  const auto run_ahead = [&](const std::vector<Expr>& source, const std::vector<Expr>& target) {
+    CallArguments arguments{lowering.address(store.buffer, target, span), element(load.buffer, source, span)};
+    if (const Expr inside = bounds_condition(lowering, load.buffer, source)) arguments.emplace_back(inside);
+    body.push_back(call(fmt::format("async_copy<{}>", elements * bytes), std::move(arguments), span));
+  };
+  const bool vectors = elements > 1 && elements * bytes >= 4;
+  Decision decision{
+      span, name_of_copy(load.buffer, store.buffer),
+      elements * bytes < 4 ? "element by element" : fmt::format("cp.async of {} bytes", elements * bytes)};
+  for (const std::string& obstacle : {reading.obstacle, writing.obstacle})
+    if (!obstacle.empty()) decision.obstacles.push_back("no wider: " + obstacle);
+  lowering.decisions.push_back(std::move(decision));
+  if (vectors) {
+    lowering.moves_vectors(load.buffer, elements * bytes);
+    for (int64_t first = 0; first < lanes; first += elements) {
+      std::vector<Expr> source = read->start, target = write->start;
+      source.back() = plus(source.back(), ir::int_imm(first));
+      target.back() = plus(target.back(), ir::int_imm(first));
+      run_ahead(source, target);
+    }
+  } else if (bytes >= 4) {  // one by one
+    run_ahead(from, to);
+  } else {
+    const ir::Region target = lowering.address(store.buffer, to, span);
+    body.push_back(ir::make_stmt(ir::Store{target.buffer, target.start, ir::load(load.buffer, from, span)}, span));
+  }
+  Indices first_lane = digits;
+  if (vectors) first_lane[0] = ir::int_imm(0);  // vectors lie in the tile as a whole, or not at all
+  const Expr condition = both(is_in_tile(fragment, coordinates_of(fragment, thread, first_lane), span),
+                              is_first_replica(fragment, thread, span));
+  if (condition)
+    body = {ir::make_stmt(ir::If{condition, ir::make_stmt(ir::Block{std::move(body)}, span), nullptr}, span)};
+  if (!vectors && lanes > 1) body = {unrolled(lane, lanes, std::move(body), span)};
+  for (size_t k = 0; k < modes.size(); ++k) {
+    if (modes[k].extent == 1 || (k == 0 && lanes > 1)) continue;
+    body = {unrolled(vars[k], modes[k].extent, std::move(body), span)};
+  }
+  out.insert(out.end(), body.begin(), body.end());
+}
+
+}  // namespace tilepilot::targets::cuda
