@@ -11,6 +11,7 @@
 #include "compiler/targets/cuda/colliding_updates.h"
 #include "compiler/targets/cuda/replace_buffers.h"
 #include "compiler/targets/cuda/replicas.h"
+#include "compiler/targets/cuda/shifted_fragments.h"
 #include "compiler/targets/cuda/statements.h"
 
 namespace tilepilot::targets::cuda {
@@ -102,7 +103,7 @@ class Normalizer : public ir::Rewriter {
   }
 
   Stmt rewrite_parallel(const Stmt& stmt) {
-    const Stmt updating = with_atomic_updates(stmt);
+    const Stmt updating = with_atomic_updates(over_held_elements(stmt));
     const auto& loop = *ir::as<ir::For>(updating);
     if (const Stmt reduction = as_reduction(updating, loop)) return reduction;
     std::vector<Stmt> all, after;
