@@ -264,6 +264,60 @@ TEST(EmulatedThreads, RowsThatStartAnywhereRunAhead) {
 })");
 }
 
+TEST(EmulatedThreads, PartsOfAFragmentThatMove) {
+  const std::string source =
+      expect_interpreted(R"(program p(A: float32[32, 64], B: float32[2, 16, 64], C: float32[64, 64]) {
+  kernel bx in 1 threads 128 {
+    fragment f: float32[32, 64]
+    fragment g: float32[64]
+    shared t: float32[16, 64]
+    copy A -> f
+    copy A[3, 0 : 64] -> g
+    serial s in 2 {
+      parallel i, j in 32, 64 {
+        if i < 16 {
+          t[i, j] = f[i + s * 16, j] * 2.0 + g[j]
+        }
+      }
+      copy t -> B[s, 0 : 16, 0 : 64]
+    }
+    serial s in 3 {
+      parallel i, j in 8, 64 {
+        C[s * 8 + i, j] = f[s * 8 + i, j]
+      }
+    }
+    copy f -> C[32 : 64, 0 : 64]
+    parallel i, j in 8, 64 {
+      C[24 + i, j] = 0.0
+    }
+  }
+})");
+  EXPECT_EQ(source.find("f_tile"), std::string::npos) << source;  // no detour through shared memory
+}
+
+// What threads exchange in a reduction takes little of the memory that tiles leave over.
+TEST(EmulatedThreads, ReductionsBesideTilesThatFillSharedMemory) {
+  for (const auto& [architecture, limit] :
+       {std::pair(Architecture::sm_80, 163 << 10), std::pair(Architecture::sm_90a, 227 << 10)}) {
+    const Outcome result = outcome(fmt::format(R"(program p(A: float32[2, 2048], T: float32[{0}], B: float32[2]) {{
+  kernel bx in 1 threads 256 {{
+    shared t: float32[{0}]
+    fragment f: float32[2, 2048]
+    fragment r: float32[2]
+    copy T -> t
+    copy A -> f
+    reduce sum f -> r axis 1
+    parallel i in 2 {{
+      B[i] = r[i] + t[i + 5]
+    }}
+  }}
+}})",
+                                               (limit - 512) / 4),
+                                   architecture);
+    EXPECT_EQ(result.wrong, "") << result.source;
+  }
+}
+
 TEST(EmulatedThreads, PrintLines) {
   for (const Architecture architecture : {Architecture::sm_80, Architecture::sm_90a}) {
     const Outcome result = outcome(R"(program p(A: float32[4], n: int32) {

@@ -25,6 +25,7 @@ struct Inference {
   // Shared memory through which the threads of a reduction exchange what they have, where lanes of a warp are not all;
   // among the kernel's allocations and tiles. See `give_boards`.
   std::unordered_map<const ir::StmtNode*, ir::Buffer> boards;
+  bool compact_boards = false;  // one value for all lanes that shuffles have combined, for a few more instructions
 
   // A statement that wants a fragment otherwise than it is held.
   struct Conflict {

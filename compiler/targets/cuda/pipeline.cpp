@@ -123,6 +123,7 @@ Result<PlannedKernel> finish(ir::Kernel kernel, Inference inference, const Pipel
     planned.kernel = stage_conflicts(planned.kernel, planned.inference.conflicts);
     planned.inference = infer_layouts(planned.kernel, architecture);
   }
+  planned.inference.compact_boards = team.sparing;
   give_boards(planned.kernel, planned.inference);
   ir::Kernel own = planned.kernel;
   std::erase_if(own.allocations, [&](const ir::Buffer& buffer) { return team.common.contains(buffer.get()); });

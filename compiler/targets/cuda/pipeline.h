@@ -28,6 +28,7 @@ struct Team {
   bool specialized = false;            // by warp_specialize.h: copies and products are as asynchronous as they say
   std::vector<ir::Buffer> rings = {};  // of tiles whose meetings are in place
   std::vector<Decision> decisions = {};
+  bool sparing = false;  // of shared memory, at the cost of time: what is planned else does not fit
 };
 
 // The program with its kernels in the form that threads and tile operators share (see passes/pipeline.h).

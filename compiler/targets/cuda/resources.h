@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "compiler/targets/cuda/pipeline.h"
+#include "compiler/targets/cuda/lower.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -12,6 +12,9 @@ namespace tilepilot::targets::cuda {
 // products whose threads or extents tensor cores cannot use. Errors: too_large_for_device, where fragments are so far
 // beyond that no compiler gets through.
 Result<std::vector<Diagnostic>> resource_warnings(const PlannedKernel& planned, int64_t threads_of_block);
+
+// The shared memory that a kernel needs, with the hardware barriers, which lie behind all tiles.
+int64_t shared_bytes_with_barriers(const LoweredKernel& lowered);
 
 // `too_large_for_device`, with the largest tiles.
 Error too_much_shared_memory(const ir::Kernel& kernel, int64_t bytes, int64_t limit);

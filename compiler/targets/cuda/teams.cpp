@@ -128,6 +128,14 @@ class Teams {
   }
 
   Result<LoweredKernel> run(Architecture architecture) {
+    LoweredKernel lowered = TRY(lowered_once(architecture));
+    if (shared_bytes_with_barriers(lowered) <= shared_limit(architecture)) return lowered;
+    sparing_ = true;
+    return lowered_once(architecture);
+  }
+
+ private:
+  Result<LoweredKernel> lowered_once(Architecture architecture) {
     TRY(plan(architecture));
     std::vector<Diagnostic> warnings;
     for (const PlannedKernel& planned : planned_)
@@ -138,7 +146,6 @@ class Teams {
     return lowered;
   }
 
- private:
   Result<LoweredKernel> lower_together() {
     agree_on_tiles();
     place_common_tiles();
@@ -172,6 +179,7 @@ class Teams {
   std::vector<PlannedKernel> planned_;
   std::unordered_map<const ir::BufferData*, int64_t> common_;  // offsets
   int64_t common_bytes_ = 0;
+  bool sparing_ = false;
 
   // Barriers are the same in all teams.
   static void add(std::vector<ir::Buffer>& all, const ir::Buffer& buffer) {
@@ -179,8 +187,11 @@ class Teams {
   }
 
   Status plan(Architecture architecture) {
+    planned_.clear();
     if (roles_.size() == 1) {
-      planned_.push_back(TRY(plan_kernel(roles_.front().kernel, architecture)));
+      Team alone;
+      alone.sparing = sparing_;
+      planned_.push_back(TRY(plan_kernel(roles_.front().kernel, architecture, alone)));
       return {};
     }
     std::unordered_set<const ir::BufferData*> common;
@@ -192,6 +203,7 @@ class Teams {
       Team mine = common_team_;
       mine.meet = meet;
       mine.common = common;
+      mine.sparing = sparing_;
       planned_.push_back(TRY(plan_kernel(kernel, architecture, mine)));
     }
     fence_for_others();
@@ -229,6 +241,8 @@ class Teams {
   }
 
   void place_common_tiles() {
+    common_.clear();
+    common_bytes_ = 0;
     for (const ir::Buffer& buffer : kernel_.allocations) {
       if (buffer->scope != ir::Scope::shared || buffer->base) continue;
       for (const PlannedKernel& planned : planned_) {

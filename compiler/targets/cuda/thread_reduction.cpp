@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "compiler/ir/visit.h"
@@ -14,6 +15,9 @@ using Stmts = Lowering::Stmts;
 
 namespace {
 
+// Threads of other warps are told apart by whole warps, so that lanes can be left out.
+bool may_be_compact(const SplitModes& modes);
+
 class Combination {
  public:
   Combination(Lowering& lowering, ThreadReduction reduction, Span span)
@@ -25,7 +29,11 @@ class Combination {
   void run(const ir::Buffer& board, Stmts& out) {
     const SplitModes modes = split_modes(reduction_.along, lowering_.threads);
     for (const ThreadMode& mode : modes.lanes) over_lanes(mode, out);
-    if (!modes.warps.empty()) over_warps(modes.warps, board, out);
+    if (modes.warps.empty()) return;
+    if (lowering_.inference.compact_boards && may_be_compact(modes)) combined_ = modes.lanes;
+    std::sort(combined_.begin(), combined_.end(),
+              [](const ThreadMode& a, const ThreadMode& b) { return a.weight > b.weight; });
+    over_warps(modes.warps, board, out);
   }
 
  private:
@@ -33,6 +41,23 @@ class Combination {
   const ThreadReduction reduction_;
   const Span span_;
   const int64_t count_;
+  std::vector<ThreadMode> combined_;  // lanes of which one leaves the value, largest weights first
+
+  // A thread's number without its digits along the lanes that have the same value.
+  Expr compact(Expr number) const {
+    for (const ThreadMode& mode : combined_)
+      number = plus(times(quotient(number, mode.weight * mode.extent), mode.weight), remainder(number, mode.weight));
+    return number;
+  }
+  // Whether the thread's digits along these lanes are 0; null if there are none.
+  Expr is_first_lane() const {
+    Expr condition;
+    for (const ThreadMode& mode : combined_) {
+      const Expr digit = remainder(quotient(lowering_.thread_number(), mode.weight), mode.extent);
+      condition = both(condition, ir::binary(ir::BinaryOp::eq, digit, ir::int_imm(0), span_));
+    }
+    return condition;
+  }
 
   Stmt set(const Expr& place, const Expr& value) const {
     return ir::make_stmt(ir::Store{reduction_.values, {place}, value}, span_);
@@ -52,10 +77,13 @@ class Combination {
   // Every thread leaves what it has; then each combines what those have that differ from it along these modes.
   void over_warps(const std::vector<ThreadMode>& across, const ir::Buffer& board, Stmts& out) {
     const int64_t threads = lowering_.threads;
+    const int64_t places = board_size(split_modes(reduction_.along, threads), threads, !combined_.empty());
     const Stmt meet = ir::make_stmt(lowering_.meet, span_);
     const ir::Var leave = lowering_.variable("r", count_), take = lowering_.variable("r", count_);
-    const Expr place = plus(times(ir::var_ref(leave), threads), lowering_.thread_number());
-    out.push_back(unrolled(leave, count_, {ir::make_stmt(ir::Store{board, {place}, own(leave)}, span_)}, span_));
+    const Expr place = plus(times(ir::var_ref(leave), places), compact(lowering_.thread_number()));
+    const Stmt left = unrolled(leave, count_, {ir::make_stmt(ir::Store{board, {place}, own(leave)}, span_)}, span_);
+    const Expr first_lane = is_first_lane();
+    out.push_back(first_lane ? ir::make_stmt(ir::If{first_lane, left, nullptr}, span_) : left);
     out.push_back(meet);
     // This thread's number without its digits along the modes, and all values of these digits.
     Expr base = lowering_.thread_number(), offset = ir::int_imm(0);
@@ -67,7 +95,7 @@ class Combination {
       offset = plus(offset, times(ir::var_ref(loops.back().first), mode.weight));
     }
     const Expr first = lowering_.let("first", base, threads, span_, out);
-    const Expr there = plus(times(ir::var_ref(take), threads), plus(first, offset));
+    const Expr there = plus(times(ir::var_ref(take), places), compact(plus(first, offset)));
     Stmts body{set(ir::var_ref(take), reduction_.combined(own(take), ir::load(board, {there}, span_)))};
     for (const auto& [var, extent] : loops) {
       const auto kind = extent <= 32 ? ir::LoopKind::unrolled : ir::LoopKind::serial;
@@ -114,6 +142,20 @@ SplitModes split_modes(const std::vector<ThreadMode>& along, int64_t threads) {
   return split;
 }
 
+namespace {
+bool may_be_compact(const SplitModes& modes) {
+  return !modes.lanes.empty() && std::all_of(modes.warps.begin(), modes.warps.end(), [](const ThreadMode& mode) {
+    return mode.weight % layout::kWarpSize == 0;
+  });
+}
+}  // namespace
+
+int64_t board_size(const SplitModes& modes, int64_t threads, bool compact) {
+  if (compact && may_be_compact(modes))
+    for (const ThreadMode& mode : modes.lanes) threads /= mode.extent;
+  return threads;
+}
+
 void give_boards(ir::Kernel& kernel, Inference& inference) {
   const int64_t threads = thread_count(kernel);
   ir::walk(
@@ -123,9 +165,11 @@ void give_boards(ir::Kernel& kernel, Inference& inference) {
         if (reduce == nullptr) return;
         const layout::Fragment& source = inference.fragments.at(reduce->source.buffer.get());
         const ir::Buffer& result = reduce->destination.buffer;
-        if (split_modes(modes_along(source, static_cast<size_t>(reduce->axis)), threads).warps.empty()) return;
+        const SplitModes modes = split_modes(modes_along(source, static_cast<size_t>(reduce->axis)), threads);
+        if (modes.warps.empty()) return;
         const ir::DType type = accumulator_type(result->type);
-        const int64_t count = inference.fragments.at(result.get()).register_count() * threads;
+        const int64_t count = inference.fragments.at(result.get()).register_count() *
+                              board_size(modes, threads, inference.compact_boards);
         kernel.allocations.push_back(std::make_shared<ir::BufferData>(
             ir::BufferData{result->name + "_board", type, ir::Scope::shared, {ir::int_imm(count)}, {}, result->span}));
         const ir::Buffer& board = kernel.allocations.back();

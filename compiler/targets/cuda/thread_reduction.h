@@ -26,13 +26,16 @@ struct SplitModes {
 };
 SplitModes split_modes(const std::vector<ThreadMode>& along, int64_t threads);
 
+// Places in a board for the values of so many threads after shuffles, and that of a thread's value.
+int64_t board_size(const SplitModes& modes, int64_t threads, bool compact);
+
 // Adds boards for the kernel's reductions to its allocations and to the inference.
 void give_boards(ir::Kernel& kernel, Inference& inference);
 // Elements that values are combined in.
 ir::DType accumulator_type(ir::DType type);
 
-// `board`: shared memory of values.shape[0] times the threads of the block, null where none is needed; no thread uses
-// it before all have come here. Afterwards threads may still read from it.
+// `board`: shared memory of values.shape[0] times `board_size`, null where none is needed; no thread uses it before all
+// have come here. Afterwards threads may still read from it.
 // All threads of the block come here together. Results are combined in the same order for all threads.
 void combine_threads(Lowering& lowering, ThreadReduction reduction, const ir::Buffer& board, Span span,
                      Lowering::Stmts& out);
