@@ -160,6 +160,34 @@ const std::vector<std::pair<std::string, std::string>>& product_programs() {
     copy sums -> o
   }
 })"},
+      {"attention_two_groups",
+       R"(program attend(q: float16[256, 64], k: float16[96, 64], v: float16[96, 64], o: float16[256, 64]) {
+  kernel bx in 2 threads 256 {
+    shared q_tile: float16[128, 64]
+    shared k_tile: float16[32, 64]
+    shared v_tile: float16[32, 64]
+    fragment s: float32[128, 32]
+    fragment p: float16[128, 32]
+    fragment top: float32[128]
+    fragment sums: float32[128, 64]
+    copy q[bx * 128 : +128, 0 : 64] -> q_tile
+    fill sums = 0.0
+    pipelined t in bx + 2 stages 2 {
+      copy k[t * 32 : +32, 0 : 64] -> k_tile
+      gemm s = q_tile @ k_tile.T policy full_row
+      reduce max s axis 1 -> top
+      parallel i, j in 128, 32 {
+        p[i, j] = float16(int32(s[i, j] - top[i]) % 4)
+      }
+      copy v[t * 32 : +32, 0 : 64] -> v_tile
+      gemm sums += p @ v_tile policy full_row
+    }
+    parallel i, j in 128, 64 {
+      sums[i, j] = float32(int32(sums[i, j]) % 512)
+    }
+    copy sums -> o[bx * 128 : +128, 0 : 64]
+  }
+})"},
       {"through_memory", R"(program twice(a: float16[128, 64], b: float16[64, 64], c: float32[128, 64]) {
   kernel bx in 1 threads 256 {
     shared a_tile: float16[128, 64]

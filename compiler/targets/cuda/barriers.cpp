@@ -154,6 +154,11 @@ class Placement {
   void place_loop(const Stmt& stmt, const Expr& control, const Stmt& body, Touches& pending, std::vector<Stmt>& out) {
     const Touches read = of(control, true);
     meet_before(read, stmt->span, pending, out);
+    // Once before the loop, rather than in each iteration.
+    if (conflict(pending, of(body))) {
+      out.push_back(ir::make_stmt(meet_, stmt->span));
+      pending.clear();
+    }
     Touches around = pending;
     list(body, around);  // twice: what is pending only grows by what one iteration leaves
     note(pending, around);

@@ -70,7 +70,7 @@ class LaunchEmitter {
       return too_much_shared_memory(lowered_.kernel, shared_bytes_, shared_limit(architecture_));
     const int64_t threads = thread_count(lowered_.kernel);
     source += fmt::format("\nextern \"C\" __global__ void __launch_bounds__({}{}) {}({}) {{\n{}{}}}\n", threads,
-                          lowered_.persistent ? ", 1" : "", function, fmt::join(parameters_, ", "),
+                          lowered_.alone ? ", 1" : "", function, fmt::join(parameters_, ", "),
                           context_.declarations.text(), context_.body.text());
     return Launch{function,
                   lowered_.kernel.grid,

@@ -29,6 +29,7 @@ struct LoweredKernel {
   std::vector<TensorBoxes> maps = {};                     // what its parameters beyond the program's describe
   std::vector<std::pair<ir::Var, int64_t>> extents = {};  // variables whose values are in [0, extent)
   bool persistent = false;                                // see Launch
+  bool alone = false;                                     // one block on a multiprocessor, with all of its registers
   Alignments alignments = {};                             // of tensors that are moved by vectors
   std::vector<Diagnostic> warnings = {};
   std::vector<Decision> decisions = {};  // of planning and lowering
@@ -50,8 +51,8 @@ struct Lowering {
   Error error;                                  // the first thing that cannot be lowered
   std::vector<Wgmma> products = {};             // instructions that the result calls
   std::vector<TensorBoxes> maps = {};
-  bool persistent = false;                 // see PlannedKernel
-  Alignments alignments = {};              // of tensors
+  bool persistent = false;     // see PlannedKernel
+  Alignments alignments = {};  // of tensors
   std::vector<Decision> decisions = {};
   bool async_proxy = false;                // see PlannedKernel
   std::vector<ir::Buffer> under_way = {};  // sums of products that nothing has waited for yet

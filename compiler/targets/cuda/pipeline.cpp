@@ -109,7 +109,7 @@ ir::Kernel share_some_fragments(const ir::Kernel& kernel) {
 // From copies as loops and their layouts on. `inference` is that of `kernel`.
 Result<PlannedKernel> finish(ir::Kernel kernel, Inference inference, const PipelinedKernel& pipelined,
                              Architecture architecture, const Team& team) {
-  PlannedKernel planned{std::move(kernel), std::move(inference), {}, pipelined.notes, team.meet, team.specialized};
+  PlannedKernel planned{std::move(kernel), std::move(inference), {}, pipelined.notes, team.meet, team.persistent};
   planned.decisions = pipelined.decisions;
   planned.decisions.insert(planned.decisions.end(), team.decisions.begin(), team.decisions.end());
   for (int round = 0; !planned.inference.conflicts.empty(); ++round) {
@@ -157,7 +157,7 @@ Result<PlannedKernel> plan_kernel(const ir::Kernel& given, Architecture architec
   kernel = normalize(pipelined.kernel);
   Inference inference = infer_layouts(kernel, architecture);
   if (architecture == Architecture::sm_90a) {
-    if (const auto stored = store_by_engine(pipelined.kernel, inference, team.specialized)) {
+    if (const auto stored = store_by_engine(pipelined.kernel, inference, team.persistent)) {
       const ir::Kernel through_tiles = normalize(*stored);
       Inference there = infer_layouts(through_tiles, architecture);
       auto planned = finish(through_tiles, std::move(there), pipelined, architecture, team);

@@ -26,6 +26,7 @@ struct Team {
   ir::Sync meet;
   std::unordered_set<const ir::BufferData*> common;
   bool specialized = false;            // by warp_specialize.h: copies and products are as asynchronous as they say
+  bool persistent = false;             // see PlannedKernel
   std::vector<ir::Buffer> rings = {};  // of tiles whose meetings are in place
   std::vector<Decision> decisions = {};
   bool sparing = false;  // of shared memory, at the cost of time: what is planned else does not fit

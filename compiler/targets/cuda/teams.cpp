@@ -153,7 +153,8 @@ class Teams {
     for (ir::Var& var : together.thread_vars) var = ir::make_var(var->name, var->type);
     together.allocations.clear();
     LoweredKernel result{together, ir::make_var("thread", ir::kInt32), {}, common_bytes_};
-    result.persistent = common_team_.specialized;
+    result.persistent = common_team_.persistent;
+    result.alone = common_team_.specialized;
     Stmt chosen;
     for (size_t team = roles_.size(); team-- > 0;) {
       const LoweredKernel part = TRY(lower_team(team, result.shared_bytes));
@@ -355,7 +356,9 @@ std::optional<Teams> specialized_teams(const ir::Kernel& kernel, Architecture ar
   ir::Kernel given = with_threads(specialized->kernel);
   auto roles = passes::split_roles(given);
   if (!roles.ok()) return std::nullopt;
-  Teams teams(std::move(given), std::move(*roles), {{}, {}, true, std::move(specialized->rings), std::move(specialized->decisions)});
+  Teams teams(
+      std::move(given), std::move(*roles),
+      {{}, {}, true, specialized->persistent, std::move(specialized->rings), std::move(specialized->decisions)});
   const auto lowered = Teams(teams).run(architecture);
   if (!lowered.ok() || lowered->shared_bytes + kBarrierBytes > shared_limit(architecture)) return std::nullopt;
   return teams;

@@ -100,7 +100,7 @@ class Needed {
 class Specializer {
  public:
   Specializer(const ir::Kernel& kernel, Architecture architecture)
-      : result_{kernel, {}}, threads_(thread_count(kernel)), loops_(kernel, architecture) {}
+      : result_{kernel, {}, false}, threads_(thread_count(kernel)), loops_(kernel, architecture) {}
 
   std::optional<SpecializedKernel> run() {
     ir::Kernel& kernel = result_.kernel;
@@ -129,6 +129,7 @@ class Specializer {
     kernel.threads = {threads_ + kWarpGroup};
     kernel.block_vars = {block_};
     kernel.grid = {total_};
+    result_.persistent = even_;
     return std::move(result_);
   }
 
@@ -144,6 +145,8 @@ class Specializer {
   const int64_t threads_;
   const PipelinedLoops loops_;
   bool possible_ = true;
+  bool even_ = true;            // all blocks have the same work
+  bool products_alone_ = true;  // their loops are products and nothing else
   std::vector<Phases> full_phases_, empty_phases_;
   Var block_ = ir::make_var("block", ir::kInt32);
   Expr total_;
@@ -207,16 +210,21 @@ class Specializer {
   }
 
   // Computing: wait for the tiles of k; start the product of k; wait for the product of k - 1, and give its slot back.
+  // Where there is more to compute than one product, slots are given back when all of it is done.
   void split_ring(const ir::For& loop, Span span, Stmts& computing, Stmts& loading) {
     auto [ahead, rest, decisions] = loops_.parts(loop);
     result_.decisions.insert(result_.decisions.end(), decisions.begin(), decisions.end());
     const bool by_engine = std::all_of(ahead.begin(), ahead.end(),
                                        [](const Stmt& stmt) { return not_by_engine(*ir::as<ir::Copy>(stmt)).empty(); });
-    const Stmt product = loops_.running_product(ahead, block(std::move(rest), loop.body->span));
-    if (ahead.empty() || !by_engine || !product) {
+    const Stmt body_after = block(std::move(rest), loop.body->span);
+    const Stmt product = loops_.running_product(ahead, body_after);
+    const bool multiplies = ir::contains<ir::Gemm>(body_after);
+    if (ahead.empty() || !by_engine || !multiplies || ir::contains(body_after, is_pipelined)) {
       possible_ = false;
       return;
     }
+    even_ = even_ && ir::constant_int(loop.extents[0]);
+    products_alone_ = products_alone_ && product;
     Ring ring(std::move(ahead), loop.num_stages);
     for (const auto& [tile, slots] : ring.slots) {
       std::erase_if(result_.kernel.allocations, [&, tile = tile](const Buffer& one) { return one.get() == tile; });
@@ -244,18 +252,23 @@ class Specializer {
                            span);
     };
     const Expr one = ir::int_imm(1, var->type), before = ir::binary(BinaryOp::sub, k, one, span);
-    Stmts body;
+    Stmts body, asking;
     ring.wait_for(k, span, body);
-    body.push_back(ring.in_slot(k, product));
-    body.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_gemms, 1}, span));
-    const Expr has_before = ir::binary(BinaryOp::ge, k, one, span);
-    body.push_back(ir::make_stmt(ir::If{has_before, give_back(before), nullptr}, span));
-    computing.push_back(serial(std::move(body)));
-    computing.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_gemms, 0}, span));
-    const Expr last = ir::binary(BinaryOp::sub, count, one, span), any = ir::binary(BinaryOp::ge, count, one, span);
-    computing.push_back(ir::make_stmt(ir::If{any, give_back(last), nullptr}, span));
+    if (product) {
+      body.push_back(ring.in_slot(k, product));
+      body.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_gemms, 1}, span));
+      const Expr has_before = ir::binary(BinaryOp::ge, k, one, span);
+      body.push_back(ir::make_stmt(ir::If{has_before, give_back(before), nullptr}, span));
+      computing.push_back(serial(std::move(body)));
+      computing.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_gemms, 0}, span));
+      const Expr last = ir::binary(BinaryOp::sub, count, one, span), any = ir::binary(BinaryOp::ge, count, one, span);
+      computing.push_back(ir::make_stmt(ir::If{any, give_back(last), nullptr}, span));
+    } else {
+      for (const Stmt& stmt : ir::statements(ring.in_slot(k, body_after))) body.push_back(stmt);
+      body.push_back(give_back(k));
+      computing.push_back(serial(std::move(body)));
+    }
 
-    Stmts asking;
     wait_in_turn(empty, turns, ring.slot_of(k), span, asking);
     for (const Stmt& stmt : ring.copies_of(var, k)) asking.push_back(stmt);
     loading.push_back(serial(std::move(asking)));
@@ -296,12 +309,21 @@ class Specializer {
       out.push_back(ir::make_stmt(ir::Store{one.bits, {number(0)}, number(one.first)}, span));
     total_ = number(1);
     for (const Expr& extent : kernel.grid) total_ = times_of(total_, ir::cast(extent, ir::kInt32));
-    const Var blocks = ir::make_var("blocks", ir::kInt32), turn = ir::make_var("turn", ir::kInt32),
-              tile = ir::make_var("tile", ir::kInt32);
-    const Var given = ir::make_var("blocks_given", ir::kInt32);
+    const Var tile = ir::make_var("tile", ir::kInt32);
+    const Expr at = ir::var_ref(block_);
+    if (!even_) {
+      // The machine hands blocks out as others end. Where later ones have more to do they come first.
+      const Expr last = op(BinaryOp::sub, total_, number(1));
+      out.push_back(ir::make_stmt(ir::Let{tile, op(BinaryOp::sub, last, at)}, span));
+      name_blocks(ir::var_ref(tile), out);
+      out.insert(out.end(), body.begin(), body.end());
+      return out;
+    }
+    const Var given = ir::make_var("blocks_given", ir::kInt32), blocks = ir::make_var("blocks", ir::kInt32),
+              turn = ir::make_var("turn", ir::kInt32);
     out.push_back(ir::make_stmt(ir::ExternCall{"grid_blocks", {}, given}, span));
     out.push_back(ir::make_stmt(ir::Let{blocks, op(BinaryOp::max, ir::var_ref(given), number(1))}, span));
-    const Expr at = ir::var_ref(block_), step = ir::var_ref(blocks);
+    const Expr step = ir::var_ref(blocks);
     const Expr rounds = op(BinaryOp::floor_div,
                            op(BinaryOp::add, op(BinaryOp::sub, total_, at), op(BinaryOp::sub, step, number(1))), step);
     Stmts inside{ir::make_stmt(ir::Let{tile, op(BinaryOp::add, at, op(BinaryOp::mul, ir::var_ref(turn), step))}, span)};
@@ -327,7 +349,7 @@ class Specializer {
       const Var& var = kernel.block_vars[axis];
       out.push_back(ir::make_stmt(ir::Let{var, ir::cast(value, var->type)}, span));
     };
-    if (kernel.block_vars.size() == 2) {
+    if (kernel.block_vars.size() == 2 && products_alone_) {
       const Expr rows = ir::int_imm(kBandRows), in_band = op(BinaryOp::mul, extent(0), rows);
       const Var band = ir::make_var("band", ir::kInt32), within = ir::make_var("within", ir::kInt32),
                 high = ir::make_var("high", ir::kInt32);

@@ -1,8 +1,9 @@
 // Warp specialisation and persistent blocks (sm_90a), for kernels whose loops are products that the copy engine feeds:
-// matrix products. What a person would write with `T.ws`: 128 threads more, one of which asks for tiles as slots of the
-// ring become free, while the others compute and store; hardware barriers tell both sides (Hopper's "producer and
-// consumer warps"; CUTLASS calls the whole "persistent cooperative"). Blocks are as many as the GPU runs at once, and
-// take one block of the program's grid after the other, so that tiles of the next one arrive while one is stored.
+// matrix products, attention. What a person would write with `T.ws`: 128 threads more, one of which asks for tiles as
+// slots of the ring become free, while the others compute and store; hardware barriers tell both sides (Hopper's
+// "producer and consumer warps"; CUTLASS calls the whole "persistent cooperative"). Blocks are as many as the GPU runs
+// at once, and take one block of the program's grid after the other, so that tiles of the next one arrive while one is
+// stored.
 #pragma once
 
 #include <optional>
@@ -17,6 +18,7 @@ namespace tilepilot::targets::cuda {
 struct SpecializedKernel {
   ir::Kernel kernel;              // with roles; its grid is what may run at once, at most
   std::vector<ir::Buffer> rings;  // tiles whose meetings are in place
+  bool persistent;                // its blocks go on to others of the program's grid
   std::vector<Decision> decisions = {};
 };
 
