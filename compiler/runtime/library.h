@@ -3,10 +3,12 @@
 // and are never changed.
 #pragma once
 
+#include <condition_variable>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,7 @@ class SharedLibrary {
   void* handle_;
 };
 
+// May be used by several threads, which compile side by side.
 class Toolchain {
  public:
   explicit Toolchain(ToolchainOptions options);
@@ -56,6 +59,8 @@ class Toolchain {
   std::string version_;
   bool degraded_ = false;                 // the warning was given
   std::map<std::string, Loaded> loaded_;  // by key
+  std::set<std::string> under_way_;       // keys that some thread compiles
+  std::condition_variable compiled_;      // one of them is done
 
   void probe();
   std::vector<std::string> flags() const;

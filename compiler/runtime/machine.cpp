@@ -1,5 +1,7 @@
 #include "compiler/runtime/machine.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <fstream>
 #include <string_view>
@@ -17,6 +19,14 @@ std::string processor_identity() {
       if (name == field) identity += line + "\n";
   }
   return identity;
+}
+
+std::string file_identity(const std::filesystem::path& path) {
+  std::error_code code;
+  const std::filesystem::path real = std::filesystem::canonical(path, code);
+  const auto size = std::filesystem::file_size(real, code);
+  const auto time = std::filesystem::last_write_time(real, code).time_since_epoch().count();
+  return fmt::format("{} {} {}", real.string(), size, time);
 }
 
 }  // namespace tilepilot::runtime

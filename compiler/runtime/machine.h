@@ -1,11 +1,15 @@
-// What the compiler's `-march=native` depends on.
+// What tells machines and installed programs apart: what is compiled or measured on one may not hold for another.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 namespace tilepilot::runtime {
 
-// Equal on machines that can run each other's kernels: the processor's model and its features.
+// What the compiler's `-march=native` depends on: equal on machines that can run each other's kernels: the processor's
+// model and its features.
 std::string processor_identity();
+// Changes when the file does.
+std::string file_identity(const std::filesystem::path& path);
 
 }  // namespace tilepilot::runtime

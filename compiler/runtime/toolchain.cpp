@@ -47,15 +47,6 @@ std::string find_on_path(const std::string& program) {
   return "";
 }
 
-// Which file it is and when it last changed: cheaper than asking it for its version.
-std::string file_identity(const std::string& path) {
-  std::error_code code;
-  const fs::path real = fs::canonical(path, code);
-  const auto size = fs::file_size(real, code);
-  const auto time = fs::last_write_time(real, code).time_since_epoch().count();
-  return fmt::format("{} {} {}", real.string(), size, time);
-}
-
 // "/usr/bin/g++" and "g++ (Debian 12.2.0-14) 12.2.0" become "g++ 12.2.0".
 std::string short_version(const std::string& path, const std::string& text) {
   const std::string line = text.substr(0, text.find('\n'));
@@ -108,6 +99,7 @@ void Toolchain::probe() {
     for (const char* candidate : kCandidates)
       if (compiler_.empty()) compiler_ = find_on_path(candidate);
   }
+  // Cheaper than asking it for its version.
   if (!compiler_.empty()) identity_ = file_identity(compiler_) + "\n" + processor_identity();
 }
 
@@ -135,13 +127,19 @@ std::string Toolchain::key(const std::string& source) const {
 }
 
 Result<std::shared_ptr<SharedLibrary>> Toolchain::load(const std::string& source, DiagnosticList& warnings) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   probe();
   if (compiler_.empty()) return missing_compiler(options_.compiler);
   const std::string name = key(source);
+  compiled_.wait(lock, [&] { return under_way_.count(name) == 0; });
   if (const auto found = loaded_.find(name); found != loaded_.end()) return found->second;
-  Loaded library = TRY(find_or_compile(source, name, warnings));
-  loaded_.emplace(name, library);
+  under_way_.insert(name);
+  lock.unlock();
+  Result<Loaded> library = find_or_compile(source, name, warnings);
+  lock.lock();
+  under_way_.erase(name);
+  compiled_.notify_all();
+  if (library.ok()) loaded_.emplace(name, *library);
   return library;
 }
 
@@ -196,8 +194,11 @@ Result<Toolchain::Loaded> Toolchain::open(const fs::path& path) {
 }
 
 void Toolchain::warn_degraded(const Diagnostic& reason, DiagnosticList& warnings) {
-  if (degraded_) return;
-  degraded_ = true;
+  {
+    const std::lock_guard lock(mutex_);
+    if (degraded_) return;
+    degraded_ = true;
+  }
   Diagnostic warning{
       DiagnosticKind::cache_degraded, {}, fmt::format("the kernel cache `{}` cannot be used", options_.cache.string())};
   warning.note({}, reason.message);

@@ -291,6 +291,25 @@ Result<Value> JitFunctionObject::get_tir(Interpreter& interpreter, CallArgs args
   return kernel_program(*TRY(kernel_of(interpreter, std::move(args), call)));
 }
 
+namespace {
+
+// Kernels of `par_compile`, compiled side by side. With `ignores_errors` those that cannot be are None.
+Result<Value> compiled_together(std::vector<Value> kernels, bool ignores_errors, Span span) {
+  std::vector<Launcher*> launchers;
+  for (const Value& kernel : kernels) launchers.push_back(&kernel.get_if<JitKernelObject>()->launcher);
+  const bool only_staged = !launchers.empty() && launchers[0]->context().options.backend == nullptr;
+  if (only_staged) return make_list(std::move(kernels));
+  std::vector<Status> statuses = Launcher::compile_all(launchers, span);
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    if (statuses[i].ok()) continue;
+    if (!ignores_errors) return std::move(statuses[i]).take_error();
+    kernels[i] = Value();
+  }
+  return make_list(std::move(kernels));
+}
+
+}  // namespace
+
 // One kernel for each configuration: a tuple of arguments, or a dict of them by name.
 Result<Value> JitFunctionObject::par_compile(Interpreter& interpreter, CallArgs args) {
   static const TileSignature kSignature("configs, num_workers=, ignore_error=");
@@ -307,7 +326,8 @@ Result<Value> JitFunctionObject::par_compile(Interpreter& interpreter, CallArgs 
     }
     kernels.push_back(TRY(compile(interpreter, std::move(one))));
   }
-  return make_list(std::move(kernels));
+  const bool ignores_errors = given.has(2) && TRY(interpreter.truth(given[2], given.span(2)));
+  return compiled_together(std::move(kernels), ignores_errors, args.span);
 }
 
 JitFunctionObject::Method JitFunctionObject::method(std::string_view name) const {
@@ -414,7 +434,7 @@ void add_jit(const ContextRef& context, ModuleObject& tilelang) {
         std::vector<Value> kernels;
         for (const Value& program : TRY(context->interpreter.to_vector(arguments[0], arguments.span())))
           kernels.push_back(TRY(compile_program(context, program, arguments[1], arguments.span())));
-        return make_list(std::move(kernels));
+        return compiled_together(std::move(kernels), false, arguments.span());
       });
 }
 

@@ -4,6 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <atomic>
+#include <system_error>
+#include <thread>
 
 #include "compiler/ir/one_symbol.h"
 #include "compiler/ir/visit.h"
@@ -96,6 +99,47 @@ Status Launcher::compile(Span span) {
   kernel_ = TRY(context_->options.backend->compile(program_, warnings));
   for (const Diagnostic& warning : warnings.items()) context_->interpreter.diagnostics().add(warning);
   return {};
+}
+
+std::vector<Status> Launcher::compile_all(const std::vector<Launcher*>& launchers, Span span) {
+  // What is no thread's own stays as it is while they run: results are put in place afterwards.
+  struct Made {
+    Result<std::shared_ptr<runtime::CompiledKernel>> kernel = std::shared_ptr<runtime::CompiledKernel>();
+    DiagnosticList warnings;
+  };
+  std::vector<Made> made(launchers.size());
+  std::atomic<size_t> next{0};
+  const auto work = [&] {
+    for (size_t i = next++; i < launchers.size(); i = next++) {
+      const Launcher& launcher = *launchers[i];
+      if (launcher.kernel_ || !launcher.context_->options.backend) continue;
+      made[i].kernel = launcher.context_->options.backend->compile(launcher.program_, made[i].warnings);
+    }
+  };
+  const size_t cores = std::max<size_t>(1, std::thread::hardware_concurrency());
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < std::min(cores, launchers.size()); ++i) {
+    try {
+      threads.emplace_back(work);
+    } catch (const std::system_error&) {
+      break;  // the system allows no more: those that there are do it
+    }
+  }
+  work();
+  for (std::thread& thread : threads) thread.join();
+  std::vector<Status> statuses;
+  for (size_t i = 0; i < launchers.size(); ++i) {
+    Launcher& launcher = *launchers[i];
+    for (const Diagnostic& warning : made[i].warnings.items())
+      launcher.context_->interpreter.diagnostics().add(warning);
+    if (!made[i].kernel.ok()) {
+      statuses.push_back(std::move(made[i].kernel).take_error());
+      continue;
+    }
+    if (!launcher.kernel_) launcher.kernel_ = *std::move(made[i].kernel);
+    statuses.push_back(launcher.compile(span));
+  }
+  return statuses;
 }
 
 Status Launcher::bind_inputs(const std::vector<Value>& inputs, Span span) {

@@ -23,6 +23,8 @@ class Launcher {
   Result<Value> run(const std::vector<Value>& inputs, Span span);
   // The generated code.
   Result<std::string> source(Span span);
+  // Compiles those that are not compiled yet, side by side on the cores of this machine. A status each, in order.
+  static std::vector<Status> compile_all(const std::vector<Launcher*>& launchers, Span span);
 
  private:
   Status compile(Span span);
