@@ -1,9 +1,13 @@
 #include "cli/command.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "compiler/diagnostics/render.h"
@@ -74,6 +78,23 @@ int Session::fail(const DiagnosticList& errors) const {
   for (const Diagnostic& error : errors.items())
     if (error.severity() == Severity::error) return exit_code(error.kind);
   return kNotVerified;
+}
+
+void Session::limit_worker_threads() const {
+  // The OpenMP of LibTorch reads it when the worker starts.
+  if (common.threads > 0) setenv("OMP_NUM_THREADS", std::to_string(common.threads).c_str(), 1);
+}
+
+int Session::become_worker(std::vector<std::string> argv) const {
+  std::vector<char*> pointers;
+  for (std::string& argument : argv) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  execv(pointers[0], pointers.data());
+  return fail({DiagnosticKind::worker_unavailable,
+               {},
+               fmt::format("cannot run `{}`: {}", argv[0], std::strerror(errno)),
+               {},
+               "run `scripts/setup`"});
 }
 
 std::filesystem::path Session::store_file() const {

@@ -67,6 +67,12 @@ class Session {
   // What code can be printed for, whatever this machine has.
   Result<std::string> compile_target() const;
 
+  // Tells a worker that is started from now on how many threads it has.
+  void limit_worker_threads() const;
+  // The worker takes this process's place, so that its output appears as it is written. Comes back only with the exit
+  // code of a failure. `argv` begins with the worker itself.
+  int become_worker(std::vector<std::string> argv) const;
+
   // Errors: an option that works elsewhere was given to a command that has no use for it.
   Status refuse_unused(std::string_view command, std::initializer_list<std::string_view> options) const;
 
@@ -81,6 +87,7 @@ void add_generate(CLI::App& app, Session& session);
 void add_check(CLI::App& app, Session& session);
 void add_run(CLI::App& app, Session& session);
 void add_compile(CLI::App& app, Session& session);
+void add_tune(CLI::App& app, Session& session);
 void add_corpus(CLI::App& app, Session& session);
 void add_doctor(CLI::App& app, Session& session);
 

@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
       "Exit codes: 0 done and verified, 1 ran but not verified or not compiled, 2 bad usage or input,\n"
       "3 something needed is missing here (see `tilepilot doctor`).");
   add_common_options(app, session.common);
-  for (auto add : {add_generate, add_check, add_run, add_compile, add_corpus, add_doctor}) add(app, session);
+  for (auto add : {add_generate, add_check, add_run, add_compile, add_tune, add_corpus, add_doctor}) add(app, session);
   const int own = count_own_arguments(app, argc, argv);
   session.script_arguments = script_arguments(own, argc, argv);
   try {

@@ -1,10 +1,6 @@
 // tilepilot run SCRIPT.py [ARGUMENTS...]: runs a TileLang script in the worker.
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -18,7 +14,7 @@ namespace {
 struct RunFlags {
   std::string script;
   double bench_time = 125;
-  int autotune_limit = 4;
+  int autotune_limit = 0;
   std::string report;
 };
 
@@ -34,8 +30,7 @@ int run_script(Session& session, const RunFlags& options) {
                                    options.script};
   argv.insert(argv.end(), session.script_arguments.begin(), session.script_arguments.end());
   if (auto status = session.refuse_unused("run", {"--seed", "--dtype"}); !status) return session.fail(status.error());
-  // The OpenMP of LibTorch reads it when the worker starts.
-  if (session.common.threads > 0) setenv("OMP_NUM_THREADS", std::to_string(session.common.threads).c_str(), 1);
+  session.limit_worker_threads();
   if (session.common.json) {
     auto ran = runtime::run_process(argv);
     if (!ran) return session.fail(ran.error());
@@ -46,16 +41,7 @@ int run_script(Session& session, const RunFlags& options) {
                     {"messages", ran->err}});
     return ran->exit_code >= 0 ? ran->exit_code : kNotVerified;
   }
-  // The worker takes this process's place, so that the script's output appears as it is written.
-  std::vector<char*> pointers;
-  for (std::string& argument : argv) pointers.push_back(argument.data());
-  pointers.push_back(nullptr);
-  execv(pointers[0], pointers.data());
-  return session.fail({DiagnosticKind::worker_unavailable,
-                       {},
-                       fmt::format("cannot run `{}`: {}", argv[0], std::strerror(errno)),
-                       {},
-                       "run `scripts/setup`"});
+  return session.become_worker(std::move(argv));
 }
 
 }  // namespace
@@ -69,9 +55,10 @@ void add_run(CLI::App& app, Session& session) {
       ->add_option("--bench-time", options->bench_time, "Most milliseconds for the calls of one benchmark; 0: one call")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  command->add_option("--autotune-limit", options->autotune_limit, "Most configurations that one tuning tries")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  command
+      ->add_option("--autotune-limit", options->autotune_limit,
+                   "Most configurations that one tuning tries (default: 4, on a GPU 16)")
+      ->check(CLI::PositiveNumber);
   command->add_option("--report", options->report, "File to write to how far the script came, as JSON");
   command->footer("Options of ours go before the script.\nExample:\n  tilepilot run --threads 2 my_kernel.py --m 1024");
   command->callback(

@@ -47,7 +47,10 @@ class Session {
     stage::install_script(interpreter_, {request_.name, {}, stage::tile_modules()});
     auto limits = std::make_shared<ModuleObject>("_tilepilot_limits");
     limits->set("stages_only", Value(true));
+    const size_t colon = request_.target.find(':');
+    limits->set("architecture", Value(colon == std::string::npos ? "" : request_.target.substr(colon + 1)));
     interpreter_.add_module(limits->name, limits);
+    stage::install_tuning(interpreter_);
     auto device = std::make_shared<ModuleObject>("_tilepilot_device");
     device->set("is_gpu", Value(false));
     interpreter_.add_module(device->name, device);

@@ -1,10 +1,12 @@
 #include "eval/worker/run_limits.h"
 
 #include <algorithm>
-#include <chrono>
+#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "compiler/stage/python/native.h"
 #include "compiler/stage/python/script.h"
+#include "eval/worker/value_json.h"
 
 namespace tilepilot::eval {
 
@@ -14,12 +16,25 @@ using stage::Value;
 
 Result<std::shared_ptr<runtime::CompiledKernel>> CompileClock::compile(const ir::Program& program,
                                                                        DiagnosticList& warnings) {
-  using Clock = std::chrono::steady_clock;
-  const auto begin = Clock::now();
+  {
+    const std::lock_guard lock(mutex_);
+    if (compiling_++ == 0) since_ = Clock::now();
+  }
   auto kernel = backend_->compile(program, warnings);
+  const std::lock_guard lock(mutex_);
   if (kernel.ok()) ++kernels_;
-  seconds_ += std::chrono::duration<double>(Clock::now() - begin).count();
+  if (--compiling_ == 0) seconds_ += std::chrono::duration<double>(Clock::now() - since_).count();
   return kernel;
+}
+
+double CompileClock::seconds() const {
+  const std::lock_guard lock(mutex_);
+  return seconds_;
+}
+
+int CompileClock::kernels() const {
+  const std::lock_guard lock(mutex_);
+  return kernels_;
 }
 
 namespace {
@@ -41,13 +56,42 @@ Result<Value> announce(Interpreter& interpreter, CallArgs& args) {
   return Value();
 }
 
+void add_tuning_cache(stage::ModuleObject& module, const runtime::TuningCache& cache) {
+  static constexpr stage::Signature kFind{"find_tuning", {"key"}, 1}, kKeep{"keep_tuning", {"key", "record"}, 2};
+  module.function("find_tuning", [cache](Interpreter& interpreter, CallArgs& args) -> Result<Value> {
+    stage::Arguments read = TRY(stage::Arguments::read(args, kFind));
+    const auto text = cache.find(TRY(read.text(0)));
+    if (!text) return Value();
+    // What another version has written, or half of a disk's worth of it, counts as nothing.
+    const auto record = nlohmann::json::parse(*text, nullptr, false);
+    if (record.is_discarded()) return Value();
+    return value_of(interpreter, record, args.span);
+  });
+  module.function(
+      "keep_tuning", [cache, warned = false](Interpreter& interpreter, CallArgs& args) mutable -> Result<Value> {
+        stage::Arguments read = TRY(stage::Arguments::read(args, kKeep));
+        const nlohmann::json record = TRY(json_of(interpreter, *read[1]));
+        const std::string key = TRY(read.text(0));
+        const Status kept = cache.keep(key, record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+        if (kept.ok() || std::exchange(warned, true)) return Value();
+        Diagnostic warning{DiagnosticKind::cache_degraded, {}, "what tuning measures cannot be kept for later runs"};
+        warning.note({}, kept.error().message);
+        interpreter.diagnostics().add(std::move(warning));
+        return Value();
+      });
+}
+
 }  // namespace
 
-void add_run_limits(Interpreter& interpreter, const RunLimits& limits, const CompileClock& clock) {
+void add_run_limits(Interpreter& interpreter, const RunLimits& limits, TuningPlace place, const CompileClock& clock) {
   auto module = std::make_shared<stage::ModuleObject>("_tilepilot_limits");
   module->set("stages_only", Value(false));
   module->set("bench_ms", Value(limits.bench_ms));
-  module->set("autotune_limit", Value(limits.autotune_limit));
+  module->set("autotune_limit", Value(limits.autotune_limit > 0 ? limits.autotune_limit : place.tries));
+  module->set("device", Value(std::move(place.device)));
+  module->set("identity", Value(std::move(place.identity)));
+  module->set("architecture", Value(std::move(place.architecture)));
+  add_tuning_cache(*module, place.cache);
   module->function("compile_seconds",
                    [&clock](Interpreter&, CallArgs&) -> Result<Value> { return Value(clock.seconds()); });
   module->function("announce", announce);

@@ -8,14 +8,18 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "compiler/diagnostics/render.h"
 #include "compiler/ir/verify.h"
+#include "compiler/runtime/cuda/architecture.h"
+#include "compiler/runtime/machine.h"
 #include "compiler/source/file.h"
 #include "compiler/syntax/parser.h"
 #include "eval/host/torch_host.h"
 #include "eval/torch/gpu.h"
 #include "eval/worker/target_backend.h"
+#include "eval/worker/tune.h"
 
 namespace tilepilot::eval {
 
@@ -69,66 +73,135 @@ Status end_of_work(const std::shared_ptr<const runtime::cuda::Device>& gpu) {
 
 }  // namespace
 
-int run_script(stage::Script script, ScriptOptions options) {
-  ScriptStreams& streams = options.streams;
-  default_to(streams.output, stdout);
-  default_to(streams.error, stderr);
-  SourceMap sources;
-  DiagnosticList diagnostics;
-  Progress progress;
-  auto opened = open_target(options.target, {runtime::default_cache_directory(), &sources});
-  const std::shared_ptr<const runtime::cuda::Device> gpu = opened.ok() ? opened->gpu : nullptr;
-  CompileClock backend(opened.ok() ? std::move(opened->kernels) : nullptr);
-  auto finish = [&](int code) {
-    streams.error(render(sources, diagnostics));
-    write_report(options.report, progress, backend.kernels(), code, render_json(sources, diagnostics));
+namespace {
+
+// What measurements of tuning hold for: the device, the code for it, and the compiler that makes it.
+TuningPlace tuning_place(const ScriptOptions& options, const runtime::cuda::Device* gpu) {
+  TuningPlace place;
+  place.device = "the processor";
+  place.cache = runtime::TuningCache(options.tuning_folder);
+  if (gpu != nullptr) {
+    auto best = runtime::cuda::architecture_of(gpu->capability());
+    place.architecture = options.target.architecture.empty() && best.ok() ? *best : options.target.architecture;
+    place.device = gpu->name();
+    place.tries = 16;  // a GPU's kernels compile in a fraction of a second
+    place.identity = fmt::format("{} {}", gpu->name(), gpu->multiprocessors());
+  } else if (options.target.place == runtime::Place::emulator) {
+    place.architecture = options.target.architecture;
+    place.device = place.identity = "the emulator";
+  } else {
+    place.identity = fmt::format("{} {}", runtime::processor_identity(), std::thread::hardware_concurrency());
+  }
+  place.identity += "\n" + place.architecture + "\n" + runtime::file_identity("/proc/self/exe");
+  return place;
+}
+
+// One script from its file to its end.
+class ScriptRun {
+ public:
+  ScriptRun(stage::Script script, ScriptOptions options) : script_(std::move(script)), options_(std::move(options)) {
+    default_to(options_.streams.output, stdout);
+    default_to(options_.streams.error, stderr);
+  }
+
+  int run() {
+    auto opened = open_target(options_.target, {runtime::default_cache_directory(), &sources_});
+    if (!opened.ok()) {
+      diagnostics_.add(opened.error());
+      return finish(3);
+    }
+    gpu_ = opened->gpu;
+    backend_ = std::make_unique<CompileClock>(std::move(opened->kernels));
+    std::string text;
+    if (!read_file(script_.path, text)) {
+      diagnostics_.add({DiagnosticKind::file_not_found, {}, fmt::format("cannot read `{}`", script_.path), {}, ""});
+      return finish(2);
+    }
+    auto tree = syntax::parse(sources_, sources_.add(script_.path, std::move(text)), diagnostics_);
+    if (!tree) return finish(1);
+    progress_.parsed = true;
+    return evaluate(tree);
+  }
+
+ private:
+  stage::Script script_;
+  ScriptOptions options_;
+  SourceMap sources_;
+  DiagnosticList diagnostics_;
+  Progress progress_;
+  std::shared_ptr<const runtime::cuda::Device> gpu_;
+  std::unique_ptr<CompileClock> backend_;
+  nlohmann::json tuned_ = nlohmann::json::object();
+
+  int finish(int code) {
+    options_.streams.error(render(sources_, diagnostics_));
+    const std::string shown = render_json(sources_, diagnostics_);
+    write_report(options_.report, progress_, backend_ ? backend_->kernels() : 0, code, shown);
+    if (!options_.tune || !options_.tune->json) return code;
+    tuned_["ok"] = code == 0;
+    tuned_[code == 0 ? "diagnostics" : "errors"] = nlohmann::json::parse(shown);
+    options_.streams.output(tuned_.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
     return code;
-  };
-  if (!opened.ok()) {
-    diagnostics.add(opened.error());
-    return finish(3);
   }
-  std::string text;
-  if (!read_file(script.path, text)) {
-    diagnostics.add({DiagnosticKind::file_not_found, {}, fmt::format("cannot read `{}`", script.path), {}, ""});
-    return finish(2);
+
+  void install(stage::Interpreter& interpreter, TorchHost& host) {
+    const bool keeps_quiet = options_.tune && options_.tune->json;
+    interpreter.set_print(keeps_quiet ? options_.streams.error : options_.streams.output);
+    interpreter.set_print_error(options_.streams.error);
+    host.install(interpreter);
+    script_.modules = torch_modules();
+    for (const stage::EmbeddedModule& module : stage::tile_modules()) script_.modules.push_back(module);
+    stage::install_script(interpreter, script_);
+    add_run_limits(interpreter, options_.limits, tuning_place(options_, gpu_.get()), *backend_);
+    stage::install_tuning(interpreter);
+    stage::TileOptions tile;
+    tile.backend = backend_.get();
+    tile.host = &host.tensors();
+    tile.raw_memory = true;
+    tile.on_program = [this](const ir::Program& program) {
+      progress_.staged += ir::verify(program, diagnostics_) ? 1 : 0;
+    };
+    tile.on_launch = [this](const ir::Program&, bool begins) { progress_.launched += begins ? 0 : 1; };
+    stage::install_tile_language(interpreter, std::move(tile));
   }
-  const int32_t file = sources.add(script.path, std::move(text));
-  auto tree = syntax::parse(sources, file, diagnostics);
-  if (!tree) return finish(1);
-  progress.parsed = true;
-  TorchHost host(host_options(gpu));
-  // Nobody waits for a script but the one who started it.
-  stage::Interpreter interpreter(sources, {.steps = std::numeric_limits<int64_t>::max()});
-  interpreter.set_print(streams.output);
-  interpreter.set_print_error(streams.error);
-  host.install(interpreter);
-  script.modules = torch_modules();
-  for (const stage::EmbeddedModule& module : stage::tile_modules()) script.modules.push_back(module);
-  stage::install_script(interpreter, script);
-  add_run_limits(interpreter, options.limits, backend);
-  stage::TileOptions tile;
-  tile.backend = &backend;
-  tile.host = &host.tensors();
-  tile.raw_memory = true;
-  tile.on_program = [&](const ir::Program& program) { progress.staged += ir::verify(program, diagnostics) ? 1 : 0; };
-  tile.on_launch = [&](const ir::Program&, bool begins) { progress.launched += begins ? 0 : 1; };
-  stage::install_tile_language(interpreter, std::move(tile));
-  // Importable, as in Python.
-  auto main = interpreter.make_module(tree, "__main__");
-  interpreter.add_module("__main__", main);
-  Status ran = interpreter.run_module_in(tree, main);
-  if (ran.ok()) ran = end_of_work(gpu);
-  auto add_others = [&](Severity severity) {
+
+  int evaluate(const syntax::ModuleRef& tree) {
+    TorchHost host(host_options(gpu_));
+    // Nobody waits for a script but the one who started it.
+    stage::Interpreter interpreter(sources_, {.steps = std::numeric_limits<int64_t>::max()});
+    install(interpreter, host);
+    // Importable, as in Python.
+    auto main = interpreter.make_module(tree, options_.tune ? "tuned" : "__main__");
+    interpreter.add_module(main->name, main);
+    Status ran = interpreter.run_module_in(tree, main);
+    bool usable = true;
+    if (ran.ok() && options_.tune) {
+      auto tuned = tune_call(interpreter, *main, options_.tune->call, options_.tune->limit, diagnostics_);
+      usable = tuned.ok() || tuned.error().kind != DiagnosticKind::bad_usage;
+      if (tuned.ok())
+        tuned_ = *std::move(tuned);
+      else
+        ran = std::move(tuned).take_error();
+    }
+    if (ran.ok()) ran = end_of_work(gpu_);
+    add_others(interpreter, Severity::warning);
+    if (ran.ok()) return finish(0);
+    if (auto code = stage::exit_status(interpreter, ran.error())) return finish(*code);
+    diagnostics_.add(stage::seen_from_script(sources_, ran.error()));
+    add_others(interpreter, Severity::error);
+    return finish(is_missing_here(ran.error().kind) ? 3 : usable ? 1 : 2);
+  }
+
+  void add_others(stage::Interpreter& interpreter, Severity severity) {
     for (const Diagnostic& other : interpreter.diagnostics().items())
-      if (other.severity() == severity) diagnostics.add(other);
-  };
-  add_others(Severity::warning);
-  if (ran.ok()) return finish(0);
-  if (auto code = stage::exit_status(interpreter, ran.error())) return finish(*code);
-  diagnostics.add(stage::seen_from_script(sources, ran.error()));
-  add_others(Severity::error);
-  return finish(is_missing_here(ran.error().kind) ? 3 : 1);
+      if (other.severity() == severity) diagnostics_.add(other);
+  }
+};
+
+}  // namespace
+
+int run_script(stage::Script script, ScriptOptions options) {
+  return ScriptRun(std::move(script), std::move(options)).run();
 }
 
 std::string libtorch_version() {

@@ -1,7 +1,10 @@
-// `tilepilot run`: a TileLang script in the evaluator, with torch through LibTorch and kernels on the target.
+// `tilepilot run`: a TileLang script in the evaluator, with torch through LibTorch and kernels on the target. And
+// `tilepilot tune`, which calls a function of a script to find its fastest configuration.
 #pragma once
 
+#include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "compiler/runtime/target.h"
@@ -16,6 +19,13 @@ struct ScriptStreams {
   std::function<void(const std::string&)> error;  // its own messages and our diagnostics
 };
 
+// A call of a function that the script defines, to be tuned instead of running the script as a program.
+struct TuneRequest {
+  std::string call;   // "matmul(1024, 1024, 1024)"
+  int limit = 12;     // configurations that are tried
+  bool json = false;  // the answer as one JSON object on standard output, everything else on standard error
+};
+
 struct ScriptOptions {
   RunLimits limits;
   ScriptStreams streams;
@@ -23,10 +33,13 @@ struct ScriptOptions {
   // "seconds", "diagnostics"}, the three in the middle as numbers of programs, kernels and launches. Empty: nowhere.
   std::string report;
   runtime::Target target;
+  std::optional<TuneRequest> tune;
+  std::filesystem::path tuning_folder;  // where measurements of tuning are kept; empty: nowhere
 };
 
-// Runs the file as `__main__`. Gives the exit code: what the script asked for with SystemExit, else 0, 1 if it failed,
-// 2 if it cannot be read, 3 if this machine lacks what the target needs.
+// Runs the file as `__main__`, or tunes a call of what it defines. Gives the exit code: what the script asked for with
+// SystemExit, else 0, 1 if it failed, 2 if it cannot be read or the call is none to tune, 3 if this machine lacks what
+// the target needs.
 int run_script(stage::Script script, ScriptOptions options = {});
 
 // The version of LibTorch that this program was built with, and whether with CUDA.

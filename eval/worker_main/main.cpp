@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "compiler/runtime/library.h"
 #include "compiler/runtime/target.h"
 #include "eval/worker/candidate_process.h"
 #include "eval/worker/judge_process.h"
@@ -16,6 +17,7 @@
 
 int main(int argc, char** argv) {
   namespace eval = tilepilot::eval;
+  namespace runtime = tilepilot::runtime;
   std::string_view role = argc >= 2 ? argv[1] : "";
   if (role == "--version") {
     fmt::print("LibTorch {}\n", eval::libtorch_version());
@@ -23,9 +25,17 @@ int main(int argc, char** argv) {
   }
   if (role == "run" && argc >= 7) {
     eval::RunLimits limits{std::atof(argv[2]), std::atoi(argv[3])};
-    const auto target = tilepilot::runtime::parse_target(argv[5]);
+    const auto target = runtime::parse_target(argv[5]);
     if (!target.ok()) return 2;  // tilepilot has read it already
-    return eval::run_script({argv[6], {argv + 7, argv + argc}, {}}, {limits, {}, argv[4], *target});
+    return eval::run_script({argv[6], {argv + 7, argv + argc}, {}},
+                            {limits, {}, argv[4], *target, {}, runtime::default_cache_directory()});
+  }
+  if (role == "tune" && argc == 8) {
+    const auto target = runtime::parse_target(argv[2]);
+    if (!target.ok()) return 2;
+    eval::ScriptOptions options{{std::atof(argv[3]), 0}, {}, "", *target, {}, runtime::default_cache_directory()};
+    options.tune = eval::TuneRequest{argv[6], std::atoi(argv[4]), std::string_view(argv[7]) == "json"};
+    return eval::run_script({argv[5], {}, {}}, std::move(options));
   }
   bool started_by_tilepilot = fcntl(eval::kWorkerSocket, F_GETFD) >= 0;
   if ((role != "judge" && role != "candidate") || !started_by_tilepilot) {

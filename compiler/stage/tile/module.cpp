@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "compiler/stage/python/native.h"
 #include "compiler/stage/python/script.h"
 #include "compiler/stage/tile/buffers.h"
 #include "compiler/stage/tile/dtypes.h"
@@ -68,11 +69,23 @@ constexpr TileName kOtherNames[] = {
     {"LocalBuffer", "annotates a parameter of a macro: an array of each thread's own"},
 };
 
+// `from_warp_partition(m_warp, n_warp)`: the policy that divides a product among so many warps.
+Result<Value> policy_of_warps(Interpreter&, CallArgs& args) {
+  static constexpr Signature kSignature{"from_warp_partition", {"m_warp", "n_warp"}, 2};
+  const Arguments read = TRY(Arguments::read(args, kSignature));
+  const int64_t rows = TRY(read.integer(0)), columns = TRY(read.integer(1));
+  const ir::WarpPolicy policy = columns == 1 && rows > 1   ? ir::WarpPolicy::full_row
+                                : rows == 1 && columns > 1 ? ir::WarpPolicy::full_col
+                                                           : ir::WarpPolicy::square;
+  return Value(static_cast<int64_t>(policy));
+}
+
 Value make_policies() {
   auto policies = std::make_shared<ModuleObject>("GemmWarpPolicy");
   policies->set("Square", Value(static_cast<int64_t>(ir::WarpPolicy::square)));
   policies->set("FullRow", Value(static_cast<int64_t>(ir::WarpPolicy::full_row)));
   policies->set("FullCol", Value(static_cast<int64_t>(ir::WarpPolicy::full_col)));
+  policies->function("from_warp_partition", policy_of_warps);
   return policies;
 }
 

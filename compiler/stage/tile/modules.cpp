@@ -9,9 +9,14 @@ extern const char tilepilot_tilelang_mma[];
 extern const char tilepilot_tilelang_nvcc[];
 extern const char tilepilot_tilelang_param[];
 extern const char tilepilot_tilelang_profiler[];
+extern const char tilepilot_tilelang_roller[];
+extern const char tilepilot_tilelang_search[];
 extern const char tilepilot_tilelang_sparse[];
+extern const char tilepilot_tilelang_template[];
 extern const char tilepilot_tilelang_tensor[];
 extern const char tilepilot_tilelang_testing[];
+extern const char tilepilot_tilelang_tools[];
+extern const char tilepilot_tilelang_tune[];
 extern const char tilepilot_tilelang_utils[];
 }  // namespace tilepilot::embedded
 
@@ -21,6 +26,12 @@ namespace {
 
 // One module under the names that its parts have.
 constexpr char kMma[] = "from tilelang.cuda.intrinsics import *\n";
+
+constexpr char kCarver[] =
+    "from tilelang.carver.arch import *\n"
+    "from tilelang.carver.roller import *\n"
+    "from tilelang.carver.template import *\n";
+constexpr char kRoller[] = "from tilelang.carver.roller import *\n";
 
 // Programs are simplified anyway.
 constexpr char kTransform[] =
@@ -32,9 +43,15 @@ constexpr char kTransform[] =
 
 std::vector<EmbeddedModule> tile_modules() {
   return {
+      {"tilelang._search", embedded::tilepilot_tilelang_search},
+      {"tilelang._tune", embedded::tilepilot_tilelang_tune},
       {"tilelang.autotuner", embedded::tilepilot_tilelang_autotuner},
-      {"tilelang.carver", ""},
+      {"tilelang.carver", kCarver},
       {"tilelang.carver.arch", embedded::tilepilot_tilelang_arch},
+      {"tilelang.carver.roller", embedded::tilepilot_tilelang_roller},
+      {"tilelang.carver.roller.hint", kRoller},
+      {"tilelang.carver.roller.rasterization", kRoller},
+      {"tilelang.carver.template", embedded::tilepilot_tilelang_template},
       {"tilelang.contrib", ""},
       {"tilelang.contrib.nvcc", embedded::tilepilot_tilelang_nvcc},
       {"tilelang.cuda", ""},
@@ -51,7 +68,7 @@ std::vector<EmbeddedModule> tile_modules() {
       {"tilelang.intrinsics.mma_macro_generator", kMma},
       {"tilelang.profiler", embedded::tilepilot_tilelang_profiler},
       {"tilelang.testing", embedded::tilepilot_tilelang_testing},
-      {"tilelang.tools", ""},
+      {"tilelang.tools", embedded::tilepilot_tilelang_tools},
       {"tilelang.tools.cuda", ""},
       {"tilelang.tools.cuda.iket", embedded::tilepilot_tilelang_iket},
       {"tilelang.transform", kTransform},

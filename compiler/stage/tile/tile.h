@@ -44,6 +44,9 @@ std::vector<EmbeddedModule> tile_modules();
 // Registers `tilelang`, `tilelang.language` and its submodules with the interpreter.
 void install_tile_language(Interpreter& interpreter, TileOptions options);
 
+// Registers `_tilepilot_tuning`, which the Python modules for tuning import: for scripts.
+void install_tuning(Interpreter& interpreter);
+
 // A value that is a compiled or stageable program: a PrimFunc, a jit kernel, or an eager jit function with its shapes
 // known. For the command line's `compile`: the program behind a value, or null.
 const ir::Program* program_of(const Value& value);

@@ -330,4 +330,20 @@ std::optional<std::variant<Estimate, Refusal>> estimate(const ir::Program& progr
   return all;
 }
 
+std::optional<Workload> workload_of(const ir::Program& program, const Hardware& hardware) {
+  Workload all;
+  for (const ir::Kernel& kernel : program.kernels) {
+    const auto work = work_of(kernel, hardware);
+    if (!work) return std::nullopt;
+    double products = 0;
+    for (const TileProduct& product : work->products)
+      products += 2.0 * static_cast<double>(product.m * product.n * product.k);
+    const double blocks = static_cast<double>(work->blocks);
+    all.operations += blocks * work->steps * (products > 0 ? products : work->operations + work->functions);
+    all.bytes +=
+        blocks * (work->steps * static_cast<double>(work->copied) + static_cast<double>(work->loaded + work->stored));
+  }
+  return all;
+}
+
 }  // namespace tilepilot::targets::cuda

@@ -1,15 +1,9 @@
-# `tilelang.autotuner` for scripts: tries configurations of a program one after another and keeps the fastest. As many
-# as the run allows, spread over the list: each is compiled, and here that takes seconds.
-import sys
-
+# `tilelang.autotuner` for scripts: programs whose missing arguments are found by trying. The search is in
+# tilelang_search.py.
 import _tilepilot_limits as limits
 import tilelang
-from tilelang.utils.tensor import TensorSupplyType
-
-# A key of a configuration that is no parameter: options of the compiler, which has none here.
-PASS_CONFIGS = "pass_configs"
-# Inputs given with set_autotune_inputs, innermost last.
-captured_inputs = []
+from tilelang._search import (PASS_CONFIGS, AutotuneResult, ProfileOptions, captured_inputs, fastest, freeze,
+                              without_pass_configs)
 
 
 class set_autotune_inputs:
@@ -27,112 +21,6 @@ class set_autotune_inputs:
         return False
 
 
-class ProfileOptions:
-    """How the candidates are run, checked and timed."""
-
-    def __init__(self, warmup=25, rep=100, timeout=100, supply_type=TensorSupplyType.Auto, ref_prog=None,
-                 supply_prog=None, rtol=1e-2, atol=1e-2, max_mismatched_ratio=0.01, skip_check=False,
-                 manual_check_prog=None, cache_input_tensors=False, backend="event", early_stop=False,
-                 early_stop_factor=2.0):
-        if early_stop and early_stop_factor < 1.0:
-            raise ValueError(f"early_stop_factor must be >= 1.0, got {early_stop_factor}")
-        self.warmup, self.rep = warmup, rep
-        self.supply_type, self.supply_prog = supply_type, supply_prog
-        self.ref_prog, self.skip_check, self.manual_check_prog = ref_prog, skip_check, manual_check_prog
-        self.tolerances = {"rtol": rtol, "atol": atol, "max_mismatched_ratio": max_mismatched_ratio}
-        self.backend = backend
-        self.early_stop_factor = early_stop_factor if early_stop else None
-
-
-class AutotuneResult:
-    def __init__(self, kernel, latency=None, config=None, ref_latency=None):
-        self.kernel = kernel
-        self.latency = latency
-        self.config = config
-        self.ref_latency = ref_latency
-
-    @property
-    def libcode(self):
-        return self.kernel.get_kernel_source()
-
-    @property
-    def func(self):
-        return self.kernel.prim_func
-
-
-class NoInputs(ValueError):
-    """Another configuration would not help."""
-
-
-class Tuning:
-    """One search: the best so far, and what all candidates share."""
-
-    def __init__(self, options):
-        self.options = options
-        self.best = None
-        self.inputs = captured_inputs[-1] if captured_inputs else None
-        self.ref_latency = None
-        self.last_failure = ""
-
-    def inputs_for(self, profiler):
-        if self.inputs is None and self.options.supply_prog is not None:
-            self.inputs = self.options.supply_prog(profiler._get_params())
-        elif self.inputs is None:
-            if any(param.is_scalar() for param in profiler._get_params()):
-                raise NoInputs("a program with scalar parameters needs `supply_prog` or `set_autotune_inputs` to be "
-                               "tuned")
-            self.inputs = profiler._get_inputs()
-        return self.inputs
-
-    def check(self, profiler, inputs):
-        options = self.options
-        if options.skip_check or options.ref_prog is None:
-            return
-        if options.manual_check_prog is not None:
-            profiler.manual_assert_close(options.ref_prog, inputs, options.manual_check_prog)
-        else:
-            profiler.assert_allclose(options.ref_prog, inputs, **options.tolerances)
-
-    def baseline(self):
-        if self.options.early_stop_factor is None or self.best is None:
-            return None
-        return self.best.latency * self.options.early_stop_factor
-
-    def measure(self, kernel, config):
-        options = self.options
-        profiler = kernel.get_profiler(tensor_supply_type=options.supply_type)
-        inputs = self.inputs_for(profiler)
-        self.check(profiler, inputs)
-        timing = {"warmup": options.warmup, "rep": options.rep, "input_tensors": inputs, "backend": options.backend}
-        latency = profiler.do_bench(early_stop_baseline=self.baseline(), **timing)
-        if self.ref_latency is None and options.ref_prog is not None:
-            self.ref_latency = profiler.do_bench(options.ref_prog, **timing)
-        if self.best is None or latency < self.best.latency:
-            self.best = AutotuneResult(kernel, latency, dict(config))
-        return latency
-
-    def try_config(self, compile_config, config):
-        """A configuration that cannot be compiled or computes something else is left out."""
-        try:
-            latency = self.measure(compile_config(config), config)
-        except NoInputs:
-            raise
-        except Exception as error:
-            self.last_failure = f"{type(error).__name__}: {error}".split("\n")[0]
-            print(f"Skipped {config}: {self.last_failure}", file=sys.stderr)
-            return
-        print(f"Tuned latency {latency} ms with {config}", file=sys.stderr)
-
-    def result(self):
-        if self.best is None:
-            raise RuntimeError("Auto-tuning failed: no configuration could be compiled and checked. The last one: "
-                               f"{self.last_failure}")
-        self.best.ref_latency = self.ref_latency
-        for name in ("latency", "config", "ref_latency"):
-            setattr(self.best.kernel, name, getattr(self.best, name))
-        return self.best
-
-
 def parameter_names(function):
     code = function.__code__
     return code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
@@ -147,34 +35,11 @@ def check_configs(configs, names):
             raise ValueError(f"Unused keys in config: {unused}")
 
 
-def chosen(configs):
-    """Those that are tried, evenly spread."""
-    count = min(len(configs), limits.autotune_limit)
-    if count < len(configs):
-        limits.announce(f"tuning tries {count} of {len(configs)} configurations",
-                        "`--autotune-limit N` before the script lets it try more")
-    return [configs[i * len(configs) // count] for i in range(count)]
-
-
-def tune(configs, options, compile_config):
-    configs = [{name: value for name, value in config.items() if name != PASS_CONFIGS} for config in configs]
+def tune(configs, options, stage_config, function):
+    configs = without_pass_configs(configs)
     if limits.stages_only:
-        return AutotuneResult(compile_config(configs[0]), config=configs[0])
-    tuning = Tuning(options)
-    for config in chosen(configs):
-        tuning.try_config(compile_config, config)
-    return tuning.result()
-
-
-def freeze(value):
-    """What a result is kept under: tensors by type, objects by identity."""
-    if isinstance(value, (list, tuple)):
-        return tuple(freeze(item) for item in value)
-    if isinstance(value, dict):
-        return tuple((name, freeze(item)) for name, item in sorted(value.items()))
-    if hasattr(value, "shape") and hasattr(value, "stride"):
-        return ("tensor", str(value.dtype), *value.shape)
-    return value
+        return AutotuneResult(stage_config(configs[0]), config=configs[0])
+    return fastest(configs, options, stage_config, function)
 
 
 class AutoTuneImpl:
@@ -191,20 +56,23 @@ class AutoTuneImpl:
         given = {**dict(zip(parameter_names(self.jit_impl.func), args)), **kwargs}
         return freeze({name: value for name, value in given.items() if name not in self.do_not_specialize})
 
-    def search(self, args, kwargs):
+    def configs_for(self, args, kwargs):
+        """The configurations of a call; empty if the call gives what would be tuned itself."""
         names = parameter_names(self.jit_impl.func)
-        configs = self.configs(*args, **kwargs) if callable(self.configs) else self.configs
-        configs = list(configs)
+        configs = list(self.configs(*args, **kwargs) if callable(self.configs) else self.configs)
         check_configs(configs, names)
         tunable = [name for name in configs[0] if name != PASS_CONFIGS]
-        if any(name in kwargs or names.index(name) < len(args) for name in tunable):
+        given = any(name in kwargs or names.index(name) < len(args) for name in tunable)
+        return [] if given else configs
+
+    def stage_config(self, args, kwargs):
+        return lambda config: self.jit_impl.compile(*args, **{**kwargs, **config})
+
+    def search(self, args, kwargs):
+        configs = self.configs_for(args, kwargs)
+        if not configs:
             return AutotuneResult(self.jit_impl.compile(*args, **kwargs), config={})
-
-        def compile_config(config):
-            kernel = self.jit_impl.compile(*args, **{**kwargs, **config})
-            return kernel
-
-        return tune(configs, self.options, compile_config)
+        return tune(configs, self.options, self.stage_config(args, kwargs), self.jit_impl.func)
 
     def tuned(self, args, kwargs):
         key = self.key(args, kwargs)
@@ -268,7 +136,7 @@ class AutoTuner:
         configs = list(self.configs() if callable(self.configs) else self.configs)
         check_configs(configs, parameter_names(getattr(self.kernel, "func", self.kernel)))
         options = ProfileOptions(**{**self.profile_args, "warmup": warmup, "rep": rep, **early})
-        return tune(configs, options, self.compile_config)
+        return tune(configs, options, self.compile_config, getattr(self.kernel, "func", self.kernel))
 
     def __call__(self):
         return self.run()

@@ -1,0 +1,58 @@
+// tilepilot tune FILE --call "...": finds the fastest configuration of a kernel in the worker, and keeps what it
+// measured.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "compiler/runtime/target.h"
+
+namespace tilepilot::cli {
+namespace {
+
+struct TuneFlags {
+  std::string file;
+  std::string call;
+  int limit = 12;
+  double bench_time = 125;
+};
+
+int run_tune(Session& session, const TuneFlags& options) {
+  auto target = runtime::parse_target(session.common.target);
+  if (!target) return session.fail(target.error());
+  if (auto status = session.refuse_unused("tune", {"--seed", "--dtype"}); !status) return session.fail(status.error());
+  session.limit_worker_threads();
+  return session.become_worker({session.environment.worker.string(), "tune", runtime::to_string(*target),
+                                fmt::format("{}", options.bench_time), std::to_string(options.limit), options.file,
+                                options.call, session.common.json ? "json" : "table"});
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app, Session& session) {
+  auto options = std::make_shared<TuneFlags>();
+  auto* command = app.add_subcommand("tune", "Find the fastest configuration of a kernel, and keep it");
+  command->add_option("file", options->file, "Python file with the kernel")->required();
+  command
+      ->add_option("--call", options->call,
+                   "A call of a function in the file that leaves tile sizes open: \"matmul(1024, 1024, 1024)\"")
+      ->required();
+  command->add_option("--limit", options->limit, "Most configurations that are tried")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command
+      ->add_option("--bench-time", options->bench_time,
+                   "Most milliseconds for the calls of one configuration; 0: one call")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->footer(
+      "A function with `@tilelang.autotune` brings its configurations, and `tilepilot run` uses what was found. Of\n"
+      "another one the parameters block_M, block_N, block_K, num_stages and threads are varied. For a GPU a model of\n"
+      "the hardware says which configurations are tried.\n"
+      "Example:\n"
+      "  tilepilot tune my_kernel.py --call \"matmul(1024, 1024, 1024)\"");
+  command->callback([&session, options] { session.run = [&session, options] { return run_tune(session, *options); }; });
+}
+
+}  // namespace tilepilot::cli
