@@ -250,6 +250,10 @@ TEST(KernelEstimate, OfAStagedProductIsThatOfItsTiles) {
   const auto made = estimate(program, h200());
   ASSERT_TRUE(made && std::holds_alternative<Estimate>(*made));
   EXPECT_NEAR(std::get<Estimate>(*made).seconds, tiles->estimate.seconds, 0.02 * tiles->estimate.seconds);
+  const auto workload = workload_of(program, h200());
+  ASSERT_TRUE(workload);
+  EXPECT_EQ(workload->operations, 2.0 * 8192 * 8192 * 8192);
+  EXPECT_EQ(workload->bytes, 8192.0 * 8192 * 2 * (8192 / 128 + 8192 / 256) + 8192.0 * 8192 * 2);
 }
 
 TEST(KernelEstimate, TakesTheMeanOfLoopsThatDependOnTheBlock) {
