@@ -44,6 +44,7 @@ std::string one_line(const eval::Verdict& verdict) {
 
 std::string full_text(const eval::Verdict& verdict) {
   std::string text = one_line(verdict) + "\n";
+  if (verdict.target != "cpu") text += fmt::format("  target         {}\n", verdict.target);
   if (const eval::OutputError* error = tightest(verdict)) {
     text += fmt::format("  largest error  {:.3g}{} of output {}, allowed {:.3g}; PyTorch's own {:.3g}\n",
                         error->max_abs, error->where.empty() ? "" : " at " + error->where, error->output, error->bound,

@@ -56,6 +56,7 @@ struct OutputError {  // one output of one trial
 struct Verdict {
   Outcome outcome = Outcome::worker_failed;
   std::string detail;                   // one sentence
+  std::string target;                   // that it holds for: "cpu", "cuda:sm_90a", ...
   std::vector<Diagnostic> diagnostics;  // spans refer to file 0: the candidate
   std::vector<std::string> rendered;    // the same, rendered with carets
   int line = 0;                         // candidate line of a crash, hang or error; 0: unknown

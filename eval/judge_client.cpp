@@ -71,6 +71,7 @@ class JudgeClient final : public Judge {
   Verdict check(const CheckRequest& request) override {
     try {
       Verdict verdict = ask(request);
+      verdict.target = options_.target;
       if (request.time && options_.baseline_compile && verdict.outcome == Outcome::verified) add_compiled(verdict);
       return verdict;
     } catch (const json::exception& error) {

@@ -119,6 +119,7 @@ json to_json(const Verdict& verdict) {
   for (auto& error : verdict.errors) errors.push_back(error_json(error));
   return {{"outcome", std::string(to_string(verdict.outcome))},
           {"detail", verdict.detail},
+          {"target", verdict.target},
           {"line", verdict.line},
           {"diagnostics", diagnostics},
           {"rendered", verdict.rendered},
@@ -137,6 +138,7 @@ Verdict verdict_from_json(const json& node) {
   Verdict verdict;
   verdict.outcome = parse_outcome(node.at("outcome").get<std::string>()).value_or(Outcome::worker_failed);
   node.at("detail").get_to(verdict.detail);
+  verdict.target = node.value("target", "cpu");  // stores of earlier versions name none
   node.at("line").get_to(verdict.line);
   for (auto& item : node.at("diagnostics")) verdict.diagnostics.push_back(diagnostic_from_json(item));
   node.at("rendered").get_to(verdict.rendered);

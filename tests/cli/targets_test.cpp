@@ -164,6 +164,27 @@ TEST_F(CommandLine, CheckInTheEmulator) {
   EXPECT_THAT(wrong.out, HasSubstr("wrong_values")) << all(wrong);
 }
 
+// The programs that the builtin author writes for a GPU.
+TEST_F(CommandLine, CheckProgramsForAGpuInTheEmulator) {
+  const std::string folder = TILEPILOT_SOURCE_DIR;
+  for (const char* name : {"linear_sum", "lstm_cell"}) {
+    auto result = tilepilot({"check", folder + "/tests/agent/golden/" + name + ".gpu.py", "--reference",
+                             folder + "/examples/" + name + ".py", "--target", "emulate:sm_90a", "--trials", "1"});
+    EXPECT_EQ(result.exit_code, 0) << all(result);
+    EXPECT_THAT(result.out, AllOf(HasSubstr("verified"), HasSubstr("emulate:sm_90a"))) << all(result);
+  }
+}
+
+TEST_F(CommandLine, FailCheckWithoutAGpuSaysWhatIsMissing) {
+  auto result = check("good_matmul", {"--target", "cuda:sm_90a"});
+  if (result.exit_code == 0) {
+    EXPECT_THAT(result.out, HasSubstr("cuda:sm_90a"));
+    return;
+  }
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_THAT(result.err, ContainsRegex("driver|LibTorch|NVRTC")) << all(result);
+}
+
 TEST_F(CommandLine, DoctorTellsOfGpuAndNvrtc) {
   auto result = tilepilot({"doctor"});
   EXPECT_THAT(result.out, AllOf(HasSubstr("GPU"), HasSubstr("NVRTC"))) << all(result);

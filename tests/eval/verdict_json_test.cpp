@@ -14,6 +14,7 @@ Verdict sample() {
   Verdict verdict;
   verdict.outcome = Outcome::wrong_values;
   verdict.detail = "the output is wrong";
+  verdict.target = "cuda:sm_90a";
   verdict.line = 12;
   verdict.diagnostics.push_back(
       Diagnostic{DiagnosticKind::shape_mismatch, {0, 3, 9}, "shapes differ"}.note({0, 1, 2}, "here").with_hint("pad"));
@@ -33,6 +34,7 @@ TEST(VerdictJson, RoundTrip) {
   Verdict back = verdict_from_json(json);
   EXPECT_EQ(to_json(back).dump(), json.dump());
   EXPECT_EQ(back.outcome, Outcome::wrong_values);
+  EXPECT_EQ(back.target, "cuda:sm_90a");
   EXPECT_EQ(back.diagnostics.at(0).kind, DiagnosticKind::shape_mismatch);
   EXPECT_EQ(back.diagnostics.at(0).notes.at(0).message, "here");
   EXPECT_EQ(back.errors.at(0).max_rel, std::numeric_limits<double>::infinity());
