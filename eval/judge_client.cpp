@@ -106,6 +106,7 @@ class JudgeClient final : public Judge {
     worker_->wire().send({{"op", "check"}, {"source", request.source}, {"name", request.name}, {"time", request.time}});
     auto answer = worker_->wire().receive(check_limit(options_, open_seconds_));
     if (!answer) return failed(worker_gone("while it judged a candidate")->message);
+    if (answer->body.value(kJudgeEnds, false)) worker_.reset();  // the next check starts another
     return verdict_from_json(answer->body);
   }
 

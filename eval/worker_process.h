@@ -23,6 +23,9 @@ struct WorkerLaunch {
 inline constexpr int kWorkerSocket = 3;
 inline constexpr int kFirstInherited = 4;
 
+// In a judge's answer: whether it was its last.
+inline constexpr const char* kJudgeEnds = "judge_ends";
+
 class WorkerProcess {
  public:
   // Errors: `worker_unavailable`.

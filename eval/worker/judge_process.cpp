@@ -62,7 +62,10 @@ class JudgeServer {
         auto opened = open(message->body);
         wire_.send(opened.ok() ? json{{"target", options_.target}} : json{{"diagnostic", to_json(opened.error())}});
       } else if (op == "check") {
-        wire_.send(to_json(check(message->body)));
+        json answer = to_json(check(message->body));
+        answer[kJudgeEnds] = gpu_is_lost();
+        wire_.send(answer);
+        if (answer[kJudgeEnds]) return;
       }
     }
   }
@@ -91,6 +94,16 @@ class JudgeServer {
                         fmt::format("the reference cannot be replayed: {}", error.what()));
     }
     return {};
+  }
+
+  // A context that failed never works again; another judge has another one.
+  bool gpu_is_lost() const {
+    if (!gpu_) return false;
+    try {
+      synchronize_gpu();
+      release_unused_gpu_memory();  // to the next candidate
+      return false;
+    } catch (const std::exception&) { return true; }
   }
 
   Verdict check(const json& body) {
