@@ -3,6 +3,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <gmock/gmock.h>
 
 #include <thread>
@@ -98,6 +99,59 @@ TEST(Stopwatch, AddsUpWhatLiesBetweenStartsAndStops) {
   EXPECT_GE(seconds, 0.04);
   EXPECT_LT(seconds, 0.16);
   EXPECT_EQ(stopwatch->read(), 0);
+}
+
+// Seconds of products, on the current stream or on another one.
+double seconds_of_products(bool on_another_stream) {
+  const c10::Device gpu = gpu_device();
+  const c10::impl::VirtualGuardImpl guard(gpu.type());
+  const at::Tensor matrix = at::ones({4096, 4096}, at::device(gpu));
+  at::mm(matrix, matrix);
+  synchronize_gpu();
+  auto stopwatch = stopwatch_for(gpu);
+  stopwatch->start();
+  const c10::Stream before = guard.getStream(gpu);
+  if (on_another_stream) guard.exchangeStream(guard.getStreamFromGlobalPool(gpu));
+  for (int i = 0; i < 8; ++i) at::mm(matrix, matrix);
+  guard.exchangeStream(before);
+  stopwatch->stop();
+  return stopwatch->read();
+}
+
+TEST(Stopwatch, CountsWorkOnOtherStreamsOfAGpu) {
+  if (!libtorch_sees_gpu()) GTEST_SKIP() << "LibTorch sees no GPU";
+  const double usual = seconds_of_products(false), hidden = seconds_of_products(true);
+  EXPECT_GT(usual, 1e-3);
+  EXPECT_GT(hidden, 0.8 * usual);
+  EXPECT_LT(hidden, 2 * usual);
+}
+
+TEST(Digest, IsTheSameOnAGpu) {
+  if (!libtorch_sees_gpu()) GTEST_SKIP() << "LibTorch sees no GPU";
+  const at::Tensor numbers = at::arange(1001, at::kFloat), odd = numbers.narrow(0, 3, 997);
+  for (const at::Tensor& tensor : {numbers, odd, odd.to(at::kHalf), odd.gt(500), at::arange((1 << 24) + 1000)})
+    EXPECT_EQ(digest_of(tensor), digest_of(tensor.to(gpu_device())));
+}
+
+TEST(MovedTensors, ShareMemoryOnAGpuToo) {
+  if (!libtorch_sees_gpu()) GTEST_SKIP() << "LibTorch sees no GPU";
+  at::NoGradGuard no_grad;
+  at::Tensor base = at::zeros({3, 4}), view = base.t();
+  move_tensors({base, view}, gpu_device());
+  EXPECT_TRUE(base.is_cuda() && view.is_cuda());
+  base.fill_(7);
+  EXPECT_TRUE(view.cpu().eq(7).all().item<bool>());
+}
+
+TEST_F(FreshTensors, HoldThePatternOnAGpuToo) {
+  if (!libtorch_sees_gpu()) GTEST_SKIP() << "LibTorch sees no GPU";
+  poison_fresh_tensors(c10::DeviceType::CUDA);
+  set_poison(kPoisonNan);
+  const at::Tensor made = at::empty({1000}, at::device(gpu_device()).dtype(at::kHalf));
+  const at::Tensor ones = at::ones({1000}, at::device(gpu_device()));
+  set_poison(std::nullopt);
+  EXPECT_TRUE(made.isnan().all().item<bool>());
+  EXPECT_TRUE(ones.eq(1).all().item<bool>());
 }
 
 TEST(Digest, IsTheSameByOperatorsAsByHand) {

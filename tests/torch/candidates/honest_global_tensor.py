@@ -1,0 +1,37 @@
+# model: scale_rows
+# expect: verified
+# Tensors that no model holds, one a view of the other, are where the model is.
+import tilelang
+import tilelang.language as T
+import torch
+import torch.nn as nn
+
+HALVES = torch.full((4, 4), 0.5)
+CONSTANTS = {"half": HALVES[1, 2]}
+
+
+@tilelang.jit(out_idx=[-1])
+def scale_rows(M, N, block_M=16, block_N=32, dtype="float32"):
+    @T.prim_func
+    def main(
+        X: T.Tensor((M, N), dtype),
+        W: T.Tensor((N,), dtype),
+        B: T.Tensor((N,), dtype),
+        Y: T.Tensor((M, N), dtype),
+    ):
+        with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=128) as (bx, by):
+            for i, j in T.Parallel(block_M, block_N):
+                scaled = X[by * block_M + i, bx * block_N + j] * W[bx * block_N + j] + B[bx * block_N + j]
+                Y[by * block_M + i, bx * block_N + j] = T.max(scaled, 0.0)
+
+    return main
+
+
+class ModelNew(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(features))
+        self.bias = nn.Parameter(torch.zeros(features))
+
+    def forward(self, x):
+        return scale_rows(x.shape[0], x.shape[1])(x, self.weight, self.bias) + CONSTANTS["half"]
