@@ -9,7 +9,7 @@
 #include "compiler/emulator/wgmma_names.h"
 
 namespace tilepilot::embedded {
-extern const char tilepilot_cpu_types[], tilepilot_cpu_math[], tilepilot_cpu_atomics[];
+extern const char tilepilot_cpu_types[], tilepilot_cpu_math[], tilepilot_cpu_atomics[], tilepilot_cuda_division[];
 extern const char tilepilot_emulator_interface[], tilepilot_emulator_memory[], tilepilot_emulator_warps[],
     tilepilot_emulator_hopper[];
 }  // namespace tilepilot::embedded
@@ -50,7 +50,7 @@ const std::string& emulating_prelude() {
   static const std::string text = std::string(embedded::tilepilot_cpu_types) + embedded::tilepilot_cpu_math +
                                   embedded::tilepilot_cpu_atomics + embedded::tilepilot_emulator_interface +
                                   embedded::tilepilot_emulator_memory + embedded::tilepilot_emulator_warps +
-                                  embedded::tilepilot_emulator_hopper;
+                                  embedded::tilepilot_emulator_hopper + embedded::tilepilot_cuda_division;
   return text;
 }
 

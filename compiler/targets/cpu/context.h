@@ -87,6 +87,8 @@ struct Context {
   std::string roles = {};
   int64_t role_threads = 0;
   std::unordered_map<int64_t, std::string> thread_barriers = {};  // names by number
+  // Divisions of which it is settled whether the prelude's `quick_quotient` does them (see cuda/quick_division.h).
+  std::unordered_map<const ir::ExprNode*, bool> quick_divisions = {};
   LaneState lanes = {};
   int loops = 0;                                           // around what is being written
   std::unordered_set<const ir::BufferData*> sharing = {};  // views and what they view

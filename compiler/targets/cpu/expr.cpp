@@ -147,22 +147,23 @@ class ValueEmitter {
   }
 
   Code raw(const Expr& expr) {
-    return std::visit(ir::overloaded{
-                          [&](const ir::IntImm& imm) { return literal(integer_literal(imm.value, expr->type)); },
-                          [&](const ir::FloatImm& imm) { return literal(float_literal(imm.value, expr->type)); },
-                          [&](const ir::VarRef& ref) { return variable(ref.var); },
-                          [&](const ir::Load& node) { return load(expr, node); },
-                          [&](const ir::Unary& node) { return unary(node, expr->type); },
-                          [&](const ir::Binary& node) { return binary(node, expr->type); },
-                          [&](const ir::Math& node) {
-                            Code code{fmt::format("{}({})", function_name(node.function), value(node.argument).text)};
-                            return is_small_integer(expr->type) ? narrow(std::move(code), expr->type) : code;
-                          },
-                          [&](const ir::Select& node) { return select(node); },
-                          [&](const ir::Cast& node) { return cast(node.value, expr->type); },
-                          [&](const ir::Reinterpret& node) { return reinterpret(node.value, expr->type); },
-                      },
-                      expr->node);
+    return std::visit(
+        ir::overloaded{
+            [&](const ir::IntImm& imm) { return literal(integer_literal(imm.value, expr->type)); },
+            [&](const ir::FloatImm& imm) { return literal(float_literal(imm.value, expr->type)); },
+            [&](const ir::VarRef& ref) { return variable(ref.var); },
+            [&](const ir::Load& node) { return load(expr, node); },
+            [&](const ir::Unary& node) { return unary(node, expr->type); },
+            [&](const ir::Binary& node) { return is_quick(expr) ? quick(node) : binary(node, expr->type); },
+            [&](const ir::Math& node) {
+              Code code{fmt::format("{}({})", function_name(node.function), value(node.argument).text)};
+              return is_small_integer(expr->type) ? narrow(std::move(code), expr->type) : code;
+            },
+            [&](const ir::Select& node) { return select(node); },
+            [&](const ir::Cast& node) { return cast(node.value, expr->type); },
+            [&](const ir::Reinterpret& node) { return reinterpret(node.value, expr->type); },
+        },
+        expr->node);
   }
 
   std::string element(const Expr& expr) {
@@ -260,6 +261,14 @@ class ValueEmitter {
   static Code narrow(Code code, DType type) {
     if (!is_narrow(type)) return code;
     return {wrapping(type) + "(" + code.text + ")"};
+  }
+
+  bool is_quick(const Expr& expr) const {
+    const auto settled = context_.quick_divisions.find(expr.get());
+    return settled != context_.quick_divisions.end() && settled->second;
+  }
+  Code quick(const ir::Binary& division) {
+    return {fmt::format("quick_quotient({}, {})", value(division.left).text, value(division.right).text)};
   }
 
   Code binary(const ir::Binary& node, DType type) {

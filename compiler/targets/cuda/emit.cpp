@@ -4,6 +4,7 @@
 #include "compiler/targets/cpu/events.h"
 #include "compiler/targets/cpu/expr.h"
 #include "compiler/targets/cuda/infer.h"
+#include "compiler/targets/cuda/quick_division.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -12,7 +13,7 @@ using cpu::Context;
 
 namespace {
 
-void write_loop(Context& context, const ir::For& loop) {
+void write_plain_loop(Context& context, const ir::For& loop) {
   const ir::Var& var = loop.vars[0];
   context.wide.insert(var.get());
   std::string end = cpu::factor(context, loop.extents[0]);
@@ -25,6 +26,23 @@ void write_loop(Context& context, const ir::For& loop) {
   context.body.open("for ({1} {0} = 0; {0} < {2}; ++{0})", context.names.of(var), context.index_type, end);
   cuda::emit(context, loop.body);
   context.body.close();
+}
+
+// Twice where the prelude can tell whether divisions by the same number are done quickly.
+void write_loop(Context& context, const ir::For& loop) {
+  std::vector<ir::Expr> divisions = quick_divisions(loop);
+  std::erase_if(divisions, [&](const ir::Expr& expr) { return context.quick_divisions.contains(expr.get()); });
+  if (divisions.empty()) return write_plain_loop(context, loop);
+  const auto write = [&](bool quickly) {
+    for (const ir::Expr& division : divisions) context.quick_divisions[division.get()] = quickly;
+    write_plain_loop(context, loop);
+  };
+  context.body.open("if ({})", write_quick_test(context, loop, divisions));
+  write(true);
+  context.body.reopen("else");
+  write(false);
+  context.body.close();
+  for (const ir::Expr& division : divisions) context.quick_divisions.erase(division.get());
 }
 
 void write_if(Context& context, const ir::If& node) {

@@ -103,6 +103,15 @@ class ReduceLowering {
     return ir::select(has_nan, ir::binary(BinaryOp::add, a, b, span()), joined, span());
   }
 
+  // What a thread has is never NaN, so that the machine's own maximum is as good as a comparison.
+  Stmt join(const Expr& to, const Expr& value) const {
+    const BinaryOp op = row_of(reduce_.op).combines;
+    if (type_.is_float() && !reduce_.nan_propagate && (op == BinaryOp::max || op == BinaryOp::min))
+      return call(op == BinaryOp::max ? "keep_largest" : "keep_smallest", {element(partial_, {to}, span()), value},
+                  span());
+    return ir::make_stmt(ir::Store{partial_, {to}, combined(ir::load(partial_, {to}, span()), value)}, span());
+  }
+
   // The register of the result to which each register of the source belongs.
   std::vector<int64_t> targets() const {
     std::vector<int64_t> result(static_cast<size_t>(source_.register_count()), 0);
@@ -140,8 +149,7 @@ class ReduceLowering {
     }
     Expr value = ir::cast(ir::load(from, {reg}, span()), type_, span());
     if (row_of(reduce_.op).of_magnitudes) value = ir::math(ir::MathFn::abs, value, span());
-    const Expr joined = combined(ir::load(partial_, {to}, span()), value);
-    Stmts body{ir::make_stmt(ir::Store{partial_, {to}, joined}, span())};
+    Stmts body{join(to, value)};
     if (const Expr inside = is_inside(source_, digits, out))
       body = {ir::make_stmt(ir::If{inside, body[0], nullptr}, span())};
     for (size_t k = 0; k < modes.size(); ++k)

@@ -86,15 +86,20 @@ class Combination {
     out.push_back(first_lane ? ir::make_stmt(ir::If{first_lane, left, nullptr}, span_) : left);
     out.push_back(meet);
     // This thread's number without its digits along the modes, and all values of these digits.
+    const bool leads = across.size() == 1 && across[0].weight * across[0].extent == threads;
     Expr base = lowering_.thread_number(), offset = ir::int_imm(0);
     std::vector<std::pair<ir::Var, int64_t>> loops;
     for (const ThreadMode& mode : across) {
-      const Expr digit = remainder(quotient(lowering_.thread_number(), mode.weight), mode.extent);
-      base = ir::binary(ir::BinaryOp::sub, base, times(digit, mode.weight), span_);
+      if (leads) {
+        base = remainder(base, mode.weight);  // the simple form, of which it is plain that all its places exist
+      } else {
+        const Expr digit = remainder(quotient(lowering_.thread_number(), mode.weight), mode.extent);
+        base = ir::binary(ir::BinaryOp::sub, base, times(digit, mode.weight), span_);
+      }
       loops.emplace_back(lowering_.variable("w", mode.extent), mode.extent);
       offset = plus(offset, times(ir::var_ref(loops.back().first), mode.weight));
     }
-    const Expr first = lowering_.let("first", base, threads, span_, out);
+    const Expr first = lowering_.let("first", base, leads ? across[0].weight : threads, span_, out);
     const Expr there = plus(times(ir::var_ref(take), places), compact(plus(first, offset)));
     Stmts body{set(ir::var_ref(take), reduction_.combined(own(take), ir::load(board, {there}, span_)))};
     for (const auto& [var, extent] : loops) {
