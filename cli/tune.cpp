@@ -25,7 +25,8 @@ int run_tune(Session& session, const TuneFlags& options) {
   session.limit_worker_threads();
   return session.become_worker({session.environment.worker.string(), "tune", runtime::to_string(*target),
                                 fmt::format("{}", options.bench_time), std::to_string(options.limit), options.file,
-                                options.call, session.common.json ? "json" : "table"});
+                                options.call, session.common.json ? "json" : "table",
+                                session.common.quiet ? "quiet" : "verbose"});
 }
 
 }  // namespace

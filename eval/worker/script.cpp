@@ -147,7 +147,8 @@ class ScriptRun {
   void install(stage::Interpreter& interpreter, TorchHost& host) {
     const bool keeps_quiet = options_.tune && options_.tune->json;
     interpreter.set_print(keeps_quiet ? options_.streams.error : options_.streams.output);
-    interpreter.set_print_error(options_.streams.error);
+    const bool tells = !options_.tune || !options_.tune->quiet;
+    interpreter.set_print_error(tells ? options_.streams.error : [](const std::string&) {});
     host.install(interpreter);
     script_.modules = torch_modules();
     for (const stage::EmbeddedModule& module : stage::tile_modules()) script_.modules.push_back(module);

@@ -21,9 +21,10 @@ struct ScriptStreams {
 
 // A call of a function that the script defines, to be tuned instead of running the script as a program.
 struct TuneRequest {
-  std::string call;   // "matmul(1024, 1024, 1024)"
-  int limit = 12;     // configurations that are tried
-  bool json = false;  // the answer as one JSON object on standard output, everything else on standard error
+  std::string call;    // "matmul(1024, 1024, 1024)"
+  int limit = 12;      // configurations that are tried
+  bool json = false;   // the answer as one JSON object on standard output, everything else on standard error
+  bool quiet = false;  // no line for each configuration on standard error
 };
 
 struct ScriptOptions {

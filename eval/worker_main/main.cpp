@@ -30,11 +30,12 @@ int main(int argc, char** argv) {
     return eval::run_script({argv[6], {argv + 7, argv + argc}, {}},
                             {limits, {}, argv[4], *target, {}, runtime::default_cache_directory()});
   }
-  if (role == "tune" && argc == 8) {
+  if (role == "tune" && argc == 9) {
     const auto target = runtime::parse_target(argv[2]);
     if (!target.ok()) return 2;
     eval::ScriptOptions options{{std::atof(argv[3]), 0}, {}, "", *target, {}, runtime::default_cache_directory()};
-    options.tune = eval::TuneRequest{argv[6], std::atoi(argv[4]), std::string_view(argv[7]) == "json"};
+    options.tune = eval::TuneRequest{argv[6], std::atoi(argv[4]), std::string_view(argv[7]) == "json",
+                                     std::string_view(argv[8]) == "quiet"};
     return eval::run_script({argv[5], {}, {}}, std::move(options));
   }
   bool started_by_tilepilot = fcntl(eval::kWorkerSocket, F_GETFD) >= 0;

@@ -89,6 +89,9 @@ TEST_F(Tune, PrintsATableAndTheFastest) {
   EXPECT_EQ(again.exit_code, 0) << all(again);
   EXPECT_THAT(again.out, HasSubstr("2 measured, 0 of them now"));
   EXPECT_THAT(again.err, AllOf(HasSubstr("Tuned before"), Not(HasSubstr("Tuned latency"))));
+  auto quiet = run({"tune", "--quiet", "factory.py", "--call", "matmul(48, 32, 32)", "--limit", "1"});
+  EXPECT_THAT(quiet.out, HasSubstr("1 measured, 1 of them now"));
+  EXPECT_THAT(quiet.err, Not(HasSubstr("Tuned latency")));
   auto other = tune("matmul(32, 32, 48)");
   EXPECT_THAT(other.out, HasSubstr("2 of them now")) << "other shapes are another search";
 }
