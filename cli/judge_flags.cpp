@@ -12,7 +12,9 @@ void JudgeFlags::add_to(CLI::App& command) {
       ->check(CLI::PositiveNumber)
       ->group(group)
       ->capture_default_str();
-  command.add_option("--memory", memory_gib, "Memory of a candidate in GiB (default: three quarters of the machine)")
+  command
+      .add_option("--memory", memory_gib,
+                  "Memory of a candidate in GiB, not on the GPU (default: three quarters of the machine)")
       ->check(CLI::PositiveNumber)
       ->group(group);
   command.add_option("--baselines", baselines, "eager, or compile: time torch.compile too (slow on a CPU)")

@@ -34,6 +34,7 @@ runtime::cuda::NvrtcOptions nvrtc_options(const std::filesystem::path& cache) {
 Result<TargetBackend> on_gpu(const std::string& architecture, const TargetOptions& given) {
   std::shared_ptr<const runtime::cuda::Device> gpu = TRY(runtime::cuda::Device::open());
   const std::string best = TRY(runtime::cuda::architecture_of(gpu->capability()));
+  if (!architecture.empty()) TRY(runtime::cuda::check_runs(architecture, gpu->capability()));
   if (!libtorch_sees_gpu())
     return make_error(DiagnosticKind::worker_unavailable, {},
                       libtorch_has_cuda() ? "LibTorch sees no GPU, although the driver has one"

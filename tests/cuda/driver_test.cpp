@@ -102,6 +102,17 @@ TEST(ArchitectureTest, ComesFromTheDevice) {
   EXPECT_EQ(*runtime::cuda::architecture_of(89), "sm_80");
 }
 
+TEST(ArchitectureTest, CodeOfTheOlderRunsOnTheNewer) {
+  EXPECT_TRUE(runtime::cuda::check_runs("sm_80", 80).ok());
+  EXPECT_TRUE(runtime::cuda::check_runs("sm_80", 89).ok());
+  EXPECT_TRUE(runtime::cuda::check_runs("sm_80", 90).ok());
+  EXPECT_TRUE(runtime::cuda::check_runs("sm_90a", 90).ok());
+  const auto refused = runtime::cuda::check_runs("sm_90a", 80);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message, HasSubstr("8.0, which cannot run `cuda:sm_90a`"));
+  EXPECT_FALSE(runtime::cuda::check_runs("sm_80", 75).ok());
+}
+
 TEST(ArchitectureTest, fail_OtherDevices) {
   for (const auto& [capability, reason] : std::vector<std::pair<int, std::string>>{
            {75, "it lacks the asynchronous copies"}, {100, "`tcgen05`"}, {120, "needs a target of its own"}}) {

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "eval/judge.h"
 
@@ -32,6 +34,14 @@ class JudgeClient : public ::testing::Test {
     options.worker = path;
     auto judge = open_judge(folder_, options);
     return judge.ok() ? "" : judge.error().message;
+  }
+
+  // What a shell writes as the worker's message.
+  static std::string message(const nlohmann::json& body) {
+    const std::string text = body.dump();
+    std::string header;
+    for (size_t shift = 0; shift < 32; shift += 8) header += fmt::format("\\{:03o}", (text.size() >> shift) & 255);
+    return fmt::format("printf '{}\\000\\000\\000\\000%s' '{}' >&3; ", header, text);
   }
 
   std::filesystem::path folder_;
@@ -62,6 +72,31 @@ TEST_F(JudgeClient, WorkerEndsWithTheProgram) {
   }
   EXPECT_FALSE(runs);
   if (runs) kill(worker, SIGKILL);
+}
+
+// A judge whose GPU does not work any more says so, and the next candidate gets another judge.
+TEST_F(JudgeClient, StartsAnotherWorkerAfterALastAnswer) {
+  Verdict crashed;
+  crashed.outcome = Outcome::crashed;
+  nlohmann::json last = to_json(crashed);
+  last["judge_ends"] = true;
+  const auto path = folder_ / "worker", starts = folder_ / "starts";
+  std::ofstream(path) << "#!/bin/sh\necho start >> " << starts.string() << "; " << message({{"target", "cuda:sm_90a"}})
+                      << message(last) << "sleep 60\n";
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  JudgeOptions options;
+  options.worker = path;
+  options.target = "auto";
+  auto judge = open_judge(folder_, options);
+  ASSERT_TRUE(judge.ok()) << judge.error().message;
+  EXPECT_EQ((*judge)->target(), "cuda:sm_90a");
+  for (int number = 1; number <= 2; ++number) {
+    const Verdict verdict = (*judge)->check({.source = ""});
+    EXPECT_EQ(verdict.outcome, Outcome::crashed) << verdict.detail;
+    EXPECT_EQ(verdict.target, "cuda:sm_90a");
+    std::ifstream file(starts);
+    EXPECT_EQ(std::distance(std::istream_iterator<std::string>(file), {}), number);
+  }
 }
 
 TEST_F(JudgeClient, fail_NoWorker) {

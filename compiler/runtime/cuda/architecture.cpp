@@ -20,4 +20,11 @@ Result<std::string> architecture_of(int capability) {
       "the targets are `cuda:sm_80`, for 8.0 to 8.9, and `cuda:sm_90a`, for 9.0");
 }
 
+Status check_runs(const std::string& architecture, int capability) {
+  if (architecture == TRY(architecture_of(capability)) || (architecture == "sm_80" && capability == 90)) return {};
+  return make_error(DiagnosticKind::driver_missing, {},
+                    fmt::format("the GPU has compute capability {}.{}, which cannot run `cuda:{}`", capability / 10,
+                                capability % 10, architecture));
+}
+
 }  // namespace tilepilot::runtime::cuda

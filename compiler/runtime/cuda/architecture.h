@@ -11,4 +11,7 @@ namespace tilepilot::runtime::cuda {
 // devices would need.
 Result<std::string> architecture_of(int capability);
 
+// Whether a device runs the code of `architecture`: 9.0 that of sm_80, too. Errors: driver_missing.
+Status check_runs(const std::string& architecture, int capability);
+
 }  // namespace tilepilot::runtime::cuda

@@ -223,15 +223,11 @@ class CudaBackend : public KernelBackend {
 
   // A device of 9.0 runs the code of sm_80 as well, but not its machine code.
   Status choose(const std::string& architecture, int capability) {
+    TRY(check_runs(architecture, capability));
     if (architecture == target_) return {};
-    if (architecture == "sm_80" && capability == 90) {
-      target_ = architecture;
-      machine_ = "sm_90";
-      return {};
-    }
-    return make_error(DiagnosticKind::driver_missing, {},
-                      fmt::format("the GPU has compute capability {}.{}, which cannot run `cuda:{}`", capability / 10,
-                                  capability % 10, architecture));
+    target_ = architecture;
+    machine_ = "sm_90";
+    return {};
   }
 };
 
