@@ -71,7 +71,8 @@ std::optional<ProductPrologue> ProductPrologue::make(const PrimitiveGraph& graph
   if (!a || a->transposed || !b) return std::nullopt;
   ProductPrologue result;
   result.depth_ = product_depth(graph, product);
-  result.depth_block_ = std::min(sizes.depth, result.depth_);
+  const bool narrow = graph.at(a->base).dtype.find("16") != std::string::npos;
+  result.depth_block_ = std::min(narrow ? sizes.depth_16_bit : sizes.depth, result.depth_);
   result.a_ = pool.take(facts.name(a->base));
   result.b_ = pool.take(facts.name(b->base));
   result.tile_ = pool.take("product");

@@ -9,7 +9,8 @@ namespace tilepilot::agent::builtin {
 
 struct ProductTiles {
   int64_t rows = 128, columns = 256, depth = 128;
-  int64_t elements = 32768;  // of a tile with whole rows
+  int64_t depth_16_bit = 128;  // of operands of 16 bits
+  int64_t elements = 32768;    // of a tile with whole rows
   int64_t threads = 128;
 };
 

@@ -14,8 +14,8 @@ TargetTiles tiles_for(std::string_view target) {
                   .fewest_elements = 1024,
                   .thread_elements = 16,
                   .last_axis = 0};
-  // Two stages of both operands in float32 take 64 KiB of shared memory.
-  chosen.products = {.rows = 128, .columns = 128, .depth = 32, .elements = 16384, .threads = 256};
+  // Two stages of both operands take 64 KiB of shared memory.
+  chosen.products = {.rows = 128, .columns = 128, .depth = 32, .depth_16_bit = 64, .elements = 16384, .threads = 256};
   return chosen;
 }
 
