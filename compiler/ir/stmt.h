@@ -102,7 +102,7 @@ struct Fill {
 enum class WarpPolicy : uint8_t { square, full_row, full_col };
 // What a product of float32 operands may cost in accuracy, where there are tensor cores; others compute as written.
 // tf32: operands count with the significand of tfloat32. fp32: no worse than float32's own sums, but that digits of
-// operands below 2^-136 may not count.
+// operands below 2^-136 may not count, and operands within 2^116 of 2^128 may be infinite.
 enum class Precision : uint8_t { ieee, tf32, fp32 };
 // c (+)= op(a) · op(b). Matrices are the last two axes; leading extents are 1. a is [M,K] ([K,M] if transposed), b is
 // [K,N] ([N,K]), c is [M,N].
