@@ -5,6 +5,7 @@
 #include "compiler/ir/search.h"
 #include "compiler/passes/simplify.h"
 #include "compiler/targets/cpu/expr.h"
+#include "compiler/targets/cuda/early_loads.h"
 #include "compiler/targets/cuda/emit.h"
 #include "compiler/targets/cuda/lower.h"
 #include "compiler/targets/cuda/pipeline.h"
@@ -287,6 +288,7 @@ Result<GeneratedCode> generate(const ir::Program& given, Architecture architectu
     ir::Program one = program;
     one.kernels = {lowered.kernel};
     lowered.kernel = passes::simplify(one).kernels[0];
+    lowered.kernel.body = load_early(lowered.kernel.body);
     const std::string function = fmt::format("{}_{}", name, k);
     code.launches.push_back(TRY(LaunchEmitter(program, lowered, architecture, sources).run(function, code.source)));
   }

@@ -1,0 +1,14 @@
+// Loads of tensors that a kernel does not write, begun before the threads meet: what a row is multiplied with after its
+// sum is known comes from memory while the sum is made.
+#pragma once
+
+#include "compiler/ir/stmt.h"
+
+namespace tilepilot::targets::cuda {
+
+// @pre lowered: loads of vectors are calls of `copy_vector`, from tensors into registers
+// @post each load stands where it did, or before statements that neither write memory that others see nor wait for
+// others but the threads of the block; loads keep their order
+ir::Stmt load_early(const ir::Stmt& body);
+
+}  // namespace tilepilot::targets::cuda
