@@ -175,7 +175,7 @@ const std::vector<std::pair<std::string, std::string>>& product_programs() {
     pipelined t in bx + 2 stages 2 {
       copy k[t * 32 : +32, 0 : 64] -> k_tile
       gemm s = q_tile @ k_tile.T policy full_row
-      reduce max s axis 1 -> top
+      reduce max s -> top axis 1
       parallel i, j in 128, 32 {
         p[i, j] = float16(int32(s[i, j] - top[i]) % 4)
       }

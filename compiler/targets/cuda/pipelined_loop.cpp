@@ -176,6 +176,13 @@ Stmt PipelinedLoops::running_product(const std::vector<Stmt>& ahead, const Stmt&
   return ir::make_stmt(std::move(running), all[0]->span);
 }
 
+bool PipelinedLoops::multiplies_by_groups(const Stmt& body) const {
+  return ir::contains(body, [&](const Stmt& part) {
+    const auto* gemm = ir::as<ir::Gemm>(part);
+    return gemm != nullptr && plan_gemm(*gemm, threads_, architecture_, sharing_).is_wgmma();
+  });
+}
+
 Ring::Ring(std::vector<Stmt> ahead, int64_t num_stages) : copies(std::move(ahead)), stages(num_stages) {
   for (const Stmt& stmt : copies) {
     const Buffer& tile = ir::as<ir::Copy>(stmt)->destination.buffer;

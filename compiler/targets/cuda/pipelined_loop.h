@@ -29,6 +29,9 @@ class PipelinedLoops {
   // null.
   ir::Stmt running_product(const std::vector<ir::Stmt>& ahead, const ir::Stmt& rest) const;
 
+  // Whether some product in it is one of warp groups.
+  bool multiplies_by_groups(const ir::Stmt& body) const;
+
  private:
   const Architecture architecture_;
   const int64_t threads_;

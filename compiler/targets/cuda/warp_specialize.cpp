@@ -218,7 +218,7 @@ class Specializer {
                                        [](const Stmt& stmt) { return not_by_engine(*ir::as<ir::Copy>(stmt)).empty(); });
     const Stmt body_after = block(std::move(rest), loop.body->span);
     const Stmt product = loops_.running_product(ahead, body_after);
-    const bool multiplies = ir::contains<ir::Gemm>(body_after);
+    const bool multiplies = loops_.multiplies_by_groups(body_after);
     if (ahead.empty() || !by_engine || !multiplies || ir::contains(body_after, is_pipelined)) {
       possible_ = false;
       return;
