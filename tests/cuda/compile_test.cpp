@@ -80,9 +80,9 @@ std::string calling_kernel(const Wgmma& product) {
   std::string a = "b", held;
   if (product.a_in_registers) {
     const size_t begin = function.find("const ") + 6;
+    const std::string taken = function.substr(begin, function.find('*', begin) - begin);
     a = "&a[0]";
-    held = "  registers<" + function.substr(begin, function.find('*', begin) - begin) +
-           ", 16> a;\n  copy_vector<16>(&a[0], c);\n";
+    held = "  registers<" + (taken == "void" ? "tfloat32" : taken) + ", 16> a;\n  copy_vector<16>(&a[0], c);\n";
   }
   return function + "extern \"C\" __global__ void kernel_" + name + "(" + sum + "* c, uint64_t b) {\n  registers<" +
          sum + ", " + count + "> held;\n  for (int i = 0; i < " + count + "; ++i) held[i] = c[i];\n" + held +
