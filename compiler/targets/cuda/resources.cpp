@@ -16,7 +16,7 @@ namespace {
 // CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": of 32 bits.
 constexpr int64_t kRegistersOfBlock = 65536, kRegistersOfThread = 255;
 constexpr int64_t kMostRegisters = 16 * kRegistersOfThread;  // all written out: NVRTC works on them for minutes
-constexpr int64_t kBarrierBytes = 8;
+constexpr int64_t kBytesOfBarrier = 8;
 constexpr size_t kTilesShown = 3;
 
 int64_t registers_of_thread(int64_t threads) {
@@ -133,9 +133,9 @@ Result<std::vector<Diagnostic>> resource_warnings(const PlannedKernel& planned, 
 }
 
 int64_t shared_bytes_with_barriers(const LoweredKernel& lowered) {
-  int64_t bytes = (lowered.shared_bytes + kBarrierBytes - 1) / kBarrierBytes * kBarrierBytes;
+  int64_t bytes = (lowered.shared_bytes + kBytesOfBarrier - 1) / kBytesOfBarrier * kBytesOfBarrier;
   for (const ir::Buffer& buffer : lowered.kernel.allocations)
-    if (buffer->scope == ir::Scope::barrier) bytes += static_cast<int64_t>(buffer->arrivals.size()) * kBarrierBytes;
+    if (buffer->scope == ir::Scope::barrier) bytes += static_cast<int64_t>(buffer->arrivals.size()) * kBytesOfBarrier;
   return bytes;
 }
 
