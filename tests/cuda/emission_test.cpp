@@ -69,7 +69,7 @@ for k in T.Pipelined(8, num_stages=3):
 T.copy(c, C[0:64, 0:64]))";
 
 TEST(EmissionForGpus, DrawsLayouts) {
-  const driver::Emission emission = emission_of(kProduct, "layouts", "cuda:sm_90a");
+  const driver::Emission emission = emission_of(kProduct, "layouts", "cuda:sm_80");
   ASSERT_TRUE(emission.text);
   std::vector<std::string> names;
   for (const auto& [name, svg] : emission.files) {
@@ -147,6 +147,12 @@ T.copy(c, C[0:16, 0:32]))",
 T.copy(A[0:32, 1:33], f)
 T.copy(f, A[64:96, 0:32]))",
        {"copy A -> f: element by element\n    no wider: it may start at no multiple of 8 elements of `A`"}},
+      {"stores",
+       "cuda:sm_90a",
+       R"(n = T.alloc_shared((32, 12), "float16")
+T.copy(N[0:32, 0:12], n)
+T.copy(n, N[64:96, 0:12]))",
+       {"copy n -> N: by the threads\n    not TMA: rows of 24 bytes are no multiple of 32"}},
       {"reductions",
        "cuda:sm_80",
        R"(f = T.alloc_fragment((4, 256), "float16")

@@ -153,11 +153,11 @@ Result<PlannedKernel> plan_kernel(const ir::Kernel& given, Architecture architec
   kernel = share_some_fragments(kernel);
   if (!team.specialized) kernel.body = AtOnce().rewrite(kernel.body);
   if (team.meet.threads != 0 || ir::contains<ir::Barrier>(kernel.body)) kernel.body = InOrder().rewrite(kernel.body);
-  const PipelinedKernel pipelined = pipeline_loops(kernel, architecture);
+  PipelinedKernel pipelined = pipeline_loops(kernel, architecture);
   kernel = normalize(pipelined.kernel);
   Inference inference = infer_layouts(kernel, architecture);
   if (architecture == Architecture::sm_90a) {
-    if (const auto stored = store_by_engine(pipelined.kernel, inference, team.persistent)) {
+    if (const auto stored = store_by_engine(pipelined.kernel, inference, team.persistent, pipelined.decisions)) {
       const ir::Kernel through_tiles = normalize(*stored);
       Inference there = infer_layouts(through_tiles, architecture);
       auto planned = finish(through_tiles, std::move(there), pipelined, architecture, team);

@@ -1,5 +1,7 @@
 #include "compiler/targets/cuda/tile_stores.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "compiler/ir/search.h"
@@ -58,6 +60,7 @@ class Stores : public ir::Rewriter {
  public:
   using Rewriter::rewrite;
   bool found = false;
+  std::vector<Decision> decisions;  // about copies that the threads make
   Stores(const Inference& inference, ir::Kernel& kernel, bool persistent)
       : inference_(inference), kernel_(kernel), persistent_(persistent), viewed_(ir::sharing_buffers(kernel)) {}
 
@@ -77,14 +80,25 @@ class Stores : public ir::Rewriter {
   const bool persistent_;
   const std::unordered_set<const ir::BufferData*> viewed_;
 
-  // The engine writes a box whose extents are the tile's.
-  static bool can_store(const ir::Copy& copy) {
-    return copy.source.buffer->type == copy.destination.buffer->type && copy.source.buffer->rank() >= 2 &&
-           is_whole(copy.source) && not_by_engine(copy).empty();
+  // The engine writes a box whose extents are the tile's. Why it cannot, "" if it can.
+  static std::string not_stored(const ir::Copy& copy) {
+    const ir::BufferData& tile = *copy.source.buffer;
+    if (tile.type != copy.destination.buffer->type) return "elements change on the way";
+    if (tile.rank() < 2) return fmt::format("`{}` has one axis", tile.name);
+    if (!is_whole(copy.source)) return fmt::format("it takes a part of `{}` alone", tile.name);
+    return not_by_engine(copy);
+  }
+
+  Stmt by_threads(const Stmt& stmt, const ir::Copy& copy, const std::string& why) {
+    decisions.push_back(
+        {stmt->span, name_of_copy(copy.source.buffer, copy.destination.buffer), "by the threads", {"not TMA: " + why}});
+    return stmt;
   }
 
   Stmt from_tile(const Stmt& stmt, const ir::Copy& copy) {
-    if (!can_store(copy) || viewed_.contains(copy.source.buffer.get())) return stmt;
+    if (viewed_.contains(copy.source.buffer.get()))
+      return by_threads(stmt, copy, fmt::format("`{}` is seen as another type or shape", copy.source.buffer->name));
+    if (const std::string why = not_stored(copy); !why.empty()) return by_threads(stmt, copy, why);
     found = true;
     ir::Copy stored = copy;
     stored.mode = ir::CopyMode::bulk_store;
@@ -104,7 +118,9 @@ class Stores : public ir::Rewriter {
                         stmt->span};
     const ir::Buffer tile = std::make_shared<ir::BufferData>(std::move(data));
     ir::Copy stored{whole(tile, stmt->span), copy.destination, copy.options, ir::CopyMode::bulk_store};
-    if (!is_whole(copy.source) || !can_store(stored)) return stmt;
+    if (!is_whole(copy.source))
+      return by_threads(stmt, copy, fmt::format("it takes a part of `{}` alone", copy.source.buffer->name));
+    if (const std::string why = not_stored(stored); !why.empty()) return by_threads(stmt, copy, why);
     found = true;
     kernel_.allocations.push_back(tile);
     const Stmt filled = ir::make_stmt(ir::Copy{copy.source, whole(tile, stmt->span), {}}, stmt->span);
@@ -118,10 +134,12 @@ class Stores : public ir::Rewriter {
 
 }  // namespace
 
-std::optional<ir::Kernel> store_by_engine(const ir::Kernel& kernel, const Inference& inference, bool persistent) {
+std::optional<ir::Kernel> store_by_engine(const ir::Kernel& kernel, const Inference& inference, bool persistent,
+                                          std::vector<Decision>& decisions) {
   ir::Kernel result = kernel;
   Stores stores(inference, result, persistent);
   result.body = stores.rewrite(kernel.body);
+  decisions.insert(decisions.end(), stores.decisions.begin(), stores.decisions.end());
   return stores.found ? std::optional(result) : std::nullopt;
 }
 

@@ -5,14 +5,17 @@
 
 #include <optional>
 
+#include "compiler/targets/cuda/decisions.h"
 #include "compiler/targets/cuda/infer.h"
 
 namespace tilepilot::targets::cuda {
 
 // With CopyMode::bulk_store and waits for that, and the tiles that this needs; none where there is nothing to gain.
-// `persistent`: the outermost loop is over blocks of the program's grid, of which each writes its own elements.
+// `decisions` gets why the threads make other copies to tensors. `persistent`: the outermost loop is over blocks of the
+// program's grid, of which each writes its own elements.
 // @pre copies are no loops yet, `inference` has the layouts of the kernel's fragments
-std::optional<ir::Kernel> store_by_engine(const ir::Kernel& kernel, const Inference& inference, bool persistent);
+std::optional<ir::Kernel> store_by_engine(const ir::Kernel& kernel, const Inference& inference, bool persistent,
+                                          std::vector<Decision>& decisions);
 
 // Whether nothing in the kernel comes after its bulk stores that their tensors' elements must be there for.
 bool are_last_words(const ir::Stmt& body, bool persistent);
