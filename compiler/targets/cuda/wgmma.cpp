@@ -29,9 +29,6 @@ const OperandType* row_of(ir::DType type) {
 }
 const char* ptx_type(ir::DType type) { return row_of(type)->ptx; }
 
-// Of elements in registers: float32 may stand for tfloat32.
-const char* held_type(ir::DType type) { return type == ir::kTensorFloat32 ? "void" : row_of(type)->element; }
-
 int64_t depth(const Wgmma& shape) { return 256 / shape.a.bits; }
 bool is_byte_float(ir::DType type) { return type == ir::kFloat8E4M3 || type == ir::kFloat8E5M2; }
 
@@ -95,7 +92,7 @@ std::string wgmma_function(const Wgmma& shape) {
   std::string text =
       fmt::format("TP_INLINE void {}({}* {}, {}, uint64_t b, bool accumulate) {{\n", wgmma_name(shape),
                   row_of(shape.sum)->element, packs ? "sums" : "c",
-                  shape.a_in_registers ? fmt::format("const {}* elements", held_type(shape.a)) : "uint64_t a");
+                  shape.a_in_registers ? fmt::format("const {}* elements", row_of(shape.a)->element) : "uint64_t a");
   if (packs) text += "  word4* c = words_of(sums);\n";
   if (shape.a_in_registers) text += "  const word4* a = words_of(elements);\n";
   text += fmt::format(
@@ -110,6 +107,11 @@ std::string wgmma_function(const Wgmma& shape) {
   text += fmt::format("      : {}\n", constraints(shape.sum == ir::kFloat32 ? "+f" : "+r", "c", words));
   text += fmt::format("      : {}, \"l\"(b), \"r\"(static_cast<int>(accumulate)));\n}}\n",
                       shape.a_in_registers ? constraints("r", "a", 4) : "\"l\"(a)");
+  if (shape.a_in_registers && shape.a == ir::kTensorFloat32)  // for which float32 may stand
+    text += fmt::format(
+        "TP_INLINE void {0}(float* c, const float* elements, uint64_t b, bool accumulate) {{\n"
+        "  {0}(c, reinterpret_cast<const tfloat32*>(elements), b, accumulate);\n}}\n",
+        wgmma_name(shape));
   return text;
 }
 
