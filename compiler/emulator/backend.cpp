@@ -31,8 +31,6 @@ class EmulatedKernel : public runtime::CompiledKernel {
 
   Status launch(const std::vector<runtime::Argument>& arguments, const runtime::ParallelFor&, Span span) override {
     const BoundArguments bound = TRY(runtime::bind_arguments(program_, arguments, span));
-    for (const targets::cuda::Launch& one : code_.launches)
-      TRY(runtime::check_alignment(program_, bound, one.alignments, span));
     std::vector<std::unique_ptr<std::byte[]>> workspaces;
     EmulatedArguments given{{}, bound.scalars};
     for (const auto& parameter : program_.parameters) {

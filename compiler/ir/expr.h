@@ -39,6 +39,8 @@ enum class Scope : uint8_t {
 struct BufferData;
 using Buffer = std::shared_ptr<const BufferData>;
 
+constexpr int64_t kTensorAlignment = 16;  // bytes, of what tensor libraries allocate
+
 // A buffer, compared by identity. Global buffers are kernel parameters: row-major, contiguous unless `strides` is set;
 // their extents may be symbolic. All other scopes have constant extents.
 struct BufferData {
@@ -49,8 +51,9 @@ struct BufferData {
   std::vector<Expr> strides;  // empty: contiguous; else one an axis, in elements
   Span span;                  // where it was declared
   Buffer base = nullptr;      // a view: the memory of this buffer, which has as many bits and is no view; else null
-  std::vector<int64_t> arrivals = {};  // of barriers: for each, how many arrivals complete a phase
-  Buffer address = nullptr;            // global memory that begins where the one int64 in this buffer says; else null
+  std::vector<int64_t> arrivals = {};    // of barriers: for each, how many arrivals complete a phase
+  Buffer address = nullptr;              // global memory that begins where the one int64 in this buffer says; else null
+  int64_t alignment = kTensorAlignment;  // of a parameter: its address is a multiple of so many bytes, a power of two
 
   size_t rank() const { return shape.size(); }
 };

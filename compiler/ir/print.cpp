@@ -127,6 +127,7 @@ class Printer {
     std::string result =
         fmt::format("{}: {}[{}]", names_.declare(b.get(), b->name), to_string(b->type), join(b->shape));
     if (!b->strides.empty()) result += fmt::format(" strides [{}]", join(b->strides));
+    if (b->alignment != kTensorAlignment) result += fmt::format(" aligned {}", b->alignment);
     if (b->base) result += " view " + name(b->base);
     if (b->address) result += " address " + name(b->address);
     if (!b->arrivals.empty()) result += fmt::format(" arrivals [{}]", join(b->arrivals));

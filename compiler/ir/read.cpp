@@ -124,6 +124,7 @@ Result<Buffer> Reader::buffer_of(const Token& name, DType type, Scope scope) {
     TRY(expect("["));
     data.strides = TRY(exprs_until("]"));
   }
+  if (accept("aligned")) data.alignment = TRY(integer());
   if (accept("view")) data.base = TRY(buffer());
   if (accept("address")) data.address = TRY(buffer());
   if (accept("arrivals")) {

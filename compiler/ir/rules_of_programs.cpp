@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <bit>
 
 #include <algorithm>
 #include <functional>
@@ -187,6 +188,8 @@ std::string parameters(const Program& p, const Surroundings&) {
   }
   for (const Buffer& b : global_buffers(p)) {
     if (b->scope != Scope::global || b->base) return fmt::format("parameter `{}` is not global memory", b->name);
+    if (b->alignment < b->type.bytes() || !std::has_single_bit(static_cast<uint64_t>(b->alignment)))
+      return fmt::format("parameter `{}` is aligned to {} bytes", b->name, b->alignment);
   }
   return {};
 }

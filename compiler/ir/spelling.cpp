@@ -34,7 +34,7 @@ constexpr std::array kSuffixes{
     Suffix{"i4", kInt4},           Suffix{"u4", kUInt4},          Suffix{"f4e2m1", kFloat4E2M1},
     Suffix{"tf32", kTensorFloat32}};
 
-constexpr std::array<std::string_view, 62> kKeywords{"program",
+constexpr std::array<std::string_view, 64> kKeywords{"program",
                                                      "kernel",
                                                      "in",
                                                      "threads",
@@ -90,6 +90,8 @@ constexpr std::array<std::string_view, 62> kKeywords{"program",
                                                      "roles",
                                                      "extern",
                                                      "arrivals",
+                                                     "aligned",
+                                                     "precision",
                                                      "on",
                                                      "foreign",
                                                      "shuffle",

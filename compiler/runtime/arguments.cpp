@@ -209,26 +209,6 @@ Result<BoundArguments> bind_arguments(const ir::Program& program, const std::vec
   return Binder(program, span).run(arguments);
 }
 
-Status check_alignment(const ir::Program& program, const BoundArguments& bound, const std::vector<int64_t>& alignments,
-                       Span span) {
-  size_t number = 0;
-  for (const auto& parameter : program.parameters) {
-    const auto* buffer = std::get_if<ir::Buffer>(&parameter);
-    if (buffer == nullptr) continue;
-    const auto address = reinterpret_cast<uintptr_t>(bound.buffers[number]);
-    const int64_t alignment = alignments[number++];
-    if (address % static_cast<uintptr_t>(alignment) == 0) continue;
-    Error error = make_error(
-        DiagnosticKind::bad_kernel_argument, span,
-        fmt::format("`{}` of `{}` starts at an address that is no multiple of {} bytes, which the kernel moves at once",
-                    (*buffer)->name, program.name, alignment),
-        "pass a tensor that is no slice of another one: `x.clone()`");
-    if ((*buffer)->span.valid()) error->note((*buffer)->span, "the parameter");
-    return error;
-  }
-  return {};
-}
-
 int64_t evaluate(const ir::Expr& expr, const ir::VarRanges& values) {
   if (const auto constant = ir::constant_int(expr)) return *constant;
   return ir::bounds(expr, values).lo;

@@ -15,11 +15,6 @@ struct BoundArguments {
 // Errors: `bad_kernel_argument`.
 Result<BoundArguments> bind_arguments(const ir::Program& program, const std::vector<Argument>& arguments, Span span);
 
-// Whether the tensors of a call, which `bound` holds first, start at multiples of so many bytes, one number each, as
-// code that moves several elements at once takes for granted. Errors: `bad_kernel_argument`.
-Status check_alignment(const ir::Program& program, const BoundArguments& bound, const std::vector<int64_t>& alignments,
-                       Span span);
-
 // The value of an integer expression over bound variables.
 int64_t evaluate(const ir::Expr& expr, const ir::VarRanges& values);
 

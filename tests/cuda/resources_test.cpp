@@ -128,25 +128,6 @@ class MadeUpGpu : public ::testing::Test {
   DiagnosticList warnings_;
 };
 
-TEST_F(MadeUpGpu, fail_TensorsThatStartAnywhere) {
-  const auto kernel = backend(90)->compile(parse(held_text(128)), warnings_);
-  ASSERT_TRUE(kernel.ok()) << render(kernel.error());
-  std::vector<float> memory(128 * 128 + 8);
-  float* aligned = memory.data();
-  while (reinterpret_cast<uintptr_t>(aligned) % 16 != 0) ++aligned;
-  const Span call{0, 0, 4};
-  const auto launched = [&](float* a) {
-    const auto view = [](float* data) { return runtime::TensorView{data, ir::kFloat32, {128, 128}, {128, 1}}; };
-    return (*kernel)->launch({view(a), view(aligned)}, {}, call);
-  };
-  EXPECT_TRUE(launched(aligned).ok());
-  const Status status = launched(aligned + 1);
-  ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().kind, DiagnosticKind::bad_kernel_argument);
-  EXPECT_THAT(status.error().message, HasSubstr("`A` of `p` starts at an address that is no multiple of 16 bytes"));
-  EXPECT_EQ(status.error().span, call);
-}
-
 TEST_F(MadeUpGpu, fail_OtherTargets) {
   for (const auto& [capability, architecture, why] :
        {std::tuple{80, "sm_90a", "has compute capability 8.0, which cannot run `cuda:sm_90a`"},

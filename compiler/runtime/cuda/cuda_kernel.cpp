@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 
 #include "compiler/runtime/arguments.h"
 #include "compiler/runtime/cuda/architecture.h"
+#include "compiler/targets/cuda/alignment.h"
 #include "compiler/targets/cuda/codegen.h"
 #include "compiler/targets/cuda/prelude.h"
 
@@ -32,35 +34,71 @@ struct PreparedLaunch {
   int64_t resident = 0;  // blocks of a persistent one that run at once
 };
 
+// A program's code, on the device.
+struct Version {
+  std::string source;
+  std::shared_ptr<Module> module;
+  std::vector<PreparedLaunch> launches;
+};
+
+// Programs to machine code for a device, on the device.
+class Assembler {
+ public:
+  Assembler(const CudaOptions& options, std::shared_ptr<Device> device, Architecture architecture, std::string machine)
+      : nvrtc_(options.nvrtc),
+        device_(std::move(device)),
+        architecture_(architecture),
+        machine_(std::move(machine)),
+        sources_(options.sources) {}
+
+  Device& device() const { return *device_; }
+
+  Result<Version> assemble(const ir::Program& program, DiagnosticList& warnings) {
+    GeneratedCode code = TRY(targets::cuda::generate(program, architecture_, sources_));
+    const CompiledModule made = TRY(nvrtc_.compile(targets::cuda::prelude() + code.source, machine_, warnings));
+    Version version{std::move(code.source), TRY(device_->load(made.cubin)), {}};
+    for (Diagnostic& warning : code.warnings) warnings.add(std::move(warning));
+    for (const targets::cuda::Launch& plan : code.launches) {
+      const Function function = TRY(version.module->function(plan.function, plan.shared_bytes));
+      version.launches.push_back({function, plan, std::vector<EncodedMap>(plan.maps.size())});
+      if (plan.persistent)
+        version.launches.back().resident =
+            TRY(device_->resident_blocks(function, plan.threads[0], plan.shared_bytes));
+    }
+    return version;
+  }
+
+ private:
+  Nvrtc nvrtc_;
+  const std::shared_ptr<Device> device_;
+  const Architecture architecture_;
+  const std::string machine_;
+  const SourceMap* const sources_;
+};
+
 // The driver's numbers (CUtensorMapDataType) of words of so many bytes, and of swizzles (CUtensorMapSwizzle).
 int word_number(int64_t bytes) { return bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : 4; }
 int swizzle_number(int64_t span) { return span == 128 ? 3 : span == 64 ? 2 : span == 32 ? 1 : 0; }
 
 class CudaKernel : public CompiledKernel {
  public:
-  CudaKernel(ir::Program program, std::string source, std::shared_ptr<Device> device, const CudaOptions& options)
+  CudaKernel(ir::Program program, std::shared_ptr<Assembler> assembler, const CudaOptions& options)
       : program_(std::move(program)),
-        source_(std::move(source)),
-        device_(std::move(device)),
+        assembler_(std::move(assembler)),
         stream_(options.stream),
         waits_(options.waits) {}
 
-  Status prepare(const std::string& cubin, const std::vector<targets::cuda::Launch>& launches) {
-    module_ = TRY(device_->load(cubin));
-    for (const targets::cuda::Launch& plan : launches) {
-      const Function function = TRY(module_->function(plan.function, plan.shared_bytes));
-      launches_.push_back({function, plan, std::vector<EncodedMap>(plan.maps.size())});
-      if (plan.persistent)
-        launches_.back().resident = TRY(device_->resident_blocks(function, plan.threads[0], plan.shared_bytes));
-    }
+  // For tensors as LibTorch allocates them.
+  Status prepare(DiagnosticList& warnings) {
+    aligned_ = TRY(assembler_->assemble(program_, warnings));
     workspaces_.resize(program_.workspaces.size());
-    return source_.find("fail_check(") == std::string::npos ? Status() : watch_checks();
+    return watch_checks(aligned_);
   }
 
   Status launch(const std::vector<Argument>& arguments, const ParallelFor&, Span span) override {
     BoundArguments bound = TRY(bind_arguments(program_, arguments, span));
-    for (const PreparedLaunch& launch : launches_) TRY(check_alignment(program_, bound, launch.plan.alignments, span));
-    TRY(device_->use());
+    TRY(device().use());
+    Version& version = *TRY(version_for(bound.buffers));
     TRY(told(add_workspaces(bound), span));
     // All of 8 bytes: addresses, then numbers.
     std::vector<void*> parameters;
@@ -69,7 +107,7 @@ class CudaKernel : public CompiledKernel {
     for (int64_t& scalar : bound.scalars) parameters.push_back(&scalar);
     const Stream stream = stream_ ? stream_() : nullptr;
     const size_t words = parameters.size();
-    for (PreparedLaunch& launch : launches_) {
+    for (PreparedLaunch& launch : version.launches) {
       const auto shape = TRY(shape_of(launch, bound, span));
       if (shape.grid[0] == 0) continue;
       parameters.resize(words);
@@ -79,30 +117,47 @@ class CudaKernel : public CompiledKernel {
       }
       TRY(told(launch.function.launch(shape, parameters.data(), stream), span));
     }
-    return waits_ ? told(device_->wait(stream), span) : Status();
+    return waits_ ? told(device().wait(stream), span) : Status();
   }
 
   const ir::Program& program() const override { return program_; }
-  const std::string& source() const override { return source_; }
+  const std::string& source() const override { return aligned_.source; }
 
  private:
   ir::Program program_;
-  std::string source_;
-  std::shared_ptr<Device> device_;
+  std::shared_ptr<Assembler> assembler_;
   std::function<Stream()> stream_;
   bool waits_;
-  std::shared_ptr<Module> module_;
-  std::vector<PreparedLaunch> launches_;
-  std::vector<DeviceMemory> workspaces_;  // kept between launches, which a stream runs in order
+  Version aligned_;
+  std::map<std::vector<int64_t>, Version> others_;  // by the alignments of tensors, where some are less aligned
+  std::vector<DeviceMemory> workspaces_;            // kept between launches, which a stream runs in order
   DeviceMemory failed_check_;
 
-  Status watch_checks() {
-    const DeviceAddress place = module_->variable(kFailedCheckPlace);
+  Result<Version*> version_for(const std::vector<void*>& tensors) {
+    uintptr_t bits = 0;
+    for (const void* tensor : tensors) bits |= reinterpret_cast<uintptr_t>(tensor);
+    if (bits % ir::kTensorAlignment == 0) return &aligned_;
+    std::vector<int64_t> alignments;
+    for (const void* tensor : tensors) alignments.push_back(targets::cuda::alignment_of(tensor));
+    if (const auto known = others_.find(alignments); known != others_.end()) return &known->second;
+    DiagnosticList warnings;  // told before, of the code for other tensors
+    Version version = TRY(assembler_->assemble(targets::cuda::with_alignments(program_, alignments), warnings));
+    TRY(watch_checks(version));
+    return &others_.emplace(std::move(alignments), std::move(version)).first->second;
+  }
+
+  Device& device() const { return assembler_->device(); }
+
+  Status watch_checks(const Version& version) {
+    if (version.source.find("fail_check(") == std::string::npos) return {};
+    const DeviceAddress place = version.module->variable(kFailedCheckPlace);
     if (place == 0) return {};
-    failed_check_ = TRY(device_->shared_with_host(sizeof(int64_t)));
-    *static_cast<int64_t*>(failed_check_.host()) = 0;
+    if (failed_check_.address() == 0) {
+      failed_check_ = TRY(device().shared_with_host(sizeof(int64_t)));
+      *static_cast<int64_t*>(failed_check_.host()) = 0;
+    }
     const DeviceAddress address = failed_check_.address();
-    return device_->write(place, &address, sizeof(address));
+    return device().write(place, &address, sizeof(address));
   }
 
   Status add_workspaces(BoundArguments& bound) {
@@ -112,16 +167,15 @@ class CudaKernel : public CompiledKernel {
       for (const ir::Expr& extent : buffer.shape) bytes *= std::max<int64_t>(0, evaluate(extent, bound.values));
       if (workspaces_[k].address() == 0 || workspaces_[k].size() < bytes) {
         workspaces_[k] = {};  // releasing waits for launches that use it
-        workspaces_[k] = TRY(device_->allocate(bytes));
+        workspaces_[k] = TRY(device().allocate(bytes));
       }
       bound.buffers.push_back(reinterpret_cast<void*>(workspaces_[k].address()));
     }
     return {};
   }
 
-  // Made again only for another tensor.
-  Status encode(const targets::cuda::TensorMap& plan, const BoundArguments& bound, EncodedMap& encoded,
-                Span span) const {
+  // Made again only for another tensor. The copy engine is used for tensors that are aligned to 16 bytes.
+  Status encode(const targets::cuda::TensorMap& plan, const BoundArguments& bound, EncodedMap& encoded, Span span) const {
     void* data = bound.buffers[plan.buffer];
     std::vector<uint64_t> extents;
     for (const ir::Expr& extent : plan.extents)
@@ -135,7 +189,7 @@ class CudaKernel : public CompiledKernel {
                               {}};
     for (const int64_t stride : plan.strides) shape.strides.push_back(static_cast<uint64_t>(stride));
     for (const int64_t extent : plan.box) shape.box.push_back(static_cast<uint32_t>(extent));
-    auto map = device_->tensor_map(shape);
+    auto map = device().tensor_map(shape);
     if (!map) return told(std::move(map).take_error(), span);
     encoded.map = *map;
     encoded.data = data;
@@ -182,7 +236,7 @@ class CudaKernel : public CompiledKernel {
 
 class CudaBackend : public KernelBackend {
  public:
-  explicit CudaBackend(CudaOptions options) : options_(std::move(options)), nvrtc_(options_.nvrtc) {}
+  explicit CudaBackend(CudaOptions options) : options_(std::move(options)) {}
 
   Result<std::shared_ptr<CompiledKernel>> compile(const ir::Program& program, DiagnosticList& warnings) override {
     auto kernel = compile_here(program, warnings);
@@ -193,41 +247,35 @@ class CudaBackend : public KernelBackend {
   }
 
  private:
-  CudaOptions options_;
-  Nvrtc nvrtc_;
+  const CudaOptions options_;
   std::mutex mutex_;  // guards what follows
-  std::shared_ptr<Device> device_;
-  std::string target_;   // what code is generated for
-  std::string machine_;  // what it is assembled for
+  std::shared_ptr<Assembler> assembler_;
 
   Result<std::shared_ptr<CompiledKernel>> compile_here(const ir::Program& program, DiagnosticList& warnings) {
     TRY(open());
-    const Architecture architecture = target_ == "sm_90a" ? Architecture::sm_90a : Architecture::sm_80;
-    GeneratedCode code = TRY(targets::cuda::generate(program, architecture, options_.sources));
-    for (Diagnostic& warning : code.warnings) warnings.add(std::move(warning));
-    const CompiledModule made = TRY(nvrtc_.compile(targets::cuda::prelude() + code.source, machine_, warnings));
-    auto kernel = std::make_shared<CudaKernel>(program, std::move(code.source), device_, options_);
-    TRY(kernel->prepare(made.cubin, code.launches));
+    auto kernel = std::make_shared<CudaKernel>(program, assembler_, options_);
+    TRY(kernel->prepare(warnings));
     return std::shared_ptr<CompiledKernel>(std::move(kernel));
   }
 
   Status open() {
     const std::lock_guard lock(mutex_);
-    if (device_) return {};
+    if (assembler_) return {};
     std::shared_ptr<Device> device = TRY(Device::open(options_.device));
-    target_ = machine_ = TRY(architecture_of(device->capability()));
-    if (!options_.architecture.empty()) TRY(choose(options_.architecture, device->capability()));
-    device_ = std::move(device);
+    const std::string own = TRY(architecture_of(device->capability()));
+    const auto [target, machine] = TRY(chosen(own, device->capability()));
+    const Architecture architecture = target == "sm_90a" ? Architecture::sm_90a : Architecture::sm_80;
+    assembler_ = std::make_shared<Assembler>(options_, std::move(device), architecture, machine);
     return {};
   }
 
-  // A device of 9.0 runs the code of sm_80 as well, but not its machine code.
-  Status choose(const std::string& architecture, int capability) {
+  // What code is generated for, and what it is assembled for. A device of 9.0 runs the code of sm_80 as well, but not
+  // its machine code.
+  Result<std::pair<std::string, std::string>> chosen(const std::string& own, int capability) const {
+    const std::string& architecture = options_.architecture;
+    if (architecture.empty() || architecture == own) return std::pair(own, own);
     TRY(check_runs(architecture, capability));
-    if (architecture == target_) return {};
-    target_ = architecture;
-    machine_ = "sm_90";
-    return {};
+    return std::pair(architecture, std::string("sm_90"));
   }
 };
 

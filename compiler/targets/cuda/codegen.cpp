@@ -22,7 +22,6 @@ namespace {
 constexpr std::string_view kAxes[] = {"x", "y", "z"};
 
 constexpr int64_t kBandRows = 16;         // of blocks
-constexpr int64_t kEngineAlignment = 16;  // of tensors that the copy engine reads
 
 // Whether each tensor's elements can be counted in 32 bits.
 bool fits_32_bits(const ir::Program& program) {
@@ -80,8 +79,7 @@ class LaunchEmitter {
                   false,
                   lowered_.persistent,
                   std::move(context_.checks),
-                  std::move(maps_),
-                  std::move(alignments_)};
+                  std::move(maps_)};
   }
 
  private:
@@ -91,7 +89,6 @@ class LaunchEmitter {
   Context context_;
   std::vector<std::string> parameters_;
   std::vector<TensorMap> maps_;
-  std::vector<int64_t> alignments_;    // of pointers
   std::vector<std::string> barriers_;  // what makes them
   int64_t shared_bytes_ = 0;
 
@@ -112,9 +109,6 @@ class LaunchEmitter {
     const auto name_buffer = [&](const ir::Buffer& buffer) {
       parameters_.push_back(
           fmt::format("global_array<{}> {}", cpu::stored_type(buffer->type), context_.names.of(buffer)));
-      const auto vectors = lowered_.alignments.find(buffer.get());
-      alignments_.push_back(
-          std::max<int64_t>(buffer->type.bytes(), vectors == lowered_.alignments.end() ? 1 : vectors->second));
     };
     for (const auto& parameter : program_.parameters)
       if (const auto* buffer = std::get_if<ir::Buffer>(&parameter)) name_buffer(*buffer);
@@ -149,7 +143,6 @@ class LaunchEmitter {
       if (axis + 1 < tensor.rank()) map.strides.push_back(step);
       if (tensor.strides.empty()) step *= ir::constant_int(tensor.shape[axis]).value_or(1);
     }
-    alignments_[map.buffer] = std::max(alignments_[map.buffer], kEngineAlignment);
     maps_.push_back(std::move(map));
   }
 

@@ -35,8 +35,6 @@ struct Launch {
   bool persistent = false;                     // its grid is a bound: more blocks than run at once gain nothing
   std::vector<cpu::RuntimeCheck> checks = {};  // `fail_check(number)` tells of the one with that number, from 1 on
   std::vector<TensorMap> maps = {};            // parameters after all others
-  // What the address of each pointer among the parameters must be a multiple of, in bytes.
-  std::vector<int64_t> alignments = {};
 };
 
 // Dynamic shared memory that one block may have, in bytes (CUDA C++ Programming Guide, "Technical Specifications per

@@ -48,6 +48,8 @@ std::string not_by_engine(const ir::Copy& copy) {
   const ir::BufferData& tensor = *outside.buffer;
   const std::vector<int64_t>&from = outside.extent, &to = inside.extent;
   if (copy.options.disable_tma) return "the program says so";
+  if (tensor.alignment < ir::kTensorAlignment)
+    return fmt::format("`{}` starts at an address that is no multiple of 16 bytes", tensor.name);
   if (from.size() > kMostAxes) return fmt::format("`{}` has {} axes, more than 5", tensor.name, from.size());
   const int64_t bytes = tensor.type.bytes(), columns = to.back(), row_bytes = columns * bytes;
   const int64_t rows = to.size() > 1 ? to[to.size() - 2] : 1;

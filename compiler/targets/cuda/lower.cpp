@@ -34,11 +34,6 @@ Buffer Lowering::board(const std::string& name, ir::DType type, int64_t elements
   return allocations.back();
 }
 
-void Lowering::moves_vectors(const Buffer& tensor, int64_t bytes) {
-  int64_t& known = alignments[tensor.get()];
-  known = std::max(known, bytes);
-}
-
 Expr Lowering::let(const std::string& name, const Expr& value, int64_t extent, Span span, Stmts& out) {
   if (ir::constant_int(value) || extent == 1) return extent == 1 ? ir::int_imm(0) : value;
   const ir::Var var = ir::make_var(name, ir::kInt32);
@@ -162,7 +157,6 @@ class Lowerer {
     result.kernel.allocations = std::move(lowering_.allocations);
     result.products = std::move(lowering_.products);
     result.maps = std::move(lowering_.maps);
-    result.alignments = std::move(lowering_.alignments);
     result.decisions = planned_.decisions;
     for (const auto& [span, note] : planned_.notes) result.decisions.push_back({span, "note", note});
     result.decisions.insert(result.decisions.end(), lowering_.decisions.begin(), lowering_.decisions.end());

@@ -15,9 +15,6 @@
 
 namespace tilepilot::targets::cuda {
 
-// What addresses are taken to be multiples of, in bytes.
-using Alignments = std::unordered_map<const ir::BufferData*, int64_t>;
-
 // `thread`: the number of the thread in its block, the variable that the result's statements mention.
 // `offsets`: of shared buffers that are no views, in bytes.
 struct LoweredKernel {
@@ -30,7 +27,6 @@ struct LoweredKernel {
   std::vector<std::pair<ir::Var, int64_t>> extents = {};  // variables whose values are in [0, extent)
   bool persistent = false;                                // see Launch
   bool alone = false;                                     // one block on a multiprocessor, with all of its registers
-  Alignments alignments = {};                             // of tensors that are moved by vectors
   std::vector<Diagnostic> warnings = {};
   std::vector<Decision> decisions = {};  // of planning and lowering
 };
@@ -52,7 +48,6 @@ struct Lowering {
   std::vector<Wgmma> products = {};             // instructions that the result calls
   std::vector<TensorBoxes> maps = {};
   bool persistent = false;     // see PlannedKernel
-  Alignments alignments = {};  // of tensors
   std::vector<Decision> decisions = {};
   bool async_proxy = false;                // see PlannedKernel
   std::vector<ir::Buffer> under_way = {};  // sums of products that nothing has waited for yet
@@ -64,8 +59,6 @@ struct Lowering {
   // Memory through which threads exchange values: all threads meet before its first use and before what comes after its
   // last, so that all such boards are one piece of memory.
   ir::Buffer board(const std::string& name, ir::DType type, int64_t elements);
-  // The code moves so many bytes of the tensor at once.
-  void moves_vectors(const ir::Buffer& tensor, int64_t bytes);
   // A new variable of this value, which is in [0, extent); constants stay as they are.
   ir::Expr let(const std::string& name, const ir::Expr& value, int64_t extent, Span span, Stmts& out);
   // A variable of a loop, in [0, extent).

@@ -64,7 +64,6 @@ void lower_async_copy(Lowering& lowering, const Stmt& stmt, Stmts& out) {
     if (!obstacle.empty()) decision.obstacles.push_back("no wider: " + obstacle);
   lowering.decisions.push_back(std::move(decision));
   if (vectors) {
-    lowering.moves_vectors(load.buffer, elements * bytes);
     for (int64_t first = 0; first < lanes; first += elements) {
       std::vector<Expr> source = read->start, target = write->start;
       source.back() = plus(source.back(), ir::int_imm(first));

@@ -377,7 +377,6 @@ Expr LoopLowering::piece(const Move& move, int64_t first, Stmts& out, bool store
       buffer->scope == Scope::shared ? lowering_.address(buffer, start, span()) : cuda::element(buffer, start, span());
   const ir::Region held = cuda::element(move.registers, {plus(move.place, ir::int_imm(first))}, span());
   const int64_t bytes = move.vector.elements * buffer->type.bytes();
-  if (buffer->scope == Scope::global) lowering_.moves_vectors(buffer, bytes);
   const Stmt copy = call(fmt::format("copy_vector<{}>", bytes),
                          stores ? CallArguments{memory, held} : CallArguments{held, memory}, span());
   const Stmt zero = stores ? nullptr : call(fmt::format("zero_vector<{}>", bytes), {held}, span());

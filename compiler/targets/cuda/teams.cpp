@@ -163,8 +163,6 @@ class Teams {
       result.products.insert(result.products.end(), part.products.begin(), part.products.end());
       result.maps.insert(result.maps.end(), part.maps.begin(), part.maps.end());
       result.decisions.insert(result.decisions.end(), part.decisions.begin(), part.decisions.end());
-      for (const auto& [tensor, bytes] : part.alignments)
-        result.alignments[tensor] = std::max(result.alignments[tensor], bytes);
       for (const ir::Buffer& buffer : part.kernel.allocations) add(result.kernel.allocations, buffer);
       chosen = choice(team, part, result, chosen);
     }

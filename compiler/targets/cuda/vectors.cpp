@@ -81,7 +81,8 @@ VectorChoice vector_access(const Lowering& lowering, const Buffer& buffer, const
   const auto last = lowering.facts.affine(indices.back());
   if (!last || last->coefficient(lane) != 1)
     return none(fmt::format("neighbours of the loop are none in `{}`", buffer->name));
-  const int64_t wanted = 16 / buffer->type.bytes();
+  const int64_t most = buffer->scope == Scope::global ? buffer->alignment : 16;
+  const int64_t wanted = std::max<int64_t>(1, most / buffer->type.bytes());
   std::string obstacle;
   int64_t elements = wanted;
   const auto narrow = [&](int64_t multiple, const auto& why) {
