@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+
 #include "compiler/emulator/diagnose.h"
 #include "compiler/runtime/arguments.h"
+#include "compiler/targets/cuda/alignment.h"
 
 namespace tilepilot::emulator {
 namespace {
@@ -24,13 +28,48 @@ int64_t bytes_of_buffer(const ir::BufferData& buffer, const BoundArguments& boun
   return elements * buffer.type.bytes();
 }
 
+// A program's code, and how it runs here.
+struct Version {
+  GeneratedCode code;
+  std::shared_ptr<EmulatedCode> emulated;
+};
+
+class Assembler {
+ public:
+  Assembler(targets::cuda::Architecture architecture, BackendOptions options)
+      : architecture_(architecture),
+        toolchain_(toolchain_options(std::move(options.toolchain))),
+        sources_(options.sources) {}
+
+  Result<Version> assemble(const ir::Program& program, DiagnosticList& warnings) {
+    GeneratedCode code = TRY(targets::cuda::generate(program, architecture_, sources_));
+    for (Diagnostic& warning : code.warnings) warnings.add(std::move(warning));
+    std::vector<std::string> functions;
+    for (const targets::cuda::Launch& launch : code.launches) functions.push_back(launch.function);
+    auto emulated = TRY(emulator::compile(code.source, functions, toolchain_, warnings));
+    return Version{std::move(code), std::move(emulated)};
+  }
+
+ private:
+  targets::cuda::Architecture architecture_;
+  runtime::Toolchain toolchain_;
+  const SourceMap* sources_;
+};
+
 class EmulatedKernel : public runtime::CompiledKernel {
  public:
-  EmulatedKernel(ir::Program program, GeneratedCode code, std::shared_ptr<EmulatedCode> emulated, const Options& checks)
-      : program_(std::move(program)), code_(std::move(code)), emulated_(std::move(emulated)), checks_(checks) {}
+  EmulatedKernel(ir::Program program, std::shared_ptr<Assembler> assembler, const Options& checks)
+      : program_(std::move(program)), assembler_(std::move(assembler)), checks_(checks) {}
+
+  // For tensors as LibTorch allocates them.
+  Status prepare(DiagnosticList& warnings) {
+    aligned_ = TRY(assembler_->assemble(program_, warnings));
+    return {};
+  }
 
   Status launch(const std::vector<runtime::Argument>& arguments, const runtime::ParallelFor&, Span span) override {
     const BoundArguments bound = TRY(runtime::bind_arguments(program_, arguments, span));
+    const Version& version = *TRY(version_for(bound.buffers));
     std::vector<std::unique_ptr<std::byte[]>> workspaces;
     EmulatedArguments given{{}, bound.scalars};
     for (const auto& parameter : program_.parameters) {
@@ -44,8 +83,8 @@ class EmulatedKernel : public runtime::CompiledKernel {
       workspaces.push_back(std::make_unique<std::byte[]>(static_cast<size_t>(bytes)));
       given.buffers.push_back({workspaces.back().get(), bytes, buffer->name, false});
     }
-    for (const targets::cuda::Launch& one : code_.launches) {
-      TRY(launch_one(one, given, bound, span));
+    for (const targets::cuda::Launch& one : version.code.launches) {
+      TRY(launch_one(*version.emulated, one, given, bound, span));
       for (EmulatedBuffer& buffer : given.buffers) buffer.written = true;  // by the launch before
     }
     return {};
@@ -53,21 +92,33 @@ class EmulatedKernel : public runtime::CompiledKernel {
 
   std::string take_printed() override { return std::exchange(printed_, {}); }
   const ir::Program& program() const override { return program_; }
-  const std::string& source() const override { return code_.source; }
+  const std::string& source() const override { return aligned_.code.source; }
 
  private:
   ir::Program program_;
-  GeneratedCode code_;
-  std::shared_ptr<EmulatedCode> emulated_;
+  std::shared_ptr<Assembler> assembler_;
   Options checks_;
+  Version aligned_;
+  std::map<std::vector<int64_t>, Version> others_;  // by the alignments of tensors, where some are less aligned
   std::string printed_;
 
-  Status launch_one(const targets::cuda::Launch& one, EmulatedArguments& given, const BoundArguments& bound,
-                    Span span) {
+  Result<const Version*> version_for(const std::vector<void*>& tensors) {
+    std::vector<int64_t> alignments;
+    for (const void* tensor : tensors) alignments.push_back(targets::cuda::alignment_of(tensor));
+    if (std::all_of(alignments.begin(), alignments.end(), [](int64_t n) { return n == ir::kTensorAlignment; }))
+      return &aligned_;
+    if (const auto known = others_.find(alignments); known != others_.end()) return &known->second;
+    DiagnosticList warnings;  // told before, of the code for other tensors
+    Version version = TRY(assembler_->assemble(targets::cuda::with_alignments(program_, alignments), warnings));
+    return &others_.emplace(std::move(alignments), std::move(version)).first->second;
+  }
+
+  Status launch_one(EmulatedCode& code, const targets::cuda::Launch& one, EmulatedArguments& given,
+                    const BoundArguments& bound, Span span) {
     const EmulatedLaunch launch = emulated(one, bound.values);
     given.maps.clear();
     for (const targets::cuda::TensorMap& map : one.maps) given.maps.push_back(encoded(map, bound.values));
-    const Report report = TRY(run(*emulated_, launch, given, checks_));
+    const Report report = TRY(run(code, launch, given, checks_));
     printed_ += report.printed;
     if (report.defects.empty()) return {};
     const Defect& last = report.defects.back();  // a failed check ends the launch
@@ -83,26 +134,18 @@ class EmulatedKernel : public runtime::CompiledKernel {
 class EmulatorBackend : public runtime::KernelBackend {
  public:
   EmulatorBackend(targets::cuda::Architecture architecture, BackendOptions options)
-      : architecture_(architecture),
-        toolchain_(toolchain_options(std::move(options.toolchain))),
-        checks_(options.checks),
-        sources_(options.sources) {}
+      : checks_(options.checks), assembler_(std::make_shared<Assembler>(architecture, std::move(options))) {}
 
   Result<std::shared_ptr<runtime::CompiledKernel>> compile(const ir::Program& program,
                                                            DiagnosticList& warnings) override {
-    GeneratedCode code = TRY(targets::cuda::generate(program, architecture_, sources_));
-    for (Diagnostic& warning : code.warnings) warnings.add(std::move(warning));
-    std::vector<std::string> functions;
-    for (const targets::cuda::Launch& launch : code.launches) functions.push_back(launch.function);
-    auto emulated = TRY(emulator::compile(code.source, functions, toolchain_, warnings));
-    return std::make_shared<EmulatedKernel>(program, std::move(code), std::move(emulated), checks_);
+    auto kernel = std::make_shared<EmulatedKernel>(program, assembler_, checks_);
+    TRY(kernel->prepare(warnings));
+    return kernel;
   }
 
  private:
-  targets::cuda::Architecture architecture_;
-  runtime::Toolchain toolchain_;
   Options checks_;
-  const SourceMap* sources_;
+  std::shared_ptr<Assembler> assembler_;
 };
 
 }  // namespace

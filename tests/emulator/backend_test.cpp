@@ -47,6 +47,31 @@ TEST(EmulatorBackend, RunsPrograms) {
   EXPECT_EQ(y, expected);
 }
 
+TEST(EmulatorBackend, TakesTensorsThatBeginAnywhere) {
+  const auto kernel = compiled(R"(program twice(x: float32[128], y: float32[128]) {
+  kernel bx in 1 threads 32 {
+    parallel i in 128 {
+      y[i] = x[i] * 2.0
+    }
+  }
+}
+)");
+  EXPECT_THAT(kernel->source(), HasSubstr("copy_vector<16>"));
+  std::vector<float> numbers(132), expected(128);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = float(i);
+  for (const size_t start : {0, 1, 2, 3, 1, 4}) {
+    std::vector<float> x(numbers.begin() + static_cast<ptrdiff_t>(start), numbers.end()), y(132);
+    auto from = std::get<runtime::TensorView>(view(numbers, {128})), to = std::get<runtime::TensorView>(view(y, {128}));
+    from.data = numbers.data() + start;
+    to.data = y.data() + (start == 3 ? 1 : 0);
+    for (size_t i = 0; i < 128; ++i) expected[i] = x[i] * 2;
+    const Status status = kernel->launch({from, to}, {}, {});
+    ASSERT_TRUE(status.ok()) << status.error().message;
+    const auto* first = static_cast<const float*>(to.data);
+    EXPECT_EQ(std::vector<float>(first, first + 128), expected) << start;
+  }
+}
+
 TEST(EmulatorBackend, TellsOfDefects) {
   const auto kernel = compiled(R"(program clash(x: float32[64], y: float32[32]) {
   kernel bx in 2 threads 32 {

@@ -62,8 +62,7 @@ class Assembler {
       const Function function = TRY(version.module->function(plan.function, plan.shared_bytes));
       version.launches.push_back({function, plan, std::vector<EncodedMap>(plan.maps.size())});
       if (plan.persistent)
-        version.launches.back().resident =
-            TRY(device_->resident_blocks(function, plan.threads[0], plan.shared_bytes));
+        version.launches.back().resident = TRY(device_->resident_blocks(function, plan.threads[0], plan.shared_bytes));
     }
     return version;
   }
@@ -175,7 +174,8 @@ class CudaKernel : public CompiledKernel {
   }
 
   // Made again only for another tensor. The copy engine is used for tensors that are aligned to 16 bytes.
-  Status encode(const targets::cuda::TensorMap& plan, const BoundArguments& bound, EncodedMap& encoded, Span span) const {
+  Status encode(const targets::cuda::TensorMap& plan, const BoundArguments& bound, EncodedMap& encoded,
+                Span span) const {
     void* data = bound.buffers[plan.buffer];
     std::vector<uint64_t> extents;
     for (const ir::Expr& extent : plan.extents)

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view kAxes[] = {"x", "y", "z"};
 
-constexpr int64_t kBandRows = 16;         // of blocks
+constexpr int64_t kBandRows = 16;  // of blocks
 
 // Whether each tensor's elements can be counted in 32 bits.
 bool fits_32_bits(const ir::Program& program) {
@@ -72,14 +72,8 @@ class LaunchEmitter {
     source += fmt::format("\nextern \"C\" __global__ void __launch_bounds__({}{}) {}({}) {{\n{}{}}}\n", threads,
                           lowered_.alone ? ", 1" : "", function, fmt::join(parameters_, ", "),
                           context_.declarations.text(), context_.body.text());
-    return Launch{function,
-                  lowered_.kernel.grid,
-                  lowered_.kernel.threads,
-                  shared_bytes_,
-                  false,
-                  lowered_.persistent,
-                  std::move(context_.checks),
-                  std::move(maps_)};
+    return Launch{function, lowered_.kernel.grid, lowered_.kernel.threads,    shared_bytes_,
+                  false,    lowered_.persistent,  std::move(context_.checks), std::move(maps_)};
   }
 
  private:

@@ -47,7 +47,7 @@ struct Lowering {
   Error error;                                  // the first thing that cannot be lowered
   std::vector<Wgmma> products = {};             // instructions that the result calls
   std::vector<TensorBoxes> maps = {};
-  bool persistent = false;     // see PlannedKernel
+  bool persistent = false;  // see PlannedKernel
   std::vector<Decision> decisions = {};
   bool async_proxy = false;                // see PlannedKernel
   std::vector<ir::Buffer> under_way = {};  // sums of products that nothing has waited for yet
