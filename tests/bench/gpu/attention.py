@@ -14,7 +14,7 @@ HEADS, SEQUENCE, DIM = 32, 4096, 128
 CONFIGURATIONS = [(128, 128, 2, 256), (128, 128, 1, 256), (128, 64, 2, 128), (128, 64, 1, 128)]
 
 
-@tilelang.jit(out_idx=[3], pass_configs={tilelang.PassConfigKey.TL_ENABLE_FAST_MATH: True})
+@tilelang.jit(out_idx=[3])
 def attention(batch, causal, block_M, block_N, num_stages, threads):
     shape = [batch, HEADS, SEQUENCE, DIM]
     scale = 1 / math.sqrt(DIM) * math.log2(math.e)
