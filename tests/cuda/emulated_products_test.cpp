@@ -205,6 +205,23 @@ const std::vector<std::pair<std::string, std::string>>& product_programs() {
     copy sums -> c
   }
 })"},
+      {"to_a_view", R"(program gemm(a: float16[128, 64], b: float16[64, 64], c: float32[2, 64, 64]) {
+  kernel bx in 1 threads 128 {
+    global rows: float32[128, 64] view c
+    shared a_tile: float16[128, 32]
+    shared b_tile: float16[32, 64]
+    shared c_tile: float32[128, 64]
+    fragment c_held: float32[128, 64]
+    fill c_held = 0.0
+    pipelined k in 2 stages 2 {
+      copy a[0 : 128, k * 32 : +32] -> a_tile
+      copy b[k * 32 : +32, 0 : 64] -> b_tile
+      gemm c_held += a_tile @ b_tile
+    }
+    copy c_held -> c_tile
+    copy c_tile -> rows
+  }
+})"},
       {"element_wise", R"(program scaled(a: float32[64, 128], c: float32[64, 128]) {
   kernel bx in 1 threads 128 {
     shared a_tile: float32[16, 128]

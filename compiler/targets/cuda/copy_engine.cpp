@@ -48,6 +48,7 @@ std::string not_by_engine(const ir::Copy& copy) {
   const ir::BufferData& tensor = *outside.buffer;
   const std::vector<int64_t>&from = outside.extent, &to = inside.extent;
   if (copy.options.disable_tma) return "the program says so";
+  if (tensor.base) return fmt::format("`{}` is another name of a tensor", tensor.name);
   if (tensor.alignment < ir::kTensorAlignment)
     return fmt::format("`{}` starts at an address that is no multiple of 16 bytes", tensor.name);
   if (from.size() > kMostAxes) return fmt::format("`{}` has {} axes, more than 5", tensor.name, from.size());
