@@ -58,6 +58,22 @@ TEST(EmissionForGpus, ShowsLayoutsAndCode) {
     EXPECT_THAT(emitted(kCopies, what, "cpu"), HasSubstr("about targets with a GPU"));
 }
 
+// Foreign functions are called for their effects, whatever they give, and know the names that hosts' headers give.
+TEST(EmissionForGpus, CallsForeignFunctions) {
+  const std::string body =
+      R"(T.import_source("__device__ void twice(float* x, int count) { for (uint i = 0; i < count; ++i) x[i] *= 2; }")
+part = T.alloc_local((4,), "float32")
+for i in T.serial(4):
+    part[i] = i
+T.call_extern("twice", T.access_ptr(part, "rw"), 4, dtype="float32")
+for i in T.serial(4):
+    C[0, i] = part[i])";
+  const std::string text = emitted(body, "source", "cuda:sm_80");
+  EXPECT_THAT(text, AllOf(HasSubstr("  twice(&part[0], 4);"), Not(HasSubstr("= twice("))));
+  SKIP_WITHOUT_NVRTC();
+  EXPECT_THAT(emitted(body, "asm", "cuda:sm_80"), HasSubstr(".entry main_"));
+}
+
 constexpr const char* kProduct = R"(a = T.alloc_shared((64, 32), "float16")
 b = T.alloc_shared((32, 64), "float16")
 c = T.alloc_fragment((64, 64), "float32")

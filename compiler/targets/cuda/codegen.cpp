@@ -261,6 +261,9 @@ int64_t shared_limit(Architecture architecture) { return (architecture == Archit
 Result<GeneratedCode> generate(const ir::Program& given, Architecture architecture, const SourceMap* sources) {
   const ir::Program program = TRY(prepare(given));
   GeneratedCode code;
+  // Names that the headers of a host's C library give, which foreign source takes for granted.
+  if (!program.sources.empty())
+    code.source += "typedef unsigned short ushort;\ntypedef unsigned int uint;\ntypedef unsigned long ulong;\n";
   for (const std::string& source : program.sources) code.source += source + "\n";
   std::vector<Wgmma> written;
   const std::string name = cpu::Names(prelude()).fresh(program.name);

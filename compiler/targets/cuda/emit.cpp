@@ -170,7 +170,8 @@ void write_call(Context& context, const ir::ExternCall& call) {
     }
   }
   const std::string text = fmt::format("{}({})", call.function, arguments);
-  if (call.result)
+  // A foreign function that gives nothing may be called for its effects alone.
+  if (call.result && ir::mentions(context.kernel.body, call.result))
     context.body.line("const {} {} = {};", computed_type(call.result->type), context.names.of(call.result), text);
   else
     context.body.line("{};", text);
