@@ -22,7 +22,6 @@ namespace {
 
 constexpr int64_t kWarp = 32;
 constexpr int64_t kHardwareBarriers = 16;
-constexpr int64_t kBarrierBytes = 1024;  // more than those of a kernel's rings
 // Numbers of barriers that no program names, nor passes/roles.h.
 constexpr int64_t kFirstTeamBarrier = int64_t{1} << 40;
 
@@ -347,8 +346,14 @@ Result<Teams> teams_of(const ir::Kernel& kernel) {
   return Teams(std::move(given), std::move(roles));
 }
 
+// Teams, and what they are lowered to.
+struct LoweredTeams {
+  Teams teams;
+  LoweredKernel lowered;
+};
+
 // With threads that do nothing but ask for copies, if that is possible and fits.
-std::optional<Teams> specialized_teams(const ir::Kernel& kernel, Architecture architecture) {
+std::optional<LoweredTeams> specialized_teams(const ir::Kernel& kernel, Architecture architecture) {
   auto specialized = specialize_warps(kernel, architecture);
   if (!specialized) return std::nullopt;
   ir::Kernel given = with_threads(specialized->kernel);
@@ -357,20 +362,20 @@ std::optional<Teams> specialized_teams(const ir::Kernel& kernel, Architecture ar
   Teams teams(
       std::move(given), std::move(*roles),
       {{}, {}, true, specialized->persistent, std::move(specialized->rings), std::move(specialized->decisions)});
-  const auto lowered = Teams(teams).run(architecture);
-  if (!lowered.ok() || lowered->shared_bytes + kBarrierBytes > shared_limit(architecture)) return std::nullopt;
-  return teams;
+  auto lowered = teams.run(architecture);
+  if (!lowered.ok() || shared_bytes_with_barriers(*lowered) > shared_limit(architecture)) return std::nullopt;
+  return LoweredTeams{std::move(teams), std::move(*lowered)};
 }
 
 }  // namespace
 
 Result<LoweredKernel> lower_teams(const ir::Kernel& kernel, Architecture architecture) {
-  if (auto specialized = specialized_teams(kernel, architecture)) return specialized->run(architecture);
+  if (auto specialized = specialized_teams(kernel, architecture)) return std::move(specialized->lowered);
   return TRY(teams_of(kernel)).run(architecture);
 }
 
 Result<std::vector<PlannedKernel>> plan_teams(const ir::Kernel& kernel, Architecture architecture) {
-  if (auto specialized = specialized_teams(kernel, architecture)) return specialized->planned(architecture);
+  if (auto specialized = specialized_teams(kernel, architecture)) return specialized->teams.planned(architecture);
   return TRY(teams_of(kernel)).planned(architecture);
 }
 
