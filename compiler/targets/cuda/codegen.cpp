@@ -21,8 +21,6 @@ namespace {
 
 constexpr std::string_view kAxes[] = {"x", "y", "z"};
 
-constexpr int64_t kBandRows = 16;  // of blocks
-
 // Whether each tensor's elements can be counted in 32 bits.
 bool fits_32_bits(const ir::Program& program) {
   const auto fits = [](const ir::Buffer& buffer) {

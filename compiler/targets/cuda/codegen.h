@@ -37,6 +37,9 @@ struct Launch {
   std::vector<TensorMap> maps = {};            // parameters after all others
 };
 
+// Blocks of products are walked in bands of so many rows of the grid.
+constexpr int64_t kBandRows = 16;
+
 // Dynamic shared memory that one block may have, in bytes (CUDA C++ Programming Guide, "Technical Specifications per
 // Compute Capability").
 int64_t shared_limit(Architecture architecture);

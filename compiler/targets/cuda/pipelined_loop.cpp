@@ -50,18 +50,6 @@ class InRing : public ir::Rewriter {
   Expr slot_;
 };
 
-std::unordered_set<const ir::BufferData*> written_in(const Stmt& stmt) {
-  std::unordered_set<const ir::BufferData*> written;
-  ir::walk(
-      stmt,
-      [&](const Stmt& part) {
-        if (const auto* store = ir::as<ir::Store>(part)) written.insert(store->buffer.get());
-        for (const ir::Region* region : ir::region_accesses(part).writes) written.insert(region->buffer.get());
-      },
-      [](const Expr&) {});
-  return written;
-}
-
 int uses_of(const Stmt& stmt, const ir::BufferData* buffer) {
   int count = 0;
   ir::walk(
@@ -107,6 +95,18 @@ bool read_before(const std::vector<Stmt>& body, const Stmt& copy) {
 
 }  // namespace
 
+std::unordered_set<const ir::BufferData*> written_by(const Stmt& stmt) {
+  std::unordered_set<const ir::BufferData*> written;
+  ir::walk(
+      stmt,
+      [&](const Stmt& part) {
+        if (const auto* store = ir::as<ir::Store>(part)) written.insert(store->buffer.get());
+        for (const ir::Region* region : ir::region_accesses(part).writes) written.insert(region->buffer.get());
+      },
+      [](const Expr&) {});
+  return written;
+}
+
 PipelinedLoops::PipelinedLoops(const ir::Kernel& kernel, Architecture architecture)
     : architecture_(architecture),
       threads_(thread_count(kernel)),
@@ -126,7 +126,7 @@ std::string PipelinedLoops::not_ahead(const ir::Copy& copy, const Stmt& body) co
   if (from->base || from->address) return fmt::format("`{}` is named by its address", from->name);
   for (const Expr& start : copy.source.start)
     if (ir::has_loads(start)) return "where it starts is read from memory";
-  if (written_in(body).contains(from.get())) return fmt::format("the loop writes `{}`", from->name);
+  if (written_by(body).contains(from.get())) return fmt::format("the loop writes `{}`", from->name);
   if (uses_of(whole_, to.get()) != uses_of(body, to.get()))
     return fmt::format("`{}` is used outside the loop", to->name);
   if (uses_of(body, to.get()) < 2) return fmt::format("the loop does not use `{}`", to->name);
@@ -240,6 +240,17 @@ void Ring::wait_for(const Expr& k, Span span, std::vector<Stmt>& out) const {
   const Expr turn = ir::binary(BinaryOp::floor_div, k, ir::int_imm(stages, k->type), span);
   out.push_back(
       ir::make_stmt(ir::Barrier{ir::BarrierOp::wait, element(full, {slot}, span), ir::cast(turn, ir::kInt32)}, span));
+}
+
+Buffer slot_barriers(const std::string& name, int64_t slots, int64_t arrivals, Span span) {
+  ir::BufferData data{name, ir::kUInt64, ir::Scope::barrier, {ir::int_imm(slots)}, {}, span};
+  data.arrivals.assign(static_cast<size_t>(slots), arrivals);
+  return std::make_shared<ir::BufferData>(std::move(data));
+}
+
+Buffer slot_phases(const std::string& name, Span span) {
+  return std::make_shared<ir::BufferData>(
+      ir::BufferData{name, ir::kInt32, ir::Scope::local, {ir::int_imm(1)}, {}, span});
 }
 
 void wait_in_turn(const Buffer& barriers, const Buffer& phases, const Expr& number, Span span, std::vector<Stmt>& out) {

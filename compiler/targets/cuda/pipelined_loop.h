@@ -3,6 +3,7 @@
 // do both, and warp_specialize.h's where some threads do nothing else.
 #pragma once
 
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -63,6 +64,13 @@ struct Ring {
   // Until the tiles of iteration `k` are there.
   void wait_for(const ir::Expr& k, Span span, std::vector<ir::Stmt>& out) const;
 };
+
+// A hardware barrier a slot, and a word whose bit s is the parity in which slot s is waited for.
+ir::Buffer slot_barriers(const std::string& name, int64_t slots, int64_t arrivals, Span span);
+ir::Buffer slot_phases(const std::string& name, Span span);
+
+// The buffers that a statement of tiles writes, views by their own names.
+std::unordered_set<const ir::BufferData*> written_by(const ir::Stmt& stmt);
 
 // Waits for the barrier of a slot in the parity that bit `slot` of `phases` says, which the next wait finds changed.
 void wait_in_turn(const ir::Buffer& barriers, const ir::Buffer& phases, const ir::Expr& slot, Span span,

@@ -71,9 +71,9 @@ class Pipeliner : public ir::Rewriter {
     return in_stages(loop, std::move(ring), block(std::move(rest), loop.body->span), span);
   }
 
-  Buffer allocated(ir::BufferData data) {
-    result_.kernel.allocations.push_back(std::make_shared<ir::BufferData>(std::move(data)));
-    return result_.kernel.allocations.back();
+  Buffer allocated(Buffer buffer) {
+    result_.kernel.allocations.push_back(buffer);
+    return buffer;
   }
 
   void decide(const Ring& ring, const std::string& by, const std::string& obstacle) {
@@ -91,17 +91,9 @@ class Pipeliner : public ir::Rewriter {
       return decide(ring, "by the threads", "not TMA: " + name + why);
     }
     decide(ring, "by the copy engine (TMA)", "");
-    const auto count = ir::int_imm(ring.stages);
-    ring.full = allocated({"full",
-                           ir::kUInt64,
-                           ir::Scope::barrier,
-                           {count},
-                           {},
-                           span,
-                           nullptr,
-                           std::vector<int64_t>(static_cast<size_t>(ring.stages), 1)});
+    ring.full = allocated(slot_barriers("full", ring.stages, 1, span));
     if (depth_ == 0) return;  // each slot's phases are counted from 0
-    ring.phases = allocated({"phases", ir::kInt32, ir::Scope::local, {ir::int_imm(1)}, {}, span});
+    ring.phases = allocated(slot_phases("phases", span));
     result_.beginning.push_back(ir::make_stmt(ir::Store{ring.phases, {ir::int_imm(0)}, ir::int_imm(0)}, span));
   }
 

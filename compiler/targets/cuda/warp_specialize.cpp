@@ -21,8 +21,7 @@ using ir::Var;
 
 namespace {
 
-constexpr int64_t kWarpGroup = 128, kWarpThreads = 32;
-constexpr int64_t kBandRows = 16;  // of blocks
+constexpr int64_t kWarpGroup = 128;
 
 // Registers of a thread, by the number of warp groups that compute: with those of the loading one 64 Ki in all, in
 // multiples of 8 (PTX ISA, "setmaxnreg").
@@ -151,9 +150,9 @@ class Specializer {
   Var block_ = ir::make_var("block", ir::kInt32);
   Expr total_;
 
-  Buffer allocated(ir::BufferData data) {
-    result_.kernel.allocations.push_back(std::make_shared<ir::BufferData>(std::move(data)));
-    return result_.kernel.allocations.back();
+  Buffer allocated(Buffer buffer) {
+    result_.kernel.allocations.push_back(buffer);
+    return buffer;
   }
 
   // What each side does of a statement.
@@ -194,21 +193,6 @@ class Specializer {
     loading.push_back(chosen(there));
   }
 
-  Buffer barriers(const std::string& name, int64_t count, int64_t arrivals, Span span) {
-    return allocated({name,
-                      ir::kUInt64,
-                      ir::Scope::barrier,
-                      {ir::int_imm(count)},
-                      {},
-                      span,
-                      nullptr,
-                      std::vector<int64_t>(static_cast<size_t>(count), arrivals)});
-  }
-
-  Buffer phases(const std::string& name, Span span) {
-    return allocated({name, ir::kInt32, ir::Scope::local, {ir::int_imm(1)}, {}, span});
-  }
-
   // Computing: wait for the tiles of k; start the product of k; wait for the product of k - 1, and give its slot back.
   // Where there is more to compute than one product, slots are given back when all of it is done.
   void split_ring(const ir::For& loop, Span span, Stmts& computing, Stmts& loading) {
@@ -233,11 +217,11 @@ class Specializer {
     }
     for (Decision& decision : ring.decisions("by the copy engine (TMA), which threads of their own ask", ""))
       result_.decisions.push_back(std::move(decision));
-    ring.full = barriers("full", ring.stages, 1, span);
-    ring.phases = phases("full_phases", span);
+    ring.full = allocated(slot_barriers("full", ring.stages, 1, span));
+    ring.phases = allocated(slot_phases("full_phases", span));
     full_phases_.push_back({ring.phases, 0});
-    const Buffer empty = barriers("empty", ring.stages, threads_ / kWarpThreads, span);
-    const Buffer turns = phases("empty_phases", span);
+    const Buffer empty = allocated(slot_barriers("empty", ring.stages, threads_ / layout::kWarpSize, span));
+    const Buffer turns = allocated(slot_phases("empty_phases", span));
     empty_phases_.push_back({turns, (int64_t{1} << ring.stages) - 1});
 
     const Var& var = loop.vars[0];
@@ -248,7 +232,7 @@ class Specializer {
     };
     const auto give_back = [&](const Expr& number) {
       return ir::make_stmt(ir::Barrier{ir::BarrierOp::arrive, element(empty, {ring.slot_of(number)}, span), nullptr,
-                                       threads_ / kWarpThreads},
+                                       threads_ / layout::kWarpSize},
                            span);
     };
     const Expr one = ir::int_imm(1, var->type), before = ir::binary(BinaryOp::sub, k, one, span);
@@ -276,14 +260,7 @@ class Specializer {
 
   // Whether the loading side can compute all that it names: nothing that the kernel writes.
   bool knows_all(const Stmts& loading) const {
-    std::unordered_set<const ir::BufferData*> written;
-    ir::walk(
-        result_.kernel.body,
-        [&](const Stmt& part) {
-          if (const auto* store = ir::as<ir::Store>(part)) written.insert(store->buffer.get());
-          for (const ir::Region* region : ir::region_accesses(part).writes) written.insert(region->buffer.get());
-        },
-        [](const Expr&) {});
+    const auto written = written_by(result_.kernel.body);
     bool known = true;
     for (const Stmt& stmt : loading)
       ir::walk(
