@@ -20,6 +20,7 @@ class OwnLoops : public Rewriter {
     const auto is_local = [](const Region* r) { return r->buffer->scope == Scope::local; };
     const bool local = std::any_of(accesses.writes.begin(), accesses.writes.end(), is_local) ||
                        std::any_of(accesses.reads.begin(), accesses.reads.end(), is_local);
+    if (const auto* fill = as<Fill>(s); local && fill && has_load(fill->value)) return read_first(*fill, s->span);
     const auto form = local ? box_form(s) : std::nullopt;
     if (!form) return rewrite_children(s);
     Stmt body = make_stmt(Block{form->body}, s->span);
@@ -28,6 +29,14 @@ class OwnLoops : public Rewriter {
       body = make_stmt(For{LoopKind::serial, {form->vars[k]}, {extent}, 0, std::move(body)}, s->span);
     }
     return body;
+  }
+
+ private:
+  // The value may be read from what is filled.
+  Stmt read_first(const Fill& fill, Span span) {
+    const Var value = make_var("value", fill.value->type);
+    const Stmt read = make_stmt(Let{value, fill.value}, span);
+    return make_stmt(Block{{read, rewrite(make_stmt(Fill{fill.destination, var_ref(value)}, span))}}, span);
   }
 };
 

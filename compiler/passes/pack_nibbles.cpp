@@ -42,12 +42,16 @@ struct Places {
   std::vector<Var> vars;
   std::vector<Expr> extents;
 
-  explicit Places(const Region& region) {
+  // `always`: a loop even over one place.
+  Places(const Region& region, bool always) {
     for (size_t axis = 0; axis < region.extent.size(); ++axis) {
       if (region.extent[axis] == 1) continue;
       vars.push_back(make_var("i" + std::to_string(vars.size()), kInt32));
       extents.push_back(int_imm(region.extent[axis]));
     }
+    if (!always || !vars.empty()) return;
+    vars.push_back(make_var("once", kInt32));
+    extents.push_back(int_imm(1));
   }
 
   // The indices in a region with the same extents above 1.
@@ -66,12 +70,6 @@ struct Places {
     return vars.empty() ? body : make_stmt(For{LoopKind::parallel, vars, extents, 0, body}, body->span);
   }
 };
-
-Stmt element_copy(const Region& from, const Region& to, Span span) {
-  const Places places(to);
-  Expr value = cast(load(from.buffer, places.in(from), span), to.buffer->type, span);
-  return places.loop(make_stmt(Store{to.buffer, places.in(to), std::move(value)}, span));
-}
 
 Stmt zeros(const Buffer& bytes, Span span) {
   Region all{bytes, std::vector<Expr>(bytes->rank(), int_imm(0, kInt32, span)), {}, span};
@@ -133,7 +131,7 @@ class KernelPacker : public Rewriter {
     if (const auto* n = as<For>(s); n && writes_nibbles(n->body)) return in_order(*n, s);
     if (const auto* n = as<Copy>(s)) return copy(*n, s);
     if (const auto* n = as<Fill>(s); n && is_packed(n->destination.buffer)) {
-      const Places places(n->destination);
+      const Places places(n->destination, side_by_side_);
       const Store one{n->destination.buffer, places.in(n->destination), n->value};
       return rewrite(places.loop(make_stmt(one, s->span)));
     }
@@ -292,6 +290,13 @@ class KernelPacker : public Rewriter {
     for (size_t k = loop.vars.size(); k-- > 0;)
       body = make_stmt(For{LoopKind::serial, {loop.vars[k]}, {rewrite(loop.extents[k])}, 0, body}, s->span);
     return body;
+  }
+
+  // Where threads run side by side, each would do for itself what stands outside a loop.
+  Stmt element_copy(const Region& from, const Region& to, Span span) const {
+    const Places places(to, side_by_side_);
+    Expr value = cast(load(from.buffer, places.in(from), span), to.buffer->type, span);
+    return places.loop(make_stmt(Store{to.buffer, places.in(to), std::move(value)}, span));
   }
 
   // Of whole bytes.

@@ -217,6 +217,26 @@ TEST(EmulatedThreads, PartsOfOneByte) {
 })");
 }
 
+// A byte is changed by what its halves differ: by one thread, not by each.
+TEST(EmulatedThreads, OneElementOfHalfAByteIsCopiedOnce) {
+  expect_interpreted(R"(program p(A: uint4[64], B: uint4[64], C: int32[64]) {
+  kernel bx in 1 threads tx in 64 {
+    shared s: int32[1]
+    local own: uint4[2]
+    fill s = 5
+    fill own = 1
+    copy s[0] -> A[6]
+    fill A[9] = 3
+    sync
+    if tx % 2 == 0 {
+      copy A[tx] -> own[1]
+    }
+    fill own[0] = own[1] + 2u4
+    C[tx] = int32(own[0]) * 16 + int32(own[1])
+  }
+})");
+}
+
 TEST(EmulatedThreads, ShufflesInAPartialWarp) {
   const std::string source =
       expect_interpreted(R"(program p(A: float32[48], B: float32[48], C: float32[48], D: float32[48]) {

@@ -143,14 +143,16 @@ Result<PlannedKernel> finish(ir::Kernel kernel, Inference inference, const Pipel
 Result<ir::Program> prepare(const ir::Program& program) {
   ir::Program current = TRY(passes::grid_sync(program));
   current = passes::thread_sync(passes::thread_fragments(current));
+  // Before tile operators on packed elements become loops of all threads together.
+  for (ir::Kernel& kernel : current.kernels)
+    if (!kernel.thread_vars.empty() || ir::contains<ir::Roles>(kernel.body))
+      kernel.body = passes::own_loops(kernel.body);
   current = passes::simplify(current);
   return passes::pack_nibbles_side_by_side(current);
 }
 
 Result<PlannedKernel> plan_kernel(const ir::Kernel& given, Architecture architecture, const Team& team) {
-  ir::Kernel kernel = given;
-  if (!kernel.thread_vars.empty()) kernel.body = passes::own_loops(kernel.body);
-  kernel = share_some_fragments(kernel);
+  ir::Kernel kernel = share_some_fragments(given);
   if (!team.specialized) kernel.body = AtOnce().rewrite(kernel.body);
   if (team.meet.threads != 0 || ir::contains<ir::Barrier>(kernel.body)) kernel.body = InOrder().rewrite(kernel.body);
   PipelinedKernel pipelined = pipeline_loops(kernel, architecture);
