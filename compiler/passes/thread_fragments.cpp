@@ -5,6 +5,7 @@
 
 #include "compiler/ir/visit.h"
 #include "compiler/passes/element_form.h"
+#include "compiler/passes/own_loops.h"
 #include "compiler/passes/thread_differences.h"
 
 namespace tilepilot::passes {
@@ -68,6 +69,8 @@ class Uses {
   void visit(const Stmt& s, bool apart) {
     if (is_meeting(s)) return meeting(s, apart);
     if (const auto* n = as<Store>(s)) store(s, *n, apart);
+    if (const auto* n = as<Atomic>(s)) update(*n->element.buffer);
+    if (const auto* n = as<AllReduce>(s)) update(*n->result.buffer);
     apart |= differences_.divides(s);
     for (const Stmt& child : bodies(s)) visit(child, apart);
   }
@@ -79,6 +82,12 @@ class Uses {
     use->stored = true;
     use->differently |= different;
     if (!different && !differences_.may_be_own(*n.buffer)) alike_.insert(s.get());
+  }
+
+  // Of what no tile operator uses, each thread changes its own.
+  void update(const BufferData& buffer) {
+    Use* use = use_of(buffer);
+    if (use != nullptr && differences_.may_be_own(buffer)) use->stored = use->differently = true;
   }
 
   void meeting(const Stmt& s, bool apart) {
@@ -179,15 +188,18 @@ Kernel with_own(const Kernel& kernel, const Uses& uses) {
   return result;
 }
 
+// The kernel itself if there is nothing to tell apart.
 Kernel with_fragments(const Kernel& kernel) {
   if (kernel.thread_vars.empty()) return kernel;
   Kernel current = kernel;
+  current.body = own_loops(kernel.body);
+  const Stmt given = current.body;
   while (true) {
     const Uses uses(current);
     Kernel next = with_own(current, uses);
     if (next.body == current.body) {
       current.body = OneStores(uses).rewrite(current.body);
-      return current;
+      return current.body == given ? kernel : current;
     }
     // What is made of a fragment that differs between threads differs too.
     current = std::move(next);

@@ -237,6 +237,27 @@ TEST(EmulatedThreads, OneElementOfHalfAByteIsCopiedOnce) {
 })");
 }
 
+TEST(EmulatedThreads, FragmentsThatThreadsUpdateAreTheirOwn) {
+  const std::string source = expect_interpreted(R"(program p(A: float32[32], B: int32[32]) {
+  kernel bx in 1 threads tx in 32 {
+    fragment sum: float32[2]
+    fragment most: int32[1]
+    local own: int32[1]
+    serial f in 2 {
+      sum[f] = 0.5
+      most[0] = f
+    }
+    fill own = most[0] * 2
+    atomic add sum[tx % 2], float32(tx)
+    atomic store most[0], tx -> before: int32
+    all_reduce most[0] = max (tx) if tx < 30 else 0 over lanes 8
+    A[tx] = sum[0] + sum[1] * 100.0
+    B[tx] = most[0] + before + own[0]
+  }
+})");
+  EXPECT_EQ(source.find("shared_array"), std::string::npos) << source;
+}
+
 TEST(EmulatedThreads, ShufflesInAPartialWarp) {
   const std::string source =
       expect_interpreted(R"(program p(A: float32[48], B: float32[48], C: float32[48], D: float32[48]) {
