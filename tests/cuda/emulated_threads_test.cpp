@@ -258,6 +258,24 @@ TEST(EmulatedThreads, FragmentsThatThreadsUpdateAreTheirOwn) {
   EXPECT_EQ(source.find("shared_array"), std::string::npos) << source;
 }
 
+TEST(EmulatedThreads, ValuesBeforeAtomicOperationsOfIterationsInNoRegularOrder) {
+  expect_interpreted(R"(program p(A: int32[8], B: int32[8]) {
+  kernel bx in 1 threads 1 {
+    fragment f: int32[8]
+    fragment g: int32[8]
+    parallel e in 8 {
+      f[e] = e * 10
+    }
+    parallel e in 8 {
+      atomic add A[e], f[e ^ 3] -> before: int32
+      let twice: int32 = before * 2
+      g[e] = before + twice
+    }
+    copy g -> B
+  }
+})");
+}
+
 TEST(EmulatedThreads, ShufflesInAPartialWarp) {
   const std::string source =
       expect_interpreted(R"(program p(A: float32[48], B: float32[48], C: float32[48], D: float32[48]) {

@@ -273,12 +273,16 @@ class LoopLowering::Placer : public ir::Rewriter {
   Stmt rewrite(const Stmt& stmt) override {
     if (const auto* store = ir::as<ir::Store>(stmt)) return rewrite_store(stmt, *store);
     if (const auto* atomic = ir::as<ir::Atomic>(stmt)) return rewrite_atomic(stmt, *atomic);
-    if (const auto* let = ir::as<ir::Let>(stmt); let && !loop_.linear_) {
+    if (const auto* let = ir::as<ir::Let>(stmt)) {
       const Expr value = rewrite(let->value);
-      const ir::Var var = own_[let->var.get()] = ir::make_var(let->var->name, let->var->type);
-      return ir::make_stmt(ir::Let{var, value}, stmt->span);
+      return ir::make_stmt(ir::Let{own(let->var), value}, stmt->span);
     }
     const Stmt inner = rewrite_children(stmt);
+    if (const auto* node = ir::as<ir::ExternCall>(inner); node && node->result) {
+      ir::ExternCall result = *node;
+      result.result = own(node->result);
+      return ir::make_stmt(std::move(result), stmt->span);
+    }
     return ir::as<ir::Barrier>(stmt) || ir::as<ir::Print>(stmt) ? once(inner) : inner;
   }
 
@@ -286,6 +290,11 @@ class LoopLowering::Placer : public ir::Rewriter {
   const LoopLowering& loop_;
   const Indices& at_;
   std::map<const ir::VarData*, ir::Var> own_;  // of iterations that are written out one by one
+
+  // The variable that a statement binds, in one scope with those of the iterations before if these are written out.
+  ir::Var own(const ir::Var& var) {
+    return loop_.linear_ || !var ? var : own_[var.get()] = ir::make_var(var->name, var->type);
+  }
 
   const std::unordered_map<const ir::BufferData*, Buffer>& places() const { return loop_.lowering_.places; }
 
@@ -333,6 +342,7 @@ class LoopLowering::Placer : public ir::Rewriter {
     if (loop_.first_ && atomic.previous && is_seen_by_others(*atomic.element.buffer))
       loop_.lowering_.fail(
           stmt->span, "the value before an atomic operation is wanted by several threads that do the same iteration");
+    result.previous = own(atomic.previous);
     return by_first(ir::make_stmt(std::move(result), stmt->span), atomic.element.buffer);
   }
 };
