@@ -154,6 +154,7 @@ EmulatedLaunch emulated(const targets::cuda::Launch& launch, const ir::VarRanges
   EmulatedLaunch result{launch.function};
   result.shared_bytes = launch.shared_bytes;
   result.cooperative = launch.cooperative;
+  result.local_bytes = launch.local_bytes;
   for (size_t axis = 0; axis < launch.grid.size(); ++axis)
     result.grid[axis] = std::max<int64_t>(0, runtime::evaluate(launch.grid[axis], values));
   if (launch.persistent) result.grid[0] = (result.grid[0] * 2 + 2) / 3;

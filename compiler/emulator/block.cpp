@@ -35,14 +35,14 @@ std::string threads_text(int first, int last) {
 
 }  // namespace
 
-Block::Block(std::array<int64_t, 3> threads, BlockPlace place, emulated::machine_state& state, Clocks& clocks,
+Block::Block(const EmulatedLaunch& launch, BlockPlace place, emulated::machine_state& state, Clocks& clocks,
              Reporter& reporter)
-    : extents_(threads),
+    : extents_(launch.threads),
       place_(place),
       state_(state),
       clocks_(clocks),
       reporter_(reporter),
-      stacks_(static_cast<size_t>(threads[0] * threads[1] * threads[2])),
+      stacks_(static_cast<size_t>(extents_[0] * extents_[1] * extents_[2]), static_cast<size_t>(launch.local_bytes)),
       threads_(stacks_.count()),
       warps_((stacks_.count() + kWarp - 1) / kWarp),
       ready_(stacks_.count()) {}

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "compiler/emulator/clocks.h"
+#include "compiler/emulator/emulator.h"
 #include "compiler/emulator/prelude/interface.h.in"
 #include "compiler/emulator/reporter.h"
 #include "compiler/emulator/stacks.h"
@@ -31,7 +32,7 @@ struct BlockPlace {
 
 class Block {
  public:
-  Block(std::array<int64_t, 3> threads, BlockPlace place, emulated::machine_state& state, Clocks& clocks,
+  Block(const EmulatedLaunch& launch, BlockPlace place, emulated::machine_state& state, Clocks& clocks,
         Reporter& reporter);
   bool valid() const { return stacks_.valid(); }
 

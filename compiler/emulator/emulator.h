@@ -39,6 +39,7 @@ struct EmulatedLaunch {
   int64_t shared_bytes = 0;
   bool cooperative = false;                 // blocks wait for each other: all are there at once
   std::array<int64_t, 3> cluster{1, 1, 1};  // blocks; the grid is a multiple. Not with `cooperative`
+  int64_t local_bytes = 0;                  // of each thread's own arrays
 };
 
 using TensorMap = emulated::tensor_map_data;

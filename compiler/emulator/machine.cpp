@@ -32,7 +32,7 @@ struct Machine::LiveBlock {
   LiveBlock(Machine& machine, BlockPlace in_cluster, const Options& options)
       : memories(machine.launch_, in_cluster.rank * volume(machine.launch_.threads), machine.global_, options,
                  machine.clocks_, machine.reporter_),
-        block(machine.launch_.threads, in_cluster, machine.state_, machine.clocks_, machine.reporter_),
+        block(machine.launch_, in_cluster, machine.state_, machine.clocks_, machine.reporter_),
         engine(memories, machine.clocks_, machine.reporter_, block),
         fences(machine.clocks_, static_cast<size_t>(in_cluster.blocks * block.size())),
         rank(in_cluster.rank) {}

@@ -100,6 +100,8 @@ tilepilot_start_stack:
 namespace tilepilot::emulator {
 namespace {
 
+constexpr size_t kBytes = size_t{256} << 10;  // beside arrays
+
 size_t page_bytes() {
   static const auto size = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   return size;
@@ -149,25 +151,26 @@ void leave_context(Context& from, Context& to) {
   tilepilot_switch_stack(&from.pointer, to.pointer);
 }
 
-Stacks::Stacks(size_t count) : count_(count) {
-  void* memory = mmap(nullptr, count * kBytes, PROT_READ | PROT_WRITE,
+Stacks::Stacks(size_t count, size_t array_bytes)
+    : count_(count), bytes_((kBytes + 2 * array_bytes + page_bytes() - 1) / page_bytes() * page_bytes()) {
+  void* memory = mmap(nullptr, count * bytes_, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (memory == MAP_FAILED) return;
   memory_ = static_cast<std::byte*>(memory);
   // A page below each stack faults.
-  for (size_t k = 0; k < count; ++k) mprotect(memory_ + k * kBytes, page_bytes(), PROT_NONE);
+  for (size_t k = 0; k < count; ++k) mprotect(memory_ + k * bytes_, page_bytes(), PROT_NONE);
 }
 
 Stacks::~Stacks() {
   if (memory_ == nullptr) return;
-  forget_frames(memory_, count_ * kBytes);
-  munmap(memory_, count_ * kBytes);
+  forget_frames(memory_, count_ * bytes_);
+  munmap(memory_, count_ * bytes_);
 }
 
 Context Stacks::start(size_t number, void (*body)(void*), void* argument) const {
-  std::byte* bottom = memory_ + number * kBytes + page_bytes();
-  std::byte* top = memory_ + (number + 1) * kBytes - 64;
-  forget_frames(bottom, kBytes - page_bytes());
+  std::byte* bottom = memory_ + number * bytes_ + page_bytes();
+  std::byte* top = memory_ + (number + 1) * bytes_ - 64;
+  forget_frames(bottom, bytes_ - page_bytes());
   auto* beginning = reinterpret_cast<Beginning*>(top);
   *beginning = {body, argument};
   const auto function = reinterpret_cast<void*>(&begin);
@@ -183,7 +186,7 @@ Context Stacks::start(size_t number, void (*body)(void*), void* argument) const 
                             nullptr,  nullptr,   nullptr, nullptr, nullptr, entry};
 #endif
   for (const void* value : values) *frame++ = const_cast<void*>(value);
-  return {frame - std::size(values), bottom, kBytes - page_bytes(), nullptr};
+  return {frame - std::size(values), bottom, bytes_ - page_bytes(), nullptr};
 }
 
 }  // namespace tilepilot::emulator

@@ -21,9 +21,9 @@ void leave_context(Context& from, Context& to);
 
 class Stacks {
  public:
-  static constexpr size_t kBytes = size_t{256} << 10;  // each; only what is touched costs memory
-
-  explicit Stacks(size_t count);
+  // With room for so many bytes of arrays, each element of which has a mark beside it. Only what is touched costs
+  // memory.
+  Stacks(size_t count, size_t array_bytes);
   ~Stacks();
   Stacks(const Stacks&) = delete;
   bool valid() const { return memory_ != nullptr; }
@@ -32,7 +32,7 @@ class Stacks {
   Context start(size_t number, void (*body)(void*), void* argument) const;
 
  private:
-  size_t count_;
+  size_t count_, bytes_;  // `bytes_` each
   std::byte* memory_ = nullptr;
 };
 

@@ -276,6 +276,17 @@ TEST(EmulatedThreads, ValuesBeforeAtomicOperationsOfIterationsInNoRegularOrder) 
 })");
 }
 
+TEST(EmulatedThreads, ArraysThatFillTheMemoryOfAThread) {
+  expect_interpreted(R"(program p(A: int32[33]) {
+  kernel bx in 1 threads tx in 33 {
+    local large: int8[400, 1024]
+    fill large[tx, 0 : 1024] = 3
+    large[tx, tx * 8] = int8(tx)
+    A[tx] = int32(large[tx, tx * 4]) + int32(large[tx, tx * 8])
+  }
+})");
+}
+
 TEST(EmulatedThreads, ShufflesInAPartialWarp) {
   const std::string source =
       expect_interpreted(R"(program p(A: float32[48], B: float32[48], C: float32[48], D: float32[48]) {

@@ -76,6 +76,30 @@ TEST(Resources, fail_FragmentsFarBeyondRegisters) {
   EXPECT_THAT(code.error().message, HasSubstr("take 8192 registers of each of 128 threads"));
 }
 
+TEST(Resources, fail_ArraysBeyondTheMemoryOfAThread) {
+  const auto text = [](int64_t rows) {
+    return fmt::format(R"(program p(A: float32[64]) {{
+  kernel bx in 1 threads tx in 64 {{
+    local large: float32[{}, 1024]
+    local small: float32[64]
+    fill large = 1.0
+    fill small = 1.0
+    A[tx] = large[tx, tx] + small[tx]
+  }}
+}})",
+                       rows);
+  };
+  EXPECT_TRUE(generated(text(127)).ok());
+  const auto code = generated(text(128));
+  ASSERT_FALSE(code.ok());
+  EXPECT_EQ(code.error().kind, DiagnosticKind::too_large_for_device);
+  EXPECT_TRUE(code.error().span.valid());
+  EXPECT_EQ(code.error().message,
+            "each thread of this kernel needs 524544 bytes for itself; the target gives it 524288");
+  ASSERT_FALSE(code.error().notes.empty());
+  EXPECT_EQ(code.error().notes[0].message, "`large` takes 524288 bytes");
+}
+
 std::string product_text(int64_t rows, int64_t threads, const std::string& type = "float16") {
   return fmt::format(R"(program p(A: {2}[{0}, 32], B: {2}[32, 32], C: float32[{0}, 32]) {{
   kernel bx in 1 threads {1} {{

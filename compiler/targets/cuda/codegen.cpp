@@ -66,12 +66,15 @@ class LaunchEmitter {
     if (context_.error) return std::move(context_.error);
     if (shared_bytes_ > shared_limit(architecture_))
       return too_much_shared_memory(lowered_.kernel, shared_bytes_, shared_limit(architecture_));
+    if (local_bytes_ > kLocalLimit) return too_much_local_memory(lowered_.kernel, local_bytes_, kLocalLimit);
     const int64_t threads = thread_count(lowered_.kernel);
     source += fmt::format("\nextern \"C\" __global__ void __launch_bounds__({}{}) {}({}) {{\n{}{}}}\n", threads,
                           lowered_.alone ? ", 1" : "", function, fmt::join(parameters_, ", "),
                           context_.declarations.text(), context_.body.text());
-    return Launch{function, lowered_.kernel.grid, lowered_.kernel.threads,    shared_bytes_,
+    Launch launch{function, lowered_.kernel.grid, lowered_.kernel.threads,    shared_bytes_,
                   false,    lowered_.persistent,  std::move(context_.checks), std::move(maps_)};
+    launch.local_bytes = local_bytes_;
+    return launch;
   }
 
  private:
@@ -82,7 +85,7 @@ class LaunchEmitter {
   std::vector<std::string> parameters_;
   std::vector<TensorMap> maps_;
   std::vector<std::string> barriers_;  // what makes them
-  int64_t shared_bytes_ = 0;
+  int64_t shared_bytes_ = 0, local_bytes_ = 0;
 
   bool is_index(const ir::Var& var) const {
     return var->type.is_int() && (var->type.bits <= 32 || context_.index_type == "int64_t");
@@ -209,6 +212,7 @@ class LaunchEmitter {
     if (buffer->scope == ir::Scope::barrier) return declare_barriers(buffer);
     if (buffer->scope != ir::Scope::shared) {
       context_.declarations.line("registers<{}, {}> {};", type, elements, name);
+      local_bytes_ += elements * buffer->type.bytes();
       return;
     }
     context_.declarations.line("shared_array<{0}> {1} = shared_tile<{0}>({2}, {3});", type, name,

@@ -35,6 +35,7 @@ struct Launch {
   bool persistent = false;                     // its grid is a bound: more blocks than run at once gain nothing
   std::vector<cpu::RuntimeCheck> checks = {};  // `fail_check(number)` tells of the one with that number, from 1 on
   std::vector<TensorMap> maps = {};            // parameters after all others
+  int64_t local_bytes = 0;                     // of each thread's own arrays, some of which become registers
 };
 
 // Blocks of products are walked in bands of so many rows of the grid.
@@ -43,6 +44,8 @@ constexpr int64_t kBandRows = 16;
 // Dynamic shared memory that one block may have, in bytes (CUDA C++ Programming Guide, "Technical Specifications per
 // Compute Capability").
 int64_t shared_limit(Architecture architecture);
+// Memory that one thread may have for itself, in bytes (the same table).
+constexpr int64_t kLocalLimit = 512 << 10;
 
 struct GeneratedCode {
   std::string source;            // `prelude()` goes in front when it is compiled

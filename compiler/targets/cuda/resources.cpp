@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kRegistersOfBlock = 65536, kRegistersOfThread = 255;
 constexpr int64_t kMostRegisters = 16 * kRegistersOfThread;  // all written out: NVRTC works on them for minutes
 constexpr int64_t kBytesOfBarrier = 8;
-constexpr size_t kTilesShown = 3;
+constexpr size_t kBuffersShown = 3;
 
 int64_t registers_of_thread(int64_t threads) {
   constexpr int64_t kUnit = 8;  // in which they are dealt out
@@ -139,21 +139,38 @@ int64_t shared_bytes_with_barriers(const LoweredKernel& lowered) {
   return bytes;
 }
 
+namespace {
+
+void note_largest(const ir::Kernel& kernel, ir::Scope scope, Diagnostic& error) {
+  std::vector<std::pair<int64_t, ir::Buffer>> buffers;
+  for (const ir::Buffer& buffer : kernel.allocations) {
+    if (buffer->scope != scope || buffer->base) continue;
+    int64_t size = buffer->type.bytes();
+    for (const ir::Expr& extent : buffer->shape) size *= ir::constant_int(extent).value_or(1);
+    buffers.emplace_back(size, buffer);
+  }
+  std::stable_sort(buffers.begin(), buffers.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (size_t k = 0; k < std::min(buffers.size(), kBuffersShown); ++k)
+    error.note(buffers[k].second->span, fmt::format("`{}` takes {} bytes", buffers[k].second->name, buffers[k].first));
+}
+
+}  // namespace
+
 Error too_much_shared_memory(const ir::Kernel& kernel, int64_t bytes, int64_t limit) {
   Error error =
       make_error(DiagnosticKind::too_large_for_device, kernel.span,
                  fmt::format("this kernel needs {} bytes of shared memory; a block of the target has {}", bytes, limit),
                  "use smaller tiles or fewer stages");
-  std::vector<std::pair<int64_t, ir::Buffer>> tiles;
-  for (const ir::Buffer& buffer : kernel.allocations) {
-    if (buffer->scope != ir::Scope::shared || buffer->base) continue;
-    int64_t size = buffer->type.bytes();
-    for (const ir::Expr& extent : buffer->shape) size *= ir::constant_int(extent).value_or(1);
-    tiles.emplace_back(size, buffer);
-  }
-  std::stable_sort(tiles.begin(), tiles.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  for (size_t k = 0; k < std::min(tiles.size(), kTilesShown); ++k)
-    error->note(tiles[k].second->span, fmt::format("`{}` takes {} bytes", tiles[k].second->name, tiles[k].first));
+  note_largest(kernel, ir::Scope::shared, *error);
+  return error;
+}
+
+Error too_much_local_memory(const ir::Kernel& kernel, int64_t bytes, int64_t limit) {
+  Error error = make_error(
+      DiagnosticKind::too_large_for_device, kernel.span,
+      fmt::format("each thread of this kernel needs {} bytes for itself; the target gives it {}", bytes, limit),
+      "use smaller local arrays, or shared memory");
+  note_largest(kernel, ir::Scope::local, *error);
   return error;
 }
 

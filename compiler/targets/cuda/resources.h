@@ -16,7 +16,8 @@ Result<std::vector<Diagnostic>> resource_warnings(const PlannedKernel& planned, 
 // The shared memory that a kernel needs, with the hardware barriers, which lie behind all tiles.
 int64_t shared_bytes_with_barriers(const LoweredKernel& lowered);
 
-// `too_large_for_device`, with the largest tiles.
+// `too_large_for_device`, with the largest tiles, or the largest arrays of a thread.
 Error too_much_shared_memory(const ir::Kernel& kernel, int64_t bytes, int64_t limit);
+Error too_much_local_memory(const ir::Kernel& kernel, int64_t bytes, int64_t limit);
 
 }  // namespace tilepilot::targets::cuda
