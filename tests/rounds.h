@@ -2,6 +2,8 @@
 // a twentieth as often: they look for faults of memory, and the plain build has compared the values.
 #pragma once
 
+#include <cstdlib>
+
 namespace tilepilot {
 
 constexpr int rounds(int count) {
@@ -20,6 +22,12 @@ constexpr int steps(int count) {
 #else
   return count;
 #endif
+}
+
+// A number that who runs the test asks for.
+inline int from_environment(const char* name, int otherwise) {
+  const char* text = std::getenv(name);
+  return text != nullptr ? std::atoi(text) : otherwise;
 }
 
 }  // namespace tilepilot

@@ -20,11 +20,6 @@ namespace {
 
 using ir::testing::RandomArguments;
 
-int from_environment(const char* name, int otherwise) {
-  const char* text = std::getenv(name);
-  return text != nullptr ? std::atoi(text) : otherwise;
-}
-
 struct Candidate {
   uint32_t seed;
   ir::Program program;

@@ -13,13 +13,16 @@ class RandomArguments {
   RandomArguments(const RandomArguments&) = delete;
 
   const std::vector<interpret::Argument>& values() const { return values_; }
+  const std::vector<std::string>& names() const { return names_; }
 
  private:
+  std::vector<std::string> names_;
   std::vector<std::vector<std::byte>> bytes_;
   std::vector<interpret::Argument> values_;
 };
 
-// "parameter 0, element 3: 1 and 2" for the first element that differs, else empty. A NaN is as good as another.
+// "parameter 0 (`x`), element 3: 1 and 2" for the first element that differs, else empty. A NaN is as good as another.
+// Elements of parameters called `kOutcome` may be some units in the last place apart.
 std::string first_difference(const RandomArguments& a, const RandomArguments& b);
 
 }  // namespace tilepilot::ir::testing

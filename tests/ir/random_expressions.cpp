@@ -193,14 +193,33 @@ Expr RandomProgram::int_expr(DType type, int depth) {
   }
 }
 
+// Those that every machine rounds alike are left out.
+Expr RandomProgram::approximate_expr(DType type, int depth) {
+  constexpr std::array kOfTwo{BinaryOp::pow, BinaryOp::atan2, BinaryOp::hypot};
+  const Expr left = expr(type, depth - 1);
+  if (one_in(6)) return binary(kOfTwo[size_t(pick(kOfTwo.size()))], left, expr(type, depth - 1), span());
+  MathFn function = MathFn::sqrt;
+  while (function == MathFn::sqrt) function = MathFn(pick(int(MathFn::abs)));
+  return math(function, left, span());
+}
+
 Expr RandomProgram::float_expr(DType type, int depth) {
+  constexpr std::array kExact{MathFn::sqrt, MathFn::abs, MathFn::floor, MathFn::ceil, MathFn::round, MathFn::trunc};
+  constexpr std::array kExactOps{BinaryOp::add, BinaryOp::sub,   BinaryOp::mul,  BinaryOp::div,      BinaryOp::min,
+                                 BinaryOp::max, BinaryOp::ldexp, BinaryOp::fmod, BinaryOp::nextafter};
   constexpr std::array kOps{BinaryOp::add,   BinaryOp::sub,   BinaryOp::mul,  BinaryOp::div,
                             BinaryOp::min,   BinaryOp::max,   BinaryOp::pow,  BinaryOp::atan2,
                             BinaryOp::hypot, BinaryOp::ldexp, BinaryOp::fmod, BinaryOp::nextafter};
   const auto count = kOps.size() - (type.is_small_float() ? 1 : 0);
   const Expr left = expr(type, depth - 1);
   if (one_in(6)) return unary(UnaryOp::neg, left, span());
-  if (one_in(3)) return math(MathFn(pick(int(MathFn::leading_zeros))), left, span());
+  const bool of_one = one_in(3);
+  if (options_.approximate_last) {
+    if (of_one) return math(kExact[size_t(pick(kExact.size()))], left, span());
+    const size_t last = kExactOps.size() - (type.is_small_float() ? 1 : 0);
+    return binary(kExactOps[size_t(pick(int(last)))], left, expr(type, depth - 1), span());
+  }
+  if (of_one) return math(MathFn(pick(int(MathFn::leading_zeros))), left, span());
   return binary(kOps[size_t(pick(int(count)))], left, expr(type, depth - 1), span());
 }
 

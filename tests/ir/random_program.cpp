@@ -136,6 +136,21 @@ Stmt RandomProgram::initial(const Buffer& buffer) {
   return result;
 }
 
+// The block's part, an element for each iteration.
+Stmt RandomProgram::outcome(const Buffer& buffer) {
+  uses_.clear();
+  const Var i = make_var("i", kInt32);
+  std::vector<Expr> at;
+  for (size_t axis = 0; axis < 3; ++axis)
+    at.push_back(axis < block_vars_.size() ? var_ref(block_vars_[axis]) : int_imm(0));
+  at.push_back(var_ref(i));
+  ints_.push_back(i);
+  const Expr value = as_who(Who::block, [&] { return approximate_expr(buffer->type, 3); });
+  ints_.pop_back();
+  const Stmt body = make_stmt(Block{{make_stmt(Store{buffer, at, value}, span())}}, span());
+  return make_stmt(For{LoopKind::parallel, {i}, {buffer->shape.back()}, 0, body}, span());
+}
+
 Kernel RandomProgram::kernel() {
   const auto ints = ints_;
   Kernel result;
@@ -165,6 +180,7 @@ Kernel RandomProgram::kernel() {
     if (out && !(b->type.is_float() && parts_[0]->type.is_int()))
       body.push_back(make_stmt(Copy{whole(b), *out, {}}, span()));
   }
+  for (const Buffer& b : outcomes_) body.push_back(outcome(b));
   result.allocations = allocations();
   Block all;
   for (const Buffer& b : result.allocations) {
@@ -214,6 +230,15 @@ void RandomProgram::make_globals(Program& program) {
   globals_.insert(globals_.end(), parts_.begin(), parts_.end());
   program.parameters.assign(globals_.begin(), globals_.end());
   program.parameters.insert(program.parameters.end(), totals_.begin(), totals_.end());
+  if (options_.approximate_last) {
+    constexpr std::array kTypes{kFloat32, kFloat32, kFloat64, kFloat16, kBFloat16};
+    for (int k = 0; k < 2; ++k) {
+      const DType type = kTypes[size_t(pick(kTypes.size()))];
+      const std::vector<Expr> shape{int_imm(4), int_imm(3), int_imm(3), int_imm(1 + pick(40))};
+      outcomes_.push_back(buffer(kOutcome, type, Scope::global, shape));
+    }
+    program.parameters.insert(program.parameters.end(), outcomes_.begin(), outcomes_.end());
+  }
   if (!one_in(3)) return;
   // Packed elements are written by reading their neighbours first, which nobody has written in a workspace.
   DType type = dtype();

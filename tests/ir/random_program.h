@@ -20,7 +20,11 @@ struct RandomOptions {
   int statements = 5;    // at most, in a block
   int depth = 3;         // of statements and of expressions
   bool threads = false;  // some kernels have thread variables
+  // Functions that machines only come close to, each in its own way (exp, pow), stand in what kernels write last alone,
+  // to parameters called `kOutcome`, which nobody reads: all others can be compared to the last bit.
+  bool approximate_last = false;
 };
+inline constexpr const char* kOutcome = "outcome";
 
 class RandomProgram {
  public:
@@ -50,6 +54,7 @@ class RandomProgram {
 
   // Global buffers: any, those with a part for each block of a grid, those that only atomics touch.
   std::vector<Buffer> globals_, parts_, totals_;
+  std::vector<Buffer> outcomes_;  // with `approximate_last`
   std::vector<Buffer> readable_;  // globals that the kernel at hand does not write
   std::vector<Buffer> writable_;  // those that its blocks may write, and read where they do
 
@@ -95,6 +100,7 @@ class RandomProgram {
   Expr expr(DType type, int depth);
   Expr int_expr(DType type, int depth);
   Expr float_expr(DType type, int depth);
+  Expr approximate_expr(DType type, int depth);
   Expr bool_expr(int depth);
   Expr reinterpreted(DType type, int depth);
   Expr small_number(DType type);  // sums of these are exact
@@ -173,6 +179,7 @@ class RandomProgram {
   Buffer view_of(const Buffer& base);
   std::vector<Buffer> allocations() const;
   Stmt initial(const Buffer& buffer);
+  Stmt outcome(const Buffer& buffer);
   void make_globals(Program& program);
 };
 
