@@ -276,6 +276,25 @@ TEST(EmulatedThreads, ValuesBeforeAtomicOperationsOfIterationsInNoRegularOrder) 
 })");
 }
 
+// What is given where a condition fails takes part as often as that, whatever it is.
+TEST(EmulatedThreads, EachThreadGivesItsValueOnce) {
+  expect_interpreted(R"(program p(A: float32[100], B: float32[100], C: int32[100], D: int32[100]) {
+  kernel bx in 1 threads tx, ty in 20, 5 {
+    local all: float32[2]
+    local row: int32[1]
+    local pair: int32[1]
+    all_reduce all[0] = + (1.0) if tx < 7 else 2.0 over 0, 1
+    all_reduce all[1] = max (A[tx + ty]) if ty < 2 else -1000.0 over 1
+    all_reduce row[0] = * (tx % 3 + 1) if tx < 9 else -1 over 0
+    all_reduce pair[0] = min (tx) if tx == 0 else 3 over lanes 4
+    A[ty * 20 + tx] = all[0]
+    B[ty * 20 + tx] = all[1]
+    C[ty * 20 + tx] = row[0]
+    D[ty * 20 + tx] = pair[0]
+  }
+})");
+}
+
 TEST(EmulatedThreads, ArraysThatFillTheMemoryOfAThread) {
   expect_interpreted(R"(program p(A: int32[33]) {
   kernel bx in 1 threads tx in 33 {

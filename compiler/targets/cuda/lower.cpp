@@ -281,7 +281,7 @@ class Lowerer {
     const bool meets = !split_modes(along, lowering_.threads).warps.empty();
     const Buffer board = meets ? lowering_.board("board", value->type, lowering_.threads) : nullptr;
     if (meets) out.push_back(meet);  // readers of an earlier reduction
-    combine_threads(lowering_, {value, join, reduce.identity, std::move(along)}, board, span, out);
+    combine_threads(lowering_, {value, join, nullptr, std::move(along)}, board, span, out);
     const ir::Region result = reduce.result;
     out.push_back(
         placed(ir::make_stmt(ir::Store{result.buffer, result.start, ir::load(value, {ir::int_imm(0)}, span)}, span)));

@@ -100,14 +100,20 @@ class Combination {
       offset = plus(offset, times(ir::var_ref(loops.back().first), mode.weight));
     }
     const Expr first = lowering_.let("first", base, leads ? across[0].weight : threads, span_, out);
-    const Expr there = plus(times(ir::var_ref(take), places), compact(plus(first, offset)));
-    Stmts body{set(ir::var_ref(take), reduction_.combined(own(take), ir::load(board, {there}, span_)))};
+    const auto left_by = [&](const Expr& thread) {
+      return ir::load(board, {plus(times(ir::var_ref(take), places), compact(thread))}, span_);
+    };
+    Stmts body{set(ir::var_ref(take), reduction_.combined(own(take), left_by(plus(first, offset))))};
+    if (!reduction_.identity) {
+      const Expr is_next = ir::binary(ir::BinaryOp::gt, offset, ir::int_imm(0), span_);
+      body = {ir::make_stmt(ir::If{is_next, ir::make_stmt(ir::Block{std::move(body)}, span_), nullptr}, span_)};
+    }
     for (const auto& [var, extent] : loops) {
       const auto kind = extent <= 32 ? ir::LoopKind::unrolled : ir::LoopKind::serial;
       body = {ir::make_stmt(
           ir::For{kind, {var}, {ir::int_imm(extent)}, 0, ir::make_stmt(ir::Block{std::move(body)}, span_)}, span_)};
     }
-    body.insert(body.begin(), set(ir::var_ref(take), reduction_.identity));
+    body.insert(body.begin(), set(ir::var_ref(take), reduction_.identity ? reduction_.identity : left_by(first)));
     out.push_back(unrolled(take, count_, std::move(body), span_));
   }
 };

@@ -14,7 +14,7 @@ struct ThreadMode {
 struct ThreadReduction {
   ir::Buffer values;  // of the thread, a result for each; local
   std::function<ir::Expr(const ir::Expr& a, const ir::Expr& b)> combined;
-  ir::Expr identity;
+  ir::Expr identity;  // null: none is known, or it may change a sign or a NaN
   std::vector<ThreadMode> along;
 };
 
