@@ -295,6 +295,36 @@ TEST(EmulatedThreads, EachThreadGivesItsValueOnce) {
 })");
 }
 
+TEST(EmulatedThreads, ElementsOfFragmentsThatDecideForAll) {
+  expect_interpreted(R"(program p(A: int32[64], B: int32[64]) {
+  kernel bx in 1 threads 64 {
+    fragment f: int32[64]
+    local count: int32[1]
+    copy A -> f
+    fill count = 0
+    if f[37] > f[5] {
+      parallel e in 64 {
+        f[e] = f[e] + 1
+      }
+    } else {
+      parallel e in 64 {
+        f[e] = f[e] - 1
+      }
+    }
+    serial k in f[11] % 3 + 1 {
+      parallel e in 64 {
+        B[e] = f[e] + k
+      }
+    }
+    while count[0] < f[50] % 2 + 1 {
+      count[0] = count[0] + 1
+    }
+    copy f -> A
+    A[0] = count[0]
+  }
+})");
+}
+
 TEST(EmulatedThreads, ArraysThatFillTheMemoryOfAThread) {
   expect_interpreted(R"(program p(A: int32[33]) {
   kernel bx in 1 threads tx in 33 {

@@ -54,7 +54,8 @@ class InOrder : public ir::Rewriter {
   }
 };
 
-// Fragments of which threads name elements, outside parallel loops, that are known only when the kernel runs.
+// Fragments of which threads name elements, outside parallel loops, that are known only when the kernel runs, or that
+// say which way all threads go.
 void add_named_by_element(const ir::Kernel& kernel, std::unordered_set<const ir::BufferData*>& fragments) {
   const bool simt = !kernel.thread_vars.empty();
   const auto note = [&](const ir::Buffer& buffer, const std::vector<ir::Expr>& indices) {
@@ -62,22 +63,25 @@ void add_named_by_element(const ir::Kernel& kernel, std::unordered_set<const ir:
                                       [](const auto& index) { return ir::constant_int(index).has_value(); });
     if (simt || !constant) fragments.insert(buffer.get());
   };
-  const auto in_expr = [&](const ir::Expr& expr) {
+  const auto in_expr = [&](const ir::Expr& part) {
+    if (const auto* load = ir::as<ir::Load>(part)) note(load->buffer, load->indices);
+  };
+  const auto in_control = [&](const ir::Expr& expr) {
     ir::walk(expr, [&](const ir::Expr& part) {
-      if (const auto* load = ir::as<ir::Load>(part)) note(load->buffer, load->indices);
+      if (const auto* load = ir::as<ir::Load>(part)) fragments.insert(load->buffer.get());
     });
   };
   std::function<void(const ir::Stmt&)> enter = [&](const ir::Stmt& stmt) {
     if (const auto* list = ir::as<ir::Block>(stmt)) {
       for (const ir::Stmt& part : list->body) enter(part);
     } else if (const auto* loop = ir::as<ir::For>(stmt)) {
-      for (const ir::Expr& extent : loop->extents) in_expr(extent);
+      for (const ir::Expr& extent : loop->extents) in_control(extent);
       if (loop->kind != ir::LoopKind::parallel) enter(loop->body);
     } else if (const auto* loop_while = ir::as<ir::While>(stmt)) {
-      in_expr(loop_while->condition);
+      in_control(loop_while->condition);
       enter(loop_while->body);
     } else if (const auto* choice = ir::as<ir::If>(stmt)) {
-      in_expr(choice->condition);
+      in_control(choice->condition);
       enter(choice->then);
       if (choice->otherwise) enter(choice->otherwise);
     } else {
