@@ -1,5 +1,7 @@
 #include "compiler/ir/one_symbol.h"
 
+#include "compiler/ir/visit.h"
+
 namespace tilepilot::ir {
 
 std::optional<int64_t> OneSymbol::solve(int64_t actual) const {
@@ -10,6 +12,8 @@ std::optional<int64_t> OneSymbol::solve(int64_t actual) const {
 }
 
 std::optional<OneSymbol> one_symbol(const Expr& extent) {
+  // Most are, and launches ask.
+  if (const auto* symbol = as<VarRef>(extent)) return OneSymbol{symbol->var, 1, 0};
   const std::optional<Affine> form = affine(extent);
   if (!form || form->terms.size() != 1) return std::nullopt;
   const Affine::Term& term = form->terms[0];

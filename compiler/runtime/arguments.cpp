@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <list>
 
 #include "compiler/ir/one_symbol.h"
 #include "compiler/ir/text.h"
@@ -42,21 +43,20 @@ class Binder {
     if (arguments.size() != parameters.size())
       return bad(fmt::format("`{}` takes {} argument{}, got {}", program_.name, parameters.size(),
                              parameters.size() == 1 ? "" : "s", arguments.size()));
-    bound_.buffers.reserve(parameters.size());
+    bound_.buffers.reserve(parameters.size() + program_.workspaces.size());
     bound_.scalars.reserve(parameters.size() + program_.symbols.size());
+    tensors_.resize(parameters.size());
     for (size_t k = 0; k < parameters.size(); ++k) {
       if (const auto* buffer = std::get_if<ir::Buffer>(&parameters[k]))
-        TRY(bind_tensor(*buffer, arguments[k]));
+        TRY(bind_tensor(k, *buffer, arguments[k]));
       else
         TRY(bind_scalar(std::get<ir::Var>(parameters[k]), arguments[k]));
     }
     // Extents such as `2 * N` can be checked when all symbols are known.
     for (size_t k = 0; k < parameters.size(); ++k)
-      if (const auto* buffer = std::get_if<ir::Buffer>(&parameters[k]))
-        bind_free_strides(*buffer, as_parameter(std::get<TensorView>(arguments[k]), (*buffer)->type));
+      if (const auto* buffer = std::get_if<ir::Buffer>(&parameters[k])) bind_free_strides(*buffer, *tensors_[k]);
     for (size_t k = 0; k < parameters.size(); ++k)
-      if (const auto* buffer = std::get_if<ir::Buffer>(&parameters[k]))
-        TRY(check_layout(*buffer, as_parameter(std::get<TensorView>(arguments[k]), (*buffer)->type)));
+      if (const auto* buffer = std::get_if<ir::Buffer>(&parameters[k])) TRY(check_layout(*buffer, *tensors_[k]));
     return with_symbols();
   }
 
@@ -64,6 +64,13 @@ class Binder {
   const ir::Program& program_;
   Span span_;
   BoundArguments bound_;
+  std::vector<const TensorView*> tensors_;  // by parameter
+  std::list<TensorView> changed_;           // those of them that a parameter sees otherwise
+
+  // Launches are many, and most tensors are seen as they are: these are not copied.
+  const TensorView& seen(const TensorView& given, ir::DType type) {
+    return given.type == type ? given : changed_.emplace_back(as_parameter(given, type));
+  }
 
   // Symbols follow the parameters.
   Result<BoundArguments> with_symbols() {
@@ -80,10 +87,11 @@ class Binder {
     return make_error(DiagnosticKind::bad_kernel_argument, span_, std::move(message), std::move(hint));
   }
 
-  Status bind_tensor(const ir::Buffer& buffer, const Argument& argument) {
+  Status bind_tensor(size_t position, const ir::Buffer& buffer, const Argument& argument) {
     const auto* given = std::get_if<TensorView>(&argument);
     if (given == nullptr) return bad(fmt::format("argument `{}` must be a tensor, got a number", buffer->name));
-    const TensorView tensor = as_parameter(*given, buffer->type);
+    const TensorView& tensor = seen(*given, buffer->type);
+    tensors_[position] = &tensor;
     if (tensor.type != buffer->type) return bad_type(buffer, tensor);
     if (tensor.shape.size() != buffer->rank()) return bad_shape(buffer, tensor);
     for (size_t axis = 0; axis < buffer->rank(); ++axis) TRY(bind_extent(buffer, tensor, axis));
@@ -120,12 +128,12 @@ class Binder {
     const std::optional<ir::OneSymbol> form = symbol_in(buffer->shape[axis]);
     if (!form) return {};
     const std::optional<int64_t> value = form->solve(actual);
-    const std::string extent = ir::to_text(buffer->shape[axis]);
+    const auto extent = [&] { return ir::to_text(buffer->shape[axis]); };
     if (!value)
-      return bad(fmt::format("axis {} of argument `{}` must be `{}`, got {}", axis, buffer->name, extent, actual));
+      return bad(fmt::format("axis {} of argument `{}` must be `{}`, got {}", axis, buffer->name, extent(), actual));
     const auto [known, fresh] = bound_.values.emplace(form->symbol.get(), ir::Bounds{*value, *value});
     if (!fresh && known->second.lo != *value)
-      return bad(fmt::format("axis {} of argument `{}` must be `{}` = {}, got {}", axis, buffer->name, extent,
+      return bad(fmt::format("axis {} of argument `{}` must be `{}` = {}, got {}", axis, buffer->name, extent(),
                              evaluate(buffer->shape[axis], bound_.values), actual));
     return {};
   }

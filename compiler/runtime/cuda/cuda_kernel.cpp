@@ -8,6 +8,7 @@
 
 #include "compiler/runtime/arguments.h"
 #include "compiler/runtime/cuda/architecture.h"
+#include "compiler/runtime/cuda/tensor_maps.h"
 #include "compiler/targets/cuda/alignment.h"
 #include "compiler/targets/cuda/codegen.h"
 #include "compiler/targets/cuda/prelude.h"
@@ -20,17 +21,10 @@ using targets::cuda::GeneratedCode;
 
 constexpr const char* kFailedCheckPlace = "failed_check_place";  // of the prelude
 
-// A tensor's description, and what it was made for.
-struct EncodedMap {
-  void* data = nullptr;
-  std::vector<uint64_t> extents;
-  Device::TensorMap map;
-};
-
 struct PreparedLaunch {
   Function function;
   targets::cuda::Launch plan;
-  std::vector<EncodedMap> maps;
+  std::vector<TensorMaps> maps;
   int64_t resident = 0;  // blocks of a persistent one that run at once
 };
 
@@ -60,7 +54,7 @@ class Assembler {
     for (Diagnostic& warning : code.warnings) warnings.add(std::move(warning));
     for (const targets::cuda::Launch& plan : code.launches) {
       const Function function = TRY(version.module->function(plan.function, plan.shared_bytes));
-      version.launches.push_back({function, plan, std::vector<EncodedMap>(plan.maps.size())});
+      version.launches.push_back({function, plan, std::vector<TensorMaps>(plan.maps.size())});
       if (plan.persistent)
         version.launches.back().resident = TRY(device_->resident_blocks(function, plan.threads[0], plan.shared_bytes));
     }
@@ -74,10 +68,6 @@ class Assembler {
   const std::string machine_;
   const SourceMap* const sources_;
 };
-
-// The driver's numbers (CUtensorMapDataType) of words of so many bytes, and of swizzles (CUtensorMapSwizzle).
-int word_number(int64_t bytes) { return bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : 4; }
-int swizzle_number(int64_t span) { return span == 128 ? 3 : span == 64 ? 2 : span == 32 ? 1 : 0; }
 
 class CudaKernel : public CompiledKernel {
  public:
@@ -100,21 +90,22 @@ class CudaKernel : public CompiledKernel {
     Version& version = *TRY(version_for(bound.buffers));
     TRY(told(add_workspaces(bound), span));
     // All of 8 bytes: addresses, then numbers.
-    std::vector<void*> parameters;
-    parameters.reserve(bound.buffers.size() + bound.scalars.size());
-    for (void*& buffer : bound.buffers) parameters.push_back(&buffer);
-    for (int64_t& scalar : bound.scalars) parameters.push_back(&scalar);
+    parameters_.clear();
+    for (void*& buffer : bound.buffers) parameters_.push_back(&buffer);
+    for (int64_t& scalar : bound.scalars) parameters_.push_back(&scalar);
     const Stream stream = stream_ ? stream_() : nullptr;
-    const size_t words = parameters.size();
+    const size_t words = parameters_.size();
     for (PreparedLaunch& launch : version.launches) {
       const auto shape = TRY(shape_of(launch, bound, span));
       if (shape.grid[0] == 0) continue;
-      parameters.resize(words);
+      parameters_.resize(words);
       for (size_t k = 0; k < launch.maps.size(); ++k) {
-        TRY(encode(launch.plan.maps[k], bound, launch.maps[k], span));
-        parameters.push_back(&launch.maps[k].map);
+        const targets::cuda::TensorMap& plan = launch.plan.maps[k];
+        auto map = launch.maps[k].of(device(), plan, bound.buffers[plan.buffer], bound.values);
+        if (!map) return told(std::move(map).take_error(), span);
+        parameters_.push_back(*map);
       }
-      TRY(told(launch.function.launch(shape, parameters.data(), stream), span));
+      TRY(told(launch.function.launch(shape, parameters_.data(), stream), span));
     }
     return waits_ ? told(device().wait(stream), span) : Status();
   }
@@ -131,6 +122,7 @@ class CudaKernel : public CompiledKernel {
   std::map<std::vector<int64_t>, Version> others_;  // by the alignments of tensors, where some are less aligned
   std::vector<DeviceMemory> workspaces_;            // kept between launches, which a stream runs in order
   DeviceMemory failed_check_;
+  std::vector<void*> parameters_;  // of one launch, kept for its memory
 
   Result<Version*> version_for(const std::vector<void*>& tensors) {
     uintptr_t bits = 0;
@@ -170,30 +162,6 @@ class CudaKernel : public CompiledKernel {
       }
       bound.buffers.push_back(reinterpret_cast<void*>(workspaces_[k].address()));
     }
-    return {};
-  }
-
-  // Made again only for another tensor. The copy engine is used for tensors that are aligned to 16 bytes.
-  Status encode(const targets::cuda::TensorMap& plan, const BoundArguments& bound, EncodedMap& encoded,
-                Span span) const {
-    void* data = bound.buffers[plan.buffer];
-    std::vector<uint64_t> extents;
-    for (const ir::Expr& extent : plan.extents)
-      extents.push_back(static_cast<uint64_t>(std::max<int64_t>(1, evaluate(extent, bound.values))));
-    if (encoded.data == data && encoded.extents == extents) return {};
-    Device::TensorShape shape{reinterpret_cast<DeviceAddress>(data),
-                              word_number(plan.type.bytes()),
-                              swizzle_number(plan.swizzle),
-                              extents,
-                              {},
-                              {}};
-    for (const int64_t stride : plan.strides) shape.strides.push_back(static_cast<uint64_t>(stride));
-    for (const int64_t extent : plan.box) shape.box.push_back(static_cast<uint32_t>(extent));
-    auto map = device().tensor_map(shape);
-    if (!map) return told(std::move(map).take_error(), span);
-    encoded.map = *map;
-    encoded.data = data;
-    encoded.extents = std::move(extents);
     return {};
   }
 

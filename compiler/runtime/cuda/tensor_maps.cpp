@@ -1,0 +1,44 @@
+#include "compiler/runtime/cuda/tensor_maps.h"
+
+#include <algorithm>
+
+#include "compiler/runtime/arguments.h"
+
+namespace tilepilot::runtime::cuda {
+namespace {
+
+// The driver's numbers (CUtensorMapDataType) of words of so many bytes, and of swizzles (CUtensorMapSwizzle).
+int word_number(int64_t bytes) { return bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : 4; }
+int swizzle_number(int64_t span) { return span == 128 ? 3 : span == 64 ? 2 : span == 32 ? 1 : 0; }
+
+}  // namespace
+
+Device::TensorShape described(const targets::cuda::TensorMap& plan, const void* data, std::vector<uint64_t> extents) {
+  Device::TensorShape shape{reinterpret_cast<DeviceAddress>(data),
+                            word_number(plan.type.bytes()),
+                            swizzle_number(plan.swizzle),
+                            std::move(extents),
+                            {},
+                            {}};
+  for (const int64_t stride : plan.strides) shape.strides.push_back(static_cast<uint64_t>(stride));
+  for (const int64_t extent : plan.box) shape.box.push_back(static_cast<uint32_t>(extent));
+  return shape;
+}
+
+Result<Device::TensorMap*> TensorMaps::of(const Device& device, const targets::cuda::TensorMap& plan, const void* data,
+                                          const ir::VarRanges& values) {
+  Made wanted{data, {}, {}};
+  const size_t axes = plan.extents.size();
+  for (size_t axis = 0; axis < axes; ++axis)
+    wanted.extents[axis] = static_cast<uint64_t>(std::max<int64_t>(1, evaluate(plan.extents[axis], values)));
+  for (Made& made : made_)
+    if (made.data == data && made.extents == wanted.extents) return &made.map;
+  wanted.map = TRY(device.tensor_map(described(plan, data, {wanted.extents.begin(), wanted.extents.begin() + axes})));
+  if (made_.size() < kKept) return &made_.emplace_back(wanted).map;
+  Made& replaced = made_[oldest_];
+  oldest_ = (oldest_ + 1) % kKept;
+  replaced = wanted;
+  return &replaced.map;
+}
+
+}  // namespace tilepilot::runtime::cuda

@@ -1,0 +1,36 @@
+// Tensors' descriptions for the copy engine: made by the driver, and kept for the tensors that they were made for.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "compiler/ir/bounds.h"
+#include "compiler/runtime/cuda/driver.h"
+#include "compiler/targets/cuda/codegen.h"
+
+namespace tilepilot::runtime::cuda {
+
+// What the driver is asked for, with the values of the plan's extents.
+Device::TensorShape described(const targets::cuda::TensorMap& plan, const void* data, std::vector<uint64_t> extents);
+
+// The descriptions that one parameter of a function had lately: programs that take turns with a few tensors need no
+// new ones.
+class TensorMaps {
+ public:
+  // What is returned holds until the next call. Errors: device_failed.
+  // @pre `data` is aligned to 16 bytes, as the copy engine wants it
+  Result<Device::TensorMap*> of(const Device& device, const targets::cuda::TensorMap& plan, const void* data,
+                                const ir::VarRanges& values);
+
+ private:
+  static constexpr size_t kKept = 8, kMostAxes = 5;
+  struct Made {
+    const void* data = nullptr;
+    std::array<uint64_t, kMostAxes> extents = {};
+    Device::TensorMap map;
+  };
+  std::vector<Made> made_;
+  size_t oldest_ = 0;  // once there are so many as are kept
+};
+
+}  // namespace tilepilot::runtime::cuda
