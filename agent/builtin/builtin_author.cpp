@@ -7,9 +7,9 @@
 #include <map>
 #include <set>
 
+#include "agent/builtin/gpu_tiles.h"
 #include "agent/builtin/plan.h"
 #include "agent/builtin/program_writer.h"
-#include "agent/builtin/target_tiles.h"
 
 namespace tilepilot::agent {
 
@@ -18,7 +18,11 @@ namespace {
 using builtin::Plan;
 using builtin::PlanOptions;
 
-constexpr int64_t kShallowProduct = 1024;  // inner length up to which writing the product once may pay
+// The inner length up to which writing the product once may pay. Kernels of a GPU multiply as fast as its library.
+int64_t worthwhile_depth(const PlanOptions& options) {
+  constexpr int64_t kShallowProduct = 1024;
+  return options.tiles.gpu ? std::numeric_limits<int64_t>::max() : kShallowProduct;
+}
 
 // A way to change the plan once the first one runs. Each is tried once, on top of the fastest plan so far.
 struct Variation {
@@ -28,22 +32,26 @@ struct Variation {
 };
 
 constexpr Variation kVariations[] = {
-    {"computes shallow matrix products inside the kernels that finish them",
+    {"computes matrix products inside the kernels that finish them",
      [](const Plan& plan, PlanOptions& options) {
-       bool any = plan.shallowest_product > 0 && plan.shallowest_product <= kShallowProduct;
-       options.deepest_product = kShallowProduct;
-       return any;
+       options.deepest_product = worthwhile_depth(options);
+       return plan.shallowest_product > 0 && plan.shallowest_product <= options.deepest_product;
      }},
     {"computes products with a bias in kernels too",
      [](const Plan&, PlanOptions& options) {
        options.bias_only = true;
-       options.deepest_product = kShallowProduct;
+       options.deepest_product = worthwhile_depth(options);
        return true;
      }},
     {"takes smaller tiles",
      [](const Plan&, PlanOptions& options) {
        options.tiles.elements /= 4;
-       return true;
+       return !options.tiles.gpu;
+     }},
+    {"takes the tiles that come second in the model of the GPU",
+     [](const Plan&, PlanOptions& options) {
+       options.tiles.choice = 1;
+       return options.tiles.gpu.has_value();
      }},
 };
 
@@ -78,10 +86,8 @@ class BuiltinAuthor : public Author {
 
   // Small models get kernels below the usual size, models of bare products get those.
   Result<std::optional<Candidate>> first() {
-    const builtin::TargetTiles tiles = builtin::tiles_for(options_.target);
     PlanOptions options;
-    options.tiles = tiles.tiles;
-    options.product_tiles = tiles.products;
+    options.tiles.gpu = builtin::gpu_of(options_.target);
     auto candidate = TRY(propose(options, "fuses all it can"));
     if (candidate) return candidate;
     options.smallest_kernel = 1;

@@ -314,7 +314,11 @@ class KernelWriter {
     std::string wanted = hint_or(p, kNames[static_cast<int>(p.reduction)]);
     statistics_[id] = allocate(wanted, indices_.statistic_size(), id);
     expressions_.name(id, fmt::format("{}[{}]", statistics_[id], indices_.statistic_index()));
-    if (in_two_steps()) partials_[id] = allocate(wanted + "_rows", indices_.block_size(tiles_.row), id);
+    if (in_two_steps()) {
+      const bool columns_left = tiles_.rows_first;
+      partials_[id] = allocate(wanted + (columns_left ? "_columns" : "_rows"),
+                               indices_.block_size(columns_left ? tiles_.column : tiles_.row), id);
+    }
     if (tiles_.resident()) return;
     const std::string& target = in_two_steps() ? partials_[id] : statistics_[id];
     line(p.reduction == ReduceOp::sum ? fmt::format("T.clear({})", target)
@@ -333,7 +337,8 @@ class KernelWriter {
   void write_reduction(int id) {
     const Primitive& p = graph_.at(id);
     const std::string& target = in_two_steps() ? partials_[id] : statistics_[id];
-    int axis = tiles_.row >= 0 && tiles_.loop(tiles_.column).reduced ? 1 : 0;
+    const bool along_columns = tiles_.row >= 0 && tiles_.loop(tiles_.column).reduced;
+    const int axis = along_columns && !(in_two_steps() && tiles_.rows_first) ? 1 : 0;
     line(fmt::format("T.{}({}, {}, dim={}{})", function_of(p.reduction), tile_of(p.args[0]), target, axis,
                      tiles_.resident() ? "" : ", clear=False"));
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "agent/builtin/constants.h"
+#include "agent/builtin/gpu_tiles.h"
 #include "agent/builtin/names.h"
 #include "agent/builtin/simplify.h"
 
@@ -140,9 +141,13 @@ class Planner {
     int candidate = fusable_product(plan_.graph, group, facts);
     if (candidate < 0) return std::nullopt;
     int64_t depth = product_depth(plan_.graph, candidate);
-    auto tiles = plan_product_tiles(plan_.graph, group, candidate, options_.product_tiles);
+    std::optional<ProductTiles> sizes = options_.product_tiles;
+    if (options_.tiles.gpu)
+      sizes = gpu_product_tiles(plan_.graph, group, candidate, *options_.tiles.gpu, options_.tiles.choice);
+    if (!sizes) return std::nullopt;
+    auto tiles = plan_product_tiles(plan_.graph, group, candidate, *sizes);
     if (!tiles) return std::nullopt;
-    auto text = write_kernel({plan_.graph, group, *tiles, facts, candidate, options_.product_tiles});
+    auto text = write_kernel({plan_.graph, group, *tiles, facts, candidate, *sizes});
     if (!text) return std::nullopt;
     if (depth > options_.deepest_product) {
       bool shallower = plan_.shallowest_product == 0 || depth < plan_.shallowest_product;

@@ -8,7 +8,7 @@ namespace tilepilot::agent::builtin {
 
 struct PlanOptions {
   TileSizes tiles;
-  ProductTiles product_tiles;
+  ProductTiles product_tiles;  // of a processor
   // Products up to this inner length are computed by kernels, deeper ones by PyTorch.
   int64_t deepest_product = 0;
   bool bias_only = false;          // also those that only a bias follows

@@ -31,8 +31,9 @@ std::optional<TilePlan> plan_product_tiles(const PrimitiveGraph& graph, const Gr
   if (whole_rows && columns * 16 > sizes.elements) return std::nullopt;
   tiles.row = 0;
   tiles.column = 1;
-  tiles.column_block = whole_rows ? columns : std::min(sizes.columns, columns);
-  tiles.row_block = pick_block(tiles.loop(0).extent, whole_rows ? sizes.elements / columns : sizes.rows);
+  tiles.column_block = whole_rows ? columns : sizes.exact ? sizes.columns : std::min(sizes.columns, columns);
+  tiles.row_block =
+      sizes.exact ? sizes.rows : pick_block(tiles.loop(0).extent, whole_rows ? sizes.elements / columns : sizes.rows);
   tiles.loops[0].size = "M";
   tiles.loops[1].size = "N";
   tiles.threads = sizes.threads;
@@ -72,7 +73,10 @@ std::optional<ProductPrologue> ProductPrologue::make(const PrimitiveGraph& graph
   ProductPrologue result;
   result.depth_ = product_depth(graph, product);
   const bool narrow = graph.at(a->base).dtype.find("16") != std::string::npos;
-  result.depth_block_ = std::min(narrow ? sizes.depth_16_bit : sizes.depth, result.depth_);
+  result.depth_block_ = narrow ? sizes.depth_16_bit : sizes.depth;
+  if (!sizes.exact) result.depth_block_ = std::min(result.depth_block_, result.depth_);
+  result.stages_ = sizes.stages;
+  result.full_precision_ = sizes.full_precision;
   result.a_ = pool.take(facts.name(a->base));
   result.b_ = pool.take(facts.name(b->base));
   result.tile_ = pool.take("product");
@@ -99,12 +103,12 @@ std::vector<std::string> ProductPrologue::lines(const TilePlan& tiles, const Loo
   std::string row = indices.start(tiles.row), column = indices.start(tiles.column);
   std::string k = steps() ? "k * block_K" : "0", pad = steps() ? "    " : "";
   std::vector<std::string> lines = {fmt::format("T.clear({})", tile_)};
-  if (steps()) lines.push_back("for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=2):");
+  if (steps()) lines.push_back(fmt::format("for k in T.Pipelined(T.ceildiv(K, block_K), num_stages={}):", stages_));
   lines.push_back(fmt::format("{}T.copy({}[{}, {}], {}_tile)", pad, a_, row, k, a_));
   lines.push_back(
       fmt::format("{}T.copy({}[{}, {}], {}_tile)", pad, b_, b_in_rows_ ? k : column, b_in_rows_ ? column : k, b_));
-  lines.push_back(
-      fmt::format("{}T.gemm({}_tile, {}_tile, {}{})", pad, a_, b_, tile_, b_in_rows_ ? "" : ", transpose_B=True"));
+  lines.push_back(fmt::format("{}T.gemm({}_tile, {}_tile, {}{}{})", pad, a_, b_, tile_,
+                              b_in_rows_ ? "" : ", transpose_B=True", full_precision_ ? ", precision=\"fp32\"" : ""));
   return lines;
 }
 

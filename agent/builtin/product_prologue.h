@@ -12,6 +12,9 @@ struct ProductTiles {
   int64_t depth_16_bit = 128;  // of operands of 16 bits
   int64_t elements = 32768;    // of a tile with whole rows
   int64_t threads = 128;
+  int64_t stages = 2;
+  bool exact = false;           // blocks keep these sizes, though they hang over the ends
+  bool full_precision = false;  // asks the compiler for it, where the target has products that are less
 };
 
 // The product that `group` may finish: a two-dimensional one that only the group reads, each element in its own place.
@@ -41,9 +44,10 @@ class ProductPrologue {
  private:
   std::string a_, b_, tile_;
   bool b_in_rows_ = false;  // b is [K, N] in memory, else [N, K]
-  int64_t depth_ = 0, depth_block_ = 0;
+  int64_t depth_ = 0, depth_block_ = 0, stages_ = 2;
+  bool full_precision_ = false;
 
-  bool steps() const { return depth_block_ < depth_; }
+  bool steps() const { return depth_block_ != depth_; }
   std::string depth_text() const { return steps() ? "block_K" : "K"; }
 };
 

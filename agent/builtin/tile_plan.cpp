@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "agent/builtin/gpu_tiles.h"
+
 namespace tilepilot::agent::builtin {
 
 bool TilePlan::resident() const {
@@ -33,14 +35,6 @@ int64_t pick_block(int64_t extent, int64_t limit) {
 
 namespace {
 
-// A power of two, as all shapes of tiles can use.
-int64_t threads_for(int64_t elements, const TileSizes& sizes) {
-  constexpr int64_t kFewest = 128, kMost = 1024;
-  int64_t threads = kFewest;
-  while (sizes.thread_elements > 0 && threads < kMost && threads * sizes.thread_elements < elements) threads *= 2;
-  return threads;
-}
-
 AtomStrides output_strides(const PrimitiveGraph& graph, const Group& group, int id) {
   AtomStrides result;
   Shape strides = contiguous_strides(graph.at(id).shape);
@@ -57,7 +51,8 @@ AtomStrides output_strides(const PrimitiveGraph& graph, const Group& group, int 
 
 class Planner {
  public:
-  Planner(const PrimitiveGraph& graph, const Group& group, const TileSizes& sizes) : group_(group), sizes_(sizes) {
+  Planner(const PrimitiveGraph& graph, const Group& group, const TileSizes& sizes)
+      : graph_(graph), group_(group), sizes_(sizes) {
     for (auto& [id, strides] : group.axes.leaf_strides) tensors_[id] = strides;
     for (int id : group.outputs) tensors_[id] = output_strides(graph, group, id);
   }
@@ -65,20 +60,17 @@ class Planner {
   TilePlan run() {
     make_loops();
     if (plan_.loops.empty()) plan_.loops.push_back({});
-    bool any_reduced = std::any_of(plan_.loops.begin(), plan_.loops.end(), [](auto& loop) { return loop.reduced; });
-    if (!any_reduced)
-      plan_elementwise();
-    else if (plan_.loops.back().reduced)
-      plan_rows();
+    if (sizes_.gpu)
+      choose_gpu_tiles(plan_, graph_, group_, *sizes_.gpu, sizes_.choice);
     else
-      plan_columns();
-    plan_.threads = threads_for(plan_.row_block * plan_.column_block, sizes_);
+      choose_tiles();
     place_rest();
     name_sizes();
     return std::move(plan_);
   }
 
  private:
+  const PrimitiveGraph& graph_;
   const Group& group_;
   TileSizes sizes_;
   std::map<int, AtomStrides> tensors_;
@@ -133,6 +125,16 @@ class Planner {
       for (auto& [id, strides] : tensors_) plan_.strides[id] = {0};
   }
 
+  void choose_tiles() {
+    bool any_reduced = std::any_of(plan_.loops.begin(), plan_.loops.end(), [](auto& loop) { return loop.reduced; });
+    if (!any_reduced)
+      plan_elementwise();
+    else if (plan_.loops.back().reduced)
+      plan_rows();
+    else
+      plan_columns();
+  }
+
   int last_loop(bool reduced, int before) const {
     for (int i = before - 1; i >= 0; --i)
       if (plan_.loop(i).reduced == reduced) return i;
@@ -148,8 +150,8 @@ class Planner {
 
   // A block of a kept loop that fills the tile but leaves enough blocks for all threads.
   int64_t kept_block(int index, int64_t limit) const {
-    const int64_t extent = plan_.loop(index).extent, share = limit * sizes_.fewest_elements / sizes_.elements;
-    const int64_t enough = std::max(share, extent * kept_blocks_beside(index) / sizes_.enough_blocks);
+    const int64_t extent = plan_.loop(index).extent;
+    const int64_t enough = extent * kept_blocks_beside(index) / sizes_.enough_blocks;
     return pick_block(extent, std::clamp<int64_t>(enough, 1, limit));
   }
 

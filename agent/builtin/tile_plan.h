@@ -1,11 +1,14 @@
 // How a group's loops become a grid of tiles: which loops are blocks of the launch, which lie in the tile, which are
-// stepped through. What is a good size, target_tiles.h says; the written kernel takes sizes as arguments.
+// stepped through. Good sizes are those of TileSizes for a processor, and of the compiler's model for a GPU
+// (gpu_tiles.h); the written kernel takes them as arguments.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "agent/builtin/grouping.h"
+#include "compiler/targets/cuda/tiles.h"
 
 namespace tilepilot::agent::builtin {
 
@@ -22,16 +25,18 @@ struct TileSizes {
   int64_t longest_row = 16384;   // a row that is reduced is held whole up to this length
   int64_t longest_line = 16384;  // of a tile in which nothing is reduced
   int64_t enough_blocks = 16;    // to keep the machine busy
-  int64_t fewest_elements = 0;   // of a tile that is made smaller for it
-  int64_t thread_elements = 0;   // of a tile, for each thread of the block; 0: the target counts no threads
   int64_t last_axis = 0;         // if set, the last loop has this extent: it does not merge with what is before
+  std::optional<targets::cuda::Hardware> gpu = {};  // whose model says the sizes, instead of the numbers above
+  size_t choice = 0;                                // of the model's ranking; 0: the best
 };
 
 struct TilePlan {
   std::vector<LoopAxis> loops;  // major to minor
   int row = -1, column = -1;    // loops along the tile's axes; -1: the tile has no such axis
   int64_t row_block = 1, column_block = 1;
-  int64_t threads = 128;    // of a block
+  int64_t threads = 128;  // of a block
+  // If both axes are reduced: rows are added up first, which threads do with values of their own.
+  bool rows_first = false;
   std::vector<int> grid;    // kept loops with a block index, fastest first
   std::vector<int> serial;  // reduced loops outside the tile, outermost first
   // Strides of each tensor (leaf or output) along each loop, in elements.

@@ -8,6 +8,7 @@
 #include "compiler/ir/arithmetic.h"
 #include "compiler/ir/search.h"
 #include "compiler/ir/visit.h"
+#include "compiler/targets/cuda/gemm_plan.h"
 
 namespace tilepilot::targets::cuda {
 namespace {
@@ -76,7 +77,9 @@ TileProduct product_of(const ir::Gemm& gemm) {
   const int64_t n = matrix(gemm.b, gemm.transpose_b).second;
   const bool in_registers = gemm.a.buffer->scope == ir::Scope::fragment;
   const bool any_major = (in_registers || !gemm.transpose_a) && gemm.transpose_b;
-  return {m, n, k, gemm.a.buffer->type, in_registers, any_major};
+  const ir::DType type = multiplied_as(gemm, gemm.a.buffer->type);
+  const bool splits = gemm.precision == ir::Precision::fp32 && type == ir::kTensorFloat32;
+  return {m, n, k, type, in_registers, any_major, splits ? kPartsOfFloat32 : 1};
 }
 
 // Sums over the whole life of a block.

@@ -21,6 +21,12 @@ constexpr double kWarpProductShare = 0.6;                 // of Hopper's rate th
 constexpr double kStoreShare = 0.5;                       // of the rate from L2, for the way back
 constexpr double kBlockCycles = 300;                      // to begin and end a block
 constexpr double kHiddenShare = 0.8;                      // of a meeting's cost, by other blocks
+constexpr double kBusyThreads = 512;                      // of a multiprocessor, that keep its arithmetic units busy
+constexpr double kSplitOperations = 5;                    // to split an element of a product's operand
+constexpr int64_t kRowRegisters = 24;                     // of a thread, beside rows: there are no operands
+constexpr int64_t kMostHeld = 32;                         // elements of rows that a thread holds without spilling some
+constexpr int64_t kMostStreamed = 16;                     // elements of a thread that only passes them on
+constexpr int64_t kLongestLine = 4096;                    // that an element-wise block takes whole
 
 int64_t tiles_over(int64_t extent, int64_t tile) { return (extent + tile - 1) / tile; }
 double in_kilobytes(int64_t bytes) { return static_cast<double>(bytes) / 1024; }
@@ -41,9 +47,9 @@ double tensor_rate(ir::DType type, const Hardware& hardware) {
 
 // Whether warp groups multiply it asynchronously, from shared memory (wgmma).
 bool by_groups(const TileProduct& product, int64_t threads, const Hardware& hardware) {
-  return hardware.architecture == Architecture::sm_90a && threads % 128 == 0 && product.m % 64 == 0 &&
-         product.n % 8 == 0 && product.type != ir::kFloat64 && tensor_rate(product.type, hardware) > 0 &&
-         (product.any_major || is_half(product.type));
+  return hardware.architecture == Architecture::sm_90a && product.parts == 1 && threads % 128 == 0 &&
+         product.m % 64 == 0 && product.n % 8 == 0 && product.type != ir::kFloat64 &&
+         tensor_rate(product.type, hardware) > 0 && (product.any_major || is_half(product.type));
 }
 
 // `workers` over a matrix of tiles, nearly square.
@@ -68,6 +74,7 @@ Arrangement arrange(int64_t workers, int64_t m, int64_t n, int64_t least_m) {
 struct ProductCost {
   double cycles = 0;        // of tensor cores, or of the threads where those do not take the type
   double shared_bytes = 0;  // read
+  double operations = 0;    // of the threads, on operands
 };
 
 ProductCost cost_of(const TileProduct& product, int64_t threads, const Hardware& hardware) {
@@ -79,15 +86,17 @@ ProductCost cost_of(const TileProduct& product, int64_t threads, const Hardware&
     const int64_t groups = threads / 128, rows = std::min(groups, product.m / 64), columns = groups / rows;
     const double pieces = static_cast<double>(product.m / 64 * columns);
     const double a = product.a_in_registers ? 0 : 64, b = static_cast<double>(product.n) / static_cast<double>(columns);
-    return {operations / rate, pieces * (a + b) * bytes};
+    return {operations / rate, pieces * (a + b) * bytes, 0};
   }
   const Arrangement warps = arrange(threads / 32, product.m, product.n, 16);
   const double rows = product.a_in_registers ? 0 : static_cast<double>(product.m * warps.columns);
   const double read = (rows + static_cast<double>(product.n * warps.rows)) * bytes;
   // Threads that multiply themselves read each operand twice as often as warps do together.
-  if (rate == 0) return {operations / hardware.float_rate, 2 * read};
+  if (rate == 0) return {operations / hardware.float_rate, 2 * read, 0};
   const bool hopper = hardware.architecture == Architecture::sm_90a;
-  return {operations / (hopper ? rate * kWarpProductShare : rate), read};
+  const double parts = static_cast<double>(product.parts);
+  const double splitting = product.parts == 1 ? 0 : read / static_cast<double>(product.type.bytes()) * kSplitOperations;
+  return {parts * operations / (hopper ? rate * kWarpProductShare : rate), read, splitting};
 }
 
 // The share of L2's rate that copies of such rows reach: the copy engine asks for rows one by one.
@@ -120,15 +129,21 @@ struct StepCost {
   double tensor = 0, arithmetic = 0, shared = 0, cache = 0;
 };
 
-StepCost cost_of_step(const BlockWork& work, const Hardware& hardware) {
+// `together`: blocks of a multiprocessor.
+StepCost cost_of_step(const BlockWork& work, const Hardware& hardware, double together) {
   StepCost cost;
-  double read = 0, by_threads = 0;
+  double read = 0, by_threads = 0, splitting = 0;
   for (const TileProduct& product : work.products) {
     const ProductCost one = cost_of(product, work.threads, hardware);
     (tensor_rate(product.type, hardware) > 0 ? cost.tensor : by_threads) += one.cycles;
     read += one.shared_bytes;
+    splitting += one.operations;
   }
-  cost.arithmetic = by_threads + work.functions / kFunctionRate + work.operations / (hardware.float_rate / 2);
+  cost.arithmetic =
+      by_threads + work.functions / kFunctionRate + (work.operations + splitting) / (hardware.float_rate / 2);
+  // Few threads that only compute leave the units waiting for one another's results.
+  if (work.products.empty())
+    cost.arithmetic /= std::min(1.0, together * static_cast<double>(work.threads) / kBusyThreads);
   cost.shared = (read + static_cast<double>(work.copied)) / kSharedRate;
   cost.cache = static_cast<double>(work.copied) / (hardware.cache_rate * share_of_rows(work.row_bytes, hardware));
   return cost;
@@ -186,7 +201,7 @@ std::variant<Estimate, Refusal> estimate(const BlockWork& work, const Hardware& 
   result.resident = resident_blocks(work, hardware);
   result.waves = blocks / (processors * static_cast<double>(result.resident));
   const double together = std::min(static_cast<double>(result.resident), rounds);
-  const StepCost step = cost_of_step(work, hardware);
+  const StepCost step = cost_of_step(work, hardware, together);
   // Blocks or warp groups side by side hide half of the arithmetic behind products; one alone hides nothing.
   const double more = std::max(step.tensor, step.arithmetic), less = std::min(step.tensor, step.arithmetic);
   const double computing = together > 1 || work.threads > 128 ? more + less / 2 : more + less;
@@ -213,13 +228,14 @@ std::variant<Estimate, Refusal> estimate(const BlockWork& work, const Hardware& 
 int64_t operand_registers(const TileProduct& product, int64_t threads, const Hardware& hardware) {
   if (by_groups(product, threads, hardware)) return 0;
   const Arrangement warps = arrange(std::max<int64_t>(1, threads / 32), product.m, product.n, 16);
-  return (product.m / warps.rows + product.n / warps.columns) / 4;
+  const int64_t words = (product.m / warps.rows + product.n / warps.columns) / 4;
+  return product.parts > 1 ? 2 * words : words;
 }
 
 namespace {
 
-// Those that can run, the fastest first. Equal times: what leaves the most room, then the order they came in. Three
-// stages are what has proved itself.
+// Those that can run, the fastest first. Equal times: what hangs least over the ends, then what has proved itself, then
+// what leaves the most room, then the order they came in.
 class Ranking {
  public:
   explicit Ranking(const Hardware& hardware) : hardware_(hardware) {}
@@ -233,8 +249,9 @@ class Ranking {
 
   std::vector<Tiles> best(size_t count) && {
     const auto order = [](const Tiles& tiles) {
-      return std::make_tuple(tiles.estimate.seconds, tiles.split_k, tiles.work.registers, std::abs(tiles.stages - 3),
-                             tiles.work.shared_bytes);
+      const int64_t covered = tiles.work.blocks * tiles.block_m * tiles.block_n;
+      return std::make_tuple(tiles.estimate.seconds, tiles.split_k, covered, unusual(tiles), tiles.work.registers,
+                             std::abs(tiles.stages - 3), tiles.work.shared_bytes);
     };
     std::stable_sort(all_.begin(), all_.end(), [&](const Tiles& a, const Tiles& b) { return order(a) < order(b); });
     if (all_.size() > count) all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(count), all_.end());
@@ -244,6 +261,12 @@ class Ranking {
  private:
   const Hardware& hardware_;
   std::vector<Tiles> all_;
+
+  // Of kernels without products, which mostly wait for memory alike: how far from 16 elements of each of 256 threads.
+  static int64_t unusual(const Tiles& tiles) {
+    if (!tiles.work.products.empty()) return 0;
+    return std::abs(tiles.block_m * tiles.block_n / tiles.threads - 16) * 1024 + std::abs(tiles.threads - 256);
+  }
 };
 
 int64_t words_of(int64_t elements, ir::DType type) { return tiles_over(elements * type.bytes(), 4); }
@@ -300,6 +323,10 @@ Tiles gemm_tiles(const GemmProblem& problem, const Hardware& hardware, Tiles til
   work.steps = static_cast<double>(tiles_over(steps, tiles.split_k));
   work.stages = tiles.stages;
   TileProduct product{tiles.block_m, tiles.block_n, tiles.block_k, problem.element};
+  if (problem.full_precision && problem.element == ir::kFloat32) {
+    product.type = ir::kTensorFloat32;
+    product.parts = kPartsOfFloat32;
+  }
   product.any_major = !problem.transpose_a && problem.transpose_b;
   work.products = {product};
   work.copied = (tiles.block_m + tiles.block_n) * tiles.block_k * bytes;
@@ -400,11 +427,11 @@ Tiles reduction_tiles(const ReductionProblem& problem, Tiles tiles) {
   // Threads meet over a board after the lanes of their warps have.
   const double meetings = tiles.threads > 32 * tiles.block_m ? 60 * std::log2(static_cast<double>(tiles.threads)) : 100;
   work.operations = operations_of_elements(static_cast<double>(elements), of_thread, problem.element) + 128 * meetings;
-  (chunks > 1 ? work.copied : work.loaded) = elements * bytes;
+  (chunks > 1 ? work.copied : work.loaded) = elements * bytes * problem.inputs;
   work.stored = problem.writes_rows ? tiles.block_m * problem.columns * bytes : tiles.block_m * bytes;
-  work.registers = words_of(elements, ir::kFloat32) / tiles.threads + kOverheadRegisters;
+  work.registers = words_of(elements * problem.inputs, ir::kFloat32) / tiles.threads + kRowRegisters;
   work.memory_bytes = static_cast<double>(problem.rows * problem.columns * bytes) *
-                      static_cast<double>(passes + (problem.writes_rows ? 1 : 0));
+                      static_cast<double>(passes * problem.inputs + (problem.writes_rows ? 1 : 0));
   return tiles;
 }
 
@@ -442,24 +469,29 @@ std::vector<Tiles> recommend(const AttentionProblem& problem, const Hardware& ha
 
 std::vector<Tiles> recommend(const ReductionProblem& problem, const Hardware& hardware, size_t count) {
   Ranking ranking(hardware);
-  if (problem.rows <= 0 || problem.columns <= 0) return {};
+  if (problem.rows <= 0 || problem.columns <= 0 || problem.inputs <= 0) return {};
   std::vector<int64_t> widths = {problem.columns};
   for (const int64_t width : {1024, 2048, 4096, 8192})
     if (width < problem.columns) widths.push_back(width);
   for (const int64_t m : block_sizes({1, 2, 4, 8, 16, 32, 64}, problem.rows))
     for (const int64_t n : widths)
       for (const int64_t threads : {32, 64, 128, 256, 512, 1024})
-        if (m * n >= threads) ranking.add(reduction_tiles(problem, {m, n, 0, 1, threads, 0, 1, {}, {}}));
+        if (m * n >= threads && m * n * problem.inputs <= kMostHeld * threads)
+          ranking.add(reduction_tiles(problem, {m, n, 0, 1, threads, 0, 1, {}, {}}));
   return std::move(ranking).best(count);
 }
 
 std::vector<Tiles> recommend(const ElementwiseProblem& problem, const Hardware& hardware, size_t count) {
   Ranking ranking(hardware);
   if (problem.rows <= 0 || problem.columns <= 0 || problem.inputs <= 0) return {};
+  std::vector<int64_t> widths = block_sizes({32, 64, 128, 256, 512, 1024, 2048, kLongestLine}, problem.columns);
+  if (problem.columns <= kLongestLine && std::find(widths.begin(), widths.end(), problem.columns) == widths.end())
+    widths.push_back(problem.columns);
   for (const int64_t m : block_sizes({1, 2, 4, 8, 16, 32, 64, 128}, problem.rows))
-    for (const int64_t n : block_sizes({32, 64, 128, 256, 512, 1024, 2048, 4096}, problem.columns))
+    for (const int64_t n : widths)
       for (const int64_t threads : {64, 128, 256, 512})
-        if (m * n >= threads) ranking.add(elementwise_tiles(problem, {m, n, 0, 1, threads, 0, 1, {}, {}}));
+        if (m * n >= threads && m * n <= kMostStreamed * threads)
+          ranking.add(elementwise_tiles(problem, {m, n, 0, 1, threads, 0, 1, {}, {}}));
   return std::move(ranking).best(count);
 }
 

@@ -41,7 +41,10 @@ struct TileProduct {
   ir::DType type;  // of the operands
   bool a_in_registers = false;
   bool any_major = true;  // false: an operand lies across, as asynchronous products take elements of 16 bits alone
+  int64_t parts = 1;      // products that warps make of it, splitting its operands
 };
+// Of float32 at full precision, of tfloat32 (`T.gemm(..., precision="fp32")`).
+inline constexpr int64_t kPartsOfFloat32 = 3;
 
 // What one block does: loads, then `steps` steps of a loop, then stores.
 struct BlockWork {
@@ -86,6 +89,7 @@ struct GemmProblem {
   ir::DType element = ir::kFloat16, output = ir::kFloat16;
   bool transpose_a = false, transpose_b = true;  // a is [k, m]; b is [n, k]
   bool may_split = false;                        // blocks may share a tile's sum over k
+  bool full_precision = false;                   // of float32: by split products instead of by the threads
 };
 struct AttentionProblem {
   int64_t batch = 1, heads = 1, queries = 0, keys = 0, dim = 0;
@@ -97,6 +101,7 @@ struct ReductionProblem {
   int64_t rows = 0, columns = 0;
   ir::DType element = ir::kFloat16;
   bool writes_rows = true;
+  int64_t inputs = 1;  // that are held at once
 };
 struct ElementwiseProblem {
   int64_t rows = 1, columns = 0;

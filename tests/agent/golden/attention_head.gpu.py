@@ -6,10 +6,10 @@ import tilelang.language as T
 
 
 @tilelang.jit
-def masked_fill_softmax(B, M, N, block_M=4, dtype="float32"):
+def masked_fill_softmax(B, M, N, block_M=8, dtype="float32"):
     @T.prim_func
     def main(x: T.Tensor((B, M, N), dtype), mask: T.Tensor((M, N), dtype)):
-        with T.Kernel(T.ceildiv(M, block_M), B, threads=128) as (bx, by):
+        with T.Kernel(T.ceildiv(M, block_M), B, threads=256) as (bx, by):
             highest = T.alloc_fragment((block_M,), dtype)
             tile = T.alloc_fragment((block_M, N), dtype)
             total = T.alloc_fragment((block_M,), dtype)

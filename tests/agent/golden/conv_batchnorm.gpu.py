@@ -5,7 +5,7 @@ import tilelang.language as T
 
 
 @tilelang.jit(out_idx=[-2, -1])
-def batch_norm_relu(M, B, N, block_M=1, dtype="float32"):
+def batch_norm_relu(M, B, N, dtype="float32"):
     @T.prim_func
     def main(
         x: T.Tensor((M, B, N), dtype),
@@ -14,42 +14,38 @@ def batch_norm_relu(M, B, N, block_M=1, dtype="float32"):
         mean_out: T.Tensor((B,), dtype),
         unbiased_out: T.Tensor((B,), dtype),
     ):
-        with T.Kernel(B, threads=256) as bx:
+        with T.Kernel(B, threads=1024) as bx:
+            x_tile = T.alloc_fragment((M, N), dtype)
             mean = T.alloc_fragment((1,), dtype)
-            mean_rows = T.alloc_fragment((block_M,), dtype)
-            x_tile = T.alloc_fragment((block_M, N), dtype)
+            mean_columns = T.alloc_fragment((N,), dtype)
             variance = T.alloc_fragment((1,), dtype)
-            variance_rows = T.alloc_fragment((block_M,), dtype)
+            variance_columns = T.alloc_fragment((N,), dtype)
+            squares = T.alloc_fragment((M, N), dtype)
             scale = T.alloc_fragment((1,), dtype)
-            T.clear(mean_rows)
-            for k in T.serial(T.ceildiv(M, block_M)):
-                for i, j in T.Parallel(block_M, N):
-                    x_tile[i, j] = x[k * block_M + i, bx, j]
-                T.reduce_sum(x_tile, mean_rows, dim=1, clear=False)
-            T.reduce_sum(mean_rows, mean, dim=0)
+            for i, j in T.Parallel(M, N):
+                x_tile[i, j] = x[i, bx, j]
+            T.reduce_sum(x_tile, mean_columns, dim=0)
+            T.reduce_sum(mean_columns, mean, dim=0)
             for i in T.Parallel(1):
                 mean[0] = mean[0] / (M * N)
                 mean_out[bx] = mean[0]
-            T.clear(variance_rows)
-            for k in T.serial(T.ceildiv(M, block_M)):
-                for i, j in T.Parallel(block_M, N):
-                    centered = x[k * block_M + i, bx, j] - mean[0]
-                    x_tile[i, j] = centered * centered
-                T.reduce_sum(x_tile, variance_rows, dim=1, clear=False)
-            T.reduce_sum(variance_rows, variance, dim=0)
+            for i, j in T.Parallel(M, N):
+                centered = x_tile[i, j] - mean[0]
+                squares[i, j] = centered * centered
+            T.reduce_sum(squares, variance_columns, dim=0)
+            T.reduce_sum(variance_columns, variance, dim=0)
             for i in T.Parallel(1):
                 variance_2 = variance[0] / (M * N)
                 scale[0] = T.rsqrt(variance_2 + 1e-05) * weight[bx]
                 unbiased_out[bx] = variance_2 * 1.000030518509476
-            for k in T.serial(T.ceildiv(M, block_M)):
-                for i, j in T.Parallel(block_M, N):
-                    x[k * block_M + i, bx, j] = T.max((x[k * block_M + i, bx, j] - mean[0]) * scale[0] + bias[bx], 0.0)
+            for i, j in T.Parallel(M, N):
+                x[i, bx, j] = T.max((x_tile[i, j] - mean[0]) * scale[0] + bias[bx], 0.0)
 
     return main
 
 
 @tilelang.jit(out_idx=[-2, -1])
-def batch_norm_add_relu(M, B, N, block_M=1, dtype="float32"):
+def batch_norm_add_relu(M, B, N, dtype="float32"):
     @T.prim_func
     def main(
         x: T.Tensor((M, B, N), dtype),
@@ -59,38 +55,32 @@ def batch_norm_add_relu(M, B, N, block_M=1, dtype="float32"):
         mean_out: T.Tensor((B,), dtype),
         unbiased_out: T.Tensor((B,), dtype),
     ):
-        with T.Kernel(B, threads=256) as bx:
+        with T.Kernel(B, threads=1024) as bx:
+            x_tile = T.alloc_fragment((M, N), dtype)
             mean = T.alloc_fragment((1,), dtype)
-            mean_rows = T.alloc_fragment((block_M,), dtype)
-            x_tile = T.alloc_fragment((block_M, N), dtype)
+            mean_columns = T.alloc_fragment((N,), dtype)
             variance = T.alloc_fragment((1,), dtype)
-            variance_rows = T.alloc_fragment((block_M,), dtype)
+            variance_columns = T.alloc_fragment((N,), dtype)
+            squares = T.alloc_fragment((M, N), dtype)
             scale = T.alloc_fragment((1,), dtype)
-            T.clear(mean_rows)
-            for k in T.serial(T.ceildiv(M, block_M)):
-                for i, j in T.Parallel(block_M, N):
-                    x_tile[i, j] = x[k * block_M + i, bx, j]
-                T.reduce_sum(x_tile, mean_rows, dim=1, clear=False)
-            T.reduce_sum(mean_rows, mean, dim=0)
+            for i, j in T.Parallel(M, N):
+                x_tile[i, j] = x[i, bx, j]
+            T.reduce_sum(x_tile, mean_columns, dim=0)
+            T.reduce_sum(mean_columns, mean, dim=0)
             for i in T.Parallel(1):
                 mean[0] = mean[0] / (M * N)
                 mean_out[bx] = mean[0]
-            T.clear(variance_rows)
-            for k in T.serial(T.ceildiv(M, block_M)):
-                for i, j in T.Parallel(block_M, N):
-                    centered = x[k * block_M + i, bx, j] - mean[0]
-                    x_tile[i, j] = centered * centered
-                T.reduce_sum(x_tile, variance_rows, dim=1, clear=False)
-            T.reduce_sum(variance_rows, variance, dim=0)
+            for i, j in T.Parallel(M, N):
+                centered = x_tile[i, j] - mean[0]
+                squares[i, j] = centered * centered
+            T.reduce_sum(squares, variance_columns, dim=0)
+            T.reduce_sum(variance_columns, variance, dim=0)
             for i in T.Parallel(1):
                 variance_2 = variance[0] / (M * N)
                 scale[0] = T.rsqrt(variance_2 + 1e-05) * weight[bx]
                 unbiased_out[bx] = variance_2 * 1.000030518509476
-            for k in T.serial(T.ceildiv(M, block_M)):
-                for i, j in T.Parallel(block_M, N):
-                    add = (x[k * block_M + i, bx, j] - mean[0]) * scale[0] + bias[bx]
-                    add_2 = add + x_2[k * block_M + i, bx, j]
-                    x[k * block_M + i, bx, j] = T.max(add_2, 0.0)
+            for i, j in T.Parallel(M, N):
+                x[i, bx, j] = T.max((x_tile[i, j] - mean[0]) * scale[0] + bias[bx] + x_2[i, bx, j], 0.0)
 
     return main
 

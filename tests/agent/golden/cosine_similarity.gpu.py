@@ -5,10 +5,10 @@ import tilelang.language as T
 
 
 @tilelang.jit(out_idx=[-1])
-def cosine_similarity(M, N, block_M=2, dtype="float32"):
+def cosine_similarity(M, N, block_M=4, dtype="float32"):
     @T.prim_func
     def main(a: T.Tensor((M, N), dtype), b: T.Tensor((M, N), dtype), out: T.Tensor((M,), dtype)):
-        with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
+        with T.Kernel(T.ceildiv(M, block_M), threads=256) as bx:
             total = T.alloc_fragment((block_M,), dtype)
             total_2 = T.alloc_fragment((block_M,), dtype)
             total_3 = T.alloc_fragment((block_M,), dtype)

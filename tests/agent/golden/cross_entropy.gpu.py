@@ -30,7 +30,7 @@ def cross_entropy(M, N, block_M=1, dtype="float32"):
 def cross_entropy_2(N, dtype="float32"):
     @T.prim_func
     def main(loss: T.Tensor((N,), dtype), targets: T.Tensor((N,), "int64"), out: T.Tensor((1,), dtype)):
-        with T.Kernel(1, threads=256) as bx:
+        with T.Kernel(1, threads=512) as bx:
             loss_tile = T.alloc_fragment((N,), dtype)
             loss_2 = T.alloc_fragment((1,), dtype)
             loss_3 = T.alloc_fragment((1,), dtype)

@@ -5,7 +5,7 @@ import tilelang.language as T
 
 
 @tilelang.jit(out_idx=[-1])
-def group_norm_swish(B, C, M, N, block_M=1, dtype="float32"):
+def group_norm_swish(B, C, M, N, dtype="float32"):
     @T.prim_func
     def main(
         x: T.Tensor((B, C, M, N), dtype),
@@ -14,35 +14,29 @@ def group_norm_swish(B, C, M, N, block_M=1, dtype="float32"):
         slope: T.Tensor((C, M), dtype),
         out: T.Tensor((B, C, M, N), dtype),
     ):
-        with T.Kernel(C, B, threads=256) as (bx, by):
+        with T.Kernel(C, B, threads=1024) as (bx, by):
+            x_tile = T.alloc_fragment((M, N), dtype)
             mean = T.alloc_fragment((1,), dtype)
-            mean_rows = T.alloc_fragment((block_M,), dtype)
-            x_tile = T.alloc_fragment((block_M, N), dtype)
+            mean_columns = T.alloc_fragment((N,), dtype)
             variance = T.alloc_fragment((1,), dtype)
-            variance_rows = T.alloc_fragment((block_M,), dtype)
+            variance_columns = T.alloc_fragment((N,), dtype)
+            squares = T.alloc_fragment((M, N), dtype)
             inv_std = T.alloc_fragment((1,), dtype)
-            T.clear(mean_rows)
-            for k in T.serial(T.ceildiv(M, block_M)):
-                for i, j in T.Parallel(block_M, N):
-                    x_tile[i, j] = x[by, bx, k * block_M + i, j]
-                T.reduce_sum(x_tile, mean_rows, dim=1, clear=False)
-            T.reduce_sum(mean_rows, mean, dim=0)
+            T.copy(x[by, bx, 0, 0], x_tile)
+            T.reduce_sum(x_tile, mean_columns, dim=0)
+            T.reduce_sum(mean_columns, mean, dim=0)
             for i in T.Parallel(1):
                 mean[0] = mean[0] / (M * N)
-            T.clear(variance_rows)
-            for k in T.serial(T.ceildiv(M, block_M)):
-                for i, j in T.Parallel(block_M, N):
-                    centered = x[by, bx, k * block_M + i, j] - mean[0]
-                    x_tile[i, j] = centered * centered
-                T.reduce_sum(x_tile, variance_rows, dim=1, clear=False)
-            T.reduce_sum(variance_rows, variance, dim=0)
+            for i, j in T.Parallel(M, N):
+                centered = x_tile[i, j] - mean[0]
+                squares[i, j] = centered * centered
+            T.reduce_sum(squares, variance_columns, dim=0)
+            T.reduce_sum(variance_columns, variance, dim=0)
             for i in T.Parallel(1):
                 inv_std[0] = T.rsqrt(variance[0] / (M * N) + 1e-05)
-            for k in T.serial(T.ceildiv(M, block_M)):
-                for i, j in T.Parallel(block_M, N):
-                    mul = (x[by, bx, k * block_M + i, j] - mean[0]) * inv_std[0] * weight[bx, k * block_M + i]
-                    add = mul + bias[bx, k * block_M + i]
-                    out[by, bx, k * block_M + i, j] = add * T.sigmoid(slope[bx, k * block_M + i] * add)
+            for i, j in T.Parallel(M, N):
+                add = (x_tile[i, j] - mean[0]) * inv_std[0] * weight[bx, i] + bias[bx, i]
+                out[by, bx, i, j] = add * T.sigmoid(slope[bx, i] * add)
 
     return main
 

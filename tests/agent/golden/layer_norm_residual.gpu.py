@@ -5,7 +5,7 @@ import tilelang.language as T
 
 
 @tilelang.jit(out_idx=[-1])
-def layer_norm_residual(M, N, block_M=2, dtype="float32"):
+def layer_norm_residual(M, N, block_M=4, dtype="float32"):
     @T.prim_func
     def main(
         x: T.Tensor((M, N), dtype),
@@ -15,7 +15,7 @@ def layer_norm_residual(M, N, block_M=2, dtype="float32"):
         bias_2: T.Tensor((N,), dtype),
         out: T.Tensor((M, N), dtype),
     ):
-        with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
+        with T.Kernel(T.ceildiv(M, block_M), threads=256) as bx:
             mean = T.alloc_fragment((block_M,), dtype)
             tile = T.alloc_fragment((block_M, N), dtype)
             variance = T.alloc_fragment((block_M,), dtype)

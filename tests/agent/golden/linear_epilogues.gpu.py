@@ -6,10 +6,10 @@ import tilelang.language as T
 
 
 @tilelang.jit
-def bias_mul_softmax(M, N, block_M=10, dtype="float32"):
+def bias_mul_softmax(M, N, block_M=16, dtype="float32"):
     @T.prim_func
     def main(x: T.Tensor((M, N), dtype), bias: T.Tensor((N,), dtype)):
-        with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
+        with T.Kernel(T.ceildiv(M, block_M), threads=512) as bx:
             highest = T.alloc_fragment((block_M,), dtype)
             tile = T.alloc_fragment((block_M, N), dtype)
             total = T.alloc_fragment((block_M,), dtype)
@@ -26,7 +26,7 @@ def bias_mul_softmax(M, N, block_M=10, dtype="float32"):
 
 
 @tilelang.jit(out_idx=[-1])
-def mul(N, block_N=960, dtype="float32"):
+def mul(N, block_N=128, dtype="float32"):
     @T.prim_func
     def main(x: T.Tensor((N,), dtype), out: T.Tensor((N,), dtype)):
         with T.Kernel(T.ceildiv(N, block_N), threads=128) as bx:
@@ -37,7 +37,7 @@ def mul(N, block_N=960, dtype="float32"):
 
 
 @tilelang.jit
-def bias_layer_norm_gelu(M, N, block_M=10, dtype="float32"):
+def bias_layer_norm_gelu(M, N, block_M=16, dtype="float32"):
     @T.prim_func
     def main(
         x: T.Tensor((M, N), dtype),
@@ -45,7 +45,7 @@ def bias_layer_norm_gelu(M, N, block_M=10, dtype="float32"):
         weight: T.Tensor((N,), dtype),
         bias_2: T.Tensor((N,), dtype),
     ):
-        with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
+        with T.Kernel(T.ceildiv(M, block_M), threads=512) as bx:
             mean = T.alloc_fragment((block_M,), dtype)
             tile = T.alloc_fragment((block_M, N), dtype)
             variance = T.alloc_fragment((block_M,), dtype)

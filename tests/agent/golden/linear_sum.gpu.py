@@ -5,7 +5,7 @@ import tilelang.language as T
 
 
 @tilelang.jit(out_idx=[-1])
-def column_sums(M, N, block_M=32, block_N=128, dtype="float32"):
+def column_sums(M, N, block_M=128, block_N=32, dtype="float32"):
     @T.prim_func
     def main(weight: T.Tensor((M, N), dtype), column_sums_out: T.Tensor((N,), dtype)):
         with T.Kernel(T.ceildiv(N, block_N), threads=256) as bx:
@@ -23,7 +23,7 @@ def column_sums(M, N, block_M=32, block_N=128, dtype="float32"):
 
 
 @tilelang.jit(out_idx=[-1])
-def sum_mul_sigmoid(M, N, block_M=2, dtype="float32"):
+def sum_mul_sigmoid(M, N, block_M=8, dtype="float32"):
     @T.prim_func
     def main(
         x: T.Tensor((M, N), dtype),
@@ -31,7 +31,7 @@ def sum_mul_sigmoid(M, N, block_M=2, dtype="float32"):
         total: T.Tensor((1,), dtype),
         out: T.Tensor((M,), dtype),
     ):
-        with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
+        with T.Kernel(T.ceildiv(M, block_M), threads=256) as bx:
             dot = T.alloc_fragment((block_M,), dtype)
             products = T.alloc_fragment((block_M, N), dtype)
             for i, j in T.Parallel(block_M, N):

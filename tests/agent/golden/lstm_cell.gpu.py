@@ -6,7 +6,7 @@ import tilelang.language as T
 
 
 @tilelang.jit(out_idx=[-2, -1])
-def sigmoid_tanh(M, N, block_M=8, dtype="float32"):
+def sigmoid_tanh(M, N, block_M=16, dtype="float32"):
     @T.prim_func
     def main(
         x: T.Tensor((M, 4 * N), dtype),
@@ -16,7 +16,7 @@ def sigmoid_tanh(M, N, block_M=8, dtype="float32"):
         out: T.Tensor((M, N), dtype),
         out_2: T.Tensor((M, N), dtype),
     ):
-        with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
+        with T.Kernel(T.ceildiv(M, block_M), threads=256) as bx:
             for i, j in T.Parallel(block_M, N):
                 sigmoid = T.sigmoid(x[bx * block_M + i, N + j] + bias[N + j] + x_2[bx * block_M + i, N + j])
                 mul = sigmoid * c[bx * block_M + i, j]

@@ -5,10 +5,10 @@ import tilelang.language as T
 
 
 @tilelang.jit(out_idx=[-1])
-def rms_norm(M, N, block_M=1, dtype="float32"):
+def rms_norm(M, N, block_M=2, dtype="float32"):
     @T.prim_func
     def main(x: T.Tensor((M, N), dtype), weight: T.Tensor((N,), dtype), out: T.Tensor((M, N), dtype)):
-        with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
+        with T.Kernel(T.ceildiv(M, block_M), threads=256) as bx:
             x_tile = T.alloc_fragment((block_M, N), dtype)
             mean = T.alloc_fragment((block_M,), dtype)
             square = T.alloc_fragment((block_M, N), dtype)

@@ -5,10 +5,10 @@ import tilelang.language as T
 
 
 @tilelang.jit(out_idx=[-1])
-def softmax_rows(M, N, block_M=1, dtype="float32"):
+def softmax_rows(M, N, block_M=2, dtype="float32"):
     @T.prim_func
     def main(scores: T.Tensor((M, N), dtype), mask: T.Tensor((M, N), "bool"), out: T.Tensor((M, N), dtype)):
-        with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
+        with T.Kernel(T.ceildiv(M, block_M), threads=256) as bx:
             highest = T.alloc_fragment((block_M,), dtype)
             tile = T.alloc_fragment((block_M, N), dtype)
             total = T.alloc_fragment((block_M,), dtype)

@@ -6,7 +6,7 @@ import tilelang.language as T
 
 
 @tilelang.jit(out_idx=[-1])
-def layer_norm(M, N, block_M=2, dtype="float32"):
+def layer_norm(M, N, block_M=8, dtype="float32"):
     @T.prim_func
     def main(
         x: T.Tensor((M, N), dtype),
@@ -14,7 +14,7 @@ def layer_norm(M, N, block_M=2, dtype="float32"):
         bias: T.Tensor((N,), dtype),
         out: T.Tensor((M, N), dtype),
     ):
-        with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
+        with T.Kernel(T.ceildiv(M, block_M), threads=256) as bx:
             x_tile = T.alloc_fragment((block_M, N), dtype)
             mean = T.alloc_fragment((block_M,), dtype)
             variance = T.alloc_fragment((block_M,), dtype)
@@ -37,10 +37,10 @@ def layer_norm(M, N, block_M=2, dtype="float32"):
 
 
 @tilelang.jit
-def mul_softmax(M, N, block_M=8, dtype="float32"):
+def mul_softmax(M, N, block_M=16, dtype="float32"):
     @T.prim_func
     def main(x: T.Tensor((M, N), dtype)):
-        with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
+        with T.Kernel(T.ceildiv(M, block_M), threads=256) as bx:
             highest = T.alloc_fragment((block_M,), dtype)
             tile = T.alloc_fragment((block_M, N), dtype)
             total = T.alloc_fragment((block_M,), dtype)
@@ -57,7 +57,7 @@ def mul_softmax(M, N, block_M=8, dtype="float32"):
 
 
 @tilelang.jit(out_idx=[-1])
-def bias_add_layer_norm(M, N, block_M=2, dtype="float32"):
+def bias_add_layer_norm(M, N, block_M=8, dtype="float32"):
     @T.prim_func
     def main(
         x: T.Tensor((M, N), dtype),
@@ -67,7 +67,7 @@ def bias_add_layer_norm(M, N, block_M=2, dtype="float32"):
         bias_2: T.Tensor((N,), dtype),
         out: T.Tensor((M, N), dtype),
     ):
-        with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
+        with T.Kernel(T.ceildiv(M, block_M), threads=256) as bx:
             mean = T.alloc_fragment((block_M,), dtype)
             tile = T.alloc_fragment((block_M, N), dtype)
             variance = T.alloc_fragment((block_M,), dtype)
@@ -92,10 +92,10 @@ def bias_add_layer_norm(M, N, block_M=2, dtype="float32"):
 
 
 @tilelang.jit
-def bias_tanh(M, N, block_M=2, dtype="float32"):
+def bias_tanh(M, N, block_M=4, dtype="float32"):
     @T.prim_func
     def main(x: T.Tensor((M, N), dtype), bias: T.Tensor((N,), dtype)):
-        with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
+        with T.Kernel(T.ceildiv(M, block_M), threads=256) as bx:
             for i, j in T.Parallel(block_M, N):
                 add = x[bx * block_M + i, j] + bias[j]
                 x[bx * block_M + i, j] = add * 0.5 * (T.tanh((add + add * add * add * 0.044715) * 0.7978845608028654) + 1.0)
@@ -107,7 +107,7 @@ def bias_tanh(M, N, block_M=2, dtype="float32"):
 def bias_add(M, N, block_M=4, dtype="float32"):
     @T.prim_func
     def main(x: T.Tensor((M, N), dtype), bias: T.Tensor((N,), dtype), x_2: T.Tensor((M, N), dtype)):
-        with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
+        with T.Kernel(T.ceildiv(M, block_M), threads=256) as bx:
             for i, j in T.Parallel(block_M, N):
                 x[bx * block_M + i, j] = x_2[bx * block_M + i, j] + (x[bx * block_M + i, j] + bias[j])
 

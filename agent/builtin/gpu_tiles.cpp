@@ -1,0 +1,216 @@
+#include "agent/builtin/gpu_tiles.h"
+
+#include <algorithm>
+#include <set>
+
+#include "agent/builtin/phases.h"
+#include "compiler/runtime/target.h"
+
+namespace tilepilot::agent::builtin {
+
+namespace {
+
+namespace cuda = targets::cuda;
+
+constexpr size_t kAll = 1000;  // of the model's ranking
+
+ir::DType element_type(const std::string& torch_name) { return ir::parse_dtype(torch_name).value_or(ir::kFloat32); }
+
+// The place `choice` among those that fit; the last of them if there are fewer.
+template <class Fits>
+std::optional<cuda::Tiles> chosen(const std::vector<cuda::Tiles>& ranking, size_t choice, const Fits& fits) {
+  std::optional<cuda::Tiles> found;
+  for (const cuda::Tiles& tiles : ranking) {
+    if (!fits(tiles)) continue;
+    found = tiles;
+    if (choice-- == 0) break;
+  }
+  return found;
+}
+
+class Chooser {
+ public:
+  Chooser(TilePlan& plan, const PrimitiveGraph& graph, const Group& group, const cuda::Hardware& hardware,
+          size_t choice)
+      : plan_(plan),
+        graph_(graph),
+        group_(group),
+        hardware_(hardware),
+        choice_(choice),
+        last_(static_cast<int>(plan.loops.size()) - 1) {}
+
+  void run() {
+    const bool any_reduced =
+        std::any_of(plan_.loops.begin(), plan_.loops.end(), [](auto& loop) { return loop.reduced; });
+    if (!any_reduced) return elementwise();
+    if (plan_.loops.back().reduced) return rows();
+    columns();
+  }
+
+ private:
+  TilePlan& plan_;
+  const PrimitiveGraph& graph_;
+  const Group& group_;
+  const cuda::Hardware& hardware_;
+  const size_t choice_;
+  const int last_;
+
+  int64_t extent(int loop) const { return loop < 0 ? 1 : plan_.loop(loop).extent; }
+
+  int last_loop(bool reduced, int before) const {
+    for (int i = before - 1; i >= 0; --i)
+      if (plan_.loop(i).reduced == reduced) return i;
+    return -1;
+  }
+
+  // Of all loops that are reduced, or of all that are kept.
+  int64_t elements(bool reduced) const {
+    int64_t count = 1;
+    for (auto& loop : plan_.loops)
+      if (loop.reduced == reduced) count *= loop.extent;
+    return count;
+  }
+
+  bool is_full(int leaf) const {
+    auto& strides = plan_.strides.at(leaf);
+    const auto last = static_cast<size_t>(last_);
+    return strides[last] != 0 && (last == 0 || strides[last - 1] != 0);
+  }
+
+  // Of tensors, those that are read element by element; at least one.
+  int64_t inputs(const std::set<int>& values) const {
+    const auto count = std::count_if(values.begin(), values.end(),
+                                     [&](int id) { return group_.axes.leaves.count(id) > 0 && is_full(id); });
+    return std::max<int64_t>(1, count);
+  }
+  int64_t inputs() const {
+    std::set<int> all;
+    for (auto& [id, leaf] : group_.axes.leaves) all.insert(id);
+    return inputs(all);
+  }
+
+  // What reductions need, which a tile holds until all of them are done.
+  int64_t held_inputs() const {
+    std::set<int> needed;
+    for (size_t k = group_.members.size(); k-- > 0;) {
+      const int id = group_.members[k];
+      if (graph_.at(id).kind != Primitive::Kind::reduce && needed.count(id) == 0) continue;
+      needed.insert(graph_.at(id).args.begin(), graph_.at(id).args.end());
+    }
+    return inputs(needed);
+  }
+
+  // Whether rows are read more than once, if they do not stay in the tile.
+  bool returns_to_rows() const {
+    const auto reductions = std::count_if(group_.members.begin(), group_.members.end(),
+                                          [&](int id) { return graph_.at(id).kind == Primitive::Kind::reduce; });
+    return reductions > 1 ||
+           std::any_of(group_.outputs.begin(), group_.outputs.end(), [&](int id) { return fills_tile(group_, id); });
+  }
+
+  // The widest of the tensors.
+  ir::DType element() const {
+    ir::DType widest = ir::kInt8;
+    const auto add = [&](int id) {
+      const ir::DType type = element_type(graph_.at(id).dtype);
+      if (type.bytes() > widest.bytes()) widest = type;
+    };
+    for (auto& [id, leaf] : group_.axes.leaves) add(id);
+    for (int id : group_.outputs) add(id);
+    return widest;
+  }
+
+  void set(int row, int64_t row_block, int column, int64_t column_block, int64_t threads) {
+    plan_.row = row;
+    plan_.row_block = row_block;
+    plan_.column = column;
+    plan_.column_block = column_block;
+    plan_.threads = threads;
+  }
+
+  void elementwise() {
+    const int row = last_ - 1;
+    const int64_t lines = extent(row), length = extent(last_);
+    const cuda::ElementwiseProblem problem{elements(false) / length, length, element(), inputs()};
+    const auto tiles = chosen(cuda::recommend(problem, hardware_, kAll), choice_,
+                              [&](const cuda::Tiles& one) { return one.block_m <= lines; });
+    if (tiles) return set(row, tiles->block_m, last_, std::min(tiles->block_n, length), tiles->threads);
+    // Too little for any of them: one block a warp's worth of lines.
+    constexpr int64_t kFew = 1024, kThreads = 128;
+    const int64_t block = pick_block(length, kFew);
+    set(row, std::min(lines, std::max<int64_t>(1, kFew / block)), last_, block, kThreads);
+  }
+
+  void rows() {
+    const int other = last_loop(true, last_), kept = other >= 0 ? -1 : last_loop(false, last_);
+    const int64_t length = extent(last_), both = length * extent(other);
+    const cuda::ReductionProblem problem{elements(false), both, element(), returns_to_rows(), held_inputs()};
+    const auto tiles = chosen(cuda::recommend(problem, hardware_, kAll), choice_,
+                              [&](const cuda::Tiles& one) { return one.block_m <= extent(kept); });
+    constexpr int64_t kFew = 4096, kThreads = 128;
+    const int64_t at_once = tiles ? tiles->block_n : std::min(both, kFew);
+    const int64_t column = at_once >= length ? length : pick_block(length, at_once);
+    const int64_t threads = tiles ? tiles->threads : kThreads;
+    plan_.rows_first = other >= 0;
+    if (other >= 0)
+      return set(other, pick_block(extent(other), std::max<int64_t>(1, at_once / column)), last_, column, threads);
+    set(kept, kept >= 0 && tiles ? tiles->block_m : 1, last_, column, threads);
+  }
+
+  // Sums over rows, of columns side by side: blocks for each multiprocessor, as long as lanes read their columns at
+  // once.
+  void columns() {
+    constexpr int64_t kWidest = 512, kNarrowest = 32, kThreads = 256, kOfThread = 16;
+    const int other = last_loop(true, last_);
+    int64_t width = kWidest;
+    const auto blocks = [&] { return elements(false) / extent(last_) * ((extent(last_) + width - 1) / width); };
+    while (width > kNarrowest && (width >= 2 * extent(last_) || blocks() < 2 * hardware_.multiprocessors)) width /= 2;
+    width = std::min(width, extent(last_));
+    const int64_t most = std::max<int64_t>(1, kThreads * kOfThread / width);
+    set(other, pick_block(extent(other), most), last_, width, kThreads);
+  }
+};
+
+}  // namespace
+
+std::optional<cuda::Hardware> gpu_of(std::string_view target) {
+  const auto parsed = runtime::parse_target(target);
+  if (!parsed || parsed->architecture.empty()) return std::nullopt;
+  return cuda::hardware_of(parsed->architecture == "sm_80" ? cuda::Architecture::sm_80 : cuda::Architecture::sm_90a);
+}
+
+void choose_gpu_tiles(TilePlan& plan, const PrimitiveGraph& graph, const Group& group, const cuda::Hardware& hardware,
+                      size_t choice) {
+  Chooser(plan, graph, group, hardware, choice).run();
+}
+
+std::optional<ProductTiles> gpu_product_tiles(const PrimitiveGraph& graph, const Group& group, int product,
+                                              const cuda::Hardware& hardware, size_t choice) {
+  const Primitive& p = graph.at(product);
+  const int64_t columns = p.shape.back();
+  cuda::GemmProblem problem;
+  problem.m = numel(p.shape) / columns;
+  problem.n = columns;
+  problem.k = product_depth(graph, product);
+  problem.element = element_type(graph.at(p.args[0]).dtype);
+  problem.output = problem.element;
+  problem.full_precision = problem.element == ir::kFloat32;
+  problem.transpose_b = resolve_leaf(graph, p.args[1]).view.strides.back() == 1;
+  // Rows that are reduced lie in one block, as long as its instructions take them.
+  const bool whole = group.has_reduction();
+  if (whole && columns % 16 != 0) return std::nullopt;
+  const auto tiles = chosen(cuda::recommend(problem, hardware, kAll), choice,
+                            [&](const cuda::Tiles& one) { return !whole || one.block_n >= columns; });
+  if (!tiles) return std::nullopt;
+  return ProductTiles{.rows = tiles->block_m,
+                      .columns = whole ? columns : tiles->block_n,
+                      .depth = tiles->block_k,
+                      .depth_16_bit = tiles->block_k,
+                      .elements = tiles->block_m * tiles->block_n,
+                      .threads = tiles->threads,
+                      .stages = tiles->stages,
+                      .exact = true,
+                      .full_precision = problem.full_precision};
+}
+
+}  // namespace tilepilot::agent::builtin

@@ -1,0 +1,104 @@
+import torch
+import torch.nn as nn
+import tilelang
+import tilelang.language as T
+
+
+@tilelang.jit(out_idx=[-1])
+def matmul_bias_mul_softmax(M, N, K, block_M=16, block_K=32, dtype="float32"):
+    @T.prim_func
+    def main(
+        x: T.Tensor((M, K), dtype),
+        weight: T.Tensor((N, K), dtype),
+        bias: T.Tensor((N,), dtype),
+        out: T.Tensor((M, N), dtype),
+    ):
+        with T.Kernel(T.ceildiv(M, block_M), threads=256) as bx:
+            x_tile = T.alloc_shared((block_M, block_K), dtype)
+            weight_tile = T.alloc_shared((N, block_K), dtype)
+            product = T.alloc_fragment((block_M, N), "float32")
+            highest = T.alloc_fragment((block_M,), dtype)
+            total = T.alloc_fragment((block_M,), dtype)
+            T.clear(product)
+            for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=2):
+                T.copy(x[bx * block_M, k * block_K], x_tile)
+                T.copy(weight[0, k * block_K], weight_tile)
+                T.gemm(x_tile, weight_tile, product, transpose_B=True, precision="fp32")
+            for i, j in T.Parallel(block_M, N):
+                product[i, j] = (product[i, j] + bias[j]) * 0.3
+            T.reduce_max(product, highest, dim=1)
+            for i, j in T.Parallel(block_M, N):
+                product[i, j] = T.exp(product[i, j] - highest[i])
+            T.reduce_sum(product, total, dim=1)
+            for i, j in T.Parallel(block_M, N):
+                out[bx * block_M + i, j] = product[i, j] / total[i]
+
+    return main
+
+
+@tilelang.jit(out_idx=[-1])
+def mul(N, block_N=128, dtype="float32"):
+    @T.prim_func
+    def main(x: T.Tensor((N,), dtype), out: T.Tensor((N,), dtype)):
+        with T.Kernel(T.ceildiv(N, block_N), threads=128) as bx:
+            for j in T.Parallel(block_N):
+                out[bx * block_N + j] = x[bx * block_N + j] * 2.0
+
+    return main
+
+
+@tilelang.jit(out_idx=[-1])
+def matmul_bias_layer_norm_gelu(M, N, K, block_M=16, block_K=32, dtype="float32"):
+    @T.prim_func
+    def main(
+        x: T.Tensor((M, K), dtype),
+        weight_2: T.Tensor((N, K), dtype),
+        bias: T.Tensor((N,), dtype),
+        weight: T.Tensor((N,), dtype),
+        bias_2: T.Tensor((N,), dtype),
+        out: T.Tensor((M, N), dtype),
+    ):
+        with T.Kernel(T.ceildiv(M, block_M), threads=256) as bx:
+            x_tile = T.alloc_shared((block_M, block_K), dtype)
+            weight_2_tile = T.alloc_shared((N, block_K), dtype)
+            product = T.alloc_fragment((block_M, N), "float32")
+            mean = T.alloc_fragment((block_M,), dtype)
+            variance = T.alloc_fragment((block_M,), dtype)
+            squares = T.alloc_fragment((block_M, N), dtype)
+            inv_std = T.alloc_fragment((block_M,), dtype)
+            T.clear(product)
+            for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=2):
+                T.copy(x[bx * block_M, k * block_K], x_tile)
+                T.copy(weight_2[0, k * block_K], weight_2_tile)
+                T.gemm(x_tile, weight_2_tile, product, transpose_B=True, precision="fp32")
+            for i, j in T.Parallel(block_M, N):
+                product[i, j] = product[i, j] + bias[j] + 1.0
+            T.reduce_sum(product, mean, dim=1)
+            for i in T.Parallel(block_M):
+                mean[i] = mean[i] / N
+            for i, j in T.Parallel(block_M, N):
+                centered = product[i, j] - mean[i]
+                squares[i, j] = centered * centered
+            T.reduce_sum(squares, variance, dim=1)
+            for i in T.Parallel(block_M):
+                inv_std[i] = T.rsqrt(variance[i] / N + 1e-05)
+            for i, j in T.Parallel(block_M, N):
+                add = (product[i, j] - mean[i]) * inv_std[i] * weight[j] + bias_2[j]
+                out[bx * block_M + i, j] = add * 0.5 * (T.erf(add * 0.7071067811865476) + 1.0)
+
+    return main
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(24, 48); self.n = nn.LayerNorm(48)
+        self.matmul_bias_mul_softmax = matmul_bias_mul_softmax(480, 48, 24)
+        self.mul = mul(11520)
+        self.matmul_bias_layer_norm_gelu = matmul_bias_layer_norm_gelu(480, 48, 24)
+
+    def forward(self, x):
+        y = self.matmul_bias_mul_softmax(x.view(480, 24), self.l.weight, self.l.bias)
+        x = self.mul(x.view(11520))
+        x = self.matmul_bias_layer_norm_gelu(x.view(480, 24), self.l.weight, self.l.bias, self.n.weight, self.n.bias)
+        return y.view(4, 120, 48), x.view(4, 120, 48)
