@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "agent/builtin/forward_writer.h"
+#include "agent/builtin/gpu_tiles.h"
 #include "agent/builtin/grouping.h"
 #include "agent/builtin/model_source.h"
 #include "agent/builtin/simplify.h"
@@ -213,6 +214,55 @@ TEST_F(Tiles, HalvesAreOffsetsOfOneTensor) {
   ASSERT_TRUE(access);
   EXPECT_EQ(access->shape_text(), "(M, 2 * N)");
   EXPECT_EQ(access->axes[1].start, "N");
+}
+
+TileSizes of_a_gpu() {
+  TileSizes sizes;
+  sizes.gpu = gpu_of("cuda:sm_90a");
+  return sizes;
+}
+
+TEST_F(Tiles, OfAGpuAreTheModels) {
+  ASSERT_TRUE(gpu_of("emulate:sm_80") && gpu_of("cuda:sm_90a"));
+  EXPECT_EQ(gpu_of("emulate:sm_80")->architecture, targets::cuda::Architecture::sm_80);
+  EXPECT_FALSE(gpu_of("cpu"));
+  Grouping groups = group({softmax(source({4096, 4096}), 1)});
+  TilePlan tiles = plan_tiles(graph, groups.groups[0], of_a_gpu());
+  const auto best = recommend(targets::cuda::ReductionProblem{4096, 4096, ir::kFloat32}, *of_a_gpu().gpu, 2);
+  EXPECT_EQ(tiles.row_block, best[0].block_m);
+  EXPECT_EQ(tiles.column_block, best[0].block_n);
+  EXPECT_EQ(tiles.threads, best[0].threads);
+  EXPECT_TRUE(tiles.resident());
+  TileSizes second = of_a_gpu();
+  second.choice = 1;
+  EXPECT_EQ(plan_tiles(graph, groups.groups[0], second).threads, best[1].threads);
+}
+
+TEST_F(Tiles, OfAGpuHoldWholeChannels) {
+  int x = source({8, 64, 3136});
+  int mean = build.reduce(ReduceOp::sum, x, {0, 2});
+  Grouping groups = group({build.map(ScalarOp::sub, {x, mean})});
+  TilePlan tiles = plan_tiles(graph, groups.groups.at(0), of_a_gpu());
+  EXPECT_TRUE(tiles.resident());
+  EXPECT_TRUE(tiles.rows_first);
+  EXPECT_EQ(tiles.row_block * tiles.column_block, 8 * 3136);
+  EXPECT_EQ(tiles.blocks(), 64);
+}
+
+TEST_F(Tiles, OfAGpuSumColumnsInManyBlocks) {
+  Grouping groups = group({build.reduce(ReduceOp::sum, source({4096, 4096}), {0})});
+  TilePlan tiles = plan_tiles(graph, groups.groups.at(0), of_a_gpu());
+  EXPECT_GE(tiles.column_block, 32) << "lanes of a warp read neighbours";
+  EXPECT_GE(tiles.blocks(), 100);
+}
+
+TEST_F(Tiles, OfAGpuFitTinyProblems) {
+  for (const Shape& shape : {Shape{1}, {7}, {3, 5}, {2, 1, 4}}) {
+    Grouping groups = group({build.map(ScalarOp::exp, {source(shape)})});
+    TilePlan tiles = plan_tiles(graph, groups.groups.at(0), of_a_gpu());
+    EXPECT_GE(tiles.blocks(), 1);
+    EXPECT_EQ(tiles.threads % 32, 0);
+  }
 }
 
 TEST(PickBlock, PrefersDivisors) {

@@ -36,7 +36,7 @@ ir::Program product_with(const GemmProblem& problem, const Tiles& tiles) {
     pipelined k in {steps} stages {stages} {{
       copy A[by * {tile_m} : +{tile_m}, k * {tile_k} : +{tile_k}] -> A_shared
       copy B[bx * {tile_n} : +{tile_n}, k * {tile_k} : +{tile_k}] -> B_shared
-      gemm C_local += A_shared @ B_shared.T
+      gemm C_local += A_shared @ B_shared.T{precision}
     }}
     copy C_local -> C[by * {tile_m} : +{tile_m}, bx * {tile_n} : +{tile_n}]
   }}
@@ -47,6 +47,7 @@ ir::Program product_with(const GemmProblem& problem, const Tiles& tiles) {
       fmt::arg("n", problem.n), fmt::arg("k", problem.k), fmt::arg("columns", pieces(problem.n, tiles.block_n)),
       fmt::arg("rows", pieces(problem.m, tiles.block_m)), fmt::arg("threads", tiles.threads),
       fmt::arg("tile_m", tiles.block_m), fmt::arg("tile_n", tiles.block_n), fmt::arg("tile_k", tiles.block_k),
+      fmt::arg("precision", problem.full_precision ? " precision fp32" : ""),
       fmt::arg("steps", pieces(problem.k, tiles.block_k)), fmt::arg("stages", tiles.stages)));
 }
 
@@ -70,6 +71,9 @@ std::vector<GemmProblem> problems() {
       problem.output = element.is_int()                                     ? ir::kInt32
                        : element == ir::kFloat16 || element == ir::kFloat64 ? element
                                                                             : ir::kFloat32;
+      all.push_back(problem);
+      if (element != ir::kFloat32) continue;
+      problem.full_precision = true;
       all.push_back(problem);
     }
   return all;
@@ -121,7 +125,9 @@ TEST(Recommended, CodeTakesTheRegistersThatTheModelCountsOn) {
       const auto made = remarking.compile(targets::cuda::prelude() + code->source,
                                           architecture == Architecture::sm_80 ? "sm_80" : "sm_90a", warnings);
       ASSERT_TRUE(made.ok()) << render(made.error());
-      EXPECT_EQ(number_before(made->log, " bytes spill stores"), 0) << describe(hardware, problem, tiles) << made->log;
+      // The parts of split operands make the assembler give up a few words.
+      EXPECT_LE(number_before(made->log, " bytes spill stores"), problem.full_precision ? 16 : 0)
+          << describe(hardware, problem, tiles) << made->log;
       // Threads that share out registers themselves are assembled for an equal share.
       if (code->source.find("set_registers_up") != std::string::npos) continue;
       const int64_t registers = number_before(made->log, " registers");

@@ -53,6 +53,29 @@ TEST(Tiles, MeetWhatWasMeasured) {
   EXPECT_EQ(large, &all.front()) << all.front().block_m << " x " << all.front().block_n;
 }
 
+TEST(Tiles, OfSplitProductsMeetWhatWasMeasured) {
+  GemmProblem problem = gemm(4096, 4096, 4096, ir::kFloat32);
+  problem.output = ir::kFloat32;
+  const double by_threads = recommend(problem, h200(), 1).at(0).estimate.seconds;
+  problem.full_precision = true;
+  const auto all = recommend(problem, h200(), kAll);
+  ASSERT_FALSE(all.empty());
+  EXPECT_NEAR(teraflops(problem, all.front()), 66, 0.1 * 66);
+  EXPECT_LT(all.front().estimate.seconds, by_threads);
+}
+
+TEST(Tiles, OfWhatWaitsForMemoryAreWhatHasProvedItself) {
+  const Tiles rows = recommend(ReductionProblem{4096, 4096, ir::kFloat32}, h200(), 1).at(0);
+  EXPECT_EQ(std::make_tuple(rows.block_m, rows.block_n, rows.threads), std::make_tuple(1, 4096, 256));
+  const Tiles lines = recommend(ElementwiseProblem{8192, 1024, ir::kFloat32}, h200(), 1).at(0);
+  EXPECT_EQ(lines.block_m * lines.block_n / lines.threads, 16);
+  // Long rows of few blocks stay in as many registers as there are, rather than being read again.
+  const Tiles channels = recommend(ReductionProblem{64, 25088, ir::kFloat32}, h200(), 1).at(0);
+  EXPECT_EQ(std::make_tuple(channels.block_n, channels.threads), std::make_tuple(25088, 1024));
+  const Tiles held = recommend(ReductionProblem{64, 25088, ir::kFloat32, true, 2}, h200(), 1).at(0);
+  EXPECT_LT(held.block_n, 25088) << "two of them do not fit";
+}
+
 TEST(Tiles, LoseLessOnLargerProductsAsMeasured) {
   const auto rate = [](const GemmProblem& problem) {
     return teraflops(problem, *find(recommend(problem, h200(), kAll), kLarge));

@@ -229,7 +229,8 @@ int64_t operand_registers(const TileProduct& product, int64_t threads, const Har
   if (by_groups(product, threads, hardware)) return 0;
   const Arrangement warps = arrange(std::max<int64_t>(1, threads / 32), product.m, product.n, 16);
   const int64_t words = (product.m / warps.rows + product.n / warps.columns) / 4;
-  return product.parts > 1 ? 2 * words : words;
+  // Of a split operand there are the whole and both parts, and those of the next step.
+  return product.parts > 1 ? 6 * words : words;
 }
 
 namespace {
