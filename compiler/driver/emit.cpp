@@ -15,6 +15,7 @@
 #include "compiler/targets/cuda/codegen.h"
 #include "compiler/targets/cuda/explain.h"
 #include "compiler/targets/cuda/prelude.h"
+#include "compiler/targets/cuda/tensor_facts.h"
 
 namespace tilepilot::driver {
 namespace {
@@ -104,7 +105,7 @@ Result<std::string> emit_program(const SourceMap& sources, const CompileRequest&
                                  std::string_view what, Emission& emission) {
   if (what == "ir") return ir::to_text(program);
   if (const auto architecture = architecture_of(request.target))
-    return GpuEmitter(sources, request, *architecture, emission).run(program, what);
+    return GpuEmitter(sources, request, *architecture, emission).run(targets::cuda::for_usual_tensors(program), what);
   if (std::find(std::begin(kForGpus), std::end(kForGpus), what) != std::end(kForGpus))
     return make_error(DiagnosticKind::bad_usage, {}, fmt::format("`{}` is about targets with a GPU", what),
                       "choose one: `--target cuda:sm_90a`");

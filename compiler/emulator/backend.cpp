@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "compiler/emulator/diagnose.h"
-#include "compiler/runtime/arguments.h"
-#include "compiler/targets/cuda/alignment.h"
+#include "compiler/runtime/versions.h"
 
 namespace tilepilot::emulator {
 namespace {
@@ -59,17 +57,17 @@ class Assembler {
 class EmulatedKernel : public runtime::CompiledKernel {
  public:
   EmulatedKernel(ir::Program program, std::shared_ptr<Assembler> assembler, const Options& checks)
-      : program_(std::move(program)), assembler_(std::move(assembler)), checks_(checks) {}
-
-  // For tensors as LibTorch allocates them.
-  Status prepare(DiagnosticList& warnings) {
-    aligned_ = TRY(assembler_->assemble(program_, warnings));
-    return {};
+      : program_(std::move(program)),
+        checks_(checks),
+        versions_(program_,
+                  [assembler](const auto& version, auto& warnings) { return assembler->assemble(version, warnings); }) {
   }
+
+  Status prepare(DiagnosticList& warnings) { return versions_.prepare(warnings); }
 
   Status launch(const std::vector<runtime::Argument>& arguments, const runtime::ParallelFor&, Span span) override {
     const BoundArguments bound = TRY(runtime::bind_arguments(program_, arguments, span));
-    const Version& version = *TRY(version_for(bound.buffers));
+    const Version& version = *TRY(versions_.of(bound));
     std::vector<std::unique_ptr<std::byte[]>> workspaces;
     EmulatedArguments given{{}, bound.scalars};
     for (const auto& parameter : program_.parameters) {
@@ -92,26 +90,13 @@ class EmulatedKernel : public runtime::CompiledKernel {
 
   std::string take_printed() override { return std::exchange(printed_, {}); }
   const ir::Program& program() const override { return program_; }
-  const std::string& source() const override { return aligned_.code.source; }
+  const std::string& source() const override { return versions_.usual().code.source; }
 
  private:
   ir::Program program_;
-  std::shared_ptr<Assembler> assembler_;
   Options checks_;
-  Version aligned_;
-  std::map<std::vector<int64_t>, Version> others_;  // by the alignments of tensors, where some are less aligned
+  runtime::Versions<Version> versions_;
   std::string printed_;
-
-  Result<const Version*> version_for(const std::vector<void*>& tensors) {
-    std::vector<int64_t> alignments;
-    for (const void* tensor : tensors) alignments.push_back(targets::cuda::alignment_of(tensor));
-    if (std::all_of(alignments.begin(), alignments.end(), [](int64_t n) { return n == ir::kTensorAlignment; }))
-      return &aligned_;
-    if (const auto known = others_.find(alignments); known != others_.end()) return &known->second;
-    DiagnosticList warnings;  // told before, of the code for other tensors
-    Version version = TRY(assembler_->assemble(targets::cuda::with_alignments(program_, alignments), warnings));
-    return &others_.emplace(std::move(alignments), std::move(version)).first->second;
-  }
 
   Status launch_one(EmulatedCode& code, const targets::cuda::Launch& one, EmulatedArguments& given,
                     const BoundArguments& bound, Span span) {
@@ -172,7 +157,7 @@ TensorMap encoded(const targets::cuda::TensorMap& map, const ir::VarRanges& valu
   for (size_t axis = 0; axis < map.extents.size(); ++axis) {
     result.extents[axis] = runtime::evaluate(map.extents[axis], values);
     result.box[axis] = static_cast<int32_t>(map.box[axis]);
-    if (axis > 0) result.strides[axis] = map.strides[axis - 1];
+    if (axis > 0) result.strides[axis] = runtime::evaluate(map.strides[axis - 1], values);
   }
   return result;
 }

@@ -54,6 +54,10 @@ struct BufferData {
   std::vector<int64_t> arrivals = {};    // of barriers: for each, how many arrivals complete a phase
   Buffer address = nullptr;              // global memory that begins where the one int64 in this buffer says; else null
   int64_t alignment = kTensorAlignment;  // of a parameter: its address is a multiple of so many bytes, a power of two
+  // Of a parameter whose shape mentions symbols: lengths of its rows, and how far axes are apart, are multiples of so
+  // many bytes, a power of two; and whether its elements, from the first to the last, are fewer than 2^31.
+  int64_t row_alignment = 1;
+  bool few_elements = false;
 
   size_t rank() const { return shape.size(); }
 };

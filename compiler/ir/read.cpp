@@ -125,6 +125,8 @@ Result<Buffer> Reader::buffer_of(const Token& name, DType type, Scope scope) {
     data.strides = TRY(exprs_until("]"));
   }
   if (accept("aligned")) data.alignment = TRY(integer());
+  if (accept("row_aligned")) data.row_alignment = TRY(integer());
+  data.few_elements = accept("few_elements");
   if (accept("view")) data.base = TRY(buffer());
   if (accept("address")) data.address = TRY(buffer());
   if (accept("arrivals")) {

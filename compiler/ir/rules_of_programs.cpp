@@ -190,6 +190,8 @@ std::string parameters(const Program& p, const Surroundings&) {
     if (b->scope != Scope::global || b->base) return fmt::format("parameter `{}` is not global memory", b->name);
     if (b->alignment < b->type.bytes() || !std::has_single_bit(static_cast<uint64_t>(b->alignment)))
       return fmt::format("parameter `{}` is aligned to {} bytes", b->name, b->alignment);
+    if (b->row_alignment < 1 || !std::has_single_bit(static_cast<uint64_t>(b->row_alignment)))
+      return fmt::format("rows of parameter `{}` are aligned to {} bytes", b->name, b->row_alignment);
   }
   return {};
 }

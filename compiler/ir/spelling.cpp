@@ -34,7 +34,7 @@ constexpr std::array kSuffixes{
     Suffix{"i4", kInt4},           Suffix{"u4", kUInt4},          Suffix{"f4e2m1", kFloat4E2M1},
     Suffix{"tf32", kTensorFloat32}};
 
-constexpr std::array<std::string_view, 64> kKeywords{"program",
+constexpr std::array<std::string_view, 66> kKeywords{"program",
                                                      "kernel",
                                                      "in",
                                                      "threads",
@@ -91,6 +91,8 @@ constexpr std::array<std::string_view, 64> kKeywords{"program",
                                                      "extern",
                                                      "arrivals",
                                                      "aligned",
+                                                     "row_aligned",
+                                                     "few_elements",
                                                      "precision",
                                                      "on",
                                                      "foreign",

@@ -70,11 +70,13 @@ class BareLaunch {
     for (void*& buffer : bound_.buffers) parameters_.push_back(&buffer);
     for (int64_t& scalar : bound_.scalars) parameters_.push_back(&scalar);
     for (const targets::cuda::TensorMap& map : plan.maps) {
-      std::vector<uint64_t> extents;
-      for (const ir::Expr& extent : map.extents)
-        extents.push_back(static_cast<uint64_t>(runtime::evaluate(extent, bound_.values)));
-      maps_.push_back(
-          TRY(device_->tensor_map(runtime::cuda::described(map, bound_.buffers[map.buffer], std::move(extents)))));
+      const auto values = [&](const std::vector<ir::Expr>& all) {
+        std::vector<uint64_t> known;
+        for (const ir::Expr& one : all) known.push_back(static_cast<uint64_t>(runtime::evaluate(one, bound_.values)));
+        return known;
+      };
+      maps_.push_back(TRY(device_->tensor_map(
+          runtime::cuda::described(map, bound_.buffers[map.buffer], values(map.extents), values(map.strides)))));
       parameters_.push_back(&maps_.back());
     }
     return {};

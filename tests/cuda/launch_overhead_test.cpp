@@ -83,7 +83,8 @@ TEST_F(LaunchesWithoutAGpu, DescriptionsAreKeptForTensorsThatTakeTurns) {
   const auto device = Device::open({.library = driver()});
   ASSERT_TRUE(device.ok()) << render(device.error());
   const ir::Var rows = ir::make_var("rows", ir::kInt32);
-  const targets::cuda::TensorMap plan{0, ir::kFloat16, {ir::int_imm(64), ir::var_ref(rows)}, {128}, {64, 64}, 128};
+  const targets::cuda::TensorMap plan{0,        ir::kFloat16, {ir::int_imm(64), ir::var_ref(rows)}, {ir::int_imm(128)},
+                                      {64, 64}, 128};
   runtime::cuda::TensorMaps maps;
   const auto number = [&](uintptr_t address, int64_t extent) {
     const auto map = maps.of(**device, plan, reinterpret_cast<void*>(address), {{rows.get(), {extent, extent}}});

@@ -72,6 +72,27 @@ TEST(EmulatorBackend, TakesTensorsThatBeginAnywhere) {
   }
 }
 
+TEST(EmulatorBackend, TakesExtentsThatAreKnownAtLaunchAlone) {
+  const auto kernel = compiled(R"(program twice<m: int32, n: int32>(x: float32[m, n], y: float32[m, n]) {
+  kernel bx, by in (n + 63) // 64, m threads 16 {
+    parallel i in 64 {
+      y[by, bx * 64 + i] = x[by, bx * 64 + i] * 2.0
+    }
+  }
+}
+)");
+  EXPECT_THAT(kernel->source(), HasSubstr("copy_vector<16>"));
+  EXPECT_THAT(kernel->source(), HasSubstr("const int32_t m"));
+  for (const auto& [m, n] : std::vector<std::pair<int64_t, int64_t>>{{2, 128}, {3, 100}, {2, 127}, {4, 66}, {1, 64}}) {
+    std::vector<float> x(static_cast<size_t>(m * n)), y(x.size()), expected(x.size());
+    for (size_t i = 0; i < x.size(); ++i) x[i] = float(i);
+    for (size_t i = 0; i < x.size(); ++i) expected[i] = x[i] * 2;
+    const Status status = kernel->launch({view(x, {m, n}), view(y, {m, n})}, {}, {});
+    ASSERT_TRUE(status.ok()) << status.error().message;
+    EXPECT_EQ(y, expected) << m << " " << n;
+  }
+}
+
 TEST(EmulatorBackend, TellsOfDefects) {
   const auto kernel = compiled(R"(program clash(x: float32[64], y: float32[32]) {
   kernel bx in 2 threads 32 {

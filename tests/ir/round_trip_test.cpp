@@ -21,9 +21,9 @@ std::string first_message(const DiagnosticList& diagnostics) {
 }
 
 // What random programs leave out: their meaning is more than what each thread and block computes.
-constexpr const char* kHardware = R"(program g(x: float16[64, 64] aligned 2, y: float16[64, 64]) {
+constexpr const char* kHardware = R"(program g(x: float16[64, 64] aligned 2, y: float16[64, 64] row_aligned 16) {
   foreign "__device__ void f(half* x) { x[0] = \"a\\b\"[0]; }\n"
-  workspace w: float32[4, 64]
+  workspace w: float32[4, 64] few_elements
   kernel bx in 4 threads tx in 256 {
     shared a: float16[64, 64]
     shared bits: uint16[4096] view a

@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <mutex>
 
-#include "compiler/runtime/arguments.h"
 #include "compiler/runtime/cuda/architecture.h"
 #include "compiler/runtime/cuda/tensor_maps.h"
-#include "compiler/targets/cuda/alignment.h"
+#include "compiler/runtime/versions.h"
 #include "compiler/targets/cuda/codegen.h"
 #include "compiler/targets/cuda/prelude.h"
 
@@ -75,19 +73,18 @@ class CudaKernel : public CompiledKernel {
       : program_(std::move(program)),
         assembler_(std::move(assembler)),
         stream_(options.stream),
-        waits_(options.waits) {}
+        waits_(options.waits),
+        versions_(program_, [this](const auto& version, auto& warnings) { return assembled(version, warnings); }) {}
 
-  // For tensors as LibTorch allocates them.
   Status prepare(DiagnosticList& warnings) {
-    aligned_ = TRY(assembler_->assemble(program_, warnings));
     workspaces_.resize(program_.workspaces.size());
-    return watch_checks(aligned_);
+    return versions_.prepare(warnings);
   }
 
   Status launch(const std::vector<Argument>& arguments, const ParallelFor&, Span span) override {
     BoundArguments bound = TRY(bind_arguments(program_, arguments, span));
     TRY(device().use());
-    Version& version = *TRY(version_for(bound.buffers));
+    Version& version = *TRY(versions_.of(bound));
     TRY(told(add_workspaces(bound), span));
     // All of 8 bytes: addresses, then numbers.
     parameters_.clear();
@@ -111,30 +108,22 @@ class CudaKernel : public CompiledKernel {
   }
 
   const ir::Program& program() const override { return program_; }
-  const std::string& source() const override { return aligned_.source; }
+  const std::string& source() const override { return versions_.usual().source; }
 
  private:
   ir::Program program_;
   std::shared_ptr<Assembler> assembler_;
   std::function<Stream()> stream_;
   bool waits_;
-  Version aligned_;
-  std::map<std::vector<int64_t>, Version> others_;  // by the alignments of tensors, where some are less aligned
-  std::vector<DeviceMemory> workspaces_;            // kept between launches, which a stream runs in order
+  Versions<Version> versions_;
+  std::vector<DeviceMemory> workspaces_;  // kept between launches, which a stream runs in order
   DeviceMemory failed_check_;
   std::vector<void*> parameters_;  // of one launch, kept for its memory
 
-  Result<Version*> version_for(const std::vector<void*>& tensors) {
-    uintptr_t bits = 0;
-    for (const void* tensor : tensors) bits |= reinterpret_cast<uintptr_t>(tensor);
-    if (bits % ir::kTensorAlignment == 0) return &aligned_;
-    std::vector<int64_t> alignments;
-    for (const void* tensor : tensors) alignments.push_back(targets::cuda::alignment_of(tensor));
-    if (const auto known = others_.find(alignments); known != others_.end()) return &known->second;
-    DiagnosticList warnings;  // told before, of the code for other tensors
-    Version version = TRY(assembler_->assemble(targets::cuda::with_alignments(program_, alignments), warnings));
+  Result<Version> assembled(const ir::Program& program, DiagnosticList& warnings) {
+    Version version = TRY(assembler_->assemble(program, warnings));
     TRY(watch_checks(version));
-    return &others_.emplace(std::move(alignments), std::move(version)).first->second;
+    return version;
   }
 
   Device& device() const { return assembler_->device(); }

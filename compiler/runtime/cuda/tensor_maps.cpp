@@ -13,27 +13,30 @@ int swizzle_number(int64_t span) { return span == 128 ? 3 : span == 64 ? 2 : spa
 
 }  // namespace
 
-Device::TensorShape described(const targets::cuda::TensorMap& plan, const void* data, std::vector<uint64_t> extents) {
+Device::TensorShape described(const targets::cuda::TensorMap& plan, const void* data, std::vector<uint64_t> extents,
+                              std::vector<uint64_t> strides) {
   Device::TensorShape shape{reinterpret_cast<DeviceAddress>(data),
                             word_number(plan.type.bytes()),
                             swizzle_number(plan.swizzle),
                             std::move(extents),
-                            {},
+                            std::move(strides),
                             {}};
-  for (const int64_t stride : plan.strides) shape.strides.push_back(static_cast<uint64_t>(stride));
   for (const int64_t extent : plan.box) shape.box.push_back(static_cast<uint32_t>(extent));
   return shape;
 }
 
 Result<Device::TensorMap*> TensorMaps::of(const Device& device, const targets::cuda::TensorMap& plan, const void* data,
                                           const ir::VarRanges& values) {
-  Made wanted{data, {}, {}};
+  Made wanted{data, {}, {}, {}};
   const size_t axes = plan.extents.size();
   for (size_t axis = 0; axis < axes; ++axis)
     wanted.extents[axis] = static_cast<uint64_t>(std::max<int64_t>(1, evaluate(plan.extents[axis], values)));
+  for (size_t axis = 0; axis + 1 < axes; ++axis)
+    wanted.strides[axis] = static_cast<uint64_t>(evaluate(plan.strides[axis], values));
   for (Made& made : made_)
-    if (made.data == data && made.extents == wanted.extents) return &made.map;
-  wanted.map = TRY(device.tensor_map(described(plan, data, {wanted.extents.begin(), wanted.extents.begin() + axes})));
+    if (made.data == data && made.extents == wanted.extents && made.strides == wanted.strides) return &made.map;
+  wanted.map = TRY(device.tensor_map(described(plan, data, {wanted.extents.begin(), wanted.extents.begin() + axes},
+                                               {wanted.strides.begin(), wanted.strides.begin() + axes - 1})));
   if (made_.size() < kKept) return &made_.emplace_back(wanted).map;
   Made& replaced = made_[oldest_];
   oldest_ = (oldest_ + 1) % kKept;

@@ -10,8 +10,9 @@
 
 namespace tilepilot::runtime::cuda {
 
-// What the driver is asked for, with the values of the plan's extents.
-Device::TensorShape described(const targets::cuda::TensorMap& plan, const void* data, std::vector<uint64_t> extents);
+// What the driver is asked for, with the values of the plan's extents and strides.
+Device::TensorShape described(const targets::cuda::TensorMap& plan, const void* data, std::vector<uint64_t> extents,
+                              std::vector<uint64_t> strides);
 
 // The descriptions that one parameter of a function had lately: programs that take turns with a few tensors need no
 // new ones.
@@ -26,7 +27,7 @@ class TensorMaps {
   static constexpr size_t kKept = 8, kMostAxes = 5;
   struct Made {
     const void* data = nullptr;
-    std::array<uint64_t, kMostAxes> extents = {};
+    std::array<uint64_t, kMostAxes> extents = {}, strides = {};
     Device::TensorMap map;
   };
   std::vector<Made> made_;

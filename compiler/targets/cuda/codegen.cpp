@@ -24,6 +24,7 @@ constexpr std::string_view kAxes[] = {"x", "y", "z"};
 // Whether each tensor's elements can be counted in 32 bits.
 bool fits_32_bits(const ir::Program& program) {
   const auto fits = [](const ir::Buffer& buffer) {
+    if (buffer->few_elements) return true;
     int64_t elements = 1;
     for (size_t axis = 0; axis < buffer->rank(); ++axis) {
       const auto extent = ir::constant_int(buffer->shape[axis]);
@@ -130,13 +131,19 @@ class LaunchEmitter {
         break;
       ++map.buffer;
     }
-    int64_t step = tensor.type.bytes();
+    const auto times_of = [](const ir::Expr& a, const ir::Expr& b) {
+      const auto left = ir::constant_int(a), right = ir::constant_int(b);
+      if (left && right) return ir::int_imm(*left * *right, ir::kInt64);
+      return ir::binary(ir::BinaryOp::mul, ir::cast(a, ir::kInt64), ir::cast(b, ir::kInt64), b->span);
+    };
+    const ir::Expr bytes = ir::int_imm(tensor.type.bytes(), ir::kInt64);
+    ir::Expr step = bytes;
     for (size_t axis = tensor.rank(); axis-- > 0;) {
       map.extents.push_back(tensor.shape[axis]);
       map.box.push_back(boxes.box[axis]);
-      if (!tensor.strides.empty()) step = *ir::constant_int(tensor.strides[axis]) * tensor.type.bytes();
+      if (!tensor.strides.empty()) step = times_of(bytes, tensor.strides[axis]);
       if (axis + 1 < tensor.rank()) map.strides.push_back(step);
-      if (tensor.strides.empty()) step *= ir::constant_int(tensor.shape[axis]).value_or(1);
+      if (tensor.strides.empty()) step = times_of(step, tensor.shape[axis]);
     }
     maps_.push_back(std::move(map));
   }

@@ -21,7 +21,7 @@ struct TensorMap {
   size_t buffer = 0;  // the number of its pointer among the parameters
   ir::DType type;
   std::vector<ir::Expr> extents;  // over symbols, in elements
-  std::vector<int64_t> strides;   // in bytes, of all axes but the innermost
+  std::vector<ir::Expr> strides;  // over symbols, in bytes, of all axes but the innermost
   std::vector<int64_t> box;       // in elements
   int64_t swizzle = 0;            // 32, 64 or 128 bytes, or none
 };

@@ -1,5 +1,7 @@
 #include "compiler/targets/cuda/coordinates.h"
 
+#include <numeric>
+
 #include "compiler/ir/arithmetic.h"
 #include "compiler/ir/visit.h"
 
@@ -135,6 +137,25 @@ Expr remainder(const Expr& a, int64_t divisor) {
   if (const auto value = ir::constant_int(a)) return number(static_cast<int64_t>(ir::floor_mod(*value, divisor)));
   const Expr rest = divide(a, divisor).rest;
   return ir::constant_int(rest) ? remainder(rest, divisor) : op(BinaryOp::floor_mod, rest, divisor);
+}
+
+int64_t known_factor(const Expr& expr) {
+  if (const auto value = ir::constant_int(expr)) return std::gcd(*value, kLargestFactor);
+  if (const auto* cast = ir::as<ir::Cast>(expr)) return cast->value->type.is_int() ? known_factor(cast->value) : 1;
+  const auto* node = ir::as<ir::Binary>(expr);
+  if (node == nullptr) return 1;
+  const int64_t left = known_factor(node->left), right = known_factor(node->right);
+  switch (node->op) {
+    case BinaryOp::mul:
+      return std::min(left * right, kLargestFactor);
+    case BinaryOp::add:
+    case BinaryOp::sub:
+    case BinaryOp::min:
+    case BinaryOp::max:
+      return std::min(left, right);
+    default:
+      return 1;
+  }
 }
 
 Indices digits_of(const Layout& layout, const Expr& index) {

@@ -43,4 +43,8 @@ ir::Expr times(const ir::Expr& a, int64_t factor);
 ir::Expr quotient(const ir::Expr& a, int64_t divisor);
 ir::Expr remainder(const ir::Expr& a, int64_t divisor);
 
+// A power of two that divides the expression's value whatever its variables are; more than that is of no interest.
+constexpr int64_t kLargestFactor = int64_t{1} << 20;
+int64_t known_factor(const ir::Expr& expr);
+
 }  // namespace tilepilot::targets::cuda

@@ -6,6 +6,7 @@
 
 #include "compiler/ir/visit.h"
 #include "compiler/targets/cuda/lower.h"
+#include "compiler/targets/cuda/tensor_facts.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -17,24 +18,14 @@ namespace {
 constexpr int64_t kMostInBox = 256;  // elements along an axis
 constexpr size_t kMostAxes = 5;
 
-// Strides of all axes but the last, in elements; none if one is not known.
-std::optional<std::vector<int64_t>> constant_strides(const ir::BufferData& tensor) {
-  std::vector<int64_t> strides;
-  int64_t step = 1;
-  for (size_t axis = tensor.shape.size(); axis-- > 0;) {
-    const auto stride = tensor.strides.empty() ? std::optional(step) : ir::constant_int(tensor.strides[axis]);
-    if (!stride || (axis + 1 == tensor.shape.size() && *stride != 1)) return std::nullopt;
-    if (axis + 1 < tensor.shape.size()) strides.insert(strides.begin(), *stride);
-    const auto extent = ir::constant_int(tensor.shape[axis]);
-    if (axis > 0 && tensor.strides.empty() && !extent) return std::nullopt;
-    step *= extent.value_or(1);
-  }
-  return strides;
-}
-
 }  // namespace
 
-bool has_constant_rows(const ir::BufferData& tensor) { return constant_strides(tensor).has_value(); }
+bool has_known_rows(const ir::BufferData& tensor) {
+  const auto distances = row_distances(tensor);
+  return distances && std::all_of(distances->begin(), distances->end(), [&](const Multiple& one) {
+           return one.is_exact || one.of * tensor.type.bytes() % ir::kTensorAlignment == 0;
+         });
+}
 
 int64_t bytes_of_copy(const ir::Copy& copy) {
   int64_t bytes = copy.source.buffer->type.bytes();
@@ -61,11 +52,14 @@ std::string not_by_engine(const ir::Copy& copy) {
     return fmt::format("{} x {} has more than 256 elements along an axis", rows, columns);
   if (bytes_of_copy(copy) != rows * row_bytes || rows * row_bytes % 128 != 0)
     return "the tile is no matrix of a multiple of 128 bytes";
-  const auto strides = constant_strides(tensor);
-  if (!strides) return fmt::format("strides of `{}` are known at launch alone", tensor.name);
-  for (const int64_t stride : *strides)
-    if (stride * bytes % 16 != 0)
-      return fmt::format("rows of `{}` are {} bytes apart, no multiple of 16", tensor.name, stride * bytes);
+  const auto distances = row_distances(tensor);
+  if (!distances) return fmt::format("elements of rows of `{}` may be apart", tensor.name);
+  for (const Multiple& distance : *distances) {
+    if (distance.of * bytes % 16 == 0) continue;
+    return distance.is_exact
+               ? fmt::format("rows of `{}` are {} bytes apart, no multiple of 16", tensor.name, distance.of * bytes)
+               : fmt::format("how far rows of `{}` are apart is known at launch alone", tensor.name);
+  }
   return "";
 }
 

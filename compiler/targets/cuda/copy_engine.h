@@ -20,8 +20,8 @@ struct TensorBoxes {
 // Why the copy engine cannot copy this whole tile from its tensor, or to it; "" if it can. The tile has no ring yet.
 std::string not_by_engine(const ir::Copy& copy);
 
-// Whether all rows of a tensor lie where the compiler knows; else threads load elements one by one.
-bool has_constant_rows(const ir::BufferData& tensor);
+// Whether the compiler knows enough of where rows of a tensor lie; else threads load elements one by one.
+bool has_known_rows(const ir::BufferData& tensor);
 
 // The bytes of a box of this copy's extents.
 int64_t bytes_of_copy(const ir::Copy& copy);

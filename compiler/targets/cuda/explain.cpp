@@ -1,6 +1,7 @@
 #include "compiler/targets/cuda/explain.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -11,6 +12,7 @@
 #include "compiler/targets/cuda/lower.h"
 #include "compiler/targets/cuda/pipeline.h"
 #include "compiler/targets/cuda/teams.h"
+#include "compiler/targets/cuda/tensor_facts.h"
 
 namespace tilepilot::targets::cuda {
 namespace {
@@ -87,6 +89,9 @@ Result<std::string> explanation(const ir::Program& program, Architecture archite
     for (Decision& decision : TRY(lower_teams(kernel, architecture)).decisions)
       decisions.push_back(std::move(decision));
   std::string text = fmt::format("{}:\n", program.name);
+  if (const auto sentences = reliances(program); !sentences.empty())
+    text += fmt::format("this version is for launches where {}; others get versions of their own\n",
+                        fmt::join(sentences, "; "));
   for (const Decision& decision : in_order(std::move(decisions))) {
     if (decision.span.valid()) {
       const Position at = sources.position(decision.span.file, decision.span.begin);

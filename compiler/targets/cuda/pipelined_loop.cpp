@@ -163,7 +163,7 @@ PipelinedLoops::Parts PipelinedLoops::parts(const ir::For& loop) const {
 Stmt PipelinedLoops::running_product(const std::vector<Stmt>& ahead, const Stmt& rest) const {
   // Beside loads element by element products would have to wait for registers.
   const bool lean = std::all_of(ahead.begin(), ahead.end(), [](const Stmt& stmt) {
-    return has_constant_rows(*ir::as<ir::Copy>(stmt)->source.buffer);
+    return has_known_rows(*ir::as<ir::Copy>(stmt)->source.buffer);
   });
   if (!lean) return nullptr;
   const std::vector<Stmt> all = ir::statements(rest);

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "compiler/ir/search.h"
+#include "compiler/targets/cuda/tensor_facts.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -24,33 +25,16 @@ int64_t divisor(const ir::Affine& form, const ir::Var& lane, int64_t most) {
 }
 
 // Elements from row to row, one number for each axis but the last; none if they are not known.
-std::optional<std::vector<int64_t>> row_steps(const Lowering& lowering, const Buffer& buffer) {
-  std::vector<int64_t> steps;
-  if (buffer->scope == Scope::shared) {
-    const layout::SharedLayout& memory = lowering.inference.tiles.at(buffer.get());
-    const auto strides = layout::row_major_strides(memory.shape());
-    for (size_t axis = 0; axis + 1 < strides.size(); ++axis)
-      steps.push_back(memory.span() == layout::SwizzleSpan::none
-                          ? memory.offset(std::min(strides[axis], layout::volume(memory.shape()) - 1))
-                          : 128 / memory.element_bits());
-    return steps;
-  }
-  if (!buffer->strides.empty()) {
-    if (ir::constant_int(buffer->strides.back()) != 1) return std::nullopt;
-    for (size_t axis = 0; axis + 1 < buffer->rank(); ++axis) {
-      const auto step = ir::constant_int(buffer->strides[axis]);
-      if (!step) return std::nullopt;
-      steps.push_back(*step);
-    }
-    return steps;
-  }
-  int64_t step = 1;
-  for (size_t axis = buffer->rank(); axis-- > 1;) {
-    const auto extent = ir::constant_int(buffer->shape[axis]);
-    if (!extent) return std::nullopt;
-    step *= *extent;
-    steps.push_back(step);
-  }
+std::optional<std::vector<Multiple>> row_steps(const Lowering& lowering, const Buffer& buffer) {
+  if (buffer->scope != Scope::shared) return row_distances(*buffer);
+  std::vector<Multiple> steps;
+  const layout::SharedLayout& memory = lowering.inference.tiles.at(buffer.get());
+  const auto strides = layout::row_major_strides(memory.shape());
+  for (size_t axis = 0; axis + 1 < strides.size(); ++axis)
+    steps.push_back({memory.span() == layout::SwizzleSpan::none
+                         ? memory.offset(std::min(strides[axis], layout::volume(memory.shape()) - 1))
+                         : 128 / memory.element_bits(),
+                     true});
   return steps;
 }
 
@@ -94,15 +78,20 @@ VectorChoice vector_access(const Lowering& lowering, const Buffer& buffer, const
          [&] { return fmt::format("it may start at no multiple of {} elements of `{}`", wanted, buffer->name); });
   if (indices.size() > 1) {
     const auto steps = row_steps(lowering, buffer);
-    if (!steps) return none(fmt::format("how far rows of `{}` are apart is known at launch alone", buffer->name));
-    for (const int64_t step : *steps)
-      narrow(step, [&] { return fmt::format("rows of `{}` are {} elements apart", buffer->name, step); });
+    if (!steps) return none(fmt::format("elements of rows of `{}` may be apart", buffer->name));
+    for (const Multiple& step : *steps)
+      narrow(step.of, [&] {
+        return step.is_exact ? fmt::format("rows of `{}` are {} elements apart", buffer->name, step.of)
+                             : fmt::format("how far rows of `{}` are apart is known at launch alone", buffer->name);
+      });
   }
   // All lanes are in bounds or none is.
   if (buffer->scope == Scope::global && !lowering.facts.in_bounds(indices.back(), buffer->shape.back())) {
-    const auto extent = ir::constant_int(buffer->shape.back());
-    if (!extent) return none(fmt::format("the length of rows of `{}` is known at launch alone", buffer->name));
-    narrow(*extent, [&] { return fmt::format("rows of `{}` have {} elements", buffer->name, *extent); });
+    const Multiple length = row_length(*buffer);
+    narrow(length.of, [&] {
+      return length.is_exact ? fmt::format("rows of `{}` have {} elements", buffer->name, length.of)
+                             : fmt::format("the length of rows of `{}` is known at launch alone", buffer->name);
+    });
   }
   narrow(lanes, [&] { return fmt::format("each thread has {} neighbours of the loop", lanes); });
   elements &= -elements;

@@ -193,6 +193,13 @@ class Specializer {
     loading.push_back(chosen(there));
   }
 
+  // Made of what the program is called with.
+  bool is_same_in_all_blocks(const Expr& expr) const {
+    ir::Variables own = ir::bound_in(result_.kernel.body);
+    for (const Var& var : result_.kernel.block_vars) own.insert(var.get());
+    return !ir::mentions(expr, own) && !ir::has_loads(expr);
+  }
+
   // Computing: wait for the tiles of k; start the product of k; wait for the product of k - 1, and give its slot back.
   // Where there is more to compute than one product, slots are given back when all of it is done.
   void split_ring(const ir::For& loop, Span span, Stmts& computing, Stmts& loading) {
@@ -207,7 +214,7 @@ class Specializer {
       possible_ = false;
       return;
     }
-    even_ = even_ && ir::constant_int(loop.extents[0]);
+    even_ = even_ && is_same_in_all_blocks(loop.extents[0]);
     products_alone_ = products_alone_ && product;
     Ring ring(std::move(ahead), loop.num_stages);
     for (const auto& [tile, slots] : ring.slots) {
