@@ -286,6 +286,57 @@ TEST(Products, AgreeWithTheInterpreter) {
   }
 }
 
+// Two teams that each multiply parts of tiles, whose places the loops tell, by asynchronous products of their own.
+constexpr const char* kParts = R"(program parts(a: float16[64, 256], b: float16[64, 256], c: float32[2, 64, 64]) {
+  kernel bx in 1 threads tx in 256 {
+    shared a_tile: float16[64, 256]
+    shared b_tile: float16[64, 256]
+    fragment left: float32[64, 64]
+    fragment right: float32[64, 64]
+    copy a -> a_tile
+    copy b -> b_tile
+    sync
+    if tx < 128 {
+      fill left = 0.0
+      unrolled j in 4 {
+        gemm left += a_tile[0 : 64, j * 64 : +64] @ b_tile[0 : 64, j * 64 : +64].T asynchronous
+      }
+      async wait_gemms
+      copy left -> c[0, 0 : 64, 0 : 64]
+    } else {
+      fill right = 0.0
+      serial j in 2 {
+        gemm right += a_tile[0 : 64, j * 128 + 64 : +64] @ b_tile[0 : 64, j * 64 : +64] asynchronous
+        async wait_gemms 1
+      }
+      async wait_gemms
+      copy right -> c[1, 0 : 64, 0 : 64]
+    }
+  }
+})";
+
+TEST(Products, TakePartsThatLoopsTell) {
+  EmulatedBatch batch(targets::cuda::Architecture::sm_90a);
+  const ir::Program program = parse(kParts);
+  const auto added = batch.add(program);
+  ASSERT_TRUE(added.ok()) << added.error().message;
+  const std::string& source = batch.source(*added);
+  EXPECT_THAT(source, HasSubstr("    wgmma_m64n64k16_f32_f16_f16("));
+  EXPECT_THAT(source, HasSubstr("    wgmma_m64n64k16_f32_f16_f16_tb("));
+  EXPECT_THAT(source, Not(HasSubstr("mma_m16n8k16")));
+  // A result is used when its product has been waited for, by whomever.
+  EXPECT_THAT(source.substr(source.find("    wgmma_m64n64k16_f32_f16_f16_tb(")), HasSubstr("wgmma_wait<0>();"));
+  EXPECT_THAT(source.substr(0, source.find("    wgmma_m64n64k16_f32_f16_f16_tb(")), HasSubstr("wgmma_wait<0>();"));
+  batch.compile();
+  if (::testing::Test::HasFatalFailure()) return;
+  const ir::testing::RandomArguments expected(program, 1), actual(program, 1);
+  interpret::Options options;
+  options.functions = &prelude_functions();
+  ASSERT_FALSE(interpret::run(program, expected.values(), options));
+  EXPECT_EQ(batch.run(0, to_launch(actual.values())), "") << source;
+  EXPECT_EQ(ir::testing::first_difference(expected, actual), "") << source;
+}
+
 TEST(Products, Compile) {
   SKIP_WITHOUT_NVRTC();
   for (const ProductCase& c : product_cases()) {

@@ -105,7 +105,8 @@ class WgmmaLowering {
     return result;
   }
 
-  // The group's first instruction, at k = 0 of the tile: k within a row is added to the descriptor.
+  // The group's first instruction. k within a row is added to the descriptor, where the part begins if that is a
+  // constant; else it begins at a panel.
   void describe(const SharedOperand& operand, Stmts& out) const {
     std::vector<Expr> at = operand.region.start;
     const size_t rank = at.size();
@@ -114,7 +115,7 @@ class WgmmaLowering {
     for (Expr& index : at) index = ir::cast(index, ir::kInt32);
     if (operand.k_last) {
       at[rank - 2] = plus(first, at[rank - 2]);
-      at[rank - 1] = ir::int_imm(0);
+      if (ir::constant_int(at[rank - 1])) at[rank - 1] = ir::int_imm(0);
     } else {
       at[rank - 1] = plus(first, at[rank - 1]);
     }
@@ -132,7 +133,7 @@ class WgmmaLowering {
   Expr place_of(const SharedOperand& operand, const Expr& tile, const Expr& step) const {
     Expr bytes;
     if (operand.k_last) {
-      const int64_t first = *ir::constant_int(operand.region.start.back()) * operand.bytes / kStepBytes;
+      const int64_t first = ir::constant_int(operand.region.start.back()).value_or(0) * operand.bytes / kStepBytes;
       const Expr along = plus(step, ir::int_imm(first));
       const int64_t steps = operand.span / kStepBytes;
       bytes = plus(times(quotient(along, steps), operand.panel_bytes), times(remainder(along, steps), kStepBytes));

@@ -34,6 +34,11 @@ class AtOnce : public ir::Rewriter {
       now.barrier.reset();
       return ir::make_stmt(std::move(now), stmt->span);
     }
+    if (const auto* gemm = ir::as<ir::Gemm>(stmt); gemm && gemm->asynchronous) {
+      ir::Gemm now = *gemm;
+      now.asynchronous = false;
+      return ir::make_stmt(std::move(now), stmt->span);
+    }
     if (const auto* async = ir::as<ir::Async>(stmt)) {
       if (async->op == ir::AsyncOp::fence) return stmt;
       return ir::make_stmt(ir::Block{{}}, stmt->span);

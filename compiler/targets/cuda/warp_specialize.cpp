@@ -32,8 +32,10 @@ constexpr RegisterShare kRegisterShares[] = {{2, 232, 40}, {3, 160, 32}};
 
 // Does not stand for all threads once where threads run for themselves, or may not be repeated or skipped.
 bool stays_whole(const Stmt& stmt) {
-  return ir::as<ir::While>(stmt) || ir::as<ir::Sync>(stmt) || ir::as<ir::Atomic>(stmt) || ir::as<ir::AllReduce>(stmt) ||
-         ir::as<ir::Shuffle>(stmt) || ir::as<ir::Barrier>(stmt) || ir::as<ir::Async>(stmt) || ir::as<ir::Roles>(stmt) ||
+  const auto* gemm = ir::as<ir::Gemm>(stmt);
+  return (gemm && gemm->asynchronous) || ir::as<ir::While>(stmt) || ir::as<ir::Sync>(stmt) ||
+         ir::as<ir::Atomic>(stmt) || ir::as<ir::AllReduce>(stmt) || ir::as<ir::Shuffle>(stmt) ||
+         ir::as<ir::Barrier>(stmt) || ir::as<ir::Async>(stmt) || ir::as<ir::Roles>(stmt) ||
          ir::as<ir::Concurrent>(stmt) || ir::as<ir::Check>(stmt) || ir::as<ir::Print>(stmt) ||
          ir::as<ir::ExternCall>(stmt) || ir::as<ir::Break>(stmt) || ir::as<ir::Continue>(stmt);
 }
