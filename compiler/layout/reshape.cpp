@@ -1,5 +1,6 @@
 #include "compiler/layout/reshape.h"
 
+#include <algorithm>
 #include <cassert>
 #include <numeric>
 
@@ -52,6 +53,23 @@ Layout share_out(const Layout& threads, int64_t& count, int64_t stride) {
   return shared;
 }
 
+// With modes that each stay within lines of so many elements, or step over whole ones.
+std::optional<Layout> apart(const Layout& layout, int64_t line) {
+  std::vector<Mode> modes;
+  for (const Mode& mode : layout.modes()) {
+    const bool within = mode.stride * (mode.extent - 1) < line, over = mode.stride % line == 0;
+    if (within || over) {
+      modes.push_back(mode);
+      continue;
+    }
+    const int64_t steps = line / mode.stride;
+    if (line % mode.stride != 0 || mode.extent % steps != 0) return std::nullopt;
+    modes.push_back({steps, mode.stride});
+    modes.push_back({mode.extent / steps, line});
+  }
+  return Layout(std::move(modes));
+}
+
 }  // namespace
 
 std::optional<Fragment> reduced(const Fragment& fragment, size_t axis, std::string* why) {
@@ -89,6 +107,37 @@ std::optional<Fragment> permuted(const Fragment& fragment, const std::vector<siz
   auto holders = with_strides(fragment, strides, why);
   if (!holders) return std::nullopt;
   return Fragment(shape, std::move(holders->threads), std::move(holders->registers), cover);
+}
+
+std::optional<Fragment> leading(const Fragment& fragment, Leading part, std::string* why) {
+  // With the axis outermost, whatever lies along it has strides beyond all others.
+  std::vector<size_t> order{part.axis}, back;
+  for (size_t axis = 0; axis < fragment.shape().size(); ++axis)
+    if (axis != part.axis) order.push_back(axis);
+  for (size_t axis = 0; axis < order.size(); ++axis)
+    back.push_back(static_cast<size_t>(std::find(order.begin(), order.end(), axis) - order.begin()));
+  const auto first = permuted(fragment, order, why);
+  if (!first) return std::nullopt;
+  Shape shape = first->shape();
+  const int64_t line = volume(shape) / shape[0];
+  const auto held = apart(first->registers(), line), threads = apart(first->threads(), line);
+  int64_t last = 0;  // along the axis
+  std::vector<Mode> registers;
+  for (Mode mode : held ? held->modes() : std::vector<Mode>{}) {
+    const int64_t step = mode.stride / line;
+    if (step >= part.extent) continue;
+    if (step > 0) mode.extent = std::min(mode.extent, part.extent / step);
+    last += step * (mode.extent - 1);
+    registers.push_back(mode);
+  }
+  for (const Mode& mode : threads ? threads->modes() : std::vector<Mode>{})
+    last += mode.stride / line * (mode.extent - 1);
+  if (!held || !threads || last >= part.extent || first->cover() != shape) {
+    if (why != nullptr) *why = "threads lie beyond the part, or modes do not end with it";
+    return std::nullopt;
+  }
+  shape[0] = part.extent;
+  return permuted(Fragment(shape, *threads, Layout(std::move(registers))), back, why);
 }
 
 std::optional<Fragment> repeated(const Fragment& fragment, Repeat repeat, std::string* why) {

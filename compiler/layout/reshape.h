@@ -27,6 +27,16 @@ std::optional<Fragment> expanded(const Fragment& fragment, NewAxis axis, std::st
 std::optional<Fragment> permuted(const Fragment& fragment, const std::vector<size_t>& order,
                                  std::string* why = nullptr);
 
+struct Leading {
+  size_t axis = 0;
+  int64_t extent = 1;
+};
+// The first elements along an axis, held where the fragment holds them; of the registers those that lie beyond are
+// left out. Fails where threads lie beyond, or some modes go beyond that do not end there.
+// @pre the cover is as long as the shape along the axis
+// @post every place of the result holds an element of the fragment's same thread, at the same coordinates
+std::optional<Fragment> leading(const Fragment& fragment, Leading part, std::string* why = nullptr);
+
 enum class Across { registers, threads };
 struct Repeat {
   size_t axis = 0;

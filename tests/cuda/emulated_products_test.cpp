@@ -337,6 +337,62 @@ TEST(Products, TakePartsThatLoopsTell) {
   EXPECT_EQ(ir::testing::first_difference(expected, actual), "") << source;
 }
 
+// Results of blocks that stay leave through two small tiles where one of their size does not fit beside the ring.
+struct PartsCase {
+  int64_t tile_n, tile_k;
+  int stages;
+  std::string type;  // of the result
+  int64_t stores;
+};
+
+TEST(Products, LeaveByPartsWhereSharedMemoryIsShort) {
+  const std::vector<PartsCase> cases{
+      {256, 64, 4, "float16", 4}, {192, 32, 9, "float16", 3}, {128, 64, 6, "float32", 4}, {256, 64, 3, "float16", 1}};
+  EmulatedBatch batch(targets::cuda::Architecture::sm_90a);
+  std::vector<ir::Program> programs;
+  for (const PartsCase& c : cases) {
+    programs.push_back(
+        parse(fmt::format(R"(program gemm(a: float16[256, 128], b: float16[{n}, 128], c: {type}[256, {n}]) {{
+  kernel bx, by in 2, 2 threads 256 {{
+    shared a_tile: float16[128, {k}]
+    shared b_tile: float16[{tn}, {k}]
+    fragment c_tile: float32[128, {tn}]
+    fill c_tile = 0.0
+    pipelined k in {steps} stages {stages} {{
+      copy a[by * 128 : +128, k * {k} : +{k}] -> a_tile
+      copy b[bx * {tn} : +{tn}, k * {k} : +{k}] -> b_tile
+      gemm c_tile += a_tile @ b_tile.T
+    }}
+    copy c_tile -> c[by * 128 : +128, bx * {tn} : +{tn}]
+  }}
+}})",
+                          fmt::arg("n", c.tile_n + 40), fmt::arg("tn", c.tile_n), fmt::arg("k", c.tile_k),
+                          fmt::arg("steps", 128 / c.tile_k), fmt::arg("stages", c.stages), fmt::arg("type", c.type))));
+    const auto added = batch.add(programs.back());
+    ASSERT_TRUE(added.ok()) << added.error().message;
+    const std::string& source = batch.source(*added);
+    EXPECT_THAT(source, HasSubstr("set_registers_up<"));
+    EXPECT_THAT(source, HasSubstr("grid_blocks()"));
+    EXPECT_EQ(source.find("wait_stores_read<1>()") != std::string::npos, c.stores > 1) << source;
+    EXPECT_THAT(source, Not(HasSubstr("wait_stores<")));
+    int64_t commits = 0;
+    for (size_t at = source.find("commit_stores()"); at != std::string::npos;
+         at = source.find("commit_stores()", at + 1))
+      ++commits;
+    EXPECT_EQ(commits, c.stores) << source;
+  }
+  batch.compile(true);
+  if (::testing::Test::HasFatalFailure()) return;
+  for (size_t k = 0; k < programs.size(); ++k) {
+    const ir::testing::RandomArguments expected(programs[k], 1), actual(programs[k], 1);
+    interpret::Options options;
+    options.functions = &prelude_functions();
+    ASSERT_FALSE(interpret::run(programs[k], expected.values(), options));
+    EXPECT_EQ(batch.run(k, to_launch(actual.values())), "") << batch.source(k);
+    EXPECT_EQ(ir::testing::first_difference(expected, actual), "") << batch.source(k);
+  }
+}
+
 TEST(Products, Compile) {
   SKIP_WITHOUT_NVRTC();
   for (const ProductCase& c : product_cases()) {

@@ -183,6 +183,33 @@ TEST(Permuted, ExchangesCoordinates) {
   EXPECT_GT(found, rounds(700));
 }
 
+TEST(Leading, KeepsElementsWhereTheyWere) {
+  RandomLayouts random(45);
+  int found = 0, complete = 0;
+  for (const Fragment& fragment : many_fragments()) {
+    if (fragment.shape().empty()) continue;
+    const auto axis = size_t(random.pick(0, int64_t(fragment.shape().size()) - 1));
+    const int64_t extent = random.pick(1, fragment.shape()[axis]);
+    if (fragment.shape() != fragment.cover()) continue;
+    const auto result = leading(fragment, {axis, extent});
+    if (!result) continue;
+    ++found;
+    complete += result->is_complete();
+    ASSERT_EQ(result->thread_count(), fragment.thread_count());
+    ASSERT_EQ(result->shape()[axis], extent);
+    for_each_place(*result, [&](Place place) {
+      const Coordinates at = cover_coordinates(*result, place);
+      ASSERT_LT(at[axis], extent);
+      bool held = false;
+      for (int64_t reg = 0; reg < fragment.register_count(); ++reg)
+        held = held || cover_coordinates(fragment, {place.thread, reg}) == at;
+      ASSERT_TRUE(held);
+    });
+  }
+  EXPECT_GT(found, rounds(200));
+  EXPECT_GT(complete, rounds(100));
+}
+
 TEST(Repeated, LaysCopiesAlongAnAxis) {
   RandomLayouts random(44);
   int found = 0;

@@ -122,7 +122,8 @@ class Placement {
   void place(const Stmt& stmt, Touches& pending, std::vector<Stmt>& out) {
     const auto* sync = ir::as<ir::Sync>(stmt);
     if (sync) {
-      if (sync->scope == ir::SyncScope::block && sync->threads == 0) pending.clear();
+      const bool of_block = sync->scope == ir::SyncScope::block && sync->threads == 0;
+      if (of_block || (sync->threads == meet_.threads && sync->barrier == meet_.barrier)) pending.clear();
       return out.push_back(stmt);
     }
     if (ir::as<ir::Block>(stmt)) return out.push_back(list(stmt, pending));

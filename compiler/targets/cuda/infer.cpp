@@ -233,6 +233,26 @@ class Inferrer {
     return Fragment(loop.extents, fragment->threads(), fragment->registers(), fragment->cover());
   }
 
+  // The loop's layout, if it goes over a part of a fragment, axis by axis. Parts as long lie alike one beside the
+  // other.
+  std::optional<Fragment> from_part(const Loop& loop, const Use& use) const {
+    const Fragment* held = known(use.buffer);
+    if (held == nullptr || use.indices.size() != loop.vars.size()) return std::nullopt;
+    std::optional<Fragment> fragment = *held;
+    bool is_smaller = false;
+    for (size_t axis = 0; axis < loop.vars.size(); ++axis) {
+      const int64_t extent = loop.extents[axis];
+      const auto place = ir::affine(without_casts(use.indices[axis]));
+      const bool is_part = place && place->terms.size() == 1 && place->coefficient(loop.vars[axis]) == 1 &&
+                           place->constant % extent == 0 && held->cover()[axis] == held->shape()[axis];
+      if (!is_part) return std::nullopt;
+      if (held->shape()[axis] == extent) continue;
+      is_smaller = true;
+      if (fragment) fragment = layout::leading(*fragment, {axis, extent});
+    }
+    return is_smaller && fragment && fragment->is_complete() ? fragment : std::nullopt;
+  }
+
   static size_t variables(const Use& use, const Loop& loop) {
     const auto pattern = pattern_of(use, loop.vars);
     if (!pattern) return 0;
@@ -254,11 +274,24 @@ class Inferrer {
       best = &use;
       most = count;
     }
-    if (best == nullptr || (all_variables && most < needed)) return false;
-    auto fragment = from_use(loop, *best);
+    if (best == nullptr || most == 0) return decide_by_part(loop);
+    if (all_variables && most < needed) return false;
+    auto fragment = from_part(loop, *best);
+    if (!fragment) fragment = from_use(loop, *best);
     if (!fragment) return false;
     result_.loops.emplace(loop.stmt.get(), std::move(*fragment));
     return true;
+  }
+
+  bool decide_by_part(const Loop& loop) {
+    for (const Use& use : loop.uses) {
+      if (use.buffer->scope != Scope::fragment) continue;
+      auto fragment = from_part(loop, use);
+      if (!fragment) continue;
+      result_.loops.emplace(loop.stmt.get(), std::move(*fragment));
+      return true;
+    }
+    return false;
   }
 
   // What a fragment without a layout must be for a loop that has one.

@@ -168,7 +168,8 @@ Result<PlannedKernel> plan_kernel(const ir::Kernel& given, Architecture architec
   kernel = normalize(pipelined.kernel);
   Inference inference = infer_layouts(kernel, architecture);
   if (architecture == Architecture::sm_90a) {
-    if (const auto stored = store_by_engine(pipelined.kernel, inference, team.persistent, pipelined.decisions)) {
+    const StoreOptions options{team.persistent, team.sparing, team.meet};
+    if (const auto stored = store_by_engine(pipelined.kernel, inference, options, pipelined.decisions)) {
       const ir::Kernel through_tiles = normalize(*stored);
       Inference there = infer_layouts(through_tiles, architecture);
       auto planned = finish(through_tiles, std::move(there), pipelined, architecture, team);

@@ -36,9 +36,22 @@ int64_t run_of(const layout::Fragment& held) {
   return run;
 }
 
-// Whether nothing in the kernel comes after this copy that its tensor's elements must be there for.
+// Whether they have no element in common, for all that the compiler knows.
+bool are_apart(const ir::Region& a, const ir::Region& b) {
+  for (size_t axis = 0; axis < a.start.size(); ++axis) {
+    const auto left = ir::affine(a.start[axis]), right = ir::affine(b.start[axis]);
+    const auto apart = left && right ? ir::difference(*left, *right) : std::nullopt;
+    if (!apart || !apart->is_constant()) continue;
+    if (apart->constant >= b.extent[axis] || -apart->constant >= a.extent[axis]) return true;
+  }
+  return false;
+}
+
+// Whether nothing in the kernel comes after this copy that its tensor's elements must be there for. Stores of other
+// elements need no order.
 bool is_last_word(const Stmt& body, const Stmt& stmt, bool persistent) {
-  const ir::BufferData* tensor = memory_of(ir::as<ir::Copy>(stmt)->destination.buffer);
+  const ir::Region& stored = ir::as<ir::Copy>(stmt)->destination;
+  const ir::BufferData* tensor = memory_of(stored.buffer);
   int uses = 0, loops = 0;
   ir::walk(
       body,
@@ -47,8 +60,11 @@ bool is_last_word(const Stmt& body, const Stmt& stmt, bool persistent) {
           loops += ir::contains(part, [&](const Stmt& inner) { return inner == stmt; });
         if (const auto* store = ir::as<ir::Store>(part)) uses += memory_of(store->buffer) == tensor;
         const ir::Accesses accesses = ir::region_accesses(part);
+        const auto* copy = ir::as<ir::Copy>(part);
+        const bool beside = copy && copy->mode == ir::CopyMode::bulk_store &&
+                            copy->destination.buffer == stored.buffer && are_apart(copy->destination, stored);
         for (const auto* list : {&accesses.reads, &accesses.writes})
-          for (const ir::Region* region : *list) uses += memory_of(region->buffer) == tensor;
+          for (const ir::Region* region : *list) uses += !beside && memory_of(region->buffer) == tensor;
       },
       [&](const Expr& part) {
         if (const auto* load = ir::as<ir::Load>(part)) uses += memory_of(load->buffer) == tensor;
@@ -61,8 +77,8 @@ class Stores : public ir::Rewriter {
   using Rewriter::rewrite;
   bool found = false;
   std::vector<Decision> decisions;  // about copies that the threads make
-  Stores(const Inference& inference, ir::Kernel& kernel, bool persistent)
-      : inference_(inference), kernel_(kernel), persistent_(persistent), viewed_(ir::sharing_buffers(kernel)) {}
+  Stores(const Inference& inference, ir::Kernel& kernel, const StoreOptions& options)
+      : inference_(inference), kernel_(kernel), options_(options), viewed_(ir::sharing_buffers(kernel)) {}
 
   Stmt rewrite(const Stmt& stmt) override {
     const auto* copy = ir::as<ir::Copy>(stmt);
@@ -77,7 +93,7 @@ class Stores : public ir::Rewriter {
  private:
   const Inference& inference_;
   ir::Kernel& kernel_;
-  const bool persistent_;
+  const StoreOptions options_;
   const std::unordered_set<const ir::BufferData*> viewed_;
 
   // The engine writes a box whose extents are the tile's. Why it cannot, "" if it can.
@@ -105,39 +121,94 @@ class Stores : public ir::Rewriter {
     return block({ir::make_stmt(std::move(stored), stmt->span), wait(stmt->span)}, stmt->span);
   }
 
-  static Stmt wait(Span span) { return ir::make_stmt(ir::Async{ir::AsyncOp::wait_stores, 0}, span); }
+  // Until at most so many are under way.
+  static Stmt wait(Span span, int64_t under_way = 0) {
+    return ir::make_stmt(ir::Async{ir::AsyncOp::wait_stores, under_way}, span);
+  }
+
+  // A tile that elements go through.
+  static ir::Buffer tile_for(const ir::Copy& copy, const std::string& name, std::vector<Expr> shape, Span span) {
+    return std::make_shared<ir::BufferData>(ir::BufferData{copy.destination.buffer->name + name,
+                                                           copy.destination.buffer->type,
+                                                           Scope::shared,
+                                                           std::move(shape),
+                                                           {},
+                                                           span});
+  }
+  static Expr plus(const Expr& a, int64_t b) {
+    return ir::binary(ir::BinaryOp::add, a, ir::int_imm(b, a->type), a->span);
+  }
 
   Stmt from_fragment(const Stmt& stmt, const ir::Copy& copy) {
     const layout::Fragment& held = inference_.fragments.at(copy.source.buffer.get());
     if (run_of(held) * copy.destination.buffer->type.bytes() >= kWholeAccess) return stmt;
-    ir::BufferData data{copy.destination.buffer->name + "_tile",
-                        copy.destination.buffer->type,
-                        Scope::shared,
-                        copy.source.buffer->shape,
-                        {},
-                        stmt->span};
-    const ir::Buffer tile = std::make_shared<ir::BufferData>(std::move(data));
-    ir::Copy stored{whole(tile, stmt->span), copy.destination, copy.options, ir::CopyMode::bulk_store};
     if (!is_whole(copy.source))
       return by_threads(stmt, copy, fmt::format("it takes a part of `{}` alone", copy.source.buffer->name));
+    if (options_.sparing)
+      if (const Stmt parts = in_parts(stmt, copy)) return parts;
+    const ir::Buffer tile = tile_for(copy, "_tile", copy.source.buffer->shape, stmt->span);
+    ir::Copy stored{whole(tile, stmt->span), copy.destination, copy.options, ir::CopyMode::bulk_store};
     if (const std::string why = not_stored(stored); !why.empty()) return by_threads(stmt, copy, why);
     found = true;
     kernel_.allocations.push_back(tile);
     const Stmt filled = ir::make_stmt(ir::Copy{copy.source, whole(tile, stmt->span), {}}, stmt->span);
     const Stmt leaves = ir::make_stmt(std::move(stored), stmt->span);
     // One block's tile may be under way while the next block is computed.
-    if (persistent_ && is_last_word(kernel_.body, stmt, persistent_))
-      return block({wait(stmt->span), filled, leaves}, stmt->span);
+    if (runs_on(stmt)) return block({wait(stmt->span), filled, leaves}, stmt->span);
     return block({filled, leaves, wait(stmt->span)}, stmt->span);
+  }
+
+  bool runs_on(const Stmt& stmt) const {
+    return options_.persistent && is_last_word(kernel_.body, stmt, options_.persistent);
+  }
+
+  // Two tiles of some columns in turn: one is filled while the other leaves. Null if the engine cannot store those.
+  Stmt in_parts(const Stmt& stmt, const ir::Copy& copy) {
+    const Span span = stmt->span;
+    const int64_t columns = copy.source.extent.back();
+    // As wide as the widest swizzle.
+    const int64_t width = static_cast<int64_t>(layout::SwizzleSpan::bytes_128) / copy.destination.buffer->type.bytes();
+    const int64_t count = columns / width;
+    if (count < 2 || columns % width != 0 || copy.destination.extent.back() != columns) return nullptr;
+    std::vector<Expr> shape = copy.source.buffer->shape;
+    shape.back() = ir::int_imm(width);
+    const ir::Buffer tiles[] = {tile_for(copy, "_part_0", shape, span), tile_for(copy, "_part_1", shape, span)};
+    const auto part_of = [&](ir::Region region, int64_t first) {
+      if (first > 0) region.start.back() = plus(region.start.back(), first);
+      region.extent.back() = width;
+      return region;
+    };
+    const auto stored = [&](int64_t part) {
+      return ir::Copy{whole(tiles[part % 2], span), part_of(copy.destination, part * width), copy.options,
+                      ir::CopyMode::bulk_store};
+    };
+    if (!not_stored(stored(0)).empty()) return nullptr;
+    found = true;
+    kernel_.allocations.insert(kernel_.allocations.end(), std::begin(tiles), std::end(tiles));
+    decisions.push_back({span,
+                         name_of_copy(copy.source.buffer, copy.destination.buffer),
+                         fmt::format("through two tiles of {} columns in turn", width),
+                         {"not through one tile: shared memory is too short for all columns at once"}});
+    std::vector<Stmt> all;
+    for (int64_t part = 0; part < count; ++part) {
+      // The one that left this tile, which after an odd number of parts is the last one of the block before.
+      all.push_back(wait(span, part == 0 && count % 2 == 1 ? 0 : 1));
+      all.push_back(ir::make_stmt(options_.meet, span));
+      all.push_back(
+          ir::make_stmt(ir::Copy{part_of(copy.source, part * width), whole(tiles[part % 2], span), {}}, span));
+      all.push_back(ir::make_stmt(stored(part), span));
+    }
+    if (!runs_on(stmt)) all.push_back(wait(span));
+    return block(std::move(all), span);
   }
 };
 
 }  // namespace
 
-std::optional<ir::Kernel> store_by_engine(const ir::Kernel& kernel, const Inference& inference, bool persistent,
-                                          std::vector<Decision>& decisions) {
+std::optional<ir::Kernel> store_by_engine(const ir::Kernel& kernel, const Inference& inference,
+                                          const StoreOptions& options, std::vector<Decision>& decisions) {
   ir::Kernel result = kernel;
-  Stores stores(inference, result, persistent);
+  Stores stores(inference, result, options);
   result.body = stores.rewrite(kernel.body);
   decisions.insert(decisions.end(), stores.decisions.begin(), stores.decisions.end());
   return stores.found ? std::optional(result) : std::nullopt;
