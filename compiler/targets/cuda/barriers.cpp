@@ -137,7 +137,10 @@ class Placement {
     const auto board = boards_.find(stmt.get());
     if (board != boards_.end()) add(touches, {board->second.get(), true, true});
     meet_before(touches, stmt->span, pending, out);
-    if (board != boards_.end()) pending = {{board->second.get(), false, true}};
+    if (board != boards_.end()) {
+      pending = {{board->second.get(), false, true}};
+      if (ir::as<ir::Gemm>(stmt)) note(pending, of(stmt));  // which reads its operands on
+    }
     out.push_back(stmt);
   }
 

@@ -14,7 +14,8 @@ namespace tilepilot::targets::cuda {
 // `meet`: how the kernel's threads meet, who may be but some of the block. `rings`: tiles that a software pipeline
 // orders itself, within its loop. `share`: whether two buffers have memory in common, apart from views.
 using SharesMemory = std::function<bool(const ir::BufferData* a, const ir::BufferData* b)>;
-// `boards`: what reductions exchange values through; they write it, all threads meet, they read it.
+// `boards`: what reductions, and products of parts, exchange values through; they write it, all threads meet, they read
+// it.
 using Boards = std::unordered_map<const ir::StmtNode*, ir::Buffer>;
 ir::Kernel place_barriers(const ir::Kernel& kernel, const std::vector<ir::Buffer>& rings, const Boards& boards,
                           const SharesMemory& share, const ir::Sync& meet = {});

@@ -7,6 +7,7 @@
 
 #include "compiler/layout/reshape.h"
 #include "compiler/targets/cuda/coordinates.h"
+#include "compiler/targets/cuda/tiles.h"
 #include "compiler/targets/cuda/wgmma.h"
 
 namespace tilepilot::targets::cuda {
@@ -108,7 +109,17 @@ Fragment thread_tiles(int64_t m, int64_t n, int64_t threads) {
 }
 
 using Viewed = std::unordered_set<const ir::BufferData*>;
-constexpr int64_t kGroup = 128;  // threads of a warp group
+constexpr int64_t kTensorFloatStep = 8;  // along k, of an instruction
+constexpr int64_t kGroup = 128;          // threads of a warp group
+constexpr int64_t kAddresses = 28;       // registers of a thread for all but what a product holds
+
+// What a thread holds of a product that is split, in registers: its sums, those of some steps of one instruction, and
+// both parts of A for these.
+bool has_room_for_parts(const GemmPlan& plan, bool a_held, int64_t threads, int64_t n) {
+  const int64_t limit = std::min(kMostRegistersOfThread, kRegistersOfBlock / threads);
+  const int64_t of_a = 8 * plan.steps_together() + (a_held ? plan.m * plan.k / threads : 0);
+  return plan.m * plan.n / threads + n / 2 + of_a + kAddresses <= limit;
+}
 
 // The atom with n columns. Plans point to atoms, so that all of them are made once.
 const Atom* wgmma_atom(ir::DType operand, int64_t n) {
@@ -157,6 +168,8 @@ bool place_groups(GemmPlan& plan, const ir::Gemm& gemm, int64_t groups, int64_t 
       const Wgmma shape{multiplied_as(gemm, gemm.a.buffer->type), multiplied_as(gemm, gemm.b.buffer->type),
                         gemm.c.buffer->type, n};
       if (columns % n != 0 || !is_wgmma(shape) || (n % unit != 0 && n != plan.n)) continue;
+      if (plan.splits && !has_room_for_parts(plan, gemm.a.buffer->scope == ir::Scope::fragment, groups * kGroup, n))
+        continue;
       const int64_t read = plan.m / (64 * down) * (columns / n) * (64 + n);
       const int64_t cost = gemm.policy == ir::WarpPolicy::full_row   ? across * plan.m * plan.n + read
                            : gemm.policy == ir::WarpPolicy::full_col ? down * plan.m * plan.n + read
@@ -175,7 +188,6 @@ bool place_groups(GemmPlan& plan, const ir::Gemm& gemm, int64_t groups, int64_t 
 std::string choose_wgmma(GemmPlan& plan, const ir::Gemm& gemm, int64_t threads, const Viewed& viewed) {
   const ir::DType a = multiplied_as(gemm, gemm.a.buffer->type), b = multiplied_as(gemm, gemm.b.buffer->type),
                   c = gemm.c.buffer->type;
-  if (gemm.precision == ir::Precision::fp32 && a == ir::kTensorFloat32) return "the product is split";
   if (a != b || !is_wgmma({a, b, c, 64}))
     return fmt::format("wgmma does not multiply {} by {} into {}", ir::to_string(a), ir::to_string(b),
                        ir::to_string(c));
@@ -183,20 +195,34 @@ std::string choose_wgmma(GemmPlan& plan, const ir::Gemm& gemm, int64_t threads, 
   if (plan.m % 64 != 0 || plan.k * a.bits % 256 != 0)
     return fmt::format("{} x {} is no multiple of 64 x {}", plan.m, plan.k, 256 / a.bits);
   const bool a_held = gemm.a.buffer->scope == ir::Scope::fragment && !gemm.transpose_a;
-  std::string why = a_held ? "" : not_described(gemm.a, !gemm.transpose_a, viewed);
+  // A product that is split reads A into registers, and B from where it has written the parts.
+  std::string why = a_held || plan.splits ? "" : not_described(gemm.a, !gemm.transpose_a, viewed);
   if (why.empty()) why = not_described(gemm.b, gemm.transpose_b, viewed);
-  if (!why.empty()) return why;
+  plan.moves_b = plan.splits && !why.empty();
+  for (const ir::Region* region : {&gemm.a, &gemm.b})
+    if (plan.splits && region->buffer->scope != ir::Scope::shared && !(a_held && region == &gemm.a))
+      return fmt::format("`{}` is not in shared memory", region->buffer->name);
+  if (!why.empty() && !plan.moves_b) return why;
   // Columns along rows lie in panels as wide as the swizzle; an instruction starts at one.
   const int64_t row_bytes = ir::constant_int(gemm.b.buffer->shape.back()).value_or(0) * a.bits / 8;
-  const int64_t unit = gemm.transpose_b ? 1 : static_cast<int64_t>(span_of_rows(row_bytes)) * 8 / a.bits;
+  const int64_t unit =
+      gemm.transpose_b || plan.moves_b ? 1 : static_cast<int64_t>(span_of_rows(row_bytes)) * 8 / a.bits;
   if (place_groups(plan, gemm, threads / kGroup, unit)) return "";
-  return fmt::format("{} warp groups cannot share {} x {} evenly", threads / kGroup, plan.m, plan.n);
+  return fmt::format("{} warp groups cannot share {} x {} evenly{}", threads / kGroup, plan.m, plan.n,
+                     plan.splits ? ", or registers do not suffice for the parts" : "");
 }
 
 }  // namespace
 
 ir::DType multiplied_as(const ir::Gemm& gemm, ir::DType operand) {
   return operand == ir::kFloat32 && gemm.precision != ir::Precision::ieee ? ir::kTensorFloat32 : operand;
+}
+
+int64_t GemmPlan::steps_together() const {
+  const int64_t steps = k / kTensorFloatStep;
+  int64_t together = 4;
+  while (steps % together != 0) together /= 2;
+  return together;
 }
 
 layout::SwizzleSpan span_of_rows(int64_t bytes) {
@@ -209,7 +235,8 @@ GemmPlan plan_gemm(const ir::Gemm& gemm, int64_t threads, Architecture architect
   const int64_t m = extent(gemm.c, 2), n = extent(gemm.c, 1), k = extent(gemm.a, gemm.transpose_a ? 2 : 1);
   const ir::DType a = multiplied_as(gemm, gemm.a.buffer->type), b = multiplied_as(gemm, gemm.b.buffer->type),
                   c = gemm.c.buffer->type;
-  GemmPlan plan{nullptr, m, n, k, 1, 1, thread_tiles(m, n, threads), {}, {}, false, "", true, ""};
+  GemmPlan plan{nullptr, m, n, k, 1, 1, thread_tiles(m, n, threads), {}, {}};
+  plan.splits = gemm.precision == ir::Precision::fp32 && gemm.a.buffer->type == ir::kFloat32 && a == b;
   if (architecture == Architecture::sm_90a) {
     plan.not_by_groups = choose_wgmma(plan, gemm, threads, viewed);
     if (plan.not_by_groups.empty()) {
@@ -230,7 +257,6 @@ GemmPlan plan_gemm(const ir::Gemm& gemm, int64_t threads, Architecture architect
     plan.atom = atom;
     if (place_warps(plan, gemm.policy, threads / layout::kWarpSize)) {
       hold_by_warps(plan);
-      plan.splits = gemm.precision == ir::Precision::fp32 && gemm.a.buffer->type == ir::kFloat32;
     } else {
       plan.atom = nullptr;
       plan.reason = fmt::format("{} warps cannot share {} x {} evenly", threads / layout::kWarpSize, m, n);

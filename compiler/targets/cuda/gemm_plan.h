@@ -20,8 +20,9 @@ struct GemmPlan {
   layout::Fragment c;
   // Where an operand is held in registers. Without an atom neither can be.
   std::optional<layout::Fragment> a, b;
-  bool splits = false;          // float32 operands are multiplied in parts (see split_product of the prelude)
-  std::string reason;           // why there is no atom
+  bool splits = false;   // float32 operands are multiplied in parts (see split_product of the prelude)
+  bool moves_b = false;  // of a wgmma that splits: B is not stored as it reads it, so both parts are written anew
+  std::string reason;    // why there is no atom
   bool has_instruction = true;  // some tensor-core instruction multiplies these types
   std::string not_by_groups;    // why the atom is no wgmma, where the architecture has it
 
@@ -30,6 +31,8 @@ struct GemmPlan {
   int64_t tiles_m() const { return m / (warps_m * atom->m); }
   int64_t tiles_n() const { return n / (warps_n * atom->n); }
   int64_t steps() const { return k / atom->k; }
+  // Steps whose parts of A are held at a time by a wgmma that splits, and summed on their own.
+  int64_t steps_together() const;
 };
 
 // @post c covers [m, n] for `threads` threads

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "compiler/ir/visit.h"
+#include "compiler/targets/cuda/split_products.h"
 #include "compiler/targets/cuda/vectors.h"
 
 namespace tilepilot::targets::cuda {
@@ -336,7 +337,8 @@ class GemmLowering {
 }  // namespace
 
 void lower_gemm(Lowering& lowering, const Stmt& stmt, Stmts& out) {
-  if (lowering.inference.gemms.at(stmt.get()).is_wgmma()) return lower_wgmma(lowering, stmt, out);
+  const GemmPlan& plan = lowering.inference.gemms.at(stmt.get());
+  if (plan.is_wgmma()) return (plan.splits ? lower_split_products : lower_wgmma)(lowering, stmt, out);
   GemmLowering(lowering, stmt).run(out);
 }
 

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "compiler/ir/search.h"
-#include "compiler/targets/cuda/lower.h"
 #include "compiler/targets/cuda/tile_stores.h"
+#include "compiler/targets/cuda/wgmma_operand.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -13,27 +13,9 @@ using ir::Buffer;
 using ir::Expr;
 using ir::Scope;
 using ir::Stmt;
-using layout::SwizzleSpan;
 using Stmts = Lowering::Stmts;
 
 namespace {
-
-constexpr int64_t kStepBytes = 32;  // of a row of A along k that an instruction takes; for all types
-
-// How descriptors name the swizzle.
-int64_t swizzle_number(SwizzleSpan span) {
-  return span == SwizzleSpan::bytes_128 ? 1 : span == SwizzleSpan::bytes_64 ? 2 : 3;
-}
-
-// An operand in shared memory. Its panels are as wide as the swizzle; 8 rows of a panel are one pattern.
-struct SharedOperand {
-  const ir::Region& region;
-  bool is_a, k_last;    // k_last: stored with k along its rows
-  int64_t outer;        // rows of A, or columns of B, of an instruction
-  int64_t span, bytes;  // of the swizzle; of an element
-  int64_t panel_bytes;
-  ir::Var place;  // the descriptor of the group's first instruction
-};
 
 class WgmmaLowering {
  public:
@@ -45,25 +27,28 @@ class WgmmaLowering {
 
   void run(Stmts& out) {
     const int64_t groups = plan_.warps_m * plan_.warps_n;
-    const bool a_held = gemm_.a.buffer->scope == Scope::fragment;
+    const bool held = gemm_.a.buffer->scope == Scope::fragment;
     lowering_.decisions.push_back(
         {span(), "gemm into " + gemm_.c.buffer->name,
          fmt::format("wgmma m64n{}k{}, A from {}, warp groups {} x {}{}", plan_.atom->n, plan_.atom->k,
-                     a_held ? "registers" : "shared memory", plan_.warps_m, plan_.warps_n,
+                     held ? "registers" : "shared memory", plan_.warps_m, plan_.warps_n,
                      gemm_.asynchronous ? ", runs on beside what follows" : "")});
     const Expr group = lowering_.let("group", quotient(lowering_.thread_number(), 128), groups, span(), out);
     group_m_ = lowering_.let("group_m", remainder(group, plan_.warps_m), plan_.warps_m, span(), out);
     group_n_ = lowering_.let("group_n", quotient(group, plan_.warps_m), plan_.warps_n, span(), out);
-    const bool held = gemm_.a.buffer->scope == Scope::fragment;
-    const SharedOperand a = operand(true), b = operand(false);
-    if (!held) describe(a, out);
-    describe(b, out);
+    std::optional<SharedOperand> a;
+    if (!held) {
+      a.emplace(shared_operand(lowering_, gemm_.a, !gemm_.transpose_a, 64));
+      describe(lowering_, *a, first(true), span(), out);
+    }
+    const SharedOperand b = shared_operand(lowering_, gemm_.b, gemm_.transpose_b, plan_.atom->n);
+    describe(lowering_, b, first(false), span(), out);
     const Wgmma shape{multiplied_as(gemm_, gemm_.a.buffer->type),
                       multiplied_as(gemm_, gemm_.b.buffer->type),
                       gemm_.c.buffer->type,
                       plan_.atom->n,
                       held,
-                      !held && !a.k_last,
+                      !held && !a->k_last,
                       !b.k_last};
     lowering_.products.push_back(shape);
     pin(out);
@@ -86,69 +71,11 @@ class WgmmaLowering {
   const Buffer& accumulator() const { return lowering_.places.at(gemm_.c.buffer.get()); }
   void pin(Stmts& out) const { out.push_back(pin_registers(accumulator(), span())); }
 
-  SharedOperand operand(bool is_a) const {
-    const ir::Region& region = is_a ? gemm_.a : gemm_.b;
-    SharedOperand result{region,
-                         is_a,
-                         is_a ? !gemm_.transpose_a : gemm_.transpose_b,
-                         is_a ? 64 : plan_.atom->n,
-                         0,
-                         region.buffer->type.bytes(),
-                         0,
-                         nullptr};
-    if (region.buffer->scope == Scope::fragment) return result;
-    const layout::SharedLayout& memory = lowering_.inference.tiles.at(region.buffer.get());
-    const layout::Shape& shape = memory.shape();
-    result.span = static_cast<int64_t>(memory.span());
-    result.panel_bytes = (shape[shape.size() - 2] + 7) / 8 * 8 * result.span;
-    result.place = ir::make_var(region.buffer->name + "_place", ir::kUInt64);
-    return result;
+  ir::Expr first(bool is_a) const {
+    return is_a ? times(group_m_, plan_.tiles_m() * 64) : times(group_n_, plan_.tiles_n() * plan_.atom->n);
   }
 
-  // The group's first instruction. k within a row is added to the descriptor, where the part begins if that is a
-  // constant; else it begins at a panel.
-  void describe(const SharedOperand& operand, Stmts& out) const {
-    std::vector<Expr> at = operand.region.start;
-    const size_t rank = at.size();
-    const Expr first =
-        times(operand.is_a ? group_m_ : group_n_, (operand.is_a ? plan_.tiles_m() : plan_.tiles_n()) * operand.outer);
-    for (Expr& index : at) index = ir::cast(index, ir::kInt32);
-    if (operand.k_last) {
-      at[rank - 2] = plus(first, at[rank - 2]);
-      if (ir::constant_int(at[rank - 1])) at[rank - 1] = ir::int_imm(0);
-    } else {
-      at[rank - 1] = plus(first, at[rank - 1]);
-    }
-    const SwizzleSpan swizzle = lowering_.inference.tiles.at(operand.region.buffer.get()).span();
-    // Along k: patterns below each other, or panels (which the descriptor does not walk).
-    const int64_t leading = operand.k_last ? 16 : operand.panel_bytes, stride = 8 * operand.span;
-    ir::ExternCall place{"matrix_place",
-                         {lowering_.address(operand.region.buffer, at, span()), ir::int_imm(leading),
-                          ir::int_imm(stride), ir::int_imm(swizzle_number(swizzle))},
-                         operand.place};
-    out.push_back(ir::make_stmt(std::move(place), span()));
-  }
-
-  // The descriptor of an instruction. Descriptors count 16 bytes.
-  Expr place_of(const SharedOperand& operand, const Expr& tile, const Expr& step) const {
-    Expr bytes;
-    if (operand.k_last) {
-      const int64_t first = ir::constant_int(operand.region.start.back()).value_or(0) * operand.bytes / kStepBytes;
-      const Expr along = plus(step, ir::int_imm(first));
-      const int64_t steps = operand.span / kStepBytes;
-      bytes = plus(times(quotient(along, steps), operand.panel_bytes), times(remainder(along, steps), kStepBytes));
-      bytes = plus(times(tile, operand.outer * operand.span), bytes);
-    } else {
-      const int64_t width = operand.span / operand.bytes;
-      bytes = plus(times(tile, operand.outer / width * operand.panel_bytes), times(step, plan_.atom->k * operand.span));
-    }
-    const Expr units = quotient(bytes, 16);
-    const Expr start = ir::var_ref(operand.place);
-    if (ir::constant_int(units) == 0) return start;
-    return ir::binary(ir::BinaryOp::add, start, ir::cast(units, ir::kUInt64), span());
-  }
-
-  Stmt products(const std::string& function, const SharedOperand& a, const SharedOperand& b) {
+  Stmt products(const std::string& function, const std::optional<SharedOperand>& a, const SharedOperand& b) {
     const int64_t steps = plan_.steps(), down = plan_.tiles_m(), across = plan_.tiles_n();
     const ir::Var step = lowering_.variable("step", steps), m = lowering_.variable("m", down),
                   n = lowering_.variable("n", across);
@@ -159,14 +86,14 @@ class WgmmaLowering {
     const int64_t sums = layout::c_fragment(*plan_.atom).register_count();
     const Expr c = plus(times(at_m, across * sums), times(at_n, sums));
     CallArguments arguments{element(accumulator(), {c}, span())};
-    if (gemm_.a.buffer->scope == Scope::fragment) {
+    if (!a) {
       const int64_t count = layout::a_fragment(*plan_.atom).register_count();
       const Expr first = plus(times(at_m, steps * count), times(at_step, count));
       arguments.emplace_back(element(lowering_.places.at(gemm_.a.buffer.get()), {first}, span()));
     } else {
-      arguments.emplace_back(place_of(a, at_m, at_step));
+      arguments.emplace_back(place_of(*a, at_m, at_step, span()));
     }
-    arguments.emplace_back(place_of(b, at_n, at_step));
+    arguments.emplace_back(place_of(b, at_n, at_step, span()));
     const Expr accumulates = !gemm_.clear_accumulator ? ir::bool_imm(true)
                              : steps == 1             ? ir::bool_imm(false)
                                                       : ir::binary(ir::BinaryOp::ne, at_step, ir::int_imm(0), span());

@@ -15,6 +15,7 @@
 #include "compiler/targets/cuda/proxy_fences.h"
 #include "compiler/targets/cuda/replace_buffers.h"
 #include "compiler/targets/cuda/software_pipeline.h"
+#include "compiler/targets/cuda/split_products.h"
 #include "compiler/targets/cuda/thread_reduction.h"
 #include "compiler/targets/cuda/tile_stores.h"
 
@@ -134,6 +135,7 @@ Result<PlannedKernel> finish(ir::Kernel kernel, Inference inference, const Pipel
   }
   planned.inference.compact_boards = team.sparing;
   give_boards(planned.kernel, planned.inference);
+  give_boards_for_parts(planned.kernel, planned.inference);
   ir::Kernel own = planned.kernel;
   std::erase_if(own.allocations, [&](const ir::Buffer& buffer) { return team.common.contains(buffer.get()); });
   planned.arena = arrange_tiles(own, planned.inference);

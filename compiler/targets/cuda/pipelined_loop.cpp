@@ -169,7 +169,8 @@ Stmt PipelinedLoops::running_product(const std::vector<Stmt>& ahead, const Stmt&
   const std::vector<Stmt> all = ir::statements(rest);
   const auto* gemm = all.size() == 1 ? ir::as<ir::Gemm>(all[0]) : nullptr;
   if (gemm == nullptr || gemm->clear_accumulator || gemm->c.buffer->scope != ir::Scope::fragment) return nullptr;
-  if (!plan_gemm(*gemm, threads_, architecture_, sharing_).is_wgmma()) return nullptr;
+  const GemmPlan plan = plan_gemm(*gemm, threads_, architecture_, sharing_);
+  if (!plan.is_wgmma() || plan.splits) return nullptr;
   if (gemm->a.buffer->scope != ir::Scope::shared) return nullptr;
   ir::Gemm running = *gemm;
   running.asynchronous = true;
