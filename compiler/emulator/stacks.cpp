@@ -17,9 +17,9 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-// tilepilot_switch_stack(from, to): keeps what a function must keep on the stack, leaves its pointer in *from and takes
-// the other from there. tilepilot_start_stack: what a new stack "returns" to.
-extern "C" void tilepilot_switch_stack(void** from, void* to);
+// tilepilot_switch_stack(from, to, given): keeps what a function must keep on the stack, leaves its pointer in *from and
+// takes the other from there. tilepilot_start_stack: what a new stack "returns" to; its function gets `given` too.
+extern "C" void tilepilot_switch_stack(void** from, void* to, void* given);
 extern "C" void tilepilot_start_stack();
 
 #if defined(__x86_64__)
@@ -48,6 +48,7 @@ tilepilot_switch_stack:
 .type tilepilot_start_stack, @function
 tilepilot_start_stack:
   movq %r12, %rdi
+  movq %rdx, %rsi
   callq *%rbx
   ud2
 .size tilepilot_start_stack, .-tilepilot_start_stack
@@ -89,6 +90,7 @@ tilepilot_switch_stack:
 .type tilepilot_start_stack, %function
 tilepilot_start_stack:
   mov x0, x20
+  mov x1, x2
   blr x19
   brk #1
 .size tilepilot_start_stack, .-tilepilot_start_stack
@@ -126,9 +128,10 @@ struct Beginning {
   void* argument;
 };
 
-void begin([[maybe_unused]] void* place) {
+// `from`: who switched here. Of a stack that nobody here has made, this alone tells where it is.
+void begin(void* place, [[maybe_unused]] Context* from) {
 #ifdef TILEPILOT_EMULATOR_TELLS_SANITIZER
-  __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
+  __sanitizer_finish_switch_fiber(nullptr, &from->bottom, &from->bytes);
 #endif
   const Beginning beginning = *static_cast<Beginning*>(place);
   beginning.body(beginning.argument);
@@ -138,17 +141,15 @@ void begin([[maybe_unused]] void* place) {
 
 void switch_context(Context& from, Context& to) {
   tell_leaving(&from.sanitizer, to);
-  tilepilot_switch_stack(&from.pointer, to.pointer);
+  tilepilot_switch_stack(&from.pointer, to.pointer, &from);
 #ifdef TILEPILOT_EMULATOR_TELLS_SANITIZER
-  const void* bottom = nullptr;
-  size_t bytes = 0;
-  __sanitizer_finish_switch_fiber(from.sanitizer, &bottom, &bytes);
+  __sanitizer_finish_switch_fiber(from.sanitizer, nullptr, nullptr);
 #endif
 }
 
 void leave_context(Context& from, Context& to) {
   tell_leaving(nullptr, to);
-  tilepilot_switch_stack(&from.pointer, to.pointer);
+  tilepilot_switch_stack(&from.pointer, to.pointer, &from);
 }
 
 Stacks::Stacks(size_t count, size_t array_bytes)
