@@ -274,11 +274,7 @@ void AsyncEngine::wait_products(int first_thread, int64_t under_way) {
   for (int thread = first_thread; thread < first_thread + 32; ++thread) {
     Own& own = owns_[static_cast<size_t>(thread)];
     end_reads(own.products, under_way, block_.now_of(thread));
-    while (!own.results.empty() && own.results.front().group < own.products.groups - under_way) {
-      const Result result = own.results.front();
-      std::fill(result.written, result.written + result.count, true);
-      own.results.pop_front();
-    }
+    give_back(own, thread, under_way);
     members.push_back(block_.now_of(thread).thread);
   }
   clocks_.join(members);

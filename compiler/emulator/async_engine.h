@@ -24,8 +24,11 @@ class AsyncEngine {
   void wait_stores(int64_t under_way);
   void fence() { clocks_.fence(block_.now().thread); }
 
-  // A warp's.
-  void multiply(int first_thread, std::span<void* const> lanes);
+  // The running thread's: registers that it has written so far are there for products to come.
+  void fence_products(uint32_t fences) { own().fences = fences; }
+
+  // A warp's. `fences`: the number that registers bear which were written last.
+  void multiply(int first_thread, std::span<void* const> lanes, uint32_t fences);
   void commit_products() { ++own().products.groups; }
   void wait_products(int first_thread, int64_t under_way);
 
@@ -48,9 +51,15 @@ class AsyncEngine {
     int64_t at, bytes, group;
     Moment begun;
   };
-  struct Result {
-    bool* written;
-    int64_t count, group;
+  // Registers of products under way: sums bear 0 until they are there, those of A what they bore.
+  struct Registers {
+    emulated::register_marks marks;
+    int64_t group;
+    uint32_t fences;
+    Moment begun;
+    bool overlap(const emulated::register_marks& other) const {
+      return marks.written < other.written + other.count && other.written < marks.written + marks.count;
+    }
   };
   struct Reads {
     int64_t groups = 0;
@@ -58,7 +67,8 @@ class AsyncEngine {
   };
   struct Own {
     Reads stores, products;
-    std::deque<Result> results;
+    uint32_t fences = 0;  // when the last fence for products was
+    std::deque<Registers> sums, of_a;
   };
 
   Memories& memories_;
@@ -78,7 +88,11 @@ class AsyncEngine {
   void learn(PhaseBarrier& barrier);
   void misuse(const Moment& first, const Moment& second, std::string message);
 
+  void hold_registers(emulated::wgmma_lane& lane, int thread, uint32_t fences);
+  void check_fenced(const emulated::register_marks& marks, const char* what, int thread);
   void check_sum(const emulated::wgmma_lane& held, int thread, int index);
+  void give_back(Own& own, int thread, int64_t under_way);
+  void tell(DefectKind kind, const Moment& first, const Moment& second, std::string message);
 
   struct Box;
   bool is_possible(const emulated::bulk_request& request, int64_t bytes, const Moment& now);

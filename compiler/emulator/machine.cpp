@@ -146,6 +146,7 @@ struct Machine::Calls {
   static void commit_stores(void* machine) { of(machine).running_->engine.commit_stores(); }
   static void wait_stores(void* machine, int64_t under_way) { of(machine).running_->engine.wait_stores(under_way); }
   static void fence_async(void* machine) { of(machine).running_->engine.fence(); }
+  static void wgmma_fence(void* machine) { of(machine).running_->engine.fence_products(++of(machine).state_.fences); }
   static void wgmma_commit(void* machine) { of(machine).running_->engine.commit_products(); }
   static void register_error(void* machine, emulated::register_fault fault, int64_t index, int64_t count) {
     Machine& self = of(machine);
@@ -211,9 +212,11 @@ Machine::Machine(const EmulatedLaunch& launch, const EmulatedArguments& argument
   state.commit_stores = Calls::commit_stores;
   state.wait_stores = Calls::wait_stores;
   state.fence_async = Calls::fence_async;
+  state.wgmma_fence = Calls::wgmma_fence;
   state.wgmma_commit = Calls::wgmma_commit;
   state.fail_check = Calls::fail_check;
   state.print = Calls::print;
+  state.fences = 1;
 }
 
 Report Machine::run(void (*kernel)(const int64_t* words), const std::vector<int64_t>& words) && {
@@ -386,7 +389,7 @@ void Machine::perform(meeting kind, uint32_t detail, int first_thread, std::span
   }
   if (kind == meeting::wgmma) {
     ++counters.wgmma;
-    return running_->engine.multiply(first_thread, lanes);
+    return running_->engine.multiply(first_thread, lanes, state_.fences++);
   }
   if (kind == meeting::wgmma_wait) return running_->engine.wait_products(first_thread, detail);
   if (kind == meeting::mma) {

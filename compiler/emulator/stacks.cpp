@@ -17,8 +17,8 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-// tilepilot_switch_stack(from, to, given): keeps what a function must keep on the stack, leaves its pointer in *from and
-// takes the other from there. tilepilot_start_stack: what a new stack "returns" to; its function gets `given` too.
+// tilepilot_switch_stack(from, to, given): keeps what a function must keep on the stack, leaves its pointer in *from
+// and takes the other from there. tilepilot_start_stack: what a new stack "returns" to; its function gets `given` too.
 extern "C" void tilepilot_switch_stack(void** from, void* to, void* given);
 extern "C" void tilepilot_start_stack();
 
@@ -153,7 +153,7 @@ void leave_context(Context& from, Context& to) {
 }
 
 Stacks::Stacks(size_t count, size_t array_bytes)
-    : count_(count), bytes_((kBytes + 2 * array_bytes + page_bytes() - 1) / page_bytes() * page_bytes()) {
+    : count_(count), bytes_((kBytes + 5 * array_bytes + page_bytes() - 1) / page_bytes() * page_bytes()) {
   void* memory = mmap(nullptr, count * bytes_, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (memory == MAP_FAILED) return;

@@ -21,7 +21,7 @@ void leave_context(Context& from, Context& to);
 
 class Stacks {
  public:
-  // With room for so many bytes of arrays, each element of which has a mark beside it. Only what is touched costs
+  // With room for so many bytes of arrays, each element of which has a mark of 4 bytes. Only what is touched costs
   // memory.
   Stacks(size_t count, size_t array_bytes);
   ~Stacks();

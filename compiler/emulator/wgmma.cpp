@@ -56,7 +56,7 @@ int64_t MatrixPlace::at(int64_t mn, int64_t k, int64_t bytes, bool transposed) c
 }
 
 // Each warp of the group makes its 16 rows.
-void AsyncEngine::multiply(int first_thread, std::span<void* const> lanes) {
+void AsyncEngine::multiply(int first_thread, std::span<void* const> lanes, uint32_t fences) {
   const auto& first = *static_cast<const wgmma_lane*>(lanes[0]);
   const emulated::wgmma_shape& shape = first.shape;
   const operand sum_type = static_cast<operand>(shape.types & 15u),
@@ -122,24 +122,82 @@ void AsyncEngine::multiply(int first_thread, std::span<void* const> lanes) {
         sum[i * static_cast<size_t>(shape.n) + j] +=
             a[i * static_cast<size_t>(shape.k) + k] * b[k * static_cast<size_t>(shape.n) + j];
   each_sum([&](wgmma_lane& held, int, int i, double& x) { put_sum(sum_type, held.c, i, x); });
-  for (int lane = 0; lane < 32; ++lane) {
-    auto& held = *static_cast<wgmma_lane*>(lanes[static_cast<size_t>(lane)]);
-    Own& holder = owns_[static_cast<size_t>(first_thread + lane)];
-    std::fill(held.written, held.written + shape.n / 2, false);
-    holder.results.push_back({held.written, shape.n / 2, holder.products.groups});
-  }
+  for (int lane = 0; lane < 32; ++lane)
+    hold_registers(*static_cast<wgmma_lane*>(lanes[static_cast<size_t>(lane)]), first_thread + lane, fences);
+}
+
+void AsyncEngine::tell(DefectKind kind, const Moment& first, const Moment& second, std::string message) {
+  if (reporter_.is_new(kind, first, second)) reporter_.add(kind, first, second, std::move(message));
 }
 
 // A sum to add to: written, or under way.
 void AsyncEngine::check_sum(const wgmma_lane& held, int thread, int index) {
-  const bool* written = held.written + index;
-  if (*written) return;
-  for (const Result& result : owns_[static_cast<size_t>(thread)].results)
-    if (written >= result.written && written < result.written + result.count) return;
+  const emulated::register_marks mark{held.c_marks.written + index, 1};
+  if (*mark.written != 0) return;
+  for (const Registers& sums : owns_[static_cast<size_t>(thread)].sums)
+    if (sums.overlap(mark)) return;
   const Moment now = block_.now_of(thread);
-  if (reporter_.is_new(DefectKind::uninitialised_read, now, now))
-    reporter_.add(DefectKind::uninitialised_read, now, now,
-                  fmt::format("thread {} adds to register {} of a product, which nothing has written", thread, index));
+  tell(DefectKind::uninitialised_read, now, now,
+       fmt::format("thread {} adds to register {} of a product, which nothing has written", thread, index));
+}
+
+// What a thread does to registers comes before a product that uses them if `wgmma_fence` stands between (PTX ISA,
+// "wgmma.fence").
+void AsyncEngine::check_fenced(const emulated::register_marks& marks, const char* what, int thread) {
+  const uint32_t fences = owns_[static_cast<size_t>(thread)].fences;
+  const Moment now = block_.now_of(thread);
+  for (int k = 0; k < marks.count; ++k)
+    if (marks.written[k] >= fences && marks.written[k] != 0)
+      return tell(DefectKind::missing_fence, now, now,
+                  fmt::format("thread {} starts a product with register {} of {}, which it has written since its last "
+                              "wgmma_fence",
+                              thread, k, what));
+  if (fences == 0)
+    tell(DefectKind::missing_fence, now, now, fmt::format("thread {} starts a product before any wgmma_fence", thread));
+}
+
+void AsyncEngine::hold_registers(wgmma_lane& lane, int thread, uint32_t fences) {
+  Own& own = owns_[static_cast<size_t>(thread)];
+  const Moment now = block_.now_of(thread);
+  check_fenced(lane.c_marks, "its sums", thread);
+  if (lane.a_marks.count != 0) {
+    check_fenced(lane.a_marks, "A", thread);
+    own.of_a.push_back({lane.a_marks, own.products.groups, fences, now});
+  }
+  // Sums that an earlier product is under way to are there when this one is over.
+  std::erase_if(own.sums, [&](const Registers& other) {
+    return other.marks.written == lane.c_marks.written && other.marks.count == lane.c_marks.count;
+  });
+  std::fill(lane.c_marks.written, lane.c_marks.written + lane.c_marks.count, 0u);
+  own.sums.push_back({lane.c_marks, own.products.groups, fences, now});
+}
+
+// Products that are over: their sums can be read, and their registers of A written.
+void AsyncEngine::give_back(Own& own, int thread, int64_t under_way) {
+  const auto is_over = [&](const std::deque<Registers>& all) {
+    return !all.empty() && all.front().group < own.products.groups - under_way;
+  };
+  const Moment now = block_.now_of(thread);
+  const auto changed = [&](const Registers& held, int k, const char* what) {
+    tell(DefectKind::data_race, held.begun, now,
+         fmt::format("thread {} writes register {} of {} while the product is under way", thread, k, what));
+  };
+  for (; is_over(own.of_a); own.of_a.pop_front()) {
+    const Registers& held = own.of_a.front();
+    for (int k = 0; k < held.marks.count; ++k)
+      if (held.marks.written[k] > held.fences) changed(held, k, "A");
+  }
+  while (is_over(own.sums)) {
+    const Registers held = own.sums.front();
+    own.sums.pop_front();
+    for (int k = 0; k < held.marks.count; ++k) {
+      const emulated::register_marks mark{held.marks.written + k, 1};
+      if (std::any_of(own.sums.begin(), own.sums.end(), [&](const Registers& other) { return other.overlap(mark); }))
+        continue;
+      if (*mark.written != 0) changed(held, k, "the sums");
+      *mark.written = 1;
+    }
+  }
 }
 
 }  // namespace tilepilot::emulator

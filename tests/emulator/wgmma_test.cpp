@@ -7,6 +7,9 @@
 namespace tilepilot::emulator::testing {
 namespace {
 
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 struct Form {
@@ -129,6 +132,47 @@ TEST(Wgmma, TakesOneOperandFromRegisters) {
       run_kernel(kernel, {.threads = 128, .shared_bytes = 16384}, Buffers().add("A", a).add("B", b).add("C", c));
   EXPECT_THAT(told(report), IsEmpty());
   EXPECT_EQ(in_order(c), operands.c);
+}
+
+// The product of the test above with one line changed.
+Report changed(const std::string& line, const std::string& to) {
+  const KernelText kernel = kernel_of("wgmma_m64n64k16_f32_f16_f16_ra(&sum[0], &a[0], " +
+                                      descriptor("B_shared", kForms[3]) + ", false);  // product");
+  std::vector<uint16_t> a(4096), b(4096);
+  std::vector<float> c(128 * 32);
+  return run_kernel(kernel.with(line, to), {.threads = 128, .shared_bytes = 16384},
+                    Buffers().add("A", a).add("B", b).add("C", c));
+}
+
+TEST(Wgmma, FindsRegistersWithoutAFence) {
+  const Report none = changed("  wgmma_fence();\n", "");
+  EXPECT_THAT(told(none), Contains(HasSubstr("before any wgmma_fence")));
+  const Report early = changed("  wgmma_fence();\n", "  wgmma_fence();\n  a[2] = a[3];\n");
+  EXPECT_THAT(told(early), ElementsAre(HasSubstr("with register 2 of A, which it has written since its last")));
+  const Report sums = changed("  wgmma_fence();\n", "  wgmma_fence();\n  sum[5] = 0.0f;\n");
+  EXPECT_THAT(told(sums), ElementsAre(HasSubstr("with register 5 of its sums, which it has written since its last")));
+}
+
+TEST(Wgmma, FindsRegistersThatChangeUnderWay) {
+  const Report operand = changed("  wgmma_commit();\n", "  wgmma_commit();\n  a[7] = a[0];\n");
+  EXPECT_THAT(told(operand), ElementsAre(HasSubstr("writes register 7 of A while the product is under way")));
+  const Report sums = changed("  wgmma_commit();\n", "  wgmma_commit();\n  sum[3] = 1.0f;\n");
+  EXPECT_THAT(told(sums), ElementsAre(HasSubstr("writes register 3 of the sums while the product is under way")));
+  const Report after = changed("  wgmma_wait<0>();\n", "  wgmma_wait<0>();\n  a[7] = a[0];\n  sum[3] = 1.0f;\n");
+  EXPECT_THAT(told(after), IsEmpty());
+}
+
+// The first of two groups may be over, but a second adds to the same sums.
+TEST(Wgmma, FindsSumsOfALaterGroup) {
+  const std::string second = "wgmma_m64n64k16_f32_f16_f16_ra(&sum[0], &a[0], " + descriptor("B_shared", kForms[3]) +
+                             ", true);\n  wgmma_commit();\n";
+  const Report early =
+      changed("  wgmma_commit();\n  wgmma_wait<0>();\n", "  wgmma_commit();\n  " + second + "  wgmma_wait<1>();\n");
+  ASSERT_THAT(told(early), ElementsAre(HasSubstr("which nothing has written")));
+  EXPECT_EQ(early.defects[0].kind, DefectKind::uninitialised_read);
+  const Report all =
+      changed("  wgmma_commit();\n  wgmma_wait<0>();\n", "  wgmma_commit();\n  " + second + "  wgmma_wait<0>();\n");
+  EXPECT_THAT(told(all), IsEmpty());
 }
 
 }  // namespace
