@@ -163,7 +163,11 @@ std::optional<Conflict> Shadow::conflict_of(const Record& record, const Step& st
     return Conflict{ConflictKind::unfenced, false, record.write, 0};
   if (!is_write) return std::nullopt;
   if (is_of_other_block(record.read)) return Conflict{ConflictKind::read_write, true, record.read, 0};
-  if (record.read.epoch != now.epoch) return std::nullopt;
+  if (record.read.epoch != now.epoch) {
+    // Barriers order what is over.
+    if (record.read.clock != kUnderWay) return std::nullopt;
+    return Conflict{ConflictKind::read_write, false, record.read, 0};
+  }
   const std::optional<Moment> reader = unordered_reader(record, now);
   if (reader) return Conflict{ConflictKind::read_write, false, *reader, 0};
   return std::nullopt;
