@@ -28,8 +28,8 @@ int64_t bytes_of(const ir::BufferData& buffer, const ir::VarRanges& values) {
 
 }  // namespace
 
-Result<size_t> EmulatedBatch::add(const ir::Program& program) {
-  targets::cuda::GeneratedCode code = TRY(targets::cuda::generate(program, architecture_));
+Result<size_t> EmulatedBatch::add(const ir::Program& program, const SourceMap* sources) {
+  targets::cuda::GeneratedCode code = TRY(targets::cuda::generate(program, architecture_, sources));
   for (targets::cuda::Launch& launch : code.launches) {
     const std::string apart = fmt::format("p{}_{}", programs_.size(), launch.function);
     code.source = replaced(code.source, " " + launch.function + "(", " " + apart + "(");
@@ -37,6 +37,12 @@ Result<size_t> EmulatedBatch::add(const ir::Program& program) {
   }
   programs_.push_back({program, std::move(code)});
   return programs_.size() - 1;
+}
+
+void EmulatedBatch::plant(size_t number, const std::string& before, const std::string& after) {
+  std::string& source = programs_[number].code.source;
+  ASSERT_NE(source.find(before), std::string::npos) << before << "\n" << source;
+  source = replaced(std::move(source), before, after);
 }
 
 void EmulatedBatch::compile(bool optimise) {
@@ -77,6 +83,7 @@ std::string EmulatedBatch::run(size_t number, const std::vector<runtime::Argumen
   }
   given.scalars = bound->scalars;
   printed_.clear();
+  defects_.clear();
   for (const targets::cuda::Launch& launch : item.code.launches) {
     const emulator::EmulatedLaunch one = emulator::emulated(launch, bound->values);
     if (one.grid[0] * one.grid[1] * one.grid[2] <= 0) continue;
@@ -85,6 +92,7 @@ std::string EmulatedBatch::run(size_t number, const std::vector<runtime::Argumen
     const auto report = emulator::run(*compiled_, one, given, options);
     if (!report.ok()) return report.error().message;
     counters_ = report->counters;
+    defects_ = report->defects;
     printed_ += report->printed;
     std::string defects;
     for (const emulator::Defect& defect : report->defects) {

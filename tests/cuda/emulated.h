@@ -17,8 +17,11 @@ class EmulatedBatch {
  public:
   explicit EmulatedBatch(targets::cuda::Architecture architecture) : architecture_(architecture) {}
 
-  // The number of the program in the batch; an error if no code can be generated for it.
-  Result<size_t> add(const ir::Program& program);
+  // The number of the program in the batch; an error if no code can be generated for it. `sources`: if defects are to
+  // name the lines of its text.
+  Result<size_t> add(const ir::Program& program, const SourceMap* sources = nullptr);
+  // Puts a defect into its text; fails the test if that has no `before`.
+  void plant(size_t number, const std::string& before, const std::string& after);
   size_t size() const { return programs_.size(); }
   const std::string& source(size_t number) const { return programs_[number].code.source; }
 
@@ -29,6 +32,7 @@ class EmulatedBatch {
                   const emulator::Options& options = {});
   // Of the last run.
   const emulator::Counters& counters() const { return counters_; }
+  const std::vector<emulator::Defect>& defects() const { return defects_; }
   const std::string& printed() const { return printed_; }
 
  private:
@@ -40,6 +44,7 @@ class EmulatedBatch {
   std::vector<Item> programs_;
   std::shared_ptr<emulator::EmulatedCode> compiled_;
   emulator::Counters counters_;
+  std::vector<emulator::Defect> defects_;
   std::string printed_;
 };
 

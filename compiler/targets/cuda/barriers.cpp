@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "compiler/ir/search.h"
+#include "compiler/targets/cuda/infer.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -21,10 +22,20 @@ namespace {
 struct Touch {
   const ir::BufferData* memory;
   bool writes;
-  bool collective;  // all threads together, rather than each for itself
-  friend bool operator==(const Touch&, const Touch&) = default;
+  bool collective;                               // all threads together, rather than each for itself
+  std::vector<const ir::BufferData*> told = {};  // barriers at which all threads have arrived since
+  bool waited = false;                           // and at one of them all have waited
+  bool same_access(const Touch& other) const {
+    return memory == other.memory && writes == other.writes && collective == other.collective;
+  }
 };
 using Touches = std::vector<Touch>;
+
+// What threads, or what they have asked for, have touched on some road to a place.
+struct State {
+  Touches pending;                   // since all threads last met
+  Touches products, stores, copies;  // asynchronous ones, that their threads may not have waited for yet
+};
 
 bool is_meeting(const Stmt& stmt) {
   const auto* loop = ir::as<ir::For>(stmt);
@@ -32,25 +43,59 @@ bool is_meeting(const Stmt& stmt) {
          ir::as<ir::Sync>(stmt) != nullptr;
 }
 
+// The last one counts.
 void add(Touches& touches, const Touch& touch) {
-  if (std::find(touches.begin(), touches.end(), touch) == touches.end()) touches.push_back(touch);
+  const auto found =
+      std::find_if(touches.begin(), touches.end(), [&](const Touch& one) { return one.same_access(touch); });
+  if (found == touches.end())
+    touches.push_back(touch);
+  else
+    *found = touch;
+}
+
+// Either may be what happened.
+void merge(Touches& touches, const Touches& others) {
+  for (const Touch& other : others) {
+    const auto found =
+        std::find_if(touches.begin(), touches.end(), [&](const Touch& one) { return one.same_access(other); });
+    if (found == touches.end()) {
+      touches.push_back(other);
+      continue;
+    }
+    found->waited = found->waited && other.waited;
+    std::erase_if(found->told, [&](const ir::BufferData* barrier) {
+      return std::find(other.told.begin(), other.told.end(), barrier) == other.told.end();
+    });
+  }
+}
+
+void merge(State& state, const State& other) {
+  merge(state.pending, other.pending);
+  merge(state.products, other.products);
+  merge(state.stores, other.stores);
+  merge(state.copies, other.copies);
 }
 
 class Placement {
  public:
   Placement(const ir::Kernel& kernel, const std::vector<ir::Buffer>& rings, const Boards& boards,
             const SharesMemory& share, const ir::Sync& meet)
-      : simt_(!kernel.thread_vars.empty()), boards_(boards), share_(share), meet_(meet) {
+      : simt_(!kernel.thread_vars.empty()),
+        threads_(thread_count(kernel)),
+        boards_(boards),
+        share_(share),
+        meet_(meet) {
     for (const ir::Buffer& ring : rings) ordered_.insert(ring.get());
   }
 
   Stmt run(const Stmt& body) {
-    Touches pending;
-    return list(body, pending);
+    State state;
+    return list(body, state);
   }
 
  private:
   const bool simt_;
+  const int64_t threads_;
   const Boards& boards_;
   const SharesMemory& share_;
   const ir::Sync meet_;
@@ -91,11 +136,14 @@ class Placement {
     return touches;
   }
 
-  // Tiles that share memory: whatever comes second may destroy what the first one left, or reads.
-  bool conflict(const Touches& before, const Touches& now) const {
+  // Tiles that share memory: whatever comes second may destroy what the first one left, or reads. The copy engine may
+  // fill a tile again once all threads have told a barrier that they have read it, and have waited there: where a
+  // program fills tiles by itself it says so in that way.
+  bool conflict(const Touches& before, const Touches& now, bool by_engine = false) const {
     for (const Touch& a : before)
       for (const Touch& b : now) {
         if (a.memory == b.memory ? ordered_.contains(a.memory) : !share_(a.memory, b.memory)) continue;
+        if (by_engine && a.memory == b.memory && !a.writes && a.waited) continue;
         if ((a.writes || b.writes) && (a.collective || b.collective)) return true;
       }
     return false;
@@ -105,76 +153,113 @@ class Placement {
     for (const Touch& touch : touches) add(pending, touch);
   }
 
-  void meet_before(const Touches& touches, Span span, Touches& pending, std::vector<Stmt>& out) const {
-    if (conflict(pending, touches)) {
-      out.push_back(ir::make_stmt(meet_, span));
-      pending.clear();
-    }
-    note(pending, touches);
+  void meet_before(const Touches& touches, Span span, State& state, std::vector<Stmt>& out,
+                   bool by_engine = false) const {
+    if (!conflict(state.pending, touches, by_engine)) return;
+    out.push_back(ir::make_stmt(meet_, span));
+    state.pending.clear();
   }
 
-  Stmt list(const Stmt& body, Touches& pending) {
+  Stmt list(const Stmt& body, State& state) {
     std::vector<Stmt> out;
-    for (const Stmt& stmt : ir::statements(body)) place(stmt, pending, out);
+    for (const Stmt& stmt : ir::statements(body)) place(stmt, state, out);
     return ir::make_stmt(ir::Block{std::move(out)}, body->span);
   }
 
-  void place(const Stmt& stmt, Touches& pending, std::vector<Stmt>& out) {
-    const auto* sync = ir::as<ir::Sync>(stmt);
-    if (sync) {
-      const bool of_block = sync->scope == ir::SyncScope::block && sync->threads == 0;
-      if (of_block || (sync->threads == meet_.threads && sync->barrier == meet_.barrier)) pending.clear();
+  // Each thread waits for what it has asked for: then it is as if all did it here, and had not met since.
+  static void wait(const ir::Async& async, State& state) {
+    Touches* running = async.op == ir::AsyncOp::wait_gemms    ? &state.products
+                       : async.op == ir::AsyncOp::wait_stores ? &state.stores
+                       : async.op == ir::AsyncOp::wait_copies ? &state.copies
+                                                              : nullptr;
+    if (running == nullptr) return;
+    note(state.pending, *running);
+    if (async.count == 0) running->clear();
+  }
+
+  static void tell(const ir::Barrier& barrier, State& state) {
+    const ir::BufferData* here = barrier.barrier.buffer.get();
+    for (Touch& touch : state.pending) {
+      const bool told = std::find(touch.told.begin(), touch.told.end(), here) != touch.told.end();
+      if (barrier.op == ir::BarrierOp::wait)
+        touch.waited = touch.waited || told;
+      else if (barrier.op != ir::BarrierOp::expect && barrier.threads == 0 && !told)
+        touch.told.push_back(here);
+    }
+  }
+
+  void place(const Stmt& stmt, State& state, std::vector<Stmt>& out) {
+    if (const auto* sync = ir::as<ir::Sync>(stmt)) {
+      const bool of_all = sync->scope == ir::SyncScope::block && (sync->threads == 0 || sync->threads == threads_);
+      if (of_all || (sync->threads == meet_.threads && sync->barrier == meet_.barrier)) state.pending.clear();
       return out.push_back(stmt);
     }
-    if (ir::as<ir::Block>(stmt)) return out.push_back(list(stmt, pending));
+    if (ir::as<ir::Block>(stmt)) return out.push_back(list(stmt, state));
     const bool enters = !is_meeting(stmt) && (!simt_ || ir::contains(stmt, is_meeting));
     const auto* loop = ir::as<ir::For>(stmt);
-    if (enters && loop) return place_loop(stmt, loop->extents[0], loop->body, pending, out);
+    if (enters && loop) return place_loop(stmt, loop->extents[0], loop->body, state, out);
     if (const auto* loop_while = ir::as<ir::While>(stmt); enters && loop_while)
-      return place_loop(stmt, loop_while->condition, loop_while->body, pending, out);
-    if (const auto* choice = ir::as<ir::If>(stmt); enters && choice) return place_choice(stmt, *choice, pending, out);
+      return place_loop(stmt, loop_while->condition, loop_while->body, state, out);
+    if (const auto* choice = ir::as<ir::If>(stmt); enters && choice) return place_choice(stmt, *choice, state, out);
+    place_leaf(stmt, state, out);
+  }
+
+  void place_leaf(const Stmt& stmt, State& state, std::vector<Stmt>& out) {
     Touches touches = of(stmt);
     const auto board = boards_.find(stmt.get());
     if (board != boards_.end()) add(touches, {board->second.get(), true, true});
-    meet_before(touches, stmt->span, pending, out);
+    const auto* copy = ir::as<ir::Copy>(stmt);
+    const ir::CopyMode mode = copy ? copy->mode : ir::CopyMode::complete;
+    meet_before(touches, stmt->span, state, out, mode == ir::CopyMode::bulk_load);
+    // Who looks at what the engine brings has waited for it at its barrier.
+    if (mode != ir::CopyMode::bulk_load) note(state.pending, touches);
+    const auto* gemm = ir::as<ir::Gemm>(stmt);
     if (board != boards_.end()) {
-      pending = {{board->second.get(), false, true}};
-      if (ir::as<ir::Gemm>(stmt)) note(pending, of(stmt));  // which reads its operands on
+      state.pending = {{board->second.get(), false, true}};
+      if (gemm) note(state.pending, of(stmt));  // which reads its operands on
     }
+    if (gemm && gemm->asynchronous) note(state.products, touches);
+    if (mode == ir::CopyMode::bulk_store) note(state.stores, touches);
+    if (mode == ir::CopyMode::group) note(state.copies, touches);
+    if (const auto* async = ir::as<ir::Async>(stmt)) wait(*async, state);
+    if (const auto* barrier = ir::as<ir::Barrier>(stmt)) tell(*barrier, state);
     out.push_back(stmt);
   }
 
   // All threads go the same way.
-  void place_choice(const Stmt& stmt, const ir::If& choice, Touches& pending, std::vector<Stmt>& out) {
-    meet_before(of(choice.condition, true), stmt->span, pending, out);
-    Touches other = pending;
-    const Stmt then = list(choice.then, pending);
+  void place_choice(const Stmt& stmt, const ir::If& choice, State& state, std::vector<Stmt>& out) {
+    const Touches read = of(choice.condition, true);
+    meet_before(read, stmt->span, state, out);
+    note(state.pending, read);
+    State other = state;
+    const Stmt then = list(choice.then, state);
     const Stmt otherwise = choice.otherwise ? list(choice.otherwise, other) : nullptr;
-    note(pending, other);
+    merge(state, other);
     out.push_back(ir::make_stmt(ir::If{choice.condition, then, otherwise}, stmt->span));
   }
 
   // What an iteration leaves behind is there when the next one begins.
-  void place_loop(const Stmt& stmt, const Expr& control, const Stmt& body, Touches& pending, std::vector<Stmt>& out) {
+  void place_loop(const Stmt& stmt, const Expr& control, const Stmt& body, State& state, std::vector<Stmt>& out) {
     const Touches read = of(control, true);
-    meet_before(read, stmt->span, pending, out);
+    meet_before(read, stmt->span, state, out);
+    note(state.pending, read);
     // Once before the loop, rather than in each iteration.
-    if (conflict(pending, of(body))) {
+    if (conflict(state.pending, of(body))) {
       out.push_back(ir::make_stmt(meet_, stmt->span));
-      pending.clear();
+      state.pending.clear();
     }
-    Touches around = pending;
+    State around = state;
     list(body, around);  // twice: what is pending only grows by what one iteration leaves
-    note(pending, around);
-    Touches last = pending;
+    merge(state, around);
+    State last = state;
     Stmt inner = list(body, last);
-    if (ir::as<ir::While>(stmt) && conflict(last, read)) {
+    if (ir::as<ir::While>(stmt) && conflict(last.pending, read)) {
       std::vector<Stmt> all = ir::statements(inner);
       all.push_back(ir::make_stmt(meet_, stmt->span));
       inner = ir::make_stmt(ir::Block{std::move(all)}, body->span);
-      last = read;
+      last.pending = read;
     }
-    note(pending, last);
+    merge(state, last);
     if (const auto* loop = ir::as<ir::For>(stmt))
       out.push_back(ir::make_stmt(ir::For{loop->kind, loop->vars, loop->extents, loop->num_stages, inner}, stmt->span));
     else

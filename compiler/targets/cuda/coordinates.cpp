@@ -258,4 +258,31 @@ Expr offset_in(const layout::SharedLayout& memory, const Indices& indices) {
   return offset;
 }
 
+bool is_multiple(const Expr& expr, int64_t of) {
+  if (of == 1) return true;
+  if (const auto value = ir::constant_int(expr)) return *value % of == 0;
+  if (const auto* cast = ir::as<ir::Cast>(expr)) return is_multiple(cast->value, of);
+  const auto* node = ir::as<ir::Binary>(expr);
+  if (node == nullptr) return false;
+  const auto by = [&](const Expr& factor, const Expr& rest) {
+    const auto value = ir::constant_int(factor);
+    return value && is_multiple(rest, of / std::gcd(*value, of));
+  };
+  switch (node->op) {
+    case BinaryOp::add:
+    case BinaryOp::sub:
+    case BinaryOp::min:
+    case BinaryOp::max:
+      return is_multiple(node->left, of) && is_multiple(node->right, of);
+    case BinaryOp::mul:
+      return by(node->left, node->right) || by(node->right, node->left);
+    case BinaryOp::floor_mod: {
+      const auto divisor = ir::constant_int(node->right);
+      return divisor && *divisor % of == 0 && is_multiple(node->left, of);
+    }
+    default:
+      return false;
+  }
+}
+
 }  // namespace tilepilot::targets::cuda

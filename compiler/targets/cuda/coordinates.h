@@ -42,6 +42,8 @@ ir::Expr plus(const ir::Expr& a, const ir::Expr& b);
 ir::Expr times(const ir::Expr& a, int64_t factor);
 ir::Expr quotient(const ir::Expr& a, int64_t divisor);
 ir::Expr remainder(const ir::Expr& a, int64_t divisor);
+// Whether it is sure to be a multiple of the number, by its form alone.
+bool is_multiple(const ir::Expr& expr, int64_t of);
 
 // A power of two that divides the expression's value whatever its variables are; more than that is of no interest.
 constexpr int64_t kLargestFactor = int64_t{1} << 20;

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "compiler/ir/visit.h"
+#include "compiler/targets/cuda/coordinates.h"
 #include "compiler/targets/cuda/lower.h"
 #include "compiler/targets/cuda/tensor_facts.h"
 
@@ -33,27 +35,31 @@ int64_t bytes_of_copy(const ir::Copy& copy) {
   return bytes;
 }
 
-std::string not_by_engine(const ir::Copy& copy) {
+namespace {
+
+// The sides of a copy between a tensor and a tile.
+struct Sides {
+  const ir::Region &tensor, &tile;
+};
+
+Sides sides_of(const ir::Copy& copy) {
   const bool loads = copy.source.buffer->scope == ir::Scope::global;
-  const ir::Region &outside = loads ? copy.source : copy.destination, &inside = loads ? copy.destination : copy.source;
-  const ir::BufferData& tensor = *outside.buffer;
-  const std::vector<int64_t>&from = outside.extent, &to = inside.extent;
-  if (copy.options.disable_tma) return "the program says so";
-  if (tensor.base) return fmt::format("`{}` is another name of a tensor", tensor.name);
+  return {loads ? copy.source : copy.destination, loads ? copy.destination : copy.source};
+}
+
+// What tensor the engine does not read or write.
+std::string not_a_tensor(const ir::BufferData& tensor) {
+  if (tensor.base || tensor.address) return fmt::format("`{}` is another name of a tensor", tensor.name);
   if (tensor.alignment < ir::kTensorAlignment)
     return fmt::format("`{}` starts at an address that is no multiple of 16 bytes", tensor.name);
-  if (from.size() > kMostAxes) return fmt::format("`{}` has {} axes, more than 5", tensor.name, from.size());
-  const int64_t bytes = tensor.type.bytes(), columns = to.back(), row_bytes = columns * bytes;
-  const int64_t rows = to.size() > 1 ? to[to.size() - 2] : 1;
-  if (row_bytes % 32 != 0) return fmt::format("rows of {} bytes are no multiple of 32", row_bytes);
-  if (from.back() != columns)
-    return fmt::format("rows of the tile do not lie along the last axis of `{}`", tensor.name);
-  if (rows > kMostInBox || columns > kMostInBox)
-    return fmt::format("{} x {} has more than 256 elements along an axis", rows, columns);
-  if (bytes_of_copy(copy) != rows * row_bytes || rows * row_bytes % 128 != 0)
-    return "the tile is no matrix of a multiple of 128 bytes";
+  if (tensor.rank() > kMostAxes) return fmt::format("`{}` has {} axes, more than 5", tensor.name, tensor.rank());
+  return "";
+}
+
+std::string not_strided(const ir::BufferData& tensor) {
   const auto distances = row_distances(tensor);
   if (!distances) return fmt::format("elements of rows of `{}` may be apart", tensor.name);
+  const int64_t bytes = tensor.type.bytes();
   for (const Multiple& distance : *distances) {
     if (distance.of * bytes % 16 == 0) continue;
     return distance.is_exact
@@ -61,6 +67,85 @@ std::string not_by_engine(const ir::Copy& copy) {
                : fmt::format("how far rows of `{}` are apart is known at launch alone", tensor.name);
   }
   return "";
+}
+
+// What box of a tensor does not fill rows of a tile, panels apart.
+std::string not_a_box(const Sides& sides, bool in_panels) {
+  const std::vector<int64_t>&from = sides.tensor.extent, &to = sides.tile.extent;
+  const int64_t columns = to.back(), rows = to.size() > 1 ? to[to.size() - 2] : 1;
+  if (from.back() != columns)
+    return fmt::format("rows of the tile do not lie along the last axis of `{}`", sides.tensor.buffer->name);
+  if (rows > kMostInBox || (columns > kMostInBox && !in_panels))
+    return fmt::format("{} x {} has more than 256 elements along an axis", rows, columns);
+  return "";
+}
+
+std::string not_whole_rows(int64_t row_bytes) {
+  return row_bytes % 32 == 0 ? "" : fmt::format("rows of {} bytes are no multiple of 32", row_bytes);
+}
+
+bool is_one_row(const ir::BufferData& tile) {
+  return std::all_of(tile.shape.begin(), tile.shape.end() - 1,
+                     [](const Expr& extent) { return ir::constant_int(extent) == 1; });
+}
+
+// Where a part of a tile starts that the engine cannot write to; "" if it can, whether the tile is swizzled or not.
+std::string not_at_a_box(const ir::Region& part, bool in_panels) {
+  const ir::BufferData& tile = *part.buffer;
+  const int64_t bytes = tile.type.bytes(), width = ir::constant_int(tile.shape.back()).value_or(1);
+  const int64_t span = static_cast<int64_t>(span_of_rows(width * bytes));
+  const size_t rank = part.start.size();
+  if (!is_multiple(part.start.back(), in_panels ? span / bytes : width) ||
+      (in_panels ? part.extent.back() * bytes % span != 0 : part.extent.back() != width))
+    return fmt::format("the part of `{}` is no panel of it", tile.name);
+  int64_t step = width * bytes;  // from one index of an axis to the next
+  for (size_t axis = rank - 1; axis-- > 0; step *= ir::constant_int(tile.shape[axis]).value_or(1)) {
+    const int64_t unit = axis + 2 == rank ? 8 : 1;  // rows of a swizzle's pattern
+    if (is_multiple(part.start[axis], 128 / std::gcd<int64_t>(step, 128)) && is_multiple(part.start[axis], unit))
+      continue;
+    return fmt::format("the part of `{}` starts at no multiple of {}", tile.name, unit > 1 ? "8 rows" : "128 bytes");
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string not_by_engine(const ir::Copy& copy) {
+  const Sides sides = sides_of(copy);
+  if (copy.options.disable_tma) return "the program says so";
+  const std::vector<int64_t>& to = sides.tile.extent;
+  const int64_t row_bytes = to.back() * sides.tensor.buffer->type.bytes(), rows = to.size() > 1 ? to[to.size() - 2] : 1;
+  if (std::string why = not_a_tensor(*sides.tensor.buffer); !why.empty()) return why;
+  if (std::string why = not_whole_rows(row_bytes); !why.empty()) return why;
+  if (std::string why = not_a_box(sides, false); !why.empty()) return why;
+  if (bytes_of_copy(copy) != rows * row_bytes || rows * row_bytes % 128 != 0)
+    return "the tile is no matrix of a multiple of 128 bytes";
+  return not_strided(*sides.tensor.buffer);
+}
+
+bool needs_panels(const ir::Region& part) {
+  const int64_t columns = part.extent.back();
+  return part.extent.size() > 1 && (columns > kMostInBox || ir::constant_int(part.buffer->shape.back()) != columns);
+}
+
+std::string not_part_by_engine(const ir::Copy& copy, const std::unordered_set<const ir::BufferData*>& viewed) {
+  const Sides sides = sides_of(copy);
+  const ir::BufferData &tensor = *sides.tensor.buffer, &tile = *sides.tile.buffer;
+  if (tensor.scope != ir::Scope::global || tile.scope != ir::Scope::shared)
+    return "it does not go between a tensor and shared memory";
+  if (tensor.type != tile.type || tensor.type.is_nibble()) return "its elements change on the way";
+  if (std::string why = not_a_tensor(tensor); !why.empty()) return why;
+  if (std::string why = not_strided(tensor); !why.empty()) return why;
+  const bool in_panels = needs_panels(sides.tile);
+  if (in_panels && viewed.contains(&tile)) return fmt::format("`{}` is seen as another type or shape", tile.name);
+  if (in_panels && is_one_row(tile)) return fmt::format("`{}` is one row of more than 256 elements", tile.name);
+  const int64_t width = ir::constant_int(tile.shape.back()).value_or(1) * tile.type.bytes();
+  if (std::string why = not_whole_rows(width); !why.empty()) return why;
+  if (std::string why = not_a_box(sides, in_panels); !why.empty()) return why;
+  const std::vector<int64_t>& to = sides.tile.extent;
+  const int64_t rows = to.size() > 1 ? to[to.size() - 2] : 1;
+  if (bytes_of_copy(copy) != rows * to.back() * tile.type.bytes()) return "the part of the tile is no matrix";
+  return not_at_a_box(sides.tile, in_panels);
 }
 
 namespace {
@@ -97,7 +182,7 @@ void lower_bulk_load(Lowering& lowering, const Stmt& stmt, Lowering::Stmts& out)
                  arguments.insert(arguments.end(), at.begin(), at.end());
                  body.push_back(call(fmt::format("tma_load_{}d", at.size()), std::move(arguments), stmt->span));
                });
-  out.push_back(lowering.by_first_thread(std::move(body), stmt->span));
+  lowering.add_by_first_thread(std::move(body), stmt->span, out);
 }
 
 void lower_bulk_store(Lowering& lowering, const Stmt& stmt, Lowering::Stmts& out) {
@@ -109,10 +194,9 @@ void lower_bulk_store(Lowering& lowering, const Stmt& stmt, Lowering::Stmts& out
                  arguments.insert(arguments.end(), at.begin(), at.end());
                  body.push_back(call(fmt::format("tma_store_{}d", at.size()), std::move(arguments), stmt->span));
                });
-  body.push_back(call("commit_stores", {}, stmt->span));
   lowering.decisions.push_back(
       {stmt->span, name_of_copy(copy.source.buffer, copy.destination.buffer), "by the copy engine (TMA)"});
-  out.push_back(lowering.by_first_thread(std::move(body), stmt->span));
+  lowering.add_by_first_thread(std::move(body), stmt->span, out);
 }
 
 ir::Var Lowering::map_of(const ir::Buffer& tensor, const std::vector<int64_t>& box, layout::SwizzleSpan span) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "compiler/ir/stmt.h"
@@ -22,6 +23,13 @@ std::string not_by_engine(const ir::Copy& copy);
 
 // Whether the compiler knows enough of where rows of a tensor lie; else threads load elements one by one.
 bool has_known_rows(const ir::BufferData& tensor);
+
+// The same of a part of a tile, wherever the tile's other uses put its elements. `viewed`: tiles that are seen as other
+// types or shapes.
+std::string not_part_by_engine(const ir::Copy& copy, const std::unordered_set<const ir::BufferData*>& viewed);
+
+// Whether the engine copies this part of a tile only if the tile lies in panels.
+bool needs_panels(const ir::Region& part);
 
 // The bytes of a box of this copy's extents.
 int64_t bytes_of_copy(const ir::Copy& copy);

@@ -124,7 +124,6 @@ void write_thread_sync(Context& context, const ir::Sync& sync, Span span) {
     context.body.line("sync_threads();");
 }
 
-// Copies are done when their statement is: their bytes never are missing.
 void write_barrier(Context& context, const ir::Barrier& node, Span span) {
   const std::string barrier =
       fmt::format("{} + {}", context.names.of(node.barrier.buffer), cpu::summand(context, node.barrier.start[0]));
@@ -150,7 +149,7 @@ void write_async(Context& context, const ir::Async& async) {
     case ir::AsyncOp::wait_stores:
     case ir::AsyncOp::wait_gemms:
     case ir::AsyncOp::fence:
-      return;  // these were done at once, in the order of the program
+      return;  // lowering left what has a form
   }
 }
 

@@ -145,13 +145,12 @@ std::string not_described(const ir::Region& region, bool k_last, const Viewed& v
   if (tile.base || tile.address || viewed.contains(&tile))
     return fmt::format("`{}` is seen as another type or shape", tile.name);
   const auto length = ir::constant_int(tile.shape.back());
-  const Expr &column = region.start.back(), &row = region.start[region.start.size() - 2];
+  const ir::Expr &column = region.start.back(), &row = region.start[region.start.size() - 2];
   const int64_t span = length ? static_cast<int64_t>(span_of_rows(*length * bits / 8)) : 0;
   if (span == 0) return fmt::format("rows of `{}` are no multiple of 32 bytes", tile.name);
   if (!k_last && bits != 16) return fmt::format("`{}` is not stored along k", tile.name);
-  // Steps within a panel are constants of the instructions.
-  const int64_t pieces = (k_last && ir::constant_int(column) ? 32 : span) * 8 / bits;
-  if (known_factor(column) % pieces != 0 || known_factor(row) % 8 != 0)
+  const int64_t pieces = (k_last ? 32 : span) * 8 / bits;
+  if (!is_multiple(column, pieces) || !is_multiple(row, 8))
     return fmt::format("the part of `{}` starts within a swizzle", tile.name);
   return "";
 }

@@ -10,6 +10,7 @@
 #include "compiler/layout/partition.h"
 #include "compiler/layout/reshape.h"
 #include "compiler/targets/cuda/coordinates.h"
+#include "compiler/targets/cuda/copy_engine.h"
 #include "compiler/targets/cuda/replicas.h"
 #include "compiler/targets/cuda/statements.h"
 #include "compiler/targets/cuda/static_index.h"
@@ -496,21 +497,23 @@ class Inferrer {
     }
   }
 
-  // Tiles that the copy engine stores: it undoes a swizzle.
-  std::unordered_set<const ir::BufferData*> stored_tiles() const {
+  // Tiles that the copy engine stores: it undoes a swizzle. And those of which it fills panels.
+  std::unordered_set<const ir::BufferData*> engine_tiles() const {
     std::unordered_set<const ir::BufferData*> tiles;
     ir::walk(
         kernel_.body,
         [&](const Stmt& part) {
           const auto* copy = ir::as<ir::Copy>(part);
           if (copy && copy->mode == ir::CopyMode::bulk_store) tiles.insert(copy->source.buffer.get());
+          if (copy && copy->mode == ir::CopyMode::bulk_load && needs_panels(copy->destination))
+            tiles.insert(copy->destination.buffer.get());
         },
         [](const Expr&) {});
     return tiles;
   }
 
   void place_tiles() {
-    std::unordered_set<const ir::BufferData*> operands = stored_tiles();
+    std::unordered_set<const ir::BufferData*> operands = engine_tiles();
     for (const Stmt& stmt : gemms_) {
       const auto& gemm = *ir::as<ir::Gemm>(stmt);
       if (result_.gemms.at(stmt.get()).atom == nullptr) continue;

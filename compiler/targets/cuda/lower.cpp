@@ -69,6 +69,21 @@ Stmt Lowering::by_first_thread(Stmts body, Span span) const {
   return ir::make_stmt(ir::If{first, ir::make_stmt(ir::Block{std::move(body)}, span), nullptr}, span);
 }
 
+void Lowering::add_by_first_thread(Stmts body, Span span, Stmts& out) const {
+  const auto is_first = [&](const Expr& condition) {
+    const auto* test = ir::as<ir::Binary>(condition);
+    const auto* number = test && test->op == ir::BinaryOp::eq ? ir::as<ir::VarRef>(test->left) : nullptr;
+    return number != nullptr && number->var == thread && ir::constant_int(test->right) == 0;
+  };
+  const auto* before = out.empty() ? nullptr : ir::as<ir::If>(out.back());
+  if (before == nullptr || before->otherwise || !is_first(before->condition))
+    return out.push_back(by_first_thread(std::move(body), span));
+  Stmts all = ir::statements(before->then);
+  all.insert(all.end(), body.begin(), body.end());
+  const Stmt joined = by_first_thread(std::move(all), out.back()->span);
+  out.back() = joined;
+}
+
 const layout::Fragment& Lowering::fragment(const Buffer& buffer) const { return inference.fragments.at(buffer.get()); }
 
 Region Lowering::address(const Buffer& tile, const std::vector<Expr>& indices, Span span) const {
@@ -206,6 +221,37 @@ class Lowerer {
     return ir::make_stmt(ir::Block{std::move(out)}, body->span);
   }
 
+  static bool starts_or_waits(const Stmt& stmt) { return ir::contains<ir::Gemm, ir::Async>(stmt); }
+
+  // The body of a loop: what an iteration leaves under way is so when the next one begins.
+  Stmt repeated(const Stmt& body) {
+    if (!starts_or_waits(body)) return inside(body);
+    const ProductsInFlight before = lowering_.flight;
+    lowering_.flight.join({});
+    ir::walk(
+        body,
+        [&](const Stmt& part) {
+          const auto* gemm = ir::as<ir::Gemm>(part);
+          if (gemm && gemm->asynchronous && lowering_.inference.gemms.at(part.get()).is_wgmma())
+            lowering_.flight.may_run(registers_of_product(lowering_, *gemm));
+        },
+        [](const Expr&) {});
+    const Stmt result = inside(body);
+    lowering_.flight.join(before);
+    return result;
+  }
+
+  void lower_choice(const ir::If& choice, Span span, Stmts& out) {
+    const ProductsInFlight before = lowering_.flight;
+    const size_t assumed = lowering_.facts.assume(choice.condition);
+    const Stmt then = inside(choice.then);
+    lowering_.facts.forget(assumed);
+    const ProductsInFlight other = std::exchange(lowering_.flight, before);
+    const Stmt otherwise = choice.otherwise ? inside(choice.otherwise) : nullptr;
+    if (starts_or_waits(choice.then) || (otherwise && starts_or_waits(choice.otherwise))) lowering_.flight.join(other);
+    out.push_back(ir::make_stmt(ir::If{placed(choice.condition), then, otherwise}, span));
+  }
+
   // Without thread variables a block does once what is no tile operator.
   bool is_once(const Stmt& stmt) const {
     if (!lowering_.kernel.thread_vars.empty()) return false;
@@ -223,13 +269,9 @@ class Lowerer {
     } else if (const auto* loop = ir::as<ir::For>(stmt)) {
       lower_loop(stmt, *loop, out);
     } else if (const auto* loop_while = ir::as<ir::While>(stmt)) {
-      out.push_back(ir::make_stmt(ir::While{placed(loop_while->condition), inside(loop_while->body)}, stmt->span));
+      out.push_back(ir::make_stmt(ir::While{placed(loop_while->condition), repeated(loop_while->body)}, stmt->span));
     } else if (const auto* choice = ir::as<ir::If>(stmt)) {
-      const size_t assumed = lowering_.facts.assume(choice->condition);
-      const Stmt then = inside(choice->then);
-      lowering_.facts.forget(assumed);
-      const Stmt otherwise = choice->otherwise ? inside(choice->otherwise) : nullptr;
-      out.push_back(ir::make_stmt(ir::If{placed(choice->condition), then, otherwise}, stmt->span));
+      lower_choice(*choice, stmt->span, out);
     } else if (ir::as<ir::Gemm>(stmt)) {
       lower_gemm(lowering_, stmt, out);
     } else if (ir::as<ir::Reduce>(stmt)) {
@@ -252,7 +294,7 @@ class Lowerer {
   void lower_arrivals(ir::Barrier barrier, Span span, Stmts& out) {
     const int64_t arrivals = std::exchange(barrier.threads, 0);
     const Stmt arrives = placed(ir::make_stmt(std::move(barrier), span));
-    if (arrivals == 1) return out.push_back(lowering_.by_first_thread({arrives}, span));
+    if (arrivals == 1) return lowering_.add_by_first_thread({arrives}, span, out);
     if (arrivals * layout::kWarpSize != lowering_.threads)
       return lowering_.fail(span, "arrivals of several threads in one go have no form here");
     const Expr lane =
@@ -318,7 +360,7 @@ class Lowerer {
                                         loop.vars,
                                         {placed(loop.extents[0])},
                                         0,
-                                        inside(loop.body)},
+                                        repeated(loop.body)},
                                 stmt->span));
   }
 };

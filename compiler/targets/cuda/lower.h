@@ -10,6 +10,7 @@
 #include "compiler/targets/cuda/coordinates.h"
 #include "compiler/targets/cuda/copy_engine.h"
 #include "compiler/targets/cuda/pipeline.h"
+#include "compiler/targets/cuda/products_in_flight.h"
 #include "compiler/targets/cuda/statements.h"
 #include "compiler/targets/cuda/wgmma.h"
 
@@ -49,8 +50,8 @@ struct Lowering {
   std::vector<TensorBoxes> maps = {};
   bool persistent = false;  // see PlannedKernel
   std::vector<Decision> decisions = {};
-  bool async_proxy = false;                // see PlannedKernel
-  std::vector<ir::Buffer> under_way = {};  // sums of products that nothing has waited for yet
+  bool async_proxy = false;  // see PlannedKernel
+  ProductsInFlight flight = {};
 
   using Stmts = std::vector<ir::Stmt>;
   void fail(Span span, std::string message, std::string hint = {});
@@ -68,6 +69,8 @@ struct Lowering {
   // The digits of the thread's number as variables.
   Indices thread_digits(const layout::Layout& threads, Span span, Stmts& out);
   ir::Stmt by_first_thread(Stmts body, Span span) const;
+  // The same, joined with what that thread does just before.
+  void add_by_first_thread(Stmts body, Span span, Stmts& out) const;
   const layout::Fragment& fragment(const ir::Buffer& buffer) const;
   // The description of a tensor for the copy engine.
   ir::Var map_of(const ir::Buffer& tensor, const std::vector<int64_t>& box, layout::SwizzleSpan span);
@@ -90,6 +93,8 @@ void lower_bulk_load(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& 
 void lower_bulk_store(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
 void lower_gemm(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
 void lower_wgmma(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
+// What a product by warp groups holds in registers.
+ProductsInFlight::Registers registers_of_product(const Lowering& lowering, const ir::Gemm& gemm);
 // Fences, and waits for copies and products.
 void lower_async(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
 void lower_reduce(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);

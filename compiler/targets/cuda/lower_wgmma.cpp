@@ -55,7 +55,7 @@ class WgmmaLowering {
     out.push_back(call("wgmma_fence", {}, span()));
     out.push_back(products(wgmma_name(shape), a, b));
     out.push_back(call("wgmma_commit", {}, span()));
-    if (gemm_.asynchronous) return lowering_.under_way.push_back(accumulator());
+    if (gemm_.asynchronous) return lowering_.flight.begin(registers_of_product(lowering_, gemm_));
     out.push_back(call("wgmma_wait<0>", {}, span()));
     pin(out);
   }
@@ -112,27 +112,39 @@ Stmt pin_registers(const Buffer& registers, Span span) {
               {element(registers, {ir::int_imm(0)}, span)}, span);
 }
 
+std::vector<Buffer> registers_of_product(const Lowering& lowering, const ir::Gemm& gemm) {
+  std::vector<Buffer> registers{lowering.places.at(gemm.c.buffer.get())};
+  if (gemm.a.buffer->scope == Scope::fragment) registers.push_back(lowering.places.at(gemm.a.buffer.get()));
+  return registers;
+}
+
 void lower_wgmma(Lowering& lowering, const Stmt& stmt, Stmts& out) { WgmmaLowering(lowering, stmt).run(out); }
 
-// Of products: all that are under way count as one group each.
+// Of products: each is a group.
 void lower_async(Lowering& lowering, const Stmt& stmt, Stmts& out) {
   const auto& async = *ir::as<ir::Async>(stmt);
-  if (async.op == ir::AsyncOp::fence) {
-    if (lowering.async_proxy) out.push_back(call("fence_async", {}, stmt->span));
-    return;
+  switch (async.op) {
+    case ir::AsyncOp::fence:
+      if (lowering.async_proxy) out.push_back(call("fence_async", {}, stmt->span));
+      return;
+    case ir::AsyncOp::commit_stores:
+      return lowering.add_by_first_thread({call("commit_stores", {}, stmt->span)}, stmt->span, out);
+    case ir::AsyncOp::wait_stores: {
+      // The tile has been read; where others look at the tensors, these have been written.
+      const bool last = are_last_words(lowering.kernel.body, lowering.persistent);
+      const Stmt wait = call(fmt::format("wait_stores{}<{}>", last ? "_read" : "", async.count), {}, stmt->span);
+      return lowering.add_by_first_thread({wait}, stmt->span, out);
+    }
+    case ir::AsyncOp::wait_gemms: {
+      const std::vector<Buffer> done = lowering.flight.wait(async.count);
+      if (done.empty() && lowering.flight.empty()) return;  // such products are done at once
+      out.push_back(call(fmt::format("wgmma_wait<{}>", async.count), {}, stmt->span));
+      for (const Buffer& registers : done) out.push_back(pin_registers(registers, stmt->span));
+      return;
+    }
+    default:
+      return out.push_back(stmt);
   }
-  if (async.op == ir::AsyncOp::wait_stores) {
-    // The tile has been read; where others look at the tensors, these have been written.
-    const bool last = are_last_words(lowering.kernel.body, lowering.persistent);
-    const Stmt wait = call(fmt::format("wait_stores{}<{}>", last ? "_read" : "", async.count), {}, stmt->span);
-    return out.push_back(lowering.by_first_thread({wait}, stmt->span));
-  }
-  if (async.op != ir::AsyncOp::wait_gemms) return out.push_back(stmt);
-  if (lowering.under_way.empty()) return;  // such products are done at once
-  out.push_back(call(fmt::format("wgmma_wait<{}>", async.count), {}, stmt->span));
-  if (async.count > 0) return;
-  for (const Buffer& sums : lowering.under_way) out.push_back(pin_registers(sums, stmt->span));
-  lowering.under_way.clear();
 }
 
 }  // namespace tilepilot::targets::cuda

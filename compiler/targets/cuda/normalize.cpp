@@ -181,6 +181,7 @@ class Normalizer : public ir::Rewriter {
       result.c = temporary(gemm.c, Scope::fragment);
       if (!gemm.clear_accumulator) all.push_back(copy_loop(gemm.c, result.c, stmt->span));
     }
+    result.asynchronous = false;
     const Region c = result.c;
     all.push_back(ir::make_stmt(std::move(result), stmt->span));
     if (!held) all.push_back(copy_loop(c, gemm.c, stmt->span));
@@ -253,6 +254,11 @@ class Stager : public ir::Rewriter {
       if (writes_element(stmt, conflict.buffer)) after.push_back(copy_loop(there, held, stmt->span));
     }
     if (now == stmt) return rewrite_children(stmt);
+    if (const auto* gemm = ir::as<ir::Gemm>(now); gemm && gemm->asynchronous) {
+      ir::Gemm waited = *gemm;  // for by the copies around it
+      waited.asynchronous = false;
+      now = ir::make_stmt(std::move(waited), now->span);
+    }
     before.push_back(Normalizer(allocations_).rewrite(now));
     before.insert(before.end(), after.begin(), after.end());
     return block(std::move(before), stmt->span);

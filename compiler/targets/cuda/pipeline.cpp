@@ -24,30 +24,6 @@ namespace {
 
 constexpr int kMostRounds = 6;  // of staging: a conflict may leave another one behind, never more than a few
 
-// Copies that a program waits for itself are done at once, which every wait allows; so are gemms.
-class AtOnce : public ir::Rewriter {
- public:
-  using Rewriter::rewrite;
-  ir::Stmt rewrite(const ir::Stmt& stmt) override {
-    if (const auto* copy = ir::as<ir::Copy>(stmt); copy && copy->mode != ir::CopyMode::complete) {
-      ir::Copy now = *copy;
-      now.mode = ir::CopyMode::complete;
-      now.barrier.reset();
-      return ir::make_stmt(std::move(now), stmt->span);
-    }
-    if (const auto* gemm = ir::as<ir::Gemm>(stmt); gemm && gemm->asynchronous) {
-      ir::Gemm now = *gemm;
-      now.asynchronous = false;
-      return ir::make_stmt(std::move(now), stmt->span);
-    }
-    if (const auto* async = ir::as<ir::Async>(stmt)) {
-      if (async->op == ir::AsyncOp::fence) return stmt;
-      return ir::make_stmt(ir::Block{{}}, stmt->span);
-    }
-    return rewrite_children(stmt);
-  }
-};
-
 // Where a program says itself when tiles are full and empty, copies must not run further ahead than it says.
 class InOrder : public ir::Rewriter {
  public:
@@ -138,7 +114,7 @@ Result<PlannedKernel> finish(ir::Kernel kernel, Inference inference, const Pipel
   give_boards_for_parts(planned.kernel, planned.inference);
   ir::Kernel own = planned.kernel;
   std::erase_if(own.allocations, [&](const ir::Buffer& buffer) { return team.common.contains(buffer.get()); });
-  planned.arena = arrange_tiles(own, planned.inference);
+  planned.arena = arrange_tiles(own, planned.inference, team.lasting);
   std::vector<ir::Buffer> rings = pipelined.rings;
   rings.insert(rings.end(), team.rings.begin(), team.rings.end());
   planned.kernel = place_barriers(
@@ -162,14 +138,23 @@ Result<ir::Program> prepare(const ir::Program& program) {
   return passes::pack_nibbles_side_by_side(current);
 }
 
-Result<PlannedKernel> plan_kernel(const ir::Kernel& given, Architecture architecture, const Team& team) {
+Result<PlannedKernel> plan_kernel(const ir::Kernel& given, Architecture architecture, const Team& given_team) {
   ir::Kernel kernel = share_some_fragments(given);
-  if (!team.specialized) kernel.body = AtOnce().rewrite(kernel.body);
+  Team team = given_team;
+  if (!team.specialized) {
+    ManualAsynchrony own =
+        keep_asynchrony(kernel, architecture, team.meet, team.block ? *team.block : whole_block(kernel));
+    kernel = std::move(own.kernel);
+    team.lasting = std::move(own.tiles);
+    team.decisions.insert(team.decisions.end(), own.decisions.begin(), own.decisions.end());
+  }
   if (team.meet.threads != 0 || ir::contains<ir::Barrier>(kernel.body)) kernel.body = InOrder().rewrite(kernel.body);
   PipelinedKernel pipelined = pipeline_loops(kernel, architecture);
   kernel = normalize(pipelined.kernel);
   Inference inference = infer_layouts(kernel, architecture);
-  if (architecture == Architecture::sm_90a) {
+  // The tiles of teams lie side by side: where not all fit, those that a program does not name are the first to go.
+  const bool has_room = !team.sparing || team.meet.threads == 0 || team.specialized;
+  if (architecture == Architecture::sm_90a && has_room) {
     const StoreOptions options{team.persistent, team.sparing, team.meet};
     if (const auto stored = store_by_engine(pipelined.kernel, inference, options, pipelined.decisions)) {
       const ir::Kernel through_tiles = normalize(*stored);

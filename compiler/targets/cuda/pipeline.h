@@ -5,6 +5,7 @@
 
 #include "compiler/diagnostics/result.h"
 #include "compiler/targets/cuda/decisions.h"
+#include "compiler/targets/cuda/manual_asynchrony.h"
 #include "compiler/targets/cuda/shared_arena.h"
 
 namespace tilepilot::targets::cuda {
@@ -25,11 +26,13 @@ struct PlannedKernel {
 struct Team {
   ir::Sync meet;
   std::unordered_set<const ir::BufferData*> common;
-  bool specialized = false;            // by warp_specialize.h: copies and products are as asynchronous as they say
+  bool specialized = false;            // by warp_specialize.h, which says itself what runs on
   bool persistent = false;             // see PlannedKernel
   std::vector<ir::Buffer> rings = {};  // of tiles whose meetings are in place
   std::vector<Decision> decisions = {};
-  bool sparing = false;  // of shared memory, at the cost of time: what is planned else does not fit
+  bool sparing = false;                  // of shared memory, at the cost of time: what is planned else does not fit
+  std::optional<WholeBlock> block = {};  // what this and other teams do together
+  std::unordered_set<const ir::BufferData*> lasting = {};  // tiles that are in use past the statements that name them
 };
 
 // The program with its kernels in the form that threads and tile operators share (see passes/pipeline.h).

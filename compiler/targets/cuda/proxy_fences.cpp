@@ -71,7 +71,9 @@ Stmt fenced(const Stmt& stmt, bool& unseen) {
     unseen = unseen || other;
     return ir::make_stmt(ir::If{choice->condition, then, otherwise}, stmt->span);
   }
-  unseen = unseen || writes_shared(stmt);
+  const auto* async = ir::as<ir::Async>(stmt);
+  const bool arrive = async && async->op == ir::AsyncOp::wait_copies;  // the threads' own asynchronous copies
+  unseen = unseen || arrive || writes_shared(stmt);
   return stmt;
 }
 

@@ -67,9 +67,12 @@ bool SharedArena::share(const ir::BufferData* a, const ir::BufferData* b) const 
   return first != places.end() && second != places.end() && first->second.overlaps(second->second);
 }
 
-SharedArena arrange_tiles(const ir::Kernel& kernel, const Inference& inference) {
+SharedArena arrange_tiles(const ir::Kernel& kernel, const Inference& inference,
+                          const std::unordered_set<const ir::BufferData*>& lasting) {
   SharedArena arena;
   std::vector<TileUse> uses = Uses(kernel, inference).all();
+  for (TileUse& use : uses)
+    if (lasting.contains(use.tile)) use.last = INT64_MAX;
   // The largest first: what is placed later fits into the gaps.
   std::stable_sort(uses.begin(), uses.end(), [&](const TileUse& a, const TileUse& b) {
     return inference.tiles.at(a.tile).bytes() > inference.tiles.at(b.tile).bytes();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <unordered_map>
+#include <unordered_set>
 
 #include "compiler/targets/cuda/infer.h"
 
@@ -23,7 +24,9 @@ struct SharedArena {
   bool share(const ir::BufferData* a, const ir::BufferData* b) const;
 };
 
+// `lasting`: tiles that are in use until the end, once they are.
 // @post places of tiles that are in use at the same time do not overlap; each starts at a multiple of its alignment
-SharedArena arrange_tiles(const ir::Kernel& kernel, const Inference& inference);
+SharedArena arrange_tiles(const ir::Kernel& kernel, const Inference& inference,
+                          const std::unordered_set<const ir::BufferData*>& lasting = {});
 
 }  // namespace tilepilot::targets::cuda

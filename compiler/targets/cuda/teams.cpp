@@ -202,6 +202,7 @@ class Teams {
       mine.meet = meet;
       mine.common = common;
       mine.sparing = sparing_;
+      mine.block = whole_block(kernel_);
       planned_.push_back(TRY(plan_kernel(kernel, architecture, mine)));
     }
     fence_for_others();

@@ -118,9 +118,10 @@ class Stores : public ir::Rewriter {
     found = true;
     ir::Copy stored = copy;
     stored.mode = ir::CopyMode::bulk_store;
-    return block({ir::make_stmt(std::move(stored), stmt->span), wait(stmt->span)}, stmt->span);
+    return block({ir::make_stmt(std::move(stored), stmt->span), commit(stmt->span), wait(stmt->span)}, stmt->span);
   }
 
+  static Stmt commit(Span span) { return ir::make_stmt(ir::Async{ir::AsyncOp::commit_stores}, span); }
   // Until at most so many are under way.
   static Stmt wait(Span span, int64_t under_way = 0) {
     return ir::make_stmt(ir::Async{ir::AsyncOp::wait_stores, under_way}, span);
@@ -154,8 +155,8 @@ class Stores : public ir::Rewriter {
     const Stmt filled = ir::make_stmt(ir::Copy{copy.source, whole(tile, stmt->span), {}}, stmt->span);
     const Stmt leaves = ir::make_stmt(std::move(stored), stmt->span);
     // One block's tile may be under way while the next block is computed.
-    if (runs_on(stmt)) return block({wait(stmt->span), filled, leaves}, stmt->span);
-    return block({filled, leaves, wait(stmt->span)}, stmt->span);
+    if (runs_on(stmt)) return block({wait(stmt->span), filled, leaves, commit(stmt->span)}, stmt->span);
+    return block({filled, leaves, commit(stmt->span), wait(stmt->span)}, stmt->span);
   }
 
   bool runs_on(const Stmt& stmt) const {
@@ -197,6 +198,7 @@ class Stores : public ir::Rewriter {
       all.push_back(
           ir::make_stmt(ir::Copy{part_of(copy.source, part * width), whole(tiles[part % 2], span), {}}, span));
       all.push_back(ir::make_stmt(stored(part), span));
+      all.push_back(commit(span));
     }
     if (!runs_on(stmt)) all.push_back(wait(span));
     return block(std::move(all), span);

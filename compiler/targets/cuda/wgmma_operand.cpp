@@ -36,7 +36,7 @@ void describe(const Lowering& lowering, const SharedOperand& operand, const Expr
   for (Expr& index : at) index = ir::cast(index, ir::kInt32);
   if (operand.k_last) {
     at[rank - 2] = plus(first, at[rank - 2]);
-    if (ir::constant_int(at[rank - 1])) at[rank - 1] = ir::int_imm(0);
+    at[rank - 1] = ir::int_imm(0);
   } else {
     at[rank - 1] = plus(first, at[rank - 1]);
   }
@@ -53,8 +53,10 @@ void describe(const Lowering& lowering, const SharedOperand& operand, const Expr
 Expr place_of(const SharedOperand& operand, const Expr& tile, const Expr& step, Span span) {
   Expr bytes;
   if (operand.k_last) {
-    const int64_t first = ir::constant_int(operand.region.start.back()).value_or(0) * operand.bytes / kStepBytes;
-    const Expr along = plus(step, ir::int_imm(first));
+    const Expr& start_column = operand.region.start.back();
+    const auto known = ir::constant_int(start_column);
+    const Expr column = known ? ir::int_imm(*known) : ir::cast(start_column, ir::kInt32);
+    const Expr along = plus(step, quotient(times(column, operand.bytes), kStepBytes));
     const int64_t steps = operand.span / kStepBytes;
     bytes = plus(times(quotient(along, steps), operand.panel_bytes), times(remainder(along, steps), kStepBytes));
     bytes = plus(times(tile, operand.outer * operand.span), bytes);

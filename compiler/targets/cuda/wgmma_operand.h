@@ -18,8 +18,8 @@ struct SharedOperand {
 
 // @pre region.buffer has a layout among the inference's tiles
 SharedOperand shared_operand(const Lowering& lowering, const ir::Region& region, bool k_last, int64_t outer);
-// Sets operand.place: the instruction at `first` rows of A or columns of B in the region. k within a row is added to the
-// descriptor, where the part begins if that is a constant; else it begins at a panel.
+// Sets operand.place: the instruction at k = 0 of the tile, `first` rows of A or columns of B into the region. k within
+// a row is added to the descriptor.
 void describe(const Lowering& lowering, const SharedOperand& operand, const ir::Expr& first, Span span,
               Lowering::Stmts& out);
 // The descriptor of an instruction: `tile` instructions on along the outer axis, `step` along k.

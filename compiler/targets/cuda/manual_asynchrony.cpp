@@ -1,0 +1,160 @@
+#include "compiler/targets/cuda/manual_asynchrony.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/ir/search.h"
+#include "compiler/targets/cuda/barriers.h"
+#include "compiler/targets/cuda/copy_engine.h"
+#include "compiler/targets/cuda/infer.h"
+#include "compiler/targets/cuda/pipelined_loop.h"
+#include "compiler/targets/cuda/statements.h"
+
+namespace tilepilot::targets::cuda {
+
+using ir::AsyncOp;
+using ir::CopyMode;
+using ir::Stmt;
+
+namespace {
+
+class KeepAsynchrony : public ir::Rewriter {
+ public:
+  using Rewriter::rewrite;
+  KeepAsynchrony(ManualAsynchrony& result, Architecture architecture, const ir::Sync& meet, const WholeBlock& block)
+      : result_(result),
+        architecture_(architecture),
+        meet_(meet),
+        viewed_(block.viewed),
+        written_(block.written),
+        threads_(thread_count(result.kernel)) {
+    const auto find = [&](const Stmt& stmt) {
+      if (const auto* copy = ir::as<ir::Copy>(stmt); copy && why_not(*copy).empty()) modes_.insert(copy->mode);
+      const auto* barrier = ir::as<ir::Barrier>(stmt);
+      counts_copies_ |= barrier && barrier->op == ir::BarrierOp::arrive_copied;
+    };
+    ir::walk(result.kernel.body, find, [](const ir::Expr&) {});
+    if (counts_copies_) modes_.erase(CopyMode::group);
+  }
+
+  Stmt rewrite(const Stmt& stmt) override {
+    if (const auto* list = ir::as<ir::Block>(stmt)) note_told(list->body);
+    if (const auto* copy = ir::as<ir::Copy>(stmt); copy && copy->mode != CopyMode::complete)
+      return rewrite_copy(stmt, *copy);
+    if (const auto* gemm = ir::as<ir::Gemm>(stmt); gemm && gemm->asynchronous) return rewrite_gemm(stmt, *gemm);
+    if (const auto* async = ir::as<ir::Async>(stmt); async && !has_use(async->op))
+      return ir::make_stmt(ir::Block{{}}, stmt->span);
+    return rewrite_children(stmt);
+  }
+
+ private:
+  ManualAsynchrony& result_;
+  const Architecture architecture_;
+  const ir::Sync meet_;
+  const std::unordered_set<const ir::BufferData*>& viewed_;
+  const std::unordered_set<const ir::BufferData*>& written_;
+  const int64_t threads_;
+  std::unordered_set<CopyMode> modes_;                    // of copies that run on
+  bool counts_copies_ = false;                            // barriers count copies of mode `group`
+  std::unordered_set<const ir::StmtNode*> told_by_each_;  // loads after which each thread itself arrives
+
+  void note_told(const std::vector<Stmt>& list) {
+    for (size_t k = 0; k < list.size(); ++k) {
+      const auto* copy = ir::as<ir::Copy>(list[k]);
+      if (copy == nullptr || !copy->barrier) continue;
+      const auto next = std::find_if(list.begin() + static_cast<ptrdiff_t>(k), list.end(),
+                                     [](const Stmt& stmt) { return ir::as<ir::Copy>(stmt) == nullptr; });
+      const auto* barrier = next == list.end() ? nullptr : ir::as<ir::Barrier>(*next);
+      if (barrier && barrier->op == ir::BarrierOp::arrive && barrier->barrier.buffer == copy->barrier->buffer)
+        told_by_each_.insert(list[k].get());
+    }
+  }
+
+  // Waits of copies that are all done at once have nothing to wait for.
+  bool has_use(AsyncOp op) const {
+    switch (op) {
+      case AsyncOp::commit_copies:
+      case AsyncOp::wait_copies:
+        return modes_.contains(CopyMode::group);
+      case AsyncOp::commit_stores:
+      case AsyncOp::wait_stores:
+        return modes_.contains(CopyMode::bulk_store);
+      default:
+        return true;
+    }
+  }
+
+  // Why a copy cannot run on beside the threads; "" if it can.
+  std::string why_not(const ir::Copy& copy) const {
+    const ir::BufferData &from = *copy.source.buffer, &to = *copy.destination.buffer;
+    if (copy.mode == CopyMode::complete) return "it is complete";
+    if (copy.mode == CopyMode::group) {
+      if (counts_copies_) return "a barrier counts it";
+      if (from.scope != ir::Scope::global || to.scope != ir::Scope::shared)
+        return "it does not go from a tensor to shared memory";
+      if (from.type != to.type || from.type.is_nibble()) return "its elements change on the way";
+      return viewed_.contains(&to) ? fmt::format("`{}` is seen as another type or shape", to.name) : "";
+    }
+    if (architecture_ != Architecture::sm_90a) return "not TMA: sm_80 has none";
+    if (copy.mode == CopyMode::bulk_load && written_.contains(&from))
+      return fmt::format("not TMA: the kernel writes `{}`", from.name);
+    const std::string why = not_part_by_engine(copy, viewed_);
+    return why.empty() ? "" : "not TMA: " + why;
+  }
+
+  void decide(Span span, std::string what, std::string chosen, std::string obstacle) {
+    result_.decisions.push_back({span, std::move(what), std::move(chosen), {}});
+    if (!obstacle.empty()) result_.decisions.back().obstacles.push_back(std::move(obstacle));
+  }
+
+  Stmt rewrite_copy(const Stmt& stmt, const ir::Copy& copy) {
+    const Span span = stmt->span;
+    const bool loads = copy.mode != CopyMode::bulk_store;
+    const std::string what = name_of_copy(copy.source.buffer, copy.destination.buffer), why = why_not(copy);
+    if (!why.empty()) {
+      decide(span, what, "at once, by the threads", why);
+      ir::Copy now = copy;
+      now.mode = CopyMode::complete;
+      now.barrier.reset();
+      const Stmt done = ir::make_stmt(std::move(now), span);
+      // One thread may tell others that the tile is there.
+      const bool meets = copy.mode == CopyMode::bulk_load && !told_by_each_.contains(stmt.get());
+      return meets ? block({done, ir::make_stmt(meet_, span)}, span) : done;
+    }
+    result_.tiles.insert(memory_of(loads ? copy.destination.buffer : copy.source.buffer));
+    if (copy.mode != CopyMode::bulk_load) return stmt;
+    decide(span, what, "by the copy engine (TMA), as the program says", "");
+    const ir::Expr bytes = ir::int_imm(bytes_of_copy(copy));
+    return block({ir::make_stmt(ir::Barrier{ir::BarrierOp::expect, *copy.barrier, bytes, 1}, span), stmt}, span);
+  }
+
+  Stmt rewrite_gemm(const Stmt& stmt, const ir::Gemm& gemm) {
+    std::string why = "sm_80 has none";
+    if (architecture_ == Architecture::sm_90a) why = plan_gemm(gemm, threads_, architecture_, viewed_).not_by_groups;
+    const bool held = gemm.c.buffer->scope == ir::Scope::fragment && is_whole(gemm.c);
+    if (why.empty() && !held) why = fmt::format("`{}` does not lie in registers as a whole", gemm.c.buffer->name);
+    if (why.empty()) {
+      for (const ir::Region* operand : {&gemm.a, &gemm.b})
+        if (operand->buffer->scope == ir::Scope::shared) result_.tiles.insert(memory_of(operand->buffer));
+      return stmt;
+    }
+    decide(stmt->span, "gemm into " + gemm.c.buffer->name, "at once", "not wgmma: " + why);
+    ir::Gemm now = gemm;
+    now.asynchronous = false;
+    return ir::make_stmt(std::move(now), stmt->span);
+  }
+};
+
+}  // namespace
+
+WholeBlock whole_block(const ir::Kernel& kernel) { return {ir::sharing_buffers(kernel), written_by(kernel.body)}; }
+
+ManualAsynchrony keep_asynchrony(const ir::Kernel& kernel, Architecture architecture, const ir::Sync& meet,
+                                 const WholeBlock& block) {
+  ManualAsynchrony result{kernel, {}, {}};
+  result.kernel.body = KeepAsynchrony(result, architecture, meet, block).rewrite(kernel.body);
+  return result;
+}
+
+}  // namespace tilepilot::targets::cuda
