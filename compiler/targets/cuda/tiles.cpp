@@ -23,6 +23,7 @@ constexpr double kBlockCycles = 300;                      // to begin and end a 
 constexpr double kHiddenShare = 0.8;                      // of a meeting's cost, by other blocks
 constexpr double kBusyThreads = 512;                      // of a multiprocessor, that keep its arithmetic units busy
 constexpr double kSplitOperations = 5;                    // to split an element of a product's operand
+constexpr double kSplitShare = 0.9;                       // of the rate of wgmma, between whose sums threads add
 constexpr int64_t kRowRegisters = 24;                     // of a thread, beside rows: there are no operands
 constexpr int64_t kMostHeld = 32;                         // elements of rows that a thread holds without spilling some
 constexpr int64_t kMostStreamed = 16;                     // elements of a thread that only passes them on
@@ -45,17 +46,37 @@ double tensor_rate(ir::DType type, const Hardware& hardware) {
   return is_fp8(type) && hopper ? hardware.half_rate * 2 : 0;
 }
 
-// Whether warp groups multiply it asynchronously, from shared memory (wgmma).
-bool by_groups(const TileProduct& product, int64_t threads, const Hardware& hardware) {
-  return hardware.architecture == Architecture::sm_90a && product.parts == 1 && threads % 128 == 0 &&
-         product.m % 64 == 0 && product.n % 8 == 0 && product.type != ir::kFloat64 &&
-         tensor_rate(product.type, hardware) > 0 && (product.any_major || is_half(product.type));
-}
-
-// `workers` over a matrix of tiles, nearly square.
 struct Arrangement {
   int64_t rows = 1, columns = 1;
 };
+
+// Warp groups over a product, those over rows first.
+Arrangement groups_over(const TileProduct& product, int64_t threads) {
+  const int64_t groups = threads / 128, rows = std::min(groups, product.m / 64);
+  return {rows, groups / rows};
+}
+
+// Registers of a thread for the parts of a split product: sums of one instruction, and parts of A for some steps. None
+// if nothing is left beside C.
+std::optional<int64_t> registers_for_parts(const TileProduct& product, int64_t threads) {
+  constexpr int64_t kAddresses = 28, kSteps = 4, kStep = 8;
+  const int64_t limit = std::min(kMostRegistersOfThread, kRegistersOfBlock / threads);
+  const int64_t sums = product.m * product.n / threads, of_a = 8 * std::min(kSteps, product.k / kStep);
+  for (int64_t n = std::min<int64_t>(256, product.n / groups_over(product, threads).columns); n >= 8; n /= 2)
+    if (sums + n / 2 + of_a + kAddresses <= limit) return n / 2 + of_a;
+  return std::nullopt;
+}
+
+// Whether warp groups multiply it, from shared memory (wgmma).
+bool by_groups(const TileProduct& product, int64_t threads, const Hardware& hardware) {
+  if (hardware.architecture != Architecture::sm_90a || threads % 128 != 0 || product.m % 64 != 0 || product.n % 8 != 0)
+    return false;
+  if (product.parts > 1) return registers_for_parts(product, threads).has_value();
+  return product.type != ir::kFloat64 && tensor_rate(product.type, hardware) > 0 &&
+         (product.any_major || is_half(product.type));
+}
+
+// `workers` over a matrix of tiles, nearly square.
 Arrangement arrange(int64_t workers, int64_t m, int64_t n, int64_t least_m) {
   Arrangement best{1, workers};
   double shortest = 0;
@@ -83,10 +104,15 @@ ProductCost cost_of(const TileProduct& product, int64_t threads, const Hardware&
   const double rate = tensor_rate(product.type, hardware);
   if (by_groups(product, threads, hardware)) {
     // Each group reads, for each 64 rows of its own, these rows of a and its columns of b.
-    const int64_t groups = threads / 128, rows = std::min(groups, product.m / 64), columns = groups / rows;
-    const double pieces = static_cast<double>(product.m / 64 * columns);
+    const int64_t columns = groups_over(product, threads).columns;
+    const double pieces = static_cast<double>(product.m / 64 * columns), parts = static_cast<double>(product.parts);
     const double a = product.a_in_registers ? 0 : 64, b = static_cast<double>(product.n) / static_cast<double>(columns);
-    return {operations / rate, pieces * (a + b) * bytes, 0};
+    const double read = pieces * (a + parts * b) * bytes;
+    if (product.parts == 1) return {operations / rate, read, 0};
+    // Parts of B are written once, for all groups.
+    const double written = static_cast<double>(product.n * (product.any_major ? 2 : 3)) * bytes;
+    const double split = static_cast<double>((product.n + product.m * columns) * product.k) * kSplitOperations;
+    return {parts * operations / (rate * kSplitShare), read + written, split};
   }
   const Arrangement warps = arrange(threads / 32, product.m, product.n, 16);
   const double rows = product.a_in_registers ? 0 : static_cast<double>(product.m * warps.columns);
@@ -226,7 +252,7 @@ std::variant<Estimate, Refusal> estimate(const BlockWork& work, const Hardware& 
 }
 
 int64_t operand_registers(const TileProduct& product, int64_t threads, const Hardware& hardware) {
-  if (by_groups(product, threads, hardware)) return 0;
+  if (by_groups(product, threads, hardware)) return product.parts > 1 ? *registers_for_parts(product, threads) : 0;
   const Arrangement warps = arrange(std::max<int64_t>(1, threads / 32), product.m, product.n, 16);
   const int64_t words = (product.m / warps.rows + product.n / warps.columns) / 4;
   // Of a split operand there are the whole and both parts, and those of the next step.
@@ -337,7 +363,10 @@ Tiles gemm_tiles(const GemmProblem& problem, const Hardware& hardware, Tiles til
   const ir::DType output = tiles.split_k > 1 ? ir::kFloat32 : problem.output;
   work.stored = tiles.block_m * tiles.block_n * output.bytes();
   // The tile of the result may pass through the memory that the operands no longer need.
-  work.shared_bytes = std::max(tiles.stages * work.copied, work.stored) + kSharedOfSystem;
+  int64_t held = tiles.stages * work.copied;
+  if (product.parts > 1 && by_groups(product, tiles.threads, hardware))
+    held += tiles.block_n * tiles.block_k * bytes * (product.any_major ? 1 : 2);
+  work.shared_bytes = std::max(held, work.stored) + kSharedOfSystem;
   work.registers = product_registers(product, tiles.threads, hardware);
   set_traffic(problem, hardware, tiles);
   return tiles;

@@ -41,7 +41,7 @@ struct TileProduct {
   ir::DType type;  // of the operands
   bool a_in_registers = false;
   bool any_major = true;  // false: an operand lies across, as asynchronous products take elements of 16 bits alone
-  int64_t parts = 1;      // products that warps make of it, splitting its operands
+  int64_t parts = 1;      // products that are made of it, splitting its operands
 };
 // Of float32 at full precision, of tfloat32 (`T.gemm(..., precision="fp32")`).
 inline constexpr int64_t kPartsOfFloat32 = 3;

@@ -5,7 +5,7 @@ import tilelang.language as T
 
 
 @tilelang.jit(out_idx=[-1])
-def matmul_add_relu(M, N, K, block_M=64, block_N=128, block_K=32, dtype="float32"):
+def matmul_add_relu(M, N, K, block_M=128, block_N=128, block_K=16, dtype="float32"):
     @T.prim_func
     def main(
         x: T.Tensor((M, K), dtype),

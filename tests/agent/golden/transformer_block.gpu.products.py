@@ -127,7 +127,7 @@ def matmul_bias_tanh(M, N, K, block_M=64, block_N=64, block_K=32, dtype="float32
 
 
 @tilelang.jit(out_idx=[-1])
-def matmul_bias_add(M, N, K, block_M=32, block_N=32, block_K=32, dtype="float32"):
+def matmul_bias_add(M, N, K, block_M=64, block_N=32, block_K=32, dtype="float32"):
     @T.prim_func
     def main(
         x_2: T.Tensor((M, K), dtype),
@@ -141,7 +141,7 @@ def matmul_bias_add(M, N, K, block_M=32, block_N=32, block_K=32, dtype="float32"
             weight_tile = T.alloc_shared((block_N, block_K), dtype)
             product = T.alloc_fragment((block_M, block_N), "float32")
             T.clear(product)
-            for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=3):
+            for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=4):
                 T.copy(x_2[by * block_M, k * block_K], x_2_tile)
                 T.copy(weight[bx * block_N, k * block_K], weight_tile)
                 T.gemm(x_2_tile, weight_tile, product, transpose_B=True, precision="fp32")
