@@ -295,6 +295,18 @@ TEST(EmulatedThreads, EachThreadGivesItsValueOnce) {
 })");
 }
 
+TEST(EmulatedThreads, ReductionsOfLanesThatAreNotAllThere) {
+  expect_interpreted(R"(program p(A: int32[33], B: int32[33]) {
+  kernel bx in 1 threads tx in 33 {
+    local all: int32[2]
+    all_reduce all[0] = * (tx + 1) if tx < 40 else 1 over lanes 4
+    all_reduce all[1] = max (tx - 50) if tx < 31 else -100 over lanes 16
+    A[tx] = all[0]
+    B[tx] = all[1]
+  }
+})");
+}
+
 TEST(EmulatedThreads, ElementsOfFragmentsThatDecideForAll) {
   expect_interpreted(R"(program p(A: int32[64], B: int32[64]) {
   kernel bx in 1 threads 64 {

@@ -104,10 +104,14 @@ class Combination {
       return ir::load(board, {plus(times(ir::var_ref(take), places), compact(thread))}, span_);
     };
     Stmts body{set(ir::var_ref(take), reduction_.combined(own(take), left_by(plus(first, offset))))};
-    if (!reduction_.identity) {
-      const Expr is_next = ir::binary(ir::BinaryOp::gt, offset, ir::int_imm(0), span_);
-      body = {ir::make_stmt(ir::If{is_next, ir::make_stmt(ir::Block{std::move(body)}, span_), nullptr}, span_)};
-    }
+    Expr condition;
+    if (!reduction_.identity) condition = ir::binary(ir::BinaryOp::gt, offset, ir::int_imm(0), span_);
+    // The last threads of a block may be fewer than others that are combined.
+    if (std::any_of(across.begin(), across.end(),
+                    [&](const ThreadMode& mode) { return threads % (mode.weight * mode.extent) != 0; }))
+      condition = both(condition, ir::binary(ir::BinaryOp::lt, plus(first, offset), ir::int_imm(threads), span_));
+    if (condition)
+      body = {ir::make_stmt(ir::If{condition, ir::make_stmt(ir::Block{std::move(body)}, span_), nullptr}, span_)};
     for (const auto& [var, extent] : loops) {
       const auto kind = extent <= 32 ? ir::LoopKind::unrolled : ir::LoopKind::serial;
       body = {ir::make_stmt(
