@@ -1,6 +1,7 @@
 #include "compiler/passes/thread_exchange.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "compiler/ir/visit.h"
@@ -129,7 +130,8 @@ class Lowering : public Rewriter {
     const Buffer values = tile("values", kept, {own.extent}, span), totals = tile("totals", kept, {warps}, span);
     const Expr warp = binary(BinaryOp::floor_div, own.index, int_imm(n.lanes));
     const Expr value = constant_int(n.condition) == 1 ? n.value : select(n.condition, n.value, n.identity, span);
-    const Stmt give = make_stmt(Store{values, {own.index}, cast(value, kept, span)}, span);
+    const Expr given = joined_with_identity(n.op, cast(value, kept, span));
+    const Stmt give = make_stmt(Store{values, {own.index}, given}, span);
     const Var lane = make_var("lane", kInt32);
     const Expr later = binary(BinaryOp::add, own.index, binary(BinaryOp::add, var_ref(lane), int_imm(1)));
     const Expr next = binary(n.op, load(totals, {warp}, span), load(values, {later}, span), span);
@@ -180,6 +182,17 @@ class Lowering : public Rewriter {
 };
 
 }  // namespace
+
+Expr joined_with_identity(BinaryOp op, const Expr& value) {
+  if (!value->type.is_float()) return value;
+  const auto joined = [&](double identity) {
+    return binary(op, value, float_imm(identity, value->type, value->span), value->span);
+  };
+  if (op == BinaryOp::add) return joined(0);
+  if (op == BinaryOp::max) return joined(-INFINITY);
+  if (op == BinaryOp::min) return joined(INFINITY);
+  return value;
+}
 
 Kernel exchange_through_tiles(const Kernel& kernel) { return Lowering(kernel).run(); }
 

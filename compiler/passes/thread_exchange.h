@@ -10,4 +10,8 @@ namespace tilepilot::passes {
 // The kernel without all-reduces and shuffles.
 ir::Kernel exchange_through_tiles(const ir::Kernel& kernel);
 
+// What a thread gives to an all-reduce, joined with what a reduction of a tile would start from: minima and maxima pass
+// over NaN, and a sum of zeros is 0.
+ir::Expr joined_with_identity(ir::BinaryOp op, const ir::Expr& value);
+
 }  // namespace tilepilot::passes

@@ -307,6 +307,22 @@ TEST(EmulatedThreads, ReductionsOfLanesThatAreNotAllThere) {
 })");
 }
 
+TEST(EmulatedThreads, ExtremesOfThreadsPassOverNaN) {
+  for (const int threads : {32, 33})
+    expect_interpreted(fmt::format(R"(program p(A: float16[{0}], B: float16[{0}], C: float16[{0}]) {{
+  kernel bx in 1 threads tx in {0} {{
+    local all: float16[3]
+    all_reduce all[0] = max (select(tx % 3 == 1, nan_f16, A[tx])) if true else 0.0 over 0
+    all_reduce all[1] = min (nan_f16) if true else 0.0 over lanes 8
+    all_reduce all[2] = + (-0.0) if true else 0.0 over lanes 4
+    A[tx] = all[0]
+    B[tx] = all[1]
+    C[tx] = 1.0f16 / all[2]
+  }}
+}})",
+                                   threads));
+}
+
 TEST(EmulatedThreads, ElementsOfFragmentsThatDecideForAll) {
   expect_interpreted(R"(program p(A: int32[64], B: int32[64]) {
   kernel bx in 1 threads 64 {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "compiler/ir/search.h"
+#include "compiler/passes/thread_exchange.h"
 #include "compiler/targets/cuda/thread_reduction.h"
 
 namespace tilepilot::targets::cuda {
@@ -306,9 +307,11 @@ class Lowerer {
 
   // Axes of the block as digits of the thread's number.
   void lower_all_reduce(const ir::AllReduce& reduce, Span span, Stmts& out) {
-    const Buffer value = lowering_.local("value", reduce.value->type, 1);
-    const Expr given = placed(ir::select(reduce.condition, reduce.value, reduce.identity, span));
-    out.push_back(ir::make_stmt(ir::Store{value, {ir::int_imm(0)}, given}, span));
+    const ir::DType type = reduce.value->type, kept = reduce.op == ir::BinaryOp::mul ? type : accumulator_type(type);
+    const Buffer value = lowering_.local("value", kept, 1);
+    const Expr given = ir::cast(ir::select(reduce.condition, reduce.value, reduce.identity, span), kept, span);
+    out.push_back(ir::make_stmt(
+        ir::Store{value, {ir::int_imm(0)}, placed(passes::joined_with_identity(reduce.op, given))}, span));
     std::vector<ThreadMode> along;
     int64_t weight = 1;
     for (size_t axis = 0; axis < lowering_.kernel.threads.size(); ++axis) {
@@ -325,8 +328,8 @@ class Lowerer {
     if (meets) out.push_back(meet);  // readers of an earlier reduction
     combine_threads(lowering_, {value, join, nullptr, std::move(along)}, board, span, out);
     const ir::Region result = reduce.result;
-    out.push_back(
-        placed(ir::make_stmt(ir::Store{result.buffer, result.start, ir::load(value, {ir::int_imm(0)}, span)}, span)));
+    const Expr total = ir::cast(ir::load(value, {ir::int_imm(0)}, span), type, span);
+    out.push_back(placed(ir::make_stmt(ir::Store{result.buffer, result.start, total}, span)));
   }
 
   void lower_leaf(const Stmt& stmt, Stmts& out) {
