@@ -136,6 +136,27 @@ Stmt RandomProgram::initial(const Buffer& buffer) {
   return result;
 }
 
+// Elements of each thread's own arrays, of the last ones, which hold what threads combined. Chosen without chance, so
+// that what it takes part in does not depend on this.
+void RandomProgram::show_own(std::vector<Stmt>& body) const {
+  Expr thread = int_imm(0);
+  for (size_t axis = thread_vars_.size(); axis-- > 0;)
+    thread = binary(BinaryOp::add, binary(BinaryOp::mul, thread, int_imm(threads_[axis])), var_ref(thread_vars_[axis]));
+  int64_t shown = 0;
+  const int64_t most = *constant_int(seen_->shape.back());
+  for (size_t k = own_.size(); k-- > 0;) {
+    const Buffer& own = own_[k];
+    for (int64_t e = 0; e < std::min<int64_t>(*constant_int(own->shape.back()), 2) && shown < most; ++e) {
+      std::vector<Expr> from(own->rank() - 1, int_imm(0)), to;
+      from.push_back(int_imm(e));
+      for (size_t axis = 0; axis < 3; ++axis)
+        to.push_back(axis < block_vars_.size() ? var_ref(block_vars_[axis]) : int_imm(0));
+      to.insert(to.end(), {thread, int_imm(shown++)});
+      body.push_back(make_stmt(Store{seen_, to, cast(load(own, from), seen_->type)}, {}));
+    }
+  }
+}
+
 // The block's part, an element for each iteration.
 Stmt RandomProgram::outcome(const Buffer& buffer) {
   uses_.clear();
@@ -171,7 +192,10 @@ Kernel RandomProgram::kernel() {
   if (has_roles) body.push_back(ring());
   for (int k = 0; k < options_.statements && !has_roles; ++k)
     body.push_back(has_threads() ? thread_statement(options_.depth) : statement(options_.depth));
-  if (has_threads()) body.push_back(sync());
+  if (has_threads()) {
+    body.push_back(sync());
+    show_own(body);
+  }
   // Part of what tiles hold comes to light.
   for (const Buffer& b : allocations()) {
     const bool is_tile = b->scope == Scope::shared || b->scope == Scope::fragment;
@@ -257,6 +281,10 @@ Program RandomProgram::program() {
   const Var scale = make_var("scale", kFloat32), count = make_var("count", kInt64);
   p.parameters.emplace_back(scale);
   p.parameters.emplace_back(count);
+  std::vector<Expr> seen;
+  for (const int extent : {4, 3, 3, 100, 8}) seen.push_back(int_imm(extent));
+  seen_ = std::make_shared<BufferData>(BufferData{"seen", kFloat64, Scope::global, seen, {}, {}, nullptr});
+  p.parameters.emplace_back(seen_);
   parameters_ = {scale};
   scalars_ = parameters_;
   ints_ = {p.symbols[0], count};

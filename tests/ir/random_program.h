@@ -55,6 +55,7 @@ class RandomProgram {
   // Global buffers: any, those with a part for each block of a grid, those that only atomics touch.
   std::vector<Buffer> globals_, parts_, totals_;
   std::vector<Buffer> outcomes_;  // with `approximate_last`
+  Buffer seen_;                   // what threads hold in the end
   std::vector<Buffer> readable_;  // globals that the kernel at hand does not write
   std::vector<Buffer> writable_;  // those that its blocks may write, and read where they do
 
@@ -180,6 +181,7 @@ class RandomProgram {
   std::vector<Buffer> allocations() const;
   Stmt initial(const Buffer& buffer);
   Stmt outcome(const Buffer& buffer);
+  void show_own(std::vector<Stmt>& body) const;
   void make_globals(Program& program);
 };
 

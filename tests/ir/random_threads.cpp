@@ -123,7 +123,12 @@ Stmt RandomProgram::all_reduce() {
   if (lanes == 0 && axes.empty()) axes.push_back(pick(int(thread_vars_.size())));
   const Stmt result = as_who(Who::thread, [&] {
     const bool ordered = op == BinaryOp::min || op == BinaryOp::max;
-    const auto number = [&] { return ordered ? ordered_number(type) : small_number(type); };
+    const auto number = [&] {
+      const Expr value = ordered ? ordered_number(type) : small_number(type);
+      if (op != BinaryOp::mul || !type.is_float()) return value;
+      // Products are in any order, and none of them too large.
+      return binary(BinaryOp::max, binary(BinaryOp::min, value, float_imm(1, type)), float_imm(-1, type));
+    };
     const Expr value = number(), identity = as_who(Who::agreement, number);
     const Region place{target, {index(2, 1)}, {1}, span()};
     return make_stmt(AllReduce{op, value, bool_expr(2), identity, place, axes, lanes}, span());
