@@ -17,7 +17,10 @@ class Versions {
   using Assemble = std::function<Result<Code>(const ir::Program& program, DiagnosticList& warnings)>;
 
   Versions(const ir::Program& program, Assemble assemble)
-      : program_(program), assemble_(std::move(assemble)), usual_facts_(targets::cuda::usual_facts(program)) {}
+      : program_(program),
+        assemble_(std::move(assemble)),
+        facts_(program),
+        usual_facts_(targets::cuda::usual_facts(program)) {}
 
   // That for usual tensors, once before all else.
   Status prepare(DiagnosticList& warnings) {
@@ -29,7 +32,7 @@ class Versions {
 
   // That for a launch with these arguments.
   Result<Code*> of(const BoundArguments& bound) {
-    std::vector<targets::cuda::TensorFacts> facts = targets::cuda::facts_of(program_, bound.buffers, bound.values);
+    std::vector<targets::cuda::TensorFacts> facts = facts_.find(bound.buffers, bound.values);
     if (facts == usual_facts_) return &usual_;
     if (const auto known = others_.find(facts); known != others_.end()) return &known->second;
     DiagnosticList warnings;  // told before, of the code for usual tensors
@@ -40,6 +43,7 @@ class Versions {
  private:
   const ir::Program program_;
   const Assemble assemble_;
+  const targets::cuda::FactFinder facts_;
   const std::vector<targets::cuda::TensorFacts> usual_facts_;
   Code usual_;
   std::map<std::vector<targets::cuda::TensorFacts>, Code> others_;

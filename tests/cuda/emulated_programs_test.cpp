@@ -32,7 +32,7 @@ ir::Program version_for_random_arguments(const ir::Program& program, uint32_t se
   const RandomArguments arguments(program, seed);
   const auto bound = runtime::bind_arguments(program, to_launch(arguments.values()), {});
   if (!bound.ok()) return program;
-  return targets::cuda::with_facts(program, targets::cuda::facts_of(program, bound->buffers, bound->values));
+  return targets::cuda::with_facts(program, targets::cuda::FactFinder(program).find(bound->buffers, bound->values));
 }
 
 struct Tally {

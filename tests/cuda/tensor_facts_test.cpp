@@ -150,7 +150,7 @@ std::string rows_text(const Extents& e) {
 ir::Program version_for(const ir::Program& program, const ir::testing::RandomArguments& arguments) {
   const auto bound = runtime::bind_arguments(program, to_launch(arguments.values()), {});
   EXPECT_TRUE(bound.ok()) << bound.error().message;
-  return targets::cuda::with_facts(program, targets::cuda::facts_of(program, bound->buffers, bound->values));
+  return targets::cuda::with_facts(program, targets::cuda::FactFinder(program).find(bound->buffers, bound->values));
 }
 
 TEST(TensorFacts, AreOfRowsAndOfHowManyElementsThereAre) {
@@ -164,8 +164,9 @@ TEST(TensorFacts, AreOfRowsAndOfHowManyElementsThereAre) {
   const auto facts = [&](int64_t m, int64_t n, int64_t s) {
     const auto is = [](int64_t value) { return ir::Bounds{value, value}; };
     const auto& symbols = program.symbols;
-    return targets::cuda::facts_of(program, std::vector<void*>(5, nullptr),
-                                   {{symbols[0].get(), is(m)}, {symbols[1].get(), is(n)}, {symbols[2].get(), is(s)}});
+    return targets::cuda::FactFinder(program).find(
+        std::vector<void*>(5, nullptr),
+        {{symbols[0].get(), is(m)}, {symbols[1].get(), is(n)}, {symbols[2].get(), is(s)}});
   };
   const TensorFacts usual, rows{.row_alignment = 1}, many{.few_elements = false};
   EXPECT_EQ(facts(7, 24, 48), targets::cuda::usual_facts(program));

@@ -56,37 +56,6 @@ Multiple product_of(const Multiple& a, const Multiple& b) {
   return {std::min(std::gcd(a.of, kLargestFactor) * std::gcd(b.of, kLargestFactor), kLargestFactor), false};
 }
 
-TensorFacts facts_of(const BufferData& tensor, const void* address, const ir::VarRanges& values) {
-  TensorFacts facts;
-  facts.alignment = alignment_of(address);
-  if (!has_symbols(tensor)) return facts;
-  const auto value = [&](const Expr& expr) {
-    const auto constant = ir::constant_int(expr);
-    return constant ? *constant : ir::bounds(expr, values).lo;
-  };
-  const bool has_rows = has_unknown_rows(tensor);
-  bool is_exact = true;  // how far the axis is apart, in a contiguous tensor
-  int64_t step = 1, last = 0;
-  for (size_t axis = tensor.rank(); axis-- > 0;) {
-    const int64_t extent = std::max<int64_t>(0, value(tensor.shape[axis]));
-    const int64_t stride = tensor.strides.empty() ? step : value(tensor.strides[axis]);
-    const bool is_last = axis + 1 == tensor.rank();
-    const bool is_known = is_last                  ? is_constant(tensor.shape[axis])
-                          : tensor.strides.empty() ? is_exact
-                                                   : is_constant(tensor.strides[axis]);
-    const int64_t row = is_last ? extent : stride;
-    if (has_rows && !is_known && (row <= 0 || row * tensor.type.bytes() % ir::kTensorAlignment != 0))
-      facts.row_alignment = 1;
-    is_exact = is_exact && is_constant(tensor.shape[axis]);
-    // Beyond 2^31 it does not matter how far.
-    if (extent > kFew || stride > kFew || (last += std::max<int64_t>(0, extent - 1) * stride) >= kFew)
-      facts.few_elements = false;
-    last = std::min(last, kFew);
-    step = std::min(step, kFew) * std::min(std::max<int64_t>(extent, 1), kFew);
-  }
-  return facts;
-}
-
 }  // namespace
 
 int64_t alignment_of(const void* address) {
@@ -98,14 +67,46 @@ std::vector<TensorFacts> usual_facts(const ir::Program& program) {
   return std::vector<TensorFacts>(tensors_of(program).size());
 }
 
-std::vector<TensorFacts> facts_of(const ir::Program& program, const std::vector<void*>& addresses,
-                                  const ir::VarRanges& values) {
-  std::vector<TensorFacts> facts;
-  for (const auto& parameter : program.parameters)
-    if (const auto* buffer = std::get_if<ir::Buffer>(&parameter))
-      facts.push_back(facts_of(**buffer, addresses[facts.size()], values));
-  for (const ir::Buffer& workspace : program.workspaces) facts.push_back(facts_of(*workspace, nullptr, values));
+FactFinder::FactFinder(const ir::Program& program) {
+  for (const ir::Buffer& buffer : tensors_of(program)) {
+    Tensor tensor{buffer, has_symbols(*buffer), std::vector<bool>(buffer->rank(), false)};
+    const auto distances = has_unknown_rows(*buffer) ? row_distances(*buffer) : std::nullopt;
+    for (size_t axis = 0; distances && axis < buffer->rank(); ++axis)
+      tensor.is_row[axis] =
+          axis + 1 < buffer->rank() ? !(*distances)[axis].is_exact : !is_constant(buffer->shape.back());
+    tensors_.push_back(std::move(tensor));
+  }
+}
+
+std::vector<TensorFacts> FactFinder::find(const std::vector<void*>& addresses, const ir::VarRanges& values) const {
+  std::vector<TensorFacts> facts(tensors_.size());
+  for (size_t k = 0; k < tensors_.size(); ++k) {
+    if (k < addresses.size()) facts[k].alignment = alignment_of(addresses[k]);
+    if (tensors_[k].has_symbols) find_extents(tensors_[k], values, facts[k]);
+  }
   return facts;
+}
+
+void FactFinder::find_extents(const Tensor& tensor, const ir::VarRanges& values, TensorFacts& facts) {
+  const BufferData& buffer = *tensor.buffer;
+  const auto value = [&](const Expr& expr) {
+    if (const auto constant = ir::constant_int(expr)) return *constant;
+    const auto* ref = ir::as<ir::VarRef>(expr);
+    return ref ? values.at(ref->var.get()).lo : ir::bounds(expr, values).lo;
+  };
+  int64_t step = 1, last = 0;
+  for (size_t axis = buffer.rank(); axis-- > 0;) {
+    const int64_t extent = std::max<int64_t>(0, value(buffer.shape[axis]));
+    const int64_t stride = buffer.strides.empty() ? step : value(buffer.strides[axis]);
+    const int64_t row = axis + 1 == buffer.rank() ? extent : stride;
+    if (tensor.is_row[axis] && (row <= 0 || row * buffer.type.bytes() % ir::kTensorAlignment != 0))
+      facts.row_alignment = 1;
+    // Beyond 2^31 it does not matter how far.
+    if (extent > kFew || stride > kFew || (last += std::max<int64_t>(0, extent - 1) * stride) >= kFew)
+      facts.few_elements = false;
+    last = std::min(last, kFew);
+    step = std::min(step, kFew) * std::min(std::max<int64_t>(extent, 1), kFew);
+  }
 }
 
 ir::Program with_facts(const ir::Program& program, const std::vector<TensorFacts>& facts) {

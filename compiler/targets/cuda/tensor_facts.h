@@ -29,9 +29,25 @@ int64_t alignment_of(const void* address);
 
 // Of a program's buffer parameters, then of its workspaces.
 std::vector<TensorFacts> usual_facts(const ir::Program& program);
-// For tensors at these addresses, one a parameter, and these values of symbols.
-std::vector<TensorFacts> facts_of(const ir::Program& program, const std::vector<void*>& addresses,
-                                  const ir::VarRanges& values);
+
+// The facts of a program's launches. What is the same for all of them is found once.
+class FactFinder {
+ public:
+  explicit FactFinder(const ir::Program& program);
+  // For tensors at these addresses, one a parameter, and these values of symbols.
+  std::vector<TensorFacts> find(const std::vector<void*>& addresses, const ir::VarRanges& values) const;
+
+ private:
+  struct Tensor {
+    ir::Buffer buffer;
+    bool has_symbols;
+    std::vector<bool>
+        is_row;  // for each axis, whether a row's length, or how far it is apart, is known at launch alone
+  };
+  std::vector<Tensor> tensors_;
+
+  static void find_extents(const Tensor& tensor, const ir::VarRanges& values, TensorFacts& facts);
+};
 
 // The program for tensors of which these facts hold.
 // @pre as many as there are buffer parameters and workspaces
