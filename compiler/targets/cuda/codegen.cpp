@@ -5,6 +5,7 @@
 #include "compiler/ir/search.h"
 #include "compiler/passes/simplify.h"
 #include "compiler/targets/cpu/expr.h"
+#include "compiler/targets/cuda/block_bands.h"
 #include "compiler/targets/cuda/early_loads.h"
 #include "compiler/targets/cuda/emit.h"
 #include "compiler/targets/cuda/lower.h"
@@ -164,38 +165,14 @@ class LaunchEmitter {
     context_.declarations.line("const {} {} = {};", type, name, value);
   }
 
-  // Blocks of products that run at the same time share more rows of A and columns of B, so more of the L2 cache, when
-  // they are a square of the grid rather than a few rows: bands of rows, each walked along columns of blocks. Only
-  // where no block can wait for another one.
-  bool name_blocks_in_bands() {
-    const ir::Kernel& kernel = lowered_.kernel;
-    if (lowered_.products.empty() || !kernel.thread_vars.empty() || kernel.block_vars.size() != 2) return false;
-    const auto columns = ir::constant_int(kernel.grid[0]), rows = ir::constant_int(kernel.grid[1]);
-    if (!columns || !rows || *columns < kBandRows || *rows < kBandRows || *rows % kBandRows != 0) return false;
-    const bool waits = ir::contains(
-        kernel.body, [](const ir::Stmt& stmt) { return ir::as<ir::While>(stmt) || ir::as<ir::Atomic>(stmt); });
-    if (waits) return false;
-    const auto define = [&](const std::string& what, const std::string& value) {
-      context_.declarations.line("const {} {} = {};", context_.index_type, what, value);
-    };
-    const std::string number = context_.names.fresh("block"), band = std::to_string(kBandRows);
-    define(number, fmt::format("blockIdx.x + blockIdx.y * {}", *columns));
-    for (const ir::Var& var : kernel.block_vars) context_.wide.insert(var.get());
-    define(context_.names.of(kernel.block_vars[0]), fmt::format("{} / {} % {}", number, band, *columns));
-    define(context_.names.of(kernel.block_vars[1]),
-           fmt::format("{0} / {1} * {2} + {0} % {2}", number, *columns * kBandRows, band));
-    return true;
-  }
-
   void name_places() {
     const ir::Kernel& kernel = lowered_.kernel;
     const auto name = [&](const ir::Var& var, const std::string& value) {
       context_.wide.insert(var.get());
       context_.declarations.line("const {0} {1} = {2};", context_.index_type, context_.names.of(var), value);
     };
-    if (!name_blocks_in_bands())
-      for (size_t axis = 0; axis < kernel.block_vars.size(); ++axis)
-        name(kernel.block_vars[axis], fmt::format("blockIdx.{}", kAxes[axis]));
+    for (size_t axis = 0; axis < kernel.block_vars.size(); ++axis)
+      name(kernel.block_vars[axis], fmt::format("blockIdx.{}", kAxes[axis]));
     for (size_t axis = 0; axis < kernel.thread_vars.size(); ++axis)
       name(kernel.thread_vars[axis], fmt::format("threadIdx.{}", kAxes[axis]));
     std::string number = "threadIdx.x";
@@ -285,7 +262,7 @@ Result<GeneratedCode> generate(const ir::Program& given, Architecture architectu
       code.source += wgmma_function(product);
     }
     ir::Program one = program;
-    one.kernels = {lowered.kernel};
+    one.kernels = {lowered.products.empty() ? lowered.kernel : in_bands(lowered.kernel)};
     lowered.kernel = passes::simplify(one).kernels[0];
     lowered.kernel.body = load_early(lowered.kernel.body);
     const std::string function = fmt::format("{}_{}", name, k);

@@ -38,9 +38,6 @@ struct Launch {
   int64_t local_bytes = 0;                     // of each thread's own arrays, some of which become registers
 };
 
-// Blocks of products are walked in bands of so many rows of the grid.
-constexpr int64_t kBandRows = 16;
-
 // Dynamic shared memory that one block may have, in bytes (CUDA C++ Programming Guide, "Technical Specifications per
 // Compute Capability").
 int64_t shared_limit(Architecture architecture);

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "compiler/ir/search.h"
+#include "compiler/targets/cuda/block_bands.h"
 #include "compiler/targets/cuda/copy_engine.h"
 #include "compiler/targets/cuda/infer.h"
 #include "compiler/targets/cuda/pipelined_loop.h"
@@ -324,10 +325,13 @@ class Specializer {
     return ir::constant_int(a) == 1 ? b : ir::binary(BinaryOp::mul, a, b, b->span);
   }
 
-  // The program's block variables. Blocks that run at the same time share more rows of A and columns of B, so more of
-  // the L2 cache, when they are a square of the grid rather than a few rows: bands of rows, each walked along columns.
+  // The program's block variables.
   void name_blocks(const Expr& tile, Stmts& out) {
     const ir::Kernel& kernel = result_.kernel;
+    if (kernel.block_vars.size() == 2 && products_alone_) {
+      for (const Stmt& stmt : name_in_bands(kernel, tile)) out.push_back(stmt);
+      return;
+    }
     const Span span = kernel.body->span;
     const auto op = [&](BinaryOp which, const Expr& a, const Expr& b) { return ir::binary(which, a, b, span); };
     const auto extent = [&](size_t axis) { return ir::cast(kernel.grid[axis], ir::kInt32); };
@@ -335,23 +339,6 @@ class Specializer {
       const Var& var = kernel.block_vars[axis];
       out.push_back(ir::make_stmt(ir::Let{var, ir::cast(value, var->type)}, span));
     };
-    if (kernel.block_vars.size() == 2 && products_alone_) {
-      const Expr rows = ir::int_imm(kBandRows), in_band = op(BinaryOp::mul, extent(0), rows);
-      const Var band = ir::make_var("band", ir::kInt32), within = ir::make_var("within", ir::kInt32),
-                high = ir::make_var("high", ir::kInt32);
-      out.push_back(ir::make_stmt(ir::Let{band, op(BinaryOp::floor_div, tile, in_band)}, span));
-      out.push_back(ir::make_stmt(ir::Let{within, op(BinaryOp::floor_mod, tile, in_band)}, span));
-      const Expr first = op(BinaryOp::mul, ir::var_ref(band), rows);
-      const auto all = ir::constant_int(kernel.grid[1]);
-      const bool even = all && *all % kBandRows == 0;
-      const Expr left = op(BinaryOp::min, op(BinaryOp::sub, extent(1), first), rows);
-      out.push_back(ir::make_stmt(ir::Let{high, even ? rows : op(BinaryOp::max, left, ir::int_imm(1))}, span));
-      define(0, op(BinaryOp::floor_div, ir::var_ref(within), ir::var_ref(high)));
-      const Expr row = op(BinaryOp::add, first, op(BinaryOp::floor_mod, ir::var_ref(within), ir::var_ref(high)));
-      // The bound is known by itself; what follows from it needs no checks.
-      define(1, op(BinaryOp::min, row, op(BinaryOp::sub, extent(1), ir::int_imm(1))));
-      return;
-    }
     Expr rest = tile;
     for (size_t axis = 0; axis < kernel.block_vars.size(); ++axis) {
       const bool is_last = axis + 1 == kernel.block_vars.size();
