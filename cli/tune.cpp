@@ -15,6 +15,7 @@ struct TuneFlags {
   std::string file;
   std::string call;
   int limit = 12;
+  double time_limit = 60;
   double bench_time = 125;
 };
 
@@ -24,9 +25,9 @@ int run_tune(Session& session, const TuneFlags& options) {
   if (auto status = session.refuse_unused("tune", {"--seed", "--dtype"}); !status) return session.fail(status.error());
   session.limit_worker_threads();
   return session.become_worker({session.environment.worker.string(), "tune", runtime::to_string(*target),
-                                fmt::format("{}", options.bench_time), std::to_string(options.limit), options.file,
-                                options.call, session.common.json ? "json" : "table",
-                                session.common.quiet ? "quiet" : "verbose"});
+                                fmt::format("{}", options.bench_time), std::to_string(options.limit),
+                                fmt::format("{}", options.time_limit), options.file, options.call,
+                                session.common.json ? "json" : "table", session.common.quiet ? "quiet" : "verbose"});
 }
 
 }  // namespace
@@ -40,6 +41,11 @@ void add_tune(CLI::App& app, Session& session) {
                    "A call of a function in the file that leaves tile sizes open: \"matmul(1024, 1024, 1024)\"")
       ->required();
   command->add_option("--limit", options->limit, "Most configurations that are tried")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command
+      ->add_option("--time-limit", options->time_limit,
+                   "Most seconds that one configuration may run before it is left out")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command

@@ -1,11 +1,16 @@
 #include "eval/worker/run_limits.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "compiler/stage/python/native.h"
 #include "compiler/stage/python/script.h"
+#include "eval/worker/trial_watch.h"
 #include "eval/worker/value_json.h"
 
 namespace tilepilot::eval {
@@ -81,6 +86,58 @@ void add_tuning_cache(stage::ModuleObject& module, const runtime::TuningCache& c
       });
 }
 
+// What a process knows that ends before its search does.
+struct LastWords {
+  std::vector<std::string> command;  // that begins anew
+  runtime::TuningCache cache;
+  std::string key, record, message;
+
+  // Without its record the next run would know nothing, and end alike.
+  [[noreturn]] void leave() const {
+    const bool kept = cache.keep(key, record).ok() && cache.find(key) == record;
+    fmt::print(stderr, "{}{}\n", message, kept ? "; the run begins anew without it" : "");
+    if (kept) begin_anew(command);
+    std::fflush(nullptr);
+    std::_Exit(1);
+  }
+};
+
+// From a key, a record and a message at these positions; nullopt if there is no key or nothing begins anew.
+Result<std::optional<LastWords>> last_words(Interpreter& interpreter, const stage::Arguments& read, size_t first,
+                                            const std::vector<std::string>& command,
+                                            const runtime::TuningCache& cache) {
+  if (command.empty() || read[first]->is_none()) return std::optional<LastWords>();
+  const nlohmann::json record = TRY(json_of(interpreter, *read[first + 1]));
+  return std::optional(LastWords{command, cache, TRY(read.text(first)),
+                                 record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
+                                 TRY(read.text(first + 2))});
+}
+
+void add_trials(stage::ModuleObject& module, const RunLimits& limits, const runtime::TuningCache& cache) {
+  static constexpr stage::Signature kBegin{"begin_trial", {"seconds", "key", "record", "message"}, 4},
+      kEnd{"end_trial", {}, 0}, kAnew{"begin_anew", {"key", "record", "message"}, 3};
+  const auto watch = std::make_shared<TrialWatch>();
+  const std::vector<std::string> command = limits.begin_anew;
+  module.function("begin_trial", [=](Interpreter& interpreter, CallArgs& args) -> Result<Value> {
+    stage::Arguments read = TRY(stage::Arguments::read(args, kBegin));
+    const double seconds = TRY(read.number(0));
+    auto words = TRY(last_words(interpreter, read, 1, command, cache));
+    if (words) watch->begin(seconds, [words = *std::move(words)] { words.leave(); });
+    return Value();
+  });
+  module.function("end_trial", [=](Interpreter&, CallArgs& args) -> Result<Value> {
+    TRY(stage::Arguments::read(args, kEnd));
+    watch->end();
+    return Value();
+  });
+  module.function("begin_anew", [=](Interpreter& interpreter, CallArgs& args) -> Result<Value> {
+    stage::Arguments read = TRY(stage::Arguments::read(args, kAnew));
+    const auto words = TRY(last_words(interpreter, read, 0, command, cache));
+    if (words) words->leave();
+    return Value();
+  });
+}
+
 }  // namespace
 
 void add_run_limits(Interpreter& interpreter, const RunLimits& limits, TuningPlace place, const CompileClock& clock) {
@@ -92,6 +149,7 @@ void add_run_limits(Interpreter& interpreter, const RunLimits& limits, TuningPla
   module->set("identity", Value(std::move(place.identity)));
   module->set("architecture", Value(std::move(place.architecture)));
   add_tuning_cache(*module, place.cache);
+  add_trials(*module, limits, place.cache);
   module->function("compile_seconds",
                    [&clock](Interpreter&, CallArgs&) -> Result<Value> { return Value(clock.seconds()); });
   module->function("announce", announce);

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <vector>
 
 #include "compiler/runtime/kernel.h"
 #include "compiler/runtime/tuning_cache.h"
@@ -15,6 +17,9 @@ namespace tilepilot::eval {
 struct RunLimits {
   double bench_ms = 125;   // for the calls of one benchmark; a benchmark makes at least one
   int autotune_limit = 0;  // configurations that one tuning tries; 0: as many as suit the target
+  // The command that begins this run anew where a kernel hung or broke the GPU; empty: nothing does, and there is no
+  // limit on the time of a trial.
+  std::vector<std::string> begin_anew = {};
 };
 
 // Where kernels run, for tuning.
@@ -47,7 +52,10 @@ class CompileClock final : public runtime::KernelBackend {
 };
 
 // The module `_tilepilot_limits`: the limits and the place, `compile_seconds()`, `announce(message, hint)`, a warning
-// where the script is at, `find_tuning(key)` and `keep_tuning(key, record)`. `clock` must outlive the interpreter.
+// where the script is at, `find_tuning(key)` and `keep_tuning(key, record)`. `begin_trial(seconds, key, record,
+// message)` and `end_trial()` stand around what may hang: if it does, the record is kept, the message told, and the run
+// begins anew; `begin_anew(key, record, message)` does so at once, or returns where nothing does. `clock` must outlive
+// the interpreter.
 void add_run_limits(stage::Interpreter& interpreter, const RunLimits& limits, TuningPlace place,
                     const CompileClock& clock);
 

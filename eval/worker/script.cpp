@@ -19,7 +19,6 @@
 #include "eval/host/torch_host.h"
 #include "eval/torch/gpu.h"
 #include "eval/worker/target_backend.h"
-#include "eval/worker/tune.h"
 
 namespace tilepilot::eval {
 
@@ -177,7 +176,7 @@ class ScriptRun {
     Status ran = interpreter.run_module_in(tree, main);
     bool usable = true;
     if (ran.ok() && options_.tune) {
-      auto tuned = tune_call(interpreter, *main, options_.tune->call, options_.tune->limit, diagnostics_);
+      auto tuned = tune_call(interpreter, *main, *options_.tune, diagnostics_);
       usable = tuned.ok() || tuned.error().kind != DiagnosticKind::bad_usage;
       if (tuned.ok())
         tuned_ = *std::move(tuned);

@@ -10,6 +10,7 @@
 #include "compiler/runtime/target.h"
 #include "compiler/stage/python/script.h"
 #include "eval/worker/run_limits.h"
+#include "eval/worker/tune.h"
 
 namespace tilepilot::eval {
 
@@ -17,14 +18,6 @@ namespace tilepilot::eval {
 struct ScriptStreams {
   std::function<void(const std::string&)> output;
   std::function<void(const std::string&)> error;  // its own messages and our diagnostics
-};
-
-// A call of a function that the script defines, to be tuned instead of running the script as a program.
-struct TuneRequest {
-  std::string call;    // "matmul(1024, 1024, 1024)"
-  int limit = 12;      // configurations that are tried
-  bool json = false;   // the answer as one JSON object on standard output, everything else on standard error
-  bool quiet = false;  // no line for each configuration on standard error
 };
 
 struct ScriptOptions {

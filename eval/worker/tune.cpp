@@ -54,8 +54,9 @@ Result<TakenApart> take_apart(Interpreter& interpreter, stage::ModuleObject& mod
 
 }  // namespace
 
-Result<json> tune_call(Interpreter& interpreter, stage::ModuleObject& module, const std::string& call, int limit,
+Result<json> tune_call(Interpreter& interpreter, stage::ModuleObject& module, const TuneRequest& request,
                        DiagnosticList& diagnostics) {
+  const std::string& call = request.call;
   auto tree = syntax::parse(interpreter.sources(), interpreter.sources().add("--call", call + "\n"), diagnostics);
   if (!tree) return make_error(DiagnosticKind::bad_usage, {}, fmt::format("`{}` is no Python expression", call));
   const Span span{tree->file, 0, static_cast<uint32_t>(call.size())};
@@ -69,7 +70,7 @@ Result<json> tune_call(Interpreter& interpreter, stage::ModuleObject& module, co
   auto search = TRY(stage::find_part(interpreter, "tilelang", stage::Name("_tune"), span));
   const Value tune = TRY(search->get_attribute(interpreter, stage::Name("tune_call"), span));
   stage::CallArgs args{{parts->function, Value(parts->name), stage::make_list(std::move(parts->positional)),
-                        parts->keywords, Value(limit)},
+                        parts->keywords, Value(request.limit), Value(request.time_limit)},
                        {},
                        span,
                        {}};

@@ -24,19 +24,20 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (role == "run" && argc >= 7) {
-    eval::RunLimits limits{std::atof(argv[2]), std::atoi(argv[3])};
+    eval::RunLimits limits{std::atof(argv[2]), std::atoi(argv[3]), {argv, argv + argc}};
     const auto target = runtime::parse_target(argv[5]);
     if (!target.ok()) return 2;  // tilepilot has read it already
     return eval::run_script({argv[6], {argv + 7, argv + argc}, {}},
                             {limits, {}, argv[4], *target, {}, runtime::default_cache_directory()});
   }
-  if (role == "tune" && argc == 9) {
+  if (role == "tune" && argc == 10) {
     const auto target = runtime::parse_target(argv[2]);
     if (!target.ok()) return 2;
-    eval::ScriptOptions options{{std::atof(argv[3]), 0}, {}, "", *target, {}, runtime::default_cache_directory()};
-    options.tune = eval::TuneRequest{argv[6], std::atoi(argv[4]), std::string_view(argv[7]) == "json",
-                                     std::string_view(argv[8]) == "quiet"};
-    return eval::run_script({argv[5], {}, {}}, std::move(options));
+    eval::RunLimits limits{std::atof(argv[3]), 0, {argv, argv + argc}};
+    eval::ScriptOptions options{limits, {}, "", *target, {}, runtime::default_cache_directory()};
+    options.tune = eval::TuneRequest{argv[7], std::atoi(argv[4]), std::atof(argv[5]),
+                                     std::string_view(argv[8]) == "json", std::string_view(argv[9]) == "quiet"};
+    return eval::run_script({argv[6], {}, {}}, std::move(options));
   }
   bool started_by_tilepilot = fcntl(eval::kWorkerSocket, F_GETFD) >= 0;
   if ((role != "judge" && role != "candidate") || !started_by_tilepilot) {

@@ -60,11 +60,35 @@ if __name__ == '__main__':
     print(double(128).config)
 )";
 
+// Of its configurations one never ends: a sum that only grows, until it stays infinite.
+constexpr const char* kEndless = R"(
+print('before')
+
+@tilelang.autotune(configs=[{'block': 8}, {'block': 16}, {'block': 32}], warmup=1, rep=1, timeout=1.5)
+@tilelang.jit(out_idx=[-1])
+def grow(N, block=None):
+    @T.prim_func
+    def main(A: T.Tensor((N,), 'float32'), B: T.Tensor((N,), 'float32')):
+        with T.Kernel(T.ceildiv(N, block), threads=32) as bx:
+            total = T.alloc_local((1,), 'float32')
+            total[0] = T.abs(A[0]) + 1.0
+            if block == 8:
+                while total[0] > 0.0:
+                    total[0] = total[0] * 2.0
+            for i in T.Parallel(block):
+                B[bx * block + i] = total[0]
+    return main
+
+if __name__ == '__main__':
+    print(sorted(grow(128).config.items()))
+)";
+
 class Tune : public CommandLine {
  protected:
   Tune() {
     std::ofstream(folder_ / "factory.py") << kHeader << kFactory;
     std::ofstream(folder_ / "tuned.py") << kHeader << kTuned;
+    std::ofstream(folder_ / "endless.py") << kHeader << kEndless;
   }
   runtime::ProcessResult run(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin() + 1, {"--target", "cpu"});
@@ -75,6 +99,36 @@ class Tune : public CommandLine {
     return run({"tune", file, "--call", call, "--limit", limit, "--bench-time", "1"});
   }
 };
+
+TEST_F(Tune, GoesOnWithoutWhatNeverEnds) {
+  const std::vector<std::string> command = {"tune", "endless.py",   "--call", "grow(128)",    "--limit",
+                                            "3",    "--bench-time", "1",      "--time-limit", "1"};
+  auto result = run(command);
+  EXPECT_EQ(result.exit_code, 0) << all(result);
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("{'block': 8}: it did not end within 1.0 seconds; the run begins anew without it"),
+                    HasSubstr("Skipped {'block': 8}: it did not end within 1.0 seconds")));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("3 configurations, 2 measured"), ContainsRegex("best: block=(16|32)")));
+  // It is known from now on.
+  auto again = run(command);
+  EXPECT_EQ(again.exit_code, 0) << all(again);
+  EXPECT_THAT(again.err, Not(HasSubstr("begins anew")));
+}
+
+TEST_F(Tune, ARunGoesOnWithoutWhatNeverEnds) {
+  auto result = run({"run", "endless.py"});
+  EXPECT_EQ(result.exit_code, 0) << all(result);
+  EXPECT_THAT(result.out, ContainsRegex("before\nbefore\n\\[\\('block', (16|32)\\)\\]"));
+  EXPECT_THAT(result.err, HasSubstr("{'block': 8}: it did not end within 1.5 seconds; the run begins anew"));
+}
+
+// Where nothing can be kept a new run would meet the same: it ends instead.
+TEST_F(Tune, fail_NeverEndsWithoutACache) {
+  std::ofstream(folder_ / "cache") << "no folder";
+  auto result = run({"run", "endless.py"});
+  EXPECT_EQ(result.exit_code, 1) << all(result);
+  EXPECT_THAT(result.err, HasSubstr("{'block': 8}: it did not end within 1.5 seconds\n"));
+}
 
 TEST_F(Tune, PrintsATableAndTheFastest) {
   auto result = tune("matmul(32, 32, 32)");

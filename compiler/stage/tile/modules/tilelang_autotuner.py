@@ -135,7 +135,7 @@ class AutoTuner:
         early = {name: scheduling[name] for name in ("early_stop", "early_stop_factor") if name in scheduling}
         configs = list(self.configs() if callable(self.configs) else self.configs)
         check_configs(configs, parameter_names(getattr(self.kernel, "func", self.kernel)))
-        options = ProfileOptions(**{**self.profile_args, "warmup": warmup, "rep": rep, **early})
+        options = ProfileOptions(**{**self.profile_args, "warmup": warmup, "rep": rep, "timeout": timeout, **early})
         return tune(configs, options, self.compile_config, getattr(self.kernel, "func", self.kernel))
 
     def __call__(self):

@@ -38,6 +38,8 @@ class ProfileOptions:
                  supply_prog=None, rtol=1e-2, atol=1e-2, max_mismatched_ratio=0.01, skip_check=False,
                  manual_check_prog=None, cache_input_tensors=False, backend="event", early_stop=False,
                  early_stop_factor=2.0):
+        if timeout <= 0:
+            raise ValueError(f"timeout must be positive, got {timeout}")
         if early_stop and early_stop_factor < 1.0:
             raise ValueError(f"early_stop_factor must be >= 1.0, got {early_stop_factor}")
         self.warmup, self.rep = warmup, rep
@@ -45,6 +47,7 @@ class ProfileOptions:
         self.ref_prog, self.skip_check, self.manual_check_prog = ref_prog, skip_check, manual_check_prog
         self.tolerances = {"rtol": rtol, "atol": atol, "max_mismatched_ratio": max_mismatched_ratio}
         self.backend = backend
+        self.timeout = timeout
         self.early_stop_factor = early_stop_factor if early_stop else None
 
 
@@ -138,9 +141,16 @@ class Record:
     def add(self, config, latency=None, failure=None):
         self.tried[repr(config)] = {"ms": latency, "failure": failure}
 
+    def content(self):
+        return {"tried": self.tried, "ref_ms": self.ref_latency}
+
+    def with_failure(self, config, failure):
+        """Its content if the configuration failed."""
+        return {**self.content(), "tried": {**self.tried, repr(config): {"ms": None, "failure": failure}}}
+
     def keep(self):
         if self.key is not None:
-            limits.keep_tuning(self.key, {"tried": self.tried, "ref_ms": self.ref_latency})
+            limits.keep_tuning(self.key, self.content())
 
 
 def described(error):
@@ -254,10 +264,20 @@ class Search:
         self.record.ref_latency = self.tuning.ref_latency
         self.record.keep()
 
+    def timed(self, config):
+        """Milliseconds. What takes too long ends this process: another one leaves the configuration out."""
+        seconds = self.tuning.options.timeout
+        reason = f"it did not end within {seconds} seconds"
+        limits.begin_trial(seconds, self.record.key, self.record.with_failure(config, reason), f"{config}: {reason}")
+        try:
+            return self.tuning.measure(self.kernels[repr(config)], config)
+        finally:
+            limits.end_trial()
+
     def measure(self, config):
         """A configuration that computes something else, or fails, is left out."""
         try:
-            latency = self.tuning.measure(self.kernels[repr(config)], config)
+            latency = self.timed(config)
         except NoInputs:
             raise
         except Exception as error:
@@ -276,6 +296,8 @@ class Search:
             torch.cuda.synchronize()
         except Exception as error:
             self.record.keep()
+            limits.begin_anew(self.record.key, self.record.content(),
+                              f"{config}: the GPU failed while it ran: {described(error)}")
             raise GpuLost(f"the GPU failed while {config} ran: {error}. What was measured before is kept; another run "
                           "leaves this configuration out")
 

@@ -122,12 +122,13 @@ def rows_of(search):
     return sorted(rows, key=lambda row: (row["ms"] is None, row["ms"] or 0.0))
 
 
-def tune_call(function, name, args, kwargs, limit):
+def tune_call(function, name, args, kwargs, limit, time_limit):
     """What `tilepilot tune` prints, and a dict of it. {"unusable": reason} if there is nothing to tune."""
     try:
         subject = Subject(function, name, args, kwargs)
     except NotTunable as reason:
         return {"unusable": str(reason)}
+    subject.options.timeout = time_limit
     search = Search(subject.configs, subject.options, subject.stage_config, subject.source, limit, "`--limit N`")
     best = search.run()
     rows = rows_of(search)
