@@ -1,5 +1,7 @@
 #include "compiler/ir/outside.h"
 
+#include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "compiler/ir/visit.h"
@@ -17,6 +19,8 @@ class Finder {
     visit(kernel.body);
   }
   std::vector<OutsideAccess> take() { return std::move(found_); }
+  // Of buffers that are left, how many elements each axis would have to have; none of those left downwards.
+  const std::unordered_map<Buffer, std::vector<int64_t>>& wanted() const { return wanted_; }
 
  private:
   void set_range(const Var& var, const Expr& extent) {
@@ -65,7 +69,18 @@ class Finder {
       const auto range = bounds(*form, ranges_);
       if (!range || (range->lo >= 0 && range->hi < *extent)) continue;
       if (reported_.insert(buffer.get()).second) found_.push_back({span, buffer, axis, *range});
+      want(buffer, axis, *range);
     }
+  }
+
+  void want(const Buffer& buffer, size_t axis, Bounds range) {
+    std::vector<int64_t>& extents = wanted_[buffer];
+    extents.resize(buffer->shape.size());
+    constexpr int64_t kNone = -1;
+    if (range.lo < 0 || extents[axis] == kNone)
+      extents[axis] = kNone;
+    else
+      extents[axis] = std::max(extents[axis], range.hi + 1);
   }
 
   // Then the ends of the interval are reached.
@@ -78,10 +93,27 @@ class Finder {
   VarRanges ranges_;
   std::unordered_set<const BufferData*> reported_;
   std::vector<OutsideAccess> found_;
+  std::unordered_map<Buffer, std::vector<int64_t>> wanted_;
 };
 
 }  // namespace
 
 std::vector<OutsideAccess> accesses_outside(const Kernel& kernel) { return Finder(kernel).take(); }
+
+Replacements wider_fragments(const Kernel& kernel) {
+  const Finder finder(kernel);
+  Replacements wider;
+  for (const auto& [buffer, extents] : finder.wanted()) {
+    const bool has_views = std::any_of(kernel.allocations.begin(), kernel.allocations.end(),
+                                       [&, of = buffer](const Buffer& other) { return other->base == of; });
+    const bool below = std::any_of(extents.begin(), extents.end(), [](int64_t extent) { return extent < 0; });
+    if (buffer->scope != Scope::fragment || buffer->base || has_views || below) continue;
+    BufferData data = *buffer;
+    for (size_t axis = 0; axis < extents.size(); ++axis)
+      if (extents[axis] > 0) data.shape[axis] = int_imm(extents[axis], data.shape[axis]->type, data.span);
+    wider.emplace(buffer.get(), std::make_shared<BufferData>(std::move(data)));
+  }
+  return wider;
+}
 
 }  // namespace tilepilot::ir

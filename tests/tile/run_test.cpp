@@ -290,6 +290,25 @@ def scan(N):
   EXPECT_EQ((*items)[1].get_if<ArrayObject>()->at(0), steps);
 }
 
+// Upstream's attention with sinks declares one element a head and uses one a row: registers hold them anyway.
+TEST_F(Run, FragmentsHoldWhatIsPutIntoThem) {
+  load(R"(
+@tilelang.jit(out_idx=[-1])
+def spread(heads, block):
+    @T.prim_func
+    def main(S: T.Tensor((heads,), "float32"), O: T.Tensor((heads, block), "float32")):
+        with T.Kernel(heads, threads=32) as by:
+            sinks = T.alloc_fragment([heads], "float32")
+            for i in T.Parallel(block):
+                sinks[i] = S[by]
+            for i in T.Parallel(block):
+                O[by, i] = sinks[i] * 2.0
+    return main
+)");
+  const auto sinks = random_array(ir::kFloat32, {2}, 7);
+  expect_near(call("spread(2, 64)(x0)", {sinks}), 0, [&](int64_t at) { return 2 * sinks->at(at / 64); });
+}
+
 TEST_F(Run, SymbolicExtentsTakeTheTensorsShape) {
   load(R"(
 m = T.dynamic("m")

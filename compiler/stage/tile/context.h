@@ -27,8 +27,9 @@ struct TileContext {
   // shows, when it is run as a factory, that it is a program itself.
   bool missed_program = false;
 
-  // A program is traced: warns of accesses that leave their tiles, and tells whoever listens.
-  void finished(const ir::Program& program);
+  // A program is traced: warns of accesses that leave their tiles, makes fragments larger that do not hold what is in
+  // them, and tells whoever listens.
+  ir::Program finished(ir::Program program);
   // Warns, once for each `request`, that it has no effect on this target.
   void announce_ignored(const std::string& request, Span span);
 

@@ -144,7 +144,7 @@ Result<EagerProgram> trace_eager(const ContextRef& context, FunctionObject& func
   for (const auto& [name, size] : call.sizes)
     if (!second.asks_for(name)) return not_a_size(function, name, call.span);
   EagerProgram program = TRY(pass.finish(second, returned));
-  context->finished(program.program);
+  program.program = context->finished(std::move(program.program));
   return program;
 }
 

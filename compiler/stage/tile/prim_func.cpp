@@ -68,9 +68,7 @@ Result<std::shared_ptr<PrimFuncObject>> trace_prim_func(const ContextRef& contex
   ir::Program program = std::move(builder.program());
   declarations.sort_parameters(program, function);
   std::vector<size_t> outputs = TRY(declarations.returned_outputs(program, result, function.span));
-  auto traced = std::make_shared<PrimFuncObject>(std::move(program), std::move(outputs));
-  context->finished(traced->program);
-  return traced;
+  return std::make_shared<PrimFuncObject>(context->finished(std::move(program)), std::move(outputs));
 }
 
 Result<Value> PrimFuncObject::get_attribute(Interpreter& interpreter, Name name, Span span) {

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <optional>
 
+#include "compiler/ir/replace_buffers.h"
 #include "compiler/ir/search.h"
 #include "compiler/passes/element_form.h"
 #include "compiler/targets/cpu/scans.h"
 #include "compiler/targets/cuda/colliding_updates.h"
-#include "compiler/targets/cuda/replace_buffers.h"
 #include "compiler/targets/cuda/replicas.h"
 #include "compiler/targets/cuda/shifted_fragments.h"
 #include "compiler/targets/cuda/statements.h"
@@ -107,16 +107,16 @@ class Normalizer : public ir::Rewriter {
     const auto& loop = *ir::as<ir::For>(updating);
     if (const Stmt reduction = as_reduction(updating, loop)) return reduction;
     std::vector<Stmt> all, after;
-    Replacements by;
+    ir::Replacements by;
     for (const Buffer& fragment : jointly_updated_fragments(loop)) {
-      const Buffer tile = as_shared(fragment, by);
+      const Buffer tile = ir::as_shared(fragment, by);
       allocations_.push_back(tile);
       by.emplace(fragment.get(), tile);
       const Region held = whole(fragment, stmt->span), there = whole(tile, stmt->span);
       all.push_back(copy_loop(held, there, stmt->span));
       after.push_back(copy_loop(there, held, stmt->span));
     }
-    all.push_back(replace_buffers(rewrite_children(updating), by));
+    all.push_back(ir::replace_buffers(rewrite_children(updating), by));
     all.insert(all.end(), after.begin(), after.end());
     return block(std::move(all), stmt->span);
   }
@@ -248,7 +248,7 @@ class Stager : public ir::Rewriter {
     for (const Inference::Conflict& conflict : conflicts_) {
       if (conflict.stmt != stmt) continue;
       const Buffer place = replacement(stmt, conflict.buffer);
-      now = replace_buffers(now, {{conflict.buffer.get(), place}});
+      now = ir::replace_buffers(now, {{conflict.buffer.get(), place}});
       const Region held = whole(conflict.buffer, stmt->span), there = whole(place, stmt->span);
       if (!overwrites(stmt, conflict.buffer)) before.push_back(copy_loop(held, there, stmt->span));
       if (writes_element(stmt, conflict.buffer)) after.push_back(copy_loop(there, held, stmt->span));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "compiler/ir/replace_buffers.h"
 #include "compiler/ir/search.h"
 #include "compiler/passes/grid_sync.h"
 #include "compiler/passes/own_loops.h"
@@ -13,7 +14,6 @@
 #include "compiler/targets/cuda/barriers.h"
 #include "compiler/targets/cuda/normalize.h"
 #include "compiler/targets/cuda/proxy_fences.h"
-#include "compiler/targets/cuda/replace_buffers.h"
 #include "compiler/targets/cuda/software_pipeline.h"
 #include "compiler/targets/cuda/split_products.h"
 #include "compiler/targets/cuda/thread_reduction.h"
@@ -85,11 +85,11 @@ void add_named_by_element(const ir::Kernel& kernel, std::unordered_set<const ir:
 ir::Kernel share_some_fragments(const ir::Kernel& kernel) {
   auto sharing = ir::sharing_buffers(kernel);
   add_named_by_element(kernel, sharing);
-  Replacements by;
+  ir::Replacements by;
   for (const ir::Buffer& buffer : kernel.allocations)
     if (buffer->scope == ir::Scope::fragment && sharing.contains(buffer.get()))
-      by.emplace(buffer.get(), as_shared(buffer, by));
-  return replace_buffers(kernel, by);
+      by.emplace(buffer.get(), ir::as_shared(buffer, by));
+  return ir::replace_buffers(kernel, by);
 }
 
 // From copies as loops and their layouts on. `inference` is that of `kernel`.

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <map>
 
+#include "compiler/ir/replace_buffers.h"
 #include "compiler/ir/search.h"
 #include "compiler/passes/own_loops.h"
 #include "compiler/passes/roles.h"
 #include "compiler/targets/cuda/infer.h"
 #include "compiler/targets/cuda/proxy_fences.h"
-#include "compiler/targets/cuda/replace_buffers.h"
 #include "compiler/targets/cuda/resources.h"
 #include "compiler/targets/cuda/warp_specialize.h"
 
@@ -90,15 +90,15 @@ void share_fragments(ir::Kernel& kernel, std::vector<passes::Role>& roles) {
     for (const ir::Buffer& buffer : role.kernel.allocations)
       if (buffer->scope == ir::Scope::fragment) ++teams[buffer.get()];
   const auto sharing = ir::sharing_buffers(kernel);
-  Replacements by;
+  ir::Replacements by;
   for (const ir::Buffer& buffer : kernel.allocations) {
     if (buffer->scope != ir::Scope::fragment) continue;
     const bool follows = buffer->base && by.contains(buffer->base.get());
     if (teams[buffer.get()] > 1 || follows || (teams[buffer.get()] > 0 && sharing.contains(buffer.get())))
-      by.emplace(buffer.get(), as_shared(buffer, by));
+      by.emplace(buffer.get(), ir::as_shared(buffer, by));
   }
-  kernel = replace_buffers(kernel, by);
-  for (passes::Role& role : roles) role.kernel = replace_buffers(role.kernel, by);
+  kernel = ir::replace_buffers(kernel, by);
+  for (passes::Role& role : roles) role.kernel = ir::replace_buffers(role.kernel, by);
 }
 
 // Threads whose numbers follow each other, in whole warps.

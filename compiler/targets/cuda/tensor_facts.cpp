@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compiler/ir/replace_buffers.h"
 #include "compiler/ir/visit.h"
 #include "compiler/targets/cuda/coordinates.h"
-#include "compiler/targets/cuda/replace_buffers.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -111,7 +111,7 @@ void FactFinder::find_extents(const Tensor& tensor, const ir::VarRanges& values,
 
 ir::Program with_facts(const ir::Program& program, const std::vector<TensorFacts>& facts) {
   ir::Program result = program;
-  Replacements by;
+  ir::Replacements by;
   size_t number = 0;
   const auto replace = [&](ir::Buffer& buffer) {
     const TensorFacts& given = facts[number++];
@@ -129,7 +129,7 @@ ir::Program with_facts(const ir::Program& program, const std::vector<TensorFacts
     if (auto* buffer = std::get_if<ir::Buffer>(&parameter)) replace(*buffer);
   for (ir::Buffer& workspace : result.workspaces) replace(workspace);
   for (ir::Kernel& kernel : result.kernels) {
-    Replacements of_kernel = by;
+    ir::Replacements of_kernel = by;
     for (const ir::Buffer& buffer : kernel.allocations) {  // views of tensors begin where these do
       const auto base = by.find(buffer->base.get());
       if (base == by.end()) continue;
@@ -138,7 +138,7 @@ ir::Program with_facts(const ir::Program& program, const std::vector<TensorFacts
       data.few_elements = data.base->few_elements && has_symbols(data) && data.type.bits >= data.base->type.bits;
       of_kernel.emplace(buffer.get(), std::make_shared<BufferData>(std::move(data)));
     }
-    kernel = replace_buffers(kernel, of_kernel);
+    kernel = ir::replace_buffers(kernel, of_kernel);
   }
   return result;
 }
