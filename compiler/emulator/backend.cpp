@@ -144,6 +144,7 @@ EmulatedLaunch emulated(const targets::cuda::Launch& launch, const ir::VarRanges
     result.grid[axis] = std::max<int64_t>(0, runtime::evaluate(launch.grid[axis], values));
   if (launch.persistent) result.grid[0] = (result.grid[0] * 2 + 2) / 3;
   std::copy(launch.threads.begin(), launch.threads.end(), result.threads.begin());
+  std::copy(launch.cluster.begin(), launch.cluster.end(), result.cluster.begin());
   return result;
 }
 

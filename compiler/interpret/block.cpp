@@ -116,7 +116,10 @@ namespace {
 // What needs more of the machine than one block. Copies and gemms that do not wait are done at once.
 bool is_foreign(const ir::Stmt& stmt) {
   const auto* sync = as<ir::Sync>(stmt);
-  return (sync && sync->scope == ir::SyncScope::grid) || as<ir::ExternCall>(stmt);
+  const auto* copy = as<ir::Copy>(stmt);
+  const auto* barrier = as<ir::Barrier>(stmt);
+  const bool shares = (copy && copy->blocks != 0) || (barrier && barrier->block);
+  return (sync && sync->scope == ir::SyncScope::grid) || shares || as<ir::ExternCall>(stmt);
 }
 
 }  // namespace

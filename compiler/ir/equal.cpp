@@ -72,7 +72,8 @@ class Comparison {
   }
   bool same(const Kernel& a, const Kernel& b) {
     return all(a.grid, b.grid) && bind(a.block_vars, b.block_vars) && a.threads == b.threads &&
-           bind(a.thread_vars, b.thread_vars) && bind(a.allocations, b.allocations) && body(a.body, b.body);
+           a.cluster == b.cluster && bind(a.thread_vars, b.thread_vars) && bind(a.allocations, b.allocations) &&
+           body(a.body, b.body);
   }
 
   bool same(const IntImm& a, const IntImm& b) { return a.value == b.value; }
@@ -119,7 +120,7 @@ class Comparison {
   bool same(const Block& a, const Block& b) { return all(a.body, b.body); }
   bool same(const Copy& a, const Copy& b) {
     return same(a.source, b.source) && same(a.destination, b.destination) && a.options == b.options &&
-           a.mode == b.mode && same(a.barrier, b.barrier);
+           a.mode == b.mode && same(a.barrier, b.barrier) && a.blocks == b.blocks && a.in_line == b.in_line;
   }
   bool same(const Fill& a, const Fill& b) { return same(a.destination, b.destination) && same(a.value, b.value); }
   bool same(const Gemm& a, const Gemm& b) {
@@ -145,7 +146,8 @@ class Comparison {
   }
   bool same(const Barrier& a, const Barrier& b) {
     const bool operands = a.operand && b.operand ? same(a.operand, b.operand) : a.operand == b.operand;
-    return a.op == b.op && same(a.barrier, b.barrier) && operands && a.threads == b.threads;
+    const bool blocks = a.block && b.block ? same(a.block, b.block) : a.block == b.block;
+    return a.op == b.op && same(a.barrier, b.barrier) && operands && blocks && a.threads == b.threads;
   }
   bool same(const Async& a, const Async& b) { return a.op == b.op && a.count == b.count; }
   bool same(const Roles& a, const Roles& b) { return a.groups == b.groups && body(a.body, b.body); }

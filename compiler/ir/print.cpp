@@ -301,6 +301,8 @@ std::string Printer::copy(const Copy& c) {
   if (c.options.coalesced_width != 0) text += fmt::format(" coalesced_width {}", c.options.coalesced_width);
   if (c.mode != CopyMode::complete) text += fmt::format(" mode {}", to_string(c.mode));
   if (c.barrier) text += " counting " + region(*c.barrier);
+  if (c.blocks != 0) text += fmt::format(" into {}", c.blocks);
+  if (c.in_line) text += " in_line";
   return text;
 }
 
@@ -342,6 +344,7 @@ void Printer::concurrent(const Concurrent& c) {
 std::string Printer::barrier(const Barrier& b) {
   std::string text = fmt::format("on {} {}", region(b.barrier), to_string(b.op));
   if (b.operand) text += " " + expr(b.operand);
+  if (b.block) text += " into " + expr(b.block);
   return b.threads > 0 ? text + fmt::format(" threads {}", b.threads) : text;
 }
 
@@ -429,7 +432,8 @@ void Printer::kernel(const Kernel& k) {
   const size_t mark = names_.mark();
   const std::string blocks = loop_vars(k.block_vars);
   const std::string threads = k.thread_vars.empty() ? "" : loop_vars(k.thread_vars) + " in ";
-  line(fmt::format("kernel {} in {} threads {}{} {{", blocks, grid, threads, join(k.threads)));
+  const std::string cluster = k.cluster.empty() ? "" : " cluster " + join(k.cluster);
+  line(fmt::format("kernel {} in {} threads {}{}{} {{", blocks, grid, threads, join(k.threads), cluster));
   ++depth_;
   for (const Buffer& b : k.allocations) line(fmt::format("{} {}", to_string(b->scope), declared_buffer(b)));
   --depth_;

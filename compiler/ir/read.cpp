@@ -166,6 +166,9 @@ Result<Kernel> Reader::kernel() {
   k.thread_vars = of_threads.vars;
   k.threads.clear();
   do { k.threads.push_back(TRY(integer())); } while (accept(","));
+  if (accept("cluster")) do {
+      k.cluster.push_back(TRY(integer()));
+    } while (accept(","));
   const size_t body_at = position();
   TRY(expect("{"));
   enter();
@@ -305,6 +308,8 @@ Result<StmtNode::Node> Reader::copy() {
     c.mode = *mode;
   }
   if (accept("counting")) c.barrier = TRY(region());
+  if (accept("into")) c.blocks = TRY(integer());
+  c.in_line = accept("in_line");
   return StmtNode::Node(std::move(c));
 }
 
@@ -440,6 +445,7 @@ Result<StmtNode::Node> Reader::sync() {
   Sync s;
   if (accept("grid")) s.scope = SyncScope::grid;
   if (accept("warp")) s.scope = SyncScope::warp;
+  if (accept("cluster")) s.scope = SyncScope::cluster;
   if (!peek().is("on") || peek(1).kind != TokenKind::integer) return StmtNode::Node(s);
   TRY(expect("on"));
   s.barrier = TRY(integer());
@@ -455,6 +461,7 @@ Result<StmtNode::Node> Reader::barrier() {
   if (!op) return wrong("an operation on a barrier");
   b.op = *op;
   if (b.op != BarrierOp::arrive && b.op != BarrierOp::arrive_copied) b.operand = TRY(expr());
+  if (accept("into")) b.block = TRY(expr());
   if (accept("threads")) b.threads = TRY(integer());
   return StmtNode::Node(std::move(b));
 }

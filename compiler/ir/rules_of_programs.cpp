@@ -25,6 +25,12 @@ std::string threads(const Kernel& k, const Surroundings&) {
   return fmt::format("a kernel has [{}] threads", fmt::join(k.threads, ", "));
 }
 
+std::string cluster(const Kernel& k, const Surroundings&) {
+  const bool positive = std::all_of(k.cluster.begin(), k.cluster.end(), [](int64_t n) { return n > 0; });
+  if (k.cluster.empty() || (positive && k.cluster.size() == k.grid.size())) return {};
+  return fmt::format("clusters of [{}] blocks in a grid of {} axes", fmt::join(k.cluster, ", "), k.grid.size());
+}
+
 std::string thread_vars(const Kernel& k, const Surroundings&) {
   const bool integers =
       std::all_of(k.thread_vars.begin(), k.thread_vars.end(), [](const Var& v) { return v->type.is_int(); });
@@ -244,6 +250,7 @@ std::string symbol_bound(const Program& p, const Surroundings&) {
 
 const std::vector<Rule>& rules_of_programs() {
   static const std::vector<Rule> rules{
+      {"cluster", "a cluster has an extent for each axis of the grid", nullptr, nullptr, cluster},
       {"threads", "a block has 1 to 3 thread extents, 1 to 1024 threads in all", nullptr, nullptr, threads},
       {"thread_vars", "a kernel has no thread variables or an integer for each thread extent", nullptr, nullptr,
        thread_vars},

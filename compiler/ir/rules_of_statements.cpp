@@ -198,6 +198,9 @@ std::string barrier_place(const Stmt& s, const Surroundings&) {
   const Region* named = barrier ? &barrier->barrier : copy && copy->barrier ? &*copy->barrier : nullptr;
   if (copy && (copy->mode == CopyMode::bulk_load) != copy->barrier.has_value())
     return "a bulk load has a barrier, other copies have none";
+  if (copy && copy->in_line && copy->mode != CopyMode::bulk_load && copy->mode != CopyMode::bulk_store)
+    return "a copy of consecutive bytes is none of the copy engine";
+  if (barrier && barrier->block && barrier->op != BarrierOp::arrive) return "another block's barrier is waited for";
   if (named && named->buffer->scope != Scope::barrier) return fmt::format("`{}` is no barrier", named->buffer->name);
   for (const Region* r : regions(s)) {
     if (r->buffer->scope == Scope::barrier && (!named || r->buffer != named->buffer))

@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 2> kScans{"sum", "max"};
 constexpr std::array<std::string_view, 6> kAtomics{"load", "store", "add", "min", "max", "bit_or"};
 constexpr std::array<std::string_view, 5> kOrders{"relaxed", "acquire", "release", "acq_rel", "seq_cst"};
 constexpr std::array<std::string_view, 4> kCopyModes{"complete", "group", "bulk_load", "bulk_store"};
-constexpr std::array<std::string_view, 3> kSyncs{"block", "grid", "warp"};
+constexpr std::array<std::string_view, 4> kSyncs{"block", "grid", "warp", "cluster"};
 constexpr std::array<std::string_view, 4> kShuffles{"from", "xor", "up", "down"};
 constexpr std::array<std::string_view, 5> kBarriers{"arrive", "wait", "expect", "arrive_expect", "arrive_copied"};
 constexpr std::array<std::string_view, 6> kAsyncs{"commit_copies", "wait_copies", "commit_stores",
@@ -34,7 +34,7 @@ constexpr std::array kSuffixes{
     Suffix{"i4", kInt4},           Suffix{"u4", kUInt4},          Suffix{"f4e2m1", kFloat4E2M1},
     Suffix{"tf32", kTensorFloat32}};
 
-constexpr std::array<std::string_view, 66> kKeywords{"program",
+constexpr std::array<std::string_view, 69> kKeywords{"program",
                                                      "kernel",
                                                      "in",
                                                      "threads",
@@ -99,7 +99,10 @@ constexpr std::array<std::string_view, 66> kKeywords{"program",
                                                      "shuffle",
                                                      "concurrent",
                                                      "check",
-                                                     "print"};
+                                                     "print",
+                                                     "cluster",
+                                                     "into",
+                                                     "in_line"};
 
 constexpr std::array<Precedence, 27> kPrecedence{
     Precedence::sum,         Precedence::sum,       Precedence::product, Precedence::product, Precedence::product,

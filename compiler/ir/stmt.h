@@ -69,9 +69,9 @@ struct Continue {};
 struct Block {
   std::vector<Stmt> body;
 };
-enum class SyncScope : uint8_t { block, grid, warp };
-// Threads wait for each other; all of them must reach it: those of the block, of the grid, of the warp, or any
-// `threads` threads of the block that use the hardware barrier `barrier`.
+enum class SyncScope : uint8_t { block, grid, warp, cluster };
+// Threads wait for each other; all of them must reach it: those of the block, of the grid, of the warp, of the cluster,
+// or any `threads` threads of the block that use the hardware barrier `barrier`.
 struct Sync {
   SyncScope scope = SyncScope::block;
   int64_t barrier = 0, threads = 0;  // 0 threads: all
@@ -94,6 +94,10 @@ struct Copy {
   CopyOptions options;
   CopyMode mode = CopyMode::complete;
   std::optional<Region> barrier = std::nullopt;  // of a bulk load: one barrier
+  // Into the same place of each block of the cluster whose bit is set, as the first of them says, who asks for it;
+  // other blocks copy for themselves. 0: all do. Bulk loads count at the barrier of the block that they come to.
+  int64_t blocks = 0;
+  bool in_line = false;  // of a bulk copy: consecutive bytes on both sides, none of them outside
 };
 struct Fill {
   Region destination;
@@ -179,9 +183,10 @@ enum class BarrierOp : uint8_t {
 // On one hardware barrier, by each thread that comes here.
 struct Barrier {
   BarrierOp op;
-  Region barrier;       // extents 1
-  Expr operand;         // an integer; null for `arrive` and `arrive_copied`
-  int64_t threads = 0;  // this many in one go; 0: who comes here
+  Region barrier;        // extents 1
+  Expr operand;          // an integer; null for `arrive` and `arrive_copied`
+  int64_t threads = 0;   // this many in one go; 0: who comes here
+  Expr block = nullptr;  // of `arrive`: at the barrier of that block of the cluster; null: of the own
 };
 enum class AsyncOp : uint8_t {
   commit_copies,  // closes a group of copies of mode `group`
@@ -246,9 +251,10 @@ struct Kernel {
   std::vector<Var> block_vars;           // 1 to 3, blockIdx.x first
   std::vector<Expr> grid;                // as many extents; may use scalar and symbolic parameters
   std::vector<int64_t> threads = {128};  // 1 to 3 extents
-  std::vector<Var> thread_vars;          // threadIdx.x first; as many as `threads`, or none
-  std::vector<Buffer> allocations;       // every buffer of the body that is no parameter or workspace
-  Stmt body;                             // a Block
+  std::vector<int64_t> cluster = {};  // of blocks that run together, one extent an axis of the grid; none: each alone
+  std::vector<Var> thread_vars;       // threadIdx.x first; as many as `threads`, or none
+  std::vector<Buffer> allocations;    // every buffer of the body that is no parameter or workspace
+  Stmt body;                          // a Block
   Span span;
 };
 

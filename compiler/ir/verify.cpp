@@ -199,6 +199,7 @@ class Verifier {
                    [&](const Barrier& n) {
                      visit(n.barrier.start);
                      if (n.operand) visit(n.operand);
+                     if (n.block) visit(n.block);
                    },
                    [](const Async&) {},
                    [&](const Roles& n) { scoped(n.body); },

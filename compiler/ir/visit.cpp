@@ -62,6 +62,7 @@ class Walker {
                    [&](const Barrier& n) {
                      visit(n.barrier.start);
                      if (n.operand) visit(n.operand);
+                     if (n.block) visit(n.block);
                    },
                    [](const Async&) {},
                    [&](const Roles& n) { visit(n.body); },
@@ -386,6 +387,7 @@ Stmt Rewriter::rewrite_children(const Stmt& stmt) {
                         [&](Barrier n) {
                           bool changed = replace(n.barrier, rewrite_region(n.barrier));
                           if (n.operand) changed |= replace(n.operand, rewrite(n.operand));
+                          if (n.block) changed |= replace(n.block, rewrite(n.block));
                           return rebuilt(std::move(n), changed);
                         },
                         [&](const Async&) { return stmt; },

@@ -24,14 +24,17 @@ std::string first_message(const DiagnosticList& diagnostics) {
 constexpr const char* kHardware = R"(program g(x: float16[64, 64] aligned 2, y: float16[64, 64] row_aligned 16) {
   foreign "__device__ void f(half* x) { x[0] = \"a\\b\"[0]; }\n"
   workspace w: float32[4, 64] few_elements
-  kernel bx in 4 threads tx in 256 {
+  kernel bx in 4 threads tx in 256 cluster 2 {
     shared a: float16[64, 64]
     shared bits: uint16[4096] view a
     fragment c: float32[64, 64]
     barrier full: uint64[2] arrivals [128, 1]
     on full[1] expect 8192
     copy x -> a mode bulk_load counting full[1]
+    copy x -> a mode bulk_load counting full[1] into 3
+    copy x -> a mode bulk_load counting full[1] in_line
     on full[1] arrive
+    on full[1] arrive into bx % 2
     on full[1] wait bx % 2
     on full[0] arrive_expect 16
     on full[0] arrive_copied
@@ -51,6 +54,7 @@ constexpr const char* kHardware = R"(program g(x: float16[64, 64] aligned 2, y: 
     sync on 3 of 128
     sync grid
     sync warp
+    sync cluster
     extern "f"(&a[0, 8], tx) -> r: int32
     extern "ns::g"()
     atomic add w[bx, 0], 1.0 order release -> before: float32

@@ -185,6 +185,8 @@ constexpr Head kPrograms[] = {
     {"threads", "program f() { kernel b in 1 threads 1025 {} }"},
     {"threads", "program f() { kernel b in 1 threads 64, 32 {} }"},
     {"threads", "program f() { kernel b in 1 threads 1, 1, 1, 1 {} }"},
+    {"cluster", "program f() { kernel b in 2 threads 1 cluster 2, 1 {} }"},
+    {"cluster", "program f() { kernel b in 2 threads 1 cluster 0 {} }"},
     {"thread_vars", "program f() { kernel b in 1 threads t, u in 4 {} }"},
     {"thread_vars", "program f() { kernel b in 1 threads t: float32 in 4 {} }"},
     {"grid", "program f() { kernel b, c in 1 threads 1 {} }"},

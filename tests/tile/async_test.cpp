@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class Async : public Run {
  protected:
@@ -71,6 +72,33 @@ TEST_F(Async, RunsOnTheCpuInProgramOrder) {
       AllOf(HasSubstr("barrier full: uint64[2] arrivals [128, 128]"), HasSubstr("on full[0] arrive"),
             HasSubstr("-> a mode bulk_load counting full[0]"), HasSubstr("on full[0] wait k % 2"),
             HasSubstr("gemm c += a @ b asynchronous"), HasSubstr("async wait_gemms"), HasSubstr("async wait_stores")));
+}
+
+TEST_F(Async, StagesClusters) {
+  load(R"(
+@tilelang.jit
+def cluster(dims, mask):
+    @T.prim_func
+    def main(A: T.Tensor((8, 64, 64), "float16"), C: T.Tensor((8,), "int32")):
+        with T.ClusterKernel(8, threads=128, cluster_dims=dims) as bx:
+            a = T.alloc_shared((64, 64), "float16")
+            full = T.alloc_cluster_barrier([128])
+            T.tma_copy(A[0, 0:64, 0:64], a, barrier=full, cluster_mask=mask)
+            T.mbarrier_arrive(full, 1)
+            T.copy_cluster(A[1, 0:64, 0:64], a, cluster_mask=mask)
+            T.cluster_arrive()
+            T.cluster_wait()
+            C[bx] = T.block_rank_in_cluster()
+    return main
+)");
+  EXPECT_THAT(
+      staged("cluster((4, 1, 1), 5)"),
+      AllOf(HasSubstr("threads 128 cluster 4 {"), HasSubstr("counting full into 5"), HasSubstr("on full arrive into 1"),
+            HasSubstr("-> a into 5\n"), HasSubstr("sync cluster"), HasSubstr("C[bx] = bx % 4")));
+  EXPECT_THAT(staged("cluster(1, 0)"), AllOf(Not(HasSubstr("into")), HasSubstr("C[bx] = 0")));
+  EXPECT_THAT(staged("cluster(3, 1)"), HasSubstr("no multiple of 3"));
+  EXPECT_THAT(staged("cluster(16, 1)"), HasSubstr("a cluster of 16 blocks is too large"));
+  EXPECT_THAT(staged("cluster(2, 4)"), HasSubstr("`cluster_mask` 4 in a cluster of 2 blocks"));
 }
 
 constexpr const char* kRoles = R"(

@@ -170,6 +170,14 @@ class CudaKernel : public CompiledKernel {
                           fmt::format("`{}` would be launched with {} blocks along axis {} of the grid; a GPU takes {}",
                                       plan.function, blocks, axis, kLargest[axis]));
       shape.grid[axis] = static_cast<uint32_t>(blocks);
+      if (axis < plan.cluster.size()) {
+        shape.cluster[axis] = static_cast<uint32_t>(plan.cluster[axis]);
+        if (blocks % plan.cluster[axis] != 0)
+          return make_error(DiagnosticKind::bad_kernel_argument, span,
+                            fmt::format("`{}` would be launched with {} blocks along axis {} of the grid, no multiple "
+                                        "of a cluster's {}",
+                                        plan.function, blocks, axis, plan.cluster[axis]));
+      }
     }
     for (size_t axis = 0; axis < plan.threads.size(); ++axis)
       shape.threads[axis] = static_cast<uint32_t>(plan.threads[axis]);

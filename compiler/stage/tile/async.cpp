@@ -1,6 +1,7 @@
 // Copies and gemms that do not wait, what waits for them, and roles of warp groups.
 #include <fmt/format.h>
 
+#include "compiler/ir/cluster.h"
 #include "compiler/stage/tile/builder.h"
 #include "compiler/stage/tile/expressions.h"
 #include "compiler/stage/tile/fold.h"
@@ -30,6 +31,29 @@ Result<Value> async_copy(TileArguments& arguments) {
   return Value();
 }
 
+// `cluster_mask=`: the blocks of the cluster that a load is for; 0 where there is none, or blocks run alone.
+Result<int64_t> cluster_mask(const TileArguments& arguments, size_t i) {
+  const int64_t blocks = ir::cluster_size(arguments.context().builder->kernel());
+  const int64_t mask = TRY(arguments.integer_or(i, 0));
+  if (mask >= 0 && mask < int64_t{1} << blocks) return blocks > 1 ? mask : 0;
+  return make_error(DiagnosticKind::value_error, arguments.span(i),
+                    fmt::format("`cluster_mask` {} in a cluster of {} blocks", mask, blocks),
+                    "it has a bit for each block, the first the lowest");
+}
+
+// T.copy_cluster(src, dst, cluster_mask=): one block loads for those of the mask.
+Result<Value> copy_cluster(TileArguments& arguments) {
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
+  if (arguments.has(2) || arguments.has(4))
+    return make_error(DiagnosticKind::unsupported_tile_feature, arguments.span(),
+                      "copies into another block's shared memory are not supported",
+                      "exchange the tile through global memory, or load it into several blocks by `cluster_mask`");
+  ir::Copy node = TRY(tile_copy(arguments, ir::CopyMode::complete));
+  node.blocks = TRY(cluster_mask(arguments, 3));
+  TRY(builder.emit(std::move(node), arguments.span()));
+  return Value();
+}
+
 // T.tma_copy(src, dst, barrier=): the barrier waits for a load's bytes; a store commits a group of its own.
 Result<Value> tma_copy(TileArguments& arguments) {
   ProgramBuilder& builder = *TRY(require_kernel(arguments));
@@ -47,6 +71,7 @@ Result<Value> tma_copy(TileArguments& arguments) {
     return Value();
   }
   node.barrier = TRY(barrier_operand(arguments, 2));
+  node.blocks = TRY(cluster_mask(arguments, 3));
   TRY(builder.emit(std::move(node), arguments.span()));
   return Value();
 }
@@ -135,8 +160,10 @@ const std::vector<TileFunction>& async_functions() {
   static const std::vector<TileFunction> kFunctions = {
       {"async_copy", "src, dst, coalesced_width=, annotations?, loop_layout?",
        "a copy that `T.ptx_wait_group` waits for", async_copy},
-      {"tma_copy", "src, dst, barrier=, cluster_mask?, leader_scope_threads?, eviction_policy?",
+      {"tma_copy", "src, dst, barrier=, cluster_mask=, leader_scope_threads?, eviction_policy?",
        "a bulk copy: a load counts at `barrier`, `T.tma_store_wait` waits for a store", tma_copy},
+      {"copy_cluster", "src, dst, dst_block=, cluster_mask=, remote_barrier=, eviction_policy?, coalesced_width?",
+       "a copy that one block makes for all blocks of the mask", copy_cluster},
       {"tma_store_arrive", "", "closes a group of bulk stores", async<AsyncOp::commit_stores>},
       {"tma_store_wait", "count=, read=", "waits until at most `count` groups of bulk stores are under way",
        wait<AsyncOp::wait_stores>},

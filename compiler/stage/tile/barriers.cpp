@@ -1,6 +1,7 @@
 // Hardware barriers (mbarrier): arrays of them, and what threads do at one.
 #include <fmt/format.h>
 
+#include "compiler/ir/cluster.h"
 #include "compiler/stage/tile/builder.h"
 #include "compiler/stage/tile/expressions.h"
 #include "compiler/stage/tile/fold.h"
@@ -38,10 +39,11 @@ Result<Value> barrier(TileArguments& arguments) {
 
 // T.mbarrier_arrive(bar, cta_id=None)
 Result<Value> arrive(TileArguments& arguments) {
-  if (arguments.has(1))
-    return make_error(DiagnosticKind::unsupported_tile_feature, arguments.span(1),
-                      "barriers of other blocks of a cluster are not supported");
-  TRY(emit_barrier(arguments, ir::BarrierOp::arrive, 0));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
+  ir::Barrier node{ir::BarrierOp::arrive, TRY(barrier_operand(arguments, 0)), nullptr};
+  if (arguments.has(1) && ir::cluster_size(builder.kernel()) > 1)
+    node.block = TRY(to_index(arguments[1], "a block of the cluster", arguments.span(1)));
+  TRY(builder.emit(std::move(node), arguments.span()));
   return Value();
 }
 
@@ -68,10 +70,13 @@ const std::vector<TileFunction>& barrier_functions() {
   static const std::vector<TileFunction> kFunctions = {
       {"alloc_barrier", "arrive_count", "an array of hardware barriers, each completed by that many arrivals",
        alloc_barrier},
+      {"alloc_cluster_barrier", "arrive_count", "`T.alloc_barrier`, at which other blocks of the cluster may arrive",
+       alloc_barrier},
       {"mbarrier_wait_parity", "mbarrier, parity", "waits until the phase of that parity has completed",
        barrier<BarrierOp::wait, 1>},
       {"barrier_wait", "barrier, parity", "the same as `T.mbarrier_wait_parity`", barrier<BarrierOp::wait, 1>},
-      {"mbarrier_arrive", "mbarrier, cta_id=", "arrives at a barrier", arrive},
+      {"mbarrier_arrive", "mbarrier, cta_id=", "arrives at a barrier, or at that of another block of the cluster",
+       arrive},
       {"barrier_arrive", "barrier, cta_id=", "the same as `T.mbarrier_arrive`", arrive},
       {"mbarrier_expect_tx", "mbarrier, tx", "that many more bytes belong to the barrier's phase",
        barrier<BarrierOp::expect, 1>},

@@ -19,6 +19,7 @@ namespace {
 
 constexpr size_t kMaxDimensions = 3;
 constexpr int64_t kMaxThreads = 1024;
+constexpr int64_t kMaxCluster = 8;  // that every device has room for
 
 // `with T.Kernel(...) as (bx, by)`: opens the kernel on entry, closes it on exit.
 struct KernelFrame final : TypedObject<KernelFrame> {
@@ -70,7 +71,32 @@ Result<std::vector<int64_t>> thread_shape(const TileArguments& arguments) {
   return threads;
 }
 
-// T.Kernel(*grid, threads=, prelude=, is_cpu=)
+// `cluster_dims`: extents of a cluster, one an axis of the grid; those that are left out are 1.
+Status set_cluster(const TileArguments& arguments, size_t i, ir::Kernel& launch) {
+  if (!arguments.has(i)) return {};
+  std::vector<int64_t> extents = TRY(to_constant_shape(arguments[i], "`cluster_dims`", arguments.span(i)));
+  while (extents.size() > launch.grid.size() && extents.back() == 1) extents.pop_back();
+  if (extents.size() > launch.grid.size())
+    return invalid_launch(
+        arguments, fmt::format("`cluster_dims` has {} extents, the grid {}", extents.size(), launch.grid.size()));
+  extents.resize(launch.grid.size(), 1);
+  const int64_t blocks = std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
+  if (blocks > kMaxCluster)
+    return invalid_launch(arguments, fmt::format("a cluster of {} blocks is too large", blocks),
+                          fmt::format("at most {} blocks form a cluster", kMaxCluster));
+  for (size_t axis = 0; axis < extents.size(); ++axis) {
+    const auto extent = ir::constant_int(launch.grid[axis]);
+    if (!extent || *extent % extents[axis] == 0) continue;
+    return invalid_launch(
+        arguments,
+        fmt::format("{} blocks along axis {} of the grid are no multiple of {}", *extent, axis, extents[axis]),
+        "a grid consists of whole clusters");
+  }
+  if (blocks > 1) launch.cluster = std::move(extents);
+  return {};
+}
+
+// T.Kernel(*grid, threads=, prelude=, cluster_dims=, is_cpu=)
 Result<Value> kernel(TileArguments& arguments) {
   TileContext& context = arguments.context();
   if (!context.builder) return outside_program(arguments);
@@ -93,6 +119,7 @@ Result<Value> kernel(TileArguments& arguments) {
     launch.grid.push_back(fold_cast(std::move(extent), ir::kInt32, arguments.span()));
     launch.block_vars.push_back(context.builder->make_var(kNames[axis]));
   }
+  if (!arguments.function().ends_with("CUDASourceCodeKernel")) TRY(set_cluster(arguments, 2, launch));
   return Value(std::make_shared<KernelFrame>(context, std::move(launch), bound, arguments.has(0)));
 }
 
@@ -233,10 +260,10 @@ Result<Value> empty(TileArguments& arguments) {
 const std::vector<TileFunction>& launch_functions() {
   static constexpr std::string_view kAllocation = "shape, dtype, scope=";
   static const std::vector<TileFunction> kFunctions = {
-      {"Kernel", "*grid, threads=, prelude=, is_cpu?=False",
+      {"Kernel", "*grid, threads=, prelude=, cluster_dims=, is_cpu?=False",
        "opens a launch: `with T.Kernel(gx, gy, threads=128) as (bx, by)`; up to 3 grid extents", kernel},
-      {"ClusterKernel", "*grid, threads=, prelude=, cluster_dims?=1",
-       "`T.Kernel`; blocks of a cluster are launched as any others", kernel},
+      {"ClusterKernel", "*grid, threads=, prelude=, cluster_dims=",
+       "`T.Kernel`, whose blocks run together in clusters of these extents", kernel},
       {"CUDASourceCodeKernel", "*grid, threads=, prelude=, source_code_or_path=, entry_name=, cluster_dims?=1",
        "a launch of foreign device source, which gets the program's parameters", source_kernel},
       {"alloc_shared", kAllocation, "a tile in the memory that the threads of a block share", alloc<ir::Scope::shared>},

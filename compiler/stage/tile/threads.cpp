@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "compiler/ir/cluster.h"
 #include "compiler/stage/python/objects.h"
 #include "compiler/stage/tile/builder.h"
 #include "compiler/stage/tile/expressions.h"
@@ -125,6 +126,23 @@ Result<Value> sync_grid(TileArguments& arguments) {
   return Value();
 }
 
+Result<Value> sync_cluster(TileArguments& arguments) {
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
+  TRY(builder.emit(ir::Sync{ir::SyncScope::cluster}, arguments.span()));
+  return Value();
+}
+
+// Who arrives meets the others where it waits.
+Result<Value> arrive_cluster(TileArguments& arguments) {
+  TRY(require_kernel(arguments));
+  return Value();
+}
+
+Result<Value> block_rank(TileArguments& arguments) {
+  const ProgramBuilder& builder = *TRY(require_kernel(arguments));
+  return make_expr(arguments.context(), ir::rank_in_cluster(builder.kernel(), arguments.span()));
+}
+
 Result<Value> sync_warp(TileArguments& arguments) {
   ProgramBuilder& builder = *TRY(require_kernel(arguments));
   TRY(builder.emit(ir::Sync{ir::SyncScope::warp}, arguments.span()));
@@ -189,6 +207,11 @@ const std::vector<TileFunction>& thread_functions() {
        "elements of shared memory, the compiler puts it in",
        sync_threads},
       {"tvm_storage_sync", "scope", "the old name of `T.sync_threads`", barrier},
+      {"cluster_sync", "", "a barrier of all threads of all blocks of the cluster", sync_cluster},
+      {"cluster_arrive", "", "the threads will wait at `T.cluster_wait`", arrive_cluster},
+      {"cluster_arrive_relaxed", "", "the same as `T.cluster_arrive`", arrive_cluster},
+      {"cluster_wait", "", "the same as `T.cluster_sync`", sync_cluster},
+      {"block_rank_in_cluster", "", "the number of the block in its cluster; 0 where blocks run alone", block_rank},
       {"sync_grid", "", "a barrier of all threads of all blocks; what is used on both sides must be in global memory",
        sync_grid},
       {"get_lane_idx", "warp_size=", "the index of a thread in its warp", lane_index},

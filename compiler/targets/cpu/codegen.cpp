@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/ir/cluster.h"
 #include "compiler/ir/visit.h"
 #include "compiler/targets/cpu/emit.h"
 #include "compiler/targets/cpu/expr.h"
@@ -294,6 +295,11 @@ class LaunchEmitter {
 
 Result<GeneratedCode> generate(const ir::Program& program) {
   GeneratedCode code;
+  for (const ir::Kernel& kernel : program.kernels)
+    if (ir::shares_in_cluster(kernel.body))
+      return make_error(DiagnosticKind::unsupported_tile_feature, kernel.span,
+                        "blocks of a cluster share memory here, and this target runs one block after another",
+                        "use the target cuda:sm_90a or emulate:sm_90a");
   code.source = fmt::format("// {}: {} launch{}.\n", program.name, program.kernels.size(),
                             program.kernels.size() == 1 ? "" : "es");
   for (size_t k = 0; k < program.kernels.size(); ++k) { TRY(LaunchEmitter(program, k).run(code)); }

@@ -190,8 +190,10 @@ class Placement {
 
   void place(const Stmt& stmt, State& state, std::vector<Stmt>& out) {
     if (const auto* sync = ir::as<ir::Sync>(stmt)) {
-      const bool of_all = sync->scope == ir::SyncScope::block && (sync->threads == 0 || sync->threads == threads_);
-      if (of_all || (sync->threads == meet_.threads && sync->barrier == meet_.barrier)) state.pending.clear();
+      const bool of_all = sync->threads == 0 || sync->threads == threads_;
+      if (sync->scope == ir::SyncScope::cluster || (sync->scope == ir::SyncScope::block && of_all) ||
+          (sync->threads == meet_.threads && sync->barrier == meet_.barrier))
+        state.pending.clear();
       return out.push_back(stmt);
     }
     if (ir::as<ir::Block>(stmt)) return out.push_back(list(stmt, state));

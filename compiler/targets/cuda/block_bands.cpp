@@ -50,6 +50,7 @@ std::vector<Stmt> name_in_bands(const ir::Kernel& kernel, const Expr& number) {
 }
 
 ir::Kernel in_bands(const ir::Kernel& kernel) {
+  if (!kernel.cluster.empty()) return kernel;  // whose blocks stand beside each other
   if (!kernel.thread_vars.empty() || kernel.block_vars.size() != 2 || ir::contains(kernel.body, may_wait))
     return kernel;
   const auto is_small = [](const Expr& extent) { return ir::constant_int(extent).value_or(kBandRows) < kBandRows; };

@@ -14,7 +14,8 @@ namespace tilepilot::targets::cuda {
 // @post each block of the grid has one number below the grid's volume
 std::vector<ir::Stmt> name_in_bands(const ir::Kernel& kernel, const ir::Expr& number);
 
-// The same kernel, its blocks in bands; itself if its grid is small, not of two axes, or a block may wait for another.
+// The same kernel, its blocks in bands; itself if its grid is small or not of two axes, if blocks
+// are in clusters, or a block may wait for another.
 ir::Kernel in_bands(const ir::Kernel& kernel);
 
 }  // namespace tilepilot::targets::cuda

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/ir/cluster.h"
 #include "compiler/ir/search.h"
 #include "compiler/passes/simplify.h"
 #include "compiler/targets/cpu/expr.h"
@@ -51,9 +52,11 @@ class LaunchEmitter {
       : program_(program),
         lowered_(lowered),
         architecture_(architecture),
+        shares_(lowered.shares_in_cluster),
         context_{program, lowered.kernel, cpu::Names(prelude())} {
     shared_bytes_ = (lowered.shared_bytes + 7) / 8 * 8;
     context_.wraps_by_itself = false;
+    if (architecture == Architecture::sm_90a) cluster_ = lowered.kernel.cluster;
     if (fits_32_bits(program)) context_.index_type = "int32_t";
     context_.sources = sources;
   }
@@ -65,6 +68,8 @@ class LaunchEmitter {
     for (const ir::Buffer& buffer : lowered_.kernel.allocations) declare(buffer);
     make_barriers();
     cuda::emit(context_, lowered_.kernel.body);
+    // Others may still write to this block's memory, or arrive there.
+    if (shares_) context_.body.line("sync_cluster();");
     if (context_.error) return std::move(context_.error);
     if (shared_bytes_ > shared_limit(architecture_))
       return too_much_shared_memory(lowered_.kernel, shared_bytes_, shared_limit(architecture_));
@@ -76,6 +81,7 @@ class LaunchEmitter {
     Launch launch{function, lowered_.kernel.grid, lowered_.kernel.threads,    shared_bytes_,
                   false,    lowered_.persistent,  std::move(context_.checks), std::move(maps_)};
     launch.local_bytes = local_bytes_;
+    launch.cluster = cluster_;
     return launch;
   }
 
@@ -83,6 +89,8 @@ class LaunchEmitter {
   const ir::Program& program_;
   const LoweredKernel& lowered_;
   const Architecture architecture_;
+  const bool shares_;  // memory with other blocks of a cluster
+  std::vector<int64_t> cluster_;
   Context context_;
   std::vector<std::string> parameters_;
   std::vector<TensorMap> maps_;
@@ -236,9 +244,30 @@ class LaunchEmitter {
     for (const std::string& one : barriers_) context_.declarations.line("{}", one);
     if (architecture_ == Architecture::sm_90a) context_.declarations.line("fence_barriers();");
     context_.declarations.close();
-    context_.declarations.line("sync_threads();");
+    context_.declarations.line("{}", shares_ ? "sync_cluster();" : "sync_threads();");
   }
 };
+
+}  // namespace
+
+namespace {
+
+Status check_clusters(const ir::Kernel& kernel, Architecture architecture) {
+  if (architecture == Architecture::sm_90a) return {};
+  Span span;
+  const auto needs_cluster = [&](const ir::Stmt& stmt) {
+    const auto* sync = ir::as<ir::Sync>(stmt);
+    const auto* copy = ir::as<ir::Copy>(stmt);
+    const auto* barrier = ir::as<ir::Barrier>(stmt);
+    const bool needs =
+        (sync && sync->scope == ir::SyncScope::cluster) || (copy && copy->blocks != 0) || (barrier && barrier->block);
+    if (needs) span = stmt->span;
+    return needs;
+  };
+  if (!ir::contains(kernel.body, needs_cluster)) return {};
+  return make_error(DiagnosticKind::unsupported_tile_feature, span, "sm_80 has no clusters of blocks",
+                    "use the target cuda:sm_90a, or let blocks do without each other");
+}
 
 }  // namespace
 
@@ -254,7 +283,9 @@ Result<GeneratedCode> generate(const ir::Program& given, Architecture architectu
   std::vector<Wgmma> written;
   const std::string name = cpu::Names(prelude()).fresh(program.name);
   for (size_t k = 0; k < program.kernels.size(); ++k) {
+    TRY(check_clusters(program.kernels[k], architecture));
     LoweredKernel lowered = TRY(lower_teams(program.kernels[k], architecture));
+    lowered.shares_in_cluster = ir::shares_in_cluster(program.kernels[k].body);
     for (Diagnostic& warning : lowered.warnings) code.warnings.push_back(std::move(warning));
     for (const Wgmma& product : lowered.products) {
       if (std::find(written.begin(), written.end(), product) != written.end()) continue;

@@ -36,6 +36,7 @@ struct Launch {
   std::vector<cpu::RuntimeCheck> checks = {};  // `fail_check(number)` tells of the one with that number, from 1 on
   std::vector<TensorMap> maps = {};            // parameters after all others
   int64_t local_bytes = 0;                     // of each thread's own arrays, some of which become registers
+  std::vector<int64_t> cluster = {};           // extents in blocks, of which the grid is a multiple; none: no clusters
 };
 
 // Dynamic shared memory that one block may have, in bytes (CUDA C++ Programming Guide, "Technical Specifications per

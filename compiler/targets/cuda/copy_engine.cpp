@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
+#include "compiler/ir/cluster.h"
 #include "compiler/ir/visit.h"
 #include "compiler/targets/cuda/coordinates.h"
 #include "compiler/targets/cuda/lower.h"
@@ -84,11 +86,6 @@ std::string not_whole_rows(int64_t row_bytes) {
   return row_bytes % 32 == 0 ? "" : fmt::format("rows of {} bytes are no multiple of 32", row_bytes);
 }
 
-bool is_one_row(const ir::BufferData& tile) {
-  return std::all_of(tile.shape.begin(), tile.shape.end() - 1,
-                     [](const Expr& extent) { return ir::constant_int(extent) == 1; });
-}
-
 // Where a part of a tile starts that the engine cannot write to; "" if it can, whether the tile is swizzled or not.
 std::string not_at_a_box(const ir::Region& part, bool in_panels) {
   const ir::BufferData& tile = *part.buffer;
@@ -121,6 +118,60 @@ std::string not_by_engine(const ir::Copy& copy) {
   if (bytes_of_copy(copy) != rows * row_bytes || rows * row_bytes % 128 != 0)
     return "the tile is no matrix of a multiple of 128 bytes";
   return not_strided(*sides.tensor.buffer);
+}
+
+bool is_one_row(const ir::BufferData& tile) {
+  return std::all_of(tile.shape.begin(), tile.shape.end() - 1,
+                     [](const Expr& extent) { return ir::constant_int(extent) == 1; });
+}
+
+namespace {
+
+// Elements from one index to the next, of all axes but the last one; none where some are known at launch alone.
+std::optional<std::vector<int64_t>> constant_strides(const ir::BufferData& tensor) {
+  const auto distances = row_distances(tensor);
+  if (!distances) return std::nullopt;
+  std::vector<int64_t> strides;
+  for (const Multiple& distance : *distances) {
+    if (!distance.is_exact) return std::nullopt;
+    strides.push_back(distance.of);
+  }
+  return strides;
+}
+
+// Whether a box of a row-major array is one run of elements that starts at a multiple of 16 bytes.
+bool is_run(const ir::Region& box, const std::vector<int64_t>& strides) {
+  const ir::BufferData& buffer = *box.buffer;
+  bool inner = false;  // of an axis of which the box has several indices
+  for (size_t axis = 0; axis < box.extent.size(); ++axis) {
+    const int64_t step = axis < strides.size() ? strides[axis] : 1;
+    if (!is_multiple(box.start[axis], 16 / std::gcd<int64_t>(step * buffer.type.bytes(), 16))) return false;
+    if (inner && ir::constant_int(buffer.shape[axis]) != box.extent[axis]) return false;
+    inner = inner || box.extent[axis] > 1;
+  }
+  int64_t expected = 1;
+  for (size_t axis = strides.size() + 1; axis-- > 0;) {
+    const int64_t step = axis < strides.size() ? strides[axis] : 1;
+    if (box.extent[axis] > 1 && step != expected) return false;
+    expected *= box.extent[axis];
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string not_in_line(const ir::Copy& copy) {
+  const Sides sides = sides_of(copy);
+  const ir::BufferData &tensor = *sides.tensor.buffer, &tile = *sides.tile.buffer;
+  if (tensor.type != tile.type || tensor.type.is_nibble()) return "its elements change on the way";
+  if (std::string why = not_a_tensor(tensor); !why.empty()) return why;
+  if (bytes_of_copy(copy) % 16 != 0) return fmt::format("{} bytes are no multiple of 16", bytes_of_copy(copy));
+  const auto of_tensor = constant_strides(tensor), of_tile = constant_strides(tile);
+  if (!of_tensor || !is_run(sides.tensor, *of_tensor))
+    return fmt::format("the part of `{}` is not in one piece that starts at a multiple of 16 bytes", tensor.name);
+  if (!of_tile || !is_run(sides.tile, *of_tile))
+    return fmt::format("the part of `{}` is not in one piece that starts at a multiple of 16 bytes", tile.name);
+  return "";
 }
 
 bool needs_panels(const ir::Region& part) {
@@ -175,19 +226,49 @@ void for_each_box(Lowering& lowering, const ir::Region& tile, const ir::Region& 
 
 void lower_bulk_load(Lowering& lowering, const Stmt& stmt, Lowering::Stmts& out) {
   const auto& copy = *ir::as<ir::Copy>(stmt);
-  Lowering::Stmts body;
-  for_each_box(lowering, copy.destination, copy.source, stmt->span,
+  const Span span = stmt->span;
+  if (copy.in_line) {
+    const Stmt load =
+        call("bulk_load",
+             {lowering.address(copy.destination.buffer, copy.destination.start, span),
+              element(copy.source.buffer, copy.source.start, span), ir::int_imm(bytes_of_copy(copy)), *copy.barrier},
+             span);
+    return lowering.add_by_first_thread({load}, span, out);
+  }
+  Lowering::Stmts own, shared;
+  for_each_box(lowering, copy.destination, copy.source, span,
                [&](const ir::Region& place, const Expr& map, const std::vector<Expr>& at) {
                  CallArguments arguments{place, map, *copy.barrier};
                  arguments.insert(arguments.end(), at.begin(), at.end());
-                 body.push_back(call(fmt::format("tma_load_{}d", at.size()), std::move(arguments), stmt->span));
+                 own.push_back(call(fmt::format("tma_load_{}d", at.size()), arguments, span));
+                 arguments.insert(arguments.begin() + 3, ir::int_imm(copy.blocks));
+                 shared.push_back(call(fmt::format("tma_load_multicast_{}d", at.size()), std::move(arguments), span));
                });
-  lowering.add_by_first_thread(std::move(body), stmt->span, out);
+  if (copy.blocks == 0) return lowering.add_by_first_thread(std::move(own), span, out);
+  // The first block of the mask loads for all of it.
+  const Expr rank = ir::rank_in_cluster(lowering.kernel, span);
+  const Expr first = ir::int_imm(std::countr_zero(static_cast<uint64_t>(copy.blocks)));
+  const Expr bit = ir::binary(ir::BinaryOp::shr, ir::int_imm(copy.blocks), rank, span);
+  const Expr apart =
+      ir::binary(ir::BinaryOp::eq, ir::binary(ir::BinaryOp::bit_and, bit, ir::int_imm(1), span), ir::int_imm(0), span);
+  const Stmt others = ir::make_stmt(ir::If{apart, block(std::move(own), span), nullptr}, span);
+  const Stmt chosen = ir::make_stmt(
+      ir::If{ir::binary(ir::BinaryOp::eq, rank, first, span), block(std::move(shared), span), others}, span);
+  lowering.add_by_first_thread({chosen}, span, out);
 }
 
 void lower_bulk_store(Lowering& lowering, const Stmt& stmt, Lowering::Stmts& out) {
   const auto& copy = *ir::as<ir::Copy>(stmt);
   Lowering::Stmts body;
+  if (copy.in_line) {
+    const Span span = stmt->span;
+    const Stmt store =
+        call("bulk_store",
+             {element(copy.destination.buffer, copy.destination.start, span),
+              lowering.address(copy.source.buffer, copy.source.start, span), ir::int_imm(bytes_of_copy(copy))},
+             span);
+    return lowering.add_by_first_thread({store}, span, out);
+  }
   for_each_box(lowering, copy.source, copy.destination, stmt->span,
                [&](const ir::Region& place, const Expr& map, const std::vector<Expr>& at) {
                  CallArguments arguments{map, place};

@@ -28,6 +28,12 @@ bool has_known_rows(const ir::BufferData& tensor);
 // types or shapes.
 std::string not_part_by_engine(const ir::Copy& copy, const std::unordered_set<const ir::BufferData*>& viewed);
 
+// Why the bytes of this copy are not consecutive on both sides, where the tile is not swizzled; "" if they are.
+std::string not_in_line(const ir::Copy& copy);
+
+// Whether a tile has one row, which is never swizzled.
+bool is_one_row(const ir::BufferData& tile);
+
 // Whether the engine copies this part of a tile only if the tile lies in panels.
 bool needs_panels(const ir::Region& part);
 

@@ -47,7 +47,8 @@ bool is_private(const Stmt& stmt) {
       return !(is_vector_copy(*call) || call->function.starts_with("keep_")) || to == nullptr ||
              to->buffer->scope == ir::Scope::global;
     }
-    if (const auto* sync = ir::as<ir::Sync>(part)) return sync->scope == ir::SyncScope::grid;
+    if (const auto* sync = ir::as<ir::Sync>(part))
+      return sync->scope == ir::SyncScope::grid || sync->scope == ir::SyncScope::cluster;
     const bool harmless = ir::as<ir::For>(part) || ir::as<ir::Block>(part) || ir::as<ir::Let>(part) ||
                           ir::as<ir::If>(part) || ir::as<ir::Shuffle>(part);
     return !harmless;

@@ -118,6 +118,8 @@ void write_thread_sync(Context& context, const ir::Sync& sync, Span span) {
   if (sync.scope == ir::SyncScope::grid) return context.fail(span, "a barrier of the whole grid has no form here");
   if (sync.scope == ir::SyncScope::warp)
     context.body.line("sync_warp();");
+  else if (sync.scope == ir::SyncScope::cluster)
+    context.body.line("sync_cluster();");
   else if (sync.threads != 0)
     context.body.line("sync_named({}, {});", sync.barrier, sync.threads);
   else
@@ -134,6 +136,8 @@ void write_barrier(Context& context, const ir::Barrier& node, Span span) {
   else if (expects && !nothing)
     context.body.line("{}({}, {});", node.op == ir::BarrierOp::expect ? "barrier_expect" : "barrier_arrive_expect",
                       barrier, cpu::value(context, node.operand));
+  else if (node.block)
+    context.body.line("barrier_arrive_remote({}, {});", barrier, cpu::value(context, node.block));
   else if (node.op != ir::BarrierOp::expect)
     context.body.line("barrier_arrive({});", barrier);
   if (node.threads != 0) context.fail(span, "arrivals of several threads in one go have no form here");

@@ -30,6 +30,7 @@ struct LoweredKernel {
   bool alone = false;                                     // one block on a multiprocessor, with all of its registers
   std::vector<Diagnostic> warnings = {};
   std::vector<Decision> decisions = {};  // of planning and lowering
+  bool shares_in_cluster = false;        // memory of other blocks, which must be there as long as this one
 };
 // @pre no conflicts; barriers are placed
 Result<LoweredKernel> lower(const PlannedKernel& planned);

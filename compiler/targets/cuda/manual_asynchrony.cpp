@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/ir/search.h"
+#include "compiler/targets/cpu/integer_facts.h"
 #include "compiler/targets/cuda/barriers.h"
 #include "compiler/targets/cuda/copy_engine.h"
 #include "compiler/targets/cuda/infer.h"
@@ -28,7 +29,9 @@ class KeepAsynchrony : public ir::Rewriter {
         meet_(meet),
         viewed_(block.viewed),
         written_(block.written),
+        apart_(block.apart),
         threads_(thread_count(result.kernel)) {
+    facts_.learn(result.kernel);
     const auto find = [&](const Stmt& stmt) {
       if (const auto* copy = ir::as<ir::Copy>(stmt); copy && why_not(*copy).empty()) modes_.insert(copy->mode);
       const auto* barrier = ir::as<ir::Barrier>(stmt);
@@ -40,6 +43,7 @@ class KeepAsynchrony : public ir::Rewriter {
 
   Stmt rewrite(const Stmt& stmt) override {
     if (const auto* list = ir::as<ir::Block>(stmt)) note_told(list->body);
+    if (const auto* copy = ir::as<ir::Copy>(stmt); copy && copy->blocks != 0) return rewrite_shared(stmt, *copy);
     if (const auto* copy = ir::as<ir::Copy>(stmt); copy && copy->mode != CopyMode::complete)
       return rewrite_copy(stmt, *copy);
     if (const auto* gemm = ir::as<ir::Gemm>(stmt); gemm && gemm->asynchronous) return rewrite_gemm(stmt, *gemm);
@@ -48,15 +52,21 @@ class KeepAsynchrony : public ir::Rewriter {
     return rewrite_children(stmt);
   }
 
+  // What comes before all of it.
+  const std::vector<Stmt>& beginning() const { return beginning_; }
+
  private:
   ManualAsynchrony& result_;
   const Architecture architecture_;
   const ir::Sync meet_;
   const std::unordered_set<const ir::BufferData*>& viewed_;
   const std::unordered_set<const ir::BufferData*>& written_;
+  const std::unordered_set<const ir::BufferData*>& apart_;
   const int64_t threads_;
-  std::unordered_set<CopyMode> modes_;                    // of copies that run on
-  bool counts_copies_ = false;                            // barriers count copies of mode `group`
+  cpu::IntegerFacts facts_;
+  std::unordered_set<CopyMode> modes_;  // of copies that run on
+  bool counts_copies_ = false;          // barriers count copies of mode `group`
+  std::vector<Stmt> beginning_;
   std::unordered_set<const ir::StmtNode*> told_by_each_;  // loads after which each thread itself arrives
 
   void note_told(const std::vector<Stmt>& list) {
@@ -100,7 +110,28 @@ class KeepAsynchrony : public ir::Rewriter {
     if (copy.mode == CopyMode::bulk_load && written_.contains(&from))
       return fmt::format("not TMA: the kernel writes `{}`", from.name);
     const std::string why = not_part_by_engine(copy, viewed_);
-    return why.empty() ? "" : "not TMA: " + why;
+    return why.empty() || goes_in_line(copy) ? "" : "not TMA: " + why;
+  }
+
+  bool is_inside(const ir::Region& region) const {
+    for (size_t axis = 0; axis < region.start.size(); ++axis) {
+      const ir::Expr &first = region.start[axis], &extent = region.buffer->shape[axis];
+      const ir::Expr last =
+          ir::binary(ir::BinaryOp::add, first, ir::int_imm(region.extent[axis] - 1, first->type), first->span);
+      if (!facts_.is_never_negative(first) || !facts_.in_bounds(last, extent)) return false;
+    }
+    return true;
+  }
+
+  // As consecutive bytes, without a description of the tensor: tiles of one row, and what no box fits.
+  bool goes_in_line(const ir::Copy& copy) const {
+    const bool loads = copy.mode == CopyMode::bulk_load;
+    const ir::Region &tensor = loads ? copy.source : copy.destination, &tile = loads ? copy.destination : copy.source;
+    if (copy.blocks != 0 || tensor.buffer->scope != ir::Scope::global || tile.buffer->scope != ir::Scope::shared)
+      return false;
+    const bool linear = viewed_.contains(tile.buffer.get()) || !apart_.contains(memory_of(tile.buffer));
+    if (!is_one_row(*tile.buffer) && (!linear || not_part_by_engine(copy, viewed_).empty())) return false;
+    return not_in_line(copy).empty() && is_inside(tensor);
   }
 
   void decide(Span span, std::string what, std::string chosen, std::string obstacle) {
@@ -123,10 +154,50 @@ class KeepAsynchrony : public ir::Rewriter {
       return meets ? block({done, ir::make_stmt(meet_, span)}, span) : done;
     }
     result_.tiles.insert(memory_of(loads ? copy.destination.buffer : copy.source.buffer));
-    if (copy.mode != CopyMode::bulk_load) return stmt;
-    decide(span, what, "by the copy engine (TMA), as the program says", "");
+    ir::Copy kept = copy;
+    kept.in_line = copy.mode != CopyMode::group && goes_in_line(copy);
+    const Stmt placed = kept.in_line ? ir::make_stmt(std::move(kept), span) : stmt;
+    if (copy.mode == CopyMode::bulk_store && goes_in_line(copy))
+      decide(span, what, "by the copy engine, as consecutive bytes", "");
+    if (copy.mode != CopyMode::bulk_load) return placed;
+    decide(span, what,
+           goes_in_line(copy) ? "by the copy engine, as consecutive bytes, as the program says"
+                              : "by the copy engine (TMA), as the program says",
+           "");
     const ir::Expr bytes = ir::int_imm(bytes_of_copy(copy));
-    return block({ir::make_stmt(ir::Barrier{ir::BarrierOp::expect, *copy.barrier, bytes, 1}, span), stmt}, span);
+    return block({ir::make_stmt(ir::Barrier{ir::BarrierOp::expect, *copy.barrier, bytes, 1}, span), placed}, span);
+  }
+
+  // For several blocks of a cluster. Where the program does not wait itself, blocks meet before, since the tile of any
+  // of them may be in use, and each waits for its own bytes.
+  Stmt rewrite_shared(const Stmt& stmt, const ir::Copy& copy) {
+    const Span span = stmt->span;
+    ir::Copy load = copy;
+    load.mode = CopyMode::bulk_load;
+    const std::string what = name_of_copy(copy.source.buffer, copy.destination.buffer);
+    std::string why = why_not(load);
+    if (!why.empty()) {
+      if (!result_.error)
+        result_.error = make_error(DiagnosticKind::unsupported_tile_feature, span,
+                                   fmt::format("this copy cannot be for several blocks: {}", why),
+                                   "let each block copy for itself, without a `cluster_mask`");
+      return stmt;
+    }
+    result_.tiles.insert(memory_of(copy.destination.buffer));
+    decide(span, what, fmt::format("by the copy engine (TMA), once for the blocks of mask {}", copy.blocks), "");
+    const ir::Expr bytes = ir::int_imm(bytes_of_copy(copy));
+    if (copy.mode == CopyMode::bulk_load)
+      return block({ir::make_stmt(ir::Barrier{ir::BarrierOp::expect, *copy.barrier, bytes, 1}, span), stmt}, span);
+    const ir::Buffer arrived = slot_barriers("arrived", 1, 1, span), phases = slot_phases("arrived_phases", span);
+    result_.kernel.allocations.push_back(arrived);
+    result_.kernel.allocations.push_back(phases);
+    beginning_.push_back(ir::make_stmt(ir::Store{phases, {ir::int_imm(0)}, ir::int_imm(0)}, span));
+    load.barrier = element(arrived, {ir::int_imm(0)}, span);
+    std::vector<Stmt> all{ir::make_stmt(ir::Sync{ir::SyncScope::cluster}, span),
+                          ir::make_stmt(ir::Barrier{ir::BarrierOp::arrive_expect, *load.barrier, bytes, 1}, span),
+                          ir::make_stmt(std::move(load), span)};
+    wait_in_turn(arrived, phases, ir::int_imm(0), span, all);
+    return block(std::move(all), span);
   }
 
   Stmt rewrite_gemm(const Stmt& stmt, const ir::Gemm& gemm) {
@@ -148,12 +219,34 @@ class KeepAsynchrony : public ir::Rewriter {
 
 }  // namespace
 
-WholeBlock whole_block(const ir::Kernel& kernel) { return {ir::sharing_buffers(kernel), written_by(kernel.body)}; }
+WholeBlock whole_block(const ir::Kernel& kernel) {
+  WholeBlock result{ir::sharing_buffers(kernel), written_by(kernel.body), {}};
+  const auto set_apart = [&](const ir::Region& region) { result.apart.insert(memory_of(region.buffer)); };
+  ir::walk(
+      kernel.body,
+      [&](const Stmt& stmt) {
+        const auto* gemm = ir::as<ir::Gemm>(stmt);
+        if (gemm) set_apart(gemm->a), set_apart(gemm->b);
+        const auto* copy = ir::as<ir::Copy>(stmt);
+        if (copy == nullptr) return;
+        const bool stores = copy->destination.buffer->scope == ir::Scope::global;
+        const ir::Region& tile = stores ? copy->source : copy->destination;
+        const bool by_box =
+            copy->mode == CopyMode::complete ? stores : not_part_by_engine(*copy, result.viewed).empty();
+        if (by_box && (stores || needs_panels(tile))) set_apart(tile);
+      },
+      [](const ir::Expr&) {});
+  return result;
+}
 
 ManualAsynchrony keep_asynchrony(const ir::Kernel& kernel, Architecture architecture, const ir::Sync& meet,
                                  const WholeBlock& block) {
-  ManualAsynchrony result{kernel, {}, {}};
-  result.kernel.body = KeepAsynchrony(result, architecture, meet, block).rewrite(kernel.body);
+  ManualAsynchrony result{kernel, {}, {}, {}};
+  KeepAsynchrony keep(result, architecture, meet, block);
+  const Stmt body = keep.rewrite(kernel.body);
+  std::vector<Stmt> all = keep.beginning();
+  all.push_back(body);
+  result.kernel.body = keep.beginning().empty() ? body : ir::make_stmt(ir::Block{std::move(all)}, body->span);
   return result;
 }
 

@@ -141,14 +141,16 @@ Result<ir::Program> prepare(const ir::Program& program) {
 Result<PlannedKernel> plan_kernel(const ir::Kernel& given, Architecture architecture, const Team& given_team) {
   ir::Kernel kernel = share_some_fragments(given);
   Team team = given_team;
+  const bool waits_itself = team.meet.threads != 0 || ir::contains<ir::Barrier>(kernel.body);
   if (!team.specialized) {
     ManualAsynchrony own =
         keep_asynchrony(kernel, architecture, team.meet, team.block ? *team.block : whole_block(kernel));
+    if (own.error) return std::move(own.error);
     kernel = std::move(own.kernel);
     team.lasting = std::move(own.tiles);
     team.decisions.insert(team.decisions.end(), own.decisions.begin(), own.decisions.end());
   }
-  if (team.meet.threads != 0 || ir::contains<ir::Barrier>(kernel.body)) kernel.body = InOrder().rewrite(kernel.body);
+  if (waits_itself) kernel.body = InOrder().rewrite(kernel.body);
   PipelinedKernel pipelined = pipeline_loops(kernel, architecture);
   kernel = normalize(pipelined.kernel);
   Inference inference = infer_layouts(kernel, architecture);

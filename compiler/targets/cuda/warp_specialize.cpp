@@ -352,7 +352,8 @@ class Specializer {
 }  // namespace
 
 std::optional<SpecializedKernel> specialize_warps(const ir::Kernel& kernel, Architecture architecture) {
-  if (architecture != Architecture::sm_90a) return std::nullopt;
+  // Blocks of a cluster are those of the program's grid.
+  if (architecture != Architecture::sm_90a || !kernel.cluster.empty()) return std::nullopt;
   return Specializer(kernel, architecture).run();
 }
 
