@@ -57,6 +57,20 @@ std::string expect_interpreted(const std::string& text) {
   return result.source;
 }
 
+TEST(EmulatedThreads, AWarpThatMeetsIsNotTheBlock) {
+  const std::string source = expect_interpreted(R"(program p(A: int32[64], B: int32[64]) {
+  kernel bx in 1 threads 64 {
+    shared s: int32[64]
+    copy A -> s
+    sync warp
+    parallel e in 64 {
+      B[e] = s[63 - e]
+    }
+  }
+})");
+  EXPECT_NE(source.find("sync_threads();"), std::string::npos) << source;
+}
+
 TEST(EmulatedThreads, OneOfThoseThatDoTheSameChangesWhatTheyRead) {
   expect_interpreted(R"(program p(A: float32[4], B: float32[4], C: float32[4]) {
   kernel bx in 1 threads 33 {

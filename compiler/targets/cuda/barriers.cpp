@@ -190,9 +190,9 @@ class Placement {
 
   void place(const Stmt& stmt, State& state, std::vector<Stmt>& out) {
     if (const auto* sync = ir::as<ir::Sync>(stmt)) {
-      const bool of_all = sync->threads == 0 || sync->threads == threads_;
-      if (sync->scope == ir::SyncScope::cluster || (sync->scope == ir::SyncScope::block && of_all) ||
-          (sync->threads == meet_.threads && sync->barrier == meet_.barrier))
+      const bool of_block = sync->threads == 0 || sync->threads == threads_,
+                 of_team = sync->threads == meet_.threads && sync->barrier == meet_.barrier;
+      if (sync->scope == ir::SyncScope::cluster || (sync->scope == ir::SyncScope::block && (of_block || of_team)))
         state.pending.clear();
       return out.push_back(stmt);
     }

@@ -272,10 +272,11 @@ class Inferrer {
       if (use.buffer->scope != Scope::fragment || !known(use.buffer)) continue;
       const size_t count = variables(use, loop);
       if (best != nullptr && count <= most) continue;
+      if (count == 0 && !writes_element(loop.stmt, use.buffer)) continue;  // one value for all iterations
       best = &use;
       most = count;
     }
-    if (best == nullptr || most == 0) return decide_by_part(loop);
+    if (best == nullptr) return decide_by_part(loop);
     if (all_variables && most < needed) return false;
     auto fragment = from_part(loop, *best);
     if (!fragment) fragment = from_use(loop, *best);
