@@ -467,7 +467,7 @@ Result<StmtNode::Node> Reader::barrier() {
 }
 
 Result<StmtNode::Node> Reader::async() {
-  const auto op = accept_one(AsyncOp::fence);
+  const auto op = accept_one(AsyncOp::lower_registers);
   if (!op) return wrong("what asynchronous operations are told");
   Async a{*op};
   if (peek().kind == TokenKind::integer) a.count = TRY(integer());

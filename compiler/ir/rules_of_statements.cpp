@@ -218,7 +218,10 @@ std::string barrier_operand(const Stmt& s, const Surroundings&) {
 
 std::string async_count(const Stmt& s, const Surroundings&) {
   const auto* n = as<Async>(s);
-  if (!n || n->count == 0) return {};
+  if (!n) return {};
+  if (n->op == AsyncOp::raise_registers || n->op == AsyncOp::lower_registers)
+    return n->count >= 24 && n->count <= 256 && n->count % 8 == 0 ? "" : fmt::format("{} registers", n->count);
+  if (n->count == 0) return {};
   const bool counts = n->op == AsyncOp::wait_copies || n->op == AsyncOp::wait_stores || n->op == AsyncOp::wait_gemms;
   return counts && n->count > 0 ? "" : fmt::format("a count of {}", n->count);
 }

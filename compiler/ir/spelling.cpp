@@ -18,8 +18,8 @@ constexpr std::array<std::string_view, 4> kCopyModes{"complete", "group", "bulk_
 constexpr std::array<std::string_view, 4> kSyncs{"block", "grid", "warp", "cluster"};
 constexpr std::array<std::string_view, 4> kShuffles{"from", "xor", "up", "down"};
 constexpr std::array<std::string_view, 5> kBarriers{"arrive", "wait", "expect", "arrive_expect", "arrive_copied"};
-constexpr std::array<std::string_view, 6> kAsyncs{"commit_copies", "wait_copies", "commit_stores",
-                                                  "wait_stores",   "wait_gemms",  "fence"};
+constexpr std::array<std::string_view, 8> kAsyncs{"commit_copies", "wait_copies", "commit_stores",   "wait_stores",
+                                                  "wait_gemms",    "fence",       "raise_registers", "lower_registers"};
 
 struct Suffix {
   std::string_view text;

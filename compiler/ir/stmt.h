@@ -195,6 +195,9 @@ enum class AsyncOp : uint8_t {
   wait_stores,
   wait_gemms,  // until at most `count` asynchronous gemms are under way
   fence,       // what this thread wrote is seen by asynchronous copies and gemms after it
+  // `count` registers for each thread of the warp groups that come here; more once others have given some up.
+  raise_registers,
+  lower_registers,
 };
 struct Async {
   AsyncOp op;

@@ -27,9 +27,8 @@ struct ManualProgram {
 };
 
 // One warp group asks for tiles, the other one multiplies and keeps one product under way.
-const ManualProgram kRing{
-    "ring",
-    R"(program gemm(a: float16[128, 296], b: float16[296, 64], c: float32[128, 64]) {
+const ManualProgram kRing{"ring",
+                          R"(program gemm(a: float16[128, 296], b: float16[296, 64], c: float32[128, 64]) {
   kernel bx in 1 threads 256 {
     shared a_ring: float16[3, 128, 64]
     shared b_ring: float16[3, 64, 64]
@@ -37,6 +36,7 @@ const ManualProgram kRing{
     barrier full: uint64[3] arrivals [128, 128, 128]
     barrier empty: uint64[3] arrivals [128, 128, 128]
     roles 0 {
+      async raise_registers 240
       fill sums = 0.0
       serial k in 5 {
         on full[k % 3] wait k // 3 % 2
@@ -50,6 +50,7 @@ const ManualProgram kRing{
       copy sums -> c
     }
     roles 1 {
+      async lower_registers 24
       serial k in 5 {
         on empty[k % 3] wait (k // 3 + 1) % 2
         copy a[0 : 128, k * 64 : +64] -> a_ring[k % 3, 0 : 128, 0 : 64] mode bulk_load counting full[k % 3]
@@ -59,8 +60,9 @@ const ManualProgram kRing{
     }
   }
 })",
-    {"tma_load_2d(a_ring", "tma_load_2d(b_ring", "barrier_expect(full + k", "wgmma_wait<1>", "wgmma_wait<0>"},
-    {"copy_vector<16>(a_ring"}};
+                          {"tma_load_2d(a_ring", "tma_load_2d(b_ring", "barrier_expect(full + k", "wgmma_wait<1>",
+                           "wgmma_wait<0>", "set_registers_up<240>", "set_registers_down<24>"},
+                          {"copy_vector<16>(a_ring"}};
 
 // Two products that run beside the threads' own work: scores of the next keys, and sums of the values before.
 const ManualProgram kAttention{
@@ -366,6 +368,28 @@ TEST(ManualAsynchrony, ProgramsMayTakeAllSharedMemory) {
   const auto code = targets::cuda::generate(parse(text), Architecture::sm_90a);
   ASSERT_TRUE(code.ok()) << code.error().message;
   EXPECT_THAT(code->source, AllOf(HasSubstr("tma_load_2d(a_ring"), Not(HasSubstr("tma_store"))));
+}
+
+TEST(ManualAsynchrony, WarpGroupsMayNotWaitForRegistersForEver) {
+  const auto code = [](int64_t third) {
+    return targets::cuda::generate(parse(fmt::format(R"(program p(a: float32[128]) {{
+  kernel bx in 1 threads 384 {{
+    roles 0, 1 {{
+      async raise_registers 240
+      fill a = 1.0
+    }}
+    roles 2 {{
+      async lower_registers {}
+    }}
+  }}
+}})",
+                                                     third)),
+                                   Architecture::sm_90a);
+  };
+  EXPECT_TRUE(code(24).ok());
+  const auto refused = code(40);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message, HasSubstr("66560 registers in all; there are 65536"));
 }
 
 TEST(ManualAsynchrony, SaysWhyACopyIsDoneAtOnce) {

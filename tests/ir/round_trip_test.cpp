@@ -46,6 +46,8 @@ constexpr const char* kHardware = R"(program g(x: float16[64, 64] aligned 2, y: 
     roles 0, 1 {
       gemm c += a @ a policy full_row precision fp32 asynchronous
       async wait_gemms
+      async raise_registers 240
+      async lower_registers 24
     }
     copy a -> y mode bulk_store
     async commit_stores

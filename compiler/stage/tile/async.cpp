@@ -117,6 +117,23 @@ Result<Value> wait(TileArguments& arguments) {
   return Value();
 }
 
+Result<Value> give_registers(TileArguments& arguments, bool more) {
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
+  const int64_t count = TRY(arguments.integer(0));
+  if (count < 24 || count > 256 || count % 8 != 0)
+    return make_error(DiagnosticKind::value_error, arguments.span(0),
+                      fmt::format("`{}` cannot give each thread {} registers", arguments.function(), count),
+                      "a multiple of 8 from 24 to 256");
+  TRY(builder.emit(ir::Async{more ? ir::AsyncOp::raise_registers : ir::AsyncOp::lower_registers, count},
+                   arguments.span()));
+  return Value();
+}
+Result<Value> set_max_nreg(TileArguments& arguments) {
+  return give_registers(arguments, TRY(arguments.integer(1)) != 0);
+}
+Result<Value> inc_max_nreg(TileArguments& arguments) { return give_registers(arguments, true); }
+Result<Value> dec_max_nreg(TileArguments& arguments) { return give_registers(arguments, false); }
+
 // `with T.ws(0, 1):` the body is for these warp groups.
 struct RolesFrame final : TypedObject<RolesFrame> {
   static constexpr Type kType{"warp group scope"};
@@ -175,6 +192,10 @@ const std::vector<TileFunction>& async_functions() {
       {"wait_wgmma", "num_mma=", "waits until at most `num_mma` asynchronous gemms are under way",
        wait<AsyncOp::wait_gemms>},
       {"fence_proxy_async", "", "what threads wrote is seen by asynchronous copies after it", async<AsyncOp::fence>},
+      {"set_max_nreg", "reg_count, is_inc",
+       "registers of each thread of the warp groups that come here: more if `is_inc`, else fewer", set_max_nreg},
+      {"inc_max_nreg", "reg_count", "more registers for each thread", inc_max_nreg},
+      {"dec_max_nreg", "reg_count", "fewer registers for each thread", dec_max_nreg},
       {"ws", "*warp_group_idx", "`with T.ws(0):` the body is for these groups of 128 threads", roles},
   };
   return kFunctions;

@@ -116,7 +116,7 @@ Status clear_under(const TileArguments& arguments, const Value& condition, const
 }
 
 // T.gemm(A, B, C, transpose_A=, transpose_B=, policy=, clear_accum=, k_pack=, ..., precision=)
-Result<Value> emit_gemm(TileArguments& arguments, bool asynchronous) {
+Result<Value> emit_gemm(TileArguments& arguments, bool asynchronous, size_t precision) {
   ProgramBuilder& builder = *TRY(require_kernel(arguments));
   ir::Gemm node;
   node.asynchronous = asynchronous;
@@ -128,7 +128,7 @@ Result<Value> emit_gemm(TileArguments& arguments, bool asynchronous) {
   node.policy = TRY(warp_policy(arguments, 5));
   const bool clears_at_times = arguments.has(6) && arguments[6].get_if<TileExpr>();
   if (!clears_at_times) node.clear_accumulator = TRY(arguments.flag_or(6, false));
-  node.precision = TRY(precision_of(arguments, asynchronous ? 7 : 11));
+  node.precision = TRY(precision_of(arguments, precision));
   TRY(require_on_chip(arguments, node.a, "operand A"));
   TRY(require_on_chip(arguments, node.b, "operand B"));
   TRY(require_on_chip(arguments, node.c, "the accumulator C"));
@@ -139,20 +139,28 @@ Result<Value> emit_gemm(TileArguments& arguments, bool asynchronous) {
   return Value();
 }
 
-Result<Value> gemm(TileArguments& arguments) { return emit_gemm(arguments, false); }
-Result<Value> wgmma_gemm(TileArguments& arguments) { return emit_gemm(arguments, true); }
+// `wg_wait`: how many asynchronous products may be under way after it; below 0 nothing is waited for.
+Result<Value> gemm(TileArguments& arguments) {
+  const int64_t under_way = TRY(arguments.integer_or(8, 0));
+  TRY(emit_gemm(arguments, under_way != 0, 11));
+  if (under_way > 0)
+    TRY(arguments.context().builder->emit(ir::Async{ir::AsyncOp::wait_gemms, under_way}, arguments.span()));
+  return Value();
+}
+Result<Value> wgmma_gemm(TileArguments& arguments) { return emit_gemm(arguments, true, 7); }
 
 }  // namespace
 
 const std::vector<TileFunction>& gemm_functions() {
   static const std::vector<TileFunction> kFunctions = {
       {"gemm",
-       "A, B, C, transpose_A=, transpose_B=, policy=, clear_accum=, k_pack?=1, wg_wait?=0, mbar?, annotations?, "
+       "A, B, C, transpose_A=, transpose_B=, policy=, clear_accum=, k_pack?=1, wg_wait=, mbar?, annotations?, "
        "*, precision=",
        "C += A @ B on tiles; `transpose_A`, `transpose_B` for operands stored the other way round; `precision`: what "
        "products of float32 may use, as written (`\"ieee\"`), or tensor cores at the accuracy of float32 (`\"fp32\"`) "
        "or "
-       "of tfloat32 (`\"tf32\"`)",
+       "of tfloat32 (`\"tf32\"`); `wg_wait`: so many asynchronous gemms, this one too, may be under way after it, -1 "
+       "for any number (see `T.wait_wgmma`)",
        gemm},
       {"wgmma_gemm", "A, B, C, transpose_A=, transpose_B=, policy=, clear_accum=, *, precision=",
        "a gemm that `T.wait_wgmma` waits for", wgmma_gemm},

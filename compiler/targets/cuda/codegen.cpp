@@ -252,6 +252,11 @@ class LaunchEmitter {
 
 namespace {
 
+bool deals_out_registers(const ir::Stmt& stmt) {
+  const auto* call = ir::as<ir::ExternCall>(stmt);
+  return call && call->function.starts_with("set_registers_");
+}
+
 Status check_clusters(const ir::Kernel& kernel, Architecture architecture) {
   if (architecture == Architecture::sm_90a) return {};
   Span span;
@@ -284,6 +289,7 @@ Result<GeneratedCode> generate(const ir::Program& given, Architecture architectu
   const std::string name = cpu::Names(prelude()).fresh(program.name);
   for (size_t k = 0; k < program.kernels.size(); ++k) {
     TRY(check_clusters(program.kernels[k], architecture));
+    if (architecture == Architecture::sm_90a) TRY(check_registers(program.kernels[k]));
     LoweredKernel lowered = TRY(lower_teams(program.kernels[k], architecture));
     lowered.shares_in_cluster = ir::shares_in_cluster(program.kernels[k].body);
     for (Diagnostic& warning : lowered.warnings) code.warnings.push_back(std::move(warning));
@@ -296,6 +302,8 @@ Result<GeneratedCode> generate(const ir::Program& given, Architecture architectu
     one.kernels = {lowered.products.empty() ? lowered.kernel : in_bands(lowered.kernel)};
     lowered.kernel = passes::simplify(one).kernels[0];
     lowered.kernel.body = load_early(lowered.kernel.body);
+    // ptxas has to know how many registers a thread begins with.
+    lowered.alone = ir::contains(lowered.kernel.body, deals_out_registers);
     const std::string function = fmt::format("{}_{}", name, k);
     code.launches.push_back(TRY(LaunchEmitter(program, lowered, architecture, sources).run(function, code.source)));
   }

@@ -153,6 +153,8 @@ void write_async(Context& context, const ir::Async& async) {
     case ir::AsyncOp::wait_stores:
     case ir::AsyncOp::wait_gemms:
     case ir::AsyncOp::fence:
+    case ir::AsyncOp::raise_registers:
+    case ir::AsyncOp::lower_registers:
       return;  // lowering left what has a form
   }
 }

@@ -142,6 +142,11 @@ void lower_async(Lowering& lowering, const Stmt& stmt, Stmts& out) {
       for (const Buffer& registers : done) out.push_back(pin_registers(registers, stmt->span));
       return;
     }
+    case ir::AsyncOp::raise_registers:
+    case ir::AsyncOp::lower_registers: {
+      const char* way = async.op == ir::AsyncOp::raise_registers ? "up" : "down";
+      return out.push_back(call(fmt::format("set_registers_{}<{}>", way, async.count), {}, stmt->span));
+    }
     default:
       return out.push_back(stmt);
   }

@@ -47,8 +47,12 @@ class KeepAsynchrony : public ir::Rewriter {
     if (const auto* copy = ir::as<ir::Copy>(stmt); copy && copy->mode != CopyMode::complete)
       return rewrite_copy(stmt, *copy);
     if (const auto* gemm = ir::as<ir::Gemm>(stmt); gemm && gemm->asynchronous) return rewrite_gemm(stmt, *gemm);
-    if (const auto* async = ir::as<ir::Async>(stmt); async && !has_use(async->op))
+    if (const auto* async = ir::as<ir::Async>(stmt); async && !has_use(async->op)) {
+      if (async->op == AsyncOp::raise_registers || async->op == AsyncOp::lower_registers)
+        decide(stmt->span, "registers of threads", "as they are",
+               architecture_ == Architecture::sm_90a ? "not for whole warp groups" : "sm_80 deals them out once");
       return ir::make_stmt(ir::Block{{}}, stmt->span);
+    }
     return rewrite_children(stmt);
   }
 
@@ -90,6 +94,9 @@ class KeepAsynchrony : public ir::Rewriter {
       case AsyncOp::commit_stores:
       case AsyncOp::wait_stores:
         return modes_.contains(CopyMode::bulk_store);
+      case AsyncOp::raise_registers:
+      case AsyncOp::lower_registers:  // by whole warp groups
+        return architecture_ == Architecture::sm_90a && threads_ % 128 == 0;
       default:
         return true;
     }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <unordered_set>
 
 #include "compiler/ir/search.h"
@@ -130,6 +131,42 @@ class Warnings {
 
 Result<std::vector<Diagnostic>> resource_warnings(const PlannedKernel& planned, int64_t threads_of_block) {
   return Warnings(planned, threads_of_block).run();
+}
+
+Status check_registers(const ir::Kernel& kernel) {
+  constexpr int64_t kGroup = 128;
+  const int64_t threads = thread_count(kernel), groups = threads / kGroup;
+  if (threads % kGroup != 0) return {};
+  std::vector<int64_t> last(static_cast<size_t>(groups), registers_of_thread(threads));
+  Stmt given;
+  const auto note = [&](const Stmt& stmt, const std::vector<int>* who) {
+    const auto* async = ir::as<ir::Async>(stmt);
+    if (!async || (async->op != ir::AsyncOp::raise_registers && async->op != ir::AsyncOp::lower_registers)) return;
+    if (async->op == ir::AsyncOp::raise_registers) given = stmt;
+    for (int64_t group = 0; group < groups; ++group)
+      if (who == nullptr || std::find(who->begin(), who->end(), group) != who->end())
+        last[static_cast<size_t>(group)] = async->count;
+  };
+  const auto no_expr = [](const ir::Expr&) {};
+  ir::walk(
+      kernel.body,
+      [&](const Stmt& stmt) {
+        const auto* roles = ir::as<ir::Roles>(stmt);
+        if (roles == nullptr) return;
+        ir::walk(
+            roles->body, [&](const Stmt& part) { note(part, &roles->groups); }, no_expr);
+      },
+      no_expr);
+  // Which groups take a branch is not known.
+  const auto in_branch = [](const Stmt& stmt) { return ir::as<ir::If>(stmt) && ir::contains<ir::Async>(stmt); };
+  if (!ir::contains<ir::Roles>(kernel.body) && !ir::contains(kernel.body, in_branch))
+    ir::walk(
+        kernel.body, [&](const Stmt& stmt) { note(stmt, nullptr); }, no_expr);
+  const int64_t all = kGroup * std::accumulate(last.begin(), last.end(), int64_t{0});
+  if (given == nullptr || all <= kRegistersOfBlock) return {};
+  return make_error(DiagnosticKind::too_large_for_device, given->span,
+                    fmt::format("the warp groups are given {} registers in all; there are {}", all, kRegistersOfBlock),
+                    "give others fewer: a warp group waits until what it asks for is free");
 }
 
 int64_t shared_bytes_with_barriers(const LoweredKernel& lowered) {

@@ -13,6 +13,10 @@ namespace tilepilot::targets::cuda {
 // beyond that no compiler gets through.
 Result<std::vector<Diagnostic>> resource_warnings(const PlannedKernel& planned, int64_t threads_of_block);
 
+// Errors: too_large_for_device, where a program gives its warp groups more registers than there are, so that one would
+// wait for ever.
+Status check_registers(const ir::Kernel& kernel);
+
 // The shared memory that a kernel needs, with the hardware barriers, which lie behind all tiles.
 int64_t shared_bytes_with_barriers(const LoweredKernel& lowered);
 

@@ -153,7 +153,6 @@ class Teams {
     together.allocations.clear();
     LoweredKernel result{together, ir::make_var("thread", ir::kInt32), {}, common_bytes_};
     result.persistent = common_team_.persistent;
-    result.alone = common_team_.specialized;
     Stmt chosen;
     for (size_t team = roles_.size(); team-- > 0;) {
       const LoweredKernel part = TRY(lower_team(team, result.shared_bytes));
