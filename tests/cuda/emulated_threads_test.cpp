@@ -57,6 +57,18 @@ std::string expect_interpreted(const std::string& text) {
   return result.source;
 }
 
+TEST(EmulatedThreads, FunctionsOfNibbles) {
+  expect_interpreted(R"(program p(A: int4[64], B: int32[64]) {
+  kernel bx in 1 threads 64 {
+    shared s: int4[64]
+    copy A -> s
+    parallel e in 64 {
+      B[e] = int32(abs(s[e])) + int32(popcount(s[e])) * 16
+    }
+  }
+})");
+}
+
 TEST(EmulatedThreads, AWarpThatMeetsIsNotTheBlock) {
   const std::string source = expect_interpreted(R"(program p(A: int32[64], B: int32[64]) {
   kernel bx in 1 threads 64 {

@@ -156,7 +156,11 @@ class ValueEmitter {
             [&](const ir::Unary& node) { return unary(node, expr->type); },
             [&](const ir::Binary& node) { return is_quick(expr) ? quick(node) : binary(node, expr->type); },
             [&](const ir::Math& node) {
-              Code code{fmt::format("{}({})", function_name(node.function), value(node.argument).text)};
+              std::string argument = value(node.argument).text;
+              // A function for any type takes the type of its argument.
+              if (is_small_integer(node.argument->type))
+                argument = fmt::format("{}({})", computed_type(node.argument->type), argument);
+              Code code{fmt::format("{}({})", function_name(node.function), argument)};
               return is_small_integer(expr->type) ? narrow(std::move(code), expr->type) : code;
             },
             [&](const ir::Select& node) { return select(node); },
