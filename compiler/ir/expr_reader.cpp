@@ -289,4 +289,46 @@ Result<Expr> ExprReader::call(const Token& name) {
   return result;
 }
 
+Result<Region> ExprReader::whole(const Buffer& buffer, Span span) {
+  Region r{buffer, {}, {}, span};
+  for (const Expr& extent : buffer->shape) {
+    const auto size = constant_int(extent);
+    if (!size) {
+      return make_error(DiagnosticKind::ir_syntax_error, span,
+                        "a buffer of symbolic shape needs its region written out");
+    }
+    r.start.push_back(int_imm(0));
+    r.extent.push_back(*size);
+  }
+  return r;
+}
+
+Result<Region> ExprReader::region() {
+  const size_t first = position();
+  Region r;
+  r.buffer = TRY(buffer());
+  if (!accept("[")) return whole(r.buffer, since(first));
+  while (!accept("]")) {
+    if (!r.start.empty()) TRY(expect(","));
+    TRY(axis(r));
+  }
+  r.span = since(first);
+  return r;
+}
+
+// `start`, `start : +extent` or, both constant, `start : end`.
+Status ExprReader::axis(Region& region) {
+  const Expr start = TRY(expr());
+  int64_t extent = 1;
+  if (accept(":")) {
+    const auto begin = constant_int(start);
+    const bool from_start = accept("+");
+    if (!from_start && !begin) return wrong("`+` and an extent");
+    extent = TRY(integer()) - (from_start ? 0 : *begin);
+  }
+  region.start.push_back(start);
+  region.extent.push_back(extent);
+  return {};
+}
+
 }  // namespace tilepilot::ir

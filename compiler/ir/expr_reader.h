@@ -1,4 +1,5 @@
-// Reads expressions of the text form from tokens, and knows the names in scope. Statements and programs: read.cpp.
+// Reads expressions and regions of the text form from tokens, and knows the names in scope. Statements and programs:
+// read.cpp.
 #pragma once
 
 #include <algorithm>
@@ -51,6 +52,7 @@ class ExprReader {
   // `a, b, c`, possibly none before `closing`.
   Result<std::vector<Expr>> exprs_until(std::string_view closing);
   Result<std::vector<Expr>> exprs();
+  Result<Region> region();
 
  private:
   // An operand, and whether it is a literal without a suffix: such a one takes the type of its surroundings.
@@ -78,6 +80,8 @@ class ExprReader {
   Result<Expr> pair_call(BinaryOp op);
   Result<Expr> select_call();
   std::optional<BinaryOp> infix() const;
+  Result<Region> whole(const Buffer& buffer, Span span);
+  Status axis(Region& region);
 };
 
 }  // namespace tilepilot::ir

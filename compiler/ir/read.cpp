@@ -57,9 +57,6 @@ class Reader : public ExprReader {
   Result<StmtNode::Node> roles();
   Result<StmtNode::Node> extern_call();
   Result<std::string> string();
-  Result<Region> region();
-  Status axis(Region& region);
-  Result<Region> whole(const Buffer& buffer, Span span);
 
   template <class Enum>
   std::optional<Enum> accept_one(Enum last) {
@@ -548,50 +545,6 @@ Result<StmtNode::Node> Reader::extern_call() {
   c.result = make_var(std::string(name.text), type);
   TRY(declare(name, c.result));
   return StmtNode::Node(std::move(c));
-}
-
-// regions -------------------------------------------------------------------------------------------------------------
-
-Result<Region> Reader::whole(const Buffer& buffer, Span span) {
-  Region r{buffer, {}, {}, span};
-  for (const Expr& extent : buffer->shape) {
-    const auto size = constant_int(extent);
-    if (!size) {
-      return make_error(DiagnosticKind::ir_syntax_error, span,
-                        "a buffer of symbolic shape needs its region written out");
-    }
-    r.start.push_back(int_imm(0));
-    r.extent.push_back(*size);
-  }
-  return r;
-}
-
-Result<Region> Reader::region() {
-  const size_t first = position();
-  Region r;
-  r.buffer = TRY(buffer());
-  if (!accept("[")) return whole(r.buffer, since(first));
-  while (!accept("]")) {
-    if (!r.start.empty()) TRY(expect(","));
-    TRY(axis(r));
-  }
-  r.span = since(first);
-  return r;
-}
-
-// `start`, `start : +extent` or, both constant, `start : end`.
-Status Reader::axis(Region& region) {
-  const Expr start = TRY(expr());
-  int64_t extent = 1;
-  if (accept(":")) {
-    const auto begin = constant_int(start);
-    const bool from_start = accept("+");
-    if (!from_start && !begin) return wrong("`+` and an extent");
-    extent = TRY(integer()) - (from_start ? 0 : *begin);
-  }
-  region.start.push_back(start);
-  region.extent.push_back(extent);
-  return {};
 }
 
 Result<Program> read(const SourceMap& sources, int32_t file) { return Reader(TRY(lex(sources, file))).program(); }
