@@ -38,7 +38,7 @@ class SplitProducts {
       lowering_.decisions.push_back({span_,
                                      "operand " + gemm_.b.buffer->name + " of the product",
                                      "both parts written anew",
-                                     {"it is not stored along k"}});
+                                     {"as it lies, wgmma cannot read it"}});
     if (gemm_.clear_accumulator) clear(out);
     write_parts(out);
     out.push_back(call("fence_async", {}, span_));
