@@ -3,6 +3,8 @@
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "eval/host/edge.h"
 #include "eval/worker/digest.h"
 
@@ -48,11 +50,20 @@ Result<CheckedCall> TimedCandidate::turn(size_t content, const std::vector<at::T
   inputs_.rotate();
   program_.seed(seed);
   auto result = TRY(first_call(content));
-  kept_.clear();
-  if (!setup_.mutates) {
-    for (auto& tensor : result.tensors) kept_.emplace_back(tensor, digest_of(tensor));
-  }
+  kept_ = kept(result);
   return CheckedCall{std::move(result), inputs_[inputs_.holder_of(content)]};
+}
+
+TimedCandidate::Kept TimedCandidate::kept(const ForwardResult& result) const {
+  Kept outputs;
+  if (setup_.mutates) return outputs;
+  for (auto& tensor : result.tensors) outputs.emplace_back(tensor, digest_of(tensor));
+  return outputs;
+}
+
+bool TimedCandidate::changed(const Kept& outputs) {
+  return std::any_of(outputs.begin(), outputs.end(),
+                     [](const auto& one) { return digest_of(one.first) != one.second; });
 }
 
 Result<double> TimedCandidate::run(int64_t begin, int64_t end) {
@@ -75,7 +86,7 @@ Result<CheckedCall> TimedCandidate::repeated_call(const TimedCalls& calls, Timed
   std::string missing = first ? missing_work(*first, work) : "";
   if (!missing.empty())
     answer.complaint = fmt::format("one did without work that its inputs took at first: {}", missing);
-  for (auto& [tensor, digest] : kept_) answer.earlier_changed = answer.earlier_changed || digest_of(tensor) != digest;
+  answer.earlier_changed = changed(kept_);
   return checked;
 }
 
@@ -97,7 +108,10 @@ Result<TimedAnswer> TimedCandidate::time(const TimedCalls& calls) {
     answer.checked.emplace(TRY(repeated_call(calls, answer)));
     aside = log.launches - aside;
     seconds_aside = log.seconds - seconds_aside;
+    // The calls before it may have ended with the inputs of the last turn, and overwritten its answer with the same.
+    const Kept checked = kept(answer.checked->result);
     answer.seconds += TRY(run(before, end));
+    answer.earlier_changed = answer.earlier_changed || changed(checked);
   }
   answer.kernel_seconds = log.seconds - kernel_seconds - seconds_aside;
   log.waits = true;

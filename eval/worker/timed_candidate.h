@@ -50,7 +50,7 @@ struct TimedCalls {
 struct TimedAnswer {
   double seconds = 0, kernel_seconds = 0;  // the latter only if kernels are watched
   std::optional<CheckedCall> checked;
-  bool earlier_changed = false;  // the answer of the last turn
+  bool earlier_changed = false;  // the answer of the last turn, or of the checked call
   std::string complaint;         // what was not done again; empty: nothing
 };
 
@@ -65,7 +65,11 @@ class TimedCandidate {
   Result<TimedAnswer> time(const TimedCalls& calls);
 
  private:
+  using Kept = std::vector<std::pair<at::Tensor, std::string>>;  // outputs and their digests
+
   Result<ForwardResult> first_call(size_t content);
+  Kept kept(const ForwardResult& result) const;  // none where later calls may change them
+  static bool changed(const Kept& outputs);
   Result<CheckedCall> repeated_call(const TimedCalls& calls, TimedAnswer& answer);
   Result<double> run(int64_t begin, int64_t end);
 
@@ -76,7 +80,7 @@ class TimedCandidate {
   std::unique_ptr<Stopwatch> stopwatch_;
   std::vector<stage::CallArgs> calls_;     // by set
   std::vector<std::optional<Work>> work_;  // by content: of its first call; none: a checked call had it before
-  std::vector<std::pair<at::Tensor, std::string>> kept_;  // outputs of the last turn and their digests
+  Kept kept_;                              // of the last turn
 };
 
 }  // namespace tilepilot::eval
