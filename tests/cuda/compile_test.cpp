@@ -1,7 +1,7 @@
 // Every function of the device prelude is accepted by NVRTC and its assembler, for both targets. No GPU is needed.
 #include <gmock/gmock.h>
 
-#include <chrono>
+#include <ctime>
 
 #include "compiler/targets/cuda/prelude.h"
 #include "compiler/targets/cuda/wgmma.h"
@@ -123,11 +123,11 @@ TEST(Prelude, CompilesFast) {
   double least = 1e9;
   for (int k = 0; k < 5; ++k) {
     DiagnosticList warnings;
-    const auto begin = std::chrono::steady_clock::now();
+    const std::clock_t begin = std::clock();  // what others do on this machine does not count
     const auto made =
         compiler.compile(targets::cuda::prelude() + "extern \"C\" __global__ void nothing() {}\n", "sm_90a", warnings);
     ASSERT_TRUE(made.ok()) << failure(made.error());
-    least = std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    least = std::min(least, static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
   }
   RecordProperty("milliseconds", std::to_string(least * 1000));
   EXPECT_LT(least, 0.25) << "on an idle core it takes 0.03 s";
