@@ -111,15 +111,6 @@ Fragment thread_tiles(int64_t m, int64_t n, int64_t threads) {
 using Viewed = std::unordered_set<const ir::BufferData*>;
 constexpr int64_t kTensorFloatStep = 8;  // along k, of an instruction
 constexpr int64_t kGroup = 128;          // threads of a warp group
-constexpr int64_t kAddresses = 28;       // registers of a thread for all but what a product holds
-
-// What a thread holds of a product that is split, in registers: its sums, those of some steps of one instruction, and
-// both parts of A for these.
-bool has_room_for_parts(const GemmPlan& plan, bool a_held, int64_t threads, int64_t n) {
-  const int64_t limit = std::min(kMostRegistersOfThread, kRegistersOfBlock / threads);
-  const int64_t of_a = 8 * plan.steps_together() + (a_held ? plan.m * plan.k / threads : 0);
-  return plan.m * plan.n / threads + n / 2 + of_a + kAddresses <= limit;
-}
 
 // The atom with n columns. Plans point to atoms, so that all of them are made once.
 const Atom* wgmma_atom(ir::DType operand, int64_t n) {
@@ -159,6 +150,7 @@ std::string not_described(const ir::Region& region, bool k_last, const Viewed& v
 // reads its rows of A and its columns of B. `unit`: what columns of an instruction must be a multiple of.
 bool place_groups(GemmPlan& plan, const ir::Gemm& gemm, int64_t groups, int64_t unit) {
   int64_t best = INT64_MAX;
+  const int64_t threads = groups * kGroup;
   for (int64_t down = 1; down <= groups; ++down) {
     const int64_t across = groups / down;
     if (groups % down != 0 || plan.m % (64 * down) != 0 || plan.n % (8 * across) != 0) continue;
@@ -167,7 +159,9 @@ bool place_groups(GemmPlan& plan, const ir::Gemm& gemm, int64_t groups, int64_t 
       const Wgmma shape{multiplied_as(gemm, gemm.a.buffer->type), multiplied_as(gemm, gemm.b.buffer->type),
                         gemm.c.buffer->type, n};
       if (columns % n != 0 || !is_wgmma(shape) || (n % unit != 0 && n != plan.n)) continue;
-      if (plan.splits && !has_room_for_parts(plan, gemm.a.buffer->scope == ir::Scope::fragment, groups * kGroup, n))
+      const int64_t of_a = gemm.a.buffer->scope == ir::Scope::fragment ? plan.m * plan.k / threads : 0;
+      if (plan.splits &&
+          !has_room_for_parts(plan.m * plan.n / threads + of_a, registers_of_parts(n, plan.steps_together()), threads))
         continue;
       const int64_t read = plan.m / (64 * down) * (columns / n) * (64 + n);
       const int64_t cost = gemm.policy == ir::WarpPolicy::full_row   ? across * plan.m * plan.n + read
@@ -219,7 +213,7 @@ ir::DType multiplied_as(const ir::Gemm& gemm, ir::DType operand) {
 
 int64_t GemmPlan::steps_together() const {
   const int64_t steps = k / kTensorFloatStep;
-  int64_t together = 4;
+  int64_t together = kStepsOfParts;
   while (steps % together != 0) together /= 2;
   return together;
 }

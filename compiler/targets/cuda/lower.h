@@ -88,6 +88,9 @@ ir::Expr in_places(const Lowering& lowering, const ir::Expr& expr, const Registe
 // Keeps the compiler from moving what computes these registers, or uses them, across this place.
 ir::Stmt pin_registers(const ir::Buffer& registers, Span span);
 
+// Zeros in all registers of a product's sums.
+ir::Stmt cleared(Lowering& lowering, const ir::Buffer& sums, Span span);
+
 void lower_parallel(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
 void lower_async_copy(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
 void lower_bulk_load(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);

@@ -41,7 +41,7 @@ class GemmLowering {
         plan_(lowering.inference.gemms.at(stmt.get())) {}
 
   void run(Stmts& out) {
-    if (gemm_.clear_accumulator) clear(out);
+    if (gemm_.clear_accumulator) out.push_back(cleared(lowering_, accumulator(), span()));
     if (plan_.atom == nullptr) decide("multiply-adds", "no tensor cores: " + plan_.reason);
     plan_.atom == nullptr ? by_threads(out) : plan_.splits ? by_parts(out) : by_atoms(out);
   }
@@ -61,15 +61,6 @@ class GemmLowering {
       lowering_.decisions.back().obstacles.push_back("not wgmma: " + plan_.not_by_groups);
   }
   const Buffer& accumulator() const { return lowering_.places.at(gemm_.c.buffer.get()); }
-
-  void clear(Stmts& out) {
-    const int64_t count = plan_.c.register_count();
-    const ir::DType type = gemm_.c.buffer->type;
-    const ir::Var r = lowering_.variable("r", count);
-    const Expr zero = type.is_float() ? ir::float_imm(0, type, span()) : ir::int_imm(0, type, span());
-    out.push_back(
-        unrolled(r, count, {ir::make_stmt(ir::Store{accumulator(), {ir::var_ref(r)}, zero}, span())}, span()));
-  }
 
   // `steps`: how many are held at a time.
   Operand operand(bool is_a, int64_t steps = 1) {
@@ -335,6 +326,13 @@ class GemmLowering {
 };
 
 }  // namespace
+
+Stmt cleared(Lowering& lowering, const Buffer& sums, Span span) {
+  const int64_t count = *ir::constant_int(sums->shape[0]);
+  const ir::Var r = lowering.variable("r", count);
+  const Expr zero = sums->type.is_float() ? ir::float_imm(0, sums->type, span) : ir::int_imm(0, sums->type, span);
+  return unrolled(r, count, {ir::make_stmt(ir::Store{sums, {ir::var_ref(r)}, zero}, span)}, span);
+}
 
 void lower_gemm(Lowering& lowering, const Stmt& stmt, Stmts& out) {
   const GemmPlan& plan = lowering.inference.gemms.at(stmt.get());

@@ -26,16 +26,13 @@ class WgmmaLowering {
         plan_(lowering.inference.gemms.at(stmt.get())) {}
 
   void run(Stmts& out) {
-    const int64_t groups = plan_.warps_m * plan_.warps_n;
     const bool held = gemm_.a.buffer->scope == Scope::fragment;
     lowering_.decisions.push_back(
         {span(), "gemm into " + gemm_.c.buffer->name,
          fmt::format("wgmma m64n{}k{}, A from {}, warp groups {} x {}{}", plan_.atom->n, plan_.atom->k,
                      held ? "registers" : "shared memory", plan_.warps_m, plan_.warps_n,
                      gemm_.asynchronous ? ", runs on beside what follows" : "")});
-    const Expr group = lowering_.let("group", quotient(lowering_.thread_number(), 128), groups, span(), out);
-    group_m_ = lowering_.let("group_m", remainder(group, plan_.warps_m), plan_.warps_m, span(), out);
-    group_n_ = lowering_.let("group_n", quotient(group, plan_.warps_m), plan_.warps_n, span(), out);
+    group_ = find_group(lowering_, plan_, span(), out);
     std::optional<SharedOperand> a;
     if (!held) {
       a.emplace(shared_operand(lowering_, gemm_.a, !gemm_.transpose_a, 64));
@@ -65,14 +62,14 @@ class WgmmaLowering {
   const Stmt& stmt_;
   const ir::Gemm& gemm_;
   const GemmPlan& plan_;
-  Expr group_m_, group_n_;
+  GroupPlace group_;
 
   Span span() const { return stmt_->span; }
   const Buffer& accumulator() const { return lowering_.places.at(gemm_.c.buffer.get()); }
   void pin(Stmts& out) const { out.push_back(pin_registers(accumulator(), span())); }
 
   ir::Expr first(bool is_a) const {
-    return is_a ? times(group_m_, plan_.tiles_m() * 64) : times(group_n_, plan_.tiles_n() * plan_.atom->n);
+    return is_a ? times(group_.m, plan_.tiles_m() * 64) : times(group_.n, plan_.tiles_n() * plan_.atom->n);
   }
 
   Stmt products(const std::string& function, const std::optional<SharedOperand>& a, const SharedOperand& b) {

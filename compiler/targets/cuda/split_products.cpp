@@ -39,7 +39,7 @@ class SplitProducts {
                                      "operand " + gemm_.b.buffer->name + " of the product",
                                      "both parts written anew",
                                      {"as it lies, wgmma cannot read it"}});
-    if (gemm_.clear_accumulator) clear(out);
+    if (gemm_.clear_accumulator) out.push_back(cleared(lowering_, accumulator(), span_));
     write_parts(out);
     out.push_back(call("fence_async", {}, span_));
     out.push_back(ir::make_stmt(lowering_.meet, span_));
@@ -66,14 +66,6 @@ class SplitProducts {
     at[rank - 2] = plus(at[rank - 2], k_last ? outer : k);
     at[rank - 1] = plus(at[rank - 1], k_last ? k : outer);
     return lowering_.address(region.buffer, at, span_);
-  }
-
-  void clear(Stmts& out) {
-    const int64_t count = plan_.c.register_count();
-    const ir::Var r = lowering_.variable("r", count);
-    const Stmt zero =
-        ir::make_stmt(ir::Store{accumulator(), {ir::var_ref(r)}, ir::float_imm(0, ir::kFloat32, span_)}, span_);
-    out.push_back(unrolled(r, count, {zero}, span_));
   }
 
   // Some neighbours along k of a column of B at a time, by all threads in turn: along k where that is how B is stored,
@@ -111,12 +103,9 @@ class SplitProducts {
   }
 
   void multiply(Stmts& out) {
-    const int64_t groups = plan_.warps_m * plan_.warps_n, columns = plan_.tiles_n() * plan_.atom->n;
-    const Expr group = lowering_.let("group", quotient(lowering_.thread_number(), kGroupThreads), groups, span_, out);
-    const Expr group_m = lowering_.let("group_m", remainder(group, plan_.warps_m), plan_.warps_m, span_, out);
-    const Expr group_n = lowering_.let("group_n", quotient(group, plan_.warps_m), plan_.warps_n, span_, out);
+    const GroupPlace group = find_group(lowering_, plan_, span_, out);
     const ir::Region parts{board_, {ir::int_imm(0), ir::int_imm(0)}, {}};
-    const Expr first = times(group_n, columns);
+    const Expr first = times(group.n, plan_.tiles_n() * plan_.atom->n);
     const SharedOperand high = shared_operand(lowering_, plan_.moves_b ? parts : gemm_.b, true, plan_.atom->n),
                         low = shared_operand(lowering_, parts, true, plan_.atom->n);
     describe(lowering_, high, first, span_, out);
@@ -131,7 +120,7 @@ class SplitProducts {
     const Expr at_m = number(m, plan_.tiles_m()), at_n = number(n, plan_.tiles_n());
     const Expr step = times(number(round, rounds), together_);
     Stmts body;
-    const PartsOfA a = parts_of_a(plus(times(group_m, plan_.tiles_m()), at_m), at_m, step, body);
+    const PartsOfA a = parts_of_a(plus(times(group.m, plan_.tiles_m()), at_m), at_m, step, body);
     Stmts of_n;
     sum_low_parts(a, {high, low, at_n, step}, of_n);
     sum_high_parts(a, {high, low, at_n, step}, of_n);

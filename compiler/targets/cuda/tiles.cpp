@@ -59,11 +59,9 @@ Arrangement groups_over(const TileProduct& product, int64_t threads) {
 // Registers of a thread for the parts of a split product: sums of one instruction, and parts of A for some steps. None
 // if nothing is left beside C.
 std::optional<int64_t> registers_for_parts(const TileProduct& product, int64_t threads) {
-  constexpr int64_t kAddresses = 28, kSteps = 4, kStep = 8;
-  const int64_t limit = std::min(kMostRegistersOfThread, kRegistersOfBlock / threads);
-  const int64_t sums = product.m * product.n / threads, of_a = 8 * std::min(kSteps, product.k / kStep);
+  const int64_t sums = product.m * product.n / threads, steps = std::min(kStepsOfParts, product.k / 8);
   for (int64_t n = std::min<int64_t>(256, product.n / groups_over(product, threads).columns); n >= 8; n /= 2)
-    if (sums + n / 2 + of_a + kAddresses <= limit) return n / 2 + of_a;
+    if (const int64_t parts = registers_of_parts(n, steps); has_room_for_parts(sums, parts, threads)) return parts;
   return std::nullopt;
 }
 
@@ -249,6 +247,11 @@ std::variant<Estimate, Refusal> estimate(const BlockWork& work, const Hardware& 
   const bool waits = work.steps * busy < ends || (chained > full && alone > 1.5 * busy);
   result.bound = moving >= running ? "memory" : waits ? "latency" : largest(step);
   return result;
+}
+
+bool has_room_for_parts(int64_t held, int64_t parts, int64_t threads) {
+  constexpr int64_t kAddresses = 28;
+  return held + parts + kAddresses <= std::min(kMostRegistersOfThread, kRegistersOfBlock / threads);
 }
 
 int64_t operand_registers(const TileProduct& product, int64_t threads, const Hardware& hardware) {

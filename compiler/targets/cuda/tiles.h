@@ -77,6 +77,13 @@ struct Refusal {
 };
 std::variant<Estimate, Refusal> estimate(const BlockWork& work, const Hardware& hardware);
 
+// Registers of a thread for a product that warp groups split, beside C: sums of one instruction of n columns, and both
+// parts of A for the steps along k that are summed on their own.
+inline constexpr int64_t kStepsOfParts = 4;  // at most
+constexpr int64_t registers_of_parts(int64_t n, int64_t steps) { return n / 2 + 8 * steps; }
+// Whether there is room for them, and for addresses, beside so many.
+bool has_room_for_parts(int64_t held, int64_t parts, int64_t threads);
+
 inline constexpr int64_t kRegistersOfBlock = 65536, kMostRegistersOfThread = 255, kMostThreadsOfBlock = 1024;
 // Of a thread, beside what tiles need: addresses, loop variables.
 inline constexpr int64_t kOverheadRegisters = 40;

@@ -16,6 +16,13 @@ int64_t swizzle_number(SwizzleSpan span) {
 
 }  // namespace
 
+GroupPlace find_group(Lowering& lowering, const GemmPlan& plan, Span span, Lowering::Stmts& out) {
+  const int64_t groups = plan.warps_m * plan.warps_n;
+  const Expr group = lowering.let("group", quotient(lowering.thread_number(), 128), groups, span, out);
+  const Expr m = lowering.let("group_m", remainder(group, plan.warps_m), plan.warps_m, span, out);
+  return {m, lowering.let("group_n", quotient(group, plan.warps_m), plan.warps_n, span, out)};
+}
+
 SharedOperand shared_operand(const Lowering& lowering, const ir::Region& region, bool k_last, int64_t outer) {
   const layout::SharedLayout& memory = lowering.inference.tiles.at(region.buffer.get());
   const layout::Shape& shape = memory.shape();

@@ -16,6 +16,12 @@ struct SharedOperand {
   ir::Var place;  // the descriptor of the group's first instruction
 };
 
+// Where a thread's warp group stands in a product of several.
+struct GroupPlace {
+  ir::Expr m, n;
+};
+GroupPlace find_group(Lowering& lowering, const GemmPlan& plan, Span span, Lowering::Stmts& out);
+
 // @pre region.buffer has a layout among the inference's tiles
 SharedOperand shared_operand(const Lowering& lowering, const ir::Region& region, bool k_last, int64_t outer);
 // Sets operand.place: the instruction at k = 0 of the tile, `first` rows of A or columns of B into the region. k within
