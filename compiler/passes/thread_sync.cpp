@@ -170,10 +170,11 @@ class Placement {
   }
 
   void place(const Stmt& s, Open& open, Stmts& out) {
-    if (is_meeting(s)) {
-      is_warp_sync(s) ? open.warps_meet() : open.meet();
-      return out.push_back(s);
-    }
+    if (is_warp_sync(s))
+      open.warps_meet();
+    else if (is_sync(s))
+      open.meet();
+    if (is_meeting(s)) return out.push_back(s);
     if (as<Block>(s)) return out.push_back(inside(s, open));
     if (differences_.divides(s)) return place_each(s, open, out);
     if (const auto* n = as<For>(s)) return place_loop(s, accesses_.of(n->extents, by_), open, out);
@@ -188,9 +189,6 @@ class Placement {
     meet_before(accesses, s->span, open, out);
     if (as<If>(s) && place_under_condition(s, accesses, open, out)) return;
     open.note(accesses);
-    const auto* reduce = as<AllReduce>(s);
-    if (reduce && reduce->lanes == 0) open.meet();
-    if ((reduce && reduce->lanes > 0) || as<Shuffle>(s)) open.warps_meet();
     out.push_back(s);
   }
 

@@ -57,6 +57,50 @@ std::string expect_interpreted(const std::string& text) {
   return result.source;
 }
 
+// Copies, loops, asynchronous ones too, that make no thread wait for another.
+TEST(EmulatedThreads, ExchangeElementsAroundTileOperatorsOnOthers) {
+  expect_interpreted(R"(program f(x: float32[64], y: float32[64], z: float32[4, 64]) {
+  kernel bx in 1 threads tx in 64 {
+    shared s: float32[64]
+    shared t: float32[64]
+    s[tx] = x[tx]
+    copy x -> z[0, 0 : 64]
+    z[1, tx] = s[63 - tx]
+    sync
+    s[tx] = x[63 - tx]
+    copy x -> t mode group
+    async commit_copies
+    z[2, tx] = s[tx ^ 33]
+    async wait_copies
+    sync
+    s[tx] = x[tx ^ 7]
+    parallel i in 64 {
+      z[3, i] = x[i]
+    }
+    y[tx] = s[63 - tx] + t[tx ^ 1]
+  }
+}
+)");
+}
+
+// Sums over lanes of a warp alone, and over warps.
+TEST(EmulatedThreads, ExchangeElementsAroundReductions) {
+  expect_interpreted(R"(program f(x: float32[64], y: float32[64], z: float32[64]) {
+  kernel bx in 1 threads tx, ty in 8, 8 {
+    shared s: float32[64]
+    local r: float32[1]
+    s[ty * 8 + tx] = x[ty * 8 + tx]
+    all_reduce r[0] = + (x[ty * 8 + tx]) if true else 0.0 over 0
+    y[ty * 8 + tx] = s[63 - ty * 8 - tx] + r[0]
+    sync
+    s[ty * 8 + tx] = x[ty * 8 + tx] + 1.0
+    all_reduce r[0] = + (x[ty * 8 + tx]) if true else 0.0 over 1
+    z[ty * 8 + tx] = s[63 - ty * 8 - tx] + r[0]
+  }
+}
+)");
+}
+
 TEST(EmulatedThreads, FunctionsOfNibbles) {
   expect_interpreted(R"(program p(A: int4[64], B: int32[64]) {
   kernel bx in 1 threads 64 {

@@ -88,6 +88,21 @@ TEST(ThreadSync, NotWhereTheProgramHasOne) {
 )");
 }
 
+// Which threads wait for each other there, and whether any do, is the target's choice.
+TEST(ThreadSync, AfterATileOperatorOnOthersToo) {
+  expect_becomes(R"(    s[tx] = x[tx]
+    fill t = 0.0
+    copy x -> t[0, 0 : 64]
+    y[tx] = s[63 - tx]
+)",
+                 R"(    s[tx] = x[tx]
+    fill t = 0.0
+    copy x -> t[0, 0 : 64]
+    sync
+    y[tx] = s[63 - tx]
+)");
+}
+
 TEST(ThreadSync, AtTheEndOfAnIteration) {
   expect_becomes(R"(    serial i in 4 {
       if tx == 63 {
