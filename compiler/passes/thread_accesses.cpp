@@ -76,6 +76,7 @@ bool any_meet(const std::vector<Compared>& axes, const ThreadAccess& earlier, co
 // Reads do not disturb each other, nor do atomics.
 bool may_conflict(const ThreadAccess& a, const ThreadAccess& b) {
   if (root(*a.buffer) != root(*b.buffer)) return false;
+  if (a.buffer->scope == Scope::global && !a.past_operator && !b.past_operator) return false;
   return a.kind == AccessKind::write || b.kind == AccessKind::write || a.kind != b.kind;
 }
 
@@ -135,8 +136,8 @@ class ThreadAccesses::Collector {
   }
 
   void note(const Buffer& buffer, AccessKind kind, const std::vector<Expr>* indices, const std::vector<bool>& by) {
-    if (buffer->scope != Scope::shared) return;
-    ThreadAccess access{buffer.get(), kind, std::vector<ThreadAccess::Axis>(buffer->rank()), by, false};
+    if (buffer->scope != Scope::shared && buffer->scope != Scope::global) return;
+    ThreadAccess access{buffer.get(), kind, std::vector<ThreadAccess::Axis>(buffer->rank()), by};
     for (size_t axis = 0; indices && axis < indices->size(); ++axis)
       access.axes[axis] = accesses_.axis((*indices)[axis]);
     result.push_back(std::move(access));

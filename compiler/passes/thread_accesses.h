@@ -1,6 +1,6 @@
-// Which elements of shared tiles each thread of a block touches, and whether one thread may touch what another one
-// does. Indices are split into what is known for each thread, what is the same for all of them, and the range that
-// inner loops run through; what fits none of these may be any index.
+// Which elements of shared tiles and of global memory each thread of a block touches, and whether one thread may touch
+// what another one does. Indices are split into what is known for each thread, what is the same for all of them, and
+// the range that inner loops run through; what fits none of these may be any index.
 #pragma once
 
 #include <unordered_set>
@@ -25,6 +25,9 @@ struct ThreadAccess {
   std::vector<Axis> axes;
   std::vector<bool> by;    // which threads
   bool warps_met = false;  // since then the threads of each warp have met
+  // All threads come to a tile operator or a parallel loop after it; of a later access: before it. Programs order what
+  // threads do to global memory only so, or by barriers of their own.
+  bool past_operator = false;
 };
 
 class ThreadAccesses {

@@ -38,14 +38,23 @@ struct Open {
   ThreadAccessList pending;
   ThreadAccessList first;  // before they met at all
   bool met = false;        // since the beginning
+  bool passed = false;     // an operator of all threads, since the beginning
 
   void note(const ThreadAccessList& accesses) {
-    pending.insert(pending.end(), accesses.begin(), accesses.end());
-    if (!met) first.insert(first.end(), accesses.begin(), accesses.end());
+    for (ThreadAccess access : accesses) {
+      access.past_operator |= passed;
+      if (!met) first.push_back(access);
+      access.past_operator = false;
+      pending.push_back(std::move(access));
+    }
   }
   void meet() {
     pending.clear();
     met = true;
+  }
+  void pass_operator() {
+    passed = true;
+    for (ThreadAccess& access : pending) access.past_operator = true;
   }
   void warps_meet() {
     for (ThreadAccess& access : pending) access.warps_met = true;
@@ -170,11 +179,10 @@ class Placement {
   }
 
   void place(const Stmt& s, Open& open, Stmts& out) {
-    if (is_warp_sync(s))
-      open.warps_meet();
-    else if (is_sync(s))
-      open.meet();
-    if (is_meeting(s)) return out.push_back(s);
+    if (is_meeting(s)) {
+      is_warp_sync(s) ? open.warps_meet() : is_sync(s) ? open.meet() : open.pass_operator();
+      return out.push_back(s);
+    }
     if (as<Block>(s)) return out.push_back(inside(s, open));
     if (differences_.divides(s)) return place_each(s, open, out);
     if (const auto* n = as<For>(s)) return place_loop(s, accesses_.of(n->extents, by_), open, out);
@@ -233,6 +241,7 @@ class Placement {
     open.pending.insert(open.pending.end(), other.pending.begin(), other.pending.end());
     open.first.insert(open.first.end(), other.first.begin(), other.first.end());
     open.met = open.met && other.met;
+    open.passed = open.passed || other.passed;
   }
 
   // `control`: what its extents read. The condition of a while loop belongs to each iteration.
@@ -246,6 +255,7 @@ class Placement {
     first.insert(first.end(), control.begin(), control.end());
     meet_before(first, s->span, open, out);
     open.note(first);
+    if (iteration.passed) open.pass_operator();
     meet_between_iterations(s, iteration, body);
     if (iteration.met && runs(s)) open.meet();
     ThreadAccessList last = accesses_.of_loop(iteration.pending, s);

@@ -96,7 +96,7 @@ TEST_F(EmulatedPrograms, AgreeWithTheInterpreter) {
 
 // Seeds whose programs once were compiled wrongly, for either target.
 TEST_F(EmulatedPrograms, ThatOnceDidNot) {
-  const std::vector<uint32_t> seeds{2, 67, 100, 70096, 300056, 300234, 301016, 403625, 403668, 722369};
+  const std::vector<uint32_t> seeds{2, 67, 100, 70096, 300056, 300234, 301016, 403625, 403668, 722369, 900272};
   for (const Architecture architecture : {Architecture::sm_80, Architecture::sm_90a}) compare(seeds, architecture);
 }
 

@@ -103,6 +103,32 @@ TEST(ThreadSync, AfterATileOperatorOnOthersToo) {
 )");
 }
 
+// What stands in the order of the program, with nothing between, is the program's own business there.
+TEST(ThreadSync, ForGlobalMemoryAfterAnOperator) {
+  expect_becomes(R"(    y[tx] = x[tx]
+    fill t = 0.0
+    s[tx] = y[63 - tx]
+    y[tx] = s[tx]
+    serial j in 4 {
+      s[tx] = y[63 - tx]
+      y[tx] = s[tx]
+      fill t = 1.0
+    }
+)",
+                 R"(    y[tx] = x[tx]
+    fill t = 0.0
+    sync
+    s[tx] = y[63 - tx]
+    y[tx] = s[tx]
+    serial j in 4 {
+      s[tx] = y[63 - tx]
+      y[tx] = s[tx]
+      fill t = 1.0
+      sync
+    }
+)");
+}
+
 TEST(ThreadSync, AtTheEndOfAnIteration) {
   expect_becomes(R"(    serial i in 4 {
       if tx == 63 {
