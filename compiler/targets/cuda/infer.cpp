@@ -9,6 +9,7 @@
 #include "compiler/ir/search.h"
 #include "compiler/layout/partition.h"
 #include "compiler/layout/reshape.h"
+#include "compiler/targets/cuda/conversions.h"
 #include "compiler/targets/cuda/coordinates.h"
 #include "compiler/targets/cuda/copy_engine.h"
 #include "compiler/targets/cuda/replicas.h"
@@ -113,7 +114,7 @@ class Inferrer {
   const std::unordered_set<const ir::BufferData*> viewed_;
   Inference result_;
   std::vector<Loop> loops_;
-  std::vector<Stmt> reductions_, gemms_;
+  std::vector<Stmt> reductions_, gemms_, conversions_;
   std::vector<Stmt> others_;  // leaves that name fragments outside parallel loops
   std::vector<Buffer> fragments_;
 
@@ -139,6 +140,8 @@ class Inferrer {
       reductions_.push_back(stmt);
     } else if (ir::as<ir::Gemm>(stmt)) {
       gemms_.push_back(stmt);
+    } else if (is_conversion(stmt)) {
+      conversions_.push_back(stmt);
     } else if (!uses_of(stmt).empty()) {
       others_.push_back(stmt);
     }
@@ -271,7 +274,9 @@ class Inferrer {
     for (const Use& use : loop.uses) {
       if (use.buffer->scope != Scope::fragment || !known(use.buffer)) continue;
       const size_t count = variables(use, loop);
-      if (best != nullptr && count <= most) continue;
+      // Of two that disagree the one of smaller elements is the cheaper one to move.
+      const bool is_better = count > most || (count == most && best && use.buffer->type.bits > best->buffer->type.bits);
+      if (best != nullptr && !is_better) continue;
       if (count == 0 && !writes_element(loop.stmt, use.buffer)) continue;  // one value for all iterations
       best = &use;
       most = count;
@@ -296,12 +301,17 @@ class Inferrer {
     return false;
   }
 
-  // What a fragment without a layout must be for a loop that has one.
   bool project(const Loop& loop, const Use& use) {
+    if (use.buffer->scope != Scope::fragment || known(use.buffer) || waits(use.buffer)) return false;
+    auto fragment = projected(loop, use);
+    return fragment && set(use.buffer, std::move(*fragment));
+  }
+
+  // What a fragment must be for a loop that has a layout, so that each thread holds what it names.
+  std::optional<Fragment> projected(const Loop& loop, const Use& use) const {
     const Fragment* at = known(loop);
-    if (use.buffer->scope != Scope::fragment || known(use.buffer) || at == nullptr || waits(use.buffer)) return false;
     const auto pattern = pattern_of(use, loop.vars);
-    if (!pattern) return false;
+    if (at == nullptr || !pattern) return std::nullopt;
     const Shape shape = shape_of(use.buffer);
     std::optional<Fragment> fragment = *at;
     std::vector<size_t> axes(loop.vars.size());
@@ -311,15 +321,14 @@ class Inferrer {
       if (fragment) fragment = layout::reduced(*fragment, number);
       axes.erase(axes.begin() + static_cast<ptrdiff_t>(number));
     }
-    if (!fragment) return false;
+    if (!fragment) return std::nullopt;
     std::vector<size_t> order;
     for (const auto& number : *pattern)
       if (number) order.push_back(static_cast<size_t>(std::find(axes.begin(), axes.end(), *number) - axes.begin()));
     fragment = layout::permuted(*fragment, order);
     for (size_t axis = 0; axis < pattern->size() && fragment; ++axis)
       if (!(*pattern)[axis]) fragment = layout::expanded(*fragment, {.at = axis, .extent = 1});
-    if (!fragment || fragment->shape() != shape) return false;
-    return set(use.buffer, std::move(*fragment));
+    return fragment && fragment->shape() == shape ? fragment : std::nullopt;
   }
 
   std::optional<Fragment> reduction_of(const Stmt& stmt) const {
@@ -444,10 +453,12 @@ class Inferrer {
     return {threads_, vector};
   }
 
-  void conflict(const Stmt& stmt, const Buffer& buffer, std::string why) {
+  // `wanted`: a layout of the buffer that the statement would do with.
+  void conflict(const Stmt& stmt, const Buffer& buffer, std::string why, const std::optional<Fragment>& wanted = {}) {
     for (const Inference::Conflict& other : result_.conflicts)
       if (other.stmt == stmt && other.buffer == buffer) return;
-    result_.conflicts.push_back({stmt, buffer, std::move(why)});
+    const int64_t shuffles = wanted ? shuffles_between(stmt, buffer, *known(buffer), *wanted) : -1;
+    result_.conflicts.push_back({stmt, buffer, std::move(why), shuffles});
   }
 
   void find_conflicts() {
@@ -455,7 +466,8 @@ class Inferrer {
       for (const Use& use : loop.uses) {
         if (use.buffer->scope != Scope::fragment) continue;
         if (!register_map(*known(loop), loop.vars, use.indices, *known(use.buffer)))
-          conflict(loop.stmt, use.buffer, "other threads hold the elements that a thread needs here");
+          conflict(loop.stmt, use.buffer, "other threads hold the elements that a thread needs here",
+                   projected(loop, use));
       }
     for (const Loop& loop : loops_) {
       // Once the loop writes memory alone, one of the threads that do the same does it.
@@ -469,19 +481,30 @@ class Inferrer {
       if (!wanted)
         conflict(stmt, ir::as<ir::Reduce>(stmt)->source.buffer, "no thread could hold the result of this reduction");
       else if (!layout::equal_functions(*wanted, *known(destination_of(stmt))))
-        conflict(stmt, destination_of(stmt), "the result of this reduction is held by other threads");
+        conflict(stmt, destination_of(stmt), "the result of this reduction is held by other threads", wanted);
     }
     for (const Stmt& stmt : gemms_) check_gemm(stmt, *ir::as<ir::Gemm>(stmt));
     for (const Stmt& stmt : others_) check_element(stmt);
+    for (const Stmt& stmt : conversions_) check_conversion(stmt, *ir::as<ir::Copy>(stmt));
+  }
+
+  void check_conversion(const Stmt& stmt, const ir::Copy& copy) {
+    const Buffer &from = copy.source.buffer, &to = copy.destination.buffer;
+    if (auto moves = conversion_by_shuffles(from->type, *known(from), *known(to)))
+      result_.conversions.emplace(stmt.get(), std::move(*moves));
+    else
+      conflict(stmt, from, "its elements cross warps");
   }
 
   void check_gemm(const Stmt& stmt, const ir::Gemm& gemm) {
     const GemmPlan& plan = result_.gemms.at(stmt.get());
     const auto check = [&](const ir::Region& region, const std::optional<Fragment>& wanted, bool is_transposed) {
       if (region.buffer->scope != Scope::fragment) return;
-      if (!wanted || is_transposed || !is_whole(region) ||
-          !layout::equal_functions(with_leading(*wanted, region.extent.size()), *known(region.buffer)))
-        conflict(stmt, region.buffer, "the matrix product needs its operand otherwise");
+      const bool fits = wanted && !is_transposed && is_whole(region);
+      const std::optional<Fragment> there =
+          fits ? std::optional(with_leading(*wanted, region.extent.size())) : std::nullopt;
+      if (!fits || !layout::equal_functions(*there, *known(region.buffer)))
+        conflict(stmt, region.buffer, "the matrix product needs its operand otherwise", there);
     };
     check(gemm.c, plan.c, false);
     check(gemm.a, plan.a, gemm.transpose_a);

@@ -4,7 +4,8 @@
 // Three rounds, as in TileLang (Wang et al., "TileLang", 2025, section 4.2): strict, what tensor-core instructions
 // demand of their operands; common, what follows from that through parallel loops and reductions; free, a partition by
 // contiguous vectors for what is left, largest tile first, after each of which common follows again. Where two uses of
-// a fragment disagree that is a conflict, which `stage_conflicts` resolves through shared memory.
+// a fragment disagree that is a conflict, which `stage_conflicts` resolves by another fragment, to which lanes of warps
+// hand over what they hold, or through shared memory.
 #pragma once
 
 #include <string>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "compiler/layout/shared_layout.h"
+#include "compiler/layout/warp_moves.h"
 #include "compiler/targets/cuda/gemm_plan.h"
 
 namespace tilepilot::targets::cuda {
@@ -21,6 +23,8 @@ struct Inference {
   std::unordered_map<const ir::BufferData*, layout::SharedLayout> tiles;
   std::unordered_map<const ir::StmtNode*, layout::Fragment> loops;  // parallel loops of constant extents
   std::unordered_map<const ir::StmtNode*, GemmPlan> gemms;
+
+  std::unordered_map<const ir::StmtNode*, layout::WarpMoves> conversions;  // copies from one fragment to another
 
   // Shared memory through which the threads of a reduction exchange what they have, where lanes of a warp are not all;
   // among the kernel's allocations and tiles. See `give_boards`.
@@ -32,6 +36,7 @@ struct Inference {
     ir::Stmt stmt;
     ir::Buffer buffer;
     std::string why;
+    int64_t shuffles = -1;  // that bring it there and back; -1: it has to go through shared memory
   };
   std::vector<Conflict> conflicts;
 };

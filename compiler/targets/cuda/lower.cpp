@@ -7,6 +7,7 @@
 
 #include "compiler/ir/search.h"
 #include "compiler/passes/thread_exchange.h"
+#include "compiler/targets/cuda/conversions.h"
 #include "compiler/targets/cuda/thread_reduction.h"
 
 namespace tilepilot::targets::cuda {
@@ -278,7 +279,8 @@ class Lowerer {
     } else if (ir::as<ir::Reduce>(stmt)) {
       lower_reduce(lowering_, stmt, out);
     } else if (const auto* copy = ir::as<ir::Copy>(stmt)) {
-      const auto lower_copy = copy->mode == ir::CopyMode::bulk_load    ? lower_bulk_load
+      const auto lower_copy = is_conversion(stmt)                      ? lower_conversion
+                              : copy->mode == ir::CopyMode::bulk_load  ? lower_bulk_load
                               : copy->mode == ir::CopyMode::bulk_store ? lower_bulk_store
                                                                        : lower_async_copy;
       lower_copy(lowering_, stmt, out);

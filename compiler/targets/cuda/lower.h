@@ -93,6 +93,8 @@ ir::Stmt cleared(Lowering& lowering, const ir::Buffer& sums, Span span);
 
 void lower_parallel(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
 void lower_async_copy(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
+// From one fragment to another, by shuffles; see conversions.h.
+void lower_conversion(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
 void lower_bulk_load(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
 void lower_bulk_store(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
 void lower_gemm(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);

@@ -225,17 +225,6 @@ class OneThread : public ir::Rewriter {
   }
 };
 
-bool loads(const Stmt& stmt, const Buffer& buffer) {
-  bool found = false;
-  ir::walk(
-      stmt, [](const Stmt&) {},
-      [&](const Expr& part) {
-        const auto* load = ir::as<ir::Load>(part);
-        found |= load != nullptr && load->buffer == buffer;
-      });
-  return found;
-}
-
 class Stager : public ir::Rewriter {
  public:
   using Rewriter::rewrite;
@@ -247,11 +236,15 @@ class Stager : public ir::Rewriter {
     Stmt now = stmt;
     for (const Inference::Conflict& conflict : conflicts_) {
       if (conflict.stmt != stmt) continue;
-      const Buffer place = replacement(stmt, conflict.buffer);
+      const bool by_shuffles = conflict.shuffles >= 0;
+      const Buffer place = replacement(stmt, conflict.buffer, by_shuffles);
       now = ir::replace_buffers(now, {{conflict.buffer.get(), place}});
       const Region held = whole(conflict.buffer, stmt->span), there = whole(place, stmt->span);
-      if (!overwrites(stmt, conflict.buffer)) before.push_back(copy_loop(held, there, stmt->span));
-      if (writes_element(stmt, conflict.buffer)) after.push_back(copy_loop(there, held, stmt->span));
+      const auto copied = [&](const Region& from, const Region& to) {
+        return by_shuffles ? ir::make_stmt(ir::Copy{from, to, {}}, stmt->span) : copy_loop(from, to, stmt->span);
+      };
+      if (!overwrites(stmt, conflict.buffer)) before.push_back(copied(held, there));
+      if (writes_element(stmt, conflict.buffer)) after.push_back(copied(there, held));
     }
     if (now == stmt) return rewrite_children(stmt);
     if (const auto* gemm = ir::as<ir::Gemm>(now); gemm && gemm->asynchronous) {
@@ -268,39 +261,11 @@ class Stager : public ir::Rewriter {
   const std::vector<Inference::Conflict>& conflicts_;
   std::vector<Buffer>& allocations_;
 
-  static bool overwrites(const Stmt& stmt, const Buffer& buffer) {
-    const auto* reduce = ir::as<ir::Reduce>(stmt);
-    if (reduce) return reduce->clear && reduce->destination.buffer == buffer;
-    const auto* loop = ir::as<ir::For>(stmt);
-    if (loop == nullptr || loop->kind != ir::LoopKind::parallel) return false;
-    for (const Stmt& part : ir::statements(loop->body)) {
-      const auto* atomic = ir::as<ir::Atomic>(part);
-      if (loads(part, buffer) || (atomic && atomic->element.buffer == buffer)) return false;
-      const auto* store = ir::as<ir::Store>(part);
-      if (store && store->buffer == buffer && names_all(*loop, *store)) return true;
-      if (store == nullptr && ir::as<ir::Let>(part) == nullptr && atomic == nullptr) return false;
-    }
-    return false;
-  }
-
-  // Whether the iterations write each element of the buffer: its indices are the loop's variables.
-  static bool names_all(const ir::For& loop, const ir::Store& store) {
-    std::vector<ir::Var> named;
-    for (size_t axis = 0; axis < store.indices.size(); ++axis) {
-      const auto* ref = ir::as<ir::VarRef>(store.indices[axis]);
-      const auto found = ref ? std::find(loop.vars.begin(), loop.vars.end(), ref->var) : loop.vars.end();
-      if (found == loop.vars.end() || std::find(named.begin(), named.end(), *found) != named.end()) return false;
-      const auto extent = ir::constant_int(loop.extents[static_cast<size_t>(found - loop.vars.begin())]);
-      if (!extent || extent != ir::constant_int(store.buffer->shape[axis])) return false;
-      named.push_back(*found);
-    }
-    return true;
-  }
-
-  Buffer replacement(const Stmt& stmt, const Buffer& buffer) {
+  Buffer replacement(const Stmt& stmt, const Buffer& buffer, bool by_shuffles) {
     const auto* gemm = ir::as<ir::Gemm>(stmt);
     const auto* reduce = ir::as<ir::Reduce>(stmt);
-    const bool held = (reduce && reduce->destination.buffer == buffer) || (gemm && gemm->c.buffer == buffer);
+    const bool held =
+        by_shuffles || (reduce && reduce->destination.buffer == buffer) || (gemm && gemm->c.buffer == buffer);
     ir::BufferData data{buffer->name + (held ? "_held" : "_tile"),
                         buffer->type,
                         held ? Scope::fragment : Scope::shared,

@@ -11,8 +11,9 @@ namespace tilepilot::targets::cuda {
 ir::Kernel normalize(const ir::Kernel& kernel);
 
 // Each statement in conflict uses a shared tile instead of the fragment, with copies before and after; where it needs a
-// fragment (C of a gemm, results of reductions) another fragment.
-// @post the result is normalized
+// fragment (C of a gemm, results of reductions) another fragment. Where shuffles bring it there it uses another
+// fragment, too, and the copies are those of one fragment to another.
+// @post the result is normalized, but for these copies
 ir::Kernel stage_conflicts(const ir::Kernel& kernel, const std::vector<Inference::Conflict>& conflicts);
 
 }  // namespace tilepilot::targets::cuda

@@ -1,5 +1,7 @@
 #include "compiler/targets/cuda/pipeline.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 
@@ -22,7 +24,9 @@
 namespace tilepilot::targets::cuda {
 namespace {
 
-constexpr int kMostRounds = 6;  // of staging: a conflict may leave another one behind, never more than a few
+// Rounds of staging: a conflict may leave another one behind, never more than a few. What shuffles do not settle soon
+// goes through shared memory.
+constexpr int kMostRounds = 8, kLastByShuffles = 2;
 
 // Where a program says itself when tiles are full and empty, copies must not run further ahead than it says.
 class InOrder : public ir::Rewriter {
@@ -103,9 +107,14 @@ Result<PlannedKernel> finish(ir::Kernel kernel, Inference inference, const Pipel
     if (round == kMostRounds)
       return make_error(DiagnosticKind::unsupported_tile_feature, first.stmt->span,
                         "`" + first.buffer->name + "`: " + first.why, "keep it in shared memory: `T.alloc_shared`");
-    for (const auto& conflict : planned.inference.conflicts)
+    for (auto& conflict : planned.inference.conflicts) {
+      if (round >= kLastByShuffles) conflict.shuffles = -1;
+      const std::string way = conflict.shuffles < 0
+                                  ? "goes through shared memory"
+                                  : fmt::format("changes lanes by {} shuffles of each thread", conflict.shuffles);
       planned.notes.emplace_back(conflict.stmt->span,
-                                 "`" + conflict.buffer->name + "` goes through shared memory: " + conflict.why);
+                                 fmt::format("`{}` {}: {}", conflict.buffer->name, way, conflict.why));
+    }
     planned.kernel = stage_conflicts(planned.kernel, planned.inference.conflicts);
     planned.inference = infer_layouts(planned.kernel, architecture);
   }

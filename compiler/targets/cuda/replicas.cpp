@@ -20,6 +20,31 @@ bool writes_where(const ir::Stmt& stmt, const std::function<bool(const ir::Buffe
   });
 }
 
+bool loads(const ir::Stmt& stmt, const ir::Buffer& buffer) {
+  bool found = false;
+  ir::walk(
+      stmt, [](const ir::Stmt&) {},
+      [&](const ir::Expr& part) {
+        const auto* load = ir::as<ir::Load>(part);
+        found |= load != nullptr && load->buffer == buffer;
+      });
+  return found;
+}
+
+// Whether the iterations write each element of the buffer: its indices are the loop's variables.
+bool names_all(const ir::For& loop, const ir::Store& store) {
+  std::vector<ir::Var> named;
+  for (size_t axis = 0; axis < store.indices.size(); ++axis) {
+    const auto* ref = ir::as<ir::VarRef>(store.indices[axis]);
+    const auto found = ref ? std::find(loop.vars.begin(), loop.vars.end(), ref->var) : loop.vars.end();
+    if (found == loop.vars.end() || std::find(named.begin(), named.end(), *found) != named.end()) return false;
+    const auto extent = ir::constant_int(loop.extents[static_cast<size_t>(found - loop.vars.begin())]);
+    if (!extent || extent != ir::constant_int(store.buffer->shape[axis])) return false;
+    named.push_back(*found);
+  }
+  return true;
+}
+
 }  // namespace
 
 bool has_replicas(const layout::Fragment& fragment) {
@@ -34,6 +59,22 @@ bool is_seen_by_others(const ir::BufferData& buffer) {
 
 bool writes_element(const ir::Stmt& stmt, const ir::Buffer& buffer) {
   return writes_where(stmt, [&](const ir::Buffer& written) { return written == buffer; });
+}
+
+bool overwrites(const ir::Stmt& stmt, const ir::Buffer& buffer) {
+  const auto* reduce = ir::as<ir::Reduce>(stmt);
+  if (reduce) return reduce->clear && reduce->destination.buffer == buffer;
+  if (const auto* gemm = ir::as<ir::Gemm>(stmt)) return gemm->clear_accumulator && gemm->c.buffer == buffer;
+  const auto* loop = ir::as<ir::For>(stmt);
+  if (loop == nullptr || loop->kind != ir::LoopKind::parallel) return false;
+  for (const ir::Stmt& part : ir::statements(loop->body)) {
+    const auto* atomic = ir::as<ir::Atomic>(part);
+    if (loads(part, buffer) || (atomic && atomic->element.buffer == buffer)) return false;
+    const auto* store = ir::as<ir::Store>(part);
+    if (store && store->buffer == buffer && names_all(*loop, *store)) return true;
+    if (store == nullptr && ir::as<ir::Let>(part) == nullptr && atomic == nullptr) return false;
+  }
+  return false;
 }
 
 bool writes_own(const ir::Stmt& stmt) {

@@ -16,6 +16,8 @@ bool is_seen_by_others(const ir::BufferData& buffer);
 // Whether the statement writes to this buffer an element, or to any that threads keep for themselves.
 bool writes_element(const ir::Stmt& stmt, const ir::Buffer& buffer);
 bool writes_own(const ir::Stmt& stmt);
+// Whether it writes all of the buffer and reads none of it, as far as its form shows.
+bool overwrites(const ir::Stmt& stmt, const ir::Buffer& buffer);
 
 // Whether threads that do this alike would disturb each other: it reads memory that it changes, or uses what a change
 // gives.

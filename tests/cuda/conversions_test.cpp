@@ -1,0 +1,88 @@
+// Tiles that one statement wants held otherwise than another: in the emulator the same results as the interpreter's,
+// for both architectures, by shuffles where they serve.
+#include <gtest/gtest.h>
+
+#include "tests/cuda/interpreted.h"
+
+namespace tilepilot::testing {
+namespace {
+
+// What one product left, pairs of columns to a lane, is fours of them for the next: words of two bytes change lanes.
+TEST(Conversions, OperandsChangeLanesByShuffles) {
+  const std::string source =
+      expect_interpreted(R"(program f(a: int8[64, 32], b: int8[64, 32], v: int8[64, 32], c: int32[64, 32]) {
+  kernel bx in 1 threads 128 {
+    shared a_tile: int8[64, 32]
+    shared b_tile: int8[64, 32]
+    shared v_tile: int8[64, 32]
+    fragment s: int32[64, 64]
+    fragment p: int8[64, 64]
+    fragment sums: int32[64, 32]
+    copy a -> a_tile
+    copy b -> b_tile
+    copy v -> v_tile
+    fill s = 0
+    gemm s += a_tile @ b_tile.T policy full_row
+    copy s -> p
+    fill sums = 0
+    gemm sums += p @ v_tile policy full_row
+    copy sums -> c
+  }
+})");
+  EXPECT_NE(source.find("uint16_t other = shuffle("), std::string::npos) << source;
+  EXPECT_EQ(source.find("p_tile"), std::string::npos) << source;
+}
+
+// Of one warp: rows that lanes hold in two ways, and both of them written.
+TEST(Conversions, ResultsOfReductionsChangeLanes) {
+  const std::string source =
+      expect_interpreted(R"(program f(a: float16[16, 16], x: float32[16, 32], y: float32[16], z: float32[16]) {
+  kernel bx in 1 threads 32 {
+    shared a_tile: float16[16, 16]
+    fragment s: float32[16, 16]
+    fragment t: float32[16, 32]
+    fragment most: float32[16]
+    fragment sum: float32[16]
+    copy a -> a_tile
+    fill s = 0.0
+    gemm s += a_tile @ a_tile.T
+    reduce max s -> most axis 1
+    copy x -> t
+    reduce sum t -> sum axis 1
+    parallel i in 16 {
+      most[i] = most[i] + sum[i]
+      sum[i] = most[i] * 2.0
+    }
+    copy most -> y
+    copy sum -> z
+  }
+})");
+  EXPECT_NE(source.find("= shuffle("), std::string::npos) << source;
+  EXPECT_EQ(source.find("_tile = shared_tile<float>"), std::string::npos) << source;
+}
+
+TEST(Conversions, WhatCrossesWarpsGoesThroughSharedMemory) {
+  const std::string source = expect_interpreted(R"(program f(x: float32[64, 32], y: float32[64]) {
+  kernel bx in 1 threads 128 {
+    shared a_tile: float16[64, 32]
+    fragment s: float32[64, 64]
+    fragment t: float32[64, 32]
+    fragment most: float32[64]
+    fragment sum: float32[64]
+    copy x -> t
+    copy t -> a_tile
+    fill s = 0.0
+    gemm s += a_tile @ a_tile.T policy full_row
+    reduce max s -> most axis 1
+    reduce sum t -> sum axis 1
+    parallel i in 64 {
+      most[i] = most[i] + sum[i]
+    }
+    copy most -> y
+  }
+})");
+  EXPECT_NE(source.find("sum_tile = shared_tile<float>"), std::string::npos) << source;
+}
+
+}  // namespace
+}  // namespace tilepilot::testing

@@ -1,0 +1,51 @@
+#include "tests/cuda/interpreted.h"
+
+#include "compiler/passes/pipeline.h"
+#include "tests/cpu/kernel_fixture.h"
+#include "tests/cpu/prelude_functions.h"
+#include "tests/cuda/emulated.h"
+#include "tests/ir/random_arguments.h"
+
+namespace tilepilot::testing {
+
+using ir::testing::RandomArguments;
+using targets::cuda::Architecture;
+
+Outcome outcome(const std::string& text, Architecture architecture) {
+  const ir::Program program = parse(text);
+  const auto explicit_program = passes::explicit_threads(program);
+  Outcome result;
+  EmulatedBatch batch(architecture);
+  const auto added = batch.add(program);
+  if (!added.ok() || !explicit_program.ok()) {
+    result.wrong = added.ok() ? explicit_program.error().message : added.error().message;
+    return result;
+  }
+  result.source = batch.source(0);
+  batch.compile();
+  if (::testing::Test::HasFatalFailure()) return result;
+  const RandomArguments expected(program, 1), actual(program, 1);
+  interpret::Options options;
+  options.functions = &prelude_functions();
+  options.print = [&](const std::string& line) { result.expected_print += line; };
+  const auto fault = interpret::run(*explicit_program, expected.values(), options);
+  result.wrong = batch.run(0, to_launch(actual.values()));
+  result.printed = batch.printed();
+  if (fault) {
+    EXPECT_NE(fault->message.find(result.wrong), std::string::npos) << fault->message;
+    return result;
+  }
+  if (result.wrong.empty()) result.wrong = first_difference(expected, actual);
+  return result;
+}
+
+std::string expect_interpreted(const std::string& text) {
+  Outcome result;
+  for (const Architecture architecture : {Architecture::sm_80, Architecture::sm_90a}) {
+    result = outcome(text, architecture);
+    EXPECT_EQ(result.wrong, "") << result.source;
+  }
+  return result.source;
+}
+
+}  // namespace tilepilot::testing
