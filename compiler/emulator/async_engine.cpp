@@ -34,15 +34,52 @@ void AsyncEngine::init(int64_t at, int64_t count, const Moment& now) {
   if (count < 1) misuse(now, now, fmt::format("a barrier for {} arrivals", count));
 }
 
+void AsyncEngine::end_block() {
+  for (const Own& own : owns_)
+    for (const Read& read : own.stores.under_way)
+      if (reporter_.is_new(DefectKind::pending_copy, read.begun, read.begun))
+        reporter_.add(
+            DefectKind::pending_copy, read.begun, read.begun,
+            fmt::format("the block ends while the copy engine still reads {} bytes of its memory for {}, which "
+                        "has not waited for its stores",
+                        read.bytes, reporter_.thread(read.begun)));
+}
+
+// Who comes to know of the barrier by its use alone, as by a wait for others that know it, knows too late.
 AsyncEngine::PhaseBarrier* AsyncEngine::find(const emulated::shared_place& at, const Moment& now) {
   const auto found = barriers_.find(at.at);
-  if (found != barriers_.end()) return &found->second;
+  if (found != barriers_.end()) {
+    const Moment& init = found->second.init;
+    if (!clocks_.is_ordered(init, now.thread) && reporter_.is_new(DefectKind::data_race, init, now))
+      reporter_.add(DefectKind::data_race, init, now,
+                    fmt::format("{} uses the barrier at byte {}, which {} makes at {}: nothing orders the two",
+                                reporter_.thread(now), at.at, reporter_.thread(init), reporter_.place(init.site)));
+    return &found->second;
+  }
   misuse(now, now, fmt::format("{} uses a barrier at byte {} that nobody has made", reporter_.thread(now), at.at));
   return nullptr;
 }
 
+void AsyncEngine::announce(const Moment& now) {
+  for (auto& [at, barrier] : barriers_)
+    if (barrier.init.thread == now.thread) barrier.announced = true;
+}
+
+void AsyncEngine::check_announced(const PhaseBarrier& barrier, int64_t at, const Moment& now) {
+  if (barrier.announced || clocks_.is_fenced(barrier.init, now.thread)) return;
+  if (!reporter_.is_new(DefectKind::missing_fence, barrier.init, now)) return;
+  reporter_.add(DefectKind::missing_fence, barrier.init, now,
+                fmt::format("the copy engine need not know the barrier at byte {}, which {} makes at {}: no "
+                            "`fence_barriers` stands between",
+                            at, reporter_.thread(barrier.init), reporter_.place(barrier.init.site)));
+}
+
 int64_t AsyncEngine::act(barrier_action action, const emulated::shared_place& at, int64_t operand) {
   const Moment now = block_.now();
+  if (action == barrier_action::announce) {
+    announce(now);
+    return 0;
+  }
   if (action == barrier_action::arrive_remote) {
     if (operand < 0 || operand >= static_cast<int64_t>(peers_.size())) {
       misuse(now, now,
@@ -219,6 +256,7 @@ void AsyncEngine::load_into(const bulk_request& request, int64_t bytes, const Mo
   char* shared = memories_.begin_write(request.shared, bytes, now);
   PhaseBarrier* barrier = shared == nullptr ? nullptr : find(request.barrier, now);
   if (barrier == nullptr) return;
+  check_announced(*barrier, request.barrier.at, now);
   counters.shared_writes.bytes += bytes;
   if (request.map != nullptr) {
     move_box(request, shared, now, counters);

@@ -15,6 +15,8 @@ class AsyncEngine {
       : memories_(memories), clocks_(clocks), reporter_(reporter), block_(block) {}
 
   void start_block();
+  // All threads have left: nothing may still read the block's memory.
+  void end_block();
   // Of all blocks of the cluster, this one among them.
   void set_peers(std::vector<AsyncEngine*> peers) { peers_ = std::move(peers); }
   // The running thread's.
@@ -45,6 +47,7 @@ class AsyncEngine {
     Knowledge now, completed;
     std::vector<Copy> copies;  // that nobody has waited for
     Moment init;
+    bool announced = false;  // to the copy engine, by who made it
   };
   // Reads of shared memory, in groups that a thread waits for.
   struct Read {
@@ -82,6 +85,8 @@ class AsyncEngine {
   Own& own() { return owns_[static_cast<size_t>(block_.thread())]; }
   void init(int64_t at, int64_t count, const Moment& now);
   PhaseBarrier* find(const emulated::shared_place& at, const Moment& now);
+  void announce(const Moment& now);
+  void check_announced(const PhaseBarrier& barrier, int64_t at, const Moment& now);
   void arrive(PhaseBarrier& barrier, int64_t at, const Moment& now);
   void complete_if_due(PhaseBarrier& barrier, int64_t at);
   static bool has_passed(const PhaseBarrier& barrier, int64_t parity) { return (barrier.phase & 1) != (parity & 1); }

@@ -251,17 +251,22 @@ void Machine::enter(LiveBlock& live) {
   global_.start_block(live.place);
 }
 
+Block::Outcome Machine::ended(LiveBlock& live, Block::Outcome outcome) {
+  if (outcome == Block::Outcome::ended) live.engine.end_block();
+  return outcome;
+}
+
 Block::Outcome Machine::start(LiveBlock& live, std::array<int64_t, 3> place, const std::function<void()>& body) {
   live.place = place;
   enter(live);
   live.memories.start_block();
   live.engine.start_block();
-  return live.block.run(body, *this);
+  return ended(live, live.block.run(body, *this));
 }
 
 Block::Outcome Machine::resume(LiveBlock& live, bool passes_grid_barrier) {
   enter(live);
-  return live.block.resume(passes_grid_barrier);
+  return ended(live, live.block.resume(passes_grid_barrier));
 }
 
 int64_t Machine::count(Block::Outcome outcome) const {
@@ -336,7 +341,7 @@ bool Machine::run_cluster(int64_t cluster, const std::function<void()>& body) {
   }
   for (const auto& live : live_) {
     enter(*live);
-    live->outcome = live->block.run(body, *this);
+    live->outcome = ended(*live, live->block.run(body, *this));
     if (live->outcome == Outcome::abandoned) return false;
   }
   for (int64_t idle = 0; count(Outcome::ended) < blocks;) {

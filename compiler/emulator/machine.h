@@ -32,6 +32,8 @@ class Machine : private BlockOwner {
 
   std::array<int64_t, 3> place_of(int64_t block) const;
   std::array<int64_t, 3> place_in_cluster(int64_t cluster, int64_t rank) const;
+  // What the block has come to.
+  Block::Outcome ended(LiveBlock& live, Block::Outcome outcome);
   Block::Outcome start(LiveBlock& live, std::array<int64_t, 3> place, const std::function<void()>& body);
   Block::Outcome resume(LiveBlock& live, bool passes_grid_barrier);
   int64_t count(Block::Outcome outcome) const;

@@ -182,7 +182,45 @@ TEST(AsyncEngine, FindsMisuseOfBarriers) {
   const Report unmade = run_product(kSpecialised.with("stage < 2; ++stage", "stage < 1; ++stage"));
   EXPECT_THAT(first_of(unmade, DefectKind::barrier_misuse).message, HasSubstr("that nobody has made"));
   const Report early = run_product(kSpecialised.with("sync_threads();  // made", "// made"));
-  EXPECT_EQ(first_of(early, DefectKind::data_race).second.line, kSpecialised.line_of("wait empty"));
+  EXPECT_EQ(first_of(early, DefectKind::data_race).second.line, kSpecialised.line_of("wait full"));
+}
+
+TEST(AsyncEngine, FindsBarriersThatTheEngineNeedNotKnow) {
+  expect_lines(run_product(kSpecialised.with("    fence_barriers();\n", "    \n")), DefectKind::missing_fence, "make",
+               "fetch A");
+  const KernelText other = kSpecialised.with("    fence_barriers();\n", "    fence_async();\n");
+  EXPECT_THAT(told(run_product(other)), IsEmpty());
+}
+
+// A barrier that was used since must still be known to have been made.
+TEST(AsyncEngine, FindsBarriersKnownByTheirUseAlone) {
+  const KernelText kernel{R"(
+extern "C" __global__ void __launch_bounds__(64) main_0(global_array<int32_t> A) {
+  shared_array<uint64_t> full = shared_tile<uint64_t>(0, 1);
+  if (threadIdx.x == 0) {
+    barrier_init(full, 1);  // make
+  }
+  sync_threads();
+  if (threadIdx.x == 0) {
+    A[0] = 1;
+    barrier_arrive(full);
+  }
+  barrier_wait(full, 0);  // wait
+  A[threadIdx.x + 1] = A[0];
+}
+)"};
+  std::vector<int32_t> a(65);
+  const Setting setting{.threads = 64, .shared_bytes = 8};
+  EXPECT_THAT(told(run_kernel(kernel, setting, Buffers().add("A", a))), IsEmpty());
+  const Report report = run_kernel(kernel.with("  sync_threads();\n", "  \n"), setting, Buffers().add("A", a));
+  const Defect race = first_of(report, DefectKind::data_race);
+  EXPECT_EQ(race.first.line, kernel.line_of("make")) << race.message;
+  EXPECT_EQ(race.second.line, kernel.line_of("wait")) << race.message;
+}
+
+TEST(AsyncEngine, FindsBlocksThatEndBeforeTheirStoresHaveRead) {
+  expect_lines(run_product(kSpecialised.with("      wait_stores<0>();\n", "      \n")), DefectKind::pending_copy,
+               "write", "write");
 }
 
 TEST(AsyncEngine, FindsBoxesThatTheHardwareDoesNotHave) {
