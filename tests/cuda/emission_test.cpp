@@ -177,6 +177,17 @@ T.copy(A[0:4, :], f)
 T.reduce_max(f, r, dim=1)
 T.copy(r, A[4, 0:4]))",
        {"reduce f -> r: shuffles among 32 lanes"}},
+      {"staged",
+       "cuda:sm_80",
+       R"(a = T.alloc_shared((64, 32), "float16")
+b = T.alloc_shared((32, 64), "float16")
+c = T.alloc_fragment((64, 64), "float32")
+T.copy(A[0:64, 0:32], a)
+T.copy(A[0:32, 0:64], b)
+T.gemm(a, b, c, clear_accum=True)
+for i, j in T.Parallel(64, 64):
+    C[i, j] = c[i, j] + c[j, i])",
+       {"kernel.py:12:9: note: `c` goes through shared memory: other threads hold the elements that a thread needs"}},
   };
   return all;
 }

@@ -2,6 +2,8 @@
 #include "compiler/runtime/cuda/nvrtc.h"
 
 #include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "compiler/runtime/cuda/nvrtc_search.h"
 #include "compiler/targets/cuda/prelude.h"
@@ -72,6 +74,35 @@ TEST_F(NvrtcTest, CompilesOnceAndLeavesOneEntry) {
   EXPECT_TRUE(Nvrtc(options).compile(kKernel, "sm_90a", warnings_).ok());
   EXPECT_EQ(cubins().size(), 3u);
   EXPECT_TRUE(warnings_.items().empty());
+}
+
+// Processes that want the same at once: each gets it, and one entry is left.
+TEST_F(NvrtcTest, ProcessesShareTheCache) {
+  std::string source = fake_nvrtc_source(13, 0, true);
+  const std::string plain = "ANSWERS(nvrtcCompileProgram)";
+  source.replace(source.find(plain), plain.size(),
+                 "extern \"C\" int usleep(unsigned); extern \"C\" int nvrtcCompileProgram() { usleep(200000); return "
+                 "STATUS; }\n");
+  runtime::cuda::NvrtcOptions options;
+  options.library = fake_library(folder_, "libnvrtc.so.13", source);
+  options.cache = folder_ / "cache";
+  std::vector<pid_t> children;
+  for (int k = 0; k < 6; ++k) {
+    children.push_back(fork());
+    ASSERT_GE(children.back(), 0);
+    if (children.back() > 0) continue;
+    const auto made = Nvrtc(options).compile(kKernel, k % 2 == 0 ? "sm_80" : "sm_90a", warnings_);
+    _exit(made.ok() && made->cubin == "x" && warnings_.items().empty() ? 0 : 1);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+  EXPECT_EQ(cubins().size(), 2u);
+  int64_t files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(options.cache)) files += entry.is_regular_file();
+  EXPECT_EQ(files, 2) << "unfinished work is left";
 }
 
 TEST_F(NvrtcTest, DamagedEntriesAreCompiledAgain) {
