@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "compiler/emulator/cluster_barrier.h"
+
 namespace tilepilot::emulator {
 namespace {
 
@@ -355,9 +357,11 @@ std::string Block::what(const Thread& thread) const {
                                  : fmt::format("at barrier {} ({})", thread.barrier, place);
     case Stop::event:
       return fmt::format("at the barrier at byte {}{} ({})", thread.barrier, owner_->describe_event(thread.barrier),
+      if (thread.barrier == kClusterEvent)
+        return fmt::format("at the barrier of the cluster{} ({})", owner_->describe_event(thread.barrier), place);
                          place);
     case Stop::grid:
-      return fmt::format("at `{}` ({})", place_.blocks > 1 ? "sync_cluster" : "sync_grid", place);
+      return fmt::format("at `sync_grid` ({})", place);
     case Stop::ended:
       return fmt::format("have ended ({})", place);
     default:
@@ -405,8 +409,8 @@ void Block::report_grid_barrier() {
   const Moment self = now_of(current_);
   if (reporter_.is_new(DefectKind::deadlock, self, self))
     reporter_.add(DefectKind::deadlock, self, self,
-                  fmt::format("threads wait at `{}` ({}) for blocks that have ended or have not begun",
-                              place_.blocks > 1 ? "sync_cluster" : "sync_grid", reporter_.place(self.site)));
+                  fmt::format("threads wait at `sync_grid` ({}) for blocks that have ended or have not begun",
+                              reporter_.place(self.site)));
 }
 
 void Block::report_deadlock() {

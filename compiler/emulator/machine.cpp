@@ -24,6 +24,8 @@ struct Machine::LiveBlock {
   Block block;
   AsyncEngine engine;
   FenceOrder fences;
+  ClusterBarrier own_barrier;
+  ClusterBarrier* cluster = &own_barrier;  // that of its first block
   std::array<int64_t, 3> place{};
   Block::Outcome outcome = Block::Outcome::ended;
 
@@ -35,6 +37,7 @@ struct Machine::LiveBlock {
         block(machine.launch_, in_cluster, machine.state_, machine.clocks_, machine.reporter_),
         engine(memories, machine.clocks_, machine.reporter_, block),
         fences(machine.clocks_, static_cast<size_t>(in_cluster.blocks * block.size())),
+        own_barrier(in_cluster.blocks * block.size(), machine.clocks_, machine.reporter_),
         rank(in_cluster.rank) {}
 };
 
@@ -43,7 +46,9 @@ bool Machine::valid() const {
   return std::all_of(live_.begin(), live_.end(), [](const auto& live) { return live->block.valid(); });
 }
 void Machine::warp_stopped(int warp) { running_->memories.count_warp(warp, report_.counters); }
-std::string Machine::describe_event(int64_t event) { return running_->engine.describe(event); }
+std::string Machine::describe_event(int64_t event) {
+  return event == kClusterEvent ? running_->cluster->describe() : running_->engine.describe(event);
+}
 
 // Each has the machine first. Where the call stands in the library tells accesses of the same line apart.
 struct Machine::Calls {
@@ -131,8 +136,22 @@ struct Machine::Calls {
     of(machine).running_->block.sync(barrier, threads);
   }
   static void sync_grid(void* machine) { of(machine).running_->block.sync_grid(); }
-  static void sync_cluster(void* machine) {
-    volume(of(machine).launch_.cluster) > 1 ? sync_grid(machine) : sync_threads(machine);
+  static void meet_cluster(void* machine, emulated::cluster_action action) {
+    using emulated::cluster_action;
+    Machine& self = of(machine);
+    Block& block = self.running_->block;
+    ClusterBarrier& barrier = *self.running_->cluster;
+    const Moment now = block.now();
+    if (action != cluster_action::wait) {
+      if (!barrier.arrive(action, now)) block.abandon();
+      if (barrier.has_passed(now.thread))
+        for (const auto& live : self.live_)
+          if (live->cluster == &barrier) live->block.wake(kClusterEvent);
+    }
+    if (action == cluster_action::arrive || action == cluster_action::arrive_relaxed) return;
+    if (!barrier.may_wait(now)) block.abandon();
+    while (!barrier.has_passed(now.thread)) block.wait_for(kClusterEvent);
+    barrier.pass(now.thread);
   }
   static void arrive_named(void* machine, int64_t barrier, int64_t threads) {
     of(machine).running_->block.arrive(barrier, threads);
@@ -186,8 +205,10 @@ Machine::Machine(const EmulatedLaunch& launch, const EmulatedArguments& argument
     live_.push_back(std::make_unique<LiveBlock>(*this, place, options));
     engines.push_back(&live_.back()->engine);
   }
-  for (size_t k = 0; k < live_.size(); ++k)
+  for (size_t k = 0; k < live_.size(); ++k) {
     live_[k]->engine.set_peers(launch.cooperative ? std::vector{engines[k]} : engines);
+    if (!launch.cooperative) live_[k]->cluster = &live_.front()->own_barrier;
+  }
   state = {};
   state.machine = this;
   state.read_shared = Calls::read_shared;
@@ -204,7 +225,7 @@ Machine::Machine(const EmulatedLaunch& launch, const EmulatedArguments& argument
   state.sync_threads = Calls::sync_threads;
   state.sync_named = Calls::sync_named;
   state.sync_grid = Calls::sync_grid;
-  state.sync_cluster = Calls::sync_cluster;
+  state.meet_cluster = Calls::meet_cluster;
   state.arrive_named = Calls::arrive_named;
   state.register_error = Calls::register_error;
   state.barrier = Calls::barrier;
@@ -259,6 +280,7 @@ Block::Outcome Machine::ended(LiveBlock& live, Block::Outcome outcome) {
 Block::Outcome Machine::start(LiveBlock& live, std::array<int64_t, 3> place, const std::function<void()>& body) {
   live.place = place;
   enter(live);
+  live.own_barrier.start_cluster();
   live.memories.start_block();
   live.engine.start_block();
   return ended(live, live.block.run(body, *this));
@@ -336,6 +358,7 @@ bool Machine::run_cluster(int64_t cluster, const std::function<void()>& body) {
   const auto blocks = static_cast<int64_t>(live_.size());
   for (const auto& live : live_) {  // before any of them touches another one's
     live->place = place_in_cluster(cluster, live->rank);
+    live->own_barrier.start_cluster();
     live->memories.start_block();
     live->engine.start_block();
   }
@@ -345,13 +368,11 @@ bool Machine::run_cluster(int64_t cluster, const std::function<void()>& body) {
     if (live->outcome == Outcome::abandoned) return false;
   }
   for (int64_t idle = 0; count(Outcome::ended) < blocks;) {
-    const bool passes = count(Outcome::at_grid_barrier) == blocks;
-    if (passes) clocks_.start_epoch();
-    bool went_on = passes;
+    bool went_on = false;
     for (const auto& live : live_) {
-      if (!passes && !live->block.can_go_on()) continue;
+      if (!live->block.can_go_on()) continue;
       went_on |= live->outcome != Outcome::polling;
-      live->outcome = resume(*live, passes);
+      live->outcome = resume(*live, false);
       if (live->outcome == Outcome::abandoned) return false;
     }
     idle = went_on ? 0 : idle + 1;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/emulator/async_engine.h"
+#include "compiler/emulator/cluster_barrier.h"
 
 namespace tilepilot::emulator {
 

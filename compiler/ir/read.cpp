@@ -443,6 +443,7 @@ Result<StmtNode::Node> Reader::sync() {
   if (accept("grid")) s.scope = SyncScope::grid;
   if (accept("warp")) s.scope = SyncScope::warp;
   if (accept("cluster")) s.scope = SyncScope::cluster;
+  if (accept("cluster_wait")) s.scope = SyncScope::cluster_wait;
   if (!peek().is("on") || peek(1).kind != TokenKind::integer) return StmtNode::Node(s);
   TRY(expect("on"));
   s.barrier = TRY(integer());
@@ -464,7 +465,7 @@ Result<StmtNode::Node> Reader::barrier() {
 }
 
 Result<StmtNode::Node> Reader::async() {
-  const auto op = accept_one(AsyncOp::lower_registers);
+  const auto op = accept_one(AsyncOp::arrive_cluster_relaxed);
   if (!op) return wrong("what asynchronous operations are told");
   Async a{*op};
   if (peek().kind == TokenKind::integer) a.count = TRY(integer());

@@ -15,11 +15,12 @@ constexpr std::array<std::string_view, 2> kScans{"sum", "max"};
 constexpr std::array<std::string_view, 6> kAtomics{"load", "store", "add", "min", "max", "bit_or"};
 constexpr std::array<std::string_view, 5> kOrders{"relaxed", "acquire", "release", "acq_rel", "seq_cst"};
 constexpr std::array<std::string_view, 4> kCopyModes{"complete", "group", "bulk_load", "bulk_store"};
-constexpr std::array<std::string_view, 4> kSyncs{"block", "grid", "warp", "cluster"};
+constexpr std::array<std::string_view, 5> kSyncs{"block", "grid", "warp", "cluster", "cluster_wait"};
 constexpr std::array<std::string_view, 4> kShuffles{"from", "xor", "up", "down"};
 constexpr std::array<std::string_view, 5> kBarriers{"arrive", "wait", "expect", "arrive_expect", "arrive_copied"};
-constexpr std::array<std::string_view, 8> kAsyncs{"commit_copies", "wait_copies", "commit_stores",   "wait_stores",
-                                                  "wait_gemms",    "fence",       "raise_registers", "lower_registers"};
+constexpr std::array<std::string_view, 10> kAsyncs{
+    "commit_copies", "wait_copies",     "commit_stores",   "wait_stores",    "wait_gemms",
+    "fence",         "raise_registers", "lower_registers", "arrive_cluster", "arrive_cluster_relaxed"};
 
 struct Suffix {
   std::string_view text;
@@ -34,7 +35,7 @@ constexpr std::array kSuffixes{
     Suffix{"i4", kInt4},           Suffix{"u4", kUInt4},          Suffix{"f4e2m1", kFloat4E2M1},
     Suffix{"tf32", kTensorFloat32}};
 
-constexpr std::array<std::string_view, 69> kKeywords{"program",
+constexpr std::array<std::string_view, 70> kKeywords{"program",
                                                      "kernel",
                                                      "in",
                                                      "threads",
@@ -101,6 +102,7 @@ constexpr std::array<std::string_view, 69> kKeywords{"program",
                                                      "check",
                                                      "print",
                                                      "cluster",
+                                                     "cluster_wait",
                                                      "into",
                                                      "in_line"};
 

@@ -69,7 +69,8 @@ struct Continue {};
 struct Block {
   std::vector<Stmt> body;
 };
-enum class SyncScope : uint8_t { block, grid, warp, cluster };
+// cluster_wait: until all threads of the cluster have come to `arrive_cluster`, of which it is the other half.
+enum class SyncScope : uint8_t { block, grid, warp, cluster, cluster_wait };
 // Threads wait for each other; all of them must reach it: those of the block, of the grid, of the warp, of the cluster,
 // or any `threads` threads of the block that use the hardware barrier `barrier`.
 struct Sync {
@@ -201,6 +202,10 @@ enum class AsyncOp : uint8_t {
 };
 struct Async {
   AsyncOp op;
+  // All threads of the cluster come to the barrier at which `cluster_wait` waits for them: who has waited sees what
+  // they did before it, with `relaxed` nothing of it.
+  arrive_cluster,
+  arrive_cluster_relaxed,
   int64_t count = 0;
 };
 // `body` is for the threads of these warp groups alone: group g has threads 128 g to 128 g + 127 of the block, counted

@@ -24,6 +24,8 @@ Stmt block(Stmts body, Span span) { return make_stmt(Block{std::move(body)}, spa
 
 bool is_sync(const Stmt& s) { return as<Sync>(s) != nullptr; }
 bool is_warp_sync(const Stmt& s) { return as<Sync>(s) && as<Sync>(s)->scope == SyncScope::warp; }
+// Orders what was before the arrival alone.
+bool is_cluster_wait(const Stmt& s) { return as<Sync>(s) && as<Sync>(s)->scope == SyncScope::cluster_wait; }
 
 // Programs in which threads wait for each other by other means.
 bool orders_itself(const Stmt& body) {
@@ -180,7 +182,12 @@ class Placement {
 
   void place(const Stmt& s, Open& open, Stmts& out) {
     if (is_meeting(s)) {
-      is_warp_sync(s) ? open.warps_meet() : is_sync(s) ? open.meet() : open.pass_operator();
+      if (is_warp_sync(s))
+        open.warps_meet();
+      else if (is_sync(s) && !is_cluster_wait(s))
+        open.meet();
+      else
+        open.pass_operator();
       return out.push_back(s);
     }
     if (as<Block>(s)) return out.push_back(inside(s, open));

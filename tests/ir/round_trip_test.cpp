@@ -57,6 +57,9 @@ constexpr const char* kHardware = R"(program g(x: float16[64, 64] aligned 2, y: 
     sync grid
     sync warp
     sync cluster
+    async arrive_cluster
+    async arrive_cluster_relaxed
+    sync cluster_wait
     extern "f"(&a[0, 8], tx) -> r: int32
     extern "ns::g"()
     atomic add w[bx, 0], 1.0 order release -> before: float32

@@ -91,10 +91,10 @@ def cluster(dims, mask):
             C[bx] = T.block_rank_in_cluster()
     return main
 )");
-  EXPECT_THAT(
-      staged("cluster((4, 1, 1), 5)"),
-      AllOf(HasSubstr("threads 128 cluster 4 {"), HasSubstr("counting full into 5"), HasSubstr("on full arrive into 1"),
-            HasSubstr("-> a into 5\n"), HasSubstr("sync cluster"), HasSubstr("C[bx] = bx % 4")));
+  EXPECT_THAT(staged("cluster((4, 1, 1), 5)"),
+              AllOf(HasSubstr("threads 128 cluster 4 {"), HasSubstr("counting full into 5"),
+                    HasSubstr("on full arrive into 1"), HasSubstr("-> a into 5\n"), HasSubstr("async arrive_cluster\n"),
+                    HasSubstr("sync cluster_wait\n"), HasSubstr("C[bx] = bx % 4")));
   EXPECT_THAT(staged("cluster(1, 0)"), AllOf(Not(HasSubstr("into")), HasSubstr("C[bx] = 0")));
   EXPECT_THAT(staged("cluster(3, 1)"), HasSubstr("no multiple of 3"));
   EXPECT_THAT(staged("cluster(16, 1)"), HasSubstr("a cluster of 16 blocks is too large"));

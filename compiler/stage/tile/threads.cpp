@@ -132,9 +132,16 @@ Result<Value> sync_cluster(TileArguments& arguments) {
   return Value();
 }
 
-// Who arrives meets the others where it waits.
+template <ir::AsyncOp op>
 Result<Value> arrive_cluster(TileArguments& arguments) {
-  TRY(require_kernel(arguments));
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
+  TRY(builder.emit(ir::Async{op}, arguments.span()));
+  return Value();
+}
+
+Result<Value> wait_cluster(TileArguments& arguments) {
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
+  TRY(builder.emit(ir::Sync{ir::SyncScope::cluster_wait}, arguments.span()));
   return Value();
 }
 
@@ -208,9 +215,12 @@ const std::vector<TileFunction>& thread_functions() {
        sync_threads},
       {"tvm_storage_sync", "scope", "the old name of `T.sync_threads`", barrier},
       {"cluster_sync", "", "a barrier of all threads of all blocks of the cluster", sync_cluster},
-      {"cluster_arrive", "", "the threads will wait at `T.cluster_wait`", arrive_cluster},
-      {"cluster_arrive_relaxed", "", "the same as `T.cluster_arrive`", arrive_cluster},
-      {"cluster_wait", "", "the same as `T.cluster_sync`", sync_cluster},
+      {"cluster_arrive", "",
+       "tells all blocks of the cluster that the threads have come here; `T.cluster_wait` follows",
+       arrive_cluster<ir::AsyncOp::arrive_cluster>},
+      {"cluster_arrive_relaxed", "", "`T.cluster_arrive`, after which others need not see what was written before",
+       arrive_cluster<ir::AsyncOp::arrive_cluster_relaxed>},
+      {"cluster_wait", "", "waits until all threads of the cluster have come to `T.cluster_arrive`", wait_cluster},
       {"block_rank_in_cluster", "", "the number of the block in its cluster; 0 where blocks run alone", block_rank},
       {"sync_grid", "", "a barrier of all threads of all blocks; what is used on both sides must be in global memory",
        sync_grid},

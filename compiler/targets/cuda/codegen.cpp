@@ -264,8 +264,11 @@ Status check_clusters(const ir::Kernel& kernel, Architecture architecture) {
     const auto* sync = ir::as<ir::Sync>(stmt);
     const auto* copy = ir::as<ir::Copy>(stmt);
     const auto* barrier = ir::as<ir::Barrier>(stmt);
-    const bool needs =
-        (sync && sync->scope == ir::SyncScope::cluster) || (copy && copy->blocks != 0) || (barrier && barrier->block);
+    const auto* async = ir::as<ir::Async>(stmt);
+    const bool waits = sync && (sync->scope == ir::SyncScope::cluster || sync->scope == ir::SyncScope::cluster_wait);
+    const bool arrives =
+        async && (async->op == ir::AsyncOp::arrive_cluster || async->op == ir::AsyncOp::arrive_cluster_relaxed);
+    const bool needs = waits || arrives || (copy && copy->blocks != 0) || (barrier && barrier->block);
     if (needs) span = stmt->span;
     return needs;
   };

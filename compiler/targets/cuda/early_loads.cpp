@@ -48,7 +48,7 @@ bool is_private(const Stmt& stmt) {
              to->buffer->scope == ir::Scope::global;
     }
     if (const auto* sync = ir::as<ir::Sync>(part))
-      return sync->scope == ir::SyncScope::grid || sync->scope == ir::SyncScope::cluster;
+      return sync->scope != ir::SyncScope::block && sync->scope != ir::SyncScope::warp;
     const bool harmless = ir::as<ir::For>(part) || ir::as<ir::Block>(part) || ir::as<ir::Let>(part) ||
                           ir::as<ir::If>(part) || ir::as<ir::Shuffle>(part);
     return !harmless;

@@ -120,6 +120,8 @@ void write_thread_sync(Context& context, const ir::Sync& sync, Span span) {
     context.body.line("sync_warp();");
   else if (sync.scope == ir::SyncScope::cluster)
     context.body.line("sync_cluster();");
+  else if (sync.scope == ir::SyncScope::cluster_wait)
+    context.body.line("cluster_wait();");
   else if (sync.threads != 0)
     context.body.line("sync_named({}, {});", sync.barrier, sync.threads);
   else
@@ -149,6 +151,10 @@ void write_async(Context& context, const ir::Async& async) {
       return context.body.line("commit_copies();");
     case ir::AsyncOp::wait_copies:
       return context.body.line("wait_copies<{}>();", async.count);
+    case ir::AsyncOp::arrive_cluster:
+      return context.body.line("cluster_arrive();");
+    case ir::AsyncOp::arrive_cluster_relaxed:
+      return context.body.line("cluster_arrive_relaxed();");
     case ir::AsyncOp::commit_stores:
     case ir::AsyncOp::wait_stores:
     case ir::AsyncOp::wait_gemms:

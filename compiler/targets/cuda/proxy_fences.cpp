@@ -28,7 +28,9 @@ bool writes_shared(const Stmt& stmt) {
 bool tells_others(const Stmt& stmt) {
   const auto* sync = ir::as<ir::Sync>(stmt);
   const auto* barrier = ir::as<ir::Barrier>(stmt);
+  const auto* async = ir::as<ir::Async>(stmt);
   return (sync && (sync->scope == ir::SyncScope::block || sync->scope == ir::SyncScope::cluster)) ||
+         (async && async->op == ir::AsyncOp::arrive_cluster) ||
          (barrier && barrier->op != ir::BarrierOp::wait && barrier->op != ir::BarrierOp::expect &&
           barrier->threads != 1);
 }
