@@ -74,6 +74,21 @@ void AsyncEngine::check_announced(const PhaseBarrier& barrier, int64_t at, const
                             at, reporter_.thread(barrier.init), reporter_.place(barrier.init.site)));
 }
 
+AsyncEngine* AsyncEngine::reach(int64_t block, const char* does, const Moment& now) {
+  std::string why;
+  if (block < 0 || block >= static_cast<int64_t>(peers_.size())) {
+    why = fmt::format("of a cluster of {}", peers_.size());
+  } else {
+    AsyncEngine* peer = peers_[static_cast<size_t>(block)];
+    if (peer->block_.has_begun() && !peer->block_.has_ended()) return peer;
+    why = peer->block_.has_begun() ? "of the cluster, which has ended" : "of the cluster, which need not have begun";
+  }
+  if (reporter_.is_new(DefectKind::out_of_bounds, now, now))
+    reporter_.add(DefectKind::out_of_bounds, now, now,
+                  fmt::format("{} {} block {} {}", reporter_.thread(now), does, block, why));
+  return nullptr;
+}
+
 int64_t AsyncEngine::act(barrier_action action, const emulated::shared_place& at, int64_t operand) {
   const Moment now = block_.now();
   if (action == barrier_action::announce) {
@@ -81,15 +96,10 @@ int64_t AsyncEngine::act(barrier_action action, const emulated::shared_place& at
     return 0;
   }
   if (action == barrier_action::arrive_remote) {
-    if (operand < 0 || operand >= static_cast<int64_t>(peers_.size())) {
-      misuse(now, now,
-             fmt::format("{} arrives in block {} of a cluster of {}", reporter_.thread(now), operand, peers_.size()));
-      block_.abandon();
-    }
-    AsyncEngine& peer = *peers_[static_cast<size_t>(operand)];
-    PhaseBarrier* barrier = peer.memories_.touch_barrier(at, false, now) ? peer.find(at, now) : nullptr;
+    AsyncEngine* peer = reach(operand, "arrives in", now);
+    PhaseBarrier* barrier = peer && peer->memories_.touch_barrier(at, false, now) ? peer->find(at, now) : nullptr;
     if (barrier == nullptr) block_.abandon();
-    peer.arrive(*barrier, at.at, now);
+    peer->arrive(*barrier, at.at, now);
     return 0;
   }
   if (!memories_.touch_barrier(at, action == barrier_action::init, now)) return 1;
@@ -155,7 +165,9 @@ void AsyncEngine::learn(PhaseBarrier& barrier) {
       rest.push_back(copy);
       continue;
     }
-    memories_.end_write(copy.at, copy.bytes, copy.begun, clocks_.engine_moment(copy.begun.site, barrier.completed));
+    const Moment end = clocks_.engine_moment(copy.begun.site, barrier.completed);
+    memories_.end_write(copy.at, copy.bytes, copy.begun, end);
+    if (copy.source != nullptr) copy.source->memories_.end_read(copy.from, copy.bytes, copy.begun, end);
   }
   barrier.copies = std::move(rest);
   clocks_.acquire(block_.now().thread, barrier.completed);
@@ -177,7 +189,10 @@ bool AsyncEngine::is_possible(const bulk_request& request, int64_t bytes, const 
   if (request.map == nullptr) {
     not_multiple(bytes, 16, "the number of bytes");
     not_multiple(request.shared.at, 16, "the place in shared memory");
-    not_multiple(reinterpret_cast<int64_t>(request.global.at), 16, "the address in global memory");
+    if (request.kind == bulk_kind::to_block)
+      not_multiple(request.from.at, 16, "the place that is read");
+    else
+      not_multiple(reinterpret_cast<int64_t>(request.global.at), 16, "the address in global memory");
   } else {
     const auto& map = *request.map;
     const int64_t inner = map.box[0] * map.element_bytes;
@@ -269,6 +284,23 @@ void AsyncEngine::load_into(const bulk_request& request, int64_t bytes, const Mo
   complete_if_due(*barrier, request.barrier.at);
 }
 
+// The source may be written again by who knows that the phase of that block's barrier is over.
+void AsyncEngine::copy_to_block(const bulk_request& request, Counters& counters) {
+  const Moment now = block_.now();
+  AsyncEngine* peer = reach(request.blocks, "copies to", now);
+  if (peer == nullptr) block_.abandon();
+  const char* from = memories_.begin_read(request.from, request.bytes, now);
+  char* to = from == nullptr ? nullptr : peer->memories_.begin_write(request.shared, request.bytes, now);
+  PhaseBarrier* barrier = to == nullptr ? nullptr : peer->find(request.barrier, now);
+  if (barrier == nullptr) block_.abandon();
+  std::memmove(to, from, static_cast<size_t>(request.bytes));
+  counters.shared_reads.bytes += request.bytes;
+  counters.shared_writes.bytes += request.bytes;
+  barrier->copies.push_back({request.shared.at, request.bytes, barrier->phase, now, this, request.from.at});
+  barrier->bytes -= request.bytes;
+  peer->complete_if_due(*barrier, request.barrier.at);
+}
+
 void AsyncEngine::copy(const bulk_request& request, Counters& counters) {
   const Moment now = block_.now();
   int64_t bytes = request.bytes;
@@ -278,10 +310,15 @@ void AsyncEngine::copy(const bulk_request& request, Counters& counters) {
   }
   if (!is_possible(request, bytes, now)) block_.abandon();
   ++counters.bulk_copies;
+  if (request.kind == bulk_kind::to_block) return copy_to_block(request, counters);
   if (request.kind == bulk_kind::load || request.kind == bulk_kind::load_bytes) {
     if (request.blocks == 0) return load_into(request, bytes, now, counters);
-    for (size_t rank = 0; rank < peers_.size(); ++rank)
-      if ((request.blocks >> rank & 1u) != 0) peers_[rank]->load_into(request, bytes, now, counters);
+    for (int64_t rank = 0; rank < 32; ++rank) {
+      if ((request.blocks >> rank & 1u) == 0) continue;
+      AsyncEngine* peer = reach(rank, "loads into", now);
+      if (peer == nullptr) block_.abandon();
+      peer->load_into(request, bytes, now, counters);
+    }
     return;
   }
   char* shared = const_cast<char*>(memories_.begin_read(request.shared, bytes, now));

@@ -37,10 +37,17 @@ class AsyncEngine {
   // What a barrier waits for.
   std::string describe(int64_t at) const;
 
+  // That of a block of the cluster, which the running thread `does` something to. Null: there is none that runs, which
+  // is told.
+  AsyncEngine* reach(int64_t block, const char* does, const Moment& now);
+  Memories& memories() { return memories_; }
+
  private:
   struct Copy {
     int64_t at, bytes, phase;
     Moment begun;
+    AsyncEngine* source = nullptr;  // of a copy from another block's memory, there at `from`
+    int64_t from = 0;
   };
   struct PhaseBarrier {
     int64_t count = 0, pending = 0, bytes = 0, phase = 0;
@@ -101,6 +108,7 @@ class AsyncEngine {
 
   struct Box;
   bool is_possible(const emulated::bulk_request& request, int64_t bytes, const Moment& now);
+  void copy_to_block(const emulated::bulk_request& request, Counters& counters);
   void load_into(const emulated::bulk_request& request, int64_t bytes, const Moment& now, Counters& counters);
   void move_box(const emulated::bulk_request& request, char* shared, const Moment& now, Counters& counters);
   void move_row(const emulated::bulk_request& request, const Box& row, const Moment& now, Counters& counters);

@@ -57,6 +57,7 @@ std::span<Block::Thread> Block::lanes_of(int warp) {
 Block::Outcome Block::run(const std::function<void()>& body, BlockOwner& owner) {
   owner_ = &owner;
   body_ = &body;
+  begun_ = true;
   ended_ = polls_ = at_grid_ = 0;
   ready_first_ = ready_count_ = 0;
   barriers_ = {};
@@ -356,9 +357,9 @@ std::string Block::what(const Thread& thread) const {
       return thread.barrier == 0 ? fmt::format("at `sync_threads` ({})", place)
                                  : fmt::format("at barrier {} ({})", thread.barrier, place);
     case Stop::event:
-      return fmt::format("at the barrier at byte {}{} ({})", thread.barrier, owner_->describe_event(thread.barrier),
       if (thread.barrier == kClusterEvent)
         return fmt::format("at the barrier of the cluster{} ({})", owner_->describe_event(thread.barrier), place);
+      return fmt::format("at the barrier at byte {}{} ({})", thread.barrier, owner_->describe_event(thread.barrier),
                          place);
     case Stop::grid:
       return fmt::format("at `sync_grid` ({})", place);

@@ -37,11 +37,15 @@ class Block {
   bool valid() const { return stacks_.valid(); }
 
   enum class Outcome : uint8_t { ended, abandoned, at_grid_barrier, polling, waiting };
-  // Runs body() in each thread until all have ended or stand at the barrier of the grid (or cluster), or those that
+  // Runs body() in each thread until all have ended or stand at the barrier of the grid, or those that
   // could go on only look at memory that other blocks may change, or, in a cluster, none can go on.
   Outcome run(const std::function<void()>& body, BlockOwner& owner);
   Outcome resume(bool passes_grid_barrier);
   bool can_go_on() const { return ready_count_ > 0; }
+  // Before any block of the cluster runs.
+  void start_cluster() { begun_ = false; }
+  bool has_begun() const { return begun_; }
+  bool has_ended() const { return begun_ && ended_ == size(); }
   // After `waiting`: the other blocks cannot go on, either.
   void report_deadlock();
   // After `polling`: nobody else can change anything.
@@ -108,6 +112,7 @@ class Block {
   int current_ = 0;
   int64_t ended_ = 0, polls_ = 0;
   int64_t at_grid_ = 0;
+  bool begun_ = false;
   Outcome outcome_ = Outcome::ended;
 
   static void run_thread(void* block);

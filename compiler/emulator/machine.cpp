@@ -153,6 +153,14 @@ struct Machine::Calls {
     while (!barrier.has_passed(now.thread)) block.wait_for(kClusterEvent);
     barrier.pass(now.thread);
   }
+  static void write_remote(void* machine, emulated::shared_place to, uint32_t block, uint32_t bytes, const void* from) {
+    Machine& self = of(machine);
+    const Moment now = self.running_->block.now();
+    AsyncEngine* peer = self.running_->engine.reach(block, "writes to", now);
+    if (peer == nullptr) self.running_->block.abandon();
+    if (char* memory = peer->memories().remote_write(to, bytes, from, now)) std::memcpy(memory, from, bytes);
+    self.report_.counters.shared_writes.bytes += bytes;
+  }
   static void arrive_named(void* machine, int64_t barrier, int64_t threads) {
     of(machine).running_->block.arrive(barrier, threads);
   }
@@ -226,6 +234,7 @@ Machine::Machine(const EmulatedLaunch& launch, const EmulatedArguments& argument
   state.sync_named = Calls::sync_named;
   state.sync_grid = Calls::sync_grid;
   state.meet_cluster = Calls::meet_cluster;
+  state.write_remote = Calls::write_remote;
   state.arrive_named = Calls::arrive_named;
   state.register_error = Calls::register_error;
   state.barrier = Calls::barrier;
@@ -359,6 +368,7 @@ bool Machine::run_cluster(int64_t cluster, const std::function<void()>& body) {
   for (const auto& live : live_) {  // before any of them touches another one's
     live->place = place_in_cluster(cluster, live->rank);
     live->own_barrier.start_cluster();
+    live->block.start_cluster();
     live->memories.start_block();
     live->engine.start_block();
   }

@@ -121,11 +121,18 @@ char* Memories::access(const Request& given, const Moment& who) {
 }
 
 char* Memories::matrix_row(const emulated::shared_place& row, bool writes, const void* value, const Moment& who) {
-  const Request request{row, {}, true, writes ? AccessKind::write : AccessKind::read, 16, nullptr, value};
+  return unlogged({row, {}, true, writes ? AccessKind::write : AccessKind::read, 16, nullptr, value}, who);
+}
+
+char* Memories::remote_write(const emulated::shared_place& to, uint32_t bytes, const void* value, const Moment& who) {
+  return unlogged({to, {}, true, AccessKind::write, bytes, nullptr, value}, who);
+}
+
+char* Memories::unlogged(const Request& request, const Moment& who) {
   const Place place = find(request, who);
   if (place.memory == nullptr) return nullptr;
   if (place.shadow != nullptr) {
-    const Findings found = place.shadow->access(place.at, 16, request.kind, who);
+    const Findings found = place.shadow->access(place.at, request.bytes, request.kind, who);
     if (found.conflict || found.unwritten) tell(found, request, place, who);
   }
   return place.memory;

@@ -33,6 +33,8 @@ class Memories {
   char* access(const Request& request, const Moment& who);
   // One row of a matrix; not logged.
   char* matrix_row(const emulated::shared_place& row, bool writes, const void* value, const Moment& who);
+  // Of a thread of another block of the cluster, which writes `bytes` of `value`; not logged.
+  char* remote_write(const emulated::shared_place& to, uint32_t bytes, const void* value, const Moment& who);
 
   // Asynchronous accesses of the engine to [at, at + bytes) of a tile, on behalf of `who`. Null: not possible.
   char* begin_write(const emulated::shared_place& to, int64_t bytes, const Moment& who);
@@ -88,6 +90,7 @@ class Memories {
 
   size_t in_block(const Moment& who) const { return who.thread - first_thread_; }
   void land(const Copy& copy, const Moment& now, const Moment& end);
+  char* unlogged(const Request& request, const Moment& who);
   Place find(const Request& request, const Moment& who);
   Request with_buffer(Request request) const;
   bool check_place(const Request& request, int64_t at, int64_t first, int64_t last, const Moment& who);

@@ -118,7 +118,7 @@ bool is_foreign(const ir::Stmt& stmt) {
   const auto* sync = as<ir::Sync>(stmt);
   const auto* copy = as<ir::Copy>(stmt);
   const auto* barrier = as<ir::Barrier>(stmt);
-  const bool shares = (copy && copy->blocks != 0) || (barrier && barrier->block);
+  const bool shares = (copy && (copy->blocks != 0 || copy->block)) || (barrier && barrier->block);
   return (sync && sync->scope == ir::SyncScope::grid) || shares || as<ir::ExternCall>(stmt);
 }
 

@@ -29,7 +29,7 @@ bool shares_in_cluster(const Stmt& body) {
   return contains(body, [](const Stmt& stmt) {
     const auto* copy = as<Copy>(stmt);
     const auto* barrier = as<Barrier>(stmt);
-    return (copy && copy->blocks != 0) || (barrier && barrier->block);
+    return (copy && (copy->blocks != 0 || copy->block)) || (barrier && barrier->block);
   });
 }
 

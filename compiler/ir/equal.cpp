@@ -119,8 +119,9 @@ class Comparison {
   }
   bool same(const Block& a, const Block& b) { return all(a.body, b.body); }
   bool same(const Copy& a, const Copy& b) {
+    const bool blocks = a.block && b.block ? same(a.block, b.block) : a.block == b.block;
     return same(a.source, b.source) && same(a.destination, b.destination) && a.options == b.options &&
-           a.mode == b.mode && same(a.barrier, b.barrier) && a.blocks == b.blocks && a.in_line == b.in_line;
+           a.mode == b.mode && same(a.barrier, b.barrier) && a.blocks == b.blocks && blocks && a.in_line == b.in_line;
   }
   bool same(const Fill& a, const Fill& b) { return same(a.destination, b.destination) && same(a.value, b.value); }
   bool same(const Gemm& a, const Gemm& b) {

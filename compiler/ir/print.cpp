@@ -302,6 +302,7 @@ std::string Printer::copy(const Copy& c) {
   if (c.mode != CopyMode::complete) text += fmt::format(" mode {}", to_string(c.mode));
   if (c.barrier) text += " counting " + region(*c.barrier);
   if (c.blocks != 0) text += fmt::format(" into {}", c.blocks);
+  if (c.block) text += " into_block " + expr(c.block);
   if (c.in_line) text += " in_line";
   return text;
 }

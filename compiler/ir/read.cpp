@@ -306,6 +306,7 @@ Result<StmtNode::Node> Reader::copy() {
   }
   if (accept("counting")) c.barrier = TRY(region());
   if (accept("into")) c.blocks = TRY(integer());
+  if (accept("into_block")) c.block = TRY(expr());
   c.in_line = accept("in_line");
   return StmtNode::Node(std::move(c));
 }

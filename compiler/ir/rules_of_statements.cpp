@@ -200,6 +200,9 @@ std::string barrier_place(const Stmt& s, const Surroundings&) {
     return "a bulk load has a barrier, other copies have none";
   if (copy && copy->in_line && copy->mode != CopyMode::bulk_load && copy->mode != CopyMode::bulk_store)
     return "a copy of consecutive bytes is none of the copy engine";
+  const auto in_shared = [](const Region& region) { return region.buffer->scope == Scope::shared; };
+  if (copy && copy->block && (copy->blocks != 0 || !in_shared(copy->source) || !in_shared(copy->destination)))
+    return "a copy into another block's memory is none from tile to tile";
   if (barrier && barrier->block && barrier->op != BarrierOp::arrive) return "another block's barrier is waited for";
   if (named && named->buffer->scope != Scope::barrier) return fmt::format("`{}` is no barrier", named->buffer->name);
   for (const Region* r : regions(s)) {

@@ -35,7 +35,7 @@ constexpr std::array kSuffixes{
     Suffix{"i4", kInt4},           Suffix{"u4", kUInt4},          Suffix{"f4e2m1", kFloat4E2M1},
     Suffix{"tf32", kTensorFloat32}};
 
-constexpr std::array<std::string_view, 70> kKeywords{"program",
+constexpr std::array<std::string_view, 71> kKeywords{"program",
                                                      "kernel",
                                                      "in",
                                                      "threads",
@@ -104,6 +104,7 @@ constexpr std::array<std::string_view, 70> kKeywords{"program",
                                                      "cluster",
                                                      "cluster_wait",
                                                      "into",
+                                                     "into_block",
                                                      "in_line"};
 
 constexpr std::array<Precedence, 27> kPrecedence{

@@ -99,6 +99,9 @@ struct Copy {
   // other blocks copy for themselves. 0: all do. Bulk loads count at the barrier of the block that they come to.
   int64_t blocks = 0;
   bool in_line = false;  // of a bulk copy: consecutive bytes on both sides, none of them outside
+  // From a tile into the same place of that block of the cluster, by the blocks that come here. A bulk load counts at
+  // that block's barrier. Null: within the block.
+  Expr block = nullptr;
 };
 struct Fill {
   Region destination;
@@ -199,13 +202,13 @@ enum class AsyncOp : uint8_t {
   // `count` registers for each thread of the warp groups that come here; more once others have given some up.
   raise_registers,
   lower_registers,
-};
-struct Async {
-  AsyncOp op;
   // All threads of the cluster come to the barrier at which `cluster_wait` waits for them: who has waited sees what
   // they did before it, with `relaxed` nothing of it.
   arrive_cluster,
   arrive_cluster_relaxed,
+};
+struct Async {
+  AsyncOp op;
   int64_t count = 0;
 };
 // `body` is for the threads of these warp groups alone: group g has threads 128 g to 128 g + 127 of the block, counted

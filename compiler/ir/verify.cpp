@@ -178,6 +178,7 @@ class Verifier {
                    [&](const Copy& n) {
                      visit(n.source.start), visit(n.destination.start);
                      if (n.barrier) visit(n.barrier->start);
+                     if (n.block) visit(n.block);
                    },
                    [&](const Fill& n) { visit(n.destination.start), visit(n.value); },
                    [&](const Gemm& n) { visit(n.a.start), visit(n.b.start), visit(n.c.start); },

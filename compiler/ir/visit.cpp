@@ -45,6 +45,7 @@ class Walker {
                    [&](const Copy& n) {
                      visit(n.source.start), visit(n.destination.start);
                      if (n.barrier) visit(n.barrier->start);
+                     if (n.block) visit(n.block);
                    },
                    [&](const Fill& n) { visit(n.destination.start), visit(n.value); },
                    [&](const Gemm& n) { visit(n.a.start), visit(n.b.start), visit(n.c.start); },
@@ -344,6 +345,7 @@ Stmt Rewriter::rewrite_children(const Stmt& stmt) {
                           bool changed = replace(n.source, rewrite_region(n.source));
                           changed |= replace(n.destination, rewrite_region(n.destination));
                           if (n.barrier) changed |= replace(*n.barrier, rewrite_region(*n.barrier));
+                          if (n.block) changed |= replace(n.block, rewrite(n.block));
                           return rebuilt(std::move(n), changed);
                         },
                         [&](Fill n) {

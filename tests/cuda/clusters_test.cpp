@@ -89,6 +89,51 @@ const std::string kLines = R"(program rows(a: float32[8, 1024], s: float32[8, 12
   }
 })";
 
+// Each block gives its tile, and one number, to the other one of its pair, which is `TO`.
+const std::string kSent = R"(program sent(a: float16[4, 64, 64], w: float32[4], c: float16[4, 64, 64], d: float32[4]) {
+  kernel bx in 4 threads 128 cluster 2 {
+    shared own: float16[64, 64]
+    shared other: float16[64, 64]
+    shared one: float32[1]
+    shared got: float32[1]
+    copy a[FROM, 0 : 64, 0 : 64] -> own
+    copy w[FROM : +1] -> one
+    copy own -> otherTO
+    copy one -> gotTO
+    async arrive_cluster
+    sync cluster_wait
+    copy other -> c[bx, 0 : 64, 0 : 64]
+    copy got -> d[bx : +1]
+  }
+})";
+
+// Tiles that products use, in bulk.
+const std::string kSentInBulk = R"(program sums(a: float16[2, 64, 64], b: float16[64, 64], c: float32[2, 64, 64]) {
+  kernel bx in 2 threads 128 cluster 2 {
+    shared own: float16[64, 64]
+    shared other: float16[2, 64, 64]
+    shared weights: float16[64, 64]
+    fragment sums: float32[64, 64]
+    barrier full: uint64[1] arrivals [1]
+    copy b -> weights
+    copy a[FROM, 0 : 64, 0 : 64] -> own
+    on full arrive_expect 8192 threads 1
+    copy own -> other[1, 0 : 64, 0 : 64] mode bulk_load counting fullTO
+    on full wait 0
+    fill sums = 0.0
+    gemm sums += other[1, 0 : 64, 0 : 64] @ weights
+    gemm sums += own @ weights
+    copy sums -> c[bx, 0 : 64, 0 : 64]
+  }
+})";
+
+std::string with_words(std::string text, const std::string& from, const std::string& to) {
+  for (const auto& [word, by] : {std::pair<std::string, std::string>{"FROM", from}, {"TO", to}})
+    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word)) text.replace(at, word.size(), by);
+  return text;
+}
+std::string sent(const std::string& text) { return with_words(text, "bx", " into_block 1 - bx % 2"); }
+
 // As if each block ran alone.
 std::string alone(std::string text) {
   for (const std::string part : {" cluster 2", " cluster 4", " into 3", " into 11", "\n    sync cluster",
@@ -128,9 +173,81 @@ TEST(Clusters, ComputeWhatTheirBlocksWouldAlone) {
   }
 }
 
+// What one block does alone if it fetches what the other one would give it.
+std::string fetched(const std::string& text) {
+  std::string result = with_words(text, "bx + 1 - 2 * (bx % 2)", "");
+  for (const std::string part : {" cluster 2", "    async arrive_cluster\n    sync cluster_wait\n"})
+    if (const size_t at = result.find(part); at != std::string::npos) result.erase(at, part.size());
+  return result;
+}
+
+void expect_same(EmulatedBatch& batch, size_t number, const ir::Program& given, const ir::Program& single) {
+  const ir::testing::RandomArguments expected(single, 1), actual(given, 1);
+  interpret::Options options;
+  options.functions = &prelude_functions();
+  const auto explicit_program = passes::explicit_threads(single);
+  ASSERT_TRUE(explicit_program.ok()) << explicit_program.error().message;
+  const auto fault = interpret::run(*explicit_program, expected.values(), options);
+  ASSERT_FALSE(fault) << fault->message;
+  EXPECT_EQ(batch.run(number, to_launch(actual.values())), "") << batch.source(number);
+  EXPECT_EQ(ir::testing::first_difference(expected, actual), "") << batch.source(number);
+}
+
+TEST(Clusters, CopyIntoEachOthersMemory) {
+  const ir::Program by_stores = parse(sent(kSent)), in_bulk = parse(sent(kSentInBulk));
+  EmulatedBatch batch(Architecture::sm_90a);
+  for (const ir::Program& program : {by_stores, in_bulk, by_stores}) {
+    const auto added = batch.add(program);
+    ASSERT_TRUE(added.ok()) << added.error().message;
+  }
+  EXPECT_THAT(batch.source(0), AllOf(HasSubstr("copy_remote<16>(other"), HasSubstr("copy_remote<4>(got"),
+                                     HasSubstr("cluster_arrive();"), HasSubstr("cluster_wait();")));
+  EXPECT_THAT(batch.source(1), HasSubstr("bulk_copy_remote(other"));
+  batch.plant(2, "cluster_arrive();", "cluster_arrive_relaxed();");
+  batch.compile();
+  if (::testing::Test::HasFatalFailure()) return;
+  expect_same(batch, 0, by_stores, parse(fetched(kSent)));
+  std::string alone_in_bulk = fetched(kSentInBulk);
+  for (const std::string line :
+       {"    on full arrive_expect 8192 threads 1\n", " mode bulk_load counting full", "    on full wait 0\n",
+        "    barrier full: uint64[1] arrivals [1]\n", "    gemm sums += own @ weights\n"})
+    alone_in_bulk.erase(alone_in_bulk.find(line), line.size());
+  const std::string last = "    copy sums -> c";
+  alone_in_bulk.insert(alone_in_bulk.find(last),
+                       "    copy a[bx, 0 : 64, 0 : 64] -> own\n    gemm sums += own @ weights\n");
+  expect_same(batch, 1, in_bulk, parse(alone_in_bulk));
+  const ir::testing::RandomArguments given(by_stores, 1);
+  EXPECT_THAT(batch.run(2, to_launch(given.values())), HasSubstr("nothing orders the two"));
+}
+
+TEST(Clusters, RefuseCopiesThatAreInPieces) {
+  std::string parts = sent(kSentInBulk);
+  const std::string whole = "copy own -> other[1, 0 : 64, 0 : 64] mode";
+  parts.replace(parts.find(whole), whole.size(), "copy own[0 : 64, 0 : 32] -> other[1, 0 : 64, 0 : 32] mode");
+  const auto code = targets::cuda::generate(parse(parts), Architecture::sm_90a);
+  ASSERT_FALSE(code.ok());
+  EXPECT_THAT(code.error().message, HasSubstr("is not in one piece"));
+  std::string rows = sent(kSentInBulk);
+  rows.replace(rows.find(whole), whole.size(), "copy own[0 : 4, 0 : 64] -> other[1, 0 : 4, 0 : 64] mode");
+  const auto swizzled = targets::cuda::generate(parse(rows), Architecture::sm_90a);
+  ASSERT_FALSE(swizzled.ok());
+  EXPECT_THAT(swizzled.error().message, HasSubstr("do not lie in memory alike"));
+}
+
+TEST(Clusters, CopiesIntoOtherBlocksAreExplained) {
+  SourceMap sources;
+  DiagnosticList errors;
+  const auto explained = [&](const std::string& text) {
+    const auto program = ir::read_text(sources, sources.add("program.ir", text), errors);
+    return *targets::cuda::explanation(*program, Architecture::sm_90a, sources);
+  };
+  EXPECT_THAT(explained(sent(kSent)), HasSubstr("into another block's memory, by stores of 16 bytes"));
+  EXPECT_THAT(explained(sent(kSentInBulk)), HasSubstr("by the copy engine, into another block's memory"));
+}
+
 TEST(Clusters, Compile) {
   SKIP_WITHOUT_NVRTC();
-  for (const std::string& text : {kSharedColumns, kWaited, kLines}) {
+  for (const std::string& text : {kSharedColumns, kWaited, kLines, sent(kSent), sent(kSentInBulk)}) {
     const auto code = targets::cuda::generate(parse(text), Architecture::sm_90a);
     ASSERT_TRUE(code.ok()) << code.error().message;
     DiagnosticList warnings;

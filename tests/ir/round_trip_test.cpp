@@ -60,6 +60,8 @@ constexpr const char* kHardware = R"(program g(x: float16[64, 64] aligned 2, y: 
     async arrive_cluster
     async arrive_cluster_relaxed
     sync cluster_wait
+    copy a -> a into_block 1 - bx % 2
+    copy a -> a mode bulk_load counting full[1] into_block 1
     extern "f"(&a[0, 8], tx) -> r: int32
     extern "ns::g"()
     atomic add w[bx, 0], 1.0 order release -> before: float32

@@ -101,6 +101,33 @@ def cluster(dims, mask):
   EXPECT_THAT(staged("cluster(2, 4)"), HasSubstr("`cluster_mask` 4 in a cluster of 2 blocks"));
 }
 
+TEST_F(Async, StagesCopiesIntoOtherBlocks) {
+  load(R"(
+@tilelang.jit
+def send(dims, block, counted, scope="shared", mask=None):
+    @T.prim_func
+    def main(A: T.Tensor((8, 64), "float32")):
+        with T.ClusterKernel(8, threads=128, cluster_dims=dims) as bx:
+            a = T.alloc_buffer((64,), "float32", scope=scope)
+            b = T.alloc_shared((64,), "float32")
+            full = T.alloc_cluster_barrier([1])
+            rank = T.block_rank_in_cluster()
+            if counted:
+                T.copy_cluster(a, b, dst_block=rank ^ block, remote_barrier=full[0])
+            elif mask:
+                T.copy_cluster(a, b, dst_block=block, cluster_mask=mask)
+            else:
+                T.copy_cluster(a, b, dst_block=block)
+    return main
+)");
+  EXPECT_THAT(staged("send(2, 1, True)"), HasSubstr("copy a -> b mode bulk_load counting full into_block rank ^ 1"));
+  EXPECT_THAT(staged("send(2, 1, False)"), HasSubstr("-> b into_block 1\n"));
+  EXPECT_THAT(staged("send(2, 2, False)"), HasSubstr("block 2 in a cluster of 2 blocks"));
+  EXPECT_THAT(staged("send(1, 0, False)"), HasSubstr("each block runs alone"));
+  EXPECT_THAT(staged("send(2, 1, False, \"local.fragment\")"), HasSubstr("goes from shared memory to shared memory"));
+  EXPECT_THAT(staged("send(2, 1, False, \"shared\", 3)"), HasSubstr("not both"));
+}
+
 constexpr const char* kRoles = R"(
 @tilelang.jit(out_idx=[-1])
 def roles(which):

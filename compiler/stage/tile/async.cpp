@@ -41,13 +41,52 @@ Result<int64_t> cluster_mask(const TileArguments& arguments, size_t i) {
                     "it has a bit for each block, the first the lowest");
 }
 
+// `dst_block=`: a block of the cluster.
+Result<ir::Expr> block_of_cluster(const TileArguments& arguments, size_t i) {
+  const int64_t blocks = ir::cluster_size(arguments.context().builder->kernel());
+  if (blocks == 1)
+    return make_error(DiagnosticKind::unsupported_tile_feature, arguments.span(i),
+                      "a copy into another block's memory, and each block runs alone",
+                      "launch them by `T.ClusterKernel(..., cluster_dims=(2, 1, 1))`");
+  ir::Expr block = TRY(to_index(arguments[i], "a block of the cluster", arguments.span(i)));
+  const auto known = ir::constant_int(block);
+  if (!known || (*known >= 0 && *known < blocks)) return block;
+  return make_error(DiagnosticKind::value_error, arguments.span(i),
+                    fmt::format("block {} in a cluster of {} blocks", *known, blocks), "blocks are counted from 0");
+}
+
+// T.copy_cluster(src, dst, dst_block=, remote_barrier=): from a tile into that of another block.
+Result<Value> copy_to_block(TileArguments& arguments) {
+  ir::Copy node = TRY(tile_copy(arguments, arguments.has(4) ? ir::CopyMode::bulk_load : ir::CopyMode::complete));
+  if (arguments.has(3))
+    return make_error(DiagnosticKind::wrong_arguments, arguments.span(),
+                      "`T.copy_cluster` takes a `dst_block` or a `cluster_mask`, not both");
+  for (const ir::Region* side : {&node.source, &node.destination}) {
+    const ir::BufferData& buffer = *side->buffer;
+    if (buffer.scope == ir::Scope::shared && !buffer.type.is_nibble()) continue;
+    Error error =
+        make_error(DiagnosticKind::wrong_scope, arguments.span(side == &node.source ? 0 : 1),
+                   fmt::format("`T.copy_cluster` with a `dst_block` goes from shared memory to shared memory, "
+                               "in elements of a byte at least, and `{}` is none",
+                               buffer.name),
+                   "copy it into a tile of `T.alloc_shared` before");
+    error->notes.push_back(declaration_note(buffer));
+    return error;
+  }
+  node.block = TRY(block_of_cluster(arguments, 2));
+  if (arguments.has(4)) node.barrier = TRY(barrier_operand(arguments, 4));
+  TRY(arguments.context().builder->emit(std::move(node), arguments.span()));
+  return Value();
+}
+
 // T.copy_cluster(src, dst, cluster_mask=): one block loads for those of the mask.
 Result<Value> copy_cluster(TileArguments& arguments) {
   ProgramBuilder& builder = *TRY(require_kernel(arguments));
-  if (arguments.has(2) || arguments.has(4))
-    return make_error(DiagnosticKind::unsupported_tile_feature, arguments.span(),
-                      "copies into another block's shared memory are not supported",
-                      "exchange the tile through global memory, or load it into several blocks by `cluster_mask`");
+  if (arguments.has(2)) return copy_to_block(arguments);
+  if (arguments.has(4))
+    return make_error(DiagnosticKind::wrong_arguments, arguments.span(4),
+                      "`T.copy_cluster` takes a `remote_barrier` with a `dst_block` alone",
+                      "a load for several blocks has its `barrier` in `T.tma_copy(..., cluster_mask=)`");
   ir::Copy node = TRY(tile_copy(arguments, ir::CopyMode::complete));
   node.blocks = TRY(cluster_mask(arguments, 3));
   TRY(builder.emit(std::move(node), arguments.span()));
@@ -180,7 +219,9 @@ const std::vector<TileFunction>& async_functions() {
       {"tma_copy", "src, dst, barrier=, cluster_mask=, leader_scope_threads?, eviction_policy?",
        "a bulk copy: a load counts at `barrier`, `T.tma_store_wait` waits for a store", tma_copy},
       {"copy_cluster", "src, dst, dst_block=, cluster_mask=, remote_barrier=, eviction_policy?, coalesced_width?",
-       "a copy that one block makes for all blocks of the mask", copy_cluster},
+       "a load that one block makes for all blocks of the mask; or a copy from a tile into that of another block, by "
+       "stores, or in bulk, when its bytes count at that block's `remote_barrier`, where the program announces them",
+       copy_cluster},
       {"tma_store_arrive", "", "closes a group of bulk stores", async<AsyncOp::commit_stores>},
       {"tma_store_wait", "count=, read=", "waits until at most `count` groups of bulk stores are under way",
        wait<AsyncOp::wait_stores>},

@@ -236,7 +236,8 @@ class LaunchEmitter {
   }
 
   void make_barriers() {
-    if (barriers_.empty()) return;
+    // Other blocks are there before this one writes to their memory.
+    if (barriers_.empty()) return shares_ ? context_.declarations.line("sync_cluster();") : void();
     std::string first = "threadIdx.x == 0";
     for (size_t axis = 1; axis < lowered_.kernel.threads.size(); ++axis)
       first += fmt::format(" && threadIdx.{} == 0", kAxes[axis]);
@@ -268,7 +269,7 @@ Status check_clusters(const ir::Kernel& kernel, Architecture architecture) {
     const bool waits = sync && (sync->scope == ir::SyncScope::cluster || sync->scope == ir::SyncScope::cluster_wait);
     const bool arrives =
         async && (async->op == ir::AsyncOp::arrive_cluster || async->op == ir::AsyncOp::arrive_cluster_relaxed);
-    const bool needs = waits || arrives || (copy && copy->blocks != 0) || (barrier && barrier->block);
+    const bool needs = waits || arrives || (copy && (copy->blocks != 0 || copy->block)) || (barrier && barrier->block);
     if (needs) span = stmt->span;
     return needs;
   };

@@ -174,6 +174,19 @@ std::string not_in_line(const ir::Copy& copy) {
   return "";
 }
 
+std::string not_to_block(const ir::Copy& copy) {
+  const ir::BufferData &from = *copy.source.buffer, &to = *copy.destination.buffer;
+  if (from.type != to.type) return "its elements change on the way";
+  if (bytes_of_copy(copy) % 16 != 0) return fmt::format("{} bytes are no multiple of 16", bytes_of_copy(copy));
+  for (const ir::Region* part : {&copy.source, &copy.destination}) {
+    const auto strides = constant_strides(*part->buffer);
+    if (!strides || !is_run(*part, *strides))
+      return fmt::format("the part of `{}` is not in one piece that starts at a multiple of 16 bytes",
+                         part->buffer->name);
+  }
+  return "";
+}
+
 bool needs_panels(const ir::Region& part) {
   const int64_t columns = part.extent.back();
   return part.extent.size() > 1 && (columns > kMostInBox || ir::constant_int(part.buffer->shape.back()) != columns);
@@ -224,9 +237,50 @@ void for_each_box(Lowering& lowering, const ir::Region& tile, const ir::Region& 
 
 }  // namespace
 
+namespace {
+
+// Row-major without gaps.
+bool is_plain(const layout::SharedLayout& tile) {
+  return tile.span() == layout::SwizzleSpan::none && tile.size() == layout::volume(tile.shape());
+}
+
+// Whether a part is whole matrices of the tile, of which each begins where a swizzle's pattern does.
+bool is_of_matrices(const ir::Region& part, const layout::SharedLayout& tile) {
+  constexpr int64_t kPattern = 1024;
+  const size_t rank = part.extent.size();
+  int64_t bytes = tile.element_bits() / 8;
+  for (size_t axis = rank - std::min<size_t>(rank, 2); axis < rank; ++axis) {
+    if (part.extent[axis] != tile.shape()[axis]) return false;
+    bytes *= part.extent[axis];
+  }
+  return bytes % kPattern == 0 && tile.size() == layout::volume(tile.shape());
+}
+
+// Bytes go from tile to tile as they lie there.
+void lower_to_block(Lowering& lowering, const ir::Copy& copy, Span span, Lowering::Stmts& out) {
+  const layout::SharedLayout &from = lowering.inference.tiles.at(copy.source.buffer.get()),
+                             &to = lowering.inference.tiles.at(copy.destination.buffer.get());
+  const auto width = [](const layout::SharedLayout& tile) { return tile.shape().back(); };
+  const bool alike = from.span() == to.span() && width(from) == width(to) && is_of_matrices(copy.source, from) &&
+                     is_of_matrices(copy.destination, to);
+  if (!alike && !(is_plain(from) && is_plain(to)))
+    return lowering.fail(span, fmt::format("`{}` and `{}` do not lie in memory alike: copy whole tiles, or without a "
+                                           "`remote_barrier`",
+                                           copy.source.buffer->name, copy.destination.buffer->name));
+  const Stmt moved = call(
+      "bulk_copy_remote",
+      {lowering.address(copy.destination.buffer, copy.destination.start, span), copy.block,
+       lowering.address(copy.source.buffer, copy.source.start, span), ir::int_imm(bytes_of_copy(copy)), *copy.barrier},
+      span);
+  lowering.add_by_first_thread({moved}, span, out);
+}
+
+}  // namespace
+
 void lower_bulk_load(Lowering& lowering, const Stmt& stmt, Lowering::Stmts& out) {
   const auto& copy = *ir::as<ir::Copy>(stmt);
   const Span span = stmt->span;
+  if (copy.block) return lower_to_block(lowering, copy, span, out);
   if (copy.in_line) {
     const Stmt load =
         call("bulk_load",

@@ -31,6 +31,10 @@ std::string not_part_by_engine(const ir::Copy& copy, const std::unordered_set<co
 // Why the bytes of this copy are not consecutive on both sides, where the tile is not swizzled; "" if they are.
 std::string not_in_line(const ir::Copy& copy);
 
+// Why the copy engine does not copy this from one tile to that of another block of the cluster; "" if it does where
+// both lie in memory as they are numbered, or alike.
+std::string not_to_block(const ir::Copy& copy);
+
 // Whether a tile has one row, which is never swizzled.
 bool is_one_row(const ir::BufferData& tile);
 

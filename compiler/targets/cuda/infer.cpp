@@ -528,7 +528,7 @@ class Inferrer {
         kernel_.body,
         [&](const Stmt& part) {
           const auto* copy = ir::as<ir::Copy>(part);
-          if (copy && copy->in_line) return;
+          if (copy && (copy->in_line || copy->block)) return;
           if (copy && copy->mode == ir::CopyMode::bulk_store) tiles.insert(copy->source.buffer.get());
           if (copy && copy->mode == ir::CopyMode::bulk_load && needs_panels(copy->destination))
             tiles.insert(copy->destination.buffer.get());

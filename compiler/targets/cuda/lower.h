@@ -95,6 +95,8 @@ void lower_parallel(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& o
 void lower_async_copy(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
 // From one fragment to another, by shuffles; see conversions.h.
 void lower_conversion(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
+// Into a tile of another block of the cluster, by stores.
+void lower_remote_copy(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
 void lower_bulk_load(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
 void lower_bulk_store(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
 void lower_gemm(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);

@@ -1,7 +1,9 @@
-// Copies that run ahead, by the threads: each asks for its part of the box by cp.async and goes on.
+// Copies that threads make by pieces of their own: those that run ahead, which each thread asks for by cp.async and
+// goes on, and those into tiles of other blocks of the cluster.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "compiler/ir/search.h"
 #include "compiler/layout/partition.h"
@@ -10,16 +12,27 @@
 
 namespace tilepilot::targets::cuda {
 
+using ir::Buffer;
 using ir::Expr;
 using ir::Stmt;
 using Stmts = Lowering::Stmts;
 
-// cp.async moves 4, 8 or 16 bytes; what is narrower, or may not be aligned, is moved as it is.
-void lower_async_copy(Lowering& lowering, const Stmt& stmt, Stmts& out) {
+namespace {
+
+// What moves one piece of a box.
+struct Mover {
+  int64_t least;  // bytes that it moves; smaller elements are loaded and stored
+  std::string name;
+  // Puts elements of `bytes` in all, from there on, to their place.
+  std::function<Stmt(const Buffer& from, const std::vector<Expr>& source, const ir::Region& target, int64_t bytes)>
+      move;
+};
+
+void lower_pieces(Lowering& lowering, const Stmt& stmt, const Mover& mover, Stmts& out) {
   ir::Copy copy = *ir::as<ir::Copy>(stmt);
   const Span span = stmt->span;
   const auto form = passes::box_form(stmt);
-  if (!form || form->vars.empty()) return lowering.fail(span, "this copy cannot run ahead");
+  if (!form || form->vars.empty()) return lowering.fail(span, "this copy cannot be cut into pieces");
   const auto& store = *ir::as<ir::Store>(form->body[0]);
   const auto& load = *ir::as<ir::Load>(store.value);
   const int64_t bytes = copy.source.buffer->type.bytes();
@@ -51,15 +64,13 @@ void lower_async_copy(Lowering& lowering, const Stmt& stmt, Stmts& out) {
   const auto &read = reading.vector, &write = writing.vector;
   const int64_t elements = read && write ? std::min(read->elements, write->elements) : 1;
   Stmts body;
-  const auto run_ahead = [&](const std::vector<Expr>& source, const std::vector<Expr>& target) {
-    CallArguments arguments{lowering.address(store.buffer, target, span), element(load.buffer, source, span)};
-    if (const Expr inside = bounds_condition(lowering, load.buffer, source)) arguments.emplace_back(inside);
-    body.push_back(call(fmt::format("async_copy<{}>", elements * bytes), std::move(arguments), span));
+  const auto move = [&](const std::vector<Expr>& source, const std::vector<Expr>& target) {
+    body.push_back(mover.move(load.buffer, source, lowering.address(store.buffer, target, span), elements * bytes));
   };
-  const bool vectors = elements > 1 && elements * bytes >= 4;
-  Decision decision{
-      span, name_of_copy(load.buffer, store.buffer),
-      elements * bytes < 4 ? "element by element" : fmt::format("cp.async of {} bytes", elements * bytes)};
+  const bool vectors = elements > 1 && elements * bytes >= mover.least;
+  Decision decision{span, name_of_copy(load.buffer, store.buffer),
+                    elements * bytes < mover.least ? "element by element"
+                                                   : fmt::format("{} of {} bytes", mover.name, elements * bytes)};
   for (const std::string& obstacle : {reading.obstacle, writing.obstacle})
     if (!obstacle.empty()) decision.obstacles.push_back("no wider: " + obstacle);
   lowering.decisions.push_back(std::move(decision));
@@ -68,10 +79,10 @@ void lower_async_copy(Lowering& lowering, const Stmt& stmt, Stmts& out) {
       std::vector<Expr> source = read->start, target = write->start;
       source.back() = plus(source.back(), ir::int_imm(first));
       target.back() = plus(target.back(), ir::int_imm(first));
-      run_ahead(source, target);
+      move(source, target);
     }
-  } else if (bytes >= 4) {  // one by one
-    run_ahead(from, to);
+  } else if (bytes >= mover.least) {  // one by one
+    move(from, to);
   } else {
     const ir::Region target = lowering.address(store.buffer, to, span);
     body.push_back(ir::make_stmt(ir::Store{target.buffer, target.start, ir::load(load.buffer, from, span)}, span));
@@ -88,6 +99,37 @@ void lower_async_copy(Lowering& lowering, const Stmt& stmt, Stmts& out) {
     body = {unrolled(vars[k], modes[k].extent, std::move(body), span)};
   }
   out.insert(out.end(), body.begin(), body.end());
+}
+
+}  // namespace
+
+// cp.async moves 4, 8 or 16 bytes; what is narrower, or may not be aligned, is moved as it is.
+void lower_async_copy(Lowering& lowering, const Stmt& stmt, Stmts& out) {
+  const auto move = [&](const Buffer& from, const std::vector<Expr>& source, const ir::Region& target, int64_t bytes) {
+    CallArguments arguments{target, element(from, source, stmt->span)};
+    if (const Expr inside = bounds_condition(lowering, from, source)) arguments.emplace_back(inside);
+    return call(fmt::format("async_copy<{}>", bytes), std::move(arguments), stmt->span);
+  };
+  lower_pieces(lowering, stmt, {4, "cp.async", move}, out);
+}
+
+void lower_remote_copy(Lowering& lowering, const Stmt& stmt, Stmts& out) {
+  const Expr& block_of_cluster = ir::as<ir::Copy>(stmt)->block;
+  const auto move = [&](const Buffer& from, const std::vector<Expr>& source, const ir::Region& target, int64_t bytes) {
+    const Stmt moved = call(fmt::format("copy_remote<{}>", bytes),
+                            {target, block_of_cluster, lowering.address(from, source, stmt->span)}, stmt->span);
+    const Expr inside = bounds_condition(lowering, from, source);
+    return inside ? ir::make_stmt(ir::If{inside, moved, nullptr}, stmt->span) : moved;
+  };
+  const auto form = passes::box_form(stmt);
+  if (form && form->vars.empty()) {  // one element
+    const auto& store = *ir::as<ir::Store>(form->body[0]);
+    const auto& load = *ir::as<ir::Load>(store.value);
+    const Stmt moved = move(load.buffer, load.indices, lowering.address(store.buffer, store.indices, stmt->span),
+                            load.buffer->type.bytes());
+    return lowering.add_by_first_thread({moved}, stmt->span, out);
+  }
+  lower_pieces(lowering, stmt, {1, "into another block's memory, by stores", move}, out);
 }
 
 }  // namespace tilepilot::targets::cuda

@@ -117,12 +117,25 @@ std::vector<Buffer> registers_of_product(const Lowering& lowering, const ir::Gem
 
 void lower_wgmma(Lowering& lowering, const Stmt& stmt, Stmts& out) { WgmmaLowering(lowering, stmt).run(out); }
 
+namespace {
+
+// What threads write to other blocks' memory, the engine and products there may use, too.
+const char* fence_for_engine(const Lowering& lowering) {
+  const bool remote = ir::contains(lowering.kernel.body, [](const Stmt& stmt) {
+    const auto* copy = ir::as<ir::Copy>(stmt);
+    return copy && copy->block;
+  });
+  return remote ? "fence_async_cluster" : "fence_async";
+}
+
+}  // namespace
+
 // Of products: each is a group.
 void lower_async(Lowering& lowering, const Stmt& stmt, Stmts& out) {
   const auto& async = *ir::as<ir::Async>(stmt);
   switch (async.op) {
     case ir::AsyncOp::fence:
-      if (lowering.async_proxy) out.push_back(call("fence_async", {}, stmt->span));
+      if (lowering.async_proxy) out.push_back(call(fence_for_engine(lowering), {}, stmt->span));
       return;
     case ir::AsyncOp::commit_stores:
       return lowering.add_by_first_thread({call("commit_stores", {}, stmt->span)}, stmt->span, out);

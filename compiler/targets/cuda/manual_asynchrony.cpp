@@ -43,6 +43,7 @@ class KeepAsynchrony : public ir::Rewriter {
 
   Stmt rewrite(const Stmt& stmt) override {
     if (const auto* list = ir::as<ir::Block>(stmt)) note_told(list->body);
+    if (const auto* copy = ir::as<ir::Copy>(stmt); copy && copy->block) return rewrite_remote(stmt, *copy);
     if (const auto* copy = ir::as<ir::Copy>(stmt); copy && copy->blocks != 0) return rewrite_shared(stmt, *copy);
     if (const auto* copy = ir::as<ir::Copy>(stmt); copy && copy->mode != CopyMode::complete)
       return rewrite_copy(stmt, *copy);
@@ -205,6 +206,25 @@ class KeepAsynchrony : public ir::Rewriter {
                           ir::make_stmt(std::move(load), span)};
     wait_in_turn(arrived, phases, ir::int_imm(0), span, all);
     return block(std::move(all), span);
+  }
+
+  // Into the memory of another block, which is in use as long as both run. There the program announces the bytes.
+  Stmt rewrite_remote(const Stmt& stmt, const ir::Copy& copy) {
+    const bool by_engine = copy.mode == CopyMode::bulk_load;
+    std::string why = by_engine                                                   ? not_to_block(copy)
+                      : copy.source.buffer->type != copy.destination.buffer->type ? "its elements change on the way"
+                                                                                  : "";
+    if (!why.empty() && !result_.error)
+      result_.error = make_error(DiagnosticKind::unsupported_tile_feature, stmt->span,
+                                 fmt::format("this copy cannot be into another block's memory: {}", why),
+                                 by_engine ? "copy whole rows of 16 bytes, or without a `remote_barrier`"
+                                           : "convert the elements into a tile of their own before");
+    result_.tiles.insert(memory_of(copy.source.buffer));
+    result_.tiles.insert(memory_of(copy.destination.buffer));
+    if (by_engine)
+      decide(stmt->span, name_of_copy(copy.source.buffer, copy.destination.buffer),
+             "by the copy engine, into another block's memory, as the program says", "");
+    return stmt;
   }
 
   Stmt rewrite_gemm(const Stmt& stmt, const ir::Gemm& gemm) {
