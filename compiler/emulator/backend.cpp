@@ -142,9 +142,12 @@ EmulatedLaunch emulated(const targets::cuda::Launch& launch, const ir::VarRanges
   result.local_bytes = launch.local_bytes;
   for (size_t axis = 0; axis < launch.grid.size(); ++axis)
     result.grid[axis] = std::max<int64_t>(0, runtime::evaluate(launch.grid[axis], values));
-  if (launch.persistent) result.grid[0] = (result.grid[0] * 2 + 2) / 3;
   std::copy(launch.threads.begin(), launch.threads.end(), result.threads.begin());
   std::copy(launch.cluster.begin(), launch.cluster.end(), result.cluster.begin());
+  if (launch.persistent) {
+    const int64_t unit = result.cluster[0], clusters = result.grid[0] / unit;
+    result.grid[0] = (clusters * 2 + 2) / 3 * unit;
+  }
   return result;
 }
 

@@ -245,9 +245,79 @@ TEST(Clusters, CopiesIntoOtherBlocksAreExplained) {
   EXPECT_THAT(explained(sent(kSentInBulk)), HasSubstr("by the copy engine, into another block's memory"));
 }
 
+// A pipeline of which one block of each cluster loads a tile for the blocks of a mask.
+std::string pipeline(const std::string& cluster, const std::string& mask) {
+  return fmt::format(R"(program product(a: float16[512, 192], b: float16[192, 512], c: float32[512, 512]) {{
+  kernel bx, by in 8, 4 threads 256{} {{
+    shared rows: float16[128, 64]
+    shared columns: float16[64, 64]
+    fragment sums: float32[128, 64]
+    fill sums = 0.0
+    pipelined k in 3 stages 2 {{
+      copy a[by * 128 : +128, k * 64 : +64] -> rows{}
+      copy b[k * 64 : +64, bx * 64 : +64] -> columns
+      gemm sums += rows @ columns
+    }}
+    copy sums -> c[by * 128 : +128, bx * 64 : +64]
+  }}
+}})",
+                     cluster, mask);
+}
+
+// The first line of a text that has a part.
+std::string line_with(const std::string& text, const std::string& part) {
+  const size_t at = text.find(part), first = text.rfind('\n', at) + 1;
+  return text.substr(first, text.find('\n', at) - first);
+}
+
+TEST(Clusters, PipelinesHaveThreadsThatLoadForOtherBlocks) {
+  const ir::Program single = parse(pipeline("", "")), each = parse(pipeline(" cluster 2, 1", "")),
+                    pairs = parse(pipeline(" cluster 2, 1", " into 3"));
+  EmulatedBatch batch(Architecture::sm_90a);
+  for (const ir::Program& program : {each, pairs, pairs, pairs}) {
+    const auto added = batch.add(program);
+    ASSERT_TRUE(added.ok()) << added.error().message;
+  }
+  EXPECT_THAT(batch.source(0), AllOf(HasSubstr("set_registers_up"), Not(HasSubstr("sync_cluster"))));
+  EXPECT_THAT(batch.source(1), AllOf(HasSubstr("set_registers_up"), HasSubstr("tma_load_multicast_2d(rows"),
+                                     HasSubstr("barrier_arrive_remote(others"), HasSubstr("sync_cluster();\n}")));
+  batch.plant(2, line_with(batch.source(2), "barrier_wait(others"), "");
+  batch.plant(3, "sync_cluster();\n}", "}");
+  batch.compile();
+  if (::testing::Test::HasFatalFailure()) return;
+  expect_same(batch, 0, each, single);
+  expect_same(batch, 1, pairs, single);
+  const ir::testing::RandomArguments given(pairs, 1);
+  EXPECT_THAT(batch.run(2, to_launch(given.values())), HasSubstr("copy not waited for"));
+  EXPECT_THAT(batch.run(3, to_launch(given.values())), HasSubstr("of the cluster, which has ended"));
+}
+
+// The first pair of each cluster shares its rows; the other blocks load their own.
+TEST(Clusters, PipelinesLoadForSomeBlocksOfTheCluster) {
+  const ir::Program program = parse(pipeline(" cluster 2, 2", " into 3"));
+  EmulatedBatch batch(Architecture::sm_90a);
+  const auto added = batch.add(program);
+  ASSERT_TRUE(added.ok()) << added.error().message;
+  EXPECT_THAT(batch.source(*added), HasSubstr("tma_load_multicast_2d(rows"));
+  batch.compile();
+  if (::testing::Test::HasFatalFailure()) return;
+  expect_same(batch, *added, program, parse(pipeline("", "")));
+}
+
+// Where blocks of a cluster may go different ways, all threads load, and meet those of the other blocks.
+TEST(Clusters, PipelinesOfDifferentLengthsAreNoneOfOwnThreads) {
+  std::string text = pipeline(" cluster 2, 1", " into 3");
+  const std::string loop = "pipelined k in 3 stages 2";
+  text.replace(text.find(loop), loop.size(), "pipelined k in 2 + by % 2 stages 2");
+  const auto code = targets::cuda::generate(parse(text), Architecture::sm_90a);
+  ASSERT_TRUE(code.ok()) << code.error().message;
+  EXPECT_THAT(code->source, Not(HasSubstr("barrier_arrive_remote(others")));
+}
+
 TEST(Clusters, Compile) {
   SKIP_WITHOUT_NVRTC();
-  for (const std::string& text : {kSharedColumns, kWaited, kLines, sent(kSent), sent(kSentInBulk)}) {
+  for (const std::string& text :
+       {kSharedColumns, kWaited, kLines, sent(kSent), sent(kSentInBulk), pipeline(" cluster 2, 2", " into 3")}) {
     const auto code = targets::cuda::generate(parse(text), Architecture::sm_90a);
     ASSERT_TRUE(code.ok()) << code.error().message;
     DiagnosticList warnings;

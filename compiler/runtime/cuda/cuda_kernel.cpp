@@ -183,8 +183,10 @@ class CudaKernel : public CompiledKernel {
       shape.threads[axis] = static_cast<uint32_t>(plan.threads[axis]);
     shape.shared_bytes = static_cast<uint32_t>(plan.shared_bytes);
     shape.cooperative = plan.cooperative;
-    if (plan.persistent)
-      shape.grid[0] = std::min(shape.grid[0], static_cast<uint32_t>(std::max<int64_t>(1, launch.resident)));
+    if (plan.persistent) {  // whole clusters
+      const uint32_t unit = shape.cluster[0], most = static_cast<uint32_t>(std::max<int64_t>(1, launch.resident));
+      shape.grid[0] = std::min(shape.grid[0], std::max(most / unit * unit, unit));
+    }
     return shape;
   }
 

@@ -107,9 +107,10 @@ std::unordered_set<const ir::BufferData*> written_by(const Stmt& stmt) {
   return written;
 }
 
-PipelinedLoops::PipelinedLoops(const ir::Kernel& kernel, Architecture architecture)
+PipelinedLoops::PipelinedLoops(const ir::Kernel& kernel, Architecture architecture, bool shares)
     : architecture_(architecture),
       threads_(thread_count(kernel)),
+      shares_(shares),
       sharing_(ir::sharing_buffers(kernel)),
       whole_(kernel.body) {}
 
@@ -118,7 +119,7 @@ PipelinedLoops::PipelinedLoops(const ir::Kernel& kernel, Architecture architectu
 std::string PipelinedLoops::not_ahead(const ir::Copy& copy, const Stmt& body) const {
   const Buffer &from = copy.source.buffer, &to = copy.destination.buffer;
   if (copy.mode != ir::CopyMode::complete) return "the program waits for it itself";
-  if (copy.blocks != 0) return "it is for several blocks of the cluster";
+  if (copy.blocks != 0 && !shares_) return "it is for several blocks of the cluster";
   if (from->scope != ir::Scope::global || to->scope != ir::Scope::shared)
     return "it does not go from a tensor to shared memory";
   if (from->type != to->type || from->type.is_nibble()) return "its elements change on the way";

@@ -16,7 +16,8 @@ namespace tilepilot::targets::cuda {
 
 class PipelinedLoops {
  public:
-  PipelinedLoops(const ir::Kernel& kernel, Architecture architecture);
+  // `shares`: loads for several blocks of the cluster may run ahead, too; who asks for one waits for all its blocks.
+  PipelinedLoops(const ir::Kernel& kernel, Architecture architecture, bool shares = false);
 
   // An iteration's copies that may run ahead, and the rest of it, each in order; why other copies may not.
   struct Parts {
@@ -36,6 +37,7 @@ class PipelinedLoops {
  private:
   const Architecture architecture_;
   const int64_t threads_;
+  const bool shares_;
   const std::unordered_set<const ir::BufferData*> sharing_;
   const ir::Stmt whole_;
 

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <unordered_set>
 
+#include "compiler/ir/cluster.h"
 #include "compiler/ir/search.h"
 #include "compiler/targets/cuda/block_bands.h"
 #include "compiler/targets/cuda/copy_engine.h"
@@ -51,6 +53,20 @@ bool writes_once(const Stmt& stmt) {
   if (const auto* choice = ir::as<ir::If>(stmt))
     return writes_once(choice->then) || (choice->otherwise && writes_once(choice->otherwise));
   return false;
+}
+
+// Into memory of other blocks of the cluster.
+bool is_for_others(const Stmt& stmt) {
+  const auto* copy = ir::as<ir::Copy>(stmt);
+  return copy && (copy->blocks != 0 || copy->block);
+}
+
+// Whether its blocks fall into whole clusters, whatever it is called with.
+bool has_whole_clusters(const ir::Kernel& kernel) {
+  for (size_t axis = 0; axis < kernel.cluster.size(); ++axis)
+    if (const auto extent = ir::constant_int(kernel.grid[axis]); !extent || *extent % kernel.cluster[axis] != 0)
+      return false;
+  return true;
 }
 
 bool is_pipelined(const Stmt& stmt) {
@@ -102,7 +118,10 @@ class Needed {
 class Specializer {
  public:
   Specializer(const ir::Kernel& kernel, Architecture architecture)
-      : result_{kernel, {}, false}, threads_(thread_count(kernel)), loops_(kernel, architecture) {}
+      : result_{kernel, {}, false},
+        threads_(thread_count(kernel)),
+        in_cluster_(ir::cluster_size(kernel)),
+        loops_(kernel, architecture, true) {}
 
   std::optional<SpecializedKernel> run() {
     ir::Kernel& kernel = result_.kernel;
@@ -110,10 +129,10 @@ class Specializer {
                                      [&](const RegisterShare& one) { return one.groups * kWarpGroup == threads_; });
     if (share == std::end(kRegisterShares) || !kernel.thread_vars.empty() || kernel.threads.size() != 1) return {};
     if (!ir::contains(kernel.body, is_pipelined) || ir::contains(kernel.body, stays_whole)) return {};
-    if (writes_once(kernel.body)) return {};
+    if (writes_once(kernel.body) || !has_whole_clusters(kernel)) return {};
     Stmts loading, computing;
     split(kernel.body, computing, loading);
-    if (!possible_) return {};
+    if (!possible_ || (shares_ && !(even_ && same_ways_))) return {};
     loading = Needed().without_unused(loading);
     if (!knows_all(loading)) return {};
     const Span span = kernel.body->span;
@@ -131,6 +150,7 @@ class Specializer {
     kernel.threads = {threads_ + kWarpGroup};
     kernel.block_vars = {block_};
     kernel.grid = {total_};
+    if (in_cluster_ > 1) kernel.cluster = {in_cluster_};
     result_.persistent = even_;
     return std::move(result_);
   }
@@ -144,11 +164,13 @@ class Specializer {
   };
 
   SpecializedKernel result_;
-  const int64_t threads_;
+  const int64_t threads_, in_cluster_;
   const PipelinedLoops loops_;
   bool possible_ = true;
   bool even_ = true;            // all blocks have the same work
   bool products_alone_ = true;  // their loops are products and nothing else
+  bool shares_ = false;         // some loads are for several blocks of the cluster
+  bool same_ways_ = true;       // all blocks go the same way to their loops
   std::vector<Phases> full_phases_, empty_phases_;
   Var block_ = ir::make_var("block", ir::kInt32);
   Expr total_;
@@ -168,8 +190,10 @@ class Specializer {
       computing.push_back(stmt);
       loading.push_back(stmt);
     } else if (!ir::contains(stmt, is_pipelined)) {
+      possible_ = possible_ && !ir::contains(stmt, is_for_others);
       computing.push_back(stmt);
     } else if (const auto* loop = ir::as<ir::For>(stmt)) {
+      for (const Expr& extent : loop->extents) same_ways_ = same_ways_ && is_same_in_all_blocks(extent);
       Stmts here, there;
       split(loop->body, here, there);
       ir::For computed = *loop, loaded = *loop;
@@ -185,6 +209,7 @@ class Specializer {
   }
 
   void split_choice(const ir::If& choice, Span span, Stmts& computing, Stmts& loading) {
+    same_ways_ = same_ways_ && is_same_in_all_blocks(choice.condition);
     Stmts here[2], there[2];
     split(choice.then, here[0], there[0]);
     if (choice.otherwise) split(choice.otherwise, here[1], there[1]);
@@ -203,6 +228,65 @@ class Specializer {
     return !ir::mentions(expr, own) && !ir::has_loads(expr);
   }
 
+  Expr rank(Span span) const {
+    return ir::binary(BinaryOp::floor_mod, ir::var_ref(block_, span), ir::int_imm(in_cluster_), span);
+  }
+
+  // Loads for the blocks of a mask: the first of them asks for all, as soon as the others have given the slot back,
+  // too.
+  struct SharedLoads {
+    int64_t mask;
+    Buffer others, turns;
+    int64_t first() const { return std::countr_zero(static_cast<uint64_t>(mask)); }
+  };
+
+  std::vector<SharedLoads> shared_loads(const Ring& ring, Span span) {
+    std::vector<SharedLoads> result;
+    for (const Stmt& stmt : ring.copies) {
+      const int64_t mask = ir::as<ir::Copy>(stmt)->blocks;
+      const int64_t others = std::popcount(static_cast<uint64_t>(mask)) - 1;
+      const bool known = std::any_of(result.begin(), result.end(), [&](const auto& one) { return one.mask == mask; });
+      if (others < 1 || known) continue;
+      shares_ = true;
+      result.push_back({mask,
+                        allocated(slot_barriers("others", ring.stages, others * threads_ / layout::kWarpSize, span)),
+                        allocated(slot_phases("others_phases", span))});
+      empty_phases_.push_back({result.back().turns, (int64_t{1} << ring.stages) - 1});
+    }
+    return result;
+  }
+
+  // To the blocks that ask for tiles of this one.
+  void tell_first(const std::vector<SharedLoads>& shared, const Expr& slot, Span span, Stmts& out) const {
+    for (const SharedLoads& one : shared) {
+      const Expr others = ir::int_imm(one.mask & (one.mask - 1));
+      const Expr bit =
+          ir::binary(BinaryOp::bit_and, ir::binary(BinaryOp::shr, others, rank(span), span), ir::int_imm(1), span);
+      const Stmt told = ir::make_stmt(ir::Barrier{ir::BarrierOp::arrive, element(one.others, {slot}, span), nullptr,
+                                                  threads_ / layout::kWarpSize, ir::int_imm(one.first())},
+                                      span);
+      out.push_back(ir::make_stmt(ir::If{ir::binary(BinaryOp::eq, bit, ir::int_imm(1), span), told, nullptr}, span));
+    }
+  }
+
+  void wait_for_others(const std::vector<SharedLoads>& shared, const Expr& slot, Span span, Stmts& out) const {
+    for (const SharedLoads& one : shared) {
+      Stmts waiting;
+      wait_in_turn(one.others, one.turns, slot, span, waiting);
+      const Expr asks = ir::binary(BinaryOp::eq, rank(span), ir::int_imm(one.first()), span);
+      out.push_back(ir::make_stmt(ir::If{asks, block(std::move(waiting), span), nullptr}, span));
+    }
+  }
+
+  void decide(const Ring& ring) {
+    std::vector<Decision> all = ring.decisions("by the copy engine (TMA), which threads of their own ask", "");
+    for (size_t k = 0; k < all.size(); ++k) {
+      const int64_t mask = ir::as<ir::Copy>(ring.copies[k])->blocks;
+      if (mask != 0) all[k].chosen += fmt::format(", once for the blocks of mask {}", mask);
+      result_.decisions.push_back(std::move(all[k]));
+    }
+  }
+
   // Computing: wait for the tiles of k; start the product of k; wait for the product of k - 1, and give its slot back.
   // Where there is more to compute than one product, slots are given back when all of it is done.
   void split_ring(const ir::For& loop, Span span, Stmts& computing, Stmts& loading) {
@@ -213,7 +297,8 @@ class Specializer {
     const Stmt body_after = block(std::move(rest), loop.body->span);
     const Stmt product = loops_.running_product(ahead, body_after);
     const bool multiplies = loops_.multiplies_by_groups(body_after);
-    if (ahead.empty() || !by_engine || !multiplies || ir::contains(body_after, is_pipelined)) {
+    const bool shares_more = ir::contains(body_after, is_for_others);
+    if (ahead.empty() || !by_engine || !multiplies || shares_more || ir::contains(body_after, is_pipelined)) {
       possible_ = false;
       return;
     }
@@ -225,14 +310,14 @@ class Specializer {
       result_.kernel.allocations.push_back(slots);
       result_.rings.push_back(slots);
     }
-    for (Decision& decision : ring.decisions("by the copy engine (TMA), which threads of their own ask", ""))
-      result_.decisions.push_back(std::move(decision));
+    decide(ring);
     ring.full = allocated(slot_barriers("full", ring.stages, 1, span));
     ring.phases = allocated(slot_phases("full_phases", span));
     full_phases_.push_back({ring.phases, 0});
     const Buffer empty = allocated(slot_barriers("empty", ring.stages, threads_ / layout::kWarpSize, span));
     const Buffer turns = allocated(slot_phases("empty_phases", span));
     empty_phases_.push_back({turns, (int64_t{1} << ring.stages) - 1});
+    const std::vector<SharedLoads> shared = shared_loads(ring, span);
 
     const Var& var = loop.vars[0];
     const Expr k = ir::var_ref(var, span), &count = loop.extents[0];
@@ -241,9 +326,12 @@ class Specializer {
           ir::For{ir::LoopKind::serial, loop.vars, loop.extents, 0, block(std::move(body), loop.body->span)}, span);
     };
     const auto give_back = [&](const Expr& number) {
-      return ir::make_stmt(ir::Barrier{ir::BarrierOp::arrive, element(empty, {ring.slot_of(number)}, span), nullptr,
-                                       threads_ / layout::kWarpSize},
-                           span);
+      const Expr slot = ring.slot_of(number);
+      Stmts told{ir::make_stmt(
+          ir::Barrier{ir::BarrierOp::arrive, element(empty, {slot}, span), nullptr, threads_ / layout::kWarpSize},
+          span)};
+      tell_first(shared, slot, span, told);
+      return block(std::move(told), span);
     };
     const Expr one = ir::int_imm(1, var->type), before = ir::binary(BinaryOp::sub, k, one, span);
     Stmts body, asking;
@@ -264,6 +352,7 @@ class Specializer {
     }
 
     wait_in_turn(empty, turns, ring.slot_of(k), span, asking);
+    wait_for_others(shared, ring.slot_of(k), span, asking);
     for (const Stmt& stmt : ring.copies_of(var, k)) asking.push_back(stmt);
     loading.push_back(serial(std::move(asking)));
   }
@@ -296,11 +385,15 @@ class Specializer {
       out.push_back(ir::make_stmt(ir::Store{one.bits, {number(0)}, number(one.first)}, span));
     total_ = number(1);
     for (const Expr& extent : kernel.grid) total_ = times_of(total_, ir::cast(extent, ir::kInt32));
+    // Tiles are those of one block, or of all blocks of a cluster.
     const Var tile = ir::make_var("tile", ir::kInt32);
-    const Expr at = ir::var_ref(block_);
+    const auto clusters = [&](const Expr& count) {
+      return in_cluster_ == 1 ? count : op(BinaryOp::floor_div, count, number(in_cluster_));
+    };
+    const Expr at = clusters(ir::var_ref(block_)), tiles = clusters(total_);
     if (!even_) {
       // The machine hands blocks out as others end. Where later ones have more to do they come first.
-      const Expr last = op(BinaryOp::sub, total_, number(1));
+      const Expr last = op(BinaryOp::sub, tiles, number(1));
       out.push_back(ir::make_stmt(ir::Let{tile, op(BinaryOp::sub, last, at)}, span));
       name_blocks(ir::var_ref(tile), out);
       out.insert(out.end(), body.begin(), body.end());
@@ -309,10 +402,10 @@ class Specializer {
     const Var given = ir::make_var("blocks_given", ir::kInt32), blocks = ir::make_var("blocks", ir::kInt32),
               turn = ir::make_var("turn", ir::kInt32);
     out.push_back(ir::make_stmt(ir::ExternCall{"grid_blocks", {}, given}, span));
-    out.push_back(ir::make_stmt(ir::Let{blocks, op(BinaryOp::max, ir::var_ref(given), number(1))}, span));
+    out.push_back(ir::make_stmt(ir::Let{blocks, op(BinaryOp::max, clusters(ir::var_ref(given)), number(1))}, span));
     const Expr step = ir::var_ref(blocks);
     const Expr rounds = op(BinaryOp::floor_div,
-                           op(BinaryOp::add, op(BinaryOp::sub, total_, at), op(BinaryOp::sub, step, number(1))), step);
+                           op(BinaryOp::add, op(BinaryOp::sub, tiles, at), op(BinaryOp::sub, step, number(1))), step);
     Stmts inside{ir::make_stmt(ir::Let{tile, op(BinaryOp::add, at, op(BinaryOp::mul, ir::var_ref(turn), step))}, span)};
     name_blocks(ir::var_ref(tile), inside);
     inside.insert(inside.end(), body.begin(), body.end());
@@ -325,9 +418,32 @@ class Specializer {
     return ir::constant_int(a) == 1 ? b : ir::binary(BinaryOp::mul, a, b, b->span);
   }
 
-  // The program's block variables.
+  // The program's block variables. Clusters are counted as blocks are; in one of them its first axis goes first.
   void name_blocks(const Expr& tile, Stmts& out) {
     const ir::Kernel& kernel = result_.kernel;
+    if (in_cluster_ == 1) return name_blocks_of(kernel, tile, out);
+    const Span span = kernel.body->span;
+    const auto op = [&](BinaryOp which, const Expr& a, const Expr& b) { return ir::binary(which, a, b, span); };
+    ir::Kernel of_clusters = kernel;
+    for (size_t axis = 0; axis < kernel.grid.size(); ++axis) {
+      of_clusters.block_vars[axis] = ir::make_var("cluster_" + kernel.block_vars[axis]->name, ir::kInt32);
+      of_clusters.grid[axis] = ir::int_imm(*ir::constant_int(kernel.grid[axis]) / kernel.cluster[axis]);
+    }
+    name_blocks_of(of_clusters, tile, out);
+    Expr rest = rank(span);
+    for (size_t axis = 0; axis < kernel.grid.size(); ++axis) {
+      const Expr extent = ir::int_imm(kernel.cluster[axis]);
+      Expr place = ir::var_ref(of_clusters.block_vars[axis]);
+      if (kernel.cluster[axis] > 1) {
+        place = op(BinaryOp::add, op(BinaryOp::mul, place, extent), op(BinaryOp::floor_mod, rest, extent));
+        rest = op(BinaryOp::floor_div, rest, extent);
+      }
+      const Var& var = kernel.block_vars[axis];
+      out.push_back(ir::make_stmt(ir::Let{var, ir::cast(place, var->type)}, span));
+    }
+  }
+
+  void name_blocks_of(const ir::Kernel& kernel, const Expr& tile, Stmts& out) const {
     if (kernel.block_vars.size() == 2 && products_alone_) {
       for (const Stmt& stmt : name_in_bands(kernel, tile)) out.push_back(stmt);
       return;
@@ -352,8 +468,7 @@ class Specializer {
 }  // namespace
 
 std::optional<SpecializedKernel> specialize_warps(const ir::Kernel& kernel, Architecture architecture) {
-  // Blocks of a cluster are those of the program's grid.
-  if (architecture != Architecture::sm_90a || !kernel.cluster.empty()) return std::nullopt;
+  if (architecture != Architecture::sm_90a) return std::nullopt;
   return Specializer(kernel, architecture).run();
 }
 

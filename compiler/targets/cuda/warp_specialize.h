@@ -4,6 +4,9 @@
 // "producer and consumer warps"; CUTLASS calls the whole "persistent cooperative"). Blocks are as many as the GPU runs
 // at once, and take one block of the program's grid after the other, so that tiles of the next one arrive while one is
 // stored.
+//
+// Blocks of a cluster take the blocks of one cluster of the program's grid. Of a load for several of them the first one
+// asks, when all have given their slot back: each counts its own bytes.
 #pragma once
 
 #include <optional>
