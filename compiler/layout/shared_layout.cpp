@@ -55,14 +55,27 @@ std::optional<int64_t> SharedLayout::element_at(int64_t offset) const {
   return elements.front();
 }
 
-SharedLayout conflict_free_layout(const Shape& shape, int64_t element_bits) {
+namespace {
+
+SharedLayout conflict_free(const Shape& shape, int64_t element_bits, bool in_narrow_panels) {
   const int64_t length = row_length(shape), bits = length * element_bits;
   if (bits < 128 || volume(shape) == length) return SharedLayout::linear(shape, element_bits);
   for (SwizzleSpan span : {SwizzleSpan::bytes_128, SwizzleSpan::bytes_64, SwizzleSpan::bytes_32}) {
+    if (!in_narrow_panels && span != SwizzleSpan::bytes_128 && bits != int64_t(span) * 8) continue;
     if (auto swizzled = SharedLayout::swizzled(shape, element_bits, span)) return *std::move(swizzled);
   }
   const int64_t pieces = (bits + 127) / 128 | 1;
   return SharedLayout::padded(shape, element_bits, pieces * 128 / element_bits - length);
+}
+
+}  // namespace
+
+SharedLayout conflict_free_layout(const Shape& shape, int64_t element_bits) {
+  return conflict_free(shape, element_bits, true);
+}
+
+SharedLayout conflict_free_rows(const Shape& shape, int64_t element_bits) {
+  return conflict_free(shape, element_bits, false);
 }
 
 }  // namespace tilepilot::layout

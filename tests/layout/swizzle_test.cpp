@@ -76,6 +76,7 @@ TEST(SharedLayout, FindsEveryElementAgain) {
     expect_sound(SharedLayout::linear(shape, bits));
     expect_sound(SharedLayout::padded(shape, bits, random.pick(0, 9)));
     expect_sound(conflict_free_layout(shape, bits));
+    expect_sound(conflict_free_rows(shape, bits));
     if (shape.empty()) continue;
     for (SwizzleSpan span : kSpans) {
       Shape wide = shape;
@@ -210,6 +211,23 @@ TEST(ConflictFreeLayout, MeetsNoConflictDownOrAlongRows) {
         if (row_bytes % 128 != 0 && 128 % row_bytes != 0) break;  // eight pieces would end within another row
         std::vector<int64_t> along;
         for (int64_t i = 0; i < 8; ++i) along.push_back((first + i) * piece);
+        ASSERT_EQ(wavefronts(addresses_of(layout, along), 16), 1) << row_bytes << " bytes a row";
+      }
+    }
+  }
+}
+
+TEST(ConflictFreeRows, MeetNoConflictDownOrWithinRows) {
+  for (int64_t bits : {8, 16, 32}) {
+    for (int64_t row_bytes : {16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 208, 256, 320, 384, 512}) {
+      const int64_t columns = row_bytes * 8 / bits, piece = 128 / bits;
+      const SharedLayout layout = conflict_free_rows({32, columns}, bits);
+      for (int64_t column = 0; column < columns; column += piece) {
+        std::vector<int64_t> down, along;
+        for (int64_t i = 0; i < 8; ++i) down.push_back((8 + i) * columns + column);
+        ASSERT_EQ(wavefronts(addresses_of(layout, down), 16), 1) << row_bytes << " bytes a row";
+        for (int64_t at = column; at < std::min(columns, column + 8 * piece); at += piece)
+          along.push_back(3 * columns + at);
         ASSERT_EQ(wavefronts(addresses_of(layout, along), 16), 1) << row_bytes << " bytes a row";
       }
     }
