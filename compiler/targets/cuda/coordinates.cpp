@@ -18,7 +18,6 @@ namespace {
 Expr number(int64_t value) { return ir::int_imm(value); }
 Expr op(BinaryOp op, const Expr& a, int64_t b) { return ir::binary(op, a, ir::int_imm(b, a->type), a->span); }
 
-// The axis of `cover` that a mode runs along without leaving it, if there is one.
 std::optional<size_t> axis_of(const Mode& mode, const Shape& cover, const std::vector<int64_t>& strides) {
   for (size_t axis = 0; axis < cover.size(); ++axis) {
     if (mode.stride < strides[axis]) continue;
@@ -80,6 +79,10 @@ Divided divide(const Expr& a, int64_t divisor) {
 }
 
 }  // namespace
+
+std::optional<size_t> axis_of(const Mode& mode, const Shape& cover) {
+  return axis_of(mode, cover, layout::row_major_strides(cover));
+}
 
 Layout split_by_axes(const Layout& layout, const Shape& cover) {
   const std::vector<int64_t> strides = layout::row_major_strides(cover);

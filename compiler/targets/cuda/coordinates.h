@@ -2,6 +2,7 @@
 // lies in shared memory.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "compiler/ir/expr.h"
@@ -21,6 +22,8 @@ Indices coordinates_of(const layout::Fragment& fragment, const Indices& thread, 
 // The same function with modes that each stay within an axis of the cover, as far as axes divide them.
 layout::Layout split_by_axes(const layout::Layout& layout, const layout::Shape& cover);
 layout::Fragment split_by_axes(const layout::Fragment& fragment);
+// The axis of `cover` that a mode runs along without leaving it, if there is one.
+std::optional<size_t> axis_of(const layout::Mode& mode, const layout::Shape& cover);
 // Whether each coordinate is a sum of multiples of digits: no mode runs across the end of an axis, no sum carries.
 bool is_separable(const layout::Fragment& fragment);
 

@@ -11,10 +11,10 @@
 #include "compiler/layout/reshape.h"
 #include "compiler/targets/cuda/conversions.h"
 #include "compiler/targets/cuda/coordinates.h"
-#include "compiler/targets/cuda/copy_engine.h"
 #include "compiler/targets/cuda/replicas.h"
 #include "compiler/targets/cuda/statements.h"
 #include "compiler/targets/cuda/static_index.h"
+#include "compiler/targets/cuda/tile_places.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -55,11 +55,6 @@ std::vector<Use> uses_of(const Stmt& stmt) {
   return uses;
 }
 
-const Expr& without_casts(const Expr& expr) {
-  const auto* cast = ir::as<ir::Cast>(expr);
-  return cast != nullptr && cast->value->type.is_int() ? without_casts(cast->value) : expr;
-}
-
 // Which loop variable is the index of each axis of a buffer; none where the axis has one element.
 using Pattern = std::vector<std::optional<size_t>>;
 std::optional<Pattern> pattern_of(const Use& use, const std::vector<Var>& vars) {
@@ -91,12 +86,13 @@ class Inferrer {
         viewed_(ir::sharing_buffers(kernel)) {}
 
   Inference run() {
+    result_.architecture = architecture_;
     collect();
     strict();
     spread();
     while (choose_freely()) spread();
     find_conflicts();
-    place_tiles();
+    place_tiles(kernel_, viewed_, result_);
     return std::move(result_);
   }
 
@@ -518,38 +514,6 @@ class Inferrer {
       const Fragment every({1}, layout::Layout{{threads_, 0}}, layout::Layout{});
       if (!register_map(every, {}, use.indices, *known(use.buffer)))
         conflict(stmt, use.buffer, "not every thread holds the element that is read here");
-    }
-  }
-
-  // Tiles that the copy engine stores: it undoes a swizzle. And those of which it fills panels.
-  std::unordered_set<const ir::BufferData*> engine_tiles() const {
-    std::unordered_set<const ir::BufferData*> tiles;
-    ir::walk(
-        kernel_.body,
-        [&](const Stmt& part) {
-          const auto* copy = ir::as<ir::Copy>(part);
-          if (copy && (copy->in_line || copy->block)) return;
-          if (copy && copy->mode == ir::CopyMode::bulk_store) tiles.insert(copy->source.buffer.get());
-          if (copy && copy->mode == ir::CopyMode::bulk_load && needs_panels(copy->destination))
-            tiles.insert(copy->destination.buffer.get());
-        },
-        [](const Expr&) {});
-    return tiles;
-  }
-
-  void place_tiles() {
-    std::unordered_set<const ir::BufferData*> operands = engine_tiles();
-    for (const Stmt& stmt : gemms_) {
-      const auto& gemm = *ir::as<ir::Gemm>(stmt);
-      if (result_.gemms.at(stmt.get()).atom == nullptr) continue;
-      operands.insert({gemm.a.buffer.get(), gemm.b.buffer.get()});
-    }
-    for (const Buffer& buffer : kernel_.allocations) {
-      if (buffer->scope != Scope::shared) continue;
-      const bool swizzle = operands.contains(buffer.get()) && !viewed_.contains(buffer.get()) && buffer->rank() >= 2;
-      const int64_t bits = buffer->type.bytes() * 8;
-      result_.tiles.emplace(buffer.get(), swizzle ? layout::conflict_free_layout(shape_of(buffer), bits)
-                                                  : layout::SharedLayout::linear(shape_of(buffer), bits));
     }
   }
 };

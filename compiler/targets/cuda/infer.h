@@ -19,6 +19,7 @@
 namespace tilepilot::targets::cuda {
 
 struct Inference {
+  Architecture architecture = Architecture::sm_80;
   std::unordered_map<const ir::BufferData*, layout::Fragment> fragments;
   std::unordered_map<const ir::BufferData*, layout::SharedLayout> tiles;
   std::unordered_map<const ir::StmtNode*, layout::Fragment> loops;  // parallel loops of constant extents

@@ -92,6 +92,8 @@ ir::Stmt pin_registers(const ir::Buffer& registers, Span span);
 ir::Stmt cleared(Lowering& lowering, const ir::Buffer& sums, Span span);
 
 void lower_parallel(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
+// A parallel loop whose extents are known at launch alone: iterations are dealt out one by one.
+void lower_strided(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
 void lower_async_copy(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
 // From one fragment to another, by shuffles; see conversions.h.
 void lower_conversion(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);

@@ -31,12 +31,17 @@ constexpr int64_t kMostUnrolled = 32;    // iterations of a loop that could be o
 class LoopLowering {
  public:
   LoopLowering(Lowering& lowering, const Stmt& stmt, const layout::Fragment& fragment)
-      : lowering_(lowering), stmt_(stmt), loop_(*ir::as<ir::For>(stmt)), fragment_(fragment) {}
+      : lowering_(lowering),
+        stmt_(stmt),
+        loop_(*ir::as<ir::For>(stmt)),
+        matrices_(matrix_stores(lowering, loop_, fragment)),
+        fragment_(matrices_.matrices ? matrices_.matrices->iterations : fragment) {}
 
   void run(Stmts& out) {
     thread_ = lowering_.thread_digits(fragment_.threads(), stmt_->span, out);
     replicas(out);
     find_register_maps();
+    hold_matrices(out);
     write(out);
     decide();
   }
@@ -62,8 +67,9 @@ class LoopLowering {
       iteration(loads_first_ ? first : rest, rest);
       for (Stmts* part : {&first, &rest}) {
         for (size_t k = 0; k < modes.size() && !part->empty(); ++k) {
-          if (modes[k].extent == 1 || (lanes_ > 1 && k == 0)) continue;
-          *part = {around(vars_[k], modes[k].extent, std::move(*part))};
+          if (modes[k].extent > 1 && (lanes_ == 1 || k > 0))
+            *part = {around(vars_[k], modes[k].extent, std::move(*part))};
+          if (part == &rest && k == modes_of_matrices()) store_matrices(rest);
         }
         out.insert(out.end(), part->begin(), part->end());
       }
@@ -80,10 +86,13 @@ class LoopLowering {
   Lowering& lowering_;
   const Stmt& stmt_;
   const ir::For& loop_;
-  const layout::Fragment& fragment_;
+  MatrixStores matrices_;
+  const layout::Fragment fragment_;
   Indices thread_, digits_;
-  std::vector<ir::Var> vars_;  // of the digits of a register
-  Expr first_;                 // true for the first of several threads with the same iterations; null if there is one
+  Expr lane_;                                             // of a warp
+  std::unordered_map<const ir::StmtNode*, Buffer> held_;  // what a thread has of the matrices that such a store writes
+  std::vector<ir::Var> vars_;                             // of the digits of a register
+  Expr first_;  // true for the first of several threads with the same iterations; null if there is one
   int64_t lanes_ = 1;
   int64_t rounds_ = 1;        // how often the lanes come round
   bool loads_first_ = false;  // of all rounds: no store holds back a load, and iterations do not depend on each other
@@ -168,6 +177,14 @@ class LoopLowering {
     for (size_t k = 0; k < digits_.size(); ++k) sum = plus(sum, times(digits_[k], map.steps[k]));
     return sum;
   }
+
+  // The last mode of registers within the matrices that one instruction stores.
+  size_t modes_of_matrices() const {
+    return held_.empty() ? SIZE_MAX : static_cast<size_t>(matrices_.matrices->digits);
+  }
+  void hold_matrices(Stmts& out);
+  Expr place_in_matrices() const;
+  void store_matrices(Stmts& out) const;
 
   // Only where all lanes of a vector are iterations, or none.
   void choose_lanes() {
@@ -319,6 +336,8 @@ class LoopLowering::Placer : public ir::Rewriter {
 
   Stmt rewrite_store(const Stmt& stmt, const ir::Store& store) {
     const Expr value = rewrite(store.value);
+    if (const auto held = loop_.held_.find(stmt.get()); held != loop_.held_.end())
+      return ir::make_stmt(ir::Store{held->second, {loop_.place_in_matrices()}, value}, stmt->span);
     if (const auto vector = stores.find(stmt.get()); vector != stores.end())
       return ir::make_stmt(ir::Store{vector->second, {lane}, value}, stmt->span);
     const auto place = places().find(store.buffer.get());
@@ -346,6 +365,54 @@ class LoopLowering::Placer : public ir::Rewriter {
     return by_first(ir::make_stmt(std::move(result), stmt->span), atomic.element.buffer);
   }
 };
+
+void LoopLowering::hold_matrices(Stmts& out) {
+  if (!linear_ || !matrices_.matrices) return;
+  const int64_t at_once = matrices_.matrices->at_once();
+  for (const Stmt& stmt : ir::statements(loop_.body)) {
+    const auto found = matrices_.stores.find(stmt.get());
+    if (found == matrices_.stores.end()) continue;
+    const Buffer& tile = ir::as<ir::Store>(stmt)->buffer;
+    held_.emplace(stmt.get(), lowering_.local(tile->name + "_m", tile->type, 2 * at_once));
+    const char* way = found->second == layout::Transposed::yes ? "transposed " : "";
+    add_once(widths_, fmt::format("{} by {}stmatrix x{}", tile->name, way, at_once));
+  }
+  lane_ =
+      lowering_.let("lane", remainder(lowering_.thread_number(), layout::kWarpSize), layout::kWarpSize, span(), out);
+}
+
+// Two elements a matrix.
+Expr LoopLowering::place_in_matrices() const {
+  Expr place = ir::int_imm(0);
+  for (size_t k = 0; k <= modes_of_matrices(); ++k) place = plus(place, times(digits_[k], int64_t{1} << k));
+  return place;
+}
+
+// Lane l gives the address of row l % 8 of matrix l / 8.
+void LoopLowering::store_matrices(Stmts& out) const {
+  for (const Stmt& stmt : ir::statements(loop_.body)) {
+    const auto held = held_.find(stmt.get());
+    if (held == held_.end()) continue;
+    const auto& store = *ir::as<ir::Store>(stmt);
+    const bool across = matrices_.stores.at(stmt.get()) == layout::Transposed::yes;
+    const Expr row = remainder(lane_, kMatrixRow);
+    Indices thread = thread_, reg = digits_;
+    thread[0] = across ? quotient(row, 2) : ir::int_imm(0);
+    thread[1] = across ? ir::int_imm(0) : row;
+    reg[0] = across ? remainder(lane_, 2) : ir::int_imm(0);
+    if (modes_of_matrices() > 0) reg[1] = remainder(quotient(lane_, kMatrixRow), 2);
+    if (modes_of_matrices() > 1) reg[2] = quotient(lane_, 2 * kMatrixRow);
+    const Indices at = coordinates_of(fragment_, thread, reg);
+    Indices place;
+    for (const Expr& index : store.indices)
+      place.push_back(
+          ir::cast(ir::substitute(index, [&](const ir::Var& var) { return at_place(var, at); }), ir::kInt32));
+    out.push_back(
+        call(fmt::format("stmatrix{}<{}>", across ? "_transposed" : "", matrices_.matrices->at_once()),
+             {lowering_.address(store.buffer, place, span()), cuda::element(held->second, {ir::int_imm(0)}, span())},
+             span()));
+  }
+}
 
 Stmts LoopLowering::element(const std::vector<Stmt>& body, const Indices& at) {
   Placer placer(*this, at);
@@ -452,9 +519,10 @@ void LoopLowering::decide() {
                     {}};
   if (!linear_)
     obstacles_ = {"registers of its fragments follow no regular order"};
-  else if (lanes_ == 1)
+  else if (lanes_ == 1 && memory.size() > held_.size())
     obstacles_ = {"no thread has neighbours along the last axis, all of them or none of them iterations"};
   for (std::string& obstacle : obstacles_) decision.obstacles.push_back("no wider: " + std::move(obstacle));
+  if (!matrices_.obstacle.empty()) decision.obstacles.push_back("not stmatrix: " + matrices_.obstacle);
   lowering_.decisions.push_back(std::move(decision));
 }
 
@@ -493,7 +561,8 @@ void LoopLowering::in_lanes(const std::vector<Stmt>& body, const Indices& at, St
     ir::walk(
         stmt, [](const Stmt&) {}, load_of);
     const auto* store = ir::as<ir::Store>(stmt);
-    const auto vector = store ? vector_of(body, store->buffer, store->indices, placer) : std::nullopt;
+    const auto vector =
+        store && !held_.contains(stmt.get()) ? vector_of(body, store->buffer, store->indices, placer) : std::nullopt;
     if (!vector) continue;
     const Move move = moved(*vector, true);
     placer.stores.emplace(stmt.get(), move.registers);
@@ -506,46 +575,11 @@ void LoopLowering::in_lanes(const std::vector<Stmt>& body, const Indices& at, St
   out.insert(out.end(), after.begin(), after.end());
 }
 
-// A loop whose extents are known at launch alone: iterations are dealt out one by one.
-void lower_strided(Lowering& lowering, const Stmt& stmt, const ir::For& loop, Stmts& out) {
-  const Span span = stmt->span;
-  lowering.decisions.push_back(
-      {span, "loop", "element by element", {"no wider: its extents are known at launch alone"}});
-  Expr total;
-  for (const Expr& extent : loop.extents) {
-    const Expr wide = ir::cast(extent, ir::kInt32, span);
-    total = total ? ir::binary(BinaryOp::mul, total, wide, span) : wide;
-  }
-  const ir::Var round = ir::make_var("round", ir::kInt32), number = ir::make_var("i", ir::kInt32);
-  const Expr rounds = quotient(plus(total, ir::int_imm(lowering.threads - 1)), lowering.threads);
-  Stmts body{ir::make_stmt(ir::Let{number, plus(times(ir::var_ref(round), lowering.threads), lowering.thread_number())},
-                           span)};
-  Stmts inner;
-  Expr rest = ir::var_ref(number);
-  for (size_t axis = loop.vars.size(); axis-- > 0;) {
-    const Expr extent = ir::cast(loop.extents[axis], ir::kInt32, span);
-    const Expr at = axis == 0 ? rest : ir::binary(BinaryOp::floor_mod, rest, extent, span);
-    inner.push_back(ir::make_stmt(ir::Let{loop.vars[axis], ir::cast(at, loop.vars[axis]->type, span)}, span));
-    rest = ir::binary(BinaryOp::floor_div, rest, extent, span);
-  }
-  lowering.facts.set_range(round, {0, INT32_MAX});
-  for (const Stmt& part : ir::statements(loop.body))
-    inner.push_back(in_places(lowering, part, [&](const Buffer& buffer, const std::vector<Expr>&) {
-      lowering.fail(span,
-                    fmt::format("`{}` is a fragment, and this loop's extent is known at launch alone", buffer->name));
-      return ir::int_imm(0);
-    }));
-  const Expr exists = ir::binary(BinaryOp::lt, ir::var_ref(number), total, span);
-  body.push_back(ir::make_stmt(ir::If{exists, ir::make_stmt(ir::Block{std::move(inner)}, span), nullptr}, span));
-  out.push_back(ir::make_stmt(
-      ir::For{ir::LoopKind::serial, {round}, {rounds}, 0, ir::make_stmt(ir::Block{std::move(body)}, span)}, span));
-}
-
 }  // namespace
 
 void lower_parallel(Lowering& lowering, const Stmt& stmt, Stmts& out) {
   const auto found = lowering.inference.loops.find(stmt.get());
-  if (found == lowering.inference.loops.end()) return lower_strided(lowering, stmt, *ir::as<ir::For>(stmt), out);
+  if (found == lowering.inference.loops.end()) return lower_strided(lowering, stmt, out);
   LoopLowering(lowering, stmt, found->second).run(out);
 }
 

@@ -19,6 +19,11 @@ constexpr BinaryOp kKnown[] = {BinaryOp::add,       BinaryOp::sub,     BinaryOp:
 
 }  // namespace
 
+const ir::Expr& without_casts(const ir::Expr& expr) {
+  const auto* cast = ir::as<ir::Cast>(expr);
+  return cast != nullptr && cast->value->type.is_int() ? without_casts(cast->value) : expr;
+}
+
 std::optional<StaticIndex> StaticIndex::of(const ir::Expr& expr, const std::vector<ir::Var>& vars) {
   StaticIndex index;
   if (!index.add(expr, vars) || index.steps_.size() > kMostSteps) return std::nullopt;

@@ -8,6 +8,9 @@
 
 namespace tilepilot::targets::cuda {
 
+// What casts between integers are made of.
+const ir::Expr& without_casts(const ir::Expr& expr);
+
 // The value of an integer expression for given values of `vars`; none if it mentions anything else.
 class StaticIndex {
  public:

@@ -10,6 +10,7 @@
 #include "compiler/targets/cuda/infer.h"
 #include "compiler/targets/cuda/proxy_fences.h"
 #include "compiler/targets/cuda/resources.h"
+#include "compiler/targets/cuda/tile_places.h"
 #include "compiler/targets/cuda/warp_specialize.h"
 
 namespace tilepilot::targets::cuda {
@@ -218,9 +219,21 @@ class Teams {
     }
   }
 
-  // A tile that some team wants without bank conflicts is so for all, unless it is known by other names.
+  // Tensor cores want their tiles as they do.
+  bool is_operand(const ir::BufferData* tile) const {
+    return ir::contains(kernel_.body, [&](const Stmt& stmt) {
+      const auto* gemm = ir::as<ir::Gemm>(stmt);
+      return gemm && (gemm->a.buffer.get() == tile || gemm->b.buffer.get() == tile);
+    });
+  }
+
+  // A tile that some team wants without bank conflicts is so for all, unless it is known by other names or as bytes one
+  // after the other.
   void agree_on_tiles() {
-    const auto sharing = ir::sharing_buffers(kernel_);
+    auto sharing = ir::sharing_buffers(kernel_);
+    for (const PlannedKernel& planned : planned_)
+      for (const ir::BufferData* tile : tiles_in_order(planned.kernel.body))
+        if (!is_operand(tile)) sharing.insert(tile);
     for (const ir::Buffer& buffer : kernel_.allocations) {
       const layout::SharedLayout* best = nullptr;
       for (const PlannedKernel& planned : planned_) {

@@ -103,4 +103,24 @@ VectorChoice vector_access(const Lowering& lowering, const Buffer& buffer, const
   return {std::move(vector), std::move(obstacle)};
 }
 
+MatrixStores matrix_stores(const Lowering& lowering, const ir::For& loop, const layout::Fragment& fragment) {
+  MatrixStores result = find_matrix_stores(
+      loop, fragment, [&](const Expr& index) { return lowering.facts.affine(ir::cast(index, ir::kInt32)); });
+  for (const ir::Stmt& stmt : ir::statements(loop.body)) {
+    const auto* store = ir::as<ir::Store>(stmt);
+    if (store == nullptr || !result.stores.contains(stmt.get())) continue;
+    const layout::SharedLayout& memory = lowering.inference.tiles.at(store->buffer.get());
+    if (rows_are_aligned(memory)) continue;
+    result.stores.erase(stmt.get());
+    result.obstacle =
+        fmt::format("rows of `{}` have {} elements, no multiple of 8", store->buffer->name, memory.shape().back());
+  }
+  if (lowering.inference.architecture == Architecture::sm_80) {
+    result.obstacle = result.stores.empty() ? "" : "sm_80 has none";
+    result.stores.clear();
+  }
+  if (result.stores.empty()) result.matrices.reset();
+  return result;
+}
+
 }  // namespace tilepilot::targets::cuda

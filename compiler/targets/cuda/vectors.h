@@ -1,9 +1,11 @@
-// Which accesses of a parallel loop's lanes are vectors: several neighbouring elements that a thread moves at once.
+// Which accesses of a parallel loop's lanes are vectors: several neighbouring elements that a thread moves at once. And
+// which stores a warp makes together.
 #pragma once
 
 #include <optional>
 
 #include "compiler/targets/cuda/lower.h"
+#include "compiler/targets/cuda/matrix_stores.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -24,6 +26,9 @@ struct VectorChoice {
 // @post elements divides lanes, and the vector starts at a multiple of it, within one row
 VectorChoice vector_access(const Lowering& lowering, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices,
                            const ir::Var& lane, int64_t lanes);
+
+// The loop's stores that stmatrix makes where their tiles lie, on this architecture.
+MatrixStores matrix_stores(const Lowering& lowering, const ir::For& loop, const layout::Fragment& fragment);
 
 // When indices lie in their buffer, a conjunction; null if always.
 ir::Expr bounds_condition(const Lowering& lowering, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices);
