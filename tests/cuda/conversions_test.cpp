@@ -7,8 +7,38 @@
 namespace tilepilot::testing {
 namespace {
 
-// What one product left, pairs of columns to a lane, is fours of them for the next: words of two bytes change lanes.
-TEST(Conversions, OperandsChangeLanesByShuffles) {
+// What one product left, pairs of columns to a lane, is single columns for the next.
+TEST(Conversions, OperandsChangeLanes) {
+  const std::string source =
+      expect_interpreted(R"(program f(a: int8[64, 32], b: int8[32, 32], w: int8[32, 32], c: float32[64, 32]) {
+  kernel bx in 1 threads 128 {
+    shared a_tile: int8[64, 32]
+    shared b_tile: int8[32, 32]
+    shared v_tile: tfloat32[32, 32]
+    fragment s: int32[64, 32]
+    fragment p: tfloat32[64, 32]
+    fragment sums: float32[64, 32]
+    copy a -> a_tile
+    copy b -> b_tile
+    parallel i, j in 32, 32 {
+      v_tile[i, j] = tfloat32(w[i, j] % 3)
+    }
+    fill s = 0
+    gemm s += a_tile @ b_tile.T policy full_row
+    parallel i, j in 64, 32 {
+      p[i, j] = tfloat32(s[i, j] % 5)
+    }
+    fill sums = 0.0
+    gemm sums += p @ v_tile policy full_row
+    copy sums -> c
+  }
+})");
+  EXPECT_NE(source.find("= shuffle("), std::string::npos) << source;
+  EXPECT_EQ(source.find("p_tile"), std::string::npos) << source;
+}
+
+// Those of 8 bits would have to be unpacked and packed.
+TEST(Conversions, ManyNarrowWordsGoThroughSharedMemory) {
   const std::string source =
       expect_interpreted(R"(program f(a: int8[64, 32], b: int8[64, 32], v: int8[64, 32], c: int32[64, 32]) {
   kernel bx in 1 threads 128 {
@@ -29,8 +59,31 @@ TEST(Conversions, OperandsChangeLanesByShuffles) {
     copy sums -> c
   }
 })");
-  EXPECT_NE(source.find("uint16_t other = shuffle("), std::string::npos) << source;
-  EXPECT_EQ(source.find("p_tile"), std::string::npos) << source;
+  EXPECT_EQ(source.find("= shuffle("), std::string::npos) << source;
+}
+
+// A few do not.
+TEST(Conversions, FewNarrowWordsChangeLanes) {
+  const std::string source = expect_interpreted(R"(program f(x: float16[16, 64], a: float16[16, 16], y: float16[16]) {
+  kernel bx in 1 threads 32 {
+    shared a_tile: float16[16, 16]
+    fragment s: float32[16, 16]
+    fragment t: float16[16, 64]
+    fragment most: float32[16]
+    fragment sum: float16[16]
+    copy a -> a_tile
+    fill s = 0.0
+    gemm s += a_tile @ a_tile.T
+    reduce max s -> most axis 1
+    copy x -> t
+    reduce max t -> sum axis 1
+    parallel i in 16 {
+      sum[i] = sum[i] + float16(most[i])
+    }
+    copy sum -> y
+  }
+})");
+  EXPECT_NE(source.find("const uint16_t other_"), std::string::npos) << source;
 }
 
 // Of one warp: rows that lanes hold in two ways, and both of them written.

@@ -16,11 +16,12 @@ using Stmts = Lowering::Stmts;
 
 namespace {
 
-// Registers of `buffer` as words of several elements.
+// Registers as words of `unit` elements. Narrow floats are words, too: as numbers they would become wider ones.
 Buffer as_words(Lowering& lowering, const Buffer& registers, int64_t unit) {
-  if (unit == 1) return registers;
+  const int64_t bits = registers->type.bits * unit;
+  if (unit == 1 && (bits >= 32 || registers->type.is_int())) return registers;
   const int64_t count = *ir::constant_int(registers->shape[0]) / unit;
-  const ir::DType type = registers->type.bits * unit == 16 ? ir::kUInt16 : ir::kUInt32;
+  const ir::DType type = bits == 8 ? ir::kUInt8 : bits == 16 ? ir::kUInt16 : ir::kUInt32;
   lowering.allocations.push_back(std::make_shared<ir::BufferData>(ir::BufferData{
       registers->name + "_words", type, ir::Scope::local, {ir::int_imm(count)}, {}, registers->span, registers}));
   return lowering.allocations.back();
