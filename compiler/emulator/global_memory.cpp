@@ -4,8 +4,9 @@
 
 namespace tilepilot::emulator {
 
-GlobalMemory::GlobalMemory(const EmulatedArguments& arguments, const Options& options, const Clocks& clocks)
-    : clocks_(clocks) {
+GlobalMemory::GlobalMemory(const EmulatedArguments& arguments, const Options& options, const Clocks& clocks,
+                           bool together)
+    : clocks_(clocks), together_(together) {
   for (const EmulatedBuffer& given : arguments.buffers) {
     buffers_.push_back({given, nullptr});
     if (options.check_races || options.check_uninitialised)
@@ -21,8 +22,20 @@ void GlobalMemory::set_other_blocks(uint32_t first, uint32_t last) {
 
 void GlobalMemory::start_block(std::array<int64_t, 3> block) {
   blocks_.emplace_back(clocks_.epoch(), block);
-  ordered_ = false;
+  others_released_ |= releases_;
+  ordered_ = met_ = fenced_ = releases_ = false;
   set_other_blocks(phase_epoch_, clocks_.epoch());
+}
+
+void GlobalMemory::meet_atomic(bool changes) {
+  met_ = true;
+  releases_ |= changes && fenced_;
+  if (together_) synchronise_block();
+}
+
+void GlobalMemory::fence() {
+  fenced_ = true;
+  if (met_ && others_released_) synchronise_block();
 }
 
 void GlobalMemory::synchronise_block() {

@@ -16,7 +16,8 @@ class GlobalMemory {
     std::unique_ptr<Shadow> shadow;  // null: nothing is checked
   };
 
-  GlobalMemory(const EmulatedArguments& arguments, const Options& options, const Clocks& clocks);
+  // `together`: blocks are all there at once, and take turns.
+  GlobalMemory(const EmulatedArguments& arguments, const Options& options, const Clocks& clocks, bool together);
 
   int64_t count() const { return static_cast<int64_t>(buffers_.size()); }
   Buffer& buffer(int64_t number) { return buffers_[static_cast<size_t>(number)]; }
@@ -26,17 +27,23 @@ class GlobalMemory {
   void start_block(std::array<int64_t, 3> block);
   // What all blocks have done so far is ordered before what follows.
   void synchronise_grid() { phase_epoch_ = clocks_.epoch() + 1; }
-  // A block that updates memory atomically may wait for others so: what they did counts as ordered.
-  void synchronise_block();
+  // A thread of the block meets an atomic element, or fences. What other blocks did before a fence and an update of
+  // theirs counts as ordered after such an access and a fence. Of blocks that take turns the access alone is enough:
+  // they may go on in the middle.
+  void meet_atomic(bool changes);
+  void fence();
   std::array<int64_t, 3> block_at(uint32_t epoch) const;
 
  private:
   const Clocks& clocks_;
   std::vector<Buffer> buffers_;
   uint32_t phase_epoch_ = 0;
-  bool ordered_ = false;
+  const bool together_;
+  bool ordered_ = false, met_ = false, fenced_ = false;              // of the block
+  bool releases_ = false, others_released_ = false;                  // it may have told others, earlier ones may have
   std::vector<std::pair<uint32_t, std::array<int64_t, 3>>> blocks_;  // first epoch, block
 
+  void synchronise_block();
   void set_other_blocks(uint32_t first, uint32_t last);
 };
 

@@ -116,6 +116,7 @@ struct Machine::Calls {
   }
   static void fence_device(void* machine) {
     of(machine).running_->fences.fence(of(machine).running_->block.now().thread);
+    of(machine).global_.fence();
   }
   static void copy_async(void* machine, const emulated::copy_request* request) {
     Machine& self = of(machine);
@@ -205,7 +206,7 @@ Machine::Machine(const EmulatedLaunch& launch, const EmulatedArguments& argument
       state_(state),
       reporter_(report_, sites, options.most_defects, volume(launch.threads)),
       clocks_(volume(launch.threads) * volume(launch.cluster)),
-      global_(arguments, options, clocks_) {
+      global_(arguments, options, clocks_, launch.cooperative) {
   const int64_t in_cluster = volume(launch.cluster), blocks = launch.cooperative ? volume(launch.grid) : in_cluster;
   std::vector<AsyncEngine*> engines;
   for (int64_t k = 0; k < std::max<int64_t>(1, blocks); ++k) {

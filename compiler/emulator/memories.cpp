@@ -114,7 +114,7 @@ char* Memories::access(const Request& given, const Moment& who) {
     const Findings found = place.shadow->access(place.at, request.bytes, request.kind, who);
     if (found.conflict || found.unwritten) tell(found, request, place, who);
     const bool atomic = request.kind == AccessKind::atomic_update || request.kind == AccessKind::atomic_read;
-    if (atomic && !request.is_shared) global_.synchronise_block();
+    if (atomic && !request.is_shared) global_.meet_atomic(request.kind == AccessKind::atomic_update);
   }
   if (options_.count) log(request, place.at, who);
   return place.memory;

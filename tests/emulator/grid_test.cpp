@@ -72,6 +72,36 @@ extern "C" __global__ void main_0(global_array<int32_t> A, global_array<int32_t>
   EXPECT_EQ(report.defects[0].first.line, kernel.line_of("poll"));
 }
 
+// The last block to come adds up what all of them have left.
+TEST(EmulatedGrid, BlocksAreOrderedByFencesAndAtomicElements) {
+  const KernelText kernel{R"(
+extern "C" __global__ void main_0(global_array<int32_t> parts, global_array<int32_t> count, global_array<int32_t> sum) {
+  if (threadIdx.x == 0) {
+    parts[blockIdx.x] = blockIdx.x + 1;  // part
+    fence_device();  // release
+    if (atomic_update<add_update>(count + 0, 1) == 2) {
+      fence_device();  // acquire
+      sum[0] = parts[0] + parts[1] + parts[2];  // sum
+    }
+  }
+}
+)"};
+  std::vector<int32_t> parts(3), count(1), sum(1);
+  const auto run = [&](const KernelText& text) {
+    count = {0};
+    return run_kernel(text, {.grid = {3, 1, 1}}, Buffers().add("parts", parts).add("count", count).add("sum", sum));
+  };
+  EXPECT_THAT(told(run(kernel)), IsEmpty());
+  EXPECT_EQ(sum[0], 6);
+  for (const char* fence : {"    fence_device();  // release\n", "      fence_device();  // acquire\n"}) {
+    const Report report = run(kernel.with(fence, "\n"));
+    ASSERT_FALSE(report.defects.empty()) << fence;
+    EXPECT_EQ(report.defects[0].kind, DefectKind::data_race) << report.defects[0].message;
+    EXPECT_EQ(report.defects[0].first.line, kernel.line_of("part"));
+    EXPECT_EQ(report.defects[0].second.line, kernel.line_of("sum"));
+  }
+}
+
 // The first block of a pair fetches for both, once both have used what was there.
 const KernelText kPair{R"(
 extern "C" __global__ void __launch_bounds__(64) main_0(global_array<float> A, global_array<float> B, const __grid_constant__ tensor_map A_map) {
