@@ -95,9 +95,8 @@ void write_own_update(Context& context, const ir::Atomic& atomic, Span span) {
   context.body.line("{} = {};", cpu::place(context, buffer, atomic.element.start), cpu::element(context, value));
 }
 
-void write_atomic(Context& context, const ir::Atomic& atomic, Span span) {
+void write_relaxed_atomic(Context& context, const ir::Atomic& atomic) {
   const ir::Buffer& buffer = atomic.element.buffer;
-  if (buffer->scope == ir::Scope::local) return write_own_update(context, atomic, span);
   const bool checked = cpu::may_leave(context, buffer, atomic.element.start);
   const std::string condition = checked ? cpu::bounds_condition(context, buffer, atomic.element.start) : "";
   const std::string place = cpu::address(context, buffer, atomic.element.start);
@@ -112,6 +111,16 @@ void write_atomic(Context& context, const ir::Atomic& atomic, Span span) {
   const std::string type = computed_type(buffer->type);
   if (!condition.empty()) call = fmt::format("{} ? {} : {}(0)", condition, call, type);
   context.body.line("const {} {} = {};", type, context.names.of(atomic.previous), call);
+}
+
+// Fences around the access order what stands before and after it.
+void write_atomic(Context& context, const ir::Atomic& atomic, Span span) {
+  using ir::MemoryOrder;
+  if (atomic.element.buffer->scope == ir::Scope::local) return write_own_update(context, atomic, span);
+  const bool both = atomic.order == MemoryOrder::acq_rel || atomic.order == MemoryOrder::seq_cst;
+  if (both || atomic.order == MemoryOrder::release) context.body.line("fence_device();");
+  write_relaxed_atomic(context, atomic);
+  if (both || atomic.order == MemoryOrder::acquire) context.body.line("fence_device();");
 }
 
 void write_thread_sync(Context& context, const ir::Sync& sync, Span span) {

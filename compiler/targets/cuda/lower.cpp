@@ -341,7 +341,12 @@ class Lowerer {
     if (!is_once(stmt)) return out.push_back(leaf);
     if (const auto* atomic = ir::as<ir::Atomic>(leaf); atomic && atomic->previous)
       return lower_shared_result(*atomic, stmt->span, out);
+    // An order that the access has is that of what all threads do before and after it.
+    const auto* atomic = ir::as<ir::Atomic>(leaf);
+    const bool orders = atomic && atomic->order != ir::MemoryOrder::relaxed;
+    if (orders) out.push_back(ir::make_stmt(lowering_.meet, stmt->span));
     out.push_back(lowering_.by_first_thread({leaf}, stmt->span));
+    if (orders) out.push_back(ir::make_stmt(lowering_.meet, stmt->span));
   }
 
   // One thread does it and tells all what was there before.
