@@ -4,6 +4,8 @@
 
 #include "compiler/emulator/backend.h"
 #include "compiler/runtime/arguments.h"
+#include "compiler/targets/cuda/prelude.h"
+#include "tests/cuda/nvrtc_fixture.h"
 
 namespace tilepilot::testing {
 namespace {
@@ -43,9 +45,28 @@ void EmulatedBatch::plant(size_t number, const std::string& before, const std::s
   std::string& source = programs_[number].code.source;
   ASSERT_NE(source.find(before), std::string::npos) << before << "\n" << source;
   source = replaced(std::move(source), before, after);
+  programs_[number].planted = true;
 }
 
-void EmulatedBatch::compile(bool optimise) {
+void EmulatedBatch::compile_for_gpus() const {
+  static bool told = false;
+  if (!nvrtc_missing().empty()) {
+    if (!std::exchange(told, true)) fmt::print("not compiled for GPUs: {}\n", nvrtc_missing());
+    return;
+  }
+  const char* target = architecture_ == targets::cuda::Architecture::sm_80 ? "sm_80" : "sm_90a";
+  for (const Item& item : programs_) {
+    if (item.planted) continue;
+    DiagnosticList warnings;
+    const auto made = nvrtc().compile(targets::cuda::prelude() + item.code.source, target, warnings);
+    EXPECT_TRUE(made.ok()) << made.error().message
+                           << (made.error().notes.empty() ? "" : "\n" + made.error().notes[0].message) << "\n"
+                           << item.code.source;
+  }
+}
+
+void EmulatedBatch::compile(bool optimise, bool for_gpus) {
+  if (for_gpus) compile_for_gpus();
   std::string source;
   std::vector<std::string> functions;
   for (const Item& item : programs_) {

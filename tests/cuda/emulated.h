@@ -25,8 +25,9 @@ class EmulatedBatch {
   size_t size() const { return programs_.size(); }
   const std::string& source(size_t number) const { return programs_[number].code.source; }
 
-  // Fails the test if the texts do not compile.
-  void compile(bool optimise = false);
+  // Fails the test if the texts do not compile; where NVRTC is, those without a defect for the target, too. `for_gpus`:
+  // false leaves that out.
+  void compile(bool optimise = false, bool for_gpus = true);
   // One launch after the other. Buffers that the program never wrote keep their bytes. What is wrong with it, or "".
   std::string run(size_t number, const std::vector<runtime::Argument>& arguments,
                   const emulator::Options& options = {});
@@ -39,7 +40,10 @@ class EmulatedBatch {
   struct Item {
     ir::Program program;
     targets::cuda::GeneratedCode code;
+    bool planted = false;
   };
+  void compile_for_gpus() const;
+
   targets::cuda::Architecture architecture_;
   std::vector<Item> programs_;
   std::shared_ptr<emulator::EmulatedCode> compiled_;
