@@ -1,4 +1,5 @@
 // What is said about kernels that ask for more than a block of a GPU has, and calls that no GPU can serve.
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 
 #include "compiler/runtime/cuda/cuda_kernel.h"
@@ -151,6 +152,34 @@ class MadeUpGpu : public ::testing::Test {
   fs::path folder_;
   DiagnosticList warnings_;
 };
+
+// Whatever stream is current at each launch, not at the first or when the kernel was compiled.
+TEST_F(MadeUpGpu, LaunchesGoIntoTheCurrentStream) {
+  std::string source = fake_driver_source();
+  const std::string plain = "return c->threads[0] > 1024 ? 1 : 0; }";
+  source.replace(source.find(plain), plain.size(), "last_stream = c->stream; return 0; }");
+  source.insert(source.find("extern \"C\" int cuLaunchKernelEx"), "extern \"C\" { void* last_stream; }\n");
+  runtime::cuda::CudaOptions options;
+  options.device.library = fake_library(folder_, "libcuda.so.1", source);
+  options.nvrtc.library = fake_library(folder_, "libnvrtc.so.13", fake_nvrtc_source(13, 0, true));
+  int streams[2];
+  void* current = nullptr;
+  options.stream = [&] { return static_cast<runtime::cuda::Stream>(current); };
+  void* driver = dlopen(options.device.library.c_str(), RTLD_NOW);
+  ASSERT_NE(driver, nullptr);
+  void** last = static_cast<void**>(dlsym(driver, "last_stream"));
+  const auto kernel = runtime::cuda::cuda_backend(std::move(options))->compile(parse(held_text(128)), warnings_);
+  ASSERT_TRUE(kernel.ok()) << render(kernel.error());
+  alignas(16) static float memory[2][128 * 128];
+  const auto tensor = [&](int k) { return runtime::TensorView{memory[k], ir::kFloat32, {128, 128}, {128, 1}}; };
+  for (void* stream : {static_cast<void*>(streams), static_cast<void*>(streams + 1), static_cast<void*>(nullptr)}) {
+    current = stream;
+    const Status status = (*kernel)->launch({tensor(0), tensor(1)}, {}, Span{0, 0, 4});
+    ASSERT_TRUE(status.ok()) << render(status.error());
+    EXPECT_EQ(*last, stream);
+  }
+  dlclose(driver);
+}
 
 TEST_F(MadeUpGpu, fail_OtherTargets) {
   for (const auto& [capability, architecture, why] :
