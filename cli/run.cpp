@@ -16,18 +16,22 @@ struct RunFlags {
   double bench_time = 125;
   int autotune_limit = 0;
   std::string report;
+  bool costs = false;
 };
 
 int run_script(Session& session, const RunFlags& options) {
   auto target = runtime::parse_target(session.common.target);
   if (!target) return session.fail(target.error());
-  std::vector<std::string> argv = {session.environment.worker.string(),
-                                   "run",
-                                   fmt::format("{}", options.bench_time),
-                                   std::to_string(options.autotune_limit),
-                                   options.report,
-                                   runtime::to_string(*target),
-                                   options.script};
+  if (options.costs && target->place != runtime::Place::emulator)
+    return session.fail({DiagnosticKind::bad_usage,
+                         {},
+                         "`--costs` is for runs in the emulator, which counts",
+                         {},
+                         "add `--target emulate:sm_90a`, or leave it out"});
+  std::vector<std::string> argv = {
+      session.environment.worker.string(),    "run",          fmt::format("{}", options.bench_time),
+      std::to_string(options.autotune_limit), options.report, runtime::to_string(*target),
+      options.costs ? "costs" : "",           options.script};
   argv.insert(argv.end(), session.script_arguments.begin(), session.script_arguments.end());
   if (auto status = session.refuse_unused("run", {"--seed", "--dtype"}); !status) return session.fail(status.error());
   session.limit_worker_threads();
@@ -59,7 +63,11 @@ void add_run(CLI::App& app, Session& session) {
       ->add_option("--autotune-limit", options->autotune_limit,
                    "Most configurations that one tuning tries (default: 4, on a GPU 16)")
       ->check(CLI::PositiveNumber);
-  command->add_option("--report", options->report, "File to write to how far the script came, as JSON");
+  command->add_option("--report", options->report,
+                      "File to write to how far the script came, and what it cost in the emulator, as JSON");
+  command->add_flag("--costs", options->costs,
+                    "In the emulator: tell at the end what kernels cost, in instructions, bytes, bank conflicts and "
+                    "sectors, with lines");
   command->footer("Options of ours go before the script.\nExample:\n  tilepilot run --threads 2 my_kernel.py --m 1024");
   command->callback(
       [&session, options] { session.run = [&session, options] { return run_script(session, *options); }; });

@@ -56,9 +56,11 @@ class Assembler {
 
 class EmulatedKernel : public runtime::CompiledKernel {
  public:
-  EmulatedKernel(ir::Program program, std::shared_ptr<Assembler> assembler, const Options& checks)
+  EmulatedKernel(ir::Program program, std::shared_ptr<Assembler> assembler, const Options& checks,
+                 std::shared_ptr<CostBook> costs)
       : program_(std::move(program)),
         checks_(checks),
+        costs_(std::move(costs)),
         versions_(program_,
                   [assembler](const auto& version, auto& warnings) { return assembler->assemble(version, warnings); }) {
   }
@@ -95,6 +97,7 @@ class EmulatedKernel : public runtime::CompiledKernel {
  private:
   ir::Program program_;
   Options checks_;
+  std::shared_ptr<CostBook> costs_;
   runtime::Versions<Version> versions_;
   std::string printed_;
 
@@ -105,6 +108,7 @@ class EmulatedKernel : public runtime::CompiledKernel {
     for (const targets::cuda::TensorMap& map : one.maps) given.maps.push_back(encoded(map, bound.values));
     const Report report = TRY(run(code, launch, given, checks_));
     printed_ += report.printed;
+    if (costs_) costs_->add(program_.name, report.counters);
     if (report.defects.empty()) return {};
     const Defect& last = report.defects.back();  // a failed check ends the launch
     if (last.kind != DefectKind::failed_check) return error_of(report, program_.name, span);
@@ -119,17 +123,20 @@ class EmulatedKernel : public runtime::CompiledKernel {
 class EmulatorBackend : public runtime::KernelBackend {
  public:
   EmulatorBackend(targets::cuda::Architecture architecture, BackendOptions options)
-      : checks_(options.checks), assembler_(std::make_shared<Assembler>(architecture, std::move(options))) {}
+      : checks_(options.checks),
+        costs_(options.costs),
+        assembler_(std::make_shared<Assembler>(architecture, std::move(options))) {}
 
   Result<std::shared_ptr<runtime::CompiledKernel>> compile(const ir::Program& program,
                                                            DiagnosticList& warnings) override {
-    auto kernel = std::make_shared<EmulatedKernel>(program, assembler_, checks_);
+    auto kernel = std::make_shared<EmulatedKernel>(program, assembler_, checks_, costs_);
     TRY(kernel->prepare(warnings));
     return kernel;
   }
 
  private:
   Options checks_;
+  std::shared_ptr<CostBook> costs_;
   std::shared_ptr<Assembler> assembler_;
 };
 

@@ -16,6 +16,7 @@ struct BackendOptions {
   Options checks;
   const SourceMap* sources =
       nullptr;  // that programs' spans point into, for the lines of defects; outlives the backend
+  std::shared_ptr<CostBook> costs = nullptr;  // gets what each launch costs
 };
 
 // A launch for values of the program's symbols. Of persistent ones fewer blocks than it allows: some take a second

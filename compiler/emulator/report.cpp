@@ -2,7 +2,48 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace tilepilot::emulator {
+namespace {
+
+constexpr size_t kMostCostlyLines = 10;
+
+std::string instructions_of(const Counters& counters) {
+  const std::pair<int64_t, const char*> classes[] = {{counters.mma, "mma"},
+                                                     {counters.wgmma, "wgmma"},
+                                                     {counters.ldmatrix, "ldmatrix"},
+                                                     {counters.stmatrix, "stmatrix"},
+                                                     {counters.shared_reads.instructions, "shared loads"},
+                                                     {counters.shared_writes.instructions, "shared stores"},
+                                                     {counters.global_reads.instructions, "global loads"},
+                                                     {counters.global_writes.instructions, "global stores"},
+                                                     {counters.async_copies, "cp.async"},
+                                                     {counters.bulk_copies, "bulk copies"},
+                                                     {counters.atomics, "atomics"},
+                                                     {counters.shuffles, "shuffles"},
+                                                     {counters.votes, "votes"},
+                                                     {counters.warp_syncs, "warp barriers"},
+                                                     {counters.block_syncs, "block barriers"}};
+  std::string text;
+  for (const auto& [count, name] : classes)
+    if (count != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, name);
+  return text.empty() ? "none" : text;
+}
+
+// Lines with something to lose, the worst first.
+template <class Lost>
+std::vector<std::pair<SourceLine, Traffic>> worst(const std::map<SourceLine, Traffic>& lines, const Lost& lost) {
+  std::vector<std::pair<SourceLine, Traffic>> found;
+  for (const auto& [line, traffic] : lines)
+    if (lost(traffic) > 0) found.emplace_back(line, traffic);
+  std::stable_sort(found.begin(), found.end(),
+                   [&](const auto& a, const auto& b) { return lost(a.second) > lost(b.second); });
+  if (found.size() > kMostCostlyLines) found.resize(kMostCostlyLines);
+  return found;
+}
+
+}  // namespace
 
 std::string_view name_of(DefectKind kind) {
   switch (kind) {
@@ -45,6 +86,47 @@ Traffic& Traffic::operator+=(const Traffic& other) {
   global_sectors += other.global_sectors;
   least_sectors += other.least_sectors;
   return *this;
+}
+
+Counters& Counters::operator+=(const Counters& other) {
+  for (Traffic Counters::*traffic :
+       {&Counters::shared_reads, &Counters::shared_writes, &Counters::global_reads, &Counters::global_writes})
+    this->*traffic += other.*traffic;
+  for (int64_t Counters::*count : {&Counters::mma, &Counters::ldmatrix, &Counters::stmatrix, &Counters::async_copies,
+                                   &Counters::atomics, &Counters::shuffles, &Counters::votes, &Counters::wgmma,
+                                   &Counters::bulk_copies, &Counters::warp_syncs, &Counters::block_syncs})
+    this->*count += other.*count;
+  for (const auto& [line, traffic] : other.shared_lines) shared_lines[line] += traffic;
+  for (const auto& [line, traffic] : other.global_lines) global_lines[line] += traffic;
+  return *this;
+}
+
+void CostBook::add(const std::string& program, const Counters& counters) {
+  auto found = std::find_if(costs_.begin(), costs_.end(), [&](const Cost& cost) { return cost.program == program; });
+  if (found == costs_.end()) found = costs_.insert(found, Cost{program, 0, {}});
+  ++found->launches;
+  found->counters += counters;
+}
+
+std::string to_text(const Cost& cost) {
+  const Counters& c = cost.counters;
+  Traffic shared = c.shared_reads;
+  shared += c.shared_writes;
+  std::string text = fmt::format("`{}`, {} {}\n  instructions of warps: {}\n", cost.program, cost.launches,
+                                 cost.launches == 1 ? "launch" : "launches", instructions_of(c));
+  text += fmt::format("  shared memory: {} bytes read, {} written; {} wavefronts, {} of them for bank conflicts\n",
+                      c.shared_reads.bytes, c.shared_writes.bytes, shared.shared_wavefronts, shared.bank_conflicts);
+  text += fmt::format("  global memory: {} bytes read in {} sectors ({} would do), {} written in {} ({} would do)\n",
+                      c.global_reads.bytes, c.global_reads.global_sectors, c.global_reads.least_sectors,
+                      c.global_writes.bytes, c.global_writes.global_sectors, c.global_writes.least_sectors);
+  for (const auto& [line, traffic] : worst(c.shared_lines, [](const Traffic& t) { return t.bank_conflicts; }))
+    text += fmt::format("  {}: {} of {} wavefronts for bank conflicts\n", spelled(line), traffic.bank_conflicts,
+                        traffic.shared_wavefronts);
+  for (const auto& [line, traffic] :
+       worst(c.global_lines, [](const Traffic& t) { return t.global_sectors - t.least_sectors; }))
+    text += fmt::format("  {}: {} sectors where {} would do\n", spelled(line), traffic.global_sectors,
+                        traffic.least_sectors);
+  return text;
 }
 
 }  // namespace tilepilot::emulator

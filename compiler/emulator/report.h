@@ -58,6 +58,7 @@ struct Counters {
   int64_t wgmma = 0, bulk_copies = 0;                        // of warps, of boxes
   int64_t warp_syncs = 0, block_syncs = 0;                   // of warps, of blocks; named barriers are among the latter
   std::map<SourceLine, Traffic> shared_lines, global_lines;  // by line: the same as above, reads and writes together
+  Counters& operator+=(const Counters& other);
 };
 
 struct Report {
@@ -66,5 +67,25 @@ struct Report {
   std::string printed;
   int64_t left_out = 0;  // defects beyond the limit
 };
+
+// What launches of a program cost, added up.
+struct Cost {
+  std::string program;
+  int64_t launches = 0;
+  Counters counters;
+};
+
+class CostBook {
+ public:
+  void add(const std::string& program, const Counters& counters);
+  const std::vector<Cost>& costs() const { return costs_; }  // in the order of first launches
+
+ private:
+  std::vector<Cost> costs_;
+};
+
+// Instructions by class, what moved, and the lines where shared memory takes turns or sectors are wasted, dearest
+// first.
+std::string to_text(const Cost& cost);
 
 }  // namespace tilepilot::emulator

@@ -35,17 +35,54 @@ struct Progress {
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 };
 
+nlohmann::json to_json(const emulator::Traffic& traffic) {
+  return {{"instructions", traffic.instructions},           {"bytes", traffic.bytes},
+          {"shared_wavefronts", traffic.shared_wavefronts}, {"bank_conflicts", traffic.bank_conflicts},
+          {"global_sectors", traffic.global_sectors},       {"least_sectors", traffic.least_sectors}};
+}
+
+nlohmann::json to_json(const std::map<emulator::SourceLine, emulator::Traffic>& lines) {
+  nlohmann::json all = nlohmann::json::object();
+  for (const auto& [line, traffic] : lines) all[emulator::spelled(line)] = to_json(traffic);
+  return all;
+}
+
+nlohmann::json to_json(const emulator::Cost& cost) {
+  const emulator::Counters& c = cost.counters;
+  return {{"program", cost.program},
+          {"launches", cost.launches},
+          {"shared_reads", to_json(c.shared_reads)},
+          {"shared_writes", to_json(c.shared_writes)},
+          {"global_reads", to_json(c.global_reads)},
+          {"global_writes", to_json(c.global_writes)},
+          {"instructions",
+           {{"mma", c.mma},
+            {"wgmma", c.wgmma},
+            {"ldmatrix", c.ldmatrix},
+            {"stmatrix", c.stmatrix},
+            {"async_copies", c.async_copies},
+            {"bulk_copies", c.bulk_copies},
+            {"atomics", c.atomics},
+            {"shuffles", c.shuffles},
+            {"votes", c.votes},
+            {"warp_syncs", c.warp_syncs},
+            {"block_syncs", c.block_syncs}}},
+          {"shared_lines", to_json(c.shared_lines)},
+          {"global_lines", to_json(c.global_lines)}};
+}
+
 void write_report(const std::string& path, const Progress& progress, int compiled, int exit_code,
-                  const std::string& diagnostics) {
+                  const std::string& diagnostics, const emulator::CostBook& costs) {
   if (path.empty()) return;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - progress.start;
-  const nlohmann::json report = {{"parsed", progress.parsed},
-                                 {"staged", progress.staged},
-                                 {"compiled", compiled},
-                                 {"launched", progress.launched},
-                                 {"exit_code", exit_code},
-                                 {"seconds", seconds.count()},
-                                 {"diagnostics", nlohmann::json::parse(diagnostics)}};
+  nlohmann::json report = {{"parsed", progress.parsed},
+                           {"staged", progress.staged},
+                           {"compiled", compiled},
+                           {"launched", progress.launched},
+                           {"exit_code", exit_code},
+                           {"seconds", seconds.count()},
+                           {"diagnostics", nlohmann::json::parse(diagnostics)}};
+  for (const emulator::Cost& cost : costs.costs()) report["costs"].push_back(to_json(cost));
   std::ofstream(path) << report.dump(2) << "\n";
 }
 
@@ -104,7 +141,7 @@ class ScriptRun {
   }
 
   int run() {
-    auto opened = open_target(options_.target, {runtime::default_cache_directory(), &sources_});
+    auto opened = open_target(options_.target, {runtime::default_cache_directory(), &sources_, costs_});
     if (!opened.ok()) {
       diagnostics_.add(opened.error());
       return finish(3);
@@ -130,12 +167,15 @@ class ScriptRun {
   Progress progress_;
   std::shared_ptr<const runtime::cuda::Device> gpu_;
   std::unique_ptr<CompileClock> backend_;
+  std::shared_ptr<emulator::CostBook> costs_ = std::make_shared<emulator::CostBook>();
   nlohmann::json tuned_ = nlohmann::json::object();
 
   int finish(int code) {
     options_.streams.error(render(sources_, diagnostics_));
+    if (options_.tells_costs)
+      for (const emulator::Cost& cost : costs_->costs()) options_.streams.error(emulator::to_text(cost));
     const std::string shown = render_json(sources_, diagnostics_);
-    write_report(options_.report, progress_, backend_ ? backend_->kernels() : 0, code, shown);
+    write_report(options_.report, progress_, backend_ ? backend_->kernels() : 0, code, shown, *costs_);
     if (!options_.tune || !options_.tune->json) return code;
     tuned_["ok"] = code == 0;
     tuned_[code == 0 ? "diagnostics" : "errors"] = nlohmann::json::parse(shown);

@@ -24,11 +24,13 @@ struct ScriptOptions {
   RunLimits limits;
   ScriptStreams streams;
   // Where to write how far the script came, as JSON: {"parsed", "staged", "compiled", "launched", "exit_code",
-  // "seconds", "diagnostics"}, the three in the middle as numbers of programs, kernels and launches. Empty: nowhere.
+  // "seconds", "diagnostics", "costs"}, the three in the middle as numbers of programs, kernels and launches, the last
+  // for each program what it cost in the emulator. Empty: nowhere.
   std::string report;
   runtime::Target target;
   std::optional<TuneRequest> tune;
   std::filesystem::path tuning_folder;  // where measurements of tuning are kept; empty: nowhere
+  bool tells_costs = false;             // at the end, of launches in the emulator
 };
 
 // Runs the file as `__main__`, or tunes a call of what it defines. Gives the exit code: what the script asked for with

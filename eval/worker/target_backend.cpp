@@ -62,9 +62,11 @@ Result<TargetBackend> open_target(const Target& target, const TargetOptions& opt
     case Place::emulator: {
       using targets::cuda::Architecture;
       const bool hopper = target.architecture == "sm_90a";
-      return TargetBackend{emulator::emulator_backend(
-                               hopper ? Architecture::sm_90a : Architecture::sm_80,
-                               {.toolchain = toolchain_with(options.cache), .checks = {}, .sources = options.sources}),
+      return TargetBackend{emulator::emulator_backend(hopper ? Architecture::sm_90a : Architecture::sm_80,
+                                                      {.toolchain = toolchain_with(options.cache),
+                                                       .checks = {},
+                                                       .sources = options.sources,
+                                                       .costs = options.costs}),
                            nullptr, target};
     }
     case Place::automatic:

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "compiler/emulator/report.h"
 #include "compiler/runtime/cuda/driver.h"
 #include "compiler/runtime/kernel.h"
 #include "compiler/runtime/target.h"
@@ -17,8 +18,9 @@ struct TargetBackend {
 };
 
 struct TargetOptions {
-  std::filesystem::path cache;         // of compiled kernels
-  const SourceMap* sources = nullptr;  // that programs' spans point into; outlives the backend
+  std::filesystem::path cache;                          // of compiled kernels
+  const SourceMap* sources = nullptr;                   // that programs' spans point into; outlives the backend
+  std::shared_ptr<emulator::CostBook> costs = nullptr;  // gets what launches in the emulator cost
 };
 
 // Errors: driver_missing, nvrtc_missing, worker_unavailable (a LibTorch without CUDA).

@@ -23,12 +23,13 @@ int main(int argc, char** argv) {
     fmt::print("LibTorch {}\n", eval::libtorch_version());
     return 0;
   }
-  if (role == "run" && argc >= 7) {
+  if (role == "run" && argc >= 8) {
     eval::RunLimits limits{std::atof(argv[2]), std::atoi(argv[3]), {argv, argv + argc}};
     const auto target = runtime::parse_target(argv[5]);
     if (!target.ok()) return 2;  // tilepilot has read it already
-    return eval::run_script({argv[6], {argv + 7, argv + argc}, {}},
-                            {limits, {}, argv[4], *target, {}, runtime::default_cache_directory()});
+    return eval::run_script(
+        {argv[7], {argv + 8, argv + argc}, {}},
+        {limits, {}, argv[4], *target, {}, runtime::default_cache_directory(), std::string_view(argv[6]) == "costs"});
   }
   if (role == "tune" && argc == 10) {
     const auto target = runtime::parse_target(argv[2]);

@@ -1,5 +1,6 @@
 // Targets on the command line: scripts in the emulator, and what is said where a GPU is missing.
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "tests/cli/command_line.h"
 
@@ -60,6 +61,42 @@ TEST_F(CommandLine, RunInTheEmulator) {
   auto result = tilepilot({"run", "--target", "emulate:sm_80", "gemm.py"});
   EXPECT_EQ(result.exit_code, 0) << all(result);
   EXPECT_THAT(result.out, HasSubstr("torch.Size([32, 64])"));
+}
+
+// Columns of 64 float32: their elements lie in one bank, and each in a sector of its own.
+TEST_F(CommandLine, RunInTheEmulatorTellsCosts) {
+  std::ofstream(folder_ / "turn.py")
+      << "import tilelang\n"
+         "import tilelang.language as T\n"
+         "import torch\n"
+         "\n"
+         "@tilelang.jit(out_idx=[-1])\n"
+         "def turn():\n"
+         "    @T.prim_func\n"
+         "    def turned(A: T.Tensor((64, 64), 'float32'), B: T.Tensor((64, 64), 'float32')):\n"
+         "        with T.Kernel(1, threads=64):\n"
+         "            tx = T.get_thread_binding()\n"
+         "            s = T.alloc_shared((64, 64), 'float32')\n"
+         "            T.copy(A, s)\n"
+         "            for j in T.serial(64):\n"
+         "                B[tx, j] = s[tx, j]\n"
+         "    return turned\n"
+         "\n"
+         "a = torch.randn(64, 64)\n"
+         "kernel = turn()\n"
+         "for _ in range(2):\n"
+         "    torch.testing.assert_close(kernel(a), a)\n";
+  auto result = tilepilot({"run", "--target", "emulate:sm_80", "--costs", "--report", "report.json", "turn.py"});
+  EXPECT_EQ(result.exit_code, 0) << all(result);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("`turned`, 2 launches"), HasSubstr("32768 bytes read in 1024 sectors"),
+                                HasSubstr("turn.py:14: 7936 of 8192 wavefronts for bank conflicts"),
+                                HasSubstr("turn.py:14: 8192 sectors where 1024 would do")));
+  std::ifstream file(folder_ / "report.json");
+  const auto report = nlohmann::json::parse(file);
+  EXPECT_EQ(report["costs"][0]["shared_lines"]["turn.py:14"]["bank_conflicts"], 7936) << report.dump();
+  auto refused = tilepilot({"run", "--target", "cpu", "--costs", "turn.py"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("`--costs` is for runs in the emulator"));
 }
 
 TEST_F(CommandLine, RunInTheEmulatorAddsUpWhatThreadsHold) {
