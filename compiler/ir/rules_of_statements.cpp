@@ -191,6 +191,16 @@ std::string scan_types(const Stmt& s, const Surroundings&) {
                      n->destination.buffer->name);
 }
 
+std::string copy_block(const Stmt& s, const Surroundings&) {
+  const auto* n = as<Copy>(s);
+  if (!n || !n->block) return {};
+  const auto in_shared = [](const Region& region) { return region.buffer->scope == Scope::shared; };
+  const bool waits_here = n->mode != CopyMode::complete && n->mode != CopyMode::bulk_load;
+  if (n->blocks != 0 || waits_here || !in_shared(n->source) || !in_shared(n->destination))
+    return "a copy into another block's memory is none from tile to tile";
+  return n->block->type.is_int() ? "" : "the number of a block is no integer";
+}
+
 // Hardware barriers are named by what works on them, and by nothing else.
 std::string barrier_place(const Stmt& s, const Surroundings&) {
   const auto* copy = as<Copy>(s);
@@ -200,9 +210,6 @@ std::string barrier_place(const Stmt& s, const Surroundings&) {
     return "a bulk load has a barrier, other copies have none";
   if (copy && copy->in_line && copy->mode != CopyMode::bulk_load && copy->mode != CopyMode::bulk_store)
     return "a copy of consecutive bytes is none of the copy engine";
-  const auto in_shared = [](const Region& region) { return region.buffer->scope == Scope::shared; };
-  if (copy && copy->block && (copy->blocks != 0 || !in_shared(copy->source) || !in_shared(copy->destination)))
-    return "a copy into another block's memory is none from tile to tile";
   if (barrier && barrier->block && barrier->op != BarrierOp::arrive) return "another block's barrier is waited for";
   if (named && named->buffer->scope != Scope::barrier) return fmt::format("`{}` is no barrier", named->buffer->name);
   for (const Region* r : regions(s)) {
@@ -374,6 +381,7 @@ const std::vector<Rule>& rules_of_statements() {
       {"region_extent", "extents of regions are positive", nullptr, region_extent},
       {"region_inside", "a region of a tile lies inside, as far as constants say", nullptr, region_inside},
       {"copy_extents", "both sides of a copy have the same extents other than 1, in order", nullptr, copy_extents},
+      {"copy_block", "a copy into another block's memory goes from tile to tile", nullptr, copy_block},
       {"gemm_shapes", "a gemm is [M, K] times [K, N] into [M, N], leading extents 1", nullptr, gemm_shapes},
       {"gemm_types", "a gemm multiplies one type and keeps floats floats", nullptr, gemm_types},
       {"gemm_scopes", "a gemm works on tiles", nullptr, gemm_scopes},

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "compiler/passes/pipeline.h"
+#include "compiler/targets/cpu/codegen.h"
 #include "compiler/targets/cuda/explain.h"
 #include "compiler/targets/cuda/prelude.h"
 #include "tests/cpu/kernel_fixture.h"
@@ -134,6 +135,25 @@ std::string with_words(std::string text, const std::string& from, const std::str
 }
 std::string sent(const std::string& text) { return with_words(text, "bx", " into_block 1 - bx % 2"); }
 
+// A pipeline of which one block of each cluster loads a tile for the blocks of a mask.
+std::string pipeline(const std::string& cluster, const std::string& mask) {
+  return fmt::format(R"(program product(a: float16[512, 192], b: float16[192, 512], c: float32[512, 512]) {{
+  kernel bx, by in 8, 4 threads 256{} {{
+    shared rows: float16[128, 64]
+    shared columns: float16[64, 64]
+    fragment sums: float32[128, 64]
+    fill sums = 0.0
+    pipelined k in 3 stages 2 {{
+      copy a[by * 128 : +128, k * 64 : +64] -> rows{}
+      copy b[k * 64 : +64, bx * 64 : +64] -> columns
+      gemm sums += rows @ columns
+    }}
+    copy sums -> c[by * 128 : +128, bx * 64 : +64]
+  }}
+}})",
+                     cluster, mask);
+}
+
 // As if each block ran alone.
 std::string alone(std::string text) {
   for (const std::string part : {" cluster 2", " cluster 4", " into 3", " into 11", "\n    sync cluster",
@@ -243,25 +263,8 @@ TEST(Clusters, CopiesIntoOtherBlocksAreExplained) {
   };
   EXPECT_THAT(explained(sent(kSent)), HasSubstr("into another block's memory, by stores of 16 bytes"));
   EXPECT_THAT(explained(sent(kSentInBulk)), HasSubstr("by the copy engine, into another block's memory"));
-}
-
-// A pipeline of which one block of each cluster loads a tile for the blocks of a mask.
-std::string pipeline(const std::string& cluster, const std::string& mask) {
-  return fmt::format(R"(program product(a: float16[512, 192], b: float16[192, 512], c: float32[512, 512]) {{
-  kernel bx, by in 8, 4 threads 256{} {{
-    shared rows: float16[128, 64]
-    shared columns: float16[64, 64]
-    fragment sums: float32[128, 64]
-    fill sums = 0.0
-    pipelined k in 3 stages 2 {{
-      copy a[by * 128 : +128, k * 64 : +64] -> rows{}
-      copy b[k * 64 : +64, bx * 64 : +64] -> columns
-      gemm sums += rows @ columns
-    }}
-    copy sums -> c[by * 128 : +128, bx * 64 : +64]
-  }}
-}})",
-                     cluster, mask);
+  EXPECT_THAT(explained(pipeline(" cluster 2, 1", " into 3")),
+              HasSubstr("which threads of their own ask, 1 iteration ahead, once for the blocks of mask 3"));
 }
 
 // The first line of a text that has a part.
@@ -346,6 +349,15 @@ TEST(Clusters, AreRefusedWhereThereAreNone) {
   const auto code = targets::cuda::generate(parse(kSharedColumns), Architecture::sm_80);
   ASSERT_FALSE(code.ok());
   EXPECT_EQ(code.error().message, "sm_80 has no clusters of blocks");
+  const ir::Program exchange = parse(sent(kSent));
+  EXPECT_EQ(targets::cuda::generate(exchange, Architecture::sm_80).error().message, "sm_80 has no clusters of blocks");
+  EXPECT_THAT(targets::cpu::generate(exchange).error().message, HasSubstr("blocks of a cluster share memory here"));
+  const ir::testing::RandomArguments given(exchange, 1);
+  const auto explicit_program = passes::explicit_threads(exchange);
+  ASSERT_TRUE(explicit_program.ok());
+  const auto fault = interpret::run(*explicit_program, given.values());
+  ASSERT_TRUE(fault);
+  EXPECT_THAT(fault->message, HasSubstr("the interpreter does not know this statement"));
 }
 
 TEST(Clusters, LinesAreExplained) {
