@@ -1,20 +1,24 @@
 #include "compiler/targets/cuda/infer.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
-#include <numeric>
+#include <functional>
 
 #include "compiler/ir/search.h"
-#include "compiler/layout/partition.h"
 #include "compiler/layout/reshape.h"
 #include "compiler/targets/cuda/conversions.h"
-#include "compiler/targets/cuda/coordinates.h"
+#include "compiler/targets/cuda/free_layouts.h"
+#include "compiler/targets/cuda/layout_conflicts.h"
+#include "compiler/targets/cuda/layout_cost.h"
+#include "compiler/targets/cuda/matrix_stores.h"
+#include "compiler/targets/cuda/register_map.h"
 #include "compiler/targets/cuda/replicas.h"
 #include "compiler/targets/cuda/statements.h"
 #include "compiler/targets/cuda/static_index.h"
 #include "compiler/targets/cuda/tile_places.h"
+#include "compiler/targets/cuda/vectors.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -22,60 +26,13 @@ using ir::Buffer;
 using ir::Expr;
 using ir::Scope;
 using ir::Stmt;
-using ir::Var;
 using layout::Fragment;
 using layout::Shape;
 
 namespace {
 
-Shape shape_of(const Buffer& buffer) {
-  Shape shape;
-  for (const Expr& extent : buffer->shape) shape.push_back(ir::constant_int(extent).value_or(1));
-  return shape;
-}
-
-// One use of a fragment or tensor by element.
-struct Use {
-  Buffer buffer;
-  std::vector<Expr> indices;
-};
-
-std::vector<Use> uses_of(const Stmt& stmt) {
-  std::vector<Use> uses;
-  ir::walk(
-      stmt,
-      [&](const Stmt& part) {
-        if (const auto* store = ir::as<ir::Store>(part)) uses.push_back({store->buffer, store->indices});
-        if (const auto* atomic = ir::as<ir::Atomic>(part))
-          uses.push_back({atomic->element.buffer, atomic->element.start});
-      },
-      [&](const Expr& part) {
-        if (const auto* load = ir::as<ir::Load>(part)) uses.push_back({load->buffer, load->indices});
-      });
-  return uses;
-}
-
-// Which loop variable is the index of each axis of a buffer; none where the axis has one element.
-using Pattern = std::vector<std::optional<size_t>>;
-std::optional<Pattern> pattern_of(const Use& use, const std::vector<Var>& vars) {
-  Pattern pattern;
-  std::vector<bool> seen(vars.size(), false);
-  const Shape shape = shape_of(use.buffer);
-  for (size_t axis = 0; axis < use.indices.size(); ++axis) {
-    const auto* ref = ir::as<ir::VarRef>(without_casts(use.indices[axis]));
-    const auto found = ref == nullptr ? vars.end() : std::find(vars.begin(), vars.end(), ref->var);
-    if (found == vars.end()) {
-      if (shape[axis] != 1) return std::nullopt;
-      pattern.emplace_back();
-      continue;
-    }
-    const auto number = static_cast<size_t>(found - vars.begin());
-    if (seen[number]) return std::nullopt;
-    seen[number] = true;
-    pattern.emplace_back(number);
-  }
-  return pattern;
-}
+constexpr int64_t kUsualRounds = 8, kMostRounds = 64;  // of a loop whose extent is unknown, of all loops around a place
+constexpr size_t kMostExplained = 5;                   // layouts that were weighed
 
 class Inferrer {
  public:
@@ -89,75 +46,72 @@ class Inferrer {
     result_.architecture = architecture_;
     collect();
     strict();
+    // Where loops are weighed; at last once more, since how they leave their results in tiles says where these lie.
+    place_tiles(kernel_, viewed_, result_);
     spread();
     while (choose_freely()) spread();
-    find_conflicts();
     place_tiles(kernel_, viewed_, result_);
+    find_conflicts(users_, threads_, result_);
     return std::move(result_);
   }
 
  private:
-  struct Loop {
-    Stmt stmt;
-    std::vector<Var> vars;
-    Shape extents;
-    std::vector<Use> uses;
-  };
-
   const ir::Kernel& kernel_;
   const Architecture architecture_;
   const int64_t threads_;
   const std::unordered_set<const ir::BufferData*> viewed_;
   Inference result_;
-  std::vector<Loop> loops_;
-  std::vector<Stmt> reductions_, gemms_, conversions_;
-  std::vector<Stmt> others_;  // leaves that name fragments outside parallel loops
+  FragmentUsers users_;
   std::vector<Buffer> fragments_;
+  // What got a layout, in this order: a fragment or a loop.
+  struct Given {
+    Buffer fragment;
+    const ParallelLoop* loop = nullptr;
+  };
+  std::vector<Given> given_;
+  // Found where something is to be weighed.
+  std::optional<cpu::IntegerFacts> facts_;
+  std::vector<std::optional<std::vector<MemoryAccess>>> accesses_;
 
   void collect() {
     for (const Buffer& buffer : kernel_.allocations)
       if (buffer->scope == Scope::fragment) fragments_.push_back(buffer);
-    collect(kernel_.body);
+    collect(kernel_.body, 1);
   }
 
-  void collect(const Stmt& stmt) {
+  void collect(const Stmt& stmt, int64_t times) {
     if (const auto* loop = ir::as<ir::For>(stmt)) {
-      if (loop->kind == ir::LoopKind::parallel) return collect_loop(stmt, *loop);
-      return collect(loop->body);
+      if (loop->kind == ir::LoopKind::parallel) {
+        if (auto parallel = parallel_loop(stmt, times)) users_.loops.push_back(std::move(*parallel));
+        return;
+      }
+      for (const Expr& extent : loop->extents)
+        times *= std::clamp<int64_t>(ir::constant_int(extent).value_or(kUsualRounds), 1, kMostRounds / times);
+      return collect(loop->body, times);
     }
     if (const auto* block = ir::as<ir::Block>(stmt)) {
-      for (const Stmt& part : block->body) collect(part);
+      for (const Stmt& part : block->body) collect(part, times);
     } else if (const auto* loop_while = ir::as<ir::While>(stmt)) {
-      collect(loop_while->body);
+      collect(loop_while->body, std::min(times * kUsualRounds, kMostRounds));
     } else if (const auto* choice = ir::as<ir::If>(stmt)) {
-      collect(choice->then);
-      if (choice->otherwise) collect(choice->otherwise);
+      collect(choice->then, times);
+      if (choice->otherwise) collect(choice->otherwise, times);
     } else if (ir::as<ir::Reduce>(stmt) || ir::as<ir::Scan>(stmt)) {
-      reductions_.push_back(stmt);
+      users_.reductions.push_back({stmt, times});
     } else if (ir::as<ir::Gemm>(stmt)) {
-      gemms_.push_back(stmt);
+      users_.gemms.push_back(stmt);
     } else if (is_conversion(stmt)) {
-      conversions_.push_back(stmt);
+      users_.conversions.push_back(stmt);
     } else if (!uses_of(stmt).empty()) {
-      others_.push_back(stmt);
+      users_.others.push_back(stmt);
     }
-  }
-
-  void collect_loop(const Stmt& stmt, const ir::For& loop) {
-    Loop entry{stmt, loop.vars, {}, uses_of(stmt)};
-    for (const Expr& extent : loop.extents) {
-      const auto size = ir::constant_int(extent);
-      if (!size || *size < 1) return;
-      entry.extents.push_back(*size);
-    }
-    loops_.push_back(std::move(entry));
   }
 
   const Fragment* known(const Buffer& buffer) const {
     const auto found = result_.fragments.find(buffer.get());
     return found == result_.fragments.end() ? nullptr : &found->second;
   }
-  const Fragment* known(const Loop& loop) const {
+  const Fragment* known(const ParallelLoop& loop) const {
     const auto found = result_.loops.find(loop.stmt.get());
     return found == result_.loops.end() ? nullptr : &found->second;
   }
@@ -165,13 +119,12 @@ class Inferrer {
   bool set(const Buffer& buffer, Fragment fragment) {
     if (buffer->scope != Scope::fragment || known(buffer)) return false;
     result_.fragments.emplace(buffer.get(), std::move(fragment));
+    given_.push_back({buffer, nullptr});
     return true;
   }
-
-  // A matrix of a fragment with leading axes of one element.
-  static Fragment with_leading(Fragment fragment, size_t rank) {
-    while (fragment.shape().size() < rank) fragment = *layout::expanded(fragment, {.at = 0, .extent = 1});
-    return fragment;
+  void set(const ParallelLoop& loop, Fragment fragment) {
+    result_.loops.emplace(loop.stmt.get(), std::move(fragment));
+    given_.push_back({nullptr, &loop});
   }
 
   // What every thread does for itself, all of it.
@@ -184,7 +137,7 @@ class Inferrer {
 
   void strict() {
     // Each thread has all of a local buffer, and keeps it up to date.
-    for (const Loop& loop : loops_) {
+    for (const ParallelLoop& loop : users_.loops) {
       const bool stores = ir::contains(loop.stmt, [](const Stmt& part) {
         const auto* store = ir::as<ir::Store>(part);
         const auto* atomic = ir::as<ir::Atomic>(part);
@@ -193,7 +146,7 @@ class Inferrer {
       });
       if (stores) result_.loops.emplace(loop.stmt.get(), by_every_thread(loop.extents));
     }
-    for (const Stmt& stmt : gemms_) {
+    for (const Stmt& stmt : users_.gemms) {
       const auto& gemm = *ir::as<ir::Gemm>(stmt);
       GemmPlan plan = plan_gemm(gemm, threads_, architecture_, viewed_);
       if (is_whole(gemm.c)) set(gemm.c.buffer, with_leading(plan.c, gemm.c.extent.size()));
@@ -206,7 +159,7 @@ class Inferrer {
   }
 
   // The loop's layout, if a fragment that it names by all its variables decides it.
-  std::optional<Fragment> from_use(const Loop& loop, const Use& use) const {
+  std::optional<Fragment> from_use(const ParallelLoop& loop, const Use& use) const {
     const Fragment* held = known(use.buffer);
     const auto pattern = pattern_of(use, loop.vars);
     if (held == nullptr || !pattern) return std::nullopt;
@@ -235,7 +188,7 @@ class Inferrer {
 
   // The loop's layout, if it goes over a part of a fragment, axis by axis. Parts as long lie alike one beside the
   // other.
-  std::optional<Fragment> from_part(const Loop& loop, const Use& use) const {
+  std::optional<Fragment> from_part(const ParallelLoop& loop, const Use& use) const {
     const Fragment* held = known(use.buffer);
     if (held == nullptr || use.indices.size() != loop.vars.size()) return std::nullopt;
     std::optional<Fragment> fragment = *held;
@@ -253,15 +206,9 @@ class Inferrer {
     return is_smaller && fragment && fragment->is_complete() ? fragment : std::nullopt;
   }
 
-  static size_t variables(const Use& use, const Loop& loop) {
-    const auto pattern = pattern_of(use, loop.vars);
-    if (!pattern) return 0;
-    return static_cast<size_t>(
-        std::count_if(pattern->begin(), pattern->end(), [](const auto& v) { return v.has_value(); }));
-  }
-
-  // From the use that names most variables; at equal numbers the first.
-  bool decide(const Loop& loop, bool all_variables) {
+  // From the use that names most variables. Of two that disagree the one of smaller elements is the cheaper one to
+  // move; at equal sizes the first decides.
+  bool decide(const ParallelLoop& loop, bool all_variables) {
     if (known(loop)) return false;
     const Use* best = nullptr;
     size_t most = 0;
@@ -269,8 +216,7 @@ class Inferrer {
     for (size_t axis = 0; axis < loop.extents.size(); ++axis) needed += loop.extents[axis] > 1 ? 1 : 0;
     for (const Use& use : loop.uses) {
       if (use.buffer->scope != Scope::fragment || !known(use.buffer)) continue;
-      const size_t count = variables(use, loop);
-      // Of two that disagree the one of smaller elements is the cheaper one to move.
+      const size_t count = variable_count(use, loop);
       const bool is_better = count > most || (count == most && best && use.buffer->type.bits > best->buffer->type.bits);
       if (best != nullptr && !is_better) continue;
       if (count == 0 && !writes_element(loop.stmt, use.buffer)) continue;  // one value for all iterations
@@ -282,71 +228,38 @@ class Inferrer {
     auto fragment = from_part(loop, *best);
     if (!fragment) fragment = from_use(loop, *best);
     if (!fragment) return false;
-    result_.loops.emplace(loop.stmt.get(), std::move(*fragment));
+    set(loop, lanes_first(loop, std::move(*fragment)));
     return true;
   }
 
-  bool decide_by_part(const Loop& loop) {
+  bool decide_by_part(const ParallelLoop& loop) {
     for (const Use& use : loop.uses) {
       if (use.buffer->scope != Scope::fragment) continue;
       auto fragment = from_part(loop, use);
       if (!fragment) continue;
-      result_.loops.emplace(loop.stmt.get(), std::move(*fragment));
+      set(loop, std::move(*fragment));
       return true;
     }
     return false;
   }
 
-  bool project(const Loop& loop, const Use& use) {
-    if (use.buffer->scope != Scope::fragment || known(use.buffer) || waits(use.buffer)) return false;
-    auto fragment = projected(loop, use);
+  // What a fragment without a layout must be for a loop that has one.
+  bool project(const ParallelLoop& loop, const Use& use) {
+    const Fragment* at = known(loop);
+    if (use.buffer->scope != Scope::fragment || known(use.buffer) || at == nullptr || waits(use.buffer)) return false;
+    auto fragment = projected(loop, use, *at);
     return fragment && set(use.buffer, std::move(*fragment));
   }
 
-  // What a fragment must be for a loop that has a layout, so that each thread holds what it names.
-  std::optional<Fragment> projected(const Loop& loop, const Use& use) const {
-    const Fragment* at = known(loop);
-    const auto pattern = pattern_of(use, loop.vars);
-    if (at == nullptr || !pattern) return std::nullopt;
-    const Shape shape = shape_of(use.buffer);
-    std::optional<Fragment> fragment = *at;
-    std::vector<size_t> axes(loop.vars.size());
-    for (size_t number = 0; number < axes.size(); ++number) axes[number] = number;
-    for (size_t number = loop.vars.size(); number-- > 0;) {
-      if (std::find(pattern->begin(), pattern->end(), std::optional(number)) != pattern->end()) continue;
-      if (fragment) fragment = layout::reduced(*fragment, number);
-      axes.erase(axes.begin() + static_cast<ptrdiff_t>(number));
-    }
-    if (!fragment) return std::nullopt;
-    std::vector<size_t> order;
-    for (const auto& number : *pattern)
-      if (number) order.push_back(static_cast<size_t>(std::find(axes.begin(), axes.end(), *number) - axes.begin()));
-    fragment = layout::permuted(*fragment, order);
-    for (size_t axis = 0; axis < pattern->size() && fragment; ++axis)
-      if (!(*pattern)[axis]) fragment = layout::expanded(*fragment, {.at = axis, .extent = 1});
-    return fragment && fragment->shape() == shape ? fragment : std::nullopt;
-  }
-
   std::optional<Fragment> reduction_of(const Stmt& stmt) const {
-    const auto* reduce = ir::as<ir::Reduce>(stmt);
-    const Fragment* source = known(reduce ? reduce->source.buffer : ir::as<ir::Scan>(stmt)->source.buffer);
-    if (source == nullptr) return std::nullopt;
-    if (reduce == nullptr) return *source;
-    const auto axis = static_cast<size_t>(reduce->axis);
-    auto fragment = layout::reduced(*source, axis);
-    if (fragment && reduce->destination.buffer->rank() == reduce->source.buffer->rank())
-      fragment = layout::expanded(*fragment, {.at = axis, .extent = 1});
-    return fragment;
-  }
-  static Buffer destination_of(const Stmt& stmt) {
-    const auto* reduce = ir::as<ir::Reduce>(stmt);
-    return reduce ? reduce->destination.buffer : ir::as<ir::Scan>(stmt)->destination.buffer;
+    const Fragment* source = known(source_of(stmt));
+    return source ? result_fragment(stmt, *source) : std::nullopt;
   }
 
   // The result of a reduction follows from its source alone.
   bool waits(const Buffer& buffer) const {
-    return std::any_of(reductions_.begin(), reductions_.end(), [&](const Stmt& stmt) {
-      const auto* reduce = ir::as<ir::Reduce>(stmt);
+    return std::any_of(users_.reductions.begin(), users_.reductions.end(), [&](const TileReduction& reduction) {
+      const auto* reduce = ir::as<ir::Reduce>(reduction.stmt);
       return reduce && reduce->destination.buffer == buffer && !known(reduce->source.buffer);
     });
   }
@@ -355,19 +268,19 @@ class Inferrer {
     bool more = true;
     while (more) {
       more = false;
-      for (const Stmt& stmt : reductions_)
+      for (const auto& [stmt, times] : users_.reductions)
         if (!known(destination_of(stmt)))
           if (auto fragment = reduction_of(stmt)) more |= set(destination_of(stmt), std::move(*fragment));
-      for (const Loop& loop : loops_) more |= decide(loop, true);
-      for (const Loop& loop : loops_)
+      for (const ParallelLoop& loop : users_.loops) more |= decide(loop, true);
+      for (const ParallelLoop& loop : users_.loops)
         for (const Use& use : loop.uses) more |= project(loop, use);
       if (more) continue;
-      for (const Loop& loop : loops_) more |= decide(loop, false);
+      for (const ParallelLoop& loop : users_.loops) more |= decide(loop, false);
     }
   }
 
   // Elements of 16 bytes of the widest tensor that the loop walks.
-  int64_t vector_of(const Loop& loop) const {
+  int64_t vector_of(const ParallelLoop& loop) const {
     int bits = 0;
     for (const Use& use : loop.uses)
       if (use.buffer->scope != Scope::local)
@@ -376,42 +289,157 @@ class Inferrer {
     return std::max(1, 128 / std::max(8, bits));
   }
 
-  Fragment free_partition(const Shape& shape, int64_t vector) const {
-    // As many vectors as there are threads, at least: a longer vector would leave threads idle.
-    while (vector > 1 && layout::volume(shape) / vector < threads_) vector /= 2;
-    const layout::Workers workers{threads_, vector};
-    const Fragment fragment =
-        split_by_axes(shape.size() >= 2 ? layout::partition_rows(shape, workers) : layout::partition(shape, workers));
-    return is_separable(fragment) ? fragment : axis_partition(shape, vector);
+  // Of the first loop that moves the fragment between threads and memory.
+  int64_t vector_of(const Buffer& fragment) const {
+    for (const ParallelLoop& loop : users_.loops) {
+      const auto any = [&](auto&& wanted) { return std::any_of(loop.uses.begin(), loop.uses.end(), wanted); };
+      if (any([&](const Use& use) { return use.buffer == fragment; }) &&
+          any([](const Use& use) { return is_seen_by_others(*use.buffer); }))
+        return vector_of(loop);
+    }
+    return std::max<int64_t>(1, 128 / std::max<int>(8, fragment->type.bits));
   }
 
-  // Powers of two along each axis, the last one first; threads that are left hold the same again. It can be reduced
-  // along any axis.
-  Fragment axis_partition(const Shape& shape, int64_t vector) const {
-    Shape cover = shape;
-    std::vector<int64_t> across(shape.size(), 1);
-    int64_t left = threads_ & -threads_;
-    vector = std::gcd(vector, shape.back());
-    for (size_t axis = shape.size(); axis-- > 0;) {
-      const int64_t unit = axis + 1 == shape.size() ? vector : 1;
-      while (left > 1 && across[axis] * unit < shape[axis]) across[axis] *= 2, left /= 2;
-      const int64_t once = across[axis] * unit;
-      cover[axis] = (shape[axis] + once - 1) / once * once;
-    }
-    const std::vector<int64_t> strides = layout::row_major_strides(cover);
-    std::vector<layout::Mode> threads, registers{{vector, 1}};
-    for (size_t axis = shape.size(); axis-- > 0;) {
-      const int64_t unit = axis + 1 == shape.size() ? vector : 1;
-      threads.push_back({across[axis], unit * strides[axis]});
-      registers.push_back({cover[axis] / (across[axis] * unit), across[axis] * unit * strides[axis]});
-    }
-    int64_t used = 1;
-    for (const int64_t count : across) used *= count;
-    if (threads_ > used) threads.push_back({threads_ / used, 0});
-    return Fragment(shape, layout::Layout(std::move(threads)), layout::Layout(std::move(registers)), cover);
+  const std::vector<MemoryAccess>& accesses_of(const ParallelLoop& loop) {
+    if (!facts_) facts_.emplace().learn(kernel_);
+    accesses_.resize(users_.loops.size());
+    auto& accesses = accesses_[static_cast<size_t>(&loop - users_.loops.data())];
+    if (!accesses) accesses = memory_accesses(loop, *facts_, result_.tiles);
+    return *accesses;
   }
 
-  // The largest fragment without a layout, by the first loop that names it; then loops that name none.
+  // A thread may hold neighbours along several axes; those come first that let the loop move the most at once. Matrices
+  // that warps store as a whole stay whole.
+  Fragment lanes_first(const ParallelLoop& loop, Fragment fragment) {
+    if (architecture_ == Architecture::sm_90a &&
+        !find_matrix_stores(*ir::as<ir::For>(loop.stmt), fragment, [](const Expr& index) {
+           return ir::affine(without_casts(index));
+         }).stores.empty())
+      return fragment;
+    const auto& modes = fragment.registers().modes();
+    const std::vector<int64_t> strides = layout::row_major_strides(fragment.cover());
+    LayoutCost least;
+    std::optional<Fragment> best;
+    for (size_t k = 1; k < modes.size(); ++k) {
+      if (modes[k].extent == 1 || std::find(strides.begin(), strides.end(), modes[k].stride) == strides.end()) continue;
+      std::vector<layout::Mode> order = modes;
+      std::rotate(order.begin(), order.begin() + static_cast<ptrdiff_t>(k),
+                  order.begin() + static_cast<ptrdiff_t>(k) + 1);
+      Fragment other(fragment.shape(), fragment.threads(), layout::Layout(std::move(order)), fragment.cover());
+      if (lanes_of(other).count == 1) continue;
+      if (!best) least = loop_cost(loop, accesses_of(loop), fragment);
+      const LayoutCost cost = loop_cost(loop, accesses_of(loop), other);
+      if (cost.total() >= least.total()) continue;
+      least = cost;
+      best = std::move(other);
+    }
+    return best ? std::move(*best) : std::move(fragment);
+  }
+
+  // What a free choice costs, with all that follows from it.
+  struct Trial {
+    LayoutCost cost, least;
+    std::vector<Given> given;
+  };
+  using Give = std::function<void(const Fragment&)>;
+
+  Trial attempt(const Fragment& fragment, const Give& give) {
+    const size_t first = given_.size();
+    give(fragment);
+    Trial trial;
+    trial.given.assign(given_.begin() + static_cast<ptrdiff_t>(first), given_.end());
+    count(trial);
+    for (; given_.size() > first; given_.pop_back()) {
+      if (given_.back().loop) result_.loops.erase(given_.back().loop->stmt.get());
+      if (given_.back().fragment) result_.fragments.erase(given_.back().fragment.get());
+    }
+    return trial;
+  }
+
+  void count(Trial& trial) {
+    const auto is_new = [&](const Buffer& buffer, const ParallelLoop* loop) {
+      return std::any_of(trial.given.begin(), trial.given.end(), [&](const Given& given) {
+        return (buffer && given.fragment == buffer) || (loop && given.loop == loop);
+      });
+    };
+    const auto add_exchange = [&](const Buffer& buffer, int64_t times) {
+      trial.cost += exchange_cost(layout::volume(shape_of(buffer)), threads_) * times;
+    };
+    for (const ParallelLoop& loop : users_.loops) {
+      const Fragment* at = known(loop);
+      if (at == nullptr) continue;
+      const bool new_loop = is_new(nullptr, &loop);
+      if (new_loop) {
+        trial.cost += loop_cost(loop, accesses_of(loop), *at) * loop.times;
+        trial.least += least_cost(loop, accesses_of(loop), threads_) * loop.times;
+      }
+      const bool by_one = has_replicas(*at) && needs_one_thread(loop.stmt);
+      for (const Use& use : loop.uses) {
+        if (use.buffer->scope != Scope::fragment || !known(use.buffer)) continue;
+        if (!new_loop && !is_new(use.buffer, nullptr)) continue;
+        if (!is_served(loop, use) || (by_one && use.changes)) add_exchange(use.buffer, loop.times);
+      }
+    }
+    for (const auto& [stmt, times] : users_.reductions) {
+      const auto* reduce = ir::as<ir::Reduce>(stmt);
+      if (!reduce || !is_new(reduce->source.buffer, nullptr)) continue;
+      const Fragment& source = *known(reduce->source.buffer);
+      const auto wanted = reduction_of(stmt);
+      const Fragment* held = known(destination_of(stmt));
+      if (!wanted || (held && !layout::equal_functions(*wanted, *held))) add_exchange(reduce->source.buffer, times);
+      if (!wanted) continue;
+      const LayoutCost cost = reduction_cost(source, static_cast<size_t>(reduce->axis), wanted->register_count());
+      trial.cost += cost * times;
+      trial.least.steps += layout::volume(source.shape()) / layout::kWarpSize * times;
+    }
+    int64_t words = 0;
+    for (const auto& [buffer, fragment] : result_.fragments)
+      words += (fragment.register_count() * std::max<int64_t>(1, buffer->type.bytes()) + 3) / 4;
+    trial.cost += register_cost(words, threads_);
+  }
+
+  // Whether threads hold what they need of a fragment in a loop, as far as that is seen quickly.
+  bool is_served(const ParallelLoop& loop, const Use& use) const {
+    const Fragment &at = *known(loop), &held = *known(use.buffer);
+    const auto like = projected(loop, use, at);
+    if (like && like->cover() == held.cover() && like->threads() == held.threads() &&
+        like->registers() == held.registers())
+      return true;
+    return may_have_register_map(at, loop.vars, use.indices, held);
+  }
+
+  // Along which axes of a fragment the loops that follow it walk through memory, and reductions combine.
+  void find_wishes(const Buffer& buffer, const Trial& trial, FreeTile& tile) {
+    for (const Given& given : trial.given) {
+      if (given.loop == nullptr) continue;
+      const ParallelLoop& loop = *given.loop;
+      const auto named =
+          std::find_if(loop.uses.begin(), loop.uses.end(), [&](const Use& use) { return use.buffer == buffer; });
+      const auto pattern = named == loop.uses.end() ? std::nullopt : pattern_of(*named, loop.vars);
+      for (size_t axis = 0; axis < tile.shape.size(); ++axis) {
+        if (pattern && (*pattern)[axis]) find_neighbours(loop, *(*pattern)[axis], axis, tile);
+        if (!pattern && loop.extents == tile.shape) find_neighbours(loop, axis, axis, tile);
+      }
+    }
+    for (const auto& [stmt, times] : users_.reductions) {
+      const auto* reduce = ir::as<ir::Reduce>(stmt);
+      const bool follows = std::any_of(trial.given.begin(), trial.given.end(), [&](const Given& given) {
+        return reduce && given.fragment == reduce->source.buffer;
+      });
+      if (follows && shape_of(reduce->source.buffer) == tile.shape)
+        tile.reduced.push_back(static_cast<size_t>(reduce->axis));
+    }
+  }
+  // Of variable `number` of the loop, which is axis `axis` of the tile.
+  void find_neighbours(const ParallelLoop& loop, size_t number, size_t axis, FreeTile& tile) {
+    const auto& accesses = accesses_of(loop);
+    if (loop.extents[number] > 1 && std::any_of(accesses.begin(), accesses.end(), [&](const MemoryAccess& access) {
+          return access.distances[number] == 1;
+        }))
+      tile.neighbours.push_back(axis);
+  }
+
+  // The largest fragment without a layout; then loops that name none.
   bool choose_freely() {
     Buffer largest;
     for (const bool waiting : {false, true}) {
@@ -422,99 +450,76 @@ class Inferrer {
       }
     }
     if (largest) {
-      int64_t vector = std::max<int64_t>(1, 128 / std::max<int>(8, largest->type.bits));
-      for (const Loop& loop : loops_) {
-        const bool names =
-            std::any_of(loop.uses.begin(), loop.uses.end(), [&](const Use& use) { return use.buffer == largest; });
-        const bool moves = std::any_of(loop.uses.begin(), loop.uses.end(), [&](const Use& use) {
-          return use.buffer->scope == Scope::global || use.buffer->scope == Scope::shared;
-        });
-        if (!names || !moves) continue;
-        vector = vector_of(loop);
-        break;
-      }
-      return set(largest, free_partition(shape_of(largest), vector));
-    }
-    for (const Loop& loop : loops_) {
-      if (known(loop)) continue;
-      result_.loops.emplace(loop.stmt.get(), split_by_axes(layout::partition(loop.extents, loop_workers(loop))));
+      choose(largest);
       return true;
     }
-    return false;
+    const auto open =
+        std::find_if(users_.loops.begin(), users_.loops.end(), [&](const auto& loop) { return !known(loop); });
+    if (open == users_.loops.end()) return false;
+    choose(*open);
+    return true;
   }
 
-  layout::Workers loop_workers(const Loop& loop) const {
-    int64_t vector = vector_of(loop);
-    while (vector > 1 && layout::volume(loop.extents) / vector < threads_) vector /= 2;
-    return {threads_, vector};
-  }
-
-  // `wanted`: a layout of the buffer that the statement would do with.
-  void conflict(const Stmt& stmt, const Buffer& buffer, std::string why, const std::optional<Fragment>& wanted = {}) {
-    for (const Inference::Conflict& other : result_.conflicts)
-      if (other.stmt == stmt && other.buffer == buffer) return;
-    const int64_t shuffles = wanted ? shuffles_between(stmt, buffer, *known(buffer), *wanted) : -1;
-    result_.conflicts.push_back({stmt, buffer, std::move(why), shuffles});
-  }
-
-  void find_conflicts() {
-    for (const Loop& loop : loops_)
-      for (const Use& use : loop.uses) {
-        if (use.buffer->scope != Scope::fragment) continue;
-        if (!register_map(*known(loop), loop.vars, use.indices, *known(use.buffer)))
-          conflict(loop.stmt, use.buffer, "other threads hold the elements that a thread needs here",
-                   projected(loop, use));
-      }
-    for (const Loop& loop : loops_) {
-      // Once the loop writes memory alone, one of the threads that do the same does it.
-      if (!has_replicas(*known(loop)) || !needs_one_thread(loop.stmt)) continue;
-      for (const Use& use : loop.uses)
-        if (!is_seen_by_others(*use.buffer) && writes_element(loop.stmt, use.buffer))
-          conflict(loop.stmt, use.buffer, "one of the threads that do the same does it for all");
-    }
-    for (const Stmt& stmt : reductions_) {
-      const auto wanted = reduction_of(stmt);
-      if (!wanted)
-        conflict(stmt, ir::as<ir::Reduce>(stmt)->source.buffer, "no thread could hold the result of this reduction");
-      else if (!layout::equal_functions(*wanted, *known(destination_of(stmt))))
-        conflict(stmt, destination_of(stmt), "the result of this reduction is held by other threads", wanted);
-    }
-    for (const Stmt& stmt : gemms_) check_gemm(stmt, *ir::as<ir::Gemm>(stmt));
-    for (const Stmt& stmt : others_) check_element(stmt);
-    for (const Stmt& stmt : conversions_) check_conversion(stmt, *ir::as<ir::Copy>(stmt));
-  }
-
-  void check_conversion(const Stmt& stmt, const ir::Copy& copy) {
-    const Buffer &from = copy.source.buffer, &to = copy.destination.buffer;
-    if (auto moves = conversion_by_shuffles(from->type, *known(from), *known(to)))
-      result_.conversions.emplace(stmt.get(), std::move(*moves));
-    else
-      conflict(stmt, from, "its elements cross warps");
-  }
-
-  void check_gemm(const Stmt& stmt, const ir::Gemm& gemm) {
-    const GemmPlan& plan = result_.gemms.at(stmt.get());
-    const auto check = [&](const ir::Region& region, const std::optional<Fragment>& wanted, bool is_transposed) {
-      if (region.buffer->scope != Scope::fragment) return;
-      const bool fits = wanted && !is_transposed && is_whole(region);
-      const std::optional<Fragment> there =
-          fits ? std::optional(with_leading(*wanted, region.extent.size())) : std::nullopt;
-      if (!fits || !layout::equal_functions(*there, *known(region.buffer)))
-        conflict(stmt, region.buffer, "the matrix product needs its operand otherwise", there);
+  void choose(const Buffer& buffer) {
+    FreeTile tile{shape_of(buffer), threads_, vector_of(buffer), {}, {}};
+    const Give give = [&](const Fragment& fragment) {
+      set(buffer, fragment);
+      spread();
     };
-    check(gemm.c, plan.c, false);
-    check(gemm.a, plan.a, gemm.transpose_a);
-    check(gemm.b, plan.b, gemm.transpose_b);
+    const Fragment plain = plain_fragment(tile);
+    const Trial trial = attempt(plain, give);
+    find_wishes(buffer, trial, tile);
+    set(buffer, weigh({buffer->span, "layout of fragment " + buffer->name, {}, {}}, tile, {plain, trial, give}));
   }
 
-  // Elements that all threads read, or write, outside parallel loops: each must hold them itself.
-  void check_element(const Stmt& stmt) {
-    for (const Use& use : uses_of(stmt)) {
-      if (use.buffer->scope != Scope::fragment) continue;
-      const Fragment every({1}, layout::Layout{{threads_, 0}}, layout::Layout{});
-      if (!register_map(every, {}, use.indices, *known(use.buffer)))
-        conflict(stmt, use.buffer, "not every thread holds the element that is read here");
+  void choose(const ParallelLoop& loop) {
+    FreeTile tile{loop.extents, threads_, vector_of(loop), {}, {}};
+    for (size_t axis = 0; axis < loop.extents.size(); ++axis) find_neighbours(loop, axis, axis, tile);
+    const Give give = [&](const Fragment& fragment) { set(loop, fragment); };
+    const Fragment plain = plain_loop(tile);
+    const std::string extents = fmt::format("{}", fmt::join(loop.extents, " x "));
+    set(loop,
+        weigh({loop.stmt->span, "layout of loop over " + extents, {}, {}}, tile, {plain, attempt(plain, give), give}));
+  }
+
+  struct Plain {
+    const Fragment& fragment;
+    const Trial& trial;
+    const Give& give;
+  };
+  // The plain layout, unless another one costs clearly less.
+  Fragment weigh(Decision decision, const FreeTile& tile, const Plain& plain) {
+    if (!is_clearly_less(plain.trial.least, plain.trial.cost)) return plain.fragment;
+    std::vector<std::pair<LayoutCost, FreeLayout>> others;
+    for (FreeLayout& other : other_layouts(tile)) {
+      const auto is_same = [&](const Fragment& seen) {
+        return seen.cover() == other.fragment.cover() &&
+               layout::coalesce(seen.threads()) == layout::coalesce(other.fragment.threads()) &&
+               layout::coalesce(seen.registers()) == layout::coalesce(other.fragment.registers());
+      };
+      if (is_same(plain.fragment) ||
+          std::any_of(others.begin(), others.end(), [&](const auto& seen) { return is_same(seen.second.fragment); }))
+        continue;
+      const Trial trial = attempt(other.fragment, plain.give);
+      // What does not follow would be chosen later, and go through shared memory.
+      if (trial.given.size() < plain.trial.given.size()) continue;
+      others.emplace_back(trial.cost, std::move(other));
     }
+    std::stable_sort(others.begin(), others.end(),
+                     [](const auto& a, const auto& b) { return a.first.total() < b.first.total(); });
+    const bool departs = !others.empty() && is_clearly_less(others[0].first, plain.trial.cost);
+    Fragment chosen = departs ? others[0].second.fragment : plain.fragment;
+    others.emplace(departs ? others.begin() + 1 : others.begin(), plain.trial.cost,
+                   FreeLayout{"plain", plain.fragment});
+    for (size_t k = 0; k < std::min<size_t>(others.size(), kMostExplained); ++k) {
+      std::string text = fmt::format("{}, {}", others[k].second.name, to_text(others[k].first));
+      if (k == 0)
+        decision.chosen = std::move(text);
+      else
+        decision.obstacles.push_back("not " + std::move(text));
+    }
+    result_.decisions.push_back(std::move(decision));
+    return chosen;
   }
 };
 
@@ -528,54 +533,6 @@ int64_t thread_count(const ir::Kernel& kernel) {
   int64_t count = 1;
   for (const int64_t extent : kernel.threads) count *= extent;
   return count;
-}
-
-std::optional<std::vector<int64_t>> register_map(const Fragment& loop, const std::vector<Var>& vars,
-                                                 const std::vector<Expr>& indices, const Fragment& held) {
-  std::vector<StaticIndex> evaluators;
-  for (const Expr& index : indices) {
-    auto evaluator = StaticIndex::of(index, vars);
-    if (!evaluator) return std::nullopt;
-    evaluators.push_back(std::move(*evaluator));
-  }
-  // The element of the tile that register `reg` of the thread needs; -1: no iteration, -2: outside the tile.
-  const auto element = [&](int64_t thread, int64_t reg) -> int64_t {
-    const auto at = loop.element({thread, reg});
-    if (!at) return -1;
-    const auto values = layout::coordinates(loop.shape(), *at);
-    layout::Coordinates place;
-    for (size_t axis = 0; axis < evaluators.size(); ++axis) {
-      place.push_back(evaluators[axis](values));
-      if (place.back() < 0 || place.back() >= held.shape()[axis]) return -2;
-    }
-    return layout::row_major_index(held.shape(), place);
-  };
-  std::vector<int64_t> map(static_cast<size_t>(loop.register_count()), -1);
-  if (held.thread_count() < loop.thread_count()) return std::nullopt;
-  std::map<int64_t, int64_t> of_thread;  // element -> register of one thread
-  int64_t thread_of_map = -1;
-  for (int64_t reg = 0; reg < loop.register_count(); ++reg) {
-    for (int64_t thread = 0; thread < loop.thread_count(); ++thread) {
-      const int64_t wanted = element(thread, reg);
-      if (wanted == -1) continue;
-      if (wanted == -2) return std::nullopt;
-      int64_t& place = map[static_cast<size_t>(reg)];
-      if (place < 0) {
-        if (thread_of_map != thread) {
-          of_thread.clear();
-          for (int64_t r = held.register_count(); r-- > 0;)
-            if (const auto e = held.element({thread, r})) of_thread[*e] = r;
-          thread_of_map = thread;
-        }
-        const auto found = of_thread.find(wanted);
-        if (found == of_thread.end()) return std::nullopt;
-        place = found->second;
-      } else if (held.element({thread, place}) != wanted) {
-        return std::nullopt;
-      }
-    }
-  }
-  return map;
 }
 
 }  // namespace tilepilot::targets::cuda

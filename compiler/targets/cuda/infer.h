@@ -2,10 +2,11 @@
 // threads, where the elements of shared tiles lie, and how each matrix product is computed.
 //
 // Three rounds, as in TileLang (Wang et al., "TileLang", 2025, section 4.2): strict, what tensor-core instructions
-// demand of their operands; common, what follows from that through parallel loops and reductions; free, a partition by
-// contiguous vectors for what is left, largest tile first, after each of which common follows again. Where two uses of
-// a fragment disagree that is a conflict, which `stage_conflicts` resolves by another fragment, to which lanes of warps
-// hand over what they hold, or through shared memory.
+// demand of their operands; common, what follows from that through parallel loops and reductions; free, a partition for
+// what is left, largest tile first, after each of which common follows again: contiguous vectors row by row, unless
+// another partition and what follows from it cost less (layout_cost.h). Where two uses of a fragment disagree that is a
+// conflict, which `stage_conflicts` resolves by another fragment, to which lanes of warps hand over what they hold, or
+// through shared memory.
 #pragma once
 
 #include <string>
@@ -14,6 +15,7 @@
 
 #include "compiler/layout/shared_layout.h"
 #include "compiler/layout/warp_moves.h"
+#include "compiler/targets/cuda/decisions.h"
 #include "compiler/targets/cuda/gemm_plan.h"
 
 namespace tilepilot::targets::cuda {
@@ -40,6 +42,7 @@ struct Inference {
     int64_t shuffles = -1;  // that bring it there and back; -1: it has to go through shared memory
   };
   std::vector<Conflict> conflicts;
+  std::vector<Decision> decisions;  // free choices, where there was something to weigh
 };
 
 // @pre copies and fills are parallel loops, but for asynchronous copies; operands of reductions and scans and C of
@@ -47,11 +50,6 @@ struct Inference {
 // @post without conflicts every fragment of the kernel has a layout, and every parallel loop of constant extents that
 // names one
 Inference infer_layouts(const ir::Kernel& kernel, Architecture architecture);
-
-// For each register of `loop`, the register of `held` in which the same thread holds element `indices` of that
-// iteration; -1 if no thread has such an iteration. Nullopt if a thread lacks its element, or threads differ.
-std::optional<std::vector<int64_t>> register_map(const layout::Fragment& loop, const std::vector<ir::Var>& vars,
-                                                 const std::vector<ir::Expr>& indices, const layout::Fragment& held);
 
 // The threads of a block.
 int64_t thread_count(const ir::Kernel& kernel);

@@ -8,6 +8,7 @@
 #include "compiler/ir/search.h"
 #include "compiler/passes/thread_exchange.h"
 #include "compiler/targets/cuda/conversions.h"
+#include "compiler/targets/cuda/register_map.h"
 #include "compiler/targets/cuda/thread_reduction.h"
 
 namespace tilepilot::targets::cuda {

@@ -59,8 +59,9 @@ void lower_pieces(Lowering& lowering, const Stmt& stmt, const Mover& mover, Stmt
   const std::vector<Expr> from = placed(load.indices), to = placed(store.indices);
   const int64_t lanes = modes.empty() || modes[0].stride != 1 ? 1 : modes[0].extent;
   const ir::Var lane = vars.empty() ? ir::make_var("lane", ir::kInt32) : vars[0];
-  const VectorChoice reading = vector_access(lowering, load.buffer, from, lane, lanes);
-  const VectorChoice writing = vector_access(lowering, store.buffer, to, lane, lanes);
+  const Surroundings around{lowering.facts, lowering.inference.tiles};
+  const VectorChoice reading = vector_access(around, load.buffer, from, lane, lanes);
+  const VectorChoice writing = vector_access(around, store.buffer, to, lane, lanes);
   const auto &read = reading.vector, &write = writing.vector;
   const int64_t elements = read && write ? std::min(read->elements, write->elements) : 1;
   Stmts body;

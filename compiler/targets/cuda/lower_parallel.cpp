@@ -1,5 +1,6 @@
 // Parallel loops: each thread runs its iterations, register by register. The first mode of a loop's registers, if its
-// iterations are neighbours, is the lanes: what they load and store becomes vectors where vectors.h allows it.
+// iterations are neighbours along an axis, is the lanes: what they load and store becomes vectors where vectors.h
+// allows it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -11,6 +12,8 @@
 #include "compiler/ir/text.h"
 #include "compiler/layout/partition.h"
 #include "compiler/targets/cuda/barriers.h"
+#include "compiler/targets/cuda/loop_uses.h"
+#include "compiler/targets/cuda/register_map.h"
 #include "compiler/targets/cuda/replicas.h"
 #include "compiler/targets/cuda/vectors.h"
 
@@ -26,6 +29,7 @@ using Stmts = Lowering::Stmts;
 namespace {
 
 constexpr int64_t kMostRoundsAhead = 8;  // whose vectors are loaded before the first is used
+constexpr int64_t kMostVector = 16;      // elements that an access moves
 constexpr int64_t kMostUnrolled = 32;    // iterations of a loop that could be one of the machine
 
 class LoopLowering {
@@ -59,7 +63,7 @@ class LoopLowering {
   void all_registers(Stmts& out) {
     const auto& modes = fragment_.registers().modes();
     if (linear_) {
-      choose_lanes();
+      lanes_ = lanes_of(fragment_).count;
       digits_ = lowering_.register_digits(fragment_.registers(), vars_);
       Stmts first, rest;
       rounds_ = fragment_.register_count() / lanes_;
@@ -112,6 +116,7 @@ class LoopLowering {
   static void add_once(std::vector<std::string>& all, std::string text) {
     if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(std::move(text));
   }
+  void note_obstacles(const std::vector<Stmt>& body);
   void decide();
 
   Span span() const { return stmt_->span; }
@@ -186,19 +191,6 @@ class LoopLowering {
   Expr place_in_matrices() const;
   void store_matrices(Stmts& out) const;
 
-  // Only where all lanes of a vector are iterations, or none.
-  void choose_lanes() {
-    const auto& modes = fragment_.registers().modes();
-    if (modes.empty() || modes[0].stride != 1 || modes[0].extent < 2) return;
-    const int64_t lanes = modes[0].extent;
-    if (fragment_.shape().back() % lanes != 0 || fragment_.cover().back() % lanes != 0) return;
-    for (size_t k = 1; k < modes.size(); ++k)
-      if (modes[k].stride % lanes != 0) return;
-    for (const layout::Mode& mode : fragment_.threads().modes())
-      if (mode.stride % lanes != 0) return;
-    lanes_ = lanes;
-  }
-
   Stmt around(const ir::Var& var, int64_t count, Stmts body) const {
     const bool writes_out = names_fragments_ || count <= kMostUnrolled;
     return ir::make_stmt(ir::For{writes_out ? ir::LoopKind::unrolled : ir::LoopKind::serial,
@@ -246,7 +238,6 @@ class LoopLowering {
   // Registers are found by the indices as the loop has them, before its variables are replaced.
   class Placer;
   struct Move;
-  static bool may_move(const std::vector<Stmt>& body, const Buffer& buffer);
   std::optional<Vector> vector_of(const std::vector<Stmt>& body, const Buffer& buffer, const std::vector<Expr>& given,
                                   Placer& placer);
   Move moved(const Vector& vector, bool stores);
@@ -428,22 +419,6 @@ struct LoopLowering::Move {
   Expr place;  // of this round's lanes in the registers
 };
 
-// Whether the lanes do one thing after the other, each on elements of its own: then all may load first and store last.
-bool LoopLowering::may_move(const std::vector<Stmt>& body, const Buffer& buffer) {
-  int stores = 0, loads = 0;
-  for (const Stmt& stmt : body) {
-    if (const auto* store = ir::as<ir::Store>(stmt)) stores += memory_of(store->buffer) == memory_of(buffer);
-    ir::walk(
-        stmt, [](const Stmt&) {},
-        [&](const Expr& part) {
-          if (const auto* load = ir::as<ir::Load>(part)) loads += memory_of(load->buffer) == memory_of(buffer);
-        });
-  }
-  const auto* last = ir::as<ir::Store>(body.back());
-  const bool stored_last = last && memory_of(last->buffer) == memory_of(buffer);
-  return stores == 0 || (stores == 1 && (loads == 0 || stored_last));
-}
-
 Expr LoopLowering::piece(const Move& move, int64_t first, Stmts& out, bool stores) {
   std::vector<Expr> start = move.vector.start;
   start.back() = plus(start.back(), ir::int_imm(first));
@@ -476,15 +451,28 @@ std::optional<Vector> LoopLowering::vector_of(const std::vector<Stmt>& body, con
     }
     indices.push_back(ir::cast(placer.rewrite(index), ir::kInt32));
   }
-  if (!may_move(body, buffer)) {
+  if (!may_move_together(body, buffer)) {
     add_once(obstacles_, fmt::format("iterations read what others write to `{}`", buffer->name));
     return std::nullopt;
   }
-  VectorChoice choice = vector_access(lowering_, buffer, indices, vars_[0], lanes_);
+  VectorChoice choice = vector_access({lowering_.facts, lowering_.inference.tiles}, buffer, indices, vars_[0], lanes_);
   if (choice.vector)
     add_once(widths_, fmt::format("{} by {} bytes", buffer->name, choice.vector->elements * buffer->type.bytes()));
   if (!choice.obstacle.empty()) add_once(obstacles_, std::move(choice.obstacle));
   return std::move(choice.vector);
+}
+
+// Why threads have no neighbours that they could move at once.
+void LoopLowering::note_obstacles(const std::vector<Stmt>& body) {
+  if (!is_straight(body)) add_once(obstacles_, "it does more than compute and store");
+  for (const Use& use : uses_of(stmt_)) {
+    if (!is_seen_by_others(*use.buffer) || std::any_of(use.indices.begin(), use.indices.end(), ir::has_loads)) continue;
+    VectorChoice choice = vector_access({lowering_.facts, lowering_.inference.tiles}, use.buffer, use.indices,
+                                        loop_.vars.back(), kMostVector);
+    if (!choice.obstacle.empty()) add_once(obstacles_, std::move(choice.obstacle));
+  }
+  if (obstacles_.empty())
+    obstacles_ = {"no thread has neighbours along an axis, all of them or none of them iterations"};
 }
 
 // Loops over memory alone are worth a word.
@@ -520,7 +508,7 @@ void LoopLowering::decide() {
   if (!linear_)
     obstacles_ = {"registers of its fragments follow no regular order"};
   else if (lanes_ == 1 && memory.size() > held_.size())
-    obstacles_ = {"no thread has neighbours along the last axis, all of them or none of them iterations"};
+    note_obstacles(body);
   for (std::string& obstacle : obstacles_) decision.obstacles.push_back("no wider: " + std::move(obstacle));
   if (!matrices_.obstacle.empty()) decision.obstacles.push_back("not stmatrix: " + matrices_.obstacle);
   lowering_.decisions.push_back(std::move(decision));
@@ -536,8 +524,7 @@ LoopLowering::Move LoopLowering::moved(const Vector& vector, bool stores) {
 }
 
 void LoopLowering::in_lanes(const std::vector<Stmt>& body, const Indices& at, Stmts& before, Stmts& out) {
-  const bool straight = std::all_of(body.begin(), body.end(),
-                                    [](const Stmt& stmt) { return ir::as<ir::Let>(stmt) || ir::as<ir::Store>(stmt); });
+  const bool straight = is_straight(body);
   if (!straight) add_once(obstacles_, "it does more than compute and store");
   Placer placer(*this, at);
   const Expr lane = ir::var_ref(vars_[0]);

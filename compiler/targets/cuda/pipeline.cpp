@@ -118,6 +118,8 @@ Result<PlannedKernel> finish(ir::Kernel kernel, Inference inference, const Pipel
     planned.kernel = stage_conflicts(planned.kernel, planned.inference.conflicts);
     planned.inference = infer_layouts(planned.kernel, architecture);
   }
+  const std::vector<Decision>& weighed = planned.inference.decisions;
+  planned.decisions.insert(planned.decisions.end(), weighed.begin(), weighed.end());
   planned.inference.compact_boards = team.sparing;
   give_boards(planned.kernel, planned.inference);
   give_boards_for_parts(planned.kernel, planned.inference);

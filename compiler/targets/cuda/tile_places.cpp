@@ -96,7 +96,7 @@ void place_tiles(const ir::Kernel& kernel, const TileSet& viewed, Inference& inf
     const auto choose = may_spread && in_panels.contains(buffer.get()) ? layout::conflict_free_layout
                         : may_spread && in_rows.contains(buffer.get()) ? layout::conflict_free_rows
                                                                        : row_major;
-    inference.tiles.emplace(buffer.get(), choose(shape, buffer->type.bytes() * 8));
+    inference.tiles.insert_or_assign(buffer.get(), choose(shape, buffer->type.bytes() * 8));
   }
 }
 

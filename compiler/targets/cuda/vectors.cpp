@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "compiler/ir/search.h"
+#include "compiler/targets/cuda/barriers.h"
 #include "compiler/targets/cuda/tensor_facts.h"
 
 namespace tilepilot::targets::cuda {
@@ -25,10 +27,10 @@ int64_t divisor(const ir::Affine& form, const ir::Var& lane, int64_t most) {
 }
 
 // Elements from row to row, one number for each axis but the last; none if they are not known.
-std::optional<std::vector<Multiple>> row_steps(const Lowering& lowering, const Buffer& buffer) {
+std::optional<std::vector<Multiple>> row_steps(const Surroundings& around, const Buffer& buffer) {
   if (buffer->scope != Scope::shared) return row_distances(*buffer);
   std::vector<Multiple> steps;
-  const layout::SharedLayout& memory = lowering.inference.tiles.at(buffer.get());
+  const layout::SharedLayout& memory = around.tiles.at(buffer.get());
   const auto strides = layout::row_major_strides(memory.shape());
   for (size_t axis = 0; axis + 1 < strides.size(); ++axis)
     steps.push_back({memory.span() == layout::SwizzleSpan::none
@@ -54,7 +56,7 @@ Expr bounds_condition(const Lowering& lowering, const Buffer& buffer, const std:
   return condition;
 }
 
-VectorChoice vector_access(const Lowering& lowering, const Buffer& buffer, const std::vector<Expr>& indices,
+VectorChoice vector_access(const Surroundings& around, const Buffer& buffer, const std::vector<Expr>& indices,
                            const ir::Var& lane, int64_t lanes) {
   const auto none = [](std::string why) { return VectorChoice{std::nullopt, std::move(why)}; };
   if (buffer->type.is_nibble() || buffer->base || buffer->address || indices.empty())
@@ -62,7 +64,7 @@ VectorChoice vector_access(const Lowering& lowering, const Buffer& buffer, const
   for (size_t axis = 0; axis + 1 < indices.size(); ++axis)
     if (ir::mentions(indices[axis], lane))
       return none(fmt::format("neighbours of the loop lie in different rows of `{}`", buffer->name));
-  const auto last = lowering.facts.affine(indices.back());
+  const auto last = around.facts.affine(indices.back());
   if (!last || last->coefficient(lane) != 1)
     return none(fmt::format("neighbours of the loop are none in `{}`", buffer->name));
   const int64_t most = buffer->scope == Scope::global ? buffer->alignment : 16;
@@ -74,10 +76,11 @@ VectorChoice vector_access(const Lowering& lowering, const Buffer& buffer, const
     if (left < elements) obstacle = why();
     elements = left;
   };
+  narrow(lanes, [&] { return fmt::format("each thread has {} neighbours of the loop", lanes); });
   narrow(divisor(*last, lane, wanted),
          [&] { return fmt::format("it may start at no multiple of {} elements of `{}`", wanted, buffer->name); });
   if (indices.size() > 1) {
-    const auto steps = row_steps(lowering, buffer);
+    const auto steps = row_steps(around, buffer);
     if (!steps) return none(fmt::format("elements of rows of `{}` may be apart", buffer->name));
     for (const Multiple& step : *steps)
       narrow(step.of, [&] {
@@ -86,14 +89,13 @@ VectorChoice vector_access(const Lowering& lowering, const Buffer& buffer, const
       });
   }
   // All lanes are in bounds or none is.
-  if (buffer->scope == Scope::global && !lowering.facts.in_bounds(indices.back(), buffer->shape.back())) {
+  if (buffer->scope == Scope::global && !around.facts.in_bounds(indices.back(), buffer->shape.back())) {
     const Multiple length = row_length(*buffer);
     narrow(length.of, [&] {
       return length.is_exact ? fmt::format("rows of `{}` have {} elements", buffer->name, length.of)
                              : fmt::format("the length of rows of `{}` is known at launch alone", buffer->name);
     });
   }
-  narrow(lanes, [&] { return fmt::format("each thread has {} neighbours of the loop", lanes); });
   elements &= -elements;
   if (elements < 2) return none(std::move(obstacle));
   Vector vector{buffer, indices, elements, nullptr};
@@ -121,6 +123,48 @@ MatrixStores matrix_stores(const Lowering& lowering, const ir::For& loop, const 
   }
   if (result.stores.empty()) result.matrices.reset();
   return result;
+}
+
+Lanes lanes_of(const layout::Fragment& fragment) {
+  const auto& modes = fragment.registers().modes();
+  if (modes.empty() || modes[0].extent < 2) return {};
+  const layout::Shape& cover = fragment.cover();
+  const std::vector<int64_t> strides = layout::row_major_strides(cover);
+  const int64_t count = modes[0].extent;
+  size_t axis = cover.size();
+  while (axis-- > 0 && (strides[axis] != modes[0].stride || cover[axis] < count)) {}
+  if (axis >= cover.size() || fragment.shape()[axis] % count != 0 || cover[axis] % count != 0) return {};
+  const bool is_last = strides[axis] == 1;
+  // Elsewhere no digit may carry into the axis.
+  if (!is_last && !is_separable(fragment)) return {};
+  const auto splits = [&](const layout::Mode& mode) {
+    const bool lies_along = is_last || (mode.stride >= strides[axis] && mode.stride < strides[axis] * cover[axis]);
+    return lies_along && mode.stride % (strides[axis] * count) != 0;
+  };
+  if (std::any_of(modes.begin() + 1, modes.end(), splits)) return {};
+  const auto& threads = fragment.threads().modes();
+  if (std::any_of(threads.begin(), threads.end(), splits)) return {};
+  return {count, axis};
+}
+
+bool may_move_together(const std::vector<ir::Stmt>& body, const Buffer& buffer) {
+  int stores = 0, loads = 0;
+  for (const ir::Stmt& stmt : body) {
+    if (const auto* store = ir::as<ir::Store>(stmt)) stores += memory_of(store->buffer) == memory_of(buffer);
+    ir::walk(
+        stmt, [](const ir::Stmt&) {},
+        [&](const Expr& part) {
+          if (const auto* load = ir::as<ir::Load>(part)) loads += memory_of(load->buffer) == memory_of(buffer);
+        });
+  }
+  const auto* last = ir::as<ir::Store>(body.back());
+  const bool stored_last = last && memory_of(last->buffer) == memory_of(buffer);
+  return stores == 0 || (stores == 1 && (loads == 0 || stored_last));
+}
+
+bool is_straight(const std::vector<ir::Stmt>& body) {
+  return std::all_of(body.begin(), body.end(),
+                     [](const ir::Stmt& stmt) { return ir::as<ir::Let>(stmt) || ir::as<ir::Store>(stmt); });
 }
 
 }  // namespace tilepilot::targets::cuda

@@ -21,14 +21,34 @@ struct VectorChoice {
   std::string obstacle;  // why there is none, or none of 16 bytes; "" if it has 16
 };
 
+// What is known of indices, and where shared tiles lie.
+struct Surroundings {
+  const cpu::IntegerFacts& facts;
+  const decltype(Inference::tiles)& tiles;
+};
+
 // For an access that lane `lane` of `lanes` makes with these indices. None if lanes do not walk along the last axis, or
 // an address may not be a multiple of at least two elements.
 // @post elements divides lanes, and the vector starts at a multiple of it, within one row
-VectorChoice vector_access(const Lowering& lowering, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices,
+VectorChoice vector_access(const Surroundings& around, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices,
                            const ir::Var& lane, int64_t lanes);
 
 // The loop's stores that stmatrix makes where their tiles lie, on this architecture.
 MatrixStores matrix_stores(const Lowering& lowering, const ir::For& loop, const layout::Fragment& fragment);
+
+// The lanes of a loop that is dealt out so: the first digit of a thread's registers, where that runs through neighbours
+// along one axis, all of which are iterations, or none.
+struct Lanes {
+  int64_t count = 1;  // 1: there are none
+  size_t axis = 0;
+};
+Lanes lanes_of(const layout::Fragment& fragment);
+
+// Whether lanes that run through these statements side by side may move the buffer's elements together: each does one
+// thing after the other on elements of its own, so that all may load first and store last.
+bool may_move_together(const std::vector<ir::Stmt>& body, const ir::Buffer& buffer);
+// Whether statements do no more than compute and store, which lanes can do side by side.
+bool is_straight(const std::vector<ir::Stmt>& body);
 
 // When indices lie in their buffer, a conjunction; null if always.
 ir::Expr bounds_condition(const Lowering& lowering, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices);

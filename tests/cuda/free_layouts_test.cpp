@@ -1,0 +1,322 @@
+// Layouts that nothing demands: of several partitions the one that costs the least is chosen, the plain one where that
+// is as cheap. Costs are the emulator's counts of what the generated code does.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "compiler/ir/search.h"
+#include "compiler/targets/cuda/coordinates.h"
+#include "compiler/targets/cuda/explain.h"
+#include "compiler/targets/cuda/free_layouts.h"
+#include "compiler/targets/cuda/layout_cost.h"
+#include "compiler/targets/cuda/pipeline.h"
+#include "tests/cpu/kernel_fixture.h"
+#include "tests/cpu/prelude_functions.h"
+#include "tests/cuda/emulated.h"
+#include "tests/ir/random_arguments.h"
+
+namespace tilepilot::testing {
+namespace {
+
+using targets::cuda::Architecture;
+using targets::cuda::FreeLayout;
+using targets::cuda::FreeTile;
+using targets::cuda::LayoutCost;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Of one launch whose results are the interpreter's.
+struct Launched {
+  emulator::Counters counters;
+  std::string source, explanation;
+
+  int64_t sectors() const { return counters.global_reads.global_sectors + counters.global_writes.global_sectors; }
+  int64_t wavefronts() const {
+    return counters.shared_reads.shared_wavefronts + counters.shared_writes.shared_wavefronts;
+  }
+  int64_t accesses() const { return counters.global_reads.instructions + counters.global_writes.instructions; }
+};
+
+Launched launched(const std::string& text) {
+  const ir::Program program = parse(text);
+  Launched result;
+  EmulatedBatch batch(Architecture::sm_80);
+  const auto added = batch.add(program);
+  EXPECT_TRUE(added.ok()) << (added.ok() ? "" : added.error().message);
+  batch.compile();
+  if (!added.ok() || ::testing::Test::HasFatalFailure()) return result;
+  const ir::testing::RandomArguments expected(program, 1), actual(program, 1);
+  interpret::Options options;
+  options.functions = &prelude_functions();
+  const auto fault = interpret::run(program, expected.values(), options);
+  EXPECT_FALSE(fault);
+  std::string wrong = batch.run(0, to_launch(actual.values()));
+  if (wrong.empty()) wrong = first_difference(expected, actual);
+  EXPECT_EQ(wrong, "") << batch.source(0);
+  result.counters = batch.counters();
+  result.source = batch.source(0);
+  SourceMap sources;
+  sources.add("kernel.ir", text);
+  const auto explained = targets::cuda::explanation(program, Architecture::sm_80, sources);
+  if (explained.ok()) result.explanation = *explained;
+  return result;
+}
+
+constexpr int64_t kTile = 64 * 64;
+
+// Threads hold neighbours along both axes, so that both sides are vectors and no sector moves in part.
+TEST(FreeLayouts, OfATileThatIsStoredTransposed) {
+  const Launched run = launched(R"(program f(x: float16[64, 64], y: float16[64, 64]) {
+  kernel bx in 1 threads 128 {
+    fragment t: float16[64, 64]
+    copy x -> t
+    parallel i, j in 64, 64 {
+      y[j, i] = t[i, j]
+    }
+  }
+})");
+  EXPECT_EQ(run.sectors(), 2 * kTile * 2 / 32);  // rows by vectors: 1280
+  EXPECT_LE(run.accesses(), 64);                 // 144
+  EXPECT_THAT(run.source, AllOf(HasSubstr("copy_vector<16>(&x_v"), HasSubstr("copy_vector<8>(y")));
+  EXPECT_THAT(run.explanation, AllOf(HasSubstr("layout of fragment t: axis "), HasSubstr("    not plain, cost ")));
+}
+
+TEST(FreeLayouts, OfATransposingLoop) {
+  const Launched run = launched(R"(program f(x: float32[64, 64], y: float32[64, 64]) {
+  kernel bx in 1 threads 128 {
+    parallel i, j in 64, 64 {
+      y[j, i] = x[i, j]
+    }
+  }
+})");
+  EXPECT_EQ(run.sectors(), 2 * kTile * 4 / 32);  // 2560
+  EXPECT_THAT(run.explanation, HasSubstr("layout of loop over 64 x 64: axis "));
+}
+
+// What lies together in memory is what the strides say.
+TEST(FreeLayouts, OfATensorWithStrides) {
+  const Launched run = launched(R"(program f(x: float32[64, 64] strides [1, 64], y: float32[64]) {
+  kernel bx in 1 threads 128 {
+    fragment t: float32[64, 64]
+    fragment s: float32[64]
+    copy x -> t
+    reduce sum t -> s axis 1
+    copy s -> y
+  }
+})");
+  EXPECT_LE(run.counters.global_reads.global_sectors, kTile * 4 / 32);  // 2048
+}
+
+// Few threads share a column, and leave the reduction little to exchange.
+TEST(FreeLayouts, OfATileThatIsReducedAlongItsFirstAxis) {
+  const Launched run = launched(R"(program f(x: float16[64, 128], y: float32[128]) {
+  kernel bx in 1 threads 128 {
+    fragment t: float32[64, 128]
+    fragment s: float32[128]
+    copy x -> t
+    reduce sum t -> s axis 0
+    copy s -> y
+  }
+})");
+  EXPECT_EQ(run.counters.shuffles, 0);
+  EXPECT_EQ(run.counters.global_reads.global_sectors, 64 * 128 * 2 / 32);
+  EXPECT_LE(run.wavefronts(), 64);  // 160
+}
+
+// A warp keeps a row to itself.
+TEST(FreeLayouts, OfSeveralLongRows) {
+  const Launched run = launched(R"(program f(x: float16[4, 1000], y: float16[4, 1000]) {
+  kernel bx in 1 threads 128 {
+    fragment t: float16[4, 1000]
+    fragment s: float16[4]
+    copy x -> t
+    reduce max t -> s axis 1
+    parallel i, j in 4, 1000 {
+      y[i, j] = t[i, j] - s[i]
+    }
+  }
+})");
+  EXPECT_EQ(run.wavefronts(), 0);  // 80
+  EXPECT_EQ(run.counters.block_syncs, 0);
+  EXPECT_EQ(run.counters.shuffles, 4 * 5);
+  EXPECT_THAT(run.source, HasSubstr("copy_vector<16>(&x_v"));
+}
+
+TEST(FreeLayouts, OfAFragmentThatIsLoadedAlongColumns) {
+  const Launched run = launched(R"(program f(x: float32[64, 64], y: float32[64]) {
+  kernel bx in 1 threads 128 {
+    shared c: float32[64, 64]
+    fragment t: float32[64, 64]
+    fragment s: float32[64]
+    copy x -> c
+    parallel i, j in 64, 64 {
+      t[i, j] = c[j, i]
+    }
+    reduce sum t -> s axis 1
+    copy s -> y
+  }
+})");
+  EXPECT_EQ(run.counters.shared_reads.bank_conflicts, 0);
+  EXPECT_LE(run.counters.shared_reads.shared_wavefronts, 256);  // 2048
+}
+
+// Where elements move one by one anyway, neighbours go to neighbouring threads.
+TEST(FreeLayouts, OfALoopThatCannotMoveVectors) {
+  const Launched run = launched(R"(program f(x: float32[64, 64], y: float32[64, 64]) {
+  kernel bx in 1 threads 128 {
+    parallel i, j in 64, 64 {
+      atomic add y[i, j], x[i, j]
+    }
+  }
+})");
+  EXPECT_EQ(run.counters.global_reads.global_sectors, kTile * 4 / 32);  // 2048
+}
+
+// What follows from a choice counts as well: here the loop that stores another fragment.
+TEST(FreeLayouts, SeeWhatFollows) {
+  const Launched run = launched(R"(program f(x: float16[64, 64], y: float16[64, 64]) {
+  kernel bx in 1 threads 128 {
+    fragment t: float16[64, 64]
+    fragment u: float16[64, 64]
+    copy x -> t
+    parallel i, j in 64, 64 {
+      u[i, j] = t[i, j] + 1.0
+    }
+    parallel i, j in 64, 64 {
+      y[j, i] = u[i, j]
+    }
+  }
+})");
+  EXPECT_EQ(run.sectors(), 2 * kTile * 2 / 32);
+  EXPECT_THAT(run.source, HasSubstr("copy_vector<8>(y"));
+}
+
+targets::cuda::PlannedKernel planned(const std::string& text) {
+  const auto prepared = targets::cuda::prepare(parse(text));
+  EXPECT_TRUE(prepared.ok());
+  auto kernel = targets::cuda::plan_kernel(prepared->kernels[0], Architecture::sm_80);
+  EXPECT_TRUE(kernel.ok());
+  return std::move(*kernel);
+}
+
+// Rows of vectors are as good as can be, or as good as others: no reason to depart from them.
+TEST(FreeLayouts, ArePlainWhereNothingCostsLess) {
+  for (const std::string body : {"copy t -> y", "parallel i, j in 64, 64 {\n y[i, j] = t[63 - i, j]\n }"}) {
+    const std::string text = fmt::format(R"(program f(x: float16[64, 64], y: float16[64, 64]) {{
+  kernel bx in 1 threads 128 {{
+    fragment t: float16[64, 64]
+    copy x -> t
+    {}
+  }}
+}})",
+                                         body);
+    const targets::cuda::PlannedKernel kernel = planned(text);
+    bool found = false;
+    for (const auto& [buffer, fragment] : kernel.inference.fragments) {
+      if (buffer->name != "t") continue;
+      found = true;
+      EXPECT_TRUE(layout::equal_functions(fragment, plain_fragment(FreeTile{{64, 64}, 128, 8, {}, {}}))) << body;
+    }
+    EXPECT_TRUE(found);
+  }
+  const std::string halves = R"(program f(x: float16[64, 64], y: float16[64, 64]) {
+  kernel bx in 1 threads 128 {
+    fragment t: float16[64, 64]
+    copy x -> t
+    copy t -> y
+  }
+})";
+  EXPECT_THAT(launched(halves).explanation, Not(HasSubstr("layout of")));
+}
+
+// The costs of a kernel's loops as they were dealt out.
+LayoutCost cost_of(const std::string& text) {
+  const targets::cuda::PlannedKernel kernel = planned(text);
+  targets::cpu::IntegerFacts facts;
+  facts.learn(kernel.kernel);
+  LayoutCost cost;
+  ir::walk(
+      kernel.kernel.body,
+      [&](const ir::Stmt& stmt) {
+        const auto found = kernel.inference.loops.find(stmt.get());
+        if (found == kernel.inference.loops.end()) return;
+        const auto loop = targets::cuda::parallel_loop(stmt, 1);
+        cost += loop_cost(*loop, memory_accesses(*loop, facts, kernel.inference.tiles), found->second);
+      },
+      [](const ir::Expr&) {});
+  return cost;
+}
+
+// Sectors and wavefronts are no guesses where loops are regular.
+TEST(LayoutCosts, AreWhatTheEmulatorCounts) {
+  const std::vector<std::string> bodies{
+      "parallel i, j in 64, 64 {\n y[i, j] = x[i, j]\n }",
+      "parallel i, j in 64, 64 {\n y[j, i] = x[i, j]\n }",
+      "parallel i, j in 32, 64 {\n y[2 * i, j] = x[i, j]\n }",
+      "parallel i, j in 64, 32 {\n y[i, j] = x[i, 2 * j]\n }",
+      "parallel i in 64 {\n y[i, 0] = x[0, i]\n }",
+      "parallel i, j in 64, 64 {\n c[i, j] = x[i, j]\n }\n parallel i, j in 64, 64 {\n y[i, j] = c[j, i]\n }",
+      "parallel i, j in 64, 32 {\n c[i, j] = x[i, j]\n }\n parallel i, j in 64, 32 {\n y[i, 2 * j] = c[i, j]\n }",
+  };
+  for (const std::string& body : bodies) {
+    const std::string text = fmt::format(R"(program f(x: float32[64, 64], y: float32[64, 64]) {{
+  kernel bx in 1 threads 128 {{
+    shared c: float32[64, 64]
+    {}
+  }}
+}})",
+                                         body);
+    const Launched run = launched(text);
+    const LayoutCost cost = cost_of(text);
+    EXPECT_EQ(cost.sectors, run.sectors()) << body;
+    EXPECT_EQ(cost.wavefronts, run.wavefronts()) << body;
+    EXPECT_EQ(cost.accesses,
+              run.accesses() + run.counters.shared_reads.instructions + run.counters.shared_writes.instructions)
+        << body;
+  }
+}
+
+TEST(LayoutCosts, OfReductionsCountShufflesAndBoards) {
+  const layout::Fragment rows = targets::cuda::plain_fragment({{64, 128}, 128, 8, {}, {}});  // 16 threads a row
+  const LayoutCost along = targets::cuda::reduction_cost(rows, 1, 8);
+  const LayoutCost across = targets::cuda::reduction_cost(rows, 0, 8);
+  EXPECT_EQ(along.shuffles, 4 * 8 * 4);
+  EXPECT_EQ(along.meetings, 0);
+  EXPECT_EQ(across.shuffles, 4 * 8 * 1);
+  EXPECT_EQ(across.meetings, 1);
+  EXPECT_EQ(across.wavefronts, 4 * 8 * (1 + 4));
+  EXPECT_LT(along.total() - along.steps, across.total() - across.steps);
+}
+
+TEST(LayoutCosts, OfTooManyRegisters) {
+  EXPECT_EQ(targets::cuda::register_cost(128, 128).total(), 0);
+  EXPECT_GT(targets::cuda::register_cost(300, 128).total(), 0);
+  EXPECT_GT(targets::cuda::register_cost(128, 1024).total(), 0);
+}
+
+// Of odd shapes and numbers of threads, too.
+TEST(FreeLayouts, HoldEveryElementAndStayWithinAxes) {
+  const std::vector<layout::Shape> shapes{{1}, {7}, {64}, {3, 5}, {64, 1}, {1, 64}, {37, 24}, {2, 3, 20}, {8, 6, 16}};
+  int checked = 0;
+  for (const layout::Shape& shape : shapes) {
+    for (const int64_t threads : {1, 32, 96, 128, 100}) {
+      for (const int64_t vector : {1, 4, 8}) {
+        const FreeTile tile{shape, threads, vector, {0}, {shape.size() - 1}};
+        std::vector<FreeLayout> all = other_layouts(tile);
+        all.push_back({"plain", plain_fragment(tile)});
+        for (const FreeLayout& one : all) {
+          EXPECT_EQ(one.fragment.shape(), shape);
+          EXPECT_EQ(one.fragment.thread_count(), threads) << one.name;
+          EXPECT_TRUE(one.fragment.is_complete()) << one.name;
+          EXPECT_TRUE(targets::cuda::is_separable(one.fragment)) << one.name;
+          ++checked;
+        }
+        EXPECT_TRUE(plain_loop(tile).is_complete());
+      }
+    }
+  }
+  EXPECT_GT(checked, 1000);
+}
+
+}  // namespace
+}  // namespace tilepilot::testing
