@@ -93,6 +93,19 @@ TEST(FreeLayouts, OfATransposingLoop) {
   EXPECT_THAT(run.explanation, HasSubstr("layout of loop over 64 x 64: axis "));
 }
 
+// The third part of the threads that is no power of two has work, too.
+TEST(FreeLayouts, OfATransposingLoopByThreadsOfThreeWarps) {
+  const Launched run = launched(R"(program f(x: float32[64, 96], y: float32[96, 64]) {
+  kernel bx in 1 threads 96 {
+    parallel i, j in 64, 96 {
+      y[j, i] = x[i, j]
+    }
+  }
+})");
+  EXPECT_EQ(run.sectors(), 2 * 64 * 96 * 4 / 32);
+  EXPECT_LE(run.accesses(), 64 * 96 / 32 * 5 / 4);
+}
+
 // What lies together in memory is what the strides say.
 TEST(FreeLayouts, OfATensorWithStrides) {
   const Launched run = launched(R"(program f(x: float32[64, 64] strides [1, 64], y: float32[64]) {

@@ -24,7 +24,8 @@ struct Dealing {
   int64_t block = 1;
 };
 
-// Powers of two of the threads along one axis after the other; threads that are left hold the same again.
+// Powers of two of the threads along one axis after the other, then the odd factor of their number along an axis that
+// is long enough; threads that are left hold the same again.
 class Dealer {
  public:
   Dealer(const FreeTile& tile, const Dealing& dealing)
@@ -38,6 +39,7 @@ class Dealer {
       for (size_t axis = shape_.size(); axis-- > 0;)
         if (is_reduced(axis) == reduced) grow(axis);
     grow(dealing.axis);
+    deal_odd(tile.threads / (tile.threads & -tile.threads));
     registers_ = {{dealing.axis, unit_[dealing.axis]}};
     if (dealing.second != dealing.axis) registers_.push_back({dealing.second, unit_[dealing.second]});
   }
@@ -79,9 +81,30 @@ class Dealer {
     return std::find(tile_.reduced.begin(), tile_.reduced.end(), axis) != tile_.reduced.end();
   }
 
-  void grow(size_t axis, int64_t most = INT64_MAX) {
-    int64_t reach = unit_[axis], count = 1;
+  // How far a thread's neighbours and the threads along an axis reach.
+  int64_t reach_of(size_t axis) const {
+    int64_t reach = unit_[axis];
     for (const Part& part : threads_) reach *= part.axis == axis ? part.count : 1;
+    return reach;
+  }
+
+  void deal_odd(int64_t count) {
+    if (count == 1) return;
+    for (const bool even : {true, false}) {
+      for (const bool reduced : {false, true}) {
+        for (size_t axis = shape_.size(); axis-- > 0;) {
+          const int64_t reach = reach_of(axis), rounds = (shape_[axis] + reach - 1) / reach;
+          if (is_reduced(axis) != reduced || rounds < count || (even && rounds % count != 0)) continue;
+          threads_.push_back({axis, count});
+          return;
+        }
+      }
+    }
+  }
+
+  void grow(size_t axis, int64_t most = INT64_MAX) {
+    const int64_t reach = reach_of(axis);
+    int64_t count = 1;
     while (left_ > 1 && count < most && reach * count < shape_[axis]) count *= 2, left_ /= 2;
     if (count > 1) threads_.push_back({axis, count});
   }
