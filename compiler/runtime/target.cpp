@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+
+#include "compiler/runtime/cuda/architecture.h"
+
 namespace tilepilot::runtime {
 
 Result<Target> parse_target(std::string_view name) {
@@ -15,9 +20,14 @@ Result<Target> parse_target(std::string_view name) {
   const std::string_view architecture = name.substr(colon + 1);
   if (architecture == "sm_80" || architecture == "sm_90a")
     return Target{kind == "cuda" ? Place::gpu : Place::emulator, std::string(architecture)};
-  return make_error(DiagnosticKind::bad_usage, {}, fmt::format("no code is written for `{}`", name),
-                    "sm_80 runs on this and later GPUs, sm_90a on Hopper; older ones lack asynchronous copies and "
-                    "newer ones want other tensor-core instructions");
+  std::string message = fmt::format("no code is written for `{}`", name);
+  int capability = 0;
+  const std::string_view number = architecture.substr(std::min<size_t>(3, architecture.size()));
+  const bool is_number =
+      architecture.starts_with("sm_") && std::from_chars(number.begin(), number.end(), capability).ec == std::errc();
+  if (is_number && !cuda::architecture_of(capability))
+    message += fmt::format(": {}", cuda::what_is_lacking(capability));
+  return make_error(DiagnosticKind::bad_usage, {}, std::move(message), std::string(cuda::kTargets));
 }
 
 std::string to_string(const Target& target) {

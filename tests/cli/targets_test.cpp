@@ -184,7 +184,14 @@ TEST_F(CommandLine, CompileExplainsAndDraws) {
 TEST_F(CommandLine, FailOtherTargets) {
   auto refused = tilepilot({"run", "--target", "cuda:sm_75", "script.py"});
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.err, HasSubstr("no code is written for `cuda:sm_75`"));
+  EXPECT_THAT(refused.err, HasSubstr("no code is written for `cuda:sm_75`: it lacks the asynchronous copies"));
+  for (const auto& [name, why] :
+       {std::pair("cuda:sm_100", "`tcgen05` and tensor memory"), std::pair("emulate:sm_120a", "a target of its own"),
+        std::pair("cuda:sm_89", "`cuda:sm_80`, for 8.0 to 8.9")}) {
+    auto other = tilepilot({"run", "--target", name, "script.py"});
+    EXPECT_EQ(other.exit_code, 2);
+    EXPECT_THAT(other.err, AllOf(HasSubstr("no code is written for"), HasSubstr(why))) << name;
+  }
   auto unknown = tilepilot({"run", "--target", "tpu", "script.py"});
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_THAT(unknown.err, HasSubstr("there is no target `tpu`"));

@@ -4,20 +4,23 @@
 
 namespace tilepilot::runtime::cuda {
 
+std::string_view what_is_lacking(int capability) {
+  if (capability < 80)
+    return "it lacks the asynchronous copies and the tensor-core instructions that the kernels are made of";
+  if (capability >= 100 && capability < 120)
+    return "its tensor cores are used through `tcgen05` and tensor memory, for which there is no code generation yet";
+  if (capability >= 120)
+    return "it takes neither the code of `sm_80` nor that of `sm_90a`, and needs a target of its own";
+  return "its code generation is not written yet";
+}
+
 Result<std::string> architecture_of(int capability) {
   if (capability == 90) return "sm_90a";
   if (capability >= 80 && capability < 90) return "sm_80";
-  const char* needed = "its code generation is not written yet";
-  if (capability < 80)
-    needed = "it lacks the asynchronous copies and the tensor-core instructions that the kernels are made of";
-  else if (capability >= 100 && capability < 120)
-    needed = "its tensor cores are used through `tcgen05` and tensor memory, for which there is no code generation yet";
-  else if (capability >= 120)
-    needed = "it takes neither the code of `sm_80` nor that of `sm_90a`, and needs a target of its own";
-  return make_error(
-      DiagnosticKind::driver_missing, {},
-      fmt::format("no target for a GPU of compute capability {}.{}: {}", capability / 10, capability % 10, needed),
-      "the targets are `cuda:sm_80`, for 8.0 to 8.9, and `cuda:sm_90a`, for 9.0");
+  return make_error(DiagnosticKind::driver_missing, {},
+                    fmt::format("no target for a GPU of compute capability {}.{}: {}", capability / 10, capability % 10,
+                                what_is_lacking(capability)),
+                    std::string(kTargets));
 }
 
 Status check_runs(const std::string& architecture, int capability) {
