@@ -201,5 +201,50 @@ extern "C" __global__ void main_0(global_array<uint32_t> A, int64_t mask) {
   }
 }
 
+// 64 threads at once, in two warps: what they leave does not depend on who was first.
+TEST(Instruction, AtomicUpdatesLoseNothing) {
+  for (const char* type : {"float16", "bfloat16", "int8_t", "uint8_t", "int32_t", "float", "double"})
+    for (const bool shared : {false, true}) {
+      SCOPED_TRACE(fmt::format("{} in {} memory", type, shared ? "shared" : "global"));
+      const Element& kind = element(type);
+      const bool small = kind.digits > 0;
+      const KernelText kernel{fmt::format(
+          R"(
+extern "C" __global__ void __launch_bounds__(64) main_0(global_array<{0}> A, global_array<{0}> values) {{
+  shared_array<{0}> tile = shared_tile<{0}>(0, 8);
+  if (threadIdx.x < 5) {{
+    tile[threadIdx.x] = A[threadIdx.x];
+  }}
+  sync_threads();
+  const auto x = {1}(values[threadIdx.x]);
+  atomic_update<add_update>({2} + 0, x);
+  atomic_update<min_update>({2} + 1, x);
+  atomic_update<max_update>({2} + 2, x);
+  if (threadIdx.x == 5) {{
+    atomic_update<put_update>({2} + 3, x);
+  }}
+  {3}
+  sync_threads();
+  if ({4} && threadIdx.x < 5) {{
+    A[threadIdx.x] = tile[threadIdx.x];
+  }}
+}}
+)",
+          type, small ? "to_float" : type, shared ? "tile" : "A",
+          kind.digits == 0 ? shared ? "atomic_update<or_update>(tile + 4, x);" : "atomic_update<or_update>(A + 4, x);"
+                           : "",
+          shared)};
+      std::vector<uint8_t> elements(size_t(5 * kind.bytes)), values(size_t(64 * kind.bytes)), expected = elements;
+      const int before[] = {2, 9, 1, 0, 4}, after[] = {36, 0, 3, 1, kind.digits == 0 ? 7 : 4};
+      for (size_t i = 0; i < 5; ++i) put(elements, i, kind, before[i]), put(expected, i, kind, after[i]);
+      for (size_t i = 0; i < 64; ++i) put(values, i, kind, i == 7 ? 3 : int(i % 2));
+      const Report report =
+          run_kernel(kernel, {.threads = 64, .shared_bytes = 64}, Buffers().add("A", elements).add("values", values));
+      EXPECT_THAT(told(report), IsEmpty());
+      EXPECT_EQ(elements, expected);
+      EXPECT_EQ(report.counters.atomics, 2 * 3 + 1 + 2 * int(kind.digits == 0));
+    }
+}
+
 }  // namespace
 }  // namespace tilepilot::emulator::testing
