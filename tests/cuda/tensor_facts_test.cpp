@@ -272,6 +272,32 @@ TEST_P(Alignments, CountInAsManyBitsAsElementsNeed) {
   EXPECT_THAT(source(), HasSubstr("copy_vector<16>(y"));
 }
 
+// What large tensors get, on small ones.
+TEST_P(Alignments, CountInManyBitsAsInFew) {
+  EmulatedBatch batch(GetParam());
+  std::vector<ir::Program> known;
+  for (const bool rows : {false, true}) {
+    const auto text = [&](const Extents& e) { return rows ? rows_text(e) : product_text(e); };
+    known.push_back(parse(text(numbers(130, 72, 40))));
+    const ir::Program program = parse(text({"m", "n", "k"}));
+    std::vector<TensorFacts> facts = targets::cuda::usual_facts(program);
+    for (TensorFacts& fact : facts) fact.few_elements = false;
+    const auto added = batch.add(targets::cuda::with_facts(program, facts));
+    ASSERT_TRUE(added.ok()) << added.error().message;
+    EXPECT_THAT(batch.source(*added), HasSubstr("const int64_t bx"));
+  }
+  batch.compile();
+  if (::testing::Test::HasFatalFailure()) return;
+  for (size_t k = 0; k < known.size(); ++k) {
+    const ir::testing::RandomArguments expected(known[k], 1), actual(known[k], 1);
+    interpret::Options options;
+    options.functions = &prelude_functions();
+    ASSERT_FALSE(interpret::run(known[k], expected.values(), options));
+    EXPECT_EQ(batch.run(k, to_launch(actual.values())), "") << batch.source(k);
+    EXPECT_EQ(ir::testing::first_difference(expected, actual), "") << batch.source(k);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Architectures, Alignments, ::testing::Values(Architecture::sm_80, Architecture::sm_90a),
                          [](const auto& info) { return info.param == Architecture::sm_80 ? "sm_80" : "sm_90a"; });
 
