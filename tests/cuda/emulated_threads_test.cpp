@@ -41,6 +41,21 @@ TEST(EmulatedThreads, ExchangeElementsAroundTileOperatorsOnOthers) {
 )");
 }
 
+// Quotients and remainders of the block's number, as in blocks that take one tile after the other.
+TEST(EmulatedThreads, MoveVectorsWhereVariablesSayWhichPart) {
+  const std::string source = expect_interpreted(R"(program f(x: float16[96, 64], c: float16[96, 64]) {
+  kernel b in 6 threads 128 {
+    shared s: float16[32, 32]
+    let row: int32 = b // 2
+    let column: int32 = b % 2
+    copy x[row * 32 : +32, column * 32 : +32] -> s disable_tma
+    copy s -> c[row * 32 : +32, column * 32 : +32] disable_tma
+  }
+})");
+  EXPECT_NE(source.find("copy_vector<16>(c + "), std::string::npos) << source;
+  EXPECT_EQ(source.find("if (row"), std::string::npos) << source;
+}
+
 // Sums over lanes of a warp alone, and over warps.
 TEST(EmulatedThreads, ExchangeElementsAroundReductions) {
   expect_interpreted(R"(program f(x: float32[64], y: float32[64], z: float32[64]) {

@@ -51,19 +51,43 @@ ir::Expr IntegerFacts::expand(const ir::Expr& expr) const {
   });
 }
 
+ir::Expr IntegerFacts::expand_sums(const ir::Expr& expr) const {
+  if (values_.empty()) return expr;
+  return ir::substitute(expr, [&](const ir::Var& var) -> ir::Expr {
+    const auto found = values_.find(var.get());
+    const ir::Expr value = found == values_.end() ? nullptr : expand_sums(found->second);
+    return value && ir::affine(value) ? value : nullptr;
+  });
+}
+
 std::optional<ir::Affine> IntegerFacts::affine(const ir::Expr& expr) const {
   if (!is_index_arithmetic(expr)) return std::nullopt;
-  return ir::affine(expand(expr));
+  return ir::affine(expand_sums(expr));
 }
 
 ir::Bounds IntegerFacts::range(const ir::Affine& form) const {
-  return ir::bounds(form, ranges_).value_or(ir::Bounds{INT64_MIN, INT64_MAX});
+  ir::VarRanges ranges;
+  for (const auto& term : form.terms) {
+    const auto known = ranges_.find(term.var.get());
+    const auto value = values_.find(term.var.get());
+    if (value != values_.end())
+      ranges[term.var.get()] = ir::bounds(expand(value->second), ranges_);
+    else if (known != ranges_.end())
+      ranges[term.var.get()] = known->second;
+  }
+  return ir::bounds(form, ranges).value_or(ir::Bounds{INT64_MIN, INT64_MAX});
 }
 
 ir::Bounds IntegerFacts::range(const ir::Expr& expr) const {
   if (!expr->type.is_int()) return {INT64_MIN, INT64_MAX};
-  if (const auto form = affine(expr)) return range(*form);
-  return ir::bounds(expand(expr), ranges_);
+  const auto form = affine(expr);
+  const bool has_lets = form && std::any_of(form->terms.begin(), form->terms.end(),
+                                            [&](const auto& term) { return values_.contains(term.var.get()); });
+  if (form && !has_lets) return range(*form);
+  const ir::Bounds whole = ir::bounds(expand(expr), ranges_);
+  if (!form) return whole;
+  const ir::Bounds sum = range(*form);
+  return {std::max(sum.lo, whole.lo), std::min(sum.hi, whole.hi)};
 }
 
 bool IntegerFacts::in_bounds(const ir::Expr& index, const ir::Expr& extent) const {

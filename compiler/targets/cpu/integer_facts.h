@@ -28,7 +28,7 @@ class IntegerFacts {
   void learn(const ir::Kernel& kernel);
 
   ir::Bounds range(const ir::Expr& expr) const;
-  // Of index arithmetic only. Lets are replaced by their values.
+  // Of index arithmetic only. Lets are replaced by their values where these are affine themselves.
   std::optional<ir::Affine> affine(const ir::Expr& expr) const;
   // The whole int64 range if nothing is known.
   ir::Bounds range(const ir::Affine& form) const;
@@ -49,6 +49,7 @@ class IntegerFacts {
   std::vector<ir::Affine> assumed_;  // forms that are not negative
 
   void learn_loop(const ir::Var& var, const ir::Expr& extent);
+  ir::Expr expand_sums(const ir::Expr& expr) const;
   bool is_positive(const ir::Affine& form) const;
 };
 
