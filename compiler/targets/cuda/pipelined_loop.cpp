@@ -170,13 +170,18 @@ Stmt PipelinedLoops::running_product(const std::vector<Stmt>& ahead, const Stmt&
   if (!lean) return nullptr;
   const std::vector<Stmt> all = ir::statements(rest);
   const auto* gemm = all.size() == 1 ? ir::as<ir::Gemm>(all[0]) : nullptr;
-  if (gemm == nullptr || gemm->clear_accumulator || gemm->c.buffer->scope != ir::Scope::fragment) return nullptr;
-  const GemmPlan plan = plan_gemm(*gemm, threads_, architecture_, sharing_);
-  if (!plan.is_wgmma() || plan.splits) return nullptr;
-  if (gemm->a.buffer->scope != ir::Scope::shared) return nullptr;
+  if (gemm == nullptr || gemm->clear_accumulator) return nullptr;
+  if (!may_run_on(all[0]) || gemm->a.buffer->scope != ir::Scope::shared) return nullptr;
   ir::Gemm running = *gemm;
   running.asynchronous = true;
   return ir::make_stmt(std::move(running), all[0]->span);
+}
+
+bool PipelinedLoops::may_run_on(const Stmt& stmt) const {
+  const auto* gemm = ir::as<ir::Gemm>(stmt);
+  if (gemm == nullptr || gemm->c.buffer->scope != ir::Scope::fragment) return false;
+  const GemmPlan plan = plan_gemm(*gemm, threads_, architecture_, sharing_);
+  return plan.is_wgmma() && !plan.splits;
 }
 
 bool PipelinedLoops::multiplies_by_groups(const Stmt& body) const {

@@ -31,6 +31,11 @@ class PipelinedLoops {
   // null.
   ir::Stmt running_product(const std::vector<ir::Stmt>& ahead, const ir::Stmt& rest) const;
 
+  // Whether it is a product into registers by warp groups, so that these can do other things before they wait for it.
+  bool may_run_on(const ir::Stmt& stmt) const;
+
+  int64_t threads() const { return threads_; }
+
   // Whether some product in it is one of warp groups.
   bool multiplies_by_groups(const ir::Stmt& body) const;
 

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "compiler/ir/search.h"
+#include "compiler/targets/cuda/tiles.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -15,7 +16,7 @@ using ir::Stmt;
 namespace {
 
 // CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": of 32 bits.
-constexpr int64_t kRegistersOfBlock = 65536, kRegistersOfThread = 255;
+constexpr int64_t kRegistersOfThread = 255;
 constexpr int64_t kMostRegisters = 16 * kRegistersOfThread;  // all written out: NVRTC works on them for minutes
 constexpr int64_t kBytesOfBarrier = 8;
 constexpr size_t kBuffersShown = 3;

@@ -23,4 +23,7 @@ ir::Region whole(const ir::Buffer& buffer, Span span);
 // Whether it has the extents of its buffer.
 bool is_whole(const ir::Region& region);
 
+// The same statements once more, with variables of their own for those that they bind: of loops and lets.
+std::vector<ir::Stmt> again(const std::vector<ir::Stmt>& all);
+
 }  // namespace tilepilot::targets::cuda

@@ -12,7 +12,9 @@
 #include "compiler/targets/cuda/copy_engine.h"
 #include "compiler/targets/cuda/infer.h"
 #include "compiler/targets/cuda/pipelined_loop.h"
+#include "compiler/targets/cuda/product_chain.h"
 #include "compiler/targets/cuda/statements.h"
+#include "compiler/targets/cuda/unused_lets.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -74,47 +76,6 @@ bool is_pipelined(const Stmt& stmt) {
   return loop && loop->kind == ir::LoopKind::pipelined;
 }
 
-// Variables that the statements of a list need, from the last to the first; lets that nobody needs are dropped.
-class Needed {
- public:
-  std::vector<Stmt> without_unused(const std::vector<Stmt>& list) {
-    std::vector<Stmt> kept;
-    for (size_t k = list.size(); k-- > 0;) {
-      const auto* let = ir::as<ir::Let>(list[k]);
-      if (let && !vars_.contains(let->var.get())) continue;
-      Stmt stmt = list[k];
-      if (const auto* loop = ir::as<ir::For>(stmt)) {
-        ir::For inner = *loop;
-        inner.body = block(without_unused(ir::statements(loop->body)), loop->body->span);
-        for (const Expr& extent : inner.extents) note(extent);
-        stmt = ir::make_stmt(std::move(inner), stmt->span);
-      } else if (const auto* choice = ir::as<ir::If>(stmt)) {
-        ir::If inner = *choice;
-        inner.then = block(without_unused(ir::statements(choice->then)), choice->then->span);
-        if (inner.otherwise)
-          inner.otherwise = block(without_unused(ir::statements(choice->otherwise)), choice->otherwise->span);
-        note(inner.condition);
-        stmt = ir::make_stmt(std::move(inner), stmt->span);
-      } else {
-        ir::walk(
-            stmt, [](const Stmt&) {}, [&](const Expr& part) { note_one(part); });
-      }
-      kept.insert(kept.begin(), stmt);
-    }
-    return kept;
-  }
-
- private:
-  std::unordered_set<const ir::VarData*> vars_;
-
-  void note_one(const Expr& part) {
-    if (const auto* ref = ir::as<ir::VarRef>(part)) vars_.insert(ref->var.get());
-  }
-  void note(const Expr& expr) {
-    ir::walk(expr, [&](const Expr& part) { note_one(part); });
-  }
-};
-
 class Specializer {
  public:
   Specializer(const ir::Kernel& kernel, Architecture architecture)
@@ -130,11 +91,13 @@ class Specializer {
     if (share == std::end(kRegisterShares) || !kernel.thread_vars.empty() || kernel.threads.size() != 1) return {};
     if (!ir::contains(kernel.body, is_pipelined) || ir::contains(kernel.body, stays_whole)) return {};
     if (writes_once(kernel.body) || !has_whole_clusters(kernel)) return {};
+    registers_ = share->computing;
     Stmts loading, computing;
     split(kernel.body, computing, loading);
     if (!possible_ || (shares_ && !(even_ && same_ways_))) return {};
-    loading = Needed().without_unused(loading);
+    loading = without_unused_lets(loading);
     if (!knows_all(loading)) return {};
+    result_.persistent = even_;
     const Span span = kernel.body->span;
     const auto groups = static_cast<int>(share->groups);
     std::vector<int> first(static_cast<size_t>(groups));
@@ -151,7 +114,6 @@ class Specializer {
     kernel.block_vars = {block_};
     kernel.grid = {total_};
     if (in_cluster_ > 1) kernel.cluster = {in_cluster_};
-    result_.persistent = even_;
     return std::move(result_);
   }
 
@@ -166,6 +128,7 @@ class Specializer {
   SpecializedKernel result_;
   const int64_t threads_, in_cluster_;
   const PipelinedLoops loops_;
+  int64_t registers_ = 0;  // of a thread that computes
   bool possible_ = true;
   bool even_ = true;            // all blocks have the same work
   bool products_alone_ = true;  // their loops are products and nothing else
@@ -304,7 +267,46 @@ class Specializer {
     }
     even_ = even_ && is_same_in_all_blocks(loop.extents[0]);
     products_alone_ = products_alone_ && product;
-    Ring ring(std::move(ahead), loop.num_stages);
+    const Stmts statements = ir::statements(body_after);
+    auto chain = product_chain(loops_, ahead, statements, registers_);
+    if (const auto* parts = std::get_if<ProductChain>(&chain))
+      return split_chain(loop, ahead, *parts, computing, loading);
+    if (const auto& why = std::get<std::string>(chain); !why.empty()) decide_chain(statements, why);
+
+    const Fed fed = feed(std::move(ahead), loop.num_stages);
+    const Ring& ring = fed.ring;
+    const Var& var = loop.vars[0];
+    const Expr k = ir::var_ref(var, span), &count = loop.extents[0];
+    const Expr one = ir::int_imm(1, var->type), before = ir::binary(BinaryOp::sub, k, one, span);
+    Stmts body;
+    ring.wait_for(k, span, body);
+    if (product) {
+      body.push_back(ring.in_slot(k, product));
+      body.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_gemms, 1}, span));
+      const Expr has_before = ir::binary(BinaryOp::ge, k, one, span);
+      body.push_back(ir::make_stmt(ir::If{has_before, give_back(fed, before), nullptr}, span));
+      computing.push_back(serial(loop, std::move(body), span));
+      computing.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_gemms, 0}, span));
+      const Expr last = ir::binary(BinaryOp::sub, count, one, span), any = ir::binary(BinaryOp::ge, count, one, span);
+      computing.push_back(ir::make_stmt(ir::If{any, give_back(fed, last), nullptr}, span));
+    } else {
+      for (const Stmt& stmt : ir::statements(ring.in_slot(k, body_after))) body.push_back(stmt);
+      body.push_back(give_back(fed, k));
+      computing.push_back(serial(loop, std::move(body), span));
+    }
+    loading.push_back(serial(loop, asked(fed, var, k), span));
+  }
+
+  // Tiles in a ring, with the barriers that both sides wait at.
+  struct Fed {
+    Ring ring;
+    Buffer empty, turns;
+    std::vector<SharedLoads> shared;
+  };
+
+  Fed feed(Stmts copies, int64_t stages) {
+    const Span span = copies[0]->span;
+    Ring ring(std::move(copies), stages);
     for (const auto& [tile, slots] : ring.slots) {
       std::erase_if(result_.kernel.allocations, [&, tile = tile](const Buffer& one) { return one.get() == tile; });
       result_.kernel.allocations.push_back(slots);
@@ -317,44 +319,77 @@ class Specializer {
     const Buffer empty = allocated(slot_barriers("empty", ring.stages, threads_ / layout::kWarpSize, span));
     const Buffer turns = allocated(slot_phases("empty_phases", span));
     empty_phases_.push_back({turns, (int64_t{1} << ring.stages) - 1});
-    const std::vector<SharedLoads> shared = shared_loads(ring, span);
+    std::vector<SharedLoads> shared = shared_loads(ring, span);
+    return {std::move(ring), empty, turns, std::move(shared)};
+  }
 
-    const Var& var = loop.vars[0];
-    const Expr k = ir::var_ref(var, span), &count = loop.extents[0];
-    const auto serial = [&](Stmts body) {
-      return ir::make_stmt(
-          ir::For{ir::LoopKind::serial, loop.vars, loop.extents, 0, block(std::move(body), loop.body->span)}, span);
-    };
-    const auto give_back = [&](const Expr& number) {
-      const Expr slot = ring.slot_of(number);
-      Stmts told{ir::make_stmt(
-          ir::Barrier{ir::BarrierOp::arrive, element(empty, {slot}, span), nullptr, threads_ / layout::kWarpSize},
-          span)};
-      tell_first(shared, slot, span, told);
-      return block(std::move(told), span);
-    };
-    const Expr one = ir::int_imm(1, var->type), before = ir::binary(BinaryOp::sub, k, one, span);
-    Stmts body, asking;
-    ring.wait_for(k, span, body);
-    if (product) {
-      body.push_back(ring.in_slot(k, product));
-      body.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_gemms, 1}, span));
-      const Expr has_before = ir::binary(BinaryOp::ge, k, one, span);
-      body.push_back(ir::make_stmt(ir::If{has_before, give_back(before), nullptr}, span));
-      computing.push_back(serial(std::move(body)));
-      computing.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_gemms, 0}, span));
-      const Expr last = ir::binary(BinaryOp::sub, count, one, span), any = ir::binary(BinaryOp::ge, count, one, span);
-      computing.push_back(ir::make_stmt(ir::If{any, give_back(last), nullptr}, span));
-    } else {
-      for (const Stmt& stmt : ir::statements(ring.in_slot(k, body_after))) body.push_back(stmt);
-      body.push_back(give_back(k));
-      computing.push_back(serial(std::move(body)));
+  static Stmt serial(const ir::For& loop, Stmts body, Span span) {
+    const Stmt inner = block(std::move(body), loop.body->span);
+    return ir::make_stmt(ir::For{ir::LoopKind::serial, loop.vars, loop.extents, 0, inner}, span);
+  }
+
+  Stmt give_back(const Fed& fed, const Expr& number) const {
+    const Span span = number->span;
+    const Expr slot = fed.ring.slot_of(number);
+    Stmts told{ir::make_stmt(
+        ir::Barrier{ir::BarrierOp::arrive, element(fed.empty, {slot}, span), nullptr, threads_ / layout::kWarpSize},
+        span)};
+    tell_first(fed.shared, slot, span, told);
+    return block(std::move(told), span);
+  }
+
+  // What the loading side does for iteration `k`.
+  Stmts asked(const Fed& fed, const Var& var, const Expr& k) const {
+    Stmts out;
+    wait_in_turn(fed.empty, fed.turns, fed.ring.slot_of(k), k->span, out);
+    wait_for_others(fed.shared, fed.ring.slot_of(k), k->span, out);
+    for (const Stmt& stmt : fed.ring.copies_of(var, k)) out.push_back(stmt);
+    return out;
+  }
+
+  void decide_chain(const Stmts& statements, const std::string& obstacle) {
+    for (const Stmt& stmt : statements) {
+      if (!ir::contains<ir::Gemm>(stmt)) continue;
+      const auto* gemm = ir::as<ir::Gemm>(stmt);
+      Decision decision{stmt->span, gemm ? "order of gemm into " + gemm->c.buffer->name : "order of products",
+                        "beside the iteration's second product"};
+      if (!obstacle.empty())
+        decision = {decision.span, decision.what, "within its iteration", {"not ahead: " + obstacle}};
+      result_.decisions.push_back(std::move(decision));
+      return;
     }
+  }
 
-    wait_in_turn(empty, turns, ring.slot_of(k), span, asking);
-    wait_for_others(shared, ring.slot_of(k), span, asking);
-    for (const Stmt& stmt : ring.copies_of(var, k)) asking.push_back(stmt);
-    loading.push_back(serial(std::move(asking)));
+  // The first product of k, and the second one of k - 1, are started together (product_chain.h). Each product's tiles
+  // are a ring of their own, which is given back as that product is done; others belong to the iteration.
+  void split_chain(const ir::For& loop, const Stmts& ahead, const ProductChain& chain, Stmts& computing,
+                   Stmts& loading) {
+    decide_chain({chain.first}, "");
+    Stmts copies[3];
+    for (const Stmt& copy : ahead) {
+      const std::unordered_set<const ir::BufferData*> tile{ir::as<ir::Copy>(copy)->destination.buffer.get()};
+      const auto uses = [&](const Stmts& part) {
+        return std::any_of(part.begin(), part.end(), [&](const Stmt& stmt) { return ir::touches_any(stmt, tile); });
+      };
+      const bool by_work = uses(chain.beside) || uses(chain.after);
+      copies[by_work ? 1 : uses({chain.second}) ? 2 : 0].push_back(copy);
+    }
+    std::optional<Fed> fed[3];
+    const Var& var = loop.vars[0];
+    const Expr k = ir::var_ref(var, loop.body->span);
+    Stmts asking;
+    for (size_t part = 0; part < 3; ++part) {
+      if (copies[part].empty()) continue;
+      fed[part] = feed(std::move(copies[part]), loop.num_stages);
+      for (const Stmt& stmt : asked(*fed[part], var, k)) asking.push_back(stmt);
+    }
+    loading.push_back(serial(loop, std::move(asking), loop.body->span));
+    const auto tiles = [&](const std::optional<Fed>& part) {
+      return part ? ChainTiles{&part->ring, [&](const Expr& number) { return give_back(*part, number); }}
+                  : ChainTiles{};
+    };
+    for (const Stmt& stmt : chain_loop(loop, chain, {tiles(fed[0]), tiles(fed[1]), tiles(fed[2])}))
+      computing.push_back(stmt);
   }
 
   // Whether the loading side can compute all that it names: nothing that the kernel writes.

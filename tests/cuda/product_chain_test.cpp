@@ -1,0 +1,186 @@
+// Loops of two products, the second of which multiplies what becomes of the first one's sums: what runs beside what,
+// and where that may not be. The emulator finds no race, and values are the interpreter's.
+#include <gmock/gmock.h>
+
+#include "compiler/ir/text.h"
+#include "compiler/targets/cuda/explain.h"
+#include "tests/cpu/kernel_fixture.h"
+#include "tests/cpu/prelude_functions.h"
+#include "tests/cuda/emulated.h"
+#include "tests/ir/random_arguments.h"
+
+namespace tilepilot::testing {
+namespace {
+
+using targets::cuda::Architecture;
+using ::testing::HasSubstr;
+
+struct Chain {
+  std::string name, text;
+  std::string explained;    // a part of it
+  bool runs_beside = true;  // the second product beside the work on the next one's sums
+};
+
+// Attention whose numbers are exact: the running maximum, what older sums shrink by, a mask.
+constexpr const char* kOnline =
+    R"(program online(q: float16[2, 384, 64], k: float16[2, 384, 64], v: float16[2, 384, 64],
+    o: float32[2, 384, 64]) {
+  kernel bx, by in 3, 2 threads 256 {
+    shared q_tile: float16[128, 64]
+    shared k_tile: float16[32, 64]
+    shared v_tile: float16[32, 64]
+    fragment s: float32[128, 32]
+    fragment p: float16[128, 32]
+    fragment sums: float32[128, 64]
+    fragment top: float32[128]
+    fragment before: float32[128]
+    fragment shrink: float32[128]
+    fragment row: float32[128]
+    fragment total: float32[128]
+    copy q[by, bx * 128 : +128, 0 : 64] -> q_tile
+    fill sums = 0.0
+    fill total = 0.0
+    fill top = -inf
+    let steps: int32 = (bx + 1) * 4
+    pipelined t in steps stages 2 {
+      copy k[by, t * 32 : +32, 0 : 64] -> k_tile
+      parallel i, j in 128, 32 {
+        s[i, j] = select(bx * 128 + i >= t * 32 + j, 0.0, -64.0)
+      }
+      gemm s += q_tile @ k_tile.T policy full_row
+      copy top -> before
+      reduce max s -> top axis 1 accumulate
+      parallel i in 128 {
+        shrink[i] = select(top[i] > before[i], 0.5, 1.0)
+      }
+      parallel i, j in 128, 32 {
+        s[i, j] = float32(int32(top[i] - s[i, j]) % 4)
+      }
+      reduce sum s -> row axis 1
+      parallel i in 128 {
+        total[i] = total[i] * shrink[i] + row[i]
+      }
+      copy s -> p
+      parallel i, j in 128, 64 {
+        sums[i, j] = sums[i, j] * shrink[i]
+      }
+      copy v[by, t * 32 : +32, 0 : 64] -> v_tile
+      gemm sums += p @ v_tile policy full_row
+    }
+    parallel i, j in 128, 64 {
+      sums[i, j] = sums[i, j] + total[i]
+    }
+    copy sums -> o[by, bx * 128 : +128, 0 : 64]
+  }
+})";
+
+// The first block has nothing to do; the work has a tile of its own. `WORK` gives p.
+constexpr const char* kTwice = R"(program twice(q: float16[384, 64], k: float16[128, 64], v: float16[128, 64],
+    w: float16[128, 64], o: float32[384, 64]) {
+  kernel bx in 3 threads 256 {
+    shared q_tile: float16[128, 64]
+    shared k_tile: float16[32, 64]
+    shared v_tile: float16[32, 64]
+    shared w_tile: float16[32, 64]
+    fragment s: float32[128, 32]
+    fragment p: float16[128, 32]
+    fragment kept: float32[128, 32]
+    fragment sums: float32[128, 64]
+    copy q[bx * 128 : +128, 0 : 64] -> q_tile
+    fill sums = 0.0
+    pipelined t in bx * 2 stages 3 {
+      copy k[t * 32 : +32, 0 : 64] -> k_tile
+      copy v[t * 32 : +32, 0 : 64] -> v_tile
+      copy w[t * 32 : +32, 0 : 64] -> w_tile
+      gemm s = q_tile @ k_tile.T policy full_row
+      parallel i, j in 128, 32 {
+        kept[i, j] = s[i, j] + float32(w_tile[j, 3])
+      }
+      parallel i, j in 128, 32 {
+        p[i, j] = float16(int32(WORK) % 8)
+      }
+      gemm sums += p @ v_tile policy full_row
+    }
+    copy sums -> o[bx * 128 : +128, 0 : 64]
+  }
+})";
+
+std::string twice(const std::string& work) {
+  std::string text = kTwice;
+  const std::string place = "WORK";
+  return text.replace(text.find(place), place.size(), work);
+}
+
+const std::vector<Chain>& chains() {
+  static const std::vector<Chain> all{
+      {"online", kOnline, "gemm into s: beside the iteration's second product"},
+      {"twice", twice("kept[i, j]"), "gemm into s: beside the iteration's second product"},
+      {"tile_of_both", twice("kept[i, j] + float32(v_tile[j, 1])"),
+       "not ahead: `v_tile` is used beside the second product, too", false},
+      {"tile_of_work", twice("kept[i, j] + float32(w_tile[j, 1])"),
+       "gemm into s: beside the iteration's second product"},
+  };
+  return all;
+}
+
+ir::Program parsed(const std::string& text, SourceMap& sources) {
+  DiagnosticList errors;
+  auto program = ir::read_text(sources, sources.add("program.ir", text), errors);
+  EXPECT_TRUE(program) << text;
+  return *program;
+}
+
+TEST(ProductChains, AgreeWithTheInterpreter) {
+  EmulatedBatch batch(Architecture::sm_90a);
+  std::vector<ir::Program> programs;
+  for (const Chain& chain : chains()) {
+    SourceMap sources;
+    programs.push_back(parsed(chain.text, sources));
+    const auto added = batch.add(programs.back());
+    ASSERT_TRUE(added.ok()) << chain.name << ": " << added.error().message;
+    const std::string& source = batch.source(*added);
+    EXPECT_EQ(source.find("wgmma_wait<1>();") != std::string::npos, chain.runs_beside) << source;
+    EXPECT_THAT(*targets::cuda::explanation(programs.back(), Architecture::sm_90a, sources),
+                HasSubstr(chain.explained));
+  }
+  batch.compile();
+  if (::testing::Test::HasFatalFailure()) return;
+  for (size_t k = 0; k < programs.size(); ++k) {
+    const ir::testing::RandomArguments expected(programs[k], 1), actual(programs[k], 1);
+    interpret::Options options;
+    options.functions = &prelude_functions();
+    const auto fault = interpret::run(programs[k], expected.values(), options);
+    ASSERT_FALSE(fault) << chains()[k].name << ": " << fault->message;
+    EXPECT_EQ(batch.run(k, to_launch(actual.values())), "") << chains()[k].name << "\n" << batch.source(k);
+    EXPECT_EQ(ir::testing::first_difference(expected, actual), "") << chains()[k].name << "\n" << batch.source(k);
+  }
+}
+
+// What may not be done, by what the second product needs or the registers that there are.
+TEST(ProductChains, StayInOrderWhereTheyMust) {
+  const auto replaced = [](std::string text, const std::string& from, const std::string& to) {
+    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+      text.replace(at, from.size(), to);
+    return text;
+  };
+  const std::string plain = twice("kept[i, j]");
+  std::string wide = kOnline;
+  for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
+           {"128, 32", "128, 256"}, {"[32, 64]", "[256, 64]"}, {"t * 32", "t * 256"}, {"+32", "+256"}})
+    wide = replaced(wide, from, to);
+  const std::vector<std::pair<std::string, std::string>> all{
+      {replaced(plain, "s[i, j] + float32(w_tile[j, 3])", "s[i, j] + sums[i, j] * float32(w_tile[j, 3])"),
+       "all work between the products needs what the second one uses"},
+      {wide, "registers of each thread, which has 232"},
+  };
+  for (const auto& [text, reason] : all) {
+    SourceMap sources;
+    const ir::Program program = parsed(text, sources);
+    const auto explained = targets::cuda::explanation(program, Architecture::sm_90a, sources);
+    ASSERT_TRUE(explained.ok()) << explained.error().message;
+    EXPECT_THAT(*explained, HasSubstr(reason));
+  }
+}
+
+}  // namespace
+}  // namespace tilepilot::testing
