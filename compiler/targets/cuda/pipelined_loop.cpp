@@ -162,6 +162,10 @@ PipelinedLoops::Parts PipelinedLoops::parts(const ir::For& loop) const {
   return result;
 }
 
+bool PipelinedLoops::may_be_fed(const Stmt& copy) const {
+  return not_ahead(*ir::as<ir::Copy>(copy), whole_).empty() && !read_before(ir::statements(whole_), copy);
+}
+
 Stmt PipelinedLoops::running_product(const std::vector<Stmt>& ahead, const Stmt& rest) const {
   // Beside loads element by element products would have to wait for registers.
   const bool lean = std::all_of(ahead.begin(), ahead.end(), [](const Stmt& stmt) {
@@ -204,8 +208,9 @@ std::vector<Decision> Ring::decisions(const std::string& by, const std::string& 
   std::vector<Decision> all;
   for (const Stmt& stmt : copies) {
     const auto& copy = *ir::as<ir::Copy>(stmt);
-    all.push_back({stmt->span, name_of_copy(copy.source.buffer, copy.destination.buffer),
-                   fmt::format("{}, {} iteration{} ahead", by, stages - 1, stages > 2 ? "s" : "")});
+    const std::string how_far =
+        stages > 1 ? fmt::format(", {} iteration{} ahead", stages - 1, stages > 2 ? "s" : "") : "";
+    all.push_back({stmt->span, name_of_copy(copy.source.buffer, copy.destination.buffer), by + how_far});
     if (!obstacle.empty()) all.back().obstacles.push_back(obstacle);
   }
   return all;

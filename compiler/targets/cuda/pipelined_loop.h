@@ -27,6 +27,9 @@ class PipelinedLoops {
   // @pre the loop is pipelined
   Parts parts(const ir::For& loop) const;
 
+  // Whether a copy that is a statement of the kernel's body itself may be made by others than those who use its tile.
+  bool may_be_fed(const ir::Stmt& copy) const;
+
   // The rest of an iteration, if that is one product of tiles in shared memory that may run on by itself, as such; else
   // null.
   ir::Stmt running_product(const std::vector<ir::Stmt>& ahead, const ir::Stmt& rest) const;

@@ -127,6 +127,9 @@ class Teams {
     return planned_;
   }
 
+  // Whether that was not possible without saving shared memory, after `run`.
+  bool is_sparing() const { return sparing_; }
+
   Result<LoweredKernel> run(Architecture architecture) {
     LoweredKernel lowered = TRY(lowered_once(architecture));
     if (shared_bytes_with_barriers(lowered) <= shared_limit(architecture)) return lowered;
@@ -366,8 +369,8 @@ struct LoweredTeams {
 };
 
 // With threads that do nothing but ask for copies, if that is possible and fits.
-std::optional<LoweredTeams> specialized_teams(const ir::Kernel& kernel, Architecture architecture) {
-  auto specialized = specialize_warps(kernel, architecture);
+std::optional<LoweredTeams> specialized_teams(const ir::Kernel& kernel, Architecture architecture, bool feeds_early) {
+  auto specialized = specialize_warps(kernel, architecture, feeds_early);
   if (!specialized) return std::nullopt;
   ir::Kernel given = with_threads(specialized->kernel);
   auto roles = passes::split_roles(given);
@@ -378,6 +381,12 @@ std::optional<LoweredTeams> specialized_teams(const ir::Kernel& kernel, Architec
   auto lowered = teams.run(architecture);
   if (!lowered.ok() || shared_bytes_with_barriers(*lowered) > shared_limit(architecture)) return std::nullopt;
   return LoweredTeams{std::move(teams), std::move(*lowered)};
+}
+
+std::optional<LoweredTeams> specialized_teams(const ir::Kernel& kernel, Architecture architecture) {
+  auto early = specialized_teams(kernel, architecture, true);
+  if (early && !early->teams.is_sparing()) return early;
+  return specialized_teams(kernel, architecture, false);
 }
 
 }  // namespace

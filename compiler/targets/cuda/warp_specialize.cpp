@@ -78,11 +78,12 @@ bool is_pipelined(const Stmt& stmt) {
 
 class Specializer {
  public:
-  Specializer(const ir::Kernel& kernel, Architecture architecture)
+  Specializer(const ir::Kernel& kernel, Architecture architecture, bool feeds_early)
       : result_{kernel, {}, false},
         threads_(thread_count(kernel)),
         in_cluster_(ir::cluster_size(kernel)),
-        loops_(kernel, architecture, true) {}
+        loops_(kernel, architecture, true),
+        feeds_early_(feeds_early) {}
 
   std::optional<SpecializedKernel> run() {
     ir::Kernel& kernel = result_.kernel;
@@ -95,6 +96,7 @@ class Specializer {
     Stmts loading, computing;
     split(kernel.body, computing, loading);
     if (!possible_ || (shares_ && !(even_ && same_ways_))) return {};
+    for (const Fed& tile : fed_) computing = with_fed(tile, computing);
     loading = without_unused_lets(loading);
     if (!knows_all(loading)) return {};
     result_.persistent = even_;
@@ -128,6 +130,8 @@ class Specializer {
   SpecializedKernel result_;
   const int64_t threads_, in_cluster_;
   const PipelinedLoops loops_;
+  const bool feeds_early_;
+  int depth_ = 0;          // of loops and branches around
   int64_t registers_ = 0;  // of a thread that computes
   bool possible_ = true;
   bool even_ = true;            // all blocks have the same work
@@ -152,13 +156,19 @@ class Specializer {
     } else if (ir::as<ir::Let>(stmt)) {
       computing.push_back(stmt);
       loading.push_back(stmt);
+    } else if (depth_ == 0 && feeds_early_ && is_fed(stmt)) {
+      fed_.push_back(feed({stmt}, 1));
+      fed_.back().ring.wait_for(ir::int_imm(0), stmt->span, computing);
+      for (const Stmt& part : asked(fed_.back(), nullptr, ir::int_imm(0))) loading.push_back(part);
     } else if (!ir::contains(stmt, is_pipelined)) {
       possible_ = possible_ && !ir::contains(stmt, is_for_others);
       computing.push_back(stmt);
     } else if (const auto* loop = ir::as<ir::For>(stmt)) {
       for (const Expr& extent : loop->extents) same_ways_ = same_ways_ && is_same_in_all_blocks(extent);
       Stmts here, there;
+      ++depth_;
       split(loop->body, here, there);
+      --depth_;
       ir::For computed = *loop, loaded = *loop;
       computed.body = block(std::move(here), loop->body->span);
       loaded.body = block(std::move(there), loop->body->span);
@@ -174,8 +184,10 @@ class Specializer {
   void split_choice(const ir::If& choice, Span span, Stmts& computing, Stmts& loading) {
     same_ways_ = same_ways_ && is_same_in_all_blocks(choice.condition);
     Stmts here[2], there[2];
+    ++depth_;
     split(choice.then, here[0], there[0]);
     if (choice.otherwise) split(choice.otherwise, here[1], there[1]);
+    --depth_;
     const auto chosen = [&](Stmts* parts) {
       const Stmt otherwise = choice.otherwise ? block(std::move(parts[1]), span) : nullptr;
       return ir::make_stmt(ir::If{choice.condition, block(std::move(parts[0]), span), otherwise}, span);
@@ -303,6 +315,46 @@ class Specializer {
     Buffer empty, turns;
     std::vector<SharedLoads> shared;
   };
+
+  std::vector<Fed> fed_;  // tiles that a block needs once
+
+  bool is_fed(const Stmt& stmt) const {
+    const auto* copy = ir::as<ir::Copy>(stmt);
+    return copy && !is_for_others(stmt) && loops_.may_be_fed(stmt) && not_by_engine(*copy).empty();
+  }
+
+  // Whether no product runs on behind it that it has started.
+  static bool has_waited(const Stmt& stmt, bool waited) {
+    ir::walk(
+        stmt,
+        [&](const Stmt& part) {
+          const auto* gemm = ir::as<ir::Gemm>(part);
+          const auto* async = ir::as<ir::Async>(part);
+          if (gemm && gemm->asynchronous) waited = false;
+          if (async && async->op == ir::AsyncOp::wait_gemms) waited = async->count == 0;
+        },
+        [](const Expr&) {});
+    return waited;
+  }
+
+  // The tile is given back when all that used it is done.
+  Stmts with_fed(const Fed& tile, const Stmts& computing) const {
+    const std::unordered_set<const ir::BufferData*> name{tile.ring.slots.begin()->first};
+    const Expr slot = ir::int_imm(0);
+    size_t last = 0;
+    for (size_t k = 0; k < computing.size(); ++k)
+      if (ir::touches_any(computing[k], name)) last = k;
+    Stmts out;
+    bool held = true, waited = true;
+    for (size_t k = 0; k < computing.size(); ++k) {
+      out.push_back(tile.ring.in_slot(slot, computing[k]));
+      waited = has_waited(computing[k], waited);
+      if (!held || k < last || !(waited || k + 1 == computing.size())) continue;
+      out.push_back(give_back(tile, slot));
+      held = false;
+    }
+    return out;
+  }
 
   Fed feed(Stmts copies, int64_t stages) {
     const Span span = copies[0]->span;
@@ -502,9 +554,10 @@ class Specializer {
 
 }  // namespace
 
-std::optional<SpecializedKernel> specialize_warps(const ir::Kernel& kernel, Architecture architecture) {
+std::optional<SpecializedKernel> specialize_warps(const ir::Kernel& kernel, Architecture architecture,
+                                                  bool feeds_early) {
   if (architecture != Architecture::sm_90a) return std::nullopt;
-  return Specializer(kernel, architecture).run();
+  return Specializer(kernel, architecture, feeds_early).run();
 }
 
 }  // namespace tilepilot::targets::cuda

@@ -26,7 +26,9 @@ struct SpecializedKernel {
 };
 
 // None where it would change what the program says, or gain nothing. Copies that run ahead have CopyMode::bulk_load
-// after this, and products run on.
-std::optional<SpecializedKernel> specialize_warps(const ir::Kernel& kernel, Architecture architecture);
+// after this, and products run on. `feeds_early`: tiles that a block needs once are asked for by those threads, too, so
+// that they arrive while the block before is stored; their memory is theirs alone.
+std::optional<SpecializedKernel> specialize_warps(const ir::Kernel& kernel, Architecture architecture,
+                                                  bool feeds_early);
 
 }  // namespace tilepilot::targets::cuda
