@@ -14,6 +14,7 @@
 #include "compiler/targets/cuda/pipelined_loop.h"
 #include "compiler/targets/cuda/product_chain.h"
 #include "compiler/targets/cuda/statements.h"
+#include "compiler/targets/cuda/uneven_blocks.h"
 #include "compiler/targets/cuda/unused_lets.h"
 
 namespace tilepilot::targets::cuda {
@@ -99,7 +100,8 @@ class Specializer {
     for (const Fed& tile : fed_) computing = with_fed(tile, computing);
     loading = without_unused_lets(loading);
     if (!knows_all(loading)) return {};
-    result_.persistent = even_;
+    axes_of_work_ = axes_of_work(kernel);
+    result_.persistent = even_ || !axes_of_work_.empty();
     const Span span = kernel.body->span;
     const auto groups = static_cast<int>(share->groups);
     std::vector<int> first(static_cast<size_t>(groups));
@@ -134,10 +136,11 @@ class Specializer {
   int depth_ = 0;          // of loops and branches around
   int64_t registers_ = 0;  // of a thread that computes
   bool possible_ = true;
-  bool even_ = true;            // all blocks have the same work
-  bool products_alone_ = true;  // their loops are products and nothing else
-  bool shares_ = false;         // some loads are for several blocks of the cluster
-  bool same_ways_ = true;       // all blocks go the same way to their loops
+  bool even_ = true;                  // all blocks have the same work
+  std::vector<size_t> axes_of_work_;  // of the grid, where blocks have other work than others
+  bool products_alone_ = true;        // their loops are products and nothing else
+  bool shares_ = false;               // some loads are for several blocks of the cluster
+  bool same_ways_ = true;             // all blocks go the same way to their loops
   std::vector<Phases> full_phases_, empty_phases_;
   Var block_ = ir::make_var("block", ir::kInt32);
   Expr total_;
@@ -477,10 +480,9 @@ class Specializer {
     const auto clusters = [&](const Expr& count) {
       return in_cluster_ == 1 ? count : op(BinaryOp::floor_div, count, number(in_cluster_));
     };
-    const Expr at = clusters(ir::var_ref(block_)), tiles = clusters(total_);
-    if (!even_) {
+    const Expr at = clusters(ir::var_ref(block_)), tiles = clusters(total_), last = op(BinaryOp::sub, tiles, number(1));
+    if (!result_.persistent) {
       // The machine hands blocks out as others end. Where later ones have more to do they come first.
-      const Expr last = op(BinaryOp::sub, tiles, number(1));
       out.push_back(ir::make_stmt(ir::Let{tile, op(BinaryOp::sub, last, at)}, span));
       name_blocks(ir::var_ref(tile), out);
       out.insert(out.end(), body.begin(), body.end());
@@ -491,9 +493,20 @@ class Specializer {
     out.push_back(ir::make_stmt(ir::ExternCall{"grid_blocks", {}, given}, span));
     out.push_back(ir::make_stmt(ir::Let{blocks, op(BinaryOp::max, clusters(ir::var_ref(given)), number(1))}, span));
     const Expr step = ir::var_ref(blocks);
-    const Expr rounds = op(BinaryOp::floor_div,
-                           op(BinaryOp::add, op(BinaryOp::sub, tiles, at), op(BinaryOp::sub, step, number(1))), step);
-    Stmts inside{ir::make_stmt(ir::Let{tile, op(BinaryOp::add, at, op(BinaryOp::mul, ir::var_ref(turn), step))}, span)};
+    // Who had the most to do in one round has the least in the next one.
+    const auto place = [&](const Expr& round) {
+      const Expr is_odd = op(BinaryOp::eq, op(BinaryOp::floor_mod, round, number(2)), number(1));
+      const Expr back = op(BinaryOp::sub, op(BinaryOp::sub, step, number(1)), at);
+      return even_ ? at : ir::select(is_odd, back, at, span);
+    };
+    const Expr whole = op(BinaryOp::floor_div, tiles, step);
+    const Expr one_more = op(BinaryOp::lt, place(whole), op(BinaryOp::floor_mod, tiles, step));
+    const Expr rounds =
+        even_ ? op(BinaryOp::floor_div,
+                   op(BinaryOp::add, op(BinaryOp::sub, tiles, at), op(BinaryOp::sub, step, number(1))), step)
+              : op(BinaryOp::add, whole, ir::cast(one_more, ir::kInt32));
+    const Expr taken = op(BinaryOp::add, place(ir::var_ref(turn)), op(BinaryOp::mul, ir::var_ref(turn), step));
+    Stmts inside{ir::make_stmt(ir::Let{tile, even_ ? taken : op(BinaryOp::sub, last, taken)}, span)};
     name_blocks(ir::var_ref(tile), inside);
     inside.insert(inside.end(), body.begin(), body.end());
     out.push_back(
@@ -531,6 +544,10 @@ class Specializer {
   }
 
   void name_blocks_of(const ir::Kernel& kernel, const Expr& tile, Stmts& out) const {
+    if (!even_ && !axes_of_work_.empty()) {
+      for (const Stmt& stmt : name_by_work(kernel, axes_of_work_, tile)) out.push_back(stmt);
+      return;
+    }
     if (kernel.block_vars.size() == 2 && products_alone_) {
       for (const Stmt& stmt : name_in_bands(kernel, tile)) out.push_back(stmt);
       return;
