@@ -20,6 +20,7 @@
 #include "compiler/targets/cuda/split_products.h"
 #include "compiler/targets/cuda/thread_reduction.h"
 #include "compiler/targets/cuda/tile_stores.h"
+#include "compiler/targets/cuda/uniform_choices.h"
 
 namespace tilepilot::targets::cuda {
 namespace {
@@ -145,6 +146,7 @@ Result<ir::Program> prepare(const ir::Program& program) {
   for (ir::Kernel& kernel : current.kernels)
     if (!kernel.thread_vars.empty() || ir::contains<ir::Roles>(kernel.body))
       kernel.body = passes::own_loops(kernel.body);
+  for (ir::Kernel& kernel : current.kernels) kernel = split_uniform_choices(kernel);
   current = passes::simplify(current);
   return passes::pack_nibbles_side_by_side(current);
 }
