@@ -1,5 +1,6 @@
 #include "compiler/targets/cpu/lane_runs.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace tilepilot::targets::cpu {
@@ -31,6 +32,14 @@ class WithinRun : public ir::Rewriter {
 
 LaneRuns::LaneRuns(const IntegerFacts& facts, const ir::Var& lane, const ir::Stmt& body) : lane_(lane) {
   const ir::Variables inside = ir::bound_in(body);
+  ir::Variables lets;
+  ir::walk(
+      body,
+      [&](const ir::Stmt& stmt) {
+        const auto* let = std::get_if<ir::Let>(&stmt->node);
+        if (let != nullptr && is_index_arithmetic(let->value)) lets.insert(let->var.get());
+      },
+      [](const ir::Expr&) {});
   std::unordered_set<const ir::ExprNode*> seen;
   const auto add = [&](const ir::Expr& expr) {
     const auto* node = std::get_if<ir::Binary>(&expr->node);
@@ -40,6 +49,9 @@ LaneRuns::LaneRuns(const IntegerFacts& facts, const ir::Var& lane, const ir::Stm
     const auto number = facts.affine(node->left);
     const auto divisor = ir::constant_int(node->right);
     if (!number || number->coefficient(lane) != 1 || !divisor || *divisor < kShortestRun) return;
+    const bool names_lets = std::any_of(number->terms.begin(), number->terms.end(),
+                                        [&](const auto& term) { return lets.contains(term.var.get()); });
+    if (names_lets) return;  // of divisions, which may differ within a run
     if (!facts.is_never_negative(node->left)) return;
     const bool is_quotient = node->op == ir::BinaryOp::floor_div;
     parts_.push_back({expr.get(), node->left, node->right, is_quotient, ir::make_var("run", expr->type)});

@@ -1,5 +1,6 @@
 // Conversions: what lanes of each warp hand over to each other, word by word.
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "compiler/ir/search.h"
@@ -78,15 +79,16 @@ class ConversionLowering {
     return known_.back().second;
   }
 
-  // Bits of the lane that move by the same distance do so together.
+  // Bits of the lane that move by the same distance do so together, where sums of their columns carry nothing.
   Expr expression(const LaneFunction& function) const {
     Expr result = ir::int_imm(function.base);
     int64_t used = function.base;
     for (size_t bit = 0; bit < function.columns.size();) {
       const int64_t column = function.columns[bit];
+      const bool is_bit = std::has_single_bit(static_cast<uint64_t>(column));
       int64_t extent = 2, all = column;
       size_t next = bit + 1;
-      for (; next < function.columns.size() && column != 0 && function.columns[next] == column * extent; ++next) {
+      for (; next < function.columns.size() && is_bit && function.columns[next] == column * extent; ++next) {
         extent *= 2;
         all |= function.columns[next];
       }
