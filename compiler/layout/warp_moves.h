@@ -17,7 +17,6 @@ struct LaneFunction {
   std::array<int64_t, 5> columns = {};
 
   int64_t operator()(int64_t lane) const;
-  bool is_constant() const { return columns == std::array<int64_t, 5>{}; }
   bool is_identity() const { return *this == LaneFunction{0, {1, 2, 4, 8, 16}}; }
   friend bool operator==(const LaneFunction&, const LaneFunction&) = default;
 };

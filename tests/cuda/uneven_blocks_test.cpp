@@ -1,5 +1,4 @@
-// Blocks of the grid whose work differs: each is named once, those with most
-// work are done first.
+// Blocks of the grid whose work differs: each is named once, those with most work are done first.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -103,8 +102,7 @@ TEST(UnevenBlocks, ThoseWithMostWorkComeLast) {
 TEST(UnevenBlocks, StayForOthers) {
   const std::string source = expect_interpreted(product("by + 1"));
   EXPECT_THAT(source, HasSubstr("turn % 2 == 1 ? blocks - 1 - "));
-  // What is read from memory may grow or shrink: the machine hands such blocks
-  // out.
+  // What is read from memory may grow or shrink: the machine hands such blocks out.
   const std::string unknown = expect_interpreted(product("n", "let n: int32 = many[bx] % 4"));
   EXPECT_THAT(unknown, AllOf(Not(HasSubstr("turn % 2")), HasSubstr("set_registers_up")));
 }

@@ -36,7 +36,7 @@ TEST(UniformChoices, AreTestedOnceATile) {
       {"j <= bx * 20 and i + t * 40 < 100", "s[i, j]", "0.0", "if (bx * 20 >= 47 && t < 1) {"},
       {"i >= j", "s[i, j]", "0.0", ""},                     // nothing that differs between tiles
       {"bx * 64 + i * j >= t * 48", "s[i, j]", "0.0", ""},  // does not grow evenly
-      {"n[bx] + i >= t * 48 + j", "s[i, j]", "0.0", ""},    // may wrap
+      {"n[bx] + i >= t * 48 + j", "s[i, j]", "0.0", ""},    // read from memory
   };
   for (const Mask& mask : all) {
     const std::string source = expect_interpreted(masked(mask.condition, mask.then, mask.otherwise));

@@ -11,6 +11,7 @@
 #include "compiler/layout/bank_conflicts.h"
 #include "compiler/targets/cuda/replicas.h"
 #include "compiler/targets/cuda/thread_reduction.h"
+#include "compiler/targets/cuda/tiles.h"
 #include "compiler/targets/cuda/vectors.h"
 
 namespace tilepilot::targets::cuda {
@@ -29,8 +30,6 @@ constexpr int64_t kAccess = 4, kSector = 4, kWavefront = 4, kShuffle = 5, kMeeti
 
 constexpr int64_t kSectorBytes = 32, kBankBytes = 128, kMostVectorBytes = 16;
 constexpr int64_t kFarApart = 4096 + 32;  // elements, where it is known at launch alone
-constexpr int64_t kRegisterFile = 65536, kMostRegisters = 255;
-constexpr int64_t kOtherRegisters = 40;  // for addresses and what is computed
 
 int64_t rounded_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
 int64_t warps_of(int64_t threads) { return rounded_up(threads, kWarpSize); }
@@ -272,7 +271,7 @@ LayoutCost exchange_cost(int64_t elements, int64_t threads) {
 }
 
 LayoutCost register_cost(int64_t words, int64_t threads) {
-  const int64_t most = std::min(kMostRegisters, kRegisterFile / threads) - kOtherRegisters;
+  const int64_t most = std::min(kMostRegistersOfThread, kRegistersOfBlock / threads) - kOverheadRegisters;
   LayoutCost cost;
   cost.spills = std::max<int64_t>(0, words - most) * warps_of(threads);
   return cost;

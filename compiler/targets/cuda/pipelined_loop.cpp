@@ -95,6 +95,11 @@ bool read_before(const std::vector<Stmt>& body, const Stmt& copy) {
 
 }  // namespace
 
+bool is_pipelined(const Stmt& stmt) {
+  const auto* loop = ir::as<ir::For>(stmt);
+  return loop && loop->kind == ir::LoopKind::pipelined;
+}
+
 std::unordered_set<const ir::BufferData*> written_by(const Stmt& stmt) {
   std::unordered_set<const ir::BufferData*> written;
   ir::walk(

@@ -14,6 +14,8 @@
 
 namespace tilepilot::targets::cuda {
 
+bool is_pipelined(const ir::Stmt& stmt);
+
 class PipelinedLoops {
  public:
   // `shares`: loads for several blocks of the cluster may run ahead, too; who asks for one waits for all its blocks.

@@ -2,6 +2,7 @@
 
 #include "compiler/ir/search.h"
 #include "compiler/targets/cuda/copy_engine.h"
+#include "compiler/targets/cuda/loop_uses.h"
 #include "compiler/targets/cuda/matrix_stores.h"
 #include "compiler/targets/cuda/static_index.h"
 
@@ -90,8 +91,7 @@ void place_tiles(const ir::Kernel& kernel, const TileSet& viewed, Inference& inf
   add_matrix_tiles(kernel, inference, in_rows);
   for (const Buffer& buffer : kernel.allocations) {
     if (buffer->scope != Scope::shared) continue;
-    layout::Shape shape;
-    for (const Expr& extent : buffer->shape) shape.push_back(ir::constant_int(extent).value_or(1));
+    const layout::Shape shape = shape_of(buffer);
     const bool may_spread = !viewed.contains(buffer.get()) && buffer->rank() >= 2;
     const auto choose = may_spread && in_panels.contains(buffer.get()) ? layout::conflict_free_layout
                         : may_spread && in_rows.contains(buffer.get()) ? layout::conflict_free_rows

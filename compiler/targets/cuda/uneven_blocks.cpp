@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "compiler/ir/search.h"
+#include "compiler/targets/cuda/pipelined_loop.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -17,11 +18,6 @@ namespace {
 // Blocks of equal work that follow each other: heads of attention, each of which reads tensors of its own. Measured on
 // an H200: 32 heads of 4096 x 128.
 constexpr int64_t kMostBeside = 32;
-
-bool is_pipelined_loop(const Stmt& stmt) {
-  const auto* loop = ir::as<ir::For>(stmt);
-  return loop && loop->kind == ir::LoopKind::pipelined;
-}
 
 // What tells how often pipelined loops run, and what tells that.
 class Causes {
@@ -56,11 +52,11 @@ class Causes {
   void note(const Stmt& stmt) {
     if (const auto* loop = ir::as<ir::For>(stmt)) {
       for (const Var& var : loop->vars) told_by_[var.get()] = loop->extents;
-      if (ir::contains(stmt, is_pipelined_loop)) open_.insert(open_.end(), loop->extents.begin(), loop->extents.end());
+      if (ir::contains(stmt, is_pipelined)) open_.insert(open_.end(), loop->extents.begin(), loop->extents.end());
     } else if (const auto* let = ir::as<ir::Let>(stmt)) {
       told_by_[let->var.get()] = {let->value};
     } else if (const auto* choice = ir::as<ir::If>(stmt)) {
-      if (ir::contains(stmt, is_pipelined_loop)) open_.push_back(choice->condition);
+      if (ir::contains(stmt, is_pipelined)) open_.push_back(choice->condition);
     } else if (const Var bound = ir::bound_variable(*stmt)) {
       unknown_.insert(bound.get());
     }

@@ -72,11 +72,6 @@ bool has_whole_clusters(const ir::Kernel& kernel) {
   return true;
 }
 
-bool is_pipelined(const Stmt& stmt) {
-  const auto* loop = ir::as<ir::For>(stmt);
-  return loop && loop->kind == ir::LoopKind::pipelined;
-}
-
 class Specializer {
  public:
   Specializer(const ir::Kernel& kernel, Architecture architecture, bool feeds_early)
