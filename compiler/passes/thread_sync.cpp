@@ -276,6 +276,8 @@ class Placement {
   // What one iteration leaves open and a later one touches.
   void meet_between_iterations(const Stmt& loop, Open& iteration, Stmts& body) {
     const bool next_only = iteration.met;
+    // Between an iteration and the next but one, at least, lies all of an iteration.
+    if (iteration.passed) iteration.pass_operator();
     const bool needed = std::any_of(iteration.pending.begin(), iteration.pending.end(), [&](const ThreadAccess& a) {
       return std::any_of(iteration.first.begin(), iteration.first.end(),
                          [&](const ThreadAccess& b) { return accesses_.conflict_in(loop, next_only, a, b); });

@@ -129,6 +129,23 @@ TEST(ThreadSync, ForGlobalMemoryAfterAnOperator) {
 )");
 }
 
+// The operator of the iteration between.
+TEST(ThreadSync, ForGlobalMemoryOfTheNextIterationButOne) {
+  expect_becomes(R"(    serial j in 8 {
+      s[tx] = y[j * 64 + 63 - tx]
+      fill t = 1.0
+      y[(j + 2) * 64 + tx] = s[tx]
+    }
+)",
+                 R"(    serial j in 8 {
+      s[tx] = y[j * 64 + 63 - tx]
+      fill t = 1.0
+      y[(j + 2) * 64 + tx] = s[tx]
+      sync
+    }
+)");
+}
+
 TEST(ThreadSync, AtTheEndOfAnIteration) {
   expect_becomes(R"(    serial i in 4 {
       if tx == 63 {
