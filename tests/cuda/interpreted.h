@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "compiler/targets/cuda/codegen.h"
 
@@ -14,7 +15,9 @@ struct Outcome {
 // On small random values.
 Outcome outcome(const std::string& text, targets::cuda::Architecture architecture);
 
-// Fails the test if anything is wrong for either architecture. The source for sm_90a.
-std::string expect_interpreted(const std::string& text);
+// Fails the test if anything is wrong for one of these architectures. The source for the last one.
+std::string expect_interpreted(const std::string& text,
+                               const std::vector<targets::cuda::Architecture>& architectures = {
+                                   targets::cuda::Architecture::sm_80, targets::cuda::Architecture::sm_90a});
 
 }  // namespace tilepilot::testing
