@@ -9,6 +9,7 @@
 #include "tests/cpu/kernel_fixture.h"
 #include "tests/cpu/prelude_functions.h"
 #include "tests/cuda/emulated.h"
+#include "tests/cuda/interpreted.h"
 #include "tests/cuda/nvrtc_fixture.h"
 #include "tests/ir/random_arguments.h"
 
@@ -314,6 +315,35 @@ TEST(MatrixStores, LeaveTilesInOrderThatNeedIt) {
   batch.compile();
   if (::testing::Test::HasFatalFailure()) return;
   expect_same(program, batch, 0, "in order");
+}
+
+// Rows of 192 bytes, which are padded where the threads alone know of it.
+TEST(MatrixStores, LeaveTilesOfTheCopyEngineWithoutPadding) {
+  const std::string source = expect_interpreted(
+      R"(program both(x: float16[64, 96], a: float16[64, 16], b: float16[16, 96], y: float16[64, 96], z: float16[64, 96]) {
+  kernel bx in 1 threads 128 {
+    shared t: float16[64, 96]
+    shared a_tile: float16[64, 16]
+    shared b_tile: float16[16, 96]
+    fragment s: float32[64, 96]
+    barrier full: uint64[1] arrivals [128]
+    copy a -> a_tile
+    copy b -> b_tile
+    copy x -> t mode bulk_load counting full
+    on full arrive
+    on full wait 0
+    parallel i, j in 64, 96 {
+      y[i, j] = t[63 - i, j]
+    }
+    gemm s = a_tile @ b_tile
+    copy s -> t
+    parallel i, j in 64, 96 {
+      z[i, j] = t[i, 95 - j]
+    }
+  }
+})",
+      {Architecture::sm_90a});
+  EXPECT_NE(source.find("tma_load_2d(t"), std::string::npos) << source;
 }
 
 }  // namespace

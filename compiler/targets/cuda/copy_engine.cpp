@@ -218,6 +218,8 @@ namespace {
 void for_each_box(Lowering& lowering, const ir::Region& tile, const ir::Region& tensor, Span span,
                   const std::function<void(const ir::Region&, const Expr&, const std::vector<Expr>&)>& each) {
   const layout::SharedLayout& memory = lowering.inference.tiles.at(tile.buffer.get());
+  if (memory.span() == layout::SwizzleSpan::none && memory.size() != layout::volume(memory.shape()))
+    return lowering.fail(span, fmt::format("the copy engine knows no padding, as `{}` has it", tile.buffer->name));
   const int64_t columns = tensor.extent.back();
   const int64_t width = memory.span() == layout::SwizzleSpan::none
                             ? columns

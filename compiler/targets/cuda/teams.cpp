@@ -234,9 +234,12 @@ class Teams {
   // after the other.
   void agree_on_tiles() {
     auto sharing = ir::sharing_buffers(kernel_);
-    for (const PlannedKernel& planned : planned_)
+    std::unordered_set<const ir::BufferData*> of_boxes;
+    for (const PlannedKernel& planned : planned_) {
       for (const ir::BufferData* tile : tiles_in_order(planned.kernel.body))
         if (!is_operand(tile)) sharing.insert(tile);
+      of_boxes.merge(tiles_of_boxes(planned.kernel.body));
+    }
     for (const ir::Buffer& buffer : kernel_.allocations) {
       const layout::SharedLayout* best = nullptr;
       for (const PlannedKernel& planned : planned_) {
@@ -246,8 +249,12 @@ class Teams {
         if (best == nullptr || plain == sharing.contains(buffer.get())) best = &found->second;
       }
       if (best == nullptr) continue;
-      const layout::SharedLayout agreed =
-          sharing.contains(buffer.get()) ? layout::SharedLayout::linear(best->shape(), best->element_bits()) : *best;
+      const bool is_padded = best->size() != layout::volume(best->shape());
+      const layout::SharedLayout agreed = sharing.contains(buffer.get())
+                                              ? layout::SharedLayout::linear(best->shape(), best->element_bits())
+                                          : is_padded && of_boxes.contains(buffer.get())
+                                              ? layout::conflict_free_layout(best->shape(), best->element_bits())
+                                              : *best;
       for (PlannedKernel& planned : planned_)
         if (planned.inference.tiles.contains(buffer.get()))
           planned.inference.tiles.insert_or_assign(buffer.get(), agreed);

@@ -84,18 +84,34 @@ std::unordered_set<const ir::BufferData*> tiles_in_order(const Stmt& body) {
   return tiles;
 }
 
+TileSet tiles_of_boxes(const Stmt& body) {
+  TileSet tiles;
+  ir::walk(
+      body,
+      [&](const Stmt& part) {
+        const auto* copy = ir::as<ir::Copy>(part);
+        if (copy == nullptr || copy->in_line || copy->block) return;
+        if (copy->mode == ir::CopyMode::bulk_store) tiles.insert(copy->source.buffer.get());
+        if (copy->mode == ir::CopyMode::bulk_load) tiles.insert(copy->destination.buffer.get());
+      },
+      [](const Expr&) {});
+  return tiles;
+}
+
 void place_tiles(const ir::Kernel& kernel, const TileSet& viewed, Inference& inference) {
   TileSet in_panels, in_rows;
   add_engine_tiles(kernel, in_panels);
   add_operands(kernel, inference, in_panels);
   add_matrix_tiles(kernel, inference, in_rows);
+  const TileSet of_boxes = tiles_of_boxes(kernel.body);
   for (const Buffer& buffer : kernel.allocations) {
     if (buffer->scope != Scope::shared) continue;
     const layout::Shape shape = shape_of(buffer);
     const bool may_spread = !viewed.contains(buffer.get()) && buffer->rank() >= 2;
-    const auto choose = may_spread && in_panels.contains(buffer.get()) ? layout::conflict_free_layout
-                        : may_spread && in_rows.contains(buffer.get()) ? layout::conflict_free_rows
-                                                                       : row_major;
+    const bool by_rows = may_spread && in_rows.contains(buffer.get());
+    const bool by_panels =
+        may_spread && (in_panels.contains(buffer.get()) || (by_rows && of_boxes.contains(buffer.get())));
+    const auto choose = by_panels ? layout::conflict_free_layout : by_rows ? layout::conflict_free_rows : row_major;
     inference.tiles.insert_or_assign(buffer.get(), choose(shape, buffer->type.bytes() * 8));
   }
 }

@@ -13,6 +13,9 @@ namespace tilepilot::targets::cuda {
 void place_tiles(const ir::Kernel& kernel, const std::unordered_set<const ir::BufferData*>& viewed,
                  Inference& inference);
 
+// Tiles that the copy engine fills or stores by boxes: it knows swizzles, no padding.
+std::unordered_set<const ir::BufferData*> tiles_of_boxes(const ir::Stmt& body);
+
 // Tiles whose elements must follow each other in memory: of copies of consecutive bytes and of foreign functions.
 std::unordered_set<const ir::BufferData*> tiles_in_order(const ir::Stmt& body);
 
