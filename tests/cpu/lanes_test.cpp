@@ -49,6 +49,16 @@ const LaneCase kCases[] = {
   }
 })",
      {40, 50}},
+    {"QuotientsOfTheThread", R"(program f(x: float32[64], y: float32[64]) {
+  kernel bx in 1 threads 64 {
+    parallel i in 64 {
+      let q: int32 = i // 4
+      serial k in 2 {
+        y[i] = y[i] + x[(i + q * 16) // 16 + k]
+      }
+    }
+  }
+})"},
     {"NoSteps",
      R"(program f(a: float32[64, 40], c: float32[64, 96], k: int32) {
   kernel bx in 3 threads tx, ty in 32, 16 {
