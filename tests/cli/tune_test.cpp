@@ -205,6 +205,16 @@ TEST_F(Tune, ARunMeasuresOnceAndWhatChangedAgain) {
   EXPECT_THAT(run({"run", "tuned.py"}).err, HasSubstr("Tuned latency"));
 }
 
+// The emulator's times are nobody's, but its machine is another one.
+TEST_F(Tune, AnotherMachineMeasuresAnew) {
+  EXPECT_THAT(run({"run", "tuned.py"}).err, HasSubstr("Tuned latency"));
+  auto other =
+      tilepilot({"run", "--target", "emulate:sm_80", "tuned.py"}, {"TILEPILOT_CACHE=" + (folder_ / "cache").string()});
+  EXPECT_EQ(other.exit_code, 0) << all(other);
+  EXPECT_THAT(other.err, AllOf(HasSubstr("Tuned latency"), Not(HasSubstr("Tuned before")))) << all(other);
+  EXPECT_THAT(run({"run", "tuned.py"}).err, HasSubstr("Tuned before"));
+}
+
 TEST_F(Tune, ALargerLimitTriesTheRest) {
   auto one = run({"run", "--autotune-limit", "1", "tuned.py"});
   EXPECT_THAT(one.err, HasSubstr("tuning tries 1 of 3 configurations")) << all(one);
