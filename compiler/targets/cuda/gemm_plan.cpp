@@ -110,14 +110,13 @@ Fragment thread_tiles(int64_t m, int64_t n, int64_t threads) {
 
 using Viewed = std::unordered_set<const ir::BufferData*>;
 constexpr int64_t kTensorFloatStep = 8;  // along k, of an instruction
-constexpr int64_t kGroup = 128;          // threads of a warp group
 
 // The atom with n columns. Plans point to atoms, so that all of them are made once.
 const Atom* wgmma_atom(ir::DType operand, int64_t n) {
   static const std::vector<Atom> all = [] {
     std::vector<Atom> sized;
     for (const Atom& atom : layout::atoms())
-      for (int64_t columns = 8; atom.threads == kGroup && columns <= 256; columns += 8)
+      for (int64_t columns = 8; atom.threads == layout::kWarpGroupSize && columns <= 256; columns += 8)
         sized.push_back(layout::with_n(atom, columns));
     return sized;
   }();
@@ -150,7 +149,7 @@ std::string not_described(const ir::Region& region, bool k_last, const Viewed& v
 // reads its rows of A and its columns of B. `unit`: what columns of an instruction must be a multiple of.
 bool place_groups(GemmPlan& plan, const ir::Gemm& gemm, int64_t groups, int64_t unit) {
   int64_t best = INT64_MAX;
-  const int64_t threads = groups * kGroup;
+  const int64_t threads = groups * layout::kWarpGroupSize;
   for (int64_t down = 1; down <= groups; ++down) {
     const int64_t across = groups / down;
     if (groups % down != 0 || plan.m % (64 * down) != 0 || plan.n % (8 * across) != 0) continue;
@@ -184,7 +183,7 @@ std::string choose_wgmma(GemmPlan& plan, const ir::Gemm& gemm, int64_t threads, 
   if (a != b || !is_wgmma({a, b, c, 64}))
     return fmt::format("wgmma does not multiply {} by {} into {}", ir::to_string(a), ir::to_string(b),
                        ir::to_string(c));
-  if (threads % kGroup != 0) return fmt::format("{} threads are no whole warp groups", threads);
+  if (threads % layout::kWarpGroupSize != 0) return fmt::format("{} threads are no whole warp groups", threads);
   if (plan.m % 64 != 0 || plan.k * a.bits % 256 != 0)
     return fmt::format("{} x {} is no multiple of 64 x {}", plan.m, plan.k, 256 / a.bits);
   const bool a_held = gemm.a.buffer->scope == ir::Scope::fragment && !gemm.transpose_a;
@@ -200,8 +199,8 @@ std::string choose_wgmma(GemmPlan& plan, const ir::Gemm& gemm, int64_t threads, 
   const int64_t row_bytes = ir::constant_int(gemm.b.buffer->shape.back()).value_or(0) * a.bits / 8;
   const int64_t unit =
       gemm.transpose_b || plan.moves_b ? 1 : static_cast<int64_t>(span_of_rows(row_bytes)) * 8 / a.bits;
-  if (place_groups(plan, gemm, threads / kGroup, unit)) return "";
-  return fmt::format("{} warp groups cannot share {} x {} evenly{}", threads / kGroup, plan.m, plan.n,
+  if (place_groups(plan, gemm, threads / layout::kWarpGroupSize, unit)) return "";
+  return fmt::format("{} warp groups cannot share {} x {} evenly{}", threads / layout::kWarpGroupSize, plan.m, plan.n,
                      plan.splits ? ", or registers do not suffice for the parts" : "");
 }
 

@@ -1,7 +1,7 @@
-// What layouts cost: the one place where free choices are weighed against each other. A cost is counted for all warps
-// of a block, once through each statement concerned, and weighed in issue slots of a warp. Numbers come from a sample,
-// the first warp with its first registers, since layouts are regular: they rank layouts of the same statements, and say
-// nothing about how long a kernel takes.
+// What layouts cost, where free choices are weighed against each other; conversions.h weighs the ways of one tile. A
+// cost is counted for all warps of a block, once through each statement concerned, and weighed in issue slots of a
+// warp. Numbers come from a sample, the first warp with its first registers, since layouts are regular: they rank
+// layouts of the same statements, and say nothing about how long a kernel takes.
 #pragma once
 
 #include <string>

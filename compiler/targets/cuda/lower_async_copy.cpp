@@ -117,10 +117,8 @@ void lower_async_copy(Lowering& lowering, const Stmt& stmt, Stmts& out) {
 void lower_remote_copy(Lowering& lowering, const Stmt& stmt, Stmts& out) {
   const Expr& block_of_cluster = ir::as<ir::Copy>(stmt)->block;
   const auto move = [&](const Buffer& from, const std::vector<Expr>& source, const ir::Region& target, int64_t bytes) {
-    const Stmt moved = call(fmt::format("copy_remote<{}>", bytes),
-                            {target, block_of_cluster, lowering.address(from, source, stmt->span)}, stmt->span);
-    const Expr inside = bounds_condition(lowering, from, source);
-    return inside ? ir::make_stmt(ir::If{inside, moved, nullptr}, stmt->span) : moved;
+    return call(fmt::format("copy_remote<{}>", bytes),
+                {target, block_of_cluster, lowering.address(from, source, stmt->span)}, stmt->span);
   };
   const auto form = passes::box_form(stmt);
   if (form && form->vars.empty()) {  // one element

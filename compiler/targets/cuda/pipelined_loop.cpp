@@ -50,7 +50,7 @@ class InRing : public ir::Rewriter {
   Expr slot_;
 };
 
-int uses_of(const Stmt& stmt, const ir::BufferData* buffer) {
+int count_uses(const Stmt& stmt, const ir::BufferData* buffer) {
   int count = 0;
   ir::walk(
       stmt,
@@ -88,7 +88,7 @@ bool read_before(const std::vector<Stmt>& body, const Stmt& copy) {
   const ir::BufferData* tile = ir::as<ir::Copy>(copy)->destination.buffer.get();
   for (const Stmt& stmt : body) {
     if (stmt == copy) return false;
-    if (uses_of(stmt, tile) > 0) return true;
+    if (count_uses(stmt, tile) > 0) return true;
   }
   return false;
 }
@@ -134,9 +134,9 @@ std::string PipelinedLoops::not_ahead(const ir::Copy& copy, const Stmt& body) co
   for (const Expr& start : copy.source.start)
     if (ir::has_loads(start)) return "where it starts is read from memory";
   if (written_by(body).contains(from.get())) return fmt::format("the loop writes `{}`", from->name);
-  if (uses_of(whole_, to.get()) != uses_of(body, to.get()))
+  if (count_uses(whole_, to.get()) != count_uses(body, to.get()))
     return fmt::format("`{}` is used outside the loop", to->name);
-  if (uses_of(body, to.get()) < 2) return fmt::format("the loop does not use `{}`", to->name);
+  if (count_uses(body, to.get()) < 2) return fmt::format("the loop does not use `{}`", to->name);
   if (!written_once(body, to.get())) return fmt::format("the loop writes `{}` elsewhere, too", to->name);
   return "";
 }

@@ -134,9 +134,8 @@ Result<std::vector<Diagnostic>> resource_warnings(const PlannedKernel& planned, 
 }
 
 Status check_registers(const ir::Kernel& kernel) {
-  constexpr int64_t kGroup = 128;
-  const int64_t threads = thread_count(kernel), groups = threads / kGroup;
-  if (threads % kGroup != 0) return {};
+  const int64_t threads = thread_count(kernel), groups = threads / layout::kWarpGroupSize;
+  if (threads % layout::kWarpGroupSize != 0) return {};
   std::vector<int64_t> last(static_cast<size_t>(groups), registers_of_thread(threads));
   Stmt given;
   const auto note = [&](const Stmt& stmt, const std::vector<int>* who) {
@@ -162,7 +161,7 @@ Status check_registers(const ir::Kernel& kernel) {
   if (!ir::contains<ir::Roles>(kernel.body) && !ir::contains(kernel.body, in_branch))
     ir::walk(
         kernel.body, [&](const Stmt& stmt) { note(stmt, nullptr); }, no_expr);
-  const int64_t all = kGroup * std::accumulate(last.begin(), last.end(), int64_t{0});
+  const int64_t all = layout::kWarpGroupSize * std::accumulate(last.begin(), last.end(), int64_t{0});
   if (given == nullptr || all <= kRegistersOfBlock) return {};
   return make_error(DiagnosticKind::too_large_for_device, given->span,
                     fmt::format("the warp groups are given {} registers in all; there are {}", all, kRegistersOfBlock),

@@ -17,7 +17,6 @@ namespace {
 constexpr int64_t kVector = 4;      // neighbours that a thread moves at once
 constexpr int64_t kGroupRows = 64;  // of A, an instruction
 constexpr int64_t kHeldOfA = 4;     // registers of a thread for A, an instruction
-constexpr int64_t kGroupThreads = 128;
 
 class SplitProducts {
  public:
@@ -166,15 +165,16 @@ class SplitProducts {
     const bool by_rows = !gemm_.transpose_a && start && *start % kVector == 0 &&
                          lowering_.inference.tiles.at(gemm_.a.buffer.get()).span() != layout::SwizzleSpan::none;
     if (by_rows) {
-      const Expr warp = remainder(quotient(thread, 32), kGroupThreads / 32);
+      const Expr warp = remainder(quotient(thread, 32), layout::kWarpGroupSize / 32);
       const Expr at = plus(row, plus(times(warp, 16), remainder(lane, 16)));
       const Expr column = plus(k, times(quotient(lane, 16), kVector));
       return call("ldmatrix<4>", {in(registers, to), operand(gemm_.a, true, at, column)}, span_);
     }
     const layout::Fragment fragment = layout::a_fragment(*plan_.atom);
     const ir::Var r = lowering_.variable("r", kHeldOfA);
-    const Indices at = coordinates_of(fragment, digits_of(fragment.threads(), remainder(thread, kGroupThreads)),
-                                      digits_of(fragment.registers(), ir::var_ref(r)));
+    const Indices at =
+        coordinates_of(fragment, digits_of(fragment.threads(), remainder(thread, layout::kWarpGroupSize)),
+                       digits_of(fragment.registers(), ir::var_ref(r)));
     const ir::Region from = operand(gemm_.a, !gemm_.transpose_a, plus(row, at[0]), plus(k, at[1]));
     const Stmt move = ir::make_stmt(
         ir::Store{registers, {plus(to, ir::var_ref(r))}, ir::load(from.buffer, from.start, span_)}, span_);

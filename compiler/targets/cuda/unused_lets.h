@@ -8,7 +8,8 @@
 
 namespace tilepilot::targets::cuda {
 
-// The list without lets whose variables no statement after them names, in loops and branches, too.
+// The list without lets whose variables no statement after them names, in loops and branches, too; While loops, roles
+// and blocks within it are kept as they are.
 std::vector<ir::Stmt> without_unused_lets(const std::vector<ir::Stmt>& list);
 
 }  // namespace tilepilot::targets::cuda

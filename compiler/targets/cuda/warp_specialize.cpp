@@ -27,8 +27,6 @@ using ir::Var;
 
 namespace {
 
-constexpr int64_t kWarpGroup = 128;
-
 // Registers of a thread, by the number of warp groups that compute: with those of the loading one 64 Ki in all, in
 // multiples of 8 (PTX ISA, "setmaxnreg").
 struct RegisterShare {
@@ -83,8 +81,9 @@ class Specializer {
 
   std::optional<SpecializedKernel> run() {
     ir::Kernel& kernel = result_.kernel;
-    const auto* share = std::find_if(std::begin(kRegisterShares), std::end(kRegisterShares),
-                                     [&](const RegisterShare& one) { return one.groups * kWarpGroup == threads_; });
+    const auto* share =
+        std::find_if(std::begin(kRegisterShares), std::end(kRegisterShares),
+                     [&](const RegisterShare& one) { return one.groups * layout::kWarpGroupSize == threads_; });
     if (share == std::end(kRegisterShares) || !kernel.thread_vars.empty() || kernel.threads.size() != 1) return {};
     if (!ir::contains(kernel.body, is_pipelined) || ir::contains(kernel.body, stays_whole)) return {};
     if (writes_once(kernel.body) || !has_whole_clusters(kernel)) return {};
@@ -109,7 +108,7 @@ class Specializer {
     };
     kernel.body = ir::make_stmt(
         ir::Block{{as_roles(std::move(first), std::move(computing)), as_roles({groups}, std::move(loading))}}, span);
-    kernel.threads = {threads_ + kWarpGroup};
+    kernel.threads = {threads_ + layout::kWarpGroupSize};
     kernel.block_vars = {block_};
     kernel.grid = {total_};
     if (in_cluster_ > 1) kernel.cluster = {in_cluster_};
