@@ -293,6 +293,7 @@ void AsyncEngine::copy_to_block(const bulk_request& request, Counters& counters)
   char* to = from == nullptr ? nullptr : peer->memories_.begin_write(request.shared, request.bytes, now);
   PhaseBarrier* barrier = to == nullptr ? nullptr : peer->find(request.barrier, now);
   if (barrier == nullptr) block_.abandon();
+  peer->check_announced(*barrier, request.barrier.at, now);
   std::memmove(to, from, static_cast<size_t>(request.bytes));
   counters.shared_reads.bytes += request.bytes;
   counters.shared_writes.bytes += request.bytes;

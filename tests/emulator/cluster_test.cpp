@@ -101,7 +101,7 @@ extern "C" __global__ void __launch_bounds__(64) main_0(global_array<int32_t> A,
   shared_array<uint64_t> full = shared_tile<uint64_t>(512, 1);
   const int32_t t = threadIdx.x;
   if (t == 0) {
-    barrier_init(full, 1);
+    barrier_init(full, 1);  // make
     fence_barriers();
   }
   sync_cluster();
@@ -164,6 +164,21 @@ TEST(EmulatedCluster, FindsDefectsOfBulkCopiesToAnotherBlock) {
         << planted.before << "\n"
         << report.defects[0].message;
   }
+}
+
+// What is sent is fenced before the barriers are made: no later fence stands for theirs.
+TEST(EmulatedCluster, FindsBarriersThatCopiesBetweenBlocksNeedNotKnow) {
+  std::vector<int32_t> b(64);
+  const std::string fill = "    from[t] = A[t];\n    fence_async();  // fence\n";
+  const KernelText filled = kSend.with(fill, "").with(
+      "  if (t == 0) {\n    barrier_init",
+      "  if (block_of_cluster() == 0) {\n" + fill + "  }\n  sync_cluster();\n  if (t == 0) {\n    barrier_init");
+  EXPECT_THAT(told(send(filled, b)), IsEmpty());
+  const Report report = send(filled.with("    fence_barriers();\n", "    \n"), b);
+  ASSERT_FALSE(report.defects.empty());
+  EXPECT_EQ(report.defects[0].kind, DefectKind::missing_fence) << report.defects[0].message;
+  EXPECT_EQ(report.defects[0].first.line, filled.line_of("make"));
+  EXPECT_EQ(report.defects[0].second.line, filled.line_of("send"));
 }
 
 // Blocks that meet need not have waited for what one sends to the other.
