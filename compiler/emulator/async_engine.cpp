@@ -35,14 +35,36 @@ void AsyncEngine::init(int64_t at, int64_t count, const Moment& now) {
 }
 
 void AsyncEngine::end_block() {
-  for (const Own& own : owns_)
+  const auto pending = [&](const Moment& begun, const std::string& what, const char* lacks) {
+    if (reporter_.is_new(DefectKind::pending_copy, begun, begun))
+      reporter_.add(DefectKind::pending_copy, begun, begun, fmt::format("the block ends while {}, {}", what, lacks));
+  };
+  for (const Own& own : owns_) {
     for (const Read& read : own.stores.under_way)
-      if (reporter_.is_new(DefectKind::pending_copy, read.begun, read.begun))
-        reporter_.add(
-            DefectKind::pending_copy, read.begun, read.begun,
-            fmt::format("the block ends while the copy engine still reads {} bytes of its memory for {}, which "
-                        "has not waited for its stores",
-                        read.bytes, reporter_.thread(read.begun)));
+      pending(read.begun,
+              fmt::format("the copy engine still reads {} bytes of its memory for {}", read.bytes,
+                          reporter_.thread(read.begun)),
+              "which has not waited for its stores");
+    for (const Read& read : own.products.under_way)
+      pending(read.begun, fmt::format("a product of {} still reads its memory", reporter_.thread(read.begun)),
+              "for which no `wgmma_wait` has waited");
+  }
+  for (const auto& [at, barrier] : barriers_)
+    for (const Copy& copy : barrier.copies)
+      pending(copy.begun,
+              fmt::format("the copy engine still writes {} bytes of its memory for {}", copy.bytes,
+                          reporter_.thread(copy.begun)),
+              "and nobody has waited for them at their barrier");
+  for (const AsyncEngine* peer : peers_) {
+    if (peer == this) continue;
+    for (const auto& [at, barrier] : peer->barriers_)
+      for (const Copy& copy : barrier.copies)
+        if (copy.source == this)
+          pending(copy.begun,
+                  fmt::format("the copy engine still reads {} bytes of its memory for {}", copy.bytes,
+                              reporter_.thread(copy.begun)),
+                  "and the block that gets them has not waited for them");
+  }
 }
 
 // Who comes to know of the barrier by its use alone, as by a wait for others that know it, knows too late.

@@ -15,7 +15,7 @@ class AsyncEngine {
       : memories_(memories), clocks_(clocks), reporter_(reporter), block_(block) {}
 
   void start_block();
-  // All threads have left: nothing may still read the block's memory.
+  // All threads have left: nothing may still read or write the block's memory.
   void end_block();
   // Of all blocks of the cluster, this one among them.
   void set_peers(std::vector<AsyncEngine*> peers) { peers_ = std::move(peers); }

@@ -166,6 +166,16 @@ TEST(EmulatedCluster, FindsDefectsOfBulkCopiesToAnotherBlock) {
   }
 }
 
+// The block that sends leaves before the other one says that it has all.
+TEST(EmulatedCluster, FindsBlocksThatEndBeforeTheirMemoryIsSent) {
+  std::vector<int32_t> b(64);
+  const Report report = send(kSend.with("send\n    }\n", "send\n    }\n    return;\n"), b);
+  ASSERT_FALSE(report.defects.empty());
+  EXPECT_EQ(report.defects[0].kind, DefectKind::pending_copy) << report.defects[0].message;
+  EXPECT_EQ(report.defects[0].first.line, kSend.line_of("send"));
+  EXPECT_THAT(report.defects[0].message, HasSubstr("the block that gets them has not waited"));
+}
+
 // What is sent is fenced before the barriers are made: no later fence stands for theirs.
 TEST(EmulatedCluster, FindsBarriersThatCopiesBetweenBlocksNeedNotKnow) {
   std::vector<int32_t> b(64);

@@ -223,6 +223,24 @@ TEST(AsyncEngine, FindsBlocksThatEndBeforeTheirStoresHaveRead) {
                "write", "write");
 }
 
+// One fetch more than there are products.
+TEST(AsyncEngine, FindsBlocksThatEndBeforeTheirLoadsHaveWritten) {
+  const KernelText wrong = kSpecialised.with("for (int step = 0; step < k / 64; ++step) {\n        const int stage",
+                                             "for (int step = 0; step <= k / 64; ++step) {\n        const int stage");
+  const Report report = run_product(wrong);
+  expect_lines(report, DefectKind::pending_copy, "fetch A", "fetch A");
+  EXPECT_EQ(report.defects.size(), 2U) << ::testing::PrintToString(told(report));
+}
+
+TEST(AsyncEngine, FindsBlocksThatEndBeforeTheirProductsHaveRead) {
+  const Report report = run_product(kSpecialised.with("    fence_async();\n",
+                                                      "    wgmma_fence(); wgmma_m64n64k16_f32_f16_f16(&C_local[0], "
+                                                      "matrix_place(A_shared, 16, 1024, 1), matrix_place(B_shared, 16, "
+                                                      "1024, 1), 0); wgmma_commit(); fence_async();  // last\n"));
+  const Defect defect = first_of(report, DefectKind::pending_copy);
+  EXPECT_EQ(defect.second.line, kSpecialised.line_of("store") + 2) << defect.message;
+}
+
 TEST(AsyncEngine, FindsBoxesThatTheHardwareDoesNotHave) {
   const Report report =
       run_product(kSpecialised.with("A_shared + stage * 4096, A_map", "A_shared + stage * 4096 + 8, A_map"));
