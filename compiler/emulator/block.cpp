@@ -163,6 +163,7 @@ void Block::end() {
   stop(Stop::ended);
   check_stopped_warp(current_ / kWarp);
   if (!barriers_[0].arrived.empty()) pass_if_full(0);
+  owner_->thread_ended();
   if (ended_ == size()) {
     outcome_ = Outcome::ended;
     leave_context(running().context, scheduler_);

@@ -21,6 +21,8 @@ class BlockOwner {
   // All lanes of the warp stand still.
   virtual void warp_stopped(int warp) = 0;
   virtual void barrier_passed() = 0;
+  // The running thread.
+  virtual void thread_ended() = 0;
   // What is missing for the event: ", whose ...".
   virtual std::string describe_event(int64_t event) = 0;
 };

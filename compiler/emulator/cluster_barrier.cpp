@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace tilepilot::emulator {
@@ -10,7 +11,7 @@ using emulated::cluster_action;
 
 void ClusterBarrier::start_cluster() {
   threads_.assign(threads_.size(), {});
-  arrived_ = 0;
+  arrived_ = gone_ = 0;
   phase_ = 0;
   all_meet_ = true;
 }
@@ -25,14 +26,31 @@ bool ClusterBarrier::arrive(cluster_action action, const Moment& now) {
                       reporter_.thread(now), reporter_.place(self.at.site)));
     return false;
   }
-  self = {phase_, true, now};
+  self = {phase_, true, false, now};
   all_meet_ = all_meet_ && action == cluster_action::sync;
   if (action != cluster_action::arrive_relaxed) clocks_.release(now.thread, now_);
-  if (++arrived_ < threads_.size()) return true;
+  ++arrived_;
+  complete_if_due();
+  return true;
+}
+
+bool ClusterBarrier::end(int thread) {
+  Thread& self = threads_[static_cast<size_t>(thread)];
+  self.gone = true;
+  const bool counts = self.arrived && self.phase == phase_;
+  if (!counts) ++gone_;
+  return complete_if_due();
+}
+
+bool ClusterBarrier::complete_if_due() {
+  if (arrived_ == 0 || arrived_ + gone_ < threads_.size()) return false;
   arrived_ = 0;
   ++phase_;
   completed_ = now_;
-  if (std::exchange(all_meet_, true)) clocks_.start_epoch();
+  const auto gone = std::count_if(threads_.begin(), threads_.end(), [](const Thread& thread) { return thread.gone; });
+  gone_ = static_cast<size_t>(gone);
+  // A new epoch would order what threads did that have ended.
+  if (std::exchange(all_meet_, true) && gone_ == 0) clocks_.start_epoch();
   return true;
 }
 
@@ -51,7 +69,7 @@ void ClusterBarrier::pass(int thread) {
 }
 
 std::string ClusterBarrier::describe() const {
-  return fmt::format(", where {} of {} threads have come", arrived_, threads_.size());
+  return fmt::format(", where {} of {} threads have come", arrived_, threads_.size() - gone_);
 }
 
 }  // namespace tilepilot::emulator

@@ -1,5 +1,6 @@
 // The barrier of a cluster: threads arrive at it, and later wait until all others have (PTX ISA, "barrier.cluster").
-// Who has waited knows what others did before they arrived; what they do between the two is ordered by nothing.
+// Who has waited knows what others did before they arrived; what they do between the two is ordered by nothing. Nobody
+// waits for threads that have ended, and nobody knows what these did.
 #pragma once
 
 #include <string>
@@ -23,6 +24,8 @@ class ClusterBarrier {
   void start_cluster();
   // By the thread of `now`; an `arrive` that is part of a `sync` waits at once. False: that is misuse, and told.
   bool arrive(emulated::cluster_action action, const Moment& now);
+  // The thread has ended. True: others waited for it alone, and go on.
+  bool end(int thread);
   // Before it waits. False: it has not arrived, which is told.
   bool may_wait(const Moment& now);
   // Whether all have arrived at the phase that the thread has arrived at.
@@ -36,16 +39,20 @@ class ClusterBarrier {
   struct Thread {
     int64_t phase = -1;  // the last that it arrived at
     bool arrived = false;
+    bool gone = false;  // it has ended
     Moment at;
   };
 
   Clocks& clocks_;
   Reporter& reporter_;
   std::vector<Thread> threads_;
-  size_t arrived_ = 0;
+  size_t arrived_ = 0;  // in this phase
+  size_t gone_ = 0;     // have ended, and not arrived in this phase
   int64_t phase_ = 0;
   bool all_meet_ = true;  // nobody does anything between its arrival and its wait
   Knowledge now_, completed_;
+
+  bool complete_if_due();
 };
 
 }  // namespace tilepilot::emulator

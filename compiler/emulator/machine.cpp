@@ -46,6 +46,14 @@ bool Machine::valid() const {
   return std::all_of(live_.begin(), live_.end(), [](const auto& live) { return live->block.valid(); });
 }
 void Machine::warp_stopped(int warp) { running_->memories.count_warp(warp, report_.counters); }
+void Machine::thread_ended() {
+  ClusterBarrier& barrier = *running_->cluster;
+  if (barrier.end(running_->block.now().thread)) pass_cluster_barrier(barrier);
+}
+void Machine::pass_cluster_barrier(const ClusterBarrier& barrier) {
+  for (const auto& live : live_)
+    if (live->cluster == &barrier) live->block.wake(kClusterEvent);
+}
 std::string Machine::describe_event(int64_t event) {
   return event == kClusterEvent ? running_->cluster->describe() : running_->engine.describe(event);
 }
@@ -145,9 +153,7 @@ struct Machine::Calls {
     const Moment now = block.now();
     if (action != cluster_action::wait) {
       if (!barrier.arrive(action, now)) block.abandon();
-      if (barrier.has_passed(now.thread))
-        for (const auto& live : self.live_)
-          if (live->cluster == &barrier) live->block.wake(kClusterEvent);
+      if (barrier.has_passed(now.thread)) self.pass_cluster_barrier(barrier);
     }
     if (action == cluster_action::arrive || action == cluster_action::arrive_relaxed) return;
     if (!barrier.may_wait(now)) block.abandon();

@@ -46,6 +46,8 @@ class Machine : private BlockOwner {
   void perform(emulated::meeting kind, uint32_t detail, int first_thread, std::span<void* const> lanes) override;
   void warp_stopped(int warp) override;
   void barrier_passed() override { ++report_.counters.block_syncs; }
+  void thread_ended() override;
+  void pass_cluster_barrier(const ClusterBarrier& barrier);
   std::string describe_event(int64_t event) override;
   void shuffle(uint32_t detail, std::span<void* const> lanes);
   void vote(uint32_t detail, std::span<void* const> lanes);

@@ -68,12 +68,41 @@ TEST(EmulatedClusterBarrier, FindsMisuse) {
   EXPECT_THAT(never.defects[0].message, HasSubstr("has not arrived there"));
   EXPECT_EQ(never.defects[0].second.line, kExchange.line_of("wait"));
 
-  const Report gone = exchange(kExchange.with("cluster_arrive();  // arrive",
-                                              "sync_cluster(); if (block_of_cluster() == 1) return; cluster_arrive();"),
-                               b);
-  ASSERT_EQ(gone.defects.size(), 1U);
-  EXPECT_EQ(gone.defects[0].kind, DefectKind::deadlock);
-  EXPECT_THAT(gone.defects[0].message, HasSubstr("at the barrier of the cluster, where 64 of 128 threads have come"));
+  const Report stuck = exchange(
+      kExchange.with("cluster_arrive();  // arrive",
+                     "sync_cluster(); if (block_of_cluster() == 1) { if (t >= 32) return; sync_named(1, 64); } "
+                     "cluster_arrive();"),
+      b);
+  ASSERT_EQ(stuck.defects.size(), 1U);
+  EXPECT_EQ(stuck.defects[0].kind, DefectKind::deadlock);
+  EXPECT_THAT(stuck.defects[0].message, HasSubstr("at the barrier of the cluster, where 64 of 96 threads have come"));
+}
+
+// Before or after others come, in any phase, and with an arrival that it does not wait for.
+TEST(EmulatedClusterBarrier, WaitsForNobodyWhoHasEnded) {
+  std::vector<int32_t> expected(256);
+  for (size_t i = 0; i < expected.size(); ++i) expected[i] = int32_t((i / 64 ^ 1) * 64 + 63 - i % 64);
+  for (const std::string leaves : {"block_of_cluster() == 0", "block_of_cluster() == 1", "t >= 32", "t != 5"})
+    for (const std::string last : {"", "cluster_arrive(); "}) {
+      std::vector<int32_t> b(256);
+      const Report report = exchange(
+          kExchange.with("// use", "if (" + leaves + ") { " + last + "return; } sync_cluster(); sync_cluster();"), b);
+      EXPECT_THAT(told(report), IsEmpty()) << leaves;
+      EXPECT_EQ(b, expected);
+    }
+}
+
+// An end is no arrival that tells what was before it.
+TEST(EmulatedClusterBarrier, OrdersNothingThatEndedThreadsDid) {
+  std::vector<int32_t> b(256);
+  const KernelText kernel =
+      kExchange.with("// use",
+                     "if (block_of_cluster() == 0) { B[blockIdx.x * 64 + t] = 7; return; } sync_cluster(); "
+                     "B[blockIdx.x * 64 + t] = B[(blockIdx.x - 1) * 64 + t];  // use");
+  const Report report = exchange(kernel, b);
+  ASSERT_FALSE(report.defects.empty());
+  EXPECT_EQ(report.defects[0].kind, DefectKind::data_race) << report.defects[0].message;
+  EXPECT_THAT(told(exchange(kernel.with("= 7; return;", "= 7; cluster_arrive(); return;"), b)), IsEmpty());
 }
 
 TEST(EmulatedCluster, FindsWritesToBlocksThatAreNotThere) {

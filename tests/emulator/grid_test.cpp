@@ -176,10 +176,13 @@ TEST(EmulatedCluster, FindsBarriersUsedBeforeTheyAreMade) {
 TEST(EmulatedCluster, FindsBlocksThatLeaveTooEarly) {
   std::vector<float> b(4 * 4 * 64);
   const Report report =
-      run_pair(kPair.with("  sync_cluster();  // end", "  if (block_of_cluster() == 0) sync_cluster();  // end"), b);
+      run_pair(kPair.with("  sync_cluster();  // end", "  if (block_of_cluster() == 1) sync_cluster();  // end"), b);
   ASSERT_EQ(report.defects.size(), 1U);
-  EXPECT_EQ(report.defects[0].kind, DefectKind::deadlock);
-  EXPECT_EQ(report.defects[0].first.line, kPair.line_of("end"));
+  EXPECT_EQ(report.defects[0].kind, DefectKind::out_of_bounds);
+  EXPECT_EQ(report.defects[0].first.line, kPair.line_of("release"));
+  // Nobody comes for what the second one alone has used.
+  const KernelText other = kPair.with("  sync_cluster();  // end", "  if (block_of_cluster() == 0) sync_cluster();");
+  EXPECT_THAT(told(run_pair(other, b)), IsEmpty());
 }
 
 }  // namespace
