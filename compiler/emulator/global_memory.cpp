@@ -27,6 +27,11 @@ void GlobalMemory::start_block(std::array<int64_t, 3> block) {
   set_other_blocks(phase_epoch_, clocks_.epoch());
 }
 
+void GlobalMemory::resume_block(std::array<int64_t, 3> block, bool ordered) {
+  start_block(block);
+  if (ordered) synchronise_block();
+}
+
 void GlobalMemory::meet_atomic(bool changes) {
   met_ = true;
   releases_ |= changes && fenced_;

@@ -23,8 +23,13 @@ class GlobalMemory {
   Buffer& buffer(int64_t number) { return buffers_[static_cast<size_t>(number)]; }
   const Buffer& buffer(int64_t number) const { return buffers_[static_cast<size_t>(number)]; }
 
-  // A block goes on in a new epoch.
+  // A block begins in a new epoch.
   void start_block(std::array<int64_t, 3> block);
+  // It goes on in a new epoch after others had their turn. `ordered`: by what it met before, and no barrier of the grid
+  // stands between.
+  void resume_block(std::array<int64_t, 3> block, bool ordered);
+  // What other blocks did counts as ordered before what the block does.
+  bool is_ordered() const { return ordered_; }
   // What all blocks have done so far is ordered before what follows.
   void synchronise_grid() { phase_epoch_ = clocks_.epoch() + 1; }
   // A thread of the block meets an atomic element, or fences. What other blocks did before a fence and an update of

@@ -28,6 +28,7 @@ struct Machine::LiveBlock {
   ClusterBarrier* cluster = &own_barrier;  // that of its first block
   std::array<int64_t, 3> place{};
   Block::Outcome outcome = Block::Outcome::ended;
+  bool is_ordered = false;  // when it stopped, after what other blocks did
 
   int64_t rank;
 
@@ -277,7 +278,7 @@ std::array<int64_t, 3> Machine::place_of(int64_t block) const {
   return {block % grid[0], block / grid[0] % grid[1], block / (grid[0] * grid[1])};
 }
 
-void Machine::enter(LiveBlock& live) {
+void Machine::enter(LiveBlock& live, bool ordered) {
   running_ = &live;
   state_.cluster_rank = static_cast<uint32_t>(live.rank);
   state_.block_index = {static_cast<uint32_t>(live.place[0]), static_cast<uint32_t>(live.place[1]),
@@ -285,17 +286,18 @@ void Machine::enter(LiveBlock& live) {
   reporter_.start_block(live.place, live.rank);
   if (volume(launch_.cluster) > 1) return;  // its blocks share epochs
   clocks_.start_epoch();
-  global_.start_block(live.place);
+  global_.resume_block(live.place, ordered);
 }
 
 Block::Outcome Machine::ended(LiveBlock& live, Block::Outcome outcome) {
+  live.is_ordered = global_.is_ordered();
   if (outcome == Block::Outcome::ended) live.engine.end_block();
   return outcome;
 }
 
 Block::Outcome Machine::start(LiveBlock& live, std::array<int64_t, 3> place, const std::function<void()>& body) {
   live.place = place;
-  enter(live);
+  enter(live, false);
   live.own_barrier.start_cluster();
   live.memories.start_block();
   live.engine.start_block();
@@ -303,7 +305,7 @@ Block::Outcome Machine::start(LiveBlock& live, std::array<int64_t, 3> place, con
 }
 
 Block::Outcome Machine::resume(LiveBlock& live, bool passes_grid_barrier) {
-  enter(live);
+  enter(live, live.is_ordered && !passes_grid_barrier);
   return ended(live, live.block.resume(passes_grid_barrier));
 }
 
@@ -380,7 +382,7 @@ bool Machine::run_cluster(int64_t cluster, const std::function<void()>& body) {
     live->engine.start_block();
   }
   for (const auto& live : live_) {
-    enter(*live);
+    enter(*live, false);
     live->outcome = ended(*live, live->block.run(body, *this));
     if (live->outcome == Outcome::abandoned) return false;
   }

@@ -38,7 +38,8 @@ class Machine : private BlockOwner {
   Block::Outcome start(LiveBlock& live, std::array<int64_t, 3> place, const std::function<void()>& body);
   Block::Outcome resume(LiveBlock& live, bool passes_grid_barrier);
   int64_t count(Block::Outcome outcome) const;
-  void enter(LiveBlock& live);
+  // `ordered`: after what other blocks did, since it knew that before.
+  void enter(LiveBlock& live, bool ordered);
   void run_in_turn(const std::function<void()>& body);
   void run_together(const std::function<void()>& body);
   void run_clusters(const std::function<void()>& body);

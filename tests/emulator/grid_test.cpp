@@ -72,6 +72,49 @@ extern "C" __global__ void main_0(global_array<int32_t> A, global_array<int32_t>
   EXPECT_EQ(report.defects[0].first.line, kernel.line_of("poll"));
 }
 
+// The block knows what the flag told it, however often others have their turn while it waits for its own barrier.
+TEST(EmulatedGrid, BlocksStayOrderedWhileOthersRun) {
+  const KernelText kernel{R"(
+extern "C" __global__ void main_0(global_array<int32_t> A, global_array<int32_t> B) {
+  shared_array<uint64_t> full = shared_tile<uint64_t>(0, 1);
+  if (blockIdx.x == 0) {
+    if (threadIdx.x == 0) {
+      barrier_init(full, 1);
+      while (atomic_read(A + 0) == 0) {}  // poll
+      fence_device();
+      for (int i = 0; i < 70000 && !barrier_passed(full, 0); ++i) {}
+    }
+    sync_threads();
+    B[threadIdx.x] = A[1];  // use
+  } else if (threadIdx.x == 0) {
+    A[1] = 5;  // give
+    fence_device();
+    atomic_update<put_update>(A + 0, 1);
+  }
+}
+)"};
+  std::vector<int32_t> a(2), b(32);
+  const Setting setting{.shared_bytes = 8, .grid = {2, 1, 1}, .cooperative = true};
+  EXPECT_THAT(told(run_kernel(kernel, setting, Buffers().add("A", a).add("B", b))), IsEmpty());
+  EXPECT_EQ(b, std::vector<int32_t>(32, 5));
+  const KernelText unknown = kernel.with("while (atomic_read(A + 0) == 0) {}", "");
+  const Report report = run_kernel(unknown, setting, Buffers().add("A", a).add("B", b));
+  ASSERT_FALSE(report.defects.empty());
+  EXPECT_EQ(report.defects[0].kind, DefectKind::data_race) << report.defects[0].message;
+  EXPECT_EQ(report.defects[0].second.line, kernel.line_of("use"));
+}
+
+// What orders blocks before a barrier of the grid orders nothing of what they do after it.
+TEST(EmulatedGrid, BlocksThatWereOrderedRaceAfterABarrier) {
+  std::vector<int32_t> a(128), b(128);
+  const std::string first = "  A[blockIdx.x * 32 + threadIdx.x] = int32_t(";
+  const KernelText kernel = kNeighbours.with(first, "  atomic_update<add_update>(B + 0, 1); sync_grid();\n" + first)
+                                .with("sync_grid();  // barrier", "sync_threads();");
+  const Report report = run_kernel(kernel, {.grid = {4, 1, 1}, .cooperative = true}, Buffers().add("A", a).add("B", b));
+  ASSERT_FALSE(report.defects.empty());
+  EXPECT_EQ(report.defects[0].kind, DefectKind::data_race) << report.defects[0].message;
+}
+
 // The last block to come adds up what all of them have left.
 TEST(EmulatedGrid, BlocksAreOrderedByFencesAndAtomicElements) {
   const KernelText kernel{R"(
