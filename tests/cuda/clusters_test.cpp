@@ -9,7 +9,7 @@
 #include "compiler/targets/cuda/prelude.h"
 #include "tests/cpu/kernel_fixture.h"
 #include "tests/cpu/prelude_functions.h"
-#include "tests/cuda/emulated.h"
+#include "tests/cuda/interpreted.h"
 #include "tests/cuda/nvrtc_fixture.h"
 #include "tests/ir/random_arguments.h"
 
@@ -181,15 +181,7 @@ TEST(Clusters, ComputeWhatTheirBlocksWouldAlone) {
   if (::testing::Test::HasFatalFailure()) return;
   for (size_t k = 0; k < texts.size(); ++k) {
     const ir::Program single = parse(alone(texts[k]));
-    const ir::testing::RandomArguments expected(single, 1), actual(single, 1);
-    interpret::Options options;
-    options.functions = &prelude_functions();
-    const auto explicit_program = passes::explicit_threads(single);
-    ASSERT_TRUE(explicit_program.ok()) << explicit_program.error().message;
-    const auto fault = interpret::run(*explicit_program, expected.values(), options);
-    ASSERT_FALSE(fault) << fault->message;
-    EXPECT_EQ(batch.run(k, to_launch(actual.values())), "") << batch.source(k);
-    EXPECT_EQ(ir::testing::first_difference(expected, actual), "") << batch.source(k);
+    expect_agreement(batch, k, single);
   }
 }
 
@@ -199,18 +191,6 @@ std::string fetched(const std::string& text) {
   for (const std::string part : {" cluster 2", "    async arrive_cluster\n    sync cluster_wait\n"})
     if (const size_t at = result.find(part); at != std::string::npos) result.erase(at, part.size());
   return result;
-}
-
-void expect_same(EmulatedBatch& batch, size_t number, const ir::Program& given, const ir::Program& single) {
-  const ir::testing::RandomArguments expected(single, 1), actual(given, 1);
-  interpret::Options options;
-  options.functions = &prelude_functions();
-  const auto explicit_program = passes::explicit_threads(single);
-  ASSERT_TRUE(explicit_program.ok()) << explicit_program.error().message;
-  const auto fault = interpret::run(*explicit_program, expected.values(), options);
-  ASSERT_FALSE(fault) << fault->message;
-  EXPECT_EQ(batch.run(number, to_launch(actual.values())), "") << batch.source(number);
-  EXPECT_EQ(ir::testing::first_difference(expected, actual), "") << batch.source(number);
 }
 
 TEST(Clusters, CopyIntoEachOthersMemory) {
@@ -226,7 +206,7 @@ TEST(Clusters, CopyIntoEachOthersMemory) {
   batch.plant(2, "cluster_arrive();", "cluster_arrive_relaxed();");
   batch.compile();
   if (::testing::Test::HasFatalFailure()) return;
-  expect_same(batch, 0, by_stores, parse(fetched(kSent)));
+  expect_agreement(batch, 0, by_stores, parse(fetched(kSent)));
   std::string alone_in_bulk = fetched(kSentInBulk);
   for (const std::string line :
        {"    on full arrive_expect 8192 threads 1\n", " mode bulk_load counting full", "    on full wait 0\n",
@@ -235,7 +215,7 @@ TEST(Clusters, CopyIntoEachOthersMemory) {
   const std::string last = "    copy sums -> c";
   alone_in_bulk.insert(alone_in_bulk.find(last),
                        "    copy a[bx, 0 : 64, 0 : 64] -> own\n    gemm sums += own @ weights\n");
-  expect_same(batch, 1, in_bulk, parse(alone_in_bulk));
+  expect_agreement(batch, 1, in_bulk, parse(alone_in_bulk));
   const ir::testing::RandomArguments given(by_stores, 1);
   EXPECT_THAT(batch.run(2, to_launch(given.values())), HasSubstr("nothing orders the two"));
 }
@@ -288,8 +268,8 @@ TEST(Clusters, PipelinesHaveThreadsThatLoadForOtherBlocks) {
   batch.plant(3, "sync_cluster();\n}", "}");
   batch.compile();
   if (::testing::Test::HasFatalFailure()) return;
-  expect_same(batch, 0, each, single);
-  expect_same(batch, 1, pairs, single);
+  expect_agreement(batch, 0, each, single);
+  expect_agreement(batch, 1, pairs, single);
   const ir::testing::RandomArguments given(pairs, 1);
   EXPECT_THAT(batch.run(2, to_launch(given.values())), HasSubstr("copy not waited for"));
   EXPECT_THAT(batch.run(3, to_launch(given.values())), HasSubstr("of the cluster, which has ended"));
@@ -304,7 +284,7 @@ TEST(Clusters, PipelinesLoadForSomeBlocksOfTheCluster) {
   EXPECT_THAT(batch.source(*added), HasSubstr("tma_load_multicast_2d(rows"));
   batch.compile();
   if (::testing::Test::HasFatalFailure()) return;
-  expect_same(batch, *added, program, parse(pipeline("", "")));
+  expect_agreement(batch, *added, program, parse(pipeline("", "")));
 }
 
 // Where blocks of a cluster may go different ways, all threads load, and meet those of the other blocks.

@@ -6,7 +6,7 @@
 #include "compiler/targets/cuda/prelude.h"
 #include "tests/cpu/kernel_fixture.h"
 #include "tests/cpu/prelude_functions.h"
-#include "tests/cuda/emulated.h"
+#include "tests/cuda/interpreted.h"
 #include "tests/cuda/nvrtc_fixture.h"
 #include "tests/ir/random_arguments.h"
 
@@ -236,16 +236,6 @@ const std::vector<std::pair<std::string, std::string>>& product_programs() {
   return programs;
 }
 
-void expect_agreement(const ir::Program& program, EmulatedBatch& batch, size_t number, const std::string& name) {
-  const ir::testing::RandomArguments expected(program, 1), actual(program, 1);
-  interpret::Options options;
-  options.functions = &prelude_functions();
-  const auto fault = interpret::run(program, expected.values(), options);
-  ASSERT_FALSE(fault) << name << ": " << fault->message;
-  EXPECT_EQ(batch.run(number, to_launch(actual.values())), "") << name << "\n" << batch.source(number);
-  EXPECT_EQ(ir::testing::first_difference(expected, actual), "") << name << "\n" << batch.source(number);
-}
-
 TEST(Products, StandAmongOtherStatements) {
   EmulatedBatch batch(targets::cuda::Architecture::sm_90a);
   std::vector<ir::Program> programs;
@@ -258,7 +248,7 @@ TEST(Products, StandAmongOtherStatements) {
   }
   batch.compile();
   if (::testing::Test::HasFatalFailure()) return;
-  for (size_t k = 0; k < programs.size(); ++k) expect_agreement(programs[k], batch, k, product_programs()[k].first);
+  for (size_t k = 0; k < programs.size(); ++k) expect_agreement(batch, k, programs[k], product_programs()[k].first);
 }
 
 TEST(Products, AgreeWithTheInterpreter) {

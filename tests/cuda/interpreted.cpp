@@ -40,6 +40,19 @@ Outcome outcome(const std::string& text, Architecture architecture) {
   return result;
 }
 
+void expect_agreement(EmulatedBatch& batch, size_t number, const ir::Program& given, const ir::Program& reference,
+                      const std::string& name) {
+  const RandomArguments expected(reference, 1), actual(given, 1);
+  interpret::Options options;
+  options.functions = &prelude_functions();
+  const auto explicit_program = passes::explicit_threads(reference);
+  ASSERT_TRUE(explicit_program.ok()) << name << ": " << explicit_program.error().message;
+  const auto fault = interpret::run(*explicit_program, expected.values(), options);
+  ASSERT_FALSE(fault) << name << ": " << fault->message;
+  EXPECT_EQ(batch.run(number, to_launch(actual.values())), "") << name << "\n" << batch.source(number);
+  EXPECT_EQ(first_difference(expected, actual), "") << name << "\n" << batch.source(number);
+}
+
 std::string expect_interpreted(const std::string& text, const std::vector<Architecture>& architectures) {
   Outcome result;
   for (const Architecture architecture : architectures) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "compiler/targets/cuda/codegen.h"
+#include "tests/cuda/emulated.h"
 
 namespace tilepilot::testing {
 
@@ -14,6 +15,16 @@ struct Outcome {
 };
 // On small random values.
 Outcome outcome(const std::string& text, targets::cuda::Architecture architecture);
+
+// Runs a program of a compiled batch on small random values. Fails the test if the emulator finds anything wrong with
+// it, or the results are not those that the interpreter has of `reference`, a program of the same parameters. `name`:
+// of the program, for the message.
+void expect_agreement(EmulatedBatch& batch, size_t number, const ir::Program& given, const ir::Program& reference,
+                      const std::string& name = {});
+inline void expect_agreement(EmulatedBatch& batch, size_t number, const ir::Program& program,
+                             const std::string& name = {}) {
+  expect_agreement(batch, number, program, program, name);
+}
 
 // Fails the test if anything is wrong for one of these architectures. The source for the last one.
 std::string expect_interpreted(const std::string& text,

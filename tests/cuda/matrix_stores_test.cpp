@@ -188,16 +188,6 @@ const std::vector<Epilogue>& epilogues() {
   return all;
 }
 
-void expect_same(const ir::Program& program, EmulatedBatch& batch, size_t number, const std::string& name) {
-  const ir::testing::RandomArguments expected(program, 1), actual(program, 1);
-  interpret::Options options;
-  options.functions = &prelude_functions();
-  const auto fault = interpret::run(program, expected.values(), options);
-  ASSERT_FALSE(fault) << name << ": " << fault->message;
-  EXPECT_EQ(batch.run(number, to_launch(actual.values())), "") << name << "\n" << batch.source(number);
-  EXPECT_EQ(ir::testing::first_difference(expected, actual), "") << name << "\n" << batch.source(number);
-}
-
 TEST(MatrixStores, AgreeWithTheInterpreterWithoutConflicts) {
   EmulatedBatch batch(Architecture::sm_90a);
   std::vector<ir::Program> programs;
@@ -213,7 +203,7 @@ TEST(MatrixStores, AgreeWithTheInterpreterWithoutConflicts) {
   if (::testing::Test::HasFatalFailure()) return;
   for (size_t k = 0; k < programs.size(); ++k) {
     const Epilogue& e = epilogues()[k];
-    expect_same(programs[k], batch, k, e.name);
+    expect_agreement(batch, k, programs[k], e.name);
     EXPECT_EQ(batch.counters().stmatrix > 0, !e.has.empty()) << e.name;
     if (e.product.conflicts) continue;
     EXPECT_EQ(batch.counters().shared_writes.bank_conflicts, 0) << e.name << "\n" << batch.source(k);
@@ -234,7 +224,7 @@ TEST(MatrixStores, AreNoneOnOlderMachines) {
   if (::testing::Test::HasFatalFailure()) return;
   for (size_t k = 0; k < programs.size(); ++k) {
     const Epilogue& e = epilogues()[k];
-    expect_same(programs[k], batch, k, e.name);
+    expect_agreement(batch, k, programs[k], e.name);
     if (e.product.conflicts || !e.product.by_words || e.has.find("transposed") != std::string::npos) continue;
     EXPECT_EQ(batch.counters().shared_writes.bank_conflicts, 0) << e.name << "\n" << batch.source(k);
   }
@@ -314,7 +304,7 @@ TEST(MatrixStores, LeaveTilesInOrderThatNeedIt) {
   EXPECT_THAT(batch.source(*added), HasSubstr("  stmatrix<4>("));
   batch.compile();
   if (::testing::Test::HasFatalFailure()) return;
-  expect_same(program, batch, 0, "in order");
+  expect_agreement(batch, 0, program, "in order");
 }
 
 // Rows of 192 bytes, which are padded where the threads alone know of it.

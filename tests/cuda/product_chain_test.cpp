@@ -6,7 +6,7 @@
 #include "compiler/targets/cuda/explain.h"
 #include "tests/cpu/kernel_fixture.h"
 #include "tests/cpu/prelude_functions.h"
-#include "tests/cuda/emulated.h"
+#include "tests/cuda/interpreted.h"
 #include "tests/ir/random_arguments.h"
 
 namespace tilepilot::testing {
@@ -145,15 +145,7 @@ TEST(ProductChains, AgreeWithTheInterpreter) {
   }
   batch.compile();
   if (::testing::Test::HasFatalFailure()) return;
-  for (size_t k = 0; k < programs.size(); ++k) {
-    const ir::testing::RandomArguments expected(programs[k], 1), actual(programs[k], 1);
-    interpret::Options options;
-    options.functions = &prelude_functions();
-    const auto fault = interpret::run(programs[k], expected.values(), options);
-    ASSERT_FALSE(fault) << chains()[k].name << ": " << fault->message;
-    EXPECT_EQ(batch.run(k, to_launch(actual.values())), "") << chains()[k].name << "\n" << batch.source(k);
-    EXPECT_EQ(ir::testing::first_difference(expected, actual), "") << chains()[k].name << "\n" << batch.source(k);
-  }
+  for (size_t k = 0; k < programs.size(); ++k) expect_agreement(batch, k, programs[k], chains()[k].name);
 }
 
 // What may not be done, by what the second product needs or the registers that there are.
