@@ -312,9 +312,7 @@ class Inferrer {
   // that warps store as a whole stay whole.
   Fragment lanes_first(const ParallelLoop& loop, Fragment fragment) {
     if (architecture_ == Architecture::sm_90a &&
-        !find_matrix_stores(*ir::as<ir::For>(loop.stmt), fragment, [](const Expr& index) {
-           return ir::affine(without_casts(index));
-         }).stores.empty())
+        !find_matrix_stores(*ir::as<ir::For>(loop.stmt), fragment, affine_as_written).stores.empty())
       return fragment;
     const auto& modes = fragment.registers().modes();
     const std::vector<int64_t> strides = layout::row_major_strides(fragment.cover());

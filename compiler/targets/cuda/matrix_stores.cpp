@@ -8,6 +8,7 @@
 #include "compiler/targets/cuda/barriers.h"
 #include "compiler/targets/cuda/coordinates.h"
 #include "compiler/targets/cuda/replicas.h"
+#include "compiler/targets/cuda/static_index.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -177,6 +178,8 @@ std::string not_in_matrices(const Fragment& loop) {
 }
 
 }  // namespace
+
+std::optional<ir::Affine> affine_as_written(const Expr& index) { return ir::affine(without_casts(index)); }
 
 MatrixStores find_matrix_stores(const ir::For& loop, const Fragment& fragment, const AffineForm& affine) {
   MatrixStores result;

@@ -34,6 +34,8 @@ struct MatrixStores {
 };
 
 using AffineForm = std::function<std::optional<ir::Affine>(const ir::Expr&)>;
+// Of an index as the program writes it, where nothing is known of its variables yet.
+std::optional<ir::Affine> affine_as_written(const ir::Expr& index);
 
 // As far as the loop and its layout decide; rows_are_aligned says the rest. Stores must be all that is done with the
 // tile, in every iteration, by whole warps.

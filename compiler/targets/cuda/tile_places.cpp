@@ -4,7 +4,6 @@
 #include "compiler/targets/cuda/copy_engine.h"
 #include "compiler/targets/cuda/loop_uses.h"
 #include "compiler/targets/cuda/matrix_stores.h"
-#include "compiler/targets/cuda/static_index.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -51,8 +50,7 @@ void add_matrix_tiles(const ir::Kernel& kernel, const Inference& inference, Tile
         const auto layout = inference.loops.find(part.get());
         if (layout == inference.loops.end()) return;
         const auto& loop = *ir::as<ir::For>(part);
-        const MatrixStores found = find_matrix_stores(
-            loop, layout->second, [](const Expr& index) { return ir::affine(without_casts(index)); });
+        const MatrixStores found = find_matrix_stores(loop, layout->second, affine_as_written);
         for (const Stmt& stmt : ir::statements(loop.body)) {
           if (!found.stores.contains(stmt.get())) continue;
           const ir::BufferData* tile = ir::as<ir::Store>(stmt)->buffer.get();
