@@ -52,16 +52,24 @@ Overload::Overload(Signature signature_, c10::OperatorHandle handle, std::option
   }
 }
 
-// What LibTorch has for no 16-bit type on the CPU runs in float32, as it does on the judge's side.
-void Overload::run(Stack& stack) const {
-  if (!has_16_bit(stack)) return run_as_it_is(stack);
+// What LibTorch has for no 16-bit type on the CPU runs in float32, as it does on the judge's side. A person's script
+// that runs on a GPU moves to the CPU what a GPU lacks (products of integers); here tensors have one place, so that the
+// operator moves.
+void Overload::run(Stack& stack, bool may_leave_gpu) const {
+  const bool has_narrow = has_16_bit(stack), may_move = may_leave_gpu && is_on_gpu(stack);
+  if (!has_narrow && !may_move) return run_as_it_is(stack);
   Stack arguments = stack;
   try {
     run_as_it_is(stack);
   } catch (const std::exception& error) {
-    if (!lacks_type(error)) throw;
+    const bool widens = has_narrow && lacks_type(error);
+    if (!widens && !(may_move && lacks_any_type(error))) throw;
     stack = std::move(arguments);
-    call_widened(stack, [&] { run_as_it_is(stack); });
+    const auto again = [&] { run_as_it_is(stack); };
+    if (widens)
+      call_widened(stack, again);
+    else
+      call_on_cpu(stack, again);
   }
 }
 
@@ -131,7 +139,7 @@ Result<Value> Callable::call(HostState& state, const Value* self, const CallArgs
     for (auto& overload : overloads_) {
       stack.clear();
       if (!overload->signature.match(state, self, args, stack)) continue;
-      overload->run(stack);
+      overload->run(stack, state.is_script());
       if (wants_gradient(args)) stack[0].toTensor().set_requires_grad(true);
       return results_to_value(state, *overload, stack, first);
     }

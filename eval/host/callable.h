@@ -20,8 +20,9 @@ class Overload {
   // A row that stands for ATen operators: `handle`, and `in_place` if its parameter inplace is true.
   Overload(Signature signature_, c10::OperatorHandle handle, std::optional<c10::OperatorHandle> in_place);
 
-  // Runs on matched arguments; the results replace them. Throws what LibTorch throws.
-  void run(torch::jit::Stack& stack) const;
+  // Runs on matched arguments; the results replace them. Throws what LibTorch throws. `may_leave_gpu`: an operator that
+  // a GPU lacks for the type of its arguments runs on the CPU.
+  void run(torch::jit::Stack& stack, bool may_leave_gpu) const;
 
   Signature signature;
   std::vector<std::string> result_names;  // "values", "indices"; empty if they have none

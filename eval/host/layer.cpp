@@ -85,7 +85,7 @@ Result<Value> LayerConstructor::forward_by_name(HostState& state, NnModule& modu
       stack.push_back(*parameters[source.index].default_value);
     }
   }
-  TRY(guarded(row_.functional, args.span, [&] { functional_->run(stack); }));
+  TRY(guarded(row_.functional, args.span, [&] { functional_->run(stack, state.is_script()); }));
   return to_value(state, stack[0], args.positional.empty() ? nullptr : &args.positional[0]);
 }
 

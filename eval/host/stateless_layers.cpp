@@ -55,7 +55,7 @@ IValue upsample(NnModule& m, A config, A inputs) {
   torch::jit::Stack stack{
       inputs.tensor("input"),           config["size"], config["scale_factor"], config["mode"], config["align_corners"],
       config["recompute_scale_factor"], false};
-  interpolate->overloads()[0]->run(stack);
+  interpolate->overloads()[0]->run(stack, m.state().is_script());
   return stack[0];
 }
 

@@ -8,10 +8,14 @@
 
 #include <thread>
 
+#include "eval/host/callable.h"
+#include "eval/host/host_state.h"
 #include "eval/host/moved_tensors.h"
+#include "eval/host/torch_host.h"
 #include "eval/torch/gpu.h"
 #include "eval/torch/replay.h"
 #include "eval/torch/stopwatch.h"
+#include "eval/torch/widened_call.h"
 #include "eval/worker/digest.h"
 #include "eval/worker/poison.h"
 #include "eval/worker/rotating_inputs.h"
@@ -141,6 +145,37 @@ TEST(MovedTensors, ShareMemoryOnAGpuToo) {
   EXPECT_TRUE(base.is_cuda() && view.is_cuda());
   base.fill_(7);
   EXPECT_TRUE(view.cpu().eq(7).all().item<bool>());
+}
+
+// LibTorch multiplies no integers on a GPU; a script that a person runs moves them itself, to a CPU that is the same
+// place here.
+TEST(TorchHost, ScriptsMultiplyIntegersOnAGpu) {
+  if (!libtorch_sees_gpu()) GTEST_SKIP() << "LibTorch sees no GPU";
+  for (const bool is_script : {true, false}) {
+    HostState state({.device = gpu_device().str(), .is_script = is_script});
+    const at::Tensor numbers = at::arange(12, at::kInt).reshape({3, 4});
+    stage::CallArgs args;
+    args.positional = {state.wrap(numbers.to(gpu_device())), state.wrap(numbers.t().to(gpu_device()))};
+    const auto product = state.torch_function(stage::Name("matmul"))->call(state, nullptr, args);
+    ASSERT_EQ(product.ok(), is_script);
+    if (!is_script) continue;
+    const at::Tensor& result = *tensor_of(*product);
+    EXPECT_TRUE(result.is_cuda());
+    EXPECT_TRUE(result.cpu().equal(at::mm(numbers, numbers.t())));
+  }
+}
+
+TEST(CallOnCpu, WritesWhatItChangesOnTheGpuToo) {
+  if (!libtorch_sees_gpu()) GTEST_SKIP() << "LibTorch sees no GPU";
+  const at::Tensor sums = at::zeros({4}, at::device(gpu_device()).dtype(at::kInt));
+  torch::jit::Stack stack = {sums, at::ones({4}, at::kInt).to(gpu_device())};
+  call_on_cpu(stack, [&] {
+    EXPECT_TRUE(stack[0].toTensor().is_cpu() && stack[1].toTensor().is_cpu());
+    stack[0].toTensor().add_(stack[1].toTensor());
+    stack.pop_back();
+  });
+  EXPECT_TRUE(stack[0].toTensor().is_same(sums));
+  EXPECT_TRUE(sums.cpu().equal(at::ones({4}, at::kInt)));
 }
 
 TEST_F(FreshTensors, HoldThePatternOnAGpuToo) {
