@@ -106,9 +106,17 @@ Result<Phases> compile_once(runtime::cuda::Nvrtc& nvrtc, const Device& device, c
   return phases;
 }
 
+void tell_phases(std::string_view name, const Phases& phases) {
+  std::string note;
+  for (size_t phase = 0; phase < kPhases.size(); ++phase)
+    note += fmt::format("{}{} {:.3f}", phase == 0 ? "" : ", ", kPhases[phase], phases[phase]);
+  tell(name, "s", total(phases), kMostToMachineCode, note);
+}
+
 // The first one of a process also opens NVRTC, which the median of all does not tell.
 bool text_to_machine_code(const runtime::cuda::NvrtcOptions& options) {
-  cpu_set_t core;
+  cpu_set_t before, core;
+  sched_getaffinity(0, sizeof(before), &before);
   CPU_ZERO(&core);
   CPU_SET(sched_getcpu(), &core);
   sched_setaffinity(0, sizeof(core), &core);
@@ -123,13 +131,10 @@ bool text_to_machine_code(const runtime::cuda::NvrtcOptions& options) {
     if (!phases) return complain(phases.error());
     all.push_back(*phases);
   }
-  const double first = total(all[0]);
+  sched_setaffinity(0, sizeof(before), &before);
+  tell_phases("text to loaded cubin, first of a process", all[0]);
   std::sort(all.begin(), all.end(), [](const Phases& a, const Phases& b) { return total(a) < total(b); });
-  const Phases& median = all[all.size() / 2];
-  std::string note = fmt::format("first {:.3f}", first);
-  for (size_t phase = 0; phase < kPhases.size(); ++phase)
-    note += fmt::format(", {} {:.3f}", kPhases[phase], median[phase]);
-  tell("text to loaded cubin, GEMM", "s", total(median), kMostToMachineCode, note);
+  tell_phases("text to loaded cubin, GEMM", all[all.size() / 2]);
   return true;
 }
 
@@ -140,6 +145,6 @@ int main(int count, char** arguments) {
   tilepilot::runtime::cuda::NvrtcOptions nvrtc;  // without a cache
   nvrtc.folders.assign(arguments + 1, arguments + count);
   for (const auto& folder : tilepilot::runtime::cuda::default_cuda_folders()) nvrtc.folders.push_back(folder);
-  const bool launched = tilepilot::launches(nvrtc);
-  return tilepilot::text_to_machine_code(nvrtc) && launched ? 0 : 1;
+  const bool compiled = tilepilot::text_to_machine_code(nvrtc);  // before anything else opens NVRTC
+  return tilepilot::launches(nvrtc) && compiled ? 0 : 1;
 }
