@@ -1,4 +1,4 @@
-// The device prelude on a GPU: copies, matrices in shared memory, threads together, atomics.
+// The prelude of kernels on a GPU or in the emulator: copies, matrices in shared memory, threads together, atomics.
 #include <numeric>
 #include <random>
 
@@ -20,15 +20,10 @@ class DeviceMemoryTest : public GpuTest {
     for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
     return bytes;
   }
-  // One block; parameters are addresses.
+  // One block.
   static void run_block(const std::string& unit, const std::string& function, uint32_t threads,
                         const std::vector<const Memory*>& arrays, const std::vector<int64_t>& scalars = {}) {
-    std::vector<uint64_t> values;
-    for (const Memory* array : arrays) values.push_back(array->address());
-    for (const int64_t scalar : scalars) values.push_back(static_cast<uint64_t>(scalar));
-    std::vector<const void*> parameters;
-    for (const uint64_t& value : values) parameters.push_back(&value);
-    run(unit, function, {.threads = {threads, 1, 1}, .shared_bytes = kShared}, parameters);
+    run(unit, function, {.threads = {threads, 1, 1}, .shared_bytes = kShared}, {arrays, scalars});
   }
 };
 
@@ -169,12 +164,11 @@ TEST_F(DeviceMemoryTest, NamedBarriers) {
 }
 
 TEST_F(DeviceMemoryTest, BarrierOfTheWholeGrid) {
-  const int64_t blocks = device().multiprocessors();
+  const int64_t blocks = blocks_at_once();
   const Memory seen = zeros(blocks * 4), sums = zeros(blocks * 12);
-  const uint64_t first = seen.address(), second = sums.address();
   run("threads", "grid_barrier",
       {.grid = {static_cast<uint32_t>(blocks), 1, 1}, .threads = {64, 1, 1}, .cooperative = true},
-      {&first, &second, &blocks});
+      {{&seen, &sums}, {blocks}});
   const auto got = download<int32_t>(sums);
   for (int64_t round = 0; round < 3; ++round)
     for (int64_t block = 0; block < blocks; ++block)
@@ -191,7 +185,7 @@ void fail_a_check(const std::function<Status(int64_t)>& launch) {
 TEST_F(DeviceMemoryTest, FailedCheckEndsTheLaunch) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(fail_a_check([](int64_t number) {
-                return try_run("threads", "failing", {.threads = {32, 1, 1}}, {&number});
+                return try_run("threads", "failing", {.threads = {32, 1, 1}}, {{}, {number}});
               }),
               ::testing::ExitedWithCode(42), "");
 }
@@ -227,9 +221,8 @@ TEST_P(Atomics, UpdateAsOne) {
   place.set(5, 3);
   place.set(6, 1);
   const Memory elements = upload(place.bytes()), from = upload(values.bytes()), before = zeros(64);
-  const uint64_t first = elements.address(), second = from.address(), third = before.address();
   run("atomics", std::string("updates_") + name, {.grid = {4, 1, 1}, .threads = {128, 1, 1}},
-      {&first, &second, &third});
+      {{&elements, &from, &before}});
   place.bytes() = download<std::byte>(elements);
   const ir::DType computed = type.is_small_float() ? ir::kFloat32 : type;
   Elements old(computed, 3);
@@ -260,8 +253,7 @@ TEST_F(GpuTest, AtomicBits) {
     Elements values(type, 256), place(type, 8);
     for (size_t k = 0; k < 256; ++k) values.set(k, k == 3 ? 64 : k == 200 ? 9 : 0);
     const Memory elements = upload(place.bytes()), from = upload(values.bytes());
-    const uint64_t first = elements.address(), second = from.address();
-    run("atomics", "bits_" + name, {.grid = {2, 1, 1}, .threads = {128, 1, 1}}, {&first, &second, &first});
+    run("atomics", "bits_" + name, {.grid = {2, 1, 1}, .threads = {128, 1, 1}}, {{&elements, &from, &elements}});
     place.bytes() = download<std::byte>(elements);
     EXPECT_EQ(place.get(4), 73) << name;
     EXPECT_EQ(place.get(3), 0) << name;

@@ -1,5 +1,5 @@
-// The device prelude on a GPU: tensor-core products against plain loops, with operands dealt out as the table of atoms
-// says; hardware barriers, bulk copies and what else sm_90a has.
+// The prelude of kernels on a GPU or in the emulator: tensor-core products against plain loops, with operands dealt out
+// as the table of atoms says; hardware barriers, bulk copies and what else sm_90a has.
 #include <random>
 
 #include "compiler/layout/atoms.h"
@@ -78,8 +78,7 @@ TEST_P(Products, EqualPlainLoops) {
   Elements sums = dealt_out(c_fragment(*atom), c, product.sum);
   const Memory first = upload(dealt_out(a_fragment(*atom), a, product.a).bytes()),
                second = upload(dealt_out(b_fragment(*atom), b, product.b).bytes()), third = upload(sums.bytes());
-  const uint64_t addresses[] = {first.address(), second.address(), third.address()};
-  run("matrix", product.kernel, {.threads = {32, 1, 1}}, {&addresses[0], &addresses[1], &addresses[2]});
+  run("matrix", product.kernel, {.threads = {32, 1, 1}}, {{&first, &second, &third}});
   sums.bytes() = download<std::byte>(third);
   const layout::Fragment owners = c_fragment(*atom);
   for (int64_t thread = 0; thread < 32; ++thread)
@@ -108,8 +107,7 @@ TEST_F(GpuTest, CopiesArriveAtBarriers) {
   std::vector<int32_t> numbers;
   for (int32_t k = 0; k < 256; ++k) numbers.push_back(k * k);
   const Memory from = upload(numbers), to = zeros(1024);
-  const uint64_t first = from.address(), second = to.address();
-  run("hopper", "copies_arrive", {.threads = {64, 1, 1}, .shared_bytes = 2048}, {&first, &second});
+  run("hopper", "copies_arrive", {.threads = {64, 1, 1}, .shared_bytes = 2048}, {{&from, &to}});
   const auto got = download<int32_t>(to);
   for (size_t k = 0; k < 256; ++k) EXPECT_EQ(got[k], numbers[k / 64 * 64 + 63 - k % 64]) << k;
 }
@@ -118,8 +116,7 @@ TEST_F(HopperTest, BulkCopies) {
   std::vector<uint8_t> bytes;
   for (int k = 0; k < 4096; ++k) bytes.push_back(static_cast<uint8_t>(k * 31 >> 3));
   const Memory from = upload(bytes), to = zeros(4096);
-  const uint64_t first = from.address(), second = to.address();
-  run("hopper", "bulk_copies", {.threads = {128, 1, 1}, .shared_bytes = 8192}, {&first, &second});
+  run("hopper", "bulk_copies", {.threads = {128, 1, 1}, .shared_bytes = 8192}, {{&from, &to}});
   const auto got = download<uint8_t>(to);
   for (size_t k = 0; k < 4096; ++k) ASSERT_EQ(got[k], bytes[k] ^ 0x55) << k;
 }
@@ -129,20 +126,9 @@ TEST_F(HopperTest, BoxesAreCutAtTheEdges) {
   std::vector<float> matrix;
   for (int64_t k = 0; k < kRows * kColumns; ++k) matrix.push_back(static_cast<float>(k + 1));
   const Memory from = upload(matrix), to = zeros(kRows * kColumns * 4), sum = upload(matrix), seen = zeros(512);
-  constexpr int kFloat32 = 7;  // CU_TENSOR_MAP_DATA_TYPE_FLOAT32
-  const auto map_of = [&](const Memory& data) {
-    return device().tensor_map({.data = data.address(),
-                                .type = kFloat32,
-                                .extents = {kColumns, kRows},
-                                .strides = {kColumns * 4},
-                                .box = {16, 8}});
-  };
-  const auto from_map = map_of(from), to_map = map_of(to), sum_map = map_of(sum);
-  ASSERT_TRUE(from_map.ok() && to_map.ok() && sum_map.ok()) << from_map.error().message;
-  const int64_t x = kX, y = kY;
-  const uint64_t address = seen.address();
+  const auto boxes_of = [&](size_t array) { return BoxesOfMatrix{array, {kColumns, kRows}, {16, 8}}; };
   run("hopper", "boxes", {.threads = {128, 1, 1}, .shared_bytes = 2048},
-      {&*from_map, &*to_map, &*sum_map, &x, &y, &address});
+      {{&from, &to, &sum, &seen}, {kX, kY}, {boxes_of(0), boxes_of(1), boxes_of(2)}});
   const auto box = download<float>(seen), moved = download<float>(to), added = download<float>(sum);
   for (int64_t row = 0; row < 8; ++row)
     for (int64_t column = 0; column < 16; ++column) {
@@ -168,9 +154,7 @@ TEST_F(HopperTest, AsynchronousProducts) {
   const Memory first = upload(a_half.bytes()), second = upload(b_half.bytes());
   for (const char* kernel : {"product_shared", "product_registers"}) {
     const Memory third = zeros(kM * kN * 4);
-    const uint64_t addresses[] = {first.address(), second.address(), third.address()};
-    run("hopper", kernel, {.threads = {128, 1, 1}, .shared_bytes = 16384},
-        {&addresses[0], &addresses[1], &addresses[2]});
+    run("hopper", kernel, {.threads = {128, 1, 1}, .shared_bytes = 16384}, {{&first, &second, &third}});
     const auto got = download<float>(third);
     for (int64_t row = 0; row < kM; ++row)
       for (int64_t column = 0; column < kN; ++column) {
@@ -185,17 +169,15 @@ TEST_F(HopperTest, AsynchronousProducts) {
 
 TEST_F(HopperTest, RegistersMoveBetweenWarpGroups) {
   const Memory to = zeros(384 * 4);
-  const uint64_t address = to.address();
-  run("hopper", "reallocated", {.threads = {384, 1, 1}}, {&address});
+  run("hopper", "reallocated", {.threads = {384, 1, 1}}, {{&to}});
   const auto got = download<float>(to);
   for (size_t k = 0; k < 384; ++k) EXPECT_EQ(got[k], k < 128 ? 1.0f : 2.0f);
 }
 
 TEST_F(HopperTest, BlocksOfAClusterMeet) {
   const Memory to = zeros(64);
-  const uint64_t address = to.address();
   run("hopper", "clusters", {.grid = {16, 1, 1}, .threads = {64, 1, 1}, .cluster = {2, 1, 1}, .shared_bytes = 1024},
-      {&address});
+      {{&to}});
   const auto got = download<int32_t>(to);
   for (int32_t block = 0; block < 16; ++block) EXPECT_EQ(got[static_cast<size_t>(block)], 10 + block % 2);
 }

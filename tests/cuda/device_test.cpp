@@ -1,4 +1,5 @@
-// The device prelude on a GPU: conversions of all codes, integer arithmetic, element-wise functions.
+// The prelude of kernels on a GPU or in the emulator: conversions of all codes, integer arithmetic, element-wise
+// functions.
 #include <bit>
 #include <cmath>
 #include <limits>

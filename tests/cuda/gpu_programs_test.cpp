@@ -121,6 +121,7 @@ class GpuPrograms : public GpuTest {
   std::atomic<bool> lost_ = false;  // the device takes no more launches
 
   void SetUp() override {
+    SKIP_WITHOUT_GPU();
     GpuTest::SetUp();
     if (IsSkipped()) return;
     runtime::cuda::CudaOptions options;
@@ -169,7 +170,7 @@ class GpuPrograms : public GpuTest {
       const auto* view = std::get_if<interpret::View>(&arguments.values()[k]);
       if (view == nullptr) continue;
       copies.push_back(copy_in(view->data, static_cast<size_t>(bytes_of_view(*view))));
-      std::get<runtime::TensorView>(given[k]).data = reinterpret_cast<void*>(copies.back().address());
+      std::get<runtime::TensorView>(given[k]).data = copies.back().data();
     }
     TRY(kernel.launch(given, {}, {}));
     size_t next = 0;

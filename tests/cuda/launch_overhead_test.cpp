@@ -33,6 +33,7 @@ void expect_cheap(const SmallKernel& kernel, const CudaOptions& options, size_t 
 using LaunchOverheadOnAGpu = GpuTest;
 
 TEST_F(LaunchOverheadOnAGpu, IsSmall) {
+  SKIP_WITHOUT_GPU();
   const CudaOptions options{.nvrtc = nvrtc_options()};
   expect_cheap(kThreeTensors, options, 0);
   expect_cheap(kSymbolicExtents, options, 0);

@@ -44,9 +44,10 @@ std::string kernel_unit(const std::string& name) {
     generated += targets::cuda::wgmma_function(product);
     generated = "#if __CUDA_ARCH__ >= 900\n" + generated + "#endif\n";
   }
-  return targets::cuda::prelude() + generated + "#line 1 \"" + name + ".cu\"\n" +
-         read_text(tests_path("cuda/kernels/" + name + ".cu"));
+  return targets::cuda::prelude() + generated + "#line 1 \"" + name + ".cu\"\n" + read_text(kernel_path(name));
 }
+
+std::filesystem::path kernel_path(const std::string& name) { return tests_path("cuda/kernels/" + name + ".cu"); }
 
 std::vector<std::string> kernel_files() { return stems_in("cuda/kernels", ".cu"); }
 

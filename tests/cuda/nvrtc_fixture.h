@@ -13,7 +13,8 @@ runtime::cuda::Nvrtc& nvrtc();
 // Why there is none; empty if there is.
 const std::string& nvrtc_missing();
 
-// The unit of kernels/NAME.cu: the prelude, and what generated text it calls.
+// kernels/NAME.cu, and its unit: the prelude, and what generated text it calls.
+std::filesystem::path kernel_path(const std::string& name);
 std::string kernel_unit(const std::string& name);
 std::vector<std::string> kernel_files();
 

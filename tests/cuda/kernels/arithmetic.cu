@@ -1,12 +1,12 @@
 // Integer arithmetic and the element-wise functions, for device_test.cpp.
-#define FUNCTION(name)                                                                        \
-  extern "C" __global__ void float_##name(const float* x, float* y, int64_t count) {          \
-    const int64_t i = blockIdx.x * int64_t(blockDim.x) + threadIdx.x;                         \
-    if (i < count) y[i] = name##_of(x[i]);                                                    \
-  }                                                                                           \
-  extern "C" __global__ void double_##name(const double* x, double* y, int64_t count) {       \
-    const int64_t i = blockIdx.x * int64_t(blockDim.x) + threadIdx.x;                         \
-    if (i < count) y[i] = name##_of(x[i]);                                                    \
+#define FUNCTION(name)                                                                                      \
+  extern "C" __global__ void float_##name(global_array<float> x, global_array<float> y, int64_t count) {    \
+    const int64_t i = blockIdx.x * int64_t(blockDim.x) + threadIdx.x;                                       \
+    if (i < count) y[i] = name##_of(x[i]);                                                                  \
+  }                                                                                                         \
+  extern "C" __global__ void double_##name(global_array<double> x, global_array<double> y, int64_t count) { \
+    const int64_t i = blockIdx.x * int64_t(blockDim.x) + threadIdx.x;                                       \
+    if (i < count) y[i] = name##_of(x[i]);                                                                  \
   }
 FUNCTION(exp)
 FUNCTION(exp2)
@@ -36,14 +36,16 @@ FUNCTION(ceil)
 FUNCTION(trunc)
 FUNCTION(rint)
 FUNCTION(abs)
-#define FUNCTION_OF_TWO(name)                                                                             \
-  extern "C" __global__ void float_##name(const float* x, const float* y, float* z, int64_t count) {      \
-    const int64_t i = blockIdx.x * int64_t(blockDim.x) + threadIdx.x;                                     \
-    if (i < count) z[i] = name##_of(x[i], y[i]);                                                          \
-  }                                                                                                       \
-  extern "C" __global__ void double_##name(const double* x, const double* y, double* z, int64_t count) {  \
-    const int64_t i = blockIdx.x * int64_t(blockDim.x) + threadIdx.x;                                     \
-    if (i < count) z[i] = name##_of(x[i], y[i]);                                                          \
+#define FUNCTION_OF_TWO(name)                                                                                      \
+  extern "C" __global__ void float_##name(global_array<float> x, global_array<float> y, global_array<float> z,     \
+                                          int64_t count) {                                                         \
+    const int64_t i = blockIdx.x * int64_t(blockDim.x) + threadIdx.x;                                              \
+    if (i < count) z[i] = name##_of(x[i], y[i]);                                                                   \
+  }                                                                                                                \
+  extern "C" __global__ void double_##name(global_array<double> x, global_array<double> y, global_array<double> z, \
+                                           int64_t count) {                                                        \
+    const int64_t i = blockIdx.x * int64_t(blockDim.x) + threadIdx.x;                                              \
+    if (i < count) z[i] = name##_of(x[i], y[i]);                                                                   \
   }
 FUNCTION_OF_TWO(pow)
 FUNCTION_OF_TWO(atan2)
@@ -53,19 +55,20 @@ FUNCTION_OF_TWO(fmod)
 FUNCTION_OF_TWO(ldexp)
 
 // Of two integers: division, remainder, extrema, bits.
-#define INTEGERS(type)                                                                                    \
-  extern "C" __global__ void arithmetic_##type(const type* x, const type* y, type* z, int64_t count) {    \
-    const int64_t i = blockIdx.x * int64_t(blockDim.x) + threadIdx.x;                                     \
-    if (i >= count) return;                                                                               \
-    type* row = z + i * 8;                                                                                \
-    row[0] = floor_div<type>(x[i], y[i]);                                                                 \
-    row[1] = floor_mod<type>(x[i], y[i]);                                                                 \
-    row[2] = min_of<type>(x[i], y[i]);                                                                    \
-    row[3] = max_of<type>(x[i], y[i]);                                                                    \
-    row[4] = abs_of(x[i]);                                                                                \
-    row[5] = sizeof(type) >= 4 ? popcount_of(x[i]) : type(0);                                             \
-    row[6] = sizeof(type) >= 4 ? leading_zeros_of(x[i]) : type(0);                                        \
-    row[7] = clamp_to<type>(x[i], type(3), type(90));                                                     \
+#define INTEGERS(type)                                                                                           \
+  extern "C" __global__ void arithmetic_##type(global_array<type> x, global_array<type> y, global_array<type> z, \
+                                               int64_t count) {                                                  \
+    const int64_t i = blockIdx.x * int64_t(blockDim.x) + threadIdx.x;                                            \
+    if (i >= count) return;                                                                                      \
+    const global_array<type> row = z + i * 8;                                                                    \
+    row[0] = floor_div<type>(x[i], y[i]);                                                                        \
+    row[1] = floor_mod<type>(x[i], y[i]);                                                                        \
+    row[2] = min_of<type>(x[i], y[i]);                                                                           \
+    row[3] = max_of<type>(x[i], y[i]);                                                                           \
+    row[4] = abs_of(x[i]);                                                                                       \
+    row[5] = sizeof(type) >= 4 ? popcount_of(x[i]) : type(0);                                                    \
+    row[6] = sizeof(type) >= 4 ? leading_zeros_of(x[i]) : type(0);                                               \
+    row[7] = clamp_to<type>(x[i], type(3), type(90));                                                            \
   }
 INTEGERS(int8_t)
 INTEGERS(uint8_t)
@@ -76,7 +79,8 @@ INTEGERS(int64_t)
 INTEGERS(uint64_t)
 
 // Bits: x is NaN, infinite, finite, then of x and y the first is the least, the greatest.
-extern "C" __global__ void tests_of_floats(const float* x, const float* y, int32_t* z, int64_t count) {
+extern "C" __global__ void tests_of_floats(global_array<float> x, global_array<float> y, global_array<int32_t> z,
+                                           int64_t count) {
   const int64_t i = blockIdx.x * int64_t(blockDim.x) + threadIdx.x;
   if (i >= count) return;
   const uint32_t least = bits_of(min_of<float>(x[i], y[i])), greatest = bits_of(max_of<float>(x[i], y[i]));

@@ -2,7 +2,7 @@
 // this text.
 
 // 64 threads: the second warp waits until the first one's copies are there.
-extern "C" __global__ void copies_arrive(const int32_t* from, int32_t* to) {
+extern "C" __global__ void copies_arrive(global_array<int32_t> from, global_array<int32_t> to) {
   shared_array<uint64_t> barrier = shared_tile<uint64_t>(0, 2);
   shared_array<int32_t> tile = shared_tile<int32_t>(1024, 64);
   if (threadIdx.x == 0) barrier_init(barrier, 32), barrier_init(barrier + 1, 32);
@@ -24,7 +24,7 @@ extern "C" __global__ void copies_arrive(const int32_t* from, int32_t* to) {
 
 #if __CUDA_ARCH__ >= 900
 // 128 threads: 4096 bytes to shared memory, each byte changed, and back.
-extern "C" __global__ void bulk_copies(const uint8_t* from, uint8_t* to) {
+extern "C" __global__ void bulk_copies(global_array<uint8_t> from, global_array<uint8_t> to) {
   shared_array<uint64_t> barrier = shared_tile<uint64_t>(0, 1);
   shared_array<uint8_t> tile = shared_tile<uint8_t>(1024, 4096);
   if (threadIdx.x == 0) {
@@ -50,8 +50,11 @@ extern "C" __global__ void bulk_copies(const uint8_t* from, uint8_t* to) {
 }
 
 // A box of 8 rows of 16 floats of a matrix, or what of it lies inside, to another one and once more added to a third.
-extern "C" __global__ void boxes(const __grid_constant__ tensor_map from, const __grid_constant__ tensor_map to,
-                                 const __grid_constant__ tensor_map sum, int64_t x, int64_t y, float* seen) {
+// The matrices are parameters, too: the emulator knows memory by these.
+extern "C" __global__ void boxes(global_array<float>, global_array<float>, global_array<float>,
+                                 global_array<float> seen, int64_t x, int64_t y,
+                                 const __grid_constant__ tensor_map from, const __grid_constant__ tensor_map to,
+                                 const __grid_constant__ tensor_map sum) {
   shared_array<uint64_t> barrier = shared_tile<uint64_t>(0, 1);
   shared_array<float> tile = shared_tile<float>(1024, 128);
   if (threadIdx.x == 0) {
@@ -100,7 +103,7 @@ extern "C" __global__ void all_boxes(const __grid_constant__ tensor_map map) {
 // c[64, 32] = a[64, 64] * b[32, 64]^T, once with a from shared memory and once from registers. Rows of a and b are 128
 // bytes, swizzled: vector j of row i stands at j ^ (i % 8).
 template <bool from_registers>
-static __device__ void product(const float16* a, const float16* b, float* c) {
+static __device__ void product(global_array<float16> a, global_array<float16> b, global_array<float> c) {
   shared_array<float16> a_tile = shared_tile<float16>(0, 4096), b_tile = shared_tile<float16>(8192, 2048);
   for (int vector = threadIdx.x; vector < 512; vector += 128) {
     const int to = (vector / 8 * 8 + (vector % 8 ^ vector / 8 % 8)) * 8;
@@ -128,15 +131,19 @@ static __device__ void product(const float16* a, const float16* b, float* c) {
   wgmma_wait<0>();
   for (int i = 0; i < 16; ++i) c[(row + i / 2 % 2 * 8) * 32 + i / 4 * 8 + column + i % 2] = sum[i];
 }
-extern "C" __global__ void __launch_bounds__(128, 1) product_shared(const float16* a, const float16* b, float* c) {
+extern "C" __global__ void __launch_bounds__(128, 1) product_shared(global_array<float16> a,
+                                                                    global_array<float16> b,
+                                                                    global_array<float> c) {
   product<false>(a, b, c);
 }
-extern "C" __global__ void __launch_bounds__(128, 1) product_registers(const float16* a, const float16* b, float* c) {
+extern "C" __global__ void __launch_bounds__(128, 1) product_registers(global_array<float16> a,
+                                                                       global_array<float16> b,
+                                                                       global_array<float> c) {
   product<true>(a, b, c);
 }
 
 // Three warp groups, of which the first gives registers to the others.
-extern "C" __global__ void __launch_bounds__(384, 1) reallocated(float* c) {
+extern "C" __global__ void __launch_bounds__(384, 1) reallocated(global_array<float> c) {
   if (threadIdx.x < 128) {
     set_registers_down<40>();
     c[threadIdx.x] = 1.0f;
@@ -147,7 +154,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) reallocated(float* c) {
 }
 
 // Clusters of two blocks: each waits for the other one's arrival.
-extern "C" __global__ void clusters(int32_t* to) {
+extern "C" __global__ void clusters(global_array<int32_t> to) {
   shared_array<uint64_t> barrier = shared_tile<uint64_t>(0, 1);
   if (threadIdx.x == 0) {
     barrier_init(barrier, 1);

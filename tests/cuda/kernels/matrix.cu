@@ -1,23 +1,20 @@
 // One product of each kind, for device_test.cpp: a thread's elements of a, b and c follow each other.
-template <class C, class A, class B, int c_count, int a_count, int b_count>
-struct operands {
-  registers<C, c_count> c;
-  registers<A, a_count> a;
-  registers<B, b_count> b;
-  __device__ operands(const A* from_a, const B* from_b, const C* from_c) {
-    for (int i = 0; i < a_count; ++i) a[i] = from_a[threadIdx.x * a_count + i];
-    for (int i = 0; i < b_count; ++i) b[i] = from_b[threadIdx.x * b_count + i];
-    for (int i = 0; i < c_count; ++i) c[i] = from_c[threadIdx.x * c_count + i];
-  }
-  __device__ void give(C* to) const {
-    for (int i = 0; i < c_count; ++i) to[threadIdx.x * c_count + i] = c[i];
-  }
-};
-#define PRODUCT(name, mma, C, A, B, c_count, a_count, b_count)                      \
-  extern "C" __global__ void name(const A* a, const B* b, C* c) {                   \
-    operands<C, A, B, c_count, a_count, b_count> held(a, b, c);                     \
-    mma(&held.c[0], &held.a[0], &held.b[0]);                                        \
-    held.give(c);                                                                   \
+template <class T, int count>
+TP_INLINE void take(registers<T, count>& held, global_array<T> from) {
+  for (int i = 0; i < count; ++i) held[i] = from[threadIdx.x * count + i];
+}
+template <class T, int count>
+TP_INLINE void give(global_array<T> to, const registers<T, count>& held) {
+  for (int i = 0; i < count; ++i) to[threadIdx.x * count + i] = held[i];
+}
+#define PRODUCT(name, mma, C, A, B, c_count, a_count, b_count)                                              \
+  extern "C" __global__ void name(global_array<A> from_a, global_array<B> from_b, global_array<C> from_c) { \
+    registers<A, a_count> a;                                                                                \
+    registers<B, b_count> b;                                                                                \
+    registers<C, c_count> c;                                                                                \
+    take(a, from_a), take(b, from_b), take(c, from_c);                                                      \
+    mma(&c[0], &a[0], &b[0]);                                                                               \
+    give(from_c, c);                                                                                        \
   }
 PRODUCT(f16_k8, mma_m16n8k8, float, float16, float16, 4, 4, 2)
 PRODUCT(bf16_k8, mma_m16n8k8, float, bfloat16, bfloat16, 4, 4, 2)

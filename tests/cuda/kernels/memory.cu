@@ -2,7 +2,7 @@
 
 // Rows of 32 vectors of each width: global to registers to shared to global.
 template <int bytes>
-static __device__ void through(const uint8_t* from, uint8_t* to) {
+static __device__ void through(global_array<uint8_t> from, global_array<uint8_t> to) {
   shared_array<uint8_t> tile = shared_tile<uint8_t>(1024, 512);
   registers<uint8_t, 16> held;
   copy_vector<bytes>(&held[0], from + threadIdx.x * bytes);
@@ -11,7 +11,7 @@ static __device__ void through(const uint8_t* from, uint8_t* to) {
   copy_vector<bytes>(to + threadIdx.x * bytes, tile + (threadIdx.x ^ 1) * bytes);
   sync_threads();
 }
-extern "C" __global__ void vectors(const uint8_t* from, uint8_t* to) {
+extern "C" __global__ void vectors(global_array<uint8_t> from, global_array<uint8_t> to) {
   through<1>(from, to);
   through<2>(from + 512, to + 512);
   through<4>(from + 1024, to + 1024);
@@ -24,7 +24,7 @@ extern "C" __global__ void vectors(const uint8_t* from, uint8_t* to) {
 
 // As many bytes a thread, those of odd threads are outside.
 template <int bytes>
-static __device__ void fetched(const uint8_t* from, uint8_t* to) {
+static __device__ void fetched(global_array<uint8_t> from, global_array<uint8_t> to) {
   shared_array<uint8_t> tile = shared_tile<uint8_t>(0, 1024), plain = shared_tile<uint8_t>(1024, 1024);
   async_copy<bytes>(tile + threadIdx.x * bytes, from + threadIdx.x * bytes, threadIdx.x % 2 == 0);
   commit_copies();
@@ -37,7 +37,7 @@ static __device__ void fetched(const uint8_t* from, uint8_t* to) {
   copy_vector<bytes>(to + 512 + threadIdx.x * bytes, plain + threadIdx.x * bytes);
   sync_threads();
 }
-extern "C" __global__ void async_copies(const uint8_t* from, uint8_t* to) {
+extern "C" __global__ void async_copies(global_array<uint8_t> from, global_array<uint8_t> to) {
   fetched<4>(from, to);
   fetched<8>(from, to + 1024);
   fetched<16>(from, to + 2048);
@@ -45,7 +45,7 @@ extern "C" __global__ void async_copies(const uint8_t* from, uint8_t* to) {
 
 // A stack of 32 rows of 8 elements, through each form of ldmatrix: 4 words a thread and form, in the order x4, x4
 // transposed, x2, x2 transposed, x1, x1 transposed.
-extern "C" __global__ void matrices(const uint16_t* from, uint16_t* to) {
+extern "C" __global__ void matrices(global_array<uint16_t> from, global_array<uint16_t> to) {
   shared_array<float16> tile = shared_tile<float16>(0, 256);
   copy_vector<16>(tile + threadIdx.x * 8, from + threadIdx.x * 8);
   sync_threads();
@@ -62,7 +62,7 @@ extern "C" __global__ void matrices(const uint16_t* from, uint16_t* to) {
 
 #if __CUDA_ARCH__ >= 900
 // What ldmatrix took, stored by each form of stmatrix: the stack again, or each of its matrices transposed.
-extern "C" __global__ void stored_matrices(const uint16_t* from, uint16_t* to) {
+extern "C" __global__ void stored_matrices(global_array<uint16_t> from, global_array<uint16_t> to) {
   shared_array<bfloat16> tile = shared_tile<bfloat16>(0, 256);
   copy_vector<16>(tile + threadIdx.x * 8, from + threadIdx.x * 8);
   sync_threads();

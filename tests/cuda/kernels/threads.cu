@@ -2,14 +2,15 @@
 
 // One warp; a row of 16 numbers a thread.
 template <class T>
-static __device__ void shuffled(T x, int lane, int width, T* row) {
+static __device__ void shuffled(T x, int lane, int width, global_array<T> row) {
   row[0] = shuffle(x, lane, width);
   row[1] = shuffle_xor(x, lane, width);
   row[2] = shuffle_up(x, lane, width);
   row[3] = shuffle_down(x, lane, width);
 }
-#define SHUFFLES(type)                                                                                     \
-  extern "C" __global__ void shuffles_##type(const type* from, type* to, int64_t lane, int64_t width) {    \
+#define SHUFFLES(type)                                                                                        \
+  extern "C" __global__ void shuffles_##type(global_array<type> from, global_array<type> to, int64_t lane,    \
+                                             int64_t width) {                                                 \
     shuffled<type>(from[threadIdx.x], static_cast<int>(lane), static_cast<int>(width), to + threadIdx.x * 4); \
   }
 SHUFFLES(uint8_t)
@@ -18,7 +19,7 @@ SHUFFLES(float)
 SHUFFLES(int64_t)
 SHUFFLES(double)
 
-extern "C" __global__ void votes(const int32_t* from, int32_t* to) {
+extern "C" __global__ void votes(global_array<int32_t> from, global_array<int32_t> to) {
   const bool mine = from[threadIdx.x] != 0;
   to[threadIdx.x * 3] = vote_any(mine);
   to[threadIdx.x * 3 + 1] = vote_all(mine);
@@ -26,7 +27,7 @@ extern "C" __global__ void votes(const int32_t* from, int32_t* to) {
 }
 
 // 128 threads: the first two warps write what the others read, then the first of those two what the second reads.
-extern "C" __global__ void named_barriers(int32_t* to) {
+extern "C" __global__ void named_barriers(global_array<int32_t> to) {
   shared_array<int32_t> tile = shared_tile<int32_t>(0, 128);
   tile[threadIdx.x] = -1;
   sync_threads();
@@ -44,13 +45,13 @@ extern "C" __global__ void named_barriers(int32_t* to) {
 }
 
 // A cooperative launch: every block sees what all blocks wrote, three times.
-extern "C" __global__ void grid_barrier(int32_t* seen, int32_t* sums, int64_t blocks) {
+extern "C" __global__ void grid_barrier(global_array<int32_t> seen, global_array<int32_t> sums, int64_t blocks) {
   for (int round = 0; round < 3; ++round) {
     if (threadIdx.x == 0) seen[blockIdx.x] = static_cast<int32_t>(blockIdx.x) + round;
     sync_grid();
     if (threadIdx.x == 0) {
       int32_t sum = 0;
-      for (int64_t b = 0; b < blocks; ++b) sum += static_cast<volatile int32_t*>(seen)[b];
+      for (int64_t b = 0; b < blocks; ++b) sum += atomic_read(seen + b);
       sums[round * blocks + blockIdx.x] = sum;
     }
     sync_grid();
