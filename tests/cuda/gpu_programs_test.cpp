@@ -1,4 +1,5 @@
-// Random programs on a GPU compute what the interpreter does, in the code of each target that the device runs.
+// Random programs compute what the interpreter does, through the backend of each target that the GPU runs, or where
+// there is none through those of the emulator.
 //
 // To the last bit: the interpreter rounds after each operation, so products and sums must not be fused here; sums that
 // machines take in orders of their own, of reductions, tensor cores and atomic updates, are of small whole numbers and
@@ -18,6 +19,7 @@
 #include <mutex>
 #include <thread>
 
+#include "compiler/emulator/backend.h"
 #include "compiler/interpret/memory.h"
 #include "compiler/runtime/cuda/cuda_kernel.h"
 #include "tests/cpu/kernel_fixture.h"
@@ -104,8 +106,8 @@ class GpuPrograms : public GpuTest {
     if (!kernel.ok()) return not_compiled(seed, kernel.error());
     const std::lock_guard lock(one_at_a_time_);
     if (lost_) return;
-    const std::string name = fmt::format("seed {}, cuda:{}", seed, newer ? "sm_90a" : "sm_80");
-    watch_.set(name);
+    const std::string name = fmt::format("seed {}, {}:{}", seed, is_emulated() ? "emulate" : "cuda", target_of(newer));
+    if (!is_emulated()) watch_.set(name);
     const Status status = launch(**kernel, actual);
     watch_.set("");
     if (!status.ok()) return not_launched(seed, name, status.error());
@@ -113,27 +115,20 @@ class GpuPrograms : public GpuTest {
     const std::string difference = first_difference(expected, actual);
     if (!difference.empty())
       report(seed, program, **kernel,
-             fmt::format("{}: interpreter and GPU differ: {}\n{}", name, difference,
+             fmt::format("{}: differs from the interpreter: {}\n{}", name, difference,
                          emulated(seed, program, newer ? Architecture::sm_90a : Architecture::sm_80)));
   }
 
   std::atomic<int> compared_ = 0, refused_ = 0, endless_ = 0;
   std::atomic<bool> lost_ = false;  // the device takes no more launches
 
+  static bool is_emulated() { return device() == nullptr; }
+
   void SetUp() override {
-    SKIP_WITHOUT_GPU();
     GpuTest::SetUp();
     if (IsSkipped()) return;
-    runtime::cuda::CudaOptions options;
-    options.nvrtc = nvrtc_options();
-    options.nvrtc.cache.clear();  // nobody asks for these programs again
-    options.nvrtc.extra_flags = {"-fmad=false"};
-    options.waits = true;
-    options.architecture = "sm_80";
-    older_ = runtime::cuda::cuda_backend(options);
-    if (!has(90)) return;
-    options.architecture = "sm_90a";
-    newer_ = runtime::cuda::cuda_backend(options);
+    older_ = backend(false);
+    if (has(90)) newer_ = backend(true);
   }
 
  private:
@@ -143,6 +138,20 @@ class GpuPrograms : public GpuTest {
   std::mutex one_at_a_time_;  // guards the device and what follows
   Watch watch_;
   int emulated_ = 0;
+
+  static const char* target_of(bool newer) { return newer ? "sm_90a" : "sm_80"; }
+
+  // Without a cache: nobody asks for these programs again.
+  static std::unique_ptr<runtime::KernelBackend> backend(bool newer) {
+    if (is_emulated()) return emulator::emulator_backend(newer ? Architecture::sm_90a : Architecture::sm_80, {});
+    runtime::cuda::CudaOptions options;
+    options.nvrtc = nvrtc_options();
+    options.nvrtc.cache.clear();
+    options.nvrtc.extra_flags = {"-fmad=false"};
+    options.waits = true;
+    options.architecture = target_of(newer);
+    return runtime::cuda::cuda_backend(options);
+  }
 
   void not_compiled(uint32_t seed, const Diagnostic& error) {
     if (error.kind == DiagnosticKind::compiler_failed || error.kind == DiagnosticKind::load_failed)
@@ -182,7 +191,7 @@ class GpuPrograms : public GpuTest {
 
   // Whether the emulator computes the same: then the fault is not in what the code says, but in how the GPU does it.
   std::string emulated(uint32_t seed, const ir::Program& program, Architecture architecture) {
-    if (++emulated_ > kMostEmulated) return "";
+    if (is_emulated() || ++emulated_ > kMostEmulated) return "";
     EmulatedBatch batch(architecture);
     if (!batch.add(program).ok()) return "";
     batch.compile();
@@ -203,7 +212,7 @@ class GpuPrograms : public GpuTest {
 };
 
 TEST_F(GpuPrograms, AgreeWithTheInterpreter) {
-  const int count = from_environment("TILEPILOT_ROUNDS", 100);
+  const int count = from_environment("TILEPILOT_ROUNDS", is_emulated() ? rounds(40) : 100);
   const int first = from_environment("TILEPILOT_FIRST_SEED", 0);
   std::atomic<int> next = 0;
   std::vector<std::thread> threads;
