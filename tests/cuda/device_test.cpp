@@ -7,6 +7,7 @@
 
 #include "compiler/interpret/small_float.h"
 #include "tests/cuda/gpu_fixture.h"
+#include "tests/rounds.h"
 
 namespace tilepilot::testing {
 namespace {
@@ -35,13 +36,15 @@ bool same(float a, float b) {
   return std::isnan(a) ? std::isnan(b) : std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b);
 }
 
+constexpr uint32_t kStep = 20 / rounds(20);  // from code to code: under the sanitizers few of them do
+
 // Every number of the type, what lies halfway to the next one, the doubles beside that, and numbers of all sizes.
 std::vector<double> numbers_around(const SmallType& row) {
   const double infinity = std::numeric_limits<double>::infinity();
   std::vector<double> numbers = {0.0,   -0.0,  infinity, -infinity, NAN,   3.4028234663852886e38,
                                  1e-45, 1e-40, -1e-42,   1e300,     1e-300};
   const uint32_t positive = row.type == ir::kFloat8E8M0 ? row.codes : row.codes / 2;
-  for (uint32_t code = 0; code + 1 < positive; ++code) {
+  for (uint32_t code = 0; code + 1 < positive; code += kStep) {
     const double low = interpret::decode(code, row.type), high = interpret::decode(code + 1, row.type);
     if (!std::isfinite(low) || !std::isfinite(high)) continue;
     const double middle = (low + high) / 2;
@@ -50,7 +53,7 @@ std::vector<double> numbers_around(const SmallType& row) {
       numbers.insert(numbers.end(), {x, -x});
   }
   std::mt19937 random(2);
-  for (int k = 0; k < 100000; ++k) numbers.push_back(std::bit_cast<float>(static_cast<uint32_t>(random())));
+  for (int k = 0; k < rounds(100000); ++k) numbers.push_back(std::bit_cast<float>(static_cast<uint32_t>(random())));
   return numbers;
 }
 
@@ -244,7 +247,7 @@ class Functions : public GpuTest, public ::testing::WithParamInterface<Function>
   template <class T>
   static std::vector<T> samples() {
     std::vector<T> all;
-    constexpr int kCount = 50000;
+    constexpr int kCount = rounds(50000);
     const Function& f = GetParam();
     for (int k = 0; k < kCount; ++k) {
       const double t = (k + 0.5) / kCount;
@@ -300,7 +303,7 @@ TEST_F(GpuTest, FunctionsOfTwo) {
   std::uniform_real_distribution<float> positive(0.01f, 20.0f), any(-8.0f, 8.0f);
   for (const FunctionOfTwo& f : functions) {
     std::vector<float> x, y;
-    for (int k = 0; k < 20000; ++k) {
+    for (int k = 0; k < rounds(20000); ++k) {
       x.push_back(positive(random));
       y.push_back(f.exact == scaled ? std::rint(any(random)) : any(random));
     }
