@@ -18,7 +18,7 @@ namespace tilepilot::testing {
 namespace {
 
 using runtime::cuda::Device;
-using runtime::cuda::Function;
+using LaunchShape = runtime::cuda::Function::Shape;
 
 constexpr const char* kEmulatedArchitecture = "-D__CUDA_ARCH__=900";
 
@@ -47,7 +47,7 @@ std::string told(const Diagnostic& error) {
   return text;
 }
 
-Status launch_on_gpu(Device& device, const std::string& unit, const std::string& function, const Function::Shape& shape,
+Status launch_on_gpu(Device& device, const std::string& unit, const std::string& function, const LaunchShape& shape,
                      const KernelArguments& arguments) {
   static std::map<std::string, std::shared_ptr<runtime::cuda::Module>> modules;
   if (!modules.contains(unit)) {
@@ -56,7 +56,7 @@ Status launch_on_gpu(Device& device, const std::string& unit, const std::string&
     const auto made = TRY(nvrtc().compile(kernel_unit(unit), target, warnings));
     modules[unit] = TRY(device.load(made.cubin));
   }
-  const Function prepared = TRY(modules[unit]->function(function, shape.shared_bytes));
+  const runtime::cuda::Function prepared = TRY(modules[unit]->function(function, shape.shared_bytes));
   std::vector<int64_t> words;
   for (const KernelMemory* array : arguments.arrays) words.push_back(reinterpret_cast<int64_t>(array->data()));
   words.insert(words.end(), arguments.scalars.begin(), arguments.scalars.end());
@@ -111,7 +111,7 @@ Result<std::shared_ptr<emulator::EmulatedCode>> emulated_code(const std::string&
   return codes[unit];
 }
 
-Status launch_emulated(const std::string& unit, const std::string& function, const Function::Shape& shape,
+Status launch_emulated(const std::string& unit, const std::string& function, const LaunchShape& shape,
                        const KernelArguments& arguments) {
   const auto code = TRY(emulated_code(unit));
   emulator::EmulatedLaunch launch{function};
@@ -135,9 +135,9 @@ Status launch_emulated(const std::string& unit, const std::string& function, con
                           .type = static_cast<uint32_t>(emulated::operand::f32)});
   const emulator::Report report = TRY(emulator::run(*code, launch, given));
   if (report.defects.empty()) return {};
-  const emulator::Defect& last = report.defects.back();
-  if (last.kind != emulator::DefectKind::failed_check) return emulator::error_of(report, function, {});
-  return make_error(DiagnosticKind::device_failed, {}, fmt::format("check {} failed", last.number));
+  const emulator::Defect& first = report.defects.front();
+  if (first.kind != emulator::DefectKind::failed_check) return emulator::error_of(report, function, {});
+  return make_error(DiagnosticKind::device_failed, {}, fmt::format("check {} failed", first.number));  // as a trap does
 }
 
 }  // namespace
