@@ -23,6 +23,7 @@ std::string report_name(const ::testing::TestParamInfo<Report>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(Copies, Reported, ::testing::ValuesIn(reports_of_copies()), report_name);
 INSTANTIATE_TEST_SUITE_P(Operators, Reported, ::testing::ValuesIn(reports_of_operators()), report_name);
+INSTANTIATE_TEST_SUITE_P(Order, Reported, ::testing::ValuesIn(reports_of_order()), report_name);
 INSTANTIATE_TEST_SUITE_P(Pipelines, Reported, ::testing::ValuesIn(reports_of_pipelines()), report_name);
 INSTANTIATE_TEST_SUITE_P(Threads, Reported, ::testing::ValuesIn(reports_of_threads()), report_name);
 INSTANTIATE_TEST_SUITE_P(Values, Reported, ::testing::ValuesIn(reports_of_values()), report_name);

@@ -87,8 +87,8 @@ TEST_P(ReportedOnGpus, GiveTheRightNumbers) {
 INSTANTIATE_TEST_SUITE_P(
     Threads, ReportedOnGpus,
     ::testing::Combine(::testing::Values(Group("copies", reports_of_copies), Group("operators", reports_of_operators),
-                                         Group("pipelines", reports_of_pipelines), Group("threads", reports_of_threads),
-                                         Group("values", reports_of_values)),
+                                         Group("order", reports_of_order), Group("pipelines", reports_of_pipelines),
+                                         Group("threads", reports_of_threads), Group("values", reports_of_values)),
                        ::testing::Values(std::pair(Architecture::sm_80, "sm_80"),
                                          std::pair(Architecture::sm_90a, "sm_90a"))),
     [](const auto& info) { return std::string(std::get<0>(info.param).first) + "_" + std::get<1>(info.param).second; });

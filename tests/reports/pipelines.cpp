@@ -1,10 +1,8 @@
-// Loops whose copies run ahead, the copy engine, and threads in roles.
+// Products whose copies run ahead, the copy engine, and threads in roles.
 #include "tests/reports/reports.h"
 
 namespace tilepilot::stage {
 namespace {
-
-constexpr int64_t kSide = 32;  // of tiles here
 
 double product_at(const std::vector<Array>& x, int64_t n, int64_t k, int64_t at) {
   double sum = 0;
@@ -14,136 +12,6 @@ double product_at(const std::vector<Array>& x, int64_t n, int64_t k, int64_t at)
 
 std::vector<Array> factors(int64_t m, int64_t n, int64_t k) {
   return {small_integers(ir::kFloat16, {m, k}), small_integers(ir::kFloat16, {k, n}, 2)};
-}
-
-// A row of 32 sums over the rows of A that `rows` names, given a weight each.
-double weighted_rows(const Array& a, int64_t column, const std::vector<std::pair<int64_t, int64_t>>& rows) {
-  double sum = 0;
-  for (const auto& [row, weight] : rows) sum += static_cast<double>(weight) * a->at(row * kSide + column);
-  return sum;
-}
-
-std::string row_program(const std::string& body, const std::string& parameters = "", int rows = 4) {
-  return "@tilelang.jit(out_idx=-1)\n@T.prim_func\ndef kernel(A: T.Tensor((" + std::to_string(rows) +
-         ", 32), 'float32'), " + parameters +
-         "B: T.Tensor((32,), 'float32')):\n    with T.Kernel(1, threads=128):\n        s = T.alloc_shared((32,), "
-         "'float32')\n        sum = T.alloc_fragment((32,), 'float32')\n        T.clear(sum)\n" +
-         body + "        T.copy(sum, B)\n";
-}
-
-std::vector<Report> order() {
-  const std::vector<Array> rows{small_integers(ir::kFloat32, {4, kSide})};
-  std::vector<Report> reports;
-  reports.push_back({2668, "ATileReadBeforeItIsOverwritten", row_program(R"(
-        T.copy(A[3, 0:32], s)
-        for k in T.Pipelined(4, num_stages=3):
-            for i in T.Parallel(32):
-                sum[i] += s[i] * (k + 1)
-            T.copy(A[k, 0:32], s)
-)"),
-                     rows, [](const auto& x, int64_t i) {
-                       return weighted_rows(x[0], i, {{3, 1}, {0, 2}, {1, 3}, {2, 4}});
-                     }});
-  reports.push_back(
-      {3039, "ATileReadAfterTheLoop", row_program(R"(
-        for k in T.Pipelined(4, num_stages=3):
-            T.copy(A[k, 0:32], s)
-            for i in T.Parallel(32):
-                sum[i] += s[i]
-        for i in T.Parallel(32):
-            sum[i] += s[31 - i] * 10
-)"),
-       rows, [](const auto& x, int64_t i) {
-         return weighted_rows(x[0], i, {{0, 1}, {1, 1}, {2, 1}, {3, 1}}) + 10 * x[0]->at(3 * kSide + 31 - i);
-       }});
-  reports.push_back({2595,
-                     "ACopyOfWhatTheLoopAddsTo",
-                     row_program(R"(
-        for k in T.Pipelined(4, num_stages=2):
-            for i in T.Parallel(32):
-                T.atomic_add(W[i], A[k, i])
-            T.copy(W, s)
-            for i in T.Parallel(32):
-                sum[i] += s[31 - i]
-)",
-                                 "W: T.Tensor((32,), 'float32'), "),
-                     {rows[0], testing::make_array(ir::kFloat32, {kSide}, [](int64_t) { return 0; })},
-                     [](const auto& x, int64_t i) {
-                       return weighted_rows(x[0], 31 - i, {{0, 4}, {1, 3}, {2, 2}, {3, 1}});
-                     }});
-  reports.push_back({2720, "ARowThatTheLoopItselfComputes", row_program(R"(
-        at = T.alloc_shared((1,), 'int32')
-        for k in T.Pipelined(4, num_stages=2):
-            at[0] = 3 - k
-            row = at[0]
-            T.copy(A[row, 0:32], s)
-            for i in T.Parallel(32):
-                sum[i] += s[i] * (k + 1)
-)"),
-                     rows, [](const auto& x, int64_t i) {
-                       return weighted_rows(x[0], i, {{3, 1}, {2, 2}, {1, 3}, {0, 4}});
-                     }});
-  reports.push_back({1792, "ARowFromAVariable", row_program(R"(
-        at = T.alloc_var('int32')
-        at = 0
-        for k in T.Pipelined(4, num_stages=2):
-            T.copy(A[at, 0:32], s)
-            at = (at + 3) % 4
-            for i in T.Parallel(32):
-                sum[i] += s[i] * (k + 1)
-)"),
-                     rows, [](const auto& x, int64_t i) {
-                       return weighted_rows(x[0], i, {{0, 1}, {3, 2}, {2, 3}, {1, 4}});
-                     }});
-  reports.push_back({2876,
-                     "RowsThatATensorChooses",
-                     row_program(R"(
-        for k in T.Pipelined(4, num_stages=2):
-            first = L[k]
-            if (first <= k) & (k < first + 2):
-                T.copy(A[k, 0:32], s)
-                for i in T.Parallel(32):
-                    sum[i] += s[i]
-)",
-                                 "L: T.Tensor((4,), 'int32'), "),
-                     {rows[0], testing::make_array(ir::kInt32, {4}, [](int64_t i) { return i == 2 ? 3.0 : 0.0; })},
-                     [](const auto& x, int64_t i) {
-                       return weighted_rows(x[0], i, {{0, 1}, {1, 1}});
-                     }});
-  reports.push_back({2823, "ATileMadeOfAnotherTile", row_program(R"(
-        t = T.alloc_shared((32,), 'float32')
-        for k in T.Pipelined(4, num_stages=3):
-            T.copy(A[k, 0:32], s)
-            T.copy(s, t)
-            T.copy(A[3 - k, 0:32], s)
-            for i in T.Parallel(32):
-                sum[i] += s[i] + t[31 - i] * (k + 1)
-)"),
-                     rows, [](const auto& x, int64_t i) {
-                       return weighted_rows(x[0], i, {{0, 1}, {1, 1}, {2, 1}, {3, 1}}) +
-                              weighted_rows(x[0], 31 - i, {{0, 1}, {1, 2}, {2, 3}, {3, 4}});
-                     }});
-  reports.push_back({2548, "APipelineInAWhileLoop", row_program(R"(
-        turn = T.alloc_local((1,), 'int32')
-        turn[0] = 0
-        while turn[0] < 3:
-            for k in T.Pipelined(4, num_stages=2):
-                T.copy(A[k, 0:32], s)
-                for i in T.Parallel(32):
-                    sum[i] += s[i] * (turn[0] + k)
-            turn[0] += 1
-)"),
-                     rows, [](const auto& x, int64_t i) {
-                       return weighted_rows(x[0], i, {{0, 3}, {1, 6}, {2, 9}, {3, 12}});
-                     }});
-  reports.push_back({2698, "ATilePartlyFilledAfterACopy", row_program(R"(
-        T.copy(A[1, 0:32], s)
-        T.fill(s[20:32], 7)
-        for i in T.Parallel(32):
-            sum[i] = s[31 - i]
-)"),
-                     rows, [](const auto& x, int64_t i) { return i < 12 ? 7 : x[0]->at(kSide + 31 - i); }});
-  return reports;
 }
 
 std::vector<Report> products() {
@@ -283,6 +151,63 @@ def kernel(A: T.Tensor((64, 128), "float16"), B: T.Tensor((128, 64), "float16"),
   return reports;
 }
 
+// A program that asks for the numbers of its threads beside a pipeline, whose threads it does not count.
+std::vector<Report> numbered_threads() {
+  std::vector<Report> reports;
+  for (const auto& [name, number] :
+       {std::pair("TheNumberOfAThread", "T.get_thread_binding(0)"),
+        std::pair("TheLaneAndTheWarpOfAThread", "T.get_lane_idx() + T.get_warp_idx() * 32")})
+    reports.push_back({2346, name, std::string(R"(
+@tilelang.jit(out_idx=-1)
+@T.prim_func
+def kernel(A: T.Tensor((128, 192), "float16"), B: T.Tensor((192, 64), "float16"), C: T.Tensor((128, 64), "float32")):
+    with T.Kernel(1, threads=256):
+        a = T.alloc_shared((128, 32), "float16")
+        b = T.alloc_shared((32, 64), "float16")
+        numbers = T.alloc_shared((256,), "int32")
+        c = T.alloc_fragment((128, 64), "float32")
+        number = )") + number + R"(
+        numbers[number] = number
+        T.clear(c)
+        for k in T.Pipelined(6, num_stages=3):
+            T.copy(A[0, k * 32], a)
+            T.copy(B[k * 32, 0], b)
+            T.gemm(a, b, c)
+            numbers[number] += 1
+        for i, j in T.Parallel(128, 64):
+            c[i, j] += numbers[255 - i]
+        T.copy(c, C)
+)",
+                       factors(128, 64, 192), [](const auto& x, int64_t i) {
+                         return product_at(x, 64, 192, i) + static_cast<double>(255 - i / 64 + 6);
+                       }});
+  reports.push_back({2346, "TheLeastNumberOfAllThreads",
+                     R"(
+@tilelang.jit(out_idx=-1)
+@T.prim_func
+def kernel(A: T.Tensor((128, 192), "float16"), B: T.Tensor((192, 64), "float16"), C: T.Tensor((128, 64), "float32")):
+    with T.Kernel(1, threads=256):
+        a = T.alloc_shared((128, 32), "float16")
+        b = T.alloc_shared((32, 64), "float16")
+        c = T.alloc_fragment((128, 64), "float32")
+        number = T.get_lane_idx() + T.get_warp_idx() * 32
+        first = T.alloc_reducer((1,), "int32", op="min", replication="all")
+        T.fill(first, 1024)
+        first[0] = T.min(first[0], number + 5)
+        T.finalize_reducer(first)
+        T.clear(c)
+        for k in T.Pipelined(6, num_stages=3):
+            T.copy(A[0, k * 32], a)
+            T.copy(B[k * 32, 0], b)
+            T.gemm(a, b, c)
+        for i, j in T.Parallel(128, 64):
+            c[i, j] += first[0]
+        T.copy(c, C)
+)",
+                     factors(128, 64, 192), [](const auto& x, int64_t i) { return product_at(x, 64, 192, i) + 5; }});
+  return reports;
+}
+
 // Copies that the copy engine makes where boxes, strides and starts allow it, and others beside them.
 std::vector<Report> engine() {
   std::vector<Report> reports;
@@ -406,9 +331,11 @@ def kernel(A: T.Tensor((4, 32), "float16"), B: T.Tensor((32,), "float32")):
                 sum[i] += s[31 - i]
         T.copy(sum, B)
 )",
-                     {small_integers(ir::kFloat16, {4, kSide})},
+                     {small_integers(ir::kFloat16, {4, 32})},
                      [](const auto& x, int64_t i) {
-                       return weighted_rows(x[0], 31 - i, {{0, 1}, {1, 1}, {2, 1}, {3, 1}});
+                       double sum = 0;
+                       for (int64_t k = 0; k < 4; ++k) sum += x[0]->at(k * 32 + 31 - i);
+                       return sum;
                      }});
   reports.push_back({2525,
                      "AVectorWhoseBytesAreNoMultipleOf16",
@@ -469,6 +396,6 @@ def kernel(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16")):
 
 }  // namespace
 
-std::vector<Report> reports_of_pipelines() { return joined({order(), products(), engine()}); }
+std::vector<Report> reports_of_pipelines() { return joined({products(), numbered_threads(), engine()}); }
 
 }  // namespace tilepilot::stage
