@@ -7,8 +7,11 @@
 #include <bit>
 #include <list>
 
+#include "compiler/ir/bounds.h"
 #include "compiler/ir/one_symbol.h"
 #include "compiler/ir/text.h"
+#include "compiler/ir/visit.h"
+#include "compiler/passes/simplify.h"
 
 namespace tilepilot::runtime {
 namespace {
@@ -219,7 +222,14 @@ Result<BoundArguments> bind_arguments(const ir::Program& program, const std::vec
 
 int64_t evaluate(const ir::Expr& expr, const ir::VarRanges& values) {
   if (const auto constant = ir::constant_int(expr)) return *constant;
-  return ir::bounds(expr, values).lo;
+  const ir::Bounds found = ir::bounds(expr, values);
+  if (found.is_constant()) return found.lo;
+  // Bounds do not follow operations on bits, and know no sum that begins anew.
+  const ir::Expr known = ir::substitute(expr, [&](const ir::Var& var) -> ir::Expr {
+    const auto value = values.find(var.get());
+    return value == values.end() ? nullptr : ir::int_imm(value->second.lo, var->type);
+  });
+  return ir::constant_int(passes::simplify(known, {})).value_or(found.lo);
 }
 
 }  // namespace tilepilot::runtime

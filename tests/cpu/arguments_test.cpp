@@ -1,3 +1,7 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "kernel_fixture.h"
 
 namespace tilepilot::testing {
@@ -52,6 +56,27 @@ TEST_F(ArgumentsTest, StridesOfAxesOfExtentOneDoNotMatter) {
   runtime::TensorView odd = x.view();
   odd.strides[0] = 77;
   EXPECT_EQ(launch({odd, y.view(), 1.0, int64_t{0}}), "ok");
+}
+
+// Extents and grids may be of any operation on whole numbers.
+TEST_F(ArgumentsTest, BlocksAreCountedByBits) {
+  for (const auto& [blocks, count] :
+       {std::pair("(n | 3) >> 2", 5), std::pair("(n + 7) & -8", 24), std::pair("n ^ 1", 20), std::pair("n & 6", 4),
+        std::pair("(n * 2147483647 + 24) % 7", 1)}) {
+    const auto kernel = compile(parse(fmt::format(R"(program count<n: int32>(x: float32[n, 2], y: float32[32]) {{
+  kernel b in {} threads 32 {{
+    parallel i in 1 {{
+      y[b + i] = x[0, 0] + 1.0
+    }}
+  }}
+}})",
+                                                  blocks)));
+    ASSERT_NE(kernel, nullptr) << blocks;
+    Array x(ir::kFloat32, {21, 2}), y(ir::kFloat32, {32});
+    const Status status = kernel->launch({x.view(), y.view()}, runtime::thread_pool(1), {});
+    ASSERT_TRUE(status.ok()) << status.error().message;
+    EXPECT_EQ(std::count(y.as<float>(), y.as<float>() + 32, 1.0f), count) << blocks;
+  }
 }
 
 TEST_F(ArgumentsTest, fail_Count) { EXPECT_EQ(launch({x_.view(), y_.view()}), "`scale` takes 4 arguments, got 2"); }
