@@ -2,10 +2,36 @@
 // for both architectures, by shuffles where they serve.
 #include <gtest/gtest.h>
 
+#include <random>
+
+#include "compiler/ir/text.h"
+#include "compiler/runtime/arguments.h"
+#include "compiler/targets/cuda/coordinates.h"
 #include "tests/cuda/interpreted.h"
 
 namespace tilepilot::testing {
 namespace {
+
+// Columns that follow each other at distances of powers of two are added up, unless that carries: 3 and 6 have a bit in
+// common.
+TEST(Conversions, FunctionsOfTheLaneAreTheirExpressions) {
+  std::vector<layout::LaneFunction> all{{0, {1, 2, 4, 8, 16}}, {0, {3, 6, 0, 0, 0}},  {0, {3, 6, 12, 24, 0}},
+                                        {5, {1, 2, 4, 8, 16}}, {0, {1, 2, 1, 2, 4}},  {31, {16, 8, 4, 2, 1}},
+                                        {0, {0, 0, 1, 2, 4}},  {8, {4, 8, 16, 0, 1}}, {2, {5, 10, 20, 3, 6}}};
+  std::mt19937 random(1);
+  for (int k = 0; k < 200; ++k) {
+    layout::LaneFunction& one = all.emplace_back();
+    one.base = random() % 32;
+    for (int64_t& column : one.columns) column = random() % 32;
+  }
+  const ir::Var thread = ir::make_var("thread", ir::kInt32);
+  for (const layout::LaneFunction& function : all) {
+    const ir::Expr value = targets::cuda::lane_value(function, ir::var_ref(thread));
+    for (int64_t number = 0; number < 128; ++number)
+      ASSERT_EQ(runtime::evaluate(value, {{thread.get(), {number, number}}}), function(number % 32))
+          << ir::to_text(value) << " of thread " << number;
+  }
+}
 
 // What one product left, pairs of columns to a lane, is single columns for the next.
 TEST(Conversions, OperandsChangeLanes) {

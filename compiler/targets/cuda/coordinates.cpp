@@ -1,5 +1,6 @@
 #include "compiler/targets/cuda/coordinates.h"
 
+#include <bit>
 #include <numeric>
 
 #include "compiler/ir/arithmetic.h"
@@ -286,6 +287,29 @@ bool is_multiple(const Expr& expr, int64_t of) {
     default:
       return false;
   }
+}
+
+// Bits of the lane that move by the same distance do so together, where sums of their columns carry nothing.
+Expr lane_value(const layout::LaneFunction& function, const Expr& thread) {
+  Expr result = number(function.base);
+  int64_t used = function.base;
+  for (size_t bit = 0; bit < function.columns.size();) {
+    const int64_t column = function.columns[bit];
+    const bool is_bit = std::has_single_bit(static_cast<uint64_t>(column));
+    int64_t extent = 2, all = column;
+    size_t next = bit + 1;
+    for (; next < function.columns.size() && is_bit && function.columns[next] == column * extent; ++next) {
+      extent *= 2;
+      all |= function.columns[next];
+    }
+    if (column != 0) {
+      const Expr term = times(remainder(quotient(thread, int64_t{1} << bit), extent), column);
+      result = (used & all) == 0 ? plus(result, term) : ir::binary(BinaryOp::bit_xor, result, term, thread->span);
+      used |= all;
+    }
+    bit = next;
+  }
+  return result;
 }
 
 }  // namespace tilepilot::targets::cuda

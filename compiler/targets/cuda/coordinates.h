@@ -8,6 +8,7 @@
 #include "compiler/ir/expr.h"
 #include "compiler/layout/fragment.h"
 #include "compiler/layout/shared_layout.h"
+#include "compiler/layout/warp_moves.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -38,6 +39,10 @@ ir::Expr both(const ir::Expr& a, const ir::Expr& b);
 // The offset in elements of the element with these coordinates.
 // @post for constants, layout.offset of their row-major index
 ir::Expr offset_in(const layout::SharedLayout& layout, const Indices& indices);
+
+// The value of a function of the lane, by the number of its thread.
+// @post for constants, function(thread % 32)
+ir::Expr lane_value(const layout::LaneFunction& function, const ir::Expr& thread);
 
 // Arithmetic on int32 expressions, shortened where an operand is a constant; quotients and remainders let go of terms
 // that are multiples of the divisor.

@@ -1,9 +1,9 @@
 // Conversions: what lanes of each warp hand over to each other, word by word.
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "compiler/ir/search.h"
+#include "compiler/targets/cuda/coordinates.h"
 #include "compiler/targets/cuda/lower.h"
 
 namespace tilepilot::targets::cuda {
@@ -75,32 +75,9 @@ class ConversionLowering {
     const auto found =
         std::find_if(known_.begin(), known_.end(), [&](const auto& known) { return known.first == function; });
     if (found != known_.end()) return found->second;
-    known_.emplace_back(function, lowering_.let(name, expression(function), extent, span_, out_));
+    known_.emplace_back(function,
+                        lowering_.let(name, lane_value(function, lowering_.thread_number()), extent, span_, out_));
     return known_.back().second;
-  }
-
-  // Bits of the lane that move by the same distance do so together, where sums of their columns carry nothing.
-  Expr expression(const LaneFunction& function) const {
-    Expr result = ir::int_imm(function.base);
-    int64_t used = function.base;
-    for (size_t bit = 0; bit < function.columns.size();) {
-      const int64_t column = function.columns[bit];
-      const bool is_bit = std::has_single_bit(static_cast<uint64_t>(column));
-      int64_t extent = 2, all = column;
-      size_t next = bit + 1;
-      for (; next < function.columns.size() && is_bit && function.columns[next] == column * extent; ++next) {
-        extent *= 2;
-        all |= function.columns[next];
-      }
-      const Expr digits = remainder(quotient(lowering_.thread_number(), int64_t{1} << bit), extent);
-      if (column != 0) {
-        const Expr term = times(digits, column);
-        result = (used & all) == 0 ? plus(result, term) : ir::binary(ir::BinaryOp::bit_xor, result, term, span_);
-        used |= all;
-      }
-      bit = next;
-    }
-    return result;
   }
 };
 
