@@ -206,7 +206,7 @@ TEST(Clusters, CopyIntoEachOthersMemory) {
   batch.plant(2, "cluster_arrive();", "cluster_arrive_relaxed();");
   batch.compile();
   if (::testing::Test::HasFatalFailure()) return;
-  expect_agreement(batch, 0, by_stores, parse(fetched(kSent)));
+  expect_agreement(batch, 0, parse(fetched(kSent)));
   std::string alone_in_bulk = fetched(kSentInBulk);
   for (const std::string line :
        {"    on full arrive_expect 8192 threads 1\n", " mode bulk_load counting full", "    on full wait 0\n",
@@ -215,7 +215,7 @@ TEST(Clusters, CopyIntoEachOthersMemory) {
   const std::string last = "    copy sums -> c";
   alone_in_bulk.insert(alone_in_bulk.find(last),
                        "    copy a[bx, 0 : 64, 0 : 64] -> own\n    gemm sums += own @ weights\n");
-  expect_agreement(batch, 1, in_bulk, parse(alone_in_bulk));
+  expect_agreement(batch, 1, parse(alone_in_bulk));
   const ir::testing::RandomArguments given(by_stores, 1);
   EXPECT_THAT(batch.run(2, to_launch(given.values())), HasSubstr("nothing orders the two"));
 }
@@ -268,8 +268,8 @@ TEST(Clusters, PipelinesHaveThreadsThatLoadForOtherBlocks) {
   batch.plant(3, "sync_cluster();\n}", "}");
   batch.compile();
   if (::testing::Test::HasFatalFailure()) return;
-  expect_agreement(batch, 0, each, single);
-  expect_agreement(batch, 1, pairs, single);
+  expect_agreement(batch, 0, single);
+  expect_agreement(batch, 1, single);
   const ir::testing::RandomArguments given(pairs, 1);
   EXPECT_THAT(batch.run(2, to_launch(given.values())), HasSubstr("copy not waited for"));
   EXPECT_THAT(batch.run(3, to_launch(given.values())), HasSubstr("of the cluster, which has ended"));
@@ -284,7 +284,7 @@ TEST(Clusters, PipelinesLoadForSomeBlocksOfTheCluster) {
   EXPECT_THAT(batch.source(*added), HasSubstr("tma_load_multicast_2d(rows"));
   batch.compile();
   if (::testing::Test::HasFatalFailure()) return;
-  expect_agreement(batch, *added, program, parse(pipeline("", "")));
+  expect_agreement(batch, *added, parse(pipeline("", "")));
 }
 
 // Where blocks of a cluster may go different ways, all threads load, and meet those of the other blocks.
