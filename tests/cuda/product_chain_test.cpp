@@ -1,9 +1,11 @@
 // Loops of two products, the second of which multiplies what becomes of the first one's sums: what runs beside what,
 // and where that may not be. The emulator finds no race, and values are the interpreter's.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "compiler/ir/text.h"
 #include "compiler/targets/cuda/explain.h"
+#include "compiler/targets/cuda/tensor_facts.h"
 #include "tests/cpu/kernel_fixture.h"
 #include "tests/cpu/prelude_functions.h"
 #include "tests/cuda/interpreted.h"
@@ -105,11 +107,16 @@ constexpr const char* kTwice = R"(program twice(q: float16[384, 64], k: float16[
   }
 })";
 
-std::string twice(const std::string& work) {
-  std::string text = kTwice;
-  const std::string place = "WORK";
-  return text.replace(text.find(place), place.size(), work);
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+  return text;
 }
+
+std::string twice(const std::string& work) { return replaced(kTwice, "WORK", work); }
+
+// With so many iterations in all blocks.
+std::string of_steps(const std::string& steps) { return replaced(twice("kept[i, j]"), "bx * 2", steps); }
 
 const std::vector<Chain>& chains() {
   static const std::vector<Chain> all{
@@ -117,6 +124,7 @@ const std::vector<Chain>& chains() {
       {"twice", twice("kept[i, j]"), "gemm into s: beside the iteration's second product"},
       {"tile_of_both", twice("kept[i, j] + float32(v_tile[j, 1])"),
        "not ahead: `v_tile` is used beside the second product, too", false},
+      {"two_steps", of_steps("2"), "gemm into s: beside the iteration's second product"},
       {"tile_of_work", twice("kept[i, j] + float32(w_tile[j, 1])"),
        "gemm into s: beside the iteration's second product"},
   };
@@ -148,30 +156,76 @@ TEST(ProductChains, AgreeWithTheInterpreter) {
   for (size_t k = 0; k < programs.size(); ++k) expect_agreement(batch, k, programs[k], chains()[k].name);
 }
 
-// What may not be done, by what the second product needs or the registers that there are.
-TEST(ProductChains, StayInOrderWhereTheyMust) {
-  const auto replaced = [](std::string text, const std::string& from, const std::string& to) {
-    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
-      text.replace(at, from.size(), to);
+// Their numbers are those of the rows of `k`, which are known at launch alone.
+TEST(ProductChains, OfAnyNumberOfIterations) {
+  const auto rows = [](const std::string& n) {
+    std::string text = replaced(twice("kept[i, j]"), "bx * 2", "((" + n + " + 31) // 32)");
+    for (const std::string tensor : {"k", "v", "w"})
+      text = replaced(text, " " + tensor + ": float16[128, 64]", " " + tensor + ": float16[" + n + ", 64]");
     return text;
   };
-  const std::string plain = twice("kept[i, j]");
+  EmulatedBatch batch(Architecture::sm_90a);
+  const ir::Program program = parse(replaced(rows("n"), "program twice(", "program twice<n: int32>("));
+  const auto added = batch.add(targets::cuda::for_usual_tensors(program));
+  ASSERT_TRUE(added.ok()) << added.error().message;
+  EXPECT_THAT(batch.source(*added), HasSubstr("wgmma_wait<1>();"));
+  batch.compile();
+  if (::testing::Test::HasFatalFailure()) return;
+  for (const int64_t n : {0, 24, 32, 64, 100, 160})
+    expect_agreement(batch, *added, parse(rows(std::to_string(n))), fmt::format("{} rows", n));
+}
+
+// What may not be done, by what the second product needs or the registers that there are.
+TEST(ProductChains, StayInOrderWhereTheyMust) {
+  const std::string plain = twice("kept[i, j]"), second = "gemm sums += p @ v_tile policy full_row\n";
   std::string wide = kOnline;
   for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
            {"128, 32", "128, 256"}, {"[32, 64]", "[256, 64]"}, {"t * 32", "t * 256"}, {"+32", "+256"}})
     wide = replaced(wide, from, to);
+  const std::string held = replaced(plain, "fragment kept", "shared own: float16[32, 64]\n    fragment kept");
+  const std::string pair = replaced(held, "own: float16[", "own: float16[2, ");
   const std::vector<std::pair<std::string, std::string>> all{
       {replaced(plain, "s[i, j] + float32(w_tile[j, 3])", "s[i, j] + sums[i, j] * float32(w_tile[j, 3])"),
        "all work between the products needs what the second one uses"},
       {wide, "registers of each thread, which has 232"},
+      {replaced(plain, second, second + "      gemm sums += p @ w_tile policy full_row\n"),
+       "the iteration has 3 products"},
+      {replaced(plain, second,
+                second + "      parallel i, j in 128, 64 {\n        sums[i, j] = sums[i, j] * 0.5\n      }\n"),
+       "more is computed after the second product"},
+      // Sixteen rows are too few for a warp group.
+      {replaced(plain, "gemm s = q_tile @ k_tile.T policy full_row",
+                "fill s = 0.0\n      serial part in 8 {\n        gemm s[part * 16 : +16, 0 : 32] = q_tile[part * 16 : "
+                "+16, 0 : 64] @ "
+                "k_tile.T\n      }"),
+       "a product is not one that runs on by itself"},
+      {replaced(replaced(held, "copy w[t", "copy v_tile -> own\n      copy w[t"), "@ v_tile", "@ own"),
+       "`own` is written by the iteration that multiplies it"},
+      {replaced(plain,
+                "gemm s =", "parallel i, j in 128, 32 {\n        s[i, j] = sums[i, j]\n      }\n      gemm s +="),
+       "the first product needs the second one of the iteration before"},
+      {replaced(replaced(replaced(replaced(pair, "      copy v[t * 32 : +32, 0 : 64] -> v_tile\n", ""),
+                                  "gemm s =", "let side: int32 = t % 2\n      gemm s ="),
+                         "fill sums = 0.0", "fill sums = 0.0\n    fill own = 0.5"),
+                "@ v_tile", "@ own[side, 0 : 32, 0 : 64]"),
+       "the second product names values of its iteration"},
   };
+  EmulatedBatch batch(Architecture::sm_90a);
+  std::vector<ir::Program> programs;
   for (const auto& [text, reason] : all) {
     SourceMap sources;
     const ir::Program program = parsed(text, sources);
     const auto explained = targets::cuda::explanation(program, Architecture::sm_90a, sources);
     ASSERT_TRUE(explained.ok()) << explained.error().message;
     EXPECT_THAT(*explained, HasSubstr(reason));
+    if (text == wide) continue;  // takes long
+    programs.push_back(program);
+    const auto added = batch.add(program);
+    ASSERT_TRUE(added.ok()) << reason << ": " << added.error().message;
   }
+  batch.compile();
+  if (::testing::Test::HasFatalFailure()) return;
+  for (size_t k = 0; k < programs.size(); ++k) expect_agreement(batch, k, programs[k]);
 }
 
 }  // namespace

@@ -19,10 +19,10 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 // A product over as many tiles as EXTENT says.
-std::string product(const std::string& extent, const std::string& before = "") {
+std::string product(const std::string& extent, const std::string& before = "", const std::string& cluster = "") {
   return fmt::format(
       R"(program product(a: float16[384, 64], b: float16[64, 256], many: int32[4], o: float32[384, 256]) {{
-  kernel bx, by in 4, 3 threads 256 {{
+  kernel bx, by in 4, 3 threads 256{} {{
     shared a_tile: float16[128, 16]
     shared b_tile: float16[16, 64]
     fragment sums: float32[128, 64]
@@ -36,7 +36,7 @@ std::string product(const std::string& extent, const std::string& before = "") {
     copy sums -> o[by * 128 : +128, bx * 64 : +64]
   }}
 }})",
-      before, extent);
+      cluster, before, extent);
 }
 
 TEST(UnevenBlocks, AxesOfWorkAreFound) {
@@ -45,6 +45,21 @@ TEST(UnevenBlocks, AxesOfWorkAreFound) {
   EXPECT_THAT(axes(product("by + 1")), ElementsAre(1));
   EXPECT_THAT(axes(product("n", "let n: int32 = bx % 2 + by")), ElementsAre(0, 1));
   EXPECT_THAT(axes(product("n", "let n: int32 = many[bx]")), IsEmpty());
+}
+
+// Blocks of a cluster stay together, and are those that the program has there.
+TEST(UnevenBlocks, StayForOthersInClusters) {
+  for (const std::string extent : {"by + 1", "bx % 3 + by", "bx + 1"}) {
+    EmulatedBatch batch(targets::cuda::Architecture::sm_90a);
+    for (const std::string cluster : {" cluster 2, 1", " cluster 1, 3", " cluster 4, 1", " cluster 2, 3"}) {
+      const auto added = batch.add(parse(product(extent, "", cluster)));
+      ASSERT_TRUE(added.ok()) << added.error().message;
+      EXPECT_THAT(batch.source(*added), AllOf(HasSubstr("turn % 2 == 1 ? blocks - 1 - "), HasSubstr("cluster_b")));
+    }
+    batch.compile();
+    if (HasFatalFailure()) return;
+    for (size_t k = 0; k < batch.size(); ++k) expect_agreement(batch, k, parse(product(extent)), extent);
+  }
 }
 
 // All blocks of some grid, in the order of their numbers.

@@ -37,6 +37,10 @@ TEST(UniformChoices, AreTestedOnceATile) {
       {"i >= j", "s[i, j]", "0.0", ""},                     // nothing that differs between tiles
       {"bx * 64 + i * j >= t * 48", "s[i, j]", "0.0", ""},  // does not grow evenly
       {"n[bx] + i >= t * 48 + j", "s[i, j]", "0.0", ""},    // read from memory
+      // The second block's sums end beyond the numbers of 32 bits, where they begin anew.
+      {"bx * 2147483640 + i >= t * 48 + j", "s[i, j]", "0.0", ""},
+      {"t * 48 + j < bx * 2147483640 + i", "s[i, j]", "0.0", ""},
+      {"bx * 700000000 + i >= t * 48 + j", "s[i, j]", "0.0", "if (bx * 700000000 >= t * 48 + 47) {"},
   };
   for (const Mask& mask : all) {
     const std::string source = expect_interpreted(masked(mask.condition, mask.then, mask.otherwise));
