@@ -1,10 +1,7 @@
-// Blocks of the grid whose work differs: each is named once, those with most work are done first.
+// Blocks of the grid whose work differs: which axes tell, and what becomes of such kernels.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <set>
-
-#include "compiler/runtime/arguments.h"
 #include "compiler/targets/cuda/uneven_blocks.h"
 #include "tests/cpu/kernel_fixture.h"
 #include "tests/cuda/interpreted.h"
@@ -60,58 +57,6 @@ TEST(UnevenBlocks, StayForOthersInClusters) {
     if (HasFatalFailure()) return;
     for (size_t k = 0; k < batch.size(); ++k) expect_agreement(batch, k, parse(product(extent)), extent);
   }
-}
-
-// All blocks of some grid, in the order of their numbers.
-std::vector<std::vector<int64_t>> named(const std::vector<int64_t>& grid, const std::vector<size_t>& axes) {
-  ir::Kernel kernel;
-  kernel.body = ir::make_stmt(ir::Block{}, {});
-  int64_t all = 1;
-  for (const int64_t extent : grid) {
-    kernel.block_vars.push_back(ir::make_var("b", ir::kInt32));
-    kernel.grid.push_back(ir::int_imm(extent));
-    all *= extent;
-  }
-  const ir::Var number = ir::make_var("number", ir::kInt32);
-  const auto lets = targets::cuda::name_by_work(kernel, axes, ir::var_ref(number));
-  std::vector<std::vector<int64_t>> names;
-  for (int64_t at = 0; at < all; ++at) {
-    ir::VarRanges values{{number.get(), {at, at}}};
-    for (const ir::Stmt& stmt : lets) {
-      const auto& let = std::get<ir::Let>(stmt->node);
-      const int64_t value = runtime::evaluate(let.value, values);
-      values[let.var.get()] = {value, value};
-    }
-    std::vector<int64_t>& name = names.emplace_back();
-    for (const ir::Var& var : kernel.block_vars) name.push_back(values.at(var.get()).lo);
-  }
-  return names;
-}
-
-TEST(UnevenBlocks, EachBlockIsNamedOnce) {
-  const std::vector<std::pair<std::vector<int64_t>, std::vector<size_t>>> all{
-      {{5}, {0}},     {{4, 3}, {0}},    {{4, 3}, {1}},        {{4, 3}, {0, 1}},  {{32, 40}, {0}},  {{7, 64}, {0}},
-      {{33, 5}, {1}}, {{3, 5, 7}, {1}}, {{3, 10, 7}, {1, 2}}, {{2, 16, 5}, {0}}, {{3, 11, 9}, {0}}};
-  for (const auto& [grid, axes] : all) {
-    const auto names = named(grid, axes);
-    std::set<std::vector<int64_t>> once;
-    for (const auto& name : names) {
-      for (size_t axis = 0; axis < grid.size(); ++axis) {
-        EXPECT_GE(name[axis], 0);
-        EXPECT_LT(name[axis], grid[axis]);
-      }
-      EXPECT_TRUE(once.insert(name).second);
-    }
-  }
-}
-
-TEST(UnevenBlocks, ThoseWithMostWorkComeLast) {
-  const auto names = named({4, 3}, {1});
-  for (size_t at = 1; at < names.size(); ++at) EXPECT_LE(names[at - 1][1], names[at][1]);
-  // Of many that are alike, some at a time.
-  const auto many = named({64, 3}, {1});
-  for (size_t at = 1; at < 96; ++at) EXPECT_LE(many[at - 1][1], many[at][1]);
-  EXPECT_THAT(many[96], ElementsAre(32, 0));
 }
 
 TEST(UnevenBlocks, StayForOthers) {

@@ -6,7 +6,7 @@
 #include "compiler/ir/search.h"
 #include "compiler/passes/simplify.h"
 #include "compiler/targets/cpu/expr.h"
-#include "compiler/targets/cuda/block_bands.h"
+#include "compiler/targets/cuda/block_order.h"
 #include "compiler/targets/cuda/early_loads.h"
 #include "compiler/targets/cuda/emit.h"
 #include "compiler/targets/cuda/lower.h"
@@ -303,7 +303,7 @@ Result<GeneratedCode> generate(const ir::Program& given, Architecture architectu
       code.source += wgmma_function(product);
     }
     ir::Program one = program;
-    one.kernels = {lowered.products.empty() ? lowered.kernel : in_bands(lowered.kernel)};
+    one.kernels = {lowered.products.empty() ? lowered.kernel : in_order_of_products(lowered.kernel)};
     lowered.kernel = passes::simplify(one).kernels[0];
     lowered.kernel.body = load_early(lowered.kernel.body);
     // ptxas has to know how many registers a thread begins with.

@@ -8,7 +8,7 @@
 
 #include "compiler/ir/cluster.h"
 #include "compiler/ir/search.h"
-#include "compiler/targets/cuda/block_bands.h"
+#include "compiler/targets/cuda/block_order.h"
 #include "compiler/targets/cuda/copy_engine.h"
 #include "compiler/targets/cuda/infer.h"
 #include "compiler/targets/cuda/pipelined_loop.h"
@@ -478,7 +478,7 @@ class Specializer {
     if (!result_.persistent) {
       // The machine hands blocks out as others end. Where later ones have more to do they come first.
       out.push_back(ir::make_stmt(ir::Let{tile, op(BinaryOp::sub, last, at)}, span));
-      name_blocks(ir::var_ref(tile), out);
+      name_tile(ir::var_ref(tile), out);
       out.insert(out.end(), body.begin(), body.end());
       return out;
     }
@@ -501,7 +501,7 @@ class Specializer {
               : op(BinaryOp::add, whole, ir::cast(one_more, ir::kInt32));
     const Expr taken = op(BinaryOp::add, place(ir::var_ref(turn)), op(BinaryOp::mul, ir::var_ref(turn), step));
     Stmts inside{ir::make_stmt(ir::Let{tile, even_ ? taken : op(BinaryOp::sub, last, taken)}, span)};
-    name_blocks(ir::var_ref(tile), inside);
+    name_tile(ir::var_ref(tile), inside);
     inside.insert(inside.end(), body.begin(), body.end());
     out.push_back(
         ir::make_stmt(ir::For{ir::LoopKind::serial, {turn}, {rounds}, 0, block(std::move(inside), span)}, span));
@@ -512,54 +512,14 @@ class Specializer {
     return ir::constant_int(a) == 1 ? b : ir::binary(BinaryOp::mul, a, b, b->span);
   }
 
-  // The program's block variables. Clusters are counted as blocks are; in one of them its first axis goes first.
-  void name_blocks(const Expr& tile, Stmts& out) {
+  // The program's block variables.
+  void name_tile(const Expr& tile, Stmts& out) const {
     const ir::Kernel& kernel = result_.kernel;
-    if (in_cluster_ == 1) return name_blocks_of(kernel, tile, out);
-    const Span span = kernel.body->span;
-    const auto op = [&](BinaryOp which, const Expr& a, const Expr& b) { return ir::binary(which, a, b, span); };
-    ir::Kernel of_clusters = kernel;
-    for (size_t axis = 0; axis < kernel.grid.size(); ++axis) {
-      of_clusters.block_vars[axis] = ir::make_var("cluster_" + kernel.block_vars[axis]->name, ir::kInt32);
-      of_clusters.grid[axis] = ir::int_imm(*ir::constant_int(kernel.grid[axis]) / kernel.cluster[axis]);
-    }
-    name_blocks_of(of_clusters, tile, out);
-    Expr rest = rank(span);
-    for (size_t axis = 0; axis < kernel.grid.size(); ++axis) {
-      const Expr extent = ir::int_imm(kernel.cluster[axis]);
-      Expr place = ir::var_ref(of_clusters.block_vars[axis]);
-      if (kernel.cluster[axis] > 1) {
-        place = op(BinaryOp::add, op(BinaryOp::mul, place, extent), op(BinaryOp::floor_mod, rest, extent));
-        rest = op(BinaryOp::floor_div, rest, extent);
-      }
-      const Var& var = kernel.block_vars[axis];
-      out.push_back(ir::make_stmt(ir::Let{var, ir::cast(place, var->type)}, span));
-    }
-  }
-
-  void name_blocks_of(const ir::Kernel& kernel, const Expr& tile, Stmts& out) const {
-    if (!even_ && !axes_of_work_.empty()) {
-      for (const Stmt& stmt : name_by_work(kernel, axes_of_work_, tile)) out.push_back(stmt);
-      return;
-    }
-    if (kernel.block_vars.size() == 2 && products_alone_) {
-      for (const Stmt& stmt : name_in_bands(kernel, tile)) out.push_back(stmt);
-      return;
-    }
-    const Span span = kernel.body->span;
-    const auto op = [&](BinaryOp which, const Expr& a, const Expr& b) { return ir::binary(which, a, b, span); };
-    const auto extent = [&](size_t axis) { return ir::cast(kernel.grid[axis], ir::kInt32); };
-    const auto define = [&](size_t axis, const Expr& value) {
-      const Var& var = kernel.block_vars[axis];
-      out.push_back(ir::make_stmt(ir::Let{var, ir::cast(value, var->type)}, span));
-    };
-    Expr rest = tile;
-    for (size_t axis = 0; axis < kernel.block_vars.size(); ++axis) {
-      const bool is_last = axis + 1 == kernel.block_vars.size();
-      const Expr bound = op(BinaryOp::sub, extent(axis), ir::int_imm(1));
-      define(axis, is_last ? op(BinaryOp::min, rest, bound) : op(BinaryOp::floor_mod, rest, extent(axis)));
-      rest = op(BinaryOp::floor_div, rest, extent(axis));
-    }
+    const bool by_work = !even_ && !axes_of_work_.empty(), by_products = products_alone_ && kernel.grid.size() == 2;
+    const BlockOrder order = by_work ? order_by_work(axes_of_work_) : by_products ? order_of_products() : BlockOrder{};
+    const Stmts names = in_cluster_ == 1 ? name_blocks(kernel, order, tile)
+                                         : name_blocks_of_cluster(kernel, order, tile, rank(kernel.body->span));
+    out.insert(out.end(), names.begin(), names.end());
   }
 };
 
