@@ -14,6 +14,7 @@
 #include "compiler/targets/cuda/prelude.h"
 #include "compiler/targets/cuda/resources.h"
 #include "compiler/targets/cuda/teams.h"
+#include "compiler/targets/cuda/tiles.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -219,7 +220,7 @@ class LaunchEmitter {
                                count);
     for (size_t k = 0; k < count; ++k)
       barriers_.push_back(fmt::format("barrier_init({} + {}, {});", name, k, buffer->arrivals[k]));
-    shared_bytes_ += static_cast<int64_t>(count) * 8;
+    shared_bytes_ += static_cast<int64_t>(count) * kBytesOfBarrier;
     if (architecture_ == Architecture::sm_80) check_barriers();
   }
 
@@ -280,7 +281,7 @@ Status check_clusters(const ir::Kernel& kernel, Architecture architecture) {
 
 }  // namespace
 
-int64_t shared_limit(Architecture architecture) { return (architecture == Architecture::sm_80 ? 163 : 227) << 10; }
+int64_t shared_limit(Architecture architecture) { return hardware_of(architecture).block_shared_bytes; }
 
 Result<GeneratedCode> generate(const ir::Program& given, Architecture architecture, const SourceMap* sources) {
   const ir::Program program = TRY(prepare(given));

@@ -264,7 +264,7 @@ BlockWork work_from(const ir::Kernel& kernel, const WorkReader& reader, const Ha
 
 // What the compiler does with more than a thread can have: it keeps them in memory, written and read in every step.
 void spill(BlockWork& work) {
-  const int64_t most = std::min<int64_t>(kMostRegistersOfThread, kRegistersOfBlock / work.threads);
+  const int64_t most = registers_of_thread(work.threads);
   if (work.registers <= most) return;
   work.copied += 2 * 4 * (work.registers - most) * work.threads;
   work.registers = most;

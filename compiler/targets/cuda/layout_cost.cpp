@@ -271,7 +271,7 @@ LayoutCost exchange_cost(int64_t elements, int64_t threads) {
 }
 
 LayoutCost register_cost(int64_t words, int64_t threads) {
-  const int64_t most = std::min(kMostRegistersOfThread, kRegistersOfBlock / threads) - kOverheadRegisters;
+  const int64_t most = registers_of_thread(threads) - kOverheadRegisters;
   LayoutCost cost;
   cost.spills = std::max<int64_t>(0, words - most) * warps_of(threads);
   return cost;

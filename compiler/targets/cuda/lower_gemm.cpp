@@ -4,6 +4,7 @@
 
 #include "compiler/ir/visit.h"
 #include "compiler/targets/cuda/split_products.h"
+#include "compiler/targets/cuda/tiles.h"
 #include "compiler/targets/cuda/vectors.h"
 
 namespace tilepilot::targets::cuda {
@@ -29,8 +30,6 @@ struct Operand {
   int64_t tiles;              // atoms of a warp along the outer axis
   Buffer registers;           // [step that is held, tile] of an atom's, or of the whole fragment
 };
-
-constexpr int64_t kMostRegisters = 255, kOtherRegisters = 48;  // of a thread; of addresses and what else it needs
 
 class GemmLowering {
  public:
@@ -115,10 +114,9 @@ class GemmLowering {
 
   // Steps whose operands are held at a time, as they are and their low parts: what registers there are for.
   int64_t steps_together(int64_t of_step) const {
-    const int64_t limit = std::min(kMostRegisters, 65536 / lowering_.threads) - kOtherRegisters;
-    int64_t together = 4;
-    while (together > 1 && (plan_.steps() % together != 0 || plan_.c.register_count() + 2 * together * of_step > limit))
-      together /= 2;
+    const int64_t limit = registers_of_thread(lowering_.threads) - kOverheadOfWarpParts;
+    int64_t together = plan_.steps_together();
+    while (together > 1 && plan_.c.register_count() + 2 * together * of_step > limit) together /= 2;
     return together;
   }
 

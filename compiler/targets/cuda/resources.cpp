@@ -15,15 +15,8 @@ using ir::Stmt;
 
 namespace {
 
-// CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": of 32 bits.
 constexpr int64_t kMostRegisters = 16 * kMostRegistersOfThread;  // all written out: NVRTC works on them for minutes
-constexpr int64_t kBytesOfBarrier = 8;
 constexpr size_t kBuffersShown = 3;
-
-int64_t registers_of_thread(int64_t threads) {
-  constexpr int64_t kUnit = 8;  // in which they are dealt out
-  return std::min(kMostRegistersOfThread, kRegistersOfBlock / threads / kUnit * kUnit);
-}
 
 using Buffers = std::unordered_set<const ir::BufferData*>;
 

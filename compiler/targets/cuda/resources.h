@@ -18,6 +18,7 @@ Result<std::vector<Diagnostic>> resource_warnings(const PlannedKernel& planned, 
 Status check_registers(const ir::Kernel& kernel);
 
 // The shared memory that a kernel needs, with the hardware barriers, which lie behind all tiles.
+constexpr int64_t kBytesOfBarrier = 8;
 int64_t shared_bytes_with_barriers(const LoweredKernel& lowered);
 
 // `too_large_for_device`, with the largest tiles, or the largest arrays of a thread.

@@ -13,6 +13,7 @@ namespace {
 
 // The same on both.
 constexpr int64_t kMostThreads = 2048, kMostBlocks = 32;  // of a multiprocessor
+constexpr int64_t kRegisterUnit = 8;                      // of a thread, in which they are dealt out
 constexpr double kSharedRate = 128;                       // bytes of a cycle
 constexpr double kFunctionRate = 16;                      // exp2 and the like of a cycle
 constexpr int64_t kSharedOfSystem = 1024;                 // of each block
@@ -131,18 +132,19 @@ double share_of_rows(int64_t row_bytes, const Hardware& hardware) {
 
 std::optional<Refusal> refusal_of(const BlockWork& work, const Hardware& hardware) {
   if (work.threads % 32 != 0 || work.threads < 32 || work.threads > kMostThreadsOfBlock)
-    return Refusal{fmt::format("{} threads; blocks have a multiple of 32, and at most 1024", work.threads)};
+    return Refusal{
+        fmt::format("{} threads; blocks have a multiple of 32, and at most {}", work.threads, kMostThreadsOfBlock)};
   if (work.shared_bytes > hardware.block_shared_bytes)
     return Refusal{fmt::format("{:.1f} KB of shared memory; a block has {:.0f}", in_kilobytes(work.shared_bytes),
                                in_kilobytes(hardware.block_shared_bytes))};
-  if (work.registers > kMostRegistersOfThread || work.registers * work.threads > kRegistersOfBlock)
+  if (work.registers > registers_of_thread(work.threads))
     return Refusal{fmt::format("{} registers for each of {} threads; there are {}", work.registers, work.threads,
-                               std::min(kMostRegistersOfThread, kRegistersOfBlock / work.threads))};
+                               registers_of_thread(work.threads))};
   return std::nullopt;
 }
 
 int64_t resident_blocks(const BlockWork& work, const Hardware& hardware) {
-  const int64_t allocated = tiles_over(std::max<int64_t>(work.registers, 16), 8) * 8;
+  const int64_t allocated = tiles_over(std::max<int64_t>(work.registers, 16), kRegisterUnit) * kRegisterUnit;
   return std::max<int64_t>(
       1, std::min({hardware.shared_bytes / (work.shared_bytes + kSharedOfSystem),
                    kRegistersOfBlock / (allocated * work.threads), kMostThreads / work.threads, kMostBlocks}));
@@ -251,7 +253,11 @@ std::variant<Estimate, Refusal> estimate(const BlockWork& work, const Hardware& 
 
 bool has_room_for_parts(int64_t held, int64_t parts, int64_t threads) {
   constexpr int64_t kAddresses = 28;
-  return held + parts + kAddresses <= std::min(kMostRegistersOfThread, kRegistersOfBlock / threads);
+  return held + parts + kAddresses <= registers_of_thread(threads);
+}
+
+int64_t registers_of_thread(int64_t threads) {
+  return std::min(kMostRegistersOfThread, kRegistersOfBlock / threads / kRegisterUnit * kRegisterUnit);
 }
 
 int64_t operand_registers(const TileProduct& product, int64_t threads, const Hardware& hardware) {

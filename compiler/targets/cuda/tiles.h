@@ -85,8 +85,10 @@ constexpr int64_t registers_of_parts(int64_t n, int64_t steps) { return n / 2 + 
 bool has_room_for_parts(int64_t held, int64_t parts, int64_t threads);
 
 inline constexpr int64_t kRegistersOfBlock = 65536, kMostRegistersOfThread = 255, kMostThreadsOfBlock = 1024;
-// Of a thread, beside what tiles need: addresses, loop variables.
-inline constexpr int64_t kOverheadRegisters = 40;
+// Of each thread of a block that has so many, at most.
+int64_t registers_of_thread(int64_t threads);
+// Of a thread, beside what tiles need: addresses, loop variables; and beside the parts of a product that warps split.
+inline constexpr int64_t kOverheadRegisters = 40, kOverheadOfWarpParts = 48;
 // Of a thread, for the operands of one instruction; none where it reads them from shared memory.
 int64_t operand_registers(const TileProduct& product, int64_t threads, const Hardware& hardware);
 
