@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/interpret/tile_operators.h"
+#include "compiler/ir/cluster.h"
 #include "compiler/ir/print_form.h"
 #include "compiler/ir/visit.h"
 
@@ -116,10 +117,7 @@ namespace {
 // What needs more of the machine than one block. Copies and gemms that do not wait are done at once.
 bool is_foreign(const ir::Stmt& stmt) {
   const auto* sync = as<ir::Sync>(stmt);
-  const auto* copy = as<ir::Copy>(stmt);
-  const auto* barrier = as<ir::Barrier>(stmt);
-  const bool shares = (copy && (copy->blocks != 0 || copy->block)) || (barrier && barrier->block);
-  return (sync && sync->scope == ir::SyncScope::grid) || shares || as<ir::ExternCall>(stmt);
+  return (sync && sync->scope == ir::SyncScope::grid) || ir::reaches_peers(stmt) || as<ir::ExternCall>(stmt);
 }
 
 }  // namespace

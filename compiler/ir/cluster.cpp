@@ -25,12 +25,12 @@ Expr rank_in_cluster(const Kernel& kernel, Span span) {
   return rank;
 }
 
-bool shares_in_cluster(const Stmt& body) {
-  return contains(body, [](const Stmt& stmt) {
-    const auto* copy = as<Copy>(stmt);
-    const auto* barrier = as<Barrier>(stmt);
-    return (copy && (copy->blocks != 0 || copy->block)) || (barrier && barrier->block);
-  });
+bool reaches_peers(const Stmt& stmt) {
+  const auto* copy = as<Copy>(stmt);
+  const auto* barrier = as<Barrier>(stmt);
+  return (copy && (copy->multicast != 0 || copy->peer)) || (barrier && barrier->peer);
 }
+
+bool shares_in_cluster(const Stmt& body) { return contains(body, reaches_peers); }
 
 }  // namespace tilepilot::ir

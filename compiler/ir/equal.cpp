@@ -119,9 +119,10 @@ class Comparison {
   }
   bool same(const Block& a, const Block& b) { return all(a.body, b.body); }
   bool same(const Copy& a, const Copy& b) {
-    const bool blocks = a.block && b.block ? same(a.block, b.block) : a.block == b.block;
+    const bool peers = a.peer && b.peer ? same(a.peer, b.peer) : a.peer == b.peer;
     return same(a.source, b.source) && same(a.destination, b.destination) && a.options == b.options &&
-           a.mode == b.mode && same(a.barrier, b.barrier) && a.blocks == b.blocks && blocks && a.in_line == b.in_line;
+           a.mode == b.mode && same(a.barrier, b.barrier) && a.multicast == b.multicast && peers &&
+           a.in_line == b.in_line;
   }
   bool same(const Fill& a, const Fill& b) { return same(a.destination, b.destination) && same(a.value, b.value); }
   bool same(const Gemm& a, const Gemm& b) {
@@ -147,8 +148,8 @@ class Comparison {
   }
   bool same(const Barrier& a, const Barrier& b) {
     const bool operands = a.operand && b.operand ? same(a.operand, b.operand) : a.operand == b.operand;
-    const bool blocks = a.block && b.block ? same(a.block, b.block) : a.block == b.block;
-    return a.op == b.op && same(a.barrier, b.barrier) && operands && blocks && a.threads == b.threads;
+    const bool peers = a.peer && b.peer ? same(a.peer, b.peer) : a.peer == b.peer;
+    return a.op == b.op && same(a.barrier, b.barrier) && operands && peers && a.threads == b.threads;
   }
   bool same(const Async& a, const Async& b) { return a.op == b.op && a.count == b.count; }
   bool same(const Roles& a, const Roles& b) { return a.groups == b.groups && body(a.body, b.body); }

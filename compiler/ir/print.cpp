@@ -301,8 +301,8 @@ std::string Printer::copy(const Copy& c) {
   if (c.options.coalesced_width != 0) text += fmt::format(" coalesced_width {}", c.options.coalesced_width);
   if (c.mode != CopyMode::complete) text += fmt::format(" mode {}", to_string(c.mode));
   if (c.barrier) text += " counting " + region(*c.barrier);
-  if (c.blocks != 0) text += fmt::format(" into {}", c.blocks);
-  if (c.block) text += " into_block " + expr(c.block);
+  if (c.multicast != 0) text += fmt::format(" into {}", c.multicast);
+  if (c.peer) text += " into_block " + expr(c.peer);
   if (c.in_line) text += " in_line";
   return text;
 }
@@ -345,7 +345,7 @@ void Printer::concurrent(const Concurrent& c) {
 std::string Printer::barrier(const Barrier& b) {
   std::string text = fmt::format("on {} {}", region(b.barrier), to_string(b.op));
   if (b.operand) text += " " + expr(b.operand);
-  if (b.block) text += " into " + expr(b.block);
+  if (b.peer) text += " into " + expr(b.peer);
   return b.threads > 0 ? text + fmt::format(" threads {}", b.threads) : text;
 }
 

@@ -305,8 +305,8 @@ Result<StmtNode::Node> Reader::copy() {
     c.mode = *mode;
   }
   if (accept("counting")) c.barrier = TRY(region());
-  if (accept("into")) c.blocks = TRY(integer());
-  if (accept("into_block")) c.block = TRY(expr());
+  if (accept("into")) c.multicast = TRY(integer());
+  if (accept("into_block")) c.peer = TRY(expr());
   c.in_line = accept("in_line");
   return StmtNode::Node(std::move(c));
 }
@@ -460,7 +460,7 @@ Result<StmtNode::Node> Reader::barrier() {
   if (!op) return wrong("an operation on a barrier");
   b.op = *op;
   if (b.op != BarrierOp::arrive && b.op != BarrierOp::arrive_copied) b.operand = TRY(expr());
-  if (accept("into")) b.block = TRY(expr());
+  if (accept("into")) b.peer = TRY(expr());
   if (accept("threads")) b.threads = TRY(integer());
   return StmtNode::Node(std::move(b));
 }

@@ -193,12 +193,12 @@ std::string scan_types(const Stmt& s, const Surroundings&) {
 
 std::string copy_block(const Stmt& s, const Surroundings&) {
   const auto* n = as<Copy>(s);
-  if (!n || !n->block) return {};
+  if (!n || !n->peer) return {};
   const auto in_shared = [](const Region& region) { return region.buffer->scope == Scope::shared; };
   const bool waits_here = n->mode != CopyMode::complete && n->mode != CopyMode::bulk_load;
-  if (n->blocks != 0 || waits_here || !in_shared(n->source) || !in_shared(n->destination))
+  if (n->multicast != 0 || waits_here || !in_shared(n->source) || !in_shared(n->destination))
     return "a copy into another block's memory is none from tile to tile";
-  return n->block->type.is_int() ? "" : "the number of a block is no integer";
+  return n->peer->type.is_int() ? "" : "the number of a block is no integer";
 }
 
 // Hardware barriers are named by what works on them, and by nothing else.
@@ -210,7 +210,7 @@ std::string barrier_place(const Stmt& s, const Surroundings&) {
     return "a bulk load has a barrier, other copies have none";
   if (copy && copy->in_line && copy->mode != CopyMode::bulk_load && copy->mode != CopyMode::bulk_store)
     return "a copy of consecutive bytes is none of the copy engine";
-  if (barrier && barrier->block && barrier->op != BarrierOp::arrive) return "another block's barrier is waited for";
+  if (barrier && barrier->peer && barrier->op != BarrierOp::arrive) return "another block's barrier is waited for";
   if (named && named->buffer->scope != Scope::barrier) return fmt::format("`{}` is no barrier", named->buffer->name);
   for (const Region* r : regions(s)) {
     if (r->buffer->scope == Scope::barrier && (!named || r->buffer != named->buffer))

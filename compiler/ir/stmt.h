@@ -97,11 +97,11 @@ struct Copy {
   std::optional<Region> barrier = std::nullopt;  // of a bulk load: one barrier
   // Into the same place of each block of the cluster whose bit is set, as the first of them says, who asks for it;
   // other blocks copy for themselves. 0: all do. Bulk loads count at the barrier of the block that they come to.
-  int64_t blocks = 0;
+  int64_t multicast = 0;
   bool in_line = false;  // of a bulk copy: consecutive bytes on both sides, none of them outside
   // From a tile into the same place of that block of the cluster, by the blocks that come here. A bulk load counts at
   // that block's barrier. Null: within the block.
-  Expr block = nullptr;
+  Expr peer = nullptr;
 };
 struct Fill {
   Region destination;
@@ -187,10 +187,10 @@ enum class BarrierOp : uint8_t {
 // On one hardware barrier, by each thread that comes here.
 struct Barrier {
   BarrierOp op;
-  Region barrier;        // extents 1
-  Expr operand;          // an integer; null for `arrive` and `arrive_copied`
-  int64_t threads = 0;   // this many in one go; 0: who comes here
-  Expr block = nullptr;  // of `arrive`: at the barrier of that block of the cluster; null: of the own
+  Region barrier;       // extents 1
+  Expr operand;         // an integer; null for `arrive` and `arrive_copied`
+  int64_t threads = 0;  // this many in one go; 0: who comes here
+  Expr peer = nullptr;  // of `arrive`: at the barrier of that block of the cluster; null: of the own
 };
 enum class AsyncOp : uint8_t {
   commit_copies,  // closes a group of copies of mode `group`

@@ -178,7 +178,7 @@ class Verifier {
                    [&](const Copy& n) {
                      visit(n.source.start), visit(n.destination.start);
                      if (n.barrier) visit(n.barrier->start);
-                     if (n.block) visit(n.block);
+                     if (n.peer) visit(n.peer);
                    },
                    [&](const Fill& n) { visit(n.destination.start), visit(n.value); },
                    [&](const Gemm& n) { visit(n.a.start), visit(n.b.start), visit(n.c.start); },
@@ -200,7 +200,7 @@ class Verifier {
                    [&](const Barrier& n) {
                      visit(n.barrier.start);
                      if (n.operand) visit(n.operand);
-                     if (n.block) visit(n.block);
+                     if (n.peer) visit(n.peer);
                    },
                    [](const Async&) {},
                    [&](const Roles& n) { scoped(n.body); },

@@ -45,7 +45,7 @@ class Walker {
                    [&](const Copy& n) {
                      visit(n.source.start), visit(n.destination.start);
                      if (n.barrier) visit(n.barrier->start);
-                     if (n.block) visit(n.block);
+                     if (n.peer) visit(n.peer);
                    },
                    [&](const Fill& n) { visit(n.destination.start), visit(n.value); },
                    [&](const Gemm& n) { visit(n.a.start), visit(n.b.start), visit(n.c.start); },
@@ -63,7 +63,7 @@ class Walker {
                    [&](const Barrier& n) {
                      visit(n.barrier.start);
                      if (n.operand) visit(n.operand);
-                     if (n.block) visit(n.block);
+                     if (n.peer) visit(n.peer);
                    },
                    [](const Async&) {},
                    [&](const Roles& n) { visit(n.body); },
@@ -345,7 +345,7 @@ Stmt Rewriter::rewrite_children(const Stmt& stmt) {
                           bool changed = replace(n.source, rewrite_region(n.source));
                           changed |= replace(n.destination, rewrite_region(n.destination));
                           if (n.barrier) changed |= replace(*n.barrier, rewrite_region(*n.barrier));
-                          if (n.block) changed |= replace(n.block, rewrite(n.block));
+                          if (n.peer) changed |= replace(n.peer, rewrite(n.peer));
                           return rebuilt(std::move(n), changed);
                         },
                         [&](Fill n) {
@@ -389,7 +389,7 @@ Stmt Rewriter::rewrite_children(const Stmt& stmt) {
                         [&](Barrier n) {
                           bool changed = replace(n.barrier, rewrite_region(n.barrier));
                           if (n.operand) changed |= replace(n.operand, rewrite(n.operand));
-                          if (n.block) changed |= replace(n.block, rewrite(n.block));
+                          if (n.peer) changed |= replace(n.peer, rewrite(n.peer));
                           return rebuilt(std::move(n), changed);
                         },
                         [&](const Async&) { return stmt; },

@@ -73,7 +73,7 @@ Result<Value> copy_to_block(TileArguments& arguments) {
     error->notes.push_back(declaration_note(buffer));
     return error;
   }
-  node.block = TRY(block_of_cluster(arguments, 2));
+  node.peer = TRY(block_of_cluster(arguments, 2));
   if (arguments.has(4)) node.barrier = TRY(barrier_operand(arguments, 4));
   TRY(arguments.context().builder->emit(std::move(node), arguments.span()));
   return Value();
@@ -88,7 +88,7 @@ Result<Value> copy_cluster(TileArguments& arguments) {
                       "`T.copy_cluster` takes a `remote_barrier` with a `dst_block` alone",
                       "a load for several blocks has its `barrier` in `T.tma_copy(..., cluster_mask=)`");
   ir::Copy node = TRY(tile_copy(arguments, ir::CopyMode::complete));
-  node.blocks = TRY(cluster_mask(arguments, 3));
+  node.multicast = TRY(cluster_mask(arguments, 3));
   TRY(builder.emit(std::move(node), arguments.span()));
   return Value();
 }
@@ -110,7 +110,7 @@ Result<Value> tma_copy(TileArguments& arguments) {
     return Value();
   }
   node.barrier = TRY(barrier_operand(arguments, 2));
-  node.blocks = TRY(cluster_mask(arguments, 3));
+  node.multicast = TRY(cluster_mask(arguments, 3));
   TRY(builder.emit(std::move(node), arguments.span()));
   return Value();
 }

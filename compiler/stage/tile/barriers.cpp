@@ -42,7 +42,7 @@ Result<Value> arrive(TileArguments& arguments) {
   ProgramBuilder& builder = *TRY(require_kernel(arguments));
   ir::Barrier node{ir::BarrierOp::arrive, TRY(barrier_operand(arguments, 0)), nullptr};
   if (arguments.has(1) && ir::cluster_size(builder.kernel()) > 1)
-    node.block = TRY(to_index(arguments[1], "a block of the cluster", arguments.span(1)));
+    node.peer = TRY(to_index(arguments[1], "a block of the cluster", arguments.span(1)));
   TRY(builder.emit(std::move(node), arguments.span()));
   return Value();
 }

@@ -264,13 +264,11 @@ Status check_clusters(const ir::Kernel& kernel, Architecture architecture) {
   Span span;
   const auto needs_cluster = [&](const ir::Stmt& stmt) {
     const auto* sync = ir::as<ir::Sync>(stmt);
-    const auto* copy = ir::as<ir::Copy>(stmt);
-    const auto* barrier = ir::as<ir::Barrier>(stmt);
     const auto* async = ir::as<ir::Async>(stmt);
     const bool waits = sync && (sync->scope == ir::SyncScope::cluster || sync->scope == ir::SyncScope::cluster_wait);
     const bool arrives =
         async && (async->op == ir::AsyncOp::arrive_cluster || async->op == ir::AsyncOp::arrive_cluster_relaxed);
-    const bool needs = waits || arrives || (copy && (copy->blocks != 0 || copy->block)) || (barrier && barrier->block);
+    const bool needs = waits || arrives || ir::reaches_peers(stmt);
     if (needs) span = stmt->span;
     return needs;
   };

@@ -271,7 +271,7 @@ void lower_to_block(Lowering& lowering, const ir::Copy& copy, Span span, Lowerin
                                            copy.source.buffer->name, copy.destination.buffer->name));
   const Stmt moved = call(
       "bulk_copy_remote",
-      {lowering.address(copy.destination.buffer, copy.destination.start, span), copy.block,
+      {lowering.address(copy.destination.buffer, copy.destination.start, span), copy.peer,
        lowering.address(copy.source.buffer, copy.source.start, span), ir::int_imm(bytes_of_copy(copy)), *copy.barrier},
       span);
   lowering.add_by_first_thread({moved}, span, out);
@@ -282,7 +282,7 @@ void lower_to_block(Lowering& lowering, const ir::Copy& copy, Span span, Lowerin
 void lower_bulk_load(Lowering& lowering, const Stmt& stmt, Lowering::Stmts& out) {
   const auto& copy = *ir::as<ir::Copy>(stmt);
   const Span span = stmt->span;
-  if (copy.block) return lower_to_block(lowering, copy, span, out);
+  if (copy.peer) return lower_to_block(lowering, copy, span, out);
   if (copy.in_line) {
     const Stmt load =
         call("bulk_load",
@@ -297,14 +297,14 @@ void lower_bulk_load(Lowering& lowering, const Stmt& stmt, Lowering::Stmts& out)
                  CallArguments arguments{place, map, *copy.barrier};
                  arguments.insert(arguments.end(), at.begin(), at.end());
                  own.push_back(call(fmt::format("tma_load_{}d", at.size()), arguments, span));
-                 arguments.insert(arguments.begin() + 3, ir::int_imm(copy.blocks));
+                 arguments.insert(arguments.begin() + 3, ir::int_imm(copy.multicast));
                  shared.push_back(call(fmt::format("tma_load_multicast_{}d", at.size()), std::move(arguments), span));
                });
-  if (copy.blocks == 0) return lowering.add_by_first_thread(std::move(own), span, out);
+  if (copy.multicast == 0) return lowering.add_by_first_thread(std::move(own), span, out);
   // The first block of the mask loads for all of it.
   const Expr rank = ir::rank_in_cluster(lowering.kernel, span);
-  const Expr first = ir::int_imm(std::countr_zero(static_cast<uint64_t>(copy.blocks)));
-  const Expr bit = ir::binary(ir::BinaryOp::shr, ir::int_imm(copy.blocks), rank, span);
+  const Expr first = ir::int_imm(std::countr_zero(static_cast<uint64_t>(copy.multicast)));
+  const Expr bit = ir::binary(ir::BinaryOp::shr, ir::int_imm(copy.multicast), rank, span);
   const Expr apart =
       ir::binary(ir::BinaryOp::eq, ir::binary(ir::BinaryOp::bit_and, bit, ir::int_imm(1), span), ir::int_imm(0), span);
   const Stmt others = ir::make_stmt(ir::If{apart, block(std::move(own), span), nullptr}, span);

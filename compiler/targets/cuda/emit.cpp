@@ -147,8 +147,8 @@ void write_barrier(Context& context, const ir::Barrier& node, Span span) {
   else if (expects && !nothing)
     context.body.line("{}({}, {});", node.op == ir::BarrierOp::expect ? "barrier_expect" : "barrier_arrive_expect",
                       barrier, cpu::value(context, node.operand));
-  else if (node.block)
-    context.body.line("barrier_arrive_remote({}, {});", barrier, cpu::value(context, node.block));
+  else if (node.peer)
+    context.body.line("barrier_arrive_remote({}, {});", barrier, cpu::value(context, node.peer));
   else if (node.op != ir::BarrierOp::expect)
     context.body.line("barrier_arrive({});", barrier);
   if (node.threads != 0) context.fail(span, "arrivals of several threads in one go have no form here");

@@ -28,7 +28,7 @@ namespace {
 // register that is spilled is stored and loaded.
 constexpr int64_t kAccess = 4, kSector = 4, kWavefront = 4, kShuffle = 5, kMeeting = 100, kStep = 1, kSpill = 32;
 
-constexpr int64_t kSectorBytes = 32, kBankBytes = 128, kMostVectorBytes = 16;
+constexpr int64_t kSectorBytes = 32, kBankBytes = 128;
 constexpr int64_t kFarApart = 4096 + 32;  // elements, where it is known at launch alone
 
 int64_t rounded_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
@@ -134,7 +134,7 @@ LayoutCost access_cost(const MemoryAccess& access, const Fragment& at, const Sam
   LayoutCost cost;
   cost.accesses = scaled(1);
   if (access.tile != nullptr) {
-    cost.wavefronts = scaled(layout::wavefronts(addresses, std::min(kMostVectorBytes, bytes)));
+    cost.wavefronts = scaled(layout::wavefronts(addresses, std::min(kAccessBytes, bytes)));
     return cost;
   }
   std::vector<int64_t> sectors;
@@ -206,7 +206,7 @@ std::vector<MemoryAccess> memory_accesses(const ParallelLoop& loop, const cpu::I
     const bool moves = straight && may_move_together(body, use.buffer);
     for (size_t axis = 0; axis < loop.vars.size(); ++axis) {
       const VectorChoice choice =
-          moves ? vector_access({facts, tiles}, use.buffer, use.indices, loop.vars[axis], kMostVectorBytes)
+          moves ? vector_access({facts, tiles}, use.buffer, use.indices, loop.vars[axis], kAccessBytes)
                 : VectorChoice{};
       access.vectors.push_back(choice.vector ? choice.vector->elements : 1);
       access.distances.push_back(distance_along(access, axis));

@@ -283,7 +283,7 @@ class Lowerer {
       const auto lower_copy = is_conversion(stmt)                      ? lower_conversion
                               : copy->mode == ir::CopyMode::bulk_load  ? lower_bulk_load
                               : copy->mode == ir::CopyMode::bulk_store ? lower_bulk_store
-                              : copy->block                            ? lower_remote_copy
+                              : copy->peer                             ? lower_remote_copy
                                                                        : lower_async_copy;
       lower_copy(lowering_, stmt, out);
     } else if (const auto* barrier = ir::as<ir::Barrier>(stmt); barrier && barrier->threads != 0) {

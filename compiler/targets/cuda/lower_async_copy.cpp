@@ -115,7 +115,7 @@ void lower_async_copy(Lowering& lowering, const Stmt& stmt, Stmts& out) {
 }
 
 void lower_remote_copy(Lowering& lowering, const Stmt& stmt, Stmts& out) {
-  const Expr& block_of_cluster = ir::as<ir::Copy>(stmt)->block;
+  const Expr& block_of_cluster = ir::as<ir::Copy>(stmt)->peer;
   const auto move = [&](const Buffer& from, const std::vector<Expr>& source, const ir::Region& target, int64_t bytes) {
     return call(fmt::format("copy_remote<{}>", bytes),
                 {target, block_of_cluster, lowering.address(from, source, stmt->span)}, stmt->span);

@@ -29,7 +29,6 @@ using Stmts = Lowering::Stmts;
 namespace {
 
 constexpr int64_t kMostRoundsAhead = 8;  // whose vectors are loaded before the first is used
-constexpr int64_t kMostVector = 16;      // elements that an access moves
 constexpr int64_t kMostUnrolled = 32;    // iterations of a loop that could be one of the machine
 
 class LoopLowering {
@@ -468,7 +467,7 @@ void LoopLowering::note_obstacles(const std::vector<Stmt>& body) {
   for (const Use& use : uses_of(stmt_)) {
     if (!is_seen_by_others(*use.buffer) || std::any_of(use.indices.begin(), use.indices.end(), ir::has_loads)) continue;
     VectorChoice choice = vector_access({lowering_.facts, lowering_.inference.tiles}, use.buffer, use.indices,
-                                        loop_.vars.back(), kMostVector);
+                                        loop_.vars.back(), kAccessBytes);
     if (!choice.obstacle.empty()) add_once(obstacles_, std::move(choice.obstacle));
   }
   if (obstacles_.empty())

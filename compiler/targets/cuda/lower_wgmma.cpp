@@ -123,7 +123,7 @@ namespace {
 const char* fence_for_engine(const Lowering& lowering) {
   const bool remote = ir::contains(lowering.kernel.body, [](const Stmt& stmt) {
     const auto* copy = ir::as<ir::Copy>(stmt);
-    return copy && copy->block;
+    return copy && copy->peer;
   });
   return remote ? "fence_async_cluster" : "fence_async";
 }

@@ -43,8 +43,8 @@ class KeepAsynchrony : public ir::Rewriter {
 
   Stmt rewrite(const Stmt& stmt) override {
     if (const auto* list = ir::as<ir::Block>(stmt)) note_told(list->body);
-    if (const auto* copy = ir::as<ir::Copy>(stmt); copy && copy->block) return rewrite_remote(stmt, *copy);
-    if (const auto* copy = ir::as<ir::Copy>(stmt); copy && copy->blocks != 0) return rewrite_shared(stmt, *copy);
+    if (const auto* copy = ir::as<ir::Copy>(stmt); copy && copy->peer) return rewrite_remote(stmt, *copy);
+    if (const auto* copy = ir::as<ir::Copy>(stmt); copy && copy->multicast != 0) return rewrite_shared(stmt, *copy);
     if (const auto* copy = ir::as<ir::Copy>(stmt); copy && copy->mode != CopyMode::complete)
       return rewrite_copy(stmt, *copy);
     if (const auto* gemm = ir::as<ir::Gemm>(stmt); gemm && gemm->asynchronous) return rewrite_gemm(stmt, *gemm);
@@ -135,7 +135,7 @@ class KeepAsynchrony : public ir::Rewriter {
   bool goes_in_line(const ir::Copy& copy) const {
     const bool loads = copy.mode == CopyMode::bulk_load;
     const ir::Region &tensor = loads ? copy.source : copy.destination, &tile = loads ? copy.destination : copy.source;
-    if (copy.blocks != 0 || tensor.buffer->scope != ir::Scope::global || tile.buffer->scope != ir::Scope::shared)
+    if (copy.multicast != 0 || tensor.buffer->scope != ir::Scope::global || tile.buffer->scope != ir::Scope::shared)
       return false;
     const bool linear = viewed_.contains(tile.buffer.get()) || !apart_.contains(memory_of(tile.buffer));
     if (!is_one_row(*tile.buffer) && (!linear || not_part_by_engine(copy, viewed_).empty())) return false;
@@ -192,7 +192,7 @@ class KeepAsynchrony : public ir::Rewriter {
       return stmt;
     }
     result_.tiles.insert(memory_of(copy.destination.buffer));
-    decide(span, what, fmt::format("by the copy engine (TMA), once for the blocks of mask {}", copy.blocks), "");
+    decide(span, what, fmt::format("by the copy engine (TMA), once for the blocks of mask {}", copy.multicast), "");
     const ir::Expr bytes = ir::int_imm(bytes_of_copy(copy));
     if (copy.mode == CopyMode::bulk_load)
       return block({ir::make_stmt(ir::Barrier{ir::BarrierOp::expect, *copy.barrier, bytes, 1}, span), stmt}, span);

@@ -148,7 +148,7 @@ class Normalizer : public ir::Rewriter {
   }
 
   Stmt rewrite_copy(const Stmt& stmt, const ir::Copy& copy) {
-    if (copy.mode != ir::CopyMode::complete || copy.block) return stmt;
+    if (copy.mode != ir::CopyMode::complete || copy.peer) return stmt;
     if (copy.source.buffer != copy.destination.buffer) return as_loop(stmt);
     const Region between = temporary(copy.source, Scope::fragment);  // boxes of one buffer may overlap
     return block({copy_loop(copy.source, between, stmt->span), copy_loop(between, copy.destination, stmt->span)},

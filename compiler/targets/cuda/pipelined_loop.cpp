@@ -124,7 +124,7 @@ PipelinedLoops::PipelinedLoops(const ir::Kernel& kernel, Architecture architectu
 std::string PipelinedLoops::not_ahead(const ir::Copy& copy, const Stmt& body) const {
   const Buffer &from = copy.source.buffer, &to = copy.destination.buffer;
   if (copy.mode != ir::CopyMode::complete) return "the program waits for it itself";
-  if (copy.blocks != 0 && !shares_) return "it is for several blocks of the cluster";
+  if (copy.multicast != 0 && !shares_) return "it is for several blocks of the cluster";
   if (from->scope != ir::Scope::global || to->scope != ir::Scope::shared)
     return "it does not go from a tensor to shared memory";
   if (from->type != to->type || from->type.is_nibble()) return "its elements change on the way";

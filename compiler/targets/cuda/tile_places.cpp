@@ -22,7 +22,7 @@ void add_engine_tiles(const ir::Kernel& kernel, TileSet& tiles) {
       kernel.body,
       [&](const Stmt& part) {
         const auto* copy = ir::as<ir::Copy>(part);
-        if (copy && (copy->in_line || copy->block)) return;
+        if (copy && (copy->in_line || copy->peer)) return;
         if (copy && copy->mode == ir::CopyMode::bulk_store) tiles.insert(copy->source.buffer.get());
         if (copy && copy->mode == ir::CopyMode::bulk_load && needs_panels(copy->destination))
           tiles.insert(copy->destination.buffer.get());
@@ -73,7 +73,7 @@ std::unordered_set<const ir::BufferData*> tiles_in_order(const Stmt& body) {
       body,
       [&](const Stmt& part) {
         const auto* copy = ir::as<ir::Copy>(part);
-        if (!ir::as<ir::ExternCall>(part) && !(copy && (copy->in_line || copy->block))) return;
+        if (!ir::as<ir::ExternCall>(part) && !(copy && (copy->in_line || copy->peer))) return;
         const ir::Accesses accesses = ir::region_accesses(part);
         for (const auto* list : {&accesses.reads, &accesses.writes})
           for (const ir::Region* region : *list) tiles.insert(region->buffer.get());
@@ -88,7 +88,7 @@ TileSet tiles_of_boxes(const Stmt& body) {
       body,
       [&](const Stmt& part) {
         const auto* copy = ir::as<ir::Copy>(part);
-        if (copy == nullptr || copy->in_line || copy->block) return;
+        if (copy == nullptr || copy->in_line || copy->peer) return;
         if (copy->mode == ir::CopyMode::bulk_store) tiles.insert(copy->source.buffer.get());
         if (copy->mode == ir::CopyMode::bulk_load) tiles.insert(copy->destination.buffer.get());
       },

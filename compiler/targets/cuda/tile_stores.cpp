@@ -8,6 +8,7 @@
 #include "compiler/targets/cuda/barriers.h"
 #include "compiler/targets/cuda/copy_engine.h"
 #include "compiler/targets/cuda/statements.h"
+#include "compiler/targets/cuda/vectors.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -16,8 +17,6 @@ using ir::Scope;
 using ir::Stmt;
 
 namespace {
-
-constexpr int64_t kWholeAccess = 16;  // bytes; threads that hold as many in a row store them well themselves
 
 // Elements of a row that each thread holds in consecutive registers.
 int64_t run_of(const layout::Fragment& held) {
@@ -142,7 +141,7 @@ class Stores : public ir::Rewriter {
 
   Stmt from_fragment(const Stmt& stmt, const ir::Copy& copy) {
     const layout::Fragment& held = inference_.fragments.at(copy.source.buffer.get());
-    if (run_of(held) * copy.destination.buffer->type.bytes() >= kWholeAccess) return stmt;
+    if (run_of(held) * copy.destination.buffer->type.bytes() >= kAccessBytes) return stmt;
     if (!is_whole(copy.source))
       return by_threads(stmt, copy, fmt::format("it takes a part of `{}` alone", copy.source.buffer->name));
     if (options_.sparing)

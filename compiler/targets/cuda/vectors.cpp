@@ -67,7 +67,7 @@ VectorChoice vector_access(const Surroundings& around, const Buffer& buffer, con
   const auto last = around.facts.affine(indices.back());
   if (!last || last->coefficient(lane) != 1)
     return none(fmt::format("neighbours of the loop are none in `{}`", buffer->name));
-  const int64_t most = buffer->scope == Scope::global ? buffer->alignment : 16;
+  const int64_t most = buffer->scope == Scope::global ? buffer->alignment : kAccessBytes;
   const int64_t wanted = std::max<int64_t>(1, most / buffer->type.bytes());
   std::string obstacle;
   int64_t elements = wanted;

@@ -9,10 +9,12 @@
 
 namespace tilepilot::targets::cuda {
 
+constexpr int64_t kAccessBytes = 16;  // that a thread moves at once, at most; as many elements if they have a byte each
+
 struct Vector {
   ir::Buffer buffer;
   std::vector<ir::Expr> start;  // indices of the first lane
-  int64_t elements = 1;         // at once: a power of two, in 16 bytes at most
+  int64_t elements = 1;         // at once: a power of two, in `kAccessBytes` at most
   ir::Expr condition;           // when it is in bounds, all of it; null if always
 };
 

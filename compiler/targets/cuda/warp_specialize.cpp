@@ -56,12 +56,6 @@ bool writes_once(const Stmt& stmt) {
   return false;
 }
 
-// Into memory of other blocks of the cluster.
-bool is_for_others(const Stmt& stmt) {
-  const auto* copy = ir::as<ir::Copy>(stmt);
-  return copy && (copy->blocks != 0 || copy->block);
-}
-
 // Whether its blocks fall into whole clusters, whatever it is called with.
 bool has_whole_clusters(const ir::Kernel& kernel) {
   for (size_t axis = 0; axis < kernel.cluster.size(); ++axis)
@@ -158,7 +152,7 @@ class Specializer {
       fed_.back().ring.wait_for(ir::int_imm(0), stmt->span, computing);
       for (const Stmt& part : asked(fed_.back(), nullptr, ir::int_imm(0))) loading.push_back(part);
     } else if (!ir::contains(stmt, is_pipelined)) {
-      possible_ = possible_ && !ir::contains(stmt, is_for_others);
+      possible_ = possible_ && !ir::shares_in_cluster(stmt);
       computing.push_back(stmt);
     } else if (const auto* loop = ir::as<ir::For>(stmt)) {
       for (const Expr& extent : loop->extents) same_ways_ = same_ways_ && is_same_in_all_blocks(extent);
@@ -215,7 +209,7 @@ class Specializer {
   std::vector<SharedLoads> shared_loads(const Ring& ring, Span span) {
     std::vector<SharedLoads> result;
     for (const Stmt& stmt : ring.copies) {
-      const int64_t mask = ir::as<ir::Copy>(stmt)->blocks;
+      const int64_t mask = ir::as<ir::Copy>(stmt)->multicast;
       const int64_t others = std::popcount(static_cast<uint64_t>(mask)) - 1;
       const bool known = std::any_of(result.begin(), result.end(), [&](const auto& one) { return one.mask == mask; });
       if (others < 1 || known) continue;
@@ -253,7 +247,7 @@ class Specializer {
   void decide(const Ring& ring) {
     std::vector<Decision> all = ring.decisions("by the copy engine (TMA), which threads of their own ask", "");
     for (size_t k = 0; k < all.size(); ++k) {
-      const int64_t mask = ir::as<ir::Copy>(ring.copies[k])->blocks;
+      const int64_t mask = ir::as<ir::Copy>(ring.copies[k])->multicast;
       if (mask != 0) all[k].chosen += fmt::format(", once for the blocks of mask {}", mask);
       result_.decisions.push_back(std::move(all[k]));
     }
@@ -269,7 +263,7 @@ class Specializer {
     const Stmt body_after = block(std::move(rest), loop.body->span);
     const Stmt product = loops_.running_product(ahead, body_after);
     const bool multiplies = loops_.multiplies_by_groups(body_after);
-    const bool shares_more = ir::contains(body_after, is_for_others);
+    const bool shares_more = ir::shares_in_cluster(body_after);
     if (ahead.empty() || !by_engine || !multiplies || shares_more || ir::contains(body_after, is_pipelined)) {
       possible_ = false;
       return;
@@ -317,7 +311,7 @@ class Specializer {
 
   bool is_fed(const Stmt& stmt) const {
     const auto* copy = ir::as<ir::Copy>(stmt);
-    return copy && !is_for_others(stmt) && loops_.may_be_fed(stmt) && not_by_engine(*copy).empty();
+    return copy && !ir::reaches_peers(stmt) && loops_.may_be_fed(stmt) && not_by_engine(*copy).empty();
   }
 
   // Whether no product runs on behind it that it has started.
