@@ -223,26 +223,6 @@ std::unordered_set<const BufferData*> sharing_buffers(const Kernel& kernel) {
   return result;
 }
 
-bool touches_any(const Stmt& stmt, const std::unordered_set<const BufferData*>& buffers) {
-  if (buffers.empty()) return false;
-  bool found = false;
-  walk(
-      stmt,
-      [&](const Stmt& s) {
-        const Accesses regions = region_accesses(s);
-        for (const auto* list : {&regions.reads, &regions.writes}) {
-          for (const Region* r : *list) found |= buffers.count(r->buffer.get()) > 0;
-        }
-        const auto* n = as<Store>(s);
-        found |= n && buffers.count(n->buffer.get()) > 0;
-      },
-      [&](const Expr& e) {
-        const auto* n = std::get_if<Load>(&e->node);
-        found |= n && buffers.count(n->buffer.get()) > 0;
-      });
-  return found;
-}
-
 std::vector<Expr> Rewriter::rewrite_all(const std::vector<Expr>& exprs) {
   std::vector<Expr> result;
   result.reserve(exprs.size());

@@ -47,9 +47,6 @@ Accesses region_accesses(const Stmt& stmt);
 
 // The views of a kernel and what they view, buffers by address and what holds it: a write to one may change others.
 std::unordered_set<const BufferData*> sharing_buffers(const Kernel& kernel);
-// Whether the statement, or one below it, names one of them.
-bool touches_any(const Stmt& stmt, const std::unordered_set<const BufferData*>& buffers);
-
 // Bottom-up rewriting: override what changes. A statement rewritten to null leaves its block; a body never is null.
 class Rewriter {
  public:

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "compiler/ir/text.h"
+#include "compiler/ir/touches.h"
 #include "compiler/ir/visit.h"
 #include "compiler/passes/element_form.h"
 #include "compiler/passes/tile_liveness.h"

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "compiler/ir/touches.h"
 #include "compiler/ir/visit.h"
 #include "compiler/passes/element_form.h"
 #include "compiler/passes/thread_differences.h"
@@ -71,7 +72,7 @@ class Splitting {
   void add(const Stmt& s) {
     Part& part = parts_.back();
     part.body.push_back(s);
-    const auto use = [&](const BufferData& buffer) { part.buffers.insert(root(buffer)); };
+    const auto use = [&](const BufferData& buffer) { part.buffers.insert(memory_of(buffer)); };
     walk(
         s,
         [&](const Stmt& inner) {
@@ -97,7 +98,7 @@ class Splitting {
     Kernel result = kernel_;
     result.allocations.clear();
     for (const Buffer& buffer : kernel_.allocations) {
-      const auto uses_it = [&](const Part& p) { return p.buffers.count(root(*buffer)) > 0; };
+      const auto uses_it = [&](const Part& p) { return p.buffers.count(memory_of(buffer)) > 0; };
       if (!uses_it(part)) continue;
       if (std::count_if(parts_.begin(), parts_.end(), uses_it) > 1) return outlives(buffer->name);
       result.allocations.push_back(buffer);

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "compiler/ir/touches.h"
 #include "compiler/ir/visit.h"
 
 namespace tilepilot::passes {
@@ -118,7 +119,7 @@ class KernelPacker : public Rewriter {
     const auto* n = as<Load>(e);
     if (!n || !is_packed(n->buffer)) return rewrite_children(e);
     const Element at(rewrite_all(n->indices), e->span);
-    const Expr byte = written_.count(root(*n->buffer)) > 0 && !in_control_
+    const Expr byte = written_.count(memory_of(n->buffer)) > 0 && !in_control_
                           ? whole_byte(by_bytes(n->buffer), at.byte, e->span, before_)
                           : load(by_bytes(n->buffer), at.byte, e->span);
     const Expr bits = cast(binary(BinaryOp::shr, byte, at.shift, e->span), kUInt4, e->span);
@@ -156,9 +157,9 @@ class KernelPacker : public Rewriter {
         body,
         [&](const Stmt& s) {
           const auto* n = as<Store>(s);
-          if (n && is_packed(n->buffer)) written_.insert(root(*n->buffer));
+          if (n && is_packed(n->buffer)) written_.insert(memory_of(n->buffer));
           for (const Region* region : region_accesses(s).writes)
-            if (is_packed(region->buffer)) written_.insert(root(*region->buffer));
+            if (is_packed(region->buffer)) written_.insert(memory_of(region->buffer));
         },
         [](const Expr&) {});
   }

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "compiler/ir/search.h"
+#include "compiler/ir/touches.h"
 #include "compiler/passes/thread_differences.h"
 #include "compiler/passes/thread_values.h"
 
@@ -159,12 +160,12 @@ class Reach {
 
   // A fragment lies in the registers of the threads that use it.
   bool is_own_in_each(const Buffer& buffer) const {
-    return buffer->scope == Scope::local || (is_used_apart(buffer) && joint_.count(root(*buffer)) == 0);
+    return buffer->scope == Scope::local || (is_used_apart(buffer) && joint_.count(memory_of(buffer)) == 0);
   }
   bool is_split(const Buffer& buffer) const {
-    return is_used_apart(buffer) && joint_.count(root(*buffer)) > 0 && written_apart_.count(root(*buffer)) > 0;
+    return is_used_apart(buffer) && joint_.count(memory_of(buffer)) > 0 && written_apart_.count(memory_of(buffer)) > 0;
   }
-  bool is_written_jointly(const Buffer& buffer) const { return written_jointly_.count(root(*buffer)) > 0; }
+  bool is_written_jointly(const Buffer& buffer) const { return written_jointly_.count(memory_of(buffer)) > 0; }
 
  private:
   const RoleMap& roles_;
@@ -174,7 +175,7 @@ class Reach {
 
   static bool is_several(RoleSet set) { return (set & (set - 1)) != 0; }
   bool is_used_apart(const Buffer& buffer) const {
-    const auto found = apart_.find(root(*buffer));
+    const auto found = apart_.find(memory_of(buffer));
     return buffer->scope == Scope::fragment && found != apart_.end() && is_several(found->second);
   }
 
@@ -228,11 +229,11 @@ class Reach {
 
   void use(const Buffer& buffer, RoleSet here, bool joint, bool writes) {
     if (joint) {
-      joint_.insert(root(*buffer));
+      joint_.insert(memory_of(buffer));
     } else {
-      apart_[root(*buffer)] |= here;
+      apart_[memory_of(buffer)] |= here;
     }
-    if (writes) (joint ? written_jointly_ : written_apart_).insert(root(*buffer));
+    if (writes) (joint ? written_jointly_ : written_apart_).insert(memory_of(buffer));
   }
 };
 

@@ -6,6 +6,7 @@
 #include "compiler/ir/arithmetic.h"
 #include "compiler/ir/search.h"
 #include "compiler/ir/text.h"
+#include "compiler/ir/touches.h"
 #include "compiler/passes/element_form.h"
 #include "compiler/passes/roles.h"
 
@@ -75,7 +76,7 @@ bool any_meet(const std::vector<Compared>& axes, const ThreadAccess& earlier, co
 
 // Reads do not disturb each other, nor do atomics.
 bool may_conflict(const ThreadAccess& a, const ThreadAccess& b) {
-  if (root(*a.buffer) != root(*b.buffer)) return false;
+  if (memory_of(*a.buffer) != memory_of(*b.buffer)) return false;
   if (a.buffer->scope == Scope::global && !a.past_operator && !b.past_operator) return false;
   return a.kind == AccessKind::write || b.kind == AccessKind::write || a.kind != b.kind;
 }

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 
+#include "compiler/ir/touches.h"
 #include "compiler/ir/visit.h"
 
 namespace tilepilot::passes {
 
 using namespace ir;
-
-const BufferData* root(const BufferData& buffer) { return buffer.base ? buffer.base.get() : &buffer; }
 
 bool is_meeting(const Stmt& s) {
   const auto* loop = as<For>(s);
@@ -54,7 +53,7 @@ ThreadDifferences::ThreadDifferences(const Kernel& kernel) {
         if (const auto* n = as<Atomic>(s); n && n->previous) vars_.insert(n->previous.get());
         if (as<Shuffle>(s) || as<ExternCall>(s)) vars_.insert(bound_variable(*s).get());
         if (const auto* n = as<AllReduce>(s); n && gives_different(*n, kernel))
-          buffers_.insert(root(*n->result.buffer));
+          buffers_.insert(memory_of(n->result.buffer));
       },
       [](const Expr&) {});
   do {
@@ -66,30 +65,30 @@ ThreadDifferences::ThreadDifferences(const Kernel& kernel) {
 void ThreadDifferences::note_meeting(const Stmt& s) {
   const Accesses accesses = region_accesses(s);
   for (const auto* regions : {&accesses.reads, &accesses.writes}) {
-    for (const Region* region : *regions) tiles_.insert(root(*region->buffer));
+    for (const Region* region : *regions) tiles_.insert(memory_of(region->buffer));
   }
   if (!as<For>(s)) return;
   walk(
       s,
       [&](const Stmt& part) {
-        if (const auto* n = as<Store>(part)) tiles_.insert(root(*n->buffer));
-        if (const auto* n = as<Atomic>(part)) tiles_.insert(root(*n->element.buffer));
+        if (const auto* n = as<Store>(part)) tiles_.insert(memory_of(n->buffer));
+        if (const auto* n = as<Atomic>(part)) tiles_.insert(memory_of(n->element.buffer));
       },
       [&](const Expr& part) {
-        if (const auto* n = as<Load>(part)) tiles_.insert(root(*n->buffer));
+        if (const auto* n = as<Load>(part)) tiles_.insert(memory_of(n->buffer));
       });
 }
 
 bool ThreadDifferences::may_be_own(const BufferData& buffer) const {
   if (buffer.scope == Scope::local) return true;
-  return buffer.scope == Scope::fragment && tiles_.count(root(buffer)) == 0;
+  return buffer.scope == Scope::fragment && tiles_.count(memory_of(buffer)) == 0;
 }
 
 bool ThreadDifferences::differs(const Expr& e) const {
   bool found = false;
   walk(e, [&](const Expr& part) {
     if (const auto* n = as<VarRef>(part)) found |= vars_.count(n->var.get()) > 0;
-    if (const auto* n = as<Load>(part)) found |= buffers_.count(root(*n->buffer)) > 0;
+    if (const auto* n = as<Load>(part)) found |= buffers_.count(memory_of(n->buffer)) > 0;
   });
   return found;
 }
@@ -125,9 +124,9 @@ void ThreadDifferences::spread_here(const Stmt& s, bool apart) {
     if (differs(n->value)) grown_ |= vars_.insert(n->var.get()).second;
   } else if (const auto* n = as<Store>(s)) {
     const bool different = apart || differs(n->indices) || differs(n->value);
-    if (different && may_be_own(*n->buffer)) grown_ |= buffers_.insert(root(*n->buffer)).second;
+    if (different && may_be_own(*n->buffer)) grown_ |= buffers_.insert(memory_of(n->buffer)).second;
   } else if (const auto* n = as<Atomic>(s)) {
-    if (may_be_own(*n->element.buffer)) grown_ |= buffers_.insert(root(*n->element.buffer)).second;
+    if (may_be_own(*n->element.buffer)) grown_ |= buffers_.insert(memory_of(n->element.buffer)).second;
   } else if (const auto* n = as<For>(s); n && differs(n->extents)) {
     for (const Var& var : n->vars) grown_ |= vars_.insert(var.get()).second;
   }

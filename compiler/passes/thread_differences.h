@@ -8,9 +8,6 @@
 
 namespace tilepilot::passes {
 
-// A view is used as what it views.
-const ir::BufferData* root(const ir::BufferData& buffer);
-
 // What all threads do together by its kind alone: barriers and waits for them, tile operators, parallel loops.
 bool is_meeting(const ir::Stmt& s);
 bool is_loop(const ir::Stmt& s);

@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "compiler/ir/touches.h"
 #include "compiler/ir/visit.h"
 #include "compiler/passes/element_form.h"
 #include "compiler/passes/own_loops.h"
@@ -22,8 +23,8 @@ const BufferData* set_by_loop(const Stmt& s) {
   const BufferData* only = nullptr;
   bool alone = true;
   const auto note = [&](const BufferData& buffer) {
-    if (only == nullptr) only = root(buffer);
-    alone &= only == root(buffer);
+    if (only == nullptr) only = memory_of(buffer);
+    alone &= only == memory_of(buffer);
   };
   walk(
       s,
@@ -50,7 +51,7 @@ class Uses {
   explicit Uses(const Kernel& kernel) : differences_(kernel) { visit(kernel.body, false); }
 
   bool is_own(const Buffer& buffer) const {
-    const auto found = uses_.find(root(*buffer));
+    const auto found = uses_.find(memory_of(buffer));
     if (buffer->scope != Scope::fragment || found == uses_.end()) return false;
     const Use& use = found->second;
     return use.moved && (use.differently || (use.stored && use.filled));
@@ -63,7 +64,9 @@ class Uses {
   std::unordered_map<const BufferData*, Use> uses_;
   std::unordered_set<const StmtNode*> alike_;
 
-  Use* use_of(const BufferData& buffer) { return buffer.scope == Scope::fragment ? &uses_[root(buffer)] : nullptr; }
+  Use* use_of(const BufferData& buffer) {
+    return buffer.scope == Scope::fragment ? &uses_[memory_of(buffer)] : nullptr;
+  }
 
   // `apart`: not all threads are here.
   void visit(const Stmt& s, bool apart) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "compiler/ir/touches.h"
 #include "compiler/ir/visit.h"
 #include "compiler/passes/thread_differences.h"
 
@@ -56,18 +57,18 @@ class Analysis {
   }
 
   void note_store_of_loop(const BufferData& buffer) {
-    if (buffer.scope == Scope::local) uniform_.insert(root(buffer));
+    if (buffer.scope == Scope::local) uniform_.insert(memory_of(buffer));
   }
 
   bool is_threads_own(const BufferData& buffer) const {
-    return threads_.may_be_own(buffer) && uniform_.count(root(buffer)) == 0;
+    return threads_.may_be_own(buffer) && uniform_.count(memory_of(buffer)) == 0;
   }
 
   // Collective statements --------------------------------------------------------------------------------------------
 
   bool mark(const Stmt& s) {
     bool together = is_meeting(s) || result_.collective.count(s.get()) > 0;
-    if (const auto* n = as<Store>(s)) together |= uniform_.count(root(*n->buffer)) > 0;
+    if (const auto* n = as<Store>(s)) together |= uniform_.count(memory_of(n->buffer)) > 0;
     if (!is_meeting(s)) {
       for (const Stmt& child : bodies(s)) together |= mark(child);
       if (together && is_loop(s)) mark_jumps(bodies(s).front());
@@ -92,7 +93,7 @@ class Analysis {
 
   void require_part(const Expr& part) {
     if (const auto* n = std::get_if<Load>(&part->node)) {
-      if (threads_.may_be_own(*n->buffer)) grown_ |= uniform_.insert(root(*n->buffer)).second;
+      if (threads_.may_be_own(*n->buffer)) grown_ |= uniform_.insert(memory_of(n->buffer)).second;
     }
     const auto* ref = std::get_if<VarRef>(&part->node);
     const auto let = ref ? lets_.find(ref->var.get()) : lets_.end();

@@ -22,12 +22,12 @@ const std::vector<Tool>& tools() {
 }
 
 // Of a toolkit, then of site-packages.
-constexpr const char* kPlaces[] = {"bin", "nvidia/cu13/bin", "nvidia/cu12/bin", "nvidia/cuda_nvcc/bin"};
+constexpr const char* kPlacesOfTools[] = {"bin", "nvidia/cu13/bin", "nvidia/cu12/bin", "nvidia/cuda_nvcc/bin"};
 
 std::vector<std::string> candidates(const char* tool, const std::vector<fs::path>& folders) {
   std::vector<std::string> found;
   for (const fs::path& folder : folders)
-    for (const char* place : kPlaces)
+    for (const char* place : kPlacesOfTools)
       if (const fs::path path = folder / place / tool; ::access(path.c_str(), X_OK) == 0)
         found.push_back(path.string());
   found.emplace_back(tool);

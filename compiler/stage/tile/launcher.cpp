@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "compiler/ir/one_symbol.h"
+#include "compiler/ir/touches.h"
 #include "compiler/ir/visit.h"
 #include "compiler/stage/tile/arguments.h"
 #include "compiler/stage/tile/buffers.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "compiler/ir/touches.h"
 #include "compiler/ir/visit.h"
 #include "compiler/targets/cpu/operand_layout.h"
 

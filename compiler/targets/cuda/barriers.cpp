@@ -4,18 +4,14 @@
 #include <unordered_set>
 
 #include "compiler/ir/search.h"
+#include "compiler/ir/touches.h"
 #include "compiler/targets/cuda/infer.h"
 
 namespace tilepilot::targets::cuda {
 
 using ir::Expr;
+using ir::memory_of;
 using ir::Stmt;
-
-const ir::BufferData* memory_of(const ir::Buffer& buffer) {
-  const ir::BufferData* data = buffer.get();
-  while (data->base) data = data->base.get();
-  return data;
-}
 
 namespace {
 
@@ -108,9 +104,8 @@ class Placement {
 
   Touches of(const Expr& expr, bool collective) const {
     Touches touches;
-    ir::walk(expr, [&](const Expr& part) {
-      const auto* load = ir::as<ir::Load>(part);
-      if (load && counts(load->buffer)) add(touches, {memory_of(load->buffer), false, collective});
+    ir::each_touch(expr, [&](const ir::Buffer& buffer, bool writes) {
+      if (counts(buffer)) add(touches, {memory_of(buffer), writes, collective});
     });
     return touches;
   }
@@ -118,21 +113,10 @@ class Placement {
   Touches of(const Stmt& stmt) const {
     const bool collective = !simt_ || is_meeting(stmt);
     Touches touches;
-    const auto touch = [&](const ir::Buffer& buffer, bool writes) {
+    // Atomic updates of different threads do not disturb each other, but what reads or writes plainly does.
+    ir::each_touch(stmt, [&](const ir::Buffer& buffer, bool writes) {
       if (counts(buffer)) add(touches, {memory_of(buffer), writes, collective});
-    };
-    ir::walk(
-        stmt,
-        [&](const Stmt& part) {
-          if (const auto* store = ir::as<ir::Store>(part)) touch(store->buffer, true);
-          const ir::Accesses accesses = ir::region_accesses(part);
-          // Atomic updates of different threads do not disturb each other, but what reads or writes plainly does.
-          for (const ir::Region* region : accesses.reads) touch(region->buffer, false);
-          for (const ir::Region* region : accesses.writes) touch(region->buffer, true);
-        },
-        [&](const Expr& part) {
-          if (const auto* load = ir::as<ir::Load>(part)) touch(load->buffer, false);
-        });
+    });
     return touches;
   }
 

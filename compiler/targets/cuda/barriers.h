@@ -20,7 +20,4 @@ using Boards = std::unordered_map<const ir::StmtNode*, ir::Buffer>;
 ir::Kernel place_barriers(const ir::Kernel& kernel, const std::vector<ir::Buffer>& rings, const Boards& boards,
                           const SharesMemory& share, const ir::Sync& meet = {});
 
-// The memory behind views.
-const ir::BufferData* memory_of(const ir::Buffer& buffer);
-
 }  // namespace tilepilot::targets::cuda

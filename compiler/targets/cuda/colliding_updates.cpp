@@ -6,8 +6,8 @@
 
 #include "compiler/ir/search.h"
 #include "compiler/ir/text.h"
+#include "compiler/ir/touches.h"
 #include "compiler/passes/element_form.h"
-#include "compiler/targets/cuda/barriers.h"
 #include "compiler/targets/cuda/static_index.h"
 
 namespace tilepilot::targets::cuda {
@@ -101,7 +101,7 @@ std::optional<Update> update_of(const ir::Store& store) {
   bool reads = false;
   ir::walk(other, [&](const Expr& part) {
     const auto* load = ir::as<ir::Load>(part);
-    reads |= load != nullptr && memory_of(load->buffer) == memory_of(store.buffer);
+    reads |= load != nullptr && ir::memory_of(load->buffer) == ir::memory_of(store.buffer);
   });
   if (reads) return std::nullopt;
   switch (value->op) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/ir/search.h"
+#include "compiler/ir/touches.h"
 #include "compiler/targets/cuda/statements.h"
 
 namespace tilepilot::targets::cuda {
@@ -22,20 +23,9 @@ const ir::Region* region_of(const ir::ExternCall& call, size_t number) {
 }
 
 Buffers named_in(const Stmt& stmt) {
-  Buffers buffers;
-  ir::walk(
-      stmt,
-      [&](const Stmt& part) {
-        if (const auto* store = ir::as<ir::Store>(part)) buffers.insert(store->buffer.get());
-        if (const auto* atomic = ir::as<ir::Atomic>(part)) buffers.insert(atomic->element.buffer.get());
-        if (const auto* call = ir::as<ir::ExternCall>(part))
-          for (size_t k = 0; k < call->arguments.size(); ++k)
-            if (const ir::Region* region = region_of(*call, k)) buffers.insert(region->buffer.get());
-      },
-      [&](const ir::Expr& part) {
-        if (const auto* load = ir::as<ir::Load>(part)) buffers.insert(load->buffer.get());
-      });
-  return buffers;
+  ir::Touched touched = ir::touched_buffers(stmt);
+  touched.reads.merge(touched.writes);
+  return std::move(touched.reads);
 }
 
 // Whether threads of other blocks, or the copy engine, see nothing of it and it does not wait for them.

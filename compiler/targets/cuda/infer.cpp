@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "compiler/ir/search.h"
+#include "compiler/ir/touches.h"
 #include "compiler/layout/reshape.h"
 #include "compiler/targets/cuda/conversions.h"
 #include "compiler/targets/cuda/free_layouts.h"
@@ -138,12 +139,8 @@ class Inferrer {
   void strict() {
     // Each thread has all of a local buffer, and keeps it up to date.
     for (const ParallelLoop& loop : users_.loops) {
-      const bool stores = ir::contains(loop.stmt, [](const Stmt& part) {
-        const auto* store = ir::as<ir::Store>(part);
-        const auto* atomic = ir::as<ir::Atomic>(part);
-        return (store && store->buffer->scope == Scope::local) ||
-               (atomic && atomic->element.buffer->scope == Scope::local);
-      });
+      const bool stores =
+          ir::writes_any(loop.stmt, [](const ir::Buffer& buffer) { return buffer->scope == Scope::local; });
       if (stores) result_.loops.emplace(loop.stmt.get(), by_every_thread(loop.extents));
     }
     for (const Stmt& stmt : users_.gemms) {

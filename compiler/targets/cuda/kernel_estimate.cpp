@@ -7,6 +7,7 @@
 
 #include "compiler/ir/arithmetic.h"
 #include "compiler/ir/search.h"
+#include "compiler/ir/touches.h"
 #include "compiler/ir/visit.h"
 #include "compiler/targets/cuda/gemm_plan.h"
 
@@ -160,20 +161,17 @@ class WorkReader {
   }
 
   void touch(const ir::Buffer& buffer, bool inside) {
-    if (inside || main_ == nullptr) touched_.insert(buffer->base ? buffer->base.get() : buffer.get());
+    if (inside || main_ == nullptr) touched_.insert(ir::memory_of(buffer));
   }
 
   void add(const ir::Stmt& stmt, double times, bool inside) {
     Totals& totals = inside ? inside_ : outside_;
-    const ir::Accesses accesses = ir::region_accesses(stmt);
-    for (const auto* regions : {&accesses.reads, &accesses.writes})
-      for (const ir::Region* region : *regions) touch(region->buffer, inside);
+    ir::each_own_touch(stmt, [&](const ir::Buffer& buffer, bool) { touch(buffer, inside); });
     if (auto* copy = ir::as<ir::Copy>(stmt)) return add_copy(*copy, times, inside);
     if (auto* gemm = ir::as<ir::Gemm>(stmt); gemm && inside) products_.push_back(product_of(*gemm));
     if (auto* reduce = ir::as<ir::Reduce>(stmt)) totals.operations += times * elements_of(reduce->source);
     if (auto* fill = ir::as<ir::Fill>(stmt)) totals.operations += times * elements_of(fill->destination) / 2;
     if (auto* store = ir::as<ir::Store>(stmt)) {
-      touch(store->buffer, inside);
       if (store->buffer->scope == ir::Scope::global) totals.stored += bytes_of(store->buffer->type, times);
       add_value(store->value, times, inside);
     }

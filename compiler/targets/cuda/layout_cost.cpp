@@ -9,6 +9,7 @@
 
 #include "compiler/ir/search.h"
 #include "compiler/layout/bank_conflicts.h"
+#include "compiler/targets/cuda/loop_body.h"
 #include "compiler/targets/cuda/replicas.h"
 #include "compiler/targets/cuda/thread_reduction.h"
 #include "compiler/targets/cuda/tiles.h"
@@ -188,22 +189,19 @@ std::string to_text(const LayoutCost& cost) {
 std::vector<MemoryAccess> memory_accesses(const ParallelLoop& loop, const cpu::IntegerFacts& facts,
                                           const decltype(Inference::tiles)& tiles) {
   std::vector<MemoryAccess> accesses;
-  const std::vector<ir::Stmt> body = ir::statements(loop.body());
-  const bool straight = is_straight(body), only_seen = !writes_own(loop.stmt);
-  ir::Variables bound;
-  for (const ir::Stmt& stmt : body)
-    if (const auto* let = ir::as<ir::Let>(stmt)) bound.insert(let->var.get());
+  const LoopBody body(*ir::as<ir::For>(loop.stmt));
+  const bool only_seen = !writes_own(loop.stmt);
   for (const Use& use : loop.uses) {
     if (use.buffer->scope != Scope::global && use.buffer->scope != Scope::shared) continue;
     std::vector<ir::Var> vars = loop.vars;
     auto indices = static_indices(use, vars);
-    const auto names = [&](const Expr& index) { return ir::mentions(index, bound); };
+    const auto names = [&](const Expr& index) { return body.mentions_values(index); };
     if (!indices || std::any_of(use.indices.begin(), use.indices.end(), names)) continue;
     MemoryAccess access{use.buffer, use.changes || only_seen, std::move(*indices), vars.size(), {},
                         {},         element_steps(use.buffer)};
     if (const auto tile = tiles.find(use.buffer.get()); tile != tiles.end()) access.tile = &tile->second;
     if (use.buffer->scope == Scope::shared && access.tile == nullptr) continue;
-    const bool moves = straight && may_move_together(body, use.buffer);
+    const bool moves = body.may_move_together(use.buffer);
     for (size_t axis = 0; axis < loop.vars.size(); ++axis) {
       const VectorChoice choice =
           moves ? vector_access({facts, tiles}, use.buffer, use.indices, loop.vars[axis], kAccessBytes)

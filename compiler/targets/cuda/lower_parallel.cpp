@@ -11,7 +11,7 @@
 #include "compiler/ir/search.h"
 #include "compiler/ir/text.h"
 #include "compiler/layout/partition.h"
-#include "compiler/targets/cuda/barriers.h"
+#include "compiler/targets/cuda/loop_body.h"
 #include "compiler/targets/cuda/loop_uses.h"
 #include "compiler/targets/cuda/register_map.h"
 #include "compiler/targets/cuda/replicas.h"
@@ -37,6 +37,7 @@ class LoopLowering {
       : lowering_(lowering),
         stmt_(stmt),
         loop_(*ir::as<ir::For>(stmt)),
+        body_(loop_),
         matrices_(matrix_stores(lowering, loop_, fragment)),
         fragment_(matrices_.matrices ? matrices_.matrices->iterations : fragment) {}
 
@@ -89,6 +90,7 @@ class LoopLowering {
   Lowering& lowering_;
   const Stmt& stmt_;
   const ir::For& loop_;
+  const LoopBody body_;
   MatrixStores matrices_;
   const layout::Fragment fragment_;
   Indices thread_, digits_;
@@ -115,7 +117,7 @@ class LoopLowering {
   static void add_once(std::vector<std::string>& all, std::string text) {
     if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(std::move(text));
   }
-  void note_obstacles(const std::vector<Stmt>& body);
+  void note_obstacles();
   void decide();
 
   Span span() const { return stmt_->span; }
@@ -142,15 +144,7 @@ class LoopLowering {
         return lowering_.fail(span(), fmt::format("`{}` is held by other threads than this loop needs", buffer->name));
       by_use_.emplace(use, linear(std::move(*map)));
     };
-    ir::walk(
-        loop_.body,
-        [&](const Stmt& part) {
-          if (const auto* store = ir::as<ir::Store>(part)) note(store->buffer, store->indices);
-          if (const auto* atomic = ir::as<ir::Atomic>(part)) note(atomic->element.buffer, atomic->element.start);
-        },
-        [&](const Expr& part) {
-          if (const auto* load = ir::as<ir::Load>(part)) note(load->buffer, load->indices);
-        });
+    for (const Use& use : uses_of(loop_.body)) note(use.buffer, use.indices);
   }
 
   Map linear(std::vector<int64_t> registers) {
@@ -208,12 +202,11 @@ class LoopLowering {
         is_guarded_ ? is_in_tile(fragment_, coordinates_of(fragment_, thread_, first), span()) : nullptr;
     const size_t assumed = condition ? lowering_.facts.assume(condition) : 0;
     const Indices at = coordinates_of(fragment_, thread_, digits_);
-    const std::vector<Stmt> body = ir::statements(loop_.body);
     Stmts before, rest;
     if (lanes_ > 1)
-      in_lanes(body, at, before, rest);
+      in_lanes(at, before, rest);
     else
-      rest = element(body, at);
+      rest = element(at);
     if (condition) lowering_.facts.forget(assumed);
     const auto append = [&](Stmts part, Stmts& to) {
       if (condition && !part.empty())
@@ -237,13 +230,12 @@ class LoopLowering {
   // Registers are found by the indices as the loop has them, before its variables are replaced.
   class Placer;
   struct Move;
-  std::optional<Vector> vector_of(const std::vector<Stmt>& body, const Buffer& buffer, const std::vector<Expr>& given,
-                                  Placer& placer);
+  std::optional<Vector> vector_of(const Buffer& buffer, const std::vector<Expr>& given, Placer& placer);
   Move moved(const Vector& vector, bool stores);
   // Moves one vector of a thread's lanes, from lane `first` on, and gives its condition.
   Expr piece(const Move& move, int64_t first, Stmts& out, bool stores);
-  Stmts element(const std::vector<Stmt>& body, const Indices& at);
-  void in_lanes(const std::vector<Stmt>& body, const Indices& at, Stmts& loads, Stmts& out);
+  Stmts element(const Indices& at);
+  void in_lanes(const Indices& at, Stmts& loads, Stmts& out);
 };
 
 std::string LoopLowering::key(const std::vector<Expr>& indices) {
@@ -359,7 +351,7 @@ class LoopLowering::Placer : public ir::Rewriter {
 void LoopLowering::hold_matrices(Stmts& out) {
   if (!linear_ || !matrices_.matrices) return;
   const int64_t at_once = matrices_.matrices->at_once();
-  for (const Stmt& stmt : ir::statements(loop_.body)) {
+  for (const Stmt& stmt : body_.statements()) {
     const auto found = matrices_.stores.find(stmt.get());
     if (found == matrices_.stores.end()) continue;
     const Buffer& tile = ir::as<ir::Store>(stmt)->buffer;
@@ -380,7 +372,7 @@ Expr LoopLowering::place_in_matrices() const {
 
 // Lane l gives the address of row l % 8 of matrix l / 8.
 void LoopLowering::store_matrices(Stmts& out) const {
-  for (const Stmt& stmt : ir::statements(loop_.body)) {
+  for (const Stmt& stmt : body_.statements()) {
     const auto held = held_.find(stmt.get());
     if (held == held_.end()) continue;
     const auto& store = *ir::as<ir::Store>(stmt);
@@ -404,10 +396,10 @@ void LoopLowering::store_matrices(Stmts& out) const {
   }
 }
 
-Stmts LoopLowering::element(const std::vector<Stmt>& body, const Indices& at) {
+Stmts LoopLowering::element(const Indices& at) {
   Placer placer(*this, at);
   Stmts out;
-  for (const Stmt& stmt : body) out.push_back(placer.rewrite(stmt));
+  for (const Stmt& stmt : body_.statements()) out.push_back(placer.rewrite(stmt));
   return out;
 }
 
@@ -436,21 +428,17 @@ Expr LoopLowering::piece(const Move& move, int64_t first, Stmts& out, bool store
 }
 
 // The access as a vector, if it may be one.
-std::optional<Vector> LoopLowering::vector_of(const std::vector<Stmt>& body, const Buffer& buffer,
-                                              const std::vector<Expr>& given, Placer& placer) {
+std::optional<Vector> LoopLowering::vector_of(const Buffer& buffer, const std::vector<Expr>& given, Placer& placer) {
   if (buffer->scope != Scope::global && buffer->scope != Scope::shared) return std::nullopt;
-  ir::Variables bound;
-  for (const Stmt& stmt : body)
-    if (const auto* let = ir::as<ir::Let>(stmt)) bound.insert(let->var.get());
   std::vector<Expr> indices;
   for (const Expr& index : given) {
-    if (ir::mentions(index, bound) || ir::has_loads(index)) {
+    if (body_.is_computed(index)) {
       add_once(obstacles_, fmt::format("where `{}` is accessed is computed in the loop", buffer->name));
       return std::nullopt;
     }
     indices.push_back(ir::cast(placer.rewrite(index), ir::kInt32));
   }
-  if (!may_move_together(body, buffer)) {
+  if (!body_.may_move_together(buffer)) {
     add_once(obstacles_, fmt::format("iterations read what others write to `{}`", buffer->name));
     return std::nullopt;
   }
@@ -462,8 +450,8 @@ std::optional<Vector> LoopLowering::vector_of(const std::vector<Stmt>& body, con
 }
 
 // Why threads have no neighbours that they could move at once.
-void LoopLowering::note_obstacles(const std::vector<Stmt>& body) {
-  if (!is_straight(body)) add_once(obstacles_, "it does more than compute and store");
+void LoopLowering::note_obstacles() {
+  if (!body_.is_straight()) add_once(obstacles_, "it does more than compute and store");
   for (const Use& use : uses_of(stmt_)) {
     if (!is_seen_by_others(*use.buffer) || std::any_of(use.indices.begin(), use.indices.end(), ir::has_loads)) continue;
     VectorChoice choice = vector_access({lowering_.facts, lowering_.inference.tiles}, use.buffer, use.indices,
@@ -491,7 +479,7 @@ void LoopLowering::decide() {
         if (const auto* load = ir::as<ir::Load>(part)) note(load->buffer);
       });
   if (memory.empty()) return;
-  const std::vector<Stmt> body = ir::statements(loop_.body);
+  const Stmts& body = body_.statements();
   const auto* store = body.size() == 1 ? ir::as<ir::Store>(body[0]) : nullptr;
   if (store != nullptr) {
     Expr value = store->value;
@@ -507,7 +495,7 @@ void LoopLowering::decide() {
   if (!linear_)
     obstacles_ = {"registers of its fragments follow no regular order"};
   else if (lanes_ == 1 && memory.size() > held_.size())
-    note_obstacles(body);
+    note_obstacles();
   for (std::string& obstacle : obstacles_) decision.obstacles.push_back("no wider: " + std::move(obstacle));
   if (!matrices_.obstacle.empty()) decision.obstacles.push_back("not stmatrix: " + matrices_.obstacle);
   lowering_.decisions.push_back(std::move(decision));
@@ -522,8 +510,8 @@ LoopLowering::Move LoopLowering::moved(const Vector& vector, bool stores) {
   return {vector, lowering_.local(vector.buffer->name + "_v", vector.buffer->type, lanes_ * rounds), place};
 }
 
-void LoopLowering::in_lanes(const std::vector<Stmt>& body, const Indices& at, Stmts& before, Stmts& out) {
-  const bool straight = is_straight(body);
+void LoopLowering::in_lanes(const Indices& at, Stmts& before, Stmts& out) {
+  const bool straight = body_.is_straight();
   if (!straight) add_once(obstacles_, "it does more than compute and store");
   Placer placer(*this, at);
   const Expr lane = ir::var_ref(vars_[0]);
@@ -535,7 +523,7 @@ void LoopLowering::in_lanes(const std::vector<Stmt>& body, const Indices& at, St
     const std::string use = fmt::format("{} {}", static_cast<const void*>(load->buffer.get()), key(load->indices));
     auto found = loads.find(use);
     if (found == loads.end()) {
-      const auto vector = vector_of(body, load->buffer, load->indices, placer);
+      const auto vector = vector_of(load->buffer, load->indices, placer);
       if (!vector) return;
       found = loads.emplace(use, moved(*vector, false)).first;
       for (int64_t first = 0; first < lanes_; first += vector->elements) piece(found->second, first, before, false);
@@ -543,12 +531,12 @@ void LoopLowering::in_lanes(const std::vector<Stmt>& body, const Indices& at, St
     const Move& move = found->second;
     placer.loads.emplace(part.get(), ir::load(move.registers, {plus(move.place, lane)}, part->span));
   };
-  for (const Stmt& stmt : straight ? body : std::vector<Stmt>{}) {
+  for (const Stmt& stmt : straight ? body_.statements() : Stmts{}) {
     ir::walk(
         stmt, [](const Stmt&) {}, load_of);
     const auto* store = ir::as<ir::Store>(stmt);
     const auto vector =
-        store && !held_.contains(stmt.get()) ? vector_of(body, store->buffer, store->indices, placer) : std::nullopt;
+        store && !held_.contains(stmt.get()) ? vector_of(store->buffer, store->indices, placer) : std::nullopt;
     if (!vector) continue;
     const Move move = moved(*vector, true);
     placer.stores.emplace(stmt.get(), move.registers);
@@ -556,7 +544,7 @@ void LoopLowering::in_lanes(const std::vector<Stmt>& body, const Indices& at, St
   }
   placer.lane = lane;
   Stmts lanes;
-  for (const Stmt& stmt : body) lanes.push_back(placer.rewrite(stmt));
+  for (const Stmt& stmt : body_.statements()) lanes.push_back(placer.rewrite(stmt));
   out.push_back(unrolled(vars_[0], lanes_, std::move(lanes), span()));
   out.insert(out.end(), after.begin(), after.end());
 }

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "compiler/ir/search.h"
+#include "compiler/ir/touches.h"
 #include "compiler/targets/cpu/integer_facts.h"
-#include "compiler/targets/cuda/barriers.h"
 #include "compiler/targets/cuda/copy_engine.h"
 #include "compiler/targets/cuda/infer.h"
 #include "compiler/targets/cuda/pipelined_loop.h"
@@ -137,7 +137,7 @@ class KeepAsynchrony : public ir::Rewriter {
     const ir::Region &tensor = loads ? copy.source : copy.destination, &tile = loads ? copy.destination : copy.source;
     if (copy.multicast != 0 || tensor.buffer->scope != ir::Scope::global || tile.buffer->scope != ir::Scope::shared)
       return false;
-    const bool linear = viewed_.contains(tile.buffer.get()) || !apart_.contains(memory_of(tile.buffer));
+    const bool linear = viewed_.contains(tile.buffer.get()) || !apart_.contains(ir::memory_of(tile.buffer));
     if (!is_one_row(*tile.buffer) && (!linear || not_part_by_engine(copy, viewed_).empty())) return false;
     return not_in_line(copy).empty() && is_inside(tensor);
   }
@@ -161,7 +161,7 @@ class KeepAsynchrony : public ir::Rewriter {
       const bool meets = copy.mode == CopyMode::bulk_load && !told_by_each_.contains(stmt.get());
       return meets ? block({done, ir::make_stmt(meet_, span)}, span) : done;
     }
-    result_.tiles.insert(memory_of(loads ? copy.destination.buffer : copy.source.buffer));
+    result_.tiles.insert(ir::memory_of(loads ? copy.destination.buffer : copy.source.buffer));
     ir::Copy kept = copy;
     kept.in_line = copy.mode != CopyMode::group && goes_in_line(copy);
     const Stmt placed = kept.in_line ? ir::make_stmt(std::move(kept), span) : stmt;
@@ -191,7 +191,7 @@ class KeepAsynchrony : public ir::Rewriter {
                                    "let each block copy for itself, without a `cluster_mask`");
       return stmt;
     }
-    result_.tiles.insert(memory_of(copy.destination.buffer));
+    result_.tiles.insert(ir::memory_of(copy.destination.buffer));
     decide(span, what, fmt::format("by the copy engine (TMA), once for the blocks of mask {}", copy.multicast), "");
     const ir::Expr bytes = ir::int_imm(bytes_of_copy(copy));
     if (copy.mode == CopyMode::bulk_load)
@@ -219,8 +219,8 @@ class KeepAsynchrony : public ir::Rewriter {
                                  fmt::format("this copy cannot be into another block's memory: {}", why),
                                  by_engine ? "copy whole rows of 16 bytes, or without a `remote_barrier`"
                                            : "convert the elements into a tile of their own before");
-    result_.tiles.insert(memory_of(copy.source.buffer));
-    result_.tiles.insert(memory_of(copy.destination.buffer));
+    result_.tiles.insert(ir::memory_of(copy.source.buffer));
+    result_.tiles.insert(ir::memory_of(copy.destination.buffer));
     if (by_engine)
       decide(stmt->span, name_of_copy(copy.source.buffer, copy.destination.buffer),
              "by the copy engine, into another block's memory, as the program says", "");
@@ -234,7 +234,7 @@ class KeepAsynchrony : public ir::Rewriter {
     if (why.empty() && !held) why = fmt::format("`{}` does not lie in registers as a whole", gemm.c.buffer->name);
     if (why.empty()) {
       for (const ir::Region* operand : {&gemm.a, &gemm.b})
-        if (operand->buffer->scope == ir::Scope::shared) result_.tiles.insert(memory_of(operand->buffer));
+        if (operand->buffer->scope == ir::Scope::shared) result_.tiles.insert(ir::memory_of(operand->buffer));
       return stmt;
     }
     decide(stmt->span, "gemm into " + gemm.c.buffer->name, "at once", "not wgmma: " + why);
@@ -247,8 +247,8 @@ class KeepAsynchrony : public ir::Rewriter {
 }  // namespace
 
 WholeBlock whole_block(const ir::Kernel& kernel) {
-  WholeBlock result{ir::sharing_buffers(kernel), written_by(kernel.body), {}};
-  const auto set_apart = [&](const ir::Region& region) { result.apart.insert(memory_of(region.buffer)); };
+  WholeBlock result{ir::sharing_buffers(kernel), ir::touched_buffers(kernel.body).writes, {}};
+  const auto set_apart = [&](const ir::Region& region) { result.apart.insert(ir::memory_of(region.buffer)); };
   ir::walk(
       kernel.body,
       [&](const Stmt& stmt) {

@@ -5,8 +5,9 @@
 #include <algorithm>
 
 #include "compiler/ir/search.h"
-#include "compiler/targets/cuda/barriers.h"
+#include "compiler/ir/touches.h"
 #include "compiler/targets/cuda/coordinates.h"
+#include "compiler/targets/cuda/loop_body.h"
 #include "compiler/targets/cuda/replicas.h"
 #include "compiler/targets/cuda/static_index.h"
 
@@ -123,51 +124,22 @@ class RowsOfStore {
 
 bool is_tile_of_halves(const ir::BufferData& buffer) { return buffer.scope == Scope::shared && buffer.type.bits == 16; }
 
-// What the loop does besides; which variables it binds.
-struct Body {
-  std::vector<ir::Stmt> list;
-  ir::Variables bound;
-  bool is_straight = true, loads_fragments = false, loads_memory = false;
+// Why not by matrices, whatever the layout is; "" if nothing speaks against it.
+std::string not_by_matrices(const LoopBody& body, const ir::Store& store) {
+  const std::string& name = store.buffer->name;
+  if (store.buffer->base || store.buffer->address) return fmt::format("`{}` is a view or named by its address", name);
+  if (body.touches(store.buffer) > 1) return fmt::format("the loop touches `{}` more than once", name);
+  for (const Expr& index : store.indices)
+    if (body.is_computed(index)) return fmt::format("where `{}` is written is computed in the loop", name);
+  return "";
+}
 
-  explicit Body(const ir::For& loop) : list(ir::statements(loop.body)) {
-    for (const ir::Stmt& stmt : list) {
-      if (const auto* let = ir::as<ir::Let>(stmt)) bound.insert(let->var.get());
-      is_straight = is_straight && (ir::as<ir::Let>(stmt) || ir::as<ir::Store>(stmt));
-    }
-    ir::walk(
-        loop.body, [](const ir::Stmt&) {},
-        [&](const Expr& part) {
-          const auto* load = ir::as<ir::Load>(part);
-          if (load && load->buffer->scope == Scope::fragment) loads_fragments = true;
-          if (load && is_seen_by_others(*load->buffer)) loads_memory = true;
-        });
-  }
-
-  int touches(const ir::BufferData* memory) const {
-    int count = 0;
-    for (const ir::Stmt& stmt : list)
-      ir::walk(
-          stmt,
-          [&](const ir::Stmt& part) {
-            if (const auto* store = ir::as<ir::Store>(part)) count += memory_of(store->buffer) == memory;
-          },
-          [&](const Expr& part) {
-            if (const auto* load = ir::as<ir::Load>(part)) count += memory_of(load->buffer) == memory;
-          });
-    return count;
-  }
-
-  // Why not by matrices, whatever the layout is; "" if nothing speaks against it.
-  std::string not_by_matrices(const ir::Store& store) const {
-    const std::string& name = store.buffer->name;
-    if (store.buffer->base || store.buffer->address) return fmt::format("`{}` is a view or named by its address", name);
-    if (touches(memory_of(store.buffer)) > 1) return fmt::format("the loop touches `{}` more than once", name);
-    for (const Expr& index : store.indices)
-      if (ir::mentions(index, bound) || ir::has_loads(index))
-        return fmt::format("where `{}` is written is computed in the loop", name);
-    return "";
-  }
-};
+// Whether something that it loads is wanted.
+bool loads_any(const ir::Stmt& stmt, const std::function<bool(const ir::BufferData&)>& wanted) {
+  bool found = false;
+  ir::each_touch(stmt, [&](const ir::Buffer& buffer, bool writes) { found |= !writes && wanted(*buffer); });
+  return found;
+}
 
 // Why the loop's iterations are no matrices, whatever it stores.
 std::string not_in_matrices(const Fragment& loop) {
@@ -183,12 +155,13 @@ std::optional<ir::Affine> affine_as_written(const Expr& index) { return ir::affi
 
 MatrixStores find_matrix_stores(const ir::For& loop, const Fragment& fragment, const AffineForm& affine) {
   MatrixStores result;
-  const Body body(loop);
+  const LoopBody body(loop);
   // A thread that holds whole rows of matrices stores them well itself.
   const auto& registers = fragment.registers().modes();
   const int64_t run = !registers.empty() && registers[0].stride == 1 ? registers[0].extent : 1;
-  const bool would_gain = body.loads_fragments && run < kMatrixRow;
-  if (!body.is_straight) {
+  const auto is_fragment = [](const ir::BufferData& buffer) { return buffer.scope == Scope::fragment; };
+  const bool would_gain = run < kMatrixRow && loads_any(loop.body, is_fragment);
+  if (!body.is_straight()) {
     const bool stores = ir::contains(loop.body, [](const ir::Stmt& part) {
       const auto* store = ir::as<ir::Store>(part);
       return store && is_tile_of_halves(*store->buffer);
@@ -198,13 +171,14 @@ MatrixStores find_matrix_stores(const ir::For& loop, const Fragment& fragment, c
   }
   const std::string why = not_in_matrices(fragment);
   const auto threads = why.empty() ? words_and_rows(fragment.threads()) : std::nullopt;
-  for (const ir::Stmt& stmt : body.list) {
+  for (const ir::Stmt& stmt : body.statements()) {
     const auto* store = ir::as<ir::Store>(stmt);
     if (store == nullptr || !is_tile_of_halves(*store->buffer)) continue;
     const RowsOfStore rows(loop, *store, affine);
-    std::string obstacle = body.not_by_matrices(*store);
+    std::string obstacle = not_by_matrices(body, *store);
     if (obstacle.empty()) obstacle = why;
-    if (obstacle.empty() && run > kHalves && body.loads_memory) obstacle = "the loop loads longer vectors";
+    if (obstacle.empty() && run > kHalves && loads_any(loop.body, is_seen_by_others))
+      obstacle = "the loop loads longer vectors";
     if (obstacle.empty() && !rows.starts_at_rows())
       obstacle = fmt::format("rows of matrices may start at no multiple of {} elements of `{}`", kMatrixRow,
                              store->buffer->name);

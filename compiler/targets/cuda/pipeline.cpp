@@ -7,6 +7,7 @@
 
 #include "compiler/ir/replace_buffers.h"
 #include "compiler/ir/search.h"
+#include "compiler/ir/touches.h"
 #include "compiler/passes/grid_sync.h"
 #include "compiler/passes/own_loops.h"
 #include "compiler/passes/pack_nibbles.h"
@@ -54,9 +55,7 @@ void add_named_by_element(const ir::Kernel& kernel, std::unordered_set<const ir:
     if (const auto* load = ir::as<ir::Load>(part)) note(load->buffer, load->indices);
   };
   const auto in_control = [&](const ir::Expr& expr) {
-    ir::walk(expr, [&](const ir::Expr& part) {
-      if (const auto* load = ir::as<ir::Load>(part)) fragments.insert(load->buffer.get());
-    });
+    ir::each_touch(expr, [&](const ir::Buffer& buffer, bool) { fragments.insert(buffer.get()); });
   };
   std::function<void(const ir::Stmt&)> enter = [&](const ir::Stmt& stmt) {
     if (const auto* list = ir::as<ir::Block>(stmt)) {

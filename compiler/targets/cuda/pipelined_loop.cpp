@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/ir/search.h"
+#include "compiler/ir/touches.h"
 #include "compiler/targets/cuda/copy_engine.h"
 #include "compiler/targets/cuda/infer.h"
 #include "compiler/targets/cuda/statements.h"
@@ -50,37 +51,9 @@ class InRing : public ir::Rewriter {
   Expr slot_;
 };
 
-int count_uses(const Stmt& stmt, const ir::BufferData* buffer) {
-  int count = 0;
-  ir::walk(
-      stmt,
-      [&](const Stmt& part) {
-        if (const auto* store = ir::as<ir::Store>(part)) count += store->buffer.get() == buffer;
-        const ir::Accesses accesses = ir::region_accesses(part);
-        for (const auto* list : {&accesses.reads, &accesses.writes})
-          for (const ir::Region* region : *list) count += region->buffer.get() == buffer;
-      },
-      [&](const Expr& part) {
-        if (const auto* load = ir::as<ir::Load>(part)) count += load->buffer.get() == buffer;
-      });
-  return count;
-}
-
 bool covers(const ir::Region& region) {
   return is_whole(region) && std::all_of(region.start.begin(), region.start.end(),
                                          [](const Expr& start) { return ir::constant_int(start) == 0; });
-}
-
-bool written_once(const Stmt& body, const ir::BufferData* buffer) {
-  int count = 0;
-  ir::walk(
-      body,
-      [&](const Stmt& part) {
-        if (const auto* store = ir::as<ir::Store>(part)) count += store->buffer.get() == buffer;
-        for (const ir::Region* region : ir::region_accesses(part).writes) count += region->buffer.get() == buffer;
-      },
-      [](const Expr&) {});
-  return count == 1;
 }
 
 // Whether a statement before it names its tile: that would see the iteration before.
@@ -88,7 +61,7 @@ bool read_before(const std::vector<Stmt>& body, const Stmt& copy) {
   const ir::BufferData* tile = ir::as<ir::Copy>(copy)->destination.buffer.get();
   for (const Stmt& stmt : body) {
     if (stmt == copy) return false;
-    if (count_uses(stmt, tile) > 0) return true;
+    if (ir::count_touches(stmt, tile) > 0) return true;
   }
   return false;
 }
@@ -98,18 +71,6 @@ bool read_before(const std::vector<Stmt>& body, const Stmt& copy) {
 bool is_pipelined(const Stmt& stmt) {
   const auto* loop = ir::as<ir::For>(stmt);
   return loop && loop->kind == ir::LoopKind::pipelined;
-}
-
-std::unordered_set<const ir::BufferData*> written_by(const Stmt& stmt) {
-  std::unordered_set<const ir::BufferData*> written;
-  ir::walk(
-      stmt,
-      [&](const Stmt& part) {
-        if (const auto* store = ir::as<ir::Store>(part)) written.insert(store->buffer.get());
-        for (const ir::Region* region : ir::region_accesses(part).writes) written.insert(region->buffer.get());
-      },
-      [](const Expr&) {});
-  return written;
 }
 
 PipelinedLoops::PipelinedLoops(const ir::Kernel& kernel, Architecture architecture, bool shares)
@@ -133,11 +94,11 @@ std::string PipelinedLoops::not_ahead(const ir::Copy& copy, const Stmt& body) co
   if (from->base || from->address) return fmt::format("`{}` is named by its address", from->name);
   for (const Expr& start : copy.source.start)
     if (ir::has_loads(start)) return "where it starts is read from memory";
-  if (written_by(body).contains(from.get())) return fmt::format("the loop writes `{}`", from->name);
-  if (count_uses(whole_, to.get()) != count_uses(body, to.get()))
+  if (ir::count_writes(body, from.get()) > 0) return fmt::format("the loop writes `{}`", from->name);
+  if (ir::count_touches(whole_, to.get()) != ir::count_touches(body, to.get()))
     return fmt::format("`{}` is used outside the loop", to->name);
-  if (count_uses(body, to.get()) < 2) return fmt::format("the loop does not use `{}`", to->name);
-  if (!written_once(body, to.get())) return fmt::format("the loop writes `{}` elsewhere, too", to->name);
+  if (ir::count_touches(body, to.get()) < 2) return fmt::format("the loop does not use `{}`", to->name);
+  if (ir::count_writes(body, to.get()) != 1) return fmt::format("the loop writes `{}` elsewhere, too", to->name);
   return "";
 }
 

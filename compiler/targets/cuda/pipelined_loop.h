@@ -81,9 +81,6 @@ struct Ring {
 ir::Buffer slot_barriers(const std::string& name, int64_t slots, int64_t arrivals, Span span);
 ir::Buffer slot_phases(const std::string& name, Span span);
 
-// The buffers that a statement of tiles writes, views by their own names.
-std::unordered_set<const ir::BufferData*> written_by(const ir::Stmt& stmt);
-
 // Waits for the barrier of a slot in the parity that bit `slot` of `phases` says, which the next wait finds changed.
 void wait_in_turn(const ir::Buffer& barriers, const ir::Buffer& phases, const ir::Expr& slot, Span span,
                   std::vector<ir::Stmt>& out);

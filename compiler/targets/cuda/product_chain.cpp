@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "compiler/ir/search.h"
-#include "compiler/targets/cuda/barriers.h"
+#include "compiler/ir/touches.h"
 #include "compiler/targets/cuda/statements.h"
 #include "compiler/targets/cuda/tiles.h"
 
@@ -18,45 +18,18 @@ using ir::Stmt;
 namespace {
 
 using Stmts = std::vector<Stmt>;
-using Memories = std::unordered_set<const ir::BufferData*>;
-
-struct MemoryUses {
-  Memories reads, writes;
-
-  void add(const MemoryUses& other) {
-    reads.insert(other.reads.begin(), other.reads.end());
-    writes.insert(other.writes.begin(), other.writes.end());
-  }
-};
-
-MemoryUses memory_uses(const Stmt& stmt) {
-  MemoryUses uses;
-  ir::walk(
-      stmt,
-      [&](const Stmt& part) {
-        if (const auto* store = ir::as<ir::Store>(part)) uses.writes.insert(memory_of(store->buffer));
-        const ir::Accesses accesses = ir::region_accesses(part);
-        for (const ir::Region* region : accesses.reads) uses.reads.insert(memory_of(region->buffer));
-        for (const ir::Region* region : accesses.writes) uses.writes.insert(memory_of(region->buffer));
-      },
-      [&](const Expr& part) {
-        if (const auto* load = ir::as<ir::Load>(part)) uses.reads.insert(memory_of(load->buffer));
-      });
-  return uses;
+ir::Touched touched_by(const Stmts& all) {
+  ir::Touched touched;
+  for (const Stmt& stmt : all) touched.add(ir::touched_memory(stmt));
+  return touched;
 }
 
-MemoryUses memory_uses(const Stmts& all) {
-  MemoryUses uses;
-  for (const Stmt& stmt : all) uses.add(memory_uses(stmt));
-  return uses;
-}
-
-bool meet(const Memories& a, const Memories& b) {
+bool meet(const ir::BufferSet& a, const ir::BufferSet& b) {
   return std::any_of(a.begin(), a.end(), [&](const ir::BufferData* one) { return b.contains(one); });
 }
 
 // Whether their order matters.
-bool depend(const MemoryUses& a, const MemoryUses& b) {
+bool depend(const ir::Touched& a, const ir::Touched& b) {
   return meet(a.writes, b.writes) || meet(a.writes, b.reads) || meet(a.reads, b.writes);
 }
 
@@ -67,8 +40,8 @@ Stmt running(const Stmt& product) {
 }
 
 // Registers of a thread for all fragments that these name.
-int64_t registers_of(const MemoryUses& uses, int64_t threads) {
-  Memories all = uses.reads;
+int64_t registers_of(const ir::Touched& uses, int64_t threads) {
+  ir::BufferSet all = uses.reads;
   all.insert(uses.writes.begin(), uses.writes.end());
   int64_t registers = 0;
   for (const ir::BufferData* buffer : all) {
@@ -98,9 +71,9 @@ class ChainSearch {
     chain_.before.assign(rest_.begin(), middle);
     if (second != rest_.back()) return "more is computed after the second product";
     if (std::string why = not_apart(first, second); !why.empty()) return why;
-    split_work(Stmts(middle + 1, rest_.end() - 1), memory_uses(second));
+    split_work(Stmts(middle + 1, rest_.end() - 1), ir::touched_memory(second));
     if (chain_.beside.empty()) return "all work between the products needs what the second one uses";
-    const int64_t needed = registers_of(memory_uses(rest_), loops_.threads()) + kOverheadRegisters;
+    const int64_t needed = registers_of(touched_by(rest_), loops_.threads()) + kOverheadRegisters;
     if (needed > registers_)
       return fmt::format("that takes {} registers of each thread, which has {}", needed, registers_);
     chain_.first = running(first);
@@ -112,36 +85,36 @@ class ChainSearch {
   const PipelinedLoops& loops_;
   const Stmts& rest_;
   const int64_t registers_;
-  Memories ring_;
+  ir::BufferSet ring_;
   ProductChain chain_;
 
   // What keeps the second product of an iteration from being started after the first of the next one.
   std::string not_apart(const Stmt& first, const Stmt& second) const {
-    const MemoryUses later = memory_uses(second);
+    const ir::Touched later = ir::touched_memory(second);
     for (const Stmt& product : {first, second}) {
       if (!loops_.may_run_on(product)) return "a product is not one that runs on by itself";
       const ir::Gemm& gemm = *ir::as<ir::Gemm>(product);
       for (const ir::Buffer& operand : {gemm.a.buffer, gemm.b.buffer})
         if (operand->scope == ir::Scope::shared && !ring_.contains(operand.get()) &&
-            memory_uses(rest_).writes.contains(memory_of(operand)))
+            touched_by(rest_).writes.contains(memory_of(operand)))
           return fmt::format("`{}` is written by the iteration that multiplies it", operand->name);
     }
-    if (depend(memory_uses(first), later) || depend(memory_uses(chain_.before), later))
+    if (depend(ir::touched_memory(first), later) || depend(touched_by(chain_.before), later))
       return "the first product needs the second one of the iteration before";
     for (const Stmt& stmt : rest_)  // a tile of the ring is given back once
       for (const ir::BufferData* tile : ring_)
-        if (stmt != second && later.reads.contains(tile) && memory_uses(stmt).reads.contains(tile))
+        if (stmt != second && later.reads.contains(tile) && ir::touched_memory(stmt).reads.contains(tile))
           return fmt::format("`{}` is used beside the second product, too", tile->name);
     ir::Variables own;
     for (const Stmt& stmt : rest_) own.merge(ir::bound_in(stmt));
     return names(second, own) ? "the second product names values of its iteration" : "";
   }
 
-  void split_work(const Stmts& work, const MemoryUses& second) {
-    MemoryUses put_off = second;
+  void split_work(const Stmts& work, const ir::Touched& second) {
+    ir::Touched put_off = second;
     ir::Variables late;
     for (const Stmt& stmt : work) {
-      const MemoryUses uses = memory_uses(stmt);
+      const ir::Touched uses = ir::touched_memory(stmt);
       const bool waits = depend(uses, put_off) || names(stmt, late);
       (waits ? chain_.after : chain_.beside).push_back(stmt);
       if (!waits) continue;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "compiler/ir/search.h"
-#include "compiler/targets/cuda/barriers.h"
+#include "compiler/ir/touches.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -12,14 +12,14 @@ using ir::Stmt;
 namespace {
 
 bool writes_shared(const Stmt& stmt) {
-  const auto is_shared = [](const ir::Buffer& buffer) { return memory_of(buffer)->scope == ir::Scope::shared; };
   return ir::contains(stmt, [&](const Stmt& part) {
-    if (const auto* store = ir::as<ir::Store>(part)) return is_shared(store->buffer);
     const auto* copy = ir::as<ir::Copy>(part);
     if (copy && copy->mode == ir::CopyMode::bulk_load) return false;
-    for (const ir::Region* region : ir::region_accesses(part).writes)
-      if (is_shared(region->buffer)) return true;
-    return false;
+    bool found = false;
+    ir::each_own_touch(part, [&](const ir::Buffer& buffer, bool writes) {
+      found |= writes && ir::memory_of(buffer)->scope == ir::Scope::shared;
+    });
+    return found;
   });
 }
 

@@ -1,35 +1,13 @@
 #include "compiler/targets/cuda/replicas.h"
 
 #include <algorithm>
-#include <functional>
 #include <unordered_set>
 
 #include "compiler/ir/search.h"
-#include "compiler/targets/cuda/barriers.h"
+#include "compiler/ir/touches.h"
 
 namespace tilepilot::targets::cuda {
 namespace {
-
-bool writes_where(const ir::Stmt& stmt, const std::function<bool(const ir::Buffer&)>& wanted) {
-  return ir::contains(stmt, [&](const ir::Stmt& part) {
-    const auto* store = ir::as<ir::Store>(part);
-    if (store != nullptr && wanted(store->buffer)) return true;
-    const ir::Accesses accesses = ir::region_accesses(part);
-    return std::any_of(accesses.writes.begin(), accesses.writes.end(),
-                       [&](const ir::Region* r) { return wanted(r->buffer); });
-  });
-}
-
-bool loads(const ir::Stmt& stmt, const ir::Buffer& buffer) {
-  bool found = false;
-  ir::walk(
-      stmt, [](const ir::Stmt&) {},
-      [&](const ir::Expr& part) {
-        const auto* load = ir::as<ir::Load>(part);
-        found |= load != nullptr && load->buffer == buffer;
-      });
-  return found;
-}
 
 // Whether the iterations write each element of the buffer: its indices are the loop's variables.
 bool names_all(const ir::For& loop, const ir::Store& store) {
@@ -58,7 +36,7 @@ bool is_seen_by_others(const ir::BufferData& buffer) {
 }
 
 bool writes_element(const ir::Stmt& stmt, const ir::Buffer& buffer) {
-  return writes_where(stmt, [&](const ir::Buffer& written) { return written == buffer; });
+  return ir::writes_any(stmt, [&](const ir::Buffer& written) { return written == buffer; });
 }
 
 bool overwrites(const ir::Stmt& stmt, const ir::Buffer& buffer) {
@@ -69,7 +47,8 @@ bool overwrites(const ir::Stmt& stmt, const ir::Buffer& buffer) {
   if (loop == nullptr || loop->kind != ir::LoopKind::parallel) return false;
   for (const ir::Stmt& part : ir::statements(loop->body)) {
     const auto* atomic = ir::as<ir::Atomic>(part);
-    if (loads(part, buffer) || (atomic && atomic->element.buffer == buffer)) return false;
+    if (ir::touched_buffers(part).reads.contains(buffer.get()) || (atomic && atomic->element.buffer == buffer))
+      return false;
     const auto* store = ir::as<ir::Store>(part);
     if (store && store->buffer == buffer && names_all(*loop, *store)) return true;
     if (store == nullptr && ir::as<ir::Let>(part) == nullptr && atomic == nullptr) return false;
@@ -78,7 +57,7 @@ bool overwrites(const ir::Stmt& stmt, const ir::Buffer& buffer) {
 }
 
 bool writes_own(const ir::Stmt& stmt) {
-  return writes_where(stmt, [](const ir::Buffer& written) { return !is_seen_by_others(*written); });
+  return ir::writes_any(stmt, [](const ir::Buffer& written) { return !is_seen_by_others(*written); });
 }
 
 bool needs_one_thread(const ir::Stmt& stmt) {
@@ -89,17 +68,17 @@ bool needs_one_thread(const ir::Stmt& stmt) {
       [&](const ir::Stmt& part) {
         const auto* store = ir::as<ir::Store>(part);
         const auto* atomic = ir::as<ir::Atomic>(part);
-        if (store != nullptr && is_seen_by_others(*store->buffer)) written.insert(memory_of(store->buffer));
+        if (store != nullptr && is_seen_by_others(*store->buffer)) written.insert(ir::memory_of(store->buffer));
         if (atomic == nullptr || !is_seen_by_others(*atomic->element.buffer)) return;
         uses_change |= atomic->previous != nullptr;
-        written.insert(memory_of(atomic->element.buffer));
+        written.insert(ir::memory_of(atomic->element.buffer));
       },
       [](const ir::Expr&) {});
   ir::walk(
       stmt, [](const ir::Stmt&) {},
       [&](const ir::Expr& part) {
         const auto* load = ir::as<ir::Load>(part);
-        reads |= load != nullptr && written.contains(memory_of(load->buffer));
+        reads |= load != nullptr && written.contains(ir::memory_of(load->buffer));
       });
   return uses_change || reads;
 }

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <numeric>
-#include <unordered_set>
 
 #include "compiler/ir/search.h"
+#include "compiler/ir/touches.h"
 #include "compiler/targets/cuda/tiles.h"
 
 namespace tilepilot::targets::cuda {
@@ -17,31 +17,6 @@ namespace {
 
 constexpr int64_t kMostRegisters = 16 * kMostRegistersOfThread;  // all written out: NVRTC works on them for minutes
 constexpr size_t kBuffersShown = 3;
-
-using Buffers = std::unordered_set<const ir::BufferData*>;
-
-// Fragments that a leaf of the kernel reads, all of which hold values as it begins, and those that it writes.
-struct Held {
-  Buffers before, after;
-};
-Held held_by(const Stmt& stmt) {
-  Held held;
-  const auto note = [](Buffers& buffers, const ir::Buffer& buffer) {
-    if (buffer->scope == ir::Scope::fragment) buffers.insert(buffer.get());
-  };
-  ir::walk(
-      stmt,
-      [&](const Stmt& part) {
-        if (const auto* store = ir::as<ir::Store>(part)) note(held.after, store->buffer);
-        const ir::Accesses accesses = ir::region_accesses(part);
-        for (const ir::Region* region : accesses.reads) note(held.before, region->buffer);
-        for (const ir::Region* region : accesses.writes) note(held.after, region->buffer);
-      },
-      [&](const ir::Expr& part) {
-        if (const auto* load = ir::as<ir::Load>(part)) note(held.before, load->buffer);
-      });
-  return held;
-}
 
 bool is_leaf(const Stmt& stmt) {
   const auto* loop = ir::as<ir::For>(stmt);
@@ -87,7 +62,8 @@ class Warnings {
     }
   }
 
-  int64_t registers(const Buffers& buffers) const {
+  // Of the fragments among them.
+  int64_t registers(const ir::BufferSet& buffers) const {
     int64_t bits = 0;
     for (const ir::BufferData* buffer : buffers) {
       const auto found = planned_.inference.fragments.find(buffer);
@@ -97,8 +73,9 @@ class Warnings {
   }
 
   void leaf(const Stmt& stmt) {
-    const Held held = held_by(stmt);
-    const int64_t needed = std::max(registers(held.before), registers(held.after));
+    // Those that it reads hold values as it begins, those that it writes as it ends.
+    const ir::Touched touched = ir::touched_buffers(stmt);
+    const int64_t needed = std::max(registers(touched.reads), registers(touched.writes));
     if (needed > worst_) {
       worst_ = needed;
       where_ = stmt;

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/ir/search.h"
-#include "compiler/targets/cuda/barriers.h"
+#include "compiler/ir/touches.h"
 
 namespace tilepilot::targets::cuda {
 namespace {
@@ -30,23 +29,18 @@ class Uses {
 
   void note(const ir::Buffer& buffer) {
     for (TileUse& use : uses_)
-      if (use.tile == memory_of(buffer)) use.first = std::min(use.first, now_), use.last = std::max(use.last, now_);
+      if (use.tile == ir::memory_of(buffer)) use.first = std::min(use.first, now_), use.last = std::max(use.last, now_);
   }
 
   void note_all(const ir::Stmt& stmt) {
+    ir::each_touch(stmt, [&](const ir::Buffer& buffer, bool) { note(buffer); });
     ir::walk(
         stmt,
         [&](const ir::Stmt& part) {
-          if (const auto* store = ir::as<ir::Store>(part)) note(store->buffer);
           if (const auto board = inference_.boards.find(part.get()); board != inference_.boards.end())
             note(board->second);
-          const ir::Accesses accesses = ir::region_accesses(part);
-          for (const auto* list : {&accesses.reads, &accesses.writes})
-            for (const ir::Region* region : *list) note(region->buffer);
         },
-        [&](const ir::Expr& part) {
-          if (const auto* load = ir::as<ir::Load>(part)) note(load->buffer);
-        });
+        [](const ir::Expr&) {});
   }
 
   void enter(const ir::Stmt& stmt) {

@@ -1,6 +1,7 @@
 #include "compiler/targets/cuda/tile_places.h"
 
 #include "compiler/ir/search.h"
+#include "compiler/ir/touches.h"
 #include "compiler/targets/cuda/copy_engine.h"
 #include "compiler/targets/cuda/loop_uses.h"
 #include "compiler/targets/cuda/matrix_stores.h"
@@ -74,9 +75,7 @@ std::unordered_set<const ir::BufferData*> tiles_in_order(const Stmt& body) {
       [&](const Stmt& part) {
         const auto* copy = ir::as<ir::Copy>(part);
         if (!ir::as<ir::ExternCall>(part) && !(copy && (copy->in_line || copy->peer))) return;
-        const ir::Accesses accesses = ir::region_accesses(part);
-        for (const auto* list : {&accesses.reads, &accesses.writes})
-          for (const ir::Region* region : *list) tiles.insert(region->buffer.get());
+        ir::each_own_touch(part, [&](const ir::Buffer& buffer, bool) { tiles.insert(buffer.get()); });
       },
       [](const Expr&) {});
   return tiles;

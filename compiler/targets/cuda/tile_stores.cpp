@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "compiler/ir/search.h"
-#include "compiler/targets/cuda/barriers.h"
+#include "compiler/ir/touches.h"
 #include "compiler/targets/cuda/copy_engine.h"
 #include "compiler/targets/cuda/statements.h"
 #include "compiler/targets/cuda/vectors.h"
@@ -50,24 +50,21 @@ bool are_apart(const ir::Region& a, const ir::Region& b) {
 // elements need no order.
 bool is_last_word(const Stmt& body, const Stmt& stmt, bool persistent) {
   const ir::Region& stored = ir::as<ir::Copy>(stmt)->destination;
-  const ir::BufferData* tensor = memory_of(stored.buffer);
+  const ir::BufferData* tensor = ir::memory_of(stored.buffer);
   int uses = 0, loops = 0;
+  ir::each_touch(body, [&](const ir::Buffer& buffer, bool) { uses += ir::memory_of(buffer) == tensor; });
   ir::walk(
       body,
       [&](const Stmt& part) {
         if (ir::as<ir::For>(part) || ir::as<ir::While>(part))
           loops += ir::contains(part, [&](const Stmt& inner) { return inner == stmt; });
-        if (const auto* store = ir::as<ir::Store>(part)) uses += memory_of(store->buffer) == tensor;
-        const ir::Accesses accesses = ir::region_accesses(part);
         const auto* copy = ir::as<ir::Copy>(part);
         const bool beside = copy && copy->mode == ir::CopyMode::bulk_store &&
                             copy->destination.buffer == stored.buffer && are_apart(copy->destination, stored);
-        for (const auto* list : {&accesses.reads, &accesses.writes})
-          for (const ir::Region* region : *list) uses += !beside && memory_of(region->buffer) == tensor;
+        if (beside)
+          ir::each_own_touch(part, [&](const ir::Buffer& buffer, bool) { uses -= ir::memory_of(buffer) == tensor; });
       },
-      [&](const Expr& part) {
-        if (const auto* load = ir::as<ir::Load>(part)) uses += memory_of(load->buffer) == tensor;
-      });
+      [](const Expr&) {});
   return uses == 1 && loops <= (persistent ? 1 : 0);
 }
 

@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "compiler/ir/search.h"
-#include "compiler/targets/cuda/barriers.h"
 #include "compiler/targets/cuda/tensor_facts.h"
 
 namespace tilepilot::targets::cuda {
@@ -145,26 +144,6 @@ Lanes lanes_of(const layout::Fragment& fragment) {
   const auto& threads = fragment.threads().modes();
   if (std::any_of(threads.begin(), threads.end(), splits)) return {};
   return {count, axis};
-}
-
-bool may_move_together(const std::vector<ir::Stmt>& body, const Buffer& buffer) {
-  int stores = 0, loads = 0;
-  for (const ir::Stmt& stmt : body) {
-    if (const auto* store = ir::as<ir::Store>(stmt)) stores += memory_of(store->buffer) == memory_of(buffer);
-    ir::walk(
-        stmt, [](const ir::Stmt&) {},
-        [&](const Expr& part) {
-          if (const auto* load = ir::as<ir::Load>(part)) loads += memory_of(load->buffer) == memory_of(buffer);
-        });
-  }
-  const auto* last = ir::as<ir::Store>(body.back());
-  const bool stored_last = last && memory_of(last->buffer) == memory_of(buffer);
-  return stores == 0 || (stores == 1 && (loads == 0 || stored_last));
-}
-
-bool is_straight(const std::vector<ir::Stmt>& body) {
-  return std::all_of(body.begin(), body.end(),
-                     [](const ir::Stmt& stmt) { return ir::as<ir::Let>(stmt) || ir::as<ir::Store>(stmt); });
 }
 
 }  // namespace tilepilot::targets::cuda

@@ -46,12 +46,6 @@ struct Lanes {
 };
 Lanes lanes_of(const layout::Fragment& fragment);
 
-// Whether lanes that run through these statements side by side may move the buffer's elements together: each does one
-// thing after the other on elements of its own, so that all may load first and store last.
-bool may_move_together(const std::vector<ir::Stmt>& body, const ir::Buffer& buffer);
-// Whether statements do no more than compute and store, which lanes can do side by side.
-bool is_straight(const std::vector<ir::Stmt>& body);
-
 // When indices lie in their buffer, a conjunction; null if always.
 ir::Expr bounds_condition(const Lowering& lowering, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices);
 

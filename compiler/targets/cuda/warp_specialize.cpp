@@ -8,6 +8,7 @@
 
 #include "compiler/ir/cluster.h"
 #include "compiler/ir/search.h"
+#include "compiler/ir/touches.h"
 #include "compiler/targets/cuda/block_order.h"
 #include "compiler/targets/cuda/copy_engine.h"
 #include "compiler/targets/cuda/infer.h"
@@ -437,7 +438,7 @@ class Specializer {
 
   // Whether the loading side can compute all that it names: nothing that the kernel writes.
   bool knows_all(const Stmts& loading) const {
-    const auto written = written_by(result_.kernel.body);
+    const ir::BufferSet written = ir::touched_buffers(result_.kernel.body).writes;
     bool known = true;
     for (const Stmt& stmt : loading)
       ir::walk(
