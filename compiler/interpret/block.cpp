@@ -21,7 +21,7 @@ Block::Block(Session& session, const ir::Kernel& kernel, const MeetingGroups& gr
     scope_.vars[var.get()] = Element::integer(var->type, at[axis]);
   }
   make_threads();
-  const BufferSet own = own_buffers(kernel);
+  const ir::BufferSet own = own_buffers(kernel);
   for (const ir::Buffer& buffer : kernel.allocations) {
     for (const int64_t arrivals : buffer->arrivals) barriers_[buffer.get()].push_back({arrivals, arrivals});
     if (own.count(buffer.get()) == 0) {

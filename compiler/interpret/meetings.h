@@ -2,16 +2,13 @@
 #pragma once
 
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
-#include "compiler/ir/stmt.h"
+#include "compiler/ir/touches.h"
 
 namespace tilepilot::interpret {
 
 class Session;
-
-using BufferSet = std::unordered_set<const ir::BufferData*>;
 
 // Whether threads run for themselves: there are thread variables, or roles.
 bool has_threads(const ir::Kernel& kernel);
@@ -27,14 +24,6 @@ using MeetingGroups = std::unordered_map<const ir::StmtNode*, std::vector<bool>>
 MeetingGroups meeting_groups(Session& session, const ir::Kernel& kernel);
 
 // Local buffers, and fragments that no meeting touches; a view goes with what it views.
-BufferSet own_buffers(const ir::Kernel& kernel);
-
-// The buffers, views apart, that the expressions and regions of a statement and those below it read and write.
-struct Touched {
-  BufferSet read, written;
-};
-Touched touched_by(const ir::Stmt& stmt);
-
-const ir::BufferData* root_of(const ir::BufferData& buffer);
+ir::BufferSet own_buffers(const ir::Kernel& kernel);
 
 }  // namespace tilepilot::interpret
