@@ -301,6 +301,46 @@ TEST(LayoutCosts, OfReductionsCountShufflesAndBoards) {
   EXPECT_LT(along.total() - along.steps, across.total() - across.steps);
 }
 
+// Of bringing the result of one product to where the next one wants its first operand.
+struct Ways {
+  int64_t shuffles = 0;
+  LayoutCost by_shuffles, by_memory;
+};
+Ways ways_of(const std::string& type, int64_t columns) {
+  const ir::Program program = parse(fmt::format(R"(program f(a: int8[64, 32]) {{
+  kernel bx in 1 threads 128 {{
+    shared a_tile: int8[64, 32]
+    shared b_tile: int8[{1}, 32]
+    shared v_tile: {0}[{1}, 32]
+    fragment s: int32[64, {1}]
+    fragment p: {0}[64, {1}]
+    fragment sums: {2}[64, 32]
+    gemm s += a_tile @ b_tile.T policy full_row
+    gemm sums += p @ v_tile policy full_row
+  }}
+}})",
+                                                type, columns, type == "int8" ? "int32" : "float32"));
+  std::vector<targets::cuda::GemmPlan> plans;
+  int64_t bits = 0;
+  for (const ir::Stmt& stmt : ir::statements(program.kernels[0].body)) {
+    const auto& gemm = *ir::as<ir::Gemm>(stmt);
+    plans.push_back(targets::cuda::plan_gemm(gemm, 128, Architecture::sm_80, {}));
+    bits = gemm.a.buffer->type.bits;
+  }
+  const auto moves = layout::warp_moves(plans[0].c, *plans[1].a, 32 / bits);
+  return {moves->shuffles(), targets::cuda::shuffle_cost(*moves, bits, 128),
+          targets::cuda::exchange_cost(plans[0].c, *plans[1].a, bits)};
+}
+
+TEST(LayoutCosts, OfConversionsAreAsMeasured) {
+  const Ways narrow = ways_of("int8", 128), whole = ways_of("tfloat32", 32);
+  EXPECT_EQ(narrow.shuffles, 64);
+  EXPECT_GT(narrow.by_shuffles.total(), narrow.by_memory.total());
+  EXPECT_EQ(whole.shuffles, 32);
+  EXPECT_LT(whole.by_shuffles.total(), whole.by_memory.total());
+  EXPECT_EQ(whole.by_memory.meetings, 2);
+}
+
 TEST(LayoutCosts, OfTooManyRegisters) {
   EXPECT_EQ(targets::cuda::register_cost(128, 128).total(), 0);
   EXPECT_GT(targets::cuda::register_cost(300, 128).total(), 0);

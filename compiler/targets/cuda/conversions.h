@@ -11,7 +11,7 @@ namespace tilepilot::targets::cuda {
 
 bool is_conversion(const ir::Stmt& stmt);
 
-// None where elements cross warps, or where shared memory is the shorter way.
+// None where elements cross warps, or where shared memory costs less (layout_cost.h).
 std::optional<layout::WarpMoves> conversion_by_shuffles(ir::DType type, const layout::Fragment& from,
                                                         const layout::Fragment& to);
 // The shuffles of each thread that bring a fragment to where the statement wants it, and back if it writes it; -1 if

@@ -1,7 +1,7 @@
-// What layouts cost, where free choices are weighed against each other; conversions.h weighs the ways of one tile. A
-// cost is counted for all warps of a block, once through each statement concerned, and weighed in issue slots of a
-// warp. Numbers come from a sample, the first warp with its first registers, since layouts are regular: they rank
-// layouts of the same statements, and say nothing about how long a kernel takes.
+// What layouts cost, where free choices are weighed against each other, and the ways of a tile from one layout to
+// another. A cost is counted for all warps of a block, once through each statement concerned, and weighed in issue
+// slots of a multiprocessor. Numbers of loops come from a sample, the first warp with its first registers, since
+// layouts are regular: they rank layouts of the same statements, and say nothing about how long a kernel takes.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct LayoutCost {
   int64_t accesses = 0;    // instructions of warps that load or store
   int64_t sectors = 0;     // of 32 bytes of global memory, by access
   int64_t wavefronts = 0;  // of shared memory
-  int64_t shuffles = 0;    // of warps
+  int64_t shuffles = 0;    // of warps, of 32 bits each
   int64_t meetings = 0;    // of all threads, for values that cross warps
   int64_t steps = 0;       // what warps do with registers, whoever of their threads has work or does what others do
   int64_t spills = 0;      // registers of warps beyond what threads have
@@ -52,8 +52,12 @@ LayoutCost loop_cost(const ParallelLoop& loop, const std::vector<MemoryAccess>& 
 LayoutCost least_cost(const ParallelLoop& loop, const std::vector<MemoryAccess>& accesses, int64_t threads);
 // Of a reduction along an axis of a fragment whose result has so many registers a thread.
 LayoutCost reduction_cost(const layout::Fragment& source, size_t axis, int64_t results);
-// Of sending a tile through shared memory to other threads.
+// Of sending a tile through shared memory to other threads: element by element where nothing is known but how many
+// there are, else in what each side can move at once, to and from a tile in which nobody waits for others' banks.
 LayoutCost exchange_cost(int64_t elements, int64_t threads);
+LayoutCost exchange_cost(const layout::Fragment& from, const layout::Fragment& to, int64_t element_bits);
+// Of handing it over from lane to lane instead.
+LayoutCost shuffle_cost(const layout::WarpMoves& moves, int64_t element_bits, int64_t threads);
 // Of fragments that need so many words a thread.
 LayoutCost register_cost(int64_t words, int64_t threads);
 
