@@ -23,18 +23,27 @@ inline std::filesystem::path fake_library(const std::filesystem::path& folder, c
   return library;
 }
 
-// A driver of one H200, in which everything succeeds except that waiting for a stream answers `wait_status`.
+// A driver of one H200, in which everything succeeds except that waiting for a stream answers `wait_status`. One block
+// of a launch fits each multiprocessor; of these, groups of 18 and 12 can have clusters.
 inline std::string fake_driver_source(int version = 13000, int wait_status = 0, int capability = 90) {
   std::string text = R"(
 #define SUCCEEDS(name) extern "C" int name() { return 0; }
 SUCCEEDS(cuInit) SUCCEEDS(cuDeviceGet) SUCCEEDS(cuDevicePrimaryCtxRetain) SUCCEEDS(cuDevicePrimaryCtxRelease_v2)
 SUCCEEDS(cuCtxSetCurrent) SUCCEEDS(cuCtxGetCurrent) SUCCEEDS(cuModuleLoadData) SUCCEEDS(cuModuleUnload)
 SUCCEEDS(cuModuleGetFunction) SUCCEEDS(cuFuncSetAttribute) SUCCEEDS(cuFuncGetAttribute)
-SUCCEEDS(cuOccupancyMaxActiveBlocksPerMultiprocessor) SUCCEEDS(cuMemFree_v2) SUCCEEDS(cuMemHostAlloc)
+SUCCEEDS(cuMemFree_v2) SUCCEEDS(cuMemHostAlloc)
 SUCCEEDS(cuMemFreeHost) SUCCEEDS(cuMemHostGetDevicePointer_v2) SUCCEEDS(cuMemcpyHtoD_v2) SUCCEEDS(cuMemcpyDtoH_v2)
 SUCCEEDS(cuTensorMapEncodeTiled)
 struct Configuration { unsigned grid[3], threads[3], shared_bytes; void* stream; int* attributes; unsigned count; };
 extern "C" int cuModuleGetGlobal_v2() { return 500; }
+extern "C" int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks) { *blocks = 1; return 0; }
+extern "C" int cuOccupancyMaxActiveClusters(int* clusters, void*, const Configuration* c) {
+  const int* dims = c->attributes + 2;
+  if (c->count != 1 || c->attributes[0] != 4 || c->grid[0] != dims[0]) return 1;
+  const int blocks = dims[0] * dims[1] * dims[2];
+  *clusters = 6 * (18 / blocks) + 2 * (12 / blocks);
+  return 0;
+}
 extern "C" int cuLaunchKernelEx(const Configuration* c, void*, void**, void**) { return c->threads[0] > 1024 ? 1 : 0; }
 extern "C" int cuMemAlloc_v2(unsigned long long* address, unsigned long long bytes) {
   *address = 4096;

@@ -39,6 +39,21 @@ TEST_F(DriverTest, DescribesTheDevice) {
   EXPECT_EQ((*device)->driver_version(), "13.0");
 }
 
+TEST_F(DriverTest, SaysHowManyBlocksRunAtOnce) {
+  const auto device = open(fake_driver_source());
+  ASSERT_TRUE(device.ok()) << device.error().message;
+  const auto module = (*device)->load("machine code");
+  ASSERT_TRUE(module.ok()) << module.error().message;
+  const auto function = (*module)->function("kernel", 1000);
+  ASSERT_TRUE(function.ok()) << function.error().message;
+  const auto resident = [&](uint32_t cluster) {
+    return *(*device)->resident_blocks(*function, {.grid = {500, 1, 1}, .cluster = {cluster, 1, 1}});
+  };
+  EXPECT_EQ(resident(1), 132);
+  EXPECT_EQ(resident(2), 132);
+  EXPECT_EQ(resident(4), 120);  // multiprocessors that belong to no cluster are idle
+}
+
 TEST_F(DriverTest, fail_LaunchThatIsRefused) {
   const auto device = open(fake_driver_source());
   ASSERT_TRUE(device.ok()) << device.error().message;

@@ -1,5 +1,6 @@
 // What is said about kernels that ask for more than a block of a GPU has, and calls that no GPU can serve.
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "compiler/runtime/cuda/cuda_kernel.h"
@@ -132,6 +133,25 @@ TEST(Resources, ProductsWithoutTensorCoresAreTold) {
 }
 
 // A GPU, and a compiler, made for the test.
+// 256 blocks, which all have the same work.
+std::string product_text(const std::string& cluster) {
+  return fmt::format(R"(program product(a: float16[2048, 192], b: float16[192, 1024], c: float16[2048, 1024]) {{
+  kernel bx, by in 16, 16 threads 256{} {{
+    shared rows: float16[128, 64]
+    shared columns: float16[64, 64]
+    fragment sums: float32[128, 64]
+    fill sums = 0.0
+    pipelined k in 3 stages 2 {{
+      copy a[by * 128 : +128, k * 64 : +64] -> rows
+      copy b[k * 64 : +64, bx * 64 : +64] -> columns
+      gemm sums += rows @ columns
+    }}
+    copy sums -> c[by * 128 : +128, bx * 64 : +64]
+  }}
+}})",
+                     cluster);
+}
+
 class MadeUpGpu : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -177,6 +197,35 @@ TEST_F(MadeUpGpu, LaunchesGoIntoTheCurrentStream) {
     const Status status = (*kernel)->launch({tensor(0), tensor(1)}, {}, Span{0, 0, 4});
     ASSERT_TRUE(status.ok()) << render(status.error());
     EXPECT_EQ(*last, stream);
+  }
+  dlclose(driver);
+}
+
+// Blocks that stay for several of the program's grid are as many as run at once; a cluster more would have its turn
+// when all others are done.
+TEST_F(MadeUpGpu, PersistentBlocksAreAllThereAtOnce) {
+  std::string source = fake_driver_source();
+  const std::string plain = "return c->threads[0] > 1024 ? 1 : 0; }";
+  source.replace(source.find(plain), plain.size(), "blocks = c->grid[0]; return 0; }");
+  source.insert(source.find("extern \"C\" int cuLaunchKernelEx"), "extern \"C\" { unsigned blocks; }\n");
+  runtime::cuda::CudaOptions options;
+  options.device.library = fake_library(folder_, "libcuda.so.1", source);
+  options.nvrtc.library = fake_library(folder_, "libnvrtc.so.13", fake_nvrtc_source(13, 0, true));
+  void* driver = dlopen(options.device.library.c_str(), RTLD_NOW);
+  ASSERT_NE(driver, nullptr);
+  const auto* blocks = static_cast<const unsigned*>(dlsym(driver, "blocks"));
+  const auto backend = runtime::cuda::cuda_backend(std::move(options));
+  for (const auto& [cluster, expected] : {std::pair{"", 132u}, {" cluster 2, 1", 132u}, {" cluster 4, 1", 120u}}) {
+    const auto kernel = backend->compile(parse(product_text(cluster)), warnings_);
+    ASSERT_TRUE(kernel.ok()) << render(kernel.error());
+    std::vector<uint16_t> a(2048 * 192), c(2048 * 1024);
+    const auto tensor = [](std::vector<uint16_t>& data, int64_t rows, int64_t columns) {
+      return runtime::TensorView{data.data(), ir::kFloat16, {rows, columns}, {columns, 1}};
+    };
+    const Status status =
+        (*kernel)->launch({tensor(a, 2048, 192), tensor(a, 192, 1024), tensor(c, 2048, 1024)}, {}, Span{0, 0, 4});
+    ASSERT_TRUE(status.ok()) << render(status.error());
+    EXPECT_EQ(*blocks, expected) << cluster;
   }
   dlclose(driver);
 }

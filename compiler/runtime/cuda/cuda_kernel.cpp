@@ -26,6 +26,16 @@ struct PreparedLaunch {
   int64_t resident = 0;  // blocks of a persistent one that run at once
 };
 
+// All of a launch but its grid.
+Function::Shape shape_of_blocks(const targets::cuda::Launch& plan) {
+  Function::Shape shape;
+  std::copy(plan.threads.begin(), plan.threads.end(), shape.threads.begin());
+  std::copy(plan.cluster.begin(), plan.cluster.end(), shape.cluster.begin());
+  shape.shared_bytes = static_cast<uint32_t>(plan.shared_bytes);
+  shape.cooperative = plan.cooperative;
+  return shape;
+}
+
 // A program's code, on the device.
 struct Version {
   std::string source;
@@ -54,7 +64,7 @@ class Assembler {
       const Function function = TRY(version.module->function(plan.function, plan.shared_bytes));
       version.launches.push_back({function, plan, std::vector<TensorMaps>(plan.maps.size())});
       if (plan.persistent)
-        version.launches.back().resident = TRY(device_->resident_blocks(function, plan.threads[0], plan.shared_bytes));
+        version.launches.back().resident = TRY(device_->resident_blocks(function, shape_of_blocks(plan)));
     }
     return version;
   }
@@ -157,8 +167,8 @@ class CudaKernel : public CompiledKernel {
   // A grid of 0 blocks if there is nothing to do.
   static Result<Function::Shape> shape_of(const PreparedLaunch& launch, const BoundArguments& bound, Span span) {
     constexpr int64_t kLargest[] = {2147483647, 65535, 65535};
-    Function::Shape shape;
     const targets::cuda::Launch& plan = launch.plan;
+    Function::Shape shape = shape_of_blocks(plan);
     for (size_t axis = 0; axis < plan.grid.size(); ++axis) {
       const int64_t blocks = evaluate(plan.grid[axis], bound.values);
       if (blocks <= 0) {
@@ -170,23 +180,15 @@ class CudaKernel : public CompiledKernel {
                           fmt::format("`{}` would be launched with {} blocks along axis {} of the grid; a GPU takes {}",
                                       plan.function, blocks, axis, kLargest[axis]));
       shape.grid[axis] = static_cast<uint32_t>(blocks);
-      if (axis < plan.cluster.size()) {
-        shape.cluster[axis] = static_cast<uint32_t>(plan.cluster[axis]);
-        if (blocks % plan.cluster[axis] != 0)
-          return make_error(DiagnosticKind::bad_kernel_argument, span,
-                            fmt::format("`{}` would be launched with {} blocks along axis {} of the grid, no multiple "
-                                        "of a cluster's {}",
-                                        plan.function, blocks, axis, plan.cluster[axis]));
-      }
+      if (axis < plan.cluster.size() && blocks % plan.cluster[axis] != 0)
+        return make_error(DiagnosticKind::bad_kernel_argument, span,
+                          fmt::format("`{}` would be launched with {} blocks along axis {} of the grid, no multiple "
+                                      "of a cluster's {}",
+                                      plan.function, blocks, axis, plan.cluster[axis]));
     }
-    for (size_t axis = 0; axis < plan.threads.size(); ++axis)
-      shape.threads[axis] = static_cast<uint32_t>(plan.threads[axis]);
-    shape.shared_bytes = static_cast<uint32_t>(plan.shared_bytes);
-    shape.cooperative = plan.cooperative;
-    if (plan.persistent) {  // whole clusters
-      const uint32_t unit = shape.cluster[0], most = static_cast<uint32_t>(std::max<int64_t>(1, launch.resident));
-      shape.grid[0] = std::min(shape.grid[0], std::max(most / unit * unit, unit));
-    }
+    // Where none fits the driver says so.
+    if (plan.persistent)
+      shape.grid[0] = std::min(shape.grid[0], std::max(static_cast<uint32_t>(launch.resident), shape.cluster[0]));
     return shape;
   }
 

@@ -101,25 +101,42 @@ DeviceAddress Module::variable(const std::string& name) const {
   return found ? address : 0;
 }
 
+namespace {
+
+// A launch as the driver wants it.
+class Configured {
+ public:
+  Configured(const Function::Shape& shape, Stream stream)
+      : configuration_{{shape.grid[0], shape.grid[1], shape.grid[2]},
+                       {shape.threads[0], shape.threads[1], shape.threads[2]},
+                       shape.shared_bytes,
+                       stream,
+                       attributes_,
+                       0} {
+    if (shape.cooperative) next(LaunchAttribute::cooperative).flag = 1;
+    if (!shape.has_clusters()) return;
+    auto& value = next(LaunchAttribute::cluster);
+    for (int axis = 0; axis < 3; ++axis) value.cluster_shape[axis] = shape.cluster[axis];
+  }
+  Configured(const Configured&) = delete;
+
+  const LaunchConfiguration* get() const { return &configuration_; }
+
+ private:
+  LaunchAttribute attributes_[2];
+  LaunchConfiguration configuration_;
+
+  decltype(LaunchAttribute::value)& next(LaunchAttribute::Kind kind) {
+    attributes_[configuration_.attribute_count].kind = kind;
+    return attributes_[configuration_.attribute_count++].value;
+  }
+};
+
+}  // namespace
+
 Status Function::launch(const Shape& shape, void** parameters, Stream stream) const {
-  LaunchAttribute attributes[2];
-  uint32_t count = 0;
-  if (shape.cooperative) {
-    attributes[count].kind = LaunchAttribute::cooperative;
-    attributes[count++].value.flag = 1;
-  }
-  if (shape.cluster != std::array<uint32_t, 3>{1, 1, 1}) {
-    attributes[count].kind = LaunchAttribute::cluster;
-    for (int axis = 0; axis < 3; ++axis) attributes[count].value.cluster_shape[axis] = shape.cluster[axis];
-    ++count;
-  }
-  const LaunchConfiguration configuration{{shape.grid[0], shape.grid[1], shape.grid[2]},
-                                          {shape.threads[0], shape.threads[1], shape.threads[2]},
-                                          shape.shared_bytes,
-                                          stream,
-                                          attributes,
-                                          count};
-  const int status = driver_->launch(&configuration, handle_, parameters, nullptr);
+  const Configured configured(shape, stream);
+  const int status = driver_->launch(configured.get(), handle_, parameters, nullptr);
   if (status == kDriverSuccess) return {};
   Error error = std::move(driver_->check("cuLaunchKernelEx", status)).take_error();
   error->note({}, fmt::format("`{}`: grid {} x {} x {}, {} x {} x {} threads, {} bytes of shared memory, {} registers",
@@ -189,13 +206,22 @@ Status Device::wait(Stream stream) const {
   return driver_->check("cuStreamSynchronize", driver_->wait(stream));
 }
 
-Result<int64_t> Device::resident_blocks(const Function& function, int64_t threads, int64_t shared_bytes) const {
+Result<int64_t> Device::resident_blocks(const Function& function, const Function::Shape& shape) const {
   TRY(use());
-  int blocks = 0;
-  TRY(driver_->check("cuOccupancyMaxActiveBlocksPerMultiprocessor",
-                     driver_->resident_blocks(&blocks, function.handle_, static_cast<int>(threads),
-                                              static_cast<size_t>(shared_bytes))));
-  return int64_t{blocks} * multiprocessors_;
+  int count = 0;
+  if (!shape.has_clusters()) {
+    const uint32_t threads = shape.threads[0] * shape.threads[1] * shape.threads[2];
+    TRY(driver_->check(
+        "cuOccupancyMaxActiveBlocksPerMultiprocessor",
+        driver_->resident_blocks(&count, function.handle_, static_cast<int>(threads), shape.shared_bytes)));
+    return int64_t{count} * multiprocessors_;
+  }
+  Function::Shape one = shape;
+  one.grid = shape.cluster;
+  const Configured configured(one, nullptr);
+  TRY(driver_->check("cuOccupancyMaxActiveClusters",
+                     driver_->resident_clusters(&count, function.handle_, configured.get())));
+  return int64_t{count} * shape.cluster[0] * shape.cluster[1] * shape.cluster[2];
 }
 
 Result<Device::TensorMap> Device::tensor_map(const TensorShape& shape) const {

@@ -26,6 +26,8 @@ class Function {
     std::array<uint32_t, 3> grid = {1, 1, 1}, threads = {1, 1, 1}, cluster = {1, 1, 1};
     uint32_t shared_bytes = 0;
     bool cooperative = false;
+
+    bool has_clusters() const { return cluster != std::array<uint32_t, 3>{1, 1, 1}; }
   };
   // `parameters` point to the values. The launch is asynchronous; faults of earlier ones may be reported here.
   // @pre shared_bytes is at most what the function was prepared for
@@ -110,8 +112,9 @@ class Device : public std::enable_shared_from_this<Device> {
   Status read(void* to, DeviceAddress from, int64_t bytes) const;
   // Waits for a stream. Errors: device_failed, also for what launches before did wrong.
   Status wait(Stream stream) const;
-  // How many blocks of a launch run at once on the whole device.
-  Result<int64_t> resident_blocks(const Function& function, int64_t threads, int64_t shared_bytes) const;
+  // How many blocks of a launch run at once on the whole device, whatever its grid is. Clusters lie within a group of
+  // multiprocessors each: where these are no multiple of a cluster's blocks, fewer blocks run than would alone.
+  Result<int64_t> resident_blocks(const Function& function, const Function::Shape& shape) const;
 
   // A tensor's description for the copy engine, as the prelude's tensor_map. Strides of all axes but the innermost, in
   // bytes, innermost axes first everywhere. `type` and `swizzle` are the driver's numbers (CUtensorMapDataType,

@@ -49,6 +49,7 @@ const char* link_driver(void* library, DriverFunctions& call) {
   find("cuStreamSynchronize", call.wait);
   // Of CUDA 11.8 and 12.0: last, so that of an old driver everything else is there.
   find("cuLaunchKernelEx", call.launch);
+  find("cuOccupancyMaxActiveClusters", call.resident_clusters);
   find("cuTensorMapEncodeTiled", call.encode_map);
   return lacking;
 }
