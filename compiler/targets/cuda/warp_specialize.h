@@ -3,10 +3,9 @@
 // slots of the ring become free, while the others compute and store; hardware barriers tell both sides (Hopper's
 // "producer and consumer warps"; CUTLASS calls the whole "persistent cooperative"). Where all blocks have the same
 // work, or it is known which have most, they are as many as the GPU runs at once, and take one block of the program's
-// grid after the other, so that tiles of the next one arrive while one is stored; else the machine hands them out.
-//
-// Blocks of a cluster take the blocks of one cluster of the program's grid. Of a load for several of them the first one
-// asks, when all have given their slot back: each counts its own bytes.
+// grid after the other, so that tiles of the next one arrive while one is stored; else the machine hands them out. What
+// each side does of the kernel's statements is decided here; fed_ring.h has the barriers, block_turns.h the order of
+// blocks.
 #pragma once
 
 #include <optional>
