@@ -1,6 +1,8 @@
 #include "compiler/emulator/memories.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstring>
 
@@ -55,7 +57,7 @@ std::string Memories::where(const Request& request, int64_t at) const {
     const int64_t first = request.shared.first;
     return fmt::format("byte {} of the shared tile at {}", at - first, first);
   }
-  if (request.global.buffer < 0) return "memory that no parameter names";
+  if (request.global.buffer < 0) return fmt::format("address {:#x}", static_cast<uint64_t>(at));
   return fmt::format("byte {} of `{}`", at, global_.buffer(request.global.buffer).given.name);
 }
 
@@ -80,6 +82,30 @@ bool Memories::check_place(const Request& request, int64_t at, int64_t first, in
   return false;
 }
 
+bool Memories::is_mapped(const char* at, int64_t bytes) {
+  static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto first = reinterpret_cast<uintptr_t>(at), last = first + static_cast<uintptr_t>(bytes);
+  for (uintptr_t one = first / page * page; one < last; one += page) {
+    if (mapped_.contains(one)) continue;
+    unsigned char resident = 0;
+    if (mincore(reinterpret_cast<void*>(one), page, &resident) != 0) return false;
+    mapped_.insert(one);
+  }
+  return true;
+}
+
+Memories::Place Memories::find_by_address(const Request& request, const Moment& who) {
+  const auto at = reinterpret_cast<int64_t>(request.global.at);
+  if (is_mapped(request.global.at, request.bytes))
+    return check_place(request, at, at, at + request.bytes, who) ? Place{request.global.at, nullptr, at} : Place{};
+  if (reporter_.is_new(DefectKind::out_of_bounds, who, who)) {
+    reporter_.add(DefectKind::out_of_bounds, who, who,
+                  fmt::format("{} {} {} at {}, where there is no memory", reporter_.thread(who), verb(request.kind),
+                              bytes_text(request.bytes), where(request, at)));
+  }
+  return {};
+}
+
 Memories::Place Memories::find(const Request& request, const Moment& who) {
   if (request.is_shared) {
     const auto& place = request.shared;
@@ -87,7 +113,7 @@ Memories::Place Memories::find(const Request& request, const Moment& who) {
     if (!check_place(request, place.at, place.first, last, who)) return {};
     return {arena_ + place.at, arena_shadow_.get(), place.at};
   }
-  if (request.global.buffer < 0) return {request.global.at, nullptr, reinterpret_cast<int64_t>(request.global.at)};
+  if (request.global.buffer < 0) return find_by_address(request, who);
   const GlobalMemory::Buffer& buffer = global_.buffer(request.global.buffer);
   const int64_t at = request.global.at - static_cast<char*>(buffer.given.data);
   if (!check_place(request, at, 0, buffer.given.bytes, who)) return {};

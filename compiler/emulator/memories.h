@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <unordered_set>
 
 #include "compiler/emulator/access_log.h"
 #include "compiler/emulator/block.h"
@@ -87,12 +88,16 @@ class Memories {
   std::vector<Copies> copies_;   // of each thread
   std::vector<AccessLog> logs_;  // of each warp
   bool log_is_full_ = false;
+  std::unordered_set<uintptr_t> mapped_;  // pages of the process, of memory that no parameter names
 
   size_t in_block(const Moment& who) const { return who.thread - first_thread_; }
   void land(const Copy& copy, const Moment& now, const Moment& end);
   char* unlogged(const Request& request, const Moment& who);
   Place find(const Request& request, const Moment& who);
+  Place find_by_address(const Request& request, const Moment& who);
   Request with_buffer(Request request) const;
+  // Whether the process has memory there.
+  bool is_mapped(const char* at, int64_t bytes);
   bool check_place(const Request& request, int64_t at, int64_t first, int64_t last, const Moment& who);
   void log(const Request& request, int64_t at, const Moment& who, bool asynchronous = false);
   void tell(const Findings& found, const Request& request, const Place& place, const Moment& who);

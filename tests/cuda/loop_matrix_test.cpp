@@ -326,6 +326,15 @@ constexpr LoopBody kBodies[] = {
       }
       copy x[0 : 64, k * 16 : +16] -> s
       copy b[k * 16 : +16, 0 : 32] -> bt)"},
+    {"a tile of the iteration before", "", R"(
+      if k > 0 {
+        gemm sums += s @ bt
+        parallel i, j in 64, 16 {
+          f[i, j] = f[i, j] + float32(s[63 - i, j]) * float32(k)
+        }
+      }
+      copy x[0 : 64, k * 16 : +16] -> s
+      copy b[k * 16 : +16, 0 : 32] -> bt)"},
     {"a tile used after the loop", "    fill s = 1.0\n", R"(
       copy x[0 : 64, k * 16 : +16] -> s
       copy b[k * 16 : +16, 0 : 32] -> bt

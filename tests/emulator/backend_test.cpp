@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <bit>
+
 #include "compiler/ir/text.h"
 
 namespace tilepilot::emulator {
@@ -108,6 +110,31 @@ TEST(EmulatorBackend, TellsOfDefects) {
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().kind, DiagnosticKind::emulated_defect);
   EXPECT_THAT(status.error().message, HasSubstr("`clash` is wrong: data race"));
+}
+
+// Addresses that a program is given are what it says, unless nothing is there.
+TEST(EmulatorBackend, TellsOfAddressesWithoutMemory) {
+  const auto kernel = compiled(R"(program ones(to: int64) {
+  kernel bx in 1 threads 32 {
+    local place: int64[1]
+    global out: float32[32] address place
+    place[0] = to
+    parallel i in 32 {
+      out[i] = out[i] + 1.0
+    }
+  }
+}
+)");
+  alignas(16) float numbers[33] = {};
+  const auto launch = [&](int64_t address) {
+    const Status status = kernel->launch({address}, {}, {});
+    return status.ok() ? "" : status.error().message;
+  };
+  EXPECT_EQ(launch(std::bit_cast<int64_t>(&numbers[0])), "");
+  EXPECT_THAT(numbers, ::testing::Contains(1.0f).Times(32));
+  EXPECT_THAT(launch(4096), HasSubstr("at address 0x1000, where there is no memory"));
+  EXPECT_THAT(launch(0), HasSubstr("at address 0x0, where there is no memory"));
+  EXPECT_THAT(launch(std::bit_cast<int64_t>(&numbers[0]) + 2), HasSubstr("which is not aligned to"));
 }
 
 }  // namespace
