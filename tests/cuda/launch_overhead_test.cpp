@@ -40,11 +40,17 @@ TEST_F(LaunchOverheadOnAGpu, IsSmall) {
   expect_cheap(kTensorMaps, options, has(90) ? 3 : 0);
 }
 
-// Counts the descriptions that it makes in the first word of each.
+// Counts the descriptions that it makes in the first word of each, and refuses what the driver refuses: tensors at
+// address 0, and extents and strides of 0.
 constexpr const char* kCountingEncoder = R"(
-extern "C" int cuTensorMapEncodeTiled(unsigned long long* map) {
+extern "C" int cuTensorMapEncodeTiled(unsigned long long* map, int, unsigned rank, void* address,
+                                      const unsigned long long* extents, const unsigned long long* strides) {
   static unsigned long long count = 0;
+  if (address == nullptr || strides[0] == 0 || strides[0] % 16 != 0) return 1;
+  for (unsigned axis = 0; axis < rank; ++axis)
+    if (extents[axis] == 0) return 1;
   map[0] = ++count;
+  map[1] = extents[0] * extents[1];
   return 0;
 }
 )";
@@ -103,6 +109,23 @@ TEST_F(LaunchesWithoutAGpu, DescriptionsAreKeptForTensorsThatTakeTurns) {
   for (uintptr_t tensor = 3; tensor < 20; ++tensor) EXPECT_EQ(number(tensor << 12, 64), tensor + 1);
   EXPECT_EQ(number(0x1000, 64), 21u);
   EXPECT_EQ(number(19 << 12, 64), 20u);
+}
+
+// What LibTorch has of a tensor without elements is the address 0.
+TEST_F(LaunchesWithoutAGpu, TensorsWithoutElementsAreDescribedAsAZero) {
+  const auto device = Device::open({.library = driver()});
+  ASSERT_TRUE(device.ok()) << render(device.error());
+  const ir::Var rows = ir::make_var("rows", ir::kInt32), columns = ir::make_var("columns", ir::kInt32);
+  const ir::Expr bytes = ir::binary(ir::BinaryOp::mul, ir::var_ref(columns), ir::int_imm(2));
+  const targets::cuda::TensorMap plan{0,       ir::kFloat16, {ir::var_ref(columns), ir::var_ref(rows)},
+                                      {bytes}, {64, 64},     128};
+  for (const auto& [m, n] : {std::pair<int64_t, int64_t>{0, 64}, {64, 0}, {0, 0}}) {
+    runtime::cuda::TensorMaps maps;
+    const auto map = maps.of(**device, plan, nullptr, {{rows.get(), {m, m}}, {columns.get(), {n, n}}});
+    ASSERT_TRUE(map.ok()) << render(map.error());
+    EXPECT_EQ((*map)->words[1], 1u);
+    EXPECT_EQ(*maps.of(**device, plan, nullptr, {{rows.get(), {m, m}}, {columns.get(), {n, n}}}), *map);
+  }
 }
 
 }  // namespace

@@ -29,8 +29,11 @@ Result<Device::TensorMap*> TensorMaps::of(const Device& device, const targets::c
                                           const ir::VarRanges& values) {
   Made wanted{data, {}, {}, {}};
   const size_t axes = plan.extents.size();
-  for (size_t axis = 0; axis < axes; ++axis)
-    wanted.extents[axis] = static_cast<uint64_t>(std::max<int64_t>(1, evaluate(plan.extents[axis], values)));
+  for (size_t axis = 0; axis < axes; ++axis) {
+    const int64_t extent = evaluate(plan.extents[axis], values);
+    if (extent <= 0) return of_nothing(device, plan);
+    wanted.extents[axis] = static_cast<uint64_t>(extent);
+  }
   for (size_t axis = 0; axis + 1 < axes; ++axis)
     wanted.strides[axis] = static_cast<uint64_t>(evaluate(plan.strides[axis], values));
   for (Made& made : made_)
@@ -42,6 +45,21 @@ Result<Device::TensorMap*> TensorMaps::of(const Device& device, const targets::c
   oldest_ = (oldest_ + 1) % kKept;
   replaced = wanted;
   return &replaced.map;
+}
+
+Result<Device::TensorMap*> TensorMaps::of_nothing(const Device& device, const targets::cuda::TensorMap& plan) {
+  constexpr int64_t kBytes = ir::kTensorAlignment;
+  if (nothing_) return &nothing_->map;
+  auto nothing = std::make_shared<Nothing>();
+  nothing->zeros = TRY(device.allocate(kBytes));
+  const std::array<char, kBytes> zeros = {};
+  TRY(device.write(nothing->zeros.address(), zeros.data(), kBytes));
+  const size_t axes = plan.extents.size();
+  nothing->map =
+      TRY(device.tensor_map(described(plan, reinterpret_cast<void*>(nothing->zeros.address()),
+                                      std::vector<uint64_t>(axes, 1), std::vector<uint64_t>(axes - 1, kBytes))));
+  nothing_ = std::move(nothing);
+  return &nothing_->map;
 }
 
 }  // namespace tilepilot::runtime::cuda

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <vector>
 
 #include "compiler/ir/bounds.h"
@@ -18,7 +19,8 @@ Device::TensorShape described(const targets::cuda::TensorMap& plan, const void* 
 // new ones.
 class TensorMaps {
  public:
-  // What is returned holds until the next call. Errors: device_failed.
+  // What is returned holds until the next call. Errors: device_failed, out_of_memory.
+  // @post a tensor without elements, which the driver describes none of, is described as a single 0 of its own
   // @pre `data` is aligned to 16 bytes, as the copy engine wants it
   Result<Device::TensorMap*> of(const Device& device, const targets::cuda::TensorMap& plan, const void* data,
                                 const ir::VarRanges& values);
@@ -32,6 +34,13 @@ class TensorMaps {
   };
   std::vector<Made> made_;
   size_t oldest_ = 0;  // once there are so many as are kept
+  struct Nothing {
+    DeviceMemory zeros;
+    Device::TensorMap map;
+  };
+  std::shared_ptr<Nothing> nothing_;  // of tensors without elements
+
+  Result<Device::TensorMap*> of_nothing(const Device& device, const targets::cuda::TensorMap& plan);
 };
 
 }  // namespace tilepilot::runtime::cuda
