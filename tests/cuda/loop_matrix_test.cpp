@@ -210,7 +210,7 @@ TEST(LoopsOfProducts, AgreeWithTheInterpreter) {
              {std::tuple{0, 0, 0}, std::tuple{28, 0, 0}, std::tuple{0, 8, 0}, std::tuple{0, 0, 8}, std::tuple{28, 8, 8},
               std::tuple{0, 3, 0}, std::tuple{0, 0, 5}})
           for (const LoopCase& c : in_steps({rank, way, around, rows, columns},
-                                            rank == 3 ? std::vector<int64_t>{} : std::vector<int64_t>{1, 4})) {
+                                            rank == 3 ? std::vector<int64_t>{} : std::vector<int64_t>{4})) {
             matrix.add(c, [narrow = narrow](const LoopCase& one) { return products_text(one, narrow); });
             // Threads of their own load tiles where the copy engine can.
             matrix.expect_in_last("set_registers_down", columns % 8 == 0 && narrow % 8 == 0);
