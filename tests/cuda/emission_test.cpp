@@ -120,7 +120,7 @@ for k in T.Pipelined(8, num_stages=2):
     for i, j in T.Parallel(32, 12):
         C[k * 32 + i, j] = n[i, j])",
        {"not TMA: rows of 24 bytes are no multiple of 32", "copy N -> n: by the threads, 1 iteration ahead",
-        "copy N -> n: element by element\n    no wider: neighbours of the loop lie in different rows of `N`"}},
+        "copy N -> n: cp.async of 8 bytes\n    no wider: each thread has 4 neighbours of the loop"}},
       {"not_ahead",
        "cuda:sm_90a",
        R"(n = T.alloc_shared((32, 32), "float16")
@@ -169,6 +169,21 @@ T.copy(f, A[64:96, 0:32]))",
 T.copy(N[0:32, 0:12], n)
 T.copy(n, N[64:96, 0:12]))",
        {"copy n -> N: by the threads\n    not TMA: rows of 24 bytes are no multiple of 32"}},
+      {"odd_rows",  // no whole number of rows for a warp
+       "cuda:sm_80",
+       R"(n = T.alloc_shared((64, 48), "float16")
+T.copy(A[0:64, 0:48], n)
+T.copy(n, A[64:128, 0:48]))",
+       {"copy A -> n: A by 16 bytes, n by 16 bytes", "copy n -> A: n by 16 bytes, A by 16 bytes"}},
+      {"odd_rows_ahead",
+       "cuda:sm_80",
+       R"(n = T.alloc_shared((64, 24), "float16")
+f = T.alloc_fragment((64, 24), "float16")
+for k in T.Pipelined(2, num_stages=2):
+    T.copy(A[0:64, k * 24:k * 24 + 24], n)
+    T.copy(n, f)
+    T.copy(f, C[64:128, k * 24:k * 24 + 24]))",
+       {"copy A -> n: cp.async of 16 bytes"}},
       {"reductions",
        "cuda:sm_80",
        R"(f = T.alloc_fragment((4, 256), "float16")

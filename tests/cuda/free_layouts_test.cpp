@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <numeric>
+
 #include "compiler/ir/search.h"
 #include "compiler/targets/cuda/coordinates.h"
 #include "compiler/targets/cuda/explain.h"
@@ -365,6 +367,9 @@ TEST(FreeLayouts, HoldEveryElementAndStayWithinAxes) {
           ++checked;
         }
         EXPECT_TRUE(plain_loop(tile).is_complete());
+        const layout::Fragment dealt = targets::cuda::dealt_out(shape, {threads, vector});
+        EXPECT_TRUE(dealt.is_complete());
+        EXPECT_TRUE(std::gcd(vector, shape.back()) == 1 || targets::cuda::is_separable(dealt));
       }
     }
   }

@@ -125,20 +125,24 @@ std::string name_of(const Dealing& dealing) {
   return name;
 }
 
-}  // namespace
-
-Fragment plain_fragment(const FreeTile& tile) {
-  const Shape& shape = tile.shape;
-  const layout::Workers workers{tile.threads, busy_vector(tile)};
+Fragment dealt_by_rows(const Shape& shape, layout::Workers workers) {
   Fragment rows =
       split_by_axes(shape.size() >= 2 ? layout::partition_rows(shape, workers) : layout::partition(shape, workers));
   if (is_separable(rows)) return rows;
-  return Dealer({shape, tile.threads, tile.vector, {}, {}}, {shape.size() - 1, workers.vector}).fragment();
+  return Dealer({shape, workers.threads, workers.vector, {}, {}}, {shape.size() - 1, workers.vector}).fragment();
 }
 
-Fragment plain_loop(const FreeTile& tile) {
-  return split_by_axes(layout::partition(tile.shape, {tile.threads, busy_vector(tile)}));
+}  // namespace
+
+Fragment plain_fragment(const FreeTile& tile) { return dealt_by_rows(tile.shape, {tile.threads, busy_vector(tile)}); }
+
+Fragment dealt_out(const Shape& shape, layout::Workers workers) {
+  Fragment flat = split_by_axes(layout::partition(shape, workers));
+  const bool has_vectors = std::gcd(workers.vector, shape.back()) > 1;
+  return has_vectors && !is_separable(flat) ? dealt_by_rows(shape, workers) : flat;
 }
+
+Fragment plain_loop(const FreeTile& tile) { return dealt_out(tile.shape, {tile.threads, busy_vector(tile)}); }
 
 std::vector<FreeLayout> other_layouts(const FreeTile& tile) {
   std::vector<Dealing> dealings;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "compiler/layout/fragment.h"
+#include "compiler/layout/partition.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -24,7 +25,11 @@ struct FreeTile {
 
 // The plain partition: contiguous vectors, row by row, such that it can be reduced along any axis.
 layout::Fragment plain_fragment(const FreeTile& tile);
-// That of loops that name no fragment: contiguous vectors, whatever rows they belong to.
+// Contiguous vectors, whatever rows they belong to; but row by row where threads would have to divide to find the row
+// of a vector, so that nothing shows that it lies in one. Single elements never go row by row.
+// @post complete; separable if a vector has two elements or more
+layout::Fragment dealt_out(const layout::Shape& shape, layout::Workers workers);
+// That of loops that name no fragment.
 layout::Fragment plain_loop(const FreeTile& tile);
 
 // Others, in no order, some of which may be equal.

@@ -6,8 +6,8 @@
 #include <functional>
 
 #include "compiler/ir/search.h"
-#include "compiler/layout/partition.h"
 #include "compiler/passes/element_form.h"
+#include "compiler/targets/cuda/free_layouts.h"
 #include "compiler/targets/cuda/vectors.h"
 
 namespace tilepilot::targets::cuda {
@@ -36,7 +36,7 @@ void lower_pieces(Lowering& lowering, const Stmt& stmt, const Mover& mover, Stmt
   const auto& store = *ir::as<ir::Store>(form->body[0]);
   const auto& load = *ir::as<ir::Load>(store.value);
   const int64_t bytes = copy.source.buffer->type.bytes();
-  const layout::Fragment fragment = split_by_axes(layout::partition(form->extents, {lowering.threads, 16 / bytes}));
+  const layout::Fragment fragment = dealt_out(form->extents, {lowering.threads, 16 / bytes});
   const Indices thread = lowering.thread_digits(fragment.threads(), span, out);
   const auto& modes = fragment.registers().modes();
   std::vector<ir::Var> vars;
