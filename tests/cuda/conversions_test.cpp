@@ -163,5 +163,37 @@ TEST(Conversions, WhatCrossesWarpsGoesThroughSharedMemory) {
   EXPECT_NE(source.find("sum_tile = shared_tile<float>"), std::string::npos) << source;
 }
 
+// A tile that is filled slice by slice: what has not been written yet is not copied along.
+TEST(Conversions, SlicesComeBackAlone) {
+  const std::string source =
+      expect_interpreted(R"(program f(a: float32[3, 32, 16], c: float32[32, 16], d: float32[32, 16]) {
+  kernel bx in 1 threads 64 {
+    fragment slabs: float32[3, 32, 16]
+    fragment columns: float32[32, 16]
+    fragment s: float32[32, 16]
+    fragment r: float32[32]
+    fragment sums: float32[32, 16]
+    serial t in 3 {
+      copy a[t, 0 : 32, 0 : 16] -> s
+      parallel i, j in 32, 16 {
+        slabs[t, i, j] = s[i, j]
+      }
+    }
+    reduce sum slabs -> sums axis 0
+    copy sums -> c
+    serial t in 16 {
+      copy a[1, 0 : 32, 0 : 16] -> s
+      reduce sum s -> r axis 1
+      parallel i in 32 {
+        columns[i, t] = r[i] + float32(t)
+      }
+    }
+    copy columns -> d
+  }
+})");
+  EXPECT_NE(source.find("slabs_tile"), std::string::npos) << source;
+  EXPECT_NE(source.find("columns_tile"), std::string::npos) << source;
+}
+
 }  // namespace
 }  // namespace tilepilot::testing

@@ -10,6 +10,7 @@
 #include "compiler/passes/element_form.h"
 #include "compiler/targets/cpu/scans.h"
 #include "compiler/targets/cuda/colliding_updates.h"
+#include "compiler/targets/cuda/coordinates.h"
 #include "compiler/targets/cuda/replicas.h"
 #include "compiler/targets/cuda/shifted_fragments.h"
 #include "compiler/targets/cuda/statements.h"
@@ -39,6 +40,22 @@ Stmt as_loop(const Stmt& stmt) {
 
 Stmt copy_loop(const Region& from, const Region& to, Span span) {
   return as_loop(ir::make_stmt(ir::Copy{from, to, {}}, span));
+}
+
+// Copies a slice of two whole buffers: held where it belongs, so that every thread looks at what it holds.
+Stmt copy_slice(const Region& from, const Region& to, const Slice& slice, Span span) {
+  const Stmt copy = copy_loop(from, to, span);
+  ir::For loop = *ir::as<ir::For>(copy);
+  const auto& store = *ir::as<ir::Store>(ir::statements(loop.body)[0]);
+  Expr inside;
+  for (size_t axis = 0; axis < slice.size(); ++axis) {
+    if (!slice[axis]) continue;
+    const ir::DType type = ir::promote(store.indices[axis]->type, slice[axis]->type);
+    inside = both(inside,
+                  ir::binary(ir::BinaryOp::eq, ir::cast(store.indices[axis], type), ir::cast(slice[axis], type), span));
+  }
+  if (inside) loop.body = ir::make_stmt(ir::If{inside, loop.body, nullptr}, span);
+  return ir::make_stmt(std::move(loop), span);
 }
 
 // The reduction that an atomic update stands for where all threads together update a fragment.
@@ -243,6 +260,12 @@ class Stager : public ir::Rewriter {
       const auto copied = [&](const Region& from, const Region& to) {
         return by_shuffles ? ir::make_stmt(ir::Copy{from, to, {}}, stmt->span) : copy_loop(from, to, stmt->span);
       };
+      // What a statement does not write need not have been written before either.
+      const auto slice = by_shuffles ? std::nullopt : overwritten_slice(stmt, conflict.buffer);
+      if (slice) {
+        after.push_back(copy_slice(there, held, *slice, stmt->span));
+        continue;
+      }
       if (!overwrites(stmt, conflict.buffer)) before.push_back(copied(held, there));
       if (writes_element(stmt, conflict.buffer)) after.push_back(copied(there, held));
     }

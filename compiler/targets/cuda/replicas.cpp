@@ -7,20 +7,43 @@
 #include "compiler/ir/touches.h"
 
 namespace tilepilot::targets::cuda {
+
+using ir::Expr;
+
 namespace {
 
-// Whether the iterations write each element of the buffer: its indices are the loop's variables.
-bool names_all(const ir::For& loop, const ir::Store& store) {
+bool reads_memory(const Expr& expr) {
+  bool found = false;
+  ir::walk(expr, [&](const Expr& part) { found |= ir::as<ir::Load>(part) != nullptr; });
+  return found;
+}
+
+// The slice that a store writes all of: its indices are variables of the loop, or fixed while the loop runs. `bound`:
+// variables of the loop and those that its body binds. None if the form does not show it.
+std::optional<Slice> slice_of(const ir::For* loop, const std::vector<ir::Var>& bound, const ir::Store& store) {
+  Slice slice;
   std::vector<ir::Var> named;
   for (size_t axis = 0; axis < store.indices.size(); ++axis) {
-    const auto* ref = ir::as<ir::VarRef>(store.indices[axis]);
-    const auto found = ref ? std::find(loop.vars.begin(), loop.vars.end(), ref->var) : loop.vars.end();
-    if (found == loop.vars.end() || std::find(named.begin(), named.end(), *found) != named.end()) return false;
-    const auto extent = ir::constant_int(loop.extents[static_cast<size_t>(found - loop.vars.begin())]);
-    if (!extent || extent != ir::constant_int(store.buffer->shape[axis])) return false;
+    const Expr& index = store.indices[axis];
+    const auto length = ir::constant_int(store.buffer->shape[axis]);
+    const bool is_fixed = !reads_memory(index) && std::none_of(bound.begin(), bound.end(), [&](const ir::Var& var) {
+      return ir::mentions(index, var);
+    });
+    slice.push_back(is_fixed && length != 1 ? index : nullptr);
+    if (is_fixed) continue;
+    const auto* ref = ir::as<ir::VarRef>(index);
+    if (ref == nullptr || loop == nullptr) return std::nullopt;
+    const auto found = std::find(loop->vars.begin(), loop->vars.end(), ref->var);
+    if (found == loop->vars.end() || std::find(named.begin(), named.end(), *found) != named.end()) return std::nullopt;
+    const auto extent = ir::constant_int(loop->extents[static_cast<size_t>(found - loop->vars.begin())]);
+    if (!extent || extent != length) return std::nullopt;
     named.push_back(*found);
   }
-  return true;
+  return slice;
+}
+
+bool is_all(const Slice& slice) {
+  return std::none_of(slice.begin(), slice.end(), [](const Expr& index) { return index != nullptr; });
 }
 
 }  // namespace
@@ -43,17 +66,31 @@ bool overwrites(const ir::Stmt& stmt, const ir::Buffer& buffer) {
   const auto* reduce = ir::as<ir::Reduce>(stmt);
   if (reduce) return reduce->clear && reduce->destination.buffer == buffer;
   if (const auto* gemm = ir::as<ir::Gemm>(stmt)) return gemm->clear_accumulator && gemm->c.buffer == buffer;
+  const auto slice = overwritten_slice(stmt, buffer);
+  return slice && is_all(*slice);
+}
+
+std::optional<Slice> overwritten_slice(const ir::Stmt& stmt, const ir::Buffer& buffer) {
   const auto* loop = ir::as<ir::For>(stmt);
-  if (loop == nullptr || loop->kind != ir::LoopKind::parallel) return false;
-  for (const ir::Stmt& part : ir::statements(loop->body)) {
+  const bool is_parallel = loop != nullptr && loop->kind == ir::LoopKind::parallel;
+  if (!is_parallel && !ir::as<ir::Store>(stmt)) return std::nullopt;
+  std::vector<ir::Var> bound;
+  if (is_parallel) bound = loop->vars;
+  std::optional<Slice> slice;
+  for (const ir::Stmt& part : ir::statements(is_parallel ? loop->body : stmt)) {
     const auto* atomic = ir::as<ir::Atomic>(part);
     if (ir::touched_buffers(part).reads.contains(buffer.get()) || (atomic && atomic->element.buffer == buffer))
-      return false;
+      return std::nullopt;
+    const auto* let = ir::as<ir::Let>(part);
+    if (let != nullptr) bound.push_back(let->var);
     const auto* store = ir::as<ir::Store>(part);
-    if (store && store->buffer == buffer && names_all(*loop, *store)) return true;
-    if (store == nullptr && ir::as<ir::Let>(part) == nullptr && atomic == nullptr) return false;
+    if (store == nullptr && let == nullptr && atomic == nullptr) return std::nullopt;
+    if (store == nullptr || store->buffer != buffer) continue;
+    if (slice) return std::nullopt;
+    slice = slice_of(loop, bound, *store);
+    if (!slice || is_all(*slice)) return slice;
   }
-  return false;
+  return slice;
 }
 
 bool writes_own(const ir::Stmt& stmt) {

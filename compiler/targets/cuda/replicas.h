@@ -2,6 +2,9 @@
 // be done by one of them.
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "compiler/ir/stmt.h"
 #include "compiler/layout/fragment.h"
 
@@ -18,6 +21,11 @@ bool writes_element(const ir::Stmt& stmt, const ir::Buffer& buffer);
 bool writes_own(const ir::Stmt& stmt);
 // Whether it writes all of the buffer and reads none of it, as far as its form shows.
 bool overwrites(const ir::Stmt& stmt, const ir::Buffer& buffer);
+// A slice of a buffer: for each axis one index, or null for all of them.
+using Slice = std::vector<ir::Expr>;
+// The slice that it writes all of, if it reads and writes no other element of the buffer; none if its form does not
+// show that.
+std::optional<Slice> overwritten_slice(const ir::Stmt& stmt, const ir::Buffer& buffer);
 
 // Whether threads that do this alike would disturb each other: it reads memory that it changes, or uses what a change
 // gives.
