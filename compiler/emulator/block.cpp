@@ -423,8 +423,9 @@ void Block::report_deadlock() {
   const auto differs = [&](const Thread& t) { return !agrees(t, *first) || t.barrier != first->barrier; };
   auto second = std::find_if(first, threads_.end(), differs);
   if (second == threads_.end()) second = std::find_if(threads_.begin(), first, differs);
-  const Moment one = now_of(static_cast<int>(first - threads_.begin()));
-  const Moment two = second == first ? one : now_of(static_cast<int>(second - threads_.begin()));
+  Moment one = now_of(static_cast<int>(first - threads_.begin()));
+  Moment two = second == first ? one : now_of(static_cast<int>(second - threads_.begin()));
+  if (!waits(*second)) std::swap(one, two);  // the place to tell is where a thread waits
   if (reporter_.is_new(DefectKind::deadlock, one, two))
     reporter_.add(DefectKind::deadlock, one, two, "threads wait for ever: " + standstill());
 }

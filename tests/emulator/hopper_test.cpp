@@ -175,6 +175,27 @@ TEST(AsyncEngine, TellsWhatABarrierLacks) {
   EXPECT_THAT(first_of(report, DefectKind::deadlock).message, HasSubstr("whose phase 0 lacks 16 bytes (kernel.py:32)"));
 }
 
+TEST(AsyncEngine, TellsDeadlocksWhereAThreadWaits) {
+  const KernelText kernel{R"(
+extern "C" __global__ void __launch_bounds__(64) main_0(global_array<int32_t> A) {
+  shared_array<uint64_t> full = shared_tile<uint64_t>(0, 1);
+  if (threadIdx.x == 0) {
+    barrier_init(full, 64);
+    fence_barriers();
+  }
+  sync_threads();
+  if (threadIdx.x < 32) {
+    barrier_wait(full, 0);  // wait
+  } else {
+    A[threadIdx.x] = 1;  // end
+  }
+}
+)"};
+  std::vector<int32_t> a(64);
+  const Report report = run_kernel(kernel, {64, 16}, Buffers().add("A", a));
+  EXPECT_EQ(first_of(report, DefectKind::deadlock).second.line, kernel.line_of("wait"));
+}
+
 TEST(AsyncEngine, FindsMisuseOfBarriers) {
   const Report many =
       run_product(kSpecialised.with("barrier_init(empty + stage, 128);", "barrier_init(empty + stage, 64);"));
