@@ -195,5 +195,38 @@ TEST(Conversions, SlicesComeBackAlone) {
   EXPECT_NE(source.find("columns_tile"), std::string::npos) << source;
 }
 
+// Neither does what no slice is: the halves of a row, and elements under a condition.
+TEST(Conversions, HalvesNeedNothingWrittenBefore) {
+  const std::string source =
+      expect_interpreted(R"(program f(a: float32[16, 24], c: float32[16, 24], d: float32[16, 24]) {
+  kernel bx in 1 threads 96 {
+    fragment halves: float32[16, 24]
+    fragment columns: float32[16, 24]
+    fragment s: float32[16, 24]
+    fragment r: float32[16]
+    parallel i, j in 16, 12 {
+      halves[i, j] = a[i, j] * 2.0
+    }
+    parallel i, j in 16, 12 {
+      halves[i, j + 12] = a[i, j + 12] * 3.0
+    }
+    copy halves -> c
+    copy a -> s
+    reduce sum s -> r axis 1
+    serial t in 24 {
+      parallel i in 16 {
+        if t % 2 == 0 {
+          columns[i, t] = r[i]
+        } else {
+          columns[i, t] = -r[i]
+        }
+      }
+    }
+    copy columns -> d
+  }
+})");
+  EXPECT_NE(source.find("halves_tile"), std::string::npos) << source;
+}
+
 }  // namespace
 }  // namespace tilepilot::testing

@@ -266,7 +266,10 @@ class Stager : public ir::Rewriter {
         after.push_back(copy_slice(there, held, *slice, stmt->span));
         continue;
       }
-      if (!overwrites(stmt, conflict.buffer)) before.push_back(copied(held, there));
+      if (!overwrites(stmt, conflict.buffer)) {
+        before.push_back(copied(held, there));
+        if (!reads_element(stmt, conflict.buffer)) needs_values(conflict.buffer);
+      }
       if (writes_element(stmt, conflict.buffer)) after.push_back(copied(there, held));
     }
     if (now == stmt) return rewrite_children(stmt);
@@ -280,9 +283,18 @@ class Stager : public ir::Rewriter {
     return block(std::move(before), stmt->span);
   }
 
+  // Fragments that are copied though nothing that the program reads may stand there yet.
+  const std::vector<Buffer>& without_values() const { return without_values_; }
+
  private:
   const std::vector<Inference::Conflict>& conflicts_;
   std::vector<Buffer>& allocations_;
+  std::vector<Buffer> without_values_;
+
+  void needs_values(const Buffer& buffer) {
+    if (std::find(without_values_.begin(), without_values_.end(), buffer) == without_values_.end())
+      without_values_.push_back(buffer);
+  }
 
   Buffer replacement(const Stmt& stmt, const Buffer& buffer, bool by_shuffles) {
     const auto* gemm = ir::as<ir::Gemm>(stmt);
@@ -311,7 +323,14 @@ ir::Kernel normalize(const ir::Kernel& kernel) {
 
 ir::Kernel stage_conflicts(const ir::Kernel& kernel, const std::vector<Inference::Conflict>& conflicts) {
   ir::Kernel result = kernel;
-  result.body = Stager(conflicts, result.allocations).rewrite(kernel.body);
+  Stager stager(conflicts, result.allocations);
+  std::vector<Stmt> all{stager.rewrite(kernel.body)};
+  for (const Buffer& fragment : stager.without_values()) {
+    const Span span = fragment->span;
+    const Stmt fill = ir::make_stmt(ir::Fill{whole(fragment, span), ir::cast(ir::int_imm(0), fragment->type)}, span);
+    all.insert(all.begin(), as_loop(fill));
+  }
+  result.body = block(std::move(all), kernel.body->span);
   return result;
 }
 

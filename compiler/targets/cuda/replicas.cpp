@@ -62,6 +62,13 @@ bool writes_element(const ir::Stmt& stmt, const ir::Buffer& buffer) {
   return ir::writes_any(stmt, [&](const ir::Buffer& written) { return written == buffer; });
 }
 
+bool reads_element(const ir::Stmt& stmt, const ir::Buffer& buffer) {
+  return ir::touched_buffers(stmt).reads.contains(buffer.get()) || ir::contains(stmt, [&](const ir::Stmt& part) {
+           const auto* atomic = ir::as<ir::Atomic>(part);
+           return atomic != nullptr && atomic->element.buffer == buffer;
+         });
+}
+
 bool overwrites(const ir::Stmt& stmt, const ir::Buffer& buffer) {
   const auto* reduce = ir::as<ir::Reduce>(stmt);
   if (reduce) return reduce->clear && reduce->destination.buffer == buffer;

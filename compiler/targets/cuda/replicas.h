@@ -19,6 +19,8 @@ bool is_seen_by_others(const ir::BufferData& buffer);
 // Whether the statement writes to this buffer an element, or to any that threads keep for themselves.
 bool writes_element(const ir::Stmt& stmt, const ir::Buffer& buffer);
 bool writes_own(const ir::Stmt& stmt);
+// Whether it reads an element of the buffer, as updates do.
+bool reads_element(const ir::Stmt& stmt, const ir::Buffer& buffer);
 // Whether it writes all of the buffer and reads none of it, as far as its form shows.
 bool overwrites(const ir::Stmt& stmt, const ir::Buffer& buffer);
 // A slice of a buffer: for each axis one index, or null for all of them.
