@@ -6,6 +6,7 @@
 
 #include "compiler/ir/touches.h"
 #include "compiler/ir/visit.h"
+#include "compiler/passes/thread_differences.h"
 
 namespace tilepilot::passes {
 

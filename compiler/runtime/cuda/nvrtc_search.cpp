@@ -13,9 +13,10 @@ namespace {
 namespace fs = std::filesystem;
 
 // Of a toolkit, then of site-packages.
-constexpr const char* kPlaces[] = {"",         "lib64",           "targets/x86_64-linux/lib", "targets/sbsa-linux/lib",
-                                   "lib",      "nvidia/cu13/lib", "nvidia/cu12/lib",          "nvidia/cuda_nvrtc/lib",
-                                   "torch/lib"};
+constexpr const char* kLibraryFolders[] = {
+    "",         "lib64",           "targets/x86_64-linux/lib", "targets/sbsa-linux/lib",
+    "lib",      "nvidia/cu13/lib", "nvidia/cu12/lib",          "nvidia/cuda_nvrtc/lib",
+    "torch/lib"};
 
 // "libnvrtc.so.13" or, as PyTorch had it, "libnvrtc-b51b459d.so.12"; not "libnvrtc-builtins.so.13.0".
 bool is_nvrtc(const std::string& name) {
@@ -59,7 +60,7 @@ void add_packages(const fs::path& folder, std::vector<fs::path>& all) {
 std::vector<fs::path> find_nvrtc(const std::vector<fs::path>& folders) {
   std::vector<fs::path> found;
   for (const fs::path& folder : folders) {
-    for (const char* place : kPlaces) {
+    for (const char* place : kLibraryFolders) {
       const std::vector<fs::path> here = libraries_in(*place == 0 ? folder : folder / place);
       found.insert(found.end(), here.begin(), here.end());
     }

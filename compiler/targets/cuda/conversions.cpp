@@ -1,5 +1,6 @@
 #include "compiler/targets/cuda/conversions.h"
 
+#include "compiler/ir/visit.h"
 #include "compiler/targets/cuda/layout_cost.h"
 #include "compiler/targets/cuda/replicas.h"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/ir/visit.h"
 #include "compiler/layout/reshape.h"
 #include "compiler/targets/cuda/conversions.h"
 #include "compiler/targets/cuda/register_map.h"
