@@ -256,6 +256,8 @@ void AsyncEngine::move_row(const bulk_request& request, const Box& row, const Mo
                             : request.kind == bulk_kind::add ? AccessKind::atomic_update
                                                              : AccessKind::write;
     global = memories_.global_bytes(place, bytes, kind, now);
+    if (request.kind == bulk_kind::store && global != nullptr)
+      own().writes.push_back({place, bytes, own().stores.groups, now});
     const int64_t start = offset + (x0 + first) * map.element_bytes;
     const int64_t sectors = (start + bytes - 1) / 32 - start / 32 + 1;
     (loads ? counters.global_reads : counters.global_writes) += {0, bytes, 0, 0, sectors, (bytes + 31) / 32};
@@ -311,7 +313,8 @@ void AsyncEngine::copy_to_block(const bulk_request& request, Counters& counters)
   const Moment now = block_.now();
   AsyncEngine* peer = reach(request.blocks, "copies to", now);
   if (peer == nullptr) block_.abandon();
-  const char* from = memories_.begin_read(request.from, request.bytes, now);
+  Moment begun = now;
+  const char* from = memories_.begin_read(request.from, request.bytes, begun);
   char* to = from == nullptr ? nullptr : peer->memories_.begin_write(request.shared, request.bytes, now);
   PhaseBarrier* barrier = to == nullptr ? nullptr : peer->find(request.barrier, now);
   if (barrier == nullptr) block_.abandon();
@@ -319,7 +322,7 @@ void AsyncEngine::copy_to_block(const bulk_request& request, Counters& counters)
   std::memmove(to, from, static_cast<size_t>(request.bytes));
   counters.shared_reads.bytes += request.bytes;
   counters.shared_writes.bytes += request.bytes;
-  barrier->copies.push_back({request.shared.at, request.bytes, barrier->phase, now, this, request.from.at});
+  barrier->copies.push_back({request.shared.at, request.bytes, barrier->phase, begun, this, request.from.at});
   barrier->bytes -= request.bytes;
   peer->complete_if_due(*barrier, request.barrier.at);
 }
@@ -344,16 +347,18 @@ void AsyncEngine::copy(const bulk_request& request, Counters& counters) {
     }
     return;
   }
-  char* shared = const_cast<char*>(memories_.begin_read(request.shared, bytes, now));
+  Moment begun = now;
+  char* shared = const_cast<char*>(memories_.begin_read(request.shared, bytes, begun));
   if (shared == nullptr) block_.abandon();
   counters.shared_reads.bytes += bytes;
   if (request.map != nullptr) {
     move_box(request, shared, now, counters);
   } else if (char* global = memories_.global_bytes(request.global, bytes, AccessKind::write, now)) {
     std::memcpy(global, shared, static_cast<size_t>(bytes));
+    own().writes.push_back({request.global, bytes, own().stores.groups, now});
     counters.global_writes += {0, bytes, 0, 0, bytes / 32, bytes / 32};
   }
-  own().stores.under_way.push_back({request.shared.at, bytes, own().stores.groups, now});
+  own().stores.under_way.push_back({request.shared.at, bytes, own().stores.groups, begun});
 }
 
 void AsyncEngine::end_reads(Reads& reads, int64_t under_way, const Moment& now) {
@@ -366,7 +371,18 @@ void AsyncEngine::end_reads(Reads& reads, int64_t under_way, const Moment& now) 
   }
 }
 
-void AsyncEngine::wait_stores(int64_t under_way) { end_reads(own().stores, under_way, block_.now()); }
+void AsyncEngine::wait_stores(int64_t under_way, bool written) {
+  const Moment now = block_.now();
+  end_reads(own().stores, under_way, now);
+  std::deque<Write>& writes = own().writes;
+  while (written && !writes.empty() && writes.front().group < own().stores.groups - under_way) {
+    const Write& write = writes.front();
+    Moment end = now;
+    end.site = write.begun.site;
+    memories_.end_global_write(write.place, write.bytes, write.begun, end);
+    writes.pop_front();
+  }
+}
 
 void AsyncEngine::wait_products(int first_thread, int64_t under_way) {
   std::vector<uint16_t> members;

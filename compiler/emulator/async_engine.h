@@ -23,7 +23,8 @@ class AsyncEngine {
   int64_t act(emulated::barrier_action action, const emulated::shared_place& at, int64_t operand);
   void copy(const emulated::bulk_request& request, Counters& counters);
   void commit_stores() { ++own().stores.groups; }
-  void wait_stores(int64_t under_way);
+  // `written`: in global memory, else its own may be written again.
+  void wait_stores(int64_t under_way, bool written);
   void fence() { clocks_.fence(block_.now().thread); }
 
   // The running thread's: registers that it has written so far are there for products to come.
@@ -71,12 +72,19 @@ class AsyncEngine {
       return marks.written < other.written + other.count && other.written < marks.written + marks.count;
     }
   };
+  // Of what stores write.
+  struct Write {
+    emulated::global_place place;
+    int64_t bytes, group;
+    Moment begun;
+  };
   struct Reads {
     int64_t groups = 0;
     std::deque<Read> under_way;
   };
   struct Own {
     Reads stores, products;
+    std::deque<Write> writes;
     uint32_t fences = 0;  // when the last fence for products was
     std::deque<Registers> sums, of_a;
   };

@@ -11,6 +11,47 @@ void raise_to(uint32_t* clocks, const uint32_t* others, size_t count) {
 
 }  // namespace
 
+bool Frontier::covers(const Moment& moment) const {
+  if (moment.epoch != epoch) return moment.epoch < epoch;
+  const auto found = std::lower_bound(clocks.begin(), clocks.end(), moment.thread,
+                                      [](const auto& one, uint16_t thread) { return one.first < thread; });
+  return found != clocks.end() && found->first == moment.thread && found->second >= moment.clock;
+}
+
+void Frontier::join(const Frontier& other) {
+  if (other.epoch < epoch) return;
+  if (other.epoch > epoch) {
+    *this = other;
+    return;
+  }
+  std::vector<std::pair<uint16_t, uint32_t>> all;
+  all.reserve(clocks.size() + other.clocks.size());
+  auto a = clocks.cbegin(), b = other.clocks.cbegin();
+  while (a != clocks.cend() || b != other.clocks.end()) {
+    if (b == other.clocks.end() || (a != clocks.cend() && a->first < b->first)) {
+      all.push_back(*a++);
+    } else if (a == clocks.cend() || b->first < a->first) {
+      all.push_back(*b++);
+    } else {
+      all.emplace_back(a->first, std::max(a->second, b->second));
+      ++a, ++b;
+    }
+  }
+  clocks = std::move(all);
+}
+
+uint32_t Epochs::start(uint32_t owner) {
+  ++last_;
+  if (runs_.empty() || runs_.back().owner != owner) runs_.push_back({last_, owner});
+  return last_;
+}
+
+uint32_t Epochs::owner(uint32_t epoch) const {
+  const auto after = std::upper_bound(runs_.begin(), runs_.end(), epoch,
+                                      [](uint32_t wanted, const Run& run) { return wanted < run.first; });
+  return std::prev(after)->owner;
+}
+
 uint32_t* Clocks::row(int thread) {
   if (rows_.empty()) rows_.resize(threads_ * threads_);
   const auto number = static_cast<size_t>(thread);
@@ -56,10 +97,26 @@ void Clocks::acquire(int thread, const Knowledge& from) {
   acquired_[static_cast<size_t>(thread)] = {epoch_, clock(thread)};
 }
 
-void Clocks::merge(Knowledge& to, const Knowledge& from) const {
-  if (from.epoch != epoch_) return;
-  start(to);
-  raise_to(to.clocks.data(), from.clocks.data(), threads_);
+Frontier Clocks::frontier(int thread) const {
+  const auto own = static_cast<size_t>(thread);
+  Frontier known{epoch_};
+  const uint32_t* row = row_epochs_[own] == epoch_ ? rows_.data() + own * threads_ : nullptr;
+  for (size_t other = 0; row != nullptr && other < own; ++other)
+    if (row[other] != 0) known.clocks.emplace_back(static_cast<uint16_t>(other), row[other]);
+  known.clocks.emplace_back(static_cast<uint16_t>(own), clock(thread));
+  for (size_t other = own + 1; row != nullptr && other < threads_; ++other)
+    if (row[other] != 0) known.clocks.emplace_back(static_cast<uint16_t>(other), row[other]);
+  return known;
+}
+
+void Clocks::learn(int thread, const Frontier& from) {
+  if (from.epoch == epoch_)
+    for (const auto& [other, clock] : from.clocks) {
+      uint32_t& known = row(thread)[other];
+      known = std::max(known, clock);
+    }
+  tick(thread);
+  acquired_[static_cast<size_t>(thread)] = {epoch_, clock(thread)};
 }
 
 Moment Clocks::engine_moment(uint32_t site, Knowledge& to) {

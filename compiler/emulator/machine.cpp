@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "compiler/emulator/fence_order.h"
+#include "compiler/emulator/launch_order.h"
 #include "compiler/emulator/tensor_core.h"
 #include "compiler/layout/bank_conflicts.h"
 
@@ -19,26 +19,32 @@ int64_t volume(const std::array<int64_t, 3>& extents) { return extents[0] * exte
 
 }  // namespace
 
+struct Machine::Team {
+  Clocks clocks;
+  TeamOrder order;
+
+  Team(LaunchOrder& launch, int64_t threads, bool together)
+      : clocks(threads, launch.epochs), order(launch, clocks, static_cast<size_t>(threads), together) {}
+};
+
 struct Machine::LiveBlock {
+  Team& team;
   Memories memories;
   Block block;
   AsyncEngine engine;
-  FenceOrder fences;
   ClusterBarrier own_barrier;
   ClusterBarrier* cluster = &own_barrier;  // that of its first block
   std::array<int64_t, 3> place{};
   Block::Outcome outcome = Block::Outcome::ended;
-  bool is_ordered = false;  // when it stopped, after what other blocks did
-
   int64_t rank;
 
-  LiveBlock(Machine& machine, BlockPlace in_cluster, const Options& options)
-      : memories(machine.launch_, in_cluster.rank * volume(machine.launch_.threads), machine.global_, options,
-                 machine.clocks_, machine.reporter_),
-        block(machine.launch_, in_cluster, machine.state_, machine.clocks_, machine.reporter_),
-        engine(memories, machine.clocks_, machine.reporter_, block),
-        fences(machine.clocks_, static_cast<size_t>(in_cluster.blocks * block.size())),
-        own_barrier(in_cluster.blocks * block.size(), machine.clocks_, machine.reporter_),
+  LiveBlock(Machine& machine, Team& members, BlockPlace in_cluster, const Options& options)
+      : team(members),
+        memories(machine.launch_, in_cluster.rank * volume(machine.launch_.threads),
+                 {machine.global_, machine.order_, team.clocks, team.order}, options, machine.reporter_),
+        block(machine.launch_, in_cluster, machine.state_, team.clocks, machine.reporter_),
+        engine(memories, team.clocks, machine.reporter_, block),
+        own_barrier(in_cluster.blocks * block.size(), team.clocks, machine.reporter_),
         rank(in_cluster.rank) {}
 };
 
@@ -112,7 +118,8 @@ struct Machine::Calls {
     if (request.kind == AccessKind::atomic_read) self.running_->block.let_others_run(true);
     char* memory = access(self, request);
     if (memory == nullptr) return nowhere.data();
-    self.running_->fences.access(self.running_->block.now().thread, memory, request.kind == AccessKind::atomic_update);
+    self.running_->team.order.access(self.running_->block.now().thread, memory, request.is_shared,
+                                     request.kind == AccessKind::atomic_update);
     return memory;
   }
   static char* update_shared(void* machine, emulated::shared_place at, uint32_t bytes, bool changes) {
@@ -124,8 +131,7 @@ struct Machine::Calls {
     return update(of(machine), {{}, at, false, kind, bytes, __builtin_return_address(0)});
   }
   static void fence_device(void* machine) {
-    of(machine).running_->fences.fence(of(machine).running_->block.now().thread);
-    of(machine).global_.fence();
+    of(machine).running_->team.order.fence(of(machine).running_->block.now().thread);
   }
   static void copy_async(void* machine, const emulated::copy_request* request) {
     Machine& self = of(machine);
@@ -179,7 +185,9 @@ struct Machine::Calls {
     of(machine).running_->engine.copy(*request, of(machine).report_.counters);
   }
   static void commit_stores(void* machine) { of(machine).running_->engine.commit_stores(); }
-  static void wait_stores(void* machine, int64_t under_way) { of(machine).running_->engine.wait_stores(under_way); }
+  static void wait_stores(void* machine, int64_t under_way, bool written) {
+    of(machine).running_->engine.wait_stores(under_way, written);
+  }
   static void fence_async(void* machine) { of(machine).running_->engine.fence(); }
   static void wgmma_fence(void* machine) { of(machine).running_->engine.fence_products(++of(machine).state_.fences); }
   static void wgmma_commit(void* machine) { of(machine).running_->engine.commit_products(); }
@@ -212,13 +220,15 @@ Machine::Machine(const EmulatedLaunch& launch, const EmulatedArguments& argument
     : launch_(launch),
       state_(state),
       reporter_(report_, sites, options.most_defects, volume(launch.threads)),
-      clocks_(volume(launch.threads) * volume(launch.cluster)),
-      global_(arguments, options, clocks_, launch.cooperative) {
+      global_(arguments, options) {
   const int64_t in_cluster = volume(launch.cluster), blocks = launch.cooperative ? volume(launch.grid) : in_cluster;
   std::vector<AsyncEngine*> engines;
   for (int64_t k = 0; k < std::max<int64_t>(1, blocks); ++k) {
     const BlockPlace place{launch.cooperative ? 0 : k, launch.cooperative ? 1 : in_cluster};
-    live_.push_back(std::make_unique<LiveBlock>(*this, place, options));
+    if (k == 0 || launch.cooperative)
+      teams_.push_back(
+          std::make_unique<Team>(order_, volume(launch.threads) * volume(launch.cluster), launch.cooperative));
+    live_.push_back(std::make_unique<LiveBlock>(*this, *teams_.back(), place, options));
     engines.push_back(&live_.back()->engine);
   }
   for (size_t k = 0; k < live_.size(); ++k) {
@@ -278,26 +288,26 @@ std::array<int64_t, 3> Machine::place_of(int64_t block) const {
   return {block % grid[0], block / grid[0] % grid[1], block / (grid[0] * grid[1])};
 }
 
-void Machine::enter(LiveBlock& live, bool ordered) {
+void Machine::enter(LiveBlock& live) {
   running_ = &live;
   state_.cluster_rank = static_cast<uint32_t>(live.rank);
   state_.block_index = {static_cast<uint32_t>(live.place[0]), static_cast<uint32_t>(live.place[1]),
                         static_cast<uint32_t>(live.place[2])};
   reporter_.start_block(live.place, live.rank);
-  if (volume(launch_.cluster) > 1) return;  // its blocks share epochs
-  clocks_.start_epoch();
-  global_.resume_block(live.place, ordered);
+  // Epochs that begin while others have their turn are theirs.
+  if (launch_.cooperative) global_.enter(live.team.clocks, live.team.order, order_.epochs.last() + 1);
 }
 
 Block::Outcome Machine::ended(LiveBlock& live, Block::Outcome outcome) {
-  live.is_ordered = global_.is_ordered();
   if (outcome == Block::Outcome::ended) live.engine.end_block();
   return outcome;
 }
 
 Block::Outcome Machine::start(LiveBlock& live, std::array<int64_t, 3> place, const std::function<void()>& body) {
   live.place = place;
-  enter(live, false);
+  live.team.order.start(place);
+  if (!launch_.cooperative) global_.enter(live.team.clocks, live.team.order, live.team.clocks.epoch());
+  enter(live);
   live.own_barrier.start_cluster();
   live.memories.start_block();
   live.engine.start_block();
@@ -305,7 +315,8 @@ Block::Outcome Machine::start(LiveBlock& live, std::array<int64_t, 3> place, con
 }
 
 Block::Outcome Machine::resume(LiveBlock& live, bool passes_grid_barrier) {
-  enter(live, live.is_ordered && !passes_grid_barrier);
+  if (passes_grid_barrier) live.team.order.start_phase();
+  enter(live);
   return ended(live, live.block.resume(passes_grid_barrier));
 }
 
@@ -336,7 +347,7 @@ void Machine::run_together(const std::function<void()>& body) {
     const auto waiting = count(Outcome::at_grid_barrier), polling = count(Outcome::polling);
     const bool passes = polling == 0;
     if (passes && count(Outcome::ended) > 0) return live_.front()->block.report_grid_barrier();
-    if (passes) global_.synchronise_grid();
+    if (passes) order_.start_phase();
     for (const auto& live : live_) {
       if (live->outcome == Outcome::ended || (!passes && live->outcome == Outcome::at_grid_barrier)) continue;
       live->outcome = resume(*live, passes);
@@ -364,8 +375,9 @@ std::array<int64_t, 3> Machine::place_in_cluster(int64_t cluster, int64_t rank) 
 void Machine::run_clusters(const std::function<void()>& body) {
   const int64_t clusters = volume(launch_.grid) / volume(launch_.cluster);
   for (int64_t cluster = 0; cluster < clusters; ++cluster) {
-    clocks_.start_epoch();
-    global_.start_block(place_in_cluster(cluster, 0));
+    Team& team = *teams_.front();
+    team.order.start(place_in_cluster(cluster, 0));
+    global_.enter(team.clocks, team.order, team.clocks.epoch());
     if (!run_cluster(cluster, body)) return;
   }
 }
@@ -382,7 +394,7 @@ bool Machine::run_cluster(int64_t cluster, const std::function<void()>& body) {
     live->engine.start_block();
   }
   for (const auto& live : live_) {
-    enter(*live, false);
+    enter(*live);
     live->outcome = ended(*live, live->block.run(body, *this));
     if (live->outcome == Outcome::abandoned) return false;
   }
@@ -413,7 +425,7 @@ void Machine::perform(meeting kind, uint32_t detail, int first_thread, std::span
       std::vector<uint16_t> members;
       for (int lane = 0; lane < 32 && first_thread + lane < running_->block.size(); ++lane)
         members.push_back(static_cast<uint16_t>(first_thread + lane));
-      clocks_.join(running_->block.numbers_of(members));
+      running_->team.clocks.join(running_->block.numbers_of(members));
       ++counters.warp_syncs;
       return;
     }

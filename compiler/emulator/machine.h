@@ -24,8 +24,11 @@ class Machine : private BlockOwner {
   emulated::machine_state& state_;
   Report report_;
   Reporter reporter_;
-  Clocks clocks_;
+  LaunchOrder order_;
   GlobalMemory global_;
+  // What shares clocks: a block, or a cluster.
+  struct Team;
+  std::vector<std::unique_ptr<Team>> teams_;
   // One that all blocks take in turn, or for each its own if they wait for each other.
   struct LiveBlock;
   std::vector<std::unique_ptr<LiveBlock>> live_;
@@ -38,8 +41,7 @@ class Machine : private BlockOwner {
   Block::Outcome start(LiveBlock& live, std::array<int64_t, 3> place, const std::function<void()>& body);
   Block::Outcome resume(LiveBlock& live, bool passes_grid_barrier);
   int64_t count(Block::Outcome outcome) const;
-  // `ordered`: after what other blocks did, since it knew that before.
-  void enter(LiveBlock& live, bool ordered);
+  void enter(LiveBlock& live);
   void run_in_turn(const std::function<void()>& body);
   void run_together(const std::function<void()>& body);
   void run_clusters(const std::function<void()>& body);

@@ -29,12 +29,14 @@ std::string bytes_text(int64_t bytes) { return bytes == 1 ? "1 byte" : fmt::form
 
 }  // namespace
 
-Memories::Memories(const EmulatedLaunch& launch, int64_t first_thread, GlobalMemory& global, const Options& options,
-                   Clocks& clocks, Reporter& reporter)
+Memories::Memories(const EmulatedLaunch& launch, int64_t first_thread, const Around& around, const Options& options,
+                   Reporter& reporter)
     : options_(options),
       first_thread_(static_cast<size_t>(first_thread)),
-      global_(global),
-      clocks_(clocks),
+      global_(around.global),
+      launch_(around.launch),
+      clocks_(around.clocks),
+      order_(around.order),
       reporter_(reporter),
       arena_bytes_(launch.shared_bytes) {
   const auto threads = static_cast<size_t>(launch.threads[0] * launch.threads[1] * launch.threads[2]);
@@ -43,7 +45,7 @@ Memories::Memories(const EmulatedLaunch& launch, int64_t first_thread, GlobalMem
   arena_storage_.resize(static_cast<size_t>(arena_bytes_) / sizeof(std::max_align_t) + 1);
   arena_ = reinterpret_cast<char*>(arena_storage_.data());
   if (options.check_races || options.check_uninitialised)
-    arena_shadow_ = std::make_unique<Shadow>(clocks, arena_bytes_, !options.check_uninitialised);
+    arena_shadow_ = std::make_unique<Shadow>(view_, arena_bytes_, !options.check_uninitialised);
 }
 
 void Memories::start_block() {
@@ -139,8 +141,7 @@ char* Memories::access(const Request& given, const Moment& who) {
   if (place.shadow != nullptr) {
     const Findings found = place.shadow->access(place.at, request.bytes, request.kind, who);
     if (found.conflict || found.unwritten) tell(found, request, place, who);
-    const bool atomic = request.kind == AccessKind::atomic_update || request.kind == AccessKind::atomic_read;
-    if (atomic && !request.is_shared) global_.meet_atomic(request.kind == AccessKind::atomic_update);
+    if (found.overwrites_atomic) order_.overwrite(place.memory, request.bytes, request.is_shared);
   }
   if (options_.count) log(request, place.at, who);
   return place.memory;
@@ -201,7 +202,7 @@ char* Memories::begin_write(const emulated::shared_place& to, int64_t bytes, con
   return place.memory;
 }
 
-const char* Memories::begin_read(const emulated::shared_place& from, int64_t bytes, const Moment& who) {
+const char* Memories::begin_read(const emulated::shared_place& from, int64_t bytes, Moment& who) {
   const Request request{from, {}, true, AccessKind::read, static_cast<uint32_t>(bytes), nullptr, nullptr, 16};
   const Place place = find(request, who);
   if (place.memory == nullptr || place.shadow == nullptr) return place.memory;
@@ -222,9 +223,20 @@ char* Memories::global_bytes(const emulated::global_place& place, int64_t bytes,
   const Request request{{}, place, false, kind, static_cast<uint32_t>(bytes), nullptr, nullptr, 1};
   const Place found_place = find(request, who);
   if (found_place.memory == nullptr || found_place.shadow == nullptr) return found_place.memory;
-  const Findings found = found_place.shadow->access(found_place.at, bytes, kind, who);
-  if (found.conflict && options_.check_races) tell_conflict(*found.conflict, request, who);
+  Shadow& shadow = *found_place.shadow;
+  const Findings found = !options_.check_races || kind == AccessKind::atomic_update
+                             ? shadow.access(found_place.at, bytes, kind, who)
+                         : kind == AccessKind::write ? shadow.begin_copy(found_place.at, bytes, true, who)
+                                                     : shadow.engine_read(found_place.at, bytes, who);
+  if (found.conflict || found.unwritten) tell(found, request, found_place, who);
+  if (found.overwrites_atomic) order_.overwrite(found_place.memory, bytes, false);
   return found_place.memory;
+}
+
+void Memories::end_global_write(const emulated::global_place& place, int64_t bytes, const Moment& begun,
+                                const Moment& end) {
+  const GlobalMemory::Buffer& buffer = global_.buffer(place.buffer);
+  if (buffer.shadow) buffer.shadow->end_copy(place.at - static_cast<char*>(buffer.given.data), bytes, begun, end);
 }
 
 bool Memories::touch_barrier(const emulated::shared_place& at, bool makes, const Moment& who) {
@@ -286,7 +298,7 @@ void Memories::tell(const Findings& found, const Request& request, const Place& 
   if (found.conflict && options_.check_races) {
     // Who writes what is there already disturbs nobody.
     const bool same = found.conflict->kind == ConflictKind::write_write && request.kind == AccessKind::write &&
-                      std::memcmp(place.memory, request.value, request.bytes) == 0;
+                      request.value != nullptr && std::memcmp(place.memory, request.value, request.bytes) == 0;
     if (!same) tell_conflict(*found.conflict, request, who);
   }
   if (!found.unwritten || !options_.check_uninitialised) return;
@@ -318,7 +330,7 @@ void Memories::tell_conflict(const Conflict& conflict, const Request& request, c
   if (!reporter_.is_new(DefectKind::data_race, earlier, who)) return;
   std::string other = earlier.thread == clocks_.engine() ? "a bulk copy" : reporter_.thread(earlier);
   if (conflict.between_blocks) {
-    const auto block = global_.block_at(earlier.epoch);
+    const auto block = launch_.block_at(earlier.epoch);
     other += fmt::format(" of block ({}, {}, {})", block[0], block[1], block[2]);
   }
   const char* did = conflict.kind == ConflictKind::read_write ? "read" : "wrote";

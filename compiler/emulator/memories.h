@@ -25,9 +25,16 @@ class Memories {
     uint32_t alignment = 0;       // 0: as many as bytes
   };
 
+  // What the block belongs to.
+  struct Around {
+    GlobalMemory& global;
+    LaunchOrder& launch;
+    Clocks& clocks;
+    TeamOrder& order;
+  };
   // `first_thread`: of the block, in the numbers of moments.
-  Memories(const EmulatedLaunch& launch, int64_t first_thread, GlobalMemory& global, const Options& options,
-           Clocks& clocks, Reporter& reporter);
+  Memories(const EmulatedLaunch& launch, int64_t first_thread, const Around& around, const Options& options,
+           Reporter& reporter);
 
   void start_block();
   // The memory of an access by the thread that `who` stands for, or null if it is not possible.
@@ -39,11 +46,13 @@ class Memories {
 
   // Asynchronous accesses of the engine to [at, at + bytes) of a tile, on behalf of `who`. Null: not possible.
   char* begin_write(const emulated::shared_place& to, int64_t bytes, const Moment& who);
-  const char* begin_read(const emulated::shared_place& from, int64_t bytes, const Moment& who);
+  // Of the read, `who` is given the clock that it is known by.
+  const char* begin_read(const emulated::shared_place& from, int64_t bytes, Moment& who);
   void end_write(int64_t at, int64_t bytes, const Moment& begun, const Moment& end);
   void end_read(int64_t at, int64_t bytes, const Moment& begun, const Moment& end);
-  // Any number of bytes of a global buffer; not logged.
+  // The engine's access to any number of bytes of a global buffer; not logged. A write is under way until it is ended.
   char* global_bytes(const emulated::global_place& place, int64_t bytes, AccessKind kind, const Moment& who);
+  void end_global_write(const emulated::global_place& place, int64_t bytes, const Moment& begun, const Moment& end);
   EmulatedBuffer& buffer(int64_t number) { return global_.buffer(number).given; }
   int64_t arena_bytes() const { return arena_bytes_; }
   // The bytes that a barrier lies in: written by who makes it, then only updated.
@@ -79,8 +88,11 @@ class Memories {
   const Options& options_;
   const size_t first_thread_;
   GlobalMemory& global_;
+  LaunchOrder& launch_;
   Clocks& clocks_;
+  TeamOrder& order_;
   Reporter& reporter_;
+  const Viewpoint view_{&clocks_};  // of shared memory
   std::vector<std::max_align_t> arena_storage_;
   char* arena_;
   int64_t arena_bytes_;

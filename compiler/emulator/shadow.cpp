@@ -9,14 +9,29 @@ namespace {
 constexpr uint32_t kLanes = 32;
 constexpr int64_t kWord = 4;
 
+// A place of `all`, where the first is unused, with nothing in it.
+template <class T>
+uint32_t new_place(std::vector<T>& all, std::vector<uint32_t>& free) {
+  if (free.empty()) {
+    all.emplace_back();
+    return static_cast<uint32_t>(all.size() - 1);
+  }
+  const uint32_t place = free.back();
+  free.pop_back();
+  return place;
+}
+
 }  // namespace
 
-Shadow::Shadow(const Clocks& clocks, int64_t bytes, bool written)
-    : clocks_(clocks),
+Shadow::Shadow(const Viewpoint& view, int64_t bytes, bool written)
+    : view_(view),
       written_(written),
       pages_(static_cast<size_t>((bytes + kWord * kPageWords - 1) / (kWord * kPageWords))),
       bytes_(1),
-      sets_(1) {}
+      sets_(1),
+      others_(1),
+      atomics_(1),
+      looks_(1) {}
 
 void Shadow::clear() {
   for (Page& page : pages_) page.clear();
@@ -24,17 +39,69 @@ void Shadow::clear() {
   free_bytes_.clear();
   sets_.resize(1);
   free_sets_.clear();
+  others_.resize(1);
+  free_others_.clear();
+  atomics_.resize(1);
+  free_atomics_.clear();
+  looks_.resize(1);
+  free_looks_.clear();
+  reads_under_way_ = 0;
 }
 
-uint32_t Shadow::new_set() {
-  if (free_sets_.empty()) {
-    sets_.emplace_back();
-    return static_cast<uint32_t>(sets_.size() - 1);
-  }
-  const uint32_t place = free_sets_.back();
-  free_sets_.pop_back();
-  sets_[place].clear();
+Shadow::Accesses Shadow::copied(const Accesses& accesses) {
+  Accesses copy = accesses;
+  const auto copied_set = [&](uint32_t set) {
+    if (set == 0) return set;
+    const uint32_t place = new_place(sets_, free_sets_);
+    sets_[place] = sets_[set];
+    return place;
+  };
+  copy.set = copied_set(accesses.set);
+  if (accesses.others == 0) return copy;
+  copy.others = new_place(others_, free_others_);
+  others_[copy.others] = others_[accesses.others];
+  for (Other& other : others_[copy.others]) other.set = copied_set(other.set);
+  return copy;
+}
+
+uint32_t Shadow::copied_atomics(uint32_t atomics) {
+  if (atomics == 0) return 0;
+  const uint32_t place = new_place(atomics_, free_atomics_);
+  const uint32_t looks = atomics_[atomics].looks;
+  atomics_[place] = {atomics_[atomics].update};
+  if (looks == 0) return place;
+  const uint32_t copy = atomics_[place].looks = new_place(looks_, free_looks_);
+  looks_[copy] = std::make_unique<Looks>(Looks{copied(looks_[looks]->all), looks_[looks]->first});
   return place;
+}
+
+void Shadow::forget(Accesses& accesses) {
+  forget_set(accesses.set);
+  if (accesses.others != 0) {
+    for (const Other& other : others_[accesses.others]) forget_set(other.set);
+    others_[accesses.others].clear();
+    free_others_.push_back(accesses.others);
+  }
+  accesses = {};
+}
+
+void Shadow::forget_set(uint32_t set) {
+  if (set == 0) return;
+  sets_[set].clear();
+  free_sets_.push_back(set);
+}
+
+void Shadow::forget_atomics(Record& record) {
+  if (record.atomics == 0) return;
+  const uint32_t looks = atomics_[record.atomics].looks;
+  if (looks != 0) {
+    forget(looks_[looks]->all);
+    looks_[looks].reset();
+    free_looks_.push_back(looks);
+  }
+  atomics_[record.atomics] = {};
+  free_atomics_.push_back(record.atomics);
+  record.atomics = 0;
 }
 
 Shadow::Record& Shadow::word(int64_t number) {
@@ -47,7 +114,7 @@ Shadow::Record& Shadow::word(int64_t number) {
 }
 
 std::array<Shadow::Record, 4>& Shadow::split(Record& word) {
-  if (word.split) return bytes_[word.readers];
+  if (word.split) return bytes_[word.reads.set];
   uint32_t place = 0;
   if (free_bytes_.empty()) {
     place = static_cast<uint32_t>(bytes_.size());
@@ -58,23 +125,22 @@ std::array<Shadow::Record, 4>& Shadow::split(Record& word) {
   }
   for (Record& byte : bytes_[place]) {
     byte = word;
-    byte.readers = 0;
-    if (word.readers == 0) continue;
-    byte.readers = new_set();
-    sets_[byte.readers] = sets_[word.readers];
+    byte.reads = copied(word.reads);
+    byte.atomics = copied_atomics(word.atomics);
   }
-  if (word.readers != 0) free_sets_.push_back(word.readers);
+  forget(word.reads);
+  forget_atomics(word);
   word.split = true;
-  word.readers = place;
+  word.reads.set = place;
   return bytes_[place];
 }
 
 // After a write of the whole word, when its bytes have nothing else to tell.
 void Shadow::unite(Record& word) {
-  const uint32_t place = word.readers;
+  const uint32_t place = word.reads.set;
   for (Record& byte : bytes_[place]) {
-    if (byte.readers != 0) free_sets_.push_back(byte.readers);
-    byte.readers = 0;
+    forget(byte.reads);
+    forget_atomics(byte);
   }
   word = bytes_[place][0];
   word.split = false;
@@ -123,10 +189,18 @@ void Shadow::end_copy(int64_t at, int64_t bytes, const Moment& begun, const Mome
   });
 }
 
-Findings Shadow::begin_read(int64_t at, int64_t bytes, const Moment& begun) {
+Findings Shadow::begin_read(int64_t at, int64_t bytes, Moment& begun) {
   Findings found;
-  Step step{AccessKind::read, false, true, begun};
-  step.now.clock = kUnderWay;
+  begun.clock = kUnderWay + begun_reads_++ % kUnderWay;
+  ++reads_under_way_;
+  const Step step{AccessKind::read, false, true, begun};
+  for_each(at, bytes, false, [&](Record& record, int64_t place) { apply(record, place, step, found); });
+  return found;
+}
+
+Findings Shadow::engine_read(int64_t at, int64_t bytes, const Moment& now) {
+  Findings found;
+  const Step step{AccessKind::read, false, true, now};
   for_each(at, bytes, false, [&](Record& record, int64_t place) { apply(record, place, step, found); });
   return found;
 }
@@ -134,42 +208,56 @@ Findings Shadow::begin_read(int64_t at, int64_t bytes, const Moment& begun) {
 void Shadow::end_read(int64_t at, int64_t bytes, const Moment& begun, const Moment& end) {
   const uint32_t warp = begun.thread / kLanes, lane = 1u << (begun.thread % kLanes);
   for_each(at, bytes, false, [&](Record& record, int64_t) {
-    const bool last = record.read.thread == begun.thread && record.read.site == begun.site;
-    if (last && record.read.clock == kUnderWay) record.read = end;
-    if (record.readers == 0) return;
-    std::vector<Readers>& set = sets_[record.readers];
+    Accesses& reads = record.reads;
+    if (reads.last.epoch != 0 && reads.last.epoch != end.epoch) leave_epoch(reads, end);
+    if (reads.last.clock == begun.clock) reads.last = end;
+    if (reads.set == 0) return;
+    std::vector<Readers>& set = sets_[reads.set];
     for (size_t k = 0; k < set.size(); ++k) {
-      const bool same = set[k].warp == warp && set[k].clock == kUnderWay && set[k].site == begun.site;
+      const bool same = set[k].warp == warp && set[k].clock == begun.clock;
       if (!same || (set[k].lanes & lane) == 0) continue;
-      set[k].lanes &= ~lane;
+      set.erase(set.begin() + static_cast<std::ptrdiff_t>(k));
       add_reader(set, end);
+      reads.last = end;
       return;
     }
   });
+  if (reads_under_way_ > 0) --reads_under_way_;
+}
+
+// As the thread, or somebody whom it knows of, has seen it in an atomic access (PTX ISA, "Causality Order").
+bool Shadow::has_seen_update(const Atomics& atomics, int thread) const {
+  if (atomics.looks == 0) return false;
+  const auto& first = looks_[atomics.looks]->first;
+  return std::any_of(first.begin(), first.end(), [&](const auto& one) { return is_over(one.second, thread); });
+}
+
+std::optional<Moment> Shadow::unordered_write(const Record& record, bool is_atomic, int thread) const {
+  if (!view_.is_ordered(record.write, thread)) return record.write;
+  if (is_atomic || record.atomics == 0) return std::nullopt;
+  const Atomics& atomics = atomics_[record.atomics];
+  if (view_.is_ordered(atomics.update, thread) || has_seen_update(atomics, thread)) return std::nullopt;
+  return atomics.update;
 }
 
 // What forbids the access, if the earlier one is the last write or a read since.
 std::optional<Conflict> Shadow::conflict_of(const Record& record, const Step& step) const {
-  const Moment& now = step.now;
+  const int thread = step.now.thread;
   const bool is_write = step.kind == AccessKind::write || step.kind == AccessKind::atomic_update;
   const bool is_atomic = step.kind == AccessKind::atomic_read || step.kind == AccessKind::atomic_update;
-  if (record.pending) return Conflict{ConflictKind::pending, false, record.write, 0};
-  const ConflictKind after_write = is_write ? ConflictKind::write_write : ConflictKind::write_read;
-  if (!(record.atomic && is_atomic)) {
-    if (is_of_other_block(record.write)) return Conflict{after_write, true, record.write, 0};
-    if (!clocks_.is_ordered(record.write, now.thread)) return Conflict{after_write, false, record.write, 0};
+  if (record.pending) return conflict(ConflictKind::pending, record.write);
+  if (const auto write = unordered_write(record, is_atomic, thread))
+    return conflict(is_write ? ConflictKind::write_write : ConflictKind::write_read, *write);
+  if (step.by_engine && !(is_write && view_.team != nullptr)) {
+    if (!record.by_engine && is_unfenced(record.write, thread)) return conflict(ConflictKind::unfenced, record.write);
+    if (record.atomics != 0 && is_unfenced(atomics_[record.atomics].update, thread))
+      return conflict(ConflictKind::unfenced, atomics_[record.atomics].update);
   }
-  if (step.by_engine && record.write.epoch != 0 && !clocks_.is_fenced(record.write, now.thread))
-    return Conflict{ConflictKind::unfenced, false, record.write, 0};
   if (!is_write) return std::nullopt;
-  if (is_of_other_block(record.read)) return Conflict{ConflictKind::read_write, true, record.read, 0};
-  if (record.read.epoch != now.epoch) {
-    // Barriers order what is over.
-    if (record.read.clock != kUnderWay) return std::nullopt;
-    return Conflict{ConflictKind::read_write, false, record.read, 0};
-  }
-  const std::optional<Moment> reader = unordered_reader(record, now);
-  if (reader) return Conflict{ConflictKind::read_write, false, *reader, 0};
+  if (const auto reader = unordered(record.reads, thread)) return conflict(ConflictKind::read_write, *reader);
+  if (is_atomic || record.atomics == 0 || atomics_[record.atomics].looks == 0) return std::nullopt;
+  if (const auto reader = unordered(looks_[atomics_[record.atomics].looks]->all, thread))
+    return conflict(ConflictKind::read_write, *reader);
   return std::nullopt;
 }
 
@@ -183,39 +271,94 @@ void Shadow::apply(Record& record, int64_t at, const Step& step, Findings& found
     if (!found.unwritten) found.unwritten = at;
     record.written = true;
   }
-  if (step.kind == AccessKind::read) note_read(record, step.now);
-  if (step.kind == AccessKind::read || step.kind == AccessKind::atomic_read) return;
+  switch (step.kind) {
+    case AccessKind::read:
+      return note(record.reads, step.now);
+    case AccessKind::atomic_read:
+      return note_look(atomics_of(record), step.now);
+    case AccessKind::atomic_update: {
+      Atomics& atomics = atomics_of(record);
+      atomics.update = step.now;
+      if (atomics.looks != 0) looks_[atomics.looks]->first.clear();
+      return;
+    }
+    case AccessKind::write:
+      break;
+  }
+  found.overwrites_atomic |= record.atomics != 0;
   record.write = step.now;
   record.written = true;
-  record.atomic = step.kind == AccessKind::atomic_update;
   record.pending = step.copy;
-  record.read = {};
+  record.by_engine = step.copy && step.by_engine;
+  forget(record.reads);
+  forget_atomics(record);
 }
 
-void Shadow::note_read(Record& record, const Moment& now) {
-  const bool fresh = record.read.epoch != now.epoch;
-  const bool several = !fresh && record.readers != 0 && !sets_[record.readers].empty();
-  if (fresh && record.readers != 0) sets_[record.readers].clear();
-  if (!several && (fresh || is_over(record.read, now.thread))) {
-    record.read = now;
+Shadow::Atomics& Shadow::atomics_of(Record& record) {
+  if (record.atomics == 0) record.atomics = new_place(atomics_, free_atomics_);
+  return atomics_[record.atomics];
+}
+
+void Shadow::note_look(Atomics& atomics, const Moment& now) {
+  if (atomics.looks == 0) {
+    atomics.looks = new_place(looks_, free_looks_);
+    looks_[atomics.looks] = std::make_unique<Looks>();
+  }
+  Looks& looks = *looks_[atomics.looks];
+  note(looks.all, now);
+  const uint64_t owner = view_.clocks->owner();
+  looks.first.try_emplace(owner << 16 | now.thread, now);
+}
+
+// Only what is under way, or another block's, tells more than accesses in this epoch will.
+void Shadow::leave_epoch(Accesses& accesses, const Moment& now) {
+  const bool is_foreign = view_.is_foreign(accesses.last);
+  if (!is_foreign && reads_under_way_ > 0) {
+    if (accesses.set != 0)
+      std::erase_if(sets_[accesses.set], [](const Readers& readers) { return readers.clock < kUnderWay; });
+    if (accesses.set == 0 && is_under_way(accesses.last)) {
+      const uint32_t place = new_place(sets_, free_sets_);
+      accesses.set = place;
+      add_reader(sets_[place], accesses.last);
+    }
+  } else if (!is_foreign && accesses.set != 0) {
+    sets_[accesses.set].clear();
+  }
+  if (is_foreign && unordered(accesses.last, accesses.set, now.thread)) {
+    if (accesses.others == 0) accesses.others = new_place(others_, free_others_);
+    std::vector<Other>& others = others_[accesses.others];
+    if (others.size() == kMostOthers) {  // two alone show that nothing orders the blocks
+      forget_set(others.back().set);
+      others.pop_back();
+    }
+    others.push_back({accesses.last, accesses.set});
+    accesses.set = 0;
+  } else if (is_foreign && accesses.set != 0) {
+    sets_[accesses.set].clear();
+  }
+  accesses.last = {};
+}
+
+void Shadow::note(Accesses& accesses, const Moment& now) {
+  if (accesses.last.epoch != 0 && accesses.last.epoch != now.epoch) leave_epoch(accesses, now);
+  const bool several = accesses.set != 0 && !sets_[accesses.set].empty();
+  if (!several && (accesses.last.epoch == 0 || is_over(accesses.last, now.thread))) {
+    accesses.last = now;
     return;
   }
-  if (record.readers == 0) {
-    record.readers = static_cast<uint32_t>(sets_.size());
-    sets_.emplace_back();
-  }
-  std::vector<Readers>& set = sets_[record.readers];
-  if (set.empty()) add_reader(set, record.read);
+  if (accesses.set == 0) accesses.set = new_place(sets_, free_sets_);
+  std::vector<Readers>& set = sets_[accesses.set];
+  if (set.empty()) add_reader(set, accesses.last);
   add_reader(set, now);
-  record.read = now;
+  accesses.last = now;
 }
 
 void Shadow::add_reader(std::vector<Readers>& set, const Moment& moment) {
   const uint32_t warp = moment.thread / kLanes, lane = 1u << (moment.thread % kLanes);
   // Mostly the last one is the warp's: lanes run one after another.
-  for (size_t k = set.size(); k-- > 0;) {
+  for (size_t k = is_under_way(moment) ? 0 : set.size(); k-- > 0;) {
     Readers& readers = set[k];
-    if (readers.warp != warp) continue;
+    if (readers.warp != warp || readers.clock >= kUnderWay) continue;
     if (readers.clock == moment.clock && readers.site == moment.site) {
       readers.lanes |= lane;
       return;
@@ -229,18 +372,28 @@ void Shadow::add_reader(std::vector<Readers>& set, const Moment& moment) {
   set.push_back({warp, moment.clock, moment.site, lane});
 }
 
-std::optional<Moment> Shadow::unordered_reader(const Record& record, const Moment& now) const {
-  if (record.readers == 0 || sets_[record.readers].empty()) {
-    if (is_over(record.read, now.thread)) return std::nullopt;
-    return record.read;
+std::optional<Moment> Shadow::unordered(const Moment& last, uint32_t set, int thread) const {
+  if (last.epoch == 0 && set == 0) return std::nullopt;
+  if (set == 0 || sets_[set].empty()) {
+    if (last.epoch == 0 || is_over(last, thread)) return std::nullopt;
+    return last;
   }
-  for (const Readers& readers : sets_[record.readers]) {
+  if (reads_under_way_ == 0 && view_.is_past(last)) return std::nullopt;
+  for (const Readers& readers : sets_[set]) {
     for (uint32_t rest = readers.lanes; rest != 0; rest &= rest - 1) {
       const auto lane = static_cast<uint32_t>(std::countr_zero(rest));
-      const Moment moment{now.epoch, readers.clock, readers.site, static_cast<uint16_t>(readers.warp * kLanes + lane)};
-      if (!is_over(moment, now.thread)) return moment;
+      const Moment moment{last.epoch, readers.clock, readers.site, static_cast<uint16_t>(readers.warp * kLanes + lane)};
+      if (!is_over(moment, thread)) return moment;
     }
   }
+  return std::nullopt;
+}
+
+std::optional<Moment> Shadow::unordered(const Accesses& accesses, int thread) const {
+  if (const auto moment = unordered(accesses.last, accesses.set, thread)) return moment;
+  if (accesses.others == 0) return std::nullopt;
+  for (const Other& other : others_[accesses.others])
+    if (const auto moment = unordered(other.last, other.set, thread)) return moment;
   return std::nullopt;
 }
 

@@ -83,10 +83,11 @@ void AsyncEngine::multiply(int first_thread, std::span<void* const> lanes, uint3
   const char* arena = nullptr;
   for (const auto& [begin, end] : ranges_of(std::move(addresses))) {
     const emulated::shared_place place{begin, 0, static_cast<uint32_t>(memories_.arena_bytes())};
-    const char* memory = memories_.begin_read(place, end - begin, now);
+    Moment begun = now;
+    const char* memory = memories_.begin_read(place, end - begin, begun);
     if (memory == nullptr) block_.abandon();
     arena = memory - begin;
-    own.products.under_way.push_back({begin, end - begin, own.products.groups, now});
+    own.products.under_way.push_back({begin, end - begin, own.products.groups, begun});
   }
 
   std::vector<double> a(static_cast<size_t>(16 * shape.k)), b(b_at.size()), sum(static_cast<size_t>(16 * shape.n));

@@ -53,6 +53,7 @@ TEST(EmulatedGrid, LetsBlocksPoll) {
 extern "C" __global__ void main_0(global_array<int32_t> A, global_array<int32_t> B) {
   if (blockIdx.x == 0) {
     while (atomic_read(A + 0) == 0) {}  // poll
+    fence_device();
     B[threadIdx.x] = A[1];
   } else if (threadIdx.x == 0) {
     A[1] = 5;

@@ -55,8 +55,10 @@ class Model {
 int run_until_race(uint32_t seed) {
   std::mt19937 random(seed);
   const auto below = [&](int n) { return int(random() % uint32_t(n)); };
-  Clocks clocks(kThreads);
-  Shadow shadow(clocks, kBytes, true);
+  Epochs epochs;
+  Clocks clocks(kThreads, epochs);
+  const Viewpoint view{&clocks};
+  Shadow shadow(view, kBytes, true);
   Model model;
   const int used = 2 + below(kThreads - 1), joins = 2 + below(6);
   const auto thread = [&] { return below(used) * (kThreads / used); };
@@ -93,8 +95,10 @@ TEST(Shadow, FindsTheFirstRace) {
 }
 
 TEST(Shadow, KnowsWhatIsWrittenByTheByte) {
-  Clocks clocks(1);
-  Shadow shadow(clocks, 16, false);
+  Epochs epochs;
+  Clocks clocks(1, epochs);
+  const Viewpoint view{&clocks};
+  Shadow shadow(view, 16, false);
   const Moment now = clocks.now(0, 1);
   shadow.access(4, 2, AccessKind::write, now);
   EXPECT_FALSE(shadow.access(4, 2, AccessKind::read, now).unwritten);
@@ -104,8 +108,10 @@ TEST(Shadow, KnowsWhatIsWrittenByTheByte) {
 }
 
 TEST(Shadow, GuardsCopiesUntilTheyEnd) {
-  Clocks clocks(2);
-  Shadow shadow(clocks, 16, true);
+  Epochs epochs;
+  Clocks clocks(2, epochs);
+  const Viewpoint view{&clocks};
+  Shadow shadow(view, 16, true);
   const Moment begun = clocks.now(0, 1);
   EXPECT_FALSE(shadow.begin_copy(0, 16, false, begun).conflict);
   shadow.end_copy(0, 8, begun, clocks.now(0, 1));
@@ -115,9 +121,11 @@ TEST(Shadow, GuardsCopiesUntilTheyEnd) {
 }
 
 TEST(Shadow, GuardsWhatIsReadAsynchronously) {
-  Clocks clocks(2);
-  Shadow shadow(clocks, 16, true);
-  const Moment begun = clocks.now(0, 1);
+  Epochs epochs;
+  Clocks clocks(2, epochs);
+  const Viewpoint view{&clocks};
+  Shadow shadow(view, 16, true);
+  Moment begun = clocks.now(0, 1);
   shadow.begin_read(0, 16, begun);
   clocks.join(std::vector<uint16_t>{0, 1});
   EXPECT_EQ(shadow.access(0, 4, AccessKind::write, clocks.now(1, 2)).conflict->kind, ConflictKind::read_write);
@@ -129,7 +137,8 @@ TEST(Shadow, GuardsWhatIsReadAsynchronously) {
 }
 
 TEST(Clocks, KnowFences) {
-  Clocks clocks(2);
+  Epochs epochs;
+  Clocks clocks(2, epochs);
   const Moment before = clocks.now(0, 1);
   EXPECT_FALSE(clocks.is_fenced(before, 1));
   clocks.fence(0);
