@@ -15,6 +15,7 @@ using emulated::bulk_request;
 
 void AsyncEngine::start_block() {
   barriers_.clear();
+  defects_before_ = reporter_.count();
   owns_.assign(static_cast<size_t>(block_.size()), {});
 }
 
@@ -142,21 +143,13 @@ int64_t AsyncEngine::act(barrier_action action, const emulated::shared_place& at
       arrive(*barrier, at.at, now);
       return 0;
     case barrier_action::arrive_copied:
+      barrier->has_copies = true;
       memories_.land_copies(now, [&](uint32_t site) { return clocks_.engine_moment(site, barrier->now); });
       arrive(*barrier, at.at, now);
       return 0;
-    case barrier_action::test:
-      if (!has_passed(*barrier, operand)) {
-        block_.let_others_run(true);
-        return 0;
-      }
-      break;
     default:
-      while (!has_passed(*barrier, operand)) block_.wait_for(at.at);
-      break;
+      return wait(*barrier, at, operand, action == barrier_action::test);
   }
-  learn(*barrier);
-  return 1;
 }
 
 void AsyncEngine::arrive(PhaseBarrier& barrier, int64_t at, const Moment& now) {
@@ -303,6 +296,7 @@ void AsyncEngine::load_into(const bulk_request& request, int64_t bytes, const Mo
     std::memcpy(shared, global, static_cast<size_t>(bytes));
     counters.global_reads += {0, bytes, 0, 0, bytes / 32, bytes / 32};
   }
+  barrier->has_copies = true;
   barrier->copies.push_back({request.shared.at, bytes, barrier->phase, now});
   barrier->bytes -= bytes;
   complete_if_due(*barrier, request.barrier.at);
@@ -322,6 +316,7 @@ void AsyncEngine::copy_to_block(const bulk_request& request, Counters& counters)
   std::memmove(to, from, static_cast<size_t>(request.bytes));
   counters.shared_reads.bytes += request.bytes;
   counters.shared_writes.bytes += request.bytes;
+  barrier->has_copies = true;
   barrier->copies.push_back({request.shared.at, request.bytes, barrier->phase, begun, this, request.from.at});
   barrier->bytes -= request.bytes;
   peer->complete_if_due(*barrier, request.barrier.at);

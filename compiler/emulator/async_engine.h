@@ -37,6 +37,8 @@ class AsyncEngine {
 
   // What a barrier waits for.
   std::string describe(int64_t at) const;
+  // The block is over: where its threads did something wrong, waits for another phase than they needed are the cause.
+  void tell_wrong_phases();
 
   // That of a block of the cluster, which the running thread `does` something to. Null: there is none that runs, which
   // is told.
@@ -50,12 +52,22 @@ class AsyncEngine {
     AsyncEngine* source = nullptr;  // of a copy from another block's memory, there at `from`
     int64_t from = 0;
   };
+  static constexpr int64_t kNoPhase = INT64_MIN;
+  // A thread at a barrier.
+  struct Waiter {
+    int64_t phase = kNoPhase;  // that it waited for last; -1 is the one before the first
+    int64_t late = kNoPhase, ahead = 0;  // waited for when the barrier was at `ahead`, at least two phases later
+    bool waits = false, is_late = false, skips = false, from_before = false;
+    Moment first, at;  // its first wait, and the late one
+  };
   struct PhaseBarrier {
     int64_t count = 0, pending = 0, bytes = 0, phase = 0;
     Knowledge now, completed;
     std::vector<Copy> copies;  // that nobody has waited for
     Moment init;
-    bool announced = false;  // to the copy engine, by who made it
+    bool announced = false;       // to the copy engine, by who made it
+    bool has_copies = false;      // that it tells of, at any time
+    std::vector<Waiter> waiters;  // by thread; empty before anybody waits
   };
   // Reads of shared memory, in groups that a thread waits for.
   struct Read {
@@ -96,6 +108,7 @@ class AsyncEngine {
   std::map<int64_t, PhaseBarrier> barriers_;  // by place in shared memory
   std::vector<Own> owns_;                     // of each thread
   std::vector<AsyncEngine*> peers_;
+  size_t defects_before_ = 0;  // the block
 
   Own& own() { return owns_[static_cast<size_t>(block_.thread())]; }
   void init(int64_t at, int64_t count, const Moment& now);
@@ -106,6 +119,9 @@ class AsyncEngine {
   void complete_if_due(PhaseBarrier& barrier, int64_t at);
   static bool has_passed(const PhaseBarrier& barrier, int64_t parity) { return (barrier.phase & 1) != (parity & 1); }
   void learn(PhaseBarrier& barrier);
+  int64_t wait(PhaseBarrier& barrier, const emulated::shared_place& at, int64_t parity, bool tests);
+  void note_wait(PhaseBarrier& barrier, int64_t parity, const Moment& now);
+  bool tell_wrong_phase(const PhaseBarrier& barrier, int64_t at, const Waiter& waiter);
   void misuse(const Moment& first, const Moment& second, std::string message);
 
   void hold_registers(emulated::wgmma_lane& lane, int thread, uint32_t fences);

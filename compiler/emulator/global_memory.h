@@ -1,5 +1,5 @@
-// The buffers of a launch, which its blocks share. They run one after another or take turns; what nothing orders
-// between them is found all the same.
+// The buffers of a launch, which its blocks share. They run one after another or take turns; what nothing orders between
+// them is found all the same.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
-// What blocks of a launch know of each other, and threads through atomic elements (PTX ISA, "Memory Consistency
-// Model"). Fences are sequentially consistent (fence_device is fence.sc): what is before a fence is ordered before what
-// is after another one if an atomic access after the first was seen by an atomic access before the second, or changed
-// what that has seen. "After" and "before" are what barriers order, too, not only what one thread does.
+// What blocks of a launch know of each other, and threads through atomic elements (PTX ISA, "Memory Consistency Model").
+// Fences are sequentially consistent (fence_device is fence.sc): what is before a fence is ordered before what is after
+// another one if an atomic access after the first was seen by an atomic access before the second, or changed what that
+// has seen. "After" and "before" are what barriers order, too, not only what one thread does.
 //
 // What each update gave on is kept with the element, and what each block has taken with the block: what follows from
 // both is only looked up where accesses of different blocks meet.

@@ -280,6 +280,7 @@ Report Machine::run(void (*kernel)(const int64_t* words), const std::vector<int6
     run_clusters(body);
   else
     run_in_turn(body);
+  name_causes();
   return std::move(report_);
 }
 
@@ -298,8 +299,18 @@ void Machine::enter(LiveBlock& live) {
   if (launch_.cooperative) global_.enter(live.team.clocks, live.team.order, order_.epochs.last() + 1);
 }
 
+void Machine::name_causes() {
+  for (const auto& live : live_) {
+    reporter_.start_block(live->place, live->rank);
+    live->engine.tell_wrong_phases();
+  }
+}
+
 Block::Outcome Machine::ended(LiveBlock& live, Block::Outcome outcome) {
-  if (outcome == Block::Outcome::ended) live.engine.end_block();
+  if (outcome == Block::Outcome::ended) {
+    live.engine.end_block();
+    live.engine.tell_wrong_phases();
+  }
   return outcome;
 }
 

@@ -42,6 +42,8 @@ class Machine : private BlockOwner {
   Block::Outcome resume(LiveBlock& live, bool passes_grid_barrier);
   int64_t count(Block::Outcome outcome) const;
   void enter(LiveBlock& live);
+  // Names the causes of what went wrong in any block.
+  void name_causes();
   void run_in_turn(const std::function<void()>& body);
   void run_together(const std::function<void()>& body);
   void run_clusters(const std::function<void()>& body);

@@ -35,4 +35,34 @@ void Reporter::add(DefectKind kind, const Moment& first, const Moment& second, s
                              first.thread % threads_of_block_, second.thread % threads_of_block_, block_});
 }
 
+std::optional<size_t> Reporter::find_of(const Moment& moment, size_t from, bool waits) const {
+  const int64_t thread = moment.thread % threads_of_block_;
+  for (size_t k = from; k < report_.defects.size(); ++k) {
+    const Defect& defect = report_.defects[k];
+    const bool is_own = defect.block == block_ && (defect.first_thread == thread || defect.second_thread == thread);
+    switch (defect.kind) {
+      case DefectKind::deadlock:
+        if (waits) return k;
+        break;
+      case DefectKind::data_race:
+      case DefectKind::pending_copy:
+      case DefectKind::uninitialised_read:
+        if (is_own) return k;
+        break;
+      default:
+        break;
+    }
+  }
+  return std::nullopt;
+}
+
+void Reporter::add_cause(size_t effect, DefectKind kind, const Moment& moment, std::string message) {
+  if (!is_new(kind, moment, moment)) return;
+  add(kind, moment, moment, std::move(message));
+  auto& defects = report_.defects;
+  std::rotate(defects.begin() + static_cast<std::ptrdiff_t>(effect), defects.end() - 1, defects.end());
+  for (auto& [key, place] : known_)
+    if (place >= effect) place = place + 1 == defects.size() ? effect : place + 1;
+}
+
 }  // namespace tilepilot::emulator

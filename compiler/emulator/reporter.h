@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "compiler/emulator/clocks.h"
@@ -26,6 +27,12 @@ class Reporter {
   bool is_new(DefectKind kind, const Moment& first, const Moment& second);
   void add(DefectKind kind, const Moment& first, const Moment& second, std::string message);
   Defect& last() { return report_.defects.back(); }
+  size_t count() const { return report_.defects.size(); }
+  // Where the first defect from `from` on is told that can come of what the moment's thread has waited for: of accesses
+  // that it has a part in, or, if it `waits` still, a deadlock.
+  std::optional<size_t> find_of(const Moment& moment, size_t from, bool waits) const;
+  // Tells what the defect at a place comes of, before it.
+  void add_cause(size_t effect, DefectKind kind, const Moment& moment, std::string message);
 
  private:
   using Key = std::tuple<DefectKind, uint32_t, uint32_t>;

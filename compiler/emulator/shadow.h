@@ -139,7 +139,9 @@ class Shadow {
   void leave_epoch(Accesses& accesses, const Moment& now);
   void add_reader(std::vector<Readers>& set, const Moment& moment);
   static bool is_under_way(const Moment& read) { return read.clock >= kUnderWay; }
-  bool is_over(const Moment& read, int thread) const { return !is_under_way(read) && view_.is_ordered(read, thread); }
+  bool is_over(const Moment& read, int thread) const {
+    return !is_under_way(read) && view_.is_ordered(read, thread);
+  }
   std::optional<Moment> unordered(const Moment& last, uint32_t set, int thread) const;
   std::optional<Moment> unordered(const Accesses& accesses, int thread) const;
 };

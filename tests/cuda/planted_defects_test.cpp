@@ -121,6 +121,8 @@ std::vector<Sown> sown_in_products() {
        DefectKind::pending_copy, "gemm sums"},
       {"the phase before", newer, kPipelinedProduct, "(k / 3) & 1", "(k / 3 + 1) & 1", DefectKind::deadlock,
        "pipelined k"},
+      {"the phase before, by name", newer, kPipelinedProduct, "(k / 3) & 1", "(k / 3 + 1) & 1",
+       DefectKind::barrier_misuse, "pipelined k"},
       {"no wait for a product", newer, kPipelinedProduct, "wgmma_wait<0>();", "", DefectKind::uninitialised_read,
        "copy sums -> c"},
       {"no fence for a store", newer, kPipelinedProduct, "fence_async();", "", DefectKind::missing_fence,

@@ -97,8 +97,7 @@ struct Launch {
   struct Team {
     Clocks clocks;
     TeamOrder order;
-    Team(LaunchOrder& launch, bool together)
-        : clocks(kMembers, launch.epochs), order(launch, clocks, kMembers, together) {}
+    Team(LaunchOrder& launch, bool together) : clocks(kMembers, launch.epochs), order(launch, clocks, kMembers, together) {}
   };
   LaunchOrder order;
   std::vector<std::unique_ptr<Team>> teams;
