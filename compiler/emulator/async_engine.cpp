@@ -16,6 +16,7 @@ using emulated::bulk_request;
 void AsyncEngine::start_block() {
   barriers_.clear();
   defects_before_ = reporter_.count();
+  groups_.assign(static_cast<size_t>(block_.size() + 127) / 128, {});
   owns_.assign(static_cast<size_t>(block_.size()), {});
 }
 
@@ -36,6 +37,7 @@ void AsyncEngine::init(int64_t at, int64_t count, const Moment& now) {
 }
 
 void AsyncEngine::end_block() {
+  check_groups();
   const auto pending = [&](const Moment& begun, const std::string& what, const char* lacks) {
     if (reporter_.is_new(DefectKind::pending_copy, begun, begun))
       reporter_.add(DefectKind::pending_copy, begun, begun, fmt::format("the block ends while {}, {}", what, lacks));
@@ -77,6 +79,10 @@ AsyncEngine::PhaseBarrier* AsyncEngine::find(const emulated::shared_place& at, c
       reporter_.add(DefectKind::data_race, init, now,
                     fmt::format("{} uses the barrier at byte {}, which {} makes at {}: nothing orders the two",
                                 reporter_.thread(now), at.at, reporter_.thread(init), reporter_.place(init.site)));
+    if (const auto write = memories_.written_since(at, init))
+      misuse(*write, now,
+             fmt::format("{} uses the barrier at byte {}, which was written over at {}", reporter_.thread(now), at.at,
+                         reporter_.place(write->site)));
     return &found->second;
   }
   misuse(now, now, fmt::format("{} uses a barrier at byte {} that nobody has made", reporter_.thread(now), at.at));
@@ -85,11 +91,12 @@ AsyncEngine::PhaseBarrier* AsyncEngine::find(const emulated::shared_place& at, c
 
 void AsyncEngine::announce(const Moment& now) {
   for (auto& [at, barrier] : barriers_)
-    if (barrier.init.thread == now.thread) barrier.announced = true;
+    if (barrier.init.thread == now.thread) barrier.announced = now;
 }
 
 void AsyncEngine::check_announced(const PhaseBarrier& barrier, int64_t at, const Moment& now) {
-  if (barrier.announced || clocks_.is_fenced(barrier.init, now.thread)) return;
+  const bool is_announced = barrier.announced.epoch != 0 && clocks_.is_ordered(barrier.announced, now.thread);
+  if (is_announced || fences_.covers(barrier.init, now.thread)) return;
   if (!reporter_.is_new(DefectKind::missing_fence, barrier.init, now)) return;
   reporter_.add(DefectKind::missing_fence, barrier.init, now,
                 fmt::format("the copy engine need not know the barrier at byte {}, which {} makes at {}: no "
@@ -144,7 +151,9 @@ int64_t AsyncEngine::act(barrier_action action, const emulated::shared_place& at
       return 0;
     case barrier_action::arrive_copied:
       barrier->has_copies = true;
-      memories_.land_copies(now, [&](uint32_t site) { return clocks_.engine_moment(site, barrier->now); });
+      memories_.land_copies(now, [&](uint32_t site) {
+        return clocks_.moment_beside(Clocks::Beside::copies_of_threads, number(at.at), site, barrier->now);
+      });
       arrive(*barrier, at.at, now);
       return 0;
     default:
@@ -173,14 +182,15 @@ void AsyncEngine::complete_if_due(PhaseBarrier& barrier, int64_t at) {
 }
 
 // The running thread has seen that a phase is over: so are the copies that belong to it.
-void AsyncEngine::learn(PhaseBarrier& barrier) {
+void AsyncEngine::learn(PhaseBarrier& barrier, int64_t at) {
   std::vector<Copy> rest;
   for (const Copy& copy : barrier.copies) {
     if (copy.phase >= barrier.phase) {
       rest.push_back(copy);
       continue;
     }
-    const Moment end = clocks_.engine_moment(copy.begun.site, barrier.completed);
+    const Moment end =
+        clocks_.moment_beside(Clocks::Beside::bulk_copies, number(at), copy.begun.site, barrier.completed);
     memories_.end_write(copy.at, copy.bytes, copy.begun, end);
     if (copy.source != nullptr) copy.source->memories_.end_read(copy.from, copy.bytes, copy.begun, end);
   }
@@ -248,9 +258,10 @@ void AsyncEngine::move_row(const bulk_request& request, const Box& row, const Mo
     const AccessKind kind = loads                            ? AccessKind::read
                             : request.kind == bulk_kind::add ? AccessKind::atomic_update
                                                              : AccessKind::write;
-    global = memories_.global_bytes(place, bytes, kind, now);
-    if (request.kind == bulk_kind::store && global != nullptr)
-      own().writes.push_back({place, bytes, own().stores.groups, now});
+    Moment begun = now;
+    global = memories_.global_bytes(place, bytes, kind, begun);
+    if (!loads && global != nullptr)
+      own().writes.push_back({place, bytes, own().stores.groups, begun, request.kind == bulk_kind::add});
     const int64_t start = offset + (x0 + first) * map.element_bytes;
     const int64_t sectors = (start + bytes - 1) / 32 - start / 32 + 1;
     (loads ? counters.global_reads : counters.global_writes) += {0, bytes, 0, 0, sectors, (bytes + 31) / 32};
@@ -290,9 +301,10 @@ void AsyncEngine::load_into(const bulk_request& request, int64_t bytes, const Mo
   if (barrier == nullptr) return;
   check_announced(*barrier, request.barrier.at, now);
   counters.shared_writes.bytes += bytes;
+  Moment begun = now;
   if (request.map != nullptr) {
     move_box(request, shared, now, counters);
-  } else if (const char* global = memories_.global_bytes(request.global, bytes, AccessKind::read, now)) {
+  } else if (const char* global = memories_.global_bytes(request.global, bytes, AccessKind::read, begun)) {
     std::memcpy(shared, global, static_cast<size_t>(bytes));
     counters.global_reads += {0, bytes, 0, 0, bytes / 32, bytes / 32};
   }
@@ -348,20 +360,21 @@ void AsyncEngine::copy(const bulk_request& request, Counters& counters) {
   counters.shared_reads.bytes += bytes;
   if (request.map != nullptr) {
     move_box(request, shared, now, counters);
-  } else if (char* global = memories_.global_bytes(request.global, bytes, AccessKind::write, now)) {
+  } else if (Moment written = now;
+             char* global = memories_.global_bytes(request.global, bytes, AccessKind::write, written)) {
     std::memcpy(global, shared, static_cast<size_t>(bytes));
-    own().writes.push_back({request.global, bytes, own().stores.groups, now});
+    own().writes.push_back({request.global, bytes, own().stores.groups, written});
     counters.global_writes += {0, bytes, 0, 0, bytes / 32, bytes / 32};
   }
   own().stores.under_way.push_back({request.shared.at, bytes, own().stores.groups, begun});
 }
 
-void AsyncEngine::end_reads(Reads& reads, int64_t under_way, const Moment& now) {
+void AsyncEngine::end_reads(Reads& reads, int64_t under_way, const Moment& end) {
   while (!reads.under_way.empty() && reads.under_way.front().group < reads.groups - under_way) {
     const Read& read = reads.under_way.front();
-    Moment end = now;
-    end.site = read.begun.site;
-    memories_.end_read(read.at, read.bytes, read.begun, end);
+    Moment over = end;
+    over.site = read.begun.site;
+    memories_.end_read(read.at, read.bytes, read.begun, over);
     reads.under_way.pop_front();
   }
 }
@@ -374,20 +387,9 @@ void AsyncEngine::wait_stores(int64_t under_way, bool written) {
     const Write& write = writes.front();
     Moment end = now;
     end.site = write.begun.site;
-    memories_.end_global_write(write.place, write.bytes, write.begun, end);
+    memories_.end_global_write(write.place, write.bytes, write.begun, end, write.adds);
     writes.pop_front();
   }
-}
-
-void AsyncEngine::wait_products(int first_thread, int64_t under_way) {
-  std::vector<uint16_t> members;
-  for (int thread = first_thread; thread < first_thread + 32; ++thread) {
-    Own& own = owns_[static_cast<size_t>(thread)];
-    end_reads(own.products, under_way, block_.now_of(thread));
-    give_back(own, thread, under_way);
-    members.push_back(block_.now_of(thread).thread);
-  }
-  clocks_.join(members);
 }
 
 std::string AsyncEngine::describe(int64_t at) const {

@@ -11,8 +11,8 @@ namespace tilepilot::emulator {
 
 class AsyncEngine {
  public:
-  AsyncEngine(Memories& memories, Clocks& clocks, Reporter& reporter, Block& block)
-      : memories_(memories), clocks_(clocks), reporter_(reporter), block_(block) {}
+  AsyncEngine(Memories& memories, Clocks& clocks, FenceLog& fences, Reporter& reporter, Block& block)
+      : memories_(memories), clocks_(clocks), fences_(fences), reporter_(reporter), block_(block) {}
 
   void start_block();
   // All threads have left: nothing may still read or write the block's memory.
@@ -25,7 +25,7 @@ class AsyncEngine {
   void commit_stores() { ++own().stores.groups; }
   // `written`: in global memory, else its own may be written again.
   void wait_stores(int64_t under_way, bool written);
-  void fence() { clocks_.fence(block_.now().thread); }
+  void fence() { fences_.add(block_.now().thread); }
 
   // The running thread's: registers that it has written so far are there for products to come.
   void fence_products(uint32_t fences) { own().fences = fences; }
@@ -55,7 +55,7 @@ class AsyncEngine {
   static constexpr int64_t kNoPhase = INT64_MIN;
   // A thread at a barrier.
   struct Waiter {
-    int64_t phase = kNoPhase;  // that it waited for last; -1 is the one before the first
+    int64_t phase = kNoPhase;            // that it waited for last; -1 is the one before the first
     int64_t late = kNoPhase, ahead = 0;  // waited for when the barrier was at `ahead`, at least two phases later
     bool waits = false, is_late = false, skips = false, from_before = false;
     Moment first, at;  // its first wait, and the late one
@@ -65,7 +65,7 @@ class AsyncEngine {
     Knowledge now, completed;
     std::vector<Copy> copies;  // that nobody has waited for
     Moment init;
-    bool announced = false;       // to the copy engine, by who made it
+    Moment announced;             // to the copy engine, by who made it
     bool has_copies = false;      // that it tells of, at any time
     std::vector<Waiter> waiters;  // by thread; empty before anybody waits
   };
@@ -89,6 +89,7 @@ class AsyncEngine {
     emulated::global_place place;
     int64_t bytes, group;
     Moment begun;
+    bool adds = false;
   };
   struct Reads {
     int64_t groups = 0;
@@ -103,12 +104,26 @@ class AsyncEngine {
 
   Memories& memories_;
   Clocks& clocks_;
+  FenceLog& fences_;
   Reporter& reporter_;
   Block& block_;
   std::map<int64_t, PhaseBarrier> barriers_;  // by place in shared memory
   std::vector<Own> owns_;                     // of each thread
   std::vector<AsyncEngine*> peers_;
   size_t defects_before_ = 0;  // the block
+  // A product that not all warps of their group have come to.
+  struct Issue {
+    emulated::wgmma_shape shape;
+    uint64_t a_place, b_place;
+    bool accumulate;
+    Moment first;
+  };
+  struct WarpGroup {
+    std::array<int64_t, 4> counts{};
+    std::deque<Issue> issued;  // of which the last one is the most that any warp has come to
+    int64_t done = 0;          // before those
+  };
+  std::vector<WarpGroup> groups_;
 
   Own& own() { return owns_[static_cast<size_t>(block_.thread())]; }
   void init(int64_t at, int64_t count, const Moment& now);
@@ -118,12 +133,15 @@ class AsyncEngine {
   void arrive(PhaseBarrier& barrier, int64_t at, const Moment& now);
   void complete_if_due(PhaseBarrier& barrier, int64_t at);
   static bool has_passed(const PhaseBarrier& barrier, int64_t parity) { return (barrier.phase & 1) != (parity & 1); }
-  void learn(PhaseBarrier& barrier);
+  void learn(PhaseBarrier& barrier, int64_t at);
   int64_t wait(PhaseBarrier& barrier, const emulated::shared_place& at, int64_t parity, bool tests);
   void note_wait(PhaseBarrier& barrier, int64_t parity, const Moment& now);
   bool tell_wrong_phase(const PhaseBarrier& barrier, int64_t at, const Waiter& waiter);
   void misuse(const Moment& first, const Moment& second, std::string message);
 
+  int64_t number(int64_t at) const { return at / 8 + block_.first_thread(); }  // of a barrier, to tell it from others
+  void issue(int first_thread, const emulated::wgmma_lane& lane);
+  void check_groups();
   void hold_registers(emulated::wgmma_lane& lane, int thread, uint32_t fences);
   void check_fenced(const emulated::register_marks& marks, const char* what, int thread);
   void check_sum(const emulated::wgmma_lane& held, int thread, int index);
@@ -136,7 +154,7 @@ class AsyncEngine {
   void load_into(const emulated::bulk_request& request, int64_t bytes, const Moment& now, Counters& counters);
   void move_box(const emulated::bulk_request& request, char* shared, const Moment& now, Counters& counters);
   void move_row(const emulated::bulk_request& request, const Box& row, const Moment& now, Counters& counters);
-  void end_reads(Reads& reads, int64_t under_way, const Moment& now);
+  void end_reads(Reads& reads, int64_t under_way, const Moment& end);
 };
 
 }  // namespace tilepilot::emulator

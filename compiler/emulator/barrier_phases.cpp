@@ -1,5 +1,5 @@
-// Waits at hardware barriers. A wait names a phase by its parity alone: which one a thread means follows from those that
-// it has waited for before, and a wrong one shows where the thread does something wrong later.
+// Waits at hardware barriers. A wait names a phase by its parity alone: which one a thread means follows from those
+// that it has waited for before, and a wrong one shows where the thread does something wrong later.
 #include <fmt/format.h>
 
 #include "compiler/emulator/async_engine.h"
@@ -17,7 +17,7 @@ int64_t AsyncEngine::wait(PhaseBarrier& barrier, const emulated::shared_place& a
   self.skips |= self.is_late;
   self.is_late = self.waits = false;
   self.phase = barrier.phase - 1;
-  learn(barrier);
+  learn(barrier, at.at);
   return 1;
 }
 
@@ -51,9 +51,10 @@ bool AsyncEngine::tell_wrong_phase(const PhaseBarrier& barrier, int64_t at, cons
       waiter.late != kNoPhase
           ? fmt::format("{} waits for phase {} of the barrier at byte {} while that is already in phase {}",
                         reporter_.thread(now), waiter.late, at, waiter.ahead)
-          : fmt::format("{} waits for the phase before the first one of the barrier at byte {}, whose copies complete "
-                        "phases from 0 on",
-                        reporter_.thread(now), at);
+          : fmt::format(
+                "{} waits for the phase before the first one of the barrier at byte {}, whose copies complete "
+                "phases from 0 on",
+                reporter_.thread(now), at);
   reporter_.add_cause(*effect, DefectKind::barrier_misuse, now, std::move(message));
   return true;
 }

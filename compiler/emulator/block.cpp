@@ -274,7 +274,13 @@ Block::Barrier* Block::join_barrier(int64_t number, int64_t expected) {
     misuse(self, fmt::format("there is no barrier {}: a block has {}", number, kBarriers));
   if (expected <= 0 || expected > (size() + kWarp - 1) / kWarp * kWarp)
     misuse(self, fmt::format("barrier {} waits for {} threads, the block has {}", number, expected, size()));
+  // The hardware counts warps.
+  if (expected % kWarp != 0 && expected != size())
+    misuse(self, fmt::format("barrier {} waits for {} threads, no multiple of {}", number, expected, kWarp));
   Barrier& barrier = barriers_[static_cast<size_t>(number)];
+  const auto& passing = barrier.passing;
+  if (std::find(passing.begin(), passing.end(), current_) != passing.end())
+    misuse(barrier.first, fmt::format("thread {} comes to barrier {} twice before others have come", current_, number));
   if (barrier.arrived.empty()) {
     barrier.expected = expected;
     barrier.first = self;
@@ -300,8 +306,11 @@ void Block::sync(int64_t number, int64_t expected) {
   }
 }
 
+// Others come to know what it did, and it learns nothing.
 void Block::arrive(int64_t number, int64_t expected) {
-  join_barrier(number, expected);
+  Barrier* barrier = join_barrier(number, expected);
+  barrier->passing.push_back(static_cast<uint16_t>(current_));
+  clocks_.release(number_of(current_), barrier->known);
   pass_if_full(number);
 }
 
@@ -324,18 +333,23 @@ void Block::pass_if_full(int64_t number) {
 }
 
 void Block::pass(Barrier& barrier) {
-  if (static_cast<int64_t>(barrier.arrived.size()) == size() && place_.blocks == 1)
+  const std::vector<uint16_t> passing = std::exchange(barrier.passing, {});
+  std::vector<uint16_t> waiting = std::exchange(barrier.arrived, {});
+  if (!passing.empty())
+    std::erase_if(waiting,
+                  [&](uint16_t thread) { return std::find(passing.begin(), passing.end(), thread) != passing.end(); });
+  if (static_cast<int64_t>(waiting.size()) == size() && place_.blocks == 1) {
     clocks_.start_epoch();
-  else
-    clocks_.join(numbers_of(barrier.arrived));
-  for (const uint16_t thread : barrier.arrived) {
-    Thread& member = threads_[thread];
-    if (member.stop != Stop::barrier) continue;  // it only arrived
-    member.stop = Stop::none;
+  } else {
+    if (!passing.empty() && !waiting.empty()) clocks_.acquire(number_of(waiting.front()), barrier.known);
+    clocks_.join(numbers_of(waiting));
+  }
+  barrier.known = {};
+  for (const uint16_t thread : waiting) {
+    threads_[thread].stop = Stop::none;
     --warp_of(thread).stopped;
     if (thread != current_) make_ready(thread);
   }
-  barrier.arrived.clear();
   owner_->barrier_passed();
 }
 

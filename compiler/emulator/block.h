@@ -92,6 +92,8 @@ class Block {
   struct Barrier {
     int64_t expected = 0;
     std::vector<uint16_t> arrived;  // those that wait among them
+    std::vector<uint16_t> passing;  // that do not wait
+    Knowledge known;                // to these
     Moment first;
   };
   static constexpr int kWarp = 32, kBarriers = 16;

@@ -80,7 +80,6 @@ void Clocks::join(std::span<const uint16_t> members) {
   for (const uint16_t member : members) {
     std::copy(joined_.begin(), joined_.end(), row(member));
     tick(member);
-    acquired_[member] = {epoch_, clock(member)};
   }
 }
 
@@ -94,7 +93,6 @@ void Clocks::release(int thread, Knowledge& to) {
 void Clocks::acquire(int thread, const Knowledge& from) {
   if (from.epoch == epoch_) raise_to(row(thread), from.clocks.data(), threads_);
   tick(thread);
-  acquired_[static_cast<size_t>(thread)] = {epoch_, clock(thread)};
 }
 
 Frontier Clocks::frontier(int thread) const {
@@ -116,36 +114,16 @@ void Clocks::learn(int thread, const Frontier& from) {
       known = std::max(known, clock);
     }
   tick(thread);
-  acquired_[static_cast<size_t>(thread)] = {epoch_, clock(thread)};
 }
 
-Moment Clocks::engine_moment(uint32_t site, Knowledge& to) {
+Moment Clocks::moment_beside(Beside what, int64_t number, uint32_t site, Knowledge& to) {
   start(to);
-  tick(engine());
-  const Moment moment{epoch_, clock(engine()), site, engine()};
-  to.clocks[engine()] = moment.clock;
+  const size_t channel = static_cast<size_t>(what) * kChannels + static_cast<size_t>(number) % kChannels;
+  const size_t thread = own_threads_ + channel;
+  tick(static_cast<int>(thread));
+  const Moment moment{epoch_, clocks_[thread], site, static_cast<uint16_t>(thread)};
+  to.clocks[thread] = moment.clock;
   return moment;
-}
-
-void Clocks::fence(int thread) {
-  fences_[static_cast<size_t>(thread)] = {epoch_, clock(thread)};
-  tick(thread);
-  if (fence_epochs_[0] != epoch_) fence_epochs_ = {epoch_, fence_epochs_[0]};
-}
-
-bool Clocks::is_fenced(const Moment& write, int thread) const {
-  if (write.thread == engine()) return true;
-  const auto covers = [](const Fence& fence, uint32_t epoch, uint32_t clock) {
-    return fence.epoch > epoch || (fence.epoch == epoch && fence.clock >= clock);
-  };
-  if (covers(fences_[write.thread], write.epoch, write.clock)) return true;
-  // That of the one who goes on, after it came to know of the write.
-  const Fence& own = fences_[static_cast<size_t>(thread)];
-  const Fence& learnt = acquired_[static_cast<size_t>(thread)];
-  if (own.epoch > write.epoch) return true;
-  if (own.epoch == write.epoch && covers(own, learnt.epoch, learnt.clock)) return true;
-  // That of anybody, between two barriers of the block.
-  return (fence_epochs_[0] < epoch_ ? fence_epochs_[0] : fence_epochs_[1]) > write.epoch;
 }
 
 }  // namespace tilepilot::emulator

@@ -2,7 +2,6 @@
 // which everything is ordered, so clocks are only kept of what happens between two of them.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -50,24 +49,25 @@ class Epochs {
   std::vector<Run> runs_;
 };
 
-// Threads, and after them the copy engine, which is no thread but does things, too.
+// Threads, and after them the channels of what works beside them: those of copies and products that are over for
+// somebody. Who knows of something on a channel knows of all before it there.
 class Clocks {
  public:
+  enum class Beside : uint8_t { bulk_copies, copies_of_threads, products };
+
   Clocks(int64_t threads, Epochs& epochs)
-      : threads_(static_cast<size_t>(threads) + 1),
+      : own_threads_(static_cast<size_t>(threads)),
+        threads_(own_threads_ + 3 * kChannels),
         epochs_(epochs),
         epoch_(epochs.start(0)),
         clocks_(threads_),
         own_epochs_(threads_),
-        row_epochs_(threads_),
-        fences_(threads_),
-        acquired_(threads_) {}
+        row_epochs_(threads_) {}
 
   // From here on they are those of another block or cluster.
   void start(uint32_t owner) {
     owner_ = owner;
     start_epoch();
-    first_epoch_ = epoch_;
   }
   // All that was done so far is ordered before what follows.
   void start_epoch() { epoch_ = epochs_.start(owner_); }
@@ -91,15 +91,12 @@ class Clocks {
   // What it does next is at a new clock.
   void tick(int thread);
 
-  uint16_t engine() const { return static_cast<uint16_t>(threads_ - 1); }
-  // The engine has done something that only those know who acquire `to`.
-  Moment engine_moment(uint32_t site, Knowledge& to);
-  // What the thread wrote, and what it has acquired, may be used by the engine and by asynchronous products.
-  void fence(int thread);
-  // A write that is ordered before what `thread` does now: whether a fence stands between.
-  bool is_fenced(const Moment& write, int thread) const;
-  // Anybody has fenced.
-  bool has_fence() const { return fence_epochs_[0] >= first_epoch_; }
+  bool is_beside(const Moment& moment) const { return moment.thread >= own_threads_; }
+  bool is_bulk_copy(const Moment& moment) const {
+    return is_beside(moment) && moment.thread < own_threads_ + kChannels;
+  }
+  // Something is over for those alone who acquire `to`. Which of several channels: `number`.
+  Moment moment_beside(Beside what, int64_t number, uint32_t site, Knowledge& to);
 
  private:
   uint32_t clock(int thread) const {
@@ -112,19 +109,15 @@ class Clocks {
     return row_epochs_[row] == epoch_ && rows_[row * threads_ + moment.thread] >= moment.clock;
   }
 
-  size_t threads_;
+  static constexpr size_t kChannels = 32;  // of each sort
+
+  size_t own_threads_, threads_;
   Epochs& epochs_;
-  uint32_t owner_ = 0, epoch_, first_epoch_ = 0;
+  uint32_t owner_ = 0, epoch_;
   std::vector<uint32_t> clocks_, own_epochs_;  // a thread's own clock, if its epoch is this one; else it is 1
   std::vector<uint32_t> row_epochs_;           // likewise what it knows of others; else that is nothing
   std::vector<uint32_t> rows_;                 // threads x threads, made when first needed
   std::vector<uint32_t> joined_;
-  struct Fence {
-    uint32_t epoch = 0, clock = 0;
-  };
-  std::vector<Fence> fences_;               // the last of each thread
-  std::vector<Fence> acquired_;             // when it last learnt something
-  std::array<uint32_t, 2> fence_epochs_{};  // the last two that had any
 };
 
 }  // namespace tilepilot::emulator

@@ -1,5 +1,5 @@
-// The buffers of a launch, which its blocks share. They run one after another or take turns; what nothing orders between
-// them is found all the same.
+// The buffers of a launch, which its blocks share. They run one after another or take turns; what nothing orders
+// between them is found all the same.
 #pragma once
 
 #include <memory>
@@ -23,8 +23,8 @@ class GlobalMemory {
   Buffer& buffer(int64_t number) { return buffers_[static_cast<size_t>(number)]; }
   const Buffer& buffer(int64_t number) const { return buffers_[static_cast<size_t>(number)]; }
 
-  // From here on it is used by threads of this team, whose clocks these are.
-  void enter(const Clocks& clocks, TeamOrder& team, uint32_t own_first) { view_ = {&clocks, &team, own_first}; }
+  // From here on it is used from there.
+  void enter(const Viewpoint& view) { view_ = view; }
 
  private:
   Viewpoint view_;

@@ -90,18 +90,16 @@ void Reach::follow(uint32_t owner, const Frontier& known) {
 }
 
 TeamOrder::TeamOrder(LaunchOrder& launch, Clocks& clocks, size_t threads, bool together)
-    : launch_(launch), clocks_(clocks), together_(together), fences_(threads), sights_(threads) {
+    : launch_(launch), clocks_(clocks), together_(together), fences_(clocks, threads), sights_(threads) {
   clear();
 }
 
 void TeamOrder::clear() {
-  fenced_ = std::make_shared<Frontier>();
+  fences_.clear();
   seen_.clear();
   acquired_.clear();
   reach_ = std::make_unique<Reach>(launch_);
-  for (const uint16_t thread : fencing_) fences_[thread] = {};
   for (const uint16_t thread : seeing_) sights_[thread] = {};
-  fencing_.clear();
   seeing_.clear();
   acquisitions_.clear();
   acquisitions_of_.clear();
@@ -125,12 +123,6 @@ void TeamOrder::start_phase() {
 void TeamOrder::catch_up() {
   if (epoch_ == clocks_.epoch()) return;
   epoch_ = clocks_.epoch();
-  if (!fencing_.empty()) {
-    auto all = std::make_shared<Frontier>(*fenced_);
-    for (const uint16_t thread : fencing_) all->join(*std::exchange(fences_[thread], {}).known);
-    fenced_ = std::move(all);
-    fencing_.clear();
-  }
   for (const Acquisition& one : acquisitions_) {
     raise(acquired_, one.element, one.count);
     if (!one.element->is_shared) reach_->add(*one.element, one.count);
@@ -144,22 +136,6 @@ void TeamOrder::catch_up() {
   }
   seeing_.clear();
   std::erase_if(seen_, [&](const auto& one) { return holds(acquired_, *one.first, one.second); });
-}
-
-// What was before fences that the thread knows of.
-std::shared_ptr<const Frontier> TeamOrder::released_by(int thread) {
-  std::shared_ptr<const Frontier> one = fenced_;
-  std::shared_ptr<Frontier> all;
-  for (const uint16_t other : fencing_) {
-    if (!clocks_.is_ordered(fences_[other].at, thread)) continue;
-    if (one->epoch < epoch_) {
-      one = fences_[other].known;
-      continue;
-    }
-    if (!all) all = std::make_shared<Frontier>(*one);
-    all->join(*fences_[other].known);
-  }
-  return all ? all : one;
 }
 
 void TeamOrder::note_seen(int thread, const AtomicElement& element) {
@@ -187,7 +163,7 @@ void TeamOrder::access(int thread, const char* place, bool is_shared, bool chang
   const auto found = elements.find(place);
   if (found != elements.end()) note_seen(thread, *found->second);
   if (!changes) return;
-  std::shared_ptr<const Frontier> known = released_by(thread);
+  std::shared_ptr<const Frontier> known = fences_.known_to(thread);
   if (known->epoch == 0) return;
   std::unique_ptr<AtomicElement>& element = elements[place];
   if (!element) element = std::make_unique<AtomicElement>(AtomicElement{{}, is_shared});
@@ -261,10 +237,7 @@ void TeamOrder::fence(int thread) {
     acquisitions_[k].at = now;
     if (!acquisitions_[k].element->is_shared) launch_.acquisitions(owner()).push_back(acquisitions_[k]);
   }
-  Fence& fence = fences_[static_cast<size_t>(thread)];
-  if (!fence.known) fencing_.push_back(static_cast<uint16_t>(thread));
-  fence = {now, std::make_shared<Frontier>(clocks_.frontier(thread))};
-  clocks_.tick(thread);
+  fences_.add(thread);
 }
 
 bool TeamOrder::is_ordered(const Moment& moment, int thread) {
@@ -280,7 +253,8 @@ bool TeamOrder::is_ordered(const Moment& moment, int thread) {
 }
 
 bool Viewpoint::is_fenced(const Moment& write, int thread) const {
-  return is_foreign(write) ? clocks->has_fence() : clocks->is_fenced(write, thread);
+  if (is_foreign(write)) return !fences->is_empty();
+  return clocks->is_bulk_copy(write) || fences->covers(write, thread);
 }
 
 }  // namespace tilepilot::emulator

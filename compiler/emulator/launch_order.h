@@ -1,7 +1,7 @@
-// What blocks of a launch know of each other, and threads through atomic elements (PTX ISA, "Memory Consistency Model").
-// Fences are sequentially consistent (fence_device is fence.sc): what is before a fence is ordered before what is after
-// another one if an atomic access after the first was seen by an atomic access before the second, or changed what that
-// has seen. "After" and "before" are what barriers order, too, not only what one thread does.
+// What blocks of a launch know of each other, and threads through atomic elements (PTX ISA, "Memory Consistency
+// Model"). Fences are sequentially consistent (fence_device is fence.sc): what is before a fence is ordered before what
+// is after another one if an atomic access after the first was seen by an atomic access before the second, or changed
+// what that has seen. "After" and "before" are what barriers order, too, not only what one thread does.
 //
 // What each update gave on is kept with the element, and what each block has taken with the block: what follows from
 // both is only looked up where accesses of different blocks meet.
@@ -14,7 +14,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "compiler/emulator/clocks.h"
+#include "compiler/emulator/fence_log.h"
 
 namespace tilepilot::emulator {
 
@@ -113,10 +113,6 @@ class TeamOrder {
   bool is_ordered(const Moment& moment, int thread);
 
  private:
-  struct Fence {
-    Moment at;
-    std::shared_ptr<const Frontier> known;
-  };
   // What atomic accesses of a thread saw; those after the first so many no fence of its own has taken.
   struct Sights {
     std::vector<Acquisition> all;
@@ -127,26 +123,24 @@ class TeamOrder {
   LaunchOrder& launch_;
   Clocks& clocks_;
   const bool together_;
+  FenceLog fences_;
   AtomicElements shared_elements_;
   std::vector<std::unique_ptr<AtomicElement>> shared_gone_;
 
   // Of earlier epochs, which all threads know.
-  std::shared_ptr<const Frontier> fenced_;
   Counts seen_;      // and no fence has taken
   Counts acquired_;  // the same as `reach_`
   std::unique_ptr<Reach> reach_;
   // Of this one.
   uint32_t epoch_ = 0;
-  std::vector<Fence> fences_;               // the last of each thread
-  std::vector<Sights> sights_;              // of each thread
-  std::vector<uint16_t> fencing_, seeing_;  // threads that have any
+  std::vector<Sights> sights_;    // of each thread
+  std::vector<uint16_t> seeing_;  // threads that have any
   std::vector<Acquisition> acquisitions_;
   std::unordered_map<const AtomicElement*, std::vector<size_t>> acquisitions_of_;  // places in there
   std::map<std::pair<const AtomicElement*, size_t>, Reach> reaches_;
 
   void clear();
   void catch_up();
-  std::shared_ptr<const Frontier> released_by(int thread);
   void note_seen(int thread, const AtomicElement& element);
   bool has_acquired(int thread, const AtomicElement& element, size_t count) const;
   void acquire(int thread, const AtomicElement& element, size_t count, Frontier& own);
@@ -157,8 +151,9 @@ class TeamOrder {
 // From where a memory's accesses are judged.
 struct Viewpoint {
   const Clocks* clocks = nullptr;
-  TeamOrder* team = nullptr;  // null: all accesses are of these clocks
-  uint32_t own_first = 0;     // epochs from here on are these clocks'
+  FenceLog* fences = nullptr;  // for what works beside the threads
+  TeamOrder* team = nullptr;   // null: all accesses are of these clocks
+  uint32_t own_first = 0;      // epochs from here on are these clocks'
 
   bool is_ordered(const Moment& moment, int thread) const {
     if (moment.epoch == 0) return true;

@@ -21,10 +21,19 @@ int64_t volume(const std::array<int64_t, 3>& extents) { return extents[0] * exte
 
 struct Machine::Team {
   Clocks clocks;
+  FenceLog fences;  // for what works beside the threads
   TeamOrder order;
 
   Team(LaunchOrder& launch, int64_t threads, bool together)
-      : clocks(threads, launch.epochs), order(launch, clocks, static_cast<size_t>(threads), together) {}
+      : clocks(threads, launch.epochs),
+        fences(clocks, static_cast<size_t>(threads)),
+        order(launch, clocks, static_cast<size_t>(threads), together) {}
+  void start(std::array<int64_t, 3> place) {
+    order.start(place);
+    fences.clear();
+  }
+  // Epochs from `first` on are its own.
+  Viewpoint view(uint32_t first) { return {&clocks, &fences, &order, first}; }
 };
 
 struct Machine::LiveBlock {
@@ -41,9 +50,9 @@ struct Machine::LiveBlock {
   LiveBlock(Machine& machine, Team& members, BlockPlace in_cluster, const Options& options)
       : team(members),
         memories(machine.launch_, in_cluster.rank * volume(machine.launch_.threads),
-                 {machine.global_, machine.order_, team.clocks, team.order}, options, machine.reporter_),
+                 {machine.global_, machine.order_, team.clocks, team.fences, team.order}, options, machine.reporter_),
         block(machine.launch_, in_cluster, machine.state_, team.clocks, machine.reporter_),
-        engine(memories, team.clocks, machine.reporter_, block),
+        engine(memories, team.clocks, team.fences, machine.reporter_, block),
         own_barrier(in_cluster.blocks * block.size(), team.clocks, machine.reporter_),
         rank(in_cluster.rank) {}
 };
@@ -296,7 +305,7 @@ void Machine::enter(LiveBlock& live) {
                         static_cast<uint32_t>(live.place[2])};
   reporter_.start_block(live.place, live.rank);
   // Epochs that begin while others have their turn are theirs.
-  if (launch_.cooperative) global_.enter(live.team.clocks, live.team.order, order_.epochs.last() + 1);
+  if (launch_.cooperative) global_.enter(live.team.view(order_.epochs.last() + 1));
 }
 
 void Machine::name_causes() {
@@ -316,8 +325,8 @@ Block::Outcome Machine::ended(LiveBlock& live, Block::Outcome outcome) {
 
 Block::Outcome Machine::start(LiveBlock& live, std::array<int64_t, 3> place, const std::function<void()>& body) {
   live.place = place;
-  live.team.order.start(place);
-  if (!launch_.cooperative) global_.enter(live.team.clocks, live.team.order, live.team.clocks.epoch());
+  live.team.start(place);
+  if (!launch_.cooperative) global_.enter(live.team.view(live.team.clocks.epoch()));
   enter(live);
   live.own_barrier.start_cluster();
   live.memories.start_block();
@@ -387,8 +396,8 @@ void Machine::run_clusters(const std::function<void()>& body) {
   const int64_t clusters = volume(launch_.grid) / volume(launch_.cluster);
   for (int64_t cluster = 0; cluster < clusters; ++cluster) {
     Team& team = *teams_.front();
-    team.order.start(place_in_cluster(cluster, 0));
-    global_.enter(team.clocks, team.order, team.clocks.epoch());
+    team.start(place_in_cluster(cluster, 0));
+    global_.enter(team.view(team.clocks.epoch()));
     if (!run_cluster(cluster, body)) return;
   }
 }

@@ -38,6 +38,7 @@ Memories::Memories(const EmulatedLaunch& launch, int64_t first_thread, const Aro
       clocks_(around.clocks),
       order_(around.order),
       reporter_(reporter),
+      view_{&around.clocks, &around.fences},
       arena_bytes_(launch.shared_bytes) {
   const auto threads = static_cast<size_t>(launch.threads[0] * launch.threads[1] * launch.threads[2]);
   copies_.resize(threads);
@@ -219,24 +220,29 @@ void Memories::end_read(int64_t at, int64_t bytes, const Moment& begun, const Mo
   if (arena_shadow_) arena_shadow_->end_read(at, bytes, begun, end);
 }
 
-char* Memories::global_bytes(const emulated::global_place& place, int64_t bytes, AccessKind kind, const Moment& who) {
+char* Memories::global_bytes(const emulated::global_place& place, int64_t bytes, AccessKind kind, Moment& who) {
   const Request request{{}, place, false, kind, static_cast<uint32_t>(bytes), nullptr, nullptr, 1};
   const Place found_place = find(request, who);
   if (found_place.memory == nullptr || found_place.shadow == nullptr) return found_place.memory;
   Shadow& shadow = *found_place.shadow;
-  const Findings found = !options_.check_races || kind == AccessKind::atomic_update
-                             ? shadow.access(found_place.at, bytes, kind, who)
+  const Findings found = !options_.check_races       ? shadow.access(found_place.at, bytes, kind, who)
+                         : kind == AccessKind::read  ? shadow.engine_read(found_place.at, bytes, who)
                          : kind == AccessKind::write ? shadow.begin_copy(found_place.at, bytes, true, who)
-                                                     : shadow.engine_read(found_place.at, bytes, who);
+                                                     : shadow.begin_update(found_place.at, bytes, who);
   if (found.conflict || found.unwritten) tell(found, request, found_place, who);
   if (found.overwrites_atomic) order_.overwrite(found_place.memory, bytes, false);
   return found_place.memory;
 }
 
 void Memories::end_global_write(const emulated::global_place& place, int64_t bytes, const Moment& begun,
-                                const Moment& end) {
+                                const Moment& end, bool is_update) {
   const GlobalMemory::Buffer& buffer = global_.buffer(place.buffer);
-  if (buffer.shadow) buffer.shadow->end_copy(place.at - static_cast<char*>(buffer.given.data), bytes, begun, end);
+  if (!buffer.shadow || !options_.check_races) return;
+  const int64_t at = place.at - static_cast<char*>(buffer.given.data);
+  if (is_update)
+    buffer.shadow->end_update(at, bytes, begun, end);
+  else
+    buffer.shadow->end_copy(at, bytes, begun, end);
 }
 
 bool Memories::touch_barrier(const emulated::shared_place& at, bool makes, const Moment& who) {
@@ -249,6 +255,16 @@ bool Memories::touch_barrier(const emulated::shared_place& at, bool makes, const
   const Findings found = place.shadow->access(place.at, 8, kind, who);
   if (found.conflict && options_.check_races) tell_conflict(*found.conflict, request, who);
   return true;
+}
+
+std::optional<Moment> Memories::written_since(const emulated::shared_place& barrier, const Moment& made) const {
+  if (!arena_shadow_) return std::nullopt;
+  for (const int64_t at : {barrier.at, barrier.at + 4}) {
+    const Moment& last = arena_shadow_->last_write(at);
+    if (last.epoch != made.epoch || last.clock != made.clock || last.thread != made.thread || last.site != made.site)
+      return last;
+  }
+  return std::nullopt;
 }
 
 void Memories::copy_async(const emulated::copy_request& request, const void* code, const Moment& now) {
@@ -328,7 +344,8 @@ void Memories::tell_conflict(const Conflict& conflict, const Request& request, c
     return;
   }
   if (!reporter_.is_new(DefectKind::data_race, earlier, who)) return;
-  std::string other = earlier.thread == clocks_.engine() ? "a bulk copy" : reporter_.thread(earlier);
+  std::string other = clocks_.is_beside(earlier) ? "what works beside the threads" : reporter_.thread(earlier);
+  if (clocks_.is_bulk_copy(earlier)) other = "a bulk copy";
   if (conflict.between_blocks) {
     const auto block = launch_.block_at(earlier.epoch);
     other += fmt::format(" of block ({}, {}, {})", block[0], block[1], block[2]);

@@ -30,6 +30,7 @@ class Memories {
     GlobalMemory& global;
     LaunchOrder& launch;
     Clocks& clocks;
+    FenceLog& fences;
     TeamOrder& order;
   };
   // `first_thread`: of the block, in the numbers of moments.
@@ -50,13 +51,17 @@ class Memories {
   const char* begin_read(const emulated::shared_place& from, int64_t bytes, Moment& who);
   void end_write(int64_t at, int64_t bytes, const Moment& begun, const Moment& end);
   void end_read(int64_t at, int64_t bytes, const Moment& begun, const Moment& end);
-  // The engine's access to any number of bytes of a global buffer; not logged. A write is under way until it is ended.
-  char* global_bytes(const emulated::global_place& place, int64_t bytes, AccessKind kind, const Moment& who);
-  void end_global_write(const emulated::global_place& place, int64_t bytes, const Moment& begun, const Moment& end);
+  // The engine's access to any number of bytes of a global buffer; not logged. A write or update is under way until it
+  // is ended; of an update, `who` is given the clock that it is known by.
+  char* global_bytes(const emulated::global_place& place, int64_t bytes, AccessKind kind, Moment& who);
+  void end_global_write(const emulated::global_place& place, int64_t bytes, const Moment& begun, const Moment& end,
+                        bool is_update);
   EmulatedBuffer& buffer(int64_t number) { return global_.buffer(number).given; }
   int64_t arena_bytes() const { return arena_bytes_; }
   // The bytes that a barrier lies in: written by who makes it, then only updated.
   bool touch_barrier(const emulated::shared_place& at, bool makes, const Moment& who);
+  // Who wrote last into the bytes of one that was made then, if that was not its maker.
+  std::optional<Moment> written_since(const emulated::shared_place& barrier, const Moment& made) const;
 
   void copy_async(const emulated::copy_request& request, const void* code, const Moment& now);
   void commit_copies(int thread) { ++copies_[static_cast<size_t>(thread)].groups; }
@@ -92,7 +97,7 @@ class Memories {
   Clocks& clocks_;
   TeamOrder& order_;
   Reporter& reporter_;
-  const Viewpoint view_{&clocks_};  // of shared memory
+  const Viewpoint view_;  // of shared memory
   std::vector<std::max_align_t> arena_storage_;
   char* arena_;
   int64_t arena_bytes_;

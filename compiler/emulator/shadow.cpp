@@ -189,9 +189,23 @@ void Shadow::end_copy(int64_t at, int64_t bytes, const Moment& begun, const Mome
   });
 }
 
+Findings Shadow::begin_update(int64_t at, int64_t bytes, Moment& begun) {
+  begun.clock = kUnderWay + begun_++ % kUnderWay;
+  return access(at, bytes, AccessKind::atomic_update, begun);
+}
+
+// Who comes next sees the last update only.
+void Shadow::end_update(int64_t at, int64_t bytes, const Moment& begun, const Moment& end) {
+  for_each(at, bytes, false, [&](Record& record, int64_t) {
+    if (record.atomics == 0) return;
+    Moment& update = atomics_[record.atomics].update;
+    if (update.clock == begun.clock) update = end;
+  });
+}
+
 Findings Shadow::begin_read(int64_t at, int64_t bytes, Moment& begun) {
   Findings found;
-  begun.clock = kUnderWay + begun_reads_++ % kUnderWay;
+  begun.clock = kUnderWay + begun_++ % kUnderWay;
   ++reads_under_way_;
   const Step step{AccessKind::read, false, true, begun};
   for_each(at, bytes, false, [&](Record& record, int64_t place) { apply(record, place, step, found); });
@@ -236,8 +250,14 @@ std::optional<Moment> Shadow::unordered_write(const Record& record, bool is_atom
   if (!view_.is_ordered(record.write, thread)) return record.write;
   if (is_atomic || record.atomics == 0) return std::nullopt;
   const Atomics& atomics = atomics_[record.atomics];
-  if (view_.is_ordered(atomics.update, thread) || has_seen_update(atomics, thread)) return std::nullopt;
+  if (atomics.update.epoch == 0 || is_over(atomics.update, thread)) return std::nullopt;
+  if (!is_under_way(atomics.update) && has_seen_update(atomics, thread)) return std::nullopt;
   return atomics.update;
+}
+
+const Moment& Shadow::last_write(int64_t at) {
+  const Record& record = word(at / kWord);
+  return record.split ? bytes_[record.reads.set][static_cast<size_t>(at % kWord)].write : record.write;
 }
 
 // What forbids the access, if the earlier one is the last write or a read since.
@@ -247,7 +267,10 @@ std::optional<Conflict> Shadow::conflict_of(const Record& record, const Step& st
   const bool is_atomic = step.kind == AccessKind::atomic_read || step.kind == AccessKind::atomic_update;
   if (record.pending) return conflict(ConflictKind::pending, record.write);
   if (const auto write = unordered_write(record, is_atomic, thread))
-    return conflict(is_write ? ConflictKind::write_write : ConflictKind::write_read, *write);
+    return conflict(is_under_way(*write) ? ConflictKind::pending
+                    : is_write           ? ConflictKind::write_write
+                                         : ConflictKind::write_read,
+                    *write);
   if (step.by_engine && !(is_write && view_.team != nullptr)) {
     if (!record.by_engine && is_unfenced(record.write, thread)) return conflict(ConflictKind::unfenced, record.write);
     if (record.atomics != 0 && is_unfenced(atomics_[record.atomics].update, thread))
@@ -327,6 +350,12 @@ void Shadow::leave_epoch(Accesses& accesses, const Moment& now) {
   if (is_foreign && unordered(accesses.last, accesses.set, now.thread)) {
     if (accesses.others == 0) accesses.others = new_place(others_, free_others_);
     std::vector<Other>& others = others_[accesses.others];
+    // Who comes after this one comes after what is ordered before it.
+    std::erase_if(others, [&](const Other& other) {
+      if (unordered(other.last, other.set, now.thread)) return false;
+      forget_set(other.set);
+      return true;
+    });
     if (others.size() == kMostOthers) {  // two alone show that nothing orders the blocks
       forget_set(others.back().set);
       others.pop_back();

@@ -45,6 +45,10 @@ class Shadow {
   Findings begin_copy(int64_t at, int64_t bytes, bool by_engine, const Moment& begun);
   // It is over, for those who know `end`.
   void end_copy(int64_t at, int64_t bytes, const Moment& begun, const Moment& end);
+  // The same of an asynchronous update, which others may update meanwhile. It is known by the clock that `begun` is
+  // given.
+  Findings begin_update(int64_t at, int64_t bytes, Moment& begun);
+  void end_update(int64_t at, int64_t bytes, const Moment& begun, const Moment& end);
   // An asynchronous access begins to read: nobody may write to the bytes before it is over. It is known by the clock
   // that `begun` is given.
   Findings begin_read(int64_t at, int64_t bytes, Moment& begun);
@@ -53,6 +57,8 @@ class Shadow {
   void end_read(int64_t at, int64_t bytes, const Moment& begun, const Moment& end);
   // As at the start.
   void clear();
+  // The last write to a byte that was no atomic update.
+  const Moment& last_write(int64_t at);
 
  private:
   // Lanes of a warp that read at the same clock and line.
@@ -92,13 +98,13 @@ class Shadow {
     Moment now;
   };
   static constexpr int64_t kPageWords = 1024;
-  static constexpr uint32_t kUnderWay = 1u << 31;  // clocks from here on are those of reads that are not over
+  static constexpr uint32_t kUnderWay = 1u << 31;  // clocks from here on are those of what is not over
   static constexpr size_t kMostOthers = 4;         // blocks whose unordered reads of a word are kept
   using Page = std::vector<Record>;
 
   const Viewpoint& view_;
   bool written_;
-  uint32_t begun_reads_ = 0, reads_under_way_ = 0;
+  uint32_t begun_ = 0, reads_under_way_ = 0;
   std::vector<Page> pages_;
   std::vector<std::array<Record, 4>> bytes_;  // of split words; the first is unused
   std::vector<uint32_t> free_bytes_;
@@ -139,9 +145,7 @@ class Shadow {
   void leave_epoch(Accesses& accesses, const Moment& now);
   void add_reader(std::vector<Readers>& set, const Moment& moment);
   static bool is_under_way(const Moment& read) { return read.clock >= kUnderWay; }
-  bool is_over(const Moment& read, int thread) const {
-    return !is_under_way(read) && view_.is_ordered(read, thread);
-  }
+  bool is_over(const Moment& read, int thread) const { return !is_under_way(read) && view_.is_ordered(read, thread); }
   std::optional<Moment> unordered(const Moment& last, uint32_t set, int thread) const;
   std::optional<Moment> unordered(const Accesses& accesses, int thread) const;
 };

@@ -63,6 +63,7 @@ void AsyncEngine::multiply(int first_thread, std::span<void* const> lanes, uint3
                 a_type = static_cast<operand>(shape.types >> 4 & 15u),
                 b_type = static_cast<operand>(shape.types >> 8 & 15u);
   const Moment now = block_.now_of(first_thread);
+  issue(first_thread, first);
   std::vector<int64_t> addresses;
   const auto load = [&](const MatrixPlace& place, operand type, int64_t mn, int64_t k, bool transposed) {
     const int64_t address = place.at(mn, k, bytes_of(type), transposed);
@@ -125,6 +126,58 @@ void AsyncEngine::multiply(int first_thread, std::span<void* const> lanes, uint3
   each_sum([&](wgmma_lane& held, int, int i, double& x) { put_sum(sum_type, held.c, i, x); });
   for (int lane = 0; lane < 32; ++lane)
     hold_registers(*static_cast<wgmma_lane*>(lanes[static_cast<size_t>(lane)]), first_thread + lane, fences);
+}
+
+// All warps of a group make the same products, one after the other.
+void AsyncEngine::issue(int first_thread, const wgmma_lane& lane) {
+  WarpGroup& group = groups_[static_cast<size_t>(first_thread / 128)];
+  int64_t& count = group.counts[static_cast<size_t>(first_thread / 32 % 4)];
+  const auto place = static_cast<size_t>(count++ - group.done);
+  const Moment now = block_.now_of(first_thread);
+  if (place == group.issued.size()) {
+    group.issued.push_back({lane.shape, lane.a_place, lane.b_place, lane.accumulate, now});
+  } else {
+    const Issue& other = group.issued[place];
+    const auto& [shape, a_place, b_place, accumulate, first] = other;
+    const bool same = shape.n == lane.shape.n && shape.k == lane.shape.k && shape.types == lane.shape.types &&
+                      shape.a_in_registers == lane.shape.a_in_registers &&
+                      shape.a_transposed == lane.shape.a_transposed && shape.b_transposed == lane.shape.b_transposed &&
+                      a_place == lane.a_place && b_place == lane.b_place && accumulate == lane.accumulate;
+    if (!same)
+      tell(DefectKind::divergence, first, now,
+           fmt::format("warp {} makes another product than warp {} of its group of four, at {}", first_thread / 32,
+                       first.thread % block_.size() / 32, reporter_.place(first.site)));
+  }
+  for (const auto least = std::min_element(group.counts.begin(), group.counts.end()); group.done < *least; ++group.done)
+    group.issued.pop_front();
+}
+
+// @pre the block is over
+void AsyncEngine::check_groups() {
+  for (const WarpGroup& group : groups_) {
+    if (group.issued.empty()) continue;
+    const Moment& first = group.issued.front().first;
+    tell(DefectKind::divergence, first, first,
+         fmt::format("warp {} makes a product without others of its group of four, who make {}, {}, {} and {}",
+                     first.thread % block_.size() / 32, group.counts[0], group.counts[1], group.counts[2],
+                     group.counts[3]));
+  }
+}
+
+// What the products of a warp read is over for each of its threads, and whoever they let know. It orders nothing else.
+void AsyncEngine::wait_products(int first_thread, int64_t under_way) {
+  const auto over_before = [&](const Read& read, const Reads& reads) { return read.group < reads.groups - under_way; };
+  Reads& products = owns_[static_cast<size_t>(first_thread)].products;
+  if (!products.under_way.empty() && over_before(products.under_way.front(), products)) {
+    Knowledge over;
+    const Moment end = clocks_.moment_beside(Clocks::Beside::products, block_.now_of(first_thread).thread / 32,
+                                             products.under_way.front().begun.site, over);
+    end_reads(products, under_way, end);
+    for (int thread = first_thread; thread < first_thread + 32; ++thread)
+      clocks_.acquire(block_.now_of(thread).thread, over);
+  }
+  for (int thread = first_thread; thread < first_thread + 32; ++thread)
+    give_back(owns_[static_cast<size_t>(thread)], thread, under_way);
 }
 
 void AsyncEngine::tell(DefectKind kind, const Moment& first, const Moment& second, std::string message) {

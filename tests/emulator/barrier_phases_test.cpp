@@ -54,7 +54,8 @@ TEST(BarrierPhases, OfARingAreRight) { EXPECT_THAT(told(refill(kRefilled)), IsEm
 TEST(BarrierPhases, ThatAreTwoBehindAreNamed) {
   const KernelText kernel = kRefilled.with("barrier_wait(empty, (round & 1) ^ 1);", "");
   for (const std::string rounds : {"6", "5"}) {  // one ends in a deadlock, one in reads of what is written
-    const Report report = refill(kernel.with("round < 6; ++round) {\n      ", "round < " + rounds + "; ++round) {\n      "));
+    const Report report =
+        refill(kernel.with("round < 6; ++round) {\n      ", "round < " + rounds + "; ++round) {\n      "));
     const Defect* misuse = misuse_of(report);
     ASSERT_NE(misuse, nullptr) << rounds << ::testing::PrintToString(told(report));
     EXPECT_EQ(misuse->first.line, kernel.line_of("wait full"));

@@ -62,7 +62,8 @@ extern "C" __global__ void main_0(global_array<int32_t> parts, global_array<int3
 )"};
 
 TEST(Fences, OrderWhatBlocksLeaveForTheLast) {
-  const Change no_release{"    fence_device();  // release\n", "\n"}, no_acquire{"    fence_device();  // acquire\n", "\n"};
+  const Change no_release{"    fence_device();  // release\n", "\n"},
+      no_acquire{"    fence_device();  // acquire\n", "\n"};
   const std::string written = "  sync_threads();  // written\n", known = "  sync_threads();  // known\n";
   for (const Variant& variant : std::vector<Variant>{
            {{}, "", ""},
@@ -89,15 +90,16 @@ TEST(Fences, OrderWhatBlocksLeaveForTheLast) {
 
 // The count is taken before the fence; after it there is an update of another element.
 TEST(Fences, OrderNothingThroughOtherElements) {
-  const Variant variant{{{"    fence_device();  // release\n", "\n"},
-                         {"== gridDim.x - 1;  // counted",
-                          "== gridDim.x - 1; fence_device(); atomic_update<add_update>(count + (1 + blockIdx.x), 1);  // counted"}},
-                        "part",
-                        "sum"};
+  const Variant variant{
+      {{"    fence_device();  // release\n", "\n"},
+       {"== gridDim.x - 1;  // counted",
+        "== gridDim.x - 1; fence_device(); atomic_update<add_update>(count + (1 + blockIdx.x), 1);  // counted"}},
+      "part",
+      "sum"};
   std::vector<int32_t> parts(4 * 64), count(8), sum(64);
-  const Report report = run_kernel(changed(kLastBlock, variant.changes),
-                                   {.threads = 64, .shared_bytes = 4, .grid = {4, 1, 1}},
-                                   Buffers().add("parts", parts).add("count", count).add("sum", sum));
+  const Report report =
+      run_kernel(changed(kLastBlock, variant.changes), {.threads = 64, .shared_bytes = 4, .grid = {4, 1, 1}},
+                 Buffers().add("parts", parts).add("count", count).add("sum", sum));
   expect(kLastBlock, variant, report);
 }
 
@@ -141,8 +143,9 @@ TEST(Fences, PassOnWhatTheyOrder) {
             ""},
            // A plain write does not.
            {{{pass, "\n"},
-             {"atomic_update<put_update>(flags + 1, 1);", "flags[0] = 1; fence_device(); "
-                                                          "atomic_update<put_update>(flags + 1, 1);"},
+             {"atomic_update<put_update>(flags + 1, 1);",
+              "flags[0] = 1; fence_device(); "
+              "atomic_update<put_update>(flags + 1, 1);"},
              {"atomic_read(flags + 1);", "atomic_read(flags + 1); fence_device(); atomic_read(flags + 0);"}},
             "",
             ""},
@@ -235,18 +238,17 @@ extern "C" __global__ void main_0(global_array<int32_t> A, global_array<int32_t>
 }
 )"};
   const std::string first = "B[0] = atomic_read(A + 0);", second = "atomic_update<add_update>(A + 0, 1);";
-  for (const Variant& variant :
-       std::vector<Variant>{{{}, "", ""},
-                            {{{second, "A[0] = 1;"}}, "first", "second"},
-                            {{{first, "B[0] = A[0];"}}, "first", "second"},
-                            {{{first, "A[0] = 3;"}}, "first", "second"},
-                            {{{second, "B[1] = A[0];"}}, "", ""},
-                            {{{first, "atomic_update<add_update>(A + 0, 2);"}, {second, "B[1] = A[0];"}}, "first", "second"},
-                            // What one has seen is there.
-                            {{{first, "atomic_update<add_update>(A + 0, 2);"},
-                              {second, "if (atomic_read(A + 0) == 2) A[0] = 0;"}},
-                             "",
-                             ""}}) {
+  for (const Variant& variant : std::vector<Variant>{
+           {{}, "", ""},
+           {{{second, "A[0] = 1;"}}, "first", "second"},
+           {{{first, "B[0] = A[0];"}}, "first", "second"},
+           {{{first, "A[0] = 3;"}}, "first", "second"},
+           {{{second, "B[1] = A[0];"}}, "", ""},
+           {{{first, "atomic_update<add_update>(A + 0, 2);"}, {second, "B[1] = A[0];"}}, "first", "second"},
+           // What one has seen is there.
+           {{{first, "atomic_update<add_update>(A + 0, 2);"}, {second, "if (atomic_read(A + 0) == 2) A[0] = 0;"}},
+            "",
+            ""}}) {
     std::vector<int32_t> a(1), b(2);
     expect(kernel, variant,
            run_kernel(changed(kernel, variant.changes), {.grid = {2, 1, 1}}, Buffers().add("A", a).add("B", b)));
@@ -275,13 +277,21 @@ extern "C" __global__ void main_0(global_array<int32_t> A, global_array<int32_t>
 )"};
 
 TEST(Fences, OrderBlocksThatStay) {
-  for (const Variant& variant :
-       std::vector<Variant>{{{{"    A[64 + t] = A[64 + 63 - t];  // other\n", "\n"}}, "", ""},
-                            {{}, "other", "other"},  // of threads of one block
-                            {{{"    A[64 + t] = A[64 + 63 - t];  // other\n", "\n"}, {"      fence_device();  // acquire\n", "\n"}}, "work", "work"},
-                            {{{"    A[64 + t] = A[64 + 63 - t];  // other\n", "\n"}, {"      fence_device();  // release\n", "\n"}}, "work", "work"},
-                            {{{"    A[64 + t] = A[64 + 63 - t];  // other\n", "\n"}, {"    sync_threads();  // done\n", "\n"}}, "work", "work"},
-                            {{{"    A[64 + t] = A[64 + 63 - t];  // other\n", "\n"}, {"    sync_threads();  // begun\n", "\n"}}, "work", "work"}}) {
+  for (const Variant& variant : std::vector<Variant>{
+           {{{"    A[64 + t] = A[64 + 63 - t];  // other\n", "\n"}}, "", ""},
+           {{}, "other", "other"},  // of threads of one block
+           {{{"    A[64 + t] = A[64 + 63 - t];  // other\n", "\n"}, {"      fence_device();  // acquire\n", "\n"}},
+            "work",
+            "work"},
+           {{{"    A[64 + t] = A[64 + 63 - t];  // other\n", "\n"}, {"      fence_device();  // release\n", "\n"}},
+            "work",
+            "work"},
+           {{{"    A[64 + t] = A[64 + 63 - t];  // other\n", "\n"}, {"    sync_threads();  // done\n", "\n"}},
+            "work",
+            "work"},
+           {{{"    A[64 + t] = A[64 + 63 - t];  // other\n", "\n"}, {"    sync_threads();  // begun\n", "\n"}},
+            "work",
+            "work"}}) {
     std::vector<int32_t> a(128), flags(3);
     const KernelText kernel = changed(kRelay, variant.changes);
     const Report report = run_kernel(kernel, {.threads = 64, .grid = {3, 1, 1}, .cooperative = true},
@@ -342,9 +352,9 @@ extern "C" __global__ void main_0(global_array<int32_t> A, global_array<int32_t>
                                                      {{{"      fence_device();  // acquire\n", "\n"}}, "write", "read"},
                                                      {{{"    fence_device();  // pass\n", "\n"}}, "write", "read"}}) {
     std::vector<int32_t> a(2), flags(2);
-    const Report report = run_kernel(changed(kernel, variant.changes),
-                                     {.threads = 64, .grid = {2, 1, 1}, .cooperative = true},
-                                     Buffers().add("A", a).add("flags", flags));
+    const Report report =
+        run_kernel(changed(kernel, variant.changes), {.threads = 64, .grid = {2, 1, 1}, .cooperative = true},
+                   Buffers().add("A", a).add("flags", flags));
     expect(kernel, variant, report);
   }
 }
@@ -393,9 +403,9 @@ TEST(Fences, OrderStoresOfTheCopyEngine) {
            {{{use, fetch}, {"wait_stores<0>();", "wait_stores_read<0>();"}}, "store", "use", DefectKind::pending_copy},
        }) {
     std::vector<int32_t> a(64), flags(1), b(64);
-    const Report report = run_kernel(changed(kStored, variant.changes),
-                                     {.threads = 64, .shared_bytes = 264, .grid = {2, 1, 1}},
-                                     Buffers().add("A", a).add("flags", flags).add("B", b));
+    const Report report =
+        run_kernel(changed(kStored, variant.changes), {.threads = 64, .shared_bytes = 264, .grid = {2, 1, 1}},
+                   Buffers().add("A", a).add("flags", flags).add("B", b));
     expect(kStored, variant, report);
     if (variant.first.empty()) { EXPECT_EQ(b[63], 63); }
   }
@@ -424,8 +434,8 @@ extern "C" __global__ void main_0(global_array<int32_t> A, global_array<int32_t>
 }
 )"};
   const Setting setting{.threads = 64, .shared_bytes = 264};
-  for (const Variant& variant :
-       std::vector<Variant>{{{}, "", ""}, {{{"  fence_async();  // fence\n", "\n"}}, "write", "fetch", DefectKind::missing_fence}}) {
+  for (const Variant& variant : std::vector<Variant>{
+           {{}, "", ""}, {{{"  fence_async();  // fence\n", "\n"}}, "write", "fetch", DefectKind::missing_fence}}) {
     std::vector<int32_t> a(64), b(64);
     expect(kernel, variant, run_kernel(changed(kernel, variant.changes), setting, Buffers().add("A", a).add("B", b)));
   }

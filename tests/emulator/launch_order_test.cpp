@@ -97,7 +97,8 @@ struct Launch {
   struct Team {
     Clocks clocks;
     TeamOrder order;
-    Team(LaunchOrder& launch, bool together) : clocks(kMembers, launch.epochs), order(launch, clocks, kMembers, together) {}
+    Team(LaunchOrder& launch, bool together)
+        : clocks(kMembers, launch.epochs), order(launch, clocks, kMembers, together) {}
   };
   LaunchOrder order;
   std::vector<std::unique_ptr<Team>> teams;
@@ -114,7 +115,7 @@ struct Launch {
   Team& team(int number) { return *teams[together ? size_t(number) : 0]; }
   void enter(int number) {
     Team& one = team(number);
-    view = {&one.clocks, &one.order, together ? order.epochs.last() + 1 : one.clocks.epoch()};
+    view = {&one.clocks, nullptr, &one.order, together ? order.epochs.last() + 1 : one.clocks.epoch()};
   }
   bool access(int number, int thread, Kind kind, int64_t word) {
     constexpr AccessKind kKinds[] = {AccessKind::read, AccessKind::write, AccessKind::atomic_read,

@@ -136,20 +136,41 @@ TEST(Shadow, GuardsWhatIsReadAsynchronously) {
   EXPECT_FALSE(shadow.access(12, 4, AccessKind::write, clocks.now(1, 2)).conflict);
 }
 
-TEST(Clocks, KnowFences) {
+TEST(FenceLog, KnowsWhatWasBefore) {
   Epochs epochs;
   Clocks clocks(2, epochs);
+  FenceLog fences(clocks, 2);
   const Moment before = clocks.now(0, 1);
-  EXPECT_FALSE(clocks.is_fenced(before, 1));
-  clocks.fence(0);
-  EXPECT_TRUE(clocks.is_fenced(before, 1));
-  const Moment after = clocks.now(0, 1);
-  EXPECT_FALSE(clocks.is_fenced(after, 1));
-  clocks.fence(1);  // before it knows of the write
+  EXPECT_FALSE(fences.covers(before, 1));
+  fences.add(0);
+  EXPECT_TRUE(fences.covers(before, 0));
+  EXPECT_FALSE(fences.covers(before, 1));  // it does not know of the fence
   clocks.join(std::vector<uint16_t>{0, 1});
-  EXPECT_FALSE(clocks.is_fenced(after, 1));
-  clocks.fence(1);
-  EXPECT_TRUE(clocks.is_fenced(after, 1));
+  EXPECT_TRUE(fences.covers(before, 1));
+  const Moment after = clocks.now(0, 1);
+  EXPECT_FALSE(fences.covers(after, 1));
+  fences.add(1);  // before it knows of the write
+  clocks.join(std::vector<uint16_t>{0, 1});
+  EXPECT_FALSE(fences.covers(after, 1));
+  fences.add(1);
+  EXPECT_TRUE(fences.covers(after, 1));
+  // A later fence that is not known takes nothing back.
+  fences.add(0);
+  EXPECT_TRUE(fences.covers(before, 1));
+}
+
+TEST(FenceLog, KeepsWhatWasBeforeABarrier) {
+  Epochs epochs;
+  Clocks clocks(3, epochs);
+  FenceLog fences(clocks, 3);
+  const Moment first = clocks.now(0, 1), second = clocks.now(2, 1);
+  fences.add(0);
+  clocks.start_epoch();
+  EXPECT_TRUE(fences.covers(first, 1));
+  EXPECT_FALSE(fences.covers(second, 1));
+  fences.add(1);
+  clocks.start_epoch();
+  EXPECT_TRUE(fences.covers(second, 0));
 }
 
 }  // namespace
