@@ -1,6 +1,7 @@
 #include "compiler/targets/cpu/early_loads.h"
 
 #include "compiler/ir/text.h"
+#include "compiler/ir/visit.h"
 
 namespace tilepilot::targets::cpu {
 namespace {
