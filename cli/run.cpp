@@ -66,8 +66,8 @@ void add_run(CLI::App& app, Session& session) {
   command->add_option("--report", options->report,
                       "File to write to how far the script came, and what it cost in the emulator, as JSON");
   command->add_flag("--costs", options->costs,
-                    "In the emulator: tell at the end what kernels cost, in instructions, bytes, bank conflicts and "
-                    "sectors, with lines");
+                    "In the emulator: tell at the end what kernels cost, in instructions, operations by class, bytes, "
+                    "bank conflicts and sectors, with lines");
   command->footer("Options of ours go before the script.\nExample:\n  tilepilot run --threads 2 my_kernel.py --m 1024");
   command->callback(
       [&session, options] { session.run = [&session, options] { return run_script(session, *options); }; });

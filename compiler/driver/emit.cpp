@@ -82,7 +82,7 @@ class GpuEmitter {
   Emission& emission_;
 
   Result<targets::cuda::GeneratedCode> generated(const ir::Program& program, const SourceMap* sources) {
-    targets::cuda::GeneratedCode code = TRY(targets::cuda::generate(program, architecture_, sources));
+    targets::cuda::GeneratedCode code = TRY(targets::cuda::generate(program, architecture_, {sources}));
     for (Diagnostic& warning : code.warnings) emission_.diagnostics.add(std::move(warning));
     return code;
   }

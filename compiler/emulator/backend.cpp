@@ -26,6 +26,11 @@ int64_t bytes_of_buffer(const ir::BufferData& buffer, const BoundArguments& boun
   return elements * buffer.type.bytes();
 }
 
+SourceLine line_of(Span span, const SourceMap* sources) {
+  if (sources == nullptr || !span.valid() || static_cast<size_t>(span.file) >= sources->size()) return {};
+  return {std::string(sources->name(span.file)), sources->position(span.file, span.begin).line};
+}
+
 // A program's code, and how it runs here.
 struct Version {
   GeneratedCode code;
@@ -37,10 +42,12 @@ class Assembler {
   Assembler(targets::cuda::Architecture architecture, BackendOptions options)
       : architecture_(architecture),
         toolchain_(toolchain_options(std::move(options.toolchain))),
-        sources_(options.sources) {}
+        generating_{options.sources, options.costs != nullptr} {}
+
+  const SourceMap* sources() const { return generating_.sources; }
 
   Result<Version> assemble(const ir::Program& program, DiagnosticList& warnings) {
-    GeneratedCode code = TRY(targets::cuda::generate(program, architecture_, sources_));
+    GeneratedCode code = TRY(targets::cuda::generate(program, architecture_, generating_));
     for (Diagnostic& warning : code.warnings) warnings.add(std::move(warning));
     std::vector<std::string> functions;
     for (const targets::cuda::Launch& launch : code.launches) functions.push_back(launch.function);
@@ -51,7 +58,7 @@ class Assembler {
  private:
   targets::cuda::Architecture architecture_;
   runtime::Toolchain toolchain_;
-  const SourceMap* sources_;
+  targets::cuda::GenerateOptions generating_;
 };
 
 class EmulatedKernel : public runtime::CompiledKernel {
@@ -60,6 +67,7 @@ class EmulatedKernel : public runtime::CompiledKernel {
                  std::shared_ptr<CostBook> costs)
       : program_(std::move(program)),
         checks_(checks),
+        sources_(assembler->sources()),
         costs_(std::move(costs)),
         versions_(program_,
                   [assembler](const auto& version, auto& warnings) { return assembler->assemble(version, warnings); }) {
@@ -97,13 +105,14 @@ class EmulatedKernel : public runtime::CompiledKernel {
  private:
   ir::Program program_;
   Options checks_;
+  const SourceMap* sources_;
   std::shared_ptr<CostBook> costs_;
   runtime::Versions<Version> versions_;
   std::string printed_;
 
   Status launch_one(EmulatedCode& code, const targets::cuda::Launch& one, EmulatedArguments& given,
                     const BoundArguments& bound, Span span) {
-    const EmulatedLaunch launch = emulated(one, bound.values);
+    const EmulatedLaunch launch = emulated(one, bound.values, sources_);
     given.maps.clear();
     for (const targets::cuda::TensorMap& map : one.maps) given.maps.push_back(encoded(map, bound.values));
     const Report report = TRY(run(code, launch, given, checks_));
@@ -142,7 +151,7 @@ class EmulatorBackend : public runtime::KernelBackend {
 
 }  // namespace
 
-EmulatedLaunch emulated(const targets::cuda::Launch& launch, const ir::VarRanges& values) {
+EmulatedLaunch emulated(const targets::cuda::Launch& launch, const ir::VarRanges& values, const SourceMap* sources) {
   EmulatedLaunch result{launch.function};
   result.shared_bytes = launch.shared_bytes;
   result.cooperative = launch.cooperative;
@@ -151,6 +160,11 @@ EmulatedLaunch emulated(const targets::cuda::Launch& launch, const ir::VarRanges
     result.grid[axis] = std::max<int64_t>(0, runtime::evaluate(launch.grid[axis], values));
   std::copy(launch.threads.begin(), launch.threads.end(), result.threads.begin());
   std::copy(launch.cluster.begin(), launch.cluster.end(), result.cluster.begin());
+  for (const targets::cpu::Tally& tally : launch.tallies) {
+    result.tallies.emplace_back();
+    for (const targets::cpu::Tally::Part& part : tally.parts)
+      result.tallies.back().emplace_back(line_of(part.span, sources), part.operations);
+  }
   if (launch.persistent) {
     const int64_t unit = result.cluster[0], clusters = result.grid[0] / unit;
     result.grid[0] = (clusters * 2 + 2) / 3 * unit;

@@ -16,12 +16,13 @@ struct BackendOptions {
   Options checks;
   const SourceMap* sources =
       nullptr;  // that programs' spans point into, for the lines of defects; outlives the backend
-  std::shared_ptr<CostBook> costs = nullptr;  // gets what each launch costs
+  std::shared_ptr<CostBook> costs = nullptr;  // gets what each launch costs, arithmetic included; null: nobody counts
 };
 
 // A launch for values of the program's symbols. Of persistent ones fewer blocks than it allows: some take a second
-// turn, and some do not.
-EmulatedLaunch emulated(const targets::cuda::Launch& launch, const ir::VarRanges& values);
+// turn, and some do not. `sources`: for the lines of its tallies.
+EmulatedLaunch emulated(const targets::cuda::Launch& launch, const ir::VarRanges& values,
+                        const SourceMap* sources = nullptr);
 // A launch's tensor map for values of the program's symbols.
 TensorMap encoded(const targets::cuda::TensorMap& map, const ir::VarRanges& values);
 

@@ -46,6 +46,7 @@ Block::Block(const EmulatedLaunch& launch, BlockPlace place, emulated::machine_s
       reporter_(reporter),
       stacks_(static_cast<size_t>(extents_[0] * extents_[1] * extents_[2]), static_cast<size_t>(launch.local_bytes)),
       threads_(stacks_.count()),
+      tallies_(launch.tallies, stacks_.count()),
       warps_((stacks_.count() + kWarp - 1) / kWarp),
       ready_(stacks_.count()) {}
 
@@ -58,6 +59,7 @@ Block::Outcome Block::run(const std::function<void()>& body, BlockOwner& owner) 
   owner_ = &owner;
   body_ = &body;
   begun_ = true;
+  tallies_.start_block();
   ended_ = polls_ = at_grid_ = 0;
   ready_first_ = ready_count_ = 0;
   barriers_ = {};
@@ -120,6 +122,7 @@ void Block::make_ready(int thread) {
 void Block::take_turn(int thread) {
   current_ = thread;
   state_.site = running().site;
+  state_.tallies = tallies_.of(thread);
   state_.thread_index = {static_cast<uint32_t>(thread % extents_[0]),
                          static_cast<uint32_t>(thread / extents_[0] % extents_[1]),
                          static_cast<uint32_t>(thread / (extents_[0] * extents_[1]))};

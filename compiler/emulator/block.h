@@ -9,6 +9,7 @@
 #include "compiler/emulator/prelude/interface.h.in"
 #include "compiler/emulator/reporter.h"
 #include "compiler/emulator/stacks.h"
+#include "compiler/emulator/tallies.h"
 
 namespace tilepilot::emulator {
 
@@ -60,6 +61,7 @@ class Block {
   // For the running thread:
   int thread() const { return current_; }
   int64_t size() const { return static_cast<int64_t>(threads_.size()); }
+  const Tallies& tallies() const { return tallies_; }
   Moment now() const { return clocks_.now(number_of(current_), state_.site); }
   // Where another thread of the warp stands.
   Moment now_of(int thread) const { return clocks_.now(number_of(thread), threads_[static_cast<size_t>(thread)].site); }
@@ -109,6 +111,7 @@ class Block {
   Stacks stacks_;
   Context scheduler_;
   std::vector<Thread> threads_;
+  Tallies tallies_;
   std::vector<Warp> warps_;
   std::vector<uint16_t> ready_;  // a ring
   size_t ready_first_ = 0, ready_count_ = 0;

@@ -40,6 +40,7 @@ struct EmulatedLaunch {
   bool cooperative = false;                 // blocks wait for each other: all are there at once
   std::array<int64_t, 3> cluster{1, 1, 1};  // blocks; the grid is a multiple. Not with `cooperative`
   int64_t local_bytes = 0;                  // of each thread's own arrays
+  std::vector<Tally> tallies = {};          // by the numbers in the text; without them it must have none
 };
 
 using TensorMap = emulated::tensor_map_data;

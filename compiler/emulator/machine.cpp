@@ -319,6 +319,7 @@ Block::Outcome Machine::ended(LiveBlock& live, Block::Outcome outcome) {
   if (outcome == Block::Outcome::ended) {
     live.engine.end_block();
     live.engine.tell_wrong_phases();
+    live.block.tallies().add_to(report_.counters);
   }
   return outcome;
 }

@@ -43,6 +43,32 @@ std::vector<std::pair<SourceLine, Traffic>> worst(const std::map<SourceLine, Tra
   return found;
 }
 
+// "96 fp32, 32 comparison"; with `warps`: "96 fp32 (3), ...".
+std::string operations_of(const targets::cpu::Operations& threads, const targets::cpu::Operations* warps) {
+  std::string text;
+  for (size_t k = 0; k < targets::cpu::kOperationClasses; ++k) {
+    const auto operation = static_cast<targets::cpu::Operation>(k);
+    if (threads[operation] == 0) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", threads[operation], name_of(operation));
+    if (warps != nullptr) text += fmt::format(" ({})", (*warps)[operation]);
+  }
+  return text;
+}
+
+std::string operations_of(const Counters& counters) {
+  const std::string all = operations_of(counters.thread_operations, &counters.warp_operations);
+  if (all.empty()) return "";
+  std::string text = fmt::format("  operations of threads (of warps): {}\n", all);
+  std::vector<std::pair<SourceLine, targets::cpu::Operations>> lines(counters.operation_lines.begin(),
+                                                                     counters.operation_lines.end());
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const auto& a, const auto& b) { return a.second.total() > b.second.total(); });
+  if (lines.size() > kMostCostlyLines) lines.resize(kMostCostlyLines);
+  for (const auto& [line, operations] : lines)
+    text += fmt::format("  {}: {}\n", spelled(line), operations_of(operations, nullptr));
+  return text;
+}
+
 }  // namespace
 
 std::string_view name_of(DefectKind kind) {
@@ -98,6 +124,9 @@ Counters& Counters::operator+=(const Counters& other) {
     this->*count += other.*count;
   for (const auto& [line, traffic] : other.shared_lines) shared_lines[line] += traffic;
   for (const auto& [line, traffic] : other.global_lines) global_lines[line] += traffic;
+  thread_operations.add(other.thread_operations);
+  warp_operations.add(other.warp_operations);
+  for (const auto& [line, operations] : other.operation_lines) operation_lines[line].add(operations);
   return *this;
 }
 
@@ -126,7 +155,7 @@ std::string to_text(const Cost& cost) {
        worst(c.global_lines, [](const Traffic& t) { return t.global_sectors - t.least_sectors; }))
     text += fmt::format("  {}: {} sectors where {} would do\n", spelled(line), traffic.global_sectors,
                         traffic.least_sectors);
-  return text;
+  return text + operations_of(c);
 }
 
 }  // namespace tilepilot::emulator

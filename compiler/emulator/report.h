@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/targets/cpu/operations.h"
+
 namespace tilepilot::emulator {
 
 enum class DefectKind : uint8_t {
@@ -52,12 +54,20 @@ struct Traffic {
   Traffic& operator+=(const Traffic& other);
 };
 
+// What a thread computes each time when it comes to a call `emulated::tally`, for which lines.
+using Tally = std::vector<std::pair<SourceLine, targets::cpu::Operations>>;
+
 struct Counters {
   Traffic shared_reads, shared_writes, global_reads, global_writes;  // asynchronous copies and ldmatrix are in there
   int64_t mma = 0, ldmatrix = 0, stmatrix = 0, async_copies = 0, atomics = 0, shuffles = 0, votes = 0;  // of warps
   int64_t wgmma = 0, bulk_copies = 0;                        // of warps, of boxes
   int64_t warp_syncs = 0, block_syncs = 0;                   // of warps, of blocks; named barriers are among the latter
   std::map<SourceLine, Traffic> shared_lines, global_lines;  // by line: the same as above, reads and writes together
+  // Arithmetic of launches with tallies (see targets/cpu/operation_count.h for what counts), of blocks that have ended.
+  // A warp's are the most that one of its lanes does of each statement: what the warp issues if lanes that go the same
+  // way go together, and never more than that.
+  targets::cpu::Operations thread_operations, warp_operations;
+  std::map<SourceLine, targets::cpu::Operations> operation_lines;  // of threads
   Counters& operator+=(const Counters& other);
 };
 
@@ -84,8 +94,8 @@ class CostBook {
   std::vector<Cost> costs_;
 };
 
-// Instructions by class, what moved, and the lines where shared memory takes turns or sectors are wasted, dearest
-// first.
+// Instructions and operations by class, what moved, and the lines where shared memory takes turns, sectors are wasted
+// or most is computed, dearest first.
 std::string to_text(const Cost& cost);
 
 }  // namespace tilepilot::emulator

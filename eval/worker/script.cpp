@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <torch/version.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -47,6 +48,23 @@ nlohmann::json to_json(const std::map<emulator::SourceLine, emulator::Traffic>& 
   return all;
 }
 
+nlohmann::json to_json(const targets::cpu::Operations& operations) {
+  nlohmann::json all = nlohmann::json::object();
+  for (size_t k = 0; k < targets::cpu::kOperationClasses; ++k) {
+    const auto operation = static_cast<targets::cpu::Operation>(k);
+    std::string name(name_of(operation));
+    std::replace(name.begin(), name.end(), ' ', '_');
+    all[name] = operations[operation];
+  }
+  return all;
+}
+
+nlohmann::json to_json(const std::map<emulator::SourceLine, targets::cpu::Operations>& lines) {
+  nlohmann::json all = nlohmann::json::object();
+  for (const auto& [line, operations] : lines) all[emulator::spelled(line)] = to_json(operations);
+  return all;
+}
+
 nlohmann::json to_json(const emulator::Cost& cost) {
   const emulator::Counters& c = cost.counters;
   return {{"program", cost.program},
@@ -67,8 +85,11 @@ nlohmann::json to_json(const emulator::Cost& cost) {
             {"votes", c.votes},
             {"warp_syncs", c.warp_syncs},
             {"block_syncs", c.block_syncs}}},
+          {"thread_operations", to_json(c.thread_operations)},
+          {"warp_operations", to_json(c.warp_operations)},
           {"shared_lines", to_json(c.shared_lines)},
-          {"global_lines", to_json(c.global_lines)}};
+          {"global_lines", to_json(c.global_lines)},
+          {"operation_lines", to_json(c.operation_lines)}};
 }
 
 void write_report(const std::string& path, const Progress& progress, int compiled, int exit_code,
@@ -141,7 +162,9 @@ class ScriptRun {
   }
 
   int run() {
-    auto opened = open_target(options_.target, {runtime::default_cache_directory(), &sources_, costs_});
+    const bool wants_costs = options_.tells_costs || !options_.report.empty();
+    auto opened =
+        open_target(options_.target, {runtime::default_cache_directory(), &sources_, wants_costs ? costs_ : nullptr});
     if (!opened.ok()) {
       diagnostics_.add(opened.error());
       return finish(3);

@@ -30,14 +30,14 @@ int64_t bytes_of(const ir::BufferData& buffer, const ir::VarRanges& values) {
 
 }  // namespace
 
-Result<size_t> EmulatedBatch::add(const ir::Program& program, const SourceMap* sources) {
-  targets::cuda::GeneratedCode code = TRY(targets::cuda::generate(program, architecture_, sources));
+Result<size_t> EmulatedBatch::add(const ir::Program& program, const SourceMap* sources, bool tallies) {
+  targets::cuda::GeneratedCode code = TRY(targets::cuda::generate(program, architecture_, {sources, tallies}));
   for (targets::cuda::Launch& launch : code.launches) {
     const std::string apart = fmt::format("p{}_{}", programs_.size(), launch.function);
     code.source = replaced(code.source, " " + launch.function + "(", " " + apart + "(");
     launch.function = apart;
   }
-  programs_.push_back({program, std::move(code)});
+  programs_.push_back({program, std::move(code), sources, tallies});
   return programs_.size() - 1;
 }
 
@@ -56,7 +56,7 @@ void EmulatedBatch::compile_for_gpus() const {
   }
   const char* target = architecture_ == targets::cuda::Architecture::sm_80 ? "sm_80" : "sm_90a";
   for (const Item& item : programs_) {
-    if (item.planted) continue;
+    if (item.planted || item.tallies) continue;
     DiagnosticList warnings;
     const auto made = nvrtc().compile(targets::cuda::prelude() + item.code.source, target, warnings);
     EXPECT_TRUE(made.ok()) << made.error().message
@@ -106,7 +106,7 @@ std::string EmulatedBatch::run(size_t number, const std::vector<runtime::Argumen
   printed_.clear();
   defects_.clear();
   for (const targets::cuda::Launch& launch : item.code.launches) {
-    const emulator::EmulatedLaunch one = emulator::emulated(launch, bound->values);
+    const emulator::EmulatedLaunch one = emulator::emulated(launch, bound->values, item.sources);
     if (one.grid[0] * one.grid[1] * one.grid[2] <= 0) continue;
     given.maps.clear();
     for (const targets::cuda::TensorMap& map : launch.maps) given.maps.push_back(emulator::encoded(map, bound->values));

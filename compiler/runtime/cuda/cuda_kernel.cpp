@@ -56,7 +56,7 @@ class Assembler {
   Device& device() const { return *device_; }
 
   Result<Version> assemble(const ir::Program& program, DiagnosticList& warnings) {
-    GeneratedCode code = TRY(targets::cuda::generate(program, architecture_, sources_));
+    GeneratedCode code = TRY(targets::cuda::generate(program, architecture_, {sources_}));
     const CompiledModule made = TRY(nvrtc_.compile(targets::cuda::prelude() + code.source, machine_, warnings));
     Version version{std::move(code.source), TRY(device_->load(made.cubin)), {}};
     for (Diagnostic& warning : code.warnings) warnings.add(std::move(warning));

@@ -63,6 +63,7 @@ std::vector<int64_t> extents(const ir::Buffer& buffer) {
 }
 
 std::vector<std::string> strides(Context& context, const ir::Buffer& buffer) {
+  const OperationCount::Pause known_before(context.operations);  // they are the same all through the launch
   std::vector<std::string> result(buffer->rank());
   if (!buffer->strides.empty()) {
     for (size_t axis = 0; axis < buffer->rank(); ++axis) result[axis] = factor(context, buffer->strides[axis]);
@@ -84,6 +85,7 @@ std::vector<std::string> strides(Context& context, const ir::Buffer& buffer) {
 
 std::string offset(Context& context, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices) {
   const std::vector<std::string> steps = strides(context, buffer);
+  if (context.operations) context.operations->offset(indices, steps);
   std::string text;
   for (size_t axis = 0; axis < indices.size(); ++axis) {
     if (ir::constant_int(indices[axis]) == 0) continue;
@@ -116,8 +118,10 @@ std::string place(Context& context, const ir::Buffer& buffer, const std::vector<
 
 std::string axis_condition(Context& context, const ir::Expr& at, const ir::Expr& extent) {
   if (context.facts.in_bounds(at, extent)) return "";
+  const bool may_be_negative = !context.facts.is_never_negative(at);
+  if (context.operations) context.operations->bounds(at, extent, may_be_negative);
   const std::string below = summand(context, at) + " < " + factor(context, extent);
-  return context.facts.is_never_negative(at) ? below : factor(context, at) + " >= 0 && " + below;
+  return may_be_negative ? factor(context, at) + " >= 0 && " + below : below;
 }
 
 bool may_leave(const Context& context, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices) {

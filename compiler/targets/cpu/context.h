@@ -10,6 +10,7 @@
 #include "compiler/targets/cpu/integer_facts.h"
 #include "compiler/targets/cpu/names.h"
 #include "compiler/targets/cpu/operand_layout.h"
+#include "compiler/targets/cpu/operation_count.h"
 #include "compiler/targets/cpu/writer.h"
 
 namespace tilepilot::targets::cpu {
@@ -96,7 +97,8 @@ struct Context {
   std::unordered_map<const ir::BufferData*, int64_t> uses = {};
   // What the launch may find.
   std::vector<RuntimeCheck> checks = {};
-  bool uses_events = false;  // of the launch: see the prelude's `launch_events`
+  bool uses_events = false;              // of the launch: see the prelude's `launch_events`
+  OperationCount* operations = nullptr;  // gets what is written; null: nobody counts
 
   // What stands for a variable.
   const std::string& name(const ir::Var& var);

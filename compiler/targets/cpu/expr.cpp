@@ -142,11 +142,13 @@ class ValueEmitter {
 
   Code value(const Expr& expr) {
     Code code = raw(expr);
-    if (expr->type.is_small_float() && rounds(expr)) return {rounding(expr->type) + "(" + code.text + ")"};
-    return code;
+    if (!expr->type.is_small_float() || !rounds(expr)) return code;
+    if (context_.operations) context_.operations->rounding(expr, true);
+    return {rounding(expr->type) + "(" + code.text + ")"};
   }
 
   Code raw(const Expr& expr) {
+    count(expr);
     return std::visit(
         ir::overloaded{
             [&](const ir::IntImm& imm) { return literal(integer_literal(imm.value, expr->type)); },
@@ -173,15 +175,24 @@ class ValueEmitter {
   std::string element(const Expr& expr) {
     if (const auto* node = std::get_if<ir::Load>(&expr->node); node != nullptr && is_plain(expr, *node))
       return place(context_, node->buffer, node->indices);
-    if (expr->type.is_small_float()) return narrowing(expr->type) + "(" + unrounded(expr) + ")";
     if (is_small_integer(expr->type)) return narrowing(expr->type) + "(" + value(expr).text + ")";
-    return value(expr).text;
+    if (!expr->type.is_small_float()) return value(expr).text;
+    if (context_.operations) context_.operations->rounding(expr, false);
+    return narrowing(expr->type) + "(" + unrounded(expr) + ")";
   }
 
   std::string unrounded(const Expr& expr) { return (rounds(expr) ? raw(expr) : value(expr)).text; }
 
  private:
   Context& context_;
+
+  void count(const Expr& expr) {
+    if (!context_.operations) return;
+    if (is_quick(expr))
+      context_.operations->quick_quotient();
+    else
+      context_.operations->operation(expr);
+  }
 
   static Code literal(std::string text) {
     const int precedence = text[0] == '-' ? kUnary : kPrimary;
@@ -355,6 +366,7 @@ class ValueEmitter {
       return computed_type(expr->type) == context_.index_type ? code
                                                               : Code{context_.index_type + "(" + code.text + ")"};
     }
+    count(expr);
     return std::visit(ir::overloaded{
                           [](const ir::IntImm& imm) { return literal(fmt::format("{}", imm.value)); },
                           [&](const ir::VarRef& ref) { return Code{context_.name(ref.var)}; },

@@ -13,6 +13,7 @@
 #include "compiler/targets/cuda/pipeline.h"
 #include "compiler/targets/cuda/prelude.h"
 #include "compiler/targets/cuda/resources.h"
+#include "compiler/targets/cuda/tally.h"
 #include "compiler/targets/cuda/teams.h"
 #include "compiler/targets/cuda/tiles.h"
 
@@ -46,10 +47,21 @@ bool fits_32_bits(const ir::Program& program) {
   return std::all_of(program.workspaces.begin(), program.workspaces.end(), fits);
 }
 
+// Loops that leave nothing unchanged have no tally before them.
+std::string without_empty(const std::vector<cpu::Tally>& tallies, std::string text) {
+  for (size_t number = 0; number < tallies.size(); ++number) {
+    if (!tallies[number].parts.empty()) continue;
+    const size_t at = text.find(fmt::format("emulated::tally({});", number));
+    const size_t begin = text.rfind('\n', at) + 1;
+    text.erase(begin, text.find('\n', at) + 1 - begin);
+  }
+  return text;
+}
+
 class LaunchEmitter {
  public:
   LaunchEmitter(const ir::Program& program, const LoweredKernel& lowered, Architecture architecture,
-                const SourceMap* sources)
+                const GenerateOptions& options)
       : program_(program),
         lowered_(lowered),
         architecture_(architecture),
@@ -59,15 +71,18 @@ class LaunchEmitter {
     context_.wraps_by_itself = false;
     if (architecture == Architecture::sm_90a) cluster_ = lowered.kernel.cluster;
     if (fits_32_bits(program)) context_.index_type = "int32_t";
-    context_.sources = sources;
+    context_.sources = options.sources;
+    if (options.tallies) context_.operations = &operations_;
   }
 
   Result<Launch> run(const std::string& function, std::string& source) {
     learn();
+    operations_.start_statement(lowered_.kernel.span);
     name_parameters();
     name_places();
     for (const ir::Buffer& buffer : lowered_.kernel.allocations) declare(buffer);
     make_barriers();
+    put_tally(context_);
     cuda::emit(context_, lowered_.kernel.body);
     // Others may still write to this block's memory, or arrive there.
     if (shares_) context_.body.line("sync_cluster();");
@@ -76,13 +91,15 @@ class LaunchEmitter {
       return too_much_shared_memory(lowered_.kernel, shared_bytes_, shared_limit(architecture_));
     if (local_bytes_ > kLocalLimit) return too_much_local_memory(lowered_.kernel, local_bytes_, kLocalLimit);
     const int64_t threads = thread_count(lowered_.kernel);
+    const std::vector<cpu::Tally> tallies = std::move(operations_).tallies();
     source += fmt::format("\nextern \"C\" __global__ void __launch_bounds__({}{}) {}({}) {{\n{}{}}}\n", threads,
                           lowered_.alone ? ", 1" : "", function, fmt::join(parameters_, ", "),
-                          context_.declarations.text(), context_.body.text());
+                          context_.declarations.text(), without_empty(tallies, context_.body.text()));
     Launch launch{function, lowered_.kernel.grid, lowered_.kernel.threads,    shared_bytes_,
                   false,    lowered_.persistent,  std::move(context_.checks), std::move(maps_)};
     launch.local_bytes = local_bytes_;
     launch.cluster = cluster_;
+    launch.tallies = tallies;
     return launch;
   }
 
@@ -92,6 +109,7 @@ class LaunchEmitter {
   const Architecture architecture_;
   const bool shares_;  // memory with other blocks of a cluster
   std::vector<int64_t> cluster_;
+  cpu::OperationCount operations_;
   Context context_;
   std::vector<std::string> parameters_;
   std::vector<TensorMap> maps_;
@@ -190,7 +208,9 @@ class LaunchEmitter {
       weight *= kernel.threads[axis - 1];
       number += fmt::format(" + threadIdx.{} * {}", kAxes[axis], weight);
     }
-    if (ir::mentions(kernel.body, lowered_.thread)) name(lowered_.thread, number);
+    if (!ir::mentions(kernel.body, lowered_.thread)) return;
+    name(lowered_.thread, number);
+    operations_.add(cpu::Operation::integer, 2 * static_cast<int64_t>(kernel.threads.size() - 1));
   }
 
   void declare(const ir::Buffer& buffer) {
@@ -242,6 +262,7 @@ class LaunchEmitter {
     std::string first = "threadIdx.x == 0";
     for (size_t axis = 1; axis < lowered_.kernel.threads.size(); ++axis)
       first += fmt::format(" && threadIdx.{} == 0", kAxes[axis]);
+    operations_.add(cpu::Operation::comparison, static_cast<int64_t>(lowered_.kernel.threads.size()));
     context_.declarations.open("if ({})", first);
     for (const std::string& one : barriers_) context_.declarations.line("{}", one);
     if (architecture_ == Architecture::sm_90a) context_.declarations.line("fence_barriers();");
@@ -281,7 +302,7 @@ Status check_clusters(const ir::Kernel& kernel, Architecture architecture) {
 
 int64_t shared_limit(Architecture architecture) { return hardware_of(architecture).block_shared_bytes; }
 
-Result<GeneratedCode> generate(const ir::Program& given, Architecture architecture, const SourceMap* sources) {
+Result<GeneratedCode> generate(const ir::Program& given, Architecture architecture, const GenerateOptions& options) {
   const ir::Program program = TRY(prepare(given));
   GeneratedCode code;
   // Names that the headers of a host's C library give, which foreign source takes for granted.
@@ -308,7 +329,7 @@ Result<GeneratedCode> generate(const ir::Program& given, Architecture architectu
     // ptxas has to know how many registers a thread begins with.
     lowered.alone = ir::contains(lowered.kernel.body, deals_out_registers);
     const std::string function = fmt::format("{}_{}", name, k);
-    code.launches.push_back(TRY(LaunchEmitter(program, lowered, architecture, sources).run(function, code.source)));
+    code.launches.push_back(TRY(LaunchEmitter(program, lowered, architecture, options).run(function, code.source)));
   }
   return code;
 }

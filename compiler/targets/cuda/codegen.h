@@ -37,6 +37,7 @@ struct Launch {
   std::vector<TensorMap> maps = {};            // parameters after all others
   int64_t local_bytes = 0;                     // of each thread's own arrays, some of which become registers
   std::vector<int64_t> cluster = {};           // extents in blocks, of which the grid is a multiple; none: no clusters
+  std::vector<cpu::Tally> tallies = {};        // by number, if they were asked for
 };
 
 // Dynamic shared memory that one block may have, in bytes (CUDA C++ Programming Guide, "Technical Specifications per
@@ -51,8 +52,14 @@ struct GeneratedCode {
   std::vector<Diagnostic> warnings = {};
 };
 
-// `sources`: the texts that spans point into, if `#line` is to name their lines before each statement.
+struct GenerateOptions {
+  // The texts that spans point into, if `#line` is to name their lines before each statement.
+  const SourceMap* sources = nullptr;
+  // For the emulator, whose prelude alone has `emulated::tally`: calls of it tell who comes to what arithmetic.
+  bool tallies = false;
+};
+
 Result<GeneratedCode> generate(const ir::Program& program, Architecture architecture,
-                               const SourceMap* sources = nullptr);
+                               const GenerateOptions& options = {});
 
 }  // namespace tilepilot::targets::cuda

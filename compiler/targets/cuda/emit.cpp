@@ -5,13 +5,31 @@
 #include "compiler/targets/cpu/expr.h"
 #include "compiler/targets/cuda/infer.h"
 #include "compiler/targets/cuda/quick_division.h"
+#include "compiler/targets/cuda/tally.h"
 
 namespace tilepilot::targets::cuda {
 
 using cpu::computed_type;
 using cpu::Context;
+using cpu::Operation;
 
 namespace {
+
+// A variable that a statement gives a value which only the run tells; may be null.
+void bind(Context& context, const ir::Var& var) {
+  if (context.operations && var) context.operations->bind(var);
+}
+
+// What a loop itself computes for each of its turns: nothing if it is written out.
+void count_turn(Context& context, const ir::For& loop) {
+  if (context.operations == nullptr) return;
+  if (loop.kind == ir::LoopKind::unrolled && context.operations->is_constant(loop.extents[0]))
+    return context.operations->bind_constant(loop.vars[0]);
+  context.operations->bind(loop.vars[0]);
+  context.operations->add(Operation::integer);
+  context.operations->add(Operation::comparison);
+  put_tally(context);
+}
 
 void write_plain_loop(Context& context, const ir::For& loop) {
   const ir::Var& var = loop.vars[0];
@@ -19,12 +37,15 @@ void write_plain_loop(Context& context, const ir::For& loop) {
   std::string end = cpu::factor(context, loop.extents[0]);
   if (ir::has_loads(loop.extents[0])) {  // once: the body may write what it reads
     const std::string name = context.names.fresh("end");
-    context.body.line("const {} {} = {};", context.index_type, name, end);
+    write(context, "const {} {} = {};", context.index_type, name, end);
     end = name;
   }
+  begin_loop(context);
   if (loop.kind == ir::LoopKind::unrolled) context.body.line("#pragma unroll");
   context.body.open("for ({1} {0} = 0; {0} < {2}; ++{0})", context.names.of(var), context.index_type, end);
+  count_turn(context, loop);
   cuda::emit(context, loop.body);
+  end_scope(context);
   context.body.close();
 }
 
@@ -35,9 +56,11 @@ void write_loop(Context& context, const ir::For& loop) {
   if (divisions.empty()) return write_plain_loop(context, loop);
   const auto write = [&](bool quickly) {
     for (const ir::Expr& division : divisions) context.quick_divisions[division.get()] = quickly;
+    begin_branch(context);
     write_plain_loop(context, loop);
+    end_scope(context);
   };
-  context.body.open("if ({})", write_quick_test(context, loop, divisions));
+  open(context, "if ({})", write_quick_test(context, loop, divisions));
   write(true);
   context.body.reopen("else");
   write(false);
@@ -46,27 +69,32 @@ void write_loop(Context& context, const ir::For& loop) {
 }
 
 void write_if(Context& context, const ir::If& node) {
-  context.body.open("if ({})", cpu::value(context, node.condition));
+  open(context, "if ({})", cpu::value(context, node.condition));
   const size_t assumed = context.facts.assume(node.condition);
+  begin_branch(context);
   cuda::emit(context, node.then);
+  end_scope(context);
   context.facts.forget(assumed);
   if (node.otherwise) {
     context.body.reopen("else");
+    begin_branch(context);
     cuda::emit(context, node.otherwise);
+    end_scope(context);
   }
   context.body.close();
 }
 
 void write_let(Context& context, const ir::Let& let) {
   const ir::DType type = let.var->type;
+  if (context.operations) context.operations->bind(let.var, let.value);
   if (cpu::is_index_arithmetic(let.value)) {
+    if (context.operations) context.operations->use_as_index(let.value);
     const std::string text = cpu::index(context, let.value);
     context.wide.insert(let.var.get());
-    context.body.line("const {} {} = {};", context.index_type, context.names.of(let.var), text);
+    write(context, "const {} {} = {};", context.index_type, context.names.of(let.var), text);
     return;
   }
-  context.body.line("const {} {} = {};", computed_type(type), context.names.of(let.var),
-                    cpu::value(context, let.value));
+  write(context, "const {} {} = {};", computed_type(type), context.names.of(let.var), cpu::value(context, let.value));
 }
 
 std::string guarded(const std::string& condition) { return condition.empty() ? "" : "if (" + condition + ") "; }
@@ -74,8 +102,11 @@ std::string guarded(const std::string& condition) { return condition.empty() ? "
 void write_store(Context& context, const ir::Store& store) {
   const bool checked = cpu::may_leave(context, store.buffer, store.indices);
   const std::string condition = checked ? cpu::bounds_condition(context, store.buffer, store.indices) : "";
-  context.body.line("{}{} = {};", guarded(condition), cpu::place(context, store.buffer, store.indices),
-                    cpu::element(context, store.value));
+  if (!condition.empty()) put_tally(context);
+  const std::string place = cpu::place(context, store.buffer, store.indices);
+  const std::string value = cpu::element(context, store.value);
+  if (condition.empty()) return write(context, "{} = {};", place, value);
+  context.body.line("{}{};", guarded(condition), with_tally(context, place + " = " + value));
 }
 
 constexpr std::string_view kUpdates[] = {"", "put_update", "add_update", "min_update", "max_update", "or_update"};
@@ -85,25 +116,32 @@ void write_own_update(Context& context, const ir::Atomic& atomic, Span span) {
   constexpr std::optional<ir::BinaryOp> kOperations[] = {
       {}, {}, ir::BinaryOp::add, ir::BinaryOp::min, ir::BinaryOp::max, ir::BinaryOp::bit_or};
   const ir::Buffer& buffer = atomic.element.buffer;
+  bind(context, atomic.previous);
   const ir::Expr current = ir::load(buffer, atomic.element.start, span);
   if (atomic.previous)
-    context.body.line("const {} {} = {};", computed_type(buffer->type), context.names.of(atomic.previous),
-                      cpu::value(context, current));
+    write(context, "const {} {} = {};", computed_type(buffer->type), context.names.of(atomic.previous),
+          cpu::value(context, current));
   if (atomic.op == ir::AtomicOp::load) return;
   const auto operation = kOperations[static_cast<size_t>(atomic.op)];
   const ir::Expr value = operation ? ir::binary(*operation, current, atomic.value, span) : atomic.value;
-  context.body.line("{} = {};", cpu::place(context, buffer, atomic.element.start), cpu::element(context, value));
+  write(context, "{} = {};", cpu::place(context, buffer, atomic.element.start), cpu::element(context, value));
 }
 
 void write_relaxed_atomic(Context& context, const ir::Atomic& atomic) {
   const ir::Buffer& buffer = atomic.element.buffer;
+  bind(context, atomic.previous);
   const bool checked = cpu::may_leave(context, buffer, atomic.element.start);
   const std::string condition = checked ? cpu::bounds_condition(context, buffer, atomic.element.start) : "";
+  if (!condition.empty()) put_tally(context);
   const std::string place = cpu::address(context, buffer, atomic.element.start);
   std::string call = atomic.op == ir::AtomicOp::load
                          ? fmt::format("atomic_read({})", place)
                          : fmt::format("atomic_update<{}>({}, {})", kUpdates[static_cast<size_t>(atomic.op)], place,
                                        cpu::value(context, atomic.value));
+  if (condition.empty())
+    put_tally(context);
+  else
+    call = with_tally(context, call);
   if (!atomic.previous) {
     context.body.line("{}{};", guarded(condition), call);
     return;
@@ -142,15 +180,17 @@ void write_barrier(Context& context, const ir::Barrier& node, Span span) {
       fmt::format("{} + {}", context.names.of(node.barrier.buffer), cpu::summand(context, node.barrier.start[0]));
   const bool expects = node.op == ir::BarrierOp::expect || node.op == ir::BarrierOp::arrive_expect;
   const bool nothing = expects && ir::constant_int(node.operand) == 0;
+  if (context.operations && node.op == ir::BarrierOp::wait && !context.operations->is_constant(node.operand))
+    context.operations->add(Operation::integer);  // the lowest bit
   if (node.op == ir::BarrierOp::wait)
-    context.body.line("barrier_wait({}, ({}) & 1);", barrier, cpu::value(context, node.operand));
+    write(context, "barrier_wait({}, ({}) & 1);", barrier, cpu::value(context, node.operand));
   else if (expects && !nothing)
-    context.body.line("{}({}, {});", node.op == ir::BarrierOp::expect ? "barrier_expect" : "barrier_arrive_expect",
-                      barrier, cpu::value(context, node.operand));
+    write(context, "{}({}, {});", node.op == ir::BarrierOp::expect ? "barrier_expect" : "barrier_arrive_expect",
+          barrier, cpu::value(context, node.operand));
   else if (node.peer)
-    context.body.line("barrier_arrive_remote({}, {});", barrier, cpu::value(context, node.peer));
+    write(context, "barrier_arrive_remote({}, {});", barrier, cpu::value(context, node.peer));
   else if (node.op != ir::BarrierOp::expect)
-    context.body.line("barrier_arrive({});", barrier);
+    write(context, "barrier_arrive({});", barrier);
   if (node.threads != 0) context.fail(span, "arrivals of several threads in one go have no form here");
 }
 
@@ -177,6 +217,7 @@ void write_async(Context& context, const ir::Async& async) {
 constexpr std::string_view kShuffles[] = {"shuffle", "shuffle_xor", "shuffle_up", "shuffle_down"};
 
 void write_call(Context& context, const ir::ExternCall& call) {
+  bind(context, call.result);
   std::string arguments;
   for (const auto& argument : call.arguments) {
     if (!arguments.empty()) arguments += ", ";
@@ -189,12 +230,37 @@ void write_call(Context& context, const ir::ExternCall& call) {
       arguments += cpu::address(context, region->buffer, region->start);
     }
   }
+  if (context.operations) context.operations->call(call.function);
   const std::string text = fmt::format("{}({})", call.function, arguments);
   // A foreign function that gives nothing may be called for its effects alone.
   if (call.result && ir::mentions(context.kernel.body, call.result))
-    context.body.line("const {} {} = {};", computed_type(call.result->type), context.names.of(call.result), text);
+    write(context, "const {} {} = {};", computed_type(call.result->type), context.names.of(call.result), text);
   else
-    context.body.line("{};", text);
+    write(context, "{};", text);
+}
+
+// Where the last warp may have fewer than 32 threads, the prelude looks whether the other one is there.
+void write_shuffle(Context& context, const ir::Shuffle& shuffle) {
+  bind(context, shuffle.result);
+  const bool partial = thread_count(context.kernel) % layout::kWarpSize != 0;
+  if (context.operations && partial) {
+    context.operations->add(Operation::integer);
+    context.operations->add(Operation::comparison, 2);
+  }
+  write(context, "const {} {} = {}{}({}, {}, {});", computed_type(shuffle.result->type),
+        context.names.of(shuffle.result), kShuffles[static_cast<size_t>(shuffle.op)], partial ? "_partial" : "",
+        cpu::value(context, shuffle.value), cpu::index(context, shuffle.lane), shuffle.width);
+}
+
+void write_while(Context& context, const ir::While& loop) {
+  begin_loop(context);
+  const std::string condition = cpu::value(context, loop.condition);
+  const std::string tally = take_tally(context);  // for each turn
+  context.body.open("while ({})", condition);
+  if (!tally.empty()) context.body.line("{};", tally);
+  cuda::emit(context, loop.body);
+  end_scope(context);
+  context.body.close();
 }
 
 // The line of the tile program that the next statement comes from.
@@ -207,18 +273,17 @@ void name_line(Context& context, Span span) {
 }  // namespace
 
 void emit(Context& context, const ir::Stmt& stmt) {
-  if (ir::as<ir::Block>(stmt) == nullptr) name_line(context, stmt->span);
+  if (ir::as<ir::Block>(stmt) == nullptr) {
+    if (context.operations) context.operations->start_statement(stmt->span);
+    name_line(context, stmt->span);
+  }
   const auto refuse = [&](std::string_view what) {
     context.fail(stmt->span, fmt::format("{} not supported by this target yet", what));
   };
   std::visit(
       ir::overloaded{
           [&](const ir::For& loop) { write_loop(context, loop); },
-          [&](const ir::While& loop) {
-            context.body.open("while ({})", cpu::value(context, loop.condition));
-            cuda::emit(context, loop.body);
-            context.body.close();
-          },
+          [&](const ir::While& loop) { write_while(context, loop); },
           [&](const ir::If& node) { write_if(context, node); },
           [&](const ir::Let& let) { write_let(context, let); },
           [&](const ir::Store& store) { write_store(context, store); },
@@ -229,13 +294,7 @@ void emit(Context& context, const ir::Stmt& stmt) {
             for (const ir::Stmt& child : block.body) cuda::emit(context, child);
           },
           [&](const ir::Atomic& atomic) { write_atomic(context, atomic, stmt->span); },
-          [&](const ir::Shuffle& shuffle) {
-            const bool partial = thread_count(context.kernel) % layout::kWarpSize != 0;
-            context.body.line("const {} {} = {}{}({}, {}, {});", computed_type(shuffle.result->type),
-                              context.names.of(shuffle.result), kShuffles[static_cast<size_t>(shuffle.op)],
-                              partial ? "_partial" : "", cpu::value(context, shuffle.value),
-                              cpu::index(context, shuffle.lane), shuffle.width);
-          },
+          [&](const ir::Shuffle& shuffle) { write_shuffle(context, shuffle); },
           [&](const ir::Async& async) { write_async(context, async); },
           [&](const ir::ExternCall& call) { write_call(context, call); },
           [&](const ir::Roles&) { refuse("warp-specialised code is"); },
@@ -243,9 +302,9 @@ void emit(Context& context, const ir::Stmt& stmt) {
           [&](const ir::Barrier& barrier) { write_barrier(context, barrier, stmt->span); },
           [&](const ir::Check& check) {
             const int64_t number = context.add_check(stmt->span, check.message, DiagnosticKind::assertion_failed);
-            context.body.line("if (!({})) fail_check({});", cpu::value(context, check.condition), number);
+            write(context, "if (!({})) fail_check({});", cpu::value(context, check.condition), number);
           },
-          [&](const ir::Print& print) { context.body.line("print_line({});", cpu::print_arguments(context, print)); },
+          [&](const ir::Print& print) { write(context, "print_line({});", cpu::print_arguments(context, print)); },
           [&](const auto&) { refuse("this tile operator is"); },  // lowering left none
       },
       stmt->node);

@@ -9,6 +9,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/targets/cpu/expr.h"
 #include "compiler/targets/cuda/statements.h"
+#include "compiler/targets/cuda/tally.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -122,7 +123,12 @@ class TestWriter {
       std::string test = fmt::format("divides_quickly({})", cpu::value(context_, as_division(division)->right));
       if (std::find(divisors.begin(), divisors.end(), test) == divisors.end()) divisors.push_back(std::move(test));
     }
-    context_.body.line("bool {} = {};", name_, fmt::join(divisors, " && "));
+    if (context_.operations) {
+      const auto count = static_cast<int64_t>(divisors.size());
+      context_.operations->add(cpu::Operation::comparison, 2 * count);
+      context_.operations->add(cpu::Operation::special, count);  // reciprocals, which the loop does not change
+    }
+    cuda::write(context_, "bool {} = {};", name_, fmt::join(divisors, " && "));
     enter(loop);
     return name_;
   }
@@ -146,10 +152,13 @@ class TestWriter {
     if (!divides) return;
     const ir::Var& var = loop.vars[0];
     context_.wide.insert(var.get());
+    begin_loop(context_);
+    if (context_.operations) context_.operations->bind_constant(var);
     context_.body.line("#pragma unroll");
     context_.body.open("for ({1} {0} = 0; {0} < {2}; ++{0})", context_.names.of(var), context_.index_type,
                        cpu::factor(context_, loop.extents[0]));
     for (const Stmt& stmt : ir::statements(loop.body)) enter(stmt);
+    end_scope(context_);
     context_.body.close();
   }
 
@@ -160,8 +169,12 @@ class TestWriter {
       enter(*loop);
     } else if (const auto* store = ir::as<ir::Store>(stmt)) {
       ir::walk(store->value, [&](const Expr& part) {
-        if (is_wanted(part))
-          context_.body.line("{} &= is_divided_quickly({});", name_, cpu::value(context_, as_division(part)->left));
+        if (!is_wanted(part)) return;
+        if (context_.operations) {
+          context_.operations->add(cpu::Operation::integer, 2);
+          context_.operations->add(cpu::Operation::comparison, 2);
+        }
+        cuda::write(context_, "{} &= is_divided_quickly({});", name_, cpu::value(context_, as_division(part)->left));
       });
     }
   }

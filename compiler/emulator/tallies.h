@@ -1,0 +1,24 @@
+// How often the threads of a block come to each tally of their kernel, and what that is in operations.
+#pragma once
+
+#include <vector>
+
+#include "compiler/emulator/report.h"
+
+namespace tilepilot::emulator {
+
+class Tallies {
+ public:
+  Tallies(const std::vector<Tally>& table, size_t threads) : table_(table), counts_(table.size() * threads) {}
+
+  void start_block() { counts_.assign(counts_.size(), 0); }
+  uint64_t* of(int thread) { return counts_.data() + static_cast<size_t>(thread) * table_.size(); }
+  // Of the block, which has ended.
+  void add_to(Counters& counters) const;
+
+ private:
+  const std::vector<Tally>& table_;
+  std::vector<uint64_t> counts_;  // by thread, then by tally
+};
+
+}  // namespace tilepilot::emulator
