@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/emulator/diagnose.h"
+#include "compiler/ir/text.h"
 #include "compiler/runtime/versions.h"
 
 namespace tilepilot::emulator {
@@ -69,6 +70,7 @@ class EmulatedKernel : public runtime::CompiledKernel {
         checks_(checks),
         sources_(assembler->sources()),
         costs_(std::move(costs)),
+        identity_(costs_ ? ir::to_text(program_) : ""),
         versions_(program_,
                   [assembler](const auto& version, auto& warnings) { return assembler->assemble(version, warnings); }) {
   }
@@ -107,6 +109,7 @@ class EmulatedKernel : public runtime::CompiledKernel {
   Options checks_;
   const SourceMap* sources_;
   std::shared_ptr<CostBook> costs_;
+  std::string identity_;  // in the book
   runtime::Versions<Version> versions_;
   std::string printed_;
 
@@ -117,7 +120,7 @@ class EmulatedKernel : public runtime::CompiledKernel {
     for (const targets::cuda::TensorMap& map : one.maps) given.maps.push_back(encoded(map, bound.values));
     const Report report = TRY(run(code, launch, given, checks_));
     printed_ += report.printed;
-    if (costs_) costs_->add(program_.name, report.counters);
+    if (costs_) costs_->add(program_.name, identity_, report.counters);
     if (report.defects.empty()) return {};
     const Defect& last = report.defects.back();  // a failed check ends the launch
     if (last.kind != DefectKind::failed_check) return error_of(report, program_.name, span);

@@ -130,18 +130,23 @@ Counters& Counters::operator+=(const Counters& other) {
   return *this;
 }
 
-void CostBook::add(const std::string& program, const Counters& counters) {
-  auto found = std::find_if(costs_.begin(), costs_.end(), [&](const Cost& cost) { return cost.program == program; });
-  if (found == costs_.end()) found = costs_.insert(found, Cost{program, 0, {}});
-  ++found->launches;
-  found->counters += counters;
+void CostBook::add(const std::string& program, const std::string& identity, const Counters& counters) {
+  const auto [place, is_new] = places_.try_emplace({program, identity}, costs_.size());
+  if (is_new) {
+    const auto same_name = [&](const Cost& cost) { return cost.program == program; };
+    costs_.push_back({program, 1 + std::count_if(costs_.begin(), costs_.end(), same_name), 0, {}});
+  }
+  Cost& cost = costs_[place->second];
+  ++cost.launches;
+  cost.counters += counters;
 }
 
 std::string to_text(const Cost& cost) {
   const Counters& c = cost.counters;
   Traffic shared = c.shared_reads;
   shared += c.shared_writes;
-  std::string text = fmt::format("`{}`, {} {}\n  instructions of warps: {}\n", cost.program, cost.launches,
+  const std::string number = cost.number == 1 ? "" : fmt::format(" (program {} of this name)", cost.number);
+  std::string text = fmt::format("`{}`{}, {} {}\n  instructions of warps: {}\n", cost.program, number, cost.launches,
                                  cost.launches == 1 ? "launch" : "launches", instructions_of(c));
   text += fmt::format("  shared memory: {} bytes read, {} written; {} wavefronts, {} of them for bank conflicts\n",
                       c.shared_reads.bytes, c.shared_writes.bytes, shared.shared_wavefronts, shared.bank_conflicts);

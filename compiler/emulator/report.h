@@ -81,17 +81,20 @@ struct Report {
 // What launches of a program cost, added up.
 struct Cost {
   std::string program;
+  int64_t number = 1;  // among different programs of this name, in the order of first launches
   int64_t launches = 0;
   Counters counters;
 };
 
 class CostBook {
  public:
-  void add(const std::string& program, const Counters& counters);
+  // `identity`: the same for launches of the same program alone; its name may be others', too.
+  void add(const std::string& program, const std::string& identity, const Counters& counters);
   const std::vector<Cost>& costs() const { return costs_; }  // in the order of first launches
 
  private:
   std::vector<Cost> costs_;
+  std::map<std::pair<std::string, std::string>, size_t> places_;
 };
 
 // Instructions and operations by class, what moved, and the lines where shared memory takes turns, sectors are wasted

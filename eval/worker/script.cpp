@@ -68,6 +68,7 @@ nlohmann::json to_json(const std::map<emulator::SourceLine, targets::cpu::Operat
 nlohmann::json to_json(const emulator::Cost& cost) {
   const emulator::Counters& c = cost.counters;
   return {{"program", cost.program},
+          {"number", cost.number},
           {"launches", cost.launches},
           {"shared_reads", to_json(c.shared_reads)},
           {"shared_writes", to_json(c.shared_writes)},

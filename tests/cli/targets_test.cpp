@@ -99,6 +99,41 @@ TEST_F(CommandLine, RunInTheEmulatorTellsCosts) {
   EXPECT_THAT(refused.err, HasSubstr("`--costs` is for runs in the emulator"));
 }
 
+// By class, and apart for kernels of one name.
+TEST_F(CommandLine, RunInTheEmulatorTellsOperations) {
+  std::ofstream(folder_ / "steps.py")
+      << "import tilelang\n"
+         "import tilelang.language as T\n"
+         "import torch\n"
+         "\n"
+         "@tilelang.jit(out_idx=[-1])\n"
+         "def steps(factor):\n"
+         "    @T.prim_func\n"
+         "    def step(A: T.Tensor((64, 128), 'float32'), B: T.Tensor((64, 128), 'float32')):\n"
+         "        with T.Kernel(64, threads=32) as bx:\n"
+         "            for i in T.Parallel(128):\n"
+         "                B[bx, i] = T.exp2(A[bx, i]) * factor + A[bx, i]\n"
+         "    return step\n"
+         "\n"
+         "a = torch.randn(64, 128)\n"
+         "for factor in (2.0, 3.0, 2.0):\n"
+         "    torch.testing.assert_close(steps(factor)(a), torch.exp2(a) * factor + a)\n";
+  auto result = tilepilot({"run", "--target", "emulate:sm_80", "--costs", "--report", "report.json", "steps.py"});
+  EXPECT_EQ(result.exit_code, 0) << all(result);
+  EXPECT_THAT(
+      result.err,
+      AllOf(HasSubstr("`step`, 2 launches"), HasSubstr("`step` (program 2 of this name), 1 launch"),
+            HasSubstr("operations of threads (of warps): 8192 fp32 fma (256), 6144 integer (192), 8192 special (256)"),
+            HasSubstr("steps.py:11: 8192 fp32 fma, 8192 special\n")));
+  std::ifstream file(folder_ / "report.json");
+  const auto costs = nlohmann::json::parse(file)["costs"];
+  ASSERT_EQ(costs.size(), 2) << costs.dump();
+  EXPECT_EQ(costs[0]["thread_operations"]["fp32_fma"], 2 * 8192);
+  EXPECT_EQ(costs[1]["number"], 2);
+  EXPECT_EQ(costs[1]["warp_operations"]["special"], 256);
+  EXPECT_EQ(costs[1]["operation_lines"]["steps.py:11"]["fp32_fma"], 8192);
+}
+
 TEST_F(CommandLine, RunInTheEmulatorAddsUpWhatThreadsHold) {
   std::ofstream(folder_ / "rows.py")
       << "import tilelang\n"

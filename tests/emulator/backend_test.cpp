@@ -1,6 +1,7 @@
 // Programs compiled for the emulator, from their text in the IR to results.
 #include "compiler/emulator/backend.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <bit>
@@ -93,6 +94,49 @@ TEST(EmulatorBackend, TakesExtentsThatAreKnownAtLaunchAlone) {
     ASSERT_TRUE(status.ok()) << status.error().message;
     EXPECT_EQ(y, expected) << m << " " << n;
   }
+}
+
+// By the program, whatever others are called and however often it is compiled.
+TEST(EmulatorBackend, KeepsABookOfCosts) {
+  const auto book = std::make_shared<CostBook>();
+  const auto text = [](int64_t elements) {
+    return fmt::format(R"(program scale(x: float32[{0}], y: float32[{0}]) {{
+  kernel bx in 1 threads 32 {{
+    parallel i in {0} {{
+      y[i] = x[i] * 2.0
+    }}
+  }}
+}}
+)",
+                       elements);
+  };
+  const auto launch = [&](int64_t elements, int times) {
+    SourceMap sources;
+    DiagnosticList warnings;
+    const auto program = ir::read_text(sources, sources.add("scale.ir", text(elements)), warnings);
+    const auto backend =
+        emulator_backend(targets::cuda::Architecture::sm_80, {{"", TILEPILOT_KERNEL_CACHE, {}}, {}, &sources, book});
+    const auto kernel = backend->compile(*program, warnings);
+    ASSERT_TRUE(kernel.ok()) << kernel.error().message;
+    std::vector<float> x(static_cast<size_t>(elements)), y(x.size());
+    for (int k = 0; k < times; ++k)
+      EXPECT_TRUE((*kernel)->launch({view(x, {elements}), view(y, {elements})}, {}, {}).ok());
+  };
+  launch(64, 2);
+  launch(128, 1);
+  launch(64, 1);
+  ASSERT_EQ(book->costs().size(), 2u);
+  const Cost &first = book->costs()[0], &second = book->costs()[1];
+  EXPECT_EQ(first.launches, 3);
+  EXPECT_EQ(second.launches, 1);
+  using targets::cpu::Operation;
+  EXPECT_EQ(first.counters.thread_operations[Operation::fp32], 3 * 64);
+  EXPECT_EQ(second.counters.thread_operations[Operation::fp32], 128);
+  EXPECT_EQ(second.counters.warp_operations[Operation::fp32], 4);
+  EXPECT_THAT(to_text(first), HasSubstr("`scale`, 3 launches\n"));
+  EXPECT_THAT(to_text(second), HasSubstr("`scale` (program 2 of this name), 1 launch\n"));
+  EXPECT_THAT(to_text(second), HasSubstr("  operations of threads (of warps): 128 fp32 (4), 32 integer (1)\n"));
+  EXPECT_THAT(to_text(second), HasSubstr("  scale.ir:4: 128 fp32\n  scale.ir:3: 32 integer\n"));
 }
 
 TEST(EmulatorBackend, TellsOfDefects) {
