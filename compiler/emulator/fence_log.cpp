@@ -32,26 +32,28 @@ Moment FenceLog::add(int thread) {
   return now;
 }
 
-std::shared_ptr<const Frontier> FenceLog::last_of(uint16_t other, int thread) const {
+const FenceLog::Fence* FenceLog::last_of(uint16_t other, int thread) const {
   const std::vector<Fence>& all = fences_[other];
   for (size_t k = all.size(); k-- > 0;)
-    if (clocks_.is_ordered(all[k].at, thread)) return all[k].known;
+    if (clocks_.is_ordered(all[k].at, thread)) return &all[k];
   return nullptr;
 }
 
+// Its own one first: that is after most of the others.
 std::shared_ptr<const Frontier> FenceLog::known_to(int thread) {
   catch_up();
-  std::shared_ptr<const Frontier> one;
+  const Fence* own = last_of(static_cast<uint16_t>(thread), thread);
+  std::shared_ptr<const Frontier> one = own == nullptr ? nullptr : own->known;
   std::shared_ptr<Frontier> all;
   for (const uint16_t other : fencing_) {
-    std::shared_ptr<const Frontier> known = last_of(other, thread);
-    if (!known) continue;
+    const Fence* fence = other == thread ? nullptr : last_of(other, thread);
+    if (fence == nullptr || (one && (all ? *all : *one).covers(fence->at))) continue;
     if (!one) {
-      one = std::move(known);
+      one = fence->known;
       continue;
     }
     if (!all) all = std::make_shared<Frontier>(*one);
-    all->join(*known);
+    all->join(*fence->known);
   }
   return all ? all : one ? one : past_;
 }
@@ -60,8 +62,8 @@ bool FenceLog::covers(const Moment& moment, int thread) {
   catch_up();
   if (past_->covers(moment)) return true;
   const auto by = [&](uint16_t other) {
-    const auto known = last_of(other, thread);
-    return known && known->covers(moment);
+    const Fence* fence = last_of(other, thread);
+    return fence != nullptr && fence->known->covers(moment);
   };
   // Mostly it is fenced by who wrote, or who goes on.
   if (moment.thread < fences_.size() && by(moment.thread)) return true;

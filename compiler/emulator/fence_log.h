@@ -43,7 +43,7 @@ class FenceLog {
 
   void catch_up();
   // Its last one that the thread knows of, or null.
-  std::shared_ptr<const Frontier> last_of(uint16_t other, int thread) const;
+  const Fence* last_of(uint16_t other, int thread) const;
 };
 
 }  // namespace tilepilot::emulator

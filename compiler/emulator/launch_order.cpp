@@ -179,16 +179,19 @@ void TeamOrder::overwrite(const char* first, int64_t bytes, bool is_shared) {
     LaunchOrder::overwrite(launch_.elements, first, bytes, launch_.gone);
 }
 
-bool TeamOrder::has_acquired(int thread, const AtomicElement& element, size_t count) const {
-  if (holds(acquired_, element, count)) return true;
+// So many at least.
+size_t TeamOrder::acquired_by(int thread, const AtomicElement& element) const {
+  const auto base = acquired_.find(&element);
+  size_t count = base == acquired_.end() ? 0 : base->second;
   const auto found = acquisitions_of_.find(&element);
-  if (found == acquisitions_of_.end()) return false;
+  if (found == acquisitions_of_.end()) return count;
   const std::vector<size_t>& places = found->second;
   const size_t first = places.size() - std::min(places.size(), kMostAcquisitions);
-  return std::any_of(places.begin() + static_cast<std::ptrdiff_t>(first), places.end(), [&](size_t place) {
-    const Acquisition& one = acquisitions_[place];
-    return one.count >= count && clocks_.is_ordered(one.at, thread);
-  });
+  for (size_t k = first; k < places.size(); ++k) {
+    const Acquisition& one = acquisitions_[places[k]];
+    if (one.count > count && clocks_.is_ordered(one.at, thread)) count = one.count;
+  }
+  return count;
 }
 
 Reach& TeamOrder::reach(const AtomicElement& element, size_t count) {
@@ -199,7 +202,8 @@ Reach& TeamOrder::reach(const AtomicElement& element, size_t count) {
 
 // `own`: what the thread learns of its own team.
 void TeamOrder::acquire(int thread, const AtomicElement& element, size_t count, Frontier& own) {
-  if (has_acquired(thread, element, count)) return;
+  const size_t before = acquired_by(thread, element);
+  if (before >= count) return;
   acquisitions_of_[&element].push_back(acquisitions_.size());
   acquisitions_.push_back({clocks_.now(thread, 0), &element, count});
   if (together_ && !element.is_shared) {
@@ -208,7 +212,7 @@ void TeamOrder::acquire(int thread, const AtomicElement& element, size_t count, 
     return;
   }
   // Those of blocks before are over: they know nothing of this one, and come first.
-  for (size_t k = count; k-- > 0 && element.releases[k].owner == owner();) own.join(*element.releases[k].known);
+  for (size_t k = count; k-- > before && element.releases[k].owner == owner();) own.join(*element.releases[k].known);
 }
 
 // Those of other threads, too, which barriers of some threads have told it of.

@@ -142,7 +142,7 @@ class TeamOrder {
   void clear();
   void catch_up();
   void note_seen(int thread, const AtomicElement& element);
-  bool has_acquired(int thread, const AtomicElement& element, size_t count) const;
+  size_t acquired_by(int thread, const AtomicElement& element) const;
   void acquire(int thread, const AtomicElement& element, size_t count, Frontier& own);
   void acquire_sights(int thread, Frontier& own);
   Reach& reach(const AtomicElement& element, size_t count);
