@@ -138,6 +138,22 @@ const std::vector<std::pair<std::string, std::string>>& product_programs() {
     }
   }
 })"},
+      {"fed_from_no_step_on", R"(program gemm(a: float16[128, 96], b: float16[96, 64], c: float32[4, 128, 64]) {
+  kernel bx in 1 threads 256 {
+    shared a_tile: float16[128, 32]
+    shared b_tile: float16[32, 64]
+    fragment c_held: float32[128, 64]
+    serial t in 4 {
+      fill c_held = 0.0
+      pipelined k in t stages 2 {
+        copy a[0 : 128, k * 32 : +32] -> a_tile
+        copy b[k * 32 : +32, 0 : 64] -> b_tile
+        gemm c_held += a_tile @ b_tile
+      }
+      copy c_held -> c[t, 0 : 128, 0 : 64]
+    }
+  }
+})"},
       {"attention", R"(program attend(q: float16[64, 64], k: float16[80, 64], v: float16[80, 64], o: float32[64, 64]) {
   kernel bx in 1 threads 128 {
     shared q_tile: float16[64, 64]
@@ -245,6 +261,7 @@ TEST(Products, StandAmongOtherStatements) {
     ASSERT_TRUE(added.ok()) << name << ": " << added.error().message;
     if (name != "through_memory") { EXPECT_THAT(batch.source(*added), HasSubstr("tma_load_2d")) << name; }
     if (name != "element_wise") { EXPECT_THAT(batch.source(*added), HasSubstr("wgmma_m64")) << name; }
+    if (name.starts_with("fed")) { EXPECT_THAT(batch.source(*added), HasSubstr("set_registers_down")) << name; }
   }
   batch.compile();
   if (::testing::Test::HasFatalFailure()) return;
