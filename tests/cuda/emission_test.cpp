@@ -169,6 +169,15 @@ T.copy(f, A[64:96, 0:32]))",
 T.copy(N[0:32, 0:12], n)
 T.copy(n, N[64:96, 0:12]))",
        {"copy n -> N: by the threads\n    not TMA: rows of 24 bytes are no multiple of 32"}},
+      {"at_once",
+       "cuda:sm_90a",
+       R"(n = T.alloc_shared((64, 32), "float16")
+f = T.alloc_fragment((64, 32), "float16")
+T.copy(A[0:64, 0:32], n)
+T.copy(n, f)
+T.copy(f, C[64:128, 0:32]))",
+       {"copy A -> n: A by 16 bytes, n by 16 bytes\n    not TMA: it does not run ahead in a pipelined loop",
+        "copy f -> C: C by 16 bytes\n    not TMA: `f` is in registers"}},
       {"odd_rows",  // no whole number of rows for a warp
        "cuda:sm_80",
        R"(n = T.alloc_shared((64, 48), "float16")

@@ -119,6 +119,7 @@ class LoopLowering {
   }
   void note_obstacles();
   void decide();
+  std::string not_by_engine(const Buffer& from, const Buffer& to) const;
 
   Span span() const { return stmt_->span; }
 
@@ -462,6 +463,15 @@ void LoopLowering::note_obstacles() {
     obstacles_ = {"no thread has neighbours along an axis, all of them or none of them iterations"};
 }
 
+// Why threads copy what the copy engine could be thought to; stores of whole tiles say so themselves.
+std::string LoopLowering::not_by_engine(const Buffer& from, const Buffer& to) const {
+  if (lowering_.inference.architecture != Architecture::sm_90a || to->scope == from->scope) return "";
+  const Buffer& inside = from->scope == Scope::global ? to : from;
+  if (inside == from && to->scope != Scope::global) return "";
+  if (inside->scope != Scope::shared) return fmt::format("`{}` is in registers", inside->name);
+  return inside == to ? "it does not run ahead in a pipelined loop: threads would wait for it at once" : "";
+}
+
 // Loops over memory alone are worth a word.
 void LoopLowering::decide() {
   const Buffer* from = nullptr;
@@ -498,6 +508,8 @@ void LoopLowering::decide() {
     note_obstacles();
   for (std::string& obstacle : obstacles_) decision.obstacles.push_back("no wider: " + std::move(obstacle));
   if (!matrices_.obstacle.empty()) decision.obstacles.push_back("not stmatrix: " + matrices_.obstacle);
+  const std::string why = from ? not_by_engine(*from, store->buffer) : "";
+  if (!why.empty()) decision.obstacles.push_back("not TMA: " + why);
   lowering_.decisions.push_back(std::move(decision));
 }
 
