@@ -25,8 +25,11 @@ Result<Target> parse_target(std::string_view name) {
   const std::string_view number = architecture.substr(std::min<size_t>(3, architecture.size()));
   const bool is_number =
       architecture.starts_with("sm_") && std::from_chars(number.begin(), number.end(), capability).ec == std::errc();
-  if (is_number && !cuda::architecture_of(capability))
-    message += fmt::format(": {}", cuda::what_is_lacking(capability));
+  if (is_number) {
+    const auto runs = cuda::architecture_of(capability);
+    message += runs ? fmt::format(": such a GPU runs that of `{}:{}`", kind, *runs)
+                    : fmt::format(": {}", cuda::what_is_lacking(capability));
+  }
   return make_error(DiagnosticKind::bad_usage, {}, std::move(message), std::string(cuda::kTargets));
 }
 

@@ -222,7 +222,8 @@ TEST_F(CommandLine, FailOtherTargets) {
   EXPECT_THAT(refused.err, HasSubstr("no code is written for `cuda:sm_75`: it lacks the asynchronous copies"));
   for (const auto& [name, why] :
        {std::pair("cuda:sm_100", "`tcgen05` and tensor memory"), std::pair("emulate:sm_120a", "a target of its own"),
-        std::pair("cuda:sm_89", "`cuda:sm_80`, for 8.0 to 8.9")}) {
+        std::pair("cuda:sm_89", "such a GPU runs that of `cuda:sm_80`"),
+        std::pair("emulate:sm_90", "such a GPU runs that of `emulate:sm_90a`")}) {
     auto other = tilepilot({"run", "--target", name, "script.py"});
     EXPECT_EQ(other.exit_code, 2);
     EXPECT_THAT(other.err, AllOf(HasSubstr("no code is written for"), HasSubstr(why))) << name;
