@@ -14,6 +14,11 @@ struct Box {
   Indices start;
 };
 
+// A start that a tensor held may be the last integer there is: the place wraps, and is outside all the same.
+int64_t moved(int64_t start, int64_t by) {
+  return static_cast<int64_t>(static_cast<uint64_t>(start) + static_cast<uint64_t>(by));
+}
+
 // The last two axes of a region.
 class Matrix {
  public:
@@ -24,8 +29,8 @@ class Matrix {
   const Indices& at(int64_t row, int64_t column) {
     if (transposed_) std::swap(row, column);
     const size_t last = at_.size() - 1;
-    at_[last - 1] = start_[last - 1] + row;
-    at_[last] = start_[last] + column;
+    at_[last - 1] = moved(start_[last - 1], row);
+    at_[last] = moved(start_[last], column);
     return at_;
   }
 
@@ -136,7 +141,7 @@ class Operators {
   // Until the next call.
   const Indices& place(const Box& box, const Indices& at) {
     place_ = box.start;
-    for (size_t k = 0; k < at.size(); ++k) place_[k] += at[k];
+    for (size_t k = 0; k < at.size(); ++k) place_[k] = moved(place_[k], at[k]);
     return place_;
   }
   Box box(const ir::Region& region) const { return {region, in_.integers(region.start)}; }

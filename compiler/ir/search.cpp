@@ -26,6 +26,13 @@ bool mentions(const Expr& expr, const Variables& vars) {
   return found;
 }
 
+bool is_extent(const Program& program, const Var& symbol) {
+  return std::any_of(program.parameters.begin(), program.parameters.end(), [&](const auto& parameter) {
+    const auto* buffer = std::get_if<Buffer>(&parameter);
+    return buffer != nullptr && mentions((*buffer)->shape, symbol);
+  });
+}
+
 namespace {
 
 bool names(const Expr& expr, const Var& var) {

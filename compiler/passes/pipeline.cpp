@@ -6,6 +6,7 @@
 #include "compiler/ir/visit.h"
 #include "compiler/passes/fuse_elementwise.h"
 #include "compiler/passes/grid_sync.h"
+#include "compiler/passes/iteration_variables.h"
 #include "compiler/passes/pack_nibbles.h"
 #include "compiler/passes/simplify.h"
 #include "compiler/passes/thread_fragments.h"
@@ -24,6 +25,7 @@ Status check(std::string_view pass, const ir::Program& program) {
   return make_error(std::move(first));
 }
 
+Result<ir::Program> variable_program(const ir::Program& program) { return iteration_variables(program); }
 Result<ir::Program> fragment_program(const ir::Program& program) { return thread_fragments(program); }
 Result<ir::Program> sync_program(const ir::Program& program) { return thread_sync(program); }
 Result<ir::Program> simplify_program(const ir::Program& program) { return simplify(program); }
@@ -32,12 +34,14 @@ Result<ir::Program> fuse_program(const ir::Program& program) { return fuse_eleme
 }  // namespace
 
 Result<ir::Program> explicit_threads(const ir::Program& program) {
-  return thread_sync(thread_fragments(TRY(grid_sync(program))));
+  return thread_sync(thread_fragments(iteration_variables(TRY(grid_sync(program)))));
 }
 
 const std::vector<Pass>& pipeline() {
   static const std::vector<Pass> passes{
       {"grid_sync", "end a kernel where all blocks meet", grid_sync},
+      // Before passes that ask which local buffers threads have for themselves.
+      {"iteration_variables", "give each iteration of a parallel loop its own variables", variable_program},
       {"thread_fragments", "tell fragments that threads hold for themselves from tiles of the block", fragment_program},
       {"thread_sync", "let threads meet where one touches what another one did", sync_program},
       {"thread_regions",

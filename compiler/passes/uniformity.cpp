@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 #include "compiler/ir/touches.h"
 #include "compiler/ir/visit.h"
+#include "compiler/passes/iteration_conflicts.h"
+#include "compiler/passes/simplify.h"
+#include "compiler/passes/static_index.h"
 #include "compiler/passes/thread_differences.h"
 
 namespace tilepilot::passes {
@@ -14,6 +18,14 @@ namespace tilepilot::passes {
 using namespace ir;
 
 namespace {
+
+Error spread_over_threads(const Stmt& s, const Buffer& buffer) {
+  return make_error(DiagnosticKind::unsupported_tile_feature, s->span,
+                    fmt::format("each thread writes to the fragment `{}`, whose elements tile operators spread "
+                                "over the threads",
+                                buffer->name),
+                    "write its elements in a `T.Parallel` loop, or use `T.alloc_shared` or `T.alloc_local`");
+}
 
 class Analysis {
  public:
@@ -151,11 +163,7 @@ class Analysis {
     if (is_meeting(s)) return {};
     const auto* n = as<Store>(s);
     if (n && n->buffer->scope == Scope::fragment && !is_threads_own(*n->buffer))
-      return make_error(DiagnosticKind::unsupported_tile_feature, s->span,
-                        fmt::format("each thread writes to the fragment `{}`, whose elements tile operators spread "
-                                    "over the threads",
-                                    n->buffer->name),
-                        "write its elements in a `T.Parallel` loop, or use `T.alloc_shared` or `T.alloc_local`");
+      return spread_over_threads(s, n->buffer);
     for (const Stmt& child : bodies(s)) TRY(check_fragments(child));
     return {};
   }
@@ -188,7 +196,99 @@ class Analysis {
   std::unordered_set<const BufferData*> uniform_;  // collective statements read them
 };
 
+// Stores of threads, each for itself, to fragments.
+class ThreadStores {
+ public:
+  explicit ThreadStores(const Kernel& kernel)
+      : kernel_(kernel), differences_(kernel), loop_(as_loop(kernel)), space_(loop_) {}
+
+  Status check(const Stmt& s) {
+    if (is_meeting(s)) return {};
+    if (const auto* n = as<Store>(s); n && n->buffer->scope == Scope::fragment && may_disturb(*n))
+      return spread_over_threads(s, n->buffer);
+    const auto* choice = as<If>(s);
+    if (choice == nullptr) {
+      for (const Stmt& child : bodies(s)) TRY(check(child));
+      return {};
+    }
+    const Expr condition = space_.expanded(choice->condition);
+    TRY(check_under(condition, choice->then));
+    return choice->otherwise ? check_under(unary(UnaryOp::logical_not, condition), choice->otherwise) : Status{};
+  }
+
+ private:
+  const Kernel& kernel_;
+  const ThreadDifferences differences_;
+  const For loop_;  // over the threads
+  const IterationSpace space_;
+  std::vector<Expr> guards_;  // hold for the threads that are here
+
+  static For as_loop(const Kernel& kernel) {
+    For loop{LoopKind::parallel, kernel.thread_vars, {}, 0, kernel.body};
+    for (size_t axis = 0; axis < kernel.thread_vars.size(); ++axis)
+      loop.extents.push_back(int_imm(kernel.threads[axis], kernel.thread_vars[axis]->type));
+    return loop;
+  }
+
+  Status check_under(const Expr& condition, const Stmt& s) {
+    guards_.push_back(condition);
+    Status status = check(s);
+    guards_.pop_back();
+    return status;
+  }
+
+  bool may_disturb(const Store& store) const {
+    const auto* memory = memory_of(store.buffer);
+    bool differs = differences_.differs(store.value) || differences_.differs(store.indices);
+    walk(store.value, [&](const Expr& part) {
+      const auto* load = as<Load>(part);
+      differs |= load != nullptr && memory_of(load->buffer) == memory;
+    });
+    return differs && several_at_one_place(store);
+  }
+
+  // Where it is not known who comes, or where to, several do.
+  bool several_at_one_place(const Store& store) const {
+    std::vector<StaticIndex> evaluators;
+    for (const Expr& index : store.indices) {
+      auto evaluator = StaticIndex::of(space_.expanded(index), kernel_.thread_vars);
+      if (evaluator) evaluators.push_back(std::move(*evaluator));
+    }
+    const bool known = evaluators.size() == store.indices.size();
+    if (!known && !space_.may_collide(store.indices)) return false;
+    std::set<std::vector<int64_t>> places;
+    std::vector<int64_t> thread(kernel_.thread_vars.size(), 0);
+    do {
+      if (!may_come(thread)) continue;
+      std::vector<int64_t> place;
+      for (const StaticIndex& evaluator : evaluators) place.push_back(evaluator(thread));
+      if (!places.insert(std::move(place)).second) return true;
+    } while (advance(thread));
+    return false;
+  }
+
+  bool may_come(const std::vector<int64_t>& thread) const {
+    VarRanges at;
+    for (size_t axis = 0; axis < thread.size(); ++axis)
+      at[kernel_.thread_vars[axis].get()] = {thread[axis], thread[axis]};
+    return std::none_of(guards_.begin(), guards_.end(),
+                        [&](const Expr& guard) { return constant_int(simplify(guard, at)) == 0; });
+  }
+
+  bool advance(std::vector<int64_t>& thread) const {
+    for (size_t axis = 0; axis < thread.size(); ++axis) {
+      if (++thread[axis] < kernel_.threads[axis]) return true;
+      thread[axis] = 0;
+    }
+    return false;
+  }
+};
+
 }  // namespace
+
+Status check_thread_stores(const Kernel& kernel) {
+  return kernel.thread_vars.empty() ? Status{} : ThreadStores(kernel).check(kernel.body);
+}
 
 Result<Uniformity> find_uniformity(const Kernel& kernel) { return Analysis(kernel).run(); }
 

@@ -23,4 +23,8 @@ struct Uniformity {
 // `unsupported_tile_feature` if threads may disagree on where they meet.
 Result<Uniformity> find_uniformity(const ir::Kernel& kernel);
 
+// For targets that keep a fragment of which threads name elements in memory that they share. `unsupported_tile_feature`
+// where several threads write to one element of it, but for the same value that does not depend on the element.
+Status check_thread_stores(const ir::Kernel& kernel);
+
 }  // namespace tilepilot::passes

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "compiler/runtime/cuda/architecture.h"
+#include "compiler/runtime/cuda/shared_memory.h"
 #include "tests/fake_library.h"
 
 namespace tilepilot::testing {
@@ -52,6 +53,48 @@ TEST_F(DriverTest, SaysHowManyBlocksRunAtOnce) {
   EXPECT_EQ(resident(1), 132);
   EXPECT_EQ(resident(2), 132);
   EXPECT_EQ(resident(4), 120);  // multiprocessors that belong to no cluster are idle
+}
+
+int open_descriptors() {
+  int count = 0;
+  for ([[maybe_unused]] const auto& entry : fs::directory_iterator("/proc/self/fd")) ++count;
+  return count;
+}
+
+TEST_F(DriverTest, SharesMemoryByDescriptor) {
+  const auto device = open(fake_driver_source());
+  ASSERT_TRUE(device.ok()) << device.error().message;
+  using runtime::cuda::SharedMemory;
+  const int before = open_descriptors();
+  {
+    auto made = SharedMemory::create(*device, 5'000'000);
+    ASSERT_TRUE(made.ok()) << made.error().message;
+    EXPECT_EQ(made->size(), 3 * (2 << 20));
+    ASSERT_GE(made->descriptor(), 0);
+    auto* theirs = reinterpret_cast<int*>(made->address());
+    theirs[1'000'000] = 42;
+    const auto opened = SharedMemory::open(*device, made->descriptor(), 5'000'000);
+    ASSERT_TRUE(opened.ok()) << opened.error().message;
+    EXPECT_EQ(opened->descriptor(), -1);
+    EXPECT_NE(opened->address(), made->address());
+    EXPECT_EQ(reinterpret_cast<int*>(opened->address())[1'000'000], 42);
+    *made = *SharedMemory::create(*device, 1);  // what it held before is still mapped by the other
+    EXPECT_EQ(reinterpret_cast<int*>(opened->address())[1'000'000], 42);
+  }
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+TEST_F(DriverTest, fail_SharedMemoryThatIsNone) {
+  const auto device = open(fake_driver_source());
+  ASSERT_TRUE(device.ok()) << device.error().message;
+  using runtime::cuda::SharedMemory;
+  const int before = open_descriptors();
+  EXPECT_EQ(SharedMemory::create(*device, int64_t{2} << 40).error().kind, DiagnosticKind::out_of_memory);
+  EXPECT_EQ(SharedMemory::open(*device, 999, 100).error().kind, DiagnosticKind::device_failed);
+  const auto made = SharedMemory::create(*device, 100);
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(SharedMemory::open(*device, made->descriptor(), 5'000'000).error().kind, DiagnosticKind::device_failed);
+  EXPECT_EQ(open_descriptors(), before + 2);  // of the memory that was made: the driver's and ours
 }
 
 TEST_F(DriverTest, fail_LaunchThatIsRefused) {

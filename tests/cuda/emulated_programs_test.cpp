@@ -43,11 +43,14 @@ class EmulatedPrograms : public ::testing::Test {
  protected:
   Tally tally_;
 
-  void compare(const std::vector<uint32_t>& seeds, Architecture architecture, bool approximate_last = false) {
+  struct Kind {
+    bool approximate_last = false, iterations = false;
+  };
+  void compare(const std::vector<uint32_t>& seeds, Architecture architecture, Kind kind) {
     EmulatedBatch batch(architecture);
     std::vector<std::pair<uint32_t, ir::Program>> programs;
     for (const uint32_t seed : seeds) {
-      const ir::testing::RandomOptions options{4, 3, seed % 3 != 0, approximate_last};
+      const ir::testing::RandomOptions options{4, 3, seed % 3 != 0, kind.approximate_last, kind.iterations};
       const ir::Program program = ir::testing::RandomProgram(seed, options).program();
       const auto added = batch.add(seed % 2 == 0 ? program : version_for_random_arguments(program, seed));
       if (added.ok())
@@ -87,7 +90,7 @@ TEST_F(EmulatedPrograms, AgreeWithTheInterpreter) {
   for (int k = 0; k < count && !HasFatalFailure(); ++k) {
     seeds.push_back(static_cast<uint32_t>(first + k));
     if (k + 1 < count && seeds.back() / kBatch == (seeds.back() + 1) / kBatch) continue;
-    compare(seeds, architecture_of(seeds.back()));
+    compare(seeds, architecture_of(seeds.back()), {.iterations = true});
     seeds.clear();
   }
   fmt::print("{} programs: {} compared, {} too long, {} refused\n", count, tally_.compared, tally_.endless,
@@ -97,14 +100,14 @@ TEST_F(EmulatedPrograms, AgreeWithTheInterpreter) {
 // Seeds whose programs once were compiled wrongly, for either target.
 TEST_F(EmulatedPrograms, ThatOnceDidNot) {
   const std::vector<uint32_t> seeds{2, 67, 100, 70096, 300056, 300234, 301016, 403625, 403668, 722369, 900272};
-  for (const Architecture architecture : {Architecture::sm_80, Architecture::sm_90a}) compare(seeds, architecture);
+  for (const Architecture architecture : {Architecture::sm_80, Architecture::sm_90a}) compare(seeds, architecture, {});
 }
 
 // As GPUs are asked for, see gpu_programs_test.cpp.
 TEST_F(EmulatedPrograms, ThatApproximateLastAgreeToo) {
   std::vector<uint32_t> seeds;
   for (int k = 0; k < rounds(20); ++k) seeds.push_back(static_cast<uint32_t>(k));
-  compare(seeds, Architecture::sm_80, true);
+  compare(seeds, Architecture::sm_80, {.approximate_last = true});
   EXPECT_GT(tally_.compared, 0);
 }
 

@@ -162,6 +162,7 @@ Expr RandomProgram::expr(DType type, int depth) {
     case 1:
       return converted(expr(dtype(), depth - 1), type);
     case 2:
+      if (!variables_.empty() && one_in(2)) return converted(load_of(any(variables_), depth - 1), type);
       if (const auto from = loadable()) return converted(load_of(*from, depth - 1), type);
       return leaf(type);
     case 3:

@@ -63,7 +63,8 @@ void RandomProgram::choose_buffers(const Kernel& kernel) {
     const bool may_write = one_block || is_part(b);
     (may_write && !one_in(3) ? writable_ : readable_).push_back(b);
   }
-  for (auto* list : {&tiles_, &lanes_, &own_, &bins_, &operands_, &views_}) list->clear();
+  for (auto* list : {&tiles_, &lanes_, &own_, &bins_, &operands_, &views_, &joint_}) list->clear();
+  joint_ops_.clear();
   for (int k = 0; k < 4; ++k) {
     std::vector<int64_t> shape;
     for (int axis = 0, rank = 1 + pick(3); axis < rank; ++axis) shape.push_back(1 + pick(8));
@@ -71,6 +72,12 @@ void RandomProgram::choose_buffers(const Kernel& kernel) {
   }
   for (const DType type : {kInt32, kFloat64, kUInt16})
     bins_.push_back(buffer("bins", type, Scope::shared, {int_imm(1 + pick(9))}));
+  for (const DType type : {kFloat32, kInt32, kInt16}) {
+    if (!options_.iterations) break;
+    std::vector<Expr> shape{int_imm(1 + pick(9))};
+    if (one_in(2)) shape.push_back(int_imm(1 + pick(5)));
+    joint_.push_back(buffer("joint", type, one_in(2) ? Scope::shared : Scope::fragment, shape));
+  }
   if (!has_threads()) return;
   int64_t all = 1;
   for (const int64_t n : kernel.threads) all *= n;
@@ -108,7 +115,7 @@ void RandomProgram::add_views() {
 
 std::vector<Buffer> RandomProgram::allocations() const {
   std::vector<Buffer> result;
-  for (const auto* list : {&tiles_, &own_, &bins_, &operands_}) {
+  for (const auto* list : {&tiles_, &own_, &bins_, &joint_, &operands_}) {
     for (const Buffer& b : *list) {
       if (!b->base && std::find(result.begin(), result.end(), b) == result.end()) result.push_back(b);
     }
@@ -262,6 +269,10 @@ void RandomProgram::make_globals(Program& program) {
       outcomes_.push_back(buffer(kOutcome, type, Scope::global, shape));
     }
     program.parameters.insert(program.parameters.end(), outcomes_.begin(), outcomes_.end());
+  }
+  if (options_.iterations) {
+    joint_part_ = buffer("joint", kFloat32, Scope::global, {int_imm(4), int_imm(3), int_imm(3), int_imm(1 + pick(12))});
+    program.parameters.emplace_back(joint_part_);
   }
   if (!one_in(3)) return;
   // Packed elements are written by reading their neighbours first, which nobody has written in a workspace.

@@ -23,6 +23,8 @@ struct RandomOptions {
   // Functions that machines only come close to, each in its own way (exp, pow), stand in what kernels write last alone,
   // to parameters called `kOutcome`, which nobody reads: all others can be compared to the last bit.
   bool approximate_last = false;
+  // Iterations of parallel loops keep variables, and update elements that other iterations update.
+  bool iterations = false;
 };
 inline constexpr const char* kOutcome = "outcome";
 
@@ -73,6 +75,11 @@ class RandomProgram {
   // Inside a parallel loop: its variables, and the buffers it writes (at exactly these indices).
   std::vector<Expr> element_;
   std::vector<Buffer> written_;
+  std::vector<Buffer> variables_;  // of the iteration, all of whose elements have values
+  // What iterations of parallel loops update together, each buffer in one way, and nothing else touches.
+  std::vector<Buffer> joint_;
+  std::map<const BufferData*, BinaryOp> joint_ops_;
+  Buffer joint_part_;  // global, a part for each block
 
   int pick(int count) { return int(random_() % unsigned(count)); }
   bool one_in(int count) { return pick(count) == 0; }
@@ -123,6 +130,10 @@ class RandomProgram {
   Stmt statement(int depth);
   Stmt loop(int depth);
   Stmt parallel(int depth);
+  Stmt variables(int depth);
+  Stmt store_variable(int depth);
+  Stmt joint_update();
+  Stmt joint_store(const Buffer& target, const std::vector<Expr>& at);
   Stmt counted_while(int depth);
   Stmt branch(int depth);
   Stmt store(int depth);

@@ -21,6 +21,8 @@ Stmt RandomProgram::block(int depth) {
 
 Stmt RandomProgram::statement(int depth) {
   const bool in_parallel = !element_.empty();
+  if (in_parallel && options_.iterations && one_in(3))
+    return one_in(2) && !variables_.empty() ? store_variable(depth) : joint_update();
   switch (pick(in_parallel ? 6 : 17)) {
     case 0:
       return let(depth);
@@ -101,12 +103,108 @@ Stmt RandomProgram::parallel(int depth) {
   }
   written_ = {target};
   const bool outer = std::exchange(in_loop_, false);
-  result.body = as_who(Who::block, [&] { return block(depth - 1); });
+  result.body = as_who(Who::block, [&] {
+    if (!options_.iterations) return block(depth - 1);
+    const Stmt set = variables(depth - 1);
+    return make_stmt(Block{{set, block(depth - 1)}}, span());
+  });
   in_loop_ = outer;
+  variables_.clear();
   written_.clear();
   element_.clear();
   ints_.resize(ints_.size() - target->rank());
   return make_stmt(std::move(result), span());
+}
+
+// Iterations ----------------------------------------------------------------------------------------------------------
+
+// Variables and small arrays, with their first values. Some loops take those of an earlier one.
+Stmt RandomProgram::variables(int depth) {
+  Block result;
+  for (int k = pick(4); k > 0; --k) {
+    const int64_t length = one_in(2) ? 1 : 1 + pick(4);
+    const auto known = std::find_if(operands_.begin(), operands_.end(), [&](const Buffer& b) {
+      return b->name == "v" && *constant_int(b->shape[0]) == length &&
+             std::find(variables_.begin(), variables_.end(), b) == variables_.end();
+    });
+    const bool again = known != operands_.end() && one_in(2);
+    const Buffer v = again ? *known : operand("v", dtype(), Scope::local, {length});
+    if (length == 1) {
+      result.body.push_back(make_stmt(Store{v, {int_imm(0)}, expr(v->type, std::min(depth, 2))}, span()));
+    } else {
+      const Var e = make_var("e", kInt32);
+      ints_.push_back(e);
+      const Stmt store = make_stmt(Store{v, {var_ref(e)}, expr(v->type, std::min(depth, 2))}, span());
+      ints_.pop_back();
+      result.body.push_back(make_stmt(For{LoopKind::serial, {e}, {int_imm(length)}, 0, store}, span()));
+    }
+    variables_.push_back(v);
+  }
+  return make_stmt(std::move(result), span());
+}
+
+Stmt RandomProgram::store_variable(int depth) {
+  const Buffer v = any(variables_);
+  const Stmt store = make_stmt(Store{v, indices(v, 2), expr(v->type, std::min(depth + 1, options_.depth))}, span());
+  if (!one_in(3)) return store;
+  If choice{bool_expr(1), store, nullptr};
+  if (one_in(2)) choice.otherwise = make_stmt(Store{v, indices(v, 1), expr(v->type, 1)}, span());
+  return make_stmt(std::move(choice), span());
+}
+
+// At a place that several iterations have.
+Stmt RandomProgram::joint_update() {
+  const bool global = one_in(4);
+  const Buffer target = global ? joint_part_ : any(joint_);
+  std::vector<Expr> at;
+  for (size_t axis = 0; global && axis < 3; ++axis)
+    at.push_back(axis < block_vars_.size() ? var_ref(block_vars_[axis]) : int_imm(0));
+  Block result;
+  while (at.size() < target->rank()) {
+    const int64_t size = *constant_int(target->shape[at.size()]);
+    Expr place = index(size, 2);
+    if (!one_in(3)) {
+      const Expr shared = binary(BinaryOp::floor_div, any(element_), int_imm(1 + pick(4)), span());
+      place = binary(BinaryOp::floor_mod, shared, int_imm(size), span());
+    }
+    if (one_in(3)) {
+      const Var name = make_var("place", place->type);
+      result.body.push_back(make_stmt(Let{name, place}, span()));
+      place = var_ref(name, span());
+    }
+    at.push_back(place);
+  }
+  result.body.push_back(joint_store(target, at));
+  return make_stmt(std::move(result), span());
+}
+
+// All operations commute and are exact, that of a buffer is always the same.
+Stmt RandomProgram::joint_store(const Buffer& target, const std::vector<Expr>& at) {
+  constexpr std::array kOps{BinaryOp::add,     BinaryOp::min,    BinaryOp::max,    BinaryOp::mul,
+                            BinaryOp::bit_and, BinaryOp::bit_or, BinaryOp::bit_xor};
+  const bool is_float = target->type.is_float();
+  const BinaryOp op = joint_ops_.emplace(target.get(), kOps[size_t(pick(is_float ? 3 : 7))]).first->second;
+  const Expr value = is_float ? small_number(target->type) : expr(target->type, 2), old = load(target, at, span());
+  const auto store = [&](const Expr& updated) { return make_stmt(Store{target, at, updated}, span()); };
+  const bool by_order = op == BinaryOp::max || op == BinaryOp::min;
+  switch (pick(5)) {
+    case 0:
+      if (!by_order) return store(binary(op, value, old, span()));
+      return make_stmt(
+          If{binary(op == BinaryOp::max ? BinaryOp::lt : BinaryOp::gt, old, value, span()), store(value), nullptr},
+          span());
+    case 1: {
+      const Var name = make_var("old", target->type);
+      const Stmt let = make_stmt(Let{name, old}, span());
+      return make_stmt(Block{{let, store(binary(op, var_ref(name), value, span()))}}, span());
+    }
+    case 2:
+      return store(binary(op == BinaryOp::add ? BinaryOp::sub : op, old, value, span()));
+    case 3:
+      return store(binary(op, value, old, span()));
+    default:
+      return store(binary(op, old, value, span()));
+  }
 }
 
 // A counter of its own bounds the loop.

@@ -30,6 +30,9 @@ constexpr std::pair<std::string_view, std::string_view> kDifferences[] = {
     {"`T.copy` of two whole buffers", "extents of 1 do not count: `A[64]` to `B[1, 64]` is a copy"},
     {"a constant slice that leaves a tile",
      "an error; of a global tensor, elements outside read as 0 and are not written"},
+    {"an index that leaves a tile at run time",
+     "on the CPU ends the launch with its line, in the emulator too; a GPU does not look"},
+    {"`T.alloc_var` inside `T.Parallel`", "each iteration has one of its own"},
     {"a value that leaves its loop or branch", "an error with the place where it was computed"},
     {"barriers and tile operators under conditions",
      "conditions on the thread index alone divide a block into roles; "

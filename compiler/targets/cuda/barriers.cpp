@@ -120,7 +120,8 @@ class Placement {
     return touches;
   }
 
-  // Tiles that share memory: whatever comes second may destroy what the first one left, or reads. The copy engine may
+  // Tiles that share memory: whatever comes second may destroy what the first one left, or reads. That two tiles do is
+  // not the program's choice, so that it cannot order what its threads do there, each for itself. The copy engine may
   // fill a tile again once all threads have told a barrier that they have read it, and have waited there: where a
   // program fills tiles by itself it says so in that way.
   bool conflict(const Touches& before, const Touches& now, bool by_engine = false) const {
@@ -128,7 +129,7 @@ class Placement {
       for (const Touch& b : now) {
         if (a.memory == b.memory ? ordered_.contains(a.memory) : !share_(a.memory, b.memory)) continue;
         if (by_engine && a.memory == b.memory && !a.writes && a.waited) continue;
-        if ((a.writes || b.writes) && (a.collective || b.collective)) return true;
+        if ((a.writes || b.writes) && (a.collective || b.collective || a.memory != b.memory)) return true;
       }
     return false;
   }

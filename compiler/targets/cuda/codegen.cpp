@@ -305,6 +305,7 @@ int64_t shared_limit(Architecture architecture) { return hardware_of(architectur
 Result<GeneratedCode> generate(const ir::Program& given, Architecture architecture, const GenerateOptions& options) {
   const ir::Program program = TRY(prepare(given));
   GeneratedCode code;
+  code.warnings = sequence_warnings(given, program);
   // Names that the headers of a host's C library give, which foreign source takes for granted.
   if (!program.sources.empty())
     code.source += "typedef unsigned short ushort;\ntypedef unsigned int uint;\ntypedef unsigned long ulong;\n";

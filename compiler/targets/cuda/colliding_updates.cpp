@@ -1,14 +1,15 @@
 #include "compiler/targets/cuda/colliding_updates.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
+#include <unordered_set>
 
 #include "compiler/ir/search.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/touches.h"
-#include "compiler/passes/element_form.h"
-#include "compiler/targets/cuda/static_index.h"
+#include "compiler/passes/iteration_conflicts.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -18,75 +19,13 @@ using ir::Stmt;
 
 namespace {
 
-constexpr int64_t kMostIterations = int64_t{1} << 16;  // that are told apart one by one
-constexpr int64_t kSomeIterations = 64;                // of an axis of which only the kernel knows how many it has
-
-// What does not change within the loop has this value.
-class WithOuterValue : public ir::Rewriter {
- public:
-  using Rewriter::rewrite;
-  WithOuterValue(const std::vector<ir::Var>& vars, int64_t value) : value_(value) {
-    for (const ir::Var& var : vars) vars_.insert(var.get());
-  }
-  Expr rewrite(const Expr& expr) override {
-    const bool varies = ir::mentions(expr, vars_);
-    if (!varies && (ir::as<ir::VarRef>(expr) || ir::as<ir::Load>(expr))) return ir::int_imm(value_, expr->type);
-    return rewrite_children(expr);
-  }
-
- private:
-  ir::Variables vars_;
-  int64_t value_;
-};
-
-// The next iteration; false after the last.
-bool advance(std::vector<int64_t>& at, const std::vector<int64_t>& extents) {
-  for (size_t axis = at.size(); axis-- > 0;) {
-    if (++at[axis] < extents[axis]) return true;
-    at[axis] = 0;
-  }
-  return false;
-}
-
-bool collide(const ir::For& loop, const std::vector<Expr>& indices) {
-  passes::ElementForm form;
-  std::vector<int64_t> extents;
-  int64_t iterations = 1;
-  for (size_t axis = 0; axis < loop.vars.size(); ++axis) {
-    extents.push_back(ir::constant_int(loop.extents[axis]).value_or(kSomeIterations));
-    if (extents.back() <= 0) return false;
-    iterations = std::min(iterations * extents.back(), kMostIterations + 1);
-    if (extents.back() == 1) continue;
-    form.vars.push_back(loop.vars[axis]);
-    form.extents.push_back(extents.back());
-  }
-  if (passes::separates_elements(indices, form)) return false;
-  if (iterations > kMostIterations) return true;
-  for (const int64_t outer : {0, 1}) {
-    std::vector<StaticIndex> evaluators;
-    for (const Expr& index : indices) {
-      auto evaluator = StaticIndex::of(WithOuterValue(loop.vars, outer).rewrite(index), loop.vars);
-      if (!evaluator) return true;
-      evaluators.push_back(std::move(*evaluator));
-    }
-    std::set<std::vector<int64_t>> seen;
-    std::vector<int64_t> at(extents.size(), 0);
-    do {
-      std::vector<int64_t> place;
-      for (const StaticIndex& evaluator : evaluators) place.push_back(evaluator(at));
-      if (!seen.insert(std::move(place)).second) return true;
-    } while (advance(at, extents));
-  }
-  return false;
-}
-
-struct Update {
+struct AtomicForm {
   ir::AtomicOp op;
   Expr value;
 };
 
 // `element = element op value`, whichever operand comes first.
-std::optional<Update> update_of(const ir::Store& store) {
+std::optional<AtomicForm> atomic_form(const ir::Store& store) {
   const auto* value = ir::as<ir::Binary>(store.value);
   if (value == nullptr) return std::nullopt;
   const auto is_element = [&](const Expr& expr) {
@@ -106,45 +45,108 @@ std::optional<Update> update_of(const ir::Store& store) {
   if (reads) return std::nullopt;
   switch (value->op) {
     case BinaryOp::add:
-      return Update{ir::AtomicOp::add, other};
+      return AtomicForm{ir::AtomicOp::add, other};
     case BinaryOp::sub: {
       const Expr zero = other->type.is_float() ? ir::float_imm(0, other->type) : ir::int_imm(0, other->type);
-      return Update{ir::AtomicOp::add, ir::binary(BinaryOp::sub, zero, other, other->span)};
+      return AtomicForm{ir::AtomicOp::add, ir::binary(BinaryOp::sub, zero, other, other->span)};
     }
     case BinaryOp::min:
-      return Update{ir::AtomicOp::min, other};
+      return AtomicForm{ir::AtomicOp::min, other};
     case BinaryOp::max:
-      return Update{ir::AtomicOp::max, other};
+      return AtomicForm{ir::AtomicOp::max, other};
+    case BinaryOp::bit_or:
+      return AtomicForm{ir::AtomicOp::bit_or, other};
     default:
       return std::nullopt;
   }
 }
 
+// The stores that may become atomic operations: all that the loop does to the memory is updates of one kind, since
+// those commute.
 class AtomicUpdates : public ir::Rewriter {
  public:
   using Rewriter::rewrite;
-  explicit AtomicUpdates(const ir::For& loop) : loop_(loop) {}
+  explicit AtomicUpdates(const Stmt& loop) {
+    std::map<const ir::BufferData*, std::set<ir::AtomicOp>> kinds;
+    std::map<const ir::BufferData*, int> updates, touches;
+    ir::each_touch(loop, [&](const ir::Buffer& buffer, bool) { ++touches[ir::memory_of(buffer)]; });
+    ir::walk(
+        loop,
+        [&](const Stmt& part) {
+          const auto* store = ir::as<ir::Store>(part);
+          const auto form = store ? atomic_form(*store) : std::nullopt;
+          if (!form) return;
+          kinds[ir::memory_of(store->buffer)].insert(form->op);
+          ++updates[ir::memory_of(store->buffer)];
+        },
+        [](const Expr&) {});
+    for (const passes::Update& update : passes::conflicting_updates(loop)) {
+      const ir::BufferData* memory = ir::memory_of(update.buffer);
+      const bool commute = touches[memory] == 2 * updates[memory] && kinds[memory].size() == 1;
+      if (commute && !is_kept(*update.buffer)) conflicting_.insert(update.store.get());
+    }
+  }
 
   Stmt rewrite(const Stmt& stmt) override {
     const auto* store = ir::as<ir::Store>(stmt);
-    if (store == nullptr) return rewrite_children(stmt);
-    if (store->buffer->scope == ir::Scope::local || store->buffer->type.is_nibble()) return stmt;
-    const auto update = update_of(*store);
-    if (!update || !collide(loop_, store->indices)) return stmt;
+    if (store == nullptr || !conflicting_.contains(stmt.get())) return rewrite_children(stmt);
+    const auto form = *atomic_form(*store);
     ir::Region element{store->buffer, store->indices, std::vector<int64_t>(store->indices.size(), 1), stmt->span};
-    return ir::make_stmt(ir::Atomic{update->op, std::move(element), update->value}, stmt->span);
+    return ir::make_stmt(ir::Atomic{form.op, std::move(element), form.value}, stmt->span);
   }
 
  private:
-  const ir::For& loop_;
+  std::unordered_set<const ir::StmtNode*> conflicting_;
+
+  static bool is_kept(const ir::BufferData& buffer) {
+    return buffer.scope == ir::Scope::local || buffer.type.is_nibble();
+  }
 };
 
 }  // namespace
 
-Stmt with_atomic_updates(const Stmt& stmt) { return AtomicUpdates(*ir::as<ir::For>(stmt)).rewrite(stmt); }
+Stmt with_atomic_updates(const Stmt& stmt) { return AtomicUpdates(stmt).rewrite(stmt); }
+
+std::vector<passes::Update> updates_in_turn(const Stmt& stmt) {
+  std::vector<passes::Update> updates = passes::conflicting_updates(with_atomic_updates(stmt));
+  std::erase_if(updates, [](const passes::Update& update) { return update.buffer->scope == ir::Scope::local; });
+  return updates;
+}
+
+Stmt in_turn(const Stmt& stmt) {
+  const auto& loop = *ir::as<ir::For>(stmt);
+  const std::vector<passes::Update> updates = updates_in_turn(stmt);
+  if (updates.empty()) return stmt;
+  // Variables of which iterations that differ in them alone update elements of their own: as many as there are.
+  const passes::IterationSpace space(loop);
+  std::vector<ir::Var> apart;
+  for (const ir::Var& var : loop.vars) {
+    apart.push_back(var);
+    const bool collide = std::any_of(updates.begin(), updates.end(), [&](const passes::Update& update) {
+      return space.may_collide(update.indices, apart);
+    });
+    if (collide) apart.pop_back();
+  }
+  ir::For inner{ir::LoopKind::parallel, apart, {}, 0, loop.body};
+  Stmt serial = loop.body;
+  for (size_t axis = loop.vars.size(); axis-- > 0;) {
+    const bool is_apart = std::find(apart.begin(), apart.end(), loop.vars[axis]) != apart.end();
+    if (is_apart) inner.extents.insert(inner.extents.begin(), loop.extents[axis]);
+  }
+  if (!apart.empty()) serial = ir::make_stmt(std::move(inner), stmt->span);
+  for (size_t axis = loop.vars.size(); axis-- > 0;) {
+    if (std::find(apart.begin(), apart.end(), loop.vars[axis]) != apart.end()) continue;
+    serial =
+        ir::make_stmt(ir::For{ir::LoopKind::serial, {loop.vars[axis]}, {loop.extents[axis]}, 0, serial}, stmt->span);
+  }
+  if (!apart.empty()) return serial;
+  return ir::make_stmt(ir::For{ir::LoopKind::parallel, {ir::make_var("once", ir::kInt32)}, {ir::int_imm(1)}, 0, serial},
+                       stmt->span);
+}
 
 std::vector<ir::Buffer> jointly_updated_fragments(const ir::For& loop) {
   std::vector<ir::Buffer> fragments;
+  const passes::IterationSpace space(loop);
   ir::walk(
       loop.body,
       [&](const Stmt& part) {
@@ -152,7 +154,7 @@ std::vector<ir::Buffer> jointly_updated_fragments(const ir::For& loop) {
         if (atomic == nullptr || atomic->element.buffer->scope != ir::Scope::fragment) return;
         const ir::Buffer& buffer = atomic->element.buffer;
         if (std::find(fragments.begin(), fragments.end(), buffer) == fragments.end() &&
-            collide(loop, atomic->element.start))
+            space.may_collide(atomic->element.start))
           fragments.push_back(buffer);
       },
       [](const Expr&) {});

@@ -5,13 +5,21 @@
 #include <vector>
 
 #include "compiler/ir/stmt.h"
+#include "compiler/passes/iteration_conflicts.h"
 
 namespace tilepilot::targets::cuda {
 
 // @pre `stmt` is a parallel loop
-// @post updates (`+=`, `-=`, minimum, maximum) that different iterations may do to one element are atomic ones; those
-// of local buffers, of which each thread has its own, stay
+// @post updates (`+=`, `-=`, minimum, maximum, `|=`) that different iterations may do to one element are atomic ones,
+// where that is all that the loop does to the buffer; those of local buffers, of which each thread has its own, stay
 ir::Stmt with_atomic_updates(const ir::Stmt& stmt);
+
+// @pre `stmt` is a parallel loop
+// @post no two iterations of a parallel loop may update the same element otherwise than by atomic operations: serial
+// loops go over the variables that do not tell updated elements apart. `stmt` if it was so before
+ir::Stmt in_turn(const ir::Stmt& stmt);
+// Those for whose sake that is so.
+std::vector<passes::Update> updates_in_turn(const ir::Stmt& stmt);
 
 // Fragments of which different iterations of this parallel loop may update one element by atomic operations. Threads
 // hold copies of such an element, each of which would get a part of the updates.

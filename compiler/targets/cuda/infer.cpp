@@ -9,6 +9,7 @@
 #include "compiler/ir/search.h"
 #include "compiler/ir/touches.h"
 #include "compiler/layout/reshape.h"
+#include "compiler/passes/static_index.h"
 #include "compiler/targets/cuda/conversions.h"
 #include "compiler/targets/cuda/free_layouts.h"
 #include "compiler/targets/cuda/layout_conflicts.h"
@@ -17,7 +18,6 @@
 #include "compiler/targets/cuda/register_map.h"
 #include "compiler/targets/cuda/replicas.h"
 #include "compiler/targets/cuda/statements.h"
-#include "compiler/targets/cuda/static_index.h"
 #include "compiler/targets/cuda/tile_places.h"
 #include "compiler/targets/cuda/vectors.h"
 
@@ -78,6 +78,19 @@ class Inferrer {
     for (const Buffer& buffer : kernel_.allocations)
       if (buffer->scope == Scope::fragment) fragments_.push_back(buffer);
     collect(kernel_.body, 1);
+    std::unordered_map<const ir::BufferData*, int> touches;
+    const auto count = [&](const Stmt& stmt, int step) {
+      ir::each_touch(stmt, [&](const Buffer& buffer, bool) { touches[ir::memory_of(buffer)] += step; });
+    };
+    count(kernel_.body, 1);
+    // A loop's iterations have for themselves what it alone names (passes/iteration_variables.h): whoever runs them.
+    for (ParallelLoop& loop : users_.loops) {
+      count(loop.stmt, -1);
+      std::erase_if(loop.uses, [&](const Use& use) {
+        return use.buffer->scope == Scope::local && touches.at(ir::memory_of(use.buffer)) == 0;
+      });
+      count(loop.stmt, 1);
+    }
   }
 
   void collect(const Stmt& stmt, int64_t times) {
@@ -139,8 +152,8 @@ class Inferrer {
   void strict() {
     // Each thread has all of a local buffer, and keeps it up to date.
     for (const ParallelLoop& loop : users_.loops) {
-      const bool stores =
-          ir::writes_any(loop.stmt, [](const ir::Buffer& buffer) { return buffer->scope == Scope::local; });
+      const bool stores = std::any_of(loop.uses.begin(), loop.uses.end(),
+                                      [](const Use& use) { return use.changes && use.buffer->scope == Scope::local; });
       if (stores) result_.loops.emplace(loop.stmt.get(), by_every_thread(loop.extents));
     }
     for (const Stmt& stmt : users_.gemms) {
@@ -192,7 +205,7 @@ class Inferrer {
     bool is_smaller = false;
     for (size_t axis = 0; axis < loop.vars.size(); ++axis) {
       const int64_t extent = loop.extents[axis];
-      const auto place = ir::affine(without_casts(use.indices[axis]));
+      const auto place = ir::affine(passes::without_casts(use.indices[axis]));
       const bool is_part = place && place->terms.size() == 1 && place->coefficient(loop.vars[axis]) == 1 &&
                            place->constant % extent == 0 && held->cover()[axis] == held->shape()[axis];
       if (!is_part) return std::nullopt;

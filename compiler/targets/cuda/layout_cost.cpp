@@ -53,15 +53,15 @@ std::vector<int64_t> element_steps(const ir::Buffer& buffer) {
 
 // The static form of indices over the loop's variables; other variables, which come after them, are the same for all
 // threads. None if memory decides.
-std::optional<std::vector<StaticIndex>> static_indices(const Use& use, std::vector<ir::Var>& vars) {
+std::optional<std::vector<passes::StaticIndex>> static_indices(const Use& use, std::vector<ir::Var>& vars) {
   for (const Expr& index : use.indices)
     ir::walk(index, [&](const Expr& part) {
       const auto* ref = ir::as<ir::VarRef>(part);
       if (ref && std::find(vars.begin(), vars.end(), ref->var) == vars.end()) vars.push_back(ref->var);
     });
-  std::vector<StaticIndex> indices;
+  std::vector<passes::StaticIndex> indices;
   for (const Expr& index : use.indices) {
-    auto one = StaticIndex::of(index, vars);
+    auto one = passes::StaticIndex::of(index, vars);
     if (!one) return std::nullopt;
     indices.push_back(std::move(*one));
   }

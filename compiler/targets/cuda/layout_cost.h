@@ -6,10 +6,10 @@
 
 #include <string>
 
+#include "compiler/passes/static_index.h"
 #include "compiler/targets/cpu/integer_facts.h"
 #include "compiler/targets/cuda/infer.h"
 #include "compiler/targets/cuda/loop_uses.h"
-#include "compiler/targets/cuda/static_index.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -34,12 +34,12 @@ std::string to_text(const LayoutCost& cost);
 // What a loop does to shared or global memory in one place.
 struct MemoryAccess {
   ir::Buffer buffer;
-  bool by_one = false;               // one of the threads that do the same does it
-  std::vector<StaticIndex> indices;  // of the loop's variables, and others that count as 0
-  size_t variables = 0;              // all of these
-  std::vector<int64_t> vectors;      // along each axis of the loop, how many neighbours one access can move; 1: none
-  std::vector<int64_t> distances;    // how far neighbours along each of them are apart in memory, in elements
-  std::vector<int64_t> steps;        // the same along the axes of the buffer
+  bool by_one = false;                       // one of the threads that do the same does it
+  std::vector<passes::StaticIndex> indices;  // of the loop's variables, and others that count as 0
+  size_t variables = 0;                      // all of these
+  std::vector<int64_t> vectors;    // along each axis of the loop, how many neighbours one access can move; 1: none
+  std::vector<int64_t> distances;  // how far neighbours along each of them are apart in memory, in elements
+  std::vector<int64_t> steps;      // the same along the axes of the buffer
   const layout::SharedLayout* tile = nullptr;  // of shared buffers, instead
 };
 // Those whose places are known while the compiler runs; places that others decide are alike for all layouts.

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "compiler/ir/visit.h"
-#include "compiler/targets/cuda/static_index.h"
+#include "compiler/passes/static_index.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -50,7 +50,7 @@ std::optional<Pattern> pattern_of(const Use& use, const std::vector<ir::Var>& va
   std::vector<bool> seen(vars.size(), false);
   const Shape shape = shape_of(use.buffer);
   for (size_t axis = 0; axis < use.indices.size(); ++axis) {
-    const auto* ref = ir::as<ir::VarRef>(without_casts(use.indices[axis]));
+    const auto* ref = ir::as<ir::VarRef>(passes::without_casts(use.indices[axis]));
     const auto found = ref == nullptr ? vars.end() : std::find(vars.begin(), vars.end(), ref->var);
     if (found == vars.end()) {
       if (shape[axis] != 1) return std::nullopt;

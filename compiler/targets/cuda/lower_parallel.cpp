@@ -52,8 +52,10 @@ class LoopLowering {
 
  private:
   void write(Stmts& out) {
-    if (!first_ || writes_own(stmt_)) return all_registers(out);
-    // Nobody needs what the others would do.
+    const bool all = writes_own(stmt_) && !needs_one_thread(stmt_);
+    if (!first_ || all) return all_registers(out);
+    // Nobody needs what the others would do, or may have it done twice: then an iteration keeps nothing but what is its
+    // own.
     const Expr first = std::exchange(first_, nullptr);
     Stmts once;
     all_registers(once);

@@ -6,10 +6,10 @@
 
 #include "compiler/ir/search.h"
 #include "compiler/ir/touches.h"
+#include "compiler/passes/static_index.h"
 #include "compiler/targets/cuda/coordinates.h"
 #include "compiler/targets/cuda/loop_body.h"
 #include "compiler/targets/cuda/replicas.h"
-#include "compiler/targets/cuda/static_index.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -151,7 +151,7 @@ std::string not_in_matrices(const Fragment& loop) {
 
 }  // namespace
 
-std::optional<ir::Affine> affine_as_written(const Expr& index) { return ir::affine(without_casts(index)); }
+std::optional<ir::Affine> affine_as_written(const Expr& index) { return ir::affine(passes::without_casts(index)); }
 
 MatrixStores find_matrix_stores(const ir::For& loop, const Fragment& fragment, const AffineForm& affine) {
   MatrixStores result;

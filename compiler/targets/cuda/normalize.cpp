@@ -122,10 +122,22 @@ class Normalizer : public ir::Rewriter {
   Stmt rewrite_parallel(const Stmt& stmt) {
     const Stmt updating = with_atomic_updates(over_held_elements(stmt));
     const auto& loop = *ir::as<ir::For>(updating);
+    if (const Stmt serial = in_turn(updating); serial != updating) {
+      std::vector<Buffer> fragments;
+      for (const passes::Update& update : updates_in_turn(updating))
+        if (update.buffer->scope == Scope::fragment) fragments.push_back(update.buffer);
+      return through_tiles(serial, fragments);
+    }
     if (const Stmt reduction = as_reduction(updating, loop)) return reduction;
+    return through_tiles(updating, jointly_updated_fragments(loop));
+  }
+
+  // The fragments lie in shared memory meanwhile.
+  Stmt through_tiles(const Stmt& stmt, const std::vector<Buffer>& fragments) {
     std::vector<Stmt> all, after;
     ir::Replacements by;
-    for (const Buffer& fragment : jointly_updated_fragments(loop)) {
+    for (const Buffer& fragment : fragments) {
+      if (by.contains(fragment.get())) continue;
       const Buffer tile = ir::as_shared(fragment, by);
       allocations_.push_back(tile);
       by.emplace(fragment.get(), tile);
@@ -133,7 +145,7 @@ class Normalizer : public ir::Rewriter {
       all.push_back(copy_loop(held, there, stmt->span));
       after.push_back(copy_loop(there, held, stmt->span));
     }
-    all.push_back(ir::replace_buffers(rewrite_children(updating), by));
+    all.push_back(ir::replace_buffers(rewrite_children(stmt), by));
     all.insert(all.end(), after.begin(), after.end());
     return block(std::move(all), stmt->span);
   }

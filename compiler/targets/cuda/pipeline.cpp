@@ -9,11 +9,13 @@
 #include "compiler/ir/search.h"
 #include "compiler/ir/touches.h"
 #include "compiler/passes/grid_sync.h"
+#include "compiler/passes/iteration_variables.h"
 #include "compiler/passes/own_loops.h"
 #include "compiler/passes/pack_nibbles.h"
 #include "compiler/passes/simplify.h"
 #include "compiler/passes/thread_fragments.h"
 #include "compiler/passes/thread_sync.h"
+#include "compiler/passes/uniformity.h"
 #include "compiler/targets/cuda/barriers.h"
 #include "compiler/targets/cuda/normalize.h"
 #include "compiler/targets/cuda/proxy_fences.h"
@@ -139,12 +141,13 @@ Result<PlannedKernel> finish(ir::Kernel kernel, Inference inference, const Pipel
 }  // namespace
 
 Result<ir::Program> prepare(const ir::Program& program) {
-  ir::Program current = TRY(passes::grid_sync(program));
+  ir::Program current = passes::iteration_variables(TRY(passes::grid_sync(program)));
   current = passes::thread_sync(passes::thread_fragments(current));
   // Before tile operators on packed elements become loops of all threads together.
   for (ir::Kernel& kernel : current.kernels)
     if (!kernel.thread_vars.empty() || ir::contains<ir::Roles>(kernel.body))
       kernel.body = passes::own_loops(kernel.body);
+  for (const ir::Kernel& kernel : current.kernels) TRY(passes::check_thread_stores(kernel));
   for (ir::Kernel& kernel : current.kernels) kernel = split_uniform_choices(kernel);
   current = passes::simplify(current);
   return passes::pack_nibbles_side_by_side(current);

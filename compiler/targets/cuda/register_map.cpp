@@ -4,7 +4,7 @@
 #include <map>
 #include <unordered_set>
 
-#include "compiler/targets/cuda/static_index.h"
+#include "compiler/passes/static_index.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -14,9 +14,9 @@ using layout::Fragment;
 
 std::optional<std::vector<int64_t>> register_map(const Fragment& loop, const std::vector<Var>& vars,
                                                  const std::vector<Expr>& indices, const Fragment& held) {
-  std::vector<StaticIndex> evaluators;
+  std::vector<passes::StaticIndex> evaluators;
   for (const Expr& index : indices) {
-    auto evaluator = StaticIndex::of(index, vars);
+    auto evaluator = passes::StaticIndex::of(index, vars);
     if (!evaluator) return std::nullopt;
     evaluators.push_back(std::move(*evaluator));
   }
@@ -64,9 +64,9 @@ bool may_have_register_map(const Fragment& loop, const std::vector<Var>& vars, c
                            const Fragment& held) {
   constexpr int64_t kMostRegisters = 16;
   if (held.thread_count() < loop.thread_count()) return false;
-  std::vector<StaticIndex> evaluators;
+  std::vector<passes::StaticIndex> evaluators;
   for (const Expr& index : indices) {
-    auto evaluator = StaticIndex::of(index, vars);
+    auto evaluator = passes::StaticIndex::of(index, vars);
     if (!evaluator) return false;
     evaluators.push_back(std::move(*evaluator));
   }

@@ -7,6 +7,8 @@
 
 #include "compiler/ir/search.h"
 #include "compiler/ir/touches.h"
+#include "compiler/passes/iteration_variables.h"
+#include "compiler/targets/cuda/colliding_updates.h"
 #include "compiler/targets/cuda/tiles.h"
 
 namespace tilepilot::targets::cuda {
@@ -101,6 +103,37 @@ class Warnings {
 
 Result<std::vector<Diagnostic>> resource_warnings(const PlannedKernel& planned, int64_t threads_of_block) {
   return Warnings(planned, threads_of_block).run();
+}
+
+std::vector<Diagnostic> sequence_warnings(const ir::Program& given, const ir::Program& prepared) {
+  std::vector<Diagnostic> found;
+  for (const ir::Kernel& kernel : given.kernels) {
+    for (const passes::SequentialVariable& variable : passes::sequential_variables(kernel)) {
+      const char* why = variable.carried ? "hand `{}` on to the next one" : "leave `{}` for what follows the loop";
+      found.push_back({DiagnosticKind::slow_on_device,
+                       variable.loop->span,
+                       fmt::format(fmt::runtime(why), variable.buffer->name),
+                       {},
+                       "set the variable in each iteration before it is read and read it there alone, or use "
+                       "`T.reduce_sum` and the like, `T.cumsum` or `T.serial`"});
+    }
+  }
+  const auto note = [&](const Stmt& stmt) {
+    const auto* loop = ir::as<ir::For>(stmt);
+    if (loop == nullptr || loop->kind != ir::LoopKind::parallel) return;
+    for (const passes::Update& update : updates_in_turn(stmt)) {
+      found.push_back({DiagnosticKind::slow_on_device,
+                       stmt->span,
+                       fmt::format("may change the same element of `{}`", update.buffer->name),
+                       {},
+                       "one operation (`+=`, `T.max`, `T.min` or `|=`) that is all that the loop does to it runs in "
+                       "parallel; so do iterations that change elements of their own"});
+    }
+  };
+  for (const ir::Kernel& kernel : prepared.kernels) ir::walk(kernel.body, note, [](const ir::Expr&) {});
+  for (Diagnostic& warning : found)
+    warning.message = "iterations of this parallel loop " + warning.message + ": they run one after another";
+  return found;
 }
 
 Status check_registers(const ir::Kernel& kernel) {

@@ -13,6 +13,10 @@ namespace tilepilot::targets::cuda {
 // beyond that no compiler gets through.
 Result<std::vector<Diagnostic>> resource_warnings(const PlannedKernel& planned, int64_t threads_of_block);
 
+// Warnings about parallel loops whose iterations run one after another: they hand a variable on, or change an element
+// that another one changes, other than by what atomic operations can. `given`: before `prepare`.
+std::vector<Diagnostic> sequence_warnings(const ir::Program& given, const ir::Program& prepared);
+
 // Errors: too_large_for_device, where a program gives its warp groups more registers than there are, so that one would
 // wait for ever.
 Status check_registers(const ir::Kernel& kernel);

@@ -1,17 +1,17 @@
-#include "compiler/targets/cuda/static_index.h"
+#include "compiler/passes/static_index.h"
 
 #include <algorithm>
 
 #include "compiler/ir/visit.h"
 #include "compiler/passes/fold.h"
 
-namespace tilepilot::targets::cuda {
+namespace tilepilot::passes {
 
 using ir::BinaryOp;
 
 namespace {
 
-constexpr size_t kMostSteps = 64;  // longer expressions count as unknown
+constexpr size_t kMostStepsOfIndex = 64;  // longer expressions count as unknown
 
 constexpr BinaryOp kKnown[] = {BinaryOp::add,       BinaryOp::sub,     BinaryOp::mul,    BinaryOp::floor_div,
                                BinaryOp::floor_mod, BinaryOp::min,     BinaryOp::max,    BinaryOp::shl,
@@ -26,7 +26,7 @@ const ir::Expr& without_casts(const ir::Expr& expr) {
 
 std::optional<StaticIndex> StaticIndex::of(const ir::Expr& expr, const std::vector<ir::Var>& vars) {
   StaticIndex index;
-  if (!index.add(expr, vars) || index.steps_.size() > kMostSteps) return std::nullopt;
+  if (!index.add(expr, vars) || index.steps_.size() > kMostStepsOfIndex) return std::nullopt;
   return index;
 }
 
@@ -50,7 +50,7 @@ bool StaticIndex::add(const ir::Expr& expr, const std::vector<ir::Var>& vars) {
 }
 
 int64_t StaticIndex::operator()(const std::vector<int64_t>& values) const {
-  int64_t stack[kMostSteps];
+  int64_t stack[kMostStepsOfIndex];
   size_t top = 0;
   for (const Step& step : steps_) {
     switch (step.kind) {
@@ -62,11 +62,11 @@ int64_t StaticIndex::operator()(const std::vector<int64_t>& values) const {
         break;
       case Step::Kind::operation:
         --top;
-        stack[top - 1] = passes::fold(step.op, stack[top - 1], stack[top], ir::kInt64).value_or(0);
+        stack[top - 1] = fold(step.op, stack[top - 1], stack[top], ir::kInt64).value_or(0);
         break;
     }
   }
   return stack[0];
 }
 
-}  // namespace tilepilot::targets::cuda
+}  // namespace tilepilot::passes

@@ -6,7 +6,7 @@
 
 #include "compiler/ir/expr.h"
 
-namespace tilepilot::targets::cuda {
+namespace tilepilot::passes {
 
 // What casts between integers are made of.
 const ir::Expr& without_casts(const ir::Expr& expr);
@@ -29,4 +29,4 @@ class StaticIndex {
   bool add(const ir::Expr& expr, const std::vector<ir::Var>& vars);
 };
 
-}  // namespace tilepilot::targets::cuda
+}  // namespace tilepilot::passes

@@ -1,0 +1,135 @@
+// Variables of iterations, and updates that several iterations do to one element, in generated CUDA code: the emulator
+// finds what the interpreter does, and nothing wrong.
+#include <gmock/gmock.h>
+
+#include "tests/cpu/kernel_fixture.h"
+#include "tests/cuda/emulated.h"
+#include "tests/cuda/interpreted.h"
+#include "tests/ir/iteration_programs.h"
+
+namespace tilepilot::testing {
+namespace {
+
+using targets::cuda::Architecture;
+
+// The generated texts.
+std::vector<std::string> expect_all(const std::vector<std::string>& texts, Architecture architecture) {
+  EmulatedBatch batch(architecture);
+  std::vector<ir::Program> programs;
+  std::vector<std::string> sources;
+  for (const std::string& text : texts) {
+    programs.push_back(parse(text));
+    const auto added = batch.add(programs.back());
+    EXPECT_TRUE(added.ok()) << text << render(added.error());
+    if (!added.ok()) return {};
+  }
+  batch.compile();
+  for (size_t k = 0; k < texts.size(); ++k) {
+    expect_agreement(batch, k, programs[k], texts[k] + batch.source(k));
+    sources.push_back(batch.source(k));
+  }
+  return sources;
+}
+
+TEST(EmulatedIterations, HaveVariablesOfTheirOwn) {
+  const auto sources = expect_all(ir::testing::programs_with_variables(), Architecture::sm_90a);
+  using ::testing::HasSubstr;
+  using ::testing::Not;
+  ASSERT_FALSE(sources.empty());
+  // One iteration of one thread, no word that threads share.
+  EXPECT_THAT(sources[0],
+              AllOf(Not(HasSubstr("shared_array")), Not(HasSubstr("sync_threads")), Not(HasSubstr("for ("))));
+  EXPECT_THAT(sources[1], Not(HasSubstr("shared_array")));
+}
+
+TEST(EmulatedIterations, ThatHandAVariableOnRunInOrder) {
+  expect_all(ir::testing::programs_with_sequences(), Architecture::sm_80);
+}
+
+TEST(EmulatedIterations, MayUpdateTheSameElement) {
+  expect_all(ir::testing::programs_with_updates(), Architecture::sm_90a);
+}
+
+std::vector<std::string> warnings_of(const std::string& text) {
+  const auto code = targets::cuda::generate(parse(text), Architecture::sm_80, {});
+  std::vector<std::string> messages;
+  EXPECT_TRUE(code.ok());
+  if (code.ok())
+    for (const Diagnostic& warning : code->warnings) messages.push_back(warning.message);
+  return messages;
+}
+
+TEST(EmulatedIterations, ThatRunInOrderAreTold) {
+  using ::testing::ElementsAre;
+  EXPECT_THAT(warnings_of(ir::testing::programs_with_variables()[0]), ElementsAre());
+  EXPECT_THAT(warnings_of(ir::testing::programs_with_sequences()[0]),
+              ElementsAre("iterations of this parallel loop hand `v` on to the next one: they run one after another"));
+  EXPECT_THAT(
+      warnings_of(ir::testing::programs_with_sequences()[3]),
+      ElementsAre("iterations of this parallel loop leave `v` for what follows the loop: they run one after another"));
+  const auto update = [](const std::string& value) {
+    return "program f(x: float32[64], y: float32[64]) {\n  kernel bx in 1 threads 64 {\n    parallel j in 64 {\n"
+           "      y[j // 4] = " +
+           value + "\n    }\n  }\n}";
+  };
+  EXPECT_THAT(warnings_of(update("y[j // 4] + x[j]")), ElementsAre());
+  EXPECT_THAT(warnings_of(update("y[j // 4] * x[j]")),
+              ElementsAre("iterations of this parallel loop may change the same element of `y`: they run one after "
+                          "another"));
+}
+
+// A fragment whose element several threads update, each for itself, is no memory that they share.
+TEST(EmulatedIterations, OfThreadsThatUpdateOneElementOfAFragmentAreRefused) {
+  const auto program = [](const std::string& store) {
+    return R"(program f(x: float32[64], y: float32[64]) {
+  kernel bx in 1 threads tx in 64 {
+    fragment a: float32[64]
+    fragment r: float32[1]
+    copy x -> a
+    reduce sum a -> r axis 0
+    )" + store +
+           R"(
+    parallel i in 64 {
+      y[i] = a[i] + r[0]
+    }
+  }
+})";
+  };
+  const auto error = [&](const std::string& store) -> std::string {
+    const auto code = targets::cuda::generate(parse(program(store)), Architecture::sm_90a, {});
+    return code.ok() ? "" : code.error().message;
+  };
+  const std::string refused =
+      "each thread writes to the fragment `r`, whose elements tile operators spread over the threads";
+  EXPECT_EQ(error("if tx < 32 {\nr[0] = r[0] + 1.0\n}"), refused);
+  EXPECT_EQ(error("if tx < 32 {\nr[0] = x[tx]\n}"), refused);
+  EXPECT_EQ(error("if x[tx] < 0.0 {\nr[0] = r[0] + 1.0\n}"), refused);
+  // One thread, all threads alike, the same value.
+  const std::vector<std::string> fine{"if tx == 5 {\nr[0] = r[0] + 1.0\n}", "r[0] = r[0] + 1.0",
+                                      "if tx < 32 {\nr[0] = 2.0\n}"};
+  std::vector<std::string> texts;
+  for (const std::string& store : fine) texts.push_back(program(store));
+  expect_all(texts, Architecture::sm_90a);
+}
+
+// Two tiles of which the second one takes the place of the first, in a kernel whose threads exchange values of a warp
+// between them, and no more.
+TEST(EmulatedIterations, OfThreadsOnTilesInOnePlaceMeetBetweenThem) {
+  expect_all({R"(program f(x: float32[64], y: float32[64], z: float32[64]) {
+  kernel bx in 1 threads tx in 64 {
+    shared s: float32[64]
+    shared t: float32[64]
+    copy x -> s
+    let mine: float32 = s[63 - tx]
+    shuffle xor (mine, 1) over 32 -> other: float32
+    t[tx] = other
+    sync
+    y[tx] = t[tx ^ 1]
+    z[tx] = t[63 - tx]
+  }
+})"},
+             Architecture::sm_80);
+}
+
+}  // namespace
+}  // namespace tilepilot::testing
