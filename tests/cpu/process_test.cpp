@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -54,6 +56,93 @@ TEST(ProcessTest, KnowsHowLongAProcessWaitedForAProcessor) {
   done = true;
   for (std::thread& thread : busy) thread.join();
   EXPECT_GT(queued_seconds(getpid()), before);
+}
+
+TEST(ProcessTest, KeepsOnlySoMuchOfWhatIsWritten) {
+  ProcessOptions options;
+  options.output_limit = 1000;
+  const auto ran = run_process({"sh", "-c", "head -c 5000000 /dev/zero | tr '\\0' x >&2; echo small"}, options);
+  ASSERT_TRUE(ran.ok());
+  EXPECT_LT(ran->err.size(), 1100u);
+  EXPECT_NE(ran->err.find("4999000 more bytes"), std::string::npos);
+  EXPECT_EQ(ran->out, "small\n");
+}
+
+TEST(ProcessTest, TheKeyReachesNobody) {
+  setenv("TILEPILOT_API_KEY", "a secret", 1);
+  setenv("OTHER_VARIABLE", "seen", 1);
+  ProcessOptions options;
+  for (const auto kind : {untrusted::EnvironmentOf::the_user, untrusted::EnvironmentOf::compilers}) {
+    options.environment = kind;
+    const auto ran = run_process({"env"}, options);
+    ASSERT_TRUE(ran.ok());
+    EXPECT_EQ(ran->out.find("a secret"), std::string::npos);
+    EXPECT_EQ(ran->out.find("seen") != std::string::npos, kind == untrusted::EnvironmentOf::the_user);
+    EXPECT_NE(ran->out.find("PATH="), std::string::npos);
+  }
+  unsetenv("TILEPILOT_API_KEY");
+  unsetenv("OTHER_VARIABLE");
+}
+
+ProcessOptions confined() {
+  ProcessOptions options;
+  options.confinement = untrusted::Confinement{
+      {{"/usr", "/bin", "/lib", "/lib64", "/etc/ld.so.cache"}, {"/dev/null"}}, untrusted::Calls::compiling, {}};
+  return options;
+}
+
+// Whatever of the layers this machine gives: each alone keeps a file of others from being read.
+TEST(ProcessTest, AConfinedProgramSeesOnlyItsFiles) {
+  const auto layers = untrusted::available_layers();
+  if (!layers.root && layers.landlock == 0) GTEST_SKIP() << untrusted::to_string(layers);
+  const auto ran =
+      run_process({"/bin/sh", "-c", "cat /etc/passwd; echo x > /usr/x; echo x > /tmp/x; echo here"}, confined());
+  ASSERT_TRUE(ran.ok());
+  EXPECT_EQ(ran->out, "here\n") << ran->err;
+}
+
+// How many processes were started so.
+int running(const std::string& program, const std::string& argument) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream file(entry.path() / "cmdline");
+    std::string first, second;
+    if (std::getline(file, first, '\0') && std::getline(file, second, '\0'))
+      count += first == program && second == argument;
+  }
+  return count;
+}
+
+// What it starts in the background ends with it, though in a session of its own.
+TEST(ProcessTest, NothingOutlivesAConfinedProgram) {
+  if (!untrusted::available_layers().namespaces) GTEST_SKIP() << "this machine gives no namespaces";
+  const std::string name = "31.0" + std::to_string(getpid());
+  const auto ran = run_process({"/bin/sh", "-c", "setsid sleep " + name + " >/dev/null 2>&1 & exit 0"}, confined());
+  ASSERT_TRUE(ran.ok());
+  EXPECT_EQ(ran->exit_code, 0) << ran->err;
+  EXPECT_EQ(running("sleep", name), 0);
+}
+
+TEST(ProcessTest, EndsWhatNobodyWaitsForAnyMore) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  std::thread hangs_up([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    close(ends[1]);
+  });
+  ProcessOptions options;
+  options.abandon = ends[0];
+  const auto ran = run_process({"sleep", "60"}, options);
+  hangs_up.join();
+  close(ends[0]);
+  ASSERT_TRUE(ran.ok());
+  EXPECT_TRUE(ran->abandoned);
+  EXPECT_EQ(ran->signal, SIGKILL);
+}
+
+TEST(ProcessTest, SaysHowAProgramEnded) {
+  EXPECT_EQ(ending_of(*run_process({"sh", "-c", "exit 1"})), "it ended with code 1");
+  EXPECT_NE(ending_of(*run_process({"sh", "-c", "kill -9 $$"})).find("memory"), std::string::npos);
 }
 
 TEST(ProcessTest, fail_NoSuchProgram) {

@@ -11,6 +11,7 @@
 #include "compiler/targets/cpu/codegen.h"
 #include "kernel_fixture.h"
 #include "prelude_functions.h"
+#include "tests/ir/iteration_programs.h"
 #include "tests/ir/random_arguments.h"
 #include "tests/ir/random_program.h"
 #include "tests/rounds.h"
@@ -40,8 +41,9 @@ class RandomProgramsTest : public ::testing::Test {
   std::vector<Candidate> batch_;
   int compared_ = 0, refused_ = 0, endless_ = 0;
 
-  void add(uint32_t seed) {
-    const ir::Program program = ir::testing::RandomProgram(seed, {4, 3, seed % 3 != 0}).program();
+  void add(uint32_t seed) { add(seed, ir::testing::RandomProgram(seed, {4, 3, seed % 3 != 0, false, true}).program()); }
+
+  void add(uint32_t seed, const ir::Program& program) {
     const auto lowered = passes::run_pipeline(program);
     const bool fits = lowered.ok();
     refused_ += !fits;
@@ -115,6 +117,16 @@ TEST_F(RandomProgramsTest, AgreeWithTheInterpreter) {
   }
   fmt::print("{} programs: {} compared, {} too long, {} refused by a pass\n", count, compared_, endless_, refused_);
   EXPECT_GT(compared_, count * 3 / 4);
+}
+
+// What iterations keep for themselves, hand on to the next one, or update together.
+TEST_F(RandomProgramsTest, OfIterationsThatShareElementsAgreeToo) {
+  std::vector<std::string> texts = ir::testing::programs_with_variables();
+  for (const auto& more : {ir::testing::programs_with_sequences(), ir::testing::programs_with_updates()})
+    texts.insert(texts.end(), more.begin(), more.end());
+  for (size_t k = 0; k < texts.size() && !HasFatalFailure(); ++k) add(uint32_t(k), parse(texts[k]));
+  compare_batch();
+  EXPECT_EQ(compared_, int(texts.size()));
 }
 
 }  // namespace

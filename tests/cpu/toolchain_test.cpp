@@ -40,10 +40,15 @@ class ToolchainTest : public ::testing::Test {
     return function != nullptr ? function() : -1;
   }
 
+  bool is_sealed(const fs::path& entry) const {
+    const auto secret = runtime::secret_of(folder_, false);
+    return secret && runtime::read_sealed(entry, entry.filename().string(), *secret).content.has_value();
+  }
+
   std::vector<fs::path> entries(const fs::path& cache) const {
     std::vector<fs::path> found;
     for (const auto& entry : fs::recursive_directory_iterator(cache))
-      if (entry.is_regular_file()) found.push_back(entry.path());
+      if (entry.is_regular_file() && entry.path().filename() != runtime::kSecretFile) found.push_back(entry.path());
     return found;
   }
 
@@ -60,12 +65,83 @@ TEST(Sha256Test, KnownDigests) {
             runtime::Sha256().add_field("ab").add_field("c").hex());
 }
 
+// RFC 4231, test cases 1, 2, 3 and 6.
+TEST(HmacTest, KnownCodes) {
+  EXPECT_EQ(runtime::hmac_sha256(std::string(20, '\x0b'), "Hi There"),
+            "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+  EXPECT_EQ(runtime::hmac_sha256("Jefe", "what do ya want for nothing?"),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+  EXPECT_EQ(runtime::hmac_sha256(std::string(20, '\xaa'), std::string(50, '\xdd')),
+            "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe");
+  EXPECT_EQ(runtime::hmac_sha256(std::string(131, '\xaa'), "Test Using Larger Than Block-Size Key - Hash Key First"),
+            "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+}
+
+// Entries that somebody puts there who cannot read the secret.
+TEST_F(ToolchainTest, ForgedEntriesAreNotLoaded) {
+  DiagnosticList warnings;
+  const std::string other = "extern \"C\" int answer() { return 7; }\n";
+  ASSERT_EQ(answer(folder_, warnings), 42) << message_;
+  const fs::path entry = entries(folder_).at(0);
+  ASSERT_EQ(answer(folder_, warnings, other), 7) << message_;
+  ASSERT_TRUE(warnings.items().empty());
+  auto all = entries(folder_);
+  const fs::path wrong = all[0] == entry ? all[1] : all[0];
+  fs::copy_file(wrong, entry, fs::copy_options::overwrite_existing);  // sealed, under another name
+  EXPECT_EQ(answer(folder_, warnings), 42) << message_;
+  ASSERT_EQ(warnings.items().size(), 1u);
+  const auto library = runtime::read_sealed(wrong, wrong.filename().string(), *runtime::secret_of(folder_, false));
+  ASSERT_TRUE(runtime::write_sealed(entry, *library.content, entry.filename().string(), "a guess"));
+  EXPECT_EQ(answer(folder_, warnings), 42) << message_;
+  EXPECT_EQ(warnings.items().size(), 2u);
+}
+
+TEST_F(ToolchainTest, TheSecretIsItsOwnersAlone) {
+  const auto secret = runtime::secret_of(folder_, true);
+  ASSERT_TRUE(secret);
+  EXPECT_EQ(secret->size(), 32u);
+  EXPECT_EQ(runtime::secret_of(folder_, true), secret);
+  const fs::path file = folder_ / runtime::kSecretFile;
+  EXPECT_EQ(fs::status(file).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  fs::permissions(file, fs::perms::group_read, fs::perm_options::add);
+  EXPECT_FALSE(runtime::secret_of(folder_, false));
+  EXPECT_NE(runtime::secret_of(folder_, true), secret);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
+}
+
+// A library that is loaded stays as it was, whatever becomes of the file, and each is its own.
+TEST_F(ToolchainTest, LibrariesLiveInMemoryOfTheirOwn) {
+  Toolchain toolchain({"", folder_, {"-O0"}});
+  DiagnosticList warnings;
+  std::vector<std::shared_ptr<runtime::SharedLibrary>> libraries;
+  for (int k = 0; k < 5; ++k) {
+    auto library = toolchain.load("extern \"C\" int answer() { return " + std::to_string(k) + "; }\n", warnings);
+    ASSERT_TRUE(library.ok());
+    libraries.push_back(*library);
+  }
+  for (const fs::path& entry : entries(folder_)) fs::resize_file(entry, 0);
+  for (int k = 0; k < 5; ++k)
+    EXPECT_EQ(reinterpret_cast<int (*)()>(libraries[static_cast<size_t>(k)]->symbol("answer"))(), k);
+}
+
+// What text can make the compiler read or do.
+TEST_F(ToolchainTest, fail_TheCompilerSeesNoFilesOfOthers) {
+  const fs::path secret = folder_ / "private.txt";
+  std::ofstream(secret) << "of nobody else\n";
+  for (const std::string& path : {secret.string(), std::string("/etc/passwd")}) {
+    DiagnosticList warnings;
+    EXPECT_EQ(answer(folder_ / "cache", warnings, "#include \"" + path + "\"\n"), -1);
+    EXPECT_EQ(message_.find("of nobody else"), std::string::npos) << message_;
+    EXPECT_EQ(message_.find("root:"), std::string::npos) << message_;
+  }
+}
+
 TEST_F(ToolchainTest, CompilesOnceAndLeavesOneEntry) {
   DiagnosticList warnings;
   EXPECT_EQ(answer(folder_, warnings), 42) << message_;
   const auto first = entries(folder_);
   ASSERT_EQ(first.size(), 1u);
-  EXPECT_TRUE(runtime::is_sealed(first[0]));
+  EXPECT_TRUE(is_sealed(first[0]));
   const auto written = fs::last_write_time(first[0]);
   EXPECT_EQ(answer(folder_, warnings), 42);
   EXPECT_EQ(entries(folder_), first);
@@ -99,7 +175,9 @@ TEST_F(ToolchainTest, DamagedEntriesAreCompiledAgain) {
   fs::copy_file(copy, entry);
   std::fstream(entry, std::ios::in | std::ios::out | std::ios::binary).seekp(200).put('!');
   EXPECT_EQ(answer(folder_, warnings), 42) << "one byte changed: " << message_;
-  EXPECT_TRUE(runtime::is_sealed(entry));
+  EXPECT_TRUE(is_sealed(entry));
+  ASSERT_EQ(warnings.items().size(), 1u);  // of what was cut short there is nothing to tell
+  EXPECT_EQ(warnings.items()[0].kind, DiagnosticKind::cache_degraded);
 }
 
 TEST_F(ToolchainTest, UnwritableCacheWarnsOnceAndWorks) {

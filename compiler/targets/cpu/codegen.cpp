@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "compiler/ir/cluster.h"
+#include "compiler/ir/search.h"
 #include "compiler/ir/visit.h"
+#include "compiler/targets/cpu/cost.h"
 #include "compiler/targets/cpu/emit.h"
 #include "compiler/targets/cpu/expr.h"
 #include "compiler/targets/cpu/launch_plan.h"
@@ -46,7 +48,7 @@ class LaunchEmitter {
   Status run(GeneratedCode& code) {
     TRY(write_block());
     code.source += block_function();
-    int64_t scratch_bytes = context_.scratch.bytes();
+    int64_t scratch_bytes = context_.scratch.bytes(), operations = most_operations(context_.kernel.body);
     std::vector<ir::Expr> grid = context_.kernel.grid;
     if (plan_.joined) {
       LaunchEmitter several(context_.program, number_, {plan_.joined->kernel, std::nullopt});
@@ -56,10 +58,12 @@ class LaunchEmitter {
       scratch_bytes = std::max(scratch_bytes, several.context_.scratch.bytes());
       context_.has_streams = context_.has_streams || several.context_.has_streams;
       grid = joined_grid();
+      operations = most_operations(several.context_.kernel.body);
     }
     code.source += launch_function();
     code.grids.push_back(std::move(grid));
     code.scratch_bytes.push_back(scratch_bytes);
+    code.operations.push_back(operations);
     code.checks.push_back(std::move(context_.checks));
     return {};
   }
@@ -105,12 +109,13 @@ class LaunchEmitter {
   // Ranges of variables and values of lets: each variable is bound in one place only.
   void learn() {
     const ir::Kernel& kernel = context_.kernel;
+    context_.checks_tiles = true;
     for (const auto& parameter : context_.program.parameters)
       if (const auto* var = std::get_if<ir::Var>(&parameter); var != nullptr && (*var)->type.is_int())
         context_.wide.insert(var->get());
     for (const ir::Var& symbol : context_.program.symbols) {
       context_.wide.insert(symbol.get());
-      context_.facts.set_range(symbol, {0, kLargestGrid});
+      if (ir::is_extent(context_.program, symbol)) context_.facts.set_range(symbol, {0, kLargestGrid});
     }
     for (const ir::Var& var : kernel.block_vars) context_.wide.insert(var.get());
     ir::walk(

@@ -31,6 +31,7 @@ struct GeneratedCode {
   std::string source;                             // the kernel alone; `prelude()` goes in front when it is compiled
   std::vector<std::vector<ir::Expr>> grids;       // of each launch; one block may be several of the program's
   std::vector<int64_t> scratch_bytes;             // a launch
+  std::vector<int64_t> operations;                // of one of its blocks, at most; INT64_MAX if that is not known
   std::vector<std::vector<RuntimeCheck>> checks;  // of each launch
 };
 

@@ -118,7 +118,7 @@ std::string place(Context& context, const ir::Buffer& buffer, const std::vector<
 
 std::string axis_condition(Context& context, const ir::Expr& at, const ir::Expr& extent) {
   if (context.facts.in_bounds(at, extent)) return "";
-  const bool may_be_negative = !context.facts.is_never_negative(at);
+  const bool may_be_negative = context.facts.index_range(at).lo < 0;
   if (context.operations) context.operations->bounds(at, extent, may_be_negative);
   const std::string below = summand(context, at) + " < " + factor(context, extent);
   return may_be_negative ? factor(context, at) + " >= 0 && " + below : below;
@@ -128,6 +128,7 @@ bool may_leave(const Context& context, const ir::Buffer& buffer, const std::vect
   if (buffer->scope == ir::Scope::global) return true;
   for (size_t axis = 0; axis < indices.size(); ++axis) {
     if (context.facts.in_bounds(indices[axis], buffer->shape[axis])) continue;
+    if (context.checks_tiles) return true;
     const ir::Bounds range = context.facts.range(indices[axis]);
     const auto extent = ir::constant_int(buffer->shape[axis]);
     const ir::Bounds type = ir::type_bounds(indices[axis]->type);
@@ -144,6 +145,10 @@ std::string bounds_condition(Context& context, const ir::Buffer& buffer, const s
     if (!condition.empty()) conditions.push_back(std::move(condition));
   }
   return fmt::format("{}", fmt::join(conditions, " && "));
+}
+
+bool fails_outside(const Context& context, const ir::Buffer& buffer) {
+  return context.checks_tiles && buffer->scope != ir::Scope::global;
 }
 
 }  // namespace tilepilot::targets::cpu

@@ -97,7 +97,10 @@ struct Context {
   std::unordered_map<const ir::BufferData*, int64_t> uses = {};
   // What the launch may find.
   std::vector<RuntimeCheck> checks = {};
-  bool uses_events = false;              // of the launch: see the prelude's `launch_events`
+  bool uses_events = false;  // of the launch: see the prelude's `launch_events`
+  // Whether an access outside of a tile ends the launch. Otherwise, as outside of a tensor, nothing is written and zero
+  // is read, and only where indices are known to reach past an end.
+  bool checks_tiles = false;
   OperationCount* operations = nullptr;  // gets what is written; null: nobody counts
 
   // What stands for a variable.
@@ -107,6 +110,7 @@ struct Context {
   void fail(Span span, std::string message, std::string hint = {});
   // Its number.
   int64_t add_check(Span span, std::string message, DiagnosticKind kind);
+  int64_t add_tile_check(const ir::Buffer& tile, Span span);
 };
 
 // True for tensors whose stores should pass by the caches.
@@ -123,10 +127,12 @@ std::string offset(Context& context, const ir::Buffer& buffer, const std::vector
 std::string place(Context& context, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices);
 // The condition under which an index lies within an axis of a buffer; empty if it always does.
 std::string axis_condition(Context& context, const ir::Expr& index, const ir::Expr& extent);
-// Whether an access has to be checked: of tiles, which nothing checks elsewhere, those whose indices are known to reach
-// past an end, so that a program that does so cannot damage what lies there.
+// Whether an access has to be checked: all that is not known to stay inside, or of tiles, without `checks_tiles`, those
+// whose indices are known to reach past an end.
 bool may_leave(const Context& context, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices);
 // The condition under which an access is in bounds; empty if it always is.
 std::string bounds_condition(Context& context, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices);
+// Whether an access that is not in bounds ends the launch, rather than being left out.
+bool fails_outside(const Context& context, const ir::Buffer& buffer);
 
 }  // namespace tilepilot::targets::cpu

@@ -1,5 +1,6 @@
 #include "compiler/ir/visit.h"
 #include "compiler/targets/cpu/emit.h"
+#include "compiler/targets/cpu/events.h"
 #include "compiler/targets/cpu/expr.h"
 #include "compiler/targets/cpu/tile_box.h"
 
@@ -38,9 +39,27 @@ ElementLoop element_loop(const ir::Region& region) {
   return loop;
 }
 
+// An access to a tile that check_inside() has looked at in whole, for as long as this lives.
+class Checked {
+ public:
+  Checked(Context& context, const ir::Buffer& buffer, const void* node)
+      : context_(context), node_(buffer->scope == ir::Scope::global ? nullptr : node) {
+    if (node_ != nullptr) context_.proven.insert(node_);
+  }
+  Checked(const Checked&) = delete;
+  ~Checked() {
+    if (node_ != nullptr) context_.proven.erase(node_);
+  }
+
+ private:
+  Context& context_;
+  const void* node_;
+};
+
 void emit_store_loop(Context& context, const ir::Region& destination, const ElementLoop& loop, ir::Expr value) {
   const ir::Stmt store =
       ir::make_stmt(ir::Store{destination.buffer, loop.indices(destination), std::move(value)}, destination.span);
+  const Checked checked(context, destination.buffer, store.get());
   if (loop.vars.empty()) return emit(context, store);
   emit_parallel(context, ir::For{ir::LoopKind::parallel, loop.vars, loop.extents, 0, store});
 }
@@ -48,6 +67,7 @@ void emit_store_loop(Context& context, const ir::Region& destination, const Elem
 void emit_element_copy(Context& context, const ir::Copy& copy) {
   const ElementLoop loop = element_loop(copy.destination);
   const ir::Expr from = ir::load(copy.source.buffer, loop.indices(copy.source), copy.source.span);
+  const Checked checked(context, copy.source.buffer, from.get());
   emit_store_loop(context, copy.destination, loop, ir::cast(from, copy.destination.buffer->type));
 }
 
@@ -105,6 +125,8 @@ bool emit_matrix_copy(Context& context, const ir::Copy& copy) {
 
 void emit_copy(Context& context, const ir::Copy& copy, Span span) {
   context.body.line("// copy {} -> {}", copy.source.buffer->name, copy.destination.buffer->name);
+  check_inside(context, copy.source);
+  check_inside(context, copy.destination);
   const auto layout = context.layouts.find(copy.destination.buffer.get());
   if (layout != context.layouts.end()) return emit_packing_copy(context, copy, layout->second, span);
   if (!emit_matrix_copy(context, copy)) emit_element_copy(context, copy);
@@ -113,6 +135,7 @@ void emit_copy(Context& context, const ir::Copy& copy, Span span) {
 void emit_fill(Context& context, const ir::Fill& fill, Span) {
   const ir::Region& region = fill.destination;
   context.body.line("// fill {}", region.buffer->name);
+  check_inside(context, region);
   const auto layout = context.layouts.find(region.buffer.get());
   if (layout != context.layouts.end()) {
     context.body.line("fill_run({}, {}, {}({}));", context.names.of(region.buffer),

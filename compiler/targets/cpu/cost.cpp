@@ -1,5 +1,7 @@
 #include "compiler/targets/cpu/cost.h"
 
+#include <algorithm>
+
 #include "compiler/ir/visit.h"
 
 namespace tilepilot::targets::cpu {
@@ -20,7 +22,63 @@ int64_t cost(const ir::Expr& expr) {
       expr->node);
 }
 
+constexpr int64_t kUnknown = INT64_MAX;
+
+int64_t times(int64_t a, int64_t b) {
+  int64_t product = 0;
+  return a == kUnknown || b == kUnknown || __builtin_mul_overflow(a, b, &product) ? kUnknown : product;
+}
+
+int64_t plus(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  return a == kUnknown || b == kUnknown || __builtin_add_overflow(a, b, &sum) ? kUnknown : sum;
+}
+
+int64_t elements(const ir::Region& region) {
+  int64_t count = 1;
+  for (const int64_t extent : region.extent) count = times(count, extent);
+  return count;
+}
+
+int64_t iterations(const ir::For& loop) {
+  int64_t count = 1;
+  for (const ir::Expr& extent : loop.extents)
+    count = times(count, std::max<int64_t>(0, ir::constant_int(extent).value_or(kUnknown)));
+  return count;
+}
+
 }  // namespace
+
+int64_t most_operations(const ir::Stmt& stmt) {
+  constexpr int64_t kAtomic = 20;
+  return std::visit(
+      ir::overloaded{
+          [](const ir::Block& block) {
+            int64_t sum = 0;
+            for (const ir::Stmt& part : block.body) sum = plus(sum, most_operations(part));
+            return sum;
+          },
+          [](const ir::For& loop) { return times(iterations(loop), plus(1, most_operations(loop.body))); },
+          [](const ir::If& branch) {
+            const int64_t then = most_operations(branch.then);
+            const int64_t otherwise = branch.otherwise ? most_operations(branch.otherwise) : 0;
+            return plus(2 + cost(branch.condition), std::max(then, otherwise));
+          },
+          [](const ir::Let& let) { return 1 + cost(let.value); },
+          [](const ir::Store& store) { return 1 + cost(store.value); },
+          [](const ir::Copy& copy) { return times(2, elements(copy.destination)); },
+          [](const ir::Fill& fill) { return elements(fill.destination); },
+          [](const ir::Reduce& reduce) { return times(2, elements(reduce.source)); },
+          [](const ir::Gemm& gemm) { return times(elements(gemm.a), 2 * gemm.c.extent.back()); },
+          [](const ir::Atomic&) { return kAtomic; },
+          [](const ir::Check& check) { return 1 + cost(check.condition); },
+          [](const ir::Sync& sync) { return sync.scope == ir::SyncScope::block ? int64_t{1} : kUnknown; },
+          [](const ir::Break&) { return int64_t{1}; },
+          [](const ir::Continue&) { return int64_t{1}; },
+          [](const auto&) { return kUnknown; },
+      },
+      stmt->node);
+}
 
 int64_t cost(const std::vector<ir::Stmt>& statements) {
   int64_t sum = 0;

@@ -8,5 +8,8 @@
 namespace tilepilot::targets::cpu {
 
 int64_t cost(const std::vector<ir::Stmt>& statements);
+// At most so many, with all of the loops' iterations; INT64_MAX if that depends on numbers that are not constant, or on
+// other threads.
+int64_t most_operations(const ir::Stmt& stmt);
 
 }  // namespace tilepilot::targets::cpu

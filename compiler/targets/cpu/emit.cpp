@@ -72,9 +72,11 @@ void emit_store(Context& context, const ir::Stmt& stmt, const ir::Store& store) 
     return;
   }
   const std::string target = place(context, store.buffer, store.indices);
-  std::string condition = write_condition(context, stmt, store.buffer, store.indices);
+  std::string condition = write_condition(context, stmt, store.buffer, store.indices), otherwise;
+  if (!condition.empty() && fails_outside(context, store.buffer))
+    otherwise = fmt::format(" else fail_check(events, {});", context.add_tile_check(store.buffer, stmt->span));
   if (!condition.empty()) condition = "if (" + condition + ") ";
-  context.body.line("{}{} = {};", condition, target, element(context, store.value));
+  context.body.line("{}{} = {};{}", condition, target, element(context, store.value), otherwise);
 }
 
 constexpr std::string_view kAtomicUpdates[] = {"", "put_update", "add_update", "min_update", "max_update", "or_update"};
@@ -91,12 +93,17 @@ void emit_atomic(Context& context, const ir::Stmt& stmt, const ir::Atomic& atomi
     call = fmt::format("{}<{}>({}, {})", is_global ? "atomic_update" : "plain_update",
                        kAtomicUpdates[static_cast<size_t>(atomic.op)], place, value(context, atomic.value));
   const std::string condition = write_condition(context, stmt, buffer, atomic.element.start);
+  const bool fails = !condition.empty() && fails_outside(context, buffer);
+  const int64_t number = fails ? context.add_tile_check(buffer, stmt->span) : 0;
   if (!atomic.previous) {
-    context.body.line("{}{};", condition.empty() ? "" : "if (" + condition + ") ", call);
+    context.body.line("{}{};{}", condition.empty() ? "" : "if (" + condition + ") ", call,
+                      fails ? fmt::format(" else fail_check(events, {});", number) : "");
     return;
   }
   const std::string type = computed_type(buffer->type);
-  if (!condition.empty()) call = fmt::format("{} ? {} : {}(0)", condition, call, type);
+  const std::string nothing =
+      fails ? fmt::format("fail_load<{}>(events, {})", type, number) : fmt::format("{}(0)", type);
+  if (!condition.empty()) call = fmt::format("{} ? {} : {}", condition, call, nothing);
   context.body.line("[[maybe_unused]] const {} {} = {};", type, context.names.of(atomic.previous), call);
 }
 

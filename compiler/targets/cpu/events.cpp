@@ -32,12 +32,38 @@ std::string shown(ir::DType type, const std::string& text) {
   return fmt::format("static_cast<{}{}>({})", is_unsigned ? "unsigned " : "", type.bits == 64 ? "long" : "int", text);
 }
 
+std::string tile_shape_text(const ir::Buffer& tile) {
+  std::vector<int64_t> shape = extents(tile);
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
 }  // namespace
+
+int64_t Context::add_tile_check(const ir::Buffer& tile, Span span) {
+  return add_check(span, fmt::format("an index is outside of the tile `{}` {}", tile->name, tile_shape_text(tile)),
+                   DiagnosticKind::outside_tile);
+}
 
 int64_t Context::add_check(Span span, std::string message, DiagnosticKind kind) {
   uses_events = true;
   checks.push_back({span, std::move(message), kind});
   return static_cast<int64_t>(checks.size());
+}
+
+void check_inside(Context& context, const ir::Region& region) {
+  if (!context.checks_tiles || region.buffer->scope == ir::Scope::global) return;
+  std::vector<std::string> conditions;
+  for (size_t axis = 0; axis < region.extent.size(); ++axis) {
+    const ir::Expr &start = region.start[axis], &extent = region.buffer->shape[axis];
+    const ir::Expr last = ir::binary(ir::BinaryOp::add, start, ir::int_imm(region.extent[axis] - 1, start->type));
+    if (context.facts.in_bounds(start, extent) && context.facts.in_bounds(last, extent)) continue;
+    const int64_t room = ir::constant_int(extent).value_or(0) - region.extent[axis];
+    const std::string at = factor(context, start);
+    conditions.push_back(fmt::format("{} >= 0 && {} <= {}", at, at, room));
+  }
+  if (conditions.empty()) return;
+  const int64_t number = context.add_tile_check(region.buffer, region.span);
+  context.body.line("if (!({})) return fail_check(events, {});", fmt::join(conditions, " && "), number);
 }
 
 void emit_check(Context& context, const ir::Check& check, Span span) {

@@ -5,6 +5,8 @@
 
 namespace tilepilot::targets::cpu {
 
+// Ends the launch where a region reaches out of a tile.
+void check_inside(Context& context, const ir::Region& region);
 void emit_check(Context& context, const ir::Check& check, Span span);
 void emit_print(Context& context, const ir::Print& print);
 // The arguments of printf for it.

@@ -229,8 +229,13 @@ class ValueEmitter {
     if (context_.proven.contains(expr.get()) || !may_leave(context_, node.buffer, node.indices)) return code;
     const std::string condition = bounds_condition(context_, node.buffer, node.indices);
     if (condition.empty()) return code;
+    const std::string type = computed_type(expr->type);
+    if (fails_outside(context_, node.buffer))
+      return {fmt::format("{} ? {} : fail_load<{}>(events, {})", condition, code.text, type,
+                          context_.add_tile_check(node.buffer, expr->span)),
+              kTernary};
     const char* zero = expr->type == ir::kFloat8E8M0 ? "round_float8_e8m0(0)" : "0";
-    return {fmt::format("{} ? {} : {}({})", condition, code.text, computed_type(expr->type), zero), kTernary};
+    return {fmt::format("{} ? {} : {}({})", condition, code.text, type, zero), kTernary};
   }
 
   // Its stored form is what memory has: no check, no value that was loaded before.

@@ -1,4 +1,5 @@
 #include "compiler/targets/cpu/emit.h"
+#include "compiler/targets/cpu/events.h"
 #include "compiler/targets/cpu/expr.h"
 
 namespace tilepilot::targets::cpu {
@@ -105,6 +106,7 @@ void emit_gemm(Context& context, const ir::Gemm& gemm, Span span) {
                           "copy it to a shared buffer or fragment first");
   }
   context.body.line("// gemm {} . {} -> {}", gemm.a.buffer->name, gemm.b.buffer->name, gemm.c.buffer->name);
+  for (const ir::Region* region : {&gemm.a, &gemm.b, &gemm.c}) check_inside(context, *region);
   GemmEmitter(context, gemm).run();
 }
 

@@ -55,14 +55,14 @@ class Hoister {
   }
 
   void on_access(const void* node, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices) {
-    if (buffer->scope != ir::Scope::global) return;
+    if (buffer->scope != ir::Scope::global && !context_.checks_tiles) return;
     std::vector<ir::Affine> needed;  // each must be >= 0
     for (size_t axis = 0; axis < indices.size(); ++axis) {
       if (context_.facts.in_bounds(indices[axis], buffer->shape[axis])) continue;
       const auto position = context_.facts.affine(indices[axis]);
       const auto extent = context_.facts.affine(buffer->shape[axis]);
-      if (!position || !extent) return;
-      if (!context_.facts.is_never_negative(indices[axis])) needed.push_back(*position);
+      if (!position || !extent || !context_.facts.is_exact(indices[axis])) return;
+      if (context_.facts.index_range(indices[axis]).lo < 0) needed.push_back(*position);
       auto room = ir::difference(*extent, *position);
       if (!room) return;
       room->constant -= 1;

@@ -1,5 +1,7 @@
 #include "compiler/targets/cpu/loop_body.h"
 
+#include "compiler/passes/iteration_conflicts.h"
+
 namespace tilepilot::targets::cpu {
 
 std::vector<ir::Stmt> flattened(const ir::Stmt& stmt) {
@@ -54,6 +56,15 @@ void order_for(const std::vector<Access>& all, std::vector<Dimension>& dimension
   std::rotate(at, at + 1, dimensions.end());
 }
 
+bool updates_conflict(const std::vector<Dimension>& dimensions, const ir::Stmt& body) {
+  ir::For loop{ir::LoopKind::parallel, {}, {}, 0, body};
+  for (const Dimension& dimension : dimensions) {
+    loop.vars.push_back(dimension.var);
+    loop.extents.push_back(dimension.extent);
+  }
+  return !passes::conflicting_updates(ir::make_stmt(std::move(loop), body->span)).empty();
+}
+
 bool stores_are_private(const IntegerFacts& facts, const std::vector<Dimension>& dimensions, const ir::Stmt& body) {
   if (contains<ir::Atomic, ir::Barrier, ir::Check, ir::Print>(body)) return false;
   for (const Access& access : accesses(facts, body)) {
@@ -61,7 +72,7 @@ bool stores_are_private(const IntegerFacts& facts, const std::vector<Dimension>&
     for (const Dimension& dimension : dimensions)
       if (ir::constant_int(dimension.extent) != 1 && !mentions(access.indices, dimension.var)) return false;
   }
-  return true;
+  return !updates_conflict(dimensions, body);
 }
 
 namespace {

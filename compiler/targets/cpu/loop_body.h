@@ -35,6 +35,10 @@ int contiguity(const std::vector<Access>& all, const ir::Var& var);
 // Moves the dimension of the best contiguity to the end.
 void order_for(const std::vector<Access>& all, std::vector<Dimension>& dimensions);
 
+// Whether iterations that differ in these dimensions update the same element (passes/iteration_conflicts.h): they must
+// follow one another.
+bool updates_conflict(const std::vector<Dimension>& dimensions, const ir::Stmt& body);
+
 // True if each iteration writes elements of its own.
 bool stores_are_private(const IntegerFacts& facts, const std::vector<Dimension>& dimensions, const ir::Stmt& body);
 

@@ -156,7 +156,7 @@ class Nest {
     if (contains<ir::For, ir::While, ir::Atomic, ir::Barrier, ir::Check, ir::Print>(body)) return false;
     for (const Access& access : accesses(context_.facts, body))
       if (access.is_store && !mentions(access.indices, dimensions_.back().var)) return false;
-    return true;
+    return !updates_conflict({dimensions_.back()}, body);
   }
 
   // The body as groups that may each have a nest of their own: loops alone, the statements between them together. One

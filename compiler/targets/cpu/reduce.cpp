@@ -1,4 +1,5 @@
 #include "compiler/targets/cpu/emit.h"
+#include "compiler/targets/cpu/events.h"
 #include "compiler/targets/cpu/expr.h"
 
 namespace tilepilot::targets::cpu {
@@ -109,6 +110,8 @@ void emit_reduce(Context& context, const ir::Reduce& reduce, Span span) {
                           "cast it to an integer type first");
   }
   context.body.line("// reduce {} -> {}", reduce.source.buffer->name, reduce.destination.buffer->name);
+  check_inside(context, reduce.source);
+  check_inside(context, reduce.destination);
   ReduceEmitter(context, reduce).run();
 }
 

@@ -24,7 +24,7 @@ std::pair<std::string, std::string> inside(Context& context, const ir::Region& r
   const std::string start = index(context, region.start[*axis]);
   const std::string end =
       fmt::format("end_inside({}, {}, {})", start, extent, index(context, region.buffer->shape[*axis]));
-  if (context.facts.is_never_negative(region.start[*axis])) return {"0", end};
+  if (context.facts.index_range(region.start[*axis]).lo >= 0) return {"0", end};
   return {fmt::format("first_inside({})", start), end};
 }
 
