@@ -34,6 +34,44 @@ SUCCEEDS(cuModuleGetFunction) SUCCEEDS(cuFuncSetAttribute) SUCCEEDS(cuFuncGetAtt
 SUCCEEDS(cuMemFree_v2) SUCCEEDS(cuMemHostAlloc)
 SUCCEEDS(cuMemFreeHost) SUCCEEDS(cuMemHostGetDevicePointer_v2) SUCCEEDS(cuMemcpyHtoD_v2) SUCCEEDS(cuMemcpyDtoH_v2)
 SUCCEEDS(cuTensorMapEncodeTiled)
+)"
+                     R"(
+// Memory that processes share is a memory file; what cuMemCreate gives is a descriptor of it, plus one.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+typedef unsigned long long u64;
+static const u64 kGranularity = 2 << 20;
+extern "C" int cuMemGetAllocationGranularity(u64* unit, const void*, int) { *unit = kGranularity; return 0; }
+extern "C" int cuMemCreate(u64* handle, u64 bytes, const int* properties, u64) {
+  if (bytes > 1000000000000ull) return 2;
+  if (bytes % kGranularity || properties[0] != 1 || properties[1] != 1) return 1;
+  const int file = memfd_create("fake device memory", MFD_CLOEXEC);
+  *handle = (u64)file + 1;
+  return ftruncate(file, (off_t)bytes) == 0 ? 0 : 2;
+}
+extern "C" int cuMemRelease(u64 handle) { return close((int)handle - 1) == 0 ? 0 : 1; }
+extern "C" int cuMemExportToShareableHandle(int* file, u64 handle, int, u64) { *file = dup((int)handle - 1); return 0; }
+extern "C" int cuMemImportFromShareableHandle(u64* handle, void* file, int) {
+  const int own = dup((int)(long)file);
+  *handle = (u64)own + 1;
+  return own < 0 ? 1 : 0;
+}
+extern "C" int cuMemAddressReserve(u64* address, u64 bytes, u64, u64, u64) {
+  *address = (u64)mmap(0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return 0;
+}
+extern "C" int cuMemMap(u64 address, u64 bytes, u64, u64 handle, u64) {
+  struct stat info;
+  if (fstat((int)handle - 1, &info) != 0 || (u64)info.st_size < bytes) return 1;
+  return mmap((void*)address, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, (int)handle - 1, 0) == MAP_FAILED;
+}
+extern "C" int cuMemSetAccess(u64 address, u64 bytes, const int*, u64) { return mprotect((void*)address, bytes, 3); }
+extern "C" int cuMemUnmap(u64 address, u64 bytes) {
+  return mmap((void*)address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED;
+}
+extern "C" int cuMemAddressFree(u64 address, u64 bytes) { return munmap((void*)address, bytes); }
 struct Configuration { unsigned grid[3], threads[3], shared_bytes; void* stream; int* attributes; unsigned count; };
 extern "C" int cuModuleGetGlobal_v2() { return 500; }
 extern "C" int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks) { *blocks = 1; return 0; }

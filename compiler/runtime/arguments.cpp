@@ -9,6 +9,7 @@
 
 #include "compiler/ir/bounds.h"
 #include "compiler/ir/one_symbol.h"
+#include "compiler/ir/search.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/visit.h"
 #include "compiler/passes/simplify.h"
@@ -81,6 +82,9 @@ class Binder {
       const auto value = bound_.values.find(symbol.get());
       if (value == bound_.values.end())
         return bad(fmt::format("no argument of `{}` determines the extent `{}`", program_.name, symbol->name));
+      if (value->second.lo > INT32_MAX && ir::is_extent(program_, symbol))
+        return bad(fmt::format("the extent `{}` of `{}` is {}, more than 2^31 - 1", symbol->name, program_.name,
+                               value->second.lo));
       bound_.scalars.push_back(value->second.lo);
     }
     return std::move(bound_);

@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <new>
+#include <random>
 
 #include "compiler/passes/pipeline.h"
 #include "compiler/runtime/arguments.h"
@@ -32,7 +35,7 @@ class ScratchPool {
   void* take() {
     if (bytes_ == 0) return nullptr;
     const std::lock_guard lock(mutex_);
-    if (free_.empty()) return ::operator new(bytes_, kAlignment);
+    if (free_.empty()) return fresh();
     void* piece = free_.back();
     free_.pop_back();
     return piece;
@@ -44,6 +47,18 @@ class ScratchPool {
   }
 
  private:
+  // Tiles that a program reads before it has written them hold numbers, not the zeros of new memory that hide it.
+  void* fresh() const {
+    void* piece = ::operator new(bytes_, kAlignment);
+    constexpr uint64_t kFiniteInEveryType = 0xFBFBFBFBFBFBFBFB;
+    std::mt19937_64 random(std::random_device{}());
+    for (size_t at = 0; at < bytes_; at += sizeof(uint64_t)) {
+      const uint64_t word = random() & kFiniteInEveryType;
+      std::memcpy(static_cast<char*>(piece) + at, &word, std::min(sizeof word, bytes_ - at));
+    }
+    return piece;
+  }
+
   size_t bytes_;
   std::mutex mutex_;
   std::vector<void*> free_;
@@ -54,6 +69,13 @@ struct Launch {
   std::unique_ptr<ScratchPool> scratch;
   std::vector<RuntimeCheck> checks;
   std::vector<ir::Expr> grid;  // of the kernel that it launches, after the passes
+  int64_t operations;          // of a block, at most
+
+  // Waking threads takes microseconds, in which one thread does as much.
+  bool is_worth_threads(int64_t blocks) const {
+    constexpr int64_t kFewest = 1 << 15;
+    return blocks > 1 && operations > kFewest / blocks;
+  }
 };
 
 // What the pieces of one launch tell. Which of several failures counts does not depend on who is faster.
@@ -102,8 +124,8 @@ class CpuKernel : public CompiledKernel {
       void* symbol = library_->symbol("tp_launch_" + std::to_string(k));
       if (symbol == nullptr) return false;
       auto scratch = std::make_unique<ScratchPool>(code.scratch_bytes[k]);
-      launches_.push_back(
-          {reinterpret_cast<LaunchFunction>(symbol), std::move(scratch), code.checks[k], code.grids[k]});
+      launches_.push_back({reinterpret_cast<LaunchFunction>(symbol), std::move(scratch), code.checks[k], code.grids[k],
+                           code.operations[k]});
     }
     return true;
   }
@@ -126,10 +148,10 @@ class CpuKernel : public CompiledKernel {
         launch.scratch->give_back(scratch);
         outcome.add(events);
       };
-      if (blocks == 1)
-        run(0, 1);
-      else if (blocks > 1)
+      if (launch.is_worth_threads(blocks))
         parallel_for(blocks, run);
+      else if (blocks > 0)
+        run(0, blocks);
       printed_ += outcome.printed();
       TRY(outcome.status(launch.checks, span));
     }

@@ -9,6 +9,8 @@
 #include <system_error>
 #include <vector>
 
+#include "compiler/runtime/sealed_file.h"
+
 namespace tilepilot::runtime {
 namespace {
 
@@ -55,18 +57,34 @@ Result<std::unique_ptr<TemporaryFolder>> KernelCache::workshop() const {
   return TemporaryFolder::create(workshops);
 }
 
-Status KernelCache::keep(const fs::path& finished, const std::string& key) const {
+std::optional<std::string> KernelCache::find(const std::string& key, DiagnosticList& warnings) const {
+  const auto secret = secret_of(folder_, false);
+  if (!secret) return std::nullopt;
+  SealedFile found = read_sealed(entry(key), key + suffix_, *secret);
+  if (!found.is_foreign) return std::move(found.content);
+  Diagnostic warning{DiagnosticKind::cache_degraded,
+                     {},
+                     fmt::format("an entry of the kernel cache `{}` is not as it was written", folder_.string())};
+  warnings.add(std::move(warning.with_hint("it is compiled again; who else can write there?")));
+  return std::nullopt;
+}
+
+Status KernelCache::keep(std::string_view content, const std::string& key) const {
+  const auto secret = secret_of(folder_, true);
+  if (!secret) return unwritable(folder_ / kSecretFile, std::strerror(errno));
+  const auto place = TRY(workshop());
+  const fs::path finished = place->path() / "finished";
+  if (!write_sealed(finished, content, key + suffix_, *secret)) return unwritable(finished, std::strerror(errno));
+  return keep_file(finished, key);
+}
+
+Status KernelCache::keep_file(const fs::path& finished, const std::string& key) const {
   const fs::path target = entry(key);
   std::error_code code;
   fs::create_directories(target.parent_path(), code);
   if (!code) fs::rename(finished, target, code);
   if (code) return unwritable(target, code.message());
   return {};
-}
-
-void KernelCache::drop(const std::string& key) const {
-  std::error_code ignored;
-  fs::remove(entry(key), ignored);
 }
 
 }  // namespace tilepilot::runtime

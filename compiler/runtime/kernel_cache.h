@@ -1,9 +1,12 @@
-// The folder of compiled kernels. Entries are named by a hash of all that went into them, appear by rename and are
-// never changed, so any number of processes can share the folder.
+// The folder of compiled kernels. Entries are named by a hash of all that went into them, sealed under the folder's
+// secret (sealed_file.h), appear by rename and are never changed, so any number of processes can share the folder.
 #pragma once
 
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "compiler/diagnostics/result.h"
 
@@ -34,9 +37,13 @@ class KernelCache {
   // A folder for work in progress, on the same file system as the entries. What killed processes left in earlier ones
   // is removed, once it is a day old.
   Result<std::unique_ptr<TemporaryFolder>> workshop() const;
-  // Moves a finished file to its place. On an error nothing is left behind.
-  Status keep(const std::filesystem::path& finished, const std::string& key) const;
-  void drop(const std::string& key) const;
+  // What the entry of this key holds; nullopt: there is none that is whole and of this user's making. An entry that
+  // somebody else made or changed is a warning (`cache_degraded`).
+  std::optional<std::string> find(const std::string& key, DiagnosticList& warnings) const;
+  // On an error nothing is left behind.
+  Status keep(std::string_view content, const std::string& key) const;
+  // Moves a finished file to its place, unsealed.
+  Status keep_file(const std::filesystem::path& finished, const std::string& key) const;
 
  private:
   std::filesystem::path folder_;

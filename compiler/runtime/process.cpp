@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,8 +13,6 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
-
-extern char** environ;
 
 namespace tilepilot::runtime {
 namespace {
@@ -39,35 +37,93 @@ struct Pipe {
   }
 };
 
+// Null-terminated, as exec wants it.
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+struct Program {
+  std::vector<char*> arguments, environment;
+  const char* folder;  // null: this process's
+};
+
+// In the child: only calls that allocate nothing.
+[[noreturn]] void become(const Program& program, const untrusted::PreparedConfinement& confinement, bool in_namespaces,
+                         const Pipe& out, const Pipe& err) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (dup2(nothing, 0) < 0 || dup2(out.write_end, 1) < 0 || dup2(err.write_end, 2) < 0) _exit(127);
+  confinement.put_on(in_namespaces);
+  if (program.folder != nullptr && chdir(program.folder) != 0) _exit(127);
+  execve(program.arguments[0], program.arguments.data(), program.environment.data());
+  _exit(127);
+}
+
+int start_confined(const Program& program, const untrusted::Confinement& wanted, const Pipe& out, const Pipe& err,
+                   pid_t& pid) {
+  const untrusted::PreparedConfinement confinement(wanted);
+  bool in_namespaces = false;
+  pid = untrusted::fork_into_namespaces(in_namespaces);
+  if (pid == 0) become(program, confinement, in_namespaces, out, err);
+  return pid < 0 ? errno : 0;
+}
+
+// As a child that ends with this thread. posix_spawn() cannot ask for that.
+int start_plain(const Program& program, const Pipe& out, const Pipe& err, pid_t& pid) {
+  const pid_t parent = getpid();
+  volatile int failure = 0;  // the child runs in this memory until it has become the program
+  pid = vfork();
+  if (pid == 0) {
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(127);
+    const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    const bool ready = dup2(nothing, 0) >= 0 && dup2(out.write_end, 1) >= 0 && dup2(err.write_end, 2) >= 0 &&
+                       (program.folder == nullptr || chdir(program.folder) == 0);
+    if (ready) execvpe(program.arguments[0], program.arguments.data(), program.environment.data());
+    failure = errno;
+    _exit(127);
+  }
+  if (pid < 0) return errno;
+  if (failure != 0) waitpid(pid, nullptr, 0);
+  return failure;
+}
+
 // Starts the program in a process group of its own, so that a time limit ends its children too. Returns an errno.
 int spawn(const std::vector<std::string>& argv, const ProcessOptions& options, const Pipe& out, const Pipe& err,
           pid_t& pid) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, out.write_end, 1);
-  posix_spawn_file_actions_adddup2(&actions, err.write_end, 2);
-  if (!options.working_directory.empty())
-    posix_spawn_file_actions_addchdir_np(&actions, options.working_directory.c_str());
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  std::vector<char*> pointers;
-  for (const std::string& argument : argv) pointers.push_back(const_cast<char*>(argument.c_str()));
-  pointers.push_back(nullptr);
-  int status = posix_spawnp(&pid, pointers[0], &actions, &attributes, pointers.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  return status;
+  std::vector<std::string> environment = untrusted::environment_of(options.environment);
+  environment.insert(environment.end(), options.more_environment.begin(), options.more_environment.end());
+  const Program program{pointers_to(argv), pointers_to(environment),
+                        options.working_directory.empty() ? nullptr : options.working_directory.c_str()};
+  if (options.confinement) return start_confined(program, *options.confinement, out, err, pid);
+  return start_plain(program, out, err, pid);
 }
 
-// Appends what is there; false at the end of the stream.
-bool drain(int descriptor, std::string& text) {
-  char buffer[1 << 16];
-  ssize_t count = read(descriptor, buffer, sizeof buffer);
-  if (count > 0) text.append(buffer, static_cast<size_t>(count));
-  return count > 0 || (count < 0 && errno == EINTR);
-}
+// What is kept of a stream.
+struct Stream {
+  std::string* text;
+  size_t limit;
+  size_t dropped = 0;
+
+  // Takes what is there; false at the end.
+  bool drain(int descriptor) {
+    char buffer[1 << 16];
+    const ssize_t count = read(descriptor, buffer, sizeof buffer);
+    if (count <= 0) return count < 0 && errno == EINTR;
+    const size_t kept = std::min(static_cast<size_t>(count), limit - text->size());
+    text->append(buffer, kept);
+    dropped += static_cast<size_t>(count) - kept;
+    return true;
+  }
+  void finish() const {
+    if (dropped > 0) *text += fmt::format("\n... ({} more bytes)\n", dropped);
+  }
+};
 
 using Clock = std::chrono::steady_clock;
 
@@ -78,23 +134,28 @@ double seconds_left(double limit, Clock::time_point begin, pid_t process) {
   return std::min(limit + queued_seconds(process), kPatience * limit) - elapsed;
 }
 
-// Reads both streams until they end or the time is up; false if it was.
-bool collect(const Pipe& out, const Pipe& err, pid_t process, double limit, ProcessResult& result) {
-  pollfd waiting[2] = {{out.read_end, POLLIN, 0}, {err.read_end, POLLIN, 0}};
-  std::string* texts[2] = {&result.out, &result.err};
+enum class Stop { ended, time_is_up, abandoned };
+
+// Reads both streams until they end or there is a reason to stop.
+Stop collect(const Pipe& out, const Pipe& err, pid_t process, const ProcessOptions& options, ProcessResult& result) {
+  pollfd waiting[3] = {{out.read_end, POLLIN, 0}, {err.read_end, POLLIN, 0}, {options.abandon, POLLRDHUP, 0}};
+  Stream streams[2] = {{&result.out, options.output_limit}, {&result.err, options.output_limit}};
   const auto begin = Clock::now();
-  while (waiting[0].fd >= 0 || waiting[1].fd >= 0) {
+  Stop stop = Stop::ended;
+  while (stop == Stop::ended && (waiting[0].fd >= 0 || waiting[1].fd >= 0)) {
     int wait_ms = -1;
-    if (limit > 0) {
-      const double left = seconds_left(limit, begin, process);
-      if (left <= 0) return false;
-      wait_ms = static_cast<int>(left * 1000) + 1;
+    if (options.time_limit_s > 0) {
+      const double left = seconds_left(options.time_limit_s, begin, process);
+      if (left <= 0) stop = Stop::time_is_up;
+      wait_ms = static_cast<int>(std::clamp(left, 0.0, 1e5) * 1000) + 1;
     }
-    if (poll(waiting, 2, wait_ms) < 0 && errno != EINTR) return true;
+    if (poll(waiting, 3, wait_ms) < 0 && errno != EINTR) break;
     for (int stream = 0; stream < 2; ++stream)
-      if (waiting[stream].revents != 0 && !drain(waiting[stream].fd, *texts[stream])) waiting[stream].fd = -1;
+      if (waiting[stream].revents != 0 && !streams[stream].drain(waiting[stream].fd)) waiting[stream].fd = -1;
+    if (waiting[2].revents != 0) stop = Stop::abandoned;
   }
-  return true;
+  for (const Stream& stream : streams) stream.finish();
+  return stop;
 }
 
 }  // namespace
@@ -115,13 +176,27 @@ Result<ProcessResult> run_process(const std::vector<std::string>& argv, const Pr
   out.close_write();
   err.close_write();
   ProcessResult result;
-  result.timed_out = !collect(out, err, pid, options.time_limit_s, result);
-  if (result.timed_out) kill(-pid, SIGKILL);
+  const auto begin = Clock::now();
+  const Stop stop = collect(out, err, pid, options, result);
+  result.timed_out = stop == Stop::time_is_up;
+  result.abandoned = stop == Stop::abandoned;
+  if (stop != Stop::ended) {
+    kill(-pid, SIGKILL);
+    kill(pid, SIGKILL);  // it may not have come to its group yet
+  }
   int ended = 0;
   while (waitpid(pid, &ended, 0) < 0 && errno == EINTR) {}
   if (WIFEXITED(ended)) result.exit_code = WEXITSTATUS(ended);
   if (WIFSIGNALED(ended)) result.signal = WTERMSIG(ended);
+  result.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   return result;
+}
+
+std::string ending_of(const ProcessResult& result) {
+  if (result.timed_out) return "it did not end within its time limit";
+  if (result.signal == SIGKILL) return "it was killed (signal 9), as the system does where memory is short";
+  if (result.signal != 0) return fmt::format("it ended with signal {} ({})", result.signal, strsignal(result.signal));
+  return fmt::format("it ended with code {}", result.exit_code);
 }
 
 }  // namespace tilepilot::runtime

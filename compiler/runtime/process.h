@@ -3,16 +3,25 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "compiler/diagnostics/result.h"
+#include "compiler/untrusted/environment.h"
+#include "compiler/untrusted/isolation.h"
 
 namespace tilepilot::runtime {
 
 struct ProcessOptions {
   double time_limit_s = 0;        // 0: none; waiting for a processor does not count, up to ten times the limit
   std::string working_directory;  // empty: this process's
+  untrusted::EnvironmentOf environment = untrusted::EnvironmentOf::the_user;
+  std::vector<std::string> more_environment = {};  // "NAME=value", beside that
+  size_t output_limit = size_t{64} << 20;          // bytes of each stream that are kept; of more, how much it was
+  // The program runs in it, with this process as its guard: neither outlives the other. argv[0] is its path.
+  std::optional<untrusted::Confinement> confinement = std::nullopt;
+  int abandon = -1;  // a socket: the program is ended when the other side hangs up
 };
 
 struct ProcessResult {
@@ -20,7 +29,11 @@ struct ProcessResult {
   int signal = 0;
   bool timed_out = false;
   std::string out, err;  // what it wrote; standard input is empty
+  bool abandoned = false;
+  double seconds = 0;  // by the wall clock
 };
+// How it ended, of one that failed: "it ended with code 1", "it was killed, as the system does where memory is short".
+std::string ending_of(const ProcessResult& result);
 
 // Runs argv[0], found on PATH, and waits. An error only if it could not be started (kind `load_failed`).
 Result<ProcessResult> run_process(const std::vector<std::string>& argv, const ProcessOptions& options = {});

@@ -1,17 +1,30 @@
-// Files that prove to be whole: a trailer holds the hash of the bytes before it. Loaders of shared libraries ignore the
-// trailer, and a library that was cut short must never reach them: mapping it can kill the process.
+// Files of a cache that prove to be whole and of our own making: a trailer holds a code (HMAC) of the name and of the
+// bytes before it, under a secret that lies in the cache's folder and that only this user can read. A compiled kernel
+// is code: whoever may write to the folder but not read the secret, as a sandboxed process, cannot put one there.
 #pragma once
 
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace tilepilot::runtime {
 
-// Appends the trailer; false if that cannot be done.
-bool seal_file(const std::filesystem::path& path);
-bool is_sealed(const std::filesystem::path& path);
-// What a whole file holds before its trailer.
-std::optional<std::string> read_sealed(const std::filesystem::path& path);
+// The file in the folder that holds its secret.
+inline constexpr const char* kSecretFile = "secret";
+
+// The secret of a cache's folder, which is made if it is missing, or if others could read it, where `make` says so.
+std::optional<std::string> secret_of(const std::filesystem::path& folder, bool make);
+
+// False if the file cannot be written.
+bool write_sealed(const std::filesystem::path& path, std::string_view content, std::string_view name,
+                  std::string_view secret);
+
+struct SealedFile {
+  std::optional<std::string> content;  // nullopt: there is no such file, it was cut short, or see below
+  bool is_foreign = false;             // it was sealed under another name or secret, or changed
+};
+// Read once: what is returned is what was verified.
+SealedFile read_sealed(const std::filesystem::path& path, std::string_view name, std::string_view secret);
 
 }  // namespace tilepilot::runtime

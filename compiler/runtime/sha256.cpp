@@ -72,4 +72,22 @@ std::string Sha256::hex() {
   return text;
 }
 
+std::string hmac_sha256(std::string_view key, std::string_view message) {
+  constexpr size_t kBlock = 64;
+  const auto bytes_of = [](const std::string& hex) {
+    std::string bytes;
+    for (size_t at = 0; at < hex.size(); at += 2) bytes += static_cast<char>(std::stoi(hex.substr(at, 2), nullptr, 16));
+    return bytes;
+  };
+  std::string padded = key.size() > kBlock ? bytes_of(Sha256().add(key).hex()) : std::string(key);
+  padded.resize(kBlock, '\0');
+  const auto mixed = [&](unsigned char with) {
+    std::string result = padded;
+    for (char& byte : result) byte = static_cast<char>(static_cast<unsigned char>(byte) ^ with);
+    return result;
+  };
+  const std::string inner = bytes_of(Sha256().add(mixed(0x36)).add(message).hex());
+  return Sha256().add(mixed(0x5c)).add(inner).hex();
+}
+
 }  // namespace tilepilot::runtime

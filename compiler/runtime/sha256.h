@@ -1,4 +1,4 @@
-// SHA-256, to name cache entries by their content.
+// SHA-256, to name cache entries by their content, and HMAC (RFC 2104), to know who wrote them.
 #pragma once
 
 #include <array>
@@ -24,5 +24,8 @@ class Sha256 {
 
   void block(const unsigned char* bytes);
 };
+
+// As 64 hexadecimal digits: what only those can make who know the key.
+std::string hmac_sha256(std::string_view key, std::string_view message);
 
 }  // namespace tilepilot::runtime

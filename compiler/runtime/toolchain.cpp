@@ -5,12 +5,16 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "compiler/runtime/compile_library.h"
 #include "compiler/runtime/kernel_cache.h"
 #include "compiler/runtime/library.h"
 #include "compiler/runtime/machine.h"
 #include "compiler/runtime/process.h"
-#include "compiler/runtime/sealed_file.h"
 #include "compiler/runtime/sha256.h"
+#include "compiler/source/file.h"
+#include "compiler/untrusted/compiler_socket.h"
+#include "compiler/untrusted/memory_file.h"
+#include "compiler/untrusted/printable.h"
 
 namespace tilepilot::runtime {
 namespace {
@@ -61,18 +65,134 @@ std::string short_version(const std::string& path, const std::string& text) {
   return name + " " + number;
 }
 
-bool write_file(const fs::path& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  return !file.fail();
-}
-
 Error missing_compiler(const std::string& wanted) {
   return make_error(DiagnosticKind::compiler_missing, {},
                     wanted.empty() ? "no C++ compiler on PATH: tried `c++`, `g++` and `clang++`"
                                    : fmt::format("the C++ compiler `{}` was not found", wanted),
                     "install one, for example `apt-get install g++`");
+}
+
+// What one compiler sees of the file system: its own files and those of the system, and the folder that it works in.
+untrusted::Confinement confinement_of(const std::string& compiler, const fs::path& folder) {
+  untrusted::Confinement result;
+  result.files.readable = {"/usr",
+                           "/bin",
+                           "/lib",
+                           "/lib32",
+                           "/lib64",
+                           "/libx32",
+                           "/opt",
+                           "/nix/store",
+                           "/etc/alternatives",
+                           "/etc/ld.so.cache",
+                           "/etc/ld.so.conf",
+                           "/etc/ld.so.conf.d",
+                           "/proc/cpuinfo",
+                           "/proc/meminfo",
+                           "/sys/devices/system/cpu"};
+  std::error_code ignored;
+  for (const fs::path& file : {fs::path(compiler), fs::canonical(compiler, ignored)})
+    if (file.has_parent_path() && file.parent_path() != "/") result.files.readable.push_back(file.parent_path());
+  // One that is installed in a folder of its own: bin, lib, libexec.
+  const fs::path above = fs::canonical(compiler, ignored).parent_path().parent_path();
+  if (fs::exists(above / "libexec", ignored) || fs::exists(above / "lib" / "gcc", ignored))
+    result.files.readable.push_back(above);
+  if (const char* libraries = std::getenv("LD_LIBRARY_PATH"); libraries != nullptr)
+    for (std::string_view rest = libraries; !rest.empty();) {
+      const size_t end = std::min(rest.find(':'), rest.size());
+      if (end > 1) result.files.readable.emplace_back(rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  result.files.writable = {folder, "/dev/null"};
+  result.limits = {
+      .cpu_seconds = 600, .memory_bytes = int64_t{16} << 30, .file_bytes = int64_t{1} << 30, .open_files = 0};
+  return result;
+}
+
+constexpr double kLongestCompilation = 600;
+constexpr size_t kCompilerOutput = size_t{64} << 10;
+
+// The compiler as it was found, and all of the flags.
+struct Compilation {
+  std::string compiler;
+  std::vector<std::string> flags;
+  int abandon = -1;
+
+  // The library's bytes, made in `parent`.
+  Result<std::string> library_in(const fs::path& parent, const std::string& source) const {
+    const auto workshop = TRY(TemporaryFolder::create(parent));
+    const fs::path folder = fs::absolute(workshop->path());
+    if (!write_file(folder / kSource, source))
+      return make_error(DiagnosticKind::cache_unwritable, {}, fmt::format("cannot write to `{}`", folder.string()));
+    std::vector<std::string> command = {compiler};
+    command.insert(command.end(), flags.begin(), flags.end());
+    command.insert(command.end(), {"-o", (folder / kLibrary).string(), (folder / kSource).string(), "-lm"});
+    ProcessOptions options;
+    options.time_limit_s = kLongestCompilation;
+    options.environment = untrusted::EnvironmentOf::compilers;
+    options.more_environment = {"TMPDIR=" + folder.string(), "CCACHE_DISABLE=1"};
+    options.output_limit = kCompilerOutput;
+    options.confinement = confinement_of(compiler, folder);
+    options.abandon = abandon;
+    const ProcessResult run = TRY(run_process(command, options));
+    std::string library;
+    if (run.exit_code == 0 && read_file(folder / kLibrary, library)) return library;
+    Error failure = make_error(DiagnosticKind::compiler_failed, {},
+                               fmt::format("`{}` failed on generated code", fs::path(compiler).filename().string()));
+    failure->note({}, run.err.empty() || run.exit_code < 0 ? ending_of(run) : printable(run.err));
+    return failure;
+  }
+};
+
+fs::path temporary_parent() {
+  std::error_code code;
+  const fs::path parent = fs::temp_directory_path(code);
+  return code ? fs::path("/tmp") : parent;
+}
+
+struct Made {
+  std::string library;
+  std::optional<Diagnostic> degraded;  // why it could not be kept
+};
+
+// From the cache, or into it.
+Result<Made> find_or_make(const Compilation& compilation, const fs::path& folder, const std::string& key,
+                          const std::string& source, DiagnosticList& warnings) {
+  if (folder.empty()) return Made{TRY(compilation.library_in(temporary_parent(), source)), {}};
+  const KernelCache cache(folder);
+  if (auto found = cache.find(key, warnings)) return Made{*std::move(found), {}};
+  auto made = compilation.library_in(folder / "tmp", source);
+  if (made.ok()) {
+    Status kept = cache.keep(*made, key);
+    if (kept.ok()) return Made{*std::move(made), {}};
+    return Made{*std::move(made), kept.error()};
+  }
+  // A full disk looks like a compiler's error: elsewhere the same text may compile.
+  return Made{TRY(compilation.library_in(temporary_parent(), source)), made.error()};
+}
+
+std::string find_compiler(const std::string& wanted) {
+  if (!wanted.empty()) return find_on_path(wanted);
+  std::string found;
+  for (const char* candidate : kCandidates)
+    if (found.empty()) found = find_on_path(candidate);
+  return found;
+}
+
+// Cheaper than asking it for its version.
+std::string identity_of(const std::string& compiler) { return file_identity(compiler) + "\n" + processor_identity(); }
+
+std::vector<std::string> all_flags(const std::vector<std::string>& extra) {
+  std::vector<std::string> all(std::begin(kFlags), std::end(kFlags));
+  all.insert(all.end(), extra.begin(), extra.end());
+  return all;
+}
+
+std::string key_of(const std::string& identity, const std::string& source, const std::vector<std::string>& flags) {
+  Sha256 hash;
+  hash.add_field(identity).add_field(source);
+  for (const std::string& flag : flags) hash.add_field(flag);
+  return hash.hex();
 }
 
 }  // namespace
@@ -93,14 +213,8 @@ Toolchain::Toolchain(ToolchainOptions options) : options_(std::move(options)) {}
 void Toolchain::probe() {
   if (probed_) return;
   probed_ = true;
-  if (!options_.compiler.empty()) {
-    compiler_ = find_on_path(options_.compiler);
-  } else {
-    for (const char* candidate : kCandidates)
-      if (compiler_.empty()) compiler_ = find_on_path(candidate);
-  }
-  // Cheaper than asking it for its version.
-  if (!compiler_.empty()) identity_ = file_identity(compiler_) + "\n" + processor_identity();
+  compiler_ = untrusted::socket_of(options_.compiler) ? options_.compiler : find_compiler(options_.compiler);
+  if (!compiler_.empty()) identity_ = identity_of(compiler_);
 }
 
 const std::string& Toolchain::version() {
@@ -113,18 +227,9 @@ const std::string& Toolchain::version() {
   return version_;
 }
 
-std::vector<std::string> Toolchain::flags() const {
-  std::vector<std::string> all(std::begin(kFlags), std::end(kFlags));
-  all.insert(all.end(), options_.extra_flags.begin(), options_.extra_flags.end());
-  return all;
-}
+std::vector<std::string> Toolchain::flags() const { return all_flags(options_.extra_flags); }
 
-std::string Toolchain::key(const std::string& source) const {
-  Sha256 hash;
-  hash.add_field(identity_).add_field(source);
-  for (const std::string& flag : flags()) hash.add_field(flag);
-  return hash.hex();
-}
+std::string Toolchain::key(const std::string& source) const { return key_of(identity_, source, flags()); }
 
 Result<std::shared_ptr<SharedLibrary>> Toolchain::load(const std::string& source, DiagnosticList& warnings) {
   std::unique_lock lock(mutex_);
@@ -145,51 +250,37 @@ Result<std::shared_ptr<SharedLibrary>> Toolchain::load(const std::string& source
 
 Result<Toolchain::Loaded> Toolchain::find_or_compile(const std::string& source, const std::string& key,
                                                      DiagnosticList& warnings) {
-  if (options_.cache.empty()) return compile_temporarily(source);
-  const KernelCache cache(options_.cache);
-  if (is_sealed(cache.entry(key))) {
-    if (auto library = open(cache.entry(key)); library.ok()) return library;
+  if (const auto socket = untrusted::socket_of(options_.compiler)) {
+    const auto library =
+        TRY(untrusted::ask_compiler(*socket, {untrusted::CodeForm::library, "", options_.extra_flags, source}));
+    return open(library.unique_path());
   }
-  cache.drop(key);
-  const auto into_cache = [&]() -> Status {
-    const auto workshop = TRY(cache.workshop());
-    TRY(compile(source, workshop->path()));
-    return cache.keep(workshop->path() / kLibrary, key);
-  };
-  const Status kept = into_cache();
-  if (kept.ok()) return open(cache.entry(key));
-  // A full disk looks like a compiler's error: elsewhere the same text may compile.
-  Result<Loaded> library = compile_temporarily(source);
-  if (library.ok()) warn_degraded(kept.error(), warnings);
-  return library;
+  const Made made = TRY(find_or_make({compiler_, flags(), -1}, options_.cache, key, source, warnings));
+  if (made.degraded) warn_degraded(*made.degraded, warnings);
+  // What was verified is what is loaded, whatever becomes of the file.
+  const auto library = untrusted::MemoryFile::of(made.library);
+  if (!library) return make_error(DiagnosticKind::load_failed, {}, "there is no memory for a compiled kernel");
+  return open(library->unique_path());
 }
 
-Result<Toolchain::Loaded> Toolchain::compile_temporarily(const std::string& source) {
-  std::error_code code;
-  const fs::path parent = fs::temp_directory_path(code);
-  const auto workshop = TRY(TemporaryFolder::create(code ? fs::path("/tmp") : parent));
-  TRY(compile(source, workshop->path()));
-  return open(workshop->path() / kLibrary);
-}
-
-Status Toolchain::compile(const std::string& source, const fs::path& folder) const {
-  if (!write_file(folder / kSource, source))
-    return make_error(DiagnosticKind::cache_unwritable, {}, fmt::format("cannot write to `{}`", folder.string()));
-  std::vector<std::string> command = flags();
-  command.insert(command.begin(), compiler_);
-  command.insert(command.end(), {"-o", (folder / kLibrary).string(), (folder / kSource).string(), "-lm"});
-  const ProcessResult run = TRY(run_process(command));
-  if (run.exit_code == 0 && seal_file(folder / kLibrary)) return {};
-  Error failure = make_error(DiagnosticKind::compiler_failed, {},
-                             fmt::format("`{}` failed on generated code", fs::path(compiler_).filename().string()));
-  failure->note({}, run.err.empty() ? fmt::format("it ended with signal {}", run.signal) : run.err);
-  return failure;
+Result<std::string> compile_library(const ToolchainOptions& options, const std::string& source, int abandon,
+                                    DiagnosticList& warnings) {
+  const std::string compiler = find_compiler(options.compiler);
+  if (compiler.empty()) return missing_compiler(options.compiler);
+  const std::vector<std::string> flags = all_flags(options.extra_flags);
+  Made made = TRY(find_or_make({compiler, flags, abandon}, options.cache, key_of(identity_of(compiler), source, flags),
+                               source, warnings));
+  return std::move(made.library);
 }
 
 Result<Toolchain::Loaded> Toolchain::open(const fs::path& path) {
   void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr)
-    return make_error(DiagnosticKind::load_failed, {}, fmt::format("cannot load a compiled kernel: {}", ::dlerror()));
+  if (handle == nullptr) {
+    // The path is that of a sealed memory file, which tells nobody anything.
+    std::string why = ::dlerror();
+    if (why.starts_with(path.string() + ": ")) why.erase(0, path.string().size() + 2);
+    return make_error(DiagnosticKind::load_failed, {}, fmt::format("cannot load a compiled kernel: {}", why));
+  }
   return Loaded(new SharedLibrary(handle));
 }
 

@@ -36,7 +36,7 @@ Status TuningCache::keep(const std::string& key, const std::string& text) const 
   file.close();
   if (file.fail())
     return make_error(DiagnosticKind::cache_unwritable, {}, fmt::format("cannot write to `{}`", finished.string()));
-  return cache.keep(finished, digest_of(key));
+  return cache.keep_file(finished, digest_of(key));
 }
 
 }  // namespace tilepilot::runtime

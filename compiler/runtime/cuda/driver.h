@@ -133,6 +133,7 @@ class Device : public std::enable_shared_from_this<Device> {
  private:
   friend class Module;
   friend class DeviceMemory;
+  friend class SharedMemory;
   Device() = default;
   std::shared_ptr<const DriverFunctions> driver_;
   int number_ = 0, handle_ = 0, capability_ = 0, multiprocessors_ = 0, version_ = 0;

@@ -44,6 +44,16 @@ const char* link_driver(void* library, DriverFunctions& call) {
   find("cuMemHostAlloc", call.allocate_host);
   find("cuMemFreeHost", call.release_host);
   find("cuMemHostGetDevicePointer_v2", call.address_of_host);
+  find("cuMemGetAllocationGranularity", call.granularity);
+  find("cuMemCreate", call.create_allocation);
+  find("cuMemRelease", call.release_allocation);
+  find("cuMemExportToShareableHandle", call.export_allocation);
+  find("cuMemImportFromShareableHandle", call.import_allocation);
+  find("cuMemAddressReserve", call.reserve_addresses);
+  find("cuMemAddressFree", call.free_addresses);
+  find("cuMemMap", call.map);
+  find("cuMemUnmap", call.unmap);
+  find("cuMemSetAccess", call.set_access);
   find("cuMemcpyHtoD_v2", call.write);
   find("cuMemcpyDtoH_v2", call.read);
   find("cuStreamSynchronize", call.wait);

@@ -43,6 +43,23 @@ struct LaunchConfiguration {
 };
 static_assert(sizeof(LaunchConfiguration) == 56);
 
+struct MemoryLocation {  // CUmemLocation
+  enum Kind : int { device = 1 };
+  int kind = device, number = 0;
+};
+struct AllocationProperties {  // CUmemAllocationProp, of memory that stays on a device
+  int kind = 1, handle_types = 0;
+  MemoryLocation location;
+  void* metadata = nullptr;
+  uint8_t flags[8] = {};
+};
+static_assert(sizeof(AllocationProperties) == 32);
+struct MemoryAccess {  // CUmemAccessDesc
+  enum Kind : int { read_and_write = 3 };
+  MemoryLocation location;
+  int kind = read_and_write;
+};
+
 struct DriverFunctions {
   // Errors: driver_missing. An empty path: wherever the system has libcuda.so.1.
   static Result<std::shared_ptr<const DriverFunctions>> open(const std::filesystem::path& path);
@@ -78,6 +95,16 @@ struct DriverFunctions {
   int (*allocate_host)(void**, size_t, unsigned flags);
   int (*release_host)(void*);
   int (*address_of_host)(uint64_t*, void*, unsigned flags);
+  int (*granularity)(size_t*, const AllocationProperties*, int minimum_or_recommended);
+  int (*create_allocation)(uint64_t*, size_t, const AllocationProperties*, uint64_t flags);
+  int (*release_allocation)(uint64_t);
+  int (*export_allocation)(void* handle, uint64_t, int handle_type, uint64_t flags);
+  int (*import_allocation)(uint64_t*, void* handle, int handle_type);
+  int (*reserve_addresses)(uint64_t*, size_t, size_t alignment, uint64_t wanted, uint64_t flags);
+  int (*free_addresses)(uint64_t, size_t);
+  int (*map)(uint64_t, size_t, size_t offset, uint64_t allocation, uint64_t flags);
+  int (*unmap)(uint64_t, size_t);
+  int (*set_access)(uint64_t, size_t, const MemoryAccess*, size_t count);
   int (*write)(uint64_t, const void*, size_t);
   int (*read)(void*, uint64_t, size_t);
   int (*wait)(void* stream);

@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-
 #include "compiler/runtime/cuda/nvrtc_library.h"
 #include "compiler/runtime/cuda/nvrtc_search.h"
 #include "compiler/runtime/kernel_cache.h"
-#include "compiler/runtime/sealed_file.h"
 #include "compiler/runtime/sha256.h"
+#include "compiler/untrusted/compiler_socket.h"
+#include "compiler/untrusted/printable.h"
 
 namespace tilepilot::runtime::cuda {
 namespace {
@@ -25,7 +24,7 @@ constexpr const char* kCudaFlags[] = {"-std=c++17", "-lineinfo", "-diag-suppress
 
 // Each message of the log with the lines that belong to it, as a note of its own.
 void note_messages(const std::string& log, Diagnostic& diagnostic) {
-  constexpr size_t kShown = 8;
+  constexpr size_t kShown = 8, kLongest = 8192;
   std::vector<std::string> messages;
   for (size_t at = 0; at < log.size();) {
     const size_t end = std::min(log.find('\n', at), log.size());
@@ -39,7 +38,7 @@ void note_messages(const std::string& log, Diagnostic& diagnostic) {
     else if (!line.empty())
       messages.back() += "\n" + line;
   }
-  for (size_t k = 0; k < std::min(messages.size(), kShown); ++k) diagnostic.note({}, messages[k]);
+  for (size_t k = 0; k < std::min(messages.size(), kShown); ++k) diagnostic.note({}, printable(messages[k], kLongest));
   if (messages.size() > kShown) diagnostic.note({}, fmt::format("and {} more messages", messages.size() - kShown));
 }
 
@@ -114,10 +113,17 @@ Result<std::string> Nvrtc::key(const std::string& source, const std::vector<std:
 Result<CompiledModule> Nvrtc::compile(const std::string& source, const std::string& architecture,
                                       DiagnosticList& warnings) {
   const std::vector<std::string> arguments = flags(architecture);
+  if (const auto socket = untrusted::socket_of(options_.library.string())) {
+    const auto made =
+        TRY(untrusted::ask_compiler(*socket, {untrusted::CodeForm::cubin, architecture, options_.extra_flags, source}));
+    auto cubin = made.content();
+    if (cubin) return CompiledModule{*std::move(cubin), {}};
+    return make_error(DiagnosticKind::load_failed, {}, "there is no memory for a compiled kernel");
+  }
   std::string name;
   if (!options_.cache.empty()) {
     name = TRY(key(source, arguments));
-    if (auto cubin = read_sealed(KernelCache(options_.cache, kCubinSuffix).entry(name)))
+    if (auto cubin = KernelCache(options_.cache, kCubinSuffix).find(name, warnings))
       return CompiledModule{*std::move(cubin), {}};
   }
   const std::shared_ptr<NvrtcLibrary> library = TRY(open());
@@ -128,18 +134,7 @@ Result<CompiledModule> Nvrtc::compile(const std::string& source, const std::stri
 }
 
 void Nvrtc::keep(const std::string& cubin, const std::string& key, DiagnosticList& warnings) {
-  const KernelCache cache(options_.cache, kCubinSuffix);
-  const auto store = [&]() -> Status {
-    const auto workshop = TRY(cache.workshop());
-    const fs::path file = workshop->path() / "kernel.cubin";
-    std::ofstream stream(file, std::ios::binary);
-    stream << cubin;
-    stream.close();
-    if (stream.fail() || !seal_file(file))
-      return make_error(DiagnosticKind::cache_unwritable, {}, fmt::format("cannot write to `{}`", file.string()));
-    return cache.keep(file, key);
-  };
-  const Status stored = store();
+  const Status stored = KernelCache(options_.cache, kCubinSuffix).keep(cubin, key);
   const std::lock_guard lock(mutex_);
   if (stored.ok() || degraded_) return;
   degraded_ = true;
