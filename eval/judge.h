@@ -53,10 +53,17 @@ struct OutputError {  // one output of one trial
   double fraction_wrong = 0;
 };
 
+// What KernelBench's own rule says beside ours: `allclose` to eager, on inputs from its seed.
+struct KernelBenchRule {
+  int trials = 0, passed = 0;
+  double tolerance = 0;  // absolute and relative
+};
+
 struct Verdict {
   Outcome outcome = Outcome::worker_failed;
   std::string detail;                   // one sentence
   std::string target;                   // that it holds for: "cpu", "cuda:sm_90a", ...
+  std::string aten;                     // the policy of ATen's operators that it holds under
   std::vector<Diagnostic> diagnostics;  // spans refer to file 0: the candidate
   std::vector<std::string> rendered;    // the same, rendered with carets
   int line = 0;                         // candidate line of a crash, hang or error; 0: unknown
@@ -66,6 +73,13 @@ struct Verdict {
   std::vector<std::string> kernels;  // names of the generated kernels that ran
   std::vector<std::string> notes;    // what a reader of the verdict should know besides
   bool degenerate = false;           // a trivial answer (zeros, a constant, an input) would pass too; see notes
+  std::string guard;                 // of `rejected`: the name of the guard that rejected; else empty
+  bool given_inputs_only = false;    // right on what `get_inputs` draws, wrong on stress inputs; see notes
+  std::optional<uint64_t> seed;      // that its trials were drawn from; told afterwards, and to nobody who is judged
+  bool foreign_source = false;       // the program brings source text of its own (`--allow-foreign`)
+  std::optional<KernelBenchRule> kernelbench;
+  // 95 % confidence interval of the speed-up; both 0: not measured.
+  double speedup_low = 0, speedup_high = 0;
   double speedup() const { return candidate && eager ? eager->median_us / candidate->median_us : 0; }
 };
 nlohmann::json to_json(const Verdict& verdict);
@@ -80,17 +94,19 @@ struct JudgeOptions {
   std::string dtype = "model";   // or fp32, fp16, bf16
   std::string precision;         // fp16 or bf16: outputs need be no better than that; empty: their own element type
   std::string target = "cpu";    // as runtime::parse_target reads it
+  std::string aten = "hybrid";   // which operators `forward` may call: none, data, hybrid, any (docs/verification.md)
   int trials = 5;
   std::optional<uint64_t> seed;    // none: secret, from the system's entropy
   double time_limit_s = 120;       // a candidate's own time in all trials; in timing, in one request
   int64_t memory_limit_bytes = 0;  // 0: three quarters of the machine
   int timing_samples = 30;         // at most; fewer when the ratio is known
   double timing_budget_s = 4;
-  int threads = 0;  // 0: all cores
+  int threads = 0;  // 0: as many as PyTorch takes
   bool baseline_compile = false;
   std::string python;              // the exporter's interpreter, for baseline_compile
   std::filesystem::path exporter;  // scripts/export_reference.py, for baseline_compile
   std::filesystem::path cache;     // of compiled kernels; empty: none
+  bool allow_foreign = false;      // programs may bring device source of their own; the verdict says so
 };
 
 struct CheckRequest {
@@ -104,6 +120,9 @@ class Judge {
  public:
   virtual ~Judge() = default;
   virtual Verdict check(const CheckRequest& request) = 0;
+  // Measures verified programs side by side: samples of all of them and of eager take turns in one session, so that
+  // their ratios can be compared. A verdict for each, in order. Unless overridden, each is checked alone.
+  virtual std::vector<Verdict> compare(const std::vector<CheckRequest>& finalists);
   // Where candidates run: what `auto` has come to.
   virtual std::string target() const = 0;
 };

@@ -1,8 +1,9 @@
 // The program's side of the judge: starts `tilepilot-worker`, asks it, and turns its end into a verdict.
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <nlohmann/json.hpp>
-#include <thread>
+#include <random>
 
 #include "compiler/runtime/process.h"
 #include "eval/diagnostic_json.h"
@@ -15,19 +16,26 @@ namespace {
 
 using nlohmann::json;
 
-json options_json(const JudgeOptions& options) {
+json options_json(const JudgeOptions& options, uint64_t seed) {
   json result = {{"dtype", options.dtype},
                  {"precision", options.precision},
                  {"target", options.target},
+                 {"aten", options.aten},
                  {"trials", options.trials},
                  {"time_limit_s", options.time_limit_s},
                  {"memory_limit_bytes", options.memory_limit_bytes},
                  {"timing_samples", options.timing_samples},
                  {"timing_budget_s", options.timing_budget_s},
                  {"threads", options.threads},
-                 {"cache", options.cache.string()}};
-  if (options.seed) result["seed"] = *options.seed;
+                 {"cache", options.cache.string()},
+                 {"allow_foreign", options.allow_foreign},
+                 {"seed", seed}};
   return result;
+}
+
+uint64_t secret_seed() {
+  std::random_device entropy;
+  return (uint64_t{entropy()} << 32) | entropy();
 }
 
 // How long the worker may take to load a reference and compute the expected values.
@@ -49,12 +57,11 @@ class JudgeClient final : public Judge {
       : folder_(std::move(folder)), options_(std::move(options)) {}
 
   Status start() {
-    int threads = options_.threads > 0 ? options_.threads : static_cast<int>(std::thread::hardware_concurrency());
     worker_ = TRY(WorkerProcess::start(
-        {.executable = options_.worker, .role = "judge", .threads = threads, .dies_with_thread = true}));
+        {.executable = options_.worker, .role = "judge", .threads = options_.threads, .dies_with_thread = true}));
     double begin = monotonic_seconds();
-    options_.threads = threads;
-    worker_->wire().send({{"op", "open"}, {"folder", folder_.string()}, {"options", options_json(options_)}});
+    seed_ = options_.seed ? *options_.seed : secret_seed();
+    worker_->wire().send({{"op", "open"}, {"folder", folder_.string()}, {"options", options_json(options_, seed_)}});
     auto answer = worker_->wire().receive(kOpenLimit);
     if (!answer) return Status(worker_gone("while it loaded the reference"));
     open_seconds_ = monotonic_seconds() - begin;
@@ -63,21 +70,30 @@ class JudgeClient final : public Judge {
       return Status(make_error(diagnostic_from_json(answer->body["diagnostic"])));
     }
     options_.target = answer->body.value("target", options_.target);
+    options_.threads = answer->body.value("threads", options_.threads);
     return {};
   }
 
   std::string target() const override { return options_.target; }
 
   Verdict check(const CheckRequest& request) override {
-    try {
-      Verdict verdict = ask(request);
-      verdict.target = options_.target;
-      if (request.time && options_.baseline_compile && verdict.outcome == Outcome::verified) add_compiled(verdict);
-      return verdict;
-    } catch (const json::exception& error) {
-      worker_.reset();
-      return failed(fmt::format("the worker's answer cannot be read: {}", error.what()));
-    }
+    auto read = [](const json& answer) { return std::vector{verdict_from_json(answer)}; };
+    Verdict verdict = ask(request_json("check", request), 1, read)[0];
+    return completed(std::move(verdict), request.time);
+  }
+
+  std::vector<Verdict> compare(const std::vector<CheckRequest>& finalists) override {
+    if (finalists.empty()) return {};
+    json request = {{"op", "compare"}, {"requests", json::array()}};
+    for (auto& finalist : finalists) request["requests"].push_back(request_json("check", finalist));
+    auto read = [](const json& answer) {
+      std::vector<Verdict> verdicts;
+      for (auto& each : answer.at("verdicts")) verdicts.push_back(verdict_from_json(each));
+      return verdicts;
+    };
+    auto verdicts = ask(request, finalists.size(), read);
+    for (Verdict& verdict : verdicts) verdict = completed(std::move(verdict), true);
+    return verdicts;
   }
 
  private:
@@ -91,23 +107,45 @@ class JudgeClient final : public Judge {
     bool hung = worker_->wire().trouble() == Wire::Trouble::timed_out;
     auto ending = worker_->stop(hung ? 0 : 1);
     worker_.reset();
-    std::string how = hung                 ? "did not answer in time"
-                      : ending.signal != 0 ? fmt::format("died of signal {}", ending.signal)
-                                           : fmt::format("ended with code {}", ending.exit_code);
+    std::string how = hung                       ? "did not answer in time"
+                      : ending.signal == SIGKILL ? "was killed (signal 9), as the system does where memory is short,"
+                      : ending.signal != 0       ? fmt::format("died of signal {}", ending.signal)
+                                                 : fmt::format("ended with code {}", ending.exit_code);
     return make_error(DiagnosticKind::worker_unavailable, {}, fmt::format("the worker {} {}", how, when),
                       ending.exit_code == 127 ? "can `tilepilot-worker` find LibTorch's libraries?" : "");
   }
 
-  Verdict ask(const CheckRequest& request) {
+  static json request_json(std::string_view op, const CheckRequest& request) {
+    return {{"op", op}, {"source", request.source}, {"name", request.name}, {"time", request.time}};
+  }
+
+  Verdict completed(Verdict verdict, bool timed) {
+    verdict.target = options_.target;
+    verdict.aten = options_.aten;
+    verdict.seed = seed_;
+    if (timed && options_.baseline_compile && verdict.outcome == Outcome::verified) add_compiled(verdict);
+    return verdict;
+  }
+
+  // `count` verdicts, whatever happens.
+  template <class Read>
+  std::vector<Verdict> ask(const json& request, size_t count, const Read& read) {
     if (!worker_) {
       auto started = start();
-      if (!started.ok()) return failed(started.error().message);
+      if (!started.ok()) return std::vector<Verdict>(count, failed(started.error().message));
     }
-    worker_->wire().send({{"op", "check"}, {"source", request.source}, {"name", request.name}, {"time", request.time}});
-    auto answer = worker_->wire().receive(check_limit(options_, open_seconds_));
-    if (!answer) return failed(worker_gone("while it judged a candidate")->message);
+    worker_->wire().send(request);
+    auto answer = worker_->wire().receive(static_cast<double>(count) * check_limit(options_, open_seconds_));
+    if (!answer) return std::vector<Verdict>(count, failed(worker_gone("while it judged a candidate")->message));
     if (answer->body.value(kJudgeEnds, false)) worker_.reset();  // the next check starts another
-    return verdict_from_json(answer->body);
+    try {
+      auto verdicts = read(answer->body);
+      if (verdicts.size() == count) return verdicts;
+    } catch (const json::exception& error) {
+      worker_.reset();
+      return std::vector<Verdict>(count, failed(fmt::format("the worker's answer cannot be read: {}", error.what())));
+    }
+    return std::vector<Verdict>(count, failed("the worker's answer lacks verdicts"));
   }
 
   // torch.compile is timed once, in the exporter's Python; it does not run beside the candidate.
@@ -133,6 +171,7 @@ class JudgeClient final : public Judge {
                                         std::to_string(options_.timing_samples),
                                         "--device",
                                         options_.target.starts_with("cuda") ? "cuda" : "cpu"};
+    if (reference->scale != "1") command.insert(command.end(), {"--scale", reference->scale});
     auto run = runtime::run_process(command, {.time_limit_s = kOpenLimit, .working_directory = {}});
     json answer = run.ok() ? json::parse(run->out, nullptr, false) : json();
     if (!answer.is_object()) {
@@ -147,6 +186,7 @@ class JudgeClient final : public Judge {
   std::filesystem::path folder_;
   JudgeOptions options_;
   std::unique_ptr<WorkerProcess> worker_;
+  uint64_t seed_ = 0;  // of this worker's trials: another worker gets another, unless the user named one
   double open_seconds_ = 0;
   bool compile_tried_ = false;
   std::optional<Timing> compiled_;
@@ -154,6 +194,12 @@ class JudgeClient final : public Judge {
 };
 
 }  // namespace
+
+std::vector<Verdict> Judge::compare(const std::vector<CheckRequest>& finalists) {
+  std::vector<Verdict> verdicts;
+  for (const CheckRequest& finalist : finalists) verdicts.push_back(check(finalist));
+  return verdicts;
+}
 
 Result<std::unique_ptr<Judge>> open_judge(const std::filesystem::path& reference_folder, const JudgeOptions& options) {
   auto judge = std::make_unique<JudgeClient>(reference_folder, options);

@@ -140,6 +140,7 @@ Result<Reference> read_reference(const json& document, const std::filesystem::pa
   document.at("torch_version").get_to(reference.torch_version);
   document.at("seed").get_to(reference.seed);
   reference.dtype = document.value("dtype", "model");
+  if (document.contains("scale")) document.at("scale").at("factor").get_to(reference.scale);
   document.at("training").get_to(reference.training);
   document.at("warnings").get_to(reference.warnings);
   reference.init_inputs = TRY(argument_from_json(document.at("init_inputs")));

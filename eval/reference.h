@@ -95,6 +95,7 @@ struct Reference {
   std::string torch_version;
   int64_t seed = 0;             // the seed before Model(*get_init_inputs())
   std::string dtype = "model";  // or fp32, fp16, bf16: what the exporter converted model and inputs to
+  std::string scale = "1";      // "1/4": sizes in `model_source` are those of the file, made smaller
   bool training = true;
   Graph forward;
   Graph inputs;  // get_inputs() as a graph without inputs: replayed with a fresh seed it makes fresh inputs

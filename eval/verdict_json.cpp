@@ -43,6 +43,11 @@ std::optional<Timing> read_timing(const json& node) {
   return Timing{node.at("median_us"), node.at("low_us"), node.at("high_us"), node.at("samples")};
 }
 
+json rule_json(const std::optional<KernelBenchRule>& rule) {
+  if (!rule) return nullptr;
+  return {{"trials", rule->trials}, {"passed", rule->passed}, {"tolerance", rule->tolerance}};
+}
+
 json error_json(const OutputError& error) {
   return {{"trial", error.trial},
           {"output", error.output},
@@ -120,6 +125,7 @@ json to_json(const Verdict& verdict) {
   return {{"outcome", std::string(to_string(verdict.outcome))},
           {"detail", verdict.detail},
           {"target", verdict.target},
+          {"aten", verdict.aten},
           {"line", verdict.line},
           {"diagnostics", diagnostics},
           {"rendered", verdict.rendered},
@@ -131,7 +137,13 @@ json to_json(const Verdict& verdict) {
           {"generated_share", verdict.generated_share},
           {"kernels", verdict.kernels},
           {"notes", verdict.notes},
-          {"degenerate", verdict.degenerate}};
+          {"degenerate", verdict.degenerate},
+          {"guard", verdict.guard},
+          {"given_inputs_only", verdict.given_inputs_only},
+          {"seed", verdict.seed ? json(*verdict.seed) : json()},
+          {"foreign_source", verdict.foreign_source},
+          {"kernelbench", rule_json(verdict.kernelbench)},
+          {"speedup_interval", json::array({verdict.speedup_low, verdict.speedup_high})}};
 }
 
 Verdict verdict_from_json(const json& node) {
@@ -150,6 +162,18 @@ Verdict verdict_from_json(const json& node) {
   node.at("kernels").get_to(verdict.kernels);
   node.at("notes").get_to(verdict.notes);
   node.at("degenerate").get_to(verdict.degenerate);
+  // Stores of earlier versions have none of these.
+  verdict.guard = node.value("guard", "");
+  verdict.aten = node.value("aten", "hybrid");
+  verdict.given_inputs_only = node.value("given_inputs_only", false);
+  verdict.foreign_source = node.value("foreign_source", false);
+  if (auto seed = node.find("seed"); seed != node.end() && !seed->is_null()) verdict.seed = seed->get<uint64_t>();
+  if (auto rule = node.find("kernelbench"); rule != node.end() && !rule->is_null())
+    verdict.kernelbench = KernelBenchRule{rule->at("trials"), rule->at("passed"), rule->at("tolerance")};
+  if (auto interval = node.find("speedup_interval"); interval != node.end()) {
+    verdict.speedup_low = interval->at(0);
+    verdict.speedup_high = interval->at(1);
+  }
   return verdict;
 }
 

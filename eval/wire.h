@@ -35,8 +35,10 @@ class Wire {
  public:
   explicit Wire(Descriptor socket) : socket_(std::move(socket)) {}
 
-  // False if the other side is gone.
-  bool send(const nlohmann::json& body, const std::vector<int>& descriptors = {});
+  // False if the other side is gone, or takes nothing for so many seconds; 0: however long.
+  bool send(const nlohmann::json& body, const std::vector<int>& descriptors = {}, double time_limit_s = 0);
+  // Longer messages of the other side are malformed.
+  void limit_body(uint64_t bytes) { max_body_ = bytes; }
 
   // Whether the next message, or the end of the other side, comes within so many seconds.
   bool await(double seconds) const;
@@ -49,6 +51,7 @@ class Wire {
   bool read_bytes(char* into, size_t count, double deadline, std::vector<Descriptor>& descriptors);
   Descriptor socket_;
   Trouble trouble_ = Trouble::closed;
+  uint64_t max_body_ = uint64_t{1} << 30;
 };
 
 // Two connected sockets, closed on exec.

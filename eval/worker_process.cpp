@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,26 +13,16 @@
 #include <thread>
 
 #include "compiler/runtime/process.h"
-
-extern char** environ;
+#include "compiler/untrusted/environment.h"
+#include "compiler/untrusted/isolation.h"
 
 namespace tilepilot::eval {
 namespace {
 
-bool starts_with_any(std::string_view entry, std::initializer_list<std::string_view> prefixes) {
-  for (auto prefix : prefixes) {
-    if (entry.substr(0, prefix.size()) == prefix) return true;
-  }
-  return false;
-}
-
 // The same for every worker, so that both sides of a comparison run alike. After a parallel region the threads of an
 // idle process must sleep soon: while they spin, they take the cores from the process that is being timed.
 std::vector<std::string> worker_environment(int threads) {
-  std::vector<std::string> environment;
-  for (char** entry = environ; *entry; ++entry) {
-    if (!starts_with_any(*entry, {"OMP_", "GOMP_", "MKL_NUM_THREADS=", "KMP_"})) environment.emplace_back(*entry);
-  }
+  std::vector<std::string> environment = untrusted::environment_of(untrusted::EnvironmentOf::workers);
   environment.emplace_back("GOMP_SPINCOUNT=10000");
   if (threads > 0) environment.push_back(fmt::format("OMP_NUM_THREADS={}", threads));
   return environment;
@@ -58,6 +49,8 @@ struct Execution {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != execution.parent) _exit(127);  // it ended before the request took effect
   }
+  if (launch.output >= 0 && (dup2(launch.output, STDOUT_FILENO) < 0 || dup2(launch.output, STDERR_FILENO) < 0))
+    _exit(127);
   int next = kWorkerSocket;
   for (int descriptor : descriptors) {
     // All were moved out of the way above this range, so none is overwritten before it is copied.
@@ -86,13 +79,20 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const WorkerLaunch& 
     moved.emplace_back(fcntl(descriptor, F_DUPFD_CLOEXEC, 64));
     descriptors.push_back(moved.back().number());
   }
-  std::vector<std::string> arguments = {launch.executable.string(), launch.role};
+  std::vector<std::string> arguments = {launch.executable.string(), launch.role, kAmongOthers};
+  std::vector<std::string> isolated = {launch.executable.string(), launch.role, kInNamespaces};
   std::vector<std::string> environment = worker_environment(launch.threads);
-  auto argument_pointers = pointers(arguments), environment_pointers = pointers(environment);
+  auto argument_pointers = pointers(arguments), isolated_pointers = pointers(isolated),
+       environment_pointers = pointers(environment);
   Execution execution{argument_pointers.data(), environment_pointers.data(), getpid()};
-  pid_t pid = fork();
+  bool in_namespaces = false;
+  pid_t pid = launch.in_namespaces ? untrusted::fork_into_namespaces(in_namespaces) : fork();
   if (pid < 0) return unavailable(std::strerror(errno));
-  if (pid == 0) become_worker(launch, descriptors, execution);
+  if (pid == 0) {
+    // From new namespaces it cannot see its parent.
+    if (in_namespaces) execution = {isolated_pointers.data(), execution.environment, 0};
+    become_worker(launch, descriptors, execution);
+  }
   return std::unique_ptr<WorkerProcess>(new WorkerProcess(pid, Wire(std::move(ours))));
 }
 
@@ -119,5 +119,12 @@ WorkerProcess::Ending WorkerProcess::stop(double grace_s) {
 }
 
 double WorkerProcess::queued_seconds() const { return runtime::queued_seconds(pid_); }
+
+double WorkerProcess::cpu_seconds() const {
+  clockid_t clock{};
+  timespec time{};
+  if (pid_ <= 0 || clock_getcpuclockid(pid_, &clock) != 0 || clock_gettime(clock, &time) != 0) return 0;
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
 
 }  // namespace tilepilot::eval

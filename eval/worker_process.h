@@ -17,11 +17,20 @@ struct WorkerLaunch {
   int threads = 0;                    // of LibTorch and of kernels; 0: all cores
   std::vector<int> descriptors = {};  // handed down; the worker finds them at kFirstInherited, in order
   bool dies_with_thread = false;      // killed when the thread that starts it ends
+  // The first process of namespaces of its own, if the kernel gives them; it is told by its second argument.
+  bool in_namespaces = false;
+  int output = -1;  // its standard output and error; -1: this process's
 };
+
+// A worker's second argument.
+inline constexpr const char* kInNamespaces = "namespaces";
+inline constexpr const char* kAmongOthers = "plain";
 
 // Where a worker finds its socket, and after it the descriptors of the launch.
 inline constexpr int kWorkerSocket = 3;
 inline constexpr int kFirstInherited = 4;
+// A candidate's, to the process that compiles for it; closed: it compiles itself.
+inline constexpr int kCompilerSocket = kFirstInherited + 1;
 
 // In a judge's answer: whether it was its last.
 inline constexpr const char* kJudgeEnds = "judge_ends";
@@ -43,6 +52,8 @@ class WorkerProcess {
   Ending stop(double grace_s = 0);
   // For how long the process's first thread could have run while no processor was free; 0 if the system does not say.
   double queued_seconds() const;
+  // Of processors, by the kernel's account: all its threads, those that have ended as well. 0 once it has ended.
+  double cpu_seconds() const;
 
  private:
   WorkerProcess(pid_t pid, Wire wire) : pid_(pid), wire_(std::move(wire)) {}

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Exports a model file in KernelBench form as a reference that TilePilot's C++ reads.
 
-    export_reference.py MODEL.py OUTDIR [--seed N] [--dtype fp32|fp16|bf16]
+    export_reference.py MODEL.py OUTDIR [--seed N] [--dtype fp32|fp16|bf16] [--scale 1/4]
+                        [--graph-only]
     export_reference.py MODEL.py --time-compile [--seed N] [--threads N] [--dtype fp32|fp16|bf16] [--samples N]
-                                 [--device cpu|cuda]
+                                 [--device cpu|cuda] [--scale 1/4]
 
 The first form writes OUTDIR/reference.json and OUTDIR/weights.safetensors (docs/reference-format.md), all or
-nothing. The second times torch.compile on the same model. One JSON object on standard output says how it went:
+nothing; `--graph-only` makes neither weights nor inputs, and leaves the former out. The second times torch.compile on the same model. One JSON object on standard output says how it went:
 {"ok": true, ...} with exit code 0, or {"ok": false, "error": KIND, "message", "file", "line", "hint"} with exit
 code 2 if the model file is at fault and 3 if this Python lacks something. Whatever the model prints goes to
 standard error.
@@ -14,6 +15,7 @@ standard error.
 
 import argparse
 import contextlib
+import functools
 import gc
 import json
 import math
@@ -28,22 +30,14 @@ import traceback
 import types
 import warnings as python_warnings
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from tilepilot_export.errors import ExportError, first_line  # noqa: E402
+
 FORMAT = "tilepilot-reference"
 VERSION = 1
 
 
-class ExportError(Exception):
-    def __init__(self, kind, message, line=0, hint="", code=2):
-        super().__init__(message)
-        self.kind, self.message, self.line, self.hint, self.code = kind, message, line, hint, code
-
-
 # Reading and running the user's file
-
-
-def first_line(error):
-    text = str(error).strip()
-    return text.splitlines()[0] if text else type(error).__name__
 
 
 def line_in(path, error):
@@ -104,7 +98,8 @@ def call_for_list(path, module, name):
 
 def build_model(path, module, init_inputs, seed, dtype=None):
     torch.manual_seed(seed)
-    model = run_user_code(path, "`Model(*get_init_inputs())`", lambda: module.Model(*init_inputs))
+    model = run_user_code(path, "`Model(*get_init_inputs())`",
+                          lambda: built_within_memory(lambda: module.Model(*init_inputs)))
     if not isinstance(model, torch.nn.Module):
         raise ExportError("no_model", "`Model` is not a subclass of `nn.Module`")
     return model.to(dtype) if dtype else model
@@ -251,45 +246,6 @@ class GraphWriter:
         return {"values": self.values, "inputs": self.inputs, "nodes": self.nodes, "outputs": outputs}
 
 
-class Weights:
-    """The tensors that go into the safetensors file; tensors that are one object share an entry."""
-
-    NAMES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "int64": "I64", "int32": "I32",
-             "int16": "I16", "int8": "I8", "uint8": "U8", "bool": "BOOL"}
-
-    def __init__(self):
-        self.tensors, self.keys = {}, {}
-
-    def add(self, key, tensor):
-        identity = (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()))
-        if tensor.numel() == 0 or identity not in self.keys:
-            self.keys[identity] = key
-            self.tensors[key] = tensor.detach()
-        return self.keys[identity]
-
-    def write(self, path):
-        import ctypes
-
-        header, offset, tensors = {}, 0, []
-        for key, tensor in self.tensors.items():
-            dtype = str(tensor.dtype).removeprefix("torch.")
-            if dtype not in self.NAMES:
-                raise ExportError("unsupported_value", f"`{key}` has element type `{dtype}`, which is not supported")
-            tensor = tensor.cpu().contiguous()
-            size = tensor.numel() * tensor.element_size()
-            header[key] = {"dtype": self.NAMES[dtype], "shape": list(tensor.shape),
-                           "data_offsets": [offset, offset + size]}
-            offset += size
-            tensors.append((tensor, size))
-        text = json.dumps(header).encode()
-        text += b" " * (-len(text) % 8)
-        with open(path, "wb") as file:
-            file.write(len(text).to_bytes(8, "little") + text)
-            for tensor, size in tensors:
-                if size:
-                    file.write((ctypes.c_char * size).from_address(tensor.data_ptr()))
-
-
 def structured(outputs, spec):
     """Puts the flat list `outputs` back into the shape of the pytree `spec`: lists and dicts."""
     flat = iter(outputs)
@@ -342,7 +298,7 @@ def export_program(path, model, inputs):
     with python_warnings.catch_warnings(record=True) as caught:
         python_warnings.simplefilter("always")
         try:
-            with torch.no_grad():
+            with torch.no_grad(), recorded_contiguous():
                 program = torch.export.export(model, tuple(inputs), strict=False)
         except Exception as error:
             raise export_failure(path, error) from error
@@ -394,22 +350,26 @@ def forward_graph(path, program, weights, state):
     return writer.finish(structured(outputs, program.call_spec.out_spec)), by_name
 
 
-def input_graph(path, module, weights, inputs, warnings, dtype):
+def traced_inputs(module, dtype, warnings):
+    """get_inputs() as an exported program; None if it cannot be traced."""
+    try:
+        return torch.export.export(input_recipe(lambda: cast_to(list(module.get_inputs()), dtype)), (), strict=False)
+    except Exception as error:
+        warnings.append(f"`get_inputs` cannot be replayed with fresh seeds, its tensors are fixed: {first_line(error)}")
+        return None
+
+
+def input_graph(path, program, inputs, weights):
     """get_inputs() as a graph; what cannot be traced becomes fixed tensors."""
     writer = GraphWriter(path)
-    try:
-        program = torch.export.export(input_recipe(lambda: cast_to(list(module.get_inputs()), dtype)), (), strict=False)
-        specs = program.graph_signature.input_specs
+    if program:
         placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
         arguments = []
-        for node, spec in zip(placeholders, specs):
+        for node, spec in zip(placeholders, program.graph_signature.input_specs):
             key = weights.add("input:" + spec.target, program.constants[spec.target])
             arguments.append(writer.add_value("constant", key, node.meta["val"]))
         outputs = writer.run(program.graph, program.graph_module, arguments)
         return writer.finish(structured(outputs, program.call_spec.out_spec))
-    except Exception as error:
-        warnings.append(f"`get_inputs` cannot be replayed with fresh seeds, its tensors are fixed: {first_line(error)}")
-    writer = GraphWriter(path)
     leaves, spec = torch.utils._pytree.tree_flatten(inputs)
 
     def fixed(i, leaf):
@@ -435,22 +395,59 @@ def state_entries(model, by_name, weights, state):
     return entries
 
 
-def export_reference(options):
-    path = os.path.abspath(options.model)
+def read_model(path, scale):
+    """(module, its text, what `--scale` changed in it)"""
     source = read_source(path)
     module = load_module(path, source)
+    if not scale:
+        return module, source, []
+    source, changes = scaled_source(path, source, scale)
+    return load_module(path, source) if changes else module, source, changes
+
+
+def sizes_text(changes):
+    return ", ".join(f"{change['name'] or 'line %d' % change['line']} {change['from']} -> {change['to']}"
+                     for change in changes)
+
+
+def without_memory(build):
+    """A model whose weights have no values; None if its constructor reads values."""
+    try:
+        with torch.device("meta"):
+            return build()
+    except ExportError:
+        return None
+
+
+def export_reference(options):
+    path = os.path.abspath(options.model)
+    module, source, changes = read_model(path, options.scale)
+    warnings = [f"at scale {options.scale}: {sizes_text(changes)}"] if changes else []
     init_inputs = call_for_list(path, module, "get_init_inputs")
     dtype = element_type(options.dtype)
-    model = build_model(path, module, init_inputs, options.seed, dtype)
-    inputs = cast_to(call_for_list(path, module, "get_inputs"), dtype)
+    recipe_program = traced_inputs(module, dtype, warnings)
+    inputs = inputs_without_values(recipe_program) if recipe_program else None
+    if inputs is None:
+        inputs = cast_to(call_for_list(path, module, "get_inputs"), dtype)
+    check_inputs(inputs)
+    check_second_call(inputs, lambda: cast_to(list(module.get_inputs()), dtype), warnings)
+    build = functools.partial(build_model, path, module, init_inputs, options.seed, dtype)
+    model = without_memory(build) if options.graph_only else None
+    if model:
+        inputs = placed_on(inputs, "meta")
+    model = model or build()
     weights = Weights()
     state = model.state_dict()
-    program, warnings = export_program(path, model, inputs)
+    program, assigned = export_program(path, model, inputs)
+    warnings += assigned
+    check_outputs(program)
     forward, by_name = forward_graph(path, program, weights, state)
-    recipe = input_graph(path, module, weights, inputs, warnings, dtype)
+    recipe = input_graph(path, recipe_program, inputs, weights)
+    del inputs
     reference = {
         "format": FORMAT, "version": VERSION, "model_path": path, "model_source": source,
         "torch_version": torch.__version__, "seed": options.seed, "dtype": options.dtype, "training": model.training,
+        "scale": {"factor": options.scale or "1", "sizes": changes},
         "warnings": warnings,
         "init_inputs": encode_plain(init_inputs), "parameters": state_entries(model, by_name, weights, state),
         "forward": forward, "inputs": recipe, "weights": "weights.safetensors",
@@ -493,7 +490,7 @@ def write_folder(folder, reference, weights):
 
 def time_compile(options):
     path = os.path.abspath(options.model)
-    module = load_module(path, read_source(path))
+    module, _, _ = read_model(path, options.scale)
     if options.threads:
         torch.set_num_threads(options.threads)
     dtype = element_type(options.dtype)
@@ -513,45 +510,6 @@ def time_compile(options):
                           line_in(path, error), code=3) from error
 
 
-def sample(call, samples):
-    """Median and quartiles in microseconds; a sample is as many calls as take two milliseconds."""
-    begin = time.perf_counter()
-    call(0), call(1)
-    calls = max(1, int(2e-3 * 2 / max(time.perf_counter() - begin, 1e-7)))
-    times = []
-    for _ in range(samples):
-        begin = time.perf_counter()
-        for i in range(calls):
-            call(i)
-        times.append((time.perf_counter() - begin) / calls * 1e6)
-    return summary(times)
-
-
-def sample_on_gpu(call, samples):
-    """The same by the GPU's own events, with its caches flushed before each call (eval/torch/stopwatch.cpp)."""
-    flushed = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
-    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-
-    def timed(i):
-        flushed.zero_()
-        begin.record()
-        call(i)
-        end.record()
-        torch.cuda.synchronize()
-        return begin.elapsed_time(end) * 1e3
-
-    timed(0)
-    calls = max(1, min(100, int(12e3 / max(timed(1), 1))))
-    return summary([sum(timed(i) for i in range(calls)) / calls for _ in range(samples)])
-
-
-def summary(times):
-    samples = len(times)
-    times.sort()
-    return {"median_us": times[samples // 2], "low_us": times[samples // 4], "high_us": times[samples * 3 // 4],
-            "samples": samples}
-
-
 # The command line
 
 
@@ -567,7 +525,8 @@ def no_collection():
 
 
 def import_torch():
-    global torch
+    global torch, Weights, scaled_source, built_within_memory
+    global recorded_contiguous, sample, sample_on_gpu, check_inputs, check_outputs, check_second_call, inputs_without_values
     try:
         with no_collection():
             import torch
@@ -579,6 +538,13 @@ def import_torch():
     if tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2]) < (2, 5):
         raise ExportError("no_torch", f"PyTorch {torch.__version__} is too old", code=3,
                           hint="install PyTorch 2.5 or newer")
+    with no_collection():
+        from tilepilot_export.inputs import check_inputs, check_outputs, check_second_call, inputs_without_values
+        from tilepilot_export.memory import built_within_memory
+        from tilepilot_export.recorded import recorded_contiguous
+        from tilepilot_export.scale import scaled_source
+        from tilepilot_export.timing import sample, sample_on_gpu
+        from tilepilot_export.weights import Weights
 
 
 def parse_arguments():
@@ -589,6 +555,8 @@ def parse_arguments():
     parser.add_argument("--time-compile", action="store_true")
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--dtype", default="model", choices=["model", "fp32", "fp16", "bf16"])
+    parser.add_argument("--scale", default="")
+    parser.add_argument("--graph-only", action="store_true")
     parser.add_argument("--samples", type=int, default=30)
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     options = parser.parse_args()

@@ -214,6 +214,19 @@ Result<Value> gradients_of(HostState& state, Interpreter& interpreter, CallArgs&
   return stage::make_tuple(std::move(results));
 }
 
+// torch.autograd.backward: one walk through the graph that the tensors may share.
+Result<Value> backward_of(HostState&, Interpreter& interpreter, CallArgs& args) {
+  static constexpr stage::Signature kSignature{
+      "backward", {"tensors", "grad_tensors", "retain_graph", "create_graph"}, 1};
+  stage::Arguments read = TRY(stage::Arguments::read(args, kSignature));
+  const variable_list tensors = TRY(tensor_list(interpreter, read[0], args.span));
+  const variable_list seeds = TRY(tensor_list(interpreter, read[1], args.span));
+  const bool creates = flag_of(read[3], false);
+  TRY(guarded("autograd.backward", args.span,
+              [&] { torch::autograd::backward(tensors, seeds, flag_of(read[2], creates), creates); }));
+  return Value();
+}
+
 }  // namespace
 
 Result<Value> run_backward(HostState&, TensorObject& self, CallArgs& args) {
@@ -243,6 +256,7 @@ void add_gradient_functions(HostState& state, ModuleObject& torch) {
   torch.function("is_grad_enabled", is_gradient_mode);
   torch.function("_record_backward",
                  [&state](Interpreter& run, CallArgs& args) { return record_backward(state, run, args); });
+  torch.function("_backward", [&state](Interpreter& run, CallArgs& args) { return backward_of(state, run, args); });
   torch.function("_gradients", [&state](Interpreter& run, CallArgs& args) { return gradients_of(state, run, args); });
 }
 

@@ -4,6 +4,8 @@
 #include <c10/core/DefaultDtype.h>
 #include <torch/csrc/jit/frontend/function_schema_parser.h>
 
+#include <mutex>
+
 #include "eval/host/callable.h"
 #include "eval/host/device_module.h"
 #include "eval/host/edge.h"
@@ -206,6 +208,13 @@ std::vector<std::string> HostState::method_names() const {
   return names;
 }
 
+void HostState::seed(uint64_t seed) const {
+  if (!device_.is_cpu()) return at::manual_seed(seed);
+  at::Generator generator = at::globalContext().defaultGenerator(device_);
+  const std::lock_guard lock(generator.mutex());
+  generator.set_current_seed(seed);
+}
+
 TorchHost::TorchHost(TorchHostOptions options) : state_(std::make_unique<HostState>(options)) {}
 TorchHost::~TorchHost() = default;
 
@@ -217,7 +226,7 @@ void TorchHost::install(stage::Interpreter& interpreter) {
 
 stage::TensorHost& TorchHost::tensors() { return state_->tensors(); }
 
-void TorchHost::seed(uint64_t seed) { at::manual_seed(seed); }
+void TorchHost::seed(uint64_t seed) { state_->seed(seed); }
 
 void TorchHost::gather() { state_->note_tensors(); }
 

@@ -74,6 +74,8 @@ class HostState {
 
   at::Device device() const { return device_; }
   void set_device(at::Device device) { device_ = device; }
+  // As torch.manual_seed; the generators of GPUs only where programs work on one: to ask for them wakes the driver.
+  void seed(uint64_t seed) const;
   // From now on, tensors are noted as they are made; the noted ones that are still there.
   void note_tensors() { notes_tensors_ = true; }
   std::vector<at::Tensor> take_noted();

@@ -129,7 +129,7 @@ Result<Value> call_variadic(HostState& state, const VariadicRow& row, CallArgs& 
 Result<Value> manual_seed(HostState& state, Interpreter&, CallArgs& args) {
   auto seed = args.positional.size() == 1 ? args.positional[0].as_index() : std::nullopt;
   if (!seed) return make_error(DiagnosticKind::wrong_arguments, args.span, "`torch.manual_seed` takes one integer");
-  at::manual_seed(static_cast<uint64_t>(*seed));
+  state.seed(static_cast<uint64_t>(*seed));
   return Value(std::make_shared<GeneratorObject>(at::globalContext().defaultGenerator(state.device())));
 }
 

@@ -92,7 +92,8 @@ class Replay::Plan {
     return {};
   }
 
-  Result<std::vector<at::Tensor>> run(const std::vector<IValue>& inputs, const State& state) const {
+  Result<std::vector<at::Tensor>> run(const std::vector<IValue>& inputs, const State& state,
+                                      const AfterNode& after_node) const {
     at::NoGradGuard no_grad;
     DefaultTypeGuard default_type(exact_);
     std::vector<IValue> values(graph_.values.size());
@@ -101,7 +102,7 @@ class Replay::Plan {
     }
     for (size_t i = 0; i < inputs.size(); ++i) values[static_cast<size_t>(graph_.inputs[i])] = inputs[i];
     for (auto& step : steps_) {
-      TRY(run_step(step, values));
+      TRY(run_step(step, values, after_node));
       for (int dead : step.dead_after) values[static_cast<size_t>(dead)] = IValue();
     }
     settled_ = true;
@@ -166,7 +167,7 @@ class Replay::Plan {
     }
   }
 
-  Status run_step(const Step& step, std::vector<IValue>& values) const {
+  Status run_step(const Step& step, std::vector<IValue>& values, const AfterNode& after_node) const {
     torch::jit::Stack stack = step.arguments;
     auto bound = context(&values);
     auto& parameters = step.op.schema().arguments();
@@ -186,6 +187,7 @@ class Replay::Plan {
         call_widened(stack, [&] { step.op.callBoxed(stack); });
       }
     } catch (const std::exception& error) { return node_error(*step.node, first_line(error.what())); }
+    if (after_node) after_node(*step.node, stack);
     return store_outputs(step, stack, values);
   }
 
@@ -260,8 +262,9 @@ Result<Replay> Replay::prepare(const Graph& graph, Precision precision, c10::Dev
   return Replay(std::move(plan));
 }
 
-Result<std::vector<at::Tensor>> Replay::run(const std::vector<IValue>& inputs, const State& state) const {
-  return plan_->run(inputs, state);
+Result<std::vector<at::Tensor>> Replay::run(const std::vector<IValue>& inputs, const State& state,
+                                            const AfterNode& after_node) const {
+  return plan_->run(inputs, state, after_node);
 }
 
 bool Replay::is_random() const { return plan_->is_random(); }
@@ -283,6 +286,9 @@ Result<State> make_state(const Graph& graph, const Reference& reference, const T
                         fmt::format("the weights file has no tensor for `{}`", value.name), "export the model again");
     }
     auto& tensor = made[key];
+    if (!tensor.defined() && value.kind == GraphValue::Kind::parameter && source->second.strides() == value.strides) {
+      tensor = source->second;
+    }
     if (!tensor.defined()) {
       tensor = at::empty_strided(value.shape, value.strides, source->second.scalar_type());
       tensor.copy_(source->second);

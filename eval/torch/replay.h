@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -26,7 +27,8 @@ enum class Precision {
 // Tensors by value id, for the values that are there before the first node: parameters, buffers, constants.
 using State = std::vector<at::Tensor>;
 
-// A fresh, private copy of the exported state. Tied parameters share memory, as in the model.
+// The exported state. Tied parameters share memory, as in the model. Buffers and constants are private copies;
+// parameters lie where `weights` has them, in the mapped file: what writes them works on a copy_state.
 Result<State> make_state(const Graph& graph, const Reference& reference, const TensorMap& weights);
 // Another private copy; `exact`: in float64.
 State copy_state(const State& state, bool exact, c10::Device device = c10::DeviceType::CPU);
@@ -40,9 +42,13 @@ class Replay {
   Replay(Replay&&) noexcept;
   ~Replay();
 
+  // Called with what a node made before others use it.
+  using AfterNode = std::function<void(const GraphNode& node, std::vector<c10::IValue>& results)>;
+
   // `inputs` stand for graph.inputs, in order. Values are freed after their last use; in-place operators change
   // `inputs` and `state` as eager would. Returns the tensors that graph.outputs mentions, in order.
-  Result<std::vector<at::Tensor>> run(const std::vector<c10::IValue>& inputs, const State& state) const;
+  Result<std::vector<at::Tensor>> run(const std::vector<c10::IValue>& inputs, const State& state,
+                                      const AfterNode& after_node = {}) const;
 
   // Whether operators draw random numbers. @pre Precision::exact
   bool is_random() const;

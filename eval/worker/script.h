@@ -9,7 +9,7 @@
 
 #include "compiler/runtime/target.h"
 #include "compiler/stage/python/script.h"
-#include "eval/worker/run_limits.h"
+#include "eval/worker/candidate/run_limits.h"
 #include "eval/worker/tune.h"
 
 namespace tilepilot::eval {

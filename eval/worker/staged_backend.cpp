@@ -10,16 +10,6 @@ namespace {
 
 using runtime::cuda::DeviceMemory;
 
-// From the first element to the last.
-int64_t bytes_spanned(const runtime::TensorView& view) {
-  int64_t last = 0;
-  for (size_t axis = 0; axis < view.shape.size(); ++axis) {
-    if (view.shape[axis] == 0) return 0;
-    last += (view.shape[axis] - 1) * view.strides[axis];
-  }
-  return (last + 1) * view.type.bytes();
-}
-
 class StagedKernel final : public runtime::CompiledKernel {
  public:
   StagedKernel(std::shared_ptr<runtime::CompiledKernel> kernel, std::shared_ptr<const runtime::cuda::Device> gpu,
@@ -83,6 +73,15 @@ class StagedBackend final : public runtime::KernelBackend {
 };
 
 }  // namespace
+
+int64_t bytes_spanned(const runtime::TensorView& view) {
+  int64_t last = 0;
+  for (size_t axis = 0; axis < view.shape.size(); ++axis) {
+    if (view.shape[axis] == 0) return 0;
+    last += (view.shape[axis] - 1) * view.strides[axis];
+  }
+  return (last + 1) * view.type.bytes();
+}
 
 std::unique_ptr<runtime::KernelBackend> stage_host_memory(std::unique_ptr<runtime::KernelBackend> backend,
                                                           std::shared_ptr<const runtime::cuda::Device> gpu,

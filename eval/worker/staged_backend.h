@@ -9,6 +9,9 @@
 
 namespace tilepilot::eval {
 
+// From a tensor's first element to its last; 0 if it has none.
+int64_t bytes_spanned(const runtime::TensorView& view);
+
 struct HostMemoryUse {
   bool used = false;  // tensors are in the host's memory now
 };

@@ -5,6 +5,7 @@
 #include "compiler/emulator/backend.h"
 #include "compiler/runtime/cuda/architecture.h"
 #include "compiler/runtime/cuda/cuda_kernel.h"
+#include "compiler/untrusted/compiler_socket.h"
 #include "eval/torch/gpu.h"
 
 namespace tilepilot::eval {
@@ -13,12 +14,13 @@ namespace {
 using runtime::Place;
 using runtime::Target;
 
-runtime::ToolchainOptions toolchain_with(const std::filesystem::path& cache) {
-  return {.compiler = {}, .cache = cache, .extra_flags = {}};
+runtime::ToolchainOptions toolchain_with(const TargetOptions& given) {
+  if (given.compiler_socket) return {untrusted::compiler_at_socket(*given.compiler_socket), {}, {}};
+  return {.compiler = {}, .cache = given.cache, .extra_flags = {}};
 }
 
-TargetBackend on_processor(const std::filesystem::path& cache) {
-  return {runtime::cpu_backend(toolchain_with(cache)), nullptr, {Place::cpu, ""}};
+TargetBackend on_processor(const TargetOptions& given) {
+  return {runtime::cpu_backend(toolchain_with(given)), nullptr, {Place::cpu, ""}};
 }
 
 runtime::cuda::NvrtcOptions nvrtc_options(const std::filesystem::path& cache) {
@@ -41,11 +43,14 @@ Result<TargetBackend> on_gpu(const std::string& architecture, const TargetOption
                                           : "the LibTorch of this build has no CUDA: its tensors cannot be on the GPU",
                       "build against a PyTorch with CUDA, of a version that this driver is new enough for");
   runtime::cuda::CudaOptions options;
-  options.nvrtc = nvrtc_options(given.cache);
+  if (given.compiler_socket)
+    options.nvrtc.library = untrusted::compiler_at_socket(*given.compiler_socket);
+  else
+    options.nvrtc = nvrtc_options(given.cache);
   options.sources = given.sources;
   options.architecture = architecture;
   options.stream = current_stream;
-  TRY(runtime::cuda::Nvrtc(options.nvrtc).version());
+  if (!given.compiler_socket) TRY(runtime::cuda::Nvrtc(options.nvrtc).version());
   return TargetBackend{runtime::cuda::cuda_backend(std::move(options)),
                        std::move(gpu),
                        {Place::gpu, architecture.empty() ? best : architecture}};
@@ -56,18 +61,17 @@ Result<TargetBackend> on_gpu(const std::string& architecture, const TargetOption
 Result<TargetBackend> open_target(const Target& target, const TargetOptions& options) {
   switch (target.place) {
     case Place::cpu:
-      return on_processor(options.cache);
+      return on_processor(options);
     case Place::gpu:
       return on_gpu(target.architecture, options);
     case Place::emulator: {
       using targets::cuda::Architecture;
       const bool hopper = target.architecture == "sm_90a";
-      return TargetBackend{emulator::emulator_backend(hopper ? Architecture::sm_90a : Architecture::sm_80,
-                                                      {.toolchain = toolchain_with(options.cache),
-                                                       .checks = {},
-                                                       .sources = options.sources,
-                                                       .costs = options.costs}),
-                           nullptr, target};
+      return TargetBackend{
+          emulator::emulator_backend(
+              hopper ? Architecture::sm_90a : Architecture::sm_80,
+              {.toolchain = toolchain_with(options), .checks = {}, .sources = options.sources, .costs = options.costs}),
+          nullptr, target};
     }
     case Place::automatic:
       break;
@@ -76,7 +80,7 @@ Result<TargetBackend> open_target(const Target& target, const TargetOptions& opt
   if (libtorch_has_cuda()) {
     if (auto gpu = on_gpu("", options); gpu.ok()) return gpu;
   }
-  return on_processor(options.cache);
+  return on_processor(options);
 }
 
 }  // namespace tilepilot::eval

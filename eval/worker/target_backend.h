@@ -21,6 +21,7 @@ struct TargetOptions {
   std::filesystem::path cache;                          // of compiled kernels
   const SourceMap* sources = nullptr;                   // that programs' spans point into; outlives the backend
   std::shared_ptr<emulator::CostBook> costs = nullptr;  // gets what launches in the emulator cost
+  std::optional<int> compiler_socket = std::nullopt;    // compiles in place of this process (compiler_socket.h)
 };
 
 // Errors: driver_missing, nvrtc_missing, worker_unavailable (a LibTorch without CUDA).

@@ -9,12 +9,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "eval/torch/element_type.h"
 
 namespace tilepilot::eval {
 namespace {
 
 constexpr size_t kAlignment = 64;
+constexpr size_t kMaxRank = 64;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
 
 size_t aligned(size_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
@@ -48,13 +51,20 @@ std::optional<at::Tensor> unpack_one(const nlohmann::json& node, const std::shar
   auto shape = node.at("shape").get<std::vector<int64_t>>();
   auto strides = node.at("strides").get<std::vector<int64_t>>();
   auto offset = node.at("offset").get<size_t>();
-  if (!type || shape.size() != strides.size()) return std::nullopt;
-  size_t bytes = c10::elementSize(*type);
+  const auto is_integer = [](const nlohmann::json& number) { return number.is_number_integer(); };
+  if (!std::all_of(node.at("shape").begin(), node.at("shape").end(), is_integer) ||
+      !std::all_of(node.at("strides").begin(), node.at("strides").end(), is_integer))
+    return std::nullopt;
+  if (!type || shape.size() != strides.size() || shape.size() > kMaxRank || offset % kAlignment != 0)
+    return std::nullopt;
+  // Of the extents that are not 0 too: LibTorch multiplies them.
+  int64_t bytes = static_cast<int64_t>(c10::elementSize(*type)), spanned = bytes;
   for (int64_t extent : shape) {
-    if (extent < 0 || __builtin_mul_overflow(bytes, static_cast<size_t>(extent), &bytes)) return std::nullopt;
+    if (extent < 0 || __builtin_mul_overflow(spanned, std::max<int64_t>(extent, 1), &spanned)) return std::nullopt;
+    bytes *= extent;
   }
   if (bytes == 0) return at::empty(shape, *type);
-  if (offset > mapping->size || bytes > mapping->size - offset) return std::nullopt;
+  if (offset > mapping->size || static_cast<size_t>(bytes) > mapping->size - offset) return std::nullopt;
   auto tensor = at::from_blob(
       mapping->data + offset, shape, [mapping](void*) {}, at::TensorOptions(*type));
   return tensor;
@@ -91,16 +101,19 @@ Result<PackedTensors> pack_tensors(const std::vector<at::Tensor>& tensors) {
 
 Result<std::vector<at::Tensor>> unpack_tensors(const nlohmann::json& description, const Descriptor& file) {
   struct stat info {};
-  if ((fcntl(file.number(), F_GET_SEALS) & kSeals) != kSeals || fstat(file.number(), &info) != 0) return not_whole();
+  const int seals = fcntl(file.number(), F_GET_SEALS);  // -1: not a memory file
+  if (seals < 0 || (seals & kSeals) != kSeals || fstat(file.number(), &info) != 0) return not_whole();
   auto size = static_cast<size_t>(info.st_size);
   auto mapping = map(file.number(), size, MAP_PRIVATE);
   if (!mapping) return no_memory(size);
   std::vector<at::Tensor> tensors;
-  for (auto& node : description) {
-    auto tensor = unpack_one(node, mapping);
-    if (!tensor) return not_whole();
-    tensors.push_back(*tensor);
-  }
+  try {
+    for (auto& node : description) {
+      auto tensor = unpack_one(node, mapping);
+      if (!tensor) return not_whole();
+      tensors.push_back(*tensor);
+    }
+  } catch (const std::exception&) { return not_whole(); }  // of JSON of another shape, or of LibTorch
   return tensors;
 }
 

@@ -10,8 +10,8 @@
 
 #include "compiler/runtime/library.h"
 #include "compiler/runtime/target.h"
-#include "eval/worker/candidate_process.h"
-#include "eval/worker/judge_process.h"
+#include "eval/worker/candidate/candidate_process.h"
+#include "eval/worker/judge/judge_process.h"
 #include "eval/worker/script.h"
 #include "eval/worker_process.h"
 
@@ -45,7 +45,8 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "tilepilot-worker is started by tilepilot; run `tilepilot --help`\n");
     return 2;
   }
-  for (int descriptor : {eval::kWorkerSocket, eval::kFirstInherited}) fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  for (int descriptor : {eval::kWorkerSocket, eval::kFirstInherited, eval::kCompilerSocket})
+    fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   // Freed memory stays with the process, on both sides alike: else every large tensor is new pages from the system, and
   // a timing measures page faults (docs/verification.md, Timing).
   mallopt(M_MMAP_MAX, 0);
@@ -53,5 +54,6 @@ int main(int argc, char** argv) {
   dup2(STDERR_FILENO, STDOUT_FILENO);
   std::error_code error;
   auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  return role == "judge" ? eval::run_judge(error ? argv[0] : self) : eval::run_candidate();
+  return role == "judge" ? eval::run_judge(error ? argv[0] : self)
+                         : eval::run_candidate(argc > 2 && std::string_view(argv[2]) == eval::kInNamespaces);
 }

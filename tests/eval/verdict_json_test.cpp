@@ -26,6 +26,7 @@ Verdict sample() {
   verdict.kernels = {"softmax"};
   verdict.notes = {"a note"};
   verdict.degenerate = true;
+  verdict.kernelbench = KernelBenchRule{5, 4, 1e-4};
   return verdict;
 }
 
@@ -40,6 +41,8 @@ TEST(VerdictJson, RoundTrip) {
   EXPECT_EQ(back.errors.at(0).max_rel, std::numeric_limits<double>::infinity());
   EXPECT_DOUBLE_EQ(back.speedup(), 2);
   EXPECT_FALSE(back.compiled);
+  ASSERT_TRUE(back.kernelbench);
+  EXPECT_EQ(back.kernelbench->passed, 4);
 }
 
 TEST(VerdictJson, EveryOutcomeHasAName) {

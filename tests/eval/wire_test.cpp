@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <random>
 #include <thread>
 
 namespace tilepilot::eval {
@@ -88,6 +89,60 @@ TEST(Wire, fail_AbsurdLength) {
   send_raw(ends.second, "", ~uint64_t{0});
   EXPECT_FALSE(wire.receive(1));
   EXPECT_EQ(wire.trouble(), Wire::Trouble::malformed);
+}
+
+TEST(Wire, fail_LengthThatNeverComes) {
+  auto ends = socket_pair();
+  Wire wire(std::move(ends.first));
+  wire.limit_body(100);
+  send_raw(ends.second, "", 101);
+  EXPECT_FALSE(wire.receive(1));
+  EXPECT_EQ(wire.trouble(), Wire::Trouble::malformed);
+}
+
+TEST(Wire, fail_NestingThatWouldOverflowStacks) {
+  for (const auto& [depth, is_read] : {std::pair(50, true), std::pair(50'000, false)}) {
+    auto ends = socket_pair();
+    Wire wire(std::move(ends.first));
+    std::string body = "{\"a[[[[\": " + std::string(static_cast<size_t>(depth), '[');
+    body += std::string(static_cast<size_t>(depth), ']') + "}";
+    send_raw(ends.second, body, body.size());
+    EXPECT_EQ(wire.receive(1).has_value(), is_read) << depth;
+  }
+}
+
+TEST(Wire, HoldsFewOfManyDescriptors) {
+  Pair pair;
+  for (int i = 0; i < 3; ++i) {
+    pair.left.send({{"op", "take"}}, std::vector<int>(8, 0));
+    auto message = pair.right.receive(1);
+    ASSERT_TRUE(message);
+    EXPECT_LE(message->descriptors.size(), 8u);
+  }
+}
+
+// The other side reads nothing, and the socket's buffer is full.
+TEST(Wire, fail_SendingToOneThatDoesNotRead) {
+  Pair pair;
+  const double begin = monotonic_seconds();
+  EXPECT_FALSE(pair.left.send({{"text", std::string(5'000'000, 'x')}}, {}, 0.05));
+  EXPECT_LT(monotonic_seconds() - begin, 5);
+}
+
+// Whatever bytes come, there is a message or there is trouble.
+TEST(Wire, SurvivesRandomBytes) {
+  std::mt19937 random(7);
+  const std::string words[] = {"{", "}", "[", "]", "\"", "\\", ":", ",", "1e999", "-", "null", "\"a\"", "\xff", "0"};
+  for (int round = 0; round < 500; ++round) {
+    auto ends = socket_pair();
+    Wire wire(std::move(ends.first));
+    std::string body = round % 2 ? "{" : "";
+    for (unsigned n = random() % 20; n > 0; --n) body += words[random() % std::size(words)];
+    send_raw(ends.second, body, random() % 3 == 0 ? random() % 40 : body.size());
+    { Descriptor closed = std::move(ends.second); }
+    const bool arrived = wire.receive(1).has_value();
+    EXPECT_TRUE(arrived || wire.trouble() != Wire::Trouble::timed_out);
+  }
 }
 
 }  // namespace

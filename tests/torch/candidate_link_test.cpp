@@ -1,5 +1,5 @@
 // The judge's hold on a candidate's process, with shell scripts in its place.
-#include "eval/worker/candidate_link.h"
+#include "eval/worker/judge/candidate_link.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ std::unique_ptr<CandidateLink> link_to(const std::string& name, const std::strin
   auto path = testing::scratch(name) / "candidate";
   std::ofstream(path) << "#!/bin/sh\n" << script << "\n";
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);
-  auto link = CandidateLink::start(path, 1, "");
+  auto link = CandidateLink::start({.executable = path, .threads = 1});
   EXPECT_TRUE(link.ok());
   return link.ok() ? *std::move(link) : nullptr;
 }
@@ -66,6 +66,81 @@ TEST(CandidateLink, DoesNotCountCompiling) {
 
 TEST(CandidateLink, fail_CompilingForever) {
   auto link = link_to("link-compiles-on", compiling(monotonic_seconds()) + "sleep 60");
+  link->set_limit(0.1);
+  EXPECT_FALSE(link->ask({{"op", "first"}}));
+  EXPECT_EQ(link->failure().outcome, Outcome::timed_out);
+}
+
+// A script that answers once with this JSON.
+std::string answering(const std::string& body) {
+  const auto size = static_cast<uint64_t>(body.size());
+  std::string length;
+  for (int i = 0; i < 8; ++i) length += fmt::format("\\{:03o}", (size >> (8 * i)) & 255);
+  return fmt::format("printf '{}' >&3; printf '%s' '{}' >&3; sleep 60", length, body);
+}
+
+const Verdict& failure_of(const std::string& name, const std::string& body, std::unique_ptr<CandidateLink>& link) {
+  link = link_to(name, answering(body));
+  link->set_limit(20);
+  EXPECT_FALSE(link->ask({{"op", "forward"}}));
+  return link->failure();
+}
+
+TEST(CandidateLink, fail_OutcomesThatOnlyTheJudgeFinds) {
+  std::unique_ptr<CandidateLink> link;
+  for (const char* outcome : {"verified", "wrong_values", "mutated_input", "best"}) {
+    auto body =
+        fmt::format(R"({{"failure": {{"outcome": "{}", "detail": "", "candidate": {{"median_us": 1}}}}}})", outcome);
+    auto& failure = failure_of("link-lies", body, link);
+    EXPECT_EQ(failure.outcome, Outcome::rejected) << outcome;
+    EXPECT_EQ(failure.guard, "protocol");
+    EXPECT_FALSE(failure.candidate);
+  }
+}
+
+TEST(CandidateLink, TakesFromAFailureItsKindAndItsWords) {
+  std::unique_ptr<CandidateLink> link;
+  auto& failure = failure_of("link-fails", R"({"failure": {"outcome": "runtime_error", "detail": "no \u001b[2Jmemory",
+      "generated_share": 1, "kernels": ["k"], "degenerate": false, "speedup_interval": [9, 9], "line": 99,
+      "diagnostics": [{"kind": "type_error", "span": [0, 5, 4000000000], "message": "m", "notes": 3},
+                      {"kind": "type_error", "span": [7, 5, 6], "message": "n", "hint": "h"}, 4]}})",
+                             link);
+  EXPECT_EQ(failure.outcome, Outcome::runtime_error);
+  EXPECT_EQ(failure.detail, "no \\x1b[2Jmemory");
+  EXPECT_EQ(failure.generated_share, 0);
+  EXPECT_TRUE(failure.kernels.empty());
+  EXPECT_EQ(failure.speedup_low, 0);
+  EXPECT_EQ(failure.line, 1);
+  ASSERT_EQ(failure.diagnostics.size(), 2u);
+  EXPECT_EQ(failure.diagnostics[0].span, (Span{0, 0, 0}));
+  EXPECT_FALSE(failure.diagnostics[1].span.valid());
+  EXPECT_EQ(failure.rendered.size(), 2u);
+}
+
+TEST(CandidateLink, fail_NumbersThatCannotBe) {
+  std::unique_ptr<CandidateLink> link;
+  for (const char* body : {R"({"seconds": -1})", R"({"seconds": 1e300})", R"({"seconds": "1"})", R"({"kernels": 3})",
+                           R"({"seconds": null})", R"({"outputs": -1})", R"({"x": 1e400})", R"({"tensors": []})",
+                           R"({"outputs": 1, "structure": null})", R"({"structure": [{"tensor": 0}]})", "not json"}) {
+    EXPECT_EQ(failure_of("link-numbers", body, link).guard, "protocol") << body;
+  }
+}
+
+// The judge's own clock, and the kernel's account.
+TEST(CandidateLink, TellsWhatTheProcessTook) {
+  auto link =
+      link_to("link-usage", "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; sleep 0.3; " + kAnswer + "sleep 60");
+  link->set_limit(60);
+  ASSERT_TRUE(link->ask({{"op", "first"}})) << link->failure().detail;
+  const auto usage = link->usage();
+  EXPECT_GT(usage.cpu_seconds, 0.001);
+  EXPECT_GT(usage.last_request_seconds, 0.3);
+  EXPECT_GT(usage.last_request_seconds, usage.cpu_seconds);
+}
+
+// The process says that it compiled for ever, and then that it will.
+TEST(CandidateLink, fail_TimesThatCannotBe) {
+  auto link = link_to("link-infinite", compiling(-1) + compiling(INFINITY) + "sleep 60");
   link->set_limit(0.1);
   EXPECT_FALSE(link->ask({{"op", "first"}}));
   EXPECT_EQ(link->failure().outcome, Outcome::timed_out);

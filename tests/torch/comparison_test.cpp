@@ -1,8 +1,10 @@
 // The rule that decides, on tensors: what passes, what does not.
-#include "eval/worker/comparison.h"
+#include "eval/worker/truth/comparison.h"
 
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>
+
+#include "eval/worker/truth/error_scan.h"
 
 namespace tilepilot::eval {
 namespace {
@@ -19,8 +21,9 @@ Task task(const at::Tensor& truth, double eager_error = 1e-7) {
   at::manual_seed(1);
   at::Tensor eager = truth.mul(at::rand_like(truth).sub(0.5).mul(2 * eager_error).add(1)).to(at::kFloat);
   Task result{{eager, truth}, {}};
-  ToleranceBasis basis{machine_epsilon("float32"), 64, scaled_error(eager, result.expected), {}};
-  result.allowance.scaled = allowed_error(basis);
+  ToleranceBasis basis{
+      machine_epsilon("float32"), {64, 1}, truth.numel(), scaled_errors(eager, result.expected).at(0), {}};
+  result.allowance.scaled = {allowed_error(basis)};
   return result;
 }
 
@@ -66,7 +69,7 @@ TEST(Compare, LooksAtTheWorstAndAtTheMean) {
   EXPECT_EQ(comparison.outcome, Outcome::wrong_values);
   EXPECT_EQ(comparison.error.where, "[3, 4]");
   auto rough = task(truth);
-  rough.allowance.scaled = {1e-3, 1e-6};
+  rough.allowance.scaled = {{1e-3, 1e-6, 1}};
   EXPECT_EQ(check(truth.mul(1 + 1e-4).to(at::kFloat), rough).outcome, Outcome::wrong_values);
 }
 
@@ -154,6 +157,103 @@ TEST(Compare, ScalarsAndEmptyTensors) {
   EXPECT_EQ(check(at::full({}, 3.51), scalar).outcome, Outcome::wrong_values);
   auto empty = task(at::empty({0, 3}, at::kDouble));
   EXPECT_EQ(check(at::empty({0, 3}), empty).outcome, Outcome::verified);
+}
+
+at::Tensor decayed(const at::Tensor& truth) {
+  return truth.mul(at::exp2(at::arange(truth.size(0), at::kDouble).neg()).unsqueeze(1));
+}
+
+// Rows far below the tensor's rms have a scale of their own; so have columns.
+TEST(Compare, RowsThatDecayMayNotBeZeros) {
+  for (bool columns : {false, true}) {
+    auto truth = columns ? decayed(random_truth()).t().contiguous() : decayed(random_truth());
+    auto shown = task(truth);
+    auto cut = truth.to(at::kFloat);
+    EXPECT_EQ(check(cut, shown).outcome, Outcome::verified);
+    (columns ? cut.slice(1, 28) : cut.slice(0, 28)).zero_();
+    auto comparison = check(cut, shown);
+    EXPECT_EQ(comparison.outcome, Outcome::wrong_values) << columns;
+    EXPECT_LT(comparison.error.bound, 1e-10);
+    EXPECT_THAT(comparison.error.where, columns ? HasSubstr(", ") : HasSubstr("["));
+  }
+}
+
+// What `relu` leaves of a column is one number, small by cancellation: its error is of the size of the others'.
+TEST(Compare, ColumnsOfZerosHaveNoScaleOfTheirOwn) {
+  auto truth = random_truth();
+  truth.select(1, 7).zero_();
+  truth[3][7] = 1.75e-4;
+  auto shown = task(truth), other = task(random_truth());
+  shown.allowance = other.allowance;
+  auto value = truth.to(at::kFloat);
+  value[3][7] += 8e-8;
+  EXPECT_EQ(check(value, shown).outcome, Outcome::verified);
+}
+
+TEST(Compare, LowPrecisionOfRowsThatDecay) {
+  auto truth = decayed(random_truth());
+  auto half = truth.clone();
+  half.slice(0, 10, 20).copy_(half.slice(0, 10, 20).mul(1 + 4e-4));
+  EXPECT_EQ(check(half.to(at::kFloat), task(truth)).outcome, Outcome::wrong_values);
+}
+
+// A part of small numbers is judged by its own scale, and the place is told in the whole.
+TEST(Compare, JoinedPartsHaveTheirOwnScales) {
+  auto large = random_truth(), small = random_truth().mul(1e-6);
+  auto truth = at::cat({large, small}, 1);
+  auto shown = task(truth);
+  shown.allowance.parts = {{1, 0, 30}, {1, 30, 30}};
+  shown.allowance.scaled = {shown.allowance.scaled[0], shown.allowance.scaled[0]};
+  EXPECT_EQ(check(truth.to(at::kFloat), shown).outcome, Outcome::verified);
+  auto rough = at::cat({large, small.to(at::kHalf).to(at::kDouble)}, 1).to(at::kFloat);
+  auto comparison = check(rough, shown);
+  EXPECT_EQ(comparison.outcome, Outcome::wrong_values);
+  auto one = truth.to(at::kFloat);
+  one[3][40] += 1e-5;
+  comparison = check(one, shown);
+  EXPECT_EQ(comparison.error.where, "[3, 40]");
+  EXPECT_THAT(comparison.detail, HasSubstr("worst at [3, 40]"));
+}
+
+// What is too large to be described in whole is described where it is wrong first.
+TEST(Compare, FindsTheWrongElementOfLargeTensors) {
+  at::manual_seed(3);
+  auto truth = at::randn({600, 10000}, at::kDouble);
+  auto shown = task(truth);
+  auto wrong = truth.to(at::kFloat);
+  wrong[577][1234] += 1;
+  auto comparison = check(wrong, shown);
+  EXPECT_EQ(comparison.outcome, Outcome::wrong_values);
+  EXPECT_EQ(comparison.error.where, "[577, 1234]");
+}
+
+TEST(ErrorScan, IsTheSameByOperators) {
+  at::manual_seed(5);
+  auto truth = decayed(random_truth()).reshape({8, 5, 30});
+  truth[0][1][2] = INFINITY;
+  auto eager = truth.to(at::kFloat), value = truth.mul(1 + 1e-6).to(at::kFloat);
+  ScaleBuilder host(truth.sizes()), operators(truth.sizes(), ScanPlace::operators);
+  for (auto* builder : {&host, &operators}) {
+    builder->add(eager.slice(0, 0, 3), truth.slice(0, 0, 3));
+    builder->add(eager.slice(0, 3), truth.slice(0, 3));
+  }
+  auto a = host.finish(), b = operators.finish();
+  EXPECT_DOUBLE_EQ(a.rms, b.rms);
+  EXPECT_EQ(a.counted, b.counted);
+  ASSERT_EQ(a.rows.size(), 40u);
+  for (size_t i = 0; i < a.rows.size(); ++i) EXPECT_NEAR(a.rows[i], b.rows[i], 1e-12 * a.rms);
+  ErrorMeter on_host(truth.sizes(), a), by_operators(truth.sizes(), a, ScanPlace::operators);
+  for (auto* meter : {&on_host, &by_operators}) {
+    meter->add(value.slice(0, 0, 3), eager.slice(0, 0, 3), truth.slice(0, 0, 3));
+    meter->add(value.slice(0, 3), eager.slice(0, 3), truth.slice(0, 3));
+  }
+  auto x = on_host.finish(), y = by_operators.finish();
+  EXPECT_DOUBLE_EQ(x.max_scaled, y.max_scaled);
+  EXPECT_NEAR(x.rms_scaled, y.rms_scaled, 1e-12);
+  EXPECT_DOUBLE_EQ(x.max_local, y.max_local);
+  EXPECT_DOUBLE_EQ(x.max_abs, y.max_abs);
+  EXPECT_DOUBLE_EQ(x.largest_weight, y.largest_weight);
+  EXPECT_FALSE(x.specials_wrong || y.specials_wrong);
 }
 
 }  // namespace

@@ -16,11 +16,9 @@
 #include "eval/torch/replay.h"
 #include "eval/torch/stopwatch.h"
 #include "eval/torch/widened_call.h"
-#include "eval/worker/digest.h"
-#include "eval/worker/poison.h"
-#include "eval/worker/rotating_inputs.h"
-#include "eval/worker/watched_backend.h"
-#include "eval/worker/work_census.h"
+#include "eval/worker/candidate/fresh_memory.h"
+#include "eval/worker/candidate/watched_backend.h"
+#include "eval/worker/truth/digest.h"
 #include "tests/torch/python_runner.h"
 
 namespace tilepilot::eval {
@@ -53,41 +51,6 @@ TEST(MovedTensors, AreMovedInParametersToo) {
   move_tensors({parameter}, kProcessor);
   EXPECT_TRUE(parameter.requires_grad());
   EXPECT_TRUE(parameter.equal(at::ones({2})));
-}
-
-class FreshTensors : public ::testing::Test {
- protected:
-  void SetUp() override { poison_fresh_tensors(kProcessor.type()); }
-  void TearDown() override {
-    set_poison(std::nullopt);
-    poison_fresh_tensors(std::nullopt);
-  }
-};
-
-bool holds_only(const at::Tensor& tensor, uint8_t byte) { return tensor.view(at::kByte).eq(byte).all().item<bool>(); }
-
-TEST_F(FreshTensors, HoldThePatternWhereNothingWasWritten) {
-  set_poison(kPoisonFinite);
-  const int64_t before = poisoned_bytes();
-  const at::Tensor made = at::empty({5, 3}, at::kFloat), like = at::empty_like(made);
-  const at::Tensor strided = at::empty_strided({2, 2}, {4, 1}, at::kFloat);
-  EXPECT_GE(poisoned_bytes() - before, 2 * 60 + 24);
-  EXPECT_TRUE(at::zeros({4}).eq(0).all().item<bool>());
-  EXPECT_TRUE(at::arange(4).equal(at::tensor({0, 1, 2, 3}, at::kLong)));
-  set_poison(std::nullopt);
-  for (const at::Tensor& tensor : {made, like, strided.contiguous()}) EXPECT_TRUE(holds_only(tensor, kPoisonFinite));
-  const int64_t after = poisoned_bytes();
-  at::empty({64}, at::kFloat);
-  EXPECT_EQ(poisoned_bytes(), after);
-}
-
-TEST_F(FreshTensors, CountAsWork) {
-  LaunchLog log;
-  WorkCensus census(log);
-  at::empty({256}, at::kFloat);
-  const Work work = census.take();
-  EXPECT_EQ(work.at("aten::empty"), 1);
-  EXPECT_GE(work.at("allocated bytes"), 1024);
 }
 
 TEST(Stopwatch, AddsUpWhatLiesBetweenStartsAndStops) {
@@ -178,15 +141,20 @@ TEST(CallOnCpu, WritesWhatItChangesOnTheGpuToo) {
   EXPECT_TRUE(sums.cpu().equal(at::ones({4}, at::kInt)));
 }
 
-TEST_F(FreshTensors, HoldThePatternOnAGpuToo) {
+TEST(FreshMemoryOfAGpu, IsRandomWhereNothingWasWritten) {
   if (!libtorch_sees_gpu()) GTEST_SKIP() << "LibTorch sees no GPU";
-  poison_fresh_tensors(c10::DeviceType::CUDA);
-  set_poison(kPoisonNan);
-  const at::Tensor made = at::empty({1000}, at::device(gpu_device()).dtype(at::kHalf));
-  const at::Tensor ones = at::ones({1000}, at::device(gpu_device()));
-  set_poison(std::nullopt);
-  EXPECT_TRUE(made.isnan().all().item<bool>());
-  EXPECT_TRUE(ones.eq(1).all().item<bool>());
+  const auto options = at::device(gpu_device()).dtype(at::kFloat);
+  DeviceMemory memory(c10::DeviceType::CUDA);
+  memory.renew(1);
+  { at::empty({3'000'000}, options).fill_(7); }
+  renew_fresh_memory(5);
+  memory.renew(3);
+  for (int call = 0; call < 3; ++call) {
+    const at::Tensor made = at::empty({3'000'000}, options);
+    EXPECT_TRUE(made.isfinite().all().item<bool>());
+    EXPECT_FALSE(made.eq(7).any().item<bool>());
+    EXPECT_GT(unwritten_elements(made, 5), 2'900'000);
+  }
 }
 
 TEST(Digest, IsTheSameByOperatorsAsByHand) {
@@ -211,18 +179,6 @@ TEST(Digest, ChangesWithElementsTheirOrderAndTheirForm) {
   EXPECT_NE(digest, digest_of(numbers.flip(0)));
   EXPECT_NE(digest, digest_of(numbers.reshape({8, 8})));
   EXPECT_NE(digest, digest_of(numbers.roll(2)));
-}
-
-TEST(RotatingInputs, KeepWhatTheyRestore) {
-  at::Tensor a = at::full({2}, 1.0), b = at::full({2}, 2.0);
-  RotatingInputs inputs({{a}, {b}}, kProcessor);
-  EXPECT_NE(inputs[0][0].data_ptr(), a.data_ptr());
-  inputs[0][0].fill_(9);
-  inputs.restore();
-  EXPECT_TRUE(inputs[0][0].equal(a));
-  inputs.rotate();
-  EXPECT_TRUE(inputs[0][0].equal(b));
-  EXPECT_EQ(inputs.holder_of(0), 1u);
 }
 
 // Tensors that the export made on the processor are made where the replay runs. LibTorch knows most operators of `meta`

@@ -116,9 +116,13 @@ void expect_deserved(const CandidateFile::Deserved& deserved, const Verdict& ver
     EXPECT_GT(verdict.generated_share, 0);
     EXPECT_LE(verdict.generated_share, 1);
     EXPECT_FALSE(verdict.kernels.empty());
+    EXPECT_GT(verdict.speedup_low, 0);
+    EXPECT_LE(verdict.speedup_low, verdict.speedup());
+    EXPECT_GE(verdict.speedup_high, verdict.speedup());
   } else {
     EXPECT_FALSE(verdict.detail.empty());
   }
+  EXPECT_EQ(verdict.outcome == Outcome::rejected, !verdict.guard.empty()) << show(verdict);
 }
 
 class Candidates : public ::testing::TestWithParam<std::vector<CandidateFile>> {
@@ -138,7 +142,9 @@ void Candidates::judge_all(const std::string& target) {
     options.target = target;
     if (!judge) judge = judge_for(candidate.model, options);
     ASSERT_TRUE(judge);
-    expect_deserved(deserved, judge->check({.source = candidate.source, .name = candidate.name + ".py"}));
+    const auto verdict = judge->check({.source = candidate.source, .name = candidate.name + ".py"});
+    expect_deserved(deserved, verdict);
+    if (candidate.name.rfind("honest", 0) == 0) { EXPECT_FALSE(verdict.given_inputs_only) << show(verdict); }
     if (target != "cpu") { EXPECT_THAT(judge->target(), HasSubstr("cuda:")); }
   }
 }
@@ -244,9 +250,34 @@ TEST(Judge, fail_RemembersAnswersToFixedInputs) {
   auto judge = judge_for("fixed_rows");
   auto verdict = judge->check({.source = candidate_source("fail_cached_by_content")});
   EXPECT_EQ(verdict.outcome, Outcome::rejected) << show(verdict);
-  EXPECT_THAT(verdict.detail, HasSubstr("remembers answers"));
+  EXPECT_THAT(verdict.guard, ::testing::AnyOf("remembers", "inconsistent", "reused_memory")) << show(verdict);
   verdict = judge->check({.source = candidate_source("honest")});
   EXPECT_EQ(verdict.outcome, Outcome::verified) << show(verdict);
+}
+
+// All finalists in one session; one that fails there does not disturb the others.
+TEST(Judge, ComparesFinalistsSideBySide) {
+  auto judge = judge_for("scale_rows");
+  const std::string honest = candidate_source("honest");
+  auto verdicts = judge->compare(
+      {{.source = honest}, {.source = candidate_source("fail_counts_calls")}, {.source = honest + "\n# another\n"}});
+  ASSERT_EQ(verdicts.size(), 3u);
+  EXPECT_NE(verdicts[1].outcome, Outcome::verified) << show(verdicts[1]);  // by which call depends on the order
+  for (auto* verdict : {&verdicts[0], &verdicts[2]}) {
+    ASSERT_EQ(verdict->outcome, Outcome::verified) << show(*verdict);
+    EXPECT_EQ(verdict->eager->median_us, verdicts[0].eager->median_us);
+    EXPECT_LE(verdict->speedup_low, verdict->speedup_high);
+    EXPECT_EQ(verdict->candidate->samples, verdict->eager->samples);
+  }
+  EXPECT_TRUE(judge->compare({}).empty());
+}
+
+TEST(Judge, ChecksWithoutTimesToo) {
+  auto judge = judge_for("scale_rows");
+  auto verdict = judge->check({.source = candidate_source("fail_decoy_kernel"), .time = false});
+  EXPECT_EQ(verdict.guard, "decoy") << show(verdict);
+  verdict = judge->check({.source = candidate_source("fail_kernel_times_zero"), .time = false});
+  EXPECT_EQ(verdict.guard, "decoy") << show(verdict);
 }
 
 TEST(Judge, fail_InputsLargerThanTheMemoryLimit) {

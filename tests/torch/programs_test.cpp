@@ -67,7 +67,10 @@ void expect_verified(const JudgedProgram& program, const fs::path& reference) {
   std::stringstream source;
   source << std::ifstream(program.kernel).rdbuf();
   auto verdict = (*judge)->check({.source = source.str(), .name = "kernel.py", .time = false});
-  EXPECT_EQ(verdict.outcome, Outcome::verified) << to_json(verdict).dump(2);
+  // These normalise by the batch, as the model does, and leave its running statistics alone.
+  const bool forgets = program.name == "conv2d_batchnorm_scale" || program.name == "dense_block_concat";
+  EXPECT_EQ(verdict.outcome, forgets ? Outcome::wrong_values : Outcome::verified) << to_json(verdict).dump(2);
+  if (forgets) { EXPECT_NE(verdict.detail.find("running_mean"), std::string::npos) << verdict.detail; }
 }
 
 class Programs : public ::testing::TestWithParam<std::vector<JudgedProgram>> {};

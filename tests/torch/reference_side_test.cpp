@@ -1,8 +1,12 @@
 // What the judge keeps of a model.
-#include "eval/worker/reference_side.h"
+#include "eval/worker/truth/reference_side.h"
 
+#include <ATen/Functions.h>
 #include <gmock/gmock.h>
 
+#include <set>
+
+#include "eval/worker/truth/degeneracy.h"
 #include "tests/torch/python_runner.h"
 
 namespace tilepilot::eval {
@@ -12,21 +16,130 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::unique_ptr<ReferenceSide> side_with(const ReferenceOptions& options) {
-  auto reference = load_reference(testing::exported("tests/torch/models/scale_rows.py"));
+std::unique_ptr<ReferenceSide> side_of(const std::string& model, const ReferenceOptions& options = {}) {
+  auto reference = load_reference(testing::exported("tests/torch/models/" + model + ".py"));
   EXPECT_TRUE(reference.ok());
   auto side = ReferenceSide::make(*std::move(reference), options);
   EXPECT_TRUE(side.ok());
   return side.ok() ? *std::move(side) : nullptr;
 }
 
-TEST(ReferenceSide, MakesFewerTrialsOfWhatMemoryHoldsNotFiveTimes) {
-  const auto all = side_with({}), some = side_with({.memory_bytes = 1});
-  EXPECT_EQ(all->trials().size(), 5u);
-  EXPECT_THAT(all->notes(), Not(Contains(HasSubstr("trials instead of"))));
-  ASSERT_EQ(some->trials().size(), 2u);
-  EXPECT_THAT(some->notes(), Contains(HasSubstr("2 trials instead of 5")));
-  EXPECT_NE(some->trials()[0].weights, some->trials()[1].weights);
+TEST(ReferenceSide, MakesTrialsAgainThatItDoesNotKeep) {
+  const auto all = side_of("scale_rows"), none = side_of("scale_rows", {.kept_bytes = 0});
+  ASSERT_EQ(all->trial_count(), 5u);
+  ASSERT_EQ(none->trial_count(), 5u);
+  for (size_t i = 0; i < 5; ++i) {
+    auto kept = all->trial(i), made = none->trial(i);
+    ASSERT_TRUE(kept.ok() && made.ok());
+    EXPECT_EQ((*kept).get(), all->trial(i)->get());
+    EXPECT_NE((*made).get(), none->trial(i)->get());
+    EXPECT_TRUE((*kept)->outputs[0].eager.equal((*made)->outputs[0].eager)) << i;
+    EXPECT_TRUE((*kept)->outputs[0].truth.equal((*made)->outputs[0].truth)) << i;
+  }
+}
+
+TEST(ReferenceSide, MakesFewerTrialsWhereTheyTakeLong) {
+  const auto side = side_of("scale_rows", {.trial_seconds = 1e-9});
+  ASSERT_EQ(side->trial_count(), 2u);
+  EXPECT_THAT(side->notes(), Contains(HasSubstr("2 trials instead of 5")));
+  EXPECT_NE(side->weights_of_trial(0), side->weights_of_trial(1));
+}
+
+bool any_equal(const at::Tensor& a, const at::Tensor& b) { return a.eq(b).any().item<bool>(); }
+
+TEST(ReferenceSide, RedrawsWeights) {
+  const auto side = side_of("scale_rows");
+  std::set<int> sets;
+  for (size_t i = 0; i < side->trial_count(); ++i) sets.insert(side->weights_of_trial(i));
+  EXPECT_EQ(sets, (std::set<int>{0, 1, 2}));
+  const State given = side->weights(0), redrawn = side->weights(2);
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (given[i].defined() && given[i].is_floating_point()) { EXPECT_FALSE(any_equal(given[i], redrawn[i])) << i; }
+  }
+}
+
+TEST(ReferenceSide, KeepsRunningVariancesPositive) {
+  const auto side = side_of("batch_stats");
+  auto& reference = side->reference();
+  for (auto& parameter : reference.parameters) {
+    if (parameter.name != "norm.running_var") continue;
+    const State redrawn = side->weights(2);
+    EXPECT_GT(redrawn[static_cast<size_t>(parameter.value)].min().item<double>(), 0.1);
+  }
+}
+
+TEST(ReferenceSide, KnowsWhichBuffersTheModelChanges) {
+  const auto side = side_of("batch_stats");
+  auto trial = side->trial(0);
+  ASSERT_TRUE(trial.ok());
+  std::vector<std::string> names;
+  for (auto& changed : (*trial)->state) names.push_back(changed.name);
+  EXPECT_THAT(names, ::testing::IsSupersetOf({"norm.running_mean", "norm.running_var"}));
+}
+
+std::set<StressKind> kinds_of(const ReferenceSide& side) {
+  std::set<StressKind> kinds;
+  for (size_t i = 0; i < side.stress_count(); ++i) kinds.insert(side.stress(i)->kind);
+  return kinds;
+}
+
+TEST(ReferenceSide, StressesInputsWhereEagerStaysFinite) {
+  EXPECT_THAT(kinds_of(*side_of("soft_rows", {.stress_seconds = 60})),
+              ::testing::IsSupersetOf({StressKind::signs, StressKind::large, StressKind::heavy, StressKind::extreme,
+                                       StressKind::small, StressKind::zeros, StressKind::ties, StressKind::sorted}));
+  EXPECT_THAT(kinds_of(*side_of("masked_rows", {.stress_seconds = 0})), Contains(StressKind::constants));
+}
+
+TEST(ReferenceSide, SaysWhichInputsOfAnyTypeAreFixed) {
+  EXPECT_THAT(side_of("masked_rows")->notes(), Contains(HasSubstr("input 1 has the same values in every trial")));
+  EXPECT_THAT(side_of("scale_rows")->notes(), Not(Contains(HasSubstr("same values"))));
+}
+
+TEST(ReferenceSide, StressKeepsTheSignsAndSizesThatItNames) {
+  const auto side = side_of("rectified");
+  for (size_t i = 0; i < side->stress_count(); ++i) {
+    auto stress = side->stress(i);
+    ASSERT_TRUE(stress.ok());
+    const auto& x = stress->trial->inputs[0];
+    if (stress->kind == StressKind::signs) { EXPECT_LT(x.min().item<double>(), -0.5); }
+    if (stress->kind == StressKind::large) { EXPECT_GT(x.max().item<double>(), 100); }
+    if (stress->kind == StressKind::zeros) { EXPECT_EQ(x.abs().max().item<double>(), 0); }
+  }
+}
+
+Expected expected_of(const at::Tensor& truth) { return {truth.to(at::kFloat), truth, {}}; }
+
+Allowance wide_allowance() {
+  Allowance allowance;
+  allowance.scaled = {{2, 2, 2}};
+  return allowance;
+}
+
+// An output of bad condition has a wide tolerance, but a constant is no answer where eager gives a better one.
+TEST(Triviality, NarrowsTheToleranceOfIllConditionedOutputs) {
+  at::manual_seed(4);
+  const at::Tensor truth = at::randn({30, 40}, at::kDouble);
+  const Expected expected = expected_of(truth);
+  auto found = find_triviality(expected, wide_allowance(), {{1e-2, 1e-3, 1e-2}}, {});
+  EXPECT_EQ(found.answer, "zeros");
+  EXPECT_FALSE(found.by_nature);
+  ASSERT_EQ(found.narrowed.size(), 1u);
+  auto passes = [&](const at::Tensor& answer) { return within(scaled_errors(answer, expected)[0], found.narrowed[0]); };
+  EXPECT_FALSE(passes(at::zeros_like(truth)));
+  EXPECT_FALSE(passes(at::full_like(truth, truth.mean().item())));
+  EXPECT_TRUE(passes(truth.mul(1.01)));
+}
+
+TEST(Triviality, IsByNatureWhereEagerIsNoBetter) {
+  at::manual_seed(4);
+  const at::Tensor truth = at::randn({30, 40}, at::kDouble), constant = at::full({30, 40}, 3.0, at::kDouble);
+  EXPECT_TRUE(find_triviality(expected_of(truth), wide_allowance(), {{1, 0.5, 1}}, {}).by_nature);
+  Allowance narrow;
+  narrow.scaled = {{1e-6, 1e-6, 1e-6}};
+  const auto found = find_triviality(expected_of(constant), narrow, {{1e-8, 1e-8, 1e-8}}, {});
+  EXPECT_EQ(found.answer, "its mean");
+  EXPECT_TRUE(found.by_nature);
+  EXPECT_TRUE(find_triviality(expected_of(truth), narrow, {{1e-8, 1e-8, 1e-8}}, {}).answer.empty());
 }
 
 }  // namespace

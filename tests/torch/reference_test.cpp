@@ -93,6 +93,7 @@ TEST(Reference, fail_KeepsOutOfForeignFolders) {
 struct BadModel {
   std::string name, text, error, message;
   int line;
+  int code = 2;
 };
 
 const BadModel kBadModels[] = {
@@ -114,7 +115,25 @@ const BadModel kBadModels[] = {
     BadModel{"data_dependent", replaced(kGood, "return x\n", "return x if x.sum() > 0 else -x\n"), "data_dependent",
              "depends on tensor values", 4},
     BadModel{"size_from_values", replaced(kGood, "return x\n", "return x[x > 0]\n"), "unsupported_op",
-             "the size of what `aten::index` gives depends on tensor values", 4}};
+             "the size of what `aten::index` gives depends on tensor values", 4},
+    BadModel{"no_tensors", replaced(kGood, "[torch.rand(2)]", "[3.0]"), "no_tensors", "returns no tensor", 0},
+    BadModel{"complex_input", replaced(kGood, "torch.rand(2)", "torch.rand(2, dtype=torch.complex64)"),
+             "unsupported_input", "input 0 is complex64", 0},
+    BadModel{"complex_output", replaced(kGood, "return x\n", "return torch.fft.fft(x)\n"), "unsupported_input",
+             "output 0 is complex64", 0},
+    BadModel{"sparse_input", replaced(kGood, "torch.rand(2)", "torch.eye(2).to_sparse()"), "unsupported_input",
+             "layout `sparse_coo`", 0},
+    BadModel{"meta_input", replaced(kGood, "torch.rand(2)", "torch.rand(2, device='meta')"), "unsupported_input",
+             "on the device `meta`", 0},
+    BadModel{"returns_nothing", replaced(kGood, "return x\n", "x + 1\n"), "no_outputs", "returns no tensor", 0},
+    BadModel{"shapes_vary",
+             "import random\n" + replaced(kGood, "torch.rand(2)", "torch.rand(random.randint(2, 10**6))"),
+             "inputs_vary", "other shapes or types from call to call", 0},
+    BadModel{"weights_too_large", replaced(kGood, "def forward", R"(def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(2**17, 2**17) for _ in range(16))
+    def forward)"),
+             "too_large", "the model's weights take 1099.5 GB", 0, 3}};
 
 // Python starts once for all of them.
 TEST(Reference, fail_BadModelsGetOneClearAnswerAndNoFolder) {
@@ -132,12 +151,120 @@ TEST(Reference, fail_BadModelsGetOneClearAnswerAndNoFolder) {
     ASSERT_TRUE(std::getline(answers, line));
     auto answer = nlohmann::json::parse(line, nullptr, false);
     ASSERT_FALSE(answer.is_discarded()) << line;
-    EXPECT_EQ(answer.at("code"), 2);
+    EXPECT_EQ(answer.at("code"), bad.code);
     EXPECT_EQ(answer.at("error"), bad.error);
     EXPECT_THAT(answer.at("message").get<std::string>(), HasSubstr(bad.message));
     EXPECT_EQ(answer.at("line"), bad.line) << line;
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folders[k]), {}), 1) << "something was left behind";
   }
+}
+
+// What `get_inputs` and `forward` may give.
+
+struct OddModel {
+  std::string name, text;
+  size_t tensors, outputs;  // of forward
+};
+
+const OddModel kOddModels[] = {
+    {"returns_its_input", kGood, 1, 1},
+    {"returns_a_dict", replaced(kGood, "return x\n", "return {'a': x + 1, 'b': [x * 2, None]}\n"), 1, 2},
+    {"takes_containers",
+     replaced(replaced(kGood, "x):\n        return x", "x, y):\n        return x['a'] + y[0][1]"), "[torch.rand(2)]",
+              "[{'a': torch.rand(2)}, [[torch.rand(2), torch.rand(2)]]]"),
+     3, 1},
+    {"has_no_elements", replaced(kGood, "torch.rand(2)", "torch.rand(0, 3)"), 1, 1},
+    {"has_no_dimensions", replaced(kGood, "torch.rand(2)", "torch.rand(())"), 1, 1},
+    {"shares_memory", replaced(kGood, "    return [torch.rand(2)]", "    x = torch.rand(2)\n    return [x.view(1, 2)]"),
+     1, 1}};
+
+TEST(Reference, HoldsOddModels) {
+  std::vector<std::string> arguments = {"--answers", TILEPILOT_SOURCE_DIR "/scripts/export_reference.py"};
+  std::vector<std::filesystem::path> folders;
+  for (const OddModel& odd : kOddModels) {
+    folders.push_back(scratch("odd_" + odd.name));
+    arguments.insert(arguments.end(), {write_model(folders.back(), odd.text), "model", folders.back() / "out"});
+  }
+  auto run = run_python("tests/torch/export_models.py", arguments);
+  for (size_t k = 0; k < std::size(kOddModels); ++k) {
+    SCOPED_TRACE(kOddModels[k].name + ": " + run.output);
+    auto reference = load_reference(folders[k] / "out");
+    ASSERT_TRUE(reference.ok()) << reference.error().message;
+    EXPECT_EQ(reference->forward.inputs.size(), kOddModels[k].tensors);
+    size_t outputs = 0;
+    for_each_value(reference->forward.outputs, [&](int) { ++outputs; });
+    EXPECT_EQ(outputs, kOddModels[k].outputs);
+  }
+}
+
+// `--scale`.
+
+const std::string kSized = R"(import torch
+batch, width = 256, 4096
+hidden = [8192, 16]
+patch = 16
+height = side = 224
+class Model(torch.nn.Module):
+    def __init__(self, width, hidden, patch):
+        super().__init__()
+        assert side % patch == 0
+        self.layer = torch.nn.Linear(width, hidden[0])
+        self.norm = torch.nn.GroupNorm(64, hidden[0])
+        self.groups = torch.nn.Conv2d(64, 64, 3, groups=hidden[1])
+    def forward(self, x, image):
+        return self.norm(self.layer(x)), self.groups(image)
+def get_inputs():
+    return [torch.rand(batch, width), torch.rand(1, 64, height, side)]
+def get_init_inputs():
+    return [width, hidden, patch]
+)";
+
+TEST(Reference, ShrinksSizesByTheRule) {
+  auto folder = scratch("scaled"), other = scratch("unscaled");
+  auto run =
+      run_python("tests/torch/export_models.py",
+                 {"--scaled", "1/4", TILEPILOT_SOURCE_DIR "/scripts/export_reference.py", write_model(folder, kSized),
+                  "model", folder / "out", write_model(other, kGood), "model", other / "out"});
+  auto reference = load_reference(folder / "out");
+  ASSERT_TRUE(reference.ok()) << run.output;
+  auto shape = [&](size_t input) {
+    return reference->forward.values[static_cast<size_t>(reference->forward.inputs[input])].shape;
+  };
+  EXPECT_THAT(shape(0), ::testing::ElementsAre(64, 1024));
+  // The 64 channels are the constructor's as well, where no name is shared; 56 is not divisible by the patch.
+  EXPECT_THAT(shape(1), ::testing::ElementsAre(1, 64, 64, 64));
+  EXPECT_EQ(reference->scale, "1/4");
+  EXPECT_THAT(reference->model_source, HasSubstr("hidden = [2048, 16]\npatch = 16\nheight = side = 64\n"));
+  EXPECT_THAT(reference->warnings, ::testing::Contains(HasSubstr("at scale 1/4: batch 256 -> 64, width 4096 -> 1024")));
+  EXPECT_THAT(run.output, HasSubstr("no size of this model can be made smaller"));
+}
+
+TEST(Reference, fail_NoScale) {
+  auto folder = scratch("no_scale");
+  auto run =
+      run_python("tests/torch/export_models.py", {"--scaled", "4", TILEPILOT_SOURCE_DIR "/scripts/export_reference.py",
+                                                  write_model(folder, kSized), "model", folder / "out"});
+  EXPECT_THAT(run.output, HasSubstr("`4` is no scale"));
+}
+
+// Weights that do not lie in row-major order are written in parts: a second copy of them would show in the peak.
+TEST(Reference, WritesWeightsWithoutASecondCopy) {
+  constexpr int64_t kMegabytes = 384;
+  auto folder = scratch("large");
+  auto model = write_model(folder, replaced(kGood, "def forward", R"(def __init__(self):
+        super().__init__()
+        self.turned = torch.nn.Parameter(torch.ones(8192, 12288).t())
+    def forward)"));
+  auto run = run_python("tests/torch/peak_memory.py",
+                        {TILEPILOT_SOURCE_DIR "/scripts/export_reference.py", model, (folder / "out").string()});
+  auto answer = nlohmann::json::parse(run.output, nullptr, false);
+  ASSERT_FALSE(answer.is_discarded()) << run.output;
+  EXPECT_GT(answer.at("grown").get<int64_t>(), kMegabytes << 20);
+  constexpr int64_t kTracer = 320;  // what PyTorch's own tracer takes, less than a second copy
+  EXPECT_LT(answer.at("grown").get<int64_t>(), (kMegabytes + kTracer) << 20);
+  auto weights = load_safetensors(folder / "out/weights.safetensors");
+  ASSERT_TRUE(weights.ok());
+  EXPECT_EQ(weights->at("turned").sum().item<double>(), 8192.0 * 12288.0);
 }
 
 TEST(Reference, fail_NoSuchFile) {

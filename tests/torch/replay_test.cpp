@@ -5,6 +5,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/avg_pool3d.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/rand.h>
 #include <ATen/ops/relu.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -198,6 +199,18 @@ TEST(Replay, FreshSeedsMakeFreshInputs) {
   auto one = make_inputs(loaded.reference, loaded.recipe_state, 1);
   auto two = make_inputs(loaded.reference, loaded.recipe_state, 2);
   EXPECT_FALSE(at::equal((*one)[0].toTensor(), (*two)[0].toTensor()));
+}
+
+// An operator may lay out its result otherwise than at the export: on a GPU attention does. `contiguous` before a
+// `view` must then copy, although it did nothing when the model was traced.
+TEST(Replay, KeepsContiguousThatDidNothingAtTheExport) {
+  Loaded loaded = load(testing::exported("tests/torch/models/contiguous_view.py"));
+  auto replay = Replay::prepare(loaded.reference.forward);
+  ASSERT_TRUE(replay.ok()) << replay.error().message;
+  at::Tensor turned = at::rand({6, 4}).t();  // the shape of the input, with other strides
+  auto outputs = replay->run({turned}, loaded.state);
+  ASSERT_TRUE(outputs.ok()) << outputs.error().message;
+  EXPECT_EQ(difference((*outputs)[0], turned.reshape({-1})), "");
 }
 
 TEST(Replay, fail_OperatorThatDoesNotExist) {

@@ -1,5 +1,5 @@
 // Which tensors of a candidate are which weights, on tensors alone.
-#include "eval/worker/weight_match.h"
+#include "eval/worker/candidate/weight_match.h"
 
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>

@@ -1,7 +1,7 @@
 # `torch.autograd` for scripts: functions with a backward of their own. Left out against PyTorch: hooks, forward mode,
 # and marks of in-place changes.
 import torch
-from torch import _gradients, _record_backward
+from torch import _backward, _gradients, _record_backward
 
 
 class FunctionCtx:
@@ -55,7 +55,4 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False):
-    tensors = [tensors] if isinstance(tensors, torch.Tensor) else tensors
-    seeds = [grad_tensors] if isinstance(grad_tensors, torch.Tensor) else grad_tensors or [None] * len(tensors)
-    for tensor, seed in zip(tensors, seeds):
-        tensor.backward(seed, retain_graph, create_graph)
+    _backward(tensors, grad_tensors, retain_graph, create_graph)

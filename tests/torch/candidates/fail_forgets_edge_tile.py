@@ -1,5 +1,5 @@
 # model: scale_rows
-# expect: not_finite: the last 4 columns
+# expect: wrong_values: the last 4 columns
 import tilelang
 import tilelang.language as T
 import torch

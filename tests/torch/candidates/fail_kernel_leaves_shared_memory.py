@@ -1,5 +1,6 @@
 # model: scale_rows
-# expect: crashed: kernel `main`
+# expect: runtime_error: outside of the tile
+# expect_gpu: crashed|wrong_values
 import tilelang
 import tilelang.language as T
 import torch

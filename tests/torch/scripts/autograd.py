@@ -105,3 +105,14 @@ for trouble in (lambda: x.backward(), lambda: torch.ones(1).sum().backward(), la
         print("fine")
     except RuntimeError as error:
         print("RuntimeError")
+
+# Outputs that share a graph are walked through once, together.
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+shared = x * x
+torch.autograd.backward([shared.sum(), (shared * 3).sum()])
+print(x.grad.tolist())
+shared = x * x
+torch.autograd.backward([shared, shared.sum()], [torch.tensor([1.0, 10.0]), None])
+print(x.grad.tolist())
+torch.autograd.backward((x * x).sum(), retain_graph=True)
+print(x.grad.tolist())

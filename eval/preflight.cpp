@@ -1,0 +1,186 @@
+#include "eval/preflight.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+namespace tilepilot::eval {
+namespace {
+
+using nlohmann::json;
+
+double gigabytes(int64_t bytes) { return static_cast<double>(bytes) / 1e9; }
+
+bool draws_random_numbers(const GraphNode& node) {
+  static const std::set<std::string_view> names = {
+      "rand",   "randn",    "randint", "rand_like", "randn_like", "bernoulli",  "multinomial",
+      "normal", "randperm", "uniform", "normal_",   "uniform_",   "bernoulli_", "randint_like"};
+  auto name = short_name(node);
+  if (names.count(name) != 0) return true;
+  if (name.find("dropout") == std::string_view::npos) return false;
+  auto* share = argument_of(node, 1, "p");
+  auto* training = argument_of(node, 2, "train");
+  auto* flag = training ? std::get_if<bool>(&training->data) : nullptr;
+  return number_of(share).value_or(0.5) > 0 && flag && *flag;
+}
+
+// Values that an output depends on.
+std::vector<char> influential(const GraphUses& uses) {
+  auto& graph = uses.graph();
+  std::vector<char> matters(graph.values.size());
+  for_each_value(graph.outputs, [&](int id) { matters[static_cast<size_t>(id)] = 1; });
+  for (size_t i = graph.nodes.size(); i-- > 0;) {
+    if (!uses.is_live(static_cast<int>(i))) continue;
+    for (int id : operands(graph.nodes[i])) matters[static_cast<size_t>(id)] = 1;
+  }
+  return matters;
+}
+
+int64_t free_of_group() {
+  auto number = [](const char* path) {
+    std::ifstream file(path);
+    int64_t value = -1;
+    return file >> value ? value : int64_t{-1};
+  };
+  const int64_t limit = number("/sys/fs/cgroup/memory.max"), used = number("/sys/fs/cgroup/memory.current");
+  return limit < 0 || used < 0 ? INT64_MAX : std::max<int64_t>(0, limit - used);
+}
+
+}  // namespace
+
+// The phases of a check, one after another (eval/worker): eager beside the inputs it got and its own copies, the
+// float64 replay beside eager's outputs, the candidate beside what its outputs are compared with.
+MemoryNeed memory_need(const GraphUses& uses, bool on_gpu) {
+  const GraphCost cost = cost_of(uses);
+  const LivePeak peak = live_peak(uses);
+  MemoryNeed need;
+  need.inputs = cost.input_bytes;
+  need.weights = cost.weight_bytes;
+  need.outputs = cost.output_bytes;
+  need.eager_peak = peak.eager;
+  need.exact_peak = peak.exact;
+  constexpr int64_t kProcess = int64_t{400} << 20;  // LibTorch, in each process
+  constexpr int64_t kContext = int64_t{600} << 20;  // of CUDA, in each process
+  // Weights as exported, and moved; inputs as drawn.
+  const int64_t kept = need.inputs + 2 * need.weights;
+  const int64_t eager = need.inputs + need.weights + peak.eager;
+  const int64_t exact = 2 * (need.inputs + need.weights) + peak.exact + need.outputs;
+  const int64_t expected = 3 * need.outputs;  // eager's, and the truth in float64
+  const int64_t candidate = need.inputs + need.weights + std::max(peak.eager, need.outputs);
+  if (on_gpu) {
+    need.gpu = std::max({eager, exact, candidate + need.inputs}) + 2 * kContext;
+    need.host = kept + expected + 2 * kProcess;
+  } else {
+    need.host = kept + std::max({eager, exact, expected + need.outputs + candidate}) + 2 * kProcess;
+  }
+  return need;
+}
+
+json to_json(const MemoryNeed& need) {
+  return {{"inputs", need.inputs},
+          {"weights", need.weights},
+          {"outputs", need.outputs},
+          {"eager_peak", need.eager_peak},
+          {"exact_peak", need.exact_peak},
+          {"host", need.host},
+          {"gpu", need.gpu}};
+}
+
+MemoryAvailable memory_available() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string field;
+    int64_t kilobytes = 0;
+    if (words >> field >> kilobytes && field == "MemAvailable:")
+      return {std::min(kilobytes * 1024, free_of_group()), 0};
+  }
+  return {INT64_MAX, 0};
+}
+
+Status check_memory(const MemoryNeed& need, const MemoryAvailable& available) {
+  const char* advice = "give `--scale 1/4` for smaller sizes, or use a machine with more memory";
+  if (need.host > available.host) {
+    return make_error(DiagnosticKind::out_of_memory, {},
+                      fmt::format("judging this model needs about {:.1f} GB of memory, {:.1f} GB are free here",
+                                  gigabytes(need.host), gigabytes(available.host)),
+                      advice);
+  }
+  if (available.gpu > 0 && need.gpu > available.gpu) {
+    return make_error(DiagnosticKind::out_of_memory, {},
+                      fmt::format("judging this model needs about {:.1f} GB of the GPU's memory, {:.1f} GB are free",
+                                  gigabytes(need.gpu), gigabytes(available.gpu)),
+                      advice);
+  }
+  return {};
+}
+
+Preflight preflight(const Reference& reference, const MachineRates& rates, bool on_gpu) {
+  GraphUses uses(reference.forward);
+  Preflight result;
+  result.cost = cost_of(uses);
+  result.shortcuts = find_shortcuts(uses);
+  result.product_flops = result.cost.product_flops;
+  for (auto& shortcut : result.shortcuts) {
+    result.product_flops -= shortcut.saved_flops;
+    if (shortcut.kind == ShortcutKind::constant && shortcut.whole_output)
+      result.degenerate.push_back(shortcut.sentence);
+  }
+  result.product_flops = std::max(0.0, result.product_flops);
+  result.rates = rates;
+  result.least = roofline(result.cost, result.product_flops, rates);
+  result.eager_s = eager_estimate_s(uses, rates);
+  for (auto& node : reference.forward.nodes) result.random = result.random || draws_random_numbers(node);
+  auto matters = influential(uses);
+  for (size_t i = 0; i < matters.size(); ++i) {
+    auto& value = reference.forward.values[i];
+    const bool given = value.kind == GraphValue::Kind::input || value.kind == GraphValue::Kind::parameter;
+    if (given && value.is_tensor && !matters[i]) result.unused.push_back(value.name);
+  }
+  for (auto& parameter : reference.parameters) {
+    if (parameter.value < 0 && !parameter.is_buffer) result.unused.push_back(parameter.name);
+  }
+  result.memory = memory_need(uses, on_gpu);
+  return result;
+}
+
+json to_json(const Preflight& preflight) {
+  json shortcuts = json::array();
+  for (auto& shortcut : preflight.shortcuts) {
+    shortcuts.push_back({{"kind", to_string(shortcut.kind)},
+                         {"line", shortcut.line},
+                         {"sentence", shortcut.sentence},
+                         {"saved_flops", shortcut.saved_flops}});
+  }
+  auto& cost = preflight.cost;
+  return {{"product_flops", cost.product_flops},
+          {"other_flops", cost.other_flops},
+          {"dead_flops", cost.dead_flops},
+          {"product_flops_after_shortcuts", preflight.product_flops},
+          {"input_bytes", cost.input_bytes},
+          {"weight_bytes", cost.weight_bytes},
+          {"output_bytes", cost.output_bytes},
+          {"least_bytes", cost.least_bytes},
+          {"eager_bytes", cost.eager_bytes},
+          {"eager_launches", cost.launches},
+          {"machine",
+           {{"name", preflight.rates.name},
+            {"bytes_per_s", preflight.rates.bytes_per_s},
+            {"product_flops", preflight.rates.product_flops},
+            {"cache_bytes", preflight.rates.cache_bytes},
+            {"assumed", preflight.rates.assumed}}},
+          {"roofline_us", preflight.least.least_s() * 1e6},
+          {"bound", preflight.least.bound()},
+          {"eager_modelled_us", preflight.eager_s * 1e6},
+          {"shortcuts", shortcuts},
+          {"random", preflight.random},
+          {"unused", preflight.unused},
+          {"degenerate", preflight.degenerate},
+          {"memory", to_json(preflight.memory)}};
+}
+
+}  // namespace tilepilot::eval

@@ -1,0 +1,44 @@
+#include "eval/worker/call_batch.h"
+
+namespace tilepilot::eval {
+
+using nlohmann::json;
+
+json to_json(const Batch& batch) {
+  json calls = json::array();
+  for (const Call& call : batch.calls)
+    calls.push_back(json::array({call.base, call.change.key, call.last.key, call.last.from, call.last.to}));
+  return {{"calls", calls},       {"lead", batch.lead},   {"seed", batch.seed},   {"memory", batch.memory},
+          {"ghost", batch.ghost}, {"looks", batch.looks}, {"waits", batch.waits}, {"changes", batch.changes}};
+}
+
+Batch batch_from_json(const json& node) {
+  Batch batch;
+  for (auto& each : node.at("calls"))
+    batch.calls.push_back({each.at(0).get<int64_t>(), {each.at(1), 0, 1}, {each.at(2), each.at(3), each.at(4)}});
+  node.at("lead").get_to(batch.lead);
+  node.at("seed").get_to(batch.seed);
+  node.at("memory").get_to(batch.memory);
+  node.at("ghost").get_to(batch.ghost);
+  node.at("looks").get_to(batch.looks);
+  node.at("waits").get_to(batch.waits);
+  batch.changes = node.at("changes").get<std::vector<bool>>();
+  return batch;
+}
+
+std::vector<at::Tensor> inputs_of(const Batch& batch, const Call& call, const std::vector<at::Tensor>& base,
+                                  c10::Device device) {
+  std::vector<at::Tensor> inputs;
+  for (size_t i = 0; i < base.size(); ++i) {
+    inputs.push_back(copy_of(base[i], device));
+    if (i >= batch.changes.size() || !batch.changes[i]) continue;
+    for (InputChange change : {call.change, call.last}) {
+      if (change.key == 0) continue;
+      change.key += i;  // each input has changes of its own
+      change_elements(inputs.back(), change);
+    }
+  }
+  return inputs;
+}
+
+}  // namespace tilepilot::eval

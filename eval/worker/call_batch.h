@@ -1,0 +1,37 @@
+// What the judge asks of a candidate: a batch of calls, always in the same steps, whatever the calls are for. `prepare`
+// writes the inputs, `go` runs the calls and answers, `fetch` hands out what one call returned. Which calls are checked
+// is decided after `go`; which are timed is never said.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "eval/worker/truth/input_change.h"
+
+namespace tilepilot::eval {
+
+struct Call {
+  int64_t base = 0;          // the inputs that it starts from
+  InputChange change, last;  // one after the other
+};
+
+struct Batch {
+  std::vector<Call> calls;
+  int64_t lead = 0;           // so many run in `prepare`: threads wake, caches fill
+  uint64_t seed = 0;          // before the first
+  uint64_t memory = 0;        // of what fresh memory holds
+  bool ghost = false;         // kernels' launches do nothing
+  bool looks = false;         // at what launches do
+  bool waits = true;          // for each kernel, so that a fault and the time of a kernel are known to be its own
+  std::vector<bool> changes;  // by tensor: whether the calls' changes apply to it; empty: to none
+};
+
+nlohmann::json to_json(const Batch& batch);
+// May throw what nlohmann::json throws on another shape.
+Batch batch_from_json(const nlohmann::json& node);
+
+// The inputs of a call.
+std::vector<at::Tensor> inputs_of(const Batch& batch, const Call& call, const std::vector<at::Tensor>& base,
+                                  c10::Device device);
+
+}  // namespace tilepilot::eval

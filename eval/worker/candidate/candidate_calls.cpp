@@ -1,0 +1,130 @@
+#include "eval/worker/candidate/candidate_calls.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/record_function.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "eval/host/edge.h"
+#include "eval/worker/truth/digest.h"
+
+namespace tilepilot::eval {
+namespace {
+
+bool changed(const std::vector<std::pair<at::Tensor, std::string>>& kept) {
+  return std::any_of(kept.begin(), kept.end(), [](const auto& one) { return digest_of(one.first) != one.second; });
+}
+
+}  // namespace
+
+CandidateCalls::CandidateCalls(CandidateProgram& program)
+    : program_(program), stopwatch_(stopwatch_for(program.device())) {
+  if (!program.device().is_cpu()) device_memory_.emplace(program.device().type());
+}
+
+Status CandidateCalls::prepare(Batch batch) {
+  at::NoGradGuard no_grad;
+  finish();
+  batch_ = std::move(batch);
+  renew_fresh_memory(batch_.memory);
+  renew_stacks();
+  TRY(guarded("", {}, [&] {
+    const at::DisableRecordFunctionGuard unobserved;
+    for (const Call& call : batch_.calls) {
+      inputs_.push_back(inputs_of(batch_, call, bases_.at(call.base), program_.device()));
+      calls_.push_back(program_.arguments(arguments_, inputs_.back()));
+    }
+    // After the inputs, which would take the memory that it leaves for the calls.
+    if (device_memory_) device_memory_->renew(static_cast<int64_t>(batch_.calls.size()));
+  }));
+  results_.reserve(calls_.size());
+  program_.log().waits = batch_.waits;
+  program_.log().worked = false;
+  program_.seed(batch_.seed);
+  return run(0, static_cast<size_t>(batch_.lead), false);
+}
+
+Status CandidateCalls::run(size_t begin, size_t end, bool timed) {
+  program_.log().ghost = batch_.ghost;
+  program_.log().looks = batch_.looks;
+  program_.log().device = program_.device();
+  Status status;
+  for (size_t i = begin; i < end && status.ok(); ++i) {
+    if (timed) TRY(guarded("", {}, [&] { stopwatch_->start(); }));
+    auto result = program_.call(calls_[i]);
+    if (result.ok()) {
+      results_.push_back(*std::move(result));
+      if (timed) TRY(guarded("", {}, [&] { stopwatch_->stop(); }));
+    } else {
+      status = std::move(result).take_error();
+    }
+  }
+  program_.log().ghost = program_.log().looks = false;
+  return status;
+}
+
+Result<RanCalls> CandidateCalls::go() {
+  at::NoGradGuard no_grad;
+  const double kernels = program_.log().seconds;
+  TRY(run(results_.size(), calls_.size(), true));
+  TRY(program_.finish());
+  return RanCalls{stopwatch_->read(), program_.log().seconds - kernels};
+}
+
+// "input 0" or the name of a weight; empty: none.
+std::string CandidateCalls::alias_of(const at::Tensor& tensor, size_t call) const {
+  if (tensor.numel() == 0) return "";
+  auto& inputs = inputs_[call];
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (tensor.is_alias_of(inputs[i])) return fmt::format("input {}", i);
+  }
+  for (auto& weight : program_.weights()) {
+    if (tensor.is_alias_of(weight.tensor)) return fmt::format("weight `{}`", weight.name);
+  }
+  return "";
+}
+
+// Whether another call of the batch, or a kept one, returned the same memory.
+bool CandidateCalls::is_shared(size_t call, const std::vector<at::Tensor>& tensors) {
+  auto meets = [&](const at::Tensor& other) {
+    return std::any_of(tensors.begin(), tensors.end(), [&](const at::Tensor& tensor) {
+      return tensor.numel() > 0 && tensor.is_alias_of(other) && alias_of(tensor, call).empty();
+    });
+  };
+  for (size_t i = 0; i < results_.size(); ++i) {
+    if (i == call) continue;
+    auto others = program_.flatten(results_[i]);
+    if (others.ok() && std::any_of(others->tensors.begin(), others->tensors.end(), meets)) return true;
+  }
+  return std::any_of(kept_.begin(), kept_.end(), [&](const auto& one) { return meets(one.first); });
+}
+
+Result<FetchedCall> CandidateCalls::fetch(size_t call) {
+  at::NoGradGuard no_grad;
+  if (call >= results_.size())
+    return make_error(DiagnosticKind::worker_unavailable, {}, "there is no such call to fetch");
+  FetchedCall fetched{TRY(program_.flatten(results_[call])), inputs_[call], {}, changed(kept_)};
+  auto& tensors = fetched.result.tensors;
+  fetched.earlier_changed = fetched.earlier_changed || is_shared(call, tensors);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    fetched.aliases.push_back(alias_of(tensors[i], call));
+    for (size_t k = 0; k < i && fetched.aliases.back().empty(); ++k)
+      if (tensors[i].numel() > 0 && tensors[i].is_alias_of(tensors[k]))
+        fetched.aliases.back() = fmt::format("output {}", k);
+  }
+  fetched_.clear();
+  for (auto& tensor : tensors)
+    if (alias_of(tensor, call).empty()) fetched_.emplace_back(tensor, digest_of(tensor));
+  return fetched;
+}
+
+void CandidateCalls::finish() {
+  kept_ = std::exchange(fetched_, {});
+  results_.clear();
+  calls_.clear();
+  inputs_.clear();
+  batch_ = {};
+}
+
+}  // namespace tilepilot::eval

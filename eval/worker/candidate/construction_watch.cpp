@@ -1,0 +1,114 @@
+#include "eval/worker/candidate/construction_watch.h"
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/record_function.h>
+
+namespace tilepilot::eval {
+namespace {
+
+// LibTorch's callbacks are plain functions: whom they tell, for the thread that registered them.
+thread_local WriteObserver* observing = nullptr;
+
+std::unique_ptr<at::ObserverContext> begin_operator(const at::RecordFunction&) { return nullptr; }
+
+// New memory or a written argument; not a view.
+bool is_written(const c10::FunctionSchema& schema, size_t output) {
+  if (output >= schema.returns().size()) return false;
+  auto* alias = schema.returns()[output].alias_info();
+  return !alias || alias->isWrite();
+}
+
+void end_operator(const at::RecordFunction& function, at::ObserverContext*) {
+  auto schema = observing && !function.outputs().empty() ? function.operator_schema() : std::nullopt;
+  if (!schema) return;
+  at::DisableRecordFunctionGuard unobserved;
+  for (size_t i = 0; i < function.outputs().size(); ++i) {
+    auto& output = function.outputs()[i];
+    if (!is_written(*schema, i)) continue;
+    if (output.isTensor()) observing->written(function.name(), output.toTensor());
+    if (!output.isTensorList()) continue;
+    for (const at::Tensor& tensor : output.toTensorVector()) observing->written(function.name(), tensor);
+  }
+}
+
+bool holds_numbers(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.layout() == at::kStrided && tensor.is_floating_point() && tensor.numel() > 0;
+}
+
+}  // namespace
+
+bool same_numbers(const at::Tensor& tensor, const at::Tensor& weight) {
+  if (tensor.numel() != weight.numel() || !tensor.is_floating_point() || !weight.is_floating_point()) return false;
+  constexpr int64_t kFirst = 16;
+  auto equal = [&](int64_t count) {
+    return tensor.reshape({-1})
+        .narrow(0, 0, count)
+        .to(weight.scalar_type())
+        .equal(weight.reshape({-1}).narrow(0, 0, count));
+  };
+  return equal(std::min(kFirst, tensor.numel())) && equal(tensor.numel());
+}
+
+ConstructionWatch::ConstructionWatch(WriteObserver& observer) {
+  observing = &observer;
+  handle_ = at::addThreadLocalCallback(
+      at::RecordFunctionCallback(begin_operator, end_operator).needsOutputs(true).scopes({at::RecordScope::FUNCTION}));
+}
+
+ConstructionWatch::~ConstructionWatch() {
+  at::removeCallback(handle_);
+  observing = nullptr;
+}
+
+ConstructionRecord::ConstructionRecord(const std::vector<at::Tensor>& weights) : weights_(weights) {
+  for (size_t i = 0; i < weights.size(); ++i) {
+    if (weights[i].defined()) by_size_.emplace(weights[i].numel(), i);
+  }
+}
+
+void ConstructionRecord::written(const char* op, const at::Tensor& tensor) {
+  int64_t step = step_++;
+  if (!holds_numbers(tensor)) return;
+  last_.insert_or_assign(tensor.storage().unsafeGetStorageImpl(), Moment{step, op, tensor.scalar_type()});
+  std::optional<size_t> found;
+  auto [begin, end] = by_size_.equal_range(tensor.numel());
+  for (auto candidate = begin; candidate != end; ++candidate) {
+    if (!same_numbers(tensor, weights_[candidate->second])) continue;
+    if (found) return;
+    found = candidate->second;
+  }
+  if (!found) return;
+  births_.push_back({step, op, tensor.sizes().vec(), tensor.strides().vec(), tensor.storage_offset(), *found});
+}
+
+std::optional<Birth> ConstructionRecord::last_write(const at::Tensor& tensor, size_t weight) const {
+  auto found = last_.find(tensor.storage().unsafeGetStorageImpl());
+  if (found == last_.end() || found->second.type != tensor.scalar_type()) return std::nullopt;
+  return Birth{found->second.step,     found->second.op,        tensor.sizes().vec(),
+               tensor.strides().vec(), tensor.storage_offset(), weight};
+}
+
+ConstructionReplay::ConstructionReplay(const std::vector<Birth>& births, const std::vector<at::Tensor>& values)
+    : values_(values) {
+  for (auto& birth : births) births_.emplace(birth.step, &birth);
+}
+
+void ConstructionReplay::written(const char* op, const at::Tensor& tensor) {
+  auto [begin, end] = births_.equal_range(step_++);
+  for (auto entry = begin; entry != end; ++entry) {
+    auto& birth = *entry->second;
+    auto& value = values_[birth.weight];
+    if (birth.op != op || !holds_numbers(tensor)) {
+      astray_ = true;
+      continue;
+    }
+    try {
+      at::NoGradGuard no_grad;
+      tensor.as_strided(birth.sizes, birth.strides, birth.offset).copy_(value.reshape(birth.sizes));
+      ++done_;
+    } catch (const std::exception&) { astray_ = true; }  // the tensor has another form now
+  }
+}
+
+}  // namespace tilepilot::eval

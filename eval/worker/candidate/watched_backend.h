@@ -1,0 +1,40 @@
+// Stands between the tile language and a target's backend, and watches: which generated kernels run, for how long,
+// where a crash happens; and it can turn launches into nothing, to see whether they matter.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "compiler/runtime/kernel.h"
+#include "eval/worker/shared_crumb.h"
+
+namespace tilepilot::eval {
+
+struct LaunchLog {
+  std::set<std::string> kernels;
+  std::map<std::string, std::string> low_precision;  // those with floating buffers of 16 bit: of which type
+  int64_t launches = 0;
+  double seconds = 0;  // inside kernels, if they are waited for
+  // On a GPU a launch only begins the work. Waits for it, so that its faults, and the time it takes, are known to be
+  // that kernel's; empty: there is nothing to wait for.
+  std::function<Status()> wait = nullptr;
+  bool waits = true;   // else a launch does not
+  bool ghost = false;  // launches do nothing
+  // Launches are looked at, and whether one did any work (launch_work.h).
+  bool looks = false, worked = false;
+  c10::Device device = c10::DeviceType::CPU;
+  // Programs that bring device source of their own are refused; or, where they are admitted, told of before they run.
+  bool admits_foreign = false, refused_foreign = false;
+  std::function<void()> tell_foreign = nullptr;
+};
+
+// `log` and `crumb` must outlive the result and the kernels it makes.
+std::unique_ptr<runtime::KernelBackend> watch(std::unique_ptr<runtime::KernelBackend> backend, LaunchLog& log,
+                                              SharedCrumb& crumb);
+
+}  // namespace tilepilot::eval

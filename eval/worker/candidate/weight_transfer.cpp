@@ -1,0 +1,156 @@
+#include "eval/worker/candidate/weight_transfer.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+
+#include "eval/host/edge.h"
+#include "eval/worker/truth/digest.h"
+
+namespace tilepilot::eval {
+namespace {
+
+// Other values, to see what depends on them. Draws from a generator of its own: the constructor's must not notice.
+std::vector<at::Tensor> moved(const std::vector<ModelWeight>& weights) {
+  auto generator = at::detail::createCPUGenerator(1);
+  std::vector<at::Tensor> values;
+  for (auto& weight : weights) {
+    if (!weight.tensor.is_floating_point()) {
+      values.push_back(weight.tensor);
+      continue;
+    }
+    auto noise = at::empty(weight.tensor.sizes(), at::kFloat).uniform_(0.25, 0.5, generator);
+    values.push_back(weight.tensor.to(at::kFloat).mul(noise.add(1)).add(noise).to(weight.tensor.scalar_type()));
+  }
+  return values;
+}
+
+std::string listed_names(const std::vector<HeldTensor>& held, const std::vector<size_t>& which) {
+  constexpr size_t kShown = 8;
+  std::string text;
+  for (size_t i = 0; i < which.size() && i < kShown; ++i) {
+    text += fmt::format("{}`{}`", i ? ", " : "", held[which[i]].name);
+  }
+  return which.size() > kShown ? fmt::format("{} and {} more", text, which.size() - kShown) : text;
+}
+
+// Without the repetitions of axes that are expanded, which cannot be written.
+at::Tensor once(at::Tensor tensor, const at::Tensor& like) {
+  for (int64_t axis = 0; axis < like.dim(); ++axis) {
+    if (like.stride(axis) == 0 && like.size(axis) > 1) tensor = tensor.narrow(axis, 0, 1);
+  }
+  return tensor;
+}
+
+void write(const at::Tensor& held, const at::Tensor& value) {
+  once(held, held).copy_(once(value.reshape(held.sizes()), held));
+}
+
+}  // namespace
+
+WeightTransfer::WeightTransfer(Construction first, const ConstructionRecord& record, std::vector<ModelWeight> weights,
+                               Rebuild rebuild)
+    : first_(std::move(first)), weights_(std::move(weights)), rebuild_(std::move(rebuild)) {
+  WeightMatcher matcher(first_.held, weights_);
+  matcher.match_all_names();
+  matcher.match_numbers();
+  find_followers(matcher, record);
+  // What was drawn and then put into another form is held by what follows from it.
+  for (auto& birth : record.births()) matcher.take_weight(birth.weight);
+  size_t before = matcher.pairs().size();
+  matcher.match_rest();
+  if (matcher.pairs().size() > before) find_followers(matcher, record);
+  pairs_ = matcher.pairs();
+  mismatch_ = matcher.mismatch();
+  lacking_ = matcher.lacking();
+  notes_ = matcher.notes();
+  if (!followers_.empty()) {
+    notes_.push_back(
+        fmt::format("computed from the weights in `__init__`, and made anew by the judge when it changes "
+                    "them, as `load_state_dict` would not: {}",
+                    listed_names(first_.held, followers_)));
+    remember_first_values();
+  }
+  if (!repeatable_) {
+    notes_.emplace_back(
+        "`__init__` does not run the same way twice: what it computes from the weights stays as it was when the judge "
+        "changes them");
+  }
+}
+
+// Builds again with other weights and looks which of the tensors that are left change.
+void WeightTransfer::find_followers(WeightMatcher& matcher, const ConstructionRecord& record) {
+  std::vector<size_t> left;
+  for (size_t i = 0; i < first_.held.size(); ++i) {
+    auto& tensor = first_.held[i].tensor;
+    if (!matcher.is_taken(i) && tensor.is_floating_point() && tensor.numel() > 0) left.push_back(i);
+  }
+  births_ = record.births();
+  for (auto& pair : matcher.pairs()) {
+    if (auto birth = record.last_write(first_.unconverted[pair.held], pair.weight)) births_.push_back(*birth);
+  }
+  if (left.empty() || births_.empty() || !repeatable_) return;
+  auto again = tensors_with(moved(weights_));
+  repeatable_ = !again.empty();
+  for (size_t i : left) {
+    if (!repeatable_ || digest_of(again[i]) == digest_of(first_.held[i].tensor)) continue;
+    followers_.push_back(i);
+    matcher.take_held(i);
+  }
+}
+
+// Where every weight was drawn as the model's, what was computed from them is what it should be.
+void WeightTransfer::remember_first_values() {
+  for (auto& pair : pairs_) {
+    auto &held = first_.held[pair.held].tensor, &weight = weights_[pair.weight].tensor;
+    if (held.is_floating_point() ? !same_numbers(held, weight) : !held.reshape({-1}).equal(weight.reshape({-1}))) {
+      return;
+    }
+  }
+  for (size_t i : followers_) follower_values_[0].push_back(first_.held[i].tensor.clone());
+}
+
+std::vector<at::Tensor> WeightTransfer::tensors_with(const std::vector<at::Tensor>& values) {
+  ConstructionReplay replay(births_, values);
+  auto again = [&] {
+    ConstructionWatch watch(replay);
+    return rebuild_();
+  }();
+  if (!again.ok() || !replay.complete() || again->held.size() != first_.held.size()) return {};
+  std::vector<at::Tensor> tensors;
+  for (size_t i = 0; i < again->held.size(); ++i) {
+    auto &old = first_.held[i], &made = again->held[i];
+    bool same = old.name == made.name && old.tensor.sizes() == made.tensor.sizes() &&
+                old.tensor.scalar_type() == made.tensor.scalar_type();
+    if (!same) return {};
+    tensors.push_back(made.tensor);
+  }
+  return tensors;
+}
+
+Status WeightTransfer::load(int set, const std::vector<at::Tensor>& values) {
+  if (!followers_.empty() && repeatable_ && follower_values_.count(set) == 0) {
+    auto again = tensors_with(values);
+    repeatable_ = !again.empty();
+    for (size_t i : followers_) {
+      if (repeatable_) follower_values_[set].push_back(again[i].clone());
+    }
+  }
+  return guarded("weights", {0, 0, 0}, [&] {
+    at::NoGradGuard no_grad;
+    for (auto& pair : pairs_) write(first_.held[pair.held].tensor, values[pair.weight]);
+    auto found = follower_values_.find(set);
+    if (found == follower_values_.end()) return;
+    for (size_t i = 0; i < followers_.size(); ++i) write(first_.held[followers_[i]].tensor, found->second[i]);
+  });
+}
+
+std::optional<std::string> WeightTransfer::holder_of(const std::string& weight) const {
+  for (auto& pair : pairs_) {
+    if (weights_[pair.weight].name == weight) return first_.held[pair.held].name;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tilepilot::eval

@@ -1,0 +1,145 @@
+#include "eval/worker/judge/call_check.h"
+
+#include <ATen/Functions.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "eval/torch/element_type.h"
+#include "eval/worker/candidate/fresh_memory.h"
+#include "eval/worker/tensor_passage.h"
+#include "eval/worker/truth/digest.h"
+#include "eval/worker/truth/output_structure.h"
+
+namespace tilepilot::eval {
+namespace {
+
+// Eager's answer in the place of the truth.
+Expected by_eager(const at::Tensor& output) {
+  const at::Tensor eager = output.cpu();
+  return {eager, eager.is_floating_point() ? eager.to(at::kDouble) : eager, output.strides().vec()};
+}
+
+std::string which_output(size_t index, size_t count) {
+  return count > 1 ? fmt::format("output {}", index) : "the output";
+}
+
+Verdict failed(Outcome outcome, std::string detail) {
+  Verdict verdict;
+  verdict.outcome = outcome;
+  verdict.detail = std::move(detail);
+  return verdict;
+}
+
+struct Returned {
+  std::vector<at::Tensor> tensors;
+  std::vector<std::vector<int64_t>> strides;
+};
+
+Result<Returned> unpack(const Message& answer) {
+  if (answer.descriptors.empty())
+    return make_error(DiagnosticKind::worker_unavailable, {}, "outputs did not arrive whole");
+  Returned returned{TRY(unpack_tensors(answer.body.at("tensors"), answer.descriptors[0])), {}};
+  for (auto& node : answer.body.at("tensors")) returned.strides.push_back(node.at("strides"));
+  return returned;
+}
+
+}  // namespace
+
+Verdict rejection(std::string guard, std::string detail) {
+  Verdict verdict = failed(Outcome::rejected, std::move(detail));
+  verdict.guard = std::move(guard);
+  return verdict;
+}
+
+std::optional<Verdict> CallCheck::check(const CallToCheck& call, const Message& answer) const {
+  // Memory that is used again shows as a wrong answer too, and an old answer as memory that is used again: the trap
+  // knows which.
+  const bool trapped = call.planned.traps[call.call];
+  std::optional<Verdict> failure = trapped ? check_outputs(call, answer) : std::nullopt;
+  if (failure) return failure;
+  if (answer.body.at("earlier_changed").get<bool>()) return rejection("reused_memory", kReusesMemory);
+  if (!trapped) failure = check_outputs(call, answer);
+  return failure ? failure : check_inputs(call, answer);
+}
+
+bool CallCheck::gives_the_same(const CallToCheck& call, const Message& answer) const {
+  return !check_outputs(call, answer);
+}
+
+std::optional<Verdict> CallCheck::check_outputs(const CallToCheck& call, const Message& answer) const {
+  auto match = match_structure(side_.reference().forward, answer.body.at("structure"));
+  if (!match.mismatch.empty())
+    return rejection("inconsistent", "another call returned something else: " + match.mismatch);
+  auto returned = unpack(answer);
+  if (!returned.ok()) return failed(Outcome::worker_failed, returned.error().message);
+  auto& eager = call.eager.outputs[call.call];
+  std::optional<std::vector<Expected>> truth;
+  for (size_t i = 0; i < match.tensors.size(); ++i) {
+    const size_t place = match.tensors[i];
+    if (place >= returned->tensors.size()) return failed(Outcome::worker_failed, "outputs did not arrive whole");
+    const CandidateOutput actual{returned->tensors[place], returned->strides[place]};
+    const auto alias = answer.body.at("aliases").at(place).get<std::string>();
+    if (!alias.empty() && !side_.output_may_alias(i))
+      return rejection("aliasing", fmt::format("output {} shares its memory with {}", i, alias));
+    if (!call.against_truth && passes(actual, by_eager(eager[i]), side_.allowance(i))) continue;
+    if (!truth) {
+      auto& batch = call.planned.batch;
+      auto expected = side_.expect(source_.leaves_of(batch, batch.calls[call.call]), batch.seed, call.weights);
+      if (!expected.ok()) return failed(Outcome::worker_failed, expected.error().message);
+      truth = *std::move(expected);
+    }
+    auto comparison = compare(actual, (*truth)[i], side_.allowance(i));
+    if (comparison.outcome == Outcome::verified) continue;
+    const std::string which = which_output(i, match.tensors.size());
+    if (const int64_t unwritten = unwritten_elements(actual.tensor, call.planned.batch.memory); unwritten > 0)
+      return rejection("unwritten", fmt::format("another call did not write {} elements of {}", unwritten, which));
+    if (call.planned.traps[call.call] && is_old_answer(call, i, actual, (*truth)[i]))
+      return rejection("remembers",
+                       fmt::format("the program remembers answers: for inputs that agree with earlier ones "
+                                   "in part, {} {}",
+                                   which, comparison.detail));
+    return rejection("inconsistent", fmt::format("another call gave a wrong answer: {} {}", which, comparison.detail));
+  }
+  return std::nullopt;
+}
+
+// Whether each element is right either for the trap or for the call that it is like.
+bool CallCheck::is_old_answer(const CallToCheck& call, size_t output, const CandidateOutput& actual,
+                              const Expected& expected) const {
+  auto& batch = call.planned.batch;
+  Call old = batch.calls[call.call];
+  old.last = {};
+  auto before = side_.expect(source_.leaves_of(batch, old), batch.seed, call.weights);
+  const at::Tensor value = actual.tensor.to(expected.truth.device());
+  if (!before.ok() || !value.is_floating_point() || value.sizes() != expected.truth.sizes()) return false;
+  const Expected& earlier = (*before)[output];
+  const at::Tensor nearer = (value - earlier.truth).abs().lt((value - expected.truth).abs());
+  const Expected either{expected.eager.where(nearer.logical_not(), earlier.eager),
+                        expected.truth.where(nearer.logical_not(), earlier.truth), actual.strides};
+  return passes(actual, either, side_.allowance(output));
+}
+
+std::optional<Verdict> CallCheck::check_inputs(const CallToCheck& call, const Message& answer) const {
+  auto& batch = call.planned.batch;
+  auto before = tensors_of(source_.leaves_of(batch, batch.calls[call.call]));
+  auto& after = call.eager.inputs[call.call];
+  auto& digests = answer.body.at("input_digests");
+  for (size_t i = 0; i < before.size(); ++i) {
+    if (digests.at(i) == digest_of(before[i]) || digests.at(i) == digest_of(after[i])) continue;
+    auto& mutated = source_.mutated();
+    auto found = std::find(mutated.begin(), mutated.end(), i);
+    if (found == mutated.end())
+      return failed(Outcome::mutated_input, fmt::format("input {} was changed by another call", i));
+    auto returned = unpack(answer);
+    const size_t place = answer.body.at("outputs").get<size_t>() + static_cast<size_t>(found - mutated.begin());
+    if (!returned.ok() || place >= returned->tensors.size())
+      return failed(Outcome::worker_failed, "inputs did not arrive whole");
+    const Expected expected = by_eager(after[i]);
+    if (!passes({returned->tensors[place], expected.strides}, expected, side_.allowance_of_changed(expected)))
+      return failed(Outcome::mutated_input, fmt::format("input {} was changed otherwise than the model does", i));
+  }
+  return std::nullopt;
+}
+
+}  // namespace tilepilot::eval

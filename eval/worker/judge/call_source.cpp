@@ -1,0 +1,155 @@
+#include "eval/worker/judge/call_source.h"
+
+#include <algorithm>
+#include <set>
+
+#include "eval/wire.h"
+#include "eval/worker/truth/digest.h"
+
+namespace tilepilot::eval {
+namespace {
+
+using c10::IValue;
+
+constexpr double kDrawSeconds = 5e-3;  // of a batch: for draws, where changes do as well
+constexpr double kLoneDraws = 40e-3;   // where they do not
+constexpr size_t kRedrawEvery = 6;     // batches at most, however long a draw takes
+constexpr int64_t kBaseBytes = int64_t{128} << 20;
+constexpr size_t kMostBases = 8;
+constexpr uint64_t kTrapEvery = 4;   // calls of a batch with one call
+constexpr double kTrapShare = 0.25;  // of the elements: what a trap changes
+
+// Elements are drawn one like the other, from an interval around zero or that begins there: scaling them down is
+// another draw from nearly the same distribution.
+bool draws_alike(const Graph& recipe, int value) {
+  static const std::set<std::string> random = {"aten::randn", "aten::rand", "aten::rand_like", "aten::randn_like"};
+  static const std::set<std::string> keeping = {"aten::view",      "aten::reshape",  "aten::detach",     "aten::clone",
+                                                "aten::to",        "aten::_to_copy", "aten::mul",        "aten::div",
+                                                "aten::transpose", "aten::permute",  "aten::contiguous", "aten::t"};
+  for (auto& node : recipe.nodes) {
+    if (std::find(node.outputs.begin(), node.outputs.end(), value) == node.outputs.end()) continue;
+    if (random.count(node.op)) return true;
+    if (!keeping.count(node.op) || node.args.empty() || !node.args[0].value_id()) return false;
+    for (size_t i = 1; i < node.args.size(); ++i)
+      if (node.args[i].value_id()) return false;
+    return draws_alike(recipe, *node.args[0].value_id());
+  }
+  return false;
+}
+
+// Something writes into values in place: what was drawn may be something else by then.
+bool changes_in_place(const Graph& recipe) {
+  return std::any_of(recipe.nodes.begin(), recipe.nodes.end(), [](const GraphNode& node) {
+    return node.op.size() > 1 && node.op.back() == '_' && node.op[node.op.size() - 2] != '_';
+  });
+}
+
+}  // namespace
+
+std::vector<IValue> with_tensors(const std::vector<IValue>& leaves, const std::vector<at::Tensor>& tensors) {
+  std::vector<IValue> result = leaves;
+  size_t next = 0;
+  for (IValue& leaf : result) {
+    if (leaf.isTensor()) leaf = tensors.at(next++);
+  }
+  return result;
+}
+
+CallSource::CallSource(const ReferenceSide& side, const Trial& given)
+    : side_(side), random_(std::random_device{}()), mutated_(given.mutated) {
+  for (auto& output : given.outputs) output_bytes_ += static_cast<int64_t>(output.eager.nbytes());
+  find_changes(given);
+}
+
+void CallSource::find_changes(const Trial& given) {
+  auto& inputs = given.inputs;
+  for (auto& input : inputs) bytes_ += static_cast<int64_t>(input.nbytes());
+  auto& recipe = side_.reference().inputs;
+  std::vector<int> values;
+  for_each_value(recipe.outputs, [&](int id) { values.push_back(id); });
+  const bool plain = values.size() == inputs.size() && !changes_in_place(recipe);
+  varies_ = std::any_of(recipe.nodes.begin(), recipe.nodes.end(), [](const GraphNode& node) {
+    return node.op.find("rand") != std::string::npos || node.op.find("normal") != std::string::npos ||
+           node.op.find("uniform") != std::string::npos || node.op.find("bernoulli") != std::string::npos ||
+           node.op.find("multinomial") != std::string::npos || node.op.find("exponential") != std::string::npos;
+  });
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const bool floating = inputs[i].is_floating_point() && inputs[i].numel() > 0;
+    // Where nothing is drawn, a change is all there is.
+    changes_.push_back(floating && (!varies_ || (plain && draws_alike(recipe, values[i]))));
+    can_change_ = can_change_ || changes_.back();
+  }
+}
+
+Status CallSource::draw(int64_t base) {
+  const double begin = monotonic_seconds();
+  auto& leaves = bases_[base] = TRY(side_.fresh_inputs(random_()));
+  for (IValue& leaf : leaves)
+    if (leaf.isTensor()) leaf = leaf.toTensor().cpu();
+  used_[base] = false;
+  draw_seconds_ = monotonic_seconds() - begin;
+  return {};
+}
+
+size_t CallSource::most_bases() const {
+  return std::clamp<size_t>(static_cast<size_t>(kBaseBytes / std::max<int64_t>(bytes_, 1)), 2, kMostBases);
+}
+
+Result<PlannedBatch> CallSource::next(size_t calls, size_t lead) {
+  PlannedBatch planned;
+  planned.batch.changes = changes_;
+  const size_t wanted = calls + lead;
+  const double allowed = can_change_ ? kDrawSeconds : kLoneDraws;
+  size_t draws = draw_seconds_ > 0 ? static_cast<size_t>(std::min(allowed / draw_seconds_, 1e6)) : 1;
+  if (can_change_) {
+    const bool due = bases_.empty() || batches_ % kRedrawEvery == 0;
+    draws = std::clamp<size_t>(draws, due ? 1 : 0, std::min(wanted, most_bases()));
+  } else {
+    draws = repeats() ? 1 : std::clamp<size_t>(draws, lead + 1, wanted);
+  }
+  ++batches_;
+  for (size_t i = 0; i < draws; ++i) {
+    const int64_t base = can_change_ ? next_base_++ % static_cast<int64_t>(most_bases()) : static_cast<int64_t>(i);
+    TRY(draw(base));
+    planned.fresh.push_back(base);
+  }
+  if (can_change_) {
+    add_changed_calls(wanted, planned);
+  } else {
+    for (size_t i = 0; i < (repeats() ? wanted : draws); ++i)
+      planned.batch.calls.push_back({repeats() ? 0 : static_cast<int64_t>(i), {}, {}});
+    planned.traps.assign(planned.batch.calls.size(), false);
+  }
+  planned.batch.lead = static_cast<int64_t>(std::min(lead, planned.batch.calls.size() - 1));
+  planned.batch.seed = random_() >> 1;
+  planned.batch.memory = random_();
+  return planned;
+}
+
+void CallSource::add_changed_calls(size_t calls, PlannedBatch& planned) {
+  const uint64_t trap = calls > 1 ? random_() % calls : random_() % kTrapEvery;
+  for (size_t i = 0; i < calls; ++i) {
+    auto base = std::next(bases_.begin(), static_cast<std::ptrdiff_t>(random_() % bases_.size()))->first;
+    Call call{base, {}, {}};
+    // A draw that nobody has seen needs no change.
+    const bool seen = std::exchange(used_[base], true), trapped = seen && i == trap;
+    if (trapped) {
+      // Like the draw itself, or like the call before.
+      if (i > 0 && random_() % 2 == 0) call = planned.batch.calls.back();
+      std::uniform_real_distribution<double> place(0, 1 - kTrapShare);
+      const double from = place(random_);
+      call.last = {random_() | 1, from, from + kTrapShare};
+    } else if (seen) {
+      call.change.key = random_() | 1;
+    }
+    planned.batch.calls.push_back(call);
+    planned.traps.push_back(trapped);
+  }
+}
+
+std::vector<IValue> CallSource::leaves_of(const Batch& batch, const Call& call) const {
+  auto& base = bases_.at(call.base);
+  return with_tensors(base, inputs_of(batch, call, tensors_of(base), c10::DeviceType::CPU));
+}
+
+}  // namespace tilepilot::eval

@@ -1,0 +1,147 @@
+#include "eval/worker/judge/candidate_link.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "compiler/untrusted/printable.h"
+#include "eval/candidate_answer.h"
+#include "eval/worker/candidate/candidate_process.h"
+
+namespace tilepilot::eval {
+namespace {
+
+constexpr uint64_t kMaxAnswer = uint64_t{1} << 26;  // tensors travel beside it
+
+}  // namespace
+
+Result<std::unique_ptr<CandidateLink>> CandidateLink::start(const CandidateLaunch& launch) {
+  auto link = std::unique_ptr<CandidateLink>(new CandidateLink);
+  link->sources_.add(launch.name, launch.source);
+  link->crumb_ = std::make_unique<CrumbPage>();
+  if (!link->crumb_->get()) {
+    return make_error(DiagnosticKind::worker_unavailable, {}, "there is no memory for a candidate's process");
+  }
+  const Descriptor compiler =
+      launch.broker ? launch.broker->connect({launch.cache, launch.cuda_folders}) : Descriptor();
+  std::vector<int> descriptors = {link->crumb_->descriptor()};
+  if (compiler.number() >= 0) descriptors.push_back(compiler.number());
+  link->output_ = std::make_unique<OutputTap>(STDERR_FILENO);
+  link->process_ = TRY(WorkerProcess::start({.executable = launch.executable,
+                                             .role = "candidate",
+                                             .threads = launch.threads,
+                                             .descriptors = std::move(descriptors),
+                                             .dies_with_thread = true,
+                                             .in_namespaces = !launch.uses_gpu,
+                                             .output = link->output_->write_end()}));
+  link->output_->close_write_end();
+  link->process_->wire().limit_body(kMaxAnswer);
+  return link;
+}
+
+std::optional<Message> CandidateLink::ask(const nlohmann::json& request,
+                                          const std::vector<std::vector<at::Tensor>>& files) {
+  nlohmann::json body = request;
+  std::vector<Descriptor> packed;
+  std::vector<int> descriptors;
+  nlohmann::json descriptions = nlohmann::json::array();
+  for (auto& tensors : files) {
+    auto file = pack_tensors(tensors);
+    if (!file.ok()) {
+      failure_.outcome = Outcome::worker_failed;
+      failure_.detail = file.error().message;
+      return std::nullopt;
+    }
+    descriptions.push_back(file->description);
+    descriptors.push_back(file->file.number());
+    packed.push_back(std::move(file->file));
+  }
+  if (files.size() == 1) body["tensors"] = descriptions[0];
+  if (files.size() > 1) body["sets"] = descriptions;
+  constexpr double kShortest = 1e-3;
+  const double begin = monotonic_seconds(), spared = spared_seconds(), left = left_;
+  const auto elapsed = [&] { return monotonic_seconds() - begin; };
+  const auto patience = [&] { return kPatience * limit_ - elapsed(); };
+  bool arrives = false;
+  if (process_->wire().send(body, descriptors, limit_)) {
+    do {
+      arrives = process_->wire().await(std::clamp(left_, kShortest, std::max(patience(), kShortest)));
+      left_ = left - elapsed() + std::clamp(spared_seconds() - spared, 0.0, elapsed());
+    } while (!arrives && left_ > 0 && patience() > 0);
+  }
+  auto answer = process_->wire().receive(arrives ? limit_ : kShortest);
+  request_seconds_ = elapsed();
+  if (!answer) {
+    explain_end();
+    return std::nullopt;
+  }
+  if (const auto fault = fault_of_answer(answer->body, answer->descriptors.size())) return refuse(*fault);
+  if (answer->body.contains("failure")) {
+    failure_ = told_failure(answer->body["failure"], sources_);
+    return std::nullopt;
+  }
+  return answer;
+}
+
+std::optional<Message> CandidateLink::refuse(std::string_view fault) {
+  process_->stop();
+  ended_ = true;
+  failure_ = protocol_failure(fault);
+  return std::nullopt;
+}
+
+CandidateLink::Usage CandidateLink::usage() const { return {process_->cpu_seconds(), request_seconds_}; }
+
+// For how long the candidate has had others to wait for.
+double CandidateLink::spared_seconds() const {
+  const SharedCrumb& crumb = *crumb_->get();  // which the process may fill with anything
+  const double since = crumb.compiling_since, compiled = crumb.compiled, now = monotonic_seconds();
+  const double compiling = compiled + (since > 0 && since < now ? now - since : 0);
+  return process_->queued_seconds() + (std::isfinite(compiling) ? compiling : 0);
+}
+
+// " in kernel `softmax`, line 12"
+std::string CandidateLink::place() const {
+  auto& crumb = *crumb_->get();
+  std::string text;
+  if (crumb.kernel[0] != '\0') {
+    text = fmt::format(" in the generated kernel `{}`",
+                       printable({crumb.kernel, strnlen(crumb.kernel, sizeof(crumb.kernel))}));
+  }
+  if (failure_.line > 0) text += fmt::format("{} line {}", text.empty() ? " at" : ", called at", failure_.line);
+  return text;
+}
+
+void CandidateLink::explain_end() {
+  const stage::Breadcrumb at = crumb_->get()->at;
+  bool in_source = at.file == 0 && at.offset <= sources_.text(0).size();
+  failure_ = {};
+  ended_ = true;
+  failure_.line = in_source ? sources_.position(0, at.offset).line : 0;
+  if (process_->wire().trouble() == Wire::Trouble::malformed) {
+    refuse("it is no message");
+    return;
+  }
+  bool hung = process_->wire().trouble() == Wire::Trouble::timed_out;
+  auto ending = process_->stop(hung ? 0 : 1);
+  if (hung) {
+    failure_.outcome = Outcome::timed_out;
+    failure_.detail = fmt::format("the candidate did not finish within its time limit{}", place());
+  } else if (ending.exit_code == kOutOfMemoryExit || ending.signal == SIGKILL) {
+    failure_.outcome = Outcome::out_of_memory;
+    failure_.detail = fmt::format("the candidate ran out of memory{}", place());
+  } else if (ending.signal != 0 || ending.exit_code == kAbortedExit) {
+    const int signal = ending.signal != 0 ? ending.signal : SIGABRT;
+    failure_.outcome = Outcome::crashed;
+    failure_.detail = fmt::format("the candidate crashed with signal {} ({}){}", signal, strsignal(signal), place());
+  } else {
+    failure_.outcome = ending.exit_code == 0 ? Outcome::worker_failed : Outcome::crashed;
+    failure_.detail = fmt::format("the candidate's process ended with code {}{}", ending.exit_code, place());
+  }
+}
+
+}  // namespace tilepilot::eval

@@ -1,0 +1,74 @@
+// The judge's hold on one candidate's process: requests with a deadline, and what the process's end means.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+
+#include "eval/compiler_broker.h"
+#include "eval/judge.h"
+#include "eval/output_tap.h"
+#include "eval/worker/shared_crumb.h"
+#include "eval/worker/tensor_passage.h"
+#include "eval/worker_process.h"
+
+namespace tilepilot::eval {
+
+struct CandidateLaunch {
+  std::filesystem::path executable = {};
+  int threads = 0;
+  std::string source = {};  // the candidate's text, to turn the place of a crash into a line
+  std::string name = "candidate";
+  bool uses_gpu = false;             // its process cannot have namespaces then
+  CompilerBroker* broker = nullptr;  // compiles for it; null: it does so itself
+  // For the broker.
+  std::filesystem::path cache = {};
+  std::vector<std::filesystem::path> cuda_folders = {};
+};
+
+class CandidateLink {
+ public:
+  static Result<std::unique_ptr<CandidateLink>> start(const CandidateLaunch& launch);
+
+  // All requests until the next call share `seconds` of the candidate's own time: neither what the judge does in
+  // between counts, nor compiling kernels and waiting for a processor, up to kPatience times as long.
+  void set_limit(double seconds) { limit_ = left_ = seconds; }
+  // What is left of it.
+  double left() const { return left_; }
+  // Sends the request; tensors go beside it, one file an entry. Nullopt: see failure().
+  std::optional<Message> ask(const nlohmann::json& request, const std::vector<std::vector<at::Tensor>>& files = {});
+  // Whether the candidate's process still answers.
+  bool is_open() const { return !ended_; }
+  // A verdict of the outcome that ended the last request. It is never `verified`: of what the candidate's process says,
+  // only kinds of failure count (candidate_answer.h).
+  const Verdict& failure() const { return failure_; }
+  // For how long the process's first thread has waited for a processor.
+  double queued_seconds() const { return process_->queued_seconds(); }
+
+  // What the candidate's process has taken, by this side's clock and the kernel's account. The process cannot change
+  // either.
+  struct Usage {
+    double cpu_seconds = 0;           // of all its threads since it began, those that have ended as well
+    double last_request_seconds = 0;  // from sending the last request to the end of its answer
+  };
+  Usage usage() const;
+
+ private:
+  CandidateLink() = default;
+  double spared_seconds() const;
+  std::optional<Message> refuse(std::string_view fault);
+  void explain_end();
+  std::string place() const;
+
+  std::unique_ptr<OutputTap> output_;  // outlives the process
+  std::unique_ptr<WorkerProcess> process_;
+  std::unique_ptr<CrumbPage> crumb_;
+  SourceMap sources_;
+  double limit_ = 0, left_ = 0;
+  double request_seconds_ = 0;
+  bool ended_ = false;
+  Verdict failure_;
+};
+
+}  // namespace tilepilot::eval

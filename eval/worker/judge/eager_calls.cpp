@@ -1,0 +1,83 @@
+#include "eval/worker/judge/eager_calls.h"
+
+#include <ATen/Context.h>
+#include <ATen/core/grad_mode.h>
+
+#include "eval/wire.h"
+#include "eval/worker/candidate/fresh_memory.h"
+#include "eval/worker/truth/digest.h"
+
+namespace tilepilot::eval {
+namespace {
+
+// While it lives, memory behaves as in the candidate's process.
+class Pooled {
+ public:
+  Pooled() : before_(set_fresh_memory(FreshMemory::pooled)) {}
+  ~Pooled() { set_fresh_memory(before_); }
+  Pooled(const Pooled&) = delete;
+
+ private:
+  FreshMemory before_;
+};
+
+}  // namespace
+
+EagerCalls::EagerCalls(const ReferenceSide& side) : side_(side), stopwatch_(stopwatch_for(side.device())) {
+  use_weights(0);
+}
+
+EagerCalls::~EagerCalls() { release_fresh_memory(); }
+
+void EagerCalls::use_weights(int set) {
+  set_ = set;
+  state_.clear();
+  state_ = copy_state(side_.weights(set), false, side_.device());
+}
+
+Result<EagerBatch> EagerCalls::run(const Batch& batch, const CallSource& source) {
+  at::NoGradGuard no_grad;
+  const Pooled pooled;
+  renew_fresh_memory(batch.memory);
+  EagerBatch result;
+  std::vector<std::vector<c10::IValue>> leaves;
+  for (const Call& call : batch.calls) {
+    auto& base = source.leaves(call.base);
+    result.inputs.push_back(inputs_of(batch, call, tensors_of(base), side_.device()));
+    leaves.push_back(with_tensors(base, result.inputs.back()));
+  }
+  result.outputs.reserve(leaves.size());
+  at::manual_seed(batch.seed);
+  const auto lead = static_cast<size_t>(batch.lead);
+  for (size_t i = 0; i < lead; ++i) result.outputs.push_back(TRY(side_.eager().run(leaves[i], state_)));
+  const double begin = monotonic_seconds();
+  for (size_t i = lead; i < leaves.size(); ++i) {
+    stopwatch_->start();
+    result.outputs.push_back(TRY(side_.eager().run(leaves[i], state_)));
+    stopwatch_->stop();
+  }
+  const double passed = monotonic_seconds() - begin, stopped = stopwatch_->read();
+  result.seconds = side_.device().is_cpu() ? passed : stopped;
+  return result;
+}
+
+void EagerCalls::drop(EagerBatch batch) {
+  const Pooled pooled;
+  batch = {};
+}
+
+Result<bool> EagerCalls::remembers() {
+  at::NoGradGuard no_grad;
+  constexpr uint64_t kSeed = 1;
+  const auto given = TRY(side_.fresh_inputs(kSeed));
+  std::string digests[2];
+  for (std::string& digest : digests) {
+    auto leaves = copy_leaves(given, side_.device());
+    at::manual_seed(kSeed);
+    for (auto& output : TRY(side_.eager().run(leaves, state_))) digest += digest_of(output);
+  }
+  use_weights(set_);
+  return digests[0] != digests[1];
+}
+
+}  // namespace tilepilot::eval

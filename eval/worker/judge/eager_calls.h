@@ -1,0 +1,35 @@
+// Eager's side of a batch of calls (call_batch.h): the same inputs in the same order, in the judge's process.
+#pragma once
+
+#include "eval/torch/stopwatch.h"
+#include "eval/worker/judge/call_source.h"
+
+namespace tilepilot::eval {
+
+struct EagerBatch {
+  double seconds = 0;                                    // of the calls after the lead
+  std::vector<std::vector<at::Tensor>> outputs, inputs;  // by call; the inputs after it
+};
+
+class EagerCalls {
+ public:
+  explicit EagerCalls(const ReferenceSide& side);
+  ~EagerCalls();
+  EagerCalls(const EagerCalls&) = delete;
+
+  void use_weights(int set);
+  int weights() const { return set_; }
+  Result<EagerBatch> run(const Batch& batch, const CallSource& source);
+  // Its memory waits for the next batch, as the candidate's does.
+  void drop(EagerBatch batch);
+  // Outputs depend on what earlier calls left in the model's buffers.
+  Result<bool> remembers();
+
+ private:
+  const ReferenceSide& side_;
+  std::unique_ptr<Stopwatch> stopwatch_;
+  State state_;
+  int set_ = -1;
+};
+
+}  // namespace tilepilot::eval

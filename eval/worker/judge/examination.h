@@ -1,0 +1,27 @@
+// One candidate's examination: load, two trials, then the other trials, guards and timing, shuffled; the first failure
+// is the verdict.
+#pragma once
+
+#include "eval/compiler_broker.h"
+#include "eval/judge.h"
+#include "eval/worker/truth/reference_side.h"
+
+namespace tilepilot::eval {
+
+struct ExaminationOptions {
+  const JudgeOptions& judge;
+  std::filesystem::path executable;
+  CompilerBroker* broker = nullptr;  // null: candidates compile themselves
+};
+
+// `verified`: what an earlier examination of the same program found, or null. Then two trials lead to the timing, and
+// the rest of its findings stand.
+Verdict examine(const ReferenceSide& side, const CheckRequest& request, const ExaminationOptions& options,
+                const Verdict* verified = nullptr);
+
+// Times programs and eager side by side. `verified`: by request, what an earlier examination found. A verdict for each,
+// in order.
+std::vector<Verdict> compare_verified(const ReferenceSide& side, const std::vector<CheckRequest>& requests,
+                                      const ExaminationOptions& options, const std::vector<Verdict>& verified);
+
+}  // namespace tilepilot::eval

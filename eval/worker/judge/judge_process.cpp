@@ -1,0 +1,189 @@
+#include "eval/worker/judge/judge_process.h"
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <map>
+#include <random>
+
+#include "compiler/runtime/target.h"
+#include "eval/compiler_broker.h"
+#include "eval/diagnostic_json.h"
+#include "eval/preflight.h"
+#include "eval/torch/element_type.h"
+#include "eval/torch/gpu.h"
+#include "eval/worker/candidate/fresh_memory.h"
+#include "eval/worker/judge/examination.h"
+#include "eval/worker/target_backend.h"
+#include "eval/worker_process.h"
+
+namespace tilepilot::eval {
+namespace {
+
+using nlohmann::json;
+
+JudgeOptions read_options(const json& node) {
+  JudgeOptions options;
+  node.at("dtype").get_to(options.dtype);
+  node.at("precision").get_to(options.precision);
+  node.at("target").get_to(options.target);
+  node.at("aten").get_to(options.aten);
+  node.at("trials").get_to(options.trials);
+  node.at("time_limit_s").get_to(options.time_limit_s);
+  node.at("memory_limit_bytes").get_to(options.memory_limit_bytes);
+  node.at("timing_samples").get_to(options.timing_samples);
+  node.at("timing_budget_s").get_to(options.timing_budget_s);
+  node.at("threads").get_to(options.threads);
+  options.cache = node.at("cache").get<std::string>();
+  node.at("allow_foreign").get_to(options.allow_foreign);
+  if (node.contains("seed")) options.seed = node.at("seed").get<uint64_t>();
+  return options;
+}
+
+int64_t bytes_of_memory() { return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE); }
+
+// Of inputs and expected values, for the candidates to come.
+constexpr int64_t kMostKept = int64_t{1} << 30;
+
+uint64_t secret_seed() {
+  std::random_device entropy;
+  return (uint64_t{entropy()} << 32) | entropy();
+}
+
+// Reference, eager and candidate run in the element type that the model was exported in.
+Status check_dtype(const Reference& reference, const JudgeOptions& options) {
+  if (reference.dtype == options.dtype) return {};
+  return make_error(DiagnosticKind::reference_invalid, {},
+                    fmt::format("the reference was exported as `{}`, not as `{}`", reference.dtype, options.dtype),
+                    "export the model again");
+}
+
+class JudgeServer {
+ public:
+  JudgeServer(Wire& wire, std::filesystem::path executable, CompilerBroker* broker)
+      : wire_(wire), executable_(std::move(executable)), broker_(broker) {}
+
+  void serve() {
+    while (auto message = wire_.receive()) {
+      auto op = message->body.value("op", "");
+      if (op == "open") {
+        auto opened = open(message->body);
+        wire_.send(opened.ok() ? json{{"target", options_.target}, {"threads", options_.threads}}
+                               : json{{"diagnostic", to_json(opened.error())}});
+      } else if (op == "check" || op == "compare") {
+        json answer = op == "check" ? to_json(check(request_from(message->body))) : compare(message->body);
+        answer[kJudgeEnds] = gpu_is_lost();
+        wire_.send(answer);
+        if (answer[kJudgeEnds]) return;
+      }
+    }
+  }
+
+ private:
+  Status open(const json& body) {
+    options_ = read_options(body.at("options"));
+    if (options_.threads > 0) at::set_num_threads(options_.threads);
+    options_.threads = at::get_num_threads();
+    if (options_.memory_limit_bytes <= 0) options_.memory_limit_bytes = bytes_of_memory() / 4 * 3;
+    // What candidates will need, so that what this machine lacks is said once.
+    auto opened = TRY(open_target(TRY(runtime::parse_target(options_.target)), {options_.cache, nullptr}));
+    options_.target = runtime::to_string(opened.target);
+    measures_ = opened.target.place != runtime::Place::emulator;
+    gpu_ = std::move(opened.gpu);
+    auto reference = TRY(load_reference(body.at("folder").get<std::string>()));
+    TRY(check_dtype(reference, options_));
+    TRY(check_memory(memory_need(GraphUses(reference.forward), gpu_ != nullptr), memory_available()));
+    ReferenceOptions reference_options{.seed = options_.seed ? *options_.seed : secret_seed(),
+                                       .trials = std::max(1, options_.trials),
+                                       .kept_bytes = std::min(kMostKept, bytes_of_memory() / 16),
+                                       .precision = type_of_option(options_.precision)};
+    try {
+      if (gpu_) reference_options.device = gpu_device();
+      side_ = TRY(ReferenceSide::make(std::move(reference), reference_options));
+    } catch (const std::exception& error) {
+      return make_error(DiagnosticKind::reference_invalid, {},
+                        fmt::format("the reference cannot be replayed: {}", error.what()));
+    }
+    return {};
+  }
+
+  // A context that failed never works again; another judge has another one.
+  bool gpu_is_lost() const {
+    if (!gpu_) return false;
+    try {
+      synchronize_gpu();
+      release_unused_gpu_memory();  // to the next candidate
+      return false;
+    } catch (const std::exception&) { return true; }
+  }
+
+  CheckRequest request_from(const json& body) const {
+    return {.source = body.at("source"), .name = body.at("name"), .time = body.at("time") && measures_};
+  }
+  static Verdict failure(const std::exception& error) {
+    Verdict verdict;
+    verdict.detail = fmt::format("the judge failed: {}", error.what());
+    return verdict;
+  }
+
+  // Programs that were not verified before are examined first; those that fail then have their verdict.
+  json compare(const json& body) {
+    std::vector<CheckRequest> finalists;
+    std::vector<Verdict> known, verdicts;
+    std::vector<size_t> places;
+    for (auto& each : body.at("requests")) {
+      CheckRequest request = request_from(each);
+      auto found = verified_.find(request.source);
+      request.time = false;
+      verdicts.push_back(found == verified_.end() ? check(request) : found->second);
+      if (verdicts.back().outcome != Outcome::verified) continue;
+      request.time = measures_;
+      places.push_back(verdicts.size() - 1);
+      known.push_back(verdicts.back());
+      finalists.push_back(std::move(request));
+    }
+    try {
+      auto compared = compare_verified(*side_, finalists, {options_, executable_, broker_}, known);
+      for (size_t i = 0; i < places.size(); ++i) verdicts[places[i]] = std::move(compared[i]);
+    } catch (const std::exception& error) {
+      for (const size_t place : places) verdicts[place] = failure(error);
+    }
+    json answer = {{"verdicts", json::array()}};
+    for (auto& verdict : verdicts) answer["verdicts"].push_back(to_json(verdict));
+    return answer;
+  }
+
+  Verdict check(const CheckRequest& request) {
+    try {
+      auto known = verified_.find(request.source);
+      auto verdict = examine(*side_, request, {options_, executable_, broker_},
+                             known == verified_.end() ? nullptr : &known->second);
+      if (verdict.outcome == Outcome::verified) verified_.insert_or_assign(request.source, verdict);
+      return verdict;
+    } catch (const std::exception& error) { return failure(error); }
+  }
+
+  Wire& wire_;
+  std::filesystem::path executable_;
+  CompilerBroker* broker_;
+  JudgeOptions options_;
+  bool measures_ = true;                              // times in the emulator tell nothing
+  std::shared_ptr<const runtime::cuda::Device> gpu_;  // kept, as its context is LibTorch's too
+  std::unique_ptr<ReferenceSide> side_;
+  std::map<std::string, Verdict> verified_;  // by source
+};
+
+}  // namespace
+
+int run_judge(const std::filesystem::path& executable) {
+  prctl(PR_SET_DUMPABLE, 0);  // nobody reads expected values out of this process
+  const auto broker = CompilerBroker::start();
+  install_fresh_memory();
+  Wire wire{Descriptor(kWorkerSocket)};
+  JudgeServer(wire, executable, broker.get()).serve();
+  return 0;
+}
+
+}  // namespace tilepilot::eval

@@ -1,0 +1,37 @@
+#include "eval/worker/judge/kernelbench_rule.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+
+namespace tilepilot::eval {
+
+std::vector<uint64_t> kernelbench_seeds(int count) {
+  constexpr uint64_t kSeed = 42;
+  constexpr int64_t kBelow = 4294967295;
+  auto generator = at::detail::createCPUGenerator(kSeed);
+  std::vector<uint64_t> seeds;
+  for (int i = 0; i < count; ++i)
+    seeds.push_back(static_cast<uint64_t>(at::randint(kBelow, {1}, generator, at::kLong).item<int64_t>()));
+  return seeds;
+}
+
+double tolerance_of_kernelbench(at::ScalarType type) {
+  return type == at::kHalf || type == at::kBFloat16 ? 1e-2 : 1e-4;
+}
+
+bool all_close(const at::Tensor& actual, const at::Tensor& expected, double tolerance) {
+  constexpr int64_t kAtOnce = int64_t{1} << 24;
+  at::NoGradGuard no_grad;
+  const at::Tensor a = actual.reshape({-1}), e = expected.reshape({-1});
+  for (int64_t begin = 0; begin < e.numel(); begin += kAtOnce) {
+    const int64_t count = std::min(kAtOnce, e.numel() - begin);
+    const at::Tensor part = e.narrow(0, begin, count);
+    if (!at::allclose(a.narrow(0, begin, count).to(part.device()), part, tolerance, tolerance)) return false;
+  }
+  return true;
+}
+
+}  // namespace tilepilot::eval

@@ -1,0 +1,17 @@
+// KernelBench's rule for values, which verdicts report beside ours: inputs drawn five times under seeds that come from
+// 42, and outputs all close to eager's.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+namespace tilepilot::eval {
+
+std::vector<uint64_t> kernelbench_seeds(int count);
+// Absolute and relative, by the type of the output.
+double tolerance_of_kernelbench(at::ScalarType type);
+// As torch.allclose, in parts, where `expected` is. @pre equal shapes and types
+bool all_close(const at::Tensor& actual, const at::Tensor& expected, double tolerance);
+
+}  // namespace tilepilot::eval

@@ -1,0 +1,291 @@
+#include "eval/worker/judge/side_by_side.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <thread>
+
+#include "eval/wire.h"
+#include "eval/worker/judge/samples.h"
+#include "eval/worker/judge/timing_lock.h"
+
+namespace tilepilot::eval {
+namespace {
+
+constexpr double kSampleSeconds = 6e-3;   // a sample holds as many calls as take this long
+constexpr double kLongestRatio = 10;      // of the slower side's sample to that
+constexpr double kWarmUpSeconds = 50e-3;  // of calls, on each side
+constexpr int kMostWarmUps = 3;           // rounds of as many calls as there may be
+constexpr int64_t kMaxCalls = 512;
+constexpr int64_t kBatchBytes = int64_t{64} << 20;  // of inputs and outputs, on each side
+constexpr int kMinRounds = 5, kUsualRounds = 15;
+constexpr double kBudgetShare = 0.4;  // of the budget: rounds are planned for that
+constexpr double kPatience = 10;      // budgets: then what there is must do
+constexpr size_t kPicks = 8;          // calls of a batch that are compared, and its traps
+constexpr int kTruths = 2;            // rounds in which one of them is compared with the truth
+constexpr double kLaunchBound = 20e-6;
+constexpr auto kThreadsSleep =
+    std::chrono::milliseconds(1);  // longer than idle OpenMP threads spin (worker_process.cpp)
+
+void add_note(Verdict& verdict, const std::string& note) {
+  if (std::find(verdict.notes.begin(), verdict.notes.end(), note) == verdict.notes.end()) verdict.notes.push_back(note);
+}
+
+class SideBySide {
+ public:
+  SideBySide(const ReferenceSide& side, CallSource& source, EagerCalls& eager, std::vector<Contestant>& contestants,
+             const JudgeOptions& options)
+      : side_(side),
+        source_(source),
+        eager_(eager),
+        contestants_(contestants),
+        options_(options),
+        check_(side, source),
+        samples_(contestants.size()) {}
+
+  bool run(std::vector<Interlude> interludes, bool time) {
+    if (!time) return run_steps(std::move(interludes), 0);
+    auto stateful = eager_.remembers();
+    if (!stateful.ok()) return eager_failed(stateful.error().message);
+    // Only the first call after the seed, and on the model's own state, is what the truth can say.
+    single_ = *stateful || side_.is_random();
+    reloads_ = *stateful;
+    const TimingLock lock(timing_lock_file(options_.target), [&] {
+      for (auto& each : contestants_) add_note(each.verdict, "waited until another run on this machine had been timed");
+    });
+    if (!warm_up() || !run_steps(std::move(interludes), rounds_)) return false;
+    summarize();
+    return alive() > 0;
+  }
+
+ private:
+  struct Samples {
+    std::vector<double> seconds, round_trips;  // of batches
+    std::vector<size_t> calls;
+    std::vector<ClockView> views;
+    double kernel_seconds = 0, claimed = 0;
+  };
+
+  size_t alive() const {
+    return static_cast<size_t>(
+        std::count_if(contestants_.begin(), contestants_.end(), [](auto& each) { return !each.failure; }));
+  }
+
+  bool eager_failed(const std::string& why) {
+    for (auto& each : contestants_) {
+      each.failure.emplace();
+      each.failure->detail = "the reference failed beside the candidate: " + why;
+    }
+    return false;
+  }
+
+  // Rounds and interludes, shuffled.
+  bool run_steps(std::vector<Interlude> interludes, int rounds) {
+    std::vector<int> steps(static_cast<size_t>(rounds), -1);
+    for (size_t i = 0; i < interludes.size(); ++i) steps.push_back(static_cast<int>(i));
+    for (size_t i = steps.size(); i > 1; --i) std::swap(steps[i - 1], steps[source_.random() % i]);
+    std::set<int> truths;
+    for (int i = 0; i < kTruths && rounds > 0; ++i)
+      truths.insert(static_cast<int>(source_.random() % static_cast<uint64_t>(rounds)));
+    int round_number = 0;
+    const double begin = monotonic_seconds();
+    for (const int step : steps) {
+      if (step >= 0) {
+        auto& interlude = interludes[static_cast<size_t>(step)];
+        if (!interlude.run()) return false;
+        if (interlude.weights >= 0) eager_.use_weights(interlude.weights);
+        continue;
+      }
+      out_of_patience_ =
+          out_of_patience_ || (round_number > 0 && monotonic_seconds() - begin > kPatience * options_.timing_budget_s);
+      if (out_of_patience_) continue;
+      // Several have no interludes that would bring them other weights.
+      if (contestants_.size() > 1 && round_number == rounds / 2 && !load_weights(1)) return false;
+      if (!round(true, truths.count(round_number) > 0)) return false;
+      ++round_number;
+    }
+    return true;
+  }
+
+  bool load_weights(int set) {
+    eager_.use_weights(set);
+    for (auto& each : contestants_)
+      if (!each.failure && !each.load_weights(set)) each.failure = each.channel.link().failure();
+    return alive() > 0;
+  }
+
+  // Twice as many calls in each round, until they take long enough; then one as those that count.
+  bool warm_up() {
+    double spent = 0;
+    const int64_t most = most_calls();
+    int rounds_at_most = 0;
+    for (calls_ = 1; spent < kWarmUpSeconds; calls_ = std::min(calls_ * 2, most)) {
+      if (!round(false, false)) return false;
+      spent += slowest_;
+      if (calls_ == most && ++rounds_at_most == kMostWarmUps) break;
+    }
+    calls_ = std::clamp(static_cast<int64_t>(kSampleSeconds / fastest_call_), int64_t{1}, most);
+    const auto tolerable = static_cast<int64_t>(kLongestRatio * kSampleSeconds / slowest_call_);
+    calls_ = std::max<int64_t>(1, std::min(calls_, tolerable));
+    lead_ = !single_ && fastest_call_ < kSampleSeconds ? 1 : 0;
+    const double begin = monotonic_seconds();
+    if (!round(false, false)) return false;
+    const double passed = monotonic_seconds() - begin;
+    const int wanted = std::max(1, std::min(options_.timing_samples, kUsualRounds));
+    const int affordable = static_cast<int>(std::min(1e6, kBudgetShare * options_.timing_budget_s / passed));
+    rounds_ = std::clamp(affordable, std::min(kMinRounds, wanted), wanted);
+    return true;
+  }
+
+  int64_t most_calls() const {
+    if (single_) return 1;
+    return std::clamp<int64_t>(kBatchBytes / std::max<int64_t>(source_.bytes(), 1), 1, kMaxCalls);
+  }
+
+  // All run the same batch; the order is drawn.
+  bool round(bool counts, bool against_truth) {
+    auto next = source_.next(static_cast<size_t>(calls_), static_cast<size_t>(lead_));
+    if (!next.ok()) return eager_failed(next.error().message);
+    const PlannedBatch planned = *std::move(next);
+    if (reloads_ && !load_weights(eager_.weights())) return false;
+    std::vector<size_t> order(contestants_.size() + 1);
+    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+    for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[source_.random() % i]);
+    fastest_call_ = 1e9;
+    slowest_ = slowest_call_ = 0;
+    const size_t timed = planned.batch.calls.size() - static_cast<size_t>(planned.batch.lead);
+    std::optional<EagerBatch> eager;
+    for (const size_t who : order) {
+      if (who < contestants_.size()) {
+        if (!contestants_[who].failure) run_contestant(who, planned, counts);
+        continue;
+      }
+      auto ran = eager_.run(planned.batch, source_);
+      if (!ran.ok()) return eager_failed(ran.error().message);
+      eager = *std::move(ran);
+      note_cost(eager->seconds, timed);
+      if (counts) eager_samples_.push_back(eager->seconds / static_cast<double>(timed));
+      std::this_thread::sleep_for(kThreadsSleep);
+    }
+    for (size_t who = 0; who < contestants_.size(); ++who)
+      if (!contestants_[who].failure) check(contestants_[who], planned, *eager, against_truth);
+    eager_.drop(*std::move(eager));
+    return alive() > 0;
+  }
+
+  void note_cost(double seconds, size_t calls) {
+    const double call = std::max(seconds / static_cast<double>(calls), 1e-7);
+    fastest_call_ = std::min(fastest_call_, call);
+    slowest_call_ = std::max(slowest_call_, call);
+    slowest_ = std::max(slowest_, seconds);
+  }
+
+  void run_contestant(size_t who, const PlannedBatch& planned, bool counts) {
+    Contestant& contestant = contestants_[who];
+    Samples& samples = samples_[who];
+    CallChannel& channel = contestant.channel;
+    channel.link().set_limit(options_.time_limit_s);
+    std::vector<CallChannel::Base> bases;
+    for (const int64_t base : planned.fresh) bases.push_back({base, tensors_of(source_.leaves(base))});
+    Batch batch = planned.batch;
+    batch.waits = side_.device().is_cpu() || !counts;
+    if (!channel.prepare(batch, bases)) return lose(contestant);
+    auto ran = channel.go();
+    if (!ran) return lose(contestant);
+    std::this_thread::sleep_for(kThreadsSleep);
+    const double after = channel.busy_since();
+    auto round_trip = channel.round_trip();
+    if (!round_trip) return lose(contestant);
+    const size_t timed = batch.calls.size() - static_cast<size_t>(batch.lead);
+    note_cost(side_.device().is_cpu() ? ran->judged : ran->claimed, timed);
+    // On a GPU kernels are waited for in batches that do not count: waiting takes time.
+    if (counts == side_.device().is_cpu()) {
+      samples.kernel_seconds += ran->kernel_seconds;
+      samples.claimed += ran->claimed;
+    }
+    samples.round_trips.push_back(*round_trip);
+    if (!counts) return;
+    samples.seconds.push_back(side_.device().is_cpu() ? ran->judged : ran->claimed);
+    samples.calls.push_back(timed);
+    samples.views.push_back({ran->claimed, ran->judged - *round_trip - ran->queued, ran->busy, after});
+  }
+
+  static void lose(Contestant& contestant) { contestant.failure = contestant.channel.link().failure(); }
+
+  // Which calls are compared is decided here, after they have run.
+  void check(Contestant& contestant, const PlannedBatch& planned, const EagerBatch& eager, bool against_truth) {
+    std::vector<size_t> picks;
+    const size_t count = planned.batch.calls.size();
+    // Traps first: what an old answer does to other calls has other names.
+    for (size_t i = 0; i < count; ++i)
+      if (planned.traps[i]) picks.push_back(i);
+    for (size_t i = 0; i < kPicks; ++i) {
+      const size_t call = source_.random() % count;
+      if (std::find(picks.begin(), picks.end(), call) == picks.end()) picks.push_back(call);
+    }
+    for (const size_t call : picks) {
+      auto answer = contestant.channel.fetch(call, source_.mutated());
+      if (!answer) return lose(contestant);
+      // A truth is of the first call after the seed where the model draws numbers.
+      contestant.failure =
+          check_.check({planned, eager, call, eager_.weights(), std::exchange(against_truth, false)}, *answer);
+      if (contestant.failure) return;
+    }
+  }
+
+  void summarize() {
+    for (size_t who = 0; who < contestants_.size(); ++who) {
+      Contestant& contestant = contestants_[who];
+      if (contestant.failure) continue;
+      Samples& samples = samples_[who];
+      const std::string complaint = clock_complaint(samples.views, options_.threads);
+      if (side_.device().is_cpu() && !complaint.empty()) {
+        contestant.failure = rejection("clock", "the candidate's time cannot be believed: " + complaint);
+        continue;
+      }
+      const double round_trip = side_.device().is_cpu() ? median(samples.round_trips) : 0;
+      std::vector<double> seconds;
+      for (size_t i = 0; i < samples.seconds.size(); ++i)
+        seconds.push_back(std::max(samples.seconds[i] - round_trip, 1e-8) / static_cast<double>(samples.calls[i]));
+      Verdict& verdict = contestant.verdict;
+      verdict.candidate = timing_of(seconds);
+      verdict.eager = timing_of(eager_samples_);
+      std::tie(verdict.speedup_low, verdict.speedup_high) = ratio_interval(eager_samples_, seconds);
+      // Where all samples are alike, rounding alone sets them apart.
+      verdict.speedup_low = std::min(verdict.speedup_low, verdict.speedup());
+      verdict.speedup_high = std::max(verdict.speedup_high, verdict.speedup());
+      verdict.generated_share =
+          samples.claimed > 0 ? std::clamp(samples.kernel_seconds / samples.claimed, 0.0, 1.0) : 0;
+      if (out_of_patience_) add_note(verdict, "timed with few samples: a call takes too long for more");
+      if (source_.repeats())
+        add_note(verdict,
+                 "`get_inputs` gives the same integers at each call: a program that keeps its answer is not noticed");
+      if (!side_.device().is_cpu() && std::min(median(seconds), median(eager_samples_)) < kLaunchBound)
+        add_note(verdict, "launch-bound: a call takes less than 20 µs, most of which is launching kernels");
+    }
+  }
+
+  const ReferenceSide& side_;
+  CallSource& source_;
+  EagerCalls& eager_;
+  std::vector<Contestant>& contestants_;
+  const JudgeOptions& options_;
+  CallCheck check_;
+  std::vector<Samples> samples_;
+  std::vector<double> eager_samples_;
+  bool single_ = false, reloads_ = false, out_of_patience_ = false;
+  int64_t calls_ = 1, lead_ = 0;
+  int rounds_ = 0;
+  double fastest_call_ = 0, slowest_call_ = 0, slowest_ = 0;  // of the last round
+};
+
+}  // namespace
+
+bool run_side_by_side(const ReferenceSide& side, CallSource& source, EagerCalls& eager,
+                      std::vector<Contestant>& contestants, std::vector<Interlude> interludes,
+                      const SideBySideOptions& options) {
+  return SideBySide(side, source, eager, contestants, options.judge).run(std::move(interludes), options.time);
+}
+
+}  // namespace tilepilot::eval

@@ -1,0 +1,317 @@
+#include "eval/worker/truth/error_scan.h"
+
+#include <ATen/Dispatch.h>
+#include <ATen/Functions.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "eval/torch/threads.h"
+
+namespace tilepilot::eval {
+namespace {
+
+constexpr int64_t kChunk = 2048;               // elements converted at a time, on the stack
+constexpr int64_t kParts = 16;                 // of rows, each summed by one thread: sums do not depend on their number
+constexpr int64_t kFewestOfSlice = 8;          // elements of a slice whose rms says something, and half of it not zero
+constexpr int64_t kAtOnce = int64_t{1} << 22;  // elements that operators work on
+
+using Buffer = std::array<double, kChunk>;
+
+bool is_readable(at::ScalarType type) {
+  return type == at::kFloat || type == at::kDouble || type == at::kHalf || type == at::kBFloat16;
+}
+
+at::Tensor readable(const at::Tensor& tensor) {
+  return (is_readable(tensor.scalar_type()) ? tensor : tensor.to(at::kDouble)).contiguous();
+}
+
+void load(const at::Tensor& tensor, int64_t begin, int64_t count, Buffer& into) {
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, tensor.scalar_type(), "load", [&] {
+    const scalar_t* from = tensor.const_data_ptr<scalar_t>() + begin;
+    for (int64_t i = 0; i < count; ++i) into[static_cast<size_t>(i)] = static_cast<double>(from[i]);
+  });
+}
+
+// `body(part, row)` for every row, a range of rows to each part.
+template <class Body>
+void in_parts(int64_t rows, const Body& body) {
+  const int64_t length = (rows + kParts - 1) / kParts;
+  libtorch_threads()(std::min(kParts, rows), [&](int64_t first, int64_t last) {
+    for (int64_t part = first; part < last; ++part) {
+      const int64_t end = std::min((part + 1) * length, rows);
+      for (int64_t row = part * length; row < end; ++row) body(static_cast<size_t>(part), row);
+    }
+  });
+}
+
+// Whether few long rows are better cut in pieces: one row is one thread's.
+int64_t pieces_of_row(const RowShape& shape) {
+  return shape.rows >= kParts ? 1 : (shape.columns + kChunk - 1) / kChunk;
+}
+
+double root_of_mean(double squares, int64_t count) { return std::sqrt(squares / static_cast<double>(count)); }
+
+// Least so far, and the rms of another slice of so many elements. What `relu` leaves of a slice may be one number that
+// is small by cancellation: where most elements are zero, the others' size says nothing of their errors.
+void lower(double& least, const SliceSum& sum, int64_t elements) {
+  if (sum.not_zero >= kFewestOfSlice && 2 * sum.not_zero >= elements)
+    least = std::min(least, root_of_mean(sum.squares, elements));
+}
+
+struct Part {
+  double squares = 0, max = 0, local = 0, max_abs = 0, eager_max_abs = 0, largest = 0;
+  bool nan = false, not_finite = false, specials_wrong = false;
+
+  void add(const Part& other) {
+    squares += other.squares;
+    max = std::max(max, other.max);
+    local = std::max(local, other.local);
+    max_abs = std::max(max_abs, other.max_abs);
+    eager_max_abs = std::max(eager_max_abs, other.eager_max_abs);
+    largest = std::max(largest, other.largest);
+    nan |= other.nan;
+    not_finite |= other.not_finite;
+    specials_wrong |= other.specials_wrong;
+  }
+};
+
+struct Scales {
+  double rms, local;
+};
+
+void compare_element(double value, double eager, double truth, Scales scales, Part& part) {
+  if (!std::isfinite(truth) || !std::isfinite(eager)) {
+    part.specials_wrong |= !(value == eager || (std::isnan(value) && std::isnan(eager)));
+    return;
+  }
+  double magnitude = std::abs(truth), weight = magnitude + scales.rms, error = std::abs(value - truth);
+  double scaled = error / weight;
+  part.nan |= std::isnan(value);
+  part.not_finite |= !std::isfinite(value);
+  part.squares += scaled * scaled;
+  part.max = std::max(part.max, scaled);
+  part.local = std::max(part.local, error / (magnitude + scales.local));
+  part.max_abs = std::max(part.max_abs, error);
+  part.eager_max_abs = std::max(part.eager_max_abs, std::abs(eager - truth));
+  part.largest = std::max(part.largest, weight);
+}
+
+double largest_of(const at::Tensor& tensor) { return tensor.numel() > 0 ? tensor.max().item<double>() : 0; }
+
+at::Tensor on_device(const std::vector<double>& numbers, int64_t begin, int64_t count, c10::Device device) {
+  at::Tensor tensor = at::empty({count}, at::kDouble);
+  std::copy_n(numbers.begin() + begin, count, tensor.mutable_data_ptr<double>());
+  return tensor.to(device);
+}
+
+}  // namespace
+
+RowShape::RowShape(at::IntArrayRef sizes) {
+  for (int64_t extent : sizes) {
+    if (extent != 1) leading.push_back(extent);
+  }
+  if (leading.empty()) return;
+  columns = leading.back();
+  leading.pop_back();
+  for (int64_t extent : leading) rows *= extent;
+}
+
+ScaleBuilder::ScaleBuilder(at::IntArrayRef sizes, ScanPlace place) : shape_(sizes), place_(place) {
+  rows_.resize(static_cast<size_t>(shape_.rows));
+  if (shape_.rows >= kFewestOfSlice) columns_.resize(static_cast<size_t>(shape_.columns));
+}
+
+void ScaleBuilder::add(const at::Tensor& eager, const at::Tensor& truth) {
+  if (truth.numel() == 0) return;
+  if (truth.is_cpu() && eager.is_cpu() && place_ == ScanPlace::nearest) {
+    add_on_host(readable(eager), readable(truth));
+  } else {
+    add_by_operators(eager, truth);
+  }
+  next_row_ += truth.numel() / shape_.columns;
+}
+
+void ScaleBuilder::add_on_host(const at::Tensor& eager, const at::Tensor& truth) {
+  const int64_t columns = shape_.columns, rows = truth.numel() / columns;
+  struct Sums {
+    std::vector<SliceSum> columns;
+    int64_t counted = 0;
+  };
+  std::array<Sums, kParts> sums;
+  in_parts(rows, [&](size_t part, int64_t row) {
+    auto& [by_column, counted] = sums[part];
+    by_column.resize(columns_.size());
+    SliceSum in_row;
+    for (int64_t begin = 0; begin < columns; begin += kChunk) {
+      const int64_t count = std::min(kChunk, columns - begin);
+      Buffer e, t;
+      load(eager, row * columns + begin, count, e);
+      load(truth, row * columns + begin, count, t);
+      for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
+        if (!std::isfinite(t[i]) || !std::isfinite(e[i])) continue;
+        const double square = t[i] * t[i];
+        in_row.add(square, square > 0);
+        if (!by_column.empty()) by_column[static_cast<size_t>(begin) + i].add(square, square > 0);
+        ++counted;
+      }
+    }
+    rows_[static_cast<size_t>(next_row_ + row)].add(in_row.squares, in_row.not_zero);
+  });
+  for (auto& [by_column, counted] : sums) {
+    for (size_t i = 0; i < by_column.size(); ++i) columns_[i].add(by_column[i].squares, by_column[i].not_zero);
+    counted_ += counted;
+  }
+}
+
+void ScaleBuilder::add_by_operators(const at::Tensor& given_eager, const at::Tensor& given_truth) {
+  const at::Tensor eager = given_eager.reshape({-1, shape_.columns}), truth = given_truth.reshape({-1, shape_.columns});
+  const int64_t step = std::max<int64_t>(1, kAtOnce / shape_.columns);
+  for (int64_t begin = 0; begin < truth.size(0); begin += step) {
+    const int64_t count = std::min(step, truth.size(0) - begin);
+    const at::Tensor t = truth.narrow(0, begin, count).to(at::kDouble),
+                     e = eager.narrow(0, begin, count).to(t.device());
+    const at::Tensor mask = t.isfinite().logical_and_(e.isfinite());
+    const at::Tensor squares = at::where(mask, t.square(), at::zeros({}, t.options()));
+    const at::Tensor not_zero = squares.gt(0);
+    auto add = [&](SliceSum* slices, int64_t axis) {
+      const at::Tensor sums = squares.sum(axis).cpu(), counts = not_zero.sum(axis).cpu();
+      for (int64_t i = 0; i < sums.numel(); ++i)
+        slices[i].add(sums.const_data_ptr<double>()[i], counts.const_data_ptr<int64_t>()[i]);
+    };
+    add(rows_.data() + next_row_ + begin, 1);
+    if (!columns_.empty()) add(columns_.data(), 0);
+    counted_ += mask.sum().item<int64_t>();
+  }
+}
+
+ErrorScale ScaleBuilder::finish() const {
+  ErrorScale scale;
+  scale.counted = counted_;
+  double squares = 0;
+  for (const SliceSum& each : rows_) squares += each.squares;
+  if (counted_ > 0 && squares > 0) scale.rms = root_of_mean(squares, counted_);
+  const int64_t numel = shape_.rows * shape_.columns;
+  if (numel == 0) return scale;
+  scale.columns.assign(columns_.size(), scale.rms);
+  for (size_t i = 0; i < columns_.size(); ++i) lower(scale.columns[i], columns_[i], shape_.rows);
+  if (shape_.rows == 1) return scale;
+  scale.rows.assign(rows_.size(), scale.rms);
+  if (shape_.columns >= kFewestOfSlice) {
+    for (size_t i = 0; i < rows_.size(); ++i) lower(scale.rows[i], rows_[i], shape_.columns);
+  }
+  int64_t inner = shape_.rows;
+  for (int64_t extent : shape_.leading) {
+    inner /= extent;
+    const int64_t elements = numel / extent;
+    if (elements < kFewestOfSlice || elements == shape_.columns) continue;  // the latter: rows
+    std::vector<SliceSum> sums(static_cast<size_t>(extent));
+    auto index = [&](size_t row) { return static_cast<size_t>(static_cast<int64_t>(row) / inner % extent); };
+    for (size_t row = 0; row < rows_.size(); ++row) sums[index(row)].add(rows_[row].squares, rows_[row].not_zero);
+    for (size_t row = 0; row < rows_.size(); ++row) lower(scale.rows[row], sums[index(row)], elements);
+  }
+  return scale;
+}
+
+ErrorMeter::ErrorMeter(at::IntArrayRef sizes, const ErrorScale& scale, ScanPlace place)
+    : shape_(sizes), scale_(scale), place_(place) {}
+
+void ErrorMeter::add(const at::Tensor& value, const at::Tensor& eager, const at::Tensor& truth) {
+  if (truth.numel() == 0) return;
+  if (truth.is_cpu() && value.is_cpu() && eager.is_cpu() && place_ == ScanPlace::nearest) {
+    add_on_host(readable(value), readable(eager), readable(truth));
+  } else {
+    add_by_operators(value, eager, truth);
+  }
+  next_row_ += truth.numel() / shape_.columns;
+  seen_ += truth.numel();
+}
+
+void ErrorMeter::add_on_host(const at::Tensor& value, const at::Tensor& eager, const at::Tensor& truth) {
+  const int64_t columns = shape_.columns;
+  const int64_t pieces = pieces_of_row(shape_), length = pieces == 1 ? columns : kChunk;
+  std::array<Part, kParts> parts;
+  in_parts(truth.numel() / columns * pieces, [&](size_t number, int64_t place) {
+    const int64_t row = place / pieces, first = place % pieces * length, end = std::min(first + length, columns);
+    const double of_row = scale_.rows.empty() ? scale_.rms : scale_.rows[static_cast<size_t>(next_row_ + row)];
+    for (int64_t begin = first; begin < end; begin += kChunk) {
+      const int64_t count = std::min(kChunk, end - begin);
+      Buffer v, e, t;
+      load(value, row * columns + begin, count, v);
+      load(eager, row * columns + begin, count, e);
+      load(truth, row * columns + begin, count, t);
+      for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
+        const double of_column = scale_.columns.empty() ? of_row : scale_.columns[static_cast<size_t>(begin) + i];
+        compare_element(v[i], e[i], t[i], {scale_.rms, std::min(of_row, of_column)}, parts[number]);
+      }
+    }
+  });
+  Part total;
+  for (auto& part : parts) total.add(part);
+  squares_ += total.squares;
+  largest_ = std::max(largest_, total.largest);
+  nan_ |= total.nan;
+  scan_.max_scaled = std::max(scan_.max_scaled, total.max);
+  scan_.max_local = std::max(scan_.max_local, total.local);
+  scan_.max_abs = std::max(scan_.max_abs, total.max_abs);
+  scan_.eager_max_abs = std::max(scan_.eager_max_abs, total.eager_max_abs);
+  scan_.not_finite |= total.not_finite;
+  scan_.specials_wrong |= total.specials_wrong;
+}
+
+void ErrorMeter::add_by_operators(const at::Tensor& given_value, const at::Tensor& given_eager,
+                                  const at::Tensor& given_truth) {
+  const at::Tensor value = given_value.reshape({-1, shape_.columns}), eager = given_eager.reshape({-1, shape_.columns}),
+                   truth = given_truth.reshape({-1, shape_.columns});
+  const auto device = truth.device();
+  const at::Tensor zero = at::zeros({}, at::dtype(at::kDouble).device(device));
+  const at::Tensor columns = scale_.columns.empty() ? at::full({1}, scale_.rms, zero.options())
+                                                    : on_device(scale_.columns, 0, shape_.columns, device);
+  const int64_t step = std::max<int64_t>(1, kAtOnce / shape_.columns);
+  for (int64_t begin = 0; begin < truth.size(0); begin += step) {
+    const int64_t count = std::min(step, truth.size(0) - begin);
+    auto part_of = [&](const at::Tensor& whole) { return whole.narrow(0, begin, count).to(device, at::kDouble); };
+    const at::Tensor v = part_of(value), e = part_of(eager), t = part_of(truth);
+    const at::Tensor mask = t.isfinite().logical_and_(e.isfinite());
+    const at::Tensor same = v.eq(e).logical_or_(v.isnan().logical_and_(e.isnan()));
+    scan_.specials_wrong |= mask.logical_or(same).logical_not_().any().item<bool>();
+    scan_.not_finite |= mask.logical_and(v.isfinite().logical_not_()).any().item<bool>();
+    nan_ |= mask.logical_and(v.isnan()).any().item<bool>();
+    const at::Tensor error = at::where(mask, v.sub(t).abs_(), zero), magnitude = at::where(mask, t.abs(), zero);
+    const at::Tensor rows = scale_.rows.empty() ? at::full({1}, scale_.rms, zero.options())
+                                                : on_device(scale_.rows, next_row_ + begin, count, device).unsqueeze(1);
+    const at::Tensor scaled = error.div(magnitude.add(scale_.rms));
+    squares_ += scaled.square().sum().item<double>();
+    scan_.max_scaled = std::max(scan_.max_scaled, largest_of(scaled));
+    scan_.max_local = std::max(scan_.max_local, largest_of(error.div(magnitude.add(at::minimum(rows, columns)))));
+    scan_.max_abs = std::max(scan_.max_abs, largest_of(error));
+    scan_.eager_max_abs = std::max(scan_.eager_max_abs, largest_of(at::where(mask, e.sub(t).abs_(), zero)));
+    if (mask.any().item<bool>()) largest_ = std::max(largest_, largest_of(magnitude) + scale_.rms);
+  }
+}
+
+ErrorScan ErrorMeter::finish() const {
+  ErrorScan scan = scan_;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  if (seen_ > 0) scan.rms_scaled = std::sqrt(squares_ / static_cast<double>(seen_));
+  if (nan_) scan.max_scaled = scan.rms_scaled = scan.max_local = scan.max_abs = nan;
+  if (scale_.counted > 0) scan.largest_weight = scale_.counted < seen_ ? std::max(1.0, largest_) : largest_;
+  return scan;
+}
+
+ErrorScale scale_of(const at::Tensor& eager, const at::Tensor& truth) {
+  ScaleBuilder builder(truth.sizes());
+  builder.add(eager, truth);
+  return builder.finish();
+}
+
+ErrorScan scan_errors(const at::Tensor& value, const at::Tensor& eager, const at::Tensor& truth,
+                      const ErrorScale& scale) {
+  ErrorMeter meter(truth.sizes(), scale);
+  meter.add(value, eager, truth);
+  return meter.finish();
+}
+
+}  // namespace tilepilot::eval

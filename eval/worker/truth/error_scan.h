@@ -1,0 +1,96 @@
+// How far values are from the truth, found in one pass over memory and in parts: outputs of millions of elements are
+// compared many times for each verdict, and need not be there in whole. Tensors on a GPU are looked at there.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+namespace tilepilot::eval {
+
+// What errors of an output are divided by (docs/verification.md): |truth| + rms(truth), and by the local rule the least
+// rms of the slices through an element in place of the tensor's. Only elements where truth and eager are finite count.
+struct ErrorScale {
+  double rms = 1;  // of the truth; 1 if that is zero everywhere, so that errors stay finite
+  int64_t counted = 0;
+  // Least rms of the slices through a row (a vector along the last axis), and of those at a place along it. Empty: no
+  // slice holds enough elements, half of them not zero.
+  std::vector<double> rows, columns;
+};
+
+struct ErrorScan {
+  double max_scaled = 0, rms_scaled = 0, max_local = 0;  // NaN if a value is NaN
+  double max_abs = 0, eager_max_abs = 0;
+  double largest_weight = 1;    // max of |truth| + rms(truth)
+  bool not_finite = false;      // a value is not finite where it should be
+  bool specials_wrong = false;  // where truth or eager is not finite, a value is not what eager gives
+};
+
+enum class ScanPlace {
+  nearest,   // what is on the processor is read there
+  operators  // by LibTorch's operators, as on a GPU
+};
+
+// A tensor as rows along its last axis of more than one element.
+struct RowShape {
+  explicit RowShape(at::IntArrayRef sizes);
+  std::vector<int64_t> leading;  // extents of the other axes, without those of 1
+  int64_t rows = 1, columns = 1;
+};
+
+// Of the elements of a slice.
+struct SliceSum {
+  double squares = 0;
+  int64_t not_zero = 0;
+
+  void add(double more, int64_t elements) {
+    squares += more;
+    not_zero += elements;
+  }
+};
+
+class ScaleBuilder {
+ public:
+  explicit ScaleBuilder(at::IntArrayRef sizes, ScanPlace place = ScanPlace::nearest);
+  // The next rows. Both of one shape; `truth` is float64, `eager` of any floating type.
+  void add(const at::Tensor& eager, const at::Tensor& truth);
+  ErrorScale finish() const;
+
+ private:
+  void add_on_host(const at::Tensor& eager, const at::Tensor& truth);
+  void add_by_operators(const at::Tensor& eager, const at::Tensor& truth);
+
+  RowShape shape_;
+  ScanPlace place_;
+  int64_t next_row_ = 0;
+  std::vector<SliceSum> rows_, columns_;  // columns only where they are long enough
+  int64_t counted_ = 0;
+};
+
+class ErrorMeter {
+ public:
+  // `scale` must live as long.
+  ErrorMeter(at::IntArrayRef sizes, const ErrorScale& scale, ScanPlace place = ScanPlace::nearest);
+  // The next rows, after so many that are left out.
+  void add(const at::Tensor& value, const at::Tensor& eager, const at::Tensor& truth);
+  void leave_out(int64_t rows) { next_row_ += rows; }
+  ErrorScan finish() const;
+
+ private:
+  void add_on_host(const at::Tensor& value, const at::Tensor& eager, const at::Tensor& truth);
+  void add_by_operators(const at::Tensor& value, const at::Tensor& eager, const at::Tensor& truth);
+
+  RowShape shape_;
+  const ErrorScale& scale_;
+  ScanPlace place_;
+  int64_t next_row_ = 0, seen_ = 0;
+  double squares_ = 0, largest_ = 0;
+  bool nan_ = false;
+  ErrorScan scan_;
+};
+
+ErrorScale scale_of(const at::Tensor& eager, const at::Tensor& truth);
+ErrorScan scan_errors(const at::Tensor& value, const at::Tensor& eager, const at::Tensor& truth,
+                      const ErrorScale& scale);
+
+}  // namespace tilepilot::eval

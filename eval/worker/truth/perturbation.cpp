@@ -1,0 +1,107 @@
+#include "eval/worker/truth/perturbation.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string_view>
+
+namespace tilepilot::eval {
+namespace {
+
+bool ends_with(const std::string& text, std::string_view end) {
+  return text.size() >= end.size() && std::string_view(text).substr(text.size() - end.size()) == end;
+}
+
+bool is_running_statistic(const GraphValue& value) {
+  return value.kind == GraphValue::Kind::buffer &&
+         (ends_with(value.name, "running_mean") || ends_with(value.name, "running_var"));
+}
+
+// In [-1, 1), float64.
+at::Tensor uniform_like(const at::Tensor& tensor, at::Generator& generator) {
+  return at::empty(tensor.sizes(), at::dtype(at::kDouble).device(tensor.device())).uniform_(-1, 1, generator);
+}
+
+void perturb(at::Tensor tensor, bool additive, at::Generator& generator) {
+  at::Tensor value = tensor.to(at::kDouble);
+  double rms = value.numel() > 0 ? std::sqrt(value.square().mean().item<double>()) : 0;
+  at::Tensor changed = value.mul(uniform_like(value, generator).mul_(0.1).add_(1));
+  // Weights that start as zeros (biases) must change too; running variances must stay positive.
+  if (additive) changed.add_(uniform_like(value, generator).mul_(rms > 0 ? 0.05 * rms : 0.05));
+  tensor.copy_(changed);
+}
+
+// Factors keep signs, so that what must be positive stays so.
+void redraw(at::Tensor tensor, bool additive, at::Generator& generator) {
+  if (tensor.numel() == 0) return;
+  const at::Tensor value = tensor.to(at::kDouble).flatten();
+  const double mean = value.mean().item<double>(), spread = value.sub(mean).abs().max().item<double>();
+  constexpr int64_t kLarge = int64_t{1} << 24;  // an order of so many takes more memory than the tensor
+  at::Tensor changed = value.numel() > kLarge ? value.roll(value.numel() / 3)
+                                              : value.index_select(0, at::randperm(value.numel(), generator));
+  changed.mul_(uniform_like(changed, generator).mul_(0.5).add_(1));
+  const bool constant = spread <= 1e-6 * std::abs(mean);
+  if (additive && constant)
+    changed.add_(uniform_like(changed, generator).mul_(mean == 0 ? 0.1 : 0.25 * std::abs(mean)));
+  tensor.copy_(changed.reshape(tensor.sizes()));
+}
+
+template <class Change>
+State changed_weights(const Graph& graph, const State& state, uint64_t seed, const Change& change) {
+  at::NoGradGuard no_grad;
+  State result = copy_state(state, false);
+  auto generator = at::detail::createCPUGenerator(seed);
+  std::set<void*> done;
+  for (size_t i = 0; i < result.size(); ++i) {
+    auto& value = graph.values[i];
+    bool parameter = value.kind == GraphValue::Kind::parameter;
+    if (!result[i].defined() || !result[i].is_floating_point() || (!parameter && !is_running_statistic(value)))
+      continue;
+    bool variance = ends_with(value.name, "running_var");
+    if (done.insert(result[i].unsafeGetTensorImpl()).second) change(result[i], parameter, variance, generator);
+  }
+  return result;
+}
+
+}  // namespace
+
+State perturbed_weights(const Graph& graph, const State& state, uint64_t seed) {
+  return changed_weights(graph, state, seed, [](at::Tensor tensor, bool parameter, bool, at::Generator& generator) {
+    perturb(tensor, parameter, generator);
+  });
+}
+
+State redrawn_weights(const Graph& graph, const State& state, uint64_t seed) {
+  return changed_weights(graph, state, seed, [](at::Tensor tensor, bool, bool variance, at::Generator& generator) {
+    redraw(tensor, !variance, generator);
+  });
+}
+
+void nudge_function(const GraphNode& node, std::vector<c10::IValue>& results, double epsilon, uint64_t seed) {
+  constexpr std::string_view kFunctions[] = {
+      "tanh",  "sigmoid", "silu", "elu",  "selu",     "celu", "gelu",  "mish",  "softplus", "log_sigmoid",
+      "expm1", "log1p",   "erf",  "sinh", "softsign", "glu",  "atanh", "asinh", "erfc",     "hardswish"};
+  std::string_view name = node.op;
+  name.remove_prefix(std::min(name.size(), std::string_view("aten::").size()));
+  if (!name.empty() && name.back() == '_') name.remove_suffix(1);
+  const bool known = std::find(std::begin(kFunctions), std::end(kFunctions), name) != std::end(kFunctions);
+  if (!known || results.empty() || !results[0].isTensor()) return;
+  at::Tensor made = results[0].toTensor();
+  if (made.scalar_type() != at::kDouble) return;
+  at::Generator generator = at::globalContext().defaultGenerator(made.device()).clone();
+  generator.set_current_seed(seed);
+  made.add_(uniform_like(made, generator).mul_(2 * epsilon).mul_(made.abs().clamp_min_(1)));
+}
+
+at::Tensor nudged(const at::Tensor& tensor, double epsilon, uint64_t seed) {
+  at::Generator generator = at::globalContext().defaultGenerator(tensor.device()).clone();
+  generator.set_current_seed(seed);
+  return tensor.mul(uniform_like(tensor, generator).mul_(epsilon / 2).add_(1));
+}
+
+}  // namespace tilepilot::eval

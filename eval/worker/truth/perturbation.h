@@ -1,0 +1,23 @@
+// Changed weights: other values a model could have, and values moved by less than a rounding.
+#pragma once
+
+#include "eval/torch/replay.h"
+
+namespace tilepilot::eval {
+
+// A copy in which every floating parameter, and BatchNorm's running statistics, have other values: close enough that
+// the model still behaves, far enough that a constant folded from the old ones is wrong.
+State perturbed_weights(const Graph& graph, const State& state, uint64_t seed);
+
+// A copy with values of the same kind but none of the old ones: floating parameters are permuted and rescaled element
+// by element, constant ones drawn anew; running statistics change, and variances stay positive.
+State redrawn_weights(const Graph& graph, const State& state, uint64_t seed);
+
+// `tensor` (float64) with each element moved by up to half of `epsilon`, relative.
+at::Tensor nudged(const at::Tensor& tensor, double epsilon, uint64_t seed);
+
+// Adds up to two roundings of 1 to what functions made that programs compute from exponentials, sums and differences of
+// numbers around 1 (tanh, elu, softplus, ...): close to zero a library's function may be better than any of these.
+void nudge_function(const GraphNode& node, std::vector<c10::IValue>& results, double epsilon, uint64_t seed);
+
+}  // namespace tilepilot::eval

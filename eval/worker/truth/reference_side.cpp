@@ -1,0 +1,326 @@
+#include "eval/worker/truth/reference_side.h"
+
+#include <ATen/Functions.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+
+#include "eval/torch/element_type.h"
+#include "eval/torch/gpu.h"
+#include "eval/worker/truth/degeneracy.h"
+#include "eval/worker/truth/digest.h"
+
+namespace tilepilot::eval {
+
+using c10::IValue;
+
+namespace {
+
+constexpr size_t kFewestTrials = 2;
+constexpr int kWeightsOfTrials[] = {0, 1, 0, 2, 1};
+constexpr SumLengths kLongest = {1, INT32_MAX};
+
+class Elapsed {
+ public:
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
+
+ private:
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+ScaledError worse(ScaledError a, ScaledError b) {
+  return {std::max(a.max, b.max), std::max(a.rms, b.rms), std::max(a.local, b.local)};
+}
+
+ScaledError worst_of(const std::vector<ScaledError>& errors) {
+  ScaledError worst;
+  for (auto& error : errors) worst = worse(worst, error);
+  return worst;
+}
+
+bool is_finite(const at::Tensor& tensor) { return tensor.isfinite().all().item<bool>(); }
+
+bool outputs_are_finite(const Trial& trial) {
+  auto finite = [](const Expected& each) {
+    return !each.eager.is_floating_point() || (is_finite(each.eager) && is_finite(each.truth));
+  };
+  return std::all_of(trial.outputs.begin(), trial.outputs.end(), finite);
+}
+
+std::string digest_of_outputs(const Trial& trial) {
+  std::string digests;
+  for (auto& output : trial.outputs) digests += digest_of(output.eager) + " ";
+  return digests;
+}
+
+// Where elements are chosen by comparison, equal ones leave the choice to the program.
+bool chooses_among_equals(const Graph& graph) {
+  constexpr std::string_view kChoices[] = {"argmax",
+                                           "argmin",
+                                           "topk",
+                                           "sort",
+                                           "argsort",
+                                           "kthvalue",
+                                           "median",
+                                           "mode",
+                                           "msort",
+                                           "max",
+                                           "min",
+                                           "cummax",
+                                           "cummin",
+                                           "unique",
+                                           "_unique2",
+                                           "max_pool2d_with_indices",
+                                           "max_pool3d_with_indices",
+                                           "adaptive_max_pool2d",
+                                           "adaptive_max_pool3d"};
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const GraphNode& node) {
+    std::string_view name = node.op;
+    name.remove_prefix(std::min(name.size(), std::string_view("aten::").size()));
+    const bool chooses = std::find(std::begin(kChoices), std::end(kChoices), name) != std::end(kChoices);
+    const bool gives_indices = name.rfind("arg", 0) == 0 || name == "unique" || name == "_unique2" ||
+                               (node.outputs.size() > 1 && node.outputs[1] >= 0);
+    return chooses && gives_indices;
+  });
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ReferenceSide>> ReferenceSide::make(Reference reference, const ReferenceOptions& options) {
+  auto side = std::unique_ptr<ReferenceSide>(new ReferenceSide(std::move(reference), options));
+  TRY(side->prepare());
+  return side;
+}
+
+Status ReferenceSide::prepare() {
+  maker_ = TRY(TrialMaker::make(reference_, options_));
+  sums_ = longest_sums(reference_.forward);
+  parts_ = output_parts(reference_.forward);
+  notes_ = reference_.warnings;
+  for (int i = 0; i < options_.trials; ++i) {
+    std::mt19937_64 seeds(options_.seed + static_cast<uint64_t>(i) * 0x9E3779B97F4A7C15);
+    TrialRecipe recipe{.input_seed = seeds()};
+    recipe.forward_seed = seeds() >> 1;
+    recipe.weights = kWeightsOfTrials[static_cast<size_t>(i) % std::size(kWeightsOfTrials)];
+    recipes_.push_back(recipe);
+  }
+  TRY(measure_given_trials());
+  for (auto& note : maker_->notes()) notes_.push_back(note);
+  for (auto& name : eager().widened()) {
+    notes_.push_back(fmt::format(
+        "PyTorch cannot run {} on the {}: eager computes it in float32 and rounds the results, also when it is timed",
+        name, options_.device.is_cpu() ? "CPU" : "GPU"));
+  }
+  if (maker_->is_random())
+    notes_.push_back(
+        "the model draws random numbers in `forward`: right is what draws them with the same operators in the same "
+        "order; masks of another generator are not compared as distributions");
+  note_fixed_inputs();
+  return {};
+}
+
+// One trial after the other, so that no two need be in memory.
+Status ReferenceSide::measure_given_trials() {
+  constexpr size_t kMoved = 2;  // trials whose truth is moved: of few elements one draw tells little
+  const Elapsed elapsed;
+  std::vector<Measured> measured;
+  for (size_t i = 0; i < recipes_.size(); ++i) {
+    auto trial = TRY(maker_->make_trial(recipes_[i], {}));
+    measured.push_back(TRY(measure(trial, i < kMoved)));
+    see_inputs(trial.inputs, facts_);
+    output_digests_.push_back(digest_of_outputs(trial));
+    if (i == 0) {
+      aliases_ = trial.aliases;
+      mutates_inputs_ = !trial.mutated.empty();
+    }
+    keep_if_small(i, std::move(trial));
+    const double each = elapsed.seconds() / static_cast<double>(i + 1);
+    const auto affordable = std::max({kFewestTrials, i + 1, static_cast<size_t>(options_.trial_seconds / each)});
+    if (affordable >= recipes_.size()) continue;
+    notes_.push_back(
+        fmt::format("{} trials instead of {}: one takes {:.0f} s here", affordable, recipes_.size(), each));
+    recipes_.resize(affordable);
+  }
+  const auto first = TRY(trial(0));
+  allowances_ = allowances_from(*first, measured);
+  return find_degeneracy(*first, measured);
+}
+
+void ReferenceSide::keep_if_small(size_t index, Trial trial) const {
+  const int64_t bytes = trial.bytes();
+  if (kept_bytes_ + bytes > options_.kept_bytes) return;
+  kept_bytes_ += bytes;
+  kept_[index] = std::make_shared<const Trial>(std::move(trial));
+}
+
+Result<std::shared_ptr<const Trial>> ReferenceSide::trial(size_t index) const {
+  if (auto kept = kept_.find(index); kept != kept_.end()) return kept->second;
+  return std::make_shared<const Trial>(TRY(maker_->make_trial(recipes_[index], facts_)));
+}
+
+Result<std::vector<Expected>> ReferenceSide::expect(const std::vector<IValue>& leaves, uint64_t seed,
+                                                    int weights) const {
+  auto made = TRY(maker_->make_trial(leaves, seed, weights));
+  return std::move(made.outputs);
+}
+
+Result<ReferenceSide::Measured> ReferenceSide::measure(const Trial& trial, bool sensitivity) const {
+  Measured measured;
+  std::map<double, std::vector<at::Tensor>> moved;  // by how far
+  for (size_t i = 0; i < trial.outputs.size(); ++i) {
+    auto& output = trial.outputs[i];
+    auto& eager = measured.eager.emplace_back();
+    auto& sensitive = measured.sensitivity.emplace_back();
+    const bool floating = output.eager.is_floating_point();
+    measured.differences.push_back(floating ? 0 : count_differences(output.eager, output.truth));
+    if (!floating) continue;
+    eager = scaled_errors(output.eager, output, parts_[i]);
+    if (!sensitivity) continue;
+    const double epsilon = epsilon_of(output.eager);
+    if (moved.count(epsilon) == 0) moved[epsilon] = TRY(maker_->nudged_truth(trial, epsilon));
+    sensitive = scaled_errors(moved[epsilon][i], output, parts_[i]);
+  }
+  return measured;
+}
+
+double ReferenceSide::epsilon_of(const at::Tensor& output) const {
+  double own = machine_epsilon(element_type_name(output.scalar_type()));
+  return options_.precision ? std::max(own, machine_epsilon(element_type_name(*options_.precision))) : own;
+}
+
+std::vector<Allowance> ReferenceSide::allowances_from(const Trial& trial, const std::vector<Measured>& measured) const {
+  std::vector<Allowance> allowances;
+  for (size_t i = 0; i < trial.outputs.size(); ++i) {
+    auto& output = trial.outputs[i].eager;
+    Allowance& allowance = allowances.emplace_back();
+    allowance.parts = parts_[i];
+    allowance.float32_too = is_asked_in_16_bit();
+    int64_t differences = 0;
+    for (auto& each : measured) differences = std::max(differences, each.differences[i]);
+    allowance.differences = allowed_differences(differences);
+    for (size_t part = 0; part < measured[0].eager[i].size(); ++part) {
+      ToleranceBasis basis{epsilon_of(output), sums_[i], output.numel(), {}, {}};
+      for (auto& each : measured) {
+        basis.eager = worse(basis.eager, each.eager[i][part]);
+        if (!each.sensitivity[i].empty()) basis.sensitivity = worse(basis.sensitivity, each.sensitivity[i][part]);
+      }
+      allowance.scaled.push_back(allowed_error(basis));
+    }
+  }
+  return allowances;
+}
+
+Allowance ReferenceSide::allowance_of_changed(const Expected& expected) const {
+  Allowance allowance;
+  if (!expected.eager.is_floating_point()) return allowance;
+  ToleranceBasis basis{
+      epsilon_of(expected.eager), kLongest, expected.eager.numel(), scaled_errors(expected.eager, expected).at(0), {}};
+  allowance.scaled = {allowed_error(basis)};
+  return allowance;
+}
+
+void ReferenceSide::note_fixed_inputs() {
+  for (size_t i = 0; i < facts_.size(); ++i) {
+    if (!facts_[i].fixed) continue;
+    notes_.push_back(fmt::format(
+        "input {} has the same values in every trial: `get_inputs` draws it from no random function of PyTorch", i));
+  }
+}
+
+Status ReferenceSide::find_degeneracy(const Trial& trial, const std::vector<Measured>& measured) {
+  constexpr double kNoise = 0.05;  // of the output's scale: eager itself knows little of such an output
+  bool all_trivial = !trial.outputs.empty(), any_noise = false;
+  for (size_t i = 0; i < trial.outputs.size(); ++i) {
+    auto& output = trial.outputs[i];
+    std::vector<ScaledError> eager = measured[0].eager[i];
+    for (auto& each : measured) {
+      for (size_t part = 0; part < eager.size(); ++part) eager[part] = worse(eager[part], each.eager[i][part]);
+    }
+    Triviality found;
+    // A view of an input is a copy of it by definition.
+    if (!eager.empty() && output.eager.numel() > 0 && !aliases_[i])
+      found = find_triviality(output, allowances_[i], eager, trial.inputs);
+    all_trivial = all_trivial && found.by_nature;
+    if (found.answer.empty()) continue;
+    if (found.by_nature) {
+      notes_.push_back(fmt::format("output {} cannot be told from {} within the tolerance", i, found.answer));
+      any_noise = any_noise || worst_of(eager).rms > kNoise;
+      continue;
+    }
+    allowances_[i].scaled = found.narrowed;
+    notes_.push_back(fmt::format(
+        "output {} is ill-conditioned: {} would pass, so the tolerance is narrowed to half the error of that", i,
+        found.answer));
+  }
+  const bool constant =
+      output_digests_.size() > 2 && !facts_.empty() && !facts_[0].fixed && output_digests_[0] == output_digests_[2];
+  if (constant) notes_.push_back("the outputs do not depend on the inputs");
+  degenerate_ = all_trivial || any_noise || constant;
+  return {};
+}
+
+// A few are always tried, more while there is time.
+void ReferenceSide::find_stress_trials() const {
+  constexpr int kAlways = 3;
+  stress_is_known_ = true;
+  const Elapsed elapsed;
+  const auto given = trial(0);
+  if (!given.ok() || !outputs_are_finite(**given)) return;
+  int tried = 0;
+  for (auto& plan : stress_plans((*given)->inputs, facts_)) {
+    const bool ties = plan.kind == StressKind::ties || plan.kind == StressKind::zeros;
+    if (ties && chooses_among_equals(reference_.forward)) continue;
+    if (tried++ >= kAlways && elapsed.seconds() > options_.stress_seconds) break;
+    try_plan(plan, **given);
+  }
+}
+
+// All inputs of the kind together, else each alone, where the model's values stay finite.
+void ReferenceSide::try_plan(const StressPlan& plan, const Trial& given) const {
+  constexpr size_t kMostAlone = 3;
+  auto inputs = inputs_of_kind(plan.kind, given.inputs, facts_);
+  std::vector<int> choices = {-1};
+  if (inputs.size() > kMostAlone) inputs.resize(kMostAlone);
+  if (inputs.size() > 1) choices.insert(choices.end(), inputs.begin(), inputs.end());
+  for (int only : choices) {
+    for (int strength : plan.strengths) {
+      TrialRecipe recipe = recipes_[0];
+      recipe.input_seed += 1 + static_cast<uint64_t>(plan.kind);
+      recipe.stress = {plan.kind, strength, only};
+      if (keep_stress(recipe)) return;
+    }
+  }
+}
+
+bool ReferenceSide::keep_stress(const TrialRecipe& recipe) const {
+  try {
+    auto made = maker_->make_trial(recipe, facts_);
+    if (!made.ok() || !outputs_are_finite(*made)) return false;
+    auto measured = measure(*made, true);
+    if (!measured.ok()) return false;
+    KeptStress kept{recipe, {nullptr, allowances_from(*made, {*measured}), recipe.stress.kind}};
+    const int64_t bytes = made->bytes();
+    if (kept_bytes_ + bytes <= options_.kept_bytes) {
+      kept_bytes_ += bytes;
+      kept.found.trial = std::make_shared<const Trial>(*std::move(made));
+    }
+    stress_.push_back(std::move(kept));
+    return true;
+  } catch (const std::exception&) { return false; }  // LibTorch refuses such inputs
+}
+
+size_t ReferenceSide::stress_count() const {
+  if (!stress_is_known_) find_stress_trials();
+  return stress_.size();
+}
+
+Result<StressTrial> ReferenceSide::stress(size_t index) const {
+  StressTrial found = stress_[index].found;
+  if (!found.trial) found.trial = std::make_shared<const Trial>(TRY(maker_->make_trial(stress_[index].recipe, facts_)));
+  return found;
+}
+
+}  // namespace tilepilot::eval

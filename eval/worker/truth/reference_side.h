@@ -1,0 +1,103 @@
+// The judge's knowledge of the model: trials with secret seeds, and what error eager and the float64 replay allow in
+// each. Made once, used for every candidate. Of a trial its recipe and its allowances are kept; inputs and expected
+// values only where they are small, else they are made again for each candidate, one trial at a time.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "eval/worker/truth/trial.h"
+
+namespace tilepilot::eval {
+
+// A trial on inputs that `get_inputs` does not draw.
+struct StressTrial {
+  std::shared_ptr<const Trial> trial;
+  std::vector<Allowance> allowances;  // by output
+  StressKind kind = StressKind::none;
+};
+
+class ReferenceSide {
+ public:
+  static Result<std::unique_ptr<ReferenceSide>> make(Reference reference, const ReferenceOptions& options);
+
+  const Reference& reference() const { return reference_; }
+  size_t trial_count() const { return recipes_.size(); }
+  Result<std::shared_ptr<const Trial>> trial(size_t index) const;
+  // Which weights trial `index` has.
+  int weights_of_trial(size_t index) const { return recipes_[index].weights; }
+  State weights(int set) const { return maker_->weights(set); }
+  // Whether calls change their inputs.
+  bool mutates_inputs() const { return mutates_inputs_; }
+  // Allowances by output, in the trials on given inputs.
+  const Allowance& allowance(size_t output) const { return allowances_[output]; }
+  // Of an input or buffer that the model changes.
+  Allowance allowance_of_changed(const Expected& expected) const;
+  // How many stress trials there are; which do and what they allow is found when the first is asked for.
+  size_t stress_count() const;
+  Result<StressTrial> stress(size_t index) const;
+  // A call as KernelBench's script makes it: weights as exported, inputs drawn on the processor under `seed`.
+  Result<Trial> trial_by_seed(uint64_t seed) const { return maker_->make_by_seed(seed); }
+  // By `--dtype`: the model's own type is another one.
+  bool is_asked_in_16_bit() const { return reference_.dtype == "fp16" || reference_.dtype == "bf16"; }
+  // Whether eager's output shares memory with an input or weight.
+  bool output_may_alias(size_t output) const { return aliases_[output]; }
+  const std::vector<std::string>& notes() const { return notes_; }
+  bool degenerate() const { return degenerate_; }
+  const Replay& eager() const { return maker_->eager(); }
+  c10::Device device() const { return options_.device; }
+  // Fresh leaves for other calls, on the device.
+  Result<std::vector<c10::IValue>> fresh_inputs(uint64_t seed) const { return maker_->fresh_inputs(seed); }
+  // The expected outputs of another call, with one of the weight sets.
+  Result<std::vector<Expected>> expect(const std::vector<c10::IValue>& leaves, uint64_t seed, int weights) const;
+  // Whether the model draws random numbers.
+  bool is_random() const { return maker_->is_random(); }
+
+ private:
+  ReferenceSide(Reference reference, const ReferenceOptions& options)
+      : reference_(std::move(reference)), options_(options) {}
+  // The errors of eager and of the moved truth in a trial: by output, by part.
+  struct Measured {
+    std::vector<std::vector<ScaledError>> eager, sensitivity;
+    std::vector<int64_t> differences;  // of integers, between eager and the truth
+  };
+  Status prepare();
+  Status measure_given_trials();
+  Result<Measured> measure(const Trial& trial, bool sensitivity) const;
+  std::vector<Allowance> allowances_from(const Trial& trial, const std::vector<Measured>& measured) const;
+  // Of an output's type, or of the precision that is asked for.
+  double epsilon_of(const at::Tensor& output) const;
+  void keep_if_small(size_t index, Trial trial) const;
+  void find_stress_trials() const;
+  void try_plan(const StressPlan& plan, const Trial& given) const;
+  bool keep_stress(const TrialRecipe& recipe) const;
+  void note_fixed_inputs();
+  Status find_degeneracy(const Trial& trial, const std::vector<Measured>& measured);
+
+  Reference reference_;
+  ReferenceOptions options_;
+  std::unique_ptr<TrialMaker> maker_;
+  std::vector<TrialRecipe> recipes_;
+  std::vector<InputFacts> facts_;
+  std::vector<SumLengths> sums_;                // by output
+  std::vector<std::vector<OutputPart>> parts_;  // by output
+  std::vector<Allowance> allowances_;
+  std::vector<bool> aliases_;
+  std::vector<std::string> notes_;
+  std::vector<std::string> output_digests_;  // by trial
+  bool degenerate_ = false, mutates_inputs_ = false;
+  // What is kept for the next candidate.
+  mutable int64_t kept_bytes_ = 0;
+  mutable std::map<size_t, std::shared_ptr<const Trial>> kept_;
+  struct KeptStress {
+    TrialRecipe recipe;
+    StressTrial found;  // without its trial if that is large
+  };
+  mutable bool stress_is_known_ = false;
+  mutable std::vector<KeptStress> stress_;
+};
+
+}  // namespace tilepilot::eval

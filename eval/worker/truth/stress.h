@@ -1,0 +1,67 @@
+// Inputs that `get_inputs` does not draw, made from those that it does: other signs, other sizes, ties, zeros, other
+// masks and indices. A program that is right on these too computes what the model computes, not what the model happens
+// to give for one distribution.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tilepilot::eval {
+
+enum class StressKind {
+  none,       // as given
+  signs,      // of floating inputs, random for each element
+  negative,   // floating inputs are minus their magnitude
+  large,      // floating inputs times 2^strength
+  constants,  // inputs that `get_inputs` makes the same every time get other values of their kind
+  indices,    // integers drawn anew between the least and the largest seen; random masks
+  heavy,      // floating inputs times 2^(3 z), z normal: few elements carry all
+  extreme,    // one element in 64 times 2^strength
+  small,      // floating inputs times 2^-strength
+  zeros,      // floating inputs are zero
+  ties,       // floating inputs rounded to few values
+  sorted,     // floating inputs sorted along their last axis
+};
+std::string_view to_string(StressKind kind);  // "random signs"
+// Whether elements that differed still do: which of equals an output chose is open.
+bool keeps_apart(StressKind kind);
+
+struct StressRecipe {
+  StressKind kind = StressKind::none;
+  int strength = 0;  // by kind
+  int only = -1;     // the one input to change; -1: all that the kind changes
+};
+
+// What the given trials show of an input.
+struct InputFacts {
+  bool fixed = false;    // the same values in every trial
+  bool sorted = true;    // integers: never descending, as offsets are
+  bool distinct = true;  // integers: no value twice, as in a permutation
+  double low = 0, high = 0;
+  std::string digest;  // of the first trial
+  bool seen_twice = false;
+};
+// Adds what a trial's inputs show to what earlier ones did. Fixed is what stays the same from the second trial on.
+void see_inputs(const std::vector<at::Tensor>& inputs, std::vector<InputFacts>& facts);
+
+// Which inputs, by number among the tensors, the kind changes.
+std::vector<int> inputs_of_kind(StressKind kind, const std::vector<at::Tensor>& inputs,
+                                const std::vector<InputFacts>& facts);
+
+// The kinds that can say something about such inputs, most telling first, each with the strengths to try in turn, until
+// the model's values are finite.
+struct StressPlan {
+  StressKind kind;
+  std::vector<int> strengths;
+};
+std::vector<StressPlan> stress_plans(const std::vector<at::Tensor>& inputs, const std::vector<InputFacts>& facts);
+
+// Replaces the leaves that the recipe changes.
+void apply_stress(const StressRecipe& recipe, const std::vector<InputFacts>& facts, uint64_t seed,
+                  std::vector<c10::IValue>& leaves);
+
+}  // namespace tilepilot::eval

@@ -1,0 +1,262 @@
+#include "eval/worker/truth/trial.h"
+
+#include <ATen/Context.h>
+#include <ATen/Functions.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "eval/torch/gpu.h"
+#include "eval/worker/truth/digest.h"
+#include "eval/worker/truth/perturbation.h"
+
+namespace tilepilot::eval {
+
+using c10::IValue;
+
+namespace {
+
+constexpr double kSingleEpsilon = 0x1p-23;
+
+std::vector<IValue> exact_leaves(const std::vector<IValue>& leaves, double epsilon, uint64_t seed, c10::Device device) {
+  std::vector<IValue> result;
+  for (auto& leaf : leaves) {
+    if (!leaf.isTensor()) {
+      result.push_back(leaf);
+      continue;
+    }
+    const at::Tensor& tensor = leaf.toTensor();
+    const bool floating = tensor.is_floating_point();
+    at::Tensor exact = tensor.to(device, floating ? at::kDouble : tensor.scalar_type(), false, /*copy=*/true);
+    result.emplace_back(floating && epsilon > 0 ? nudged(exact, epsilon, seed++) : exact);
+  }
+  return result;
+}
+
+State exact_state(const State& state, double epsilon, uint64_t seed, c10::Device device) {
+  State exact = copy_state(state, true, device);
+  if (epsilon == 0) return exact;
+  std::map<void*, at::Tensor> made;
+  for (auto& tensor : exact) {
+    if (!tensor.defined() || tensor.scalar_type() != at::kDouble) continue;
+    auto& moved = made[tensor.unsafeGetTensorImpl()];
+    if (!moved.defined()) moved = nudged(tensor, epsilon, seed++);
+    tensor = moved;
+  }
+  return exact;
+}
+
+std::vector<bool> find_aliases(const std::vector<at::Tensor>& outputs, const std::vector<at::Tensor>& inputs,
+                               const State& state) {
+  std::vector<bool> aliases;
+  for (auto& output : outputs) {
+    bool alias = false;
+    for (auto& input : inputs) alias = alias || output.is_alias_of(input);
+    for (auto& tensor : state) alias = alias || (tensor.defined() && output.is_alias_of(tensor));
+    for (auto& other : outputs) alias = alias || (&other != &output && output.is_alias_of(other));
+    aliases.push_back(alias);
+  }
+  return aliases;
+}
+
+bool all_finite(const std::vector<Expected>& outputs) {
+  return std::all_of(outputs.begin(), outputs.end(), [](const Expected& output) {
+    return !output.eager.is_floating_point() || output.eager.isfinite().all().item<bool>();
+  });
+}
+
+}  // namespace
+
+int64_t Trial::bytes() const {
+  int64_t bytes = 0;
+  for (auto& input : inputs) bytes += static_cast<int64_t>(input.nbytes());
+  auto add = [&](const Expected& each) { bytes += static_cast<int64_t>(each.eager.nbytes() + each.truth.nbytes()); };
+  for (auto& each : outputs) add(each);
+  for (auto& each : mutated_expected) add(each);
+  for (auto& each : state) add(each.expected);
+  return bytes;
+}
+
+std::vector<at::Tensor> tensors_of(const std::vector<IValue>& leaves) {
+  std::vector<at::Tensor> tensors;
+  for (auto& leaf : leaves) {
+    if (leaf.isTensor()) tensors.push_back(leaf.toTensor());
+  }
+  return tensors;
+}
+
+std::vector<IValue> copy_leaves(const std::vector<IValue>& leaves, c10::Device device) {
+  std::vector<IValue> copies;
+  for (auto& leaf : leaves) {
+    if (!leaf.isTensor()) {
+      copies.push_back(leaf);
+      continue;
+    }
+    auto& tensor = leaf.toTensor();
+    at::Tensor copy = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(device));
+    copies.emplace_back(copy.copy_(tensor));
+  }
+  return copies;
+}
+
+Result<std::unique_ptr<TrialMaker>> TrialMaker::make(const Reference& reference, const ReferenceOptions& options) {
+  auto maker = std::unique_ptr<TrialMaker>(new TrialMaker(reference, options));
+  TRY(maker->prepare());
+  return maker;
+}
+
+Status TrialMaker::prepare() {
+  const TensorMap stored = TRY(load_safetensors(reference_.weights));
+  given_weights_ = TRY(make_state(reference_.forward, reference_, stored));
+  recipe_constants_ = TRY(make_state(reference_.inputs, reference_, stored));
+  eager_ = std::make_unique<Replay>(TRY(Replay::prepare(reference_.forward, Precision::exported, options_.device)));
+  exact_ = std::make_unique<Replay>(TRY(Replay::prepare(reference_.forward, Precision::exact, options_.device)));
+  leave_out_unfit_weights();
+  return {};
+}
+
+// Weights that are drawn anew may be none that the model can work with.
+void TrialMaker::leave_out_unfit_weights() {
+  auto fits = [&](int set) {
+    auto leaves = fresh_inputs(options_.seed);
+    if (!leaves.ok()) return true;  // told where inputs are made for a trial
+    auto trial = run_eager(*std::move(leaves), 0, set);
+    return trial.ok() && all_finite(trial->outputs);
+  };
+  redraws_ = reference_.parameters.empty() || fits(2) || !fits(0);
+}
+
+State TrialMaker::weights(int set) const {
+  if (set == 2 && !redraws_) set = 1;
+  if (set == 0 || reference_.parameters.empty()) return given_weights_;
+  if (auto kept = kept_weights_.find(set); kept != kept_weights_.end()) return kept->second;
+  State made = set == 1 ? perturbed_weights(reference_.forward, given_weights_, options_.seed)
+                        : redrawn_weights(reference_.forward, given_weights_, options_.seed + 1);
+  int64_t bytes = 0;
+  for (auto& tensor : made) bytes += tensor.defined() ? static_cast<int64_t>(tensor.nbytes()) : 0;
+  if (bytes <= options_.kept_bytes / 4) kept_weights_.emplace(set, made);
+  return made;
+}
+
+// The leaves stay on the device.
+Result<std::vector<IValue>> TrialMaker::fresh_inputs(uint64_t seed) const {
+  return make_inputs(reference_, recipe_constants_, seed, options_.device);
+}
+
+void TrialMaker::free_device() const {
+  if (!options_.device.is_cpu()) release_unused_gpu_memory();
+}
+
+std::vector<ChangedState> TrialMaker::changed_state(const State& before, const State& after) const {
+  std::vector<ChangedState> changed;
+  for (auto& parameter : reference_.parameters) {
+    const auto value = static_cast<size_t>(parameter.value);
+    if (parameter.value < 0 || !parameter.is_buffer || !before[value].defined()) continue;
+    if (digest_of(before[value]) == digest_of(after[value])) continue;
+    changed.push_back({parameter.name, value, {after[value], {}, {}}});
+  }
+  return changed;
+}
+
+Result<Trial> TrialMaker::run_eager(std::vector<IValue> leaves, uint64_t forward_seed, int weights) const {
+  Trial trial;
+  trial.forward_seed = forward_seed;
+  trial.weights = weights;
+  trial.leaves = std::move(leaves);
+  trial.inputs = tensors_of(trial.leaves);
+  const State before = this->weights(weights);
+  auto eager_leaves = copy_leaves(trial.leaves, options_.device);
+  State state = copy_state(before, false, options_.device);
+  at::manual_seed(trial.forward_seed);
+  auto eager = TRY(eager_->run(eager_leaves, state));
+  auto inputs_after = tensors_of(eager_leaves);
+  trial.aliases = find_aliases(eager, inputs_after, state);
+  for (size_t i = 0; i < eager.size(); ++i) {
+    // A copy: a later call may write into what a view of an input shows.
+    trial.outputs.push_back({trial.aliases[i] ? eager[i].clone() : eager[i], {}, eager[i].strides().vec()});
+  }
+  for (size_t i = 0; i < trial.inputs.size(); ++i) {
+    if (digest_of(trial.inputs[i]) == digest_of(inputs_after[i])) continue;
+    trial.mutated.push_back(i);
+    trial.mutated_expected.push_back({inputs_after[i], {}, {}});
+  }
+  trial.state = changed_state(before, state);
+  return trial;
+}
+
+Result<Trial> TrialMaker::make_trial(std::vector<IValue> leaves, uint64_t forward_seed, int weights) const {
+  // The truth needs twice the memory that eager does, and none of its intermediate values are left by now.
+  auto trial = TRY(run_eager(std::move(leaves), forward_seed, weights));
+  TRY(add_truth(trial));
+  return trial;
+}
+
+Result<Trial> TrialMaker::make_trial(const TrialRecipe& recipe, const std::vector<InputFacts>& facts) const {
+  auto leaves = TRY(fresh_inputs(recipe.input_seed));
+  apply_stress(recipe.stress, facts, recipe.input_seed, leaves);
+  return make_trial(std::move(leaves), recipe.forward_seed, recipe.weights);
+}
+
+Result<Trial> TrialMaker::make_by_seed(uint64_t seed) const {
+  auto leaves = TRY(make_inputs(reference_, recipe_constants_, seed, c10::DeviceType::CPU));
+  for (IValue& leaf : leaves) {
+    if (leaf.isTensor()) leaf = leaf.toTensor().to(options_.device);
+  }
+  return run_eager(std::move(leaves), seed, 0);
+}
+
+Status TrialMaker::add_truth(Trial& trial) const {
+  auto truth = TRY(run_exact(trial, {}));
+  for (size_t i = 0; i < trial.outputs.size(); ++i) trial.outputs[i].truth = truth.outputs[i];
+  auto after = tensors_of(truth.leaves);
+  for (size_t k = 0; k < trial.mutated.size(); ++k) trial.mutated_expected[k].truth = after[trial.mutated[k]];
+  for (auto& changed : trial.state) changed.expected.truth = truth.state[changed.value];
+  const std::string note = "the float64 reference is computed on the processor: " + truth.why_on_host;
+  if (!truth.why_on_host.empty() && notes_.empty()) notes_.push_back(note);
+  free_device();
+  return {};
+}
+
+Result<std::vector<at::Tensor>> TrialMaker::nudged_truth(const Trial& trial, double epsilon) const {
+  auto truth = TRY(run_exact(trial, {epsilon, 1}));
+  free_device();
+  return std::move(truth.outputs);
+}
+
+Result<TrialMaker::Truth> TrialMaker::run_exact(const Replay& replay, const Trial& trial, Nudge nudge,
+                                                c10::Device device) const {
+  constexpr uint64_t kSeedsOfInputs = 1'000'000, kSeedsOfNodes = 2'000'000;
+  Truth truth;
+  truth.leaves = exact_leaves(trial.leaves, nudge.epsilon, nudge.seed, device);
+  truth.state = exact_state(weights(trial.weights), nudge.epsilon, nudge.seed + kSeedsOfInputs, device);
+  at::manual_seed(trial.forward_seed);
+  Replay::AfterNode nudge_functions;
+  const double rounding = options_.precision ? nudge.epsilon : std::min(nudge.epsilon, kSingleEpsilon);
+  if (nudge.epsilon > 0)
+    nudge_functions = [rounding, seed = nudge.seed + kSeedsOfNodes](const GraphNode& node,
+                                                                    std::vector<IValue>& results) mutable {
+      nudge_function(node, results, rounding, seed++);
+    };
+  truth.outputs = TRY(replay.run(truth.leaves, truth.state, nudge_functions));
+  if (nudge.epsilon > 0) truth = {std::move(truth.outputs), {}, {}, {}};
+  return truth;
+}
+
+Result<TrialMaker::Truth> TrialMaker::run_exact(const Trial& trial, Nudge nudge) const {
+  auto attempt = [&](const Replay& replay, c10::Device device) -> Result<Truth> {
+    try {
+      return run_exact(replay, trial, nudge, device);
+    } catch (const std::exception& error) {
+      return make_error(DiagnosticKind::tensor_operation_failed, {}, error.what());
+    }
+  };
+  auto truth = attempt(*exact_, options_.device);
+  // Another generator would draw other numbers than eager has.
+  if (truth.ok() || options_.device.is_cpu() || exact_->is_random()) return truth;
+  free_device();
+  auto on_host = attempt(TRY(Replay::prepare(reference_.forward, Precision::exact)), c10::DeviceType::CPU);
+  if (on_host.ok()) on_host->why_on_host = truth.error().message;
+  return on_host;
+}
+
+}  // namespace tilepilot::eval

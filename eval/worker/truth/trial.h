@@ -1,0 +1,112 @@
+// One trial: the inputs, weights and seed of a call, and what eager and the float64 replay make of them. Trials are
+// made from their recipe whenever they are needed; only small ones are kept.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "eval/torch/replay.h"
+#include "eval/worker/truth/comparison.h"
+#include "eval/worker/truth/stress.h"
+
+namespace tilepilot::eval {
+
+struct TrialRecipe {
+  uint64_t input_seed = 0, forward_seed = 0;
+  int weights = 0;  // as TrialMaker::weights numbers them
+  StressRecipe stress = {};
+};
+
+// A buffer that the model changes.
+struct ChangedState {
+  std::string name;
+  size_t value = 0;  // of the graph
+  Expected expected;
+};
+
+struct Trial {
+  uint64_t forward_seed = 0;
+  int weights = 0;
+  std::vector<c10::IValue> leaves;  // forward's inputs before the call
+  std::vector<at::Tensor> inputs;   // the tensors among them
+  std::vector<size_t> mutated;      // inputs that eager changes
+  std::vector<Expected> outputs;
+  std::vector<Expected> mutated_expected;  // of the inputs in `mutated`
+  std::vector<ChangedState> state;
+  std::vector<bool> aliases;  // by output: eager's shares memory with an input, a weight or another output
+
+  int64_t bytes() const;
+};
+
+struct ReferenceOptions {
+  uint64_t seed = 0;  // secret
+  int trials = 5;
+  c10::Device device = c10::DeviceType::CPU;               // where replays run
+  int64_t kept_bytes = int64_t{1} << 30;                   // of trials kept for the candidates to come
+  double trial_seconds = 30;                               // for all trials; less than two are never made
+  double stress_seconds = 1.5;                             // for making stress trials; at least three are tried
+  std::optional<at::ScalarType> precision = std::nullopt;  // outputs need be no better than that
+};
+
+class TrialMaker {
+ public:
+  static Result<std::unique_ptr<TrialMaker>> make(const Reference& reference, const ReferenceOptions& options);
+
+  // The model's state: as exported (0), moved a little (1), or drawn anew (2); where large, made again each time.
+  State weights(int set) const;
+  const Replay& eager() const { return *eager_; }
+  const std::vector<std::string>& notes() const { return notes_; }
+  bool is_random() const { return exact_->is_random(); }
+
+  Result<std::vector<c10::IValue>> fresh_inputs(uint64_t seed) const;
+  Result<Trial> make_trial(const TrialRecipe& recipe, const std::vector<InputFacts>& facts) const;
+  Result<Trial> make_trial(std::vector<c10::IValue> leaves, uint64_t forward_seed, int weights) const;
+  // The outputs of the truth with inputs and weights moved by up to half of `epsilon`.
+  Result<std::vector<at::Tensor>> nudged_truth(const Trial& trial, double epsilon) const;
+  // What eager gives for inputs that a seed draws on the processor, as scripts around PyTorch do, with the inputs.
+  Result<Trial> make_by_seed(uint64_t seed) const;
+
+ private:
+  struct Truth {
+    std::vector<at::Tensor> outputs;
+    std::vector<c10::IValue> leaves;  // after the call
+    State state;                      // after the call
+    std::string why_on_host;          // the GPU was to compute it; empty: it did
+  };
+  // How far inputs and weights are moved before a call.
+  struct Nudge {
+    double epsilon = 0;
+    uint64_t seed = 0;
+  };
+
+  TrialMaker(const Reference& reference, const ReferenceOptions& options) : reference_(reference), options_(options) {}
+  Status prepare();
+  void leave_out_unfit_weights();
+  Result<Trial> run_eager(std::vector<c10::IValue> leaves, uint64_t forward_seed, int weights) const;
+  std::vector<ChangedState> changed_state(const State& before, const State& after) const;
+  Status add_truth(Trial& trial) const;
+  // Of a trial's leaves and seed, with one of the weight sets. What the GPU cannot do (an operator without float64, too
+  // little memory), the processor does.
+  Result<Truth> run_exact(const Trial& trial, Nudge nudge) const;
+  Result<Truth> run_exact(const Replay& replay, const Trial& trial, Nudge nudge, c10::Device device) const;
+  // Candidates need the memory of the GPU that replays have used.
+  void free_device() const;
+
+  const Reference& reference_;
+  ReferenceOptions options_;
+  State given_weights_;
+  bool redraws_ = true;  // else the third set is the second
+  mutable std::map<int, State> kept_weights_;
+  State recipe_constants_;
+  std::unique_ptr<Replay> eager_, exact_;
+  mutable std::vector<std::string> notes_;
+};
+
+// Tensors among leaves.
+std::vector<at::Tensor> tensors_of(const std::vector<c10::IValue>& leaves);
+// Deep copies, with the same strides.
+std::vector<c10::IValue> copy_leaves(const std::vector<c10::IValue>& leaves, c10::Device device = c10::DeviceType::CPU);
+
+}  // namespace tilepilot::eval

@@ -1,0 +1,244 @@
+// Costs, shortcuts, the roofline and the memory that judging takes, on graphs made by hand.
+#include "eval/preflight.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+namespace tilepilot::eval {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+struct Drawn {
+  Graph graph;
+
+  int value(GraphValue::Kind kind, std::vector<int64_t> shape, const std::string& dtype = "float32") {
+    std::vector<int64_t> strides(shape.size());
+    int64_t step = 1;
+    for (size_t i = shape.size(); i-- > 0; step *= shape[i]) strides[i] = step;
+    graph.values.push_back({kind, "v" + std::to_string(graph.values.size()), true, dtype, shape, strides});
+    return static_cast<int>(graph.values.size()) - 1;
+  }
+  int input(std::vector<int64_t> shape) {
+    graph.inputs.push_back(value(GraphValue::Kind::input, std::move(shape)));
+    return graph.inputs.back();
+  }
+  int weight(std::vector<int64_t> shape) { return value(GraphValue::Kind::parameter, std::move(shape)); }
+  int node(const std::string& op, std::vector<GraphArgument> args, std::vector<int64_t> shape) {
+    const int id = value(GraphValue::Kind::node, std::move(shape));
+    graph.nodes.push_back({"aten::" + op, "", std::move(args), {}, {id}, "", static_cast<int>(graph.nodes.size()) + 1});
+    return id;
+  }
+  Drawn& returns(int id) {
+    graph.outputs = {ValueRef{id}};
+    return *this;
+  }
+};
+
+GraphArgument ref(int id) { return {ValueRef{id}}; }
+GraphArgument number(double value) { return {value}; }
+GraphArgument axes(std::vector<int64_t> list) {
+  GraphList items;
+  for (int64_t axis : list) items.push_back({axis});
+  return {items};
+}
+
+std::vector<std::string> kinds(const Graph& graph) {
+  std::vector<std::string> names;
+  for (auto& shortcut : find_shortcuts(GraphUses(graph))) names.emplace_back(to_string(shortcut.kind));
+  return names;
+}
+
+TEST(GraphCost, CountsProductsBytesAndDeadWork) {
+  Drawn drawn;
+  int x = drawn.input({128, 256}), w = drawn.weight({512, 256}), b = drawn.weight({512});
+  int y = drawn.node("linear", {ref(x), ref(w), ref(b)}, {128, 512});
+  drawn.node("matmul", {ref(y), ref(w)}, {128, 256});
+  drawn.returns(drawn.node("relu_", {ref(y)}, {128, 512}));
+  auto cost = cost_of(GraphUses(drawn.graph));
+  EXPECT_EQ(cost.product_flops, 2.0 * 128 * 256 * 512);
+  EXPECT_EQ(cost.dead_flops, 2.0 * 128 * 256 * 512);
+  EXPECT_EQ(cost.input_bytes, 128 * 256 * 4);
+  EXPECT_EQ(cost.weight_bytes, (512 * 256 + 512) * 4);
+  EXPECT_EQ(cost.least_bytes, cost.input_bytes + cost.weight_bytes + cost.output_bytes);
+  EXPECT_EQ(cost.launches, 3);
+}
+
+TEST(GraphCost, CountsConvolutionsBothWays) {
+  Drawn drawn;
+  int x = drawn.input({2, 8, 16, 16}), w = drawn.weight({8, 4, 3, 3});
+  int y = drawn.node("conv_transpose2d", {ref(x), ref(w)}, {2, 4, 18, 18});
+  int v = drawn.weight({6, 2, 3, 3});
+  drawn.returns(drawn.node("conv2d", {ref(y), ref(v), {}, axes({1, 1}), axes({0, 0}), axes({1, 1}), {int64_t{2}}},
+                           {2, 6, 16, 16}));
+  EXPECT_EQ(cost_of(GraphUses(drawn.graph)).product_flops, 2.0 * 2 * 8 * 256 * 4 * 9 + 2.0 * 2 * 6 * 256 * 2 * 9);
+}
+
+TEST(GraphCost, ReadsOnlyWhatIsSelected) {
+  Drawn drawn;
+  int x = drawn.input({1000, 64});
+  int part = drawn.node("select", {ref(x), {int64_t{1}}, {int64_t{3}}}, {1000});
+  drawn.returns(drawn.node("relu", {ref(part)}, {1000}));
+  EXPECT_EQ(cost_of(GraphUses(drawn.graph)).least_bytes, 2 * 1000 * 4);
+}
+
+TEST(LivePeak, FreesAfterTheLastUse) {
+  Drawn drawn;
+  int x = drawn.input({1024});
+  for (int i = 0; i < 10; ++i) x = drawn.node("relu", {ref(x)}, {1024});
+  x = drawn.node("view", {ref(x), axes({32, 32})}, {32, 32});
+  drawn.returns(x);
+  auto peak = live_peak(GraphUses(drawn.graph));
+  EXPECT_EQ(peak.eager, 2 * 1024 * 4);
+  EXPECT_EQ(peak.exact, 2 * 1024 * 8);
+}
+
+TEST(Shortcuts, SumOverFeaturesIsAMatrixVectorProduct) {
+  Drawn drawn;
+  int x = drawn.input({128, 256}), w = drawn.weight({512, 256});
+  int y = drawn.node("linear", {ref(x), ref(w)}, {128, 512});
+  int half = drawn.node("mul", {ref(y), number(0.5)}, {128, 512});
+  drawn.returns(drawn.node("sum", {ref(half), axes({-1})}, {128}));
+  auto found = find_shortcuts(GraphUses(drawn.graph));
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].kind, ShortcutKind::collapse);
+  EXPECT_EQ(found[1].kind, ShortcutKind::commute);
+  EXPECT_NEAR(found[0].saved_flops, 2.0 * 128 * 256 * 511, 1);
+  // With something between that is not affine, or over the rows, nothing collapses.
+  drawn.graph.nodes[1].op = "aten::tanh";
+  drawn.graph.nodes[1].args.pop_back();
+  EXPECT_THAT(kinds(drawn.graph), IsEmpty());
+  drawn.graph.nodes[1].op = "aten::neg";
+  drawn.graph.nodes[2].args[1] = axes({0});
+  EXPECT_THAT(kinds(drawn.graph), IsEmpty());
+}
+
+TEST(Shortcuts, DifferenceFromAMeanOfOneElementIsZero) {
+  Drawn drawn;
+  int x = drawn.input({128, 1});
+  int mean = drawn.node("mean", {ref(x), axes({1}), {true}}, {128, 1});
+  int zero = drawn.node("sub", {ref(x), ref(mean)}, {128, 1});
+  drawn.returns(drawn.node("gelu", {ref(zero)}, {128, 1}));
+  auto found = find_shortcuts(GraphUses(drawn.graph));
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[1].kind, ShortcutKind::constant);
+  EXPECT_TRUE(found[1].whole_output);
+}
+
+TEST(Shortcuts, ClampOfANegativeIsConstant) {
+  Drawn drawn;
+  int x = drawn.input({64});
+  int low = drawn.node("clamp_max", {ref(x), number(0)}, {64});
+  int zero = drawn.node("clamp", {ref(low), number(0), number(1)}, {64});
+  drawn.returns(drawn.node("mul", {ref(zero), number(3)}, {64}));
+  EXPECT_THAT(kinds(drawn.graph), ElementsAre("constant"));
+  // Written in place in between, the range is another.
+  Drawn other;
+  x = other.input({64});
+  low = other.node("clamp_max", {ref(x), number(0)}, {64});
+  other.node("add_", {ref(low), number(2)}, {64});
+  other.returns(other.node("clamp", {ref(low), number(0), number(1)}, {64}));
+  EXPECT_THAT(kinds(other.graph), IsEmpty());
+}
+
+TEST(Shortcuts, NormTakesOutBiasAndScale) {
+  Drawn drawn;
+  int x = drawn.input({8, 4, 16, 16}), w = drawn.weight({6, 4, 3, 3}), b = drawn.weight({6});
+  int y = drawn.node("conv2d", {ref(x), ref(w), ref(b)}, {8, 6, 14, 14});
+  int scaled = drawn.node("mul", {ref(y), number(2)}, {8, 6, 14, 14});
+  std::vector<GraphArgument> norm = {ref(scaled), {}, {}, {}, {}, {true}};
+  drawn.returns(drawn.node("batch_norm", norm, {8, 6, 14, 14}));
+  EXPECT_THAT(kinds(drawn.graph), ElementsAre("norm_cancels", "norm_cancels"));
+  drawn.graph.nodes[2].args[5] = {false};  // in evaluation mode statistics are numbers
+  EXPECT_THAT(kinds(drawn.graph), IsEmpty());
+}
+
+Reference reference_of(Drawn drawn) {
+  Reference reference;
+  reference.forward = std::move(drawn.graph);
+  return reference;
+}
+
+TEST(Preflight, TellsWhatNothingDependsOn) {
+  Drawn drawn;
+  int x = drawn.input({64});
+  drawn.input({32});
+  drawn.returns(drawn.node("dropout", {ref(x), number(0.2), {true}}, {64}));
+  auto found = preflight(reference_of(drawn), rates_of_gpu("sm_90a", "model"), true);
+  EXPECT_THAT(found.unused, ElementsAre("v1"));
+  EXPECT_TRUE(found.random);
+  EXPECT_EQ(to_json(found).at("eager_launches"), 1);
+}
+
+TEST(Memory, IsToldInNumbers) {
+  Drawn drawn;
+  int x = drawn.input({1 << 28});
+  drawn.returns(drawn.node("relu", {ref(x)}, {1 << 28}));
+  auto need = memory_need(GraphUses(drawn.graph), false);
+  EXPECT_GT(need.host, int64_t{3} << 30);
+  EXPECT_EQ(need.gpu, 0);
+  EXPECT_TRUE(check_memory(need, {need.host, 0}).ok());
+  auto status = check_memory(need, {int64_t{1} << 30, 0});
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().kind, DiagnosticKind::out_of_memory);
+  EXPECT_THAT(status.error().message, HasSubstr("GB of memory, 1.1 GB are free here"));
+  auto gpu = memory_need(GraphUses(drawn.graph), true);
+  EXPECT_THAT(check_memory(gpu, {gpu.host, 1 << 30}).error().message, HasSubstr("of the GPU's memory"));
+  EXPECT_GT(memory_available().host, 0);
+}
+
+TEST(Roofline, IsExceededOnlyBeyondItsMargins) {
+  Drawn drawn;
+  int x = drawn.input({1 << 28});
+  drawn.returns(drawn.node("relu", {ref(x)}, {1 << 28}));
+  const auto cost = cost_of(GraphUses(drawn.graph));
+  const auto rates = rates_of_gpu("sm_90a", "model");
+  const double least = roofline(cost, 0, rates).least_s();
+  EXPECT_NEAR(least, 2.0 * 4 * (1 << 28) / 4.8e12, 1e-9);
+  EXPECT_FALSE(faster_than_possible(least, cost, 0, rates));
+  auto finding = faster_than_possible(least / 2, cost, 0, rates);
+  ASSERT_TRUE(finding);
+  EXPECT_THAT(*finding, HasSubstr("takes to move"));
+  // What the last cache holds needs no memory.
+  auto cached = rates;
+  cached.cache_bytes = int64_t{4} << 30;
+  EXPECT_FALSE(faster_than_possible(1e-7, cost, 0, cached));
+  EXPECT_FALSE(faster_than_possible(least, cost, least * rates.product_flops * 2, rates));
+  EXPECT_THAT(*faster_than_possible(least, cost, least * rates.product_flops * 10, rates), HasSubstr("GFLOP"));
+}
+
+// The last row of a product needs little of what the whole product does: an honest program may leave the rest out.
+TEST(Roofline, ExemptsWhatLeadsToAPart) {
+  Drawn drawn;
+  int x = drawn.input({1 << 20, 256}), w = drawn.weight({256, 256});
+  int y = drawn.node("linear", {ref(x), ref(w)}, {1 << 20, 256});
+  drawn.returns(drawn.node("select", {ref(y), {int64_t{0}}, {int64_t{5}}}, {256}));
+  const auto cost = cost_of(GraphUses(drawn.graph));
+  EXPECT_TRUE(cost.uses_parts);
+  EXPECT_FALSE(faster_than_possible(1e-6, cost, cost.product_flops, rates_of_gpu("sm_90a", "model")));
+  drawn.returns(y);
+  const auto whole = cost_of(GraphUses(drawn.graph));
+  EXPECT_FALSE(whole.uses_parts);
+  EXPECT_TRUE(faster_than_possible(1e-6, whole, whole.product_flops, rates_of_gpu("sm_90a", "model")));
+}
+
+TEST(Roofline, SaysNothingOfUnknownDevices) {
+  EXPECT_FALSE(rates_of_device("NVIDIA B200", "model"));
+  EXPECT_EQ(rates_of_device("NVIDIA H100 80GB HBM3", "fp16")->product_flops, 989e12);
+}
+
+TEST(Roofline, MeasuresThisProcessorOnce) {
+  auto folder = std::filesystem::path(::testing::TempDir()) / "rates";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  auto first = rates_of_processor(1, folder), second = rates_of_processor(1, folder);
+  EXPECT_GT(first.bytes_per_s, 1e8);
+  EXPECT_GT(first.product_flops, 1e9);
+  EXPECT_EQ(first.bytes_per_s, second.bytes_per_s);
+}
+
+}  // namespace
+}  // namespace tilepilot::eval

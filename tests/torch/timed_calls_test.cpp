@@ -1,0 +1,179 @@
+// What checked and timed calls are made of: fresh memory, secret changes of inputs, and what the clock is held against.
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <set>
+
+#include "eval/worker/candidate/fresh_memory.h"
+#include "eval/worker/judge/clock_check.h"
+#include "eval/worker/judge/samples.h"
+#include "eval/worker/judge/timing_lock.h"
+#include "eval/worker/truth/input_change.h"
+#include "tests/torch/python_runner.h"
+
+namespace tilepilot::eval {
+namespace {
+
+using ::testing::HasSubstr;
+
+class FreshMemoryTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    install_fresh_memory();
+    set_fresh_memory(FreshMemory::pooled);
+  }
+  void TearDown() override {
+    set_fresh_memory(FreshMemory::plain);
+    release_fresh_memory();
+  }
+};
+
+TEST_F(FreshMemoryTest, IsFiniteAndRandomInEveryFloatingType) {
+  for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16}) {
+    renew_fresh_memory(static_cast<uint64_t>(type));
+    const at::Tensor made = at::empty({100'000}, type), other = at::empty({100'000}, type);
+    EXPECT_TRUE(made.isfinite().all().item<bool>()) << type;
+    const double below = made.abs().lt(1).to(at::kDouble).mean().item<double>();
+    const double negative = made.lt(0).to(at::kDouble).mean().item<double>();
+    EXPECT_TRUE(below > 0.3 && below < 0.9 && negative > 0.4 && negative < 0.6) << type << below << " " << negative;
+    EXPECT_FALSE(made.equal(other)) << type;
+  }
+}
+
+TEST_F(FreshMemoryTest, KeepsNothingFromOneCallToTheNext) {
+  for (const int64_t count : {16, 5000, 1'000'000}) {
+    { at::full({count}, 7.0F); }
+    renew_fresh_memory(11);
+    const at::Tensor made = at::empty({count}, at::kFloat);
+    EXPECT_FALSE(made.eq(7).any().item<bool>()) << count;
+  }
+}
+
+// Small blocks are new altogether, large ones in each page: zeros that were freed are no zeros.
+TEST_F(FreshMemoryTest, IsChangedWithinACallToo) {
+  for (const int64_t count : {16, 5000, 1'000'000}) {
+    { at::zeros({count}, at::kFloat); }
+    const at::Tensor made = at::empty({count}, at::kFloat);
+    EXPECT_TRUE(made.ne(0).any().item<bool>()) << count;
+  }
+}
+
+TEST_F(FreshMemoryTest, IsNotAlwaysAtTheSamePlace) {
+  std::set<const void*> places;
+  for (int call = 0; call < 20; ++call) {
+    {
+      std::vector<at::Tensor> several;
+      for (int i = 0; i < 4; ++i) several.push_back(at::empty({999}, at::kFloat));
+    }
+    renew_fresh_memory(static_cast<uint64_t>(call));
+    places.insert(at::empty({999}, at::kFloat).data_ptr());
+  }
+  EXPECT_GT(places.size(), 1u);
+}
+
+TEST_F(FreshMemoryTest, UnwrittenElementsAreCounted) {
+  renew_fresh_memory(17);
+  for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kInt}) {
+    at::Tensor made = at::empty({10'000}, type);
+    made.narrow(0, 0, 6000).fill_(1);
+    EXPECT_EQ(unwritten_elements(made, 17), 4000);
+    EXPECT_EQ(unwritten_elements(made, 18), 0);
+  }
+  EXPECT_EQ(unwritten_elements(at::randn({100'000}), 17), 0);
+}
+
+TEST(InputChange, IsFeltByEveryElementAndKeepsTheRange) {
+  const at::Tensor base = at::rand({300, 700}) + 0.001;
+  at::Tensor one = copy_of(base, at::kCPU), same = copy_of(base, at::kCPU), other = copy_of(base, at::kCPU);
+  change_elements(one, {.key = 5});
+  change_elements(same, {.key = 5});
+  change_elements(other, {.key = 6});
+  EXPECT_TRUE(one.equal(same));
+  EXPECT_LT(one.eq(base).sum().item<int64_t>(), 100);
+  EXPECT_LT(one.eq(other).sum().item<int64_t>(), 100);
+  EXPECT_TRUE(one.le(base).all().item<bool>() && one.ge(base * 0.87).all().item<bool>());
+}
+
+TEST(InputChange, CanBeOfAStretchAndKeepsStridesAndZeros) {
+  at::Tensor base = at::ones({64, 64}).t();
+  at::Tensor part = copy_of(base, at::kCPU);
+  EXPECT_EQ(part.strides(), base.strides());
+  change_elements(part, {.key = 5, .from = 0.5, .to = 0.75});
+  EXPECT_EQ(part.narrow(1, 0, 32).ne(1).sum().item<int64_t>(), 0);
+  EXPECT_GT(part.narrow(1, 32, 16).ne(1).sum().item<int64_t>(), 1000);
+  EXPECT_EQ(part.narrow(1, 48, 16).ne(1).sum().item<int64_t>(), 0);
+  at::Tensor zeros = at::zeros({10}), whole = at::arange(10);
+  change_elements(zeros, {.key = 5});
+  change_elements(whole, {.key = 5});
+  EXPECT_TRUE(zeros.equal(at::zeros({10})) && whole.equal(at::arange(10)));
+}
+
+TEST(ClockCheck, BelievesWhatTheJudgeSawToo) {
+  const std::vector<ClockView> honest(15, {.claimed = 6e-3, .judged = 6.2e-3, .busy = 11.5e-3, .after = 1e-4});
+  EXPECT_EQ(clock_complaint(honest, 2), "");
+  std::vector<ClockView> disturbed = honest;
+  for (int i = 0; i < 5; ++i) disturbed[static_cast<size_t>(i)].judged = 40e-3;  // the machine was busy
+  EXPECT_EQ(clock_complaint(disturbed, 2), "");
+  for (auto& sample : disturbed) sample.judged = 40e-3;  // all the time: the judge found no processor
+  EXPECT_EQ(clock_complaint(disturbed, 2), "");
+}
+
+TEST(ClockCheck, fail_ClaimsThatCannotBe) {
+  const ClockView honest = {.claimed = 6e-3, .judged = 6.2e-3, .busy = 11.5e-3, .after = 1e-4};
+  auto complaint = [&](auto change) {
+    std::vector<ClockView> samples(15, honest);
+    for (auto& sample : samples) change(sample);
+    return clock_complaint(samples, 2);
+  };
+  EXPECT_THAT(complaint([](auto& sample) { sample.claimed = 1e-4; }), HasSubstr("claims to take"));
+  EXPECT_THAT(complaint([](auto& sample) { sample.busy = 40e-3; }), HasSubstr("of the processors' time"));
+  EXPECT_THAT(complaint([](auto& sample) { sample.after = 9e-3; }), HasSubstr("after it had answered"));
+}
+
+TEST(Samples, IntervalHoldsTheRatio) {
+  std::vector<double> eager, candidate;
+  for (int i = 0; i < 15; ++i) {
+    eager.push_back(2 + 0.01 * (i % 5));
+    candidate.push_back(1 + 0.01 * (i % 3));
+  }
+  auto [low, high] = ratio_interval(eager, candidate);
+  EXPECT_LE(low, median(eager) / median(candidate));
+  EXPECT_GE(high, median(eager) / median(candidate));
+  EXPECT_GT(low, 1.9);
+  EXPECT_LT(high, 2.1);
+  EXPECT_EQ(ratio_interval({2, 4}, {1, 1}), (std::pair<double, double>{2, 4}));
+  EXPECT_EQ(ratio_interval({}, {}), (std::pair<double, double>{0, 0}));
+}
+
+TEST(TimingLock, IsHeldByOneAndFreedByDeath) {
+  const auto file = testing::scratch("timing-lock") / "lock";
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t holder = fork();
+  if (holder == 0) {
+    const TimingLock lock(file, [] {});
+    const char byte = lock.holds() ? 1 : 0;
+    if (write(ready[1], &byte, 1) == 1) pause();
+    _exit(0);
+  }
+  char held = 0;
+  ASSERT_EQ(read(ready[0], &held, 1), 1);
+  EXPECT_EQ(held, 1);
+  int waits = 0;
+  EXPECT_FALSE(TimingLock(
+                   file, [&] { ++waits; }, 0.05)
+                   .holds());
+  EXPECT_EQ(waits, 1);
+  kill(holder, SIGKILL);
+  waitpid(holder, nullptr, 0);
+  EXPECT_TRUE(TimingLock(file, [&] { ++waits; }).holds());
+  EXPECT_EQ(waits, 1);
+  close(ready[0]);
+  close(ready[1]);
+}
+
+}  // namespace
+}  // namespace tilepilot::eval
