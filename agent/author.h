@@ -19,7 +19,11 @@ struct Candidate {
 
 struct Attempt {
   Candidate candidate;
-  eval::Verdict verdict;
+  eval::Verdict verdict;                  // of this attempt alone
+  std::optional<eval::Verdict> compared;  // measured side by side with other finalists (agent/finalists.h)
+
+  // What is told of the attempt: a comparison's verdict counts more than its own.
+  const eval::Verdict& told() const { return compared ? *compared : verdict; }
 };
 
 class Author {

@@ -21,36 +21,54 @@ bool may_be_due_to_data(eval::Outcome outcome) {
   return std::find(std::begin(kOutcomes), std::end(kOutcomes), outcome) != std::end(kOutcomes);
 }
 
+// Exports the model, starts a judge and asks it.
+Status judge(SourceMap& sources, const CheckOptions& options, const std::filesystem::path& folder, Certified& checked) {
+  options.progress(fmt::format("exporting {}", options.model.string()));
+  const auto reference = TRY(export_reference(sources, options.model, folder, checked.exporter));
+  checked.model_source = reference.model_source;
+  checked.torch_version = reference.torch_version;
+  options.progress("starting the judge");
+  auto judge = TRY(eval::open_judge(folder, checked.judge));
+  options.progress(fmt::format("judging {} on {}", options.candidate.string(), judge->target()));
+  checked.verdict = judge->check({.source = checked.source, .name = options.candidate.string(), .time = options.time});
+  checked.reference = hash_reference(folder);
+  return {};
+}
+
 // Programs that work in 16 bit are mostly written for models and data of float32, which they convert themselves.
-Result<eval::Verdict> check_on_own_data(SourceMap& sources, const CheckOptions& options,
-                                        const eval::CheckRequest& request, const WorkFolder& work) {
-  ExporterOptions exporter = options.exporter;
-  eval::JudgeOptions judge_options = options.judge;
-  judge_options.precision = std::exchange(judge_options.dtype, "model");
-  exporter.dtype = judge_options.dtype;
-  TRY(export_reference(sources, options.model, work.path() / "own_reference", exporter));
-  return TRY(eval::open_judge(work.path() / "own_reference", judge_options))->check(request);
+Result<Certified> check_on_own_data(SourceMap& sources, const CheckOptions& options, const WorkFolder& work,
+                                    Certified checked) {
+  checked.judge.precision = std::exchange(checked.judge.dtype, "model");
+  checked.exporter.dtype = checked.judge.dtype;
+  TRY(judge(sources, options, work.path() / "own_reference", checked));
+  return checked;
 }
 
 }  // namespace
 
-Result<eval::Verdict> check(SourceMap& sources, const CheckOptions& options) {
-  eval::CheckRequest request{.source = {}, .name = options.candidate.string(), .time = options.time};
-  if (!read_file(options.candidate, request.source))
-    return make_error(DiagnosticKind::file_not_found, {}, fmt::format("cannot read `{}`", options.candidate.string()),
+Result<Certified> check(SourceMap& sources, const CheckOptions& options) {
+  Certified checked;
+  checked.program = options.candidate;
+  checked.model = options.model;
+  checked.exporter = options.exporter;
+  checked.judge = options.judge;
+  std::string why;
+  if (!read_file(options.candidate, checked.source, &why))
+    return make_error(DiagnosticKind::file_not_found, {},
+                      fmt::format("cannot read `{}`: {}", options.candidate.string(), why),
                       "give the path of a Python file with `class ModelNew`");
   WorkFolder work = TRY(WorkFolder::make(options.work));
-  TRY(export_reference(sources, options.model, work.path() / "reference", options.exporter));
-  auto judge = TRY(eval::open_judge(work.path() / "reference", options.judge));
-  eval::Verdict verdict = judge->check(request);
+  TRY(judge(sources, options, work.path() / "reference", checked));
+  const eval::Verdict& verdict = checked.verdict;
   const bool sixteen_bit = options.judge.dtype == "fp16" || options.judge.dtype == "bf16";
-  if (!sixteen_bit || !may_be_due_to_data(verdict.outcome)) return verdict;
-  judge.reset();
-  auto own = check_on_own_data(sources, options, request, work);
-  if (!own || own->outcome != eval::Outcome::verified) return verdict;
-  own->notes.insert(own->notes.begin(),
-                    fmt::format("judged on the model's own data, with the tolerance of {}: on {} data it is `{}`, {}",
-                                options.judge.dtype, options.judge.dtype, to_string(verdict.outcome), verdict.detail));
+  if (!sixteen_bit || !may_be_due_to_data(verdict.outcome)) return checked;
+  options.progress(fmt::format("judging once more on the model's own data: {}", to_string(verdict.outcome)));
+  auto own = check_on_own_data(sources, options, work, checked);
+  if (!own || own->verdict.outcome != eval::Outcome::verified) return checked;
+  own->verdict.notes.insert(
+      own->verdict.notes.begin(),
+      fmt::format("judged on the model's own data, with the tolerance of {}: on {} data it is `{}`, {}",
+                  options.judge.dtype, options.judge.dtype, to_string(verdict.outcome), verdict.detail));
   return own;
 }
 

@@ -1,8 +1,9 @@
 // Judging a given program against a model: the command `check`.
 #pragma once
 
-#include "agent/exporter.h"
-#include "eval/judge.h"
+#include <functional>
+
+#include "agent/certificate.h"
 
 namespace tilepilot::agent {
 
@@ -13,9 +14,11 @@ struct CheckOptions {
   ExporterOptions exporter;
   eval::JudgeOptions judge;
   bool time = true;
+  std::function<void(const std::string&)> progress = [](const std::string&) {};
 };
 
-// Errors: a file is missing, the model cannot be exported, the worker cannot be started.
-Result<eval::Verdict> check(SourceMap& sources, const CheckOptions& options);
+// The verdict, and all that a certificate wants besides. Errors: a file is missing, the model cannot be exported, the
+// worker cannot be started.
+Result<Certified> check(SourceMap& sources, const CheckOptions& options);
 
 }  // namespace tilepilot::agent

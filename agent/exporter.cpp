@@ -7,11 +7,14 @@
 #include "agent/model_line.h"
 #include "compiler/runtime/process.h"
 #include "compiler/source/file.h"
+#include "compiler/untrusted/printable.h"
 
 namespace tilepilot::agent {
 namespace {
 
 using nlohmann::json;
+
+constexpr size_t kMaxText = 8192;  // of what the model's own code may have written
 
 // The last JSON object on the script's standard output; the model itself may have printed before it.
 json last_object(const std::string& output) {
@@ -34,41 +37,67 @@ Error export_failure(const SourceMap& sources, int32_t file, const json& report)
     return make_error(DiagnosticKind::output_unwritable, {}, report.value("message", ""),
                       "is the disk full, or the folder not yours?");
   }
+  if (kind == "too_large")
+    return make_error(DiagnosticKind::out_of_memory, {}, report.value("message", ""), report.value("hint", ""));
+  if (kind == "bad_scale")
+    return make_error(DiagnosticKind::bad_usage, {}, report.value("message", ""), report.value("hint", ""));
   bool ours = kind == "no_torch" || kind == "missing_package";
-  Error error = make_error(ours ? DiagnosticKind::not_installed : DiagnosticKind::model_invalid,
-                           model_line(sources.text(file), file, std::max(1, report.value("line", 0))),
-                           report.value("message", ""), report.value("hint", ""));
+  Error error =
+      make_error(ours ? DiagnosticKind::not_installed : DiagnosticKind::model_invalid,
+                 model_line(sources.text(file), file, std::max(1, report.value("line", 0))),
+                 printable(report.value("message", ""), kMaxText), printable(report.value("hint", ""), kMaxText));
   return error;
+}
+
+// A number that Python got from a tensor is another one for other inputs, but the graph replays operators alone.
+Status refuse_numbers_of_tensors(const SourceMap& sources, int32_t file, const eval::Graph& graph) {
+  for (const eval::GraphNode& node : graph.nodes)
+    if (node.op == "aten::item" || node.op == "aten::_local_scalar_dense")
+      return make_error(
+          DiagnosticKind::model_invalid, model_line(sources.text(file), file, std::max(1, node.line)),
+          "`forward` makes a Python number of a tensor (`.item()`, `float(...)`), which its graph cannot follow",
+          "keep it a tensor: operators take tensors of one element as they take numbers");
+  return {};
 }
 
 }  // namespace
 
 Result<eval::Reference> export_reference(SourceMap& sources, const std::filesystem::path& model,
                                          const std::filesystem::path& folder, const ExporterOptions& options) {
-  std::string text;
-  if (!read_file(model, text))
-    return make_error(DiagnosticKind::file_not_found, {}, fmt::format("cannot read `{}`", model.string()),
+  std::string text, why;
+  std::error_code ignored;
+  // The exporter reads it once more, which a pipe does not allow.
+  if (std::filesystem::is_fifo(model, ignored)) why = "it is a pipe";
+  if (!why.empty() || !read_file(model, text, &why))
+    return make_error(DiagnosticKind::file_not_found, {}, fmt::format("cannot read `{}`: {}", model.string(), why),
                       "give the path of a Python file with `class Model`, `get_inputs` and `get_init_inputs`");
   int32_t file = sources.add(model.string(), std::move(text));
-  auto ran = TRY(runtime::run_process({options.python, options.script.string(), model.string(), folder.string(),
-                                       "--seed", std::to_string(options.seed), "--dtype", options.dtype},
-                                      {.time_limit_s = options.time_limit_s, .working_directory = {}}));
+  std::vector<std::string> command = {options.python, options.script.string(),      model.string(), folder.string(),
+                                      "--seed",       std::to_string(options.seed), "--dtype",      options.dtype};
+  if (!options.scale.empty()) command.insert(command.end(), {"--scale", options.scale});
+  if (options.graph_only) command.push_back("--graph-only");
+  auto ran = TRY(runtime::run_process(command, {.time_limit_s = options.time_limit_s, .working_directory = {}}));
   if (ran.timed_out)
     return make_error(DiagnosticKind::model_invalid, model_line(sources.text(file), file, 1),
                       fmt::format("exporting the model took longer than {:.0f} s", options.time_limit_s),
-                      "does `get_inputs` or `Model.__init__` loop forever?");
+                      "does the file, `get_inputs` or `Model.__init__` loop forever?");
   json report = last_object(ran.out);
   if (report.is_object() && report.contains("ok") && !report["ok"].get<bool>())
     return export_failure(sources, file, report);
   if (ran.exit_code != 0 || !report.is_object()) {
-    Error error =
-        make_error(DiagnosticKind::model_invalid, model_line(sources.text(file), file, 1),
-                   ran.signal != 0 ? fmt::format("Python died of signal {} while exporting the model", ran.signal)
-                                   : fmt::format("the exporter ended with code {}", ran.exit_code));
-    error->note({}, "its last words: " + tail(ran.err, 5));
+    // The exporter tells every fault of the model. Without an answer, Python itself is at fault, or it was killed.
+    Error error = ran.signal != 0 ? make_error(DiagnosticKind::model_invalid, {},
+                                               fmt::format("exporting the model failed: {}", runtime::ending_of(ran)))
+                                  : make_error(DiagnosticKind::not_installed, {},
+                                               fmt::format("`{}` ended with code {} and did not run the exporter",
+                                                           options.python, ran.exit_code),
+                                               "give `--python` an interpreter with PyTorch");
+    error->note({}, "its last words: " + printable(tail(ran.err, 5), kMaxText));
     return error;
   }
-  return eval::load_reference(folder);
+  auto reference = TRY(eval::load_reference(folder));
+  TRY(refuse_numbers_of_tensors(sources, file, reference.forward));
+  return reference;
 }
 
 }  // namespace tilepilot::agent

@@ -15,10 +15,12 @@ struct ExporterOptions {
   double time_limit_s = 300;
   int64_t seed = 42;            // before Model(*get_init_inputs())
   std::string dtype = "model";  // or fp32, fp16, bf16: as model.to(dtype), its inputs too
+  std::string scale;            // "1/4": with smaller sizes (docs/reference-format.md); empty: as the file has them
+  bool graph_only = false;      // neither weights nor inputs are made: of models too large for this machine
 };
 
 // Writes `folder` (created; replaced as a whole) and reads it back. A fault of the model is `model_invalid`, with the
-// line of the user's file in `sources`.
+// line of the user's file in `sources`; weights that cannot fit are `out_of_memory`.
 Result<eval::Reference> export_reference(SourceMap& sources, const std::filesystem::path& model,
                                          const std::filesystem::path& folder, const ExporterOptions& options);
 

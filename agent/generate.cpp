@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "agent/builtin/builtin_author.h"
+#include "agent/builtin/program_writer.h"
 #include "agent/llm/llm_author.h"
 #include "agent/work_folder.h"
 #include "compiler/source/file.h"
@@ -25,6 +26,7 @@ struct Run {
   std::unique_ptr<retrieval::Corpus> corpus;
   int64_t id = 0;
   std::string target;  // what `auto` has come to
+  ReferenceHashes hashes;
 };
 
 Result<std::unique_ptr<ChatClient>> open_chat(Run& run) {
@@ -42,7 +44,7 @@ Result<std::unique_ptr<Author>> open_author(Run& run) {
   auto kernels = TRY(run.corpus->search(structure_of(run.reference), "", run.options.retrieved));
   for (const retrieval::Hit& hit : kernels)
     run.events.progress(fmt::format("retrieved {}: {}", hit.entry.name, hit.reason));
-  return llm_author(std::move(chat), task_prompt(run.reference, run.target, kernels));
+  return llm_author(std::move(chat), task_prompt(run.reference, run.target, run.options.judge.aten, kernels));
 }
 
 std::string options_as_json(const Run& run) {
@@ -65,7 +67,7 @@ retrieval::Entry entry_of(const Run& run, const Attempt& best) {
   entry.summary = best.candidate.summary;
   entry.structure = structure_of(run.reference);
   entry.source = best.candidate.source;
-  entry.speedup = best.verdict.speedup();
+  entry.speedup = best.told().speedup();
   entry.target = run.target;
   return entry;
 }
@@ -77,17 +79,29 @@ void point_at_model(Diagnostic& failure, int32_t file) {
     if (note.span.valid()) note.span.file = file;
 }
 
+// What passes only because anything trivial would, or only on the given inputs, is nothing to learn from.
+bool worth_keeping(const eval::Verdict& verdict) { return !verdict.degenerate && !verdict.given_inputs_only; }
+
 Status keep_best(Run& run, GenerateResult& result) {
   const Attempt* best = result.best();
   if (!best) return {};
-  // A program that passes only because anything trivial would is nothing to learn from.
-  const bool wanted = run.options.add_to_corpus && !best->verdict.degenerate;
+  const bool wanted = run.options.add_to_corpus && worth_keeping(best->told());
   Result<bool> added = wanted ? run.corpus->add(entry_of(run, *best)) : Result<bool>(false);
-  if (!write_file(run.options.output, best->candidate.source))
+  if (std::string why; !write_file(run.options.output, best->candidate.source, &why))
     return make_error(DiagnosticKind::output_unwritable, {},
-                      fmt::format("cannot write `{}`", run.options.output.string()),
-                      fmt::format("the program is kept as run {} in the database", run.id));
+                      fmt::format("cannot write `{}`: {}", run.options.output.string(), why),
+                      fmt::format("the program is kept: `tilepilot runs save {} -o FILE` writes it", run.id));
   result.written = true;
+  result.certified = Certified{run.options.output,
+                               best->candidate.source,
+                               run.options.model,
+                               run.reference.model_source,
+                               run.reference.torch_version,
+                               run.hashes,
+                               run.options.exporter,
+                               run.options.judge,
+                               best->told(),
+                               {}};
   result.added_to_corpus = TRY(std::move(added));
   return {};
 }
@@ -119,7 +133,7 @@ retrieval::Structure structure_of(const eval::Reference& reference) {
 }
 
 Result<GenerateResult> generate(SourceMap& sources, const GenerateOptions& options, const GenerateEvents& events) {
-  Run run{options, events, {}, nullptr, nullptr, 0, {}};
+  Run run{options, events, {}, nullptr, nullptr, 0, {}, {}};
   run.store = TRY(RunStore::open(options.store));
   run.corpus = TRY(retrieval::open_corpus(options.store));
   TRY(retrieval::sync_seeds(*run.corpus, options.seeds));
@@ -127,20 +141,29 @@ Result<GenerateResult> generate(SourceMap& sources, const GenerateOptions& optio
   events.progress(fmt::format("exporting {}", options.model.string()));
   const auto folder = work.path() / "reference";
   const auto model_file = static_cast<int32_t>(sources.size());
-  run.reference = TRY(export_reference(sources, options.model, folder, options.exporter));
+  ExporterOptions exporter = options.exporter;
+  exporter.time_limit_s = std::min(exporter.time_limit_s, options.budget.minutes * 60);
+  run.reference = TRY(export_reference(sources, options.model, folder, exporter));
   events.progress(fmt::format("reference: {} operators, {} inputs, {} parameters and buffers",
                               run.reference.forward.nodes.size(), run.reference.forward.inputs.size(),
                               run.reference.parameters.size()));
+  if (builtin::depends_on_mode(run.reference))
+    events.progress(
+        fmt::format("note: the model is in {} mode, and it alone is judged; in the other mode the program of the "
+                    "author `builtin` runs the model's own `forward`",
+                    run.reference.training ? "training" : "evaluation"));
   auto judge = TRY(eval::open_judge(folder, options.judge));
   run.target = judge->target();
   if (options.judge.target == "auto") events.progress(fmt::format("target: {}", run.target));
   run.id = TRY(
       run.store->begin_run({options.model.string(), run.reference.model_source, options.author, options_as_json(run)}));
+  events.on_run(run.id);
   auto author = TRY(open_author(run));
   GenerateResult result;
   result.run = run.id;
   result.outcome = TRY(improve(*author, *judge, {*run.store, run.id}, options.budget, events.loop));
   if (result.outcome.failure) point_at_model(*result.outcome.failure, model_file);
+  if (result.best() != nullptr) run.hashes = hash_reference(folder);
   TRY(keep_best(run, result));
   return result;
 }

@@ -3,10 +3,11 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 
-#include "agent/exporter.h"
+#include "agent/certificate.h"
 #include "agent/improve.h"
 #include "agent/llm/chat.h"
 #include "retrieval/corpus.h"
@@ -32,13 +33,15 @@ struct GenerateOptions {
 struct GenerateResult {
   RunOutcome outcome;
   int64_t run = 0;
-  bool written = false;          // a verified program is at `output`
-  bool added_to_corpus = false;  // false: not verified, degenerate, or there already
+  bool written = false;                // a verified program is at `output`
+  bool added_to_corpus = false;        // false: not verified, degenerate, or there already
+  std::optional<Certified> certified;  // all that a certificate of the written program wants
   const Attempt* best() const { return outcome.best ? &outcome.attempts[*outcome.best] : nullptr; }
 };
 
 struct GenerateEvents {
   std::function<void(const std::string&)> progress;
+  std::function<void(int64_t run)> on_run = [](int64_t) {};  // the run is in the database under this number
   LoopEvents loop;
 };
 

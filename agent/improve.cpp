@@ -13,8 +13,6 @@ class SteadyClock final : public Clock {
   }
 };
 
-bool is_verified(const Attempt& attempt) { return attempt.verdict.outcome == eval::Outcome::verified; }
-
 // One run of the loop, and what it talks to.
 class Loop {
  public:
@@ -30,8 +28,8 @@ class Loop {
       if (!ending) ending = TRY(step(left));
     }
     outcome_.ending = *ending;
-    if (*ending != Ending::worker_failed) TRY(confirm_best());
-    outcome_.best = best_of(outcome_.attempts);
+    if (*ending != Ending::worker_failed) TRY(compare_finalists());
+    if (!outcome_.best) outcome_.best = best_of(outcome_.attempts);
     outcome_.seconds = clock.seconds() - start;
     TRY(record_.store.finish_run(record_.run, to_string(outcome_.ending),
                                  outcome_.best ? std::optional(static_cast<int>(*outcome_.best)) : std::nullopt));
@@ -71,18 +69,38 @@ class Loop {
     return record_.store.save_attempt(record_.run, number, attempt.candidate, attempt.verdict);
   }
 
-  // The best of several measurements is partly the luckiest: the winner is judged once more, and that verdict counts. A
-  // winner that fails the second time hands its place to the next.
-  Status confirm_best() {
-    while (std::count_if(outcome_.attempts.begin(), outcome_.attempts.end(), is_verified) > 1) {
-      const int number = static_cast<int>(*best_of(outcome_.attempts));
-      TRY(judge(number));
-      const Attempt& winner = outcome_.attempts[static_cast<size_t>(number)];
-      events_.on_confirmed(number, winner);
-      // One look more is enough: to go on until a winner stays ahead would search for luck again.
-      if (is_verified(winner)) break;
+  // Where several attempts are verified, a comparison decides. Finalists that fail in it hand their place to the next.
+  Status compare_finalists() {
+    std::vector<size_t> finalists = choose_finalists(outcome_.attempts);
+    if (finalists.size() < 2) return {};
+    for (; !finalists.empty(); finalists = choose_finalists(outcome_.attempts)) {
+      if (!TRY(measure_together(finalists))) return {};
+      const auto ranking = rank_finalists(outcome_.attempts, finalists);
+      if (!ranking) continue;
+      outcome_.best = ranking->best;
+      outcome_.indistinguishable = ranking->indistinguishable;
+      return {};
     }
     return {};
+  }
+
+  // False if the worker failed: then each attempt's own verdict is all there is.
+  Result<bool> measure_together(const std::vector<size_t>& finalists) {
+    events_.on_finalists(finalists);
+    std::vector<eval::CheckRequest> requests;
+    for (size_t number : finalists) requests.push_back({.source = outcome_.attempts[number].candidate.source});
+    std::vector<eval::Verdict> verdicts = judge_.compare(requests);
+    auto is_lost = [](const eval::Verdict& verdict) { return verdict.outcome == eval::Outcome::worker_failed; };
+    if (verdicts.size() != finalists.size() || std::any_of(verdicts.begin(), verdicts.end(), is_lost)) return false;
+    for (size_t i = 0; i < finalists.size(); ++i) {
+      Attempt& attempt = outcome_.attempts[finalists[i]];
+      attempt.compared = std::move(verdicts[i]);
+      outcome_.finalists.push_back(finalists[i]);
+      const int number = static_cast<int>(finalists[i]);
+      TRY(record_.store.save_comparison(record_.run, number, *attempt.compared));
+      events_.on_compared(number, attempt);
+    }
+    return true;
   }
 
   Author& author_;
@@ -115,15 +133,6 @@ std::string_view to_string(Ending ending) {
       return "the worker failed";
   }
   return "";
-}
-
-std::optional<size_t> best_of(const std::vector<Attempt>& attempts) {
-  std::optional<size_t> best;
-  for (size_t i = 0; i < attempts.size(); ++i) {
-    if (!is_verified(attempts[i])) continue;
-    if (!best || attempts[i].verdict.speedup() > attempts[*best].verdict.speedup()) best = i;
-  }
-  return best;
 }
 
 Result<RunOutcome> improve(Author& author, eval::Judge& judge, RunRecord record, const Budget& budget,

@@ -4,7 +4,7 @@
 #include <functional>
 #include <optional>
 
-#include "agent/author.h"
+#include "agent/finalists.h"
 #include "agent/run_store.h"
 
 namespace tilepilot::agent {
@@ -36,24 +36,23 @@ struct RunRecord {
 struct RunOutcome {
   Ending ending = Ending::nothing_left;
   std::vector<Attempt> attempts;
-  std::optional<size_t> best;  // the verified attempt with the highest speed-up
-  Error failure;               // author_failed: why
+  std::optional<size_t> best;             // the verified attempt with the highest speed-up
+  std::vector<size_t> finalists;          // attempts that were measured side by side; empty: one is verified, or none
+  std::vector<size_t> indistinguishable;  // finalists whose intervals overlap with that of the best
+  Error failure;                          // author_failed: why
   double seconds = 0;
 };
 
 struct LoopEvents {
   std::function<void(int number, const Candidate&)> on_candidate = [](int, const Candidate&) {};
   std::function<void(int number, const Attempt&)> on_attempt = [](int, const Attempt&) {};
-  // The best of several was judged a second time; its verdict is now this one.
-  std::function<void(int number, const Attempt&)> on_confirmed = [](int, const Attempt&) {};
+  // These attempts are about to be measured side by side, and what that gave for each.
+  std::function<void(const std::vector<size_t>& numbers)> on_finalists = [](const std::vector<size_t>&) {};
+  std::function<void(int number, const Attempt&)> on_compared = [](int, const Attempt&) {};
 };
 
 // Errors are those of the store; whatever else goes wrong is an ending.
 Result<RunOutcome> improve(Author& author, eval::Judge& judge, RunRecord record, const Budget& budget,
                            const LoopEvents& events, const Clock& clock = steady_clock());
-
-// The verified attempt with the highest speed-up over eager, or nullopt. Times of different attempts were taken at
-// different times on a machine that does other things too; each ratio was taken side by side.
-std::optional<size_t> best_of(const std::vector<Attempt>& attempts);
 
 }  // namespace tilepilot::agent

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "agent/finalists.h"
 #include "retrieval/database.h"
 
 namespace tilepilot::agent {
@@ -25,11 +26,73 @@ Status execute(SQLite::Database& database, const std::filesystem::path& file, co
   } catch (const std::exception& exception) { return retrieval::database_error(file, exception); }
 }
 
+// A candidate's own texts may hold anything.
+std::string as_text(const eval::Verdict& verdict) {
+  return eval::to_json(verdict).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+constexpr const char* kSummary =
+    "SELECT id, model, author, started, coalesce(finished, ''), coalesce(ending, ''), "
+    "(SELECT count(*) FROM attempt WHERE attempt.run = run.id), model_source, options, best_attempt FROM run ";
+
+RunSummary summary_in(SQLite::Statement& row) {
+  auto text = [&](int column) { return row.getColumn(column).getString(); };
+  return {row.getColumn(0).getInt64(), text(1), text(2), text(3), text(4), text(5), row.getColumn(6).getInt()};
+}
+
+// Nullopt: none, or one that this version cannot read.
+std::optional<eval::Verdict> verdict_in(const SQLite::Column& column) {
+  if (column.isNull()) return std::nullopt;
+  try {
+    return eval::verdict_from_json(nlohmann::json::parse(column.getString()));
+  } catch (const nlohmann::json::exception&) { return std::nullopt; }
+}
+
+std::vector<Attempt> attempts_of(SQLite::Database& database, int64_t run) {
+  SQLite::Statement query(database,
+                          "SELECT source, summary, verdict, compared FROM attempt WHERE run = ? ORDER BY number");
+  query.bind(1, run);
+  std::vector<Attempt> attempts;
+  while (query.executeStep()) {
+    Attempt attempt{{query.getColumn(0).getString(), query.getColumn(1).getString()}, {}, {}};
+    eval::Verdict unjudged;
+    unjudged.detail = "not judged";
+    attempt.verdict = verdict_in(query.getColumn(2)).value_or(unjudged);
+    attempt.compared = verdict_in(query.getColumn(3));
+    attempts.push_back(std::move(attempt));
+  }
+  return attempts;
+}
+
 }  // namespace
 
-Result<std::unique_ptr<RunStore>> RunStore::open(const std::filesystem::path& file) {
-  auto database = TRY(retrieval::open_database(file));
+Result<std::unique_ptr<RunStore>> RunStore::open(const std::filesystem::path& file, bool read_only) {
+  auto database = TRY(retrieval::open_database(file, read_only));
   return std::unique_ptr<RunStore>(new RunStore(file, std::move(database)));
+}
+
+Result<std::vector<RunSummary>> RunStore::list(int most) {
+  try {
+    SQLite::Statement query(*database_, std::string(kSummary) + "ORDER BY id DESC LIMIT ?");
+    query.bind(1, most);
+    std::vector<RunSummary> runs;
+    while (query.executeStep()) runs.push_back(summary_in(query));
+    return runs;
+  } catch (const std::exception& exception) { return retrieval::database_error(file_, exception); }
+}
+
+Result<std::optional<StoredRun>> RunStore::find(int64_t run) {
+  try {
+    SQLite::Statement query(*database_, std::string(kSummary) + "WHERE id = ?");
+    query.bind(1, run);
+    if (!query.executeStep()) return std::optional<StoredRun>();
+    StoredRun found{summary_in(query), query.getColumn(7).getString(), query.getColumn(8).getString(), {}, {}};
+    found.attempts = attempts_of(*database_, run);
+    found.best = query.getColumn(9).isNull() ? best_of(found.attempts)
+                                             : std::optional(static_cast<size_t>(query.getColumn(9).getInt()));
+    if (found.best && *found.best >= found.attempts.size()) found.best.reset();
+    return std::optional(std::move(found));
+  } catch (const std::exception& exception) { return retrieval::database_error(file_, exception); }
 }
 
 Result<int64_t> RunStore::begin_run(const RunHeader& header) {
@@ -47,8 +110,13 @@ Status RunStore::save_attempt(int64_t run, int number, const Candidate& candidat
         *database_, file_,
         fmt::format("INSERT INTO attempt (run, number, summary, source, started) VALUES (?, ?, ?, ?, {})", kNow), run,
         number, candidate.summary, candidate.source);
-  return execute(*database_, file_, "UPDATE attempt SET verdict = ? WHERE run = ? AND number = ?",
-                 eval::to_json(*verdict).dump(), run, number);
+  return execute(*database_, file_, "UPDATE attempt SET verdict = ? WHERE run = ? AND number = ?", as_text(*verdict),
+                 run, number);
+}
+
+Status RunStore::save_comparison(int64_t run, int number, const eval::Verdict& verdict) {
+  return execute(*database_, file_, "UPDATE attempt SET compared = ? WHERE run = ? AND number = ?", as_text(verdict),
+                 run, number);
 }
 
 Status RunStore::finish_run(int64_t run, std::string_view ending, std::optional<int> best_attempt) {

@@ -35,13 +35,37 @@ struct Exchange {
   double seconds = 0;
 };
 
+// A run as a list shows it.
+struct RunSummary {
+  int64_t id = 0;
+  std::string model, author;
+  std::string started, finished;  // ISO 8601, UTC; `finished` is empty while it runs, or if it was killed
+  std::string ending;
+  int attempts = 0;
+};
+
+struct StoredRun {
+  RunSummary summary;
+  std::string model_source;
+  std::string options;            // JSON object
+  std::vector<Attempt> attempts;  // an attempt without a verdict was being judged when the run ended
+  std::optional<size_t> best;     // as the run said, or, if it was killed, as its verdicts say
+};
+
 class RunStore {
  public:
-  static Result<std::unique_ptr<RunStore>> open(const std::filesystem::path& file);
+  // Errors: of kind `store_unusable`. Read-only, the file must be there.
+  static Result<std::unique_ptr<RunStore>> open(const std::filesystem::path& file, bool read_only = false);
+
+  // Newest first.
+  Result<std::vector<RunSummary>> list(int most);
+  Result<std::optional<StoredRun>> find(int64_t run);
 
   Result<int64_t> begin_run(const RunHeader& header);
   // Numbers count from 0 in a run. The verdict is absent while the candidate is judged.
   Status save_attempt(int64_t run, int number, const Candidate& candidate, const std::optional<eval::Verdict>& verdict);
+  // What a comparison of finalists says of an attempt, beside its own verdict.
+  Status save_comparison(int64_t run, int number, const eval::Verdict& verdict);
   Status finish_run(int64_t run, std::string_view ending, std::optional<int> best_attempt);
 
   Status save_exchange(int64_t run, int number, const Exchange& exchange);

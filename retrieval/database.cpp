@@ -13,7 +13,7 @@ namespace {
 constexpr int kApplicationId = 0x54695069;
 
 // Migration k brings schema k to schema k + 1. Never edit one that was released: append.
-constexpr std::array<const char*, 2> kMigrations = {
+constexpr std::array<const char*, 3> kMigrations = {
     R"sql(
 CREATE TABLE corpus (
   id INTEGER PRIMARY KEY,
@@ -81,6 +81,10 @@ INSERT INTO corpus_of_targets SELECT * FROM corpus;
 DROP TABLE corpus;
 ALTER TABLE corpus_of_targets RENAME TO corpus;
 )sql",
+    // Finalists are measured side by side; what an attempt reached alone stays beside it.
+    R"sql(
+ALTER TABLE attempt ADD COLUMN compared TEXT;  -- JSON object; NULL: no finalist
+)sql",
 };
 
 Error unusable(const std::filesystem::path& file, std::string_view problem, std::string hint = {}) {
@@ -124,13 +128,21 @@ int schema_version() { return static_cast<int>(kMigrations.size()); }
 
 Error database_error(const std::filesystem::path& file, const std::exception& exception) {
   auto* sqlite = dynamic_cast<const SQLite::Exception*>(&exception);
-  switch (sqlite ? sqlite->getErrorCode() : SQLITE_ERROR) {
+  switch (sqlite ? sqlite->getErrorCode() & 0xff : SQLITE_ERROR) {  // extended codes say the same with detail
     case SQLITE_NOTADB:
       return unusable(file, "is not a database", "choose another file with `--store`");
     case SQLITE_READONLY:
       return unusable(file, "is read-only", "make it writable, or choose another file with `--store`");
     case SQLITE_FULL:
-      return unusable(file, "could not grow: the disk is full");
+      return unusable(file, "could not grow: the disk is full", "make room, or choose another file with `--store`");
+    case SQLITE_CORRUPT:
+      return unusable(
+          file, "is damaged",
+          "move it away, or choose another file with `--store`; `sqlite3 FILE .recover` may save what is in it");
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return unusable(file, "is locked by another program",
+                      "wait until that ends, or choose another file with `--store`");
     case SQLITE_CANTOPEN:
       return unusable(file, "cannot be opened", "does its folder exist, and may you write there?");
     default:
@@ -139,6 +151,9 @@ Error database_error(const std::filesystem::path& file, const std::exception& ex
 }
 
 Result<std::shared_ptr<SQLite::Database>> open_database(const std::filesystem::path& file, bool read_only) {
+  if (file.empty())  // SQLite would take an empty name for a temporary database
+    return make_error(DiagnosticKind::store_unusable, {}, "there is no place for the database: `HOME` is not set",
+                      "give `--store FILE`, or set `TILEPILOT_STORE`");
   try {
     if (!read_only && file.has_parent_path()) {
       std::error_code ignored;  // opening below reports what matters

@@ -119,18 +119,25 @@ class BuiltinAuthor : public Author {
     return propose(without(failed, blamed), fmt::format("leaves `{}` to PyTorch", blamed.name));
   }
 
+  // A kernel's text from its parameters to its last statement: the program calls it after its factory.
+  static std::string without_name(const std::string& body) {
+    const size_t begin = body.find("def main(") + std::string_view("def main").size();
+    return body.substr(begin, body.rfind("\n    return main") - begin);
+  }
+
   // The kernel that the verdict's line lies in, else the one with most in it.
   static size_t blamed_kernel(const Proposal& proposal, const eval::Verdict& verdict) {
     size_t largest = 0;
     auto& kernels = proposal.plan.kernels;
     for (size_t i = 0; i < kernels.size(); ++i) {
-      size_t at = proposal.candidate.source.find(kernels[i].text.body);
+      const std::string body = without_name(kernels[i].text.body);
+      size_t at = proposal.candidate.source.find(body);
       if (verdict.line > 0 && at != std::string::npos) {
         auto line_of = [&](size_t offset) {
           auto& source = proposal.candidate.source;
           return 1 + std::count(source.begin(), source.begin() + static_cast<std::ptrdiff_t>(offset), '\n');
         };
-        if (line_of(at) - 2 <= verdict.line && verdict.line <= line_of(at + kernels[i].text.body.size())) return i;
+        if (line_of(at) - 2 <= verdict.line && verdict.line <= line_of(at + body.size()) + 2) return i;
       }
       if (kernels[i].group.members.size() > kernels[largest].group.members.size()) largest = i;
     }

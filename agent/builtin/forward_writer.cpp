@@ -44,7 +44,7 @@ class ForwardWriter {
     for (size_t id = 0; id < graph_.nodes.size(); ++id)
       if (is_statement(static_cast<int>(id))) emit(static_cast<int>(id));
     write_return(results(reference_.forward.outputs));
-    return ForwardText{std::move(lines_)};
+    return ForwardText{std::move(parameters_), std::move(lines_)};
   }
 
  private:
@@ -52,7 +52,7 @@ class ForwardWriter {
   const Plan& plan_;
   const PrimitiveGraph& graph_;
   const std::vector<std::string>& handles_;
-  std::vector<std::string> lines_;
+  std::vector<std::string> parameters_, lines_;
   std::vector<bool> emitted_;
   struct Held {
     std::string name;
@@ -65,14 +65,84 @@ class ForwardWriter {
 
   int kernel_of(int id) const { return plan_.kernel_of[static_cast<size_t>(id)]; }
 
-  Status name_sources() {
-    std::vector<std::string> parameters = {"self"};
-    for (int id : reference_.forward.inputs) {
-      const std::string& name = reference_.forward.values[static_cast<size_t>(id)].name;
-      parameters.push_back(name);
-      holder_[name] = -1;
+  static size_t count_leaves(const eval::GraphArgument& argument) {
+    size_t count = 0;
+    auto* list = std::get_if<eval::GraphList>(&argument.data);
+    auto* dict = std::get_if<eval::GraphDict>(&argument.data);
+    if (list == nullptr && dict == nullptr) return 1;
+    for (auto& item : list != nullptr ? *list : dict->values) count += count_leaves(item);
+    return count;
+  }
+
+  // The names that the graph gives to an argument's tensors, in order; `next` counts the inputs.
+  std::vector<std::string> names_in(const eval::GraphArgument& argument, size_t& next) const {
+    std::vector<std::string> names;
+    auto add = [&](const eval::GraphArgument& item) {
+      for (auto& name : names_in(item, next)) names.push_back(name);
+    };
+    if (auto* list = std::get_if<eval::GraphList>(&argument.data)) {
+      std::for_each(list->begin(), list->end(), add);
+    } else if (auto* dict = std::get_if<eval::GraphDict>(&argument.data)) {
+      std::for_each(dict->values.begin(), dict->values.end(), add);
+    } else if (next < reference_.forward.inputs.size()) {
+      const int id = reference_.forward.inputs[next++];
+      names.push_back(reference_.forward.values[static_cast<size_t>(id)].name);
     }
-    lines_.push_back(fmt::format("def forward({}):", fmt::join(parameters, ", ")));
+    return names;
+  }
+
+  // Takes the tensors out of a list or a dictionary that `forward` is given.
+  void unpack(const eval::GraphArgument& argument, const std::string& from, const std::vector<std::string>& names,
+              size_t& next) {
+    if (auto* list = std::get_if<eval::GraphList>(&argument.data)) {
+      for (size_t i = 0; i < list->size(); ++i) unpack((*list)[i], fmt::format("{}[{}]", from, i), names, next);
+    } else if (auto* dict = std::get_if<eval::GraphDict>(&argument.data)) {
+      for (size_t i = 0; i < dict->keys.size(); ++i)
+        unpack(dict->values[i], fmt::format("{}[\"{}\"]", from, dict->keys[i]), names, next);
+    } else if (next < names.size()) {
+      lines_.push_back(fmt::format("    {} = {}", names[next++], from));
+    }
+  }
+
+  // A name for an argument that holds several tensors: what their names begin with.
+  std::string holding_name(const std::vector<std::string>& names) const {
+    std::string common = names.empty() ? "" : names.front();
+    for (auto& name : names) {
+      size_t same = 0;
+      while (same < std::min(common.size(), name.size()) && common[same] == name[same]) ++same;
+      common.resize(same);
+    }
+    while (!common.empty() && !std::isalpha(static_cast<unsigned char>(common.back()))) common.pop_back();
+    if (common.empty()) common = "inputs";
+    std::string unused = common;
+    auto taken = [&] { return holder_.count(unused) || std::count(names.begin(), names.end(), unused); };
+    for (int i = 2; taken(); ++i) unused = fmt::format("{}_{}", common, i);
+    return unused;
+  }
+
+  void write_header() {
+    lines_.push_back("");
+    size_t next = 0, known = 0;
+    auto* given = std::get_if<eval::GraphList>(&reference_.inputs.outputs.data);
+    for (size_t i = 0; given != nullptr && i < given->size(); ++i) known += count_leaves((*given)[i]);
+    const eval::GraphList flat(reference_.forward.inputs.size());
+    for (const eval::GraphArgument& argument : known == flat.size() && given != nullptr ? *given : flat) {
+      const std::vector<std::string> names = names_in(argument, next);
+      const bool alone = !std::holds_alternative<eval::GraphList>(argument.data) &&
+                         !std::holds_alternative<eval::GraphDict>(argument.data);
+      parameters_.push_back(alone ? names.front() : holding_name(names));
+      holder_[parameters_.back()] = -1;
+      for (auto& name : names) holder_[name] = -1;
+      size_t unpacked = 0;
+      if (!alone) unpack(argument, parameters_.back(), names, unpacked);
+    }
+    std::vector<std::string> all = {"self"};
+    all.insert(all.end(), parameters_.begin(), parameters_.end());
+    lines_.front() = fmt::format("def forward({}):", fmt::join(all, ", "));
+  }
+
+  Status name_sources() {
+    write_header();
     for (size_t id = 0; id < graph_.nodes.size(); ++id) {
       const Primitive& p = graph_.nodes[id];
       if (p.kind != Kind::source) continue;
@@ -252,10 +322,21 @@ class ForwardWriter {
   void write_return(const std::string& value) {
     std::string variable = value.substr(0, value.find_first_of(".,"));
     std::string assignment = "    " + variable + " = ";
-    if (reference_.forward.outputs.value_id() && lines_.back().rfind(assignment, 0) == 0)
-      lines_.back() = "    return " + lines_.back().substr(assignment.size()) + value.substr(variable.size());
-    else
-      lines_.push_back("    return " + value);
+    if (!reference_.forward.outputs.value_id() || lines_.back().rfind(assignment, 0) != 0)
+      return lines_.push_back("    return " + value);
+    const std::string made = lines_.back().substr(assignment.size()), method = value.substr(variable.size());
+    const bool alone = method.empty() || !has_operator(made);
+    lines_.back() = fmt::format("    return {}{}", alone ? made : "(" + made + ")", method);
+  }
+
+  // Outside of brackets, where a method called on the whole would bind to the last operand.
+  static bool has_operator(const std::string& expression) {
+    int depth = 0;
+    for (char c : expression) {
+      depth += c == '(' || c == '[' ? 1 : c == ')' || c == ']' ? -1 : 0;
+      if (depth == 0 && (c == ' ' || c == '-')) return true;
+    }
+    return false;
   }
 
   // Statements
@@ -329,10 +410,21 @@ class ForwardWriter {
     if (argument.value_id()) return text(graph_.outputs[next_output_++]);
     if (auto* list = std::get_if<eval::GraphList>(&argument.data)) {
       std::vector<std::string> items;
-      for (auto& item : *list) items.push_back(results(item));
+      for (auto& item : *list) items.push_back(nested_results(item));
       return items.size() == 1 ? items[0] + "," : fmt::format("{}", fmt::join(items, ", "));
     }
-    return "None";
+    if (auto* dict = std::get_if<eval::GraphDict>(&argument.data)) {
+      std::vector<std::string> items;
+      for (size_t i = 0; i < dict->keys.size(); ++i)
+        items.push_back(fmt::format("\"{}\": {}", dict->keys[i], nested_results(dict->values[i])));
+      return fmt::format("{{{}}}", fmt::join(items, ", "));
+    }
+    return write_plain(argument);
+  }
+
+  std::string nested_results(const eval::GraphArgument& argument) {
+    const bool nested = std::holds_alternative<eval::GraphList>(argument.data);
+    return nested ? "(" + results(argument) + ")" : results(argument);
   }
 };
 

@@ -11,7 +11,8 @@
 namespace tilepilot::agent::builtin {
 
 struct ForwardText {
-  std::vector<std::string> lines;  // from `def forward`, without the class's indentation
+  std::vector<std::string> parameters;  // of `forward`, after self
+  std::vector<std::string> lines;       // from `def forward`, without the class's indentation
 };
 
 // `handles`: how forward calls each kernel of the plan ("self.softmax").

@@ -40,10 +40,11 @@ bool is_in_place(const std::string& op) { return op.back() == '_' && op.find("__
 std::string functional_name(const std::string& op) { return op.substr(0, op.size() - 1); }
 
 void collect_values(const eval::GraphArgument& argument, std::vector<int>& ids) {
-  if (auto* id = argument.value_id()) ids.push_back(*id);
-  if (auto* list = std::get_if<eval::GraphList>(&argument.data))
-    for (auto& item : *list) collect_values(item, ids);
+  eval::for_each_value(argument, [&](int id) { ids.push_back(id); });
 }
+
+bool is_complex(const eval::GraphValue& value) { return value.dtype.starts_with("complex"); }
+bool is_empty(const eval::GraphValue& value) { return value.is_tensor && value.numel() == 0; }
 
 class Import {
  public:
@@ -104,11 +105,20 @@ class Import {
     bool forced = options_.calls.count(index) > 0 || draws_random_numbers(node.op);
     // Dropout that does nothing is an identity, not a draw.
     if (node.op == "aten::dropout" || node.op == "aten::feature_dropout") forced = options_.calls.count(index) > 0;
+    forced = forced || touches(node, is_complex) || touches(node, is_empty);  // kernels know neither
     std::vector<int> results;
     if (!forced) results = handle(node, node.op);
     if (results.empty()) return add_call(index);
     bind(node, results);
     return {};
+  }
+
+  // Whether such a value comes in or out.
+  bool touches(const eval::GraphNode& node, bool (*wanted)(const eval::GraphValue&)) const {
+    std::vector<int> ids = node.outputs;
+    for (auto& argument : node.args) collect_values(argument, ids);
+    return std::any_of(ids.begin(), ids.end(),
+                       [&](int id) { return id >= 0 && wanted(graph_.values[static_cast<size_t>(id)]); });
   }
 
   std::vector<int> handle(const eval::GraphNode& node, const std::string& op) {
@@ -156,9 +166,11 @@ class Import {
     const eval::GraphNode& node = graph_.nodes[static_cast<size_t>(index)];
     const int* target = node.args.empty() ? nullptr : node.args[0].value_id();
     if (!target) return unsupported(node, "changes no tensor that can be told");
+    if (touches(node, is_complex)) return unsupported(node, "changes complex numbers in place");
+    if (touches(node, is_empty)) return unsupported(node, "changes in place a tensor without elements");
     int changed = primitive_of(*target);
     auto kind = primitives_.at(changed).kind;
-    if (kind == Primitive::Kind::source) return add_effect_on_source(index, *target, changed);
+    if (kind == Primitive::Kind::source) return add_effect_on_source(index, changed);
     if (kind == Primitive::Kind::view || has_views(changed))
       return unsupported(node, "changes in place a tensor that is also seen through a view");
     eval::GraphNode functional = node;
@@ -185,8 +197,10 @@ class Import {
                       "write the model without it, or let `--author llm` try");
   }
 
-  // Later readers see a fresh source for the same storage.
-  Status add_effect_on_source(int index, int value, int changed) {
+  // Later readers see a fresh source for the same storage, by whatever value they name it: the operator gives back what
+  // it changed.
+  Status add_effect_on_source(int index, int changed) {
+    const int value = primitives_.at(changed).value;
     if (graph_.values[static_cast<size_t>(value)].kind == eval::GraphValue::Kind::input)
       return unsupported(graph_.nodes[static_cast<size_t>(index)], "changes an input of the model in place");
     TRY(add_call(index));
@@ -199,7 +213,10 @@ class Import {
     }
     int fresh = add_source(value);
     primitives_.order.emplace_back(effect, fresh);
-    primitive_of(value) = fresh;
+    for (int& id : primitives_.value_of)
+      if (id == changed) id = fresh;
+    for (int output : graph_.nodes[static_cast<size_t>(index)].outputs)
+      if (output >= 0) primitive_of(output) = fresh;
     return {};
   }
 

@@ -403,7 +403,7 @@ std::string frame_program(const KernelSignature& signature, const std::string& l
                                      p.dtype == signature.dtype ? "dtype" : "\"" + p.dtype + "\""));
   std::string one_line = fmt::format("    def main({}):\n", fmt::join(parameters, ", "));
   std::string text = "    @T.prim_func\n";
-  text += one_line.size() <= 110
+  text += one_line.size() <= 94
               ? one_line
               : fmt::format("    def main(\n        {},\n    ):\n", fmt::join(parameters, ",\n        "));
   text += fmt::format("        with {}:\n", launch);

@@ -36,7 +36,10 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 
 class Keeper {
  public:
-  Keeper(const std::string& text, const std::string& path) : text_(text) { file_ = sources_.add(path, text); }
+  Keeper(const std::string& text, const std::string& path, bool with_forward)
+      : text_(text), with_forward_(with_forward) {
+    file_ = sources_.add(path, text);
+  }
 
   Result<KeptSource> run() {
     DiagnosticList diagnostics;
@@ -55,6 +58,7 @@ class Keeper {
 
  private:
   const std::string& text_;
+  bool with_forward_;
   SourceMap sources_;
   int32_t file_;
   syntax::ModuleRef module_;
@@ -97,13 +101,14 @@ class Keeper {
     std::map<std::string, const Stmt*> methods;
     std::set<std::string> reached;
     std::vector<std::string> open = {"__init__", "reset_parameters"};
+    if (with_forward_) open.push_back("forward");
     for (auto& stmt : definition.body)
       if (auto* f = std::get_if<FunctionDef>(&stmt.node)) methods[f->name.str()] = &stmt;
     while (!open.empty()) {
       std::string name = open.back();
       open.pop_back();
       auto found = methods.find(name);
-      if (name == "forward" || found == methods.end() || !reached.insert(name).second) continue;
+      if ((name == "forward" && !with_forward_) || found == methods.end() || !reached.insert(name).second) continue;
       for (auto& word : words_of(lines_of(*found->second))) open.push_back(word);
     }
     std::vector<const Stmt*> result;
@@ -123,6 +128,9 @@ class Keeper {
       need(text);
       auto* f = std::get_if<FunctionDef>(&stmt->node);
       bool is_init = f && f->name.text() == "__init__";
+      if (f && f->name.text() == "forward")
+        text.replace(text.find("def forward"), std::string_view("def forward").size(),
+                     std::string("def ") + kForwardAsWritten);
       (is_init ? kept.init : kept.members) += is_init || kept.members.empty() ? text : "\n" + text;
     }
     if (kept.init.empty()) kept.init = "    def __init__(self):\n        super().__init__()\n";
@@ -133,7 +141,7 @@ class Keeper {
     std::string whole = lines_of(statement);
     std::vector<const Stmt*> members = reachable(definition);
     bool is_module = whole.find("forward") != std::string::npos;
-    if (!is_module) return whole;
+    if (!is_module || with_forward_) return whole;
     std::string header = whole.substr(0, whole.find(definition.body.empty() ? '\n' : ':'));
     size_t body = definition.body.front().span.begin;
     size_t start = statement.span.begin;
@@ -194,8 +202,8 @@ class Keeper {
 
 }  // namespace
 
-Result<KeptSource> keep_source(const std::string& model_source, const std::string& path) {
-  return Keeper(model_source, path).run();
+Result<KeptSource> keep_source(const std::string& model_source, const std::string& path, bool with_forward) {
+  return Keeper(model_source, path, with_forward).run();
 }
 
 }  // namespace tilepilot::agent::builtin

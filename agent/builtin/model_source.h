@@ -1,5 +1,6 @@
 // What the new program keeps of the user's file: `Model.__init__` word for word and everything it needs, so that
-// parameters and their names are the same. Forward methods that nothing calls any more are left out.
+// parameters and their names are the same. Forward methods that nothing calls any more are left out, unless they are
+// wanted for the mode (training or evaluation) that the kernels are not written for.
 #pragma once
 
 #include <set>
@@ -19,7 +20,10 @@ struct KeptSource {
   std::set<std::string> words;       // every identifier in what is kept: names to avoid
 };
 
-// Errors: the text does not parse or has no class Model.
-Result<KeptSource> keep_source(const std::string& model_source, const std::string& path);
+inline constexpr const char* kForwardAsWritten = "forward_as_written";
+
+// Errors: the text does not parse or has no class Model. With `with_forward`, `forward` is kept too, as
+// `forward_as_written`, with all that it needs.
+Result<KeptSource> keep_source(const std::string& model_source, const std::string& path, bool with_forward = false);
 
 }  // namespace tilepilot::agent::builtin

@@ -20,6 +20,17 @@ int64_t elements(const PrimitiveGraph& graph, const Group& group) {
   return most;
 }
 
+// Only copies of products (PlanOptions::lone_products): as a kernel of its own, without the product, it does nothing.
+bool only_copies_products(const PrimitiveGraph& graph, const Group& group) {
+  return std::all_of(group.members.begin(), group.members.end(), [&](int id) {
+    const Primitive& p = graph.at(id);
+    if (p.kind == Primitive::Kind::view) return true;
+    if (p.kind != Primitive::Kind::map || p.op != ScalarOp::cast) return false;
+    const Primitive& copied = graph.at(p.args[0]);
+    return copied.kind == Primitive::Kind::product && copied.dtype == p.dtype;
+  });
+}
+
 // A bias that nothing follows is cheaper inside the product: the nodes of such products.
 std::set<int> lone_biases(const PrimitiveGraph& graph, const Group& group, const PlanOptions& options) {
   std::set<int> products;
@@ -121,6 +132,7 @@ class Planner {
     facts.dies_here = [&](int base) { return dies_in(base, group); };
     int product = -1;
     auto text = with_product(group, facts, product);
+    if (!text && only_copies_products(plan_.graph, group)) return;
     if (!text) {
       TilePlan tiles = plan_tiles(plan_.graph, group, options_.tiles);
       text = write_kernel({plan_.graph, group, tiles, facts});

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "agent/builtin/forward_writer.h"
 #include "agent/builtin/model_source.h"
@@ -22,9 +23,11 @@ class ProgramWriter {
   ProgramWriter(const eval::Reference& reference, const Plan& plan) : reference_(reference), plan_(plan) {}
 
   Result<std::string> run() {
-    kept_ = TRY(keep_source(reference_.model_source, reference_.model_path));
+    const bool both_modes = depends_on_mode(reference_);
+    kept_ = TRY(keep_source(reference_.model_source, reference_.model_path, both_modes));
     name_kernels();
     ForwardText forward = TRY(write_forward(reference_, plan_, handles_));
+    if (both_modes) leave_other_mode(forward);
     std::string body;
     for (auto& factory : factories_) body += factory_text(factory) + "\n\n";
     if (!kept_.helpers.empty()) body += kept_.helpers + "\n\n";
@@ -33,6 +36,14 @@ class ProgramWriter {
   }
 
  private:
+  // The graph is that of one mode; in the other the model's own operators run.
+  void leave_other_mode(ForwardText& forward) const {
+    forward.lines.insert(
+        forward.lines.begin() + 1,
+        {fmt::format("    if {}self.training:", reference_.training ? "not " : ""),
+         fmt::format("        return self.{}({})", kForwardAsWritten, fmt::join(forward.parameters, ", "))});
+  }
+
   const eval::Reference& reference_;
   const Plan& plan_;
   KeptSource kept_;
@@ -72,12 +83,20 @@ class ProgramWriter {
     return factories_.back();
   }
 
+  // The kernel is called after its factory: reports name kernels, and a dozen of `main` tell nothing.
+  static std::string named(std::string body, const std::string& factory) {
+    const std::string_view definition = "def main(", result = "return main\n";
+    const std::string name = factory + "_kernel";
+    body.replace(body.find(definition), definition.size(), "def " + name + "(");
+    return body.replace(body.rfind(result), result.size(), "return " + name + "\n");
+  }
+
   static std::string factory_text(const Factory& factory) {
     std::vector<std::string> out;
     for (size_t i = factory.text->new_results(); i > 0; --i) out.push_back(fmt::format("-{}", i));
     std::string allocated = out.empty() ? "" : fmt::format("(out_idx=[{}])", fmt::join(out, ", "));
     return fmt::format("@tilelang.jit{}\ndef {}({}):\n{}", allocated, factory.name, factory.text->parameters,
-                       factory.text->body);
+                       named(factory.text->body, factory.name));
   }
 
   std::string model_text(const ForwardText& forward) const {
@@ -108,6 +127,32 @@ class ProgramWriter {
 };
 
 }  // namespace
+
+bool depends_on_mode(const eval::Reference& reference) {
+  static const std::set<std::string> names = {"aten::batch_norm",
+                                              "aten::native_batch_norm",
+                                              "aten::_native_batch_norm_legit",
+                                              "aten::dropout",
+                                              "aten::native_dropout",
+                                              "aten::feature_dropout",
+                                              "aten::alpha_dropout",
+                                              "aten::dropout_",
+                                              "aten::alpha_dropout_",
+                                              "aten::feature_dropout_",
+                                              "aten::feature_alpha_dropout",
+                                              "aten::cudnn_batch_norm",
+                                              "aten::rrelu",
+                                              "aten::rrelu_",
+                                              "aten::rrelu_with_noise"};
+  // Instance norm keeps no statistics, unless it is told to.
+  auto tracks = [](const eval::GraphNode& node) {
+    return node.op == "aten::instance_norm" && node.args.size() > 3 && node.args[3].value_id() != nullptr;
+  };
+  const auto& nodes = reference.forward.nodes;
+  return reference.model_source.find(".training") != std::string::npos ||
+         std::any_of(nodes.begin(), nodes.end(),
+                     [&](const eval::GraphNode& node) { return names.count(node.op) > 0 || tracks(node); });
+}
 
 Result<std::string> write_program(const eval::Reference& reference, const Plan& plan) {
   return ProgramWriter(reference, plan).run();

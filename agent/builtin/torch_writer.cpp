@@ -100,6 +100,12 @@ std::string join_arguments(const eval::GraphNode& node, ArgumentWriter& write, s
 
 }  // namespace
 
+std::string write_plain(const eval::GraphArgument& argument) {
+  const Primitive none;
+  const OperandText no_operand = [](int) { return std::string("None"); };
+  return ArgumentWriter(none, no_operand)(argument);
+}
+
 std::string write_call(const eval::GraphNode& node, const Primitive& call, const OperandText& text) {
   ArgumentWriter write(call, text);
   std::string name = node.op.substr(node.op.find("::") + 2);

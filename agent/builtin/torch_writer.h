@@ -13,6 +13,9 @@ namespace tilepilot::agent::builtin {
 // The text of an operand.
 using OperandText = std::function<std::string(int primitive)>;
 
+// A constant without tensors: None, a number, a text, an element type.
+std::string write_plain(const eval::GraphArgument& argument);
+
 // The call of the ATen node behind a `call` primitive; its value operands are the primitive's `args`, in order.
 std::string write_call(const eval::GraphNode& node, const Primitive& call, const OperandText& text);
 // A map, reduction, view or product as one PyTorch expression.

@@ -61,11 +61,25 @@ std::string speed_report(const eval::Verdict& verdict) {
   return text;
 }
 
+// What the judge enforces.
+std::string aten_rule(const std::string& policy) {
+  if (policy == "none")
+    return "`forward` may call no operator of PyTorch's that reads or writes an element: only views and `torch.empty`. "
+           "Everything else is for kernels.\n";
+  if (policy == "data")
+    return "Of PyTorch's operators `forward` may call only those that move data: views, `cat`, copies, casts, fills, "
+           "gathers. What computes is for kernels.\n";
+  if (policy == "any") return "";
+  return "`forward` may call PyTorch's operators beside kernels, but a program whose result does not depend on its "
+         "kernels "
+         "is rejected.\n";
+}
+
 }  // namespace
 
 std::string system_prompt() { return embedded::tilepilot_language_card; }
 
-std::string task_prompt(const eval::Reference& reference, const std::string& target,
+std::string task_prompt(const eval::Reference& reference, const std::string& target, const std::string& aten,
                         const std::vector<retrieval::Hit>& kernels) {
   std::string text = fmt::format("Target: {}. The model:\n\n```python\n{}\n```\n\nAs PyTorch runs it:\n", target,
                                  reference.model_source);
@@ -80,7 +94,7 @@ std::string task_prompt(const eval::Reference& reference, const std::string& tar
   for (const retrieval::Hit& hit : kernels)
     text += fmt::format("\nA verified program that may help ({}: {}; verified for {}):\n\n```python\n{}\n```\n",
                         hit.entry.name, hit.entry.summary, hit.entry.target, hit.entry.source);
-  return text + "\nWrite the file with `ModelNew`.";
+  return text + "\n" + aten_rule(aten) + "Write the file with `ModelNew`.";
 }
 
 std::string feedback_prompt(const Attempt& attempt, const std::vector<Attempt>& history) {

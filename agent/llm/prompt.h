@@ -14,8 +14,9 @@ namespace tilepilot::agent {
 // The system message: the language card.
 std::string system_prompt();
 
-// The task: the model's text, what its graph says of shapes and operators, retrieved kernels.
-std::string task_prompt(const eval::Reference& reference, const std::string& target,
+// The task: the model's text, what its graph says of shapes and operators, retrieved kernels, and which of PyTorch's
+// operators `forward` may call under the policy `aten` (eval::JudgeOptions).
+std::string task_prompt(const eval::Reference& reference, const std::string& target, const std::string& aten,
                         const std::vector<retrieval::Hit>& kernels);
 
 // What became of an attempt: diagnostics with carets, where values are wrong, or how fast it is; and what to do next.

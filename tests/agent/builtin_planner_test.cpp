@@ -320,6 +320,16 @@ TEST(ModelSource, KeepsWhatConstructionNeeds) {
   EXPECT_THAT(kept->imports, ElementsAre());
 }
 
+// For the mode that the kernels are not written for.
+TEST(ModelSource, KeepsForwardWhereItIsWanted) {
+  auto kept = keep_source(kModel, "model.py", /*with_forward*/ true);
+  ASSERT_TRUE(kept.ok());
+  EXPECT_THAT(kept->members, HasSubstr("    def forward_as_written(self, x):\n        return self.inner(x)\n"));
+  EXPECT_THAT(kept->helpers, HasSubstr("return self.linear(x) * math.pi"));
+  EXPECT_THAT(kept->helpers, HasSubstr("def reset(self)"));
+  EXPECT_THAT(kept->imports, ElementsAre("import math"));
+}
+
 TEST(ModelSource, FailWithoutModel) {
   auto kept = keep_source("class Other:\n    pass\n", "model.py");
   ASSERT_FALSE(kept.ok());

@@ -1,5 +1,7 @@
 // The programs that the builtin author writes for the examples, against golden files.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <set>
 
@@ -24,7 +26,8 @@ class BuiltinPrograms : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     // The planner needs no weights, so they are not stored; the loader wants the file to be there.
-    auto copy = std::filesystem::path(::testing::TempDir()) / ("builtin_" + GetParam());
+    // Other tests of the same model run at the same time.
+    auto copy = std::filesystem::path(::testing::TempDir()) / fmt::format("builtin_{}_{}", GetParam(), getpid());
     std::filesystem::create_directories(copy);
     std::filesystem::copy(folder() / "references" / GetParam() / "reference.json", copy / "reference.json",
                           std::filesystem::copy_options::overwrite_existing);
@@ -32,6 +35,7 @@ class BuiltinPrograms : public ::testing::TestWithParam<std::string> {
     auto loaded = eval::load_reference(copy);
     ASSERT_TRUE(loaded.ok()) << loaded.error().message;
     reference_ = std::move(*loaded);
+    std::filesystem::remove_all(copy);
   }
   std::string first_program(const std::string& target = "cpu") {
     auto candidate = builtin_author(reference_, {.target = target})->next({});
@@ -106,7 +110,7 @@ TEST_P(BuiltinPrograms, VaryWhatWorksAFewTimes) {
 }
 
 // A reference of one product, without anything to fuse with it.
-TEST(BuiltinAuthor, ComputesABareProduct) {
+eval::Reference bare_product() {
   eval::Reference reference;
   reference.model_path = "product.py";
   reference.model_source =
@@ -121,10 +125,27 @@ TEST(BuiltinAuthor, ComputesABareProduct) {
   reference.forward.nodes = {
       {.op = "aten::matmul", .args = {{eval::ValueRef{0}}, {eval::ValueRef{1}}}, .kwargs = {}, .outputs = {2}}};
   reference.forward.outputs = {eval::ValueRef{2}};
-  auto candidate = builtin_author(reference)->next({});
+  return reference;
+}
+
+TEST(BuiltinAuthor, ComputesABareProduct) {
+  auto candidate = builtin_author(bare_product())->next({});
   ASSERT_TRUE(candidate.ok()) << candidate.error().message;
   ASSERT_TRUE(*candidate);
   EXPECT_NE((*candidate)->source.find("T.gemm"), std::string::npos);
+}
+
+// Kernels compute no batched products yet; a kernel that copies the product of PyTorch's operator would be a decoy.
+TEST(BuiltinAuthor, LeavesABareBatchedProductAlone) {
+  eval::Reference reference = bare_product();
+  for (auto& value : reference.forward.values) {
+    value.strides.insert(value.strides.begin(), value.shape[0] * value.shape[1]);
+    value.shape.insert(value.shape.begin(), 4);
+  }
+  reference.forward.nodes[0].op = "aten::bmm";
+  auto candidate = builtin_author(reference)->next({});
+  ASSERT_TRUE(candidate.ok()) << candidate.error().message;
+  EXPECT_FALSE(*candidate) << (*candidate)->source;
 }
 
 INSTANTIATE_TEST_SUITE_P(Examples, BuiltinPrograms, ::testing::ValuesIn(reference_names()),

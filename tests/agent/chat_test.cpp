@@ -15,7 +15,7 @@ using ::testing::IsEmpty;
 using tilepilot::testing::ChatServer;
 using tilepilot::testing::ServerAnswer;
 
-class Chat : public StoredRun {
+class Chat : public RunTest {
  protected:
   std::unique_ptr<ChatClient> chat_with(const std::string& url) {
     options_.url = url;

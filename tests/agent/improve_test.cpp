@@ -44,11 +44,13 @@ class CountingAuthor final : public Author {
   int candidates_;
 };
 
-eval::Verdict verified(double candidate_us, double eager_us) {
+eval::Verdict verified(double candidate_us, double eager_us, double low = 0, double high = 0) {
   eval::Verdict verdict;
   verdict.outcome = eval::Outcome::verified;
   verdict.candidate = eval::Timing{candidate_us, candidate_us, candidate_us, 3};
   verdict.eager = eval::Timing{eager_us, eager_us, eager_us, 3};
+  verdict.speedup_low = low;
+  verdict.speedup_high = high;
   return verdict;
 }
 
@@ -71,7 +73,18 @@ class ListJudge final : public eval::Judge {
     verdicts_.pop_front();
     return verdict;
   }
+  std::vector<eval::Verdict> compare(const std::vector<eval::CheckRequest>& finalists) override {
+    compared.emplace_back();
+    for (const eval::CheckRequest& finalist : finalists) compared.back().push_back(finalist.source);
+    EXPECT_FALSE(comparisons.empty()) << "an unexpected comparison";
+    if (comparisons.empty()) return std::vector<eval::Verdict>(finalists.size());
+    auto verdicts = comparisons.front();
+    comparisons.pop_front();
+    return verdicts;
+  }
   std::string target() const override { return "cpu"; }
+  std::deque<std::vector<eval::Verdict>> comparisons;
+  std::vector<std::vector<std::string>> compared;
   double seconds_a_check = 1;
   std::vector<std::string> judged;
 
@@ -80,7 +93,7 @@ class ListJudge final : public eval::Judge {
   std::deque<eval::Verdict> verdicts_;
 };
 
-class Improve : public StoredRun {
+class Improve : public RunTest {
  protected:
   RunOutcome run(Author& author, eval::Judge& judge, const Budget& budget = {}) {
     LoopEvents events;
@@ -88,7 +101,11 @@ class Improve : public StoredRun {
       log_.push_back("candidate " + std::to_string(number));
     };
     events.on_attempt = [this](int number, const Attempt&) { log_.push_back("attempt " + std::to_string(number)); };
-    events.on_confirmed = [this](int number, const Attempt&) { log_.push_back("confirmed " + std::to_string(number)); };
+    events.on_finalists = [this](const std::vector<size_t>& numbers) {
+      log_.push_back("finalists");
+      for (size_t number : numbers) log_.back() += " " + std::to_string(number);
+    };
+    events.on_compared = [this](int number, const Attempt&) { log_.push_back("compared " + std::to_string(number)); };
     auto outcome = improve(author, judge, {*store_, run_}, budget, events, clock_);
     EXPECT_TRUE(outcome.ok());
     return std::move(*outcome);
@@ -163,24 +180,85 @@ TEST_F(Improve, StopsWhenTheWorkerFails) {
 // The machine was slower while the first was timed: its eager times say so.
 TEST_F(Improve, ChoosesBySpeedupNotByTime) {
   CountingAuthor author(2);
-  ListJudge judge(clock_, {verified(60, 180), verified(50, 100), verified(55, 154)});
+  ListJudge judge(clock_, {verified(60, 180), verified(50, 100)});
+  judge.comparisons = {{verified(55, 154), verified(56, 154)}};
   RunOutcome outcome = run(author, judge);
   EXPECT_EQ(outcome.best, 0u);
-  EXPECT_THAT(judge.judged, ElementsAre("0", "1", "0"));
-  EXPECT_THAT(log_.back(), "confirmed 0");
-  // The second look is what is told, also to the store.
-  EXPECT_DOUBLE_EQ(outcome.attempts[0].verdict.speedup(), 2.8);
-  EXPECT_EQ(nlohmann::json::parse(column("SELECT verdict FROM attempt WHERE number = 0"))["candidate"]["median_us"],
-            55);
+  EXPECT_THAT(judge.judged, ElementsAre("0", "1"));
+  EXPECT_THAT(judge.compared, ElementsAre(ElementsAre("0", "1")));
+  EXPECT_THAT(log_, ElementsAre("candidate 0", "attempt 0", "candidate 1", "attempt 1", "finalists 0 1", "compared 0",
+                                "compared 1"));
 }
 
-TEST_F(Improve, PassesOverAWinnerThatFailsTheSecondTime) {
+// What is told is what the comparison measured, be it below the lucky number of an attempt that was measured once.
+TEST_F(Improve, TellsWhatTheComparisonMeasured) {
   CountingAuthor author(3);
-  ListJudge judge(clock_, {verified(10, 100), verified(50, 100), verified(40, 100), failed(eval::Outcome::wrong_values),
-                           verified(41, 100)});
+  ListJudge judge(clock_, {verified(50, 100), verified(20, 100), verified(49, 100)});
+  judge.comparisons = {{verified(55, 100, 1.79, 1.85), verified(60, 100, 1.63, 1.70)}};
   RunOutcome outcome = run(author, judge);
-  EXPECT_THAT(judge.judged, ElementsAre("0", "1", "2", "0", "2"));
-  EXPECT_EQ(outcome.best, 2u);
+  EXPECT_THAT(judge.compared, ElementsAre(ElementsAre("1", "2")));
+  EXPECT_EQ(outcome.best, 1u);
+  EXPECT_THAT(outcome.finalists, ElementsAre(1, 2));
+  EXPECT_THAT(outcome.indistinguishable, ElementsAre());
+  EXPECT_DOUBLE_EQ(outcome.attempts[1].told().speedup(), 100.0 / 55);
+  // Each attempt's own number stays in the record.
+  EXPECT_DOUBLE_EQ(outcome.attempts[1].verdict.speedup(), 5);
+  auto stored = [&](const char* what) {
+    return nlohmann::json::parse(column(std::string("SELECT ") + what + " FROM attempt WHERE number = 1"));
+  };
+  EXPECT_EQ(stored("verdict")["candidate"]["median_us"], 20);
+  EXPECT_EQ(stored("compared")["candidate"]["median_us"], 55);
+  EXPECT_EQ(column("SELECT compared FROM attempt WHERE number = 0"), "(null)");
+  EXPECT_EQ(column("SELECT best_attempt FROM run"), "1");
+}
+
+TEST_F(Improve, TakesTheEarliestOfFinalistsThatCannotBeToldApart) {
+  CountingAuthor author(3);
+  ListJudge judge(clock_, {verified(50, 100, 1.9, 2.1), verified(48, 100, 2.0, 2.2), verified(47, 100, 2.0, 2.3)});
+  judge.comparisons = {
+      {verified(46, 100, 2.1, 2.3), verified(48, 100, 2.0, 2.15), verified(60, 100, 1.6, 1.7)}};  // of 2, 1, 0
+  RunOutcome outcome = run(author, judge);
+  EXPECT_THAT(judge.compared, ElementsAre(ElementsAre("2", "1", "0")));
+  EXPECT_EQ(outcome.best, 1u);
+  EXPECT_THAT(outcome.indistinguishable, ElementsAre(2));
+}
+
+TEST_F(Improve, PassesOverFinalistsThatFailInTheComparison) {
+  CountingAuthor author(4);
+  ListJudge judge(clock_, {verified(10, 100), verified(50, 100), verified(40, 100), verified(70, 100)});
+  judge.comparisons = {{failed(eval::Outcome::wrong_values), failed(eval::Outcome::rejected)},
+                       {verified(52, 100), verified(69, 100)}};
+  RunOutcome outcome = run(author, judge);
+  EXPECT_THAT(judge.compared, ElementsAre(ElementsAre("0", "2"), ElementsAre("1", "3")));
+  EXPECT_EQ(outcome.best, 1u);
+}
+
+TEST_F(Improve, KeepsOwnNumbersWhenTheWorkerFailsInTheComparison) {
+  CountingAuthor author(2);
+  ListJudge judge(clock_, {verified(50, 100), verified(40, 100)});
+  judge.comparisons = {{verified(40, 100), failed(eval::Outcome::worker_failed)}};
+  RunOutcome outcome = run(author, judge);
+  EXPECT_EQ(outcome.best, 1u);
+  EXPECT_TRUE(outcome.finalists.empty());
+  EXPECT_FALSE(outcome.attempts[1].compared);
+}
+
+TEST_F(Improve, PrefersWhatIsRightOnAllInputs) {
+  CountingAuthor author(2);
+  eval::Verdict lucky = verified(10, 100);
+  lucky.given_inputs_only = true;
+  ListJudge judge(clock_, {lucky, verified(50, 100)});
+  EXPECT_EQ(run(author, judge).best, 1u);
+  EXPECT_TRUE(judge.compared.empty());
+}
+
+// What the judge of a host without side-by-side timing does.
+TEST_F(Improve, ComparesOneByOneWhereTheJudgeKnowsNothingElse) {
+  ListJudge judge(clock_, {verified(50, 100), verified(40, 100)});
+  auto verdicts = judge.eval::Judge::compare({{.source = "a"}, {.source = "b"}});
+  ASSERT_EQ(verdicts.size(), 2u);
+  EXPECT_THAT(judge.judged, ElementsAre("a", "b"));
+  EXPECT_DOUBLE_EQ(verdicts[1].speedup(), 2.5);
 }
 
 }  // namespace

@@ -123,5 +123,14 @@ TEST(Program, IsTheLastBlockWithTheClass) {
   EXPECT_EQ(program_in("class ModelNew:\n    pass\n"), "class ModelNew:\n    pass\n");
 }
 
+TEST(Prompt, TellsWhichOperatorsTheJudgeAllows) {
+  const eval::Reference reference;
+  auto task = [&](const std::string& policy) { return task_prompt(reference, "cpu", policy, {}); };
+  EXPECT_THAT(task("none"), HasSubstr("only views and `torch.empty`"));
+  EXPECT_THAT(task("data"), HasSubstr("only those that move data"));
+  EXPECT_THAT(task("hybrid"), HasSubstr("does not depend on its kernels is rejected"));
+  EXPECT_THAT(task("any"), Not(HasSubstr("operators beside kernels")));
+}
+
 }  // namespace
 }  // namespace tilepilot::agent

@@ -2,14 +2,17 @@
 
 #include <gmock/gmock.h>
 
+#include <SQLiteCpp/SQLiteCpp.h>
+
 #include <nlohmann/json.hpp>
 
+#include "retrieval/database.h"
 #include "tests/agent/stored_run.h"
 
 namespace tilepilot::agent {
 namespace {
 
-using RunStoreTest = StoredRun;
+using RunStoreTest = RunTest;
 using ::testing::HasSubstr;
 
 TEST_F(RunStoreTest, KeepsARunThatWasKilled) {
@@ -54,6 +57,55 @@ TEST_F(RunStoreTest, GivesTheExchangesOfOneRunInOrder) {
   EXPECT_EQ(second.output_tokens, 4);
   EXPECT_EQ(second.dollars, 0.5);
   EXPECT_EQ(second.seconds, 6);
+}
+
+// A run that was killed has no best attempt on record: its verdicts tell.
+TEST_F(RunStoreTest, ListsAndFindsRuns) {
+  const int64_t other = begin_run();
+  eval::Verdict verdict;
+  verdict.outcome = eval::Outcome::verified;
+  for (double eager : {20.0, 30.0, 10.0}) {
+    const int number = eager == 20 ? 0 : eager == 30 ? 1 : 2;
+    verdict.candidate = eval::Timing{10, 10, 10, 3};
+    verdict.eager = eval::Timing{eager, eager, eager, 3};
+    ASSERT_TRUE(store_->save_attempt(run_, number, {std::to_string(number), "summary"}, std::nullopt).ok());
+    ASSERT_TRUE(store_->save_attempt(run_, number, {std::to_string(number), "summary"}, verdict).ok());
+  }
+  ASSERT_TRUE(store_->save_attempt(run_, 3, {"3", "under way"}, std::nullopt).ok());
+  auto runs = store_->list(10);
+  ASSERT_TRUE(runs.ok());
+  ASSERT_EQ(runs->size(), 2u);
+  EXPECT_EQ((*runs)[0].id, other);
+  EXPECT_EQ((*runs)[1].attempts, 4);
+  EXPECT_EQ((*runs)[1].finished, "");
+  auto found = store_->find(run_);
+  ASSERT_TRUE(found.ok() && *found);
+  EXPECT_EQ((*found)->attempts.size(), 4u);
+  EXPECT_EQ((*found)->best, 1u);
+  EXPECT_EQ((*found)->attempts[1].candidate.source, "1");
+  EXPECT_EQ((*found)->attempts[3].verdict.detail, "not judged");
+  ASSERT_TRUE(store_->finish_run(run_, "attempts spent", 0).ok());
+  EXPECT_EQ((*store_->find(run_))->best, 0u);
+  EXPECT_FALSE(*store_->find(other + 1));
+}
+
+// Whatever a candidate printed.
+TEST_F(RunStoreTest, KeepsVerdictsThatAreNoText) {
+  eval::Verdict verdict;
+  verdict.detail = "raised \xff";
+  ASSERT_TRUE(store_->save_attempt(run_, 0, {"source", "summary"}, std::nullopt).ok());
+  EXPECT_TRUE(store_->save_attempt(run_, 0, {"source", "summary"}, verdict).ok());
+}
+
+TEST_F(RunStoreTest, FailStoreWithAdvice) {
+  auto error = [](int code) { return retrieval::database_error("runs.db", SQLite::Exception("it is so", code)); };
+  EXPECT_THAT(error(SQLITE_BUSY)->message, HasSubstr("is locked by another program"));
+  EXPECT_THAT(error(SQLITE_BUSY)->hint, HasSubstr("--store"));
+  EXPECT_THAT(error(SQLITE_CORRUPT | (1 << 8))->message, HasSubstr("is damaged"));
+  EXPECT_THAT(error(SQLITE_CORRUPT)->hint, HasSubstr("--store"));
+  auto nowhere = RunStore::open("");
+  ASSERT_FALSE(nowhere.ok());
+  EXPECT_THAT(nowhere.error().message, HasSubstr("`HOME` is not set"));
 }
 
 TEST_F(RunStoreTest, FailUnknownRun) {

@@ -13,7 +13,7 @@
 
 namespace tilepilot::agent {
 
-class StoredRun : public ::testing::Test {
+class RunTest : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string pattern = (std::filesystem::temp_directory_path() / "tilepilot-run-XXXXXX").string();

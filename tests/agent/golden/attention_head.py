@@ -8,7 +8,7 @@ import tilelang.language as T
 @tilelang.jit
 def masked_fill_softmax(B, M, N, block_M=8, dtype="float32"):
     @T.prim_func
-    def main(x: T.Tensor((B, M, N), dtype), mask: T.Tensor((M, N), dtype)):
+    def masked_fill_softmax_kernel(x: T.Tensor((B, M, N), dtype), mask: T.Tensor((M, N), dtype)):
         with T.Kernel(T.ceildiv(M, block_M), B, threads=128) as (bx, by):
             highest = T.alloc_fragment((block_M,), dtype)
             tile = T.alloc_fragment((block_M, N), dtype)
@@ -24,7 +24,7 @@ def masked_fill_softmax(B, M, N, block_M=8, dtype="float32"):
             for i, j in T.Parallel(block_M, N):
                 x[by, bx * block_M + i, j] = tile[i, j] / total[i]
 
-    return main
+    return masked_fill_softmax_kernel
 
 
 class ModelNew(nn.Module):

@@ -7,7 +7,11 @@ import tilelang.language as T
 @tilelang.jit(out_idx=[-1])
 def cosine_similarity(M, N, block_M=4, dtype="float32"):
     @T.prim_func
-    def main(a: T.Tensor((M, N), dtype), b: T.Tensor((M, N), dtype), out: T.Tensor((M,), dtype)):
+    def cosine_similarity_kernel(
+        a: T.Tensor((M, N), dtype),
+        b: T.Tensor((M, N), dtype),
+        out: T.Tensor((M,), dtype),
+    ):
         with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
             total = T.alloc_fragment((block_M,), dtype)
             total_2 = T.alloc_fragment((block_M,), dtype)
@@ -27,7 +31,7 @@ def cosine_similarity(M, N, block_M=4, dtype="float32"):
             for i in T.Parallel(block_M):
                 out[bx * block_M + i] = total[i] / T.max(T.sqrt(total_2[i]) * T.sqrt(total_3[i]), 1e-08)
 
-    return main
+    return cosine_similarity_kernel
 
 
 class ModelNew(nn.Module):

@@ -7,7 +7,11 @@ import tilelang.language as T
 @tilelang.jit(out_idx=[-1])
 def cross_entropy(M, N, block_M=1, dtype="float32"):
     @T.prim_func
-    def main(logits: T.Tensor((M, N), dtype), targets: T.Tensor((M,), "int64"), out: T.Tensor((M,), dtype)):
+    def cross_entropy_kernel(
+        logits: T.Tensor((M, N), dtype),
+        targets: T.Tensor((M,), "int64"),
+        out: T.Tensor((M,), dtype),
+    ):
         with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
             logits_tile = T.alloc_fragment((block_M, N), dtype)
             highest = T.alloc_fragment((block_M,), dtype)
@@ -23,13 +27,17 @@ def cross_entropy(M, N, block_M=1, dtype="float32"):
                 sub = T.log(total[i]) + highest[i] - logits[bx * block_M + i, T.cast(T.if_then_else(counts, targets_value, 0), "int32")]
                 out[bx * block_M + i] = T.if_then_else(counts, sub, 0.0)
 
-    return main
+    return cross_entropy_kernel
 
 
 @tilelang.jit(out_idx=[-1])
 def cross_entropy_2(N, dtype="float32"):
     @T.prim_func
-    def main(loss: T.Tensor((N,), dtype), targets: T.Tensor((N,), "int64"), out: T.Tensor((1,), dtype)):
+    def cross_entropy_2_kernel(
+        loss: T.Tensor((N,), dtype),
+        targets: T.Tensor((N,), "int64"),
+        out: T.Tensor((1,), dtype),
+    ):
         with T.Kernel(1, threads=128) as bx:
             loss_tile = T.alloc_fragment((N,), dtype)
             loss_2 = T.alloc_fragment((1,), dtype)
@@ -43,7 +51,7 @@ def cross_entropy_2(N, dtype="float32"):
             for i in T.Parallel(1):
                 out[0] = loss_2[0] / loss_3[0]
 
-    return main
+    return cross_entropy_2_kernel
 
 
 class ModelNew(nn.Module):

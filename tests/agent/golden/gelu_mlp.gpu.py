@@ -8,13 +8,13 @@ import tilelang.language as T
 @tilelang.jit
 def bias_gelu(M, N, block_M=4, dtype="float32"):
     @T.prim_func
-    def main(x: T.Tensor((M, N), dtype), bias: T.Tensor((N,), dtype)):
+    def bias_gelu_kernel(x: T.Tensor((M, N), dtype), bias: T.Tensor((N,), dtype)):
         with T.Kernel(T.ceildiv(M, block_M), threads=256) as bx:
             for i, j in T.Parallel(block_M, N):
                 add = x[bx * block_M + i, j] + bias[j]
                 x[bx * block_M + i, j] = add * 0.5 * (T.tanh((add + add * add * add * 0.044715) * 0.7978845608028654) + 1.0)
 
-    return main
+    return bias_gelu_kernel
 
 
 class ModelNew(nn.Module):

@@ -8,7 +8,7 @@ import tilelang.language as T
 @tilelang.jit(out_idx=[-1])
 def matmul_bias_gelu(M, N, K, block_M=128, block_N=256, block_K=128, dtype="float32"):
     @T.prim_func
-    def main(
+    def matmul_bias_gelu_kernel(
         x: T.Tensor((M, K), dtype),
         weight: T.Tensor((N, K), dtype),
         bias: T.Tensor((N,), dtype),
@@ -27,7 +27,7 @@ def matmul_bias_gelu(M, N, K, block_M=128, block_N=256, block_K=128, dtype="floa
                 add = product[i, j] + bias[bx * block_N + j]
                 out[by * block_M + i, bx * block_N + j] = add * 0.5 * (T.tanh((add + add * add * add * 0.044715) * 0.7978845608028654) + 1.0)
 
-    return main
+    return matmul_bias_gelu_kernel
 
 
 class ModelNew(nn.Module):

@@ -7,7 +7,7 @@ import tilelang.language as T
 @tilelang.jit(out_idx=[-1])
 def group_norm_swish(B, C, M, N, dtype="float32"):
     @T.prim_func
-    def main(
+    def group_norm_swish_kernel(
         x: T.Tensor((B, C, M, N), dtype),
         weight: T.Tensor((C, M), dtype),
         bias: T.Tensor((C, M), dtype),
@@ -38,7 +38,7 @@ def group_norm_swish(B, C, M, N, dtype="float32"):
                 add = (x_tile[i, j] - mean[0]) * inv_std[0] * weight[bx, i] + bias[bx, i]
                 out[by, bx, i, j] = add * T.sigmoid(slope[bx, i] * add)
 
-    return main
+    return group_norm_swish_kernel
 
 
 class ModelNew(nn.Module):

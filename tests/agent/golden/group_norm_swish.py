@@ -7,7 +7,7 @@ import tilelang.language as T
 @tilelang.jit(out_idx=[-1])
 def group_norm_swish(B, C, M, N, block_M=2, dtype="float32"):
     @T.prim_func
-    def main(
+    def group_norm_swish_kernel(
         x: T.Tensor((B, C, M, N), dtype),
         weight: T.Tensor((C, M), dtype),
         bias: T.Tensor((C, M), dtype),
@@ -44,7 +44,7 @@ def group_norm_swish(B, C, M, N, block_M=2, dtype="float32"):
                     add = mul + bias[bx, k * block_M + i]
                     out[by, bx, k * block_M + i, j] = add * T.sigmoid(slope[bx, k * block_M + i] * add)
 
-    return main
+    return group_norm_swish_kernel
 
 
 class ModelNew(nn.Module):

@@ -7,7 +7,7 @@ import tilelang.language as T
 @tilelang.jit(out_idx=[-1])
 def matmul_bias_mul_softmax(M, N, K, dtype="float32"):
     @T.prim_func
-    def main(
+    def matmul_bias_mul_softmax_kernel(
         x: T.Tensor((M, K), dtype),
         weight: T.Tensor((N, K), dtype),
         bias: T.Tensor((N,), dtype),
@@ -32,24 +32,24 @@ def matmul_bias_mul_softmax(M, N, K, dtype="float32"):
             for i, j in T.Parallel(M, N):
                 out[i, j] = product[i, j] / total[i]
 
-    return main
+    return matmul_bias_mul_softmax_kernel
 
 
 @tilelang.jit(out_idx=[-1])
 def mul(N, block_N=720, dtype="float32"):
     @T.prim_func
-    def main(x: T.Tensor((N,), dtype), out: T.Tensor((N,), dtype)):
+    def mul_kernel(x: T.Tensor((N,), dtype), out: T.Tensor((N,), dtype)):
         with T.Kernel(T.ceildiv(N, block_N), threads=128) as bx:
             for j in T.Parallel(block_N):
                 out[bx * block_N + j] = x[bx * block_N + j] * 2.0
 
-    return main
+    return mul_kernel
 
 
 @tilelang.jit(out_idx=[-1])
 def matmul_bias_layer_norm_gelu(M, N, K, dtype="float32"):
     @T.prim_func
-    def main(
+    def matmul_bias_layer_norm_gelu_kernel(
         x: T.Tensor((M, K), dtype),
         weight_2: T.Tensor((N, K), dtype),
         bias: T.Tensor((N,), dtype),
@@ -84,7 +84,7 @@ def matmul_bias_layer_norm_gelu(M, N, K, dtype="float32"):
                 add = (product[i, j] - mean[i]) * inv_std[i] * weight[j] + bias_2[j]
                 out[i, j] = add * 0.5 * (T.erf(add * 0.7071067811865476) + 1.0)
 
-    return main
+    return matmul_bias_layer_norm_gelu_kernel
 
 
 class ModelNew(nn.Module):

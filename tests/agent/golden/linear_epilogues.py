@@ -8,7 +8,7 @@ import tilelang.language as T
 @tilelang.jit
 def bias_mul_softmax(M, N, block_M=30, dtype="float32"):
     @T.prim_func
-    def main(x: T.Tensor((M, N), dtype), bias: T.Tensor((N,), dtype)):
+    def bias_mul_softmax_kernel(x: T.Tensor((M, N), dtype), bias: T.Tensor((N,), dtype)):
         with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
             highest = T.alloc_fragment((block_M,), dtype)
             tile = T.alloc_fragment((block_M, N), dtype)
@@ -22,24 +22,24 @@ def bias_mul_softmax(M, N, block_M=30, dtype="float32"):
             for i, j in T.Parallel(block_M, N):
                 x[bx * block_M + i, j] = tile[i, j] / total[i]
 
-    return main
+    return bias_mul_softmax_kernel
 
 
 @tilelang.jit(out_idx=[-1])
 def mul(N, block_N=720, dtype="float32"):
     @T.prim_func
-    def main(x: T.Tensor((N,), dtype), out: T.Tensor((N,), dtype)):
+    def mul_kernel(x: T.Tensor((N,), dtype), out: T.Tensor((N,), dtype)):
         with T.Kernel(T.ceildiv(N, block_N), threads=128) as bx:
             for j in T.Parallel(block_N):
                 out[bx * block_N + j] = x[bx * block_N + j] * 2.0
 
-    return main
+    return mul_kernel
 
 
 @tilelang.jit
 def bias_layer_norm_gelu(M, N, block_M=30, dtype="float32"):
     @T.prim_func
-    def main(
+    def bias_layer_norm_gelu_kernel(
         x: T.Tensor((M, N), dtype),
         bias: T.Tensor((N,), dtype),
         weight: T.Tensor((N,), dtype),
@@ -66,7 +66,7 @@ def bias_layer_norm_gelu(M, N, block_M=30, dtype="float32"):
                 add = (tile[i, j] - mean[i]) * inv_std[i] * weight[j] + bias_2[j]
                 x[bx * block_M + i, j] = add * 0.5 * (T.erf(add * 0.7071067811865476) + 1.0)
 
-    return main
+    return bias_layer_norm_gelu_kernel
 
 
 class ModelNew(nn.Module):

@@ -7,7 +7,7 @@ import tilelang.language as T
 @tilelang.jit(out_idx=[-1])
 def column_sums(M, N, block_M=128, block_N=64, dtype="float32"):
     @T.prim_func
-    def main(weight: T.Tensor((M, N), dtype), column_sums_out: T.Tensor((N,), dtype)):
+    def column_sums_kernel(weight: T.Tensor((M, N), dtype), column_sums_out: T.Tensor((N,), dtype)):
         with T.Kernel(T.ceildiv(N, block_N), threads=128) as bx:
             column_sums = T.alloc_fragment((block_N,), dtype)
             weight_tile = T.alloc_fragment((block_M, block_N), dtype)
@@ -19,13 +19,13 @@ def column_sums(M, N, block_M=128, block_N=64, dtype="float32"):
             for j in T.Parallel(block_N):
                 column_sums_out[bx * block_N + j] = column_sums[j]
 
-    return main
+    return column_sums_kernel
 
 
 @tilelang.jit(out_idx=[-1])
 def sum_mul_sigmoid(M, N, block_M=4, dtype="float32"):
     @T.prim_func
-    def main(
+    def sum_mul_sigmoid_kernel(
         x: T.Tensor((M, N), dtype),
         column_sums: T.Tensor((N,), dtype),
         total: T.Tensor((1,), dtype),
@@ -40,7 +40,7 @@ def sum_mul_sigmoid(M, N, block_M=4, dtype="float32"):
             for i in T.Parallel(block_M):
                 out[bx * block_M + i] = T.sigmoid((dot[i] + total[0]) * 0.1)
 
-    return main
+    return sum_mul_sigmoid_kernel
 
 
 class ModelNew(nn.Module):

@@ -7,7 +7,11 @@ import tilelang.language as T
 @tilelang.jit(out_idx=[-1])
 def logsumexp_chain(M, N, block_M=1, dtype="float32"):
     @T.prim_func
-    def main(x: T.Tensor((M, N), dtype), bias: T.Tensor((N,), dtype), out: T.Tensor((M,), dtype)):
+    def logsumexp_chain_kernel(
+        x: T.Tensor((M, N), dtype),
+        bias: T.Tensor((N,), dtype),
+        out: T.Tensor((M,), dtype),
+    ):
         with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
             highest = T.alloc_fragment((block_M,), dtype)
             tile = T.alloc_fragment((block_M, N), dtype)
@@ -27,7 +31,7 @@ def logsumexp_chain(M, N, block_M=1, dtype="float32"):
                 level = T.log(total[i]) + shift[i]
                 out[bx * block_M + i] = level * T.tanh(T.if_then_else(level > 20.0, level, T.log1p(T.exp(level))))
 
-    return main
+    return logsumexp_chain_kernel
 
 
 class ModelNew(nn.Module):

@@ -8,7 +8,7 @@ import tilelang.language as T
 @tilelang.jit(out_idx=[-2, -1])
 def sigmoid_tanh(M, N, block_M=16, dtype="float32"):
     @T.prim_func
-    def main(
+    def sigmoid_tanh_kernel(
         x: T.Tensor((M, 4 * N), dtype),
         bias: T.Tensor((4 * N,), dtype),
         x_2: T.Tensor((M, 4 * N), dtype),
@@ -27,7 +27,7 @@ def sigmoid_tanh(M, N, block_M=16, dtype="float32"):
                 out[bx * block_M + i, j] = add_2
                 out_2[bx * block_M + i, j] = T.sigmoid(add_3) * T.tanh(add_2)
 
-    return main
+    return sigmoid_tanh_kernel
 
 
 class ModelNew(nn.Module):

@@ -7,7 +7,7 @@ import tilelang.language as T
 @tilelang.jit(out_idx=[-1])
 def matmul_add_relu(M, N, K, block_M=128, block_N=128, block_K=16, dtype="float32"):
     @T.prim_func
-    def main(
+    def matmul_add_relu_kernel(
         x: T.Tensor((M, K), dtype),
         weight: T.Tensor((K, N), dtype),
         bias: T.Tensor((N,), dtype),
@@ -25,7 +25,7 @@ def matmul_add_relu(M, N, K, block_M=128, block_N=128, block_K=16, dtype="float3
             for i, j in T.Parallel(block_M, block_N):
                 out[by * block_M + i, bx * block_N + j] = T.max(product[i, j] + bias[bx * block_N + j], 0.0)
 
-    return main
+    return matmul_add_relu_kernel
 
 
 class ModelNew(nn.Module):

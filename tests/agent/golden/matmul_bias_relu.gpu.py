@@ -7,12 +7,12 @@ import tilelang.language as T
 @tilelang.jit
 def add_relu(M, N, block_M=4, dtype="float32"):
     @T.prim_func
-    def main(x: T.Tensor((M, N), dtype), bias: T.Tensor((N,), dtype)):
+    def add_relu_kernel(x: T.Tensor((M, N), dtype), bias: T.Tensor((N,), dtype)):
         with T.Kernel(T.ceildiv(M, block_M), threads=256) as bx:
             for i, j in T.Parallel(block_M, N):
                 x[bx * block_M + i, j] = T.max(x[bx * block_M + i, j] + bias[j], 0.0)
 
-    return main
+    return add_relu_kernel
 
 
 class ModelNew(nn.Module):

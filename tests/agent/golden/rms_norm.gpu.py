@@ -7,7 +7,11 @@ import tilelang.language as T
 @tilelang.jit(out_idx=[-1])
 def rms_norm(M, N, block_M=2, dtype="float32"):
     @T.prim_func
-    def main(x: T.Tensor((M, N), dtype), weight: T.Tensor((N,), dtype), out: T.Tensor((M, N), dtype)):
+    def rms_norm_kernel(
+        x: T.Tensor((M, N), dtype),
+        weight: T.Tensor((N,), dtype),
+        out: T.Tensor((M, N), dtype),
+    ):
         with T.Kernel(T.ceildiv(M, block_M), threads=256) as bx:
             x_tile = T.alloc_fragment((block_M, N), dtype)
             mean = T.alloc_fragment((block_M,), dtype)
@@ -22,7 +26,7 @@ def rms_norm(M, N, block_M=2, dtype="float32"):
             for i, j in T.Parallel(block_M, N):
                 out[bx * block_M + i, j] = x_tile[i, j] * rsqrt[i] * weight[j]
 
-    return main
+    return rms_norm_kernel
 
 
 class RMSNorm(nn.Module):

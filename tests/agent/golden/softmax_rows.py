@@ -7,7 +7,11 @@ import tilelang.language as T
 @tilelang.jit(out_idx=[-1])
 def softmax_rows(M, N, block_M=2, dtype="float32"):
     @T.prim_func
-    def main(scores: T.Tensor((M, N), dtype), mask: T.Tensor((M, N), "bool"), out: T.Tensor((M, N), dtype)):
+    def softmax_rows_kernel(
+        scores: T.Tensor((M, N), dtype),
+        mask: T.Tensor((M, N), "bool"),
+        out: T.Tensor((M, N), dtype),
+    ):
         with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
             highest = T.alloc_fragment((block_M,), dtype)
             tile = T.alloc_fragment((block_M, N), dtype)
@@ -22,7 +26,7 @@ def softmax_rows(M, N, block_M=2, dtype="float32"):
             for i, j in T.Parallel(block_M, N):
                 out[bx * block_M + i, j] = tile[i, j] / total[i]
 
-    return main
+    return softmax_rows_kernel
 
 
 class ModelNew(nn.Module):

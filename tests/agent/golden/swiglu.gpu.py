@@ -7,13 +7,13 @@ import tilelang.language as T
 @tilelang.jit(out_idx=[-1])
 def swiglu(M, N, block_M=16, block_N=256, dtype="float32"):
     @T.prim_func
-    def main(x: T.Tensor((M, 2 * N), dtype), out: T.Tensor((M, N), dtype)):
+    def swiglu_kernel(x: T.Tensor((M, 2 * N), dtype), out: T.Tensor((M, N), dtype)):
         with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=256) as (bx, by):
             for i, j in T.Parallel(block_M, block_N):
                 x_value = x[by * block_M + i, bx * block_N + j]
                 out[by * block_M + i, bx * block_N + j] = x_value * T.sigmoid(x_value) * x[by * block_M + i, N + bx * block_N + j]
 
-    return main
+    return swiglu_kernel
 
 
 class ModelNew(nn.Module):

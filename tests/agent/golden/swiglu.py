@@ -7,13 +7,13 @@ import tilelang.language as T
 @tilelang.jit(out_idx=[-1])
 def swiglu(M, N, block_M=2, dtype="float32"):
     @T.prim_func
-    def main(x: T.Tensor((M, 2 * N), dtype), out: T.Tensor((M, N), dtype)):
+    def swiglu_kernel(x: T.Tensor((M, 2 * N), dtype), out: T.Tensor((M, N), dtype)):
         with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
             for i, j in T.Parallel(block_M, N):
                 x_value = x[bx * block_M + i, j]
                 out[bx * block_M + i, j] = x_value * T.sigmoid(x_value) * x[bx * block_M + i, N + j]
 
-    return main
+    return swiglu_kernel
 
 
 class ModelNew(nn.Module):

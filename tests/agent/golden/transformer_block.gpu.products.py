@@ -8,7 +8,7 @@ import tilelang.language as T
 @tilelang.jit(out_idx=[-1])
 def layer_norm(M, N, block_M=8, dtype="float32"):
     @T.prim_func
-    def main(
+    def layer_norm_kernel(
         x: T.Tensor((M, N), dtype),
         weight: T.Tensor((N,), dtype),
         bias: T.Tensor((N,), dtype),
@@ -33,13 +33,13 @@ def layer_norm(M, N, block_M=8, dtype="float32"):
             for i, j in T.Parallel(block_M, N):
                 out[bx * block_M + i, j] = (x_tile[i, j] - mean[i]) * inv_std[i] * weight[j] + bias[j]
 
-    return main
+    return layer_norm_kernel
 
 
 @tilelang.jit
 def mul_softmax(M, N, block_M=16, dtype="float32"):
     @T.prim_func
-    def main(x: T.Tensor((M, N), dtype)):
+    def mul_softmax_kernel(x: T.Tensor((M, N), dtype)):
         with T.Kernel(T.ceildiv(M, block_M), threads=256) as bx:
             highest = T.alloc_fragment((block_M,), dtype)
             tile = T.alloc_fragment((block_M, N), dtype)
@@ -53,13 +53,13 @@ def mul_softmax(M, N, block_M=16, dtype="float32"):
             for i, j in T.Parallel(block_M, N):
                 x[bx * block_M + i, j] = tile[i, j] / total[i]
 
-    return main
+    return mul_softmax_kernel
 
 
 @tilelang.jit(out_idx=[-2, -1])
 def matmul_bias_add_layer_norm(M, N, K, block_M=16, block_K=32, dtype="float32"):
     @T.prim_func
-    def main(
+    def matmul_bias_add_layer_norm_kernel(
         x_2: T.Tensor((M, K), dtype),
         weight_2: T.Tensor((N, K), dtype),
         bias: T.Tensor((N,), dtype),
@@ -98,13 +98,13 @@ def matmul_bias_add_layer_norm(M, N, K, block_M=16, block_K=32, dtype="float32")
             for i, j in T.Parallel(block_M, N):
                 out_2[bx * block_M + i, j] = (product[i, j] - mean[i]) * inv_std[i] * weight[j] + bias_2[j]
 
-    return main
+    return matmul_bias_add_layer_norm_kernel
 
 
 @tilelang.jit(out_idx=[-1])
 def matmul_bias_tanh(M, N, K, block_M=64, block_N=64, block_K=32, dtype="float32"):
     @T.prim_func
-    def main(
+    def matmul_bias_tanh_kernel(
         x: T.Tensor((M, K), dtype),
         weight: T.Tensor((N, K), dtype),
         bias: T.Tensor((N,), dtype),
@@ -123,13 +123,13 @@ def matmul_bias_tanh(M, N, K, block_M=64, block_N=64, block_K=32, dtype="float32
                 add = product[i, j] + bias[bx * block_N + j]
                 out[by * block_M + i, bx * block_N + j] = add * 0.5 * (T.tanh((add + add * add * add * 0.044715) * 0.7978845608028654) + 1.0)
 
-    return main
+    return matmul_bias_tanh_kernel
 
 
 @tilelang.jit(out_idx=[-1])
 def matmul_bias_add(M, N, K, block_M=64, block_N=32, block_K=32, dtype="float32"):
     @T.prim_func
-    def main(
+    def matmul_bias_add_kernel(
         x_2: T.Tensor((M, K), dtype),
         weight: T.Tensor((N, K), dtype),
         bias: T.Tensor((N,), dtype),
@@ -148,7 +148,7 @@ def matmul_bias_add(M, N, K, block_M=64, block_N=32, block_K=32, dtype="float32"
             for i, j in T.Parallel(block_M, block_N):
                 out[by * block_M + i, bx * block_N + j] = x[by * block_M + i, bx * block_N + j] + (product[i, j] + bias[bx * block_N + j])
 
-    return main
+    return matmul_bias_add_kernel
 
 
 class NewGELU(nn.Module):

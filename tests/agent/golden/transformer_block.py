@@ -8,7 +8,7 @@ import tilelang.language as T
 @tilelang.jit(out_idx=[-1])
 def layer_norm(M, N, block_M=16, dtype="float32"):
     @T.prim_func
-    def main(
+    def layer_norm_kernel(
         x: T.Tensor((M, N), dtype),
         weight: T.Tensor((N,), dtype),
         bias: T.Tensor((N,), dtype),
@@ -33,13 +33,13 @@ def layer_norm(M, N, block_M=16, dtype="float32"):
             for i, j in T.Parallel(block_M, N):
                 out[bx * block_M + i, j] = (x_tile[i, j] - mean[i]) * inv_std[i] * weight[j] + bias[j]
 
-    return main
+    return layer_norm_kernel
 
 
 @tilelang.jit
 def mul_softmax(M, N, block_M=16, dtype="float32"):
     @T.prim_func
-    def main(x: T.Tensor((M, N), dtype)):
+    def mul_softmax_kernel(x: T.Tensor((M, N), dtype)):
         with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
             highest = T.alloc_fragment((block_M,), dtype)
             tile = T.alloc_fragment((block_M, N), dtype)
@@ -53,13 +53,13 @@ def mul_softmax(M, N, block_M=16, dtype="float32"):
             for i, j in T.Parallel(block_M, N):
                 x[bx * block_M + i, j] = tile[i, j] / total[i]
 
-    return main
+    return mul_softmax_kernel
 
 
 @tilelang.jit(out_idx=[-1])
 def bias_add_layer_norm(M, N, block_M=16, dtype="float32"):
     @T.prim_func
-    def main(
+    def bias_add_layer_norm_kernel(
         x: T.Tensor((M, N), dtype),
         bias: T.Tensor((N,), dtype),
         x_2: T.Tensor((M, N), dtype),
@@ -88,30 +88,34 @@ def bias_add_layer_norm(M, N, block_M=16, dtype="float32"):
             for i, j in T.Parallel(block_M, N):
                 x[bx * block_M + i, j] = (tile[i, j] - mean[i]) * inv_std[i] * weight[j] + bias_2[j]
 
-    return main
+    return bias_add_layer_norm_kernel
 
 
 @tilelang.jit
 def bias_tanh(M, N, block_M=8, dtype="float32"):
     @T.prim_func
-    def main(x: T.Tensor((M, N), dtype), bias: T.Tensor((N,), dtype)):
+    def bias_tanh_kernel(x: T.Tensor((M, N), dtype), bias: T.Tensor((N,), dtype)):
         with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
             for i, j in T.Parallel(block_M, N):
                 add = x[bx * block_M + i, j] + bias[j]
                 x[bx * block_M + i, j] = add * 0.5 * (T.tanh((add + add * add * add * 0.044715) * 0.7978845608028654) + 1.0)
 
-    return main
+    return bias_tanh_kernel
 
 
 @tilelang.jit
 def bias_add(M, N, block_M=32, dtype="float32"):
     @T.prim_func
-    def main(x: T.Tensor((M, N), dtype), bias: T.Tensor((N,), dtype), x_2: T.Tensor((M, N), dtype)):
+    def bias_add_kernel(
+        x: T.Tensor((M, N), dtype),
+        bias: T.Tensor((N,), dtype),
+        x_2: T.Tensor((M, N), dtype),
+    ):
         with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
             for i, j in T.Parallel(block_M, N):
                 x[bx * block_M + i, j] = x_2[bx * block_M + i, j] + (x[bx * block_M + i, j] + bias[j])
 
-    return main
+    return bias_add_kernel
 
 
 class NewGELU(nn.Module):
