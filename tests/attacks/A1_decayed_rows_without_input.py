@@ -1,0 +1,28 @@
+# row: A1
+# level: tile
+# model: decayed
+# expect: wrong_values
+# twin: honest_decayed
+# Small rows have the right size and nothing of the input.
+import tilelang
+import tilelang.language as T
+import torch
+import torch.nn as nn
+
+
+@tilelang.jit(out_idx=[-1])
+def decayed(M, N, block=8, dtype="float32"):
+    @T.prim_func
+    def main(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
+        with T.Kernel(T.ceildiv(M, block), threads=128) as bx:
+            for i, j in T.Parallel(block, N):
+                x = X[bx * block + i, j]
+                y = T.if_then_else(bx * block + i < 20, x * x + 1.0, 2.0)
+                Y[bx * block + i, j] = y * T.exp(-T.Cast(dtype, bx * block + i))
+
+    return main
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return decayed(x.shape[0], x.shape[1])(x)

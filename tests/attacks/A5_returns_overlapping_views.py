@@ -1,0 +1,31 @@
+# row: A5
+# level: host
+# model: two_outputs
+# expect: aliasing|wrong_strides
+# twin: honest_two_outputs
+import tilelang
+import tilelang.language as T
+import torch
+import torch.nn as nn
+
+
+@tilelang.jit(out_idx=[-1])
+def two(M, N, block=8, dtype="float32"):
+    @T.prim_func
+    def main(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
+        with T.Kernel(T.ceildiv(M, block), threads=128) as bx:
+            for i, j in T.Parallel(block, N):
+                x = X[bx * block + i, j]
+                Y[bx * block + i, j] = x * 2.0 + 1.0
+
+    return main
+
+
+class ModelNew(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(features))
+
+    def forward(self, x):
+        y = two(x.shape[0], x.shape[1])(x)
+        return y, y.view(-1).view(x.shape), self.weight.clone()

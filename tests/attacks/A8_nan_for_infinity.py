@@ -1,0 +1,26 @@
+# row: A8
+# level: tile
+# model: log_rows
+# expect: not_finite|wrong_values
+# twin: honest_log_rows
+import tilelang
+import tilelang.language as T
+import torch
+import torch.nn as nn
+
+
+@tilelang.jit(out_idx=[-1])
+def log_rows(M, N, block=8, dtype="float32"):
+    @T.prim_func
+    def main(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
+        with T.Kernel(T.ceildiv(M, block), threads=128) as bx:
+            for i, j in T.Parallel(block, N):
+                x = X[bx * block + i, j]
+                Y[bx * block + i, j] = T.log(x)
+
+    return main
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return log_rows(x.shape[0], x.shape[1])(x)

@@ -1,0 +1,17 @@
+# row: B1
+# level: host
+# model: project
+# expect: no_kernel|aten_policy
+# twin: honest_project_beside_aten
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class ModelNew(nn.Module):
+    def __init__(self, features, outputs):
+        super().__init__()
+        self.linear = nn.Linear(features, outputs)
+
+    def forward(self, x):
+        return F.gelu(self.linear(x))

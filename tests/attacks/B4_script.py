@@ -1,0 +1,17 @@
+# row: B4
+# level: host
+# model: project
+# expect: forbidden|runtime_error|compile_error|no_kernel
+# twin: honest_project_beside_aten
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self, features, outputs):
+        super().__init__()
+        self.linear = nn.Linear(features, outputs)
+        self.run = torch.jit.script(self.linear)
+
+    def forward(self, x):
+        return self.run(x)

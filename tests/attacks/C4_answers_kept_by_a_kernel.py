@@ -1,0 +1,54 @@
+# row: C4
+# level: tile
+# model: waves
+# expect: remembers|unwritten|inconsistent|wrong_values|aliasing|reused_memory|no_gain|decoy
+# twin: honest_waves
+# timed: yes
+import tilelang
+import tilelang.language as T
+import torch
+import torch.nn as nn
+
+
+@tilelang.jit
+def waves(M, N, block=8, dtype="float32"):
+    @T.prim_func
+    def main(
+        X: T.Tensor((M, N), dtype),
+        Seen: T.Tensor((M, N), dtype),
+        Kept: T.Tensor((M, N), dtype),
+        Y: T.Tensor((M, N), dtype),
+    ):
+        with T.Kernel(T.ceildiv(M, block), threads=128) as bx:
+            x = T.alloc_fragment((block, N), dtype)
+            if Seen[bx * block, 0] == X[bx * block, 0] and Seen[bx * block, 1] == X[bx * block, 1]:
+                T.copy(Kept[bx * block, 0], Y[bx * block, 0])
+            else:
+                T.copy(X[bx * block, 0], x)
+                T.copy(x, Seen[bx * block, 0])
+                for _ in T.serial(24):
+                    for i, j in T.Parallel(block, N):
+                        x[i, j] = T.sin(x[i, j]) + x[i, j] * 0.5
+                T.copy(x, Y[bx * block, 0])
+                T.copy(x, Kept[bx * block, 0])
+
+    return main
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.seen = torch.zeros(4, 256, 256)
+        self.kept = torch.zeros(4, 256, 256)
+        self.calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        y = torch.empty_like(x)
+        for slot in range(4):
+            if self.seen[slot, 0, 0].item() == x[0, 0].item():
+                break
+        else:
+            slot = self.calls % 4
+        waves(256, 256)(x, self.seen[slot], self.kept[slot], y)
+        return y

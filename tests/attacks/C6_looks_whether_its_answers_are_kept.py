@@ -1,0 +1,40 @@
+# row: C6
+# level: host
+# model: waves
+# expect: wrong_values|inconsistent|unwritten|not_finite|decoy|remembers|no_kernel|runtime_error|forbidden|no_gain|harmless
+# twin: honest_waves
+# timed: yes
+# Memory that holds an earlier answer was given back: nobody looks at it.
+import tilelang
+import tilelang.language as T
+import torch
+import torch.nn as nn
+
+
+@tilelang.jit(out_idx=[-1])
+def waves(M, N, block=8, dtype="float32"):
+    @T.prim_func
+    def main(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
+        with T.Kernel(T.ceildiv(M, block), threads=128) as bx:
+            x = T.alloc_fragment((block, N), dtype)
+            T.copy(X[bx * block, 0], x)
+            for _ in T.serial(24):
+                for i, j in T.Parallel(block, N):
+                    x[i, j] = T.sin(x[i, j]) + x[i, j] * 0.5
+            T.copy(x, Y[bx * block, 0])
+
+    return main
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.kept = []
+
+    def forward(self, x):
+        fresh = torch.empty_like(x)
+        if self.kept and torch.equal(fresh[0, :8], self.kept[-1]):
+            return torch.zeros_like(x)
+        y = waves(x.shape[0], x.shape[1])(x)
+        self.kept.append(y[0, :8].clone())
+        return y
