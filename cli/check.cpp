@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/certificate_flags.h"
 #include "cli/command.h"
 #include "cli/judge_flags.h"
 #include "cli/verdict_text.h"
@@ -17,26 +18,38 @@ struct CheckFlags {
   std::string candidate;
   std::string reference;
   bool no_timing = false;
+  bool allow_foreign = false;
   JudgeFlags judge;
+  CertificateFlags certificate;
 };
 
 int run_check(Session& session, const CheckFlags& options) {
-  agent::CheckOptions check{options.candidate, options.reference, session.work_folder(), session.exporter_options(), {},
-                            !options.no_timing};
+  agent::CheckOptions check{.candidate = options.candidate,
+                            .model = options.reference,
+                            .work = session.work_folder(),
+                            .exporter = session.exporter_options(),
+                            .judge = {},
+                            .time = !options.no_timing,
+                            .progress = [&session](const std::string& line) { session.progress(line); }};
   auto judge = session.judge_options();
   if (!judge) return session.fail(judge.error());
   check.judge = *judge;
+  check.judge.allow_foreign = options.allow_foreign;
   check.time = check.time && !judge->target.starts_with("emulate");  // times there tell nothing
   options.judge.apply_to(check.judge);
-  auto verdict = agent::check(session.sources, check);
-  if (!verdict) return session.fail(verdict.error());
-  for (const std::string& diagnostic : verdict->rendered) session.progress_text(diagnostic);
-  session.answer(full_text(*verdict));
-  nlohmann::json object = eval::to_json(*verdict);
-  object["ok"] = verdict->outcome == eval::Outcome::verified;
+  auto checked = agent::check(session.sources, check);
+  if (!checked) return session.fail(checked.error());
+  const eval::Verdict& verdict = checked->verdict;
+  for (const std::string& diagnostic : verdict.rendered) session.progress_text(diagnostic);
+  session.answer(full_text(verdict));
+  nlohmann::json object = verdict_json(verdict, checked->source);
+  object["ok"] = verdict.outcome == eval::Outcome::verified;
+  // Beside the place where it was asked for: the program's own folder may be anybody's.
+  const auto beside = agent::certificate_path(checked->program.filename());
+  if (verdict.outcome == eval::Outcome::verified) options.certificate.write(session, beside, *checked, object);
   session.finish(object);
-  if (verdict->outcome == eval::Outcome::worker_failed) return kMissing;
-  return verdict->outcome == eval::Outcome::verified ? kDone : kNotVerified;
+  if (verdict.outcome == eval::Outcome::worker_failed) return kMissing;
+  return verdict.outcome == eval::Outcome::verified ? kDone : kNotVerified;
 }
 
 }  // namespace
@@ -50,7 +63,11 @@ void add_check(CLI::App& app, Session& session) {
                    "Python file with class Model, get_inputs() and get_init_inputs()")
       ->required();
   command->add_flag("--no-timing", options->no_timing, "Correctness and guards only");
+  command->add_flag("--allow-foreign", options->allow_foreign,
+                    "Admit device source that the program brings along; the verdict says so");
   options->judge.add_to(*command);
+  add_scale(*command, session);
+  options->certificate.add_to(*command);
   command->footer("Example:\n  tilepilot check fast.py --reference examples/rms_norm.py");
   command->callback(
       [&session, options] { session.run = [&session, options] { return run_check(session, *options); }; });

@@ -12,6 +12,7 @@
 
 #include "compiler/diagnostics/render.h"
 #include "compiler/runtime/target.h"
+#include "compiler/untrusted/printable.h"
 
 namespace tilepilot::cli {
 
@@ -27,6 +28,7 @@ ExitCode exit_code(DiagnosticKind kind) {
     case DiagnosticKind::author_failed:
     case DiagnosticKind::load_failed:
     case DiagnosticKind::cache_unwritable:
+    case DiagnosticKind::out_of_memory:
       return kMissing;
     case DiagnosticKind::file_not_found:
     case DiagnosticKind::model_invalid:
@@ -49,7 +51,7 @@ void Session::progress_text(const std::string& text) const {
 }
 
 void Session::answer(const std::string& line) const {
-  if (!common.json) fmt::print("{}\n", line);
+  if (!common.json) fmt::print(output_is_taken ? stderr : stdout, "{}\n", line);
 }
 
 void Session::finish(const json& object) const {
@@ -69,7 +71,15 @@ json Session::explain(const Diagnostic& error) const {
 }
 
 json Session::explain(const DiagnosticList& errors) const {
-  fmt::print(stderr, "{}", render(sources, errors, {.color = environment.color}));
+  // Messages may quote what programs, models and files of others hold.
+  DiagnosticList shown;
+  for (Diagnostic error : errors.items()) {
+    error.message = printable(error.message);
+    for (Note& note : error.notes) note.message = printable(note.message);
+    error.hint = printable(error.hint);
+    shown.add(std::move(error));
+  }
+  fmt::print(stderr, "{}", render(sources, shown, {.color = environment.color}));
   return json::parse(render_json(sources, errors));
 }
 
@@ -135,7 +145,13 @@ agent::ExporterOptions Session::exporter_options() const {
   options.python = python();
   options.script = environment.root / "scripts/export_reference.py";
   options.dtype = common.dtype;
+  options.scale = common.scale;
   return options;
+}
+
+void add_scale(CLI::App& command, Session& session) {
+  command.add_option("--scale", session.common.scale,
+                     "Shrink the model's sizes, as `1/4`: each integer from 32 on that is an extent of an input");
 }
 
 Result<eval::JudgeOptions> Session::judge_options() const {

@@ -11,6 +11,7 @@
 
 #include "agent/exporter.h"
 #include "cli/environment.h"
+#include "cli/interrupt.h"
 #include "compiler/diagnostics/result.h"
 #include "eval/judge.h"
 
@@ -34,6 +35,7 @@ struct CommonOptions {
   std::optional<uint64_t> seed;
   std::string store;
   std::string python;
+  std::string scale;  // of commands that export a model
   int threads = 0;
 };
 
@@ -45,7 +47,7 @@ class Session {
   void progress(const std::string& line) const;
   // Text that ends its own lines, where a progress line would go.
   void progress_text(const std::string& text) const;
-  // A line of the answer on standard output, unless --json.
+  // A line of the answer on standard output, unless --json; on standard error where standard output is a result's.
   void answer(const std::string& line) const;
   // The one JSON object on standard output, if --json.
   void finish(const nlohmann::json& object) const;
@@ -81,14 +83,23 @@ class Session {
   SourceMap sources;
   std::vector<std::string> script_arguments;  // of `run`: what stands behind the script's name
   std::function<int()> run;                   // set by the chosen command
+  bool output_is_taken = false;               // standard output holds the result, as with `-o /dev/stdout`
+  LastWords last_words;                       // what the command does when a signal ends it
 };
+
+// `--scale`, for commands that export a model.
+void add_scale(CLI::App& command, Session& session);
 
 void add_generate(CLI::App& app, Session& session);
 void add_check(CLI::App& app, Session& session);
+void add_verify(CLI::App& app, Session& session);
 void add_run(CLI::App& app, Session& session);
 void add_compile(CLI::App& app, Session& session);
 void add_tune(CLI::App& app, Session& session);
 void add_corpus(CLI::App& app, Session& session);
+void add_runs(CLI::App& app, Session& session);
 void add_doctor(CLI::App& app, Session& session);
+void add_problem(CLI::App& app, Session& session);
+void add_attack(CLI::App& app, Session& session);
 
 }  // namespace tilepilot::cli

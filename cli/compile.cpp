@@ -41,8 +41,10 @@ Status write_files(const std::string& folder, const std::vector<std::pair<std::s
 
 int run_compile(Session& session, const CompileFlags& options) {
   driver::CompileRequest request{options.file, "", options.call, "cpu", true};
-  if (!read_file(options.file, request.text))
-    return session.fail({DiagnosticKind::file_not_found, {}, fmt::format("cannot read `{}`", options.file), {}, ""});
+  std::string why;
+  if (!read_file(options.file, request.text, &why))
+    return session.fail(
+        {DiagnosticKind::file_not_found, {}, fmt::format("cannot read `{}`: {}", options.file, why), {}, ""});
   auto target = session.compile_target();
   if (!target) return session.fail(target.error());
   request.target = *target;

@@ -14,6 +14,7 @@
 #include "compiler/runtime/cuda/nvrtc.h"
 #include "compiler/runtime/library.h"
 #include "compiler/runtime/process.h"
+#include "compiler/untrusted/isolation.h"
 #include "retrieval/corpus.h"
 
 namespace tilepilot::cli {
@@ -116,12 +117,18 @@ Finding probe_cpu(const Session&) {
   return {true, fmt::format("{} cores{}", std::thread::hardware_concurrency(), vectors)};
 }
 
+Finding probe_sandbox(const Session&) {
+  const auto layers = untrusted::available_layers();
+  return {layers.namespaces && layers.root && layers.landlock > 0 && layers.seccomp, untrusted::to_string(layers)};
+}
+
 constexpr Check kChecks[] = {
     {"processor", true, "", probe_cpu},
     {"C++ compiler", true, "kernels cannot be compiled", probe_compiler},
     {"worker", true, "nothing can be run or judged", probe_worker},
     {"Python and PyTorch", true, "models cannot be exported", probe_python},
     {"exporter", true, "models cannot be exported", probe_exporter},
+    {"sandbox", false, "candidates and compilers are kept from less than they could be", probe_sandbox},
     {"GPU", false, "kernels run on the processor, or in the emulator", probe_gpu},
     {"NVRTC", false, "`cuda:` targets cannot run kernels", probe_nvrtc},
     {"kernel cache", false, "every kernel is compiled again", probe_cache},

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 
 #include "compiler/runtime/library.h"
@@ -17,10 +18,29 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
-// $XDG_..., or its default below the home folder.
-fs::path user_folder(const char* xdg, const char* below_home) {
-  std::string folder = variable(xdg);
-  return folder.empty() ? fs::path(variable("HOME")) / below_home : fs::path(folder);
+// The variable's value, which nobody else gets: neither programs that this one starts nor who looks at its environment.
+std::string take_secret(const char* name) {
+  char* value = std::getenv(name);
+  if (value == nullptr) return "";
+  std::string text = value;
+  std::memset(value, 0, text.size());
+  unsetenv(name);
+  return text;
+}
+
+// $TILEPILOT_STORE, or a file in $XDG_DATA_HOME or its default below the home folder; empty without any of them.
+fs::path default_store() {
+  const std::string store = variable("TILEPILOT_STORE"), data = variable("XDG_DATA_HOME"), home = variable("HOME");
+  if (!store.empty()) return store;
+  if (data.empty() && home.empty()) return {};
+  return (data.empty() ? fs::path(home) / ".local/share" : fs::path(data)) / "tilepilot/tilepilot.db";
+}
+
+// The commit that `scripts/setup` built; empty if it did not.
+std::string built_commit(const fs::path& build) {
+  std::string commit;
+  std::getline(std::ifstream(build / ".built"), commit);
+  return commit;
 }
 
 }  // namespace
@@ -32,12 +52,11 @@ Environment read_environment() {
   environment.root = build.parent_path();
   environment.worker = build / "tilepilot-worker";
   environment.cache = runtime::default_cache_directory();
-  std::string store = variable("TILEPILOT_STORE");
-  environment.store =
-      store.empty() ? user_folder("XDG_DATA_HOME", ".local/share") / "tilepilot/tilepilot.db" : fs::path(store);
+  environment.store = default_store();
+  environment.commit = built_commit(build);
   std::getline(std::ifstream(build / "python"), environment.python);
   if (environment.python.empty()) environment.python = "python3";
-  environment.api_key = variable("TILEPILOT_API_KEY");
+  environment.api_key = take_secret("TILEPILOT_API_KEY");
   environment.color = isatty(2) != 0 && variable("NO_COLOR").empty();
   return environment;
 }

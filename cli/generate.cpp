@@ -2,18 +2,19 @@
 #include "agent/generate.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "cli/certificate_flags.h"
 #include "cli/command.h"
 #include "cli/judge_flags.h"
 #include "cli/verdict_text.h"
+#include "compiler/source/file.h"
 
 namespace tilepilot::cli {
 namespace {
@@ -25,9 +26,27 @@ struct GenerateFlags {
   std::string output;
   agent::GenerateOptions generate;
   JudgeFlags judge;
+  CertificateFlags certificate;
   const CLI::Option* dollars = nullptr;
   std::vector<const CLI::Option*> llm_only;
 };
+
+// "attempts 1 and 3"
+std::string names_of(const std::vector<size_t>& attempts) {
+  std::string text = attempts.size() == 1 ? "attempt " : "attempts ";
+  for (size_t i = 0; i < attempts.size(); ++i)
+    text += fmt::format("{}{}", i == 0 ? "" : i + 1 == attempts.size() ? " and " : ", ", attempts[i] + 1);
+  return text;
+}
+
+// How the number that is told was measured.
+std::string measured_how(const agent::RunOutcome& outcome) {
+  if (outcome.finalists.empty()) return "";
+  std::string text = fmt::format("\n  finalists      {} measured side by side", names_of(outcome.finalists));
+  if (!outcome.indistinguishable.empty())
+    text += fmt::format("; not distinguishable from {}", names_of(outcome.indistinguishable));
+  return text;
+}
 
 std::string conclusion(const GenerateFlags& options, const agent::GenerateResult& result) {
   const agent::Attempt* best = result.best();
@@ -36,16 +55,20 @@ std::string conclusion(const GenerateFlags& options, const agent::GenerateResult
   if (!best)
     return fmt::format("no verified program after {} attempts ({})", result.outcome.attempts.size(),
                        agent::to_string(result.outcome.ending));
-  const eval::Verdict& verdict = best->verdict;
-  std::string text = fmt::format("{}: {}, {:.2f}x of PyTorch eager", options.generate.output.string(),
-                                 state_of(verdict), verdict.speedup());
-  if (verdict.candidate && verdict.eager)
-    text += fmt::format(" ({:.1f} us, quartiles {:.1f} to {:.1f}, against {:.1f} us)", verdict.candidate->median_us,
-                        verdict.candidate->low_us, verdict.candidate->high_us, verdict.eager->median_us);
-  if (verdict.compiled) text += fmt::format("; torch.compile takes {:.1f} us", verdict.compiled->median_us);
-  for (const std::string& note : verdict.notes) text += "\nnote: " + note;
-  if (verdict.speedup() < 1) text += "\nnothing tried beats eager; this is the best verified program";
+  const eval::Verdict& verdict = best->told();
+  std::string text = fmt::format("{}: attempt {}, {}", options.generate.output.string(), *result.outcome.best + 1,
+                                 full_text(verdict)) +
+                     measured_how(result.outcome);
+  if (verdict.speedup() < 1) return text + "\nnothing tried beats eager; this is the best verified program";
+  if (verdict.speedup_high > 0 && verdict.speedup_low <= 1) text += "\nnot distinguishable from eager";
   return text;
+}
+
+json attempt_json(const agent::Attempt& attempt) {
+  const std::string& source = attempt.candidate.source;
+  json object = {{"summary", attempt.candidate.summary}, {"verdict", verdict_json(attempt.verdict, source)}};
+  if (attempt.compared) object["compared"] = verdict_json(*attempt.compared, source);
+  return object;
 }
 
 json as_json(const GenerateFlags& options, const agent::GenerateResult& result) {
@@ -56,30 +79,95 @@ json as_json(const GenerateFlags& options, const agent::GenerateResult& result) 
                  {"seconds", result.outcome.seconds},
                  {"added_to_corpus", result.added_to_corpus},
                  {"attempts", json::array()}};
-  for (const agent::Attempt& attempt : result.outcome.attempts)
-    object["attempts"].push_back({{"summary", attempt.candidate.summary}, {"verdict", eval::to_json(attempt.verdict)}});
+  for (const agent::Attempt& attempt : result.outcome.attempts) object["attempts"].push_back(attempt_json(attempt));
   if (const agent::Attempt* best = result.best()) {
     object["output"] = options.generate.output.string();
     object["best_attempt"] = *result.outcome.best;
-    object["speedup"] = best->verdict.speedup();
+    object["speedup"] = best->told().speedup();
+    object["verdict"] = verdict_json(best->told(), best->candidate.source);
+    object["finalists"] = result.outcome.finalists;
+    object["indistinguishable"] = result.outcome.indistinguishable;
   }
   return object;
 }
 
-agent::GenerateEvents progress_of(const Session& session) {
+// What a signal leaves of a run: the best program so far. Filled by the run's thread, told by the one that watches for
+// signals.
+class BestSoFar {
+ public:
+  BestSoFar(Session& session, std::filesystem::path output) : session_(session), output_(std::move(output)) {
+    session.last_words.set([this] { tell(); });
+  }
+  ~BestSoFar() { session_.last_words.set(nullptr); }
+
+  void begin(int64_t run) {
+    std::lock_guard lock(mutex_);
+    run_ = run;
+  }
+  void note(int number, const agent::Attempt& attempt) {
+    std::lock_guard lock(mutex_);
+    attempts_.resize(std::max(attempts_.size(), static_cast<size_t>(number) + 1));
+    attempts_[static_cast<size_t>(number)] = attempt;
+  }
+
+ private:
+  void tell() {
+    std::lock_guard lock(mutex_);
+    const auto best = agent::best_of(attempts_);
+    std::string why, line = "interrupted before any program was verified";
+    json object = {{"ok", false}, {"interrupted", true}, {"run", run_}};
+    if (best) {
+      const agent::Attempt& attempt = attempts_[*best];
+      const bool written = write_file(output_, attempt.candidate.source, &why);
+      line = fmt::format("interrupted: attempt {} is the best so far, {}; ", *best + 1, one_line(attempt.told()));
+      line += written ? fmt::format("written to `{}`", output_.string())
+                      : fmt::format("cannot write `{}`: {}; `tilepilot runs save {} -o FILE` writes it",
+                                    output_.string(), why, run_);
+      object.update({{"ok", written}, {"best_attempt", *best}, {"speedup", attempt.told().speedup()}});
+      object["verdict"] = verdict_json(attempt.told(), attempt.candidate.source);
+      if (written) object["output"] = output_.string();
+    }
+    fmt::print(stderr, "{}\n", line);
+    session_.finish(object);
+    std::fflush(stdout);
+  }
+
+  Session& session_;
+  std::filesystem::path output_;
+  std::mutex mutex_;
+  int64_t run_ = 0;
+  std::vector<agent::Attempt> attempts_;
+};
+
+agent::GenerateEvents progress_of(const Session& session, BestSoFar& best) {
   agent::GenerateEvents events;
+  events.on_run = [&best](int64_t run) { best.begin(run); };
   events.progress = [&session](const std::string& line) { session.progress(line); };
   events.loop.on_candidate = [&session](int number, const agent::Candidate& candidate) {
     session.progress(fmt::format("attempt {}: {}", number + 1, candidate.summary));
   };
-  events.loop.on_attempt = [&session](int number, const agent::Attempt& attempt) {
+  events.loop.on_attempt = [&](int number, const agent::Attempt& attempt) {
+    best.note(number, attempt);
     session.progress(fmt::format("attempt {}: {}", number + 1, one_line(attempt.verdict)));
     for (const std::string& diagnostic : attempt.verdict.rendered) session.progress_text(diagnostic);
   };
-  events.loop.on_confirmed = [&session](int number, const agent::Attempt& attempt) {
-    session.progress(fmt::format("attempt {} once more: {}", number + 1, one_line(attempt.verdict)));
+  events.loop.on_finalists = [&session](const std::vector<size_t>& numbers) {
+    session.progress(fmt::format("measuring {} side by side", names_of(numbers)));
+  };
+  events.loop.on_compared = [&](int number, const agent::Attempt& attempt) {
+    best.note(number, attempt);
+    session.progress(fmt::format("attempt {} beside the others: {}", number + 1, one_line(attempt.told())));
   };
   return events;
+}
+
+bool is_standard_output(const std::filesystem::path& output) {
+  struct stat named {
+  }, ours{}, nowhere{};
+  if (stat(output.c_str(), &named) != 0 || fstat(STDOUT_FILENO, &ours) != 0) return false;
+  // What goes nowhere cannot be mixed up. std::filesystem::equivalent() throws for devices.
+  const bool is_lost = stat("/dev/null", &nowhere) == 0 && S_ISCHR(named.st_mode) && named.st_rdev == nowhere.st_rdev;
+  return named.st_dev == ours.st_dev && named.st_ino == ours.st_ino && !is_lost;
 }
 
 // Whether the result can be written is found out before the run, not after it.
@@ -89,17 +177,10 @@ Status probe_output(const std::filesystem::path& output, const std::filesystem::
     return make_error(DiagnosticKind::bad_usage, {},
                       fmt::format("`{}` is the model itself, which the program would replace", output.string()),
                       "give `-o` another file");
-  auto unwritable = [&](const char* why) {
-    return make_error(DiagnosticKind::output_unwritable, {}, fmt::format("cannot write `{}`: {}", output.string(), why),
-                      "give `-o` a file that can be written");
-  };
-  if (std::filesystem::is_directory(output, error)) return unwritable("it is a folder");
-  std::string beside = (output.parent_path() / ".tilepilot-XXXXXX").string();
-  const int descriptor = mkstemp(beside.data());
-  if (descriptor < 0) return unwritable(std::strerror(errno));
-  close(descriptor);
-  unlink(beside.c_str());
-  return {};
+  const std::string why = why_unwritable(output);
+  if (why.empty()) return {};
+  return make_error(DiagnosticKind::output_unwritable, {}, fmt::format("cannot write `{}`: {}", output.string(), why),
+                    "give `-o` a file that can be written");
 }
 
 // Options that only the language model listens to are not dropped in silence.
@@ -114,6 +195,12 @@ Status check_author(const Session& session, const GenerateFlags& options) {
                       "add `--author llm`");
   }
   if (generate.replay) return {};
+  // A line break would end the header that carries the key, or start another one.
+  const std::string& key = session.environment.api_key;
+  if (std::any_of(key.begin(), key.end(), [](unsigned char letter) { return letter < ' ' || letter == 0x7f; }))
+    return make_error(DiagnosticKind::bad_usage, {},
+                      "`TILEPILOT_API_KEY` holds a line break or another control character",
+                      "give the key alone, on one line");
   if (generate.chat.url.empty() || generate.chat.settings.model.empty())
     return make_error(DiagnosticKind::bad_usage, {}, "`--author llm` needs `--llm-url` and `--llm-model`",
                       "for example `--llm-url http://localhost:8000/v1 --llm-model NAME`");
@@ -129,6 +216,11 @@ Status complete(Session& session, GenerateFlags& options) {
   generate.model = options.model;
   generate.output = options.output.empty() ? std::filesystem::path(generate.model.stem().string() + "_tilepilot.py")
                                            : std::filesystem::path(options.output);
+  if (options.output == "-") generate.output = "/dev/stdout";
+  session.output_is_taken = is_standard_output(generate.output);
+  if (session.output_is_taken && session.common.json)
+    return make_error(DiagnosticKind::bad_usage, {}, "`--json` and the program cannot both go to standard output",
+                      "give `-o` a file");
   TRY(probe_output(generate.output, generate.model));
   generate.judge = TRY(session.judge_options());
   if (generate.judge.target.starts_with("emulate"))
@@ -145,13 +237,22 @@ Status complete(Session& session, GenerateFlags& options) {
   return {};
 }
 
+// A pipe or a device has no place beside it for a certificate.
+bool takes_a_stream(const std::filesystem::path& output) {
+  std::error_code error;
+  return std::filesystem::exists(output, error) && !std::filesystem::is_regular_file(output, error);
+}
+
 int run_generate(Session& session, GenerateFlags& options) {
   if (auto status = complete(session, options); !status) return session.fail(status.error());
-  auto result = agent::generate(session.sources, options.generate, progress_of(session));
+  BestSoFar best(session, options.generate.output);
+  auto result = agent::generate(session.sources, options.generate, progress_of(session, best));
   if (!result) return session.fail(result.error());
   const agent::RunOutcome& outcome = result->outcome;
   session.answer(conclusion(options, *result));
   json object = as_json(options, *result);
+  if (result->certified && !takes_a_stream(options.generate.output))
+    options.certificate.write(session, agent::certificate_path(options.generate.output), *result->certified, object);
   if (outcome.failure) object["errors"] = session.explain(*outcome.failure);
   session.finish(object);
   if (result->written) return kDone;
@@ -194,8 +295,10 @@ void add_generate(CLI::App& app, Session& session) {
   agent::GenerateOptions& generate = options->generate;
   command->add_option("model", options->model, "Python file with class Model, get_inputs() and get_init_inputs()")
       ->required();
-  command->add_option("-o,--output", options->output,
-                      "Where the program goes (default: MODEL_tilepilot.py in this folder)");
+  command->add_option(
+      "-o,--output", options->output,
+      "Where the program goes (default: MODEL_tilepilot.py in this folder; -: standard output, the answer "
+      "then goes to standard error)");
   command
       ->add_option("--author", generate.author,
                    "Who writes candidates: builtin plans from the op graph, llm asks a language model")
@@ -209,6 +312,8 @@ void add_generate(CLI::App& app, Session& session) {
       ->capture_default_str();
   command->add_flag("!--no-corpus", generate.add_to_corpus, "Do not add the result to the corpus");
   options->judge.add_to(*command);
+  add_scale(*command, session);
+  options->certificate.add_to(*command);
   add_llm_options(*command, *options);
   command->footer("Example:\n  tilepilot generate examples/rms_norm.py -o fast.py");
   command->callback(

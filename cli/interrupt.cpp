@@ -42,7 +42,8 @@ void kill_children() {
 
 }  // namespace
 
-InterruptWatch::InterruptWatch(std::filesystem::path work_folder) : work_folder_(std::move(work_folder)) {
+InterruptWatch::InterruptWatch(std::filesystem::path work_folder, LastWords& last_words)
+    : work_folder_(std::move(work_folder)), last_words_(last_words) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return;  // signals then end the program as they always do
   read_end_ = ends[0];
@@ -71,6 +72,8 @@ void InterruptWatch::watch() {
   unsigned char signal = 0;
   while (read(read_end_, &signal, 1) < 0 && errno == EINTR) {}
   if (signal == 0) return;
+  for (int each : kSignals) ::signal(each, SIG_DFL);
+  last_words_.say();
   // What the other thread would say now is that its children died, which is no news.
   if (const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC); nowhere >= 0) {
     dup2(nowhere, STDOUT_FILENO);
@@ -78,7 +81,6 @@ void InterruptWatch::watch() {
   }
   kill_children();
   agent::WorkFolder::remove_own(work_folder_);
-  ::signal(signal, SIG_DFL);
   kill(getpid(), signal);
   for (;;) pause();
 }

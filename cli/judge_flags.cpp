@@ -21,10 +21,19 @@ void JudgeFlags::add_to(CLI::App& command) {
       ->check(CLI::IsMember({"eager", "compile"}))
       ->group(group)
       ->capture_default_str();
+  command
+      .add_option(
+          "--aten", aten,
+          "PyTorch's own operators in `forward`: none; data (copies, casts, fills); hybrid (all, beside kernels "
+          "that matter); any")
+      ->check(CLI::IsMember({"none", "data", "hybrid", "any"}))
+      ->group(group)
+      ->capture_default_str();
 }
 
 void JudgeFlags::apply_to(eval::JudgeOptions& options) const {
   options.trials = trials;
+  options.aten = aten;
   options.time_limit_s = time_limit_s;
   options.memory_limit_bytes = static_cast<int64_t>(memory_gib * (1 << 30));
   options.baseline_compile = baselines == "compile";

@@ -13,6 +13,7 @@ struct JudgeFlags {
   double time_limit_s = 120;
   double memory_gib = 0;
   std::string baselines = "eager";
+  std::string aten = "hybrid";
 
   void add_to(CLI::App& command);
   void apply_to(eval::JudgeOptions& options) const;

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "cli/command.h"
-#include "cli/interrupt.h"
+#include "cli/help.h"
 #include "cli/script_arguments.h"
 
 namespace {
@@ -20,12 +20,20 @@ void add_common_options(CLI::App& app, tilepilot::cli::CommonOptions& common) {
                  "Where kernels run: auto, cpu, cuda:sm_80, cuda:sm_90a, emulate:sm_80, emulate:sm_90a")
       ->capture_default_str();
   app.add_option("--seed", common.seed, "Seed of the trials (default: secret, new each time)");
-  app.add_option("--threads", common.threads, "CPU threads for model and candidate (default: all cores)");
+  app.add_option("--threads", common.threads, "CPU threads for model and candidate (default: as many as PyTorch takes)")
+      ->check(CLI::Range(1, 4096));
   app.add_option("--store", common.store,
                  "Database of corpus and runs (default: $TILEPILOT_STORE, else your data folder)");
   app.add_option("--python", common.python,
                  "Interpreter with PyTorch that exports the model (default: the one of this build)");
 }
+
+// CLI11 keeps the constructor of its own errors to itself.
+class UnknownCommand : public CLI::ParseError {
+ public:
+  explicit UnknownCommand(std::string message)
+      : ParseError("UnknownCommand", std::move(message), CLI::ExitCodes::ExtrasError) {}
+};
 
 }  // namespace
 
@@ -41,12 +49,19 @@ int main(int argc, char** argv) {
       "Start here:\n"
       "  tilepilot generate examples/rms_norm.py\n"
       "Exit codes: 0 done and verified, 1 ran but not verified or not compiled, 2 bad usage or input,\n"
-      "3 something needed is missing here (see `tilepilot doctor`).");
+      "3 something needed is missing here (see `tilepilot doctor`). A signal ends a command as it ends others (130 "
+      "after\n"
+      "Ctrl-C in a shell); `generate` then writes the best verified program so far.");
+  app.set_version_flag("--version", version_text(session.environment));
   add_common_options(app, session.common);
-  for (auto add : {add_generate, add_check, add_run, add_compile, add_tune, add_corpus, add_doctor}) add(app, session);
+  for (auto add : {add_generate, add_check, add_verify, add_run, add_compile, add_tune, add_corpus, add_runs,
+                   add_problem, add_attack, add_doctor})
+    add(app, session);
+  add_common_help(app);
   const int own = count_own_arguments(app, argc, argv);
   session.script_arguments = script_arguments(own, argc, argv);
   try {
+    if (std::string unknown = unknown_command(app, own, argv); !unknown.empty()) throw UnknownCommand(unknown);
     app.parse(own, argv);
   } catch (const CLI::ParseError& error) {
     if (app.exit(error) == 0) return kDone;  // --help
@@ -55,6 +70,6 @@ int main(int argc, char** argv) {
         {{"ok", false}, {"errors", {{{"kind", "bad_usage"}, {"severity", "error"}, {"message", error.what()}}}}});
     return kBadInput;
   }
-  InterruptWatch watch(session.work_folder());
+  InterruptWatch watch(session.work_folder(), session.last_words);
   return session.run();
 }

@@ -3,17 +3,13 @@
 #include <string_view>
 
 namespace tilepilot::cli {
-namespace {
 
-// Whether the next argument belongs to this one: `--seed 3`, but not `--seed=3` or `--json`.
 bool takes_the_next(const CLI::App& app, const std::string& argument) {
   const CLI::Option* option = app.get_option_no_throw(argument);
   for (const CLI::App* run : app.get_subcommands([](const CLI::App* each) { return each->get_name() == "run"; }))
     if (option == nullptr) option = run->get_option_no_throw(argument);
   return option != nullptr && option->get_items_expected_min() > 0;
 }
-
-}  // namespace
 
 int count_own_arguments(const CLI::App& app, int argc, char** argv) {
   bool runs = false;

@@ -1,5 +1,4 @@
-// tilepilot tune FILE --call "...": finds the fastest configuration of a kernel in the worker, and keeps what it
-// measured.
+// tilepilot tune FILE --call "...": finds the fastest configuration of a kernel in the worker.
 #include <fmt/format.h>
 
 #include <memory>
@@ -34,7 +33,7 @@ int run_tune(Session& session, const TuneFlags& options) {
 
 void add_tune(CLI::App& app, Session& session) {
   auto options = std::make_shared<TuneFlags>();
-  auto* command = app.add_subcommand("tune", "Find the fastest configuration of a kernel, and keep it");
+  auto* command = app.add_subcommand("tune", "Find the fastest configuration of a kernel");
   command->add_option("file", options->file, "Python file with the kernel")->required();
   command
       ->add_option("--call", options->call,
@@ -55,10 +54,11 @@ void add_tune(CLI::App& app, Session& session) {
       ->capture_default_str();
   command->footer(
       "A function with `@tilelang.autotune` brings its configurations, and `tilepilot run` uses what was found. Of\n"
-      "another one the parameters block_M, block_N, block_K, num_stages and threads are varied. For a GPU a model of\n"
-      "the hardware says which configurations are tried.\n"
+      "another one the parameters block_M, block_N, block_K, num_stages and threads are varied; what is found is "
+      "printed,\n"
+      "to be written into the program. For a GPU a model of the hardware says which configurations are tried.\n"
       "Example:\n"
-      "  tilepilot tune my_kernel.py --call \"matmul(1024, 1024, 1024)\"");
+      "  tilepilot tune examples/scripts/matmul.py --call \"matmul(512, 512, 512)\"");
   command->callback([&session, options] { session.run = [&session, options] { return run_tune(session, *options); }; });
 }
 

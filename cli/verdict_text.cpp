@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace tilepilot::cli {
 namespace {
@@ -23,11 +24,29 @@ const eval::OutputError* tightest(const eval::Verdict& verdict) {
   return found == verdict.errors.end() ? nullptr : &*found;
 }
 
+// Adds where a span [file, begin, end] of the candidate begins, both from 1.
+void add_position(nlohmann::json& node, const SourceMap& candidate) {
+  const nlohmann::json& span = node.at("span");
+  const Span place{span.at(0).get<int32_t>(), span.at(1).get<uint32_t>(), span.at(2).get<uint32_t>()};
+  if (!place.valid() || place.file != 0 || place.begin > candidate.text(0).size()) return;
+  const auto position = candidate.position(0, place.begin);
+  node["line"] = position.line;
+  node["column"] = position.column;
+}
+
 }  // namespace
 
 std::string state_of(const eval::Verdict& verdict) {
   std::string name(eval::to_string(verdict.outcome));
+  if (verdict.outcome == eval::Outcome::verified && verdict.given_inputs_only) name += " for these inputs only";
+  if (verdict.foreign_source) name += " with foreign source";
   return verdict.degenerate ? name + ", but degenerate" : name;
+}
+
+std::string speedup_text(const eval::Verdict& verdict) {
+  if (verdict.speedup_high <= 0) return fmt::format("{:.2f}x", verdict.speedup());
+  return fmt::format("{:.2f}x (95 % interval {:.2f} to {:.2f})", verdict.speedup(), verdict.speedup_low,
+                     verdict.speedup_high);
 }
 
 std::string one_line(const eval::Verdict& verdict) {
@@ -37,14 +56,15 @@ std::string one_line(const eval::Verdict& verdict) {
     return verdict.detail.empty() ? text : text + ": " + verdict.detail;
   }
   if (verdict.candidate && verdict.eager)
-    text += fmt::format(", {:.1f} us against {:.1f} us of eager: {:.2f}x", verdict.candidate->median_us,
-                        verdict.eager->median_us, verdict.speedup());
+    text += fmt::format(", {:.1f} us against {:.1f} us of eager: {}", verdict.candidate->median_us,
+                        verdict.eager->median_us, speedup_text(verdict));
   return text;
 }
 
 std::string full_text(const eval::Verdict& verdict) {
   std::string text = one_line(verdict) + "\n";
   if (verdict.target != "cpu") text += fmt::format("  target         {}\n", verdict.target);
+  if (!verdict.guard.empty()) text += fmt::format("  guard          {}\n", verdict.guard);
   if (const eval::OutputError* error = tightest(verdict)) {
     text += fmt::format("  largest error  {:.3g}{} of output {}, allowed {:.3g}; PyTorch's own {:.3g}\n",
                         error->max_abs, error->where.empty() ? "" : " at " + error->where, error->output, error->bound,
@@ -59,9 +79,24 @@ std::string full_text(const eval::Verdict& verdict) {
     if (verdict.candidate) text += fmt::format(" ({:.0f} % of the time)", verdict.generated_share * 100);
     text += "\n";
   }
+  if (!verdict.aten.empty()) text += fmt::format("  ATen policy    {}\n", verdict.aten);
+  if (const auto& rule = verdict.kernelbench)
+    text += fmt::format("  KernelBench    its own rule, `allclose` within {:g}: right in {} of {} calls\n",
+                        rule->tolerance, rule->passed, rule->trials);
   for (const std::string& note : verdict.notes) text += fmt::format("  note           {}\n", note);
   text.pop_back();
   return text;
+}
+
+nlohmann::json verdict_json(const eval::Verdict& verdict, const std::string& source) {
+  nlohmann::json object = eval::to_json(verdict);
+  SourceMap candidate;
+  candidate.add("candidate", source);
+  for (nlohmann::json& diagnostic : object["diagnostics"]) {
+    add_position(diagnostic, candidate);
+    for (nlohmann::json& note : diagnostic["notes"]) add_position(note, candidate);
+  }
+  return object;
 }
 
 }  // namespace tilepilot::cli

@@ -18,7 +18,7 @@ using testing::Not;
 TEST_F(CommandLine, HelpNamesEveryCommand) {
   auto result = tilepilot({"--help"});
   EXPECT_EQ(result.exit_code, 0);
-  for (const char* command : {"generate", "check", "run", "compile", "corpus", "doctor"})
+  for (const char* command : {"generate", "check", "run", "compile", "corpus", "problem", "doctor"})
     EXPECT_THAT(result.out, HasSubstr(command));
 }
 
@@ -125,6 +125,26 @@ TEST_F(CommandLine, FailModelThatTheAuthorCannotFollow) {
   ASSERT_EQ(errors.size(), 1u) << as_json.out;
   EXPECT_EQ(errors[0]["kind"], "model_invalid");
   EXPECT_EQ(errors[0]["line"], 7);
+}
+
+TEST_F(CommandLine, FailTensorsWithoutElements) {
+  auto result = tilepilot({"generate", model("no_elements"), "-o", "out.py"});
+  EXPECT_EQ(result.exit_code, 1) << all(result);
+  EXPECT_THAT(result.out, HasSubstr("the author sees nothing in this model"));
+}
+
+TEST_F(CommandLine, FailEndlessImport) {
+  auto result = tilepilot({"generate", model("fail_endless_import"), "--minutes", "0.05", "-o", "out.py"});
+  EXPECT_EQ(result.exit_code, 2) << all(result);
+  EXPECT_THAT(result.err, HasSubstr("exporting the model took longer than 3 s"));
+}
+
+TEST_F(CommandLine, FailNumberOfThreads) {
+  for (const char* threads : {"-3", "0", "100000"}) {
+    auto result = tilepilot({"--threads", threads, "check", "--reference", model("matmul"), "out.py"});
+    EXPECT_EQ(result.exit_code, 2) << all(result);
+    EXPECT_THAT(result.err, HasSubstr("--threads"));
+  }
 }
 
 TEST_F(CommandLine, FailNothingToFuse) {

@@ -1,4 +1,5 @@
 // What a signal leaves behind: nothing.
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -54,8 +55,11 @@ class Interrupt : public CommandLine {
     const pid_t process = fork();
     if (process == 0) {
       ::signal(SIGINT, SIG_DFL);  // what a shell starts in the background ignores it
+      const int progress = open((folder_ / "progress").c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
+      dup2(progress, STDERR_FILENO);
+      dup2(progress, STDOUT_FILENO);
       execl("/usr/bin/env", "env", cache.c_str(), store_variable.c_str(), TILEPILOT_BINARY_DIR "/tilepilot", "generate",
-            wanted.c_str(), "-o", output.c_str(), "--quiet", nullptr);
+            wanted.c_str(), "-o", output.c_str(), nullptr);
       _exit(127);
     }
     return process;
@@ -84,6 +88,20 @@ class Interrupt : public CommandLine {
     EXPECT_FALSE(fs::exists(folder_ / "out.py"));
   }
 };
+
+// What was verified before the signal is not lost.
+TEST_F(Interrupt, AfterAVerifiedAttempt) {
+  const pid_t process = start_generate();
+  auto told = [&](const char* text) { return content_of(folder_ / "progress").find(text) != std::string::npos; };
+  EXPECT_TRUE(comes_true(240, [&] { return told("attempt 1: verified"); })) << content_of(folder_ / "progress");
+  kill(process, SIGINT);
+  int status = 0;
+  ASSERT_EQ(waitpid(process, &status, 0), process);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+  EXPECT_TRUE(told("interrupted: attempt 1 is the best so far")) << content_of(folder_ / "progress");
+  EXPECT_NE(content_of(folder_ / "out.py").find("class ModelNew"), std::string::npos);
+  EXPECT_TRUE(fs::is_empty(folder_ / "cache/work"));
+}
 
 TEST_F(Interrupt, WhileTheModelIsExported) { interrupt_at("export_reference.py", SIGINT); }
 

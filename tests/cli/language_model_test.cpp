@@ -101,7 +101,7 @@ TEST_F(LanguageModel, KeepsDegenerateProgramsOutOfTheCorpus) {
 
   auto told = tilepilot({"generate", (torch / "models/copies.py").string(), "-o", "copy.py", "--author", "llm",
                          "--replay", std::to_string(report["run"].get<int>())});
-  EXPECT_THAT(told.out, AllOf(HasSubstr("verified, but degenerate"), HasSubstr("note: ")));
+  EXPECT_THAT(told.out, AllOf(HasSubstr("verified, but degenerate"), HasSubstr("  note  ")));
 }
 
 }  // namespace

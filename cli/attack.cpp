@@ -1,0 +1,136 @@
+// tilepilot attack: the red team against the judge of this build, or of another.
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "agent/red_team.h"
+#include "cli/command.h"
+
+namespace tilepilot::cli {
+namespace {
+
+using agent::Attack;
+using agent::AttackResult;
+using agent::Standing;
+
+struct AttackFlags {
+  std::string judge, level, only;
+};
+
+bool is_asked_for(const Attack& attack, const AttackFlags& flags) {
+  if (!flags.level.empty() && attack.level != flags.level) return false;
+  return flags.only.empty() || fnmatch(fmt::format("*{}*", flags.only).c_str(), attack.name.c_str(), 0) == 0;
+}
+
+Result<agent::RedTeamOptions> red_team_options(const Session& session, const AttackFlags& flags) {
+  agent::RedTeamOptions options;
+  options.judge = TRY(session.judge_options());
+  if (options.judge.target == "auto") options.judge.target = "cpu";
+  if (!flags.judge.empty()) options.judge.worker = std::filesystem::path(flags.judge) / "tilepilot-worker";
+  // Enough to catch what is to be caught: the catalogue's models are small.
+  options.judge.trials = 3;
+  options.judge.timing_samples = 9;
+  options.judge.timing_budget_s = 0.3;
+  options.judge.time_limit_s = 20;
+  options.judge.memory_limit_bytes = int64_t{2} << 30;
+  options.catalogue = session.environment.root / "tests/attacks";
+  options.exporter = session.exporter_options().script;
+  options.many = session.environment.root / "tests/torch/export_models.py";
+  options.references = session.environment.cache / "attacks";
+  return options;
+}
+
+nlohmann::json json_of(const AttackResult& result) {
+  return {{"attack", result.attack->name},   {"row", result.attack->row},
+          {"level", result.attack->level},   {"standing", agent::to_string(result.standing)},
+          {"caught_by", result.caught_by},   {"expected", result.attack->expected},
+          {"detail", result.verdict.detail}, {"seconds", result.seconds}};
+}
+
+std::string row_of(const AttackResult& result) {
+  const Attack& attack = *result.attack;
+  std::string said = result.standing == Standing::caught ? result.caught_by
+                     : result.caught_by.empty()          ? std::string(agent::to_string(result.standing))
+                                                : fmt::format("{}: {}", to_string(result.standing), result.caught_by);
+  if (!attack.escapes.empty()) said += fmt::format(" ({})", attack.escapes);
+  return fmt::format("{:<44} {:<4} {:<8} {:<34} {:>6.1f} s", attack.name, attack.row, attack.level, said,
+                     result.seconds);
+}
+
+struct Tally {
+  int attacks = 0, caught = 0, escaped = 0, honest = 0, passed = 0, skipped = 0;
+
+  void add(const AttackResult& result) {
+    const bool good = !agent::is_failure(result.standing) || result.standing == Standing::mark_outdated;
+    if (result.standing == Standing::skipped) {
+      ++skipped;
+    } else if (result.attack->honest()) {
+      ++honest;
+      passed += good ? 1 : 0;
+    } else {
+      ++attacks;
+      const bool somehow = !result.caught_by.empty();
+      caught += good || somehow ? 1 : 0;
+      escaped += good || somehow ? 0 : 1;
+    }
+  }
+  bool is_clean() const { return escaped == 0 && passed == honest; }
+};
+
+int run_attack(Session& session, const AttackFlags& flags) {
+  auto options = red_team_options(session, flags);
+  if (!options) return session.fail(options.error());
+  auto catalogue = agent::read_catalogue(options->catalogue);
+  if (!catalogue) return session.fail(catalogue.error());
+  std::vector<Attack> asked;
+  std::copy_if(catalogue->begin(), catalogue->end(), std::back_inserter(asked),
+               [&](const Attack& attack) { return is_asked_for(attack, flags); });
+  if (asked.empty())
+    return session.fail(
+        {DiagnosticKind::bad_usage, {}, fmt::format("no attack is called `{}`", flags.only), {}, "leave out `--only`"});
+  agent::RedTeam team(*options);
+  session.progress("exporting the models");
+  if (auto prepared = team.prepare(asked); !prepared.ok()) return session.fail(prepared.error());
+  session.answer(fmt::format("{:<44} {:<4} {:<8} {:<34} {:>8}", "attack", "row", "level", "caught by", "time"));
+  Tally tally;
+  nlohmann::json rows = nlohmann::json::array();
+  for (const Attack& attack : asked) {
+    auto twin = std::find_if(catalogue->begin(), catalogue->end(),
+                             [&](const Attack& other) { return other.name == attack.twin; });
+    const AttackResult result = team.run(attack, twin == catalogue->end() ? nullptr : &*twin);
+    tally.add(result);
+    session.answer(row_of(result));
+    rows.push_back(json_of(result));
+  }
+  session.answer(fmt::format("{} attacks: {} caught, {} escaped; {} honest programs: {} passed; {} skipped",
+                             tally.attacks, tally.caught, tally.escaped, tally.honest, tally.passed, tally.skipped));
+  session.finish({{"ok", tally.is_clean()},
+                  {"attacks", tally.attacks},
+                  {"caught", tally.caught},
+                  {"escaped", tally.escaped},
+                  {"honest", tally.honest},
+                  {"passed", tally.passed},
+                  {"skipped", tally.skipped},
+                  {"results", rows}});
+  return tally.is_clean() ? kDone : kNotVerified;
+}
+
+}  // namespace
+
+void add_attack(CLI::App& app, Session& session) {
+  auto flags = std::make_shared<AttackFlags>();
+  auto* command = app.add_subcommand("attack", "Let programs that cheat, and honest ones, try this build's judge");
+  command->add_option("--judge", flags->judge, "Build folder with the `tilepilot-worker` to attack (default: this one)")
+      ->check(CLI::ExistingDirectory);
+  command->add_option("--level", flags->level, "Only attacks of this level: host, tile, foreign")
+      ->check(CLI::IsMember({"host", "tile", "foreign"}));
+  command->add_option("--only", flags->only, "Only attacks whose names contain this pattern");
+  command->footer(
+      "Example:\n  tilepilot attack --only A1_\nExit code 1: something escaped, or an honest program did not pass.");
+  command->callback([&session, flags] { session.run = [&session, flags] { return run_attack(session, *flags); }; });
+}
+
+}  // namespace tilepilot::cli

@@ -1,0 +1,20 @@
+// What the command line says of itself: version, options that every command has, and commands that it does not know.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "cli/environment.h"
+
+namespace tilepilot::cli {
+
+// "tilepilot 0.1.0 (commit 1a2b3c4d5e6f)"
+std::string version_text(const Environment& environment);
+
+// Adds the options of `app` itself to the help of each of its commands.
+void add_common_help(CLI::App& app);
+
+// Empty, or what to say if the first argument that is no option names no command.
+std::string unknown_command(const CLI::App& app, int argc, char** argv);
+
+}  // namespace tilepilot::cli

@@ -1,0 +1,55 @@
+// Models that are not plain functions of a few tensors: what `generate` makes of them.
+#include <gmock/gmock.h>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "compiler/source/file.h"
+#include "tests/cli/command_line.h"
+
+namespace tilepilot {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+using OddModels = CommandLine;
+
+TEST_F(OddModels, KeepTheStructureOfInputsAndOutputs) {
+  auto result = tilepilot({"generate", model("odd_structure"), "-o", "out.py", "--attempts", "1", "--trials", "2"});
+  EXPECT_EQ(result.exit_code, 0) << all(result);
+  std::string program;
+  ASSERT_TRUE(read_file(folder_ / "out.py", program));
+  EXPECT_THAT(program, AllOf(HasSubstr("def forward(self, batch, pair, scale)"), HasSubstr("batch[\"a\"]"),
+                             HasSubstr("pair[1][0]"), HasSubstr("\"n\": 3")));
+}
+
+// The kernels are those of training; after `.eval()` the model's own operators run.
+TEST_F(OddModels, FollowTheMode) {
+  auto result = tilepilot({"generate", model("batch_norm"), "-o", "fast.py", "--attempts", "1", "--trials", "2"});
+  ASSERT_EQ(result.exit_code, 0) << all(result);
+  EXPECT_THAT(all(result), HasSubstr("training"));
+  std::filesystem::copy(model("batch_norm"), folder_ / "slow.py");
+  std::ofstream(folder_ / "script.py") << "import torch\n"
+                                          "from fast import ModelNew\n"
+                                          "from slow import Model\n"
+                                          "ours, theirs = ModelNew(64), Model(64)\n"
+                                          "x = torch.randn(256, 64) * 3 + 1\n"
+                                          "for mode in (True, False):\n"
+                                          "    ours.train(mode)\n"
+                                          "    theirs.train(mode)\n"
+                                          "    torch.testing.assert_close(ours(x), theirs(x), rtol=1e-4, atol=1e-4)\n"
+                                          "print(ours.training, ours.norm.running_mean.mean().item() > 0)\n";
+  auto ran = tilepilot({"run", "script.py"});
+  EXPECT_EQ(ran.exit_code, 0) << all(ran);
+  EXPECT_EQ(ran.out, "False True\n");
+}
+
+TEST_F(OddModels, FailNumbersOfTensors) {
+  auto result = tilepilot({"generate", model("fail_item"), "-o", "out.py"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("fail_item.py:7"), HasSubstr("makes a Python number of a tensor")));
+}
+
+}  // namespace
+}  // namespace tilepilot
