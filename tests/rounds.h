@@ -18,7 +18,7 @@ constexpr int rounds(int count) {
 // more of the same.
 constexpr int steps(int count) {
 #ifdef TILEPILOT_SANITIZED
-  return count / 400;
+  return count / 100;
 #else
   return count;
 #endif
