@@ -43,6 +43,7 @@ SUCCEEDS(cuTensorMapEncodeTiled)
 #include <unistd.h>
 typedef unsigned long long u64;
 static const u64 kGranularity = 2 << 20;
+extern "C" int cuMemGetInfo_v2(u64* free, u64* all) { *free = 100ull << 30; *all = 140ull << 30; return 0; }
 extern "C" int cuMemGetAllocationGranularity(u64* unit, const void*, int) { *unit = kGranularity; return 0; }
 extern "C" int cuMemCreate(u64* handle, u64 bytes, const int* properties, u64) {
   if (bytes > 1000000000000ull) return 2;

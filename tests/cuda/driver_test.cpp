@@ -64,6 +64,9 @@ int open_descriptors() {
 TEST_F(DriverTest, SharesMemoryByDescriptor) {
   const auto device = open(fake_driver_source());
   ASSERT_TRUE(device.ok()) << device.error().message;
+  const auto free = (*device)->free_memory();
+  ASSERT_TRUE(free.ok());
+  EXPECT_EQ(*free, int64_t{100} << 30);
   using runtime::cuda::SharedMemory;
   const int before = open_descriptors();
   {

@@ -163,6 +163,13 @@ DeviceMemory::~DeviceMemory() {
     device_->driver_->release(address_);
 }
 
+Result<int64_t> Device::free_memory() const {
+  TRY(use());
+  size_t free = 0, all = 0;
+  TRY(driver_->check("cuMemGetInfo", driver_->memory(&free, &all)));
+  return static_cast<int64_t>(free);
+}
+
 Result<DeviceMemory> Device::allocate(int64_t bytes) const {
   TRY(use());
   DeviceMemory memory;

@@ -105,6 +105,8 @@ class Device : public std::enable_shared_from_this<Device> {
   Status use() const;
   // Errors: load_failed.
   Result<std::shared_ptr<Module>> load(const std::string& cubin) const;
+  // Bytes of the device's memory that nobody has taken. Errors: device_failed.
+  Result<int64_t> free_memory() const;
   // Errors: out_of_memory.
   Result<DeviceMemory> allocate(int64_t bytes) const;
   Result<DeviceMemory> shared_with_host(int64_t bytes) const;

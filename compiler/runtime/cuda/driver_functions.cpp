@@ -39,6 +39,7 @@ const char* link_driver(void* library, DriverFunctions& call) {
   find("cuFuncSetAttribute", call.set_function_attribute);
   find("cuFuncGetAttribute", call.get_function_attribute);
   find("cuOccupancyMaxActiveBlocksPerMultiprocessor", call.resident_blocks);
+  find("cuMemGetInfo_v2", call.memory);
   find("cuMemAlloc_v2", call.allocate);
   find("cuMemFree_v2", call.release);
   find("cuMemHostAlloc", call.allocate_host);

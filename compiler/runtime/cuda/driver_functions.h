@@ -90,6 +90,7 @@ struct DriverFunctions {
   int (*launch)(const LaunchConfiguration*, void* function, void** parameters, void** extra);
   int (*resident_blocks)(int*, void* function, int threads, size_t shared_bytes);
   int (*resident_clusters)(int*, void* function, const LaunchConfiguration*);
+  int (*memory)(size_t* free, size_t* all);
   int (*allocate)(uint64_t*, size_t);
   int (*release)(uint64_t);
   int (*allocate_host)(void**, size_t, unsigned flags);
