@@ -63,8 +63,9 @@ MemoryNeed memory_need(const GraphUses& uses, bool on_gpu) {
   need.outputs = cost.output_bytes;
   need.eager_peak = peak.eager;
   need.exact_peak = peak.exact;
-  constexpr int64_t kProcess = int64_t{400} << 20;  // LibTorch, in each process
-  constexpr int64_t kContext = int64_t{600} << 20;  // of CUDA, in each process
+  constexpr int64_t kProcess = int64_t{400} << 20;      // LibTorch, in each process
+  constexpr int64_t kContext = int64_t{600} << 20;      // of CUDA, in each process
+  constexpr int64_t kGpuProcess = int64_t{1600} << 20;  // with LibTorch's libraries for it
   // Weights as exported, and moved; inputs as drawn.
   const int64_t kept = need.inputs + 2 * need.weights;
   const int64_t eager = need.inputs + need.weights + peak.eager;
@@ -72,8 +73,14 @@ MemoryNeed memory_need(const GraphUses& uses, bool on_gpu) {
   const int64_t expected = 3 * need.outputs;  // eager's, and the truth in float64
   const int64_t candidate = need.inputs + need.weights + std::max(peak.eager, need.outputs);
   if (on_gpu) {
-    need.gpu = std::max({eager, exact, candidate + need.inputs}) + 2 * kContext;
-    need.host = kept + expected + 2 * kProcess;
+    // Everything but the weights stays there. The most at once: while a call is compared with the truth, judge and
+    // candidate hold what it started from and what it returned. On the host, weights lie in the judge, on their way and
+    // in the candidate, and inputs are drawn once as KernelBench does.
+    const int64_t held = need.inputs + need.weights + need.inputs + need.outputs;
+    const int64_t truth = 2 * need.inputs + exact;
+    const int64_t other = 2 * need.inputs + need.weights + std::max(peak.eager, need.outputs) + 2 * need.outputs;
+    need.gpu = held + truth + other + 2 * kContext;
+    need.host = need.inputs + 5 * need.weights + 2 * kGpuProcess;
   } else {
     need.host = kept + std::max({eager, exact, expected + need.outputs + candidate}) + 2 * kProcess;
   }

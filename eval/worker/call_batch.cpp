@@ -1,5 +1,7 @@
 #include "eval/worker/call_batch.h"
 
+#include "eval/torch/span.h"
+
 namespace tilepilot::eval {
 
 using nlohmann::json;

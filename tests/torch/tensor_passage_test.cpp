@@ -1,13 +1,17 @@
 // Tensors from a process that may send anything.
 #include "eval/worker/tensor_passage.h"
 
-#include <ATen/ops/arange.h>
+#include <ATen/Functions.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <random>
+
+#include "eval/torch/span.h"
+#include "tests/fake_library.h"
+#include "tests/torch/python_runner.h"
 
 namespace tilepilot::eval {
 namespace {
@@ -20,19 +24,87 @@ json description_of(json shape, json offset = 0, json dtype = "float32") {
   return json::array({{{"dtype", dtype}, {"shape", shape}, {"strides", strides}, {"offset", offset}}});
 }
 
-TEST(TensorPassage, BringsWhatWasSent) {
-  auto sent = at::arange(10).to(at::kFloat);
-  auto packed = pack_tensors({sent, at::arange(3)});
+const Passage kThere, kBack{Direction::from_candidate};
+
+std::vector<Descriptor> files_of(const PackedTensors& packed) {
+  std::vector<Descriptor> files;
+  for (const int number : packed.descriptors()) files.emplace_back(dup(number));
+  return files;
+}
+
+Result<std::vector<at::Tensor>> received_from(const json& description, const Descriptor& file,
+                                              const Passage& passage = kThere) {
+  std::vector<Descriptor> files;
+  files.emplace_back(dup(file.number()));
+  return unpack_tensors(description, files, passage);
+}
+
+// As they lie: a transposed matrix, every second column, a row repeated, nothing at all.
+std::vector<at::Tensor> tensors_of_all_kinds() {
+  const at::Tensor matrix = at::arange(12).to(at::kFloat).view({3, 4});
+  return {matrix.t(),
+          matrix.as_strided({3, 2}, {4, 2}, 1),
+          matrix.narrow(0, 1, 1).expand({5, 4}),
+          at::zeros({0, 3}),
+          at::arange(3),
+          at::scalar_tensor(7.0)};
+}
+
+TEST(TensorPassage, BringsWhatWasSentAsItLay) {
+  const auto sent = tensors_of_all_kinds();
+  const auto packed = pack_tensors(sent, kThere);
   ASSERT_TRUE(packed.ok());
-  auto received = unpack_tensors(packed->description, packed->file);
+  const auto received = unpack_tensors(packed->description, files_of(*packed), kThere);
   ASSERT_TRUE(received.ok());
-  EXPECT_TRUE((*received)[0].equal(sent));
+  for (size_t i = 0; i < sent.size(); ++i) {
+    EXPECT_TRUE((*received)[i].equal(sent[i])) << i;
+    EXPECT_EQ((*received)[i].strides(), sent[i].strides()) << i;
+  }
+}
+
+TEST(TensorPassage, BringsTheElementsOfACandidatesTensors) {
+  const auto sent = tensors_of_all_kinds();
+  const auto packed = pack_tensors(sent, kBack);
+  ASSERT_TRUE(packed.ok());
+  const auto received = unpack_tensors(packed->description, files_of(*packed), kBack);
+  ASSERT_TRUE(received.ok());
+  for (size_t i = 0; i < sent.size(); ++i) {
+    EXPECT_TRUE((*received)[i].equal(sent[i])) << i;
+    EXPECT_TRUE((*received)[i].is_contiguous()) << i;
+    EXPECT_EQ(packed->description[i].at("strides").get<std::vector<int64_t>>(), sent[i].strides().vec());
+  }
+}
+
+// With the processor in the GPU's place, and a driver whose shared memory is a memory file.
+TEST(TensorPassage, LeavesTensorsOnTheGpu) {
+  const auto library = tilepilot::testing::fake_library(testing::scratch("passage"), "libcuda.so.1",
+                                                        tilepilot::testing::fake_driver_source());
+  const auto gpu = runtime::cuda::Device::open({library, 0});
+  ASSERT_TRUE(gpu.ok()) << gpu.error().message;
+  for (const Direction direction : {Direction::to_candidate, Direction::from_candidate}) {
+    const Passage passage{direction, *gpu, c10::DeviceType::CPU};
+    const auto sent = tensors_of_all_kinds();
+    const auto packed = pack_tensors(sent, passage);
+    ASSERT_TRUE(packed.ok()) << packed.error().message;
+    ASSERT_TRUE(packed->on_gpu);
+    const auto received = unpack_tensors(packed->description, files_of(*packed), passage);
+    ASSERT_TRUE(received.ok()) << received.error().message;
+    // What the sender writes afterwards a candidate may see, the judge never.
+    reinterpret_cast<float*>(packed->on_gpu->address())[0] += 1;
+    EXPECT_EQ((*received)[0][0][0].item<float>(), direction == Direction::to_candidate ? 1 : 0);
+    for (size_t i = 1; i < sent.size(); ++i) EXPECT_TRUE((*received)[i].equal(sent[i])) << i;
+    // Without the second file, or with another in its place.
+    EXPECT_FALSE(received_from(packed->description, packed->file, passage).ok());
+    json far = packed->description;
+    far[0]["offset"] = uint64_t{1} << 40;
+    EXPECT_FALSE(unpack_tensors(far, files_of(*packed), passage).ok());
+  }
 }
 
 TEST(TensorPassage, fail_DescriptionsThatDoNotFitTheFile) {
-  auto packed = pack_tensors({at::arange(10).to(at::kFloat)});
+  auto packed = pack_tensors({at::arange(10).to(at::kFloat)}, kThere);
   ASSERT_TRUE(packed.ok());
-  EXPECT_TRUE(unpack_tensors(description_of({10}), packed->file).ok());
+  EXPECT_TRUE(received_from(description_of({10}), packed->file).ok());
   const int64_t huge = int64_t{1} << 62;
   for (const json& wrong :
        {description_of({17}), description_of({-1}), description_of({huge}), description_of({huge, 4, 2}),
@@ -40,7 +112,8 @@ TEST(TensorPassage, fail_DescriptionsThatDoNotFitTheFile) {
         description_of({1}, huge), description_of({1}, 0, "float99"), description_of({1}, 0, nullptr),
         description_of("ten"), description_of({1.5}), description_of(json(std::vector<int>(1000, 1))), json(3),
         json::array({nullptr}), json::array({json::object()})}) {
-    EXPECT_FALSE(unpack_tensors(wrong, packed->file).ok()) << wrong;
+    EXPECT_FALSE(received_from(wrong, packed->file).ok()) << wrong;
+    EXPECT_FALSE(received_from(wrong, packed->file, kBack).ok()) << wrong;
   }
 }
 
@@ -48,15 +121,15 @@ TEST(TensorPassage, fail_DescriptionsThatDoNotFitTheFile) {
 TEST(TensorPassage, fail_FilesThatAreNotSealed) {
   const Descriptor open_file(memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   ASSERT_EQ(ftruncate(open_file.number(), 4096), 0);
-  EXPECT_FALSE(unpack_tensors(description_of({1}), open_file).ok());
+  EXPECT_FALSE(received_from(description_of({1}), open_file).ok());
   const Descriptor on_disk(open(::testing::TempDir().c_str(), O_TMPFILE | O_RDWR, 0600));
   ASSERT_EQ(ftruncate(on_disk.number(), 4096), 0);
-  EXPECT_FALSE(unpack_tensors(description_of({1}), on_disk).ok());
-  EXPECT_FALSE(unpack_tensors(description_of({1}), Descriptor()).ok());
+  EXPECT_FALSE(received_from(description_of({1}), on_disk).ok());
+  EXPECT_FALSE(received_from(description_of({1}), Descriptor()).ok());
 }
 
 TEST(TensorPassage, SurvivesRandomDescriptions) {
-  auto packed = pack_tensors({at::arange(64).to(at::kFloat)});
+  auto packed = pack_tensors({at::arange(64).to(at::kFloat)}, kThere);
   ASSERT_TRUE(packed.ok());
   std::mt19937_64 random(3);
   const auto number = [&]() -> json {
@@ -66,8 +139,10 @@ TEST(TensorPassage, SurvivesRandomDescriptions) {
   for (int round = 0; round < 2000; ++round) {
     json shape = json::array();
     for (auto n = random() % 4; n > 0; --n) shape.push_back(number());
-    auto received = unpack_tensors(description_of(shape, number()), packed->file);
-    EXPECT_TRUE(!received.ok() || (*received)[0].nbytes() <= 256u);
+    for (const Passage& passage : {kThere, kBack}) {
+      const auto received = received_from(description_of(shape, number()), packed->file, passage);
+      EXPECT_TRUE(!received.ok() || span_length((*received)[0].sizes(), (*received)[0].strides()) <= 64);
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "eval/host/edge.h"
+#include "eval/torch/gpu.h"
 #include "eval/worker/truth/digest.h"
 
 namespace tilepilot::eval {
@@ -25,7 +26,6 @@ CandidateCalls::CandidateCalls(CandidateProgram& program)
 
 Status CandidateCalls::prepare(Batch batch) {
   at::NoGradGuard no_grad;
-  finish();
   batch_ = std::move(batch);
   renew_fresh_memory(batch_.memory);
   renew_stacks();
@@ -120,11 +120,18 @@ Result<FetchedCall> CandidateCalls::fetch(size_t call) {
 }
 
 void CandidateCalls::finish() {
-  kept_ = std::exchange(fetched_, {});
+  constexpr size_t kLarge = size_t{1} << 30;  // bytes on a GPU that the judge can do without no longer
+  size_t bytes = 0;
+  for (auto& inputs : inputs_)
+    for (auto& input : inputs) bytes += input.nbytes();
+  for (auto& [tensor, digest] : fetched_) bytes += calls_.size() * tensor.nbytes();
+  if (!fetched_.empty() || !calls_.empty()) kept_ = std::exchange(fetched_, {});
   results_.clear();
   calls_.clear();
   inputs_.clear();
+  std::erase_if(bases_, [](const auto& base) { return base.first < 0; });
   batch_ = {};
+  if (!program_.device().is_cpu() && bytes > kLarge) release_unused_gpu_memory();
 }
 
 }  // namespace tilepilot::eval

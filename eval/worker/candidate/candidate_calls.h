@@ -32,13 +32,14 @@ class CandidateCalls {
 
   // The structure of forward's arguments, with numbers of tensors.
   void set_arguments(GraphArgument arguments) { arguments_ = std::move(arguments); }
-  // From now on base `number` is this; nobody may write to it.
+  // From now on base `number` is this; nobody may write to it. One below 0 is for one batch.
   void set_base(int64_t number, std::vector<at::Tensor> tensors) { bases_[number] = std::move(tensors); }
+  // @pre the last batch is finished
   Status prepare(Batch batch);
   // Without a batch it does nothing, as fast as it can.
   Result<RanCalls> go();
   Result<FetchedCall> fetch(size_t call);
-  // What the judge has not picked by now it will not see.
+  // What the judge has not picked by now it will not see. Memory that is worth it goes back to the GPU.
   void finish();
 
  private:

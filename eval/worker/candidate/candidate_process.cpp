@@ -70,11 +70,6 @@ void limit_resources(int64_t memory_bytes) {
   setrlimit(RLIMIT_DATA, &data);
 }
 
-Result<std::vector<at::Tensor>> received_tensors(const Message& message, size_t descriptor, const json& description) {
-  if (descriptor < message.descriptors.size()) return unpack_tensors(description, message.descriptors[descriptor]);
-  return make_error(DiagnosticKind::worker_unavailable, {}, "tensors did not arrive");
-}
-
 class CandidateServer {
  public:
   CandidateServer(Wire& wire, SharedCrumb& crumb, bool in_namespaces)
@@ -100,6 +95,7 @@ class CandidateServer {
     if (op == "prepare") return wire_.send(prepare(message));
     if (op == "go") return wire_.send(go());
     if (op == "fetch") return fetch(message);
+    if (op == "rest") return wire_.send(rest());
     return false;
   }
 
@@ -164,7 +160,7 @@ class CandidateServer {
     auto init_inputs = argument_from_json(body.at("init_inputs"));
     if (!init_inputs.ok()) return failure(init_inputs.error());
     if (auto loaded = program_->load(); !loaded.ok()) return failure(loaded.error());
-    auto tensors = received_tensors(message, 0, body.at("tensors"));
+    auto tensors = received_tensors(message);
     if (!tensors.ok()) return failure(tensors.error());
     std::vector<ModelWeight> weights;
     for (auto& each : body.at("weights")) {
@@ -181,7 +177,7 @@ class CandidateServer {
   }
 
   json weights(const Message& message) {
-    auto tensors = received_tensors(message, 0, message.body.at("tensors"));
+    auto tensors = received_tensors(message);
     if (!tensors.ok()) return failure(tensors.error());
     auto loaded = program_->load_weights(message.body.at("set"), *tensors);
     weight_digests_ = digests_of_weights();
@@ -190,11 +186,12 @@ class CandidateServer {
 
   json prepare(const Message& message) {
     auto& body = message.body;
-    auto received = received_tensors(message, 0, body.at("tensors"));
+    auto received = received_tensors(message);
     if (!received.ok()) return failure(received.error());
     auto arguments = argument_from_json(body.at("arguments"));
     if (!arguments.ok()) return failure(arguments.error());
     if (!calls_) calls_ = std::make_unique<CandidateCalls>(*program_);
+    calls_->finish();
     calls_->set_arguments(*std::move(arguments));
     auto next = received->begin();
     for (auto& base : body.at("bases")) {
@@ -212,6 +209,11 @@ class CandidateServer {
     auto ran = calls_->go();
     if (!ran.ok()) return failure(ran.error());
     return {{"seconds", ran->seconds}, {"kernel_seconds", ran->kernel_seconds}};
+  }
+
+  json rest() {
+    if (calls_) calls_->finish();
+    return json::object();
   }
 
   bool fetch(const Message& message) {
@@ -277,10 +279,15 @@ class CandidateServer {
   }
 
   bool send_tensors(json answer, const std::vector<at::Tensor>& tensors) {
-    auto packed = pack_tensors(tensors);
+    auto packed = pack_tensors(tensors, passage(Direction::from_candidate));
     if (!packed.ok()) return wire_.send(failure(Outcome::out_of_memory, packed.error().message));
     answer["tensors"] = packed->description;
-    return wire_.send(answer, {packed->file.number()});
+    return wire_.send(answer, packed->descriptors());
+  }
+
+  Passage passage(Direction direction) const { return {direction, program_->gpu(), program_->device()}; }
+  Result<std::vector<at::Tensor>> received_tensors(const Message& message) const {
+    return unpack_tensors(message.body.at("tensors"), message.descriptors, passage(Direction::to_candidate));
   }
 
   Wire& wire_;

@@ -45,6 +45,7 @@ class CandidateProgram {
   Status open();
   // Where the tensors of calls live.
   c10::Device device() const { return device_; }
+  const std::shared_ptr<const runtime::cuda::Device>& gpu() const { return gpu_; }
   // Waits for what runs on it, and tells of its faults.
   Status finish();
   // Parses the text and runs its top level.

@@ -31,12 +31,15 @@ void release_fresh_memory();
 // allocations after it find it.
 class DeviceMemory {
  public:
-  explicit DeviceMemory(c10::DeviceType type);
+  // So many batches of calls are watched.
+  explicit DeviceMemory(c10::DeviceType type, int batches = 8);
   ~DeviceMemory();
   DeviceMemory(const DeviceMemory&) = delete;
 
   // So many calls begin, whose inputs are in place. What calls allocate is learned in the first batches, then no more.
   void renew(int64_t calls);
+  // They are over: what is allocated until the next ones is not theirs.
+  void end();
 
  private:
   struct Learned;

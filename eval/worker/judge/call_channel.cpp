@@ -19,7 +19,7 @@ bool CallChannel::prepare(const Batch& batch, const std::vector<Base>& bases) {
                   {"bases", numbers},
                   {"tensors_of_a_base", bases.empty() ? 0 : bases[0].tensors.size()},
                   {"batch", to_json(batch)}};
-  return link_.ask(request, {tensors}).has_value();
+  return link_.ask(request, tensors).has_value();
 }
 
 std::optional<RanBatch> CallChannel::go() {
@@ -43,6 +43,11 @@ std::optional<double> CallChannel::round_trip() {
 }
 
 double CallChannel::busy_since() const { return link_.usage().cpu_seconds - busy_; }
+
+bool CallChannel::rest() {
+  static const json request = {{"op", "rest"}};
+  return link_.ask(request).has_value();
+}
 
 std::optional<Message> CallChannel::fetch(size_t call, const std::vector<size_t>& return_inputs) {
   return fetch(call, return_inputs, nullptr);

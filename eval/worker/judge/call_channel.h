@@ -34,6 +34,8 @@ class CallChannel {
   // With the buffers of these names, and whether other weights have changed.
   std::optional<Message> fetch(size_t call, const std::vector<size_t>& return_inputs,
                                const std::vector<std::string>* return_state);
+  // The batch is over: its memory is for others.
+  bool rest();
   CandidateLink& link() { return link_; }
 
  private:

@@ -7,7 +7,6 @@
 
 #include "eval/torch/element_type.h"
 #include "eval/worker/candidate/fresh_memory.h"
-#include "eval/worker/tensor_passage.h"
 #include "eval/worker/truth/digest.h"
 #include "eval/worker/truth/output_structure.h"
 
@@ -15,10 +14,7 @@ namespace tilepilot::eval {
 namespace {
 
 // Eager's answer in the place of the truth.
-Expected by_eager(const at::Tensor& output) {
-  const at::Tensor eager = output.cpu();
-  return {eager, eager.is_floating_point() ? eager.to(at::kDouble) : eager, output.strides().vec()};
-}
+Expected by_eager(const at::Tensor& output) { return {output, output, {}}; }
 
 std::string which_output(size_t index, size_t count) {
   return count > 1 ? fmt::format("output {}", index) : "the output";
@@ -31,19 +27,6 @@ Verdict failed(Outcome outcome, std::string detail) {
   return verdict;
 }
 
-struct Returned {
-  std::vector<at::Tensor> tensors;
-  std::vector<std::vector<int64_t>> strides;
-};
-
-Result<Returned> unpack(const Message& answer) {
-  if (answer.descriptors.empty())
-    return make_error(DiagnosticKind::worker_unavailable, {}, "outputs did not arrive whole");
-  Returned returned{TRY(unpack_tensors(answer.body.at("tensors"), answer.descriptors[0])), {}};
-  for (auto& node : answer.body.at("tensors")) returned.strides.push_back(node.at("strides"));
-  return returned;
-}
-
 }  // namespace
 
 Verdict rejection(std::string guard, std::string detail) {
@@ -52,34 +35,60 @@ Verdict rejection(std::string guard, std::string detail) {
   return verdict;
 }
 
-std::optional<Verdict> CallCheck::check(const CallToCheck& call, const Message& answer) const {
+Result<CallCheck::Returned> CallCheck::open(const CandidateLink& link, const Message& answer) {
+  Returned returned{answer, TRY(link.tensors_of(answer)), {}};
+  for (auto& node : answer.body.at("tensors")) returned.strides.push_back(node.at("strides"));
+  return returned;
+}
+
+std::optional<Verdict> CallCheck::check(const CallToCheck& call, const CandidateLink& link,
+                                        const Message& answer) const {
+  const auto returned = open(link, answer);
+  if (!returned.ok()) return failed(Outcome::worker_failed, returned.error().message);
   // Memory that is used again shows as a wrong answer too, and an old answer as memory that is used again: the trap
   // knows which.
   const bool trapped = call.planned.traps[call.call];
-  std::optional<Verdict> failure = trapped ? check_outputs(call, answer) : std::nullopt;
+  std::optional<Verdict> failure = trapped ? check_outputs(call, *returned) : std::nullopt;
   if (failure) return failure;
   if (answer.body.at("earlier_changed").get<bool>()) return rejection("reused_memory", kReusesMemory);
-  if (!trapped) failure = check_outputs(call, answer);
-  return failure ? failure : check_inputs(call, answer);
+  if (!trapped) failure = check_outputs(call, *returned);
+  return failure ? failure : check_inputs(call, *returned);
 }
 
-bool CallCheck::gives_the_same(const CallToCheck& call, const Message& answer) const {
-  return !check_outputs(call, answer);
+bool CallCheck::gives_the_same(const CallToCheck& call, const CandidateLink& link, const Message& answer) const {
+  constexpr double kGross = 8;  // allowances between an answer and eager's: no truth lies near both
+  const auto returned = open(link, answer);
+  if (!returned.ok()) return false;
+  const auto match = match_structure(side_.reference().forward, answer.body.at("structure"));
+  if (!match.mismatch.empty()) return false;
+  for (size_t i = 0; i < match.tensors.size(); ++i) {
+    const size_t place = match.tensors[i];
+    if (place >= returned->tensors.size()) return false;
+    Allowance gross = side_.allowance(i);
+    for (ScaledError& allowed : gross.scaled) {
+      allowed.max *= kGross;
+      allowed.rms *= kGross;
+      allowed.local *= kGross;
+    }
+    if (!passes({returned->tensors[place], returned->strides[place]}, by_eager(call.eager.outputs[call.call][i]),
+                gross))
+      return false;
+  }
+  return !check_outputs(call, *returned);
 }
 
-std::optional<Verdict> CallCheck::check_outputs(const CallToCheck& call, const Message& answer) const {
-  auto match = match_structure(side_.reference().forward, answer.body.at("structure"));
+std::optional<Verdict> CallCheck::check_outputs(const CallToCheck& call, const Returned& returned) const {
+  auto& body = returned.answer.body;
+  auto match = match_structure(side_.reference().forward, body.at("structure"));
   if (!match.mismatch.empty())
     return rejection("inconsistent", "another call returned something else: " + match.mismatch);
-  auto returned = unpack(answer);
-  if (!returned.ok()) return failed(Outcome::worker_failed, returned.error().message);
   auto& eager = call.eager.outputs[call.call];
   std::optional<std::vector<Expected>> truth;
   for (size_t i = 0; i < match.tensors.size(); ++i) {
     const size_t place = match.tensors[i];
-    if (place >= returned->tensors.size()) return failed(Outcome::worker_failed, "outputs did not arrive whole");
-    const CandidateOutput actual{returned->tensors[place], returned->strides[place]};
-    const auto alias = answer.body.at("aliases").at(place).get<std::string>();
+    if (place >= returned.tensors.size()) return failed(Outcome::worker_failed, "outputs did not arrive whole");
+    const CandidateOutput actual{returned.tensors[place], returned.strides[place]};
+    const auto alias = body.at("aliases").at(place).get<std::string>();
     if (!alias.empty() && !side_.output_may_alias(i))
       return rejection("aliasing", fmt::format("output {} shares its memory with {}", i, alias));
     if (!call.against_truth && passes(actual, by_eager(eager[i]), side_.allowance(i))) continue;
@@ -120,23 +129,23 @@ bool CallCheck::is_old_answer(const CallToCheck& call, size_t output, const Cand
   return passes(actual, either, side_.allowance(output));
 }
 
-std::optional<Verdict> CallCheck::check_inputs(const CallToCheck& call, const Message& answer) const {
+std::optional<Verdict> CallCheck::check_inputs(const CallToCheck& call, const Returned& returned) const {
+  auto& body = returned.answer.body;
   auto& batch = call.planned.batch;
   auto before = tensors_of(source_.leaves_of(batch, batch.calls[call.call]));
   auto& after = call.eager.inputs[call.call];
-  auto& digests = answer.body.at("input_digests");
+  auto& digests = body.at("input_digests");
   for (size_t i = 0; i < before.size(); ++i) {
     if (digests.at(i) == digest_of(before[i]) || digests.at(i) == digest_of(after[i])) continue;
     auto& mutated = source_.mutated();
     auto found = std::find(mutated.begin(), mutated.end(), i);
     if (found == mutated.end())
       return failed(Outcome::mutated_input, fmt::format("input {} was changed by another call", i));
-    auto returned = unpack(answer);
-    const size_t place = answer.body.at("outputs").get<size_t>() + static_cast<size_t>(found - mutated.begin());
-    if (!returned.ok() || place >= returned->tensors.size())
-      return failed(Outcome::worker_failed, "inputs did not arrive whole");
+    const size_t place = body.at("outputs").get<size_t>() + static_cast<size_t>(found - mutated.begin());
+    if (place >= returned.tensors.size()) return failed(Outcome::worker_failed, "inputs did not arrive whole");
     const Expected expected = by_eager(after[i]);
-    if (!passes({returned->tensors[place], expected.strides}, expected, side_.allowance_of_changed(expected)))
+    const auto strides = after[i].strides().vec();
+    if (!passes({returned.tensors[place], strides}, expected, side_.allowance_of_changed(expected)))
       return failed(Outcome::mutated_input, fmt::format("input {} was changed otherwise than the model does", i));
   }
   return std::nullopt;

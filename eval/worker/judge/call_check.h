@@ -22,16 +22,23 @@ class CallCheck {
  public:
   CallCheck(const ReferenceSide& side, const CallSource& source) : side_(side), source_(source) {}
 
-  // nullopt: right.
-  std::optional<Verdict> check(const CallToCheck& call, const Message& answer) const;
+  // nullopt: right. `answer` came by `link`.
+  std::optional<Verdict> check(const CallToCheck& call, const CandidateLink& link, const Message& answer) const;
   // Whether all outputs are right, whatever else the call did.
-  bool gives_the_same(const CallToCheck& call, const Message& answer) const;
+  bool gives_the_same(const CallToCheck& call, const CandidateLink& link, const Message& answer) const;
 
  private:
-  std::optional<Verdict> check_outputs(const CallToCheck& call, const Message& answer) const;
+  // What an answer holds.
+  struct Returned {
+    const Message& answer;
+    std::vector<at::Tensor> tensors;
+    std::vector<std::vector<int64_t>> strides;
+  };
+  static Result<Returned> open(const CandidateLink& link, const Message& answer);
+  std::optional<Verdict> check_outputs(const CallToCheck& call, const Returned& returned) const;
   bool is_old_answer(const CallToCheck& call, size_t output, const CandidateOutput& actual,
                      const Expected& expected) const;
-  std::optional<Verdict> check_inputs(const CallToCheck& call, const Message& answer) const;
+  std::optional<Verdict> check_inputs(const CallToCheck& call, const Returned& returned) const;
 
   const ReferenceSide& side_;
   const CallSource& source_;

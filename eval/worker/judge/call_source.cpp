@@ -16,8 +16,9 @@ constexpr double kLoneDraws = 40e-3;   // where they do not
 constexpr size_t kRedrawEvery = 6;     // batches at most, however long a draw takes
 constexpr int64_t kBaseBytes = int64_t{128} << 20;
 constexpr size_t kMostBases = 8;
-constexpr uint64_t kTrapEvery = 4;   // calls of a batch with one call
-constexpr double kTrapShare = 0.25;  // of the elements: what a trap changes
+constexpr int64_t kLargeBase = int64_t{1} << 30;  // a second one is not worth its memory
+constexpr uint64_t kTrapEvery = 4;                // calls of a batch with one call
+constexpr double kTrapShare = 0.25;               // of the elements: what a trap changes
 
 // Elements are drawn one like the other, from an interval around zero or that begins there: scaling them down is
 // another draw from nearly the same distribution.
@@ -83,16 +84,16 @@ void CallSource::find_changes(const Trial& given) {
 
 Status CallSource::draw(int64_t base) {
   const double begin = monotonic_seconds();
-  auto& leaves = bases_[base] = TRY(side_.fresh_inputs(random_()));
-  for (IValue& leaf : leaves)
-    if (leaf.isTensor()) leaf = leaf.toTensor().cpu();
+  bases_.erase(base);
+  bases_[base] = TRY(side_.fresh_inputs(random_()));
   used_[base] = false;
   draw_seconds_ = monotonic_seconds() - begin;
   return {};
 }
 
 size_t CallSource::most_bases() const {
-  return std::clamp<size_t>(static_cast<size_t>(kBaseBytes / std::max<int64_t>(bytes_, 1)), 2, kMostBases);
+  const size_t fewest = bytes_ > kLargeBase ? 1 : 2;
+  return std::clamp<size_t>(static_cast<size_t>(kBaseBytes / std::max<int64_t>(bytes_, 1)), fewest, kMostBases);
 }
 
 Result<PlannedBatch> CallSource::next(size_t calls, size_t lead) {
@@ -149,7 +150,7 @@ void CallSource::add_changed_calls(size_t calls, PlannedBatch& planned) {
 
 std::vector<IValue> CallSource::leaves_of(const Batch& batch, const Call& call) const {
   auto& base = bases_.at(call.base);
-  return with_tensors(base, inputs_of(batch, call, tensors_of(base), c10::DeviceType::CPU));
+  return with_tensors(base, inputs_of(batch, call, tensors_of(base), side_.device()));
 }
 
 }  // namespace tilepilot::eval

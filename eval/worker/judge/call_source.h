@@ -26,7 +26,7 @@ class CallSource {
   // At most so many calls, `lead` of them before the others; fewer where each needs a draw of its own.
   Result<PlannedBatch> next(size_t calls, size_t lead);
   const std::vector<c10::IValue>& leaves(int64_t base) const { return bases_.at(base); }
-  // The inputs of a call, on the processor, as forward takes them.
+  // The inputs of a call as forward takes them.
   std::vector<c10::IValue> leaves_of(const Batch& batch, const Call& call) const;
   // Every call has the same inputs: there is nothing to draw and nothing to change.
   bool repeats() const { return !varies_ && !can_change_; }

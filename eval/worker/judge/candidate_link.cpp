@@ -22,6 +22,8 @@ constexpr uint64_t kMaxAnswer = uint64_t{1} << 26;  // tensors travel beside it
 Result<std::unique_ptr<CandidateLink>> CandidateLink::start(const CandidateLaunch& launch) {
   auto link = std::unique_ptr<CandidateLink>(new CandidateLink);
   link->sources_.add(launch.name, launch.source);
+  link->gpu_ = launch.gpu;
+  link->device_ = launch.device;
   link->crumb_ = std::make_unique<CrumbPage>();
   if (!link->crumb_->get()) {
     return make_error(DiagnosticKind::worker_unavailable, {}, "there is no memory for a candidate's process");
@@ -36,32 +38,34 @@ Result<std::unique_ptr<CandidateLink>> CandidateLink::start(const CandidateLaunc
                                              .threads = launch.threads,
                                              .descriptors = std::move(descriptors),
                                              .dies_with_thread = true,
-                                             .in_namespaces = !launch.uses_gpu,
+                                             .in_namespaces = launch.gpu == nullptr,
                                              .output = link->output_->write_end()}));
   link->output_->close_write_end();
   link->process_->wire().limit_body(kMaxAnswer);
   return link;
 }
 
-std::optional<Message> CandidateLink::ask(const nlohmann::json& request,
-                                          const std::vector<std::vector<at::Tensor>>& files) {
+std::optional<Message> CandidateLink::ask(const nlohmann::json& request) { return exchange(request, {}); }
+
+std::optional<Message> CandidateLink::ask(const nlohmann::json& request, const std::vector<at::Tensor>& tensors) {
+  auto packed = pack_tensors(tensors, passage(Direction::to_candidate));
+  if (packed.ok()) return ask(request, *packed);
+  failure_.outcome = Outcome::worker_failed;
+  failure_.detail = packed.error().message;
+  return std::nullopt;
+}
+
+std::optional<Message> CandidateLink::ask(const nlohmann::json& request, const PackedTensors& tensors) {
   nlohmann::json body = request;
-  std::vector<Descriptor> packed;
-  std::vector<int> descriptors;
-  nlohmann::json descriptions = nlohmann::json::array();
-  for (auto& tensors : files) {
-    auto file = pack_tensors(tensors);
-    if (!file.ok()) {
-      failure_.outcome = Outcome::worker_failed;
-      failure_.detail = file.error().message;
-      return std::nullopt;
-    }
-    descriptions.push_back(file->description);
-    descriptors.push_back(file->file.number());
-    packed.push_back(std::move(file->file));
-  }
-  if (files.size() == 1) body["tensors"] = descriptions[0];
-  if (files.size() > 1) body["sets"] = descriptions;
+  body["tensors"] = tensors.description;
+  return exchange(body, tensors.descriptors());
+}
+
+Result<std::vector<at::Tensor>> CandidateLink::tensors_of(const Message& answer) const {
+  return unpack_tensors(answer.body.at("tensors"), answer.descriptors, passage(Direction::from_candidate));
+}
+
+std::optional<Message> CandidateLink::exchange(const nlohmann::json& body, const std::vector<int>& descriptors) {
   constexpr double kShortest = 1e-3;
   const double begin = monotonic_seconds(), spared = spared_seconds(), left = left_;
   const auto elapsed = [&] { return monotonic_seconds() - begin; };

@@ -20,8 +20,10 @@ struct CandidateLaunch {
   int threads = 0;
   std::string source = {};  // the candidate's text, to turn the place of a crash into a line
   std::string name = "candidate";
-  bool uses_gpu = false;             // its process cannot have namespaces then
-  CompilerBroker* broker = nullptr;  // compiles for it; null: it does so itself
+  // Null: the processor. A process that uses the GPU cannot have namespaces.
+  std::shared_ptr<const runtime::cuda::Device> gpu = nullptr;
+  c10::Device device = c10::DeviceType::CPU;  // as LibTorch names it
+  CompilerBroker* broker = nullptr;           // compiles for it; null: it does so itself
   // For the broker.
   std::filesystem::path cache = {};
   std::vector<std::filesystem::path> cuda_folders = {};
@@ -36,8 +38,13 @@ class CandidateLink {
   void set_limit(double seconds) { limit_ = left_ = seconds; }
   // What is left of it.
   double left() const { return left_; }
-  // Sends the request; tensors go beside it, one file an entry. Nullopt: see failure().
-  std::optional<Message> ask(const nlohmann::json& request, const std::vector<std::vector<at::Tensor>>& files = {});
+  // Sends the request, with tensors beside it. Nullopt: see failure().
+  std::optional<Message> ask(const nlohmann::json& request);
+  std::optional<Message> ask(const nlohmann::json& request, const std::vector<at::Tensor>& tensors);
+  // Tensors that were packed before, `to_candidate`: for those that are sent often.
+  std::optional<Message> ask(const nlohmann::json& request, const PackedTensors& tensors);
+  // The tensors of an answer. Errors: those of unpack_tensors.
+  Result<std::vector<at::Tensor>> tensors_of(const Message& answer) const;
   // Whether the candidate's process still answers.
   bool is_open() const { return !ended_; }
   // A verdict of the outcome that ended the last request. It is never `verified`: of what the candidate's process says,
@@ -56,6 +63,8 @@ class CandidateLink {
 
  private:
   CandidateLink() = default;
+  std::optional<Message> exchange(const nlohmann::json& body, const std::vector<int>& descriptors);
+  Passage passage(Direction direction) const { return {direction, gpu_, device_}; }
   double spared_seconds() const;
   std::optional<Message> refuse(std::string_view fault);
   void explain_end();
@@ -64,6 +73,8 @@ class CandidateLink {
   std::unique_ptr<OutputTap> output_;  // outlives the process
   std::unique_ptr<WorkerProcess> process_;
   std::unique_ptr<CrumbPage> crumb_;
+  std::shared_ptr<const runtime::cuda::Device> gpu_;
+  c10::Device device_ = c10::DeviceType::CPU;
   SourceMap sources_;
   double limit_ = 0, left_ = 0;
   double request_seconds_ = 0;

@@ -4,11 +4,12 @@
 #include <ATen/core/grad_mode.h>
 
 #include "eval/wire.h"
-#include "eval/worker/candidate/fresh_memory.h"
 #include "eval/worker/truth/digest.h"
 
 namespace tilepilot::eval {
 namespace {
+
+constexpr int kWatched = 2;  // batches: none that counts, as watching takes time
 
 // While it lives, memory behaves as in the candidate's process.
 class Pooled {
@@ -24,6 +25,7 @@ class Pooled {
 }  // namespace
 
 EagerCalls::EagerCalls(const ReferenceSide& side) : side_(side), stopwatch_(stopwatch_for(side.device())) {
+  if (!side.device().is_cpu()) device_memory_.emplace(side.device().type(), kWatched);
   use_weights(0);
 }
 
@@ -46,6 +48,7 @@ Result<EagerBatch> EagerCalls::run(const Batch& batch, const CallSource& source)
     result.inputs.push_back(inputs_of(batch, call, tensors_of(base), side_.device()));
     leaves.push_back(with_tensors(base, result.inputs.back()));
   }
+  if (device_memory_) device_memory_->renew(static_cast<int64_t>(batch.calls.size()));
   result.outputs.reserve(leaves.size());
   at::manual_seed(batch.seed);
   const auto lead = static_cast<size_t>(batch.lead);
@@ -57,6 +60,7 @@ Result<EagerBatch> EagerCalls::run(const Batch& batch, const CallSource& source)
     stopwatch_->stop();
   }
   const double passed = monotonic_seconds() - begin, stopped = stopwatch_->read();
+  if (device_memory_) device_memory_->end();
   result.seconds = side_.device().is_cpu() ? passed : stopped;
   return result;
 }

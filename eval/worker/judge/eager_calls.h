@@ -1,7 +1,10 @@
 // Eager's side of a batch of calls (call_batch.h): the same inputs in the same order, in the judge's process.
 #pragma once
 
+#include <optional>
+
 #include "eval/torch/stopwatch.h"
+#include "eval/worker/candidate/fresh_memory.h"
 #include "eval/worker/judge/call_source.h"
 
 namespace tilepilot::eval {
@@ -28,6 +31,7 @@ class EagerCalls {
  private:
   const ReferenceSide& side_;
   std::unique_ptr<Stopwatch> stopwatch_;
+  std::optional<DeviceMemory> device_memory_;  // on a GPU: as in the candidate's process
   State state_;
   int set_ = -1;
 };

@@ -113,7 +113,8 @@ class Examination {
                                       .threads = options_.judge.threads,
                                       .source = request_.source,
                                       .name = request_.name,
-                                      .uses_gpu = options_.judge.target.starts_with("cuda"),
+                                      .gpu = side_.gpu(),
+                                      .device = side_.device(),
                                       .broker = options_.broker,
                                       .cache = options_.judge.cache,
                                       .cuda_folders = cuda_folders()});
@@ -163,7 +164,7 @@ class Examination {
                     {"aten", options_.judge.aten},
                     {"init_inputs", to_json(reference.init_inputs)},
                     {"weights", weight_names()}};
-    auto answer = link_->ask(request, {weight_values(0)});
+    auto answer = link_->ask(request, weight_values(0));
     if (!answer) return fail(link_->failure());
     for (auto& note : answer->body.at("notes")) verdict_.notes.push_back(note);
     lacking_ = answer->body.at("lacking");
@@ -174,7 +175,7 @@ class Examination {
   // A model's state is what it was at the start of each trial: buffers that forward changes are set back.
   bool send_weights(int set) {
     if (side_.reference().parameters.empty()) return true;
-    auto answer = link_->ask({{"op", "weights"}, {"set", set}}, {weight_values(set)});
+    auto answer = link_->ask({{"op", "weights"}, {"set", set}}, weight_values(set));
     if (!answer) return fail(link_->failure());
     auto dropped = answer->body.at("dropped").get<std::vector<std::string>>();
     if (!dropped.empty() && !std::exchange(told_dropped_, true)) {
@@ -199,7 +200,8 @@ class Examination {
     batch.looks = looks;
     batch.memory = memory_ = secret_();
     if (!channel_->prepare(batch, {{kBaseOfTrials, trial.inputs}}) || !channel_->go()) return std::nullopt;
-    return channel_->fetch(0, trial.mutated, &state);
+    auto answer = channel_->fetch(0, trial.mutated, &state);
+    return answer && channel_->rest() ? std::move(answer) : std::nullopt;
   }
 
   bool run_trials(size_t count) {
@@ -252,7 +254,7 @@ class Examination {
     low_precision_ = body.at("low_precision").get<std::map<std::string, std::string>>();
     auto match = match_structure(side_.reference().forward, body.at("structure"));
     if (!match.mismatch.empty()) return fail(Outcome::wrong_shape, match.mismatch);
-    auto tensors = unpack_tensors(body.at("tensors"), answer.descriptors.at(0));
+    auto tensors = link_->tensors_of(answer);
     size_t outputs = body.at("outputs");
     const auto state = body.at("state").get<std::vector<std::string>>();
     if (!tensors.ok() || tensors->size() != outputs + trial.mutated.size() + state.size()) {
@@ -436,7 +438,7 @@ class Examination {
     if (!answer) return link_->failure().detail;
     auto match = match_structure(side_.reference().forward, answer->body.at("structure"));
     if (!match.mismatch.empty()) return match.mismatch;
-    auto tensors = unpack_tensors(answer->body.at("tensors"), answer->descriptors.at(0));
+    auto tensors = link_->tensors_of(*answer);
     if (!tensors) return "outputs did not arrive whole";
     auto strides = output_strides(answer->body.at("tensors"));
     for (size_t i = 0; i < match.tensors.size(); ++i) {
@@ -471,7 +473,7 @@ class Examination {
 
   bool is_close(const Trial& trial, const Message& answer, double& tolerance) {
     auto match = match_structure(side_.reference().forward, answer.body.at("structure"));
-    auto tensors = unpack_tensors(answer.body.at("tensors"), answer.descriptors.at(0));
+    auto tensors = link_->tensors_of(answer);
     bool close = tensors.ok() && match.mismatch.empty();
     for (size_t i = 0; i < trial.outputs.size(); ++i) {
       const at::Tensor& eager = trial.outputs[i].eager;
@@ -513,7 +515,9 @@ class Examination {
     const bool ran = channel_->prepare(batch, bases) && channel_->go();
     auto answer = ran ? channel_->fetch(0) : std::nullopt;
     if (!answer) return survives_ghost();
-    const bool same = CallCheck(side_, source).gives_the_same({*planned, *expected, 0, eager.weights()}, *answer);
+    const bool same =
+        CallCheck(side_, source).gives_the_same({*planned, *expected, 0, eager.weights()}, *link_, *answer);
+    if (!channel_->rest()) return fail(link_->failure());
     eager.drop(*std::move(expected));
     if (!same) return true;
     return reject("decoy", "the generated kernels do not matter: without them the outputs are the same");
@@ -522,19 +526,22 @@ class Examination {
   // Kernels that copy, or that add zeros, stand beside operators that do the whole job. Where numbers of both signs do
   // not suit the model, a kernel that does its part well may copy too (`relu`): then two trials must agree.
   bool kernels_do_work() {
-    std::vector<std::shared_ptr<const Trial>> trials;
+    link_->set_limit(options_.judge.time_limit_s);
+    std::optional<bool> ends;  // with this
+    const auto works = [&](const std::shared_ptr<const Trial>& trial) {
+      auto answer = call(*trial, true);
+      if (!answer)
+        ends = survives_ghost();
+      else if (answer->body.at("worked"))
+        ends = true;
+      return ends.has_value();
+    };
     for (size_t i = 0; i < side_.stress_count(); ++i) {
       auto stress = side_.stress(i);
-      if (stress.ok() && stress->kind == StressKind::signs) trials.push_back(stress->trial);
+      if (stress.ok() && stress->kind == StressKind::signs && works(stress->trial)) return *ends;
     }
     for (size_t i = 0; i < std::min<size_t>(2, side_.trial_count()); ++i)
-      if (auto trial = side_.trial(i); trial.ok()) trials.push_back(*trial);
-    link_->set_limit(options_.judge.time_limit_s);
-    for (auto& trial : trials) {
-      auto answer = call(*trial, true);
-      if (!answer) return survives_ghost();
-      if (answer->body.at("worked")) return true;
-    }
+      if (auto trial = side_.trial(i); trial.ok() && works(*trial)) return *ends;
     return reject("decoy", "the generated kernels do not matter: they copy, or write what changes nothing");
   }
 

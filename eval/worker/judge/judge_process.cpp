@@ -94,13 +94,16 @@ class JudgeServer {
     gpu_ = std::move(opened.gpu);
     auto reference = TRY(load_reference(body.at("folder").get<std::string>()));
     TRY(check_dtype(reference, options_));
-    TRY(check_memory(memory_need(GraphUses(reference.forward), gpu_ != nullptr), memory_available()));
+    MemoryAvailable available = memory_available();
+    if (gpu_) available.gpu = TRY(gpu_->free_memory());
+    TRY(check_memory(memory_need(GraphUses(reference.forward), gpu_ != nullptr), available));
     ReferenceOptions reference_options{.seed = options_.seed ? *options_.seed : secret_seed(),
                                        .trials = std::max(1, options_.trials),
                                        .kept_bytes = std::min(kMostKept, bytes_of_memory() / 16),
                                        .precision = type_of_option(options_.precision)};
     try {
       if (gpu_) reference_options.device = gpu_device();
+      reference_options.gpu = gpu_;
       side_ = TRY(ReferenceSide::make(std::move(reference), reference_options));
     } catch (const std::exception& error) {
       return make_error(DiagnosticKind::reference_invalid, {},

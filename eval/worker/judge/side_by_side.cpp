@@ -228,10 +228,11 @@ class SideBySide {
       auto answer = contestant.channel.fetch(call, source_.mutated());
       if (!answer) return lose(contestant);
       // A truth is of the first call after the seed where the model draws numbers.
-      contestant.failure =
-          check_.check({planned, eager, call, eager_.weights(), std::exchange(against_truth, false)}, *answer);
+      contestant.failure = check_.check({planned, eager, call, eager_.weights(), std::exchange(against_truth, false)},
+                                        contestant.channel.link(), *answer);
       if (contestant.failure) return;
     }
+    if (!contestant.channel.rest()) lose(contestant);
   }
 
   void summarize() {

@@ -13,10 +13,11 @@
 namespace tilepilot::eval {
 namespace {
 
-constexpr int64_t kChunk = 2048;               // elements converted at a time, on the stack
-constexpr int64_t kParts = 16;                 // of rows, each summed by one thread: sums do not depend on their number
-constexpr int64_t kFewestOfSlice = 8;          // elements of a slice whose rms says something, and half of it not zero
-constexpr int64_t kAtOnce = int64_t{1} << 22;  // elements that operators work on
+constexpr int64_t kChunk = 2048;       // elements converted at a time, on the stack
+constexpr int64_t kParts = 16;         // of rows, each summed by one thread: sums do not depend on their number
+constexpr int64_t kFewestOfSlice = 8;  // elements of a slice whose rms says something, and half of it not zero
+// Elements that operators work on.
+constexpr int64_t kAtOnce = int64_t{1} << 22, kAtOnceOnGpu = int64_t{1} << 25;
 
 using Buffer = std::array<double, kChunk>;
 
@@ -99,6 +100,10 @@ void compare_element(double value, double eager, double truth, Scales scales, Pa
   part.largest = std::max(part.largest, weight);
 }
 
+int64_t rows_at_once(const at::Tensor& tensor, int64_t columns) {
+  return std::max<int64_t>(1, (tensor.is_cpu() ? kAtOnce : kAtOnceOnGpu) / columns);
+}
+
 double largest_of(const at::Tensor& tensor) { return tensor.numel() > 0 ? tensor.max().item<double>() : 0; }
 
 at::Tensor on_device(const std::vector<double>& numbers, int64_t begin, int64_t count, c10::Device device) {
@@ -168,7 +173,7 @@ void ScaleBuilder::add_on_host(const at::Tensor& eager, const at::Tensor& truth)
 
 void ScaleBuilder::add_by_operators(const at::Tensor& given_eager, const at::Tensor& given_truth) {
   const at::Tensor eager = given_eager.reshape({-1, shape_.columns}), truth = given_truth.reshape({-1, shape_.columns});
-  const int64_t step = std::max<int64_t>(1, kAtOnce / shape_.columns);
+  const int64_t step = rows_at_once(truth, shape_.columns);
   for (int64_t begin = 0; begin < truth.size(0); begin += step) {
     const int64_t count = std::min(step, truth.size(0) - begin);
     const at::Tensor t = truth.narrow(0, begin, count).to(at::kDouble),
@@ -269,7 +274,7 @@ void ErrorMeter::add_by_operators(const at::Tensor& given_value, const at::Tenso
   const at::Tensor zero = at::zeros({}, at::dtype(at::kDouble).device(device));
   const at::Tensor columns = scale_.columns.empty() ? at::full({1}, scale_.rms, zero.options())
                                                     : on_device(scale_.columns, 0, shape_.columns, device);
-  const int64_t step = std::max<int64_t>(1, kAtOnce / shape_.columns);
+  const int64_t step = rows_at_once(truth, shape_.columns);
   for (int64_t begin = 0; begin < truth.size(0); begin += step) {
     const int64_t count = std::min(step, truth.size(0) - begin);
     auto part_of = [&](const at::Tensor& whole) { return whole.narrow(0, begin, count).to(device, at::kDouble); };

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "eval/torch/span.h"
+
 namespace tilepilot::eval {
 namespace {
 
@@ -38,23 +40,16 @@ void multiply(const at::Tensor& elements, uint64_t key) {
 
 }  // namespace
 
-at::Tensor copy_of(const at::Tensor& base, c10::Device device) {
-  at::NoGradGuard no_grad;
-  at::Tensor copy = at::empty_strided(base.sizes(), base.strides(), base.options().device(device));
-  return copy.copy_(base);
-}
-
-void change_elements(at::Tensor tensor, const InputChange& change) {
+void change_elements(const at::Tensor& tensor, const InputChange& change) {
   at::NoGradGuard no_grad;
   if (change.key == 0 || !tensor.is_floating_point() || tensor.numel() == 0) return;
-  const bool dense = tensor.is_non_overlapping_and_dense();
-  const at::Tensor elements = dense ? tensor.as_strided({tensor.numel()}, {1}) : tensor.reshape({-1});
+  const at::Tensor elements = span_of(tensor);
   auto place = [&](double share) {
-    return std::clamp<int64_t>(static_cast<int64_t>(share * static_cast<double>(tensor.numel())), 0, tensor.numel());
+    const auto at = static_cast<int64_t>(share * static_cast<double>(elements.numel()));
+    return std::clamp<int64_t>(at, 0, elements.numel());
   };
   const int64_t from = place(change.from), to = std::max(from, place(change.to));
   multiply(elements.narrow(0, from, to - from), change.key);
-  if (!dense) tensor.copy_(elements.view(tensor.sizes()));
 }
 
 }  // namespace tilepilot::eval

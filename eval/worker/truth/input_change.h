@@ -11,12 +11,10 @@ namespace tilepilot::eval {
 
 struct InputChange {
   uint64_t key = 0;         // 0: no change
-  double from = 0, to = 1;  // of the elements, as they lie in memory: where it applies
+  double from = 0, to = 1;  // of the memory that the tensor spans: where it applies
 };
 
-// A copy on `device`, in memory of its own with the same strides.
-at::Tensor copy_of(const at::Tensor& base, c10::Device device);
-// Integers are never changed. @pre the tensor has no two elements in one place
-void change_elements(at::Tensor tensor, const InputChange& change);
+// Integers are never changed.
+void change_elements(const at::Tensor& tensor, const InputChange& change);
 
 }  // namespace tilepilot::eval

@@ -49,6 +49,7 @@ class ReferenceSide {
   bool degenerate() const { return degenerate_; }
   const Replay& eager() const { return maker_->eager(); }
   c10::Device device() const { return options_.device; }
+  const std::shared_ptr<const runtime::cuda::Device>& gpu() const { return options_.gpu; }
   // Fresh leaves for other calls, on the device.
   Result<std::vector<c10::IValue>> fresh_inputs(uint64_t seed) const { return maker_->fresh_inputs(seed); }
   // The expected outputs of another call, with one of the weight sets.

@@ -1,6 +1,6 @@
 #include "eval/worker/truth/stress.h"
 
-#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 
+#include "eval/torch/span.h"
 #include "eval/worker/truth/digest.h"
 
 namespace tilepilot::eval {
@@ -41,23 +42,26 @@ const KindRow& row_of(StressKind kind) {
 
 bool is_integer(const at::Tensor& tensor) { return at::isIntegralType(tensor.scalar_type(), /*includeBool=*/false); }
 
-// Draws on the processor, for the same numbers on every device.
+// The same numbers for a seed, on the device of the tensor: others take a processor longer than most models.
 class Draws {
  public:
-  Draws(const at::Tensor& like, uint64_t seed) : like_(like), generator_(at::detail::createCPUGenerator(seed)) {}
-
-  at::Tensor uniform() { return moved(at::empty(like_.sizes(), at::kFloat).uniform_(0, 1, generator_)); }
-  at::Tensor normal() { return moved(at::empty(like_.sizes(), at::kFloat).normal_(0, 1, generator_)); }
-  at::Tensor integers(int64_t low, int64_t high) {
-    return moved(at::empty(like_.sizes(), at::kLong).random_(low, high + 1, generator_));
+  Draws(const at::Tensor& like, uint64_t seed)
+      : like_(like), generator_(at::globalContext().defaultGenerator(like.device()).clone()) {
+    generator_.set_current_seed(seed);
   }
+
+  at::Tensor uniform() { return place(at::kFloat).uniform_(0, 1, generator_); }
+  at::Tensor normal() { return place(at::kFloat).normal_(0, 1, generator_); }
+  at::Tensor integers(int64_t low, int64_t high) { return place(at::kLong).random_(low, high + 1, generator_); }
   at::Tensor permuted() {
-    const at::Tensor order = at::randperm(like_.numel(), generator_).to(like_.device());
+    const at::Tensor order = at::randperm(like_.numel(), generator_, at::dtype(at::kLong).device(like_.device()));
     return like_.flatten().index_select(0, order).reshape(like_.sizes());
   }
 
  private:
-  at::Tensor moved(const at::Tensor& drawn) const { return drawn.to(like_.device()); }
+  at::Tensor place(at::ScalarType type) const {
+    return at::empty(like_.sizes(), at::dtype(type).device(like_.device()));
+  }
 
   const at::Tensor& like_;
   at::Generator generator_;
@@ -218,7 +222,11 @@ void apply_stress(const StressRecipe& recipe, const std::vector<InputFacts>& fac
     const auto i = static_cast<size_t>(number++);
     if (std::find(chosen.begin(), chosen.end(), static_cast<int>(i)) == chosen.end()) continue;
     const at::Tensor& given = inputs[i];
-    at::Tensor place = at::empty_strided(given.sizes(), given.strides(), given.options());
+    // With the same strides; what an expanded axis repeats may differ along it now.
+    const bool repeats =
+        !given.is_non_overlapping_and_dense() && given.numel() > span_length(given.sizes(), given.strides());
+    at::Tensor place = repeats ? at::empty(given.sizes(), given.options())
+                               : at::empty_strided(given.sizes(), given.strides(), given.options());
     leaf = place.copy_(stressed(recipe, given, facts[i], seed + 7 * (i + 1)));
   }
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "eval/torch/gpu.h"
+#include "eval/torch/span.h"
 #include "eval/worker/truth/digest.h"
 #include "eval/worker/truth/perturbation.h"
 
@@ -92,9 +93,7 @@ std::vector<IValue> copy_leaves(const std::vector<IValue>& leaves, c10::Device d
       copies.push_back(leaf);
       continue;
     }
-    auto& tensor = leaf.toTensor();
-    at::Tensor copy = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(device));
-    copies.emplace_back(copy.copy_(tensor));
+    copies.emplace_back(copy_of(leaf.toTensor(), device));
   }
   return copies;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/runtime/cuda/driver.h"
 #include "eval/torch/replay.h"
 #include "eval/worker/truth/comparison.h"
 #include "eval/worker/truth/stress.h"
@@ -43,11 +44,12 @@ struct Trial {
 struct ReferenceOptions {
   uint64_t seed = 0;  // secret
   int trials = 5;
-  c10::Device device = c10::DeviceType::CPU;               // where replays run
-  int64_t kept_bytes = int64_t{1} << 30;                   // of trials kept for the candidates to come
-  double trial_seconds = 30;                               // for all trials; less than two are never made
-  double stress_seconds = 1.5;                             // for making stress trials; at least three are tried
-  std::optional<at::ScalarType> precision = std::nullopt;  // outputs need be no better than that
+  c10::Device device = c10::DeviceType::CPU;                   // where replays run, and tensors are
+  std::shared_ptr<const runtime::cuda::Device> gpu = nullptr;  // that device, if it is one
+  int64_t kept_bytes = int64_t{1} << 30;                       // of trials kept for the candidates to come
+  double trial_seconds = 30;                                   // for all trials; less than two are never made
+  double stress_seconds = 1.5;                                 // for making stress trials; at least three are tried
+  std::optional<at::ScalarType> precision = std::nullopt;      // outputs need be no better than that
 };
 
 class TrialMaker {

@@ -1,0 +1,29 @@
+#include "eval/torch/span.h"
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+
+namespace tilepilot::eval {
+
+int64_t span_length(at::IntArrayRef sizes, at::IntArrayRef strides) {
+  int64_t length = 1;
+  for (size_t axis = 0; axis < sizes.size(); ++axis) {
+    if (sizes[axis] == 0) return 0;
+    length += (sizes[axis] - 1) * strides[axis];
+  }
+  return length;
+}
+
+at::Tensor span_of(const at::Tensor& tensor) {
+  return tensor.as_strided({span_length(tensor.sizes(), tensor.strides())}, {1}, tensor.storage_offset());
+}
+
+at::Tensor copy_of(const at::Tensor& tensor, c10::Device device) {
+  at::NoGradGuard no_grad;
+  const at::Tensor span = span_of(tensor);
+  return at::empty(span.sizes(), span.options().device(device))
+      .copy_(span)
+      .as_strided(tensor.sizes(), tensor.strides());
+}
+
+}  // namespace tilepilot::eval

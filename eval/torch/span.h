@@ -1,0 +1,16 @@
+// The memory that a tensor spans, from its first element to its last, whatever its strides: elements, what lies between
+// them, and once what an expanded axis repeats.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace tilepilot::eval {
+
+// In elements; 0 of a tensor without elements. @pre strides are not negative
+int64_t span_length(at::IntArrayRef sizes, at::IntArrayRef strides);
+// A view of that memory with one axis. @pre the tensor is strided
+at::Tensor span_of(const at::Tensor& tensor);
+// Another tensor with the same strides over a copy of that memory.
+at::Tensor copy_of(const at::Tensor& tensor, c10::Device device);
+
+}  // namespace tilepilot::eval
