@@ -8,11 +8,11 @@
 #include <map>
 #include <numeric>
 #include <random>
-#include <set>
 
 #include "compiler/runtime/cuda/nvrtc.h"
 #include "eval/argument_json.h"
 #include "eval/candidate_answer.h"
+#include "eval/graph_uses.h"
 #include "eval/torch/element_type.h"
 #include "eval/torch/gpu.h"
 #include "eval/worker/candidate/fresh_memory.h"
@@ -36,17 +36,6 @@ std::vector<std::filesystem::path> cuda_folders() {
   auto folders = runtime::cuda::default_cuda_folders();
   if (const auto packages = libtorch_packages(); !packages.empty()) folders.insert(folders.begin(), packages);
   return folders;
-}
-
-std::set<int> used_values(const Graph& graph) {
-  std::set<int> used;
-  auto use = [&](int id) { used.insert(id); };
-  for (auto& node : graph.nodes) {
-    for (auto& argument : node.args) for_each_value(argument, use);
-    for (auto& [name, argument] : node.kwargs) for_each_value(argument, use);
-  }
-  for_each_value(graph.outputs, use);
-  return used;
 }
 
 class Examination {
@@ -128,13 +117,13 @@ class Examination {
   // The weights' names and values, in state_dict order.
   json weight_names() const {
     json names = json::array();
-    auto used = used_values(side_.reference().forward);
+    const GraphUses uses(side_.reference().forward);
     for (auto& parameter : side_.reference().parameters) {
       if (parameter.value < 0) continue;
       names.push_back({{"name", parameter.name},
                        {"buffer", parameter.is_buffer},
                        {"storage", parameter.tensor},
-                       {"used", used.count(parameter.value) != 0}});
+                       {"used", !uses.users(parameter.value).empty() || uses.is_output(parameter.value)}});
     }
     return names;
   }

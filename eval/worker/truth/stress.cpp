@@ -221,13 +221,9 @@ void apply_stress(const StressRecipe& recipe, const std::vector<InputFacts>& fac
     if (!leaf.isTensor()) continue;
     const auto i = static_cast<size_t>(number++);
     if (std::find(chosen.begin(), chosen.end(), static_cast<int>(i)) == chosen.end()) continue;
-    const at::Tensor& given = inputs[i];
-    // With the same strides; what an expanded axis repeats may differ along it now.
-    const bool repeats =
-        !given.is_non_overlapping_and_dense() && given.numel() > span_length(given.sizes(), given.strides());
-    at::Tensor place = repeats ? at::empty(given.sizes(), given.options())
-                               : at::empty_strided(given.sizes(), given.strides(), given.options());
-    leaf = place.copy_(stressed(recipe, given, facts[i], seed + 7 * (i + 1)));
+    const at::Tensor given = without_repetitions(inputs[i]);
+    at::Tensor place = at::empty_strided(given.sizes(), given.strides(), given.options());
+    leaf = place.copy_(stressed(recipe, given, facts[i], seed + 7 * (i + 1))).expand(inputs[i].sizes());
   }
 }
 
