@@ -60,7 +60,7 @@ std::string row_of(const AttackResult& result) {
                      result.seconds);
 }
 
-struct Tally {
+struct Counts {
   int attacks = 0, caught = 0, escaped = 0, honest = 0, passed = 0, skipped = 0;
 
   void add(const AttackResult& result) {
@@ -95,27 +95,28 @@ int run_attack(Session& session, const AttackFlags& flags) {
   session.progress("exporting the models");
   if (auto prepared = team.prepare(asked); !prepared.ok()) return session.fail(prepared.error());
   session.answer(fmt::format("{:<44} {:<4} {:<8} {:<34} {:>8}", "attack", "row", "level", "caught by", "time"));
-  Tally tally;
+  Counts counts;
   nlohmann::json rows = nlohmann::json::array();
   for (const Attack& attack : asked) {
     auto twin = std::find_if(catalogue->begin(), catalogue->end(),
                              [&](const Attack& other) { return other.name == attack.twin; });
     const AttackResult result = team.run(attack, twin == catalogue->end() ? nullptr : &*twin);
-    tally.add(result);
+    counts.add(result);
     session.answer(row_of(result));
     rows.push_back(json_of(result));
   }
   session.answer(fmt::format("{} attacks: {} caught, {} escaped; {} honest programs: {} passed; {} skipped",
-                             tally.attacks, tally.caught, tally.escaped, tally.honest, tally.passed, tally.skipped));
-  session.finish({{"ok", tally.is_clean()},
-                  {"attacks", tally.attacks},
-                  {"caught", tally.caught},
-                  {"escaped", tally.escaped},
-                  {"honest", tally.honest},
-                  {"passed", tally.passed},
-                  {"skipped", tally.skipped},
+                             counts.attacks, counts.caught, counts.escaped, counts.honest, counts.passed,
+                             counts.skipped));
+  session.finish({{"ok", counts.is_clean()},
+                  {"attacks", counts.attacks},
+                  {"caught", counts.caught},
+                  {"escaped", counts.escaped},
+                  {"honest", counts.honest},
+                  {"passed", counts.passed},
+                  {"skipped", counts.skipped},
                   {"results", rows}});
-  return tally.is_clean() ? kDone : kNotVerified;
+  return counts.is_clean() ? kDone : kNotVerified;
 }
 
 }  // namespace

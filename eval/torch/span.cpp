@@ -18,9 +18,9 @@ at::Tensor span_of(const at::Tensor& tensor) {
   return tensor.as_strided({span_length(tensor.sizes(), tensor.strides())}, {1}, tensor.storage_offset());
 }
 
-at::Tensor without_repetitions(at::Tensor tensor) {
-  for (int64_t axis = 0; axis < tensor.dim(); ++axis) {
-    if (tensor.stride(axis) == 0 && tensor.size(axis) > 1) tensor = tensor.narrow(axis, 0, 1);
+at::Tensor without_repetitions(at::Tensor tensor, const at::Tensor& like) {
+  for (int64_t axis = 0; axis < like.dim(); ++axis) {
+    if (like.stride(axis) == 0 && like.size(axis) > 1) tensor = tensor.narrow(axis, 0, 1);
   }
   return tensor;
 }

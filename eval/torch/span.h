@@ -10,8 +10,8 @@ namespace tilepilot::eval {
 int64_t span_length(at::IntArrayRef sizes, at::IntArrayRef strides);
 // A view of that memory with one axis. @pre the tensor is strided
 at::Tensor span_of(const at::Tensor& tensor);
-// The tensor with one element of each axis that is expanded.
-at::Tensor without_repetitions(at::Tensor tensor);
+// The tensor with one element of each axis along which `like`, of its shape, is expanded.
+at::Tensor without_repetitions(at::Tensor tensor, const at::Tensor& like);
 // Another tensor with the same strides over a copy of that memory.
 at::Tensor copy_of(const at::Tensor& tensor, c10::Device device);
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "eval/host/edge.h"
+#include "eval/torch/span.h"
 #include "eval/worker/truth/digest.h"
 
 namespace tilepilot::eval {
@@ -35,16 +36,9 @@ std::string listed_names(const std::vector<HeldTensor>& held, const std::vector<
   return which.size() > kShown ? fmt::format("{} and {} more", text, which.size() - kShown) : text;
 }
 
-// Without the repetitions of axes that are expanded, which cannot be written.
-at::Tensor once(at::Tensor tensor, const at::Tensor& like) {
-  for (int64_t axis = 0; axis < like.dim(); ++axis) {
-    if (like.stride(axis) == 0 && like.size(axis) > 1) tensor = tensor.narrow(axis, 0, 1);
-  }
-  return tensor;
-}
-
 void write(const at::Tensor& held, const at::Tensor& value) {
-  once(held, held).copy_(once(value.reshape(held.sizes()), held));
+  // Elements that an expanded axis repeats cannot be written.
+  without_repetitions(held, held).copy_(without_repetitions(value.reshape(held.sizes()), held));
 }
 
 }  // namespace

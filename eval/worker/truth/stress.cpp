@@ -221,7 +221,7 @@ void apply_stress(const StressRecipe& recipe, const std::vector<InputFacts>& fac
     if (!leaf.isTensor()) continue;
     const auto i = static_cast<size_t>(number++);
     if (std::find(chosen.begin(), chosen.end(), static_cast<int>(i)) == chosen.end()) continue;
-    const at::Tensor given = without_repetitions(inputs[i]);
+    const at::Tensor given = without_repetitions(inputs[i], inputs[i]);
     at::Tensor place = at::empty_strided(given.sizes(), given.strides(), given.options());
     leaf = place.copy_(stressed(recipe, given, facts[i], seed + 7 * (i + 1))).expand(inputs[i].sizes());
   }
