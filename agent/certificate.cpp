@@ -12,6 +12,7 @@
 #include "compiler/runtime/library.h"
 #include "compiler/runtime/sha256.h"
 #include "compiler/source/file.h"
+#include "compiler/untrusted/isolation.h"
 
 namespace tilepilot::agent {
 namespace {
@@ -54,6 +55,13 @@ std::string hash_of_file(const fs::path& file) {
   while (stream.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || stream.gcount() > 0)
     hash.add(std::string_view(buffer).substr(0, static_cast<size_t>(stream.gcount())));
   return hash.hex();
+}
+
+// A GPU's driver needs devices, so there the candidate's process has no namespaces and no root of its own.
+untrusted::Layers layers_of_candidate(bool on_gpu) {
+  auto layers = untrusted::available_layers();
+  if (on_gpu) layers.namespaces = layers.root = false;
+  return layers;
 }
 
 // Seen from where the certificate lies, so that both can move together.
@@ -114,7 +122,9 @@ json describe_environment(const Certified& facts) {
                       {"compiler", runtime::Toolchain({}).version()},
                       {"torch", facts.torch_version},
                       {"tilepilot", facts.version}};
-  if (!facts.verdict.target.starts_with("cuda")) return environment;
+  const bool on_gpu = facts.verdict.target.starts_with("cuda");
+  environment["sandbox"] = untrusted::to_string(layers_of_candidate(on_gpu));
+  if (!on_gpu) return environment;
   if (auto gpu = runtime::cuda::Device::open(); gpu.ok()) {
     environment["gpu"] = (*gpu)->name();
     environment["driver"] = fmt::format("CUDA {}", (*gpu)->driver_version());

@@ -35,7 +35,8 @@ struct Certified {
 
 std::string sha256_of(std::string_view text);
 
-// Processor, cores, system, C++ compiler, PyTorch, TilePilot, and the GPU where `target` is one.
+// Processor, cores, system, C++ compiler, PyTorch, TilePilot, the layers of the candidate's sandbox, and the GPU where
+// `target` is one.
 nlohmann::json describe_environment(const Certified& facts);
 
 // Sealed; paths are relative to the folder that the certificate will lie in.

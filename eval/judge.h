@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -74,6 +75,7 @@ struct Verdict {
   std::vector<std::string> notes;    // what a reader of the verdict should know besides
   bool degenerate = false;           // a trivial answer (zeros, a constant, an input) would pass too; see notes
   std::string guard;                 // of `rejected`: the name of the guard that rejected; else empty
+  std::map<std::string, int> guards_run;  // how often each guard has looked that does not watch all the time
   bool given_inputs_only = false;    // right on what `get_inputs` draws, wrong on stress inputs; see notes
   std::optional<uint64_t> seed;      // that its trials were drawn from; told afterwards, and to nobody who is judged
   bool foreign_source = false;       // the program brings source text of its own (`--allow-foreign`)

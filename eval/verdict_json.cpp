@@ -139,6 +139,7 @@ json to_json(const Verdict& verdict) {
           {"notes", verdict.notes},
           {"degenerate", verdict.degenerate},
           {"guard", verdict.guard},
+          {"guards_run", verdict.guards_run},
           {"given_inputs_only", verdict.given_inputs_only},
           {"seed", verdict.seed ? json(*verdict.seed) : json()},
           {"foreign_source", verdict.foreign_source},
@@ -164,6 +165,7 @@ Verdict verdict_from_json(const json& node) {
   node.at("degenerate").get_to(verdict.degenerate);
   // Stores of earlier versions have none of these.
   verdict.guard = node.value("guard", "");
+  verdict.guards_run = node.value("guards_run", std::map<std::string, int>());
   verdict.aten = node.value("aten", "hybrid");
   verdict.given_inputs_only = node.value("given_inputs_only", false);
   verdict.foreign_source = node.value("foreign_source", false);

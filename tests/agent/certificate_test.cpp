@@ -52,6 +52,7 @@ TEST_F(Certificates, HoldWhatWasJudgedAndHow) {
   EXPECT_EQ((*read)["judging"]["target"], "cpu");
   EXPECT_EQ((*read)["judging"]["aten"], "hybrid");
   EXPECT_EQ((*read)["environment"]["torch"], "2.13");
+  EXPECT_THAT((*read)["environment"]["sandbox"].get<std::string>(), HasSubstr("seccomp "));
   EXPECT_TRUE((*read)["reference"]["weights_sha256"].is_null());
   EXPECT_THAT((*read)["integrity"]["means"].get<std::string>(), HasSubstr("no signature"));
 }

@@ -272,6 +272,30 @@ TEST(Judge, ComparesFinalistsSideBySide) {
   EXPECT_TRUE(judge->compare({}).empty());
 }
 
+// A guard that has not looked has caught nothing either.
+TEST(Judge, CountsHowOftenEachGuardLooks) {
+  auto judge = judge_for("scale_rows");
+  auto verdict = judge->check({.source = candidate_source("honest")});
+  ASSERT_EQ(verdict.outcome, Outcome::verified) << show(verdict);
+  const int rounds = verdict.candidate->samples, trials = 3;
+  auto& looked = verdict.guards_run;
+  EXPECT_EQ(looked["no_kernel"], 1);
+  EXPECT_GE(looked["decoy"], 2);
+  EXPECT_GE(looked["remembers"], rounds);
+  EXPECT_EQ(looked["clock"], rounds);
+  for (auto guard : {"aliasing", "reused_memory"}) EXPECT_GE(looked[guard], trials + rounds) << guard;
+  for (auto guard : {"inconsistent", "unwritten"}) EXPECT_GE(looked[guard], rounds) << guard;
+  EXPECT_EQ(looked.count("aten_policy"), 0u);
+  EXPECT_EQ(verdict_from_json(to_json(verdict)).guards_run, looked);
+
+  auto options = judge_options();
+  options.aten = "data";
+  verdict = judge_for("scale_rows", options)->check({.source = candidate_source("honest"), .time = false});
+  ASSERT_EQ(verdict.outcome, Outcome::verified) << show(verdict);
+  EXPECT_GE(verdict.guards_run["aten_policy"], trials);
+  EXPECT_EQ(verdict.guards_run.count("clock"), 0u);
+}
+
 TEST(Judge, ChecksWithoutTimesToo) {
   auto judge = judge_for("scale_rows");
   auto verdict = judge->check({.source = candidate_source("fail_decoy_kernel"), .time = false});

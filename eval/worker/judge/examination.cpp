@@ -21,6 +21,7 @@
 #include "eval/worker/judge/kernelbench_rule.h"
 #include "eval/worker/judge/roofline_guard.h"
 #include "eval/worker/judge/side_by_side.h"
+#include "eval/worker/judge/trial_check.h"
 #include "eval/worker/truth/degeneracy.h"
 #include "eval/worker/truth/digest.h"
 #include "eval/worker/truth/output_structure.h"
@@ -79,6 +80,7 @@ class Examination {
     verdict_.detail = std::move(detail);
     return false;
   }
+  void looked(const char* guard) { ++verdict_.guards_run[guard]; }
   bool reject(std::string guard, std::string detail) {
     verdict_.guard = std::move(guard);
     return fail(Outcome::rejected, std::move(detail));
@@ -87,11 +89,13 @@ class Examination {
     auto errors = std::move(verdict_.errors);
     auto notes = std::move(verdict_.notes);
     auto kernels = std::move(verdict_.kernels);
+    auto guards = std::move(verdict_.guards_run);
     bool degenerate = verdict_.degenerate;
     verdict_ = failure;
     verdict_.errors = std::move(errors);
     verdict_.notes = std::move(notes);
     verdict_.kernels = std::move(kernels);
+    verdict_.guards_run = std::move(guards);
     verdict_.degenerate = degenerate;
     if (verdict_.outcome == Outcome::rejected && verdict_.guard.empty()) verdict_.guard = "forbidden";
     return false;
@@ -188,6 +192,7 @@ class Examination {
     batch.seed = trial.forward_seed;
     batch.looks = looks;
     batch.memory = memory_ = secret_();
+    if (options_.judge.aten == "none" || options_.judge.aten == "data") looked("aten_policy");
     if (!channel_->prepare(batch, {{kBaseOfTrials, trial.inputs}}) || !channel_->go()) return std::nullopt;
     auto answer = channel_->fetch(0, trial.mutated, &state);
     return answer && channel_->rest() ? std::move(answer) : std::nullopt;
@@ -238,147 +243,11 @@ class Examination {
   }
 
   bool check_trial(int number, const Trial& trial, const Message& answer) {
-    auto& body = answer.body;
-    verdict_.kernels = body.at("kernels").get<std::vector<std::string>>();
-    low_precision_ = body.at("low_precision").get<std::map<std::string, std::string>>();
-    auto match = match_structure(side_.reference().forward, body.at("structure"));
-    if (!match.mismatch.empty()) return fail(Outcome::wrong_shape, match.mismatch);
-    auto tensors = link_->tensors_of(answer);
-    size_t outputs = body.at("outputs");
-    const auto state = body.at("state").get<std::vector<std::string>>();
-    if (!tensors.ok() || tensors->size() != outputs + trial.mutated.size() + state.size()) {
-      return fail(Outcome::worker_failed, "outputs did not arrive whole");
-    }
-    auto strides = output_strides(body.at("tensors"));
-    for (size_t i = 0; i < match.tensors.size(); ++i) {
-      if (!check_output(number, trial, {i, match.tensors[i]}, {*tensors, strides})) return false;
-    }
-    if (!check_inputs(trial, body, *tensors, outputs)) return false;
-    const std::vector<at::Tensor> buffers(tensors->end() - static_cast<int64_t>(state.size()), tensors->end());
-    if (!check_state(number, trial, state, buffers) || !check_weights(trial, body.at("changed_weights"))) return false;
-    if (body.at("earlier_changed").get<bool>()) { return reject("reused_memory", kReusesMemory); }
-    return check_aliases(body.at("aliases"), match.tensors);
-  }
-
-  struct Place {
-    size_t expected, actual;  // which output of the model, which tensor of the candidate
-  };
-  struct Returned {
-    const std::vector<at::Tensor>& tensors;
-    const std::vector<std::vector<int64_t>>& strides;
-  };
-
-  static std::vector<std::vector<int64_t>> output_strides(const json& description) {
-    std::vector<std::vector<int64_t>> strides;
-    for (auto& node : description) strides.push_back(node.at("strides").get<std::vector<int64_t>>());
-    return strides;
-  }
-
-  bool check_output(int number, const Trial& trial, const Place& place, const Returned& returned) {
-    CandidateOutput actual{returned.tensors[place.actual], returned.strides[place.actual]};
-    auto comparison = compare(actual, trial.outputs[place.expected], side_.allowance(place.expected));
-    comparison.error.trial = number;
-    comparison.error.output = static_cast<int>(place.expected);
-    verdict_.errors.push_back(comparison.error);
-    std::string which = trial.outputs.size() > 1 ? fmt::format("output {}", place.expected) : "the output";
-    if (comparison.outcome == Outcome::verified) {
-      if (!comparison.note.empty() && number == 0)
-        verdict_.notes.push_back(fmt::format("{} {}", which, comparison.note));
-      return true;
-    }
-    std::string when = trial.weights != 0 && number == 1 ? " (with other weights than at construction)" : "";
-    bool form = comparison.outcome != Outcome::wrong_values && comparison.outcome != Outcome::not_finite;
-    hint_at_precision(comparison, actual.tensor, trial.outputs[place.expected]);
-    if (const int64_t unwritten = unwritten_elements(actual.tensor, memory_); unwritten > 0)
-      verdict_.notes.push_back(
-          fmt::format("{} elements of {} hold what memory held that nobody wrote", unwritten, which));
-    std::string detail = fmt::format("{}{} {}{}", which, form ? "" : " is wrong:", comparison.detail, when);
-    if (comparison.outcome != Outcome::wrong_values || lacking_.empty()) return fail(comparison.outcome, detail);
-    return fail(Outcome::weights_mismatch,
-                fmt::format("the candidate's weights are not the model's: it lacks {}; {}", lacking_, detail));
-  }
-
-  // Programs written for 16 bit are judged in the model's float32 unless the user says otherwise.
-  void hint_at_precision(const Comparison& comparison, const at::Tensor& actual, const Expected& expected) {
-    constexpr double kRoundings = 0.02;  // an error that roundings to float16 explain
-    bool values = comparison.outcome == Outcome::wrong_values || comparison.outcome == Outcome::not_finite;
-    if ((!values && comparison.outcome != Outcome::wrong_dtype) || side_.is_asked_in_16_bit()) return;
-    if (expected.eager.scalar_type() != at::kFloat) return;
-    std::string why;
-    at::ScalarType type = actual.scalar_type() == at::kBFloat16 ? at::kBFloat16 : at::kHalf;
-    if (actual.scalar_type() == type) {
-      why = fmt::format("the output is {}", element_type_name(type));
-    } else if (!low_precision_.empty()) {
-      auto& [kernel, element_type] = *low_precision_.begin();
-      why = fmt::format("the kernel `{}` works on {}", kernel, element_type);
-      type = element_type == "bfloat16" ? at::kBFloat16 : at::kHalf;
-    } else if (comparison.outcome == Outcome::wrong_values && comparison.error.max_rel < kRoundings &&
-               actual.to(at::kHalf).to(at::kFloat).equal(actual)) {
-      why = "every element of the output is a float16 number";
-    }
-    if (why.empty()) return;
-    verdict_.notes.push_back(fmt::format("{} and the model's is float32: if that is meant, judge with `--dtype {}`",
-                                         why, type == at::kHalf ? "fp16" : "bf16"));
-  }
-
-  // Inputs stay as they were, or become what the model makes of them.
-  bool check_inputs(const Trial& trial, const json& body, const std::vector<at::Tensor>& tensors, size_t outputs) {
-    auto& digests = body.at("input_digests");
-    for (size_t i = 0; i < trial.inputs.size(); ++i) {
-      if (digests.at(i) == digest_of(trial.inputs[i])) continue;
-      auto found = std::find(trial.mutated.begin(), trial.mutated.end(), i);
-      if (found == trial.mutated.end()) return fail(Outcome::mutated_input, fmt::format("input {} was changed", i));
-      auto which = static_cast<size_t>(found - trial.mutated.begin());
-      auto& expected = trial.mutated_expected[which];
-      const std::vector<int64_t> strides = expected.eager.strides().vec();
-      auto comparison = compare({tensors[outputs + which], strides}, expected, side_.allowance_of_changed(expected));
-      if (comparison.outcome != Outcome::verified) {
-        return fail(Outcome::mutated_input,
-                    fmt::format("input {} was changed otherwise than the model does: {}", i, comparison.detail));
-      }
-    }
-    return true;
-  }
-
-  // What the model leaves as it is, a candidate must.
-  bool check_weights(const Trial& trial, const std::vector<std::string>& changed) {
-    for (auto& name : changed) {
-      const bool model_too = std::any_of(trial.state.begin(), trial.state.end(),
-                                         [&](const ChangedState& each) { return each.name == name; });
-      if (!model_too)
-        return fail(Outcome::wrong_values, fmt::format("the call changed `{}`, which the model leaves as it is", name));
-    }
-    return true;
-  }
-
-  // Buffers that the model changes, by name. A candidate may do without them.
-  bool check_state(int number, const Trial& trial, const std::vector<std::string>& names,
-                   const std::vector<at::Tensor>& tensors) {
-    std::vector<std::string> missing;
-    for (auto& changed : trial.state) {
-      const auto found = std::find(names.begin(), names.end(), changed.name);
-      if (found == names.end()) {
-        missing.push_back(changed.name);
-        continue;
-      }
-      const at::Tensor& tensor = tensors[static_cast<size_t>(found - names.begin())];
-      const auto strides = changed.expected.eager.strides().vec();
-      const auto comparison =
-          compare({tensor, strides}, changed.expected, side_.allowance_of_changed(changed.expected));
-      if (comparison.outcome == Outcome::verified) continue;
-      const bool counts = !changed.expected.eager.is_floating_point();
-      const std::string what =
-          fmt::format("the buffer `{}`, which the model changes, is not what the model makes of it: {}", changed.name,
-                      comparison.detail);
-      if (!counts) return fail(Outcome::wrong_values, what);
-      if (number == 0) verdict_.notes.push_back(what);  // a counter of calls, which `forward` reads in rare modes only
-    }
-    if (!missing.empty() && number == 0)
-      verdict_.notes.push_back(
-          fmt::format("the model changes `{}`, which the candidate does not have: what reads it "
-                      "later (evaluation mode, `state_dict`) differs",
-                      fmt::join(missing, "`, `")));
-    return true;
+    verdict_.kernels = answer.body.at("kernels").get<std::vector<std::string>>();
+    auto failure = TrialCheck(side_, *link_, {lacking_, memory_}, verdict_).check(number, trial, answer);
+    if (!failure) return true;
+    verdict_.guard = std::move(failure->guard);
+    return fail(failure->outcome, std::move(failure->detail));
   }
 
   // Inputs that `get_inputs` does not draw, in an order that the program cannot foresee. What is wrong there is right
@@ -429,7 +298,7 @@ class Examination {
     if (!match.mismatch.empty()) return match.mismatch;
     auto tensors = link_->tensors_of(*answer);
     if (!tensors) return "outputs did not arrive whole";
-    auto strides = output_strides(answer->body.at("tensors"));
+    auto strides = strides_of(answer->body.at("tensors"));
     for (size_t i = 0; i < match.tensors.size(); ++i) {
       if (!trial.outputs[i].eager.is_floating_point() && !keeps_apart(stress.kind)) continue;
       CandidateOutput actual{(*tensors)[match.tensors[i]], strides[match.tensors[i]]};
@@ -476,17 +345,10 @@ class Examination {
     return close;
   }
 
-  bool check_aliases(const json& aliases, const std::vector<size_t>& tensors) {
-    for (size_t i = 0; i < tensors.size(); ++i) {
-      auto alias = aliases.at(tensors[i]).get<std::string>();
-      if (alias.empty() || side_.output_may_alias(i)) continue;
-      return reject("aliasing", fmt::format("output {} shares its memory with {}", i, alias));
-    }
-    return true;
-  }
-
   bool uses_kernels() {
-    if (!verdict_.kernels.empty() || options_.judge.aten == "any") return true;
+    if (options_.judge.aten == "any") return true;
+    looked("no_kernel");
+    if (!verdict_.kernels.empty()) return true;
     return reject("no_kernel", "no generated kernel ran: the program hands the whole job back to PyTorch's operators");
   }
 
@@ -496,6 +358,7 @@ class Examination {
     if (!planned.ok()) return fail(Outcome::worker_failed, planned.error().message);
     auto expected = eager.run(planned->batch, source);
     if (!expected.ok()) return fail(Outcome::worker_failed, expected.error().message);
+    looked("decoy");
     link_->set_limit(options_.judge.time_limit_s);
     Batch batch = planned->batch;
     batch.ghost = true;
@@ -515,6 +378,7 @@ class Examination {
   // Kernels that copy, or that add zeros, stand beside operators that do the whole job. Where numbers of both signs do
   // not suit the model, a kernel that does its part well may copy too (`relu`): then two trials must agree.
   bool kernels_do_work() {
+    looked("decoy");
     link_->set_limit(options_.judge.time_limit_s);
     std::optional<bool> ends;  // with this
     const auto works = [&](const std::shared_ptr<const Trial>& trial) {
@@ -547,7 +411,6 @@ class Examination {
   double trials_left_ = options_.judge.time_limit_s;  // of what all trials share
   bool told_dropped_ = false;
   std::string lacking_;                               // parameters of the model's that the candidate has none for
-  std::map<std::string, std::string> low_precision_;  // kernels with buffers of 16 bit: of which type
   Verdict verdict_;
 };
 

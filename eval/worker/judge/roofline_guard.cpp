@@ -38,6 +38,7 @@ void hold_against_roofline(const Reference& reference, const JudgeOptions& optio
   }
   auto rates = rates_of_machine(options, options.precision.empty() ? reference.dtype : options.precision, on_gpu);
   if (!rates) return;
+  ++verdict.guards_run["roofline"];
   auto finding = faster_than_possible(verdict.candidate->median_us * 1e-6, cost, std::max(0.0, product_flops), *rates);
   if (!finding) return;
   if (!on_gpu) {

@@ -211,6 +211,7 @@ class SideBySide {
     samples.views.push_back({ran->claimed, ran->judged - *round_trip - ran->queued, ran->busy, after});
   }
 
+  static void looked(Contestant& contestant, const char* guard) { ++contestant.verdict.guards_run[guard]; }
   static void lose(Contestant& contestant) { contestant.failure = contestant.channel.link().failure(); }
 
   // Which calls are compared is decided here, after they have run.
@@ -227,6 +228,8 @@ class SideBySide {
     for (const size_t call : picks) {
       auto answer = contestant.channel.fetch(call, source_.mutated());
       if (!answer) return lose(contestant);
+      for (const char* guard : {"aliasing", "inconsistent", "reused_memory", "unwritten"}) looked(contestant, guard);
+      if (planned.traps[call]) looked(contestant, "remembers");
       // A truth is of the first call after the seed where the model draws numbers.
       contestant.failure = check_.check({planned, eager, call, eager_.weights(), std::exchange(against_truth, false)},
                                         contestant.channel.link(), *answer);
@@ -240,6 +243,7 @@ class SideBySide {
       Contestant& contestant = contestants_[who];
       if (contestant.failure) continue;
       Samples& samples = samples_[who];
+      if (side_.device().is_cpu()) contestant.verdict.guards_run["clock"] += static_cast<int>(samples.views.size());
       const std::string complaint = clock_complaint(samples.views, options_.threads);
       if (side_.device().is_cpu() && !complaint.empty()) {
         contestant.failure = rejection("clock", "the candidate's time cannot be believed: " + complaint);

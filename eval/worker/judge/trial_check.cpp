@@ -1,0 +1,173 @@
+#include "eval/worker/judge/trial_check.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "eval/torch/element_type.h"
+#include "eval/worker/candidate/fresh_memory.h"
+#include "eval/worker/judge/call_check.h"
+#include "eval/worker/truth/digest.h"
+#include "eval/worker/truth/output_structure.h"
+
+namespace tilepilot::eval {
+
+using nlohmann::json;
+
+std::vector<std::vector<int64_t>> strides_of(const json& description) {
+  std::vector<std::vector<int64_t>> strides;
+  for (auto& node : description) strides.push_back(node.at("strides").get<std::vector<int64_t>>());
+  return strides;
+}
+
+std::optional<TrialFailure> TrialCheck::check(int number, const Trial& trial, const Message& answer) {
+  number_ = number;
+  trial_ = &trial;
+  auto& body = answer.body;
+  low_precision_ = body.at("low_precision").get<std::map<std::string, std::string>>();
+  auto match = match_structure(side_.reference().forward, body.at("structure"));
+  if (!match.mismatch.empty()) return TrialFailure{Outcome::wrong_shape, match.mismatch};
+  auto tensors = link_.tensors_of(answer);
+  const size_t outputs = body.at("outputs");
+  const auto state = body.at("state").get<std::vector<std::string>>();
+  if (!tensors.ok() || tensors->size() != outputs + trial.mutated.size() + state.size())
+    return TrialFailure{Outcome::worker_failed, "outputs did not arrive whole"};
+  const auto strides = strides_of(body.at("tensors"));
+  for (size_t i = 0; i < match.tensors.size(); ++i) {
+    if (auto failure = check_output({i, match.tensors[i]}, {*tensors, strides})) return failure;
+  }
+  if (auto failure = check_inputs(body, *tensors, outputs)) return failure;
+  const std::vector<at::Tensor> buffers(tensors->end() - static_cast<int64_t>(state.size()), tensors->end());
+  if (auto failure = check_state(state, buffers)) return failure;
+  if (auto failure = check_weights(body.at("changed_weights"))) return failure;
+  ++verdict_.guards_run["reused_memory"];
+  if (body.at("earlier_changed").get<bool>()) return TrialFailure{Outcome::rejected, kReusesMemory, "reused_memory"};
+  return check_aliases(body.at("aliases"), match.tensors);
+}
+
+std::optional<TrialFailure> TrialCheck::check_output(const Place& place, const Returned& returned) {
+  const Expected& expected = trial_->outputs[place.expected];
+  const CandidateOutput actual{returned.tensors[place.actual], returned.strides[place.actual]};
+  auto comparison = compare(actual, expected, side_.allowance(place.expected));
+  comparison.error.trial = number_;
+  comparison.error.output = static_cast<int>(place.expected);
+  verdict_.errors.push_back(comparison.error);
+  const std::string which = trial_->outputs.size() > 1 ? fmt::format("output {}", place.expected) : "the output";
+  if (comparison.outcome == Outcome::verified) {
+    if (!comparison.note.empty() && number_ == 0)
+      verdict_.notes.push_back(fmt::format("{} {}", which, comparison.note));
+    return std::nullopt;
+  }
+  const std::string when = trial_->weights != 0 && number_ == 1 ? " (with other weights than at construction)" : "";
+  const bool form = comparison.outcome != Outcome::wrong_values && comparison.outcome != Outcome::not_finite;
+  hint_at_precision(comparison, actual.tensor, expected);
+  if (const int64_t unwritten = unwritten_elements(actual.tensor, facts_.memory); unwritten > 0)
+    verdict_.notes.push_back(
+        fmt::format("{} elements of {} hold what memory held that nobody wrote", unwritten, which));
+  std::string detail = fmt::format("{}{} {}{}", which, form ? "" : " is wrong:", comparison.detail, when);
+  if (comparison.outcome != Outcome::wrong_values || facts_.lacking.empty())
+    return TrialFailure{comparison.outcome, std::move(detail)};
+  return TrialFailure{
+      Outcome::weights_mismatch,
+      fmt::format("the candidate's weights are not the model's: it lacks {}; {}", facts_.lacking, detail)};
+}
+
+// Programs written for 16 bit are judged in the model's float32 unless the user says otherwise.
+void TrialCheck::hint_at_precision(const Comparison& comparison, const at::Tensor& actual, const Expected& expected) {
+  constexpr double kRoundings = 0.02;  // an error that roundings to float16 explain
+  const bool values = comparison.outcome == Outcome::wrong_values || comparison.outcome == Outcome::not_finite;
+  if ((!values && comparison.outcome != Outcome::wrong_dtype) || side_.is_asked_in_16_bit()) return;
+  if (expected.eager.scalar_type() != at::kFloat) return;
+  std::string why;
+  at::ScalarType type = actual.scalar_type() == at::kBFloat16 ? at::kBFloat16 : at::kHalf;
+  if (actual.scalar_type() == type) {
+    why = fmt::format("the output is {}", element_type_name(type));
+  } else if (!low_precision_.empty()) {
+    auto& [kernel, element_type] = *low_precision_.begin();
+    why = fmt::format("the kernel `{}` works on {}", kernel, element_type);
+    type = element_type == "bfloat16" ? at::kBFloat16 : at::kHalf;
+  } else if (comparison.outcome == Outcome::wrong_values && comparison.error.max_rel < kRoundings &&
+             actual.to(at::kHalf).to(at::kFloat).equal(actual)) {
+    why = "every element of the output is a float16 number";
+  }
+  if (why.empty()) return;
+  verdict_.notes.push_back(fmt::format("{} and the model's is float32: if that is meant, judge with `--dtype {}`", why,
+                                       type == at::kHalf ? "fp16" : "bf16"));
+}
+
+// Inputs stay as they were, or become what the model makes of them.
+std::optional<TrialFailure> TrialCheck::check_inputs(const json& body, const std::vector<at::Tensor>& tensors,
+                                                     size_t outputs) const {
+  auto& digests = body.at("input_digests");
+  for (size_t i = 0; i < trial_->inputs.size(); ++i) {
+    if (digests.at(i) == digest_of(trial_->inputs[i])) continue;
+    auto found = std::find(trial_->mutated.begin(), trial_->mutated.end(), i);
+    if (found == trial_->mutated.end())
+      return TrialFailure{Outcome::mutated_input, fmt::format("input {} was changed", i)};
+    const auto which = static_cast<size_t>(found - trial_->mutated.begin());
+    auto& expected = trial_->mutated_expected[which];
+    const std::vector<int64_t> strides = expected.eager.strides().vec();
+    auto comparison = compare({tensors[outputs + which], strides}, expected, side_.allowance_of_changed(expected));
+    if (comparison.outcome != Outcome::verified) {
+      return TrialFailure{
+          Outcome::mutated_input,
+          fmt::format("input {} was changed otherwise than the model does: {}", i, comparison.detail)};
+    }
+  }
+  return std::nullopt;
+}
+
+// What the model leaves as it is, a candidate must.
+std::optional<TrialFailure> TrialCheck::check_weights(const std::vector<std::string>& changed) const {
+  for (auto& name : changed) {
+    const bool model_too = std::any_of(trial_->state.begin(), trial_->state.end(),
+                                       [&](const ChangedState& each) { return each.name == name; });
+    if (!model_too)
+      return TrialFailure{Outcome::wrong_values,
+                          fmt::format("the call changed `{}`, which the model leaves as it is", name)};
+  }
+  return std::nullopt;
+}
+
+// Buffers that the model changes, by name. A candidate may do without them.
+std::optional<TrialFailure> TrialCheck::check_state(const std::vector<std::string>& names,
+                                                    const std::vector<at::Tensor>& tensors) {
+  std::vector<std::string> missing;
+  for (auto& changed : trial_->state) {
+    const auto found = std::find(names.begin(), names.end(), changed.name);
+    if (found == names.end()) {
+      missing.push_back(changed.name);
+      continue;
+    }
+    const at::Tensor& tensor = tensors[static_cast<size_t>(found - names.begin())];
+    const auto strides = changed.expected.eager.strides().vec();
+    const auto comparison =
+        compare({tensor, strides}, changed.expected, side_.allowance_of_changed(changed.expected));
+    if (comparison.outcome == Outcome::verified) continue;
+    const bool counts = !changed.expected.eager.is_floating_point();
+    const std::string what =
+        fmt::format("the buffer `{}`, which the model changes, is not what the model makes of it: {}", changed.name,
+                    comparison.detail);
+    if (!counts) return TrialFailure{Outcome::wrong_values, what};
+    if (number_ == 0) verdict_.notes.push_back(what);  // a counter of calls, which `forward` reads in rare modes only
+  }
+  if (!missing.empty() && number_ == 0)
+    verdict_.notes.push_back(
+        fmt::format("the model changes `{}`, which the candidate does not have: what reads it "
+                    "later (evaluation mode, `state_dict`) differs",
+                    fmt::join(missing, "`, `")));
+  return std::nullopt;
+}
+
+std::optional<TrialFailure> TrialCheck::check_aliases(const json& aliases, const std::vector<size_t>& tensors) {
+  ++verdict_.guards_run["aliasing"];
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    auto alias = aliases.at(tensors[i]).get<std::string>();
+    if (alias.empty() || side_.output_may_alias(i)) continue;
+    return TrialFailure{Outcome::rejected, fmt::format("output {} shares its memory with {}", i, alias), "aliasing"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace tilepilot::eval
