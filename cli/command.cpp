@@ -164,6 +164,7 @@ Result<eval::JudgeOptions> Session::judge_options() const {
   options.python = python();
   options.exporter = exporter_options().script;
   options.cache = environment.cache;
+  options.waits = [this](const std::string& what) { progress(what); };
   return options;
 }
 

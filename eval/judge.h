@@ -70,15 +70,15 @@ struct Verdict {
   int line = 0;                         // candidate line of a crash, hang or error; 0: unknown
   std::vector<OutputError> errors;      // every output of every trial
   std::optional<Timing> candidate, eager, compiled;
-  double generated_share = 0;        // share of the candidate's time inside generated kernels
-  std::vector<std::string> kernels;  // names of the generated kernels that ran
-  std::vector<std::string> notes;    // what a reader of the verdict should know besides
-  bool degenerate = false;           // a trivial answer (zeros, a constant, an input) would pass too; see notes
-  std::string guard;                 // of `rejected`: the name of the guard that rejected; else empty
+  double generated_share = 0;             // share of the candidate's time inside generated kernels
+  std::vector<std::string> kernels;       // names of the generated kernels that ran
+  std::vector<std::string> notes;         // what a reader of the verdict should know besides
+  bool degenerate = false;                // a trivial answer (zeros, a constant, an input) would pass too; see notes
+  std::string guard;                      // of `rejected`: the name of the guard that rejected; else empty
   std::map<std::string, int> guards_run;  // how often each guard has looked that does not watch all the time
-  bool given_inputs_only = false;    // right on what `get_inputs` draws, wrong on stress inputs; see notes
-  std::optional<uint64_t> seed;      // that its trials were drawn from; told afterwards, and to nobody who is judged
-  bool foreign_source = false;       // the program brings source text of its own (`--allow-foreign`)
+  bool given_inputs_only = false;         // right on what `get_inputs` draws, wrong on stress inputs; see notes
+  std::optional<uint64_t> seed;  // that its trials were drawn from; told afterwards, and to nobody who is judged
+  bool foreign_source = false;   // the program brings source text of its own (`--allow-foreign`)
   std::optional<KernelBenchRule> kernelbench;
   // 95 % confidence interval of the speed-up; both 0: not measured.
   double speedup_low = 0, speedup_high = 0;
@@ -105,10 +105,11 @@ struct JudgeOptions {
   double timing_budget_s = 4;
   int threads = 0;  // 0: as many as PyTorch takes
   bool baseline_compile = false;
-  std::string python;              // the exporter's interpreter, for baseline_compile
-  std::filesystem::path exporter;  // scripts/export_reference.py, for baseline_compile
-  std::filesystem::path cache;     // of compiled kernels; empty: none
-  bool allow_foreign = false;      // programs may bring device source of their own; the verdict says so
+  std::string python;                             // the exporter's interpreter, for baseline_compile
+  std::filesystem::path exporter;                 // scripts/export_reference.py, for baseline_compile
+  std::filesystem::path cache;                    // of compiled kernels; empty: none
+  std::function<void(const std::string&)> waits;  // told what the judge waits for before it starts; none: nobody is
+  bool allow_foreign = false;                     // programs may bring device source of their own; the verdict says so
 };
 
 struct CheckRequest {

@@ -63,6 +63,11 @@ class JudgeClient final : public Judge {
     seed_ = options_.seed ? *options_.seed : secret_seed();
     worker_->wire().send({{"op", "open"}, {"folder", folder_.string()}, {"options", options_json(options_, seed_)}});
     auto answer = worker_->wire().receive(kOpenLimit);
+    while (answer && answer->body.contains(kJudgeWaits)) {
+      if (options_.waits) options_.waits(answer->body[kJudgeWaits].get<std::string>());
+      begin = monotonic_seconds();
+      answer = worker_->wire().receive(kOpenLimit);
+    }
     if (!answer) return Status(worker_gone("while it loaded the reference"));
     open_seconds_ = monotonic_seconds() - begin;
     if (answer->body.contains("diagnostic")) {

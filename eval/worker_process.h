@@ -34,6 +34,8 @@ inline constexpr int kCompilerSocket = kFirstInherited + 1;
 
 // In a judge's answer: whether it was its last.
 inline constexpr const char* kJudgeEnds = "judge_ends";
+// In a message before the answer to `open`: what the judge waits for.
+inline constexpr const char* kJudgeWaits = "judge_waits";
 
 class WorkerProcess {
  public:

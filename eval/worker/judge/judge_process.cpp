@@ -11,7 +11,8 @@
 #include "compiler/runtime/target.h"
 #include "eval/compiler_broker.h"
 #include "eval/diagnostic_json.h"
-#include "eval/preflight.h"
+#include "eval/lock_folder.h"
+#include "eval/memory_reservation.h"
 #include "eval/torch/element_type.h"
 #include "eval/torch/gpu.h"
 #include "eval/worker/candidate/fresh_memory.h"
@@ -94,9 +95,7 @@ class JudgeServer {
     gpu_ = std::move(opened.gpu);
     auto reference = TRY(load_reference(body.at("folder").get<std::string>()));
     TRY(check_dtype(reference, options_));
-    MemoryAvailable available = memory_available();
-    if (gpu_) available.gpu = TRY(gpu_->free_memory());
-    TRY(check_memory(memory_need(GraphUses(reference.forward), gpu_ != nullptr), available));
+    TRY(reserve_memory(reference));
     ReferenceOptions reference_options{.seed = options_.seed ? *options_.seed : secret_seed(),
                                        .trials = std::max(1, options_.trials),
                                        .kept_bytes = std::min(kMostKept, bytes_of_memory() / 16),
@@ -109,6 +108,18 @@ class JudgeServer {
       return make_error(DiagnosticKind::reference_invalid, {},
                         fmt::format("the reference cannot be replayed: {}", error.what()));
     }
+    return {};
+  }
+
+  Status reserve_memory(const Reference& reference) {
+    auto available = [this]() -> Result<MemoryAvailable> {
+      MemoryAvailable now = memory_available();
+      if (gpu_) now.gpu = TRY(gpu_->free_memory());
+      return now;
+    };
+    auto waits = [this](const std::string& what) { wire_.send({{kJudgeWaits, what}}); };
+    memory_ = TRY(MemoryReservation::take(memory_need(GraphUses(reference.forward), gpu_ != nullptr),
+                                          {.folder = lock_folder(), .available = available, .waits = waits}));
     return {};
   }
 
@@ -172,6 +183,7 @@ class JudgeServer {
   std::filesystem::path executable_;
   CompilerBroker* broker_;
   JudgeOptions options_;
+  MemoryReservation memory_;
   bool measures_ = true;                              // times in the emulator tell nothing
   std::shared_ptr<const runtime::cuda::Device> gpu_;  // kept, as its context is LibTorch's too
   std::unique_ptr<ReferenceSide> side_;

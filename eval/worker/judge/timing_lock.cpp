@@ -1,30 +1,18 @@
 #include "eval/worker/judge/timing_lock.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <thread>
 
+#include "eval/lock_folder.h"
+
 namespace tilepilot::eval {
-namespace {
-
-bool is_mine(const std::filesystem::path& folder) {
-  struct stat info {};
-  return lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
-         (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-}
-
-}  // namespace
 
 std::filesystem::path timing_lock_file(const std::string& target) {
-  const std::filesystem::path session = fmt::format("/run/user/{}", geteuid());
-  const std::filesystem::path folder =
-      is_mine(session) ? session / "tilepilot" : std::filesystem::path(fmt::format("/tmp/tilepilot-{}", geteuid()));
-  mkdir(folder.c_str(), S_IRWXU);
-  if (!is_mine(folder)) return {};
+  const std::filesystem::path folder = lock_folder();
+  if (folder.empty()) return {};
   return folder / (target.starts_with("cuda") ? "timing-gpu.lock" : "timing-cpu.lock");
 }
 
