@@ -31,7 +31,7 @@ Result<agent::RedTeamOptions> red_team_options(const Session& session, const Att
   if (options.judge.target == "auto") options.judge.target = "cpu";
   if (!flags.judge.empty()) options.judge.worker = std::filesystem::path(flags.judge) / "tilepilot-worker";
   // Enough to catch what is to be caught: the catalogue's models are small.
-  options.judge.trials = 3;
+  options.judge.trials = 4;
   options.judge.timing_samples = 9;
   options.judge.timing_budget_s = 0.3;
   options.judge.time_limit_s = 20;

@@ -2,6 +2,7 @@
 # level: host
 # model: scale_rows
 # expect: reused_memory
+# timed: yes
 # twin: honest_scale_rows
 import tilelang
 import tilelang.language as T

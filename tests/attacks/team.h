@@ -30,7 +30,7 @@ inline RedTeamOptions red_team_options() {
   RedTeamOptions options;
   options.judge.worker = build / "tilepilot-worker";
   options.judge.python = TILEPILOT_PYTHON;
-  options.judge.trials = 3;
+  options.judge.trials = 4;
   options.judge.timing_samples = 9;
   options.judge.timing_budget_s = 0.3;
   options.judge.time_limit_s = 20;

@@ -136,7 +136,8 @@ std::optional<Verdict> CallCheck::check_inputs(const CallToCheck& call, const Re
   auto& after = call.eager.inputs[call.call];
   auto& digests = body.at("input_digests");
   for (size_t i = 0; i < before.size(); ++i) {
-    if (digests.at(i) == digest_of(before[i]) || digests.at(i) == digest_of(after[i])) continue;
+    if (digests.at(i) == digest_of(after[i])) continue;
+    if (digests.at(i) == digest_of(before[i])) return failed(Outcome::mutated_input, fmt::format(kLeftAlone, i));
     auto& mutated = source_.mutated();
     auto found = std::find(mutated.begin(), mutated.end(), i);
     if (found == mutated.end())

@@ -48,6 +48,9 @@ class CallCheck {
 inline constexpr const char* kReusesMemory =
     "two calls returned the same memory: the program returns memory it uses again, or an answer that it kept";
 
+// Of an input, by number, that the model overwrites.
+inline constexpr const char* kLeftAlone = "input {} stays as it was, where the model overwrites it";
+
 // A verdict of a guard.
 Verdict rejection(std::string guard, std::string detail);
 

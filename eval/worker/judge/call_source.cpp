@@ -45,6 +45,32 @@ bool changes_in_place(const Graph& recipe) {
   });
 }
 
+bool is_random(const GraphNode& node) {
+  constexpr std::string_view kRandom[] = {"rand",        "normal",     "uniform",   "bernoulli", "multinomial",
+                                          "exponential", "log_normal", "geometric", "cauchy",    "poisson"};
+  return std::any_of(std::begin(kRandom), std::end(kRandom),
+                     [&](std::string_view name) { return node.op.find(name) != std::string::npos; });
+}
+
+// Whether a value is made from something that is drawn.
+bool is_drawn(const Graph& recipe, int value) {
+  std::set<int> wanted = {value};
+  for (auto node = recipe.nodes.rbegin(); node != recipe.nodes.rend(); ++node) {
+    const bool makes =
+        std::any_of(node->outputs.begin(), node->outputs.end(), [&](int id) { return wanted.count(id); });
+    // What is written in place is an argument of what writes.
+    bool writes = false;
+    auto look = [&](int id) { writes = writes || wanted.count(id) > 0; };
+    if (!node->args.empty() && node->op.back() == '_') for_each_value(node->args[0], look);
+    if (!makes && !writes) continue;
+    if (is_random(*node)) return true;
+    auto want = [&](int id) { wanted.insert(id); };
+    for (auto& argument : node->args) for_each_value(argument, want);
+    for (auto& [name, argument] : node->kwargs) for_each_value(argument, want);
+  }
+  return false;
+}
+
 }  // namespace
 
 std::vector<IValue> with_tensors(const std::vector<IValue>& leaves, const std::vector<at::Tensor>& tensors) {
@@ -69,17 +95,18 @@ void CallSource::find_changes(const Trial& given) {
   std::vector<int> values;
   for_each_value(recipe.outputs, [&](int id) { values.push_back(id); });
   const bool plain = values.size() == inputs.size() && !changes_in_place(recipe);
-  varies_ = std::any_of(recipe.nodes.begin(), recipe.nodes.end(), [](const GraphNode& node) {
-    return node.op.find("rand") != std::string::npos || node.op.find("normal") != std::string::npos ||
-           node.op.find("uniform") != std::string::npos || node.op.find("bernoulli") != std::string::npos ||
-           node.op.find("multinomial") != std::string::npos || node.op.find("exponential") != std::string::npos;
-  });
+  varies_ = std::any_of(recipe.nodes.begin(), recipe.nodes.end(), is_random);
+  bool all_change = true;  // of those that are drawn and hold numbers
   for (size_t i = 0; i < inputs.size(); ++i) {
     const bool floating = inputs[i].is_floating_point() && inputs[i].numel() > 0;
     // Where nothing is drawn, a change is all there is.
     changes_.push_back(floating && (!varies_ || (plain && draws_alike(recipe, values[i]))));
     can_change_ = can_change_ || changes_.back();
+    const bool drawn = values.size() != inputs.size() || is_drawn(recipe, values[i]);
+    all_change = all_change && (!floating || !drawn || changes_.back());
   }
+  // An input that stays the same over calls is one whose consequences can be kept: then each call has a draw of all.
+  can_change_ = can_change_ && all_change;
 }
 
 Status CallSource::draw(int64_t base) {

@@ -25,6 +25,8 @@ class EagerCalls {
   Result<EagerBatch> run(const Batch& batch, const CallSource& source);
   // Its memory waits for the next batch, as the candidate's does.
   void drop(EagerBatch batch);
+  // What calls have made of the model's state since use_weights().
+  const State& state() const { return state_; }
   // Outputs depend on what earlier calls left in the model's buffers.
   Result<bool> remembers();
 

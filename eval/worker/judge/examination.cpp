@@ -255,7 +255,8 @@ class Examination {
   bool run_stress_trials() {
     const size_t count = side_.stress_count();
     if (count == 0) return true;
-    if (!send_weights(side_.weights_of_trial(0))) return false;
+    const int usual = side_.weights_of_trial(0);
+    int sent = -1;
     link_->set_limit(options_.judge.time_limit_s);
     std::vector<size_t> order(count);
     std::iota(order.begin(), order.end(), size_t{0});
@@ -265,6 +266,10 @@ class Examination {
     for (size_t index : order) {
       auto stress = side_.stress(index);
       if (!stress.ok()) return fail(Outcome::worker_failed, stress.error().message);
+      // Buffers that calls change are set back, too.
+      const int weights = stress->kind == StressKind::buffers ? kMovedBuffers : usual;
+      if ((weights != sent || !side_.judged_state().empty()) && !send_weights(weights)) return false;
+      sent = weights;
       const std::string wrong = wrong_under(*stress);
       if (wrong.empty()) continue;
       broken.emplace_back(to_string(stress->kind));
@@ -272,6 +277,7 @@ class Examination {
       if (link_->is_open()) continue;
       // The program died of these inputs; it goes on as one that has been seen before.
       if (!begin_again()) return false;
+      sent = usual;
       link_->set_limit(options_.judge.time_limit_s);
     }
     if (broken.empty()) return true;
@@ -320,6 +326,7 @@ class Examination {
       if (rule.trials > 0 && monotonic_seconds() - begin > kPatienceSeconds) break;
       auto trial = side_.trial_by_seed(seed);
       if (!trial.ok()) return;
+      if (rule.trials > 0 && !side_.judged_state().empty() && !send_weights(0)) return;
       auto answer = call(*trial);
       if (!answer) return;
       rule.tolerance = 0;
@@ -410,7 +417,7 @@ class Examination {
   uint64_t memory_ = 0;                               // of the last trial
   double trials_left_ = options_.judge.time_limit_s;  // of what all trials share
   bool told_dropped_ = false;
-  std::string lacking_;                               // parameters of the model's that the candidate has none for
+  std::string lacking_;  // parameters of the model's that the candidate has none for
   Verdict verdict_;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -50,7 +51,7 @@ class SideBySide {
     if (!stateful.ok()) return eager_failed(stateful.error().message);
     // Only the first call after the seed, and on the model's own state, is what the truth can say.
     single_ = *stateful || side_.is_random();
-    reloads_ = *stateful;
+    reloads_ = *stateful || !side_.judged_state().empty();
     const TimingLock lock(timing_lock_file(options_.target), [&] {
       for (auto& each : contestants_) add_note(each.verdict, "waited until another run on this machine had been timed");
     });
@@ -235,7 +236,37 @@ class SideBySide {
                                         contestant.channel.link(), *answer);
       if (contestant.failure) return;
     }
-    if (!contestant.channel.rest()) lose(contestant);
+    if (!side_.judged_state().empty()) contestant.failure = check_state(contestant, picks.back());
+    if (!contestant.failure && !contestant.channel.rest()) lose(contestant);
+  }
+
+  // What the calls of the batch have made of the model's buffers, which were set back before it on both sides.
+  std::optional<Verdict> check_state(Contestant& contestant, size_t call) {
+    std::map<std::string, size_t> values;
+    std::vector<std::string> names;
+    for (auto& [name, value] : side_.judged_state()) {
+      values[name] = value;
+      names.push_back(name);
+    }
+    auto answer = contestant.channel.fetch(call, {}, &names);
+    if (!answer) return contestant.channel.link().failure();
+    const auto tensors = contestant.channel.link().tensors_of(*answer);
+    const auto found = answer->body.at("state").get<std::vector<std::string>>();
+    if (!tensors.ok() || tensors->size() < found.size()) return rejection("protocol", "buffers did not arrive whole");
+    for (size_t i = 0; i < found.size(); ++i) {
+      const auto value = values.find(found[i]);
+      if (value == values.end()) continue;
+      const at::Tensor& model = eager_.state()[value->second];
+      const Expected expected{model, model, {}};
+      const auto strides = model.strides().vec();
+      const auto comparison = compare({(*tensors)[tensors->size() - found.size() + i], strides}, expected,
+                                      side_.allowance_of_changed(expected));
+      if (comparison.outcome == Outcome::verified) continue;
+      return rejection("inconsistent", fmt::format("after other calls the buffer `{}` is not what the model makes of "
+                                                   "it: {}",
+                                                   found[i], comparison.detail));
+    }
+    return std::nullopt;
   }
 
   void summarize() {

@@ -101,8 +101,10 @@ std::optional<TrialFailure> TrialCheck::check_inputs(const json& body, const std
                                                      size_t outputs) const {
   auto& digests = body.at("input_digests");
   for (size_t i = 0; i < trial_->inputs.size(); ++i) {
-    if (digests.at(i) == digest_of(trial_->inputs[i])) continue;
+    const bool same = digests.at(i) == digest_of(trial_->inputs[i]);
     auto found = std::find(trial_->mutated.begin(), trial_->mutated.end(), i);
+    if (same && found == trial_->mutated.end()) continue;
+    if (same) return TrialFailure{Outcome::mutated_input, fmt::format(kLeftAlone, i)};
     if (found == trial_->mutated.end())
       return TrialFailure{Outcome::mutated_input, fmt::format("input {} was changed", i)};
     const auto which = static_cast<size_t>(found - trial_->mutated.begin());
@@ -110,9 +112,8 @@ std::optional<TrialFailure> TrialCheck::check_inputs(const json& body, const std
     const std::vector<int64_t> strides = expected.eager.strides().vec();
     auto comparison = compare({tensors[outputs + which], strides}, expected, side_.allowance_of_changed(expected));
     if (comparison.outcome != Outcome::verified) {
-      return TrialFailure{
-          Outcome::mutated_input,
-          fmt::format("input {} was changed otherwise than the model does: {}", i, comparison.detail)};
+      return TrialFailure{Outcome::mutated_input,
+                          fmt::format("input {} was changed otherwise than the model does: {}", i, comparison.detail)};
     }
   }
   return std::nullopt;
@@ -137,20 +138,23 @@ std::optional<TrialFailure> TrialCheck::check_state(const std::vector<std::strin
   for (auto& changed : trial_->state) {
     const auto found = std::find(names.begin(), names.end(), changed.name);
     if (found == names.end()) {
+      if (changed.is_read)
+        return TrialFailure{Outcome::wrong_values,
+                            fmt::format("the model changes the buffer `{}` and reads it in the next call; the "
+                                        "candidate does not have it",
+                                        changed.name)};
       missing.push_back(changed.name);
       continue;
     }
     const at::Tensor& tensor = tensors[static_cast<size_t>(found - names.begin())];
     const auto strides = changed.expected.eager.strides().vec();
-    const auto comparison =
-        compare({tensor, strides}, changed.expected, side_.allowance_of_changed(changed.expected));
+    const auto comparison = compare({tensor, strides}, changed.expected, side_.allowance_of_changed(changed.expected));
     if (comparison.outcome == Outcome::verified) continue;
-    const bool counts = !changed.expected.eager.is_floating_point();
     const std::string what =
         fmt::format("the buffer `{}`, which the model changes, is not what the model makes of it: {}", changed.name,
                     comparison.detail);
-    if (!counts) return TrialFailure{Outcome::wrong_values, what};
-    if (number_ == 0) verdict_.notes.push_back(what);  // a counter of calls, which `forward` reads in rare modes only
+    if (!changed.is_told_only()) return TrialFailure{Outcome::wrong_values, what};
+    if (number_ == 0) verdict_.notes.push_back(what);
   }
   if (!missing.empty() && number_ == 0)
     verdict_.notes.push_back(

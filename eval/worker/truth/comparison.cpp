@@ -210,7 +210,18 @@ Comparison compare_integers(const at::Tensor& given, const Expected& expected, c
     auto difference = actual.to(at::kDouble).sub(expected.eager.to(at::kDouble)).abs_();
     result.error.max_abs = difference.max().item<double>();
   }
-  if (count <= allowance.differences) return result;
+  at::Tensor far = wrong;
+  if (count > 0 && std::isfinite(allowance.difference_size)) {
+    const at::Tensor value = actual.to(at::kDouble);
+    far = value.sub(expected.eager.to(at::kDouble))
+              .abs_()
+              .gt(allowance.difference_size)
+              .logical_and_(value.sub(truth.to(at::kDouble)).abs_().gt(allowance.difference_size));
+  }
+  const bool any_far = std::isfinite(allowance.difference_size) && count > 0 && far.any().item<bool>();
+  if (count <= allowance.differences && !any_far) return result;
+  if (any_far) wrong = far;
+  if (any_far) count = far.sum().item<int64_t>();
   result.outcome = Outcome::wrong_values;
   at::Tensor bound = at::where(wrong.cpu(), at::zeros({}, at::kDouble), at::full({}, INFINITY, at::kDouble));
   describe(actual, expected.eager, bound, result.error);
@@ -273,8 +284,16 @@ std::vector<ScaledError> scaled_errors(const at::Tensor& value, const Expected& 
   return errors;
 }
 
-int64_t count_differences(const at::Tensor& a, const at::Tensor& b) {
-  return a.ne(b.to(a.device())).sum().item<int64_t>();
+IntegerDifferences integer_differences(const at::Tensor& a, const at::Tensor& b) {
+  IntegerDifferences found;
+  if (a.numel() == 0 || a.is_complex()) return found;
+  const at::Tensor other = b.to(a.device());
+  found.count = a.ne(other).sum().item<int64_t>();
+  if (found.count == 0) return found;
+  const at::Tensor value = other.to(at::kDouble);
+  found.largest = a.to(at::kDouble).sub(value).abs_().max().item<double>();
+  found.range = value.max().item<double>() - value.min().item<double>();
+  return found;
 }
 
 namespace {

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -23,13 +24,18 @@ struct Expected {
 std::vector<ScaledError> scaled_errors(const at::Tensor& value, const Expected& expected,
                                        const std::vector<OutputPart>& parts = {});
 
-// Elements of an integer output that differ.
-int64_t count_differences(const at::Tensor& a, const at::Tensor& b);
+// Of an integer output: how many elements differ, by how much at most, and over what range the second's spread.
+struct IntegerDifferences {
+  int64_t count = 0;
+  double largest = 0, range = 0;
+};
+IntegerDifferences integer_differences(const at::Tensor& a, const at::Tensor& b);
 
 struct Allowance {
   std::vector<OutputPart> parts = {};    // that have scales of their own; empty: the whole
   std::vector<ScaledError> scaled = {};  // floating outputs: by part
-  int64_t differences = 0;               // integer outputs
+  int64_t differences = 0;               // integer outputs: so many elements may differ from eager and the truth
+  double difference_size = INFINITY;     // and none by more than that
   bool float32_too = false;              // for a 16-bit output: the model runs in 16 bit only because the user asked
 };
 

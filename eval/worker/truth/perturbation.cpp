@@ -46,9 +46,26 @@ void redraw(at::Tensor tensor, bool additive, at::Generator& generator) {
                                               : value.index_select(0, at::randperm(value.numel(), generator));
   changed.mul_(uniform_like(changed, generator).mul_(0.5).add_(1));
   const bool constant = spread <= 1e-6 * std::abs(mean);
-  if (additive && constant)
-    changed.add_(uniform_like(changed, generator).mul_(mean == 0 ? 0.1 : 0.25 * std::abs(mean)));
+  // A gain that starts so small that what it scales does not show (a layer scale of 1e-6), a gate that starts closed.
+  constexpr double kTooSmall = 0.1, kTooLarge = 4;
+  const bool hides = mean != 0 && (std::abs(mean) < kTooSmall || std::abs(mean) > kTooLarge);
+  if (additive && constant && hides) changed.mul_(0.5 / std::abs(mean));
+  const double step = mean == 0 ? 0.1 : hides ? 0.125 : 0.25 * std::abs(mean);
+  if (additive && constant) changed.add_(uniform_like(changed, generator).mul_(step));
   tensor.copy_(changed.reshape(tensor.sizes()));
+}
+
+// Where all are zero, small numbers take their place.
+void move_buffer(at::Tensor tensor, at::Generator& generator) {
+  const at::Tensor value = tensor.to(at::kDouble);
+  at::Tensor factor = uniform_like(value, generator).mul_(0.1);
+  const bool all_zero = !value.ne(0).any().item<bool>();
+  tensor.copy_(all_zero ? factor : value.mul(factor.add_(1)));
+}
+
+bool is_movable_buffer(const GraphValue& value, const at::Tensor& tensor) {
+  return value.kind == GraphValue::Kind::buffer && !is_running_statistic(value) && tensor.defined() &&
+         tensor.is_floating_point() && tensor.numel() > 0;
 }
 
 template <class Change>
@@ -74,6 +91,24 @@ State perturbed_weights(const Graph& graph, const State& state, uint64_t seed) {
   return changed_weights(graph, state, seed, [](at::Tensor tensor, bool parameter, bool, at::Generator& generator) {
     perturb(tensor, parameter, generator);
   });
+}
+
+State moved_buffers(const Graph& graph, const State& state, uint64_t seed) {
+  at::NoGradGuard no_grad;
+  State result = copy_state(state, false);
+  auto generator = at::detail::createCPUGenerator(seed);
+  std::set<void*> done;
+  for (size_t i = 0; i < result.size(); ++i) {
+    if (is_movable_buffer(graph.values[i], result[i]) && done.insert(result[i].unsafeGetTensorImpl()).second)
+      move_buffer(result[i], generator);
+  }
+  return result;
+}
+
+bool has_movable_buffers(const Graph& graph, const State& state) {
+  for (size_t i = 0; i < state.size(); ++i)
+    if (is_movable_buffer(graph.values[i], state[i])) return true;
+  return false;
 }
 
 State redrawn_weights(const Graph& graph, const State& state, uint64_t seed) {

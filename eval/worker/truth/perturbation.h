@@ -9,8 +9,15 @@ namespace tilepilot::eval {
 // the model still behaves, far enough that a constant folded from the old ones is wrong.
 State perturbed_weights(const Graph& graph, const State& state, uint64_t seed);
 
+// A copy in which every floating buffer that is no running statistic has other values. Zeros among others stay, and so
+// do infinities: they are masks.
+State moved_buffers(const Graph& graph, const State& state, uint64_t seed);
+// Whether there are any.
+bool has_movable_buffers(const Graph& graph, const State& state);
+
 // A copy with values of the same kind but none of the old ones: floating parameters are permuted and rescaled element
-// by element, constant ones drawn anew; running statistics change, and variances stay positive.
+// by element, constant ones drawn anew, those far from 1 of its order; running statistics change, and variances stay
+// positive.
 State redrawn_weights(const Graph& graph, const State& state, uint64_t seed);
 
 // `tensor` (float64) with each element moved by up to half of `epsilon`, relative.

@@ -21,6 +21,8 @@ namespace {
 
 constexpr size_t kFewestTrials = 2;
 constexpr int kWeightsOfTrials[] = {0, 1, 0, 2, 1};
+constexpr double kRoundedPart = 16;  // of the range of an integer output: differences of rounding are smaller
+constexpr double kRoundings = 4;     // times eager's largest difference may a candidate's be
 constexpr SumLengths kLongest = {1, INT32_MAX};
 
 class Elapsed {
@@ -135,6 +137,9 @@ Status ReferenceSide::measure_given_trials() {
     if (i == 0) {
       aliases_ = trial.aliases;
       mutates_inputs_ = !trial.mutated.empty();
+      for (auto& changed : trial.state)
+        if (!changed.is_told_only()) judged_state_.emplace_back(changed.name, changed.value);
+      note_repetitions(trial.inputs);
     }
     keep_if_small(i, std::move(trial));
     const double each = elapsed.seconds() / static_cast<double>(i + 1);
@@ -175,7 +180,7 @@ Result<ReferenceSide::Measured> ReferenceSide::measure(const Trial& trial, bool 
     auto& eager = measured.eager.emplace_back();
     auto& sensitive = measured.sensitivity.emplace_back();
     const bool floating = output.eager.is_floating_point();
-    measured.differences.push_back(floating ? 0 : count_differences(output.eager, output.truth));
+    measured.differences.push_back(floating ? IntegerDifferences() : integer_differences(output.eager, output.truth));
     if (!floating) continue;
     eager = scaled_errors(output.eager, output, parts_[i]);
     if (!sensitivity) continue;
@@ -198,9 +203,16 @@ std::vector<Allowance> ReferenceSide::allowances_from(const Trial& trial, const 
     Allowance& allowance = allowances.emplace_back();
     allowance.parts = parts_[i];
     allowance.float32_too = is_asked_in_16_bit();
-    int64_t differences = 0;
-    for (auto& each : measured) differences = std::max(differences, each.differences[i]);
-    allowance.differences = allowed_differences(differences);
+    IntegerDifferences worst;
+    for (auto& each : measured) {
+      worst.count = std::max(worst.count, each.differences[i].count);
+      worst.largest = std::max(worst.largest, each.differences[i].largest);
+      worst.range = std::max(worst.range, each.differences[i].range);
+    }
+    allowance.differences = allowed_differences(worst.count);
+    // Numbers that were rounded differ by little; of indices of equal elements any may be chosen.
+    if (worst.count > 0 && worst.largest <= worst.range / kRoundedPart)
+      allowance.difference_size = kRoundings * worst.largest;
     for (size_t part = 0; part < measured[0].eager[i].size(); ++part) {
       ToleranceBasis basis{epsilon_of(output), sums_[i], output.numel(), {}, {}};
       for (auto& each : measured) {
@@ -227,6 +239,19 @@ void ReferenceSide::note_fixed_inputs() {
     if (!facts_[i].fixed) continue;
     notes_.push_back(fmt::format(
         "input {} has the same values in every trial: `get_inputs` draws it from no random function of PyTorch", i));
+  }
+}
+
+// A program may read one of the elements that stand for many.
+void ReferenceSide::note_repetitions(const std::vector<at::Tensor>& inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    for (int64_t axis = 0; axis < inputs[i].dim(); ++axis) {
+      if (inputs[i].stride(axis) != 0 || inputs[i].size(axis) < 2) continue;
+      notes_.push_back(
+          fmt::format("input {} repeats its elements along axis {} (an expanded tensor), in every trial: the verdict "
+                      "holds for such inputs only",
+                      i, axis));
+    }
   }
 }
 
@@ -270,6 +295,7 @@ void ReferenceSide::find_stress_trials() const {
   const auto given = trial(0);
   if (!given.ok() || !outputs_are_finite(**given)) return;
   int tried = 0;
+  if (maker_->has_movable_buffers()) try_plan({StressKind::buffers, {0}}, **given);
   for (auto& plan : stress_plans((*given)->inputs, facts_)) {
     const bool ties = plan.kind == StressKind::ties || plan.kind == StressKind::zeros;
     if (ties && chooses_among_equals(reference_.forward)) continue;
@@ -290,6 +316,7 @@ void ReferenceSide::try_plan(const StressPlan& plan, const Trial& given) const {
       TrialRecipe recipe = recipes_[0];
       recipe.input_seed += 1 + static_cast<uint64_t>(plan.kind);
       recipe.stress = {plan.kind, strength, only};
+      if (plan.kind == StressKind::buffers) recipe.weights = kMovedBuffers;
       if (keep_stress(recipe)) return;
     }
   }

@@ -30,6 +30,8 @@ class ReferenceSide {
   // Which weights trial `index` has.
   int weights_of_trial(size_t index) const { return recipes_[index].weights; }
   State weights(int set) const { return maker_->weights(set); }
+  // Buffers that calls change and that are judged: name, and value of the graph.
+  const std::vector<std::pair<std::string, size_t>>& judged_state() const { return judged_state_; }
   // Whether calls change their inputs.
   bool mutates_inputs() const { return mutates_inputs_; }
   // Allowances by output, in the trials on given inputs.
@@ -63,7 +65,7 @@ class ReferenceSide {
   // The errors of eager and of the moved truth in a trial: by output, by part.
   struct Measured {
     std::vector<std::vector<ScaledError>> eager, sensitivity;
-    std::vector<int64_t> differences;  // of integers, between eager and the truth
+    std::vector<IntegerDifferences> differences;  // between eager and the truth
   };
   Status prepare();
   Status measure_given_trials();
@@ -76,6 +78,7 @@ class ReferenceSide {
   void try_plan(const StressPlan& plan, const Trial& given) const;
   bool keep_stress(const TrialRecipe& recipe) const;
   void note_fixed_inputs();
+  void note_repetitions(const std::vector<at::Tensor>& inputs);
   Status find_degeneracy(const Trial& trial, const std::vector<Measured>& measured);
 
   Reference reference_;
@@ -90,6 +93,7 @@ class ReferenceSide {
   std::vector<std::string> notes_;
   std::vector<std::string> output_digests_;  // by trial
   bool degenerate_ = false, mutates_inputs_ = false;
+  std::vector<std::pair<std::string, size_t>> judged_state_;
   // What is kept for the next candidate.
   mutable int64_t kept_bytes_ = 0;
   mutable std::map<size_t, std::shared_ptr<const Trial>> kept_;

@@ -21,7 +21,7 @@ struct KindRow {
   std::string_view name;
   bool floats;  // what it changes: floating inputs that vary
 };
-constexpr std::array<KindRow, 12> kKinds = {{
+constexpr std::array<KindRow, 13> kKinds = {{
     {StressKind::none, "given inputs", false},
     {StressKind::signs, "random signs", true},
     {StressKind::negative, "negative inputs alone", true},
@@ -34,6 +34,7 @@ constexpr std::array<KindRow, 12> kKinds = {{
     {StressKind::zeros, "zeros", true},
     {StressKind::ties, "ties", true},
     {StressKind::sorted, "sorted inputs", true},
+    {StressKind::buffers, "other values of the model's buffers", false},
 }};
 
 const KindRow& row_of(StressKind kind) {
@@ -108,6 +109,7 @@ at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const 
   Draws draws(tensor, seed);
   switch (recipe.kind) {
     case StressKind::none:
+    case StressKind::buffers:
       return tensor;
     case StressKind::signs:
       return at::where(draws.uniform().gt(0.5), tensor, tensor.neg());
@@ -150,7 +152,11 @@ void see(const at::Tensor& tensor, bool first, InputFacts& facts) {
 
 std::string_view to_string(StressKind kind) { return row_of(kind).name; }
 
-bool keeps_apart(StressKind kind) { return kind == StressKind::signs || kind == StressKind::negative; }
+bool keeps_apart(StressKind kind) {
+  constexpr StressKind kApart[] = {StressKind::signs, StressKind::negative, StressKind::constants, StressKind::indices,
+                                   StressKind::buffers};
+  return std::find(std::begin(kApart), std::end(kApart), kind) != std::end(kApart);
+}
 
 void see_inputs(const std::vector<at::Tensor>& inputs, std::vector<InputFacts>& facts) {
   const bool first = facts.empty(), second = !first && !facts[0].seen_twice;

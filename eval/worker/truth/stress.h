@@ -25,6 +25,7 @@ enum class StressKind {
   zeros,      // floating inputs are zero
   ties,       // floating inputs rounded to few values
   sorted,     // floating inputs sorted along their last axis
+  buffers,    // inputs as given; the model's floating buffers, but for running statistics, have other values
 };
 std::string_view to_string(StressKind kind);  // "random signs"
 // Whether elements that differed still do: which of equals an output chose is open.

@@ -2,6 +2,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -111,7 +112,51 @@ Status TrialMaker::prepare() {
   eager_ = std::make_unique<Replay>(TRY(Replay::prepare(reference_.forward, Precision::exported, options_.device)));
   exact_ = std::make_unique<Replay>(TRY(Replay::prepare(reference_.forward, Precision::exact, options_.device)));
   leave_out_unfit_weights();
+  find_read_state();
   return {};
+}
+
+bool TrialMaker::has_movable_buffers() const { return eval::has_movable_buffers(reference_.forward, given_weights_); }
+
+// Each buffer that a call changes is given another value, to see whether the outputs change.
+void TrialMaker::find_read_state() {
+  const bool has_buffers = std::any_of(reference_.parameters.begin(), reference_.parameters.end(),
+                                       [](auto& parameter) { return parameter.is_buffer; });
+  if (!has_buffers) return;
+  auto leaves = fresh_inputs(options_.seed);
+  if (!leaves.ok()) return;
+  try {
+    const auto trial = run_eager(*leaves, 0, 0);
+    if (!trial.ok() || trial->state.empty()) return;
+    std::vector<std::string> outputs;
+    for (auto& output : trial->outputs) outputs.push_back(digest_of(output.eager));
+    std::vector<size_t> values;
+    for (auto& changed : trial->state) values.push_back(changed.value);
+    if (!reads_state(*leaves, values, outputs)) {
+      unread_.insert(values.begin(), values.end());
+      return;
+    }
+    for (const size_t value : values)
+      if (!reads_state(*leaves, {value}, outputs)) unread_.insert(value);
+  } catch (const std::exception&) { return; }  // told where trials are made
+}
+
+bool TrialMaker::reads_state(const std::vector<IValue>& leaves, const std::vector<size_t>& values,
+                             const std::vector<std::string>& outputs) const {
+  State state = copy_state(given_weights_, false, options_.device);
+  at::NoGradGuard no_grad;
+  for (const size_t value : values) {
+    at::Tensor& tensor = state[value];
+    tensor = tensor.scalar_type() == at::kBool ? tensor.logical_not() : tensor.add(1);
+  }
+  at::manual_seed(0);
+  try {
+    auto made = eager_->run(copy_leaves(leaves, options_.device), state);
+    if (!made.ok() || made->size() != outputs.size()) return true;
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (digest_of((*made)[i]) != outputs[i]) return true;
+    return false;
+  } catch (const std::exception&) { return true; }
 }
 
 // Weights that are drawn anew may be none that the model can work with.
@@ -127,10 +172,11 @@ void TrialMaker::leave_out_unfit_weights() {
 
 State TrialMaker::weights(int set) const {
   if (set == 2 && !redraws_) set = 1;
-  if (set == 0 || reference_.parameters.empty()) return given_weights_;
+  if (set == 0 || (reference_.parameters.empty() && set != kMovedBuffers)) return given_weights_;
   if (auto kept = kept_weights_.find(set); kept != kept_weights_.end()) return kept->second;
-  State made = set == 1 ? perturbed_weights(reference_.forward, given_weights_, options_.seed)
-                        : redrawn_weights(reference_.forward, given_weights_, options_.seed + 1);
+  State made = set == kMovedBuffers ? moved_buffers(reference_.forward, given_weights_, options_.seed + 2)
+               : set == 1           ? perturbed_weights(reference_.forward, given_weights_, options_.seed)
+                                    : redrawn_weights(reference_.forward, given_weights_, options_.seed + 1);
   int64_t bytes = 0;
   for (auto& tensor : made) bytes += tensor.defined() ? static_cast<int64_t>(tensor.nbytes()) : 0;
   if (bytes <= options_.kept_bytes / 4) kept_weights_.emplace(set, made);
@@ -152,7 +198,10 @@ std::vector<ChangedState> TrialMaker::changed_state(const State& before, const S
     const auto value = static_cast<size_t>(parameter.value);
     if (parameter.value < 0 || !parameter.is_buffer || !before[value].defined()) continue;
     if (digest_of(before[value]) == digest_of(after[value])) continue;
-    changed.push_back({parameter.name, value, {after[value], {}, {}}});
+    const at::Tensor &was = before[value], &is = after[value];
+    const bool counts = is.numel() == 1 && at::isIntegralType(is.scalar_type(), /*includeBool=*/false) &&
+                        is.item<int64_t>() == was.item<int64_t>() + 1;
+    changed.push_back({parameter.name, value, {is, {}, {}}, unread_.count(value) == 0, counts});
   }
   return changed;
 }

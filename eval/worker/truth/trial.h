@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,10 @@ struct ChangedState {
   std::string name;
   size_t value = 0;  // of the graph
   Expected expected;
+  bool is_read = true;        // what a call returns depends on it
+  bool counts_calls = false;  // one integer, which a call makes larger by one
+  // A counter that nothing reads (`num_batches_tracked`) is told, not judged.
+  bool is_told_only() const { return counts_calls && !is_read; }
 };
 
 struct Trial {
@@ -52,15 +57,19 @@ struct ReferenceOptions {
   std::optional<at::ScalarType> precision = std::nullopt;      // outputs need be no better than that
 };
 
+inline constexpr int kMovedBuffers = 3;
+
 class TrialMaker {
  public:
   static Result<std::unique_ptr<TrialMaker>> make(const Reference& reference, const ReferenceOptions& options);
 
-  // The model's state: as exported (0), moved a little (1), or drawn anew (2); where large, made again each time.
+  // The model's state: as exported (0), moved a little (1), drawn anew (2), or with other values of buffers alone
+  // (kMovedBuffers); where large, made again each time.
   State weights(int set) const;
   const Replay& eager() const { return *eager_; }
   const std::vector<std::string>& notes() const { return notes_; }
   bool is_random() const { return exact_->is_random(); }
+  bool has_movable_buffers() const;
 
   Result<std::vector<c10::IValue>> fresh_inputs(uint64_t seed) const;
   Result<Trial> make_trial(const TrialRecipe& recipe, const std::vector<InputFacts>& facts) const;
@@ -86,6 +95,9 @@ class TrialMaker {
   TrialMaker(const Reference& reference, const ReferenceOptions& options) : reference_(reference), options_(options) {}
   Status prepare();
   void leave_out_unfit_weights();
+  void find_read_state();
+  bool reads_state(const std::vector<c10::IValue>& leaves, const std::vector<size_t>& values,
+                   const std::vector<std::string>& outputs) const;
   Result<Trial> run_eager(std::vector<c10::IValue> leaves, uint64_t forward_seed, int weights) const;
   std::vector<ChangedState> changed_state(const State& before, const State& after) const;
   Status add_truth(Trial& trial) const;
@@ -99,7 +111,8 @@ class TrialMaker {
   const Reference& reference_;
   ReferenceOptions options_;
   State given_weights_;
-  bool redraws_ = true;  // else the third set is the second
+  std::set<size_t> unread_;  // values of buffers that calls change and whose outputs do not depend on them
+  bool redraws_ = true;      // else the third set is the second
   mutable std::map<int, State> kept_weights_;
   State recipe_constants_;
   std::unique_ptr<Replay> eager_, exact_;

@@ -1,0 +1,30 @@
+# row: A14
+# level: host
+# model: hidden_branch
+# expect: wrong_values
+# twin: honest_hidden_branch
+import tilelang
+import tilelang.language as T
+import torch
+import torch.nn as nn
+
+
+@tilelang.jit(out_idx=[-1])
+def rectified(M, N, block=8, dtype="float32"):
+    @T.prim_func
+    def main(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
+        with T.Kernel(T.ceildiv(M, block), threads=128) as bx:
+            for i, j in T.Parallel(block, N):
+                Y[bx * block + i, j] = T.max(X[bx * block + i, j], 0.0)
+
+    return main
+
+
+class ModelNew(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.gain = nn.Parameter(torch.full((n,), 1e-9))
+        self.gate = nn.Parameter(torch.full((1,), -30.0))
+
+    def forward(self, x):
+        return rectified(x.shape[0], x.shape[1])(x) + torch.sigmoid(self.gate) * torch.cos(x)
