@@ -72,7 +72,7 @@ class Uses {
   void visit(const Stmt& s, bool apart) {
     if (is_meeting(s)) return meeting(s, apart);
     if (const auto* n = as<Store>(s)) store(s, *n, apart);
-    if (const auto* n = as<Atomic>(s)) update(*n->element.buffer);
+    if (const auto* n = as<Atomic>(s)) update_atomically(*n, apart);
     if (const auto* n = as<AllReduce>(s)) update(*n->result.buffer);
     apart |= differences_.divides(s);
     for (const Stmt& child : bodies(s)) visit(child, apart);
@@ -87,6 +87,15 @@ class Uses {
     if (!different && !differences_.may_be_own(*n.buffer)) alike_.insert(s.get());
   }
 
+  // Registers are of one thread: what it updates there no other one sees, as if it stored the result.
+  void update_atomically(const Atomic& n, bool apart) {
+    Use* use = use_of(*n.element.buffer);
+    if (use == nullptr || (n.op == AtomicOp::load && !differences_.may_be_own(*n.element.buffer))) return;
+    use->stored = true;
+    use->differently |= apart || differences_.may_be_own(*n.element.buffer) || differences_.differs(n.element.start) ||
+                        (n.value && differences_.differs(n.value));
+  }
+
   // Of what no tile operator uses, each thread changes its own.
   void update(const BufferData& buffer) {
     Use* use = use_of(buffer);
@@ -94,8 +103,7 @@ class Uses {
   }
 
   void meeting(const Stmt& s, bool apart) {
-    const bool fills = as<Fill>(s), copies = box_form(s) && !as<For>(s);
-    const bool moves = copies || set_by_loop(s);
+    const bool fills = as<Fill>(s), moves = fills || box_form(s) || set_by_loop(s);
     bool different = apart;
     const auto note = [&](const BufferData& buffer) {
       if (Use* use = use_of(buffer)) {
@@ -105,7 +113,7 @@ class Uses {
       }
     };
     walk(
-        s, [](const Stmt&) {}, [&](const Expr& e) { different |= copies && differences_.differs(e); });
+        s, [](const Stmt&) {}, [&](const Expr& e) { different |= moves && differences_.differs(e); });
     walk(
         s,
         [&](const Stmt& part) {

@@ -27,6 +27,13 @@ Error spread_over_threads(const Stmt& s, const Buffer& buffer) {
                     "write its elements in a `T.Parallel` loop, or use `T.alloc_shared` or `T.alloc_local`");
 }
 
+// What a thread writes with this statement for itself; null: nothing.
+const Buffer* written_by_thread(const Stmt& s) {
+  if (const auto* n = as<Store>(s)) return &n->buffer;
+  if (const auto* n = as<Atomic>(s); n && n->op != AtomicOp::load) return &n->element.buffer;
+  return nullptr;
+}
+
 class Analysis {
  public:
   explicit Analysis(const Kernel& kernel) : kernel_(kernel), threads_(kernel) {
@@ -161,9 +168,9 @@ class Analysis {
   // What tile operators hold in fragments lies spread over the threads: no thread has all of it to write to.
   Status check_fragments(const Stmt& s) const {
     if (is_meeting(s)) return {};
-    const auto* n = as<Store>(s);
-    if (n && n->buffer->scope == Scope::fragment && !is_threads_own(*n->buffer))
-      return spread_over_threads(s, n->buffer);
+    const Buffer* written = written_by_thread(s);
+    if (written && (*written)->scope == Scope::fragment && !is_threads_own(**written))
+      return spread_over_threads(s, *written);
     for (const Stmt& child : bodies(s)) TRY(check_fragments(child));
     return {};
   }
@@ -204,8 +211,8 @@ class ThreadStores {
 
   Status check(const Stmt& s) {
     if (is_meeting(s)) return {};
-    if (const auto* n = as<Store>(s); n && n->buffer->scope == Scope::fragment && may_disturb(*n))
-      return spread_over_threads(s, n->buffer);
+    const Buffer* written = written_by_thread(s);
+    if (written && (*written)->scope == Scope::fragment && may_disturb(s)) return spread_over_threads(s, *written);
     const auto* choice = as<If>(s);
     if (choice == nullptr) {
       for (const Stmt& child : bodies(s)) TRY(check(child));
@@ -237,25 +244,27 @@ class ThreadStores {
     return status;
   }
 
-  bool may_disturb(const Store& store) const {
+  bool may_disturb(const Stmt& s) const {
+    if (const auto* update = as<Atomic>(s)) return several_at_one_place(update->element.start);
+    const Store& store = *as<Store>(s);
     const auto* memory = memory_of(store.buffer);
     bool differs = differences_.differs(store.value) || differences_.differs(store.indices);
     walk(store.value, [&](const Expr& part) {
       const auto* load = as<Load>(part);
       differs |= load != nullptr && memory_of(load->buffer) == memory;
     });
-    return differs && several_at_one_place(store);
+    return differs && several_at_one_place(store.indices);
   }
 
   // Where it is not known who comes, or where to, several do.
-  bool several_at_one_place(const Store& store) const {
+  bool several_at_one_place(const std::vector<Expr>& indices) const {
     std::vector<StaticIndex> evaluators;
-    for (const Expr& index : store.indices) {
+    for (const Expr& index : indices) {
       auto evaluator = StaticIndex::of(space_.expanded(index), kernel_.thread_vars);
       if (evaluator) evaluators.push_back(std::move(*evaluator));
     }
-    const bool known = evaluators.size() == store.indices.size();
-    if (!known && !space_.may_collide(store.indices)) return false;
+    const bool known = evaluators.size() == indices.size();
+    if (!known && !space_.may_collide(indices)) return false;
     std::set<std::vector<int64_t>> places;
     std::vector<int64_t> thread(kernel_.thread_vars.size(), 0);
     do {

@@ -104,12 +104,34 @@ TEST(EmulatedIterations, OfThreadsThatUpdateOneElementOfAFragmentAreRefused) {
   EXPECT_EQ(error("if tx < 32 {\nr[0] = r[0] + 1.0\n}"), refused);
   EXPECT_EQ(error("if tx < 32 {\nr[0] = x[tx]\n}"), refused);
   EXPECT_EQ(error("if x[tx] < 0.0 {\nr[0] = r[0] + 1.0\n}"), refused);
+  EXPECT_EQ(error("atomic add r[0], x[tx]"), refused);
+  EXPECT_EQ(error("atomic add r[0], 1.0"), refused);
+  EXPECT_EQ(error("if tx < 32 {\natomic max r[0], 1.0\n}"), refused);
   // One thread, all threads alike, the same value.
   const std::vector<std::string> fine{"if tx == 5 {\nr[0] = r[0] + 1.0\n}", "r[0] = r[0] + 1.0",
-                                      "if tx < 32 {\nr[0] = 2.0\n}"};
+                                      "if tx < 32 {\nr[0] = 2.0\n}", "if tx == 7 {\natomic add r[0], 1.0\n}"};
   std::vector<std::string> texts;
   for (const std::string& store : fine) texts.push_back(program(store));
   expect_all(texts, Architecture::sm_90a);
+}
+
+// Where a tile operator at most fills the fragment, it is of each thread's registers.
+TEST(EmulatedIterations, OfThreadsThatUpdateAFilledFragmentAtomicallyChangeTheirOwn) {
+  for (const char* update :
+       {"atomic add r[0], x[tx]", "atomic add r[0], 1.0", "if tx < 32 {\natomic max r[1], x[tx]\n}",
+        "atomic min r[tx % 2], 0.0", "atomic add r[0], x[tx] -> old: float32\ny[tx] = old"}) {
+    const std::string text = fmt::format(R"(program f(x: float32[64], y: float32[64], z: float32[64]) {{
+  kernel bx in 1 threads tx in 64 {{
+    fragment r: float32[2]
+    fill r = 0.5
+    {}
+    z[tx] = r[0] + r[1]
+  }}
+}})",
+                                         update);
+    for (const Architecture architecture : {Architecture::sm_80, Architecture::sm_90a})
+      EXPECT_EQ(outcome(text, architecture).wrong, "") << text;
+  }
 }
 
 // Two tiles of which the second one takes the place of the first, in a kernel whose threads exchange values of a warp

@@ -1,5 +1,7 @@
 // Fragments that threads address by element, beside tile operators on them. Run through the CPU backend and the
 // reference interpreter.
+#include <fmt/format.h>
+
 #include "tests/tile/run_fixture.h"
 
 namespace tilepilot::stage {
@@ -93,6 +95,46 @@ TEST_F(ThreadFragments, SetByAParallelLoopUnderACondition) {
 )");
 }
 
+TEST_F(ThreadFragments, SetByAParallelLoopOrFilledDifferently) {
+  expect_row_sums(R"(
+            own = T.alloc_fragment((N,), "float32")
+            acc = T.alloc_fragment((1,), "float32")
+            for j in T.Parallel(N):
+                own[j] = X[row, j]
+            T.fill(acc, X[row, 0])
+            for j in T.serial(1, N):
+                acc[0] += own[j]
+            if row < M:
+                Y[row] = acc[0]
+)");
+}
+
+// No other thread sees what a thread adds in its registers.
+TEST_F(ThreadFragments, UpdatedAtomically) {
+  expect_row_sums(R"(
+            acc = T.alloc_fragment((2,), "float32")
+            T.clear(acc)
+            for j in T.serial(N):
+                if row < M:
+                    T.atomic_add(acc[j % 2], X[row, j])
+            if row < M:
+                Y[row] = acc[0] + acc[1]
+)");
+}
+
+TEST_F(ThreadFragments, UpdatedAtomicallyByAllThreadsAlike) {
+  expect_row_sums(R"(
+            acc = T.alloc_fragment((1,), "float32")
+            T.fill(acc, -1)
+            T.atomic_add(acc[0], 1)
+            for j in T.serial(N):
+                if row < M:
+                    acc[0] += X[row, j]
+            if row < M:
+                Y[row] = acc[0]
+)");
+}
+
 // Of a fragment that tile operators use threads hold no copies: what all of them store is one store.
 TEST_F(ThreadFragments, AScalarBesideTileOperators) {
   load(R"(
@@ -124,7 +166,8 @@ def build(M=12, N=64):
 }
 
 TEST_F(ThreadFragments, WhatThreadsStoreDifferentlyInATileIsRefused) {
-  load(R"(
+  const auto fails = [&](const char* statement) {
+    load(fmt::format(R"(
 @tilelang.jit(out_idx=[-1])
 def build():
     @T.prim_func
@@ -133,13 +176,18 @@ def build():
             tx = T.get_thread_binding(0)
             tile = T.alloc_fragment((32,), "float32")
             total = T.alloc_fragment((1,), "float32")
-            tile[tx] = X[tx]
+            {}
             T.reduce_sum(tile, total, dim=0)
             Y[0] = total[0]
     return main
-)");
-  EXPECT_NE(failure("build()(x0)", {random_array(ir::kFloat32, {32}, 3)}).find("each thread writes to the fragment"),
-            std::string::npos);
+)",
+                     statement));
+    const std::string message = failure("build()(x0)", {random_array(ir::kFloat32, {32}, 3)});
+    EXPECT_NE(message.find("each thread writes to the fragment"), std::string::npos) << statement << ": " << message;
+  };
+  fails("tile[tx] = X[tx]");
+  fails("T.atomic_add(tile[tx % 4], X[tx])");
+  fails("T.atomic_max(tile[0], 1)");
 }
 
 }  // namespace
