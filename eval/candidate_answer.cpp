@@ -112,6 +112,11 @@ Diagnostic told_diagnostic(const json& node, size_t source_bytes) {
   return std::move(diagnostic.with_hint(text_of(node, "hint", kMaxText)));
 }
 
+void add_told(Diagnostic diagnostic, const SourceMap& sources, Verdict& verdict) {
+  verdict.diagnostics.push_back(std::move(diagnostic));
+  verdict.rendered.push_back(printable(render(sources, verdict.diagnostics.back()), 4 * kMaxText));
+}
+
 }  // namespace
 
 std::optional<std::string> fault_of_answer(json& body, size_t files) {
@@ -147,14 +152,23 @@ Verdict told_failure(const json& failure, const SourceMap& sources) {
   const std::string_view text = sources.text(0);
   const json diagnostics = failure.value("diagnostics", json::array());
   for (size_t i = 0; diagnostics.is_array() && i < std::min(diagnostics.size(), kMaxDiagnostics); ++i) {
-    if (!diagnostics[i].is_object()) continue;
-    verdict.diagnostics.push_back(told_diagnostic(diagnostics[i], text.size()));
-    verdict.rendered.push_back(printable(render(sources, verdict.diagnostics.back()), 4 * kMaxText));
+    if (diagnostics[i].is_object()) add_told(told_diagnostic(diagnostics[i], text.size()), sources, verdict);
   }
   const auto line = failure.find("line");
   const auto last = sources.position(0, static_cast<uint32_t>(text.size())).line;
   if (line != failure.end() && line->is_number_integer()) verdict.line = std::clamp<int>(line->get<int>(), 0, last);
   return verdict;
+}
+
+void add_told_warnings(const json& warnings, const SourceMap& sources, Verdict& verdict) {
+  constexpr DiagnosticKind kOfValues[] = {DiagnosticKind::begins_near_end, DiagnosticKind::unequal_extents,
+                                          DiagnosticKind::access_outside_tile};
+  for (size_t i = 0; warnings.is_array() && i < std::min(warnings.size(), kMaxDiagnostics); ++i) {
+    if (!warnings[i].is_object()) continue;
+    Diagnostic warning = told_diagnostic(warnings[i], sources.text(0).size());
+    if (std::find(std::begin(kOfValues), std::end(kOfValues), warning.kind) != std::end(kOfValues))
+      add_told(std::move(warning), sources, verdict);
+  }
 }
 
 Verdict protocol_failure(std::string_view fault) {

@@ -20,6 +20,9 @@ std::optional<std::string> fault_of_answer(nlohmann::json& body, size_t files);
 // escaped, diagnostics with spans inside of `sources`' file 0. Another outcome is rejected by the guard `protocol`.
 Verdict told_failure(const nlohmann::json& failure, const SourceMap& sources);
 
+// Adds to the verdict of wrong values the warnings of an answer that may explain them, shortened and escaped likewise.
+void add_told_warnings(const nlohmann::json& warnings, const SourceMap& sources, Verdict& verdict);
+
 // Of a candidate whose answers are no answers.
 Verdict protocol_failure(std::string_view fault);
 

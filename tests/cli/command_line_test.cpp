@@ -196,6 +196,14 @@ TEST_F(CommandLine, CheckIn16BitTakesProgramsForTheModelsOwnData) {
   EXPECT_EQ(wrong.exit_code, 1) << all(wrong);
 }
 
+TEST_F(CommandLine, CheckTellsWarningsThatMayExplainWrongValues) {
+  const auto wrong = check("fail_begins_near_end");
+  EXPECT_EQ(wrong.exit_code, 1);
+  EXPECT_THAT(all(wrong),
+              AllOf(HasSubstr("wrong_values"), HasSubstr("fail_begins_near_end.py:17:24: warning: the index "
+                                                         "-3 on axis 1 of `A` counts from the end")));
+}
+
 TEST_F(CommandLine, CheckKeepsCompiledKernels) {
   const fs::path cache = folder_ / "cache";
   auto libraries = [&] {

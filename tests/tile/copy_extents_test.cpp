@@ -1,5 +1,7 @@
 // Copies and fills whose extents differ from side to side or are known only when the kernel runs. Run through the CPU
 // backend and the reference interpreter.
+#include <fmt/format.h>
+
 #include "tests/tile/run_fixture.h"
 
 namespace tilepilot::stage {
@@ -112,6 +114,55 @@ def build(rows):
   EXPECT_EQ(failure("build(3)", {}),
             "shape_mismatch: `T.copy` between unequal extents: source `A` (3x4), destination "
             "`s` (2x4)");
+}
+
+// Negative indices that begin a copied region are told where the region then leaves its tensor, and only there.
+TEST_F(CopyExtents, ARegionThatBeginsNearTheEndIsToldWhereItLeavesTheTensor) {
+  const std::pair<const char*, size_t> copies[] = {
+      {"T.copy(X[0, -3], tile)", 1},
+      {"T.copy(X[-1, -3], tile)", 1},
+      {"T.copy(X[0, -PAD], tile)", 1},
+      {"T.copy(X[0, -100], tile)", 1},
+      {"T.copy(tile, X[0, -3])", 1},
+      {"T.copy(S[0, -3], tile)", 1},
+      {"T.async_copy(X[0, -3], tile)", 1},
+      {"T.atomic_add(X[0, -3], tile)", 1},
+      {"x = X[0, -3]\n        T.copy(x, tile)", 1},
+      {"T.copy(X[-3, -1], T.reshape(tile, (4, 2)))", 2},
+      // These end where the tensor does, or before.
+      {"T.copy(X[0, -8], tile)", 0},
+      {"T.copy(X[-1, 0], tile)", 0},
+      {"T.copy(S[-1, 0], tile)", 0},
+      {"T.copy(X[0, -3:], tile[0:3])", 0},
+      {"T.copy(X[0, -3:-1], tile[0:2])", 0},
+      {"T.copy(tile[-4:], X[0, 0:4])", 0},
+      // These are no literals, no starts, or no regions.
+      {"T.copy(X[0, b - 3], tile)", 0},
+      {"T.copy(X[0, [5, 4][-1]], tile)", 0},
+      {"T.reduce_sum(tile, one, dim=-1)", 0},
+      {"one[0] = X[0, -3]", 0},
+      {"T.fill(tile[-3:], 0)", 0},
+  };
+  for (const auto& [copy, count] : copies) {
+    interpreter_.diagnostics() = {};
+    load(fmt::format(R"(
+PAD = 3
+n = T.dynamic("n")
+
+@T.prim_func
+def kernel(X: T.Tensor((4, 64), "float32"), S: T.Tensor((4, n), "float32")):
+    with T.Kernel(1, threads=32) as b:
+        tile = T.alloc_shared((8,), "float32")
+        one = T.alloc_fragment((1,), "float32")
+        T.clear(tile)
+        {}
+)",
+                     copy));
+    size_t told = 0;
+    for (const Diagnostic& warning : interpreter_.diagnostics().items())
+      told += warning.kind == DiagnosticKind::begins_near_end;
+    EXPECT_EQ(told, count) << copy << "\n" << render(sources_, interpreter_.diagnostics());
+  }
 }
 
 }  // namespace

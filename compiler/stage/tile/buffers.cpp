@@ -31,10 +31,12 @@ Status check_index_count(const ir::BufferData& buffer, size_t count, Span span) 
 }
 
 // Negative constants count from the end.
-ir::Expr from_the_end(ir::Expr index, const ir::Expr& extent, Span span) {
+ir::Expr from_the_end(const TileContext& context, ir::Expr index, const ir::Expr& extent, Span span) {
   auto constant = ir::constant_int(index);
   if (!constant || *constant >= 0) return index;
-  return fold_binary(ir::BinaryOp::add, fold_cast(extent, index->type, span), index, span);
+  ir::Expr counted = fold_binary(ir::BinaryOp::add, fold_cast(extent, index->type, span), index, span);
+  if (context.builder) context.builder->note_negative(counted, *constant);
+  return counted;
 }
 
 Error outside(const ir::BufferData& buffer, size_t axis, int64_t index, Span span) {
@@ -97,7 +99,7 @@ class RegionReader {
     auto* slice = index.get_if<SliceObject>();
     if (!slice) {
       ir::Expr point = TRY(to_index(index, "an index", span_));
-      return Interval{from_the_end(point, buffer_->shape[axis], span_), ir::int_imm(1, ir::kInt32, span_)};
+      return Interval{from_the_end(context_, point, buffer_->shape[axis], span_), ir::int_imm(1, ir::kInt32, span_)};
     }
     if (!slice->step.is_none() && constant_integer(slice->step) != 1)
       return make_error(DiagnosticKind::unsupported_tile_feature, span_, "slices of buffers cannot have a step",
@@ -111,14 +113,19 @@ class RegionReader {
       return Interval{start, fold_binary(ir::BinaryOp::sub, fold_cast(stop, type, span_), std::move(from), span_)};
     }
     if (*extent <= 0)
-      return make_error(DiagnosticKind::value_error, span_,
-                        fmt::format("the slice of axis {} of `{}` is empty", axis, buffer_->name));
+      return make_error(
+          DiagnosticKind::value_error, span_, fmt::format("the slice of axis {} of `{}` is empty", axis, buffer_->name),
+          is_negative(start) || is_negative(stop) ? "a negative bound counts from the end of the axis" : "");
     return Interval{start, ir::int_imm(*extent, ir::kInt32, span_)};
   }
 
   Result<ir::Expr> bound(const Value& value, ir::Expr absent, size_t axis) {
     if (value.is_none()) return absent;
-    return from_the_end(TRY(to_index(value, "a slice bound", span_)), buffer_->shape[axis], span_);
+    return from_the_end(context_, TRY(to_index(value, "a slice bound", span_)), buffer_->shape[axis], span_);
+  }
+
+  bool is_negative(const ir::Expr& bound) const {
+    return context_.builder && context_.builder->negative_index(bound).has_value();
   }
 
   Definition definitions() const {
@@ -137,7 +144,7 @@ Result<std::vector<ir::Expr>> point_indices(const BufferObject& self, const std:
   std::vector<ir::Expr> indices;
   for (size_t axis = 0; axis < values.size(); ++axis) {
     ir::Expr index = TRY(to_index(values[axis], "an index", span));
-    index = from_the_end(std::move(index), self.buffer->shape[axis], span);
+    index = from_the_end(self.context, std::move(index), self.buffer->shape[axis], span);
     TRY(check_bounds(*self.buffer, axis, index, 1, span));
     indices.push_back(std::move(index));
   }

@@ -223,6 +223,15 @@ ir::Expr ProgramBuilder::definition(const ir::Var& var) const {
   return found == lets_.end() ? nullptr : found->second.second;
 }
 
+void ProgramBuilder::note_negative(const ir::Expr& index, int64_t written) {
+  negative_indices_.emplace(index, written);
+}
+
+std::optional<int64_t> ProgramBuilder::negative_index(const ir::Expr& index) const {
+  const auto found = negative_indices_.find(index);
+  return found == negative_indices_.end() ? std::nullopt : std::optional(found->second);
+}
+
 bool ProgramBuilder::is_open(int block) const {
   return block == 0 || std::any_of(blocks_.begin(), blocks_.end(), [&](const Block& b) { return b.id == block; });
 }

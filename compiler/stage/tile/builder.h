@@ -80,6 +80,11 @@ class ProgramBuilder {
   // What a let variable stands for, or null.
   ir::Expr definition(const ir::Var& var) const;
 
+  // Remembers that an index was written as a negative number, which counts from the end of the axis.
+  void note_negative(const ir::Expr& index, int64_t written);
+  // What was written, if that was a negative number.
+  std::optional<int64_t> negative_index(const ir::Expr& index) const;
+
   // Blocks by identity, for judging rebound names.
   int innermost_block() const { return blocks_.empty() ? 0 : blocks_.back().id; }
   bool is_open(int block) const;
@@ -120,6 +125,7 @@ class ProgramBuilder {
   std::unordered_set<const ir::BufferData*> buffers_;
   std::unordered_map<const ir::VarData*, std::pair<ir::Var, ir::Expr>> lets_;  // the var keeps its address unique
   std::unordered_map<const ir::VarData*, std::shared_ptr<ir::VarData>> unnamed_;
+  std::unordered_map<ir::Expr, int64_t> negative_indices_;
 };
 
 // The builder if a kernel is open; `outside_kernel` naming `what` otherwise.

@@ -99,6 +99,31 @@ void warn_of_unequal_extents(const TileArguments& arguments, const TileOperand& 
   arguments.context().interpreter.diagnostics().add(std::move(warning));
 }
 
+// `X[b, -3]` begins three elements before the end, as in Python, where people who read a halo mean three before the
+// start. It is what was meant if the region ends with the tensor.
+void warn_of_start_near_end(const TileArguments& arguments, const ir::Region& region) {
+  const TileContext& context = arguments.context();
+  for (size_t axis = 0; context.builder && axis < region.extent.size(); ++axis) {
+    const auto written = context.builder->negative_index(region.start[axis]);
+    if (!written) continue;
+    const int64_t extent = region.extent[axis];
+    const bool before_start = ir::constant_int(region.start[axis]).value_or(0) < 0;
+    if (!before_start && extent != kRunTimeExtent && *written + extent <= 0) continue;
+    std::vector<std::string> indices(region.extent.size(), "...");
+    indices[axis] = fmt::format("i - {}", -*written);
+    Diagnostic warning{
+        DiagnosticKind::begins_near_end,
+        region.start[axis]->span,
+        fmt::format("the index {} on axis {} of `{}` counts from the end: `{}` begins there and goes beyond the tensor",
+                    *written, axis, region.buffer->name, arguments.function()),
+        {declaration_note(*region.buffer)},
+        fmt::format("for elements before the start, which read as 0, fill the tile in a `T.Parallel` loop with "
+                    "`T.if_then_else(i >= {0}, {1}[{2}], 0)`, or copy from a tensor with {0} more elements in front",
+                    -*written, region.buffer->name, fmt::join(indices, ", "))};
+    context.interpreter.diagnostics().add(std::move(warning));
+  }
+}
+
 // How close to its threads a block has the memory of a region.
 int closeness(const ir::Region& region) {
   if (region.buffer->scope == ir::Scope::global) return 0;
@@ -170,6 +195,8 @@ Status match_extents(const TileArguments& arguments, TileOperand& source, TileOp
   if (destination.is_point) TRY(extend_point(arguments, destination, source.region));
   TRY(check_inside(arguments, source.region));
   TRY(check_inside(arguments, destination.region));
+  warn_of_start_near_end(arguments, source.region);
+  warn_of_start_near_end(arguments, destination.region);
   if (without_ones(source.region.extent) == without_ones(destination.region.extent)) return {};
   return unequal_extents(arguments, source, destination);
 }
@@ -217,6 +244,8 @@ Result<CopyBox> copy_box(const TileArguments& arguments, TileOperand source, Til
   if (!is_equal) warn_of_unequal_extents(arguments, source, destination, taken);
   if (take_extents(source.region, taken)) TRY(check_inside(arguments, source.region));
   if (take_extents(destination.region, taken)) TRY(check_inside(arguments, destination.region));
+  warn_of_start_near_end(arguments, source.region);
+  warn_of_start_near_end(arguments, destination.region);
   return CopyBox{std::move(source.region), std::move(destination.region), taken};
 }
 

@@ -229,6 +229,8 @@ class CandidateServer {
                    {"worked", program_->log().worked},
                    {"low_precision", program_->log().low_precision},
                    {"outputs", fetched->result.tensors.size()}};
+    for (auto& item : program_->diagnostics().items())
+      if (item.severity() == Severity::warning) answer["warnings"].push_back(to_json(item));
     if (message.body.at("look_at_weights")) answer["changed_weights"] = changed_weights();
     auto returned = fetched->result.tensors;
     for (size_t index : message.body.at("return_inputs")) returned.push_back(fetched->inputs.at(index));

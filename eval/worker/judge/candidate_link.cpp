@@ -98,6 +98,10 @@ std::optional<Message> CandidateLink::refuse(std::string_view fault) {
   return std::nullopt;
 }
 
+void CandidateLink::add_warnings(const nlohmann::json& warnings, Verdict& verdict) const {
+  add_told_warnings(warnings, sources_, verdict);
+}
+
 CandidateLink::Usage CandidateLink::usage() const { return {process_->cpu_seconds(), request_seconds_}; }
 
 // For how long the candidate has had others to wait for.

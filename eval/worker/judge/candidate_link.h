@@ -50,6 +50,8 @@ class CandidateLink {
   // A verdict of the outcome that ended the last request. It is never `verified`: of what the candidate's process says,
   // only kinds of failure count (candidate_answer.h).
   const Verdict& failure() const { return failure_; }
+  // See add_told_warnings.
+  void add_warnings(const nlohmann::json& warnings, Verdict& verdict) const;
   // For how long the process's first thread has waited for a processor.
   double queued_seconds() const { return process_->queued_seconds(); }
 

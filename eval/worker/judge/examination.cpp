@@ -246,6 +246,7 @@ class Examination {
     verdict_.kernels = answer.body.at("kernels").get<std::vector<std::string>>();
     auto failure = TrialCheck(side_, *link_, {lacking_, memory_}, verdict_).check(number, trial, answer);
     if (!failure) return true;
+    if (is_wrong(failure->outcome)) link_->add_warnings(answer.body.value("warnings", json()), verdict_);
     verdict_.guard = std::move(failure->guard);
     return fail(failure->outcome, std::move(failure->detail));
   }
