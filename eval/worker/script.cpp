@@ -19,6 +19,7 @@
 #include "compiler/syntax/parser.h"
 #include "eval/host/torch_host.h"
 #include "eval/torch/gpu.h"
+#include "eval/worker/crash_report.h"
 #include "eval/worker/target_backend.h"
 
 namespace tilepilot::eval {
@@ -133,6 +134,11 @@ Status end_of_work(const std::shared_ptr<const runtime::cuda::Device>& gpu) {
 
 namespace {
 
+std::string crash_hint(const runtime::Target& target) {
+  if (target.place != runtime::Place::cpu) return "";
+  return "memory that a kernel names by its address is not checked here; `--target emulate:sm_80` checks every access";
+}
+
 // What measurements of tuning hold for: the device, the code for it, and the compiler that makes it.
 TuningPlace tuning_place(const ScriptOptions& options, const runtime::cuda::Device* gpu) {
   TuningPlace place;
@@ -171,7 +177,7 @@ class ScriptRun {
       return finish(3);
     }
     gpu_ = opened->gpu;
-    backend_ = std::make_unique<CompileClock>(std::move(opened->kernels));
+    backend_ = std::make_unique<CompileClock>(crash_.watch(std::move(opened->kernels), crash_hint(opened->target)));
     std::string text;
     if (!read_file(script_.path, text)) {
       diagnostics_.add({DiagnosticKind::file_not_found, {}, fmt::format("cannot read `{}`", script_.path), {}, ""});
@@ -187,6 +193,7 @@ class ScriptRun {
   stage::Script script_;
   ScriptOptions options_;
   SourceMap sources_;
+  CrashReport crash_{sources_};
   DiagnosticList diagnostics_;
   Progress progress_;
   std::shared_ptr<const runtime::cuda::Device> gpu_;
@@ -233,6 +240,7 @@ class ScriptRun {
     TorchHost host(host_options(gpu_));
     // Nobody waits for a script but the one who started it.
     stage::Interpreter interpreter(sources_, {.steps = std::numeric_limits<int64_t>::max()});
+    interpreter.set_breadcrumb(crash_.statement());
     install(interpreter, host);
     // Importable, as in Python.
     auto main = interpreter.make_module(tree, options_.tune ? "tuned" : "__main__");
