@@ -8,6 +8,8 @@
 #include <set>
 #include <sstream>
 
+#include "eval/graph_slices.h"
+
 namespace tilepilot::eval {
 namespace {
 
@@ -62,14 +64,16 @@ MemoryNeed memory_need(const GraphUses& uses, bool on_gpu) {
   need.weights = cost.weight_bytes;
   need.outputs = cost.output_bytes;
   need.eager_peak = peak.eager;
-  need.exact_peak = peak.exact;
+  const ExactRun run = plan_exact_run(uses);
+  need.exact_peak = run.peak;
   constexpr int64_t kProcess = int64_t{400} << 20;      // LibTorch, in each process
   constexpr int64_t kContext = int64_t{600} << 20;      // of CUDA, in each process
   constexpr int64_t kGpuProcess = int64_t{1600} << 20;  // with LibTorch's libraries for it
   // Weights as exported, and moved; inputs as drawn.
   const int64_t kept = need.inputs + 2 * need.weights;
   const int64_t eager = need.inputs + need.weights + peak.eager;
-  const int64_t exact = 2 * (need.inputs + need.weights) + peak.exact + need.outputs;
+  // A second run moves what is given; its outputs are compared with those of the first.
+  const int64_t exact = run.inputs + run.weights + run.peak + run.outputs + need.outputs;
   const int64_t expected = 3 * need.outputs;  // eager's, and the truth in float64
   const int64_t candidate = need.inputs + need.weights + std::max(peak.eager, need.outputs);
   if (on_gpu) {

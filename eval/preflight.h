@@ -13,7 +13,7 @@ namespace tilepilot::eval {
 struct MemoryNeed {
   int64_t inputs = 0, weights = 0, outputs = 0;
   int64_t eager_peak = 0;  // what a call makes, at once, in the model's types
-  int64_t exact_peak = 0;  // the same in float64
+  int64_t exact_peak = 0;  // the same in float64: of a slice, and the outputs, where the graph is run in slices
   int64_t host = 0;        // of all processes of a check: judge and candidate
   int64_t gpu = 0;         // 0: the target is no GPU
 };

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/eval/drawn_graph.h"
+
 namespace tilepilot::eval {
 namespace {
 
@@ -12,39 +14,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-struct Drawn {
-  Graph graph;
-
-  int value(GraphValue::Kind kind, std::vector<int64_t> shape, const std::string& dtype = "float32") {
-    std::vector<int64_t> strides(shape.size());
-    int64_t step = 1;
-    for (size_t i = shape.size(); i-- > 0; step *= shape[i]) strides[i] = step;
-    graph.values.push_back({kind, "v" + std::to_string(graph.values.size()), true, dtype, shape, strides});
-    return static_cast<int>(graph.values.size()) - 1;
-  }
-  int input(std::vector<int64_t> shape) {
-    graph.inputs.push_back(value(GraphValue::Kind::input, std::move(shape)));
-    return graph.inputs.back();
-  }
-  int weight(std::vector<int64_t> shape) { return value(GraphValue::Kind::parameter, std::move(shape)); }
-  int node(const std::string& op, std::vector<GraphArgument> args, std::vector<int64_t> shape) {
-    const int id = value(GraphValue::Kind::node, std::move(shape));
-    graph.nodes.push_back({"aten::" + op, "", std::move(args), {}, {id}, "", static_cast<int>(graph.nodes.size()) + 1});
-    return id;
-  }
-  Drawn& returns(int id) {
-    graph.outputs = {ValueRef{id}};
-    return *this;
-  }
-};
-
-GraphArgument ref(int id) { return {ValueRef{id}}; }
-GraphArgument number(double value) { return {value}; }
-GraphArgument axes(std::vector<int64_t> list) {
-  GraphList items;
-  for (int64_t axis : list) items.push_back({axis});
-  return {items};
-}
+using testing::axes;
+using testing::Drawn;
+using testing::number;
+using testing::ref;
 
 std::vector<std::string> kinds(const Graph& graph) {
   std::vector<std::string> names;

@@ -11,6 +11,7 @@
 #include "eval/torch/span.h"
 #include "eval/worker/truth/digest.h"
 #include "eval/worker/truth/perturbation.h"
+#include "eval/worker/truth/slice_check.h"
 
 namespace tilepilot::eval {
 
@@ -18,7 +19,16 @@ using c10::IValue;
 
 namespace {
 
+const std::string kOnHost = "the float64 reference is computed on the processor: ";
 constexpr double kSingleEpsilon = 0x1p-23;
+// Apart from each other, so that nothing is moved alike.
+constexpr uint64_t kSeedsOfInputs = 1'000'000, kSeedsOfNodes = 2'000'000, kSeedsOfSlice = 10'000'000;
+
+at::Tensor exact_tensor(const at::Tensor& tensor, double epsilon, uint64_t seed, c10::Device device) {
+  const bool floating = tensor.is_floating_point();
+  const at::Tensor exact = tensor.to(device, floating ? at::kDouble : tensor.scalar_type(), false, /*copy=*/true);
+  return floating && epsilon > 0 ? nudged(exact, epsilon, seed) : exact;
+}
 
 std::vector<IValue> exact_leaves(const std::vector<IValue>& leaves, double epsilon, uint64_t seed, c10::Device device) {
   std::vector<IValue> result;
@@ -28,9 +38,8 @@ std::vector<IValue> exact_leaves(const std::vector<IValue>& leaves, double epsil
       continue;
     }
     const at::Tensor& tensor = leaf.toTensor();
-    const bool floating = tensor.is_floating_point();
-    at::Tensor exact = tensor.to(device, floating ? at::kDouble : tensor.scalar_type(), false, /*copy=*/true);
-    result.emplace_back(floating && epsilon > 0 ? nudged(exact, epsilon, seed++) : exact);
+    result.emplace_back(exact_tensor(tensor, epsilon, seed, device));
+    seed += tensor.is_floating_point() ? 1 : 0;
   }
   return result;
 }
@@ -111,6 +120,8 @@ Status TrialMaker::prepare() {
   recipe_constants_ = TRY(make_state(reference_.inputs, reference_, stored));
   eager_ = std::make_unique<Replay>(TRY(Replay::prepare(reference_.forward, Precision::exported, options_.device)));
   exact_ = std::make_unique<Replay>(TRY(Replay::prepare(reference_.forward, Precision::exact, options_.device)));
+  if (!exact_->is_random())
+    exact_run_ = plan_exact_run(GraphUses(reference_.forward), options_.exact_bytes, options_.find_slices);
   leave_out_unfit_weights();
   find_read_state();
   return {};
@@ -259,8 +270,9 @@ Status TrialMaker::add_truth(Trial& trial) const {
   auto after = tensors_of(truth.leaves);
   for (size_t k = 0; k < trial.mutated.size(); ++k) trial.mutated_expected[k].truth = after[trial.mutated[k]];
   for (auto& changed : trial.state) changed.expected.truth = truth.state[changed.value];
-  const std::string note = "the float64 reference is computed on the processor: " + truth.why_on_host;
-  if (!truth.why_on_host.empty() && notes_.empty()) notes_.push_back(note);
+  const std::string note = kOnHost + truth.why_on_host;
+  const bool told = std::any_of(notes_.begin(), notes_.end(), [](auto& each) { return each.find(kOnHost) == 0; });
+  if (!truth.why_on_host.empty() && !told) notes_.push_back(note);
   free_device();
   return {};
 }
@@ -271,40 +283,86 @@ Result<std::vector<at::Tensor>> TrialMaker::nudged_truth(const Trial& trial, dou
   return std::move(truth.outputs);
 }
 
-Result<TrialMaker::Truth> TrialMaker::run_exact(const Replay& replay, const Trial& trial, Nudge nudge,
-                                                c10::Device device) const {
-  constexpr uint64_t kSeedsOfInputs = 1'000'000, kSeedsOfNodes = 2'000'000;
+Replay::AfterNode TrialMaker::nudge_functions(Nudge nudge) const {
+  if (nudge.epsilon == 0) return {};
+  const double rounding = options_.precision ? nudge.epsilon : std::min(nudge.epsilon, kSingleEpsilon);
+  return [rounding, seed = nudge.seed + kSeedsOfNodes](const GraphNode& node, std::vector<IValue>& results) mutable {
+    nudge_function(node, results, rounding, seed++);
+  };
+}
+
+Result<TrialMaker::Truth> TrialMaker::run_whole(const Trial& trial, Nudge nudge, c10::Device device) const {
+  std::optional<Replay> on_host;
+  if (device != options_.device) on_host.emplace(TRY(Replay::prepare(reference_.forward, Precision::exact)));
   Truth truth;
   truth.leaves = exact_leaves(trial.leaves, nudge.epsilon, nudge.seed, device);
   truth.state = exact_state(weights(trial.weights), nudge.epsilon, nudge.seed + kSeedsOfInputs, device);
   at::manual_seed(trial.forward_seed);
-  Replay::AfterNode nudge_functions;
-  const double rounding = options_.precision ? nudge.epsilon : std::min(nudge.epsilon, kSingleEpsilon);
-  if (nudge.epsilon > 0)
-    nudge_functions = [rounding, seed = nudge.seed + kSeedsOfNodes](const GraphNode& node,
-                                                                    std::vector<IValue>& results) mutable {
-      nudge_function(node, results, rounding, seed++);
-    };
-  truth.outputs = TRY(replay.run(truth.leaves, truth.state, nudge_functions));
-  if (nudge.epsilon > 0) truth = {std::move(truth.outputs), {}, {}, {}};
+  truth.outputs = TRY((on_host ? *on_host : *exact_).run(truth.leaves, truth.state, nudge_functions(nudge)));
+  if (nudge.epsilon > 0) truth = {std::move(truth.outputs), {}, {}, {}, {}};
   return truth;
 }
 
-Result<TrialMaker::Truth> TrialMaker::run_exact(const Trial& trial, Nudge nudge) const {
-  auto attempt = [&](const Replay& replay, c10::Device device) -> Result<Truth> {
+// Weights and whole inputs are moved once, as every slice has them; the parts of inputs each on their own.
+Result<TrialMaker::Truth> TrialMaker::run_slices(const Trial& trial, Nudge nudge, c10::Device device) const {
+  const auto replay = TRY(SlicedReplay::prepare(reference_.forward, exact_run_, device));
+  const State state = exact_state(weights(trial.weights), nudge.epsilon, nudge.seed + kSeedsOfInputs, device);
+  SlicedReplay::Hooks hooks;
+  hooks.widen = [&](const at::Tensor& part, size_t input, int64_t slice) {
+    return exact_tensor(part, nudge.epsilon, nudge.seed + input + static_cast<uint64_t>(slice) * kSeedsOfSlice, device);
+  };
+  if (nudge.epsilon > 0)
+    hooks.after_node = [&](int64_t slice) -> Replay::AfterNode {
+      Nudge own = nudge, common = nudge;
+      own.seed += static_cast<uint64_t>(slice) * kSeedsOfSlice;
+      return [&replay, part = nudge_functions(own), whole = nudge_functions(common)](const GraphNode& node,
+                                                                                     std::vector<IValue>& results) {
+        const bool cut = !node.outputs.empty() && node.outputs[0] >= 0 && replay.is_cut(node.outputs[0]);
+        (cut ? part : whole)(node, results);
+      };
+    };
+  const SlicedReplay::Call call{trial.leaves, state, hooks};
+  Truth truth;
+  truth.outputs = TRY(replay.run(call));
+  if (slices_are_checked_ || nudge.epsilon > 0) return truth;
+  std::vector<Expected> outputs = trial.outputs;
+  if (outputs.size() != truth.outputs.size())
+    return make_error(DiagnosticKind::tensor_operation_failed, {}, "it gave fewer results than eager");
+  for (size_t i = 0; i < outputs.size(); ++i) outputs[i].truth = truth.outputs[i];
+  auto checked = check_slices(replay, call, outputs);
+  slices_are_checked_ = checked.ok();
+  if (!checked.ok()) truth.why_not_in_slices = checked.error().message;
+  return truth;
+}
+
+Result<TrialMaker::Truth> TrialMaker::run_somewhere(const RunOn& run) const {
+  auto attempt = [&](c10::Device device) -> Result<Truth> {
     try {
-      return run_exact(replay, trial, nudge, device);
+      return run(device);
     } catch (const std::exception& error) {
       return make_error(DiagnosticKind::tensor_operation_failed, {}, error.what());
     }
   };
-  auto truth = attempt(*exact_, options_.device);
+  auto truth = attempt(options_.device);
   // Another generator would draw other numbers than eager has.
   if (truth.ok() || options_.device.is_cpu() || exact_->is_random()) return truth;
   free_device();
-  auto on_host = attempt(TRY(Replay::prepare(reference_.forward, Precision::exact)), c10::DeviceType::CPU);
+  auto on_host = attempt(c10::DeviceType::CPU);
   if (on_host.ok()) on_host->why_on_host = truth.error().message;
   return on_host;
+}
+
+Result<TrialMaker::Truth> TrialMaker::run_exact(const Trial& trial, Nudge nudge) const {
+  const bool changes_nothing = trial.mutated.empty() && trial.state.empty();
+  if (is_sliced() && changes_nothing) {
+    auto truth = run_somewhere([&](c10::Device device) { return run_slices(trial, nudge, device); });
+    const std::string why_not = truth.ok() ? truth->why_not_in_slices : truth.error().message;
+    if (why_not.empty()) return truth;
+    exact_run_.slices.reset();
+    notes_.push_back("the float64 reference is computed at once, not in slices: " + why_not);
+    free_device();
+  }
+  return run_somewhere([&](c10::Device device) { return run_whole(trial, nudge, device); });
 }
 
 }  // namespace tilepilot::eval

@@ -2,6 +2,7 @@
 // made from their recipe whenever they are needed; only small ones are kept.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -10,6 +11,7 @@
 
 #include "compiler/runtime/cuda/driver.h"
 #include "eval/torch/replay.h"
+#include "eval/torch/sliced_replay.h"
 #include "eval/worker/truth/comparison.h"
 #include "eval/worker/truth/stress.h"
 
@@ -55,6 +57,8 @@ struct ReferenceOptions {
   double trial_seconds = 30;                                   // for all trials; less than two are never made
   double stress_seconds = 1.5;                                 // for making stress trials; at least three are tried
   std::optional<at::ScalarType> precision = std::nullopt;      // outputs need be no better than that
+  int64_t exact_bytes = kExactBytes;                           // float64 replays that take more are cut into slices
+  FindSlices find_slices = eval::find_slices;                  // how
 };
 
 inline constexpr int kMovedBuffers = 3;
@@ -68,6 +72,8 @@ class TrialMaker {
   State weights(int set) const;
   const Replay& eager() const { return *eager_; }
   const std::vector<std::string>& notes() const { return notes_; }
+  // Whether truths are made slice by slice.
+  bool is_sliced() const { return exact_run_.slices.has_value(); }
   bool is_random() const { return exact_->is_random(); }
   bool has_movable_buffers() const;
 
@@ -85,6 +91,7 @@ class TrialMaker {
     std::vector<c10::IValue> leaves;  // after the call
     State state;                      // after the call
     std::string why_on_host;          // the GPU was to compute it; empty: it did
+    std::string why_not_in_slices;    // it was made in slices, and is wrong; empty: it is right
   };
   // How far inputs and weights are moved before a call.
   struct Nudge {
@@ -101,10 +108,14 @@ class TrialMaker {
   Result<Trial> run_eager(std::vector<c10::IValue> leaves, uint64_t forward_seed, int weights) const;
   std::vector<ChangedState> changed_state(const State& before, const State& after) const;
   Status add_truth(Trial& trial) const;
-  // Of a trial's leaves and seed, with one of the weight sets. What the GPU cannot do (an operator without float64, too
-  // little memory), the processor does.
+  // Of a trial's leaves and seed, with one of the weight sets; in slices if that is planned.
   Result<Truth> run_exact(const Trial& trial, Nudge nudge) const;
-  Result<Truth> run_exact(const Replay& replay, const Trial& trial, Nudge nudge, c10::Device device) const;
+  // What the GPU cannot do (an operator without float64, too little memory), the processor does.
+  using RunOn = std::function<Result<Truth>(c10::Device)>;
+  Result<Truth> run_somewhere(const RunOn& run) const;
+  Result<Truth> run_whole(const Trial& trial, Nudge nudge, c10::Device device) const;
+  Result<Truth> run_slices(const Trial& trial, Nudge nudge, c10::Device device) const;
+  Replay::AfterNode nudge_functions(Nudge nudge) const;
   // Candidates need the memory of the GPU that replays have used.
   void free_device() const;
 
@@ -116,6 +127,8 @@ class TrialMaker {
   mutable std::map<int, State> kept_weights_;
   State recipe_constants_;
   std::unique_ptr<Replay> eager_, exact_;
+  mutable ExactRun exact_run_;
+  mutable bool slices_are_checked_ = false;
   mutable std::vector<std::string> notes_;
 };
 
