@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "compiler/runtime/cuda/architecture.h"
 #include "compiler/runtime/cuda/driver.h"
+#include "compiler/runtime/cuda/gpu_monitor.h"
 #include "compiler/runtime/cuda/nvrtc.h"
 #include "compiler/runtime/library.h"
 #include "compiler/runtime/process.h"
@@ -65,6 +66,17 @@ Finding probe_gpu(const Session&) {
   if (!target.ok()) return {false, fmt::format("{}: {}", (*gpu)->name(), target.error().message)};
   return {true, fmt::format("{}, compute capability {}.{} (cuda:{}), driver of CUDA {}", (*gpu)->name(),
                             (*gpu)->capability() / 10, (*gpu)->capability() % 10, *target, (*gpu)->driver_version())};
+}
+
+Finding probe_nvml(const Session&) {
+  runtime::cuda::NvmlOptions options;
+  if (auto gpu = runtime::cuda::Device::open(); gpu.ok()) options.bus_id = (*gpu)->bus_id();
+  auto monitor = runtime::cuda::open_nvml(options);
+  if (!monitor.ok()) return {false, monitor.error().message};
+  const auto sample = (*monitor)->sample();
+  const auto text = [](const auto& value) { return value ? fmt::format("{:.0f}", static_cast<double>(*value)) : "?"; };
+  return {true, fmt::format("SM at {} MHz, memory at {} MHz, {} W, {} C", text(sample.sm_mhz), text(sample.mem_mhz),
+                            text(sample.power_w), text(sample.temperature))};
 }
 
 Finding probe_nvrtc(const Session& session) {
@@ -130,6 +142,7 @@ constexpr Check kChecks[] = {
     {"exporter", true, "models cannot be exported", probe_exporter},
     {"sandbox", false, "candidates and compilers are kept from less than they could be", probe_sandbox},
     {"GPU", false, "kernels run on the processor, or in the emulator", probe_gpu},
+    {"NVML", false, "verdicts on a GPU do not tell its clocks, power and temperature", probe_nvml},
     {"NVRTC", false, "`cuda:` targets cannot run kernels", probe_nvrtc},
     {"kernel cache", false, "every kernel is compiled again", probe_cache},
     {"corpus and runs", true, "`generate` and `corpus` cannot keep their state", probe_store},

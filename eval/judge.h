@@ -60,6 +60,16 @@ struct KernelBenchRule {
   double tolerance = 0;  // absolute and relative
 };
 
+// What the GPU said of itself before, between and after the timed batches. Absent: it did not tell.
+struct GpuState {
+  std::optional<int> sm_mhz_low, sm_mhz_high;  // while it worked
+  std::optional<int> mem_mhz;                  // the lowest
+  std::optional<double> power_w;               // the highest
+  std::optional<int> temperature;              // the highest, in degrees Celsius
+  std::vector<std::string> throttled;          // what held the clocks down: "sw_power_cap", ...
+  int samples = 0;
+};
+
 struct Verdict {
   Outcome outcome = Outcome::worker_failed;
   std::string detail;                   // one sentence
@@ -80,6 +90,7 @@ struct Verdict {
   std::optional<uint64_t> seed;  // that its trials were drawn from; told afterwards, and to nobody who is judged
   bool foreign_source = false;   // the program brings source text of its own (`--allow-foreign`)
   std::optional<KernelBenchRule> kernelbench;
+  std::optional<GpuState> gpu_state;  // of a GPU that was timed on
   // 95 % confidence interval of the speed-up; both 0: not measured.
   double speedup_low = 0, speedup_high = 0;
   double speedup() const { return candidate && eager ? eager->median_us / candidate->median_us : 0; }

@@ -48,6 +48,34 @@ json rule_json(const std::optional<KernelBenchRule>& rule) {
   return {{"trials", rule->trials}, {"passed", rule->passed}, {"tolerance", rule->tolerance}};
 }
 
+template <class Value>
+json optional_json(const std::optional<Value>& value) {
+  return value ? json(*value) : json();
+}
+template <class Value>
+std::optional<Value> read_optional(const json& node) {
+  return node.is_null() ? std::nullopt : std::optional(node.get<Value>());
+}
+
+json state_json(const GpuState& state) {
+  return {{"sm_mhz", {{"min", optional_json(state.sm_mhz_low)}, {"max", optional_json(state.sm_mhz_high)}}},
+          {"mem_mhz", optional_json(state.mem_mhz)},
+          {"power_w", optional_json(state.power_w)},
+          {"temperature", optional_json(state.temperature)},
+          {"throttled", state.throttled},
+          {"samples", state.samples}};
+}
+
+GpuState read_state(const json& node) {
+  return {.sm_mhz_low = read_optional<int>(node.at("sm_mhz").at("min")),
+          .sm_mhz_high = read_optional<int>(node.at("sm_mhz").at("max")),
+          .mem_mhz = read_optional<int>(node.at("mem_mhz")),
+          .power_w = read_optional<double>(node.at("power_w")),
+          .temperature = read_optional<int>(node.at("temperature")),
+          .throttled = node.at("throttled"),
+          .samples = node.at("samples")};
+}
+
 json error_json(const OutputError& error) {
   return {{"trial", error.trial},
           {"output", error.output},
@@ -122,29 +150,31 @@ json to_json(const Verdict& verdict) {
   json diagnostics = json::array(), errors = json::array();
   for (auto& diagnostic : verdict.diagnostics) diagnostics.push_back(to_json(diagnostic));
   for (auto& error : verdict.errors) errors.push_back(error_json(error));
-  return {{"outcome", std::string(to_string(verdict.outcome))},
-          {"detail", verdict.detail},
-          {"target", verdict.target},
-          {"aten", verdict.aten},
-          {"line", verdict.line},
-          {"diagnostics", diagnostics},
-          {"rendered", verdict.rendered},
-          {"errors", errors},
-          {"candidate", timing_json(verdict.candidate)},
-          {"eager", timing_json(verdict.eager)},
-          {"compiled", timing_json(verdict.compiled)},
-          {"speedup", verdict.speedup()},
-          {"generated_share", verdict.generated_share},
-          {"kernels", verdict.kernels},
-          {"notes", verdict.notes},
-          {"degenerate", verdict.degenerate},
-          {"guard", verdict.guard},
-          {"guards_run", verdict.guards_run},
-          {"given_inputs_only", verdict.given_inputs_only},
-          {"seed", verdict.seed ? json(*verdict.seed) : json()},
-          {"foreign_source", verdict.foreign_source},
-          {"kernelbench", rule_json(verdict.kernelbench)},
-          {"speedup_interval", json::array({verdict.speedup_low, verdict.speedup_high})}};
+  json object = {{"outcome", std::string(to_string(verdict.outcome))},
+                 {"detail", verdict.detail},
+                 {"target", verdict.target},
+                 {"aten", verdict.aten},
+                 {"line", verdict.line},
+                 {"diagnostics", diagnostics},
+                 {"rendered", verdict.rendered},
+                 {"errors", errors},
+                 {"candidate", timing_json(verdict.candidate)},
+                 {"eager", timing_json(verdict.eager)},
+                 {"compiled", timing_json(verdict.compiled)},
+                 {"speedup", verdict.speedup()},
+                 {"generated_share", verdict.generated_share},
+                 {"kernels", verdict.kernels},
+                 {"notes", verdict.notes},
+                 {"degenerate", verdict.degenerate},
+                 {"guard", verdict.guard},
+                 {"guards_run", verdict.guards_run},
+                 {"given_inputs_only", verdict.given_inputs_only},
+                 {"seed", verdict.seed ? json(*verdict.seed) : json()},
+                 {"foreign_source", verdict.foreign_source},
+                 {"kernelbench", rule_json(verdict.kernelbench)},
+                 {"speedup_interval", json::array({verdict.speedup_low, verdict.speedup_high})}};
+  if (verdict.gpu_state) object["gpu_state"] = state_json(*verdict.gpu_state);
+  return object;
 }
 
 Verdict verdict_from_json(const json& node) {
@@ -172,6 +202,7 @@ Verdict verdict_from_json(const json& node) {
   if (auto seed = node.find("seed"); seed != node.end() && !seed->is_null()) verdict.seed = seed->get<uint64_t>();
   if (auto rule = node.find("kernelbench"); rule != node.end() && !rule->is_null())
     verdict.kernelbench = KernelBenchRule{rule->at("trials"), rule->at("passed"), rule->at("tolerance")};
+  if (auto state = node.find("gpu_state"); state != node.end()) verdict.gpu_state = read_state(*state);
   if (auto interval = node.find("speedup_interval"); interval != node.end()) {
     verdict.speedup_low = interval->at(0);
     verdict.speedup_high = interval->at(1);

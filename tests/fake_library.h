@@ -91,6 +91,7 @@ extern "C" int cuMemAlloc_v2(unsigned long long* address, unsigned long long byt
 extern "C" int cuDriverGetVersion(int* version) { *version = VERSION; return 0; }
 extern "C" int cuDeviceGetCount(int* count) { *count = 1; return 0; }
 extern "C" int cuDeviceGetName(char* name, int, int) { for (const char* c = "NVIDIA H200"; *c; ++c) *name++ = *c; return 0; }
+extern "C" int cuDeviceGetPCIBusId(char* id, int, int) { for (const char* c = "0000:1b:00.0"; *c; ++c) *id++ = *c; return 0; }
 extern "C" int cuDeviceGetAttribute(int* value, int which, int) {
   *value = which == 75 ? CAPABILITY / 10 : which == 76 ? CAPABILITY % 10 : which == 97 ? 232448 : 132;
   return 0;
@@ -107,6 +108,25 @@ extern "C" int cuGetErrorString(int status, const char** text) {
 )";
   return "#define VERSION " + std::to_string(version) + "\n#define WAIT_STATUS " + std::to_string(wait_status) +
          "\n#define CAPABILITY " + std::to_string(capability) + text;
+}
+
+// An NVML that knows one H200 on the bus at 0000:1b:00.0, which is hot and limited by its power.
+inline std::string fake_nvml_source() {
+  return R"(
+extern "C" int nvmlInit_v2() { return 0; }
+extern "C" int nvmlShutdown() { return 0; }
+extern "C" int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) { *device = (void*)1; return index == 0 ? 0 : 2; }
+extern "C" int nvmlDeviceGetHandleByPciBusId_v2(const char* id, void** device) {
+  *device = (void*)1;
+  for (const char* known = "0000:1b:00.0"; *known; ++known, ++id)
+    if (*known != *id) return 6;
+  return 0;
+}
+extern "C" int nvmlDeviceGetClockInfo(void*, int kind, unsigned* mhz) { *mhz = kind == 1 ? 1980 : 3201; return 0; }
+extern "C" int nvmlDeviceGetPowerUsage(void*, unsigned* milliwatts) { *milliwatts = 523500; return 0; }
+extern "C" int nvmlDeviceGetTemperature(void*, int, unsigned* degrees) { *degrees = 41; return 0; }
+extern "C" int nvmlDeviceGetCurrentClocksEventReasons(void*, unsigned long long* reasons) { *reasons = 4; return 0; }
+)";
 }
 
 // An NVRTC of this version that is no compiler: it fails, or what it makes is the same for every text.

@@ -29,6 +29,7 @@ class Certificates : public testing::DiagnosticTest {
     facts.verdict.candidate = facts.verdict.eager = eval::Timing{1.0 / 3, 0.3, 0.4, 30};
     facts.verdict.errors.push_back({.max_abs = std::numeric_limits<double>::infinity(), .bound = 0.1});
     facts.verdict.notes = {"\xff is no text"};
+    facts.verdict.gpu_state = eval::GpuState{.sm_mhz_low = 1755, .sm_mhz_high = 1980, .throttled = {"sw_power_cap"}};
     return facts;
   }
   json written() const {
@@ -49,6 +50,7 @@ TEST_F(Certificates, HoldWhatWasJudgedAndHow) {
   EXPECT_EQ((*read)["model"]["file"], "models/model.py");
   EXPECT_EQ((*read)["seeds"], json::array({0xfedcba9876543210u}));
   EXPECT_EQ((*read)["verdict"]["outcome"], "verified");
+  EXPECT_EQ((*read)["verdict"]["gpu_state"]["sm_mhz"]["min"], 1755);
   EXPECT_EQ((*read)["judging"]["target"], "cpu");
   EXPECT_EQ((*read)["judging"]["aten"], "hybrid");
   EXPECT_EQ((*read)["environment"]["torch"], "2.13");

@@ -265,9 +265,9 @@ TEST_F(CommandLine, FailCheckWithoutAGpuSaysWhatIsMissing) {
   EXPECT_THAT(result.err, ContainsRegex("driver|LibTorch|NVRTC")) << all(result);
 }
 
-TEST_F(CommandLine, DoctorTellsOfGpuAndNvrtc) {
+TEST_F(CommandLine, DoctorTellsOfGpuNvmlAndNvrtc) {
   auto result = tilepilot({"doctor"});
-  EXPECT_THAT(result.out, AllOf(HasSubstr("GPU"), HasSubstr("NVRTC"))) << all(result);
+  EXPECT_THAT(result.out, AllOf(HasSubstr("GPU"), HasSubstr("NVML"), HasSubstr("NVRTC"))) << all(result);
 }
 
 }  // namespace

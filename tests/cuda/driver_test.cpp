@@ -38,6 +38,7 @@ TEST_F(DriverTest, DescribesTheDevice) {
   EXPECT_EQ((*device)->multiprocessors(), 132);
   EXPECT_EQ((*device)->shared_bytes(), 232448);
   EXPECT_EQ((*device)->driver_version(), "13.0");
+  EXPECT_EQ((*device)->bus_id(), "0000:1b:00.0");
 }
 
 TEST_F(DriverTest, SaysHowManyBlocksRunAtOnce) {

@@ -27,6 +27,7 @@ Verdict sample() {
   verdict.notes = {"a note"};
   verdict.degenerate = true;
   verdict.kernelbench = KernelBenchRule{5, 4, 1e-4};
+  verdict.gpu_state = GpuState{1755, 1980, 3201, std::nullopt, 61, {"sw_power_cap"}, 7};
   return verdict;
 }
 
@@ -43,6 +44,16 @@ TEST(VerdictJson, RoundTrip) {
   EXPECT_FALSE(back.compiled);
   ASSERT_TRUE(back.kernelbench);
   EXPECT_EQ(back.kernelbench->passed, 4);
+  ASSERT_TRUE(back.gpu_state);
+  EXPECT_EQ(back.gpu_state->sm_mhz_low, 1755);
+  EXPECT_FALSE(back.gpu_state->power_w);
+}
+
+TEST(VerdictJson, AGpuThatDoesNotTellIsNotMentioned) {
+  Verdict verdict = sample();
+  verdict.gpu_state.reset();
+  EXPECT_FALSE(to_json(verdict).contains("gpu_state"));
+  EXPECT_FALSE(verdict_from_json(to_json(verdict)).gpu_state);
 }
 
 TEST(VerdictJson, EveryOutcomeHasAName) {

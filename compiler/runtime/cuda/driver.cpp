@@ -46,6 +46,11 @@ Device::~Device() {
 
 std::string Device::driver_version() const { return fmt::format("{}.{}", version_ / 1000, version_ % 1000 / 10); }
 
+std::string Device::bus_id() const {
+  char text[32] = {};
+  return driver_->bus_id(text, sizeof(text) - 1, handle_) == kDriverSuccess ? text : "";
+}
+
 Status Device::use() const {
   void* current = nullptr;
   if (driver_->get_context(&current) == kDriverSuccess && current == context_) return {};

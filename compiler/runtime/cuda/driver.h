@@ -100,6 +100,8 @@ class Device : public std::enable_shared_from_this<Device> {
   int multiprocessors() const { return multiprocessors_; }
   int64_t shared_bytes() const { return shared_bytes_; }  // that a block can have
   std::string driver_version() const;                     // "13.0"
+  // By which other libraries know it: "0000:1b:00.0"; empty if the driver does not say.
+  std::string bus_id() const;
 
   // Makes the context that of this thread. Needed once in each thread before anything else.
   Status use() const;

@@ -28,6 +28,7 @@ const char* link_driver(void* library, DriverFunctions& call) {
   find("cuDeviceGet", call.device_get);
   find("cuDeviceGetName", call.device_name);
   find("cuDeviceGetAttribute", call.device_attribute);
+  find("cuDeviceGetPCIBusId", call.bus_id);
   find("cuDevicePrimaryCtxRetain", call.retain_context);
   find("cuDevicePrimaryCtxRelease_v2", call.release_context);
   find("cuCtxSetCurrent", call.set_context);

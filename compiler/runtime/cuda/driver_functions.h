@@ -77,6 +77,7 @@ struct DriverFunctions {
   int (*device_get)(int*, int ordinal);
   int (*device_name)(char*, int size, int device);
   int (*device_attribute)(int*, int attribute, int device);
+  int (*bus_id)(char*, int size, int device);
   int (*retain_context)(void**, int device);
   int (*release_context)(int device);
   int (*set_context)(void*);

@@ -234,7 +234,7 @@ class Examination {
       interludes.push_back({[this] { return kernels_do_work(); }});
     std::vector<Contestant> contestants = {contestant()};
     const bool passed =
-        run_side_by_side(side_, source, eager, contestants, std::move(interludes), {options_.judge, request_.time});
+        run_side_by_side(side_, source, eager, contestants, std::move(interludes), {options_, request_.time});
     if (contestants[0].failure) return fail(*contestants[0].failure);
     if (!passed) return false;  // an interlude has said why
     verdict_.outcome = Outcome::verified;
@@ -458,7 +458,7 @@ std::vector<Verdict> compare_verified(const ReferenceSide& side, const std::vect
   CallSource source(side, **given);
   given->reset();
   EagerCalls eager(side);
-  if (!contestants.empty()) run_side_by_side(side, source, eager, contestants, {}, {options.judge, requests[0].time});
+  if (!contestants.empty()) run_side_by_side(side, source, eager, contestants, {}, {options, requests[0].time});
   for (size_t k = 0; k < places.size(); ++k) verdicts[places[k]] = examinations[places[k]]->finish(contestants[k]);
   return verdicts;
 }

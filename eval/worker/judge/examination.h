@@ -2,6 +2,7 @@
 // is the verdict.
 #pragma once
 
+#include "compiler/runtime/cuda/gpu_monitor.h"
 #include "eval/compiler_broker.h"
 #include "eval/judge.h"
 #include "eval/worker/truth/reference_side.h"
@@ -11,7 +12,8 @@ namespace tilepilot::eval {
 struct ExaminationOptions {
   const JudgeOptions& judge;
   std::filesystem::path executable;
-  CompilerBroker* broker = nullptr;  // null: candidates compile themselves
+  CompilerBroker* broker = nullptr;              // null: candidates compile themselves
+  runtime::cuda::GpuMonitor* monitor = nullptr;  // of the GPU; null: nobody watches it
 };
 
 // `verified`: what an earlier examination of the same program found, or null. Then two trials lead to the timing, and

@@ -8,6 +8,7 @@
 #include <map>
 #include <random>
 
+#include "compiler/runtime/cuda/gpu_monitor.h"
 #include "compiler/runtime/target.h"
 #include "eval/compiler_broker.h"
 #include "eval/diagnostic_json.h"
@@ -93,6 +94,10 @@ class JudgeServer {
     options_.target = runtime::to_string(opened.target);
     measures_ = opened.target.place != runtime::Place::emulator;
     gpu_ = std::move(opened.gpu);
+    // Without NVML times are as good; they only come without what the GPU says of itself.
+    if (gpu_)
+      if (auto monitor = runtime::cuda::open_nvml({.library = {}, .bus_id = gpu_->bus_id()}); monitor.ok())
+        monitor_ = *std::move(monitor);
     auto reference = TRY(load_reference(body.at("folder").get<std::string>()));
     TRY(check_dtype(reference, options_));
     TRY(reserve_memory(reference));
@@ -159,7 +164,7 @@ class JudgeServer {
       finalists.push_back(std::move(request));
     }
     try {
-      auto compared = compare_verified(*side_, finalists, {options_, executable_, broker_}, known);
+      auto compared = compare_verified(*side_, finalists, {options_, executable_, broker_, monitor_.get()}, known);
       for (size_t i = 0; i < places.size(); ++i) verdicts[places[i]] = std::move(compared[i]);
     } catch (const std::exception& error) {
       for (const size_t place : places) verdicts[place] = failure(error);
@@ -172,7 +177,7 @@ class JudgeServer {
   Verdict check(const CheckRequest& request) {
     try {
       auto known = verified_.find(request.source);
-      auto verdict = examine(*side_, request, {options_, executable_, broker_},
+      auto verdict = examine(*side_, request, {options_, executable_, broker_, monitor_.get()},
                              known == verified_.end() ? nullptr : &known->second);
       if (verdict.outcome == Outcome::verified) verified_.insert_or_assign(request.source, verdict);
       return verdict;
@@ -186,6 +191,7 @@ class JudgeServer {
   MemoryReservation memory_;
   bool measures_ = true;                              // times in the emulator tell nothing
   std::shared_ptr<const runtime::cuda::Device> gpu_;  // kept, as its context is LibTorch's too
+  std::unique_ptr<runtime::cuda::GpuMonitor> monitor_;
   std::unique_ptr<ReferenceSide> side_;
   std::map<std::string, Verdict> verified_;  // by source
 };

@@ -7,6 +7,7 @@
 #include <set>
 #include <thread>
 
+#include "eval/gpu_log.h"
 #include "eval/wire.h"
 #include "eval/worker/judge/samples.h"
 #include "eval/worker/judge/timing_lock.h"
@@ -26,6 +27,7 @@ constexpr double kPatience = 10;      // budgets: then what there is must do
 constexpr size_t kPicks = 8;          // calls of a batch that are compared, and its traps
 constexpr int kTruths = 2;            // rounds in which one of them is compared with the truth
 constexpr double kLaunchBound = 20e-6;
+constexpr int kLoggedEvery = 3;  // rounds, of what the GPU says
 constexpr auto kThreadsSleep =
     std::chrono::milliseconds(1);  // longer than idle OpenMP threads spin (worker_process.cpp)
 
@@ -36,14 +38,15 @@ void add_note(Verdict& verdict, const std::string& note) {
 class SideBySide {
  public:
   SideBySide(const ReferenceSide& side, CallSource& source, EagerCalls& eager, std::vector<Contestant>& contestants,
-             const JudgeOptions& options)
+             const SideBySideOptions& options)
       : side_(side),
         source_(source),
         eager_(eager),
         contestants_(contestants),
-        options_(options),
+        options_(options.examination.judge),
         check_(side, source),
-        samples_(contestants.size()) {}
+        samples_(contestants.size()),
+        log_(options.examination.monitor) {}
 
   bool run(std::vector<Interlude> interludes, bool time) {
     if (!time) return run_steps(std::move(interludes), 0);
@@ -55,7 +58,10 @@ class SideBySide {
     const TimingLock lock(timing_lock_file(options_.target), [&] {
       for (auto& each : contestants_) add_note(each.verdict, "waited until another run on this machine had been timed");
     });
-    if (!warm_up() || !run_steps(std::move(interludes), rounds_)) return false;
+    if (!warm_up()) return false;
+    log_.read();
+    if (!run_steps(std::move(interludes), rounds_)) return false;
+    log_.read();
     summarize();
     return alive() > 0;
   }
@@ -169,6 +175,7 @@ class SideBySide {
       if (counts) eager_samples_.push_back(eager->seconds / static_cast<double>(timed));
       std::this_thread::sleep_for(kThreadsSleep);
     }
+    if (counts && rounds_counted_++ % kLoggedEvery == 0) log_.read();
     for (size_t who = 0; who < contestants_.size(); ++who)
       if (!contestants_[who].failure) check(contestants_[who], planned, *eager, against_truth);
     eager_.drop(*std::move(eager));
@@ -293,6 +300,8 @@ class SideBySide {
       verdict.speedup_high = std::max(verdict.speedup_high, verdict.speedup());
       verdict.generated_share =
           samples.claimed > 0 ? std::clamp(samples.kernel_seconds / samples.claimed, 0.0, 1.0) : 0;
+      verdict.gpu_state = log_.state();
+      for (const std::string& note : log_.notes()) add_note(verdict, note);
       if (out_of_patience_) add_note(verdict, "timed with few samples: a call takes too long for more");
       if (source_.repeats())
         add_note(verdict,
@@ -310,9 +319,10 @@ class SideBySide {
   CallCheck check_;
   std::vector<Samples> samples_;
   std::vector<double> eager_samples_;
+  GpuLog log_;
   bool single_ = false, reloads_ = false, out_of_patience_ = false;
   int64_t calls_ = 1, lead_ = 0;
-  int rounds_ = 0;
+  int rounds_ = 0, rounds_counted_ = 0;
   double fastest_call_ = 0, slowest_call_ = 0, slowest_ = 0;  // of the last round
 };
 
@@ -321,7 +331,7 @@ class SideBySide {
 bool run_side_by_side(const ReferenceSide& side, CallSource& source, EagerCalls& eager,
                       std::vector<Contestant>& contestants, std::vector<Interlude> interludes,
                       const SideBySideOptions& options) {
-  return SideBySide(side, source, eager, contestants, options.judge).run(std::move(interludes), options.time);
+  return SideBySide(side, source, eager, contestants, options).run(std::move(interludes), options.time);
 }
 
 }  // namespace tilepilot::eval

@@ -7,6 +7,7 @@
 
 #include "eval/worker/judge/call_channel.h"
 #include "eval/worker/judge/call_check.h"
+#include "eval/worker/judge/examination.h"
 
 namespace tilepilot::eval {
 
@@ -24,7 +25,7 @@ struct Interlude {
 };
 
 struct SideBySideOptions {
-  const JudgeOptions& judge;
+  const ExaminationOptions& examination;
   bool time = true;  // else there are interludes only
 };
 
