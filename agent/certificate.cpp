@@ -83,7 +83,8 @@ json judging_of(const Certified& facts) {
           {"memory_limit_bytes", facts.judge.memory_limit_bytes},
           {"timing_samples", facts.judge.timing_samples},
           {"timing_budget_s", facts.judge.timing_budget_s},
-          {"baseline_compile", facts.judge.baseline_compile}};
+          {"baseline_compile", facts.judge.baseline_compile},
+          {"kernelbench_timing", facts.judge.kernelbench_timing}};
 }
 
 Error invalid(const fs::path& path, std::string_view problem, std::string hint) {

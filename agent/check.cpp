@@ -29,6 +29,7 @@ Status judge(SourceMap& sources, const CheckOptions& options, const std::filesys
   checked.torch_version = reference.torch_version;
   options.progress("starting the judge");
   auto judge = TRY(eval::open_judge(folder, checked.judge));
+  TRY(check_protocol(checked.judge, judge->target()));
   options.progress(fmt::format("judging {} on {}", options.candidate.string(), judge->target()));
   checked.verdict = judge->check({.source = checked.source, .name = options.candidate.string(), .time = options.time});
   checked.reference = hash_reference(folder);
@@ -46,12 +47,20 @@ Result<Certified> check_on_own_data(SourceMap& sources, const CheckOptions& opti
 
 }  // namespace
 
+Status check_protocol(const eval::JudgeOptions& options, std::string_view target) {
+  if (!options.kernelbench_timing || target == "auto" || target.starts_with("cuda")) return {};
+  return make_error(DiagnosticKind::bad_usage, {},
+                    fmt::format("`--protocol kernelbench` times calls on a GPU, and the target is `{}`", target),
+                    "KernelBench has no timing for processors: leave `--protocol` out, or give `--target` a GPU");
+}
+
 Result<Certified> check(SourceMap& sources, const CheckOptions& options) {
   Certified checked;
   checked.program = options.candidate;
   checked.model = options.model;
   checked.exporter = options.exporter;
   checked.judge = options.judge;
+  TRY(check_protocol(options.judge, options.judge.target));
   std::string why;
   if (!read_file(options.candidate, checked.source, &why))
     return make_error(DiagnosticKind::file_not_found, {},

@@ -17,6 +17,9 @@ struct CheckOptions {
   std::function<void(const std::string&)> progress = [](const std::string&) {};
 };
 
+// KernelBench has a timing for GPUs only. Errors: of kind `bad_usage`. `target`: `auto` is not decided yet.
+Status check_protocol(const eval::JudgeOptions& options, std::string_view target);
+
 // The verdict, and all that a certificate wants besides. Errors: a file is missing, the model cannot be exported, the
 // worker cannot be started.
 Result<Certified> check(SourceMap& sources, const CheckOptions& options);

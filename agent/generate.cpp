@@ -9,6 +9,7 @@
 
 #include "agent/builtin/builtin_author.h"
 #include "agent/builtin/program_writer.h"
+#include "agent/check.h"
 #include "agent/llm/llm_author.h"
 #include "agent/work_folder.h"
 #include "compiler/source/file.h"
@@ -153,6 +154,7 @@ Result<GenerateResult> generate(SourceMap& sources, const GenerateOptions& optio
                     "author `builtin` runs the model's own `forward`",
                     run.reference.training ? "training" : "evaluation"));
   auto judge = TRY(eval::open_judge(folder, options.judge));
+  TRY(check_protocol(options.judge, judge->target()));
   run.target = judge->target();
   if (options.judge.target == "auto") events.progress(fmt::format("target: {}", run.target));
   run.id = TRY(

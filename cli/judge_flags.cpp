@@ -29,6 +29,12 @@ void JudgeFlags::add_to(CLI::App& command) {
       ->check(CLI::IsMember({"none", "data", "hybrid", "any"}))
       ->group(group)
       ->capture_default_str();
+  command
+      .add_option("--protocol", protocol,
+                  "tilepilot, or kernelbench: time as KernelBench's script does too (on a GPU; decides nothing)")
+      ->check(CLI::IsMember({"tilepilot", "kernelbench"}))
+      ->group(group)
+      ->capture_default_str();
 }
 
 void JudgeFlags::apply_to(eval::JudgeOptions& options) const {
@@ -36,6 +42,7 @@ void JudgeFlags::apply_to(eval::JudgeOptions& options) const {
   options.aten = aten;
   options.time_limit_s = time_limit_s;
   options.memory_limit_bytes = static_cast<int64_t>(memory_gib * (1 << 30));
+  options.kernelbench_timing = protocol == "kernelbench";
   options.baseline_compile = baselines == "compile";
 }
 

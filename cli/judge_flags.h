@@ -14,6 +14,7 @@ struct JudgeFlags {
   double memory_gib = 0;
   std::string baselines = "eager";
   std::string aten = "hybrid";
+  std::string protocol = "tilepilot";
 
   void add_to(CLI::App& command);
   void apply_to(eval::JudgeOptions& options) const;

@@ -83,6 +83,10 @@ std::string full_text(const eval::Verdict& verdict) {
   if (const auto& rule = verdict.kernelbench)
     text += fmt::format("  KernelBench    its own rule, `allclose` within {:g}: right in {} of {} calls\n",
                         rule->tolerance, rule->passed, rule->trials);
+  if (const auto& timing = verdict.kernelbench_timing)
+    text += fmt::format(
+        "  KernelBench    its own timing, means of {} calls: {:.3g} ms against {:.3g} ms of eager: {:.2f}x\n",
+        timing->candidate.trials, timing->candidate.mean_ms, timing->eager.mean_ms, timing->speedup());
   for (const std::string& note : verdict.notes) text += fmt::format("  note           {}\n", note);
   text.pop_back();
   return text;

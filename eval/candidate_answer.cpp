@@ -30,6 +30,7 @@ constexpr std::string_view kTellableGuards[] = {"aten_policy", "forbidden", "for
 bool is_seconds(const json& node) {
   return node.is_number() && node.get<double>() >= 0 && node.get<double>() <= kMaxSeconds;
 }
+bool are_seconds(const json& node) { return node.is_array() && std::all_of(node.begin(), node.end(), is_seconds); }
 bool is_count(const json& node) { return node.is_number_unsigned() && node.get<uint64_t>() <= kMaxItems; }
 bool is_flag(const json& node) { return node.is_boolean(); }
 bool is_text(const json& node) { return node.is_string(); }
@@ -58,7 +59,7 @@ constexpr Field kFields[] = {
     {"aliases", are_texts},   {"input_digests", are_texts},   {"notes", are_texts},
     {"lacking", is_text},     {"dropped", are_texts},         {"outputs", is_count},
     {"tensors", are_tensors}, {"state", are_texts},           {"changed_weights", are_texts},
-    {"worked", is_flag},
+    {"worked", is_flag},      {"trials", are_seconds},
 };
 
 // Escapes text, and finds what no honest answer holds anywhere. Nesting is bounded (Wire), so recursion is.

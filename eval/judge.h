@@ -60,6 +60,16 @@ struct KernelBenchRule {
   double tolerance = 0;  // absolute and relative
 };
 
+// What KernelBench's script would measure: calls on one set of inputs, one by one.
+struct KernelBenchTimes {
+  double mean_ms = 0, std_ms = 0, min_ms = 0, max_ms = 0;
+  int trials = 0;
+};
+struct KernelBenchTiming {
+  KernelBenchTimes eager, candidate;
+  double speedup() const { return candidate.mean_ms > 0 ? eager.mean_ms / candidate.mean_ms : 0; }
+};
+
 // What the GPU said of itself before, between and after the timed batches. Absent: it did not tell.
 struct GpuState {
   std::optional<int> sm_mhz_low, sm_mhz_high;  // while it worked
@@ -90,6 +100,7 @@ struct Verdict {
   std::optional<uint64_t> seed;  // that its trials were drawn from; told afterwards, and to nobody who is judged
   bool foreign_source = false;   // the program brings source text of its own (`--allow-foreign`)
   std::optional<KernelBenchRule> kernelbench;
+  std::optional<KernelBenchTiming> kernelbench_timing;
   std::optional<GpuState> gpu_state;  // of a GPU that was timed on
   // 95 % confidence interval of the speed-up; both 0: not measured.
   double speedup_low = 0, speedup_high = 0;
@@ -120,6 +131,7 @@ struct JudgeOptions {
   std::filesystem::path exporter;                 // scripts/export_reference.py, for baseline_compile
   std::filesystem::path cache;                    // of compiled kernels; empty: none
   std::function<void(const std::string&)> waits;  // told what the judge waits for before it starts; none: nobody is
+  bool kernelbench_timing = false;                // times as KernelBench's script does too; it decides nothing
   bool allow_foreign = false;                     // programs may bring device source of their own; the verdict says so
 };
 

@@ -26,6 +26,7 @@ json options_json(const JudgeOptions& options, uint64_t seed) {
                  {"memory_limit_bytes", options.memory_limit_bytes},
                  {"timing_samples", options.timing_samples},
                  {"timing_budget_s", options.timing_budget_s},
+                 {"kernelbench_timing", options.kernelbench_timing},
                  {"threads", options.threads},
                  {"cache", options.cache.string()},
                  {"allow_foreign", options.allow_foreign},

@@ -48,6 +48,18 @@ json rule_json(const std::optional<KernelBenchRule>& rule) {
   return {{"trials", rule->trials}, {"passed", rule->passed}, {"tolerance", rule->tolerance}};
 }
 
+json times_json(const KernelBenchTimes& times) {
+  return {{"mean_ms", times.mean_ms},
+          {"std_ms", times.std_ms},
+          {"min_ms", times.min_ms},
+          {"max_ms", times.max_ms},
+          {"trials", times.trials}};
+}
+
+KernelBenchTimes read_times(const json& node) {
+  return {node.at("mean_ms"), node.at("std_ms"), node.at("min_ms"), node.at("max_ms"), node.at("trials")};
+}
+
 template <class Value>
 json optional_json(const std::optional<Value>& value) {
   return value ? json(*value) : json();
@@ -173,6 +185,10 @@ json to_json(const Verdict& verdict) {
                  {"foreign_source", verdict.foreign_source},
                  {"kernelbench", rule_json(verdict.kernelbench)},
                  {"speedup_interval", json::array({verdict.speedup_low, verdict.speedup_high})}};
+  if (auto& timing = verdict.kernelbench_timing)
+    object["kernelbench_timing"] = {{"eager", times_json(timing->eager)},
+                                    {"candidate", times_json(timing->candidate)},
+                                    {"speedup", timing->speedup()}};
   if (verdict.gpu_state) object["gpu_state"] = state_json(*verdict.gpu_state);
   return object;
 }
@@ -202,6 +218,8 @@ Verdict verdict_from_json(const json& node) {
   if (auto seed = node.find("seed"); seed != node.end() && !seed->is_null()) verdict.seed = seed->get<uint64_t>();
   if (auto rule = node.find("kernelbench"); rule != node.end() && !rule->is_null())
     verdict.kernelbench = KernelBenchRule{rule->at("trials"), rule->at("passed"), rule->at("tolerance")};
+  if (auto timing = node.find("kernelbench_timing"); timing != node.end())
+    verdict.kernelbench_timing = {read_times(timing->at("eager")), read_times(timing->at("candidate"))};
   if (auto state = node.find("gpu_state"); state != node.end()) verdict.gpu_state = read_state(*state);
   if (auto interval = node.find("speedup_interval"); interval != node.end()) {
     verdict.speedup_low = interval->at(0);

@@ -1,17 +1,24 @@
 #include "eval/worker/call_batch.h"
 
+#include <algorithm>
+
 #include "eval/torch/span.h"
 
 namespace tilepilot::eval {
 
 using nlohmann::json;
 
+bool keeps(const Batch& batch, size_t call) {
+  return std::find(batch.kept.begin(), batch.kept.end(), static_cast<int64_t>(call)) != batch.kept.end();
+}
+
 json to_json(const Batch& batch) {
   json calls = json::array();
   for (const Call& call : batch.calls)
     calls.push_back(json::array({call.base, call.change.key, call.last.key, call.last.from, call.last.to}));
-  return {{"calls", calls},       {"lead", batch.lead},   {"seed", batch.seed},   {"memory", batch.memory},
-          {"ghost", batch.ghost}, {"looks", batch.looks}, {"waits", batch.waits}, {"changes", batch.changes}};
+  return {{"calls", calls},         {"lead", batch.lead},       {"seed", batch.seed},
+          {"memory", batch.memory}, {"ghost", batch.ghost},     {"looks", batch.looks},
+          {"waits", batch.waits},   {"changes", batch.changes}, {"kept", batch.kept}};
 }
 
 Batch batch_from_json(const json& node) {
@@ -24,6 +31,7 @@ Batch batch_from_json(const json& node) {
   node.at("ghost").get_to(batch.ghost);
   node.at("looks").get_to(batch.looks);
   node.at("waits").get_to(batch.waits);
+  node.at("kept").get_to(batch.kept);
   batch.changes = node.at("changes").get<std::vector<bool>>();
   return batch;
 }

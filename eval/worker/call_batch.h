@@ -1,6 +1,7 @@
 // What the judge asks of a candidate: a batch of calls, always in the same steps, whatever the calls are for. `prepare`
 // writes the inputs, `go` runs the calls and answers, `fetch` hands out what one call returned. Which calls are checked
-// is decided after `go`; which are timed is never said.
+// is decided after `go`; which are timed is never said. One kind of batch is known for what it is: that which is timed
+// as KernelBench's script does.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -17,14 +18,19 @@ struct Call {
 
 struct Batch {
   std::vector<Call> calls;
-  int64_t lead = 0;           // so many run in `prepare`: threads wake, caches fill
-  uint64_t seed = 0;          // before the first
-  uint64_t memory = 0;        // of what fresh memory holds
-  bool ghost = false;         // kernels' launches do nothing
-  bool looks = false;         // at what launches do
-  bool waits = true;          // for each kernel, so that a fault and the time of a kernel are known to be its own
+  int64_t lead = 0;     // so many run in `prepare`: threads wake, caches fill
+  uint64_t seed = 0;    // before the first
+  uint64_t memory = 0;  // of what fresh memory holds
+  bool ghost = false;   // kernels' launches do nothing
+  bool looks = false;   // at what launches do
+  bool waits = true;    // for each kernel, so that a fault and the time of a kernel are known to be its own
+  // Not empty: a batch that KernelBench's rules time (kernelbench_trials.h). All calls are on the tensors of the first,
+  // and only the results of these calls are kept.
+  std::vector<int64_t> kept;
   std::vector<bool> changes;  // by tensor: whether the calls' changes apply to it; empty: to none
 };
+
+bool keeps(const Batch& batch, size_t call);
 
 nlohmann::json to_json(const Batch& batch);
 // May throw what nlohmann::json throws on another shape.

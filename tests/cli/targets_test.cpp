@@ -10,6 +10,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr const char* kGemm =
     "import tilelang\n"
@@ -263,6 +264,17 @@ TEST_F(CommandLine, FailCheckWithoutAGpuSaysWhatIsMissing) {
   }
   EXPECT_EQ(result.exit_code, 3);
   EXPECT_THAT(result.err, ContainsRegex("driver|LibTorch|NVRTC")) << all(result);
+}
+
+// KernelBench times on GPUs only. That is said before the model is exported where the target is named.
+TEST_F(CommandLine, fail_KernelBenchsTimingOfAProcessor) {
+  for (const char* target : {"cpu", "emulate:sm_80"}) {
+    auto result = check("good_matmul", {"--target", target, "--protocol", "kernelbench"});
+    EXPECT_EQ(result.exit_code, 2) << all(result);
+    EXPECT_THAT(result.err, AllOf(HasSubstr("`--protocol kernelbench` times calls on a GPU, and the target is"),
+                                  Not(HasSubstr("exporting"))))
+        << all(result);
+  }
 }
 
 TEST_F(CommandLine, DoctorTellsOfGpuNvmlAndNvrtc) {

@@ -27,6 +27,7 @@ Verdict sample() {
   verdict.notes = {"a note"};
   verdict.degenerate = true;
   verdict.kernelbench = KernelBenchRule{5, 4, 1e-4};
+  verdict.kernelbench_timing = KernelBenchTiming{{6, 0.5, 5, 7, 100}, {2, 0.25, 1.5, 3, 100}};
   verdict.gpu_state = GpuState{1755, 1980, 3201, std::nullopt, 61, {"sw_power_cap"}, 7};
   return verdict;
 }
@@ -44,6 +45,9 @@ TEST(VerdictJson, RoundTrip) {
   EXPECT_FALSE(back.compiled);
   ASSERT_TRUE(back.kernelbench);
   EXPECT_EQ(back.kernelbench->passed, 4);
+  ASSERT_TRUE(back.kernelbench_timing);
+  EXPECT_EQ(back.kernelbench_timing->candidate.max_ms, 3);
+  EXPECT_EQ(json["kernelbench_timing"]["speedup"], 3);
   ASSERT_TRUE(back.gpu_state);
   EXPECT_EQ(back.gpu_state->sm_mhz_low, 1755);
   EXPECT_FALSE(back.gpu_state->power_w);

@@ -296,6 +296,27 @@ TEST(Judge, CountsHowOftenEachGuardLooks) {
   EXPECT_EQ(verdict.guards_run.count("clock"), 0u);
 }
 
+// The protocol is for GPUs; its calls, and what is compared of them, are the same on a processor. Of models with a
+// state the first call is compared, of others several.
+TEST(Judge, TimesAsKernelBenchToo) {
+  auto options = judge_options();
+  options.kernelbench_timing = true;
+  for (auto [model, program] : {std::pair{"scale_rows", "honest"},
+                                {"scale_rows", "honest_keeps_by_object"},
+                                {"batch_stats", "honest_running_statistics"}}) {
+    auto verdict = judge_for(model, options)->check({.source = candidate_source(program)});
+    ASSERT_EQ(verdict.outcome, Outcome::verified) << show(verdict);
+    ASSERT_TRUE(verdict.kernelbench_timing) << show(verdict);
+    for (auto* times : {&verdict.kernelbench_timing->eager, &verdict.kernelbench_timing->candidate}) {
+      EXPECT_EQ(times->trials, 100);
+      EXPECT_GT(times->min_ms, 0);
+      EXPECT_LE(times->min_ms, times->mean_ms);
+      EXPECT_LE(times->mean_ms, times->max_ms);
+    }
+    EXPECT_GT(verdict.kernelbench_timing->speedup(), 0);
+  }
+}
+
 TEST(Judge, ChecksWithoutTimesToo) {
   auto judge = judge_for("scale_rows");
   auto verdict = judge->check({.source = candidate_source("fail_decoy_kernel"), .time = false});

@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "eval/host/edge.h"
 #include "eval/torch/gpu.h"
+#include "eval/worker/kernelbench_trials.h"
 #include "eval/worker/truth/digest.h"
 
 namespace tilepilot::eval {
@@ -32,11 +34,16 @@ Status CandidateCalls::prepare(Batch batch) {
   TRY(guarded("", {}, [&] {
     const at::DisableRecordFunctionGuard unobserved;
     for (const Call& call : batch_.calls) {
+      if (!batch_.kept.empty() && !inputs_.empty()) {
+        inputs_.push_back(inputs_.front());
+        calls_.push_back(calls_.front());
+        continue;
+      }
       inputs_.push_back(inputs_of(batch_, call, bases_.at(call.base), program_.device()));
       calls_.push_back(program_.arguments(arguments_, inputs_.back()));
     }
     // After the inputs, which would take the memory that it leaves for the calls.
-    if (device_memory_) device_memory_->renew(static_cast<int64_t>(batch_.calls.size()));
+    if (device_memory_) device_memory_->renew(batch_.kept.empty() ? static_cast<int64_t>(batch_.calls.size()) : 1);
   }));
   results_.reserve(calls_.size());
   program_.log().waits = batch_.waits;
@@ -66,10 +73,31 @@ Status CandidateCalls::run(size_t begin, size_t end, bool timed) {
 
 Result<RanCalls> CandidateCalls::go() {
   at::NoGradGuard no_grad;
+  if (!batch_.kept.empty()) return go_as_kernelbench();
   const double kernels = program_.log().seconds;
   TRY(run(results_.size(), calls_.size(), true));
   TRY(program_.finish());
   return RanCalls{stopwatch_->read(), program_.log().seconds - kernels};
+}
+
+Result<RanCalls> CandidateCalls::go_as_kernelbench() {
+  results_.resize(calls_.size());
+  const double kernels = program_.log().seconds;
+  const auto stopwatch = kernelbench_stopwatch_for(program_.device());
+  stage::Value last;  // lives until the next call has returned, as in KernelBench's loop
+  const auto call = [&](size_t number) -> Status {
+    auto result = TRY(program_.call(calls_[number]));
+    if (keeps(batch_, number)) results_[number] = result;
+    last = std::move(result);
+    return {};
+  };
+  const auto settle = [&] { settle_gpu(program_.device()); };
+  RanCalls ran;
+  ran.trials = TRY(run_kernelbench_trials({*stopwatch, settle, call}));
+  TRY(program_.finish());
+  ran.kernel_seconds = program_.log().seconds - kernels;
+  ran.seconds = std::accumulate(ran.trials.begin(), ran.trials.end(), 0.0);
+  return ran;
 }
 
 // "input 0" or the name of a weight; empty: none.

@@ -24,6 +24,7 @@ struct FetchedCall {
 
 struct RanCalls {
   double seconds = 0, kernel_seconds = 0;  // as this process sees them: a hint
+  std::vector<double> trials = {};         // of a batch that KernelBench's rules time: each that counts
 };
 
 class CandidateCalls {
@@ -44,6 +45,7 @@ class CandidateCalls {
 
  private:
   Status run(size_t begin, size_t end, bool timed);
+  Result<RanCalls> go_as_kernelbench();
   std::string alias_of(const at::Tensor& tensor, size_t call) const;
   bool is_shared(size_t call, const std::vector<at::Tensor>& tensors);
 

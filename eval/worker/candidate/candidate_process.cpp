@@ -208,7 +208,7 @@ class CandidateServer {
     if (!calls_) return json::object();
     auto ran = calls_->go();
     if (!ran.ok()) return failure(ran.error());
-    return {{"seconds", ran->seconds}, {"kernel_seconds", ran->kernel_seconds}};
+    return {{"seconds", ran->seconds}, {"kernel_seconds", ran->kernel_seconds}, {"trials", ran->trials}};
   }
 
   json rest() {

@@ -34,6 +34,7 @@ std::optional<RanBatch> CallChannel::go() {
   ran.queued = link_.queued_seconds() - queued;
   ran.claimed = answer->body.at("seconds");
   ran.kernel_seconds = answer->body.at("kernel_seconds");
+  answer->body.at("trials").get_to(ran.trials);
   return ran;
 }
 

@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "eval/wire.h"
+#include "eval/worker/kernelbench_trials.h"
 #include "eval/worker/truth/digest.h"
 
 namespace tilepilot::eval {
@@ -62,6 +63,33 @@ Result<EagerBatch> EagerCalls::run(const Batch& batch, const CallSource& source)
   const double passed = monotonic_seconds() - begin, stopped = stopwatch_->read();
   if (device_memory_) device_memory_->end();
   result.seconds = side_.device().is_cpu() ? passed : stopped;
+  return result;
+}
+
+Result<EagerBatch> EagerCalls::run_as_kernelbench(const Batch& batch, const CallSource& source) {
+  at::NoGradGuard no_grad;
+  const Pooled pooled;
+  renew_fresh_memory(batch.memory);
+  auto& base = source.leaves(batch.calls[0].base);
+  EagerBatch result;
+  result.inputs.assign(batch.calls.size(), inputs_of(batch, batch.calls[0], tensors_of(base), side_.device()));
+  result.outputs.resize(batch.calls.size());
+  auto leaves = with_tensors(base, result.inputs[0]);
+  if (device_memory_) device_memory_->renew(1);
+  at::manual_seed(batch.seed);
+  std::vector<at::Tensor> last;  // lives until the next call has returned, as in KernelBench's loop
+  const auto call = [&](size_t number) -> Status {
+    auto outputs = TRY(side_.eager().run(leaves, state_));
+    if (keeps(batch, number)) result.outputs[number] = outputs;
+    last = std::move(outputs);
+    return {};
+  };
+  const auto stopwatch = kernelbench_stopwatch_for(side_.device());
+  const auto settle = [&] { settle_gpu(side_.device()); };
+  result.trials = TRY(run_kernelbench_trials({*stopwatch, settle, call}));
+  if (device_memory_) device_memory_->end();
+  last.clear();
+  settle();  // the candidates need the memory
   return result;
 }
 

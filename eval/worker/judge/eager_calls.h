@@ -12,6 +12,7 @@ namespace tilepilot::eval {
 struct EagerBatch {
   double seconds = 0;                                    // of the calls after the lead
   std::vector<std::vector<at::Tensor>> outputs, inputs;  // by call; the inputs after it
+  std::vector<double> trials;                            // of a batch that KernelBench's rules time: each that counts
 };
 
 class EagerCalls {
@@ -23,6 +24,8 @@ class EagerCalls {
   void use_weights(int set);
   int weights() const { return set_; }
   Result<EagerBatch> run(const Batch& batch, const CallSource& source);
+  // A batch that KernelBench's rules time. @pre !batch.kept.empty()
+  Result<EagerBatch> run_as_kernelbench(const Batch& batch, const CallSource& source);
   // Its memory waits for the next batch, as the candidate's does.
   void drop(EagerBatch batch);
   // What calls have made of the model's state since use_weights().

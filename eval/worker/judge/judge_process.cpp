@@ -37,6 +37,7 @@ JudgeOptions read_options(const json& node) {
   node.at("memory_limit_bytes").get_to(options.memory_limit_bytes);
   node.at("timing_samples").get_to(options.timing_samples);
   node.at("timing_budget_s").get_to(options.timing_budget_s);
+  node.at("kernelbench_timing").get_to(options.kernelbench_timing);
   node.at("threads").get_to(options.threads);
   options.cache = node.at("cache").get<std::string>();
   node.at("allow_foreign").get_to(options.allow_foreign);

@@ -9,6 +9,7 @@
 
 #include "eval/gpu_log.h"
 #include "eval/wire.h"
+#include "eval/worker/judge/kernelbench_timing.h"
 #include "eval/worker/judge/samples.h"
 #include "eval/worker/judge/timing_lock.h"
 
@@ -63,7 +64,7 @@ class SideBySide {
     if (!run_steps(std::move(interludes), rounds_)) return false;
     log_.read();
     summarize();
-    return alive() > 0;
+    return alive() > 0 && time_by_kernelbench();
   }
 
  private:
@@ -217,6 +218,13 @@ class SideBySide {
     samples.seconds.push_back(side_.device().is_cpu() ? ran->judged : ran->claimed);
     samples.calls.push_back(timed);
     samples.views.push_back({ran->claimed, ran->judged - *round_trip - ran->queued, ran->busy, after});
+  }
+
+  bool time_by_kernelbench() {
+    if (!options_.kernelbench_timing) return true;
+    if (!load_weights(0)) return false;
+    time_as_kernelbench({side_, source_, eager_, check_, single_, options_.time_limit_s}, contestants_);
+    return alive() > 0;
   }
 
   static void looked(Contestant& contestant, const char* guard) { ++contestant.verdict.guards_run[guard]; }
