@@ -458,7 +458,7 @@ constexpr Row kRows[] = {
   {"masked_fill lerp addcmul addcdiv isnan isinf isfinite", by_element, true},
   {"where", chosen_by_element, true},
   {"zeros_like ones_like full_like clone", by_element, true},
-  {"to _to_copy float double half contiguous alias detach type_as expand_as lift_fresh_copy", by_element, false},
+  {"to _to_copy contiguous alias detach type_as expand_as lift_fresh_copy", by_element, false},
   {"dropout feature_dropout", inactive_dropout, false},
   // Along axes that an argument names.
   {"sum mean amax amin std var all any logsumexp prod argmax argmin max min count_nonzero", combines_second, true},

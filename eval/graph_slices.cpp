@@ -266,10 +266,12 @@ ExactRun plan_exact_run(const GraphUses& uses, int64_t limit, FindSlices find) {
   if (run.inputs + run.peak <= limit) return run;
   auto slices = find(uses);
   if (!slices) return run;
+  constexpr int64_t kFewestSlices = 16;  // else they save little
+  const int64_t budget = std::min(limit, (run.inputs + run.peak) / kFewestSlices);
   int64_t fitting = 1, too_many = slices->extent;
   while (too_many - fitting > 1) {
     const int64_t middle = fitting + (too_many - fitting) / 2;
-    (slice_bytes(graph, *slices, middle) <= limit ? fitting : too_many) = middle;
+    (slice_bytes(graph, *slices, middle) <= budget ? fitting : too_many) = middle;
   }
   const int64_t count = (slices->extent + fitting - 1) / fitting;
   fitting = (slices->extent + count - 1) / count;  // slices of like size

@@ -5,12 +5,14 @@
 
 #include <algorithm>
 
+#include "eval/torch/element_type.h"
+
 namespace tilepilot::eval {
 
 using c10::IValue;
 
 Result<SlicedReplay> SlicedReplay::prepare(const Graph& graph, const ExactRun& run, c10::Device device) {
-  SlicedReplay sliced(*run.slices, run.parts);
+  SlicedReplay sliced(*run.slices, run.parts, device);
   sliced.inputs_ = graph.inputs;
   for_each_value(graph.outputs, [&](int id) {
     if (graph.values[static_cast<size_t>(id)].is_tensor) sliced.outputs_.push_back(id);
@@ -46,6 +48,20 @@ std::vector<SlicedReplay::Range> SlicedReplay::ranges() const {
 SlicedReplay::Range SlicedReplay::shifted_slice() const {
   const int64_t parts = parts_ == 1 ? 2 : parts_;
   return {std::min(parts_ / 2, slices_.extent - parts), parts, 0};
+}
+
+// Before the slices: what is made and freed between lasting tensors leaves gaps.
+std::vector<at::Tensor> SlicedReplay::whole_outputs() const {
+  std::vector<at::Tensor> outputs;
+  for (int id : outputs_) {
+    auto& value = lengths_.front().graph->values[static_cast<size_t>(id)];
+    auto& cut = *slices_.cuts[static_cast<size_t>(id)];
+    auto sizes = value.shape;
+    sizes[static_cast<size_t>(cut.axis)] = slices_.extent * cut.unit;
+    const auto type = parse_element_type(value.dtype).value_or(at::kFloat);
+    outputs.push_back(at::empty(sizes, at::dtype(c10::isFloatingType(type) ? at::kDouble : type).device(device_)));
+  }
+  return outputs;
 }
 
 // In float64, where every slice has the whole; cut inputs are left out.
@@ -92,16 +108,13 @@ Result<std::vector<at::Tensor>> SlicedReplay::run_slice(const Range& range, cons
 Result<std::vector<at::Tensor>> SlicedReplay::run(const Call& call) const {
   at::NoGradGuard no_grad;
   const auto leaves = whole_leaves(call);
-  std::vector<at::Tensor> outputs(outputs_.size());
+  auto outputs = whole_outputs();
   for (auto& range : ranges()) {
     const auto made = TRY(run_slice(range, call, leaves));
     for (size_t i = 0; i < outputs.size(); ++i) {
-      auto& cut = *slices_.cuts[static_cast<size_t>(outputs_[i])];
-      if (!outputs[i].defined()) {
-        auto sizes = made[i].sizes().vec();
-        sizes[static_cast<size_t>(cut.axis)] = slices_.extent * cut.unit;
-        outputs[i] = at::empty(sizes, made[i].options());
-      }
+      // Rarely an operator gives another type than in the export.
+      if (made[i].scalar_type() != outputs[i].scalar_type() && range.slice == 0)
+        outputs[i] = at::empty(outputs[i].sizes(), made[i].options());
       part_of(outputs[i], i, range).copy_(made[i]);
     }
   }

@@ -51,14 +51,17 @@ class SlicedReplay {
     std::unique_ptr<const Graph> graph;
     std::unique_ptr<const Replay> replay;
   };
-  SlicedReplay(GraphSlices slices, int64_t parts) : slices_(std::move(slices)), parts_(parts) {}
+  SlicedReplay(GraphSlices slices, int64_t parts, c10::Device device)
+      : slices_(std::move(slices)), parts_(parts), device_(device) {}
   c10::IValue slice_of(const c10::IValue& value, size_t id, const Range& range) const;
+  std::vector<at::Tensor> whole_outputs() const;
   std::vector<c10::IValue> whole_leaves(const Call& call) const;
   Result<std::vector<at::Tensor>> run_slice(const Range& range, const Call& call,
                                             std::vector<c10::IValue> leaves) const;
 
   GraphSlices slices_;
   int64_t parts_;
+  c10::Device device_;
   std::vector<Length> lengths_;
   std::vector<int> inputs_, outputs_;  // values of the graph; outputs that are tensors
 };
