@@ -245,6 +245,66 @@ TEST(SlicedReplay, Selections) {
   expect_slices_equal_whole(drawn.returns_all({rows, gathered}).graph, filled.inputs, filled.state);
 }
 
+TEST(SlicedReplay, PairsAndOtherFunctions) {
+  Drawn drawn;
+  const Shape all = {7, 5};
+  const int given = drawn.input(all), row = drawn.weight({5});
+  const int x = drawn.node("sigmoid", {ref(given)}, all);
+  std::vector<int> made;
+  for (auto* op : {"sub.Tensor",       "rsub.Tensor", "minimum",           "fmod.Tensor",
+                   "remainder.Tensor", "atan2",       "floor_divide",      "true_divide.Tensor",
+                   "copysign.Tensor",  "hypot",       "eq.Tensor",         "ne.Tensor",
+                   "lt.Tensor",        "le.Tensor",   "ge.Tensor",         "logical_and",
+                   "logical_or",       "logical_xor", "pow.Tensor_Tensor", "type_as",
+                   "expand_as"})
+    made.push_back(drawn.node(
+        op, {ref(op == std::string("expand_as") ? row : x), ref(op == std::string("expand_as") ? x : row)}, all));
+  for (auto* op : {"asin", "acos", "atanh", "erfinv", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "isinf",
+                   "isfinite", "logical_not", "hardshrink", "softshrink", "lift_fresh_copy"})
+    made.push_back(drawn.node(op, {ref(x)}, all));
+  for (auto* op : {"clamp_min", "clamp_max", "full_like"}) made.push_back(drawn.node(op, {ref(x), number(0.5)}, all));
+  made.push_back(drawn.node("threshold", {ref(x), number(0.5), number(2)}, all));
+  made.push_back(drawn.node("addcdiv", {ref(x), ref(row), ref(row)}, all));
+  made.push_back(drawn.node("_softmax", {ref(x), integer(1), {false}}, all));
+  made.push_back(drawn.node("rms_norm", {ref(x), axes({5}), ref(row)}, all));
+  made.push_back(drawn.node("any.dim", {ref(x), integer(1)}, {7}));
+  made.push_back(drawn.node("all.dim", {ref(x), integer(1), {true}}, {7, 1}));
+  made.push_back(drawn.node("count_nonzero.dim_IntList", {ref(x), axes({1})}, {7}));
+  for (int id : drawn.node_of("min.dim", {ref(x), integer(-1)}, {{7}, {7}})) made.push_back(id);
+  for (int id : drawn.node_of("split_with_sizes", {ref(x), axes({2, 3}), integer(1)}, {{7, 2}, {7, 3}}))
+    made.push_back(id);
+  const int full = drawn.node("full", {axes({7, 5}), number(2)}, all), places = drawn.node("arange", {integer(5)}, {5});
+  made.push_back(drawn.node("add.Tensor", {ref(full), ref(x)}, all));
+  made.push_back(drawn.node("mul.Tensor", {ref(places), ref(x)}, all));
+  expect_slices_equal_whole(drawn.returns_all(made));
+}
+
+TEST(SlicedReplay, OneAndThreeSpatialAxes) {
+  Drawn line;
+  int x = line.input({5, 4, 12}), w = line.weight({4, 4, 3});
+  int y = line.node("conv1d", {ref(x), ref(w)}, {5, 4, 10});
+  const int back = line.node("conv_transpose1d", {ref(y), ref(w)}, {5, 4, 12});
+  expect_slices_equal_whole(line.returns_all({back, line.node("max_pool1d", {ref(y), axes({2})}, {5, 4, 5}),
+                                              line.node("avg_pool1d", {ref(y), axes({2})}, {5, 4, 5}),
+                                              line.node("adaptive_avg_pool1d", {ref(y), axes({1})}, {5, 4, 1})}));
+  Drawn volume;
+  x = volume.input({5, 4, 4, 4, 4});
+  w = volume.weight({4, 4, 3, 3, 3});
+  y = volume.node("conv3d", {ref(x), ref(w), {}, axes({1}), axes({1})}, {5, 4, 4, 4, 4});
+  expect_slices_equal_whole(
+      volume.returns_all({volume.node("max_pool3d", {ref(y), axes({2})}, {5, 4, 2, 2, 2}),
+                          volume.node("avg_pool3d", {ref(y), axes({2})}, {5, 4, 2, 2, 2}),
+                          volume.node("adaptive_avg_pool3d", {ref(y), axes({1, 1, 1})}, {5, 4, 1, 1, 1}),
+                          volume.node("upsample_nearest3d", {ref(y), axes({8, 8, 8})}, {5, 4, 8, 8, 8})}));
+  Drawn plane;
+  x = plane.input({5, 4, 4, 4});
+  expect_slices_equal_whole(
+      plane.returns_all({plane.node("pixel_shuffle", {ref(x), integer(2)}, {5, 1, 8, 8}),
+                         plane.node("pixel_unshuffle", {ref(x), integer(2)}, {5, 16, 2, 2}),
+                         plane.node("upsample_bilinear2d", {ref(x), axes({8, 8}), {false}}, {5, 4, 8, 8}),
+                         plane.node("upsample_bicubic2d", {ref(x), axes({8, 8}), {true}}, {5, 4, 8, 8})}));
+}
+
 TEST(SlicedReplay, ExportedModels) {
   for (std::string model :
        {"examples/attention_head.py", "examples/transformer_block.py", "tests/torch/models/masked_rows.py"}) {
