@@ -41,7 +41,9 @@ class RandomProgramsTest : public ::testing::Test {
   std::vector<Candidate> batch_;
   int compared_ = 0, refused_ = 0, endless_ = 0;
 
-  void add(uint32_t seed) { add(seed, ir::testing::RandomProgram(seed, {4, 3, seed % 3 != 0, false, true}).program()); }
+  void add(uint32_t seed) {
+    add(seed, ir::testing::RandomProgram(seed, {4, 3, seed % 3 != 0, false, true, seed % 2 == 1}).program());
+  }
 
   void add(uint32_t seed, const ir::Program& program) {
     const auto lowered = passes::run_pipeline(program);
@@ -71,7 +73,7 @@ class RandomProgramsTest : public ::testing::Test {
     interpret::Options options;
     options.functions = &prelude_functions();
     options.steps = 1'000'000;
-    const auto fault = interpret::run(candidate.program, expected.values(), options);
+    const auto fault = interpret::run(ir::testing::with_held_as_own(candidate.program), expected.values(), options);
     const bool endless = fault && fault->kind == interpret::FaultKind::budget_exceeded;
     endless_ += endless;
     if (endless) return;

@@ -44,13 +44,14 @@ class EmulatedPrograms : public ::testing::Test {
   Tally tally_;
 
   struct Kind {
-    bool approximate_last = false, iterations = false;
+    bool approximate_last = false, iterations = false, held = false;
   };
   void compare(const std::vector<uint32_t>& seeds, Architecture architecture, Kind kind) {
     EmulatedBatch batch(architecture);
     std::vector<std::pair<uint32_t, ir::Program>> programs;
     for (const uint32_t seed : seeds) {
-      const ir::testing::RandomOptions options{4, 3, seed % 3 != 0, kind.approximate_last, kind.iterations};
+      const ir::testing::RandomOptions options{
+          4, 3, seed % 3 != 0, kind.approximate_last, kind.iterations, kind.held && seed % 2 == 1};
       const ir::Program program = ir::testing::RandomProgram(seed, options).program();
       const auto added = batch.add(seed % 2 == 0 ? program : version_for_random_arguments(program, seed));
       if (added.ok())
@@ -70,7 +71,7 @@ class EmulatedPrograms : public ::testing::Test {
     interpret::Options options;
     options.functions = &prelude_functions();
     options.steps = 200'000;
-    const auto fault = interpret::run(program, expected.values(), options);
+    const auto fault = interpret::run(ir::testing::with_held_as_own(program), expected.values(), options);
     if (fault) {
       EXPECT_EQ(fault->kind, interpret::FaultKind::budget_exceeded) << "seed " << seed << ": " << fault->message;
       ++tally_.endless;
@@ -90,7 +91,7 @@ TEST_F(EmulatedPrograms, AgreeWithTheInterpreter) {
   for (int k = 0; k < count && !HasFatalFailure(); ++k) {
     seeds.push_back(static_cast<uint32_t>(first + k));
     if (k + 1 < count && seeds.back() / kBatch == (seeds.back() + 1) / kBatch) continue;
-    compare(seeds, architecture_of(seeds.back()), {.iterations = true});
+    compare(seeds, architecture_of(seeds.back()), {.iterations = true, .held = true});
     seeds.clear();
   }
   fmt::print("{} programs: {} compared, {} too long, {} refused\n", count, tally_.compared, tally_.endless,

@@ -16,7 +16,8 @@ namespace {
 constexpr int kFinished = steps(2000) == 2000 ? 200 : 1, kCompared = steps(2000) == 2000 ? 600 : 2;
 
 Program random_program(int seed) {
-  return RandomProgram(uint32_t(seed), {4, 3, seed % 3 != 0, false, seed % 2 == 1}).program();
+  return with_held_as_own(
+      RandomProgram(uint32_t(seed), {4, 3, seed % 3 != 0, false, seed % 2 == 1, seed % 4 > 1}).program());
 }
 
 TEST(RandomProgramTest, OrderDoesNotShow) {

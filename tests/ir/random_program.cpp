@@ -63,7 +63,7 @@ void RandomProgram::choose_buffers(const Kernel& kernel) {
     const bool may_write = one_block || is_part(b);
     (may_write && !one_in(3) ? writable_ : readable_).push_back(b);
   }
-  for (auto* list : {&tiles_, &lanes_, &own_, &bins_, &operands_, &views_, &joint_}) list->clear();
+  for (auto* list : {&tiles_, &lanes_, &own_, &bins_, &operands_, &views_, &joint_, &held_}) list->clear();
   joint_ops_.clear();
   for (int k = 0; k < 4; ++k) {
     std::vector<int64_t> shape;
@@ -86,6 +86,7 @@ void RandomProgram::choose_buffers(const Kernel& kernel) {
     own_.push_back(buffer("own", dtype(), Scope::local, {int_imm(1 + pick(5))}));
   }
   own_.push_back(buffer("apart", dtype(), Scope::fragment, {int_imm(1 + pick(3)), int_imm(2)}));
+  if (options_.held) add_held();
   tiles_.insert(tiles_.end(), lanes_.begin(), lanes_.end());
 }
 
@@ -96,8 +97,9 @@ Buffer RandomProgram::view_of(const Buffer& base) {
   const DType other = kIntegers[size_t(pick(kIntegers.size()))];
   const bool by_others = base->type.is_int() && bits % other.bits == 0;
   const DType type = by_others ? other : base->type;
-  return std::make_shared<BufferData>(
-      BufferData{"view", type, base->scope, {int_imm(bits / type.bits)}, {}, span(), base});
+  const std::vector<Expr> shape =
+      options_.held && !type.is_nibble() ? shape_of(bits / type.bits) : std::vector<Expr>{int_imm(bits / type.bits)};
+  return std::make_shared<BufferData>(BufferData{"view", type, base->scope, shape, {}, span(), base});
 }
 
 void RandomProgram::add_views() {
@@ -129,7 +131,10 @@ Stmt RandomProgram::initial(const Buffer& buffer) {
   const Expr value = buffer->type.is_float()  ? float_imm(0.5, buffer->type)
                      : buffer->type.is_bool() ? bool_imm(false)
                                               : int_imm(1, buffer->type);
-  const bool apart = buffer->scope == Scope::fragment && std::find(own_.begin(), own_.end(), buffer) != own_.end();
+  const auto is_in = [&](const std::vector<Buffer>& list) {
+    return std::find(list.begin(), list.end(), buffer) != list.end();
+  };
+  const bool apart = buffer->scope == Scope::fragment && is_in(own_) && !is_in(held_);
   if (!apart) return make_stmt(Fill{whole(buffer), value}, span());
   std::vector<Expr> at;
   std::vector<Var> vars;
@@ -273,6 +278,10 @@ void RandomProgram::make_globals(Program& program) {
   if (options_.iterations) {
     joint_part_ = buffer("joint", kFloat32, Scope::global, {int_imm(4), int_imm(3), int_imm(3), int_imm(1 + pick(12))});
     program.parameters.emplace_back(joint_part_);
+  }
+  if (options_.held) {
+    where_ = buffer("where", kInt32, Scope::global, {int_imm(8)});
+    program.parameters.emplace_back(where_);
   }
   if (!one_in(3)) return;
   // Packed elements are written by reading their neighbours first, which nobody has written in a workspace.

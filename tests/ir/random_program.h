@@ -25,8 +25,15 @@ struct RandomOptions {
   bool approximate_last = false;
   // Iterations of parallel loops keep variables, and update elements that other iterations update.
   bool iterations = false;
+  // Threads hold fragments that tile operators set (see `with_held_as_own`), views have several axes, and regions begin
+  // before their buffers or where memory says.
+  bool held = false;
 };
 inline constexpr const char* kOutcome = "outcome";
+
+// The same program with what each thread holds in fragments as arrays of its own, and what tile operators do there as
+// work of each thread.
+Program with_held_as_own(const Program& program);
 
 class RandomProgram {
  public:
@@ -70,6 +77,7 @@ class RandomProgram {
   std::vector<Buffer> bins_;      // shared, touched by atomics only
   std::vector<Buffer> operands_;  // of gemms, reductions, whiles
   std::vector<Buffer> views_;
+  std::vector<Buffer> held_;                       // with `held`: of each thread, set by tile operators
   std::map<const BufferData*, Use> uses_;          // views count as what they view
   std::map<const BufferData*, AtomicOp> updates_;  // how the kernel updates a total or a bin
   // Inside a parallel loop: its variables, and the buffers it writes (at exactly these indices).
@@ -80,6 +88,7 @@ class RandomProgram {
   std::vector<Buffer> joint_;
   std::map<const BufferData*, BinaryOp> joint_ops_;
   Buffer joint_part_;  // global, a part for each block
+  Buffer where_;       // with `held`: global, indices that no kernel writes
 
   int pick(int count) { return int(random_() % unsigned(count)); }
   bool one_in(int count) { return pick(count) == 0; }
@@ -174,6 +183,13 @@ class RandomProgram {
   Stmt meeting_branch(int depth);
   Stmt meeting_block(int depth);
   Stmt sync();
+
+  // Fragments of threads' own, views of several axes, starts of regions: random_held.cpp
+  void add_held();
+  Stmt held_operator();
+  Stmt held_loop(const Buffer& to);
+  Expr start(int64_t size);
+  std::vector<Expr> shape_of(int64_t count);
 
   // What is handed over without the block's barrier: random_exchanges.cpp
   Stmt exchange();

@@ -264,6 +264,7 @@ Region RandomProgram::region(const Buffer& buffer, const std::vector<int64_t>& e
     const bool inside = buffer->scope != Scope::global;
     result.extent.push_back(n);
     result.start.push_back(as_who(Who::agreement, [&] {
+      if (!inside && options_.held && size && one_in(2)) return start(*size);
       return inside ? index(*size - n + 1, 1) : one_in(2) ? int_imm(0) : expr(kInt32, 1);
     }));
   }

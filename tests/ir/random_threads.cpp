@@ -7,6 +7,7 @@
 namespace tilepilot::ir::testing {
 // All threads of the block come here.
 Stmt RandomProgram::thread_statement(int depth) {
+  if (options_.held && one_in(6)) return as_who(Who::thread, [&] { return held_operator(); });
   switch (pick(9)) {
     case 0:
       return sync();
@@ -140,6 +141,7 @@ Stmt RandomProgram::all_reduce() {
 // Alone ---------------------------------------------------------------------------------------------------------------
 
 Stmt RandomProgram::own_statement(int depth) {
+  if (options_.held && one_in(6)) return held_operator();
   switch (pick(depth > 0 ? 11 : 7)) {
     case 0:
       return let(depth);
