@@ -41,7 +41,7 @@ class Comparison {
     return a->type == b->type && a->scope == b->scope && all(a->shape, b->shape) && all(a->strides, b->strides) &&
            matches(a->base.get(), b->base.get()) && matches(a->address.get(), b->address.get()) &&
            a->arrivals == b->arrivals && a->alignment == b->alignment && a->row_alignment == b->row_alignment &&
-           a->few_elements == b->few_elements && bind(a.get(), b.get());
+           a->few_elements == b->few_elements && a->reducer == b->reducer && bind(a.get(), b.get());
   }
   bool bind(const std::vector<Buffer>& a, const std::vector<Buffer>& b) {
     return a.size() == b.size() &&

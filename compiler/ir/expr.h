@@ -58,6 +58,7 @@ struct BufferData {
   // many bytes, a power of two; and whether its elements, from the first to the last, are fewer than 2^31.
   int64_t row_alignment = 1;
   bool few_elements = false;
+  bool reducer = false;  // a fragment that all threads of the block contribute to by atomic updates
 
   size_t rank() const { return shape.size(); }
 };

@@ -130,6 +130,7 @@ class Printer {
     if (b->alignment != kTensorAlignment) result += fmt::format(" aligned {}", b->alignment);
     if (b->row_alignment != 1) result += fmt::format(" row_aligned {}", b->row_alignment);
     if (b->few_elements) result += " few_elements";
+    if (b->reducer) result += " reducer";
     if (b->base) result += " view " + name(b->base);
     if (b->address) result += " address " + name(b->address);
     if (!b->arrivals.empty()) result += fmt::format(" arrivals [{}]", join(b->arrivals));

@@ -124,6 +124,7 @@ Result<Buffer> Reader::buffer_of(const Token& name, DType type, Scope scope) {
   if (accept("aligned")) data.alignment = TRY(integer());
   if (accept("row_aligned")) data.row_alignment = TRY(integer());
   data.few_elements = accept("few_elements");
+  data.reducer = accept("reducer");
   if (accept("view")) data.base = TRY(buffer());
   if (accept("address")) data.address = TRY(buffer());
   if (accept("arrivals")) {

@@ -35,7 +35,7 @@ constexpr std::array kSuffixes{
     Suffix{"i4", kInt4},           Suffix{"u4", kUInt4},          Suffix{"f4e2m1", kFloat4E2M1},
     Suffix{"tf32", kTensorFloat32}};
 
-constexpr std::array<std::string_view, 71> kKeywords{"program",
+constexpr std::array<std::string_view, 72> kKeywords{"program",
                                                      "kernel",
                                                      "in",
                                                      "threads",
@@ -94,6 +94,7 @@ constexpr std::array<std::string_view, 71> kKeywords{"program",
                                                      "aligned",
                                                      "row_aligned",
                                                      "few_elements",
+                                                     "reducer",
                                                      "precision",
                                                      "on",
                                                      "foreign",

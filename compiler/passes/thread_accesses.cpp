@@ -137,7 +137,7 @@ class ThreadAccesses::Collector {
   }
 
   void note(const Buffer& buffer, AccessKind kind, const std::vector<Expr>* indices, const std::vector<bool>& by) {
-    if (buffer->scope != Scope::shared && buffer->scope != Scope::global) return;
+    if (buffer->scope != Scope::shared && buffer->scope != Scope::global && !memory_of(buffer)->reducer) return;
     ThreadAccess access{buffer.get(), kind, std::vector<ThreadAccess::Axis>(buffer->rank()), by};
     for (size_t axis = 0; indices && axis < indices->size(); ++axis)
       access.axes[axis] = accesses_.axis((*indices)[axis]);

@@ -81,7 +81,7 @@ void ThreadDifferences::note_meeting(const Stmt& s) {
 
 bool ThreadDifferences::may_be_own(const BufferData& buffer) const {
   if (buffer.scope == Scope::local) return true;
-  return buffer.scope == Scope::fragment && tiles_.count(memory_of(buffer)) == 0;
+  return buffer.scope == Scope::fragment && !memory_of(buffer)->reducer && tiles_.count(memory_of(buffer)) == 0;
 }
 
 bool ThreadDifferences::differs(const Expr& e) const {

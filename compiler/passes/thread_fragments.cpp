@@ -90,7 +90,8 @@ class Uses {
   // Registers are of one thread: what it updates there no other one sees, as if it stored the result.
   void update_atomically(const Atomic& n, bool apart) {
     Use* use = use_of(*n.element.buffer);
-    if (use == nullptr || (n.op == AtomicOp::load && !differences_.may_be_own(*n.element.buffer))) return;
+    if (use == nullptr || memory_of(*n.element.buffer)->reducer) return;
+    if (n.op == AtomicOp::load && !differences_.may_be_own(*n.element.buffer)) return;
     use->stored = true;
     use->differently |= apart || differences_.may_be_own(*n.element.buffer) || differences_.differs(n.element.start) ||
                         (n.value && differences_.differs(n.value));

@@ -27,10 +27,12 @@ Error spread_over_threads(const Stmt& s, const Buffer& buffer) {
                     "write its elements in a `T.Parallel` loop, or use `T.alloc_shared` or `T.alloc_local`");
 }
 
-// What a thread writes with this statement for itself; null: nothing.
+// What a thread writes with this statement for itself, as it does not where all contribute; null: nothing.
 const Buffer* written_by_thread(const Stmt& s) {
   if (const auto* n = as<Store>(s)) return &n->buffer;
-  if (const auto* n = as<Atomic>(s); n && n->op != AtomicOp::load) return &n->element.buffer;
+  const auto* update = as<Atomic>(s);
+  if (update && update->op != AtomicOp::load && !memory_of(*update->element.buffer)->reducer)
+    return &update->element.buffer;
   return nullptr;
 }
 

@@ -134,6 +134,26 @@ TEST(EmulatedIterations, OfThreadsThatUpdateAFilledFragmentAtomicallyChangeTheir
   }
 }
 
+// All threads contribute to a reducer, and read what all of them gave.
+TEST(EmulatedIterations, OfThreadsThatContributeToAReducer) {
+  for (const char* use : {"fill r = 0.5\natomic add r[0], x[tx]\nz[tx] = r[0] + r[1]",
+                          "fill r = 0.5\natomic add r[tx % 2], x[tx]\nparallel i in 64 {\nz[i] = r[0] - r[1]\n}",
+                          "fill r = 0.5\nif tx < 40 {\natomic max r[1], x[tx]\n}\ncopy r -> y[0:2]",
+                          "fill r = 0.5\nserial i in 3 {\natomic min r[i % 2], x[tx] - 1.0\n}\ncopy r -> y[2:4]",
+                          "fill r = 0.5\natomic add r[0], 1.0\nparallel i in 64 {\natomic add r[1], x[i]\n}\n"
+                          "copy r -> y[4:6]"}) {
+    const std::string text = fmt::format(R"(program f(x: float32[64], y: float32[64], z: float32[64]) {{
+  kernel bx in 1 threads tx in 64 {{
+    fragment r: float32[2] reducer
+    {}
+  }}
+}})",
+                                         use);
+    for (const Architecture architecture : {Architecture::sm_80, Architecture::sm_90a})
+      EXPECT_EQ(outcome(text, architecture).wrong, "") << text;
+  }
+}
+
 // Two tiles of which the second one takes the place of the first, in a kernel whose threads exchange values of a warp
 // between them, and no more.
 TEST(EmulatedIterations, OfThreadsOnTilesInOnePlaceMeetBetweenThem) {

@@ -288,6 +288,34 @@ def rows(form, op="sum"):
   EXPECT_THAT(failure("rows('new', 'xor')(x0)", {rows_}), HasSubstr("reducers of `xor` are not supported"));
 }
 
+// Each thread contributes, as often as it comes by; all of them read the sum.
+TEST_F(Collectives, ReducersThatThreadsContributeTo) {
+  load(R"(
+@tilelang.jit(out_idx=[-1])
+def total():
+    @T.prim_func
+    def main(A: T.Tensor((5, 100), "float32"), B: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=64) as _:
+            tx = T.get_thread_binding(0)
+            r = T.alloc_reducer((1,), "float32", op="sum", replication="all")
+            T.clear(r)
+            for i in T.serial(5):
+                r[0] += A[i, tx]
+            if tx < 36:
+                r[0] += A[0, 64 + tx]
+            T.finalize_reducer(r)
+            B[tx] = r[0]
+    return main
+)");
+  expect_near(call("total()(x0)", {rows_}), 1e-4, [&](int64_t) {
+    double sum = sum_of_row(0);
+    for (int64_t i = 1; i < 5; ++i) {
+      for (int64_t k = 0; k < 64; ++k) sum += rows_->at(i * 100 + k);
+    }
+    return sum;
+  });
+}
+
 TEST_F(Collectives, Scans) {
   load(R"(
 @tilelang.jit(out_idx=[-1])

@@ -45,6 +45,7 @@ Result<Value> alloc_reducer(TileArguments& arguments) {
   ir::BufferData data;
   data.name = "reducer";
   data.scope = ir::Scope::fragment;
+  data.reducer = true;
   data.span = arguments.span();
   data.type = TRY(resolve_dtype(arguments.context(), arguments[1], arguments.span(1)));
   for (const int64_t extent : TRY(to_constant_shape(arguments[0], "an extent of `T.alloc_reducer`", arguments.span(0))))
