@@ -144,7 +144,14 @@ class CpuKernel : public CompiledKernel {
       const auto run = [&](int64_t first, int64_t last) {
         void* scratch = launch.scratch->take();
         LaunchEvents events{0, 0, &outcome, Outcome::print};
-        launch.function(bound.buffers.data(), bound.scalars.data(), first, last, scratch, &events);
+        const auto call = [&](int64_t begin, int64_t end) {
+          launch.function(bound.buffers.data(), bound.scalars.data(), begin, end, scratch, &events);
+        };
+        if (order_ == BlockOrder::first_to_last) {
+          call(first, last);
+        } else {
+          for (int64_t k = first; k < last; ++k) call(blocks - 1 - k, blocks - k);
+        }
         launch.scratch->give_back(scratch);
         outcome.add(events);
       };
@@ -158,6 +165,7 @@ class CpuKernel : public CompiledKernel {
     return {};
   }
 
+  void set_block_order(BlockOrder order) override { order_ = order; }
   std::string take_printed() override { return std::exchange(printed_, {}); }
   const ir::Program& program() const override { return program_; }
   const std::string& source() const override { return source_; }
@@ -167,6 +175,7 @@ class CpuKernel : public CompiledKernel {
   std::string source_;
   std::shared_ptr<SharedLibrary> library_;
   std::vector<Launch> launches_;
+  BlockOrder order_ = BlockOrder::first_to_last;
   std::string printed_;
 
   struct Release {

@@ -33,12 +33,17 @@ ParallelFor thread_pool(int threads = 0);
 // An argument: a tensor or a scalar.
 using Argument = std::variant<TensorView, int64_t, double>;
 
+// Of the blocks of a launch, where they run one after another.
+enum class BlockOrder { first_to_last, last_to_first };
+
 class CompiledKernel {
  public:
   virtual ~CompiledKernel() = default;
   // Arguments in parameter order. Checks count, dtype, shape (constant extents exactly, symbols consistently) and
   // contiguity: `bad_kernel_argument` names the parameter. `span` is the call, for the message.
   virtual Status launch(const std::vector<Argument>& arguments, const ParallelFor& parallel_for, Span span) = 0;
+  // Of the launches to come. Programs must not depend on it, unless a block waits for another one.
+  virtual void set_block_order(BlockOrder) {}
   // What the launches since the last call printed.
   virtual std::string take_printed() { return {}; }
   virtual const ir::Program& program() const = 0;

@@ -18,12 +18,13 @@ struct Call {
 
 struct Batch {
   std::vector<Call> calls;
-  int64_t lead = 0;     // so many run in `prepare`: threads wake, caches fill
-  uint64_t seed = 0;    // before the first
-  uint64_t memory = 0;  // of what fresh memory holds
-  bool ghost = false;   // kernels' launches do nothing
-  bool looks = false;   // at what launches do
-  bool waits = true;    // for each kernel, so that a fault and the time of a kernel are known to be its own
+  int64_t lead = 0;        // so many run in `prepare`: threads wake, caches fill
+  uint64_t seed = 0;       // before the first
+  uint64_t memory = 0;     // of what fresh memory holds
+  bool ghost = false;      // kernels' launches do nothing
+  bool looks = false;      // at what launches do
+  bool backwards = false;  // where blocks run one after another, from the last to the first
+  bool waits = true;       // for each kernel, so that a fault and the time of a kernel are known to be its own
   // Not empty: a batch that KernelBench's rules time (kernelbench_trials.h). All calls are on the tensors of the first,
   // and only the results of these calls are kept.
   std::vector<int64_t> kept;

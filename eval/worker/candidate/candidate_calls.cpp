@@ -55,6 +55,7 @@ Status CandidateCalls::prepare(Batch batch) {
 Status CandidateCalls::run(size_t begin, size_t end, bool timed) {
   program_.log().ghost = batch_.ghost;
   program_.log().looks = batch_.looks;
+  program_.log().order = batch_.backwards ? runtime::BlockOrder::last_to_first : runtime::BlockOrder::first_to_last;
   program_.log().device = program_.device();
   Status status;
   for (size_t i = begin; i < end && status.ok(); ++i) {

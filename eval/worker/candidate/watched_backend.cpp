@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "compiler/ir/search.h"
 #include "compiler/ir/visit.h"
 #include "eval/worker/candidate/launch_work.h"
 
@@ -34,10 +37,21 @@ std::optional<Span> foreign_source(const ir::Program& program) {
   return found;
 }
 
+// Whether a block may wait for what an earlier one writes. Then the order of blocks is the program's business: on GPUs,
+// too, blocks begin in order.
+bool may_wait(const ir::Program& program) {
+  const auto waits = [](const ir::Stmt& s) {
+    const auto* atomic = ir::as<ir::Atomic>(s);
+    return ir::as<ir::While>(s) || (atomic && atomic->op == ir::AtomicOp::load);
+  };
+  return std::any_of(program.kernels.begin(), program.kernels.end(),
+                     [&](const ir::Kernel& kernel) { return ir::contains(kernel.body, waits); });
+}
+
 class WatchedKernel final : public runtime::CompiledKernel {
  public:
   WatchedKernel(std::shared_ptr<runtime::CompiledKernel> kernel, LaunchLog& log, SharedCrumb& crumb)
-      : kernel_(std::move(kernel)), log_(log), crumb_(crumb) {}
+      : kernel_(std::move(kernel)), log_(log), crumb_(crumb), may_wait_(may_wait(kernel_->program())) {}
 
   Status launch(const std::vector<runtime::Argument>& arguments, const runtime::ParallelFor& parallel_for,
                 Span span) override {
@@ -51,6 +65,7 @@ class WatchedKernel final : public runtime::CompiledKernel {
     std::optional<LaunchWork> work;
     if (log_.looks && !log_.worked) work.emplace(arguments, log_.device);
     double begin = monotonic_seconds();
+    kernel_->set_block_order(may_wait_ ? runtime::BlockOrder::first_to_last : log_.order);
     crumb_.enter_kernel(program().name);
     auto status = kernel_->launch(arguments, parallel_for, span);
     if (status.ok()) status = settle(span);
@@ -89,6 +104,7 @@ class WatchedKernel final : public runtime::CompiledKernel {
   std::shared_ptr<runtime::CompiledKernel> kernel_;
   LaunchLog& log_;
   SharedCrumb& crumb_;
+  const bool may_wait_;
 };
 
 class WatchedBackend final : public runtime::KernelBackend {

@@ -25,6 +25,7 @@ struct LaunchLog {
   std::function<Status()> wait = nullptr;
   bool waits = true;   // else a launch does not
   bool ghost = false;  // launches do nothing
+  runtime::BlockOrder order = runtime::BlockOrder::first_to_last;
   // Launches are looked at, and whether one did any work (launch_work.h).
   bool looks = false, worked = false;
   c10::Device device = c10::DeviceType::CPU;

@@ -39,6 +39,11 @@ std::vector<std::filesystem::path> cuda_folders() {
   return folders;
 }
 
+struct Manner {
+  bool looks = false;      // at what launches do
+  bool backwards = false;  // blocks run from the last to the first
+};
+
 class Examination {
  public:
   Examination(const ReferenceSide& side, const CheckRequest& request, const ExaminationOptions& options)
@@ -183,14 +188,15 @@ class Examination {
   static bool is_wrong(Outcome outcome) { return outcome == Outcome::wrong_values || outcome == Outcome::not_finite; }
 
   // The same steps as for any other call.
-  std::optional<Message> call(const Trial& trial, bool looks = false) {
+  std::optional<Message> call(const Trial& trial, Manner manner = {}) {
     constexpr int64_t kBaseOfTrials = -1;
     std::vector<std::string> state;
     for (auto& changed : trial.state) state.push_back(changed.name);
     Batch batch;
     batch.calls = {{kBaseOfTrials, {}, {}}};
     batch.seed = trial.forward_seed;
-    batch.looks = looks;
+    batch.looks = manner.looks;
+    batch.backwards = manner.backwards;
     batch.memory = memory_ = secret_();
     if (options_.judge.aten == "none" || options_.judge.aten == "data") looked("aten_policy");
     if (!channel_->prepare(batch, {{kBaseOfTrials, trial.inputs}}) || !channel_->go()) return std::nullopt;
@@ -204,15 +210,31 @@ class Examination {
     return true;
   }
 
+  // The second one's blocks run in the opposite order.
   bool run_trial(size_t number) {
     auto trial = side_.trial(number);
     if (!trial.ok()) return fail(Outcome::worker_failed, trial.error().message);
     link_->set_limit(trials_left_);
     if (number > 0 && !send_weights((*trial)->weights)) return false;
-    auto answer = call(**trial);
+    const bool backwards = number == 1;
+    auto answer = call(**trial, {.backwards = backwards});
     if (!answer) return fail(link_->failure());
     trials_left_ = link_->left();
-    return check_trial(static_cast<int>(number), **trial, *answer);
+    if (check_trial(static_cast<int>(number), **trial, *answer)) return true;
+    if (backwards && is_wrong(verdict_.outcome)) look_at_order(**trial);
+    return false;
+  }
+
+  // Of a trial that failed with its blocks in the opposite order.
+  void look_at_order(const Trial& trial) {
+    if (!send_weights(trial.weights)) return;
+    const auto answer = call(trial);
+    Verdict forwards;
+    if (!answer || TrialCheck(side_, *link_, {lacking_, memory_}, forwards).check(1, trial, *answer)) return;
+    verdict_.detail =
+        "a block uses what another block writes, and nothing says which comes first: right only while blocks run one "
+        "after another, from the first to the last; " +
+        verdict_.detail;
   }
 
   // The trials that are left, runs without kernels and, if asked, timed rounds, in an order that is drawn.
@@ -390,7 +412,7 @@ class Examination {
     link_->set_limit(options_.judge.time_limit_s);
     std::optional<bool> ends;  // with this
     const auto works = [&](const std::shared_ptr<const Trial>& trial) {
-      auto answer = call(*trial, true);
+      auto answer = call(*trial, {.looks = true});
       if (!answer)
         ends = survives_ghost();
       else if (answer->body.at("worked"))
