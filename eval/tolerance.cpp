@@ -26,6 +26,11 @@ constexpr int64_t kFewElements = 64;  // of so few the largest error is about th
 // A row's own scale says less about the sums behind it than the tensor's: the rule by rows finds what is missing or of
 // low precision, not roundings.
 constexpr double kLocalSlack = 16;
+// Eager may be luckier in most rows than another program, and less so in others.
+constexpr double kUsualSlack = 16;
+// Where the mean error is that of a few hard rows, it differs from draw to draw, and from program to program, by more
+// than a mean of many.
+constexpr double kFewHardRows = 8;
 
 int64_t last_extent(const GraphValue& value) { return value.shape.empty() ? 1 : value.shape.back(); }
 
@@ -238,10 +243,12 @@ ScaledError allowed_error(const ToleranceBasis& basis) {
   const double summed = std::min(basis.epsilon, kSingleEpsilon) * accumulated(basis.sums);
   const double floor = roundings + summed;
   const double floor_of_mean = basis.numel < kFewElements ? floor : roundings + summed / kMaxOverRms;
-  auto over = [&](double eager, double sensitivity) { return kOverEager * std::max(eager, sensitivity); };
-  return {std::max(floor, over(basis.eager.max, basis.sensitivity.max)),
-          std::max(floor_of_mean, over(basis.eager.rms, basis.sensitivity.rms)),
-          kLocalSlack * std::max({floor, basis.eager.local, basis.sensitivity.local})};
+  const double mean = std::max(basis.eager.rms, basis.sensitivity.rms);
+  const double usual = std::max({floor, basis.eager.usual, basis.sensitivity.usual});
+  const double over_mean = mean > kFewHardRows * usual ? kUsualSlack : kOverEager;
+  return {std::max(floor, kOverEager * std::max(basis.eager.max, basis.sensitivity.max)),
+          std::max(floor_of_mean, over_mean * mean),
+          kLocalSlack * std::max({floor, basis.eager.local, basis.sensitivity.local}), kUsualSlack * usual};
 }
 
 }  // namespace tilepilot::eval

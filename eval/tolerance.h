@@ -25,11 +25,14 @@ struct SumLengths {
 std::vector<SumLengths> longest_sums(const Graph& graph);
 
 // Scaled errors of one output: the largest, the root of the mean square, and the largest by the local scale, which
-// takes the rms of the element's row (or of its place along any axis, whichever is least) for the tensor's.
+// takes the rms of the element's row (or of its place along any axis, whichever is least) for the tensor's. `usual` is
+// the median over rows of their rms, or over places along rows if that is less: what a few ill-conditioned rows or
+// columns do not raise.
 struct ScaledError {
   double max = 0;
   double rms = 0;
   double local = 0;
+  double usual = 0;
 };
 
 struct ToleranceBasis {
@@ -44,7 +47,8 @@ struct ToleranceBasis {
 ScaledError allowed_error(const ToleranceBasis& basis);
 
 inline bool within(const ScaledError& error, const ScaledError& allowed) {
-  return error.max <= allowed.max && error.rms <= allowed.rms && error.local <= allowed.local;  // false for NaN
+  return error.max <= allowed.max && error.rms <= allowed.rms && error.local <= allowed.local &&
+         error.usual <= allowed.usual;  // false for NaN
 }
 
 // Integer outputs: how many elements may differ from eager, given how many differ between eager and the truth.

@@ -248,12 +248,34 @@ TEST(ErrorScan, IsTheSameByOperators) {
     meter->add(value.slice(0, 3), eager.slice(0, 3), truth.slice(0, 3));
   }
   auto x = on_host.finish(), y = by_operators.finish();
-  EXPECT_DOUBLE_EQ(x.max_scaled, y.max_scaled);
-  EXPECT_NEAR(x.rms_scaled, y.rms_scaled, 1e-12);
-  EXPECT_DOUBLE_EQ(x.max_local, y.max_local);
+  EXPECT_DOUBLE_EQ(x.scaled.max, y.scaled.max);
+  EXPECT_NEAR(x.scaled.rms, y.scaled.rms, 1e-12);
+  EXPECT_DOUBLE_EQ(x.scaled.local, y.scaled.local);
+  EXPECT_NEAR(x.scaled.usual, y.scaled.usual, 1e-12);
   EXPECT_DOUBLE_EQ(x.max_abs, y.max_abs);
   EXPECT_DOUBLE_EQ(x.largest_weight, y.largest_weight);
   EXPECT_FALSE(x.specials_wrong || y.specials_wrong);
+}
+
+TEST(ErrorScan, TellsMostRowsAndColumnsFromAFewHardOnes) {
+  at::manual_seed(5);
+  const at::Tensor truth = at::randn({100, 50}, at::kDouble);
+  at::Tensor value = truth.mul(1 + 1e-4);
+  value[3].add_(1);
+  const auto usual_of = [](const at::Tensor& v, const at::Tensor& t) {
+    return scan_errors(v, t, t, scale_of(t, t)).scaled.usual;
+  };
+  EXPECT_LT(usual_of(value, truth), 1e-4);
+  EXPECT_GT(usual_of(value, truth), 1e-5);
+  EXPECT_DOUBLE_EQ(usual_of(value.t(), truth.t()), usual_of(value, truth));
+  const at::Tensor one = truth.reshape({5000}), wrong = value.reshape({5000});
+  EXPECT_LT(usual_of(wrong, one), 1e-4);
+  // More rows than are told apart.
+  const at::Tensor many = at::randn({100'000, 3}, at::kDouble);
+  at::Tensor off = many.mul(1 + 1e-4);
+  off[70'000].add_(1);
+  EXPECT_LT(usual_of(off, many), 1e-4);
+  EXPECT_GT(usual_of(off.add(1), many), 0.1);
 }
 
 }  // namespace

@@ -111,7 +111,7 @@ Expected expected_of(const at::Tensor& truth) { return {truth.to(at::kFloat), tr
 
 Allowance wide_allowance() {
   Allowance allowance;
-  allowance.scaled = {{2, 2, 2}};
+  allowance.scaled = {{2, 2, 2, 2}};
   return allowance;
 }
 
@@ -120,7 +120,7 @@ TEST(Triviality, NarrowsTheToleranceOfIllConditionedOutputs) {
   at::manual_seed(4);
   const at::Tensor truth = at::randn({30, 40}, at::kDouble);
   const Expected expected = expected_of(truth);
-  auto found = find_triviality(expected, wide_allowance(), {{1e-2, 1e-3, 1e-2}}, {});
+  auto found = find_triviality(expected, wide_allowance(), {{1e-2, 1e-3, 1e-2, 1e-3}}, {});
   EXPECT_EQ(found.answer, "zeros");
   EXPECT_FALSE(found.by_nature);
   ASSERT_EQ(found.narrowed.size(), 1u);
@@ -133,13 +133,13 @@ TEST(Triviality, NarrowsTheToleranceOfIllConditionedOutputs) {
 TEST(Triviality, IsByNatureWhereEagerIsNoBetter) {
   at::manual_seed(4);
   const at::Tensor truth = at::randn({30, 40}, at::kDouble), constant = at::full({30, 40}, 3.0, at::kDouble);
-  EXPECT_TRUE(find_triviality(expected_of(truth), wide_allowance(), {{1, 0.5, 1}}, {}).by_nature);
+  EXPECT_TRUE(find_triviality(expected_of(truth), wide_allowance(), {{1, 0.5, 1, 0.5}}, {}).by_nature);
   Allowance narrow;
-  narrow.scaled = {{1e-6, 1e-6, 1e-6}};
-  const auto found = find_triviality(expected_of(constant), narrow, {{1e-8, 1e-8, 1e-8}}, {});
+  narrow.scaled = {{1e-6, 1e-6, 1e-6, 1e-6}};
+  const auto found = find_triviality(expected_of(constant), narrow, {{1e-8, 1e-8, 1e-8, 1e-8}}, {});
   EXPECT_EQ(found.answer, "its mean");
   EXPECT_TRUE(found.by_nature);
-  EXPECT_TRUE(find_triviality(expected_of(truth), narrow, {{1e-8, 1e-8, 1e-8}}, {}).answer.empty());
+  EXPECT_TRUE(find_triviality(expected_of(truth), narrow, {{1e-8, 1e-8, 1e-8, 1e-8}}, {}).answer.empty());
 }
 
 }  // namespace

@@ -69,6 +69,7 @@ bool CallCheck::gives_the_same(const CallToCheck& call, const CandidateLink& lin
       allowed.max *= kGross;
       allowed.rms *= kGross;
       allowed.local *= kGross;
+      allowed.usual *= kGross;
     }
     if (!passes({returned->tensors[place], returned->strides[place]}, by_eager(call.eager.outputs[call.call][i]),
                 gross))

@@ -48,7 +48,7 @@ at::Tensor unmatched_specials(const at::Tensor& value, const at::Tensor& eager, 
   return mask.logical_not().logical_and_(same.logical_not_());
 }
 
-enum class Rule { max, rms, local };
+enum class Rule { max, rms, local, usual };
 
 // A part of an output as rows along its last axis, and the rule that it breaks.
 struct WrongPart {
@@ -58,10 +58,24 @@ struct WrongPart {
   const ScaledError& allowed;
   Rule rule;
 
-  double bound() const { return rule == Rule::rms ? allowed.rms : rule == Rule::local ? allowed.local : allowed.max; }
+  double bound() const { return of_rule(allowed); }
   bool breaks(const ErrorScan& scan) const {
-    const double error = rule == Rule::rms ? scan.rms_scaled : rule == Rule::local ? scan.max_local : scan.max_scaled;
-    return scan.specials_wrong || scan.not_finite || !(error <= bound());
+    return scan.specials_wrong || scan.not_finite || !(of_rule(scan.scaled) <= bound());
+  }
+
+ private:
+  double of_rule(const ScaledError& error) const {
+    switch (rule) {
+      case Rule::max:
+        return error.max;
+      case Rule::rms:
+        return error.rms;
+      case Rule::local:
+        return error.local;
+      case Rule::usual:
+        return error.usual;
+    }
+    return error.max;
   }
 };
 
@@ -143,8 +157,9 @@ std::vector<OutputPart> parts_or_whole(const std::vector<OutputPart>& parts, con
 }
 
 Rule broken_rule(const ErrorScan& scan, const ScaledError& allowed) {
-  if (!(scan.max_scaled <= allowed.max)) return Rule::max;
-  return !(scan.rms_scaled <= allowed.rms) ? Rule::rms : Rule::local;
+  if (!(scan.scaled.max <= allowed.max)) return Rule::max;
+  if (!(scan.scaled.rms <= allowed.rms)) return Rule::rms;
+  return !(scan.scaled.local <= allowed.local) ? Rule::local : Rule::usual;
 }
 
 void keep_worst(const ErrorScan& scan, double allowed, OutputError& error) {
@@ -152,7 +167,7 @@ void keep_worst(const ErrorScan& scan, double allowed, OutputError& error) {
     if (!(other <= kept)) kept = other;  // NaN is worse than any
   };
   larger(error.max_abs, scan.max_abs);
-  larger(error.max_rel, scan.max_scaled);
+  larger(error.max_rel, scan.scaled.max);
   larger(error.eager_max_abs, scan.eager_max_abs);
   larger(error.bound, scan.largest_weight * allowed);
 }
@@ -183,7 +198,7 @@ Comparison compare_floating(const at::Tensor& actual, const Expected& whole, con
     const ScaledError& allowed = allowance.scaled.at(i);
     const ErrorScale scale = scale_of(expected.eager, expected.truth);
     const ErrorScan scan = scan_errors(value, expected.eager, expected.truth, scale);
-    const bool right = within({scan.max_scaled, scan.rms_scaled, scan.max_local}, allowed);
+    const bool right = within(scan.scaled, allowed);
     keep_worst(scan, allowed.max, result.error);
     if (!scan.specials_wrong && !scan.not_finite && right) continue;
     result.outcome = scan.not_finite ? Outcome::not_finite : Outcome::wrong_values;
@@ -279,7 +294,7 @@ std::vector<ScaledError> scaled_errors(const at::Tensor& value, const Expected& 
     const Expected piece = part_of(expected, part);
     const auto scan = scan_errors(value.dim() > 0 ? part_of(value, part) : value, piece.eager, piece.truth,
                                   scale_of(piece.eager, piece.truth));
-    errors.push_back({scan.max_scaled, scan.rms_scaled, scan.max_local});
+    errors.push_back(scan.scaled);
   }
   return errors;
 }

@@ -62,6 +62,7 @@ void lower(double& least, const SliceSum& sum, int64_t elements) {
     least = std::min(least, root_of_mean(sum.squares, elements));
 }
 
+// What one thread has seen.
 struct Part {
   double squares = 0, max = 0, local = 0, max_abs = 0, eager_max_abs = 0, largest = 0;
   bool nan = false, not_finite = false, specials_wrong = false;
@@ -83,21 +84,22 @@ struct Scales {
   double rms, local;
 };
 
-void compare_element(double value, double eager, double truth, Scales scales, Part& part) {
+// Gives the square of the scaled error.
+double compare_element(double value, double eager, double truth, Scales scales, Part& part) {
   if (!std::isfinite(truth) || !std::isfinite(eager)) {
     part.specials_wrong |= !(value == eager || (std::isnan(value) && std::isnan(eager)));
-    return;
+    return 0;
   }
   double magnitude = std::abs(truth), weight = magnitude + scales.rms, error = std::abs(value - truth);
   double scaled = error / weight;
   part.nan |= std::isnan(value);
   part.not_finite |= !std::isfinite(value);
-  part.squares += scaled * scaled;
   part.max = std::max(part.max, scaled);
   part.local = std::max(part.local, error / (magnitude + scales.local));
   part.max_abs = std::max(part.max_abs, error);
   part.eager_max_abs = std::max(part.eager_max_abs, std::abs(eager - truth));
   part.largest = std::max(part.largest, weight);
+  return scaled * scaled;
 }
 
 int64_t rows_at_once(const at::Tensor& tensor, int64_t columns) {
@@ -220,8 +222,28 @@ ErrorScale ScaleBuilder::finish() const {
   return scale;
 }
 
+GroupedSquares::GroupedSquares(int64_t count) : count_(count) {
+  while (count >> shift_ > kMostGroups) ++shift_;
+  sums_.resize(static_cast<size_t>((count + (int64_t{1} << shift_) - 1) >> shift_));
+}
+
+void GroupedSquares::add(const GroupedSquares& other) {
+  for (size_t i = 0; i < other.sums_.size(); ++i) sums_[i] += other.sums_[i];
+}
+
+double GroupedSquares::median(int64_t elements) const {
+  std::vector<double> means = sums_;
+  for (size_t i = 0; i < means.size(); ++i) {
+    const int64_t begin = static_cast<int64_t>(i) << shift_;
+    means[i] /= static_cast<double>(std::min(int64_t{1} << shift_, count_ - begin) * elements);
+  }
+  const auto middle = means.begin() + static_cast<std::ptrdiff_t>(means.size() / 2);
+  std::nth_element(means.begin(), middle, means.end());
+  return std::sqrt(*middle);
+}
+
 ErrorMeter::ErrorMeter(at::IntArrayRef sizes, const ErrorScale& scale, ScanPlace place)
-    : shape_(sizes), scale_(scale), place_(place) {}
+    : shape_(sizes), scale_(scale), place_(place), rows_(shape_.rows), columns_(shape_.columns) {}
 
 void ErrorMeter::add(const at::Tensor& value, const at::Tensor& eager, const at::Tensor& truth) {
   if (truth.numel() == 0) return;
@@ -238,9 +260,13 @@ void ErrorMeter::add_on_host(const at::Tensor& value, const at::Tensor& eager, c
   const int64_t columns = shape_.columns;
   const int64_t pieces = pieces_of_row(shape_), length = pieces == 1 ? columns : kChunk;
   std::array<Part, kParts> parts;
+  std::array<GroupedSquares, kParts> in_rows, in_columns;
+  in_rows.fill(GroupedSquares(shape_.rows));
+  in_columns.fill(GroupedSquares(columns));
   in_parts(truth.numel() / columns * pieces, [&](size_t number, int64_t place) {
     const int64_t row = place / pieces, first = place % pieces * length, end = std::min(first + length, columns);
     const double of_row = scale_.rows.empty() ? scale_.rms : scale_.rows[static_cast<size_t>(next_row_ + row)];
+    double squares = 0;
     for (int64_t begin = first; begin < end; begin += kChunk) {
       const int64_t count = std::min(kChunk, end - begin);
       Buffer v, e, t;
@@ -249,17 +275,24 @@ void ErrorMeter::add_on_host(const at::Tensor& value, const at::Tensor& eager, c
       load(truth, row * columns + begin, count, t);
       for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
         const double of_column = scale_.columns.empty() ? of_row : scale_.columns[static_cast<size_t>(begin) + i];
-        compare_element(v[i], e[i], t[i], {scale_.rms, std::min(of_row, of_column)}, parts[number]);
+        const double square =
+            compare_element(v[i], e[i], t[i], {scale_.rms, std::min(of_row, of_column)}, parts[number]);
+        squares += square;
+        in_columns[number].add(begin + static_cast<int64_t>(i), square);
       }
     }
+    parts[number].squares += squares;
+    in_rows[number].add(next_row_ + row, squares);
   });
   Part total;
   for (auto& part : parts) total.add(part);
+  for (auto& each : in_rows) rows_.add(each);
+  for (auto& each : in_columns) columns_.add(each);
   squares_ += total.squares;
   largest_ = std::max(largest_, total.largest);
   nan_ |= total.nan;
-  scan_.max_scaled = std::max(scan_.max_scaled, total.max);
-  scan_.max_local = std::max(scan_.max_local, total.local);
+  scan_.scaled.max = std::max(scan_.scaled.max, total.max);
+  scan_.scaled.local = std::max(scan_.scaled.local, total.local);
   scan_.max_abs = std::max(scan_.max_abs, total.max_abs);
   scan_.eager_max_abs = std::max(scan_.eager_max_abs, total.eager_max_abs);
   scan_.not_finite |= total.not_finite;
@@ -288,9 +321,12 @@ void ErrorMeter::add_by_operators(const at::Tensor& given_value, const at::Tenso
     const at::Tensor rows = scale_.rows.empty() ? at::full({1}, scale_.rms, zero.options())
                                                 : on_device(scale_.rows, next_row_ + begin, count, device).unsqueeze(1);
     const at::Tensor scaled = error.div(magnitude.add(scale_.rms));
-    squares_ += scaled.square().sum().item<double>();
-    scan_.max_scaled = std::max(scan_.max_scaled, largest_of(scaled));
-    scan_.max_local = std::max(scan_.max_local, largest_of(error.div(magnitude.add(at::minimum(rows, columns)))));
+    const at::Tensor squares = scaled.square(), by_row = squares.sum(1).cpu(), by_column = squares.sum(0).cpu();
+    for (int64_t i = 0; i < count; ++i) rows_.add(next_row_ + begin + i, by_row.const_data_ptr<double>()[i]);
+    for (int64_t i = 0; i < shape_.columns; ++i) columns_.add(i, by_column.const_data_ptr<double>()[i]);
+    squares_ += by_row.sum().item<double>();
+    scan_.scaled.max = std::max(scan_.scaled.max, largest_of(scaled));
+    scan_.scaled.local = std::max(scan_.scaled.local, largest_of(error.div(magnitude.add(at::minimum(rows, columns)))));
     scan_.max_abs = std::max(scan_.max_abs, largest_of(error));
     scan_.eager_max_abs = std::max(scan_.eager_max_abs, largest_of(at::where(mask, e.sub(t).abs_(), zero)));
     if (mask.any().item<bool>()) largest_ = std::max(largest_, largest_of(magnitude) + scale_.rms);
@@ -300,8 +336,15 @@ void ErrorMeter::add_by_operators(const at::Tensor& given_value, const at::Tenso
 ErrorScan ErrorMeter::finish() const {
   ErrorScan scan = scan_;
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  if (seen_ > 0) scan.rms_scaled = std::sqrt(squares_ / static_cast<double>(seen_));
-  if (nan_) scan.max_scaled = scan.rms_scaled = scan.max_local = scan.max_abs = nan;
+  if (nan_) {
+    scan.scaled = {nan, nan, nan, nan};
+    scan.max_abs = nan;
+  } else if (seen_ > 0) {
+    scan.scaled.rms = std::sqrt(squares_ / static_cast<double>(seen_));
+    const double of_rows = rows_.median(shape_.columns), of_columns = columns_.median(shape_.rows);
+    // One row says nothing of the others.
+    scan.scaled.usual = shape_.rows == 1 ? of_columns : std::min(of_rows, of_columns);
+  }
   if (scale_.counted > 0) scan.largest_weight = scale_.counted < seen_ ? std::max(1.0, largest_) : largest_;
   return scan;
 }

@@ -6,6 +6,8 @@
 
 #include <vector>
 
+#include "eval/tolerance.h"
+
 namespace tilepilot::eval {
 
 // What errors of an output are divided by (docs/verification.md): |truth| + rms(truth), and by the local rule the least
@@ -19,7 +21,7 @@ struct ErrorScale {
 };
 
 struct ErrorScan {
-  double max_scaled = 0, rms_scaled = 0, max_local = 0;  // NaN if a value is NaN
+  ScaledError scaled;  // NaN if a value is NaN
   double max_abs = 0, eager_max_abs = 0;
   double largest_weight = 1;    // max of |truth| + rms(truth)
   bool not_finite = false;      // a value is not finite where it should be
@@ -67,6 +69,23 @@ class ScaleBuilder {
   int64_t counted_ = 0;
 };
 
+// Sums of squares of many numbers in a row, so many neighbours together that there are no more than `kMostGroups`.
+class GroupedSquares {
+ public:
+  explicit GroupedSquares(int64_t count = 0);
+  void add(int64_t index, double square) { sums_[static_cast<size_t>(index >> shift_)] += square; }
+  void add(const GroupedSquares& other);
+  // The median over the groups, each divided by its number of elements if each number stands for so many.
+  double median(int64_t elements) const;
+
+ private:
+  static constexpr int64_t kMostGroups = 1 << 14;
+
+  int64_t count_;
+  int shift_ = 0;
+  std::vector<double> sums_;
+};
+
 class ErrorMeter {
  public:
   // `scale` must live as long.
@@ -85,6 +104,7 @@ class ErrorMeter {
   ScanPlace place_;
   int64_t next_row_ = 0, seen_ = 0;
   double squares_ = 0, largest_ = 0;
+  GroupedSquares rows_, columns_;
   bool nan_ = false;
   ErrorScan scan_;
 };

@@ -34,7 +34,7 @@ class Elapsed {
 };
 
 ScaledError worse(ScaledError a, ScaledError b) {
-  return {std::max(a.max, b.max), std::max(a.rms, b.rms), std::max(a.local, b.local)};
+  return {std::max(a.max, b.max), std::max(a.rms, b.rms), std::max(a.local, b.local), std::max(a.usual, b.usual)};
 }
 
 ScaledError worst_of(const std::vector<ScaledError>& errors) {
