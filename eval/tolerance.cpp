@@ -28,9 +28,6 @@ constexpr int64_t kFewElements = 64;  // of so few the largest error is about th
 constexpr double kLocalSlack = 16;
 // Eager may be luckier in most rows than another program, and less so in others.
 constexpr double kUsualSlack = 16;
-// Where the mean error is that of a few hard rows, it differs from draw to draw, and from program to program, by more
-// than a mean of many.
-constexpr double kFewHardRows = 8;
 
 int64_t last_extent(const GraphValue& value) { return value.shape.empty() ? 1 : value.shape.back(); }
 
@@ -228,6 +225,12 @@ double machine_epsilon(std::string_view dtype) {
   return 0;
 }
 
+double units_of_sum(const Graph& graph, const GraphNode& node) {
+  constexpr double kOfOneSum = 0.2;  // see kLongestProduct
+  const SumLengths terms = terms_of(graph, node);
+  return std::max(terms.products, terms.reductions) > 1 ? kOfOneSum * accumulated(terms) : 0;
+}
+
 std::vector<SumLengths> longest_sums(const Graph& graph) {
   auto sums = sums_by_value(graph);
   std::vector<SumLengths> by_output;
@@ -243,12 +246,11 @@ ScaledError allowed_error(const ToleranceBasis& basis) {
   const double summed = std::min(basis.epsilon, kSingleEpsilon) * accumulated(basis.sums);
   const double floor = roundings + summed;
   const double floor_of_mean = basis.numel < kFewElements ? floor : roundings + summed / kMaxOverRms;
-  const double mean = std::max(basis.eager.rms, basis.sensitivity.rms);
-  const double usual = std::max({floor, basis.eager.usual, basis.sensitivity.usual});
-  const double over_mean = mean > kFewHardRows * usual ? kUsualSlack : kOverEager;
-  return {std::max(floor, kOverEager * std::max(basis.eager.max, basis.sensitivity.max)),
-          std::max(floor_of_mean, over_mean * mean),
-          kLocalSlack * std::max({floor, basis.eager.local, basis.sensitivity.local}), kUsualSlack * usual};
+  auto over = [&](double eager, double sensitivity) { return kOverEager * std::max(eager, sensitivity); };
+  return {std::max(floor, over(basis.eager.max, basis.sensitivity.max)),
+          std::max(floor_of_mean, over(basis.eager.rms, basis.sensitivity.rms)),
+          kLocalSlack * std::max({floor, basis.eager.local, basis.sensitivity.local}),
+          kUsualSlack * std::max({floor, basis.eager.usual, basis.sensitivity.usual})};
 }
 
 }  // namespace tilepilot::eval

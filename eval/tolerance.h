@@ -23,6 +23,8 @@ struct SumLengths {
 };
 // By tensor of the graph's outputs, in order.
 std::vector<SumLengths> longest_sums(const Graph& graph);
+// How far a sum of a node's in float32 errs, in units of its own size: about the square root of its number of terms.
+double units_of_sum(const Graph& graph, const GraphNode& node);
 
 // Scaled errors of one output: the largest, the root of the mean square, and the largest by the local scale, which
 // takes the rms of the element's row (or of its place along any axis, whichever is least) for the tensor's. `usual` is

@@ -49,9 +49,9 @@ std::string program_of(const std::vector<std::string>& cases, const std::string&
   return text;
 }
 
-class Comparison {
+class ComparedHosts {
  public:
-  Comparison(testing::Room& room, const std::string& data) : room_(room), data_(data) {}
+  ComparedHosts(testing::Room& room, const std::string& data) : room_(room), data_(data) {}
 
   // Largest difference of values that counts as agreement; 0: to the bit.
   double tolerance = 0;
@@ -126,7 +126,7 @@ void compare_with_python(const std::string& name) {
   room.host().seed(0);
   auto module = room.run(program);
   ASSERT_TRUE(module.ok()) << module.error().message;
-  Comparison comparison(room, data);
+  ComparedHosts comparison(room, data);
   size_t agreed = 0;
   for (size_t i = 0; i < cases.size(); ++i) {
     auto actual = room.call(**module, fmt::format("case_{}", i));

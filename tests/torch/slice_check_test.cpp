@@ -41,7 +41,7 @@ MadeTruth truth_of(const std::string& model, const ReferenceOptions& options) {
   EXPECT_TRUE(maker.ok());
   auto trial = (*maker)->make_trial({.input_seed = 5, .weights = 1}, {});
   EXPECT_TRUE(trial.ok());
-  auto moved = (*maker)->nudged_truth(*trial, 1e-7);
+  auto moved = (*maker)->nudged_truth(*trial, {1e-7});
   EXPECT_TRUE(moved.ok());
   return {(*maker)->is_sliced(), *std::move(trial), moved->at(0), (*maker)->notes()};
 }

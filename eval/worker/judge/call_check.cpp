@@ -84,7 +84,7 @@ std::optional<Verdict> CallCheck::check_outputs(const CallToCheck& call, const R
   if (!match.mismatch.empty())
     return rejection("inconsistent", "another call returned something else: " + match.mismatch);
   auto& eager = call.eager.outputs[call.call];
-  std::optional<std::vector<Expected>> truth;
+  std::optional<Trial> truth;
   for (size_t i = 0; i < match.tensors.size(); ++i) {
     const size_t place = match.tensors[i];
     if (place >= returned.tensors.size()) return failed(Outcome::worker_failed, "outputs did not arrive whole");
@@ -95,16 +95,16 @@ std::optional<Verdict> CallCheck::check_outputs(const CallToCheck& call, const R
     if (!call.against_truth && passes(actual, by_eager(eager[i]), side_.allowance(i))) continue;
     if (!truth) {
       auto& batch = call.planned.batch;
-      auto expected = side_.expect(source_.leaves_of(batch, batch.calls[call.call]), batch.seed, call.weights);
+      auto expected = side_.trial_on(source_.leaves_of(batch, batch.calls[call.call]), batch.seed, call.weights);
       if (!expected.ok()) return failed(Outcome::worker_failed, expected.error().message);
       truth = *std::move(expected);
     }
-    auto comparison = compare(actual, (*truth)[i], side_.allowance(i));
+    auto comparison = side_.compare_closely(actual, *truth, i, side_.allowance(i));
     if (comparison.outcome == Outcome::verified) continue;
     const std::string which = which_output(i, match.tensors.size());
     if (const int64_t unwritten = unwritten_elements(actual.tensor, call.planned.batch.memory); unwritten > 0)
       return rejection("unwritten", fmt::format("another call did not write {} elements of {}", unwritten, which));
-    if (call.planned.traps[call.call] && is_old_answer(call, i, actual, (*truth)[i]))
+    if (call.planned.traps[call.call] && is_old_answer(call, i, actual, truth->outputs[i]))
       return rejection("remembers",
                        fmt::format("the program remembers answers: for inputs that agree with earlier ones "
                                    "in part, {} {}",
@@ -120,10 +120,10 @@ bool CallCheck::is_old_answer(const CallToCheck& call, size_t output, const Cand
   auto& batch = call.planned.batch;
   Call old = batch.calls[call.call];
   old.last = {};
-  auto before = side_.expect(source_.leaves_of(batch, old), batch.seed, call.weights);
+  auto before = side_.trial_on(source_.leaves_of(batch, old), batch.seed, call.weights);
   const at::Tensor value = actual.tensor.to(expected.truth.device());
   if (!before.ok() || !value.is_floating_point() || value.sizes() != expected.truth.sizes()) return false;
-  const Expected& earlier = (*before)[output];
+  const Expected& earlier = before->outputs[output];
   const at::Tensor nearer = (value - earlier.truth).abs().lt((value - expected.truth).abs());
   const Expected either{expected.eager.where(nearer.logical_not(), earlier.eager),
                         expected.truth.where(nearer.logical_not(), earlier.truth), actual.strides};

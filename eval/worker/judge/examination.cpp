@@ -331,7 +331,7 @@ class Examination {
     for (size_t i = 0; i < match.tensors.size(); ++i) {
       if (!trial.outputs[i].eager.is_floating_point() && !keeps_apart(stress.kind)) continue;
       CandidateOutput actual{(*tensors)[match.tensors[i]], strides[match.tensors[i]]};
-      auto comparison = compare(actual, trial.outputs[i], stress.allowances[i]);
+      auto comparison = side_.compare_closely(actual, trial, i, stress.allowances[i]);
       if (comparison.outcome != Outcome::verified) return fmt::format("output {}: {}", i, comparison.detail);
     }
     return "";

@@ -49,7 +49,7 @@ std::optional<TrialFailure> TrialCheck::check(int number, const Trial& trial, co
 std::optional<TrialFailure> TrialCheck::check_output(const Place& place, const Returned& returned) {
   const Expected& expected = trial_->outputs[place.expected];
   const CandidateOutput actual{returned.tensors[place.actual], returned.strides[place.actual]};
-  auto comparison = compare(actual, expected, side_.allowance(place.expected));
+  auto comparison = side_.compare_closely(actual, *trial_, place.expected, side_.allowance(place.expected));
   comparison.error.trial = number_;
   comparison.error.output = static_cast<int>(place.expected);
   verdict_.errors.push_back(comparison.error);

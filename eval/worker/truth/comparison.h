@@ -36,6 +36,7 @@ struct Allowance {
   std::vector<ScaledError> scaled = {};  // floating outputs: by part
   int64_t differences = 0;               // integer outputs: so many elements may differ from eager and the truth
   double difference_size = INFINITY;     // and none by more than that
+  bool is_narrowed = false;              // else a constant would pass
   bool float32_too = false;              // for a 16-bit output: the model runs in 16 bit only because the user asked
 };
 

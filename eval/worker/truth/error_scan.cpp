@@ -13,8 +13,11 @@
 namespace tilepilot::eval {
 namespace {
 
-constexpr int64_t kChunk = 2048;       // elements converted at a time, on the stack
-constexpr int64_t kParts = 16;         // of rows, each summed by one thread: sums do not depend on their number
+constexpr int64_t kChunk = 2048;  // elements converted at a time, on the stack
+constexpr int64_t kParts = 16;    // of rows, each summed by one thread: sums do not depend on their number
+// Smaller than that, no slice has a scale: its roundings to float32 would be numbers below the least normal one, which
+// functions flush to zero.
+constexpr double kLeastScale = 0x1p-126 / 0x1p-23;
 constexpr int64_t kFewestOfSlice = 8;  // elements of a slice whose rms says something, and half of it not zero
 // Elements that operators work on.
 constexpr int64_t kAtOnce = int64_t{1} << 22, kAtOnceOnGpu = int64_t{1} << 25;
@@ -59,7 +62,7 @@ double root_of_mean(double squares, int64_t count) { return std::sqrt(squares / 
 // is small by cancellation: where most elements are zero, the others' size says nothing of their errors.
 void lower(double& least, const SliceSum& sum, int64_t elements) {
   if (sum.not_zero >= kFewestOfSlice && 2 * sum.not_zero >= elements)
-    least = std::min(least, root_of_mean(sum.squares, elements));
+    least = std::min(least, std::max(kLeastScale, root_of_mean(sum.squares, elements)));
 }
 
 // What one thread has seen.

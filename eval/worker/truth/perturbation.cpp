@@ -10,6 +10,9 @@
 #include <set>
 #include <string_view>
 
+#include "eval/graph_uses.h"
+#include "eval/worker/candidate/aten_policy.h"
+
 namespace tilepilot::eval {
 namespace {
 
@@ -68,6 +71,65 @@ bool is_movable_buffer(const GraphValue& value, const at::Tensor& tensor) {
          tensor.is_floating_point() && tensor.numel() > 0;
 }
 
+// `name` without "aten::".
+bool is_made_of_exponentials(std::string_view name) {
+  constexpr std::string_view kFunctions[] = {
+      "tanh",  "sigmoid", "silu", "elu",  "selu",     "celu", "gelu",  "mish",  "softplus", "log_sigmoid",
+      "expm1", "log1p",   "erf",  "sinh", "softsign", "glu",  "atanh", "asinh", "erfc",     "hardswish"};
+  if (!name.empty() && name.back() == '_') name.remove_suffix(1);
+  return std::find(std::begin(kFunctions), std::end(kFunctions), name) != std::end(kFunctions);
+}
+
+// Whether its results are elements of its operands, or whole numbers: nothing is rounded. `name` without "aten::".
+bool is_exact(std::string_view name) {
+  constexpr std::string_view kExact[] = {"floor",
+                                         "ceil",
+                                         "round",
+                                         "trunc",
+                                         "sign",
+                                         "sgn",
+                                         "abs",
+                                         "neg",
+                                         "relu",
+                                         "relu6",
+                                         "clamp",
+                                         "clamp_min",
+                                         "clamp_max",
+                                         "hardtanh",
+                                         "maximum",
+                                         "minimum",
+                                         "fmax",
+                                         "fmin",
+                                         "max",
+                                         "min",
+                                         "amax",
+                                         "amin",
+                                         "aminmax",
+                                         "where",
+                                         "masked_fill",
+                                         "topk",
+                                         "sort",
+                                         "kthvalue",
+                                         "median",
+                                         "mode",
+                                         "cummax",
+                                         "cummin",
+                                         "max_pool1d",
+                                         "max_pool2d",
+                                         "max_pool3d",
+                                         "heaviside",
+                                         "threshold",
+                                         "fmod",
+                                         "nan_to_num",
+                                         "adaptive_max_pool1d",
+                                         "adaptive_max_pool2d",
+                                         "max_pool2d_with_indices",
+                                         "max_pool3d_with_indices",
+                                         "adaptive_max_pool3d",
+                                         "one_hot"};
+  return std::find(std::begin(kExact), std::end(kExact), name) != std::end(kExact);
+}
+
 template <class Change>
 State changed_weights(const Graph& graph, const State& state, uint64_t seed, const Change& change) {
   at::NoGradGuard no_grad;
@@ -117,20 +179,31 @@ State redrawn_weights(const Graph& graph, const State& state, uint64_t seed) {
   });
 }
 
-void nudge_function(const GraphNode& node, std::vector<c10::IValue>& results, double epsilon, uint64_t seed) {
-  constexpr std::string_view kFunctions[] = {
-      "tanh",  "sigmoid", "silu", "elu",  "selu",     "celu", "gelu",  "mish",  "softplus", "log_sigmoid",
-      "expm1", "log1p",   "erf",  "sinh", "softsign", "glu",  "atanh", "asinh", "erfc",     "hardswish"};
-  std::string_view name = node.op;
-  name.remove_prefix(std::min(name.size(), std::string_view("aten::").size()));
-  if (!name.empty() && name.back() == '_') name.remove_suffix(1);
-  const bool known = std::find(std::begin(kFunctions), std::end(kFunctions), name) != std::end(kFunctions);
-  if (!known || results.empty() || !results[0].isTensor()) return;
-  at::Tensor made = results[0].toTensor();
-  if (made.scalar_type() != at::kDouble) return;
-  at::Generator generator = at::globalContext().defaultGenerator(made.device()).clone();
-  generator.set_current_seed(seed);
-  made.add_(uniform_like(made, generator).mul_(2 * epsilon).mul_(made.abs().clamp_min_(1)));
+void nudge_results(const GraphNode& node, std::vector<c10::IValue>& results, NodeNudge nudge) {
+  const bool function = is_made_of_exponentials(short_name(node));
+  const AtenWork work = aten_work(std::string_view(node.op).substr(0, node.op.find('.')));
+  const bool rounds = nudge.is_used && !is_in_place(node) && work == AtenWork::computes && !is_exact(short_name(node));
+  if (!function && !rounds) return;
+  for (c10::IValue& result : results) {
+    if (!result.isTensor()) continue;
+    at::Tensor made = result.toTensor();
+    if (!made.defined() || made.scalar_type() != at::kDouble || made.numel() == 0) continue;
+    // A view of an operand is no result of its own.
+    if (!function && (made.storage().use_count() != 1 || !made.is_non_overlapping_and_dense())) continue;
+    at::Generator generator = at::globalContext().defaultGenerator(made.device()).clone();
+    generator.set_current_seed(nudge.seed);
+    const at::Tensor draw = uniform_like(made, generator);
+    if (function) {
+      made.add_(draw.mul_(2 * nudge.epsilon).mul_(made.abs().clamp_min_(1)));
+      return;
+    }
+    if (nudge.units > 0) {
+      const at::Tensor size = made.abs().clamp_min_(std::sqrt(made.square().mean().item<double>()));
+      made.add_(size.mul_(draw).mul_((nudge.units + 0.5) * nudge.epsilon));
+    } else {
+      made.mul_(draw.mul_(nudge.epsilon / 2).add_(1));
+    }
+  }
 }
 
 at::Tensor nudged(const at::Tensor& tensor, double epsilon, uint64_t seed) {

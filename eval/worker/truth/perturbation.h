@@ -23,8 +23,17 @@ State redrawn_weights(const Graph& graph, const State& state, uint64_t seed);
 // `tensor` (float64) with each element moved by up to half of `epsilon`, relative.
 at::Tensor nudged(const at::Tensor& tensor, double epsilon, uint64_t seed);
 
-// Adds up to two roundings of 1 to what functions made that programs compute from exponentials, sums and differences of
-// numbers around 1 (tanh, elu, softplus, ...): close to zero a library's function may be better than any of these.
-void nudge_function(const GraphNode& node, std::vector<c10::IValue>& results, double epsilon, uint64_t seed);
+// Moves what a node computed as programs that round after each step do (Monte Carlo arithmetic: Parker, "Monte Carlo
+// Arithmetic: exploiting randomness in floating-point arithmetic", 1997): by up to half of `epsilon`, relative, and for
+// sums by `units` of `epsilon` and of the tensor's rms, where other nodes use it. To functions that programs compute
+// from exponentials, sums and differences of numbers around 1 (tanh, elu, softplus, ...) up to two roundings of 1 are
+// added: close to zero a library's function may be better than any of these.
+struct NodeNudge {
+  double epsilon = 0;
+  uint64_t seed = 0;
+  bool is_used = true;
+  double units = 0;
+};
+void nudge_results(const GraphNode& node, std::vector<c10::IValue>& results, NodeNudge nudge);
 
 }  // namespace tilepilot::eval

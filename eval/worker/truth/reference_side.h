@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,8 +55,14 @@ class ReferenceSide {
   const std::shared_ptr<const runtime::cuda::Device>& gpu() const { return options_.gpu; }
   // Fresh leaves for other calls, on the device.
   Result<std::vector<c10::IValue>> fresh_inputs(uint64_t seed) const { return maker_->fresh_inputs(seed); }
-  // The expected outputs of another call, with one of the weight sets.
-  Result<std::vector<Expected>> expect(const std::vector<c10::IValue>& leaves, uint64_t seed, int weights) const;
+  // Another call, with one of the weight sets.
+  Result<Trial> trial_on(const std::vector<c10::IValue>& leaves, uint64_t seed, int weights) const {
+    return maker_->make_trial(leaves, seed, weights);
+  }
+  // An output of a trial. What is wrong by little, or in few elements, is compared once more by what the inputs of this
+  // very trial allow, of which more is found out then: their condition may be worse than that of others.
+  Comparison compare_closely(const CandidateOutput& actual, const Trial& trial, size_t output,
+                             const Allowance& allowance) const;
   // Whether the model draws random numbers.
   bool is_random() const { return maker_->is_random(); }
 
@@ -69,11 +76,16 @@ class ReferenceSide {
   };
   Status prepare();
   Status measure_given_trials();
-  Result<Measured> measure(const Trial& trial, bool sensitivity) const;
+  Result<Allowance> allowance_of_trial(const Trial& trial, size_t output,
+                                       const std::vector<std::optional<uint64_t>>& draws) const;
+  Result<at::Tensor> where_roundings_lead(const at::Tensor& actual, const Trial& trial, size_t output) const;
+  // `draw`: of the moved truth; none: without it.
+  Result<Measured> measure(const Trial& trial, std::optional<uint64_t> draw) const;
   std::vector<Allowance> allowances_from(const Trial& trial, const std::vector<Measured>& measured) const;
   // Of an output's type, or of the precision that is asked for.
   double epsilon_of(const at::Tensor& output) const;
   void keep_if_small(size_t index, Trial trial) const;
+  static bool is_noise(const Measured& measured);
   void find_stress_trials() const;
   void try_plan(const StressPlan& plan, const Trial& given) const;
   bool keep_stress(const TrialRecipe& recipe) const;

@@ -21,8 +21,9 @@ namespace {
 
 const std::string kOnHost = "the float64 reference is computed on the processor: ";
 constexpr double kSingleEpsilon = 0x1p-23;
-// Apart from each other, so that nothing is moved alike.
-constexpr uint64_t kSeedsOfInputs = 1'000'000, kSeedsOfNodes = 2'000'000, kSeedsOfSlice = 10'000'000;
+// Apart from each other, so that nothing is moved alike. PyTorch's generator takes 32 bits of a seed.
+constexpr uint64_t kSeedsOfInputs = 1'000'000, kSeedsOfNodes = 2'000'000, kSeedsOfSlice = 10'000'000,
+                   kSeedsOfDraw = 123'456'789;
 
 at::Tensor exact_tensor(const at::Tensor& tensor, double epsilon, uint64_t seed, c10::Device device) {
   const bool floating = tensor.is_floating_point();
@@ -122,6 +123,9 @@ Status TrialMaker::prepare() {
   exact_ = std::make_unique<Replay>(TRY(Replay::prepare(reference_.forward, Precision::exact, options_.device)));
   if (!exact_->is_random())
     exact_run_ = plan_exact_run(GraphUses(reference_.forward), options_.exact_bytes, options_.find_slices);
+  const GraphUses uses(reference_.forward);
+  for (size_t id = 0; id < reference_.forward.values.size(); ++id)
+    used_.push_back(!uses.users(static_cast<int>(id)).empty());
   leave_out_unfit_weights();
   find_read_state();
   return {};
@@ -277,17 +281,21 @@ Status TrialMaker::add_truth(Trial& trial) const {
   return {};
 }
 
-Result<std::vector<at::Tensor>> TrialMaker::nudged_truth(const Trial& trial, double epsilon) const {
-  auto truth = TRY(run_exact(trial, {epsilon, 1}));
+Result<std::vector<at::Tensor>> TrialMaker::nudged_truth(const Trial& trial, Move move) const {
+  // Programs in 16 bit compute in float32, unless 16 bit is what they were asked for.
+  const double of_nodes = options_.precision ? move.epsilon : std::min(move.epsilon, kSingleEpsilon);
+  auto truth = TRY(run_exact(trial, {move.times * move.epsilon, 1 + move.draw * kSeedsOfDraw, move.times * of_nodes}));
   free_device();
   return std::move(truth.outputs);
 }
 
-Replay::AfterNode TrialMaker::nudge_functions(Nudge nudge) const {
+Replay::AfterNode TrialMaker::nudge_nodes(Nudge nudge) const {
   if (nudge.epsilon == 0) return {};
-  const double rounding = options_.precision ? nudge.epsilon : std::min(nudge.epsilon, kSingleEpsilon);
-  return [rounding, seed = nudge.seed + kSeedsOfNodes](const GraphNode& node, std::vector<IValue>& results) mutable {
-    nudge_function(node, results, rounding, seed++);
+  return [this, epsilon = nudge.of_nodes, seed = nudge.seed + kSeedsOfNodes](const GraphNode& node,
+                                                                             std::vector<IValue>& results) mutable {
+    const bool is_used = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                     [&](int id) { return id >= 0 && used_[static_cast<size_t>(id)]; });
+    nudge_results(node, results, {epsilon, seed++, is_used, is_used ? units_of_sum(reference_.forward, node) : 0});
   };
 }
 
@@ -298,7 +306,7 @@ Result<TrialMaker::Truth> TrialMaker::run_whole(const Trial& trial, Nudge nudge,
   truth.leaves = exact_leaves(trial.leaves, nudge.epsilon, nudge.seed, device);
   truth.state = exact_state(weights(trial.weights), nudge.epsilon, nudge.seed + kSeedsOfInputs, device);
   at::manual_seed(trial.forward_seed);
-  truth.outputs = TRY((on_host ? *on_host : *exact_).run(truth.leaves, truth.state, nudge_functions(nudge)));
+  truth.outputs = TRY((on_host ? *on_host : *exact_).run(truth.leaves, truth.state, nudge_nodes(nudge)));
   if (nudge.epsilon > 0) truth = {std::move(truth.outputs), {}, {}, {}, {}};
   return truth;
 }
@@ -315,8 +323,8 @@ Result<TrialMaker::Truth> TrialMaker::run_slices(const Trial& trial, Nudge nudge
     hooks.after_node = [&](int64_t slice) -> Replay::AfterNode {
       Nudge own = nudge, common = nudge;
       own.seed += static_cast<uint64_t>(slice) * kSeedsOfSlice;
-      return [&replay, part = nudge_functions(own), whole = nudge_functions(common)](const GraphNode& node,
-                                                                                     std::vector<IValue>& results) {
+      return [&replay, part = nudge_nodes(own), whole = nudge_nodes(common)](const GraphNode& node,
+                                                                             std::vector<IValue>& results) {
         const bool cut = !node.outputs.empty() && node.outputs[0] >= 0 && replay.is_cut(node.outputs[0]);
         (cut ? part : whole)(node, results);
       };

@@ -80,8 +80,14 @@ class TrialMaker {
   Result<std::vector<c10::IValue>> fresh_inputs(uint64_t seed) const;
   Result<Trial> make_trial(const TrialRecipe& recipe, const std::vector<InputFacts>& facts) const;
   Result<Trial> make_trial(std::vector<c10::IValue> leaves, uint64_t forward_seed, int weights) const;
-  // The outputs of the truth with inputs and weights moved by up to half of `epsilon`.
-  Result<std::vector<at::Tensor>> nudged_truth(const Trial& trial, double epsilon) const;
+  struct Move {
+    double epsilon = 0;
+    uint64_t draw = 0;
+    double times = 1;
+  };
+  // The outputs of the truth with inputs, weights and what nodes compute moved by up to half of `epsilon`, or so many
+  // times that.
+  Result<std::vector<at::Tensor>> nudged_truth(const Trial& trial, Move move) const;
   // What eager gives for inputs that a seed draws on the processor, as scripts around PyTorch do, with the inputs.
   Result<Trial> make_by_seed(uint64_t seed) const;
 
@@ -97,6 +103,7 @@ class TrialMaker {
   struct Nudge {
     double epsilon = 0;
     uint64_t seed = 0;
+    double of_nodes = 0;  // the epsilon of what nodes compute
   };
 
   TrialMaker(const Reference& reference, const ReferenceOptions& options) : reference_(reference), options_(options) {}
@@ -115,7 +122,7 @@ class TrialMaker {
   Result<Truth> run_somewhere(const RunOn& run) const;
   Result<Truth> run_whole(const Trial& trial, Nudge nudge, c10::Device device) const;
   Result<Truth> run_slices(const Trial& trial, Nudge nudge, c10::Device device) const;
-  Replay::AfterNode nudge_functions(Nudge nudge) const;
+  Replay::AfterNode nudge_nodes(Nudge nudge) const;
   // Candidates need the memory of the GPU that replays have used.
   void free_device() const;
 
@@ -123,6 +130,7 @@ class TrialMaker {
   ReferenceOptions options_;
   State given_weights_;
   std::set<size_t> unread_;  // values of buffers that calls change and whose outputs do not depend on them
+  std::vector<bool> used_;   // by value of the graph: other nodes take it
   bool redraws_ = true;      // else the third set is the second
   mutable std::map<int, State> kept_weights_;
   State recipe_constants_;
