@@ -66,7 +66,9 @@ double product_flops(const GraphUses& uses, const GraphNode& node) {
   const int output = first_output(node);
   if (output < 0 || ids.empty()) return 0;
   if (name == "einsum") return einsum_flops(uses, node);
-  if (name == "lstm" || name == "gru" || name == "rnn_tanh" || name == "rnn_relu") return recurrent_flops(uses, node);
+  static const std::set<std::string_view> recurrent = {"lstm",      "gru",      "rnn_tanh",      "rnn_relu",
+                                                       "lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"};
+  if (recurrent.count(name) > 0) return recurrent_flops(uses, node);
   if (ids.size() < 2) return 0;
   auto& a = uses.value(ids[0]).shape;
   auto& b = uses.value(ids[1]).shape;
@@ -169,9 +171,9 @@ class LeastReads {
     const double whole = static_cast<double>(bytes_of(uses_.value(id)));
     auto ids = operands(node);
     auto name = short_name(node);
-    static const std::set<std::string_view> selections = {"index_select",  "gather",    "embedding", "index",
-                                                          "masked_select", "take",      "triu",      "tril",
-                                                          "where",         "bernoulli", "expand",    "expand_as"};
+    static const std::set<std::string_view> selections = {
+        "index_select", "gather",        "embedding", "index",     "masked_select", "take",     "triu",
+        "tril",         "embedding_bag", "where",     "bernoulli", "expand",        "expand_as"};
     if (!ids.empty() && ids[0] != id) return name == "where" || name == "masked_fill" ? 0 : whole;
     if (name == "triu" || name == "tril") return whole / 2;
     const int output = first_output(node);
@@ -198,12 +200,12 @@ bool uses_part(const GraphUses& uses, const GraphNode& node) {
   const int output = first_output(node);
   if (ids.empty() || output < 0 || uses.producer(uses.storage(ids[0])) < 0) return false;
   if (strided_share(uses, node) < 1) return true;
-  static const std::set<std::string_view> selections = {"select",        "slice",  "narrow",     "index",
-                                                        "index_select",  "gather", "embedding",  "take",
-                                                        "diagonal",      "triu",   "tril",       "chunk",
-                                                        "split",         "unbind", "as_strided", "split_with_sizes",
-                                                        "tensor_split",  "unfold", "pad",        "constant_pad_nd",
-                                                        "masked_select", "topk"};
+  static const std::set<std::string_view> selections = {"select",        "slice",  "narrow",       "index",
+                                                        "index_select",  "gather", "embedding",    "take",
+                                                        "diagonal",      "triu",   "tril",         "chunk",
+                                                        "split",         "unbind", "as_strided",   "split_with_sizes",
+                                                        "tensor_split",  "unfold", "pad",          "constant_pad_nd",
+                                                        "masked_select", "topk",   "embedding_bag"};
   auto name = short_name(node);
   if (selections.count(name) == 0 && name.substr(0, 8) != "upsample") return false;
   double shown = 0;

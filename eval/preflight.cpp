@@ -52,6 +52,30 @@ int64_t free_of_group() {
   return limit < 0 || used < 0 ? INT64_MAX : std::max<int64_t>(0, limit - used);
 }
 
+// Inputs and weights that no output depends on. Of tied weights one name is used.
+std::vector<std::string> unused_names(const Reference& reference, const std::vector<char>& matters) {
+  std::set<std::string> used;  // names in the weights file
+  for (auto& parameter : reference.parameters) {
+    if (parameter.value >= 0 && matters[static_cast<size_t>(parameter.value)] != 0) used.insert(parameter.tensor);
+  }
+  std::vector<std::string> unused;
+  std::set<int> tied;
+  for (auto& parameter : reference.parameters) {
+    if (used.count(parameter.tensor) > 0) tied.insert(parameter.value);
+  }
+  for (size_t i = 0; i < matters.size(); ++i) {
+    auto& value = reference.forward.values[i];
+    const bool given = value.kind == GraphValue::Kind::input || value.kind == GraphValue::Kind::parameter;
+    if (given && value.is_tensor && matters[i] == 0 && tied.count(static_cast<int>(i)) == 0)
+      unused.push_back(value.name);
+  }
+  for (auto& parameter : reference.parameters) {
+    if (parameter.value < 0 && !parameter.is_buffer && used.count(parameter.tensor) == 0)
+      unused.push_back(parameter.name);
+  }
+  return unused;
+}
+
 }  // namespace
 
 // The phases of a check, one after another (eval/worker): eager beside the inputs it got and its own copies, the
@@ -146,15 +170,7 @@ Preflight preflight(const Reference& reference, const MachineRates& rates, bool 
   result.least = roofline(result.cost, result.product_flops, rates);
   result.eager_s = eager_estimate_s(uses, rates);
   for (auto& node : reference.forward.nodes) result.random = result.random || draws_random_numbers(node);
-  auto matters = influential(uses);
-  for (size_t i = 0; i < matters.size(); ++i) {
-    auto& value = reference.forward.values[i];
-    const bool given = value.kind == GraphValue::Kind::input || value.kind == GraphValue::Kind::parameter;
-    if (given && value.is_tensor && !matters[i]) result.unused.push_back(value.name);
-  }
-  for (auto& parameter : reference.parameters) {
-    if (parameter.value < 0 && !parameter.is_buffer) result.unused.push_back(parameter.name);
-  }
+  result.unused = unused_names(reference, influential(uses));
   result.memory = memory_need(uses, on_gpu);
   return result;
 }

@@ -146,6 +146,33 @@ TEST(Preflight, TellsWhatNothingDependsOn) {
   EXPECT_EQ(to_json(found).at("eager_launches"), 1);
 }
 
+TEST(Preflight, KnowsTiedWeightsByTheOneThatIsUsed) {
+  Drawn drawn;
+  int x = drawn.input({8, 64}), w = drawn.weight({64, 64}), again = drawn.weight({64, 64});
+  drawn.weight({64});
+  drawn.returns(drawn.node("linear", {ref(x), ref(w)}, {8, 64}));
+  Reference reference = reference_of(drawn);
+  reference.parameters = {{"a.weight", w, "a.weight"}, {"b.weight", again, "a.weight"}};
+  EXPECT_THAT(preflight(reference, rates_of_gpu("sm_90a", "model"), true).unused, ElementsAre("v3"));
+}
+
+// Of a table no more need be read than what comes out of it.
+TEST(Cost, OfAnEmbeddingBagIsNotThatOfTheTable) {
+  Drawn drawn;
+  int bags = drawn.input({16}, "int64"), offsets = drawn.input({4}, "int64"), table = drawn.weight({1'000'000, 64});
+  auto made = drawn.node_of("embedding_bag", {ref(table), ref(bags), ref(offsets)}, {{4, 64}, {16}, {4}, {4}});
+  drawn.returns(made[0]);
+  EXPECT_LT(cost_of(GraphUses(drawn.graph)).least_bytes, 10'000);
+}
+
+TEST(Cost, OfACellIsThatOfItsProducts) {
+  Drawn drawn;
+  int x = drawn.input({8, 32}), h = drawn.input({8, 64}), c = drawn.input({8, 64});
+  int input = drawn.weight({256, 32}), hidden = drawn.weight({256, 64});
+  drawn.returns_all(drawn.node_of("lstm_cell", {ref(x), refs({h, c}), ref(input), ref(hidden)}, {{8, 64}, {8, 64}}));
+  EXPECT_EQ(cost_of(GraphUses(drawn.graph)).product_flops, 2.0 * 8 * 256 * (32 + 64));
+}
+
 TEST(Memory, IsToldInNumbers) {
   Drawn drawn;
   int x = drawn.input({1 << 28});
