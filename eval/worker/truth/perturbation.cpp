@@ -58,8 +58,17 @@ void redraw(at::Tensor tensor, bool additive, at::Generator& generator) {
   tensor.copy_(changed.reshape(tensor.sizes()));
 }
 
+// Weights in 8 bits; longer integers are indices.
+bool is_quantised(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kChar || tensor.scalar_type() == at::kByte;
+}
+
 // Where all are zero, small numbers take their place.
 void move_buffer(at::Tensor tensor, at::Generator& generator) {
+  if (is_quantised(tensor)) {
+    tensor.copy_(tensor.flatten().index_select(0, at::randperm(tensor.numel(), generator)).reshape(tensor.sizes()));
+    return;
+  }
   const at::Tensor value = tensor.to(at::kDouble);
   at::Tensor factor = uniform_like(value, generator).mul_(0.1);
   const bool all_zero = !value.ne(0).any().item<bool>();
@@ -68,7 +77,7 @@ void move_buffer(at::Tensor tensor, at::Generator& generator) {
 
 bool is_movable_buffer(const GraphValue& value, const at::Tensor& tensor) {
   return value.kind == GraphValue::Kind::buffer && !is_running_statistic(value) && tensor.defined() &&
-         tensor.is_floating_point() && tensor.numel() > 0;
+         (tensor.is_floating_point() || is_quantised(tensor)) && tensor.numel() > 0;
 }
 
 // `name` without "aten::".

@@ -10,7 +10,7 @@ namespace tilepilot::eval {
 State perturbed_weights(const Graph& graph, const State& state, uint64_t seed);
 
 // A copy in which every floating buffer that is no running statistic has other values. Zeros among others stay, and so
-// do infinities: they are masks.
+// do infinities: they are masks. Buffers of 8 bits (quantised weights) hold the same values in another order.
 State moved_buffers(const Graph& graph, const State& state, uint64_t seed);
 // Whether there are any.
 bool has_movable_buffers(const Graph& graph, const State& state);

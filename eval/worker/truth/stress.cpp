@@ -58,6 +58,10 @@ class Draws {
     const at::Tensor order = at::randperm(like_.numel(), generator_, at::dtype(at::kLong).device(like_.device()));
     return like_.flatten().index_select(0, order).reshape(like_.sizes());
   }
+  // `count` different numbers from 0 to below `end`.
+  at::Tensor some_of(int64_t end, int64_t count) {
+    return at::randperm(end, generator_, at::dtype(at::kLong).device(like_.device())).slice(0, 0, count);
+  }
 
  private:
   at::Tensor place(at::ScalarType type) const {
@@ -88,11 +92,23 @@ at::Tensor fresh_floats(const at::Tensor& tensor, Draws& draws) {
   return tensor.mul(draws.uniform().add(0.5).to(tensor.scalar_type()));
 }
 
+// As many different numbers in order as `tensor` has, the least and the largest of them the same.
+at::Tensor other_offsets(const at::Tensor& tensor, Draws& draws) {
+  constexpr int64_t kMost = int64_t{1} << 22;  // that are drawn from
+  const at::Tensor given = tensor.flatten().to(at::kLong);
+  const int64_t first = given[0].item<int64_t>(), between = given[-1].item<int64_t>() - first - 1;
+  const int64_t count = given.numel() - 2;
+  if (count < 1 || between < count || between > kMost) return tensor;
+  at::Tensor drawn = given.clone();
+  drawn.slice(0, 1, -1).copy_(sorted_values(draws.some_of(between, count)).add_(first + 1));
+  return drawn.reshape(tensor.sizes()).to(tensor.scalar_type());
+}
+
 at::Tensor fresh_integers(const at::Tensor& tensor, const InputFacts& facts, Draws& draws) {
   if (tensor.numel() < 2) return tensor;  // a length, a count
   // All numbers of a range in order are a permutation too; others in order may be offsets.
-  const bool is_range = facts.low == 0 && facts.high == static_cast<double>(tensor.numel() - 1);
-  if (facts.distinct) return facts.sorted && !is_range ? tensor : draws.permuted();
+  const bool is_range = facts.high - facts.low == static_cast<double>(tensor.numel() - 1);
+  if (facts.distinct) return facts.sorted && !is_range ? other_offsets(tensor, draws) : draws.permuted();
   at::Tensor drawn = draws.integers(static_cast<int64_t>(facts.low), static_cast<int64_t>(facts.high));
   if (facts.sorted) {
     drawn = sorted_values(drawn.flatten());
@@ -137,8 +153,10 @@ at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const 
   return tensor;
 }
 
-void see(const at::Tensor& tensor, bool first, InputFacts& facts) {
-  if (tensor.numel() == 0 || tensor.scalar_type() == at::kBool || tensor.is_complex()) return;
+void see(const at::Tensor& input, bool first, InputFacts& facts) {
+  if (input.numel() == 0 || input.scalar_type() == at::kBool || input.is_complex()) return;
+  // PyTorch compares and sorts no unsigned numbers of more than 8 bits.
+  const at::Tensor tensor = at::isBarebonesUnsignedType(input.scalar_type()) ? input.to(at::kLong) : input;
   const double low = tensor.min().item<double>(), high = tensor.max().item<double>();
   facts.low = first ? low : std::min(facts.low, low);
   facts.high = first ? high : std::max(facts.high, high);
