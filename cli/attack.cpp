@@ -29,7 +29,14 @@ Result<agent::RedTeamOptions> red_team_options(const Session& session, const Att
   agent::RedTeamOptions options;
   options.judge = TRY(session.judge_options());
   if (options.judge.target == "auto") options.judge.target = "cpu";
-  if (!flags.judge.empty()) options.judge.worker = std::filesystem::path(flags.judge) / "tilepilot-worker";
+  if (!flags.judge.empty()) {
+    options.judge.worker = std::filesystem::path(flags.judge) / "tilepilot-worker";
+    std::error_code ignored;
+    if (!std::filesystem::exists(options.judge.worker, ignored))
+      return make_error(DiagnosticKind::worker_unavailable, {},
+                        fmt::format("there is no judge at `{}`", options.judge.worker.string()),
+                        "give the folder that holds `tilepilot-worker`");
+  }
   // Enough to catch what is to be caught: the catalogue's models are small.
   options.judge.trials = 4;
   options.judge.timing_samples = 9;

@@ -40,6 +40,12 @@ TEST_F(AttackCommand, TellsAsJsonWhatCaughtAnAttack) {
   EXPECT_EQ(report["ok"], true);
 }
 
+TEST_F(AttackCommand, fail_NoJudgeThere) {
+  auto result = attack({"--judge", folder_.string(), "--only", "A1_zeros_by*"});
+  EXPECT_EQ(result.exit_code, 3) << all(result);
+  EXPECT_THAT(result.err, HasSubstr("there is no judge at"));
+}
+
 // A judge that cannot judge lets everything through.
 TEST_F(AttackCommand, fail_JudgeThatDoesNotRun) {
   std::filesystem::create_symlink("/bin/true", folder_ / "tilepilot-worker");
