@@ -16,7 +16,7 @@ using nlohmann::json;
 std::string shown(const json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
 // Judges as the certificate says it was judged.
-eval::JudgeOptions judge_options(const VerifyOptions& options, const json& judging) {
+Result<eval::JudgeOptions> judge_options(const VerifyOptions& options, const json& judging) {
   eval::JudgeOptions judge = options.judge;
   judging.at("dtype").get_to(judge.dtype);
   judging.at("precision").get_to(judge.precision);
@@ -30,6 +30,7 @@ eval::JudgeOptions judge_options(const VerifyOptions& options, const json& judgi
   judging.at("timing_budget_s").get_to(judge.timing_budget_s);
   judging.at("baseline_compile").get_to(judge.baseline_compile);
   judge.seed.reset();
+  TRY(eval::check_options(judge));
   return judge;
 }
 
@@ -50,7 +51,7 @@ class Verifier {
     here.program = beside("program");
     here.model = beside("model");
     here.version = options_.version;
-    here.judge = judge_options(options_, certificate_.at("judging"));
+    here.judge = TRY(judge_options(options_, certificate_.at("judging")));
     here.exporter = options_.exporter;
     here.exporter.dtype = here.judge.dtype;
     certificate_.at("reference").at("seed").get_to(here.exporter.seed);
@@ -79,13 +80,16 @@ class Verifier {
     here.model_source = reference.model_source;
     here.torch_version = reference.torch_version;
     here.reference = hash_reference(folder);
-    if (const json& seeds = certificate_.at("seeds"); !seeds.empty()) {
-      options_.progress("judging with the certificate's seed");
-      here.judge.seed = seeds.front().get<uint64_t>();
-      result_.repeated = TRY(eval::open_judge(folder, here.judge))
-                             ->check({.source = here.source, .name = here.program.string(), .time = false});
-      here.judge.seed.reset();
-    }
+    const json& seeds = certificate_.at("seeds");
+    if (!seeds.is_array() || seeds.size() != 1 || !seeds.front().is_number_unsigned())
+      return make_error(DiagnosticKind::bad_usage, {},
+                        fmt::format("`{}` has no seed that can be used again", options_.certificate.string()),
+                        "make it anew with `tilepilot check`");
+    options_.progress("judging with the certificate's seed");
+    here.judge.seed = seeds.front().get<uint64_t>();
+    result_.repeated = TRY(eval::open_judge(folder, here.judge))
+                           ->check({.source = here.source, .name = here.program.string(), .time = false});
+    here.judge.seed.reset();
     options_.progress("judging with a fresh seed");
     result_.fresh = TRY(eval::open_judge(folder, here.judge))
                         ->check({.source = here.source, .name = here.program.string(), .time = options_.time});

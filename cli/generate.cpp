@@ -12,6 +12,7 @@
 
 #include "cli/certificate_flags.h"
 #include "cli/command.h"
+#include "cli/help.h"
 #include "cli/judge_flags.h"
 #include "cli/verdict_text.h"
 #include "compiler/source/file.h"
@@ -275,14 +276,14 @@ void add_llm_options(CLI::App& command, GenerateFlags& options) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   add("--price-in", chat.dollars_per_million_input, "Dollars a million input tokens, for the budget")
-      ->check(CLI::NonNegativeNumber)
+      ->check(number_within(0, 1e9))
       ->capture_default_str();
   add("--price-out", chat.dollars_per_million_output, "Dollars a million output tokens, for the budget")
-      ->check(CLI::NonNegativeNumber)
+      ->check(number_within(0, 1e9))
       ->capture_default_str();
   options.dollars =
       add("--dollars", options.generate.budget.dollars, "Most money for the language model, by the prices above")
-          ->check(CLI::NonNegativeNumber)
+          ->check(number_within(0, 1e9))
           ->capture_default_str();
   add("--replay", options.generate.replay, "Take the model's answers from this earlier run instead of the network");
 }
@@ -308,7 +309,7 @@ void add_generate(CLI::App& app, Session& session) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_option("--minutes", generate.budget.minutes, "Longest time for all of them")
-      ->check(CLI::PositiveNumber)
+      ->check(number_within(0.001, 1e6))
       ->capture_default_str();
   command->add_flag("!--no-corpus", generate.add_to_corpus, "Do not add the result to the corpus");
   options->judge.add_to(*command);

@@ -48,4 +48,15 @@ std::string unknown_command(const CLI::App& app, int argc, char** argv) {
   return {};
 }
 
+CLI::Validator number_within(double least, double most) {
+  return CLI::Validator(
+      [least, most](const std::string& text) -> std::string {
+        double value = 0;
+        const bool is_number = CLI::detail::lexical_cast(text, value);
+        if (is_number && value >= least && value <= most) return {};  // false for NaN
+        return fmt::format("{} is no number between {} and {}", text, least, most);
+      },
+      fmt::format("FLOAT in [{} - {}]", least, most));
+}
+
 }  // namespace tilepilot::cli

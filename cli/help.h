@@ -17,4 +17,7 @@ void add_common_help(CLI::App& app);
 // Empty, or what to say if the first argument that is no option names no command.
 std::string unknown_command(const CLI::App& app, int argc, char** argv);
 
+// A finite number between two others.
+CLI::Validator number_within(double least, double most);
+
 }  // namespace tilepilot::cli

@@ -1,5 +1,7 @@
 #include "cli/judge_flags.h"
 
+#include "cli/help.h"
+
 namespace tilepilot::cli {
 
 void JudgeFlags::add_to(CLI::App& command) {
@@ -9,13 +11,13 @@ void JudgeFlags::add_to(CLI::App& command) {
       ->group(group)
       ->capture_default_str();
   command.add_option("--time-limit", time_limit_s, "Seconds for all trials of a candidate")
-      ->check(CLI::PositiveNumber)
+      ->check(number_within(0.001, 1e6))
       ->group(group)
       ->capture_default_str();
   command
       .add_option("--memory", memory_gib,
                   "Memory of a candidate in GiB, not on the GPU (default: three quarters of the machine)")
-      ->check(CLI::PositiveNumber)
+      ->check(number_within(0.001, 1e6))
       ->group(group);
   command.add_option("--baselines", baselines, "eager, or compile: time torch.compile too (slow on a CPU)")
       ->check(CLI::IsMember({"eager", "compile"}))

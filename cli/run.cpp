@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/help.h"
 #include "compiler/runtime/process.h"
 #include "compiler/runtime/target.h"
 
@@ -57,7 +58,7 @@ void add_run(CLI::App& app, Session& session) {
       ->required();
   command
       ->add_option("--bench-time", options->bench_time, "Most milliseconds for the calls of one benchmark; 0: one call")
-      ->check(CLI::NonNegativeNumber)
+      ->check(number_within(0, 1e9))
       ->capture_default_str();
   command
       ->add_option("--autotune-limit", options->autotune_limit,

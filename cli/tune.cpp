@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/help.h"
 #include "compiler/runtime/target.h"
 
 namespace tilepilot::cli {
@@ -45,12 +46,12 @@ void add_tune(CLI::App& app, Session& session) {
   command
       ->add_option("--time-limit", options->time_limit,
                    "Most seconds that one configuration may run before it is left out")
-      ->check(CLI::PositiveNumber)
+      ->check(number_within(0.001, 1e6))
       ->capture_default_str();
   command
       ->add_option("--bench-time", options->bench_time,
                    "Most milliseconds for the calls of one configuration; 0: one call")
-      ->check(CLI::NonNegativeNumber)
+      ->check(number_within(0, 1e9))
       ->capture_default_str();
   command->footer(
       "A function with `@tilelang.autotune` brings its configurations, and `tilepilot run` uses what was found. Of\n"

@@ -135,6 +135,9 @@ struct JudgeOptions {
   bool allow_foreign = false;                     // programs may bring device source of their own; the verdict says so
 };
 
+// Errors: `bad_usage`, for numbers that are none, or out of what a judge can keep, and for names that mean nothing.
+Status check_options(const JudgeOptions& options);
+
 struct CheckRequest {
   std::string source;  // the candidate's text
   std::string name = "candidate.py";

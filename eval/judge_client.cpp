@@ -208,6 +208,7 @@ std::vector<Verdict> Judge::compare(const std::vector<CheckRequest>& finalists) 
 }
 
 Result<std::unique_ptr<Judge>> open_judge(const std::filesystem::path& reference_folder, const JudgeOptions& options) {
+  TRY(check_options(options));
   auto judge = std::make_unique<JudgeClient>(reference_folder, options);
   TRY(judge->start());
   return judge;

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -46,6 +47,24 @@ class JudgeClient : public ::testing::Test {
 
   std::filesystem::path folder_;
 };
+
+TEST(JudgeOptions, ThatNoJudgeCanKeepAreRefused) {
+  EXPECT_TRUE(check_options({}).ok());
+  const auto refused = [](const auto& change) {
+    JudgeOptions options;
+    change(options);
+    const auto status = check_options(options);
+    return status.ok() ? "" : status.error().message;
+  };
+  EXPECT_THAT(refused([](JudgeOptions& o) { o.trials = 1'000'000'000; }), HasSubstr("`trials` of 1000000000"));
+  EXPECT_THAT(refused([](JudgeOptions& o) { o.trials = 0; }), HasSubstr("between 1 and 1000"));
+  EXPECT_THAT(refused([](JudgeOptions& o) { o.time_limit_s = NAN; }), HasSubstr("`time_limit_s` of nan"));
+  EXPECT_THAT(refused([](JudgeOptions& o) { o.memory_limit_bytes = -1; }), HasSubstr("memory_limit_bytes"));
+  EXPECT_THAT(refused([](JudgeOptions& o) { o.threads = -1; }), HasSubstr("threads"));
+  EXPECT_THAT(refused([](JudgeOptions& o) { o.timing_budget_s = INFINITY; }), HasSubstr("timing_budget_s"));
+  EXPECT_THAT(refused([](JudgeOptions& o) { o.aten = "zzz"; }), HasSubstr("no judge knows `zzz` as `aten`"));
+  EXPECT_THAT(refused([](JudgeOptions& o) { o.precision = "zzz"; }), HasSubstr("precision"));
+}
 
 // However the program ends, the judge ends with it.
 TEST_F(JudgeClient, WorkerEndsWithTheProgram) {
