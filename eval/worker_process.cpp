@@ -119,6 +119,7 @@ WorkerProcess::Ending WorkerProcess::stop(double grace_s) {
 }
 
 double WorkerProcess::queued_seconds() const { return runtime::queued_seconds(pid_); }
+double WorkerProcess::queued_seconds_of_threads() const { return runtime::queued_seconds_of_threads(pid_); }
 
 double WorkerProcess::cpu_seconds() const {
   clockid_t clock{};

@@ -54,6 +54,7 @@ class WorkerProcess {
   Ending stop(double grace_s = 0);
   // For how long the process's first thread could have run while no processor was free; 0 if the system does not say.
   double queued_seconds() const;
+  double queued_seconds_of_threads() const;
   // Of processors, by the kernel's account: all its threads, those that have ended as well. 0 once it has ended.
   double cpu_seconds() const;
 

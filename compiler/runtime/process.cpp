@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 namespace tilepilot::runtime {
@@ -160,10 +161,25 @@ Stop collect(const Pipe& out, const Pipe& err, pid_t process, const ProcessOptio
 
 }  // namespace
 
-double queued_seconds(pid_t process) {
+namespace {
+
+double queued_in(const std::filesystem::path& folder) {
   double running = 0, queued = 0;  // in nanoseconds; see Linux, Documentation/scheduler/sched-stats.rst
-  std::ifstream(fmt::format("/proc/{}/schedstat", process)) >> running >> queued;
+  std::ifstream(folder / "schedstat") >> running >> queued;
   return queued * 1e-9;
+}
+
+}  // namespace
+
+double queued_seconds(pid_t process) { return queued_in(fmt::format("/proc/{}", process)); }
+
+double queued_seconds_of_threads(pid_t process) {
+  double queued = 0;
+  std::error_code ended;
+  for (std::filesystem::directory_iterator thread(fmt::format("/proc/{}/task", process), ended), end;
+       !ended && thread != end; thread.increment(ended))
+    queued += queued_in(thread->path());
+  return queued;
 }
 
 Result<ProcessResult> run_process(const std::vector<std::string>& argv, const ProcessOptions& options) {

@@ -40,5 +40,7 @@ Result<ProcessResult> run_process(const std::vector<std::string>& argv, const Pr
 
 // How long the first thread of a running process has waited for a processor, in seconds; 0 if the system does not say.
 double queued_seconds(pid_t process);
+// The same, of all its threads together.
+double queued_seconds_of_threads(pid_t process);
 
 }  // namespace tilepilot::runtime

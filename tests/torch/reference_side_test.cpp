@@ -115,6 +115,24 @@ Allowance wide_allowance() {
   return allowance;
 }
 
+TEST(Stress, DrawsOtherOffsetsAndOrders) {
+  const at::Tensor offsets = at::tensor({0, 5, 9, 40, 64}, at::kLong), positions = at::arange(100, 116, at::kLong);
+  const at::Tensor words = at::tensor({3, 3, 7, 1, 0, 5}, at::kInt).to(at::kUInt16);
+  std::vector<InputFacts> facts;
+  for (int trial = 0; trial < 3; ++trial) see_inputs({offsets, positions, words}, facts);
+  std::vector<c10::IValue> leaves{offsets, positions, words};
+  apply_stress({StressKind::constants, 50, -1}, facts, 7, leaves);
+  const at::Tensor other = leaves[0].toTensor();
+  EXPECT_FALSE(other.equal(offsets));
+  EXPECT_EQ(other[0].item<int64_t>(), 0);
+  EXPECT_EQ(other[-1].item<int64_t>(), 64);
+  EXPECT_TRUE(other.diff().gt(0).all().item<bool>());
+  EXPECT_FALSE(leaves[1].toTensor().equal(positions));
+  EXPECT_TRUE(std::get<0>(leaves[1].toTensor().sort()).equal(positions));
+  EXPECT_EQ(leaves[2].toTensor().scalar_type(), at::kUInt16);
+  EXPECT_LE(leaves[2].toTensor().to(at::kLong).max().item<int64_t>(), 7);
+}
+
 // An output of bad condition has a wide tolerance, but a constant is no answer where eager gives a better one.
 TEST(Triviality, NarrowsTheToleranceOfIllConditionedOutputs) {
   at::manual_seed(4);

@@ -54,6 +54,7 @@ class CandidateLink {
   void add_warnings(const nlohmann::json& warnings, Verdict& verdict) const;
   // For how long the process's first thread has waited for a processor.
   double queued_seconds() const { return process_->queued_seconds(); }
+  double queued_seconds_of_threads() const { return process_->queued_seconds_of_threads(); }
 
   // What the candidate's process has taken, by this side's clock and the kernel's account. The process cannot change
   // either.

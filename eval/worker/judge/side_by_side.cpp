@@ -1,12 +1,14 @@
 #include "eval/worker/judge/side_by_side.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
 #include <thread>
 
+#include "compiler/runtime/process.h"
 #include "eval/gpu_log.h"
 #include "eval/wire.h"
 #include "eval/worker/judge/kernelbench_timing.h"
@@ -73,6 +75,7 @@ class SideBySide {
     std::vector<size_t> calls;
     std::vector<ClockView> views;
     double kernel_seconds = 0, claimed = 0;
+    double queued = 0;  // in all threads, for a processor
   };
 
   size_t alive() const {
@@ -169,8 +172,11 @@ class SideBySide {
         if (!contestants_[who].failure) run_contestant(who, planned, counts);
         continue;
       }
+      const double queued = runtime::queued_seconds_of_threads(getpid());
       auto ran = eager_.run(planned.batch, source_);
       if (!ran.ok()) return eager_failed(ran.error().message);
+      if (counts) eager_queued_ += runtime::queued_seconds_of_threads(getpid()) - queued;
+      if (counts) eager_seconds_ += ran->seconds;
       eager = *std::move(ran);
       note_cost(eager->seconds, timed);
       if (counts) eager_samples_.push_back(eager->seconds / static_cast<double>(timed));
@@ -200,8 +206,10 @@ class SideBySide {
     Batch batch = planned.batch;
     batch.waits = side_.device().is_cpu() || !counts;
     if (!channel.prepare(batch, bases)) return lose(contestant);
+    const double queued = channel.link().queued_seconds_of_threads();
     auto ran = channel.go();
     if (!ran) return lose(contestant);
+    if (counts) samples.queued += channel.link().queued_seconds_of_threads() - queued;
     std::this_thread::sleep_for(kThreadsSleep);
     const double after = channel.busy_since();
     auto round_trip = channel.round_trip();
@@ -310,6 +318,7 @@ class SideBySide {
           samples.claimed > 0 ? std::clamp(samples.kernel_seconds / samples.claimed, 0.0, 1.0) : 0;
       verdict.gpu_state = log_.state();
       for (const std::string& note : log_.notes()) add_note(verdict, note);
+      if (side_.device().is_cpu()) note_others(samples, verdict);
       if (out_of_patience_) add_note(verdict, "timed with few samples: a call takes too long for more");
       if (source_.repeats())
         add_note(verdict,
@@ -317,6 +326,20 @@ class SideBySide {
       if (!side_.device().is_cpu() && std::min(median(seconds), median(eager_samples_)) < kLaunchBound)
         add_note(verdict, "launch-bound: a call takes less than 20 µs, most of which is launching kernels");
     }
+  }
+
+  // Threads that wait for a processor hold up those that wait for them: then one side, or both, may be many times
+  // slower than on a free machine, in every round alike.
+  void note_others(const Samples& samples, Verdict& verdict) const {
+    constexpr double kBusy = 0.15;
+    double seconds = 0;
+    for (const double each : samples.seconds) seconds += each;
+    const double candidate = samples.queued / std::max(seconds, 1e-9);
+    const double eager = eager_queued_ / std::max(eager_seconds_, 1e-9);
+    if (std::max(candidate, eager) < kBusy) return;
+    add_note(verdict, fmt::format("threads waited for a processor while this was timed: of a second, the candidate's "
+                                  "{:.2f} s and eager's {:.2f} s; measure again when the machine is free",
+                                  candidate, eager));
   }
 
   const ReferenceSide& side_;
@@ -327,6 +350,7 @@ class SideBySide {
   CallCheck check_;
   std::vector<Samples> samples_;
   std::vector<double> eager_samples_;
+  double eager_queued_ = 0, eager_seconds_ = 0;
   GpuLog log_;
   bool single_ = false, reloads_ = false, out_of_patience_ = false;
   int64_t calls_ = 1, lead_ = 0;
