@@ -1,5 +1,6 @@
 // What checked and timed calls are made of: fresh memory, secret changes of inputs, and what the clock is held against.
 #include <ATen/ATen.h>
+#include <c10/core/CPUAllocator.h>
 #include <gmock/gmock.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,13 +23,18 @@ using ::testing::HasSubstr;
 class FreshMemoryTest : public ::testing::Test {
  protected:
   void SetUp() override {
+    before_ = c10::GetCPUAllocator();
     install_fresh_memory();
     set_fresh_memory(FreshMemory::pooled);
   }
   void TearDown() override {
     set_fresh_memory(FreshMemory::plain);
     release_fresh_memory();
+    c10::SetCPUAllocator(before_, 1);  // other tests of this process tell its words
   }
+
+ private:
+  c10::Allocator* before_ = nullptr;
 };
 
 TEST_F(FreshMemoryTest, IsFiniteAndRandomInEveryFloatingType) {
