@@ -96,14 +96,14 @@ void CallSource::find_changes(const Trial& given) {
   for_each_value(recipe.outputs, [&](int id) { values.push_back(id); });
   const bool plain = values.size() == inputs.size() && !changes_in_place(recipe);
   varies_ = std::any_of(recipe.nodes.begin(), recipe.nodes.end(), is_random);
-  bool all_change = true;  // of those that are drawn and hold numbers
+  bool all_change = true;  // of those that are drawn
   for (size_t i = 0; i < inputs.size(); ++i) {
     const bool floating = inputs[i].is_floating_point() && inputs[i].numel() > 0;
     // Where nothing is drawn, a change is all there is.
     changes_.push_back(floating && (!varies_ || (plain && draws_alike(recipe, values[i]))));
     can_change_ = can_change_ || changes_.back();
     const bool drawn = values.size() != inputs.size() || is_drawn(recipe, values[i]);
-    all_change = all_change && (!floating || !drawn || changes_.back());
+    all_change = all_change && (inputs[i].numel() == 0 || !drawn || changes_.back());
   }
   // An input that stays the same over calls is one whose consequences can be kept: then each call has a draw of all.
   can_change_ = can_change_ && all_change;

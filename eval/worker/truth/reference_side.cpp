@@ -21,7 +21,8 @@ using c10::IValue;
 namespace {
 
 constexpr size_t kFewestTrials = 2;
-constexpr int kWeightsOfTrials[] = {0, 1, 0, 2, 1};
+// Where trials take long there are two: the second has weights that were drawn anew.
+constexpr int kWeightsOfTrials[] = {0, 2, 0, 1, 2};
 constexpr double kRoundedPart = 16;  // of the range of an integer output: differences of rounding are smaller
 constexpr double kRoundings = 4;     // times eager's largest difference may a candidate's be
 constexpr SumLengths kLongest = {1, INT32_MAX};
