@@ -290,7 +290,7 @@ class Examination {
       auto stress = side_.stress(index);
       if (!stress.ok()) return fail(Outcome::worker_failed, stress.error().message);
       // Buffers that calls change are set back, too.
-      const int weights = stress->kind == StressKind::buffers ? kMovedBuffers : usual;
+      const int weights = stress->trial->weights;
       if ((weights != sent || !side_.judged_state().empty()) && !send_weights(weights)) return false;
       sent = weights;
       const std::string wrong = wrong_under(*stress);

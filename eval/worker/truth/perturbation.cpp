@@ -58,6 +58,12 @@ void redraw(at::Tensor tensor, bool additive, at::Generator& generator) {
   tensor.copy_(changed.reshape(tensor.sizes()));
 }
 
+void stretch(at::Tensor tensor, bool parameter, at::Generator& generator) {
+  if (!parameter || tensor.numel() == 0) return;
+  const at::Tensor value = tensor.to(at::kDouble), sign = uniform_like(value, generator).sign();
+  tensor.copy_(value.mul(sign).mul(at::exp2(uniform_like(value, generator).mul_(2))));
+}
+
 // Weights in 8 bits; longer integers are indices.
 bool is_quantised(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kChar || tensor.scalar_type() == at::kByte;
@@ -185,6 +191,12 @@ bool has_movable_buffers(const Graph& graph, const State& state) {
 State redrawn_weights(const Graph& graph, const State& state, uint64_t seed) {
   return changed_weights(graph, state, seed, [](at::Tensor tensor, bool, bool variance, at::Generator& generator) {
     redraw(tensor, !variance, generator);
+  });
+}
+
+State stretched_weights(const Graph& graph, const State& state, uint64_t seed) {
+  return changed_weights(graph, state, seed, [](at::Tensor tensor, bool parameter, bool, at::Generator& generator) {
+    stretch(tensor, parameter, generator);
   });
 }
 

@@ -20,6 +20,9 @@ bool has_movable_buffers(const Graph& graph, const State& state);
 // positive.
 State redrawn_weights(const Graph& graph, const State& state, uint64_t seed);
 
+// A copy of such weights in which each element of a parameter has a random sign, and a quarter to four times its size.
+State stretched_weights(const Graph& graph, const State& state, uint64_t seed);
+
 // `tensor` (float64) with each element moved by up to half of `epsilon`, relative.
 at::Tensor nudged(const at::Tensor& tensor, double epsilon, uint64_t seed);
 

@@ -372,6 +372,7 @@ void ReferenceSide::find_stress_trials() const {
   if (!given.ok() || !outputs_are_finite(**given)) return;
   int tried = 0;
   if (maker_->has_movable_buffers()) try_plan({StressKind::buffers, {0}}, **given);
+  if (maker_->has_parameters()) try_plan({StressKind::weights, {0}}, **given);
   for (auto& plan : stress_plans((*given)->inputs, facts_)) {
     const bool ties = plan.kind == StressKind::ties || plan.kind == StressKind::zeros;
     if (ties && chooses_among_equals(reference_.forward)) continue;
@@ -393,6 +394,7 @@ void ReferenceSide::try_plan(const StressPlan& plan, const Trial& given) const {
       recipe.input_seed += 1 + static_cast<uint64_t>(plan.kind);
       recipe.stress = {plan.kind, strength, only};
       if (plan.kind == StressKind::buffers) recipe.weights = kMovedBuffers;
+      if (plan.kind == StressKind::weights) recipe.weights = kStretchedWeights;
       if (keep_stress(recipe)) return;
     }
   }

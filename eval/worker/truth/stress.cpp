@@ -21,7 +21,7 @@ struct KindRow {
   std::string_view name;
   bool floats;  // what it changes: floating inputs that vary
 };
-constexpr std::array<KindRow, 13> kKinds = {{
+constexpr std::array<KindRow, 14> kKinds = {{
     {StressKind::none, "given inputs", false},
     {StressKind::signs, "random signs", true},
     {StressKind::negative, "negative inputs alone", true},
@@ -35,6 +35,7 @@ constexpr std::array<KindRow, 13> kKinds = {{
     {StressKind::ties, "ties", true},
     {StressKind::sorted, "sorted inputs", true},
     {StressKind::buffers, "other values of the model's buffers", false},
+    {StressKind::weights, "weights of other signs and sizes", false},
 }};
 
 const KindRow& row_of(StressKind kind) {
@@ -126,6 +127,7 @@ at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const 
   switch (recipe.kind) {
     case StressKind::none:
     case StressKind::buffers:
+    case StressKind::weights:
       return tensor;
     case StressKind::signs:
       return at::where(draws.uniform().gt(0.5), tensor, tensor.neg());

@@ -26,6 +26,7 @@ enum class StressKind {
   ties,       // floating inputs rounded to few values
   sorted,     // floating inputs sorted along their last axis
   buffers,    // inputs as given; the model's floating buffers, but for running statistics, have other values
+  weights,    // inputs as given; parameters of other signs and sizes
 };
 std::string_view to_string(StressKind kind);  // "random signs"
 // Whether elements that differed still do: which of equals an output chose is open.

@@ -131,6 +131,11 @@ Status TrialMaker::prepare() {
   return {};
 }
 
+bool TrialMaker::has_parameters() const {
+  return std::any_of(reference_.parameters.begin(), reference_.parameters.end(),
+                     [](const auto& parameter) { return parameter.value >= 0 && !parameter.is_buffer; });
+}
+
 bool TrialMaker::has_movable_buffers() const { return eval::has_movable_buffers(reference_.forward, given_weights_); }
 
 // Each buffer that a call changes is given another value, to see whether the outputs change.
@@ -194,6 +199,7 @@ State TrialMaker::weights(int set) const {
                                     : redrawn_weights(reference_.forward, given_weights_, options_.seed + 1);
   int64_t bytes = 0;
   for (auto& tensor : made) bytes += tensor.defined() ? static_cast<int64_t>(tensor.nbytes()) : 0;
+  if (set == kStretchedWeights) made = stretched_weights(reference_.forward, made, options_.seed + 3);
   if (bytes <= options_.kept_bytes / 4) kept_weights_.emplace(set, made);
   return made;
 }

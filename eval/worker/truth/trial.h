@@ -61,14 +61,14 @@ struct ReferenceOptions {
   FindSlices find_slices = eval::find_slices;                  // how
 };
 
-inline constexpr int kMovedBuffers = 3;
+inline constexpr int kMovedBuffers = 3, kStretchedWeights = 4;
 
 class TrialMaker {
  public:
   static Result<std::unique_ptr<TrialMaker>> make(const Reference& reference, const ReferenceOptions& options);
 
-  // The model's state: as exported (0), moved a little (1), drawn anew (2), or with other values of buffers alone
-  // (kMovedBuffers); where large, made again each time.
+  // The model's state: as exported (0), moved a little (1), drawn anew (2), with other values of buffers alone
+  // (kMovedBuffers), or drawn anew and of other signs and sizes (kStretchedWeights); where large, made again each time.
   State weights(int set) const;
   const Replay& eager() const { return *eager_; }
   const std::vector<std::string>& notes() const { return notes_; }
@@ -76,6 +76,7 @@ class TrialMaker {
   bool is_sliced() const { return exact_run_.slices.has_value(); }
   bool is_random() const { return exact_->is_random(); }
   bool has_movable_buffers() const;
+  bool has_parameters() const;
 
   Result<std::vector<c10::IValue>> fresh_inputs(uint64_t seed) const;
   Result<Trial> make_trial(const TrialRecipe& recipe, const std::vector<InputFacts>& facts) const;
