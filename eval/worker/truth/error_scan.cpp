@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "eval/torch/threads.h"
 
@@ -67,11 +68,10 @@ void lower(double& least, const SliceSum& sum, int64_t elements) {
 
 // What one thread has seen.
 struct Part {
-  double squares = 0, max = 0, local = 0, max_abs = 0, eager_max_abs = 0, largest = 0;
+  double max = 0, local = 0, max_abs = 0, eager_max_abs = 0, largest = 0;
   bool nan = false, not_finite = false, specials_wrong = false;
 
   void add(const Part& other) {
-    squares += other.squares;
     max = std::max(max, other.max);
     local = std::max(local, other.local);
     max_abs = std::max(max_abs, other.max_abs);
@@ -234,6 +234,8 @@ void GroupedSquares::add(const GroupedSquares& other) {
   for (size_t i = 0; i < other.sums_.size(); ++i) sums_[i] += other.sums_[i];
 }
 
+double GroupedSquares::sum() const { return std::accumulate(sums_.begin(), sums_.end(), 0.0); }
+
 double GroupedSquares::median(int64_t elements) const {
   std::vector<double> means = sums_;
   for (size_t i = 0; i < means.size(); ++i) {
@@ -284,14 +286,12 @@ void ErrorMeter::add_on_host(const at::Tensor& value, const at::Tensor& eager, c
         in_columns[number].add(begin + static_cast<int64_t>(i), square);
       }
     }
-    parts[number].squares += squares;
     in_rows[number].add(next_row_ + row, squares);
   });
   Part total;
   for (auto& part : parts) total.add(part);
   for (auto& each : in_rows) rows_.add(each);
   for (auto& each : in_columns) columns_.add(each);
-  squares_ += total.squares;
   largest_ = std::max(largest_, total.largest);
   nan_ |= total.nan;
   scan_.scaled.max = std::max(scan_.scaled.max, total.max);
@@ -327,7 +327,6 @@ void ErrorMeter::add_by_operators(const at::Tensor& given_value, const at::Tenso
     const at::Tensor squares = scaled.square(), by_row = squares.sum(1).cpu(), by_column = squares.sum(0).cpu();
     for (int64_t i = 0; i < count; ++i) rows_.add(next_row_ + begin + i, by_row.const_data_ptr<double>()[i]);
     for (int64_t i = 0; i < shape_.columns; ++i) columns_.add(i, by_column.const_data_ptr<double>()[i]);
-    squares_ += by_row.sum().item<double>();
     scan_.scaled.max = std::max(scan_.scaled.max, largest_of(scaled));
     scan_.scaled.local = std::max(scan_.scaled.local, largest_of(error.div(magnitude.add(at::minimum(rows, columns)))));
     scan_.max_abs = std::max(scan_.max_abs, largest_of(error));
@@ -343,7 +342,7 @@ ErrorScan ErrorMeter::finish() const {
     scan.scaled = {nan, nan, nan, nan};
     scan.max_abs = nan;
   } else if (seen_ > 0) {
-    scan.scaled.rms = std::sqrt(squares_ / static_cast<double>(seen_));
+    scan.scaled.rms = root_of_mean(rows_.sum(), seen_);
     const double of_rows = rows_.median(shape_.columns), of_columns = columns_.median(shape_.rows);
     // One row says nothing of the others.
     scan.scaled.usual = shape_.rows == 1 ? of_columns : std::min(of_rows, of_columns);

@@ -75,6 +75,7 @@ class GroupedSquares {
   explicit GroupedSquares(int64_t count = 0);
   void add(int64_t index, double square) { sums_[static_cast<size_t>(index >> shift_)] += square; }
   void add(const GroupedSquares& other);
+  double sum() const;
   // The median over the groups, each divided by its number of elements if each number stands for so many.
   double median(int64_t elements) const;
 
@@ -103,7 +104,7 @@ class ErrorMeter {
   const ErrorScale& scale_;
   ScanPlace place_;
   int64_t next_row_ = 0, seen_ = 0;
-  double squares_ = 0, largest_ = 0;
+  double largest_ = 0;
   GroupedSquares rows_, columns_;
   bool nan_ = false;
   ErrorScan scan_;

@@ -121,9 +121,8 @@ Status TrialMaker::prepare() {
   recipe_constants_ = TRY(make_state(reference_.inputs, reference_, stored));
   eager_ = std::make_unique<Replay>(TRY(Replay::prepare(reference_.forward, Precision::exported, options_.device)));
   exact_ = std::make_unique<Replay>(TRY(Replay::prepare(reference_.forward, Precision::exact, options_.device)));
-  if (!exact_->is_random())
-    exact_run_ = plan_exact_run(GraphUses(reference_.forward), options_.exact_bytes, options_.find_slices);
   const GraphUses uses(reference_.forward);
+  if (!exact_->is_random()) exact_run_ = plan_exact_run(uses, options_.exact_bytes, options_.find_slices);
   for (size_t id = 0; id < reference_.forward.values.size(); ++id)
     used_.push_back(!uses.users(static_cast<int>(id)).empty());
   leave_out_unfit_weights();
