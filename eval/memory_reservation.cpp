@@ -19,8 +19,8 @@ constexpr off_t kGate = off_t{1} << 60;  // while reservations are counted and o
 constexpr off_t kTurn = kGate + 1;       // of the one that is admitted next
 constexpr int64_t kReservedUnit = int64_t{1} << 20;
 constexpr int64_t kSmallPart = 16;  // of what there is: smaller ones do not wait
-// LibTorch keeps on a GPU what it frees: checks that need 98 GB by the sum of their tensors were seen to hold 133.
-constexpr double kKeptByAllocator = 1.4;
+// LibTorch keeps some of what it frees, in blocks that fit nothing else.
+constexpr double kKeptByAllocator = 1.1;
 constexpr auto kPause = std::chrono::milliseconds(20);
 
 struct flock range(short type, off_t start, off_t length) {

@@ -76,42 +76,83 @@ std::vector<std::string> unused_names(const Reference& reference, const std::vec
   return unused;
 }
 
+constexpr int64_t kProcess = int64_t{400} << 20;      // LibTorch, in each process
+constexpr int64_t kContext = int64_t{600} << 20;      // of CUDA, in each process
+constexpr int64_t kGpuProcess = int64_t{1600} << 20;  // with LibTorch's libraries for it
+
+// What a check (eval/worker) has in memory at a time, in bytes.
+struct Held {
+  explicit Held(const GraphUses& uses) {
+    const GraphCost cost = cost_of(uses);
+    need.inputs = cost.input_bytes;
+    need.weights = cost.weight_bytes;
+    need.outputs = cost.output_bytes;
+    need.eager_peak = live_peak(uses).eager;
+    run = plan_exact_run(uses);
+    need.exact_peak = run.peak;
+    exact = run.inputs + run.weights + run.peak;
+    call = std::max(need.eager_peak, need.outputs);
+    trial = need.inputs + need.outputs + run.outputs;
+  }
+
+  // On a GPU: a trial, and its truth once more, of what is given moved, or eager on copies of what it is given.
+  int64_t measuring_on_gpu() const {
+    constexpr int64_t kNumbers = 12, kElements = int64_t{1} << 25;  // that comparing works on at a time
+    const int64_t comparing = kNumbers * std::min<int64_t>(8 * kElements, 2 * need.outputs);
+    return std::max(2 * need.inputs + need.weights + call, trial + exact) + comparing;
+  }
+  // On a GPU, the most at once: a call in the timed rounds is compared with the truth. The judge has the draw that it
+  // starts from, eager's inputs and outputs, a copy of the candidate's, and the trial; inputs and outputs are on their
+  // way; the candidate has copies of the inputs, what the call made, and what the last call returned; another one, that
+  // waits for its turn, weights and that.
+  int64_t round_on_gpu() const {
+    const int64_t judge = 2 * need.inputs + need.weights + call + need.outputs + need.inputs + need.outputs + exact;
+    const int64_t on_the_way = need.inputs + need.outputs;
+    const int64_t candidate = need.inputs + need.weights + call + need.outputs;
+    const int64_t other = need.weights + need.outputs;
+    // A second call on both sides, where calls are no larger than that.
+    const int64_t second = 2 * std::min(need.inputs + need.outputs, int64_t{1} << 30);
+    return judge + on_the_way + candidate + other + second;
+  }
+
+  MemoryNeed need;
+  ExactRun run;
+  int64_t exact = 0;  // a float64 run
+  int64_t call = 0;   // what a call makes
+  int64_t trial = 0;  // inputs, what eager gives, and the truth
+};
+
 }  // namespace
 
 // The phases of a check, one after another (eval/worker): eager beside the inputs it got and its own copies, the
 // float64 replay beside eager's outputs, the candidate beside what its outputs are compared with.
 MemoryNeed memory_need(const GraphUses& uses, bool on_gpu) {
-  const GraphCost cost = cost_of(uses);
-  const LivePeak peak = live_peak(uses);
-  MemoryNeed need;
-  need.inputs = cost.input_bytes;
-  need.weights = cost.weight_bytes;
-  need.outputs = cost.output_bytes;
-  need.eager_peak = peak.eager;
-  const ExactRun run = plan_exact_run(uses);
-  need.exact_peak = run.peak;
-  constexpr int64_t kProcess = int64_t{400} << 20;      // LibTorch, in each process
-  constexpr int64_t kContext = int64_t{600} << 20;      // of CUDA, in each process
-  constexpr int64_t kGpuProcess = int64_t{1600} << 20;  // with LibTorch's libraries for it
+  const Held held(uses);
+  MemoryNeed need = held.need;
+  if (on_gpu) {
+    // Everything but the weights stays there. On the host, weights lie in the judge, on their way and in the candidate,
+    // and inputs are drawn once as KernelBench does.
+    need.gpu = std::max(held.measuring_on_gpu(), held.round_on_gpu()) + 3 * kContext;
+    need.host = need.inputs + 5 * need.weights + 2 * kGpuProcess;
+    return need;
+  }
   // Weights as exported, and moved; inputs as drawn.
   const int64_t kept = need.inputs + 2 * need.weights;
-  const int64_t eager = need.inputs + need.weights + peak.eager;
+  const int64_t eager = need.inputs + need.weights + need.eager_peak;
   // A second run moves what is given; its outputs are compared with those of the first.
-  const int64_t exact = run.inputs + run.weights + run.peak + run.outputs + need.outputs;
+  const int64_t exact = held.exact + held.run.outputs + need.outputs;
   const int64_t expected = 3 * need.outputs;  // eager's, and the truth in float64
-  const int64_t candidate = need.inputs + need.weights + std::max(peak.eager, need.outputs);
-  if (on_gpu) {
-    // Everything but the weights stays there. The most at once: while a call is compared with the truth, judge and
-    // candidate hold what it started from and what it returned. On the host, weights lie in the judge, on their way and
-    // in the candidate, and inputs are drawn once as KernelBench does.
-    const int64_t held = need.inputs + need.weights + need.inputs + need.outputs;
-    const int64_t truth = 2 * need.inputs + exact;
-    const int64_t other = 2 * need.inputs + need.weights + std::max(peak.eager, need.outputs) + 2 * need.outputs;
-    need.gpu = held + truth + other + 2 * kContext;
-    need.host = need.inputs + 5 * need.weights + 2 * kGpuProcess;
-  } else {
-    need.host = kept + std::max({eager, exact, expected + need.outputs + candidate}) + 2 * kProcess;
-  }
+  const int64_t candidate = need.inputs + need.weights + held.call;
+  need.host = kept + std::max({eager, exact, expected + need.outputs + candidate}) + 2 * kProcess;
+  return need;
+}
+
+MemoryNeed reference_need(const GraphUses& uses, bool on_gpu) {
+  if (!on_gpu) return memory_need(uses, false);
+  const Held held(uses);
+  MemoryNeed need = held.need;
+  need.gpu = held.measuring_on_gpu() + kContext;
+  need.host = 3 * need.weights + kGpuProcess;
   return need;
 }
 

@@ -18,6 +18,8 @@ struct MemoryNeed {
   int64_t gpu = 0;         // 0: the target is no GPU
 };
 MemoryNeed memory_need(const GraphUses& uses, bool on_gpu);
+// Of looking at the model alone, without a candidate.
+MemoryNeed reference_need(const GraphUses& uses, bool on_gpu);
 nlohmann::json to_json(const MemoryNeed& need);
 
 struct MemoryAvailable {

@@ -12,6 +12,12 @@ bool keeps(const Batch& batch, size_t call) {
   return std::find(batch.kept.begin(), batch.kept.end(), static_cast<int64_t>(call)) != batch.kept.end();
 }
 
+int64_t bytes_of(const std::vector<at::Tensor>& tensors) {
+  int64_t bytes = 0;
+  for (auto& tensor : tensors) bytes += static_cast<int64_t>(tensor.nbytes());
+  return bytes;
+}
+
 json to_json(const Batch& batch) {
   json calls = json::array();
   for (const Call& call : batch.calls)

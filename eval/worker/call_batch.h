@@ -33,6 +33,11 @@ struct Batch {
 
 bool keeps(const Batch& batch, size_t call);
 
+// On a GPU, inputs larger than that in all lie in a candidate's process only while it runs a batch: they come with
+// every batch that starts from them, and freed memory goes back to the GPU.
+inline constexpr int64_t kLargeOnGpu = int64_t{1} << 30;
+int64_t bytes_of(const std::vector<at::Tensor>& tensors);
+
 nlohmann::json to_json(const Batch& batch);
 // May throw what nlohmann::json throws on another shape.
 Batch batch_from_json(const nlohmann::json& node);

@@ -66,6 +66,14 @@ Region region_of(std::shared_ptr<const SharedMemory> memory, c10::Device device)
   return {{data, release}, data, size, device};
 }
 
+// What LibTorch has freed and keeps is not free to others.
+Result<SharedMemory> create_shared(const Passage& passage, int64_t bytes) {
+  auto memory = SharedMemory::create(passage.gpu, bytes);
+  if (memory.ok() || memory.error().kind != DiagnosticKind::out_of_memory || passage.device.is_cpu()) return memory;
+  release_unused_gpu_memory();
+  return SharedMemory::create(passage.gpu, bytes);
+}
+
 bool stays_on_gpu(const at::Tensor& tensor, const Passage& passage) {
   return passage.gpu && tensor.device() == passage.device;
 }
@@ -216,8 +224,7 @@ Result<PackedTensors> pack_tensors(const std::vector<at::Tensor>& tensors, const
   }
   if (fcntl(file, F_ADD_SEALS, kSeals | F_SEAL_SEAL) != 0) return no_memory(sizes[0]);
   if (sizes[1] > 0) {
-    packed.on_gpu =
-        std::make_shared<const SharedMemory>(TRY(SharedMemory::create(passage.gpu, static_cast<int64_t>(sizes[1]))));
+    packed.on_gpu = std::make_shared<const SharedMemory>(TRY(create_shared(passage, static_cast<int64_t>(sizes[1]))));
     write_tensors(tensors, packed.description, passage, region_of(packed.on_gpu, passage.device), true);
   }
   return packed;

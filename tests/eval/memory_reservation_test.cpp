@@ -69,7 +69,7 @@ TEST_F(Reservations, fail_GivesUpAfterItsPatience) {
   EXPECT_EQ(second.error().kind, DiagnosticKind::out_of_memory);
   ASSERT_EQ(waited_for_.size(), 1u);
   EXPECT_EQ(waited_for_[0],
-            "waiting for memory of the GPU: this needs 112.0 GB, other runs have reserved 112.0 of 140.0 GB");
+            "waiting for memory of the GPU: this needs 88.0 GB, other runs have reserved 88.0 of 140.0 GB");
 }
 
 // What is free while others use theirs is not what there is.

@@ -188,6 +188,11 @@ TEST(Memory, IsToldInNumbers) {
   auto gpu = memory_need(GraphUses(drawn.graph), true);
   EXPECT_THAT(check_memory(gpu, {gpu.host, 1 << 30}).error().message, HasSubstr("of the GPU's memory"));
   EXPECT_GT(memory_available().host, 0);
+  // Without a candidate, and of either kind of memory.
+  const auto alone = reference_need(GraphUses(drawn.graph), true);
+  EXPECT_LT(alone.gpu, gpu.gpu * 2 / 3);
+  EXPECT_LT(alone.host, gpu.host);
+  EXPECT_GT(alone.gpu, 6 * alone.inputs);  // inputs, eager's outputs, and two truths of twice their size
 }
 
 TEST(Roofline, IsExceededOnlyBeyondItsMargins) {

@@ -145,22 +145,31 @@ Result<FetchedCall> CandidateCalls::fetch(size_t call) {
   fetched_.clear();
   for (auto& tensor : tensors)
     if (alias_of(tensor, call).empty()) fetched_.emplace_back(tensor, digest_of(tensor));
+  if (is_large()) release_unused_gpu_memory();  // they go to the judge in other memory
   return fetched;
 }
 
+// Whether the judge, or another program, cannot do without what is free here.
+bool CandidateCalls::is_large() const {
+  if (program_.device().is_cpu()) return false;
+  int64_t bytes = 0;
+  for (auto& inputs : inputs_) bytes += bytes_of(inputs);
+  const auto calls = static_cast<int64_t>(calls_.size());
+  for (auto& [tensor, digest] : fetched_) bytes += calls * static_cast<int64_t>(tensor.nbytes());
+  return bytes > kLargeOnGpu;
+}
+
 void CandidateCalls::finish() {
-  constexpr size_t kLarge = size_t{1} << 30;  // bytes on a GPU that the judge can do without no longer
-  size_t bytes = 0;
-  for (auto& inputs : inputs_)
-    for (auto& input : inputs) bytes += input.nbytes();
-  for (auto& [tensor, digest] : fetched_) bytes += calls_.size() * tensor.nbytes();
+  const bool large = is_large();
   if (!fetched_.empty() || !calls_.empty()) kept_ = std::exchange(fetched_, {});
   results_.clear();
   calls_.clear();
   inputs_.clear();
-  std::erase_if(bases_, [](const auto& base) { return base.first < 0; });
+  const bool on_gpu = !program_.device().is_cpu();
+  std::erase_if(bases_,
+                [&](const auto& base) { return base.first < 0 || (on_gpu && bytes_of(base.second) > kLargeOnGpu); });
   batch_ = {};
-  if (!program_.device().is_cpu() && bytes > kLarge) release_unused_gpu_memory();
+  if (large) release_unused_gpu_memory();
 }
 
 }  // namespace tilepilot::eval

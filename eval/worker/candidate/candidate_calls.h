@@ -33,7 +33,8 @@ class CandidateCalls {
 
   // The structure of forward's arguments, with numbers of tensors.
   void set_arguments(GraphArgument arguments) { arguments_ = std::move(arguments); }
-  // From now on base `number` is this; nobody may write to it. One below 0 is for one batch.
+  // From now on base `number` is this; nobody may write to it. One below 0, or larger than kLargeOnGpu there, is for
+  // one batch.
   void set_base(int64_t number, std::vector<at::Tensor> tensors) { bases_[number] = std::move(tensors); }
   // @pre the last batch is finished
   Status prepare(Batch batch);
@@ -48,6 +49,7 @@ class CandidateCalls {
   Result<RanCalls> go_as_kernelbench();
   std::string alias_of(const at::Tensor& tensor, size_t call) const;
   bool is_shared(size_t call, const std::vector<at::Tensor>& tensors);
+  bool is_large() const;
 
   CandidateProgram& program_;
   std::unique_ptr<Stopwatch> stopwatch_;

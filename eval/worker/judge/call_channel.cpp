@@ -1,6 +1,7 @@
 #include "eval/worker/judge/call_channel.h"
 
 #include "eval/argument_json.h"
+#include "eval/torch/gpu.h"
 #include "eval/worker/truth/output_structure.h"
 
 namespace tilepilot::eval {
@@ -19,6 +20,7 @@ bool CallChannel::prepare(const Batch& batch, const std::vector<Base>& bases) {
                   {"bases", numbers},
                   {"tensors_of_a_base", bases.empty() ? 0 : bases[0].tensors.size()},
                   {"batch", to_json(batch)}};
+  if (!side_.device().is_cpu() && bytes_of(tensors) > kLargeOnGpu) release_unused_gpu_memory();
   return link_.ask(request, tensors).has_value();
 }
 

@@ -90,7 +90,7 @@ CallSource::CallSource(const ReferenceSide& side, const Trial& given)
 
 void CallSource::find_changes(const Trial& given) {
   auto& inputs = given.inputs;
-  for (auto& input : inputs) bytes_ += static_cast<int64_t>(input.nbytes());
+  bytes_ = bytes_of(inputs);
   auto& recipe = side_.reference().inputs;
   std::vector<int> values;
   for_each_value(recipe.outputs, [&](int id) { values.push_back(id); });
@@ -117,6 +117,8 @@ Status CallSource::draw(int64_t base) {
   draw_seconds_ = monotonic_seconds() - begin;
   return {};
 }
+
+bool CallSource::is_large() const { return !side_.device().is_cpu() && bytes_ > kLargeOnGpu; }
 
 size_t CallSource::most_bases() const {
   const size_t fewest = bytes_ > kLargeBase ? 1 : 2;
@@ -147,6 +149,11 @@ Result<PlannedBatch> CallSource::next(size_t calls, size_t lead) {
     for (size_t i = 0; i < (repeats() ? wanted : draws); ++i)
       planned.batch.calls.push_back({repeats() ? 0 : static_cast<int64_t>(i), {}, {}});
     planned.traps.assign(planned.batch.calls.size(), false);
+  }
+  if (is_large()) {
+    std::set<int64_t> used;
+    for (const Call& call : planned.batch.calls) used.insert(call.base);
+    planned.fresh.assign(used.begin(), used.end());
   }
   planned.batch.lead = static_cast<int64_t>(std::min(lead, planned.batch.calls.size() - 1));
   planned.batch.seed = random_() >> 1;

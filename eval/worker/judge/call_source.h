@@ -14,7 +14,7 @@ namespace tilepilot::eval {
 
 struct PlannedBatch {
   Batch batch;
-  std::vector<int64_t> fresh;  // bases that were drawn for it
+  std::vector<int64_t> fresh;  // bases that candidates do not have: drawn for it, or too large to keep
   std::vector<bool> traps;     // by call
 };
 
@@ -40,6 +40,7 @@ class CallSource {
   Status draw(int64_t base);
   void find_changes(const Trial& given);
   size_t most_bases() const;
+  bool is_large() const;
   // Adds calls on bases that may be changed.
   void add_changed_calls(size_t calls, PlannedBatch& planned);
 

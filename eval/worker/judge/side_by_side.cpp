@@ -139,7 +139,9 @@ class SideBySide {
     calls_ = std::clamp(static_cast<int64_t>(kSampleSeconds / fastest_call_), int64_t{1}, most);
     const auto tolerable = static_cast<int64_t>(kLongestRatio * kSampleSeconds / slowest_call_);
     calls_ = std::max<int64_t>(1, std::min(calls_, tolerable));
-    lead_ = !single_ && fastest_call_ < kSampleSeconds ? 1 : 0;
+    // A second call of a large batch takes as much memory again.
+    const bool large = !side_.device().is_cpu() && source_.bytes() > kLargeOnGpu;
+    lead_ = !single_ && !large && fastest_call_ < kSampleSeconds ? 1 : 0;
     const double begin = monotonic_seconds();
     if (!round(false, false)) return false;
     const double passed = monotonic_seconds() - begin;

@@ -368,23 +368,25 @@ void ReferenceSide::find_stress_trials() const {
   constexpr int kAlways = 3;
   stress_is_known_ = true;
   const Elapsed elapsed;
-  const auto given = trial(0);
+  auto given = trial(0);
   if (!given.ok() || !outputs_are_finite(**given)) return;
+  const std::vector<at::Tensor> inputs = (*given)->inputs;
+  given->reset();  // its outputs may be large
   int tried = 0;
-  if (maker_->has_movable_buffers()) try_plan({StressKind::buffers, {0}}, **given);
-  if (maker_->has_parameters()) try_plan({StressKind::weights, {0}}, **given);
-  for (auto& plan : stress_plans((*given)->inputs, facts_)) {
+  if (maker_->has_movable_buffers()) try_plan({StressKind::buffers, {0}}, inputs);
+  if (maker_->has_parameters()) try_plan({StressKind::weights, {0}}, inputs);
+  for (auto& plan : stress_plans(inputs, facts_)) {
     const bool ties = plan.kind == StressKind::ties || plan.kind == StressKind::zeros;
     if (ties && chooses_among_equals(reference_.forward)) continue;
     if (tried++ >= kAlways && elapsed.seconds() > options_.stress_seconds) break;
-    try_plan(plan, **given);
+    try_plan(plan, inputs);
   }
 }
 
 // All inputs of the kind together, else each alone, where the model's values stay finite.
-void ReferenceSide::try_plan(const StressPlan& plan, const Trial& given) const {
+void ReferenceSide::try_plan(const StressPlan& plan, const std::vector<at::Tensor>& given) const {
   constexpr size_t kMostAlone = 3;
-  auto inputs = inputs_of_kind(plan.kind, given.inputs, facts_);
+  auto inputs = inputs_of_kind(plan.kind, given, facts_);
   std::vector<int> choices = {-1};
   if (inputs.size() > kMostAlone) inputs.resize(kMostAlone);
   if (inputs.size() > 1) choices.insert(choices.end(), inputs.begin(), inputs.end());

@@ -87,7 +87,7 @@ class ReferenceSide {
   void keep_if_small(size_t index, Trial trial) const;
   static bool is_noise(const Measured& measured);
   void find_stress_trials() const;
-  void try_plan(const StressPlan& plan, const Trial& given) const;
+  void try_plan(const StressPlan& plan, const std::vector<at::Tensor>& given) const;
   bool keep_stress(const TrialRecipe& recipe) const;
   void note_fixed_inputs();
   void note_repetitions(const std::vector<at::Tensor>& inputs);
