@@ -211,8 +211,12 @@ Result<PackedTensors> pack_tensors(const std::vector<at::Tensor>& tensors, const
                                   {"strides", tensor.strides().vec()},
                                   {"offset", sizes[on_gpu]},
                                   {"on_gpu", on_gpu}});
-    const auto elements = static_cast<size_t>(content_of(tensor, passage).numel());
-    sizes[on_gpu] = aligned(sizes[on_gpu] + elements * tensor.element_size());
+    // An expanded tensor has more elements than any memory.
+    size_t bytes = static_cast<size_t>(content_of(tensor, passage).numel()), end = 0;
+    if (__builtin_mul_overflow(bytes, tensor.element_size(), &bytes) ||
+        __builtin_add_overflow(bytes, sizes[on_gpu] + kAlignment, &end))
+      return no_memory(SIZE_MAX);
+    sizes[on_gpu] = aligned(sizes[on_gpu] + bytes);
   }
   packed.file = Descriptor(memfd_create("tilepilot-tensors", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   const int file = packed.file.number();

@@ -101,6 +101,14 @@ TEST(TensorPassage, LeavesTensorsOnTheGpu) {
   }
 }
 
+TEST(TensorPassage, fail_TensorLargerThanAnyMemory) {
+  const at::Tensor endless = at::zeros({1, 1}).expand({int64_t{1} << 31, int64_t{1} << 31});
+  const auto packed = pack_tensors({endless}, kBack);
+  ASSERT_FALSE(packed.ok());
+  EXPECT_EQ(packed.error().kind, DiagnosticKind::out_of_memory);
+  EXPECT_TRUE(pack_tensors({endless}, kThere).ok());  // a repetition travels once
+}
+
 TEST(TensorPassage, fail_DescriptionsThatDoNotFitTheFile) {
   auto packed = pack_tensors({at::arange(10).to(at::kFloat)}, kThere);
   ASSERT_TRUE(packed.ok());
