@@ -51,15 +51,15 @@ std::vector<std::string> operator_counts(const eval::Graph& graph) {
   return text;
 }
 
-// The judge of a program that is none: its verdict holds what is known of the model.
-Numeric run_model(const std::filesystem::path& reference, const eval::JudgeOptions& options) {
+Numeric run_model(const std::filesystem::path& reference, eval::JudgeOptions options) {
   Numeric numeric;
+  options.reference_only = true;
   auto judge = eval::open_judge(reference, options);
   if (!judge.ok()) {
     numeric.why_not = judge.error().message;
     return numeric;
   }
-  eval::Verdict verdict = (*judge)->check({.source = "", .name = "none.py", .time = false});
+  eval::Verdict verdict = (*judge)->check({.source = "", .name = "", .time = false});
   numeric.ran = true;
   numeric.degenerate = verdict.degenerate;
   numeric.notes = verdict.notes;

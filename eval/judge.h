@@ -96,9 +96,11 @@ struct Verdict {
   bool degenerate = false;                // a trivial answer (zeros, a constant, an input) would pass too; see notes
   std::string guard;                      // of `rejected`: the name of the guard that rejected; else empty
   std::map<std::string, int> guards_run;  // how often each guard has looked that does not watch all the time
-  bool given_inputs_only = false;         // right on what `get_inputs` draws, wrong on stress inputs; see notes
-  std::optional<uint64_t> seed;  // that its trials were drawn from; told afterwards, and to nobody who is judged
-  bool foreign_source = false;   // the program brings source text of its own (`--allow-foreign`)
+  // What judging took, by phase; of these, "candidate" is what its process was waited for, "compiling" a part of that.
+  std::map<std::string, double> seconds;
+  bool given_inputs_only = false;  // right on what `get_inputs` draws, wrong on stress inputs; see notes
+  std::optional<uint64_t> seed;    // that its trials were drawn from; told afterwards, and to nobody who is judged
+  bool foreign_source = false;     // the program brings source text of its own (`--allow-foreign`)
   std::optional<KernelBenchRule> kernelbench;
   std::optional<KernelBenchTiming> kernelbench_timing;
   std::optional<GpuState> gpu_state;  // of a GPU that was timed on
@@ -133,6 +135,8 @@ struct JudgeOptions {
   std::function<void(const std::string&)> waits;  // told what the judge waits for before it starts; none: nobody is
   bool kernelbench_timing = false;                // times as KernelBench's script does too; it decides nothing
   bool allow_foreign = false;                     // programs may bring device source of their own; the verdict says so
+  // No program is judged: a check's verdict holds what is known of the model, its notes and whether it is degenerate.
+  bool reference_only = false;
 };
 
 // Errors: `bad_usage`, for numbers that are none, or out of what a judge can keep, and for names that mean nothing.

@@ -30,6 +30,7 @@ json options_json(const JudgeOptions& options, uint64_t seed) {
                  {"threads", options.threads},
                  {"cache", options.cache.string()},
                  {"allow_foreign", options.allow_foreign},
+                 {"reference_only", options.reference_only},
                  {"seed", seed}};
   return result;
 }
@@ -60,17 +61,16 @@ class JudgeClient final : public Judge {
   Status start() {
     worker_ = TRY(WorkerProcess::start(
         {.executable = options_.worker, .role = "judge", .threads = options_.threads, .dies_with_thread = true}));
-    double begin = monotonic_seconds();
+    const double begin = monotonic_seconds();
     seed_ = options_.seed ? *options_.seed : secret_seed();
     worker_->wire().send({{"op", "open"}, {"folder", folder_.string()}, {"options", options_json(options_, seed_)}});
     auto answer = worker_->wire().receive(kOpenLimit);
     while (answer && answer->body.contains(kJudgeWaits)) {
       if (options_.waits) options_.waits(answer->body[kJudgeWaits].get<std::string>());
-      begin = monotonic_seconds();
       answer = worker_->wire().receive(kOpenLimit);
     }
     if (!answer) return Status(worker_gone("while it loaded the reference"));
-    open_seconds_ = monotonic_seconds() - begin;
+    open_seconds_ = monotonic_seconds() - begin - answer->body.value("waited", 0.0);
     if (answer->body.contains("diagnostic")) {
       worker_.reset();
       return Status(make_error(diagnostic_from_json(answer->body["diagnostic"])));
@@ -129,6 +129,7 @@ class JudgeClient final : public Judge {
     verdict.target = options_.target;
     verdict.aten = options_.aten;
     verdict.seed = seed_;
+    verdict.seconds["reference"] = open_seconds_;
     if (timed && options_.baseline_compile && verdict.outcome == Outcome::verified) add_compiled(verdict);
     return verdict;
   }

@@ -180,6 +180,7 @@ json to_json(const Verdict& verdict) {
                  {"degenerate", verdict.degenerate},
                  {"guard", verdict.guard},
                  {"guards_run", verdict.guards_run},
+                 {"seconds", verdict.seconds},
                  {"given_inputs_only", verdict.given_inputs_only},
                  {"seed", verdict.seed ? json(*verdict.seed) : json()},
                  {"foreign_source", verdict.foreign_source},
@@ -212,6 +213,7 @@ Verdict verdict_from_json(const json& node) {
   // Stores of earlier versions have none of these.
   verdict.guard = node.value("guard", "");
   verdict.guards_run = node.value("guards_run", std::map<std::string, int>());
+  verdict.seconds = node.value("seconds", std::map<std::string, double>());
   verdict.aten = node.value("aten", "hybrid");
   verdict.given_inputs_only = node.value("given_inputs_only", false);
   verdict.foreign_source = node.value("foreign_source", false);

@@ -79,6 +79,7 @@ std::optional<Message> CandidateLink::exchange(const nlohmann::json& body, const
   }
   auto answer = process_->wire().receive(arrives ? limit_ : kShortest);
   request_seconds_ = elapsed();
+  seconds_ += request_seconds_;
   if (!answer) {
     explain_end();
     return std::nullopt;
@@ -110,6 +111,11 @@ double CandidateLink::spared_seconds() const {
   const double since = crumb.compiling_since, compiled = crumb.compiled, now = monotonic_seconds();
   const double compiling = compiled + (since > 0 && since < now ? now - since : 0);
   return process_->queued_seconds() + (std::isfinite(compiling) ? compiling : 0);
+}
+
+double CandidateLink::compiling_seconds() const {
+  const double compiled = crumb_->get()->compiled;
+  return std::isfinite(compiled) ? std::clamp(compiled, 0.0, seconds_) : 0;
 }
 
 // " in kernel `softmax`, line 12"

@@ -63,6 +63,9 @@ class CandidateLink {
     double last_request_seconds = 0;  // from sending the last request to the end of its answer
   };
   Usage usage() const;
+  // How long its answers were waited for in all, and what of that it says it spent on compiling kernels.
+  double seconds() const { return seconds_; }
+  double compiling_seconds() const;
 
  private:
   CandidateLink() = default;
@@ -80,7 +83,7 @@ class CandidateLink {
   c10::Device device_ = c10::DeviceType::CPU;
   SourceMap sources_;
   double limit_ = 0, left_ = 0;
-  double request_seconds_ = 0;
+  double request_seconds_ = 0, seconds_ = 0;
   bool ended_ = false;
   Verdict failure_;
 };

@@ -53,9 +53,13 @@ class Examination {
   Verdict run() {
     verdict_.notes = side_.notes();
     verdict_.degenerate = side_.degenerate();
-    const bool passed = start() && load() && run_trial(0) && uses_kernels() &&
-                        (side_.trial_count() < 2 || run_trial(1)) && run_stress_trials() && run_rest();
-    if (passed || is_wrong(verdict_.outcome)) try_rule_of_kernelbench();
+    const bool passed =
+        in_phase("loading", [&] { return start() && load(); }) &&
+        in_phase("trials",
+                 [&] { return run_trial(0) && uses_kernels() && (side_.trial_count() < 2 || run_trial(1)); }) &&
+        in_phase("stress", [&] { return run_stress_trials(); }) && in_phase("rounds", [&] { return run_rest(); });
+    if (passed || is_wrong(verdict_.outcome)) in_phase("kernelbench", [&] { return try_rule_of_kernelbench(); });
+    note_candidate();
     return std::move(verdict_);
   }
 
@@ -79,6 +83,19 @@ class Examination {
   }
 
  private:
+  template <class Step>
+  bool in_phase(const char* phase, const Step& step) {
+    const double begin = monotonic_seconds();
+    const bool passed = step();
+    verdict_.seconds[phase] += monotonic_seconds() - begin;
+    return passed;
+  }
+  void note_candidate() {
+    if (!link_) return;
+    verdict_.seconds["candidate"] += link_->seconds();
+    verdict_.seconds["compiling"] += link_->compiling_seconds();
+  }
+
   // Both return false, so that a step can end with them.
   bool fail(Outcome outcome, std::string detail) {
     verdict_.outcome = outcome;
@@ -95,12 +112,14 @@ class Examination {
     auto notes = std::move(verdict_.notes);
     auto kernels = std::move(verdict_.kernels);
     auto guards = std::move(verdict_.guards_run);
+    auto seconds = std::move(verdict_.seconds);
     bool degenerate = verdict_.degenerate;
     verdict_ = failure;
     verdict_.errors = std::move(errors);
     verdict_.notes = std::move(notes);
     verdict_.kernels = std::move(kernels);
     verdict_.guards_run = std::move(guards);
+    verdict_.seconds = std::move(seconds);
     verdict_.degenerate = degenerate;
     if (verdict_.outcome == Outcome::rejected && verdict_.guard.empty()) verdict_.guard = "forbidden";
     return false;
@@ -117,6 +136,7 @@ class Examination {
                                       .cache = options_.judge.cache,
                                       .cuda_folders = cuda_folders()});
     if (!link.ok()) return fail(Outcome::worker_failed, link.error().message);
+    note_candidate();  // that was before it
     link_ = *std::move(link);
     link_->set_limit(options_.judge.time_limit_s);
     channel_.emplace(*link_, side_);
@@ -338,25 +358,26 @@ class Examination {
   }
 
   // What KernelBench's script would say of the values: five draws of inputs from its seed, and `allclose`.
-  void try_rule_of_kernelbench() {
+  bool try_rule_of_kernelbench() {
     constexpr int kCalls = 5;
     constexpr double kPatienceSeconds = 2;
-    if (!link_ || !link_->is_open() || !send_weights(0)) return;
+    if (!link_ || !link_->is_open() || !send_weights(0)) return false;
     link_->set_limit(options_.judge.time_limit_s);
     const double begin = monotonic_seconds();
     KernelBenchRule rule;
     for (uint64_t seed : kernelbench_seeds(kCalls)) {
       if (rule.trials > 0 && monotonic_seconds() - begin > kPatienceSeconds) break;
       auto trial = side_.trial_by_seed(seed);
-      if (!trial.ok()) return;
-      if (rule.trials > 0 && !side_.judged_state().empty() && !send_weights(0)) return;
+      if (!trial.ok()) return false;
+      if (rule.trials > 0 && !side_.judged_state().empty() && !send_weights(0)) return false;
       auto answer = call(*trial);
-      if (!answer) return;
+      if (!answer) return false;
       rule.tolerance = 0;
       ++rule.trials;
       rule.passed += is_close(*trial, *answer, rule.tolerance) ? 1 : 0;
     }
     verdict_.kernelbench = rule;
+    return true;
   }
 
   bool is_close(const Trial& trial, const Message& answer, double& tolerance) {
