@@ -25,6 +25,23 @@ bool is_running_statistic(const GraphValue& value) {
          (ends_with(value.name, "running_mean") || ends_with(value.name, "running_var"));
 }
 
+c10::Device device_of(const State& state) {
+  for (const at::Tensor& tensor : state)
+    if (tensor.defined()) return tensor.device();
+  return c10::DeviceType::CPU;
+}
+
+at::Generator generator_on(c10::Device device, uint64_t seed) {
+  if (device.is_cpu()) return at::detail::createCPUGenerator(seed);
+  at::Generator generator = at::globalContext().defaultGenerator(device).clone();
+  generator.set_current_seed(seed);
+  return generator;
+}
+
+at::Tensor order_of(const at::Tensor& flat, at::Generator& generator) {
+  return at::randperm(flat.numel(), generator, at::dtype(at::kLong).device(flat.device()));
+}
+
 // In [-1, 1), float64.
 at::Tensor uniform_like(const at::Tensor& tensor, at::Generator& generator) {
   return at::empty(tensor.sizes(), at::dtype(at::kDouble).device(tensor.device())).uniform_(-1, 1, generator);
@@ -45,8 +62,8 @@ void redraw(at::Tensor tensor, bool additive, at::Generator& generator) {
   const at::Tensor value = tensor.to(at::kDouble).flatten();
   const double mean = value.mean().item<double>(), spread = value.sub(mean).abs().max().item<double>();
   constexpr int64_t kLarge = int64_t{1} << 24;  // an order of so many takes more memory than the tensor
-  at::Tensor changed = value.numel() > kLarge ? value.roll(value.numel() / 3)
-                                              : value.index_select(0, at::randperm(value.numel(), generator));
+  at::Tensor changed =
+      value.numel() > kLarge ? value.roll(value.numel() / 3) : value.index_select(0, order_of(value, generator));
   changed.mul_(uniform_like(changed, generator).mul_(0.5).add_(1));
   const bool constant = spread <= 1e-6 * std::abs(mean);
   // A gain that starts so small that what it scales does not show (a layer scale of 1e-6), a gate that starts closed.
@@ -72,7 +89,8 @@ bool is_quantised(const at::Tensor& tensor) {
 // Where all are zero, small numbers take their place.
 void move_buffer(at::Tensor tensor, at::Generator& generator) {
   if (is_quantised(tensor)) {
-    tensor.copy_(tensor.flatten().index_select(0, at::randperm(tensor.numel(), generator)).reshape(tensor.sizes()));
+    const at::Tensor flat = tensor.flatten();
+    tensor.copy_(flat.index_select(0, order_of(flat, generator)).reshape(tensor.sizes()));
     return;
   }
   const at::Tensor value = tensor.to(at::kDouble);
@@ -148,8 +166,8 @@ bool is_exact(std::string_view name) {
 template <class Change>
 State changed_weights(const Graph& graph, const State& state, uint64_t seed, const Change& change) {
   at::NoGradGuard no_grad;
-  State result = copy_state(state, false);
-  auto generator = at::detail::createCPUGenerator(seed);
+  State result = copy_state(state, false, device_of(state));
+  auto generator = generator_on(device_of(state), seed);
   std::set<void*> done;
   for (size_t i = 0; i < result.size(); ++i) {
     auto& value = graph.values[i];
@@ -172,8 +190,8 @@ State perturbed_weights(const Graph& graph, const State& state, uint64_t seed) {
 
 State moved_buffers(const Graph& graph, const State& state, uint64_t seed) {
   at::NoGradGuard no_grad;
-  State result = copy_state(state, false);
-  auto generator = at::detail::createCPUGenerator(seed);
+  State result = copy_state(state, false, device_of(state));
+  auto generator = generator_on(device_of(state), seed);
   std::set<void*> done;
   for (size_t i = 0; i < result.size(); ++i) {
     if (is_movable_buffer(graph.values[i], result[i]) && done.insert(result[i].unsafeGetTensorImpl()).second)

@@ -1,4 +1,5 @@
-// Changed weights: other values a model could have, and values moved by less than a rounding.
+// Changed weights: other values a model could have, and values moved by less than a rounding. All are on the device
+// that the given ones are on.
 #pragma once
 
 #include "eval/torch/replay.h"

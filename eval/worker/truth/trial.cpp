@@ -193,12 +193,15 @@ State TrialMaker::weights(int set) const {
   if (set == 2 && !redraws_) set = 1;
   if (set == 0 || (reference_.parameters.empty() && set != kMovedBuffers)) return given_weights_;
   if (auto kept = kept_weights_.find(set); kept != kept_weights_.end()) return kept->second;
-  State made = set == kMovedBuffers ? moved_buffers(reference_.forward, given_weights_, options_.seed + 2)
-               : set == 1           ? perturbed_weights(reference_.forward, given_weights_, options_.seed)
-                                    : redrawn_weights(reference_.forward, given_weights_, options_.seed + 1);
+  // Drawn where that takes no time.
+  const State given = options_.device.is_cpu() ? given_weights_ : copy_state(given_weights_, false, options_.device);
+  State made = set == kMovedBuffers ? moved_buffers(reference_.forward, given, options_.seed + 2)
+               : set == 1           ? perturbed_weights(reference_.forward, given, options_.seed)
+                                    : redrawn_weights(reference_.forward, given, options_.seed + 1);
   int64_t bytes = 0;
   for (auto& tensor : made) bytes += tensor.defined() ? static_cast<int64_t>(tensor.nbytes()) : 0;
   if (set == kStretchedWeights) made = stretched_weights(reference_.forward, made, options_.seed + 3);
+  if (!options_.device.is_cpu()) made = copy_state(made, false, c10::DeviceType::CPU);
   if (bytes <= options_.kept_bytes / 4) kept_weights_.emplace(set, made);
   return made;
 }
