@@ -48,6 +48,7 @@ Status CandidateCalls::prepare(Batch batch) {
   results_.reserve(calls_.size());
   program_.log().waits = batch_.waits;
   program_.log().worked = false;
+  program_.renew_shared_memory(batch_.memory);
   program_.seed(batch_.seed);
   return run(0, static_cast<size_t>(batch_.lead), false);
 }

@@ -66,6 +66,8 @@ Status CandidateProgram::open_backend() {
   if (target.gpu) {
     gpu_ = target.gpu;
     device_ = TRY(guarded("the GPU", {}, [] { return gpu_device(); }));
+    // Before the process is confined: the driver may need libraries for it.
+    if (auto fresh = FreshSharedMemory::make(gpu_); fresh.ok()) shared_memory_ = *std::move(fresh);
     target.kernels = stage_host_memory(std::move(target.kernels), gpu_, host_memory_);
     host_memory_.used = true;  // until the model is built
     log_.wait = [this] { return finish(); };
@@ -83,6 +85,11 @@ Status CandidateProgram::open_backend() {
   interpreter_.set_breadcrumb(&crumb_.at);
   interpreter_.set_print([](const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); });
   return {};
+}
+
+void CandidateProgram::renew_shared_memory(uint64_t seed) const {
+  // Where that fails a later launch says why.
+  if (shared_memory_) (void)shared_memory_->renew(seed, current_stream());
 }
 
 Status CandidateProgram::finish() {

@@ -13,6 +13,7 @@
 #include "eval/host/kept_tensors.h"
 #include "eval/reference.h"
 #include "eval/worker/candidate/aten_policy.h"
+#include "eval/worker/candidate/fresh_shared_memory.h"
 #include "eval/worker/candidate/watched_backend.h"
 #include "eval/worker/candidate/weight_transfer.h"
 #include "eval/worker/staged_backend.h"
@@ -46,6 +47,8 @@ class CandidateProgram {
   // Where the tensors of calls live.
   c10::Device device() const { return device_; }
   const std::shared_ptr<const runtime::cuda::Device>& gpu() const { return gpu_; }
+  // Of a GPU.
+  void renew_shared_memory(uint64_t seed) const;
   // Waits for what runs on it, and tells of its faults.
   Status finish();
   // Parses the text and runs its top level.
@@ -87,6 +90,7 @@ class CandidateProgram {
   LaunchLog log_;
   c10::Device device_ = c10::DeviceType::CPU;
   std::shared_ptr<const runtime::cuda::Device> gpu_;
+  std::optional<FreshSharedMemory> shared_memory_;
   HostMemoryUse host_memory_;
   std::unique_ptr<runtime::KernelBackend> backend_;
   TorchHost host_{{.device = "cpu", .shows_cuda = true}};  // the programs are written for a GPU
