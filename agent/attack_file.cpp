@@ -27,8 +27,9 @@ std::vector<std::string> alternatives(const std::string& text) {
 // False: no such key.
 bool set_key(Attack& attack, const std::string& key, const std::string& value) {
   const std::pair<std::string_view, std::string*> texts[] = {
-      {"row", &attack.row},       {"level", &attack.level},     {"model", &attack.model}, {"twin", &attack.twin},
-      {"target", &attack.target}, {"escapes", &attack.escapes}, {"dtype", &attack.dtype}, {"aten", &attack.aten}};
+      {"row", &attack.row},     {"level", &attack.level},   {"model", &attack.model},
+      {"twin", &attack.twin},   {"target", &attack.target}, {"escapes", &attack.escapes},
+      {"dtype", &attack.dtype}, {"aten", &attack.aten},     {"escapes_on_gpu", &attack.escapes_on_gpu}};
   for (auto& [name, text] : texts) {
     if (name != key) continue;
     *text = value;

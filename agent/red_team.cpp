@@ -68,11 +68,14 @@ bool expects(const Attack& attack, std::string_view what) {
   return std::find(attack.expected.begin(), attack.expected.end(), what) != attack.expected.end();
 }
 
-Standing standing_of(const Attack& attack, const Verdict& verdict, const std::string& caught) {
+Standing standing_of(const AttackResult& result) {
+  const Attack& attack = *result.attack;
+  const Verdict& verdict = result.verdict;
+  const std::string& caught = result.caught_by;
   const bool right = attack.honest() ? verdict.outcome == Outcome::verified && caught.empty() : expects(attack, caught);
-  const bool sometimes = attack.escapes.rfind("sometimes", 0) == 0;
-  if (!attack.escapes.empty() && !right) return Standing::known_escape;
-  if (!attack.escapes.empty() && !sometimes) return Standing::mark_outdated;
+  const bool sometimes = result.mark != attack.escapes || result.mark.rfind("sometimes", 0) == 0;
+  if (!result.mark.empty() && !right) return Standing::known_escape;
+  if (!result.mark.empty() && !sometimes) return Standing::mark_outdated;
   if (attack.honest()) return right ? Standing::passed : Standing::false_alarm;
   if (right) return Standing::caught;
   return caught.empty() ? Standing::escaped : Standing::caught_somehow;
@@ -190,7 +193,9 @@ AttackResult RedTeam::run(const Attack& attack, const Attack* twin) {
     result.caught_by = caught_by(result.verdict, beside_twin ? &twins_.at(twin->name) : nullptr);
   }
   if (escapes(result) && expects(attack, "harmless")) result.caught_by = "harmless";
-  result.standing = standing_of(attack, result.verdict, result.caught_by);
+  const bool on_gpu = options_.judge.target.rfind("cuda", 0) == 0;
+  result.mark = on_gpu && !attack.escapes_on_gpu.empty() ? attack.escapes_on_gpu : attack.escapes;
+  result.standing = standing_of(result);
   result.seconds = seconds_now() - begin;
   if (attack.honest() && attack.timed) twins_.emplace(attack.name, result.verdict);
   return result;

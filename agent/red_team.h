@@ -26,6 +26,7 @@ struct Attack {
   std::string twin;  // the honest program that does the same without the cheat
   std::string
       escapes;  // known not to be caught for its reason (or, if honest, not to pass), always or "sometimes", and why
+  std::string escapes_on_gpu;  // the same, sometimes, on a GPU
   bool timed = false;
   std::string target, dtype, aten;  // where it works only with these
   double time_limit_s = 0;          // 0: the judge's own
@@ -55,6 +56,7 @@ struct AttackResult {
   const Attack* attack = nullptr;
   Standing standing = Standing::skipped;
   std::string caught_by;
+  std::string mark;  // why it is known to escape, where it was judged
   eval::Verdict verdict;
   double seconds = 0;
 };

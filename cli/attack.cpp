@@ -1,10 +1,15 @@
 // tilepilot attack: the red team against the judge of this build, or of another.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <atomic>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "agent/red_team.h"
 #include "cli/command.h"
@@ -18,6 +23,7 @@ using agent::Standing;
 
 struct AttackFlags {
   std::string judge, level, only;
+  int jobs = 1;
 };
 
 bool is_asked_for(const Attack& attack, const AttackFlags& flags) {
@@ -62,9 +68,13 @@ std::string row_of(const AttackResult& result) {
   std::string said = result.standing == Standing::caught ? result.caught_by
                      : result.caught_by.empty()          ? std::string(agent::to_string(result.standing))
                                                 : fmt::format("{}: {}", to_string(result.standing), result.caught_by);
-  if (!attack.escapes.empty()) said += fmt::format(" ({})", attack.escapes);
-  return fmt::format("{:<44} {:<4} {:<8} {:<34} {:>6.1f} s", attack.name, attack.row, attack.level, said,
-                     result.seconds);
+  if (!result.mark.empty()) said += fmt::format(" ({})", result.mark);
+  std::string row =
+      fmt::format("{:<44} {:<4} {:<8} {:<34} {:>6.1f} s", attack.name, attack.row, attack.level, said, result.seconds);
+  if (!agent::is_failure(result.standing) || result.standing == Standing::known_escape) return row;
+  row += fmt::format("\n    expected {}",
+                     attack.honest() ? "to pass" : fmt::format("{}", fmt::join(attack.expected, ", ")));
+  return result.verdict.detail.empty() ? row : fmt::format("{}; {}", row, result.verdict.detail);
 }
 
 struct Counts {
@@ -87,6 +97,47 @@ struct Counts {
   bool is_clean() const { return escaped == 0 && passed == honest; }
 };
 
+// Attacks of one model, one after the other, so that they can share a judge; not all, so that others need not wait.
+using Part = std::vector<const Attack*>;
+std::vector<Part> parts_of(const std::vector<Attack>& attacks) {
+  constexpr size_t kAtMost = 8;
+  std::vector<Part> parts;
+  for (const Attack& attack : attacks) {
+    if (parts.empty() || parts.back().size() == kAtMost || parts.back().back()->model != attack.model)
+      parts.emplace_back();
+    parts.back().push_back(&attack);
+  }
+  return parts;
+}
+
+// Each job has a judge of its own. `tell` hears of one result at a time.
+std::vector<AttackResult> run_all(const agent::RedTeamOptions& options, const std::vector<Attack>& asked,
+                                  const std::vector<Attack>& catalogue, int jobs,
+                                  const std::function<void(const AttackResult&)>& tell) {
+  const std::vector<Part> parts = parts_of(asked);
+  std::vector<AttackResult> results(asked.size());
+  std::atomic<size_t> next = 0;
+  std::mutex telling;
+  const auto work = [&] {
+    agent::RedTeam team(options);
+    for (size_t part = next++; part < parts.size(); part = next++) {
+      for (const Attack* attack : parts[part]) {
+        const auto twin = std::find_if(catalogue.begin(), catalogue.end(),
+                                       [&](const Attack& other) { return other.name == attack->twin; });
+        AttackResult result = team.run(*attack, twin == catalogue.end() ? nullptr : &*twin);
+        const std::lock_guard lock(telling);
+        tell(result);
+        results[static_cast<size_t>(attack - asked.data())] = std::move(result);
+      }
+    }
+  };
+  std::vector<std::thread> others;
+  for (int i = 1; i < jobs; ++i) others.emplace_back(work);
+  work();
+  for (std::thread& other : others) other.join();
+  return results;
+}
+
 int run_attack(Session& session, const AttackFlags& flags) {
   auto options = red_team_options(session, flags);
   if (!options) return session.fail(options.error());
@@ -98,20 +149,16 @@ int run_attack(Session& session, const AttackFlags& flags) {
   if (asked.empty())
     return session.fail(
         {DiagnosticKind::bad_usage, {}, fmt::format("no attack is called `{}`", flags.only), {}, "leave out `--only`"});
-  agent::RedTeam team(*options);
   session.progress("exporting the models");
-  if (auto prepared = team.prepare(asked); !prepared.ok()) return session.fail(prepared.error());
+  if (auto prepared = agent::RedTeam(*options).prepare(asked); !prepared.ok()) return session.fail(prepared.error());
   session.answer(fmt::format("{:<44} {:<4} {:<8} {:<34} {:>8}", "attack", "row", "level", "caught by", "time"));
   Counts counts;
-  nlohmann::json rows = nlohmann::json::array();
-  for (const Attack& attack : asked) {
-    auto twin = std::find_if(catalogue->begin(), catalogue->end(),
-                             [&](const Attack& other) { return other.name == attack.twin; });
-    const AttackResult result = team.run(attack, twin == catalogue->end() ? nullptr : &*twin);
+  const auto results = run_all(*options, asked, *catalogue, flags.jobs, [&](const AttackResult& result) {
     counts.add(result);
     session.answer(row_of(result));
-    rows.push_back(json_of(result));
-  }
+  });
+  nlohmann::json rows = nlohmann::json::array();
+  for (const AttackResult& result : results) rows.push_back(json_of(result));
   session.answer(fmt::format("{} attacks: {} caught, {} escaped; {} honest programs: {} passed; {} skipped",
                              counts.attacks, counts.caught, counts.escaped, counts.honest, counts.passed,
                              counts.skipped));
@@ -136,6 +183,9 @@ void add_attack(CLI::App& app, Session& session) {
   command->add_option("--level", flags->level, "Only attacks of this level: host, tile, foreign")
       ->check(CLI::IsMember({"host", "tile", "foreign"}));
   command->add_option("--only", flags->only, "Only attacks whose names contain this pattern");
+  command->add_option("--jobs", flags->jobs, "Attacks at a time; one at a time is timed")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
   command->footer(
       "Example:\n  tilepilot attack --only A1_\nExit code 1: something escaped, or an honest program did not pass.");
   command->callback([&session, flags] { session.run = [&session, flags] { return run_attack(session, *flags); }; });

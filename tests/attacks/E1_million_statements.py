@@ -1,7 +1,7 @@
 # row: E1
 # level: tile
 # model: scale_rows
-# expect: timed_out|compile_error|out_of_memory|runtime_error|harmless|wrong_values
+# expect: timed_out|compile_error|out_of_memory|runtime_error|harmless|wrong_values|given_inputs_only
 # twin: honest_scale_rows
 # time_limit: 2
 import tilelang

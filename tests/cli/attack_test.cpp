@@ -40,6 +40,18 @@ TEST_F(AttackCommand, TellsAsJsonWhatCaughtAnAttack) {
   EXPECT_EQ(report["ok"], true);
 }
 
+TEST_F(AttackCommand, TriesSeveralAtATime) {
+  auto result = attack({"--only", "A1_z*", "--jobs", "2", "--json"});
+  EXPECT_EQ(result.exit_code, 0) << all(result);
+  json report = json::parse(result.out, nullptr, false);
+  ASSERT_TRUE(report.is_object()) << result.out;
+  // In the catalogue's order, whichever ends first.
+  ASSERT_EQ(report["results"].size(), 2u);
+  EXPECT_EQ(report["results"][0]["attack"], "A1_zeros");
+  EXPECT_EQ(report["results"][1]["attack"], "A1_zeros_by_the_host");
+  EXPECT_EQ(report["caught"], 2);
+}
+
 TEST_F(AttackCommand, fail_NoJudgeThere) {
   auto result = attack({"--judge", folder_.string(), "--only", "A1_zeros_by*"});
   EXPECT_EQ(result.exit_code, 3) << all(result);
