@@ -39,7 +39,7 @@ Batch batch_from_json(const json& node) {
   node.at("backwards").get_to(batch.backwards);
   node.at("waits").get_to(batch.waits);
   node.at("kept").get_to(batch.kept);
-  batch.changes = node.at("changes").get<std::vector<bool>>();
+  batch.changes = node.at("changes").get<std::vector<ChangeRule>>();
   return batch;
 }
 
@@ -48,11 +48,11 @@ std::vector<at::Tensor> inputs_of(const Batch& batch, const Call& call, const st
   std::vector<at::Tensor> inputs;
   for (size_t i = 0; i < base.size(); ++i) {
     inputs.push_back(copy_of(base[i], device));
-    if (i >= batch.changes.size() || !batch.changes[i]) continue;
+    if (i >= batch.changes.size()) continue;
     for (InputChange change : {call.change, call.last}) {
       if (change.key == 0) continue;
       change.key += i;  // each input has changes of its own
-      change_elements(inputs.back(), change);
+      change_elements(inputs.back(), change, batch.changes[i]);
     }
   }
   return inputs;

@@ -28,7 +28,7 @@ struct Batch {
   // Not empty: a batch that KernelBench's rules time (kernelbench_trials.h). All calls are on the tensors of the first,
   // and only the results of these calls are kept.
   std::vector<int64_t> kept;
-  std::vector<bool> changes;  // by tensor: whether the calls' changes apply to it; empty: to none
+  std::vector<ChangeRule> changes;  // by tensor: how the calls' changes apply to it; empty: not at all
 };
 
 bool keeps(const Batch& batch, size_t call);

@@ -91,30 +91,50 @@ TEST_F(FreshMemoryTest, UnwrittenElementsAreCounted) {
   EXPECT_EQ(unwritten_elements(at::randn({100'000}), 17), 0);
 }
 
+at::Tensor changed_copy(const at::Tensor& base, const InputChange& change, ChangeRule rule) {
+  at::Tensor copy = copy_of(base, at::kCPU);
+  change_elements(copy, change, rule);
+  return copy;
+}
+
 TEST(InputChange, IsFeltByEveryElementAndKeepsTheRange) {
   const at::Tensor base = at::rand({300, 700}) + 0.001;
-  at::Tensor one = copy_of(base, at::kCPU), same = copy_of(base, at::kCPU), other = copy_of(base, at::kCPU);
-  change_elements(one, {.key = 5});
-  change_elements(same, {.key = 5});
-  change_elements(other, {.key = 6});
-  EXPECT_TRUE(one.equal(same));
+  const at::Tensor one = changed_copy(base, {.key = 5}, ChangeRule::factors);
+  EXPECT_TRUE(one.equal(changed_copy(base, {.key = 5}, ChangeRule::factors)));
   EXPECT_LT(one.eq(base).sum().item<int64_t>(), 100);
-  EXPECT_LT(one.eq(other).sum().item<int64_t>(), 100);
+  EXPECT_LT(one.eq(changed_copy(base, {.key = 6}, ChangeRule::factors)).sum().item<int64_t>(), 100);
   EXPECT_TRUE(one.le(base).all().item<bool>() && one.ge(base * 0.87).all().item<bool>());
 }
 
 TEST(InputChange, CanBeOfAStretchAndKeepsStridesAndZeros) {
   at::Tensor base = at::ones({64, 64}).t();
-  at::Tensor part = copy_of(base, at::kCPU);
+  const at::Tensor part = changed_copy(base, {.key = 5, .from = 0.5, .to = 0.75}, ChangeRule::symmetric);
   EXPECT_EQ(part.strides(), base.strides());
-  change_elements(part, {.key = 5, .from = 0.5, .to = 0.75});
   EXPECT_EQ(part.narrow(1, 0, 32).ne(1).sum().item<int64_t>(), 0);
   EXPECT_GT(part.narrow(1, 32, 16).ne(1).sum().item<int64_t>(), 1000);
   EXPECT_EQ(part.narrow(1, 48, 16).ne(1).sum().item<int64_t>(), 0);
-  at::Tensor zeros = at::zeros({10}), whole = at::arange(10);
-  change_elements(zeros, {.key = 5});
-  change_elements(whole, {.key = 5});
-  EXPECT_TRUE(zeros.equal(at::zeros({10})) && whole.equal(at::arange(10)));
+  const at::Tensor zeros = at::zeros({10}), whole = at::arange(10);
+  EXPECT_TRUE(changed_copy(zeros, {.key = 5}, ChangeRule::factors).equal(zeros));
+  EXPECT_TRUE(changed_copy(whole, {.key = 5}, ChangeRule::none).equal(whole));
+}
+
+TEST(InputChange, ChangesSignsAndPlacesWhereDrawsAreAlike) {
+  const at::Tensor base = at::randn({300, 700});
+  const at::Tensor other = changed_copy(base, {.key = 5}, ChangeRule::symmetric);
+  const double kept_signs = other.gt(0).eq(base.gt(0)).to(at::kDouble).mean().item<double>();
+  EXPECT_NEAR(kept_signs, 0.5, 0.05);
+  const at::Tensor places = at::arange(1, 1001).to(at::kFloat);
+  const at::Tensor moved = changed_copy(places, {.key = 5}, ChangeRule::alike);
+  EXPECT_GT(moved.div(places).sub(1).abs().gt(0.2).sum().item<int64_t>(), 500);
+  EXPECT_TRUE(moved.gt(0).all().item<bool>());
+}
+
+TEST(InputChange, KeepsTheOrderAndTheProportionsOfConstants) {
+  const at::Tensor base = at::linspace(-1, 1, 100);
+  const at::Tensor other = changed_copy(base, {.key = 5}, ChangeRule::one_factor);
+  EXPECT_FALSE(other.equal(base));
+  EXPECT_TRUE(other.div(base).sub(other[0].div(base[0])).abs().lt(1e-6).all().item<bool>());
+  EXPECT_TRUE(changed_copy(base, {.key = 5, .from = 0.2, .to = 0.5}, ChangeRule::one_factor).equal(base));
 }
 
 TEST(ClockCheck, BelievesWhatTheJudgeSawToo) {

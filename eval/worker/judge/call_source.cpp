@@ -1,6 +1,7 @@
 #include "eval/worker/judge/call_source.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "eval/wire.h"
@@ -20,22 +21,32 @@ constexpr int64_t kLargeBase = int64_t{1} << 30;  // a second one is not worth i
 constexpr uint64_t kTrapEvery = 4;                // calls of a batch with one call
 constexpr double kTrapShare = 0.25;               // of the elements: what a trap changes
 
-// Elements are drawn one like the other, from an interval around zero or that begins there: scaling them down is
-// another draw from nearly the same distribution.
-bool draws_alike(const Graph& recipe, int value) {
-  static const std::set<std::string> random = {"aten::randn", "aten::rand", "aten::rand_like", "aten::randn_like"};
+// How another draw is made from one: elements drawn one like the other, from an interval around zero or that begins
+// there, may change places, and scaled down they are nearly another draw.
+ChangeRule rule_of_draw(const Graph& recipe, int value) {
+  static const std::map<std::string, ChangeRule> random = {{"aten::randn", ChangeRule::symmetric},
+                                                           {"aten::randn_like", ChangeRule::symmetric},
+                                                           {"aten::rand", ChangeRule::alike},
+                                                           {"aten::rand_like", ChangeRule::alike}};
   static const std::set<std::string> keeping = {"aten::view",      "aten::reshape",  "aten::detach",     "aten::clone",
                                                 "aten::to",        "aten::_to_copy", "aten::mul",        "aten::div",
                                                 "aten::transpose", "aten::permute",  "aten::contiguous", "aten::t"};
   for (auto& node : recipe.nodes) {
     if (std::find(node.outputs.begin(), node.outputs.end(), value) == node.outputs.end()) continue;
-    if (random.count(node.op)) return true;
-    if (!keeping.count(node.op) || node.args.empty() || !node.args[0].value_id()) return false;
+    if (const auto rule = random.find(node.op); rule != random.end()) return rule->second;
+    if (!keeping.count(node.op) || node.args.empty() || !node.args[0].value_id()) return ChangeRule::none;
     for (size_t i = 1; i < node.args.size(); ++i)
-      if (node.args[i].value_id()) return false;
-    return draws_alike(recipe, *node.args[0].value_id());
+      if (node.args[i].value_id()) return ChangeRule::none;
+    return rule_of_draw(recipe, *node.args[0].value_id());
   }
-  return false;
+  return ChangeRule::none;
+}
+
+// Of an input that nothing draws: masks stay.
+ChangeRule rule_of_constant(const at::Tensor& tensor) {
+  const at::Tensor flat = tensor.flatten(), unlike = flat.masked_select(flat.ne(flat[0]));
+  const bool is_mask = unlike.numel() == 0 || unlike.eq(unlike[0]).all().item<bool>();
+  return is_mask || !flat.isfinite().all().item<bool>() ? ChangeRule::none : ChangeRule::one_factor;
 }
 
 // Something writes into values in place: what was drawn may be something else by then.
@@ -98,12 +109,18 @@ void CallSource::find_changes(const Trial& given) {
   varies_ = std::any_of(recipe.nodes.begin(), recipe.nodes.end(), is_random);
   bool all_change = true;  // of those that are drawn
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const bool floating = inputs[i].is_floating_point() && inputs[i].numel() > 0;
-    // Where nothing is drawn, a change is all there is.
-    changes_.push_back(floating && (!varies_ || (plain && draws_alike(recipe, values[i]))));
-    can_change_ = can_change_ || changes_.back();
     const bool drawn = values.size() != inputs.size() || is_drawn(recipe, values[i]);
-    all_change = all_change && (inputs[i].numel() == 0 || !drawn || changes_.back());
+    ChangeRule& rule = changes_.emplace_back(ChangeRule::none);
+    if (inputs[i].is_floating_point() && inputs[i].numel() > 0) {
+      // Where nothing is drawn, a change is all there is.
+      if (!varies_)
+        rule = ChangeRule::factors;
+      else if (plain)
+        rule = drawn ? rule_of_draw(recipe, values[i]) : rule_of_constant(inputs[i]);
+    }
+    has_constants_ = has_constants_ || rule == ChangeRule::one_factor;
+    can_change_ = can_change_ || (rule != ChangeRule::none && (drawn || !varies_));
+    all_change = all_change && (inputs[i].numel() == 0 || !drawn || rule != ChangeRule::none);
   }
   // An input that stays the same over calls is one whose consequences can be kept: then each call has a draw of all.
   can_change_ = can_change_ && all_change;
@@ -146,8 +163,8 @@ Result<PlannedBatch> CallSource::next(size_t calls, size_t lead) {
   if (can_change_) {
     add_changed_calls(wanted, planned);
   } else {
-    for (size_t i = 0; i < (repeats() ? wanted : draws); ++i)
-      planned.batch.calls.push_back({repeats() ? 0 : static_cast<int64_t>(i), {}, {}});
+    for (size_t i = 0; i < (repeats() ? wanted : draws); ++i)  // what is not drawn changes all the same
+      planned.batch.calls.push_back({repeats() ? 0 : static_cast<int64_t>(i), {random_() | 1}, {}});
     planned.traps.assign(planned.batch.calls.size(), false);
   }
   if (is_large()) {
@@ -174,7 +191,7 @@ void CallSource::add_changed_calls(size_t calls, PlannedBatch& planned) {
       std::uniform_real_distribution<double> place(0, 1 - kTrapShare);
       const double from = place(random_);
       call.last = {random_() | 1, from, from + kTrapShare};
-    } else if (seen) {
+    } else if (seen || has_constants_) {
       call.change.key = random_() | 1;
     }
     planned.batch.calls.push_back(call);

@@ -47,9 +47,10 @@ class CallSource {
   const ReferenceSide& side_;
   std::mt19937_64 random_;
   std::map<int64_t, std::vector<c10::IValue>> bases_;
-  std::map<int64_t, bool> used_;  // whether a call had the base as it was drawn
-  std::vector<bool> changes_;     // by tensor
+  std::map<int64_t, bool> used_;     // whether a call had the base as it was drawn
+  std::vector<ChangeRule> changes_;  // by tensor
   bool can_change_ = false, varies_ = true;
+  bool has_constants_ = false;  // that change all the same
   double draw_seconds_ = 0;
   std::vector<size_t> mutated_;
   int64_t bytes_ = 0, output_bytes_ = 0, next_base_ = 0;

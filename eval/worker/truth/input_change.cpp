@@ -20,18 +20,23 @@ uint64_t next(uint64_t& state) {  // SplitMix64
   return z ^ (z >> 31);
 }
 
-at::Tensor factors(uint64_t key, int64_t count) {
+// In (7/8, 1]; with `signs` of either sign.
+at::Tensor factors(uint64_t key, int64_t count, bool signs) {
   at::Tensor result = at::empty({count}, at::kFloat);
   auto* data = result.mutable_data_ptr<float>();
   constexpr float kStep = 0x1p-24F / 8;
-  for (int64_t i = 0; i < count; ++i) data[i] = 1 - kStep * static_cast<float>(next(key) >> 40);
+  for (int64_t i = 0; i < count; ++i) {
+    const uint64_t bits = next(key);
+    const float factor = 1 - kStep * static_cast<float>(bits >> 40);
+    data[i] = signs && (bits & 1) != 0 ? -factor : factor;
+  }
   return result;
 }
 
-void multiply(const at::Tensor& elements, uint64_t key) {
+void multiply(const at::Tensor& elements, uint64_t key, bool signs) {
   const int64_t count = elements.numel(), period = std::min(count, kPeriod);
   if (count == 0) return;
-  const at::Tensor by = factors(key, period).to(elements.device(), elements.scalar_type());
+  const at::Tensor by = factors(key, period, signs).to(elements.device(), elements.scalar_type());
   const int64_t whole = count / period;
   elements.narrow(0, 0, whole * period).view({whole, period}).mul_(by);
   if (const int64_t rest = count % period; rest > 0)
@@ -40,16 +45,30 @@ void multiply(const at::Tensor& elements, uint64_t key) {
 
 }  // namespace
 
-void change_elements(const at::Tensor& tensor, const InputChange& change) {
+void change_elements(const at::Tensor& tensor, const InputChange& change, ChangeRule rule) {
   at::NoGradGuard no_grad;
-  if (change.key == 0 || !tensor.is_floating_point() || tensor.numel() == 0) return;
+  if (change.key == 0 || rule == ChangeRule::none || tensor.numel() == 0) return;
   const at::Tensor elements = span_of(tensor);
-  auto place = [&](double share) {
-    const auto at = static_cast<int64_t>(share * static_cast<double>(elements.numel()));
-    return std::clamp<int64_t>(at, 0, elements.numel());
+  const int64_t count = elements.numel();
+  const auto place = [&](double share) {
+    return std::clamp<int64_t>(static_cast<int64_t>(share * static_cast<double>(count)), 0, count);
   };
   const int64_t from = place(change.from), to = std::max(from, place(change.to));
-  multiply(elements.narrow(0, from, to - from), change.key);
+  const at::Tensor part = elements.narrow(0, from, to - from);
+  const bool whole = from == 0 && to == count;
+  if (rule == ChangeRule::one_factor) {
+    if (!whole) return;
+    part.mul_(factors(change.key, 1, false).to(elements.device(), elements.scalar_type()));
+    return;
+  }
+  const bool moves = rule == ChangeRule::alike || rule == ChangeRule::symmetric;
+  constexpr int64_t kLarge = int64_t{1} << 27;  // a copy takes too much memory
+  // What lies between elements is none of them.
+  if (moves && whole && count == tensor.numel() && count <= kLarge) {
+    uint64_t state = change.key;
+    elements.copy_(elements.roll(static_cast<int64_t>(next(state) % static_cast<uint64_t>(count))));
+  }
+  multiply(part, change.key, rule == ChangeRule::symmetric);
 }
 
 }  // namespace tilepilot::eval
