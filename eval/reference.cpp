@@ -149,6 +149,12 @@ Result<Reference> read_reference(const json& document, const std::filesystem::pa
   for (auto& item : document.at("parameters")) {
     reference.parameters.push_back(TRY(read_parameter(item, reference.forward)));
   }
+  for (auto& item : document.value("numbers", json::array())) {
+    InputNumber& number = reference.numbers.emplace_back();
+    item.at("input").get_to(number.input);
+    for (auto& place : item.at("places"))
+      number.places.push_back({place.at("node"), place.at("keyword"), place.at("path").get<std::vector<size_t>>()});
+  }
   reference.weights = folder / document.at("weights").get<std::string>();
   if (!std::filesystem::exists(reference.weights)) return invalid_reference("its weights file is missing");
   return reference;

@@ -89,6 +89,17 @@ struct ParameterInfo {
   bool is_buffer = false;
 };
 
+// A number among forward's inputs, and where the graph holds its value.
+struct InputNumber {
+  struct Place {
+    size_t node = 0;
+    bool is_keyword = false;
+    std::vector<size_t> path;  // the argument's number, then numbers in lists
+  };
+  size_t input = 0;  // among all inputs, tensors included
+  std::vector<Place> places;
+};
+
 struct Reference {
   std::string model_path;
   std::string model_source;  // text of model.py, for the author
@@ -99,6 +110,7 @@ struct Reference {
   bool training = true;
   Graph forward;
   Graph inputs;  // get_inputs() as a graph without inputs: replayed with a fresh seed it makes fresh inputs
+  std::vector<InputNumber> numbers;
   std::vector<ParameterInfo> parameters;  // parameters and buffers, in state_dict order
   GraphArgument init_inputs;              // get_init_inputs() as plain data
   std::filesystem::path weights;          // safetensors file

@@ -14,9 +14,7 @@ standard error.
 """
 
 import argparse
-import contextlib
 import functools
-import gc
 import json
 import math
 import operator
@@ -26,24 +24,18 @@ import shutil
 import sys
 import tempfile
 import time
-import traceback
 import types
-import warnings as python_warnings
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from tilepilot_export.errors import ExportError, first_line  # noqa: E402
+from tilepilot_export.errors import ExportError, first_line, line_in  # noqa: E402
+from tilepilot_export.collection import no_collection  # noqa: E402
 
 FORMAT = "tilepilot-reference"
 VERSION = 1
+MOST_NUMBERS = 8  # among the inputs that are looked at: each takes an export
 
 
 # Reading and running the user's file
-
-
-def line_in(path, error):
-    """The line of `path` that was running when `error` was raised; 0 if none was."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return next((frame.lineno for frame in reversed(frames) if frame.filename == path), 0)
 
 
 def run_user_code(path, what, function):
@@ -291,41 +283,6 @@ def element_type(name):
     return {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}.get(name)
 
 
-def export_program(path, model, inputs):
-    """(exported program, warnings)"""
-    with no_collection(), contextlib.suppress(ImportError):
-        import torch.export._trace  # where the first export spends most of its time, if it is not loaded yet
-    with python_warnings.catch_warnings(record=True) as caught:
-        python_warnings.simplefilter("always")
-        try:
-            with torch.no_grad(), recorded_contiguous():
-                program = torch.export.export(model, tuple(inputs), strict=False)
-        except Exception as error:
-            raise export_failure(path, error) from error
-    assigned = {name for warning in caught if "assigned during export" in str(warning.message)
-                for name in re.findall(r"self\.([\w.\[\]]+)", str(warning.message)) if "_flat_weights" not in name}
-    return program, [f"`forward` assigns `self.{name}`, which is not a buffer: each call is taken as the first"
-                     for name in sorted(assigned)]
-
-
-def export_failure(path, error):
-    text = str(error)
-    line = line_in(path, error)
-    if not line:
-        frames = re.findall(r'File "(.+?)", line (\d+)', text)
-        line = next((int(number) for file, number in reversed(frames) if file == path), 0)
-    name = type(error).__name__
-    if "data-dependent" in text or "Unbacked" in text or "GuardOnDataDependent" in name:
-        message = "the model cannot be exported: a branch, a loop or a size depends on tensor values"
-        hint = "use `torch.where`, masks or fixed sizes instead of Python control flow on tensor values"
-        return ExportError("data_dependent", message, line, hint)
-    op = re.search(r"(aten[.:]+[\w.]+|torch\.ops\.[\w.]+)", text)
-    subject = f"at `{op.group(1)}`: " if op else ""
-    return ExportError("export_failed", f"the model cannot be exported: {subject}`{name}`: {first_line(error)}", line,
-                       "check that `Model(*get_init_inputs())(*get_inputs())` runs under `torch.no_grad()`; "
-                       "`torch.export` must be able to trace it")
-
-
 def forward_graph(path, program, weights, state):
     """The graph of forward, and a map from state_dict names to value ids."""
     writer = GraphWriter(path)
@@ -350,10 +307,16 @@ def forward_graph(path, program, weights, state):
     return writer.finish(structured(outputs, program.call_spec.out_spec)), by_name
 
 
+def list_of(inputs):
+    if not isinstance(inputs, (list, tuple)):
+        raise TypeError("not a list")  # told where it is called without a trace
+    return list(inputs)
+
+
 def traced_inputs(module, dtype, warnings):
     """get_inputs() as an exported program; None if it cannot be traced."""
     try:
-        return torch.export.export(input_recipe(lambda: cast_to(list(module.get_inputs()), dtype)), (), strict=False)
+        return torch.export.export(input_recipe(lambda: cast_to(list_of(module.get_inputs()), dtype)), (), strict=False)
     except Exception as error:
         warnings.append(f"`get_inputs` cannot be replayed with fresh seeds, its tensors are fixed: {first_line(error)}")
         return None
@@ -426,10 +389,11 @@ def export_reference(options):
     init_inputs = call_for_list(path, module, "get_init_inputs")
     dtype = element_type(options.dtype)
     recipe_program = traced_inputs(module, dtype, warnings)
-    inputs = inputs_without_values(recipe_program) if recipe_program else None
+    inputs = inputs_without_values(recipe_program, warnings) if recipe_program else None
     if inputs is None:
         inputs = cast_to(call_for_list(path, module, "get_inputs"), dtype)
     check_inputs(inputs)
+    inputs = apart(inputs, warnings)
     check_second_call(inputs, lambda: cast_to(list(module.get_inputs()), dtype), warnings)
     build = functools.partial(build_model, path, module, init_inputs, options.seed, dtype)
     model = without_memory(build) if options.graph_only else None
@@ -442,6 +406,7 @@ def export_reference(options):
     warnings += assigned
     check_outputs(program)
     forward, by_name = forward_graph(path, program, weights, state)
+    numbers = find_numbers(path, model, inputs, forward, state)
     recipe = input_graph(path, recipe_program, inputs, weights)
     del inputs
     reference = {
@@ -450,11 +415,27 @@ def export_reference(options):
         "scale": {"factor": options.scale or "1", "sizes": changes},
         "warnings": warnings,
         "init_inputs": encode_plain(init_inputs), "parameters": state_entries(model, by_name, weights, state),
-        "forward": forward, "inputs": recipe, "weights": "weights.safetensors",
+        "forward": forward, "inputs": recipe, "numbers": numbers, "weights": "weights.safetensors",
     }
     write_folder(os.path.abspath(options.out), reference, weights)
     return {"ok": True, "folder": os.path.abspath(options.out), "nodes": len(forward["nodes"]),
             "parameters": len(state), "warnings": warnings}
+
+
+def find_numbers(path, model, inputs, forward, state):
+    """Where forward's graph holds numbers among its inputs: an export for each, with another one, tells."""
+    leaves, spec = torch.utils._pytree.tree_flatten(inputs)
+    numbers = []
+    for i in number_leaves(leaves)[:MOST_NUMBERS]:
+        others = leaves[:i] + [other_number(leaves[i])] + leaves[i + 1:]
+        try:
+            program = export_program(path, model, torch.utils._pytree.tree_unflatten(others, spec))[0]
+            places = number_places(forward, forward_graph(path, program, Weights(), state)[0], leaves[i])
+        except ExportError:
+            continue
+        if places:
+            numbers.append({"input": i, "places": places})
+    return numbers
 
 
 def write_folder(folder, reference, weights):
@@ -513,20 +494,10 @@ def time_compile(options):
 # The command line
 
 
-@contextlib.contextmanager
-def no_collection():
-    """While modules are loaded: they stay, and looking for garbage among them takes a quarter of an export's time."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
-
-
 def import_torch():
     global torch, Weights, scaled_source, built_within_memory
-    global recorded_contiguous, sample, sample_on_gpu, check_inputs, check_outputs, check_second_call, inputs_without_values
+    global sample, sample_on_gpu, apart, check_inputs, check_outputs, check_second_call, inputs_without_values
+    global export_program, number_leaves, number_places, other_number
     try:
         with no_collection():
             import torch
@@ -539,11 +510,13 @@ def import_torch():
         raise ExportError("no_torch", f"PyTorch {torch.__version__} is too old", code=3,
                           hint="install PyTorch 2.5 or newer")
     with no_collection():
-        from tilepilot_export.inputs import check_inputs, check_outputs, check_second_call, inputs_without_values
+        from tilepilot_export.inputs import apart, check_inputs, check_outputs, check_second_call
+        from tilepilot_export.inputs import inputs_without_values
         from tilepilot_export.memory import built_within_memory
-        from tilepilot_export.recorded import recorded_contiguous
+        from tilepilot_export.numbers import number_leaves, number_places, other_number
         from tilepilot_export.scale import scaled_source
         from tilepilot_export.timing import sample, sample_on_gpu
+        from tilepilot_export.tracing import export_program
         from tilepilot_export.weights import Weights
 
 

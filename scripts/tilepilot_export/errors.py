@@ -1,5 +1,7 @@
 """What goes wrong with a model file, as data that the caller prints."""
 
+import traceback
+
 
 class ExportError(Exception):
     def __init__(self, kind, message, line=0, hint="", code=2):
@@ -10,3 +12,9 @@ class ExportError(Exception):
 def first_line(error):
     text = str(error).strip()
     return text.splitlines()[0] if text else type(error).__name__
+
+
+def line_in(path, error):
+    """The line of `path` that was running when `error` was raised; 0 if none was."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((frame.lineno for frame in reversed(frames) if frame.filename == path), 0)

@@ -6,19 +6,41 @@ from .errors import ExportError
 from .probe import described, fake_mode
 
 
-def inputs_without_values(program):
-    """What the traced get_inputs() returns, with nothing in it: for the export, forms are all. None where leaves share
-    memory or would lie elsewhere than in the host's memory."""
+def inputs_without_values(program, warnings):
+    """What the traced get_inputs() returns, with nothing in it: for the export, forms are all. None where leaves would lie
+    elsewhere than in the host's memory."""
     outputs = next(node for node in program.graph.nodes if node.op == "output").args[0]
     examples = [leaf.meta["val"] if isinstance(leaf, torch.fx.Node) else leaf for leaf in outputs]
     tensors = [leaf for leaf in examples if isinstance(leaf, torch.Tensor)]
     if any(tensor.layout != torch.strided or tensor.device.type != "cpu" for tensor in tensors):
         return None
-    if len({tensor.untyped_storage()._cdata for tensor in tensors}) < len(tensors):
-        return None
+    note_sharing(examples, warnings)
     leaves = [torch.empty_strided(leaf.shape, leaf.stride(), dtype=leaf.dtype) if isinstance(leaf, torch.Tensor)
               else leaf for leaf in examples]
     return torch.utils._pytree.tree_unflatten(leaves, program.call_spec.out_spec)
+
+
+def note_sharing(leaves, warnings):
+    """The leaves that share memory with an earlier one."""
+    first, shared = {}, []
+    for i, leaf in enumerate(leaves):
+        if not isinstance(leaf, torch.Tensor) or leaf.layout != torch.strided:
+            continue
+        earlier = first.setdefault(leaf.untyped_storage()._cdata, i)
+        if earlier != i:
+            shared.append(i)
+            warnings.append(f"inputs {earlier} and {i} share memory in `get_inputs`: they are taken as tensors of their "
+                            "own")
+    return shared
+
+
+def apart(inputs, warnings):
+    """The inputs, none of which shares memory with another one: `forward` is exported for any inputs of their form."""
+    leaves, spec = torch.utils._pytree.tree_flatten(inputs)
+    for i in note_sharing(leaves, warnings):
+        own = torch.empty_strided(leaves[i].shape, leaves[i].stride(), dtype=leaves[i].dtype, device=leaves[i].device)
+        leaves[i] = own.copy_(leaves[i])
+    return torch.utils._pytree.tree_unflatten(leaves, spec)
 
 
 def check_form(tensor, what):

@@ -70,6 +70,18 @@ TEST(Reference, SaysWhatEagerDoesDifferently) {
   EXPECT_THAT(assigned->warnings, ::testing::ElementsAre(HasSubstr("`self.last`")));
 }
 
+TEST(Reference, TellsWhereTheGraphHoldsNumbersOfTheInputs) {
+  auto reference = load_reference(testing::exported("tests/torch/models/numbers.py"));
+  ASSERT_TRUE(reference.ok()) << reference.error().message;
+  EXPECT_THAT(reference->warnings, ::testing::ElementsAre(HasSubstr("inputs 0 and 1 share memory")));
+  ASSERT_EQ(reference->numbers.size(), 2u);
+  EXPECT_EQ(reference->numbers[0].input, 2u);
+  EXPECT_EQ(reference->numbers[1].input, 3u);
+  auto& place = reference->numbers[1].places.at(0);
+  EXPECT_EQ(reference->forward.nodes[place.node].op, "aten::roll");
+  EXPECT_THAT(place.path, ::testing::ElementsAre(1u, 0u));
+}
+
 TEST(Reference, ReplacesAnOlderExport) {
   auto folder = scratch("twice");
   auto model = write_model(folder, kGood);
@@ -129,6 +141,16 @@ const BadModel kBadModels[] = {
     BadModel{"shapes_vary",
              "import random\n" + replaced(kGood, "torch.rand(2)", "torch.rand(random.randint(2, 10**6))"),
              "inputs_vary", "other shapes or types from call to call", 0},
+    BadModel{"counts_in_an_attribute", replaced(kGood, "return x\n", R"(
+        self.calls = getattr(self, "calls", 0) + 1
+        return x / self.calls
+)"),
+             "keeps_state", "changes `self.calls`, which is no buffer", 0},
+    BadModel{"keeps_a_tensor", replaced(kGood, "return x\n", R"(
+        last, self.last = getattr(self, "last", None), x
+        return x if last is None else x + last
+)"),
+             "keeps_state", "changes `self.last`, which is no buffer", 0},
     BadModel{"weights_too_large", replaced(kGood, "def forward", R"(def __init__(self):
         super().__init__()
         self.layers = torch.nn.ModuleList(torch.nn.Linear(2**17, 2**17) for _ in range(16))
