@@ -1,6 +1,7 @@
 #include "eval/worker/judge/call_channel.h"
 
 #include "eval/argument_json.h"
+#include "eval/input_numbers.h"
 #include "eval/torch/gpu.h"
 #include "eval/worker/truth/output_structure.h"
 
@@ -8,16 +9,16 @@ namespace tilepilot::eval {
 
 using nlohmann::json;
 
-bool CallChannel::prepare(const Batch& batch, const std::vector<Base>& bases) {
+bool CallChannel::prepare(const Batch& batch, const std::vector<Base>& bases, int numbers) {
   std::vector<at::Tensor> tensors;
-  json numbers = json::array();
+  json names = json::array();
   for (const Base& base : bases) {
-    numbers.push_back(base.number);
+    names.push_back(base.number);
     tensors.insert(tensors.end(), base.tensors.begin(), base.tensors.end());
   }
   json request = {{"op", "prepare"},
-                  {"arguments", to_json(tensor_numbers(side_.reference().inputs.outputs))},
-                  {"bases", numbers},
+                  {"arguments", to_json(tensor_numbers(inputs_with_other_numbers(side_.reference(), numbers)))},
+                  {"bases", names},
                   {"tensors_of_a_base", bases.empty() ? 0 : bases[0].tensors.size()},
                   {"batch", to_json(batch)}};
   if (!side_.device().is_cpu() && bytes_of(tensors) > kLargeOnGpu) release_unused_gpu_memory();

@@ -24,8 +24,8 @@ class CallChannel {
     int64_t number;
     std::vector<at::Tensor> tensors;
   };
-  // False, or nullopt below: see link().failure().
-  bool prepare(const Batch& batch, const std::vector<Base>& bases);
+  // `numbers`: as Trial has it. False, or nullopt below: see link().failure().
+  bool prepare(const Batch& batch, const std::vector<Base>& bases, int numbers = 0);
   std::optional<RanBatch> go();
   // The judge's view of an empty batch.
   std::optional<double> round_trip();

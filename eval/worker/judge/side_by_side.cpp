@@ -56,7 +56,7 @@ class SideBySide {
     auto stateful = eager_.remembers();
     if (!stateful.ok()) return eager_failed(stateful.error().message);
     // Only the first call after the seed, and on the model's own state, is what the truth can say.
-    single_ = *stateful || side_.is_random();
+    single_ = *stateful || side_.reads_state() || side_.is_random();
     reloads_ = *stateful || !side_.judged_state().empty();
     const TimingLock lock(timing_lock_file(options_.target), [&] {
       for (auto& each : contestants_) add_note(each.verdict, "waited until another run on this machine had been timed");

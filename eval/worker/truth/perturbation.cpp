@@ -7,11 +7,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <string_view>
 
 #include "eval/graph_uses.h"
 #include "eval/worker/candidate/aten_policy.h"
+#include "eval/worker/truth/value_draws.h"
 
 namespace tilepilot::eval {
 namespace {
@@ -72,36 +72,90 @@ void redraw(at::Tensor tensor, bool additive, at::Generator& generator) {
   if (additive && constant && hides) changed.mul_(0.5 / std::abs(mean));
   const double step = mean == 0 ? 0.1 : hides ? 0.125 : 0.25 * std::abs(mean);
   if (additive && constant) changed.add_(uniform_like(changed, generator).mul_(step));
+  // Biases that start at random and too small to show.
+  constexpr double kTiny = 1e-4, kVisible = 0.05;
+  const double rms = std::sqrt(value.square().mean().item<double>());
+  if (additive && !constant && rms < kTiny) changed.mul_(kVisible / rms);
   tensor.copy_(changed.reshape(tensor.sizes()));
 }
 
-void stretch(at::Tensor tensor, bool parameter, at::Generator& generator) {
-  if (!parameter || tensor.numel() == 0) return;
-  const at::Tensor value = tensor.to(at::kDouble), sign = uniform_like(value, generator).sign();
-  tensor.copy_(value.mul(sign).mul(at::exp2(uniform_like(value, generator).mul_(2))));
+void stretch_elements(at::Tensor tensor, Stretch by, at::Generator& generator) {
+  if (tensor.numel() == 0) return;
+  const double middle = (by.high + by.low) / 2, half = (by.high - by.low) / 2;
+  at::Tensor value = tensor.to(at::kDouble);
+  value = value.mul(at::exp2(uniform_like(value, generator).mul_(half).add_(middle)));
+  if (by.signs) {
+    at::Tensor sign = uniform_like(value, generator).sign().flatten();
+    // Of few elements chance might leave all as they were.
+    const auto options = at::dtype(at::kLong).device(sign.device());
+    const int64_t one = at::randint(sign.numel(), {1}, generator, options).item<int64_t>();
+    sign[one].fill_(-1);
+    if (sign.numel() > 1) sign[(one + 1) % sign.numel()].fill_(1);
+    value = value.mul(sign.reshape(value.sizes()));
+  }
+  tensor.copy_(value);
 }
 
-// Weights in 8 bits; longer integers are indices.
-bool is_quantised(const at::Tensor& tensor) {
-  return tensor.scalar_type() == at::kChar || tensor.scalar_type() == at::kByte;
+bool is_identity(const at::Tensor& tensor) {
+  return tensor.dim() == 2 && tensor.size(0) == tensor.size(1) && tensor.size(0) > 1 &&
+         tensor.equal(at::eye(tensor.size(0), tensor.options()));
 }
 
-// Where all are zero, small numbers take their place.
-void move_buffer(at::Tensor tensor, at::Generator& generator) {
-  if (is_quantised(tensor)) {
-    const at::Tensor flat = tensor.flatten();
-    tensor.copy_(flat.index_select(0, order_of(flat, generator)).reshape(tensor.sizes()));
+// Zeros, and one other value.
+bool is_mask(const at::Tensor& tensor) {
+  const at::Tensor other = tensor.ne(0), some = tensor.masked_select(other);
+  return some.numel() > 0 && some.numel() < tensor.numel() && some.eq(some[0]).all().item<bool>();
+}
+
+bool is_constant(const at::Tensor& tensor) { return tensor.eq(tensor.flatten()[0]).all().item<bool>(); }
+
+void move_whole_numbers(at::Tensor tensor, uint64_t seed, BufferMove move) {
+  constexpr int64_t kFar = 1000, kNear = 8, kLate = 1'000'000;
+  Draws draws(tensor, seed);
+  const bool narrow = tensor.scalar_type() == at::kChar || tensor.scalar_type() == at::kByte;
+  if (is_constant(tensor)) {
+    const bool is_counter = tensor.numel() == 1;  // a warm-up ends late
+    const int64_t most = move == BufferMove::near || narrow ? kNear : is_counter ? kLate : kFar;
+    tensor.add_(draws.integers(is_counter ? most / 2 : 1, most - 1).to(tensor.scalar_type()));
     return;
   }
+  // Weights in 8 bits; longer integers are indices.
+  InputFacts facts;
+  see_values(tensor, true, facts);
+  tensor.copy_(narrow ? draws.permuted() : other_integers(tensor, facts, false, draws));
+}
+
+void move_truths(at::Tensor tensor, uint64_t seed) {
+  Draws draws(tensor, seed);
+  tensor.copy_(is_constant(tensor) ? draws.uniform().gt(0.5) : draws.permuted());
+}
+
+void move_floats(at::Tensor tensor, at::Generator& generator) {
+  constexpr double kPart = 0.1;
   const at::Tensor value = tensor.to(at::kDouble);
-  at::Tensor factor = uniform_like(value, generator).mul_(0.1);
-  const bool all_zero = !value.ne(0).any().item<bool>();
-  tensor.copy_(all_zero ? factor : value.mul(factor.add_(1)));
+  const at::Tensor factor = uniform_like(value, generator).mul_(kPart), moved = value.mul(factor.add(1));
+  const bool finite = value.isfinite().all().item<bool>();
+  const bool zeros_move = finite && (is_identity(tensor) || !is_mask(tensor));
+  if (!zeros_move) {
+    tensor.copy_(moved);
+    return;
+  }
+  // Small numbers take the place of zeros.
+  const double rms = std::sqrt(value.square().mean().item<double>());
+  tensor.copy_(at::where(value.eq(0), factor.mul(rms > 0 ? rms : 1), moved));
 }
 
 bool is_movable_buffer(const GraphValue& value, const at::Tensor& tensor) {
   return value.kind == GraphValue::Kind::buffer && !is_running_statistic(value) && tensor.defined() &&
-         (tensor.is_floating_point() || is_quantised(tensor)) && tensor.numel() > 0;
+         tensor.numel() > 0 && !tensor.is_complex();
+}
+
+void move_buffer(at::Tensor tensor, uint64_t seed, BufferMove move) {
+  auto generator = generator_on(tensor.device(), seed);
+  if (tensor.is_floating_point()) return move_floats(tensor, generator);
+  if (is_structured_mask(tensor)) return;
+  if (tensor.scalar_type() == at::kBool) return move_truths(tensor, seed);
+  if (is_integer(tensor) && move != BufferMove::floats) move_whole_numbers(tensor, seed, move);
 }
 
 // `name` without "aten::".
@@ -163,39 +217,64 @@ bool is_exact(std::string_view name) {
   return std::find(std::begin(kExact), std::end(kExact), name) != std::end(kExact);
 }
 
+bool is_movable_weight(const GraphValue& value, const at::Tensor& tensor) {
+  return tensor.defined() && tensor.is_floating_point() &&
+         (value.kind == GraphValue::Kind::parameter || is_running_statistic(value));
+}
+
 template <class Change>
-State changed_weights(const Graph& graph, const State& state, uint64_t seed, const Change& change) {
+State changed_weights(const Graph& graph, const State& state, uint64_t seed, const Unmoved& unmoved,
+                      const Change& change) {
   at::NoGradGuard no_grad;
   State result = copy_state(state, false, device_of(state));
   auto generator = generator_on(device_of(state), seed);
   std::set<void*> done;
-  for (size_t i = 0; i < result.size(); ++i) {
+  for (const size_t i : movable_weights(graph, result)) {
     auto& value = graph.values[i];
-    bool parameter = value.kind == GraphValue::Kind::parameter;
-    if (!result[i].defined() || !result[i].is_floating_point() || (!parameter && !is_running_statistic(value)))
-      continue;
-    bool variance = ends_with(value.name, "running_var");
-    if (done.insert(result[i].unsafeGetTensorImpl()).second) change(result[i], parameter, variance, generator);
+    const bool variance = ends_with(value.name, "running_var");
+    if (unmoved.count(i) == 0 && done.insert(result[i].unsafeGetTensorImpl()).second)
+      change(result[i], value.kind == GraphValue::Kind::parameter, variance, generator);
   }
   return result;
 }
 
 }  // namespace
 
-State perturbed_weights(const Graph& graph, const State& state, uint64_t seed) {
-  return changed_weights(graph, state, seed, [](at::Tensor tensor, bool parameter, bool, at::Generator& generator) {
-    perturb(tensor, parameter, generator);
-  });
+std::vector<size_t> movable_weights(const Graph& graph, const State& state) {
+  std::vector<size_t> movable;
+  for (size_t i = 0; i < state.size(); ++i)
+    if (is_movable_weight(graph.values[i], state[i])) movable.push_back(i);
+  return movable;
 }
 
-State moved_buffers(const Graph& graph, const State& state, uint64_t seed) {
+State perturbed_weights(const Graph& graph, const State& state, uint64_t seed, const Unmoved& unmoved) {
+  const auto change = [](at::Tensor tensor, bool parameter, bool, at::Generator& generator) {
+    perturb(tensor, parameter, generator);
+  };
+  return changed_weights(graph, state, seed, unmoved, change);
+}
+
+State redrawn_weights(const Graph& graph, const State& state, uint64_t seed, const Unmoved& unmoved) {
+  const auto change = [](at::Tensor tensor, bool, bool variance, at::Generator& generator) {
+    redraw(tensor, !variance, generator);
+  };
+  return changed_weights(graph, state, seed, unmoved, change);
+}
+
+State stretched_weights(const Graph& graph, const State& state, uint64_t seed, Stretch by, const Unmoved& unmoved) {
+  const auto change = [&](at::Tensor tensor, bool parameter, bool, at::Generator& generator) {
+    if (parameter) stretch_elements(tensor, by, generator);
+  };
+  return changed_weights(graph, state, seed, unmoved, change);
+}
+
+State moved_buffers(const Graph& graph, const State& state, uint64_t seed, BufferMove move) {
   at::NoGradGuard no_grad;
   State result = copy_state(state, false, device_of(state));
-  auto generator = generator_on(device_of(state), seed);
   std::set<void*> done;
   for (size_t i = 0; i < result.size(); ++i) {
     if (is_movable_buffer(graph.values[i], result[i]) && done.insert(result[i].unsafeGetTensorImpl()).second)
-      move_buffer(result[i], generator);
+      move_buffer(result[i], seed + i, move);
   }
   return result;
 }
@@ -206,16 +285,13 @@ bool has_movable_buffers(const Graph& graph, const State& state) {
   return false;
 }
 
-State redrawn_weights(const Graph& graph, const State& state, uint64_t seed) {
-  return changed_weights(graph, state, seed, [](at::Tensor tensor, bool, bool variance, at::Generator& generator) {
-    redraw(tensor, !variance, generator);
-  });
-}
-
-State stretched_weights(const Graph& graph, const State& state, uint64_t seed) {
-  return changed_weights(graph, state, seed, [](at::Tensor tensor, bool parameter, bool, at::Generator& generator) {
-    stretch(tensor, parameter, generator);
-  });
+bool is_structured_mask(const at::Tensor& tensor) {
+  constexpr double kChanges = 2;  // along a row of a mask that allows what is before, or near
+  if (!tensor.defined() || tensor.dim() < 2 || tensor.size(-1) < 4 || tensor.is_complex()) return false;
+  if (!tensor.isfinite().all().item<bool>() || !is_mask(tensor) || is_identity(tensor)) return false;
+  const at::Tensor some = tensor.ne(0);
+  const at::Tensor changes = some.slice(-1, 1).ne(some.slice(-1, 0, -1));
+  return changes.to(at::kDouble).sum(-1).mean().item<double>() <= kChanges;
 }
 
 void nudge_results(const GraphNode& node, std::vector<c10::IValue>& results, NodeNudge nudge) {

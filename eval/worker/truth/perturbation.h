@@ -2,27 +2,45 @@
 // that the given ones are on.
 #pragma once
 
+#include <set>
+#include <vector>
+
 #include "eval/torch/replay.h"
 
 namespace tilepilot::eval {
 
+// Values of the graph that stay as they are: with other ones the model makes no numbers.
+using Unmoved = std::set<size_t>;
+
 // A copy in which every floating parameter, and BatchNorm's running statistics, have other values: close enough that
 // the model still behaves, far enough that a constant folded from the old ones is wrong.
-State perturbed_weights(const Graph& graph, const State& state, uint64_t seed);
-
-// A copy in which every floating buffer that is no running statistic has other values. Zeros among others stay, and so
-// do infinities: they are masks. Buffers of 8 bits (quantised weights) hold the same values in another order.
-State moved_buffers(const Graph& graph, const State& state, uint64_t seed);
-// Whether there are any.
-bool has_movable_buffers(const Graph& graph, const State& state);
+State perturbed_weights(const Graph& graph, const State& state, uint64_t seed, const Unmoved& unmoved);
 
 // A copy with values of the same kind but none of the old ones: floating parameters are permuted and rescaled element
-// by element, constant ones drawn anew, those far from 1 of its order; running statistics change, and variances stay
-// positive.
-State redrawn_weights(const Graph& graph, const State& state, uint64_t seed);
+// by element, constant ones drawn anew, those far from 1, or tiny, of its order; running statistics change, and
+// variances stay positive.
+State redrawn_weights(const Graph& graph, const State& state, uint64_t seed, const Unmoved& unmoved);
 
-// A copy of such weights in which each element of a parameter has a random sign, and a quarter to four times its size.
-State stretched_weights(const Graph& graph, const State& state, uint64_t seed);
+// By which factors stretched_weights() multiplies: 2^low to 2^high, evenly in the exponent, of random sign if `signs`.
+struct Stretch {
+  double low = 0, high = 0;
+  bool signs = false;
+};
+State stretched_weights(const Graph& graph, const State& state, uint64_t seed, Stretch stretch, const Unmoved& unmoved);
+
+// How far buffers are moved.
+enum class BufferMove { far, near, floats };
+// A copy in which every buffer that is no running statistic has other values: floating numbers change by a tenth, zeros
+// and identity matrices become small numbers, masks of one value random ones. Whole numbers (`floats`: none of them)
+// are drawn anew in their range; the same one everywhere grows by less than 1000, a counter by less than a million,
+// both by less than 8 if `near`. Masks with a structure and infinities stay.
+State moved_buffers(const Graph& graph, const State& state, uint64_t seed, BufferMove move);
+// Whether there are any.
+bool has_movable_buffers(const Graph& graph, const State& state);
+// Whether its values stay because they are a mask with a structure: few changes along its rows.
+bool is_structured_mask(const at::Tensor& tensor);
+// Values of parameters and running statistics that the functions above change.
+std::vector<size_t> movable_weights(const Graph& graph, const State& state);
 
 // `tensor` (float64) with each element moved by up to half of `epsilon`, relative.
 at::Tensor nudged(const at::Tensor& tensor, double epsilon, uint64_t seed);

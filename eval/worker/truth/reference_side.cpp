@@ -8,6 +8,8 @@
 #include <chrono>
 #include <random>
 
+#include "eval/graph_uses.h"
+#include "eval/input_numbers.h"
 #include "eval/torch/element_type.h"
 #include "eval/torch/gpu.h"
 #include "eval/worker/truth/degeneracy.h"
@@ -22,7 +24,7 @@ namespace {
 
 constexpr size_t kFewestTrials = 2;
 // Where trials take long there are two: the second has weights that were drawn anew.
-constexpr int kWeightsOfTrials[] = {0, 2, 0, 1, 2};
+constexpr int kWeightsOfTrials[] = {kGivenWeights, kRedrawnWeights, kGivenWeights, kMovedWeights, kRedrawnWeights};
 constexpr double kRoundedPart = 16;  // of the range of an integer output: differences of rounding are smaller
 constexpr double kRoundings = 4;     // times eager's largest difference may a candidate's be
 constexpr SumLengths kLongest = {1, INT32_MAX};
@@ -46,15 +48,6 @@ ScaledError worst_of(const std::vector<ScaledError>& errors) {
 }
 
 constexpr double kNoise = 0.05;  // of the output's scale: eager itself knows little of such an output
-
-bool is_finite(const at::Tensor& tensor) { return tensor.isfinite().all().item<bool>(); }
-
-bool outputs_are_finite(const Trial& trial) {
-  auto finite = [](const Expected& each) {
-    return !each.eager.is_floating_point() || (is_finite(each.eager) && is_finite(each.truth));
-  };
-  return std::all_of(trial.outputs.begin(), trial.outputs.end(), finite);
-}
 
 std::string digest_of_outputs(const Trial& trial) {
   std::string digests;
@@ -125,6 +118,9 @@ Status ReferenceSide::prepare() {
         "the model draws random numbers in `forward`: right is what draws them with the same operators in the same "
         "order; masks of another generator are not compared as distributions");
   note_fixed_inputs();
+  note_masks();
+  for (auto& number : fixed_numbers(reference_))
+    notes_.push_back(number + " is the same in every trial: a program may hold it as a constant");
   return {};
 }
 
@@ -141,9 +137,12 @@ Status ReferenceSide::measure_given_trials() {
     if (i == 0) {
       aliases_ = trial.aliases;
       mutates_inputs_ = !trial.mutated.empty();
-      for (auto& changed : trial.state)
+      for (auto& changed : trial.state) {
         if (!changed.is_told_only()) judged_state_.emplace_back(changed.name, changed.value);
+        reads_state_ = reads_state_ || changed.is_read;
+      }
       note_repetitions(trial.inputs);
+      for (size_t k = 0; k < facts_.size(); ++k) facts_[k].singled_out = maker_->singled_out_values().at(k);
     }
     keep_if_small(i, std::move(trial));
     const double each = elapsed.seconds() / static_cast<double>(i + 1);
@@ -175,6 +174,8 @@ Comparison ReferenceSide::compare_closely(const CandidateOutput& actual, const T
   constexpr double kNear = 16, kFew = 0.01;  // how much larger than allowed, or in which part of the elements
   const Expected& expected = trial.outputs[output];
   auto comparison = compare(actual, expected, allowance);
+  if (comparison.outcome == Outcome::verified && !expected.eager.is_floating_point() && allowance.differences > 0)
+    return compare_choices(actual, trial, output, comparison);
   if (comparison.outcome != Outcome::wrong_values || allowance.is_narrowed) return comparison;
   Allowance wider = allowance;
   // False: it is still wrong.
@@ -187,7 +188,7 @@ Comparison ReferenceSide::compare_closely(const CandidateOutput& actual, const T
     return comparison.outcome == Outcome::verified;
   };
   if (expected.eager.is_floating_point()) {
-    if (passes_with({std::nullopt})) return comparison;
+    if (passes_with({std::nullopt}) || passes_with({0})) return comparison;
     const bool near = std::any_of(wider.scaled.begin(), wider.scaled.end(), [&](const ScaledError& allowed) {
       return comparison.error.max_rel <= kNear * allowed.max;
     });
@@ -195,13 +196,35 @@ Comparison ReferenceSide::compare_closely(const CandidateOutput& actual, const T
     if (passes_with({1, 2, 3, 4, 5, 6})) return comparison;
   }
   if (comparison.error.fraction_wrong > kFew) return comparison;
-  auto led = where_roundings_lead(actual.tensor, trial, output);
+  constexpr double kWide = 16;
+  auto led = where_roundings_lead(actual.tensor, trial, output, kWide);
   if (!led.ok()) return comparison;
   const double most = kFew * static_cast<double>(led->numel());
   if (led->sum().item<double>() > most) return comparison;
   const at::Tensor replaced =
       at::where(*led, expected.truth.to(actual.tensor.scalar_type()), actual.tensor.to(led->device()));
   return compare({replaced, actual.strides}, expected, wider);
+}
+
+// As many may differ as roundings decide; what they lead to is one of a few. Half of the elements that differ must be
+// among what moved truths give: an answer made up, wherever that many may differ, is not.
+Comparison ReferenceSide::compare_choices(const CandidateOutput& actual, const Trial& trial, size_t output,
+                                          Comparison passed) const {
+  constexpr int64_t kSeldom = 8;
+  constexpr double kRoundingsApart = 4;
+  const Expected& expected = trial.outputs[output];
+  const at::Tensor value = actual.tensor.to(expected.eager.device()), truth = expected.truth.to(value.device());
+  const at::Tensor wrong = value.ne(expected.eager).logical_and_(value.ne(truth));
+  const int64_t count = wrong.sum().item<int64_t>();
+  if (count <= kSeldom) return passed;
+  const auto led = where_roundings_lead(actual.tensor, trial, output, kRoundingsApart);
+  if (!led.ok()) return passed;
+  const int64_t explained = led->to(value.device()).logical_and(wrong).sum().item<int64_t>();
+  if (2 * explained >= count) return passed;
+  passed.outcome = Outcome::wrong_values;
+  passed.detail = fmt::format("{} of {} integers differ, {} of them from all that roundings lead to", count,
+                              value.numel(), count - explained);
+  return passed;
 }
 
 // By eager's errors on its inputs, and by moved truths.
@@ -214,13 +237,15 @@ Result<Allowance> ReferenceSide::allowance_of_trial(const Trial& trial, size_t o
 
 // Near a jump (`floor`, a comparison, a choice among numbers that are nearly equal) roundings lead to values that no
 // tolerance spans. Gives the elements that are far from the truth, and are what some moved truth has there.
-Result<at::Tensor> ReferenceSide::where_roundings_lead(const at::Tensor& actual, const Trial& trial,
-                                                       size_t output) const {
+Result<at::Tensor> ReferenceSide::where_roundings_lead(const at::Tensor& actual, const Trial& trial, size_t output,
+                                                       double roundings) const {
   constexpr uint64_t kDraws = 8;
-  constexpr double kWide = 16;  // roundings
   const Expected& expected = trial.outputs[output];
+  // Of the lowest precision that the model computes in anywhere.
   double epsilon = machine_epsilon("float32");
-  for (const at::Tensor& input : trial.inputs) epsilon = std::max(epsilon, epsilon_of(input));
+  for (const GraphValue& each : reference_.forward.values)
+    if (each.is_tensor && each.dtype.find("float") != std::string::npos)
+      epsilon = std::max(epsilon, machine_epsilon(each.dtype));
   const at::Tensor truth = expected.truth.to(at::kDouble), value = actual.to(truth.device(), at::kDouble);
   const bool floating = expected.eager.is_floating_point();
   const double rms = floating ? scale_of(expected.eager, truth).rms : 0;
@@ -229,12 +254,12 @@ Result<at::Tensor> ReferenceSide::where_roundings_lead(const at::Tensor& actual,
   const at::Tensor size = truth.abs().add_(rms).mul_(floating ? floor : 0);
   at::Tensor reached = at::zeros_like(truth, at::kBool), least = truth, most = truth;
   for (uint64_t draw = 1; draw <= kDraws; ++draw) {
-    const at::Tensor moved = TRY(maker_->nudged_truth(trial, {epsilon, draw, kWide}))[output].to(at::kDouble);
+    const at::Tensor moved = TRY(maker_->nudged_truth(trial, {epsilon, draw, roundings}))[output].to(at::kDouble);
     least = at::minimum(least, moved);
     most = at::maximum(most, moved);
     reached.logical_or_(moved.eq(value));
   }
-  const at::Tensor slack = size.mul(kWide);  // moved truths err by as much
+  const at::Tensor slack = size.mul(roundings);  // moved truths err by as much
   // An index between two that may be chosen need not be one.
   if (floating) reached = value.ge(least.sub(slack)).logical_and_(value.le(most.add(slack)));
   return reached.logical_and_(value.sub(truth).abs_().gt(size));
@@ -310,6 +335,18 @@ void ReferenceSide::note_fixed_inputs() {
   }
 }
 
+// A program may know which elements of a mask are zero.
+void ReferenceSide::note_masks() {
+  const GraphUses uses(reference_.forward);
+  const State given = maker_->weights(kGivenWeights);
+  for (auto& parameter : reference_.parameters) {
+    if (parameter.value < 0 || !parameter.is_buffer || uses.users(parameter.value).empty()) continue;
+    if (is_structured_mask(given[static_cast<size_t>(parameter.value)]))
+      notes_.push_back(
+          fmt::format("the buffer `{}` is a mask, with zeros at the same places in every trial", parameter.name));
+  }
+}
+
 // A program may read one of the elements that stand for many.
 void ReferenceSide::note_repetitions(const std::vector<at::Tensor>& inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -321,6 +358,11 @@ void ReferenceSide::note_repetitions(const std::vector<at::Tensor>& inputs) {
                       i, axis));
     }
   }
+}
+
+bool ReferenceSide::is_decisive(const Trial& trial) const {
+  const auto measured = measure(trial, 0);
+  return measured.ok() && !is_noise(*measured);
 }
 
 // Of such inputs an output is what roundings have left.
@@ -368,25 +410,36 @@ void ReferenceSide::find_stress_trials() const {
   constexpr int kAlways = 3;
   stress_is_known_ = true;
   const Elapsed elapsed;
-  auto given = trial(0);
-  if (!given.ok() || !outputs_are_finite(**given)) return;
-  const std::vector<at::Tensor> inputs = (*given)->inputs;
-  given->reset();  // its outputs may be large
+  auto first = trial(0);
+  if (!first.ok()) return;
+  const Given given{(*first)->inputs, finite_places(**first)};
+  first->reset();
+  std::vector<StressPlan> plans = stress_plans(given.inputs, facts_);
+  std::vector<StressPlan> of_state;  // always tried: what reads a weight, a buffer, a number is easily left out
+  if (maker_->has_movable_buffers())
+    of_state.push_back({StressKind::buffers, {kMovedBuffers, kNearBuffers, kMovedFloatBuffers}});
+  if (maker_->has_parameters()) {
+    of_state.push_back({StressKind::weights, {kStretchedWeights}});
+    plans.push_back({StressKind::weights, {kLargerWeights}});
+    plans.push_back({StressKind::weights, {kLargeWeights, kFairlyLargeWeights}});
+  }
+  if (!reference_.numbers.empty()) of_state.push_back({StressKind::numbers, {1, -1}});
+  for (auto& plan : of_state) try_plan(plan, given);
   int tried = 0;
-  if (maker_->has_movable_buffers()) try_plan({StressKind::buffers, {0}}, inputs);
-  if (maker_->has_parameters()) try_plan({StressKind::weights, {0}}, inputs);
-  for (auto& plan : stress_plans(inputs, facts_)) {
+  for (auto& plan : plans) {
     const bool ties = plan.kind == StressKind::ties || plan.kind == StressKind::zeros;
     if (ties && chooses_among_equals(reference_.forward)) continue;
-    if (tried++ >= kAlways && elapsed.seconds() > options_.stress_seconds) break;
-    try_plan(plan, inputs);
+    if (tried++ < kAlways || elapsed.seconds() <= options_.stress_seconds)
+      try_plan(plan, given);
+    else
+      untried_.insert(std::string(to_string(plan.kind)));
   }
 }
 
 // All inputs of the kind together, else each alone, where the model's values stay finite.
-void ReferenceSide::try_plan(const StressPlan& plan, const std::vector<at::Tensor>& given) const {
+void ReferenceSide::try_plan(const StressPlan& plan, const Given& given) const {
   constexpr size_t kMostAlone = 3;
-  auto inputs = inputs_of_kind(plan.kind, given, facts_);
+  auto inputs = inputs_of_kind(plan.kind, given.inputs, facts_);
   std::vector<int> choices = {-1};
   if (inputs.size() > kMostAlone) inputs.resize(kMostAlone);
   if (inputs.size() > 1) choices.insert(choices.end(), inputs.begin(), inputs.end());
@@ -395,18 +448,17 @@ void ReferenceSide::try_plan(const StressPlan& plan, const std::vector<at::Tenso
       TrialRecipe recipe = recipes_[0];
       recipe.input_seed += 1 + static_cast<uint64_t>(plan.kind);
       recipe.stress = {plan.kind, strength, only};
-      if (plan.kind == StressKind::buffers) recipe.weights = kMovedBuffers;
-      if (plan.kind == StressKind::weights) recipe.weights = kStretchedWeights;
-      if (keep_stress(recipe)) return;
+      if (plan.kind == StressKind::buffers || plan.kind == StressKind::weights) recipe.weights = strength;
+      if (keep_stress(recipe, given)) return;
     }
   }
 }
 
-bool ReferenceSide::keep_stress(const TrialRecipe& recipe) const {
+bool ReferenceSide::keep_stress(const TrialRecipe& recipe, const Given& given) const {
   try {
     auto made = maker_->make_trial(recipe, facts_);
-    if (!made.ok() || !outputs_are_finite(*made)) return false;
-    auto measured = measure(*made, 0);
+    if (!made.ok() || !same_places(finite_places(*made), given.finite_places)) return false;
+    auto measured = measure(*made, std::nullopt);
     if (!measured.ok() || is_noise(*measured)) return false;
     KeptStress kept{recipe, {nullptr, allowances_from(*made, {*measured}), recipe.stress.kind}};
     const int64_t bytes = made->bytes();
@@ -417,6 +469,26 @@ bool ReferenceSide::keep_stress(const TrialRecipe& recipe) const {
     stress_.push_back(std::move(kept));
     return true;
   } catch (const std::exception&) { return false; }  // LibTorch refuses such inputs
+}
+
+Result<std::vector<std::shared_ptr<const Trial>>> ReferenceSide::chain() const {
+  constexpr uint64_t kCalls = 4;
+  if (!reads_state_ || !chain_.empty()) return chain_;
+  std::vector<TrialRecipe> recipes(kCalls, recipes_[0]);
+  for (uint64_t i = 0; i < kCalls; ++i) {
+    recipes[i].input_seed += i * 0x9E3779B97F4A7C15;
+    recipes[i].forward_seed += i;
+  }
+  std::vector<std::shared_ptr<const Trial>> chain;
+  int64_t bytes = 0;
+  for (Trial& trial : TRY(maker_->make_chain(recipes))) {
+    bytes += trial.bytes();
+    chain.push_back(std::make_shared<const Trial>(std::move(trial)));
+  }
+  if (kept_bytes_ + bytes > options_.kept_bytes) return chain;
+  kept_bytes_ += bytes;
+  chain_ = chain;
+  return chain;
 }
 
 size_t ReferenceSide::stress_count() const {

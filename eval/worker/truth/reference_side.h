@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,11 @@ class ReferenceSide {
   // Which weights trial `index` has.
   int weights_of_trial(size_t index) const { return recipes_[index].weights; }
   State weights(int set) const { return maker_->weights(set); }
+  // Calls one after another from the given state, where what one leaves in buffers changes what the next returns; else
+  // none. The first of them is made when it is asked for.
+  Result<std::vector<std::shared_ptr<const Trial>>> chain() const;
+  // Whether it does.
+  bool reads_state() const { return reads_state_; }
   // Buffers that calls change and that are judged: name, and value of the graph.
   const std::vector<std::pair<std::string, size_t>>& judged_state() const { return judged_state_; }
   // Whether calls change their inputs.
@@ -49,6 +55,10 @@ class ReferenceSide {
   // Whether eager's output shares memory with an input or weight.
   bool output_may_alias(size_t output) const { return aliases_[output]; }
   const std::vector<std::string>& notes() const { return notes_; }
+  // Kinds of stress for which there was no time; known once stress_count() is.
+  const std::set<std::string>& untried_stress() const { return untried_; }
+  // Whether its outputs are more than what roundings have left.
+  bool is_decisive(const Trial& trial) const;
   bool degenerate() const { return degenerate_; }
   const Replay& eager() const { return maker_->eager(); }
   c10::Device device() const { return options_.device; }
@@ -78,7 +88,9 @@ class ReferenceSide {
   Status measure_given_trials();
   Result<Allowance> allowance_of_trial(const Trial& trial, size_t output,
                                        const std::vector<std::optional<uint64_t>>& draws) const;
-  Result<at::Tensor> where_roundings_lead(const at::Tensor& actual, const Trial& trial, size_t output) const;
+  Comparison compare_choices(const CandidateOutput& actual, const Trial& trial, size_t output, Comparison passed) const;
+  Result<at::Tensor> where_roundings_lead(const at::Tensor& actual, const Trial& trial, size_t output,
+                                          double roundings) const;
   // `draw`: of the moved truth; none: without it.
   Result<Measured> measure(const Trial& trial, std::optional<uint64_t> draw) const;
   std::vector<Allowance> allowances_from(const Trial& trial, const std::vector<Measured>& measured) const;
@@ -87,9 +99,14 @@ class ReferenceSide {
   void keep_if_small(size_t index, Trial trial) const;
   static bool is_noise(const Measured& measured);
   void find_stress_trials() const;
-  void try_plan(const StressPlan& plan, const std::vector<at::Tensor>& given) const;
-  bool keep_stress(const TrialRecipe& recipe) const;
+  // What is left of a given trial where stress is looked for: its outputs may be large.
+  struct Given {
+    std::vector<at::Tensor> inputs, finite_places;
+  };
+  void try_plan(const StressPlan& plan, const Given& given) const;
+  bool keep_stress(const TrialRecipe& recipe, const Given& given) const;
   void note_fixed_inputs();
+  void note_masks();
   void note_repetitions(const std::vector<at::Tensor>& inputs);
   Status find_degeneracy(const Trial& trial, const std::vector<Measured>& measured);
 
@@ -104,7 +121,7 @@ class ReferenceSide {
   std::vector<bool> aliases_;
   std::vector<std::string> notes_;
   std::vector<std::string> output_digests_;  // by trial
-  bool degenerate_ = false, mutates_inputs_ = false;
+  bool degenerate_ = false, mutates_inputs_ = false, reads_state_ = false;
   std::vector<std::pair<std::string, size_t>> judged_state_;
   // What is kept for the next candidate.
   mutable int64_t kept_bytes_ = 0;
@@ -115,6 +132,8 @@ class ReferenceSide {
   };
   mutable bool stress_is_known_ = false;
   mutable std::vector<KeptStress> stress_;
+  mutable std::set<std::string> untried_;  // kinds of stress, for time
+  mutable std::vector<std::shared_ptr<const Trial>> chain_;
 };
 
 }  // namespace tilepilot::eval

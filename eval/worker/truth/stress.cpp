@@ -15,13 +15,14 @@ namespace tilepilot::eval {
 namespace {
 
 constexpr int kOneExtremeIn = 64;
+constexpr int kHalf = 50, kMost = 90;  // percentages of true elements
 
 struct KindRow {
   StressKind kind;
   std::string_view name;
   bool floats;  // what it changes: floating inputs that vary
 };
-constexpr std::array<KindRow, 14> kKinds = {{
+constexpr std::array<KindRow, 19> kKinds = {{
     {StressKind::none, "given inputs", false},
     {StressKind::signs, "random signs", true},
     {StressKind::negative, "negative inputs alone", true},
@@ -34,6 +35,11 @@ constexpr std::array<KindRow, 14> kKinds = {{
     {StressKind::zeros, "zeros", true},
     {StressKind::ties, "ties", true},
     {StressKind::sorted, "sorted inputs", true},
+    {StressKind::alike, "rows that are nearly the same", true},
+    {StressKind::shifted, "numbers close to one", true},
+    {StressKind::special, "values that the model singles out", false},
+    {StressKind::repeated, "repeated indices", false},
+    {StressKind::numbers, "other numbers among the inputs", false},
     {StressKind::buffers, "other values of the model's buffers", false},
     {StressKind::weights, "weights of other signs and sizes", false},
 }};
@@ -42,42 +48,9 @@ const KindRow& row_of(StressKind kind) {
   return *std::find_if(kKinds.begin(), kKinds.end(), [&](const KindRow& row) { return row.kind == kind; });
 }
 
-bool is_integer(const at::Tensor& tensor) { return at::isIntegralType(tensor.scalar_type(), /*includeBool=*/false); }
-
-// The same numbers for a seed, on the device of the tensor: others take a processor longer than most models.
-class Draws {
- public:
-  Draws(const at::Tensor& like, uint64_t seed)
-      : like_(like), generator_(at::globalContext().defaultGenerator(like.device()).clone()) {
-    generator_.set_current_seed(seed);
-  }
-
-  at::Tensor uniform() { return place(at::kFloat).uniform_(0, 1, generator_); }
-  at::Tensor normal() { return place(at::kFloat).normal_(0, 1, generator_); }
-  at::Tensor integers(int64_t low, int64_t high) { return place(at::kLong).random_(low, high + 1, generator_); }
-  at::Tensor permuted() {
-    const at::Tensor order = at::randperm(like_.numel(), generator_, at::dtype(at::kLong).device(like_.device()));
-    return like_.flatten().index_select(0, order).reshape(like_.sizes());
-  }
-  // `count` different numbers from 0 to below `end`.
-  at::Tensor some_of(int64_t end, int64_t count) {
-    return at::randperm(end, generator_, at::dtype(at::kLong).device(like_.device())).slice(0, 0, count);
-  }
-
- private:
-  at::Tensor place(at::ScalarType type) const {
-    return at::empty(like_.sizes(), at::dtype(type).device(like_.device()));
-  }
-
-  const at::Tensor& like_;
-  at::Generator generator_;
-};
-
 at::Tensor times_power(const at::Tensor& tensor, const at::Tensor& exponent) {
   return tensor.mul(at::exp2(exponent).to(tensor.scalar_type()));
 }
-
-at::Tensor sorted_values(const at::Tensor& tensor) { return tensor.dim() == 0 ? tensor : std::get<0>(tensor.sort(-1)); }
 
 // Steps of an eighth of the largest magnitude: many elements share a value.
 at::Tensor tied_values(const at::Tensor& tensor) {
@@ -85,49 +58,45 @@ at::Tensor tied_values(const at::Tensor& tensor) {
   return step > 0 && std::isfinite(step) ? tensor.div(step).round().mul(step) : tensor;
 }
 
-at::Tensor fresh_floats(const at::Tensor& tensor, Draws& draws) {
-  const at::Tensor finite = tensor.isfinite();
-  if (!finite.all().item<bool>()) return draws.permuted();  // additive masks
-  const at::Tensor is_zero_or_one = tensor.eq(0).logical_or(tensor.eq(1));
-  if (tensor.dim() > 0 && is_zero_or_one.all().item<bool>()) return draws.uniform().gt(0.5).to(tensor.scalar_type());
-  return tensor.mul(draws.uniform().add(0.5).to(tensor.scalar_type()));
+// The first row, and an eighth of the difference to it.
+at::Tensor similar_rows(const at::Tensor& tensor) {
+  if (tensor.dim() < 2) return tensor;
+  const at::Tensor rows = tensor.flatten(0, -2), first = rows.slice(0, 0, 1);
+  return first.add(rows.sub(first).mul(0.125)).reshape(tensor.sizes());
 }
 
-// As many different numbers in order as `tensor` has, the least and the largest of them the same.
-at::Tensor other_offsets(const at::Tensor& tensor, Draws& draws) {
-  constexpr int64_t kMost = int64_t{1} << 22;  // that are drawn from
-  const at::Tensor given = tensor.flatten().to(at::kLong);
-  const int64_t first = given[0].item<int64_t>(), between = given[-1].item<int64_t>() - first - 1;
-  const int64_t count = given.numel() - 2;
-  if (count < 1 || between < count || between > kMost) return tensor;
-  at::Tensor drawn = given.clone();
-  drawn.slice(0, 1, -1).copy_(sorted_values(draws.some_of(between, count)).add_(first + 1));
-  return drawn.reshape(tensor.sizes()).to(tensor.scalar_type());
-}
-
-at::Tensor fresh_integers(const at::Tensor& tensor, const InputFacts& facts, Draws& draws) {
-  if (tensor.numel() < 2) return tensor;  // a length, a count
-  // All numbers of a range in order are a permutation too; others in order may be offsets.
-  const bool is_range = facts.high - facts.low == static_cast<double>(tensor.numel() - 1);
-  if (facts.distinct) return facts.sorted && !is_range ? other_offsets(tensor, draws) : draws.permuted();
-  at::Tensor drawn = draws.integers(static_cast<int64_t>(facts.low), static_cast<int64_t>(facts.high));
-  if (facts.sorted) {
-    drawn = sorted_values(drawn.flatten());
-    // Offsets keep their ends.
-    const at::Tensor given = tensor.flatten();
-    drawn[0].copy_(given[0]);
-    drawn[-1].copy_(given[-1]);
+// One element in eight has one of the values, or is no number. `only`: with the first of them, the second, ...; 0: all.
+at::Tensor with_special_values(const at::Tensor& tensor, const SingledOut& singled_out, int only, Draws& draws) {
+  constexpr double kShare = 0.125;
+  std::vector<double> values = singled_out.values;
+  if (singled_out.nan && tensor.is_floating_point()) values.push_back(std::nan(""));
+  const auto count = static_cast<int>(values.size());
+  at::Tensor result = tensor;
+  for (int i = 0; i < count; ++i) {
+    if (only > 0 && only != i + 1) continue;
+    const double share = only > 0 ? kShare : kShare / count;
+    result =
+        at::where(draws.uniform().lt(share), at::full({}, values[static_cast<size_t>(i)], tensor.options()), result);
   }
-  return drawn.reshape(tensor.sizes()).to(tensor.scalar_type());
+  return result;
 }
 
-// What a kind makes of one input; `strength` is a percentage of true elements for masks.
+at::Tensor few_values(const at::Tensor& tensor, Draws& draws) {
+  constexpr int64_t kValues = 8;
+  const at::Tensor flat = tensor.flatten();
+  const at::Tensor which = draws.integers(0, std::min(kValues, flat.numel()) - 1).flatten();
+  return flat.index_select(0, which).reshape(tensor.sizes());
+}
+
+// What a kind makes of one input; `strength` is a percentage of true elements for masks, and of constants a half
+// changes signs as well.
 at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const InputFacts& facts, uint64_t seed) {
   Draws draws(tensor, seed);
   switch (recipe.kind) {
     case StressKind::none:
     case StressKind::buffers:
     case StressKind::weights:
+    case StressKind::numbers:
       return tensor;
     case StressKind::signs:
       return at::where(draws.uniform().gt(0.5), tensor, tensor.neg());
@@ -147,25 +116,21 @@ at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const 
       return tied_values(tensor);
     case StressKind::sorted:
       return sorted_values(tensor);
+    case StressKind::alike:
+      return similar_rows(tensor);
+    case StressKind::shifted:
+      return tensor.mul(0x1p-10).add(1);
+    case StressKind::special:
+      return with_special_values(tensor, facts.singled_out, recipe.strength, draws);
+    case StressKind::repeated:
+      return few_values(tensor, draws);
     case StressKind::constants:
     case StressKind::indices:
       if (tensor.scalar_type() == at::kBool) return draws.uniform().mul(100).lt(recipe.strength);
-      return is_integer(tensor) ? fresh_integers(tensor, facts, draws) : fresh_floats(tensor, draws);
+      return is_integer(tensor) ? other_integers(tensor, facts, recipe.strength > kHalf, draws)
+                                : other_floats(tensor, recipe.strength == kHalf, draws);
   }
   return tensor;
-}
-
-void see(const at::Tensor& input, bool first, InputFacts& facts) {
-  if (input.numel() == 0 || input.scalar_type() == at::kBool || input.is_complex()) return;
-  // PyTorch compares and sorts no unsigned numbers of more than 8 bits.
-  const at::Tensor tensor = at::isBarebonesUnsignedType(input.scalar_type()) ? input.to(at::kLong) : input;
-  const double low = tensor.min().item<double>(), high = tensor.max().item<double>();
-  facts.low = first ? low : std::min(facts.low, low);
-  facts.high = first ? high : std::max(facts.high, high);
-  if (!is_integer(tensor)) return;
-  const at::Tensor flat = tensor.flatten(), ordered = sorted_values(flat);
-  facts.sorted = facts.sorted && flat.equal(ordered);
-  facts.distinct = facts.distinct && !ordered.slice(0, 1).eq(ordered.slice(0, 0, -1)).any().item<bool>();
 }
 
 }  // namespace
@@ -173,7 +138,8 @@ void see(const at::Tensor& input, bool first, InputFacts& facts) {
 std::string_view to_string(StressKind kind) { return row_of(kind).name; }
 
 bool keeps_apart(StressKind kind) {
-  constexpr StressKind kApart[] = {StressKind::signs, StressKind::negative, StressKind::constants, StressKind::indices,
+  constexpr StressKind kApart[] = {StressKind::signs,   StressKind::negative, StressKind::constants,
+                                   StressKind::indices, StressKind::special,  StressKind::repeated,
                                    StressKind::buffers};
   return std::find(std::begin(kApart), std::end(kApart), kind) != std::end(kApart);
 }
@@ -187,7 +153,7 @@ void see_inputs(const std::vector<at::Tensor>& inputs, std::vector<InputFacts>& 
     const bool same = digest == facts[i].digest;
     facts[i].fixed = !first && same && (second || facts[i].fixed);
     facts[i].seen_twice = !first;
-    see(inputs[i], first, facts[i]);
+    see_values(inputs[i], first, facts[i]);
   }
 }
 
@@ -201,9 +167,11 @@ std::vector<int> inputs_of_kind(StressKind kind, const std::vector<at::Tensor>& 
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].numel() == 0 || inputs[i].is_complex()) continue;
     const bool floating = inputs[i].is_floating_point();
-    const bool wanted = kind == StressKind::constants ? facts[i].fixed
-                        : kind == StressKind::indices ? !floating && !facts[i].fixed
-                                                      : floats && floating && (!facts[i].fixed || !any_varies);
+    const bool wanted = kind == StressKind::constants  ? facts[i].fixed
+                        : kind == StressKind::indices  ? !floating && !facts[i].fixed
+                        : kind == StressKind::special  ? facts[i].singled_out.any()
+                        : kind == StressKind::repeated ? facts[i].singled_out.repeats && inputs[i].numel() > 1
+                                                       : floats && floating && (!facts[i].fixed || !any_varies);
     if (wanted) chosen.push_back(static_cast<int>(i));
   }
   return chosen;
@@ -214,9 +182,12 @@ std::vector<StressPlan> stress_plans(const std::vector<at::Tensor>& inputs, cons
                                   [](const at::Tensor& input) { return input.scalar_type() == at::kHalf; });
   const std::vector<StressPlan> all = {
       {StressKind::signs, {0}},
+      {StressKind::constants, {kHalf, kMost}},
+      {StressKind::indices, {kHalf, kMost}},
+      {StressKind::special, {0, 1, 2, 3}},
+      {StressKind::repeated, {0}},
       {StressKind::large, narrow ? std::vector{6, 3} : std::vector{8, 4}},
-      {StressKind::constants, {50, 90}},
-      {StressKind::indices, {50, 90}},
+      {StressKind::alike, {0}},
       {StressKind::negative, {0}},
       {StressKind::heavy, {0}},
       {StressKind::extreme, narrow ? std::vector{6, 3} : std::vector{20, 10, 4}},
@@ -224,6 +195,7 @@ std::vector<StressPlan> stress_plans(const std::vector<at::Tensor>& inputs, cons
       {StressKind::zeros, {0}},
       {StressKind::ties, {0}},
       {StressKind::sorted, {0}},
+      {StressKind::shifted, {0}},
   };
   std::vector<StressPlan> plans;
   for (auto& plan : all) {

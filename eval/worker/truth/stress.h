@@ -6,9 +6,10 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
-#include <string>
 #include <string_view>
 #include <vector>
+
+#include "eval/worker/truth/value_draws.h"
 
 namespace tilepilot::eval {
 
@@ -25,7 +26,12 @@ enum class StressKind {
   zeros,      // floating inputs are zero
   ties,       // floating inputs rounded to few values
   sorted,     // floating inputs sorted along their last axis
-  buffers,    // inputs as given; the model's floating buffers, but for running statistics, have other values
+  alike,      // rows of floating inputs nearly the same
+  shifted,    // floating inputs close to one
+  special,    // some elements have a value that the model singles out
+  repeated,   // integers drawn from few values
+  numbers,    // tensors as given; numbers among the inputs have other values
+  buffers,    // inputs as given; the model's buffers, but for running statistics, have other values
   weights,    // inputs as given; parameters of other signs and sizes
 };
 std::string_view to_string(StressKind kind);  // "random signs"
@@ -34,19 +40,10 @@ bool keeps_apart(StressKind kind);
 
 struct StressRecipe {
   StressKind kind = StressKind::none;
-  int strength = 0;  // by kind
+  int strength = 0;  // by kind; of buffers and weights: which (trial.h)
   int only = -1;     // the one input to change; -1: all that the kind changes
 };
 
-// What the given trials show of an input.
-struct InputFacts {
-  bool fixed = false;    // the same values in every trial
-  bool sorted = true;    // integers: never descending, as offsets are
-  bool distinct = true;  // integers: no value twice, as in a permutation
-  double low = 0, high = 0;
-  std::string digest;  // of the first trial
-  bool seen_twice = false;
-};
 // Adds what a trial's inputs show to what earlier ones did. Fixed is what stays the same from the second trial on.
 void see_inputs(const std::vector<at::Tensor>& inputs, std::vector<InputFacts>& facts);
 
@@ -54,8 +51,8 @@ void see_inputs(const std::vector<at::Tensor>& inputs, std::vector<InputFacts>& 
 std::vector<int> inputs_of_kind(StressKind kind, const std::vector<at::Tensor>& inputs,
                                 const std::vector<InputFacts>& facts);
 
-// The kinds that can say something about such inputs, most telling first, each with the strengths to try in turn, until
-// the model's values are finite.
+// The kinds that can say something about such inputs, one of each sort first, each with the strengths to try in turn,
+// until the model's values are finite.
 struct StressPlan {
   StressKind kind;
   std::vector<int> strengths;

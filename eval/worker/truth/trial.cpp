@@ -4,13 +4,15 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 
+#include "eval/input_numbers.h"
 #include "eval/torch/gpu.h"
 #include "eval/torch/span.h"
 #include "eval/worker/truth/digest.h"
-#include "eval/worker/truth/perturbation.h"
 #include "eval/worker/truth/slice_check.h"
 
 namespace tilepilot::eval {
@@ -22,27 +24,18 @@ namespace {
 const std::string kOnHost = "the float64 reference is computed on the processor: ";
 constexpr double kSingleEpsilon = 0x1p-23;
 // Apart from each other, so that nothing is moved alike. PyTorch's generator takes 32 bits of a seed.
-constexpr uint64_t kSeedsOfInputs = 1'000'000, kSeedsOfNodes = 2'000'000, kSeedsOfSlice = 10'000'000,
-                   kSeedsOfDraw = 123'456'789;
+constexpr uint64_t kSeedsOfInputs = 1'000'000, kSeedsOfNodes = 2'000'000, kSeedsOfState = 3'000'000,
+                   kSeedsOfSlice = 10'000'000, kSeedsOfDraw = 123'456'789;
 
-at::Tensor exact_tensor(const at::Tensor& tensor, double epsilon, uint64_t seed, c10::Device device) {
+at::Tensor exact_tensor(const at::Tensor& tensor, double epsilon, uint64_t seed, c10::Device device,
+                        const SingledOut& singled_out = {}) {
   const bool floating = tensor.is_floating_point();
   const at::Tensor exact = tensor.to(device, floating ? at::kDouble : tensor.scalar_type(), false, /*copy=*/true);
-  return floating && epsilon > 0 ? nudged(exact, epsilon, seed) : exact;
-}
-
-std::vector<IValue> exact_leaves(const std::vector<IValue>& leaves, double epsilon, uint64_t seed, c10::Device device) {
-  std::vector<IValue> result;
-  for (auto& leaf : leaves) {
-    if (!leaf.isTensor()) {
-      result.push_back(leaf);
-      continue;
-    }
-    const at::Tensor& tensor = leaf.toTensor();
-    result.emplace_back(exact_tensor(tensor, epsilon, seed, device));
-    seed += tensor.is_floating_point() ? 1 : 0;
-  }
-  return result;
+  if (!floating || epsilon == 0) return exact;
+  at::Tensor moved = nudged(exact, epsilon, seed);
+  // Beside such a value lie others.
+  for (const double value : singled_out.values) moved = at::where(exact.eq(value), exact, moved);
+  return moved;
 }
 
 State exact_state(const State& state, double epsilon, uint64_t seed, c10::Device device) {
@@ -71,10 +64,16 @@ std::vector<bool> find_aliases(const std::vector<at::Tensor>& outputs, const std
   return aliases;
 }
 
-bool all_finite(const std::vector<Expected>& outputs) {
-  return std::all_of(outputs.begin(), outputs.end(), [](const Expected& output) {
+bool all_finite(const Trial& trial) {
+  return std::all_of(trial.outputs.begin(), trial.outputs.end(), [](const Expected& output) {
     return !output.eager.is_floating_point() || output.eager.isfinite().all().item<bool>();
   });
+}
+
+at::Tensor finite_places_of(const at::Tensor& tensor) {
+  if (!tensor.defined() || !tensor.is_floating_point()) return {};
+  const at::Tensor places = tensor.isfinite();
+  return places.all().item<bool>() ? at::Tensor() : places;
 }
 
 }  // namespace
@@ -87,6 +86,21 @@ int64_t Trial::bytes() const {
   for (auto& each : mutated_expected) add(each);
   for (auto& each : state) add(each.expected);
   return bytes;
+}
+
+std::vector<at::Tensor> finite_places(const Trial& trial) {
+  std::vector<at::Tensor> places;
+  for (auto& output : trial.outputs) {
+    places.push_back(finite_places_of(output.eager));
+    places.push_back(finite_places_of(output.truth));
+  }
+  return places;
+}
+
+bool same_places(const std::vector<at::Tensor>& one, const std::vector<at::Tensor>& other) {
+  return std::equal(one.begin(), one.end(), other.begin(), other.end(), [](const at::Tensor& a, const at::Tensor& b) {
+    return a.defined() == b.defined() && (!a.defined() || a.equal(b));
+  });
 }
 
 std::vector<at::Tensor> tensors_of(const std::vector<IValue>& leaves) {
@@ -125,6 +139,7 @@ Status TrialMaker::prepare() {
   if (!exact_->is_random()) exact_run_ = plan_exact_run(uses, options_.exact_bytes, options_.find_slices);
   for (size_t id = 0; id < reference_.forward.values.size(); ++id)
     used_.push_back(!uses.users(static_cast<int>(id)).empty());
+  singled_out_ = singled_out(reference_.forward, reference_.inputs);
   leave_out_unfit_weights();
   find_read_state();
   return {};
@@ -145,7 +160,7 @@ void TrialMaker::find_read_state() {
   auto leaves = fresh_inputs(options_.seed);
   if (!leaves.ok()) return;
   try {
-    const auto trial = run_eager(*leaves, 0, 0);
+    const auto trial = run_eager({.leaves = *leaves});
     if (!trial.ok() || trial->state.empty()) return;
     std::vector<std::string> outputs;
     for (auto& output : trial->outputs) outputs.push_back(digest_of(output.eager));
@@ -162,46 +177,109 @@ void TrialMaker::find_read_state() {
 
 bool TrialMaker::reads_state(const std::vector<IValue>& leaves, const std::vector<size_t>& values,
                              const std::vector<std::string>& outputs) const {
-  State state = copy_state(given_weights_, false, options_.device);
+  constexpr int64_t kSteps[] = {1, 100, 1'000'000};  // a warm-up ends late
+  const bool counts =
+      std::any_of(values.begin(), values.end(), [&](size_t value) { return is_integer(given_weights_[value]); });
   at::NoGradGuard no_grad;
-  for (const size_t value : values) {
-    at::Tensor& tensor = state[value];
-    tensor = tensor.scalar_type() == at::kBool ? tensor.logical_not() : tensor.add(1);
+  for (const int64_t step : kSteps) {
+    if (step > 1 && !counts) break;
+    State state = copy_state(given_weights_, false, options_.device);
+    for (const size_t value : values) {
+      at::Tensor& tensor = state[value];
+      tensor = tensor.scalar_type() == at::kBool ? tensor.logical_not() : tensor.add(is_integer(tensor) ? step : 1);
+    }
+    at::manual_seed(0);
+    try {
+      auto made = eager_->run(copy_leaves(leaves, options_.device), state);
+      if (!made.ok() || made->size() != outputs.size()) return true;
+      for (size_t i = 0; i < outputs.size(); ++i)
+        if (digest_of((*made)[i]) != outputs[i]) return true;
+    } catch (const std::exception&) { return true; }
   }
-  at::manual_seed(0);
-  try {
-    auto made = eager_->run(copy_leaves(leaves, options_.device), state);
-    if (!made.ok() || made->size() != outputs.size()) return true;
-    for (size_t i = 0; i < outputs.size(); ++i)
-      if (digest_of((*made)[i]) != outputs[i]) return true;
-    return false;
-  } catch (const std::exception&) { return true; }
+  return false;
 }
 
-// Weights that are drawn anew may be none that the model can work with.
+bool TrialMaker::fits(int set) const {
+  auto leaves = fresh_inputs(options_.seed);
+  if (!leaves.ok()) return true;  // told where inputs are made for a trial
+  try {
+    auto trial = run_eager({.weights = set, .leaves = *leaves});
+    if (!trial.ok()) return false;
+    if (all_finite(*trial)) return true;
+    auto given = run_eager({.leaves = *leaves});
+    return given.ok() && same_places(finite_places(*given), finite_places(*trial));
+  } catch (const std::exception&) { return false; }
+}
+
+// Weights that are drawn anew may be none that the model can work with: those stay.
 void TrialMaker::leave_out_unfit_weights() {
-  auto fits = [&](int set) {
-    auto leaves = fresh_inputs(options_.seed);
-    if (!leaves.ok()) return true;  // told where inputs are made for a trial
-    auto trial = run_eager(*std::move(leaves), 0, set);
-    return trial.ok() && all_finite(trial->outputs);
+  if (reference_.parameters.empty()) return;
+  for (const int set : {kRedrawnWeights, kMovedWeights})
+    if (!fits(set) && fits(kGivenWeights)) find_unmoved(set);
+  if (unmoved_.empty()) return;
+  std::vector<std::string> names;
+  for (const size_t value : unmoved_) names.push_back(reference_.forward.values[value].name);
+  constexpr size_t kMost = 4;
+  const size_t count = names.size();
+  if (count > kMost) names.resize(kMost);
+  notes_.push_back(
+      fmt::format("with other values of `{}`{} the model gives no numbers: they are as constructed in "
+                  "every trial",
+                  fmt::join(names, "`, `"), count > kMost ? fmt::format(" and {} more", count - kMost) : ""));
+}
+
+// By halves: those with which the outputs are numbers move, as long as there is patience.
+void TrialMaker::find_unmoved(int set) {
+  int runs_left = 32;
+  const std::vector<size_t> movable = movable_weights(reference_.forward, given_weights_);
+  std::vector<size_t> open;
+  for (const size_t value : movable)
+    if (unmoved_.count(value) == 0) open.push_back(value);
+  unmoved_.insert(open.begin(), open.end());
+  const std::function<void(size_t, size_t)> move = [&](size_t begin, size_t end) {
+    if (begin == end || runs_left-- <= 0) return;
+    for (size_t i = begin; i < end; ++i) unmoved_.erase(open[i]);
+    kept_weights_.clear();
+    if (fits(set)) return;
+    for (size_t i = begin; i < end; ++i) unmoved_.insert(open[i]);
+    if (end - begin == 1) return;
+    const size_t middle = begin + (end - begin) / 2;
+    move(begin, middle);
+    move(middle, end);
   };
-  redraws_ = reference_.parameters.empty() || fits(2) || !fits(0);
+  move(0, open.size() / 2);
+  move(open.size() / 2, open.size());
+  kept_weights_.clear();
 }
 
 State TrialMaker::weights(int set) const {
-  if (set == 2 && !redraws_) set = 1;
-  if (set == 0 || (reference_.parameters.empty() && set != kMovedBuffers)) return given_weights_;
+  const bool of_buffers = set == kMovedBuffers || set == kNearBuffers || set == kMovedFloatBuffers;
+  if (set == kGivenWeights || (reference_.parameters.empty() && !of_buffers)) return given_weights_;
   if (auto kept = kept_weights_.find(set); kept != kept_weights_.end()) return kept->second;
+  const Graph& graph = reference_.forward;
+  const uint64_t seed = options_.seed;
   // Drawn where that takes no time.
   const State given = options_.device.is_cpu() ? given_weights_ : copy_state(given_weights_, false, options_.device);
-  State made = set == kMovedBuffers ? moved_buffers(reference_.forward, given, options_.seed + 2)
-               : set == 1           ? perturbed_weights(reference_.forward, given, options_.seed)
-                                    : redrawn_weights(reference_.forward, given, options_.seed + 1);
+  State made;
+  if (of_buffers) {
+    const BufferMove move = set == kMovedBuffers  ? BufferMove::far
+                            : set == kNearBuffers ? BufferMove::near
+                                                  : BufferMove::floats;
+    made = moved_buffers(graph, given, seed + 2, move);
+  } else if (set == kMovedWeights) {
+    made = perturbed_weights(graph, given, seed, unmoved_);
+  } else {
+    made = redrawn_weights(graph, given, seed + 1, unmoved_);
+    const std::map<int, Stretch> stretches = {{kStretchedWeights, {-2, 2, true}},
+                                              {kLargerWeights, {0.5, 2.5}},
+                                              {kLargeWeights, {5, 6}},
+                                              {kFairlyLargeWeights, {3, 4}}};
+    if (const auto stretch = stretches.find(set); stretch != stretches.end())
+      made = stretched_weights(graph, made, seed + static_cast<uint64_t>(set), stretch->second, unmoved_);
+  }
+  if (!options_.device.is_cpu()) made = copy_state(made, false, c10::DeviceType::CPU);
   int64_t bytes = 0;
   for (auto& tensor : made) bytes += tensor.defined() ? static_cast<int64_t>(tensor.nbytes()) : 0;
-  if (set == kStretchedWeights) made = stretched_weights(reference_.forward, made, options_.seed + 3);
-  if (!options_.device.is_cpu()) made = copy_state(made, false, c10::DeviceType::CPU);
   if (bytes <= options_.kept_bytes / 4) kept_weights_.emplace(set, made);
   return made;
 }
@@ -229,17 +307,47 @@ std::vector<ChangedState> TrialMaker::changed_state(const State& before, const S
   return changed;
 }
 
-Result<Trial> TrialMaker::run_eager(std::vector<IValue> leaves, uint64_t forward_seed, int weights) const {
-  Trial trial;
-  trial.forward_seed = forward_seed;
-  trial.weights = weights;
-  trial.leaves = std::move(leaves);
+State TrialMaker::state_before(const Trial& trial) const {
+  State state = weights(trial.weights);
+  if (trial.before)
+    for (auto& [value, tensor] : trial.before->eager) state[value] = tensor;
+  return state;
+}
+
+State TrialMaker::exact_state_before(const Trial& trial, Nudge nudge, c10::Device device) const {
+  const uint64_t seed = nudge.seed + kSeedsOfInputs;
+  State state = exact_state(weights(trial.weights), nudge.epsilon, seed, device);
+  if (!trial.before) return state;
+  for (auto& [value, tensor] : trial.before->exact)
+    state[value] = exact_tensor(tensor, nudge.epsilon, seed + kSeedsOfState + value, device);
+  return state;
+}
+
+Result<const TrialMaker::Replays*> TrialMaker::replays_of(int numbers) const {
+  auto& kept = other_numbers_[numbers];
+  if (kept) return kept.get();
+  auto made = std::make_unique<Replays>();
+  made->graph = with_other_numbers(reference_, numbers);
+  made->eager.emplace(TRY(Replay::prepare(made->graph, Precision::exported, options_.device)));
+  made->exact.emplace(TRY(Replay::prepare(made->graph, Precision::exact, options_.device)));
+  kept = std::move(made);
+  return kept.get();
+}
+
+Result<const Replay*> TrialMaker::eager_of(const Trial& trial) const {
+  if (trial.numbers == 0) return eager_.get();
+  const Replays* replays = TRY(replays_of(trial.numbers));
+  return &*replays->eager;
+}
+
+Result<Trial> TrialMaker::run_eager(Trial trial) const {
   trial.inputs = tensors_of(trial.leaves);
-  const State before = this->weights(weights);
+  const State before = state_before(trial);
   auto eager_leaves = copy_leaves(trial.leaves, options_.device);
   State state = copy_state(before, false, options_.device);
   at::manual_seed(trial.forward_seed);
-  auto eager = TRY(eager_->run(eager_leaves, state));
+  const Replay* replay = TRY(eager_of(trial));
+  auto eager = TRY(replay->run(eager_leaves, state));
   auto inputs_after = tensors_of(eager_leaves);
   trial.aliases = find_aliases(eager, inputs_after, state);
   for (size_t i = 0; i < eager.size(); ++i) {
@@ -257,15 +365,42 @@ Result<Trial> TrialMaker::run_eager(std::vector<IValue> leaves, uint64_t forward
 
 Result<Trial> TrialMaker::make_trial(std::vector<IValue> leaves, uint64_t forward_seed, int weights) const {
   // The truth needs twice the memory that eager does, and none of its intermediate values are left by now.
-  auto trial = TRY(run_eager(std::move(leaves), forward_seed, weights));
+  auto trial = TRY(run_eager({.forward_seed = forward_seed, .weights = weights, .leaves = std::move(leaves)}));
   TRY(add_truth(trial));
   return trial;
+}
+
+Result<std::vector<Trial>> TrialMaker::make_chain(const std::vector<TrialRecipe>& recipes) const {
+  std::vector<Trial> chain;
+  std::shared_ptr<StateBefore> before;
+  try {
+    for (const TrialRecipe& recipe : recipes) {
+      auto trial = run_eager({.forward_seed = recipe.forward_seed,
+                              .weights = recipe.weights,
+                              .before = before,
+                              .leaves = TRY(fresh_inputs(recipe.input_seed))});
+      if (!trial.ok()) break;
+      const State exact = TRY(add_truth(*trial));
+      before = before ? std::make_shared<StateBefore>(*before) : std::make_shared<StateBefore>();
+      for (auto& changed : trial->state) {
+        before->eager[changed.value] = changed.expected.eager;
+        before->exact[changed.value] = exact[changed.value];
+      }
+      chain.push_back(*std::move(trial));
+    }
+  } catch (const std::exception&) {}  // a cache that is full
+  return chain;
 }
 
 Result<Trial> TrialMaker::make_trial(const TrialRecipe& recipe, const std::vector<InputFacts>& facts) const {
   auto leaves = TRY(fresh_inputs(recipe.input_seed));
   apply_stress(recipe.stress, facts, recipe.input_seed, leaves);
-  return make_trial(std::move(leaves), recipe.forward_seed, recipe.weights);
+  auto trial = TRY(run_eager({.forward_seed = recipe.forward_seed,
+                              .weights = recipe.weights,
+                              .numbers = recipe.stress.kind == StressKind::numbers ? recipe.stress.strength : 0,
+                              .leaves = std::move(leaves)}));
+  TRY(add_truth(trial));
+  return trial;
 }
 
 Result<Trial> TrialMaker::make_by_seed(uint64_t seed) const {
@@ -273,10 +408,10 @@ Result<Trial> TrialMaker::make_by_seed(uint64_t seed) const {
   for (IValue& leaf : leaves) {
     if (leaf.isTensor()) leaf = leaf.toTensor().to(options_.device);
   }
-  return run_eager(std::move(leaves), seed, 0);
+  return run_eager({.forward_seed = seed, .leaves = std::move(leaves)});
 }
 
-Status TrialMaker::add_truth(Trial& trial) const {
+Result<State> TrialMaker::add_truth(Trial& trial) const {
   auto truth = TRY(run_exact(trial, {}));
   for (size_t i = 0; i < trial.outputs.size(); ++i) trial.outputs[i].truth = truth.outputs[i];
   auto after = tensors_of(truth.leaves);
@@ -286,7 +421,7 @@ Status TrialMaker::add_truth(Trial& trial) const {
   const bool told = std::any_of(notes_.begin(), notes_.end(), [](auto& each) { return each.find(kOnHost) == 0; });
   if (!truth.why_on_host.empty() && !told) notes_.push_back(note);
   free_device();
-  return {};
+  return std::move(truth.state);
 }
 
 Result<std::vector<at::Tensor>> TrialMaker::nudged_truth(const Trial& trial, Move move) const {
@@ -295,6 +430,19 @@ Result<std::vector<at::Tensor>> TrialMaker::nudged_truth(const Trial& trial, Mov
   auto truth = TRY(run_exact(trial, {move.times * move.epsilon, 1 + move.draw * kSeedsOfDraw, move.times * of_nodes}));
   free_device();
   return std::move(truth.outputs);
+}
+
+std::vector<IValue> TrialMaker::exact_leaves(const std::vector<IValue>& leaves, Nudge nudge, c10::Device device) const {
+  std::vector<IValue> result;
+  size_t number = 0;
+  for (auto& leaf : leaves) {
+    if (!leaf.isTensor()) {
+      result.push_back(leaf);
+      continue;
+    }
+    result.emplace_back(exact_tensor(leaf.toTensor(), nudge.epsilon, nudge.seed++, device, singled_out_.at(number++)));
+  }
+  return result;
 }
 
 Replay::AfterNode TrialMaker::nudge_nodes(Nudge nudge) const {
@@ -308,13 +456,17 @@ Replay::AfterNode TrialMaker::nudge_nodes(Nudge nudge) const {
 }
 
 Result<TrialMaker::Truth> TrialMaker::run_whole(const Trial& trial, Nudge nudge, c10::Device device) const {
+  const Replays* other = nullptr;
+  if (trial.numbers != 0) other = TRY(replays_of(trial.numbers));
+  const Graph& graph = other ? other->graph : reference_.forward;
   std::optional<Replay> on_host;
-  if (device != options_.device) on_host.emplace(TRY(Replay::prepare(reference_.forward, Precision::exact)));
+  if (device != options_.device) on_host.emplace(TRY(Replay::prepare(graph, Precision::exact)));
+  const Replay& replay = on_host ? *on_host : other ? *other->exact : *exact_;
   Truth truth;
-  truth.leaves = exact_leaves(trial.leaves, nudge.epsilon, nudge.seed, device);
-  truth.state = exact_state(weights(trial.weights), nudge.epsilon, nudge.seed + kSeedsOfInputs, device);
+  truth.leaves = exact_leaves(trial.leaves, nudge, device);
+  truth.state = exact_state_before(trial, nudge, device);
   at::manual_seed(trial.forward_seed);
-  truth.outputs = TRY((on_host ? *on_host : *exact_).run(truth.leaves, truth.state, nudge_nodes(nudge)));
+  truth.outputs = TRY(replay.run(truth.leaves, truth.state, nudge_nodes(nudge)));
   if (nudge.epsilon > 0) truth = {std::move(truth.outputs), {}, {}, {}, {}};
   return truth;
 }
@@ -322,10 +474,13 @@ Result<TrialMaker::Truth> TrialMaker::run_whole(const Trial& trial, Nudge nudge,
 // Weights and whole inputs are moved once, as every slice has them; the parts of inputs each on their own.
 Result<TrialMaker::Truth> TrialMaker::run_slices(const Trial& trial, Nudge nudge, c10::Device device) const {
   const auto replay = TRY(SlicedReplay::prepare(reference_.forward, exact_run_, device));
-  const State state = exact_state(weights(trial.weights), nudge.epsilon, nudge.seed + kSeedsOfInputs, device);
+  const State state = exact_state_before(trial, nudge, device);
   SlicedReplay::Hooks hooks;
   hooks.widen = [&](const at::Tensor& part, size_t input, int64_t slice) {
-    return exact_tensor(part, nudge.epsilon, nudge.seed + input + static_cast<uint64_t>(slice) * kSeedsOfSlice, device);
+    const auto tensors = std::count_if(trial.leaves.begin(), trial.leaves.begin() + static_cast<std::ptrdiff_t>(input),
+                                       [](const IValue& leaf) { return leaf.isTensor(); });
+    const uint64_t seed = nudge.seed + input + static_cast<uint64_t>(slice) * kSeedsOfSlice;
+    return exact_tensor(part, nudge.epsilon, seed, device, singled_out_.at(static_cast<size_t>(tensors)));
   };
   if (nudge.epsilon > 0)
     hooks.after_node = [&](int64_t slice) -> Replay::AfterNode {
@@ -370,7 +525,7 @@ Result<TrialMaker::Truth> TrialMaker::run_somewhere(const RunOn& run) const {
 
 Result<TrialMaker::Truth> TrialMaker::run_exact(const Trial& trial, Nudge nudge) const {
   const bool changes_nothing = trial.mutated.empty() && trial.state.empty();
-  if (is_sliced() && changes_nothing) {
+  if (is_sliced() && changes_nothing && trial.numbers == 0) {
     auto truth = run_somewhere([&](c10::Device device) { return run_slices(trial, nudge, device); });
     const std::string why_not = truth.ok() ? truth->why_not_in_slices : truth.error().message;
     if (why_not.empty()) return truth;

@@ -13,13 +13,20 @@
 #include "eval/torch/replay.h"
 #include "eval/torch/sliced_replay.h"
 #include "eval/worker/truth/comparison.h"
+#include "eval/worker/truth/perturbation.h"
 #include "eval/worker/truth/stress.h"
 
 namespace tilepilot::eval {
 
+// The model's state in a call: as exported, moved a little, drawn anew; with other values of buffers alone (all; whole
+// numbers only a little; all but whole numbers); or drawn anew and of other signs and sizes, of larger size, large.
+inline constexpr int kGivenWeights = 0, kMovedWeights = 1, kRedrawnWeights = 2, kMovedBuffers = 3, kNearBuffers = 4,
+                     kMovedFloatBuffers = 5, kStretchedWeights = 6, kLargerWeights = 7, kLargeWeights = 8,
+                     kFairlyLargeWeights = 9;
+
 struct TrialRecipe {
   uint64_t input_seed = 0, forward_seed = 0;
-  int weights = 0;  // as TrialMaker::weights numbers them
+  int weights = kGivenWeights;
   StressRecipe stress = {};
 };
 
@@ -34,12 +41,19 @@ struct ChangedState {
   bool is_told_only() const { return counts_calls && !is_read; }
 };
 
+// What earlier calls have left in buffers, by value of the graph: as eager has it, and in float64.
+struct StateBefore {
+  std::map<size_t, at::Tensor> eager, exact;
+};
+
 struct Trial {
   uint64_t forward_seed = 0;
-  int weights = 0;
-  std::vector<c10::IValue> leaves;  // forward's inputs before the call
-  std::vector<at::Tensor> inputs;   // the tensors among them
-  std::vector<size_t> mutated;      // inputs that eager changes
+  int weights = kGivenWeights;
+  std::shared_ptr<const StateBefore> before;  // nullptr: the call is the first
+  int numbers = 0;                            // strength of other_number() for those among the inputs; 0: as given
+  std::vector<c10::IValue> leaves;            // forward's inputs before the call
+  std::vector<at::Tensor> inputs;             // the tensors among them
+  std::vector<size_t> mutated;                // inputs that eager changes
   std::vector<Expected> outputs;
   std::vector<Expected> mutated_expected;  // of the inputs in `mutated`
   std::vector<ChangedState> state;
@@ -55,20 +69,17 @@ struct ReferenceOptions {
   std::shared_ptr<const runtime::cuda::Device> gpu = nullptr;  // that device, if it is one
   int64_t kept_bytes = int64_t{1} << 30;                       // of trials kept for the candidates to come
   double trial_seconds = 30;                                   // for all trials; less than two are never made
-  double stress_seconds = 1.5;                                 // for making stress trials; at least three are tried
+  double stress_seconds = 2;                                   // for making stress trials; at least three are tried
   std::optional<at::ScalarType> precision = std::nullopt;      // outputs need be no better than that
   int64_t exact_bytes = kExactBytes;                           // float64 replays that take more are cut into slices
   FindSlices find_slices = eval::find_slices;                  // how
 };
 
-inline constexpr int kMovedBuffers = 3, kStretchedWeights = 4;
-
 class TrialMaker {
  public:
   static Result<std::unique_ptr<TrialMaker>> make(const Reference& reference, const ReferenceOptions& options);
 
-  // The model's state: as exported (0), moved a little (1), drawn anew (2), with other values of buffers alone
-  // (kMovedBuffers), or drawn anew and of other signs and sizes (kStretchedWeights); where large, made again each time.
+  // Where they are large, made again each time.
   State weights(int set) const;
   const Replay& eager() const { return *eager_; }
   const std::vector<std::string>& notes() const { return notes_; }
@@ -78,9 +89,13 @@ class TrialMaker {
   bool has_movable_buffers() const;
   bool has_parameters() const;
 
+  const std::vector<SingledOut>& singled_out_values() const { return singled_out_; }
+
   Result<std::vector<c10::IValue>> fresh_inputs(uint64_t seed) const;
   Result<Trial> make_trial(const TrialRecipe& recipe, const std::vector<InputFacts>& facts) const;
   Result<Trial> make_trial(std::vector<c10::IValue> leaves, uint64_t forward_seed, int weights) const;
+  // Calls one after another, each on the state that the one before has left. Ends with the call that eager cannot make.
+  Result<std::vector<Trial>> make_chain(const std::vector<TrialRecipe>& recipes) const;
   struct Move {
     double epsilon = 0;
     uint64_t draw = 0;
@@ -100,6 +115,11 @@ class TrialMaker {
     std::string why_on_host;          // the GPU was to compute it; empty: it did
     std::string why_not_in_slices;    // it was made in slices, and is wrong; empty: it is right
   };
+  // With other numbers among the inputs.
+  struct Replays {
+    Graph graph;
+    std::optional<Replay> eager, exact;
+  };
   // How far inputs and weights are moved before a call.
   struct Nudge {
     double epsilon = 0;
@@ -110,12 +130,21 @@ class TrialMaker {
   TrialMaker(const Reference& reference, const ReferenceOptions& options) : reference_(reference), options_(options) {}
   Status prepare();
   void leave_out_unfit_weights();
+  void find_unmoved(int set);
+  bool fits(int set) const;
   void find_read_state();
   bool reads_state(const std::vector<c10::IValue>& leaves, const std::vector<size_t>& values,
                    const std::vector<std::string>& outputs) const;
-  Result<Trial> run_eager(std::vector<c10::IValue> leaves, uint64_t forward_seed, int weights) const;
+  // Of a trial with leaves, seed, weights and all else that decides the call.
+  Result<Trial> run_eager(Trial trial) const;
+  Result<const Replay*> eager_of(const Trial& trial) const;
+  Result<const Replays*> replays_of(int numbers) const;
+  State state_before(const Trial& trial) const;
+  std::vector<c10::IValue> exact_leaves(const std::vector<c10::IValue>& leaves, Nudge nudge, c10::Device device) const;
+  State exact_state_before(const Trial& trial, Nudge nudge, c10::Device device) const;
   std::vector<ChangedState> changed_state(const State& before, const State& after) const;
-  Status add_truth(Trial& trial) const;
+  // Returns the state after the call.
+  Result<State> add_truth(Trial& trial) const;
   // Of a trial's leaves and seed, with one of the weight sets; in slices if that is planned.
   Result<Truth> run_exact(const Trial& trial, Nudge nudge) const;
   // What the GPU cannot do (an operator without float64, too little memory), the processor does.
@@ -132,15 +161,20 @@ class TrialMaker {
   State given_weights_;
   std::set<size_t> unread_;  // values of buffers that calls change and whose outputs do not depend on them
   std::vector<bool> used_;   // by value of the graph: other nodes take it
-  bool redraws_ = true;      // else the third set is the second
+  Unmoved unmoved_;
+  std::vector<SingledOut> singled_out_;  // by tensor among the inputs
   mutable std::map<int, State> kept_weights_;
   State recipe_constants_;
   std::unique_ptr<Replay> eager_, exact_;
+  mutable std::map<int, std::unique_ptr<Replays>> other_numbers_;  // by strength
   mutable ExactRun exact_run_;
   mutable bool slices_are_checked_ = false;
   mutable std::vector<std::string> notes_;
 };
 
+// Which elements of the outputs are numbers, eager's and the truth's in turn; undefined where all are.
+std::vector<at::Tensor> finite_places(const Trial& trial);
+bool same_places(const std::vector<at::Tensor>& one, const std::vector<at::Tensor>& other);
 // Tensors among leaves.
 std::vector<at::Tensor> tensors_of(const std::vector<c10::IValue>& leaves);
 // Deep copies, with the same strides.

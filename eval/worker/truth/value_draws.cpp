@@ -1,0 +1,99 @@
+#include "eval/worker/truth/value_draws.h"
+
+#include <ATen/Context.h>
+#include <ATen/Functions.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace tilepilot::eval {
+namespace {
+
+// As many different numbers in order as `tensor` has, the least and the largest of them the same.
+at::Tensor other_offsets(const at::Tensor& tensor, Draws& draws) {
+  constexpr int64_t kMost = int64_t{1} << 22;  // that are drawn from
+  const at::Tensor given = tensor.flatten().to(at::kLong);
+  const int64_t first = given[0].item<int64_t>(), between = given[-1].item<int64_t>() - first - 1;
+  const int64_t count = given.numel() - 2;
+  if (count < 1 || between < count || between > kMost) return tensor;
+  at::Tensor drawn = given.clone();
+  drawn.slice(0, 1, -1).copy_(sorted_values(draws.some_of(between, count)).add_(first + 1));
+  return drawn.reshape(tensor.sizes()).to(tensor.scalar_type());
+}
+
+// A length, a count, a position.
+at::Tensor other_number(const at::Tensor& tensor, bool smaller, Draws& draws) {
+  const int64_t value = tensor.item<int64_t>(), size = std::abs(value);
+  const int64_t low = smaller ? 0 : size + 1, high = smaller ? size - 1 : 2 * size + 2;
+  if (high < low) return tensor;
+  const at::Tensor drawn = draws.integers(low, high);
+  return (value < 0 ? drawn.neg() : drawn).to(tensor.scalar_type());
+}
+
+}  // namespace
+
+Draws::Draws(const at::Tensor& like, uint64_t seed)
+    : like_(like), generator_(at::globalContext().defaultGenerator(like.device()).clone()) {
+  generator_.set_current_seed(seed);
+}
+
+at::Tensor Draws::place(at::ScalarType type) const {
+  return at::empty(like_.sizes(), at::dtype(type).device(like_.device()));
+}
+at::Tensor Draws::uniform() { return place(at::kFloat).uniform_(0, 1, generator_); }
+at::Tensor Draws::normal() { return place(at::kFloat).normal_(0, 1, generator_); }
+at::Tensor Draws::integers(int64_t low, int64_t high) { return place(at::kLong).random_(low, high + 1, generator_); }
+at::Tensor Draws::permuted() {
+  const at::Tensor order = at::randperm(like_.numel(), generator_, at::dtype(at::kLong).device(like_.device()));
+  return like_.flatten().index_select(0, order).reshape(like_.sizes());
+}
+at::Tensor Draws::some_of(int64_t end, int64_t count) {
+  return at::randperm(end, generator_, at::dtype(at::kLong).device(like_.device())).slice(0, 0, count);
+}
+
+bool is_integer(const at::Tensor& tensor) { return at::isIntegralType(tensor.scalar_type(), /*includeBool=*/false); }
+
+at::Tensor sorted_values(const at::Tensor& tensor) { return tensor.dim() == 0 ? tensor : std::get<0>(tensor.sort(-1)); }
+
+void see_values(const at::Tensor& input, bool first, InputFacts& facts) {
+  if (input.numel() == 0 || input.scalar_type() == at::kBool || input.is_complex()) return;
+  // PyTorch compares and sorts no unsigned numbers of more than 8 bits.
+  const at::Tensor tensor = at::isBarebonesUnsignedType(input.scalar_type()) ? input.to(at::kLong) : input;
+  const double low = tensor.min().item<double>(), high = tensor.max().item<double>();
+  facts.low = first ? low : std::min(facts.low, low);
+  facts.high = first ? high : std::max(facts.high, high);
+  if (!is_integer(tensor)) return;
+  const at::Tensor flat = tensor.flatten(), ordered = sorted_values(flat);
+  facts.sorted = facts.sorted && flat.equal(ordered);
+  facts.distinct = facts.distinct && !ordered.slice(0, 1).eq(ordered.slice(0, 0, -1)).any().item<bool>();
+}
+
+at::Tensor other_floats(const at::Tensor& tensor, bool signs, Draws& draws) {
+  if (!tensor.isfinite().all().item<bool>()) return draws.permuted();  // additive masks
+  const at::ScalarType type = tensor.scalar_type();
+  if (tensor.dim() > 0 && tensor.eq(0).logical_or(tensor.eq(1)).all().item<bool>())
+    return draws.uniform().gt(0.5).to(type);
+  if (!tensor.any().item<bool>()) return draws.normal().to(type);
+  const at::Tensor other = tensor.mul(draws.uniform().add(0.5).to(type));
+  return signs ? at::where(draws.uniform().gt(0.5), other, other.neg()) : other;
+}
+
+at::Tensor other_integers(const at::Tensor& tensor, const InputFacts& facts, bool smaller, Draws& draws) {
+  if (tensor.numel() == 0) return tensor;
+  if (tensor.numel() == 1) return other_number(tensor, smaller, draws);
+  // All numbers of a range in order are a permutation too; others in order may be offsets.
+  const bool is_range = facts.high - facts.low == static_cast<double>(tensor.numel() - 1);
+  if (facts.distinct && !facts.singled_out.repeats)
+    return facts.sorted && !is_range ? other_offsets(tensor, draws) : draws.permuted();
+  at::Tensor drawn = draws.integers(static_cast<int64_t>(facts.low), static_cast<int64_t>(facts.high));
+  if (facts.sorted) {
+    drawn = sorted_values(drawn.flatten());
+    // Offsets keep their ends.
+    const at::Tensor given = tensor.flatten();
+    drawn[0].copy_(given[0]);
+    drawn[-1].copy_(given[-1]);
+  }
+  return drawn.reshape(tensor.sizes()).to(tensor.scalar_type());
+}
+
+}  // namespace tilepilot::eval

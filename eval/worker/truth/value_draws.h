@@ -1,0 +1,56 @@
+// Other values of a tensor's kind: what an input or a buffer could hold as well.
+#pragma once
+
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
+
+#include <string>
+
+#include "eval/singled_out.h"
+
+namespace tilepilot::eval {
+
+// What the given trials show of an input.
+struct InputFacts {
+  bool fixed = false;    // the same values in every trial
+  bool sorted = true;    // integers: never descending, as offsets are
+  bool distinct = true;  // integers: no value twice, as in a permutation
+  double low = 0, high = 0;
+  std::string digest;  // of the first trial
+  bool seen_twice = false;
+  SingledOut singled_out = {};  // by the model
+};
+
+// Adds what an input of a trial shows.
+void see_values(const at::Tensor& input, bool first, InputFacts& facts);
+
+// The same numbers for a seed, on the device of the tensor: others take a processor longer than most models.
+class Draws {
+ public:
+  Draws(const at::Tensor& like, uint64_t seed);
+
+  at::Tensor uniform();  // in [0, 1), float32
+  at::Tensor normal();
+  at::Tensor integers(int64_t low, int64_t high);  // both included
+  at::Tensor permuted();                           // the tensor's own elements
+  // `count` different numbers from 0 to below `end`.
+  at::Tensor some_of(int64_t end, int64_t count);
+
+ private:
+  at::Tensor place(at::ScalarType type) const;
+
+  const at::Tensor& like_;
+  at::Generator generator_;
+};
+
+bool is_integer(const at::Tensor& tensor);  // bool is none
+// Along the last axis.
+at::Tensor sorted_values(const at::Tensor& tensor);
+// Masks of zeros and ones are drawn anew, those with infinities permuted; else each element changes by up to a half,
+// and its sign if `signs`.
+at::Tensor other_floats(const at::Tensor& tensor, bool signs, Draws& draws);
+// In the range that the facts tell: permutations stay such, offsets keep order and ends. One number alone becomes
+// another below twice it, or below itself.
+at::Tensor other_integers(const at::Tensor& tensor, const InputFacts& facts, bool smaller, Draws& draws);
+
+}  // namespace tilepilot::eval

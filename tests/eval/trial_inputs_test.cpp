@@ -1,0 +1,91 @@
+// What trials change of a model's inputs: values that it singles out, and numbers beside tensors.
+#include <gmock/gmock.h>
+
+#include "eval/input_numbers.h"
+#include "eval/singled_out.h"
+#include "tests/eval/drawn_graph.h"
+
+namespace tilepilot::eval {
+namespace {
+
+using testing::Drawn;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+Drawn drawn_by(const std::string& op) {
+  Drawn recipe;
+  return recipe.returns_all({recipe.node(op, {testing::integer(0)}, {4})});
+}
+
+TEST(SingledOut, FindsWhatElementsAreComparedWith) {
+  Drawn forward;
+  const int ids = forward.input({4}, "int64");
+  const int row = forward.node("unsqueeze", {testing::ref(ids), testing::integer(0)}, {1, 4});
+  forward.graph.values[static_cast<size_t>(row)].dtype = "int64";
+  const int known = forward.node("ne.Scalar", {testing::ref(row), testing::integer(7)}, {1, 4});
+  const int positive = forward.node("ge.Scalar", {testing::ref(ids), testing::integer(0)}, {4});
+  forward.returns_all({known, positive});
+  const auto found = singled_out(forward.graph, drawn_by("randint").graph);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0].values, UnorderedElementsAre(7, -1, 0, 1));
+  EXPECT_TRUE(found[0].repeats);
+  EXPECT_FALSE(found[0].nan);
+}
+
+TEST(SingledOut, AsksOfFloatingNumbersForNaNAndNotForBounds) {
+  Drawn forward;
+  const int x = forward.input({4});
+  const int kept = forward.node("nan_to_num", {testing::ref(x)}, {4});
+  const int large = forward.node("gt.Scalar", {testing::ref(x), testing::number(0.5)}, {4});
+  forward.returns_all({kept, large});
+  const auto found = singled_out(forward.graph, drawn_by("randperm").graph);
+  EXPECT_THAT(found.at(0).values, IsEmpty());
+  EXPECT_TRUE(found[0].nan);
+  EXPECT_FALSE(found[0].repeats);
+}
+
+TEST(SingledOut, TakesWhatALossIgnoresOnlyIfTheModelSaysSo) {
+  for (const int64_t ignored : {int64_t{255}, int64_t{-100}}) {
+    Drawn forward;
+    const int x = forward.input({4, 9}), target = forward.input({4}, "int64");
+    forward.returns(
+        forward.node("cross_entropy_loss",
+                     {testing::ref(x), testing::ref(target), {}, testing::integer(1), testing::integer(ignored)}, {}));
+    const auto found = singled_out(forward.graph, drawn_by("randint").graph);
+    EXPECT_THAT(found.at(0).values, IsEmpty());
+    EXPECT_EQ(found.at(1).values.size(), ignored == 255 ? 1u : 0u);
+  }
+}
+
+Reference with_a_number_and_a_flag() {
+  Drawn forward, recipe;
+  const int x = forward.input({4});
+  forward.returns(forward.node("mul.Tensor", {testing::ref(x), testing::number(2.5)}, {4}));
+  const int drawn = recipe.node("randn", {testing::axes({4})}, {4});
+  Reference reference;
+  reference.forward = forward.graph;
+  reference.inputs = recipe.graph;
+  reference.inputs.outputs = {GraphList{testing::ref(drawn), testing::number(2.5), {true}}};
+  reference.numbers = {{1, {{0, false, {1}}}}};
+  return reference;
+}
+
+TEST(InputNumbers, ChangeInTheGraphAndInTheArguments) {
+  const Reference reference = with_a_number_and_a_flag();
+  EXPECT_EQ(std::get<double>(with_other_numbers(reference, 1).nodes[0].args[1].data), 3.75);
+  EXPECT_EQ(std::get<double>(with_other_numbers(reference, -1).nodes[0].args[1].data), 1.25);
+  const GraphArgument inputs = inputs_with_other_numbers(reference, 1);
+  const auto& list = std::get<GraphList>(inputs.data);
+  EXPECT_EQ(std::get<double>(list[1].data), 3.75);
+  EXPECT_TRUE(std::get<bool>(list[2].data));
+  EXPECT_EQ(std::get<double>(std::get<GraphList>(inputs_with_other_numbers(reference, 0).data)[1].data), 2.5);
+  EXPECT_EQ(std::get<int64_t>(other_number({int64_t{4}}, -1).data), 3);
+}
+
+TEST(InputNumbers, TellWhichStay) {
+  EXPECT_THAT(fixed_numbers(with_a_number_and_a_flag()), ElementsAre("input 2 (true)"));
+}
+
+}  // namespace
+}  // namespace tilepilot::eval
