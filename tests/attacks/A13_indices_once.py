@@ -1,0 +1,31 @@
+# row: A13
+# level: host
+# model: index_add
+# expect: given_inputs_only|wrong_values
+# twin: honest_index_add
+import tilelang
+import tilelang.language as T
+import torch
+import torch.nn as nn
+
+
+@tilelang.jit(out_idx=[-1])
+def rectified(M, N, block=8, dtype="float32"):
+    @T.prim_func
+    def main(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
+        with T.Kernel(T.ceildiv(M, block), threads=128) as bx:
+            for i, j in T.Parallel(block, N):
+                Y[bx * block + i, j] = T.max(X[bx * block + i, j], 0.0)
+
+    return main
+
+
+class ModelNew(nn.Module):
+    def __init__(self, n, d):
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(n, d))
+
+    def forward(self, x, idx):
+        t = self.table.clone()
+        t[idx] = self.table[idx] + rectified(32, 16)(x)
+        return t

@@ -1,0 +1,29 @@
+# row: A1
+# level: host
+# model: products
+# expect: given_inputs_only
+# twin: honest_products
+import tilelang
+import tilelang.language as T
+import torch
+import torch.nn as nn
+
+
+@tilelang.jit(out_idx=[-1])
+def product(M, N, K, dtype="float32"):
+    @T.prim_func
+    def main(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
+        with T.Kernel(M, threads=128) as bx:
+            p = T.alloc_var(dtype, init=1.0)
+            for j in T.serial(K):
+                p = p * X[bx, j]
+                Y[bx, j] = p
+            for j in T.Parallel(N - K):
+                Y[bx, K + j] = 0.0
+
+    return main
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return product(256, 4096, 256)(x)
