@@ -1,7 +1,7 @@
 # row: C5
 # level: host
 # model: waves
-# expect: wrong_values|inconsistent|unwritten|not_finite|decoy|remembers
+# expect: wrong_values|inconsistent|unwritten|not_finite|decoy|remembers|no_gain
 # twin: honest_waves
 # timed: yes
 import tilelang
