@@ -59,7 +59,19 @@ const std::vector<double>& magnitudes_of(const Format& f) {
   return tables[size_t(&f - kFormats)];
 }
 
+// The same as nearest(), for the formats with many codes, by arithmetic: a table of them does not fit a cache.
+uint32_t nearest_of_16_bits(double magnitude, const Format& f) {
+  if (std::isinf(magnitude)) return f.infinity;
+  const int bias = (1 << (f.exponent_bits - 1)) - 1;
+  const int exponent = magnitude == 0 ? 1 - bias : std::max(std::ilogb(magnitude), 1 - bias);
+  if (exponent > bias) return f.infinity;
+  // In units of the last place: ties go to the even one, which is the even code.
+  const auto units = static_cast<uint32_t>(std::nearbyint(std::ldexp(magnitude, f.digits - exponent)));
+  return std::min((uint32_t(exponent + bias - 1) << f.digits) + units, f.infinity);
+}
+
 uint32_t nearest(double magnitude, const Format& f) {
+  if (f.type.bits == 16) return nearest_of_16_bits(magnitude, f);
   const std::vector<double>& numbers = magnitudes_of(f);
   const auto above = std::lower_bound(numbers.begin(), numbers.end(), magnitude);
   if (above == numbers.end()) return uint32_t(numbers.size() - 1);
@@ -92,7 +104,7 @@ double decode(uint32_t code, ir::DType type) {
   const Format& f = *format_of(type);
   const uint32_t sign = is_exponent_only(f) ? 0 : 1u << (type.bits - 1), magnitude = code & ~sign;
   double value = std::numeric_limits<double>::quiet_NaN();
-  if (magnitude <= f.largest) value = finite(magnitude, f);
+  if (magnitude <= f.largest) value = magnitudes_of(f)[magnitude];
   if (f.infinity != 0 && magnitude == f.infinity) value = std::numeric_limits<double>::infinity();
   return code & sign ? -value : value;
 }

@@ -19,27 +19,6 @@ int64_t moved(int64_t start, int64_t by) {
   return static_cast<int64_t>(static_cast<uint64_t>(start) + static_cast<uint64_t>(by));
 }
 
-// The last two axes of a region.
-class Matrix {
- public:
-  Matrix(const Box& box, bool transposed) : start_(box.start), at_(box.start), transposed_(transposed) {}
-
-  // Until the next call: one element is looked up after the other, and allocating its place would take most of the
-  // time.
-  const Indices& at(int64_t row, int64_t column) {
-    if (transposed_) std::swap(row, column);
-    const size_t last = at_.size() - 1;
-    at_[last - 1] = moved(start_[last - 1], row);
-    at_[last] = moved(start_[last], column);
-    return at_;
-  }
-
- private:
-  const Indices& start_;
-  Indices at_;
-  bool transposed_;
-};
-
 // Offsets along the axes of extent above 1, spread over another region's axes.
 Indices carry_over(const Indices& offsets, const Indices& from, const Indices& to) {
   Indices result(to.size(), 0);
@@ -80,22 +59,11 @@ class Operators {
 
   // c is read first: its sum goes on.
   void run(const ir::Gemm& n) {
-    const Box a = box(n.a), b = box(n.b), c = box(n.c);
     const ir::DType type = product_type(n);
-    Matrix left(a, n.transpose_a), right(b, n.transpose_b);
-    const int64_t depth = n.a.extent[n.a.extent.size() - (n.transpose_a ? 2 : 1)];
-    std::vector<Element> sums;
-    each(n.c.extent, [&](const Indices& at) {
-      const int64_t row = at[at.size() - 2], column = at[at.size() - 1];
-      Element sum = n.clear_accumulator ? Element::zero(type) : read(c, at).cast(type);
-      for (int64_t k = 0; k < depth; ++k) {
-        const Element x = in_.read(n.a.buffer, left.at(row, k), span_).cast(type);
-        const Element y = in_.read(n.b.buffer, right.at(k, column), span_).cast(type);
-        sum = apply(BinaryOp::add, sum, apply(BinaryOp::mul, x, y));
-      }
-      sums.push_back(sum);
-    });
-    write_all(c, n.c.extent, sums);
+    if (type == ir::kFloat32) multiply<float>(n, type);
+    if (type == ir::kFloat64) multiply<double>(n, type);
+    if (type == ir::kInt32) multiply<uint32_t>(n, type);
+    if (type == ir::kInt64) multiply<uint64_t>(n, type);
   }
 
   void run(const ir::Reduce& n) {
@@ -144,6 +112,43 @@ class Operators {
     for (size_t k = 0; k < at.size(); ++k) place_[k] = moved(place_[k], at[k]);
     return place_;
   }
+  // The elements of a matrix, row by row, as numbers of T: an unsigned one has an integer's bits, and wraps as it does.
+  template <class T>
+  std::vector<T> numbers(const Box& box, const Indices& extent, bool transposed, ir::DType type) {
+    const auto rows = static_cast<size_t>(extent[extent.size() - 2]), columns = static_cast<size_t>(extent.back());
+    std::vector<T> result(rows * columns);
+    size_t next = 0;
+    each(extent, [&](const Indices& at) {
+      const Element element = read(box, at).cast(type);
+      const size_t place = transposed ? next % columns * rows + next / columns : next;
+      result[place] = std::is_floating_point_v<T> ? static_cast<T>(element.number) : static_cast<T>(element.whole);
+      ++next;
+    });
+    return result;
+  }
+
+  template <class T>
+  void multiply(const ir::Gemm& n, ir::DType type) {
+    const Box c = box(n.c);
+    const std::vector<T> a = numbers<T>(box(n.a), n.a.extent, n.transpose_a, type);
+    const std::vector<T> b = numbers<T>(box(n.b), n.b.extent, n.transpose_b, type);
+    const auto columns = static_cast<size_t>(n.c.extent.back());
+    const size_t rows = static_cast<size_t>(n.c.extent[n.c.extent.size() - 2]), depth = rows == 0 ? 0 : a.size() / rows;
+    std::vector<Element> sums;
+    each(n.c.extent, [&](const Indices& at) {
+      const auto row = static_cast<size_t>(at[at.size() - 2]), column = static_cast<size_t>(at.back());
+      const Element start = n.clear_accumulator ? Element::zero(type) : read(c, at).cast(type);
+      T sum = std::is_floating_point_v<T> ? static_cast<T>(start.number) : static_cast<T>(start.whole);
+      for (size_t k = 0; k < depth; ++k) {
+        const T product = a[row * depth + k] * b[k * columns + column];
+        sum = sum + product;
+      }
+      sums.push_back(std::is_floating_point_v<T> ? Element::real(type, static_cast<double>(sum))
+                                                 : Element::integer(type, static_cast<int64_t>(sum)));
+    });
+    write_all(c, n.c.extent, sums);
+  }
+
   Box box(const ir::Region& region) const { return {region, in_.integers(region.start)}; }
 
   Element read(const Box& box, const Indices& at) { return in_.read(box.region.buffer, place(box, at), span_); }
