@@ -29,16 +29,20 @@ void add(double value, SingledOut& found) {
 // What a node that takes the elements says of them.
 void look(const GraphNode& node, int id, bool is_integer, SingledOut& found) {
   static const Set kEqual = {"eq", "ne"}, kOrder = {"lt", "le", "gt", "ge"};
-  static const Set kAsks = {"isnan", "isinf", "isfinite", "nan_to_num", "nansum", "nanmean", "nanmedian"};
+  static const Set kAsks = {"isnan", "isfinite", "nan_to_num", "nansum", "nanmean", "nanmedian"};
+  static const Set kAsksForInfinity = {"isinf", "isfinite", "nan_to_num"};
   static const Set kLosses = {"cross_entropy_loss", "nll_loss", "nll_loss2d", "nll_loss_nd"};
   constexpr double kIgnoredByDefault = -100;
   const std::string_view name = short_name(node);
   if (kAsks.count(name)) found.nan = true;
+  if (kAsksForInfinity.count(name)) found.infinite = true;
   const auto number = number_of(argument_of(node, 1, "other"));
   if (number && kEqual.count(name)) add(*number, found);
-  // Of floating numbers too few lie at a bound to be told from others.
-  if (number && kOrder.count(name) && is_integer)
-    for (const double beside : {-1.0, 0.0, 1.0}) add(*number + beside, found);
+  if (number && kOrder.count(name)) {
+    add(*number, found);
+    if (is_integer)
+      for (const double beside : {-1.0, 1.0}) add(*number + beside, found);
+  }
   const auto* target = argument_of(node, 1, "target");
   const bool is_target = target && target->value_id() && *target->value_id() == id;
   if (is_target && kLosses.count(name)) {

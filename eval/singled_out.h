@@ -9,9 +9,10 @@ namespace tilepilot::eval {
 
 struct SingledOut {
   std::vector<double> values;  // that elements are compared with: a padding token, the number for "unknown"
-  bool nan = false;            // the model asks which elements are numbers
+  bool nan = false;            // the model asks which elements are numbers,
+  bool infinite = false;       // or finite
   bool repeats = false;        // integers drawn one by one: values may come twice, even where none does
-  bool any() const { return nan || !values.empty(); }
+  bool any() const { return nan || infinite || !values.empty(); }
 };
 
 // By tensor among forward's inputs. `recipe`: the graph that makes them.

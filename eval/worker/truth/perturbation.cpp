@@ -93,6 +93,14 @@ void stretch_elements(at::Tensor tensor, Stretch by, at::Generator& generator) {
     if (sign.numel() > 1) sign[(one + 1) % sign.numel()].fill_(1);
     value = value.mul(sign.reshape(value.sizes()));
   }
+  if (by.offset != 0) value = value.add(by.offset * std::sqrt(value.square().mean().item<double>()));
+  if (by.empty_rows && value.dim() > 1) {
+    const at::Tensor drawn = uniform_like(value.flatten(1).select(1, 0), generator);
+    constexpr double kOneInEight = -0.75;
+    std::vector<int64_t> shape(static_cast<size_t>(value.dim()), 1);
+    shape[0] = value.size(0);
+    value = value.mul(drawn.gt(kOneInEight).to(at::kDouble).reshape(shape));
+  }
   tensor.copy_(value);
 }
 
@@ -120,6 +128,7 @@ void move_whole_numbers(at::Tensor tensor, uint64_t seed, BufferMove move) {
     return;
   }
   // Weights in 8 bits; longer integers are indices.
+  if (are_positions(tensor)) return;
   InputFacts facts;
   see_values(tensor, true, facts);
   tensor.copy_(narrow ? draws.permuted() : other_integers(tensor, facts, false, draws));
@@ -130,9 +139,16 @@ void move_truths(at::Tensor tensor, uint64_t seed) {
   tensor.copy_(is_constant(tensor) ? draws.uniform().gt(0.5) : draws.permuted());
 }
 
-void move_floats(at::Tensor tensor, at::Generator& generator) {
+void move_floats(at::Tensor tensor, at::Generator& generator, BufferMove move) {
   constexpr double kPart = 0.1;
+  if (move == BufferMove::stretched) return stretch_elements(tensor, {-2, 2, true}, generator);
   const at::Tensor value = tensor.to(at::kDouble);
+  const bool counts = tensor.numel() == 1 && value.isfinite().all().item<bool>() && value.frac().item<double>() == 0;
+  if (counts && move == BufferMove::far) {
+    constexpr double kLate = 1e6;
+    tensor.add_(uniform_like(value, generator).abs().add(1).mul(kLate / 2).floor().to(tensor.scalar_type()));
+    return;
+  }
   const at::Tensor factor = uniform_like(value, generator).mul_(kPart), moved = value.mul(factor.add(1));
   const bool finite = value.isfinite().all().item<bool>();
   const bool zeros_move = finite && (is_identity(tensor) || !is_mask(tensor));
@@ -152,8 +168,8 @@ bool is_movable_buffer(const GraphValue& value, const at::Tensor& tensor) {
 
 void move_buffer(at::Tensor tensor, uint64_t seed, BufferMove move) {
   auto generator = generator_on(tensor.device(), seed);
-  if (tensor.is_floating_point()) return move_floats(tensor, generator);
-  if (is_structured_mask(tensor)) return;
+  if (tensor.is_floating_point()) return move_floats(tensor, generator, move);
+  if (is_structured_mask(tensor) || move == BufferMove::stretched) return;
   if (tensor.scalar_type() == at::kBool) return move_truths(tensor, seed);
   if (is_integer(tensor) && move != BufferMove::floats) move_whole_numbers(tensor, seed, move);
 }
@@ -285,10 +301,15 @@ bool has_movable_buffers(const Graph& graph, const State& state) {
   return false;
 }
 
+bool are_positions(const at::Tensor& tensor) {
+  if (!tensor.defined() || !is_integer(tensor) || tensor.numel() < 4) return false;
+  return tensor.flatten().equal(at::arange(tensor.numel(), tensor.options()));
+}
+
 bool is_structured_mask(const at::Tensor& tensor) {
   constexpr double kChanges = 2;  // along a row of a mask that allows what is before, or near
   if (!tensor.defined() || tensor.dim() < 2 || tensor.size(-1) < 4 || tensor.is_complex()) return false;
-  if (!tensor.isfinite().all().item<bool>() || !is_mask(tensor) || is_identity(tensor)) return false;
+  if (tensor.isnan().any().item<bool>() || !is_mask(tensor) || is_identity(tensor)) return false;
   const at::Tensor some = tensor.ne(0);
   const at::Tensor changes = some.slice(-1, 1).ne(some.slice(-1, 0, -1));
   return changes.to(at::kDouble).sum(-1).mean().item<double>() <= kChanges;
@@ -314,7 +335,8 @@ void nudge_results(const GraphNode& node, std::vector<c10::IValue>& results, Nod
     }
     if (nudge.units > 0) {
       const at::Tensor size = made.abs().clamp_min_(std::sqrt(made.square().mean().item<double>()));
-      made.add_(size.mul_(draw).mul_((nudge.units + 0.5) * nudge.epsilon));
+      // A sum that is zero is one of zeros: of masked elements, say.
+      made.add_(size.mul_(draw).mul_((nudge.units + 0.5) * nudge.epsilon).masked_fill_(made.eq(0), 0));
     } else {
       made.mul_(draw.mul_(nudge.epsilon / 2).add_(1));
     }

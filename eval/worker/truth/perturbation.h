@@ -21,24 +21,31 @@ State perturbed_weights(const Graph& graph, const State& state, uint64_t seed, c
 // variances stay positive.
 State redrawn_weights(const Graph& graph, const State& state, uint64_t seed, const Unmoved& unmoved);
 
-// By which factors stretched_weights() multiplies: 2^low to 2^high, evenly in the exponent, of random sign if `signs`.
+// What stretched_weights() does: factors from 2^low to 2^high, evenly in the exponent, of random sign if `signs`; one
+// row in eight (along the first axis, of tensors with several) becomes zero; so many times its rms is added to a
+// tensor.
 struct Stretch {
   double low = 0, high = 0;
-  bool signs = false;
+  bool signs = false, empty_rows = false;
+  double offset = 0;
 };
 State stretched_weights(const Graph& graph, const State& state, uint64_t seed, Stretch stretch, const Unmoved& unmoved);
 
 // How far buffers are moved.
-enum class BufferMove { far, near, floats };
+enum class BufferMove { far, near, floats, stretched };
 // A copy in which every buffer that is no running statistic has other values: floating numbers change by a tenth, zeros
 // and identity matrices become small numbers, masks of one value random ones. Whole numbers (`floats`: none of them)
-// are drawn anew in their range; the same one everywhere grows by less than 1000, a counter by less than a million,
-// both by less than 8 if `near`. Masks with a structure and infinities stay.
+// are drawn anew in their range (all numbers from 0 on, in order, are positions, and stay); the same one everywhere
+// grows by less than 1000, a counter by less than a million, both by less than 8 if `near`. If `stretched`, floating
+// numbers have random signs and a quarter to four times their size, and nothing else moves. Masks with a structure and
+// infinities stay.
 State moved_buffers(const Graph& graph, const State& state, uint64_t seed, BufferMove move);
 // Whether there are any.
 bool has_movable_buffers(const Graph& graph, const State& state);
 // Whether its values stay because they are a mask with a structure: few changes along its rows.
 bool is_structured_mask(const at::Tensor& tensor);
+// Whether they do because they are 0, 1, 2, ...
+bool are_positions(const at::Tensor& tensor);
 // Values of parameters and running statistics that the functions above change.
 std::vector<size_t> movable_weights(const Graph& graph, const State& state);
 

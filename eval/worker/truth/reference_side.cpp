@@ -80,6 +80,8 @@ bool chooses_among_equals(const Graph& graph) {
     std::string_view name = node.op;
     name.remove_prefix(std::min(name.size(), std::string_view("aten::").size()));
     const bool chooses = std::find(std::begin(kChoices), std::end(kChoices), name) != std::end(kChoices);
+    const auto* stable = node.overload == "stable" ? argument_of(node, 1, "stable") : nullptr;
+    if (stable && std::holds_alternative<bool>(stable->data) && std::get<bool>(stable->data)) return false;
     const bool gives_indices = name.rfind("arg", 0) == 0 || name == "unique" || name == "_unique2" ||
                                (node.outputs.size() > 1 && node.outputs[1] >= 0);
     return chooses && gives_indices;
@@ -98,6 +100,7 @@ Status ReferenceSide::prepare() {
   maker_ = TRY(TrialMaker::make(reference_, options_));
   sums_ = longest_sums(reference_.forward);
   parts_ = output_parts(reference_.forward);
+  chooses_ = chooses_among_equals(reference_.forward);
   notes_ = reference_.warnings;
   for (int i = 0; i < options_.trials; ++i) {
     std::mt19937_64 seeds(options_.seed + static_cast<uint64_t>(i) * 0x9E3779B97F4A7C15);
@@ -329,6 +332,8 @@ Allowance ReferenceSide::allowance_of_changed(const Expected& expected) const {
 
 void ReferenceSide::note_fixed_inputs() {
   for (size_t i = 0; i < facts_.size(); ++i) {
+    if (facts_[i].zeros.defined() && !facts_[i].fixed)
+      notes_.push_back(fmt::format("input {} is zero at the same places in every trial, under stress too", i));
     if (!facts_[i].fixed) continue;
     notes_.push_back(fmt::format(
         "input {} has the same values in every trial: `get_inputs` draws it from no random function of PyTorch", i));
@@ -341,9 +346,12 @@ void ReferenceSide::note_masks() {
   const State given = maker_->weights(kGivenWeights);
   for (auto& parameter : reference_.parameters) {
     if (parameter.value < 0 || !parameter.is_buffer || uses.users(parameter.value).empty()) continue;
-    if (is_structured_mask(given[static_cast<size_t>(parameter.value)]))
+    const at::Tensor& tensor = given[static_cast<size_t>(parameter.value)];
+    if (is_structured_mask(tensor))
       notes_.push_back(
           fmt::format("the buffer `{}` is a mask, with zeros at the same places in every trial", parameter.name));
+    if (are_positions(tensor))
+      notes_.push_back(fmt::format("the buffer `{}` holds 0, 1, 2, ... in every trial", parameter.name));
   }
 }
 
@@ -422,13 +430,18 @@ void ReferenceSide::find_stress_trials() const {
     of_state.push_back({StressKind::weights, {kStretchedWeights}});
     plans.push_back({StressKind::weights, {kLargerWeights}});
     plans.push_back({StressKind::weights, {kLargeWeights, kFairlyLargeWeights}});
+    plans.push_back({StressKind::weights, {kEmptyRows}});
+    plans.push_back({StressKind::weights, {kOffsetWeights}});
   }
-  if (!reference_.numbers.empty()) of_state.push_back({StressKind::numbers, {1, -1}});
+  if (maker_->has_movable_buffers()) plans.push_back({StressKind::buffers, {kStretchedBuffers}});
+  if (!reference_.numbers.empty())
+    for (auto& strengths : {std::vector{1, -1}, std::vector{510}, std::vector{-4}})
+      of_state.push_back({StressKind::numbers, strengths});
   for (auto& plan : of_state) try_plan(plan, given);
   int tried = 0;
   for (auto& plan : plans) {
     const bool ties = plan.kind == StressKind::ties || plan.kind == StressKind::zeros;
-    if (ties && chooses_among_equals(reference_.forward)) continue;
+    if (ties && chooses_) continue;
     if (tried++ < kAlways || elapsed.seconds() <= options_.stress_seconds)
       try_plan(plan, given);
     else

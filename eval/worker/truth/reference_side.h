@@ -73,6 +73,8 @@ class ReferenceSide {
   // very trial allow, of which more is found out then: their condition may be worse than that of others.
   Comparison compare_closely(const CandidateOutput& actual, const Trial& trial, size_t output,
                              const Allowance& allowance) const;
+  // Whether outputs depend on which of equal elements an operator chooses.
+  bool chooses() const { return chooses_; }
   // Whether the model draws random numbers.
   bool is_random() const { return maker_->is_random(); }
 
@@ -121,7 +123,7 @@ class ReferenceSide {
   std::vector<bool> aliases_;
   std::vector<std::string> notes_;
   std::vector<std::string> output_digests_;  // by trial
-  bool degenerate_ = false, mutates_inputs_ = false, reads_state_ = false;
+  bool degenerate_ = false, mutates_inputs_ = false, reads_state_ = false, chooses_ = false;
   std::vector<std::pair<std::string, size_t>> judged_state_;
   // What is kept for the next candidate.
   mutable int64_t kept_bytes_ = 0;

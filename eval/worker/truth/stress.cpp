@@ -16,13 +16,16 @@ namespace {
 
 constexpr int kOneExtremeIn = 64;
 constexpr int kHalf = 50, kMost = 90;  // percentages of true elements
+constexpr int kEmptyToo = 0;           // half, but in one row of eight none, and in one all
+constexpr int kNone = 100;             // no element, in masks without rows too
+constexpr int kScattered = 10;         // values that are singled out come alone, not in whole rows too
 
 struct KindRow {
   StressKind kind;
   std::string_view name;
   bool floats;  // what it changes: floating inputs that vary
 };
-constexpr std::array<KindRow, 19> kKinds = {{
+constexpr std::array<KindRow, 21> kKinds = {{
     {StressKind::none, "given inputs", false},
     {StressKind::signs, "random signs", true},
     {StressKind::negative, "negative inputs alone", true},
@@ -36,7 +39,9 @@ constexpr std::array<KindRow, 19> kKinds = {{
     {StressKind::ties, "ties", true},
     {StressKind::sorted, "sorted inputs", true},
     {StressKind::alike, "rows that are nearly the same", true},
-    {StressKind::shifted, "numbers close to one", true},
+    {StressKind::shifted, "numbers around one", true},
+    {StressKind::positive, "positive inputs alone", true},
+    {StressKind::agree, "inputs that agree in part", false},
     {StressKind::special, "values that the model singles out", false},
     {StressKind::repeated, "repeated indices", false},
     {StressKind::numbers, "other numbers among the inputs", false},
@@ -65,18 +70,41 @@ at::Tensor similar_rows(const at::Tensor& tensor) {
   return first.add(rows.sub(first).mul(0.125)).reshape(tensor.sizes());
 }
 
-// One element in eight has one of the values, or is no number. `only`: with the first of them, the second, ...; 0: all.
+// A number for each row (along the last axis), to be compared with each element of it; 1 where there are no rows.
+at::Tensor uniform_by_row(const at::Tensor& tensor, Draws& draws) {
+  const at::Tensor drawn = draws.uniform();
+  return tensor.dim() < 2 ? at::ones({}, drawn.options()) : drawn.slice(-1, 0, 1);
+}
+
+at::Tensor random_mask(int percentage, const at::Tensor& tensor, Draws& draws) {
+  constexpr double kOne = 0.125;
+  if (percentage == kNone) return at::zeros_like(tensor);
+  const at::Tensor mask = draws.uniform().mul(100).lt(percentage == kEmptyToo ? kHalf : percentage);
+  if (percentage != kEmptyToo) return mask;
+  const at::Tensor row = uniform_by_row(tensor, draws);
+  return mask.logical_and(row.gt(kOne)).logical_or(row.gt(1 - kOne).logical_and(row.lt(1)));
+}
+
+// One element in eight has one of the values, or is no number, and in one row of eight all of them. `only`: with the
+// first of them, the second, ...; 0: all; from kScattered on the same without such rows.
 at::Tensor with_special_values(const at::Tensor& tensor, const SingledOut& singled_out, int only, Draws& draws) {
   constexpr double kShare = 0.125;
+  const bool rows = only < kScattered;
+  only %= kScattered;
   std::vector<double> values = singled_out.values;
-  if (singled_out.nan && tensor.is_floating_point()) values.push_back(std::nan(""));
+  if (tensor.is_floating_point()) {
+    if (singled_out.nan) values.push_back(std::nan(""));
+    if (singled_out.infinite) values.insert(values.end(), {HUGE_VAL, -HUGE_VAL});
+  }
   const auto count = static_cast<int>(values.size());
   at::Tensor result = tensor;
   for (int i = 0; i < count; ++i) {
     if (only > 0 && only != i + 1) continue;
     const double share = only > 0 ? kShare : kShare / count;
-    result =
-        at::where(draws.uniform().lt(share), at::full({}, values[static_cast<size_t>(i)], tensor.options()), result);
+    const at::Tensor value = at::full({}, values[static_cast<size_t>(i)], tensor.options());
+    at::Tensor place = draws.uniform().lt(share);
+    if (rows) place = place.logical_or(uniform_by_row(tensor, draws).lt(share));
+    result = at::where(place, value, result);
   }
   return result;
 }
@@ -97,13 +125,17 @@ at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const 
     case StressKind::buffers:
     case StressKind::weights:
     case StressKind::numbers:
+    case StressKind::agree:
       return tensor;
     case StressKind::signs:
       return at::where(draws.uniform().gt(0.5), tensor, tensor.neg());
     case StressKind::negative:
       return tensor.abs().neg_();
-    case StressKind::large:
-      return tensor.mul(std::ldexp(1.0, recipe.strength));
+    case StressKind::large: {
+      const at::Tensor scaled = tensor.mul(std::ldexp(1.0, recipe.strength));
+      constexpr double kLargestHalf = 65504;
+      return tensor.scalar_type() == at::kHalf ? scaled.clamp(-kLargestHalf, kLargestHalf) : scaled;
+    }
     case StressKind::small:
       return tensor.mul(std::ldexp(1.0, -recipe.strength));
     case StressKind::heavy:
@@ -119,16 +151,18 @@ at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const 
     case StressKind::alike:
       return similar_rows(tensor);
     case StressKind::shifted:
-      return tensor.mul(0x1p-10).add(1);
+      return tensor.mul(std::ldexp(1.0, -recipe.strength)).add(1);
+    case StressKind::positive:
+      return tensor.abs().mul_(std::ldexp(1.0, recipe.strength));
     case StressKind::special:
       return with_special_values(tensor, facts.singled_out, recipe.strength, draws);
     case StressKind::repeated:
       return few_values(tensor, draws);
     case StressKind::constants:
     case StressKind::indices:
-      if (tensor.scalar_type() == at::kBool) return draws.uniform().mul(100).lt(recipe.strength);
+      if (tensor.scalar_type() == at::kBool) return random_mask(recipe.strength, tensor, draws);
       return is_integer(tensor) ? other_integers(tensor, facts, recipe.strength > kHalf, draws)
-                                : other_floats(tensor, recipe.strength == kHalf, draws);
+                                : other_floats(tensor, recipe.strength <= kHalf, draws);
   }
   return tensor;
 }
@@ -140,7 +174,7 @@ std::string_view to_string(StressKind kind) { return row_of(kind).name; }
 bool keeps_apart(StressKind kind) {
   constexpr StressKind kApart[] = {StressKind::signs,   StressKind::negative, StressKind::constants,
                                    StressKind::indices, StressKind::special,  StressKind::repeated,
-                                   StressKind::buffers};
+                                   StressKind::buffers, StressKind::numbers};
   return std::find(std::begin(kApart), std::end(kApart), kind) != std::end(kApart);
 }
 
@@ -157,6 +191,23 @@ void see_inputs(const std::vector<at::Tensor>& inputs, std::vector<InputFacts>& 
   }
 }
 
+namespace {
+
+// The first input of the same form.
+size_t first_alike(const std::vector<at::Tensor>& inputs, size_t i) {
+  for (size_t k = 0; k < i; ++k)
+    if (inputs[k].sizes() == inputs[i].sizes() && inputs[k].scalar_type() == inputs[i].scalar_type()) return k;
+  return i;
+}
+
+// With every second row, or element where there are no rows, of the other one.
+at::Tensor agreeing(const at::Tensor& tensor, const at::Tensor& other, Draws& draws) {
+  const at::Tensor drawn = is_integer(tensor) || tensor.dim() < 2 ? draws.uniform() : uniform_by_row(tensor, draws);
+  return at::where(drawn.lt(0.5), other, tensor);
+}
+
+}  // namespace
+
 std::vector<int> inputs_of_kind(StressKind kind, const std::vector<at::Tensor>& inputs,
                                 const std::vector<InputFacts>& facts) {
   const bool floats = row_of(kind).floats;
@@ -170,6 +221,7 @@ std::vector<int> inputs_of_kind(StressKind kind, const std::vector<at::Tensor>& 
     const bool wanted = kind == StressKind::constants  ? facts[i].fixed
                         : kind == StressKind::indices  ? !floating && !facts[i].fixed
                         : kind == StressKind::special  ? facts[i].singled_out.any()
+                        : kind == StressKind::agree    ? first_alike(inputs, i) < i && !facts[i].fixed
                         : kind == StressKind::repeated ? facts[i].singled_out.repeats && inputs[i].numel() > 1
                                                        : floats && floating && (!facts[i].fixed || !any_varies);
     if (wanted) chosen.push_back(static_cast<int>(i));
@@ -182,11 +234,12 @@ std::vector<StressPlan> stress_plans(const std::vector<at::Tensor>& inputs, cons
                                   [](const at::Tensor& input) { return input.scalar_type() == at::kHalf; });
   const std::vector<StressPlan> all = {
       {StressKind::signs, {0}},
-      {StressKind::constants, {kHalf, kMost}},
-      {StressKind::indices, {kHalf, kMost}},
-      {StressKind::special, {0, 1, 2, 3}},
+      {StressKind::constants, {kEmptyToo, kHalf, kMost}},
+      {StressKind::indices, {kEmptyToo, kHalf, kMost}},
+      {StressKind::special, {0, kScattered, kScattered + 1, kScattered + 2, kScattered + 3}},
       {StressKind::repeated, {0}},
-      {StressKind::large, narrow ? std::vector{6, 3} : std::vector{8, 4}},
+      {StressKind::agree, {0}},
+      {StressKind::large, narrow ? std::vector{14, 10, 6, 3, 1} : std::vector{8, 4, 2, 1}},
       {StressKind::alike, {0}},
       {StressKind::negative, {0}},
       {StressKind::heavy, {0}},
@@ -195,7 +248,10 @@ std::vector<StressPlan> stress_plans(const std::vector<at::Tensor>& inputs, cons
       {StressKind::zeros, {0}},
       {StressKind::ties, {0}},
       {StressKind::sorted, {0}},
-      {StressKind::shifted, {0}},
+      {StressKind::shifted, {0, 4, 7, 10}},
+      {StressKind::positive, {3, 1, 0}},
+      {StressKind::indices, {kNone}},
+      {StressKind::constants, {kNone}},
   };
   std::vector<StressPlan> plans;
   for (auto& plan : all) {
@@ -221,7 +277,16 @@ void apply_stress(const StressRecipe& recipe, const std::vector<InputFacts>& fac
     if (std::find(chosen.begin(), chosen.end(), static_cast<int>(i)) == chosen.end()) continue;
     const at::Tensor given = without_repetitions(inputs[i], inputs[i]);
     at::Tensor place = at::empty_strided(given.sizes(), given.strides(), given.options());
-    leaf = place.copy_(stressed(recipe, given, facts[i], seed + 7 * (i + 1))).expand(inputs[i].sizes());
+    const uint64_t own = seed + 7 * (i + 1);
+    at::Tensor made = stressed(recipe, given, facts[i], own);
+    if (recipe.kind == StressKind::agree) {
+      const at::Tensor& other = inputs[first_alike(inputs, i)];
+      Draws draws(given, own);
+      made = agreeing(given, without_repetitions(other, inputs[i]), draws);
+    }
+    if (facts[i].zeros.defined() && !facts[i].fixed)
+      made = made.masked_fill(without_repetitions(facts[i].zeros, inputs[i]), 0);
+    leaf = place.copy_(made).expand(inputs[i].sizes());
   }
 }
 

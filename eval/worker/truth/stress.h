@@ -27,7 +27,9 @@ enum class StressKind {
   ties,       // floating inputs rounded to few values
   sorted,     // floating inputs sorted along their last axis
   alike,      // rows of floating inputs nearly the same
-  shifted,    // floating inputs close to one
+  shifted,    // floating inputs times 2^-strength, and one
+  positive,   // floating inputs are their magnitude times 2^strength
+  agree,      // half of an input's elements, or rows, are those of the first input of its form
   special,    // some elements have a value that the model singles out
   repeated,   // integers drawn from few values
   numbers,    // tensors as given; numbers among the inputs have other values

@@ -253,7 +253,8 @@ void TrialMaker::find_unmoved(int set) {
 }
 
 State TrialMaker::weights(int set) const {
-  const bool of_buffers = set == kMovedBuffers || set == kNearBuffers || set == kMovedFloatBuffers;
+  const bool of_buffers =
+      set == kMovedBuffers || set == kNearBuffers || set == kMovedFloatBuffers || set == kStretchedBuffers;
   if (set == kGivenWeights || (reference_.parameters.empty() && !of_buffers)) return given_weights_;
   if (auto kept = kept_weights_.find(set); kept != kept_weights_.end()) return kept->second;
   const Graph& graph = reference_.forward;
@@ -262,18 +263,18 @@ State TrialMaker::weights(int set) const {
   const State given = options_.device.is_cpu() ? given_weights_ : copy_state(given_weights_, false, options_.device);
   State made;
   if (of_buffers) {
-    const BufferMove move = set == kMovedBuffers  ? BufferMove::far
-                            : set == kNearBuffers ? BufferMove::near
-                                                  : BufferMove::floats;
+    const BufferMove move = set == kMovedBuffers       ? BufferMove::far
+                            : set == kNearBuffers      ? BufferMove::near
+                            : set == kStretchedBuffers ? BufferMove::stretched
+                                                       : BufferMove::floats;
     made = moved_buffers(graph, given, seed + 2, move);
   } else if (set == kMovedWeights) {
     made = perturbed_weights(graph, given, seed, unmoved_);
   } else {
     made = redrawn_weights(graph, given, seed + 1, unmoved_);
-    const std::map<int, Stretch> stretches = {{kStretchedWeights, {-2, 2, true}},
-                                              {kLargerWeights, {0.5, 2.5}},
-                                              {kLargeWeights, {5, 6}},
-                                              {kFairlyLargeWeights, {3, 4}}};
+    const std::map<int, Stretch> stretches = {
+        {kStretchedWeights, {-2, 2, true}}, {kLargerWeights, {0.5, 2.5}},       {kLargeWeights, {5, 6}},
+        {kFairlyLargeWeights, {3, 4}},      {kEmptyRows, {.empty_rows = true}}, {kOffsetWeights, {.offset = 64}}};
     if (const auto stretch = stretches.find(set); stretch != stretches.end())
       made = stretched_weights(graph, made, seed + static_cast<uint64_t>(set), stretch->second, unmoved_);
   }
@@ -293,12 +294,13 @@ void TrialMaker::free_device() const {
   if (!options_.device.is_cpu()) release_unused_gpu_memory();
 }
 
-std::vector<ChangedState> TrialMaker::changed_state(const State& before, const State& after) const {
+// What calls since the start have changed; a counter counts in the last one of them.
+std::vector<ChangedState> TrialMaker::changed_state(const State& start, const State& before, const State& after) const {
   std::vector<ChangedState> changed;
   for (auto& parameter : reference_.parameters) {
     const auto value = static_cast<size_t>(parameter.value);
     if (parameter.value < 0 || !parameter.is_buffer || !before[value].defined()) continue;
-    if (digest_of(before[value]) == digest_of(after[value])) continue;
+    if (digest_of(start[value]) == digest_of(after[value])) continue;
     const at::Tensor &was = before[value], &is = after[value];
     const bool counts = is.numel() == 1 && at::isIntegralType(is.scalar_type(), /*includeBool=*/false) &&
                         is.item<int64_t>() == was.item<int64_t>() + 1;
@@ -359,7 +361,7 @@ Result<Trial> TrialMaker::run_eager(Trial trial) const {
     trial.mutated.push_back(i);
     trial.mutated_expected.push_back({inputs_after[i], {}, {}});
   }
-  trial.state = changed_state(before, state);
+  trial.state = changed_state(trial.before ? weights(trial.weights) : before, before, state);
   return trial;
 }
 

@@ -19,10 +19,11 @@
 namespace tilepilot::eval {
 
 // The model's state in a call: as exported, moved a little, drawn anew; with other values of buffers alone (all; whole
-// numbers only a little; all but whole numbers); or drawn anew and of other signs and sizes, of larger size, large.
+// numbers only a little; all but whole numbers; of other signs and sizes); or drawn anew and of other signs and sizes,
+// of larger size, large, with rows of zeros, around another mean.
 inline constexpr int kGivenWeights = 0, kMovedWeights = 1, kRedrawnWeights = 2, kMovedBuffers = 3, kNearBuffers = 4,
                      kMovedFloatBuffers = 5, kStretchedWeights = 6, kLargerWeights = 7, kLargeWeights = 8,
-                     kFairlyLargeWeights = 9;
+                     kFairlyLargeWeights = 9, kStretchedBuffers = 10, kEmptyRows = 11, kOffsetWeights = 12;
 
 struct TrialRecipe {
   uint64_t input_seed = 0, forward_seed = 0;
@@ -142,7 +143,7 @@ class TrialMaker {
   State state_before(const Trial& trial) const;
   std::vector<c10::IValue> exact_leaves(const std::vector<c10::IValue>& leaves, Nudge nudge, c10::Device device) const;
   State exact_state_before(const Trial& trial, Nudge nudge, c10::Device device) const;
-  std::vector<ChangedState> changed_state(const State& before, const State& after) const;
+  std::vector<ChangedState> changed_state(const State& start, const State& before, const State& after) const;
   // Returns the state after the call.
   Result<State> add_truth(Trial& trial) const;
   // Of a trial's leaves and seed, with one of the weight sets; in slices if that is planned.

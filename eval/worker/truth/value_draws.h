@@ -16,7 +16,8 @@ struct InputFacts {
   bool sorted = true;    // integers: never descending, as offsets are
   bool distinct = true;  // integers: no value twice, as in a permutation
   double low = 0, high = 0;
-  std::string digest;  // of the first trial
+  at::Tensor zeros = {};  // floating numbers: which are zero in every trial, if a part is, as in a triangular matrix
+  std::string digest;     // of the first trial
   bool seen_twice = false;
   SingledOut singled_out = {};  // by the model
 };
