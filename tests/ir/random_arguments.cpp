@@ -37,6 +37,10 @@ bool is_close(const Element& a, const Element& b) {
   return std::abs(rank(a) - rank(b)) <= most;
 }
 
+interpret::Memory memory_of(const interpret::View& view) {
+  return {view.type, view.shape, view.strides, static_cast<std::byte*>(view.data), nullptr, true};
+}
+
 std::string shown(const Element& e) {
   return e.type.is_float() ? fmt::format("{}", e.number) : fmt::format("{}", e.whole);
 }
@@ -71,10 +75,17 @@ RandomArguments::RandomArguments(const Program& program, uint32_t seed) {
     for (size_t axis = 0; axis < view.shape.size(); ++axis) last += (view.shape[axis] - 1) * view.strides[axis];
     bytes_.emplace_back(interpret::bytes_of(buffer->type, last + 1));
     const interpret::Memory memory{buffer->type, {last + 1}, {1}, bytes_.back().data(), nullptr, true};
-    for (int64_t at = 0; at <= last; ++at) memory.write(*memory.place({at}), random_element(random, buffer->type));
+    for (int64_t at = 0; at <= last; ++at) memory.write(at * memory.type.bits, random_element(random, buffer->type));
     view.data = bytes_.back().data();
     values_.emplace_back(std::move(view));
   }
+}
+
+RandomArguments::RandomArguments(const RandomArguments& other)
+    : names_(other.names_), bytes_(other.bytes_), values_(other.values_) {
+  size_t next = 0;
+  for (interpret::Argument& value : values_)
+    if (auto* view = std::get_if<interpret::View>(&value)) view->data = bytes_[next++].data();
 }
 
 std::string first_difference(const RandomArguments& a, const RandomArguments& b) {
@@ -86,15 +97,14 @@ std::string first_difference(const RandomArguments& a, const RandomArguments& b)
     const std::string& name = a.names()[k];
     const auto agrees = name == kOutcome ? is_close : interpret::same;
     int64_t number = 0;
+    const interpret::Memory one = memory_of(*x), other = memory_of(*y);
     interpret::each(x->shape, [&](const interpret::Indices& at) {
-      const auto element = [&](const interpret::View& v) {
-        const interpret::Memory memory{v.type, v.shape, v.strides, static_cast<std::byte*>(v.data), nullptr, true};
-        return memory.read(*memory.place(at));
-      };
-      if (found.empty() && !agrees(element(*x), element(*y)))
-        found = fmt::format("parameter {} (`{}`), element {}: {} and {}", k, name, number, shown(element(*x)),
-                            shown(element(*y)));
-      ++number;
+      const int64_t here = number++;
+      if (!found.empty()) return;
+      const Element in_one = one.read(*one.place(at)), in_other = other.read(*other.place(at));
+      if (!agrees(in_one, in_other))
+        found =
+            fmt::format("parameter {} (`{}`), element {}: {} and {}", k, name, here, shown(in_one), shown(in_other));
     });
     if (!found.empty()) return found;
   }

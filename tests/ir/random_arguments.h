@@ -10,14 +10,15 @@ class RandomArguments {
  public:
   // Symbols get small values by the seed.
   RandomArguments(const Program& program, uint32_t seed);
-  RandomArguments(const RandomArguments&) = delete;
+  // In memory of their own; drawing them anew takes longer.
+  RandomArguments(const RandomArguments& other);
 
   const std::vector<interpret::Argument>& values() const { return values_; }
   const std::vector<std::string>& names() const { return names_; }
 
  private:
   std::vector<std::string> names_;
-  std::vector<std::vector<std::byte>> bytes_;
+  std::vector<std::vector<std::byte>> bytes_;  // of the views among the values, in order
   std::vector<interpret::Argument> values_;
 };
 

@@ -17,7 +17,7 @@ enum class Meaning { same, different, unknown };  // unknown: the first runs too
 class Original {
  public:
   Original(const Program& program, uint32_t seed, int steps = 2'000'000)
-      : program_(program), seed_(seed), results_(program, seed) {
+      : program_(program), seed_(seed), given_(program, seed), results_(given_) {
     interpret::Options options;
     options.steps = steps;
     fault_ = interpret::run(program, results_.values(), options);
@@ -28,7 +28,7 @@ class Original {
 
   Meaning compare(const Program& after) const {
     if (is_too_long()) return Meaning::unknown;
-    const RandomArguments results(program_, seed_);
+    const RandomArguments results(given_);
     interpret::Options options;
     options.steps = 20'000'000;
     // A store of half a byte reads the other half, whoever has written that.
@@ -43,6 +43,7 @@ class Original {
  private:
   const Program program_;
   uint32_t seed_;
+  const RandomArguments given_;
   RandomArguments results_;
   std::optional<interpret::Fault> fault_;
 
