@@ -62,7 +62,8 @@ void see_values(const at::Tensor& input, bool first, InputFacts& facts) {
   const double low = tensor.min().item<double>(), high = tensor.max().item<double>();
   facts.low = first ? low : std::min(facts.low, low);
   facts.high = first ? high : std::max(facts.high, high);
-  if (tensor.is_floating_point() && (first || facts.zeros.defined())) {
+  constexpr int64_t kMostLooked = int64_t{1} << 27;  // elements: of more, which are zero takes too much memory
+  if (tensor.is_floating_point() && tensor.numel() <= kMostLooked && (first || facts.zeros.defined())) {
     constexpr int64_t kPart = 16;  // of the elements must be zero: a few may be by chance
     const at::Tensor zeros = first ? tensor.eq(0) : facts.zeros.logical_and(tensor.eq(0));
     const int64_t count = zeros.sum().item<int64_t>();
