@@ -1,7 +1,5 @@
 #include "eval/worker/truth/perturbation.h"
 
-#include <ATen/CPUGeneratorImpl.h>
-#include <ATen/Context.h>
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
@@ -29,13 +27,6 @@ c10::Device device_of(const State& state) {
   for (const at::Tensor& tensor : state)
     if (tensor.defined()) return tensor.device();
   return c10::DeviceType::CPU;
-}
-
-at::Generator generator_on(c10::Device device, uint64_t seed) {
-  if (device.is_cpu()) return at::detail::createCPUGenerator(seed);
-  at::Generator generator = at::globalContext().defaultGenerator(device).clone();
-  generator.set_current_seed(seed);
-  return generator;
 }
 
 at::Tensor order_of(const at::Tensor& flat, at::Generator& generator) {
@@ -326,8 +317,7 @@ void nudge_results(const GraphNode& node, std::vector<c10::IValue>& results, Nod
     if (!made.defined() || made.scalar_type() != at::kDouble || made.numel() == 0) continue;
     // A view of an operand is no result of its own.
     if (!function && (made.storage().use_count() != 1 || !made.is_non_overlapping_and_dense())) continue;
-    at::Generator generator = at::globalContext().defaultGenerator(made.device()).clone();
-    generator.set_current_seed(nudge.seed);
+    at::Generator generator = generator_on(made.device(), nudge.seed);
     const at::Tensor draw = uniform_like(made, generator);
     if (function) {
       made.add_(draw.mul_(2 * nudge.epsilon).mul_(made.abs().clamp_min_(1)));
@@ -344,8 +334,7 @@ void nudge_results(const GraphNode& node, std::vector<c10::IValue>& results, Nod
 }
 
 at::Tensor nudged(const at::Tensor& tensor, double epsilon, uint64_t seed) {
-  at::Generator generator = at::globalContext().defaultGenerator(tensor.device()).clone();
-  generator.set_current_seed(seed);
+  at::Generator generator = generator_on(tensor.device(), seed);
   return tensor.mul(uniform_like(tensor, generator).mul_(epsilon / 2).add_(1));
 }
 

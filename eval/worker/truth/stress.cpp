@@ -167,6 +167,19 @@ at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const 
   return tensor;
 }
 
+// The first input of the same form.
+size_t first_alike(const std::vector<at::Tensor>& inputs, size_t i) {
+  for (size_t k = 0; k < i; ++k)
+    if (inputs[k].sizes() == inputs[i].sizes() && inputs[k].scalar_type() == inputs[i].scalar_type()) return k;
+  return i;
+}
+
+// With every second row, or element where there are no rows, of the other one.
+at::Tensor agreeing(const at::Tensor& tensor, const at::Tensor& other, Draws& draws) {
+  const at::Tensor drawn = is_integer(tensor) || tensor.dim() < 2 ? draws.uniform() : uniform_by_row(tensor, draws);
+  return at::where(drawn.lt(0.5), other, tensor);
+}
+
 }  // namespace
 
 std::string_view to_string(StressKind kind) { return row_of(kind).name; }
@@ -190,23 +203,6 @@ void see_inputs(const std::vector<at::Tensor>& inputs, std::vector<InputFacts>& 
     see_values(inputs[i], first, facts[i]);
   }
 }
-
-namespace {
-
-// The first input of the same form.
-size_t first_alike(const std::vector<at::Tensor>& inputs, size_t i) {
-  for (size_t k = 0; k < i; ++k)
-    if (inputs[k].sizes() == inputs[i].sizes() && inputs[k].scalar_type() == inputs[i].scalar_type()) return k;
-  return i;
-}
-
-// With every second row, or element where there are no rows, of the other one.
-at::Tensor agreeing(const at::Tensor& tensor, const at::Tensor& other, Draws& draws) {
-  const at::Tensor drawn = is_integer(tensor) || tensor.dim() < 2 ? draws.uniform() : uniform_by_row(tensor, draws);
-  return at::where(drawn.lt(0.5), other, tensor);
-}
-
-}  // namespace
 
 std::vector<int> inputs_of_kind(StressKind kind, const std::vector<at::Tensor>& inputs,
                                 const std::vector<InputFacts>& facts) {

@@ -27,6 +27,25 @@ constexpr double kSingleEpsilon = 0x1p-23;
 constexpr uint64_t kSeedsOfInputs = 1'000'000, kSeedsOfNodes = 2'000'000, kSeedsOfState = 3'000'000,
                    kSeedsOfSlice = 10'000'000, kSeedsOfDraw = 123'456'789;
 
+// What the sets of weights beyond the first three are made by.
+constexpr std::pair<int, BufferMove> kBufferMoves[] = {{kMovedBuffers, BufferMove::far},
+                                                       {kNearBuffers, BufferMove::near},
+                                                       {kMovedFloatBuffers, BufferMove::floats},
+                                                       {kStretchedBuffers, BufferMove::stretched}};
+constexpr std::pair<int, Stretch> kStretches[] = {{kStretchedWeights, {.low = -2, .high = 2, .signs = true}},
+                                                  {kLargerWeights, {.low = 0.5, .high = 2.5}},
+                                                  {kLargeWeights, {.low = 5, .high = 6}},
+                                                  {kFairlyLargeWeights, {.low = 3, .high = 4}},
+                                                  {kEmptyRows, {.empty_rows = true}},
+                                                  {kOffsetWeights, {.offset = 64}}};
+
+// nullptr: the set is made otherwise.
+template <class Rule, size_t n>
+const Rule* rule_of(const std::pair<int, Rule> (&rules)[n], int set) {
+  const auto* found = std::find_if(std::begin(rules), std::end(rules), [&](auto& rule) { return rule.first == set; });
+  return found == std::end(rules) ? nullptr : &found->second;
+}
+
 at::Tensor exact_tensor(const at::Tensor& tensor, double epsilon, uint64_t seed, c10::Device device,
                         const SingledOut& singled_out = {}) {
   const bool floating = tensor.is_floating_point();
@@ -62,12 +81,6 @@ std::vector<bool> find_aliases(const std::vector<at::Tensor>& outputs, const std
     aliases.push_back(alias);
   }
   return aliases;
-}
-
-bool all_finite(const Trial& trial) {
-  return std::all_of(trial.outputs.begin(), trial.outputs.end(), [](const Expected& output) {
-    return !output.eager.is_floating_point() || output.eager.isfinite().all().item<bool>();
-  });
 }
 
 at::Tensor finite_places_of(const at::Tensor& tensor) {
@@ -199,23 +212,27 @@ bool TrialMaker::reads_state(const std::vector<IValue>& leaves, const std::vecto
   return false;
 }
 
-bool TrialMaker::fits(int set) const {
-  auto leaves = fresh_inputs(options_.seed);
-  if (!leaves.ok()) return true;  // told where inputs are made for a trial
-  try {
-    auto trial = run_eager({.weights = set, .leaves = *leaves});
-    if (!trial.ok()) return false;
-    if (all_finite(*trial)) return true;
-    auto given = run_eager({.leaves = *leaves});
-    return given.ok() && same_places(finite_places(*given), finite_places(*trial));
-  } catch (const std::exception&) { return false; }
-}
-
 // Weights that are drawn anew may be none that the model can work with: those stay.
 void TrialMaker::leave_out_unfit_weights() {
   if (reference_.parameters.empty()) return;
+  const auto leaves = fresh_inputs(options_.seed);
+  if (!leaves.ok()) return;  // told where inputs are made for a trial
+  const auto places_with = [&](int set) -> std::optional<std::vector<at::Tensor>> {
+    try {
+      const auto trial = run_eager({.weights = set, .leaves = *leaves});
+      return trial.ok() ? std::optional(finite_places(*trial)) : std::nullopt;
+    } catch (const std::exception&) { return std::nullopt; }
+  };
+  std::optional<std::vector<at::Tensor>> given;  // known once some set gives what is no number
+  const Fits fits = [&](int set) {
+    const auto places = places_with(set);
+    const auto is_whole = [](const at::Tensor& each) { return !each.defined(); };
+    if (!places || std::all_of(places->begin(), places->end(), is_whole)) return places.has_value();
+    if (!given) given = places_with(kGivenWeights);
+    return given && same_places(*given, *places);
+  };
   for (const int set : {kRedrawnWeights, kMovedWeights})
-    if (!fits(set) && fits(kGivenWeights)) find_unmoved(set);
+    if (!fits(set) && fits(kGivenWeights)) find_unmoved(set, fits);
   if (unmoved_.empty()) return;
   std::vector<std::string> names;
   for (const size_t value : unmoved_) names.push_back(reference_.forward.values[value].name);
@@ -229,7 +246,7 @@ void TrialMaker::leave_out_unfit_weights() {
 }
 
 // By halves: those with which the outputs are numbers move, as long as there is patience.
-void TrialMaker::find_unmoved(int set) {
+void TrialMaker::find_unmoved(int set, const Fits& fits) {
   int runs_left = 32;
   const std::vector<size_t> movable = movable_weights(reference_.forward, given_weights_);
   std::vector<size_t> open;
@@ -253,30 +270,22 @@ void TrialMaker::find_unmoved(int set) {
 }
 
 State TrialMaker::weights(int set) const {
-  const bool of_buffers =
-      set == kMovedBuffers || set == kNearBuffers || set == kMovedFloatBuffers || set == kStretchedBuffers;
-  if (set == kGivenWeights || (reference_.parameters.empty() && !of_buffers)) return given_weights_;
+  const BufferMove* move = rule_of(kBufferMoves, set);
+  if (set == kGivenWeights || (reference_.parameters.empty() && !move)) return given_weights_;
   if (auto kept = kept_weights_.find(set); kept != kept_weights_.end()) return kept->second;
   const Graph& graph = reference_.forward;
   const uint64_t seed = options_.seed;
   // Drawn where that takes no time.
   const State given = options_.device.is_cpu() ? given_weights_ : copy_state(given_weights_, false, options_.device);
   State made;
-  if (of_buffers) {
-    const BufferMove move = set == kMovedBuffers       ? BufferMove::far
-                            : set == kNearBuffers      ? BufferMove::near
-                            : set == kStretchedBuffers ? BufferMove::stretched
-                                                       : BufferMove::floats;
-    made = moved_buffers(graph, given, seed + 2, move);
+  if (move) {
+    made = moved_buffers(graph, given, seed + 2, *move);
   } else if (set == kMovedWeights) {
     made = perturbed_weights(graph, given, seed, unmoved_);
   } else {
     made = redrawn_weights(graph, given, seed + 1, unmoved_);
-    const std::map<int, Stretch> stretches = {
-        {kStretchedWeights, {-2, 2, true}}, {kLargerWeights, {0.5, 2.5}},       {kLargeWeights, {5, 6}},
-        {kFairlyLargeWeights, {3, 4}},      {kEmptyRows, {.empty_rows = true}}, {kOffsetWeights, {.offset = 64}}};
-    if (const auto stretch = stretches.find(set); stretch != stretches.end())
-      made = stretched_weights(graph, made, seed + static_cast<uint64_t>(set), stretch->second, unmoved_);
+    if (const Stretch* stretch = rule_of(kStretches, set))
+      made = stretched_weights(graph, made, seed + static_cast<uint64_t>(set), *stretch, unmoved_);
   }
   if (!options_.device.is_cpu()) made = copy_state(made, false, c10::DeviceType::CPU);
   int64_t bytes = 0;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -131,8 +132,9 @@ class TrialMaker {
   TrialMaker(const Reference& reference, const ReferenceOptions& options) : reference_(reference), options_(options) {}
   Status prepare();
   void leave_out_unfit_weights();
-  void find_unmoved(int set);
-  bool fits(int set) const;
+  // Whether the model gives numbers with a set where it does with the given weights.
+  using Fits = std::function<bool(int set)>;
+  void find_unmoved(int set, const Fits& fits);
   void find_read_state();
   bool reads_state(const std::vector<c10::IValue>& leaves, const std::vector<size_t>& values,
                    const std::vector<std::string>& outputs) const;

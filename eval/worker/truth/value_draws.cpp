@@ -32,10 +32,13 @@ at::Tensor other_number(const at::Tensor& tensor, bool smaller, Draws& draws) {
 
 }  // namespace
 
-Draws::Draws(const at::Tensor& like, uint64_t seed)
-    : like_(like), generator_(at::globalContext().defaultGenerator(like.device()).clone()) {
-  generator_.set_current_seed(seed);
+at::Generator generator_on(c10::Device device, uint64_t seed) {
+  at::Generator generator = at::globalContext().defaultGenerator(device).clone();
+  generator.set_current_seed(seed);
+  return generator;
 }
+
+Draws::Draws(const at::Tensor& like, uint64_t seed) : like_(like), generator_(generator_on(like.device(), seed)) {}
 
 at::Tensor Draws::place(at::ScalarType type) const {
   return at::empty(like_.sizes(), at::dtype(type).device(like_.device()));

@@ -25,6 +25,9 @@ struct InputFacts {
 // Adds what an input of a trial shows.
 void see_values(const at::Tensor& input, bool first, InputFacts& facts);
 
+// A generator of its own on a device.
+at::Generator generator_on(c10::Device device, uint64_t seed);
+
 // The same numbers for a seed, on the device of the tensor: others take a processor longer than most models.
 class Draws {
  public:
