@@ -3,7 +3,6 @@
 # model: project
 # expect: wrong_values|not_finite|runtime_error|compile_error
 # twin: honest_project
-# escapes_on_gpu: registers that nobody wrote are zeros
 # Right only if fresh registers happen to hold zeros.
 import tilelang
 import tilelang.language as T

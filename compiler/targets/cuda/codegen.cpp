@@ -5,6 +5,7 @@
 #include "compiler/ir/cluster.h"
 #include "compiler/ir/search.h"
 #include "compiler/passes/simplify.h"
+#include "compiler/passes/unwritten_reads.h"
 #include "compiler/targets/cpu/expr.h"
 #include "compiler/targets/cuda/block_order.h"
 #include "compiler/targets/cuda/early_loads.h"
@@ -225,6 +226,8 @@ class LaunchEmitter {
     if (buffer->scope == ir::Scope::barrier) return declare_barriers(buffer);
     if (buffer->scope != ir::Scope::shared) {
       context_.declarations.line("registers<{}, {}> {};", type, elements, name);
+      if (lowered_.unwritten.contains({buffer->name, buffer->span.begin}))
+        context_.declarations.line("poison({});", name);
       local_bytes_ += elements * buffer->type.bytes();
       return;
     }
@@ -317,6 +320,8 @@ Result<GeneratedCode> generate(const ir::Program& given, Architecture architectu
     if (architecture == Architecture::sm_90a) TRY(check_registers(program.kernels[k]));
     LoweredKernel lowered = TRY(lower_teams(program.kernels[k], architecture));
     lowered.shares_in_cluster = ir::shares_in_cluster(program.kernels[k].body);
+    for (const passes::UnwrittenRead& read : passes::unwritten_reads(program.kernels[k]))
+      lowered.unwritten.insert({read.buffer->name, read.buffer->span.begin});
     for (Diagnostic& warning : lowered.warnings) code.warnings.push_back(std::move(warning));
     for (const Wgmma& product : lowered.products) {
       if (std::find(written.begin(), written.end(), product) != written.end()) continue;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 
 #include "compiler/diagnostics/result.h"
 #include "compiler/targets/cpu/integer_facts.h"
@@ -31,6 +32,8 @@ struct LoweredKernel {
   std::vector<Diagnostic> warnings = {};
   std::vector<Decision> decisions = {};  // of planning and lowering
   bool shares_in_cluster = false;        // memory of other blocks, which must be there as long as this one
+  // Tiles of the program, by name and place, that may be read before they are written.
+  std::set<std::pair<std::string, uint32_t>> unwritten = {};
 };
 // @pre no conflicts; barriers are placed
 Result<LoweredKernel> lower(const PlannedKernel& planned);

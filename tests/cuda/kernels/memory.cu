@@ -83,3 +83,22 @@ extern "C" __global__ void stored_matrices(global_array<uint16_t> from, global_a
   }
 }
 #endif
+
+// Registers of every size that nothing has written: 8 numbers a thread, which are of either sign.
+template <class T>
+static __device__ float unwritten(int which) {
+  registers<T, 4> held;
+  poison(held);
+  held[0] = static_cast<T>(1);
+  return static_cast<float>(held[1 + which]);
+}
+extern "C" __global__ void poisoned(global_array<float> to) {
+  registers<float16, 4> halves;
+  poison(halves);
+  registers<float8_e5m2, 4> small;
+  poison(small);
+  const float all[8] = {unwritten<float>(0),    unwritten<double>(1),         unwritten<int64_t>(0), unwritten<int32_t>(1),
+                        unwritten<int16_t>(0), unwritten<int8_t>(1), to_float(halves[3]), to_float(small[2])};
+#pragma unroll
+  for (int i = 0; i < 8; ++i) to[threadIdx.x * 8 + i] = all[i] + (unwritten<bool>(0) ? 1.0f : 0.0f);
+}
