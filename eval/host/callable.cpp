@@ -140,6 +140,8 @@ Result<Value> Callable::call(HostState& state, const Value* self, const CallArgs
       stack.clear();
       if (!overload->signature.match(state, self, args, stack)) continue;
       overload->run(stack, state.is_script());
+      if (auto* memory = state.call_memory(); memory && leaves_memory_unwritten(name_) && stack[0].isTensor())
+        stack[0] = memory->unseen(stack[0].toTensor());
       if (wants_gradient(args)) stack[0].toTensor().set_requires_grad(true);
       return results_to_value(state, *overload, stack, first);
     }

@@ -15,6 +15,7 @@
 
 #include "compiler/runtime/cuda/driver.h"
 #include "eval/host/arguments.h"
+#include "eval/host/call_memory.h"
 #include "eval/host/tensor_object.h"
 
 namespace tilepilot::eval {
@@ -73,7 +74,13 @@ class HostState {
   ~HostState();
 
   at::Device device() const { return device_; }
-  void set_device(at::Device device) { device_ = device; }
+  void set_device(at::Device device) {
+    device_ = device;
+    call_memory_.reset();
+    if (!device.is_cpu() && !is_script_) call_memory_.emplace();
+  }
+  // What the call under way has had of a GPU's memory; null: on a processor, and for scripts.
+  CallMemory* call_memory() { return call_memory_ ? &*call_memory_ : nullptr; }
   // As torch.manual_seed; the generators of GPUs only where programs work on one: to ask for them wakes the driver.
   void seed(uint64_t seed) const;
   // From now on, tensors are noted as they are made; the noted ones that are still there.
@@ -122,6 +129,7 @@ class HostState {
  private:
   std::shared_ptr<TensorObject> noted(std::shared_ptr<TensorObject> object) {
     if (notes_tensors_) noted_.push_back(object);
+    if (call_memory_) call_memory_->note(object->tensor);
     return object;
   }
 
@@ -135,6 +143,7 @@ class HostState {
   std::shared_ptr<const runtime::cuda::Device> gpu_;
   bool is_script_, shows_cuda_;
   bool notes_tensors_ = false;
+  std::optional<CallMemory> call_memory_;
   std::vector<std::weak_ptr<TensorObject>> noted_;
   std::unordered_map<std::string, std::vector<std::string>> overloads_;  // "add" -> {"Tensor", "Scalar", ...}
   Cache methods_, torch_, functional_, initializers_, aten_;

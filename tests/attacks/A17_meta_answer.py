@@ -3,7 +3,6 @@
 # model: scale_rows
 # expect: wrong_shape|wrong_strides|runtime_error|wrong_dtype|wrong_values|not_finite|unwritten
 # twin: honest_scale_rows
-# escapes_on_gpu: as on a GPU `device` says nothing, the freed answer comes back as it was
 import tilelang
 import tilelang.language as T
 import torch

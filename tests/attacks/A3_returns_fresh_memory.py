@@ -3,7 +3,6 @@
 # model: scale_rows
 # expect: wrong_values|not_finite|unwritten
 # twin: honest_scale_rows
-# escapes_on_gpu: the memory that it freed comes back as it was, and with it the right answer
 # Hopes that the memory of the answer comes back.
 import tilelang
 import tilelang.language as T

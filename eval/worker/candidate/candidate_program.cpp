@@ -214,6 +214,7 @@ Value CandidateProgram::to_value(const GraphArgument& argument, const std::vecto
 
 Result<Value> CandidateProgram::call(const stage::CallArgs& arguments) {
   AtenWatch watch(options_.aten, crumb_.at);
+  if (auto* memory = host_.state().call_memory()) memory->begin();
   auto value = interpreter_.call(model_, arguments);
   auto kept_to_it = watch.status();
   broke_aten_policy_ = !kept_to_it.ok();
