@@ -76,13 +76,25 @@ std::vector<std::string> unused_names(const Reference& reference, const std::vec
   return unused;
 }
 
-constexpr int64_t kProcess = int64_t{400} << 20;      // LibTorch, in each process
-constexpr int64_t kContext = int64_t{600} << 20;      // of CUDA, in each process
+constexpr int64_t kProcess = int64_t{400} << 20;  // LibTorch, in each process
+constexpr int64_t kContext = int64_t{600} << 20;  // of CUDA, in each process
+constexpr int64_t kIdle = int64_t{512} << 20;     // on a GPU, that the judge has freed and keeps
+// Of both sides on a GPU: what is written between timed calls, and what libraries take for convolutions and products.
+constexpr int64_t kFlushed = int64_t{256} << 20, kWorkspace = int64_t{512} << 20;
+constexpr int64_t kKeptTrials = int64_t{1} << 30;
+constexpr int64_t kSpareOnGpu = int64_t{4} << 30;     // of a candidate
 constexpr int64_t kGpuProcess = int64_t{1600} << 20;  // with LibTorch's libraries for it
+
+int64_t elements_of_largest_weight(const Graph& graph) {
+  int64_t most = 0;
+  for (const GraphValue& value : graph.values)
+    if (value.kind == GraphValue::Kind::parameter && value.is_tensor) most = std::max(most, value.numel());
+  return most;
+}
 
 // What a check (eval/worker) has in memory at a time, in bytes.
 struct Held {
-  explicit Held(const GraphUses& uses) {
+  explicit Held(const GraphUses& uses) : largest_weight(elements_of_largest_weight(uses.graph())) {
     const GraphCost cost = cost_of(uses);
     need.inputs = cost.input_bytes;
     need.weights = cost.weight_bytes;
@@ -95,12 +107,29 @@ struct Held {
     trial = need.inputs + need.outputs + run.outputs;
   }
 
+  // On a GPU the judge has the weights, those of a trial, and a few other sets while they are small.
+  int64_t weights_on_gpu() const { return 2 * need.weights + std::min(6 * need.weights, int64_t{1} << 30); }
+
+  // Trials that are kept for the candidates to come.
+  int64_t kept_on_gpu() const {
+    constexpr int64_t kMost = 20;
+    return std::min(kMost * trial, kKeptTrials);
+  }
+
+  // On a GPU: other weights are drawn, in float64, beside those that eager and the candidate have.
+  int64_t drawing_on_gpu() const {
+    constexpr int64_t kNumbers = 5;
+    return weights_on_gpu() + 3 * need.weights + kNumbers * 8 * largest_weight + candidate_on_gpu();
+  }
+
   // On a GPU: a trial, and its truth once more, of what is given moved, or eager on copies of what it is given.
   int64_t measuring_on_gpu() const {
     constexpr int64_t kNumbers = 12, kElements = int64_t{1} << 25;  // that comparing works on at a time
     const int64_t comparing = kNumbers * std::min<int64_t>(8 * kElements, 2 * need.outputs);
-    return std::max(2 * need.inputs + need.weights + call, trial + exact) + comparing;
+    return weights_on_gpu() + std::max(2 * need.inputs + need.weights + call, trial + exact) + comparing;
   }
+  int64_t candidate_on_gpu() const { return need.inputs + need.weights + call + need.outputs; }
+
   // On a GPU, the most at once: a call in the timed rounds is compared with the truth. The judge has the draw that it
   // starts from, eager's inputs and outputs, a copy of the candidate's, and the trial; inputs and outputs are on their
   // way; the candidate has copies of the inputs, what the call made, and what the last call returned; another one, that
@@ -108,18 +137,19 @@ struct Held {
   int64_t round_on_gpu() const {
     const int64_t judge = 2 * need.inputs + need.weights + call + need.outputs + need.inputs + need.outputs + exact;
     const int64_t on_the_way = need.inputs + need.outputs;
-    const int64_t candidate = need.inputs + need.weights + call + need.outputs;
+    const int64_t candidate = candidate_on_gpu();
     const int64_t other = need.weights + need.outputs;
     // A second call on both sides, where calls are no larger than that.
     const int64_t second = 2 * std::min(need.inputs + need.outputs, int64_t{1} << 30);
-    return judge + on_the_way + candidate + other + second;
+    return weights_on_gpu() + judge + on_the_way + candidate + other + second;
   }
 
   MemoryNeed need;
   ExactRun run;
-  int64_t exact = 0;  // a float64 run
-  int64_t call = 0;   // what a call makes
-  int64_t trial = 0;  // inputs, what eager gives, and the truth
+  int64_t largest_weight = 0;  // elements
+  int64_t exact = 0;           // a float64 run
+  int64_t call = 0;            // what a call makes
+  int64_t trial = 0;           // inputs, what eager gives, and the truth
 };
 
 }  // namespace
@@ -132,8 +162,11 @@ MemoryNeed memory_need(const GraphUses& uses, bool on_gpu) {
   if (on_gpu) {
     // Everything but the weights stays there. On the host, weights lie in the judge, on their way and in the candidate,
     // and inputs are drawn once as KernelBench does.
-    need.gpu = std::max(held.measuring_on_gpu(), held.round_on_gpu()) + 3 * kContext;
+    need.gpu = std::max({held.measuring_on_gpu(), held.round_on_gpu(), held.drawing_on_gpu()}) + 3 * kContext + kIdle +
+               held.kept_on_gpu() + 2 * (kFlushed + kWorkspace);
     need.host = need.inputs + 5 * need.weights + 2 * kGpuProcess;
+    // A program may do the work in more steps than the model, and LibTorch keeps what it frees.
+    need.gpu_limit = kSpareOnGpu + 2 * held.candidate_on_gpu();
     return need;
   }
   // Weights as exported, and moved; inputs as drawn.
@@ -151,7 +184,8 @@ MemoryNeed reference_need(const GraphUses& uses, bool on_gpu) {
   if (!on_gpu) return memory_need(uses, false);
   const Held held(uses);
   MemoryNeed need = held.need;
-  need.gpu = held.measuring_on_gpu() + kContext;
+  need.gpu =
+      std::max(held.measuring_on_gpu(), held.drawing_on_gpu()) + kContext + kIdle + held.kept_on_gpu() + kWorkspace;
   need.host = 3 * need.weights + kGpuProcess;
   return need;
 }
@@ -163,7 +197,8 @@ json to_json(const MemoryNeed& need) {
           {"eager_peak", need.eager_peak},
           {"exact_peak", need.exact_peak},
           {"host", need.host},
-          {"gpu", need.gpu}};
+          {"gpu", need.gpu},
+          {"gpu_limit", need.gpu_limit}};
 }
 
 MemoryAvailable memory_available() {

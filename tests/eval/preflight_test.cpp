@@ -187,6 +187,10 @@ TEST(Memory, IsToldInNumbers) {
   EXPECT_THAT(status.error().message, HasSubstr("GB of memory, 1.1 GB are free here"));
   auto gpu = memory_need(GraphUses(drawn.graph), true);
   EXPECT_THAT(check_memory(gpu, {gpu.host, 1 << 30}).error().message, HasSubstr("of the GPU's memory"));
+  // A candidate may take more than it needs, not all that there is.
+  EXPECT_EQ(need.gpu_limit, 0);
+  EXPECT_GT(gpu.gpu_limit, (int64_t{4} << 30) + 2 * (gpu.inputs + gpu.outputs));
+  EXPECT_LT(gpu.gpu_limit, (int64_t{4} << 30) + 8 * (gpu.inputs + gpu.outputs));
   EXPECT_GT(memory_available().host, 0);
   // Without a candidate, and of either kind of memory.
   const auto alone = reference_need(GraphUses(drawn.graph), true);

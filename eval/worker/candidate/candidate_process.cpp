@@ -21,6 +21,7 @@
 #include "eval/judge.h"
 #include "eval/torch/element_type.h"
 #include "eval/torch/gpu.h"
+#include "eval/torch/gpu_memory_limit.h"
 #include "eval/worker/candidate/candidate_calls.h"
 #include "eval/worker/candidate/candidate_program.h"
 #include "eval/worker/candidate/fresh_memory.h"
@@ -103,6 +104,11 @@ class CandidateServer {
     Verdict verdict;
     verdict.outcome = outcome_of(diagnostic.kind);
     verdict.detail = diagnostic.message;
+    if (const auto refused = refused_gpu_memory(); refused && verdict.outcome == Outcome::out_of_memory)
+      verdict.detail = fmt::format(
+          "the candidate asked for {:.2f} GB of the GPU's memory beside {:.2f} GB that it held: "
+          "for this model it may have {:.2f} GB",
+          1e-9 * refused->asked, 1e-9 * refused->held, 1e-9 * refused->limit);
     if (verdict.outcome == Outcome::rejected)
       verdict.guard = program_ && program_->broke_aten_policy() ? "aten_policy" : "forbidden";
     if (!program_) return {{"failure", to_json(verdict)}};
@@ -156,6 +162,7 @@ class CandidateServer {
     program_ = std::make_unique<CandidateProgram>(std::move(options), crumb_);
     if (auto opened = program_->open(); !opened.ok()) return failure(opened.error());
     if (uses_gpu) confine_candidate(false, true, {libtorch_packages()});
+    if (uses_gpu) limit_gpu_memory(body.at("gpu_limit_bytes"));
     limit_resources(body.at("memory_limit_bytes"));
     auto init_inputs = argument_from_json(body.at("init_inputs"));
     if (!init_inputs.ok()) return failure(init_inputs.error());

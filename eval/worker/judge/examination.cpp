@@ -179,6 +179,7 @@ class Examination {
                     {"dtype", reference.dtype},
                     {"threads", options_.judge.threads},
                     {"memory_limit_bytes", options_.judge.memory_limit_bytes},
+                    {"gpu_limit_bytes", options_.gpu_limit_bytes},
                     {"cache", options_.judge.cache.string()},
                     {"target", options_.judge.target},
                     {"allow_foreign", options_.judge.allow_foreign},

@@ -14,6 +14,7 @@ struct ExaminationOptions {
   std::filesystem::path executable;
   CompilerBroker* broker = nullptr;              // null: candidates compile themselves
   runtime::cuda::GpuMonitor* monitor = nullptr;  // of the GPU; null: nobody watches it
+  int64_t gpu_limit_bytes = 0;                   // of a candidate's process; 0: none
 };
 
 // `verified`: what an earlier examination of the same program found, or null. Then two trials lead to the timing, and

@@ -128,9 +128,9 @@ class JudgeServer {
     const double begin = monotonic_seconds();
     const GraphUses uses(reference.forward);
     const bool on_gpu = gpu_ != nullptr;
-    memory_ =
-        TRY(MemoryReservation::take(options_.reference_only ? reference_need(uses, on_gpu) : memory_need(uses, on_gpu),
-                                    {.folder = lock_folder(), .available = available, .waits = waits}));
+    const MemoryNeed need = options_.reference_only ? reference_need(uses, on_gpu) : memory_need(uses, on_gpu);
+    gpu_limit_bytes_ = need.gpu_limit;
+    memory_ = TRY(MemoryReservation::take(need, {.folder = lock_folder(), .available = available, .waits = waits}));
     waited_ = monotonic_seconds() - begin;
     return {};
   }
@@ -147,6 +147,9 @@ class JudgeServer {
 
   CheckRequest request_from(const json& body) const {
     return {.source = body.at("source"), .name = body.at("name"), .time = body.at("time") && measures_};
+  }
+  ExaminationOptions examination_options() const {
+    return {options_, executable_, broker_, monitor_.get(), gpu_limit_bytes_};
   }
   static Verdict failure(const std::exception& error) {
     Verdict verdict;
@@ -171,7 +174,7 @@ class JudgeServer {
       finalists.push_back(std::move(request));
     }
     try {
-      auto compared = compare_verified(*side_, finalists, {options_, executable_, broker_, monitor_.get()}, known);
+      auto compared = compare_verified(*side_, finalists, examination_options(), known);
       for (size_t i = 0; i < places.size(); ++i) verdicts[places[i]] = std::move(compared[i]);
     } catch (const std::exception& error) {
       for (const size_t place : places) verdicts[place] = failure(error);
@@ -191,8 +194,8 @@ class JudgeServer {
     }
     try {
       auto known = verified_.find(request.source);
-      auto verdict = examine(*side_, request, {options_, executable_, broker_, monitor_.get()},
-                             known == verified_.end() ? nullptr : &known->second);
+      auto verdict =
+          examine(*side_, request, examination_options(), known == verified_.end() ? nullptr : &known->second);
       if (verdict.outcome == Outcome::verified) verified_.insert_or_assign(request.source, verdict);
       return verdict;
     } catch (const std::exception& error) { return failure(error); }
@@ -203,6 +206,7 @@ class JudgeServer {
   CompilerBroker* broker_;
   JudgeOptions options_;
   MemoryReservation memory_;
+  int64_t gpu_limit_bytes_ = 0;                       // of a candidate
   double waited_ = 0;                                 // in seconds, for memory
   bool measures_ = true;                              // times in the emulator tell nothing
   std::shared_ptr<const runtime::cuda::Device> gpu_;  // kept, as its context is LibTorch's too
