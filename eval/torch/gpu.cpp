@@ -44,6 +44,13 @@ void synchronize_gpu() { cuda_guard().synchronizeDevice(0); }
 
 void release_unused_gpu_memory() { c10::getDeviceAllocator(c10::DeviceType::CUDA)->emptyCache(); }
 
+void release_much_unused_gpu_memory() {
+  constexpr size_t kOfAllPools = 0;
+  const auto stats = c10::getDeviceAllocator(c10::DeviceType::CUDA)->getDeviceStats(0);
+  const int64_t idle = stats.reserved_bytes[kOfAllPools].current - stats.allocated_bytes[kOfAllPools].current;
+  if (idle > kIdleOnGpu) release_unused_gpu_memory();
+}
+
 std::filesystem::path libtorch_packages() {
   std::filesystem::path library;  // .../site-packages/torch/lib/libtorch_cpu.so
   dl_iterate_phdr(

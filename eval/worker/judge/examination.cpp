@@ -159,9 +159,8 @@ class Examination {
     }
     return names;
   }
-  std::vector<at::Tensor> weight_values(int set) const {
+  std::vector<at::Tensor> weight_values(const State& weights) const {
     std::vector<at::Tensor> values;
-    const State weights = side_.weights(set);
     for (auto& parameter : side_.reference().parameters) {
       if (parameter.value < 0) continue;
       values.push_back(weights[static_cast<size_t>(parameter.value)]);
@@ -186,7 +185,7 @@ class Examination {
                     {"aten", options_.judge.aten},
                     {"init_inputs", to_json(reference.init_inputs)},
                     {"weights", weight_names()}};
-    auto answer = link_->ask(request, weight_values(0));
+    auto answer = link_->ask(request, weight_values(side_.exported_weights()));
     if (!answer) return fail(link_->failure());
     for (auto& note : answer->body.at("notes")) verdict_.notes.push_back(note);
     lacking_ = answer->body.at("lacking");
@@ -197,7 +196,7 @@ class Examination {
   // A model's state is what it was at the start of each trial: buffers that forward changes are set back.
   bool send_weights(int set) {
     if (side_.reference().parameters.empty()) return true;
-    auto answer = link_->ask({{"op", "weights"}, {"set", set}}, weight_values(set));
+    auto answer = link_->ask({{"op", "weights"}, {"set", set}}, weight_values(side_.weights(set)));
     if (!answer) return fail(link_->failure());
     auto dropped = answer->body.at("dropped").get<std::vector<std::string>>();
     if (!dropped.empty() && !std::exchange(told_dropped_, true)) {

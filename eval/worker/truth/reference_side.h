@@ -32,6 +32,7 @@ class ReferenceSide {
   // Which weights trial `index` has.
   int weights_of_trial(size_t index) const { return recipes_[index].weights; }
   State weights(int set) const { return maker_->weights(set); }
+  const State& exported_weights() const { return maker_->exported_weights(); }
   // Calls one after another from the given state, where what one leaves in buffers changes what the next returns; else
   // none. The first of them is made when it is asked for.
   Result<std::vector<std::shared_ptr<const Trial>>> chain() const;

@@ -196,7 +196,7 @@ bool TrialMaker::reads_state(const std::vector<IValue>& leaves, const std::vecto
   at::NoGradGuard no_grad;
   for (const int64_t step : kSteps) {
     if (step > 1 && !counts) break;
-    State state = copy_state(given_weights_, false, options_.device);
+    State state = copy_state(weights(kGivenWeights), false, options_.device);
     for (const size_t value : values) {
       at::Tensor& tensor = state[value];
       tensor = tensor.scalar_type() == at::kBool ? tensor.logical_not() : tensor.add(is_integer(tensor) ? step : 1);
@@ -271,12 +271,13 @@ void TrialMaker::find_unmoved(int set, const Fits& fits) {
 
 State TrialMaker::weights(int set) const {
   const BufferMove* move = rule_of(kBufferMoves, set);
-  if (set == kGivenWeights || (reference_.parameters.empty() && !move)) return given_weights_;
+  const bool on_host = options_.device.is_cpu();
+  if (!on_host && !given_on_device_) given_on_device_ = copy_state(given_weights_, false, options_.device);
+  const State& given = on_host ? given_weights_ : *given_on_device_;
+  if (set == kGivenWeights || (reference_.parameters.empty() && !move)) return given;
   if (auto kept = kept_weights_.find(set); kept != kept_weights_.end()) return kept->second;
   const Graph& graph = reference_.forward;
   const uint64_t seed = options_.seed;
-  // Drawn where that takes no time.
-  const State given = options_.device.is_cpu() ? given_weights_ : copy_state(given_weights_, false, options_.device);
   State made;
   if (move) {
     made = moved_buffers(graph, given, seed + 2, *move);
@@ -287,11 +288,18 @@ State TrialMaker::weights(int set) const {
     if (const Stretch* stretch = rule_of(kStretches, set))
       made = stretched_weights(graph, made, seed + static_cast<uint64_t>(set), *stretch, unmoved_);
   }
-  if (!options_.device.is_cpu()) made = copy_state(made, false, c10::DeviceType::CPU);
-  int64_t bytes = 0;
-  for (auto& tensor : made) bytes += tensor.defined() ? static_cast<int64_t>(tensor.nbytes()) : 0;
-  if (bytes <= options_.kept_bytes / 4) kept_weights_.emplace(set, made);
+  keep_weights(set, made);
   return made;
+}
+
+void TrialMaker::keep_weights(int set, const State& weights) const {
+  int64_t bytes = 0;
+  const auto add = [&](const State& state) {
+    for (auto& tensor : state) bytes += tensor.defined() ? static_cast<int64_t>(tensor.nbytes()) : 0;
+  };
+  add(weights);
+  for (auto& [other, kept] : kept_weights_) add(kept);
+  if (bytes <= options_.kept_bytes) kept_weights_.emplace(set, weights);
 }
 
 // The leaves stay on the device.
@@ -300,7 +308,7 @@ Result<std::vector<IValue>> TrialMaker::fresh_inputs(uint64_t seed) const {
 }
 
 void TrialMaker::free_device() const {
-  if (!options_.device.is_cpu()) release_unused_gpu_memory();
+  if (!options_.device.is_cpu()) release_much_unused_gpu_memory();
 }
 
 // What calls since the start have changed; a counter counts in the last one of them.

@@ -81,8 +81,10 @@ class TrialMaker {
  public:
   static Result<std::unique_ptr<TrialMaker>> make(const Reference& reference, const ReferenceOptions& options);
 
-  // Where they are large, made again each time.
+  // Where replays run. Where they are large, made again each time.
   State weights(int set) const;
+  // As exported, on the processor.
+  const State& exported_weights() const { return given_weights_; }
   const Replay& eager() const { return *eager_; }
   const std::vector<std::string>& notes() const { return notes_; }
   // Whether truths are made slice by slice.
@@ -159,9 +161,13 @@ class TrialMaker {
   // Candidates need the memory of the GPU that replays have used.
   void free_device() const;
 
+  // Within what is kept of trials, too.
+  void keep_weights(int set, const State& weights) const;
+
   const Reference& reference_;
   ReferenceOptions options_;
-  State given_weights_;
+  State given_weights_;                           // on the processor
+  mutable std::optional<State> given_on_device_;  // once asked for
   std::set<size_t> unread_;  // values of buffers that calls change and whose outputs do not depend on them
   std::vector<bool> used_;   // by value of the graph: other nodes take it
   Unmoved unmoved_;
