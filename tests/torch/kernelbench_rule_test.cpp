@@ -12,6 +12,13 @@ TEST(KernelBenchRule, DrawsTheSeedsOfItsScript) {
   EXPECT_THAT(kernelbench_seeds(5), ::testing::ElementsAre(734796314, 576165995, 2197670066, 839703249, 2584932063));
 }
 
+TEST(KernelBenchRule, KnowsHowLongItDraws) {
+  EXPECT_EQ(seconds_to_draw(1000), 0);
+  const double many = seconds_to_draw(int64_t{1} << 32);
+  EXPECT_GT(many, 2);  // of no processor are they as fast as that
+  EXPECT_LT(many, 1e5);
+}
+
 TEST(KernelBenchRule, IsAllclose) {
   auto expected = at::linspace(-2, 2, 1001);
   EXPECT_TRUE(all_close(expected.add(9e-5), expected, tolerance_of_kernelbench(at::kFloat)));

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "eval/wire.h"
+
 namespace tilepilot::eval {
 
 std::vector<uint64_t> kernelbench_seeds(int count) {
@@ -16,6 +18,16 @@ std::vector<uint64_t> kernelbench_seeds(int count) {
   for (int i = 0; i < count; ++i)
     seeds.push_back(static_cast<uint64_t>(at::randint(kBelow, {1}, generator, at::kLong).item<int64_t>()));
   return seeds;
+}
+
+double seconds_to_draw(int64_t numbers) {
+  constexpr int64_t kSample = int64_t{1} << 19;
+  if (numbers <= kSample) return 0;
+  auto generator = at::detail::createCPUGenerator(0);
+  const at::Tensor sample = at::empty({kSample}, at::kFloat).zero_();
+  const double begin = monotonic_seconds();
+  sample.normal_(0, 1, generator);
+  return (monotonic_seconds() - begin) * static_cast<double>(numbers) / kSample;
 }
 
 double tolerance_of_kernelbench(at::ScalarType type) {

@@ -9,6 +9,8 @@
 namespace tilepilot::eval {
 
 std::vector<uint64_t> kernelbench_seeds(int count);
+// What drawing so many numbers takes, as it draws them: on a processor, one after another. By a small draw.
+double seconds_to_draw(int64_t numbers);
 // Absolute and relative, by the type of the output.
 double tolerance_of_kernelbench(at::ScalarType type);
 // As torch.allclose, in parts, where `expected` is. @pre equal shapes and types
