@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -19,12 +20,18 @@ class CommandLine : public ::testing::Test {
   }
   ~CommandLine() override { std::filesystem::remove_all(folder_); }
 
-  // Runs `tilepilot` with a store of this test's own. `environment` are extra NAME=value pairs.
+  // Runs `tilepilot` with a store of this test's own, on the processor unless the test says where: `auto` is the GPU on
+  // a machine that has one. `environment` are extra NAME=value pairs.
   runtime::ProcessResult tilepilot(std::vector<std::string> arguments,
                                    const std::vector<std::string>& environment = {}) {
     std::vector<std::string> argv = {"/usr/bin/env", "TILEPILOT_STORE=" + store().string(), "TILEPILOT_API_KEY="};
     argv.insert(argv.end(), environment.begin(), environment.end());
     argv.push_back(TILEPILOT_BINARY_DIR "/tilepilot");
+    const auto is = [&](const char* command) { return !arguments.empty() && arguments.front() == command; };
+    const bool says_where =
+        std::any_of(arguments.begin(), arguments.end(), [](const auto& each) { return each.starts_with("--target"); });
+    const bool runs_kernels = arguments.size() > 1 && (is("check") || is("generate") || is("run") || is("tune"));
+    if (runs_kernels && !says_where) arguments.insert(arguments.begin() + 1, {"--target", "cpu"});
     argv.insert(argv.end(), arguments.begin(), arguments.end());
     auto result = runtime::run_process(argv, {.time_limit_s = 300, .working_directory = folder_.string()});
     EXPECT_TRUE(result.ok());
