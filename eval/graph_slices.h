@@ -48,7 +48,7 @@ struct ExactRun {
   int64_t inputs = 0, weights = 0;    // bytes of inputs, of a slice where they are cut, and of weights
 };
 // Beyond this, what a run holds in float64 beside weights is cut where the graph allows it.
-constexpr int64_t kExactBytes = int64_t{256} << 20;
+constexpr int64_t kExactBytes = int64_t{256} << 20, kExactBytesOnGpu = int64_t{1} << 30;
 using FindSlices = std::optional<GraphSlices> (*)(const GraphUses& uses);
 ExactRun plan_exact_run(const GraphUses& uses, int64_t limit = kExactBytes, FindSlices find = find_slices);
 

@@ -78,7 +78,6 @@ std::vector<std::string> unused_names(const Reference& reference, const std::vec
 
 constexpr int64_t kProcess = int64_t{400} << 20;  // LibTorch, in each process
 constexpr int64_t kContext = int64_t{600} << 20;  // of CUDA, in each process
-constexpr int64_t kIdle = int64_t{512} << 20;     // on a GPU, that the judge has freed and keeps
 // Of both sides on a GPU: what is written between timed calls, and what libraries take for convolutions and products.
 constexpr int64_t kFlushed = int64_t{256} << 20, kWorkspace = int64_t{512} << 20;
 constexpr int64_t kKeptTrials = int64_t{1} << 30;
@@ -94,13 +93,13 @@ int64_t elements_of_largest_weight(const Graph& graph) {
 
 // What a check (eval/worker) has in memory at a time, in bytes.
 struct Held {
-  explicit Held(const GraphUses& uses) : largest_weight(elements_of_largest_weight(uses.graph())) {
+  Held(const GraphUses& uses, bool on_gpu) : largest_weight(elements_of_largest_weight(uses.graph())) {
     const GraphCost cost = cost_of(uses);
     need.inputs = cost.input_bytes;
     need.weights = cost.weight_bytes;
     need.outputs = cost.output_bytes;
     need.eager_peak = live_peak(uses).eager;
-    run = plan_exact_run(uses);
+    run = plan_exact_run(uses, on_gpu ? kExactBytesOnGpu : kExactBytes);
     need.exact_peak = run.peak;
     exact = run.inputs + run.weights + run.peak;
     call = std::max(need.eager_peak, need.outputs);
@@ -128,6 +127,8 @@ struct Held {
     const int64_t comparing = kNumbers * std::min<int64_t>(8 * kElements, 2 * need.outputs);
     return weights_on_gpu() + std::max(2 * need.inputs + need.weights + call, trial + exact) + comparing;
   }
+  // What the judge has freed and keeps, for what it does next.
+  int64_t idle_on_gpu() const { return std::clamp(measuring_on_gpu(), int64_t{512} << 20, int64_t{4} << 30); }
   int64_t candidate_on_gpu() const { return need.inputs + need.weights + call + need.outputs; }
 
   // On a GPU, the most at once: a call in the timed rounds is compared with the truth. The judge has the draw that it
@@ -157,13 +158,14 @@ struct Held {
 // The phases of a check, one after another (eval/worker): eager beside the inputs it got and its own copies, the
 // float64 replay beside eager's outputs, the candidate beside what its outputs are compared with.
 MemoryNeed memory_need(const GraphUses& uses, bool on_gpu) {
-  const Held held(uses);
+  const Held held(uses, on_gpu);
   MemoryNeed need = held.need;
   if (on_gpu) {
     // Everything but the weights stays there. On the host, weights lie in the judge, on their way and in the candidate,
     // and inputs are drawn once as KernelBench does.
-    need.gpu = std::max({held.measuring_on_gpu(), held.round_on_gpu(), held.drawing_on_gpu()}) + 3 * kContext + kIdle +
-               held.kept_on_gpu() + 2 * (kFlushed + kWorkspace);
+    need.gpu_idle = held.idle_on_gpu();
+    need.gpu = std::max({held.measuring_on_gpu(), held.round_on_gpu(), held.drawing_on_gpu()}) + 3 * kContext +
+               need.gpu_idle + held.kept_on_gpu() + 2 * (kFlushed + kWorkspace);
     need.host = need.inputs + 5 * need.weights + 2 * kGpuProcess;
     // A program may do the work in more steps than the model, and LibTorch keeps what it frees.
     need.gpu_limit = kSpareOnGpu + 2 * held.candidate_on_gpu();
@@ -182,10 +184,11 @@ MemoryNeed memory_need(const GraphUses& uses, bool on_gpu) {
 
 MemoryNeed reference_need(const GraphUses& uses, bool on_gpu) {
   if (!on_gpu) return memory_need(uses, false);
-  const Held held(uses);
+  const Held held(uses, true);
   MemoryNeed need = held.need;
-  need.gpu =
-      std::max(held.measuring_on_gpu(), held.drawing_on_gpu()) + kContext + kIdle + held.kept_on_gpu() + kWorkspace;
+  need.gpu_idle = held.idle_on_gpu();
+  need.gpu = std::max(held.measuring_on_gpu(), held.drawing_on_gpu()) + kContext + need.gpu_idle + held.kept_on_gpu() +
+             kWorkspace;
   need.host = 3 * need.weights + kGpuProcess;
   return need;
 }

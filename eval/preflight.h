@@ -16,6 +16,7 @@ struct MemoryNeed {
   int64_t exact_peak = 0;  // the same in float64: of a slice, and the outputs, where the graph is run in slices
   int64_t host = 0;        // of all processes of a check: judge and candidate
   int64_t gpu = 0;         // 0: the target is no GPU
+  int64_t gpu_idle = 0;    // of it, what the judge may keep that it has freed
   int64_t gpu_limit = 0;   // what a candidate's process may take of it for itself: more than it needs
 };
 MemoryNeed memory_need(const GraphUses& uses, bool on_gpu);

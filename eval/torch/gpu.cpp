@@ -42,13 +42,14 @@ runtime::cuda::Stream current_stream() {
 
 void synchronize_gpu() { cuda_guard().synchronizeDevice(0); }
 
-void release_unused_gpu_memory() { c10::getDeviceAllocator(c10::DeviceType::CUDA)->emptyCache(); }
-
-void release_much_unused_gpu_memory() {
+void release_unused_gpu_memory(int64_t idle) {
   constexpr size_t kOfAllPools = 0;
-  const auto stats = c10::getDeviceAllocator(c10::DeviceType::CUDA)->getDeviceStats(0);
-  const int64_t idle = stats.reserved_bytes[kOfAllPools].current - stats.allocated_bytes[kOfAllPools].current;
-  if (idle > kIdleOnGpu) release_unused_gpu_memory();
+  auto* allocator = c10::getDeviceAllocator(c10::DeviceType::CUDA);
+  if (idle > 0) {
+    const auto stats = allocator->getDeviceStats(0);
+    if (stats.reserved_bytes[kOfAllPools].current - stats.allocated_bytes[kOfAllPools].current <= idle) return;
+  }
+  allocator->emptyCache();
 }
 
 std::filesystem::path libtorch_packages() {

@@ -21,11 +21,8 @@ runtime::cuda::Stream current_stream();
 // libtorch_sees_gpu()
 void synchronize_gpu();
 // Memory that LibTorch keeps for tensors to come goes back to the GPU, where other processes can have it. @pre
-// libtorch_sees_gpu()
-void release_unused_gpu_memory();
-// The same where it is more than `kIdleOnGpu`: taking it again takes time.
-constexpr int64_t kIdleOnGpu = int64_t{512} << 20;
-void release_much_unused_gpu_memory();
+// libtorch_sees_gpu(). Unless it is no more than `idle` bytes: taking memory again takes time.
+void release_unused_gpu_memory(int64_t idle = 0);
 // The folder of Python packages that this LibTorch lies in, with those that it brings; empty if it lies elsewhere.
 std::filesystem::path libtorch_packages();
 

@@ -110,6 +110,8 @@ class JudgeServer {
     try {
       if (gpu_) reference_options.device = gpu_device();
       reference_options.gpu = gpu_;
+      if (gpu_) reference_options.exact_bytes = kExactBytesOnGpu;
+      reference_options.idle_bytes = gpu_idle_bytes_;
       side_ = TRY(ReferenceSide::make(std::move(reference), reference_options));
     } catch (const std::exception& error) {
       return make_error(DiagnosticKind::reference_invalid, {},
@@ -130,6 +132,7 @@ class JudgeServer {
     const bool on_gpu = gpu_ != nullptr;
     const MemoryNeed need = options_.reference_only ? reference_need(uses, on_gpu) : memory_need(uses, on_gpu);
     gpu_limit_bytes_ = need.gpu_limit;
+    gpu_idle_bytes_ = need.gpu_idle;
     memory_ = TRY(MemoryReservation::take(need, {.folder = lock_folder(), .available = available, .waits = waits}));
     waited_ = monotonic_seconds() - begin;
     return {};
@@ -206,6 +209,7 @@ class JudgeServer {
   CompilerBroker* broker_;
   JudgeOptions options_;
   MemoryReservation memory_;
+  int64_t gpu_idle_bytes_ = 0;                        // of the judge
   int64_t gpu_limit_bytes_ = 0;                       // of a candidate
   double waited_ = 0;                                 // in seconds, for memory
   bool measures_ = true;                              // times in the emulator tell nothing

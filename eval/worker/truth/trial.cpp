@@ -308,7 +308,7 @@ Result<std::vector<IValue>> TrialMaker::fresh_inputs(uint64_t seed) const {
 }
 
 void TrialMaker::free_device() const {
-  if (!options_.device.is_cpu()) release_much_unused_gpu_memory();
+  if (!options_.device.is_cpu()) release_unused_gpu_memory(options_.idle_bytes);
 }
 
 // What calls since the start have changed; a counter counts in the last one of them.

@@ -74,6 +74,7 @@ struct ReferenceOptions {
   double stress_seconds = 2;                                   // for making stress trials; at least three are tried
   std::optional<at::ScalarType> precision = std::nullopt;      // outputs need be no better than that
   int64_t exact_bytes = kExactBytes;                           // float64 replays that take more are cut into slices
+  int64_t idle_bytes = 0;                                      // of a GPU's memory, that may be kept when it is freed
   FindSlices find_slices = eval::find_slices;                  // how
 };
 
