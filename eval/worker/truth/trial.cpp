@@ -153,6 +153,7 @@ Status TrialMaker::prepare() {
   for (size_t id = 0; id < reference_.forward.values.size(); ++id)
     used_.push_back(!uses.users(static_cast<int>(id)).empty());
   singled_out_ = singled_out(reference_.forward, reference_.inputs);
+  find_read_whole_numbers(uses);
   leave_out_unfit_weights();
   find_read_state();
   return {};
@@ -164,6 +165,26 @@ bool TrialMaker::has_parameters() const {
 }
 
 bool TrialMaker::has_movable_buffers() const { return eval::has_movable_buffers(reference_.forward, given_weights_); }
+
+void TrialMaker::find_read_whole_numbers(const GraphUses& uses) {
+  const Graph& graph = reference_.forward;
+  for (auto& parameter : reference_.parameters) {
+    if (parameter.value < 0 || !parameter.is_buffer) continue;
+    const std::string& type = graph.values[static_cast<size_t>(parameter.value)].dtype;
+    if (type.find("int") == std::string::npos) continue;
+    for (const int user : uses.users(parameter.value)) {
+      const auto name = short_name(graph.nodes[static_cast<size_t>(user)]);
+      reads_whole_numbers_ = reads_whole_numbers_ || (name != "add_" && name != "add" && name != "copy_");
+    }
+  }
+}
+
+Status TrialMaker::try_on_host(const std::vector<IValue>& leaves, const State& state) const {
+  if (options_.device.is_cpu() || !reads_whole_numbers_) return {};
+  const auto replay = TRY(Replay::prepare(reference_.forward, Precision::exported));
+  TRY(replay.run(copy_leaves(leaves), copy_state(state, false, c10::DeviceType::CPU)));
+  return {};
+}
 
 // Each buffer that a call changes is given another value, to see whether the outputs change.
 void TrialMaker::find_read_state() {
@@ -203,6 +224,7 @@ bool TrialMaker::reads_state(const std::vector<IValue>& leaves, const std::vecto
     }
     at::manual_seed(0);
     try {
+      if (!try_on_host(leaves, state).ok()) return true;
       auto made = eager_->run(copy_leaves(leaves, options_.device), state);
       if (!made.ok() || made->size() != outputs.size()) return true;
       for (size_t i = 0; i < outputs.size(); ++i)
@@ -364,6 +386,7 @@ Result<Trial> TrialMaker::run_eager(Trial trial) const {
   const State before = state_before(trial);
   auto eager_leaves = copy_leaves(trial.leaves, options_.device);
   State state = copy_state(before, false, options_.device);
+  if (trial.before || rule_of(kBufferMoves, trial.weights)) TRY(try_on_host(trial.leaves, before));
   at::manual_seed(trial.forward_seed);
   const Replay* replay = TRY(eager_of(trial));
   auto eager = TRY(replay->run(eager_leaves, state));

@@ -139,6 +139,9 @@ class TrialMaker {
   using Fits = std::function<bool(int set)>;
   void find_unmoved(int set, const Fits& fits);
   void find_read_state();
+  void find_read_whole_numbers(const GraphUses& uses);
+  // A GPU ends for good on an index outside of a table, which a counter that is moved may become; a processor throws.
+  Status try_on_host(const std::vector<c10::IValue>& leaves, const State& state) const;
   bool reads_state(const std::vector<c10::IValue>& leaves, const std::vector<size_t>& values,
                    const std::vector<std::string>& outputs) const;
   // Of a trial with leaves, seed, weights and all else that decides the call.
@@ -169,8 +172,9 @@ class TrialMaker {
   ReferenceOptions options_;
   State given_weights_;                           // on the processor
   mutable std::optional<State> given_on_device_;  // once asked for
-  std::set<size_t> unread_;  // values of buffers that calls change and whose outputs do not depend on them
-  std::vector<bool> used_;   // by value of the graph: other nodes take it
+  std::set<size_t> unread_;           // values of buffers that calls change and whose outputs do not depend on them
+  bool reads_whole_numbers_ = false;  // of buffers, other than to count on
+  std::vector<bool> used_;            // by value of the graph: other nodes take it
   Unmoved unmoved_;
   std::vector<SingledOut> singled_out_;  // by tensor among the inputs
   mutable std::map<int, State> kept_weights_;
