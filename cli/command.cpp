@@ -113,6 +113,12 @@ std::filesystem::path Session::store_file() const {
 
 std::filesystem::path Session::work_folder() const { return environment.cache / "work"; }
 
+std::vector<std::filesystem::path> Session::temporary_folders() const {
+  std::error_code ignored;
+  const auto& cache = environment.cache;
+  return {work_folder(), cache / "tmp", cache / "attacks/work", std::filesystem::temp_directory_path(ignored)};
+}
+
 std::string Session::python() const { return common.python.empty() ? environment.python : common.python; }
 
 Result<std::string> Session::target() const { return runtime::to_string(TRY(runtime::parse_target(common.target))); }

@@ -60,6 +60,8 @@ class Session {
 
   std::filesystem::path store_file() const;
   std::filesystem::path work_folder() const;  // where runs keep their temporary folders
+  // Where this program and what it starts may leave temporary folders if they are killed.
+  std::vector<std::filesystem::path> temporary_folders() const;
   std::string python() const;
   // Errors: a target that this version does not have.
   Result<eval::JudgeOptions> judge_options() const;

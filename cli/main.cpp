@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "cli/command.h"
+#include "cli/folder_guard.h"
 #include "cli/help.h"
 #include "cli/script_arguments.h"
 
@@ -70,6 +71,7 @@ int main(int argc, char** argv) {
         {{"ok", false}, {"errors", {{{"kind", "bad_usage"}, {"severity", "error"}, {"message", error.what()}}}}});
     return kBadInput;
   }
+  const FolderGuard guard(session.temporary_folders());  // before there are threads
   InterruptWatch watch(session.work_folder(), session.last_words);
   return session.run();
 }

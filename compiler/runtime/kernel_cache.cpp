@@ -9,6 +9,7 @@
 #include <system_error>
 #include <vector>
 
+#include "compiler/runtime/owned_folder.h"
 #include "compiler/runtime/sealed_file.h"
 
 namespace tilepilot::runtime {
@@ -24,7 +25,9 @@ Error unwritable(const fs::path& path, const std::string& reason) {
 // No compilation takes as long.
 constexpr auto kAbandoned = std::chrono::hours(24);
 
+// Of this machine's processes that are no more, and of other machines' what is old.
 void remove_abandoned(const fs::path& workshops) {
+  remove_owned_folders(workshops, is_dead);
   std::error_code ignored;
   const auto now = fs::file_time_type::clock::now();
   std::vector<fs::path> abandoned;
@@ -41,7 +44,7 @@ Result<std::unique_ptr<TemporaryFolder>> TemporaryFolder::create(const fs::path&
   std::error_code code;
   fs::create_directories(parent, code);
   if (code) return unwritable(parent, code.message());
-  std::string name = (parent / "build-XXXXXX").string();
+  std::string name = owned_folder_pattern(parent, "build");
   if (::mkdtemp(name.data()) == nullptr) return unwritable(parent, std::strerror(errno));
   return std::unique_ptr<TemporaryFolder>(new TemporaryFolder(name));
 }

@@ -35,7 +35,7 @@ class KernelCache {
   // Where the entry of this key is or would be.
   std::filesystem::path entry(const std::string& key) const { return folder_ / key.substr(0, 2) / (key + suffix_); }
   // A folder for work in progress, on the same file system as the entries. What killed processes left in earlier ones
-  // is removed, once it is a day old.
+  // is removed: of this machine at once, of others once it is a day old.
   Result<std::unique_ptr<TemporaryFolder>> workshop() const;
   // What the entry of this key holds; nullopt: there is none that is whole and of this user's making. An entry that
   // somebody else made or changed is a warning (`cache_degraded`).

@@ -41,7 +41,8 @@ TEST_F(WorkFolderTest, RemovesWhatDeadProcessesLeft) {
     if (folder.ok()) std::ofstream(folder->path() / "file") << "content";
     _exit(0);  // without destructors, as a kill would
   }
-  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  siginfo_t ended = {};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT), 0);
   ASSERT_EQ(count(), 1);
   fs::create_directory(parent_ / "something-else");
   auto first = WorkFolder::make(parent_);
@@ -53,6 +54,7 @@ TEST_F(WorkFolderTest, RemovesWhatDeadProcessesLeft) {
   EXPECT_EQ(count(), 3);
   WorkFolder::remove_own(parent_);
   EXPECT_EQ(count(), 1);
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);  // until now it was dead, and not buried
 }
 
 }  // namespace

@@ -3,48 +3,13 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include <chrono>
-#include <fstream>
-#include <set>
-#include <thread>
-
 #include "tests/cli/command_line.h"
+#include "tests/cli/process_tree.h"
 
 namespace tilepilot {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string content_of(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-bool is_alive(pid_t process) {
-  std::string stat = content_of("/proc/" + std::to_string(process) + "/stat");
-  size_t name_end = stat.rfind(") ");
-  return name_end != std::string::npos && stat[name_end + 2] != 'Z';
-}
-
-void collect_descendants(pid_t process, std::set<pid_t>& found) {
-  std::error_code ignored;
-  for (const auto& task : fs::directory_iterator("/proc/" + std::to_string(process) + "/task", ignored)) {
-    std::ifstream children(task.path() / "children");
-    for (pid_t child; children >> child;)
-      if (found.insert(child).second) collect_descendants(child, found);
-  }
-}
-
-// True once `condition` is, false if it is not within the seconds.
-template <class Condition>
-bool comes_true(double seconds, Condition condition) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return true;
-}
 
 class Interrupt : public CommandLine {
  protected:
