@@ -14,4 +14,7 @@ namespace tilepilot::eval {
 untrusted::Layers confine_candidate(bool in_namespaces, bool uses_gpu,
                                     const std::vector<std::filesystem::path>& libraries);
 
+// What that adds to the start and the end of a process on a processor: the median over pairs, with it and without.
+double seconds_of_confinement(int pairs = 30);
+
 }  // namespace tilepilot::eval

@@ -51,6 +51,13 @@ bool opens(const char* path, int flags) {
   return file >= 0;
 }
 
+// Each candidate is a process of its own.
+TEST(Confinement, AddsLittleToAStart) {
+  double least = 1;
+  for (int look = 0; look < 5 && least > 0.03; ++look) least = std::min(least, seconds_of_confinement());
+  EXPECT_LE(least, 0.03);
+}
+
 TEST(Confinement, LeavesWhatComputingNeeds) {
   EXPECT_EQ(confined([] {
               int failed = 0;
