@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "compiler/runtime/cuda/driver.h"
 #include "tests/golden_diagnostic.h"
 
 namespace tilepilot::agent {
@@ -54,9 +55,24 @@ TEST_F(Certificates, HoldWhatWasJudgedAndHow) {
   EXPECT_EQ((*read)["judging"]["target"], "cpu");
   EXPECT_EQ((*read)["judging"]["aten"], "hybrid");
   EXPECT_EQ((*read)["environment"]["torch"], "2.13");
+  // A number means something beside what it was measured on.
+  EXPECT_EQ((*read)["model"]["sha256"], sha256_of("class Model: ..."));
+  EXPECT_EQ((*read)["reference"]["graph_sha256"], "graph");
+  EXPECT_EQ((*read)["environment"]["tilepilot"], "tilepilot 0");
+  for (const char* part : {"processor", "cores", "system", "compiler"})
+    EXPECT_FALSE((*read)["environment"][part].is_null()) << part;
   EXPECT_THAT((*read)["environment"]["sandbox"].get<std::string>(), HasSubstr("seccomp "));
   EXPECT_TRUE((*read)["reference"]["weights_sha256"].is_null());
   EXPECT_THAT((*read)["integrity"]["means"].get<std::string>(), HasSubstr("no signature"));
+}
+
+TEST_F(Certificates, NameTheGpuAndItsDriver) {
+  if (auto gpu = runtime::cuda::Device::open(); !gpu.ok()) GTEST_SKIP() << gpu.error().message;
+  Certified on_gpu = facts();
+  on_gpu.verdict.target = "cuda:sm_90a";
+  const json environment = describe_environment(on_gpu);
+  EXPECT_FALSE(environment["gpu"].get<std::string>().empty());
+  EXPECT_THAT(environment["driver"].get<std::string>(), HasSubstr("CUDA "));
 }
 
 TEST_F(Certificates, MayBeFormattedAnew) {

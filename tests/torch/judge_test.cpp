@@ -255,6 +255,36 @@ TEST(Judge, fail_RemembersAnswersToFixedInputs) {
   EXPECT_EQ(verdict.outcome, Outcome::verified) << show(verdict);
 }
 
+// Nothing of such inputs can change, so calls repeat: that is told.
+TEST(Judge, SaysWhereCallsRepeat) {
+  const char* const kProgram = R"(
+import tilelang
+import tilelang.language as T
+import torch
+import torch.nn as nn
+
+@tilelang.jit(out_idx=[-1])
+def rectified(M, N, block=8, dtype="float32"):
+    @T.prim_func
+    def main(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
+        with T.Kernel(T.ceildiv(M, block), threads=128) as bx:
+            for i, j in T.Parallel(block, N):
+                Y[bx * block + i, j] = T.max(X[bx * block + i, j], 0.0)
+    return main
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(64, 128))
+
+    def forward(self, rows):
+        return rectified(96, 128)(self.table[rows])
+)";
+  const auto verdict = judge_for("fixed_integers")->check({.source = kProgram});
+  EXPECT_EQ(verdict.outcome, Outcome::verified) << show(verdict);
+  EXPECT_THAT(verdict.notes, ::testing::Contains(HasSubstr("the same integers at each call")));
+}
+
 // All finalists in one session; one that fails there does not disturb the others.
 TEST(Judge, ComparesFinalistsSideBySide) {
   auto judge = judge_for("scale_rows");
