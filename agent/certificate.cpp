@@ -96,6 +96,21 @@ bool is_certificate(const json& object) {
   return format != object.end() && *format == kFormat;
 }
 
+Error unwritable_certificate(const fs::path& path, std::string_view why) {
+  return make_error(DiagnosticKind::output_unwritable, {}, fmt::format("cannot write `{}`: {}", path.string(), why),
+                    "add `--no-cert` if none is wanted");
+}
+
+Status leave_others_alone(const fs::path& path) {
+  std::string before;
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return {};
+  if (read_file(path, before) && is_certificate(json::parse(before, nullptr, /*exceptions*/ false))) return {};
+  return make_error(DiagnosticKind::output_unwritable, {},
+                    fmt::format("cannot write `{}`: it is there, and no certificate", path.string()),
+                    "move it away, or add `--no-cert`");
+}
+
 }  // namespace
 
 std::string sha256_of(std::string_view text) { return runtime::Sha256().add(text).hex(); }
@@ -161,19 +176,19 @@ json make_certificate(const Certified& facts, const fs::path& folder) {
 
 fs::path certificate_path(fs::path program) { return program.replace_extension(".cert.json"); }
 
+Status probe_certificate(const fs::path& path) {
+  TRY(leave_others_alone(path));
+  const std::string why = why_unwritable(path);
+  return why.empty() ? Status() : Status(unwritable_certificate(path, why));
+}
+
 Status write_certificate(const fs::path& path, const Certified& facts) {
-  std::string before, why;
-  std::error_code ignored;
-  if (fs::exists(path, ignored) &&
-      (!read_file(path, before) || !is_certificate(json::parse(before, nullptr, /*exceptions*/ false))))
-    return make_error(DiagnosticKind::output_unwritable, {},
-                      fmt::format("cannot write `{}`: it is there, and no certificate", path.string()),
-                      "move it away, or add `--no-cert`");
+  std::string why;
+  TRY(leave_others_alone(path));
   fs::path folder = path.parent_path();
   const json certificate = make_certificate(facts, folder.empty() ? fs::path(".") : folder);
   if (write_file(path, certificate.dump(2) + "\n", &why)) return {};
-  return make_error(DiagnosticKind::output_unwritable, {}, fmt::format("cannot write `{}`: {}", path.string(), why),
-                    "add `--no-cert` if none is wanted");
+  return unwritable_certificate(path, why);
 }
 
 Result<json> read_certificate(const fs::path& path) {

@@ -46,6 +46,8 @@ nlohmann::json make_certificate(const Certified& facts, const std::filesystem::p
 std::filesystem::path certificate_path(std::filesystem::path program);
 
 // Errors: of kind `output_unwritable`. A file that is there and is no certificate is not replaced.
+// Whether it would have a chance, found out before a program is judged.
+Status probe_certificate(const std::filesystem::path& path);
 Status write_certificate(const std::filesystem::path& path, const Certified& facts);
 
 // Errors: of kind `file_not_found`, or `bad_usage`: no certificate, one of another version, or an edited one.

@@ -60,6 +60,12 @@ Status refuse_numbers_of_tensors(const SourceMap& sources, int32_t file, const e
   return {};
 }
 
+bool runs_scripts(const std::string& python) {
+  const auto ran =
+      runtime::run_process({python, "-c", "print('ready')"}, {.time_limit_s = 60, .working_directory = {}});
+  return ran.ok() && ran->exit_code == 0 && ran->out == "ready\n";
+}
+
 }  // namespace
 
 Result<eval::Reference> export_reference(SourceMap& sources, const std::filesystem::path& model,
@@ -85,13 +91,19 @@ Result<eval::Reference> export_reference(SourceMap& sources, const std::filesyst
   if (report.is_object() && report.contains("ok") && !report["ok"].get<bool>())
     return export_failure(sources, file, report);
   if (ran.exit_code != 0 || !report.is_object()) {
-    // The exporter tells every fault of the model. Without an answer, Python itself is at fault, or it was killed.
-    Error error = ran.signal != 0 ? make_error(DiagnosticKind::model_invalid, {},
-                                               fmt::format("exporting the model failed: {}", runtime::ending_of(ran)))
-                                  : make_error(DiagnosticKind::not_installed, {},
-                                               fmt::format("`{}` ended with code {} and did not run the exporter",
-                                                           options.python, ran.exit_code),
-                                               "give `--python` an interpreter with PyTorch");
+    // The exporter tells every fault of the model. Without an answer, Python itself is at fault, or it was killed, or
+    // the model has ended it.
+    Error error =
+        ran.signal != 0 ? make_error(DiagnosticKind::model_invalid, {},
+                                     fmt::format("exporting the model failed: {}", runtime::ending_of(ran)))
+        : runs_scripts(options.python)
+            ? make_error(DiagnosticKind::model_invalid, model_line(sources.text(file), file, 1),
+                         fmt::format("the model ended the process that exports it, with code {}", ran.exit_code),
+                         "does its code call `os._exit`, or a library that does?")
+            : make_error(
+                  DiagnosticKind::not_installed, {},
+                  fmt::format("`{}` ended with code {} and did not run the exporter", options.python, ran.exit_code),
+                  "give `--python` an interpreter with PyTorch");
     error->note({}, "its last words: " + printable(tail(ran.err, 5), kMaxText));
     return error;
   }

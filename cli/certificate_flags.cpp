@@ -14,6 +14,8 @@ void CertificateFlags::add_to(CLI::App& command) {
   command.add_flag("--no-cert", none, "Write no certificate")->excludes(named);
 }
 
+Status CertificateFlags::probe() const { return none || file.empty() ? Status() : agent::probe_certificate(file); }
+
 void CertificateFlags::write(const Session& session, const std::filesystem::path& usual, agent::Certified facts,
                              nlohmann::json& object) const {
   if (none) return;

@@ -31,6 +31,7 @@ int run_check(Session& session, const CheckFlags& options) {
                             .judge = {},
                             .time = !options.no_timing,
                             .progress = [&session](const std::string& line) { session.progress(line); }};
+  if (auto writable = options.certificate.probe(); !writable) return session.fail(writable.error());
   auto judge = session.judge_options();
   if (!judge) return session.fail(judge.error());
   check.judge = *judge;

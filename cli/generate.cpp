@@ -88,6 +88,8 @@ json as_json(const GenerateFlags& options, const agent::GenerateResult& result) 
     object["verdict"] = verdict_json(best->told(), best->candidate.source);
     object["finalists"] = result.outcome.finalists;
     object["indistinguishable"] = result.outcome.indistinguishable;
+  } else {
+    object["reason"] = conclusion(options, result);
   }
   return object;
 }
@@ -223,6 +225,7 @@ Status complete(Session& session, GenerateFlags& options) {
     return make_error(DiagnosticKind::bad_usage, {}, "`--json` and the program cannot both go to standard output",
                       "give `-o` a file");
   TRY(probe_output(generate.output, generate.model));
+  TRY(options.certificate.probe());
   generate.judge = TRY(session.judge_options());
   if (generate.judge.target.starts_with("emulate"))
     return make_error(

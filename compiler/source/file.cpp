@@ -141,6 +141,7 @@ bool takes_a_stream(mode_t mode) { return S_ISFIFO(mode) || S_ISCHR(mode); }
 std::string write_text(const fs::path& path, std::string_view text) {
   struct stat status {};
   const bool exists = stat(path.c_str(), &status) == 0;
+  if (!exists && errno == ELOOP) return reason();  // links that lead nowhere
   if (exists && takes_a_stream(status.st_mode)) return write_through(path, text);
   if (exists && !S_ISREG(status.st_mode)) return kind_of(status.st_mode);
   if (exists && access(path.c_str(), W_OK) != 0) return reason();
@@ -167,6 +168,7 @@ bool write_file(const fs::path& path, std::string_view text, std::string* why) {
 std::string why_unwritable(const fs::path& path) {
   struct stat status {};
   const bool exists = stat(path.c_str(), &status) == 0;
+  if (!exists && errno == ELOOP) return reason();
   if (exists && !S_ISREG(status.st_mode) && !takes_a_stream(status.st_mode)) return kind_of(status.st_mode);
   if (exists && access(path.c_str(), W_OK) != 0) return reason();
   if (exists && takes_a_stream(status.st_mode)) return {};

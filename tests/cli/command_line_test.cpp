@@ -151,6 +151,8 @@ TEST_F(CommandLine, FailNothingToFuse) {
   auto result = tilepilot({"generate", model("fail_only_sorts"), "-o", "out.py"});
   EXPECT_EQ(result.exit_code, 1) << all(result);
   EXPECT_THAT(result.out, HasSubstr("the author sees nothing in this model"));
+  auto as_json = tilepilot({"generate", model("fail_only_sorts"), "-o", "out.py", "--json"});
+  EXPECT_THAT(json::parse(as_json.out)["reason"].get<std::string>(), HasSubstr("sees nothing in this model"));
 }
 
 TEST_F(CommandLine, FailLanguageModelWithoutEndpointNetworkOrRun) {

@@ -101,6 +101,23 @@ TEST_F(LeftBehind, FailFilesThatAreNone) {
   EXPECT_THAT(tilepilot({"compile", "none.py"}).err, HasSubstr("cannot read `none.py`: there is no such file"));
 }
 
+// Told before anything is exported or judged.
+TEST_F(LeftBehind, FailPlacesThatCannotBeWritten) {
+  std::ofstream(folder_ / "notes.json") << "mine";
+  for (const char* place : {"none/good.cert.json", "notes.json"}) {
+    auto result = check("good_matmul", {"--cert", place});
+    EXPECT_EQ(result.exit_code, 2) << all(result);
+    EXPECT_THAT(result.err, AllOf(HasSubstr(fmt::format("cannot write `{}`", place)), Not(HasSubstr("exporting"))));
+  }
+  EXPECT_EQ(content(folder_ / "notes.json"), "mine");
+  fs::create_symlink("other.py", folder_ / "one.py");
+  fs::create_symlink("one.py", folder_ / "other.py");
+  auto loop = tilepilot({"generate", model("matmul"), "-o", "one.py"});
+  EXPECT_EQ(loop.exit_code, 2) << all(loop);
+  EXPECT_THAT(loop.err, AllOf(HasSubstr("cannot write `one.py`"), Not(HasSubstr("exporting"))));
+  EXPECT_TRUE(fs::is_symlink(folder_ / "one.py"));
+}
+
 TEST_F(LeftBehind, FailTwoThingsOnStandardOutput) {
   auto both = tilepilot({"generate", model("matmul"), "-o", "-", "--json"});
   EXPECT_EQ(both.exit_code, 2) << all(both);

@@ -12,6 +12,7 @@ namespace {
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 using OddModels = CommandLine;
 
@@ -43,6 +44,13 @@ TEST_F(OddModels, FollowTheMode) {
   auto ran = tilepilot({"run", "script.py"});
   EXPECT_EQ(ran.exit_code, 0) << all(ran);
   EXPECT_EQ(ran.out, "False True\n");
+}
+
+TEST_F(OddModels, FailModelsThatEndTheProcess) {
+  auto result = tilepilot({"generate", model("fail_ends_the_process"), "-o", "out.py"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("fail_ends_the_process.py:1"), HasSubstr("ended the process that exports it"),
+                                Not(HasSubstr("--python"))));
 }
 
 TEST_F(OddModels, FailNumbersOfTensors) {

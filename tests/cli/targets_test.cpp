@@ -232,6 +232,7 @@ TEST_F(CommandLine, FailOtherTargets) {
   auto unknown = tilepilot({"run", "--target", "tpu", "script.py"});
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_THAT(unknown.err, HasSubstr("there is no target `tpu`"));
+  EXPECT_EQ(tilepilot({"doctor", "--target", "cuda:sm_99"}).exit_code, 2);
   auto judged = tilepilot({"generate", model("matmul"), "--target", "emulate:sm_80"});
   EXPECT_EQ(judged.exit_code, 2);
   EXPECT_THAT(judged.err, HasSubstr("`emulate:sm_80` tells no times"));
@@ -280,6 +281,7 @@ TEST_F(CommandLine, fail_KernelBenchsTimingOfAProcessor) {
 TEST_F(CommandLine, DoctorTellsOfGpuNvmlAndNvrtc) {
   auto result = tilepilot({"doctor"});
   EXPECT_THAT(result.out, AllOf(HasSubstr("GPU"), HasSubstr("NVML"), HasSubstr("NVRTC"))) << all(result);
+  EXPECT_THAT(result.out, HasSubstr(" ms to a start"));
 }
 
 }  // namespace
