@@ -137,6 +137,17 @@ TEST(InputChange, KeepsTheOrderAndTheProportionsOfConstants) {
   EXPECT_TRUE(changed_copy(base, {.key = 5, .from = 0.2, .to = 0.5}, ChangeRule::one_factor).equal(base));
 }
 
+TEST(InputChange, GivesRowsOfConstantsFactorsOfTheirOwn) {
+  const at::Tensor base = at::rand({40, 60}) + 1, symmetric = at::mm(base, base.t());
+  const at::Tensor other = changed_copy(base, {.key = 5}, ChangeRule::rows), factor = other.div(base);
+  EXPECT_TRUE(factor.sub(factor.slice(1, 0, 1)).abs().lt(1e-6).all().item<bool>());
+  EXPECT_GT(factor.select(1, 0).std().item<double>(), 0.01);
+  EXPECT_TRUE(changed_copy(base, {.key = 5, .from = 0.2, .to = 0.5}, ChangeRule::rows).equal(base));
+  const at::Tensor changed = changed_copy(symmetric, {.key = 5}, ChangeRule::rows);
+  EXPECT_TRUE(changed.equal(changed.t()));
+  EXPECT_FALSE(changed.equal(symmetric));
+}
+
 TEST(ClockCheck, BelievesWhatTheJudgeSawToo) {
   const std::vector<ClockView> honest(15, {.claimed = 6e-3, .judged = 6.2e-3, .busy = 11.5e-3, .after = 1e-4});
   EXPECT_EQ(clock_complaint(honest, 2), "");

@@ -42,11 +42,13 @@ ChangeRule rule_of_draw(const Graph& recipe, int value) {
   return ChangeRule::none;
 }
 
-// Of an input that nothing draws: masks stay.
+// Of an input that nothing draws: masks stay, and so does the order along the last axis, as of the bounds of bins.
 ChangeRule rule_of_constant(const at::Tensor& tensor) {
   const at::Tensor flat = tensor.flatten(), unlike = flat.masked_select(flat.ne(flat[0]));
   const bool is_mask = unlike.numel() == 0 || unlike.eq(unlike[0]).all().item<bool>();
-  return is_mask || !flat.isfinite().all().item<bool>() ? ChangeRule::none : ChangeRule::one_factor;
+  if (is_mask || !flat.isfinite().all().item<bool>()) return ChangeRule::none;
+  const bool has_rows = tensor.dim() > 1 && tensor.size(0) > 1 && tensor.is_non_overlapping_and_dense();
+  return has_rows ? ChangeRule::rows : ChangeRule::one_factor;
 }
 
 // Something writes into values in place: what was drawn may be something else by then.
@@ -118,7 +120,7 @@ void CallSource::find_changes(const Trial& given) {
       else if (plain)
         rule = drawn ? rule_of_draw(recipe, values[i]) : rule_of_constant(inputs[i]);
     }
-    has_constants_ = has_constants_ || rule == ChangeRule::one_factor;
+    has_constants_ = has_constants_ || rule == ChangeRule::one_factor || rule == ChangeRule::rows;
     can_change_ = can_change_ || (rule != ChangeRule::none && (drawn || !varies_));
     all_change = all_change && (inputs[i].numel() == 0 || !drawn || rule != ChangeRule::none);
   }

@@ -43,6 +43,18 @@ void multiply(const at::Tensor& elements, uint64_t key, bool signs) {
     elements.narrow(0, whole * period, rest).mul_(by.narrow(0, 0, rest));
 }
 
+// No multiple of what was there before: its powers, say, cannot be had from those of another one.
+void multiply_rows(const at::Tensor& tensor, uint64_t key) {
+  const int64_t rows = tensor.size(0);
+  const at::Tensor by = factors(key, rows, false).to(tensor.device(), tensor.scalar_type());
+  const bool symmetric = tensor.dim() == 2 && tensor.size(1) == rows && tensor.equal(tensor.t());
+  std::vector<int64_t> shape(static_cast<size_t>(tensor.dim()), 1);
+  shape[0] = rows;
+  const at::Tensor column = by.view(shape);
+  // Multiplied together first, so that it stays symmetric to the last bit.
+  tensor.mul_(symmetric ? column.mul(by) : column);
+}
+
 }  // namespace
 
 void change_elements(const at::Tensor& tensor, const InputChange& change, ChangeRule rule) {
@@ -56,6 +68,10 @@ void change_elements(const at::Tensor& tensor, const InputChange& change, Change
   const int64_t from = place(change.from), to = std::max(from, place(change.to));
   const at::Tensor part = elements.narrow(0, from, to - from);
   const bool whole = from == 0 && to == count;
+  if (rule == ChangeRule::rows) {
+    if (whole) multiply_rows(tensor, change.key);
+    return;
+  }
   if (rule == ChangeRule::one_factor) {
     if (!whole) return;
     part.mul_(factors(change.key, 1, false).to(elements.device(), elements.scalar_type()));

@@ -12,6 +12,7 @@ namespace tilepilot::eval {
 enum class ChangeRule {
   none,        // integers, masks
   one_factor,  // all elements by one number from (7/8, 1]: order, zeros and proportions stay
+  rows,        // each slice along the first axis by one of its own; of symmetric matrices the columns alike
   factors,     // each element by one of its own
   alike,       // elements are drawn one like the other from an interval that begins at zero: they change places, too
   symmetric,   // and the interval lies around zero: signs change, too
