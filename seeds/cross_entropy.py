@@ -40,11 +40,15 @@ def row_losses(M, N, block_M=8, dtype="float32"):
             T.reduce_sum(x, row_sum, dim=1)
             for i in T.Parallel(block_M):
                 if bx * block_M + i < M:
-                    Y[bx * block_M + i] = T.log(row_sum[i]) + row_max[i] - X[bx * block_M + i, L[bx * block_M + i]]
+                    label = L[bx * block_M + i]
+                    loss = T.log(row_sum[i]) + row_max[i] - X[bx * block_M + i, T.max(label, 0)]
+                    # Rows with the label -100 do not count.
+                    Y[bx * block_M + i] = T.if_then_else(label == -100, 0.0, loss)
 
     return main
 
 
 class ModelNew(nn.Module):
     def forward(self, logits, target):
-        return row_losses(logits.shape[0], logits.shape[1])(logits, target).mean()
+        losses = row_losses(logits.shape[0], logits.shape[1])(logits, target)
+        return losses.sum() / (target != -100).sum()

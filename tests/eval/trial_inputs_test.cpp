@@ -18,6 +18,8 @@ Drawn drawn_by(const std::string& op) {
   return recipe.returns_all({recipe.node(op, {testing::integer(0)}, {4})});
 }
 
+const FewElements kNoBuffers = [](int) { return std::vector<double>(); };
+
 TEST(SingledOut, FindsWhatElementsAreComparedWith) {
   Drawn forward;
   const int ids = forward.input({4}, "int64");
@@ -26,7 +28,7 @@ TEST(SingledOut, FindsWhatElementsAreComparedWith) {
   const int known = forward.node("ne.Scalar", {testing::ref(row), testing::integer(7)}, {1, 4});
   const int positive = forward.node("ge.Scalar", {testing::ref(ids), testing::integer(0)}, {4});
   forward.returns_all({known, positive});
-  const auto found = singled_out(forward.graph, drawn_by("randint").graph);
+  const auto found = singled_out(forward.graph, drawn_by("randint").graph, kNoBuffers);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_THAT(found[0].values, UnorderedElementsAre(7, -1, 0, 1));
   EXPECT_TRUE(found[0].repeats);
@@ -39,22 +41,65 @@ TEST(SingledOut, AsksOfFloatingNumbersForNaNAndTheBoundItself) {
   const int kept = forward.node("nan_to_num", {testing::ref(x)}, {4});
   const int large = forward.node("gt.Scalar", {testing::ref(x), testing::number(0.5)}, {4});
   forward.returns_all({kept, large});
-  const auto found = singled_out(forward.graph, drawn_by("randperm").graph);
+  const auto found = singled_out(forward.graph, drawn_by("randperm").graph, kNoBuffers);
   EXPECT_THAT(found.at(0).values, ElementsAre(0.5));
   EXPECT_TRUE(found[0].nan && found[0].infinite);
   EXPECT_FALSE(found[0].repeats);
 }
 
-TEST(SingledOut, TakesWhatALossIgnoresOnlyIfTheModelSaysSo) {
-  for (const int64_t ignored : {int64_t{255}, int64_t{-100}}) {
+TEST(SingledOut, TakesWhatALossIgnoresByDefaultToo) {
+  for (const int64_t ignored : {255, -100}) {
     Drawn forward;
     const int x = forward.input({4, 9}), target = forward.input({4}, "int64");
     forward.returns(
         forward.node("cross_entropy_loss",
                      {testing::ref(x), testing::ref(target), {}, testing::integer(1), testing::integer(ignored)}, {}));
-    const auto found = singled_out(forward.graph, drawn_by("randint").graph);
+    const auto found = singled_out(forward.graph, drawn_by("randint").graph, kNoBuffers);
     EXPECT_THAT(found.at(0).values, IsEmpty());
-    EXPECT_EQ(found.at(1).values.size(), ignored == 255 ? 1u : 0u);
+    EXPECT_THAT(found.at(1).values, ElementsAre(ignored));
+  }
+}
+
+TEST(SingledOut, TakesProbabilitiesForNoClasses) {
+  Drawn forward;
+  const int x = forward.input({4, 9}), target = forward.input({4, 9});
+  forward.returns(forward.node("cross_entropy_loss", {testing::ref(x), testing::ref(target)}, {}));
+  EXPECT_THAT(singled_out(forward.graph, drawn_by("randn").graph, kNoBuffers).at(1).values, IsEmpty());
+}
+
+TEST(SingledOut, ReadsSmallBuffersOnEitherSide) {
+  for (const bool first : {true, false}) {
+    Drawn forward;
+    const int ids = forward.input({4}, "int64"), pad = forward.input({}, "int64");
+    forward.graph.inputs.pop_back();
+    forward.graph.values[static_cast<size_t>(pad)].kind = GraphValue::Kind::buffer;
+    const int wide = forward.node("expand", {testing::ref(pad), testing::axes({4})}, {4});
+    const auto operands =
+        first ? std::vector{testing::ref(ids), testing::ref(wide)} : std::vector{testing::ref(wide), testing::ref(ids)};
+    forward.returns(forward.node("ne.Tensor", operands, {4}));
+    const FewElements buffers = [&](int value) { return value == pad ? std::vector{3.0} : std::vector<double>(); };
+    EXPECT_THAT(singled_out(forward.graph, drawn_by("randint").graph, buffers).at(0).values, ElementsAre(3));
+  }
+}
+
+TEST(SingledOut, LooksBesideTheBoundsOfWholeNumbersAlone) {
+  Drawn forward;
+  const int lengths = forward.input({4}, "int64"), x = forward.input({4});
+  const int some = forward.node("clamp", {testing::ref(lengths), testing::integer(1)}, {4});
+  const int positive = forward.node("clamp", {testing::ref(x), testing::number(1)}, {4});
+  forward.returns_all({some, positive});
+  const auto found = singled_out(forward.graph, drawn_by("randint").graph, kNoBuffers);
+  EXPECT_THAT(found.at(0).values, UnorderedElementsAre(0, 1, 2));
+  EXPECT_THAT(found.at(1).values, IsEmpty());
+}
+
+TEST(SingledOut, LeavesNoDoubtWhatRepeatedIndicesMean) {
+  for (const char* op : {"index_put", "index_add"}) {
+    Drawn forward;
+    const int x = forward.input({4}), at = forward.input({4}, "int64");
+    forward.returns(forward.node(op, {testing::ref(x), testing::ref(at)}, {4}));
+    EXPECT_EQ(singled_out(forward.graph, drawn_by("randperm").graph, kNoBuffers).at(1).may_repeat,
+              std::string(op) == "index_add");
   }
 }
 

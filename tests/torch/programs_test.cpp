@@ -70,6 +70,9 @@ void expect_verified(const JudgedProgram& program, const fs::path& reference) {
   // These normalise by the batch, as the model does, and leave its running statistics alone.
   const bool forgets = program.name == "conv2d_batchnorm_scale" || program.name == "dense_block_concat";
   EXPECT_EQ(verdict.outcome, forgets ? Outcome::wrong_values : Outcome::verified) << to_json(verdict).dump(2);
+  // What others learn from is right on other inputs, too.
+  const bool is_seed = program.model.empty();
+  EXPECT_FALSE(is_seed && verdict.given_inputs_only) << to_json(verdict).dump(2);
   if (forgets) { EXPECT_NE(verdict.detail.find("running_mean"), std::string::npos) << verdict.detail; }
 }
 

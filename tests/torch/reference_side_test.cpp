@@ -4,9 +4,11 @@
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <set>
 
 #include "eval/worker/truth/degeneracy.h"
+#include "eval/worker/truth/transitions.h"
 #include "tests/torch/python_runner.h"
 
 namespace tilepilot::eval {
@@ -131,6 +133,53 @@ TEST(Stress, DrawsOtherOffsetsAndOrders) {
   EXPECT_TRUE(std::get<0>(leaves[1].toTensor().sort()).equal(positions));
   EXPECT_EQ(leaves[2].toTensor().scalar_type(), at::kUInt16);
   EXPECT_LE(leaves[2].toTensor().to(at::kLong).max().item<int64_t>(), 7);
+}
+
+TEST(Stress, RepeatsOffsetsWhereThatIsClear) {
+  const at::Tensor offsets = at::tensor({0, 5, 9, 40, 51, 64}, at::kLong);
+  std::vector<InputFacts> facts;
+  for (int trial = 0; trial < 3; ++trial) see_inputs({offsets.add(trial == 1)}, facts);
+  EXPECT_FALSE(are_offsets(offsets, facts[0]));
+  facts[0].singled_out.may_repeat = true;
+  EXPECT_TRUE(are_offsets(offsets, facts[0]));
+  const auto plans = stress_plans({offsets}, facts);
+  const auto indices =
+      std::count_if(plans.begin(), plans.end(), [](auto& plan) { return plan.kind == StressKind::indices; });
+  EXPECT_EQ(indices, 3);
+  for (const StressPlan& plan : plans) {
+    if (plan.kind != StressKind::indices || plan.strengths != std::vector{101}) continue;
+    std::vector<c10::IValue> leaves{offsets};
+    apply_stress({plan.kind, plan.strengths[0], -1}, facts, 7, leaves);
+    const at::Tensor other = leaves[0].toTensor();
+    EXPECT_EQ(other[0].item<int64_t>(), 0);
+    EXPECT_EQ(other[1].item<int64_t>(), 0);
+    EXPECT_EQ(other[-1].item<int64_t>(), 64);
+    EXPECT_TRUE(other.diff().ge(0).all().item<bool>());
+  }
+}
+
+TEST(Nudge, MovesEqualElementsAlikeWhereTheirOrderCounts) {
+  const at::Tensor few = at::randn({8}, at::kDouble).index_select(0, at::randint(8, {4000}, at::kLong));
+  const at::Tensor moved = nudged_by_value(few, 1e-3, 5), by = moved.div(few).sub(1);
+  EXPECT_EQ(std::get<0>(at::_unique(moved)).numel(), std::get<0>(at::_unique(few)).numel());
+  EXPECT_LE(by.abs().max().item<double>(), 0.5e-3);
+  EXPECT_GT(by.std().item<double>(), 0.5e-4);
+  EXPECT_FALSE(moved.equal(nudged_by_value(few, 1e-3, 6)));
+  EXPECT_TRUE(nudged_by_value(at::full({3}, HUGE_VAL, at::kDouble), 1e-3, 5).isinf().all().item<bool>());
+}
+
+TEST(Transitions, EndWhereResultsAreTheLastOnes) {
+  int calls = 0;
+  const auto result_until = [&](int64_t end) {
+    return [&calls, end](int64_t steps) -> std::optional<std::string> {
+      ++calls;
+      return std::to_string(std::min(steps, end));
+    };
+  };
+  for (const int64_t end : {1, 2, 777, 9000, 999'999}) EXPECT_EQ(end_of_transition(result_until(end), 1'000'000), end);
+  EXPECT_LT(calls, 5 * 25);
+  EXPECT_EQ(end_of_transition(result_until(0), 1'000'000), std::nullopt);
+  EXPECT_EQ(end_of_transition(result_until(5'000'000), 1'000'000), std::nullopt);
 }
 
 // An output of bad condition has a wide tolerance, but a constant is no answer where eager gives a better one.

@@ -376,7 +376,7 @@ class Examination {
     if (!tensors) return "outputs did not arrive whole";
     auto strides = strides_of(answer->body.at("tensors"));
     for (size_t i = 0; i < match.tensors.size(); ++i) {
-      if (!trial.outputs[i].eager.is_floating_point() && side_.chooses() && !keeps_apart(stress.kind)) continue;
+      if (!trial.outputs[i].eager.is_floating_point() && side_.chooses() && !stress.keeps_apart) continue;
       CandidateOutput actual{(*tensors)[match.tensors[i]], strides[match.tensors[i]]};
       auto comparison = side_.compare_closely(actual, trial, i, stress.allowances[i]);
       if (comparison.outcome == Outcome::verified) continue;

@@ -333,6 +333,14 @@ void nudge_results(const GraphNode& node, std::vector<c10::IValue>& results, Nod
   }
 }
 
+at::Tensor nudged_by_value(const at::Tensor& tensor, double epsilon, uint64_t seed) {
+  // Digits that a sine leaves behind the point after it was multiplied: another number for each value.
+  constexpr double kSpread = 78.233, kDigits = 43758.5453123;
+  const double start = static_cast<double>(seed % 1'000'003);
+  const at::Tensor draw = tensor.mul(kSpread).add(start).sin_().mul_(kDigits).frac_();
+  return tensor.mul(at::nan_to_num(draw, 0, 0, 0).mul_(epsilon / 2).add_(1));
+}
+
 at::Tensor nudged(const at::Tensor& tensor, double epsilon, uint64_t seed) {
   at::Generator generator = generator_on(tensor.device(), seed);
   return tensor.mul(uniform_like(tensor, generator).mul_(epsilon / 2).add_(1));

@@ -51,6 +51,8 @@ std::vector<size_t> movable_weights(const Graph& graph, const State& state);
 
 // `tensor` (float64) with each element moved by up to half of `epsilon`, relative.
 at::Tensor nudged(const at::Tensor& tensor, double epsilon, uint64_t seed);
+// The same, where equal elements move alike.
+at::Tensor nudged_by_value(const at::Tensor& tensor, double epsilon, uint64_t seed);
 
 // Moves what a node computed as programs that round after each step do (Monte Carlo arithmetic: Parker, "Monte Carlo
 // Arithmetic: exploiting randomness in floating-point arithmetic", 1997): by up to half of `epsilon`, relative, and for

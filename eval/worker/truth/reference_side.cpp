@@ -426,6 +426,7 @@ void ReferenceSide::find_stress_trials() const {
   std::vector<StressPlan> of_state;  // always tried: what reads a weight, a buffer, a number is easily left out
   if (maker_->has_movable_buffers())
     of_state.push_back({StressKind::buffers, {kMovedBuffers, kNearBuffers, kMovedFloatBuffers}});
+  if (maker_->has_transitions()) of_state.push_back({StressKind::buffers, {kNearlyThere}});
   if (maker_->has_parameters()) {
     of_state.push_back({StressKind::weights, {kStretchedWeights}});
     plans.push_back({StressKind::weights, {kLargerWeights}});
@@ -473,7 +474,9 @@ bool ReferenceSide::keep_stress(const TrialRecipe& recipe, const Given& given) c
     if (!made.ok() || !same_places(finite_places(*made), given.finite_places)) return false;
     auto measured = measure(*made, std::nullopt);
     if (!measured.ok() || is_noise(*measured)) return false;
-    KeptStress kept{recipe, {nullptr, allowances_from(*made, {*measured}), recipe.stress.kind}};
+    // Other weights merge elements where they are large, or zero; else no more than the given ones do.
+    const bool apart = keeps_apart(recipe.stress.kind) || recipe.weights == kStretchedWeights;
+    KeptStress kept{recipe, {nullptr, allowances_from(*made, {*measured}), recipe.stress.kind, apart}};
     const int64_t bytes = made->bytes();
     if (kept_bytes_ + bytes <= options_.kept_bytes) {
       kept_bytes_ += bytes;

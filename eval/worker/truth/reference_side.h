@@ -20,6 +20,7 @@ struct StressTrial {
   std::shared_ptr<const Trial> trial;
   std::vector<Allowance> allowances;  // by output
   StressKind kind = StressKind::none;
+  bool keeps_apart = false;  // elements that differed still do: which of equals an output chose is open
 };
 
 class ReferenceSide {

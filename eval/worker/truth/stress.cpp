@@ -18,6 +18,7 @@ constexpr int kOneExtremeIn = 64;
 constexpr int kHalf = 50, kMost = 90;  // percentages of true elements
 constexpr int kEmptyToo = 0;           // half, but in one row of eight none, and in one all
 constexpr int kNone = 100;             // no element, in masks without rows too
+constexpr int kRepeated = 101;         // offsets of which some are the same: empty parts
 constexpr int kScattered = 10;         // values that are singled out come alone, not in whole rows too
 
 struct KindRow {
@@ -102,7 +103,8 @@ at::Tensor with_special_values(const at::Tensor& tensor, const SingledOut& singl
     if (only > 0 && only != i + 1) continue;
     const double share = only > 0 ? kShare : kShare / count;
     const at::Tensor value = at::full({}, values[static_cast<size_t>(i)], tensor.options());
-    at::Tensor place = draws.uniform().lt(share);
+    const at::Tensor drawn = draws.uniform();
+    at::Tensor place = drawn.le(drawn.min().clamp_min(share));  // of few elements one at least
     if (rows) place = place.logical_or(uniform_by_row(tensor, draws).lt(share));
     result = at::where(place, value, result);
   }
@@ -160,6 +162,7 @@ at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const 
       return few_values(tensor, draws);
     case StressKind::constants:
     case StressKind::indices:
+      if (recipe.strength == kRepeated && are_offsets(tensor, facts)) return repeated_offsets(tensor, draws);
       if (tensor.scalar_type() == at::kBool) return random_mask(recipe.strength, tensor, draws);
       return is_integer(tensor) ? other_integers(tensor, facts, recipe.strength > kHalf, draws)
                                 : other_floats(tensor, recipe.strength <= kHalf, draws);
@@ -251,7 +254,15 @@ std::vector<StressPlan> stress_plans(const std::vector<at::Tensor>& inputs, cons
   };
   std::vector<StressPlan> plans;
   for (auto& plan : all) {
-    if (!inputs_of_kind(plan.kind, inputs, facts).empty()) plans.push_back(plan);
+    const std::vector<int> changed = inputs_of_kind(plan.kind, inputs, facts);
+    if (changed.empty()) continue;
+    plans.push_back(plan);
+    const bool offsets = std::any_of(changed.begin(), changed.end(), [&](int each) {
+      const auto i = static_cast<size_t>(each);
+      return are_offsets(inputs[i], facts[i]);
+    });
+    const bool draws_integers = plan.kind == StressKind::constants || plan.kind == StressKind::indices;
+    if (offsets && draws_integers && plan.strengths.size() > 1) plans.push_back({plan.kind, {kRepeated}});
   }
   return plans;
 }

@@ -14,6 +14,7 @@
 #include "eval/torch/span.h"
 #include "eval/worker/truth/digest.h"
 #include "eval/worker/truth/slice_check.h"
+#include "eval/worker/truth/transitions.h"
 
 namespace tilepilot::eval {
 
@@ -51,7 +52,7 @@ at::Tensor exact_tensor(const at::Tensor& tensor, double epsilon, uint64_t seed,
   const bool floating = tensor.is_floating_point();
   const at::Tensor exact = tensor.to(device, floating ? at::kDouble : tensor.scalar_type(), false, /*copy=*/true);
   if (!floating || epsilon == 0) return exact;
-  at::Tensor moved = nudged(exact, epsilon, seed);
+  at::Tensor moved = singled_out.in_order ? nudged_by_value(exact, epsilon, seed) : nudged(exact, epsilon, seed);
   // Beside such a value lie others.
   for (const double value : singled_out.values) moved = at::where(exact.eq(value), exact, moved);
   return moved;
@@ -152,10 +153,20 @@ Status TrialMaker::prepare() {
   if (!exact_->is_random()) exact_run_ = plan_exact_run(uses, options_.exact_bytes, options_.find_slices);
   for (size_t id = 0; id < reference_.forward.values.size(); ++id)
     used_.push_back(!uses.users(static_cast<int>(id)).empty());
-  singled_out_ = singled_out(reference_.forward, reference_.inputs);
+  singled_out_ = singled_out(reference_.forward, reference_.inputs, [this](int value) {
+    constexpr int64_t kFew = 8;
+    const at::Tensor& tensor = given_weights_[static_cast<size_t>(value)];
+    const bool few = tensor.defined() && tensor.numel() <= kFew && !tensor.is_complex();
+    const bool is_given = reference_.forward.values[static_cast<size_t>(value)].kind != GraphValue::Kind::parameter;
+    std::vector<double> elements;
+    for (int64_t i = 0; few && is_given && i < tensor.numel(); ++i)
+      elements.push_back(tensor.flatten()[i].item<double>());
+    return elements;
+  });
   find_read_whole_numbers(uses);
   leave_out_unfit_weights();
   find_read_state();
+  find_transitions();
   return {};
 }
 
@@ -234,6 +245,14 @@ bool TrialMaker::reads_state(const std::vector<IValue>& leaves, const std::vecto
   return false;
 }
 
+void TrialMaker::find_transitions() {
+  const std::vector<size_t> counters = counters_of(reference_.forward, given_weights_);
+  if (counters.empty()) return;
+  const auto leaves = fresh_inputs(options_.seed);
+  if (!leaves.ok()) return;
+  steps_to_the_end_ = steps_to_the_end(counters, *eager_, given_weights_, *leaves, options_.device, options_.seed);
+}
+
 // Weights that are drawn anew may be none that the model can work with: those stay.
 void TrialMaker::leave_out_unfit_weights() {
   if (reference_.parameters.empty()) return;
@@ -301,7 +320,10 @@ State TrialMaker::weights(int set) const {
   const Graph& graph = reference_.forward;
   const uint64_t seed = options_.seed;
   State made;
-  if (move) {
+  if (set == kNearlyThere) {
+    made = copy_state(given, false, options_.device);
+    for (auto& [value, steps] : steps_to_the_end_) made[value].add_(steps);
+  } else if (move) {
     made = moved_buffers(graph, given, seed + 2, *move);
   } else if (set == kMovedWeights) {
     made = perturbed_weights(graph, given, seed, unmoved_);

@@ -20,11 +20,12 @@
 namespace tilepilot::eval {
 
 // The model's state in a call: as exported, moved a little, drawn anew; with other values of buffers alone (all; whole
-// numbers only a little; all but whole numbers; of other signs and sizes); or drawn anew and of other signs and sizes,
-// of larger size, large, with rows of zeros, around another mean.
+// numbers only a little; all but whole numbers; of other signs and sizes; counters where what they count towards is
+// near); or drawn anew and of other signs and sizes, of larger size, large, with rows of zeros, around another mean.
 inline constexpr int kGivenWeights = 0, kMovedWeights = 1, kRedrawnWeights = 2, kMovedBuffers = 3, kNearBuffers = 4,
                      kMovedFloatBuffers = 5, kStretchedWeights = 6, kLargerWeights = 7, kLargeWeights = 8,
-                     kFairlyLargeWeights = 9, kStretchedBuffers = 10, kEmptyRows = 11, kOffsetWeights = 12;
+                     kFairlyLargeWeights = 9, kStretchedBuffers = 10, kEmptyRows = 11, kOffsetWeights = 12,
+                     kNearlyThere = 13;
 
 struct TrialRecipe {
   uint64_t input_seed = 0, forward_seed = 0;
@@ -93,6 +94,8 @@ class TrialMaker {
   bool is_random() const { return exact_->is_random(); }
   bool has_movable_buffers() const;
   bool has_parameters() const;
+  // Whether there are counters that matter for some time only: those of kNearlyThere.
+  bool has_transitions() const { return !steps_to_the_end_.empty(); }
 
   const std::vector<SingledOut>& singled_out_values() const { return singled_out_; }
 
@@ -142,6 +145,7 @@ class TrialMaker {
   void find_read_whole_numbers(const GraphUses& uses);
   // A GPU ends for good on an index outside of a table, which a counter that is moved may become; a processor throws.
   Status try_on_host(const std::vector<c10::IValue>& leaves, const State& state) const;
+  void find_transitions();
   bool reads_state(const std::vector<c10::IValue>& leaves, const std::vector<size_t>& values,
                    const std::vector<std::string>& outputs) const;
   // Of a trial with leaves, seed, weights and all else that decides the call.
@@ -174,7 +178,8 @@ class TrialMaker {
   mutable std::optional<State> given_on_device_;  // once asked for
   std::set<size_t> unread_;           // values of buffers that calls change and whose outputs do not depend on them
   bool reads_whole_numbers_ = false;  // of buffers, other than to count on
-  std::vector<bool> used_;            // by value of the graph: other nodes take it
+  std::map<size_t, int64_t> steps_to_the_end_;  // that counters are moved by, by value of the graph
+  std::vector<bool> used_;                      // by value of the graph: other nodes take it
   Unmoved unmoved_;
   std::vector<SingledOut> singled_out_;  // by tensor among the inputs
   mutable std::map<int, State> kept_weights_;

@@ -88,6 +88,22 @@ at::Tensor other_floats(const at::Tensor& tensor, bool signs, Draws& draws) {
   return signs ? at::where(draws.uniform().gt(0.5), other, other.neg()) : other;
 }
 
+bool are_offsets(const at::Tensor& tensor, const InputFacts& facts) {
+  const bool is_range = facts.high - facts.low == static_cast<double>(tensor.numel() - 1);
+  return is_integer(tensor) && tensor.dim() > 0 && tensor.numel() > 2 && facts.sorted && facts.distinct && !is_range &&
+         facts.singled_out.may_repeat;
+}
+
+at::Tensor repeated_offsets(const at::Tensor& tensor, Draws& draws) {
+  constexpr double kShare = 0.25;
+  const at::Tensor other = other_offsets(tensor, draws).flatten();
+  const at::Tensor repeats = draws.uniform().flatten().lt(kShare);
+  repeats[0].fill_(false);
+  repeats[1].fill_(true);
+  repeats[-1].fill_(false);
+  return at::where(repeats, other.roll(1), other).reshape(tensor.sizes());
+}
+
 at::Tensor other_integers(const at::Tensor& tensor, const InputFacts& facts, bool smaller, Draws& draws) {
   if (tensor.numel() == 0) return tensor;
   if (tensor.numel() == 1) return other_number(tensor, smaller, draws);

@@ -56,5 +56,9 @@ at::Tensor other_floats(const at::Tensor& tensor, bool signs, Draws& draws);
 // In the range that the facts tell: permutations stay such, offsets keep order and ends. One number alone becomes
 // another below twice it, or below itself.
 at::Tensor other_integers(const at::Tensor& tensor, const InputFacts& facts, bool smaller, Draws& draws);
+// Whether integers are offsets, all different, that a model may be given with repetitions as well: as empty parts.
+bool are_offsets(const at::Tensor& tensor, const InputFacts& facts);
+// Others, of which one in four is the one before; the ends stay.
+at::Tensor repeated_offsets(const at::Tensor& tensor, Draws& draws);
 
 }  // namespace tilepilot::eval
