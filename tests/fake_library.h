@@ -96,9 +96,18 @@ extern "C" int cuDeviceGetAttribute(int* value, int which, int) {
   *value = which == 75 ? CAPABILITY / 10 : which == 76 ? CAPABILITY % 10 : which == 97 ? 232448 : 132;
   return 0;
 }
+// Any stream can be captured but the default one; what goes into stream 13 cannot be.
+extern "C" int cuStreamBeginCapture_v2(void* stream, int mode) { return mode == 2 && stream ? 0 : 1; }
+extern "C" int cuStreamEndCapture(void* stream, void** graph) {
+  *graph = stream == (void*)13 ? 0 : (void*)1;
+  return *graph ? 0 : 901;
+}
+extern "C" int cuGraphInstantiateWithFlags(void** executable, void* graph, u64) { *executable = graph; return 0; }
+extern "C" int cuGraphLaunch(void* executable, void*) { return executable ? WAIT_STATUS : 1; }
+SUCCEEDS(cuGraphDestroy) SUCCEEDS(cuGraphExecDestroy)
 extern "C" int cuStreamSynchronize() { return WAIT_STATUS; }
 extern "C" int cuGetErrorName(int status, const char** name) {
-  *name = status == 1 ? "CUDA_ERROR_INVALID_VALUE" : status == 719 ? "CUDA_ERROR_LAUNCH_FAILED" : "CUDA_ERROR_NOT_FOUND";
+  *name = status == 1 ? "CUDA_ERROR_INVALID_VALUE" : status == 719 ? "CUDA_ERROR_LAUNCH_FAILED" : status == 901 ? "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED" : "CUDA_ERROR_NOT_FOUND";
   return 0;
 }
 extern "C" int cuGetErrorString(int status, const char** text) {

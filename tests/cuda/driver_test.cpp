@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "compiler/runtime/cuda/architecture.h"
+#include "compiler/runtime/cuda/graph.h"
 #include "compiler/runtime/cuda/shared_memory.h"
 #include "tests/fake_library.h"
 
@@ -12,6 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using runtime::cuda::Device;
+using runtime::cuda::Graph;
 using ::testing::HasSubstr;
 
 class DriverTest : public ::testing::Test {
@@ -54,6 +56,37 @@ TEST_F(DriverTest, SaysHowManyBlocksRunAtOnce) {
   EXPECT_EQ(resident(1), 132);
   EXPECT_EQ(resident(2), 132);
   EXPECT_EQ(resident(4), 120);  // multiprocessors that belong to no cluster are idle
+}
+
+TEST_F(DriverTest, CapturesWorkAsAGraph) {
+  const auto device = open(fake_driver_source());
+  ASSERT_TRUE(device.ok()) << device.error().message;
+  char stream = 0;
+  int worked = 0;
+  const auto graph = Graph::capture(*device, &stream, [&]() -> Status {
+    ++worked;
+    return {};
+  });
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  EXPECT_EQ(worked, 1);
+  EXPECT_TRUE(graph->launch(&stream).ok());
+  EXPECT_TRUE(graph->launch(&stream).ok());
+  EXPECT_EQ(worked, 1);
+}
+
+TEST_F(DriverTest, fail_WorkThatCannotBeCaptured) {
+  const auto device = open(fake_driver_source());
+  ASSERT_TRUE(device.ok()) << device.error().message;
+  const auto nothing = []() -> Status { return {}; };
+  const auto invalid = Graph::capture(*device, reinterpret_cast<void*>(13), nothing);
+  ASSERT_FALSE(invalid.ok());
+  EXPECT_THAT(invalid.error().message, HasSubstr("CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"));
+  EXPECT_FALSE(Graph::capture(*device, nullptr, nothing).ok());
+  char stream = 0;
+  const auto failed = Graph::capture(
+      *device, &stream, []() -> Status { return make_error(DiagnosticKind::raised, {}, "the call raised"); });
+  ASSERT_FALSE(failed.ok());
+  EXPECT_EQ(failed.error().message, "the call raised");
 }
 
 int open_descriptors() {

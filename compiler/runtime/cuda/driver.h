@@ -138,6 +138,7 @@ class Device : public std::enable_shared_from_this<Device> {
   friend class Module;
   friend class DeviceMemory;
   friend class SharedMemory;
+  friend class Graph;
   Device() = default;
   std::shared_ptr<const DriverFunctions> driver_;
   int number_ = 0, handle_ = 0, capability_ = 0, multiprocessors_ = 0, version_ = 0;

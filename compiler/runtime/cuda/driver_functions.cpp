@@ -59,6 +59,12 @@ const char* link_driver(void* library, DriverFunctions& call) {
   find("cuMemcpyHtoD_v2", call.write);
   find("cuMemcpyDtoH_v2", call.read);
   find("cuStreamSynchronize", call.wait);
+  find("cuStreamBeginCapture_v2", call.begin_capture);
+  find("cuStreamEndCapture", call.end_capture);
+  find("cuGraphInstantiateWithFlags", call.instantiate_graph);
+  find("cuGraphLaunch", call.launch_graph);
+  find("cuGraphDestroy", call.destroy_graph);
+  find("cuGraphExecDestroy", call.destroy_executable);
   // Of CUDA 11.8 and 12.0: last, so that of an old driver everything else is there.
   find("cuLaunchKernelEx", call.launch);
   find("cuOccupancyMaxActiveClusters", call.resident_clusters);

@@ -110,6 +110,12 @@ struct DriverFunctions {
   int (*write)(uint64_t, const void*, size_t);
   int (*read)(void*, uint64_t, size_t);
   int (*wait)(void* stream);
+  int (*begin_capture)(void* stream, int mode);
+  int (*end_capture)(void* stream, void** graph);
+  int (*instantiate_graph)(void** executable, void* graph, unsigned long long flags);
+  int (*launch_graph)(void* executable, void* stream);
+  int (*destroy_graph)(void* graph);
+  int (*destroy_executable)(void* executable);
   int (*encode_map)(void* map, int type, uint32_t rank, void* data, const uint64_t* extents, const uint64_t* strides,
                     const uint32_t* box, const uint32_t* steps, int interleave, int swizzle, int promotion, int fill);
 
