@@ -19,7 +19,9 @@ void JudgeFlags::add_to(CLI::App& command) {
                   "Memory of a candidate in GiB, not on the GPU (default: three quarters of the machine)")
       ->check(number_within(0.001, 1e6))
       ->group(group);
-  command.add_option("--baselines", baselines, "eager, or compile: time torch.compile too (slow on a CPU)")
+  command
+      .add_option("--baselines", baselines,
+                  "eager, or compile: time torch.compile too, default and max-autotune (compiling may take minutes)")
       ->check(CLI::IsMember({"eager", "compile"}))
       ->group(group)
       ->capture_default_str();

@@ -9,9 +9,26 @@
 namespace tilepilot::cli {
 namespace {
 
-std::string timing_line(std::string_view name, const eval::Timing& timing) {
-  return fmt::format("  {:<14} {:>10.1f} us   (quartiles {:.1f} to {:.1f}, {} samples)\n", name, timing.median_us,
-                     timing.low_us, timing.high_us, timing.samples);
+std::string timing_line(std::string_view name, const eval::Timing& timing, const std::string& more = "") {
+  return fmt::format("  {:<14} {:>10.1f} us   (quartiles {:.1f} to {:.1f}, {} samples{})\n", name, timing.median_us,
+                     timing.low_us, timing.high_us, timing.samples, more);
+}
+
+std::string ratio_text(double ratio, double low, double high) {
+  return fmt::format("{:.2f}x (95 % interval {:.2f} to {:.2f})", ratio, low, high);
+}
+
+// What `torch.compile` takes in each mode, and how the candidate stands against the better one.
+std::string compiled_lines(const eval::Verdict& verdict) {
+  std::string text;
+  for (const eval::CompiledTiming& each : verdict.compiled)
+    text += timing_line(each.mode == "default" ? "torch.compile" : each.mode, each.timing,
+                        each.compile_s > 0 ? fmt::format("; compiled in {:.0f} s", each.compile_s) : "");
+  if (const auto* best = verdict.best_compiled(); best && best->speedup > 0)
+    text += fmt::format("  against it     {}, {} mode{}\n",
+                        ratio_text(best->speedup, best->speedup_low, best->speedup_high), best->mode,
+                        verdict.compiled.size() > 1 ? ", the faster one" : "");
+  return text;
 }
 
 // The error nearest to its bound, of all outputs and trials.
@@ -45,8 +62,7 @@ std::string state_of(const eval::Verdict& verdict) {
 
 std::string speedup_text(const eval::Verdict& verdict) {
   if (verdict.speedup_high <= 0) return fmt::format("{:.2f}x", verdict.speedup());
-  return fmt::format("{:.2f}x (95 % interval {:.2f} to {:.2f})", verdict.speedup(), verdict.speedup_low,
-                     verdict.speedup_high);
+  return ratio_text(verdict.speedup(), verdict.speedup_low, verdict.speedup_high);
 }
 
 std::string one_line(const eval::Verdict& verdict) {
@@ -73,7 +89,7 @@ std::string full_text(const eval::Verdict& verdict) {
   }
   if (verdict.candidate) text += timing_line("candidate", *verdict.candidate);
   if (verdict.eager) text += timing_line("eager", *verdict.eager);
-  if (verdict.compiled) text += timing_line("torch.compile", *verdict.compiled);
+  text += compiled_lines(verdict);
   if (!verdict.kernels.empty()) {
     text += fmt::format("  kernels        {}", fmt::join(verdict.kernels, ", "));
     if (verdict.candidate) text += fmt::format(" ({:.0f} % of the time)", verdict.generated_share * 100);

@@ -42,6 +42,15 @@ struct Timing {
   int samples = 0;
 };
 
+// `torch.compile` in one of its modes, which ran the batches that candidate and eager ran.
+struct CompiledTiming {
+  std::string mode;  // "default", "max-autotune"
+  Timing timing;
+  double speedup = 0;  // its median by the candidate's
+  double speedup_low = 0, speedup_high = 0;
+  double compile_s = 0;  // compiling, with warming up: no part of the time
+};
+
 struct OutputError {  // one output of one trial
   int trial = 0;
   int output = 0;
@@ -89,7 +98,8 @@ struct Verdict {
   std::vector<std::string> rendered;    // the same, rendered with carets
   int line = 0;                         // candidate line of a crash, hang or error; 0: unknown
   std::vector<OutputError> errors;      // every output of every trial
-  std::optional<Timing> candidate, eager, compiled;
+  std::optional<Timing> candidate, eager;
+  std::vector<CompiledTiming> compiled;   // by mode; empty: not asked for, or see notes
   double generated_share = 0;             // share of the candidate's time inside generated kernels
   std::vector<std::string> kernels;       // names of the generated kernels that ran
   std::vector<std::string> notes;         // what a reader of the verdict should know besides
@@ -107,6 +117,8 @@ struct Verdict {
   // 95 % confidence interval of the speed-up; both 0: not measured.
   double speedup_low = 0, speedup_high = 0;
   double speedup() const { return candidate && eager ? eager->median_us / candidate->median_us : 0; }
+  // The faster mode of `torch.compile`; nullptr: none was timed.
+  const CompiledTiming* best_compiled() const;
 };
 nlohmann::json to_json(const Verdict& verdict);
 // May throw what nlohmann::json throws on another shape.
@@ -127,8 +139,9 @@ struct JudgeOptions {
   int64_t memory_limit_bytes = 0;  // 0: three quarters of the machine
   int timing_samples = 30;         // at most; fewer when the ratio is known
   double timing_budget_s = 4;
-  int threads = 0;  // 0: as many as PyTorch takes
-  bool baseline_compile = false;
+  int threads = 0;                                // 0: as many as PyTorch takes
+  bool baseline_compile = false;                  // `torch.compile` takes part in the rounds
+  double compile_limit_s = 900;                   // for compiling and warming up one of its modes
   std::string python;                             // the exporter's interpreter, for baseline_compile
   std::filesystem::path exporter;                 // scripts/export_reference.py, for baseline_compile
   std::filesystem::path cache;                    // of compiled kernels; empty: none

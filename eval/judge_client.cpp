@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "compiler/runtime/process.h"
+#include "eval/compiled_process.h"
 #include "eval/diagnostic_json.h"
 #include "eval/judge.h"
 #include "eval/reference.h"
@@ -27,6 +27,8 @@ json options_json(const JudgeOptions& options, uint64_t seed) {
                  {"timing_samples", options.timing_samples},
                  {"timing_budget_s", options.timing_budget_s},
                  {"kernelbench_timing", options.kernelbench_timing},
+                 {"baseline_compile", options.baseline_compile},
+                 {"compile_limit_s", options.compile_limit_s},
                  {"threads", options.threads},
                  {"cache", options.cache.string()},
                  {"allow_foreign", options.allow_foreign},
@@ -46,11 +48,14 @@ constexpr double kOpenLimit = 3600;
 // since the worker replays it again beside the timed calls.
 constexpr double kCheckMargin = 300;
 constexpr double kReplays = 10;
+constexpr double kCompiledModes = 2;  // of `torch.compile`
 
 // The candidate's trials, then its longest requests in timing (first calls, warming up, the last sample), each with the
 // whole limit, and the samples.
 double check_limit(const JudgeOptions& options, double open_seconds) {
-  return 4 * kPatience * options.time_limit_s + 20 * options.timing_budget_s + kReplays * open_seconds + kCheckMargin;
+  const double compiling = options.baseline_compile ? kCompiledModes * 3 * options.compile_limit_s : 0;
+  return 4 * kPatience * options.time_limit_s + 20 * options.timing_budget_s + kReplays * open_seconds + compiling +
+         kCheckMargin;
 }
 
 class JudgeClient final : public Judge {
@@ -85,7 +90,7 @@ class JudgeClient final : public Judge {
   Verdict check(const CheckRequest& request) override {
     auto read = [](const json& answer) { return std::vector{verdict_from_json(answer)}; };
     Verdict verdict = ask(request_json("check", request), 1, read)[0];
-    return completed(std::move(verdict), request.time);
+    return completed(std::move(verdict));
   }
 
   std::vector<Verdict> compare(const std::vector<CheckRequest>& finalists) override {
@@ -98,7 +103,7 @@ class JudgeClient final : public Judge {
       return verdicts;
     };
     auto verdicts = ask(request, finalists.size(), read);
-    for (Verdict& verdict : verdicts) verdict = completed(std::move(verdict), true);
+    for (Verdict& verdict : verdicts) verdict = completed(std::move(verdict));
     return verdicts;
   }
 
@@ -112,7 +117,7 @@ class JudgeClient final : public Judge {
   Error worker_gone(std::string_view when) {
     bool hung = worker_->wire().trouble() == Wire::Trouble::timed_out;
     auto ending = worker_->stop(hung ? 0 : 1);
-    worker_.reset();
+    end_worker();
     std::string how = hung                       ? "did not answer in time"
                       : ending.signal == SIGKILL ? "was killed (signal 9), as the system does where memory is short,"
                       : ending.signal != 0       ? fmt::format("died of signal {}", ending.signal)
@@ -125,12 +130,11 @@ class JudgeClient final : public Judge {
     return {{"op", op}, {"source", request.source}, {"name", request.name}, {"time", request.time}};
   }
 
-  Verdict completed(Verdict verdict, bool timed) {
+  Verdict completed(Verdict verdict) {
     verdict.target = options_.target;
     verdict.aten = options_.aten;
     verdict.seed = seed_;
     verdict.seconds["reference"] = open_seconds_;
-    if (timed && options_.baseline_compile && verdict.outcome == Outcome::verified) add_compiled(verdict);
     return verdict;
   }
 
@@ -141,53 +145,43 @@ class JudgeClient final : public Judge {
       auto started = start();
       if (!started.ok()) return std::vector<Verdict>(count, failed(started.error().message));
     }
-    worker_->wire().send(request);
+    std::string trouble;
+    send(request, trouble);
     auto answer = worker_->wire().receive(static_cast<double>(count) * check_limit(options_, open_seconds_));
     if (!answer) return std::vector<Verdict>(count, failed(worker_gone("while it judged a candidate")->message));
-    if (answer->body.value(kJudgeEnds, false)) worker_.reset();  // the next check starts another
+    if (answer->body.value(kJudgeEnds, false)) end_worker();  // the next check starts another
     try {
       auto verdicts = read(answer->body);
+      for (Verdict& verdict : verdicts)
+        if (!trouble.empty() && verdict.candidate) verdict.notes.push_back(trouble);
       if (verdicts.size() == count) return verdicts;
     } catch (const json::exception& error) {
-      worker_.reset();
+      end_worker();
       return std::vector<Verdict>(count, failed(fmt::format("the worker's answer cannot be read: {}", error.what())));
     }
     return std::vector<Verdict>(count, failed("the worker's answer lacks verdicts"));
   }
 
-  // torch.compile is timed once, in the exporter's Python; it does not run beside the candidate.
-  void add_compiled(Verdict& verdict) {
-    if (!compile_tried_) time_compile();
-    compile_tried_ = true;
-    verdict.compiled = compiled_;
-    if (!compile_note_.empty()) verdict.notes.push_back(compile_note_);
+  // The judge gets the sockets of processes that it has not got yet. Where they cannot be started, `trouble` says why.
+  bool send(json request, std::string& trouble) {
+    const bool timed = request.value("op", "") == "compare" || request.value("time", false);
+    if (!timed || !options_.baseline_compile || compiled_) return worker_->wire().send(request);
+    const auto start_compiled = [&]() -> Result<CompiledProcesses> {
+      return CompiledProcesses::start(TRY(load_reference(folder_)), options_);
+    };
+    auto started = start_compiled();
+    if (!started.ok()) {
+      trouble = "`torch.compile` could not be timed: " + started.error().message;
+      return worker_->wire().send(request);
+    }
+    compiled_ = *std::move(started);
+    request[kCompiledProcesses] = compiled_->description();
+    return worker_->wire().send(request, compiled_->descriptors());
   }
 
-  void time_compile() {
-    auto reference = load_reference(folder_);
-    if (!reference.ok()) return;
-    std::vector<std::string> command = {options_.python,
-                                        options_.exporter.string(),
-                                        reference->model_path,
-                                        "--time-compile",
-                                        "--threads",
-                                        std::to_string(options_.threads),
-                                        "--dtype",
-                                        options_.dtype,
-                                        "--samples",
-                                        std::to_string(options_.timing_samples),
-                                        "--device",
-                                        options_.target.starts_with("cuda") ? "cuda" : "cpu"};
-    if (reference->scale != "1") command.insert(command.end(), {"--scale", reference->scale});
-    auto run = runtime::run_process(command, {.time_limit_s = kOpenLimit, .working_directory = {}});
-    json answer = run.ok() ? json::parse(run->out, nullptr, false) : json();
-    if (!answer.is_object()) {
-      compile_note_ = "`torch.compile` could not be timed: Python did not answer";
-    } else if (!answer.value("ok", false)) {
-      compile_note_ = answer.value("message", "`torch.compile` could not be timed");
-    } else {
-      compiled_ = Timing{answer.at("median_us"), answer.at("low_us"), answer.at("high_us"), answer.at("samples")};
-    }
+  void end_worker() {
+    compiled_.reset();
+    worker_.reset();
   }
 
   std::filesystem::path folder_;
@@ -195,9 +189,7 @@ class JudgeClient final : public Judge {
   std::unique_ptr<WorkerProcess> worker_;
   uint64_t seed_ = 0;  // of this worker's trials: another worker gets another, unless the user named one
   double open_seconds_ = 0;
-  bool compile_tried_ = false;
-  std::optional<Timing> compiled_;
-  std::string compile_note_;
+  std::optional<CompiledProcesses> compiled_;  // that this worker has the sockets of
 };
 
 }  // namespace

@@ -28,6 +28,7 @@ Status check_options(const JudgeOptions& options) {
                                  {"memory_limit_bytes", static_cast<double>(options.memory_limit_bytes), 0, 1e15},
                                  {"timing_samples", static_cast<double>(options.timing_samples), 1, 1e5},
                                  {"timing_budget_s", options.timing_budget_s, 0, 1e5},
+                                 {"compile_limit_s", options.compile_limit_s, 0.001, 1e6},
                                  {"threads", static_cast<double>(options.threads), 0, 4096}};
   for (const NumberOption& range : ranges) {
     if (range.value >= range.least && range.value <= range.most) continue;

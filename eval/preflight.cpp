@@ -193,6 +193,16 @@ MemoryNeed reference_need(const GraphUses& uses, bool on_gpu) {
   return need;
 }
 
+// Python builds the model on the host; weights and inputs come by there.
+MemoryNeed with_compiled_modes(MemoryNeed need, bool on_gpu) {
+  constexpr int64_t kCompiledModes = 2;
+  const int64_t call = need.inputs + need.weights + need.eager_peak;
+  const int64_t arriving = need.inputs + need.weights;
+  need.host += kCompiledModes * (on_gpu ? need.weights + kGpuProcess : call + kProcess) + arriving;
+  if (on_gpu) need.gpu += kCompiledModes * (call + kContext);
+  return need;
+}
+
 json to_json(const MemoryNeed& need) {
   return {{"inputs", need.inputs},
           {"weights", need.weights},

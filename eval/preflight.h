@@ -22,6 +22,8 @@ struct MemoryNeed {
 MemoryNeed memory_need(const GraphUses& uses, bool on_gpu);
 // Of looking at the model alone, without a candidate.
 MemoryNeed reference_need(const GraphUses& uses, bool on_gpu);
+// With `torch.compile` in two modes beside that: processes that have the model, too.
+MemoryNeed with_compiled_modes(MemoryNeed need, bool on_gpu);
 nlohmann::json to_json(const MemoryNeed& need);
 
 struct MemoryAvailable {

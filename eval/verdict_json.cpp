@@ -43,6 +43,34 @@ std::optional<Timing> read_timing(const json& node) {
   return Timing{node.at("median_us"), node.at("low_us"), node.at("high_us"), node.at("samples")};
 }
 
+constexpr const char* kBestMode = "best";
+
+json compiled_json(const Verdict& verdict) {
+  if (verdict.compiled.empty()) return nullptr;
+  json object = {{kBestMode, verdict.best_compiled()->mode}};
+  for (const CompiledTiming& each : verdict.compiled) {
+    json& mode = object[each.mode] = timing_json(each.timing);
+    mode["speedup"] = each.speedup;
+    mode["speedup_interval"] = {each.speedup_low, each.speedup_high};
+    mode["compile_s"] = each.compile_s;
+  }
+  return object;
+}
+
+std::vector<CompiledTiming> read_compiled(const json& node) {
+  std::vector<CompiledTiming> compiled;
+  if (node.is_null()) return compiled;
+  // Stores of earlier versions have the default mode alone, timed by itself.
+  if (node.contains("median_us")) return {{.mode = "default", .timing = *read_timing(node)}};
+  for (auto& [mode, each] : node.items()) {
+    if (mode == kBestMode) continue;
+    auto& interval = each.at("speedup_interval");
+    compiled.push_back(
+        {mode, *read_timing(each), each.at("speedup"), interval.at(0), interval.at(1), each.at("compile_s")});
+  }
+  return compiled;
+}
+
 json rule_json(const std::optional<KernelBenchRule>& rule) {
   if (!rule) return nullptr;
   return {{"trials", rule->trials}, {"passed", rule->passed}, {"tolerance", rule->tolerance}};
@@ -124,6 +152,14 @@ Span read_span(const json& node) { return {node.at(0), node.at(1), node.at(2)}; 
 
 }  // namespace
 
+const CompiledTiming* Verdict::best_compiled() const {
+  auto faster = [](const CompiledTiming& a, const CompiledTiming& b) {
+    return a.timing.median_us < b.timing.median_us;
+  };
+  auto found = std::min_element(compiled.begin(), compiled.end(), faster);
+  return found == compiled.end() ? nullptr : &*found;
+}
+
 std::string_view to_string(Outcome outcome) {
   for (auto& [known, name] : kOutcomes) {
     if (known == outcome) return name;
@@ -172,7 +208,7 @@ json to_json(const Verdict& verdict) {
                  {"errors", errors},
                  {"candidate", timing_json(verdict.candidate)},
                  {"eager", timing_json(verdict.eager)},
-                 {"compiled", timing_json(verdict.compiled)},
+                 {"compiled", compiled_json(verdict)},
                  {"speedup", verdict.speedup()},
                  {"generated_share", verdict.generated_share},
                  {"kernels", verdict.kernels},
@@ -205,7 +241,7 @@ Verdict verdict_from_json(const json& node) {
   for (auto& item : node.at("errors")) verdict.errors.push_back(read_error(item));
   verdict.candidate = read_timing(node.at("candidate"));
   verdict.eager = read_timing(node.at("eager"));
-  verdict.compiled = read_timing(node.at("compiled"));
+  verdict.compiled = read_compiled(node.at("compiled"));
   node.at("generated_share").get_to(verdict.generated_share);
   node.at("kernels").get_to(verdict.kernels);
   node.at("notes").get_to(verdict.notes);

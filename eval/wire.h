@@ -46,6 +46,8 @@ class Wire {
   // The next message; nullopt: see trouble(). A limit of 0 waits for ever.
   std::optional<Message> receive(double time_limit_s = 0);
   Trouble trouble() const { return trouble_; }
+  // To hand it to another process, which then speaks in place of this one.
+  int descriptor() const { return socket_.number(); }
 
  private:
   bool read_bytes(char* into, size_t count, double deadline, std::vector<Descriptor>& descriptors);

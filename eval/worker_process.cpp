@@ -21,8 +21,12 @@ namespace {
 
 // The same for every worker, so that both sides of a comparison run alike. After a parallel region the threads of an
 // idle process must sleep soon: while they spin, they take the cores from the process that is being timed.
-std::vector<std::string> worker_environment(int threads) {
-  std::vector<std::string> environment = untrusted::environment_of(untrusted::EnvironmentOf::workers);
+std::vector<std::string> worker_environment(int threads, untrusted::EnvironmentOf kind) {
+  std::vector<std::string> environment = untrusted::environment_of(kind);
+  std::erase_if(environment, [](std::string_view entry) {  // only the user's Python would get these
+    return entry.starts_with("OMP_") || entry.starts_with("GOMP_") || entry.starts_with("KMP_") ||
+           entry.starts_with("MKL_");
+  });
   environment.emplace_back("GOMP_SPINCOUNT=10000");
   if (threads > 0) environment.push_back(fmt::format("OMP_NUM_THREADS={}", threads));
   return environment;
@@ -81,7 +85,11 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const WorkerLaunch& 
   }
   std::vector<std::string> arguments = {launch.executable.string(), launch.role, kAmongOthers};
   std::vector<std::string> isolated = {launch.executable.string(), launch.role, kInNamespaces};
-  std::vector<std::string> environment = worker_environment(launch.threads);
+  const bool is_users = !launch.arguments.empty();
+  if (is_users) arguments.assign(1, launch.executable.string());
+  arguments.insert(arguments.end(), launch.arguments.begin(), launch.arguments.end());
+  std::vector<std::string> environment = worker_environment(
+      launch.threads, is_users ? untrusted::EnvironmentOf::the_user : untrusted::EnvironmentOf::workers);
   auto argument_pointers = pointers(arguments), isolated_pointers = pointers(isolated),
        environment_pointers = pointers(environment);
   Execution execution{argument_pointers.data(), environment_pointers.data(), getpid()};

@@ -20,6 +20,9 @@ struct WorkerLaunch {
   // The first process of namespaces of its own, if the kernel gives them; it is told by its second argument.
   bool in_namespaces = false;
   int output = -1;  // its standard output and error; -1: this process's
+  // Not empty: another program, which gets these arguments in place of the role, and the whole environment that the
+  // user's own Python gets.
+  std::vector<std::string> arguments = {};
 };
 
 // A worker's second argument.
@@ -45,6 +48,7 @@ class WorkerProcess {
   WorkerProcess(const WorkerProcess&) = delete;
 
   Wire& wire() { return wire_; }
+  pid_t pid() const { return pid_; }
   struct Ending {
     int exit_code = -1;  // -1: by a signal
     int signal = 0;

@@ -224,12 +224,20 @@ TEST_F(CommandLine, CheckKeepsCompiledKernels) {
 }
 
 TEST_F(CommandLine, CheckTimesTorchCompileWhenAsked) {
-  auto result = tilepilot(
-      {"check", candidate("good_matmul"), "-r", model("matmul"), "--baselines", "compile", "--trials", "1", "--json"});
+  auto result =
+      tilepilot({"check", candidate("good_matmul"), "-r", model("matmul"), "--baselines", "compile", "--trials", "1"});
   ASSERT_EQ(result.exit_code, 0) << all(result);
-  json verdict = json::parse(result.out);
-  ASSERT_TRUE(verdict["compiled"].is_object()) << verdict.dump(2);
-  EXPECT_GT(verdict["compiled"]["median_us"].get<double>(), 0);
+  EXPECT_THAT(result.out, AllOf(HasSubstr("\n  torch.compile "), HasSubstr("\n  max-autotune "),
+                                HasSubstr("compiled in"), HasSubstr("mode, the faster one")));
+  std::ifstream file(folder_ / "good_matmul.cert.json");
+  ASSERT_TRUE(file) << all(result);
+  const json verdict = json::parse(file)["verdict"];
+  for (const char* mode : {"default", "max-autotune"}) {
+    ASSERT_TRUE(verdict["compiled"].contains(mode)) << verdict.dump(2);
+    EXPECT_EQ(verdict["compiled"][mode]["samples"], verdict["eager"]["samples"]);
+    EXPECT_GT(verdict["compiled"][mode]["median_us"].get<double>(), 0);
+    EXPECT_GT(verdict["compiled"][mode]["compile_s"].get<double>(), 0);
+  }
   EXPECT_EQ(verdict["errors"].size(), 1u);
 }
 

@@ -197,6 +197,9 @@ TEST(Memory, IsToldInNumbers) {
   EXPECT_LT(alone.gpu, gpu.gpu * 2 / 3);
   EXPECT_LT(alone.host, gpu.host);
   EXPECT_GT(alone.gpu, 6 * alone.inputs);  // inputs, eager's outputs, and two truths of twice their size
+  // Each mode of `torch.compile` has a process with inputs and outputs of its own.
+  EXPECT_GT(with_compiled_modes(need, false).host, need.host + 4 * need.inputs);
+  EXPECT_GT(with_compiled_modes(gpu, true).gpu, gpu.gpu + 4 * gpu.inputs);
 }
 
 TEST(Roofline, IsExceededOnlyBeyondItsMargins) {

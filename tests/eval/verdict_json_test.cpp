@@ -28,6 +28,8 @@ Verdict sample() {
   verdict.degenerate = true;
   verdict.kernelbench = KernelBenchRule{5, 4, 1e-4};
   verdict.kernelbench_timing = KernelBenchTiming{{6, 0.5, 5, 7, 100}, {2, 0.25, 1.5, 3, 100}};
+  verdict.compiled = {{"default", {15, 14, 16, 30}, 1.5, 1.4, 1.6, 21},
+                      {"max-autotune", {12, 11, 13, 30}, 1.2, 1.1, 1.3, 60}};
   verdict.gpu_state = GpuState{1755, 1980, 3201, std::nullopt, 61, {"sw_power_cap"}, 7};
   return verdict;
 }
@@ -42,7 +44,11 @@ TEST(VerdictJson, RoundTrip) {
   EXPECT_EQ(back.diagnostics.at(0).notes.at(0).message, "here");
   EXPECT_EQ(back.errors.at(0).max_rel, std::numeric_limits<double>::infinity());
   EXPECT_DOUBLE_EQ(back.speedup(), 2);
-  EXPECT_FALSE(back.compiled);
+  ASSERT_EQ(back.compiled.size(), 2u);
+  EXPECT_EQ(back.best_compiled()->mode, "max-autotune");
+  EXPECT_EQ(json["compiled"]["best"], "max-autotune");
+  EXPECT_EQ(json["compiled"]["default"]["speedup_interval"][1], 1.6);
+  EXPECT_EQ(back.compiled[0].compile_s, 21);
   ASSERT_TRUE(back.kernelbench);
   EXPECT_EQ(back.kernelbench->passed, 4);
   ASSERT_TRUE(back.kernelbench_timing);
@@ -51,6 +57,23 @@ TEST(VerdictJson, RoundTrip) {
   ASSERT_TRUE(back.gpu_state);
   EXPECT_EQ(back.gpu_state->sm_mhz_low, 1755);
   EXPECT_FALSE(back.gpu_state->power_w);
+}
+
+TEST(VerdictJson, WhatWasNotTimedIsNotMentioned) {
+  Verdict verdict = sample();
+  verdict.compiled.clear();
+  const auto json = to_json(verdict);
+  EXPECT_TRUE(json["compiled"].is_null());
+  EXPECT_EQ(verdict_from_json(json).best_compiled(), nullptr);
+}
+
+TEST(VerdictJson, ReadsTheOneModeOfEarlierStores) {
+  auto json = to_json(sample());
+  json["compiled"] = {{"median_us", 5}, {"low_us", 4}, {"high_us", 6}, {"samples", 30}};
+  const auto compiled = verdict_from_json(json).compiled;
+  ASSERT_EQ(compiled.size(), 1u);
+  EXPECT_EQ(compiled[0].mode, "default");
+  EXPECT_EQ(compiled[0].timing.median_us, 5);
 }
 
 TEST(VerdictJson, AGpuThatDoesNotTellIsNotMentioned) {

@@ -372,17 +372,6 @@ TEST(Judge, MakesDoWithFewSamplesOfLongCalls) {
   EXPECT_THAT(verdict.notes, ::testing::Contains(HasSubstr("timed with few samples")));
 }
 
-// Timing it takes long, and a test of the command line does (CheckTimesTorchCompileWhenAsked).
-TEST(Judge, SaysThatTorchCompileCouldNotBeTimed) {
-  auto options = judge_options();
-  options.baseline_compile = true;
-  options.python = "/nowhere/python";
-  auto verdict = judge_for("scale_rows", options)->check({.source = candidate_source("honest")});
-  ASSERT_EQ(verdict.outcome, Outcome::verified) << show(verdict);
-  EXPECT_FALSE(verdict.compiled);
-  EXPECT_THAT(verdict.notes, ::testing::Contains(HasSubstr("`torch.compile` could not be timed")));
-}
-
 TEST(Judge, fail_NoReference) {
   auto judge = open_judge("/nowhere", judge_options());
   ASSERT_FALSE(judge.ok());

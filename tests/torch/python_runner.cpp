@@ -66,7 +66,7 @@ struct Export {
   fs::path folder() const {
     runtime::Sha256 key;
     key.add_field(text_of(kExporter)).add_field(model).add_field(text_of(kSource + model)).add_field(dtype);
-    for (auto part : {"inputs", "memory", "probe", "recorded", "scale", "timing", "weights"})
+    for (auto part : {"inputs", "memory", "probe", "recorded", "scale", "weights"})
       key.add_field(text_of(kSource + "scripts/tilepilot_export/" + part + ".py"));
     return exports_folder() / key.hex().substr(0, 16);
   }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <set>
 
 #include "eval/worker/candidate/fresh_memory.h"
@@ -210,6 +211,28 @@ TEST(TimingLock, IsHeldByOneAndFreedByDeath) {
   EXPECT_EQ(waits, 1);
   close(ready[0]);
   close(ready[1]);
+}
+
+// Compiling may take long: others wait for a holder that is seen to live.
+TEST(TimingLock, WaitsAsLongAsItsHolderGivesSignsOfLife) {
+  const auto file = testing::scratch("touched-lock") / "lock";
+  const pid_t holder = fork();
+  if (holder == 0) {
+    const TimingLock lock(file, [] {});
+    for (int i = 0; i < 40; ++i) {
+      usleep(50'000);
+      lock.touch();
+    }
+    _exit(0);
+  }
+  while (!std::filesystem::exists(file)) usleep(1000);
+  usleep(20'000);
+  const double begin = monotonic_seconds();
+  const TimingLock lock(
+      file, [] {}, 0.7);
+  EXPECT_TRUE(lock.holds());
+  EXPECT_GT(monotonic_seconds() - begin, 1);
+  waitpid(holder, nullptr, 0);
 }
 
 }  // namespace

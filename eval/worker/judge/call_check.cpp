@@ -78,6 +78,26 @@ bool CallCheck::gives_the_same(const CallToCheck& call, const CandidateLink& lin
   return !check_outputs(call, *returned);
 }
 
+std::string CallCheck::fault_of(const CallToCheck& call, const std::vector<at::Tensor>& outputs) const {
+  auto& eager = call.eager.outputs[call.call];
+  auto& batch = call.planned.batch;
+  if (outputs.size() != eager.size()) return fmt::format("there are {} outputs, not {}", outputs.size(), eager.size());
+  std::optional<Trial> truth;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const auto strides = outputs[i].strides().vec();
+    if (passes({outputs[i], strides}, by_eager(eager[i]), side_.allowance(i))) continue;
+    if (!truth) {
+      auto expected = side_.trial_on(source_.leaves_of(batch, batch.calls[call.call]), batch.seed, call.weights);
+      if (!expected.ok()) return expected.error().message;
+      truth = *std::move(expected);
+    }
+    const auto comparison = side_.compare_closely({outputs[i], strides}, *truth, i, side_.allowance(i));
+    if (comparison.outcome != Outcome::verified)
+      return fmt::format("{} {}", which_output(i, outputs.size()), comparison.detail);
+  }
+  return "";
+}
+
 std::optional<Verdict> CallCheck::check_outputs(const CallToCheck& call, const Returned& returned) const {
   auto& body = returned.answer.body;
   auto match = match_structure(side_.reference().forward, body.at("structure"));

@@ -26,6 +26,8 @@ class CallCheck {
   std::optional<Verdict> check(const CallToCheck& call, const CandidateLink& link, const Message& answer) const;
   // Whether all outputs are right, whatever else the call did.
   bool gives_the_same(const CallToCheck& call, const CandidateLink& link, const Message& answer) const;
+  // What is wrong with the outputs of somebody who is no candidate: tensors in the model's order. Empty: nothing.
+  std::string fault_of(const CallToCheck& call, const std::vector<at::Tensor>& outputs) const;
 
  private:
   // What an answer holds.

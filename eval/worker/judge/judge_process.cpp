@@ -10,6 +10,7 @@
 
 #include "compiler/runtime/cuda/gpu_monitor.h"
 #include "compiler/runtime/target.h"
+#include "eval/compiled_process.h"
 #include "eval/compiler_broker.h"
 #include "eval/diagnostic_json.h"
 #include "eval/lock_folder.h"
@@ -38,6 +39,8 @@ JudgeOptions read_options(const json& node) {
   node.at("timing_samples").get_to(options.timing_samples);
   node.at("timing_budget_s").get_to(options.timing_budget_s);
   node.at("kernelbench_timing").get_to(options.kernelbench_timing);
+  node.at("baseline_compile").get_to(options.baseline_compile);
+  node.at("compile_limit_s").get_to(options.compile_limit_s);
   node.at("threads").get_to(options.threads);
   options.cache = node.at("cache").get<std::string>();
   node.at("allow_foreign").get_to(options.allow_foreign);
@@ -77,6 +80,7 @@ class JudgeServer {
         wire_.send(opened.ok() ? json{{"target", options_.target}, {"threads", options_.threads}, {"waited", waited_}}
                                : json{{"diagnostic", to_json(opened.error())}});
       } else if (op == "check" || op == "compare") {
+        add_compiled_sides(*message);
         json answer = op == "check" ? to_json(check(request_from(message->body))) : compare(message->body);
         answer[kJudgeEnds] = gpu_is_lost();
         wire_.send(answer);
@@ -130,7 +134,8 @@ class JudgeServer {
     const double begin = monotonic_seconds();
     const GraphUses uses(reference.forward);
     const bool on_gpu = gpu_ != nullptr;
-    const MemoryNeed need = options_.reference_only ? reference_need(uses, on_gpu) : memory_need(uses, on_gpu);
+    MemoryNeed need = options_.reference_only ? reference_need(uses, on_gpu) : memory_need(uses, on_gpu);
+    if (options_.baseline_compile && !options_.reference_only) need = with_compiled_modes(need, on_gpu);
     gpu_limit_bytes_ = need.gpu_limit;
     gpu_idle_bytes_ = need.gpu_idle;
     memory_ = TRY(MemoryReservation::take(need, {.folder = lock_folder(), .available = available, .waits = waits}));
@@ -148,11 +153,20 @@ class JudgeServer {
     } catch (const std::exception&) { return true; }
   }
 
+  void add_compiled_sides(Message& message) {
+    const json described = message.body.value(kCompiledProcesses, json::array());
+    for (size_t i = 0; i < described.size() && i < message.descriptors.size(); ++i)
+      compiled_.push_back(std::make_unique<CompiledSide>(
+          CompiledLaunch{described[i].at("mode"), std::move(message.descriptors[i]), described[i].at("process")},
+          *side_));
+  }
+
+  ExaminationOptions examination() const {
+    return {options_, executable_, broker_, monitor_.get(), gpu_limit_bytes_, compiled_.empty() ? nullptr : &compiled_};
+  }
+
   CheckRequest request_from(const json& body) const {
     return {.source = body.at("source"), .name = body.at("name"), .time = body.at("time") && measures_};
-  }
-  ExaminationOptions examination_options() const {
-    return {options_, executable_, broker_, monitor_.get(), gpu_limit_bytes_};
   }
   static Verdict failure(const std::exception& error) {
     Verdict verdict;
@@ -177,7 +191,7 @@ class JudgeServer {
       finalists.push_back(std::move(request));
     }
     try {
-      auto compared = compare_verified(*side_, finalists, examination_options(), known);
+      auto compared = compare_verified(*side_, finalists, examination(), known);
       for (size_t i = 0; i < places.size(); ++i) verdicts[places[i]] = std::move(compared[i]);
     } catch (const std::exception& error) {
       for (const size_t place : places) verdicts[place] = failure(error);
@@ -197,8 +211,7 @@ class JudgeServer {
     }
     try {
       auto known = verified_.find(request.source);
-      auto verdict =
-          examine(*side_, request, examination_options(), known == verified_.end() ? nullptr : &known->second);
+      auto verdict = examine(*side_, request, examination(), known == verified_.end() ? nullptr : &known->second);
       if (verdict.outcome == Outcome::verified) verified_.insert_or_assign(request.source, verdict);
       return verdict;
     } catch (const std::exception& error) { return failure(error); }
@@ -216,6 +229,7 @@ class JudgeServer {
   std::shared_ptr<const runtime::cuda::Device> gpu_;  // kept, as its context is LibTorch's too
   std::unique_ptr<runtime::cuda::GpuMonitor> monitor_;
   std::unique_ptr<ReferenceSide> side_;
+  CompiledSides compiled_;                   // under `torch.compile`, by mode
   std::map<std::string, Verdict> verified_;  // by source
 };
 

@@ -48,6 +48,7 @@ class SideBySide {
         contestants_(contestants),
         options_(options.examination.judge),
         check_(side, source),
+        compiled_(options.examination.compiled, side, source, check_),
         samples_(contestants.size()),
         log_(options.examination.monitor) {}
 
@@ -61,6 +62,8 @@ class SideBySide {
     const TimingLock lock(timing_lock_file(options_.target), [&] {
       for (auto& each : contestants_) add_note(each.verdict, "waited until another run on this machine had been timed");
     });
+    lock_ = &lock;
+    compiled_.get_ready(eager_.weights(), {options_.compile_limit_s, options_.time_limit_s, [&] { lock.touch(); }});
     if (!warm_up()) return false;
     log_.read();
     if (!run_steps(std::move(interludes), rounds_)) return false;
@@ -105,7 +108,7 @@ class SideBySide {
       if (step >= 0) {
         auto& interlude = interludes[static_cast<size_t>(step)];
         if (!interlude.run()) return false;
-        if (interlude.weights >= 0) eager_.use_weights(interlude.weights);
+        if (interlude.weights >= 0) use_weights(interlude.weights);
         continue;
       }
       out_of_patience_ =
@@ -119,8 +122,13 @@ class SideBySide {
     return true;
   }
 
-  bool load_weights(int set) {
+  void use_weights(int set) {
     eager_.use_weights(set);
+    if (lock_) compiled_.load_weights(set, reloads_);
+  }
+
+  bool load_weights(int set) {
+    use_weights(set);
     for (auto& each : contestants_)
       if (!each.failure && !each.load_weights(set)) each.failure = each.channel.link().failure();
     return alive() > 0;
@@ -158,11 +166,13 @@ class SideBySide {
 
   // All run the same batch; the order is drawn.
   bool round(bool counts, bool against_truth) {
+    lock_->touch();
     auto next = source_.next(static_cast<size_t>(calls_), static_cast<size_t>(lead_));
     if (!next.ok()) return eager_failed(next.error().message);
     const PlannedBatch planned = *std::move(next);
     if (reloads_ && !load_weights(eager_.weights())) return false;
-    std::vector<size_t> order(contestants_.size() + 1);
+    // Contestants, eager, compiled sides.
+    std::vector<size_t> order(contestants_.size() + 1 + compiled_.count());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
     for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[source_.random() % i]);
     fastest_call_ = 1e9;
@@ -172,6 +182,12 @@ class SideBySide {
     for (const size_t who : order) {
       if (who < contestants_.size()) {
         if (!contestants_[who].failure) run_contestant(who, planned, counts);
+        continue;
+      }
+      if (who > contestants_.size()) {
+        const auto seconds = compiled_.run(who - contestants_.size() - 1, planned, counts,
+                                           [] { std::this_thread::sleep_for(kThreadsSleep); });
+        if (seconds) note_cost(*seconds, timed);
         continue;
       }
       const double queued = runtime::queued_seconds_of_threads(getpid());
@@ -187,6 +203,7 @@ class SideBySide {
     if (counts && rounds_counted_++ % kLoggedEvery == 0) log_.read();
     for (size_t who = 0; who < contestants_.size(); ++who)
       if (!contestants_[who].failure) check(contestants_[who], planned, *eager, against_truth);
+    compiled_.check(planned, *eager, eager_.weights());
     eager_.drop(*std::move(eager));
     return alive() > 0;
   }
@@ -318,6 +335,7 @@ class SideBySide {
       verdict.speedup_high = std::max(verdict.speedup_high, verdict.speedup());
       verdict.generated_share =
           samples.claimed > 0 ? std::clamp(samples.kernel_seconds / samples.claimed, 0.0, 1.0) : 0;
+      compiled_.summarize(verdict, seconds);
       verdict.gpu_state = log_.state();
       for (const std::string& note : log_.notes()) add_note(verdict, note);
       if (side_.device().is_cpu()) note_others(samples, verdict);
@@ -350,6 +368,8 @@ class SideBySide {
   std::vector<Contestant>& contestants_;
   const JudgeOptions& options_;
   CallCheck check_;
+  CompiledRounds compiled_;
+  const TimingLock* lock_ = nullptr;  // held while something is timed
   std::vector<Samples> samples_;
   std::vector<double> eager_samples_;
   double eager_queued_ = 0, eager_seconds_ = 0;

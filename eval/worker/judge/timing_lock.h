@@ -15,9 +15,12 @@ std::filesystem::path timing_lock_file(const std::string& target);
 
 class TimingLock {
  public:
-  // Waits for it, but not for ever: a holder that is stopped must not stop others. `waits` is called if it must wait.
+  // Waits for it, but not for ever: a holder that is stopped, and gives no sign of life for `patience_s`, must not stop
+  // others. `waits` is called if it must wait.
   TimingLock(const std::filesystem::path& file, const std::function<void()>& waits, double patience_s = 120);
   bool holds() const { return holds_; }
+  // A sign of life, for those that wait.
+  void touch() const;
 
  private:
   Descriptor file_;
