@@ -31,6 +31,14 @@ std::string compiled_lines(const eval::Verdict& verdict) {
   return text;
 }
 
+// Both sides of a launch-bound program as graphs.
+std::string graph_lines(const eval::Verdict& verdict) {
+  if (!verdict.graph) return "";
+  const eval::GraphTiming& graph = *verdict.graph;
+  return timing_line("as a graph", graph.candidate) + timing_line("eager's graph", graph.eager) +
+         fmt::format("  of the graphs  {}\n", ratio_text(graph.speedup(), graph.speedup_low, graph.speedup_high));
+}
+
 // The error nearest to its bound, of all outputs and trials.
 const eval::OutputError* tightest(const eval::Verdict& verdict) {
   auto used = [](const eval::OutputError& error) {
@@ -89,7 +97,7 @@ std::string full_text(const eval::Verdict& verdict) {
   }
   if (verdict.candidate) text += timing_line("candidate", *verdict.candidate);
   if (verdict.eager) text += timing_line("eager", *verdict.eager);
-  text += compiled_lines(verdict);
+  text += compiled_lines(verdict) + graph_lines(verdict);
   if (!verdict.kernels.empty()) {
     text += fmt::format("  kernels        {}", fmt::join(verdict.kernels, ", "));
     if (verdict.candidate) text += fmt::format(" ({:.0f} % of the time)", verdict.generated_share * 100);

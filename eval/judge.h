@@ -51,6 +51,13 @@ struct CompiledTiming {
   double compile_s = 0;  // compiling, with warming up: no part of the time
 };
 
+// Of a launch-bound program: a call of each side as a CUDA graph, and how long its replay takes.
+struct GraphTiming {
+  Timing candidate, eager;
+  double speedup_low = 0, speedup_high = 0;
+  double speedup() const { return candidate.median_us > 0 ? eager.median_us / candidate.median_us : 0; }
+};
+
 struct OutputError {  // one output of one trial
   int trial = 0;
   int output = 0;
@@ -100,6 +107,8 @@ struct Verdict {
   std::vector<OutputError> errors;      // every output of every trial
   std::optional<Timing> candidate, eager;
   std::vector<CompiledTiming> compiled;   // by mode; empty: not asked for, or see notes
+  bool launch_bound = false;              // a call takes less time on the GPU than launching kernels does
+  std::optional<GraphTiming> graph;       // where it is; absent: not launch-bound, or see notes
   double generated_share = 0;             // share of the candidate's time inside generated kernels
   std::vector<std::string> kernels;       // names of the generated kernels that ran
   std::vector<std::string> notes;         // what a reader of the verdict should know besides

@@ -71,6 +71,18 @@ std::vector<CompiledTiming> read_compiled(const json& node) {
   return compiled;
 }
 
+json graph_timing_json(const GraphTiming& graph) {
+  return {{"candidate", timing_json(graph.candidate)},
+          {"eager", timing_json(graph.eager)},
+          {"speedup", graph.speedup()},
+          {"speedup_interval", {graph.speedup_low, graph.speedup_high}}};
+}
+
+GraphTiming read_graph_timing(const json& node) {
+  auto& interval = node.at("speedup_interval");
+  return {*read_timing(node.at("candidate")), *read_timing(node.at("eager")), interval.at(0), interval.at(1)};
+}
+
 json rule_json(const std::optional<KernelBenchRule>& rule) {
   if (!rule) return nullptr;
   return {{"trials", rule->trials}, {"passed", rule->passed}, {"tolerance", rule->tolerance}};
@@ -209,6 +221,7 @@ json to_json(const Verdict& verdict) {
                  {"candidate", timing_json(verdict.candidate)},
                  {"eager", timing_json(verdict.eager)},
                  {"compiled", compiled_json(verdict)},
+                 {"launch_bound", verdict.launch_bound},
                  {"speedup", verdict.speedup()},
                  {"generated_share", verdict.generated_share},
                  {"kernels", verdict.kernels},
@@ -226,6 +239,7 @@ json to_json(const Verdict& verdict) {
     object["kernelbench_timing"] = {{"eager", times_json(timing->eager)},
                                     {"candidate", times_json(timing->candidate)},
                                     {"speedup", timing->speedup()}};
+  if (verdict.graph) object["graph"] = graph_timing_json(*verdict.graph);
   if (verdict.gpu_state) object["gpu_state"] = state_json(*verdict.gpu_state);
   return object;
 }
@@ -242,6 +256,8 @@ Verdict verdict_from_json(const json& node) {
   verdict.candidate = read_timing(node.at("candidate"));
   verdict.eager = read_timing(node.at("eager"));
   verdict.compiled = read_compiled(node.at("compiled"));
+  verdict.launch_bound = node.value("launch_bound", false);
+  if (auto graph = node.find("graph"); graph != node.end()) verdict.graph = read_graph_timing(*graph);
   node.at("generated_share").get_to(verdict.generated_share);
   node.at("kernels").get_to(verdict.kernels);
   node.at("notes").get_to(verdict.notes);

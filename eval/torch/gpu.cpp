@@ -40,6 +40,20 @@ runtime::cuda::Stream current_stream() {
   return handle_of(guard.getStream(guard.getDevice()));
 }
 
+OtherStream::OtherStream()
+    : before_([] {
+        synchronize_gpu();
+        const auto guard = cuda_guard();
+        return guard.exchangeStream(guard.getStreamFromGlobalPool(guard.getDevice()));
+      }()) {}
+
+OtherStream::~OtherStream() {
+  cuda_guard().exchangeStream(before_);
+  try {
+    synchronize_gpu();
+  } catch (const std::exception&) {}  // told where the GPU is asked for something next
+}
+
 void synchronize_gpu() { cuda_guard().synchronizeDevice(0); }
 
 void release_unused_gpu_memory(int64_t idle) {

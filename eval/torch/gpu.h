@@ -2,6 +2,7 @@
 #pragma once
 
 #include <c10/core/Device.h>
+#include <c10/core/Stream.h>
 
 #include <filesystem>
 
@@ -17,6 +18,17 @@ bool libtorch_sees_gpu();
 c10::Device gpu_device();
 // Where LibTorch launches its own operators in this thread. @pre libtorch_sees_gpu()
 runtime::cuda::Stream current_stream();
+// While it lives, this thread launches LibTorch's operators on another stream than the default one. What was launched
+// before is waited for, and so is this stream's work at the end. @pre libtorch_sees_gpu()
+class OtherStream {
+ public:
+  OtherStream();
+  ~OtherStream();
+  OtherStream(const OtherStream&) = delete;
+
+ private:
+  c10::Stream before_;
+};
 // Waits until the GPU has done all that it was given; throws what LibTorch throws if it failed. @pre
 // libtorch_sees_gpu()
 void synchronize_gpu();

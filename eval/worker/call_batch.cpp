@@ -22,9 +22,9 @@ json to_json(const Batch& batch) {
   json calls = json::array();
   for (const Call& call : batch.calls)
     calls.push_back(json::array({call.base, call.change.key, call.last.key, call.last.from, call.last.to}));
-  return {{"calls", calls},       {"lead", batch.lead},          {"seed", batch.seed},   {"memory", batch.memory},
-          {"ghost", batch.ghost}, {"looks", batch.looks},        {"waits", batch.waits}, {"changes", batch.changes},
-          {"kept", batch.kept},   {"backwards", batch.backwards}};
+  return {{"calls", calls},       {"lead", batch.lead},           {"seed", batch.seed},   {"memory", batch.memory},
+          {"ghost", batch.ghost}, {"looks", batch.looks},         {"waits", batch.waits}, {"changes", batch.changes},
+          {"kept", batch.kept},   {"backwards", batch.backwards}, {"graph", batch.graph}};
 }
 
 Batch batch_from_json(const json& node) {
@@ -39,6 +39,7 @@ Batch batch_from_json(const json& node) {
   node.at("backwards").get_to(batch.backwards);
   node.at("waits").get_to(batch.waits);
   node.at("kept").get_to(batch.kept);
+  node.at("graph").get_to(batch.graph);
   batch.changes = node.at("changes").get<std::vector<ChangeRule>>();
   return batch;
 }

@@ -30,6 +30,8 @@ Verdict sample() {
   verdict.kernelbench_timing = KernelBenchTiming{{6, 0.5, 5, 7, 100}, {2, 0.25, 1.5, 3, 100}};
   verdict.compiled = {{"default", {15, 14, 16, 30}, 1.5, 1.4, 1.6, 21},
                       {"max-autotune", {12, 11, 13, 30}, 1.2, 1.1, 1.3, 60}};
+  verdict.launch_bound = true;
+  verdict.graph = GraphTiming{{2, 1, 3, 7}, {6, 5, 7, 7}, 2.5, 3.5};
   verdict.gpu_state = GpuState{1755, 1980, 3201, std::nullopt, 61, {"sw_power_cap"}, 7};
   return verdict;
 }
@@ -49,6 +51,10 @@ TEST(VerdictJson, RoundTrip) {
   EXPECT_EQ(json["compiled"]["best"], "max-autotune");
   EXPECT_EQ(json["compiled"]["default"]["speedup_interval"][1], 1.6);
   EXPECT_EQ(back.compiled[0].compile_s, 21);
+  EXPECT_TRUE(back.launch_bound);
+  ASSERT_TRUE(back.graph);
+  EXPECT_EQ(back.graph->speedup_high, 3.5);
+  EXPECT_EQ(json["graph"]["speedup"], 3);
   ASSERT_TRUE(back.kernelbench);
   EXPECT_EQ(back.kernelbench->passed, 4);
   ASSERT_TRUE(back.kernelbench_timing);
@@ -62,8 +68,10 @@ TEST(VerdictJson, RoundTrip) {
 TEST(VerdictJson, WhatWasNotTimedIsNotMentioned) {
   Verdict verdict = sample();
   verdict.compiled.clear();
+  verdict.graph.reset();
   const auto json = to_json(verdict);
   EXPECT_TRUE(json["compiled"].is_null());
+  EXPECT_FALSE(json.contains("graph"));
   EXPECT_EQ(verdict_from_json(json).best_compiled(), nullptr);
 }
 

@@ -9,6 +9,7 @@
 
 #include "eval/host/edge.h"
 #include "eval/torch/gpu.h"
+#include "eval/worker/graph_replays.h"
 #include "eval/worker/kernelbench_trials.h"
 #include "eval/worker/truth/digest.h"
 
@@ -76,6 +77,7 @@ Status CandidateCalls::run(size_t begin, size_t end, bool timed) {
 Result<RanCalls> CandidateCalls::go() {
   at::NoGradGuard no_grad;
   if (!batch_.kept.empty()) return go_as_kernelbench();
+  if (batch_.graph) return go_as_graph();
   const double kernels = program_.log().seconds;
   TRY(run(results_.size(), calls_.size(), true));
   TRY(program_.finish());
@@ -100,6 +102,17 @@ Result<RanCalls> CandidateCalls::go_as_kernelbench() {
   ran.kernel_seconds = program_.log().seconds - kernels;
   ran.seconds = std::accumulate(ran.trials.begin(), ran.trials.end(), 0.0);
   return ran;
+}
+
+Result<RanCalls> CandidateCalls::go_as_graph() {
+  results_.resize(1);
+  const auto call = [this]() -> Status {
+    results_[0] = TRY(program_.call(calls_.at(0)));
+    return {};
+  };
+  const double seconds = TRY(replay_on_gpu(program_.gpu(), program_.device(), call));
+  TRY(program_.finish());
+  return RanCalls{seconds, 0};
 }
 
 // "input 0" or the name of a weight; empty: none.

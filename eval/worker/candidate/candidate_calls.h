@@ -47,6 +47,7 @@ class CandidateCalls {
  private:
   Status run(size_t begin, size_t end, bool timed);
   Result<RanCalls> go_as_kernelbench();
+  Result<RanCalls> go_as_graph();
   std::string alias_of(const at::Tensor& tensor, size_t call) const;
   bool is_shared(size_t call, const std::vector<at::Tensor>& tensors);
   bool is_large() const;

@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "eval/wire.h"
+#include "eval/worker/graph_replays.h"
 #include "eval/worker/kernelbench_trials.h"
 #include "eval/worker/truth/digest.h"
 
@@ -90,6 +91,24 @@ Result<EagerBatch> EagerCalls::run_as_kernelbench(const Batch& batch, const Call
   if (device_memory_) device_memory_->end();
   last.clear();
   settle();  // the candidates need the memory
+  return result;
+}
+
+Result<EagerBatch> EagerCalls::run_as_graph(const Batch& batch, const CallSource& source) {
+  at::NoGradGuard no_grad;
+  const Pooled pooled;
+  auto& base = source.leaves(batch.calls.at(0).base);
+  EagerBatch result;
+  result.inputs.push_back(inputs_of(batch, batch.calls[0], tensors_of(base), side_.device()));
+  const auto leaves = with_tensors(base, result.inputs[0]);
+  result.outputs.resize(1);
+  at::manual_seed(batch.seed);
+  const auto call = [&]() -> Status {
+    auto own = leaves;
+    result.outputs[0] = TRY(side_.eager().run(own, state_));
+    return {};
+  };
+  result.seconds = TRY(replay_on_gpu(side_.gpu(), side_.device(), call));
   return result;
 }
 

@@ -26,6 +26,8 @@ class EagerCalls {
   Result<EagerBatch> run(const Batch& batch, const CallSource& source);
   // A batch that KernelBench's rules time. @pre !batch.kept.empty()
   Result<EagerBatch> run_as_kernelbench(const Batch& batch, const CallSource& source);
+  // A batch of one call, captured as a CUDA graph: the seconds of a replay. @pre batch.graph, on a GPU
+  Result<EagerBatch> run_as_graph(const Batch& batch, const CallSource& source);
   // Its memory waits for the next batch, as the candidate's does.
   void drop(EagerBatch batch);
   // What calls have made of the model's state since use_weights().

@@ -11,6 +11,7 @@
 #include "compiler/runtime/process.h"
 #include "eval/gpu_log.h"
 #include "eval/wire.h"
+#include "eval/worker/judge/graph_timing.h"
 #include "eval/worker/judge/kernelbench_timing.h"
 #include "eval/worker/judge/samples.h"
 #include "eval/worker/judge/timing_lock.h"
@@ -29,8 +30,7 @@ constexpr double kBudgetShare = 0.4;  // of the budget: rounds are planned for t
 constexpr double kPatience = 10;      // budgets: then what there is must do
 constexpr size_t kPicks = 8;          // calls of a batch that are compared, and its traps
 constexpr int kTruths = 2;            // rounds in which one of them is compared with the truth
-constexpr double kLaunchBound = 20e-6;
-constexpr int kLoggedEvery = 3;  // rounds, of what the GPU says
+constexpr int kLoggedEvery = 3;       // rounds, of what the GPU says
 constexpr auto kThreadsSleep =
     std::chrono::milliseconds(1);  // longer than idle OpenMP threads spin (worker_process.cpp)
 
@@ -69,7 +69,7 @@ class SideBySide {
     if (!run_steps(std::move(interludes), rounds_)) return false;
     log_.read();
     summarize();
-    return alive() > 0 && time_by_kernelbench();
+    return alive() > 0 && time_by_kernelbench() && time_graphs();
   }
 
  private:
@@ -254,6 +254,15 @@ class SideBySide {
     return alive() > 0;
   }
 
+  bool time_graphs() {
+    if (side_.device().is_cpu()) return true;
+    const bool any = std::any_of(contestants_.begin(), contestants_.end(),
+                                 [](auto& each) { return !each.failure && each.verdict.launch_bound; });
+    if (any && load_weights(0))
+      time_as_graphs({side_, source_, eager_, check_, single_ || reloads_, options_.time_limit_s}, contestants_);
+    return alive() > 0;
+  }
+
   static void looked(Contestant& contestant, const char* guard) { ++contestant.verdict.guards_run[guard]; }
   static void lose(Contestant& contestant) { contestant.failure = contestant.channel.link().failure(); }
 
@@ -336,6 +345,7 @@ class SideBySide {
       verdict.generated_share =
           samples.claimed > 0 ? std::clamp(samples.kernel_seconds / samples.claimed, 0.0, 1.0) : 0;
       compiled_.summarize(verdict, seconds);
+      verdict.graph.reset();
       verdict.gpu_state = log_.state();
       for (const std::string& note : log_.notes()) add_note(verdict, note);
       if (side_.device().is_cpu()) note_others(samples, verdict);
@@ -343,7 +353,8 @@ class SideBySide {
       if (source_.repeats())
         add_note(verdict,
                  "`get_inputs` gives the same integers at each call: a program that keeps its answer is not noticed");
-      if (!side_.device().is_cpu() && std::min(median(seconds), median(eager_samples_)) < kLaunchBound)
+      verdict.launch_bound = !side_.device().is_cpu() && is_launch_bound(verdict);
+      if (verdict.launch_bound)
         add_note(verdict, "launch-bound: a call takes less than 20 µs, most of which is launching kernels");
     }
   }
