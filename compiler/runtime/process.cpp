@@ -109,6 +109,7 @@ int spawn(const std::vector<std::string>& argv, const ProcessOptions& options, c
 struct Stream {
   std::string* text;
   size_t limit;
+  const std::function<void(std::string_view)>* watch;
   size_t dropped = 0;
 
   // Takes what is there; false at the end.
@@ -116,6 +117,7 @@ struct Stream {
     char buffer[1 << 16];
     const ssize_t count = read(descriptor, buffer, sizeof buffer);
     if (count <= 0) return count < 0 && errno == EINTR;
+    if (*watch) (*watch)({buffer, static_cast<size_t>(count)});
     const size_t kept = std::min(static_cast<size_t>(count), limit - text->size());
     text->append(buffer, kept);
     dropped += static_cast<size_t>(count) - kept;
@@ -140,7 +142,9 @@ enum class Stop { ended, time_is_up, abandoned };
 // Reads both streams until they end or there is a reason to stop.
 Stop collect(const Pipe& out, const Pipe& err, pid_t process, const ProcessOptions& options, ProcessResult& result) {
   pollfd waiting[3] = {{out.read_end, POLLIN, 0}, {err.read_end, POLLIN, 0}, {options.abandon, POLLRDHUP, 0}};
-  Stream streams[2] = {{&result.out, options.output_limit}, {&result.err, options.output_limit}};
+  const std::function<void(std::string_view)> nobody;
+  Stream streams[2] = {{&result.out, options.output_limit, &nobody},
+                       {&result.err, options.output_limit, &options.watch_err}};
   const auto begin = Clock::now();
   Stop stop = Stop::ended;
   while (stop == Stop::ended && (waiting[0].fd >= 0 || waiting[1].fd >= 0)) {

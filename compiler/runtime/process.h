@@ -3,8 +3,10 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler/diagnostics/result.h"
@@ -21,7 +23,8 @@ struct ProcessOptions {
   size_t output_limit = size_t{64} << 20;          // bytes of each stream that are kept; of more, how much it was
   // The program runs in it, with this process as its guard: neither outlives the other. argv[0] is its path.
   std::optional<untrusted::Confinement> confinement = std::nullopt;
-  int abandon = -1;  // a socket: the program is ended when the other side hangs up
+  int abandon = -1;                                      // a socket: the program is ended when the other side hangs up
+  std::function<void(std::string_view)> watch_err = {};  // told what comes on its standard error, as it comes
 };
 
 struct ProcessResult {
