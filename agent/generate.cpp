@@ -12,6 +12,7 @@
 #include "agent/check.h"
 #include "agent/llm/llm_author.h"
 #include "agent/work_folder.h"
+#include "compiler/runtime/target.h"
 #include "compiler/source/file.h"
 #include "retrieval/seeds.h"
 
@@ -133,6 +134,36 @@ retrieval::Structure structure_of(const eval::Reference& reference) {
   return structure;
 }
 
+namespace {
+
+// The run that is written down: a new one, or one of the same batch that was interrupted, with what it judged.
+Result<RunRecord> begin(Run& run) {
+  const GenerateOptions& options = run.options;
+  const std::string& source = run.reference.model_source;
+  std::optional<int64_t> interrupted;
+  if (options.batch != 0) interrupted = TRY(run.store->find_interrupted(options.batch, source));
+  if (!interrupted) {
+    run.id = TRY(
+        run.store->begin_run({options.model.string(), source, options.author, options_as_json(run), options.batch}));
+    return RunRecord{*run.store, run.id};
+  }
+  run.id = *interrupted;
+  auto stored = TRY(run.store->find(run.id));
+  return RunRecord{*run.store, run.id, stored ? std::move(stored->attempts) : std::vector<Attempt>()};
+}
+
+eval::Preflight look_at(const Run& run) {
+  const auto target = runtime::parse_target(run.target);
+  const bool on_gpu = target.ok() && target->place == runtime::Place::gpu;
+  const auto& judge = run.options.judge;
+  return eval::preflight(run.reference,
+                         on_gpu ? eval::rates_of_gpu(target->architecture, judge.dtype)
+                                : eval::rates_of_processor(judge.threads, judge.cache),
+                         on_gpu);
+}
+
+}  // namespace
+
 Result<GenerateResult> generate(SourceMap& sources, const GenerateOptions& options, const GenerateEvents& events) {
   Run run{options, events, {}, nullptr, nullptr, 0, {}, {}};
   run.store = TRY(RunStore::open(options.store));
@@ -157,13 +188,13 @@ Result<GenerateResult> generate(SourceMap& sources, const GenerateOptions& optio
   TRY(check_protocol(options.judge, judge->target()));
   run.target = judge->target();
   if (options.judge.target == "auto") events.progress(fmt::format("target: {}", run.target));
-  run.id = TRY(
-      run.store->begin_run({options.model.string(), run.reference.model_source, options.author, options_as_json(run)}));
+  RunRecord record = TRY(begin(run));
   events.on_run(run.id);
   auto author = TRY(open_author(run));
   GenerateResult result;
   result.run = run.id;
-  result.outcome = TRY(improve(*author, *judge, {*run.store, run.id}, options.budget, events.loop));
+  result.preflight = look_at(run);
+  result.outcome = TRY(improve(*author, *judge, std::move(record), options.budget, events.loop));
   if (result.outcome.failure) point_at_model(*result.outcome.failure, model_file);
   if (result.best() != nullptr) run.hashes = hash_reference(folder);
   TRY(keep_best(run, result));

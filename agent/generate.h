@@ -10,6 +10,7 @@
 #include "agent/certificate.h"
 #include "agent/improve.h"
 #include "agent/llm/chat.h"
+#include "eval/preflight.h"
 #include "retrieval/corpus.h"
 
 namespace tilepilot::agent {
@@ -27,6 +28,7 @@ struct GenerateOptions {
   ChatOptions chat;               // author llm
   std::optional<int64_t> replay;  // author llm: answer from this run instead of the network
   int retrieved = 3;              // kernels shown to the language model
+  int64_t batch = 0;  // that this run belongs to: its run that was interrupted goes on, if there is one; 0: none
   bool add_to_corpus = true;
 };
 
@@ -36,6 +38,7 @@ struct GenerateResult {
   bool written = false;                // a verified program is at `output`
   bool added_to_corpus = false;        // false: not verified, degenerate, or there already
   std::optional<Certified> certified;  // all that a certificate of the written program wants
+  eval::Preflight preflight;           // what the graph alone tells: costs, the roofline, shortcuts
   const Attempt* best() const { return outcome.best ? &outcome.attempts[*outcome.best] : nullptr; }
 };
 

@@ -17,7 +17,7 @@ class SteadyClock final : public Clock {
 class Loop {
  public:
   Loop(Author& author, eval::Judge& judge, RunRecord record, const LoopEvents& events)
-      : author_(author), judge_(judge), record_(record), events_(events) {}
+      : author_(author), judge_(judge), record_(std::move(record)), events_(events) {}
 
   Result<RunOutcome> run(const Budget& budget, const Clock& clock) {
     const double start = clock.seconds();
@@ -31,6 +31,7 @@ class Loop {
     if (*ending != Ending::worker_failed) TRY(compare_finalists());
     if (!outcome_.best) outcome_.best = best_of(outcome_.attempts);
     outcome_.seconds = clock.seconds() - start;
+    outcome_.dollars = author_.dollars_spent();
     TRY(record_.store.finish_run(record_.run, to_string(outcome_.ending),
                                  outcome_.best ? std::optional(static_cast<int>(*outcome_.best)) : std::nullopt));
     return std::move(outcome_);
@@ -54,13 +55,28 @@ class Loop {
     }
     if (!*candidate) return std::optional(Ending::nothing_left);
     const int number = static_cast<int>(outcome_.attempts.size());
-    TRY(record_.store.save_attempt(record_.run, number, **candidate, std::nullopt));
+    const bool known = TRY(is_known(number, **candidate));
+    if (!known) TRY(record_.store.save_attempt(record_.run, number, **candidate, std::nullopt));
     events_.on_candidate(number, **candidate);
     outcome_.attempts.push_back({**candidate, {}});
-    TRY(judge(number));
+    if (known) outcome_.attempts.back().verdict = record_.earlier[static_cast<size_t>(number)].verdict;
+    if (!known) TRY(judge(number));
     events_.on_attempt(number, outcome_.attempts.back());
     const bool failed = outcome_.attempts.back().verdict.outcome == eval::Outcome::worker_failed;
     return failed ? std::optional(Ending::worker_failed) : std::nullopt;
+  }
+
+  // Whether the run had judged this candidate before it was interrupted. If it had another one, or was judging it then,
+  // what was written down from there on is forgotten.
+  Result<bool> is_known(int number, const Candidate& candidate) {
+    auto& earlier = record_.earlier;
+    const auto at = static_cast<size_t>(number);
+    if (at < earlier.size() && earlier[at].candidate.source == candidate.source &&
+        earlier[at].verdict.outcome != eval::Outcome::worker_failed)
+      return true;
+    if (at < earlier.size()) TRY(record_.store.drop_attempts(record_.run, number));
+    earlier.resize(std::min(at, earlier.size()));
+    return false;
   }
 
   Status judge(int number) {
@@ -137,7 +153,7 @@ std::string_view to_string(Ending ending) {
 
 Result<RunOutcome> improve(Author& author, eval::Judge& judge, RunRecord record, const Budget& budget,
                            const LoopEvents& events, const Clock& clock) {
-  return Loop(author, judge, record, events).run(budget, clock);
+  return Loop(author, judge, std::move(record), events).run(budget, clock);
 }
 
 }  // namespace tilepilot::agent

@@ -31,6 +31,9 @@ const Clock& steady_clock();
 struct RunRecord {
   RunStore& store;
   int64_t run;
+  // Of a run that was interrupted: what it judged. The author is asked again; as long as it says the same, the verdicts
+  // hold.
+  std::vector<Attempt> earlier = {};
 };
 
 struct RunOutcome {
@@ -41,6 +44,7 @@ struct RunOutcome {
   std::vector<size_t> indistinguishable;  // finalists whose intervals overlap with that of the best
   Error failure;                          // author_failed: why
   double seconds = 0;
+  double dollars = 0;  // what the author has spent
 };
 
 struct LoopEvents {

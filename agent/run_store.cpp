@@ -96,11 +96,27 @@ Result<std::optional<StoredRun>> RunStore::find(int64_t run) {
 }
 
 Result<int64_t> RunStore::begin_run(const RunHeader& header) {
-  TRY(execute(
-      *database_, file_,
-      fmt::format("INSERT INTO run (model, model_source, author, options, started) VALUES (?, ?, ?, ?, {})", kNow),
-      header.model, header.model_source, header.author, header.options));
+  TRY(execute(*database_, file_,
+              fmt::format("INSERT INTO run (model, model_source, author, options, batch, started) "
+                          "VALUES (?, ?, ?, ?, nullif(?, 0), {})",
+                          kNow),
+              header.model, header.model_source, header.author, header.options, header.batch));
   return database_->getLastInsertRowid();
+}
+
+Result<std::optional<int64_t>> RunStore::find_interrupted(int64_t batch, const std::string& model_source) {
+  try {
+    SQLite::Statement query(
+        *database_,
+        "SELECT id FROM run WHERE batch = ? AND model_source = ? AND finished IS NULL ORDER BY id DESC LIMIT 1");
+    query.bind(1, batch);
+    query.bind(2, model_source);
+    return query.executeStep() ? std::optional(query.getColumn(0).getInt64()) : std::optional<int64_t>();
+  } catch (const std::exception& exception) { return retrieval::database_error(file_, exception); }
+}
+
+Status RunStore::drop_attempts(int64_t run, int first) {
+  return execute(*database_, file_, "DELETE FROM attempt WHERE run = ? AND number >= ?", run, first);
 }
 
 Status RunStore::save_attempt(int64_t run, int number, const Candidate& candidate,
@@ -137,6 +153,15 @@ Status RunStore::save_exchange(int64_t run, int number, const Exchange& exchange
       "seconds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
       run, number, exchange.request, exchange.status, exchange.reply, exchange.input_tokens, exchange.output_tokens,
       exchange.dollars, exchange.seconds);
+}
+
+Result<int> RunStore::next_exchange(int64_t run) {
+  try {
+    SQLite::Statement query(*database_, "SELECT coalesce(max(number) + 1, 0) FROM exchange WHERE run = ?");
+    query.bind(1, run);
+    query.executeStep();
+    return query.getColumn(0).getInt();
+  } catch (const std::exception& exception) { return retrieval::database_error(file_, exception); }
 }
 
 Result<std::vector<Exchange>> RunStore::exchanges(int64_t run) {

@@ -22,6 +22,7 @@ struct RunHeader {
   std::string model_source;
   std::string author;
   std::string options;  // JSON object
+  int64_t batch = 0;    // that the run belongs to (kernelbench/batch_store.h); 0: none
 };
 
 // One request to a language model and its reply.
@@ -62,13 +63,19 @@ class RunStore {
   Result<std::optional<StoredRun>> find(int64_t run);
 
   Result<int64_t> begin_run(const RunHeader& header);
+  // The newest run of this batch and model text that did not end. `begin_run` after it would do its work again.
+  Result<std::optional<int64_t>> find_interrupted(int64_t batch, const std::string& model_source);
   // Numbers count from 0 in a run. The verdict is absent while the candidate is judged.
   Status save_attempt(int64_t run, int number, const Candidate& candidate, const std::optional<eval::Verdict>& verdict);
+  // Forgets attempts from this number on.
+  Status drop_attempts(int64_t run, int first);
   // What a comparison of finalists says of an attempt, beside its own verdict.
   Status save_comparison(int64_t run, int number, const eval::Verdict& verdict);
   Status finish_run(int64_t run, std::string_view ending, std::optional<int> best_attempt);
 
   Status save_exchange(int64_t run, int number, const Exchange& exchange);
+  // The number that follows those of a run's exchanges, answered or not.
+  Result<int> next_exchange(int64_t run);
   // All exchanges of a run that got a reply, in order. An unknown run is an error.
   Result<std::vector<Exchange>> exchanges(int64_t run);
 

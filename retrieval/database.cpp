@@ -13,7 +13,7 @@ namespace {
 constexpr int kApplicationId = 0x54695069;
 
 // Migration k brings schema k to schema k + 1. Never edit one that was released: append.
-constexpr std::array<const char*, 3> kMigrations = {
+constexpr std::array<const char*, 4> kMigrations = {
     R"sql(
 CREATE TABLE corpus (
   id INTEGER PRIMARY KEY,
@@ -84,6 +84,37 @@ ALTER TABLE corpus_of_targets RENAME TO corpus;
     // Finalists are measured side by side; what an attempt reached alone stays beside it.
     R"sql(
 ALTER TABLE attempt ADD COLUMN compared TEXT;  -- JSON object; NULL: no finalist
+)sql",
+    // Batches of problems (kernelbench/batch_store.h). A run of `generate` that a batch began bears its number.
+    R"sql(
+CREATE TABLE batch (
+  id INTEGER PRIMARY KEY,
+  problems TEXT NOT NULL,           -- root of the problem set
+  digest TEXT NOT NULL,             -- of the set
+  options TEXT NOT NULL,            -- JSON object: what results depend on
+  environment TEXT NOT NULL,        -- JSON object
+  started TEXT NOT NULL,
+  finished TEXT                     -- NULL while problems are left
+);
+CREATE TABLE batch_problem (
+  batch INTEGER NOT NULL REFERENCES batch(id) ON DELETE CASCADE,
+  level INTEGER NOT NULL,
+  problem INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  file TEXT NOT NULL,               -- empty: the problem set is a list
+  source TEXT NOT NULL,
+  state TEXT NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'running', 'done')),
+  tries INTEGER NOT NULL DEFAULT 0,
+  ending TEXT,
+  reason TEXT NOT NULL DEFAULT '',
+  run INTEGER REFERENCES run(id) ON DELETE SET NULL,
+  seconds REAL NOT NULL DEFAULT 0,
+  dollars REAL NOT NULL DEFAULT 0,
+  record TEXT,                      -- JSON object: what `generate` printed
+  started TEXT,
+  PRIMARY KEY (batch, level, problem)
+);
+ALTER TABLE run ADD COLUMN batch INTEGER;
 )sql",
 };
 

@@ -18,12 +18,22 @@ bool worth_retrying(const HttpResponse& response) {
 
 class LiveChat final : public ChatClient {
  public:
-  LiveChat(ChatOptions options, const Provider& provider, ChatServices services, RunStore& store, int64_t run)
-      : options_(std::move(options)), provider_(provider), services_(std::move(services)), store_(store), run_(run) {}
+  LiveChat(ChatOptions options, const Provider& provider, ChatServices services, RunStore& store, int64_t run,
+           std::vector<Exchange> earlier, int next_number)
+      : options_(std::move(options)),
+        provider_(provider),
+        services_(std::move(services)),
+        store_(store),
+        run_(run),
+        earlier_(std::move(earlier)),
+        next_number_(next_number) {
+    for (const Exchange& exchange : earlier_) dollars_ += exchange.dollars;
+  }
 
   void allow(double seconds) override { deadline_ = services_.clock.seconds() + seconds; }
 
   Result<ChatReply> ask(const std::vector<ChatMessage>& messages) override {
+    if (auto reply = earlier_reply()) return *std::move(reply);
     double delay = options_.first_delay_s;
     for (int retries = 0;;) {
       auto [response, reply] = TRY(send(provider_.request(options_.settings, messages)));
@@ -42,6 +52,16 @@ class LiveChat final : public ChatClient {
     HttpResponse response;
     std::optional<ChatReply> reply;
   };
+
+  // What the run was told before it was interrupted.
+  std::optional<ChatReply> earlier_reply() {
+    while (next_earlier_ < earlier_.size()) {
+      const Exchange& exchange = earlier_[next_earlier_++];
+      if (exchange.status != 200) continue;
+      if (auto reply = provider_.reply(exchange.reply)) return reply;
+    }
+    return std::nullopt;
+  }
 
   // One request, written down before it is sent and with what came of it.
   Result<Answer> send(std::string body) {
@@ -109,8 +129,10 @@ class LiveChat final : public ChatClient {
   ChatServices services_;
   RunStore& store_;
   int64_t run_;
+  std::vector<Exchange> earlier_;
+  size_t next_earlier_ = 0;
   double deadline_ = std::numeric_limits<double>::infinity();
-  int next_number_ = 0;
+  int next_number_;
   double dollars_ = 0;
 };
 
@@ -151,7 +173,10 @@ Result<const Provider*> provider_of(const std::string& form) {
 Result<std::unique_ptr<ChatClient>> live_chat(ChatOptions options, ChatServices services, RunStore& store,
                                               int64_t run) {
   const Provider* provider = TRY(provider_of(options.form));
-  return std::make_unique<LiveChat>(std::move(options), *provider, std::move(services), store, run);
+  auto earlier = TRY(store.exchanges(run));
+  const int next = TRY(store.next_exchange(run));
+  return std::make_unique<LiveChat>(std::move(options), *provider, std::move(services), store, run, std::move(earlier),
+                                    next);
 }
 
 Result<std::unique_ptr<ChatClient>> recorded_chat(RunStore& store, int64_t recorded_run, int64_t run,

@@ -41,7 +41,7 @@ struct ChatServices {
   const Clock& clock = steady_clock();
 };
 
-// `store` outlives the client.
+// Of a run that was interrupted, the replies that it got come first: they are paid for. `store` outlives the client.
 Result<std::unique_ptr<ChatClient>> live_chat(ChatOptions options, ChatServices services, RunStore& store, int64_t run);
 
 // Answers from the exchanges of an earlier run, in order; copies them to `run`. When they end, so does the run.

@@ -200,6 +200,29 @@ TEST_F(Chat, ReplaysWithoutNetwork) {
   EXPECT_EQ((*again)->ask(hello())->text, "one");
 }
 
+TEST_F(Chat, PaysOnceForWhatAnInterruptedRunWasTold) {
+  options_.dollars_per_million_input = 2;
+  double paid = 0;
+  {
+    ChatServer server({ChatServer::completion("one"), {500, "oops"}, ChatServer::completion("two")});
+    auto chat = chat_with(server.url());
+    ASSERT_TRUE(chat->ask(hello()).ok());
+    ASSERT_TRUE(chat->ask(hello()).ok());
+    paid = chat->dollars_spent();
+  }
+  ASSERT_TRUE(store_->save_exchange(run_, 3, {.request = "{}"}).ok());  // and killed while it waited for this one
+  ChatServer server({ChatServer::completion("three")});
+  auto chat = chat_with(server.url());
+  EXPECT_EQ(chat->dollars_spent(), paid);
+  for (const char* text : {"one", "two", "three"}) {
+    auto reply = chat->ask(hello());
+    ASSERT_TRUE(reply.ok()) << reply.error().message;
+    EXPECT_EQ(reply->text, text);
+  }
+  EXPECT_EQ(server.requests().size(), 1u);
+  EXPECT_EQ(column("SELECT group_concat(number) FROM exchange"), "0,1,2,3,4");
+}
+
 TEST_F(Chat, ReplaysTheFailureThatEndedARun) {
   {
     ChatServer server({ChatServer::completion("one"), {401, R"({"error": {"message": "who are you"}})"}});

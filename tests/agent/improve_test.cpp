@@ -110,6 +110,16 @@ class Improve : public RunTest {
     EXPECT_TRUE(outcome.ok());
     return std::move(*outcome);
   }
+  // The run was killed after it had judged these; the last one has no verdict.
+  std::vector<Attempt> interrupted(const std::vector<std::string>& sources, const eval::Verdict& verdict) {
+    for (size_t i = 0; i < sources.size(); ++i) {
+      const int number = static_cast<int>(i);
+      EXPECT_TRUE(store_->save_attempt(run_, number, {sources[i], "candidate"}, std::nullopt).ok());
+      if (i + 1 == sources.size()) break;
+      EXPECT_TRUE(store_->save_attempt(run_, number, {sources[i], "candidate"}, verdict).ok());
+    }
+    return (*store_->find(run_))->attempts;
+  }
   std::string stored_ending() { return column("SELECT ending FROM run"); }
 
   ManualClock clock_;
@@ -128,6 +138,29 @@ TEST_F(Improve, GoesRoundUntilNothingIsLeft) {
   EXPECT_EQ(outcome.seconds, 2);
   EXPECT_EQ(stored_ending(), "nothing left to try");
   EXPECT_EQ(column("SELECT best_attempt FROM run"), "1");
+}
+
+TEST_F(Improve, GoesOnWithARunThatWasInterrupted) {
+  auto earlier = interrupted({"0", "1", "2"}, verified(80, 100));
+  CountingAuthor author(4);
+  ListJudge judge(clock_, {failed(eval::Outcome::wrong_values), failed(eval::Outcome::wrong_values)});
+  judge.comparisons = {{verified(80, 100), verified(70, 100)}};
+  auto outcome = improve(author, judge, {*store_, run_, earlier}, {}, {}, clock_);
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_THAT(judge.judged, ElementsAre("2", "3"));
+  EXPECT_EQ(outcome->attempts.size(), 4u);
+  EXPECT_EQ(outcome->best, 1u);
+  EXPECT_EQ(column("SELECT count(*) FROM attempt"), "4");
+}
+
+TEST_F(Improve, ForgetsWhatTheAuthorNowSaysOtherwise) {
+  auto earlier = interrupted({"0", "an older program", "2", "3"}, verified(80, 100));
+  CountingAuthor author(2);
+  ListJudge judge(clock_, {failed(eval::Outcome::wrong_values)});
+  auto outcome = improve(author, judge, {*store_, run_, earlier}, {}, {}, clock_);
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_THAT(judge.judged, ElementsAre("1"));
+  EXPECT_EQ(column("SELECT group_concat(source) FROM attempt"), "0,1");
 }
 
 TEST_F(Improve, StopsWhenAttemptsAreSpent) {

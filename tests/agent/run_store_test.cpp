@@ -25,6 +25,17 @@ TEST_F(RunStoreTest, KeepsARunThatWasKilled) {
   EXPECT_EQ(column("SELECT status FROM exchange"), "(null)");
 }
 
+TEST_F(RunStoreTest, FindsTheRunOfABatchThatDidNotEnd) {
+  auto ended = store_->begin_run({"m.py", "text", "llm", "{}", 4});
+  auto killed = store_->begin_run({"m.py", "text", "llm", "{}", 4});
+  auto other = store_->begin_run({"m.py", "text", "llm", "{}", 5});
+  ASSERT_TRUE(ended.ok() && killed.ok() && other.ok());
+  ASSERT_TRUE(store_->finish_run(*ended, "nothing left to try", std::nullopt).ok());
+  EXPECT_EQ(*store_->find_interrupted(4, "text"), *killed);
+  EXPECT_EQ(*store_->find_interrupted(4, "another text"), std::nullopt);
+  EXPECT_EQ(*store_->find_interrupted(6, "text"), std::nullopt);
+}
+
 TEST_F(RunStoreTest, AddsTheVerdictToItsAttempt) {
   eval::Verdict verdict;
   verdict.outcome = eval::Outcome::wrong_shape;
