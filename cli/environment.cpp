@@ -48,7 +48,8 @@ std::string built_commit(const fs::path& build) {
 Environment read_environment() {
   Environment environment;
   std::error_code error;
-  fs::path build = fs::read_symlink("/proc/self/exe", error).parent_path();
+  environment.program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path build = environment.program.parent_path();
   environment.root = build.parent_path();
   environment.worker = build / "tilepilot-worker";
   environment.cache = runtime::default_cache_directory();

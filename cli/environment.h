@@ -10,8 +10,9 @@ namespace tilepilot::cli {
 inline constexpr const char* kVersion = "0.1.0";
 
 struct Environment {
-  std::filesystem::path root;    // holds scripts/, seeds/
-  std::filesystem::path worker;  // tilepilot-worker, beside this executable
+  std::filesystem::path root;     // holds scripts/, seeds/
+  std::filesystem::path program;  // this executable
+  std::filesystem::path worker;   // tilepilot-worker, beside it
   std::filesystem::path
       cache;  // compiled kernels, exported references: $TILEPILOT_CACHE, $XDG_CACHE_HOME/tilepilot, ~/.cache/tilepilot
   std::filesystem::path store;  // $TILEPILOT_STORE, $XDG_DATA_HOME/tilepilot/tilepilot.db,

@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/help.h"
 #include "cli/judge_flags.h"
+#include "cli/llm_flags.h"
 #include "cli/verdict_text.h"
 #include "compiler/source/file.h"
 
@@ -28,8 +29,7 @@ struct GenerateFlags {
   agent::GenerateOptions generate;
   JudgeFlags judge;
   CertificateFlags certificate;
-  const CLI::Option* dollars = nullptr;
-  std::vector<const CLI::Option*> llm_only;
+  LlmFlags llm;
 };
 
 // "attempts 1 and 3"
@@ -76,9 +76,12 @@ json as_json(const GenerateFlags& options, const agent::GenerateResult& result) 
   json object = {{"ok", result.written},
                  {"model", options.model},
                  {"run", result.run},
+                 {"author", options.generate.author},
+                 {"dollars", result.outcome.dollars},
                  {"ending", agent::to_string(result.outcome.ending)},
                  {"seconds", result.outcome.seconds},
                  {"added_to_corpus", result.added_to_corpus},
+                 {"preflight", eval::to_json(result.preflight)},
                  {"attempts", json::array()}};
   for (const agent::Attempt& attempt : result.outcome.attempts) object["attempts"].push_back(attempt_json(attempt));
   if (const agent::Attempt* best = result.best()) {
@@ -186,36 +189,9 @@ Status probe_output(const std::filesystem::path& output, const std::filesystem::
                     "give `-o` a file that can be written");
 }
 
-// Options that only the language model listens to are not dropped in silence.
-Status check_author(const Session& session, const GenerateFlags& options) {
-  const agent::GenerateOptions& generate = options.generate;
-  auto given = [](const CLI::Option* option) { return option->count() > 0; };
-  if (generate.author != "llm") {
-    auto found = std::find_if(options.llm_only.begin(), options.llm_only.end(), given);
-    if (found == options.llm_only.end()) return {};
-    return make_error(DiagnosticKind::bad_usage, {},
-                      fmt::format("`{}` has no meaning for the author `{}`", (*found)->get_name(), generate.author),
-                      "add `--author llm`");
-  }
-  if (generate.replay) return {};
-  // A line break would end the header that carries the key, or start another one.
-  const std::string& key = session.environment.api_key;
-  if (std::any_of(key.begin(), key.end(), [](unsigned char letter) { return letter < ' ' || letter == 0x7f; }))
-    return make_error(DiagnosticKind::bad_usage, {},
-                      "`TILEPILOT_API_KEY` holds a line break or another control character",
-                      "give the key alone, on one line");
-  if (generate.chat.url.empty() || generate.chat.settings.model.empty())
-    return make_error(DiagnosticKind::bad_usage, {}, "`--author llm` needs `--llm-url` and `--llm-model`",
-                      "for example `--llm-url http://localhost:8000/v1 --llm-model NAME`");
-  const bool priced = generate.chat.dollars_per_million_input > 0 || generate.chat.dollars_per_million_output > 0;
-  if (given(options.dollars) && !priced)
-    session.progress("warning: `--dollars` limits nothing without `--price-in` and `--price-out`");
-  return {};
-}
-
 Status complete(Session& session, GenerateFlags& options) {
   agent::GenerateOptions& generate = options.generate;
-  TRY(check_author(session, options));
+  TRY(options.llm.check(session, generate.author));
   generate.model = options.model;
   generate.output = options.output.empty() ? std::filesystem::path(generate.model.stem().string() + "_tilepilot.py")
                                            : std::filesystem::path(options.output);
@@ -237,7 +213,10 @@ Status complete(Session& session, GenerateFlags& options) {
   generate.store = session.store_file();
   generate.work = session.work_folder();
   generate.seeds = session.environment.root / "seeds";
+  generate.chat = options.llm.chat;
   generate.chat.key = session.environment.api_key;
+  generate.budget.dollars = options.llm.dollars;
+  generate.replay = options.llm.replay;
   return {};
 }
 
@@ -264,33 +243,6 @@ int run_generate(Session& session, GenerateFlags& options) {
   return outcome.ending == agent::Ending::worker_failed ? kMissing : kNotVerified;
 }
 
-void add_llm_options(CLI::App& command, GenerateFlags& options) {
-  agent::ChatOptions& chat = options.generate.chat;
-  auto add = [&](const char* name, auto& value, const char* help) {
-    CLI::Option* option = command.add_option(name, value, help)->group("Language model");
-    options.llm_only.push_back(option);
-    return option;
-  };
-  add("--llm-url", chat.url,
-      "Base URL of an OpenAI-form chat endpoint, up to and including /v1; the key comes from TILEPILOT_API_KEY");
-  add("--llm-model", chat.settings.model, "Model name at that endpoint");
-  add("--llm-temperature", chat.settings.temperature, "Sampling temperature (default: the endpoint's)");
-  add("--llm-max-tokens", chat.settings.max_output_tokens, "Longest answer, in tokens")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  add("--price-in", chat.dollars_per_million_input, "Dollars a million input tokens, for the budget")
-      ->check(number_within(0, 1e9))
-      ->capture_default_str();
-  add("--price-out", chat.dollars_per_million_output, "Dollars a million output tokens, for the budget")
-      ->check(number_within(0, 1e9))
-      ->capture_default_str();
-  options.dollars =
-      add("--dollars", options.generate.budget.dollars, "Most money for the language model, by the prices above")
-          ->check(number_within(0, 1e9))
-          ->capture_default_str();
-  add("--replay", options.generate.replay, "Take the model's answers from this earlier run instead of the network");
-}
-
 }  // namespace
 
 void add_generate(CLI::App& app, Session& session) {
@@ -314,11 +266,12 @@ void add_generate(CLI::App& app, Session& session) {
   command->add_option("--minutes", generate.budget.minutes, "Longest time for all of them")
       ->check(number_within(0.001, 1e6))
       ->capture_default_str();
+  command->add_option("--batch", generate.batch)->group("");  // for `bench run`, which says it
   command->add_flag("!--no-corpus", generate.add_to_corpus, "Do not add the result to the corpus");
   options->judge.add_to(*command);
   add_scale(*command, session);
   options->certificate.add_to(*command);
-  add_llm_options(*command, *options);
+  options->llm.add_to(*command, /*with_replay*/ true);
   command->footer("Example:\n  tilepilot generate examples/rms_norm.py -o fast.py");
   command->callback(
       [&session, options] { session.run = [&session, options] { return run_generate(session, *options); }; });

@@ -7,10 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/work_folder.h"
+#include "cli/chosen_target.h"
 #include "cli/command.h"
-#include "compiler/runtime/cuda/architecture.h"
-#include "compiler/runtime/cuda/driver.h"
-#include "compiler/runtime/target.h"
 #include "eval/preflight.h"
 
 namespace tilepilot::cli {
@@ -151,16 +149,6 @@ eval::MachineRates rates_for(const Session& session, const runtime::Target& targ
   return eval::rates_of_processor(session.common.threads, session.environment.cache);
 }
 
-// `auto` is the GPU if the driver has one that kernels are made for: as the judge would choose.
-runtime::Target chosen(const runtime::Target& target) {
-  if (target.place != runtime::Place::automatic) return target;
-  auto gpu = runtime::cuda::Device::open();
-  if (!gpu.ok()) return {runtime::Place::cpu, ""};
-  auto architecture = runtime::cuda::architecture_of((*gpu)->capability());
-  return architecture.ok() ? runtime::Target{runtime::Place::gpu, *architecture}
-                           : runtime::Target{runtime::Place::cpu, ""};
-}
-
 struct Shown {
   eval::Reference reference;
   std::unique_ptr<agent::WorkFolder> work;
@@ -188,7 +176,7 @@ Result<Shown> export_model(Session& session, const ProblemFlags& options) {
 int run_show(Session& session, const ProblemFlags& options) {
   auto target = runtime::parse_target(session.common.target);
   if (!target.ok()) return session.fail(target.error());
-  *target = chosen(*target);
+  *target = chosen_target(*target);
   auto shown = export_model(session, options);
   if (!shown.ok()) return session.fail(shown.error());
   const bool on_gpu = target->place == runtime::Place::gpu;
