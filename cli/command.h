@@ -103,5 +103,6 @@ void add_runs(CLI::App& app, Session& session);
 void add_doctor(CLI::App& app, Session& session);
 void add_problem(CLI::App& app, Session& session);
 void add_attack(CLI::App& app, Session& session);
+void add_bench(CLI::App& app, Session& session);
 
 }  // namespace tilepilot::cli

@@ -1,0 +1,142 @@
+// `tilepilot bench`: a batch as its user sees it, killed and resumed.
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/wait.h>
+
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tests/cli/command_line.h"
+
+namespace tilepilot {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+
+class Bench : public CommandLine {
+ protected:
+  Bench() {
+    std::filesystem::create_directories(folder_ / "set");
+    add("1_double", "double");
+    add("2_scale_softmax", "scale_softmax");
+    std::ofstream(folder_ / "set/3_broken.py") << "class Model(:\n";
+    add("4_only_sorts", "fail_only_sorts");
+  }
+  void add(const std::string& name, const std::string& of) const {
+    std::filesystem::copy_file(model(of), folder_ / "set" / (name + ".py"));
+  }
+  std::vector<std::string> run_arguments() const {
+    return {"bench", "run",      "--problems", (folder_ / "set").string(), "--attempts", "2", "--target",
+            "cpu",   "--trials", "2"};
+  }
+  json report() {
+    auto result = tilepilot({"bench", "report", "--json"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return json::parse(result.out);
+  }
+  // Each problem's ending and the number of its attempts.
+  static std::vector<std::string> results_of(const json& report) {
+    std::vector<std::string> results;
+    for (const json& problem : report["problems"])
+      results.push_back(problem["name"].get<std::string>() + " " + problem["ending"].get<std::string>() + " " +
+                        problem["attempts"].dump());
+    return results;
+  }
+  int64_t number(const std::string& query) const {
+    sqlite3* database = nullptr;
+    sqlite3_stmt* statement = nullptr;
+    int64_t found = -1;
+    if (sqlite3_open_v2(store().c_str(), &database, SQLITE_OPEN_READONLY, nullptr) == SQLITE_OK &&
+        sqlite3_prepare_v2(database, query.c_str(), -1, &statement, nullptr) == SQLITE_OK &&
+        sqlite3_step(statement) == SQLITE_ROW)
+      found = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    sqlite3_close(database);
+    return found;
+  }
+
+  // Starts the batch and kills it as soon as the database says so.
+  void kill_when(const std::string& query, int64_t value) {
+    const std::string store_variable = "TILEPILOT_STORE=" + store().string();
+    std::vector<std::string> arguments = run_arguments();
+    std::vector<char*> argv = {const_cast<char*>("env"), const_cast<char*>(store_variable.c_str()),
+                               const_cast<char*>(TILEPILOT_BINARY_DIR "/tilepilot")};
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    const pid_t process = fork();
+    if (process == 0) {
+      if (freopen("/dev/null", "w", stderr) != nullptr && freopen("/dev/null", "w", stdout) != nullptr)
+        execv("/usr/bin/env", argv.data());
+      _exit(127);
+    }
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(200);
+    while (number(query) < value && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_GE(number(query), value) << query;
+    kill(process, SIGKILL);
+    waitpid(process, nullptr, 0);
+  }
+};
+
+TEST_F(Bench, GoesOnWhereItWasKilledAndTellsScores) {
+  kill_when("SELECT count(*) FROM attempt", 1);                             // while it judges
+  kill_when("SELECT count(*) FROM batch_problem WHERE state = 'done'", 1);  // between two problems
+  kill_when(
+      "SELECT count(*) FROM attempt WHERE verdict IS NOT NULL AND run IN (SELECT id FROM run WHERE finished IS NULL)",
+      1);
+  auto result = tilepilot(run_arguments());
+  EXPECT_EQ(result.exit_code, 0) << all(result);
+  EXPECT_THAT(result.out, HasSubstr("batch 1: 4 of 4 problems done, 2 verified"));
+  EXPECT_EQ(number("SELECT count(*) FROM batch"), 1);
+  EXPECT_EQ(number("SELECT count(*) FROM batch_problem"), 4);
+  // No attempt is judged twice: each run of a problem is one run.
+  EXPECT_EQ(number("SELECT count(*) FROM run WHERE model_source LIKE '%softmax%'"), 1);
+
+  // An undisturbed batch comes to the same.
+  const json resumed = report();
+  auto arguments = run_arguments();
+  arguments.emplace_back("--new");
+  EXPECT_EQ(tilepilot(arguments).exit_code, 0);
+  EXPECT_EQ(results_of(report()), results_of(resumed));
+
+  auto text = tilepilot({"bench", "report", "1", "--against", "2", "--html", "page.html", "--csv", "rows.csv"});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(HasSubstr("abstained: 1"), HasSubstr("not_loaded: 1"), HasSubstr("against batch 2"),
+                              ContainsRegex("all +4 +2 +0.500")));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "page.html"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "rows.csv"));
+  EXPECT_THAT(tilepilot({"bench", "list"}).out, ContainsRegex("1 .*4/4 +done +2 verified"));
+}
+
+TEST_F(Bench, FailBadInput) {
+  struct Case {
+    std::vector<std::string> arguments;
+    const char* words;
+  };
+  const std::string set = (folder_ / "set").string();
+  const Case cases[] = {
+      {{"run", "--problems", "nowhere"}, "there is nothing at `nowhere`"},
+      {{"run", "--problems", set, "--ids", "9"}, "there is no problem 9"},
+      {{"run", "--problems", set, "--levels", "1"}, "there is no level 1"},
+      {{"run", "--problems", set, "--ids", "1-"}, "is no list of numbers"},
+      {{"run", "--problems", set, "--target", "emulate:sm_80"}, "the emulator tells no times"},
+      {{"run", "--problems", set, "--dollars", "1"}, "`--dollars` has no meaning for the author `builtin`"},
+      {{"run", "--problems", set, "--output", set + "/1_double.py"}, "is no folder"},
+      {{"report"}, "store.db"},
+  };
+  for (const Case& each : cases) {
+    auto arguments = each.arguments;
+    arguments.insert(arguments.begin(), "bench");
+    auto result = tilepilot(arguments);
+    EXPECT_EQ(result.exit_code, 2) << each.words;
+    EXPECT_THAT(result.err, HasSubstr(each.words));
+  }
+}
+
+}  // namespace
+}  // namespace tilepilot

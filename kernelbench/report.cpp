@@ -1,0 +1,199 @@
+#include "kernelbench/report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace tilepilot::kernelbench {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kMostWeak = 10;  // rows that the text names one by one
+
+std::string label_of(const Row& row) {
+  return (row.level > 0 ? fmt::format("level {} #{}", row.level, row.id) : fmt::format("#{}", row.id)) + " " + row.name;
+}
+
+std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
+
+// One line for each group.
+std::string table_of_scores(const std::vector<Group>& groups, Baseline baseline) {
+  std::string text = fmt::format("{:<28}{:>9}{:>10}", baseline == Baseline::eager ? "over eager" : "over torch.compile",
+                                 "problems", "verified");
+  for (double threshold : kThresholds) text += fmt::format("{:>9}", fmt::format("fast_{}", threshold));
+  text += fmt::format("{:>10}{:>10}{:>8}{:>8}{:>8}\n", "mean all", "verified", "least", "median", "q3");
+  for (const Group& group : groups) {
+    const Scores scores = score(group.rows, baseline);
+    text += fmt::format("{:<28}{:>9}{:>10}", group.name, scores.problems, scores.verified);
+    for (double share : scores.fast) text += fmt::format("{:>9.3f}", share);
+    text += fmt::format("{:>9.3f}x{:>9.3f}x{:>8.2f}{:>8.2f}{:>8.2f}\n", scores.mean_of_all, scores.mean_of_verified,
+                        scores.least, scores.median, scores.third_quartile);
+  }
+  return text;
+}
+
+bool compile_was_measured(const std::vector<Row>& rows) {
+  return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.compile_speedup > 0; });
+}
+
+std::string weak_rows(const std::vector<Row>& rows) {
+  std::vector<Row> weak;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(weak),
+               [](const Row& row) { return row.done && row.verified() && row.speedup < 1; });
+  std::sort(weak.begin(), weak.end(), [](const Row& a, const Row& b) { return a.speedup < b.speedup; });
+  if (weak.empty()) return "";
+  std::string text = fmt::format("\nverified, and slower than eager: {}\n", weak.size());
+  for (size_t i = 0; i < std::min(weak.size(), kMostWeak); ++i)
+    text += fmt::format("  {:.2f}x  {}\n", weak[i].speedup, label_of(weak[i]));
+  return text;
+}
+
+// How often each other ending came, with its most frequent reasons.
+std::string endings(const std::vector<Row>& rows) {
+  std::map<std::string, std::map<std::string, std::vector<std::string>>> by_ending;
+  for (const Row& row : rows)
+    if (row.done && !row.verified())
+      by_ending[std::string(to_string(row.ending))][row.reason].push_back(label_of(row));
+  std::string text;
+  for (const auto& [ending, reasons] : by_ending) {
+    size_t count = 0;
+    for (const auto& [reason, labels] : reasons) count += labels.size();
+    text += fmt::format("\n{}: {}\n", ending, count);
+    for (const auto& [reason, labels] : reasons) {
+      text += fmt::format("  {} x {}\n", labels.size(), reason.empty() ? "no reason is known" : reason.substr(0, 160));
+      for (size_t i = 0; i < std::min<size_t>(labels.size(), 3); ++i) text += fmt::format("      {}\n", labels[i]);
+      if (labels.size() > 3) text += fmt::format("      and {} more\n", labels.size() - 3);
+    }
+  }
+  return text;
+}
+
+std::string changes_text(const Report& report) {
+  if (!report.against) return "";
+  const auto changes = changes_of(report.batch, *report.against);
+  std::string text = fmt::format("\nagainst batch {}:\n", report.against->id);
+  std::vector<Row> now, then;
+  for (const Change& change : changes) {
+    now.push_back(change.now);
+    then.push_back(change.then);
+  }
+  text += fmt::format("  {} problems in both; geometric mean of all {:.3f}x, then {:.3f}x; verified {}, then {}\n",
+                      changes.size(), score(now).mean_of_all, score(then).mean_of_all, score(now).verified,
+                      score(then).verified);
+  size_t shown = 0;
+  for (const Change& change : changes) {
+    const bool differs = change.now.verified() != change.then.verified();
+    if (!differs && (change.ratio() == 0 || (change.ratio() > 0.95 && change.ratio() < 1.05))) continue;
+    if (++shown > 2 * kMostWeak) continue;
+    text += differs ? fmt::format("  {} -> {}  {}\n", to_string(change.then.ending), to_string(change.now.ending),
+                                  label_of(change.now))
+                    : fmt::format("  {:.2f}x -> {:.2f}x  {}\n", change.then.speedup, change.now.speedup,
+                                  label_of(change.now));
+  }
+  if (shown > 2 * kMostWeak) text += fmt::format("  and {} more\n", shown - 2 * kMostWeak);
+  return text;
+}
+
+std::string quoted(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string out = "\"";
+  for (char letter : text) out += letter == '"' ? "\"\"" : std::string(1, letter);
+  return out + "\"";
+}
+
+}  // namespace
+
+std::vector<Change> changes_of(const Batch& batch, const Batch& against) {
+  std::map<std::pair<int, int>, Row> then;
+  for (Row& row : rows_of(against))
+    if (row.done) then[{row.level, row.id}] = row;
+  std::vector<Change> changes;
+  for (Row& row : rows_of(batch)) {
+    const auto found = then.find({row.level, row.id});
+    if (row.done && found != then.end()) changes.push_back({row, found->second});
+  }
+  std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
+    auto key = [](const Change& change) { return change.ratio() > 0 ? change.ratio() : 1e9; };
+    return key(a) < key(b);
+  });
+  return changes;
+}
+
+std::string report_text(const Report& report) {
+  const auto rows = rows_of(report.batch);
+  const auto groups = groups_of(rows);
+  const auto done = std::count_if(rows.begin(), rows.end(), [](const Row& row) { return row.done; });
+  const Scores all = score(rows);
+  std::string text = fmt::format("batch {} of {}, begun {}: {} of {} problems done\n", report.batch.id,
+                                 report.batch.header.problems, report.batch.started, done, rows.size());
+  text += fmt::format("  options {}\n\n", report.batch.header.options);
+  text += table_of_scores(groups, Baseline::eager);
+  if (compile_was_measured(rows)) text += "\n" + table_of_scores(groups, Baseline::compile);
+  text += "failures and abstentions count as 1.0x in `mean all`, and as no success in fast_p\n";
+  std::vector<double> shares;
+  for (const Row& row : rows)
+    if (row.roofline_share() > 0) shares.push_back(row.roofline_share());
+  if (!shares.empty()) {
+    std::sort(shares.begin(), shares.end());
+    text += fmt::format("median share of the roofline {}; ", percent(shares[shares.size() / 2]));
+  }
+  text += fmt::format("{:.0f} s a problem", rows.empty() ? 0 : all.seconds / static_cast<double>(std::max<int64_t>(done, 1)));
+  text += all.dollars > 0 ? fmt::format(", {:.2f} dollars in all\n", all.dollars) : "\n";
+  return text + weak_rows(rows) + endings(rows) + changes_text(report);
+}
+
+std::string report_csv(const Report& report) {
+  constexpr const char* kColumns[] = {"level",       "problem_id",   "name",           "ending",      "speedup",
+                                      "speedup_low", "speedup_high", "compile_speedup", "eager_us",    "candidate_us",
+                                      "compiled_us", "roofline_us",  "roofline_share", "headroom",    "generated_share",
+                                      "degenerate",  "shortcut",     "attempts",       "seconds",     "dollars",
+                                      "run",         "reason"};
+  std::string text = fmt::format("{}\r\n", fmt::join(kColumns, ","));
+  for (const Row& row : rows_of(report.batch)) {
+    const json object = to_json(row);
+    std::string line;
+    for (const char* column : kColumns) {
+      const json& value = object.at(column);
+      line += (line.empty() ? "" : ",") + (value.is_string() ? quoted(value.get<std::string>()) : value.dump());
+    }
+    text += line + "\r\n";
+  }
+  return text;
+}
+
+json report_json(const Report& report) {
+  const auto rows = rows_of(report.batch);
+  auto parsed = [](const std::string& text) { return json::parse(text, nullptr, /*allow_exceptions*/ false); };
+  json object = {{"ok", true},
+                 {"batch", report.batch.id},
+                 {"problem_set", report.batch.header.problems},
+                 {"digest", report.batch.header.digest},
+                 {"options", parsed(report.batch.header.options)},
+                 {"environment", parsed(report.batch.header.environment)},
+                 {"started", report.batch.started},
+                 {"finished", report.batch.finished},
+                 {"scores", json::object()},
+                 {"problems", json::array()}};
+  for (const Group& group : groups_of(rows)) {
+    json& scores = object["scores"][group.name];
+    scores["eager"] = to_json(score(group.rows));
+    if (compile_was_measured(rows)) scores["compile"] = to_json(score(group.rows, Baseline::compile));
+  }
+  for (const Row& row : rows) object["problems"].push_back(to_json(row));
+  if (report.against) {
+    object["against"] = report.against->id;
+    for (const Change& change : changes_of(report.batch, *report.against))
+      object["changes"].push_back({{"level", change.now.level},
+                                   {"problem_id", change.now.id},
+                                   {"then", to_string(change.then.ending)},
+                                   {"now", to_string(change.now.ending)},
+                                   {"ratio", change.ratio()}});
+  }
+  return object;
+}
+
+}  // namespace tilepilot::kernelbench

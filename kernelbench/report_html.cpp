@@ -1,0 +1,93 @@
+// The page: a template (report.html.in) around the report's JSON. What is drawn, the page's own script draws.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "kernelbench/report.h"
+
+namespace tilepilot::embedded {
+extern const char tilepilot_report_page[];
+}
+
+namespace tilepilot::kernelbench {
+namespace {
+
+using nlohmann::json;
+
+// Programs beside the best ones are left out beyond it: the page is to open at once.
+constexpr size_t kMostSourceBytes = size_t{2} << 20;
+constexpr size_t kMostErrors = 40;  // of a verdict, in its table
+
+// Of a verdict, what the page shows.
+json brief(const json& verdict) {
+  json shown = json::object();
+  if (!verdict.is_object()) return shown;
+  for (const char* key : {"outcome", "detail", "guard", "speedup", "speedup_interval", "eager", "candidate", "compiled",
+                          "generated_share", "kernels", "notes", "rendered", "given_inputs_only", "kernelbench"})
+    if (const auto found = verdict.find(key); found != verdict.end() && !found->is_null()) shown[key] = *found;
+  if (const auto errors = verdict.find("errors"); errors != verdict.end() && errors->is_array()) {
+    shown["errors"] = json::array();
+    for (size_t i = 0; i < std::min(errors->size(), kMostErrors); ++i) {
+      const json& error = (*errors)[i];
+      json few = json::object();
+      for (const char* key : {"trial", "output", "max_abs", "eager_max_abs", "bound", "pattern"})
+        if (error.contains(key)) few[key] = error[key];
+      shown["errors"].push_back(few);
+    }
+  }
+  return shown;
+}
+
+json page_of(const BatchProblem& problem, const ProblemPage& page, size_t& room) {
+  json shown = json::object();
+  const json& record = problem.outcome.record;
+  if (!record.is_object()) return shown;
+  for (const char* key : {"ending", "best_attempt", "finalists"})
+    if (record.contains(key)) shown[key] = record[key];
+  if (record.contains("verdict")) shown["verdict"] = brief(record["verdict"]);
+  if (const auto preflight = record.find("preflight"); preflight != record.end() && preflight->is_object())
+    for (const char* key : {"bound", "shortcuts", "degenerate", "eager_launches", "least_bytes"})
+      if (preflight->contains(key)) shown[key] = (*preflight)[key];
+  const json attempts = record.value("attempts", json::array());
+  const size_t best = record.value("best_attempt", attempts.empty() ? size_t{0} : attempts.size() - 1);
+  shown["attempts"] = json::array();
+  for (size_t i = 0; i < attempts.size(); ++i) {
+    json attempt = {{"summary", attempts[i].value("summary", "")},
+                    {"verdict", brief(attempts[i].value("verdict", json::object()))}};
+    const std::string source = i < page.sources.size() ? page.sources[i] : "";
+    if (i == best || source.size() <= room) attempt["source"] = source;
+    room -= std::min(room, source.size());
+    shown["attempts"].push_back(std::move(attempt));
+  }
+  return shown;
+}
+
+// Inside a script element nothing may look like its end.
+std::string for_script(const json& data) {
+  std::string text = data.dump(-1, ' ', false, json::error_handler_t::replace), safe;
+  for (size_t at = 0;;) {
+    const size_t next = text.find('<', at);
+    safe.append(text, at, next - at);
+    if (next == std::string::npos) return safe;
+    safe += "\\u003c";
+    at = next + 1;
+  }
+}
+
+}  // namespace
+
+std::string report_html(const Report& report, const std::vector<ProblemPage>& pages) {
+  json data = report_json(report);
+  size_t room = kMostSourceBytes;
+  for (size_t i = 0; i < report.batch.problems.size(); ++i) {
+    const ProblemPage none;
+    data["problems"][i]["page"] = page_of(report.batch.problems[i], i < pages.size() ? pages[i] : none, room);
+  }
+  std::string page = embedded::tilepilot_report_page;
+  constexpr std::string_view kPlace = "@DATA@";
+  page.replace(page.find(kPlace), kPlace.size(), for_script(data));
+  return page;
+}
+
+}  // namespace tilepilot::kernelbench

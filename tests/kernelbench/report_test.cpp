@@ -1,0 +1,146 @@
+// Scores and reports of batches that are written down here.
+#include "kernelbench/report.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace tilepilot::kernelbench {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+BatchProblem problem(int level, int id, Ending ending, double speedup = 0, std::string reason = "") {
+  BatchProblem each;
+  each.problem = {level, id, "p" + std::to_string(id), "", "text"};
+  each.state = State::done;
+  each.outcome.ending = ending;
+  each.outcome.reason = std::move(reason);
+  each.outcome.seconds = 10;
+  each.outcome.run = id;
+  each.outcome.record = {{"preflight", {{"roofline_us", 20.0}, {"eager_modelled_us", 60.0}}},
+                         {"attempts", json::array({{{"summary", "fuses"}, {"verdict", {{"outcome", "verified"}}}}})}};
+  if (speedup > 0) {
+    each.outcome.record["best_attempt"] = 0;
+    each.outcome.record["verdict"] = {{"eager", {{"median_us", 100.0}}},
+                                      {"candidate", {{"median_us", 100.0 / speedup}}},
+                                      {"compiled", {{"median_us", 50.0}}},
+                                      {"speedup_interval", {0.9 * speedup, 1.1 * speedup}},
+                                      {"generated_share", 0.5}};
+  }
+  return each;
+}
+
+// Two levels: 0.5, 1.25, 4 and a failure; 3 and an abstention.
+Batch sample() {
+  Batch batch{1, {"/problems", "digest", R"({"author":"builtin"})", "{}"}, "2026-01-01T00:00:00Z", "", {}};
+  batch.problems = {problem(1, 1, Ending::verified, 0.5), problem(1, 2, Ending::verified, 1.25),
+                    problem(1, 3, Ending::verified, 4),   problem(1, 4, Ending::failed, 0, "wrong, \"all\" of it"),
+                    problem(2, 1, Ending::verified, 3),   problem(2, 2, Ending::abstained, 0, "sees nothing")};
+  return batch;
+}
+
+// KernelBench's score.py gives these for is_correct = 1 1 1 0 1 0 and these times.
+TEST(Scores, AgreeWithKernelBenchsOwn) {
+  const Scores scores = score(rows_of(sample()));
+  EXPECT_EQ(scores.problems, 6);
+  EXPECT_EQ(scores.verified, 4);
+  EXPECT_DOUBLE_EQ(scores.fast[0], 4.0 / 6);
+  EXPECT_DOUBLE_EQ(scores.fast[1], 3.0 / 6);
+  EXPECT_DOUBLE_EQ(scores.fast[2], 3.0 / 6);
+  EXPECT_DOUBLE_EQ(scores.fast[3], 2.0 / 6);
+  EXPECT_DOUBLE_EQ(scores.fast[4], 2.0 / 6);
+  EXPECT_NEAR(scores.mean_of_verified, std::pow(0.5 * 1.25 * 4 * 3, 1.0 / 4), 1e-12);
+  EXPECT_NEAR(scores.mean_of_faster, std::pow(1.25 * 4 * 3, 1.0 / 3), 1e-12);
+}
+
+TEST(Scores, CountFailuresAsOneInTheMeanOfAll) {
+  EXPECT_NEAR(score(rows_of(sample())).mean_of_all, std::pow(0.5 * 1.25 * 4 * 3, 1.0 / 6), 1e-12);
+}
+
+TEST(Scores, HaveQuartilesOfTheVerified) {
+  const Scores scores = score(rows_of(sample()));
+  EXPECT_DOUBLE_EQ(scores.least, 0.5);
+  EXPECT_DOUBLE_EQ(scores.first_quartile, 1.0625);
+  EXPECT_DOUBLE_EQ(scores.median, 2.125);
+  EXPECT_DOUBLE_EQ(scores.third_quartile, 3.25);
+}
+
+TEST(Scores, AreStrictAtAThreshold) {
+  Batch batch = sample();
+  batch.problems = {problem(1, 1, Ending::verified, 2)};
+  EXPECT_EQ(score(rows_of(batch)).fast[4], 0);
+}
+
+TEST(Scores, OfGivenInputsAloneAreNone) {
+  Batch batch = sample();
+  batch.problems = {problem(1, 1, Ending::given_inputs_only, 9)};
+  const Scores scores = score(rows_of(batch));
+  EXPECT_EQ(scores.verified, 0);
+  EXPECT_EQ(scores.mean_of_all, 1);
+}
+
+TEST(Scores, OverTorchCompileAreApart) {
+  const auto rows = rows_of(sample());
+  EXPECT_NEAR(score(rows, Baseline::compile).mean_of_verified, score(rows).mean_of_verified / 2, 1e-12);
+}
+
+TEST(Scores, LeaveDegenerateProblemsAndShortcutsOutOnceMore) {
+  Batch batch = sample();
+  batch.problems[0].outcome.record["preflight"]["degenerate"] = {"the output is constant"};
+  batch.problems[2].outcome.record["preflight"]["shortcuts"] = json::array({{{"sentence", "a sum of a product"}}});
+  std::vector<std::string> names;
+  for (const Group& group : groups_of(rows_of(batch)))
+    names.push_back(group.name + " " + std::to_string(group.rows.size()));
+  EXPECT_THAT(names, ::testing::ElementsAre("all 6", "level 1 4", "level 2 2", "without degenerate problems 5",
+                                            "without exact shortcuts 5"));
+}
+
+TEST(ReportText, NamesWhatIsWeakAndWhy) {
+  const std::string text = report_text({sample(), {}});
+  EXPECT_THAT(text, AllOf(HasSubstr("6 of 6 problems done"), HasSubstr("0.50x  level 1 #1 p1"),
+                          HasSubstr("1 x wrong, \"all\" of it"), HasSubstr("1 x sees nothing")));
+}
+
+TEST(ReportText, ComparesTwoBatches) {
+  Batch then = sample();
+  then.id = 7;
+  then.problems[2] = problem(1, 3, Ending::verified, 8);
+  then.problems[3] = problem(1, 4, Ending::verified, 2);
+  const Batch now = sample();
+  const std::string text = report_text({now, then});
+  EXPECT_THAT(text, AllOf(HasSubstr("against batch 7"), HasSubstr("8.00x -> 4.00x  level 1 #3 p3"),
+                          HasSubstr("verified -> failed  level 1 #4 p4"), Not(HasSubstr("-> 0.50x"))));
+}
+
+TEST(ReportCsv, QuotesTexts) {
+  const std::string text = report_csv({sample(), {}});
+  EXPECT_THAT(text, HasSubstr(",\"wrong, \"\"all\"\" of it\"\r\n"));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 7);
+}
+
+TEST(ReportHtml, IsOnePageWhateverAProgramHolds) {
+  std::vector<ProblemPage> pages(6);
+  pages[0].sources = {"# </script><script>alert(1)</script>\nclass ModelNew: ..."};
+  const std::string page = report_html({sample(), {}}, pages);
+  EXPECT_THAT(page, AllOf(Not(HasSubstr("</script><script>alert")), HasSubstr("\\u003c/script>"), HasSubstr("ModelNew"),
+                          Not(HasSubstr("src=")), Not(HasSubstr("@import")), Not(HasSubstr("<link"))));
+}
+
+TEST(ReportHtml, StaysSmall) {
+  Batch batch = sample();
+  batch.problems.clear();
+  std::vector<ProblemPage> pages;
+  for (int id = 1; id <= 250; ++id) {
+    batch.problems.push_back(problem(1, id, Ending::verified, 1 + id * 0.01));
+    pages.push_back({{std::string(6000, 'x') + std::to_string(id), std::string(6000, 'y')}});
+  }
+  EXPECT_LT(report_html({batch, {}}, pages).size(), size_t{3} << 20);
+}
+
+}  // namespace
+}  // namespace tilepilot::kernelbench
