@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "eval/judge.h"
+
 namespace tilepilot::kernelbench {
 namespace {
 
@@ -28,20 +30,22 @@ Value at(const json& object, std::initializer_list<const char*> keys, Value othe
   } catch (const json::exception&) { return otherwise; }
 }
 
-void read_verdict(const json& verdict, Row& row) {
-  row.eager_us = at(verdict, {"eager", "median_us"}, 0.0);
-  row.candidate_us = at(verdict, {"candidate", "median_us"}, 0.0);
-  row.compiled_us = at(verdict, {"compiled", "median_us"}, 0.0);
-  const auto interval = at(verdict, {"speedup_interval"}, std::vector<double>());
-  if (interval.size() == 2) {
-    row.low = interval[0];
-    row.high = interval[1];
+void read_verdict(const json& node, Row& row) {
+  eval::Verdict verdict;
+  try {
+    verdict = eval::verdict_from_json(node);
+  } catch (const json::exception&) { return; }  // of a version that writes others
+  row.low = verdict.speedup_low;
+  row.high = verdict.speedup_high;
+  row.generated_share = verdict.generated_share;
+  row.degenerate = row.degenerate || verdict.degenerate;
+  if (verdict.eager) row.eager_us = verdict.eager->median_us;
+  if (verdict.candidate) row.candidate_us = verdict.candidate->median_us;
+  row.speedup = verdict.speedup();
+  if (const eval::CompiledTiming* compiled = verdict.best_compiled()) {
+    row.compiled_us = compiled->timing.median_us;
+    row.compile_speedup = compiled->speedup;
   }
-  row.generated_share = at(verdict, {"generated_share"}, 0.0);
-  row.degenerate = row.degenerate || at(verdict, {"degenerate"}, false);
-  if (row.candidate_us <= 0) return;
-  row.speedup = row.eager_us / row.candidate_us;
-  row.compile_speedup = row.compiled_us / row.candidate_us;
 }
 
 // Of sorted numbers, interpolated as NumPy's default is.

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "eval/judge.h"
+
 namespace tilepilot::kernelbench {
 namespace {
 
@@ -26,11 +28,15 @@ BatchProblem problem(int level, int id, Ending ending, double speedup = 0, std::
                          {"attempts", json::array({{{"summary", "fuses"}, {"verdict", {{"outcome", "verified"}}}}})}};
   if (speedup > 0) {
     each.outcome.record["best_attempt"] = 0;
-    each.outcome.record["verdict"] = {{"eager", {{"median_us", 100.0}}},
-                                      {"candidate", {{"median_us", 100.0 / speedup}}},
-                                      {"compiled", {{"median_us", 50.0}}},
-                                      {"speedup_interval", {0.9 * speedup, 1.1 * speedup}},
-                                      {"generated_share", 0.5}};
+    eval::Verdict verdict;
+    verdict.outcome = eval::Outcome::verified;
+    verdict.eager = eval::Timing{100, 90, 110, 9};
+    verdict.candidate = eval::Timing{100 / speedup, 90 / speedup, 110 / speedup, 9};
+    verdict.compiled = {{.mode = "default", .timing = {80, 70, 90, 9}, .speedup = speedup * 0.8},
+                        {.mode = "max-autotune", .timing = {50, 40, 60, 9}, .speedup = speedup / 2}};
+    verdict.speedup_low = 0.9 * speedup;
+    verdict.speedup_high = 1.1 * speedup;
+    each.outcome.record["verdict"] = eval::to_json(verdict);
   }
   return each;
 }
