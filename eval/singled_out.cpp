@@ -95,14 +95,16 @@ class Search {
     return others;
   }
 
-  // Targets that a loss leaves out, -100 unless another number is named: padded labels.
+  // Targets that a loss leaves out, where the model names them. PyTorch's default, -100, is no label that a model
+  // speaks of: programs need not know it.
   static void look_at_loss(const GraphNode& node, int id, SingledOut& found) {
     static const Set kLosses = {"cross_entropy_loss", "nll_loss", "nll_loss2d", "nll_loss_nd"};
     constexpr double kIgnoredByDefault = -100;
     const auto* target = argument_of(node, 1, "target");
     const bool is_target = target && target->value_id() && *target->value_id() == id;
     if (!is_target || !kLosses.count(short_name(node))) return;
-    add(number_of(argument_of(node, 4, "ignore_index")).value_or(kIgnoredByDefault), found);
+    const double ignored = number_of(argument_of(node, 4, "ignore_index")).value_or(kIgnoredByDefault);
+    if (ignored != kIgnoredByDefault) add(ignored, found);
   }
 };
 
