@@ -9,6 +9,7 @@
 
 #include "eval/worker/truth/degeneracy.h"
 #include "eval/worker/truth/transitions.h"
+#include "tests/eval/drawn_graph.h"
 #include "tests/torch/python_runner.h"
 
 namespace tilepilot::eval {
@@ -180,6 +181,24 @@ TEST(Transitions, EndWhereResultsAreTheLastOnes) {
   EXPECT_LT(calls, 5 * 25);
   EXPECT_EQ(end_of_transition(result_until(0), 1'000'000), std::nullopt);
   EXPECT_EQ(end_of_transition(result_until(5'000'000), 1'000'000), std::nullopt);
+}
+
+// Counters that index tables end a GPU if they are moved, those that only count do not.
+TEST(Transitions, KnowWhetherWholeNumbersAreRead) {
+  for (const bool reads : {false, true}) {
+    testing::Drawn forward;
+    const int x = forward.input({4}), counter = forward.value(GraphValue::Kind::buffer, {}, "int64");
+    const int next = forward.node("add.Tensor", {testing::ref(counter), testing::integer(1)}, {});
+    const int again = forward.node("add.Tensor", {testing::ref(next), testing::integer(1)}, {});
+    forward.node("copy_", {testing::ref(counter), testing::ref(again)}, {});
+    forward.returns(forward.node("mul.Tensor", {testing::ref(x), testing::ref(reads ? next : x)}, {4}));
+    Reference reference;
+    reference.forward = forward.graph;
+    reference.parameters.resize(1);
+    reference.parameters[0].value = counter;
+    reference.parameters[0].is_buffer = true;
+    EXPECT_EQ(reads_whole_numbers(reference, GraphUses(reference.forward)), reads);
+  }
 }
 
 // An output of bad condition has a wide tolerance, but a constant is no answer where eager gives a better one.

@@ -36,6 +36,33 @@ std::vector<size_t> counters_of(const Graph& graph, const State& given) {
   return counters;
 }
 
+namespace {
+
+// Whether a value is only added to, and what comes of that only added to or kept.
+bool only_counts(const Graph& graph, const GraphUses& uses, int value) {
+  const auto counts = [&](int user) {
+    const GraphNode& node = graph.nodes[static_cast<size_t>(user)];
+    const auto name = short_name(node);
+    if (name == "copy_") return true;
+    return (name == "add" || name == "add_") && std::all_of(node.outputs.begin(), node.outputs.end(), [&](int output) {
+             return output < 0 || output == value || only_counts(graph, uses, output);
+           });
+  };
+  const auto& users = uses.users(value);
+  return std::all_of(users.begin(), users.end(), counts);
+}
+
+}  // namespace
+
+bool reads_whole_numbers(const Reference& reference, const GraphUses& uses) {
+  const Graph& graph = reference.forward;
+  return std::any_of(reference.parameters.begin(), reference.parameters.end(), [&](const auto& parameter) {
+    if (parameter.value < 0 || !parameter.is_buffer) return false;
+    const std::string& type = graph.values[static_cast<size_t>(parameter.value)].dtype;
+    return type.find("int") != std::string::npos && !only_counts(graph, uses, parameter.value);
+  });
+}
+
 std::map<size_t, int64_t> steps_to_the_end(const std::vector<size_t>& counters, const Replay& eager, const State& given,
                                            const std::vector<c10::IValue>& leaves, c10::Device device, uint64_t seed) {
   constexpr int64_t kLatest = 1'000'000;

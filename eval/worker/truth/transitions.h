@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "eval/graph_uses.h"
 #include "eval/torch/replay.h"
 
 namespace tilepilot::eval {
@@ -24,6 +25,9 @@ std::optional<int64_t> end_of_transition(const ResultAt& result, int64_t latest)
 
 // Buffers of one whole number, by value of the graph.
 std::vector<size_t> counters_of(const Graph& graph, const State& given);
+
+// Whether the model does anything else with whole numbers in its buffers than count on.
+bool reads_whole_numbers(const Reference& reference, const GraphUses& uses);
 
 // How many steps bring a counter near the end of what it decides, by value; without those that decide nothing, or go on
 // deciding, or take too long to find out. `leaves`: of a call; `device`: the replay's.

@@ -163,7 +163,7 @@ Status TrialMaker::prepare() {
       elements.push_back(tensor.flatten()[i].item<double>());
     return elements;
   });
-  find_read_whole_numbers(uses);
+  reads_whole_numbers_ = reads_whole_numbers(reference_, uses);
   leave_out_unfit_weights();
   find_read_state();
   find_transitions();
@@ -176,19 +176,6 @@ bool TrialMaker::has_parameters() const {
 }
 
 bool TrialMaker::has_movable_buffers() const { return eval::has_movable_buffers(reference_.forward, given_weights_); }
-
-void TrialMaker::find_read_whole_numbers(const GraphUses& uses) {
-  const Graph& graph = reference_.forward;
-  for (auto& parameter : reference_.parameters) {
-    if (parameter.value < 0 || !parameter.is_buffer) continue;
-    const std::string& type = graph.values[static_cast<size_t>(parameter.value)].dtype;
-    if (type.find("int") == std::string::npos) continue;
-    for (const int user : uses.users(parameter.value)) {
-      const auto name = short_name(graph.nodes[static_cast<size_t>(user)]);
-      reads_whole_numbers_ = reads_whole_numbers_ || (name != "add_" && name != "add" && name != "copy_");
-    }
-  }
-}
 
 Status TrialMaker::try_on_host(const std::vector<IValue>& leaves, const State& state) const {
   if (options_.device.is_cpu() || !reads_whole_numbers_) return {};
@@ -250,7 +237,14 @@ void TrialMaker::find_transitions() {
   if (counters.empty()) return;
   const auto leaves = fresh_inputs(options_.seed);
   if (!leaves.ok()) return;
-  steps_to_the_end_ = steps_to_the_end(counters, *eager_, given_weights_, *leaves, options_.device, options_.seed);
+  if (options_.device.is_cpu() || !reads_whole_numbers_) {
+    steps_to_the_end_ = steps_to_the_end(counters, *eager_, given_weights_, *leaves, options_.device, options_.seed);
+    return;
+  }
+  const auto on_host = Replay::prepare(reference_.forward, Precision::exported);  // as in `try_on_host`
+  if (on_host.ok())
+    steps_to_the_end_ =
+        steps_to_the_end(counters, *on_host, given_weights_, *leaves, c10::DeviceType::CPU, options_.seed);
 }
 
 // Weights that are drawn anew may be none that the model can work with: those stay.

@@ -142,7 +142,6 @@ class TrialMaker {
   using Fits = std::function<bool(int set)>;
   void find_unmoved(int set, const Fits& fits);
   void find_read_state();
-  void find_read_whole_numbers(const GraphUses& uses);
   // A GPU ends for good on an index outside of a table, which a counter that is moved may become; a processor throws.
   Status try_on_host(const std::vector<c10::IValue>& leaves, const State& state) const;
   void find_transitions();
