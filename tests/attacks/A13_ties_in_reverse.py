@@ -1,7 +1,7 @@
 # row: A13
 # level: host
 # model: stable_order
-# expect: given_inputs_only
+# expect: given_inputs_only|wrong_values
 # twin: honest_stable_order
 # A stable order keeps equal elements as they were; this one turns them round.
 import tilelang

@@ -76,6 +76,7 @@ TEST_F(CorpusTest, ReadsFilesOfTheFirstVersion) {
         "INSERT INTO corpus VALUES (7, 'kept', 'generated', 's', '[\"t\"]', "
         "'{\"ops\":[\"aten::add\"],\"edges\":[],\"dtype\":\"float32\",\"largest_elements\":4}', 'x = 1', 'print', 1.5, "
         "'cpu', 'now')");
+    old.exec("CREATE TABLE run (id INTEGER PRIMARY KEY)");
     old.exec("CREATE TABLE attempt (id INTEGER PRIMARY KEY)");
     old.exec("PRAGMA application_id = 1416188009");
     old.exec("PRAGMA user_version = 1");
