@@ -35,6 +35,7 @@ struct BenchFlags {
   JudgeFlags judge;
   LlmFlags llm;
   const CLI::Option* jobs = nullptr;
+  const CLI::Option* problem_dollars = nullptr;
   const CLI::App* command = nullptr;
 };
 
@@ -151,6 +152,10 @@ Result<Selection> selection_of(const BenchFlags& flags) {
 
 Status check_flags(const Session& session, const BenchFlags& flags) {
   TRY(flags.llm.check(session, flags.author));
+  if (flags.author != "llm" && flags.problem_dollars->count() > 0)
+    return make_error(DiagnosticKind::bad_usage, {},
+                      fmt::format("`--problem-dollars` has no meaning for the author `{}`", flags.author),
+                      "add `--author llm`");
   if (session.common.target.starts_with("emulate"))
     return make_error(DiagnosticKind::bad_usage, {},
                       "a batch looks for what is fastest, and the emulator tells no times",
@@ -187,7 +192,13 @@ Result<BatchResult> run_one_batch(Session& session, BenchFlags& flags, int64_t& 
 
 int run_run(Session& session, BenchFlags& flags) {
   int64_t batch = 0;
+  session.last_words.set([&] {
+    fmt::print(stderr, "interrupted: what is done is kept, and the same command goes on\n");
+    session.finish({{"ok", false}, {"interrupted", true}, {"batch", batch}});
+    std::fflush(stdout);
+  });
   auto result = run_one_batch(session, flags, batch);
+  session.last_words.set(nullptr);
   if (!result) return session.fail(result.error());
   const Progress& progress = result->progress;
   const bool complete = result->end == BatchEnd::complete;
@@ -302,12 +313,12 @@ void add_bench_run(CLI::App& bench, Session& session) {
   command->add_option("--problem-minutes", flags->batch.each.minutes, "Longest time for a problem's candidates")
       ->check(number_within(0.001, 1e6))
       ->capture_default_str();
-  command
-      ->add_option("--problem-dollars", flags->batch.each.dollars,
-                   "Most money for a problem; `--dollars` is for the whole batch")
-      ->check(number_within(0, 1e9))
-      ->group("Language model")
-      ->capture_default_str();
+  flags->problem_dollars = command
+                               ->add_option("--problem-dollars", flags->batch.each.dollars,
+                                            "Most money for a problem; `--dollars` is for the whole batch")
+                               ->check(number_within(0, 1e9))
+                               ->group("Language model")
+                               ->capture_default_str();
   command->add_option("--minutes", flags->batch.minutes, "Longest time for this command (default: no limit)")
       ->check(number_within(0.001, 1e6));
   command->add_option("--output", flags->output,

@@ -126,6 +126,7 @@ TEST_F(Bench, FailBadInput) {
       {{"run", "--problems", set, "--ids", "1-"}, "is no list of numbers"},
       {{"run", "--problems", set, "--target", "emulate:sm_80"}, "the emulator tells no times"},
       {{"run", "--problems", set, "--dollars", "1"}, "`--dollars` has no meaning for the author `builtin`"},
+      {{"run", "--problems", set, "--problem-dollars", "1"}, "`--problem-dollars` has no meaning"},
       {{"run", "--problems", set, "--output", set + "/1_double.py"}, "is no folder"},
       {{"report"}, "store.db"},
   };
