@@ -18,6 +18,7 @@ using testing::axes;
 using testing::Drawn;
 using testing::number;
 using testing::ref;
+using testing::refs;
 
 std::vector<std::string> kinds(const Graph& graph) {
   std::vector<std::string> names;
