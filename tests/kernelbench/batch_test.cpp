@@ -94,7 +94,8 @@ class Batches : public FolderTest {
   // The ending of each problem; "waiting" and "running" are none.
   std::vector<std::string> endings(int64_t batch) {
     std::vector<std::string> texts;
-    for (const BatchProblem& each : (*store_->load(batch))->problems)
+    const auto loaded = store_->load(batch);
+    for (const BatchProblem& each : (*loaded)->problems)
       texts.emplace_back(each.state == State::done      ? to_string(each.outcome.ending)
                          : each.state == State::running ? "running"
                                                         : "waiting");
