@@ -6,25 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/finalists.h"
-#include "retrieval/database.h"
+#include "retrieval/statement.h"
 
 namespace tilepilot::agent {
+
+using retrieval::execute;
+using retrieval::kNow;
+
 namespace {
-
-constexpr const char* kNow = "strftime('%Y-%m-%dT%H:%M:%SZ', 'now')";
-
-// Runs one statement with its values bound in order.
-template <class... Values>
-Status execute(SQLite::Database& database, const std::filesystem::path& file, const std::string& sql,
-               const Values&... values) {
-  try {
-    SQLite::Statement statement(database, sql);
-    int column = 0;
-    (statement.bind(++column, values), ...);
-    statement.exec();
-    return {};
-  } catch (const std::exception& exception) { return retrieval::database_error(file, exception); }
-}
 
 // A candidate's own texts may hold anything.
 std::string as_text(const eval::Verdict& verdict) {
@@ -109,8 +98,7 @@ Result<std::optional<int64_t>> RunStore::find_interrupted(int64_t batch, const s
     SQLite::Statement query(
         *database_,
         "SELECT id FROM run WHERE batch = ? AND model_source = ? AND finished IS NULL ORDER BY id DESC LIMIT 1");
-    query.bind(1, batch);
-    query.bind(2, model_source);
+    retrieval::bind_all(query, batch, model_source);
     return query.executeStep() ? std::optional(query.getColumn(0).getInt64()) : std::optional<int64_t>();
   } catch (const std::exception& exception) { return retrieval::database_error(file_, exception); }
 }

@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <iterator>
 
-#include "retrieval/database.h"
+#include "retrieval/statement.h"
 
 namespace tilepilot::kernelbench {
-namespace {
 
-constexpr const char* kNow = "strftime('%Y-%m-%dT%H:%M:%SZ', 'now')";
+using retrieval::bind_all;
+using retrieval::kNow;
+
+namespace {
 
 constexpr std::string_view kStates[] = {"waiting", "running", "done"};
 constexpr std::string_view kEndings[] = {"verified",   "given_inputs_only", "failed",    "abstained",
@@ -22,12 +24,6 @@ std::optional<size_t> place_of(std::string_view name, const std::string_view (&n
   const auto* found = std::find(std::begin(names), std::end(names), name);
   if (found == std::end(names)) return std::nullopt;
   return static_cast<size_t>(found - std::begin(names));
-}
-
-template <class... Values>
-void bind_all(SQLite::Statement& statement, const Values&... values) {
-  int column = 0;
-  (statement.bind(++column, values), ...);
 }
 
 std::string text_of(const nlohmann::json& object) {
@@ -141,62 +137,43 @@ Result<std::vector<BatchSummary>> BatchStore::list() {
 }
 
 Status BatchStore::recover(int64_t batch) {
-  return guarded([&]() -> Status {
-    SQLite::Statement update(*database_,
-                             "UPDATE batch_problem SET state = 'waiting' WHERE batch = ? AND (state = 'running' OR "
-                             "(state = 'done' AND ending = 'not_judged'))");
-    update.bind(1, batch);
-    update.exec();
-    return {};
-  });
+  return retrieval::execute(*database_, file_,
+                            "UPDATE batch_problem SET state = 'waiting' WHERE batch = ? AND (state = 'running' OR "
+                            "(state = 'done' AND ending = 'not_judged'))",
+                            batch);
 }
 
 Status BatchStore::set_running(int64_t batch, const Problem& problem) {
-  return guarded([&]() -> Status {
-    SQLite::Statement update(*database_, fmt::format("UPDATE batch_problem SET state = 'running', tries = tries + 1, "
-                                                     "started = {} WHERE batch = ? AND level = ? AND problem = ?",
-                                                     kNow));
-    bind_all(update, batch, problem.level, problem.id);
-    update.exec();
-    return {};
-  });
+  return retrieval::execute(*database_, file_,
+                            fmt::format("UPDATE batch_problem SET state = 'running', tries = tries + 1, started = {} "
+                                        "WHERE batch = ? AND level = ? AND problem = ?",
+                                        kNow),
+                            batch, problem.level, problem.id);
 }
 
 Status BatchStore::set_done(int64_t batch, const Problem& problem, const Outcome& outcome) {
-  return guarded([&]() -> Status {
-    // What earlier tries have cost was spent all the same.
-    SQLite::Statement update(*database_,
-                             "UPDATE batch_problem SET state = 'done', ending = ?, reason = ?, run = nullif(?, 0), "
-                             "seconds = seconds + ?, dollars = dollars + ?, record = ? "
-                             "WHERE batch = ? AND level = ? AND problem = ?");
-    bind_all(update, std::string(to_string(outcome.ending)), outcome.reason, outcome.run, outcome.seconds,
-             outcome.dollars, text_of(outcome.record), batch, problem.level, problem.id);
-    update.exec();
-    return {};
-  });
+  // What earlier tries have cost was spent all the same.
+  return retrieval::execute(*database_, file_,
+                            "UPDATE batch_problem SET state = 'done', ending = ?, reason = ?, run = nullif(?, 0), "
+                            "seconds = seconds + ?, dollars = dollars + ?, record = ? "
+                            "WHERE batch = ? AND level = ? AND problem = ?",
+                            std::string(to_string(outcome.ending)), outcome.reason, outcome.run, outcome.seconds,
+                            outcome.dollars, text_of(outcome.record), batch, problem.level, problem.id);
 }
 
 Status BatchStore::set_waiting(int64_t batch, const Problem& problem) {
-  return guarded([&]() -> Status {
-    SQLite::Statement update(
-        *database_, "UPDATE batch_problem SET state = 'waiting' WHERE batch = ? AND level = ? AND problem = ?");
-    bind_all(update, batch, problem.level, problem.id);
-    update.exec();
-    return {};
-  });
+  return retrieval::execute(*database_, file_,
+                            "UPDATE batch_problem SET state = 'waiting' WHERE batch = ? AND level = ? AND problem = ?",
+                            batch, problem.level, problem.id);
 }
 
 Status BatchStore::finish(int64_t batch) {
-  return guarded([&]() -> Status {
-    SQLite::Statement update(
-        *database_,
-        fmt::format("UPDATE batch SET finished = CASE WHEN EXISTS (SELECT 1 FROM batch_problem WHERE batch = ?1 AND "
-                    "state <> 'done') THEN NULL ELSE {} END WHERE id = ?1",
-                    kNow));
-    update.bind(1, batch);
-    update.exec();
-    return {};
-  });
+  return retrieval::execute(
+      *database_, file_,
+      fmt::format("UPDATE batch SET finished = CASE WHEN EXISTS (SELECT 1 FROM batch_problem WHERE batch = ?1 AND "
+                  "state <> 'done') THEN NULL ELSE {} END WHERE id = ?1",
+                  kNow),
+      batch);
 }
 
 }  // namespace tilepilot::kernelbench
