@@ -104,8 +104,7 @@ Result<int64_t> find_or_begin(const Session& session, BatchStore& store, const B
                           "begin another batch with `--new`");
     }
   }
-  const int64_t begun = TRY(store.begin({root, digest, options, environment_json(session).dump()}, set.problems));
-  return begun;
+  return store.begin({root, digest, options, environment_json(session).dump()}, set.problems);
 }
 
 std::string outcome_text(const Outcome& outcome) {

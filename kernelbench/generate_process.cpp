@@ -132,7 +132,7 @@ Ending ending_of_error(const json& answer) {
 
 std::string reason_of_attempts(const json& attempts) {
   const json& verdict = attempts.back().at("verdict");
-  return fmt::format("{} of {} attempts: {}{}", "none", attempts.size(), verdict.value("outcome", ""),
+  return fmt::format("none of {} attempts: {}{}", attempts.size(), verdict.value("outcome", ""),
                      verdict.value("detail", "").empty() ? "" : ": " + verdict.value("detail", ""));
 }
 

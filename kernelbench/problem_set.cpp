@@ -162,7 +162,7 @@ Result<std::vector<Problem>> select(std::vector<Problem> problems, const Selecti
 
 }  // namespace
 
-std::string Problem::label() const {
+std::string label_of(int level, int id) {
   return level == 0 ? fmt::format("#{}", id) : fmt::format("level {} #{}", level, id);
 }
 

@@ -11,13 +11,16 @@
 
 namespace tilepilot::kernelbench {
 
+// "level 1 #23"; "#23" of a set without levels.
+std::string label_of(int level, int id);
+
 struct Problem {
   int level = 0;  // 0: the set has no levels
   int id = 0;     // unique in its level
   std::string name;
   std::filesystem::path file;  // empty: the problem is a JSON list's entry, and has no file
   std::string source;          // the model's text
-  std::string label() const;   // "level 1 #23", or "#23"
+  std::string label() const { return label_of(level, id); }
 };
 
 // Ranges include both ends; empty lists ask for all.

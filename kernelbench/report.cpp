@@ -14,9 +14,7 @@ using nlohmann::json;
 
 constexpr size_t kMostWeak = 10;  // rows that the text names one by one
 
-std::string label_of(const Row& row) {
-  return (row.level > 0 ? fmt::format("level {} #{}", row.level, row.id) : fmt::format("#{}", row.id)) + " " + row.name;
-}
+std::string label_of(const Row& row) { return kernelbench::label_of(row.level, row.id) + " " + row.name; }
 
 std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
 

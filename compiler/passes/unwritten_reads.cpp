@@ -66,7 +66,7 @@ class UnwrittenReads {
   }
 
  private:
-  // Along an axis, what a statement touches.
+  // Along an axis, what a statement accesses.
   struct Range {
     int64_t begin, end;
   };
@@ -303,7 +303,7 @@ class UnwrittenReads {
     }
   }
 
-  // Whether its steps touch different elements of ours, so that one alone does not tell what all of them do.
+  // Whether its steps access different elements of ours, so that one alone does not tell what all of them do.
   bool differs_by_step(const For& loop) const {
     bool differs = false;
     Variables vars;

@@ -1,4 +1,4 @@
-// torch.compile as a side of the rounds: what is told of it, and of what fails there. Inductor takes long, so what
+// torch.compile as a side of the rounds: what is reported of it, and of what fails there. Inductor takes long, so what
 // stands here is made up; a test of the command line takes the real one (CheckTimesTorchCompileWhenAsked).
 #include <fmt/format.h>
 #include <gmock/gmock.h>
