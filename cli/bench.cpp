@@ -320,6 +320,8 @@ void add_bench_run(CLI::App& bench, Session& session) {
                                ->capture_default_str();
   command->add_option("--minutes", flags->batch.minutes, "Longest time for this command (default: no limit)")
       ->check(number_within(0.001, 1e6));
+  command->add_flag("--shuffle", flags->batch.shuffle,
+                    "Problems in random order: what `--minutes` leaves undone is then a random sample");
   command->add_option("--output", flags->output,
                       "Folder for verified programs and their certificates (default: they stay in the database)");
   command->add_flag("--new", flags->begin_new, "Begin another batch, whatever was done before");

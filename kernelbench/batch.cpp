@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <random>
 #include <thread>
 
 namespace tilepilot::kernelbench {
@@ -24,6 +25,9 @@ class Call {
         clock_(clock),
         begin_(clock.seconds()) {
     progress_.total = static_cast<int>(batch.problems.size());
+    // The same order in every call: what one interrupts comes first in the next.
+    if (options.shuffle)
+      std::shuffle(batch.problems.begin(), batch.problems.end(), std::mt19937_64(static_cast<uint64_t>(batch.id)));
     for (BatchProblem& each : batch.problems) {
       progress_.dollars += each.outcome.dollars;
       if (each.state == State::done) {

@@ -105,6 +105,22 @@ class Batches : public FolderTest {
   std::unique_ptr<BatchStore> store_;
 };
 
+TEST_F(Batches, TakeProblemsInTheSameRandomOrderInEveryCall) {
+  const int64_t batch = begin(40);
+  FakeRunner first, second;
+  for (int id = 1; id <= 40; ++id) first.hangs.insert(id);
+  FakeRunner undisturbed;
+  run(begin(40), undisturbed);
+  EXPECT_TRUE(std::is_sorted(undisturbed.begun.begin(), undisturbed.begun.end()));
+  run(batch, first, {.jobs = 3, .minutes = 1e-4, .shuffle = true});
+  ASSERT_EQ(first.begun.size(), 3u);
+  run(batch, second, {.shuffle = true});
+  ASSERT_EQ(second.begun.size(), 40u);
+  EXPECT_FALSE(std::is_sorted(second.begun.begin(), second.begun.end()));
+  EXPECT_TRUE(
+      std::is_permutation(first.begun.begin(), first.begun.end(), second.begun.begin(), second.begun.begin() + 3));
+}
+
 TEST_F(Batches, RunEachProblemOnce) {
   const int64_t batch = begin(5);
   FakeRunner runner;
