@@ -261,6 +261,22 @@ TEST_F(WatchedLaunch, IsNotBlamedForAFaultBefore) {
   EXPECT_EQ(QuietKernel::launches, before);
 }
 
+// Between the two another process may run on the GPU, and leave its shared memory full of zeros.
+TEST_F(WatchedLaunch, IsPreparedForAfterTheWaitBeforeIt) {
+  const int before = QuietKernel::launches;
+  std::string order;
+  log_.wait = [&]() -> Status {
+    order += QuietKernel::launches == before ? "wait " : "launched wait";
+    return {};
+  };
+  log_.before_launch = [&] { order += QuietKernel::launches == before ? "fill " : "late "; };
+  EXPECT_TRUE(launch().ok());
+  EXPECT_EQ(order, "wait fill launched wait");
+  log_.waits = false;  // a fill would be in the time
+  EXPECT_TRUE(launch().ok());
+  EXPECT_EQ(order, "wait fill launched wait");
+}
+
 TEST_F(WatchedLaunch, WaitsForNothingWhileCallsAreTimed) {
   int waits = 0;
   log_.wait = [&]() -> Status {

@@ -71,6 +71,7 @@ Status CandidateProgram::open_backend() {
     target.kernels = stage_host_memory(std::move(target.kernels), gpu_, host_memory_);
     host_memory_.used = true;  // until the model is built
     log_.wait = [this] { return finish(); };
+    log_.before_launch = [this] { fill_shared_memory(); };
     host_.gather();
   }
   log_.admits_foreign = options_.allow_foreign;
@@ -87,9 +88,14 @@ Status CandidateProgram::open_backend() {
   return {};
 }
 
-void CandidateProgram::renew_shared_memory(uint64_t seed) const {
+void CandidateProgram::renew_shared_memory(uint64_t seed) {
+  shared_seed_ = seed;
+  fill_shared_memory();
+}
+
+void CandidateProgram::fill_shared_memory() const {
   // Where that fails a later launch says why.
-  if (shared_memory_) (void)shared_memory_->renew(seed, current_stream());
+  if (shared_memory_) (void)shared_memory_->renew(shared_seed_, current_stream());
 }
 
 Status CandidateProgram::finish() {

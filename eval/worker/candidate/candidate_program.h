@@ -47,8 +47,8 @@ class CandidateProgram {
   // Where the tensors of calls live.
   c10::Device device() const { return device_; }
   const std::shared_ptr<const runtime::cuda::Device>& gpu() const { return gpu_; }
-  // Of a GPU.
-  void renew_shared_memory(uint64_t seed) const;
+  // Of a GPU: now, and before each launch that is waited for.
+  void renew_shared_memory(uint64_t seed);
   // Waits for what runs on it, and tells of its faults.
   Status finish();
   // Parses the text and runs its top level.
@@ -78,6 +78,7 @@ class CandidateProgram {
 
  private:
   Status open_backend();
+  void fill_shared_memory() const;
   Result<stage::Value> build(const GraphArgument& init_inputs, Construction& construction);
   stage::Value to_value(const GraphArgument& argument, const std::vector<at::Tensor>& tensors);
   stage::Value to_dict(const GraphDict& dict, const std::vector<at::Tensor>& tensors);
@@ -91,6 +92,7 @@ class CandidateProgram {
   c10::Device device_ = c10::DeviceType::CPU;
   std::shared_ptr<const runtime::cuda::Device> gpu_;
   std::optional<FreshSharedMemory> shared_memory_;
+  uint64_t shared_seed_ = 0;  // of the last batch
   HostMemoryUse host_memory_;
   std::unique_ptr<runtime::KernelBackend> backend_;
   TorchHost host_{{.device = "cpu", .shows_cuda = true}};  // the programs are written for a GPU

@@ -23,7 +23,10 @@ struct LaunchLog {
   // On a GPU a launch only begins the work. Waits for it, so that its faults, and the time it takes, are known to be
   // that kernel's; empty: there is nothing to wait for.
   std::function<Status()> wait = nullptr;
-  bool waits = true;   // else a launch does not
+  bool waits = true;  // else a launch does not
+  // Called right before each launch that is waited for; empty: nothing is to be done. Other processes of the GPU, which
+  // run while this one waits, leave its shared memory full of zeros.
+  std::function<void()> before_launch = nullptr;
   bool ghost = false;  // launches do nothing
   runtime::BlockOrder order = runtime::BlockOrder::first_to_last;
   // Launches are looked at, and whether one did any work (launch_work.h).
