@@ -5,9 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <set>
+#include <thread>
 
 #include "eval/worker/candidate/fresh_memory.h"
 #include "eval/worker/judge/clock_check.h"
@@ -233,6 +235,66 @@ TEST(TimingLock, WaitsAsLongAsItsHolderGivesSignsOfLife) {
   EXPECT_TRUE(lock.holds());
   EXPECT_GT(monotonic_seconds() - begin, 1);
   waitpid(holder, nullptr, 0);
+}
+
+TEST(DeviceShare, LetsWhoIsTimedGoFirst) {
+  const auto file = testing::scratch("device-share") / "lock";
+  DeviceShare share(file), other(file);
+  EXPECT_LT(share.renew() + other.renew(), 1);  // many have one
+  std::atomic<bool> timed = false, done = false;
+  std::thread timer([&] {
+    const TimingLock lock(file, [] {});
+    timed = true;
+    usleep(200'000);
+    done = true;
+  });
+  usleep(100'000);
+  EXPECT_FALSE(timed);  // in the middle of a step nobody is
+  other.release();
+  usleep(50'000);
+  EXPECT_FALSE(timed);
+  EXPECT_GT(share.renew(), 0.1);
+  EXPECT_TRUE(timed && done);
+  timer.join();
+}
+
+TEST(DeviceShare, IsNoObstacleToItsOwnerWhileThatIsTimed) {
+  const auto file = testing::scratch("suspended-share") / "lock";
+  DeviceShare share(file, 0.2);
+  share.renew();
+  share.suspend();
+  {
+    const TimingLock lock(
+        file, [] {}, 0.2);
+    EXPECT_TRUE(lock.holds());
+    EXPECT_LT(lock.waited_s(), 0.1);
+    EXPECT_EQ(share.renew(), 0);  // a step of its own, between rounds
+  }
+  share.resume();
+  share.renew();
+  const TimingLock in_vain(
+      file, [] {}, 0.2);
+  EXPECT_GT(in_vain.waited_s(), 0.2);  // the share that came back is never given back
+}
+
+TEST(DeviceShare, EndsWithItsProcess) {
+  const auto file = testing::scratch("dead-share") / "lock";
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t holder = fork();
+  if (holder == 0) {
+    DeviceShare share(file);
+    share.renew();
+    if (write(ready[1], "x", 1) == 1) pause();
+    _exit(0);
+  }
+  char byte;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  kill(holder, SIGKILL);
+  waitpid(holder, nullptr, 0);
+  EXPECT_LT(TimingLock(file, [] {}).waited_s(), 1);
+  close(ready[0]);
+  close(ready[1]);
 }
 
 }  // namespace

@@ -88,10 +88,15 @@ class Examination {
  private:
   template <class Step>
   bool in_phase(const char* phase, const Step& step) {
-    const double begin = monotonic_seconds();
+    const double begin = monotonic_seconds(), waited = verdict_.seconds["waiting"];
+    begin_step();
     const bool passed = step();
-    verdict_.seconds[phase] += monotonic_seconds() - begin;
+    verdict_.seconds[phase] += monotonic_seconds() - begin - (verdict_.seconds["waiting"] - waited);
     return passed;
+  }
+  // On a GPU, others that wait to be timed go first.
+  void begin_step() {
+    if (options_.share) verdict_.seconds["waiting"] += options_.share->renew();
   }
   void note_candidate() {
     if (!link_) return;
@@ -236,6 +241,7 @@ class Examination {
 
   // The second one's blocks run in the opposite order.
   bool run_trial(size_t number) {
+    begin_step();
     auto trial = side_.trial(number);
     if (!trial.ok()) return fail(Outcome::worker_failed, trial.error().message);
     link_->set_limit(trials_left_);
@@ -334,6 +340,7 @@ class Examination {
     std::set<std::string> broken;
     std::string first;
     for (size_t index : order) {
+      begin_step();
       auto stress = side_.stress(index);
       if (!stress.ok()) return fail(Outcome::worker_failed, stress.error().message);
       // Buffers that calls change are set back, too.
@@ -402,6 +409,7 @@ class Examination {
     KernelBenchRule rule;
     for (uint64_t seed : kernelbench_seeds(kCalls)) {
       if (rule.trials > 0 && monotonic_seconds() - begin > kEnoughSeconds) break;
+      begin_step();
       auto trial = side_.trial_by_seed(seed);
       if (!trial.ok()) return false;
       if (rule.trials > 0 && !side_.judged_state().empty() && !send_weights(0)) return false;

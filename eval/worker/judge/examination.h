@@ -6,6 +6,7 @@
 #include "eval/compiler_broker.h"
 #include "eval/judge.h"
 #include "eval/worker/judge/compiled_rounds.h"
+#include "eval/worker/judge/timing_lock.h"
 #include "eval/worker/truth/reference_side.h"
 
 namespace tilepilot::eval {
@@ -17,6 +18,7 @@ struct ExaminationOptions {
   runtime::cuda::GpuMonitor* monitor = nullptr;  // of the GPU; null: nobody watches it
   int64_t gpu_limit_bytes = 0;                   // of a candidate's process; 0: none
   const CompiledSides* compiled = nullptr;       // that take part in timing; null: none
+  DeviceShare* share = nullptr;                  // of the GPU; null: there is none
 };
 
 // `verified`: what an earlier examination of the same program found, or null. Then two trials lead to the timing, and

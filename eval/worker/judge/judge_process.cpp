@@ -86,6 +86,7 @@ class JudgeServer {
         wire_.send(answer);
         if (answer[kJudgeEnds]) return;
       }
+      if (share_) share_->release();
     }
   }
 
@@ -116,6 +117,11 @@ class JudgeServer {
       reference_options.gpu = gpu_;
       if (gpu_) reference_options.exact_bytes = kExactBytesOnGpu;
       reference_options.idle_bytes = gpu_idle_bytes_;
+      if (gpu_) {
+        share_ = std::make_unique<DeviceShare>(timing_lock_file(options_.target));
+        reference_options.begin_step = [this] { return share_waited_for(); };
+        share_waited_for();
+      }
       side_ = TRY(ReferenceSide::make(std::move(reference), reference_options));
     } catch (const std::exception& error) {
       return make_error(DiagnosticKind::reference_invalid, {},
@@ -143,6 +149,12 @@ class JudgeServer {
     return {};
   }
 
+  double share_waited_for() {
+    const double waited = share_->renew();
+    waited_ += waited;
+    return waited;
+  }
+
   // A context that failed never works again; another judge has another one.
   bool gpu_is_lost() const {
     if (!gpu_) return false;
@@ -162,7 +174,9 @@ class JudgeServer {
   }
 
   ExaminationOptions examination() const {
-    return {options_, executable_, broker_, monitor_.get(), gpu_limit_bytes_, compiled_.empty() ? nullptr : &compiled_};
+    return {options_,       executable_,      broker_,
+            monitor_.get(), gpu_limit_bytes_, compiled_.empty() ? nullptr : &compiled_,
+            share_.get()};
   }
 
   CheckRequest request_from(const json& body) const {
@@ -224,10 +238,11 @@ class JudgeServer {
   MemoryReservation memory_;
   int64_t gpu_idle_bytes_ = 0;                        // of the judge
   int64_t gpu_limit_bytes_ = 0;                       // of a candidate
-  double waited_ = 0;                                 // in seconds, for memory
+  double waited_ = 0;                                 // in seconds, for memory, and until others had been timed
   bool measures_ = true;                              // times in the emulator tell nothing
   std::shared_ptr<const runtime::cuda::Device> gpu_;  // kept, as its context is LibTorch's too
   std::unique_ptr<runtime::cuda::GpuMonitor> monitor_;
+  std::unique_ptr<DeviceShare> share_;  // of the GPU
   std::unique_ptr<ReferenceSide> side_;
   CompiledSides compiled_;                   // under `torch.compile`, by mode
   std::map<std::string, Verdict> verified_;  // by source

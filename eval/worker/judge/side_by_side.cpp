@@ -38,6 +38,21 @@ void add_note(Verdict& verdict, const std::string& note) {
   if (std::find(verdict.notes.begin(), verdict.notes.end(), note) == verdict.notes.end()) verdict.notes.push_back(note);
 }
 
+// While it lives, its owner has no share of the GPU: it is to be timed there, alone.
+class NoShare {
+ public:
+  explicit NoShare(DeviceShare* share) : share_(share) {
+    if (share_) share_->suspend();
+  }
+  ~NoShare() {
+    if (share_) share_->resume();
+  }
+  NoShare(const NoShare&) = delete;
+
+ private:
+  DeviceShare* share_;
+};
+
 class SideBySide {
  public:
   SideBySide(const ReferenceSide& side, CallSource& source, EagerCalls& eager, std::vector<Contestant>& contestants,
@@ -47,6 +62,7 @@ class SideBySide {
         eager_(eager),
         contestants_(contestants),
         options_(options.examination.judge),
+        share_(options.examination.share),
         check_(side, source),
         compiled_(options.examination.compiled, side, source, check_),
         samples_(contestants.size()),
@@ -59,10 +75,12 @@ class SideBySide {
     // Only the first call after the seed, and on the model's own state, is what the truth can say.
     single_ = *stateful || side_.reads_state() || side_.is_random();
     reloads_ = *stateful || !side_.judged_state().empty();
+    const NoShare alone(share_);
     const TimingLock lock(timing_lock_file(options_.target), [&] {
       for (auto& each : contestants_) add_note(each.verdict, "waited until another run on this machine had been timed");
     });
     lock_ = &lock;
+    for (auto& each : contestants_) each.verdict.seconds["waiting"] += lock.waited_s();
     compiled_.get_ready(eager_.weights(), {options_.compile_limit_s, options_.time_limit_s, [&] { lock.touch(); }});
     if (!warm_up()) return false;
     log_.read();
@@ -378,6 +396,7 @@ class SideBySide {
   EagerCalls& eager_;
   std::vector<Contestant>& contestants_;
   const JudgeOptions& options_;
+  DeviceShare* share_;
   CallCheck check_;
   CompiledRounds compiled_;
   const TimingLock* lock_ = nullptr;  // held while something is timed

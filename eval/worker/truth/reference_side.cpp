@@ -131,8 +131,10 @@ Status ReferenceSide::prepare() {
 Status ReferenceSide::measure_given_trials() {
   constexpr size_t kMoved = 2;  // trials whose truth is moved: of few elements one draw tells little
   const Elapsed elapsed;
+  double waited = 0;
   std::vector<Measured> measured;
   for (size_t i = 0; i < recipes_.size(); ++i) {
+    waited += begin_step();
     auto trial = TRY(maker_->make_trial(recipes_[i], {}));
     measured.push_back(TRY(measure(trial, i < kMoved ? std::optional<uint64_t>(0) : std::nullopt)));
     see_inputs(trial.inputs, facts_);
@@ -148,7 +150,7 @@ Status ReferenceSide::measure_given_trials() {
       for (size_t k = 0; k < facts_.size(); ++k) facts_[k].singled_out = maker_->singled_out_values().at(k);
     }
     keep_if_small(i, std::move(trial));
-    const double each = elapsed.seconds() / static_cast<double>(i + 1);
+    const double each = (elapsed.seconds() - waited) / static_cast<double>(i + 1);
     const auto affordable = std::max({kFewestTrials, i + 1, static_cast<size_t>(options_.trial_seconds / each)});
     if (affordable >= recipes_.size()) continue;
     notes_.push_back(
@@ -438,23 +440,25 @@ void ReferenceSide::find_stress_trials() const {
   if (!reference_.numbers.empty())
     for (auto& strengths : {std::vector{1, -1}, std::vector{510}, std::vector{-4}})
       of_state.push_back({StressKind::numbers, strengths});
-  for (auto& plan : of_state) try_plan(plan, given);
+  double waited = 0;
+  for (auto& plan : of_state) waited += try_plan(plan, given);
   int tried = 0;
   for (auto& plan : plans) {
     const bool ties = plan.kind == StressKind::ties || plan.kind == StressKind::zeros;
     if (ties && chooses_) continue;
-    if (tried++ < kAlways || elapsed.seconds() <= options_.stress_seconds)
-      try_plan(plan, given);
+    if (tried++ < kAlways || elapsed.seconds() - waited <= options_.stress_seconds)
+      waited += try_plan(plan, given);
     else
       untried_.insert(std::string(to_string(plan.kind)));
   }
 }
 
-// All inputs of the kind together, else each alone, where the model's values stay finite.
-void ReferenceSide::try_plan(const StressPlan& plan, const Given& given) const {
+// All inputs of the kind together, else each alone, where the model's values stay finite. Gives the seconds waited.
+double ReferenceSide::try_plan(const StressPlan& plan, const Given& given) const {
   constexpr size_t kMostAlone = 3;
   auto inputs = inputs_of_kind(plan.kind, given.inputs, facts_);
   std::vector<int> choices = {-1};
+  double waited = 0;
   if (inputs.size() > kMostAlone) inputs.resize(kMostAlone);
   if (inputs.size() > 1) choices.insert(choices.end(), inputs.begin(), inputs.end());
   for (int only : choices) {
@@ -463,9 +467,11 @@ void ReferenceSide::try_plan(const StressPlan& plan, const Given& given) const {
       recipe.input_seed += 1 + static_cast<uint64_t>(plan.kind);
       recipe.stress = {plan.kind, strength, only};
       if (plan.kind == StressKind::buffers || plan.kind == StressKind::weights) recipe.weights = strength;
-      if (keep_stress(recipe, given)) return;
+      waited += begin_step();
+      if (keep_stress(recipe, given)) return waited;
     }
   }
+  return waited;
 }
 
 bool ReferenceSide::keep_stress(const TrialRecipe& recipe, const Given& given) const {

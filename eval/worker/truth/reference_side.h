@@ -107,7 +107,8 @@ class ReferenceSide {
   struct Given {
     std::vector<at::Tensor> inputs, finite_places;
   };
-  void try_plan(const StressPlan& plan, const Given& given) const;
+  double begin_step() const { return options_.begin_step ? options_.begin_step() : 0; }
+  double try_plan(const StressPlan& plan, const Given& given) const;
   bool keep_stress(const TrialRecipe& recipe, const Given& given) const;
   void note_fixed_inputs();
   void note_masks();

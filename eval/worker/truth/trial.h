@@ -77,6 +77,7 @@ struct ReferenceOptions {
   int64_t exact_bytes = kExactBytes;                           // float64 replays that take more are cut into slices
   int64_t idle_bytes = 0;                                      // of a GPU's memory, that may be kept when it is freed
   FindSlices find_slices = eval::find_slices;                  // how
+  std::function<double()> begin_step = nullptr;                // before each trial; gives the seconds that it waits
 };
 
 class TrialMaker {
