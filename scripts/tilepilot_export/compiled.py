@@ -2,6 +2,7 @@
 (eval/worker/judge/compiled_side.cpp). The judge owns the clock; on a GPU events are read here."""
 
 import ctypes
+import math
 import os
 import time
 
@@ -14,6 +15,8 @@ WARM_SECONDS = 10  # of calls, at most
 WARM_CALLS = 5  # compared with as many before
 STABLE = 0.97  # of their time: then calls do not become faster
 FLUSHED = 256 << 20  # bytes, several times a GPU's cache: as in eval/torch/stopwatch.cpp
+AHEAD = 1.5  # of what the host needs for a call, the GPU is kept busy before it
+MOST_FLUSHES = 8
 IDLE_ANSWER = 50e-6  # seconds, and this
 LARGE = 1 << 30  # bytes of a batch on a GPU: others may need what is free
 
@@ -27,14 +30,30 @@ def keep_freed_memory():
 
 
 class Stopwatch:
-    """Of calls on a GPU: between two events, on flushed caches, with what goes on in other streams."""
+    """Of calls on a GPU: between two events, on flushed caches, with what goes on in other streams.
+
+    While the GPU flushes, the host gets ahead of it. Dynamo's guards and the launch of a graph may take the host longer
+    than one flush lasts; the GPU would then wait for the host between the events.
+    """
 
     def __init__(self):
         self.flushed = torch.empty(FLUSHED, dtype=torch.uint8, device="cuda")
         self.begin, self.end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self.flushes = 1
+
+    def flush(self):
+        for _ in range(self.flushes):
+            self.flushed.zero_()
+
+    def expect(self, host_seconds):
+        """Calls keep the host for so long."""
+        self.flushes = 1
+        self.timed(self.flush)
+        _, flush = self.timed(self.flush)
+        self.flushes = min(max(math.ceil(AHEAD * host_seconds / flush), 1), MOST_FLUSHES)
 
     def timed(self, call):
-        self.flushed.zero_()
+        self.flush()
         self.begin.record()
         result = call()
         self.end.record()
@@ -75,13 +94,16 @@ class CompiledModel:
         arguments = self.arguments_with(tensors)
         self.compiled(*arguments)
         self.synchronize()
-        times, warm = [], time.perf_counter()
+        times, launching, warm = [], [], time.perf_counter()
         while time.perf_counter() - warm < WARM_SECONDS and not is_stable(times):
             start = time.perf_counter()
             self.compiled(*arguments)
+            launching.append(time.perf_counter() - start)
             self.synchronize()
             times.append(time.perf_counter() - start)
         end_compilers()
+        if self.stopwatch:
+            self.stopwatch.expect(middle(launching[-WARM_CALLS:]))
         return {"seconds": time.perf_counter() - begin, "calls": len(times)}
 
     def synchronize(self):
@@ -126,10 +148,13 @@ class CompiledModel:
         return [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
 
 
+def middle(numbers):
+    return sorted(numbers)[len(numbers) // 2]
+
+
 def is_stable(times):
     if len(times) < 2 * WARM_CALLS:
         return False
-    middle = lambda some: sorted(some)[len(some) // 2]  # noqa: E731
     return middle(times[-WARM_CALLS:]) > STABLE * middle(times[-2 * WARM_CALLS:-WARM_CALLS])
 
 

@@ -151,5 +151,11 @@ TEST(CompiledProcess, KeepsFreedMemory) {
   EXPECT_EQ(ran.output, "True True\n");
 }
 
+// Or a GPU waits for Python in the middle of what is timed.
+TEST(CompiledProcess, LetsTheHostGetAheadOfTheGpu) {
+  const auto ran = testing::run_python("tests/torch/compiled_stopwatch.py", {TILEPILOT_SOURCE_DIR "/scripts"});
+  EXPECT_EQ(ran.output, "1 14\n2 14\n3 14\n8 4307\n");
+}
+
 }  // namespace
 }  // namespace tilepilot::eval
