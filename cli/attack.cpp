@@ -56,11 +56,20 @@ Result<agent::RedTeamOptions> red_team_options(const Session& session, const Att
   return options;
 }
 
+// What speaks against the program.
+std::string why_of(const eval::Verdict& verdict) {
+  if (!verdict.given_inputs_only) return verdict.detail;
+  const auto found = std::find_if(verdict.notes.begin(), verdict.notes.end(), [](const std::string& note) {
+    return note.starts_with("verified for these inputs only: ");
+  });
+  return found == verdict.notes.end() ? verdict.detail : *found;
+}
+
 nlohmann::json json_of(const AttackResult& result) {
-  return {{"attack", result.attack->name},   {"row", result.attack->row},
-          {"level", result.attack->level},   {"standing", agent::to_string(result.standing)},
-          {"caught_by", result.caught_by},   {"expected", result.attack->expected},
-          {"detail", result.verdict.detail}, {"seconds", result.seconds}};
+  return {{"attack", result.attack->name},    {"row", result.attack->row},
+          {"level", result.attack->level},    {"standing", agent::to_string(result.standing)},
+          {"caught_by", result.caught_by},    {"expected", result.attack->expected},
+          {"detail", why_of(result.verdict)}, {"seconds", result.seconds}};
 }
 
 std::string row_of(const AttackResult& result) {
@@ -74,7 +83,8 @@ std::string row_of(const AttackResult& result) {
   if (!agent::is_failure(result.standing) || result.standing == Standing::known_escape) return row;
   row += fmt::format("\n    expected {}",
                      attack.honest() ? "to pass" : fmt::format("{}", fmt::join(attack.expected, ", ")));
-  return result.verdict.detail.empty() ? row : fmt::format("{}; {}", row, result.verdict.detail);
+  const std::string why = why_of(result.verdict);
+  return why.empty() ? row : fmt::format("{}; {}", row, why);
 }
 
 struct Counts {
