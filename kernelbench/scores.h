@@ -53,8 +53,8 @@ struct Scores {
 };
 Scores score(const std::vector<Row>& rows, Baseline baseline = Baseline::eager);
 
-// A selection of rows with its name, as reports list them: all, each level, without degenerate problems, without exact
-// shortcuts.
+// A selection of rows with its name, as reports list them: all, those done so far (if not all are), each level, without
+// degenerate problems, without exact shortcuts.
 struct Group {
   std::string name;
   std::vector<Row> rows;

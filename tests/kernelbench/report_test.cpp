@@ -106,6 +106,15 @@ TEST(Scores, LeaveDegenerateProblemsAndShortcutsOutOnceMore) {
                                             "without exact shortcuts 5"));
 }
 
+TEST(Scores, AreToldOfWhatIsDoneSoFar) {
+  Batch batch = sample();
+  batch.problems[0].state = batch.problems[1].state = State::waiting;
+  const auto groups = groups_of(rows_of(batch));
+  EXPECT_EQ(groups[0].rows.size(), 6u);
+  EXPECT_EQ(groups[1].name, "done so far");
+  EXPECT_EQ(groups[1].rows.size(), 4u);
+}
+
 TEST(ReportText, NamesWhatIsWeakAndWhy) {
   const std::string text = report_text({sample(), {}});
   EXPECT_THAT(text, AllOf(HasSubstr("6 of 6 problems done"), HasSubstr("0.50x  level 1 #1 p1"),
