@@ -239,7 +239,8 @@ TEST(TimingLock, WaitsAsLongAsItsHolderGivesSignsOfLife) {
 
 TEST(DeviceShare, LetsWhoIsTimedGoFirst) {
   const auto file = testing::scratch("device-share") / "lock";
-  DeviceShare share(file), other(file);
+  const DeviceShare::Limits no_turns = {.turn_s = 0};
+  DeviceShare share(file, no_turns), other(file, no_turns);
   EXPECT_LT(share.renew() + other.renew(), 1);  // many have one
   std::atomic<bool> timed = false, done = false;
   std::thread timer([&] {
@@ -258,9 +259,31 @@ TEST(DeviceShare, LetsWhoIsTimedGoFirst) {
   timer.join();
 }
 
+// Else, where many are timed one after another, the others would come to one step between any two of them.
+TEST(DeviceShare, LastsForATurn) {
+  const auto file = testing::scratch("share-turn") / "lock";
+  DeviceShare share(file, {.turn_s = 0.3});
+  share.renew();
+  const double begin = monotonic_seconds();
+  std::atomic<bool> timed = false;
+  std::thread timer([&] {
+    const TimingLock lock(file, [] {});
+    timed = true;
+  });
+  int steps = 0;
+  for (; !timed && monotonic_seconds() - begin < 10; ++steps) {
+    share.renew();
+    usleep(20'000);
+  }
+  timer.join();
+  EXPECT_GT(monotonic_seconds() - begin, 0.3);
+  EXPECT_GT(steps, 3);
+  EXPECT_LT(steps, 20);
+}
+
 TEST(DeviceShare, IsNoObstacleToItsOwnerWhileThatIsTimed) {
   const auto file = testing::scratch("suspended-share") / "lock";
-  DeviceShare share(file, 0.2);
+  DeviceShare share(file, {.patience_s = 0.2});
   share.renew();
   share.suspend();
   {

@@ -79,8 +79,8 @@ void TimingLock::touch() const {
   if (holds_) futimens(file_.number(), nullptr);
 }
 
-DeviceShare::DeviceShare(const std::filesystem::path& file, double patience_s)
-    : file_(open_lock(file)), use_(open_lock(use_of(file))), patience_s_(patience_s) {}
+DeviceShare::DeviceShare(const std::filesystem::path& file, Limits limits)
+    : file_(open_lock(file)), use_(open_lock(use_of(file))), limits_(limits) {}
 
 // Looking is a share of the other file for a moment, for which nobody who wants to hold that alone need wait longer.
 bool DeviceShare::is_wanted() const {
@@ -92,17 +92,20 @@ bool DeviceShare::is_wanted() const {
 double DeviceShare::renew() {
   if (is_suspended_ || file_.number() < 0 || use_.number() < 0) return 0;
   const double begin = monotonic_seconds();
+  if (since_ && begin - *since_ < limits_.turn_s) return 0;
   if (is_wanted()) {
     release();
-    wait_for(file_.number(), patience_s_, [this] { return !is_wanted(); });
+    wait_for(file_.number(), limits_.patience_s, [this] { return !is_wanted(); });
   }
   futimens(use_.number(), nullptr);  // a sign of life, for who waits until all shares are back
-  wait_for(file_.number(), patience_s_, [this] { return take(use_.number(), LOCK_SH); });
-  return monotonic_seconds() - begin;
+  wait_for(file_.number(), limits_.patience_s, [this] { return take(use_.number(), LOCK_SH); });
+  since_ = monotonic_seconds();
+  return *since_ - begin;
 }
 
 void DeviceShare::release() {
   if (use_.number() >= 0) flock(use_.number(), LOCK_UN);
+  since_.reset();
 }
 
 void DeviceShare::suspend() {

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "eval/wire.h"
@@ -35,8 +36,13 @@ class TimingLock {
 // A share of a device on which nobody is timed meanwhile. None is taken before it is asked for.
 class DeviceShare {
  public:
+  struct Limits {
+    double turn_s = 0.5;  // for so long nobody need be let go first: where many wait to be timed, work goes on, too
+    double patience_s = 120;
+  };
   // Empty: of a device that needs none.
-  explicit DeviceShare(const std::filesystem::path& file, double patience_s = 120);
+  explicit DeviceShare(const std::filesystem::path& file, Limits limits);
+  explicit DeviceShare(const std::filesystem::path& file) : DeviceShare(file, Limits()) {}
   // Between two steps of work: lets those go first that wait to be timed. Waits as TimingLock does, and gives how long,
   // in seconds. Nothing while it is suspended.
   double renew();
@@ -49,7 +55,8 @@ class DeviceShare {
   bool is_wanted() const;
 
   Descriptor file_, use_;
-  double patience_s_;
+  Limits limits_;
+  std::optional<double> since_;  // when its turn began; none: there is no share
   bool is_suspended_ = false;
 };
 
