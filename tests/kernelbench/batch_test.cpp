@@ -112,13 +112,13 @@ TEST_F(Batches, TakeProblemsInTheSameRandomOrderInEveryCall) {
   FakeRunner undisturbed;
   run(begin(40), undisturbed);
   EXPECT_TRUE(std::is_sorted(undisturbed.begun.begin(), undisturbed.begun.end()));
-  run(batch, first, {.jobs = 3, .minutes = 1e-4, .shuffle = true});
-  ASSERT_EQ(first.begun.size(), 3u);
+  run(batch, first, {.jobs = 3, .minutes = 5e-3, .shuffle = true});
+  ASSERT_FALSE(first.begun.empty());
   run(batch, second, {.shuffle = true});
   ASSERT_EQ(second.begun.size(), 40u);
   EXPECT_FALSE(std::is_sorted(second.begun.begin(), second.begun.end()));
-  EXPECT_TRUE(
-      std::is_permutation(first.begun.begin(), first.begun.end(), second.begun.begin(), second.begun.begin() + 3));
+  EXPECT_TRUE(std::is_permutation(first.begun.begin(), first.begun.end(), second.begun.begin(),
+                                  second.begun.begin() + static_cast<int64_t>(first.begun.size())));
 }
 
 TEST_F(Batches, RunEachProblemOnce) {
