@@ -29,12 +29,12 @@ class ProblemRunner {
 
 struct BatchOptions {
   int jobs = 1;
-  Allowance each;              // of a problem
-  double minutes = 0;          // of this call; 0: no limit
+  Allowance each;      // of a problem
+  double minutes = 0;  // of this call; 0: no limit
   // Problems in an order drawn from the batch's number: what a limit leaves undone is then a random sample of all.
   bool shuffle = false;
-  double dollars = 0;          // of the batch, what it has spent before included; 0: no limit
-  int most_tries = 2;          // of a problem that ends `not_judged`, in this call
+  double dollars = 0;              // of the batch, what it has spent before included; 0: no limit
+  int most_tries = 2;              // of a problem that ends `not_judged`, in this call
   int most_failures_in_a_row = 5;  // problems `not_judged` one after another that end the call
 };
 

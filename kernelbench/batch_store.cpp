@@ -82,12 +82,13 @@ Result<int64_t> BatchStore::begin(const BatchHeader& header, const std::vector<P
     SQLite::Transaction transaction(*database_, SQLite::TransactionBehavior::IMMEDIATE);
     SQLite::Statement insert(
         *database_,
-        fmt::format("INSERT INTO batch (problems, digest, options, environment, started) VALUES (?, ?, ?, ?, {})", kNow));
+        fmt::format("INSERT INTO batch (problems, digest, options, environment, started) VALUES (?, ?, ?, ?, {})",
+                    kNow));
     bind_all(insert, header.problems, header.digest, header.options, header.environment);
     insert.exec();
     const int64_t batch = database_->getLastInsertRowid();
-    SQLite::Statement add(*database_,
-                          "INSERT INTO batch_problem (batch, level, problem, name, file, source) VALUES (?, ?, ?, ?, ?, ?)");
+    SQLite::Statement add(
+        *database_, "INSERT INTO batch_problem (batch, level, problem, name, file, source) VALUES (?, ?, ?, ?, ?, ?)");
     for (const Problem& problem : problems) {
       add.reset();
       bind_all(add, batch, problem.level, problem.id, problem.name, problem.file.string(), problem.source);

@@ -19,7 +19,6 @@ namespace tilepilot::kernelbench {
 
 enum class State { waiting, running, done };
 
-
 // How a problem ended.
 enum class Ending {
   verified,
@@ -35,11 +34,11 @@ std::optional<Ending> parse_ending(std::string_view name);
 
 struct Outcome {
   Ending ending = Ending::not_judged;
-  std::string reason;       // one sentence; empty: verified
-  int64_t run = 0;          // of `generate`, in the same database; 0: none began
-  double seconds = 0;       // by the wall clock
-  double dollars = 0;       // for the language model
-  nlohmann::json record;    // what `generate --json` printed
+  std::string reason;     // one sentence; empty: verified
+  int64_t run = 0;        // of `generate`, in the same database; 0: none began
+  double seconds = 0;     // by the wall clock
+  double dollars = 0;     // for the language model
+  nlohmann::json record;  // what `generate --json` printed
 };
 
 struct BatchProblem {

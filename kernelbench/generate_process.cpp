@@ -80,13 +80,15 @@ class GenerateProcesses final : public ProblemRunner {
     return name.substr(0, 120);
   }
 
-  // The problem's own file, or one in the work folder. A file that has changed since the batch began is not its problem.
+  // The problem's own file, or one in the work folder. A file that has changed since the batch began is not its
+  // problem.
   Result<std::filesystem::path> model_file(const Problem& problem) const {
     std::string text, why;
     if (!problem.file.empty() && read_file(problem.file, text) && text == problem.source) return problem.file;
     const auto file = options_.work / (stem(problem) + ".py");
     if (!write_file(file, problem.source, &why))
-      return make_error(DiagnosticKind::output_unwritable, {}, fmt::format("cannot write `{}`: {}", file.string(), why));
+      return make_error(DiagnosticKind::output_unwritable, {},
+                        fmt::format("cannot write `{}`: {}", file.string(), why));
     return file;
   }
 

@@ -23,8 +23,8 @@ struct GenerateProcessOptions {
 // Processes end with this one, however that ends.
 std::unique_ptr<ProblemRunner> generate_processes(GenerateProcessOptions options);
 
-// What a process of `generate --json` that ended with this code says of its problem. `text`: its standard output; `how`:
-// how it ended, for one that said nothing.
+// What a process of `generate --json` that ended with this code says of its problem. `text`: its standard output;
+// `how`: how it ended, for one that said nothing.
 Outcome outcome_of(const std::string& text, int exit_code, const std::string& how);
 
 }  // namespace tilepilot::kernelbench

@@ -129,9 +129,9 @@ Result<std::vector<Problem>> read_folder(const fs::path& root) {
 Status check_unique(const std::vector<Problem>& problems) {
   for (size_t i = 1; i < problems.size(); ++i)
     if (problems[i].level == problems[i - 1].level && problems[i].id == problems[i - 1].id)
-      return bad_set(fmt::format("{} is there twice: `{}` and `{}`", problems[i].label(), problems[i - 1].name,
-                                 problems[i].name),
-                     "ids are unique in a level: rename one");
+      return bad_set(
+          fmt::format("{} is there twice: `{}` and `{}`", problems[i].label(), problems[i - 1].name, problems[i].name),
+          "ids are unique in a level: rename one");
   return {};
 }
 
