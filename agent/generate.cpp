@@ -136,19 +136,26 @@ retrieval::Structure structure_of(const eval::Reference& reference) {
 
 namespace {
 
-// The run that is written down: a new one, or one of the same batch that was interrupted, with what it judged.
-Result<RunRecord> begin(Run& run) {
+// The run that is written down: a new one, or one of the same batch that was interrupted, with what it judged and with
+// what was nearest when it began.
+Result<RunRecord> begin(Run& run, GenerateResult& result) {
   const GenerateOptions& options = run.options;
   const std::string& source = run.reference.model_source;
   std::optional<int64_t> interrupted;
   if (options.batch != 0) interrupted = TRY(run.store->find_interrupted(options.batch, source));
   if (!interrupted) {
-    run.id = TRY(
-        run.store->begin_run({options.model.string(), source, options.author, options_as_json(run), options.batch}));
+    result.neighbour_known = true;
+    result.neighbour = TRY(retrieval::nearest_neighbour(*run.corpus, structure_of(run.reference)));
+    run.id = TRY(run.store->begin_run(
+        {options.model.string(), source, options.author, options_as_json(run), options.batch, result.neighbour}));
     return RunRecord{*run.store, run.id};
   }
   run.id = *interrupted;
   auto stored = TRY(run.store->find(run.id));
+  if (stored) {
+    result.neighbour = stored->neighbour;
+    result.neighbour_known = stored->neighbour_known;
+  }
   return RunRecord{*run.store, run.id, stored ? std::move(stored->attempts) : std::vector<Attempt>()};
 }
 
@@ -188,10 +195,10 @@ Result<GenerateResult> generate(SourceMap& sources, const GenerateOptions& optio
   TRY(check_protocol(options.judge, judge->target()));
   run.target = judge->target();
   if (options.judge.target == "auto") events.progress(fmt::format("target: {}", run.target));
-  RunRecord record = TRY(begin(run));
+  GenerateResult result;
+  RunRecord record = TRY(begin(run, result));
   events.on_run(run.id);
   auto author = TRY(open_author(run));
-  GenerateResult result;
   result.run = run.id;
   result.preflight = look_at(run);
   result.outcome = TRY(improve(*author, *judge, std::move(record), options.budget, events.loop));

@@ -11,7 +11,7 @@
 #include "agent/improve.h"
 #include "agent/llm/chat.h"
 #include "eval/preflight.h"
-#include "retrieval/corpus.h"
+#include "retrieval/neighbour.h"
 
 namespace tilepilot::agent {
 
@@ -39,6 +39,9 @@ struct GenerateResult {
   bool added_to_corpus = false;        // false: not verified, degenerate, or there already
   std::optional<Certified> certified;  // all that a certificate of the written program wants
   eval::Preflight preflight;           // what the graph alone tells: costs, the roofline, shortcuts
+  // What of the corpus was nearest to the model before the run, whether its author looks there or not.
+  std::optional<retrieval::Neighbour> neighbour;
+  bool neighbour_known = false;  // a run that an earlier version began does not say it
   const Attempt* best() const { return outcome.best ? &outcome.attempts[*outcome.best] : nullptr; }
 };
 

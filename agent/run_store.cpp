@@ -22,7 +22,8 @@ std::string as_text(const eval::Verdict& verdict) {
 
 constexpr const char* kSummary =
     "SELECT id, model, author, started, coalesce(finished, ''), coalesce(ending, ''), "
-    "(SELECT count(*) FROM attempt WHERE attempt.run = run.id), model_source, options, best_attempt FROM run ";
+    "(SELECT count(*) FROM attempt WHERE attempt.run = run.id), model_source, options, best_attempt, "
+    "coalesce(neighbour, '') FROM run ";
 
 RunSummary summary_in(SQLite::Statement& row) {
   auto text = [&](int column) { return row.getColumn(column).getString(); };
@@ -75,7 +76,11 @@ Result<std::optional<StoredRun>> RunStore::find(int64_t run) {
     SQLite::Statement query(*database_, std::string(kSummary) + "WHERE id = ?");
     query.bind(1, run);
     if (!query.executeStep()) return std::optional<StoredRun>();
-    StoredRun found{summary_in(query), query.getColumn(7).getString(), query.getColumn(8).getString(), {}, {}};
+    StoredRun found{
+        summary_in(query), query.getColumn(7).getString(), query.getColumn(8).getString(), {}, false, {}, {}};
+    const auto neighbour = nlohmann::json::parse(query.getColumn(10).getString(), nullptr, /*allow_exceptions*/ false);
+    found.neighbour = retrieval::neighbour_from_json(neighbour);
+    found.neighbour_known = found.neighbour || neighbour.is_null();
     found.attempts = attempts_of(*database_, run);
     found.best = query.getColumn(9).isNull() ? best_of(found.attempts)
                                              : std::optional(static_cast<size_t>(query.getColumn(9).getInt()));
@@ -85,11 +90,13 @@ Result<std::optional<StoredRun>> RunStore::find(int64_t run) {
 }
 
 Result<int64_t> RunStore::begin_run(const RunHeader& header) {
+  nlohmann::json neighbour = nullptr;
+  if (header.neighbour) neighbour = retrieval::to_json(*header.neighbour);
   TRY(execute(*database_, file_,
-              fmt::format("INSERT INTO run (model, model_source, author, options, batch, started) "
-                          "VALUES (?, ?, ?, ?, nullif(?, 0), {})",
+              fmt::format("INSERT INTO run (model, model_source, author, options, batch, neighbour, started, uid) "
+                          "VALUES (?, ?, ?, ?, nullif(?, 0), ?, {}, lower(hex(randomblob(16))))",
                           kNow),
-              header.model, header.model_source, header.author, header.options, header.batch));
+              header.model, header.model_source, header.author, header.options, header.batch, neighbour.dump()));
   return database_->getLastInsertRowid();
 }
 

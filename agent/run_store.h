@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "agent/author.h"
+#include "retrieval/neighbour.h"
 
 namespace SQLite {
 class Database;
@@ -23,6 +24,8 @@ struct RunHeader {
   std::string author;
   std::string options;  // JSON object
   int64_t batch = 0;    // that the run belongs to (kernelbench/batch_store.h); 0: none
+  // What of the corpus was nearest to the model when the run began; nullopt: nothing was.
+  std::optional<retrieval::Neighbour> neighbour = {};
 };
 
 // One request to a language model and its reply.
@@ -48,7 +51,9 @@ struct RunSummary {
 struct StoredRun {
   RunSummary summary;
   std::string model_source;
-  std::string options;            // JSON object
+  std::string options;  // JSON object
+  std::optional<retrieval::Neighbour> neighbour;
+  bool neighbour_known = false;   // runs of earlier versions do not say it
   std::vector<Attempt> attempts;  // an attempt without a verdict was being judged when the run ended
   std::optional<size_t> best;     // as the run said, or, if it was killed, as its verdicts say
 };

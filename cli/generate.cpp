@@ -83,6 +83,8 @@ json as_json(const GenerateFlags& options, const agent::GenerateResult& result) 
                  {"added_to_corpus", result.added_to_corpus},
                  {"preflight", eval::to_json(result.preflight)},
                  {"attempts", json::array()}};
+  if (result.neighbour_known)
+    object["neighbour"] = result.neighbour ? retrieval::to_json(*result.neighbour) : json(nullptr);
   for (const agent::Attempt& attempt : result.outcome.attempts) object["attempts"].push_back(attempt_json(attempt));
   if (const agent::Attempt* best = result.best()) {
     object["output"] = options.generate.output.string();

@@ -54,8 +54,7 @@ std::string weak_rows(const std::vector<Row>& rows) {
 std::string endings(const std::vector<Row>& rows) {
   std::map<std::string, std::map<std::string, std::vector<std::string>>> by_ending;
   for (const Row& row : rows)
-    if (row.done && !row.verified())
-      by_ending[std::string(to_string(row.ending))][row.reason].push_back(label_of(row));
+    if (row.done && !row.verified()) by_ending[std::string(to_string(row.ending))][row.reason].push_back(label_of(row));
   std::string text;
   for (const auto& [ending, reasons] : by_ending) {
     size_t count = 0;
@@ -67,6 +66,29 @@ std::string endings(const std::vector<Row>& rows) {
       if (labels.size() > 3) text += fmt::format("      and {} more\n", labels.size() - 3);
     }
   }
+  return text;
+}
+
+// Whether results may have been known before.
+std::string leakage_text(const std::vector<Row>& rows) {
+  const Leakage leakage = leakage_of(rows);
+  if (leakage.known == 0) return "";
+  std::string text = fmt::format(
+      "\nnearest entry of the corpus when each run began, of {} verified: {} at distance 0 ({} with the same graph), "
+      "{} "
+      "below {}, median {:.2f}\n",
+      leakage.known, leakage.at_zero, leakage.same_graph, leakage.near, retrieval::kNear, leakage.median);
+  if (leakage.known < leakage.verified)
+    text += fmt::format("  {} more verified runs do not say it\n", leakage.verified - leakage.known);
+  size_t shown = 0;
+  for (const Row& row : rows) {
+    if (!row.done || !row.verified() || !row.neighbour || row.neighbour->distance >= retrieval::kNear) continue;
+    if (++shown > kMostWeak) continue;
+    const retrieval::Neighbour& entry = *row.neighbour;
+    text += fmt::format("  {:.2f}  {}: `{}` ({}{})\n", entry.distance, label_of(row), entry.name, entry.origin,
+                        entry.same_graph ? ", the same graph" : "");
+  }
+  if (shown > kMostWeak) text += fmt::format("  and {} more\n", shown - kMostWeak);
   return text;
 }
 
@@ -139,24 +161,31 @@ std::string report_text(const Report& report) {
     std::sort(shares.begin(), shares.end());
     text += fmt::format("median share of the roofline {}; ", percent(shares[shares.size() / 2]));
   }
-  text += fmt::format("{:.0f} s a problem", rows.empty() ? 0 : all.seconds / static_cast<double>(std::max<int64_t>(done, 1)));
+  text += fmt::format("{:.0f} s a problem",
+                      rows.empty() ? 0 : all.seconds / static_cast<double>(std::max<int64_t>(done, 1)));
   text += all.dollars > 0 ? fmt::format(", {:.2f} dollars in all\n", all.dollars) : "\n";
-  return text + weak_rows(rows) + endings(rows) + changes_text(report);
+  return text + weak_rows(rows) + endings(rows) + leakage_text(rows) + changes_text(report);
 }
 
 std::string report_csv(const Report& report) {
-  constexpr const char* kColumns[] = {"level",       "problem_id",   "name",           "ending",      "speedup",
-                                      "speedup_low", "speedup_high", "compile_speedup", "eager_us",    "candidate_us",
-                                      "compiled_us", "roofline_us",  "roofline_share", "headroom",    "generated_share",
-                                      "degenerate",  "shortcut",     "attempts",       "seconds",     "dollars",
-                                      "run",         "reason"};
+  constexpr const char* kColumns[] = {"level",          "problem_id",       "name",
+                                      "ending",         "speedup",          "speedup_low",
+                                      "speedup_high",   "compile_speedup",  "eager_us",
+                                      "candidate_us",   "compiled_us",      "roofline_us",
+                                      "roofline_share", "headroom",         "generated_share",
+                                      "degenerate",     "shortcut",         "attempts",
+                                      "seconds",        "dollars",          "run",
+                                      "nearest",        "nearest_distance", "nearest_same_graph",
+                                      "reason"};
   std::string text = fmt::format("{}\r\n", fmt::join(kColumns, ","));
   for (const Row& row : rows_of(report.batch)) {
     const json object = to_json(row);
     std::string line;
     for (const char* column : kColumns) {
       const json& value = object.at(column);
-      line += (line.empty() ? "" : ",") + (value.is_string() ? quoted(value.get<std::string>()) : value.dump());
+      line += (line.empty() ? "" : ",") + (value.is_string() ? quoted(value.get<std::string>())
+                                           : value.is_null() ? ""
+                                                             : value.dump());
     }
     text += line + "\r\n";
   }
@@ -175,6 +204,7 @@ json report_json(const Report& report) {
                  {"started", report.batch.started},
                  {"finished", report.batch.finished},
                  {"scores", json::object()},
+                 {"leakage", to_json(leakage_of(rows))},
                  {"problems", json::array()}};
   for (const Group& group : groups_of(rows)) {
     json& scores = object["scores"][group.name];

@@ -64,6 +64,8 @@ double geometric_mean(const std::vector<double>& numbers) {
   return std::exp(sum / static_cast<double>(numbers.size()));
 }
 
+double distance_of(const Row& row) { return row.neighbour ? row.neighbour->distance : 1; }
+
 }  // namespace
 
 std::vector<Row> rows_of(const Batch& batch) {
@@ -86,6 +88,10 @@ std::vector<Row> rows_of(const Batch& batch) {
       if (row.roofline_us > 0) row.headroom = at(record, {"preflight", "eager_modelled_us"}, 0.0) / row.roofline_us;
       row.shortcut = !at(record, {"preflight", "shortcuts"}, json::array()).empty();
       row.degenerate = !at(record, {"preflight", "degenerate"}, json::array()).empty();
+      if (const auto found = record.is_object() ? record.find("neighbour") : record.end(); found != record.end()) {
+        row.neighbour = retrieval::neighbour_from_json(*found);
+        row.neighbour_known = row.neighbour || found->is_null();
+      }
       row.attempts = static_cast<int>(at(record, {"attempts"}, json::array()).size());
       if (row.verified() || row.ending == Ending::given_inputs_only)
         read_verdict(at(record, {"verdict"}, json::object()), row);
@@ -123,6 +129,25 @@ Scores score(const std::vector<Row>& rows, Baseline baseline) {
   return scores;
 }
 
+Leakage leakage_of(const std::vector<Row>& rows) {
+  Leakage leakage;
+  std::vector<double> distances;
+  for (const Row& row : rows) {
+    if (!row.done || !row.verified()) continue;
+    ++leakage.verified;
+    if (!row.neighbour_known) continue;
+    const double distance = distance_of(row);
+    distances.push_back(distance);
+    leakage.same_graph += row.neighbour && row.neighbour->same_graph ? 1 : 0;
+    leakage.at_zero += distance == 0 ? 1 : 0;
+    leakage.near += distance < retrieval::kNear ? 1 : 0;
+  }
+  leakage.known = static_cast<int>(distances.size());
+  std::sort(distances.begin(), distances.end());
+  if (!distances.empty()) leakage.median = quantile(distances, 0.5);
+  return leakage;
+}
+
 std::vector<Group> groups_of(const std::vector<Row>& rows) {
   auto those = [&](const std::function<bool(const Row&)>& belongs) {
     std::vector<Row> some;
@@ -149,29 +174,44 @@ std::vector<Group> groups_of(const std::vector<Row>& rows) {
 }
 
 json to_json(const Row& row) {
-  return {{"level", row.level},
-          {"problem_id", row.id},
-          {"name", row.name},
-          {"done", row.done},
-          {"ending", row.done ? std::string(to_string(row.ending)) : "waiting"},
-          {"reason", row.reason},
-          {"speedup", row.speedup},
-          {"speedup_low", row.low},
-          {"speedup_high", row.high},
-          {"compile_speedup", row.compile_speedup},
-          {"eager_us", row.eager_us},
-          {"candidate_us", row.candidate_us},
-          {"compiled_us", row.compiled_us},
-          {"roofline_us", row.roofline_us},
-          {"roofline_share", row.roofline_share()},
-          {"headroom", row.headroom},
-          {"generated_share", row.generated_share},
-          {"degenerate", row.degenerate},
-          {"shortcut", row.shortcut},
-          {"attempts", row.attempts},
-          {"seconds", row.seconds},
-          {"dollars", row.dollars},
-          {"run", row.run}};
+  return {
+      {"level", row.level},
+      {"problem_id", row.id},
+      {"name", row.name},
+      {"done", row.done},
+      {"ending", row.done ? std::string(to_string(row.ending)) : "waiting"},
+      {"reason", row.reason},
+      {"speedup", row.speedup},
+      {"speedup_low", row.low},
+      {"speedup_high", row.high},
+      {"compile_speedup", row.compile_speedup},
+      {"eager_us", row.eager_us},
+      {"candidate_us", row.candidate_us},
+      {"compiled_us", row.compiled_us},
+      {"roofline_us", row.roofline_us},
+      {"roofline_share", row.roofline_share()},
+      {"headroom", row.headroom},
+      {"generated_share", row.generated_share},
+      {"degenerate", row.degenerate},
+      {"shortcut", row.shortcut},
+      {"attempts", row.attempts},
+      {"seconds", row.seconds},
+      {"dollars", row.dollars},
+      {"run", row.run},
+      {"nearest", row.neighbour ? json(row.neighbour->name) : json(nullptr)},
+      {"nearest_origin", row.neighbour ? json(row.neighbour->origin) : json(nullptr)},
+      {"nearest_distance", row.neighbour_known ? json(distance_of(row)) : json(nullptr)},
+      {"nearest_same_graph", row.neighbour_known ? json(row.neighbour && row.neighbour->same_graph) : json(nullptr)}};
+}
+
+json to_json(const Leakage& leakage) {
+  return {{"verified", leakage.verified},
+          {"known", leakage.known},
+          {"same_graph", leakage.same_graph},
+          {"at_zero", leakage.at_zero},
+          {"near", leakage.near},
+          {"near_below", retrieval::kNear},
+          {"median_distance", leakage.known > 0 ? json(leakage.median) : json(nullptr)}};
 }
 
 json to_json(const Scores& scores) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernelbench/batch_store.h"
+#include "retrieval/neighbour.h"
 
 namespace tilepilot::kernelbench {
 
@@ -29,6 +30,10 @@ struct Row {
   int attempts = 0;
   double seconds = 0, dollars = 0;
   int64_t run = 0;  // `tilepilot runs show RUN`
+  // What of the corpus was nearest when the run began; nullopt: nothing was, or the run does not say
+  // (`neighbour_known`).
+  std::optional<retrieval::Neighbour> neighbour;
+  bool neighbour_known = false;
 
   bool verified() const { return ending == Ending::verified; }
   double roofline_share() const { return candidate_us > 0 ? roofline_us / candidate_us : 0; }
@@ -45,13 +50,24 @@ struct Scores {
   // The share of all problems that are verified and faster than each of kThresholds (strictly, as KernelBench's
   // score.py has it).
   std::array<double, kThresholds.size()> fast{};
-  double mean_of_all = 1;       // geometric means
-  double mean_of_verified = 0;  // 0: none is verified
-  double mean_of_faster = 0;    // of those verified and faster than 1
+  double mean_of_all = 1;                                                // geometric means
+  double mean_of_verified = 0;                                           // 0: none is verified
+  double mean_of_faster = 0;                                             // of those verified and faster than 1
   double least = 0, first_quartile = 0, median = 0, third_quartile = 0;  // of the verified ones
   double seconds = 0, dollars = 0;
 };
 Scores score(const std::vector<Row>& rows, Baseline baseline = Baseline::eager);
+
+// Of the verified rows that say it: how near the corpus was to their models.
+struct Leakage {
+  int verified = 0;    // all of them
+  int known = 0;       // those that say it
+  int same_graph = 0;  // an entry has the same graph
+  int at_zero = 0;     // an entry is at distance 0, the ones above included
+  int near = 0;        // an entry is nearer than retrieval::kNear, the ones above included
+  double median = 1;   // of the distances; a model without a neighbour is at distance 1
+};
+Leakage leakage_of(const std::vector<Row>& rows);
 
 // A selection of rows with its name, as reports list them: all, those done so far (if not all are), each level, without
 // degenerate problems, without exact shortcuts.
@@ -63,5 +79,6 @@ std::vector<Group> groups_of(const std::vector<Row>& rows);
 
 nlohmann::json to_json(const Row& row);
 nlohmann::json to_json(const Scores& scores);
+nlohmann::json to_json(const Leakage& leakage);
 
 }  // namespace tilepilot::kernelbench

@@ -147,9 +147,7 @@ class SqliteCorpus final : public Corpus {
     std::vector<float> scores(entries.size());
     std::vector<int64_t> ids(entries.size());
     index.search(1, row.data(), index.ntotal, scores.data(), ids.data());
-    auto found = hits(structure, text_query, entries, scores, ids);
-    if (found.size() > static_cast<size_t>(count)) found.resize(static_cast<size_t>(count));
-    return found;
+    return hits(structure, text_query, entries, scores, ids, static_cast<size_t>(count));
   }
 
  private:
@@ -167,11 +165,11 @@ class SqliteCorpus final : public Corpus {
 
   static std::vector<Hit> hits(const Structure& structure, const TextVector& text_query,
                                const std::vector<Entry>& entries, const std::vector<float>& scores,
-                               const std::vector<int64_t>& ids) {
+                               const std::vector<int64_t>& ids, size_t most) {
     std::vector<Hit> found;
     StructureVector query = embed(structure);
     std::set<std::string> seen;
-    for (size_t rank = 0; rank < ids.size(); ++rank) {
+    for (size_t rank = 0; rank < ids.size() && found.size() < most; ++rank) {
       if (ids[rank] < 0 || scores[rank] <= 0) continue;
       const Entry& entry = entries[static_cast<size_t>(ids[rank])];
       if (!seen.insert(entry.fingerprint).second) continue;

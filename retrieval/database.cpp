@@ -13,7 +13,7 @@ namespace {
 constexpr int kApplicationId = 0x54695069;
 
 // Migration k brings schema k to schema k + 1. Never edit one that was released: append.
-constexpr std::array<const char*, 4> kMigrations = {
+constexpr std::array<const char*, 5> kMigrations = {
     R"sql(
 CREATE TABLE corpus (
   id INTEGER PRIMARY KEY,
@@ -115,6 +115,16 @@ CREATE TABLE batch_problem (
   PRIMARY KEY (batch, level, problem)
 );
 ALTER TABLE run ADD COLUMN batch INTEGER;
+)sql",
+    // Databases are merged: a run has one name in all of them. A batch says who runs it, for other machines, and a run
+    // how near the corpus was when it began.
+    R"sql(
+ALTER TABLE run ADD COLUMN uid TEXT;  -- random
+UPDATE run SET uid = lower(hex(randomblob(16)));
+CREATE UNIQUE INDEX run_uid ON run (uid);
+ALTER TABLE run ADD COLUMN neighbour TEXT;  -- JSON object (retrieval/neighbour.h), or null: there was none
+ALTER TABLE batch ADD COLUMN holder TEXT;   -- JSON object (kernelbench/batch_lock.h); NULL: nobody runs it
+ALTER TABLE batch ADD COLUMN heartbeat INTEGER NOT NULL DEFAULT 0;  -- grows while it is run
 )sql",
 };
 

@@ -36,6 +36,21 @@ TEST_F(RunStoreTest, FindsTheRunOfABatchThatDidNotEnd) {
   EXPECT_EQ(*store_->find_interrupted(6, "text"), std::nullopt);
 }
 
+TEST_F(RunStoreTest, KeepsWhatWasNearestWhenARunBegan) {
+  const retrieval::Neighbour neighbour{"softmax", "seed", "cpu", "print", 0.25, false};
+  auto run = store_->begin_run({"m.py", "text", "builtin", "{}", 0, neighbour});
+  auto none = store_->begin_run({"m.py", "text", "builtin", "{}"});
+  ASSERT_TRUE(run.ok() && none.ok());
+  const auto stored = *store_->find(*run);
+  ASSERT_TRUE(stored->neighbour.has_value());
+  EXPECT_EQ(stored->neighbour->name, "softmax");
+  EXPECT_EQ(stored->neighbour->distance, 0.25);
+  EXPECT_FALSE((*store_->find(*none))->neighbour.has_value());
+  EXPECT_TRUE((*store_->find(*none))->neighbour_known);
+  // A run has a name of its own in all databases.
+  EXPECT_EQ(column("SELECT count(DISTINCT uid) FROM run WHERE length(uid) = 32"), column("SELECT count(*) FROM run"));
+}
+
 TEST_F(RunStoreTest, AddsTheVerdictToItsAttempt) {
   eval::Verdict verdict;
   verdict.outcome = eval::Outcome::wrong_shape;

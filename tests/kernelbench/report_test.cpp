@@ -121,6 +121,47 @@ TEST(ReportText, NamesWhatIsWeakAndWhy) {
                           HasSubstr("1 x wrong, \"all\" of it"), HasSubstr("1 x sees nothing")));
 }
 
+// What was nearest is told as it was recorded: of six problems one at distance 0, one near, one that has nothing in
+// common with the corpus, and one that is of a version that did not say it.
+Batch sample_with_neighbours() {
+  Batch batch = sample();
+  auto neighbour = [](double distance, bool same) {
+    return retrieval::to_json({"entry, one", "seed", "cpu", "print", distance, same});
+  };
+  batch.problems[0].outcome.record["neighbour"] = neighbour(0, true);
+  batch.problems[1].outcome.record["neighbour"] = neighbour(0.05, false);
+  batch.problems[2].outcome.record["neighbour"] = nullptr;
+  batch.problems[5].outcome.record["neighbour"] = neighbour(0, true);  // abstained: nothing was written
+  return batch;
+}
+
+TEST(Leakage, CountsVerifiedProblemsThatAreNearTheCorpus) {
+  const Leakage leakage = leakage_of(rows_of(sample_with_neighbours()));
+  EXPECT_EQ(leakage.verified, 4);
+  EXPECT_EQ(leakage.known, 3);
+  EXPECT_EQ(leakage.at_zero, 1);
+  EXPECT_EQ(leakage.same_graph, 1);
+  EXPECT_EQ(leakage.near, 2);
+  EXPECT_DOUBLE_EQ(leakage.median, 0.05);
+}
+
+TEST(Leakage, IsToldInEveryForm) {
+  const Report report{sample_with_neighbours(), {}};
+  EXPECT_THAT(report_text(report),
+              AllOf(HasSubstr("of 3 verified: 1 at distance 0 (1 with the same graph), 2 below 0.1, median 0.05"),
+                    HasSubstr("1 more verified runs do not say it"),
+                    HasSubstr("0.00  level 1 #1 p1: `entry, one` (seed, the same graph)"),
+                    HasSubstr("0.05  level 1 #2 p2: `entry, one` (seed)"), Not(HasSubstr("level 2 #2 p2: `entry"))));
+  EXPECT_THAT(report_csv(report), AllOf(HasSubstr("nearest,nearest_distance,nearest_same_graph"),
+                                        HasSubstr(",\"entry, one\",0.05,false,"), HasSubstr(",,1.0,false,")));
+  const json object = report_json(report);
+  EXPECT_EQ(object["leakage"]["at_zero"], 1);
+  EXPECT_EQ(object["problems"][0]["nearest"], "entry, one");
+  EXPECT_EQ(object["problems"][3]["nearest_distance"], nullptr);
+  EXPECT_THAT(report_html(report, {}), HasSubstr("\"nearest_distance\":0.05"));
+  EXPECT_THAT(report_text({sample(), {}}), Not(HasSubstr("nearest")));
+}
+
 TEST(ReportText, ComparesTwoBatches) {
   Batch then = sample();
   then.id = 7;

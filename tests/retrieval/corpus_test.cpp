@@ -9,8 +9,10 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "retrieval/database.h"
+#include "retrieval/neighbour.h"
 #include "retrieval/seeds.h"
 
 namespace tilepilot::retrieval {
@@ -126,6 +128,53 @@ TEST_F(CorpusTest, FindsByText) {
   ASSERT_EQ(hits.size(), 1u);
   EXPECT_EQ(hits[0].entry.name, "pooling");
   EXPECT_THAT(hits[0].reason, HasSubstr("description matches"));
+}
+
+TEST_F(CorpusTest, KnowsTheNearestEntry) {
+  auto corpus = open();
+  const Entry chain = entry("linear_relu", {"aten::linear", "aten::relu"}, "a = 1\n");
+  EXPECT_FALSE(nearest_neighbour(*corpus, chain.structure)->has_value());
+  ASSERT_TRUE(corpus->add(entry("pooling", {"aten::max_pool2d"}, "a = 2\n")).ok());
+  EXPECT_FALSE(nearest_neighbour(*corpus, chain.structure)->has_value());
+  ASSERT_TRUE(corpus->add(entry("linear_gelu", {"aten::linear", "aten::gelu"}, "a = 3\n")).ok());
+  auto related = *nearest_neighbour(*corpus, chain.structure);
+  ASSERT_TRUE(related.has_value());
+  EXPECT_EQ(related->name, "linear_gelu");
+  EXPECT_GT(related->distance, 0.1);
+  EXPECT_LT(related->distance, 1);
+  EXPECT_FALSE(related->same_graph);
+  // In place or not, and sizes, make no difference; the dtype does.
+  ASSERT_TRUE(corpus->add(entry("known", {"aten::linear", "aten::relu_"}, "a = 4\n")).ok());
+  Structure larger = chain.structure;
+  larger.largest_elements = 1 << 20;
+  auto known = *nearest_neighbour(*corpus, larger);
+  ASSERT_TRUE(known.has_value());
+  EXPECT_EQ(known->name, "known");
+  EXPECT_EQ(known->distance, 0);
+  EXPECT_TRUE(known->same_graph);
+  larger.dtype = "bfloat16";
+  EXPECT_FALSE((*nearest_neighbour(*corpus, larger))->same_graph);
+}
+
+// Operators and pairs of them may be the same, and the graphs may not be.
+TEST_F(CorpusTest, PrefersTheSameGraphAtOneDistance) {
+  auto corpus = open();
+  Entry swapped = entry("swapped", {"aten::relu", "aten::linear"}, "a = 1\n");
+  swapped.structure.edges = {{"aten::linear", "aten::relu"}};
+  ASSERT_TRUE(corpus->add(swapped).ok());
+  const Entry same = entry("same", {"aten::linear", "aten::relu"}, "a = 2\n");
+  auto before = *nearest_neighbour(*corpus, same.structure);
+  ASSERT_TRUE(before.has_value());
+  EXPECT_EQ(before->distance, 0);
+  EXPECT_FALSE(before->same_graph);
+  ASSERT_TRUE(corpus->add(same).ok());
+  auto after = *nearest_neighbour(*corpus, same.structure);
+  EXPECT_EQ(after->name, "same");
+  EXPECT_TRUE(after->same_graph);
+  const auto read = neighbour_from_json(to_json(*after));
+  ASSERT_TRUE(read.has_value());
+  EXPECT_EQ(to_json(*read), to_json(*after));
+  EXPECT_FALSE(neighbour_from_json(nullptr).has_value());
 }
 
 TEST_F(CorpusTest, RejectsAProgramThatDoesNotParse) {
