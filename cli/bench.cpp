@@ -1,4 +1,5 @@
-// tilepilot bench run|report|list: whole problem sets, and what came of them.
+// tilepilot bench run|report|list: whole problem sets, and what came of them. Its other commands are in files of their
+// own (cli/bench_flags.h).
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -9,14 +10,11 @@
 
 #include "agent/run_store.h"
 #include "agent/work_folder.h"
-#include "cli/chosen_target.h"
-#include "cli/command.h"
-#include "cli/help.h"
-#include "cli/judge_flags.h"
+#include "cli/bench_flags.h"
 #include "cli/live_lines.h"
-#include "cli/llm_flags.h"
+#include "cli/store_warning.h"
 #include "compiler/source/file.h"
-#include "kernelbench/batch_lock.h"
+#include "kernelbench/batch_hold.h"
 #include "kernelbench/generate_process.h"
 #include "kernelbench/report.h"
 
@@ -26,59 +24,10 @@ namespace {
 using namespace kernelbench;
 using nlohmann::json;
 
-struct BenchFlags {
-  std::string problems, levels, ids, output;
-  std::string author = "builtin";
-  int attempts = 12;
-  bool begin_new = false;
-  BatchOptions batch;
-  JudgeFlags judge;
-  LlmFlags llm;
-  const CLI::Option* jobs = nullptr;
-  const CLI::Option* problem_dollars = nullptr;
-  const CLI::App* command = nullptr;
-};
-
 struct ReportFlags {
   int64_t batch = 0, against = 0;
   std::string csv, html;
 };
-
-// Options that decide results go to each `generate` as they were given, and into the batch's own.
-bool decides_results(const CLI::Option& option) {
-  const std::string group = option.get_group(), name = option.get_name();
-  if (name == "--dollars" || name == "--problem-dollars") return false;  // told to each `generate` as they are left
-  return group == "Judge" || group == "Language model" || name == "--attempts" || name == "--scale";
-}
-
-struct Settings {
-  std::vector<std::string> arguments;  // of every `generate`
-  json options = json::object();       // the same, with what the command adds
-};
-
-Result<Settings> settings_of(const Session& session, const BenchFlags& flags) {
-  Settings settings;
-  auto add = [&](const std::string& name, const std::string& value) {
-    settings.arguments.insert(settings.arguments.end(), {name, value});
-    settings.options[name.substr(2)] = value;
-  };
-  const CommonOptions& common = session.common;
-  add("--author", flags.author);
-  add("--target", runtime::to_string(chosen_target(TRY(runtime::parse_target(common.target)))));
-  add("--dtype", common.dtype);
-  if (common.seed) add("--seed", std::to_string(*common.seed));
-  if (common.threads > 0) add("--threads", std::to_string(common.threads));
-  for (const CLI::Option* option : flags.command->get_options())
-    if (option->count() > 0 && decides_results(*option)) add(option->get_name(), option->results().front());
-  if (!flags.levels.empty()) settings.options["levels"] = flags.levels;
-  if (!flags.ids.empty()) settings.options["ids"] = flags.ids;
-  settings.options["problem-minutes"] = flags.batch.each.minutes;
-  settings.options["problem-dollars"] = flags.batch.each.dollars;
-  // Where things are decides nothing.
-  settings.arguments.insert(settings.arguments.end(),
-                            {"--store", session.store_file().string(), "--python", session.python()});
-  return settings;
-}
 
 json environment_json(const Session& session) {
   char host[256] = "";
@@ -142,39 +91,17 @@ int default_jobs(const std::string& target) {
   return target == "cpu" ? 1 : std::clamp(cores / 4, 1, 8);
 }
 
-Result<Selection> selection_of(const BenchFlags& flags) {
-  Selection selection;
-  if (!flags.levels.empty()) selection.levels = TRY(parse_ranges(flags.levels));
-  if (!flags.ids.empty()) selection.ids = TRY(parse_ranges(flags.ids));
-  return selection;
-}
-
-Status check_flags(const Session& session, const BenchFlags& flags) {
-  TRY(flags.llm.check(session, flags.author));
-  if (flags.author != "llm" && flags.problem_dollars->count() > 0)
-    return make_error(DiagnosticKind::bad_usage, {},
-                      fmt::format("`--problem-dollars` has no meaning for the author `{}`", flags.author),
-                      "add `--author llm`");
-  if (session.common.target.starts_with("emulate"))
-    return make_error(DiagnosticKind::bad_usage, {},
-                      "a batch looks for what is fastest, and the emulator tells no times",
-                      "run it for `cpu` or a GPU");
-  if (flags.output.empty()) return {};
-  std::error_code error;
-  std::filesystem::create_directories(flags.output, error);
-  if (!std::filesystem::is_directory(flags.output, error))
-    return make_error(DiagnosticKind::output_unwritable, {}, fmt::format("`{}` is no folder", flags.output),
-                      "give `--output` a folder");
-  return {};
-}
-
 Result<BatchResult> run_one_batch(Session& session, BenchFlags& flags, int64_t& batch) {
   TRY(check_flags(session, flags));
+  if (!flags.share.empty()) flags.batch.share = TRY(parse_share(flags.share));
   const ProblemSet set = TRY(find_problems(flags.problems, TRY(selection_of(flags))));
   const Settings settings = TRY(settings_of(session, flags));
+  warn_of_shared_store(session);
   auto store = TRY(BatchStore::open(session.store_file()));
   batch = TRY(find_or_begin(session, *store, flags, set, settings.options.dump()));
-  const auto lock = TRY(lock_batch(session.store_file(), batch));
+  const auto hold = TRY(
+      BatchHold::take(session.store_file(), batch, [&session](const std::string& line) { session.progress(line); }));
+  flags.batch.still_ours = [&hold] { return !hold->lost(); };
   auto work = TRY(agent::WorkFolder::make(session.work_folder()));
   if (flags.jobs->count() == 0) flags.batch.jobs = default_jobs(settings.options["target"]);
   if (flags.llm.dollars_given()) flags.batch.dollars = flags.llm.dollars;
@@ -184,8 +111,8 @@ Result<BatchResult> run_one_batch(Session& session, BenchFlags& flags, int64_t& 
     process.environment.push_back("TILEPILOT_API_KEY=" + session.environment.api_key);
   auto runner = generate_processes(std::move(process));
   LiveLines lines(isatty(STDERR_FILENO) != 0, session.common.quiet);
-  lines.say(fmt::format("batch {}: {} problems of {}, {} at a time", batch, set.problems.size(), set.root.string(),
-                        flags.batch.jobs));
+  lines.say(fmt::format("batch {}: {} problems of {}{}, {} at a time", batch, set.problems.size(), set.root.string(),
+                        flags.share.empty() ? "" : ", share " + flags.share, flags.batch.jobs));
   return run_batch(*store, batch, *runner, flags.batch, events_of(lines));
 }
 
@@ -201,8 +128,9 @@ int run_run(Session& session, BenchFlags& flags) {
   if (!result) return session.fail(result.error());
   const Progress& progress = result->progress;
   const bool complete = result->end == BatchEnd::complete;
-  std::string answer = fmt::format("batch {}: {} of {} problems done, {} verified", batch, progress.done,
-                                   progress.total, progress.verified);
+  std::string answer = fmt::format("batch {}{}: {} of {} problems done, {} verified", batch,
+                                   flags.share.empty() ? "" : ", share " + flags.share, progress.done, progress.total,
+                                   progress.verified);
   if (!complete)
     answer += fmt::format(" ({}{}); the same command goes on", to_string(result->end),
                           result->why.empty() ? "" : ": " + result->why);
@@ -290,44 +218,11 @@ int run_list(Session& session) {
 void add_bench_run(CLI::App& bench, Session& session) {
   auto flags = std::make_shared<BenchFlags>();
   auto* command = bench.add_subcommand("run", "Generate programs for a set of problems; the same command goes on");
-  flags->command = command;
-  command
-      ->add_option("--problems", flags->problems,
-                   "A checkout of KernelBench, a folder of Python files in its form, or a JSON list")
-      ->required();
-  command->add_option("--levels", flags->levels, "Levels of the set, as `1,2` (default: all)");
-  command->add_option("--ids", flags->ids, "Problems of each level, as `1-20,33` (default: all)");
-  command
-      ->add_option("--author", flags->author,
-                   "Who writes candidates: builtin plans from the op graph, llm asks a language model")
-      ->check(CLI::IsMember({"builtin", "llm"}))
-      ->capture_default_str();
-  flags->jobs = command
-                    ->add_option("--jobs", flags->batch.jobs,
-                                 "Problems at a time (default: 1 on a processor, a quarter of the cores beside a GPU)")
-                    ->check(CLI::Range(1, 256));
-  command->add_option("--attempts", flags->attempts, "Most candidates to judge for a problem")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command->add_option("--problem-minutes", flags->batch.each.minutes, "Longest time for a problem's candidates")
-      ->check(number_within(0.001, 1e6))
-      ->capture_default_str();
-  flags->problem_dollars = command
-                               ->add_option("--problem-dollars", flags->batch.each.dollars,
-                                            "Most money for a problem; `--dollars` is for the whole batch")
-                               ->check(number_within(0, 1e9))
-                               ->group("Language model")
-                               ->capture_default_str();
-  command->add_option("--minutes", flags->batch.minutes, "Longest time for this command (default: no limit)")
-      ->check(number_within(0.001, 1e6));
-  command->add_flag("--shuffle", flags->batch.shuffle,
-                    "Problems in random order: what `--minutes` leaves undone is then a random sample");
-  command->add_option("--output", flags->output,
-                      "Folder for verified programs and their certificates (default: they stay in the database)");
+  add_batch_options(*command, session, *flags);
   command->add_flag("--new", flags->begin_new, "Begin another batch, whatever was done before");
-  flags->judge.add_to(*command);
-  add_scale(*command, session);
-  flags->llm.add_to(*command, /*with_replay*/ false);
+  command->add_option(
+      "--shard", flags->share,
+      "Work on one share of the problems, as `2/8`; each in a database of its own (see `bench submit`)");
   command->footer("Example:\n  tilepilot bench run --problems KernelBench --levels 1 --ids 1-20 --scale 1/8");
   command->callback([&session, flags] { session.run = [&session, flags] { return run_run(session, *flags); }; });
 }
@@ -350,6 +245,7 @@ void add_bench(CLI::App& app, Session& session) {
   bench->require_subcommand(1);
   add_bench_run(*bench, session);
   add_bench_report(*bench, session);
+  add_bench_merge(*bench, session);
   auto* list = bench->add_subcommand("list", "Batches in the database");
   list->callback([&session] { session.run = [&session] { return run_list(session); }; });
 }

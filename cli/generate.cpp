@@ -15,6 +15,7 @@
 #include "cli/help.h"
 #include "cli/judge_flags.h"
 #include "cli/llm_flags.h"
+#include "cli/store_warning.h"
 #include "cli/verdict_text.h"
 #include "compiler/source/file.h"
 
@@ -230,6 +231,7 @@ bool takes_a_stream(const std::filesystem::path& output) {
 
 int run_generate(Session& session, GenerateFlags& options) {
   if (auto status = complete(session, options); !status) return session.fail(status.error());
+  if (options.generate.batch == 0) warn_of_shared_store(session);  // `bench run` has told it
   BestSoFar best(session, options.generate.output);
   auto result = agent::generate(session.sources, options.generate, progress_of(session, best));
   if (!result) return session.fail(result.error());

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -24,11 +25,13 @@ class Call {
         events_(events),
         clock_(clock),
         begin_(clock.seconds()) {
-    progress_.total = static_cast<int>(batch.problems.size());
+    std::vector<BatchProblem> ours;
+    for (size_t place = 0; place < batch.problems.size(); ++place)
+      if (options.share.has(place)) ours.push_back(std::move(batch.problems[place]));
+    progress_.total = static_cast<int>(ours.size());
     // The same order in every call: what one interrupts comes first in the next.
-    if (options.shuffle)
-      std::shuffle(batch.problems.begin(), batch.problems.end(), std::mt19937_64(static_cast<uint64_t>(batch.id)));
-    for (BatchProblem& each : batch.problems) {
+    if (options.shuffle) std::shuffle(ours.begin(), ours.end(), std::mt19937_64(static_cast<uint64_t>(batch.id)));
+    for (BatchProblem& each : ours) {
       progress_.dollars += each.outcome.dollars;
       if (each.state == State::done) {
         count(each.outcome);
@@ -83,6 +86,10 @@ class Call {
   std::optional<Task> take(std::unique_lock<std::mutex>& lock) {
     for (;;) {
       if (end_ || failure_) return std::nullopt;
+      if (!options_.still_ours()) {
+        halt("another machine goes on with this batch");
+        return std::nullopt;
+      }
       if (!queue_.empty() && can_pay()) {
         Task task = std::move(queue_.front());
         queue_.pop_front();
@@ -122,12 +129,14 @@ class Call {
       estimate();
       events_.on_end(task.problem, *outcome, progress_);
     }
-    if (failures_in_a_row_ >= options_.most_failures_in_a_row && !end_) {
-      end_ = BatchEnd::halted;
-      why_ = outcome->reason;
-      runner_.stop();
-    }
+    if (failures_in_a_row_ >= options_.most_failures_in_a_row && !end_) halt(outcome->reason);
     return {};
+  }
+
+  void halt(std::string why) {
+    end_ = BatchEnd::halted;
+    why_ = std::move(why);
+    runner_.stop();
   }
 
   void count(const Outcome& outcome) {
@@ -187,6 +196,20 @@ class Call {
 std::string_view to_string(BatchEnd end) {
   constexpr std::string_view kNames[] = {"complete", "time spent", "money spent", "halted"};
   return kNames[static_cast<size_t>(end)];
+}
+
+Result<Share> parse_share(std::string_view text) {
+  Share share;
+  const char *end = text.data() + text.size(), *slash = std::find(text.data(), end, '/');
+  auto number = [](const char* from, const char* to, int& value) {
+    const auto [stop, error] = std::from_chars(from, to, value);
+    return from != to && stop == to && error == std::errc();
+  };
+  if (slash != end && number(text.data(), slash, share.index) && number(slash + 1, end, share.count) &&
+      share.index >= 1 && share.index <= share.count)
+    return share;
+  return make_error(DiagnosticKind::bad_usage, {}, fmt::format("`{}` is no share of a batch", text),
+                    "`--shard 2/8` is the second of eight");
 }
 
 Result<BatchResult> run_batch(BatchStore& store, int64_t batch, ProblemRunner& runner, const BatchOptions& options,

@@ -27,6 +27,16 @@ class ProblemRunner {
   virtual void stop() = 0;
 };
 
+// Every `count`-th problem of a batch, by level and id, from number `index` on. Shares of one batch have no problem in
+// common, and all of them together have all.
+struct Share {
+  int index = 1;
+  int count = 1;
+  bool has(size_t place) const { return place % static_cast<size_t>(count) == static_cast<size_t>(index - 1); }
+};
+// "2/8". Errors: `bad_usage`, for what is none.
+Result<Share> parse_share(std::string_view text);
+
 struct BatchOptions {
   int jobs = 1;
   Allowance each;      // of a problem
@@ -36,6 +46,8 @@ struct BatchOptions {
   double dollars = 0;              // of the batch, what it has spent before included; 0: no limit
   int most_tries = 2;              // of a problem that ends `not_judged`, in this call
   int most_failures_in_a_row = 5;  // problems `not_judged` one after another that end the call
+  Share share;                     // of the batch's problems that this call works on
+  std::function<bool()> still_ours = [] { return true; };  // asked before each problem; if not, the call is halted
 };
 
 enum class BatchEnd { complete, time_spent, money_spent, halted };

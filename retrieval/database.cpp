@@ -1,5 +1,6 @@
 #include "retrieval/database.h"
 
+#include <SQLiteCpp/Backup.h>
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
@@ -11,6 +12,8 @@ namespace {
 
 // Marks the file as ours (PRAGMA application_id): "TiPi".
 constexpr int kApplicationId = 0x54695069;
+
+constexpr int kBusyTimeout = 10'000;  // ms
 
 // Migration k brings schema k to schema k + 1. Never edit one that was released: append.
 constexpr std::array<const char*, 5> kMigrations = {
@@ -201,10 +204,23 @@ Result<std::shared_ptr<SQLite::Database>> open_database(const std::filesystem::p
       std::filesystem::create_directories(file.parent_path(), ignored);
     }
     int flags = read_only ? SQLite::OPEN_READONLY : SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE;
-    auto database = std::make_shared<SQLite::Database>(file.string(), flags, /*busy timeout, ms*/ 10'000);
+    auto database = std::make_shared<SQLite::Database>(file.string(), flags, kBusyTimeout);
     database->exec("PRAGMA foreign_keys = ON");
     TRY(migrate(*database, file, read_only));
     return database;
+  } catch (const std::exception& exception) { return database_error(file, exception); }
+}
+
+Result<std::shared_ptr<SQLite::Database>> open_copy(const std::filesystem::path& file) {
+  try {
+    SQLite::Database source(file.string(), SQLite::OPEN_READWRITE, kBusyTimeout);
+    auto copy = std::make_shared<SQLite::Database>(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    SQLite::Backup backup(*copy, source);
+    if (const int status = backup.executeStep(); status != SQLITE_DONE)
+      throw SQLite::Exception("the copy did not end", status);
+    copy->exec("PRAGMA foreign_keys = ON");
+    TRY(migrate(*copy, file, /*read_only*/ false));
+    return copy;
   } catch (const std::exception& exception) { return database_error(file, exception); }
 }
 

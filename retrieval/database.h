@@ -20,6 +20,10 @@ int schema_version();
 // by a newer version, not writable, disk full. An older file opened read-only must already have the newest schema.
 Result<std::shared_ptr<SQLite::Database>> open_database(const std::filesystem::path& file, bool read_only = false);
 
+// A copy of the file in memory as it is at one moment, brought up to date; the file stays as it is, but for a rollback
+// of what a killed process left half written. Errors as above; also of kind `store_unusable`: there is no such file.
+Result<std::shared_ptr<SQLite::Database>> open_copy(const std::filesystem::path& file);
+
 // Turns an SQLite exception, caught by the caller, into an error that names the file.
 Error database_error(const std::filesystem::path& file, const std::exception& exception);
 

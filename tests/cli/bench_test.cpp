@@ -1,65 +1,21 @@
 // `tilepilot bench`: a batch as its user sees it, killed and resumed.
 #include <signal.h>
-#include <sqlite3.h>
 #include <sys/wait.h>
 
 #include <chrono>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <thread>
 
-#include "tests/cli/command_line.h"
+#include "tests/cli/bench_fixture.h"
 
 namespace tilepilot {
 namespace {
 
-using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
-class Bench : public CommandLine {
+class Bench : public BenchTest {
  protected:
-  Bench() {
-    std::filesystem::create_directories(folder_ / "set");
-    add("1_double", "double");
-    add("2_scale_softmax", "scale_softmax");
-    std::ofstream(folder_ / "set/3_broken.py") << "class Model(:\n";
-    add("4_only_sorts", "fail_only_sorts");
-  }
-  void add(const std::string& name, const std::string& of) const {
-    std::filesystem::copy_file(model(of), folder_ / "set" / (name + ".py"));
-  }
-  std::vector<std::string> run_arguments() const {
-    return {"bench", "run",      "--problems", (folder_ / "set").string(), "--attempts", "2", "--target",
-            "cpu",   "--trials", "2"};
-  }
-  json report() {
-    auto result = tilepilot({"bench", "report", "--json"});
-    EXPECT_EQ(result.exit_code, 0) << result.err;
-    return json::parse(result.out);
-  }
-  // Each problem's ending and the number of its attempts.
-  static std::vector<std::string> results_of(const json& report) {
-    std::vector<std::string> results;
-    for (const json& problem : report["problems"])
-      results.push_back(problem["name"].get<std::string>() + " " + problem["ending"].get<std::string>() + " " +
-                        problem["attempts"].dump());
-    return results;
-  }
-  int64_t number(const std::string& query) const {
-    sqlite3* database = nullptr;
-    sqlite3_stmt* statement = nullptr;
-    int64_t found = -1;
-    if (sqlite3_open_v2(store().c_str(), &database, SQLITE_OPEN_READONLY, nullptr) == SQLITE_OK &&
-        sqlite3_prepare_v2(database, query.c_str(), -1, &statement, nullptr) == SQLITE_OK &&
-        sqlite3_step(statement) == SQLITE_ROW)
-      found = sqlite3_column_int64(statement, 0);
-    sqlite3_finalize(statement);
-    sqlite3_close(database);
-    return found;
-  }
-
   // Starts the batch and kills it as soon as the database says so.
   void kill_when(const std::string& query, int64_t value) {
     const std::string store_variable = "TILEPILOT_STORE=" + store().string();
@@ -118,17 +74,20 @@ TEST_F(Bench, FailBadInput) {
     std::vector<std::string> arguments;
     const char* words;
   };
-  const std::string set = (folder_ / "set").string();
   const Case cases[] = {
       {{"run", "--problems", "nowhere"}, "there is nothing at `nowhere`"},
-      {{"run", "--problems", set, "--ids", "9"}, "there is no problem 9"},
-      {{"run", "--problems", set, "--levels", "1"}, "there is no level 1"},
-      {{"run", "--problems", set, "--ids", "1-"}, "is no list of numbers"},
-      {{"run", "--problems", set, "--target", "emulate:sm_80"}, "the emulator tells no times"},
-      {{"run", "--problems", set, "--dollars", "1"}, "`--dollars` has no meaning for the author `builtin`"},
-      {{"run", "--problems", set, "--problem-dollars", "1"}, "`--problem-dollars` has no meaning"},
-      {{"run", "--problems", set, "--output", set + "/1_double.py"}, "is no folder"},
+      {{"run", "--problems", set(), "--ids", "9"}, "there is no problem 9"},
+      {{"run", "--problems", set(), "--levels", "1"}, "there is no level 1"},
+      {{"run", "--problems", set(), "--ids", "1-"}, "is no list of numbers"},
+      {{"run", "--problems", set(), "--target", "emulate:sm_80"}, "the emulator tells no times"},
+      {{"run", "--problems", set(), "--dollars", "1"}, "`--dollars` has no meaning for the author `builtin`"},
+      {{"run", "--problems", set(), "--problem-dollars", "1"}, "`--problem-dollars` has no meaning"},
+      {{"run", "--problems", set(), "--output", set() + "/1_double.py"}, "is no folder"},
+      {{"run", "--problems", set(), "--shard", "0/2"}, "`0/2` is no share"},
       {{"report"}, "store.db"},
+      {{"merge"}, "databases is required"},
+      {{"merge", "nowhere.db"}, "there is no database `nowhere.db`"},
+      {{"merge", set() + "/1_double.py"}, "is not a database"},
   };
   for (const Case& each : cases) {
     auto arguments = each.arguments;

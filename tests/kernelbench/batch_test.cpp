@@ -225,6 +225,32 @@ TEST_F(Batches, AreFoundByProblemsAndOptions) {
   EXPECT_EQ(store_->list()->front().total, 1);
 }
 
+TEST_F(Batches, AreSharedOut) {
+  const int64_t batch = begin(5);
+  FakeRunner second;
+  const BatchResult result = run(batch, second, {.share = {2, 2}});
+  EXPECT_THAT(second.begun, ElementsAre(2, 4));
+  EXPECT_EQ(result.end, BatchEnd::complete);
+  EXPECT_EQ(result.progress.total, 2);
+  EXPECT_EQ(result.progress.done, 2);
+  EXPECT_EQ((*store_->load(batch))->finished, "");  // the others are left
+  FakeRunner all;
+  EXPECT_EQ(run(batch, all).progress.total, 5);
+  EXPECT_THAT(all.begun, ElementsAre(1, 3, 5));
+}
+
+TEST_F(Batches, EndWhereAnotherMachineHasThem) {
+  const int64_t batch = begin(3);
+  FakeRunner runner;
+  int asked = 0;
+  BatchOptions options;
+  options.still_ours = [&] { return ++asked < 2; };
+  const BatchResult result = run(batch, runner, options);
+  EXPECT_EQ(result.end, BatchEnd::halted);
+  EXPECT_EQ(result.why, "another machine goes on with this batch");
+  EXPECT_THAT(runner.begun, ElementsAre(1));
+}
+
 TEST_F(Batches, AreRunByOneProcessAtATime) {
   auto first = lock_batch(folder_ / "store.db", 1);
   ASSERT_TRUE(first.ok());

@@ -13,6 +13,7 @@
 
 #include "retrieval/database.h"
 #include "retrieval/neighbour.h"
+#include "retrieval/network_file_system.h"
 #include "retrieval/seeds.h"
 
 namespace tilepilot::retrieval {
@@ -135,7 +136,7 @@ TEST_F(CorpusTest, KnowsTheNearestEntry) {
   const Entry chain = entry("linear_relu", {"aten::linear", "aten::relu"}, "a = 1\n");
   EXPECT_FALSE(nearest_neighbour(*corpus, chain.structure)->has_value());
   ASSERT_TRUE(corpus->add(entry("pooling", {"aten::max_pool2d"}, "a = 2\n")).ok());
-  EXPECT_FALSE(nearest_neighbour(*corpus, chain.structure)->has_value());
+  EXPECT_GT((*nearest_neighbour(*corpus, chain.structure))->distance, 0.9);  // no more than the dtype in common
   ASSERT_TRUE(corpus->add(entry("linear_gelu", {"aten::linear", "aten::gelu"}, "a = 3\n")).ok());
   auto related = *nearest_neighbour(*corpus, chain.structure);
   ASSERT_TRUE(related.has_value());
@@ -236,6 +237,16 @@ TEST_F(CorpusTest, FailDiskFull) {
   auto entries = *open()->list();
   ASSERT_EQ(entries.size(), 1u);
   EXPECT_EQ(entries[0].name, "kept");
+}
+
+TEST(SharedFileSystems, AreKnownByTheirNumbers) {
+  EXPECT_EQ(shared_file_system(0x6969), "NFS");
+  EXPECT_EQ(shared_file_system(0x65735546), "FUSE");
+  EXPECT_EQ(shared_file_system(0xffffffffff534d42u), "CIFS");  // sign-extended
+  EXPECT_EQ(shared_file_system(0xef53), std::nullopt);         // ext4
+  EXPECT_EQ(shared_file_system(0x01021994), std::nullopt);     // tmpfs
+  EXPECT_EQ(shared_file_system_of("/proc/no/such/file.db"), std::nullopt);
+  EXPECT_EQ(shared_file_system_of(""), shared_file_system_of("./x.db"));
 }
 
 TEST(FingerprintTest, IgnoresLayoutCommentsDocstringsAndOwnNames) {
