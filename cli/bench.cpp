@@ -246,6 +246,7 @@ void add_bench(CLI::App& app, Session& session) {
   add_bench_run(*bench, session);
   add_bench_report(*bench, session);
   add_bench_merge(*bench, session);
+  add_bench_submit(*bench, session);
   auto* list = bench->add_subcommand("list", "Batches in the database");
   list->callback([&session] { session.run = [&session] { return run_list(session); }; });
 }

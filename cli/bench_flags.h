@@ -42,5 +42,6 @@ Status check_flags(const Session& session, const BenchFlags& flags);
 
 // The commands below `bench` that have files of their own.
 void add_bench_merge(CLI::App& bench, Session& session);
+void add_bench_submit(CLI::App& bench, Session& session);
 
 }  // namespace tilepilot::cli
