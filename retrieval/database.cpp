@@ -140,20 +140,26 @@ int pragma(SQLite::Database& database, const char* name) {
   return database.execAndGet(fmt::format("PRAGMA {}", name)).getInt();
 }
 
-Status migrate(SQLite::Database& database, const std::filesystem::path& file, bool read_only) {
+bool is_empty(SQLite::Database& database) {
+  return database.execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0;
+}
+
+// Than this program, and ours.
+bool is_older(SQLite::Database& database) {
+  return (pragma(database, "application_id") == kApplicationId || is_empty(database)) &&
+         pragma(database, "user_version") < schema_version();
+}
+
+Status migrate(SQLite::Database& database, const std::filesystem::path& file) {
   int version = pragma(database, "user_version");
   int application = pragma(database, "application_id");
-  bool empty = database.execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0;
-  if (!empty && application != kApplicationId)
+  if (!is_empty(database) && application != kApplicationId)
     return unusable(file, "is a database of another program", "choose another file with `--store`");
   if (version > schema_version())
     return unusable(
         file, fmt::format("was written by a newer TilePilot (schema {}, this one knows {})", version, schema_version()),
         "update TilePilot, or choose another file with `--store`");
   if (version == schema_version()) return {};
-  if (read_only)
-    return unusable(file, fmt::format("has the older schema {} and is opened read-only", version),
-                    "make the file writable once, so that it can be brought up to date");
   for (; version < schema_version(); ++version) {
     SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
     // Another process may have migrated while this one waited for the lock.
@@ -194,6 +200,19 @@ Error database_error(const std::filesystem::path& file, const std::exception& ex
   }
 }
 
+Result<std::shared_ptr<SQLite::Database>> open_copy(const std::filesystem::path& file) {
+  try {
+    SQLite::Database source(file.string(), SQLite::OPEN_READWRITE, kBusyTimeout);
+    auto copy = std::make_shared<SQLite::Database>(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    SQLite::Backup backup(*copy, source);
+    if (const int status = backup.executeStep(); status != SQLITE_DONE)
+      throw SQLite::Exception("the copy did not end", status);
+    copy->exec("PRAGMA foreign_keys = ON");
+    TRY(migrate(*copy, file));
+    return copy;
+  } catch (const std::exception& exception) { return database_error(file, exception); }
+}
+
 Result<std::shared_ptr<SQLite::Database>> open_database(const std::filesystem::path& file, bool read_only) {
   if (file.empty())  // SQLite would take an empty name for a temporary database
     return make_error(DiagnosticKind::store_unusable, {}, "there is no place for the database: `HOME` is not set",
@@ -206,21 +225,9 @@ Result<std::shared_ptr<SQLite::Database>> open_database(const std::filesystem::p
     int flags = read_only ? SQLite::OPEN_READONLY : SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE;
     auto database = std::make_shared<SQLite::Database>(file.string(), flags, kBusyTimeout);
     database->exec("PRAGMA foreign_keys = ON");
-    TRY(migrate(*database, file, read_only));
+    if (read_only && is_older(*database)) return open_copy(file);
+    TRY(migrate(*database, file));
     return database;
-  } catch (const std::exception& exception) { return database_error(file, exception); }
-}
-
-Result<std::shared_ptr<SQLite::Database>> open_copy(const std::filesystem::path& file) {
-  try {
-    SQLite::Database source(file.string(), SQLite::OPEN_READWRITE, kBusyTimeout);
-    auto copy = std::make_shared<SQLite::Database>(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
-    SQLite::Backup backup(*copy, source);
-    if (const int status = backup.executeStep(); status != SQLITE_DONE)
-      throw SQLite::Exception("the copy did not end", status);
-    copy->exec("PRAGMA foreign_keys = ON");
-    TRY(migrate(*copy, file, /*read_only*/ false));
-    return copy;
   } catch (const std::exception& exception) { return database_error(file, exception); }
 }
 

@@ -17,7 +17,8 @@ namespace tilepilot::retrieval {
 int schema_version();
 
 // Opens (and, unless read_only, creates) the file. Errors of kind `store_unusable`: not a database, not ours, written
-// by a newer version, not writable, disk full. An older file opened read-only must already have the newest schema.
+// by a newer version, not writable, disk full. An older file opened read-only stays as it is: what is read is a copy
+// in memory, brought up to date.
 Result<std::shared_ptr<SQLite::Database>> open_database(const std::filesystem::path& file, bool read_only = false);
 
 // A copy of the file in memory as it is at one moment, brought up to date; the file stays as it is, but for a rollback

@@ -83,13 +83,19 @@ TEST_F(CorpusTest, ReadsFilesOfTheFirstVersion) {
     old.exec("CREATE TABLE attempt (id INTEGER PRIMARY KEY)");
     old.exec("PRAGMA application_id = 1416188009");
     old.exec("PRAGMA user_version = 1");
+    old.exec("INSERT INTO run VALUES (1), (2)");
   }
+  // Who may only read gets a copy that is up to date, and leaves the file as it is.
+  EXPECT_TRUE((*(*open_corpus(file(), /*read_only*/ true))->find("kept")).has_value());
+  EXPECT_EQ(SQLite::Database(file().string()).execAndGet("PRAGMA user_version").getInt(), 1);
   auto found = *open()->find("kept");
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->id, 7);
   EXPECT_EQ(found->speedup, 1.5);
   EXPECT_EQ(found->target, "cpu");
   EXPECT_EQ(found->created, "now");
+  // Each run of an earlier version has got a name of its own.
+  EXPECT_EQ(SQLite::Database(file().string()).execAndGet("SELECT count(DISTINCT uid) FROM run").getInt(), 2);
 }
 
 TEST_F(CorpusTest, KeepsWhatWasStored) {
