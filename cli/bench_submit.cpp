@@ -48,8 +48,11 @@ std::vector<std::string> arguments_of_tasks(const Session& session, const Submit
     arguments.insert(arguments.end(), {name, value});
   };
   for (const CLI::Option* option : flags.bench.command->get_options())
-    if (option->count() > 0 && !is_for_submit_alone(option->get_name()))
-      add(option->get_name(), option->results().front());
+    if (option->count() > 0 && !is_for_submit_alone(option->get_name())) {
+      const bool is_flag = option->get_items_expected_max() == 0;
+      if (is_flag) arguments.push_back(option->get_name());
+      if (!is_flag) add(option->get_name(), option->results().front());
+    }
   if (!flags.bench.output.empty()) add("--output", absolute(flags.bench.output));
   if (flags.bench.llm.dollars_given()) add("--dollars", fmt::format("{}", flags.bench.llm.dollars / flags.tasks));
   const CommonOptions& common = session.common;
