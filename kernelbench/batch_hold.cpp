@@ -57,8 +57,9 @@ json this_process() {
           {"mark", fmt::format("{:08x}{:08x}", random(), random())}};  // a row is one call's
 }
 
-// A holder's text is what another version, or another machine, may have written.
-HeldBatch held(int64_t batch, const std::string& text, int64_t heartbeat) {
+// A holder's text is what another version, or another machine, may have written. Nullopt: its process was here, and is
+// dead.
+std::optional<HeldBatch> held(int64_t batch, const std::string& text, int64_t heartbeat) {
   const json holder = json::parse(text, nullptr, /*allow_exceptions*/ false);
   auto field = [&](const char* name) {
     return holder.is_object() && holder.contains(name) && holder[name].is_string() ? holder[name].get<std::string>()
@@ -70,7 +71,7 @@ HeldBatch held(int64_t batch, const std::string& text, int64_t heartbeat) {
       holder.contains("process") && holder["process"].is_number_integer() ? holder["process"].get<int64_t>() : 0;
   found.where = fmt::format("process {} on `{}`", process, field("host"));
   found.is_here = !field("boot").empty() && field("boot") == boot() && field("namespace") == process_namespace();
-  if (found.is_here && start_of(process) != field("started")) found.batch = 0;
+  if (found.is_here && start_of(process) != field("started")) return std::nullopt;
   return found;
 }
 
@@ -87,9 +88,8 @@ std::vector<HeldBatch> held_batches(SQLite::Database& database) {
   std::vector<HeldBatch> batches;
   SQLite::Statement query(database, "SELECT id, holder, heartbeat FROM batch WHERE holder IS NOT NULL ORDER BY id");
   while (query.executeStep()) {
-    HeldBatch found =
-        held(query.getColumn(0).getInt64(), query.getColumn(1).getString(), query.getColumn(2).getInt64());
-    if (found.batch != 0) batches.push_back(std::move(found));
+    auto found = held(query.getColumn(0).getInt64(), query.getColumn(1).getString(), query.getColumn(2).getInt64());
+    if (found) batches.push_back(*std::move(found));
   }
   return batches;
 }
@@ -103,9 +103,7 @@ Result<std::optional<HeldBatch>> BatchHold::claim(const std::filesystem::path& s
       if (other.batch == batch_ && !stands_still) return std::optional(std::move(other));
     }
     const std::string mine = this_process().dump();
-    SQLite::Statement claim(*database_, "UPDATE batch SET holder = ?, heartbeat = heartbeat + 1 WHERE id = ?");
-    retrieval::bind_all(claim, mine, batch_);
-    claim.exec();
+    retrieval::change(*database_, "UPDATE batch SET holder = ?, heartbeat = heartbeat + 1 WHERE id = ?", mine, batch_);
     transaction.commit();
     holder_ = mine;
     return std::optional<HeldBatch>();
@@ -136,11 +134,11 @@ void BatchHold::beat(double every_s) {
   std::unique_lock lock(mutex_);
   while (!ends_.wait_for(lock, std::chrono::duration<double>(every_s), [this] { return ended_; })) {
     try {
-      SQLite::Statement grow(*database_, "UPDATE batch SET heartbeat = heartbeat + 1 WHERE id = ? AND holder = ?");
-      retrieval::bind_all(grow, batch_, holder_);
-      if (grow.exec() == 0) lost_ = true;
+      if (retrieval::change(*database_, "UPDATE batch SET heartbeat = heartbeat + 1 WHERE id = ? AND holder = ?",
+                            batch_, holder_) == 0)
+        lost_ = true;
     } catch (const std::exception&) {
-      // The database is busy or the disk full: the batch itself meets that, and tells it.
+      // The database is busy or the disk full: the batch itself finds that, and tells it.
     }
   }
 }
@@ -154,9 +152,7 @@ BatchHold::~BatchHold() {
   if (thread_.joinable()) thread_.join();
   if (holder_.empty()) return;
   try {
-    SQLite::Statement give_back(*database_, "UPDATE batch SET holder = NULL WHERE id = ? AND holder = ?");
-    retrieval::bind_all(give_back, batch_, holder_);
-    give_back.exec();
+    retrieval::change(*database_, "UPDATE batch SET holder = NULL WHERE id = ? AND holder = ?", batch_, holder_);
   } catch (const std::exception&) {
     // The row stays, and is seen to be nobody's.
   }

@@ -80,12 +80,11 @@ Result<std::optional<int64_t>> BatchStore::find(const std::string& root, const s
 Result<int64_t> BatchStore::begin(const BatchHeader& header, const std::vector<Problem>& problems) {
   return guarded([&]() -> Result<int64_t> {
     SQLite::Transaction transaction(*database_, SQLite::TransactionBehavior::IMMEDIATE);
-    SQLite::Statement insert(
+    retrieval::change(
         *database_,
         fmt::format("INSERT INTO batch (problems, digest, options, environment, started) VALUES (?, ?, ?, ?, {})",
-                    kNow));
-    bind_all(insert, header.problems, header.digest, header.options, header.environment);
-    insert.exec();
+                    kNow),
+        header.problems, header.digest, header.options, header.environment);
     const int64_t batch = database_->getLastInsertRowid();
     SQLite::Statement add(
         *database_, "INSERT INTO batch_problem (batch, level, problem, name, file, source) VALUES (?, ?, ?, ?, ?, ?)");

@@ -18,6 +18,7 @@ namespace {
 
 using nlohmann::json;
 using retrieval::bind_all;
+using retrieval::change;
 namespace fs = std::filesystem;
 
 // A row of any table, by the names of its columns.
@@ -89,13 +90,6 @@ std::vector<Values> rows(SQLite::Database& database, const std::string& sql, con
   std::vector<Values> found;
   while (query.executeStep()) found.emplace_back(query);
   return found;
-}
-
-template <class... Bound>
-int execute(SQLite::Database& database, const std::string& sql, const Bound&... bound) {
-  SQLite::Statement statement(database, sql);
-  bind_all(statement, bound...);
-  return statement.exec();
 }
 
 // What decides which of two results of one problem stays.
@@ -174,9 +168,9 @@ class Merge {
     if (nth < there.size()) {
       const Values& into = there[nth];
       merged.batch = into.integer("id");
-      execute(store_, "UPDATE batch SET environment = ?, started = min(started, ?) WHERE id = ?",
-              merged_environment(into.text("environment"), batch.text("environment")), batch.text("started"),
-              merged.batch);
+      change(store_, "UPDATE batch SET environment = ?, started = min(started, ?) WHERE id = ?",
+             merged_environment(into.text("environment"), batch.text("environment")), batch.text("started"),
+             merged.batch);
     } else {
       batch.erase("id");
       batch.set_null("holder");
@@ -214,13 +208,13 @@ class Merge {
       runs_[was] = there.front().integer("id");
       if (!is_further(run, was, there.front())) return;
       // It was merged before it had ended.
-      execute(
+      change(
           store_,
           "UPDATE run SET finished = nullif(?, ''), ending = nullif(?, ''), best_attempt = nullif(?, -1) WHERE id = ?",
           run.text("finished"), run.text("ending"),
           run.is_null("best_attempt") ? int64_t{-1} : run.integer("best_attempt"), runs_[was]);
-      execute(store_, "DELETE FROM attempt WHERE run = ?", runs_[was]);
-      execute(store_, "DELETE FROM exchange WHERE run = ?", runs_[was]);
+      change(store_, "DELETE FROM attempt WHERE run = ?", runs_[was]);
+      change(store_, "DELETE FROM exchange WHERE run = ?", runs_[was]);
     }
     ++result_.runs;
     for (const char* table : {"attempt", "exchange"})
@@ -288,13 +282,12 @@ class Merge {
 
   void finish(const MergedBatch& batch) {
     const auto ended = rows(source_, "SELECT coalesce(finished, '') AS finished FROM batch WHERE id = ?", batch.was);
-    execute(
-        store_,
-        fmt::format("UPDATE batch SET finished = CASE WHEN EXISTS (SELECT 1 FROM batch_problem WHERE batch = ?1 AND "
-                    "state <> 'done') THEN NULL ELSE coalesce(nullif(max(coalesce(finished, ''), ?2), ''), {}) END "
-                    "WHERE id = ?1",
-                    retrieval::kNow),
-        batch.batch, ended.front().text("finished"));
+    change(store_,
+           fmt::format("UPDATE batch SET finished = CASE WHEN EXISTS (SELECT 1 FROM batch_problem WHERE batch = ?1 AND "
+                       "state <> 'done') THEN NULL ELSE coalesce(nullif(max(coalesce(finished, ''), ?2), ''), {}) END "
+                       "WHERE id = ?1",
+                       retrieval::kNow),
+           batch.batch, ended.front().text("finished"));
   }
 
   SQLite::Database& store_;

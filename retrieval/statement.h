@@ -19,14 +19,20 @@ void bind_all(SQLite::Statement& statement, const Values&... values) {
   (statement.bind(++column, values), ...);
 }
 
+// Executes it; how many rows it has changed. Throws SQLite's exceptions: for what is part of a transaction.
+template <class... Values>
+int change(SQLite::Database& database, const std::string& sql, const Values&... values) {
+  SQLite::Statement statement(database, sql);
+  bind_all(statement, values...);
+  return statement.exec();
+}
+
 // Errors: those of the database, which `file` is.
 template <class... Values>
 Status execute(SQLite::Database& database, const std::filesystem::path& file, const std::string& sql,
                const Values&... values) {
   try {
-    SQLite::Statement statement(database, sql);
-    bind_all(statement, values...);
-    statement.exec();
+    change(database, sql, values...);
     return {};
   } catch (const std::exception& exception) { return database_error(file, exception); }
 }
