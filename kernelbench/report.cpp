@@ -75,8 +75,7 @@ std::string leakage_text(const std::vector<Row>& rows) {
   if (leakage.known == 0) return "";
   std::string text = fmt::format(
       "\nnearest entry of the corpus when each run began, of {} verified: {} at distance 0 ({} with the same graph), "
-      "{} "
-      "below {}, median {:.2f}\n",
+      "{} below {}, median {:.2f}\n",
       leakage.known, leakage.at_zero, leakage.same_graph, leakage.near, retrieval::kNear, leakage.median);
   if (leakage.known < leakage.verified)
     text += fmt::format("  {} more verified runs do not say it\n", leakage.verified - leakage.known);

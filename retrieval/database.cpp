@@ -126,7 +126,7 @@ ALTER TABLE run ADD COLUMN uid TEXT;  -- random
 UPDATE run SET uid = lower(hex(randomblob(16)));
 CREATE UNIQUE INDEX run_uid ON run (uid);
 ALTER TABLE run ADD COLUMN neighbour TEXT;  -- JSON object (retrieval/neighbour.h), or null: there was none
-ALTER TABLE batch ADD COLUMN holder TEXT;   -- JSON object (kernelbench/batch_lock.h); NULL: nobody runs it
+ALTER TABLE batch ADD COLUMN holder TEXT;   -- JSON object (kernelbench/batch_hold.h); NULL: nobody runs it
 ALTER TABLE batch ADD COLUMN heartbeat INTEGER NOT NULL DEFAULT 0;  -- grows while it is run
 )sql",
 };

@@ -44,7 +44,7 @@ TEST_F(BenchMerge, JoinsSharesAndGoesOnFromThere) {
   EXPECT_EQ(itself.exit_code, 2);
   EXPECT_THAT(itself.err, HasSubstr("is the database that the others are merged into"));
 
-  // A second batch meets the first one's programs, and says so.
+  // A second batch finds the first one's programs, and says so.
   auto repeated = run_arguments();
   repeated.emplace_back("--new");
   EXPECT_EQ(tilepilot(repeated).exit_code, 0);

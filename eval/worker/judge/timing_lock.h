@@ -37,7 +37,7 @@ class TimingLock {
 class DeviceShare {
  public:
   struct Limits {
-    double turn_s = 0.5;  // for so long nobody need be let go first: where many wait to be timed, work goes on, too
+    double turn_s = 0.5;  // for so long nobody need go first: where many wait to be timed, work goes on, too
     double patience_s = 120;
   };
   // Empty: of a device that needs none.
