@@ -93,14 +93,25 @@ class EmulatedKernel : public runtime::CompiledKernel {
       workspaces.push_back(std::make_unique<std::byte[]>(static_cast<size_t>(bytes)));
       given.buffers.push_back({workspaces.back().get(), bytes, buffer->name, false});
     }
-    for (const targets::cuda::Launch& one : version.code.launches) {
+    last_ = &version;
+    for (size_t number = 0; number < version.code.launches.size(); ++number) {
+      const targets::cuda::Launch& one = version.code.launches[number];
+      if (observer_) observer_->begin_kernel(number);
       TRY(launch_one(*version.emulated, one, given, bound, span));
+      if (observer_) observer_->end_kernel(number);
       for (EmulatedBuffer& buffer : given.buffers) buffer.written = true;  // by the launch before
     }
     return {};
   }
 
   std::string take_printed() override { return std::exchange(printed_, {}); }
+  void set_observer(runtime::LaunchObserver* observer) override { observer_ = observer; }
+  std::vector<runtime::LaunchFacts> facts() const override {
+    std::vector<runtime::LaunchFacts> all;
+    if (last_ == nullptr) return all;
+    for (const targets::cuda::Launch& launch : last_->code.launches) all.push_back({launch.kernel, launch.function});
+    return all;
+  }
   const ir::Program& program() const override { return program_; }
   const std::string& source() const override { return versions_.usual().code.source; }
 
@@ -112,6 +123,8 @@ class EmulatedKernel : public runtime::CompiledKernel {
   std::string identity_;  // in the book
   runtime::Versions<Version> versions_;
   std::string printed_;
+  const Version* last_ = nullptr;  // of the last launch
+  runtime::LaunchObserver* observer_ = nullptr;
 
   Status launch_one(EmulatedCode& code, const targets::cuda::Launch& one, EmulatedArguments& given,
                     const BoundArguments& bound, Span span) {

@@ -70,6 +70,8 @@ struct Launch {
   std::vector<RuntimeCheck> checks;
   std::vector<ir::Expr> grid;  // of the kernel that it launches, after the passes
   int64_t operations;          // of a block, at most
+  Span kernel;                 // of the tile program
+  int64_t last_blocks = 0;     // of the last launch
 
   // Waking threads takes microseconds, in which one thread does as much.
   bool is_worth_threads(int64_t blocks) const {
@@ -125,7 +127,7 @@ class CpuKernel : public CompiledKernel {
       if (symbol == nullptr) return false;
       auto scratch = std::make_unique<ScratchPool>(code.scratch_bytes[k]);
       launches_.push_back({reinterpret_cast<LaunchFunction>(symbol), std::move(scratch), code.checks[k], code.grids[k],
-                           code.operations[k]});
+                           code.operations[k], code.kernels[k]});
     }
     return true;
   }
@@ -138,8 +140,8 @@ class CpuKernel : public CompiledKernel {
       bound.buffers.push_back(workspaces.back().get());
     }
     for (size_t k = 0; k < launches_.size(); ++k) {
-      const Launch& launch = launches_[k];
-      const int64_t blocks = count_blocks(launch.grid, bound);
+      Launch& launch = launches_[k];
+      const int64_t blocks = launch.last_blocks = count_blocks(launch.grid, bound);
       Outcome outcome;
       const auto run = [&](int64_t first, int64_t last) {
         void* scratch = launch.scratch->take();
@@ -155,10 +157,12 @@ class CpuKernel : public CompiledKernel {
         launch.scratch->give_back(scratch);
         outcome.add(events);
       };
+      if (observer_) observer_->begin_kernel(k);
       if (launch.is_worth_threads(blocks))
         parallel_for(blocks, run);
       else if (blocks > 0)
         run(0, blocks);
+      if (observer_) observer_->end_kernel(k);
       printed_ += outcome.printed();
       TRY(outcome.status(launch.checks, span));
     }
@@ -166,6 +170,15 @@ class CpuKernel : public CompiledKernel {
   }
 
   void set_block_order(BlockOrder order) override { order_ = order; }
+  void set_observer(LaunchObserver* observer) override { observer_ = observer; }
+  std::vector<LaunchFacts> facts() const override {
+    std::vector<LaunchFacts> all;
+    for (const Launch& launch : launches_) {
+      all.push_back({launch.kernel, "", launch.last_blocks, launch.is_worth_threads(launch.last_blocks)});
+      for (const RuntimeCheck& check : launch.checks) all.back().checks.push_back(check.span);
+    }
+    return all;
+  }
   std::string take_printed() override { return std::exchange(printed_, {}); }
   const ir::Program& program() const override { return program_; }
   const std::string& source() const override { return source_; }
@@ -176,6 +189,7 @@ class CpuKernel : public CompiledKernel {
   std::shared_ptr<SharedLibrary> library_;
   std::vector<Launch> launches_;
   BlockOrder order_ = BlockOrder::first_to_last;
+  LaunchObserver* observer_ = nullptr;
   std::string printed_;
 
   struct Release {

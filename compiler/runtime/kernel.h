@@ -1,8 +1,10 @@
 // A program compiled for a target, ready to launch on raw tensors.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +38,34 @@ using Argument = std::variant<TensorView, int64_t, double>;
 // Of the blocks of a launch, where they run one after another.
 enum class BlockOrder { first_to_last, last_to_first };
 
+// Of one of a program's kernels, what is known of its launches.
+struct LaunchFacts {
+  Span kernel;           // of the tile program
+  std::string function;  // in the generated code; empty where that has none of its own
+  int64_t blocks = 0;    // of the last launch; on a processor one may be several of the program's
+  // On a processor: whether threads shared the blocks, and where bounds are checked as they run.
+  bool threaded = false;
+  std::vector<Span> checks = {};
+  // On a GPU, as the driver says it; absent elsewhere.
+  struct Gpu {
+    int registers = 0, local_bytes = 0;             // of a thread
+    int64_t static_shared = 0, dynamic_shared = 0;  // of a block, in bytes
+    std::array<int64_t, 3> grid = {}, threads = {}, cluster = {};
+    int64_t resident_blocks = 0;                // on a multiprocessor at once; 0: not known
+    int multiprocessors = 0, most_threads = 0;  // of the device, of a multiprocessor
+  };
+  std::optional<Gpu> gpu = {};
+};
+
+// Told of each kernel that a launch of a program runs, by its number among facts(). On a GPU a kernel has only been
+// asked for when it ends here.
+class LaunchObserver {
+ public:
+  virtual ~LaunchObserver() = default;
+  virtual void begin_kernel(size_t number) = 0;
+  virtual void end_kernel(size_t number) = 0;
+};
+
 class CompiledKernel {
  public:
   virtual ~CompiledKernel() = default;
@@ -44,6 +74,10 @@ class CompiledKernel {
   virtual Status launch(const std::vector<Argument>& arguments, const ParallelFor& parallel_for, Span span) = 0;
   // Of the launches to come. Programs must not depend on it, unless a block waits for another one.
   virtual void set_block_order(BlockOrder) {}
+  // Of the launches to come; null: nobody. It must outlive them.
+  virtual void set_observer(LaunchObserver*) {}
+  // By kernel, in the order in which they run; none where nobody knows. After a launch.
+  virtual std::vector<LaunchFacts> facts() const { return {}; }
   // What the launches since the last call printed.
   virtual std::string take_printed() { return {}; }
   virtual const ir::Program& program() const = 0;

@@ -23,7 +23,9 @@ struct PreparedLaunch {
   Function function;
   targets::cuda::Launch plan;
   std::vector<TensorMaps> maps;
-  int64_t resident = 0;  // blocks of a persistent one that run at once
+  int64_t resident = 0;       // blocks of a persistent one that run at once
+  Span kernel = {};           // of the tile program
+  Function::Shape last = {};  // of the last launch
 };
 
 // All of a launch but its grid.
@@ -63,6 +65,7 @@ class Assembler {
     for (const targets::cuda::Launch& plan : code.launches) {
       const Function function = TRY(version.module->function(plan.function, plan.shared_bytes));
       version.launches.push_back({function, plan, std::vector<TensorMaps>(plan.maps.size())});
+      version.launches.back().kernel = plan.kernel;
       if (plan.persistent)
         version.launches.back().resident = TRY(device_->resident_blocks(function, shape_of_blocks(plan)));
     }
@@ -95,6 +98,7 @@ class CudaKernel : public CompiledKernel {
     BoundArguments bound = TRY(bind_arguments(program_, arguments, span));
     TRY(device().use());
     Version& version = *TRY(versions_.of(bound));
+    last_ = &version;
     TRY(told(add_workspaces(bound), span));
     // All of 8 bytes: addresses, then numbers.
     parameters_.clear();
@@ -102,7 +106,8 @@ class CudaKernel : public CompiledKernel {
     for (int64_t& scalar : bound.scalars) parameters_.push_back(&scalar);
     const Stream stream = stream_ ? stream_() : nullptr;
     const size_t words = parameters_.size();
-    for (PreparedLaunch& launch : version.launches) {
+    for (size_t number = 0; number < version.launches.size(); ++number) {
+      PreparedLaunch& launch = version.launches[number];
       const auto shape = TRY(shape_of(launch, bound, span));
       if (shape.grid[0] == 0) continue;
       parameters_.resize(words);
@@ -112,11 +117,33 @@ class CudaKernel : public CompiledKernel {
         if (!map) return told(std::move(map).take_error(), span);
         parameters_.push_back(*map);
       }
+      launch.last = shape;
+      if (observer_) observer_->begin_kernel(number);
       TRY(told(launch.function.launch(shape, parameters_.data(), stream), span));
+      if (observer_) observer_->end_kernel(number);
     }
     return waits_ ? told(device().wait(stream), span) : Status();
   }
 
+  void set_observer(LaunchObserver* observer) override { observer_ = observer; }
+  std::vector<LaunchFacts> facts() const override {
+    std::vector<LaunchFacts> all;
+    if (last_ == nullptr) return all;
+    for (const PreparedLaunch& launch : last_->launches) {
+      const Function::Shape& shape = launch.last;
+      LaunchFacts::Gpu gpu{launch.function.registers(), launch.function.local_bytes(), launch.function.static_shared(),
+                           launch.plan.shared_bytes};
+      std::copy(shape.grid.begin(), shape.grid.end(), gpu.grid.begin());
+      std::copy(shape.threads.begin(), shape.threads.end(), gpu.threads.begin());
+      std::copy(shape.cluster.begin(), shape.cluster.end(), gpu.cluster.begin());
+      gpu.multiprocessors = device().multiprocessors();
+      gpu.most_threads = device().threads_of_multiprocessor();
+      if (const auto resident = device().resident_blocks(launch.function, shape); resident && gpu.multiprocessors > 0)
+        gpu.resident_blocks = *resident / gpu.multiprocessors;
+      all.push_back({launch.kernel, launch.function.name(), gpu.grid[0] * gpu.grid[1] * gpu.grid[2], false, {}, gpu});
+    }
+    return all;
+  }
   const ir::Program& program() const override { return program_; }
   const std::string& source() const override { return versions_.usual().source; }
 
@@ -129,6 +156,8 @@ class CudaKernel : public CompiledKernel {
   std::vector<DeviceMemory> workspaces_;  // kept between launches, which a stream runs in order
   DeviceMemory failed_check_;
   std::vector<void*> parameters_;  // of one launch, kept for its memory
+  const Version* last_ = nullptr;  // of the last launch
+  LaunchObserver* observer_ = nullptr;
 
   Result<Version> assembled(const ir::Program& program, DiagnosticList& warnings) {
     Version version = TRY(assembler_->assemble(program, warnings));

@@ -46,6 +46,11 @@ Device::~Device() {
 
 std::string Device::driver_version() const { return fmt::format("{}.{}", version_ / 1000, version_ % 1000 / 10); }
 
+int Device::threads_of_multiprocessor() const {
+  int threads = 0;
+  return driver_->device_attribute(&threads, kThreadsOfMultiprocessor, handle_) == kDriverSuccess ? threads : 0;
+}
+
 std::string Device::bus_id() const {
   char text[32] = {};
   return driver_->bus_id(text, sizeof(text) - 1, handle_) == kDriverSuccess ? text : "";
@@ -95,6 +100,7 @@ Result<Function> Module::function(const std::string& name, int64_t shared_bytes)
   }
   call.get_function_attribute(&function.registers_, kRegisterCount, function.handle_);
   call.get_function_attribute(&function.local_bytes_, kLocalBytes, function.handle_);
+  call.get_function_attribute(&function.static_shared_, kStaticSharedBytes, function.handle_);
   return function;
 }
 

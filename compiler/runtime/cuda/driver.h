@@ -36,6 +36,7 @@ class Function {
   // Of one thread, in registers and bytes of spilled or indexed registers.
   int registers() const { return registers_; }
   int local_bytes() const { return local_bytes_; }
+  int static_shared() const { return static_shared_; }  // of a block, in bytes
 
  private:
   friend class Module;
@@ -43,7 +44,7 @@ class Function {
   std::shared_ptr<const DriverFunctions> driver_;
   void* handle_ = nullptr;
   std::string name_;
-  int registers_ = 0, local_bytes_ = 0;
+  int registers_ = 0, local_bytes_ = 0, static_shared_ = 0;
 };
 
 class Module {
@@ -98,6 +99,7 @@ class Device : public std::enable_shared_from_this<Device> {
   // 90 for compute capability 9.0.
   int capability() const { return capability_; }
   int multiprocessors() const { return multiprocessors_; }
+  int threads_of_multiprocessor() const;                  // at most at once; 0 if the driver does not say
   int64_t shared_bytes() const { return shared_bytes_; }  // that a block can have
   std::string driver_version() const;                     // "13.0"
   // By which other libraries know it: "0000:1b:00.0"; empty if the driver does not say.

@@ -15,11 +15,13 @@ constexpr int kDriverSuccess = 0, kDriverOutOfMemory = 2;
 
 enum DeviceAttribute : int {
   kMultiprocessorCount = 16,
+  kThreadsOfMultiprocessor = 39,
   kCapabilityMajor = 75,
   kCapabilityMinor = 76,
   kSharedBytesOfBlock = 97,  // with opting in
 };
 enum FunctionAttribute : int {
+  kStaticSharedBytes = 1,
   kLocalBytes = 3,
   kRegisterCount = 4,
   kDynamicSharedBytes = 8,

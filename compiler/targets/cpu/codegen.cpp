@@ -65,6 +65,7 @@ class LaunchEmitter {
     code.scratch_bytes.push_back(scratch_bytes);
     code.operations.push_back(operations);
     code.checks.push_back(std::move(context_.checks));
+    code.kernels.push_back(context_.kernel.span);
     return {};
   }
 

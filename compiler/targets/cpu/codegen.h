@@ -33,6 +33,7 @@ struct GeneratedCode {
   std::vector<int64_t> scratch_bytes;             // a launch
   std::vector<int64_t> operations;                // of one of its blocks, at most; INT64_MAX if that is not known
   std::vector<std::vector<RuntimeCheck>> checks;  // of each launch
+  std::vector<Span> kernels;                      // of the tile program, a launch
 };
 
 Result<GeneratedCode> generate(const ir::Program& program);

@@ -101,6 +101,7 @@ class LaunchEmitter {
     launch.local_bytes = local_bytes_;
     launch.cluster = cluster_;
     launch.tallies = tallies;
+    launch.kernel = lowered_.kernel.span;
     return launch;
   }
 

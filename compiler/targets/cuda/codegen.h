@@ -38,6 +38,7 @@ struct Launch {
   int64_t local_bytes = 0;                     // of each thread's own arrays, some of which become registers
   std::vector<int64_t> cluster = {};           // extents in blocks, of which the grid is a multiple; none: no clusters
   std::vector<cpu::Tally> tallies = {};        // by number, if they were asked for
+  Span kernel = {};                            // of the tile program
 };
 
 // Dynamic shared memory that one block may have, in bytes (CUDA C++ Programming Guide, "Technical Specifications per

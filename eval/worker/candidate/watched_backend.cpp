@@ -78,6 +78,8 @@ class WatchedKernel final : public runtime::CompiledKernel {
     return status;
   }
   std::string take_printed() override { return kernel_->take_printed(); }
+  void set_observer(runtime::LaunchObserver* observer) override { kernel_->set_observer(observer); }
+  std::vector<runtime::LaunchFacts> facts() const override { return kernel_->facts(); }
   const ir::Program& program() const override { return kernel_->program(); }
   const std::string& source() const override { return kernel_->source(); }
 
