@@ -83,11 +83,17 @@ Result<std::vector<Drawing>> layout_drawings(const ir::Program& program, Archite
   return drawings;
 }
 
+Result<std::vector<std::vector<Decision>>> decisions_of(const ir::Program& program, Architecture architecture) {
+  std::vector<std::vector<Decision>> all;
+  for (const ir::Kernel& kernel : TRY(prepare(program)).kernels)
+    all.push_back(in_order(TRY(lower_teams(kernel, architecture)).decisions));
+  return all;
+}
+
 Result<std::string> explanation(const ir::Program& program, Architecture architecture, const SourceMap& sources) {
   std::vector<Decision> decisions;
-  for (const ir::Kernel& kernel : TRY(prepare(program)).kernels)
-    for (Decision& decision : TRY(lower_teams(kernel, architecture)).decisions)
-      decisions.push_back(std::move(decision));
+  for (std::vector<Decision>& of_kernel : TRY(decisions_of(program, architecture)))
+    for (Decision& decision : of_kernel) decisions.push_back(std::move(decision));
   std::string text = fmt::format("{}:\n", program.name);
   if (const auto sentences = reliances(program); !sentences.empty())
     text += fmt::format("this version is for launches where {}; others get versions of their own\n",

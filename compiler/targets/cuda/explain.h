@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/targets/cuda/codegen.h"
+#include "compiler/targets/cuda/decisions.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -15,6 +16,9 @@ struct Drawing {
 };
 // Of all fragments and shared tiles.
 Result<std::vector<Drawing>> layout_drawings(const ir::Program& program, Architecture architecture);
+
+// By kernel, in the order of the program's text.
+Result<std::vector<std::vector<Decision>>> decisions_of(const ir::Program& program, Architecture architecture);
 
 // A line a decision, with its place in the program's text, and a line for each thing that keeps it from something
 // faster.
