@@ -35,6 +35,8 @@ enum class Outcome {
 std::string_view to_string(Outcome outcome);
 std::optional<Outcome> parse_outcome(std::string_view name);
 
+struct Profile;  // eval/profile.h
+
 struct Timing {
   double median_us = 0;
   double low_us = 0;   // 25th percentile
@@ -123,6 +125,8 @@ struct Verdict {
   std::optional<KernelBenchRule> kernelbench;
   std::optional<KernelBenchTiming> kernelbench_timing;
   std::optional<GpuState> gpu_state;  // of a GPU that was timed on
+  // Where a call's time goes; null: not asked for, not verified, or see notes. It decides nothing.
+  std::shared_ptr<const Profile> profile;
   // 95 % confidence interval of the speed-up; both 0: not measured.
   double speedup_low = 0, speedup_high = 0;
   double speedup() const { return candidate && eager ? eager->median_us / candidate->median_us : 0; }
@@ -164,10 +168,14 @@ struct JudgeOptions {
 // Errors: `bad_usage`, for numbers that are none, or out of what a judge can keep, and for names that mean nothing.
 Status check_options(const JudgeOptions& options);
 
+// Quick: in a fraction of a second. Full: on a GPU kernels are timed by CUPTI too, whose start takes longer.
+enum class Profiling { none, quick, full };
+
 struct CheckRequest {
   std::string source;  // the candidate's text
   std::string name = "candidate.py";
-  bool time = true;  // else correctness only
+  bool time = true;                     // else correctness only
+  Profiling profile = Profiling::none;  // of a verified program that was timed: afterwards, in calls of its own
 };
 
 // Holds the reference side open between candidates, so that expected values and eager's times are made once.

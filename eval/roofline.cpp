@@ -42,11 +42,15 @@ double highest_frequency() {
 }
 
 // Single-precision operations a cycle, of two units that multiply and add.
-double flops_per_cycle() {
+double flops_of_vectors() {
   const std::string flags = processor_field("flags");
-  if (flags.find("amx_bf16") != std::string::npos) return 1024;  // in bfloat16, which products may use
   if (flags.find("avx512f") != std::string::npos) return 64;
   return flags.find("avx2") != std::string::npos ? 32 : 16;
+}
+
+double flops_per_cycle() {
+  const bool has_tiles = processor_field("flags").find("amx_bf16") != std::string::npos;
+  return has_tiles ? 1024 : flops_of_vectors();  // in bfloat16, which products may use
 }
 
 // Bytes a second that all threads together read and write; the best of several passes over memory beyond any cache.
@@ -89,8 +93,8 @@ bool is_half(std::string_view dtype) {
 MachineRates rates_of(const DataSheet& sheet, std::string_view dtype) {
   // A float32 product may be made of three TF32 products, and PyTorch's convolutions are TF32 by default.
   const double products = is_half(dtype) ? sheet.half_flops : sheet.tf32_flops;
-  return {std::string(sheet.name), sheet.bytes_per_s, products, sheet.single_flops,
-          sheet.cache_bytes,       kGpuLaunch,        true};
+  return {std::string(sheet.name), sheet.bytes_per_s, products,   sheet.single_flops,
+          sheet.single_flops,      sheet.cache_bytes, kGpuLaunch, true};
 }
 
 }  // namespace
@@ -120,6 +124,7 @@ MachineRates rates_of_processor(int threads, const std::filesystem::path& cache)
   rates.name = fmt::format("{} on {} threads", processor_field("model name"), cores);
   rates.bytes_per_s = bandwidth(cores, cache);
   rates.product_flops = rates.other_flops = cores * highest_frequency() * flops_per_cycle();
+  rates.vector_flops = cores * highest_frequency() * flops_of_vectors();
   rates.cache_bytes = last_level_cache();
   rates.launch_s = kProcessorLaunch;
   return rates;

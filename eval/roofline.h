@@ -16,6 +16,7 @@ struct MachineRates {
   double bytes_per_s = 0;
   double product_flops = 0;  // of products in `dtype`, at the peak of the units that are fastest at it
   double other_flops = 0;
+  double vector_flops = 0;  // of float32 in vectors, without units for products
   int64_t cache_bytes = 0;  // of the last level: what lies there need not come from memory
   double launch_s = 0;      // of a kernel, in eager
   bool assumed = false;     // from a data sheet, for a machine that is not here

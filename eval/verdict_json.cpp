@@ -5,6 +5,7 @@
 
 #include "eval/diagnostic_json.h"
 #include "eval/judge.h"
+#include "eval/profile.h"
 
 namespace tilepilot::eval {
 
@@ -241,6 +242,7 @@ json to_json(const Verdict& verdict) {
                                     {"speedup", timing->speedup()}};
   if (verdict.graph) object["graph"] = graph_timing_json(*verdict.graph);
   if (verdict.gpu_state) object["gpu_state"] = state_json(*verdict.gpu_state);
+  if (verdict.profile) object["profile"] = to_json(*verdict.profile);
   return object;
 }
 
@@ -275,6 +277,8 @@ Verdict verdict_from_json(const json& node) {
   if (auto timing = node.find("kernelbench_timing"); timing != node.end())
     verdict.kernelbench_timing = {read_times(timing->at("eager")), read_times(timing->at("candidate"))};
   if (auto state = node.find("gpu_state"); state != node.end()) verdict.gpu_state = read_state(*state);
+  if (auto profile = node.find("profile"); profile != node.end())
+    verdict.profile = std::make_shared<const Profile>(profile_from_json(*profile));
   if (auto interval = node.find("speedup_interval"); interval != node.end()) {
     verdict.speedup_low = interval->at(0);
     verdict.speedup_high = interval->at(1);

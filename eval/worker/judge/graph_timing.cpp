@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "eval/worker/judge/samples.h"
+#include "eval/samples.h"
 
 namespace tilepilot::eval {
 namespace {

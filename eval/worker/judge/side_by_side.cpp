@@ -10,10 +10,10 @@
 
 #include "compiler/runtime/process.h"
 #include "eval/gpu_log.h"
+#include "eval/samples.h"
 #include "eval/wire.h"
 #include "eval/worker/judge/graph_timing.h"
 #include "eval/worker/judge/kernelbench_timing.h"
-#include "eval/worker/judge/samples.h"
 #include "eval/worker/judge/timing_lock.h"
 
 namespace tilepilot::eval {

@@ -1,4 +1,4 @@
-#include "eval/worker/judge/samples.h"
+#include "eval/samples.h"
 
 #include <algorithm>
 #include <random>
