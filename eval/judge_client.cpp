@@ -127,7 +127,11 @@ class JudgeClient final : public Judge {
   }
 
   static json request_json(std::string_view op, const CheckRequest& request) {
-    return {{"op", op}, {"source", request.source}, {"name", request.name}, {"time", request.time}};
+    return {{"op", op},
+            {"source", request.source},
+            {"name", request.name},
+            {"time", request.time},
+            {"profile", static_cast<int>(request.profile)}};
   }
 
   Verdict completed(Verdict verdict) {

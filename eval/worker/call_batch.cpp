@@ -22,9 +22,19 @@ json to_json(const Batch& batch) {
   json calls = json::array();
   for (const Call& call : batch.calls)
     calls.push_back(json::array({call.base, call.change.key, call.last.key, call.last.from, call.last.to}));
-  return {{"calls", calls},       {"lead", batch.lead},           {"seed", batch.seed},   {"memory", batch.memory},
-          {"ghost", batch.ghost}, {"looks", batch.looks},         {"waits", batch.waits}, {"changes", batch.changes},
-          {"kept", batch.kept},   {"backwards", batch.backwards}, {"graph", batch.graph}};
+  return {{"calls", calls},
+          {"lead", batch.lead},
+          {"seed", batch.seed},
+          {"memory", batch.memory},
+          {"ghost", batch.ghost},
+          {"looks", batch.looks},
+          {"waits", batch.waits},
+          {"changes", batch.changes},
+          {"kept", batch.kept},
+          {"backwards", batch.backwards},
+          {"graph", batch.graph},
+          {"profile", batch.profile},
+          {"by_device", batch.by_device}};
 }
 
 Batch batch_from_json(const json& node) {
@@ -40,6 +50,8 @@ Batch batch_from_json(const json& node) {
   node.at("waits").get_to(batch.waits);
   node.at("kept").get_to(batch.kept);
   node.at("graph").get_to(batch.graph);
+  node.at("profile").get_to(batch.profile);
+  node.at("by_device").get_to(batch.by_device);
   batch.changes = node.at("changes").get<std::vector<ChangeRule>>();
   return batch;
 }

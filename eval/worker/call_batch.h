@@ -1,7 +1,8 @@
 // What the judge asks of a candidate: a batch of calls, always in the same steps, whatever the calls are for. `prepare`
 // writes the inputs, `go` runs the calls and answers, `fetch` hands out what one call returned. Which calls are checked
-// is decided after `go`; which are timed is never said. Two kinds of batch are known for what they are: that which is
-// timed as KernelBench's script does, and that whose call is captured as a CUDA graph.
+// is decided after `go`; which are timed is never said. Three kinds of batch are known for what they are: that which is
+// timed as KernelBench's script does, that whose call is captured as a CUDA graph, and that whose calls are profiled
+// when all else is over.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -28,7 +29,9 @@ struct Batch {
   // Not empty: a batch that KernelBench's rules time (kernelbench_trials.h). All calls are on the tensors of the first,
   // and only the results of these calls are kept.
   std::vector<int64_t> kept;
-  bool graph = false;               // its one call becomes a CUDA graph, whose replays are timed (graph_replays.h)
+  bool graph = false;      // its one call becomes a CUDA graph, whose replays are timed (graph_replays.h)
+  bool profile = false;    // each call is watched part by part (eval/worker/profile)
+  bool by_device = false;  // of profiled ones: the GPU itself tells how long kernels take; @pre there were others
   std::vector<ChangeRule> changes;  // by tensor: how the calls' changes apply to it; empty: not at all
 };
 

@@ -1,5 +1,6 @@
 #include "eval/worker/script.h"
 
+#include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <torch/version.h>
 
@@ -18,6 +19,7 @@
 #include "compiler/source/file.h"
 #include "compiler/syntax/parser.h"
 #include "eval/host/torch_host.h"
+#include "eval/profile_text.h"
 #include "eval/torch/gpu.h"
 #include "eval/worker/crash_report.h"
 #include "eval/worker/target_backend.h"
@@ -169,7 +171,7 @@ class ScriptRun {
   }
 
   int run() {
-    const bool wants_costs = options_.tells_costs || !options_.report.empty();
+    const bool wants_costs = options_.tells_costs || !options_.report.empty() || options_.profile;
     auto opened =
         open_target(options_.target, {runtime::default_cache_directory(), &sources_, wants_costs ? costs_ : nullptr});
     if (!opened.ok()) {
@@ -177,7 +179,10 @@ class ScriptRun {
       return finish(3);
     }
     gpu_ = opened->gpu;
-    backend_ = std::make_unique<CompileClock>(crash_.watch(std::move(opened->kernels), crash_hint(opened->target)));
+    profiled_ = {nullptr, opened->target, &sources_, at::get_num_threads()};
+    auto kernels = crash_.watch(std::move(opened->kernels), crash_hint(opened->target));
+    if (options_.profile) kernels = observe(std::move(kernels), profiled_);
+    backend_ = std::make_unique<CompileClock>(std::move(kernels));
     std::string text;
     if (!read_file(script_.path, text)) {
       diagnostics_.add({DiagnosticKind::file_not_found, {}, fmt::format("cannot read `{}`", script_.path), {}, ""});
@@ -199,7 +204,8 @@ class ScriptRun {
   std::shared_ptr<const runtime::cuda::Device> gpu_;
   std::unique_ptr<CompileClock> backend_;
   std::shared_ptr<emulator::CostBook> costs_ = std::make_shared<emulator::CostBook>();
-  nlohmann::json tuned_ = nlohmann::json::object();
+  Profiled profiled_;
+  nlohmann::json answer_ = nlohmann::json::object();  // of tuning or profiling
 
   int finish(int code) {
     options_.streams.error(render(sources_, diagnostics_));
@@ -207,16 +213,44 @@ class ScriptRun {
       for (const emulator::Cost& cost : costs_->costs()) options_.streams.error(emulator::to_text(cost));
     const std::string shown = render_json(sources_, diagnostics_);
     write_report(options_.report, progress_, backend_ ? backend_->kernels() : 0, code, shown, *costs_);
-    if (!options_.tune || !options_.tune->json) return code;
-    tuned_["ok"] = code == 0;
-    tuned_[code == 0 ? "diagnostics" : "errors"] = nlohmann::json::parse(shown);
-    options_.streams.output(tuned_.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+    if (!answers_in_json()) return code;
+    answer_["ok"] = code == 0;
+    answer_[code == 0 ? "diagnostics" : "errors"] = nlohmann::json::parse(shown);
+    options_.streams.output(answer_.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
     return code;
   }
 
+  bool answers_in_json() const {
+    return (options_.tune && options_.tune->json) || (options_.profile && options_.profile->json);
+  }
+
+  ProfiledMachine machine() const {
+    if (profiled_.target.place == runtime::Place::emulator) return {"the emulator"};
+    return gpu_ ? profiled_gpu(gpu_->name())
+                : profiled_processor(profiled_.threads, runtime::default_cache_directory());
+  }
+
+  // In the emulator what counts is what launches cost, not how long the host took for it.
+  Status profile(stage::Interpreter& interpreter, stage::ModuleObject& main) {
+    const bool emulated = profiled_.target.place == runtime::Place::emulator;
+    const c10::Device device = gpu_ ? gpu_device() : c10::Device(c10::DeviceType::CPU);
+    auto called =
+        TRY(profile_call(interpreter, main, *options_.profile, *crash_.statement(), device, profiled_, diagnostics_));
+    if (emulated) called.record.without_times();
+    const Profile made = profile_of(called.record, machine(), runtime::to_string(profiled_.target), called.call);
+    answer_["call"] = options_.profile->call;
+    answer_["profile"] = to_json(made);
+    for (const emulator::Cost& cost : costs_->costs()) answer_["costs"].push_back(to_json(cost));
+    if (options_.profile->json) return {};
+    if (!emulated) options_.streams.output(profile_text(made) + "\n");
+    for (const emulator::Cost& cost : costs_->costs()) options_.streams.output(emulator::to_text(cost));
+    for (const KernelProfile& kernel : made.kernels)
+      if (emulated) options_.streams.output(counts_text(kernel) + choices_text(kernel));
+    return {};
+  }
+
   void install(stage::Interpreter& interpreter, TorchHost& host) {
-    const bool keeps_quiet = options_.tune && options_.tune->json;
-    interpreter.set_print(keeps_quiet ? options_.streams.error : options_.streams.output);
+    interpreter.set_print(answers_in_json() ? options_.streams.error : options_.streams.output);
     const bool tells = !options_.tune || !options_.tune->quiet;
     interpreter.set_print_error(tells ? options_.streams.error : [](const std::string&) {});
     host.install(interpreter);
@@ -243,7 +277,7 @@ class ScriptRun {
     interpreter.set_breadcrumb(crash_.statement());
     install(interpreter, host);
     // Importable, as in Python.
-    auto main = interpreter.make_module(tree, options_.tune ? "tuned" : "__main__");
+    auto main = interpreter.make_module(tree, options_.tune ? "tuned" : options_.profile ? "profiled" : "__main__");
     interpreter.add_module(main->name, main);
     Status ran = interpreter.run_module_in(tree, main);
     bool usable = true;
@@ -251,9 +285,13 @@ class ScriptRun {
       auto tuned = tune_call(interpreter, *main, *options_.tune, diagnostics_);
       usable = tuned.ok() || tuned.error().kind != DiagnosticKind::bad_usage;
       if (tuned.ok())
-        tuned_ = *std::move(tuned);
+        answer_ = *std::move(tuned);
       else
         ran = std::move(tuned).take_error();
+    }
+    if (ran.ok() && options_.profile) {
+      ran = profile(interpreter, *main);
+      usable = ran.ok() || ran.error().kind != DiagnosticKind::bad_usage;
     }
     if (ran.ok()) ran = end_of_work(gpu_);
     add_others(interpreter, Severity::warning);

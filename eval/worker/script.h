@@ -1,5 +1,6 @@
 // `tilepilot run`: a TileLang script in the evaluator, with torch through LibTorch and kernels on the target. And
-// `tilepilot tune`, which calls a function of a script to find its fastest configuration.
+// `tilepilot tune`, which calls a function of a script to find its fastest configuration, and `tilepilot
+// profile`, which watches one.
 #pragma once
 
 #include <filesystem>
@@ -10,6 +11,7 @@
 #include "compiler/runtime/target.h"
 #include "compiler/stage/python/script.h"
 #include "eval/worker/candidate/run_limits.h"
+#include "eval/worker/profile/profile_call.h"
 #include "eval/worker/tune.h"
 
 namespace tilepilot::eval {
@@ -31,11 +33,12 @@ struct ScriptOptions {
   std::optional<TuneRequest> tune;
   std::filesystem::path tuning_folder;  // where measurements of tuning are kept; empty: nowhere
   bool tells_costs = false;             // at the end, of launches in the emulator
+  std::optional<ProfileRequest> profile = {};
 };
 
-// Runs the file as `__main__`, or tunes a call of what it defines. Gives the exit code: what the script asked for with
-// SystemExit, else 0, 1 if it failed, 2 if it cannot be read or the call is none to tune, 3 if this machine lacks what
-// the target needs.
+// Runs the file as `__main__`, or tunes or profiles a call of what it defines. Gives the exit code: what the script
+// asked for with SystemExit, else 0, 1 if it failed, 2 if it cannot be read or the call is none to tune, 3 if this
+// machine lacks what the target needs.
 int run_script(stage::Script script, ScriptOptions options = {});
 
 // The version of LibTorch that this program was built with, and whether with CUDA.

@@ -40,6 +40,13 @@ int main(int argc, char** argv) {
                                      std::string_view(argv[8]) == "json", std::string_view(argv[9]) == "quiet"};
     return eval::run_script({argv[6], {}, {}}, std::move(options));
   }
+  if (role == "profile" && argc == 7) {
+    const auto target = runtime::parse_target(argv[2]);
+    if (!target.ok()) return 2;
+    eval::ScriptOptions options{{}, {}, "", *target, {}, runtime::default_cache_directory()};
+    options.profile = eval::ProfileRequest{argv[5], std::atof(argv[3]) * 1e-3, std::string_view(argv[6]) == "json"};
+    return eval::run_script({argv[4], {}, {}}, std::move(options));
+  }
   bool started_by_tilepilot = fcntl(eval::kWorkerSocket, F_GETFD) >= 0;
   if ((role != "judge" && role != "candidate") || !started_by_tilepilot) {
     fmt::print(stderr, "tilepilot-worker is started by tilepilot; run `tilepilot --help`\n");

@@ -78,6 +78,7 @@ Result<RanCalls> CandidateCalls::go() {
   at::NoGradGuard no_grad;
   if (!batch_.kept.empty()) return go_as_kernelbench();
   if (batch_.graph) return go_as_graph();
+  if (batch_.profile) return go_as_profile();
   const double kernels = program_.log().seconds;
   TRY(run(results_.size(), calls_.size(), true));
   TRY(program_.finish());
@@ -113,6 +114,22 @@ Result<RanCalls> CandidateCalls::go_as_graph() {
   const double seconds = TRY(replay_on_gpu(program_.gpu(), program_.device(), call));
   TRY(program_.finish());
   return RanCalls{seconds, 0};
+}
+
+Result<RanCalls> CandidateCalls::go_as_profile() {
+  PartRecorder& recorder = program_.recorder();
+  const auto make = [&](const stage::CallArgs& arguments) -> Status {
+    results_.push_back(TRY(program_.call(arguments)));
+    return {};
+  };
+  const auto make_all = [&]() -> Status {
+    for (const stage::CallArgs& arguments : calls_) TRY(make(arguments));
+    return program_.finish();
+  };
+  if (batch_.by_device) return RanCalls{0, 0, {}, TRY(recorder.record_by_device(calls_.size(), make_all))};
+  for (const stage::CallArgs& arguments : calls_) TRY(recorder.watch([&] { return make(arguments); }));
+  TRY(program_.finish());
+  return RanCalls{0, 0, {}, recorder.record()};
 }
 
 // "input 0" or the name of a weight; empty: none.

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "eval/profile_record.h"
 #include "eval/torch/stopwatch.h"
 #include "eval/worker/call_batch.h"
 #include "eval/worker/candidate/candidate_program.h"
@@ -23,8 +24,9 @@ struct FetchedCall {
 };
 
 struct RanCalls {
-  double seconds = 0, kernel_seconds = 0;  // as this process sees them: a hint
-  std::vector<double> trials = {};         // of a batch that KernelBench's rules time: each that counts
+  double seconds = 0, kernel_seconds = 0;   // as this process sees them: a hint
+  std::vector<double> trials = {};          // of a batch that KernelBench's rules time: each that counts
+  std::optional<CallsRecord> profile = {};  // of the profiled calls so far, but the first
 };
 
 class CandidateCalls {
@@ -48,6 +50,7 @@ class CandidateCalls {
   Status run(size_t begin, size_t end, bool timed);
   Result<RanCalls> go_as_kernelbench();
   Result<RanCalls> go_as_graph();
+  Result<RanCalls> go_as_profile();
   std::string alias_of(const at::Tensor& tensor, size_t call) const;
   bool is_shared(size_t call, const std::vector<at::Tensor>& tensors);
   bool is_large() const;

@@ -215,7 +215,9 @@ class CandidateServer {
     if (!calls_) return json::object();
     auto ran = calls_->go();
     if (!ran.ok()) return failure(ran.error());
-    return {{"seconds", ran->seconds}, {"kernel_seconds", ran->kernel_seconds}, {"trials", ran->trials}};
+    json answer = {{"seconds", ran->seconds}, {"kernel_seconds", ran->kernel_seconds}, {"trials", ran->trials}};
+    if (ran->profile) answer["profile"] = to_json(*ran->profile);
+    return answer;
   }
 
   json rest() {

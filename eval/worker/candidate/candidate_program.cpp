@@ -1,5 +1,6 @@
 #include "eval/worker/candidate/candidate_program.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
@@ -77,7 +78,8 @@ Status CandidateProgram::open_backend() {
   log_.admits_foreign = options_.allow_foreign;
   if (const auto socket = options_.compiler_socket)
     log_.tell_foreign = [socket] { untrusted::tell_foreign_source(*socket); };
-  backend_ = watch(std::move(target.kernels), log_, crumb_);
+  profiled_ = {nullptr, target.target, &sources_, at::get_num_threads()};
+  backend_ = observe(watch(std::move(target.kernels), log_, crumb_), profiled_);
   host_.install(interpreter_);
   stage::TileOptions tile;
   tile.backend = backend_.get();
@@ -86,6 +88,15 @@ Status CandidateProgram::open_backend() {
   interpreter_.set_breadcrumb(&crumb_.at);
   interpreter_.set_print([](const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); });
   return {};
+}
+
+PartRecorder& CandidateProgram::recorder() {
+  if (!recorder_) {
+    recorder_ = std::make_unique<PartRecorder>(device_);
+    recorder_->knows_lines(sources_, crumb_.at);
+    profiled_.recorder = recorder_.get();
+  }
+  return *recorder_;
 }
 
 void CandidateProgram::renew_shared_memory(uint64_t seed) {

@@ -16,6 +16,7 @@
 #include "eval/worker/candidate/fresh_shared_memory.h"
 #include "eval/worker/candidate/watched_backend.h"
 #include "eval/worker/candidate/weight_transfer.h"
+#include "eval/worker/profile/observed_backend.h"
 #include "eval/worker/staged_backend.h"
 
 namespace tilepilot::eval {
@@ -73,6 +74,8 @@ class CandidateProgram {
   SourceMap& sources() { return sources_; }
   DiagnosticList& diagnostics() { return interpreter_.diagnostics(); }
   LaunchLog& log() { return log_; }
+  // Watches calls when it is asked to; made at the first use. @pre open()
+  PartRecorder& recorder();
   // Errors of the parser, beyond the first.
   const DiagnosticList& parse_errors() const { return parse_errors_; }
 
@@ -89,6 +92,8 @@ class CandidateProgram {
   SourceMap sources_;
   SharedCrumb& crumb_;
   LaunchLog log_;
+  std::unique_ptr<PartRecorder> recorder_;
+  Profiled profiled_;
   c10::Device device_ = c10::DeviceType::CPU;
   std::shared_ptr<const runtime::cuda::Device> gpu_;
   std::optional<FreshSharedMemory> shared_memory_;

@@ -38,6 +38,7 @@ std::optional<RanBatch> CallChannel::go() {
   ran.claimed = answer->body.at("seconds");
   ran.kernel_seconds = answer->body.at("kernel_seconds");
   answer->body.at("trials").get_to(ran.trials);
+  ran.profile = answer->body.value("profile", json());
   return ran;
 }
 

@@ -11,6 +11,7 @@ namespace tilepilot::eval {
 struct RanBatch {
   double claimed = 0, kernel_seconds = 0;  // by the candidate
   std::vector<double> trials = {};         // by the candidate, of a batch that KernelBench's rules time
+  nlohmann::json profile = {};             // of profiled calls, as the candidate tells it; null elsewhere
   double judged = 0;                       // from the request to the answer
   double queued = 0;                       // of that: there was no processor for it
   double busy = 0;                         // the processors' time that its process took meanwhile

@@ -137,6 +137,11 @@ Status CallSource::draw(int64_t base) {
   return {};
 }
 
+void CallSource::forget_draws() {
+  bases_.clear();
+  used_.clear();
+}
+
 bool CallSource::is_large() const { return !side_.device().is_cpu() && bytes_ > kLargeOnGpu; }
 
 size_t CallSource::most_bases() const {

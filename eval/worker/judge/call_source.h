@@ -25,6 +25,8 @@ class CallSource {
 
   // At most so many calls, `lead` of them before the others; fewer where each needs a draw of its own.
   Result<PlannedBatch> next(size_t calls, size_t lead);
+  // Gives the memory of draws back: calls to come get fresh ones.
+  void forget_draws();
   const std::vector<c10::IValue>& leaves(int64_t base) const { return bases_.at(base); }
   // The inputs of a call as forward takes them.
   std::vector<c10::IValue> leaves_of(const Batch& batch, const Call& call) const;

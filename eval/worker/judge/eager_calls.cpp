@@ -112,6 +112,21 @@ Result<EagerBatch> EagerCalls::run_as_graph(const Batch& batch, const CallSource
   return result;
 }
 
+Status EagerCalls::run_profiled(const Batch& batch, const CallSource& source, PartRecorder& recorder) {
+  at::NoGradGuard no_grad;
+  const Pooled pooled;
+  renew_fresh_memory(batch.memory);
+  std::vector<std::vector<c10::IValue>> leaves;
+  for (const Call& call : batch.calls) leaves.push_back(source.leaves_of(batch, call));
+  at::manual_seed(batch.seed);
+  for (std::vector<c10::IValue>& inputs : leaves)
+    TRY(recorder.watch([&]() -> Status {
+      TRY(side_.eager().run(inputs, state_));
+      return {};
+    }));
+  return {};
+}
+
 void EagerCalls::drop(EagerBatch batch) {
   const Pooled pooled;
   batch = {};

@@ -6,6 +6,7 @@
 #include "eval/torch/stopwatch.h"
 #include "eval/worker/candidate/fresh_memory.h"
 #include "eval/worker/judge/call_source.h"
+#include "eval/worker/profile/part_recorder.h"
 
 namespace tilepilot::eval {
 
@@ -28,6 +29,8 @@ class EagerCalls {
   Result<EagerBatch> run_as_kernelbench(const Batch& batch, const CallSource& source);
   // A batch of one call, captured as a CUDA graph: the seconds of a replay. @pre batch.graph, on a GPU
   Result<EagerBatch> run_as_graph(const Batch& batch, const CallSource& source);
+  // Watched part by part.
+  Status run_profiled(const Batch& batch, const CallSource& source, PartRecorder& recorder);
   // Its memory waits for the next batch, as the candidate's does.
   void drop(EagerBatch batch);
   // What calls have made of the model's state since use_weights().

@@ -20,6 +20,7 @@
 #include "eval/worker/judge/call_check.h"
 #include "eval/worker/judge/candidate_link.h"
 #include "eval/worker/judge/kernelbench_rule.h"
+#include "eval/worker/judge/profiling.h"
 #include "eval/worker/judge/roofline_guard.h"
 #include "eval/worker/judge/side_by_side.h"
 #include "eval/worker/judge/trial_check.h"
@@ -62,6 +63,12 @@ class Examination {
                  }) &&
         in_phase("stress", [&] { return run_stress_trials(); }) && in_phase("rounds", [&] { return run_rest(); });
     if (passed || is_wrong(verdict_.outcome)) in_phase("kernelbench", [&] { return try_rule_of_kernelbench(); });
+    if (passed && request_.profile != Profiling::none && verdict_.candidate)
+      in_phase("profile", [&] {
+        profile_verified({side_, *channel_, *source_, options_, request_.profile, [this] { return send_weights(0); }},
+                         verdict_);
+        return true;
+      });
     note_candidate();
     return std::move(verdict_);
   }
@@ -292,7 +299,7 @@ class Examination {
   bool run_rest() {
     auto given = side_.trial(0);
     if (!given.ok()) return fail(Outcome::worker_failed, given.error().message);
-    CallSource source(side_, **given);
+    CallSource& source = source_.emplace(side_, **given);
     given->reset();
     EagerCalls eager(side_);
     const int weights = side_.weights_of_trial(0);
@@ -308,6 +315,7 @@ class Examination {
     std::vector<Contestant> contestants = {contestant()};
     const bool passed =
         run_side_by_side(side_, source, eager, contestants, std::move(interludes), {options_, request_.time});
+    source.forget_draws();
     if (contestants[0].failure) return fail(*contestants[0].failure);
     if (!passed) return false;  // an interlude has said why
     verdict_.outcome = Outcome::verified;
@@ -507,6 +515,7 @@ class Examination {
   const ExaminationOptions& options_;
   std::unique_ptr<CandidateLink> link_;
   std::optional<CallChannel> channel_;
+  std::optional<CallSource> source_;  // once rounds have run
   std::mt19937_64 secret_{std::random_device{}()};
   uint64_t memory_ = 0;                               // of the last trial
   double trials_left_ = options_.judge.time_limit_s;  // of what all trials share

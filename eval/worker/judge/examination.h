@@ -5,6 +5,7 @@
 #include "compiler/runtime/cuda/gpu_monitor.h"
 #include "eval/compiler_broker.h"
 #include "eval/judge.h"
+#include "eval/profile.h"
 #include "eval/worker/judge/compiled_rounds.h"
 #include "eval/worker/judge/timing_lock.h"
 #include "eval/worker/truth/reference_side.h"
@@ -14,11 +15,12 @@ namespace tilepilot::eval {
 struct ExaminationOptions {
   const JudgeOptions& judge;
   std::filesystem::path executable;
-  CompilerBroker* broker = nullptr;              // null: candidates compile themselves
-  runtime::cuda::GpuMonitor* monitor = nullptr;  // of the GPU; null: nobody watches it
-  int64_t gpu_limit_bytes = 0;                   // of a candidate's process; 0: none
-  const CompiledSides* compiled = nullptr;       // that take part in timing; null: none
-  DeviceShare* share = nullptr;                  // of the GPU; null: there is none
+  CompilerBroker* broker = nullptr;                     // null: candidates compile themselves
+  runtime::cuda::GpuMonitor* monitor = nullptr;         // of the GPU; null: nobody watches it
+  int64_t gpu_limit_bytes = 0;                          // of a candidate's process; 0: none
+  const CompiledSides* compiled = nullptr;              // that take part in timing; null: none
+  std::optional<SideProfile>* eager_profile = nullptr;  // known once a program has been profiled; null: not kept
+  DeviceShare* share = nullptr;                         // of the GPU; null: there is none
 };
 
 // `verified`: what an earlier examination of the same program found, or null. Then two trials lead to the timing, and

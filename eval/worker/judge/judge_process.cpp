@@ -173,14 +173,18 @@ class JudgeServer {
           *side_));
   }
 
-  ExaminationOptions examination() const {
-    return {options_,       executable_,      broker_,
-            monitor_.get(), gpu_limit_bytes_, compiled_.empty() ? nullptr : &compiled_,
-            share_.get()};
+  ExaminationOptions examination() {
+    return {options_,        executable_,      broker_,
+            monitor_.get(),  gpu_limit_bytes_, compiled_.empty() ? nullptr : &compiled_,
+            &eager_profile_, share_.get()};
   }
 
   CheckRequest request_from(const json& body) const {
-    return {.source = body.at("source"), .name = body.at("name"), .time = body.at("time") && measures_};
+    const bool time = body.at("time") && measures_;
+    return {.source = body.at("source"),
+            .name = body.at("name"),
+            .time = time,
+            .profile = time ? static_cast<Profiling>(body.at("profile").get<int>()) : Profiling::none};
   }
   static Verdict failure(const std::exception& error) {
     Verdict verdict;
@@ -225,7 +229,8 @@ class JudgeServer {
     }
     try {
       auto known = verified_.find(request.source);
-      auto verdict = examine(*side_, request, examination(), known == verified_.end() ? nullptr : &known->second);
+      const bool is_known = known != verified_.end() && (request.profile == Profiling::none || known->second.profile);
+      auto verdict = examine(*side_, request, examination(), is_known ? &known->second : nullptr);
       if (verdict.outcome == Outcome::verified) verified_.insert_or_assign(request.source, verdict);
       return verdict;
     } catch (const std::exception& error) { return failure(error); }
@@ -246,6 +251,7 @@ class JudgeServer {
   std::unique_ptr<ReferenceSide> side_;
   CompiledSides compiled_;                   // under `torch.compile`, by mode
   std::map<std::string, Verdict> verified_;  // by source
+  std::optional<SideProfile> eager_profile_;
 };
 
 }  // namespace

@@ -38,21 +38,6 @@ void add_note(Verdict& verdict, const std::string& note) {
   if (std::find(verdict.notes.begin(), verdict.notes.end(), note) == verdict.notes.end()) verdict.notes.push_back(note);
 }
 
-// While it lives, its owner has no share of the GPU: it is to be timed there, alone.
-class NoShare {
- public:
-  explicit NoShare(DeviceShare* share) : share_(share) {
-    if (share_) share_->suspend();
-  }
-  ~NoShare() {
-    if (share_) share_->resume();
-  }
-  NoShare(const NoShare&) = delete;
-
- private:
-  DeviceShare* share_;
-};
-
 class SideBySide {
  public:
   SideBySide(const ReferenceSide& side, CallSource& source, EagerCalls& eager, std::vector<Contestant>& contestants,

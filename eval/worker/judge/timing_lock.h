@@ -60,4 +60,19 @@ class DeviceShare {
   bool is_suspended_ = false;
 };
 
+// While it lives, its owner has no share of the GPU: it is to be timed there, alone.
+class NoShare {
+ public:
+  explicit NoShare(DeviceShare* share) : share_(share) {
+    if (share_) share_->suspend();
+  }
+  ~NoShare() {
+    if (share_) share_->resume();
+  }
+  NoShare(const NoShare&) = delete;
+
+ private:
+  DeviceShare* share_;
+};
+
 }  // namespace tilepilot::eval
