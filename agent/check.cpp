@@ -31,7 +31,10 @@ Status judge(SourceMap& sources, const CheckOptions& options, const std::filesys
   auto judge = TRY(eval::open_judge(folder, checked.judge));
   TRY(check_protocol(checked.judge, judge->target()));
   options.progress(fmt::format("judging {} on {}", options.candidate.string(), judge->target()));
-  checked.verdict = judge->check({.source = checked.source, .name = options.candidate.string(), .time = options.time});
+  checked.verdict = judge->check({.source = checked.source,
+                                  .name = options.candidate.string(),
+                                  .time = options.time,
+                                  .profile = options.profile ? eval::Profiling::full : eval::Profiling::none});
   checked.reference = hash_reference(folder);
   return {};
 }

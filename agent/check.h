@@ -14,6 +14,7 @@ struct CheckOptions {
   ExporterOptions exporter;
   eval::JudgeOptions judge;
   bool time = true;
+  bool profile = false;  // of a verified program that was timed
   std::function<void(const std::string&)> progress = [](const std::string&) {};
 };
 

@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/judge_flags.h"
 #include "cli/verdict_text.h"
+#include "eval/profile_text.h"
 
 namespace tilepilot::cli {
 namespace {
@@ -18,10 +19,23 @@ struct CheckFlags {
   std::string candidate;
   std::string reference;
   bool no_timing = false;
+  bool profile = false;
   bool allow_foreign = false;
   JudgeFlags judge;
   CertificateFlags certificate;
 };
+
+// A profile is made of times.
+Status check_profile(const CheckFlags& options, const std::string& target) {
+  if (!options.profile) return {};
+  if (options.no_timing)
+    return make_error(DiagnosticKind::bad_usage, {}, "`--profile` measures, and `--no-timing` forbids it",
+                      "leave one of them out");
+  if (target.starts_with("emulate"))
+    return make_error(DiagnosticKind::bad_usage, {}, "`--profile` measures times, which tell nothing in the emulator",
+                      "`tilepilot profile FILE --call ...` counts there what launches cost");
+  return {};
+}
 
 int run_check(Session& session, const CheckFlags& options) {
   agent::CheckOptions check{.candidate = options.candidate,
@@ -34,7 +48,9 @@ int run_check(Session& session, const CheckFlags& options) {
   if (auto writable = options.certificate.probe(); !writable) return session.fail(writable.error());
   auto judge = session.judge_options();
   if (!judge) return session.fail(judge.error());
+  if (auto status = check_profile(options, judge->target); !status) return session.fail(status.error());
   check.judge = *judge;
+  check.profile = options.profile;
   check.judge.allow_foreign = options.allow_foreign;
   check.time = check.time && !judge->target.starts_with("emulate");  // times there tell nothing
   options.judge.apply_to(check.judge);
@@ -43,6 +59,7 @@ int run_check(Session& session, const CheckFlags& options) {
   const eval::Verdict& verdict = checked->verdict;
   for (const std::string& diagnostic : verdict.rendered) session.progress_text(diagnostic);
   session.answer(full_text(verdict));
+  if (verdict.profile) session.answer(eval::profile_text(*verdict.profile));
   nlohmann::json object = verdict_json(verdict, checked->source);
   object["ok"] = verdict.outcome == eval::Outcome::verified;
   // Beside the place where it was asked for: the program's own folder may be anybody's.
@@ -64,6 +81,8 @@ void add_check(CLI::App& app, Session& session) {
                    "Python file with class Model, get_inputs() and get_init_inputs()")
       ->required();
   command->add_flag("--no-timing", options->no_timing, "Correctness and guards only");
+  command->add_flag("--profile", options->profile,
+                    "Tell where a verified program's time goes, by kernel and by operator of ATen (docs/profiling.md)");
   command->add_flag("--allow-foreign", options->allow_foreign,
                     "Admit device source that the program brings along; the verdict says so");
   options->judge.add_to(*command);

@@ -18,6 +18,7 @@
 #include "cli/store_warning.h"
 #include "cli/verdict_text.h"
 #include "compiler/source/file.h"
+#include "eval/profile_text.h"
 
 namespace tilepilot::cli {
 namespace {
@@ -61,6 +62,8 @@ std::string conclusion(const GenerateFlags& options, const agent::GenerateResult
   std::string text = fmt::format("{}: attempt {}, {}", options.generate.output.string(), *result.outcome.best + 1,
                                  full_text(verdict)) +
                      measured_how(result.outcome);
+  if (verdict.profile && !verdict.profile->kernels.empty())
+    text += fmt::format("\n  top kernel     {}", eval::top_kernel_text(*verdict.profile));
   if (verdict.speedup() < 1) return text + "\nnothing tried beats eager; this is the best verified program";
   if (verdict.speedup_high > 0 && verdict.speedup_low <= 1) text += "\nnot distinguishable from eager";
   return text;

@@ -30,7 +30,8 @@ class CommandLine : public ::testing::Test {
     const auto is = [&](const char* command) { return !arguments.empty() && arguments.front() == command; };
     const bool says_where =
         std::any_of(arguments.begin(), arguments.end(), [](const auto& each) { return each.starts_with("--target"); });
-    const bool runs_kernels = arguments.size() > 1 && (is("check") || is("generate") || is("run") || is("tune"));
+    const bool runs_kernels =
+        arguments.size() > 1 && (is("check") || is("generate") || is("run") || is("tune") || is("profile"));
     if (runs_kernels && !says_where) arguments.insert(arguments.begin() + 1, {"--target", "cpu"});
     argv.insert(argv.end(), arguments.begin(), arguments.end());
     auto result = runtime::run_process(argv, {.time_limit_s = 300, .working_directory = folder_.string()});
