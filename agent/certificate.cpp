@@ -150,6 +150,7 @@ json describe_environment(const Certified& facts) {
 
 json make_certificate(const Certified& facts, const fs::path& folder) {
   json verdict = eval::to_json(facts.verdict);
+  verdict.erase("profile");  // nothing that is certified
   for (const char* of_failures : {"diagnostics", "rendered", "line"}) verdict.erase(of_failures);
   json certificate = {
       {"format", kFormat},

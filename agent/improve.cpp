@@ -81,7 +81,7 @@ class Loop {
 
   Status judge(int number) {
     Attempt& attempt = outcome_.attempts[static_cast<size_t>(number)];
-    attempt.verdict = judge_.check({.source = attempt.candidate.source});
+    attempt.verdict = judge_.check({.source = attempt.candidate.source, .profile = eval::Profiling::quick});
     return record_.store.save_attempt(record_.run, number, attempt.candidate, attempt.verdict);
   }
 
