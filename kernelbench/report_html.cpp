@@ -39,6 +39,35 @@ json brief(const json& verdict) {
   return shown;
 }
 
+constexpr size_t kMostParts = 8, kMostObstacles = 4;  // of a profile, in its table
+
+// Of a profile, what the page shows: numbers of the dearest parts, and what kept them from something faster.
+json brief_profile(const json& profile) {
+  const auto few = [](const json& parts, std::initializer_list<const char*> keys) {
+    json shown = json::array();
+    for (size_t i = 0; parts.is_array() && i < std::min(parts.size(), kMostParts); ++i) {
+      json part = json::object();
+      for (const char* key : keys)
+        if (parts[i].contains(key)) part[key] = parts[i][key];
+      for (const json& choice : parts[i].value("choices", json::array()))
+        if (!choice.value("obstacles", json::array()).empty() && part["choices"].size() < kMostObstacles)
+          part["choices"].push_back(choice);
+      shown.push_back(std::move(part));
+    }
+    return shown;
+  };
+  json shown = json::object();
+  for (const char* key : {"call", "host_us", "host_share"})
+    if (profile.contains(key)) shown[key] = profile[key];
+  shown["kernels"] = few(profile.value("kernels", json::array()),
+                         {"name", "line", "launches", "us", "share", "bound", "efficiency", "bytes_per_s", "flops_per_s",
+                          "instructions", "gpu", "cpu"});
+  shown["operators"] = few(profile.value("operators", json::array()), {"name", "line", "count", "us", "share"});
+  const json eager = profile.value("eager", json::object());
+  shown["eager"] = few(eager.value("operators", json::array()), {"name", "count", "us", "share"});
+  return shown;
+}
+
 json page_of(const BatchProblem& problem, const ProblemPage& page, size_t& room) {
   json shown = json::object();
   const json& record = problem.outcome.record;
@@ -46,6 +75,8 @@ json page_of(const BatchProblem& problem, const ProblemPage& page, size_t& room)
   for (const char* key : {"ending", "best_attempt", "finalists"})
     if (record.contains(key)) shown[key] = record[key];
   if (record.contains("verdict")) shown["verdict"] = brief(record["verdict"]);
+  if (const json verdict = record.value("verdict", json::object()); verdict.is_object() && verdict.contains("profile"))
+    shown["profile"] = brief_profile(verdict["profile"]);
   if (const auto preflight = record.find("preflight"); preflight != record.end() && preflight->is_object())
     for (const char* key : {"bound", "shortcuts", "degenerate", "eager_launches", "least_bytes"})
       if (preflight->contains(key)) shown[key] = (*preflight)[key];

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "eval/judge.h"
+#include "eval/profile.h"
 
 namespace tilepilot::kernelbench {
 namespace {
@@ -187,12 +188,32 @@ TEST(ReportHtml, IsOnePageWhateverAProgramHolds) {
                           Not(HasSubstr("src=")), Not(HasSubstr("@import")), Not(HasSubstr("<link"))));
 }
 
+json profile_of_problem() {
+  eval::Profile profile;
+  profile.kernels.push_back({.name = "fused_rows", .line = 12, .launches = 1, .us = 60, .share = 0.6});
+  profile.kernels[0].choices = {{14, "copy A -> a", "TMA", {}},
+                                {16, "copy c -> C", "vectors", {"not TMA: rows of 24 bytes"}}};
+  for (int i = 0; i < 20; ++i)
+    profile.operators.push_back({.name = "aten::op" + std::to_string(i), .us = 2, .share = 0.02});
+  profile.eager = eval::SideProfile{{}, {{.name = "aten::softmax", .count = 2, .us = 90, .share = 0.9}}, 10};
+  return eval::to_json(profile);
+}
+
+TEST(ReportHtml, ShowsWhereTimeGoes) {
+  Batch batch = sample();
+  batch.problems[0].outcome.record["verdict"]["profile"] = profile_of_problem();
+  const std::string page = report_html({batch, {}}, {});
+  EXPECT_THAT(page, AllOf(HasSubstr("fused_rows"), HasSubstr("not TMA: rows of 24 bytes"), HasSubstr("aten::softmax"),
+                          HasSubstr("aten::op7"), Not(HasSubstr("aten::op8")), Not(HasSubstr("copy A -> a"))));
+}
+
 TEST(ReportHtml, StaysSmall) {
   Batch batch = sample();
   batch.problems.clear();
   std::vector<ProblemPage> pages;
   for (int id = 1; id <= 250; ++id) {
     batch.problems.push_back(problem(1, id, Ending::verified, 1 + id * 0.01));
+    batch.problems.back().outcome.record["verdict"]["profile"] = profile_of_problem();
     pages.push_back({{std::string(6000, 'x') + std::to_string(id), std::string(6000, 'y')}});
   }
   EXPECT_LT(report_html({batch, {}}, pages).size(), size_t{3} << 20);
