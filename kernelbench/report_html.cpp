@@ -59,9 +59,9 @@ json brief_profile(const json& profile) {
   json shown = json::object();
   for (const char* key : {"call", "host_us", "host_share"})
     if (profile.contains(key)) shown[key] = profile[key];
-  shown["kernels"] = few(profile.value("kernels", json::array()),
-                         {"name", "line", "launches", "us", "share", "bound", "efficiency", "bytes_per_s", "flops_per_s",
-                          "instructions", "gpu", "cpu"});
+  shown["kernels"] =
+      few(profile.value("kernels", json::array()), {"name", "line", "launches", "us", "share", "bound", "efficiency",
+                                                    "bytes_per_s", "flops_per_s", "instructions", "gpu", "cpu"});
   shown["operators"] = few(profile.value("operators", json::array()), {"name", "line", "count", "us", "share"});
   const json eager = profile.value("eager", json::object());
   shown["eager"] = few(eager.value("operators", json::array()), {"name", "count", "us", "share"});
