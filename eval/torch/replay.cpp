@@ -176,6 +176,7 @@ class Replay::Plan {
       if (!value) return node_error(*step.node, "an argument is not what the schema asks for");
       stack[patch.position] = std::move(*value);
     }
+    const torch::jit::Stack operands = after_node ? stack : torch::jit::Stack();
     try {
       if (step.random != RandomRule::deterministic) {
         call_random(step.op, step.random, types_of_arguments(step), stack);
@@ -187,7 +188,7 @@ class Replay::Plan {
         call_widened(stack, [&] { step.op.callBoxed(stack); });
       }
     } catch (const std::exception& error) { return node_error(*step.node, first_line(error.what())); }
-    if (after_node) after_node(*step.node, stack);
+    if (after_node) after_node(*step.node, operands, stack);
     return store_outputs(step, stack, values);
   }
 

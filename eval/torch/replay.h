@@ -43,7 +43,8 @@ class Replay {
   ~Replay();
 
   // Called with what a node made before others use it.
-  using AfterNode = std::function<void(const GraphNode& node, std::vector<c10::IValue>& results)>;
+  using AfterNode = std::function<void(const GraphNode& node, const std::vector<c10::IValue>& operands,
+                                       std::vector<c10::IValue>& results)>;
 
   // `inputs` stand for graph.inputs, in order. Values are freed after their last use; in-place operators change
   // `inputs` and `state` as eager would. Returns the tensors that graph.outputs mentions, in order.

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "eval/worker/truth/degeneracy.h"
+#include "eval/worker/truth/perturbation.h"
 #include "eval/worker/truth/transitions.h"
 #include "tests/eval/drawn_graph.h"
 #include "tests/torch/python_runner.h"
@@ -167,6 +168,49 @@ TEST(Nudge, MovesEqualElementsAlikeWhereTheirOrderCounts) {
   EXPECT_GT(by.std().item<double>(), 0.5e-4);
   EXPECT_FALSE(moved.equal(nudged_by_value(few, 1e-3, 6)));
   EXPECT_TRUE(nudged_by_value(at::full({3}, HUGE_VAL, at::kDouble), 1e-3, 5).isinf().all().item<bool>());
+}
+
+// The largest difference between a normalised operand and the same one with means moved, in units of `epsilon`, and how
+// far apart the differences of one mean are.
+std::pair<double, double> moved_means(const std::string& op, std::vector<c10::IValue> operands, at::Tensor result,
+                                      at::IntArrayRef axes) {
+  GraphNode node;
+  node.op = op;
+  std::vector<c10::IValue> results{result.clone()};
+  nudge_means(node, operands, results, 1e-7, 3);
+  const at::Tensor change = results[0].toTensor().sub(result).div(1e-7);
+  return {change.abs().max().item<double>(), change.amax(axes).sub(change.amin(axes)).max().item<double>()};
+}
+
+TEST(Nudge, MovesTheMeansInsideNormalisations) {
+  // Around 3, a hundredth apart: the mean of 64 may be 0.2 * 8 * 3 units off, 480 units of the result.
+  const at::Tensor x = at::randn({64, 8}, at::kDouble).mul_(0.01).add_(3), none;
+  const auto [columns, in_column] =
+      moved_means("aten::batch_norm", {x, none, none, none, none, true, 0.1, 0.0, false}, at::zeros_like(x), {0});
+  EXPECT_GT(columns, 100);
+  EXPECT_LT(columns, 600);
+  EXPECT_LT(in_column, 1e-6);
+  const at::Tensor gain = at::full({8}, 2, at::kDouble);
+  const auto [rows, in_row] = moved_means(
+      "aten::layer_norm", {x.t(), std::vector<int64_t>{64}, at::full({64}, 2, at::kDouble), none, 0.0, false},
+      at::zeros({8, 64}, at::kDouble), {1});
+  EXPECT_GT(rows, 200);
+  EXPECT_LT(rows, 1200);
+  EXPECT_LT(in_row, 1e-6);
+  const at::Tensor channels = x.view({8, 8, 8});
+  const auto [groups, in_channel] =
+      moved_means("aten::group_norm", {channels, int64_t{4}, gain, none, 0.0, false}, at::zeros_like(channels), {2});
+  EXPECT_GT(groups, 50);
+  EXPECT_LT(in_channel, 1e-6);
+  const auto [instances, in_instance] = moved_means(
+      "aten::instance_norm", {channels, none, none, none, none, true, 0.1, 0.0, false}, at::zeros_like(channels), {2});
+  EXPECT_GT(instances, 50);
+  EXPECT_LT(in_instance, 1e-6);
+  // Statistics that are given stay, and so does what is no normalisation.
+  EXPECT_EQ(moved_means("aten::batch_norm", {x, none, none, x[0], x[1], false, 0.1, 0.0, false}, at::zeros_like(x), {0})
+                .first,
+            0);
+  EXPECT_EQ(moved_means("aten::relu", {x}, at::zeros_like(x), {0}).first, 0);
 }
 
 TEST(Transitions, EndWhereResultsAreTheLastOnes) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string_view>
 
 #include "eval/graph_uses.h"
@@ -224,6 +225,63 @@ bool is_exact(std::string_view name) {
   return std::find(std::begin(kExact), std::end(kExact), name) != std::end(kExact);
 }
 
+// The operand, in this shape, is normalised along these axes, and then multiplied by the gain (undefined: there is
+// none).
+struct Normalisation {
+  std::vector<int64_t> shape, axes;
+  at::Tensor gain;
+  double epsilon = 0;
+};
+
+std::vector<int64_t> axes_from(int64_t first, int64_t count) {
+  std::vector<int64_t> axes;
+  for (int64_t axis = first; axis < count; ++axis) axes.push_back(axis);
+  return axes;
+}
+
+at::Tensor tensor_in(const std::vector<c10::IValue>& operands, size_t place) {
+  return place < operands.size() && operands[place].isTensor() ? operands[place].toTensor() : at::Tensor();
+}
+
+// Along the second axis, for tensors of so many.
+at::Tensor by_channel(const at::Tensor& gain, int64_t dimensions) {
+  if (!gain.defined()) return gain;
+  std::vector<int64_t> shape(static_cast<size_t>(dimensions), 1);
+  shape[1] = gain.numel();
+  return gain.reshape(shape);
+}
+
+// nullopt: the node is none, or takes its statistics from elsewhere. Operands as LibTorch's schemas have them.
+std::optional<Normalisation> normalisation_of(const GraphNode& node, const std::vector<c10::IValue>& operands) {
+  const std::string_view name = short_name(node);
+  const at::Tensor operand = tensor_in(operands, 0);
+  if (!operand.defined()) return std::nullopt;
+  const int64_t dimensions = operand.dim();
+  const auto shape = operand.sizes().vec();
+  const auto flag = [&](size_t place) {
+    return place < operands.size() && operands[place].isBool() && operands[place].toBool();
+  };
+  if (name == "batch_norm" && flag(5) && dimensions > 1) {
+    std::vector<int64_t> axes = axes_from(2, dimensions);
+    axes.insert(axes.begin(), 0);
+    return Normalisation{shape, axes, by_channel(tensor_in(operands, 1), dimensions), operands[7].toDouble()};
+  }
+  if (name == "instance_norm" && flag(5) && dimensions > 2)
+    return Normalisation{shape, axes_from(2, dimensions), by_channel(tensor_in(operands, 1), dimensions),
+                         operands[7].toDouble()};
+  if (name == "layer_norm") {
+    const auto length = static_cast<int64_t>(operands[1].toIntVector().size());
+    return Normalisation{shape, axes_from(dimensions - length, dimensions), tensor_in(operands, 2),
+                         operands[4].toDouble()};
+  }
+  if (name == "group_norm" && dimensions > 1 && shape[0] > 0)
+    return Normalisation{{shape[0], operands[1].toInt(), -1},
+                         {2},
+                         by_channel(tensor_in(operands, 2), dimensions),
+                         operands[4].toDouble()};
+  return std::nullopt;
+}
+
 bool is_movable_weight(const GraphValue& value, const at::Tensor& tensor) {
   return tensor.defined() && tensor.is_floating_point() &&
          (value.kind == GraphValue::Kind::parameter || is_running_statistic(value));
@@ -331,6 +389,26 @@ void nudge_results(const GraphNode& node, std::vector<c10::IValue>& results, Nod
       made.mul_(draw.mul_(nudge.epsilon / 2).add_(1));
     }
   }
+}
+
+void nudge_means(const GraphNode& node, const std::vector<c10::IValue>& operands, std::vector<c10::IValue>& results,
+                 double epsilon, uint64_t seed) {
+  constexpr double kOfOneSum = 0.2;  // units for each term's root: as in eval/tolerance.cpp
+  const auto form = normalisation_of(node, operands);
+  if (!form || results.empty() || !results[0].isTensor()) return;
+  at::Tensor made = results[0].toTensor();
+  const at::Tensor& operand = operands[0].toTensor();
+  if (made.scalar_type() != at::kDouble || operand.scalar_type() != at::kDouble || made.numel() == 0) return;
+  const at::Tensor groups = operand.reshape(form->shape);
+  const auto terms = static_cast<double>(groups.numel()) / static_cast<double>(groups.mean(form->axes).numel());
+  at::Generator generator = generator_on(made.device(), seed);
+  const at::Tensor size = groups.square().mean(form->axes, /*keepdim*/ true).sqrt_();
+  const at::Tensor scale = groups.var(form->axes, /*unbiased*/ false, /*keepdim*/ true).add_(form->epsilon).rsqrt_();
+  const at::Tensor moved =
+      size.mul(uniform_like(size, generator)).mul_(kOfOneSum * std::sqrt(terms) * epsilon).mul_(scale);
+  at::Tensor change = moved.expand_as(groups).reshape(operand.sizes());
+  if (form->gain.defined()) change = change.mul(form->gain);
+  made.add_(change);
 }
 
 at::Tensor nudged_by_value(const at::Tensor& tensor, double epsilon, uint64_t seed) {

@@ -66,5 +66,10 @@ struct NodeNudge {
   double units = 0;
 };
 void nudge_results(const GraphNode& node, std::vector<c10::IValue>& results, NodeNudge nudge);
+// Of a normalisation (batch, instance, layer, group; by the statistics of its operand): what it gives where the sum
+// behind each mean is as far off as sums of its length are. Where the elements are nearly the same, that is many times
+// the roundings of the result.
+void nudge_means(const GraphNode& node, const std::vector<c10::IValue>& operands, std::vector<c10::IValue>& results,
+                 double epsilon, uint64_t seed);
 
 }  // namespace tilepilot::eval

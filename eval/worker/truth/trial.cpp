@@ -505,10 +505,11 @@ std::vector<IValue> TrialMaker::exact_leaves(const std::vector<IValue>& leaves, 
 
 Replay::AfterNode TrialMaker::nudge_nodes(Nudge nudge) const {
   if (nudge.epsilon == 0) return {};
-  return [this, epsilon = nudge.of_nodes, seed = nudge.seed + kSeedsOfNodes](const GraphNode& node,
-                                                                             std::vector<IValue>& results) mutable {
+  return [this, epsilon = nudge.of_nodes, seed = nudge.seed + kSeedsOfNodes](
+             const GraphNode& node, const std::vector<IValue>& operands, std::vector<IValue>& results) mutable {
     const bool is_used = std::any_of(node.outputs.begin(), node.outputs.end(),
                                      [&](int id) { return id >= 0 && used_[static_cast<size_t>(id)]; });
+    nudge_means(node, operands, results, epsilon, seed++);
     nudge_results(node, results, {epsilon, seed++, is_used, is_used ? units_of_sum(reference_.forward, node) : 0});
   };
 }
@@ -544,10 +545,10 @@ Result<TrialMaker::Truth> TrialMaker::run_slices(const Trial& trial, Nudge nudge
     hooks.after_node = [&](int64_t slice) -> Replay::AfterNode {
       Nudge own = nudge, common = nudge;
       own.seed += static_cast<uint64_t>(slice) * kSeedsOfSlice;
-      return [&replay, part = nudge_nodes(own), whole = nudge_nodes(common)](const GraphNode& node,
-                                                                             std::vector<IValue>& results) {
+      return [&replay, part = nudge_nodes(own), whole = nudge_nodes(common)](
+                 const GraphNode& node, const std::vector<IValue>& operands, std::vector<IValue>& results) {
         const bool cut = !node.outputs.empty() && node.outputs[0] >= 0 && replay.is_cut(node.outputs[0]);
-        (cut ? part : whole)(node, results);
+        (cut ? part : whole)(node, operands, results);
       };
     };
   const SlicedReplay::Call call{trial.leaves, state, hooks};
