@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 namespace tilepilot::eval {
@@ -67,16 +68,23 @@ MemoryAvailable reserved(int file) {
   return sum;
 }
 
-// What was free when nobody had reserved any is the content of the file.
-MemoryAvailable read_capacity(int file) {
-  char text[64] = {};
-  long long host = 0, gpu = 0;
-  if (pread(file, text, sizeof(text) - 1, 0) <= 0 || sscanf(text, "%lld %lld", &host, &gpu) != 2) return {};
-  return {host, gpu};
+// What was free when nobody had reserved any: the last time, and at most. The content of the file.
+struct Capacity {
+  MemoryAvailable latest, highest;
+};
+
+Capacity read_capacity(int file) {
+  char text[128] = {};
+  long long numbers[4] = {};
+  if (pread(file, text, sizeof(text) - 1, 0) <= 0 ||
+      sscanf(text, "%lld %lld %lld %lld", numbers, numbers + 1, numbers + 2, numbers + 3) < 2)
+    return {};
+  return {{numbers[0], numbers[1]}, {numbers[2], numbers[3]}};
 }
 
-void write_capacity(int file, const MemoryAvailable& capacity) {
-  const std::string text = fmt::format("{:<20} {:<20}\n", capacity.host, capacity.gpu);
+void write_capacity(int file, const Capacity& known) {
+  const std::string text = fmt::format("{:<20} {:<20} {:<20} {:<20}\n", known.latest.host, known.latest.gpu,
+                                       known.highest.host, known.highest.gpu);
   [[maybe_unused]] const auto written = pwrite(file, text.data(), text.size(), 0);
 }
 
@@ -113,15 +121,20 @@ class MemoryQueue {
   Result<bool> ask() {
     others_ = reserved(file_);
     const MemoryAvailable now = TRY(options_.available());
-    capacity_ = read_capacity(file_);
+    Capacity known = read_capacity(file_);
     // What is free while others use theirs tells nothing of the whole.
-    if (others_.host == 0) capacity_.host = now.host;
-    if (others_.gpu == 0) capacity_.gpu = now.gpu;
-    write_capacity(file_, capacity_);
-    TRY(check_memory(need_, capacity_));
+    if (others_.host == 0) known.latest.host = now.host;
+    if (others_.gpu == 0) known.latest.gpu = now.gpu;
+    known.highest.host = std::max(known.highest.host, known.latest.host);
+    known.highest.gpu = std::max(known.highest.gpu, known.latest.gpu);
+    write_capacity(file_, known);
+    capacity_ = known.latest;
+    TRY(check_memory(need_, known.highest));
+    Status alone = check_memory(need_, capacity_);
+    if (!alone.ok() && is_settled()) TRY(std::move(alone));
     const bool small = need_.host <= capacity_.host / kSmallPart && need_.gpu <= capacity_.gpu / kSmallPart;
-    const bool fits =
-        need_.host <= capacity_.host - others_.host && (need_.gpu == 0 || gpu_share() <= capacity_.gpu - others_.gpu);
+    const bool fits = alone.ok() && need_.host <= capacity_.host - others_.host &&
+                      (need_.gpu == 0 || gpu_share() <= capacity_.gpu - others_.gpu);
     // The turn, once taken, is kept: nobody who waits is overtaken by others that wait.
     if (!small && (!lock_range(file_, kTurn, 1) || !fits)) {
       must_wait_ = true;
@@ -129,6 +142,17 @@ class MemoryQueue {
     }
     reserve();
     return true;
+  }
+
+  // Whether nobody has had any for so long that what they gave back is free.
+  bool is_settled() {
+    const double now = monotonic_seconds();
+    if (others_.host != 0 || others_.gpu != 0) {
+      idle_since_.reset();
+      return false;
+    }
+    if (!idle_since_) idle_since_ = now;
+    return now - *idle_since_ >= options_.settling_s;
   }
 
   // Without a free slot it goes on uncounted: so many small ones are no reason to fail.
@@ -165,6 +189,7 @@ class MemoryQueue {
   const ReservationOptions& options_;
   const double deadline_;
   bool must_wait_ = false;
+  std::optional<double> idle_since_;
   MemoryAvailable others_, capacity_;
 };
 

@@ -19,6 +19,8 @@ struct ReservationOptions {
   // Called once, with what it waits for, if it must wait.
   std::function<void(const std::string&)> waits = [](const std::string&) {};
   double patience_s = 1800;
+  // What processes that have ended held is free within this time: so long less may be free than there was before.
+  double settling_s = 10;
 };
 
 class MemoryReservation {

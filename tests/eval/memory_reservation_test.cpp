@@ -81,6 +81,32 @@ TEST_F(Reservations, CountWhatWasFreeBeforeAnyWasTaken) {
 }
 
 // A run on the processor does not ask for the GPU's memory.
+TEST_F(Reservations, WaitForWhatEndedProcessesGiveBackLater) {
+  { auto before = take(need(10, 80)); }
+  int asked = 0;
+  auto slow = options(60);
+  slow.available = [&]() -> Result<MemoryAvailable> {
+    return MemoryAvailable{100 * kGigabyte, (++asked < 4 ? 60 : 140) * kGigabyte};
+  };
+  // A small one meanwhile, which measures too little.
+  EXPECT_TRUE(MemoryReservation::take(need(1, 1), slow).ok());
+  auto later = MemoryReservation::take(need(10, 80), slow);
+  EXPECT_TRUE(later.ok()) << later.error().message;
+  EXPECT_EQ(waited_for_.size(), 1u);
+}
+
+TEST_F(Reservations, fail_LessIsFreeThanThereWas) {
+  { auto before = take(need(10, 80)); }
+  free_.gpu = 60 * kGigabyte;
+  auto brief = options(60);
+  brief.settling_s = 0.1;
+  auto refused = MemoryReservation::take(need(10, 80), brief);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message, HasSubstr("needs about 80.0 GB of the GPU's memory, 60.0 GB are free"));
+  // With the same free all along nobody waits.
+  EXPECT_TRUE(MemoryReservation::take(need(10, 50), brief).ok());
+}
+
 TEST_F(Reservations, OfTheProcessorDoNotBlockThoseOfTheGpu) {
   free_.gpu = 0;
   auto on_processor = take(need(40));
