@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
 #include "agent/builtin/names.h"
 #include "agent/builtin/torch_writer.h"
@@ -32,6 +34,23 @@ namespace {
 
 using Kind = Primitive::Kind;
 
+// When the argument is another number than this one; nullopt: it is none.
+std::optional<std::string> is_another(const eval::GraphArgument& argument, const std::string& name) {
+  if (auto* flag = std::get_if<bool>(&argument.data)) return (*flag ? "not " : "") + name;
+  if (auto* integer = std::get_if<int64_t>(&argument.data)) return fmt::format("{} != {}", name, *integer);
+  auto* real = std::get_if<double>(&argument.data);
+  if (!real) return std::nullopt;
+  return std::isfinite(*real) ? fmt::format("{} != {}", name, *real) : fmt::format("{} != float(\"{}\")", name, *real);
+}
+
+bool holds_number(const eval::GraphArgument& argument) {
+  if (auto* list = std::get_if<eval::GraphList>(&argument.data))
+    return std::any_of(list->begin(), list->end(), holds_number);
+  if (auto* dict = std::get_if<eval::GraphDict>(&argument.data))
+    return std::any_of(dict->values.begin(), dict->values.end(), holds_number);
+  return is_another(argument, "").has_value();
+}
+
 class ForwardWriter {
  public:
   ForwardWriter(const eval::Reference& reference, const Plan& plan, const std::vector<std::string>& handles)
@@ -44,7 +63,7 @@ class ForwardWriter {
     for (size_t id = 0; id < graph_.nodes.size(); ++id)
       if (is_statement(static_cast<int>(id))) emit(static_cast<int>(id));
     write_return(results(reference_.forward.outputs));
-    return ForwardText{std::move(parameters_), std::move(lines_)};
+    return ForwardText{std::move(parameters_), std::move(lines_), std::move(other_numbers_)};
   }
 
  private:
@@ -52,7 +71,7 @@ class ForwardWriter {
   const Plan& plan_;
   const PrimitiveGraph& graph_;
   const std::vector<std::string>& handles_;
-  std::vector<std::string> parameters_, lines_;
+  std::vector<std::string> parameters_, lines_, other_numbers_;
   std::vector<bool> emitted_;
   struct Held {
     std::string name;
@@ -101,7 +120,12 @@ class ForwardWriter {
         unpack(dict->values[i], fmt::format("{}[\"{}\"]", from, dict->keys[i]), names, next);
     } else if (next < names.size()) {
       lines_.push_back(fmt::format("    {} = {}", names[next++], from));
+      watch(argument, from);
     }
+  }
+
+  void watch(const eval::GraphArgument& argument, const std::string& name) {
+    if (auto condition = is_another(argument, name)) other_numbers_.push_back(*std::move(condition));
   }
 
   // A name for an argument that holds several tensors: what their names begin with.
@@ -134,7 +158,10 @@ class ForwardWriter {
       holder_[parameters_.back()] = -1;
       for (auto& name : names) holder_[name] = -1;
       size_t unpacked = 0;
-      if (!alone) unpack(argument, parameters_.back(), names, unpacked);
+      if (alone)
+        watch(argument, parameters_.back());
+      else
+        unpack(argument, parameters_.back(), names, unpacked);
     }
     std::vector<std::string> all = {"self"};
     all.insert(all.end(), parameters_.begin(), parameters_.end());
@@ -429,6 +456,8 @@ class ForwardWriter {
 };
 
 }  // namespace
+
+bool has_input_numbers(const eval::Reference& reference) { return holds_number(reference.inputs.outputs); }
 
 Result<ForwardText> write_forward(const eval::Reference& reference, const Plan& plan,
                                   const std::vector<std::string>& handles) {

@@ -13,7 +13,12 @@ namespace tilepilot::agent::builtin {
 struct ForwardText {
   std::vector<std::string> parameters;  // of `forward`, after self
   std::vector<std::string> lines;       // from `def forward`, without the class's indentation
+  // Each is true where a number among the inputs is not the one that the graph holds: "s != 3.14".
+  std::vector<std::string> other_numbers;
 };
+
+// Whether there are numbers among the inputs, which the graph holds as constants.
+bool has_input_numbers(const eval::Reference& reference);
 
 // `handles`: how forward calls each kernel of the plan ("self.softmax").
 Result<ForwardText> write_forward(const eval::Reference& reference, const Plan& plan,

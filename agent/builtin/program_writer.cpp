@@ -23,11 +23,11 @@ class ProgramWriter {
   ProgramWriter(const eval::Reference& reference, const Plan& plan) : reference_(reference), plan_(plan) {}
 
   Result<std::string> run() {
-    const bool both_modes = depends_on_mode(reference_);
-    kept_ = TRY(keep_source(reference_.model_source, reference_.model_path, both_modes));
+    const bool keeps_forward = depends_on_mode(reference_) || has_input_numbers(reference_);
+    kept_ = TRY(keep_source(reference_.model_source, reference_.model_path, keeps_forward));
     name_kernels();
     ForwardText forward = TRY(write_forward(reference_, plan_, handles_));
-    if (both_modes) leave_other_mode(forward);
+    leave_other_cases(forward);
     std::string body;
     for (auto& factory : factories_) body += factory_text(factory) + "\n\n";
     if (!kept_.helpers.empty()) body += kept_.helpers + "\n\n";
@@ -36,12 +36,14 @@ class ProgramWriter {
   }
 
  private:
-  // The graph is that of one mode; in the other the model's own operators run.
-  void leave_other_mode(ForwardText& forward) const {
-    forward.lines.insert(
-        forward.lines.begin() + 1,
-        {fmt::format("    if {}self.training:", reference_.training ? "not " : ""),
-         fmt::format("        return self.{}({})", kForwardAsWritten, fmt::join(forward.parameters, ", "))});
+  // The graph is that of one mode, and of the numbers that were given; else the model's own operators run.
+  void leave_other_cases(ForwardText& forward) const {
+    std::vector<std::string> cases = forward.other_numbers;
+    if (depends_on_mode(reference_)) cases.emplace_back(reference_.training ? "not self.training" : "self.training");
+    if (cases.empty()) return;
+    forward.lines.insert(forward.lines.begin() + 1, {fmt::format("    if {}:", fmt::join(cases, " or ")),
+                                                     fmt::format("        return self.{}({})", kForwardAsWritten,
+                                                                 fmt::join(forward.parameters, ", "))});
   }
 
   const eval::Reference& reference_;

@@ -46,6 +46,19 @@ TEST_F(OddModels, FollowTheMode) {
   EXPECT_EQ(ran.out, "False True\n");
 }
 
+// The kernels hold the numbers that were given; with other ones the model's own operators run.
+TEST_F(OddModels, FollowNumbersAmongTheInputs) {
+  auto result =
+      tilepilot({"generate", model("times_a_number"), "-o", "fast.py", "--attempts", "1", "--trials", "2", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << all(result);
+  const json answer = json::parse(result.out);
+  EXPECT_FALSE(answer["attempts"][0]["verdict"]["given_inputs_only"]) << result.out;
+  std::string program;
+  ASSERT_TRUE(read_file(folder_ / "fast.py", program));
+  EXPECT_THAT(program, HasSubstr("if factor != 2.5 or settings[\"offset\"] != 3 or not settings[\"shifts\"]:\n"
+                                 "            return self.forward_as_written(x, factor, settings)"));
+}
+
 TEST_F(OddModels, FailModelsThatEndTheProcess) {
   auto result = tilepilot({"generate", model("fail_ends_the_process"), "-o", "out.py"});
   EXPECT_EQ(result.exit_code, 2);
