@@ -1,7 +1,9 @@
 // A set of four small problems, of which two can be verified, and what a batch over them leaves.
 #pragma once
 
+#include <signal.h>
 #include <sqlite3.h>
+#include <sys/wait.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -29,6 +31,22 @@ class BenchTest : public CommandLine {
             "cpu",   "--trials", "2"};
   }
   json report() { return answer({"bench", "report"}); }
+  // `tilepilot` in the background, in silence, with this test's store. The environment of all that it starts names this
+  // test's folder.
+  pid_t start(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), {"env", "TILEPILOT_STORE=" + store().string(), "TMPDIR=" + folder_.string(),
+                                         TILEPILOT_BINARY_DIR "/tilepilot"});
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    const pid_t process = fork();
+    if (process == 0) {
+      if (freopen("/dev/null", "w", stderr) != nullptr && freopen("/dev/null", "w", stdout) != nullptr)
+        execv("/usr/bin/env", argv.data());
+      _exit(127);
+    }
+    return process;
+  }
   // What a command that succeeds says as JSON.
   json answer(std::vector<std::string> arguments, const std::vector<std::string>& environment = {}) {
     arguments.emplace_back("--json");

@@ -1,7 +1,4 @@
 // `tilepilot bench`: a batch as its user sees it, killed and resumed.
-#include <signal.h>
-#include <sys/wait.h>
-
 #include <chrono>
 #include <thread>
 
@@ -18,18 +15,7 @@ class Bench : public BenchTest {
  protected:
   // Starts the batch and kills it as soon as the database says so.
   void kill_when(const std::string& query, int64_t value) {
-    const std::string store_variable = "TILEPILOT_STORE=" + store().string();
-    std::vector<std::string> arguments = run_arguments();
-    std::vector<char*> argv = {const_cast<char*>("env"), const_cast<char*>(store_variable.c_str()),
-                               const_cast<char*>(TILEPILOT_BINARY_DIR "/tilepilot")};
-    for (std::string& argument : arguments) argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    const pid_t process = fork();
-    if (process == 0) {
-      if (freopen("/dev/null", "w", stderr) != nullptr && freopen("/dev/null", "w", stdout) != nullptr)
-        execv("/usr/bin/env", argv.data());
-      _exit(127);
-    }
+    const pid_t process = start(run_arguments());
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(200);
     while (number(query) < value && std::chrono::steady_clock::now() < end)
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
