@@ -60,6 +60,8 @@ struct Execution {
     // All were moved out of the way above this range, so none is overwritten before it is copied.
     if (dup2(descriptor, next++) < 0) _exit(127);
   }
+  // What else is open and not marked: tilepilot's own caller has left it.
+  if (launch.arguments.empty()) untrusted::close_descriptors_from(next);
   execve(execution.arguments[0], execution.arguments, execution.environment);
   _exit(127);
 }
@@ -101,7 +103,11 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const WorkerLaunch& 
     if (in_namespaces) execution = {isolated_pointers.data(), execution.environment, 0};
     become_worker(launch, descriptors, execution);
   }
-  return std::unique_ptr<WorkerProcess>(new WorkerProcess(pid, Wire(std::move(ours))));
+  return adopt(pid, Wire(std::move(ours)));
+}
+
+std::unique_ptr<WorkerProcess> WorkerProcess::adopt(pid_t child, Wire wire) {
+  return std::unique_ptr<WorkerProcess>(new WorkerProcess(child, std::move(wire)));
 }
 
 WorkerProcess::~WorkerProcess() { stop(); }

@@ -13,7 +13,7 @@ namespace tilepilot::eval {
 
 struct WorkerLaunch {
   std::filesystem::path executable;
-  std::string role;                   // "judge" or "candidate"
+  std::string role;                   // "judge", kCandidate or kForkServer
   int threads = 0;                    // of LibTorch and of kernels; 0: all cores
   std::vector<int> descriptors = {};  // handed down; the worker finds them at kFirstInherited, in order
   bool dies_with_thread = false;      // killed when the thread that starts it ends
@@ -28,6 +28,10 @@ struct WorkerLaunch {
 // A worker's second argument.
 inline constexpr const char* kInNamespaces = "namespaces";
 inline constexpr const char* kAmongOthers = "plain";
+
+// Roles: one candidate's process, and one that forks such processes (fork_server.h).
+inline constexpr const char* kCandidate = "candidate";
+inline constexpr const char* kForkServer = "fork-server";
 
 // Where a worker finds its socket, and after it the descriptors of the launch.
 inline constexpr int kWorkerSocket = 3;
@@ -44,6 +48,8 @@ class WorkerProcess {
  public:
   // Errors: `worker_unavailable`.
   static Result<std::unique_ptr<WorkerProcess>> start(const WorkerLaunch& launch);
+  // Takes over a child of this process that somebody else has started.
+  static std::unique_ptr<WorkerProcess> adopt(pid_t child, Wire wire);
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;
 

@@ -92,6 +92,43 @@ void drop_capabilities() {
   syscall(SYS_capset, &header, none);
 }
 
+// As root in the new namespace it is nobody else outside of it.
+void map_user(unsigned user, unsigned group) {
+  prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);  // else the files of its own that it writes now are not its own
+  write_text("/proc/self/setgroups", "deny");
+  map_identity("/proc/self/uid_map", user);
+  map_identity("/proc/self/gid_map", group);
+}
+
+// Where the C library keeps the number of this thread, the process's only one. fork() renews it in the child; without
+// that, functions that ask the system about the thread itself would ask about one that is not there. Null if the kernel
+// does not tell.
+pid_t* place_of_thread_number() {
+  pid_t* place = nullptr;
+  if (prctl(PR_GET_TID_ADDRESS, &place, 0, 0, 0) != 0 || place == nullptr) return nullptr;
+  return *place == syscall(SYS_gettid) ? place : nullptr;
+}
+
+long clone_sibling(int namespaces, [[maybe_unused]] pid_t* thread_number) {
+  [[maybe_unused]] const int flags = namespaces | CLONE_PARENT | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD;
+#if defined(__x86_64__)
+  return syscall(SYS_clone, flags, nullptr, nullptr, thread_number, nullptr);
+#elif defined(__aarch64__)
+  return syscall(SYS_clone, flags, nullptr, nullptr, nullptr, thread_number);
+#else
+  errno = ENOSYS;
+  return -1;
+#endif
+}
+
+bool gives_namespaces() {
+  bool in_namespaces = false;
+  const pid_t child = fork_into_namespaces(in_namespaces);
+  if (child == 0) _exit(0);
+  if (child > 0) waitpid(child, nullptr, 0);
+  return in_namespaces;
+}
+
 }  // namespace
 
 std::string to_string(const Layers& layers) {
@@ -188,11 +225,27 @@ pid_t fork_into_namespaces(bool& in_namespaces) {
   const long child = syscall(SYS_clone, kNamespaces | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
   in_namespaces = child >= 0;
   if (child != 0) return in_namespaces ? static_cast<pid_t>(child) : fork();
-  prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);  // else the files of its own that it writes now are not its own
-  write_text("/proc/self/setgroups", "deny");
-  map_identity("/proc/self/uid_map", user);
-  map_identity("/proc/self/gid_map", group);
+  map_user(user, group);
   return 0;
+}
+
+pid_t fork_sibling_into_namespaces(bool& in_namespaces) {
+  const unsigned user = geteuid(), group = getegid();
+  pid_t* const thread_number = place_of_thread_number();
+  if (thread_number == nullptr) return -1;
+  long child = clone_sibling(kNamespaces, thread_number);
+  in_namespaces = child >= 0;
+  if (child < 0 && !gives_namespaces()) child = clone_sibling(0, thread_number);
+  if (child == 0 && in_namespaces) map_user(user, group);
+  return static_cast<pid_t>(child);
+}
+
+void close_descriptors_from(int first) {
+#ifdef SYS_close_range
+  if (syscall(SYS_close_range, static_cast<unsigned>(first), ~0U, 0U) == 0) return;
+#endif
+  constexpr int kMost = 1024;
+  for (int number = first; number < kMost; ++number) close(number);
 }
 
 Layers available_layers() {

@@ -78,6 +78,14 @@ class PreparedConfinement {
 // all that it started ends. In the child, only what a signal handler may call is safe.
 pid_t fork_into_namespaces(bool& in_namespaces);
 
+// The same for a process of one thread that forks in place of its parent: the child is a child of that parent, which
+// waits for it, and may call anything. Handlers of pthread_atfork() do not run. -1 where the kernel does not give this;
+// it never gives fewer namespaces than fork_into_namespaces().
+pid_t fork_sibling_into_namespaces(bool& in_namespaces);
+
+// Closes all of this process's descriptors from this one on.
+void close_descriptors_from(int first);
+
 // The seccomp layer alone; false if there is none.
 bool filter_calls(Calls calls);
 

@@ -5,18 +5,39 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <string_view>
 
 #include "compiler/runtime/library.h"
 #include "compiler/runtime/target.h"
+#include "eval/fork_server.h"
 #include "eval/worker/candidate/candidate_process.h"
 #include "eval/worker/judge/judge_process.h"
 #include "eval/worker/script.h"
 #include "eval/worker_process.h"
 
+namespace {
+
+namespace eval = tilepilot::eval;
+
+// Whether it has namespaces of its own.
+bool become_candidate(int argc, char** argv) {
+  const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  dup2(nothing, STDIN_FILENO);
+  close(nothing);
+  if (std::string_view(argv[1]) != eval::kForkServer)
+    return argc > 2 && std::string_view(argv[2]) == eval::kInNamespaces;
+  const bool in_namespaces = eval::serve_forks();
+  const size_t size = std::strlen(argv[1]);
+  static_assert(std::string_view(eval::kForkServer).size() >= std::string_view(eval::kCandidate).size());
+  std::strncpy(argv[1], eval::kCandidate, size);  // for lists of processes
+  return in_namespaces;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
-  namespace eval = tilepilot::eval;
   namespace runtime = tilepilot::runtime;
   std::string_view role = argc >= 2 ? argv[1] : "";
   if (role == "--version") {
@@ -48,19 +69,21 @@ int main(int argc, char** argv) {
     return eval::run_script({argv[4], {}, {}}, std::move(options));
   }
   bool started_by_tilepilot = fcntl(eval::kWorkerSocket, F_GETFD) >= 0;
-  if ((role != "judge" && role != "candidate") || !started_by_tilepilot) {
+  const bool known = role == "judge" || role == eval::kCandidate || role == eval::kForkServer;
+  if (!known || !started_by_tilepilot) {
     fmt::print(stderr, "tilepilot-worker is started by tilepilot; run `tilepilot --help`\n");
     return 2;
   }
-  for (int descriptor : {eval::kWorkerSocket, eval::kFirstInherited, eval::kCompilerSocket})
-    fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   // Freed memory stays with the process, on both sides alike: else every large tensor is new pages from the system, and
   // a timing measures page faults (docs/verification.md, Timing).
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, -1);
   dup2(STDERR_FILENO, STDOUT_FILENO);
+  const bool in_namespaces = role != "judge" && become_candidate(argc, argv);
+  for (int descriptor : {eval::kWorkerSocket, eval::kFirstInherited, eval::kCompilerSocket})
+    fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  if (role != "judge") return eval::run_candidate(in_namespaces);
   std::error_code error;
   auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  return role == "judge" ? eval::run_judge(error ? argv[0] : self)
-                         : eval::run_candidate(argc > 2 && std::string_view(argv[2]) == eval::kInNamespaces);
+  return eval::run_judge(error ? argv[0] : self);
 }

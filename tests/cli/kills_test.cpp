@@ -1,6 +1,6 @@
 // A process of a run is killed at a random moment: the program itself, the exporter, the judge, its compiler broker, a
-// compiler, the candidate. No process, no shared memory and no file is left, and the caches still serve.
-// TILEPILOT_KILL_ROUNDS says how many kills; TILEPILOT_FIRST_SEED, which.
+// compiler, its fork server, the candidate. No process, no shared memory and no file is left, and the caches still
+// serve. TILEPILOT_KILL_ROUNDS says how many kills; TILEPILOT_FIRST_SEED, which.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -80,8 +80,8 @@ class Kills : public CommandLine {
   static std::string role_of(pid_t process) {
     std::string command = content_of(folder_of(process) / "cmdline");
     std::replace(command.begin(), command.end(), '\0', ' ');
-    for (const char* role :
-         {"tilepilot-worker judge", "tilepilot-worker candidate", "export_reference.py", "/tilepilot "})
+    for (const char* role : {"tilepilot-worker judge", "tilepilot-worker candidate", "tilepilot-worker fork-server",
+                             "export_reference.py", "/tilepilot "})
       if (command.find(role) != std::string::npos) return role;
     return "compiler";
   }

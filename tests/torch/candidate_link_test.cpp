@@ -1,8 +1,11 @@
-// The judge's hold on a candidate's process, with shell scripts in its place.
+// The judge's hold on a candidate's process, with shell scripts in its place, and on what a fork server forks.
 #include "eval/worker/judge/candidate_link.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <array>
 #include <bit>
@@ -144,6 +147,91 @@ TEST(CandidateLink, fail_TimesThatCannotBe) {
   link->set_limit(0.1);
   EXPECT_FALSE(link->ask({{"op", "first"}}));
   EXPECT_EQ(link->failure().outcome, Outcome::timed_out);
+}
+
+const std::string kWorker = TILEPILOT_BINARY_DIR "/tilepilot-worker";
+
+std::string text_of(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+// What a program prints while it is loaded, in a process that the server forks.
+std::string printed(ForkServer& server, const std::string& source) {
+  int ends[2] = {-1, -1};
+  EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const Descriptor output(ends[0]);
+  Descriptor write_end(ends[1]);
+  const CrumbPage crumb;
+  auto process = server.fork({crumb.descriptor()}, write_end.number());
+  { Descriptor closed = std::move(write_end); }
+  if (!process) return "no process";
+  const nlohmann::json none = nlohmann::json::array();
+  process->wire().send({{"op", "load"},
+                        {"source", source},
+                        {"name", "candidate"},
+                        {"seed", 1},
+                        {"training", true},
+                        {"dtype", "model"},
+                        {"threads", 1},
+                        {"memory_limit_bytes", int64_t{4} << 30},
+                        {"gpu_limit_bytes", 0},
+                        {"cache", ""},
+                        {"target", "cpu"},
+                        {"allow_foreign", false},
+                        {"aten", "any"},
+                        {"init_inputs", none},
+                        {"weights", none},
+                        {"tensors", none}});
+  EXPECT_TRUE(process->wire().receive(60));
+  process->stop();
+  std::string text;
+  char buffer[4096];
+  for (ssize_t count; (count = read(output.number(), buffer, sizeof(buffer))) > 0;)
+    text.append(buffer, static_cast<size_t>(count));
+  return text;
+}
+
+// What is drawn at random when a process begins is drawn in each of them, not before the fork.
+TEST(ForkedCandidate, SharesNoRandomNumbersWithOthers) {
+  auto server = ForkServer::start(kWorker, 1);
+  ASSERT_TRUE(server.ok());
+  for (const char* what : {"torch.empty(256).abs().log().sum()", "torch.rand(4)"}) {
+    const std::string source = fmt::format("import torch\nprint('drawn', {})\n", what);
+    const std::string first = printed(**server, source), second = printed(**server, source);
+    EXPECT_THAT(first, ::testing::HasSubstr("drawn"));
+    EXPECT_NE(first, second) << what;
+  }
+}
+
+TEST(ForkedCandidate, HoldsNothingOfTheServersOrTheJudges) {
+  setenv("TILEPILOT_API_KEY", "planted", 1);
+  auto server = ForkServer::start(kWorker, 1);
+  unsetenv("TILEPILOT_API_KEY");
+  ASSERT_TRUE(server.ok());
+  const CrumbPage crumb;
+  auto process = (*server)->fork({crumb.descriptor()}, STDERR_FILENO);
+  ASSERT_TRUE(process);
+  process->wire().send({{"op", "rest"}});
+  ASSERT_TRUE(process->wire().receive(60));
+  for (const pid_t number : {(*server)->process(), process->pid()}) {
+    const std::filesystem::path folder = fmt::format("/proc/{}", number);
+    EXPECT_THAT(text_of(folder / "environ"), ::testing::Not(::testing::HasSubstr("planted")));
+    const std::filesystem::directory_iterator threads(folder / "task"), descriptors(folder / "fd");
+    EXPECT_EQ(std::distance(begin(threads), end(threads)), 1);
+    EXPECT_EQ(std::distance(begin(descriptors), end(descriptors)), 4);  // the standard ones and its socket
+  }
+  EXPECT_THAT(text_of(fmt::format("/proc/{}/cmdline", process->pid())), ::testing::HasSubstr("candidate"));
+}
+
+TEST(ForkedCandidate, IsStartedAnewWhereTheServerIsGone) {
+  auto server = ForkServer::start(kWorker, 1);
+  ASSERT_TRUE(server.ok());
+  kill((*server)->process(), SIGKILL);
+  auto link = CandidateLink::start({.executable = kWorker, .threads = 1, .fork_server = server->get()});
+  ASSERT_TRUE(link.ok());
+  (*link)->set_limit(60);
+  EXPECT_TRUE((*link)->ask({{"op", "rest"}})) << (*link)->failure().detail;
 }
 
 }  // namespace

@@ -17,6 +17,17 @@ namespace {
 
 constexpr uint64_t kMaxAnswer = uint64_t{1} << 26;  // tensors travel beside it
 
+Result<std::unique_ptr<WorkerProcess>> start_anew(const CandidateLaunch& launch, std::vector<int> descriptors,
+                                                  const OutputTap& output) {
+  return WorkerProcess::start({.executable = launch.executable,
+                               .role = kCandidate,
+                               .threads = launch.threads,
+                               .descriptors = std::move(descriptors),
+                               .dies_with_thread = true,
+                               .in_namespaces = launch.gpu == nullptr,
+                               .output = output.write_end()});
+}
+
 }  // namespace
 
 Result<std::unique_ptr<CandidateLink>> CandidateLink::start(const CandidateLaunch& launch) {
@@ -33,13 +44,10 @@ Result<std::unique_ptr<CandidateLink>> CandidateLink::start(const CandidateLaunc
   std::vector<int> descriptors = {link->crumb_->descriptor()};
   if (compiler.number() >= 0) descriptors.push_back(compiler.number());
   link->output_ = std::make_unique<OutputTap>(STDERR_FILENO);
-  link->process_ = TRY(WorkerProcess::start({.executable = launch.executable,
-                                             .role = "candidate",
-                                             .threads = launch.threads,
-                                             .descriptors = std::move(descriptors),
-                                             .dies_with_thread = true,
-                                             .in_namespaces = launch.gpu == nullptr,
-                                             .output = link->output_->write_end()}));
+  // LibTorch and the driver promise nothing of CUDA in a process that was forked after they were loaded.
+  if (launch.fork_server && !launch.gpu)
+    link->process_ = launch.fork_server->fork(descriptors, link->output_->write_end());
+  if (!link->process_) link->process_ = TRY(start_anew(launch, std::move(descriptors), *link->output_));
   link->output_->close_write_end();
   link->process_->wire().limit_body(kMaxAnswer);
   return link;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "eval/compiler_broker.h"
+#include "eval/fork_server.h"
 #include "eval/judge.h"
 #include "eval/output_tap.h"
 #include "eval/worker/shared_crumb.h"
@@ -24,6 +25,7 @@ struct CandidateLaunch {
   std::shared_ptr<const runtime::cuda::Device> gpu = nullptr;
   c10::Device device = c10::DeviceType::CPU;  // as LibTorch names it
   CompilerBroker* broker = nullptr;           // compiles for it; null: it does so itself
+  ForkServer* fork_server = nullptr;          // forks it, if it can; null, or with a GPU: it is started anew
   // For the broker.
   std::filesystem::path cache = {};
   std::vector<std::filesystem::path> cuda_folders = {};

@@ -148,6 +148,7 @@ class Examination {
                                       .gpu = side_.gpu(),
                                       .device = side_.device(),
                                       .broker = options_.broker,
+                                      .fork_server = options_.fork_server,
                                       .cache = options_.judge.cache,
                                       .cuda_folders = cuda_folders()});
     if (!link.ok()) return fail(Outcome::worker_failed, link.error().message);

@@ -4,6 +4,7 @@
 
 #include "compiler/runtime/cuda/gpu_monitor.h"
 #include "eval/compiler_broker.h"
+#include "eval/fork_server.h"
 #include "eval/judge.h"
 #include "eval/profile.h"
 #include "eval/worker/judge/compiled_rounds.h"
@@ -16,6 +17,7 @@ struct ExaminationOptions {
   const JudgeOptions& judge;
   std::filesystem::path executable;
   CompilerBroker* broker = nullptr;                     // null: candidates compile themselves
+  ForkServer* fork_server = nullptr;                    // null: each candidate's process is started anew
   runtime::cuda::GpuMonitor* monitor = nullptr;         // of the GPU; null: nobody watches it
   int64_t gpu_limit_bytes = 0;                          // of a candidate's process; 0: none
   const CompiledSides* compiled = nullptr;              // that take part in timing; null: none

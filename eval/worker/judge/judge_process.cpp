@@ -13,6 +13,7 @@
 #include "eval/compiled_process.h"
 #include "eval/compiler_broker.h"
 #include "eval/diagnostic_json.h"
+#include "eval/fork_server.h"
 #include "eval/lock_folder.h"
 #include "eval/memory_reservation.h"
 #include "eval/torch/element_type.h"
@@ -108,6 +109,7 @@ class JudgeServer {
     auto reference = TRY(load_reference(body.at("folder").get<std::string>()));
     TRY(check_dtype(reference, options_));
     TRY(reserve_memory(reference));
+    start_fork_server();
     ReferenceOptions reference_options{.seed = options_.seed ? *options_.seed : secret_seed(),
                                        .trials = std::max(1, options_.trials),
                                        .kept_bytes = std::min(kMostKept, bytes_of_memory() / 16),
@@ -149,6 +151,15 @@ class JudgeServer {
     return {};
   }
 
+  // It loads LibTorch while this process measures the model. Without it each candidate's process is started anew, as
+  // those that use a GPU are.
+  void start_fork_server() {
+    fork_server_.reset();
+    if (gpu_ || options_.reference_only) return;
+    auto started = ForkServer::start(executable_, options_.threads);
+    if (started.ok()) fork_server_ = *std::move(started);
+  }
+
   double share_waited_for() {
     const double waited = share_->renew();
     waited_ += waited;
@@ -174,9 +185,15 @@ class JudgeServer {
   }
 
   ExaminationOptions examination() {
-    return {options_,        executable_,      broker_,
-            monitor_.get(),  gpu_limit_bytes_, compiled_.empty() ? nullptr : &compiled_,
-            &eager_profile_, share_.get()};
+    return {options_,
+            executable_,
+            broker_,
+            fork_server_.get(),
+            monitor_.get(),
+            gpu_limit_bytes_,
+            compiled_.empty() ? nullptr : &compiled_,
+            &eager_profile_,
+            share_.get()};
   }
 
   CheckRequest request_from(const json& body) const {
@@ -239,6 +256,7 @@ class JudgeServer {
   Wire& wire_;
   std::filesystem::path executable_;
   CompilerBroker* broker_;
+  std::unique_ptr<ForkServer> fork_server_;  // of candidates; null: there is none
   JudgeOptions options_;
   MemoryReservation memory_;
   int64_t gpu_idle_bytes_ = 0;                        // of the judge
