@@ -60,7 +60,7 @@ struct Execution {
     // All were moved out of the way above this range, so none is overwritten before it is copied.
     if (dup2(descriptor, next++) < 0) _exit(127);
   }
-  // What else is open and not marked: tilepilot's own caller has left it.
+  // What the caller of tilepilot left open is not for workers.
   if (launch.arguments.empty()) untrusted::close_descriptors_from(next);
   execve(execution.arguments[0], execution.arguments, execution.environment);
   _exit(127);
