@@ -26,6 +26,25 @@ struct Attempt {
   const eval::Verdict& told() const { return compared ? *compared : verdict; }
 };
 
+// What an author has spent, and whether a limit keeps it from going on.
+struct Spending {
+  enum class Over { nothing, dollars, tokens };
+  double dollars = 0;
+  int64_t tokens = 0;  // read and written, reasoning included
+  int requests = 0;    // tries that failed included
+  Over over = Over::nothing;
+};
+
+// Why an author has no further candidate.
+enum class Rest {
+  nothing_left,  // nothing to try
+  dollars,       // the next step could exceed a limit of spending
+  tokens,
+  no_progress,   // several attempts in a row were no better
+  at_roofline,   // the best is near what the machine can do
+  not_worth_it,  // what could be gained does not pay for trying
+};
+
 class Author {
  public:
   virtual ~Author() = default;
@@ -35,8 +54,10 @@ class Author {
   // network, wrong key, a model it cannot follow: spans refer to file 0, the model), which ends the run with what it
   // has.
   virtual Result<std::optional<Candidate>> next(const std::vector<Attempt>& history) = 0;
+  // After nullopt.
+  virtual Rest rest() const { return Rest::nothing_left; }
   // What it has cost so far.
-  virtual double dollars_spent() const { return 0; }
+  virtual Spending spending() const { return {}; }
 };
 
 }  // namespace tilepilot::agent

@@ -13,6 +13,24 @@ class SteadyClock final : public Clock {
   }
 };
 
+Ending ending_of(Rest rest) {
+  switch (rest) {
+    case Rest::nothing_left:
+      return Ending::nothing_left;
+    case Rest::dollars:
+      return Ending::money_spent;
+    case Rest::tokens:
+      return Ending::tokens_spent;
+    case Rest::no_progress:
+      return Ending::no_progress;
+    case Rest::at_roofline:
+      return Ending::at_roofline;
+    case Rest::not_worth_it:
+      return Ending::not_worth_it;
+  }
+  return Ending::nothing_left;
+}
+
 // One run of the loop, and what it talks to.
 class Loop {
  public:
@@ -26,12 +44,17 @@ class Loop {
       const double left = budget.minutes * 60 - (clock.seconds() - start);
       ending = spent(budget, left);
       if (!ending) ending = TRY(step(left));
+      // What an author cannot do once the time is spent is no failure of its own.
+      if (ending == Ending::author_failed && clock.seconds() - start >= budget.minutes * 60) {
+        ending = Ending::time_spent;
+        outcome_.failure = {};
+      }
     }
     outcome_.ending = *ending;
     if (*ending != Ending::worker_failed) TRY(compare_finalists());
     if (!outcome_.best) outcome_.best = best_of(outcome_.attempts);
     outcome_.seconds = clock.seconds() - start;
-    outcome_.dollars = author_.dollars_spent();
+    outcome_.spending = author_.spending();
     TRY(record_.store.finish_run(record_.run, to_string(outcome_.ending),
                                  outcome_.best ? std::optional(static_cast<int>(*outcome_.best)) : std::nullopt));
     return std::move(outcome_);
@@ -41,7 +64,6 @@ class Loop {
   std::optional<Ending> spent(const Budget& budget, double seconds_left) const {
     if (static_cast<int>(outcome_.attempts.size()) >= budget.attempts) return Ending::attempts_spent;
     if (seconds_left <= 0) return Ending::time_spent;
-    if (author_.dollars_spent() > 0 && author_.dollars_spent() >= budget.dollars) return Ending::money_spent;
     return std::nullopt;
   }
 
@@ -53,7 +75,7 @@ class Loop {
       outcome_.failure = std::move(candidate).take_error();
       return std::optional(Ending::author_failed);
     }
-    if (!*candidate) return std::optional(Ending::nothing_left);
+    if (!*candidate) return std::optional(ending_of(author_.rest()));
     const int number = static_cast<int>(outcome_.attempts.size());
     const bool known = TRY(is_known(number, **candidate));
     if (!known) TRY(record_.store.save_attempt(record_.run, number, **candidate, std::nullopt));
@@ -143,6 +165,14 @@ std::string_view to_string(Ending ending) {
       return "time spent";
     case Ending::money_spent:
       return "money spent";
+    case Ending::tokens_spent:
+      return "tokens spent";
+    case Ending::no_progress:
+      return "no progress";
+    case Ending::at_roofline:
+      return "near the roofline";
+    case Ending::not_worth_it:
+      return "not worth more";
     case Ending::author_failed:
       return "the author failed";
     case Ending::worker_failed:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <optional>
 
 #include "agent/finalists.h"
@@ -13,10 +14,23 @@ namespace tilepilot::agent {
 struct Budget {
   int attempts = 12;
   double minutes = 10;
-  double dollars = 1;  // what the author may spend; authors that cost nothing never reach it
+  // What the author may spend, which the author itself keeps to: it begins nothing that could exceed it.
+  double dollars = 1;
+  int64_t tokens = std::numeric_limits<int64_t>::max();
 };
 
-enum class Ending { nothing_left, attempts_spent, time_spent, money_spent, author_failed, worker_failed };
+enum class Ending {
+  nothing_left,
+  attempts_spent,
+  time_spent,
+  money_spent,
+  tokens_spent,
+  no_progress,
+  at_roofline,
+  not_worth_it,
+  author_failed,
+  worker_failed,
+};
 std::string_view to_string(Ending ending);
 
 // The outside world of the loop, replaced by fakes in tests.
@@ -44,7 +58,7 @@ struct RunOutcome {
   std::vector<size_t> indistinguishable;  // finalists whose intervals overlap with that of the best
   Error failure;                          // author_failed: why
   double seconds = 0;
-  double dollars = 0;  // what the author has spent
+  Spending spending;  // of the author
 };
 
 struct LoopEvents {

@@ -30,6 +30,23 @@ RunSummary summary_in(SQLite::Statement& row) {
   return {row.getColumn(0).getInt64(), text(1), text(2), text(3), text(4), text(5), row.getColumn(6).getInt()};
 }
 
+Exchange exchange_in(SQLite::Statement& row) {
+  auto text = [&](int column) { return row.getColumn(column).getString(); };
+  auto count = [&](int column) { return row.getColumn(column).getInt64(); };
+  return {.request = text(0),
+          .status = row.getColumn(1).getInt(),
+          .reply = text(2),
+          .failure = text(3),
+          .input_tokens = count(4),
+          .output_tokens = count(5),
+          .cached_tokens = count(6),
+          .estimated = count(7) != 0,
+          .dollars = row.getColumn(8).getDouble(),
+          .seconds = row.getColumn(9).getDouble(),
+          .attempt = row.getColumn(10).getInt(),
+          .started = text(11)};
+}
+
 // Nullopt: none, or one that this version cannot read.
 std::optional<eval::Verdict> verdict_in(const SQLite::Column& column) {
   if (column.isNull()) return std::nullopt;
@@ -138,16 +155,19 @@ Status RunStore::finish_run(int64_t run, std::string_view ending, std::optional<
 }
 
 Status RunStore::save_exchange(int64_t run, int number, const Exchange& exchange) {
-  if (exchange.status == 0)
-    return execute(*database_, file_,
-                   "INSERT OR REPLACE INTO exchange (run, number, request, reply) VALUES (?, ?, ?, ?)", run, number,
-                   exchange.request, exchange.reply);
   return execute(
       *database_, file_,
-      "INSERT OR REPLACE INTO exchange (run, number, request, status, reply, input_tokens, output_tokens, dollars, "
-      "seconds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-      run, number, exchange.request, exchange.status, exchange.reply, exchange.input_tokens, exchange.output_tokens,
-      exchange.dollars, exchange.seconds);
+      fmt::format("INSERT INTO exchange (run, number, request, status, reply, failure, input_tokens, output_tokens, "
+                  "cached_tokens, estimated, dollars, seconds, attempt, started) "
+                  "VALUES (?, ?, ?, nullif(?, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?, {}) "
+                  "ON CONFLICT (run, number) DO UPDATE SET status = excluded.status, reply = excluded.reply, "
+                  "failure = excluded.failure, input_tokens = excluded.input_tokens, "
+                  "output_tokens = excluded.output_tokens, cached_tokens = excluded.cached_tokens, "
+                  "estimated = excluded.estimated, dollars = excluded.dollars, seconds = excluded.seconds",
+                  kNow),
+      run, number, exchange.request, exchange.status, exchange.reply, exchange.failure, exchange.input_tokens,
+      exchange.output_tokens, exchange.cached_tokens, exchange.estimated ? 1 : 0, exchange.dollars, exchange.seconds,
+      exchange.attempt);
 }
 
 Result<int> RunStore::next_exchange(int64_t run) {
@@ -166,16 +186,13 @@ Result<std::vector<Exchange>> RunStore::exchanges(int64_t run) {
     if (!known.executeStep())
       return make_error(DiagnosticKind::value_error, {},
                         fmt::format("there is no run {} in `{}`", run, file_.string()));
-    SQLite::Statement query(
-        *database_,
-        "SELECT request, status, reply, input_tokens, output_tokens, dollars, seconds FROM exchange "
-        "WHERE run = ? AND status IS NOT NULL ORDER BY number");
+    SQLite::Statement query(*database_,
+                            "SELECT request, coalesce(status, 0), coalesce(reply, ''), failure, input_tokens, "
+                            "output_tokens, cached_tokens, estimated, dollars, seconds, attempt, started "
+                            "FROM exchange WHERE run = ? ORDER BY number");
     query.bind(1, run);
     std::vector<Exchange> exchanges;
-    while (query.executeStep())
-      exchanges.push_back({query.getColumn(0).getString(), query.getColumn(1).getInt(), query.getColumn(2).getString(),
-                           query.getColumn(3).getInt64(), query.getColumn(4).getInt64(), query.getColumn(5).getDouble(),
-                           query.getColumn(6).getDouble()});
+    while (query.executeStep()) exchanges.push_back(exchange_in(query));
     return exchanges;
   } catch (const std::exception& exception) { return retrieval::database_error(file_, exception); }
 }

@@ -31,12 +31,17 @@ struct RunHeader {
 // One request to a language model and its reply.
 struct Exchange {
   std::string request;  // JSON body, without the key
-  int status = 0;       // HTTP status; 0: no reply (yet)
-  std::string reply;    // status 0: why there is none
-  int64_t input_tokens = 0;
-  int64_t output_tokens = 0;
+  int status = 0;       // HTTP status; 0: none (yet)
+  std::string reply;    // one JSON object, also of a stream; what else came, as it came
+  std::string failure;  // why there is no usable reply; empty: there is one, or it is waited for
+  // What was counted, or, of a try without a count, what it can have cost at most.
+  int64_t input_tokens = 0, output_tokens = 0;
+  int64_t cached_tokens = 0;  // of the input
+  bool estimated = false;     // by us
   double dollars = 0;
   double seconds = 0;
+  int attempt = 0;           // which the author was about to write, from 0
+  std::string started = {};  // ISO 8601, UTC; of a stored one
 };
 
 // A run as a list shows it.
@@ -81,7 +86,8 @@ class RunStore {
   Status save_exchange(int64_t run, int number, const Exchange& exchange);
   // The number that follows those of a run's exchanges, answered or not.
   Result<int> next_exchange(int64_t run);
-  // All exchanges of a run that got a reply, in order. An unknown run is an error.
+  // All exchanges of a run, in order; one that was waited for when the run was killed has no status and no failure. An
+  // unknown run is an error.
   Result<std::vector<Exchange>> exchanges(int64_t run);
 
  private:

@@ -106,7 +106,7 @@ Result<BatchResult> run_one_batch(Session& session, BenchFlags& flags, int64_t& 
   if (flags.jobs->count() == 0) flags.batch.jobs = default_jobs(settings.options["target"]);
   if (flags.llm.dollars_given()) flags.batch.dollars = flags.llm.dollars;
   GenerateProcessOptions process{
-      session.environment.program, settings.arguments, flags.output, work.path(), flags.author == "llm", {}};
+      session.environment.program, settings.arguments, flags.output, work.path(), flags.author != "builtin", {}};
   if (!session.environment.api_key.empty())
     process.environment.push_back("TILEPILOT_API_KEY=" + session.environment.api_key);
   auto runner = generate_processes(std::move(process));

@@ -11,10 +11,14 @@ using namespace kernelbench;
 
 namespace {
 
+// Where the key and the prices are, which each `generate` is told too.
+bool is_place(const std::string& name) { return name == "--llm-key-file" || name == "--prices"; }
+
 // Options that decide results go to each `generate` as they were given, and into the batch's own.
 bool decides_results(const CLI::Option& option) {
   const std::string group = option.get_group(), name = option.get_name();
   if (name == "--dollars" || name == "--problem-dollars") return false;  // told to each `generate` as they are left
+  if (is_place(name)) return false;
   return group == "Judge" || group == "Language model" || name == "--attempts" || name == "--scale";
 }
 
@@ -33,12 +37,18 @@ Result<Settings> settings_of(const Session& session, const BenchFlags& flags) {
   if (common.seed) add("--seed", std::to_string(*common.seed));
   if (common.threads > 0) add("--threads", std::to_string(common.threads));
   for (const CLI::Option* option : flags.command->get_options())
-    if (option->count() > 0 && decides_results(*option)) add(option->get_name(), option->results().front());
+    if (option->count() > 0 && decides_results(*option)) {
+      add(option->get_name(), option->results().front());
+      if (option->get_expected_max() == 0) settings.arguments.pop_back();  // a flag has no value
+    }
   if (!flags.levels.empty()) settings.options["levels"] = flags.levels;
   if (!flags.ids.empty()) settings.options["ids"] = flags.ids;
   settings.options["problem-minutes"] = flags.batch.each.minutes;
   settings.options["problem-dollars"] = flags.batch.each.dollars;
   // Where things are decides nothing.
+  for (const CLI::Option* option : flags.command->get_options())
+    if (option->count() > 0 && is_place(option->get_name()))
+      settings.arguments.insert(settings.arguments.end(), {option->get_name(), option->results().front()});
   settings.arguments.insert(settings.arguments.end(),
                             {"--store", session.store_file().string(), "--python", session.python()});
   return settings;
@@ -51,9 +61,9 @@ Result<Selection> selection_of(const BenchFlags& flags) {
   return selection;
 }
 
-Status check_flags(const Session& session, const BenchFlags& flags) {
+Status check_flags(Session& session, BenchFlags& flags) {
   TRY(flags.llm.check(session, flags.author));
-  if (flags.author != "llm" && flags.problem_dollars->count() > 0)
+  if (flags.author == "builtin" && flags.problem_dollars->count() > 0)
     return make_error(DiagnosticKind::bad_usage, {},
                       fmt::format("`--problem-dollars` has no meaning for the author `{}`", flags.author),
                       "add `--author llm`");
@@ -80,8 +90,9 @@ void add_batch_options(CLI::App& command, Session& session, BenchFlags& flags) {
   command.add_option("--ids", flags.ids, "Problems of each level, as `1-20,33` (default: all)");
   command
       .add_option("--author", flags.author,
-                  "Who writes candidates: builtin plans from the op graph, llm asks a language model")
-      ->check(CLI::IsMember({"builtin", "llm"}))
+                  "Who writes candidates: builtin plans from the op graph, llm asks a language model, mixed does the "
+                  "first, then the second")
+      ->check(CLI::IsMember({"builtin", "llm", "mixed"}))
       ->capture_default_str();
   flags.jobs = command
                    .add_option("--jobs", flags.batch.jobs,

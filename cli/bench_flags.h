@@ -38,7 +38,7 @@ Result<Settings> settings_of(const Session& session, const BenchFlags& flags);
 Result<kernelbench::Selection> selection_of(const BenchFlags& flags);
 
 // What no parser of options sees. Makes the folder of `--output`. Errors: `bad_usage`, `output_unwritable`.
-Status check_flags(const Session& session, const BenchFlags& flags);
+Status check_flags(Session& session, BenchFlags& flags);
 
 // The commands below `bench` that have files of their own.
 void add_bench_merge(CLI::App& bench, Session& session);

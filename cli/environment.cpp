@@ -36,6 +36,14 @@ fs::path default_store() {
   return (data.empty() ? fs::path(home) / ".local/share" : fs::path(data)) / "tilepilot/tilepilot.db";
 }
 
+fs::path default_prices() {
+  const std::string prices = variable("TILEPILOT_PRICES"), config = variable("XDG_CONFIG_HOME"),
+                    home = variable("HOME");
+  if (!prices.empty()) return prices;
+  if (config.empty() && home.empty()) return {};
+  return (config.empty() ? fs::path(home) / ".config" : fs::path(config)) / "tilepilot/prices.json";
+}
+
 // The commit that `scripts/setup` built; empty if it did not.
 std::string built_commit(const fs::path& build) {
   std::string commit;
@@ -58,6 +66,7 @@ Environment read_environment() {
   std::getline(std::ifstream(build / "python"), environment.python);
   if (environment.python.empty()) environment.python = "python3";
   environment.api_key = take_secret("TILEPILOT_API_KEY");
+  environment.prices = default_prices();
   environment.color = isatty(2) != 0 && variable("NO_COLOR").empty();
   return environment;
 }

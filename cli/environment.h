@@ -15,12 +15,14 @@ struct Environment {
   std::filesystem::path worker;   // tilepilot-worker, beside it
   std::filesystem::path
       cache;  // compiled kernels, exported references: $TILEPILOT_CACHE, $XDG_CACHE_HOME/tilepilot, ~/.cache/tilepilot
-  std::filesystem::path store;  // $TILEPILOT_STORE, $XDG_DATA_HOME/tilepilot/tilepilot.db,
-                                // ~/.local/share/tilepilot/tilepilot.db; empty: no $HOME
-  std::string python;           // the interpreter whose PyTorch this build links
-  std::string api_key;          // $TILEPILOT_API_KEY
-  std::string commit;           // of the sources that this build was made from; empty: unknown
-  bool color = false;           // standard error is a terminal and $NO_COLOR is not set
+  std::filesystem::path store;   // $TILEPILOT_STORE, $XDG_DATA_HOME/tilepilot/tilepilot.db,
+                                 // ~/.local/share/tilepilot/tilepilot.db; empty: no $HOME
+  std::string python;            // the interpreter whose PyTorch this build links
+  std::string api_key;           // $TILEPILOT_API_KEY
+  std::filesystem::path prices;  // of language models: $TILEPILOT_PRICES, $XDG_CONFIG_HOME/tilepilot/prices.json,
+                                 // ~/.config/tilepilot/prices.json; empty: no $HOME
+  std::string commit;            // of the sources that this build was made from; empty: unknown
+  bool color = false;            // standard error is a terminal and $NO_COLOR is not set
 };
 
 Environment read_environment();

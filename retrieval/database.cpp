@@ -16,7 +16,7 @@ constexpr int kApplicationId = 0x54695069;
 constexpr int kBusyTimeout = 10'000;  // ms
 
 // Migration k brings schema k to schema k + 1. Never edit one that was released: append.
-constexpr std::array<const char*, 5> kMigrations = {
+constexpr std::array<const char*, 6> kMigrations = {
     R"sql(
 CREATE TABLE corpus (
   id INTEGER PRIMARY KEY,
@@ -128,6 +128,15 @@ CREATE UNIQUE INDEX run_uid ON run (uid);
 ALTER TABLE run ADD COLUMN neighbour TEXT;  -- JSON object (retrieval/neighbour.h), or null: there was none
 ALTER TABLE batch ADD COLUMN holder TEXT;   -- JSON object (kernelbench/batch_hold.h); NULL: nobody runs it
 ALTER TABLE batch ADD COLUMN heartbeat INTEGER NOT NULL DEFAULT 0;  -- grows while it is run
+)sql",
+    // Tries that failed may be billed too, and a transcript says what each exchange was for.
+    R"sql(
+ALTER TABLE exchange ADD COLUMN failure TEXT NOT NULL DEFAULT '';         -- why there is no usable reply
+ALTER TABLE exchange ADD COLUMN cached_tokens INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE exchange ADD COLUMN estimated INTEGER NOT NULL DEFAULT 0;     -- 1: tokens are our own count
+ALTER TABLE exchange ADD COLUMN attempt INTEGER NOT NULL DEFAULT 0;       -- which the author was about to write
+ALTER TABLE exchange ADD COLUMN started TEXT NOT NULL DEFAULT '';
+UPDATE exchange SET failure = reply, reply = '' WHERE status IS NULL AND reply <> '';
 )sql",
 };
 

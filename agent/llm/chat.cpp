@@ -3,137 +3,237 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
+#include <random>
+
+#include "agent/llm/rate_limits.h"
 
 namespace tilepilot::agent {
 namespace {
 
-Error failed(std::string message, std::string hint = {}) {
+using End = ChatReply::End;
+
+Error chat_failed(std::string message, std::string hint = {}) {
   return make_error(DiagnosticKind::author_failed, {}, std::move(message), std::move(hint));
 }
 
-bool worth_retrying(const HttpResponse& response) {
-  return response.status == 0 || response.status == 408 || response.status == 429 || response.status >= 500;
+double seconds_since_1970() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// The other side failed, and may not the next time.
+bool worth_retrying(const EndpointAnswer& answer) {
+  const int status = answer.response.status;
+  if (answer.response.failed != HttpFailure::none) return true;
+  if (answer.problem.type == "insufficient_quota") return false;
+  if (status == 408 || status == 409 || status == 425 || status == 429 || status >= 500) return true;
+  if (status != 200) return false;
+  if (answer.problem.exists()) return may_pass(answer.problem);
+  const bool looks_like_json = answer.body.find_first_not_of(" \t\r\n") == std::string::npos || answer.body[0] == '{';
+  return !answer.complete && (answer.streamed || looks_like_json);
+}
+
+// Whether the endpoint may have worked, and charge for it, though there is no count.
+bool may_be_billed(const EndpointAnswer& answer) {
+  const HttpResponse& response = answer.response;
+  if (response.failed == HttpFailure::unreachable || response.status >= 300) return false;
+  if (response.failed != HttpFailure::none) return true;
+  if (answer.problem.exists()) return answer.reply && !(answer.reply->text.empty() && answer.reply->reasoning.empty());
+  return worth_retrying(answer);
+}
+
+size_t bytes_of(const std::vector<ChatMessage>& messages) {
+  size_t bytes = 0;
+  for (const ChatMessage& message : messages) bytes += message.content.size();
+  return bytes;
 }
 
 class LiveChat final : public ChatClient {
  public:
-  LiveChat(ChatOptions options, const Provider& provider, ChatServices services, RunStore& store, int64_t run,
+  LiveChat(ChatOptions options, Endpoint endpoint, ChatServices services, RunStore& store, int64_t run,
            std::vector<Exchange> earlier, int next_number)
       : options_(std::move(options)),
-        provider_(provider),
+        endpoint_(std::move(endpoint)),
         services_(std::move(services)),
         store_(store),
         run_(run),
         earlier_(std::move(earlier)),
-        next_number_(next_number) {
-    for (const Exchange& exchange : earlier_) dollars_ += exchange.dollars;
+        next_number_(next_number),
+        meter_(options_.prices, options_.limits),
+        longest_output_(kMostLonger * options_.settings.max_output_tokens) {
+    for (const Exchange& exchange : earlier_)
+      meter_.charge(exchange.input_tokens + exchange.output_tokens, exchange.dollars);
   }
 
   void allow(double seconds) override { deadline_ = services_.clock.seconds() + seconds; }
+  void begin_attempt(int number) override { attempt_ = number; }
+  Spending spending() const override { return meter_.spent(); }
+
+  bool allow_longer_answers() override {
+    int& limit = options_.settings.max_output_tokens;
+    if (limit >= longest_output_ || limit_was_lowered_) return false;
+    limit = std::min(2 * limit, longest_output_);
+    services_.progress(fmt::format("the answer was cut off; answers may now be {} tokens long", limit));
+    return true;
+  }
 
   Result<ChatReply> ask(const std::vector<ChatMessage>& messages) override {
     if (auto reply = earlier_reply()) return *std::move(reply);
     double delay = options_.first_delay_s;
-    for (int retries = 0;;) {
-      auto [response, reply] = TRY(send(provider_.request(options_.settings, messages)));
-      if (reply) return *std::move(reply);
-      if (response.status == 400 && provider_.adapt(options_.settings, response.body)) continue;
-      if (!worth_retrying(response) || retries++ == options_.retries) return refusal(response);
-      TRY(wait(response, delay));
+    for (int retries = 0, changes = 0;;) {
+      const size_t bytes = bytes_of(messages);
+      ChatSettings settings = options_.settings;
+      const auto output = meter_.affordable_output(bytes, settings.max_output_tokens);
+      if (!output) return ChatReply{.end = End::unaffordable};
+      settings.max_output_tokens = *output;
+      TRY(wait_for_limits());
+      EndpointAnswer answer = TRY(send(settings, messages, bytes));
+      if (answer.ok()) return *std::move(answer.reply);
+      const bool refused = answer.response.status >= 400 && answer.response.status < 500;
+      if (refused && changes < kMostChanges && change_request(answer, bytes)) {
+        ++changes;
+        continue;
+      }
+      if (refused && is_context_overflow(answer.problem))
+        return ChatReply{.end = End::too_long, .context_tokens = context_of(answer.problem)};
+      if (!worth_retrying(answer) || retries++ == options_.retries) return explain(answer, endpoint_);
+      TRY(wait(answer, delay));
       delay = std::min(delay * 2, 60.0);
     }
   }
 
-  double dollars_spent() const override { return dollars_; }
-
  private:
-  struct Answer {
-    HttpResponse response;
-    std::optional<ChatReply> reply;
-  };
+  static constexpr int kMostChanges = 8;
+  static constexpr int kMostLonger = 4;  // times the limit that the user gave
 
   // What the run was told before it was interrupted.
   std::optional<ChatReply> earlier_reply() {
     while (next_earlier_ < earlier_.size()) {
       const Exchange& exchange = earlier_[next_earlier_++];
-      if (exchange.status != 200) continue;
-      if (auto reply = provider_.reply(exchange.reply)) return reply;
+      if (exchange.status != 200 || !exchange.failure.empty()) continue;
+      if (auto reply = reply_in(endpoint_.provider(), exchange.reply)) return reply;
     }
     return std::nullopt;
   }
 
-  // One request, written down before it is sent and with what came of it.
-  Result<Answer> send(std::string body) {
-    Exchange exchange{.request = std::move(body)};
+  bool change_request(const EndpointAnswer& answer, size_t bytes) {
+    const int before = options_.settings.max_output_tokens;
+    const auto note = adapt(options_.settings, answer.problem, estimate_tokens(bytes));
+    if (!note) return false;
+    limit_was_lowered_ = limit_was_lowered_ || options_.settings.max_output_tokens < before;
+    services_.progress(fmt::format("the endpoint refuses the request ({}): {}", answer.response.status, *note));
+    return true;
+  }
+
+  // One request, written down before it is sent, with the most that it can cost, and then with what came of it.
+  Result<EndpointAnswer> send(const ChatSettings& settings, const std::vector<ChatMessage>& messages, size_t bytes) {
+    Exchange exchange{.request = endpoint_.request(settings, messages), .attempt = attempt_};
+    const TokenUsage most = meter_.most(bytes, settings.max_output_tokens);
+    bill(exchange, most);
     const int number = next_number_++;
     TRY(store_.save_exchange(run_, number, exchange));
     const double start = services_.clock.seconds();
-    Answer answer;
-    answer.response = services_.http->post({endpoint(provider_, options_.url), provider_.headers(options_.key),
-                                            exchange.request, std::min(options_.request_time_limit_s, seconds_left())});
+    EndpointAnswer answer = endpoint_.send(exchange.request, settings.stream, seconds_left());
     exchange.seconds = services_.clock.seconds() - start;
     exchange.status = answer.response.status;
-    exchange.reply = exchange.status == 0 ? answer.response.failure : answer.response.body;
-    if (exchange.status == 200) answer.reply = provider_.reply(answer.response.body);
-    if (answer.reply) charge(*answer.reply, exchange);
+    exchange.reply = answer.body;
+    if (!answer.ok()) exchange.failure = explain(answer, endpoint_)->message;
+    bill(exchange, usage_of(answer, most, bytes));
+    meter_.charge(exchange.input_tokens + exchange.output_tokens, exchange.dollars);
     TRY(store_.save_exchange(run_, number, exchange));
+    if (const auto told = wait_told(answer.response, seconds_since_1970()); told && answer.ok())
+      not_before_ = services_.clock.seconds() + *told;
     return answer;
+  }
+
+  // What the endpoint counted; else our own estimate, or, of a try that broke off, the most that it can have cost.
+  TokenUsage usage_of(const EndpointAnswer& answer, const TokenUsage& most, size_t bytes) {
+    if (answer.ok()) {
+      TokenUsage usage = answer.reply->usage;
+      const TokenUsage estimate = meter_.estimate(bytes, answer.reply->text.size() + answer.reply->reasoning.size());
+      if (usage.input > 0) learn(bytes, usage.input);
+      usage.estimated = usage.input == 0 || usage.output == 0;
+      if (usage.input == 0) usage.input = estimate.input;
+      if (usage.output == 0) usage.output = answer.reply->end == End::cut_off ? most.output : estimate.output;
+      return usage;
+    }
+    return may_be_billed(answer) ? most : TokenUsage{};
+  }
+
+  void learn(size_t bytes, int64_t input) {
+    meter_.learn(bytes, input);
+    constexpr double kTooFew = 0.5;
+    constexpr size_t kEnoughToTell = 8000;
+    if (warned_ || bytes < kEnoughToTell ||
+        static_cast<double>(input) > kTooFew * static_cast<double>(estimate_tokens(bytes)))
+      return;
+    warned_ = true;
+    services_.progress(
+        fmt::format("warning: the endpoint counted {} input tokens where about {} were sent: its context may be too "
+                    "short for them (with Ollama, raise `num_ctx`)",
+                    input, estimate_tokens(bytes)));
+  }
+
+  void bill(Exchange& exchange, const TokenUsage& usage) const {
+    exchange.input_tokens = usage.input;
+    exchange.output_tokens = usage.output;
+    exchange.cached_tokens = usage.cached;
+    exchange.estimated = usage.estimated;
+    exchange.dollars = meter_.cost(usage);
   }
 
   double seconds_left() const { return std::max(deadline_ - services_.clock.seconds(), 1.0); }
 
-  // Errors: the run would be over before the wait is.
-  Status wait(const HttpResponse& response, double delay) {
-    const double seconds = response.retry_after_s >= 0 ? response.retry_after_s : delay;
-    if (seconds >= seconds_left()) {
-      Error error = refusal(response);
-      error->note({}, fmt::format("the next try would be in {:.3g} s, when the time of this run is spent", seconds));
-      return error;
-    }
-    services_.progress(fmt::format("the endpoint {}; trying again in {:.3g} s",
-                                   response.status == 0 ? "did not answer (" + response.failure + ")"
-                                                        : fmt::format("answered {}", response.status),
-                                   seconds));
+  // Until the moment that the last reply gave as that of new requests.
+  Status wait_for_limits() {
+    const double seconds = not_before_ - services_.clock.seconds();
+    if (seconds <= 0) return {};
+    not_before_ = 0;
+    if (seconds >= seconds_left())
+      return chat_failed(
+          fmt::format("the endpoint takes the next request in {:.3g} s, when the time of this run is spent", seconds));
+    services_.progress(fmt::format("the endpoint takes the next request in {:.3g} s", seconds));
     services_.sleep(seconds);
     return {};
   }
 
-  void charge(const ChatReply& reply, Exchange& exchange) {
-    exchange.input_tokens = reply.input_tokens;
-    exchange.output_tokens = reply.output_tokens;
-    exchange.dollars = (static_cast<double>(reply.input_tokens) * options_.dollars_per_million_input +
-                        static_cast<double>(reply.output_tokens) * options_.dollars_per_million_output) /
-                       1e6;
-    dollars_ += exchange.dollars;
-  }
-
-  Error refusal(const HttpResponse& response) const {
-    if (response.status == 0)
-      return failed(fmt::format("no answer from `{}`: {}", options_.url, response.failure),
-                    "check `--llm-url` and the network; `--author builtin` needs neither");
-    std::string words = provider_.problem(response.body);
-    std::string detail = words.empty() ? "" : ": " + words;
-    if (response.status == 401 || response.status == 403)
-      return failed(fmt::format("the endpoint refuses the key ({}){}", response.status, detail),
-                    "set `TILEPILOT_API_KEY` to a key that is valid for this endpoint");
-    if (response.status == 404)
-      return failed(fmt::format("the endpoint does not know this address or model (404){}", detail),
-                    "check `--llm-url` (up to and including `/v1`) and `--llm-model`");
-    if (response.status == 200) return failed("the endpoint's answer is not a chat completion", "check `--llm-url`");
-    return failed(fmt::format("the endpoint answered {}{}", response.status, detail));
+  // Errors: the run would be over before the wait is.
+  Status wait(const EndpointAnswer& answer, double delay) {
+    const auto told = wait_told(answer.response, seconds_since_1970());
+    // Never earlier than told, and not all at once.
+    const double seconds =
+        told ? *told + std::min(1.0, 0.1 * *told) * services_.random() : delay * (0.5 + services_.random());
+    if (seconds >= seconds_left()) {
+      Error error = explain(answer, endpoint_);
+      error->note({}, fmt::format("the next try would be in {:.3g} s, when the time of this run is spent", seconds));
+      return error;
+    }
+    const HttpResponse& response = answer.response;
+    const std::string what = response.failed != HttpFailure::none ? "did not answer (" + response.failure + ")"
+                             : response.status != 200             ? fmt::format("answered {}", response.status)
+                             : answer.problem.exists()            ? "answered with an error: " + answer.problem.message
+                                                                  : "sent an answer that is not complete";
+    services_.progress(fmt::format("the endpoint {}; trying again in {:.3g} s", what, seconds));
+    services_.sleep(seconds);
+    return {};
   }
 
   ChatOptions options_;
-  const Provider& provider_;
+  Endpoint endpoint_;
   ChatServices services_;
   RunStore& store_;
   int64_t run_;
   std::vector<Exchange> earlier_;
   size_t next_earlier_ = 0;
   double deadline_ = std::numeric_limits<double>::infinity();
+  double not_before_ = 0;
   int next_number_;
-  double dollars_ = 0;
+  int attempt_ = 0;
+  Meter meter_;
+  int longest_output_;
+  bool limit_was_lowered_ = false;  // the endpoint said how long answers may be
+  bool warned_ = false;
 };
 
 class RecordedChat final : public ChatClient {
@@ -141,49 +241,64 @@ class RecordedChat final : public ChatClient {
   RecordedChat(std::vector<Exchange> exchanges, const Provider& provider, RunStore& store, int64_t run)
       : exchanges_(std::move(exchanges)), provider_(provider), store_(store), run_(run) {}
 
+  void begin_attempt(int number) override { attempt_ = number; }
+  // As it was then: the request that follows had a longer limit.
+  bool allow_longer_answers() override { return next_ < exchanges_.size(); }
+
   Result<ChatReply> ask(const std::vector<ChatMessage>&) override {
-    if (next_ == exchanges_.size()) return failed("the recorded run has no further replies");
     // What did not succeed and has a successor was tried again then.
-    while (exchanges_[next_].status != 200 && next_ + 1 < exchanges_.size()) ++next_;
-    const Exchange& exchange = exchanges_[next_++];
+    while (next_ + 1 < exchanges_.size() && !reply_of(exchanges_[next_])) ++next_;
+    if (next_ == exchanges_.size()) return chat_failed("the recorded run has no further replies");
+    Exchange exchange = exchanges_[next_++];
+    exchange.attempt = attempt_;
     TRY(store_.save_exchange(run_, saved_++, exchange));
-    auto reply = exchange.status == 200 ? provider_.reply(exchange.reply) : std::nullopt;
-    if (!reply) return failed(fmt::format("the recorded endpoint answered {}", exchange.status));
-    return *std::move(reply);
+    auto reply = reply_of(exchange);
+    if (reply) return *std::move(reply);
+    if (!exchange.failure.empty()) return chat_failed("as it was recorded: " + exchange.failure);
+    return chat_failed(exchange.status == 0 ? "the recorded run was killed while it waited for a reply"
+                                            : fmt::format("the recorded endpoint answered {}", exchange.status));
   }
 
-  double dollars_spent() const override { return 0; }
+  Spending spending() const override { return {}; }
 
  private:
+  std::optional<ChatReply> reply_of(const Exchange& exchange) const {
+    if (exchange.status != 200 || !exchange.failure.empty()) return std::nullopt;
+    return reply_in(provider_, exchange.reply);
+  }
+
   std::vector<Exchange> exchanges_;
   const Provider& provider_;
   RunStore& store_;
   int64_t run_;
   size_t next_ = 0;
   int saved_ = 0;
+  int attempt_ = 0;
 };
-
-Result<const Provider*> provider_of(const std::string& form) {
-  if (const Provider* provider = find_provider(form)) return provider;
-  return failed(fmt::format("unknown form of endpoint `{}`", form), "this version speaks `openai`");
-}
 
 }  // namespace
 
+double ChatServices::random_fraction() {
+  static thread_local std::mt19937 generator{std::random_device{}()};
+  return std::uniform_real_distribution<double>(0, 1)(generator);
+}
+
 Result<std::unique_ptr<ChatClient>> live_chat(ChatOptions options, ChatServices services, RunStore& store,
                                               int64_t run) {
-  const Provider* provider = TRY(provider_of(options.form));
+  Endpoint endpoint = TRY(Endpoint::open(options.endpoint, std::move(services.http)));
   auto earlier = TRY(store.exchanges(run));
   const int next = TRY(store.next_exchange(run));
-  return std::make_unique<LiveChat>(std::move(options), *provider, std::move(services), store, run, std::move(earlier),
-                                    next);
+  return std::make_unique<LiveChat>(std::move(options), std::move(endpoint), std::move(services), store, run,
+                                    std::move(earlier), next);
 }
 
 Result<std::unique_ptr<ChatClient>> recorded_chat(RunStore& store, int64_t recorded_run, int64_t run,
                                                   std::string form) {
-  const Provider* provider = TRY(provider_of(form));
+  const Provider* provider = find_provider(form);
+  if (!provider) return chat_failed(fmt::format("unknown form of endpoint `{}`", form));
   auto exchanges = TRY(store.exchanges(recorded_run));
-  if (exchanges.empty()) return failed(fmt::format("run {} recorded no exchanges with a language model", recorded_run));
+  if (exchanges.empty())
+    return chat_failed(fmt::format("run {} recorded no exchanges with a language model", recorded_run));
   return std::make_unique<RecordedChat>(std::move(exchanges), *provider, store, run);
 }
 

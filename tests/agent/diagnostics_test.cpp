@@ -51,7 +51,7 @@ TEST_F(Diagnostics, OutputUnwritable) {
 class RefusingEndpoint : public HttpClient {
  public:
   HttpResponse post(const HttpRequest&) override {
-    return {401, R"({"error": {"message": "Incorrect API key provided"}})", "", -1};
+    return {.status = 401, .body = R"({"error": {"message": "Incorrect API key provided"}})"};
   }
 };
 
@@ -61,7 +61,7 @@ TEST_F(Diagnostics, AuthorFailed) {
   auto run = (*store)->begin_run({"model.py", "", "llm", "{}"});
   ASSERT_TRUE(run.ok());
   ChatOptions options;
-  options.url = "http://localhost:1/v1";
+  options.endpoint.url = "http://localhost:1/v1";
   ChatServices services{std::make_unique<RefusingEndpoint>(), [](double) {}, [](const std::string&) {}};
   auto chat = live_chat(options, std::move(services), **store, *run);
   ASSERT_TRUE(chat.ok());

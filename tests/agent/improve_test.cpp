@@ -30,13 +30,14 @@ class CountingAuthor final : public Author {
     if (fails_at == static_cast<int>(history.size()))
       return make_error(DiagnosticKind::author_failed, {}, "no network today");
     if (static_cast<int>(history.size()) == candidates_) return std::optional<Candidate>();
-    spent += dollars_a_candidate;
+    if (rest_ != Rest::nothing_left) return std::optional<Candidate>();
     return std::optional<Candidate>({std::to_string(history.size()), "candidate"});
   }
-  double dollars_spent() const override { return spent; }
+  Spending spending() const override { return {.dollars = 0.9, .tokens = 100}; }
+  Rest rest() const override { return rest_; }
 
   int fails_at = -1;
-  double dollars_a_candidate = 0, spent = 0;
+  Rest rest_ = Rest::nothing_left;
   std::vector<size_t> seen;
   std::vector<double> allowed;
 
@@ -182,13 +183,39 @@ TEST_F(Improve, StopsWhenTimeIsSpentAndTellsTheAuthorWhatIsLeft) {
   EXPECT_THAT(author.allowed, ElementsAre(60, 20));
 }
 
-TEST_F(Improve, StopsWhenMoneyIsSpent) {
-  CountingAuthor author(9);
-  author.dollars_a_candidate = 0.4;
-  ListJudge judge(clock_, std::deque<eval::Verdict>(3, failed(eval::Outcome::crashed)));
-  RunOutcome outcome = run(author, judge, {.dollars = 1});
-  EXPECT_EQ(outcome.ending, Ending::money_spent);
-  EXPECT_EQ(outcome.attempts.size(), 3u);
+TEST_F(Improve, NamesWhyAnAuthorRests) {
+  for (const auto& [rest, ending] :
+       {std::pair(Rest::dollars, Ending::money_spent), std::pair(Rest::tokens, Ending::tokens_spent),
+        std::pair(Rest::no_progress, Ending::no_progress), std::pair(Rest::at_roofline, Ending::at_roofline),
+        std::pair(Rest::not_worth_it, Ending::not_worth_it)}) {
+    CountingAuthor author(9);
+    author.rest_ = rest;
+    ListJudge judge(clock_, {});
+    RunOutcome outcome = run(author, judge);
+    EXPECT_EQ(outcome.ending, ending);
+    EXPECT_EQ(outcome.spending.dollars, 0.9);
+  }
+}
+
+// An author that waits for others may give up because the time is over.
+class LateAuthor final : public Author {
+ public:
+  explicit LateAuthor(ManualClock& clock) : clock_(clock) {}
+  Result<std::optional<Candidate>> next(const std::vector<Attempt>&) override {
+    clock_.now += 1000;
+    return make_error(DiagnosticKind::author_failed, {}, "no answer in time");
+  }
+
+ private:
+  ManualClock& clock_;
+};
+
+TEST_F(Improve, TakesNoFailureForOneThatTheTimeExplains) {
+  LateAuthor author(clock_);
+  ListJudge judge(clock_, {});
+  RunOutcome outcome = run(author, judge, {.minutes = 1});
+  EXPECT_EQ(outcome.ending, Ending::time_spent);
+  EXPECT_FALSE(outcome.failure);
 }
 
 TEST_F(Improve, KeepsWhatItHasWhenTheAuthorFails) {

@@ -68,19 +68,37 @@ TEST_F(RunStoreTest, AddsTheVerdictToItsAttempt) {
 
 TEST_F(RunStoreTest, GivesTheExchangesOfOneRunInOrder) {
   const int64_t other = begin_run();
-  ASSERT_TRUE(store_->save_exchange(run_, 1, {"second", 200, "reply two", 3, 4, 0.5, 6}).ok());
-  ASSERT_TRUE(store_->save_exchange(run_, 0, {"first", 429, "slow down", 0, 0, 0, 1}).ok());
+  ASSERT_TRUE(store_
+                  ->save_exchange(run_, 1,
+                                  {.request = "second",
+                                   .status = 200,
+                                   .reply = "reply two",
+                                   .input_tokens = 3,
+                                   .output_tokens = 4,
+                                   .cached_tokens = 2,
+                                   .estimated = true,
+                                   .dollars = 0.5,
+                                   .seconds = 6,
+                                   .attempt = 1})
+                  .ok());
+  ASSERT_TRUE(store_->save_exchange(run_, 0, {.request = "first", .status = 429, .failure = "slow down"}).ok());
   ASSERT_TRUE(store_->save_exchange(run_, 2, {.request = "no reply yet"}).ok());
-  ASSERT_TRUE(store_->save_exchange(other, 0, {"elsewhere", 200, "", 0, 0, 0, 0}).ok());
+  ASSERT_TRUE(store_->save_exchange(other, 0, {.request = "elsewhere", .status = 200}).ok());
   auto exchanges = store_->exchanges(run_);
   ASSERT_TRUE(exchanges.ok());
-  ASSERT_EQ(exchanges->size(), 2u);
+  ASSERT_EQ(exchanges->size(), 3u);
   EXPECT_EQ((*exchanges)[0].status, 429);
+  EXPECT_EQ((*exchanges)[0].failure, "slow down");
+  EXPECT_EQ((*exchanges)[2].status, 0);
   const Exchange& second = (*exchanges)[1];
   EXPECT_EQ(second.request, "second");
   EXPECT_EQ(second.reply, "reply two");
   EXPECT_EQ(second.input_tokens, 3);
   EXPECT_EQ(second.output_tokens, 4);
+  EXPECT_EQ(second.cached_tokens, 2);
+  EXPECT_TRUE(second.estimated);
+  EXPECT_EQ(second.attempt, 1);
+  EXPECT_EQ(second.started.size(), 20u);
   EXPECT_EQ(second.dollars, 0.5);
   EXPECT_EQ(second.seconds, 6);
 }
