@@ -7,12 +7,15 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "agent/briefing.h"
 #include "agent/builtin/builtin_author.h"
 #include "agent/builtin/program_writer.h"
 #include "agent/check.h"
 #include "agent/llm/llm_author.h"
+#include "agent/llm/questions.h"
+#include "agent/llm/quotation.h"
+#include "agent/mixed_author.h"
 #include "agent/work_folder.h"
-#include "compiler/runtime/target.h"
 #include "compiler/source/file.h"
 #include "retrieval/seeds.h"
 
@@ -29,27 +32,71 @@ struct Run {
   int64_t id = 0;
   std::string target;  // what `auto` has come to
   ReferenceHashes hashes;
+  eval::Preflight preflight;
+  std::filesystem::path work;  // this run's own folder
 };
+
+// The form that a recorded run's endpoint spoke. Runs of earlier versions knew one.
+Result<std::string> recorded_form(Run& run) {
+  const auto recorded = TRY(run.store->find(*run.options.replay));
+  if (!recorded) return std::string("openai");  // that there is none, who reads its exchanges says
+  const auto options = nlohmann::json::parse(recorded->options, nullptr, /*allow_exceptions*/ false);
+  return options.is_object() ? options.value("form", "openai") : std::string("openai");
+}
 
 Result<std::unique_ptr<ChatClient>> open_chat(Run& run) {
   const GenerateOptions& options = run.options;
-  if (options.replay) return recorded_chat(*run.store, *options.replay, run.id, options.chat.form);
+  if (options.replay) return recorded_chat(*run.store, *options.replay, run.id, TRY(recorded_form(run)));
   ChatServices services{curl_client(),
                         [](double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); },
                         run.events.progress};
-  return live_chat(options.chat, std::move(services), *run.store, run.id);
+  ChatOptions chat = options.chat;
+  chat.limits = {options.budget.dollars, options.budget.tokens};
+  return live_chat(std::move(chat), std::move(services), *run.store, run.id);
+}
+
+Result<std::unique_ptr<Author>> open_llm_author(Run& run) {
+  const GenerateOptions& options = run.options;
+  auto chat = TRY(open_chat(run));
+  LlmAuthorOptions author = TRY(brief(run.reference, run.preflight, *run.corpus,
+                                      {.target = run.target,
+                                       .judge = options.judge,
+                                       .retrieved = options.retrieved,
+                                       .context_tokens = options.context_tokens,
+                                       .answer_tokens = options.chat.settings.max_output_tokens,
+                                       .progress = run.events.progress}));
+  author.answer = [&run](const std::string& question, const std::string& program) {
+    run.events.progress("the language model asks: " + in_one_line(question));
+    return answer_question({*run.corpus, run.options.program, run.work, run.target}, question, program);
+  };
+  return llm_author(std::move(chat), std::move(author));
 }
 
 Result<std::unique_ptr<Author>> open_author(Run& run) {
-  if (run.options.author == "builtin") return builtin_author(run.reference, {.target = run.target});
-  auto chat = TRY(open_chat(run));
-  auto kernels = TRY(run.corpus->search(structure_of(run.reference), "", run.options.retrieved));
-  for (const retrieval::Hit& hit : kernels)
-    run.events.progress(fmt::format("retrieved {}: {}", hit.entry.name, hit.reason));
-  return llm_author(std::move(chat), task_prompt(run.reference, run.target, run.options.judge.aten, kernels));
+  if (run.options.author == "llm") return open_llm_author(run);
+  auto builtin = builtin_author(run.reference, {.target = run.target});
+  if (run.options.author == "builtin") return builtin;
+  return mixed_author(
+      std::move(builtin), [&run] { return open_llm_author(run); },
+      {.least_s = run.preflight.least.least_s(), .force = run.options.force, .progress = run.events.progress});
 }
 
-std::string options_as_json(const Run& run) {
+// Without the key, and without what of the address may be one.
+nlohmann::json told_of_chat(Run& run) {
+  const ChatOptions& chat = run.options.chat;
+  nlohmann::json object = {{"model", chat.settings.model}, {"prompt", prompt_versions()}};
+  if (run.options.replay) {
+    object["replay"] = *run.options.replay;
+    if (auto form = recorded_form(run)) object["form"] = *form;
+  }
+  const auto url = parse_endpoint_url(chat.endpoint.url);
+  if (!url) return object;
+  object["url"] = url->shown();
+  object["form"] = chat.endpoint.form.empty() ? form_of(url->host, url->path) : chat.endpoint.form;
+  return object;
+}
+
+std::string options_as_json(Run& run) {
   const GenerateOptions& options = run.options;
   nlohmann::json object = {{"attempts", options.budget.attempts},
                            {"minutes", options.budget.minutes},
@@ -57,8 +104,7 @@ std::string options_as_json(const Run& run) {
                            {"dtype", options.judge.dtype},
                            {"target", run.target},
                            {"trials", options.judge.trials}};
-  if (options.author == "llm") object.update({{"url", options.chat.url}, {"model", options.chat.settings.model}});
-  if (options.replay) object["replay"] = *options.replay;
+  if (options.author != "builtin") object.update(told_of_chat(run));
   return object.dump();
 }
 
@@ -159,20 +205,10 @@ Result<RunRecord> begin(Run& run, GenerateResult& result) {
   return RunRecord{*run.store, run.id, stored ? std::move(stored->attempts) : std::vector<Attempt>()};
 }
 
-eval::Preflight look_at(const Run& run) {
-  const auto target = runtime::parse_target(run.target);
-  const bool on_gpu = target.ok() && target->place == runtime::Place::gpu;
-  const auto& judge = run.options.judge;
-  return eval::preflight(run.reference,
-                         on_gpu ? eval::rates_of_gpu(target->architecture, judge.dtype)
-                                : eval::rates_of_processor(judge.threads, judge.cache),
-                         on_gpu);
-}
-
 }  // namespace
 
 Result<GenerateResult> generate(SourceMap& sources, const GenerateOptions& options, const GenerateEvents& events) {
-  Run run{options, events, {}, nullptr, nullptr, 0, {}, {}};
+  Run run{options, events, {}, nullptr, nullptr, 0, {}, {}, {}, {}};
   run.store = TRY(RunStore::open(options.store));
   run.corpus = TRY(retrieval::open_corpus(options.store));
   TRY(retrieval::sync_seeds(*run.corpus, options.seeds));
@@ -198,9 +234,11 @@ Result<GenerateResult> generate(SourceMap& sources, const GenerateOptions& optio
   GenerateResult result;
   RunRecord record = TRY(begin(run, result));
   events.on_run(run.id);
+  run.preflight = preflight_for(run.reference, run.target, options.judge);
+  run.work = work.path();
   auto author = TRY(open_author(run));
   result.run = run.id;
-  result.preflight = look_at(run);
+  result.preflight = run.preflight;
   result.outcome = TRY(improve(*author, *judge, std::move(record), options.budget, events.loop));
   if (result.outcome.failure) point_at_model(*result.outcome.failure, model_file);
   if (result.best() != nullptr) run.hashes = hash_reference(folder);

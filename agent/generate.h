@@ -18,7 +18,7 @@ namespace tilepilot::agent {
 struct GenerateOptions {
   std::filesystem::path model;
   std::filesystem::path output;    // where the best verified program goes
-  std::string author = "builtin";  // or "llm"
+  std::string author = "builtin";  // or "llm", "mixed"
   Budget budget;
   ExporterOptions exporter;
   eval::JudgeOptions judge;
@@ -28,6 +28,9 @@ struct GenerateOptions {
   ChatOptions chat;               // author llm
   std::optional<int64_t> replay;  // author llm: answer from this run instead of the network
   int retrieved = 3;              // kernels shown to the language model
+  int64_t context_tokens = 0;     // of the language model; 0: unknown
+  bool force = false;             // author mixed: ask the language model whatever there is to gain
+  std::filesystem::path program;  // `tilepilot`, which compiles what the language model asks about
   int64_t batch = 0;  // that this run belongs to: its run that was interrupted goes on, if there is one; 0: none
   bool add_to_corpus = true;
 };

@@ -32,6 +32,7 @@ struct GenerateFlags {
   JudgeFlags judge;
   CertificateFlags certificate;
   LlmFlags llm;
+  const CLI::Option* author = nullptr;
 };
 
 // "attempts 1 and 3"
@@ -81,7 +82,8 @@ json as_json(const GenerateFlags& options, const agent::GenerateResult& result) 
                  {"model", options.model},
                  {"run", result.run},
                  {"author", options.generate.author},
-                 {"dollars", result.outcome.dollars},
+                 {"dollars", result.outcome.spending.dollars},
+                 {"tokens", result.outcome.spending.tokens},
                  {"ending", agent::to_string(result.outcome.ending)},
                  {"seconds", result.outcome.seconds},
                  {"added_to_corpus", result.added_to_corpus},
@@ -197,6 +199,7 @@ Status probe_output(const std::filesystem::path& output, const std::filesystem::
 
 Status complete(Session& session, GenerateFlags& options) {
   agent::GenerateOptions& generate = options.generate;
+  if (options.author->count() == 0 && options.llm.endpoint_given()) generate.author = "mixed";
   TRY(options.llm.check(session, generate.author));
   generate.model = options.model;
   generate.output = options.output.empty() ? std::filesystem::path(generate.model.stem().string() + "_tilepilot.py")
@@ -220,9 +223,11 @@ Status complete(Session& session, GenerateFlags& options) {
   generate.work = session.work_folder();
   generate.seeds = session.environment.root / "seeds";
   generate.chat = options.llm.chat;
-  generate.chat.key = session.environment.api_key;
   generate.budget.dollars = options.llm.dollars;
+  if (options.llm.tokens > 0) generate.budget.tokens = options.llm.tokens;
   generate.replay = options.llm.replay;
+  generate.context_tokens = options.llm.context;
+  generate.program = session.environment.program;
   return {};
 }
 
@@ -262,11 +267,15 @@ void add_generate(CLI::App& app, Session& session) {
       "-o,--output", options->output,
       "Where the program goes (default: MODEL_tilepilot.py in this folder; -: standard output, the answer "
       "then goes to standard error)");
-  command
-      ->add_option("--author", generate.author,
-                   "Who writes candidates: builtin plans from the op graph, llm asks a language model")
-      ->check(CLI::IsMember({"builtin", "llm"}))
-      ->capture_default_str();
+  options->author =
+      command
+          ->add_option("--author", generate.author,
+                       "Who writes candidates: builtin plans from the op graph, llm asks a language model, "
+                       "mixed (the default with --llm-url) does the first, then the second")
+          ->check(CLI::IsMember({"builtin", "llm", "mixed"}))
+          ->capture_default_str();
+  command->add_flag("--force", generate.force,
+                    "Author mixed: ask the language model even where little is left to gain");
   command->add_option("--attempts", generate.budget.attempts, "Most candidates to judge")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

@@ -1,66 +1,221 @@
 #include "agent/llm/llm_author.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "agent/finalists.h"
+#include "agent/llm/answer.h"
+#include "agent/llm/feedback.h"
+#include "agent/llm/quotation.h"
+
 namespace tilepilot::agent {
 namespace {
 
 using Role = ChatMessage::Role;
+using End = ChatReply::End;
 
-// Rounds of conversation that stay in a request, beside the system message and the task: older ones cost tokens and
-// teach little.
-constexpr size_t kRoundsKept = 4;
-constexpr int kEmptyAnswers = 3;
+constexpr int kMostFailures = 3;        // answers without a program, for one attempt
+constexpr int kMostQuestionRounds = 4;  // for one attempt
+constexpr int kMostShortenings = 8;
+
+// Leaves parts out until all messages together have at most so many bytes. How many were left out; -1: it cannot be
+// done.
+int shorten(const std::vector<std::vector<PromptPart>*>& messages, size_t most, size_t beside = 0) {
+  auto bytes = [&] {
+    size_t sum = beside;
+    for (auto* parts : messages) sum += bytes_of(*parts);
+    return sum;
+  };
+  int count = 0;
+  for (; bytes() > most; ++count)
+    if (!leave_one_out(messages)) return -1;
+  return count;
+}
+
+size_t most_bytes(const LlmAuthorOptions& options) {
+  if (options.context_tokens <= 0) return std::string::npos;
+  // An answer needs room; a context that has none for the longest answer has it for a shorter one.
+  const int64_t room = std::max(options.context_tokens - options.answer_tokens, options.context_tokens / 2);
+  constexpr double kBytesAToken = 3;
+  return static_cast<size_t>(static_cast<double>(room) * kBytesAToken);
+}
 
 class LlmAuthor final : public Author {
  public:
-  LlmAuthor(std::unique_ptr<ChatClient> chat, std::string first_message) : chat_(std::move(chat)) {
-    messages_ = {{Role::system, system_prompt()}, {Role::user, std::move(first_message)}};
-  }
+  LlmAuthor(std::unique_ptr<ChatClient> chat, LlmAuthorOptions options)
+      : chat_(std::move(chat)), options_(std::move(options)), most_bytes_(most_bytes(options_)) {}
 
   void allow(double seconds) override { chat_->allow(seconds); }
-  double dollars_spent() const override { return chat_->dollars_spent(); }
+  Spending spending() const override { return chat_->spending(); }
+  Rest rest() const override { return rest_; }
 
   Result<std::optional<Candidate>> next(const std::vector<Attempt>& history) override {
-    if (!history.empty()) {
-      messages_.push_back({Role::user, feedback_prompt(history.back(), history)});
-      forget_old_rounds();
-    }
-    for (int empty = 0; empty < kEmptyAnswers; ++empty) {
-      ChatReply reply = TRY(chat_->ask(messages_));
-      if (!reply.text.empty()) messages_.push_back({Role::assistant, reply.text});
-      std::string program = program_in(reply.text);
-      if (!program.empty()) return std::optional<Candidate>({std::move(program), summary_of(reply.text)});
-      if (says_done(reply.text)) return std::optional<Candidate>();
-      messages_.push_back(
-          {Role::user,
-           reply.cut_off
-               ? "Your answer was cut off. Return the whole file in one ```python block, without explanations."
-               : "I found no ```python block with `class ModelNew` in your answer. Return the whole file in one."});
+    chat_->begin_attempt(static_cast<int>(history.size()));
+    said_.clear();
+    if (!first_) first_ = history.size();
+    if (enough(history)) return std::optional<Candidate>();
+    const NextStep step = next_step(history, *first_);
+    const std::string current = step.base ? history[*step.base].candidate.source : options_.start;
+    for (int failures = 0, rounds = 0, shortenings = 0; failures < kMostFailures;) {
+      ChatReply reply = TRY(chat_->ask(TRY(compose(history, step, current))));
+      if (reply.end == End::unaffordable) return stop(rest_of(chat_->spending()));
+      if (reply.end == End::too_long) {
+        if (++shortenings > kMostShortenings || !shorten_for(reply)) return too_long();
+        continue;
+      }
+      const LlmAnswer answer = read_answer(reply.text);
+      if (!answer.program.empty() || !answer.patch.empty()) {
+        Patched patched = answer.program.empty() ? apply_patch(current, answer.patch) : Patched{answer.program, ""};
+        if (patched.problem.empty()) patched.problem = known(history, patched.program);
+        if (patched.problem.empty()) return std::optional<Candidate>({std::move(patched.program), answer.summary});
+        say(reply.text, patched.problem + " Answer again.");
+        ++failures;
+        continue;
+      }
+      const bool verified = best_of(history).has_value();
+      if (answer.done && (verified || failures > 0)) return stop(Rest::nothing_left);
+      if (!answer.questions.empty() && rounds++ < kMostQuestionRounds) {
+        say(reply.text, answers_to(answer.questions, current));
+        continue;
+      }
+      ++failures;
+      if (reply.end == End::cut_off && chat_->allow_longer_answers()) continue;
+      say(reply.text, reminder(reply, answer));
     }
     return make_error(DiagnosticKind::author_failed, {}, "the language model gave no program in three answers");
   }
 
  private:
-  void forget_old_rounds() {
-    constexpr size_t kHead = 2;  // system and task
-    while (messages_.size() > kHead + 2 * kRoundsKept)
-      messages_.erase(messages_.begin() + kHead, messages_.begin() + kHead + 2);
+  std::optional<Candidate> stop(Rest rest) {
+    rest_ = rest;
+    return std::nullopt;
   }
 
-  // The first sentence outside the program, for progress lines and reports.
-  static std::string summary_of(const std::string& answer) {
-    std::string line = answer.substr(0, answer.find('\n'));
-    if (line.starts_with("```") || line.empty()) return "language model";
-    return line.substr(0, 100);
+  static Rest rest_of(const Spending& spending) {
+    switch (spending.over) {
+      case Spending::Over::dollars:
+        return Rest::dollars;
+      case Spending::Over::tokens:
+        return Rest::tokens;
+      case Spending::Over::nothing:
+        return Rest::nothing_left;
+    }
+    return Rest::nothing_left;
   }
+
+  // Whether what there is needs no more.
+  bool enough(const std::vector<Attempt>& history) {
+    const auto best = best_of(history);
+    if (!best) return false;
+    const auto& timing = history[*best].told().candidate;
+    const bool at_roofline =
+        options_.least_s > 0 && timing && options_.least_s * 1e6 >= options_.enough_of_roofline * timing->median_us;
+    if (at_roofline) rest_ = Rest::at_roofline;
+    const bool no_progress = attempts_without_progress(history, *first_) >= options_.most_without_progress;
+    if (!at_roofline && no_progress) rest_ = Rest::no_progress;
+    return at_roofline || no_progress;
+  }
+
+  static std::string known(const std::vector<Attempt>& history, const std::string& program) {
+    for (size_t i = 0; i < history.size(); ++i)
+      if (history[i].candidate.source == program)
+        return fmt::format("This is the program of attempt {}, whose verdict holds.", i + 1);
+    return "";
+  }
+
+  static std::string reminder(const ChatReply& reply, const LlmAnswer& answer) {
+    if (reply.end == End::cut_off)
+      return "Your answer was cut off. Return the program without explanations, or change the current one with SEARCH "
+             "and "
+             "REPLACE blocks.";
+    if (answer.done) return "No program is verified yet. Return one, or answer DONE again to give up.";
+    if (!answer.questions.empty()) return "No further questions are answered for this attempt. Return a program.";
+    if (reply.end == End::refused)
+      return "The task is to write a faster program for the numerical model above, and nothing else. Return it in one "
+             "```python block with `class ModelNew`.";
+    return "I found no ```python block with `class ModelNew` in your answer, nor SEARCH and REPLACE blocks. Return a "
+           "whole "
+           "file or changes.";
+  }
+
+  std::string answers_to(const std::vector<std::string>& questions, const std::string& current) const {
+    std::string text;
+    for (const std::string& question : questions)
+      text += fmt::format("{}:\n{}\n", in_backticks("ask: " + question), options_.answer(question, current));
+    return text;
+  }
+
+  void say(const std::string& theirs, std::string ours) {
+    said_.push_back({Role::assistant, theirs});  // of an empty one nothing is sent
+    said_.push_back({Role::user, std::move(ours)});
+  }
+
+  Result<std::vector<ChatMessage>> compose(const std::vector<Attempt>& history, const NextStep& step,
+                                           const std::string& current) {
+    auto system = options_.system, task = options_.task;
+    // The program to start from has done its part once another one is the current one.
+    if (best_of(history)) std::erase_if(task, [](const PromptPart& part) { return part.keep == Keep::start; });
+    std::vector<PromptPart> program, feedback;
+    if (!history.empty()) {
+      if (step.base) program.push_back({fenced("python", current)});
+      feedback = feedback_prompt(history, step, options_.least_s);
+    }
+    // Of what was said in this attempt, the oldest goes where nothing else can.
+    size_t from = 0;
+    const std::vector<std::vector<PromptPart>*> all = {&system, &task, &program, &feedback};
+    for (; shorten(all, most_bytes_, bytes_said(from)) < 0; from += 2)
+      if (from + 2 >= said_.size()) return make_error(DiagnosticKind::author_failed, {}, kTooLong, kTooLongHint);
+    std::vector<ChatMessage> messages = {{Role::system, join(system)}, {Role::user, join(task)}};
+    if (!program.empty()) messages.push_back({Role::assistant, join(program)});
+    if (!feedback.empty()) messages.push_back({Role::user, join(feedback)});
+    messages.insert(messages.end(), said_.begin() + static_cast<std::ptrdiff_t>(from), said_.end());
+    sent_bytes_ = 0;
+    for (const ChatMessage& message : messages) sent_bytes_ += message.content.size();
+    return messages;
+  }
+
+  size_t bytes_said(size_t from) const {
+    size_t bytes = 0;
+    for (; from < said_.size(); ++from) bytes += said_[from].content.size();
+    return bytes;
+  }
+
+  // The conversation is longer than the model's context. False: there is nothing to leave out.
+  bool shorten_for(const ChatReply& reply) {
+    options_.context_tokens = reply.context_tokens;
+    most_bytes_ = std::min({most_bytes(options_), most_bytes_, sent_bytes_ - sent_bytes_ / 5});
+    options_.progress(
+        fmt::format("the conversation is too long for the model{}; what matters least is left out",
+                    reply.context_tokens > 0 ? fmt::format(", whose context is {} tokens", reply.context_tokens) : ""));
+    return most_bytes_ > 0;
+  }
+
+  static Error too_long() { return make_error(DiagnosticKind::author_failed, {}, kTooLong, kTooLongHint); }
+
+  static constexpr const char* kTooLong = "the task does not fit the language model's context";
+  static constexpr const char* kTooLongHint = "use a model with a longer context, or `--author builtin`";
 
   std::unique_ptr<ChatClient> chat_;
-  std::vector<ChatMessage> messages_;
+  LlmAuthorOptions options_;
+  size_t most_bytes_;
+  size_t sent_bytes_ = 0;          // of the last request's messages
+  std::vector<ChatMessage> said_;  // in this attempt, beside the program: answers without one, and ours to them
+  std::optional<size_t> first_;    // attempt that this author wrote
+  Rest rest_ = Rest::nothing_left;
 };
 
 }  // namespace
 
-std::unique_ptr<Author> llm_author(std::unique_ptr<ChatClient> chat, std::string first_message) {
-  return std::make_unique<LlmAuthor>(std::move(chat), std::move(first_message));
+std::unique_ptr<Author> llm_author(std::unique_ptr<ChatClient> chat, LlmAuthorOptions options) {
+  return std::make_unique<LlmAuthor>(std::move(chat), std::move(options));
+}
+
+std::vector<ChatMessage> first_messages(const LlmAuthorOptions& options, int* left_out) {
+  auto system = options.system, task = options.task;
+  const int count = shorten({&system, &task}, most_bytes(options));
+  if (left_out != nullptr) *left_out = count;
+  return {{Role::system, join(system)}, {Role::user, join(task)}};
 }
 
 }  // namespace tilepilot::agent

@@ -1,7 +1,8 @@
-// The author that asks a language model: first with the task and retrieved kernels, then with what became of its last
-// attempt.
+// The author that asks a language model: first with the task, then with what became of its attempts. Each request holds
+// the task, the current program and what is known of all attempts, so that nothing is lost with old rounds.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "agent/author.h"
@@ -10,8 +11,24 @@
 
 namespace tilepilot::agent {
 
-// `first_message` is the task prompt. Answers without a program are asked for again a few times before the author gives
-// up.
-std::unique_ptr<Author> llm_author(std::unique_ptr<ChatClient> chat, std::string first_message);
+struct LlmAuthorOptions {
+  std::vector<PromptPart> system, task;
+  std::string start;           // the program that changes refer to before there is an attempt; may be empty
+  double least_s = 0;          // the roofline; 0: unknown
+  int64_t context_tokens = 0;  // of the model, answer included; 0: unknown
+  int64_t answer_tokens = 16'000;
+  int most_without_progress = 6;  // attempts since the best
+  double enough_of_roofline = 0.9;
+  // Answers a question about the language, stored programs or the current program.
+  std::function<std::string(const std::string& question, const std::string& program)> answer =
+      [](const std::string&, const std::string&) { return "Nothing is known of this here.\n"; };
+  std::function<void(const std::string&)> progress = [](const std::string&) {};
+};
+
+// Answers that hold no program are asked for again a few times before the author gives up.
+std::unique_ptr<Author> llm_author(std::unique_ptr<ChatClient> chat, LlmAuthorOptions options);
+
+// The conversation of a first request: what `tilepilot prompt` prints. `left_out`: how many parts did not fit.
+std::vector<ChatMessage> first_messages(const LlmAuthorOptions& options, int* left_out = nullptr);
 
 }  // namespace tilepilot::agent

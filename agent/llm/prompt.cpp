@@ -1,65 +1,49 @@
 #include "agent/llm/prompt.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
+#include <array>
 
-#include "agent/improve.h"
+#include "agent/llm/hardware.h"
+#include "agent/llm/language_card.h"
+#include "agent/llm/op_graph_text.h"
 #include "agent/llm/quotation.h"
 
 namespace tilepilot::embedded {
-extern const char tilepilot_language_card[];
-}
+extern const char tilepilot_prompt_role[];
+extern const char tilepilot_prompt_file[];
+extern const char tilepilot_prompt_kernels[];
+extern const char tilepilot_prompt_fast_cpu[];
+extern const char tilepilot_prompt_fast_gpu[];
+extern const char tilepilot_prompt_answers[];
+}  // namespace tilepilot::embedded
 
 namespace tilepilot::agent {
 namespace {
 
-std::string describe(const eval::GraphValue& value) {
-  return fmt::format("{}: {}[{}]", in_backticks(value.name), value.dtype, fmt::join(value.shape, ", "));
-}
+struct PromptText {
+  std::string_view name;
+  const char* file;  // its first line is "version: N"
+};
+constexpr std::array kTexts = {
+    PromptText{"answers", embedded::tilepilot_prompt_answers},
+    PromptText{"fast_cpu", embedded::tilepilot_prompt_fast_cpu},
+    PromptText{"fast_gpu", embedded::tilepilot_prompt_fast_gpu},
+    PromptText{"file", embedded::tilepilot_prompt_file},
+    PromptText{"kernels", embedded::tilepilot_prompt_kernels},
+    PromptText{"role", embedded::tilepilot_prompt_role},
+};
 
-// "aten::linear x2, aten::gelu": how often each operator runs, in order of first use.
-std::string operators_of(const eval::Graph& graph) {
-  std::map<std::string, int> counts;
-  std::vector<std::string> order;
-  for (const eval::GraphNode& node : graph.nodes)
-    if (++counts[node.op] == 1) order.push_back(node.op);
-  std::vector<std::string> parts;
-  for (const std::string& op : order) parts.push_back(counts[op] == 1 ? op : fmt::format("{} x{}", op, counts[op]));
-  return fmt::format("{}", fmt::join(parts, ", "));
-}
+std::string_view first_line_of(std::string_view text) { return text.substr(0, text.find('\n')); }
 
-// The outputs that went wrong, worst first, a line each.
-std::string wrong_values(const eval::Verdict& verdict) {
-  std::vector<const eval::OutputError*> wrong;
-  for (const eval::OutputError& error : verdict.errors)
-    if (error.fraction_wrong > 0) wrong.push_back(&error);
-  std::sort(wrong.begin(), wrong.end(), [](auto* a, auto* b) { return a->max_abs > b->max_abs; });
-  std::string text;
-  for (size_t i = 0; i < std::min<size_t>(wrong.size(), 3); ++i) {
-    const eval::OutputError& error = *wrong[i];
-    text += fmt::format(
-        "- output {} in trial {}: {:.3g} % of the elements are wrong; largest error {:.3g} at {} (allowed {:.3g}, "
-        "PyTorch itself errs by {:.3g})",
-        error.output, error.trial, error.fraction_wrong * 100, error.max_abs, error.where, error.bound,
-        error.eager_max_abs);
-    if (!error.pattern.empty()) text += fmt::format("; pattern: {}", error.pattern);
-    text += "\n";
+std::string text_named(std::string_view name) {
+  for (const PromptText& text : kTexts) {
+    if (text.name != name) continue;
+    const std::string_view file = text.file;
+    return std::string(file.substr(first_line_of(file).size() + 1)) + "\n";
   }
-  return text;
-}
-
-std::string speed_report(const eval::Verdict& verdict) {
-  std::string text = "The program is correct on all trials.\n";
-  if (verdict.candidate && verdict.eager)
-    text += fmt::format(
-        "It takes {:.1f} us (quartiles {:.1f} to {:.1f}); PyTorch eager takes {:.1f} us: {:.2f} times as fast.\n",
-        verdict.candidate->median_us, verdict.candidate->low_us, verdict.candidate->high_us, verdict.eager->median_us,
-        verdict.speedup());
-  text += fmt::format("{:.0f} % of its time is spent in generated kernels.\n", verdict.generated_share * 100);
-  return text;
+  return "";
 }
 
 // Comments and strings of a model, and of programs that others have stored, may be written to a reader like this one.
@@ -76,79 +60,106 @@ std::string aten_rule(const std::string& policy) {
            "gathers. What computes is for kernels.\n";
   if (policy == "any") return "";
   return "`forward` may call PyTorch's operators beside kernels, but a program whose result does not depend on its "
-         "kernels "
-         "is rejected.\n";
+         "kernels is rejected.\n";
+}
+
+bool is_gpu(const std::string& target) { return target.starts_with("cuda"); }
+
+constexpr std::string_view kTolerance =
+    "Outputs are compared with a float64 run of the model. Allowed is a small multiple of the error that PyTorch "
+    "itself "
+    "makes in the model's dtype, on inputs of several kinds, large and tiny values among them: keep sums in float32, "
+    "and "
+    "subtract the maximum before `exp`.\n";
+
+void add_graph(std::vector<PromptPart>& parts, const TaskFacts& facts) {
+  const OpGraphText graph = describe_graph(facts.reference, facts.preflight);
+  parts.push_back({"\n" + graph.signature +
+                   "\nThe op graph as PyTorch runs it, with what each operator costs in eager by "
+                   "the rates of the machine:\n\n"});
+  constexpr size_t kAlways = 24, kAPart = 8;
+  for (size_t i = 0; i < graph.rows.size();) {
+    PromptPart part{"", i < kAlways ? Keep::always : Keep::graph};
+    const size_t end = std::min(graph.rows.size(), i < kAlways ? kAlways : i + kAPart);
+    for (; i < end; ++i) part.text += graph.rows[i];
+    parts.push_back(std::move(part));
+  }
+  parts.push_back({"\n" + graph.totals});
 }
 
 }  // namespace
 
-std::string system_prompt() { return embedded::tilepilot_language_card; }
-
-std::string task_prompt(const eval::Reference& reference, const std::string& target, const std::string& aten,
-                        const std::vector<retrieval::Hit>& kernels) {
-  std::string text = fmt::format("Target: {}. {}\n\nThe model:\n\n{}\nAs PyTorch runs it:\n", target, kDataRule,
-                                 fenced("python", reference.model_source));
-  for (int input : reference.forward.inputs)
-    text += fmt::format("- input {}\n", describe(reference.forward.values[static_cast<size_t>(input)]));
-  for (const eval::ParameterInfo& parameter : reference.parameters)
-    if (parameter.value >= 0)
-      text += fmt::format("- {} {}\n", parameter.is_buffer ? "buffer" : "parameter",
-                          describe(reference.forward.values[static_cast<size_t>(parameter.value)]));
-  text += fmt::format("- operators: {}\n", operators_of(reference.forward));
-  if (reference.training) text += "- the model is in training mode (batch statistics, live dropout)\n";
-  for (const retrieval::Hit& hit : kernels)
-    text += fmt::format("\nA verified program that may help ({}: {}; verified for {}):\n\n{}",
-                        in_backticks(hit.entry.name), in_backticks(hit.entry.summary), in_backticks(hit.entry.target),
-                        fenced("python", hit.entry.source));
-  return text + "\n" + aten_rule(aten) + "Write the file with `ModelNew`.";
+std::string join(const std::vector<PromptPart>& parts) {
+  std::string text;
+  for (const PromptPart& part : parts) text += part.text;
+  return text;
 }
 
-std::string feedback_prompt(const Attempt& attempt, const std::vector<Attempt>& history) {
-  const eval::Verdict& verdict = attempt.verdict;
-  if (verdict.outcome == eval::Outcome::verified) {
-    std::string text = speed_report(verdict);
-    auto best = best_of(history);
-    if (best && history[*best].verdict.speedup() > verdict.speedup())
-      text += fmt::format("An earlier attempt of yours was faster: {:.2f} times eager.\n",
-                          history[*best].verdict.speedup());
-    return text +
-           "Make it faster, and return the whole file. If you see nothing left to gain, answer DONE and nothing else.";
-  }
-  std::string text = fmt::format("The program failed: {}", eval::to_string(verdict.outcome));
-  if (verdict.line > 0) text += fmt::format(" at line {}", verdict.line);
-  text += verdict.detail.empty() ? ".\n" : fmt::format(":\n{}", fenced("", verdict.detail));
-  for (const std::string& diagnostic : verdict.rendered) text += fmt::format("\n{}", fenced("", diagnostic));
-  text += wrong_values(verdict);
-  return text + "\nFind the cause, mend it, and return the whole file.";
+size_t bytes_of(const std::vector<PromptPart>& parts) {
+  size_t bytes = 0;
+  for (const PromptPart& part : parts) bytes += part.text.size();
+  return bytes;
 }
 
-bool says_done(std::string_view answer) {
-  while (!answer.empty()) {
-    std::string_view line = answer.substr(0, answer.find('\n'));
-    answer.remove_prefix(std::min(line.size() + 1, answer.size()));
-    constexpr std::string_view kDecoration = " \t\r.*`\"";
-    size_t begin = line.find_first_not_of(kDecoration);
-    if (begin == std::string_view::npos) continue;
-    if (line.substr(begin, line.find_last_not_of(kDecoration) + 1 - begin) == "DONE") return true;
-  }
-  return false;
+bool leave_one_out(std::vector<std::vector<PromptPart>*> messages) {
+  std::vector<PromptPart>* from = nullptr;
+  size_t which = 0;
+  for (auto* parts : messages)
+    for (size_t i = 0; i < parts->size(); ++i) {
+      const Keep keep = (*parts)[i].keep;
+      if (keep == Keep::always || (from != nullptr && keep < (*from)[which].keep)) continue;
+      from = parts;
+      which = i;
+    }
+  if (from == nullptr) return false;
+  from->erase(from->begin() + static_cast<std::ptrdiff_t>(which));
+  return true;
 }
 
-std::string program_in(std::string_view answer) {
-  std::string_view found;
-  for (size_t fence = answer.find("```"); fence != std::string_view::npos;) {
-    size_t begin = answer.find('\n', fence);
-    if (begin == std::string_view::npos) break;
-    size_t end = answer.find("\n```", begin);
-    if (end == std::string_view::npos) break;
-    std::string_view block = answer.substr(begin + 1, end - begin);
-    if (block.find("class ModelNew") != std::string_view::npos) found = block;
-    fence = answer.find("```", end + 4);
+std::vector<PromptPart> system_prompt(const std::string& target) {
+  const bool on_gpu = is_gpu(target);
+  const std::string card = language_card(on_gpu);
+  const size_t names = card.rfind("\n\n") + 2;
+  return {{text_named("role")},
+          {text_named("file")},
+          {text_named("kernels")},
+          {card.substr(0, names)},
+          {card.substr(names) + "\n", Keep::names},
+          {text_named(on_gpu ? "fast_gpu" : "fast_cpu")},
+          {text_named("answers")}};
+}
+
+std::vector<PromptPart> task_prompt(const TaskFacts& facts) {
+  const eval::Reference& reference = facts.reference;
+  std::vector<PromptPart> parts;
+  parts.push_back({fmt::format("Target: {}. {}\n\n{}\nThe model:\n\n{}", facts.target, kDataRule,
+                               describe_hardware(facts.target, facts.preflight.rates, facts.threads),
+                               fenced("python", reference.model_source))});
+  add_graph(parts, facts);
+  if (reference.training) parts.push_back({"The model is in training mode (batch statistics, live dropout).\n"});
+  parts.push_back({"\n" + std::string(kTolerance) + aten_rule(facts.aten)});
+  if (!facts.start.empty())
+    parts.push_back(
+        {"\nA program to start from, planned from the op graph by rules and not tuned; it may leave operators "
+         "to PyTorch that a kernel could do:\n\n" +
+             fenced("python", facts.start),
+         Keep::start});
+  for (const retrieval::Hit& hit : facts.kernels)
+    parts.push_back({fmt::format("\nA verified program that may help ({}: {}; verified for {}):\n\n{}",
+                                 in_backticks(hit.entry.name), in_backticks(hit.entry.summary),
+                                 in_backticks(hit.entry.target), fenced("python", hit.entry.source)),
+                     Keep::retrieved});
+  parts.push_back({"\nWrite the file with `ModelNew`.\n"});
+  return parts;
+}
+
+std::string prompt_versions() {
+  std::string versions;
+  for (const PromptText& text : kTexts) {
+    const std::string_view line = first_line_of(text.file);
+    versions += fmt::format("{}{} {}", versions.empty() ? "" : ", ", text.name, line.substr(line.find(' ') + 1));
   }
-  if (found.empty() && answer.find("```") == std::string_view::npos &&
-      answer.find("class ModelNew") != std::string_view::npos)
-    found = answer;
-  return std::string(found);
+  return versions;
 }
 
 }  // namespace tilepilot::agent

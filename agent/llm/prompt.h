@@ -1,5 +1,5 @@
-// The words exchanged with a language model: what it is told at first, what it hears about an attempt, and how its
-// answer is read.
+// What a language model is told before its first attempt: the rules, the language, the machine, the model and its op
+// graph, programs to start from. In parts, so that what matters least is left out where the whole is too long.
 #pragma once
 
 #include <string>
@@ -7,25 +7,48 @@
 #include <vector>
 
 #include "agent/author.h"
+#include "eval/preflight.h"
 #include "retrieval/corpus.h"
 
 namespace tilepilot::agent {
 
-// The system message: the language card.
-std::string system_prompt();
+// When a part is left out, last first. Of one rank, the later part goes first.
+enum class Keep {
+  always,
+  graph,      // rows of the op graph beyond the first
+  history,    // attempts before the last few
+  start,      // the program to start from, once another one is verified
+  names,      // names of the language without explanation
+  retrieved,  // stored programs
+};
 
-// The task: the model's text, what its graph says of shapes and operators, retrieved kernels, and which of PyTorch's
-// operators `forward` may call under the policy `aten` (eval::JudgeOptions).
-std::string task_prompt(const eval::Reference& reference, const std::string& target, const std::string& aten,
-                        const std::vector<retrieval::Hit>& kernels);
+struct PromptPart {
+  std::string text;
+  Keep keep = Keep::always;
+};
 
-// What became of an attempt: diagnostics with carets, where values are wrong, or how fast it is; and what to do next.
-std::string feedback_prompt(const Attempt& attempt, const std::vector<Attempt>& history);
+// The parts as one text, those left out that must be for `most_bytes` to hold.
+std::string join(const std::vector<PromptPart>& parts);
+size_t bytes_of(const std::vector<PromptPart>& parts);
+// Takes away the part that goes first; false: all that are left stay always.
+bool leave_one_out(std::vector<std::vector<PromptPart>*> messages);
 
-// Whether an answer has the line DONE, alone: it has nothing left to gain.
-bool says_done(std::string_view answer);
+struct TaskFacts {
+  const eval::Reference& reference;
+  std::string target;  // "cpu", "cuda:sm_90a"
+  std::string aten;    // the policy of eval::JudgeOptions
+  eval::Preflight preflight;
+  int threads = 0;                      // of a processor; 0: all
+  std::vector<retrieval::Hit> kernels;  // stored programs, the most useful first
+  std::string start;                    // a program of the author `builtin`; empty: it has none
+};
 
-// The program in an answer: the last fenced block that defines ModelNew; empty if there is none.
-std::string program_in(std::string_view answer);
+// The system message.
+std::vector<PromptPart> system_prompt(const std::string& target);
+// The task.
+std::vector<PromptPart> task_prompt(const TaskFacts& facts);
+
+// Versions of the texts, for records: "answers 1, file 2, ...".
+std::string prompt_versions();
 
 }  // namespace tilepilot::agent

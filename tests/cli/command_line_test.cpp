@@ -166,7 +166,7 @@ TEST_F(CommandLine, FailLanguageModelWithoutEndpointNetworkOrRun) {
 
 TEST_F(CommandLine, FailLanguageModelOptionsForAnotherAuthor) {
   for (const std::vector<std::string>& options : {std::vector<std::string>{"--replay", "99"},
-                                                  {"--llm-url", "http://localhost:1/v1"},
+                                                  {"--llm-url", "http://localhost:1/v1", "--author", "builtin"},
                                                   {"--llm-model", "some"},
                                                   {"--dollars", "2"}}) {
     std::vector<std::string> arguments = {"generate", model("matmul")};

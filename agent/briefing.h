@@ -1,0 +1,28 @@
+// What a language model is told of a model before its first attempt, gathered: the op graph's costs on the target, a
+// program of the author `builtin`, stored programs.
+#pragma once
+
+#include "agent/llm/llm_author.h"
+#include "eval/judge.h"
+#include "eval/preflight.h"
+
+namespace tilepilot::agent {
+
+// What the graph alone tells of costs on a target that is not `auto`.
+eval::Preflight preflight_for(const eval::Reference& reference, const std::string& target,
+                              const eval::JudgeOptions& judge);
+
+struct BriefingOptions {
+  std::string target;  // not `auto`
+  eval::JudgeOptions judge;
+  int retrieved = 3;           // stored programs
+  int64_t context_tokens = 0;  // of the language model; 0: unknown
+  int64_t answer_tokens = 16'000;
+  std::function<void(const std::string&)> progress = [](const std::string&) {};
+};
+
+// Errors: the store cannot be read.
+Result<LlmAuthorOptions> brief(const eval::Reference& reference, const eval::Preflight& preflight,
+                               retrieval::Corpus& corpus, const BriefingOptions& options);
+
+}  // namespace tilepilot::agent

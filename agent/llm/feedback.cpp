@@ -1,0 +1,261 @@
+#include "agent/llm/feedback.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "agent/finalists.h"
+#include "agent/llm/language_card.h"
+#include "agent/llm/quotation.h"
+
+namespace tilepilot::agent {
+namespace {
+
+bool is_verified(const eval::Verdict& verdict) { return verdict.outcome == eval::Outcome::verified; }
+
+std::string table_row(const std::vector<Attempt>& history, size_t number, std::optional<size_t> best) {
+  const Attempt& attempt = history[number];
+  const eval::Verdict& verdict = attempt.verdict;
+  std::string text = fmt::format("| {} | {} | {}", number + 1, in_one_line(attempt.candidate.summary),
+                                 eval::to_string(verdict.outcome));
+  if (!is_verified(verdict)) {
+    if (verdict.line > 0) text += fmt::format(" at line {}", verdict.line);
+    return text + " | | |\n";
+  }
+  const double time = verdict.candidate ? verdict.candidate->median_us : 0;
+  text += fmt::format(" | {:.1f} us, {:.2f} times eager | ", time, verdict.speedup());
+  if (best == number) return text + "the best |\n";
+  return text + (best ? std::string(compared(verdict, history[*best].verdict)) : "") + " |\n";
+}
+
+// Old rows first, so that they can be left out.
+void add_table(std::vector<PromptPart>& parts, const std::vector<Attempt>& history) {
+  constexpr size_t kAlways = 5;
+  const auto best = best_of(history);
+  parts.push_back(
+      {"Your attempts so far:\n\n| | what it does | verdict | time | against the best |\n|---|---|---|---|---|\n"});
+  // Parts of one rank are left out from the last on, and the oldest row shall go first.
+  const size_t old = history.size() > kAlways ? history.size() - kAlways : 0;
+  std::string rows;
+  for (size_t i = 0; i < old; ++i) rows += table_row(history, i, best);
+  if (!rows.empty()) parts.push_back({std::move(rows), Keep::history});
+  for (size_t i = old; i < history.size(); ++i) parts.push_back({table_row(history, i, best)});
+  parts.push_back({"\n"});
+}
+
+// The outputs that went wrong, worst first, a line each.
+std::string wrong_values(const eval::Verdict& verdict) {
+  std::vector<const eval::OutputError*> wrong;
+  for (const eval::OutputError& error : verdict.errors)
+    if (error.fraction_wrong > 0) wrong.push_back(&error);
+  std::sort(wrong.begin(), wrong.end(), [](auto* a, auto* b) { return a->max_abs > b->max_abs; });
+  std::string text;
+  for (size_t i = 0; i < std::min<size_t>(wrong.size(), 3); ++i) {
+    const eval::OutputError& error = *wrong[i];
+    text += fmt::format(
+        "- output {} in trial {}: {:.3g} % of the elements are wrong; largest error {:.3g} at {} (allowed {:.3g}, "
+        "PyTorch itself errs by {:.3g})",
+        error.output, error.trial, error.fraction_wrong * 100, error.max_abs, error.where, error.bound,
+        error.eager_max_abs);
+    if (!error.pattern.empty()) text += fmt::format("; pattern: {}", in_one_line(error.pattern));
+    text += "\n";
+  }
+  return text;
+}
+
+bool is_name(char letter) { return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_'; }
+
+// Names after "T." in a text, in order.
+void add_names(std::string_view text, std::vector<std::string>& names) {
+  for (size_t at = text.find("T."); at != std::string_view::npos; at = text.find("T.", at + 2)) {
+    if (at > 0 && (is_name(text[at - 1]) || text[at - 1] == '.')) continue;
+    size_t end = at + 2;
+    while (end < text.size() && is_name(text[end])) ++end;
+    std::string name(text.substr(at + 2, end - at - 2));
+    if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+  }
+}
+
+// "`T.` has no `claer`": the name alone stands between backticks.
+void add_missing_names(std::string_view message, std::vector<std::string>& names) {
+  constexpr std::string_view kMissing = " has no `";
+  const size_t at = message.find(kMissing);
+  if (at == std::string_view::npos || message.substr(0, at).find('T') == std::string_view::npos) return;
+  const std::string_view rest = message.substr(at + kMissing.size());
+  names.insert(names.begin(), std::string(rest.substr(0, rest.find('`'))));
+}
+
+std::string_view line_around(std::string_view text, size_t at) {
+  if (at >= text.size()) return {};
+  const size_t begin = text.rfind('\n', at) == std::string_view::npos ? 0 : text.rfind('\n', at) + 1;
+  return text.substr(begin, text.find('\n', at) - begin);
+}
+
+// What the compiler's tables say of the names that an error is about, or names like them.
+std::string language_of_errors(const Attempt& attempt) {
+  std::vector<std::string> names;
+  for (const Diagnostic& diagnostic : attempt.verdict.diagnostics) {
+    add_missing_names(diagnostic.message, names);
+    add_names(diagnostic.message, names);
+    if (diagnostic.span.valid() && diagnostic.span.file == 0)
+      add_names(line_around(attempt.candidate.source, diagnostic.span.begin), names);
+  }
+  constexpr size_t kMost = 4;
+  if (names.size() > kMost) names.resize(kMost);
+  std::string text;
+  for (const std::string& name : names) text += language_entry(name);
+  return text.empty() ? "" : "\nWhat the language has there:\n\n" + text;
+}
+
+std::string failure_report(const Attempt& attempt) {
+  const eval::Verdict& verdict = attempt.verdict;
+  std::string text = fmt::format("It failed: {}", eval::to_string(verdict.outcome));
+  if (verdict.line > 0) text += fmt::format(" at line {}", verdict.line);
+  if (!verdict.guard.empty()) text += fmt::format(" (guard {})", in_backticks(verdict.guard));
+  text += verdict.detail.empty() ? ".\n" : fmt::format(":\n{}", fenced("", verdict.detail));
+  constexpr size_t kMostDiagnostics = 6;
+  for (size_t i = 0; i < std::min(verdict.rendered.size(), kMostDiagnostics); ++i)
+    text += fmt::format("\n{}", fenced("", verdict.rendered[i]));
+  if (verdict.rendered.size() > kMostDiagnostics)
+    text += fmt::format("\n{} further messages are left out.\n", verdict.rendered.size() - kMostDiagnostics);
+  return text + wrong_values(verdict) + language_of_errors(attempt);
+}
+
+// What keeps a program from being faster, the largest share of its time first.
+std::string slowness_of(const eval::Verdict& verdict, double least_s) {
+  if (!verdict.candidate) return "";
+  const double time = verdict.candidate->median_us, least = least_s * 1e6;
+  struct Cause {
+    double us;
+    std::string words;
+  };
+  std::vector<Cause> causes;
+  const double outside = time * (1 - verdict.generated_share);
+  if (verdict.generated_share < 0.95)
+    causes.push_back(
+        {outside, fmt::format("{:.1f} us ({:.0f} %) are spent outside your kernels: in PyTorch's operators, "
+                              "in allocating outputs and in launching",
+                              outside, 100 * (1 - verdict.generated_share))});
+  const double in_kernels = time * verdict.generated_share;
+  if (least > 0 && in_kernels > 1.1 * least)
+    causes.push_back(
+        {in_kernels - least,
+         fmt::format("{:.1f} us are spent in your kernels; the whole model needs at least {:.1f} us on this "
+                     "machine, so that they could gain up to {:.1f} us",
+                     in_kernels, least, in_kernels - least)});
+  std::sort(causes.begin(), causes.end(), [](const Cause& a, const Cause& b) { return a.us > b.us; });
+  std::string text = least > 0 ? fmt::format("It reaches {:.0f} % of the roofline.\n", 100 * least / time) : "";
+  for (const Cause& cause : causes) text += "- " + cause.words + "\n";
+  if (verdict.launch_bound) text += "- a call takes less time on the GPU than launching its kernels does: fuse them\n";
+  for (const std::string& note : verdict.notes) text += "- " + in_one_line(note) + "\n";
+  return text;
+}
+
+std::string speed_report(const eval::Verdict& verdict, double least_s) {
+  std::string text = "It is verified: correct on all trials.\n";
+  if (verdict.candidate && verdict.eager)
+    text += fmt::format(
+        "It takes {:.1f} us (quartiles {:.1f} to {:.1f}); PyTorch eager takes {:.1f} us: {:.2f} times as fast{}.\n",
+        verdict.candidate->median_us, verdict.candidate->low_us, verdict.candidate->high_us, verdict.eager->median_us,
+        verdict.speedup(),
+        verdict.speedup_high > 0
+            ? fmt::format(" (95 % interval {:.2f} to {:.2f})", verdict.speedup_low, verdict.speedup_high)
+            : "");
+  for (const eval::CompiledTiming& compiled : verdict.compiled)
+    text += fmt::format("`torch.compile` ({}) takes {:.1f} us.\n", compiled.mode, compiled.timing.median_us);
+  return text + slowness_of(verdict, least_s);
+}
+
+std::string instruction(const std::vector<Attempt>& history, const NextStep& step) {
+  switch (step.kind) {
+    case NextStep::Kind::repair:
+      return fmt::format(
+          "\nThe current program is attempt {}. Find the cause, mend it with the smallest change, and leave "
+          "the rest as it is.\n",
+          *step.base + 1);
+    case NextStep::Kind::restart:
+      return "\nSeveral attempts have failed alike. Leave that way: write the simplest program that can be right, with "
+             "one "
+             "kernel for what matters most and PyTorch for the rest.\n";
+    case NextStep::Kind::improve:
+      break;
+  }
+  std::string text = fmt::format("\nThe current program is attempt {}, verified.", *step.base + 1);
+  if (*step.base + 1 != history.size()) text += " What came after it was no better, and is left aside.";
+  return text +
+         " Name what bounds it, make one change that makes it faster, and keep what works. If you see nothing left "
+         "to gain, answer DONE and nothing else.\n";
+}
+
+std::vector<size_t> verified_by_speed(const std::vector<Attempt>& history) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < history.size(); ++i)
+    if (is_verified(history[i].told())) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return history[a].told().speedup() > history[b].told().speedup(); });
+  return order;
+}
+
+}  // namespace
+
+std::string_view compared(const eval::Verdict& one, const eval::Verdict& other) {
+  const bool known = one.speedup_high > 0 && other.speedup_high > 0;
+  if (known && one.speedup_low <= other.speedup_high && other.speedup_low <= one.speedup_high)
+    return "not distinguishable";
+  if (one.speedup() == other.speedup()) return "not distinguishable";
+  return one.speedup() > other.speedup() ? "faster" : "slower";
+}
+
+int attempts_without_progress(const std::vector<Attempt>& history, size_t first) {
+  const auto best = best_of(history);
+  return best ? static_cast<int>(history.size() - std::max(*best + 1, first)) : 0;
+}
+
+NextStep next_step(const std::vector<Attempt>& history, size_t first) {
+  using Kind = NextStep::Kind;
+  if (history.empty()) return {Kind::restart, std::nullopt};
+  size_t failed = 0, alike = 0;  // at the end
+  for (size_t i = history.size(); i-- > first && !is_verified(history[i].verdict);) {
+    ++failed;
+    if (alike == failed - 1 && history[i].verdict.outcome == history.back().verdict.outcome) ++alike;
+  }
+  const auto order = verified_by_speed(history);
+  constexpr size_t kMostRepairs = 3;
+  if (order.empty()) {
+    if (failed == 0) return {Kind::restart, std::nullopt};
+    if (failed % kMostRepairs == 0 && alike >= kMostRepairs) return {Kind::restart, std::nullopt};
+    return {Kind::repair, history.size() - 1};
+  }
+  // A change to a verified program is mended twice before it is given up.
+  if (failed > 0 && failed < kMostRepairs) return {Kind::repair, history.size() - 1};
+  constexpr double kNear = 0.75;
+  const bool stuck = attempts_without_progress(history, first) % 4 >= 2;
+  if (stuck && order.size() > 1 && history[order[1]].told().speedup() >= kNear * history[order[0]].told().speedup())
+    return {Kind::improve, order[1]};
+  return {Kind::improve, order[0]};
+}
+
+std::vector<PromptPart> feedback_prompt(const std::vector<Attempt>& history, const NextStep& step, double least_s) {
+  std::vector<PromptPart> parts;
+  add_table(parts, history);
+  const Attempt& last = history.back();
+  const auto best = best_of(history);
+  const bool ok = is_verified(last.verdict);
+  parts.push_back({fmt::format("Of attempt {}: ", history.size()) +
+                   (ok ? speed_report(last.verdict, least_s) : failure_report(last))});
+  if (best && step.base != best)
+    parts.push_back({fmt::format("\nThe best program so far is attempt {}:\n\n{}", *best + 1,
+                                 fenced("python", history[*best].candidate.source))});
+  if (best && *best + 1 != history.size() && ok) {
+    const std::string_view how = compared(last.verdict, history[*best].verdict);
+    parts.push_back(
+        {fmt::format("\nAttempt {} is {} {} the best (attempt {}, {:.2f} times eager).\n", history.size(), how,
+                     how == "not distinguishable" ? "from" : "than", *best + 1, history[*best].verdict.speedup())});
+  }
+  parts.push_back({instruction(history, step)});
+  return parts;
+}
+
+}  // namespace tilepilot::agent

@@ -1,0 +1,35 @@
+// What a language model hears of its attempts: a table of all of them, the verdict on the last one with what in the
+// language it concerns, the best program so far, and what to do next.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/llm/prompt.h"
+
+namespace tilepilot::agent {
+
+// What the next program starts from.
+struct NextStep {
+  enum class Kind {
+    repair,   // the last attempt failed: mend it, change nothing else
+    restart,  // several attempts failed alike: begin anew, simply
+    improve,  // the base is verified: make one change that makes it faster
+  } kind = Kind::improve;
+  std::optional<size_t> base;  // the attempt that is the current program; nullopt: the program to start from
+};
+// By what became of the attempts: of those that failed the last is mended, three times at most; then work goes on from
+// the best verified one, or anew. From the best, and after two changes in a row that made it no faster, from the second
+// best, if that is another idea (its time is within a quarter of the best).
+// Attempts before `first` are another author's: what failed there is not mended.
+NextStep next_step(const std::vector<Attempt>& history, size_t first = 0);
+
+// Attempts since the best so far, from `first` on.
+int attempts_without_progress(const std::vector<Attempt>& history, size_t first = 0);
+
+// Of two verified attempts, by their confidence intervals: "faster", "slower", "not distinguishable".
+std::string_view compared(const eval::Verdict& one, const eval::Verdict& other);
+
+std::vector<PromptPart> feedback_prompt(const std::vector<Attempt>& history, const NextStep& step, double least_s);
+
+}  // namespace tilepilot::agent

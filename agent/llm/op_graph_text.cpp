@@ -1,0 +1,122 @@
+#include "agent/llm/op_graph_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "agent/llm/quotation.h"
+
+namespace tilepilot::agent {
+namespace {
+
+using eval::GraphNode;
+using eval::GraphValue;
+
+bool is_contiguous(const GraphValue& value) {
+  int64_t expected = 1;
+  for (size_t i = value.shape.size(); i-- > 0;) {
+    if (i < value.strides.size() && value.shape[i] > 1 && value.strides[i] != expected) return false;
+    expected *= value.shape[i];
+  }
+  return true;
+}
+
+// "float32[16, 64]", with strides where they are not those of the shape.
+std::string type_text(const GraphValue& value) {
+  if (!value.is_tensor) return value.dtype.empty() ? "a number" : value.dtype;
+  std::string text = fmt::format("{}[{}]", value.dtype, fmt::join(value.shape, ", "));
+  if (!is_contiguous(value)) text += fmt::format(" strides ({})", fmt::join(value.strides, ", "));
+  return text;
+}
+
+std::string name_of(const GraphValue& value) { return in_one_line(value.name.empty() ? "?" : value.name); }
+
+std::string amount(double value, const char* unit) {
+  constexpr const char* kPrefixes[] = {"", "K", "M", "G", "T"};
+  size_t prefix = 0;
+  for (; value >= 1000 && prefix < 4; ++prefix) value /= 1000;
+  return fmt::format("{:.3g} {}{}", value, kPrefixes[prefix], unit);
+}
+
+std::string time_text(double seconds) {
+  return seconds < 1e-3 ? fmt::format("{:.1f} us", seconds * 1e6) : fmt::format("{:.2f} ms", seconds * 1e3);
+}
+
+std::string argument_text(const eval::GraphArgument& argument, const eval::Graph& graph) {
+  if (const int* id = argument.value_id()) return name_of(graph.values[static_cast<size_t>(*id)]);
+  if (const auto* flag = std::get_if<bool>(&argument.data)) return *flag ? "True" : "False";
+  if (const auto* integer = std::get_if<int64_t>(&argument.data)) return std::to_string(*integer);
+  if (const auto* number = std::get_if<double>(&argument.data)) return fmt::format("{:g}", *number);
+  if (const auto* text = std::get_if<std::string>(&argument.data)) return "'" + in_one_line(*text) + "'";
+  if (const auto* list = std::get_if<eval::GraphList>(&argument.data)) {
+    std::vector<std::string> items;
+    for (const auto& item : *list) items.push_back(argument_text(item, graph));
+    return fmt::format("[{}]", fmt::join(items, ", "));
+  }
+  return std::holds_alternative<std::monostate>(argument.data) ? "None" : "...";
+}
+
+std::string row_text(const eval::GraphUses& uses, size_t index, const eval::MachineRates& rates) {
+  const eval::Graph& graph = uses.graph();
+  const GraphNode& node = graph.nodes[index];
+  std::vector<std::string> arguments, results;
+  for (const auto& argument : node.args) arguments.push_back(argument_text(argument, graph));
+  for (const auto& [key, argument] : node.kwargs) arguments.push_back(key + "=" + argument_text(argument, graph));
+  for (int output : node.outputs)
+    if (output >= 0) {
+      const GraphValue& value = graph.values[static_cast<size_t>(output)];
+      results.push_back(name_of(value) + ": " + type_text(value));
+    }
+  const eval::NodeCost cost = cost_of(uses, node);
+  const double work = std::max({cost.bytes / rates.bytes_per_s, cost.product_flops / rates.product_flops,
+                                cost.other_flops / rates.other_flops}) +
+                      cost.launches * rates.launch_s;
+  std::string text = fmt::format("{}. `{} = {}({})`", index + 1, fmt::join(results, ", "), eval::short_name(node),
+                                 fmt::join(arguments, ", "));
+  if (node.line > 0) text += fmt::format(", line {}", node.line);
+  text += fmt::format(": {}, {}, {}\n", amount(cost.product_flops + cost.other_flops, "FLOP"), amount(cost.bytes, "B"),
+                      time_text(work));
+  return text;
+}
+
+std::string totals_of(const eval::Preflight& preflight) {
+  const eval::GraphCost& cost = preflight.cost;
+  std::string text = fmt::format(
+      "All operators: {} of products and {} of other arithmetic; eager moves {} in {} launches, about {} by the "
+      "rates above. Any program reads inputs and weights and writes outputs once: {}. The least time on this machine "
+      "is "
+      "about {}, bound by {}.\n",
+      amount(cost.product_flops, "FLOP"), amount(cost.other_flops, "FLOP"), amount(cost.eager_bytes, "B"),
+      cost.launches, time_text(preflight.eager_s), amount(static_cast<double>(cost.least_bytes), "B"),
+      time_text(preflight.least.least_s()), preflight.least.bound());
+  for (const eval::Shortcut& shortcut : preflight.shortcuts) {
+    text += "Exact for all inputs and weights";
+    if (shortcut.line > 0) text += fmt::format(" (line {})", shortcut.line);
+    text += ": " + in_one_line(shortcut.sentence) + "\n";
+  }
+  if (!preflight.unused.empty())
+    text +=
+        fmt::format("No output depends on {}.\n", in_one_line(fmt::format("{}", fmt::join(preflight.unused, ", "))));
+  return text;
+}
+
+}  // namespace
+
+OpGraphText describe_graph(const eval::Reference& reference, const eval::Preflight& preflight) {
+  const eval::Graph& graph = reference.forward;
+  const eval::GraphUses uses(graph);
+  OpGraphText text;
+  auto line = [&](const char* what, int value) {
+    const GraphValue& shown = graph.values[static_cast<size_t>(value)];
+    return fmt::format("- {} {}: {}\n", what, in_backticks(shown.name), type_text(shown));
+  };
+  for (int input : graph.inputs) text.signature += line("input", input);
+  for (const eval::ParameterInfo& parameter : reference.parameters)
+    if (parameter.value >= 0) text.signature += line(parameter.is_buffer ? "buffer" : "parameter", parameter.value);
+  for (size_t i = 0; i < graph.nodes.size(); ++i) text.rows.push_back(row_text(uses, i, preflight.rates));
+  text.totals = totals_of(preflight);
+  return text;
+}
+
+}  // namespace tilepilot::agent

@@ -1,0 +1,87 @@
+#include "agent/llm/questions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "agent/llm/language_card.h"
+#include "agent/llm/quotation.h"
+#include "compiler/runtime/process.h"
+#include "compiler/source/file.h"
+
+namespace tilepilot::agent {
+namespace {
+
+constexpr double kCompileLimit = 30;         // seconds
+constexpr size_t kMostAnswerBytes = 12'000;  // of what the compiler prints
+
+std::string clipped(std::string text) {
+  if (text.size() <= kMostAnswerBytes) return text;
+  const size_t left_out = text.size() - kMostAnswerBytes;
+  text.resize(kMostAnswerBytes);
+  return text + fmt::format("\n... {} further bytes are left out\n", left_out);
+}
+
+std::string stored_program(const QuestionSources& sources, const std::string& name) {
+  if (name.empty()) {
+    auto entries = sources.corpus.list();
+    if (!entries) return "The stored programs cannot be read.\n";
+    std::string text;
+    constexpr size_t kMostListed = 60;
+    for (size_t i = 0; i < std::min(entries->size(), kMostListed); ++i)
+      text += fmt::format("- {}: {}; verified for {}\n", in_backticks((*entries)[i].name),
+                          in_backticks((*entries)[i].summary), in_backticks((*entries)[i].target));
+    return text.empty() ? "There is no stored program.\n" : text;
+  }
+  auto entry = sources.corpus.find(name);
+  if (!entry || !*entry)
+    return fmt::format("There is no stored program {}; `ask: seed` lists them.\n", in_backticks(name));
+  return fenced("python", (*entry)->source);
+}
+
+// A call of a plain name with plain arguments: it becomes an argument of a command.
+bool is_call(const std::string& text) {
+  constexpr std::string_view kOther = "_.,()=-+*/ \"'[]";
+  return text.find('(') != std::string::npos && text.size() < 400 &&
+         std::all_of(text.begin(), text.end(), [&](unsigned char letter) {
+           return std::isalnum(letter) != 0 || kOther.find(static_cast<char>(letter)) != std::string_view::npos;
+         });
+}
+
+std::string compiled(const QuestionSources& sources, const std::string& what, const std::string& call,
+                     const std::string& program) {
+  if (sources.program.empty()) return "Nothing can be compiled here.\n";
+  if (program.empty()) return "There is no current program yet.\n";
+  if (!is_call(call))
+    return fmt::format("Name a call of one of the current program's factories, as `ask: {} scale_rows(2048, 512)`.\n",
+                       what);
+  const bool on_gpu = sources.target.starts_with("cuda");
+  if (what == "explain" && !on_gpu)
+    return "`explain` is for GPUs; `ask: source CALL` shows the C++ that the processor runs.\n";
+  const auto file = sources.work / "asked.py";
+  if (!write_file(file, program)) return "The program could not be written for the compiler.\n";
+  // In a process of its own: what the program does while it is staged may take for ever.
+  auto ran = runtime::run_process(
+      {sources.program.string(), "compile", file.string(), "--target", sources.target, "--emit", what, "--call", call},
+      {.time_limit_s = kCompileLimit, .working_directory = sources.work.string()});
+  if (!ran) return "The compiler could not be started.\n";
+  if (ran->timed_out) return fmt::format("Compiling it takes longer than {:.0f} s.\n", kCompileLimit);
+  return fenced("", clipped(ran->exit_code == 0 ? ran->out : ran->err));
+}
+
+}  // namespace
+
+std::string answer_question(const QuestionSources& sources, const std::string& question, const std::string& program) {
+  const size_t blank = question.find(' ');
+  const std::string what = question.substr(0, blank);
+  const std::string rest = blank == std::string::npos
+                               ? ""
+                               : question.substr(std::min(question.find_first_not_of(" ", blank), question.size()));
+  if (what == "language") return language_entry(rest);
+  if (what == "seed") return stored_program(sources, rest);
+  if (what == "ir" || what == "source" || what == "explain") return compiled(sources, what, rest, program);
+  return "Questions are `language T.NAME`, `seed NAME`, `ir CALL`, `source CALL` and `explain CALL`.\n";
+}
+
+}  // namespace tilepilot::agent
