@@ -11,6 +11,8 @@
 #include "agent/builtin/builtin_author.h"
 #include "agent/builtin/program_writer.h"
 #include "agent/check.h"
+#include "agent/corpus_entry.h"
+#include "agent/learning.h"
 #include "agent/llm/llm_author.h"
 #include "agent/llm/questions.h"
 #include "agent/llm/quotation.h"
@@ -33,7 +35,8 @@ struct Run {
   std::string target;  // what `auto` has come to
   ReferenceHashes hashes;
   eval::Preflight preflight;
-  std::filesystem::path work;  // this run's own folder
+  std::filesystem::path work;      // this run's own folder
+  std::vector<std::string> shown;  // uids of the entries that the author saw
 };
 
 // The form that a recorded run's endpoint spoke. Runs of earlier versions knew one.
@@ -58,13 +61,15 @@ Result<std::unique_ptr<ChatClient>> open_chat(Run& run) {
 Result<std::unique_ptr<Author>> open_llm_author(Run& run) {
   const GenerateOptions& options = run.options;
   auto chat = TRY(open_chat(run));
-  LlmAuthorOptions author = TRY(brief(run.reference, run.preflight, *run.corpus,
-                                      {.target = run.target,
-                                       .judge = options.judge,
-                                       .retrieved = options.retrieved,
-                                       .context_tokens = options.context_tokens,
-                                       .answer_tokens = options.chat.settings.max_output_tokens,
-                                       .progress = run.events.progress}));
+  auto [author, shown] = TRY(brief(run.reference, run.preflight, *run.corpus,
+                                   {.target = run.target,
+                                    .judge = options.judge,
+                                    .retrieved = options.retrieved,
+                                    .exclude_near = options.exclude_near,
+                                    .context_tokens = options.context_tokens,
+                                    .answer_tokens = options.chat.settings.max_output_tokens,
+                                    .progress = run.events.progress}));
+  run.shown = std::move(shown);
   author.answer = [&run](const std::string& question, const std::string& program) {
     run.events.progress("the language model asks: " + in_one_line(question));
     return answer_question({*run.corpus, run.options.program, run.work, run.target}, question, program);
@@ -108,18 +113,6 @@ std::string options_as_json(Run& run) {
   return object.dump();
 }
 
-retrieval::Entry entry_of(const Run& run, const Attempt& best) {
-  retrieval::Entry entry;
-  entry.name = run.options.model.stem().string();
-  entry.origin = "generated";
-  entry.summary = best.candidate.summary;
-  entry.structure = structure_of(run.reference);
-  entry.source = best.candidate.source;
-  entry.speedup = best.told().speedup();
-  entry.target = run.target;
-  return entry;
-}
-
 // An author's error has its spans in file 0, which is the model.
 void point_at_model(Diagnostic& failure, int32_t file) {
   if (failure.span.valid()) failure.span.file = file;
@@ -130,26 +123,38 @@ void point_at_model(Diagnostic& failure, int32_t file) {
 // What passes only because anything trivial would, or only on the given inputs, is nothing to learn from.
 bool worth_keeping(const eval::Verdict& verdict) { return !verdict.degenerate && !verdict.given_inputs_only; }
 
+Result<bool> remember(Run& run, const GenerateResult& result, const Attempt& best) {
+  if (!run.options.add_to_corpus || !worth_keeping(best.told())) return false;
+  EntryFacts facts{run.reference,
+                   result.preflight,
+                   *result.certified,
+                   run.options.model.stem().string(),
+                   best.candidate.summary,
+                   run.options.author,
+                   TRY(run.store->uid(run.id)),
+                   static_cast<int>(*result.outcome.best),
+                   run.shown};
+  return run.corpus->add(corpus_entry(facts));
+}
+
+Status keep_lessons(Run& run, const std::vector<Attempt>& attempts) {
+  auto lessons = TRY(retrieval::Lessons::open(run.options.store));
+  return agent::remember(*lessons, learn(attempts, {TRY(run.store->uid(run.id)), structure_of(run.reference), {}}));
+}
+
 Status keep_best(Run& run, GenerateResult& result) {
   const Attempt* best = result.best();
   if (!best) return {};
-  const bool wanted = run.options.add_to_corpus && worth_keeping(best->told());
-  Result<bool> added = wanted ? run.corpus->add(entry_of(run, *best)) : Result<bool>(false);
+  result.certified = Certified{run.options.output,         best->candidate.source,      run.options.model,
+                               run.reference.model_source, run.reference.torch_version, run.hashes,
+                               run.options.exporter,       run.options.judge,           best->told(),
+                               run.options.version};
+  Result<bool> added = remember(run, result, *best);
   if (std::string why; !write_file(run.options.output, best->candidate.source, &why))
     return make_error(DiagnosticKind::output_unwritable, {},
                       fmt::format("cannot write `{}`: {}", run.options.output.string(), why),
                       fmt::format("the program is kept: `tilepilot runs save {} -o FILE` writes it", run.id));
   result.written = true;
-  result.certified = Certified{run.options.output,
-                               best->candidate.source,
-                               run.options.model,
-                               run.reference.model_source,
-                               run.reference.torch_version,
-                               run.hashes,
-                               run.options.exporter,
-                               run.options.judge,
-                               best->told(),
-                               {}};
   result.added_to_corpus = TRY(std::move(added));
   return {};
 }
@@ -162,10 +167,14 @@ retrieval::Structure structure_of(const eval::Reference& reference) {
   for (size_t index = 0; index < reference.forward.nodes.size(); ++index) {
     const eval::GraphNode& node = reference.forward.nodes[index];
     structure.ops.push_back(node.op);
-    for (const eval::GraphArgument& argument : node.args)
-      if (const int* id = argument.value_id(); id && producer[static_cast<size_t>(*id)] >= 0)
-        structure.edges.emplace_back(
-            reference.forward.nodes[static_cast<size_t>(producer[static_cast<size_t>(*id)])].op, node.op);
+    auto link = [&](int id) {
+      const int from = producer[static_cast<size_t>(id)];
+      if (from < 0) return;
+      structure.edges.emplace_back(reference.forward.nodes[static_cast<size_t>(from)].op, node.op);
+      structure.links.emplace_back(from, static_cast<int>(index));
+    };
+    for (const eval::GraphArgument& argument : node.args) eval::for_each_value(argument, link);
+    for (const auto& [name, argument] : node.kwargs) eval::for_each_value(argument, link);
     for (int output : node.outputs)
       if (output >= 0) producer[static_cast<size_t>(output)] = static_cast<int>(index);
   }
@@ -208,7 +217,7 @@ Result<RunRecord> begin(Run& run, GenerateResult& result) {
 }  // namespace
 
 Result<GenerateResult> generate(SourceMap& sources, const GenerateOptions& options, const GenerateEvents& events) {
-  Run run{options, events, {}, nullptr, nullptr, 0, {}, {}, {}, {}};
+  Run run{options, events, {}, nullptr, nullptr, 0, {}, {}, {}, {}, {}};
   run.store = TRY(RunStore::open(options.store));
   run.corpus = TRY(retrieval::open_corpus(options.store));
   TRY(retrieval::sync_seeds(*run.corpus, options.seeds));
@@ -243,6 +252,7 @@ Result<GenerateResult> generate(SourceMap& sources, const GenerateOptions& optio
   if (result.outcome.failure) point_at_model(*result.outcome.failure, model_file);
   if (result.best() != nullptr) run.hashes = hash_reference(folder);
   TRY(keep_best(run, result));
+  if (options.add_to_corpus) TRY(keep_lessons(run, result.outcome.attempts));
   return result;
 }
 

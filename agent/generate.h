@@ -33,6 +33,10 @@ struct GenerateOptions {
   std::filesystem::path program;  // `tilepilot`, which compiles what the language model asks about
   int64_t batch = 0;  // that this run belongs to: its run that was interrupted goes on, if there is one; 0: none
   bool add_to_corpus = true;
+  // Entries of the corpus that are nearer to the model than that are not shown to an author (retrieval/corpus.h); 0:
+  // all may be.
+  double exclude_near = 0;
+  std::string version;  // of TilePilot, for the certificate that the corpus keeps
 };
 
 struct GenerateResult {

@@ -106,6 +106,14 @@ Result<std::optional<StoredRun>> RunStore::find(int64_t run) {
   } catch (const std::exception& exception) { return retrieval::database_error(file_, exception); }
 }
 
+Result<std::string> RunStore::uid(int64_t run) {
+  try {
+    SQLite::Statement query(*database_, "SELECT uid FROM run WHERE id = ?");
+    query.bind(1, run);
+    return query.executeStep() ? query.getColumn(0).getString() : std::string();
+  } catch (const std::exception& exception) { return retrieval::database_error(file_, exception); }
+}
+
 Result<int64_t> RunStore::begin_run(const RunHeader& header) {
   nlohmann::json neighbour = nullptr;
   if (header.neighbour) neighbour = retrieval::to_json(*header.neighbour);

@@ -72,6 +72,9 @@ class RunStore {
   Result<std::vector<RunSummary>> list(int most);
   Result<std::optional<StoredRun>> find(int64_t run);
 
+  // The run's name in all databases.
+  Result<std::string> uid(int64_t run);
+
   Result<int64_t> begin_run(const RunHeader& header);
   // The newest run of this batch and model text that did not end. `begin_run` after it would do its work again.
   Result<std::optional<int64_t>> find_interrupted(int64_t batch, const std::string& model_source);

@@ -19,7 +19,8 @@ bool decides_results(const CLI::Option& option) {
   const std::string group = option.get_group(), name = option.get_name();
   if (name == "--dollars" || name == "--problem-dollars") return false;  // told to each `generate` as they are left
   if (is_place(name)) return false;
-  return group == "Judge" || group == "Language model" || name == "--attempts" || name == "--scale";
+  return group == "Judge" || group == "Language model" || name == "--attempts" || name == "--scale" ||
+         name == "--exclude-near";
 }
 
 }  // namespace
@@ -118,6 +119,7 @@ void add_batch_options(CLI::App& command, Session& session, BenchFlags& flags) {
                      "Folder for verified programs and their certificates (default: they stay in the database)");
   flags.judge.add_to(command);
   add_scale(command, session);
+  add_exclude_near(command, flags.exclude_near);
   flags.llm.add_to(command, /*with_replay*/ false);
 }
 

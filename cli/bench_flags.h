@@ -18,6 +18,7 @@ struct BenchFlags {
   std::string author = "builtin";
   int attempts = 12;
   bool begin_new = false;
+  double exclude_near = 0;
   kernelbench::BatchOptions batch;
   JudgeFlags judge;
   LlmFlags llm;

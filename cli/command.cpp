@@ -160,6 +160,15 @@ void add_scale(CLI::App& command, Session& session) {
                      "Shrink the model's sizes, as `1/4`: each integer from 32 on that is an extent of an input");
 }
 
+void add_exclude_near(CLI::App& command, double& distance) {
+  command
+      .add_option("--exclude-near", distance,
+                  "Show the author no entry of the corpus that is nearer to the model than this distance (0 to 1), nor "
+                  "what was learnt on the same graph: for benchmarks")
+      ->check(number_within(0, 1))
+      ->capture_default_str();
+}
+
 Result<eval::JudgeOptions> Session::judge_options() const {
   eval::JudgeOptions options;
   options.target = TRY(target());

@@ -91,6 +91,8 @@ class Session {
 
 // `--scale`, for commands that export a model.
 void add_scale(CLI::App& command, Session& session);
+// `--exclude-near`, for commands whose author is shown entries of the corpus.
+void add_exclude_near(CLI::App& command, double& distance);
 
 void add_generate(CLI::App& app, Session& session);
 void add_check(CLI::App& app, Session& session);

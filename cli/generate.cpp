@@ -222,6 +222,7 @@ Status complete(Session& session, GenerateFlags& options) {
   generate.store = session.store_file();
   generate.work = session.work_folder();
   generate.seeds = session.environment.root / "seeds";
+  generate.version = version_text(session.environment);
   generate.chat = options.llm.chat;
   generate.budget.dollars = options.llm.dollars;
   if (options.llm.tokens > 0) generate.budget.tokens = options.llm.tokens;
@@ -284,6 +285,7 @@ void add_generate(CLI::App& app, Session& session) {
       ->capture_default_str();
   command->add_option("--batch", generate.batch)->group("");  // for `bench run`, which says it
   command->add_flag("!--no-corpus", generate.add_to_corpus, "Do not add the result to the corpus");
+  add_exclude_near(*command, generate.exclude_near);
   options->judge.add_to(*command);
   add_scale(*command, session);
   options->certificate.add_to(*command);

@@ -1,57 +1,28 @@
 #include "retrieval/corpus.h"
 
 #include <SQLiteCpp/SQLiteCpp.h>
-#include <faiss/IndexFlat.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
-#include <numeric>
 #include <set>
 
+#include "retrieval/corpus_rows.h"
 #include "retrieval/database.h"
 #include "retrieval/embedding.h"
+#include "retrieval/sparse_vector.h"
+#include "retrieval/statement.h"
+#include "retrieval/stored_index.h"
+#include "retrieval/target_fit.h"
 
 namespace tilepilot::retrieval {
 namespace {
 
-using nlohmann::json;
-
 // Structure decides, words break ties; a search by words alone uses words alone.
 constexpr float kStructureShare = 0.8f;
-
-json to_json(const Structure& structure) {
-  return {{"ops", structure.ops},
-          {"edges", structure.edges},
-          {"dtype", structure.dtype},
-          {"largest_elements", structure.largest_elements}};
-}
-
-Structure structure_from(const std::string& text) {
-  json object = json::parse(text);
-  return {object.at("ops"), object.at("edges"), object.at("dtype"), object.at("largest_elements")};
-}
-
-constexpr const char* kColumns =
-    "id, name, origin, summary, tags, structure, source, fingerprint, speedup, target, created";
-
-Entry entry_from(SQLite::Statement& row) {
-  Entry entry;
-  entry.id = row.getColumn(0).getInt64();
-  entry.name = row.getColumn(1).getString();
-  entry.origin = row.getColumn(2).getString();
-  entry.summary = row.getColumn(3).getString();
-  entry.tags = json::parse(row.getColumn(4).getString());
-  entry.structure = structure_from(row.getColumn(5).getString());
-  entry.source = row.getColumn(6).getString();
-  entry.fingerprint = row.getColumn(7).getString();
-  entry.speedup = row.getColumn(8).getDouble();
-  entry.target = row.getColumn(9).getString();
-  entry.created = row.getColumn(10).getString();
-  return entry;
-}
+// Rows of the index that are compared exactly, whatever the count: the index is approximate where the corpus is large.
+constexpr size_t kFewestCandidates = 200;
 
 std::set<std::string> plain_operators(const Structure& structure) {
   std::set<std::string> plain;
@@ -59,12 +30,8 @@ std::set<std::string> plain_operators(const Structure& structure) {
   return plain;
 }
 
-std::string text_of(const Entry& entry) {
-  return fmt::format("{} {} {}", entry.name, entry.summary, fmt::join(entry.tags, " "));
-}
-
 // Why an entry fits: what it shares with the query, else which family of work.
-std::string reason_for(const Structure& query, const Entry& entry, float structure_score, float text_score) {
+std::string reason_for(const Structure& query, const Entry& entry, double structure_score, double text_score) {
   auto wanted = plain_operators(query), has = plain_operators(entry.structure);
   std::vector<std::string> shared, edges;
   std::set_intersection(wanted.begin(), wanted.end(), has.begin(), has.end(), std::back_inserter(shared));
@@ -78,76 +45,111 @@ std::string reason_for(const Structure& query, const Entry& entry, float structu
   if (!shared.empty()) parts.push_back(fmt::format("shares {}", fmt::join(shared, ", ")));
   if (!edges.empty()) parts.push_back(fmt::format("in the order {}", fmt::join(edges, ", ")));
   if (shared.empty() && structure_score > 0) parts.push_back("does related work");
-  if (text_score > 0.2f) parts.push_back(fmt::format("its description matches ({:.2f})", text_score));
+  if (text_score > 0.2) parts.push_back(fmt::format("its description matches ({:.2f})", text_score));
   if (!query.ops.empty()) parts.push_back(fmt::format("structure {:.2f}", structure_score));
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
+std::string_view blob_in(const SQLite::Column& column) {
+  return {static_cast<const char*>(column.getBlob()), static_cast<size_t>(column.getBytes())};
+}
+
+// A row that is compared with a query.
+struct Ranked {
+  int64_t entry = 0;
+  double score = 0, structure = 0, text = 0;
+  std::string needs;  // of a target
+};
+
+bool is_before(const Ranked& a, const Ranked& b) { return a.score != b.score ? a.score > b.score : a.entry < b.entry; }
+
+// The query's vectors, each of length 1 and weighed.
+struct QueryVectors {
+  explicit QueryVectors(const Query& query)
+      : structure(embed(query.structure)),
+        text(embed_text(query.text)),
+        share(query.structure.ops.empty() ? 0.0f
+              : query.text.empty()        ? 1.0f
+                                          : kStructureShare) {
+    weighed.structure = structure;
+    weighed.text = text;
+    for (float& x : weighed.structure) x *= share;
+    for (float& x : weighed.text) x *= 1 - share;
+  }
+  StructureVector structure;
+  TextVector text;
+  float share;  // of the structure; the words have the rest
+  WeighedQuery weighed;
+};
+
 class SqliteCorpus final : public Corpus {
  public:
-  SqliteCorpus(std::filesystem::path file, std::shared_ptr<SQLite::Database> database)
-      : file_(std::move(file)), database_(std::move(database)) {}
+  SqliteCorpus(std::filesystem::path file, std::shared_ptr<SQLite::Database> database, const IndexOptions& options,
+               bool read_only)
+      : file_(std::move(file)), database_(std::move(database)), index_(file_, database_, options, read_only) {}
 
-  Result<bool> add(const Entry& entry) override {
-    std::string print = TRY(fingerprint(entry.source));
+  Result<bool> add(const Entry& entry) override { return TRY(add_all({entry})) == 1; }
+
+  Result<int64_t> add_all(const std::vector<Entry>& entries) override {
+    std::vector<Entry> marked = entries;
+    for (Entry& entry : marked) entry.fingerprint = TRY(fingerprint(entry.source));
     try {
-      SQLite::Statement insert(
-          *database_,
-          "INSERT INTO corpus (name, origin, summary, tags, structure, source, fingerprint, speedup, target, "
-          "created) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, strftime('%Y-%m-%dT%H:%M:%SZ', 'now')) "
-          "ON CONFLICT (fingerprint, target) DO NOTHING");
-      insert.bind(1, entry.name);
-      insert.bind(2, entry.origin);
-      insert.bind(3, entry.summary);
-      insert.bind(4, json(entry.tags).dump());
-      insert.bind(5, to_json(entry.structure).dump());
-      insert.bind(6, entry.source);
-      insert.bind(7, print);
-      insert.bind(8, entry.speedup);
-      insert.bind(9, entry.target);
-      return insert.exec() == 1;
+      // Seeds are offered at every start: who has them need not wait for others that write.
+      std::erase_if(marked, [&](const Entry& entry) { return is_there(*database_, entry.fingerprint, entry.target); });
+      if (marked.empty()) return int64_t{0};
+      int64_t added = 0;
+      SQLite::Transaction transaction(*database_, SQLite::TransactionBehavior::IMMEDIATE);
+      for (const Entry& entry : marked) added += insert_entry(*database_, entry) ? 1 : 0;
+      transaction.commit();
+      return added;
     } catch (const std::exception& exception) { return database_error(file_, exception); }
   }
 
   Result<std::vector<Entry>> list() override {
-    return select(fmt::format("SELECT {} FROM corpus ORDER BY id", kColumns));
+    return select(fmt::format("SELECT {} FROM corpus ORDER BY id", kEntryColumns));
   }
 
   Result<std::optional<Entry>> find(const std::string& id_or_name) override {
     int64_t id = 0;
     auto [end, error] = std::from_chars(id_or_name.data(), id_or_name.data() + id_or_name.size(), id);
     bool is_id = error == std::errc() && end == id_or_name.data() + id_or_name.size();
-    auto found = TRY(select(
-        fmt::format("SELECT {} FROM corpus WHERE {} = ? ORDER BY id DESC LIMIT 1", kColumns, is_id ? "id" : "name"),
-        id_or_name));
+    auto found = TRY(select(fmt::format("SELECT {} FROM corpus WHERE {} = ? ORDER BY id DESC LIMIT 1", kEntryColumns,
+                                        is_id ? "id" : "name"),
+                            id_or_name));
     if (found.empty()) return std::optional<Entry>();
     return std::optional<Entry>(std::move(found.front()));
   }
 
-  Result<std::vector<Hit>> search(const Structure& structure, const std::string& text, int count) override {
-    std::vector<Entry> entries = TRY(list());
-    if (entries.empty() || count <= 0) return std::vector<Hit>();
-    StructureVector structure_query = embed(structure);
-    TextVector text_query = embed_text(text);
-    const float share = structure.ops.empty() ? 0.0f : text.empty() ? 1.0f : kStructureShare;
-    faiss::IndexFlatIP index(kStructureDimensions + kTextDimensions);
-    std::vector<float> row(static_cast<size_t>(index.d));
-    for (const Entry& entry : entries) {
-      StructureVector structure_vector = embed(entry.structure);
-      TextVector text_vector = embed_text(text_of(entry));
-      std::copy(structure_vector.begin(), structure_vector.end(), row.begin());
-      std::copy(text_vector.begin(), text_vector.end(), row.begin() + kStructureDimensions);
-      index.add(1, row.data());
-    }
-    // The shares weigh the query; the inner product is then the weighted sum of both cosines.
-    for (int i = 0; i < kStructureDimensions; ++i)
-      row[static_cast<size_t>(i)] = share * structure_query[static_cast<size_t>(i)];
-    for (int i = 0; i < kTextDimensions; ++i)
-      row[static_cast<size_t>(kStructureDimensions + i)] = (1 - share) * text_query[static_cast<size_t>(i)];
-    std::vector<float> scores(entries.size());
-    std::vector<int64_t> ids(entries.size());
-    index.search(1, row.data(), index.ntotal, scores.data(), ids.data());
-    return hits(structure, text_query, entries, scores, ids, static_cast<size_t>(count));
+  Result<std::vector<Hit>> search(const Query& query) override {
+    if (query.count <= 0) return std::vector<Hit>();
+    const QueryVectors vectors(query);
+    const auto count = static_cast<size_t>(query.count);
+    try {
+      // Of what the index gives, some may be in quarantine or run elsewhere only: then it is asked for more.
+      for (size_t wanted = std::max(kFewestCandidates, 4 * count);; wanted *= 4) {
+        const auto rows = index_.candidates(vectors.weighed, wanted);
+        SQLite::Transaction reading(*database_);  // else every row takes a lock of the file
+        const auto ranked = rank(query, vectors, rows);
+        if (ranked.size() >= count || wanted >= static_cast<size_t>(index_.size())) return hits(query, ranked);
+      }
+    } catch (const std::exception& exception) { return database_error(file_, exception); }
+  }
+
+  Status record_proof(int64_t id, const Proof& proof) override {
+    if (proof.holds)
+      return execute(
+          *database_, file_,
+          fmt::format("UPDATE corpus SET quarantined = NULL, verified = {}, toolchain = ? WHERE id = ?", kNow),
+          proof.toolchain, id);
+    return execute(*database_, file_, "UPDATE corpus SET quarantined = ?, toolchain = ? WHERE id = ?", proof.why,
+                   proof.toolchain, id);
+  }
+
+  Result<IndexState> update_index(bool anew) override {
+    try {
+      TRY(index_.update(anew));
+      return index_.state();
+    } catch (const std::exception& exception) { return database_error(file_, exception); }
   }
 
  private:
@@ -155,43 +157,92 @@ class SqliteCorpus final : public Corpus {
   Result<std::vector<Entry>> select(const std::string& sql, const Values&... values) {
     try {
       SQLite::Statement query(*database_, sql);
-      int column = 0;
-      (query.bind(++column, values), ...);
+      bind_all(query, values...);
       std::vector<Entry> entries;
-      while (query.executeStep()) entries.push_back(entry_from(query));
+      while (query.executeStep()) entries.push_back(entry_in(query));
       return entries;
     } catch (const std::exception& exception) { return database_error(file_, exception); }
   }
 
-  static std::vector<Hit> hits(const Structure& structure, const TextVector& text_query,
-                               const std::vector<Entry>& entries, const std::vector<float>& scores,
-                               const std::vector<int64_t>& ids, size_t most) {
-    std::vector<Hit> found;
-    StructureVector query = embed(structure);
+  // These rows by their scores, and of them the best that fit, each program once.
+  std::vector<Ranked> rank(const Query& query, const QueryVectors& vectors, const std::vector<int64_t>& rows) {
+    SQLite::Statement row(*database_, "SELECT structure, words, needs, entry FROM embedding WHERE seq = ?");
+    std::vector<Ranked> ranked;
+    for (int64_t number : rows) {
+      row.reset();
+      row.bind(1, number);
+      if (!row.executeStep()) continue;  // it is gone
+      Ranked found;
+      found.structure = inner_product(blob_in(row.getColumn(0)), vectors.structure);
+      if (query.exclude_near > 0 && 1 - found.structure < query.exclude_near) continue;
+      found.text = inner_product(blob_in(row.getColumn(1)), vectors.text);
+      found.score = double{vectors.share} * found.structure + (1 - double{vectors.share}) * found.text;
+      if (found.score <= 0) continue;
+      found.needs = row.getColumn(2).getString();
+      found.entry = row.getColumn(3).getInt64();
+      ranked.push_back(std::move(found));
+    }
+    std::sort(ranked.begin(), ranked.end(), is_before);
+    return first_that_fit(query, std::move(ranked));
+  }
+
+  std::vector<Ranked> first_that_fit(const Query& query, std::vector<Ranked> ranked) {
+    SQLite::Statement row(*database_, "SELECT fingerprint, target FROM corpus WHERE id = ? AND quarantined IS NULL");
+    SQLite::Statement others(*database_, "SELECT id, target FROM corpus WHERE fingerprint = ? AND quarantined IS NULL");
+    std::vector<Ranked> first;
     std::set<std::string> seen;
-    for (size_t rank = 0; rank < ids.size() && found.size() < most; ++rank) {
-      if (ids[rank] < 0 || scores[rank] <= 0) continue;
-      const Entry& entry = entries[static_cast<size_t>(ids[rank])];
-      if (!seen.insert(entry.fingerprint).second) continue;
-      StructureVector structure_vector = embed(entry.structure);
-      TextVector text_vector = embed_text(text_of(entry));
-      float structure_score = std::inner_product(query.begin(), query.end(), structure_vector.begin(), 0.0f);
-      float text_score = std::inner_product(text_query.begin(), text_query.end(), text_vector.begin(), 0.0f);
-      found.push_back(
-          {entry, std::min(1.0, double{scores[rank]}), reason_for(structure, entry, structure_score, text_score)});
+    for (Ranked& each : ranked) {
+      if (first.size() >= static_cast<size_t>(query.count)) break;
+      row.reset();
+      row.bind(1, each.entry);
+      if (!row.executeStep()) continue;  // in quarantine
+      double fit = target_fit(row.getColumn(1).getText(), each.needs, query.target);
+      if (fit <= 0 || !seen.insert(row.getColumn(0).getString()).second) continue;
+      // What was verified for the target itself says more than what came first.
+      others.reset();
+      if (fit < 1) others.bind(1, row.getColumn(0).getString());
+      while (fit < 1 && others.executeStep()) {
+        const double other = target_fit(others.getColumn(1).getText(), each.needs, query.target);
+        if (other <= fit) continue;
+        fit = other;
+        each.entry = others.getColumn(0).getInt64();
+      }
+      first.push_back(std::move(each));
+    }
+    return first;
+  }
+
+  std::vector<Hit> hits(const Query& query, const std::vector<Ranked>& ranked) {
+    SQLite::Statement row(*database_, fmt::format("SELECT {} FROM corpus WHERE id = ?", kEntryColumns));
+    std::vector<Hit> found;
+    for (const Ranked& each : ranked) {
+      row.reset();
+      row.bind(1, each.entry);
+      if (!row.executeStep()) continue;
+      Entry entry = entry_in(row);
+      std::string reason = reason_for(query.structure, entry, each.structure, each.text);
+      found.push_back({std::move(entry), std::min(1.0, each.score), std::move(reason)});
     }
     return found;
   }
 
   std::filesystem::path file_;
   std::shared_ptr<SQLite::Database> database_;
+  StoredIndex index_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Corpus>> open_corpus(const std::filesystem::path& file, bool read_only) {
+Result<std::unique_ptr<Corpus>> open_corpus(const std::filesystem::path& file, bool read_only,
+                                            const IndexOptions& options) {
   auto database = TRY(open_database(file, read_only));
-  return std::make_unique<SqliteCorpus>(file, std::move(database));
+  try {
+    if (has_unembedded(*database)) {
+      if (read_only) database = TRY(open_copy(file));
+      embed_rows(*database);
+    }
+  } catch (const std::exception& exception) { return database_error(file, exception); }
+  return std::make_unique<SqliteCorpus>(file, std::move(database), options, read_only);
 }
 
 }  // namespace tilepilot::retrieval

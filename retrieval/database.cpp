@@ -16,7 +16,7 @@ constexpr int kApplicationId = 0x54695069;
 constexpr int kBusyTimeout = 10'000;  // ms
 
 // Migration k brings schema k to schema k + 1. Never edit one that was released: append.
-constexpr std::array<const char*, 6> kMigrations = {
+constexpr std::array<const char*, 7> kMigrations = {
     R"sql(
 CREATE TABLE corpus (
   id INTEGER PRIMARY KEY,
@@ -137,6 +137,97 @@ ALTER TABLE exchange ADD COLUMN estimated INTEGER NOT NULL DEFAULT 0;     -- 1: 
 ALTER TABLE exchange ADD COLUMN attempt INTEGER NOT NULL DEFAULT 0;       -- which the author was about to write
 ALTER TABLE exchange ADD COLUMN started TEXT NOT NULL DEFAULT '';
 UPDATE exchange SET failure = reply, reply = '' WHERE status IS NULL AND reply <> '';
+)sql",
+    // Entries say what they were proven for, how fast they are and where they come from; embeddings are stored, and so
+    // is what attempts have taught. Columns that every search reads come before the long texts.
+    R"sql(
+CREATE TABLE corpus_with_provenance (
+  id INTEGER PRIMARY KEY,
+  uid TEXT NOT NULL UNIQUE DEFAULT (lower(hex(randomblob(16)))),  -- the entry's name in all databases
+  name TEXT NOT NULL,
+  origin TEXT NOT NULL CHECK (origin IN ('seed', 'generated')),
+  target TEXT NOT NULL,
+  fingerprint TEXT NOT NULL,        -- of the program
+  graph TEXT NOT NULL DEFAULT '',   -- fingerprint of the model's op graph; empty: not known
+  speedup REAL NOT NULL DEFAULT 0,          -- against eager; 0: not measured
+  compile_speedup REAL NOT NULL DEFAULT 0,  -- against torch.compile; 0: not measured
+  roofline REAL NOT NULL DEFAULT 0,         -- least possible time by its time; 0: not measured
+  embedded INTEGER NOT NULL DEFAULT 0,      -- version of its row in `embedding`; 0: it has none
+  quarantined TEXT,                 -- why it is not retrieved; NULL: it is
+  verified TEXT,                    -- when it was proven last; NULL: not known
+  licence TEXT NOT NULL DEFAULT '', -- SPDX; empty: not stated
+  created TEXT NOT NULL,
+  summary TEXT NOT NULL,
+  tags TEXT NOT NULL,               -- JSON list
+  structure TEXT NOT NULL,          -- JSON object, see retrieval/corpus.h
+  shapes TEXT NOT NULL DEFAULT '{}',      -- JSON object: lists of tensors, inputs and outputs
+  toolchain TEXT NOT NULL DEFAULT '{}',   -- JSON object: what it was proven with
+  task TEXT NOT NULL DEFAULT '{}',        -- JSON object: how its model was exported and judged
+  lineage TEXT NOT NULL DEFAULT '{}',     -- JSON object: run, attempt, author, entries it was shown
+  certificate TEXT NOT NULL DEFAULT '',   -- JSON object; empty: none
+  source TEXT NOT NULL,
+  model_source TEXT NOT NULL DEFAULT '',  -- the model it is a program for; empty: the program holds it, or not known
+  UNIQUE (fingerprint, target)
+);
+INSERT INTO corpus_with_provenance (id, name, origin, target, fingerprint, speedup, licence, created, summary, tags,
+  structure, source, model_source)
+  SELECT id, name, origin, target, fingerprint, speedup, iif(origin = 'seed', 'Apache-2.0', ''), created, summary, tags,
+    structure, source, '' FROM corpus;
+DROP TABLE corpus;
+ALTER TABLE corpus_with_provenance RENAME TO corpus;
+CREATE INDEX corpus_embedded ON corpus (embedded);
+CREATE INDEX corpus_name ON corpus (name);
+CREATE INDEX corpus_graph ON corpus (graph);
+-- The run that found a program knows its model.
+UPDATE corpus SET model_source = coalesce((SELECT model_source FROM run WHERE id = (SELECT run FROM attempt
+  WHERE attempt.source = corpus.source LIMIT 1)), '') WHERE origin = 'generated';
+CREATE TABLE embedding (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,  -- grows with every row that is added, whatever the entry's id
+  entry INTEGER NOT NULL UNIQUE REFERENCES corpus(id) ON DELETE CASCADE,
+  needs TEXT NOT NULL,              -- of a target (retrieval/target_fit.h)
+  structure BLOB NOT NULL,          -- retrieval/sparse_vector.h
+  words BLOB NOT NULL,
+  twin INTEGER                      -- the first row of the same structure, which alone is indexed; NULL: this is it
+);
+CREATE INDEX embedding_twin ON embedding (twin) WHERE twin IS NOT NULL;
+CREATE INDEX embedding_first ON embedding (structure) WHERE twin IS NULL;
+-- Without their first row, the others would be found no more: they get rows anew.
+CREATE TRIGGER embedding_first_gone AFTER DELETE ON embedding WHEN old.twin IS NULL BEGIN
+  UPDATE corpus SET embedded = 0 WHERE id IN (SELECT entry FROM embedding WHERE twin = old.seq);
+  DELETE FROM embedding WHERE twin = old.seq;
+END;
+CREATE TABLE corpus_identity (uid TEXT NOT NULL);  -- one row, by which an index file knows its database
+INSERT INTO corpus_identity VALUES (lower(hex(randomblob(16))));
+CREATE TABLE fix (
+  id INTEGER PRIMARY KEY,
+  uid TEXT NOT NULL UNIQUE,         -- digest of what it says
+  kind TEXT NOT NULL,               -- of the diagnostic, or the outcome where there was none
+  message TEXT NOT NULL,
+  line TEXT NOT NULL,               -- of the program that failed; empty: not known
+  change TEXT NOT NULL,             -- lines taken out (-) and put in (+)
+  target TEXT NOT NULL,
+  graph TEXT NOT NULL,
+  run TEXT NOT NULL,                -- uid
+  attempt INTEGER NOT NULL,         -- of the run: the one that was verified
+  seen INTEGER NOT NULL DEFAULT 1,  -- how often it was met
+  created TEXT NOT NULL
+);
+CREATE INDEX fix_kind ON fix (kind);
+CREATE TABLE lesson (
+  id INTEGER PRIMARY KEY,
+  uid TEXT NOT NULL UNIQUE,         -- digest of what it says
+  summary TEXT NOT NULL,
+  change TEXT NOT NULL,
+  patterns TEXT NOT NULL,           -- JSON list (retrieval/patterns.h) of the model
+  target TEXT NOT NULL,
+  graph TEXT NOT NULL,
+  before_us REAL NOT NULL,
+  after_us REAL NOT NULL,
+  gain_low REAL NOT NULL,           -- that the interval of the measurement leaves
+  run TEXT NOT NULL,                -- uid
+  attempt INTEGER NOT NULL,
+  created TEXT NOT NULL
+);
 )sql",
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <numeric>
 #include <unordered_map>
 
 namespace tilepilot::retrieval {
@@ -72,6 +73,100 @@ const std::unordered_map<std::string_view, std::string_view>& families() {
       {"avg_pool2d", "pooling"},
       {"adaptive_avg_pool2d", "pooling"},
       {"scaled_dot_product_attention", "attention"},
+      {"conv_transpose1d", "convolution"},
+      {"conv_transpose2d", "convolution"},
+      {"conv_transpose3d", "convolution"},
+      {"max_pool1d", "pooling"},
+      {"max_pool3d", "pooling"},
+      {"avg_pool1d", "pooling"},
+      {"avg_pool3d", "pooling"},
+      {"adaptive_avg_pool1d", "pooling"},
+      {"adaptive_avg_pool3d", "pooling"},
+      {"adaptive_max_pool1d", "pooling"},
+      {"adaptive_max_pool2d", "pooling"},
+      {"adaptive_max_pool3d", "pooling"},
+      {"elu", "activation"},
+      {"selu", "activation"},
+      {"celu", "activation"},
+      {"softplus", "activation"},
+      {"softsign", "activation"},
+      {"hardsigmoid", "activation"},
+      {"hardtanh", "activation"},
+      {"relu6", "activation"},
+      {"log_sigmoid", "activation"},
+      {"prelu", "activation"},
+      {"clamp", "activation"},
+      {"abs", "arithmetic"},
+      {"rsub", "arithmetic"},
+      {"maximum", "arithmetic"},
+      {"minimum", "arithmetic"},
+      {"reciprocal", "arithmetic"},
+      {"sin", "arithmetic"},
+      {"cos", "arithmetic"},
+      {"erf", "arithmetic"},
+      {"where", "arithmetic"},
+      {"masked_fill", "arithmetic"},
+      {"sign", "arithmetic"},
+      {"multiply", "arithmetic"},
+      {"divide", "arithmetic"},
+      {"subtract", "arithmetic"},
+      {"prod", "reduction"},
+      {"argmax", "reduction"},
+      {"argmin", "reduction"},
+      {"std", "reduction"},
+      {"any", "reduction"},
+      {"all", "reduction"},
+      {"cumsum", "scan"},
+      {"cumprod", "scan"},
+      {"cummax", "scan"},
+      {"cummin", "scan"},
+      {"logcumsumexp", "scan"},
+      {"mse_loss", "loss"},
+      {"l1_loss", "loss"},
+      {"smooth_l1_loss", "loss"},
+      {"huber_loss", "loss"},
+      {"kl_div", "loss"},
+      {"triplet_margin_loss", "loss"},
+      {"hinge_embedding_loss", "loss"},
+      {"margin_ranking_loss", "loss"},
+      {"binary_cross_entropy", "loss"},
+      {"binary_cross_entropy_with_logits", "loss"},
+      {"nll_loss", "loss"},
+      {"cosine_embedding_loss", "loss"},
+      {"dot", "product"},
+      {"outer", "product"},
+      {"ger", "product"},
+      {"matvec", "product"},
+      {"addmv", "product"},
+      {"addbmm", "product"},
+      {"tensordot", "product"},
+      {"bilinear", "product"},
+      {"multi_head_attention_forward", "attention"},
+      {"numpy_T", "view"},
+      {"mT", "view"},
+      {"clone", "view"},
+      {"detach", "view"},
+      {"contiguous", "view"},
+      {"expand", "view"},
+      {"expand_as", "view"},
+      {"view_as", "view"},
+      {"movedim", "view"},
+      {"swapaxes", "view"},
+      {"slice", "view"},
+      {"select", "view"},
+      {"chunk", "view"},
+      {"split", "view"},
+      {"split_with_sizes", "view"},
+      {"narrow", "view"},
+      {"unbind", "view"},
+      {"alias", "view"},
+      {"to", "view"},
+      {"unflatten", "view"},
+      {"native_layer_norm", "norm"},
+      {"native_batch_norm", "norm"},
+      {"native_group_norm", "norm"},
+      {"rnn_tanh", "recurrent"},
+      {"rnn_relu", "recurrent"},
       {"lstm", "recurrent"},
       {"gru", "recurrent"},
   };
@@ -94,7 +189,7 @@ void add(std::array<float, N>& vector, std::string_view feature, float weight) {
 }
 
 template <size_t N>
-void normalise(std::array<float, N>& vector) {
+void to_length_1(std::array<float, N>& vector) {
   double sum = 0;
   for (float x : vector) sum += double{x} * x;
   if (sum == 0) return;
@@ -102,9 +197,11 @@ void normalise(std::array<float, N>& vector) {
 }
 
 // Views move no data, so they say little about what a kernel does.
-float importance(std::string_view family) { return family == "view" ? 0.2f : 1.0f; }
+float importance(std::string_view family) { return family == kViewFamily ? 0.2f : 1.0f; }
 
 }  // namespace
+
+void normalise(StructureVector& vector) { to_length_1(vector); }
 
 std::string plain_operator(const std::string& op) {
   size_t colon = op.rfind(':');
@@ -139,8 +236,13 @@ StructureVector embed(const Structure& structure) {
         0.5f * weight);
   }
   if (!structure.ops.empty()) add(vector, "dtype:" + structure.dtype, 0.2f);
-  normalise(vector);
+  to_length_1(vector);
   return vector;
+}
+
+double similarity(const Structure& one, const Structure& other) {
+  const StructureVector a = embed(one), b = embed(other);
+  return std::clamp(std::inner_product(a.begin(), a.end(), b.begin(), 0.0), 0.0, 1.0);
 }
 
 TextVector embed_text(const std::string& text) {
@@ -161,7 +263,7 @@ TextVector embed_text(const std::string& text) {
       finish();
   }
   finish();
-  normalise(vector);
+  to_length_1(vector);
   return vector;
 }
 

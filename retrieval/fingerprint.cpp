@@ -11,6 +11,7 @@
 #include "compiler/syntax/parser.h"
 #include "compiler/syntax/pattern.h"
 #include "retrieval/corpus.h"
+#include "retrieval/embedding.h"
 
 namespace tilepilot::retrieval {
 namespace {
@@ -130,6 +131,18 @@ Result<std::string> fingerprint(const std::string& source) {
   ModuleRef module = parse(sources, file, diagnostics);
   if (!module) return make_error(diagnostics.items().front());
   return digest(normalised(sources, file, BoundNames(*module)));
+}
+
+std::string graph_fingerprint(const Structure& structure) {
+  if (structure.ops.empty()) return {};
+  std::string text;
+  for (const std::string& op : structure.ops) text += '\x1f' + plain_operator(op);
+  for (const auto& [from, to] : structure.links) text += fmt::format("\x1f{}>{}", from, to);
+  // Of entries whose links are not known, by name.
+  if (structure.links.empty())
+    for (const auto& [from, to] : structure.edges)
+      text += fmt::format("\x1f{}>{}", plain_operator(from), plain_operator(to));
+  return digest(text);
 }
 
 }  // namespace tilepilot::retrieval

@@ -10,6 +10,8 @@
 namespace tilepilot::retrieval {
 namespace {
 
+constexpr const char* kLicence = "Apache-2.0";  // TilePilot's own
+
 std::string trimmed(std::string_view text) {
   size_t begin = text.find_first_not_of(" \t\r");
   if (begin == std::string_view::npos) return {};
@@ -29,6 +31,7 @@ Error bad_seed(const std::filesystem::path& file, std::string_view problem) {
 
 Result<Entry> read_seed(const std::filesystem::path& file) {
   Entry entry{.name = file.stem().string(), .origin = "seed", .target = "cpu"};
+  entry.licence = kLicence;
   if (!read_file(file, entry.source))
     return make_error(DiagnosticKind::file_not_found, {}, fmt::format("cannot read `{}`", file.string()));
   size_t end = entry.source.find("\"\"\"", 3);
@@ -45,12 +48,16 @@ Result<Entry> read_seed(const std::filesystem::path& file) {
       entry.tags = words(value);
     } else if (key == "dtype") {
       entry.structure.dtype = value;
+    } else if (key == "licence") {
+      entry.licence = value;
     }
   }
   if (entry.structure.ops.empty()) return bad_seed(file, "names no `ops:`");
   // A seed is one chain: each operator feeds the next.
-  for (size_t i = 1; i < entry.structure.ops.size(); ++i)
+  for (size_t i = 1; i < entry.structure.ops.size(); ++i) {
     entry.structure.edges.emplace_back(entry.structure.ops[i - 1], entry.structure.ops[i]);
+    entry.structure.links.emplace_back(static_cast<int>(i) - 1, static_cast<int>(i));
+  }
   return entry;
 }
 

@@ -9,7 +9,7 @@
 namespace tilepilot::retrieval {
 
 // Reads one seed file. Its docstring is a title line, then `key: value` lines: ops (space-separated ATen names in graph
-// order), tags, dtype.
+// order), tags, dtype, licence (SPDX; default: that of TilePilot).
 Result<Entry> read_seed(const std::filesystem::path& file);
 
 // Adds the seeds of a folder that the corpus does not have yet.

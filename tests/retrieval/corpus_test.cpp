@@ -79,11 +79,13 @@ TEST_F(CorpusTest, ReadsFilesOfTheFirstVersion) {
         "INSERT INTO corpus VALUES (7, 'kept', 'generated', 's', '[\"t\"]', "
         "'{\"ops\":[\"aten::add\"],\"edges\":[],\"dtype\":\"float32\",\"largest_elements\":4}', 'x = 1', 'print', 1.5, "
         "'cpu', 'now')");
-    old.exec("CREATE TABLE run (id INTEGER PRIMARY KEY)");
-    old.exec("CREATE TABLE attempt (id INTEGER PRIMARY KEY)");
+    old.exec("CREATE TABLE run (id INTEGER PRIMARY KEY, model_source TEXT NOT NULL)");
+    old.exec("CREATE TABLE attempt (run INTEGER NOT NULL, source TEXT NOT NULL)");
+    old.exec("CREATE TABLE exchange (run INTEGER NOT NULL, status INTEGER, reply TEXT)");
     old.exec("PRAGMA application_id = 1416188009");
     old.exec("PRAGMA user_version = 1");
-    old.exec("INSERT INTO run VALUES (1), (2)");
+    old.exec("INSERT INTO run VALUES (1, 'its model'), (2, 'another')");
+    old.exec("INSERT INTO attempt VALUES (2, 'x = 2'), (1, 'x = 1')");
   }
   // Who may only read gets a copy that is up to date, and leaves the file as it is.
   EXPECT_TRUE((*(*open_corpus(file(), /*read_only*/ true))->find("kept")).has_value());
@@ -94,6 +96,11 @@ TEST_F(CorpusTest, ReadsFilesOfTheFirstVersion) {
   EXPECT_EQ(found->speedup, 1.5);
   EXPECT_EQ(found->target, "cpu");
   EXPECT_EQ(found->created, "now");
+  // The run that found the program tells its model; the rest follows from what is there.
+  EXPECT_EQ(found->model_source, "its model");
+  EXPECT_EQ(found->graph, graph_fingerprint(found->structure));
+  EXPECT_EQ(found->uid.size(), 32u);
+  EXPECT_EQ(open()->search({{"aten::add"}}, "", 1)->size(), 1u);
   // Each run of an earlier version has got a name of its own.
   EXPECT_EQ(SQLite::Database(file().string()).execAndGet("SELECT count(DISTINCT uid) FROM run").getInt(), 2);
 }
