@@ -10,6 +10,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "cli/help.h"
 #include "compiler/diagnostics/render.h"
 #include "compiler/runtime/target.h"
 #include "compiler/untrusted/printable.h"

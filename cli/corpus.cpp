@@ -8,6 +8,8 @@
 #include "agent/generate.h"
 #include "agent/work_folder.h"
 #include "cli/command.h"
+#include "cli/corpus_upkeep.h"
+#include "retrieval/corpus_file.h"
 #include "retrieval/seeds.h"
 
 namespace tilepilot::cli {
@@ -23,52 +25,63 @@ struct CorpusFlags {
   int count = 5;
 };
 
-json to_json(const retrieval::Entry& entry, bool with_source) {
-  json object = {{"id", entry.id},           {"name", entry.name},
-                 {"origin", entry.origin},   {"summary", entry.summary},
-                 {"tags", entry.tags},       {"ops", entry.structure.ops},
-                 {"speedup", entry.speedup}, {"target", entry.target},
-                 {"created", entry.created}, {"fingerprint", entry.fingerprint}};
-  if (with_source) object["source"] = entry.source;
+json entry_json(const retrieval::Entry& entry, bool whole) {
+  json object = retrieval::to_json(entry);
+  object["id"] = entry.id;
+  if (!whole)
+    for (const char* text : {"source", "model_source", "certificate", "edges", "links"}) object.erase(text);
   return object;
-}
-
-Result<std::unique_ptr<retrieval::Corpus>> open_with_seeds(const Session& session) {
-  auto corpus = TRY(retrieval::open_corpus(session.store_file()));
-  TRY(retrieval::sync_seeds(*corpus, session.environment.root / "seeds"));
-  return corpus;
-}
-
-// Opens the corpus with the seeds in it; a store that can be read but not written is opened as it is.
-Result<std::unique_ptr<retrieval::Corpus>> open(const Session& session) {
-  auto corpus = open_with_seeds(session);
-  if (corpus || corpus.error().kind != DiagnosticKind::store_unusable) return corpus;
-  auto as_it_is = retrieval::open_corpus(session.store_file(), /*read_only*/ true);
-  return as_it_is ? std::move(as_it_is) : std::move(corpus);
 }
 
 std::string table_line(const retrieval::Entry& entry) {
   std::string speedup = entry.speedup > 0 ? fmt::format("{:.2f}x", entry.speedup) : "-";
-  return fmt::format("{:>4}  {:<9}  {:<28}  {:<11}  {:>7}  {}", entry.id, entry.origin, entry.name, entry.target,
-                     speedup, entry.summary);
+  return fmt::format("{:>4}  {:<9}  {:<28}  {:<11}  {:>7}  {}{}", entry.id, entry.origin, entry.name, entry.target,
+                     speedup, entry.quarantined.empty() ? "" : "[in quarantine] ", entry.summary);
+}
+
+std::string shapes_text(const std::vector<retrieval::TensorShape>& shapes) {
+  std::string text;
+  for (const auto& shape : shapes)
+    text += fmt::format("{}{}[{}]", text.empty() ? "" : ", ", shape.dtype, fmt::join(shape.extents, ", "));
+  return text;
+}
+
+// What is known of an entry besides its program, a line each.
+std::vector<std::string> facts_of(const retrieval::Entry& entry) {
+  std::vector<std::string> lines = {fmt::format("{} ({}), {} for {}: {}", entry.name, entry.uid.substr(0, 12),
+                                                entry.origin, entry.target, entry.summary)};
+  auto add = [&](std::string_view what, const std::string& text) {
+    if (!text.empty() && text != "{}") lines.push_back(fmt::format("  {:<12} {}", what, text));
+  };
+  if (entry.speedup > 0)
+    add("speed",
+        fmt::format("{:.2f}x eager{}{}", entry.speedup,
+                    entry.compile_speedup > 0 ? fmt::format(", {:.2f}x torch.compile", entry.compile_speedup) : "",
+                    entry.roofline > 0 ? fmt::format(", {:.0f} % of the roofline", 100 * entry.roofline) : ""));
+  if (!entry.inputs.empty()) add("shapes", shapes_text(entry.inputs) + " -> " + shapes_text(entry.outputs));
+  add("licence", entry.licence);
+  add("lineage", entry.lineage);
+  add("proven", entry.verified.empty() ? "" : fmt::format("{} with {}", entry.verified, entry.toolchain));
+  add("quarantine", entry.quarantined);
+  return lines;
 }
 
 int list(Session& session, const CorpusFlags&) {
-  auto corpus = open(session);
+  auto corpus = open_corpus_with_seeds(session);
   if (!corpus) return session.fail(corpus.error());
   auto entries = (*corpus)->list();
   if (!entries) return session.fail(entries.error());
   json object = {{"ok", true}, {"entries", json::array()}};
   for (const auto& entry : *entries) {
     session.answer(table_line(entry));
-    object["entries"].push_back(to_json(entry, false));
+    object["entries"].push_back(entry_json(entry, false));
   }
   session.finish(object);
   return kDone;
 }
 
 int show(Session& session, const CorpusFlags& options) {
-  auto corpus = open(session);
+  auto corpus = open_corpus_with_seeds(session);
   if (!corpus) return session.fail(corpus.error());
   auto entry = (*corpus)->find(options.entry);
   if (!entry) return session.fail(entry.error());
@@ -78,8 +91,9 @@ int show(Session& session, const CorpusFlags& options) {
                          fmt::format("the corpus has no entry `{}`", options.entry),
                          {},
                          "`tilepilot corpus list` shows them"});
+  for (const std::string& line : facts_of(**entry)) session.progress(line);
   session.answer((*entry)->source);
-  session.finish({{"ok", true}, {"entry", to_json(**entry, true)}});
+  session.finish({{"ok", true}, {"entry", entry_json(**entry, true)}});
   return kDone;
 }
 
@@ -95,17 +109,20 @@ int search(Session& session, const CorpusFlags& options) {
   if (options.model.empty() && options.text.empty())
     return session.fail(
         {DiagnosticKind::bad_usage, {}, "nothing to search for", {}, "give a model file, or `--text WORDS`"});
-  auto corpus = open(session);
+  auto corpus = open_corpus_with_seeds(session);
   if (!corpus) return session.fail(corpus.error());
   auto structure = structure_of_model(session, options.model);
   if (!structure) return session.fail(structure.error());
-  auto hits = (*corpus)->search(*structure, options.text, options.count);
+  retrieval::Query query{*structure, options.text};
+  query.count = options.count;
+  if (session.common.target != "auto") query.target = session.common.target;
+  auto hits = (*corpus)->search(query);
   if (!hits) return session.fail(hits.error());
   json object = {{"ok", true}, {"hits", json::array()}};
   for (const auto& hit : *hits) {
     session.answer(fmt::format("{:.2f}  {:<28}  {}\n      because it {}", hit.score, hit.entry.name, hit.entry.summary,
                                hit.reason));
-    object["hits"].push_back({{"score", hit.score}, {"reason", hit.reason}, {"entry", to_json(hit.entry, false)}});
+    object["hits"].push_back({{"score", hit.score}, {"reason", hit.reason}, {"entry", entry_json(hit.entry, false)}});
   }
   if (hits->empty()) session.answer("no entry of the corpus is related");
   session.finish(object);
@@ -123,7 +140,7 @@ void add_action(CLI::App& corpus, Session& session, const std::shared_ptr<Corpus
 
 void add_corpus(CLI::App& app, Session& session) {
   auto options = std::make_shared<CorpusFlags>();
-  auto* command = app.add_subcommand("corpus", "The verified programs: list, show, search");
+  auto* command = app.add_subcommand("corpus", "The verified programs: list, show, search, prove again, share");
   command->require_subcommand(1);
   add_action(*command, session, options, "list", "All entries, a line each", list);
   add_action(*command, session, options, "show", "The program of one entry", show);
@@ -135,6 +152,7 @@ void add_corpus(CLI::App& app, Session& session) {
   find->add_option("-n,--count", options->count, "Most entries to show")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  add_corpus_upkeep(*command, session);
 }
 
 }  // namespace tilepilot::cli

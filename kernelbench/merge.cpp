@@ -151,8 +151,14 @@ class Merge {
     }
     for (Values& entry : rows(source_, "SELECT * FROM corpus ORDER BY id")) {
       entry.erase("id");
+      entry.set("embedded", int64_t{0});  // embeddings are made where they are searched
       result_.entries += static_cast<int>(entry.insert(store_, "corpus", "INSERT OR IGNORE"));
     }
+    for (const char* table : {"fix", "lesson"})
+      for (Values& learnt : rows(source_, fmt::format("SELECT * FROM {} ORDER BY id", table))) {
+        learnt.erase("id");
+        learnt.insert(store_, table, "INSERT OR IGNORE");
+      }
   }
 
  private:

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "retrieval/stable_hash.h"
+
 namespace tilepilot::retrieval {
 namespace {
 
@@ -171,14 +173,6 @@ const std::unordered_map<std::string_view, std::string_view>& families() {
       {"gru", "recurrent"},
   };
   return table;
-}
-
-// FNV-1a with a final mix: the same everywhere, which std::hash is not.
-uint64_t stable_hash(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  hash ^= hash >> 32;
-  return hash * 0x9e3779b97f4a7c15u;
 }
 
 // Adds a feature with a sign from its hash, so that collisions cancel on average.

@@ -12,6 +12,7 @@
 #include "compiler/syntax/pattern.h"
 #include "retrieval/corpus.h"
 #include "retrieval/embedding.h"
+#include "retrieval/stable_hash.h"
 
 namespace tilepilot::retrieval {
 namespace {
@@ -81,17 +82,6 @@ class BoundNames {
   std::unordered_set<const void*> ids_;
 };
 
-// 128 bits of two FNV-1a runs with different starts.
-std::string digest(std::string_view text) {
-  uint64_t a = 0xcbf29ce484222325u, b = 0x84222325cbf29ce4u;
-  for (char c : text) {
-    a = (a ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    b = (b ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    b ^= b >> 29;
-  }
-  return fmt::format("{:016x}{:016x}", a, b);
-}
-
 bool starts_statement(TokenKind before) {
   return before == TokenKind::newline || before == TokenKind::indent || before == TokenKind::dedent ||
          before == TokenKind::end;
@@ -130,7 +120,7 @@ Result<std::string> fingerprint(const std::string& source) {
   int32_t file = sources.add("program", source);
   ModuleRef module = parse(sources, file, diagnostics);
   if (!module) return make_error(diagnostics.items().front());
-  return digest(normalised(sources, file, BoundNames(*module)));
+  return stable_digest(normalised(sources, file, BoundNames(*module)));
 }
 
 std::string graph_fingerprint(const Structure& structure) {
@@ -142,7 +132,7 @@ std::string graph_fingerprint(const Structure& structure) {
   if (structure.links.empty())
     for (const auto& [from, to] : structure.edges)
       text += fmt::format("\x1f{}>{}", plain_operator(from), plain_operator(to));
-  return digest(text);
+  return stable_digest(text);
 }
 
 }  // namespace tilepilot::retrieval

@@ -62,6 +62,13 @@ TEST_F(CommandLine, GenerateWritesAVerifiedProgramOnceIntoTheCorpus) {
   json hits = json::parse(found.out)["hits"];
   ASSERT_FALSE(hits.empty());
   EXPECT_EQ(hits[0]["entry"]["name"], "scale_softmax");
+  const json shown = json::parse(tilepilot({"corpus", "show", "scale_softmax", "--json"}).out)["entry"];
+  EXPECT_EQ(shown["certificate"]["verdict"]["outcome"], "verified");
+  EXPECT_THAT(shown["model_source"].get<std::string>(), HasSubstr("class Model"));
+  EXPECT_EQ(shown["lineage"]["author"], "builtin");
+  EXPECT_FALSE(shown["inputs"].empty());
+  EXPECT_GT(shown["roofline"].get<double>(), 0);
+  EXPECT_THAT(shown["toolchain"]["tilepilot"].get<std::string>(), HasSubstr("tilepilot"));
   EXPECT_THAT(hits[0]["reason"].get<std::string>(), HasSubstr("softmax"));
 }
 
@@ -313,6 +320,42 @@ TEST_F(CommandLine, CorpusListsShowsAndSearches) {
   EXPECT_EQ(tilepilot({"corpus", "show", "nothing"}).exit_code, 2);
   EXPECT_EQ(tilepilot({"corpus", "search"}).exit_code, 2);
   EXPECT_THAT(tilepilot({"corpus", "search", "--text", "attention"}).out, HasSubstr("attention"));
+}
+
+TEST_F(CommandLine, CorpusMovesAndProvesItself) {
+  ASSERT_EQ(tilepilot({"corpus", "export", "corpus.jsonl", "--json"}).exit_code, 0);
+  std::string text;
+  ASSERT_TRUE(read_file(folder_ / "corpus.jsonl", text));
+  // An entry whose program computes something else joins a corpus that has nothing but it and the seeds.
+  std::istringstream lines(text);
+  std::string header, line, kept;
+  std::getline(lines, header);
+  while (std::getline(lines, line))
+    if (json entry = json::parse(line); entry["name"] == "bias_gelu") {
+      entry["name"] = "poisoned";
+      entry["uid"] = "p";
+      std::string source = entry["source"];
+      const size_t model = source.find("class ModelNew");
+      source = source.substr(0, model) + "class ModelNew(Model):\n    def forward(self, x):\n        return x * 2\n";
+      entry["source"] = source;
+      kept = entry.dump();
+    }
+  ASSERT_FALSE(kept.empty());
+  std::ofstream(folder_ / "poisoned.jsonl") << header << "\n" << kept << "\n";
+  auto imported = tilepilot({"corpus", "import", "poisoned.jsonl", "--json"});
+  ASSERT_EQ(imported.exit_code, 0) << all(imported);
+  EXPECT_EQ(json::parse(imported.out)["added"], 1);
+  EXPECT_EQ(json::parse(tilepilot({"corpus", "import", "corpus.jsonl", "--json"}).out)["added"], 0);
+  auto proven = tilepilot({"corpus", "verify", "--json"});
+  EXPECT_EQ(proven.exit_code, 1) << all(proven);
+  const json report = json::parse(proven.out);
+  EXPECT_EQ(report["failed"], 1) << all(proven);
+  EXPECT_EQ(report["failures"][0]["name"], "poisoned");
+  EXPECT_GE(report["held"].get<int>(), 12);
+  EXPECT_THAT(tilepilot({"corpus", "list"}).out, HasSubstr("[in quarantine]"));
+  EXPECT_THAT(tilepilot({"corpus", "search", "--text", "poisoned"}).out, Not(HasSubstr("poisoned")));
+  EXPECT_EQ(tilepilot({"corpus", "import", "absent.jsonl"}).exit_code, 2);
+  EXPECT_THAT(tilepilot({"corpus", "index"}).out, HasSubstr("flat index of 13 entries"));
 }
 
 // compile, run, doctor

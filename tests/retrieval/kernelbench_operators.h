@@ -97,15 +97,7 @@ zeros_like: cat 1
 
 // Operators of a graph, and how many graphs have that many.
 inline constexpr int kGraphSizes[][2] = {
-    {1, 78},
-    {2, 12},
-    {3, 30},
-    {4, 22},
-    {5, 30},
-    {6, 17},
-    {7, 8},
-    {8, 6},
-    {60, 5},
+    {1, 78}, {2, 12}, {3, 30}, {4, 22}, {5, 30}, {6, 17}, {7, 8}, {8, 6}, {60, 5},
 };
 
 }  // namespace tilepilot::retrieval

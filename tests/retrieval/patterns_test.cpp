@@ -1,0 +1,130 @@
+// Which programs are chosen for a graph: those that together show its patterns, and that run where it will.
+#include "retrieval/patterns.h"
+
+#include "retrieval/target_fit.h"
+#include "tests/retrieval/corpus_fixture.h"
+
+namespace tilepilot::retrieval {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class PatternsTest : public testing::CorpusFolder {};
+
+TEST_F(PatternsTest, AreFamiliesAndPairsOfThem) {
+  EXPECT_THAT(patterns_of(chain({"linear", "relu", "gelu"})),
+              ElementsAre("activation", "activation > activation", "product", "product > activation"));
+  EXPECT_THAT(patterns_of(chain({"conv2d"})), ElementsAre("convolution"));
+  EXPECT_TRUE(patterns_of({}).empty());
+}
+
+TEST_F(PatternsTest, SeeThroughViews) {
+  EXPECT_THAT(patterns_of(chain({"matmul", "transpose", "contiguous", "softmax"})),
+              ElementsAre("product", "product > softmax", "softmax"));
+  // By place: of two products, one alone feeds the softmax.
+  Structure graph = chain({"linear", "view", "mm"});
+  graph.ops.push_back("aten::softmax");
+  graph.edges.emplace_back("aten::view", "aten::softmax");
+  graph.links.emplace_back(1, 3);
+  EXPECT_THAT(patterns_of(graph), ElementsAre("product", "product > product", "product > softmax", "softmax"));
+  // Entries of earlier versions know the names alone.
+  graph.links.clear();
+  EXPECT_THAT(patterns_of(graph), ElementsAre("product", "softmax"));
+}
+
+TEST_F(PatternsTest, CoverIsAShare) {
+  EXPECT_EQ(cover({"a", "b", "c", "d"}, {"b", "d", "e"}), 0.5);
+  EXPECT_EQ(cover({}, {}), 1);
+  EXPECT_EQ(cover({"a"}, {}), 0);
+}
+
+TEST_F(PatternsTest, ChoosesWhatCoversRatherThanWhatIsAlike) {
+  auto corpus = open(file());
+  // Four programs that are near to one half of the model, and one that shows the other half.
+  for (const char* activation : {"relu", "gelu", "silu", "tanh"})
+    ASSERT_TRUE(*corpus->add(entry(std::string("linear_") + activation, {"linear", activation})));
+  ASSERT_TRUE(*corpus->add(entry("norm_pool", {"batch_norm", "max_pool2d"})));
+  Query query{chain({"linear", "relu", "batch_norm", "max_pool2d"})};
+  query.count = 2;
+  const Chosen chosen = *choose_covering(*corpus, query);
+  ASSERT_EQ(chosen.hits.size(), 2u);
+  std::vector<std::string> names = {chosen.hits[0].entry.name, chosen.hits[1].entry.name};
+  EXPECT_THAT(names, ::testing::UnorderedElementsAre("linear_relu", "norm_pool"));
+  EXPECT_THAT(chosen.hits[0].reason, HasSubstr("covers "));
+  EXPECT_THAT(chosen.uncovered, ElementsAre("activation > norm"));
+  EXPECT_NEAR(chosen.cover, 6.0 / 7, 1e-9);
+}
+
+TEST_F(PatternsTest, FindsARarePatternBehindManyNearEntries) {
+  auto corpus = open(file());
+  std::vector<Entry> entries;
+  for (int i = 0; i < 100; ++i) {
+    entries.push_back(entry("near_" + std::to_string(i), {"linear", "relu", "linear", "relu", "linear"}));
+    entries.back().structure.dtype = "float32";
+  }
+  entries.push_back(entry("rare", {"cumsum"}));
+  ASSERT_EQ(*corpus->add_all(entries), 101);
+  Query query{chain({"linear", "relu", "linear", "relu", "linear", "cumsum"})};
+  query.count = 2;
+  const Chosen chosen = *choose_covering(*corpus, query);
+  ASSERT_EQ(chosen.hits.size(), 2u);
+  EXPECT_EQ(chosen.hits[1].entry.name, "rare");
+}
+
+TEST_F(PatternsTest, PrefersTheFasterOfEquals) {
+  auto corpus = open(file());
+  Entry slow = entry("slow", {"linear", "relu"}), fast = entry("fast", {"linear", "relu"});
+  slow.speedup = 1.1;
+  fast.speedup = 6;
+  ASSERT_TRUE(*corpus->add(slow));
+  ASSERT_TRUE(*corpus->add(fast));
+  Query query{chain({"linear", "relu"})};
+  query.count = 1;
+  EXPECT_EQ((*choose_covering(*corpus, query)).hits[0].entry.name, "fast");
+}
+
+TEST_F(PatternsTest, LeavesOutWhatCannotRunThereOrIsTooNear) {
+  auto corpus = open(file());
+  Entry hopper = entry("hopper", {"linear", "relu"}), same = entry("same", {"linear", "relu"}),
+        other = entry("other", {"linear", "gelu"});
+  hopper.target = "cuda:sm_90a";
+  hopper.source = "def f(T, a, b, m):\n    T.copy_cluster(a, b, dst_block=m)\n";
+  ASSERT_TRUE(*corpus->add(hopper));
+  ASSERT_TRUE(*corpus->add(same));
+  ASSERT_TRUE(*corpus->add(other));
+  Query query{chain({"linear", "relu"})};
+  query.count = 3;
+  query.target = "cuda:sm_80";
+  for (const Hit& hit : (*choose_covering(*corpus, query)).hits) EXPECT_NE(hit.entry.name, "hopper");
+  query.target = "cuda:sm_90a";
+  EXPECT_EQ((*choose_covering(*corpus, query)).hits[0].entry.name, "hopper");
+  query.exclude_near = 0.1;
+  const Chosen far = *choose_covering(*corpus, query);
+  ASSERT_EQ(far.hits.size(), 1u);
+  EXPECT_EQ(far.hits[0].entry.name, "other");
+}
+
+TEST(TargetFit, OrdersTargetsByHowMuchTheyTeach) {
+  EXPECT_EQ(target_fit("cpu", "", "cpu"), 1);
+  EXPECT_EQ(target_fit("cpu", "", ""), 1);
+  EXPECT_EQ(target_fit("emulate:sm_80", "", "cuda:sm_80"), 1);
+  EXPECT_LT(target_fit("cuda:sm_80", "", "cuda:sm_90a"), 1);
+  EXPECT_LT(target_fit("hip:gfx942", "", "cuda:sm_90a"), target_fit("cuda:sm_80", "", "cuda:sm_90a"));
+  EXPECT_LT(target_fit("cpu", "", "cuda:sm_90a"), target_fit("hip:gfx942", "", "cuda:sm_90a"));
+  EXPECT_GT(target_fit("cpu", "", "cuda:sm_90a"), 0);
+}
+
+TEST(TargetFit, IsNoneWhereATargetLacksWhatAProgramNeeds) {
+  EXPECT_EQ(target_needs("def f(T):\n    T.cluster_sync()\n    T.cluster_wait()\n"), "clusters");
+  EXPECT_EQ(target_needs("def f(T):\n    # T.cluster_sync() is not called\n    x = 'T.import_source'\n"), "");
+  EXPECT_EQ(target_needs("def f(T):\n    T.import_source('int x;')\n    T.cluster_sync()\n"), "foreign clusters");
+  EXPECT_EQ(target_fit("cuda:sm_90a", "clusters", "cuda:sm_80"), 0);
+  EXPECT_EQ(target_fit("cuda:sm_90a", "clusters", "cpu"), 0);
+  EXPECT_EQ(target_fit("cuda:sm_90a", "clusters", "cuda:sm_90a"), 1);
+  EXPECT_EQ(target_fit("cuda:sm_90a", "foreign", "cpu"), 0);
+  EXPECT_GT(target_fit("cuda:sm_80", "foreign", "cuda:sm_90a"), 0);
+}
+
+}  // namespace
+}  // namespace tilepilot::retrieval
