@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class CorpusFileTest : public testing::CorpusFolder {
+class CorpusFileTest : public CorpusFolder {
  protected:
   Error import_error(const std::string& text) {
     std::ofstream(file("given.jsonl")) << text;
@@ -86,7 +86,8 @@ TEST_F(CorpusFileTest, FailWrongFiles) {
   const std::string header = "{\"format\":\"tilepilot-corpus\",\"version\":1}\n";
   EXPECT_THAT(import_error(header + "{}\n")->message, HasSubstr("has no entry in line 2"));
   auto corpus = open(file());
-  EXPECT_EQ((*import_corpus(*corpus, (std::ofstream(file("e.jsonl")) << header, file("e.jsonl")))).added, 0);
+  std::ofstream(file("empty.jsonl")) << header;
+  EXPECT_EQ(import_corpus(*corpus, file("empty.jsonl"))->added, 0);
   EXPECT_EQ(import_corpus(*corpus, file("absent")).error().kind, DiagnosticKind::file_not_found);
 }
 

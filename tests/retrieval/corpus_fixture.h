@@ -9,7 +9,7 @@
 
 #include "retrieval/corpus.h"
 
-namespace tilepilot::retrieval::testing {
+namespace tilepilot::retrieval {
 
 class CorpusFolder : public ::testing::Test {
  protected:
@@ -49,4 +49,4 @@ class CorpusFolder : public ::testing::Test {
   std::filesystem::path folder_;
 };
 
-}  // namespace tilepilot::retrieval::testing
+}  // namespace tilepilot::retrieval

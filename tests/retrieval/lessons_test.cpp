@@ -7,7 +7,7 @@ namespace {
 
 using ::testing::IsEmpty;
 
-class LessonsTest : public testing::CorpusFolder {
+class LessonsTest : public CorpusFolder {
  protected:
   std::unique_ptr<Lessons> memory() { return *Lessons::open(file("memory.db")); }
   static Fix fix(const std::string& kind, const std::string& message, const std::string& change) {

@@ -10,7 +10,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class PatternsTest : public testing::CorpusFolder {};
+class PatternsTest : public CorpusFolder {};
 
 TEST_F(PatternsTest, AreFamiliesAndPairsOfThem) {
   EXPECT_THAT(patterns_of(chain({"linear", "relu", "gelu"})),
@@ -96,7 +96,8 @@ TEST_F(PatternsTest, LeavesOutWhatCannotRunThereOrIsTooNear) {
   Query query{chain({"linear", "relu"})};
   query.count = 3;
   query.target = "cuda:sm_80";
-  for (const Hit& hit : (*choose_covering(*corpus, query)).hits) EXPECT_NE(hit.entry.name, "hopper");
+  const Chosen runs = *choose_covering(*corpus, query);
+  for (const Hit& hit : runs.hits) EXPECT_NE(hit.entry.name, "hopper");
   query.target = "cuda:sm_90a";
   EXPECT_EQ((*choose_covering(*corpus, query)).hits[0].entry.name, "hopper");
   query.exclude_near = 0.1;
