@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "agent/corpus_entry.h"
 #include "agent/work_folder.h"
 #include "compiler/source/file.h"
+#include "retrieval/seeds.h"
 
 namespace tilepilot::agent {
 namespace {
@@ -15,11 +17,12 @@ using nlohmann::json;
 
 // Whose fault it is that an entry could not be judged.
 enum class Fault { entry, machine, neither };
-Fault fault_of(DiagnosticKind kind) {
-  switch (kind) {
+Fault fault_of(const Diagnostic& error) {
+  switch (error.kind) {
     case DiagnosticKind::model_invalid:
     case DiagnosticKind::syntax_error:
-      return Fault::entry;
+      // This Python may lack what another one had.
+      return error.message.find("ModuleNotFoundError") == std::string::npos ? Fault::entry : Fault::neither;
     case DiagnosticKind::compiler_missing:
     case DiagnosticKind::nvrtc_missing:
     case DiagnosticKind::driver_missing:
@@ -44,7 +47,15 @@ class CorpusVerifier {
   }
 
   Result<CorpusVerification> run() {
-    for (const retrieval::Entry& entry : TRY(corpus_.list())) TRY(prove(entry));
+    const auto entries = TRY(corpus_.list());
+    for (const std::string& name : options_.names)
+      if (std::none_of(entries.begin(), entries.end(), [&](const auto& entry) { return entry.name == name; }))
+        return make_error(DiagnosticKind::bad_usage, {}, fmt::format("the corpus has no entry `{}`", name),
+                          "`tilepilot corpus list` shows them");
+    for (const retrieval::Entry& entry : entries)
+      if (options_.names.empty() ||
+          std::find(options_.names.begin(), options_.names.end(), entry.name) != options_.names.end())
+        TRY(prove(entry));
     return std::move(result_);
   }
 
@@ -65,8 +76,8 @@ class CorpusVerifier {
       skip(entry, fmt::format("it is for `{}`, and `{}` is judged here", entry.target, options_.judge.target));
       return {};
     }
-    const std::string& model = entry.model_source.empty() ? entry.source : entry.model_source;
-    if (model.find("class Model(") == std::string::npos) {
+    const std::string model = retrieval::model_of(entry);
+    if (model.empty()) {
       skip(entry, "the model that it is a program for is not known");
       return {};
     }
@@ -83,7 +94,7 @@ class CorpusVerifier {
                         fmt::format("cannot write to `{}`: {}", work.path().string(), why));
     auto checked = options_.check(sources_, check);
     if (checked.ok()) return record(entry, *checked);
-    switch (fault_of(checked.error().kind)) {
+    switch (fault_of(checked.error())) {
       case Fault::entry:
         return quarantine(entry, checked.error().message, toolchain_of(here_));
       case Fault::machine:

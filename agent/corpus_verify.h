@@ -12,11 +12,12 @@
 namespace tilepilot::agent {
 
 struct CorpusVerifyOptions {
-  std::filesystem::path work;  // folder for programs and exported references
-  ExporterOptions exporter;    // its interpreter and script; the rest is each entry's own
-  eval::JudgeOptions judge;    // its worker, target and limits; the rest is each entry's own
-  bool all = false;            // else those alone that were proven with another toolchain, or never
-  std::string version;         // of this TilePilot
+  std::filesystem::path work;      // folder for programs and exported references
+  ExporterOptions exporter;        // its interpreter and script; the rest is each entry's own
+  eval::JudgeOptions judge;        // its worker, target and limits; the rest is each entry's own
+  std::vector<std::string> names;  // of the entries that are proven; empty: all
+  bool all = false;                // else those alone that were proven with another toolchain, or never
+  std::string version;             // of this TilePilot
   std::function<void(const std::string&)> progress = [](const std::string&) {};
   // Replaced by a fake in tests.
   std::function<Result<Certified>(SourceMap&, const CheckOptions&)> check = agent::check;

@@ -17,6 +17,7 @@ using nlohmann::json;
 
 struct UpkeepFlags {
   std::string file;
+  std::vector<std::string> names;
   bool all = false;
   bool anew = false;
 };
@@ -40,6 +41,7 @@ Result<agent::CorpusVerification> prove(Session& session, const UpkeepFlags& fla
   options.judge = TRY(session.judge_options());
   options.judge.target = runtime::to_string(chosen_target(TRY(runtime::parse_target(session.common.target))));
   options.all = flags.all;
+  options.names = flags.names;
   options.version = version_text(session.environment);
   options.progress = [&session](const std::string& line) { session.progress(line); };
   auto corpus = TRY(open_to_write(session));
@@ -130,11 +132,13 @@ Result<std::unique_ptr<retrieval::Corpus>> open_corpus_with_seeds(const Session&
 
 void add_corpus_upkeep(CLI::App& corpus, Session& session) {
   auto flags = std::make_shared<UpkeepFlags>();
-  add_upkeep(corpus, session, flags, "verify",
-             "Prove entries again that were proven with another compiler, driver or TilePilot; what fails goes into "
-             "quarantine",
-             run_verify_corpus)
-      ->add_flag("--all", flags->all, "Prove also those that were proven with what is here");
+  auto* verify = add_upkeep(
+      corpus, session, flags, "verify",
+      "Prove entries again that were proven with another compiler, driver or TilePilot; what fails goes into "
+      "quarantine",
+      run_verify_corpus);
+  verify->add_option("names", flags->names, "Entries to prove (default: all)");
+  verify->add_flag("--all", flags->all, "Prove also those that were proven with what is here");
   add_upkeep(corpus, session, flags, "export", "Write all entries to a file", run_export_corpus)
       ->add_option("file", flags->file, "Where they go (JSON Lines)")
       ->required();

@@ -79,7 +79,7 @@ AnnIndex::AnnIndex(std::unique_ptr<faiss::Index> index) : index_(std::move(index
 
 int AnnIndex::clusters() const { return static_cast<int>(lists_->nlist); }
 
-int AnnIndex::usual_probes(int clusters) { return std::max(8, clusters / 64); }
+int AnnIndex::usual_probes(int clusters) { return std::max(8, clusters / 125); }
 
 int64_t AnnIndex::sample_size(int64_t expected) {
   return std::min(expected, clusters_for(expected) * kSampleOfCluster);

@@ -22,7 +22,7 @@ namespace {
 // Structure decides, words break ties; a search by words alone uses words alone.
 constexpr float kStructureShare = 0.8f;
 // Rows of the index that are compared exactly, whatever the count: the index is approximate where the corpus is large.
-constexpr size_t kFewestCandidates = 200;
+constexpr size_t kFewestCandidates = 100;
 
 std::set<std::string> plain_operators(const Structure& structure) {
   std::set<std::string> plain;
@@ -30,17 +30,22 @@ std::set<std::string> plain_operators(const Structure& structure) {
   return plain;
 }
 
+std::set<std::string> plain_edges(const Structure& structure) {
+  std::set<std::string> plain;
+  for (const auto& [from, to] : structure.edges) plain.insert(plain_operator(from) + " -> " + plain_operator(to));
+  return plain;
+}
+
+std::vector<std::string> in_both(const std::set<std::string>& one, const std::set<std::string>& other) {
+  std::vector<std::string> shared;
+  std::set_intersection(one.begin(), one.end(), other.begin(), other.end(), std::back_inserter(shared));
+  return shared;
+}
+
 // Why an entry fits: what it shares with the query, else which family of work.
 std::string reason_for(const Structure& query, const Entry& entry, double structure_score, double text_score) {
-  auto wanted = plain_operators(query), has = plain_operators(entry.structure);
-  std::vector<std::string> shared, edges;
-  std::set_intersection(wanted.begin(), wanted.end(), has.begin(), has.end(), std::back_inserter(shared));
-  for (const auto& [from, to] : query.edges)
-    for (const auto& [other_from, other_to] : entry.structure.edges)
-      if (plain_operator(from) == plain_operator(other_from) && plain_operator(to) == plain_operator(other_to))
-        edges.push_back(plain_operator(from) + " -> " + plain_operator(to));
-  std::sort(edges.begin(), edges.end());
-  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+  const auto shared = in_both(plain_operators(query), plain_operators(entry.structure));
+  const auto edges = in_both(plain_edges(query), plain_edges(entry.structure));
   std::vector<std::string> parts;
   if (!shared.empty()) parts.push_back(fmt::format("shares {}", fmt::join(shared, ", ")));
   if (!edges.empty()) parts.push_back(fmt::format("in the order {}", fmt::join(edges, ", ")));
@@ -127,7 +132,8 @@ class SqliteCorpus final : public Corpus {
     try {
       // Of what the index gives, some may be in quarantine or run elsewhere only: then it is asked for more.
       for (size_t wanted = std::max(kFewestCandidates, 4 * count);; wanted *= 4) {
-        const auto rows = index_.candidates(vectors.weighed, wanted);
+        auto rows = index_.candidates(vectors.weighed, wanted);
+        std::sort(rows.begin(), rows.end());      // as they lie in the file
         SQLite::Transaction reading(*database_);  // else every row takes a lock of the file
         const auto ranked = rank(query, vectors, rows);
         if (ranked.size() >= count || wanted >= static_cast<size_t>(index_.size())) return hits(query, ranked);

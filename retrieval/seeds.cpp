@@ -61,6 +61,15 @@ Result<Entry> read_seed(const std::filesystem::path& file) {
   return entry;
 }
 
+std::string model_of(const Entry& entry) {
+  if (!entry.model_source.empty()) return entry.model_source;
+  std::string model;
+  std::istringstream lines(entry.source);
+  for (std::string line; std::getline(lines, line) && !line.starts_with("@tilelang");)
+    if (!line.starts_with("import tilelang")) model += line + "\n";
+  return model.find("class Model(") == std::string::npos ? std::string() : model;
+}
+
 Status sync_seeds(Corpus& corpus, const std::filesystem::path& folder) {
   std::error_code error;
   std::vector<std::filesystem::path> files;

@@ -49,6 +49,8 @@ class CorpusVerify : public ::testing::Test {
     if (text.find("lost") != std::string::npos)
       return make_error(DiagnosticKind::worker_unavailable, {}, "there is no worker");
     if (text.find("poison") != std::string::npos) return make_error(DiagnosticKind::model_invalid, {}, "it raises");
+    if (text.find("elsewhere") != std::string::npos)
+      return make_error(DiagnosticKind::model_invalid, {}, "importing raised `ModuleNotFoundError`");
     Certified checked;
     checked.verdict.target = "cpu";
     checked.verdict.outcome = text.find("bad") != std::string::npos    ? eval::Outcome::wrong_values
@@ -102,17 +104,30 @@ TEST_F(CorpusVerify, JudgesAgainWhatChangedOrFailed) {
 }
 
 TEST_F(CorpusVerify, SkipsAloudWhatCannotBeJudgedHere) {
-  add("elsewhere", kModel, "cuda:sm_90a");
+  add("other target", kModel, "cuda:sm_90a");
   add("unknown", "");
   add("ours");
+  add("elsewhere");  // its model needs a module that this Python lacks
   const CorpusVerification result = *run();
   EXPECT_EQ(result.held + result.failed + result.unchanged, 0);
-  ASSERT_EQ(result.skipped.size(), 3u);
+  ASSERT_EQ(result.skipped.size(), 4u);
   EXPECT_THAT(result.skipped[0].why, HasSubstr("for `cuda:sm_90a`"));
   EXPECT_THAT(result.skipped[1].why, HasSubstr("not known"));
   EXPECT_THAT(result.skipped[2].why, HasSubstr("worker failed"));
+  EXPECT_THAT(result.skipped[3].why, HasSubstr("ModuleNotFoundError"));
   const auto entries = *corpus_->list();
   for (const auto& entry : entries) EXPECT_TRUE(entry.quarantined.empty()) << entry.name;
+}
+
+TEST_F(CorpusVerify, ProvesWhatIsNamed) {
+  add("one");
+  add("two");
+  options_.names = {"two"};
+  EXPECT_EQ(run()->held, 1);
+  EXPECT_TRUE((*corpus_->find("one"))->verified.empty());
+  EXPECT_FALSE((*corpus_->find("two"))->verified.empty());
+  options_.names = {"three"};
+  EXPECT_EQ(run().error().kind, DiagnosticKind::bad_usage);
 }
 
 TEST_F(CorpusVerify, FailNothingToJudgeWith) {

@@ -347,12 +347,13 @@ TEST_F(CommandLine, CorpusMovesAndProvesItself) {
   ASSERT_EQ(imported.exit_code, 0) << all(imported);
   EXPECT_EQ(json::parse(imported.out)["added"], 1);
   EXPECT_EQ(json::parse(tilepilot({"corpus", "import", "corpus.jsonl", "--json"}).out)["added"], 0);
-  auto proven = tilepilot({"corpus", "verify", "--json"});
+  auto proven = tilepilot({"corpus", "verify", "poisoned", "bias_gelu", "--json"});
   EXPECT_EQ(proven.exit_code, 1) << all(proven);
   const json report = json::parse(proven.out);
   EXPECT_EQ(report["failed"], 1) << all(proven);
   EXPECT_EQ(report["failures"][0]["name"], "poisoned");
-  EXPECT_GE(report["held"].get<int>(), 12);
+  EXPECT_EQ(report["held"], 1) << all(proven);
+  EXPECT_EQ(tilepilot({"corpus", "verify", "nothing"}).exit_code, 2);
   EXPECT_THAT(tilepilot({"corpus", "list"}).out, HasSubstr("[in quarantine]"));
   EXPECT_THAT(tilepilot({"corpus", "search", "--text", "poisoned"}).out, Not(HasSubstr("poisoned")));
   EXPECT_EQ(tilepilot({"corpus", "import", "absent.jsonl"}).exit_code, 2);

@@ -73,24 +73,28 @@ void measure(const fs::path& file, int queries, const IndexOptions& options) {
   fmt::print("opening and the first search: {:.1f} ms\n", 1e3 * (now() - begin));
   auto database = take(open_database(file, true));
   std::vector<double> times;
+  std::vector<Query> asked;
+  std::vector<std::vector<Hit>> answers;
   double computed = 0;
-  double found = 0, tied = 0, exact_s = 0;
   for (int i = 0; i < queries; ++i) {
-    Query query{synthetic.structure()};
-    query.count = kNearest;
+    asked.push_back({synthetic.structure()});
+    asked.back().count = kNearest;
     begin = now();
     const double computed_before = processor_time();
-    const auto hits = take(corpus->search(query));
+    answers.push_back(take(corpus->search(asked.back())));
     computed += processor_time() - computed_before;
     times.push_back(now() - begin);
+  }
+  double found = 0, tied = 0, exact_s = 0;
+  for (size_t i = 0; i < answers.size(); ++i) {
     begin = now();
     WeighedQuery exact_query;
-    exact_query.structure = embed(query.structure);
+    exact_query.structure = embed(asked[i].structure);
     const auto exact = exact_nearest(*database, exact_query, kNearest + 1);
     exact_s += now() - begin;
     const double worst = exact[std::min<size_t>(kNearest, exact.size()) - 1].score;
-    const auto right =
-        std::count_if(hits.begin(), hits.end(), [&](const Hit& hit) { return hit.score >= worst - kEqual; });
+    const auto right = std::count_if(answers[i].begin(), answers[i].end(),
+                                     [&](const Hit& hit) { return hit.score >= worst - kEqual; });
     found += static_cast<double>(right) / static_cast<double>(std::min<size_t>(kNearest, exact.size()));
     tied += exact.size() > kNearest && exact[kNearest].score > worst - kEqual ? 1 : 0;
   }
