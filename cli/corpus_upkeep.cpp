@@ -98,7 +98,8 @@ Result<retrieval::IndexState> make_index(Session& session, bool anew) {
 int run_index_corpus(Session& session, const UpkeepFlags& flags) {
   const auto state = make_index(session, flags.anew);
   if (!state) return session.fail(state.error());
-  std::string line = fmt::format("{} index of {} entries", state->kind, state->entries);
+  std::string line =
+      fmt::format("{} index of {} entries with {} structures", state->kind, state->entries, state->structures);
   if (state->kind == "ivf")
     line += fmt::format(", {} of them newer than its file; {} of {} clusters are looked at; {:.1f} MiB", state->tail,
                         state->probes, state->clusters, static_cast<double>(state->bytes) / (1 << 20));
@@ -106,6 +107,7 @@ int run_index_corpus(Session& session, const UpkeepFlags& flags) {
   session.finish({{"ok", true},
                   {"kind", state->kind},
                   {"entries", state->entries},
+                  {"structures", state->structures},
                   {"tail", state->tail},
                   {"bytes", state->bytes},
                   {"clusters", state->clusters},

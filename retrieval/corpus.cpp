@@ -11,16 +11,13 @@
 #include "retrieval/corpus_rows.h"
 #include "retrieval/database.h"
 #include "retrieval/embedding.h"
-#include "retrieval/sparse_vector.h"
+#include "retrieval/ranking.h"
 #include "retrieval/statement.h"
 #include "retrieval/stored_index.h"
-#include "retrieval/target_fit.h"
 
 namespace tilepilot::retrieval {
 namespace {
 
-// Structure decides, words break ties; a search by words alone uses words alone.
-constexpr float kStructureShare = 0.8f;
 // Rows of the index that are compared exactly, whatever the count: the index is approximate where the corpus is large.
 constexpr size_t kFewestCandidates = 100;
 
@@ -54,38 +51,6 @@ std::string reason_for(const Structure& query, const Entry& entry, double struct
   if (!query.ops.empty()) parts.push_back(fmt::format("structure {:.2f}", structure_score));
   return fmt::format("{}", fmt::join(parts, "; "));
 }
-
-std::string_view blob_in(const SQLite::Column& column) {
-  return {static_cast<const char*>(column.getBlob()), static_cast<size_t>(column.getBytes())};
-}
-
-// A row that is compared with a query.
-struct Ranked {
-  int64_t entry = 0;
-  double score = 0, structure = 0, text = 0;
-  std::string needs;  // of a target
-};
-
-bool is_before(const Ranked& a, const Ranked& b) { return a.score != b.score ? a.score > b.score : a.entry < b.entry; }
-
-// The query's vectors, each of length 1 and weighed.
-struct QueryVectors {
-  explicit QueryVectors(const Query& query)
-      : structure(embed(query.structure)),
-        text(embed_text(query.text)),
-        share(query.structure.ops.empty() ? 0.0f
-              : query.text.empty()        ? 1.0f
-                                          : kStructureShare) {
-    weighed.structure = structure;
-    weighed.text = text;
-    for (float& x : weighed.structure) x *= share;
-    for (float& x : weighed.text) x *= 1 - share;
-  }
-  StructureVector structure;
-  TextVector text;
-  float share;  // of the structure; the words have the rest
-  WeighedQuery weighed;
-};
 
 class SqliteCorpus final : public Corpus {
  public:
@@ -135,8 +100,8 @@ class SqliteCorpus final : public Corpus {
         auto rows = index_.candidates(vectors.weighed, wanted);
         std::sort(rows.begin(), rows.end());      // as they lie in the file
         SQLite::Transaction reading(*database_);  // else every row takes a lock of the file
-        const auto ranked = rank(query, vectors, rows);
-        if (ranked.size() >= count || wanted >= static_cast<size_t>(index_.size())) return hits(query, ranked);
+        const auto ranked = rank(*database_, query, vectors, rows);
+        if (ranked.size() >= count || rows.size() < wanted) return hits(query, ranked);
       }
     } catch (const std::exception& exception) { return database_error(file_, exception); }
   }
@@ -168,54 +133,6 @@ class SqliteCorpus final : public Corpus {
       while (query.executeStep()) entries.push_back(entry_in(query));
       return entries;
     } catch (const std::exception& exception) { return database_error(file_, exception); }
-  }
-
-  // These rows by their scores, and of them the best that fit, each program once.
-  std::vector<Ranked> rank(const Query& query, const QueryVectors& vectors, const std::vector<int64_t>& rows) {
-    SQLite::Statement row(*database_, "SELECT structure, words, needs, entry FROM embedding WHERE seq = ?");
-    std::vector<Ranked> ranked;
-    for (int64_t number : rows) {
-      row.reset();
-      row.bind(1, number);
-      if (!row.executeStep()) continue;  // it is gone
-      Ranked found;
-      found.structure = inner_product(blob_in(row.getColumn(0)), vectors.structure);
-      if (query.exclude_near > 0 && 1 - found.structure < query.exclude_near) continue;
-      found.text = inner_product(blob_in(row.getColumn(1)), vectors.text);
-      found.score = double{vectors.share} * found.structure + (1 - double{vectors.share}) * found.text;
-      if (found.score <= 0) continue;
-      found.needs = row.getColumn(2).getString();
-      found.entry = row.getColumn(3).getInt64();
-      ranked.push_back(std::move(found));
-    }
-    std::sort(ranked.begin(), ranked.end(), is_before);
-    return first_that_fit(query, std::move(ranked));
-  }
-
-  std::vector<Ranked> first_that_fit(const Query& query, std::vector<Ranked> ranked) {
-    SQLite::Statement row(*database_, "SELECT fingerprint, target FROM corpus WHERE id = ? AND quarantined IS NULL");
-    SQLite::Statement others(*database_, "SELECT id, target FROM corpus WHERE fingerprint = ? AND quarantined IS NULL");
-    std::vector<Ranked> first;
-    std::set<std::string> seen;
-    for (Ranked& each : ranked) {
-      if (first.size() >= static_cast<size_t>(query.count)) break;
-      row.reset();
-      row.bind(1, each.entry);
-      if (!row.executeStep()) continue;  // in quarantine
-      double fit = target_fit(row.getColumn(1).getText(), each.needs, query.target);
-      if (fit <= 0 || !seen.insert(row.getColumn(0).getString()).second) continue;
-      // What was verified for the target itself says more than what came first.
-      others.reset();
-      if (fit < 1) others.bind(1, row.getColumn(0).getString());
-      while (fit < 1 && others.executeStep()) {
-        const double other = target_fit(others.getColumn(1).getText(), each.needs, query.target);
-        if (other <= fit) continue;
-        fit = other;
-        each.entry = others.getColumn(0).getInt64();
-      }
-      first.push_back(std::move(each));
-    }
-    return first;
   }
 
   std::vector<Hit> hits(const Query& query, const std::vector<Ranked>& ranked) {

@@ -83,15 +83,16 @@ struct Proof {
 
 // What answers searches (retrieval/stored_index.h).
 struct IndexState {
-  std::string kind;              // "flat" or "ivf"
-  int64_t entries = 0;           // in it, those of the tail included
+  std::string kind;              // "flat" or "ivf"; "none": another process makes it, and searches read the whole table
+  int64_t entries = 0;           // that it finds
+  int64_t structures = 0;        // vectors in it: entries of equal structure share one
   int64_t tail = 0;              // of them: newer than the index file, searched one by one
   int64_t bytes = 0;             // of the index file; 0: none, the vectors are in the database
   int clusters = 0, probes = 0;  // ivf
 };
 
 struct IndexOptions {
-  int64_t flat_most = 50'000;  // more entries than that have an IVF index in a file beside the database
+  int64_t flat_most = 50'000;  // more structures than that have an IVF index in a file beside the database
   int probes = 0;              // clusters that a search looks at; 0: as many as the recall needs
 };
 

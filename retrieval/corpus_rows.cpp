@@ -51,7 +51,9 @@ void bind_blob(SQLite::Statement& statement, int column, const std::string& byte
 }
 
 void insert_embedding(SQLite::Database& database, int64_t id, const Entry& entry) {
-  SQLite::Statement insert(database, "INSERT INTO embedding (entry, needs, structure, words) VALUES (?, ?, ?, ?)");
+  SQLite::Statement insert(database,
+                           "INSERT INTO embedding (entry, needs, structure, words, twin) VALUES (?1, ?2, ?3, ?4, "
+                           "(SELECT seq FROM embedding WHERE structure = ?3 AND twin IS NULL))");
   insert.bind(1, id);
   insert.bind(2, target_needs(entry.source));
   bind_blob(insert, 3, pack(embed(entry.structure)));

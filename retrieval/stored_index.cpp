@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kDimensions = kStructureDimensions + kTextDimensions;
+constexpr int kDimensions = kStructureDimensions;
 constexpr int64_t kBlock = 20'000;  // rows that are in memory at once while a file is made
 
 std::string_view blob_of(const SQLite::Column& column) {
@@ -73,7 +73,7 @@ std::string uid_of_row(SQLite::Database& database, int64_t row) {
 }
 
 int64_t count_rows(SQLite::Database& database) {
-  return database.execAndGet("SELECT count(*) FROM embedding").getInt64();
+  return database.execAndGet("SELECT count(*) FROM embedding WHERE twin IS NULL").getInt64();
 }
 
 }  // namespace
@@ -127,7 +127,8 @@ void StoredIndex::take_file() {
 
 // Takes rows that have come since the last search.
 void StoredIndex::read_rows() {
-  SQLite::Statement rows(*database_, "SELECT seq, structure, words FROM embedding WHERE seq > ? ORDER BY seq");
+  SQLite::Statement rows(*database_,
+                         "SELECT seq, structure FROM embedding WHERE seq > ? AND twin IS NULL ORDER BY seq");
   rows.bind(1, last_row_);
   std::vector<float> vectors;
   auto add = [&] {
@@ -141,9 +142,7 @@ void StoredIndex::read_rows() {
       break;
     }
     vectors.resize(vectors.size() + kDimensions);
-    const std::span<float> vector(vectors.data() + vectors.size() - kDimensions, kDimensions);
-    unpack(blob_of(rows.getColumn(1)), vector.first(kStructureDimensions));
-    unpack(blob_of(rows.getColumn(2)), vector.subspan(kStructureDimensions));
+    unpack(blob_of(rows.getColumn(1)), std::span<float>(vectors.data() + vectors.size() - kDimensions, kDimensions));
     last_row_ = rows.getColumn(0).getInt64();
     flat_rows_.push_back(last_row_);
     if (static_cast<int64_t>(vectors.size()) >= kBlock * kDimensions) add();
@@ -170,24 +169,20 @@ std::vector<int64_t> StoredIndex::candidates(const WeighedQuery& query, size_t c
   refresh();
   const bool by_structure = std::any_of(query.structure.begin(), query.structure.end(), [](float x) { return x != 0; });
   std::vector<int64_t> found;
-  // Words alone are in no file.
-  if (overflows_ || (ann_ && !by_structure)) {
+  // Words are in no index.
+  if (overflows_ || !by_structure) {
     for (const Scored& each : exact_nearest(*database_, query, count)) found.push_back(each.row);
     return found;
   }
-  if (ann_) {
-    StructureVector direction = query.structure;
-    normalise(direction);
+  StructureVector direction = query.structure;
+  normalise(direction);
+  if (ann_)
     found = ann_->search(direction, std::min<int64_t>(static_cast<int64_t>(count), ann_->label.count), options_.probes);
-  }
   if (flat_rows_.empty()) return found;
-  std::vector<float> whole(kDimensions);
-  std::copy(query.structure.begin(), query.structure.end(), whole.begin());
-  std::copy(query.text.begin(), query.text.end(), whole.begin() + kStructureDimensions);
   const auto most = static_cast<int64_t>(std::min(count, flat_rows_.size()));
   std::vector<float> scores(static_cast<size_t>(most));
   std::vector<int64_t> places(scores.size());
-  flat_->search(1, whole.data(), most, scores.data(), places.data());
+  flat_->search(1, direction.data(), most, scores.data(), places.data());
   for (size_t i = 0; i < places.size(); ++i)
     if (places[i] >= 0 && scores[i] > 0) found.push_back(flat_rows_[static_cast<size_t>(places[i])]);
   return found;
@@ -196,7 +191,8 @@ std::vector<int64_t> StoredIndex::candidates(const WeighedQuery& query, size_t c
 // Puts the rows after `index.label.last` into it.
 void StoredIndex::add_rows_to(AnnIndex& index) {
   // One statement sees one state of the database, whatever others add meanwhile.
-  SQLite::Statement rows(*database_, "SELECT seq, structure FROM embedding WHERE seq > ? ORDER BY seq");
+  SQLite::Statement rows(*database_,
+                         "SELECT seq, structure FROM embedding WHERE seq > ? AND twin IS NULL ORDER BY seq");
   rows.bind(1, index.label.last);
   std::vector<float> vectors;
   std::vector<int64_t> numbers;
@@ -222,8 +218,9 @@ Status StoredIndex::build() {
   const int64_t expected = count_rows(*database_);
   const int64_t wanted = AnnIndex::sample_size(expected);
   // Evenly over the table, since what was added together is alike.
-  SQLite::Statement rows(*database_,
-                         "SELECT structure FROM embedding WHERE (seq * 2654435761) % 4294967296 < ? * 4294967296.0");
+  SQLite::Statement rows(
+      *database_,
+      "SELECT structure FROM embedding WHERE twin IS NULL AND (seq * 2654435761) % 4294967296 < ? * 4294967296.0");
   rows.bind(1, std::min(1.0, 1.05 * static_cast<double>(wanted) / static_cast<double>(std::max<int64_t>(1, expected))));
   std::vector<float> sample;
   while (rows.executeStep()) {
@@ -272,7 +269,15 @@ Status StoredIndex::update(bool anew) {
 
 IndexState StoredIndex::state() {
   refresh();
-  IndexState state{ann_ ? "ivf" : overflows_ ? "none" : "flat", size(), 0, 0, 0, 0};
+  IndexState state{ann_         ? "ivf"
+                   : overflows_ ? "none"
+                                : "flat",
+                   database_->execAndGet("SELECT count(*) FROM embedding").getInt64(),
+                   size(),
+                   0,
+                   0,
+                   0,
+                   0};
   if (!ann_) return state;
   std::error_code error;
   const auto bytes = fs::file_size(file_, error);

@@ -1,6 +1,7 @@
 // The index over the corpus of one database, which holds what the database holds, whatever was killed and whoever else
 // writes. The database is the truth: its table `embedding` has every vector, each row with a number higher than those
-// before it. Up to 50,000 entries the index is flat and made from the table when it is first searched. Above, an IVF
+// before it. Of rows with the same structure, which are many, the first alone is indexed; the others name it as their
+// twin. Up to 50,000 structures the index is flat and made from the table when it is first searched. Above, an IVF
 // index lies in a file beside the database (`tilepilot.db.index`) and says up to which row it goes; rows after that
 // are read from the table and searched one by one, until they are many and whoever notices puts them into the file.
 // Rows that are gone from the table are never found again, since candidates are compared by what the table says.
@@ -47,14 +48,14 @@ class StoredIndex {
               IndexOptions options, bool read_only);
   ~StoredIndex();
 
-  // Rows among which are the nearest; at least `count` where there are as many that have anything in common with the
-  // query. In no order.
+  // Rows among which are the nearest, with those that are their twins; fewer than `count`: there are no others that the
+  // index gives. In no order. A query by words alone reads the whole table.
   std::vector<int64_t> candidates(const WeighedQuery& query, size_t count);
   // Errors: the index file cannot be written.
   Status update(bool anew);
   IndexState state();
 
-  // How many rows can be candidates.
+  // How many structures it has.
   int64_t size() const;
 
  private:

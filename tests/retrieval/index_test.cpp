@@ -55,7 +55,7 @@ class IndexTest : public CorpusFolder {
 
 TEST_F(IndexTest, ChoosesItselfWhatKindItIs) {
   IndexOptions options;
-  options.flat_most = 300;
+  options.flat_most = 200;
   auto corpus = open(file(), options);
   fill(*corpus, 0, 200);
   EXPECT_EQ(corpus->update_index(false)->kind, "flat");
@@ -66,6 +66,7 @@ TEST_F(IndexTest, ChoosesItselfWhatKindItIs) {
   const IndexState state = *corpus->update_index(false);
   EXPECT_EQ(state.kind, "ivf");
   EXPECT_EQ(state.entries, 400);
+  EXPECT_LT(state.structures, 400);
   EXPECT_EQ(state.tail, 0);
   EXPECT_TRUE(fs::exists(file("corpus.db.index")));
   // What comes later is found at once, and joins the file when there is much of it.
@@ -145,6 +146,35 @@ TEST_F(IndexTest, SeesThatADatabaseWasPutBack) {
   corpus.reset();
   corpus = open(file(), options);
   EXPECT_EQ(recall(*corpus, 20), 1);
+}
+
+// Entries of one structure share a row of the index, and are all found, the oldest first.
+TEST_F(IndexTest, FindsAllOfOneStructure) {
+  auto corpus = open(file());
+  std::vector<Entry> entries;
+  for (int i = 0; i < 300; ++i) entries.push_back(entry("same_" + std::to_string(i), {"linear", "relu"}));
+  entries[299].target = "cuda:sm_90a";
+  entries[299].source = "def f(T, a, b, m):\n    T.copy_cluster(a, b, dst_block=m)\n";
+  ASSERT_EQ(*corpus->add_all(entries), 300);
+  EXPECT_EQ(corpus->update_index(false)->structures, 1);
+  Query query{chain({"linear", "relu"})};
+  query.count = 400;
+  EXPECT_EQ(corpus->search(query)->size(), 300u);
+  query.target = "cpu";
+  EXPECT_EQ(corpus->search(query)->size(), 299u);
+  query.count = 2;
+  EXPECT_EQ((*corpus->search(query))[1].entry.name, "same_1");
+  // Words decide between them.
+  query.text = "same_123";
+  EXPECT_EQ((*corpus->search(query))[0].entry.name, "same_123");
+  // The first one goes; the others get rows anew when the database is opened next.
+  SQLite::Database database(file().string(), SQLite::OPEN_READWRITE);
+  database.exec("PRAGMA foreign_keys = ON");
+  database.exec("DELETE FROM corpus WHERE name = 'same_0'");
+  query.text.clear();
+  query.count = 400;
+  query.target.clear();
+  EXPECT_EQ(open(file())->search(query)->size(), 299u);
 }
 
 // Rows that are deleted are never found, and their numbers never come back as another entry.

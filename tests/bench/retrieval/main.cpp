@@ -126,9 +126,11 @@ int main(int argc, char** argv) {
   fill(file, programs);
   const double begin = now();
   const IndexState state = take(take(open_corpus(file, false, options))->update_index(/*anew*/ argc <= 4));
-  fmt::print("index: {}, {} programs, {} clusters of which {} are looked at; built in {:.1f} s, {:.0f} MiB on disk\n",
-             state.kind, state.entries, state.clusters, state.probes, now() - begin,
-             static_cast<double>(state.bytes) / (1 << 20));
+  fmt::print(
+      "index: {}, {} programs with {} structures, {} clusters of which {} are looked at; built in {:.1f} s, {:.0f} MiB "
+      "on disk\n",
+      state.kind, state.entries, state.structures, state.clusters, state.probes, now() - begin,
+      static_cast<double>(state.bytes) / (1 << 20));
   measure(file, queries, options);
   fmt::print("memory: {:.0f} MiB at most\n", peak_mib());
   return 0;
