@@ -1,6 +1,7 @@
 #include "agent/line_diff.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace tilepilot::agent {
 namespace {
