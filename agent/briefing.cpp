@@ -5,6 +5,7 @@
 #include "agent/builtin/builtin_author.h"
 #include "agent/generate.h"
 #include "compiler/runtime/target.h"
+#include "retrieval/patterns.h"
 
 namespace tilepilot::agent {
 
@@ -18,23 +19,31 @@ eval::Preflight preflight_for(const eval::Reference& reference, const std::strin
                          on_gpu);
 }
 
-Result<LlmAuthorOptions> brief(const eval::Reference& reference, const eval::Preflight& preflight,
-                               retrieval::Corpus& corpus, const BriefingOptions& options) {
-  auto kernels = TRY(corpus.search(structure_of(reference), "", options.retrieved));
-  for (const retrieval::Hit& hit : kernels)
+Result<Briefing> brief(const eval::Reference& reference, const eval::Preflight& preflight, retrieval::Corpus& corpus,
+                       const BriefingOptions& options) {
+  retrieval::Query query{structure_of(reference)};
+  query.count = options.retrieved;
+  query.target = options.target;
+  query.exclude_near = options.exclude_near;
+  // Programs that together show how to write what is in the model.
+  auto chosen = TRY(retrieval::choose_covering(corpus, query));
+  Briefing briefing;
+  for (const retrieval::Hit& hit : chosen.hits) {
     options.progress(fmt::format("retrieved {}: {}", hit.entry.name, hit.reason));
-  LlmAuthorOptions author;
+    briefing.shown.push_back(hit.entry.uid);
+  }
+  LlmAuthorOptions& author = briefing.author;
   // A model that it cannot follow has no such program; who asks that author alone is told why.
   const auto planned = builtin_author(reference, {.target = options.target})->next({});
   if (planned.ok() && *planned) author.start = (*planned)->source;
   author.system = system_prompt(options.target);
   author.task = task_prompt({reference, options.target, options.judge.aten, preflight, options.judge.threads,
-                             std::move(kernels), author.start});
+                             std::move(chosen.hits), author.start});
   author.least_s = preflight.least.least_s();
   author.context_tokens = options.context_tokens;
   author.answer_tokens = options.answer_tokens;
   author.progress = options.progress;
-  return author;
+  return briefing;
 }
 
 }  // namespace tilepilot::agent

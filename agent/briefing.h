@@ -16,13 +16,19 @@ struct BriefingOptions {
   std::string target;  // not `auto`
   eval::JudgeOptions judge;
   int retrieved = 3;           // stored programs
+  double exclude_near = 0;     // stored programs at a smaller distance are not shown
   int64_t context_tokens = 0;  // of the language model; 0: unknown
   int64_t answer_tokens = 16'000;
   std::function<void(const std::string&)> progress = [](const std::string&) {};
 };
 
+struct Briefing {
+  LlmAuthorOptions author;
+  std::vector<std::string> shown;  // uids of the stored programs
+};
+
 // Errors: the store cannot be read.
-Result<LlmAuthorOptions> brief(const eval::Reference& reference, const eval::Preflight& preflight,
-                               retrieval::Corpus& corpus, const BriefingOptions& options);
+Result<Briefing> brief(const eval::Reference& reference, const eval::Preflight& preflight, retrieval::Corpus& corpus,
+                       const BriefingOptions& options);
 
 }  // namespace tilepilot::agent

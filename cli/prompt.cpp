@@ -37,14 +37,14 @@ Result<Prompt> make_prompt(Session& session, PromptFlags& flags) {
   session.progress(fmt::format("exporting {}", flags.model));
   const auto reference =
       TRY(agent::export_reference(session.sources, flags.model, work.path() / "reference", session.exporter_options()));
-  const auto author = TRY(agent::brief(reference, agent::preflight_for(reference, target, judge), *corpus,
-                                       {.target = target,
-                                        .judge = judge,
-                                        .context_tokens = flags.llm.context,
-                                        .answer_tokens = flags.llm.chat.settings.max_output_tokens,
-                                        .progress = [&](const std::string& line) { session.progress(line); }}));
+  const auto briefing = TRY(agent::brief(reference, agent::preflight_for(reference, target, judge), *corpus,
+                                         {.target = target,
+                                          .judge = judge,
+                                          .context_tokens = flags.llm.context,
+                                          .answer_tokens = flags.llm.chat.settings.max_output_tokens,
+                                          .progress = [&](const std::string& line) { session.progress(line); }}));
   Prompt prompt;
-  prompt.messages = agent::first_messages(author, &prompt.left_out);
+  prompt.messages = agent::first_messages(briefing.author, &prompt.left_out);
   if (prompt.left_out < 0)
     return make_error(DiagnosticKind::bad_usage, {}, "the task does not fit `--llm-context`", "give a longer one");
   if (flags.llm.chat.endpoint.url.empty()) return prompt;
