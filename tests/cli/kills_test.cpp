@@ -86,7 +86,8 @@ class Kills : public CommandLine {
     return "compiler";
   }
 
-  // Everything below the folders that a run may write to, but for compiled kernels and what runs are for.
+  // Everything below the folders that a run may write to, but for compiled kernels and what runs are for. Nor does the
+  // journal of a transaction that was cut off count: with it the next run takes the transaction back.
   std::set<std::string> files() const {
     std::set<std::string> found;
     const auto add = [&](const fs::path& folder) {
@@ -96,6 +97,7 @@ class Kills : public CommandLine {
     for (const char* name : {"temporary", "home", "cache/work", "cache/tmp"}) add(folder_ / name);
     for (const auto& folder : {folder_, folder_ / "current", folder_ / "cache", fs::path("/dev/shm")})
       for (const auto& item : fs::directory_iterator(folder)) found.insert(item.path().string());
+    found.erase(store().string() + "-journal");
     std::erase_if(found, [](const std::string& file) {
       return fs::path(file).parent_path().filename() == "cache" && fs::path(file).filename().string().size() == 2;
     });
