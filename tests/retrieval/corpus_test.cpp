@@ -81,7 +81,8 @@ TEST_F(CorpusTest, ReadsFilesOfTheFirstVersion) {
         "'cpu', 'now')");
     old.exec("CREATE TABLE run (id INTEGER PRIMARY KEY, model_source TEXT NOT NULL)");
     old.exec("CREATE TABLE attempt (run INTEGER NOT NULL, source TEXT NOT NULL)");
-    old.exec("CREATE TABLE exchange (run INTEGER NOT NULL, status INTEGER, reply TEXT)");
+    old.exec("CREATE TABLE exchange (run INTEGER, number INTEGER, request TEXT, status INTEGER, reply TEXT)");
+    old.exec("INSERT INTO exchange VALUES (1, 0, '{}', NULL, 'no answer'), (1, 1, '{}', 200, 'hello')");
     old.exec("PRAGMA application_id = 1416188009");
     old.exec("PRAGMA user_version = 1");
     old.exec("INSERT INTO run VALUES (1, 'its model'), (2, 'another')");
@@ -103,6 +104,14 @@ TEST_F(CorpusTest, ReadsFilesOfTheFirstVersion) {
   EXPECT_EQ(open()->search({{"aten::add"}}, "", 1)->size(), 1u);
   // Each run of an earlier version has got a name of its own.
   EXPECT_EQ(SQLite::Database(file().string()).execAndGet("SELECT count(DISTINCT uid) FROM run").getInt(), 2);
+  // Why there is no reply stood in its place.
+  const auto told = [&](const char* column) {
+    return SQLite::Database(file().string())
+        .execAndGet(std::string("SELECT group_concat(") + column + ", ';') FROM exchange")
+        .getString();
+  };
+  EXPECT_EQ(told("failure"), "no answer;");
+  EXPECT_EQ(told("reply"), ";hello");
 }
 
 TEST_F(CorpusTest, KeepsWhatWasStored) {
