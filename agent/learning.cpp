@@ -1,8 +1,6 @@
 #include "agent/learning.h"
 
-#include <algorithm>
-#include <sstream>
-
+#include "agent/line_diff.h"
 #include "retrieval/patterns.h"
 
 namespace tilepilot::agent {
@@ -11,35 +9,12 @@ namespace {
 constexpr size_t kMostChanged = 60;   // lines; more of them say nothing about one failure
 constexpr size_t kMostLines = 2'000;  // of a program that is compared
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(std::move(line));
-  return lines;
-}
-
-// Lengths of the longest common subsequences of all ends of both.
-class CommonLines {
- public:
-  CommonLines(const std::vector<std::string>& before, const std::vector<std::string>& after)
-      : columns_(after.size() + 1), lengths_((before.size() + 1) * columns_) {
-    for (size_t i = before.size(); i-- > 0;)
-      for (size_t j = after.size(); j-- > 0;)
-        cell(i, j) = before[i] == after[j] ? cell(i + 1, j + 1) + 1 : std::max(cell(i + 1, j), cell(i, j + 1));
-  }
-  uint16_t& cell(size_t i, size_t j) { return lengths_[i * columns_ + j]; }
-
- private:
-  size_t columns_;
-  std::vector<uint16_t> lengths_;
-};
-
 std::string line_at(const std::string& source, int line) {
   const auto lines = lines_of(source);
   if (line < 1 || static_cast<size_t>(line) > lines.size()) return {};
-  const std::string& text = lines[static_cast<size_t>(line) - 1];
+  const std::string_view text = lines[static_cast<size_t>(line) - 1];
   const size_t begin = text.find_first_not_of(" \t");
-  return begin == std::string::npos ? std::string() : text.substr(begin);
+  return begin == std::string_view::npos ? std::string() : std::string(text.substr(begin));
 }
 
 std::string message_of(const eval::Verdict& verdict) {
@@ -62,24 +37,13 @@ bool is_faster(const eval::Verdict& after, const eval::Verdict& before) {
 }  // namespace
 
 std::string line_changes(const std::string& before, const std::string& after, size_t most_lines) {
-  const auto old_lines = lines_of(before), new_lines = lines_of(after);
-  if (old_lines.size() > kMostLines || new_lines.size() > kMostLines) return {};
-  CommonLines common(old_lines, new_lines);
+  if (lines_of(before).size() > kMostLines || lines_of(after).size() > kMostLines) return {};
   std::string text;
-  size_t changed = 0, i = 0, j = 0;
-  auto put = [&](const char* mark, const std::string& line) {
-    if (line.find_first_not_of(" \t\r") == std::string::npos) return;
-    text += mark + line + "\n";
+  size_t changed = 0;
+  for (const DiffLine& line : diff_lines(before, after)) {
+    if (line.kind == DiffLine::Kind::same || line.text.find_first_not_of(" \t\r") == std::string::npos) continue;
+    text += (line.kind == DiffLine::Kind::removed ? "- " : "+ ") + line.text + "\n";
     ++changed;
-  };
-  while (i < old_lines.size() || j < new_lines.size()) {
-    if (i < old_lines.size() && j < new_lines.size() && old_lines[i] == new_lines[j]) {
-      ++i, ++j;
-    } else if (i < old_lines.size() && (j == new_lines.size() || common.cell(i + 1, j) >= common.cell(i, j + 1))) {
-      put("- ", old_lines[i++]);
-    } else {
-      put("+ ", new_lines[j++]);
-    }
   }
   return changed > most_lines ? std::string() : text;
 }

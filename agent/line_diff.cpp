@@ -4,7 +4,6 @@
 #include <cstdint>
 
 namespace tilepilot::agent {
-namespace {
 
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
@@ -15,8 +14,6 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   }
   return lines;
 }
-
-}  // namespace
 
 std::vector<DiffLine> diff_lines(std::string_view before, std::string_view after) {
   using Kind = DiffLine::Kind;

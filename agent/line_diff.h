@@ -7,6 +7,9 @@
 
 namespace tilepilot::agent {
 
+// Without their line breaks; the last one needs none.
+std::vector<std::string_view> lines_of(std::string_view text);
+
 struct DiffLine {
   enum class Kind { same, removed, added } kind = Kind::same;
   std::string text;
