@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "agent/corpus_entry.h"
 #include "agent/line_diff.h"
 #include "agent/llm/endpoint.h"
 #include "agent/llm/feedback.h"
@@ -86,18 +87,6 @@ std::string diff_html(std::string_view before, std::string_view after) {
   return text + "</pre>\n";
 }
 
-// What the model's file says of its licence; null: nothing.
-json licence_of(const std::string& source) {
-  constexpr std::string_view kMark = "SPDX-License-Identifier:";
-  const size_t at = source.find(kMark);
-  if (at == std::string::npos) return nullptr;
-  std::string_view rest = std::string_view(source).substr(at + kMark.size());
-  rest = rest.substr(0, rest.find('\n'));
-  const size_t begin = rest.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return nullptr;
-  return std::string(rest.substr(begin, rest.find_last_not_of(" \t\r") + 1 - begin));
-}
-
 json messages_json(const std::vector<ChatMessage>& messages) {
   json list = json::array();
   for (const ChatMessage& message : messages)
@@ -106,6 +95,7 @@ json messages_json(const std::vector<ChatMessage>& messages) {
 }
 
 json common_fields(const Transcript& transcript) {
+  const std::string licence = licence_in(transcript.run.model_source);
   const json options = json::parse(transcript.run.options, nullptr, /*allow_exceptions*/ false);
   return {{"run", transcript.run.summary.id},
           {"model", transcript.run.summary.model},
@@ -113,7 +103,7 @@ json common_fields(const Transcript& transcript) {
           {"language_model", text_at(options, {"model"})},
           {"prompt_versions", text_at(options, {"prompt"})},
           {"target", text_at(options, {"target"})},
-          {"licence", {{"model", licence_of(transcript.run.model_source)}, {"program", "generated"}}}};
+          {"licence", {{"model", licence.empty() ? json() : json(licence)}, {"program", "generated"}}}};
 }
 
 // The exchange whose reply became the attempt: the last usable one asked for it.
