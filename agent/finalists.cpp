@@ -5,8 +5,6 @@
 namespace tilepilot::agent {
 namespace {
 
-bool is_verified(const Attempt& attempt) { return attempt.told().outcome == eval::Outcome::verified; }
-
 bool has_interval(const eval::Verdict& verdict) { return verdict.speedup_high > 0; }
 
 // Unknown intervals are points.
@@ -27,6 +25,8 @@ bool better(const eval::Verdict& one, const eval::Verdict& other) {
 }
 
 }  // namespace
+
+bool is_verified(const Attempt& attempt) { return attempt.told().outcome == eval::Outcome::verified; }
 
 std::vector<size_t> choose_finalists(const std::vector<Attempt>& attempts) {
   std::vector<size_t> order;

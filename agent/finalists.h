@@ -11,6 +11,9 @@ namespace tilepilot::agent {
 
 inline constexpr size_t kMostFinalists = 4;
 
+// By the last verdict on it.
+bool is_verified(const Attempt& attempt);
+
 // The attempts to measure side by side, highest ratio first: the two best, and others whose confidence interval reaches
 // the leader's. Only verified attempts that no comparison has judged yet. Attempts that are right on the given inputs
 // alone are left out while there are others.

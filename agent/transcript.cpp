@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/corpus_entry.h"
+#include "agent/finalists.h"
 #include "agent/line_diff.h"
 #include "agent/llm/endpoint.h"
 #include "agent/llm/feedback.h"
@@ -114,12 +115,10 @@ const Exchange* exchange_of(const Transcript& transcript, size_t attempt) {
   return found;
 }
 
-bool is_verified_attempt(const Attempt& attempt) { return attempt.told().outcome == eval::Outcome::verified; }
-
 // Why the first is better; empty: it is not.
 std::string better_because(const Attempt& one, const Attempt& other) {
-  if (!is_verified_attempt(one)) return "";
-  if (!is_verified_attempt(other)) return fmt::format("verified rather than {}", eval::to_string(other.told().outcome));
+  if (!is_verified(one)) return "";
+  if (!is_verified(other)) return fmt::format("verified rather than {}", eval::to_string(other.told().outcome));
   if (compared(one.told(), other.told()) != "faster" || one.told().speedup_high <= 0) return "";
   return fmt::format("{:.2f} times as fast", one.told().speedup() / other.told().speedup());
 }
@@ -196,7 +195,7 @@ std::string transcript_page(const Transcript& transcript) {
     page +=
         fmt::format("<h2>Attempt {}{}: {}</h2>\n<p class=\"{}\">{}</p>\n", number + 1,
                     run.best == static_cast<size_t>(number) ? " (the best)" : "", escaped(attempt.candidate.summary),
-                    is_verified_attempt(attempt) ? "verified" : "failed", escaped(verdict_line(attempt)));
+                    is_verified(attempt) ? "verified" : "failed", escaped(verdict_line(attempt)));
     for (const std::string& diagnostic : attempt.verdict.rendered)
       page += fmt::format("<pre>{}</pre>\n", escaped(diagnostic));
     page += exchanges;
@@ -211,7 +210,7 @@ std::string transcript_page(const Transcript& transcript) {
 std::vector<json> training_records(const Transcript& transcript) {
   const auto& attempts = transcript.run.attempts;
   std::vector<json> records;
-  if (std::none_of(attempts.begin(), attempts.end(), is_verified_attempt)) return records;
+  if (std::none_of(attempts.begin(), attempts.end(), is_verified)) return records;
   const json common = common_fields(transcript);
   for (size_t i = 0; i < attempts.size(); ++i) {
     const Exchange* exchange = exchange_of(transcript, i);
