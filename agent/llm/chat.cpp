@@ -43,12 +43,6 @@ bool may_be_billed(const EndpointAnswer& answer) {
   return worth_retrying(answer);
 }
 
-size_t bytes_of(const std::vector<ChatMessage>& messages) {
-  size_t bytes = 0;
-  for (const ChatMessage& message : messages) bytes += message.content.size();
-  return bytes;
-}
-
 class LiveChat final : public ChatClient {
  public:
   LiveChat(ChatOptions options, Endpoint endpoint, ChatServices services, RunStore& store, int64_t run,

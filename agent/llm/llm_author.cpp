@@ -164,21 +164,14 @@ class LlmAuthor final : public Author {
     // Of what was said in this attempt, the oldest goes where nothing else can.
     size_t from = 0;
     const std::vector<std::vector<PromptPart>*> all = {&system, &task, &program, &feedback};
-    for (; shorten(all, most_bytes_, bytes_said(from)) < 0; from += 2)
+    for (; shorten(all, most_bytes_, bytes_of(std::span(said_).subspan(from))) < 0; from += 2)
       if (from + 2 >= said_.size()) return make_error(DiagnosticKind::author_failed, {}, kTooLong, kTooLongHint);
     std::vector<ChatMessage> messages = {{Role::system, join(system)}, {Role::user, join(task)}};
     if (!program.empty()) messages.push_back({Role::assistant, join(program)});
     if (!feedback.empty()) messages.push_back({Role::user, join(feedback)});
     messages.insert(messages.end(), said_.begin() + static_cast<std::ptrdiff_t>(from), said_.end());
-    sent_bytes_ = 0;
-    for (const ChatMessage& message : messages) sent_bytes_ += message.content.size();
+    sent_bytes_ = bytes_of(messages);
     return messages;
-  }
-
-  size_t bytes_said(size_t from) const {
-    size_t bytes = 0;
-    for (; from < said_.size(); ++from) bytes += said_[from].content.size();
-    return bytes;
   }
 
   // The conversation is longer than the model's context. False: there is nothing to leave out.

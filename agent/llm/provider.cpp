@@ -39,6 +39,12 @@ const std::array<Provider, kProviderCount>& providers() {
 
 }  // namespace
 
+size_t bytes_of(std::span<const ChatMessage> messages) {
+  size_t bytes = 0;
+  for (const ChatMessage& message : messages) bytes += message.content.size();
+  return bytes;
+}
+
 const Provider* find_provider(std::string_view form) {
   for (const Provider& provider : providers())
     if (provider.form == form) return &provider;

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,9 @@ struct ChatMessage {
   enum class Role { system, user, assistant } role = Role::user;
   std::string content;
 };
+
+// Of their contents.
+size_t bytes_of(std::span<const ChatMessage> messages);
 
 struct TokenUsage {
   int64_t input = 0;          // all of it, cached or not
