@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/source/file.h"
+#include "retrieval/corpus_rows.h"
 
 namespace tilepilot::retrieval {
 namespace {
@@ -16,18 +17,6 @@ using nlohmann::json;
 
 constexpr const char* kFormat = "tilepilot-corpus";
 constexpr int kVersion = 1;
-
-json tensors(const std::vector<TensorShape>& shapes) {
-  json list = json::array();
-  for (const TensorShape& shape : shapes) list.push_back({{"dtype", shape.dtype}, {"shape", shape.extents}});
-  return list;
-}
-
-std::vector<TensorShape> tensors_in(const json& list) {
-  std::vector<TensorShape> shapes;
-  for (const json& item : list) shapes.push_back({item.at("dtype"), item.at("shape")});
-  return shapes;
-}
 
 // Objects that an entry keeps as texts.
 json object_in(const std::string& text) {
@@ -72,8 +61,8 @@ json to_json(const Entry& entry) {
           {"links", entry.structure.links},
           {"dtype", entry.structure.dtype},
           {"largest_elements", entry.structure.largest_elements},
-          {"inputs", tensors(entry.inputs)},
-          {"outputs", tensors(entry.outputs)},
+          {"inputs", to_json(entry.inputs)},
+          {"outputs", to_json(entry.outputs)},
           {"speedup", entry.speedup},
           {"compile_speedup", entry.compile_speedup},
           {"roofline", entry.roofline},
@@ -102,8 +91,8 @@ Entry entry_from_json(const json& object) {
   object.at("links").get_to(entry.structure.links);
   object.at("dtype").get_to(entry.structure.dtype);
   object.at("largest_elements").get_to(entry.structure.largest_elements);
-  entry.inputs = tensors_in(object.at("inputs"));
-  entry.outputs = tensors_in(object.at("outputs"));
+  entry.inputs = shapes_from(object.at("inputs"));
+  entry.outputs = shapes_from(object.at("outputs"));
   object.at("speedup").get_to(entry.speedup);
   object.at("compile_speedup").get_to(entry.compile_speedup);
   object.at("roofline").get_to(entry.roofline);

@@ -33,17 +33,8 @@ Structure structure_from(const std::string& text) {
   return structure;
 }
 
-json to_json(const std::vector<TensorShape>& shapes) {
-  json list = json::array();
-  for (const TensorShape& shape : shapes) list.push_back({{"dtype", shape.dtype}, {"shape", shape.extents}});
-  return list;
-}
-
 std::vector<TensorShape> shapes_in(const json& object, const char* key) {
-  std::vector<TensorShape> shapes;
-  if (object.contains(key))
-    for (const json& item : object.at(key)) shapes.push_back({item.at("dtype"), item.at("shape")});
-  return shapes;
+  return object.contains(key) ? shapes_from(object.at(key)) : std::vector<TensorShape>();
 }
 
 void bind_blob(SQLite::Statement& statement, int column, const std::string& bytes) {
@@ -152,6 +143,18 @@ void embed_rows(SQLite::Database& database) {
     }
     transaction.commit();
   }
+}
+
+json to_json(const std::vector<TensorShape>& shapes) {
+  json list = json::array();
+  for (const TensorShape& shape : shapes) list.push_back({{"dtype", shape.dtype}, {"shape", shape.extents}});
+  return list;
+}
+
+std::vector<TensorShape> shapes_from(const json& list) {
+  std::vector<TensorShape> shapes;
+  for (const json& item : list) shapes.push_back({item.at("dtype"), item.at("shape")});
+  return shapes;
 }
 
 std::string words_of(const Entry& entry) {

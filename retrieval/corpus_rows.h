@@ -3,6 +3,7 @@
 
 #include <SQLiteCpp/SQLiteCpp.h>
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "retrieval/corpus.h"
@@ -24,6 +25,10 @@ bool is_there(SQLite::Database& database, const std::string& fingerprint, const 
 bool has_unembedded(SQLite::Database& database);
 // Embeds them, in transactions of some thousands.
 void embed_rows(SQLite::Database& database);
+
+// [{"dtype", "shape"}, ...]; the second throws JSON's exceptions for what is no such list.
+nlohmann::json to_json(const std::vector<TensorShape>& shapes);
+std::vector<TensorShape> shapes_from(const nlohmann::json& list);
 
 // The words of an entry that a search by text reads.
 std::string words_of(const Entry& entry);
