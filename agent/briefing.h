@@ -1,4 +1,4 @@
-// What a language model is told of a model before its first attempt, gathered: the op graph's costs on the target, a
+// What a language model gets to know about a model before its first attempt: the op graph's costs on the target, a
 // program of the author `builtin`, stored programs.
 #pragma once
 

@@ -1,5 +1,5 @@
-// What a language model is told of the language, written from the compiler's own tables, so that it names what this
-// version takes and nothing else.
+// What a language model gets to know about the language, written from the compiler's own tables, so that it names what
+// this version takes and nothing else.
 #pragma once
 
 #include <string>

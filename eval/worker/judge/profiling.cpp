@@ -125,7 +125,7 @@ void profile_verified(const ProfileSides& sides, Verdict& verdict) {
     if (auto profiled = ProfilePass(sides, verdict).run(); !profiled.ok())
       note((verdict.profile ? "by CUPTI: " : "") + profiled.error().message);
   } catch (const nlohmann::json::exception&) {
-    note("its process told of its calls what is no record of calls");
+    note("its process sent no valid record of its calls");
   } catch (const std::exception& error) { note(error.what()); }
 }
 
