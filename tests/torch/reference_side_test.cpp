@@ -170,6 +170,34 @@ TEST(Nudge, MovesEqualElementsAlikeWhereTheirOrderCounts) {
   EXPECT_TRUE(nudged_by_value(at::full({3}, HUGE_VAL, at::kDouble), 1e-3, 5).isinf().all().item<bool>());
 }
 
+// How far the last of these running products may move, relative.
+double moved_product(const std::string& op, const std::vector<double>& factors, std::vector<c10::IValue> arguments) {
+  const at::Tensor x = at::tensor(factors, at::kDouble);
+  const at::Tensor made = op == "aten::prod" ? x.prod() : x.cumprod(0);
+  GraphNode node;
+  node.op = op;
+  arguments.insert(arguments.begin(), x);
+  double largest = 0;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    std::vector<c10::IValue> results{made.clone()};
+    nudge_products(node, arguments, results, seed);
+    largest = std::max(largest, results[0].toTensor().div(made).sub(1).abs().flatten()[-1].item<double>());
+  }
+  return largest;
+}
+
+TEST(Nudge, LosesInProductsWhatSubnormalNumbersLose) {
+  // In float32 1e-42 is 714 of the smallest number: the product is known to a thousandth afterwards, whatever it is.
+  const std::vector<double> through = {1e-30, 1e-12, 1e30, 2};
+  for (const auto& [op, arguments] :
+       {std::pair{"aten::cumprod", std::vector<c10::IValue>{int64_t{0}}}, {"aten::prod", {}}}) {
+    EXPECT_GT(moved_product(op, through, arguments), 0.5e-3) << op;
+    EXPECT_LT(moved_product(op, through, arguments), 2e-3) << op;
+    EXPECT_GT(moved_product(op, {1e-30, 1e-20, 1e30, 2}, arguments), 0.5) << op;
+    EXPECT_LT(moved_product(op, {1e-12, 1e-12, 1e10, 2}, arguments), 1e-15) << op;
+  }
+}
+
 // The largest difference between a normalised operand and the same one with means moved, in units of `epsilon`, and how
 // far apart the differences of one mean are.
 std::pair<double, double> moved_means(const std::string& op, std::vector<c10::IValue> operands, at::Tensor result,

@@ -411,6 +411,30 @@ void nudge_means(const GraphNode& node, const std::vector<c10::IValue>& operands
   made.add_(change);
 }
 
+void nudge_products(const GraphNode& node, const std::vector<c10::IValue>& operands, std::vector<c10::IValue>& results,
+                    uint64_t seed) {
+  constexpr double kSmallest = 0x1p-149;  // of float32, in which most programs multiply
+  const std::string_view name = short_name(node);
+  if ((name != "cumprod" && name != "prod") || results.empty() || !results[0].isTensor()) return;
+  at::Tensor made = results[0].toTensor();
+  at::Tensor operand = tensor_in(operands, 0);
+  if (!operand.defined() || made.scalar_type() != at::kDouble || made.numel() == 0) return;
+  const bool has_axis = operands.size() > 1 && operands[1].isInt() && operand.dim() > 0;
+  if (name == "cumprod" && !has_axis) return;
+  const int64_t axis = has_axis ? operands[1].toInt() : 0;
+  // What every product up to there rounded away, beside that product.
+  at::Tensor lost;
+  if (name == "cumprod") {
+    lost = made.abs().reciprocal_().mul_(kSmallest).cumsum_(axis);
+  } else {
+    if (!has_axis) operand = operand.flatten();
+    const at::Tensor products = operand.to(at::kDouble).cumprod(axis);
+    lost = products.abs().reciprocal_().mul_(kSmallest).sum(axis).reshape(made.sizes());
+  }
+  at::Generator generator = generator_on(made.device(), seed);
+  made.mul_(lost.nan_to_num_(1).clamp_max_(1).mul_(uniform_like(made, generator)).add_(1));
+}
+
 at::Tensor nudged_by_value(const at::Tensor& tensor, double epsilon, uint64_t seed) {
   // Digits that a sine leaves behind the point after it was multiplied: another number for each value.
   constexpr double kSpread = 78.233, kDigits = 43758.5453123;

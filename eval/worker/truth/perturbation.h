@@ -71,5 +71,9 @@ void nudge_results(const GraphNode& node, std::vector<c10::IValue>& results, Nod
 // the roundings of the result.
 void nudge_means(const GraphNode& node, const std::vector<c10::IValue>& operands, std::vector<c10::IValue>& results,
                  double epsilon, uint64_t seed);
+// Of a product (`cumprod`, `prod`): what it gives where each product on the way is rounded as numbers of float32 are
+// that have no more digits to spare (subnormal ones), and a later, large factor makes the loss visible.
+void nudge_products(const GraphNode& node, const std::vector<c10::IValue>& operands, std::vector<c10::IValue>& results,
+                    uint64_t seed);
 
 }  // namespace tilepilot::eval

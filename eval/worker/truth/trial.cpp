@@ -510,6 +510,7 @@ Replay::AfterNode TrialMaker::nudge_nodes(Nudge nudge) const {
     const bool is_used = std::any_of(node.outputs.begin(), node.outputs.end(),
                                      [&](int id) { return id >= 0 && used_[static_cast<size_t>(id)]; });
     nudge_means(node, operands, results, epsilon, seed++);
+    nudge_products(node, operands, results, seed++);
     nudge_results(node, results, {epsilon, seed++, is_used, is_used ? units_of_sum(reference_.forward, node) : 0});
   };
 }
