@@ -32,7 +32,8 @@ class BenchKills : public BenchTest {
     if (waitpid(process, &status, WNOHANG) == process) return false;
     kill(process, SIGKILL);
     EXPECT_EQ(waitpid(process, &status, 0), process);
-    EXPECT_TRUE(comes_true(2, [&] { return processes_with(folder_.string()).empty(); })) << "a process goes on";
+    EXPECT_TRUE(comes_true(10, [&] { return processes_with(folder_.string()).empty(); }))
+        << "these go on: " << names_of(processes_with(folder_.string()));
     return true;
   }
 };

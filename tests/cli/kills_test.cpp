@@ -119,15 +119,8 @@ class Kills : public CommandLine {
     const auto are_gone = [&] {
       return std::none_of(all.begin(), all.end(), is_alive) && processes_with(folder_.string()).empty();
     };
-    EXPECT_TRUE(comes_true(2, are_gone)) << remaining();
+    EXPECT_TRUE(comes_true(2, are_gone)) << "these go on: " << names_of(processes_with(folder_.string()));
     return role;
-  }
-
-  std::string remaining() const {
-    std::string names;
-    for (const pid_t process : processes_with(folder_.string()))
-      names += content_of(folder_of(process) / "comm") + content_of(folder_of(process) / "cmdline") + "; ";
-    return names;
   }
 
   void remove_results() const {

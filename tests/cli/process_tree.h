@@ -46,6 +46,17 @@ inline std::vector<pid_t> processes_with(const std::string& text) {
   return found;
 }
 
+// What each runs.
+inline std::string names_of(const std::vector<pid_t>& processes) {
+  std::string names;
+  for (const pid_t process : processes) {
+    std::string command = content_of(folder_of(process) / "cmdline");
+    std::replace(command.begin(), command.end(), '\0', ' ');
+    names += std::to_string(process) + " " + content_of(folder_of(process) / "comm") + command + "; ";
+  }
+  return names;
+}
+
 // True once `condition` is, false if it is not within the seconds.
 template <class Condition>
 bool comes_true(double seconds, Condition condition) {
