@@ -9,7 +9,7 @@
 
 #include "agent/certificate.h"
 #include "agent/improve.h"
-#include "agent/llm/chat.h"
+#include "agent/llm/endpoint/chat.h"
 #include "eval/preflight.h"
 #include "retrieval/neighbour.h"
 

@@ -8,9 +8,9 @@
 #include "agent/corpus_entry.h"
 #include "agent/finalists.h"
 #include "agent/line_diff.h"
-#include "agent/llm/endpoint.h"
+#include "agent/llm/endpoint/endpoint.h"
+#include "agent/llm/endpoint/wire.h"
 #include "agent/llm/feedback.h"
-#include "agent/llm/wire.h"
 
 namespace tilepilot::agent {
 namespace {

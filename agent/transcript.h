@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/llm/provider.h"
+#include "agent/llm/endpoint/provider.h"
 #include "agent/run_store.h"
 
 namespace tilepilot::agent {

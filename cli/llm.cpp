@@ -4,8 +4,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "agent/llm/chat.h"
-#include "agent/llm/rate_limits.h"
+#include "agent/llm/endpoint/chat.h"
+#include "agent/llm/endpoint/rate_limits.h"
 #include "cli/command.h"
 #include "cli/llm_flags.h"
 #include "compiler/untrusted/printable.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "agent/llm/key_file.h"
+#include "agent/llm/endpoint/key_file.h"
 #include "cli/help.h"
 
 namespace tilepilot::cli {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/llm/chat.h"
+#include "agent/llm/endpoint/chat.h"
 #include "cli/command.h"
 
 namespace tilepilot::cli {

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "agent/author.h"
-#include "agent/llm/chat.h"
+#include "agent/llm/endpoint/chat.h"
 #include "agent/llm/prompt.h"
 
 namespace tilepilot::agent {

@@ -1,5 +1,5 @@
 // Conversations with an endpoint on this machine, over HTTP: what is retried, what is given up, what is written down.
-#include "agent/llm/chat.h"
+#include "agent/llm/endpoint/chat.h"
 
 #include <gmock/gmock.h>
 

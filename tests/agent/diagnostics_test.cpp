@@ -1,5 +1,5 @@
 #include "agent/exporter.h"
-#include "agent/llm/chat.h"
+#include "agent/llm/endpoint/chat.h"
 #include "agent/work_folder.h"
 #include "tests/golden_diagnostic.h"
 

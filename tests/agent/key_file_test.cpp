@@ -1,4 +1,4 @@
-#include "agent/llm/key_file.h"
+#include "agent/llm/endpoint/key_file.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>

@@ -1,15 +1,15 @@
 // How conversations become requests and responses replies, in each form. The texts of responses follow the services'
 // references and the sources of the local servers.
-#include "agent/llm/provider.h"
+#include "agent/llm/endpoint/provider.h"
 
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
 
-#include "agent/llm/adaptation.h"
-#include "agent/llm/endpoint.h"
-#include "agent/llm/rate_limits.h"
-#include "agent/llm/spending.h"
+#include "agent/llm/endpoint/adaptation.h"
+#include "agent/llm/endpoint/endpoint.h"
+#include "agent/llm/endpoint/rate_limits.h"
+#include "agent/llm/endpoint/spending.h"
 #include "compiler/source/file.h"
 
 namespace tilepilot::agent {

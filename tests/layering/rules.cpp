@@ -71,7 +71,7 @@ const Rules& project_rules() {
           {"SQLiteCpp/",
            {"retrieval", "agent", "kernelbench", "tests/retrieval", "tests/agent", "tests/cli", "tests/kernelbench"}},
           {"faiss/", {"retrieval"}},
-          {"curl/", {"agent/llm"}},
+          {"curl/", {"agent/llm/endpoint"}},
           {"CLI/", {"cli"}},
           {"gtest/", {"tests"}},
           {"gmock/", {"tests"}},

@@ -1,4 +1,4 @@
-#include "agent/llm/event_stream.h"
+#include "agent/llm/endpoint/event_stream.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -3,10 +3,10 @@
 
 #include <memory>
 
-#include "agent/llm/adaptation.h"
-#include "agent/llm/endpoint_url.h"
-#include "agent/llm/http.h"
-#include "agent/llm/provider.h"
+#include "agent/llm/endpoint/adaptation.h"
+#include "agent/llm/endpoint/endpoint_url.h"
+#include "agent/llm/endpoint/http.h"
+#include "agent/llm/endpoint/provider.h"
 
 namespace tilepilot::agent {
 

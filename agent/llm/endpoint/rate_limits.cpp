@@ -1,4 +1,4 @@
-#include "agent/llm/rate_limits.h"
+#include "agent/llm/endpoint/rate_limits.h"
 
 #include <curl/curl.h>
 #include <time.h>

@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "agent/improve.h"
-#include "agent/llm/endpoint.h"
-#include "agent/llm/spending.h"
+#include "agent/llm/endpoint/endpoint.h"
+#include "agent/llm/endpoint/spending.h"
 #include "agent/run_store.h"
 
 namespace tilepilot::agent {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/llm/event_stream.h"
+#include "agent/llm/endpoint/event_stream.h"
 
 namespace tilepilot::agent {
 
@@ -46,7 +46,7 @@ struct ChatReply {
 };
 
 // What is asked of the endpoint beside the conversation. What an endpoint refuses is left out in later requests
-// (agent/llm/adaptation.h).
+// (agent/llm/endpoint/adaptation.h).
 struct ChatSettings {
   std::string model;
   int max_output_tokens = 16'000;

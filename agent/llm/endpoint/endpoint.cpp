@@ -1,4 +1,4 @@
-#include "agent/llm/endpoint.h"
+#include "agent/llm/endpoint/endpoint.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
+#include "agent/llm/endpoint/wire.h"
 #include "agent/llm/quotation.h"
-#include "agent/llm/wire.h"
 
 namespace tilepilot::agent {
 namespace {

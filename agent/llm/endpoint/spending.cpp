@@ -1,4 +1,4 @@
-#include "agent/llm/spending.h"
+#include "agent/llm/endpoint/spending.h"
 
 #include <fmt/format.h>
 

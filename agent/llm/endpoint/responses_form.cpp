@@ -1,5 +1,5 @@
-#include "agent/llm/forms.h"
-#include "agent/llm/wire.h"
+#include "agent/llm/endpoint/forms.h"
+#include "agent/llm/endpoint/wire.h"
 
 namespace tilepilot::agent::responses {
 

@@ -1,4 +1,4 @@
-#include "agent/llm/wire.h"
+#include "agent/llm/endpoint/wire.h"
 
 namespace tilepilot::agent {
 

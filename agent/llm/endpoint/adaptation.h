@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "agent/llm/provider.h"
+#include "agent/llm/endpoint/provider.h"
 
 namespace tilepilot::agent {
 

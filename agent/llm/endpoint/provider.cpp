@@ -1,8 +1,8 @@
-#include "agent/llm/provider.h"
+#include "agent/llm/endpoint/provider.h"
 
 #include <array>
 
-#include "agent/llm/forms.h"
+#include "agent/llm/endpoint/forms.h"
 
 namespace tilepilot::agent {
 namespace {

@@ -1,9 +1,9 @@
-// The functions behind the rows of the table of providers (agent/llm/provider.h says what each does).
+// The functions behind the rows of the table of providers (agent/llm/endpoint/provider.h says what each does).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "agent/llm/provider.h"
+#include "agent/llm/endpoint/provider.h"
 
 namespace tilepilot::agent {
 

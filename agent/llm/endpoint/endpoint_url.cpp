@@ -1,4 +1,4 @@
-#include "agent/llm/endpoint_url.h"
+#include "agent/llm/endpoint/endpoint_url.h"
 
 #include <fmt/format.h>
 

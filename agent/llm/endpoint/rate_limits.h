@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "agent/llm/http.h"
+#include "agent/llm/endpoint/http.h"
 
 namespace tilepilot::agent {
 

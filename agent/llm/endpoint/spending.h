@@ -8,7 +8,7 @@
 #include <string>
 
 #include "agent/author.h"
-#include "agent/llm/provider.h"
+#include "agent/llm/endpoint/provider.h"
 #include "compiler/diagnostics/result.h"
 
 namespace tilepilot::agent {

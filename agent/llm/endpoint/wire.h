@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "agent/llm/provider.h"
+#include "agent/llm/endpoint/provider.h"
 
 namespace tilepilot::agent {
 

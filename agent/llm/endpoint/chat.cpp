@@ -1,4 +1,4 @@
-#include "agent/llm/chat.h"
+#include "agent/llm/endpoint/chat.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 #include <random>
 
-#include "agent/llm/rate_limits.h"
+#include "agent/llm/endpoint/rate_limits.h"
 
 namespace tilepilot::agent {
 namespace {

@@ -1,4 +1,4 @@
-#include "agent/llm/adaptation.h"
+#include "agent/llm/endpoint/adaptation.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "agent/llm/wire.h"
+#include "agent/llm/endpoint/wire.h"
 
 namespace tilepilot::agent {
 namespace {

@@ -1,4 +1,4 @@
-#include "agent/llm/http.h"
+#include "agent/llm/endpoint/http.h"
 
 #include <curl/curl.h>
 #include <fmt/format.h>
