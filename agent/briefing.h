@@ -12,13 +12,21 @@ namespace tilepilot::agent {
 eval::Preflight preflight_for(const eval::Reference& reference, const std::string& target,
                               const eval::JudgeOptions& judge);
 
+// What earlier runs have left. Both outlive the author.
+struct Memory {
+  retrieval::Corpus& corpus;
+  retrieval::Lessons& lessons;
+};
+
 struct BriefingOptions {
   std::string target;  // not `auto`
   eval::JudgeOptions judge;
-  int retrieved = 3;           // stored programs
-  double exclude_near = 0;     // stored programs at a smaller distance are not shown
+  int retrieved = 3;  // stored programs, and at most as many lessons
+  // Stored programs at a smaller distance are not shown, nor, if it is not 0, what was learnt on this graph.
+  double exclude_near = 0;
   int64_t context_tokens = 0;  // of the language model; 0: unknown
   int64_t answer_tokens = 16'000;
+  int parallel = 1;  // answers that are asked for at once
   std::function<void(const std::string&)> progress = [](const std::string&) {};
 };
 
@@ -28,7 +36,7 @@ struct Briefing {
 };
 
 // Errors: the store cannot be read.
-Result<Briefing> brief(const eval::Reference& reference, const eval::Preflight& preflight, retrieval::Corpus& corpus,
+Result<Briefing> brief(const eval::Reference& reference, const eval::Preflight& preflight, const Memory& memory,
                        const BriefingOptions& options);
 
 }  // namespace tilepilot::agent

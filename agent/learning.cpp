@@ -53,14 +53,21 @@ std::string failure_kind(const eval::Verdict& verdict) {
   return verdict.guard.empty() ? std::string(eval::to_string(verdict.outcome)) : verdict.guard;
 }
 
+retrieval::FixQuery fix_query(const Attempt& attempt) {
+  const eval::Verdict& verdict = attempt.verdict;
+  return {.kind = failure_kind(verdict),
+          .message = message_of(verdict),
+          .line = line_at(attempt.candidate.source, verdict.line)};
+}
+
 Learnt learn(const std::vector<Attempt>& attempts, const LearnFacts& facts) {
   Learnt learnt;
   const auto patterns = retrieval::patterns_of(facts.structure);
   const std::string graph = retrieval::graph_fingerprint(facts.structure);
   for (size_t at = 0; at < attempts.size(); ++at) {
-    const int parent = facts.parents.empty() ? static_cast<int>(at) - 1 : facts.parents[at];
-    if (parent < 0 || static_cast<size_t>(parent) >= attempts.size() || !is_verified(attempts[at].told())) continue;
-    const Attempt &before = attempts[static_cast<size_t>(parent)], &after = attempts[at];
+    const auto& changes = attempts[at].candidate.changes;
+    if (!changes || *changes >= at || !is_verified(attempts[at].told())) continue;
+    const Attempt &before = attempts[*changes], &after = attempts[at];
     const eval::Verdict &was = before.told(), &is = after.told();
     const bool fixed = is_failure(was), faster = is_verified(was) && is_faster(is, was);
     if (!fixed && !faster) continue;

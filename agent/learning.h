@@ -19,11 +19,12 @@ std::string line_changes(const std::string& before, const std::string& after, si
 // else its outcome.
 std::string failure_kind(const eval::Verdict& verdict);
 
+// What asks for fixes of an attempt's failure; the target and what is excluded are left open.
+retrieval::FixQuery fix_query(const Attempt& attempt);
+
 struct LearnFacts {
   std::string run;  // uid
   retrieval::Structure structure;
-  // Of each attempt, the one that it changes; empty: the one before it. -1: none.
-  std::vector<int> parents = {};
 };
 
 struct Learnt {

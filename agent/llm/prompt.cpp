@@ -7,6 +7,7 @@
 
 #include "agent/llm/hardware.h"
 #include "agent/llm/language_card.h"
+#include "agent/llm/memory_text.h"
 #include "agent/llm/op_graph_text.h"
 #include "agent/llm/quotation.h"
 
@@ -149,6 +150,7 @@ std::vector<PromptPart> task_prompt(const TaskFacts& facts) {
                                  in_backticks(hit.entry.name), in_backticks(hit.entry.summary),
                                  in_backticks(hit.entry.target), fenced("python", hit.entry.source)),
                      Keep::retrieved});
+  if (!facts.lessons.empty()) parts.push_back({lessons_text(facts.lessons), Keep::memory});
   parts.push_back({"\nWrite the file with `ModelNew`.\n"});
   return parts;
 }

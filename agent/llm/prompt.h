@@ -9,6 +9,7 @@
 #include "agent/author.h"
 #include "eval/preflight.h"
 #include "retrieval/corpus.h"
+#include "retrieval/lessons.h"
 
 namespace tilepilot::agent {
 
@@ -20,6 +21,7 @@ enum class Keep {
   start,      // the program to start from, once another one is verified
   names,      // names of the language without explanation
   retrieved,  // stored programs
+  memory,     // what earlier runs have learnt
 };
 
 struct PromptPart {
@@ -38,9 +40,10 @@ struct TaskFacts {
   std::string target;  // "cpu", "cuda:sm_90a"
   std::string aten;    // the policy of eval::JudgeOptions
   eval::Preflight preflight;
-  int threads = 0;                      // of a processor; 0: all
-  std::vector<retrieval::Hit> kernels;  // stored programs, the most useful first
-  std::string start;                    // a program of the author `builtin`; empty: it has none
+  int threads = 0;                              // of a processor; 0: all
+  std::vector<retrieval::Hit> kernels;          // stored programs, the most useful first
+  std::string start;                            // a program of the author `builtin`; empty: it has none
+  std::vector<retrieval::Lesson> lessons = {};  // of earlier runs, the most useful first
 };
 
 // The system message.

@@ -20,7 +20,13 @@ Attempt attempt(const std::string& source, eval::Outcome outcome, double candida
   return made;
 }
 
-LearnFacts facts() { return {"run", {{"aten::linear", "aten::relu"}, {{"aten::linear", "aten::relu"}}}, {}}; }
+LearnFacts facts() { return {"run", {{"aten::linear", "aten::relu"}, {{"aten::linear", "aten::relu"}}}}; }
+
+// Each a change of the one before it.
+std::vector<Attempt> chain(std::vector<Attempt> attempts) {
+  for (size_t i = 1; i < attempts.size(); ++i) attempts[i].candidate.changes = i - 1;
+  return attempts;
+}
 
 TEST(LineChanges, TellWhatWasTakenOutAndPutIn) {
   EXPECT_EQ(line_changes("a\nb\nc\n", "a\nx\nc\ny\n", 10), "- b\n+ x\n+ y\n");
@@ -34,7 +40,7 @@ TEST(Learning, AFailureAndWhatMendedItAreAFix) {
   Attempt broken = attempt("one\ntwo(x\nthree\n", eval::Outcome::compile_error);
   broken.verdict.line = 2;
   broken.verdict.diagnostics = {{DiagnosticKind::syntax_error, {}, "`(` is never closed"}};
-  const Learnt learnt = learn({broken, attempt("one\ntwo(x)\nthree\n", eval::Outcome::verified)}, facts());
+  const Learnt learnt = learn(chain({broken, attempt("one\ntwo(x)\nthree\n", eval::Outcome::verified)}), facts());
   ASSERT_EQ(learnt.fixes.size(), 1u);
   EXPECT_EQ(learnt.fixes[0].kind, "syntax_error");
   EXPECT_EQ(learnt.fixes[0].message, "`(` is never closed");
@@ -58,7 +64,7 @@ TEST(Learning, AFasterProgramIsALessonBeyondTheIntervals) {
   const Attempt slow = attempt("a\nslow\n", eval::Outcome::verified, 100, 0.9, 1.1);
   const Attempt fast = attempt("a\nfast\n", eval::Outcome::verified, 25, 3.3, 4.4);
   const Attempt equal = attempt("a\nequal\n", eval::Outcome::verified, 24, 4.2, 4.6);
-  const Learnt learnt = learn({slow, fast, equal}, facts());
+  const Learnt learnt = learn(chain({slow, fast, equal}), facts());
   ASSERT_EQ(learnt.lessons.size(), 1u);
   EXPECT_EQ(learnt.lessons[0].change, "- slow\n+ fast\n");
   EXPECT_EQ(learnt.lessons[0].before_us, 100);
@@ -73,19 +79,21 @@ TEST(Learning, NothingIsLearntFromWhatSaysNothing) {
   Attempt trivial = attempt("b\n", eval::Outcome::verified);
   trivial.verdict.degenerate = true;
   const Attempt good = attempt("c\n", eval::Outcome::verified);
-  EXPECT_THAT(learn({failed, trivial}, facts()).fixes, IsEmpty());
-  EXPECT_THAT(learn({ours, good}, facts()).fixes, IsEmpty());
-  EXPECT_THAT(learn({failed, failed}, facts()).fixes, IsEmpty());
+  EXPECT_THAT(learn(chain({failed, trivial}), facts()).fixes, IsEmpty());
+  EXPECT_THAT(learn(chain({ours, good}), facts()).fixes, IsEmpty());
+  EXPECT_THAT(learn(chain({failed, failed}), facts()).fixes, IsEmpty());
   EXPECT_THAT(learn({}, facts()).fixes, IsEmpty());
+  // Written anew, it says nothing of what came before.
+  EXPECT_THAT(learn({failed, good}, facts()).fixes, IsEmpty());
 }
 
 TEST(Learning, FollowsBranches) {
   const Attempt root = attempt("a\nroot\n", eval::Outcome::verified, 100, 0.9, 1.1);
   const Attempt broken = attempt("a\nbroken\n", eval::Outcome::wrong_values);
   const Attempt fast = attempt("a\nfast\n", eval::Outcome::verified, 20, 4, 5);
-  LearnFacts branches = facts();
-  branches.parents = {-1, 0, 0};
-  const Learnt learnt = learn({root, broken, fast}, branches);
+  std::vector<Attempt> attempts = chain({root, broken, fast});
+  attempts[2].candidate.changes = 0;
+  const Learnt learnt = learn(attempts, facts());
   EXPECT_THAT(learnt.fixes, IsEmpty());
   ASSERT_EQ(learnt.lessons.size(), 1u);
   EXPECT_EQ(learnt.lessons[0].change, "- root\n+ fast\n");
