@@ -13,8 +13,10 @@
 namespace tilepilot::agent {
 
 struct Candidate {
-  std::string source;   // a complete Python file with class ModelNew
-  std::string summary;  // one line: what this attempt does differently
+  std::string source;                  // a complete Python file with class ModelNew
+  std::string summary;                 // one line: what this attempt does differently
+  std::optional<size_t> changes = {};  // the attempt that it is a change of; nullopt: it is written anew
+  bool is_variant = false;             // that change is in numbers alone, which were left open (agent/tuning.h)
 };
 
 struct Attempt {

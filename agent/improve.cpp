@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "agent/tuning.h"
+
 namespace tilepilot::agent {
 namespace {
 
@@ -34,14 +36,19 @@ Ending ending_of(Rest rest) {
 // One run of the loop, and what it talks to.
 class Loop {
  public:
-  Loop(Author& author, eval::Judge& judge, RunRecord record, const LoopEvents& events)
-      : author_(author), judge_(judge), record_(std::move(record)), events_(events) {}
+  Loop(Author& author, eval::Judge& judge, RunRecord record, const Budget& budget, const LoopEvents& events)
+      : author_(author), judge_(judge), record_(std::move(record)), events_(events), tuner_(budget.variants) {}
 
   Result<RunOutcome> run(const Budget& budget, const Clock& clock) {
     const double start = clock.seconds();
     std::optional<Ending> ending;
     while (!ending) {
       const double left = budget.minutes * 60 - (clock.seconds() - start);
+      constexpr double kLeastForVariant = 30;
+      if (const auto variant = left >= kLeastForVariant ? tuner_.next(outcome_.attempts) : std::nullopt) {
+        ending = TRY(attempt(*variant));
+        continue;
+      }
       ending = spent(budget, left);
       if (!ending) ending = TRY(step(left));
       // What an author cannot do once the time is spent is no failure of its own.
@@ -62,7 +69,7 @@ class Loop {
 
  private:
   std::optional<Ending> spent(const Budget& budget, double seconds_left) const {
-    if (static_cast<int>(outcome_.attempts.size()) >= budget.attempts) return Ending::attempts_spent;
+    if (own_attempts_ >= budget.attempts) return Ending::attempts_spent;
     if (seconds_left <= 0) return Ending::time_spent;
     return std::nullopt;
   }
@@ -76,11 +83,17 @@ class Loop {
       return std::optional(Ending::author_failed);
     }
     if (!*candidate) return std::optional(ending_of(author_.rest()));
+    ++own_attempts_;
+    return attempt(**candidate);
+  }
+
+  // Judges a candidate; an ending if there can be no further one.
+  Result<std::optional<Ending>> attempt(const Candidate& candidate) {
     const int number = static_cast<int>(outcome_.attempts.size());
-    const bool known = TRY(is_known(number, **candidate));
-    if (!known) TRY(record_.store.save_attempt(record_.run, number, **candidate, std::nullopt));
-    events_.on_candidate(number, **candidate);
-    outcome_.attempts.push_back({**candidate, {}});
+    const bool known = TRY(is_known(number, candidate));
+    if (!known) TRY(record_.store.save_attempt(record_.run, number, candidate, std::nullopt));
+    events_.on_candidate(number, candidate);
+    outcome_.attempts.push_back({candidate, {}});
     if (known) outcome_.attempts.back().verdict = record_.earlier[static_cast<size_t>(number)].verdict;
     if (!known) TRY(judge(number));
     events_.on_attempt(number, outcome_.attempts.back());
@@ -146,6 +159,8 @@ class Loop {
   RunRecord record_;
   const LoopEvents& events_;
   RunOutcome outcome_;
+  Tuner tuner_;
+  int own_attempts_ = 0;  // the author's, without variants
 };
 
 }  // namespace
@@ -183,7 +198,7 @@ std::string_view to_string(Ending ending) {
 
 Result<RunOutcome> improve(Author& author, eval::Judge& judge, RunRecord record, const Budget& budget,
                            const LoopEvents& events, const Clock& clock) {
-  return Loop(author, judge, std::move(record), events).run(budget, clock);
+  return Loop(author, judge, std::move(record), budget, events).run(budget, clock);
 }
 
 }  // namespace tilepilot::agent

@@ -12,7 +12,8 @@ namespace tilepilot::agent {
 
 // A run ends when the first of these is spent.
 struct Budget {
-  int attempts = 12;
+  int attempts = 12;  // of the author
+  int variants = 8;   // of each program that leaves numbers open (agent/tuning.h), beside these
   double minutes = 10;
   // What the author may spend, which the author itself keeps to: it begins nothing that could exceed it.
   double dollars = 1;

@@ -19,8 +19,8 @@ bool decides_results(const CLI::Option& option) {
   const std::string group = option.get_group(), name = option.get_name();
   if (name == "--dollars" || name == "--problem-dollars") return false;  // told to each `generate` as they are left
   if (is_place(name)) return false;
-  return group == "Judge" || group == "Language model" || name == "--attempts" || name == "--scale" ||
-         name == "--exclude-near";
+  return group == "Judge" || group == "Language model" || name == "--attempts" || name == "--variants" ||
+         name == "--scale" || name == "--exclude-near";
 }
 
 }  // namespace
@@ -99,8 +99,13 @@ void add_batch_options(CLI::App& command, Session& session, BenchFlags& flags) {
                    .add_option("--jobs", flags.batch.jobs,
                                "Problems at a time (default: 1 on a processor, a quarter of the cores beside a GPU)")
                    ->check(CLI::Range(1, 256));
-  command.add_option("--attempts", flags.attempts, "Most candidates to judge for a problem")
+  command.add_option("--attempts", flags.attempts, "Most candidates to judge for a problem, without variants")
       ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command
+      .add_option("--variants", flags.variants,
+                  "Most variants of each verified program that leaves numbers open (`generate --help`)")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command.add_option("--problem-minutes", flags.batch.each.minutes, "Longest time for a problem's candidates")
       ->check(number_within(0.001, 1e6))

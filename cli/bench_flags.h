@@ -16,7 +16,7 @@ namespace tilepilot::cli {
 struct BenchFlags {
   std::string problems, levels, ids, output, share;
   std::string author = "builtin";
-  int attempts = 12;
+  int attempts = 12, variants = 8;
   bool begin_new = false;
   double exclude_near = 0;
   kernelbench::BatchOptions batch;

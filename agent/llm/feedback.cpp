@@ -8,6 +8,7 @@
 
 #include "agent/finalists.h"
 #include "agent/llm/language_card.h"
+#include "agent/llm/memory_text.h"
 #include "agent/llm/quotation.h"
 
 namespace tilepilot::agent {
@@ -168,6 +169,17 @@ std::string speed_report(const eval::Verdict& verdict, double least_s) {
   return text + slowness_of(verdict, least_s);
 }
 
+// The author's own attempt that a variant goes back to.
+size_t origin_of(const std::vector<Attempt>& history, size_t number) {
+  while (history[number].candidate.is_variant) number = *history[number].candidate.changes;
+  return number;
+}
+
+// The author's own, if there is one.
+std::optional<size_t> last_own(const std::vector<Attempt>& history) {
+  return history.empty() ? std::nullopt : std::optional(origin_of(history, history.size() - 1));
+}
+
 std::string instruction(const std::vector<Attempt>& history, const NextStep& step) {
   switch (step.kind) {
     case NextStep::Kind::repair:
@@ -183,19 +195,57 @@ std::string instruction(const std::vector<Attempt>& history, const NextStep& ste
       break;
   }
   std::string text = fmt::format("\nThe current program is attempt {}, verified.", *step.base + 1);
-  if (*step.base + 1 != history.size()) text += " What came after it was no better, and is left aside.";
+  if (history[*step.base].candidate.is_variant) text += " Its open numbers have the values that were found fastest.";
+  if (origin_of(history, *step.base) != *last_own(history))
+    text += " What came after it was no better, and is left aside.";
   return text +
          " Name what bounds it, make one change that makes it faster, and keep what works. If you see nothing left "
          "to gain, answer DONE and nothing else.\n";
 }
 
+// The fastest first, of each program and its variants the fastest alone.
 std::vector<size_t> verified_by_speed(const std::vector<Attempt>& history) {
   std::vector<size_t> order;
   for (size_t i = 0; i < history.size(); ++i)
     if (is_verified(history[i].told())) order.push_back(i);
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return history[a].told().speedup() > history[b].told().speedup(); });
+  std::set<size_t> seen;
+  std::erase_if(order, [&](size_t i) { return !seen.insert(origin_of(history, i)).second; });
   return order;
+}
+
+// How far a program came that failed.
+int progress_of(const eval::Verdict& verdict) {
+  switch (verdict.outcome) {
+    case eval::Outcome::compile_error:
+      return 0;
+    case eval::Outcome::runtime_error:
+    case eval::Outcome::crashed:
+    case eval::Outcome::timed_out:
+    case eval::Outcome::out_of_memory:
+    case eval::Outcome::weights_mismatch:
+      return 1;
+    case eval::Outcome::wrong_shape:
+    case eval::Outcome::wrong_dtype:
+    case eval::Outcome::wrong_strides:
+    case eval::Outcome::rejected:
+      return 2;
+    default:
+      return 3;
+  }
+}
+
+// Of the last attempts, all failed, the one that came furthest and was not changed since; the newest of several.
+size_t to_repair(const std::vector<Attempt>& history, const std::vector<size_t>& failed) {
+  std::set<size_t> changed;
+  for (const Attempt& attempt : history)
+    if (attempt.candidate.changes) changed.insert(*attempt.candidate.changes);
+  size_t chosen = failed.front();  // the newest
+  for (const size_t number : failed)
+    if (changed.count(number) == 0 && progress_of(history[number].verdict) > progress_of(history[chosen].verdict))
+      chosen = number;
+  return chosen;
 }
 
 }  // namespace
@@ -210,26 +260,31 @@ std::string_view compared(const eval::Verdict& one, const eval::Verdict& other) 
 
 int attempts_without_progress(const std::vector<Attempt>& history, size_t first) {
   const auto best = best_of(history);
-  return best ? static_cast<int>(history.size() - std::max(*best + 1, first)) : 0;
+  if (!best) return 0;
+  int count = 0;
+  for (size_t i = std::max(*best + 1, first); i < history.size(); ++i) count += !history[i].candidate.is_variant;
+  return count;
 }
 
 NextStep next_step(const std::vector<Attempt>& history, size_t first) {
   using Kind = NextStep::Kind;
-  if (history.empty()) return {Kind::restart, std::nullopt};
-  size_t failed = 0, alike = 0;  // at the end
-  for (size_t i = history.size(); i-- > first && !is_verified(history[i].verdict);) {
-    ++failed;
-    if (alike == failed - 1 && history[i].verdict.outcome == history.back().verdict.outcome) ++alike;
+  std::vector<size_t> failed;  // at the end, the newest first
+  size_t alike = 0;
+  for (size_t i = history.size(); i-- > first;) {
+    if (history[i].candidate.is_variant) continue;
+    if (is_verified(history[i].verdict)) break;
+    failed.push_back(i);
+    if (alike == failed.size() - 1 && history[i].verdict.outcome == history[failed.front()].verdict.outcome) ++alike;
   }
   const auto order = verified_by_speed(history);
   constexpr size_t kMostRepairs = 3;
   if (order.empty()) {
-    if (failed == 0) return {Kind::restart, std::nullopt};
-    if (failed % kMostRepairs == 0 && alike >= kMostRepairs) return {Kind::restart, std::nullopt};
-    return {Kind::repair, history.size() - 1};
+    if (failed.empty()) return {Kind::restart, std::nullopt};
+    if (failed.size() % kMostRepairs == 0 && alike >= kMostRepairs) return {Kind::restart, std::nullopt};
+    return {Kind::repair, to_repair(history, failed)};
   }
   // A change to a verified program is mended twice before it is given up.
-  if (failed > 0 && failed < kMostRepairs) return {Kind::repair, history.size() - 1};
+  if (!failed.empty() && failed.size() < kMostRepairs) return {Kind::repair, to_repair(history, failed)};
   constexpr double kNear = 0.75;
   const bool stuck = attempts_without_progress(history, first) % 4 >= 2;
   if (stuck && order.size() > 1 && history[order[1]].told().speedup() >= kNear * history[order[0]].told().speedup())
@@ -237,21 +292,25 @@ NextStep next_step(const std::vector<Attempt>& history, size_t first) {
   return {Kind::improve, order[0]};
 }
 
-std::vector<PromptPart> feedback_prompt(const std::vector<Attempt>& history, const NextStep& step, double least_s) {
+std::vector<PromptPart> feedback_prompt(const std::vector<Attempt>& history, const NextStep& step, double least_s,
+                                        const std::vector<retrieval::Fix>& fixes) {
   std::vector<PromptPart> parts;
   add_table(parts, history);
-  const Attempt& last = history.back();
+  // What is to be mended, else the author's last; variants are in the table.
+  const size_t number = step.kind == NextStep::Kind::repair ? *step.base : *last_own(history);
+  const Attempt& last = history[number];
   const auto best = best_of(history);
   const bool ok = is_verified(last.verdict);
-  parts.push_back({fmt::format("Of attempt {}: ", history.size()) +
-                   (ok ? speed_report(last.verdict, least_s) : failure_report(last))});
+  parts.push_back(
+      {fmt::format("Of attempt {}: ", number + 1) + (ok ? speed_report(last.verdict, least_s) : failure_report(last))});
+  if (!ok && !fixes.empty()) parts.push_back({fixes_text(fixes), Keep::memory});
   if (best && step.base != best)
     parts.push_back({fmt::format("\nThe best program so far is attempt {}:\n\n{}", *best + 1,
                                  fenced("python", history[*best].candidate.source))});
-  if (best && *best + 1 != history.size() && ok) {
+  if (best && *best != number && ok) {
     const std::string_view how = compared(last.verdict, history[*best].verdict);
     parts.push_back(
-        {fmt::format("\nAttempt {} is {} {} the best (attempt {}, {:.2f} times eager).\n", history.size(), how,
+        {fmt::format("\nAttempt {} is {} {} the best (attempt {}, {:.2f} times eager).\n", number + 1, how,
                      how == "not distinguishable" ? "from" : "than", *best + 1, history[*best].verdict.speedup())});
   }
   parts.push_back({instruction(history, step)});

@@ -18,18 +18,20 @@ struct NextStep {
   } kind = Kind::improve;
   std::optional<size_t> base;  // the attempt that is the current program; nullopt: the program to start from
 };
-// By what became of the attempts: of those that failed the last is mended, three times at most; then work goes on from
-// the best verified one, or anew. From the best, and after two changes in a row that made it no faster, from the second
-// best, if that is another idea (its time is within a quarter of the best).
-// Attempts before `first` are another author's: what failed there is not mended.
+// By what became of the attempts: of those that failed the one that came furthest is mended, three times at most; then
+// work goes on from the best verified one, or anew. From the best, and after two changes in a row that made it no
+// faster, from the second best, if that is another idea (no variant of it, its time within a quarter of the best's).
+// Attempts before `first` are another author's: what failed there is not mended. Variants count with what they vary.
 NextStep next_step(const std::vector<Attempt>& history, size_t first = 0);
 
-// Attempts since the best so far, from `first` on.
+// Attempts since the best so far, from `first` on, without variants.
 int attempts_without_progress(const std::vector<Attempt>& history, size_t first = 0);
 
 // Of two verified attempts, by their confidence intervals: "faster", "slower", "not distinguishable".
 std::string_view compared(const eval::Verdict& one, const eval::Verdict& other);
 
-std::vector<PromptPart> feedback_prompt(const std::vector<Attempt>& history, const NextStep& step, double least_s);
+// `fixes`: of the last attempt's failure, from earlier runs.
+std::vector<PromptPart> feedback_prompt(const std::vector<Attempt>& history, const NextStep& step, double least_s,
+                                        const std::vector<retrieval::Fix>& fixes = {});
 
 }  // namespace tilepilot::agent

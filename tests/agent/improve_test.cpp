@@ -321,5 +321,36 @@ TEST_F(Improve, ComparesOneByOneWhereTheJudgeKnowsNothingElse) {
   EXPECT_DOUBLE_EQ(verdicts[1].speedup(), 2.5);
 }
 
+// Hands out the same program with an open number, and then is asked no more.
+class OpenNumberAuthor final : public Author {
+ public:
+  Result<std::optional<Candidate>> next(const std::vector<Attempt>&) override {
+    ++asked;
+    return std::optional<Candidate>({"A = 1  # tune: 1, 2, 3\n", "open"});
+  }
+  int asked = 0;
+};
+
+TEST_F(Improve, TriesVariantsBesideTheAttempts) {
+  OpenNumberAuthor author;
+  ListJudge judge(clock_, {verified(50, 100), verified(60, 100), verified(20, 100)});
+  judge.comparisons = {{verified(20, 100), verified(50, 100)}};
+  const RunOutcome outcome = run(author, judge, {.attempts = 1});
+  EXPECT_EQ(author.asked, 1);
+  EXPECT_EQ(outcome.ending, Ending::attempts_spent);
+  ASSERT_EQ(outcome.attempts.size(), 3u);
+  EXPECT_EQ(outcome.best, std::optional<size_t>(2));
+  EXPECT_EQ(judge.judged[2], "A = 3  # tune: 1, 2, 3\n");
+}
+
+TEST_F(Improve, TriesNoVariantsWhereNoneAreWantedOrTheTimeIsShort) {
+  for (const Budget& budget : {Budget{.attempts = 1, .variants = 0}, Budget{.attempts = 1, .minutes = 0.5}}) {
+    OpenNumberAuthor author;
+    ListJudge judge(clock_, {verified(50, 100)});
+    EXPECT_EQ(run(author, judge, budget).attempts.size(), 1u);
+    ASSERT_TRUE(store_->drop_attempts(run_, 0).ok());
+  }
+}
+
 }  // namespace
 }  // namespace tilepilot::agent
