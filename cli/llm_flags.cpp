@@ -56,6 +56,10 @@ void LlmFlags::add_to(CLI::App& command, bool with_replay) {
       "The model's context in tokens: of prompts that are longer, what matters least is left out (default: what the "
       "endpoint says when it refuses one)")
       ->check(CLI::Range(2000, 100'000'000));
+  add(command, "--llm-parallel", parallel,
+      "Answers that are asked for at once, each judged, unless a program is mended; each is paid for")
+      ->check(CLI::Range(1, 16))
+      ->capture_default_str();
   if (with_replay)
     add(command, "--replay", replay, "Take the model's answers from this earlier run instead of the network");
 }

@@ -16,6 +16,7 @@ struct LlmFlags {
   double dollars = 1;
   int64_t tokens = 0;   // 0: no limit
   int64_t context = 0;  // 0: unknown
+  int parallel = 1;     // answers at once
   std::optional<int64_t> replay;
 
   // `--llm-...` and prices: for commands that speak to an endpoint.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 
 #include "agent/finalists.h"
 #include "agent/llm/answer.h"
@@ -55,10 +56,11 @@ class LlmAuthor final : public Author {
     said_.clear();
     if (!first_) first_ = history.size();
     if (enough(history)) return std::optional<Candidate>();
+    if (auto candidate = next_waiting(history)) return candidate;
     const NextStep step = next_step(history, *first_);
     const std::string current = step.base ? history[*step.base].candidate.source : options_.start;
     for (int failures = 0, rounds = 0, shortenings = 0; failures < kMostFailures;) {
-      ChatReply reply = TRY(chat_->ask(TRY(compose(history, step, current))));
+      ChatReply reply = TRY(ask(TRY(compose(history, step, current)), history, step, current));
       if (reply.end == End::unaffordable) return stop(rest_of(chat_->spending()));
       if (reply.end == End::too_long) {
         if (++shortenings > kMostShortenings || !shorten_for(reply)) return too_long();
@@ -66,9 +68,9 @@ class LlmAuthor final : public Author {
       }
       const LlmAnswer answer = read_answer(reply.text);
       if (!answer.program.empty() || !answer.patch.empty()) {
-        Patched patched = answer.program.empty() ? apply_patch(current, answer.patch) : Patched{answer.program, ""};
-        if (patched.problem.empty()) patched.problem = known(history, patched.program);
-        if (patched.problem.empty()) return std::optional<Candidate>({std::move(patched.program), answer.summary});
+        Patched patched = program_of(answer, current, history);
+        if (patched.problem.empty())
+          return std::optional(Candidate{std::move(patched.program), answer.summary, step.base});
         say(reply.text, patched.problem + " Answer again.");
         ++failures;
         continue;
@@ -87,6 +89,42 @@ class LlmAuthor final : public Author {
   }
 
  private:
+  // One answer. Unless a program is mended, several at once: the first that holds a program, else the first; the other
+  // programs wait.
+  Result<ChatReply> ask(const std::vector<ChatMessage>& messages, const std::vector<Attempt>& history,
+                        const NextStep& step, const std::string& current) {
+    if (options_.parallel <= 1 || step.kind == NextStep::Kind::repair || !said_.empty()) return chat_->ask(messages);
+    auto replies = TRY(chat_->ask_each(messages, options_.parallel));
+    size_t chosen = replies.size();
+    for (size_t i = 0; i < replies.size(); ++i) {
+      const LlmAnswer answer = read_answer(replies[i].text);
+      Patched patched = program_of(answer, current, history);
+      if (patched.program.empty() || !patched.problem.empty()) continue;
+      if (chosen == replies.size())
+        chosen = i;
+      else
+        waiting_.push_back({std::move(patched.program), answer.summary, step.base});
+    }
+    return std::move(replies[chosen == replies.size() ? 0 : chosen]);
+  }
+
+  // A program that came with another one and has not been judged.
+  std::optional<Candidate> next_waiting(const std::vector<Attempt>& history) {
+    while (!waiting_.empty()) {
+      Candidate candidate = std::move(waiting_.front());
+      waiting_.pop_front();
+      if (known(history, candidate.source).empty()) return candidate;
+    }
+    return std::nullopt;
+  }
+
+  static Patched program_of(const LlmAnswer& answer, const std::string& current, const std::vector<Attempt>& history) {
+    if (answer.program.empty() && answer.patch.empty()) return {};
+    Patched patched = answer.program.empty() ? apply_patch(current, answer.patch) : Patched{answer.program, ""};
+    if (patched.problem.empty()) patched.problem = known(history, patched.program);
+    return patched;
+  }
+
   std::optional<Candidate> stop(Rest rest) {
     rest_ = rest;
     return std::nullopt;
@@ -159,7 +197,9 @@ class LlmAuthor final : public Author {
     std::vector<PromptPart> program, feedback;
     if (!history.empty()) {
       if (step.base) program.push_back({fenced("python", current)});
-      feedback = feedback_prompt(history, step, options_.least_s);
+      std::vector<retrieval::Fix> fixes;
+      if (step.kind == NextStep::Kind::repair) fixes = options_.recall(history[*step.base]);
+      feedback = feedback_prompt(history, step, options_.least_s, fixes);
     }
     // Of what was said in this attempt, the oldest goes where nothing else can.
     size_t from = 0;
@@ -194,6 +234,7 @@ class LlmAuthor final : public Author {
   size_t most_bytes_;
   size_t sent_bytes_ = 0;          // of the last request's messages
   std::vector<ChatMessage> said_;  // in this attempt, beside the program: answers without one, and ours to them
+  std::deque<Candidate> waiting_;  // programs that came with others and are not judged yet
   std::optional<size_t> first_;    // attempt that this author wrote
   Rest rest_ = Rest::nothing_left;
 };

@@ -17,11 +17,16 @@ struct LlmAuthorOptions {
   double least_s = 0;          // the roofline; 0: unknown
   int64_t context_tokens = 0;  // of the model, answer included; 0: unknown
   int64_t answer_tokens = 16'000;
+  int parallel = 1;               // answers that are asked for at once, unless a program is mended
   int most_without_progress = 6;  // attempts since the best
   double enough_of_roofline = 0.9;
   // Answers a question about the language, stored programs or the current program.
   std::function<std::string(const std::string& question, const std::string& program)> answer =
       [](const std::string&, const std::string&) { return "Nothing is known of this here.\n"; };
+  // What earlier runs know of a failed attempt.
+  std::function<std::vector<retrieval::Fix>(const Attempt& failed)> recall = [](const Attempt&) {
+    return std::vector<retrieval::Fix>();
+  };
   std::function<void(const std::string&)> progress = [](const std::string&) {};
 };
 

@@ -3,6 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <deque>
+#include <set>
+
 #include "tests/agent/stored_run.h"
 #include "tests/chat_server.h"
 
@@ -74,6 +77,43 @@ TEST_F(Chat, RetriesWhatMayPassAndStoresEachTry) {
   for (const Exchange& exchange : *exchanges) statuses.push_back(exchange.status);
   EXPECT_THAT(statuses, ElementsAre(500, 429, 503, 200));
   EXPECT_EQ((*exchanges)[1].reply, "slow down");
+}
+
+TEST_F(Chat, AsksForSeveralAnswersAtOnce) {
+  ChatServer server({ChatServer::completion("one"), {500, "oops"}, ChatServer::completion("three")});
+  options_.prices = {.input = 2, .output = 10};
+  auto chat = chat_with(server.url());
+  auto replies = chat->ask_each(hello(), 3);
+  ASSERT_TRUE(replies.ok());
+  std::vector<std::string> texts;
+  for (const ChatReply& reply : *replies) texts.push_back(reply.text);
+  EXPECT_THAT(texts, ::testing::UnorderedElementsAre("one", "three"));
+  EXPECT_EQ(server.requests().size(), 3u);
+  EXPECT_EQ(column("SELECT count(*) FROM exchange"), "3");
+  EXPECT_EQ(column("SELECT count(*) FROM exchange WHERE status IS NULL"), "0");
+  EXPECT_DOUBLE_EQ(chat->spending().dollars, 2 * (1000 * 2e-6 + 500 * 10e-6));
+  EXPECT_DOUBLE_EQ(stored_dollars(), chat->spending().dollars);
+}
+
+TEST_F(Chat, AsksForNoMoreAnswersThanTheLimitsPayFor) {
+  options_.prices = {.input = 0, .output = 10};
+  options_.settings.max_output_tokens = 2000;
+  options_.limits.dollars = 0.05;  // two of the longest answers, and half of a third
+  ChatServer server(std::deque<ServerAnswer>(3, ChatServer::completion("yes")));
+  auto replies = chat_with(server.url())->ask_each(hello(), 8);
+  ASSERT_TRUE(replies.ok());
+  EXPECT_EQ(replies->size(), 3u);
+  std::multiset<int> longest;
+  for (const auto& request : server.requests()) longest.insert(request.value("max_tokens", 0));
+  EXPECT_THAT(longest, ElementsAre(1000, 2000, 2000));
+}
+
+TEST_F(Chat, TriesAgainAloneWhatFailedTogether) {
+  ChatServer server({{503, "busy"}, {503, "busy"}, ChatServer::completion("at last")});
+  auto replies = chat_with(server.url())->ask_each(hello(), 2);
+  ASSERT_TRUE(replies.ok());
+  ASSERT_EQ(replies->size(), 1u);
+  EXPECT_EQ(replies->front().text, "at last");
 }
 
 TEST_F(Chat, FailAfterTheLastRetry) {

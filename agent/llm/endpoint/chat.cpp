@@ -6,6 +6,7 @@
 #include <chrono>
 #include <limits>
 #include <random>
+#include <thread>
 
 #include "agent/llm/endpoint/rate_limits.h"
 
@@ -72,6 +73,23 @@ class LiveChat final : public ChatClient {
     return true;
   }
 
+  Result<std::vector<ChatReply>> ask_each(const std::vector<ChatMessage>& messages, int count) override {
+    std::vector<ChatReply> replies;
+    // Of those that came before the run was interrupted, the ones that answer one request.
+    for (size_t first = next_earlier_; static_cast<int>(replies.size()) < count;) {
+      if (!replies.empty() &&
+          (next_earlier_ == earlier_.size() || earlier_[next_earlier_].request != earlier_[first].request))
+        break;
+      auto reply = earlier_reply();
+      if (!reply) break;
+      replies.push_back(*std::move(reply));
+    }
+    if (replies.empty() && count > 1) replies = TRY(send_each(messages, count));
+    // What failed alone is tried again, or told, as any other request is.
+    if (replies.empty()) replies.push_back(TRY(ask(messages)));
+    return replies;
+  }
+
   Result<ChatReply> ask(const std::vector<ChatMessage>& messages) override {
     if (auto reply = earlier_reply()) return *std::move(reply);
     double delay = options_.first_delay_s;
@@ -120,25 +138,79 @@ class LiveChat final : public ChatClient {
     return true;
   }
 
-  // One request, written down before it is sent, with the most that it can cost, and then with what came of it.
-  Result<EndpointAnswer> send(const ChatSettings& settings, const std::vector<ChatMessage>& messages, size_t bytes) {
-    Exchange exchange{.request = endpoint_.request(settings, messages), .attempt = attempt_};
-    const TokenUsage most = meter_.most(bytes, settings.max_output_tokens);
-    bill(exchange, most);
-    const int number = next_number_++;
-    TRY(store_.save_exchange(run_, number, exchange));
+  // A request on its way.
+  struct Sent {
+    Exchange exchange;
+    int number = 0;
+    size_t bytes = 0;
+    TokenUsage most;  // that it can cost
+    EndpointAnswer answer = {};
+  };
+
+  // Written down before it is sent, with the most that it can cost.
+  Result<Sent> write_down(const ChatSettings& settings, const std::vector<ChatMessage>& messages, size_t bytes) {
+    Sent sent{{.request = endpoint_.request(settings, messages), .attempt = attempt_},
+              next_number_++,
+              bytes,
+              meter_.most(bytes, settings.max_output_tokens)};
+    bill(sent.exchange, sent.most);
+    TRY(store_.save_exchange(run_, sent.number, sent.exchange));
+    return sent;
+  }
+
+  // Touches nothing but `sent`: several may go at once.
+  void send(Sent& sent, bool streamed, double seconds) const {
     const double start = services_.clock.seconds();
-    EndpointAnswer answer = endpoint_.send(exchange.request, settings.stream, seconds_left());
-    exchange.seconds = services_.clock.seconds() - start;
+    sent.answer = endpoint_.send(sent.exchange.request, streamed, seconds);
+    sent.exchange.seconds = services_.clock.seconds() - start;
+  }
+
+  // Written down again with what came of it.
+  Result<EndpointAnswer> receive(Sent sent) {
+    Exchange& exchange = sent.exchange;
+    const EndpointAnswer& answer = sent.answer;
     exchange.status = answer.response.status;
     exchange.reply = answer.body;
     if (!answer.ok()) exchange.failure = explain(answer, endpoint_)->message;
-    bill(exchange, usage_of(answer, most, bytes));
+    bill(exchange, usage_of(answer, sent.most, sent.bytes));
     meter_.charge(exchange.input_tokens + exchange.output_tokens, exchange.dollars);
-    TRY(store_.save_exchange(run_, number, exchange));
+    TRY(store_.save_exchange(run_, sent.number, exchange));
     if (const auto told = wait_told(answer.response, seconds_since_1970()); told && answer.ok())
       not_before_ = services_.clock.seconds() + *told;
-    return answer;
+    return std::move(sent.answer);
+  }
+
+  Result<EndpointAnswer> send(const ChatSettings& settings, const std::vector<ChatMessage>& messages, size_t bytes) {
+    Sent sent = TRY(write_down(settings, messages, bytes));
+    send(sent, settings.stream, seconds_left());
+    return receive(std::move(sent));
+  }
+
+  // As many at once as the limits pay for, if each costs the most that it can. Gives the answers that are whole.
+  Result<std::vector<ChatReply>> send_each(const std::vector<ChatMessage>& messages, int count) {
+    TRY(wait_for_limits());
+    const size_t bytes = bytes_of(messages);
+    Meter reserved = meter_;
+    std::vector<Sent> all;
+    for (int i = 0; i < count; ++i) {
+      ChatSettings settings = options_.settings;
+      const auto output = reserved.affordable_output(bytes, settings.max_output_tokens);
+      if (!output) break;
+      settings.max_output_tokens = *output;
+      all.push_back(TRY(write_down(settings, messages, bytes)));
+      reserved.charge(all.back().most.input + all.back().most.output, all.back().exchange.dollars);
+    }
+    std::vector<std::thread> threads;
+    const double seconds = seconds_left();
+    for (Sent& sent : all)
+      threads.emplace_back([this, &sent, seconds] { send(sent, options_.settings.stream, seconds); });
+    for (std::thread& thread : threads) thread.join();
+    std::vector<ChatReply> replies;
+    for (Sent& sent : all) {
+      EndpointAnswer answer = TRY(receive(std::move(sent)));
+      if (answer.ok()) replies.push_back(*std::move(answer.reply));
+    }
+    return replies;
   }
 
   // What the endpoint counted; else our own estimate, or, of a try that broke off, the most that it can have cost.
@@ -271,6 +343,17 @@ class RecordedChat final : public ChatClient {
 };
 
 }  // namespace
+
+Result<std::vector<ChatReply>> ChatClient::ask_each(const std::vector<ChatMessage>& messages, int count) {
+  std::vector<ChatReply> replies;
+  for (int i = 0; i < count; ++i) {
+    auto reply = ask(messages);
+    if (!reply && replies.empty()) return std::move(reply).take_error();
+    if (!reply) break;
+    replies.push_back(*std::move(reply));
+  }
+  return replies;
+}
 
 double ChatServices::random_fraction() {
   static thread_local std::mt19937 generator{std::random_device{}()};

@@ -18,6 +18,9 @@ class ChatClient {
   virtual ~ChatClient() = default;
   // Errors (`author_failed`): no network, wrong key, unknown model, a reply that is none.
   virtual Result<ChatReply> ask(const std::vector<ChatMessage>& messages) = 0;
+  // So many answers to the same messages, asked for at the same time where the partner can; fewer, but one at least, if
+  // the limits of spending leave no more or some come to nothing.
+  virtual Result<std::vector<ChatReply>> ask_each(const std::vector<ChatMessage>& messages, int count);
   // From now on, `ask` has this long in all: no request or wait goes beyond it.
   virtual void allow(double /*seconds*/) {}
   // What follows is about this attempt.
