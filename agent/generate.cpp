@@ -13,6 +13,7 @@
 #include "agent/check.h"
 #include "agent/corpus_entry.h"
 #include "agent/learning.h"
+#include "agent/llm/expected_cost.h"
 #include "agent/llm/llm_author.h"
 #include "agent/llm/questions.h"
 #include "agent/llm/quotation.h"
@@ -31,6 +32,7 @@ struct Run {
   eval::Reference reference;
   std::unique_ptr<RunStore> store;
   std::unique_ptr<retrieval::Corpus> corpus;
+  std::unique_ptr<retrieval::Lessons> lessons;
   int64_t id = 0;
   std::string target;  // what `auto` has come to
   ReferenceHashes hashes;
@@ -39,12 +41,20 @@ struct Run {
   std::vector<std::string> shown;  // uids of the entries that the author saw
 };
 
-// The form that a recorded run's endpoint spoke. Runs of earlier versions knew one.
-Result<std::string> recorded_form(Run& run) {
+// What the run that is replayed was told.
+Result<nlohmann::json> recorded_options(Run& run) {
   const auto recorded = TRY(run.store->find(*run.options.replay));
-  if (!recorded) return std::string("openai");  // that there is none, who reads its exchanges says
-  const auto options = nlohmann::json::parse(recorded->options, nullptr, /*allow_exceptions*/ false);
-  return options.is_object() ? options.value("form", "openai") : std::string("openai");
+  if (!recorded) return nlohmann::json::object();  // that there is none, who reads its exchanges says
+  auto options = nlohmann::json::parse(recorded->options, nullptr, /*allow_exceptions*/ false);
+  return options.is_object() ? options : nlohmann::json::object();
+}
+
+// The form that a recorded run's endpoint spoke. Runs of earlier versions knew one.
+Result<std::string> recorded_form(Run& run) { return TRY(recorded_options(run)).value("form", "openai"); }
+
+Result<int> parallel_answers(Run& run) {
+  if (!run.options.replay) return run.options.parallel;
+  return TRY(recorded_options(run)).value("parallel", 1);
 }
 
 Result<std::unique_ptr<ChatClient>> open_chat(Run& run) {
@@ -61,15 +71,21 @@ Result<std::unique_ptr<ChatClient>> open_chat(Run& run) {
 Result<std::unique_ptr<Author>> open_llm_author(Run& run) {
   const GenerateOptions& options = run.options;
   auto chat = TRY(open_chat(run));
-  auto [author, shown] = TRY(brief(run.reference, run.preflight, *run.corpus,
+  auto [author, shown] = TRY(brief(run.reference, run.preflight, {*run.corpus, *run.lessons},
                                    {.target = run.target,
                                     .judge = options.judge,
                                     .retrieved = options.retrieved,
                                     .exclude_near = options.exclude_near,
                                     .context_tokens = options.context_tokens,
                                     .answer_tokens = options.chat.settings.max_output_tokens,
+                                    .parallel = TRY(parallel_answers(run)),
                                     .progress = run.events.progress}));
   run.shown = std::move(shown);
+  if (!options.replay)
+    run.events.progress(
+        "asking the language model: " +
+        to_text(TRY(expected_cost(*run.store, options.chat.settings.model, bytes_of(first_messages(author)),
+                                  options.budget.attempts, options.chat.prices))));
   author.answer = [&run](const std::string& question, const std::string& program) {
     run.events.progress("the language model asks: " + in_one_line(question));
     return answer_question({*run.corpus, run.options.program, run.work, run.target}, question, program);
@@ -90,6 +106,7 @@ Result<std::unique_ptr<Author>> open_author(Run& run) {
 nlohmann::json told_of_chat(Run& run) {
   const ChatOptions& chat = run.options.chat;
   nlohmann::json object = {{"model", chat.settings.model}, {"prompt", prompt_versions()}};
+  if (auto parallel = parallel_answers(run)) object["parallel"] = *parallel;
   if (run.options.replay) {
     object["replay"] = *run.options.replay;
     if (auto form = recorded_form(run)) object["form"] = *form;
@@ -138,8 +155,7 @@ Result<bool> remember(Run& run, const GenerateResult& result, const Attempt& bes
 }
 
 Status keep_lessons(Run& run, const std::vector<Attempt>& attempts) {
-  auto lessons = TRY(retrieval::Lessons::open(run.options.store));
-  return agent::remember(*lessons, learn(attempts, {TRY(run.store->uid(run.id)), structure_of(run.reference), {}}));
+  return agent::remember(*run.lessons, learn(attempts, {TRY(run.store->uid(run.id)), structure_of(run.reference)}));
 }
 
 Status keep_best(Run& run, GenerateResult& result) {
@@ -217,9 +233,10 @@ Result<RunRecord> begin(Run& run, GenerateResult& result) {
 }  // namespace
 
 Result<GenerateResult> generate(SourceMap& sources, const GenerateOptions& options, const GenerateEvents& events) {
-  Run run{options, events, {}, nullptr, nullptr, 0, {}, {}, {}, {}, {}};
+  Run run{options, events, {}, nullptr, nullptr, nullptr, 0, {}, {}, {}, {}, {}};
   run.store = TRY(RunStore::open(options.store));
   run.corpus = TRY(retrieval::open_corpus(options.store));
+  run.lessons = TRY(retrieval::Lessons::open(options.store));
   TRY(retrieval::sync_seeds(*run.corpus, options.seeds));
   WorkFolder work = TRY(WorkFolder::make(options.work));
   events.progress(fmt::format("exporting {}", options.model.string()));

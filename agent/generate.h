@@ -29,6 +29,7 @@ struct GenerateOptions {
   std::optional<int64_t> replay;  // author llm: answer from this run instead of the network
   int retrieved = 3;              // kernels shown to the language model
   int64_t context_tokens = 0;     // of the language model; 0: unknown
+  int parallel = 1;               // answers of the language model that are asked for at once
   bool force = false;             // author mixed: ask the language model whatever there is to gain
   std::filesystem::path program;  // `tilepilot`, which compiles what the language model asks about
   int64_t batch = 0;  // that this run belongs to: its run that was interrupted goes on, if there is one; 0: none

@@ -187,6 +187,26 @@ Result<int> RunStore::next_exchange(int64_t run) {
   } catch (const std::exception& exception) { return retrieval::database_error(file_, exception); }
 }
 
+Result<RecordedUse> RunStore::recorded_use(const std::string& model) {
+  try {
+    SQLite::Statement query(*database_,
+                            "SELECT count(DISTINCT run), count(DISTINCT run || ' ' || attempt), count(*), "
+                            "coalesce(avg(output_tokens), 0) FROM exchange JOIN run ON run.id = exchange.run "
+                            "WHERE status = 200 AND failure = '' AND json_valid(options) "
+                            "AND json_extract(options, '$.model') = ? AND json_extract(options, '$.replay') IS NULL");
+    query.bind(1, model);
+    query.executeStep();
+    RecordedUse use;
+    use.runs = query.getColumn(0).getInt();
+    if (use.runs == 0) return use;
+    const double attempts = query.getColumn(1).getInt();
+    use.attempts = attempts / use.runs;
+    use.requests_an_attempt = query.getColumn(2).getInt() / attempts;
+    use.output_tokens = query.getColumn(3).getDouble();
+    return use;
+  } catch (const std::exception& exception) { return retrieval::database_error(file_, exception); }
+}
+
 Result<std::vector<Exchange>> RunStore::exchanges(int64_t run) {
   try {
     SQLite::Statement known(*database_, "SELECT 1 FROM run WHERE id = ?");

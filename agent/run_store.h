@@ -44,6 +44,14 @@ struct Exchange {
   std::string started = {};  // ISO 8601, UTC; of a stored one
 };
 
+// What runs with one language model took, in the mean.
+struct RecordedUse {
+  int runs = 0;  // with an answer; 0: the rest says nothing
+  double attempts = 0;
+  double requests_an_attempt = 0;
+  double output_tokens = 0;  // of an answer
+};
+
 // A run as a list shows it.
 struct RunSummary {
   int64_t id = 0;
@@ -89,6 +97,8 @@ class RunStore {
   Status save_exchange(int64_t run, int number, const Exchange& exchange);
   // The number that follows those of a run's exchanges, answered or not.
   Result<int> next_exchange(int64_t run);
+  // Of the runs whose options name this model. Replays are none of them.
+  Result<RecordedUse> recorded_use(const std::string& model);
   // All exchanges of a run, in order; one that was waited for when the run was killed has no status and no failure. An
   // unknown run is an error.
   Result<std::vector<Exchange>> exchanges(int64_t run);

@@ -228,6 +228,7 @@ Status complete(Session& session, GenerateFlags& options) {
   if (options.llm.tokens > 0) generate.budget.tokens = options.llm.tokens;
   generate.replay = options.llm.replay;
   generate.context_tokens = options.llm.context;
+  generate.parallel = options.llm.parallel;
   generate.program = session.environment.program;
   return {};
 }
@@ -277,8 +278,13 @@ void add_generate(CLI::App& app, Session& session) {
           ->capture_default_str();
   command->add_flag("--force", generate.force,
                     "Author mixed: ask the language model even where little is left to gain");
-  command->add_option("--attempts", generate.budget.attempts, "Most candidates to judge")
+  command->add_option("--attempts", generate.budget.attempts, "Most candidates to judge, without variants")
       ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command
+      ->add_option("--variants", generate.budget.variants,
+                   "Most variants of each verified program that leaves numbers open, as `BLOCK = 64  # tune: 32, 128`")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command->add_option("--minutes", generate.budget.minutes, "Longest time for all of them")
       ->check(number_within(0.001, 1e6))

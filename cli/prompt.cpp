@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/briefing.h"
+#include "agent/llm/expected_cost.h"
 #include "agent/work_folder.h"
 #include "cli/chosen_target.h"
 #include "cli/command.h"
@@ -24,7 +25,8 @@ struct PromptFlags {
 struct Prompt {
   std::vector<agent::ChatMessage> messages;
   int left_out = 0;
-  std::string request;  // JSON body; empty: no endpoint is named
+  agent::ExpectedCost cost;  // of a run, by the prices given
+  std::string request;       // JSON body; empty: no endpoint is named
 };
 
 Result<Prompt> make_prompt(Session& session, PromptFlags& flags) {
@@ -32,12 +34,13 @@ Result<Prompt> make_prompt(Session& session, PromptFlags& flags) {
   flags.judge.apply_to(judge);
   const std::string target = runtime::to_string(chosen_target(TRY(runtime::parse_target(judge.target))));
   auto corpus = TRY(retrieval::open_corpus(session.store_file()));
+  auto lessons = TRY(retrieval::Lessons::open(session.store_file()));
   TRY(retrieval::sync_seeds(*corpus, session.environment.root / "seeds"));
   auto work = TRY(agent::WorkFolder::make(session.work_folder()));
   session.progress(fmt::format("exporting {}", flags.model));
   const auto reference =
       TRY(agent::export_reference(session.sources, flags.model, work.path() / "reference", session.exporter_options()));
-  const auto briefing = TRY(agent::brief(reference, agent::preflight_for(reference, target, judge), *corpus,
+  const auto briefing = TRY(agent::brief(reference, agent::preflight_for(reference, target, judge), {*corpus, *lessons},
                                          {.target = target,
                                           .judge = judge,
                                           .context_tokens = flags.llm.context,
@@ -47,8 +50,12 @@ Result<Prompt> make_prompt(Session& session, PromptFlags& flags) {
   prompt.messages = agent::first_messages(briefing.author, &prompt.left_out);
   if (prompt.left_out < 0)
     return make_error(DiagnosticKind::bad_usage, {}, "the task does not fit `--llm-context`", "give a longer one");
-  if (flags.llm.chat.endpoint.url.empty()) return prompt;
-  TRY(flags.llm.complete(session));
+  const bool has_endpoint = !flags.llm.chat.endpoint.url.empty();
+  if (has_endpoint) TRY(flags.llm.complete(session));
+  auto runs = TRY(agent::RunStore::open(session.store_file()));
+  prompt.cost = TRY(agent::expected_cost(*runs, flags.llm.chat.settings.model, agent::bytes_of(prompt.messages),
+                                         agent::Budget().attempts, flags.llm.chat.prices));
+  if (!has_endpoint) return prompt;
   const auto endpoint = TRY(agent::Endpoint::open(flags.llm.chat.endpoint, agent::curl_client()));
   prompt.request = endpoint.request(flags.llm.chat.settings, prompt.messages);
   return prompt;
@@ -67,7 +74,12 @@ int run_prompt(Session& session, PromptFlags& flags) {
   }
   session.progress(fmt::format("{} bytes, about {} tokens; {} parts left out", bytes, agent::estimate_tokens(bytes),
                                prompt->left_out));
+  session.progress("a run takes " + agent::to_text(prompt->cost));
   object.update({{"bytes", bytes}, {"tokens", agent::estimate_tokens(bytes)}, {"left_out", prompt->left_out}});
+  object["expected"] = {{"requests", prompt->cost.requests},
+                        {"tokens", prompt->cost.tokens()},
+                        {"dollars", prompt->cost.dollars},
+                        {"runs", prompt->cost.runs}};
   object["versions"] = agent::prompt_versions();
   if (!prompt->request.empty()) object["request"] = nlohmann::json::parse(prompt->request);
   session.finish(object);
