@@ -16,6 +16,7 @@ struct Candidate {
   std::string source;                  // a complete Python file with class ModelNew
   std::string summary;                 // one line: what this attempt does differently
   std::optional<size_t> changes = {};  // the attempt that it is a change of; nullopt: it is written anew
+  std::optional<int> exchange = {};    // of the run (agent/run_store.h): the one whose reply it is from
   bool is_variant = false;             // that change is in numbers alone, which were left open (agent/tuning.h)
 };
 

@@ -57,13 +57,17 @@ std::optional<eval::Verdict> verdict_in(const SQLite::Column& column) {
 
 std::vector<Attempt> attempts_of(SQLite::Database& database, int64_t run) {
   SQLite::Statement query(database,
-                          "SELECT source, summary, verdict, compared FROM attempt WHERE run = ? ORDER BY number");
+                          "SELECT source, summary, verdict, compared, changes, exchange, variant FROM attempt "
+                          "WHERE run = ? ORDER BY number");
   query.bind(1, run);
   std::vector<Attempt> attempts;
   while (query.executeStep()) {
     Attempt attempt{{query.getColumn(0).getString(), query.getColumn(1).getString()}, {}, {}};
     eval::Verdict unjudged;
     unjudged.detail = "not judged";
+    if (!query.getColumn(4).isNull()) attempt.candidate.changes = static_cast<size_t>(query.getColumn(4).getInt64());
+    if (!query.getColumn(5).isNull()) attempt.candidate.exchange = query.getColumn(5).getInt();
+    attempt.candidate.is_variant = query.getColumn(6).getInt() != 0;
     attempt.verdict = verdict_in(query.getColumn(2)).value_or(unjudged);
     attempt.compared = verdict_in(query.getColumn(3));
     attempts.push_back(std::move(attempt));
@@ -144,8 +148,12 @@ Status RunStore::save_attempt(int64_t run, int number, const Candidate& candidat
   if (!verdict)
     return execute(
         *database_, file_,
-        fmt::format("INSERT INTO attempt (run, number, summary, source, started) VALUES (?, ?, ?, ?, {})", kNow), run,
-        number, candidate.summary, candidate.source);
+        fmt::format("INSERT INTO attempt (run, number, summary, source, changes, exchange, variant, started) "
+                    "VALUES (?, ?, ?, ?, nullif(?, -1), nullif(?, -1), ?, {})",
+                    kNow),
+        run, number, candidate.summary, candidate.source,
+        candidate.changes ? static_cast<int64_t>(*candidate.changes) : -1, candidate.exchange.value_or(-1),
+        candidate.is_variant ? 1 : 0);
   return execute(*database_, file_, "UPDATE attempt SET verdict = ? WHERE run = ? AND number = ?", as_text(*verdict),
                  run, number);
 }

@@ -109,6 +109,13 @@ json common_fields(const Transcript& transcript) {
 
 // The exchange whose reply became the attempt: the last usable one asked for it.
 const Exchange* exchange_of(const Transcript& transcript, size_t attempt) {
+  const Candidate& candidate = transcript.run.attempts[attempt].candidate;
+  if (candidate.is_variant) return nullptr;
+  if (candidate.exchange) {
+    const auto number = static_cast<size_t>(*candidate.exchange);
+    return number < transcript.exchanges.size() ? &transcript.exchanges[number] : nullptr;
+  }
+  // Earlier versions did not write it down: the last one before the attempt.
   const Exchange* found = nullptr;
   for (const Exchange& exchange : transcript.exchanges)
     if (exchange.attempt == static_cast<int>(attempt) && !reply_text(transcript, exchange).empty()) found = &exchange;
@@ -199,12 +206,18 @@ std::string transcript_page(const Transcript& transcript) {
     for (const std::string& diagnostic : attempt.verdict.rendered)
       page += fmt::format("<pre>{}</pre>\n", escaped(diagnostic));
     page += exchanges;
-    if (number > 0)
-      page += fmt::format("<p>What differs from attempt {}:</p>\n", number) +
-              diff_html(run.attempts[static_cast<size_t>(number) - 1].candidate.source, attempt.candidate.source);
+    if (const auto before = compared_with(run, static_cast<size_t>(number)))
+      page += fmt::format("<p>What differs from attempt {}:</p>\n", *before + 1) +
+              diff_html(run.attempts[*before].candidate.source, attempt.candidate.source);
     page += folded("the program", attempt.candidate.source);
   }
   return page + "</html>\n";
+}
+
+std::optional<size_t> compared_with(const StoredRun& run, size_t number) {
+  const auto& changes = run.attempts[number].candidate.changes;
+  if (changes && *changes < number) return changes;
+  return number > 0 ? std::optional(number - 1) : std::nullopt;
 }
 
 std::vector<json> training_records(const Transcript& transcript) {

@@ -24,6 +24,9 @@ std::vector<ChatMessage> messages_in(const std::string& request);
 // The text of an exchange's reply; empty: it has none.
 std::string reply_text(const Transcript& transcript, const Exchange& exchange);
 
+// The attempt that this one is shown beside: the one that it changes, else the one before.
+std::optional<size_t> compared_with(const StoredRun& run, size_t number);
+
 struct TranscriptTotals {
   int requests = 0, failed = 0;
   int64_t input_tokens = 0, output_tokens = 0, cached_tokens = 0;

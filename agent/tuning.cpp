@@ -77,8 +77,11 @@ class Tuner::Descent {
         std::string source = with_value(source_, tunable, value);
         if (!seen_.insert(source).second) continue;
         --left_;
-        return Candidate{std::move(source), fmt::format("attempt {} with {} = {}", base_ + 1, tunable.name, value),
-                         base_, /*is_variant*/ true};
+        return Candidate{std::move(source),
+                         fmt::format("attempt {} with {} = {}", base_ + 1, tunable.name, value),
+                         base_,
+                         {},
+                         /*is_variant*/ true};
       }
       ++name_;
     }

@@ -92,6 +92,25 @@ TEST_F(TranscriptTest, GivesTrainingRecordsWithPreferences) {
   EXPECT_TRUE(preferences[0]["licence"]["model"].is_null());
 }
 
+// Several answers came for one attempt, and a variant of it was tried in between.
+TEST_F(TranscriptTest, KnowsTheReplyOfEachAttempt) {
+  run_ = begin_run();
+  add_exchange(0, 0, "task", "one");
+  add_exchange(1, 0, "task", "two");
+  const Candidate candidates[] = {{"a\nb\n", "", {}, 0}, {"a\nc\n", "", 0, {}, true}, {"x\ny\n", "", {}, 1}};
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(store_->save_attempt(run_, i, candidates[i], std::nullopt).ok());
+    ASSERT_TRUE(store_->save_attempt(run_, i, candidates[i], verified(50 - i)).ok());
+  }
+  const auto loaded = transcript();
+  EXPECT_EQ(compared_with(loaded.run, 1), std::optional<size_t>(0));
+  EXPECT_TRUE(loaded.run.attempts[1].candidate.is_variant);
+  std::vector<std::string> replies;
+  for (const json& record : training_records(loaded))
+    if (record["type"] == "attempt") replies.push_back(record["reply"]);
+  EXPECT_THAT(replies, ::testing::ElementsAre("one", "two"));
+}
+
 TEST_F(TranscriptTest, GivesNoRecordsOfARunThatVerifiedNothing) {
   run_ = begin_run();
   add_attempt(0, "a", {});
