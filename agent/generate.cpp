@@ -41,25 +41,9 @@ struct Run {
   std::vector<std::string> shown;  // uids of the entries that the author saw
 };
 
-// What the run that is replayed was told.
-Result<nlohmann::json> recorded_options(Run& run) {
-  const auto recorded = TRY(run.store->find(*run.options.replay));
-  if (!recorded) return nlohmann::json::object();  // that there is none, who reads its exchanges says
-  auto options = nlohmann::json::parse(recorded->options, nullptr, /*allow_exceptions*/ false);
-  return options.is_object() ? options : nlohmann::json::object();
-}
-
-// The form that a recorded run's endpoint spoke. Runs of earlier versions knew one.
-Result<std::string> recorded_form(Run& run) { return TRY(recorded_options(run)).value("form", "openai"); }
-
-Result<int> parallel_answers(Run& run) {
-  if (!run.options.replay) return run.options.parallel;
-  return TRY(recorded_options(run)).value("parallel", 1);
-}
-
 Result<std::unique_ptr<ChatClient>> open_chat(Run& run) {
   const GenerateOptions& options = run.options;
-  if (options.replay) return recorded_chat(*run.store, *options.replay, run.id, TRY(recorded_form(run)));
+  if (options.replay) return recorded_chat(*options.replay, *run.store, run.id);
   ChatServices services{curl_client(),
                         [](double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); },
                         run.events.progress};
@@ -78,7 +62,7 @@ Result<std::unique_ptr<Author>> open_llm_author(Run& run) {
                                     .exclude_near = options.exclude_near,
                                     .context_tokens = options.context_tokens,
                                     .answer_tokens = options.chat.settings.max_output_tokens,
-                                    .parallel = TRY(parallel_answers(run)),
+                                    .parallel = options.replay ? options.replay->parallel : options.parallel,
                                     .progress = run.events.progress}));
   run.shown = std::move(shown);
   if (!options.replay)
@@ -106,11 +90,12 @@ Result<std::unique_ptr<Author>> open_author(Run& run) {
 nlohmann::json told_of_chat(Run& run) {
   const ChatOptions& chat = run.options.chat;
   nlohmann::json object = {{"model", chat.settings.model}, {"prompt", prompt_versions()}};
-  if (auto parallel = parallel_answers(run)) object["parallel"] = *parallel;
-  if (run.options.replay) {
-    object["replay"] = *run.options.replay;
-    if (auto form = recorded_form(run)) object["form"] = *form;
-  }
+  object["parallel"] = run.options.parallel;
+  if (const auto& replay = run.options.replay)
+    object.update({{"model", replay->language_model},
+                   {"form", replay->form},
+                   {"parallel", replay->parallel},
+                   {"replay", replay->model}});
   const auto url = parse_endpoint_url(chat.endpoint.url);
   if (!url) return object;
   object["url"] = url->shown();

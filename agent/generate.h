@@ -22,16 +22,16 @@ struct GenerateOptions {
   Budget budget;
   ExporterOptions exporter;
   eval::JudgeOptions judge;
-  std::filesystem::path store;    // database of corpus and runs
-  std::filesystem::path work;     // folder for the exported reference (a fresh one is made inside and removed)
-  std::filesystem::path seeds;    // seeds/ of this installation
-  ChatOptions chat;               // author llm
-  std::optional<int64_t> replay;  // author llm: answer from this run instead of the network
-  int retrieved = 3;              // kernels shown to the language model
-  int64_t context_tokens = 0;     // of the language model; 0: unknown
-  int parallel = 1;               // answers of the language model that are asked for at once
-  bool force = false;             // author mixed: ask the language model whatever there is to gain
-  std::filesystem::path program;  // `tilepilot`, which compiles what the language model asks about
+  std::filesystem::path store;      // database of corpus and runs
+  std::filesystem::path work;       // folder for the exported reference (a fresh one is made inside and removed)
+  std::filesystem::path seeds;      // seeds/ of this installation
+  ChatOptions chat;                 // author llm
+  std::optional<Recording> replay;  // author llm: answer from this run instead of the network
+  int retrieved = 3;                // kernels shown to the language model
+  int64_t context_tokens = 0;       // of the language model; 0: unknown
+  int parallel = 1;                 // answers of the language model that are asked for at once
+  bool force = false;               // author mixed: ask the language model whatever there is to gain
+  std::filesystem::path program;    // `tilepilot`, which compiles what the language model asks about
   int64_t batch = 0;  // that this run belongs to: its run that was interrupted goes on, if there is one; 0: none
   bool add_to_corpus = true;
   // Entries of the corpus that are nearer to the model than that are not shown to an author (retrieval/corpus.h); 0:

@@ -226,7 +226,7 @@ Status complete(Session& session, GenerateFlags& options) {
   generate.chat = options.llm.chat;
   generate.budget.dollars = options.llm.dollars;
   if (options.llm.tokens > 0) generate.budget.tokens = options.llm.tokens;
-  generate.replay = options.llm.replay;
+  generate.replay = TRY(options.llm.recording(session));
   generate.context_tokens = options.llm.context;
   generate.parallel = options.llm.parallel;
   generate.program = session.environment.program;

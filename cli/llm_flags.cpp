@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "agent/llm/endpoint/key_file.h"
 #include "cli/help.h"
+#include "compiler/source/file.h"
 
 namespace tilepilot::cli {
 
@@ -61,7 +63,9 @@ void LlmFlags::add_to(CLI::App& command, bool with_replay) {
       ->check(CLI::Range(1, 16))
       ->capture_default_str();
   if (with_replay)
-    add(command, "--replay", replay, "Take the model's answers from this earlier run instead of the network");
+    add(command, "--replay", replay,
+        "Take the model's answers from an earlier run (its number, or a file of `trace RUN --save`) instead of "
+        "the network");
 }
 
 Status LlmFlags::check(Session& session, const std::string& author) {
@@ -73,7 +77,7 @@ Status LlmFlags::check(Session& session, const std::string& author) {
                       fmt::format("`{}` has no meaning for the author `{}`", (*found)->get_name(), author),
                       "add `--author llm`");
   }
-  if (replay) return {};
+  if (!replay.empty()) return {};
   if (chat.endpoint.url.empty() || chat.settings.model.empty())
     return make_error(DiagnosticKind::bad_usage, {},
                       fmt::format("`--author {}` needs `--llm-url` and `--llm-model`", author),
@@ -85,6 +89,24 @@ Status LlmFlags::check(Session& session, const std::string& author) {
                     "a file (`--prices`)",
                     chat.settings.model));
   return {};
+}
+
+Result<std::optional<agent::Recording>> LlmFlags::recording(const Session& session) const {
+  if (replay.empty()) return std::optional<agent::Recording>();
+  int64_t run = 0;
+  const auto [end, problem] = std::from_chars(replay.data(), replay.data() + replay.size(), run);
+  if (problem == std::errc() && end == replay.data() + replay.size()) {
+    auto store = TRY(agent::RunStore::open(session.store_file()));
+    if (auto found = TRY(agent::load_recording(*store, run))) return found;
+    return make_error(DiagnosticKind::bad_usage, {},
+                      fmt::format("there is no run {} in `{}`", run, session.store_file().string()),
+                      "`tilepilot runs list` shows them");
+  }
+  std::string text, why;
+  if (!read_file(replay, text, &why))
+    return make_error(DiagnosticKind::bad_usage, {}, fmt::format("`--replay`: cannot read `{}`: {}", replay, why),
+                      "give the number of a run, or a file that `tilepilot trace RUN --save FILE` wrote");
+  return std::optional(TRY(agent::recording_in(text, replay)));
 }
 
 Status LlmFlags::complete(Session& session) {

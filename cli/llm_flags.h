@@ -17,7 +17,7 @@ struct LlmFlags {
   int64_t tokens = 0;   // 0: no limit
   int64_t context = 0;  // 0: unknown
   int parallel = 1;     // answers at once
-  std::optional<int64_t> replay;
+  std::string replay;   // a run, or a file of a recording; empty: none
 
   // `--llm-...` and prices: for commands that speak to an endpoint.
   void add_endpoint(CLI::App& command);
@@ -25,6 +25,8 @@ struct LlmFlags {
   void add_to(CLI::App& command, bool with_replay);
   // Options that only the language model listens to are not dropped in silence. Errors: of kind `bad_usage`.
   Status check(Session& session, const std::string& author);
+  // What `--replay` names; nullopt: it is not given. Errors: of kind `bad_usage`.
+  Result<std::optional<agent::Recording>> recording(const Session& session) const;
   bool endpoint_given() const { return !chat.endpoint.url.empty(); }
   // Fills in what is not given as an option: the key, the prices. Errors: of kind `bad_usage`.
   Status complete(Session& session);

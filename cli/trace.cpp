@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/line_diff.h"
+#include "agent/recording.h"
 #include "agent/transcript.h"
 #include "cli/command.h"
 #include "cli/verdict_text.h"
@@ -19,17 +20,22 @@ using nlohmann::json;
 struct TraceFlags {
   int64_t run = 0;
   bool full = false;
-  std::string html, output, format = "jsonl";
+  std::string html, save, output, format = "jsonl";
   int count = 1000;
 };
+
+Diagnostic no_run(const Session& session, int64_t run) {
+  return {DiagnosticKind::bad_usage,
+          {},
+          fmt::format("there is no run {} in `{}`", run, session.store_file().string()),
+          {},
+          "`tilepilot runs list` shows them"};
+}
 
 Result<agent::Transcript> find_transcript(const Session& session, int64_t run) {
   auto store = TRY(agent::RunStore::open(session.store_file(), /*read_only*/ true));
   auto transcript = TRY(agent::load_transcript(*store, run));
-  if (!transcript)
-    return make_error(DiagnosticKind::bad_usage, {},
-                      fmt::format("there is no run {} in `{}`", run, session.store_file().string()),
-                      "`tilepilot runs list` shows them");
+  if (!transcript) return make_error(no_run(session, run));
   return *std::move(transcript);
 }
 
@@ -77,14 +83,30 @@ void tell(const Session& session, const agent::Transcript& transcript, bool full
     session.answer(fmt::format("{} attempt {}: {}", run.best == static_cast<size_t>(number) ? "*" : " ", number + 1,
                                attempt.candidate.summary));
     tell_exchanges(session, transcript, number, /*beyond*/ false, full);
-    if (number > 0)
-      tell_diff(session, run.attempts[static_cast<size_t>(number) - 1].candidate.source, attempt.candidate.source);
+    if (const auto before = agent::compared_with(run, static_cast<size_t>(number)))
+      tell_diff(session, run.attempts[*before].candidate.source, attempt.candidate.source);
     session.answer("    " + one_line(attempt.told()));
   }
   tell_exchanges(session, transcript, count, /*beyond*/ true, full);
 }
 
+int save_recording(Session& session, const TraceFlags& flags) {
+  auto store = agent::RunStore::open(session.store_file(), /*read_only*/ true);
+  if (!store) return session.fail(store.error());
+  auto recording = agent::load_recording(**store, flags.run);
+  if (!recording) return session.fail(recording.error());
+  if (!*recording) return session.fail(no_run(session, flags.run));
+  const std::string text = agent::to_json(**recording).dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+  if (std::string why; !write_file(flags.save, text, &why))
+    return session.fail(
+        {DiagnosticKind::output_unwritable, {}, fmt::format("cannot write `{}`: {}", flags.save, why), {}, ""});
+  session.answer(fmt::format("{}: run {}, for `generate --replay`", flags.save, flags.run));
+  session.finish({{"ok", true}, {"run", flags.run}, {"saved", flags.save}});
+  return kDone;
+}
+
 int show_trace(Session& session, const TraceFlags& flags) {
+  if (!flags.save.empty()) return save_recording(session, flags);
   auto transcript = find_transcript(session, flags.run);
   if (!transcript) return session.fail(transcript.error());
   json object = {{"ok", true}, {"run", flags.run}};
@@ -148,6 +170,8 @@ void add_trace(CLI::App& app, Session& session) {
   command->add_option("run", flags->run, "Number of the run")->check(CLI::PositiveNumber);
   command->add_flag("--full", flags->full, "With what was asked and answered");
   command->add_option("--html", flags->html, "Write one HTML page instead, with everything");
+  command->add_option("--save", flags->save,
+                      "Write a recording instead, which `generate --replay` plays again anywhere");
   command->callback([&session, flags, command] {
     if (!command->get_subcommands().empty()) return;
     if (flags->run == 0) throw CLI::RequiredError("run");

@@ -55,7 +55,9 @@ class LlmAuthor final : public Author {
     chat_->begin_attempt(static_cast<int>(history.size()));
     said_.clear();
     if (!first_) first_ = history.size();
-    if (enough(history)) return std::optional<Candidate>();
+    // A recorded conversation ends where it ended then.
+    const auto goes_on = chat_->goes_on();
+    if (goes_on ? !*goes_on && waiting_.empty() : enough(history)) return std::optional<Candidate>();
     if (auto candidate = next_waiting(history)) return candidate;
     const NextStep step = next_step(history, *first_);
     const std::string current = step.base ? history[*step.base].candidate.source : options_.start;
@@ -68,9 +70,10 @@ class LlmAuthor final : public Author {
       }
       const LlmAnswer answer = read_answer(reply.text);
       if (!answer.program.empty() || !answer.patch.empty()) {
-        Patched patched = program_of(answer, current, history);
+        Patched patched = program_of(answer, reply.changed.value_or(current), history);
         if (patched.problem.empty())
-          return std::optional(Candidate{std::move(patched.program), answer.summary, step.base});
+          return std::optional(
+              Candidate{std::move(patched.program), answer.summary, changed_by(reply, step, history), reply.exchange});
         say(reply.text, patched.problem + " Answer again.");
         ++failures;
         continue;
@@ -98,14 +101,25 @@ class LlmAuthor final : public Author {
     size_t chosen = replies.size();
     for (size_t i = 0; i < replies.size(); ++i) {
       const LlmAnswer answer = read_answer(replies[i].text);
-      Patched patched = program_of(answer, current, history);
+      Patched patched = program_of(answer, replies[i].changed.value_or(current), history);
       if (patched.program.empty() || !patched.problem.empty()) continue;
       if (chosen == replies.size())
         chosen = i;
       else
-        waiting_.push_back({std::move(patched.program), answer.summary, step.base});
+        waiting_.push_back(
+            {std::move(patched.program), answer.summary, changed_by(replies[i], step, history), replies[i].exchange});
     }
     return std::move(replies[chosen == replies.size() ? 0 : chosen]);
+  }
+
+  // The attempt that a reply changes.
+  static std::optional<size_t> changed_by(const ChatReply& reply, const NextStep& step,
+                                          const std::vector<Attempt>& history) {
+    if (!reply.changed) return step.base;
+    const auto found = std::find_if(history.begin(), history.end(),
+                                    [&](const Attempt& attempt) { return attempt.candidate.source == *reply.changed; });
+    if (found == history.end()) return std::nullopt;
+    return static_cast<size_t>(found - history.begin());
   }
 
   // A program that came with another one and has not been judged.

@@ -450,7 +450,7 @@ TEST_F(Chat, ReplaysWithoutNetwork) {
     ASSERT_TRUE(chat->ask(hello()).ok());
   }
   const int64_t later = begin_run();
-  auto replayed = recorded_chat(*store_, run_, later, "openai");
+  auto replayed = recorded_chat(**load_recording(*store_, run_), *store_, later);
   ASSERT_TRUE(replayed.ok());
   for (const char* text : {"one", "two"}) {
     auto reply = (*replayed)->ask(hello());
@@ -462,7 +462,7 @@ TEST_F(Chat, ReplaysWithoutNetwork) {
   ASSERT_FALSE(end.ok());
   EXPECT_THAT(end.error().message, HasSubstr("no further replies"));
   // The replay is a run like any other: it can be replayed again.
-  auto again = recorded_chat(*store_, later, begin_run(), "openai");
+  auto again = recorded_chat(**load_recording(*store_, later), *store_, begin_run());
   ASSERT_TRUE(again.ok());
   EXPECT_EQ((*again)->ask(hello())->text, "one");
 }
@@ -497,7 +497,7 @@ TEST_F(Chat, ReplaysTheFailureThatEndedARun) {
     ASSERT_TRUE(chat->ask(hello()).ok());
     ASSERT_FALSE(chat->ask(hello()).ok());
   }
-  auto replayed = recorded_chat(*store_, run_, begin_run(), "openai");
+  auto replayed = recorded_chat(**load_recording(*store_, run_), *store_, begin_run());
   ASSERT_TRUE(replayed.ok());
   EXPECT_TRUE((*replayed)->ask(hello()).ok());
   auto end = (*replayed)->ask(hello());
@@ -506,9 +506,9 @@ TEST_F(Chat, ReplaysTheFailureThatEndedARun) {
 }
 
 TEST_F(Chat, FailReplayOfARunWithoutExchanges) {
-  auto replayed = recorded_chat(*store_, run_, begin_run(), "openai");
+  auto replayed = recorded_chat(**load_recording(*store_, run_), *store_, begin_run());
   ASSERT_FALSE(replayed.ok());
-  EXPECT_THAT(replayed.error().message, HasSubstr("recorded no exchanges"));
+  EXPECT_THAT(replayed.error().message, HasSubstr("had no exchanges"));
 }
 
 }  // namespace

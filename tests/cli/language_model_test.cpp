@@ -78,6 +78,12 @@ TEST_F(LanguageModel, MendsItsMistakesAndCanBeReplayed) {
   EXPECT_THAT(outcomes(replayed), ElementsAre("compile_error", "wrong_values", "verified"));
   EXPECT_NE(replayed["run"], report["run"]);
   EXPECT_EQ(text_of(folder_ / "again.py"), text_of(candidate("good_matmul")));
+  // Nor does it need the database of the run.
+  const auto saved = tilepilot({"trace", std::to_string(report["run"].get<int>()), "--save", "run.json"});
+  EXPECT_EQ(saved.exit_code, 0) << all(saved);
+  json elsewhere = generate({model("matmul"), "-o", "third.py", "--store", "new.db", "--replay", "run.json"});
+  EXPECT_THAT(outcomes(elsewhere), ElementsAre("compile_error", "wrong_values", "verified"));
+  EXPECT_EQ(text_of(folder_ / "third.py"), text_of(candidate("good_matmul")));
 }
 
 TEST_F(LanguageModel, FailRefusedKey) {

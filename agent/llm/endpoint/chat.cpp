@@ -124,7 +124,10 @@ class LiveChat final : public ChatClient {
     while (next_earlier_ < earlier_.size()) {
       const Exchange& exchange = earlier_[next_earlier_++];
       if (exchange.status != 200 || !exchange.failure.empty()) continue;
-      if (auto reply = reply_in(endpoint_.provider(), exchange.reply)) return reply;
+      if (auto reply = reply_in(endpoint_.provider(), exchange.reply)) {
+        reply->exchange = static_cast<int>(next_earlier_) - 1;
+        return reply;
+      }
     }
     return std::nullopt;
   }
@@ -177,6 +180,7 @@ class LiveChat final : public ChatClient {
     TRY(store_.save_exchange(run_, sent.number, exchange));
     if (const auto told = wait_told(answer.response, seconds_since_1970()); told && answer.ok())
       not_before_ = services_.clock.seconds() + *told;
+    if (sent.answer.reply) sent.answer.reply->exchange = sent.number;
     return std::move(sent.answer);
   }
 
@@ -304,21 +308,29 @@ class LiveChat final : public ChatClient {
 
 class RecordedChat final : public ChatClient {
  public:
-  RecordedChat(std::vector<Exchange> exchanges, const Provider& provider, RunStore& store, int64_t run)
-      : exchanges_(std::move(exchanges)), provider_(provider), store_(store), run_(run) {}
+  RecordedChat(Recording recording, const Provider& provider, RunStore& store, int64_t run)
+      : recording_(std::move(recording)), provider_(provider), store_(store), run_(run) {}
 
   void begin_attempt(int number) override { attempt_ = number; }
   // As it was then: the request that follows had a longer limit.
-  bool allow_longer_answers() override { return next_ < exchanges_.size(); }
+  bool allow_longer_answers() override { return *goes_on(); }
+  std::optional<bool> goes_on() const override { return next_ < recording_.exchanges.size(); }
 
   Result<ChatReply> ask(const std::vector<ChatMessage>&) override {
+    const auto& exchanges = recording_.exchanges;
     // What did not succeed and has a successor was tried again then.
-    while (next_ + 1 < exchanges_.size() && !reply_of(exchanges_[next_])) ++next_;
-    if (next_ == exchanges_.size()) return chat_failed("the recorded run has no further replies");
-    Exchange exchange = exchanges_[next_++];
+    while (next_ + 1 < exchanges.size() && !reply_of(exchanges[next_])) ++next_;
+    if (next_ == exchanges.size()) return chat_failed("the recorded run has no further replies");
+    const int number = static_cast<int>(next_);
+    Exchange exchange = exchanges[next_++];
     exchange.attempt = attempt_;
-    TRY(store_.save_exchange(run_, saved_++, exchange));
+    TRY(store_.save_exchange(run_, saved_, exchange));
     auto reply = reply_of(exchange);
+    if (reply) {
+      reply->exchange = saved_;
+      reply->changed = recording_.changed_by(number);
+    }
+    ++saved_;
     if (reply) return *std::move(reply);
     if (!exchange.failure.empty()) return chat_failed("as it was recorded: " + exchange.failure);
     return chat_failed(exchange.status == 0 ? "the recorded run was killed while it waited for a reply"
@@ -333,7 +345,7 @@ class RecordedChat final : public ChatClient {
     return reply_in(provider_, exchange.reply);
   }
 
-  std::vector<Exchange> exchanges_;
+  Recording recording_;
   const Provider& provider_;
   RunStore& store_;
   int64_t run_;
@@ -369,14 +381,11 @@ Result<std::unique_ptr<ChatClient>> live_chat(ChatOptions options, ChatServices 
                                     std::move(earlier), next);
 }
 
-Result<std::unique_ptr<ChatClient>> recorded_chat(RunStore& store, int64_t recorded_run, int64_t run,
-                                                  std::string form) {
-  const Provider* provider = find_provider(form);
-  if (!provider) return chat_failed(fmt::format("unknown form of endpoint `{}`", form));
-  auto exchanges = TRY(store.exchanges(recorded_run));
-  if (exchanges.empty())
-    return chat_failed(fmt::format("run {} recorded no exchanges with a language model", recorded_run));
-  return std::make_unique<RecordedChat>(std::move(exchanges), *provider, store, run);
+Result<std::unique_ptr<ChatClient>> recorded_chat(Recording recording, RunStore& store, int64_t run) {
+  const Provider* provider = find_provider(recording.form);
+  if (!provider) return chat_failed(fmt::format("unknown form of endpoint `{}`", recording.form));
+  if (recording.exchanges.empty()) return chat_failed("the recorded run had no exchanges with a language model");
+  return std::make_unique<RecordedChat>(std::move(recording), *provider, store, run);
 }
 
 }  // namespace tilepilot::agent

@@ -9,6 +9,7 @@
 #include "agent/improve.h"
 #include "agent/llm/endpoint/endpoint.h"
 #include "agent/llm/endpoint/spending.h"
+#include "agent/recording.h"
 #include "agent/run_store.h"
 
 namespace tilepilot::agent {
@@ -28,6 +29,8 @@ class ChatClient {
   // The last answer was cut off before it said anything: allow longer ones. False: they are as long as they may be.
   virtual bool allow_longer_answers() { return false; }
   virtual Spending spending() const = 0;
+  // Of a recorded conversation: whether it goes on. nullopt: it is none.
+  virtual std::optional<bool> goes_on() const { return std::nullopt; }
 };
 
 struct ChatOptions {
@@ -54,6 +57,6 @@ struct ChatServices {
 Result<std::unique_ptr<ChatClient>> live_chat(ChatOptions options, ChatServices services, RunStore& store, int64_t run);
 
 // Answers from the exchanges of an earlier run, in order; copies them to `run`. When they end, so does the run.
-Result<std::unique_ptr<ChatClient>> recorded_chat(RunStore& store, int64_t recorded_run, int64_t run, std::string form);
+Result<std::unique_ptr<ChatClient>> recorded_chat(Recording recording, RunStore& store, int64_t run);
 
 }  // namespace tilepilot::agent

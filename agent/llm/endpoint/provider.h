@@ -42,7 +42,9 @@ struct ChatReply {
   std::string reasoning;  // what the endpoint shows of it
   TokenUsage usage = {};
   End end = End::complete;
-  int64_t context_tokens = 0;  // too_long: the model's context, if the endpoint says it
+  int64_t context_tokens = 0;               // too_long: the model's context, if the endpoint says it
+  std::optional<int> exchange = {};         // its number in the run's record
+  std::optional<std::string> changed = {};  // of a recorded one: the program that it was a change of
 };
 
 // What is asked of the endpoint beside the conversation. What an endpoint refuses is left out in later requests
