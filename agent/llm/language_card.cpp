@@ -128,8 +128,9 @@ std::string language_entry(std::string_view name) {
   for (const stage::TileName& row : stage::other_names())
     if (row.name == name) return fmt::format("- `T.{}`: {}\n", row.name, row.summary);
   std::string text = fmt::format("There is no {}.", in_backticks("T." + std::string(name)));
-  if (const auto advice = stage::unsupported_advice(name); advice && !advice->empty())
-    text += fmt::format(" Instead: {}.", *advice);
+  auto advice = stage::unsupported_advice(name);
+  if (!advice) advice = stage::foreign_advice(name);
+  if (advice && !advice->empty()) return text + fmt::format(" Instead: {}.\n", *advice);
   const std::string similar = similar_to(name);
   return text + (similar.empty() ? "\n" : " Names like it:\n" + similar);
 }

@@ -368,7 +368,24 @@ TEST_F(Run, TheTableOfNamesIsWhatTheModuleHas) {
     EXPECT_FALSE(name.summary.empty()) << name.name;
     EXPECT_TRUE(evaluate("T." + std::string(name.name), {}).ok()) << name.name;
     EXPECT_FALSE(unsupported_advice(name.name)) << name.name << " is refused in one place and offered in another";
+    EXPECT_FALSE(foreign_advice(name.name)) << name.name << " is there, and is told to be written otherwise";
   }
+}
+
+// What is advised in the place of another library's name is there.
+TEST_F(Run, NamesOfOtherLibrariesAreAnsweredByWhatThereIs) {
+  load("");
+  size_t advised = 0;
+  for (const UnsupportedNames& group : foreign_names()) {
+    const std::string_view advice = group.advice;
+    for (size_t at = advice.find("T."); at != std::string_view::npos; at = advice.find("T.", at + 2), ++advised) {
+      const std::string_view rest = advice.substr(at + 2);
+      const std::string name(rest.substr(0, rest.find_first_not_of("abcdefghijklmnopqrstuvwxyzPK0123456789_")));
+      EXPECT_TRUE(evaluate("T." + name, {}).ok()) << "T." << name << " in: " << advice;
+    }
+  }
+  EXPECT_GT(advised, 40u);
+  EXPECT_THAT(failure("T.silu", {}), ::testing::HasSubstr("unknown_tile_name"));
 }
 
 }  // namespace

@@ -93,6 +93,9 @@ Result<std::optional<Value>> missing_name(Interpreter&, Name name, Span span) {
   if (auto advice = unsupported_advice(name.text()))
     return make_error(DiagnosticKind::unsupported_tile_feature, span,
                       fmt::format("`T.{}` is not supported", name.text()), std::string(*advice));
+  if (auto advice = foreign_advice(name.text()))
+    return make_error(DiagnosticKind::unknown_tile_name, span, fmt::format("`T.` has no `{}`", name.text()),
+                      std::string(*advice));
   std::vector<std::string_view> names;
   for (const TileName& row : tile_names()) names.push_back(row.name);
   std::string_view near = nearest_name(name.text(), names);

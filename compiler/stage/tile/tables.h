@@ -60,5 +60,8 @@ struct UnsupportedNames {
   std::string_view names;  // separated by blanks
 };
 std::span<const UnsupportedNames> unsupported_names();
+// For names that neither has, but other libraries and languages do: how the same is written.
+std::optional<std::string_view> foreign_advice(std::string_view name);
+std::span<const UnsupportedNames> foreign_names();
 
 }  // namespace tilepilot::stage

@@ -1,9 +1,10 @@
-// Names that upstream's `T.` has and this version does not, by what to do instead.
+// Names that `T.` does not have, by what to do instead.
 #include "compiler/stage/tile/tables.h"
 
 namespace tilepilot::stage {
 namespace {
 
+// Upstream's.
 constexpr UnsupportedNames kGroups[] = {
     {"write the kernel with tile operators and `T.Parallel` instead",
      "address_of tvm_access_ptr match_any_sync match_all_sync Ramp Broadcast"},
@@ -22,6 +23,55 @@ constexpr UnsupportedNames kGroups[] = {
      "float16x2 float16x4 float16x8 bfloat16x2 bfloat16x4 bfloat16x8 float32x2 float32x4 int8x4 int8x16 int32x4"},
 };
 
+// Names of other libraries and languages (PyTorch, NumPy, Triton, CUDA): how the same is written here.
+constexpr UnsupportedNames kIdioms[] = {
+    {"write `T.max(x, 0)`", "relu"},
+    {"write `T.min(T.max(x, 0), 6)`", "relu6"},
+    {"write `x * T.sigmoid(x)`", "silu swish"},
+    {"write `0.5 * x * (1 + T.erf(x * 0.7071067811865476))`", "gelu"},
+    {"write `T.max(x, 0) + T.log1p(T.exp(-T.abs(x)))`", "softplus"},
+    {"write `x * T.tanh(y)` with y the softplus of x, `T.max(x, 0) + T.log1p(T.exp(-T.abs(x)))`", "mish"},
+    {"write `T.if_then_else(x > 0, x, alpha * x)`", "leaky_relu prelu"},
+    {"write `T.if_then_else(x > 0, x, alpha * (T.exp(x) - 1))`", "elu"},
+    {"write `T.min(T.max(x / 6 + 0.5, 0), 1)`", "hardsigmoid"},
+    {"write `x * T.min(T.max(x / 6 + 0.5, 0), 1)`", "hardswish"},
+    {"write `T.exp(x) - 1`", "expm1"},
+    {"write `x * x`", "square"},
+    {"write `1 / x`", "reciprocal rcp"},
+    {"write `T.if_then_else(condition, a, b)`", "where select cond ternary"},
+    {"use `T.max`", "maximum fmax fmaxf"},
+    {"use `T.min`", "minimum fmin fminf"},
+    {"use `T.clamp(x, low, high)`", "clip"},
+    {"use `T.exp`", "expf"},
+    {"use `T.sqrt`", "sqrtf"},
+    {"use `T.rsqrt`", "rsqrtf"},
+    {"use `T.tanh`", "tanhf"},
+    {"use `T.log`", "logf ln"},
+    {"use `T.abs`", "absolute"},
+    {"use `T.pow`", "powf"},
+    {"use `T.reduce_sum(tile, out, dim=...)` on a tile", "sum reduce_add add_reduce"},
+    {"use `T.reduce_max(tile, out, dim=...)` on a tile", "amax max_reduce"},
+    {"use `T.reduce_min(tile, out, dim=...)` on a tile", "amin min_reduce"},
+    {"use `T.reduce_sum` and divide by the number of elements", "mean reduce_mean avg"},
+    {"use `T.reduce_max`, `T.exp` of the differences, `T.reduce_sum`, and divide", "softmax log_softmax"},
+    {"use `T.gemm(a, b, c)` on tiles: it adds to c", "matmul dot mm bmm einsum linear addmm mma"},
+    {"use `T.copy`, or read the tensor by its indices", "load tl_load ld"},
+    {"use `T.copy`, or assign to the tensor by its indices", "store tl_store st"},
+    {"use `T.alloc_fragment` (registers) or `T.alloc_shared`, then `T.clear`", "zeros zeros_like full full_like ones"},
+    {"use the index of `for i in T.Parallel(n)`", "arange iota program_id"},
+    {"use the names of `with T.Kernel(...) as (bx, by)`", "blockIdx blockIdx_x block_id"},
+    {"use `T.get_thread_binding()`, or leave threads to `T.Parallel`", "threadIdx threadIdx_x thread_id tid"},
+    {"use `T.sync_threads()`; most programs need none", "syncthreads __syncthreads barrier debug_barrier"},
+    {"use `T.atomic_add`", "atomicAdd atomic_sum"},
+    {"use `T.Parallel` over the elements", "map elementwise vectorize"},
+    {"use `T.serial`", "range for_range static_range"},
+    {"use `T.ceildiv`", "ceil_div div_up"},
+    {"use `T.cast(value, dtype)`", "to astype convert"},
+    {"use `T.alloc_shared`", "shared smem alloc_smem shared_memory"},
+    {"use `T.alloc_fragment`", "register registers alloc_registers fragment alloc_reg"},
+    {"use `T.transpose(src, dst)` on tiles", "trans"},
+};
+
 // Whether a list of words separated by blanks holds `word`.
 bool holds(std::string_view words, std::string_view word) {
   for (size_t at = 0; (at = words.find(word, at)) != std::string_view::npos; ++at) {
@@ -32,14 +82,18 @@ bool holds(std::string_view words, std::string_view word) {
   return false;
 }
 
-}  // namespace
-
-std::span<const UnsupportedNames> unsupported_names() { return kGroups; }
-
-std::optional<std::string_view> unsupported_advice(std::string_view name) {
-  for (const UnsupportedNames& group : kGroups)
+std::optional<std::string_view> advice_in(std::span<const UnsupportedNames> groups, std::string_view name) {
+  for (const UnsupportedNames& group : groups)
     if (holds(group.names, name)) return group.advice;
   return std::nullopt;
 }
+
+}  // namespace
+
+std::span<const UnsupportedNames> unsupported_names() { return kGroups; }
+std::span<const UnsupportedNames> foreign_names() { return kIdioms; }
+
+std::optional<std::string_view> unsupported_advice(std::string_view name) { return advice_in(kGroups, name); }
+std::optional<std::string_view> foreign_advice(std::string_view name) { return advice_in(kIdioms, name); }
 
 }  // namespace tilepilot::stage
