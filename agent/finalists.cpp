@@ -28,6 +28,10 @@ bool better(const eval::Verdict& one, const eval::Verdict& other) {
 
 bool is_verified(const Attempt& attempt) { return attempt.told().outcome == eval::Outcome::verified; }
 
+bool is_right(const eval::Verdict& verdict) {
+  return verdict.outcome == eval::Outcome::verified && !verdict.given_inputs_only;
+}
+
 std::vector<size_t> choose_finalists(const std::vector<Attempt>& attempts) {
   std::vector<size_t> order;
   for (size_t i = 0; i < attempts.size(); ++i)

@@ -13,6 +13,8 @@ inline constexpr size_t kMostFinalists = 4;
 
 // By the last verdict on it.
 bool is_verified(const Attempt& attempt);
+// Verified, and not for inputs like the given ones alone, which counts for little.
+bool is_right(const eval::Verdict& verdict);
 
 // The attempts to measure side by side, highest ratio first: the two best, and others whose confidence interval reaches
 // the leader's. Only verified attempts that no comparison has judged yet. Attempts that are right on the given inputs

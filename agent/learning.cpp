@@ -1,5 +1,8 @@
 #include "agent/learning.h"
 
+#include <fmt/ranges.h>
+
+#include "agent/finalists.h"
 #include "agent/line_diff.h"
 #include "retrieval/patterns.h"
 
@@ -18,16 +21,15 @@ std::string line_at(const std::string& source, int line) {
 }
 
 std::string message_of(const eval::Verdict& verdict) {
-  return verdict.diagnostics.empty() ? verdict.detail : verdict.diagnostics.front().message;
+  if (!verdict.diagnostics.empty()) return verdict.diagnostics.front().message;
+  return verdict.given_inputs_only ? fmt::format("{}", fmt::join(verdict.notes, "; ")) : verdict.detail;
 }
 
 bool is_failure(const eval::Verdict& verdict) {
-  return verdict.outcome != eval::Outcome::verified && verdict.outcome != eval::Outcome::worker_failed;
+  return !is_right(verdict) && verdict.outcome != eval::Outcome::worker_failed;
 }
 
-bool is_verified(const eval::Verdict& verdict) {
-  return verdict.outcome == eval::Outcome::verified && !verdict.degenerate && !verdict.given_inputs_only;
-}
+bool teaches(const eval::Verdict& verdict) { return is_right(verdict) && !verdict.degenerate; }
 
 // Times were measured, and the intervals of both lie apart.
 bool is_faster(const eval::Verdict& after, const eval::Verdict& before) {
@@ -49,6 +51,7 @@ std::string line_changes(const std::string& before, const std::string& after, si
 }
 
 std::string failure_kind(const eval::Verdict& verdict) {
+  if (verdict.given_inputs_only) return "given_inputs_only";
   if (!verdict.diagnostics.empty()) return std::string(info(verdict.diagnostics.front().kind).name);
   return verdict.guard.empty() ? std::string(eval::to_string(verdict.outcome)) : verdict.guard;
 }
@@ -66,10 +69,10 @@ Learnt learn(const std::vector<Attempt>& attempts, const LearnFacts& facts) {
   const std::string graph = retrieval::graph_fingerprint(facts.structure);
   for (size_t at = 0; at < attempts.size(); ++at) {
     const auto& changes = attempts[at].candidate.changes;
-    if (!changes || *changes >= at || !is_verified(attempts[at].told())) continue;
+    if (!changes || *changes >= at || !teaches(attempts[at].told())) continue;
     const Attempt &before = attempts[*changes], &after = attempts[at];
     const eval::Verdict &was = before.told(), &is = after.told();
-    const bool fixed = is_failure(was), faster = is_verified(was) && is_faster(is, was);
+    const bool fixed = is_failure(was), faster = teaches(was) && is_faster(is, was);
     if (!fixed && !faster) continue;
     const std::string change = line_changes(before.candidate.source, after.candidate.source, kMostChanged);
     if (change.empty()) continue;

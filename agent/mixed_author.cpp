@@ -40,7 +40,8 @@ class MixedAuthor final : public Author {
  private:
   bool worth_more(const std::vector<Attempt>& history) const {
     const auto best = best_of(history);
-    if (!best || options_.least_s <= 0 || !history[*best].told().candidate) return true;
+    if (!best || !is_right(history[*best].told()) || options_.least_s <= 0 || !history[*best].told().candidate)
+      return true;
     const double headroom = history[*best].told().candidate->median_us / (options_.least_s * 1e6);
     options_.progress(fmt::format("the best so far takes {:.2f} times the least that the roofline allows", headroom));
     if (headroom >= options_.least_headroom || options_.force) return true;

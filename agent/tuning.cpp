@@ -57,7 +57,7 @@ class Tuner::Descent {
   // What became of the last variant.
   void hear(const std::vector<Attempt>& history) {
     const Attempt& last = history.back();
-    if (is_verified(last) && last.verdict.speedup() > speedup_) {
+    if (is_right(last.verdict) && last.verdict.speedup() > speedup_) {
       take(history);
       improved_ = true;
     }
@@ -115,7 +115,7 @@ std::optional<Candidate> Tuner::next(const std::vector<Attempt>& history) {
     descent_->hear(history);
   } else {
     constexpr double kNearBest = 0.8;
-    if (!is_verified(last) || last.verdict.speedup() < kNearBest * history[*best_of(history)].told().speedup())
+    if (!is_right(last.verdict) || last.verdict.speedup() < kNearBest * history[*best_of(history)].told().speedup())
       return std::nullopt;
     descent_ = std::make_unique<Descent>(history, most_variants_);
   }

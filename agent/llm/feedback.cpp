@@ -14,14 +14,16 @@
 namespace tilepilot::agent {
 namespace {
 
-bool is_verified(const eval::Verdict& verdict) { return verdict.outcome == eval::Outcome::verified; }
+std::string_view word_for(const eval::Verdict& verdict) {
+  return verdict.given_inputs_only ? "right on inputs like the given ones alone" : eval::to_string(verdict.outcome);
+}
 
 std::string table_row(const std::vector<Attempt>& history, size_t number, std::optional<size_t> best) {
   const Attempt& attempt = history[number];
   const eval::Verdict& verdict = attempt.verdict;
-  std::string text = fmt::format("| {} | {} | {}", number + 1, in_one_line(attempt.candidate.summary),
-                                 eval::to_string(verdict.outcome));
-  if (!is_verified(verdict)) {
+  std::string text =
+      fmt::format("| {} | {} | {}", number + 1, in_one_line(attempt.candidate.summary), word_for(verdict));
+  if (!is_right(verdict)) {
     if (verdict.line > 0) text += fmt::format(" at line {}", verdict.line);
     return text + " | | |\n";
   }
@@ -112,10 +114,12 @@ std::string language_of_errors(const Attempt& attempt) {
 
 std::string failure_report(const Attempt& attempt) {
   const eval::Verdict& verdict = attempt.verdict;
-  std::string text = fmt::format("It failed: {}", eval::to_string(verdict.outcome));
+  std::string text = fmt::format("It failed: {}", word_for(verdict));
   if (verdict.line > 0) text += fmt::format(" at line {}", verdict.line);
   if (!verdict.guard.empty()) text += fmt::format(" (guard {})", in_backticks(verdict.guard));
   text += verdict.detail.empty() ? ".\n" : fmt::format(":\n{}", fenced("", verdict.detail));
+  if (verdict.given_inputs_only)
+    for (const std::string& note : verdict.notes) text += "- " + in_one_line(note) + "\n";
   constexpr size_t kMostDiagnostics = 6;
   for (size_t i = 0; i < std::min(verdict.rendered.size(), kMostDiagnostics); ++i)
     text += fmt::format("\n{}", fenced("", verdict.rendered[i]));
@@ -207,7 +211,7 @@ std::string instruction(const std::vector<Attempt>& history, const NextStep& ste
 std::vector<size_t> verified_by_speed(const std::vector<Attempt>& history) {
   std::vector<size_t> order;
   for (size_t i = 0; i < history.size(); ++i)
-    if (is_verified(history[i].told())) order.push_back(i);
+    if (is_right(history[i].told())) order.push_back(i);
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return history[a].told().speedup() > history[b].told().speedup(); });
   std::set<size_t> seen;
@@ -231,6 +235,8 @@ int progress_of(const eval::Verdict& verdict) {
     case eval::Outcome::wrong_strides:
     case eval::Outcome::rejected:
       return 2;
+    case eval::Outcome::verified:  // for inputs like the given ones
+      return 4;
     default:
       return 3;
   }
@@ -272,7 +278,7 @@ NextStep next_step(const std::vector<Attempt>& history, size_t first) {
   size_t alike = 0;
   for (size_t i = history.size(); i-- > first;) {
     if (history[i].candidate.is_variant) continue;
-    if (is_verified(history[i].verdict)) break;
+    if (is_right(history[i].verdict)) break;
     failed.push_back(i);
     if (alike == failed.size() - 1 && history[i].verdict.outcome == history[failed.front()].verdict.outcome) ++alike;
   }
@@ -300,7 +306,7 @@ std::vector<PromptPart> feedback_prompt(const std::vector<Attempt>& history, con
   const size_t number = step.kind == NextStep::Kind::repair ? *step.base : *last_own(history);
   const Attempt& last = history[number];
   const auto best = best_of(history);
-  const bool ok = is_verified(last.verdict);
+  const bool ok = is_right(last.verdict);
   parts.push_back(
       {fmt::format("Of attempt {}: ", number + 1) + (ok ? speed_report(last.verdict, least_s) : failure_report(last))});
   if (!ok && !fixes.empty()) parts.push_back({fixes_text(fixes), Keep::memory});

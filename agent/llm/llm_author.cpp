@@ -78,7 +78,7 @@ class LlmAuthor final : public Author {
         ++failures;
         continue;
       }
-      const bool verified = best_of(history).has_value();
+      const bool verified = has_right_one(history);
       if (answer.done && (verified || failures > 0)) return stop(Rest::nothing_left);
       if (!answer.questions.empty() && rounds++ < kMostQuestionRounds) {
         say(reply.text, answers_to(answer.questions, current));
@@ -156,10 +156,15 @@ class LlmAuthor final : public Author {
     return Rest::nothing_left;
   }
 
+  static bool has_right_one(const std::vector<Attempt>& history) {
+    const auto best = best_of(history);
+    return best && is_right(history[*best].told());
+  }
+
   // Whether what there is needs no more.
   bool enough(const std::vector<Attempt>& history) {
+    if (!has_right_one(history)) return false;
     const auto best = best_of(history);
-    if (!best) return false;
     const auto& timing = history[*best].told().candidate;
     const bool at_roofline =
         options_.least_s > 0 && timing && options_.least_s * 1e6 >= options_.enough_of_roofline * timing->median_us;
@@ -207,7 +212,7 @@ class LlmAuthor final : public Author {
                                            const std::string& current) {
     auto system = options_.system, task = options_.task;
     // The program to start from has done its part once another one is the current one.
-    if (best_of(history)) std::erase_if(task, [](const PromptPart& part) { return part.keep == Keep::start; });
+    if (has_right_one(history)) std::erase_if(task, [](const PromptPart& part) { return part.keep == Keep::start; });
     std::vector<PromptPart> program, feedback;
     if (!history.empty()) {
       if (step.base) program.push_back({fenced("python", current)});

@@ -60,6 +60,17 @@ TEST(Learning, KindsAreDiagnosticsThenGuardsThenOutcomes) {
   EXPECT_EQ(failure_kind(verdict), "cached_result");
 }
 
+TEST(Learning, AProgramThatWasRightOnTheGivenInputsAloneIsMended) {
+  Attempt narrow = attempt("a\nexp(x)\n", eval::Outcome::verified, 10, 9, 11);
+  narrow.verdict.given_inputs_only = true;
+  narrow.verdict.notes = {"it fails with heavy tails"};
+  const Learnt learnt = learn(chain({narrow, attempt("a\nexp(x - m)\n", eval::Outcome::verified, 5, 18, 22)}), facts());
+  ASSERT_EQ(learnt.fixes.size(), 1u);
+  EXPECT_EQ(learnt.fixes[0].kind, "given_inputs_only");
+  EXPECT_EQ(learnt.fixes[0].message, "it fails with heavy tails");
+  EXPECT_THAT(learnt.lessons, IsEmpty());
+}
+
 TEST(Learning, AFasterProgramIsALessonBeyondTheIntervals) {
   const Attempt slow = attempt("a\nslow\n", eval::Outcome::verified, 100, 0.9, 1.1);
   const Attempt fast = attempt("a\nfast\n", eval::Outcome::verified, 25, 3.3, 4.4);

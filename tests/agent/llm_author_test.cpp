@@ -315,6 +315,20 @@ TEST(NextStep, CountsVariantsWithWhatTheyVary) {
   EXPECT_EQ(next_step({fast, variant_of(0, faster), worse, worse}).base, std::optional<size_t>(1));
 }
 
+// Such a program counts for little: it is mended before it is made faster.
+TEST(NextStep, MendsWhatIsRightOnTheGivenInputsAlone) {
+  Attempt narrow = verified_in(10, program_number(1));
+  narrow.verdict.given_inputs_only = true;
+  narrow.verdict.notes = {"verified for these inputs only: it fails with heavy tails"};
+  const NextStep step = next_step({narrow, attempt_with(eval::Outcome::wrong_values)});
+  EXPECT_EQ(step.kind, NextStep::Kind::repair);
+  EXPECT_EQ(step.base, std::optional<size_t>(0));
+  EXPECT_THAT(join(feedback_prompt({narrow}, next_step({narrow}), 0)),
+              AllOf(HasSubstr("It failed: right on inputs like the given ones alone"), HasSubstr("heavy tails"),
+                    HasSubstr("mend it with the smallest change")));
+  EXPECT_EQ(next_step({verified_in(50, program_number(2)), narrow}).kind, NextStep::Kind::repair);
+}
+
 TEST(NextStep, MendsWhatCameFurthest) {
   const Attempt syntax = attempt_with(eval::Outcome::compile_error), wrong = attempt_with(eval::Outcome::wrong_values),
                 crash = attempt_with(eval::Outcome::crashed);
