@@ -12,14 +12,6 @@ using nlohmann::json;
 
 retrieval::TensorShape shape_of(const eval::GraphValue& value) { return {value.dtype, value.shape}; }
 
-std::vector<retrieval::TensorShape> input_shapes(const eval::Graph& graph) {
-  std::vector<retrieval::TensorShape> shapes;
-  for (int input : graph.inputs)
-    if (const auto& value = graph.values[static_cast<size_t>(input)]; value.is_tensor)
-      shapes.push_back(shape_of(value));
-  return shapes;
-}
-
 std::vector<retrieval::TensorShape> output_shapes(const eval::Graph& graph) {
   std::vector<retrieval::TensorShape> shapes;
   eval::for_each_value(graph.outputs, [&](int id) {
@@ -32,6 +24,14 @@ std::vector<retrieval::TensorShape> output_shapes(const eval::Graph& graph) {
 std::string json_text(const json& object) { return object.dump(-1, ' ', false, json::error_handler_t::replace); }
 
 }  // namespace
+
+std::vector<retrieval::TensorShape> input_shapes(const eval::Graph& graph) {
+  std::vector<retrieval::TensorShape> shapes;
+  for (int input : graph.inputs)
+    if (const auto& value = graph.values[static_cast<size_t>(input)]; value.is_tensor)
+      shapes.push_back(shape_of(value));
+  return shapes;
+}
 
 std::string licence_in(const std::string& source) {
   constexpr std::string_view kMark = "SPDX-License-Identifier:";

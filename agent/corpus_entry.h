@@ -31,4 +31,7 @@ std::string licence_in(const std::string& source);
 // Of an environment (describe_environment): what a proof depends on, as a JSON object in text.
 std::string toolchain_of(const nlohmann::json& environment);
 
+// Of the tensors among a graph's inputs.
+std::vector<retrieval::TensorShape> input_shapes(const eval::Graph& graph);
+
 }  // namespace tilepilot::agent

@@ -18,6 +18,7 @@
 #include "agent/llm/questions.h"
 #include "agent/llm/quotation.h"
 #include "agent/mixed_author.h"
+#include "agent/stored_author.h"
 #include "agent/work_folder.h"
 #include "compiler/source/file.h"
 #include "retrieval/seeds.h"
@@ -80,6 +81,9 @@ Result<std::unique_ptr<Author>> open_llm_author(Run& run) {
 Result<std::unique_ptr<Author>> open_author(Run& run) {
   if (run.options.author == "llm") return open_llm_author(run);
   auto builtin = builtin_author(run.reference, {.target = run.target});
+  // In a benchmark what was found before is no answer.
+  if (run.options.exclude_near == 0 && run.options.batch == 0)
+    builtin = author_after(std::move(builtin), stored_author(*run.corpus, run.reference, run.target));
   if (run.options.author == "builtin") return builtin;
   return mixed_author(
       std::move(builtin), [&run] { return open_llm_author(run); },
