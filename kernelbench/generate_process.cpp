@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "compiler/runtime/last_line.h"
 #include "compiler/runtime/process.h"
 #include "compiler/source/file.h"
 
@@ -17,25 +18,6 @@ using nlohmann::json;
 
 // Beside the minutes that a problem has: its export, its last candidate's trials and the comparison of finalists.
 constexpr double kBesidesMinutes = 15;
-
-// The last whole line of what comes in pieces.
-class LastLine {
- public:
-  explicit LastLine(const std::function<void(const std::string&)>& told) : told_(told) {}
-  void add(std::string_view text) {
-    pending_ += text;
-    const size_t end = pending_.rfind('\n');
-    if (end == std::string::npos) return;
-    const size_t before = end == 0 ? std::string::npos : pending_.rfind('\n', end - 1);
-    const size_t begin = before == std::string::npos ? 0 : before + 1;
-    told_(pending_.substr(begin, std::min<size_t>(end - begin, 200)));
-    pending_.erase(0, end + 1);
-  }
-
- private:
-  const std::function<void(const std::string&)>& told_;
-  std::string pending_;
-};
 
 class GenerateProcesses final : public ProblemRunner {
  public:
@@ -52,7 +34,7 @@ class GenerateProcesses final : public ProblemRunner {
                              const std::function<void(const std::string&)>& stage) override {
     auto model = model_file(problem);
     if (!model) return Outcome{Ending::not_judged, model.error().message, 0, 0, 0, {}};
-    LastLine last(stage);
+    runtime::LastLine last(stage);
     runtime::ProcessOptions process;
     process.time_limit_s = (allowance.minutes + kBesidesMinutes) * 60;
     process.abandon = stop_[1];

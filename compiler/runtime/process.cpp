@@ -200,6 +200,13 @@ Result<ProcessResult> run_process(const std::vector<std::string>& argv, const Pr
   const Stop stop = collect(out, err, pid, options, result);
   result.timed_out = stop == Stop::time_is_up;
   result.abandoned = stop == Stop::abandoned;
+  if (stop != Stop::ended && options.grace_s > 0) {
+    ProcessOptions last = options;
+    last.time_limit_s = options.grace_s;
+    last.abandon = -1;
+    kill(pid, SIGTERM);
+    collect(out, err, pid, last, result);
+  }
   if (stop != Stop::ended) {
     kill(-pid, SIGKILL);
     kill(pid, SIGKILL);  // it may not have come to its group yet

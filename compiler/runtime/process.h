@@ -23,7 +23,8 @@ struct ProcessOptions {
   size_t output_limit = size_t{64} << 20;          // bytes of each stream that are kept; of more, how much it was
   // The program runs in it, with this process as its guard: neither outlives the other. argv[0] is its path.
   std::optional<untrusted::Confinement> confinement = std::nullopt;
-  int abandon = -1;                                      // a socket: the program is ended when the other side hangs up
+  int abandon = -1;    // a socket: the program is ended when the other side hangs up
+  double grace_s = 0;  // a program that is ended gets SIGTERM first, and so long for its last words; 0: none
   std::function<void(std::string_view)> watch_err = {};  // told what comes on its standard error, as it comes
 };
 

@@ -140,6 +140,24 @@ TEST(ProcessTest, EndsWhatNobodyWaitsForAnyMore) {
   EXPECT_EQ(ran->signal, SIGKILL);
 }
 
+TEST(ProcessTest, GivesTimeForLastWords) {
+  ProcessOptions options{.time_limit_s = 0.3};
+  options.grace_s = 20;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto told = run_process(
+      {"bash", "-c", "trap 'echo last; exit 5' TERM; echo first; sleep 60 >/dev/null 2>&1 & wait"}, options);
+  ASSERT_TRUE(told.ok());
+  EXPECT_EQ(told->out, "first\nlast\n");
+  EXPECT_EQ(told->exit_code, 5);
+  EXPECT_TRUE(told->timed_out);
+  // A program that does not heed the signal is killed, and so are children that keep its streams open.
+  options.grace_s = 0.3;
+  const auto deaf = run_process({"bash", "-c", "trap '' TERM; echo first; sleep 60; sleep 60"}, options);
+  ASSERT_TRUE(deaf.ok());
+  EXPECT_EQ(deaf->signal, SIGKILL);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+}
+
 TEST(ProcessTest, SaysHowAProgramEnded) {
   EXPECT_EQ(ending_of(*run_process({"sh", "-c", "exit 1"})), "it ended with code 1");
   EXPECT_NE(ending_of(*run_process({"sh", "-c", "kill -9 $$"})).find("memory"), std::string::npos);
