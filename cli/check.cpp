@@ -57,7 +57,7 @@ int run_check(Session& session, const CheckFlags& options) {
   auto checked = agent::check(session.sources, check);
   if (!checked) return session.fail(checked.error());
   const eval::Verdict& verdict = checked->verdict;
-  for (const std::string& diagnostic : verdict.rendered) session.progress_text(diagnostic);
+  for (const std::string& diagnostic : verdict.rendered) session.show_diagnostics(diagnostic);
   session.answer(full_text(verdict));
   if (verdict.profile) session.answer(eval::profile_text(*verdict.profile));
   nlohmann::json object = verdict_json(verdict, checked->source);

@@ -51,12 +51,30 @@ void Session::progress_text(const std::string& text) const {
   if (!common.quiet) fmt::print(stderr, "{}", text);
 }
 
+void Session::note(const std::string& text) const {
+  if (!common.with_text) return;
+  std::lock_guard lock(said_mutex_);
+  said_ += text;
+}
+
+void Session::show_diagnostics(const std::string& text) const {
+  progress_text(text);
+  note(text);
+}
+
 void Session::answer(const std::string& line) const {
+  note(line + "\n");
   if (!common.json) fmt::print(output_is_taken ? stderr : stdout, "{}\n", line);
 }
 
 void Session::finish(const json& object) const {
-  if (common.json) fmt::print("{}\n", object.dump(2, ' ', false, json::error_handler_t::replace));
+  if (!common.json) return;
+  json whole = object;
+  if (common.with_text && !whole.contains("text")) {
+    std::lock_guard lock(said_mutex_);
+    whole["text"] = said_;
+  }
+  fmt::print("{}\n", whole.dump(2, ' ', false, json::error_handler_t::replace));
 }
 
 int Session::fail(const Diagnostic& error) const {
@@ -81,6 +99,7 @@ json Session::explain(const DiagnosticList& errors) const {
     shown.add(std::move(error));
   }
   fmt::print(stderr, "{}", render(sources, shown, {.color = environment.color}));
+  note(render(sources, shown));
   return json::parse(render_json(sources, errors));
 }
 

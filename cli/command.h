@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -29,6 +30,7 @@ ExitCode exit_code(DiagnosticKind kind);
 
 struct CommonOptions {
   bool json = false;
+  bool with_text = false;  // with `json`: the object holds under `text` what is said without it
   bool quiet = false;
   std::string dtype = "model";
   std::string target = "auto";
@@ -47,6 +49,8 @@ class Session {
   void progress(const std::string& line) const;
   // Text that ends its own lines, where a progress line would go.
   void progress_text(const std::string& text) const;
+  // The same, of rendered diagnostics that belong to the answer.
+  void show_diagnostics(const std::string& text) const;
   // A line of the answer on standard output, unless --json; on standard error where standard output is a result's.
   void answer(const std::string& line) const;
   // The one JSON object on standard output, if --json.
@@ -87,6 +91,12 @@ class Session {
   std::function<int()> run;                   // set by the chosen command
   bool output_is_taken = false;               // standard output holds the result, as with `-o /dev/stdout`
   LastWords last_words;                       // what the command does when a signal ends it
+
+ private:
+  void note(const std::string& text) const;
+
+  mutable std::mutex said_mutex_;  // a signal's last words come from another thread
+  mutable std::string said_;       // for `with_text`
 };
 
 // `--scale`, for commands that export a model.

@@ -64,7 +64,11 @@ int run_compile(Session& session, const CompileFlags& options) {
     if (auto written = write_files(options.output, emission.files); !written) return session.fail(written.error());
   session.progress_text(render(session.sources, emission.diagnostics, {.color = session.environment.color}));
   session.answer(*emission.text);
-  session.finish({{"ok", true}, {"emit", what}, {"text", *emission.text}});
+  session.finish({{"ok", true},
+                  {"emit", what},
+                  {"target", request.target},
+                  {"text", *emission.text},
+                  {"diagnostics", nlohmann::json::parse(render_json(session.sources, emission.diagnostics))}});
   return kDone;
 }
 

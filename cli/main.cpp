@@ -13,6 +13,7 @@ namespace {
 
 void add_common_options(CLI::App& app, tilepilot::cli::CommonOptions& common) {
   app.add_flag("--json", common.json, "Print one JSON object on standard output and nothing else there");
+  app.add_flag("--with-text", common.with_text)->group("");  // for `mcp`, which says it
   app.add_flag("--quiet,-q", common.quiet, "No progress lines on standard error");
   app.add_option("--dtype", common.dtype, "Element type that model and candidate run in")
       ->check(CLI::IsMember({"model", "fp32", "fp16", "bf16"}))
@@ -55,8 +56,9 @@ int main(int argc, char** argv) {
       "Ctrl-C in a shell); `generate` then writes the best verified program so far.");
   app.set_version_flag("--version", version_text(session.environment));
   add_common_options(app, session.common);
-  for (auto add : {add_generate, add_check, add_verify, add_run, add_compile, add_tune, add_profile, add_corpus,
-                   add_runs, add_problem, add_bench, add_attack, add_prompt, add_trace, add_llm, add_doctor})
+  for (auto add :
+       {add_generate, add_check, add_verify, add_run, add_compile, add_tune, add_profile, add_corpus, add_runs,
+        add_problem, add_bench, add_attack, add_prompt, add_trace, add_llm, add_doctor})
     add(app, session);
   add_common_help(app);
   const int own = count_own_arguments(app, argc, argv);
@@ -66,7 +68,10 @@ int main(int argc, char** argv) {
     app.parse(own, argv);
   } catch (const CLI::ParseError& error) {
     if (app.exit(error) == 0) return kDone;  // --help
-    session.common.json = std::find(argv, argv + own, std::string_view("--json")) != argv + own;
+    const auto given = [&](std::string_view flag) { return std::find(argv, argv + own, flag) != argv + own; };
+    session.common.json = given("--json");
+    session.common.with_text = given("--with-text");
+    if (session.common.json) session.answer(error.what());
     session.finish(
         {{"ok", false}, {"errors", {{{"kind", "bad_usage"}, {"severity", "error"}, {"message", error.what()}}}}});
     return kBadInput;

@@ -25,7 +25,9 @@ int run_profile(Session& session, const ProfileFlags& options) {
   session.limit_worker_threads();
   return session.become_worker({session.environment.worker.string(), "profile", runtime::to_string(*target),
                                 fmt::format("{}", options.bench_time), options.file, options.call,
-                                session.common.json ? "json" : "text"});
+                                !session.common.json       ? "text"
+                                : session.common.with_text ? "both"
+                                                           : "json"});
 }
 
 }  // namespace

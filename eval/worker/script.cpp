@@ -241,12 +241,17 @@ class ScriptRun {
     answer_["call"] = options_.profile->call;
     answer_["profile"] = to_json(made);
     for (const emulator::Cost& cost : costs_->costs()) answer_["costs"].push_back(to_json(cost));
-    if (options_.profile->json) return {};
-    if (!emulated) options_.streams.output(profile_text(made) + "\n");
-    for (const emulator::Cost& cost : costs_->costs()) options_.streams.output(emulator::to_text(cost));
-    for (const KernelProfile& kernel : made.kernels)
-      if (emulated) options_.streams.output(counts_text(kernel) + choices_text(kernel));
+    const std::string text = emulated ? text_of_costs(made) : profile_text(made) + "\n";
+    if (!options_.profile->json) options_.streams.output(text);
+    if (options_.profile->with_text) answer_["text"] = text;
     return {};
+  }
+
+  std::string text_of_costs(const Profile& made) const {
+    std::string text;
+    for (const emulator::Cost& cost : costs_->costs()) text += emulator::to_text(cost);
+    for (const KernelProfile& kernel : made.kernels) text += counts_text(kernel) + choices_text(kernel);
+    return text;
   }
 
   void install(stage::Interpreter& interpreter, TorchHost& host) {

@@ -65,7 +65,8 @@ int main(int argc, char** argv) {
     const auto target = runtime::parse_target(argv[2]);
     if (!target.ok()) return 2;
     eval::ScriptOptions options{{}, {}, "", *target, {}, runtime::default_cache_directory()};
-    options.profile = eval::ProfileRequest{argv[5], std::atof(argv[3]) * 1e-3, std::string_view(argv[6]) == "json"};
+    const std::string_view form = argv[6];
+    options.profile = eval::ProfileRequest{argv[5], std::atof(argv[3]) * 1e-3, form != "text", form == "both"};
     return eval::run_script({argv[4], {}, {}}, std::move(options));
   }
   bool started_by_tilepilot = fcntl(eval::kWorkerSocket, F_GETFD) >= 0;

@@ -13,8 +13,9 @@ struct ProfileRequest {
   // "matmul(1024, 1024, 1024)": if that is a kernel, or a tile program, it gets inputs as `get_profiler` makes them;
   // otherwise the call itself is what is watched.
   std::string call;
-  double seconds = 0.5;  // for the calls; there are at least two, in the emulator one
-  bool json = false;     // the answer as one JSON object on standard output, everything else on standard error
+  double seconds = 0.5;    // for the calls; there are at least two, in the emulator one
+  bool json = false;       // the answer as one JSON object on standard output, everything else on standard error
+  bool with_text = false;  // the object holds, under `text`, what is printed otherwise
 };
 
 // `profiled` is that of the interpreter's backend; the machine and the target of the profile are left to the caller.
