@@ -116,6 +116,7 @@ void add_runs(CLI::App& app, Session& session);
 void add_prompt(CLI::App& app, Session& session);
 void add_trace(CLI::App& app, Session& session);
 void add_llm(CLI::App& app, Session& session);
+void add_mcp(CLI::App& app, Session& session);
 void add_language(CLI::App& app, Session& session);
 void add_doctor(CLI::App& app, Session& session);
 void add_problem(CLI::App& app, Session& session);

@@ -59,7 +59,7 @@ const Rules& project_rules() {
             "compiler/source"}},
           {"kernelbench",
            {"agent", "retrieval", "eval", "compiler/runtime", "compiler/diagnostics", "compiler/source"}},
-          {"cli",
+          {"cli/...",
            {"kernelbench", "agent", "retrieval", "eval", "compiler/driver", "compiler/stage/tile",
             "compiler/stage/python", "compiler/runtime", "compiler/targets/cpu", "compiler/passes", "compiler/syntax",
             "compiler/ir", "compiler/untrusted", "compiler/diagnostics", "compiler/source"}},
