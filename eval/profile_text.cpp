@@ -44,28 +44,6 @@ std::string row(const std::string& share, const std::string& time, const std::st
 }
 std::string below(const std::string& line) { return fmt::format("{:{}}{}\n", "", kProfileIndent, line); }
 
-// "memory-bound at 45 % of the roofline"
-std::string bound_text(const KernelProfile& kernel) {
-  if (kernel.efficiency() <= 0) return "";
-  if (kernel.gpu && kernel.time.median_us < kShortLaunchUs && kernel.efficiency() < kNearRoofline)
-    return fmt::format("launch-bound: {} of work in a launch of {}", time_text(kernel.roofline_us),
-                       time_text(kernel.time.median_us));
-  if (kernel.efficiency() > 1.05)
-    return fmt::format("{}-bound, {:.1f} times what the roofline allows: {}", kernel.bound, kernel.efficiency(),
-                       kernel.bound == "memory" ? "its tensors lie in a cache" : "not all that is counted is computed");
-  return fmt::format("{}-bound at {} of the roofline", kernel.bound, percent_of(kernel.efficiency()));
-}
-
-std::string rates_text(const KernelProfile& kernel) {
-  const KernelWork& work = kernel.work;
-  std::string text = fmt::format("{}{} and {}", work.exact ? "" : "about ", amount_text(work.least_bytes, "B"),
-                                 amount_text(work.flops(), "FLOP"));
-  if (kernel.time.median_us > 0)
-    text += fmt::format(" a launch: {} and {}", amount_text(kernel.bytes_per_s(), "B/s"),
-                        amount_text(kernel.flops_per_s(), "FLOP/s"));
-  return text;
-}
-
 std::string gpu_text(const GpuUse& gpu) {
   std::string text = fmt::format("grid {} x {} x {} of {} x {} x {} threads", gpu.grid[0], gpu.grid[1], gpu.grid[2],
                                  gpu.threads[0], gpu.threads[1], gpu.threads[2]);
@@ -76,6 +54,15 @@ std::string gpu_text(const GpuUse& gpu) {
   text += fmt::format("; occupancy {} ({} a multiprocessor)", percent_of(gpu.occupancy),
                       times_text(static_cast<double>(gpu.resident_blocks), "block", "blocks"));
   return text;
+}
+
+int most_threads(const Profile& profile) {
+  int threads = 1;
+  for (const KernelProfile& kernel : profile.kernels)
+    if (kernel.cpu) threads = std::max(threads, kernel.cpu->threads);
+  // "... on 2 threads"
+  const size_t at = profile.machine.name.rfind(" on ");
+  return at == std::string::npos ? threads : std::max(threads, std::atoi(profile.machine.name.c_str() + at + 4));
 }
 
 // What is worth a look, the likeliest cause first.
@@ -112,31 +99,15 @@ std::vector<std::string> cpu_hints(const KernelProfile& kernel, int threads) {
   return hints;
 }
 
-std::vector<std::string> hints_of(const KernelProfile& kernel, int threads) {
-  if (kernel.efficiency() >= kNearRoofline && kernel.efficiency() <= 1.05)
-    return {"near the roofline: only less work would help"};
-  std::vector<std::string> hints = kernel.gpu ? gpu_hints(kernel) : std::vector<std::string>();
-  if (kernel.cpu) hints = cpu_hints(kernel, threads);
-  const KernelWork& work = kernel.work;
-  if (work.least_bytes > 0 && work.requested_bytes > kManyReads * work.least_bytes && kernel.bound == "memory")
-    hints.push_back(fmt::format("blocks ask for {:.1f} times the bytes that must move: larger tiles read less again",
-                                work.requested_bytes / work.least_bytes));
-  return hints;
-}
-
-std::string kernel_text(const KernelProfile& kernel, int threads) {
+std::string kernel_text(const KernelProfile& kernel, const Profile& profile) {
   const std::string number = kernel.number > 0 ? fmt::format(" (number {} of its program)", kernel.number + 1) : "";
   std::string text = row(percent_of(kernel.share), time_text(kernel.us),
                          fmt::format("kernel `{}`{}{}: {} of {}", kernel.name, number, place_of(kernel.line),
                                      times_text(kernel.launches, "launch", "launches"), spread_text(kernel.time)));
   const std::string bound = bound_text(kernel);
   text += below((bound.empty() ? "" : bound + "; ") + rates_text(kernel));
-  if (kernel.gpu) text += below(gpu_text(*kernel.gpu));
-  if (!kernel.instructions.empty()) text += below(fmt::format("has {}", fmt::join(kernel.instructions, ", ")));
-  if (kernel.cpu)
-    text += below(fmt::format("{} on {}", times_text(static_cast<double>(kernel.cpu->blocks), "block", "blocks"),
-                              times_text(kernel.cpu->threads, "thread", "threads")));
-  for (const std::string& hint : hints_of(kernel, threads)) text += below("-> " + hint);
+  for (const std::string& line : use_lines(kernel)) text += below(line);
+  for (const std::string& hint : hints_of(kernel, profile)) text += below("-> " + hint);
   for (const auto& [name, value] : kernel.metrics) text += below(fmt::format("{} {:.4g}", name, value));
   // Choices are long: those that something stood against.
   size_t shown = 0;
@@ -170,15 +141,6 @@ std::string operators_text(const std::vector<OperatorProfile>& operators) {
   return text;
 }
 
-int most_threads(const Profile& profile) {
-  int threads = 1;
-  for (const KernelProfile& kernel : profile.kernels)
-    if (kernel.cpu) threads = std::max(threads, kernel.cpu->threads);
-  // "... on 2 threads"
-  const size_t at = profile.machine.name.rfind(" on ");
-  return at == std::string::npos ? threads : std::max(threads, std::atoi(profile.machine.name.c_str() + at + 4));
-}
-
 std::string how_measured(const Profile& profile) {
   if (profile.method == "events") return ", parts by events of the GPU";
   if (profile.method == "CUPTI") return ", kernels by CUPTI";
@@ -192,6 +154,49 @@ std::string time_text(double us) {
   if (us >= 1e4) return fmt::format("{:.1f} ms", us * 1e-3);
   if (us >= 1e3) return fmt::format("{:.2f} ms", us * 1e-3);
   return us >= 100 ? fmt::format("{:.0f} us", us) : fmt::format("{:.3g} us", us);
+}
+
+std::string bound_text(const KernelProfile& kernel) {
+  if (kernel.efficiency() <= 0) return "";
+  if (kernel.gpu && kernel.time.median_us < kShortLaunchUs && kernel.efficiency() < kNearRoofline)
+    return fmt::format("launch-bound: {} of work in a launch of {}", time_text(kernel.roofline_us),
+                       time_text(kernel.time.median_us));
+  if (kernel.efficiency() > 1.05)
+    return fmt::format("{}-bound, {:.1f} times what the roofline allows: {}", kernel.bound, kernel.efficiency(),
+                       kernel.bound == "memory" ? "its tensors lie in a cache" : "not all that is counted is computed");
+  return fmt::format("{}-bound at {} of the roofline", kernel.bound, percent_of(kernel.efficiency()));
+}
+
+std::string rates_text(const KernelProfile& kernel) {
+  const KernelWork& work = kernel.work;
+  std::string text = fmt::format("{}{} and {}", work.exact ? "" : "about ", amount_text(work.least_bytes, "B"),
+                                 amount_text(work.flops(), "FLOP"));
+  if (kernel.time.median_us > 0)
+    text += fmt::format(" a launch: {} and {}", amount_text(kernel.bytes_per_s(), "B/s"),
+                        amount_text(kernel.flops_per_s(), "FLOP/s"));
+  return text;
+}
+
+std::vector<std::string> use_lines(const KernelProfile& kernel) {
+  std::vector<std::string> lines;
+  if (kernel.gpu) lines.push_back(gpu_text(*kernel.gpu));
+  if (!kernel.instructions.empty()) lines.push_back(fmt::format("has {}", fmt::join(kernel.instructions, ", ")));
+  if (kernel.cpu)
+    lines.push_back(fmt::format("{} on {}", times_text(static_cast<double>(kernel.cpu->blocks), "block", "blocks"),
+                                times_text(kernel.cpu->threads, "thread", "threads")));
+  return lines;
+}
+
+std::vector<std::string> hints_of(const KernelProfile& kernel, const Profile& profile) {
+  if (kernel.efficiency() >= kNearRoofline && kernel.efficiency() <= 1.05)
+    return {"near the roofline: only less work would help"};
+  std::vector<std::string> hints = kernel.gpu ? gpu_hints(kernel) : std::vector<std::string>();
+  if (kernel.cpu) hints = cpu_hints(kernel, most_threads(profile));
+  const KernelWork& work = kernel.work;
+  if (work.least_bytes > 0 && work.requested_bytes > kManyReads * work.least_bytes && kernel.bound == "memory")
+    hints.push_back(fmt::format("blocks ask for {:.1f} times the bytes that must move: larger tiles read less again",
+                                work.requested_bytes / work.least_bytes));
+  return hints;
 }
 
 std::string choices_text(const KernelProfile& kernel) {
@@ -221,8 +226,7 @@ std::string top_kernel_text(const Profile& profile) {
 std::string profile_text(const Profile& profile) {
   std::string text = fmt::format("profile on {}, {}: a call takes {}{}\n", profile.target, profile.machine.name,
                                  spread_text(profile.call), how_measured(profile));
-  const int threads = most_threads(profile);
-  for (const KernelProfile& kernel : profile.kernels) text += kernel_text(kernel, threads);
+  for (const KernelProfile& kernel : profile.kernels) text += kernel_text(kernel, profile);
   text += operators_text(profile.operators);
   text += row(percent_of(profile.host_share), time_text(profile.host_us),
               "between them: the program's own Python, waiting");
