@@ -68,6 +68,7 @@ struct Launch {
   LaunchFunction function;
   std::unique_ptr<ScratchPool> scratch;
   std::vector<RuntimeCheck> checks;
+  std::vector<targets::cpu::ScalarCode> scalar_code;
   std::vector<ir::Expr> grid;  // of the kernel that it launches, after the passes
   int64_t operations;          // of a block, at most
   Span kernel;                 // of the tile program
@@ -126,8 +127,8 @@ class CpuKernel : public CompiledKernel {
       void* symbol = library_->symbol("tp_launch_" + std::to_string(k));
       if (symbol == nullptr) return false;
       auto scratch = std::make_unique<ScratchPool>(code.scratch_bytes[k]);
-      launches_.push_back({reinterpret_cast<LaunchFunction>(symbol), std::move(scratch), code.checks[k], code.grids[k],
-                           code.operations[k], code.kernels[k]});
+      launches_.push_back({reinterpret_cast<LaunchFunction>(symbol), std::move(scratch), code.checks[k],
+                           code.scalar_code[k], code.grids[k], code.operations[k], code.kernels[k]});
     }
     return true;
   }
@@ -176,6 +177,8 @@ class CpuKernel : public CompiledKernel {
     for (const Launch& launch : launches_) {
       all.push_back({launch.kernel, "", launch.last_blocks, launch.is_worth_threads(launch.last_blocks)});
       for (const RuntimeCheck& check : launch.checks) all.back().checks.push_back(check.span);
+      for (const targets::cpu::ScalarCode& code : launch.scalar_code)
+        all.back().scalar.push_back({code.span, code.what, code.why});
     }
     return all;
   }

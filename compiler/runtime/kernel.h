@@ -55,6 +55,12 @@ struct LaunchFacts {
     int multiprocessors = 0, most_threads = 0;  // of the device, of a multiprocessor
   };
   std::optional<Gpu> gpu = {};
+  // On a processor: what handles one element at a time, and why it is no vector code.
+  struct Scalar {
+    Span span;
+    std::string what, why;
+  };
+  std::vector<Scalar> scalar = {};
 };
 
 // Told of each kernel that a launch of a program runs, by its number among facts(). On a GPU a kernel has only been

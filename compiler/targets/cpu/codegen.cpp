@@ -59,12 +59,16 @@ class LaunchEmitter {
       context_.has_streams = context_.has_streams || several.context_.has_streams;
       grid = joined_grid();
       operations = most_operations(several.context_.kernel.body);
+      for (ScalarCode& each : several.context_.scalar_code) context_.note_scalar(std::move(each));
     }
     code.source += launch_function();
     code.grids.push_back(std::move(grid));
     code.scratch_bytes.push_back(scratch_bytes);
     code.operations.push_back(operations);
     code.checks.push_back(std::move(context_.checks));
+    std::stable_sort(context_.scalar_code.begin(), context_.scalar_code.end(),
+                     [](const ScalarCode& a, const ScalarCode& b) { return a.span.begin < b.span.begin; });
+    code.scalar_code.push_back(std::move(context_.scalar_code));
     code.kernels.push_back(context_.kernel.span);
     return {};
   }

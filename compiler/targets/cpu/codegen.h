@@ -28,12 +28,13 @@ struct LaunchEvents {
 };
 
 struct GeneratedCode {
-  std::string source;                             // the kernel alone; `prelude()` goes in front when it is compiled
-  std::vector<std::vector<ir::Expr>> grids;       // of each launch; one block may be several of the program's
-  std::vector<int64_t> scratch_bytes;             // a launch
-  std::vector<int64_t> operations;                // of one of its blocks, at most; INT64_MAX if that is not known
-  std::vector<std::vector<RuntimeCheck>> checks;  // of each launch
-  std::vector<Span> kernels;                      // of the tile program, a launch
+  std::string source;                                // the kernel alone; `prelude()` goes in front when it is compiled
+  std::vector<std::vector<ir::Expr>> grids;          // of each launch; one block may be several of the program's
+  std::vector<int64_t> scratch_bytes;                // a launch
+  std::vector<int64_t> operations;                   // of one of its blocks, at most; INT64_MAX if that is not known
+  std::vector<std::vector<RuntimeCheck>> checks;     // of each launch
+  std::vector<std::vector<ScalarCode>> scalar_code;  // of each launch, in the order of the program's text
+  std::vector<Span> kernels;                         // of the tile program, a launch
 };
 
 Result<GeneratedCode> generate(const ir::Program& program);

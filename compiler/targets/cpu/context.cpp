@@ -1,5 +1,7 @@
 #include "compiler/targets/cpu/context.h"
 
+#include <algorithm>
+
 #include "compiler/targets/cpu/expr.h"
 
 namespace tilepilot::targets::cpu {
@@ -45,6 +47,11 @@ std::string Context::temporary(const std::string& wish, const std::string& type,
 
 void Context::fail(Span span, std::string message, std::string hint) {
   if (!error) error = make_error(DiagnosticKind::unsupported_tile_feature, span, std::move(message), std::move(hint));
+}
+
+void Context::note_scalar(ScalarCode code) {
+  if (std::find(scalar_code.begin(), scalar_code.end(), code) == scalar_code.end())
+    scalar_code.push_back(std::move(code));
 }
 
 bool is_streamed(const ir::Buffer& buffer) {

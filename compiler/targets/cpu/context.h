@@ -37,6 +37,15 @@ struct RuntimeCheck {
   DiagnosticKind kind;
 };
 
+// Code that handles one element at a time, and why it is no vector code.
+struct ScalarCode {
+  Span span;
+  std::string what;  // "loop over `i`", "`pow`"
+  std::string why;   // "each iteration adds to the same element of `s`"
+
+  friend bool operator==(const ScalarCode&, const ScalarCode&) = default;
+};
+
 // While the lanes of a parallel loop are written (see lanes.h): what is kept for each lane of the chunk at hand.
 struct LaneState {
   std::string slot;   // the number of a lane within the chunk
@@ -101,7 +110,8 @@ struct Context {
   // Whether an access outside of a tile ends the launch. Otherwise, as outside of a tensor, nothing is written and zero
   // is read, and only where indices are known to reach past an end.
   bool checks_tiles = false;
-  OperationCount* operations = nullptr;  // gets what is written; null: nobody counts
+  OperationCount* operations = nullptr;      // gets what is written; null: nobody counts
+  std::vector<ScalarCode> scalar_code = {};  // in the order in which it is written
 
   // What stands for a variable.
   const std::string& name(const ir::Var& var);
@@ -111,6 +121,8 @@ struct Context {
   // Its number.
   int64_t add_check(Span span, std::string message, DiagnosticKind kind);
   int64_t add_tile_check(const ir::Buffer& tile, Span span);
+  // Once: a loop may be written several times.
+  void note_scalar(ScalarCode code);
 };
 
 // True for tensors whose stores should pass by the caches.

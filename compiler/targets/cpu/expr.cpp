@@ -1,5 +1,6 @@
 #include "compiler/targets/cpu/expr.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "compiler/ir/arithmetic.h"
@@ -100,6 +101,19 @@ std::string_view function_name(MathFn function) {
     if (key == function) return name;
   __builtin_unreachable();
 }
+// Functions that math.h.in of the prelude leaves to the C library, in float and in double.
+constexpr MathFn kLibraryFunctions[] = {MathFn::sinh, MathFn::cosh,  MathFn::asin,  MathFn::acos,
+                                        MathFn::atan, MathFn::asinh, MathFn::acosh, MathFn::atanh};
+constexpr MathFn kLibraryFunctionsOfDouble[] = {MathFn::exp,   MathFn::exp2,  MathFn::exp10,  MathFn::log, MathFn::log2,
+                                                MathFn::log10, MathFn::log1p, MathFn::sin,    MathFn::cos, MathFn::tan,
+                                                MathFn::tanh,  MathFn::erf,   MathFn::sigmoid};
+constexpr BinaryOp kLibraryOperators[] = {BinaryOp::pow,   BinaryOp::atan2,     BinaryOp::hypot,
+                                          BinaryOp::ldexp, BinaryOp::nextafter, BinaryOp::fmod};
+template <class T, size_t n>
+bool is_among(const T (&all)[n], T one) {
+  return std::find(std::begin(all), std::end(all), one) != std::end(all);
+}
+
 // Functions whose result needs no rounding: it is a value of the type already.
 bool is_exact(MathFn function) {
   return function == MathFn::abs || function == MathFn::floor || function == MathFn::ceil ||
@@ -149,27 +163,30 @@ class ValueEmitter {
 
   Code raw(const Expr& expr) {
     count(expr);
-    return std::visit(
-        ir::overloaded{
-            [&](const ir::IntImm& imm) { return literal(integer_literal(imm.value, expr->type)); },
-            [&](const ir::FloatImm& imm) { return literal(float_literal(imm.value, expr->type)); },
-            [&](const ir::VarRef& ref) { return variable(ref.var); },
-            [&](const ir::Load& node) { return load(expr, node); },
-            [&](const ir::Unary& node) { return unary(node, expr->type); },
-            [&](const ir::Binary& node) { return is_quick(expr) ? quick(node) : binary(node, expr->type); },
-            [&](const ir::Math& node) {
-              std::string argument = value(node.argument).text;
-              // A function for any type takes the type of its argument.
-              if (is_small_integer(node.argument->type))
-                argument = fmt::format("{}({})", computed_type(node.argument->type), argument);
-              Code code{fmt::format("{}({})", function_name(node.function), argument)};
-              return is_small_integer(expr->type) ? narrow(std::move(code), expr->type) : code;
-            },
-            [&](const ir::Select& node) { return select(node); },
-            [&](const ir::Cast& node) { return cast(node.value, expr->type); },
-            [&](const ir::Reinterpret& node) { return reinterpret(node.value, expr->type); },
-        },
-        expr->node);
+    return std::visit(ir::overloaded{
+                          [&](const ir::IntImm& imm) { return literal(integer_literal(imm.value, expr->type)); },
+                          [&](const ir::FloatImm& imm) { return literal(float_literal(imm.value, expr->type)); },
+                          [&](const ir::VarRef& ref) { return variable(ref.var); },
+                          [&](const ir::Load& node) { return load(expr, node); },
+                          [&](const ir::Unary& node) { return unary(node, expr->type); },
+                          [&](const ir::Binary& node) {
+                            note_library_operator(expr, node);
+                            return is_quick(expr) ? quick(node) : binary(node, expr->type);
+                          },
+                          [&](const ir::Math& node) {
+                            note_library_function(expr, node);
+                            std::string argument = value(node.argument).text;
+                            // A function for any type takes the type of its argument.
+                            if (is_small_integer(node.argument->type))
+                              argument = fmt::format("{}({})", computed_type(node.argument->type), argument);
+                            Code code{fmt::format("{}({})", function_name(node.function), argument)};
+                            return is_small_integer(expr->type) ? narrow(std::move(code), expr->type) : code;
+                          },
+                          [&](const ir::Select& node) { return select(node); },
+                          [&](const ir::Cast& node) { return cast(node.value, expr->type); },
+                          [&](const ir::Reinterpret& node) { return reinterpret(node.value, expr->type); },
+                      },
+                      expr->node);
   }
 
   std::string element(const Expr& expr) {
@@ -192,6 +209,28 @@ class ValueEmitter {
       context_.operations->quick_quotient();
     else
       context_.operations->operation(expr);
+  }
+
+  // The system's compiler makes no vector loop of one that calls such a function.
+  static constexpr const char* kCalled = "it is a call of the C library for each element";
+
+  // Every compiler writes these out.
+  static bool is_simple_power(const ir::Binary& node) {
+    const auto* exponent = std::get_if<ir::FloatImm>(&node.right->node);
+    return node.op == BinaryOp::pow && exponent && (exponent->value == 1 || exponent->value == 2);
+  }
+
+  void note_library_operator(const Expr& expr, const ir::Binary& node) {
+    if (is_simple_power(node)) return;
+    if (node.left->type.is_float() && is_among(kLibraryOperators, node.op))
+      context_.note_scalar({expr->span, fmt::format("`{}`", ir::to_string(node.op)), kCalled});
+  }
+
+  void note_library_function(const Expr& expr, const ir::Math& node) {
+    const DType type = node.argument->type;
+    const bool is_double = type.is_float() && type.bits == 64;
+    if (is_among(kLibraryFunctions, node.function) || (is_double && is_among(kLibraryFunctionsOfDouble, node.function)))
+      context_.note_scalar({expr->span, fmt::format("`{}`", ir::to_string(node.function)), kCalled});
   }
 
   static Code literal(std::string text) {

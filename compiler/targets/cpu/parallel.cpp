@@ -52,7 +52,11 @@ class Nest {
     }
     if (const ir::Store* store = streamed_store(body)) return emit_streamed(body, *store);
     if (emit_padded(body)) return;
-    if (is_vectorisable(body)) context_.body.line("#pragma omp simd");
+    const std::string obstacle = obstacle_to_vectors(body);
+    if (obstacle.empty())
+      context_.body.line("#pragma omp simd");
+    else
+      context_.note_scalar({flattened(body).front()->span, fmt::format("loop over `{}`", inner.var->name), obstacle});
     open(inner);
     emit(context_, body);
     context_.body.close();
@@ -152,11 +156,28 @@ class Nest {
     return !contains<ir::Break, ir::Continue>(serial.body);
   }
 
-  bool is_vectorisable(const ir::Stmt& body) const {
-    if (contains<ir::For, ir::While, ir::Atomic, ir::Barrier, ir::Check, ir::Print>(body)) return false;
+  // What keeps the innermost loop from vector code; empty: nothing does.
+  std::string obstacle_to_vectors(const ir::Stmt& body) const {
+    if (contains<ir::For, ir::While>(body)) return obstacle_of_loop(body);
+    if (contains<ir::Atomic>(body)) return "it has an atomic operation";
+    if (contains<ir::Barrier>(body)) return "it has a barrier";
+    if (contains<ir::Check>(body)) return "it has an assertion";
+    if (contains<ir::Print>(body)) return "it prints";
     for (const Access& access : accesses(context_.facts, body))
-      if (access.is_store && !mentions(access.indices, dimensions_.back().var)) return false;
-    return !updates_conflict({dimensions_.back()}, body);
+      if (access.is_store && !mentions(access.indices, dimensions_.back().var))
+        return fmt::format("all its iterations write the same element of `{}`", access.buffer->name);
+    return updates_conflict({dimensions_.back()}, body) ? "an iteration may read or write what another one writes" : "";
+  }
+
+  // Of a loop inside, which could not be moved outside.
+  std::string obstacle_of_loop(const ir::Stmt& body) const {
+    if (contains<ir::While>(body)) return "it has a `while` loop";
+    if (contains<ir::Break, ir::Continue>(body)) return "it has a loop that ends early";
+    const ir::For* serial = only_loop(body);
+    if (serial == nullptr) return "it has a loop among other statements that could not be taken apart";
+    for (const Dimension& dimension : dimensions_)
+      if (mentions(serial->extents, dimension.var)) return "the loop inside it differs in length between iterations";
+    return "an iteration of the loop inside it may read or write what another one writes";
   }
 
   // The body as groups that may each have a nest of their own: loops alone, the statements between them together. One

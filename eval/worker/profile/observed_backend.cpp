@@ -61,6 +61,14 @@ KernelWork work_of_launch(const ir::Kernel& kernel, const ir::VarRanges& values,
           work.exact && launches == 1};
 }
 
+// On a processor: what is no vector code.
+std::vector<Choice> scalar_choices_of(const Profiled& profiled, const LaunchFacts& facts) {
+  std::vector<Choice> choices;
+  for (const LaunchFacts::Scalar& code : facts.scalar)
+    choices.push_back({line_of_span(profiled, code.span), code.what, "no vector code", {code.why}});
+  return choices;
+}
+
 // By kernel of the program. Where the choices cannot be told, the program would not have compiled.
 std::vector<std::vector<Choice>> choices_of(const ir::Program& program, const Profiled& profiled) {
   std::vector<std::vector<Choice>> all(program.kernels.size());
@@ -132,6 +140,7 @@ class ObservedKernel final : public runtime::CompiledKernel, public runtime::Lau
       if (k >= facts.size()) continue;
       if (facts[k].gpu) part.gpu = gpu_use_of(*facts[k].gpu);
       if (profiled_.target.place == runtime::Place::cpu) part.cpu = cpu_use_of(profiled_, facts[k]);
+      if (profiled_.target.place == runtime::Place::cpu) part.choices = scalar_choices_of(profiled_, facts[k]);
       if (facts[k].function.empty()) continue;
       part.instructions = targets::cuda::instructions_of(source(), facts[k].function);
       recorder_->set_function(parts[k], facts[k].function);
@@ -143,7 +152,7 @@ class ObservedKernel final : public runtime::CompiledKernel, public runtime::Lau
           for (size_t k = 0; k < parts.size(); ++k) {
             const auto launches = static_cast<double>(std::count(kernels.begin(), kernels.end(), kernels[k]));
             recorder->part(parts[k]).work = work_of_launch(kernel->program().kernels[kernels[k]], values, launches);
-            recorder->part(parts[k]).choices = choices[kernels[k]];
+            if (profiled.target.place != runtime::Place::cpu) recorder->part(parts[k]).choices = choices[kernels[k]];
           }
         });
     return {};
