@@ -1,12 +1,12 @@
 #include "agent/llm/hardware.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
 #include <thread>
 
+#include "agent/llm/processor_facts.h"
 #include "compiler/runtime/target.h"
 #include "compiler/targets/cuda/tiles.h"
 
@@ -25,21 +25,18 @@ int vector_bits() {
   return 0;
 }
 
-std::string cache_text(int name, const char* words) {
-  const long bytes = sysconf(name);
-  return bytes > 0 ? fmt::format(", {} KB {}", bytes >> 10, words) : "";
-}
-
-std::string describe_processor(const eval::MachineRates& rates, int threads) {
-  const int cores = threads > 0 ? threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  std::string text = fmt::format("The processor: {}; {} threads", rates.name, cores);
+std::string describe_processor(const eval::MachineRates& rates, int wanted) {
+  const int threads = wanted > 0 ? wanted : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const ProcessorFacts facts = processor_facts();
+  std::string text = fmt::format("The processor: {}; {} thread{}", rates.name, threads, threads == 1 ? "" : "s");
+  if (facts.cores > 0) text += fmt::format(" of a machine with {} core{}", facts.cores, facts.cores == 1 ? "" : "s");
   if (const int bits = vector_bits(); bits > 0) text += fmt::format(", vectors of {} float32", bits / 32);
-  text += cache_text(_SC_LEVEL1_DCACHE_SIZE, "of L1 a core");
-  text += cache_text(_SC_LEVEL2_CACHE_SIZE, "of L2 a core");
+  const std::string caches = caches_text(facts);
+  text += caches.empty() ? fmt::format(", {} MB in the last cache", rates.cache_bytes >> 20) : caches;
   text += fmt::format(
-      ", {} MB of cache shared by all. Memory moves {:.3g} GB/s with all threads, products reach at most "
+      ". Memory moves {:.3g} GB/s with all threads, products reach at most {:.3g} GFLOP/s, other arithmetic in vectors "
       "{:.3g} GFLOP/s.\n",
-      rates.cache_bytes >> 20, rates.bytes_per_s / 1e9, rates.product_flops / 1e9);
+      rates.bytes_per_s / 1e9, rates.product_flops / 1e9, rates.vector_flops / 1e9);
   return text;
 }
 
