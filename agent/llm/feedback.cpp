@@ -9,6 +9,7 @@
 #include "agent/finalists.h"
 #include "agent/llm/language_card.h"
 #include "agent/llm/memory_text.h"
+#include "agent/llm/profile_text.h"
 #include "agent/llm/quotation.h"
 
 namespace tilepilot::agent {
@@ -128,7 +129,12 @@ std::string failure_report(const Attempt& attempt) {
   return text + wrong_values(verdict) + language_of_errors(attempt);
 }
 
-// What keeps a program from being faster, the largest share of its time first.
+std::string roofline_share(const eval::Verdict& verdict, double least_s) {
+  if (!verdict.candidate || least_s <= 0) return "";
+  return fmt::format("It reaches {:.0f} % of the roofline.\n", 100 * least_s * 1e6 / verdict.candidate->median_us);
+}
+
+// Of a program without a profile: what keeps it from being faster, the largest share of its time first.
 std::string slowness_of(const eval::Verdict& verdict, double least_s) {
   if (!verdict.candidate) return "";
   const double time = verdict.candidate->median_us, least = least_s * 1e6;
@@ -151,10 +157,8 @@ std::string slowness_of(const eval::Verdict& verdict, double least_s) {
                      "machine, so that they could gain up to {:.1f} us",
                      in_kernels, least, in_kernels - least)});
   std::sort(causes.begin(), causes.end(), [](const Cause& a, const Cause& b) { return a.us > b.us; });
-  std::string text = least > 0 ? fmt::format("It reaches {:.0f} % of the roofline.\n", 100 * least / time) : "";
+  std::string text;
   for (const Cause& cause : causes) text += "- " + cause.words + "\n";
-  if (verdict.launch_bound) text += "- a call takes less time on the GPU than launching its kernels does: fuse them\n";
-  for (const std::string& note : verdict.notes) text += "- " + in_one_line(note) + "\n";
   return text;
 }
 
@@ -170,7 +174,11 @@ std::string speed_report(const eval::Verdict& verdict, double least_s) {
             : "");
   for (const eval::CompiledTiming& compiled : verdict.compiled)
     text += fmt::format("`torch.compile` ({}) takes {:.1f} us.\n", compiled.mode, compiled.timing.median_us);
-  return text + slowness_of(verdict, least_s);
+  text += roofline_share(verdict, least_s);
+  if (!verdict.profile) text += slowness_of(verdict, least_s);
+  if (verdict.launch_bound) text += "- a call takes less time on the GPU than launching its kernels does: fuse them\n";
+  for (const std::string& note : verdict.notes) text += "- " + in_one_line(note) + "\n";
+  return text;
 }
 
 // The author's own attempt that a variant goes back to.
@@ -205,6 +213,28 @@ std::string instruction(const std::vector<Attempt>& history, const NextStep& ste
   return text +
          " Name what bounds it, make one change that makes it faster, and keep what works. If you see nothing left "
          "to gain, answer DONE and nothing else.\n";
+}
+
+// Where the time of the current program goes; in short, that of the last attempt where it is another one.
+struct LastAttempt {
+  size_t number;
+  double least_s;
+};
+void add_profiles(std::vector<PromptPart>& parts, const std::vector<Attempt>& history, const NextStep& step,
+                  LastAttempt last) {
+  const auto has_profile = [&](size_t number) {
+    return is_right(history[number].verdict) && history[number].verdict.profile;
+  };
+  const size_t current = step.base.value_or(last.number);
+  if (current != last.number && has_profile(last.number))
+    parts.push_back({"\nWhere a call's time goes in it, as measured in calls of their own:\n\n" +
+                     profile_rows(*history[last.number].verdict.profile)});
+  if (!has_profile(current)) return;
+  parts.push_back(
+      {fmt::format("\nWhere a call's time goes in attempt {}, the current program, as measured in calls of their "
+                   "own:\n\n",
+                   current + 1)});
+  for (PromptPart& part : profile_parts(history[current].verdict, last.least_s)) parts.push_back(std::move(part));
 }
 
 // The fastest first, of each program and its variants the fastest alone.
@@ -309,6 +339,7 @@ std::vector<PromptPart> feedback_prompt(const std::vector<Attempt>& history, con
   const bool ok = is_right(last.verdict);
   parts.push_back(
       {fmt::format("Of attempt {}: ", number + 1) + (ok ? speed_report(last.verdict, least_s) : failure_report(last))});
+  add_profiles(parts, history, step, {number, least_s});
   if (!ok && !fixes.empty()) parts.push_back({fixes_text(fixes), Keep::memory});
   if (best && step.base != best)
     parts.push_back({fmt::format("\nThe best program so far is attempt {}:\n\n{}", *best + 1,

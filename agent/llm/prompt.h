@@ -22,6 +22,7 @@ enum class Keep {
   names,      // names of the language without explanation
   retrieved,  // stored programs
   memory,     // what earlier runs have learnt
+  details,    // of a profile: what kernels take of the machine, what the compiler could not do
 };
 
 struct PromptPart {
