@@ -35,7 +35,8 @@ enum class Outcome {
 std::string_view to_string(Outcome outcome);
 std::optional<Outcome> parse_outcome(std::string_view name);
 
-struct Profile;  // eval/profile.h
+struct Profile;     // eval/profile.h
+struct EagerTimes;  // eval/eager_times.h
 
 struct Timing {
   double median_us = 0;
@@ -163,6 +164,8 @@ struct JudgeOptions {
   bool allow_foreign = false;                     // programs may bring device source of their own; the verdict says so
   // No program is judged: a check's verdict holds what is known of the model, its notes and whether it is degenerate.
   bool reference_only = false;
+  // No program is judged, and nothing of the truth is made: only eager_times() is asked for.
+  bool eager_only = false;
 };
 
 // Errors: `bad_usage`, for numbers that are none, or out of what a judge can keep, and for names that mean nothing.
@@ -188,6 +191,9 @@ class Judge {
   virtual std::vector<Verdict> compare(const std::vector<CheckRequest>& finalists);
   // Where candidates run: what `auto` has come to.
   virtual std::string target() const = 0;
+  // How long eager takes for each node of the model's graph: a few calls of its own, a second or two in all. Errors:
+  // a call takes too long for that; the worker failed.
+  virtual Result<EagerTimes> eager_times();
 };
 
 // Starts the worker on an exported reference. Errors: the worker is missing or cannot load the reference. The judge

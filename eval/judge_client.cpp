@@ -7,6 +7,7 @@
 
 #include "eval/compiled_process.h"
 #include "eval/diagnostic_json.h"
+#include "eval/eager_times.h"
 #include "eval/judge.h"
 #include "eval/reference.h"
 #include "eval/worker_process.h"
@@ -33,6 +34,7 @@ json options_json(const JudgeOptions& options, uint64_t seed) {
                  {"cache", options.cache.string()},
                  {"allow_foreign", options.allow_foreign},
                  {"reference_only", options.reference_only},
+                 {"eager_only", options.eager_only},
                  {"seed", seed}};
   return result;
 }
@@ -49,6 +51,7 @@ constexpr double kOpenLimit = 3600;
 constexpr double kCheckMargin = 300;
 constexpr double kReplays = 10;
 constexpr double kCompiledModes = 2;  // of `torch.compile`
+constexpr double kEagerLimit = 300;   // others may be timed first
 
 // The candidate's trials, then its longest requests in timing (first calls, warming up, the last sample), each with the
 // whole limit, and the samples.
@@ -86,6 +89,21 @@ class JudgeClient final : public Judge {
   }
 
   std::string target() const override { return options_.target; }
+
+  Result<EagerTimes> eager_times() override {
+    if (!worker_) TRY(start());
+    worker_->wire().send({{"op", "eager"}});
+    auto answer = worker_->wire().receive(kEagerLimit);
+    if (!answer) return worker_gone("while it measured eager");
+    if (answer->body.contains("diagnostic")) return make_error(diagnostic_from_json(answer->body["diagnostic"]));
+    try {
+      return eager_times_from_json(answer->body);
+    } catch (const json::exception& error) {
+      end_worker();
+      return make_error(DiagnosticKind::worker_unavailable, {},
+                        fmt::format("the worker's answer cannot be read: {}", error.what()));
+    }
+  }
 
   Verdict check(const CheckRequest& request) override {
     auto read = [](const json& answer) { return std::vector{verdict_from_json(answer)}; };
@@ -202,6 +220,10 @@ std::vector<Verdict> Judge::compare(const std::vector<CheckRequest>& finalists) 
   std::vector<Verdict> verdicts;
   for (const CheckRequest& finalist : finalists) verdicts.push_back(check(finalist));
   return verdicts;
+}
+
+Result<EagerTimes> Judge::eager_times() {
+  return make_error(DiagnosticKind::worker_unavailable, {}, "this judge does not measure eager");
 }
 
 Result<std::unique_ptr<Judge>> open_judge(const std::filesystem::path& reference_folder, const JudgeOptions& options) {

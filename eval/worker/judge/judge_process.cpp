@@ -20,6 +20,8 @@
 #include "eval/torch/gpu.h"
 #include "eval/worker/candidate/fresh_memory.h"
 #include "eval/worker/judge/examination.h"
+#include "eval/worker/judge/timing_lock.h"
+#include "eval/worker/profile/node_times.h"
 #include "eval/worker/target_backend.h"
 #include "eval/worker_process.h"
 
@@ -46,6 +48,7 @@ JudgeOptions read_options(const json& node) {
   options.cache = node.at("cache").get<std::string>();
   node.at("allow_foreign").get_to(options.allow_foreign);
   node.at("reference_only").get_to(options.reference_only);
+  node.at("eager_only").get_to(options.eager_only);
   if (node.contains("seed")) options.seed = node.at("seed").get<uint64_t>();
   return options;
 }
@@ -80,6 +83,9 @@ class JudgeServer {
         auto opened = open(message->body);
         wire_.send(opened.ok() ? json{{"target", options_.target}, {"threads", options_.threads}, {"waited", waited_}}
                                : json{{"diagnostic", to_json(opened.error())}});
+      } else if (op == "eager") {
+        auto times = eager_times();
+        wire_.send(times.ok() ? to_json(*times) : json{{"diagnostic", to_json(times.error())}});
       } else if (op == "check" || op == "compare") {
         add_compiled_sides(*message);
         json answer = op == "check" ? to_json(check(request_from(message->body))) : compare(message->body);
@@ -109,6 +115,10 @@ class JudgeServer {
     auto reference = TRY(load_reference(body.at("folder").get<std::string>()));
     TRY(check_dtype(reference, options_));
     TRY(reserve_memory(reference));
+    if (options_.eager_only) {
+      alone_ = std::move(reference);
+      return {};
+    }
     start_fork_server();
     ReferenceOptions reference_options{.seed = options_.seed ? *options_.seed : secret_seed(),
                                        .trials = std::max(1, options_.trials),
@@ -142,8 +152,9 @@ class JudgeServer {
     const double begin = monotonic_seconds();
     const GraphUses uses(reference.forward);
     const bool on_gpu = gpu_ != nullptr;
-    MemoryNeed need = options_.reference_only ? reference_need(uses, on_gpu) : memory_need(uses, on_gpu);
-    if (options_.baseline_compile && !options_.reference_only) need = with_compiled_modes(need, on_gpu);
+    const bool alone = options_.reference_only || options_.eager_only;
+    MemoryNeed need = alone ? reference_need(uses, on_gpu) : memory_need(uses, on_gpu);
+    if (options_.baseline_compile && !alone) need = with_compiled_modes(need, on_gpu);
     gpu_limit_bytes_ = need.gpu_limit;
     gpu_idle_bytes_ = need.gpu_idle;
     memory_ = TRY(MemoryReservation::take(need, {.folder = lock_folder(), .available = available, .waits = waits}));
@@ -174,6 +185,17 @@ class JudgeServer {
       release_unused_gpu_memory();  // to the next candidate
       return false;
     } catch (const std::exception&) { return true; }
+  }
+
+  // One run at a time is timed on a machine.
+  Result<EagerTimes> eager_times() {
+    const NoShare alone(share_.get());
+    const TimingLock lock(timing_lock_file(options_.target), [] {});
+    try {
+      auto times = time_nodes(side_ ? side_->reference() : alone_, gpu_ ? gpu_device() : c10::Device(c10::kCPU));
+      if (gpu_) release_unused_gpu_memory();  // to the next candidate
+      return times;
+    } catch (const std::exception& error) { return make_error(DiagnosticKind::worker_unavailable, {}, error.what()); }
   }
 
   void add_compiled_sides(Message& message) {
@@ -267,6 +289,7 @@ class JudgeServer {
   std::unique_ptr<runtime::cuda::GpuMonitor> monitor_;
   std::unique_ptr<DeviceShare> share_;  // of the GPU
   std::unique_ptr<ReferenceSide> side_;
+  Reference alone_;                          // where there is no `side_`
   CompiledSides compiled_;                   // under `torch.compile`, by mode
   std::map<std::string, Verdict> verified_;  // by source
   std::optional<SideProfile> eager_profile_;

@@ -1,0 +1,17 @@
+#include "eval/eager_times.h"
+
+#include <nlohmann/json.hpp>
+
+#include "eval/profile_json.h"
+
+namespace tilepilot::eval {
+
+nlohmann::json to_json(const EagerTimes& times) {
+  return {{"call", timing_to_json(times.call)}, {"node_us", times.node_us}};
+}
+
+EagerTimes eager_times_from_json(const nlohmann::json& node) {
+  return {timing_from_json(node.at("call")), node.at("node_us").get<std::vector<double>>()};
+}
+
+}  // namespace tilepilot::eval
