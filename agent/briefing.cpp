@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "agent/builtin/builtin_author.h"
+#include "agent/eager_times.h"
 #include "agent/generate.h"
 #include "agent/learning.h"
 #include "compiler/runtime/target.h"
@@ -39,13 +40,16 @@ Result<Briefing> brief(const eval::Reference& reference, const eval::Preflight& 
                                              .target = options.target,
                                              .exclude_graph = excluded,
                                              .count = options.retrieved}));
+  std::optional<eval::EagerTimes> eager;
+  if (options.measure_eager)
+    eager = eager_times({reference, preflight, options.target, options.judge}, options.measure_eager, options.progress);
   LlmAuthorOptions& author = briefing.author;
   // A model that it cannot follow has no such program; who asks that author alone is told why.
   const auto planned = builtin_author(reference, {.target = options.target})->next({});
   if (planned.ok() && *planned) author.start = (*planned)->source;
   author.system = system_prompt(options.target);
   author.task = task_prompt({reference, options.target, options.judge.aten, preflight, options.judge.threads,
-                             std::move(chosen.hits), author.start, std::move(lessons)});
+                             std::move(chosen.hits), author.start, std::move(lessons), std::move(eager)});
   author.least_s = preflight.least.least_s();
   author.context_tokens = options.context_tokens;
   author.answer_tokens = options.answer_tokens;

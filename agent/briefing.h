@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/llm/llm_author.h"
+#include "eval/eager_times.h"
 #include "eval/judge.h"
 #include "eval/preflight.h"
 
@@ -28,6 +29,8 @@ struct BriefingOptions {
   int64_t answer_tokens = 16'000;
   int parallel = 1;  // answers that are asked for at once
   std::function<void(const std::string&)> progress = [](const std::string&) {};
+  // Of eval::Judge; empty: eager's operators are not measured.
+  std::function<Result<eval::EagerTimes>()> measure_eager = {};
 };
 
 struct Briefing {

@@ -40,6 +40,7 @@ struct Run {
   eval::Preflight preflight;
   std::filesystem::path work;      // this run's own folder
   std::vector<std::string> shown;  // uids of the entries that the author saw
+  eval::Judge* judge = nullptr;    // idle while an author is opened or asked
 };
 
 Result<std::unique_ptr<ChatClient>> open_chat(Run& run) {
@@ -64,7 +65,8 @@ Result<std::unique_ptr<Author>> open_llm_author(Run& run) {
                                     .context_tokens = options.context_tokens,
                                     .answer_tokens = options.chat.settings.max_output_tokens,
                                     .parallel = options.replay ? options.replay->parallel : options.parallel,
-                                    .progress = run.events.progress}));
+                                    .progress = run.events.progress,
+                                    .measure_eager = [&run] { return run.judge->eager_times(); }}));
   run.shown = std::move(shown);
   if (!options.replay)
     run.events.progress(
@@ -244,6 +246,7 @@ Result<GenerateResult> generate(SourceMap& sources, const GenerateOptions& optio
                     run.reference.training ? "training" : "evaluation"));
   auto judge = TRY(eval::open_judge(folder, options.judge));
   TRY(check_protocol(options.judge, judge->target()));
+  run.judge = judge.get();
   run.target = judge->target();
   if (options.judge.target == "auto") events.progress(fmt::format("target: {}", run.target));
   GenerateResult result;

@@ -29,6 +29,13 @@ struct Prompt {
   std::string request;       // JSON body; empty: no endpoint is named
 };
 
+// A judge of its own, which looks at nothing else.
+Result<eval::EagerTimes> measure_eager(const std::filesystem::path& reference, eval::JudgeOptions options) {
+  options.eager_only = true;
+  const auto judge = TRY(eval::open_judge(reference, options));
+  return judge->eager_times();
+}
+
 Result<Prompt> make_prompt(Session& session, PromptFlags& flags) {
   eval::JudgeOptions judge = TRY(session.judge_options());
   flags.judge.apply_to(judge);
@@ -38,14 +45,15 @@ Result<Prompt> make_prompt(Session& session, PromptFlags& flags) {
   TRY(retrieval::sync_seeds(*corpus, session.environment.root / "seeds"));
   auto work = TRY(agent::WorkFolder::make(session.work_folder()));
   session.progress(fmt::format("exporting {}", flags.model));
-  const auto reference =
-      TRY(agent::export_reference(session.sources, flags.model, work.path() / "reference", session.exporter_options()));
+  const auto folder = work.path() / "reference";
+  const auto reference = TRY(agent::export_reference(session.sources, flags.model, folder, session.exporter_options()));
   const auto briefing = TRY(agent::brief(reference, agent::preflight_for(reference, target, judge), {*corpus, *lessons},
                                          {.target = target,
                                           .judge = judge,
                                           .context_tokens = flags.llm.context,
                                           .answer_tokens = flags.llm.chat.settings.max_output_tokens,
-                                          .progress = [&](const std::string& line) { session.progress(line); }}));
+                                          .progress = [&](const std::string& line) { session.progress(line); },
+                                          .measure_eager = [&] { return measure_eager(folder, judge); }}));
   Prompt prompt;
   prompt.messages = agent::first_messages(briefing.author, &prompt.left_out);
   if (prompt.left_out < 0)

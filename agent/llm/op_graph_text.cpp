@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 
 #include "agent/llm/quotation.h"
 
@@ -57,7 +58,8 @@ std::string argument_text(const eval::GraphArgument& argument, const eval::Graph
   return std::holds_alternative<std::monostate>(argument.data) ? "None" : "...";
 }
 
-std::string row_text(const eval::GraphUses& uses, size_t index, const eval::MachineRates& rates) {
+std::string row_text(const eval::GraphUses& uses, size_t index, const eval::MachineRates& rates,
+                     const eval::EagerTimes* eager) {
   const eval::Graph& graph = uses.graph();
   const GraphNode& node = graph.nodes[index];
   std::vector<std::string> arguments, results;
@@ -75,9 +77,38 @@ std::string row_text(const eval::GraphUses& uses, size_t index, const eval::Mach
   std::string text = fmt::format("{}. `{} = {}({})`", index + 1, fmt::join(results, ", "), eval::short_name(node),
                                  fmt::join(arguments, ", "));
   if (node.line > 0) text += fmt::format(", line {}", node.line);
-  text += fmt::format(": {}, {}, {}\n", amount(cost.product_flops + cost.other_flops, "FLOP"), amount(cost.bytes, "B"),
+  text += fmt::format(": {}, {}, {}", amount(cost.product_flops + cost.other_flops, "FLOP"), amount(cost.bytes, "B"),
                       time_text(work));
-  return text;
+  if (eager) text += fmt::format(", measured {}", time_text(eager->node_us[index] * 1e-6));
+  return text + "\n";
+}
+
+// "Measured here, a call of eager takes 1.50 ms: 69 % in `sin` (10 times), 21 % in `add` (11 times)."
+std::string measured_text(const eval::Graph& graph, const eval::EagerTimes& eager) {
+  struct Kind {
+    double us = 0;
+    int count = 0;
+  };
+  std::map<std::string_view, Kind> kinds;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    Kind& kind = kinds[eval::short_name(graph.nodes[i])];
+    kind.us += eager.node_us[i];
+    ++kind.count;
+  }
+  std::vector<std::pair<std::string_view, Kind>> dearest(kinds.begin(), kinds.end());
+  std::stable_sort(dearest.begin(), dearest.end(),
+                   [](const auto& a, const auto& b) { return a.second.us > b.second.us; });
+  constexpr size_t kMostKinds = 8;
+  constexpr double kLeastShare = 0.01;
+  std::vector<std::string> shares;
+  for (const auto& [name, kind] : dearest) {
+    const double share = kind.us / eager.call.median_us;
+    if (shares.size() == kMostKinds || share < kLeastShare) break;
+    shares.push_back(fmt::format("{:.0f} % in {}{}", 100 * share, in_backticks(name),
+                                 kind.count > 1 ? fmt::format(" ({} times)", kind.count) : ""));
+  }
+  return fmt::format("Measured here, a call of eager takes {}{}{}.\n", time_text(eager.call.median_us * 1e-6),
+                     shares.empty() ? "" : ": ", fmt::join(shares, ", "));
 }
 
 std::string totals_of(const eval::Preflight& preflight) {
@@ -103,9 +134,12 @@ std::string totals_of(const eval::Preflight& preflight) {
 
 }  // namespace
 
-OpGraphText describe_graph(const eval::Reference& reference, const eval::Preflight& preflight) {
+OpGraphText describe_graph(const eval::Reference& reference, const eval::Preflight& preflight,
+                           const std::optional<eval::EagerTimes>& given) {
   const eval::Graph& graph = reference.forward;
   const eval::GraphUses uses(graph);
+  const bool fits = given && given->node_us.size() == graph.nodes.size() && given->call.median_us > 0;
+  const eval::EagerTimes* eager = fits ? &*given : nullptr;
   OpGraphText text;
   auto line = [&](const char* what, int value) {
     const GraphValue& shown = graph.values[static_cast<size_t>(value)];
@@ -114,8 +148,9 @@ OpGraphText describe_graph(const eval::Reference& reference, const eval::Preflig
   for (int input : graph.inputs) text.signature += line("input", input);
   for (const eval::ParameterInfo& parameter : reference.parameters)
     if (parameter.value >= 0) text.signature += line(parameter.is_buffer ? "buffer" : "parameter", parameter.value);
-  for (size_t i = 0; i < graph.nodes.size(); ++i) text.rows.push_back(row_text(uses, i, preflight.rates));
-  text.totals = totals_of(preflight);
+  for (size_t i = 0; i < graph.nodes.size(); ++i) text.rows.push_back(row_text(uses, i, preflight.rates, eager));
+  if (eager) text.totals = measured_text(graph, *eager);
+  text.totals += totals_of(preflight);
   return text;
 }
 

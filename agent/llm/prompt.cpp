@@ -74,10 +74,11 @@ constexpr std::string_view kTolerance =
     "subtract the maximum before `exp`.\n";
 
 void add_graph(std::vector<PromptPart>& parts, const TaskFacts& facts) {
-  const OpGraphText graph = describe_graph(facts.reference, facts.preflight);
+  const OpGraphText graph = describe_graph(facts.reference, facts.preflight, facts.eager);
   parts.push_back({"\n" + graph.signature +
                    "\nThe op graph as PyTorch runs it, with what each operator costs in eager by "
-                   "the rates of the machine:\n\n"});
+                   "the rates of the machine" +
+                   (facts.eager ? ", and what it took when it was measured here:\n\n" : ":\n\n")});
   constexpr size_t kAlways = 24, kAPart = 8;
   for (size_t i = 0; i < graph.rows.size();) {
     PromptPart part{"", i < kAlways ? Keep::always : Keep::graph};

@@ -2,11 +2,13 @@
 // graph, programs to start from. In parts, so that what matters least is left out where the whole is too long.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "agent/author.h"
+#include "eval/eager_times.h"
 #include "eval/preflight.h"
 #include "retrieval/corpus.h"
 #include "retrieval/lessons.h"
@@ -45,6 +47,7 @@ struct TaskFacts {
   std::vector<retrieval::Hit> kernels;          // stored programs, the most useful first
   std::string start;                            // a program of the author `builtin`; empty: it has none
   std::vector<retrieval::Lesson> lessons = {};  // of earlier runs, the most useful first
+  std::optional<eval::EagerTimes> eager = {};   // measured; nullopt: not known
 };
 
 // The system message.
