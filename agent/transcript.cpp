@@ -11,6 +11,7 @@
 #include "agent/llm/endpoint/endpoint.h"
 #include "agent/llm/endpoint/wire.h"
 #include "agent/llm/feedback.h"
+#include "eval/stage_text.h"
 
 namespace tilepilot::agent {
 namespace {
@@ -51,7 +52,8 @@ std::string verdict_line(const Attempt& attempt) {
   if (verdict.outcome == eval::Outcome::verified && verdict.candidate)
     return text + fmt::format(", {:.1f} us, {:.2f} times eager", verdict.candidate->median_us, verdict.speedup());
   if (verdict.line > 0) text += fmt::format(" at line {}", verdict.line);
-  return verdict.detail.empty() ? text : text + ": " + verdict.detail;
+  if (!verdict.detail.empty()) text += ": " + verdict.detail;
+  return verdict.stages.empty() ? text : text + "; " + eval::stages_text(verdict.stages);
 }
 
 std::string folded(const std::string& title, const std::string& content) {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "eval/stage_text.h"
+
 namespace tilepilot::cli {
 namespace {
 
@@ -95,6 +97,7 @@ std::string full_text(const eval::Verdict& verdict) {
                         error->eager_max_abs);
     if (!error->pattern.empty()) text += fmt::format("  pattern        {}\n", error->pattern);
   }
+  if (!verdict.stages.empty()) text += fmt::format("  stages         {}\n", eval::stages_text(verdict.stages));
   if (verdict.candidate) text += timing_line("candidate", *verdict.candidate);
   if (verdict.eager) text += timing_line("eager", *verdict.eager);
   text += compiled_lines(verdict) + graph_lines(verdict);

@@ -73,6 +73,20 @@ struct OutputError {  // one output of one trial
   double fraction_wrong = 0;
 };
 
+// Of a program whose values are wrong: what one launch of a kernel wrote, held against the values that the model
+// computes on the way.
+struct StageCheck {
+  std::string kernel;
+  int line = 0;        // of the program's text; 0: unknown
+  int launch = 0;      // among all of the call, from 1 on
+  bool right = false;  // it wrote a value of the model
+  int node = 0;        // that value's in the model's graph, from 1 on, or the one it comes nearest; 0: none is near
+  std::string op;      // "aten::softmax"
+  int node_line = 0;   // of the model's text; 0: unknown
+  double fraction_wrong = 0;  // of what it wrote, against that node
+  std::string pattern;        // of these elements, as in OutputError
+};
+
 // What KernelBench's own rule says beside ours: `allclose` to eager, on inputs from its seed.
 struct KernelBenchRule {
   int trials = 0, passed = 0;
@@ -108,6 +122,9 @@ struct Verdict {
   std::vector<std::string> rendered;    // the same, rendered with carets
   int line = 0;                         // candidate line of a crash, hang or error; 0: unknown
   std::vector<OutputError> errors;      // every output of every trial
+  // Of wrong values: the last launch that wrote a value of the model, and the first after it that did not. Empty: the
+  // kernels' values are none that can be told apart so, or see notes.
+  std::vector<StageCheck> stages;
   std::optional<Timing> candidate, eager;
   std::vector<CompiledTiming> compiled;   // by mode; empty: not asked for, or see notes
   bool launch_bound = false;              // a call takes less time on the GPU than launching kernels does

@@ -11,6 +11,7 @@
 #include "agent/llm/memory_text.h"
 #include "agent/llm/profile_text.h"
 #include "agent/llm/quotation.h"
+#include "eval/stage_text.h"
 
 namespace tilepilot::agent {
 namespace {
@@ -49,6 +50,16 @@ void add_table(std::vector<PromptPart>& parts, const std::vector<Attempt>& histo
   parts.push_back({"\n"});
 }
 
+// Which kernel goes wrong first.
+std::string stages_of(const eval::Verdict& verdict) {
+  std::vector<eval::StageCheck> stages = verdict.stages;
+  for (eval::StageCheck& stage : stages) {
+    stage.kernel = in_one_line(stage.kernel);
+    stage.pattern = in_one_line(stage.pattern);
+  }
+  return fmt::format("- its kernels, held against the model's values on the way: {}\n", eval::stages_text(stages));
+}
+
 // The outputs that went wrong, worst first, a line each.
 std::string wrong_values(const eval::Verdict& verdict) {
   std::vector<const eval::OutputError*> wrong;
@@ -66,6 +77,7 @@ std::string wrong_values(const eval::Verdict& verdict) {
     if (!error.pattern.empty()) text += fmt::format("; pattern: {}", in_one_line(error.pattern));
     text += "\n";
   }
+  if (!verdict.stages.empty()) text += stages_of(verdict);
   return text;
 }
 

@@ -22,19 +22,11 @@ json to_json(const Batch& batch) {
   json calls = json::array();
   for (const Call& call : batch.calls)
     calls.push_back(json::array({call.base, call.change.key, call.last.key, call.last.from, call.last.to}));
-  return {{"calls", calls},
-          {"lead", batch.lead},
-          {"seed", batch.seed},
-          {"memory", batch.memory},
-          {"ghost", batch.ghost},
-          {"looks", batch.looks},
-          {"waits", batch.waits},
-          {"changes", batch.changes},
-          {"kept", batch.kept},
-          {"backwards", batch.backwards},
-          {"graph", batch.graph},
-          {"profile", batch.profile},
-          {"by_device", batch.by_device}};
+  return {
+      {"calls", calls},           {"lead", batch.lead},           {"seed", batch.seed},   {"memory", batch.memory},
+      {"ghost", batch.ghost},     {"looks", batch.looks},         {"waits", batch.waits}, {"changes", batch.changes},
+      {"kept", batch.kept},       {"backwards", batch.backwards}, {"graph", batch.graph}, {"profile", batch.profile},
+      {"records", batch.records}, {"by_device", batch.by_device}};
 }
 
 Batch batch_from_json(const json& node) {
@@ -51,6 +43,7 @@ Batch batch_from_json(const json& node) {
   node.at("kept").get_to(batch.kept);
   node.at("graph").get_to(batch.graph);
   node.at("profile").get_to(batch.profile);
+  node.at("records").get_to(batch.records);
   node.at("by_device").get_to(batch.by_device);
   batch.changes = node.at("changes").get<std::vector<ChangeRule>>();
   return batch;

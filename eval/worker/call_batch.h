@@ -31,6 +31,7 @@ struct Batch {
   std::vector<int64_t> kept;
   bool graph = false;      // its one call becomes a CUDA graph, whose replays are timed (graph_replays.h)
   bool profile = false;    // each call is watched part by part (eval/worker/profile)
+  bool records = false;    // what launches write is kept for the judge
   bool by_device = false;  // of profiled ones: the GPU itself tells how long kernels take; @pre there were others
   std::vector<ChangeRule> changes;  // by tensor: how the calls' changes apply to it; empty: not at all
 };

@@ -59,6 +59,8 @@ Status CandidateCalls::run(size_t begin, size_t end, bool timed) {
   program_.log().looks = batch_.looks;
   program_.log().order = batch_.backwards ? runtime::BlockOrder::last_to_first : runtime::BlockOrder::first_to_last;
   program_.log().device = program_.device();
+  if (batch_.records) recorded_.emplace(program_.device());
+  program_.log().recorded = batch_.records ? &*recorded_ : nullptr;
   Status status;
   for (size_t i = begin; i < end && status.ok(); ++i) {
     if (timed) TRY(guarded("", {}, [&] { stopwatch_->start(); }));
@@ -71,6 +73,7 @@ Status CandidateCalls::run(size_t begin, size_t end, bool timed) {
     }
   }
   program_.log().ghost = program_.log().looks = false;
+  program_.log().recorded = nullptr;
   return status;
 }
 
@@ -194,6 +197,7 @@ void CandidateCalls::finish() {
   const bool large = is_large();
   if (!fetched_.empty() || !calls_.empty()) kept_ = std::exchange(fetched_, {});
   results_.clear();
+  recorded_.reset();
   calls_.clear();
   inputs_.clear();
   const bool on_gpu = !program_.device().is_cpu();

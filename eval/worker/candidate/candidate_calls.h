@@ -43,6 +43,8 @@ class CandidateCalls {
   // Without a batch it does nothing, as fast as it can.
   Result<RanCalls> go();
   Result<FetchedCall> fetch(size_t call);
+  // Of a batch that records; nullptr: it does not.
+  const RecordedLaunches* recorded() const { return recorded_ ? &*recorded_ : nullptr; }
   // What the judge has not picked by now it will not see. Memory that is worth it goes back to the GPU.
   void finish();
 
@@ -61,6 +63,7 @@ class CandidateCalls {
   GraphArgument arguments_;
   std::map<int64_t, std::vector<at::Tensor>> bases_;
   Batch batch_;
+  std::optional<RecordedLaunches> recorded_;
   std::vector<std::vector<at::Tensor>> inputs_;
   std::vector<stage::CallArgs> calls_;
   std::vector<stage::Value> results_;

@@ -96,6 +96,7 @@ class CandidateServer {
     if (op == "prepare") return wire_.send(prepare(message));
     if (op == "go") return wire_.send(go());
     if (op == "fetch") return fetch(message);
+    if (op == "launches") return launches();
     if (op == "rest") return wire_.send(rest());
     return false;
   }
@@ -223,6 +224,22 @@ class CandidateServer {
   json rest() {
     if (calls_) calls_->finish();
     return json::object();
+  }
+
+  // What the batch's launches wrote.
+  bool launches() {
+    const RecordedLaunches* recorded = calls_ ? calls_->recorded() : nullptr;
+    if (!recorded) return wire_.send(failure(Outcome::worker_failed, "no launches were recorded"));
+    json answer = {{"launches", json::array()}, {"complete", recorded->is_complete()}};
+    std::vector<at::Tensor> written;
+    for (const RecordedLaunch& launch : recorded->all()) {
+      const bool known = launch.span.valid() && launch.span.file == 0;
+      answer["launches"].push_back({{"kernel", launch.kernel},
+                                    {"line", known ? program_->sources().position(0, launch.span.begin).line : 0},
+                                    {"tensors", launch.written.size()}});
+      written.insert(written.end(), launch.written.begin(), launch.written.end());
+    }
+    return written.empty() || !recorded->is_complete() ? wire_.send(answer) : send_tensors(std::move(answer), written);
   }
 
   bool fetch(const Message& message) {

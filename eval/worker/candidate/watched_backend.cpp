@@ -73,6 +73,7 @@ class WatchedKernel final : public runtime::CompiledKernel {
     crumb_.leave_kernel();
     if (!status.ok()) return blamed(std::move(status).take_error());
     if (work) log_.worked = work->was_done();
+    if (log_.recorded) log_.recorded->add(program(), arguments);
     log_.seconds += monotonic_seconds() - begin;
     if (log_.launches++ == 0 || log_.kernels.count(program().name) == 0) note_name();
     return status;

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "compiler/runtime/kernel.h"
+#include "eval/worker/candidate/recorded_launches.h"
 #include "eval/worker/shared_crumb.h"
 
 namespace tilepilot::eval {
@@ -32,6 +33,7 @@ struct LaunchLog {
   // Launches are looked at, and whether one did any work (launch_work.h).
   bool looks = false, worked = false;
   c10::Device device = c10::DeviceType::CPU;
+  RecordedLaunches* recorded = nullptr;  // gets what launches write; null: nobody asks
   // Programs that bring device source of their own are refused; or, where they are admitted, told of before they run.
   bool admits_foreign = false, refused_foreign = false;
   std::function<void()> tell_foreign = nullptr;

@@ -23,6 +23,7 @@
 #include "eval/worker/judge/profiling.h"
 #include "eval/worker/judge/roofline_guard.h"
 #include "eval/worker/judge/side_by_side.h"
+#include "eval/worker/judge/stage_check.h"
 #include "eval/worker/judge/trial_check.h"
 #include "eval/worker/truth/degeneracy.h"
 #include "eval/worker/truth/digest.h"
@@ -63,6 +64,7 @@ class Examination {
                  }) &&
         in_phase("stress", [&] { return run_stress_trials(); }) && in_phase("rounds", [&] { return run_rest(); });
     if (passed || is_wrong(verdict_.outcome)) in_phase("kernelbench", [&] { return try_rule_of_kernelbench(); });
+    if (wrong_.trial) in_phase("stages", [&] { return look_at_stages(); });
     if (passed && request_.profile != Profiling::none && verdict_.candidate)
       in_phase("profile", [&] {
         profile_verified({side_, *channel_, *source_, options_, request_.profile, [this] { return send_weights(0); }},
@@ -223,17 +225,23 @@ class Examination {
 
   static bool is_wrong(Outcome outcome) { return outcome == Outcome::wrong_values || outcome == Outcome::not_finite; }
 
-  // The same steps as for any other call.
-  std::optional<Message> call(const Trial& trial, Manner manner = {}) {
-    constexpr int64_t kBaseOfTrials = -1;
-    std::vector<std::string> state;
-    for (auto& changed : trial.state) state.push_back(changed.name);
+  static constexpr int64_t kBaseOfTrials = -1;
+
+  Batch batch_of(const Trial& trial, Manner manner) {
     Batch batch;
     batch.calls = {{kBaseOfTrials, {}, {}}};
     batch.seed = trial.forward_seed;
     batch.looks = manner.looks;
     batch.backwards = manner.backwards;
     batch.memory = memory_ = secret_();
+    return batch;
+  }
+
+  // The same steps as for any other call.
+  std::optional<Message> call(const Trial& trial, Manner manner = {}) {
+    std::vector<std::string> state;
+    for (auto& changed : trial.state) state.push_back(changed.name);
+    const Batch batch = batch_of(trial, manner);
     if (options_.judge.aten == "none" || options_.judge.aten == "data") looked("aten_policy");
     if (!channel_->prepare(batch, {{kBaseOfTrials, trial.inputs}}, trial.numbers) || !channel_->go())
       return std::nullopt;
@@ -259,8 +267,19 @@ class Examination {
     if (!answer) return fail(link_->failure());
     trials_left_ = link_->left();
     if (check_trial(static_cast<int>(number), **trial, *answer)) return true;
+    if (is_wrong(verdict_.outcome)) wrong_ = {*trial, {.backwards = backwards}};
     if (backwards && is_wrong(verdict_.outcome)) look_at_order(**trial);
     return false;
+  }
+
+  // Which kernel goes wrong first. Whatever happens here, the verdict stays.
+  bool look_at_stages() {
+    Verdict kept = verdict_;
+    const int weights = wrong_.trial->weights;
+    const Batch batch = batch_of(*wrong_.trial, wrong_.manner);
+    add_stages({side_, *channel_, *wrong_.trial, batch, [&] { return send_weights(weights); }}, kept);
+    verdict_ = std::move(kept);
+    return true;
   }
 
   // Calls that go on from what the one before has left in the model's buffers.
@@ -522,6 +541,10 @@ class Examination {
   std::mt19937_64 secret_{std::random_device{}()};
   uint64_t memory_ = 0;                               // of the last trial
   double trials_left_ = options_.judge.time_limit_s;  // of what all trials share
+  struct {
+    std::shared_ptr<const Trial> trial;
+    Manner manner;
+  } wrong_;  // the trial that found wrong values; null: none did
   bool told_dropped_ = false;
   std::string lacking_;  // parameters of the model's that the candidate has none for
   Verdict verdict_;

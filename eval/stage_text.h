@@ -1,0 +1,14 @@
+// Where a program with wrong values goes wrong, in words.
+#pragma once
+
+#include <string>
+
+#include "eval/judge.h"
+
+namespace tilepilot::eval {
+
+// "kernel `rows` (line 31) writes what `aten::softmax` (node 4) gives; kernel `out` (line 52) comes nearest to
+// `aten::matmul` (node 6): 12 % of its elements are wrong, only rows 96 to 127". Empty: nothing is known.
+std::string stages_text(const std::vector<StageCheck>& stages);
+
+}  // namespace tilepilot::eval
