@@ -231,6 +231,12 @@ class JudgeServer {
     return verdict;
   }
 
+  static json answer_of(const std::vector<Verdict>& verdicts) {
+    json answer = {{"verdicts", json::array()}};
+    for (const Verdict& verdict : verdicts) answer["verdicts"].push_back(to_json(verdict));
+    return answer;
+  }
+
   // Programs that were not verified before are examined first; those that fail then have their verdict.
   json compare(const json& body) {
     std::vector<CheckRequest> finalists;
@@ -247,18 +253,22 @@ class JudgeServer {
       known.push_back(verdicts.back());
       finalists.push_back(std::move(request));
     }
+    if (finalists.empty()) return answer_of(verdicts);
     try {
       auto compared = compare_verified(*side_, finalists, examination(), known);
       for (size_t i = 0; i < places.size(); ++i) verdicts[places[i]] = std::move(compared[i]);
     } catch (const std::exception& error) {
       for (const size_t place : places) verdicts[place] = failure(error);
     }
-    json answer = {{"verdicts", json::array()}};
-    for (auto& verdict : verdicts) answer["verdicts"].push_back(to_json(verdict));
-    return answer;
+    return answer_of(verdicts);
   }
 
   Verdict check(const CheckRequest& request) {
+    if (!side_) {
+      Verdict none;
+      none.detail = "this judge measures eager alone";
+      return none;
+    }
     if (options_.reference_only) {
       Verdict known;
       known.detail = "only the model was looked at";

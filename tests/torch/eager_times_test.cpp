@@ -1,0 +1,65 @@
+// What eager is measured to spend on each node of a model's graph.
+#include "eval/eager_times.h"
+
+#include <gmock/gmock.h>
+
+#include <numeric>
+
+#include "eval/judge.h"
+#include "eval/reference.h"
+#include "tests/torch/python_runner.h"
+
+namespace tilepilot::eval {
+namespace {
+
+using ::testing::Each;
+using ::testing::Gt;
+using ::testing::HasSubstr;
+
+JudgeOptions eager_options() {
+  JudgeOptions options;
+  options.worker = std::string(TILEPILOT_BINARY_DIR) + "/tilepilot-worker";
+  options.trials = 1;
+  options.threads = 2;
+  options.cache = TILEPILOT_KERNEL_CACHE;
+  return options;
+}
+
+void expect_times_of(const std::filesystem::path& folder, Judge& judge) {
+  const auto reference = load_reference(folder);
+  ASSERT_TRUE(reference.ok());
+  const auto times = judge.eager_times();
+  ASSERT_TRUE(times.ok()) << times.error().message;
+  ASSERT_EQ(times->node_us.size(), reference->forward.nodes.size());
+  EXPECT_THAT(times->node_us, Each(Gt(0)));
+  EXPECT_GT(times->call.samples, 0);
+  // Medians of parts and of the whole, of calls that vary.
+  const double sum = std::accumulate(times->node_us.begin(), times->node_us.end(), 0.0);
+  EXPECT_GT(sum, 0.3 * times->call.median_us);
+  EXPECT_LT(sum, 1.5 * times->call.median_us);
+}
+
+TEST(EagerTimesOfJudges, AreMeasuredWithoutTheTruth) {
+  const auto folder = testing::exported("tests/torch/models/staged_rows.py");
+  JudgeOptions options = eager_options();
+  options.eager_only = true;
+  auto judge = open_judge(folder, options);
+  ASSERT_TRUE(judge.ok()) << judge.error().message;
+  expect_times_of(folder, **judge);
+  EXPECT_THAT((*judge)->check({.source = "class ModelNew: pass"}).detail, HasSubstr("measures eager alone"));
+  const auto compared = (*judge)->compare({{.source = "class ModelNew: pass"}});
+  ASSERT_EQ(compared.size(), 1u);
+  EXPECT_EQ(compared[0].outcome, Outcome::worker_failed);
+}
+
+TEST(EagerTimesOfJudges, AreMeasuredBesideCandidates) {
+  const auto folder = testing::exported("tests/torch/models/batch_stats.py");
+  auto judge = open_judge(folder, eager_options());
+  ASSERT_TRUE(judge.ok()) << judge.error().message;
+  expect_times_of(folder, **judge);
+  expect_times_of(folder, **judge);
+  EXPECT_EQ((*judge)->check({.source = "class ModelNew("}).outcome, Outcome::compile_error);
+}
+
+}  // namespace
+}  // namespace tilepilot::eval
