@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -33,6 +34,15 @@ std::string key_of(const EagerQuestion& question) {
   return key.hex();
 }
 
+// Times of a busy machine hold for the requests of one session only.
+bool is_worth_keeping(const eval::EagerTimes& times, const std::filesystem::path& file) {
+  constexpr std::chrono::minutes kSession{10};
+  std::error_code code;
+  const auto written = std::filesystem::last_write_time(file, code);
+  return times.waited < eval::EagerTimes::kBusy ||
+         (!code && std::filesystem::file_time_type::clock::now() - written < kSession);
+}
+
 bool is_complete(const eval::EagerTimes& times, const eval::Reference& reference) {
   return times.node_us.size() == reference.forward.nodes.size() && times.call.median_us > 0;
 }
@@ -42,7 +52,8 @@ std::optional<eval::EagerTimes> kept_times(const std::filesystem::path& file, co
   if (!read_file(file, text)) return std::nullopt;
   try {
     auto times = eval::eager_times_from_json(json::parse(text));
-    return is_complete(times, reference) ? std::optional(std::move(times)) : std::nullopt;
+    const bool holds = is_complete(times, reference) && is_worth_keeping(times, file);
+    return holds ? std::optional(std::move(times)) : std::nullopt;
   } catch (const json::exception&) { return std::nullopt; }  // measured again
 }
 

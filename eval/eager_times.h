@@ -10,7 +10,11 @@ namespace tilepilot::eval {
 
 struct EagerTimes {
   Timing call;
-  std::vector<double> node_us;  // of a call, by node of the forward graph
+  std::vector<double> node_us;  // by node of the forward graph: the first quartile of the calls
+  // For how much of a second threads waited for a processor: with others at work, times are longer than on a free
+  // machine.
+  double waited = 0;
+  static constexpr double kBusy = 0.15;  // from here on that is told
 };
 
 nlohmann::json to_json(const EagerTimes& times);

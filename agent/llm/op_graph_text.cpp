@@ -90,9 +90,11 @@ std::string measured_text(const eval::Graph& graph, const eval::EagerTimes& eage
     int count = 0;
   };
   std::map<std::string_view, Kind> kinds;
+  double whole = 0;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     Kind& kind = kinds[eval::short_name(graph.nodes[i])];
     kind.us += eager.node_us[i];
+    whole += eager.node_us[i];
     ++kind.count;
   }
   std::vector<std::pair<std::string_view, Kind>> dearest(kinds.begin(), kinds.end());
@@ -102,13 +104,14 @@ std::string measured_text(const eval::Graph& graph, const eval::EagerTimes& eage
   constexpr double kLeastShare = 0.01;
   std::vector<std::string> shares;
   for (const auto& [name, kind] : dearest) {
-    const double share = kind.us / eager.call.median_us;
+    const double share = kind.us / std::max(whole, 1e-9);
     if (shares.size() == kMostKinds || share < kLeastShare) break;
     shares.push_back(fmt::format("{:.0f} % in {}{}", 100 * share, in_backticks(name),
                                  kind.count > 1 ? fmt::format(" ({} times)", kind.count) : ""));
   }
-  return fmt::format("Measured here, a call of eager takes {}{}{}.\n", time_text(eager.call.median_us * 1e-6),
-                     shares.empty() ? "" : ": ", fmt::join(shares, ", "));
+  return fmt::format("Measured here{}, a call of eager takes {}{}{}.\n",
+                     eager.waited >= eval::EagerTimes::kBusy ? " (while others were at work)" : "",
+                     time_text(eager.call.median_us * 1e-6), shares.empty() ? "" : ": ", fmt::join(shares, ", "));
 }
 
 std::string totals_of(const eval::Preflight& preflight) {

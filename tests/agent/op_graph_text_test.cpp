@@ -60,9 +60,17 @@ TEST(OpGraphText, TellsWhatEagerWasMeasuredToSpend) {
   const OpGraphText text = describe_graph(model, preflight, times());
   ASSERT_EQ(text.rows.size(), 3u);
   EXPECT_THAT(text.rows[1], AllOf(HasSubstr("sin(v1)"), HasSubstr(", measured 75.0 us\n")));
-  EXPECT_THAT(text.totals, HasSubstr("a call of eager takes 100.0 us: 75 % in `sin`, 22 % in `relu` (2 times).\n"));
+  EXPECT_THAT(text.totals, HasSubstr("a call of eager takes 100.0 us: 77 % in `sin`, 23 % in `relu` (2 times).\n"));
   const std::string task = join(task_prompt({model, "cpu", "hybrid", preflight, 0, {}, "", {}, times()}));
   EXPECT_THAT(task, AllOf(HasSubstr("when it was measured here:"), HasSubstr("measured 12.0 us")));
+}
+
+TEST(OpGraphText, TellsThatTheMachineWasBusy) {
+  const eval::Reference model = reference();
+  eval::EagerTimes busy = times();
+  busy.waited = 0.5;
+  EXPECT_THAT(describe_graph(model, eval::preflight(model, rates(), false), busy).totals,
+              HasSubstr("Measured here (while others were at work), a call"));
 }
 
 TEST(OpGraphText, SaysNothingOfWhatWasNotMeasured) {
@@ -120,6 +128,21 @@ TEST_F(EagerTimesOfAModel, MayBeUnknown) {
   preflight_.eager_s = 30;
   EXPECT_FALSE(ask(model, times()));
   EXPECT_THAT(said_, HasSubstr("about 30.0 s"));
+  EXPECT_EQ(measured_, 2);
+}
+
+// Those of a busy machine are measured anew in another session.
+TEST_F(EagerTimesOfAModel, OfABusyMachineDoNotLast) {
+  const eval::Reference model = reference();
+  eval::EagerTimes busy = times();
+  busy.waited = 0.5;
+  ASSERT_TRUE(ask(model, busy));
+  EXPECT_EQ(ask(model, times())->waited, 0.5);
+  EXPECT_EQ(measured_, 1);
+  for (const auto& entry : fs::recursive_directory_iterator(folder_))
+    if (entry.is_regular_file())
+      fs::last_write_time(entry.path(), fs::file_time_type::clock::now() - std::chrono::hours(1));
+  EXPECT_EQ(ask(model, times())->waited, 0);
   EXPECT_EQ(measured_, 2);
 }
 

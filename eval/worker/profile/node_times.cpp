@@ -2,10 +2,12 @@
 
 #include <ATen/Context.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "compiler/runtime/process.h"
 #include "eval/host/edge.h"
 #include "eval/samples.h"
 #include "eval/torch/replay.h"
@@ -18,7 +20,7 @@ namespace tilepilot::eval {
 namespace {
 
 constexpr double kSecondsOfCalls = 0.5;
-constexpr size_t kMostCallsOfNodes = 10;
+constexpr size_t kMostCallsOfNodes = 30;
 constexpr uint64_t kSeedOfCalls = 1;
 
 // While it lives, memory is kept for the next call, as allocators of PyTorch's do.
@@ -55,11 +57,12 @@ class NodeTimes {
       return make_error(DiagnosticKind::worker_unavailable, {}, fmt::format("a call of it takes {:.1f} s", first));
     for (auto& seconds : nodes_) seconds.clear();
     calls_.clear();
-    const double begin = monotonic_seconds();
+    const double begin = monotonic_seconds(), queued = runtime::queued_seconds_of_threads(getpid());
     while (calls_.empty() || (calls_.size() < kMostCallsOfNodes && monotonic_seconds() - begin < kSecondsOfCalls))
       TRY(call(replay, leaves, state));
     EagerTimes times{timing_of(calls_), {}};
-    for (const auto& seconds : nodes_) times.node_us.push_back(timing_of(seconds).median_us);
+    times.waited = (runtime::queued_seconds_of_threads(getpid()) - queued) / (monotonic_seconds() - begin);
+    for (const auto& seconds : nodes_) times.node_us.push_back(timing_of(seconds).low_us);
     return times;
   }
 

@@ -10,7 +10,7 @@
 namespace tilepilot::eval {
 
 // The first call does not count, and ends the measuring if it takes more than kLongestFirstCall seconds. Others follow
-// for about half a second, ten at most. Errors: the model cannot be replayed, or is too slow.
+// for about half a second, thirty at most. Errors: the model cannot be replayed, or is too slow.
 inline constexpr double kLongestFirstCall = 3;
 Result<EagerTimes> time_nodes(const Reference& reference, c10::Device device);
 
