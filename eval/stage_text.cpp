@@ -16,7 +16,8 @@ std::string node_of_stage(const StageCheck& stage) {
 
 std::string text_of_stage(const StageCheck& stage) {
   if (stage.right) return fmt::format("{} writes what {} gives", kernel_of_stage(stage), node_of_stage(stage));
-  if (stage.node == 0) return fmt::format("{} writes no value of the model, element for element", kernel_of_stage(stage));
+  if (stage.node == 0)
+    return fmt::format("{} writes no value of the model, element for element", kernel_of_stage(stage));
   return fmt::format("{} comes nearest to {}: {:.3g} % of its elements are wrong{}{}", kernel_of_stage(stage),
                      node_of_stage(stage), stage.fraction_wrong * 100, stage.pattern.empty() ? "" : ", ",
                      stage.pattern);
