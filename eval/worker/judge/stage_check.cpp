@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "eval/worker/candidate/recorded_launches.h"
 #include "eval/worker/truth/stage_match.h"
 
 namespace tilepilot::eval {
@@ -14,10 +15,21 @@ namespace {
 
 constexpr double kSecondsOfStages = 2;
 
+constexpr const char* kTooMuch = "they write too much to be compared";
+
+// Whether an honest process, which stops before, could have sent it.
+bool is_within_limits(const nlohmann::json& launches, const std::vector<at::Tensor>& tensors) {
+  constexpr size_t kMostTensors = 4096;
+  return launches.size() <= RecordedLaunches::kMostLaunches && tensors.size() <= kMostTensors &&
+         bytes_of(tensors) <= RecordedLaunches::kMostBytes;
+}
+
 // What launches wrote, as the candidate's process tells it.
 Result<std::vector<WrittenByLaunch>> launches_in(const Message& answer, const CandidateLink& link) {
   std::vector<at::Tensor> tensors;
   if (answer.body.contains("tensors")) tensors = TRY(link.tensors_of(answer));
+  if (!is_within_limits(answer.body.at("launches"), tensors))
+    return make_error(DiagnosticKind::worker_unavailable, {}, kTooMuch);
   std::vector<WrittenByLaunch> launches;
   auto next = tensors.begin();
   for (const auto& each : answer.body.at("launches")) {
@@ -65,8 +77,7 @@ Result<std::vector<StageCheck>> checks_of(const StageSides& sides) {
     return ended();
   const auto answer = link.ask({{"op", "launches"}});
   if (!answer) return ended();
-  if (!answer->body.at("complete").get<bool>())
-    return make_error(DiagnosticKind::worker_unavailable, {}, "they write too much to be compared");
+  if (!answer->body.at("complete").get<bool>()) return make_error(DiagnosticKind::worker_unavailable, {}, kTooMuch);
   StageMatch match(TRY(launches_in(*answer, link)));
   if (!sides.channel.rest()) return ended();
   TRY(add_values(sides.side, trial, match, deadline));
