@@ -2,7 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 namespace tilepilot::eval {
+
+using nlohmann::json;
+
 namespace {
 
 std::string kernel_of_stage(const StageCheck& stage) {
@@ -31,6 +36,29 @@ std::string stages_text(const std::vector<StageCheck>& stages) {
   if (stages.size() == 1 && stages[0].right)
     text += ", and is the last one: what the model computes after that is missing, or done wrong outside of kernels";
   return text;
+}
+
+json to_json(const std::vector<StageCheck>& stages) {
+  json list = json::array();
+  for (const StageCheck& stage : stages)
+    list.push_back({{"kernel", stage.kernel},
+                    {"line", stage.line},
+                    {"launch", stage.launch},
+                    {"right", stage.right},
+                    {"node", stage.node},
+                    {"op", stage.op},
+                    {"node_line", stage.node_line},
+                    {"fraction_wrong", stage.fraction_wrong},
+                    {"pattern", stage.pattern}});
+  return list;
+}
+
+std::vector<StageCheck> stages_from_json(const json& list) {
+  std::vector<StageCheck> stages;
+  for (const json& node : list)
+    stages.push_back({node.at("kernel"), node.at("line"), node.at("launch"), node.at("right"), node.at("node"),
+                      node.at("op"), node.at("node_line"), node.at("fraction_wrong"), node.at("pattern")});
+  return stages;
 }
 
 }  // namespace tilepilot::eval

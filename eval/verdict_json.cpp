@@ -6,6 +6,7 @@
 #include "eval/diagnostic_json.h"
 #include "eval/judge.h"
 #include "eval/profile.h"
+#include "eval/stage_text.h"
 
 namespace tilepilot::eval {
 
@@ -160,29 +161,6 @@ OutputError read_error(const json& node) {
   return error;
 }
 
-json stages_json(const std::vector<StageCheck>& stages) {
-  json list = json::array();
-  for (const StageCheck& stage : stages)
-    list.push_back({{"kernel", stage.kernel},
-                    {"line", stage.line},
-                    {"launch", stage.launch},
-                    {"right", stage.right},
-                    {"node", stage.node},
-                    {"op", stage.op},
-                    {"node_line", stage.node_line},
-                    {"fraction_wrong", stage.fraction_wrong},
-                    {"pattern", stage.pattern}});
-  return list;
-}
-
-std::vector<StageCheck> read_stages(const json& list) {
-  std::vector<StageCheck> stages;
-  for (const json& node : list)
-    stages.push_back({node.at("kernel"), node.at("line"), node.at("launch"), node.at("right"), node.at("node"),
-                      node.at("op"), node.at("node_line"), node.at("fraction_wrong"), node.at("pattern")});
-  return stages;
-}
-
 json span_json(Span span) { return json::array({span.file, span.begin, span.end}); }
 Span read_span(const json& node) { return {node.at(0), node.at(1), node.at(2)}; }
 
@@ -263,7 +241,7 @@ json to_json(const Verdict& verdict) {
     object["kernelbench_timing"] = {{"eager", times_json(timing->eager)},
                                     {"candidate", times_json(timing->candidate)},
                                     {"speedup", timing->speedup()}};
-  if (!verdict.stages.empty()) object["stages"] = stages_json(verdict.stages);
+  if (!verdict.stages.empty()) object["stages"] = to_json(verdict.stages);
   if (verdict.graph) object["graph"] = graph_timing_json(*verdict.graph);
   if (verdict.gpu_state) object["gpu_state"] = state_json(*verdict.gpu_state);
   if (verdict.profile) object["profile"] = to_json(*verdict.profile);
@@ -283,7 +261,7 @@ Verdict verdict_from_json(const json& node) {
   verdict.eager = read_timing(node.at("eager"));
   verdict.compiled = read_compiled(node.at("compiled"));
   verdict.launch_bound = node.value("launch_bound", false);
-  if (auto stages = node.find("stages"); stages != node.end()) verdict.stages = read_stages(*stages);
+  if (auto stages = node.find("stages"); stages != node.end()) verdict.stages = stages_from_json(*stages);
   if (auto graph = node.find("graph"); graph != node.end()) verdict.graph = read_graph_timing(*graph);
   node.at("generated_share").get_to(verdict.generated_share);
   node.at("kernels").get_to(verdict.kernels);

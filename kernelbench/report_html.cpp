@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "eval/stage_text.h"
 #include "kernelbench/report.h"
 
 namespace tilepilot::embedded {
@@ -19,6 +20,13 @@ using nlohmann::json;
 constexpr size_t kMostSourceBytes = size_t{2} << 20;
 constexpr size_t kMostErrors = 40;  // of a verdict, in its table
 
+// Which kernel goes wrong first.
+std::string words_of(const json& stages) {
+  try {
+    return eval::stages_text(eval::stages_from_json(stages));
+  } catch (const json::exception&) { return "its stages cannot be read"; }
+}
+
 // Of a verdict, what the page shows.
 json brief(const json& verdict) {
   json shown = json::object();
@@ -26,6 +34,7 @@ json brief(const json& verdict) {
   for (const char* key : {"outcome", "detail", "guard", "speedup", "speedup_interval", "eager", "candidate", "compiled",
                           "generated_share", "kernels", "notes", "rendered", "given_inputs_only", "kernelbench"})
     if (const auto found = verdict.find(key); found != verdict.end() && !found->is_null()) shown[key] = *found;
+  if (const auto stages = verdict.find("stages"); stages != verdict.end()) shown["notes"].push_back(words_of(*stages));
   if (const auto errors = verdict.find("errors"); errors != verdict.end() && errors->is_array()) {
     shown["errors"] = json::array();
     for (size_t i = 0; i < std::min(errors->size(), kMostErrors); ++i) {

@@ -8,6 +8,7 @@
 
 #include "eval/judge.h"
 #include "eval/profile.h"
+#include "eval/stage_text.h"
 
 namespace tilepilot::kernelbench {
 namespace {
@@ -205,6 +206,19 @@ TEST(ReportHtml, ShowsWhereTimeGoes) {
   const std::string page = report_html({batch, {}}, {});
   EXPECT_THAT(page, AllOf(HasSubstr("fused_rows"), HasSubstr("not TMA: rows of 24 bytes"), HasSubstr("aten::softmax"),
                           HasSubstr("aten::op7"), Not(HasSubstr("aten::op8")), Not(HasSubstr("copy A -> a"))));
+}
+
+TEST(ReportHtml, ShowsWhichKernelGoesWrong) {
+  Batch batch = sample();
+  json& verdict = batch.problems[0].outcome.record["verdict"];
+  verdict["stages"] = eval::to_json(std::vector<eval::StageCheck>{
+      {.kernel = "rows", .line = 31, .launch = 1, .right = true, .node = 4, .op = "aten::sum"},
+      {.kernel = "out", .line = 52, .launch = 2}});
+  EXPECT_THAT(
+      report_html({batch, {}}, {}),
+      AllOf(HasSubstr("kernel `rows` (line 31) writes what `aten::sum` (node 4) gives"), HasSubstr("`out` (line 52)")));
+  verdict["stages"] = 3;
+  EXPECT_THAT(report_html({batch, {}}, {}), HasSubstr("its stages cannot be read"));
 }
 
 TEST(ReportHtml, StaysSmall) {
