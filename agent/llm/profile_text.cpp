@@ -37,7 +37,7 @@ std::string_view name_without_space(std::string_view name) {
 }
 
 // Operators of PyTorch by what a kernel of one's own can gain on them.
-enum class OperatorKind { product, copy, other };
+enum class OperatorKind { product, copy, allocation, other };
 OperatorKind kind_of(std::string_view full_name) {
   static constexpr std::array<std::string_view, 19> kProducts = {
       "linear", "matmul", "mm",  "bmm",      "addmm",  "baddbmm", "addbmm", "mv",   "addmv", "dot",
@@ -49,6 +49,7 @@ OperatorKind kind_of(std::string_view full_name) {
   if (is_among(kProducts) || name.find("convolution") != std::string_view::npos || name.starts_with("conv_transpose") ||
       name.starts_with("scaled_dot_product"))
     return OperatorKind::product;
+  if (name.starts_with("empty") || name.starts_with("new_empty")) return OperatorKind::allocation;
   return is_among(kCopies) ? OperatorKind::copy : OperatorKind::other;
 }
 
@@ -109,7 +110,8 @@ void add_operator_gains(const Profile& profile, std::vector<Gain>& gains) {
   SmallOperators small;
   for (const OperatorProfile& each : profile.operators) {
     const OperatorKind kind = kind_of(each.name);
-    if (kind == OperatorKind::product) continue;  // PyTorch's library is hard to beat: its row says so
+    // PyTorch's library is hard to beat, as its row says, and outputs need memory.
+    if (kind == OperatorKind::product || kind == OperatorKind::allocation) continue;
     if (each.share < kNotableShare) {
       small.us += each.us;
       ++small.count;
@@ -199,13 +201,15 @@ std::string kernel_details(const KernelProfile& kernel) {
   return text;
 }
 
+std::string_view note_on(OperatorKind kind) {
+  if (kind == OperatorKind::product)
+    return ": PyTorch's library, which is hard to beat; what follows it can be fused where a kernel does it as well";
+  return kind == OperatorKind::allocation ? ": memory for new tensors" : "";
+}
+
 std::string operator_row(const OperatorProfile& each) {
-  return fmt::format(
-      "- {}: {}{}, {}{}\n", share_text(each.us, each.share), in_backticks(each.name), at_line(each.line),
-      times(each.count, "call", "calls"),
-      kind_of(each.name) == OperatorKind::product
-          ? ": PyTorch's library, which is hard to beat; what follows it can be fused where a kernel does it as well"
-          : "");
+  return fmt::format("- {}: {}{}, {}{}\n", share_text(each.us, each.share), in_backticks(each.name), at_line(each.line),
+                     times(each.count, "call", "calls"), note_on(kind_of(each.name)));
 }
 
 bool is_notable(double share) { return share >= kNotableShare; }

@@ -140,6 +140,13 @@ TEST(ProfileText, IsShort) {
               AllOf(HasSubstr("7 other kernels"), HasSubstr("6 other operators"), HasSubstr("6 more like these")));
 }
 
+TEST(ProfileText, LeavesAllocationsAlone) {
+  const std::string text = told(profiled({kernel("waves", 22, 500, 490), aten("empty", 51, 200)}, 720));
+  EXPECT_THAT(line_with(text, "`aten::empty`"),
+              "- 28 %, 200 us: `aten::empty`, line 51, 1 call: memory for new tensors");
+  EXPECT_THAT(text, Not(HasSubstr("(line 51)")));
+}
+
 TEST(ProfileText, AddsUpSmallOperators) {
   std::vector<eval::PartRecord> parts = {kernel("waves", 22, 500, 490)};
   for (int i = 0; i < 30; ++i) parts.push_back(aten("relu" + std::to_string(i), 70 + i, 10));
