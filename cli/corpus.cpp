@@ -120,8 +120,8 @@ int search(Session& session, const CorpusFlags& options) {
   if (!hits) return session.fail(hits.error());
   json object = {{"ok", true}, {"hits", json::array()}};
   for (const auto& hit : *hits) {
-    session.answer(fmt::format("{:.2f}  {:<28}  {}\n      because it {}", hit.score, hit.entry.name, hit.entry.summary,
-                               hit.reason));
+    session.answer(fmt::format("{:.2f}  {:<28}  {}", hit.score, hit.entry.name, hit.entry.summary));
+    if (!hit.reason.empty()) session.answer("      " + hit.reason);
     object["hits"].push_back({{"score", hit.score}, {"reason", hit.reason}, {"entry", entry_json(hit.entry, false)}});
   }
   if (hits->empty()) session.answer("no entry of the corpus is related");
