@@ -105,7 +105,7 @@ void add_batch_options(CLI::App& command, Session& session, BenchFlags& flags) {
   command
       .add_option("--variants", flags.variants,
                   "Most variants of each verified program that leaves numbers open (`generate --help`)")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, 1000))
       ->capture_default_str();
   command.add_option("--problem-minutes", flags.batch.each.minutes, "Longest time for a problem's candidates")
       ->check(number_within(0.001, 1e6))

@@ -284,7 +284,7 @@ void add_generate(CLI::App& app, Session& session) {
   command
       ->add_option("--variants", generate.budget.variants,
                    "Most variants of each verified program that leaves numbers open, as `BLOCK = 64  # tune: 32, 128`")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, 1000))
       ->capture_default_str();
   command->add_option("--minutes", generate.budget.minutes, "Longest time for all of them")
       ->check(number_within(0.001, 1e6))

@@ -333,6 +333,7 @@ class RecordedChat final : public ChatClient {
     ++saved_;
     if (reply) return *std::move(reply);
     if (!exchange.failure.empty()) return chat_failed("as it was recorded: " + exchange.failure);
+    if (exchange.status == 200) return chat_failed("a recorded reply cannot be read");
     return chat_failed(exchange.status == 0 ? "the recorded run was killed while it waited for a reply"
                                             : fmt::format("the recorded endpoint answered {}", exchange.status));
   }
