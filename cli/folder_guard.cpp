@@ -17,15 +17,18 @@ namespace {
 
 using Folders = std::vector<std::filesystem::path>;
 
-// Processes that end with this one need a moment; those of other runs keep theirs.
-// On a busy machine that takes seconds.
+// Processes that end with this one need a moment, on a busy machine seconds; those of other runs keep theirs, and are
+// not waited for.
 void remove_what_is_left(const Folders& folders) {
   constexpr double kFirst = 0.02, kMore = 1.1, kSeconds = 30;
   double waited = 0;
   for (double pause = kFirst; waited < kSeconds; pause *= kMore) {
-    int left = 0;
-    for (const auto& folder : folders) left += runtime::remove_owned_folders(folder, runtime::is_dead);
-    if (left == 0) return;
+    bool is_done = true;
+    for (const auto& folder : folders) {
+      const auto left = runtime::remove_owned_folders(folder, runtime::is_dead);
+      is_done = is_done && std::none_of(left.begin(), left.end(), runtime::is_orphan);
+    }
+    if (is_done) return;
     std::this_thread::sleep_for(std::chrono::duration<double>(pause));
     waited += pause;
   }

@@ -31,33 +31,60 @@ pid_t owner_of(std::string_view name, std::string_view mark) {
   return parsed.ec == std::errc() && owner > 0 ? owner : 0;
 }
 
+struct ProcessState {
+  std::string name;
+  char letter = 0;   // 0: there is no such process
+  pid_t parent = 0;  // likewise
+};
+
+// Linux, proc_pid_stat(5): "PID (NAME) LETTER PARENT ...".
+ProcessState state_of(pid_t process) {
+  std::ifstream file(fmt::format("/proc/{}/stat", process));
+  std::string stat;
+  std::getline(file, stat);
+  const size_t name = stat.find('('), name_end = stat.rfind(") ");
+  if (name == std::string::npos || name_end == std::string::npos || name_end + 4 > stat.size()) return {};
+  ProcessState state{stat.substr(name + 1, name_end - name - 1), stat[name_end + 2]};
+  std::from_chars(stat.data() + name_end + 4, stat.data() + stat.size(), state.parent);
+  return state;
+}
+
 }  // namespace
 
 std::string owned_folder_pattern(const fs::path& parent, std::string_view kind) {
   return (parent / fmt::format("{}{}{}-XXXXXX", kind, mark_of_machine(), getpid())).string();
 }
 
-int remove_owned_folders(const fs::path& parent, const std::function<bool(pid_t)>& unwanted) {
+std::vector<pid_t> remove_owned_folders(const fs::path& parent, const std::function<bool(pid_t)>& unwanted) {
   const std::string mark = mark_of_machine();
-  int left = 0;
+  std::vector<pid_t> left;
   std::error_code ignored;
   for (const auto& item : fs::directory_iterator(parent, ignored)) {
     const pid_t owner = owner_of(item.path().filename().string(), mark);
     if (owner == 0) continue;
     if (unwanted(owner)) fs::remove_all(item.path(), ignored);
-    left += fs::exists(item.path(), ignored) ? 1 : 0;
+    if (fs::exists(item.path(), ignored)) left.push_back(owner);
   }
   return left;
 }
 
 bool is_dead(pid_t process) {
   if (kill(process, 0) != 0 && errno == ESRCH) return true;
-  // Linux, proc_pid_stat(5): the state stands behind the name, which is in parentheses.
-  std::ifstream file(fmt::format("/proc/{}/stat", process));
-  std::string stat;
-  std::getline(file, stat);
-  const size_t name_end = stat.rfind(") ");
-  return name_end != std::string::npos && name_end + 2 < stat.size() && stat[name_end + 2] == 'Z';
+  return state_of(process).letter == 'Z';
+}
+
+bool is_orphan(pid_t process) {
+  constexpr int kMostGenerations = 16;
+  for (int i = 0; i < kMostGenerations; ++i) {
+    const pid_t parent = state_of(process).parent;
+    if (parent <= 1) return true;
+    // Orphans of a user's session belong to its systemd.
+    const std::string name = state_of(parent).name;
+    if (name == "systemd") return true;
+    if (!name.starts_with("tilepilot")) return false;
+    process = parent;
+  }
+  return false;
 }
 
 }  // namespace tilepilot::runtime

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace tilepilot::runtime {
 
@@ -14,10 +15,13 @@ namespace tilepilot::runtime {
 std::string owned_folder_pattern(const std::filesystem::path& parent, std::string_view kind);
 
 // Removes the folders of that name whose makers ran on this machine, in this namespace of processes, and are wanted no
-// more. Returns how many are left there, of any maker of this machine.
-int remove_owned_folders(const std::filesystem::path& parent, const std::function<bool(pid_t)>& unwanted);
+// more. Returns the makers of those that are left there, of any run.
+std::vector<pid_t> remove_owned_folders(const std::filesystem::path& parent,
+                                        const std::function<bool(pid_t)>& unwanted);
 
 // Whether there is no such process any more, or only its parent has not heard of its end.
 bool is_dead(pid_t process);
+// Whether it is a process of ours whose run has ended: who started it is gone, or is such a process itself.
+bool is_orphan(pid_t process);
 
 }  // namespace tilepilot::runtime

@@ -6,8 +6,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "compiler/runtime/owned_folder.h"
 #include "compiler/source/file.h"
 #include "tests/cli/command_line.h"
+#include "tests/cli/process_tree.h"
 
 namespace tilepilot {
 namespace {
@@ -72,6 +74,19 @@ TEST_F(LeftBehind, ARunFromEndToEnd) {
   auto edited = tilepilot({"verify", "link.cert.json"});
   EXPECT_EQ(edited.exit_code, 2);
   EXPECT_THAT(edited.err, HasSubstr("was edited"));
+}
+
+// What another run works in is no reason to stay.
+TEST_F(LeftBehind, NoGuardWaitsForAnotherRun) {
+  std::string busy = runtime::owned_folder_pattern(fs::temp_directory_path(), "run");  // of this process, which lives
+  ASSERT_NE(::mkdtemp(busy.data()), nullptr);
+  const std::string mark = "TILEPILOT_TEST_MARK=" + folder_.string();
+  const auto result = tilepilot({"language", "T.copy"}, {mark});
+  EXPECT_EQ(result.exit_code, 0) << all(result);
+  EXPECT_TRUE(comes_true(5, [&] { return processes_with(mark).empty(); }))
+      << "these go on: " << names_of(processes_with(mark));
+  EXPECT_TRUE(fs::exists(busy));
+  fs::remove_all(busy);
 }
 
 TEST_F(LeftBehind, CheckSaysWhereItIsAndWritesACertificate) {
