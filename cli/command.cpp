@@ -141,6 +141,14 @@ std::vector<std::filesystem::path> Session::temporary_folders() const {
 
 std::string Session::python() const { return common.python.empty() ? environment.python : common.python; }
 
+Diagnostic Session::no_run(int64_t run) const {
+  return {DiagnosticKind::bad_usage,
+          {},
+          fmt::format("there is no run {} in `{}`", run, store_file().string()),
+          {},
+          "`tilepilot runs list` shows them"};
+}
+
 Result<std::string> Session::target() const { return runtime::to_string(TRY(runtime::parse_target(common.target))); }
 
 Result<std::string> Session::compile_target() const {

@@ -72,6 +72,8 @@ class Session {
   agent::ExporterOptions exporter_options() const;
   // Where candidates are judged. Errors: what is no target.
   Result<std::string> target() const;
+  // That the database has no such run of `generate`.
+  Diagnostic no_run(int64_t run) const;
   // What code can be printed for, whatever this machine has.
   Result<std::string> compile_target() const;
 

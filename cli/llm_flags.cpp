@@ -98,9 +98,7 @@ Result<std::optional<agent::Recording>> LlmFlags::recording(const Session& sessi
   if (problem == std::errc() && end == replay.data() + replay.size()) {
     auto store = TRY(agent::RunStore::open(session.store_file()));
     if (auto found = TRY(agent::load_recording(*store, run))) return found;
-    return make_error(DiagnosticKind::bad_usage, {},
-                      fmt::format("there is no run {} in `{}`", run, session.store_file().string()),
-                      "`tilepilot runs list` shows them");
+    return make_error(session.no_run(run));
   }
   std::string text, why;
   if (!read_file(replay, text, &why))

@@ -56,10 +56,7 @@ int list_runs(Session& session, const RunsFlags& options) {
 Result<agent::StoredRun> find_run(const Session& session, int64_t id) {
   auto store = TRY(open_runs(session));
   auto run = TRY(store->find(id));
-  if (!run)
-    return make_error(DiagnosticKind::bad_usage, {},
-                      fmt::format("there is no run {} in `{}`", id, session.store_file().string()),
-                      "`tilepilot runs list` shows them");
+  if (!run) return make_error(session.no_run(id));
   return std::move(*run);
 }
 

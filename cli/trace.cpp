@@ -24,18 +24,10 @@ struct TraceFlags {
   int count = 1000;
 };
 
-Diagnostic no_run(const Session& session, int64_t run) {
-  return {DiagnosticKind::bad_usage,
-          {},
-          fmt::format("there is no run {} in `{}`", run, session.store_file().string()),
-          {},
-          "`tilepilot runs list` shows them"};
-}
-
 Result<agent::Transcript> find_transcript(const Session& session, int64_t run) {
   auto store = TRY(agent::RunStore::open(session.store_file(), /*read_only*/ true));
   auto transcript = TRY(agent::load_transcript(*store, run));
-  if (!transcript) return make_error(no_run(session, run));
+  if (!transcript) return make_error(session.no_run(run));
   return *std::move(transcript);
 }
 
@@ -95,7 +87,7 @@ int save_recording(Session& session, const TraceFlags& flags) {
   if (!store) return session.fail(store.error());
   auto recording = agent::load_recording(**store, flags.run);
   if (!recording) return session.fail(recording.error());
-  if (!*recording) return session.fail(no_run(session, flags.run));
+  if (!*recording) return session.fail(session.no_run(flags.run));
   const std::string text = agent::to_json(**recording).dump(1, ' ', false, json::error_handler_t::replace) + "\n";
   if (std::string why; !write_file(flags.save, text, &why))
     return session.fail(
