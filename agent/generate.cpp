@@ -128,11 +128,8 @@ void point_at_model(Diagnostic& failure, int32_t file) {
     if (note.span.valid()) note.span.file = file;
 }
 
-// What passes only because anything trivial would, or only on the given inputs, is nothing to learn from.
-bool worth_keeping(const eval::Verdict& verdict) { return !verdict.degenerate && !verdict.given_inputs_only; }
-
 Result<bool> remember(Run& run, const GenerateResult& result, const Attempt& best) {
-  if (!run.options.add_to_corpus || !worth_keeping(best.told())) return false;
+  if (!run.options.add_to_corpus || !teaches(best.told())) return false;
   EntryFacts facts{run.reference,
                    result.preflight,
                    *result.certified,

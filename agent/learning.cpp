@@ -29,8 +29,6 @@ bool is_failure(const eval::Verdict& verdict) {
   return !is_right(verdict) && verdict.outcome != eval::Outcome::worker_failed;
 }
 
-bool teaches(const eval::Verdict& verdict) { return is_right(verdict) && !verdict.degenerate; }
-
 // Times were measured, and the intervals of both lie apart.
 bool is_faster(const eval::Verdict& after, const eval::Verdict& before) {
   return before.candidate && after.candidate && before.speedup_high > 0 && after.speedup_low > before.speedup_high;
@@ -49,6 +47,8 @@ std::string line_changes(const std::string& before, const std::string& after, si
   }
   return changed > most_lines ? std::string() : text;
 }
+
+bool teaches(const eval::Verdict& verdict) { return is_right(verdict) && !verdict.degenerate; }
 
 std::string failure_kind(const eval::Verdict& verdict) {
   if (verdict.given_inputs_only) return "given_inputs_only";

@@ -15,6 +15,10 @@ namespace tilepilot::agent {
 // than `most_lines` do, which is another program and no change.
 std::string line_changes(const std::string& before, const std::string& after, size_t most_lines);
 
+// What is verified, and neither because anything trivial would be nor on inputs like the given ones alone: from
+// anything else there is nothing to learn.
+bool teaches(const eval::Verdict& verdict);
+
 // What names a failure, for `retrieval::Fix::kind`: the kind of its first diagnostic, else the guard that rejected it,
 // else its outcome.
 std::string failure_kind(const eval::Verdict& verdict);
