@@ -1,9 +1,7 @@
 #include "agent/eager_times.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -17,17 +15,12 @@ namespace {
 
 using nlohmann::json;
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string();
-}
-
 // What the times depend on.
 std::string key_of(const EagerQuestion& question) {
   const eval::Reference& reference = question.reference;
   runtime::Sha256 key;
   for (const std::string& part : {reference.model_source, reference.dtype, reference.scale, reference.torch_version,
-                                  question.target, runtime::processor_identity(), host_name()})
+                                  question.target, runtime::processor_identity(), runtime::host_name()})
     key.add_field(part);
   key.add_field(fmt::format("{} {} {} {}", reference.seed, reference.training, question.judge.threads,
                             reference.forward.nodes.size()));

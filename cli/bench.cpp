@@ -13,6 +13,7 @@
 #include "cli/bench_flags.h"
 #include "cli/live_lines.h"
 #include "cli/store_warning.h"
+#include "compiler/runtime/machine.h"
 #include "compiler/source/file.h"
 #include "kernelbench/batch_hold.h"
 #include "kernelbench/generate_process.h"
@@ -30,11 +31,9 @@ struct ReportFlags {
 };
 
 json environment_json(const Session& session) {
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
   return {{"tilepilot", kVersion},
           {"commit", session.environment.commit},
-          {"host", host},
+          {"host", runtime::host_name()},
           {"processors", std::thread::hardware_concurrency()}};
 }
 

@@ -10,6 +10,7 @@
 #include <random>
 #include <sstream>
 
+#include "compiler/runtime/machine.h"
 #include "compiler/source/file.h"
 #include "retrieval/statement.h"
 
@@ -46,10 +47,8 @@ std::string start_of(int64_t process) {
 }
 
 json this_process() {
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
   std::random_device random;
-  return {{"host", host},
+  return {{"host", runtime::host_name()},
           {"boot", boot()},
           {"namespace", process_namespace()},
           {"process", getpid()},

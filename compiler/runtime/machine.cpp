@@ -1,12 +1,18 @@
 #include "compiler/runtime/machine.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <array>
 #include <fstream>
 #include <string_view>
 
 namespace tilepilot::runtime {
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string();
+}
 
 std::string processor_identity() {
   constexpr std::array<std::string_view, 8> kFields = {"vendor_id", "cpu family", "model",           "flags",

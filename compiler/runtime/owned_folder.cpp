@@ -8,6 +8,8 @@
 #include <charconv>
 #include <fstream>
 
+#include "compiler/runtime/machine.h"
+
 namespace tilepilot::runtime {
 namespace {
 
@@ -15,11 +17,9 @@ namespace fs = std::filesystem;
 
 // Process ids mean something only on one machine and in one namespace, and a cache may be shared by several.
 std::string mark_of_machine() {
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
   std::error_code ignored;
   const std::string pids = fs::read_symlink("/proc/self/ns/pid", ignored).string();
-  return fmt::format("-{:016x}-", std::hash<std::string>()(host + pids));
+  return fmt::format("-{:016x}-", std::hash<std::string>()(host_name() + pids));
 }
 
 // 0: no folder of this machine.
