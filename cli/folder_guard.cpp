@@ -17,16 +17,17 @@ namespace {
 
 using Folders = std::vector<std::filesystem::path>;
 
-// Processes that end with this one need a moment, on a busy machine seconds; those of other runs keep theirs, and are
-// not waited for.
-void remove_what_is_left(const Folders& folders) {
+// Processes that end with this one need a moment, on a busy machine seconds, and write as long as they live; those of
+// other runs keep their folders, and are not waited for.
+void remove_what_is_left(pid_t program, const Folders& folders) {
   constexpr double kFirst = 0.02, kMore = 1.1, kSeconds = 30;
+  const auto is_ending = [adopter = getppid()](pid_t owner) { return runtime::is_orphan(owner, adopter); };
   double waited = 0;
   for (double pause = kFirst; waited < kSeconds; pause *= kMore) {
-    bool is_done = true;
+    bool is_done = runtime::is_dead(program);  // its files are closed before it counts as dead
     for (const auto& folder : folders) {
       const auto left = runtime::remove_owned_folders(folder, runtime::is_dead);
-      is_done = is_done && std::none_of(left.begin(), left.end(), runtime::is_orphan);
+      is_done = is_done && std::none_of(left.begin(), left.end(), is_ending);
     }
     if (is_done) return;
     std::this_thread::sleep_for(std::chrono::duration<double>(pause));
@@ -40,7 +41,7 @@ void close_all_but(int kept) {
   close_range(static_cast<unsigned>(std::max(kept, 2)) + 1, ~0U, 0);
 }
 
-[[noreturn]] void stand_guard(int lifeline, const Folders& folders) {
+[[noreturn]] void stand_guard(pid_t program, int lifeline, const Folders& folders) {
   lifeline = fcntl(lifeline, F_DUPFD_CLOEXEC, 3);
   setsid();
   prctl(PR_SET_NAME, "tilepilot-guard");
@@ -50,7 +51,7 @@ void close_all_but(int kept) {
   close_all_but(lifeline);
   char byte = 0;
   while (read(lifeline, &byte, 1) < 0 && errno == EINTR) {}
-  remove_what_is_left(folders);
+  remove_what_is_left(program, folders);
   _exit(0);
 }
 
@@ -60,10 +61,10 @@ FolderGuard::FolderGuard(const Folders& folders) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return;
   // The guard is nobody's child to wait for: the one that starts it ends at once.
-  const pid_t starter = fork();
+  const pid_t program = getpid(), starter = fork();
   if (starter == 0) {
     close(ends[1]);
-    if (fork() == 0) stand_guard(ends[0], folders);
+    if (fork() == 0) stand_guard(program, ends[0], folders);
     _exit(0);
   }
   close(ends[0]);

@@ -73,15 +73,13 @@ bool is_dead(pid_t process) {
   return state_of(process).letter == 'Z';
 }
 
-bool is_orphan(pid_t process) {
+bool is_orphan(pid_t process, pid_t adopter) {
   constexpr int kMostGenerations = 16;
   for (int i = 0; i < kMostGenerations; ++i) {
+    if (is_dead(process)) return true;
     const pid_t parent = state_of(process).parent;
-    if (parent <= 1) return true;
-    // Orphans of a user's session belong to its systemd.
-    const std::string name = state_of(parent).name;
-    if (name == "systemd") return true;
-    if (!name.starts_with("tilepilot")) return false;
+    if (parent <= 1 || parent == adopter) return true;
+    if (!state_of(parent).name.starts_with("tilepilot")) return false;
     process = parent;
   }
   return false;

@@ -21,7 +21,8 @@ std::vector<pid_t> remove_owned_folders(const std::filesystem::path& parent,
 
 // Whether there is no such process any more, or only its parent has not heard of its end.
 bool is_dead(pid_t process);
-// Whether it is a process of ours whose run has ended: who started it is gone, or is such a process itself.
-bool is_orphan(pid_t process);
+// Whether it is a process of ours whose run has ended: it is dead, who started it is gone, or is such a process itself.
+// Orphans are the children of `adopter`, init or a subreaper (prctl(2)), or of nobody.
+bool is_orphan(pid_t process, pid_t adopter);
 
 }  // namespace tilepilot::runtime
