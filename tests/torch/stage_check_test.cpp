@@ -210,7 +210,8 @@ TEST_F(StagesOfPrograms, NobodyAsksOfARightOne) {
 }
 
 TEST_F(StagesOfPrograms, NameTheSecondKernel) {
-  const Verdict verdict = check({.second = "T.max(X[row, j] * W[j] + T.if_then_else(j < 90, B[j], B[j] + 5.0), 0.0)"});
+  const Verdict verdict =
+      check({.second = "T.max(X[row, j] * W[j] + T.if_then_else(j < 90, B[j], B[j] + 500.0), 0.0)"});
   EXPECT_EQ(verdict.outcome, Outcome::wrong_values) << to_json(verdict).dump(1);
   ASSERT_EQ(verdict.stages.size(), 2u) << to_json(verdict).dump(1);
   EXPECT_TRUE(verdict.stages[0].right);
