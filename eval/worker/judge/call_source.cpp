@@ -18,7 +18,7 @@ constexpr size_t kRedrawEvery = 6;     // batches at most, however long a draw t
 constexpr int64_t kBaseBytes = int64_t{128} << 20;
 constexpr size_t kMostBases = 8;
 constexpr int64_t kLargeBase = int64_t{1} << 30;  // a second one is not worth its memory
-constexpr uint64_t kTrapEvery = 4;                // calls of a batch with one call
+constexpr uint64_t kTrapEvery = 2;                // calls of a batch with one call
 constexpr double kTrapShare = 0.25;               // of the elements: what a trap changes
 
 // How another draw is made from one: elements drawn one like the other, from an interval around zero or that begins
@@ -131,6 +131,7 @@ void CallSource::find_changes(const Trial& given) {
 Status CallSource::draw(int64_t base) {
   const double begin = monotonic_seconds();
   bases_.erase(base);
+  if (last_call_ && last_call_->base == base) last_call_.reset();
   bases_[base] = TRY(side_.fresh_inputs(random_()));
   used_[base] = false;
   draw_seconds_ = monotonic_seconds() - begin;
@@ -140,6 +141,7 @@ Status CallSource::draw(int64_t base) {
 void CallSource::forget_draws() {
   bases_.clear();
   used_.clear();
+  last_call_.reset();
 }
 
 bool CallSource::is_large() const { return !side_.device().is_cpu() && bytes_ > kLargeOnGpu; }
@@ -187,20 +189,21 @@ Result<PlannedBatch> CallSource::next(size_t calls, size_t lead) {
 
 void CallSource::add_changed_calls(size_t calls, PlannedBatch& planned) {
   const uint64_t trap = calls > 1 ? random_() % calls : random_() % kTrapEvery;
+  std::uniform_real_distribution<double> place(0, 1 - kTrapShare);
   for (size_t i = 0; i < calls; ++i) {
-    auto base = std::next(bases_.begin(), static_cast<std::ptrdiff_t>(random_() % bases_.size()))->first;
-    Call call{base, {}, {}};
+    const auto base = std::next(bases_.begin(), static_cast<std::ptrdiff_t>(random_() % bases_.size()))->first;
+    // Like the call before, also if that was another batch's, or like a draw that a call had.
+    const bool is_due = i == trap, repeats_last = is_due && last_call_ && random_() % 2 == 0;
+    Call call = repeats_last ? *last_call_ : Call{base, {}, {}};
     // A draw that nobody has seen needs no change.
-    const bool seen = std::exchange(used_[base], true), trapped = seen && i == trap;
+    const bool seen = std::exchange(used_[call.base], true), trapped = is_due && seen;
     if (trapped) {
-      // Like the draw itself, or like the call before.
-      if (i > 0 && random_() % 2 == 0) call = planned.batch.calls.back();
-      std::uniform_real_distribution<double> place(0, 1 - kTrapShare);
       const double from = place(random_);
       call.last = {random_() | 1, from, from + kTrapShare};
     } else if (seen || has_constants_) {
       call.change.key = random_() | 1;
     }
+    last_call_ = call;
     planned.batch.calls.push_back(call);
     planned.traps.push_back(trapped);
   }

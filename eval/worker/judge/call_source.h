@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -50,6 +51,7 @@ class CallSource {
   std::mt19937_64 random_;
   std::map<int64_t, std::vector<c10::IValue>> bases_;
   std::map<int64_t, bool> used_;     // whether a call had the base as it was drawn
+  std::optional<Call> last_call_;    // on bases as they are now
   std::vector<ChangeRule> changes_;  // by tensor
   bool can_change_ = false, varies_ = true;
   bool has_constants_ = false;  // that change all the same
