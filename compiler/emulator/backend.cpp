@@ -137,7 +137,7 @@ class EmulatedKernel : public runtime::CompiledKernel {
     if (report.defects.empty()) return {};
     const Defect& last = report.defects.back();  // a failed check ends the launch
     if (last.kind != DefectKind::failed_check) return error_of(report, program_.name, span);
-    const targets::cpu::RuntimeCheck& check = one.checks[static_cast<size_t>(last.number - 1)];
+    const targets::c::RuntimeCheck& check = one.checks[static_cast<size_t>(last.number - 1)];
     const int64_t block = last.block[0] + launch.grid[0] * (last.block[1] + launch.grid[1] * last.block[2]);
     Error error = make_error(check.kind, check.span, fmt::format("{} (block {})", check.message, block));
     error->note(span, "the kernel is launched here");
@@ -176,9 +176,9 @@ EmulatedLaunch emulated(const targets::cuda::Launch& launch, const ir::VarRanges
     result.grid[axis] = std::max<int64_t>(0, runtime::evaluate(launch.grid[axis], values));
   std::copy(launch.threads.begin(), launch.threads.end(), result.threads.begin());
   std::copy(launch.cluster.begin(), launch.cluster.end(), result.cluster.begin());
-  for (const targets::cpu::Tally& tally : launch.tallies) {
+  for (const targets::c::Tally& tally : launch.tallies) {
     result.tallies.emplace_back();
-    for (const targets::cpu::Tally::Part& part : tally.parts)
+    for (const targets::c::Tally::Part& part : tally.parts)
       result.tallies.back().emplace_back(line_of(part.span, sources), part.operations);
   }
   if (launch.persistent) {

@@ -44,10 +44,10 @@ std::vector<std::pair<SourceLine, Traffic>> worst(const std::map<SourceLine, Tra
 }
 
 // "96 fp32, 32 comparison"; with `warps`: "96 fp32 (3), ...".
-std::string operations_of(const targets::cpu::Operations& threads, const targets::cpu::Operations* warps) {
+std::string operations_of(const targets::c::Operations& threads, const targets::c::Operations* warps) {
   std::string text;
-  for (size_t k = 0; k < targets::cpu::kOperationClasses; ++k) {
-    const auto operation = static_cast<targets::cpu::Operation>(k);
+  for (size_t k = 0; k < targets::c::kOperationClasses; ++k) {
+    const auto operation = static_cast<targets::c::Operation>(k);
     if (threads[operation] == 0) continue;
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", threads[operation], name_of(operation));
     if (warps != nullptr) text += fmt::format(" ({})", (*warps)[operation]);
@@ -59,8 +59,8 @@ std::string operations_of(const Counters& counters) {
   const std::string all = operations_of(counters.thread_operations, &counters.warp_operations);
   if (all.empty()) return "";
   std::string text = fmt::format("  operations of threads (of warps): {}\n", all);
-  std::vector<std::pair<SourceLine, targets::cpu::Operations>> lines(counters.operation_lines.begin(),
-                                                                     counters.operation_lines.end());
+  std::vector<std::pair<SourceLine, targets::c::Operations>> lines(counters.operation_lines.begin(),
+                                                                   counters.operation_lines.end());
   std::stable_sort(lines.begin(), lines.end(),
                    [](const auto& a, const auto& b) { return a.second.total() > b.second.total(); });
   if (lines.size() > kMostCostlyLines) lines.resize(kMostCostlyLines);

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compiler/targets/cpu/operations.h"
+#include "compiler/targets/c/operations.h"
 
 namespace tilepilot::emulator {
 
@@ -55,7 +55,7 @@ struct Traffic {
 };
 
 // What a thread computes each time when it comes to a call `emulated::tally`, for which lines.
-using Tally = std::vector<std::pair<SourceLine, targets::cpu::Operations>>;
+using Tally = std::vector<std::pair<SourceLine, targets::c::Operations>>;
 
 struct Counters {
   Traffic shared_reads, shared_writes, global_reads, global_writes;  // asynchronous copies and ldmatrix are in there
@@ -66,8 +66,8 @@ struct Counters {
   // Arithmetic of launches with tallies (see targets/cpu/operation_count.h for what counts), of blocks that have ended.
   // A warp's are the most that one of its lanes does of each statement: what the warp issues if lanes that go the same
   // way go together, and never more than that.
-  targets::cpu::Operations thread_operations, warp_operations;
-  std::map<SourceLine, targets::cpu::Operations> operation_lines;  // of threads
+  targets::c::Operations thread_operations, warp_operations;
+  std::map<SourceLine, targets::c::Operations> operation_lines;  // of threads
   Counters& operator+=(const Counters& other);
 };
 

@@ -16,8 +16,8 @@
 namespace tilepilot::runtime {
 namespace {
 
+using targets::c::RuntimeCheck;
 using targets::cpu::LaunchEvents;
-using targets::cpu::RuntimeCheck;
 using LaunchFunction = void (*)(void* const* buffers, const int64_t* scalars, int64_t first_block, int64_t last_block,
                                 void* scratch, LaunchEvents* events);
 
@@ -68,7 +68,7 @@ struct Launch {
   LaunchFunction function;
   std::unique_ptr<ScratchPool> scratch;
   std::vector<RuntimeCheck> checks;
-  std::vector<targets::cpu::ScalarCode> scalar_code;
+  std::vector<targets::c::ScalarCode> scalar_code;
   std::vector<ir::Expr> grid;  // of the kernel that it launches, after the passes
   int64_t operations;          // of a block, at most
   Span kernel;                 // of the tile program
@@ -177,7 +177,7 @@ class CpuKernel : public CompiledKernel {
     for (const Launch& launch : launches_) {
       all.push_back({launch.kernel, "", launch.last_blocks, launch.is_worth_threads(launch.last_blocks)});
       for (const RuntimeCheck& check : launch.checks) all.back().checks.push_back(check.span);
-      for (const targets::cpu::ScalarCode& code : launch.scalar_code)
+      for (const targets::c::ScalarCode& code : launch.scalar_code)
         all.back().scalar.push_back({code.span, code.what, code.why});
     }
     return all;

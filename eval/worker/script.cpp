@@ -51,10 +51,10 @@ nlohmann::json to_json(const std::map<emulator::SourceLine, emulator::Traffic>& 
   return all;
 }
 
-nlohmann::json to_json(const targets::cpu::Operations& operations) {
+nlohmann::json to_json(const targets::c::Operations& operations) {
   nlohmann::json all = nlohmann::json::object();
-  for (size_t k = 0; k < targets::cpu::kOperationClasses; ++k) {
-    const auto operation = static_cast<targets::cpu::Operation>(k);
+  for (size_t k = 0; k < targets::c::kOperationClasses; ++k) {
+    const auto operation = static_cast<targets::c::Operation>(k);
     std::string name(name_of(operation));
     std::replace(name.begin(), name.end(), ' ', '_');
     all[name] = operations[operation];
@@ -62,7 +62,7 @@ nlohmann::json to_json(const targets::cpu::Operations& operations) {
   return all;
 }
 
-nlohmann::json to_json(const std::map<emulator::SourceLine, targets::cpu::Operations>& lines) {
+nlohmann::json to_json(const std::map<emulator::SourceLine, targets::c::Operations>& lines) {
   nlohmann::json all = nlohmann::json::object();
   for (const auto& [line, operations] : lines) all[emulator::spelled(line)] = to_json(operations);
   return all;

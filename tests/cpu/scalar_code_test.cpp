@@ -17,7 +17,7 @@ namespace tilepilot::testing {
 namespace {
 
 namespace fs = std::filesystem;
-using targets::cpu::ScalarCode;
+using targets::c::ScalarCode;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;

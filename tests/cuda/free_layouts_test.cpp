@@ -247,7 +247,7 @@ TEST(FreeLayouts, ArePlainWhereNothingCostsLess) {
 // The costs of a kernel's loops as they were dealt out.
 LayoutCost cost_of(const std::string& text) {
   const targets::cuda::PlannedKernel kernel = planned(text);
-  targets::cpu::IntegerFacts facts;
+  targets::c::IntegerFacts facts;
   facts.learn(kernel.kernel);
   LayoutCost cost;
   ir::walk(

@@ -10,8 +10,8 @@
 namespace tilepilot::testing {
 namespace {
 
-using targets::cpu::Operation;
-using targets::cpu::Operations;
+using targets::c::Operation;
+using targets::c::Operations;
 using targets::cuda::Architecture;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -47,7 +47,7 @@ Operations these(const std::vector<std::pair<Operation, int64_t>>& counts) {
 
 std::string shown(const Operations& operations) {
   std::string text;
-  for (size_t k = 0; k < targets::cpu::kOperationClasses; ++k)
+  for (size_t k = 0; k < targets::c::kOperationClasses; ++k)
     text += fmt::format("{} {}, ", operations[static_cast<Operation>(k)], name_of(static_cast<Operation>(k)));
   return text;
 }

@@ -129,7 +129,7 @@ TEST(EmulatorBackend, KeepsABookOfCosts) {
   const Cost &first = book->costs()[0], &second = book->costs()[1];
   EXPECT_EQ(first.launches, 3);
   EXPECT_EQ(second.launches, 1);
-  using targets::cpu::Operation;
+  using targets::c::Operation;
   EXPECT_EQ(first.counters.thread_operations[Operation::fp32], 3 * 64);
   EXPECT_EQ(second.counters.thread_operations[Operation::fp32], 128);
   EXPECT_EQ(second.counters.warp_operations[Operation::fp32], 4);

@@ -5,11 +5,12 @@
 #include "compiler/ir/cluster.h"
 #include "compiler/ir/search.h"
 #include "compiler/ir/visit.h"
-#include "compiler/targets/cpu/cost.h"
+#include "compiler/targets/c/expr.h"
 #include "compiler/targets/cpu/emit.h"
-#include "compiler/targets/cpu/expr.h"
-#include "compiler/targets/cpu/launch_plan.h"
-#include "compiler/targets/cpu/loop_body.h"
+#include "compiler/targets/cpu/loops/cost.h"
+#include "compiler/targets/cpu/loops/loop_body.h"
+#include "compiler/targets/cpu/plan/launch_plan.h"
+#include "compiler/targets/cpu/plan/operand_layout.h"
 #include "compiler/targets/cpu/roles.h"
 
 namespace tilepilot::embedded {
@@ -59,7 +60,7 @@ class LaunchEmitter {
       context_.has_streams = context_.has_streams || several.context_.has_streams;
       grid = joined_grid();
       operations = most_operations(several.context_.kernel.body);
-      for (ScalarCode& each : several.context_.scalar_code) context_.note_scalar(std::move(each));
+      for (c::ScalarCode& each : several.context_.scalar_code) context_.note_scalar(std::move(each));
     }
     code.source += launch_function();
     code.grids.push_back(std::move(grid));
@@ -67,7 +68,7 @@ class LaunchEmitter {
     code.operations.push_back(operations);
     code.checks.push_back(std::move(context_.checks));
     std::stable_sort(context_.scalar_code.begin(), context_.scalar_code.end(),
-                     [](const ScalarCode& a, const ScalarCode& b) { return a.span.begin < b.span.begin; });
+                     [](const c::ScalarCode& a, const c::ScalarCode& b) { return a.span.begin < b.span.begin; });
     code.scalar_code.push_back(std::move(context_.scalar_code));
     code.kernels.push_back(context_.kernel.span);
     return {};
@@ -76,14 +77,14 @@ class LaunchEmitter {
  private:
   size_t number_;
   LaunchPlan plan_;
-  Context context_;
+  c::Context context_;
   std::string function_, joined_function_;
   std::unordered_set<const ir::BufferData*> written_;
   std::vector<std::string> parameters_;  // of the block function
   std::vector<std::string> arguments_;   // as the launch function passes them
 
   LaunchEmitter(const ir::Program& program, size_t number, LaunchPlan plan)
-      : number_(number), plan_(std::move(plan)), context_{program, plan_.block, Names(prelude())} {}
+      : number_(number), plan_(std::move(plan)), context_{program, plan_.block, c::Names(prelude())} {}
 
   // Where joined blocks count as one.
   std::vector<ir::Expr> joined_grid() const {
@@ -120,7 +121,7 @@ class LaunchEmitter {
         context_.wide.insert(var->get());
     for (const ir::Var& symbol : context_.program.symbols) {
       context_.wide.insert(symbol.get());
-      if (ir::is_extent(context_.program, symbol)) context_.facts.set_range(symbol, {0, kLargestGrid});
+      if (ir::is_extent(context_.program, symbol)) context_.facts.set_range(symbol, {0, c::kLargestGrid});
     }
     for (const ir::Var& var : kernel.block_vars) context_.wide.insert(var.get());
     ir::walk(
@@ -138,7 +139,7 @@ class LaunchEmitter {
     written_ = written_buffers(context_.kernel);
     size_t buffers = 0, scalars = 0;
     const auto name_buffer = [&](const ir::Buffer& buffer) {
-      const std::string type = (written_.contains(buffer.get()) ? "" : "const ") + stored_type(buffer->type) + "*";
+      const std::string type = (written_.contains(buffer.get()) ? "" : "const ") + c::stored_type(buffer->type) + "*";
       parameters_.push_back(fmt::format("{} {}", type, context_.names.of(buffer)));
       arguments_.push_back(fmt::format("static_cast<{}>(buffers[{}])", type, buffers++));
     };
@@ -155,12 +156,12 @@ class LaunchEmitter {
   }
 
   void name_scalar(const ir::Var& var, size_t place) {
-    const std::string type = var->type.is_int() ? "int64_t" : computed_type(var->type);
+    const std::string type = var->type.is_int() ? "int64_t" : c::computed_type(var->type);
     parameters_.push_back(fmt::format("{} {}", type, context_.names.of(var)));
     const std::string bits = fmt::format("scalars[{}]", place);
     const std::string real = fmt::format("__builtin_bit_cast(double, {})", bits);
     arguments_.push_back(var->type.is_small_float()
-                             ? fmt::format("to_float(convert<{}>({}))", stored_type(var->type), real)
+                             ? fmt::format("to_float(convert<{}>({}))", c::stored_type(var->type), real)
                          : var->type.is_float() ? fmt::format("{}({})", type, real)
                          : var->type.is_bool()  ? bits + " != 0"
                                                 : bits);
@@ -168,7 +169,7 @@ class LaunchEmitter {
 
   // The memory of another buffer by another type and shape. Generated code is compiled without type-based aliasing.
   void declare_view(const ir::Buffer& buffer) {
-    const std::string type = stored_type(buffer->type);
+    const std::string type = c::stored_type(buffer->type);
     const bool written = buffer->scope != ir::Scope::global || written_.contains(buffer->base.get());
     context_.declarations.line("{0}{1}* {2} = reinterpret_cast<{0}{1}*>({3});", written ? "" : "const ", type,
                                context_.names.of(buffer), context_.names.of(buffer->base));
@@ -176,7 +177,7 @@ class LaunchEmitter {
 
   // A pointer that is what the buffer with the address holds at the time.
   void declare_by_address(const ir::Buffer& buffer) {
-    const std::string type = stored_type(buffer->type);
+    const std::string type = c::stored_type(buffer->type);
     context_.declarations.line("{0}*& {1} = reinterpret_cast<{0}*&>({2}[0]);", type, context_.names.of(buffer),
                                context_.names.of(buffer->address));
   }
@@ -187,7 +188,7 @@ class LaunchEmitter {
     if (buffer->address) return declare_by_address(buffer);
     int64_t elements = 1;
     std::string shape;
-    for (const int64_t extent : extents(buffer)) {
+    for (const int64_t extent : c::extents(buffer)) {
       elements *= extent;
       shape += fmt::format("{}{}", shape.empty() ? "" : ", ", extent);
     }
@@ -198,7 +199,7 @@ class LaunchEmitter {
       type = layout->second.computed;
       note += layout->second.is_b ? ", packed in panels" : ", packed in rows";
     }
-    const std::string &name = context_.names.of(buffer), cpp = stored_type(type);
+    const std::string &name = context_.names.of(buffer), cpp = c::stored_type(type);
     if (elements * type.bytes() <= kStackBytes)
       context_.declarations.line("alignas(64) {} {}[{}];  // {}", cpp, name, elements, note);
     else
@@ -214,7 +215,7 @@ class LaunchEmitter {
 
   // Blocks are numbered with the first axis fastest.
   std::string launch_function() {
-    Writer out;
+    c::Writer out;
     out.put("");
     out.open(
         "extern \"C\" void tp_launch_{}(void* const* buffers, const int64_t* scalars, int64_t first_block, "
@@ -246,7 +247,7 @@ class LaunchEmitter {
                        arguments_.empty() ? "" : ", ", fmt::join(blocks, ", "), context_.uses_events ? ", events" : "");
   }
 
-  void write_blocks(Writer& out) {
+  void write_blocks(c::Writer& out) {
     const size_t axes = context_.kernel.grid.size();
     for (size_t axis = 0; axis + 1 < axes; ++axis)
       out.line("const int64_t blocks_{} = {};", kAxisNames[axis], index(context_, context_.kernel.grid[axis]));
@@ -258,7 +259,7 @@ class LaunchEmitter {
   }
 
   // A box of blocks at a time: together, or one by one where the grid ends inside it.
-  void write_joined_blocks(Writer& out) {
+  void write_joined_blocks(c::Writer& out) {
     const std::vector<ir::Expr> grid = joined_grid();
     const std::vector<std::string> boxes = positions(grid.size());
     std::vector<std::string> blocks, fits;

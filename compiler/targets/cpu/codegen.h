@@ -16,7 +16,7 @@
 
 #include "compiler/diagnostics/result.h"
 #include "compiler/ir/stmt.h"
-#include "compiler/targets/cpu/context.h"
+#include "compiler/targets/c/context.h"
 
 namespace tilepilot::targets::cpu {
 
@@ -32,9 +32,9 @@ struct GeneratedCode {
   std::vector<std::vector<ir::Expr>> grids;          // of each launch; one block may be several of the program's
   std::vector<int64_t> scratch_bytes;                // a launch
   std::vector<int64_t> operations;                   // of one of its blocks, at most; INT64_MAX if that is not known
-  std::vector<std::vector<RuntimeCheck>> checks;     // of each launch
-  std::vector<std::vector<ScalarCode>> scalar_code;  // of each launch, in the order of the program's text
-  std::vector<Span> kernels;                         // of the tile program, a launch
+  std::vector<std::vector<c::RuntimeCheck>> checks;  // of each launch
+  std::vector<std::vector<c::ScalarCode>> scalar_code;  // of each launch, in the order of the program's text
+  std::vector<Span> kernels;                            // of the tile program, a launch
 };
 
 Result<GeneratedCode> generate(const ir::Program& program);

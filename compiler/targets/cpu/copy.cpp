@@ -1,7 +1,8 @@
 #include "compiler/ir/visit.h"
+#include "compiler/targets/c/events.h"
+#include "compiler/targets/c/expr.h"
 #include "compiler/targets/cpu/emit.h"
-#include "compiler/targets/cpu/events.h"
-#include "compiler/targets/cpu/expr.h"
+#include "compiler/targets/cpu/plan/operand_layout.h"
 #include "compiler/targets/cpu/tile_box.h"
 
 namespace tilepilot::targets::cpu {
@@ -42,7 +43,7 @@ ElementLoop element_loop(const ir::Region& region) {
 // An access to a tile that check_inside() has looked at in whole, for as long as this lives.
 class Checked {
  public:
-  Checked(Context& context, const ir::Buffer& buffer, const void* node)
+  Checked(c::Context& context, const ir::Buffer& buffer, const void* node)
       : context_(context), node_(buffer->scope == ir::Scope::global ? nullptr : node) {
     if (node_ != nullptr) context_.proven.insert(node_);
   }
@@ -52,11 +53,11 @@ class Checked {
   }
 
  private:
-  Context& context_;
+  c::Context& context_;
   const void* node_;
 };
 
-void emit_store_loop(Context& context, const ir::Region& destination, const ElementLoop& loop, ir::Expr value) {
+void emit_store_loop(c::Context& context, const ir::Region& destination, const ElementLoop& loop, ir::Expr value) {
   const ir::Stmt store =
       ir::make_stmt(ir::Store{destination.buffer, loop.indices(destination), std::move(value)}, destination.span);
   const Checked checked(context, destination.buffer, store.get());
@@ -64,7 +65,7 @@ void emit_store_loop(Context& context, const ir::Region& destination, const Elem
   emit_parallel(context, ir::For{ir::LoopKind::parallel, loop.vars, loop.extents, 0, store});
 }
 
-void emit_element_copy(Context& context, const ir::Copy& copy) {
+void emit_element_copy(c::Context& context, const ir::Copy& copy) {
   const ElementLoop loop = element_loop(copy.destination);
   const ir::Expr from = ir::load(copy.source.buffer, loop.indices(copy.source), copy.source.span);
   const Checked checked(context, copy.source.buffer, from.get());
@@ -76,7 +77,7 @@ std::string whole_window(const MatrixView& view) {
 }
 
 // Into a buffer in operand layout: the copy packs.
-void emit_packing_copy(Context& context, const ir::Copy& copy, const OperandLayout& layout, Span span) {
+void emit_packing_copy(c::Context& context, const ir::Copy& copy, const OperandLayout& layout, Span span) {
   const auto from = matrix_view(context, copy.source);
   if (!from)
     return context.fail(span, "a copy into an operand of `T.gemm` reads a region that this target cannot pack");
@@ -89,7 +90,7 @@ void emit_packing_copy(Context& context, const ir::Copy& copy, const OperandLayo
                       from->rows, from->columns, inside);
     return;
   }
-  const std::string type = stored_type(layout.computed);
+  const std::string type = c::stored_type(layout.computed);
   if (layout.transposed)
     context.body.line("load_transposed(rows<{}>{{{}, {}}}, {}, {}, {}, {});", type, to, from->rows, rows, from->columns,
                       from->rows, inside);
@@ -98,7 +99,7 @@ void emit_packing_copy(Context& context, const ir::Copy& copy, const OperandLayo
                       from->columns, inside);
 }
 
-bool emit_matrix_copy(Context& context, const ir::Copy& copy) {
+bool emit_matrix_copy(c::Context& context, const ir::Copy& copy) {
   const bool between_globals =
       copy.source.buffer->scope == ir::Scope::global && copy.destination.buffer->scope == ir::Scope::global;
   const bool with_bool = copy.source.buffer->type.is_bool() || copy.destination.buffer->type.is_bool();
@@ -113,7 +114,7 @@ bool emit_matrix_copy(Context& context, const ir::Copy& copy) {
   else if (!writable.empty())
     context.body.line("store_tile({}, {}, {});", target, source, writable);
   else {
-    const bool streams = is_streamed(copy.destination.buffer);
+    const bool streams = c::is_streamed(copy.destination.buffer);
     context.has_streams = context.has_streams || streams;
     context.body.line("{}({}, {}, {}, {});", streams ? "stream_tile" : "copy_tile", target, source, to->rows,
                       to->columns);
@@ -123,7 +124,7 @@ bool emit_matrix_copy(Context& context, const ir::Copy& copy) {
 
 }  // namespace
 
-void emit_copy(Context& context, const ir::Copy& copy, Span span) {
+void emit_copy(c::Context& context, const ir::Copy& copy, Span span) {
   context.body.line("// copy {} -> {}", copy.source.buffer->name, copy.destination.buffer->name);
   check_inside(context, copy.source);
   check_inside(context, copy.destination);
@@ -132,21 +133,21 @@ void emit_copy(Context& context, const ir::Copy& copy, Span span) {
   if (!emit_matrix_copy(context, copy)) emit_element_copy(context, copy);
 }
 
-void emit_fill(Context& context, const ir::Fill& fill, Span) {
+void emit_fill(c::Context& context, const ir::Fill& fill, Span) {
   const ir::Region& region = fill.destination;
   context.body.line("// fill {}", region.buffer->name);
   check_inside(context, region);
   const auto layout = context.layouts.find(region.buffer.get());
   if (layout != context.layouts.end()) {
     context.body.line("fill_run({}, {}, {}({}));", context.names.of(region.buffer),
-                      packed_elements(region.buffer, layout->second), stored_type(layout->second.computed),
+                      packed_elements(region.buffer, layout->second), c::stored_type(layout->second.computed),
                       value(context, fill.value));
     return;
   }
   const auto view = matrix_view(context, region);
   if (!view || !window_of(context, region, *view).empty())
     return emit_store_loop(context, region, element_loop(region), fill.value);
-  const std::string type = stored_type(region.buffer->type);
+  const std::string type = c::stored_type(region.buffer->type);
   context.body.line("fill_tile<{}>({}, {}, {}, {});", type, rows_of(region, *view, false), view->rows, view->columns,
                     element(context, fill.value));
 }

@@ -3,15 +3,15 @@
 #include <algorithm>
 
 #include "compiler/ir/visit.h"
-#include "compiler/targets/cpu/events.h"
-#include "compiler/targets/cpu/expr.h"
-#include "compiler/targets/cpu/loop_body.h"
+#include "compiler/targets/c/events.h"
+#include "compiler/targets/c/expr.h"
+#include "compiler/targets/cpu/loops/loop_body.h"
 #include "compiler/targets/cpu/roles.h"
 
 namespace tilepilot::targets::cpu {
 namespace {
 
-void emit_loop(Context& context, const ir::For& loop) {
+void emit_loop(c::Context& context, const ir::For& loop) {
   if (loop.kind == ir::LoopKind::parallel) return emit_parallel(context, loop);
   const ir::Var& var = loop.vars[0];
   context.wide.insert(var.get());
@@ -29,7 +29,7 @@ void emit_loop(Context& context, const ir::For& loop) {
   context.body.close();
 }
 
-void emit_if(Context& context, const ir::If& node) {
+void emit_if(c::Context& context, const ir::If& node) {
   if (context.proven.contains(&node)) return emit(context, node.then);
   context.body.open("if ({})", value(context, node.condition));
   const size_t assumed = context.facts.assume(node.condition);
@@ -42,33 +42,33 @@ void emit_if(Context& context, const ir::If& node) {
   context.body.close();
 }
 
-void emit_let(Context& context, const ir::Let& let) {
+void emit_let(c::Context& context, const ir::Let& let) {
   const ir::DType type = let.var->type;
-  if (is_index_arithmetic(let.value)) {
+  if (c::is_index_arithmetic(let.value)) {
     const std::string text = index(context, let.value);
     context.wide.insert(let.var.get());
     context.body.line("const int64_t {} = {};", context.names.of(let.var), text);
     return;
   }
   const std::string text = value(context, let.value);
-  context.body.line("const {} {} = {};", computed_type(type), context.names.of(let.var), text);
+  context.body.line("const {} {} = {};", c::computed_type(type), context.names.of(let.var), text);
 }
 
 // When an element may be written; empty if always.
-std::string write_condition(Context& context, const ir::Stmt& stmt, const ir::Buffer& buffer,
+std::string write_condition(c::Context& context, const ir::Stmt& stmt, const ir::Buffer& buffer,
                             const std::vector<ir::Expr>& indices) {
   if (context.proven.contains(stmt.get()) || !may_leave(context, buffer, indices)) return "";
   return bounds_condition(context, buffer, indices);
 }
 
-void emit_store(Context& context, const ir::Stmt& stmt, const ir::Store& store) {
+void emit_store(c::Context& context, const ir::Stmt& stmt, const ir::Store& store) {
   if (!context.stream_target.empty()) {
     context.body.line("{} = {};", context.stream_target, element(context, store.value));
     return;
   }
   if (const auto kept = context.lanes.stores.find(stmt.get()); kept != context.lanes.stores.end()) {
     const bool is_small = store.value->type.is_small_float();  // then it is rounded where it is stored
-    context.body.line("{} = {};", kept->second, (is_small ? unrounded : element)(context, store.value));
+    context.body.line("{} = {};", kept->second, (is_small ? c::unrounded : c::element)(context, store.value));
     return;
   }
   const std::string target = place(context, store.buffer, store.indices);
@@ -82,7 +82,7 @@ void emit_store(Context& context, const ir::Stmt& stmt, const ir::Store& store) 
 constexpr std::string_view kAtomicUpdates[] = {"", "put_update", "add_update", "min_update", "max_update", "or_update"};
 
 // Blocks of a grid run on many threads, the threads of a block on one: only global memory needs atomic updates.
-void emit_atomic(Context& context, const ir::Stmt& stmt, const ir::Atomic& atomic) {
+void emit_atomic(c::Context& context, const ir::Stmt& stmt, const ir::Atomic& atomic) {
   const ir::Buffer& buffer = atomic.element.buffer;
   const bool is_global = buffer->scope == ir::Scope::global;
   const std::string place = "&" + context.names.of(buffer) + "[" + offset(context, buffer, atomic.element.start) + "]";
@@ -100,7 +100,7 @@ void emit_atomic(Context& context, const ir::Stmt& stmt, const ir::Atomic& atomi
                       fails ? fmt::format(" else fail_check(events, {});", number) : "");
     return;
   }
-  const std::string type = computed_type(buffer->type);
+  const std::string type = c::computed_type(buffer->type);
   const std::string nothing =
       fails ? fmt::format("fail_load<{}>(events, {})", type, number) : fmt::format("{}(0)", type);
   if (!condition.empty()) call = fmt::format("{} ? {} : {}", condition, call, nothing);
@@ -109,7 +109,7 @@ void emit_atomic(Context& context, const ir::Stmt& stmt, const ir::Atomic& atomi
 
 }  // namespace
 
-void emit(Context& context, const ir::Stmt& stmt) {
+void emit(c::Context& context, const ir::Stmt& stmt) {
   std::visit(ir::overloaded{
                  [&](const ir::For& loop) { emit_loop(context, loop); },
                  [&](const ir::While& loop) {

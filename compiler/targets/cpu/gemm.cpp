@@ -1,6 +1,7 @@
+#include "compiler/targets/c/events.h"
+#include "compiler/targets/c/expr.h"
 #include "compiler/targets/cpu/emit.h"
-#include "compiler/targets/cpu/events.h"
-#include "compiler/targets/cpu/expr.h"
+#include "compiler/targets/cpu/plan/operand_layout.h"
 
 namespace tilepilot::targets::cpu {
 namespace {
@@ -12,15 +13,15 @@ struct Operand {
   ir::DType type;
 };
 
-Operand operand(Context& context, const ir::Region& region) {
+Operand operand(c::Context& context, const ir::Region& region) {
   const size_t rank = region.extent.size();
-  const std::vector<int64_t> shape = extents(region.buffer);
+  const std::vector<int64_t> shape = c::extents(region.buffer);
   return {address(context, region.buffer, region.start), shape[rank - 1], region.extent[rank - 2],
           region.extent[rank - 1], region.buffer->type};
 }
 
 std::string rows_of(const Operand& matrix) {
-  return fmt::format("rows<const {}>{{{}, {}}}", stored_type(matrix.type), matrix.at, matrix.stride);
+  return fmt::format("rows<const {}>{{{}, {}}}", c::stored_type(matrix.type), matrix.at, matrix.stride);
 }
 
 std::string window_of(const Operand& matrix) {
@@ -29,8 +30,8 @@ std::string window_of(const Operand& matrix) {
 
 class GemmEmitter {
  public:
-  GemmEmitter(Context& context, const ir::Gemm& gemm)
-      : context_(context), gemm_(gemm), computed_(product_type(gemm)), type_(stored_type(computed_)) {
+  GemmEmitter(c::Context& context, const ir::Gemm& gemm)
+      : context_(context), gemm_(gemm), computed_(product_type(gemm)), type_(c::stored_type(computed_)) {
     const size_t rank_a = gemm.a.extent.size(), rank_c = gemm.c.extent.size();
     m_ = gemm.c.extent[rank_c - 2];
     n_ = gemm.c.extent[rank_c - 1];
@@ -56,12 +57,12 @@ class GemmEmitter {
     else
       context_.body.line("copy_tile({}, {}, {}, {});", tile, rows_of(c), m_, n_);
     context_.body.line("{}({}, {}, {});", call, a, b, tile);
-    context_.body.line("copy_tile(rows<{}>{{{}, {}}}, rows<const {}>{{{}, {}}}, {}, {});", stored_type(c.type), c.at,
+    context_.body.line("copy_tile(rows<{}>{{{}, {}}}, rows<const {}>{{{}, {}}}, {}, {});", c::stored_type(c.type), c.at,
                        c.stride, type_, sum, n_, m_, n_);
   }
 
  private:
-  Context& context_;
+  c::Context& context_;
   const ir::Gemm& gemm_;
   ir::DType computed_;
   std::string type_;
@@ -99,7 +100,7 @@ class GemmEmitter {
 
 }  // namespace
 
-void emit_gemm(Context& context, const ir::Gemm& gemm, Span span) {
+void emit_gemm(c::Context& context, const ir::Gemm& gemm, Span span) {
   for (const ir::Region* region : {&gemm.a, &gemm.b, &gemm.c}) {
     if (region->buffer->scope == ir::Scope::global)
       return context.fail(span, fmt::format("`{}` is a global tensor; `T.gemm` works on tiles", region->buffer->name),

@@ -1,11 +1,11 @@
 #include "compiler/targets/cpu/lanes.h"
 
-#include "compiler/targets/cpu/cost.h"
-#include "compiler/targets/cpu/early_loads.h"
+#include "compiler/targets/c/expr.h"
 #include "compiler/targets/cpu/emit.h"
-#include "compiler/targets/cpu/expr.h"
-#include "compiler/targets/cpu/guard_range.h"
-#include "compiler/targets/cpu/row_blocks.h"
+#include "compiler/targets/cpu/loops/cost.h"
+#include "compiler/targets/cpu/loops/early_loads.h"
+#include "compiler/targets/cpu/loops/guard_range.h"
+#include "compiler/targets/cpu/loops/row_blocks.h"
 
 namespace tilepilot::targets::cpu {
 namespace {
@@ -16,7 +16,7 @@ constexpr int64_t kMostCopied = 1024;   // operations in all copies: compilers t
 
 class LaneWriter {
  public:
-  LaneWriter(Context& context, const LaneFacts& facts, const LanePlan& plan)
+  LaneWriter(c::Context& context, const LaneFacts& facts, const LanePlan& plan)
       : context_(context), out_(context.body), facts_(facts), plan_(plan) {}
 
   void run(const ir::Stmt& body) {
@@ -24,7 +24,7 @@ class LaneWriter {
     for (const Dimension& dimension : plan_.outer) opened += open_plain(dimension);
     if (plan_.row) row_ = chunked(*plan_.row, plan_.rows, "row", opened);
     lane_ = plan_.ends_with_runs ? open_runs(opened) : chunked(plan_.lane, plan_.width, "lane", opened);
-    LaneState state;
+    c::LaneState state;
     state.slots = plan_.slots();
     state.slot = plan_.row ? fmt::format("{} * {} + {}", row_.name, plan_.width, lane_.name) : lane_.name;
     std::swap(context_.lanes, state);
@@ -51,8 +51,8 @@ class LaneWriter {
     bool is_all;
   };
 
-  Context& context_;
-  Writer& out_;
+  c::Context& context_;
+  c::Writer& out_;
   const LaneFacts& facts_;
   const LanePlan& plan_;
   Axis row_, lane_;
@@ -116,7 +116,7 @@ class LaneWriter {
     for (const ir::Buffer& buffer : plan_.own) {
       const std::string name = context_.names.fresh("own_" + buffer->name);
       const size_t leading = buffer->rank() - plan_.thread.size();
-      out_.line("alignas(64) {} {}[{}];", stored_type(buffer->type), name, elements(buffer) * plan_.slots());
+      out_.line("alignas(64) {} {}[{}];", c::stored_type(buffer->type), name, elements(buffer) * plan_.slots());
       context_.lanes.own[buffer.get()] = {name, leading};
       const bool is_fresh = plan_.fresh.contains(buffer.get());
       const bool only_here = context_.uses.at(buffer.get()) == uses.at(buffer.get());
@@ -131,7 +131,7 @@ class LaneWriter {
 
   // That each lane has of a buffer.
   int64_t elements(const ir::Buffer& buffer) const {
-    const std::vector<int64_t> shape = extents(buffer);
+    const std::vector<int64_t> shape = c::extents(buffer);
     int64_t count = 1;
     for (size_t axis = 0; axis + plan_.thread.size() < shape.size(); ++axis) count *= shape[axis];
     return count;
@@ -139,7 +139,7 @@ class LaneWriter {
 
   // Between a buffer and the array that stands for it.
   void move(const ir::Buffer& buffer, bool in) {
-    const std::vector<int64_t> shape = extents(buffer);
+    const std::vector<int64_t> shape = c::extents(buffer);
     const size_t leading = shape.size() - plan_.thread.size();
     int64_t step = 1;
     std::string at;
@@ -485,7 +485,7 @@ class LaneWriter {
         std::any_of(later.begin(), later.end(), [&](const ir::Stmt& other) { return mentions(other, let->var); });
     if (!used) return;
     const std::string name = context_.names.fresh(let->var->name);
-    const std::string type = is_index_arithmetic(let->value) ? "int64_t" : computed_type(let->var->type);
+    const std::string type = c::is_index_arithmetic(let->value) ? "int64_t" : c::computed_type(let->var->type);
     out_.line("alignas(64) {} {}[{}];", type, name, plan_.slots());
     context_.lanes.values[let->var.get()] = fmt::format("{}[{}]", name, context_.lanes.slot);
   }
@@ -505,22 +505,22 @@ class LaneWriter {
     const auto* let = std::get_if<ir::Let>(&stmt->node);
     const auto kept = let != nullptr ? context_.lanes.values.find(let->var.get()) : context_.lanes.values.end();
     if (kept == context_.lanes.values.end()) return emit(context_, stmt);
-    const bool is_index = is_index_arithmetic(let->value);
+    const bool is_index = c::is_index_arithmetic(let->value);
     if (is_index) context_.wide.insert(let->var.get());
     out_.line("{} = {};", kept->second, is_index ? index(context_, let->value) : value(context_, let->value));
   }
 };
 
 // Such stores have a form of their own.
-bool stores_streams(const Context& context, const ir::Stmt& body) {
+bool stores_streams(const c::Context& context, const ir::Stmt& body) {
   const std::vector<Access> all = accesses(context.facts, body);
   return std::any_of(all.begin(), all.end(),
-                     [](const Access& access) { return access.is_store && is_streamed(access.buffer); });
+                     [](const Access& access) { return access.is_store && c::is_streamed(access.buffer); });
 }
 
 }  // namespace
 
-std::optional<Lanes> choose_lanes(const Context& context, const std::vector<Dimension>& dimensions,
+std::optional<Lanes> choose_lanes(const c::Context& context, const std::vector<Dimension>& dimensions,
                                   const ir::Stmt& body) {
   if (dimensions.empty() || !stores_are_private(context.facts, dimensions, body)) return std::nullopt;
   LaneFacts facts(dimensions, body);
@@ -532,7 +532,7 @@ std::optional<Lanes> choose_lanes(const Context& context, const std::vector<Dime
   return Lanes{std::move(facts), std::move(plan)};
 }
 
-void emit_lanes(Context& context, const Lanes& lanes, const ir::Stmt& body) {
+void emit_lanes(c::Context& context, const Lanes& lanes, const ir::Stmt& body) {
   LaneWriter(context, lanes.facts, lanes.plan).run(body);
 }
 

@@ -4,7 +4,7 @@
 // in a buffer of its own then stays in vector registers.
 #pragma once
 
-#include "compiler/targets/cpu/lane_plan.h"
+#include "compiler/targets/cpu/loops/lane_plan.h"
 
 namespace tilepilot::targets::cpu {
 
@@ -13,8 +13,8 @@ struct Lanes {
   LanePlan plan;
 };
 // Nullopt if the body has neither such loops nor runs (see lane_runs.h), or iterations that share memory.
-std::optional<Lanes> choose_lanes(const Context& context, const std::vector<Dimension>& dimensions,
+std::optional<Lanes> choose_lanes(const c::Context& context, const std::vector<Dimension>& dimensions,
                                   const ir::Stmt& body);
-void emit_lanes(Context& context, const Lanes& lanes, const ir::Stmt& body);
+void emit_lanes(c::Context& context, const Lanes& lanes, const ir::Stmt& body);
 
 }  // namespace tilepilot::targets::cpu

@@ -1,10 +1,10 @@
+#include "compiler/targets/c/expr.h"
 #include "compiler/targets/cpu/emit.h"
-#include "compiler/targets/cpu/expr.h"
-#include "compiler/targets/cpu/guard_range.h"
-#include "compiler/targets/cpu/hoist.h"
-#include "compiler/targets/cpu/index_lets.h"
 #include "compiler/targets/cpu/lanes.h"
-#include "compiler/targets/cpu/loop_body.h"
+#include "compiler/targets/cpu/loops/guard_range.h"
+#include "compiler/targets/cpu/loops/hoist.h"
+#include "compiler/targets/cpu/loops/index_lets.h"
+#include "compiler/targets/cpu/loops/loop_body.h"
 
 namespace tilepilot::targets::cpu {
 namespace {
@@ -12,7 +12,8 @@ namespace {
 // Writes one loop nest over the dimensions, the last innermost.
 class Nest {
  public:
-  Nest(Context& context, std::vector<Dimension> dimensions) : context_(context), dimensions_(std::move(dimensions)) {}
+  Nest(c::Context& context, std::vector<Dimension> dimensions)
+      : context_(context), dimensions_(std::move(dimensions)) {}
 
   void emit_body(const ir::Stmt& body) {
     if (const auto parts = split(body); parts.size() > 1) {
@@ -23,7 +24,7 @@ class Nest {
   }
 
  private:
-  Context& context_;
+  c::Context& context_;
   std::vector<Dimension> dimensions_;
 
   void emit_one(const ir::Stmt& body) {
@@ -72,7 +73,7 @@ class Nest {
       last = &block->body.back();
     }
     const auto* store = std::get_if<ir::Store>(&(*last)->node);
-    if (store == nullptr || !is_streamed(store->buffer)) return nullptr;
+    if (store == nullptr || !c::is_streamed(store->buffer)) return nullptr;
     const ir::Var& var = dimensions_.back().var;
     const auto position = ir::affine(store->indices.back());
     const bool leading = mentions({store->indices.begin(), store->indices.end() - 1}, var);
@@ -89,7 +90,7 @@ class Nest {
     const ir::Var first = ir::make_var(inner.var->name + "0", ir::kInt64);
     context_.wide.insert(first.get());
     const std::string start = context_.names.of(first), var = context_.names.of(inner.var),
-                      part = context_.names.fresh("part"), type = stored_type(store.buffer->type),
+                      part = context_.names.fresh("part"), type = c::stored_type(store.buffer->type),
                       extent = factor(context_, inner.extent), end = context_.names.fresh("end");
     std::vector<ir::Expr> indices;
     for (const ir::Expr& index : store.indices)
@@ -209,7 +210,7 @@ class Nest {
 // Marks nodes as proven for as long as it lives.
 class ProvenScope {
  public:
-  ProvenScope(Context& context, const std::vector<const void*>& nodes) : context_(context) {
+  ProvenScope(c::Context& context, const std::vector<const void*>& nodes) : context_(context) {
     for (const void* node : nodes)
       if (context.proven.insert(node).second) added_.push_back(node);
   }
@@ -219,7 +220,7 @@ class ProvenScope {
   ProvenScope(const ProvenScope&) = delete;
 
  private:
-  Context& context_;
+  c::Context& context_;
   std::vector<const void*> added_;
 };
 
@@ -244,7 +245,7 @@ ir::For freed_loop(const ir::For& loop, bool divisions) {
 
 // Twice where some checks hold for most blocks.
 template <class Emit>
-void emit_checked(Context& context, const ir::For& loop, const Emit& emit_body) {
+void emit_checked(c::Context& context, const ir::For& loop, const Emit& emit_body) {
   const HoistedChecks checks = hoist_checks(context, loop);
   // Nodes of copies that became loops do not outlive this call: no node stays in `proven`.
   const ProvenScope always(context, checks.always_proven);
@@ -260,7 +261,7 @@ void emit_checked(Context& context, const ir::For& loop, const Emit& emit_body) 
 }
 
 // The lets of index arithmetic would tie loops inside together, and hide runs.
-bool emit_as_lanes(Context& context, const ir::For& loop, const std::vector<Dimension>& dimensions) {
+bool emit_as_lanes(c::Context& context, const ir::For& loop, const std::vector<Dimension>& dimensions) {
   for (const bool divisions : {true, false}) {
     if (!divisions && !contains_loop(loop.body)) return false;
     const ir::For freed = freed_loop(loop, divisions);
@@ -274,7 +275,7 @@ bool emit_as_lanes(Context& context, const ir::For& loop, const std::vector<Dime
 
 }  // namespace
 
-void emit_parallel(Context& context, const ir::For& loop) {
+void emit_parallel(c::Context& context, const ir::For& loop) {
   std::vector<Dimension> dimensions;
   for (size_t k = 0; k < loop.vars.size(); ++k) {
     context.wide.insert(loop.vars[k].get());

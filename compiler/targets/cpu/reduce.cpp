@@ -1,6 +1,6 @@
+#include "compiler/targets/c/events.h"
+#include "compiler/targets/c/expr.h"
 #include "compiler/targets/cpu/emit.h"
-#include "compiler/targets/cpu/events.h"
-#include "compiler/targets/cpu/expr.h"
 
 namespace tilepilot::targets::cpu {
 namespace {
@@ -32,7 +32,7 @@ ir::Expr shifted(const ir::Expr& start, const ir::Var& var) {
 
 class ReduceEmitter {
  public:
-  ReduceEmitter(Context& context, const ir::Reduce& reduce) : context_(context), reduce_(reduce) {}
+  ReduceEmitter(c::Context& context, const ir::Reduce& reduce) : context_(context), reduce_(reduce) {}
 
   void run() {
     const size_t axis = static_cast<size_t>(reduce_.axis);
@@ -47,7 +47,7 @@ class ReduceEmitter {
   }
 
  private:
-  Context& context_;
+  c::Context& context_;
   const ir::Reduce& reduce_;
   std::unordered_map<size_t, ir::Var> vars_;  // by axis of the source
 
@@ -85,7 +85,7 @@ class ReduceEmitter {
 
   void call(size_t axis, bool along_rows) {
     const ir::Region& from = reduce_.source;
-    const std::string accumulator = computed_type(reduce_.destination.buffer->type);
+    const std::string accumulator = c::computed_type(reduce_.destination.buffer->type);
     const std::string to = destination_address(), source = source_address();
     if (along_rows) {
       context_.body.line("reduce_row<{}, {}>({}, {}, {}, {});", reduction(reduce_), accumulator, to, source,
@@ -93,14 +93,14 @@ class ReduceEmitter {
       return;
     }
     context_.body.line("reduce_columns<{}, {}>({}, rows<const {}>{{{}, {}}}, {}, {}, {});", reduction(reduce_),
-                       accumulator, to, stored_type(from.buffer->type), source, strides(context_, from.buffer)[axis],
+                       accumulator, to, c::stored_type(from.buffer->type), source, strides(context_, from.buffer)[axis],
                        from.extent[axis], from.extent.back(), reduce_.clear);
   }
 };
 
 }  // namespace
 
-void emit_reduce(Context& context, const ir::Reduce& reduce, Span span) {
+void emit_reduce(c::Context& context, const ir::Reduce& reduce, Span span) {
   for (const ir::Region* region : {&reduce.source, &reduce.destination}) {
     if (region->buffer->scope == ir::Scope::global)
       return context.fail(span, fmt::format("`{}` is a global tensor; reductions work on tiles", region->buffer->name),

@@ -3,8 +3,8 @@
 #include <functional>
 #include <numeric>
 
+#include "compiler/targets/c/expr.h"
 #include "compiler/targets/cpu/emit.h"
-#include "compiler/targets/cpu/expr.h"
 
 namespace tilepilot::targets::cpu {
 namespace {
@@ -17,7 +17,7 @@ int64_t threads_of_block(const ir::Kernel& kernel) {
 
 }  // namespace
 
-void emit_concurrent(Context& context, const ir::Concurrent& node) {
+void emit_concurrent(c::Context& context, const ir::Concurrent& node) {
   constexpr int64_t kStackBytes = 256 * 1024;  // as in the prelude
   context.uses_events = true;
   const int64_t stacks = context.scratch.reserve(kStackBytes * static_cast<int64_t>(node.roles.size()));
@@ -36,7 +36,7 @@ void emit_concurrent(Context& context, const ir::Concurrent& node) {
   context.roles.clear();
 }
 
-void emit_sync(Context& context, const ir::Sync& sync, Span span) {
+void emit_sync(c::Context& context, const ir::Sync& sync, Span span) {
   if (context.roles.empty() || sync.scope != ir::SyncScope::block) return;  // all threads are here
   auto [entry, fresh] = context.thread_barriers.try_emplace(sync.barrier);
   if (fresh) {
@@ -49,7 +49,7 @@ void emit_sync(Context& context, const ir::Sync& sync, Span span) {
 }
 
 // Copies are done when their statement is: what they count at a barrier never is missing.
-void emit_barrier(Context& context, const ir::Barrier& node, Span span) {
+void emit_barrier(c::Context& context, const ir::Barrier& node, Span span) {
   const std::string barrier =
       fmt::format("{}[{}]", context.names.of(node.barrier.buffer), index(context, node.barrier.start[0]));
   const std::string operand = node.operand ? factor(context, node.operand) : "";
@@ -63,7 +63,7 @@ void emit_barrier(Context& context, const ir::Barrier& node, Span span) {
   if (node.op != ir::BarrierOp::expect) context.body.line("arrive_at({}, {});", barrier, node.threads);
 }
 
-void declare_barriers(Context& context, const ir::Buffer& buffer) {
+void declare_barriers(c::Context& context, const ir::Buffer& buffer) {
   std::string all;
   for (const int64_t arrivals : buffer->arrivals)
     all += fmt::format("{}{{{}, {}, 0, 0}}", all.empty() ? "" : ", ", arrivals, arrivals);

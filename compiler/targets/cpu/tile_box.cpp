@@ -1,6 +1,6 @@
 #include "compiler/targets/cpu/tile_box.h"
 
-#include "compiler/targets/cpu/expr.h"
+#include "compiler/targets/c/expr.h"
 
 namespace tilepilot::targets::cpu {
 namespace {
@@ -10,14 +10,14 @@ ir::Expr region_end(const ir::Region& region, size_t axis) {
                     ir::int_imm(region.extent[axis] - 1, region.start[axis]->type));
 }
 
-bool axis_inside(Context& context, const ir::Region& region, size_t axis) {
+bool axis_inside(c::Context& context, const ir::Region& region, size_t axis) {
   const ir::Expr& extent = region.buffer->shape[axis];
   return context.facts.in_bounds(region.start[axis], extent) &&
          context.facts.in_bounds(region_end(region, axis), extent);
 }
 
 // The range of one matrix axis that lies inside the buffer.
-std::pair<std::string, std::string> inside(Context& context, const ir::Region& region, std::optional<size_t> axis) {
+std::pair<std::string, std::string> inside(c::Context& context, const ir::Region& region, std::optional<size_t> axis) {
   if (!axis) return {"0", "1"};
   const int64_t extent = region.extent[*axis];
   if (axis_inside(context, region, *axis)) return {"0", fmt::format("{}", extent)};
@@ -30,7 +30,7 @@ std::pair<std::string, std::string> inside(Context& context, const ir::Region& r
 
 }  // namespace
 
-std::optional<MatrixView> matrix_view(Context& context, const ir::Region& region) {
+std::optional<MatrixView> matrix_view(c::Context& context, const ir::Region& region) {
   MatrixView view;
   for (size_t axis = region.extent.size(); axis-- > 0;) {
     if (region.extent[axis] == 1) continue;
@@ -50,7 +50,7 @@ std::optional<MatrixView> matrix_view(Context& context, const ir::Region& region
   return view;
 }
 
-std::string window_of(Context& context, const ir::Region& region, const MatrixView& view) {
+std::string window_of(c::Context& context, const ir::Region& region, const MatrixView& view) {
   if (region.buffer->scope != ir::Scope::global) return "";
   bool all_inside = true;
   std::vector<std::string> fixed;  // conditions on the axes of extent 1
@@ -68,7 +68,7 @@ std::string window_of(Context& context, const ir::Region& region, const MatrixVi
 }
 
 std::string rows_of(const ir::Region& region, const MatrixView& view, bool is_const) {
-  return fmt::format("rows<{}{}>{{{}, {}}}", is_const ? "const " : "", stored_type(region.buffer->type), view.at,
+  return fmt::format("rows<{}{}>{{{}, {}}}", is_const ? "const " : "", c::stored_type(region.buffer->type), view.at,
                      view.stride);
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/targets/cpu/context.h"
+#include "compiler/targets/c/context.h"
 
 namespace tilepilot::targets::cpu {
 
@@ -17,10 +17,10 @@ struct MatrixView {
   std::optional<size_t> row_axis, column_axis;  // axes of the buffer; none: extent 1
 };
 // Nullopt if the region has more than two axes of extent above 1, or its rows are strided.
-std::optional<MatrixView> matrix_view(Context& context, const ir::Region& region);
+std::optional<MatrixView> matrix_view(c::Context& context, const ir::Region& region);
 
 // "window{...}": the part of a region of a global buffer that lies inside it; empty if all of it does, for all blocks.
-std::string window_of(Context& context, const ir::Region& region, const MatrixView& view);
+std::string window_of(c::Context& context, const ir::Region& region, const MatrixView& view);
 
 // "rows<const float>{A + ..., 1024}"
 std::string rows_of(const ir::Region& region, const MatrixView& view, bool is_const);

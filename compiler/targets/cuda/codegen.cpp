@@ -6,7 +6,7 @@
 #include "compiler/ir/search.h"
 #include "compiler/passes/simplify.h"
 #include "compiler/passes/unwritten_reads.h"
-#include "compiler/targets/cpu/expr.h"
+#include "compiler/targets/c/expr.h"
 #include "compiler/targets/cuda/block_order.h"
 #include "compiler/targets/cuda/early_loads.h"
 #include "compiler/targets/cuda/emit.h"
@@ -20,7 +20,7 @@
 
 namespace tilepilot::targets::cuda {
 
-using cpu::Context;
+using c::Context;
 
 namespace {
 
@@ -49,7 +49,7 @@ bool fits_32_bits(const ir::Program& program) {
 }
 
 // Loops that leave nothing unchanged have no tally before them.
-std::string without_empty(const std::vector<cpu::Tally>& tallies, std::string text) {
+std::string without_empty(const std::vector<c::Tally>& tallies, std::string text) {
   for (size_t number = 0; number < tallies.size(); ++number) {
     if (!tallies[number].parts.empty()) continue;
     const size_t at = text.find(fmt::format("emulated::tally({});", number));
@@ -67,7 +67,7 @@ class LaunchEmitter {
         lowered_(lowered),
         architecture_(architecture),
         shares_(lowered.shares_in_cluster),
-        context_{program, lowered.kernel, cpu::Names(prelude())} {
+        context_{program, lowered.kernel, c::Names(prelude())} {
     shared_bytes_ = (lowered.shared_bytes + 7) / 8 * 8;
     context_.wraps_by_itself = false;
     if (architecture == Architecture::sm_90a) cluster_ = lowered.kernel.cluster;
@@ -92,7 +92,7 @@ class LaunchEmitter {
       return too_much_shared_memory(lowered_.kernel, shared_bytes_, shared_limit(architecture_));
     if (local_bytes_ > kLocalLimit) return too_much_local_memory(lowered_.kernel, local_bytes_, kLocalLimit);
     const int64_t threads = thread_count(lowered_.kernel);
-    const std::vector<cpu::Tally> tallies = std::move(operations_).tallies();
+    const std::vector<c::Tally> tallies = std::move(operations_).tallies();
     source += fmt::format("\nextern \"C\" __global__ void __launch_bounds__({}{}) {}({}) {{\n{}{}}}\n", threads,
                           lowered_.alone ? ", 1" : "", function, fmt::join(parameters_, ", "),
                           context_.declarations.text(), without_empty(tallies, context_.body.text()));
@@ -111,7 +111,7 @@ class LaunchEmitter {
   const Architecture architecture_;
   const bool shares_;  // memory with other blocks of a cluster
   std::vector<int64_t> cluster_;
-  cpu::OperationCount operations_;
+  c::OperationCount operations_;
   Context context_;
   std::vector<std::string> parameters_;
   std::vector<TensorMap> maps_;
@@ -123,7 +123,7 @@ class LaunchEmitter {
   }
 
   void learn() {
-    for (const ir::Var& symbol : program_.symbols) context_.facts.set_range(symbol, {0, cpu::kLargestGrid});
+    for (const ir::Var& symbol : program_.symbols) context_.facts.set_range(symbol, {0, c::kLargestGrid});
     context_.facts.learn(lowered_.kernel);
     context_.facts.set_range(lowered_.thread, {0, thread_count(lowered_.kernel) - 1});
     for (const auto& [var, extent] : lowered_.extents) context_.facts.set_range(var, {0, extent - 1});
@@ -134,7 +134,7 @@ class LaunchEmitter {
   void name_parameters() {
     const auto name_buffer = [&](const ir::Buffer& buffer) {
       parameters_.push_back(
-          fmt::format("global_array<{}> {}", cpu::stored_type(buffer->type), context_.names.of(buffer)));
+          fmt::format("global_array<{}> {}", c::stored_type(buffer->type), context_.names.of(buffer)));
     };
     for (const auto& parameter : program_.parameters)
       if (const auto* buffer = std::get_if<ir::Buffer>(&parameter)) name_buffer(*buffer);
@@ -185,9 +185,9 @@ class LaunchEmitter {
     parameters_.push_back("int64_t " + given);
     const std::string real = fmt::format("__builtin_bit_cast(double, {})", given);
     if (is_index(var)) context_.wide.insert(var.get());
-    const std::string type = is_index(var) ? context_.index_type : cpu::computed_type(var->type);
+    const std::string type = is_index(var) ? context_.index_type : c::computed_type(var->type);
     const std::string value = var->type.is_small_float()
-                                  ? fmt::format("round_{}(static_cast<float>({}))", cpu::stored_type(var->type), real)
+                                  ? fmt::format("round_{}(static_cast<float>({}))", c::stored_type(var->type), real)
                               : var->type.is_float() ? fmt::format("static_cast<{}>({})", type, real)
                               : var->type.is_bool()  ? given + " != 0"
                                                      : fmt::format("static_cast<{}>({})", type, given);
@@ -212,13 +212,13 @@ class LaunchEmitter {
     }
     if (!ir::mentions(kernel.body, lowered_.thread)) return;
     name(lowered_.thread, number);
-    operations_.add(cpu::Operation::integer, 2 * static_cast<int64_t>(kernel.threads.size() - 1));
+    operations_.add(c::Operation::integer, 2 * static_cast<int64_t>(kernel.threads.size() - 1));
   }
 
   void declare(const ir::Buffer& buffer) {
     int64_t elements = 1;
-    for (const int64_t extent : cpu::extents(buffer)) elements *= extent;
-    const std::string type = cpu::stored_type(buffer->type), &name = context_.names.of(buffer);
+    for (const int64_t extent : c::extents(buffer)) elements *= extent;
+    const std::string type = c::stored_type(buffer->type), &name = context_.names.of(buffer);
     if (buffer->address)
       return context_.declarations.line("const auto {} = array_at<{}>({});", name, type,
                                         context_.names.of(buffer->address));
@@ -266,7 +266,7 @@ class LaunchEmitter {
     std::string first = "threadIdx.x == 0";
     for (size_t axis = 1; axis < lowered_.kernel.threads.size(); ++axis)
       first += fmt::format(" && threadIdx.{} == 0", kAxes[axis]);
-    operations_.add(cpu::Operation::comparison, static_cast<int64_t>(lowered_.kernel.threads.size()));
+    operations_.add(c::Operation::comparison, static_cast<int64_t>(lowered_.kernel.threads.size()));
     context_.declarations.open("if ({})", first);
     for (const std::string& one : barriers_) context_.declarations.line("{}", one);
     if (architecture_ == Architecture::sm_90a) context_.declarations.line("fence_barriers();");
@@ -315,7 +315,7 @@ Result<GeneratedCode> generate(const ir::Program& given, Architecture architectu
     code.source += "typedef unsigned short ushort;\ntypedef unsigned int uint;\ntypedef unsigned long ulong;\n";
   for (const std::string& source : program.sources) code.source += source + "\n";
   std::vector<Wgmma> written;
-  const std::string name = cpu::Names(prelude()).fresh(program.name);
+  const std::string name = c::Names(prelude()).fresh(program.name);
   for (size_t k = 0; k < program.kernels.size(); ++k) {
     TRY(check_clusters(program.kernels[k], architecture));
     if (architecture == Architecture::sm_90a) TRY(check_registers(program.kernels[k]));

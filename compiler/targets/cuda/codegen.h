@@ -10,7 +10,7 @@
 
 #include "compiler/diagnostics/result.h"
 #include "compiler/ir/stmt.h"
-#include "compiler/targets/cpu/context.h"
+#include "compiler/targets/c/context.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -32,13 +32,13 @@ struct Launch {
   std::vector<int64_t> threads;  // 1 to 3 extents
   int64_t shared_bytes = 0;      // dynamic shared memory
   bool cooperative = false;
-  bool persistent = false;                     // its grid is a bound: more blocks than run at once gain nothing
-  std::vector<cpu::RuntimeCheck> checks = {};  // `fail_check(number)` tells of the one with that number, from 1 on
-  std::vector<TensorMap> maps = {};            // parameters after all others
-  int64_t local_bytes = 0;                     // of each thread's own arrays, some of which become registers
-  std::vector<int64_t> cluster = {};           // extents in blocks, of which the grid is a multiple; none: no clusters
-  std::vector<cpu::Tally> tallies = {};        // by number, if they were asked for
-  Span kernel = {};                            // of the tile program
+  bool persistent = false;                   // its grid is a bound: more blocks than run at once gain nothing
+  std::vector<c::RuntimeCheck> checks = {};  // `fail_check(number)` tells of the one with that number, from 1 on
+  std::vector<TensorMap> maps = {};          // parameters after all others
+  int64_t local_bytes = 0;                   // of each thread's own arrays, some of which become registers
+  std::vector<int64_t> cluster = {};         // extents in blocks, of which the grid is a multiple; none: no clusters
+  std::vector<c::Tally> tallies = {};        // by number, if they were asked for
+  Span kernel = {};                          // of the tile program
 };
 
 // Dynamic shared memory that one block may have, in bytes (CUDA C++ Programming Guide, "Technical Specifications per

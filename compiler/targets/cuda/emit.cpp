@@ -1,17 +1,17 @@
 #include "compiler/targets/cuda/emit.h"
 
 #include "compiler/ir/search.h"
-#include "compiler/targets/cpu/events.h"
-#include "compiler/targets/cpu/expr.h"
+#include "compiler/targets/c/events.h"
+#include "compiler/targets/c/expr.h"
 #include "compiler/targets/cuda/infer.h"
 #include "compiler/targets/cuda/quick_division.h"
 #include "compiler/targets/cuda/tally.h"
 
 namespace tilepilot::targets::cuda {
 
-using cpu::computed_type;
-using cpu::Context;
-using cpu::Operation;
+using c::computed_type;
+using c::Context;
+using c::Operation;
 
 namespace {
 
@@ -34,7 +34,7 @@ void count_turn(Context& context, const ir::For& loop) {
 void write_plain_loop(Context& context, const ir::For& loop) {
   const ir::Var& var = loop.vars[0];
   context.wide.insert(var.get());
-  std::string end = cpu::factor(context, loop.extents[0]);
+  std::string end = c::factor(context, loop.extents[0]);
   if (ir::has_loads(loop.extents[0])) {  // once: the body may write what it reads
     const std::string name = context.names.fresh("end");
     write(context, "const {} {} = {};", context.index_type, name, end);
@@ -69,7 +69,7 @@ void write_loop(Context& context, const ir::For& loop) {
 }
 
 void write_if(Context& context, const ir::If& node) {
-  open(context, "if ({})", cpu::value(context, node.condition));
+  open(context, "if ({})", c::value(context, node.condition));
   const size_t assumed = context.facts.assume(node.condition);
   begin_branch(context);
   cuda::emit(context, node.then);
@@ -87,24 +87,24 @@ void write_if(Context& context, const ir::If& node) {
 void write_let(Context& context, const ir::Let& let) {
   const ir::DType type = let.var->type;
   if (context.operations) context.operations->bind(let.var, let.value);
-  if (cpu::is_index_arithmetic(let.value)) {
+  if (c::is_index_arithmetic(let.value)) {
     if (context.operations) context.operations->use_as_index(let.value);
-    const std::string text = cpu::index(context, let.value);
+    const std::string text = c::index(context, let.value);
     context.wide.insert(let.var.get());
     write(context, "const {} {} = {};", context.index_type, context.names.of(let.var), text);
     return;
   }
-  write(context, "const {} {} = {};", computed_type(type), context.names.of(let.var), cpu::value(context, let.value));
+  write(context, "const {} {} = {};", computed_type(type), context.names.of(let.var), c::value(context, let.value));
 }
 
 std::string guarded(const std::string& condition) { return condition.empty() ? "" : "if (" + condition + ") "; }
 
 void write_store(Context& context, const ir::Store& store) {
-  const bool checked = cpu::may_leave(context, store.buffer, store.indices);
-  const std::string condition = checked ? cpu::bounds_condition(context, store.buffer, store.indices) : "";
+  const bool checked = c::may_leave(context, store.buffer, store.indices);
+  const std::string condition = checked ? c::bounds_condition(context, store.buffer, store.indices) : "";
   if (!condition.empty()) put_tally(context);
-  const std::string place = cpu::place(context, store.buffer, store.indices);
-  const std::string value = cpu::element(context, store.value);
+  const std::string place = c::place(context, store.buffer, store.indices);
+  const std::string value = c::element(context, store.value);
   if (condition.empty()) return write(context, "{} = {};", place, value);
   context.body.line("{}{};", guarded(condition), with_tally(context, place + " = " + value));
 }
@@ -120,24 +120,24 @@ void write_own_update(Context& context, const ir::Atomic& atomic, Span span) {
   const ir::Expr current = ir::load(buffer, atomic.element.start, span);
   if (atomic.previous)
     write(context, "const {} {} = {};", computed_type(buffer->type), context.names.of(atomic.previous),
-          cpu::value(context, current));
+          c::value(context, current));
   if (atomic.op == ir::AtomicOp::load) return;
   const auto operation = kOperations[static_cast<size_t>(atomic.op)];
   const ir::Expr value = operation ? ir::binary(*operation, current, atomic.value, span) : atomic.value;
-  write(context, "{} = {};", cpu::place(context, buffer, atomic.element.start), cpu::element(context, value));
+  write(context, "{} = {};", c::place(context, buffer, atomic.element.start), c::element(context, value));
 }
 
 void write_relaxed_atomic(Context& context, const ir::Atomic& atomic) {
   const ir::Buffer& buffer = atomic.element.buffer;
   bind(context, atomic.previous);
-  const bool checked = cpu::may_leave(context, buffer, atomic.element.start);
-  const std::string condition = checked ? cpu::bounds_condition(context, buffer, atomic.element.start) : "";
+  const bool checked = c::may_leave(context, buffer, atomic.element.start);
+  const std::string condition = checked ? c::bounds_condition(context, buffer, atomic.element.start) : "";
   if (!condition.empty()) put_tally(context);
-  const std::string place = cpu::address(context, buffer, atomic.element.start);
+  const std::string place = c::address(context, buffer, atomic.element.start);
   std::string call = atomic.op == ir::AtomicOp::load
                          ? fmt::format("atomic_read({})", place)
                          : fmt::format("atomic_update<{}>({}, {})", kUpdates[static_cast<size_t>(atomic.op)], place,
-                                       cpu::value(context, atomic.value));
+                                       c::value(context, atomic.value));
   if (condition.empty())
     put_tally(context);
   else
@@ -177,18 +177,18 @@ void write_thread_sync(Context& context, const ir::Sync& sync, Span span) {
 
 void write_barrier(Context& context, const ir::Barrier& node, Span span) {
   const std::string barrier =
-      fmt::format("{} + {}", context.names.of(node.barrier.buffer), cpu::summand(context, node.barrier.start[0]));
+      fmt::format("{} + {}", context.names.of(node.barrier.buffer), c::summand(context, node.barrier.start[0]));
   const bool expects = node.op == ir::BarrierOp::expect || node.op == ir::BarrierOp::arrive_expect;
   const bool nothing = expects && ir::constant_int(node.operand) == 0;
   if (context.operations && node.op == ir::BarrierOp::wait && !context.operations->is_constant(node.operand))
     context.operations->add(Operation::integer);  // the lowest bit
   if (node.op == ir::BarrierOp::wait)
-    write(context, "barrier_wait({}, ({}) & 1);", barrier, cpu::value(context, node.operand));
+    write(context, "barrier_wait({}, ({}) & 1);", barrier, c::value(context, node.operand));
   else if (expects && !nothing)
     write(context, "{}({}, {});", node.op == ir::BarrierOp::expect ? "barrier_expect" : "barrier_arrive_expect",
-          barrier, cpu::value(context, node.operand));
+          barrier, c::value(context, node.operand));
   else if (node.peer)
-    write(context, "barrier_arrive_remote({}, {});", barrier, cpu::value(context, node.peer));
+    write(context, "barrier_arrive_remote({}, {});", barrier, c::value(context, node.peer));
   else if (node.op != ir::BarrierOp::expect)
     write(context, "barrier_arrive({});", barrier);
   if (node.threads != 0) context.fail(span, "arrivals of several threads in one go have no form here");
@@ -223,11 +223,11 @@ void write_call(Context& context, const ir::ExternCall& call) {
     if (!arguments.empty()) arguments += ", ";
     const auto* region = std::get_if<ir::Region>(&argument);
     if (region == nullptr) {
-      arguments += cpu::value(context, std::get<ir::Expr>(argument));
+      arguments += c::value(context, std::get<ir::Expr>(argument));
     } else if (region->buffer->scope == ir::Scope::local) {
-      arguments += "&" + cpu::place(context, region->buffer, region->start);
+      arguments += "&" + c::place(context, region->buffer, region->start);
     } else {
-      arguments += cpu::address(context, region->buffer, region->start);
+      arguments += c::address(context, region->buffer, region->start);
     }
   }
   if (context.operations) context.operations->call(call.function);
@@ -249,12 +249,12 @@ void write_shuffle(Context& context, const ir::Shuffle& shuffle) {
   }
   write(context, "const {} {} = {}{}({}, {}, {});", computed_type(shuffle.result->type),
         context.names.of(shuffle.result), kShuffles[static_cast<size_t>(shuffle.op)], partial ? "_partial" : "",
-        cpu::value(context, shuffle.value), cpu::index(context, shuffle.lane), shuffle.width);
+        c::value(context, shuffle.value), c::index(context, shuffle.lane), shuffle.width);
 }
 
 void write_while(Context& context, const ir::While& loop) {
   begin_loop(context);
-  const std::string condition = cpu::value(context, loop.condition);
+  const std::string condition = c::value(context, loop.condition);
   const std::string tally = take_tally(context);  // for each turn
   context.body.open("while ({})", condition);
   if (!tally.empty()) context.body.line("{};", tally);
@@ -280,34 +280,34 @@ void emit(Context& context, const ir::Stmt& stmt) {
   const auto refuse = [&](std::string_view what) {
     context.fail(stmt->span, fmt::format("{} not supported by this target yet", what));
   };
-  std::visit(
-      ir::overloaded{
-          [&](const ir::For& loop) { write_loop(context, loop); },
-          [&](const ir::While& loop) { write_while(context, loop); },
-          [&](const ir::If& node) { write_if(context, node); },
-          [&](const ir::Let& let) { write_let(context, let); },
-          [&](const ir::Store& store) { write_store(context, store); },
-          [&](const ir::Break&) { context.body.line("break;"); },
-          [&](const ir::Continue&) { context.body.line("continue;"); },
-          [&](const ir::Sync& sync) { write_thread_sync(context, sync, stmt->span); },
-          [&](const ir::Block& block) {
-            for (const ir::Stmt& child : block.body) cuda::emit(context, child);
-          },
-          [&](const ir::Atomic& atomic) { write_atomic(context, atomic, stmt->span); },
-          [&](const ir::Shuffle& shuffle) { write_shuffle(context, shuffle); },
-          [&](const ir::Async& async) { write_async(context, async); },
-          [&](const ir::ExternCall& call) { write_call(context, call); },
-          [&](const ir::Roles&) { refuse("warp-specialised code is"); },
-          [&](const ir::Concurrent&) { refuse("warp-specialised code is"); },
-          [&](const ir::Barrier& barrier) { write_barrier(context, barrier, stmt->span); },
-          [&](const ir::Check& check) {
-            const int64_t number = context.add_check(stmt->span, check.message, DiagnosticKind::assertion_failed);
-            write(context, "if (!({})) fail_check({});", cpu::value(context, check.condition), number);
-          },
-          [&](const ir::Print& print) { write(context, "print_line({});", cpu::print_arguments(context, print)); },
-          [&](const auto&) { refuse("this tile operator is"); },  // lowering left none
-      },
-      stmt->node);
+  std::visit(ir::overloaded{
+                 [&](const ir::For& loop) { write_loop(context, loop); },
+                 [&](const ir::While& loop) { write_while(context, loop); },
+                 [&](const ir::If& node) { write_if(context, node); },
+                 [&](const ir::Let& let) { write_let(context, let); },
+                 [&](const ir::Store& store) { write_store(context, store); },
+                 [&](const ir::Break&) { context.body.line("break;"); },
+                 [&](const ir::Continue&) { context.body.line("continue;"); },
+                 [&](const ir::Sync& sync) { write_thread_sync(context, sync, stmt->span); },
+                 [&](const ir::Block& block) {
+                   for (const ir::Stmt& child : block.body) cuda::emit(context, child);
+                 },
+                 [&](const ir::Atomic& atomic) { write_atomic(context, atomic, stmt->span); },
+                 [&](const ir::Shuffle& shuffle) { write_shuffle(context, shuffle); },
+                 [&](const ir::Async& async) { write_async(context, async); },
+                 [&](const ir::ExternCall& call) { write_call(context, call); },
+                 [&](const ir::Roles&) { refuse("warp-specialised code is"); },
+                 [&](const ir::Concurrent&) { refuse("warp-specialised code is"); },
+                 [&](const ir::Barrier& barrier) { write_barrier(context, barrier, stmt->span); },
+                 [&](const ir::Check& check) {
+                   const int64_t number =
+                       context.add_check(stmt->span, check.message, DiagnosticKind::assertion_failed);
+                   write(context, "if (!({})) fail_check({});", c::value(context, check.condition), number);
+                 },
+                 [&](const ir::Print& print) { write(context, "print_line({});", c::print_arguments(context, print)); },
+                 [&](const auto&) { refuse("this tile operator is"); },  // lowering left none
+             },
+             stmt->node);
 }
 
 }  // namespace tilepilot::targets::cuda

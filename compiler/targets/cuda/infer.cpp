@@ -71,7 +71,7 @@ class Inferrer {
   };
   std::vector<Given> given_;
   // Found where something is to be weighed.
-  std::optional<cpu::IntegerFacts> facts_;
+  std::optional<c::IntegerFacts> facts_;
   std::vector<std::optional<std::vector<MemoryAccess>>> accesses_;
 
   void collect() {

@@ -192,7 +192,7 @@ std::string to_text(const LayoutCost& cost) {
   return fmt::format("cost {} ({})", cost.total(), fmt::join(parts, ", "));
 }
 
-std::vector<MemoryAccess> memory_accesses(const ParallelLoop& loop, const cpu::IntegerFacts& facts,
+std::vector<MemoryAccess> memory_accesses(const ParallelLoop& loop, const c::IntegerFacts& facts,
                                           const decltype(Inference::tiles)& tiles) {
   std::vector<MemoryAccess> accesses;
   const LoopBody body(*ir::as<ir::For>(loop.stmt));

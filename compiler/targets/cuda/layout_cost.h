@@ -7,7 +7,7 @@
 #include <string>
 
 #include "compiler/passes/static_index.h"
-#include "compiler/targets/cpu/integer_facts.h"
+#include "compiler/targets/c/integer_facts.h"
 #include "compiler/targets/cuda/infer.h"
 #include "compiler/targets/cuda/loop_uses.h"
 
@@ -43,7 +43,7 @@ struct MemoryAccess {
   const layout::SharedLayout* tile = nullptr;  // of shared buffers, instead
 };
 // Those whose places are known while the compiler runs; places that others decide are alike for all layouts.
-std::vector<MemoryAccess> memory_accesses(const ParallelLoop& loop, const cpu::IntegerFacts& facts,
+std::vector<MemoryAccess> memory_accesses(const ParallelLoop& loop, const c::IntegerFacts& facts,
                                           const decltype(Inference::tiles)& tiles);
 
 // Of a loop that is dealt out so.

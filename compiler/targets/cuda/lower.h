@@ -7,7 +7,7 @@
 #include <set>
 
 #include "compiler/diagnostics/result.h"
-#include "compiler/targets/cpu/integer_facts.h"
+#include "compiler/targets/c/integer_facts.h"
 #include "compiler/targets/cuda/coordinates.h"
 #include "compiler/targets/cuda/copy_engine.h"
 #include "compiler/targets/cuda/pipeline.h"
@@ -44,7 +44,7 @@ struct Lowering {
   const Inference& inference;
   ir::Var thread;
   int64_t threads;
-  cpu::IntegerFacts facts;
+  c::IntegerFacts facts;
   std::unordered_map<const ir::BufferData*, ir::Buffer>
       places;                                   // of fragments: registers; of shared tiles: flat memory
   ir::Sync meet;                                // of the threads

@@ -6,7 +6,7 @@
 
 #include "compiler/ir/search.h"
 #include "compiler/ir/touches.h"
-#include "compiler/targets/cpu/integer_facts.h"
+#include "compiler/targets/c/integer_facts.h"
 #include "compiler/targets/cuda/copy_engine.h"
 #include "compiler/targets/cuda/infer.h"
 #include "compiler/targets/cuda/pipelined_loop.h"
@@ -68,7 +68,7 @@ class KeepAsynchrony : public ir::Rewriter {
   const std::unordered_set<const ir::BufferData*>& written_;
   const std::unordered_set<const ir::BufferData*>& apart_;
   const int64_t threads_;
-  cpu::IntegerFacts facts_;
+  c::IntegerFacts facts_;
   std::unordered_set<CopyMode> modes_;  // of copies that run on
   bool counts_copies_ = false;          // barriers count copies of mode `group`
   std::vector<Stmt> beginning_;

@@ -8,7 +8,7 @@
 #include "compiler/ir/replace_buffers.h"
 #include "compiler/ir/search.h"
 #include "compiler/passes/element_form.h"
-#include "compiler/targets/cpu/scans.h"
+#include "compiler/passes/scans.h"
 #include "compiler/targets/cuda/colliding_updates.h"
 #include "compiler/targets/cuda/coordinates.h"
 #include "compiler/targets/cuda/replicas.h"
@@ -247,7 +247,7 @@ class OneThread : public ir::Rewriter {
     if (!ir::as<ir::Scan>(stmt)) return rewrite_children(stmt);
     ir::Kernel one;
     one.body = stmt;
-    const Stmt loops = cpu::expand_scans(one).body;
+    const Stmt loops = passes::expand_scans(one).body;
     if (const auto* loop = ir::as<ir::For>(loops); loop && loop->kind == ir::LoopKind::parallel) return loops;
     return ir::make_stmt(
         ir::For{ir::LoopKind::parallel, {ir::make_var("once", ir::kInt32)}, {ir::int_imm(1)}, 0, loops}, stmt->span);

@@ -7,13 +7,13 @@
 
 #include "compiler/ir/search.h"
 #include "compiler/ir/text.h"
-#include "compiler/targets/cpu/expr.h"
+#include "compiler/targets/c/expr.h"
 #include "compiler/targets/cuda/statements.h"
 #include "compiler/targets/cuda/tally.h"
 
 namespace tilepilot::targets::cuda {
 
-using cpu::Context;
+using c::Context;
 using ir::Expr;
 using ir::Stmt;
 
@@ -120,13 +120,13 @@ class TestWriter {
   std::string write(const ir::For& loop) {
     std::vector<std::string> divisors;
     for (const Expr& division : divisions_) {
-      std::string test = fmt::format("divides_quickly({})", cpu::value(context_, as_division(division)->right));
+      std::string test = fmt::format("divides_quickly({})", c::value(context_, as_division(division)->right));
       if (std::find(divisors.begin(), divisors.end(), test) == divisors.end()) divisors.push_back(std::move(test));
     }
     if (context_.operations) {
       const auto count = static_cast<int64_t>(divisors.size());
-      context_.operations->add(cpu::Operation::comparison, 2 * count);
-      context_.operations->add(cpu::Operation::special, count);  // reciprocals, which the loop does not change
+      context_.operations->add(c::Operation::comparison, 2 * count);
+      context_.operations->add(c::Operation::special, count);  // reciprocals, which the loop does not change
     }
     cuda::write(context_, "bool {} = {};", name_, fmt::join(divisors, " && "));
     enter(loop);
@@ -156,7 +156,7 @@ class TestWriter {
     if (context_.operations) context_.operations->bind_constant(var);
     context_.body.line("#pragma unroll");
     context_.body.open("for ({1} {0} = 0; {0} < {2}; ++{0})", context_.names.of(var), context_.index_type,
-                       cpu::factor(context_, loop.extents[0]));
+                       c::factor(context_, loop.extents[0]));
     for (const Stmt& stmt : ir::statements(loop.body)) enter(stmt);
     end_scope(context_);
     context_.body.close();
@@ -171,10 +171,10 @@ class TestWriter {
       ir::walk(store->value, [&](const Expr& part) {
         if (!is_wanted(part)) return;
         if (context_.operations) {
-          context_.operations->add(cpu::Operation::integer, 2);
-          context_.operations->add(cpu::Operation::comparison, 2);
+          context_.operations->add(c::Operation::integer, 2);
+          context_.operations->add(c::Operation::comparison, 2);
         }
-        cuda::write(context_, "{} &= is_divided_quickly({});", name_, cpu::value(context_, as_division(part)->left));
+        cuda::write(context_, "{} &= is_divided_quickly({});", name_, c::value(context_, as_division(part)->left));
       });
     }
   }

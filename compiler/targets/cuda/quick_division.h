@@ -3,7 +3,7 @@
 // `is_divided_quickly`); what is not so is divided as ever.
 #pragma once
 
-#include "compiler/targets/cpu/context.h"
+#include "compiler/targets/c/context.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -12,6 +12,6 @@ namespace tilepilot::targets::cuda {
 std::vector<ir::Expr> quick_divisions(const ir::For& loop);
 
 // A test of all of them, a variable of the text.
-std::string write_quick_test(cpu::Context& context, const ir::For& loop, const std::vector<ir::Expr>& divisions);
+std::string write_quick_test(c::Context& context, const ir::For& loop, const std::vector<ir::Expr>& divisions);
 
 }  // namespace tilepilot::targets::cuda

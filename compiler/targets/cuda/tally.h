@@ -2,44 +2,44 @@
 // cpu/operation_count.h). Plain arithmetic cannot be seen when it runs, but the generator knows what it writes.
 #pragma once
 
-#include "compiler/targets/cpu/context.h"
+#include "compiler/targets/c/context.h"
 
 namespace tilepilot::targets::cuda {
 
 // The call that counts what has been written since the last one, or "".
-inline std::string take_tally(cpu::Context& context) {
+inline std::string take_tally(c::Context& context) {
   const int64_t number = context.operations ? context.operations->take() : -1;
   return number < 0 ? "" : fmt::format("emulated::tally({})", number);
 }
-inline void put_tally(cpu::Context& context) {
+inline void put_tally(c::Context& context) {
   if (const std::string call = take_tally(context); !call.empty()) context.body.line("{};", call);
 }
 // An expression, between `?` and `:` or alone in a statement, that only some threads come to.
-inline std::string with_tally(cpu::Context& context, const std::string& text) {
+inline std::string with_tally(c::Context& context, const std::string& text) {
   const std::string call = take_tally(context);
   return call.empty() ? text : call + ", " + text;
 }
 
 // Around a branch, and a loop from before its text: with the tally of what it leaves unchanged, which may turn out to
 // be nothing.
-inline void begin_branch(cpu::Context& context) {
+inline void begin_branch(c::Context& context) {
   if (context.operations) context.operations->open_branch();
 }
-inline void begin_loop(cpu::Context& context) {
+inline void begin_loop(c::Context& context) {
   if (context.operations) context.body.line("emulated::tally({});", context.operations->open_loop());
 }
-inline void end_scope(cpu::Context& context) {
+inline void end_scope(c::Context& context) {
   if (context.operations) context.operations->close();
 }
 
 // A line, or one that opens a brace, after the call for all that its arguments compute.
 template <class... Args>
-void write(cpu::Context& context, fmt::format_string<Args...> format, Args&&... args) {
+void write(c::Context& context, fmt::format_string<Args...> format, Args&&... args) {
   put_tally(context);
   context.body.line(format, std::forward<Args>(args)...);
 }
 template <class... Args>
-void open(cpu::Context& context, fmt::format_string<Args...> format, Args&&... args) {
+void open(c::Context& context, fmt::format_string<Args...> format, Args&&... args) {
   put_tally(context);
   context.body.open(format, std::forward<Args>(args)...);
 }

@@ -25,7 +25,7 @@ struct VectorChoice {
 
 // What is known of indices, and where shared tiles lie.
 struct Surroundings {
-  const cpu::IntegerFacts& facts;
+  const c::IntegerFacts& facts;
   const decltype(Inference::tiles)& tiles;
 };
 

@@ -1,0 +1,228 @@
+#include "compiler/targets/c/integer_facts.h"
+
+#include <algorithm>
+
+#include "compiler/ir/arithmetic.h"
+#include "compiler/ir/visit.h"
+
+namespace tilepilot::targets::c {
+
+bool is_index_arithmetic(const ir::Expr& expr) {
+  using ir::BinaryOp;
+  if (expr->type.code != ir::TypeCode::signed_int || expr->type.bits < 32) return false;
+  return std::visit(
+      ir::overloaded{
+          [](const ir::IntImm&) { return true; },
+          [](const ir::VarRef&) { return true; },
+          [](const ir::Unary& node) { return node.op == ir::UnaryOp::neg && is_index_arithmetic(node.operand); },
+          [](const ir::Binary& node) {
+            const bool has_form = node.op == BinaryOp::add || node.op == BinaryOp::sub || node.op == BinaryOp::mul ||
+                                  node.op == BinaryOp::floor_div || node.op == BinaryOp::floor_mod ||
+                                  node.op == BinaryOp::min || node.op == BinaryOp::max;
+            return has_form && is_index_arithmetic(node.left) && is_index_arithmetic(node.right);
+          },
+          [](const ir::Cast& node) { return is_index_arithmetic(node.value); },
+          [](const auto&) { return false; },
+      },
+      expr->node);
+}
+
+void IntegerFacts::set_range(const ir::Var& var, ir::Bounds range) {
+  ranges_[var.get()] = range;
+  exact_lets_.clear();
+}
+
+void IntegerFacts::set_value(const ir::Var& var, ir::Expr value) {
+  values_[var.get()] = std::move(value);
+  exact_lets_.clear();
+}
+
+void IntegerFacts::learn(const ir::Kernel& kernel) {
+  const auto set_extent = [&](const ir::Var& var, const ir::Expr& extent, int64_t most) {
+    set_range(var, {0, std::clamp<int64_t>(range(extent).hi, 1, most) - 1});
+  };
+  for (size_t axis = 0; axis < kernel.block_vars.size(); ++axis)
+    set_extent(kernel.block_vars[axis], kernel.grid[axis], kLargestGrid);
+  ir::walk(
+      kernel.body,
+      [&](const ir::Stmt& stmt) {
+        const auto* let = std::get_if<ir::Let>(&stmt->node);
+        if (let != nullptr && is_index_arithmetic(let->value)) set_value(let->var, let->value);
+        const auto* loop = std::get_if<ir::For>(&stmt->node);
+        for (size_t k = 0; loop != nullptr && k < loop->vars.size(); ++k)
+          set_extent(loop->vars[k], loop->extents[k], INT64_MAX);
+      },
+      [](const ir::Expr&) {});
+}
+
+std::optional<ir::Bounds> IntegerFacts::exact(const ir::Var& var) const {
+  const auto value = values_.find(var.get());
+  if (value == values_.end()) {
+    const auto known = ranges_.find(var.get());
+    return known != ranges_.end() ? known->second : ir::type_bounds(var->type);
+  }
+  if (const auto found = exact_lets_.find(var.get()); found != exact_lets_.end()) return found->second;
+  const auto result = exact(value->second);
+  exact_lets_.emplace(var.get(), result);
+  return result;
+}
+
+std::optional<ir::Bounds> IntegerFacts::exact(const ir::Binary& node) const {
+  using ir::BinaryOp;
+  using ir::Wide;
+  const auto a = exact(node.left), b = exact(node.right);
+  if (!a || !b) return std::nullopt;
+  const auto hull = [](std::initializer_list<Wide> ends) -> std::optional<ir::Bounds> {
+    const Wide lo = std::min(ends), hi = std::max(ends);
+    if (lo < INT64_MIN || hi > INT64_MAX) return std::nullopt;
+    return ir::Bounds{int64_t(lo), int64_t(hi)};
+  };
+  switch (node.op) {
+    case BinaryOp::add:
+      return hull({Wide{a->lo} + b->lo, Wide{a->hi} + b->hi});
+    case BinaryOp::sub:
+      return hull({Wide{a->lo} - b->hi, Wide{a->hi} - b->lo});
+    case BinaryOp::mul:
+      return hull({Wide{a->lo} * b->lo, Wide{a->lo} * b->hi, Wide{a->hi} * b->lo, Wide{a->hi} * b->hi});
+    case BinaryOp::min:
+      return ir::Bounds{std::min(a->lo, b->lo), std::min(a->hi, b->hi)};
+    case BinaryOp::max:
+      return ir::Bounds{std::max(a->lo, b->lo), std::max(a->hi, b->hi)};
+    case BinaryOp::floor_div:
+      if (b->lo <= 0) return std::nullopt;
+      return hull({ir::floor_div(a->lo, b->lo), ir::floor_div(a->lo, b->hi), ir::floor_div(a->hi, b->lo),
+                   ir::floor_div(a->hi, b->hi)});
+    case BinaryOp::floor_mod:
+      if (b->lo <= 0) return std::nullopt;
+      if (a->lo >= 0 && a->hi < b->lo) return a;
+      return ir::Bounds{0, a->lo >= 0 ? std::min(a->hi, b->hi - 1) : b->hi - 1};
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<ir::Bounds> IntegerFacts::exact(const ir::Expr& expr) const {
+  if (!is_index_arithmetic(expr)) return std::nullopt;
+  using Maybe = std::optional<ir::Bounds>;
+  return std::visit(ir::overloaded{
+                        [](const ir::IntImm& node) -> Maybe {
+                          return ir::Bounds{node.value, node.value};
+                        },
+                        [&](const ir::VarRef& node) { return exact(node.var); },
+                        [&](const ir::Unary& node) -> Maybe {
+                          const auto value = exact(node.operand);
+                          if (!value || value->lo == INT64_MIN) return std::nullopt;
+                          return ir::Bounds{-value->hi, -value->lo};
+                        },
+                        [&](const ir::Binary& node) { return exact(node); },
+                        [&](const ir::Cast& node) { return exact(node.value); },
+                        [](const auto&) -> Maybe { return std::nullopt; },
+                    },
+                    expr->node);
+}
+
+ir::Expr IntegerFacts::expand_exact(const ir::Expr& expr) const {
+  if (values_.empty()) return expr;
+  return ir::substitute(expr, [&](const ir::Var& var) -> ir::Expr {
+    const auto found = values_.find(var.get());
+    if (found == values_.end()) return nullptr;
+    const auto known = exact(var);
+    return known && known->within(ir::type_bounds(var->type)) ? expand_exact(found->second) : nullptr;
+  });
+}
+
+ir::Expr IntegerFacts::expand(const ir::Expr& expr) const {
+  if (values_.empty()) return expr;
+  return ir::substitute(expr, [&](const ir::Var& var) -> ir::Expr {
+    const auto found = values_.find(var.get());
+    return found == values_.end() ? nullptr : expand(found->second);
+  });
+}
+
+ir::Expr IntegerFacts::expand_sums(const ir::Expr& expr) const {
+  if (values_.empty()) return expr;
+  return ir::substitute(expr, [&](const ir::Var& var) -> ir::Expr {
+    const auto found = values_.find(var.get());
+    const ir::Expr value = found == values_.end() ? nullptr : expand_sums(found->second);
+    return value && ir::affine(value) ? value : nullptr;
+  });
+}
+
+std::optional<ir::Affine> IntegerFacts::affine(const ir::Expr& expr) const {
+  if (!is_index_arithmetic(expr)) return std::nullopt;
+  return ir::affine(expand_sums(expr));
+}
+
+ir::Bounds IntegerFacts::range(const ir::Affine& form) const {
+  constexpr ir::Bounds kAll{INT64_MIN, INT64_MAX};
+  ir::VarRanges ranges;
+  for (const auto& term : form.terms) ranges[term.var.get()] = exact(term.var).value_or(kAll);
+  return ir::bounds(form, ranges).value_or(kAll);
+}
+
+ir::Bounds IntegerFacts::index_range(const ir::Expr& expr) const {
+  constexpr ir::Bounds kAll{INT64_MIN, INT64_MAX};
+  if (!expr->type.is_int()) return kAll;
+  if (!is_index_arithmetic(expr)) return ir::bounds(expand_exact(expr), ranges_);
+  const auto computed = exact(expr);
+  if (!computed) return kAll;
+  const auto form = affine(expr);
+  const ir::Bounds sum = form ? range(*form) : kAll;
+  return {std::max(sum.lo, computed->lo), std::min(sum.hi, computed->hi)};
+}
+
+ir::Bounds IntegerFacts::range(const ir::Expr& expr) const {
+  const ir::Bounds found = index_range(expr), type = ir::type_bounds(expr->type);
+  // In its own type index arithmetic may wrap all the same.
+  return found.within(type) ? found : ir::Bounds{std::min(found.lo, type.lo), std::max(found.hi, type.hi)};
+}
+
+bool IntegerFacts::in_bounds(const ir::Expr& index, const ir::Expr& extent) const {
+  const auto position = is_exact(index) ? affine(index) : std::nullopt;
+  if (index_range(index).lo < 0) {
+    ir::Affine next = position.value_or(ir::Affine{});
+    next.constant += 1;
+    if (!position || !is_positive(next)) return false;
+  }
+  const auto end = is_exact(extent) ? affine(extent) : std::nullopt;
+  if (position && end) {
+    const auto room = ir::difference(*end, *position);
+    if (room && is_positive(*room)) return true;
+  }
+  return index_range(index).hi < index_range(extent).lo;
+}
+
+bool IntegerFacts::is_positive(const ir::Affine& form) const {
+  if (range(form).lo >= 1) return true;
+  return std::any_of(assumed_.begin(), assumed_.end(), [&](const ir::Affine& known) {
+    const auto more = ir::difference(form, known);
+    return more && range(*more).lo >= 1;
+  });
+}
+
+size_t IntegerFacts::assume(const ir::Expr& condition) {
+  const size_t before = assumed_.size();
+  collect_comparisons(*this, condition, assumed_);
+  return assumed_.size() - before;
+}
+
+bool collect_comparisons(const IntegerFacts& facts, const ir::Expr& condition, std::vector<ir::Affine>& forms) {
+  using ir::BinaryOp;
+  const auto* node = std::get_if<ir::Binary>(&condition->node);
+  if (node == nullptr) return false;
+  if (node->op == BinaryOp::logical_and)
+    return collect_comparisons(facts, node->left, forms) && collect_comparisons(facts, node->right, forms);
+  const bool less = node->op == BinaryOp::lt || node->op == BinaryOp::le;
+  const bool greater = node->op == BinaryOp::gt || node->op == BinaryOp::ge;
+  if (!less && !greater) return false;
+  if (!facts.is_exact(node->left) || !facts.is_exact(node->right)) return false;
+  const auto left = facts.affine(node->left), right = facts.affine(node->right);
+  if (!left || !right) return false;
+  auto room = less ? ir::difference(*right, *left) : ir::difference(*left, *right);
+  if (!room) return false;
+  if (node->op == BinaryOp::lt || node->op == BinaryOp::gt) room->constant -= 1;
+  forms.push_back(*room);
+  return true;
+}
+
+}  // namespace tilepilot::targets::c
