@@ -10,7 +10,7 @@ namespace tilepilot::agent::builtin {
 
 namespace {
 
-namespace cuda = targets::cuda;
+namespace gpu = targets::gpu;
 
 constexpr size_t kAll = 1000;  // of the model's ranking
 
@@ -18,9 +18,9 @@ ir::DType element_type(const std::string& torch_name) { return ir::parse_dtype(t
 
 // The place `choice` among those that fit; the last of them if there are fewer.
 template <class Fits>
-std::optional<cuda::Tiles> chosen(const std::vector<cuda::Tiles>& ranking, size_t choice, const Fits& fits) {
-  std::optional<cuda::Tiles> found;
-  for (const cuda::Tiles& tiles : ranking) {
+std::optional<gpu::Tiles> chosen(const std::vector<gpu::Tiles>& ranking, size_t choice, const Fits& fits) {
+  std::optional<gpu::Tiles> found;
+  for (const gpu::Tiles& tiles : ranking) {
     if (!fits(tiles)) continue;
     found = tiles;
     if (choice-- == 0) break;
@@ -30,8 +30,7 @@ std::optional<cuda::Tiles> chosen(const std::vector<cuda::Tiles>& ranking, size_
 
 class Chooser {
  public:
-  Chooser(TilePlan& plan, const PrimitiveGraph& graph, const Group& group, const cuda::Hardware& hardware,
-          size_t choice)
+  Chooser(TilePlan& plan, const PrimitiveGraph& graph, const Group& group, const gpu::Hardware& hardware, size_t choice)
       : plan_(plan),
         graph_(graph),
         group_(group),
@@ -51,7 +50,7 @@ class Chooser {
   TilePlan& plan_;
   const PrimitiveGraph& graph_;
   const Group& group_;
-  const cuda::Hardware& hardware_;
+  const gpu::Hardware& hardware_;
   const size_t choice_;
   const int last_;
 
@@ -131,9 +130,9 @@ class Chooser {
   void elementwise() {
     const int row = last_ - 1;
     const int64_t lines = extent(row), length = extent(last_);
-    const cuda::ElementwiseProblem problem{elements(false) / length, length, element(), inputs()};
-    const auto tiles = chosen(cuda::recommend(problem, hardware_, kAll), choice_,
-                              [&](const cuda::Tiles& one) { return one.block_m <= lines; });
+    const gpu::ElementwiseProblem problem{elements(false) / length, length, element(), inputs()};
+    const auto tiles = chosen(gpu::recommend(problem, hardware_, kAll), choice_,
+                              [&](const gpu::Tiles& one) { return one.block_m <= lines; });
     if (tiles) return set(row, tiles->block_m, last_, std::min(tiles->block_n, length), tiles->threads);
     // Too little for any of them: one block a warp's worth of lines.
     constexpr int64_t kFew = 1024, kThreads = 128;
@@ -144,9 +143,9 @@ class Chooser {
   void rows() {
     const int other = last_loop(true, last_), kept = other >= 0 ? -1 : last_loop(false, last_);
     const int64_t length = extent(last_), both = length * extent(other);
-    const cuda::ReductionProblem problem{elements(false), both, element(), returns_to_rows(), held_inputs()};
-    const auto tiles = chosen(cuda::recommend(problem, hardware_, kAll), choice_,
-                              [&](const cuda::Tiles& one) { return one.block_m <= extent(kept); });
+    const gpu::ReductionProblem problem{elements(false), both, element(), returns_to_rows(), held_inputs()};
+    const auto tiles = chosen(gpu::recommend(problem, hardware_, kAll), choice_,
+                              [&](const gpu::Tiles& one) { return one.block_m <= extent(kept); });
     constexpr int64_t kFew = 4096, kThreads = 128;
     const int64_t at_once = tiles ? tiles->block_n : std::min(both, kFew);
     const int64_t column = at_once >= length ? length : pick_block(length, at_once);
@@ -173,22 +172,22 @@ class Chooser {
 
 }  // namespace
 
-std::optional<cuda::Hardware> gpu_of(std::string_view target) {
+std::optional<gpu::Hardware> gpu_of(std::string_view target) {
   const auto parsed = runtime::parse_target(target);
   if (!parsed || parsed->architecture.empty()) return std::nullopt;
-  return cuda::hardware_of(parsed->architecture == "sm_80" ? cuda::Architecture::sm_80 : cuda::Architecture::sm_90a);
+  return gpu::hardware_of(parsed->architecture == "sm_80" ? gpu::Architecture::sm_80 : gpu::Architecture::sm_90a);
 }
 
-void choose_gpu_tiles(TilePlan& plan, const PrimitiveGraph& graph, const Group& group, const cuda::Hardware& hardware,
+void choose_gpu_tiles(TilePlan& plan, const PrimitiveGraph& graph, const Group& group, const gpu::Hardware& hardware,
                       size_t choice) {
   Chooser(plan, graph, group, hardware, choice).run();
 }
 
 std::optional<ProductTiles> gpu_product_tiles(const PrimitiveGraph& graph, const Group& group, int product,
-                                              const cuda::Hardware& hardware, size_t choice) {
+                                              const gpu::Hardware& hardware, size_t choice) {
   const Primitive& p = graph.at(product);
   const int64_t columns = p.shape.back();
-  cuda::GemmProblem problem;
+  gpu::GemmProblem problem;
   problem.m = numel(p.shape) / columns;
   problem.n = columns;
   problem.k = product_depth(graph, product);
@@ -199,8 +198,8 @@ std::optional<ProductTiles> gpu_product_tiles(const PrimitiveGraph& graph, const
   // Rows that are reduced lie in one block, as long as its instructions take them.
   const bool whole = group.has_reduction();
   if (whole && columns % 16 != 0) return std::nullopt;
-  const auto tiles = chosen(cuda::recommend(problem, hardware, kAll), choice,
-                            [&](const cuda::Tiles& one) { return !whole || one.block_n >= columns; });
+  const auto tiles = chosen(gpu::recommend(problem, hardware, kAll), choice,
+                            [&](const gpu::Tiles& one) { return !whole || one.block_n >= columns; });
   if (!tiles) return std::nullopt;
   return ProductTiles{.rows = tiles->block_m,
                       .columns = whole ? columns : tiles->block_n,

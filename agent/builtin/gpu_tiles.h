@@ -1,4 +1,4 @@
-// Tiles of a GPU's blocks: what the compiler's model of the hardware recommends (compiler/targets/cuda/tiles.h,
+// Tiles of a GPU's blocks: what the compiler's model of the hardware recommends (compiler/targets/gpu/estimate/tiles.h,
 // docs/tuning.md) for the loops of a group.
 #pragma once
 
@@ -7,21 +7,21 @@
 
 #include "agent/builtin/product_prologue.h"
 #include "agent/builtin/tile_plan.h"
-#include "compiler/targets/cuda/tiles.h"
+#include "compiler/targets/gpu/estimate/tiles.h"
 
 namespace tilepilot::agent::builtin {
 
 // The GPU that `--target` names, its emulation included; nullopt: the target is none.
-std::optional<targets::cuda::Hardware> gpu_of(std::string_view target);
+std::optional<targets::gpu::Hardware> gpu_of(std::string_view target);
 
 // Of a plan with loops alone: its row, column, their blocks and its threads. `choice` is a place in the model's
 // ranking; 0: the best.
 void choose_gpu_tiles(TilePlan& plan, const PrimitiveGraph& graph, const Group& group,
-                      const targets::cuda::Hardware& hardware, size_t choice);
+                      const targets::gpu::Hardware& hardware, size_t choice);
 
 // Of a product at the head of a kernel. nullopt: the model knows none, as of rows that have to lie in one block but are
 // longer than that.
 std::optional<ProductTiles> gpu_product_tiles(const PrimitiveGraph& graph, const Group& group, int product,
-                                              const targets::cuda::Hardware& hardware, size_t choice);
+                                              const targets::gpu::Hardware& hardware, size_t choice);
 
 }  // namespace tilepilot::agent::builtin

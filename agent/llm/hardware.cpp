@@ -8,7 +8,7 @@
 
 #include "agent/llm/processor_facts.h"
 #include "compiler/runtime/target.h"
-#include "compiler/targets/cuda/tiles.h"
+#include "compiler/targets/gpu/estimate/tiles.h"
 
 namespace tilepilot::agent {
 namespace {
@@ -45,9 +45,9 @@ std::string describe_processor(const eval::MachineRates& rates, int wanted) {
 std::string describe_hardware(const std::string& target, const eval::MachineRates& rates, int threads) {
   const auto parsed = runtime::parse_target(target);
   if (!parsed.ok() || parsed->place != runtime::Place::gpu) return describe_processor(rates, threads);
-  using targets::cuda::Architecture;
+  using targets::gpu::Architecture;
   const auto gpu =
-      targets::cuda::hardware_of(parsed->architecture == "sm_90a" ? Architecture::sm_90a : Architecture::sm_80);
+      targets::gpu::hardware_of(parsed->architecture == "sm_90a" ? Architecture::sm_90a : Architecture::sm_80);
   return fmt::format(
       "The GPU ({}), as an {}: {} multiprocessors of 65,536 registers and {} KB of shared memory, of which a block can "
       "have {} KB; {} MB of L2. Memory moves {:.3g} TB/s, products reach at most {:.3g} TFLOP/s in this dtype, other "

@@ -15,7 +15,7 @@
 #include "compiler/targets/cuda/codegen.h"
 #include "compiler/targets/cuda/explain.h"
 #include "compiler/targets/cuda/prelude.h"
-#include "compiler/targets/cuda/tensor_facts.h"
+#include "compiler/targets/gpu/facts/tensor_facts.h"
 
 namespace tilepilot::driver {
 namespace {
@@ -49,7 +49,7 @@ Result<std::string> generated_source(const ir::Program& program) {
   return TRY(targets::cpu::generate(lowered)).source;
 }
 
-using targets::cuda::Architecture;
+using targets::gpu::Architecture;
 
 std::optional<Architecture> architecture_of(std::string_view target) {
   if (target == "cuda:sm_80") return Architecture::sm_80;
@@ -105,7 +105,7 @@ Result<std::string> emit_program(const SourceMap& sources, const CompileRequest&
                                  std::string_view what, Emission& emission) {
   if (what == "ir") return ir::to_text(program);
   if (const auto architecture = architecture_of(request.target))
-    return GpuEmitter(sources, request, *architecture, emission).run(targets::cuda::for_usual_tensors(program), what);
+    return GpuEmitter(sources, request, *architecture, emission).run(targets::gpu::for_usual_tensors(program), what);
   if (std::find(std::begin(kForGpus), std::end(kForGpus), what) != std::end(kForGpus))
     return make_error(DiagnosticKind::bad_usage, {}, fmt::format("`{}` is about targets with a GPU", what),
                       "choose one: `--target cuda:sm_90a`");

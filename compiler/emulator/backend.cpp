@@ -40,7 +40,7 @@ struct Version {
 
 class Assembler {
  public:
-  Assembler(targets::cuda::Architecture architecture, BackendOptions options)
+  Assembler(targets::gpu::Architecture architecture, BackendOptions options)
       : architecture_(architecture),
         toolchain_(toolchain_options(std::move(options.toolchain))),
         generating_{options.sources, options.costs != nullptr} {}
@@ -57,7 +57,7 @@ class Assembler {
   }
 
  private:
-  targets::cuda::Architecture architecture_;
+  targets::gpu::Architecture architecture_;
   runtime::Toolchain toolchain_;
   targets::cuda::GenerateOptions generating_;
 };
@@ -147,7 +147,7 @@ class EmulatedKernel : public runtime::CompiledKernel {
 
 class EmulatorBackend : public runtime::KernelBackend {
  public:
-  EmulatorBackend(targets::cuda::Architecture architecture, BackendOptions options)
+  EmulatorBackend(targets::gpu::Architecture architecture, BackendOptions options)
       : checks_(options.checks),
         costs_(options.costs),
         assembler_(std::make_shared<Assembler>(architecture, std::move(options))) {}
@@ -203,7 +203,7 @@ TensorMap encoded(const targets::cuda::TensorMap& map, const ir::VarRanges& valu
   return result;
 }
 
-std::unique_ptr<runtime::KernelBackend> emulator_backend(targets::cuda::Architecture architecture,
+std::unique_ptr<runtime::KernelBackend> emulator_backend(targets::gpu::Architecture architecture,
                                                          BackendOptions options) {
   return std::make_unique<EmulatorBackend>(architecture, std::move(options));
 }

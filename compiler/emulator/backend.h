@@ -26,7 +26,7 @@ EmulatedLaunch emulated(const targets::cuda::Launch& launch, const ir::VarRanges
 // A launch's tensor map for values of the program's symbols.
 TensorMap encoded(const targets::cuda::TensorMap& map, const ir::VarRanges& values);
 
-std::unique_ptr<runtime::KernelBackend> emulator_backend(targets::cuda::Architecture architecture,
+std::unique_ptr<runtime::KernelBackend> emulator_backend(targets::gpu::Architecture architecture,
                                                          BackendOptions options);
 
 }  // namespace tilepilot::emulator

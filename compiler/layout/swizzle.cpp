@@ -14,4 +14,10 @@ Swizzle swizzle_of(SwizzleSpan span, int64_t element_bits) {
 
 int64_t alignment(SwizzleSpan span) { return span == SwizzleSpan::none ? 128 : 8 * int64_t(span); }
 
+SwizzleSpan span_of_rows(int64_t bytes) {
+  for (const SwizzleSpan span : {SwizzleSpan::bytes_128, SwizzleSpan::bytes_64, SwizzleSpan::bytes_32})
+    if (bytes > 0 && bytes % static_cast<int64_t>(span) == 0) return span;
+  return SwizzleSpan::none;
+}
+
 }  // namespace tilepilot::layout

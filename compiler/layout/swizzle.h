@@ -33,4 +33,7 @@ Swizzle swizzle_of(SwizzleSpan span, int64_t element_bits);
 // The alignment of a tile's first byte that makes address bits and offset bits agree: 1024, 512, 256; none: 128.
 int64_t alignment(SwizzleSpan span);
 
+// The widest swizzle for a tile with rows of so many bytes; none if no swizzle fits.
+SwizzleSpan span_of_rows(int64_t bytes);
+
 }  // namespace tilepilot::layout

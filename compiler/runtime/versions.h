@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "compiler/runtime/arguments.h"
-#include "compiler/targets/cuda/tensor_facts.h"
+#include "compiler/targets/gpu/facts/tensor_facts.h"
 
 namespace tilepilot::runtime {
 
@@ -20,11 +20,11 @@ class Versions {
       : program_(program),
         assemble_(std::move(assemble)),
         facts_(program),
-        usual_facts_(targets::cuda::usual_facts(program)) {}
+        usual_facts_(targets::gpu::usual_facts(program)) {}
 
   // That for usual tensors, once before all else.
   Status prepare(DiagnosticList& warnings) {
-    usual_ = TRY(assemble_(targets::cuda::with_facts(program_, usual_facts_), warnings));
+    usual_ = TRY(assemble_(targets::gpu::with_facts(program_, usual_facts_), warnings));
     return {};
   }
 
@@ -32,21 +32,21 @@ class Versions {
 
   // That for a launch with these arguments.
   Result<Code*> of(const BoundArguments& bound) {
-    std::vector<targets::cuda::TensorFacts> facts = facts_.find(bound.buffers, bound.values);
+    std::vector<targets::gpu::TensorFacts> facts = facts_.find(bound.buffers, bound.values);
     if (facts == usual_facts_) return &usual_;
     if (const auto known = others_.find(facts); known != others_.end()) return &known->second;
     DiagnosticList warnings;  // told before, of the code for usual tensors
-    Code code = TRY(assemble_(targets::cuda::with_facts(program_, facts), warnings));
+    Code code = TRY(assemble_(targets::gpu::with_facts(program_, facts), warnings));
     return &others_.emplace(std::move(facts), std::move(code)).first->second;
   }
 
  private:
   const ir::Program program_;
   const Assemble assemble_;
-  const targets::cuda::FactFinder facts_;
-  const std::vector<targets::cuda::TensorFacts> usual_facts_;
+  const targets::gpu::FactFinder facts_;
+  const std::vector<targets::gpu::TensorFacts> usual_facts_;
   Code usual_;
-  std::map<std::vector<targets::cuda::TensorFacts>, Code> others_;
+  std::map<std::vector<targets::gpu::TensorFacts>, Code> others_;
 };
 
 }  // namespace tilepilot::runtime

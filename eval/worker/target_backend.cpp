@@ -65,7 +65,7 @@ Result<TargetBackend> open_target(const Target& target, const TargetOptions& opt
     case Place::gpu:
       return on_gpu(target.architecture, options);
     case Place::emulator: {
-      using targets::cuda::Architecture;
+      using targets::gpu::Architecture;
       const bool hopper = target.architecture == "sm_90a";
       return TargetBackend{
           emulator::emulator_backend(

@@ -224,11 +224,11 @@ TileSizes of_a_gpu() {
 
 TEST_F(Tiles, OfAGpuAreTheModels) {
   ASSERT_TRUE(gpu_of("emulate:sm_80") && gpu_of("cuda:sm_90a"));
-  EXPECT_EQ(gpu_of("emulate:sm_80")->architecture, targets::cuda::Architecture::sm_80);
+  EXPECT_EQ(gpu_of("emulate:sm_80")->architecture, targets::gpu::Architecture::sm_80);
   EXPECT_FALSE(gpu_of("cpu"));
   Grouping groups = group({softmax(source({4096, 4096}), 1)});
   TilePlan tiles = plan_tiles(graph, groups.groups[0], of_a_gpu());
-  const auto best = recommend(targets::cuda::ReductionProblem{4096, 4096, ir::kFloat32}, *of_a_gpu().gpu, 2);
+  const auto best = recommend(targets::gpu::ReductionProblem{4096, 4096, ir::kFloat32}, *of_a_gpu().gpu, 2);
   EXPECT_EQ(tiles.row_block, best[0].block_m);
   EXPECT_EQ(tiles.column_block, best[0].block_n);
   EXPECT_EQ(tiles.threads, best[0].threads);

@@ -1,5 +1,5 @@
 // The order of a grid's blocks: each block once, neighbours in bands, those with most work last.
-#include "compiler/targets/cuda/block_order.h"
+#include "compiler/targets/gpu/schedule/rasterisation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,9 +12,9 @@
 namespace tilepilot::testing {
 namespace {
 
-using targets::cuda::BlockOrder;
-using targets::cuda::order_by_work;
-using targets::cuda::order_of_products;
+using targets::gpu::BlockOrder;
+using targets::gpu::order_by_work;
+using targets::gpu::order_of_products;
 using ::testing::ElementsAre;
 
 ir::Kernel with_grid(const std::string& columns, const std::string& rows) {
@@ -117,7 +117,7 @@ TEST(BlockOrder, ThoseWithMostWorkComeLast) {
 TEST(BlockOrder, OfProductsIsForGridsOfTwoAxesThatAreNotSmall) {
   const auto changes = [](const std::string& columns, const std::string& rows) {
     const ir::Kernel kernel = with_grid(columns, rows);
-    return targets::cuda::in_order_of_products(kernel).block_vars != kernel.block_vars;
+    return targets::gpu::in_order_of_products(kernel).block_vars != kernel.block_vars;
   };
   EXPECT_TRUE(changes("16", "40"));
   EXPECT_TRUE(changes("m", "m"));
@@ -125,7 +125,7 @@ TEST(BlockOrder, OfProductsIsForGridsOfTwoAxesThatAreNotSmall) {
   EXPECT_FALSE(changes("40", "8"));
   ir::Kernel waiting = with_grid("m", "m");
   waiting.body = ir::make_stmt(ir::While{ir::bool_imm(false), waiting.body}, {});
-  EXPECT_EQ(targets::cuda::in_order_of_products(waiting).block_vars, waiting.block_vars);
+  EXPECT_EQ(targets::gpu::in_order_of_products(waiting).block_vars, waiting.block_vars);
 }
 
 }  // namespace

@@ -10,8 +10,8 @@
 namespace tilepilot::testing {
 namespace {
 
-using targets::cuda::is_wgmma;
-using targets::cuda::Wgmma;
+using targets::gpu::is_wgmma;
+using targets::gpu::Wgmma;
 
 std::string failure(const Diagnostic& error) {
   std::string text = error.message;

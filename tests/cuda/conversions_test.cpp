@@ -6,7 +6,7 @@
 
 #include "compiler/ir/text.h"
 #include "compiler/runtime/arguments.h"
-#include "compiler/targets/cuda/coordinates.h"
+#include "compiler/targets/gpu/facts/coordinates.h"
 #include "tests/cuda/interpreted.h"
 
 namespace tilepilot::testing {
@@ -26,7 +26,7 @@ TEST(Conversions, FunctionsOfTheLaneAreTheirExpressions) {
   }
   const ir::Var thread = ir::make_var("thread", ir::kInt32);
   for (const layout::LaneFunction& function : all) {
-    const ir::Expr value = targets::cuda::lane_value(function, ir::var_ref(thread));
+    const ir::Expr value = targets::gpu::lane_value(function, ir::var_ref(thread));
     for (int64_t number = 0; number < 128; ++number)
       ASSERT_EQ(runtime::evaluate(value, {{thread.get(), {number, number}}}), function(number % 32))
           << ir::to_text(value) << " of thread " << number;

@@ -9,7 +9,7 @@
 namespace tilepilot::testing {
 namespace {
 
-using targets::cuda::Architecture;
+using targets::gpu::Architecture;
 
 // Rows by their sums and by weights; `first` stands before the sums.
 std::string weighted(const std::string& first, const std::string& weights) {

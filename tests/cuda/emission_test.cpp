@@ -234,7 +234,7 @@ TEST(EmissionForGpus, MachineCodeNamesLines) {
   SKIP_WITHOUT_NVRTC();
   SourceMap sources;
   const driver::CompileResult compiled = driver::compile(sources, request_for(kProduct, "cuda:sm_80"));
-  const auto code = targets::cuda::generate(compiled.programs.at(0), targets::cuda::Architecture::sm_80, {&sources});
+  const auto code = targets::cuda::generate(compiled.programs.at(0), targets::gpu::Architecture::sm_80, {&sources});
   ASSERT_TRUE(code.ok()) << code.error().message;
   EXPECT_THAT(code->source, HasSubstr("#line 13 \"kernel.py\""));
   DiagnosticList warnings;

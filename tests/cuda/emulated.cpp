@@ -54,7 +54,7 @@ void EmulatedBatch::compile_for_gpus() const {
     if (!std::exchange(told, true)) fmt::print("not compiled for GPUs: {}\n", nvrtc_missing());
     return;
   }
-  const char* target = architecture_ == targets::cuda::Architecture::sm_80 ? "sm_80" : "sm_90a";
+  const char* target = architecture_ == targets::gpu::Architecture::sm_80 ? "sm_80" : "sm_90a";
   for (const Item& item : programs_) {
     if (item.planted || item.tallies) continue;
     DiagnosticList warnings;

@@ -15,7 +15,7 @@ namespace tilepilot::testing {
 // Programs that are compiled as one text, since that costs hardly more than one of them.
 class EmulatedBatch {
  public:
-  explicit EmulatedBatch(targets::cuda::Architecture architecture) : architecture_(architecture) {}
+  explicit EmulatedBatch(targets::gpu::Architecture architecture) : architecture_(architecture) {}
 
   // The number of the program in the batch; an error if no code can be generated for it. `sources`: if defects are to
   // name the lines of its text. `tallies`: if its arithmetic is to be counted.
@@ -45,7 +45,7 @@ class EmulatedBatch {
   };
   void compile_for_gpus() const;
 
-  targets::cuda::Architecture architecture_;
+  targets::gpu::Architecture architecture_;
   std::vector<Item> programs_;
   std::shared_ptr<emulator::EmulatedCode> compiled_;
   emulator::Counters counters_;

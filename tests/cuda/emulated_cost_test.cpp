@@ -11,7 +11,7 @@
 namespace tilepilot::testing {
 namespace {
 
-using targets::cuda::Architecture;
+using targets::gpu::Architecture;
 
 TEST(EmulatedCost, AProductOf256TakesSeconds) {
 #ifdef TILEPILOT_SANITIZED

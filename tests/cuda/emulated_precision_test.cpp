@@ -14,7 +14,7 @@
 namespace tilepilot::testing {
 namespace {
 
-using targets::cuda::Architecture;
+using targets::gpu::Architecture;
 using ::testing::HasSubstr;
 using ::testing::Not;
 

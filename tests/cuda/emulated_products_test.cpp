@@ -254,7 +254,7 @@ const std::vector<std::pair<std::string, std::string>>& product_programs() {
 }
 
 TEST(Products, StandAmongOtherStatements) {
-  EmulatedBatch batch(targets::cuda::Architecture::sm_90a);
+  EmulatedBatch batch(targets::gpu::Architecture::sm_90a);
   std::vector<ir::Program> programs;
   for (const auto& [name, text] : product_programs()) {
     programs.push_back(parse(text));
@@ -270,7 +270,7 @@ TEST(Products, StandAmongOtherStatements) {
 }
 
 TEST(Products, AgreeWithTheInterpreter) {
-  EmulatedBatch batch(targets::cuda::Architecture::sm_90a);
+  EmulatedBatch batch(targets::gpu::Architecture::sm_90a);
   std::vector<ir::Program> programs;
   for (const ProductCase& c : product_cases()) {
     programs.push_back(parse(program_text(c)));
@@ -328,7 +328,7 @@ constexpr const char* kParts = R"(program parts(a: float16[64, 256], b: float16[
 })";
 
 TEST(Products, TakePartsThatLoopsTell) {
-  EmulatedBatch batch(targets::cuda::Architecture::sm_90a);
+  EmulatedBatch batch(targets::gpu::Architecture::sm_90a);
   const ir::Program program = parse(kParts);
   const auto added = batch.add(program);
   ASSERT_TRUE(added.ok()) << added.error().message;
@@ -360,7 +360,7 @@ struct PartsCase {
 TEST(Products, LeaveByPartsWhereSharedMemoryIsShort) {
   const std::vector<PartsCase> cases{
       {256, 64, 4, "float16", 4}, {192, 32, 9, "float16", 3}, {128, 64, 6, "float32", 4}, {256, 64, 3, "float16", 1}};
-  EmulatedBatch batch(targets::cuda::Architecture::sm_90a);
+  EmulatedBatch batch(targets::gpu::Architecture::sm_90a);
   std::vector<ir::Program> programs;
   for (const PartsCase& c : cases) {
     programs.push_back(
@@ -408,7 +408,7 @@ TEST(Products, LeaveByPartsWhereSharedMemoryIsShort) {
 TEST(Products, Compile) {
   SKIP_WITHOUT_NVRTC();
   for (const ProductCase& c : product_cases()) {
-    const auto code = targets::cuda::generate(parse(program_text(c)), targets::cuda::Architecture::sm_90a);
+    const auto code = targets::cuda::generate(parse(program_text(c)), targets::gpu::Architecture::sm_90a);
     ASSERT_TRUE(code.ok()) << c.name << ": " << code.error().message;
     DiagnosticList warnings;
     const auto made = nvrtc().compile(targets::cuda::prelude() + code->source, "sm_90a", warnings);

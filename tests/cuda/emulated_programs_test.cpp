@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "compiler/runtime/arguments.h"
-#include "compiler/targets/cuda/tensor_facts.h"
+#include "compiler/targets/gpu/facts/tensor_facts.h"
 #include "tests/cpu/kernel_fixture.h"
 #include "tests/cpu/prelude_functions.h"
 #include "tests/cuda/emulated.h"
@@ -18,7 +18,7 @@ namespace tilepilot::testing {
 namespace {
 
 using ir::testing::RandomArguments;
-using targets::cuda::Architecture;
+using targets::gpu::Architecture;
 
 constexpr int kBatch = 20;  // programs of one text
 
@@ -32,7 +32,7 @@ ir::Program version_for_random_arguments(const ir::Program& program, uint32_t se
   const RandomArguments arguments(program, seed);
   const auto bound = runtime::bind_arguments(program, to_launch(arguments.values()), {});
   if (!bound.ok()) return program;
-  return targets::cuda::with_facts(program, targets::cuda::FactFinder(program).find(bound->buffers, bound->values));
+  return targets::gpu::with_facts(program, targets::gpu::FactFinder(program).find(bound->buffers, bound->values));
 }
 
 struct Tally {

@@ -13,7 +13,7 @@ namespace tilepilot::testing {
 namespace {
 
 using ir::testing::RandomArguments;
-using targets::cuda::Architecture;
+using targets::gpu::Architecture;
 
 // Copies, loops, asynchronous ones too, that make no thread wait for another.
 TEST(EmulatedThreads, ExchangeElementsAroundTileOperatorsOnOthers) {

@@ -39,7 +39,7 @@ TEST(FedTiles, AreAskedForByThreadsOfTheirOwn) {
     SourceMap sources;
     DiagnosticList diagnostics;
     const auto program = ir::read_text(sources, sources.add("program.ir", text), diagnostics);
-    return *targets::cuda::explanation(*program, targets::cuda::Architecture::sm_90a, sources);
+    return *targets::cuda::explanation(*program, targets::gpu::Architecture::sm_90a, sources);
   };
   const std::string asked = "copy c -> c_tile: by the copy engine (TMA), which threads of their own ask\n";
   const auto shifted = [](const std::string& written) {

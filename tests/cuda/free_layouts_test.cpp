@@ -6,11 +6,11 @@
 #include <numeric>
 
 #include "compiler/ir/search.h"
-#include "compiler/targets/cuda/coordinates.h"
 #include "compiler/targets/cuda/explain.h"
-#include "compiler/targets/cuda/free_layouts.h"
-#include "compiler/targets/cuda/layout_cost.h"
-#include "compiler/targets/cuda/pipeline.h"
+#include "compiler/targets/gpu/facts/coordinates.h"
+#include "compiler/targets/gpu/layout/free_layouts.h"
+#include "compiler/targets/gpu/layout/layout_cost.h"
+#include "compiler/targets/gpu/schedule/pipeline.h"
 #include "tests/cpu/kernel_fixture.h"
 #include "tests/cpu/prelude_functions.h"
 #include "tests/cuda/emulated.h"
@@ -19,10 +19,10 @@
 namespace tilepilot::testing {
 namespace {
 
-using targets::cuda::Architecture;
-using targets::cuda::FreeLayout;
-using targets::cuda::FreeTile;
-using targets::cuda::LayoutCost;
+using targets::gpu::Architecture;
+using targets::gpu::FreeLayout;
+using targets::gpu::FreeTile;
+using targets::gpu::LayoutCost;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -206,10 +206,10 @@ TEST(FreeLayouts, SeeWhatFollows) {
   EXPECT_THAT(run.source, HasSubstr("copy_vector<8>(y"));
 }
 
-targets::cuda::PlannedKernel planned(const std::string& text) {
-  const auto prepared = targets::cuda::prepare(parse(text));
+targets::gpu::PlannedKernel planned(const std::string& text) {
+  const auto prepared = targets::gpu::prepare(parse(text));
   EXPECT_TRUE(prepared.ok());
-  auto kernel = targets::cuda::plan_kernel(prepared->kernels[0], Architecture::sm_80);
+  auto kernel = targets::gpu::plan_kernel(prepared->kernels[0], Architecture::sm_80);
   EXPECT_TRUE(kernel.ok());
   return std::move(*kernel);
 }
@@ -225,7 +225,7 @@ TEST(FreeLayouts, ArePlainWhereNothingCostsLess) {
   }}
 }})",
                                          body);
-    const targets::cuda::PlannedKernel kernel = planned(text);
+    const targets::gpu::PlannedKernel kernel = planned(text);
     bool found = false;
     for (const auto& [buffer, fragment] : kernel.inference.fragments) {
       if (buffer->name != "t") continue;
@@ -246,7 +246,7 @@ TEST(FreeLayouts, ArePlainWhereNothingCostsLess) {
 
 // The costs of a kernel's loops as they were dealt out.
 LayoutCost cost_of(const std::string& text) {
-  const targets::cuda::PlannedKernel kernel = planned(text);
+  const targets::gpu::PlannedKernel kernel = planned(text);
   targets::c::IntegerFacts facts;
   facts.learn(kernel.kernel);
   LayoutCost cost;
@@ -255,7 +255,7 @@ LayoutCost cost_of(const std::string& text) {
       [&](const ir::Stmt& stmt) {
         const auto found = kernel.inference.loops.find(stmt.get());
         if (found == kernel.inference.loops.end()) return;
-        const auto loop = targets::cuda::parallel_loop(stmt, 1);
+        const auto loop = targets::gpu::parallel_loop(stmt, 1);
         cost += loop_cost(*loop, memory_accesses(*loop, facts, kernel.inference.tiles), found->second);
       },
       [](const ir::Expr&) {});
@@ -292,9 +292,9 @@ TEST(LayoutCosts, AreWhatTheEmulatorCounts) {
 }
 
 TEST(LayoutCosts, OfReductionsCountShufflesAndBoards) {
-  const layout::Fragment rows = targets::cuda::plain_fragment({{64, 128}, 128, 8, {}, {}});  // 16 threads a row
-  const LayoutCost along = targets::cuda::reduction_cost(rows, 1, 8);
-  const LayoutCost across = targets::cuda::reduction_cost(rows, 0, 8);
+  const layout::Fragment rows = targets::gpu::plain_fragment({{64, 128}, 128, 8, {}, {}});  // 16 threads a row
+  const LayoutCost along = targets::gpu::reduction_cost(rows, 1, 8);
+  const LayoutCost across = targets::gpu::reduction_cost(rows, 0, 8);
   EXPECT_EQ(along.shuffles, 4 * 8 * 4);
   EXPECT_EQ(along.meetings, 0);
   EXPECT_EQ(across.shuffles, 4 * 8 * 1);
@@ -322,16 +322,16 @@ Ways ways_of(const std::string& type, int64_t columns) {
   }}
 }})",
                                                 type, columns, type == "int8" ? "int32" : "float32"));
-  std::vector<targets::cuda::GemmPlan> plans;
+  std::vector<targets::gpu::GemmPlan> plans;
   int64_t bits = 0;
   for (const ir::Stmt& stmt : ir::statements(program.kernels[0].body)) {
     const auto& gemm = *ir::as<ir::Gemm>(stmt);
-    plans.push_back(targets::cuda::plan_gemm(gemm, 128, Architecture::sm_80, {}));
+    plans.push_back(targets::gpu::plan_gemm(gemm, 128, Architecture::sm_80, {}));
     bits = gemm.a.buffer->type.bits;
   }
   const auto moves = layout::warp_moves(plans[0].c, *plans[1].a, 32 / bits);
-  return {moves->shuffles(), targets::cuda::shuffle_cost(*moves, bits, 128),
-          targets::cuda::exchange_cost(plans[0].c, *plans[1].a, bits)};
+  return {moves->shuffles(), targets::gpu::shuffle_cost(*moves, bits, 128),
+          targets::gpu::exchange_cost(plans[0].c, *plans[1].a, bits)};
 }
 
 TEST(LayoutCosts, OfConversionsAreAsMeasured) {
@@ -344,9 +344,9 @@ TEST(LayoutCosts, OfConversionsAreAsMeasured) {
 }
 
 TEST(LayoutCosts, OfTooManyRegisters) {
-  EXPECT_EQ(targets::cuda::register_cost(128, 128).total(), 0);
-  EXPECT_GT(targets::cuda::register_cost(300, 128).total(), 0);
-  EXPECT_GT(targets::cuda::register_cost(128, 1024).total(), 0);
+  EXPECT_EQ(targets::gpu::register_cost(128, 128).total(), 0);
+  EXPECT_GT(targets::gpu::register_cost(300, 128).total(), 0);
+  EXPECT_GT(targets::gpu::register_cost(128, 1024).total(), 0);
 }
 
 // Of odd shapes and numbers of threads, too.
@@ -363,13 +363,13 @@ TEST(FreeLayouts, HoldEveryElementAndStayWithinAxes) {
           EXPECT_EQ(one.fragment.shape(), shape);
           EXPECT_EQ(one.fragment.thread_count(), threads) << one.name;
           EXPECT_TRUE(one.fragment.is_complete()) << one.name;
-          EXPECT_TRUE(targets::cuda::is_separable(one.fragment)) << one.name;
+          EXPECT_TRUE(targets::gpu::is_separable(one.fragment)) << one.name;
           ++checked;
         }
         EXPECT_TRUE(plain_loop(tile).is_complete());
-        const layout::Fragment dealt = targets::cuda::dealt_out(shape, {threads, vector});
+        const layout::Fragment dealt = targets::gpu::dealt_out(shape, {threads, vector});
         EXPECT_TRUE(dealt.is_complete());
-        EXPECT_TRUE(std::gcd(vector, shape.back()) == 1 || targets::cuda::is_separable(dealt));
+        EXPECT_TRUE(std::gcd(vector, shape.back()) == 1 || targets::gpu::is_separable(dealt));
       }
     }
   }

@@ -15,7 +15,7 @@ namespace tilepilot::testing {
 namespace {
 
 using interpret::Element;
-using targets::cuda::Architecture;
+using targets::gpu::Architecture;
 
 constexpr std::pair<Architecture, const char*> kTargets[] = {{Architecture::sm_80, "sm_80"},
                                                              {Architecture::sm_90a, "sm_90a"}};

@@ -34,7 +34,7 @@ namespace tilepilot::testing {
 namespace {
 
 using ir::testing::RandomArguments;
-using targets::cuda::Architecture;
+using targets::gpu::Architecture;
 
 constexpr int kSeedsInARow = 20;  // for one target
 constexpr auto kLongestLaunch = std::chrono::seconds(30);

@@ -5,9 +5,12 @@
 
 #include "compiler/driver/compile.h"
 #include "compiler/targets/cuda/codegen.h"
-#include "compiler/targets/cuda/tensor_facts.h"
+#include "compiler/targets/gpu/facts/tensor_facts.h"
 
 namespace tilepilot::targets::cuda {
+
+using gpu::Architecture;
+
 namespace {
 
 using ::testing::Contains;

@@ -11,7 +11,7 @@
 namespace tilepilot::testing {
 
 using ir::testing::RandomArguments;
-using targets::cuda::Architecture;
+using targets::gpu::Architecture;
 
 Outcome outcome(const std::string& text, Architecture architecture) {
   const ir::Program program = parse(text);

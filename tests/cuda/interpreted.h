@@ -15,7 +15,7 @@ struct Outcome {
   std::string source, printed, expected_print, wrong;
 };
 // On small random values.
-Outcome outcome(const std::string& text, targets::cuda::Architecture architecture);
+Outcome outcome(const std::string& text, targets::gpu::Architecture architecture);
 
 // Of random arguments: whole numbers from -2 to 2 in the place of all floats, so that sums of a hundred products of
 // them are exact in float16, too.
@@ -28,7 +28,7 @@ void expect_agreement(EmulatedBatch& batch, size_t number, const ir::Program& re
 
 // Fails the test if anything is wrong for one of these architectures. The source for the last one.
 std::string expect_interpreted(const std::string& text,
-                               const std::vector<targets::cuda::Architecture>& architectures = {
-                                   targets::cuda::Architecture::sm_80, targets::cuda::Architecture::sm_90a});
+                               const std::vector<targets::gpu::Architecture>& architectures = {
+                                   targets::gpu::Architecture::sm_80, targets::gpu::Architecture::sm_90a});
 
 }  // namespace tilepilot::testing

@@ -10,7 +10,7 @@
 namespace tilepilot::testing {
 namespace {
 
-using targets::cuda::Architecture;
+using targets::gpu::Architecture;
 
 // The generated texts.
 std::vector<std::string> expect_all(const std::vector<std::string>& texts, Architecture architecture) {

@@ -120,7 +120,7 @@ Result<LaunchOverhead> measure_launches(const ir::Program& program, const runtim
   const std::shared_ptr<Device> device = TRY(Device::open(options.device));
   TRY(device->use());
   const std::string target = TRY(runtime::cuda::architecture_of(device->capability()));
-  using targets::cuda::Architecture;
+  using targets::gpu::Architecture;
   const auto code =
       TRY(targets::cuda::generate(program, target == "sm_80" ? Architecture::sm_80 : Architecture::sm_90a));
   const auto made =

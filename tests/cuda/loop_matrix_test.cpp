@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "compiler/runtime/arguments.h"
-#include "compiler/targets/cuda/tensor_facts.h"
+#include "compiler/targets/gpu/facts/tensor_facts.h"
 #include "tests/cpu/kernel_fixture.h"
 #include "tests/cuda/interpreted.h"
 #include "tests/ir/random_arguments.h"
@@ -14,7 +14,7 @@
 namespace tilepilot::testing {
 namespace {
 
-using targets::cuda::Architecture;
+using targets::gpu::Architecture;
 
 enum class Way { load, store, both };
 enum class Around { blocks, turns };  // a block of the grid a tile of rows, or several of them in turn
@@ -123,7 +123,7 @@ ir::Program version_of(const std::string& text, const ir::testing::RandomArgumen
   const ir::Program program = parse(text);
   const auto bound = runtime::bind_arguments(program, to_launch(arguments.values()), {});
   EXPECT_TRUE(bound.ok()) << bound.error().message;
-  return targets::cuda::with_facts(program, targets::cuda::FactFinder(program).find(bound->buffers, bound->values));
+  return targets::gpu::with_facts(program, targets::gpu::FactFinder(program).find(bound->buffers, bound->values));
 }
 
 // Programs that are compiled together, and each compared with one whose extents are all known.

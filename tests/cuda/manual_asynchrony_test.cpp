@@ -16,7 +16,7 @@
 namespace tilepilot::testing {
 namespace {
 
-using targets::cuda::Architecture;
+using targets::gpu::Architecture;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;

@@ -38,7 +38,7 @@ const std::string& nvrtc_missing() {
 std::string kernel_unit(const std::string& name) {
   std::string generated;
   if (name == "hopper") {
-    targets::cuda::Wgmma product{.a = ir::kFloat16, .b = ir::kFloat16, .n = 32};
+    targets::gpu::Wgmma product{.a = ir::kFloat16, .b = ir::kFloat16, .n = 32};
     generated = targets::cuda::wgmma_function(product);
     product.a_in_registers = true;
     generated += targets::cuda::wgmma_function(product);

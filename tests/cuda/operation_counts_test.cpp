@@ -12,7 +12,7 @@ namespace {
 
 using targets::c::Operation;
 using targets::c::Operations;
-using targets::cuda::Architecture;
+using targets::gpu::Architecture;
 using ::testing::HasSubstr;
 using ::testing::Not;
 

@@ -11,7 +11,7 @@ namespace tilepilot::testing {
 namespace {
 
 using emulator::DefectKind;
-using targets::cuda::Architecture;
+using targets::gpu::Architecture;
 
 // Copies that run ahead, and tensor cores.
 constexpr const char* kPipelinedProduct =

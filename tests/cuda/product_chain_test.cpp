@@ -5,7 +5,7 @@
 
 #include "compiler/ir/text.h"
 #include "compiler/targets/cuda/explain.h"
-#include "compiler/targets/cuda/tensor_facts.h"
+#include "compiler/targets/gpu/facts/tensor_facts.h"
 #include "tests/cpu/kernel_fixture.h"
 #include "tests/cpu/prelude_functions.h"
 #include "tests/cuda/interpreted.h"
@@ -14,7 +14,7 @@
 namespace tilepilot::testing {
 namespace {
 
-using targets::cuda::Architecture;
+using targets::gpu::Architecture;
 using ::testing::HasSubstr;
 
 struct Chain {
@@ -166,7 +166,7 @@ TEST(ProductChains, OfAnyNumberOfIterations) {
   };
   EmulatedBatch batch(Architecture::sm_90a);
   const ir::Program program = parse(replaced(rows("n"), "program twice(", "program twice<n: int32>("));
-  const auto added = batch.add(targets::cuda::for_usual_tensors(program));
+  const auto added = batch.add(targets::gpu::for_usual_tensors(program));
   ASSERT_TRUE(added.ok()) << added.error().message;
   EXPECT_THAT(batch.source(*added), HasSubstr("wgmma_wait<1>();"));
   batch.compile();

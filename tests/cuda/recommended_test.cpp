@@ -7,18 +7,18 @@
 #include <cstdlib>
 
 #include "compiler/ir/text.h"
-#include "compiler/targets/cuda/kernel_estimate.h"
 #include "compiler/targets/cuda/prelude.h"
+#include "compiler/targets/gpu/estimate/kernel_estimate.h"
 #include "tests/cpu/kernel_fixture.h"
 #include "tests/cuda/nvrtc_fixture.h"
 
 namespace tilepilot::testing {
 namespace {
 
-using targets::cuda::Architecture;
-using targets::cuda::GemmProblem;
-using targets::cuda::Hardware;
-using targets::cuda::Tiles;
+using targets::gpu::Architecture;
+using targets::gpu::GemmProblem;
+using targets::gpu::Hardware;
+using targets::gpu::Tiles;
 
 int64_t pieces(int64_t extent, int64_t tile) { return (extent + tile - 1) / tile; }
 
@@ -81,7 +81,7 @@ std::vector<GemmProblem> problems() {
 
 TEST(Recommended, CodeTakesTheSharedMemoryThatTheModelCountsOn) {
   for (const Architecture architecture : {Architecture::sm_80, Architecture::sm_90a}) {
-    const Hardware hardware = targets::cuda::hardware_of(architecture);
+    const Hardware hardware = targets::gpu::hardware_of(architecture);
     for (const GemmProblem& problem : problems())
       for (const Tiles& tiles : recommend(problem, hardware, 4)) {
         const ir::Program program = product_with(problem, tiles);
@@ -91,9 +91,9 @@ TEST(Recommended, CodeTakesTheSharedMemoryThatTheModelCountsOn) {
         const int64_t result = tiles.block_m * tiles.block_n * problem.output.bytes();
         EXPECT_LE(code->launches[0].shared_bytes, tiles.work.shared_bytes + result + 1024)
             << describe(hardware, problem, tiles);
-        const auto made = targets::cuda::estimate(program, hardware);
-        ASSERT_TRUE(made && std::holds_alternative<targets::cuda::Estimate>(*made));
-        const double ratio = std::get<targets::cuda::Estimate>(*made).seconds / tiles.estimate.seconds;
+        const auto made = targets::gpu::estimate(program, hardware);
+        ASSERT_TRUE(made && std::holds_alternative<targets::gpu::Estimate>(*made));
+        const double ratio = std::get<targets::gpu::Estimate>(*made).seconds / tiles.estimate.seconds;
         EXPECT_NEAR(ratio, 1, 0.12) << describe(hardware, problem, tiles);
       }
   }
@@ -114,7 +114,7 @@ TEST(Recommended, CodeTakesTheRegistersThatTheModelCountsOn) {
   options.extra_flags = {"--ptxas-options=-v"};
   runtime::cuda::Nvrtc remarking(options);
   for (const Architecture architecture : {Architecture::sm_80, Architecture::sm_90a}) {
-    const Hardware hardware = targets::cuda::hardware_of(architecture);
+    const Hardware hardware = targets::gpu::hardware_of(architecture);
     for (const GemmProblem& problem : problems()) {
       if (problem.m > 1024 && problem.element != ir::kFloat16 && problem.element != ir::kInt8) continue;
       if (problem.m < 1024) continue;

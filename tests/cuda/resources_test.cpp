@@ -12,7 +12,7 @@ namespace tilepilot::testing {
 namespace {
 
 namespace fs = std::filesystem;
-using targets::cuda::Architecture;
+using targets::gpu::Architecture;
 using ::testing::HasSubstr;
 
 Result<targets::cuda::GeneratedCode> generated(const std::string& text,

@@ -10,7 +10,7 @@
 namespace tilepilot::testing {
 namespace {
 
-using targets::cuda::Architecture;
+using targets::gpu::Architecture;
 
 std::vector<std::string> generated(const std::vector<ir::Program>& programs) {
   std::vector<std::string> texts;

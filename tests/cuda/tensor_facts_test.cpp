@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "compiler/runtime/arguments.h"
-#include "compiler/targets/cuda/tensor_facts.h"
+#include "compiler/targets/gpu/facts/tensor_facts.h"
 #include "tests/cpu/kernel_fixture.h"
 #include "tests/cpu/prelude_functions.h"
 #include "tests/cuda/emulated.h"
@@ -14,8 +14,8 @@
 namespace tilepilot::testing {
 namespace {
 
-using targets::cuda::Architecture;
-using targets::cuda::TensorFacts;
+using targets::gpu::Architecture;
+using targets::gpu::TensorFacts;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -49,7 +49,7 @@ std::string text_of(size_t number) {
 }
 
 TEST(Alignment, IsWhatTheAddressIsAMultipleOf) {
-  const auto of = [](uintptr_t address) { return targets::cuda::alignment_of(reinterpret_cast<const void*>(address)); };
+  const auto of = [](uintptr_t address) { return targets::gpu::alignment_of(reinterpret_cast<const void*>(address)); };
   EXPECT_EQ(of(4096), 16);
   EXPECT_EQ(of(4096 + 16), 16);
   EXPECT_EQ(of(4096 + 24), 8);
@@ -81,7 +81,7 @@ TEST_P(Alignments, DecideWhatIsMovedAtOnce) {
   for (const AlignmentCase& c : cases) {
     std::vector<TensorFacts> facts;
     for (const int64_t alignment : c.alignments) facts.push_back({.alignment = alignment});
-    programs.push_back(targets::cuda::with_facts(parse(text_of(c.program)), facts));
+    programs.push_back(targets::gpu::with_facts(parse(text_of(c.program)), facts));
     const auto added = batch.add(programs.back());
     ASSERT_TRUE(added.ok()) << added.error().message;
     for (const std::string& text : c.present) EXPECT_THAT(batch.source(*added), HasSubstr(text));
@@ -150,7 +150,7 @@ std::string rows_text(const Extents& e) {
 ir::Program version_for(const ir::Program& program, const ir::testing::RandomArguments& arguments) {
   const auto bound = runtime::bind_arguments(program, to_launch(arguments.values()), {});
   EXPECT_TRUE(bound.ok()) << bound.error().message;
-  return targets::cuda::with_facts(program, targets::cuda::FactFinder(program).find(bound->buffers, bound->values));
+  return targets::gpu::with_facts(program, targets::gpu::FactFinder(program).find(bound->buffers, bound->values));
 }
 
 TEST(TensorFacts, AreOfRowsAndOfHowManyElementsThereAre) {
@@ -164,17 +164,17 @@ TEST(TensorFacts, AreOfRowsAndOfHowManyElementsThereAre) {
   const auto facts = [&](int64_t m, int64_t n, int64_t s) {
     const auto is = [](int64_t value) { return ir::Bounds{value, value}; };
     const auto& symbols = program.symbols;
-    return targets::cuda::FactFinder(program).find(
+    return targets::gpu::FactFinder(program).find(
         std::vector<void*>(5, nullptr),
         {{symbols[0].get(), is(m)}, {symbols[1].get(), is(n)}, {symbols[2].get(), is(s)}});
   };
   const TensorFacts usual, rows{.row_alignment = 1}, many{.few_elements = false};
-  EXPECT_EQ(facts(7, 24, 48), targets::cuda::usual_facts(program));
+  EXPECT_EQ(facts(7, 24, 48), targets::gpu::usual_facts(program));
   EXPECT_EQ(facts(7, 20, 40), (std::vector<TensorFacts>{rows, usual, usual, rows, usual, usual}));
   EXPECT_EQ(facts(7, 24, 41), (std::vector<TensorFacts>{usual, usual, usual, rows, usual, usual}));
   EXPECT_EQ(facts(7, 24, 0), (std::vector<TensorFacts>{usual, usual, usual, rows, usual, usual}));
   EXPECT_EQ(facts(1 << 16, 1 << 15, 1 << 15), (std::vector<TensorFacts>{many, usual, usual, many, usual, many}));
-  EXPECT_EQ(facts((1 << 16) - 1, 1 << 15, 1 << 15), targets::cuda::usual_facts(program));
+  EXPECT_EQ(facts((1 << 16) - 1, 1 << 15, 1 << 15), targets::gpu::usual_facts(program));
   EXPECT_EQ(facts(3, 8, int64_t{1} << 32), (std::vector<TensorFacts>{usual, usual, usual, many, usual, usual}));
   EXPECT_EQ(facts(1, INT32_MAX - 7, 8), (std::vector<TensorFacts>{usual, usual, many, usual, usual, usual}));
 }
@@ -195,7 +195,7 @@ TEST_P(Alignments, GiveProductsOfUnknownExtentsTheCodeOfKnownOnes) {
   for (const int64_t threads : {128, 256}) {
     const auto usual = [&](const Extents& extents) {
       const auto code =
-          targets::cuda::generate(targets::cuda::for_usual_tensors(parse(product_text(extents, threads))), GetParam());
+          targets::cuda::generate(targets::gpu::for_usual_tensors(parse(product_text(extents, threads))), GetParam());
       EXPECT_TRUE(code.ok()) << code.error().message;
       return code->source;
     };
@@ -259,12 +259,12 @@ TEST_P(Alignments, HoldForExtentsThatAreKnownAtLaunchAlone) {
 
 TEST_P(Alignments, CountInAsManyBitsAsElementsNeed) {
   const ir::Program program = parse(rows_text({"m", "n", "k"}));
-  std::vector<TensorFacts> facts = targets::cuda::usual_facts(program);
+  std::vector<TensorFacts> facts = targets::gpu::usual_facts(program);
   const auto source = [&] {
-    return targets::cuda::generate(targets::cuda::with_facts(program, facts), GetParam())->source;
+    return targets::cuda::generate(targets::gpu::with_facts(program, facts), GetParam())->source;
   };
   EXPECT_THAT(source(), HasSubstr("const int32_t bx"));
-  EXPECT_THAT(targets::cuda::reliances(targets::cuda::with_facts(program, facts)),
+  EXPECT_THAT(targets::gpu::reliances(targets::gpu::with_facts(program, facts)),
               ::testing::ElementsAre("`x` has fewer than 2^31 elements and rows of multiples of 16 bytes",
                                      "`y` has fewer than 2^31 elements and rows of multiples of 16 bytes"));
   facts[1].few_elements = false;
@@ -280,9 +280,9 @@ TEST_P(Alignments, CountInManyBitsAsInFew) {
     const auto text = [&](const Extents& e) { return rows ? rows_text(e) : product_text(e); };
     known.push_back(parse(text(numbers(130, 72, 40))));
     const ir::Program program = parse(text({"m", "n", "k"}));
-    std::vector<TensorFacts> facts = targets::cuda::usual_facts(program);
+    std::vector<TensorFacts> facts = targets::gpu::usual_facts(program);
     for (TensorFacts& fact : facts) fact.few_elements = false;
-    const auto added = batch.add(targets::cuda::with_facts(program, facts));
+    const auto added = batch.add(targets::gpu::with_facts(program, facts));
     ASSERT_TRUE(added.ok()) << added.error().message;
     EXPECT_THAT(batch.source(*added), HasSubstr("const int64_t bx"));
   }

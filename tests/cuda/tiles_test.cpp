@@ -1,5 +1,5 @@
 // The model behind tile sizes: what it recommends can run, meets what was measured, and follows the hardware.
-#include "compiler/targets/cuda/tiles.h"
+#include "compiler/targets/gpu/estimate/tiles.h"
 
 #include <gmock/gmock.h>
 
@@ -8,9 +8,9 @@
 #include <tuple>
 
 #include "compiler/ir/text.h"
-#include "compiler/targets/cuda/kernel_estimate.h"
+#include "compiler/targets/gpu/estimate/kernel_estimate.h"
 
-namespace tilepilot::targets::cuda {
+namespace tilepilot::targets::gpu {
 namespace {
 
 using ::testing::HasSubstr;
@@ -321,4 +321,4 @@ TEST(KernelEstimate, RefusesTilesThatFitNowhere) {
 }
 
 }  // namespace
-}  // namespace tilepilot::targets::cuda
+}  // namespace tilepilot::targets::gpu

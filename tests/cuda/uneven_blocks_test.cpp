@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "compiler/targets/cuda/uneven_blocks.h"
+#include "compiler/targets/gpu/schedule/load_balance.h"
 #include "tests/cpu/kernel_fixture.h"
 #include "tests/cuda/interpreted.h"
 
@@ -37,7 +37,7 @@ std::string product(const std::string& extent, const std::string& before = "", c
 }
 
 TEST(UnevenBlocks, AxesOfWorkAreFound) {
-  const auto axes = [](const std::string& text) { return targets::cuda::axes_of_work(parse(text).kernels[0]); };
+  const auto axes = [](const std::string& text) { return targets::gpu::axes_of_work(parse(text).kernels[0]); };
   EXPECT_THAT(axes(product("4")), IsEmpty());
   EXPECT_THAT(axes(product("by + 1")), ElementsAre(1));
   EXPECT_THAT(axes(product("n", "let n: int32 = bx % 2 + by")), ElementsAre(0, 1));
@@ -46,7 +46,7 @@ TEST(UnevenBlocks, AxesOfWorkAreFound) {
 
 // Blocks of a cluster stay together, and are those that the program has there.
 TEST(UnevenBlocks, StayForOthersInClusters) {
-  EmulatedBatch batch(targets::cuda::Architecture::sm_90a);
+  EmulatedBatch batch(targets::gpu::Architecture::sm_90a);
   const std::vector<std::pair<std::string, std::string>> all{{"by + 1", " cluster 2, 1"},
                                                              {"by + 1", " cluster 2, 3"},
                                                              {"bx % 3 + by", " cluster 1, 3"},
@@ -64,7 +64,7 @@ TEST(UnevenBlocks, StayForOthersInClusters) {
 TEST(UnevenBlocks, StayForOthers) {
   const std::string source = expect_interpreted(product("by + 1"));
   EXPECT_THAT(source, HasSubstr("turn % 2 == 1 ? blocks - 1 - "));
-  expect_interpreted(product("by"), {targets::cuda::Architecture::sm_90a});  // some have nothing to do
+  expect_interpreted(product("by"), {targets::gpu::Architecture::sm_90a});  // some have nothing to do
   // What is read from memory may grow or shrink: the machine hands such blocks out.
   const std::string unknown = expect_interpreted(product("n", "let n: int32 = many[bx] % 4"));
   EXPECT_THAT(unknown, AllOf(Not(HasSubstr("turn % 2")), HasSubstr("set_registers_up")));

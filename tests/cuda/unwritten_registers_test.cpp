@@ -7,7 +7,7 @@
 namespace tilepilot::testing {
 namespace {
 
-using targets::cuda::Architecture;
+using targets::gpu::Architecture;
 using ::testing::HasSubstr;
 using ::testing::Not;
 

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 std::shared_ptr<runtime::CompiledKernel> compiled(const std::string& text) {
   static const auto backend =
-      emulator_backend(targets::cuda::Architecture::sm_80, {{"", TILEPILOT_KERNEL_CACHE, {}}, {}});
+      emulator_backend(targets::gpu::Architecture::sm_80, {{"", TILEPILOT_KERNEL_CACHE, {}}, {}});
   SourceMap sources;
   DiagnosticList warnings;
   const auto program = ir::read_text(sources, sources.add("program.ir", text), warnings);
@@ -115,7 +115,7 @@ TEST(EmulatorBackend, KeepsABookOfCosts) {
     DiagnosticList warnings;
     const auto program = ir::read_text(sources, sources.add("scale.ir", text(elements)), warnings);
     const auto backend =
-        emulator_backend(targets::cuda::Architecture::sm_80, {{"", TILEPILOT_KERNEL_CACHE, {}}, {}, &sources, book});
+        emulator_backend(targets::gpu::Architecture::sm_80, {{"", TILEPILOT_KERNEL_CACHE, {}}, {}, &sources, book});
     const auto kernel = backend->compile(*program, warnings);
     ASSERT_TRUE(kernel.ok()) << kernel.error().message;
     std::vector<float> x(static_cast<size_t>(elements)), y(x.size());

@@ -7,7 +7,7 @@
 namespace tilepilot::stage {
 namespace {
 
-using targets::cuda::Architecture;
+using targets::gpu::Architecture;
 
 // The launch that a call of the program asks for, instead of the launch.
 class RecordedLaunch final : public runtime::CompiledKernel {

@@ -14,8 +14,8 @@
 namespace tilepilot::runtime::cuda {
 namespace {
 
-using targets::cuda::Architecture;
 using targets::cuda::GeneratedCode;
+using targets::gpu::Architecture;
 
 constexpr const char* kFailedCheckPlace = "failed_check_place";  // of the prelude
 

@@ -8,12 +8,12 @@
 #include "compiler/stage/tile/jit.h"
 #include "compiler/stage/tile/prim_func.h"
 #include "compiler/syntax/print.h"
-#include "compiler/targets/cuda/kernel_estimate.h"
+#include "compiler/targets/gpu/estimate/kernel_estimate.h"
 
 namespace tilepilot::stage {
 namespace {
 
-namespace cuda = targets::cuda;
+namespace gpu = targets::gpu;
 
 // A dict from names to values, as Python gives and gets it.
 class Fields {
@@ -94,14 +94,13 @@ Result<Value> source_text(Interpreter&, CallArgs& args) {
 }
 
 // {"architecture": "sm_90a", "multiprocessors": 132}, of which the second may be missing.
-Result<cuda::Hardware> hardware_from(Interpreter& interpreter, const Value& device, Span span) {
+Result<gpu::Hardware> hardware_from(Interpreter& interpreter, const Value& device, Span span) {
   const Fields fields(interpreter, device, span);
   const Value* name = TRY(fields.find("architecture"));
   const std::string* text = name != nullptr ? name->if_string() : nullptr;
   if (text == nullptr || (*text != "sm_80" && *text != "sm_90a"))
     return value_error(span, "tile sizes are known for \"sm_80\" and \"sm_90a\"");
-  cuda::Hardware hardware =
-      cuda::hardware_of(*text == "sm_80" ? cuda::Architecture::sm_80 : cuda::Architecture::sm_90a);
+  gpu::Hardware hardware = gpu::hardware_of(*text == "sm_80" ? gpu::Architecture::sm_80 : gpu::Architecture::sm_90a);
   hardware.multiprocessors = TRY(fields.integer("multiprocessors", hardware.multiprocessors));
   if (hardware.multiprocessors <= 0) return value_error(span, "a GPU has at least one multiprocessor");
   return hardware;
@@ -110,7 +109,7 @@ Result<cuda::Hardware> hardware_from(Interpreter& interpreter, const Value& devi
 Result<Value> hardware(Interpreter& interpreter, CallArgs& args) {
   static constexpr Signature kSignature{"hardware", {"device"}, 1};
   const Arguments read = TRY(Arguments::read(args, kSignature));
-  const cuda::Hardware known = TRY(hardware_from(interpreter, *read[0], args.span));
+  const gpu::Hardware known = TRY(hardware_from(interpreter, *read[0], args.span));
   Fields facts(interpreter, make_dict(), args.span);
   TRY(facts.set("name", Value(known.name)));
   TRY(facts.set("multiprocessors", Value(known.multiprocessors)));
@@ -123,7 +122,7 @@ Result<Value> hardware(Interpreter& interpreter, CallArgs& args) {
   return facts.dict();
 }
 
-Status add_estimate(Fields& fields, const cuda::Estimate& estimate) {
+Status add_estimate(Fields& fields, const gpu::Estimate& estimate) {
   TRY(fields.set("ms", Value(estimate.seconds * 1e3)));
   TRY(fields.set("bound", Value(estimate.bound)));
   TRY(fields.set("resident", Value(estimate.resident)));
@@ -137,8 +136,8 @@ Result<Value> workload(Interpreter& interpreter, CallArgs& args) {
   const ir::Program* program = program_of(*read[0]);
   if (program == nullptr)
     return type_error(args.span, fmt::format("a tile program is wanted, not a `{}`", read[0]->type_name()));
-  const cuda::Hardware known = TRY(hardware_from(interpreter, *read[1], args.span));
-  const auto made = cuda::workload_of(*program, known);
+  const gpu::Hardware known = TRY(hardware_from(interpreter, *read[1], args.span));
+  const auto made = gpu::workload_of(*program, known);
   if (!made) return Value();
   Fields fields(interpreter, make_dict(), args.span);
   TRY(fields.set("operations", Value(made->operations)));
@@ -153,21 +152,21 @@ Result<Value> estimate(Interpreter& interpreter, CallArgs& args) {
   const ir::Program* program = program_of(*read[0]);
   if (program == nullptr)
     return type_error(args.span, fmt::format("a tile program is wanted, not a `{}`", read[0]->type_name()));
-  const cuda::Hardware known = TRY(hardware_from(interpreter, *read[1], args.span));
-  const auto made = cuda::estimate(*program, known);
+  const gpu::Hardware known = TRY(hardware_from(interpreter, *read[1], args.span));
+  const auto made = gpu::estimate(*program, known);
   if (!made) return Value();
   Fields fields(interpreter, make_dict(), args.span);
-  if (auto* refusal = std::get_if<cuda::Refusal>(&*made))
+  if (auto* refusal = std::get_if<gpu::Refusal>(&*made))
     TRY(fields.set("refusal", Value(refusal->reason)));
   else
-    TRY(add_estimate(fields, std::get<cuda::Estimate>(*made)));
+    TRY(add_estimate(fields, std::get<gpu::Estimate>(*made)));
   return fields.dict();
 }
 
-Result<std::vector<cuda::Tiles>> tiles_for(std::string_view kind, const Fields& problem, const cuda::Hardware& known,
-                                           size_t count, Span span) {
+Result<std::vector<gpu::Tiles>> tiles_for(std::string_view kind, const Fields& problem, const gpu::Hardware& known,
+                                          size_t count, Span span) {
   if (kind == "gemm") {
-    cuda::GemmProblem gemm;
+    gpu::GemmProblem gemm;
     gemm.m = TRY(problem.integer("m", 0));
     gemm.n = TRY(problem.integer("n", 0));
     gemm.k = TRY(problem.integer("k", 0));
@@ -177,10 +176,10 @@ Result<std::vector<cuda::Tiles>> tiles_for(std::string_view kind, const Fields& 
     gemm.transpose_a = TRY(problem.integer("transpose_a", 0)) != 0;
     gemm.transpose_b = TRY(problem.integer("transpose_b", 1)) != 0;
     gemm.may_split = TRY(problem.integer("may_split", 0)) != 0;
-    return cuda::recommend(gemm, known, count);
+    return gpu::recommend(gemm, known, count);
   }
   if (kind == "attention") {
-    cuda::AttentionProblem attention;
+    gpu::AttentionProblem attention;
     attention.batch = TRY(problem.integer("batch", 1));
     attention.heads = TRY(problem.integer("heads", 1));
     attention.queries = TRY(problem.integer("queries", 0));
@@ -188,17 +187,17 @@ Result<std::vector<cuda::Tiles>> tiles_for(std::string_view kind, const Fields& 
     attention.dim = TRY(problem.integer("dim", 0));
     attention.element = TRY(problem.dtype("element", ir::kFloat16));
     attention.causal = TRY(problem.integer("causal", 0)) != 0;
-    return cuda::recommend(attention, known, count);
+    return gpu::recommend(attention, known, count);
   }
   const int64_t rows = TRY(problem.integer("rows", 1)), columns = TRY(problem.integer("columns", 0));
   const ir::DType element = TRY(problem.dtype("element", ir::kFloat16));
   if (kind == "reduction") {
     const bool writes_rows = TRY(problem.integer("writes_rows", 1)) != 0;
-    return cuda::recommend(cuda::ReductionProblem{rows, columns, element, writes_rows}, known, count);
+    return gpu::recommend(gpu::ReductionProblem{rows, columns, element, writes_rows}, known, count);
   }
   if (kind == "elementwise") {
     const int64_t inputs = TRY(problem.integer("inputs", 1));
-    return cuda::recommend(cuda::ElementwiseProblem{rows, columns, element, inputs}, known, count);
+    return gpu::recommend(gpu::ElementwiseProblem{rows, columns, element, inputs}, known, count);
   }
   return value_error(span, fmt::format("there is no model of `{}`: gemm, attention, reduction, elementwise", kind));
 }
@@ -207,12 +206,12 @@ Result<std::vector<cuda::Tiles>> tiles_for(std::string_view kind, const Fields& 
 Result<Value> recommend(Interpreter& interpreter, CallArgs& args) {
   static constexpr Signature kSignature{"recommend", {"kind", "problem", "device", "count"}, 4};
   const Arguments read = TRY(Arguments::read(args, kSignature));
-  const cuda::Hardware known = TRY(hardware_from(interpreter, *read[2], args.span));
+  const gpu::Hardware known = TRY(hardware_from(interpreter, *read[2], args.span));
   const auto count = static_cast<size_t>(std::max<int64_t>(0, TRY(read.integer(3))));
   const Fields problem(interpreter, *read[1], args.span);
   std::vector<Value> answers;
   const std::string kind = TRY(read.text(0));
-  for (const cuda::Tiles& tiles : TRY(tiles_for(kind, problem, known, count, args.span))) {
+  for (const gpu::Tiles& tiles : TRY(tiles_for(kind, problem, known, count, args.span))) {
     Fields fields(interpreter, make_dict(), args.span);
     TRY(fields.set("block_M", Value(tiles.block_m)));
     TRY(fields.set("block_N", Value(tiles.block_n)));

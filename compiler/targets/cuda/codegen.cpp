@@ -7,19 +7,22 @@
 #include "compiler/passes/simplify.h"
 #include "compiler/passes/unwritten_reads.h"
 #include "compiler/targets/c/expr.h"
-#include "compiler/targets/cuda/block_order.h"
-#include "compiler/targets/cuda/early_loads.h"
 #include "compiler/targets/cuda/emit.h"
-#include "compiler/targets/cuda/lower.h"
-#include "compiler/targets/cuda/pipeline.h"
+#include "compiler/targets/cuda/load_hoisting.h"
+#include "compiler/targets/cuda/operation_counters.h"
 #include "compiler/targets/cuda/prelude.h"
-#include "compiler/targets/cuda/resources.h"
-#include "compiler/targets/cuda/tally.h"
-#include "compiler/targets/cuda/teams.h"
-#include "compiler/targets/cuda/tiles.h"
+#include "compiler/targets/cuda/target_lowering.h"
+#include "compiler/targets/cuda/wgmma.h"
+#include "compiler/targets/gpu/estimate/tiles.h"
+#include "compiler/targets/gpu/lower/lower.h"
+#include "compiler/targets/gpu/lower/resources.h"
+#include "compiler/targets/gpu/lower/warp_roles.h"
+#include "compiler/targets/gpu/schedule/pipeline.h"
+#include "compiler/targets/gpu/schedule/rasterisation.h"
 
 namespace tilepilot::targets::cuda {
 
+using namespace gpu;
 using c::Context;
 
 namespace {
@@ -304,8 +307,6 @@ Status check_clusters(const ir::Kernel& kernel, Architecture architecture) {
 
 }  // namespace
 
-int64_t shared_limit(Architecture architecture) { return hardware_of(architecture).block_shared_bytes; }
-
 Result<GeneratedCode> generate(const ir::Program& given, Architecture architecture, const GenerateOptions& options) {
   const ir::Program program = TRY(prepare(given));
   GeneratedCode code;
@@ -319,7 +320,7 @@ Result<GeneratedCode> generate(const ir::Program& given, Architecture architectu
   for (size_t k = 0; k < program.kernels.size(); ++k) {
     TRY(check_clusters(program.kernels[k], architecture));
     if (architecture == Architecture::sm_90a) TRY(check_registers(program.kernels[k]));
-    LoweredKernel lowered = TRY(lower_teams(program.kernels[k], architecture));
+    LoweredKernel lowered = TRY(lower_teams(program.kernels[k], architecture, kLowering));
     lowered.shares_in_cluster = ir::shares_in_cluster(program.kernels[k].body);
     for (const passes::UnwrittenRead& read : passes::unwritten_reads(program.kernels[k]))
       lowered.unwritten.insert({read.buffer->name, read.buffer->span.begin});

@@ -11,10 +11,9 @@
 #include "compiler/diagnostics/result.h"
 #include "compiler/ir/stmt.h"
 #include "compiler/targets/c/context.h"
+#include "compiler/targets/gpu/machine/machine.h"
 
 namespace tilepilot::targets::cuda {
-
-enum class Architecture { sm_80, sm_90a };
 
 // A tensor's description for the copy engine, a kernel parameter that the host encodes. Innermost axes first.
 struct TensorMap {
@@ -41,12 +40,6 @@ struct Launch {
   Span kernel = {};                          // of the tile program
 };
 
-// Dynamic shared memory that one block may have, in bytes (CUDA C++ Programming Guide, "Technical Specifications per
-// Compute Capability").
-int64_t shared_limit(Architecture architecture);
-// Memory that one thread may have for itself, in bytes (the same table).
-constexpr int64_t kLocalLimit = 512 << 10;
-
 struct GeneratedCode {
   std::string source;            // `prelude()` goes in front when it is compiled
   std::vector<Launch> launches;  // in order
@@ -60,7 +53,7 @@ struct GenerateOptions {
   bool tallies = false;
 };
 
-Result<GeneratedCode> generate(const ir::Program& program, Architecture architecture,
+Result<GeneratedCode> generate(const ir::Program& program, gpu::Architecture architecture,
                                const GenerateOptions& options = {});
 
 }  // namespace tilepilot::targets::cuda

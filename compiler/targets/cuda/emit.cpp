@@ -3,12 +3,13 @@
 #include "compiler/ir/search.h"
 #include "compiler/targets/c/events.h"
 #include "compiler/targets/c/expr.h"
-#include "compiler/targets/cuda/infer.h"
-#include "compiler/targets/cuda/quick_division.h"
-#include "compiler/targets/cuda/tally.h"
+#include "compiler/targets/cuda/operation_counters.h"
+#include "compiler/targets/cuda/reciprocal_division.h"
+#include "compiler/targets/gpu/layout/infer.h"
 
 namespace tilepilot::targets::cuda {
 
+using namespace gpu;
 using c::computed_type;
 using c::Context;
 using c::Operation;

@@ -9,12 +9,16 @@
 #include "compiler/ir/text.h"
 #include "compiler/layout/print.h"
 #include "compiler/layout/svg.h"
-#include "compiler/targets/cuda/lower.h"
-#include "compiler/targets/cuda/pipeline.h"
-#include "compiler/targets/cuda/teams.h"
-#include "compiler/targets/cuda/tensor_facts.h"
+#include "compiler/targets/cuda/target_lowering.h"
+#include "compiler/targets/gpu/facts/tensor_facts.h"
+#include "compiler/targets/gpu/lower/lower.h"
+#include "compiler/targets/gpu/lower/warp_roles.h"
+#include "compiler/targets/gpu/schedule/pipeline.h"
 
 namespace tilepilot::targets::cuda {
+
+using namespace gpu;
+
 namespace {
 
 std::string kernel_layouts(const PlannedKernel& planned) {
@@ -55,7 +59,7 @@ Result<std::string> layouts_text(const ir::Program& program, Architecture archit
   std::string text;
   const ir::Program prepared = TRY(prepare(program));
   for (const ir::Kernel& kernel : prepared.kernels)
-    for (const PlannedKernel& team : TRY(plan_teams(kernel, architecture))) text += kernel_layouts(team);
+    for (const PlannedKernel& team : TRY(plan_teams(kernel, architecture, kLowering))) text += kernel_layouts(team);
   return text;
 }
 
@@ -70,7 +74,7 @@ Result<std::vector<Drawing>> layout_drawings(const ir::Program& program, Archite
   };
   const ir::Program prepared = TRY(prepare(program));
   for (size_t k = 0; k < prepared.kernels.size(); ++k) {
-    for (const PlannedKernel& team : TRY(plan_teams(prepared.kernels[k], architecture))) {
+    for (const PlannedKernel& team : TRY(plan_teams(prepared.kernels[k], architecture, kLowering))) {
       for (const ir::Buffer& buffer : team.kernel.allocations) {
         const std::string name = fmt::format("{}_{}_{}", program.name, k, buffer->name);
         const auto held = team.inference.fragments.find(buffer.get());
@@ -86,7 +90,7 @@ Result<std::vector<Drawing>> layout_drawings(const ir::Program& program, Archite
 Result<std::vector<std::vector<Decision>>> decisions_of(const ir::Program& program, Architecture architecture) {
   std::vector<std::vector<Decision>> all;
   for (const ir::Kernel& kernel : TRY(prepare(program)).kernels)
-    all.push_back(in_order(TRY(lower_teams(kernel, architecture)).decisions));
+    all.push_back(in_order(TRY(lower_teams(kernel, architecture, kLowering)).decisions));
   return all;
 }
 
@@ -112,7 +116,8 @@ Result<std::string> explanation(const ir::Program& program, Architecture archite
 Result<std::string> ir_text(const ir::Program& program, Architecture architecture, bool lowered) {
   ir::Program result = TRY(prepare(program));
   for (ir::Kernel& kernel : result.kernels) {
-    kernel = lowered ? TRY(lower_teams(kernel, architecture)).kernel : TRY(plan_kernel(kernel, architecture)).kernel;
+    kernel = lowered ? TRY(lower_teams(kernel, architecture, kLowering)).kernel
+                     : TRY(plan_kernel(kernel, architecture)).kernel;
   }
   return ir::to_text(result);
 }

@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include "compiler/ir/visit.h"
-#include "compiler/targets/cuda/split_products.h"
-#include "compiler/targets/cuda/tiles.h"
-#include "compiler/targets/cuda/vectors.h"
+#include "compiler/targets/cuda/split_precision_gemm.h"
+#include "compiler/targets/gpu/lower/vectors.h"
+#include "compiler/targets/gpu/machine/machine.h"
 
 namespace tilepilot::targets::cuda {
 
+using namespace gpu;
 using ir::BinaryOp;
 using ir::Buffer;
 using ir::Expr;
@@ -324,13 +325,6 @@ class GemmLowering {
 };
 
 }  // namespace
-
-Stmt cleared(Lowering& lowering, const Buffer& sums, Span span) {
-  const int64_t count = *ir::constant_int(sums->shape[0]);
-  const ir::Var r = lowering.variable("r", count);
-  const Expr zero = sums->type.is_float() ? ir::float_imm(0, sums->type, span) : ir::int_imm(0, sums->type, span);
-  return unrolled(r, count, {ir::make_stmt(ir::Store{sums, {ir::var_ref(r)}, zero}, span)}, span);
-}
 
 void lower_gemm(Lowering& lowering, const Stmt& stmt, Stmts& out) {
   const GemmPlan& plan = lowering.inference.gemms.at(stmt.get());

@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include "compiler/ir/search.h"
-#include "compiler/targets/cuda/tile_stores.h"
+#include "compiler/targets/cuda/wgmma.h"
 #include "compiler/targets/cuda/wgmma_operand.h"
+#include "compiler/targets/gpu/schedule/tma_stores.h"
 
 namespace tilepilot::targets::cuda {
 
+using namespace gpu;
 using ir::Buffer;
 using ir::Expr;
 using ir::Scope;
@@ -103,17 +105,6 @@ class WgmmaLowering {
 };
 
 }  // namespace
-
-Stmt pin_registers(const Buffer& registers, Span span) {
-  return call(fmt::format("pin_registers<{}>", *ir::constant_int(registers->shape[0])),
-              {element(registers, {ir::int_imm(0)}, span)}, span);
-}
-
-std::vector<Buffer> registers_of_product(const Lowering& lowering, const ir::Gemm& gemm) {
-  std::vector<Buffer> registers{lowering.places.at(gemm.c.buffer.get())};
-  if (gemm.a.buffer->scope == Scope::fragment) registers.push_back(lowering.places.at(gemm.a.buffer.get()));
-  return registers;
-}
 
 void lower_wgmma(Lowering& lowering, const Stmt& stmt, Stmts& out) { WgmmaLowering(lowering, stmt).run(out); }
 

@@ -2,6 +2,7 @@
 
 namespace tilepilot::targets::cuda {
 
+using namespace gpu;
 using ir::Expr;
 using layout::SwizzleSpan;
 

@@ -2,7 +2,7 @@
 // and how it is swizzled (PTX ISA, "Asynchronous warpgroup level matrix shared memory layout").
 #pragma once
 
-#include "compiler/targets/cuda/lower.h"
+#include "compiler/targets/gpu/lower/lower.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -20,14 +20,14 @@ struct SharedOperand {
 struct GroupPlace {
   ir::Expr m, n;
 };
-GroupPlace find_group(Lowering& lowering, const GemmPlan& plan, Span span, Lowering::Stmts& out);
+GroupPlace find_group(gpu::Lowering& lowering, const gpu::GemmPlan& plan, Span span, gpu::Lowering::Stmts& out);
 
 // @pre region.buffer has a layout among the inference's tiles
-SharedOperand shared_operand(const Lowering& lowering, const ir::Region& region, bool k_last, int64_t outer);
+SharedOperand shared_operand(const gpu::Lowering& lowering, const ir::Region& region, bool k_last, int64_t outer);
 // Sets operand.place: the instruction at k = 0 of the tile, `first` rows of A or columns of B into the region. k within
 // a row is added to the descriptor.
-void describe(const Lowering& lowering, const SharedOperand& operand, const ir::Expr& first, Span span,
-              Lowering::Stmts& out);
+void describe(const gpu::Lowering& lowering, const SharedOperand& operand, const ir::Expr& first, Span span,
+              gpu::Lowering::Stmts& out);
 // The descriptor of an instruction: `tile` instructions on along the outer axis, `step` along k.
 ir::Expr place_of(const SharedOperand& operand, const ir::Expr& tile, const ir::Expr& step, Span span);
 

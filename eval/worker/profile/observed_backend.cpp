@@ -7,7 +7,7 @@
 #include "compiler/runtime/arguments.h"
 #include "compiler/targets/cuda/explain.h"
 #include "compiler/targets/cuda/instructions.h"
-#include "compiler/targets/cuda/tensor_facts.h"
+#include "compiler/targets/gpu/facts/tensor_facts.h"
 
 namespace tilepilot::eval {
 namespace {
@@ -73,9 +73,9 @@ std::vector<Choice> scalar_choices_of(const Profiled& profiled, const LaunchFact
 std::vector<std::vector<Choice>> choices_of(const ir::Program& program, const Profiled& profiled) {
   std::vector<std::vector<Choice>> all(program.kernels.size());
   if (profiled.target.place == runtime::Place::cpu) return all;
-  const auto architecture = profiled.target.architecture == "sm_80" ? targets::cuda::Architecture::sm_80
-                                                                    : targets::cuda::Architecture::sm_90a;
-  const auto decisions = targets::cuda::decisions_of(targets::cuda::for_usual_tensors(program), architecture);
+  const auto architecture =
+      profiled.target.architecture == "sm_80" ? targets::gpu::Architecture::sm_80 : targets::gpu::Architecture::sm_90a;
+  const auto decisions = targets::cuda::decisions_of(targets::gpu::for_usual_tensors(program), architecture);
   for (size_t k = 0; decisions.ok() && k < std::min(all.size(), decisions->size()); ++k)
     for (const auto& each : (*decisions)[k])
       all[k].push_back({line_of_span(profiled, each.span), each.what, each.chosen, each.obstacles});

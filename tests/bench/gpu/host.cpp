@@ -93,8 +93,7 @@ Result<Phases> compile_once(runtime::cuda::Nvrtc& nvrtc, const Device& device, c
   if (staged.programs.size() != 1)
     return make_error(DiagnosticKind::compiler_failed, {}, render(sources, staged.diagnostics));
   phase_ends(0);
-  const auto architecture =
-      machine == "sm_80" ? targets::cuda::Architecture::sm_80 : targets::cuda::Architecture::sm_90a;
+  const auto architecture = machine == "sm_80" ? targets::gpu::Architecture::sm_80 : targets::gpu::Architecture::sm_90a;
   const auto code = TRY(targets::cuda::generate(staged.programs[0], architecture));
   phase_ends(1);
   DiagnosticList warnings;

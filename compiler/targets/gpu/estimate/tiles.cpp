@@ -1,0 +1,495 @@
+#include "compiler/targets/gpu/estimate/tiles.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <tuple>
+
+namespace tilepilot::targets::gpu {
+namespace {
+
+// The same on both.
+constexpr int64_t kMostThreads = 2048, kMostBlocks = 32;  // of a multiprocessor
+constexpr double kSharedRate = 128;                       // bytes of a cycle
+constexpr double kFunctionRate = 16;                      // exp2 and the like of a cycle
+constexpr int64_t kSharedOfSystem = 1024;                 // of each block
+constexpr double kLaunchSeconds = 3e-6;                   // what no kernel goes below
+constexpr double kWarpProductShare = 0.6;                 // of Hopper's rate that products of warps reach
+constexpr double kStoreShare = 0.5;                       // of the rate from L2, for the way back
+constexpr double kBlockCycles = 300;                      // to begin and end a block
+constexpr double kHiddenShare = 0.8;                      // of a meeting's cost, by other blocks
+constexpr double kBusyThreads = 512;                      // of a multiprocessor, that keep its arithmetic units busy
+constexpr double kSplitOperations = 5;                    // to split an element of a product's operand
+constexpr double kSplitShare = 0.9;                       // of the rate of wgmma, between whose sums threads add
+constexpr int64_t kRowRegisters = 24;                     // of a thread, beside rows: there are no operands
+constexpr int64_t kMostHeld = 32;                         // elements of rows that a thread holds without spilling some
+constexpr int64_t kMostStreamed = 16;                     // elements of a thread that only passes them on
+constexpr int64_t kLongestLine = 4096;                    // that an element-wise block takes whole
+
+int64_t tiles_over(int64_t extent, int64_t tile) { return (extent + tile - 1) / tile; }
+double in_kilobytes(int64_t bytes) { return static_cast<double>(bytes) / 1024; }
+
+bool is_half(ir::DType type) { return type == ir::kFloat16 || type == ir::kBFloat16; }
+bool is_fp8(ir::DType type) { return type == ir::kFloat8E4M3 || type == ir::kFloat8E5M2; }
+bool is_byte_integer(ir::DType type) { return type == ir::kInt8 || type == ir::kUInt8; }
+
+// Of the tensor cores of a multiprocessor, operations of a cycle; 0: they do not take the type.
+double tensor_rate(ir::DType type, const Hardware& hardware) {
+  if (is_half(type)) return hardware.half_rate;
+  if (type == ir::kTensorFloat32) return hardware.half_rate / 2;
+  if (is_byte_integer(type)) return hardware.half_rate * 2;
+  if (type == ir::kFloat64) return hardware.half_rate / 16;
+  const bool hopper = hardware.architecture == Architecture::sm_90a;
+  return is_fp8(type) && hopper ? hardware.half_rate * 2 : 0;
+}
+
+struct Arrangement {
+  int64_t rows = 1, columns = 1;
+};
+
+// Warp groups over a product, those over rows first.
+Arrangement groups_over(const TileProduct& product, int64_t threads) {
+  const int64_t groups = threads / 128, rows = std::min(groups, product.m / 64);
+  return {rows, groups / rows};
+}
+
+// Registers of a thread for the parts of a split product: sums of one instruction, and parts of A for some steps. None
+// if nothing is left beside C.
+std::optional<int64_t> registers_for_parts(const TileProduct& product, int64_t threads) {
+  const int64_t sums = product.m * product.n / threads, steps = std::min(kStepsOfParts, product.k / 8);
+  for (int64_t n = std::min<int64_t>(256, product.n / groups_over(product, threads).columns); n >= 8; n /= 2)
+    if (const int64_t parts = registers_of_parts(n, steps); has_room_for_parts(sums, parts, threads)) return parts;
+  return std::nullopt;
+}
+
+// Whether warp groups multiply it, from shared memory (wgmma).
+bool by_groups(const TileProduct& product, int64_t threads, const Hardware& hardware) {
+  if (hardware.architecture != Architecture::sm_90a || threads % 128 != 0 || product.m % 64 != 0 || product.n % 8 != 0)
+    return false;
+  if (product.parts > 1) return registers_for_parts(product, threads).has_value();
+  return product.type != ir::kFloat64 && tensor_rate(product.type, hardware) > 0 &&
+         (product.any_major || is_half(product.type));
+}
+
+// `workers` over a matrix of tiles, nearly square.
+Arrangement arrange(int64_t workers, int64_t m, int64_t n, int64_t least_m) {
+  Arrangement best{1, workers};
+  double shortest = 0;
+  for (int64_t rows = 1; rows <= workers; rows *= 2) {
+    const int64_t columns = workers / rows;
+    if (rows > 1 && m / rows < least_m) break;
+    const double edge =
+        static_cast<double>(m) / static_cast<double>(rows) + static_cast<double>(n) / static_cast<double>(columns);
+    if (rows > 1 && edge >= shortest) continue;
+    best = {rows, columns};
+    shortest = edge;
+  }
+  return best;
+}
+
+struct ProductCost {
+  double cycles = 0;        // of tensor cores, or of the threads where those do not take the type
+  double shared_bytes = 0;  // read
+  double operations = 0;    // of the threads, on operands
+};
+
+ProductCost cost_of(const TileProduct& product, int64_t threads, const Hardware& hardware) {
+  const double operations = 2.0 * static_cast<double>(product.m * product.n * product.k);
+  const double bytes = static_cast<double>(product.k * product.type.bytes());
+  const double rate = tensor_rate(product.type, hardware);
+  if (by_groups(product, threads, hardware)) {
+    // Each group reads, for each 64 rows of its own, these rows of a and its columns of b.
+    const int64_t columns = groups_over(product, threads).columns;
+    const double pieces = static_cast<double>(product.m / 64 * columns), parts = static_cast<double>(product.parts);
+    const double a = product.a_in_registers ? 0 : 64, b = static_cast<double>(product.n) / static_cast<double>(columns);
+    const double read = pieces * (a + parts * b) * bytes;
+    if (product.parts == 1) return {operations / rate, read, 0};
+    // Parts of B are written once, for all groups.
+    const double written = static_cast<double>(product.n * (product.any_major ? 2 : 3)) * bytes;
+    const double split = static_cast<double>((product.n + product.m * columns) * product.k) * kSplitOperations;
+    return {parts * operations / (rate * kSplitShare), read + written, split};
+  }
+  const Arrangement warps = arrange(threads / 32, product.m, product.n, 16);
+  const double rows = product.a_in_registers ? 0 : static_cast<double>(product.m * warps.columns);
+  const double read = (rows + static_cast<double>(product.n * warps.rows)) * bytes;
+  // Threads that multiply themselves read each operand twice as often as warps do together.
+  if (rate == 0) return {operations / hardware.float_rate, 2 * read, 0};
+  const bool hopper = hardware.architecture == Architecture::sm_90a;
+  const double parts = static_cast<double>(product.parts);
+  const double splitting = product.parts == 1 ? 0 : read / static_cast<double>(product.type.bytes()) * kSplitOperations;
+  return {parts * operations / (hopper ? rate * kWarpProductShare : rate), read, splitting};
+}
+
+// The share of L2's rate that copies of such rows reach: the copy engine asks for rows one by one.
+double share_of_rows(int64_t row_bytes, const Hardware& hardware) {
+  if (hardware.architecture == Architecture::sm_80) return row_bytes >= 64 ? 1 : 0.6;
+  return row_bytes >= 128 ? 1 : row_bytes >= 64 ? 0.65 : 0.35;
+}
+
+std::optional<Refusal> refusal_of(const BlockWork& work, const Hardware& hardware) {
+  if (work.threads % 32 != 0 || work.threads < 32 || work.threads > kMostThreadsOfBlock)
+    return Refusal{
+        fmt::format("{} threads; blocks have a multiple of 32, and at most {}", work.threads, kMostThreadsOfBlock)};
+  if (work.shared_bytes > hardware.block_shared_bytes)
+    return Refusal{fmt::format("{:.1f} KB of shared memory; a block has {:.0f}", in_kilobytes(work.shared_bytes),
+                               in_kilobytes(hardware.block_shared_bytes))};
+  if (work.registers > registers_of_thread(work.threads))
+    return Refusal{fmt::format("{} registers for each of {} threads; there are {}", work.registers, work.threads,
+                               registers_of_thread(work.threads))};
+  return std::nullopt;
+}
+
+int64_t resident_blocks(const BlockWork& work, const Hardware& hardware) {
+  const int64_t allocated = tiles_over(std::max<int64_t>(work.registers, 16), kRegisterUnit) * kRegisterUnit;
+  return std::max<int64_t>(
+      1, std::min({hardware.shared_bytes / (work.shared_bytes + kSharedOfSystem),
+                   kRegistersOfBlock / (allocated * work.threads), kMostThreads / work.threads, kMostBlocks}));
+}
+
+// The cycles of one step, by what they go to.
+struct StepCost {
+  double tensor = 0, arithmetic = 0, shared = 0, cache = 0;
+};
+
+// `together`: blocks of a multiprocessor.
+StepCost cost_of_step(const BlockWork& work, const Hardware& hardware, double together) {
+  StepCost cost;
+  double read = 0, by_threads = 0, splitting = 0;
+  for (const TileProduct& product : work.products) {
+    const ProductCost one = cost_of(product, work.threads, hardware);
+    (tensor_rate(product.type, hardware) > 0 ? cost.tensor : by_threads) += one.cycles;
+    read += one.shared_bytes;
+    splitting += one.operations;
+  }
+  cost.arithmetic =
+      by_threads + work.functions / kFunctionRate + (work.operations + splitting) / (hardware.float_rate / 2);
+  // Few threads that only compute leave the units waiting for one another's results.
+  if (work.products.empty())
+    cost.arithmetic /= std::min(1.0, together * static_cast<double>(work.threads) / kBusyThreads);
+  cost.shared = (read + static_cast<double>(work.copied)) / kSharedRate;
+  cost.cache = static_cast<double>(work.copied) / (hardware.cache_rate * share_of_rows(work.row_bytes, hardware));
+  return cost;
+}
+
+std::string largest(const StepCost& cost) {
+  const std::pair<double, const char*> all[] = {{cost.tensor, "tensor cores"},
+                                                {cost.arithmetic, "arithmetic"},
+                                                {cost.shared, "shared memory"},
+                                                {cost.cache, "L2"}};
+  return std::max_element(std::begin(all), std::end(all),
+                          [](const auto& a, const auto& b) { return a.first < b.first; })
+      ->second;
+}
+
+}  // namespace
+
+std::variant<Estimate, Refusal> estimate(const BlockWork& work, const Hardware& hardware) {
+  if (auto refusal = refusal_of(work, hardware)) return *refusal;
+  const double blocks = static_cast<double>(work.blocks), processors = static_cast<double>(hardware.multiprocessors);
+  const double rounds = std::max(1.0, std::ceil(blocks / processors));  // blocks of the busiest multiprocessor
+  Estimate result;
+  result.resident = resident_blocks(work, hardware);
+  result.waves = blocks / (processors * static_cast<double>(result.resident));
+  const double together = std::min(static_cast<double>(result.resident), rounds);
+  const StepCost step = cost_of_step(work, hardware, together);
+  // Blocks or warp groups side by side hide half of the arithmetic behind products; one alone hides nothing.
+  const double more = std::max(step.tensor, step.arithmetic), less = std::min(step.tensor, step.arithmetic);
+  const double computing = together > 1 || work.threads > 128 ? more + less / 2 : more + less;
+  const double busy = std::max({computing, step.shared, step.cache});
+  // A step of a block waits for what was asked for `stages - 1` steps before.
+  const double arrival = work.copied == 0 ? 0 : hardware.latency + step.cache;
+  const double ahead = static_cast<double>(work.stages - 1);
+  const double alone =
+      work.stages < 2 ? busy + hardware.meeting + arrival : std::max(busy + hardware.meeting, arrival / ahead);
+  const double moved = static_cast<double>(work.loaded) + static_cast<double>(work.stored) / kStoreShare;
+  const double ends = hardware.latency + moved / hardware.cache_rate + arrival;
+  const double meeting = hardware.meeting * (1 - kHiddenShare);
+  const double full = rounds * (work.steps * (busy + meeting) + kBlockCycles) + ends;
+  const double chained = std::ceil(rounds / together) * (work.steps * alone + ends + kBlockCycles);
+  // Blocks that take longer than others keep the device from ending.
+  result.cycles = std::max(full, chained) + std::max(0.0, work.longest - work.steps) * alone;
+  const double moving = work.memory_bytes / hardware.memory_rate, running = result.cycles / hardware.clock;
+  result.seconds = std::max(running, moving) + kLaunchSeconds;
+  const bool waits = work.steps * busy < ends || (chained > full && alone > 1.5 * busy);
+  result.bound = moving >= running ? "memory" : waits ? "latency" : largest(step);
+  return result;
+}
+
+int64_t operand_registers(const TileProduct& product, int64_t threads, const Hardware& hardware) {
+  if (by_groups(product, threads, hardware)) return product.parts > 1 ? *registers_for_parts(product, threads) : 0;
+  const Arrangement warps = arrange(std::max<int64_t>(1, threads / 32), product.m, product.n, 16);
+  const int64_t words = (product.m / warps.rows + product.n / warps.columns) / 4;
+  // Of a split operand there are the whole and both parts, and those of the next step.
+  return product.parts > 1 ? 6 * words : words;
+}
+
+namespace {
+
+// Those that can run, the fastest first. Equal times: what hangs least over the ends, then what has proved itself, then
+// what leaves the most room, then the order they came in.
+class Ranking {
+ public:
+  explicit Ranking(const Hardware& hardware) : hardware_(hardware) {}
+
+  void add(Tiles tiles) {
+    auto made = gpu::estimate(tiles.work, hardware_);
+    if (std::holds_alternative<Refusal>(made)) return;
+    tiles.estimate = std::get<Estimate>(std::move(made));
+    all_.push_back(std::move(tiles));
+  }
+
+  std::vector<Tiles> best(size_t count) && {
+    const auto order = [](const Tiles& tiles) {
+      const int64_t covered = tiles.work.blocks * tiles.block_m * tiles.block_n;
+      return std::make_tuple(tiles.estimate.seconds, tiles.split_k, covered, unusual(tiles), tiles.work.registers,
+                             std::abs(tiles.stages - 3), tiles.work.shared_bytes);
+    };
+    std::stable_sort(all_.begin(), all_.end(), [&](const Tiles& a, const Tiles& b) { return order(a) < order(b); });
+    if (all_.size() > count) all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(count), all_.end());
+    return std::move(all_);
+  }
+
+ private:
+  const Hardware& hardware_;
+  std::vector<Tiles> all_;
+
+  // Of kernels without products, which mostly wait for memory alike: how far from 16 elements of each of 256 threads.
+  static int64_t unusual(const Tiles& tiles) {
+    if (!tiles.work.products.empty()) return 0;
+    return std::abs(tiles.block_m * tiles.block_n / tiles.threads - 16) * 1024 + std::abs(tiles.threads - 256);
+  }
+};
+
+int64_t words_of(int64_t elements, ir::DType type) { return tiles_over(elements * type.bytes(), 4); }
+
+// Registers of a thread for an accumulator and the operands.
+int64_t product_registers(const TileProduct& product, int64_t threads, const Hardware& hardware) {
+  const ir::DType accumulator = product.type == ir::kFloat64 ? ir::kFloat64 : ir::kFloat32;
+  return words_of(product.m * product.n, accumulator) / threads + kOverheadRegisters +
+         operand_registers(product, threads, hardware);
+}
+
+// What a wave of blocks reads of the operands, the rest of the cache's good luck left out: blocks are counted along n,
+// or within panels of so many rows of blocks.
+double wave_traffic(const GemmProblem& problem, const Tiles& tiles, double wave) {
+  const double rows = static_cast<double>(tiles_over(problem.m, tiles.block_m));
+  const double columns = static_cast<double>(tiles_over(problem.n, tiles.block_n));
+  const double at_once = std::min(wave, rows * columns);
+  const double high =
+      tiles.panel > 0 ? std::min<double>(static_cast<double>(tiles.panel), rows) : std::ceil(at_once / columns);
+  const double wide = std::min(columns, std::ceil(at_once / high));
+  const double elements = high * static_cast<double>(tiles.block_m) + wide * static_cast<double>(tiles.block_n);
+  return elements * static_cast<double>(problem.k * problem.element.bytes()) * (rows * columns / at_once);
+}
+
+void set_traffic(const GemmProblem& problem, const Hardware& hardware, Tiles& tiles) {
+  const double batch = static_cast<double>(problem.batch);
+  const double operands = static_cast<double>((problem.m + problem.n) * problem.k * problem.element.bytes()) * batch;
+  const double result = static_cast<double>(problem.m * problem.n * problem.output.bytes()) * batch;
+  double read = operands;
+  if (operands > static_cast<double>(hardware.cache_bytes)) {
+    const auto wave = static_cast<double>(hardware.multiprocessors * resident_blocks(tiles.work, hardware));
+    const auto with_panel = [&](int64_t panel) {
+      Tiles tried = tiles;
+      tried.panel = panel;
+      return std::max(operands, wave_traffic(problem, tried, wave) * batch);
+    };
+    read = with_panel(0);
+    // A panel costs divisions in every block: it has to save something.
+    for (const int64_t panel : {4, 8, 16}) {
+      if (with_panel(panel) > 0.9 * read) continue;
+      read = with_panel(panel);
+      tiles.panel = panel;
+    }
+  }
+  tiles.work.memory_bytes = read + result * (tiles.split_k > 1 ? static_cast<double>(2 * tiles.split_k) : 1);
+}
+
+Tiles gemm_tiles(const GemmProblem& problem, const Hardware& hardware, Tiles tiles) {
+  const int64_t bytes = problem.element.bytes(), steps = tiles_over(problem.k, tiles.block_k);
+  BlockWork& work = tiles.work;
+  work.blocks =
+      tiles_over(problem.m, tiles.block_m) * tiles_over(problem.n, tiles.block_n) * problem.batch * tiles.split_k;
+  work.threads = tiles.threads;
+  work.steps = static_cast<double>(tiles_over(steps, tiles.split_k));
+  work.stages = tiles.stages;
+  TileProduct product{tiles.block_m, tiles.block_n, tiles.block_k, problem.element};
+  if (problem.full_precision && problem.element == ir::kFloat32) {
+    product.type = ir::kTensorFloat32;
+    product.parts = kPartsOfFloat32;
+  }
+  product.any_major = !problem.transpose_a && problem.transpose_b;
+  work.products = {product};
+  work.copied = (tiles.block_m + tiles.block_n) * tiles.block_k * bytes;
+  work.row_bytes = std::min(problem.transpose_a ? tiles.block_m : tiles.block_k,
+                            problem.transpose_b ? tiles.block_k : tiles.block_n) *
+                   bytes;
+  const ir::DType output = tiles.split_k > 1 ? ir::kFloat32 : problem.output;
+  work.stored = tiles.block_m * tiles.block_n * output.bytes();
+  // The tile of the result may pass through the memory that the operands no longer need.
+  int64_t held = tiles.stages * work.copied;
+  if (product.parts > 1 && by_groups(product, tiles.threads, hardware))
+    held += tiles.block_n * tiles.block_k * bytes * (product.any_major ? 1 : 2);
+  work.shared_bytes = std::max(held, work.stored) + kSharedOfSystem;
+  work.registers = product_registers(product, tiles.threads, hardware);
+  set_traffic(problem, hardware, tiles);
+  return tiles;
+}
+
+// Tiles of which more than half would be empty are none, but for the smallest.
+std::vector<int64_t> block_sizes(std::initializer_list<int64_t> sizes, int64_t extent) {
+  std::vector<int64_t> fitting;
+  for (const int64_t size : sizes)
+    if (fitting.empty() || (size < 2 * extent && size > fitting.back())) fitting.push_back(size);
+  return fitting;
+}
+
+int64_t even_split(int64_t steps, int64_t split) { return steps / split >= 4 ? split : 1; }
+
+}  // namespace
+
+std::vector<Tiles> recommend(const GemmProblem& problem, const Hardware& hardware, size_t count) {
+  Ranking ranking(hardware);
+  if (problem.m <= 0 || problem.n <= 0 || problem.k <= 0 || problem.batch <= 0) return {};
+  const int64_t bytes = problem.element.bytes();
+  const auto each = [&](const Tiles& tiles) {
+    const int64_t steps = tiles_over(problem.k, tiles.block_k);
+    if (tiles.stages > std::max<int64_t>(2, steps)) return;
+    // More warps than instructions find rows and columns for would do the same twice.
+    if ((tiles.block_m / 16) * (tiles.block_n / 8) < tiles.threads / 32) return;
+    for (const int64_t split : {1, 2, 4, 8}) {
+      if (split > 1 && (!problem.may_split || even_split(steps, split) == 1)) break;
+      Tiles one = tiles;
+      one.split_k = split;
+      ranking.add(gemm_tiles(problem, hardware, one));
+    }
+  };
+  // Rows of up to 128 bytes: what a swizzle spans and the copy engine moves at a time.
+  for (const int64_t m : block_sizes({16, 32, 64, 128, 256}, problem.m))
+    for (const int64_t n : block_sizes({16, 32, 64, 128, 256}, problem.n))
+      for (const int64_t k : block_sizes({std::max<int64_t>(16, 32 / bytes), 64 / bytes, 128 / bytes}, problem.k))
+        for (const int64_t stages : {2, 3, 4, 5})
+          for (const int64_t threads : {128, 256}) each({m, n, k, stages, threads, 0, 1, {}, {}});
+  return std::move(ranking).best(count);
+}
+
+namespace {
+
+Tiles attention_tiles(const AttentionProblem& problem, Tiles tiles) {
+  const int64_t bytes = problem.element.bytes(), m = tiles.block_m, n = tiles.block_n;
+  BlockWork& work = tiles.work;
+  work.blocks = tiles_over(problem.queries, m) * problem.batch * problem.heads;
+  work.threads = tiles.threads;
+  // Below the diagonal: half of the keys, and the tile on it.
+  const double all = static_cast<double>(tiles_over(problem.keys, n));
+  work.steps = problem.causal ? (all + std::max(1.0, static_cast<double>(m) / static_cast<double>(n))) / 2 : all;
+  work.longest = all;
+  work.stages = tiles.stages;
+  work.products = {{m, n, problem.dim, problem.element}, {m, problem.dim, n, problem.element, true}};
+  work.copied = 2 * n * problem.dim * bytes;
+  work.row_bytes = problem.dim * bytes;
+  // Of each score: scale, maximum, difference, power, sum, conversion; the sum over keys is rescaled as well.
+  const double scores = static_cast<double>(m * n);
+  work.functions = scores;
+  work.operations = 10 * scores;
+  work.loaded = work.stored = m * problem.dim * bytes;
+  work.shared_bytes = work.loaded + tiles.stages * work.copied + kSharedOfSystem;
+  work.registers =
+      (words_of(m * problem.dim, ir::kFloat32) + words_of(m * n, ir::kFloat32)) / tiles.threads + kOverheadRegisters;
+  work.memory_bytes = static_cast<double>(problem.batch * problem.heads * problem.dim * bytes) * 2 *
+                      static_cast<double>(problem.queries + problem.keys);
+  return tiles;
+}
+
+// A thread reads up to 16 bytes at a time; less costs more instructions.
+double operations_of_elements(double elements, int64_t of_thread, ir::DType type) {
+  const double vector = std::clamp<double>(static_cast<double>(of_thread * type.bytes()), 1, 16);
+  return elements * (4 + 16 / vector);
+}
+
+Tiles reduction_tiles(const ReductionProblem& problem, Tiles tiles) {
+  const int64_t bytes = problem.element.bytes(), elements = tiles.block_m * tiles.block_n;
+  const int64_t chunks = tiles_over(problem.columns, tiles.block_n);
+  BlockWork& work = tiles.work;
+  work.blocks = tiles_over(problem.rows, tiles.block_m);
+  work.threads = tiles.threads;
+  // A row that does not stay in registers is read again to be written.
+  const int64_t passes = chunks > 1 && problem.writes_rows ? 2 : 1;
+  work.steps = static_cast<double>(chunks * passes);
+  const int64_t of_thread =
+      std::max<int64_t>(1, tiles_over(tiles.block_n, std::max<int64_t>(1, tiles.threads / tiles.block_m)));
+  // Threads meet over a board after the lanes of their warps have.
+  const double meetings = tiles.threads > 32 * tiles.block_m ? 60 * std::log2(static_cast<double>(tiles.threads)) : 100;
+  work.operations = operations_of_elements(static_cast<double>(elements), of_thread, problem.element) + 128 * meetings;
+  (chunks > 1 ? work.copied : work.loaded) = elements * bytes * problem.inputs;
+  work.stored = problem.writes_rows ? tiles.block_m * problem.columns * bytes : tiles.block_m * bytes;
+  work.registers = words_of(elements * problem.inputs, ir::kFloat32) / tiles.threads + kRowRegisters;
+  work.memory_bytes = static_cast<double>(problem.rows * problem.columns * bytes) *
+                      static_cast<double>(passes * problem.inputs + (problem.writes_rows ? 1 : 0));
+  return tiles;
+}
+
+Tiles elementwise_tiles(const ElementwiseProblem& problem, Tiles tiles) {
+  const int64_t bytes = problem.element.bytes(), elements = tiles.block_m * tiles.block_n;
+  BlockWork& work = tiles.work;
+  work.blocks = tiles_over(problem.rows, tiles.block_m) * tiles_over(problem.columns, tiles.block_n);
+  work.threads = tiles.threads;
+  const int64_t of_thread = std::max<int64_t>(1, elements / tiles.threads);
+  work.operations = operations_of_elements(static_cast<double>(elements), of_thread, problem.element);
+  work.loaded = elements * bytes * problem.inputs;
+  work.stored = elements * bytes;
+  work.registers = words_of(of_thread * (problem.inputs + 1), problem.element) + kOverheadRegisters;
+  work.memory_bytes = static_cast<double>(problem.rows * problem.columns * bytes * (problem.inputs + 1));
+  return tiles;
+}
+
+}  // namespace
+
+std::vector<Tiles> recommend(const AttentionProblem& problem, const Hardware& hardware, size_t count) {
+  Ranking ranking(hardware);
+  if (problem.queries <= 0 || problem.keys <= 0 || problem.dim <= 0 || problem.batch <= 0 || problem.heads <= 0)
+    return {};
+  for (const int64_t m : block_sizes({16, 32, 64, 128, 192}, problem.queries))
+    for (const int64_t n : block_sizes({16, 32, 64, 128}, problem.keys))
+      for (const int64_t stages : {1, 2, 3})
+        for (const int64_t threads : {128, 256, 384}) {
+          // Rows of a warp, so that the maximum of a row stays within it.
+          if (m / 16 < threads / 32) continue;
+          if (hardware.architecture == Architecture::sm_90a && m % 64 == 0 && m / 64 < threads / 128) continue;
+          ranking.add(attention_tiles(problem, {m, n, 0, stages, threads, 0, 1, {}, {}}));
+        }
+  return std::move(ranking).best(count);
+}
+
+std::vector<Tiles> recommend(const ReductionProblem& problem, const Hardware& hardware, size_t count) {
+  Ranking ranking(hardware);
+  if (problem.rows <= 0 || problem.columns <= 0 || problem.inputs <= 0) return {};
+  std::vector<int64_t> widths = {problem.columns};
+  for (const int64_t width : {1024, 2048, 4096, 8192})
+    if (width < problem.columns) widths.push_back(width);
+  for (const int64_t m : block_sizes({1, 2, 4, 8, 16, 32, 64}, problem.rows))
+    for (const int64_t n : widths)
+      for (const int64_t threads : {32, 64, 128, 256, 512, 1024})
+        if (m * n >= threads && m * n * problem.inputs <= kMostHeld * threads)
+          ranking.add(reduction_tiles(problem, {m, n, 0, 1, threads, 0, 1, {}, {}}));
+  return std::move(ranking).best(count);
+}
+
+std::vector<Tiles> recommend(const ElementwiseProblem& problem, const Hardware& hardware, size_t count) {
+  Ranking ranking(hardware);
+  if (problem.rows <= 0 || problem.columns <= 0 || problem.inputs <= 0) return {};
+  std::vector<int64_t> widths = block_sizes({32, 64, 128, 256, 512, 1024, 2048, kLongestLine}, problem.columns);
+  if (problem.columns <= kLongestLine && std::find(widths.begin(), widths.end(), problem.columns) == widths.end())
+    widths.push_back(problem.columns);
+  for (const int64_t m : block_sizes({1, 2, 4, 8, 16, 32, 64, 128}, problem.rows))
+    for (const int64_t n : widths)
+      for (const int64_t threads : {64, 128, 256, 512})
+        if (m * n >= threads && m * n <= kMostStreamed * threads)
+          ranking.add(elementwise_tiles(problem, {m, n, 0, 1, threads, 0, 1, {}, {}}));
+  return std::move(ranking).best(count);
+}
+
+}  // namespace tilepilot::targets::gpu

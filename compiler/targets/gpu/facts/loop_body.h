@@ -1,0 +1,42 @@
+// The statements of a parallel loop's iteration, as far as lanes might do them side by side: whether they are such that
+// neighbours' accesses can become one, whatever their layouts are.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/ir/search.h"
+
+namespace tilepilot::targets::gpu {
+
+class LoopBody {
+ public:
+  // @pre it is a parallel loop
+  explicit LoopBody(const ir::For& loop);
+
+  const std::vector<ir::Stmt>& statements() const { return statements_; }
+  // Whether they do no more than compute and store, which lanes can do side by side.
+  bool is_straight() const { return is_straight_; }
+  // Whether the expression needs a value that the iteration computes, or loads something.
+  bool is_computed(const ir::Expr& expr) const;
+  bool mentions_values(const ir::Expr& expr) const { return ir::mentions(expr, values_); }
+
+  // How often the memory of a buffer is loaded from or stored to.
+  int touches(const ir::Buffer& buffer) const;
+  // Whether lanes may move the buffer's elements together: each does one thing after the other on elements of its own,
+  // so that all may load first and store last.
+  bool may_move_together(const ir::Buffer& buffer) const;
+
+ private:
+  struct Count {
+    int loads = 0, stores = 0;
+  };
+  std::vector<ir::Stmt> statements_;
+  ir::Variables values_;  // of lets
+  bool is_straight_ = true;
+  std::unordered_map<const ir::BufferData*, Count> counts_;  // by memory
+
+  Count count(const ir::Buffer& buffer) const;
+};
+
+}  // namespace tilepilot::targets::gpu

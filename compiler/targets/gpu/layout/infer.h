@@ -1,0 +1,57 @@
+// Layout inference: which thread holds what of each fragment, how the iterations of parallel loops are dealt out to
+// threads, where the elements of shared tiles lie, and how each matrix product is computed.
+//
+// Three rounds, as in TileLang (Wang et al., "TileLang", 2025, section 4.2): strict, what tensor-core instructions
+// demand of their operands; common, what follows from that through parallel loops and reductions; free, a partition for
+// what is left, largest tile first, after each of which common follows again: contiguous vectors row by row, unless
+// another partition and what follows from it cost less (layout_cost.h). Where two uses of a fragment disagree that is a
+// conflict, which `stage_conflicts` resolves by another fragment, to which lanes of warps hand over what they hold, or
+// through shared memory.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/layout/shared_layout.h"
+#include "compiler/layout/warp_moves.h"
+#include "compiler/targets/gpu/facts/decisions.h"
+#include "compiler/targets/gpu/layout/gemm_plan.h"
+
+namespace tilepilot::targets::gpu {
+
+struct Inference {
+  Architecture architecture = Architecture::sm_80;
+  std::unordered_map<const ir::BufferData*, layout::Fragment> fragments;
+  std::unordered_map<const ir::BufferData*, layout::SharedLayout> tiles;
+  std::unordered_map<const ir::StmtNode*, layout::Fragment> loops;  // parallel loops of constant extents
+  std::unordered_map<const ir::StmtNode*, GemmPlan> gemms;
+
+  std::unordered_map<const ir::StmtNode*, layout::WarpMoves> conversions;  // copies from one fragment to another
+
+  // Shared memory through which the threads of a reduction exchange what they have, where lanes of a warp are not all;
+  // among the kernel's allocations and tiles. See `give_boards`.
+  std::unordered_map<const ir::StmtNode*, ir::Buffer> boards;
+  bool compact_boards = false;  // one value for all lanes that shuffles have combined, for a few more instructions
+
+  // A statement that wants a fragment otherwise than it is held.
+  struct Conflict {
+    ir::Stmt stmt;
+    ir::Buffer buffer;
+    std::string why;
+    int64_t shuffles = -1;  // that bring it there and back; -1: it has to go through shared memory
+  };
+  std::vector<Conflict> conflicts;
+  std::vector<Decision> decisions;  // free choices, where there was something to weigh
+};
+
+// @pre copies and fills are parallel loops, but for asynchronous copies; operands of reductions and scans and C of
+// gemms are fragments (see normalize.h)
+// @post without conflicts every fragment of the kernel has a layout, and every parallel loop of constant extents that
+// names one
+Inference infer_layouts(const ir::Kernel& kernel, Architecture architecture);
+
+// The threads of a block.
+int64_t thread_count(const ir::Kernel& kernel);
+
+}  // namespace tilepilot::targets::gpu

@@ -1,0 +1,307 @@
+#include "compiler/targets/gpu/layout/layout_cost.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "compiler/ir/search.h"
+#include "compiler/layout/access.h"
+#include "compiler/layout/bank_conflicts.h"
+#include "compiler/targets/gpu/facts/loop_body.h"
+#include "compiler/targets/gpu/facts/replicas.h"
+#include "compiler/targets/gpu/layout/reduction_modes.h"
+#include "compiler/targets/gpu/layout/vector_access.h"
+#include "compiler/targets/gpu/machine/machine.h"
+
+namespace tilepilot::targets::gpu {
+
+using ir::Expr;
+using ir::Scope;
+using layout::Fragment;
+using layout::kWarpSize;
+
+namespace {
+
+// Issue slots of a multiprocessor, which issues four instructions a cycle: it takes one memory instruction or shuffle a
+// cycle, gives 128 bytes of shared memory and gets about 32 bytes from beyond it. All threads meet in tens of cycles. A
+// register that is spilled is stored and loaded.
+constexpr int64_t kAccess = 4, kSector = 4, kWavefront = 4, kShuffle = 5, kMeeting = 100, kStep = 1, kSpill = 32;
+
+// Of a word that one lane hands to another: it is told apart and moved into its place. A word of less than 32 bits is
+// taken out of registers and put back, as costly as three. Measured on an H200: 64 shuffles of 16 bits take longer than
+// a way through shared memory, by 50 ns in a product of int8 and by 960 ns in one of float8; 32 of 32 bits take less.
+constexpr int64_t kStepsOfWord = 2, kNarrowWord = 3;
+
+constexpr int64_t kSectorBytes = 32, kBankBytes = 128;
+constexpr int64_t kFarApart = 4096 + 32;  // elements, where it is known at launch alone
+
+int64_t rounded_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
+int64_t warps_of(int64_t threads) { return rounded_up(threads, kWarpSize); }
+
+std::vector<int64_t> element_steps(const ir::Buffer& buffer) {
+  std::vector<int64_t> steps(buffer->rank(), 1);
+  int64_t step = 1;
+  for (size_t axis = buffer->rank(); axis-- > 0;) {
+    steps[axis] = buffer->strides.empty() ? step : ir::constant_int(buffer->strides[axis]).value_or(kFarApart);
+    step = std::min(step * ir::constant_int(buffer->shape[axis]).value_or(kFarApart), int64_t{1} << 40);
+  }
+  return steps;
+}
+
+// The static form of indices over the loop's variables; other variables, which come after them, are the same for all
+// threads. None if memory decides.
+std::optional<std::vector<passes::StaticIndex>> static_indices(const Use& use, std::vector<ir::Var>& vars) {
+  for (const Expr& index : use.indices)
+    ir::walk(index, [&](const Expr& part) {
+      const auto* ref = ir::as<ir::VarRef>(part);
+      if (ref && std::find(vars.begin(), vars.end(), ref->var) == vars.end()) vars.push_back(ref->var);
+    });
+  std::vector<passes::StaticIndex> indices;
+  for (const Expr& index : use.indices) {
+    auto one = passes::StaticIndex::of(index, vars);
+    if (!one) return std::nullopt;
+    indices.push_back(std::move(*one));
+  }
+  return indices;
+}
+
+// How far apart, in elements of memory, neighbours along an axis of the loop are.
+int64_t distance_along(const MemoryAccess& access, size_t axis) {
+  std::vector<int64_t> values(access.variables, 0);
+  int64_t step = 0;
+  for (const int64_t sign : {-1, 1}) {
+    values[axis] = sign > 0 ? 1 : 0;
+    for (size_t k = 0; k < access.indices.size(); ++k) step += sign * access.indices[k](values) * access.steps[k];
+  }
+  return step;
+}
+
+// Coordinates of what the lanes of the first warp do first.
+struct Sample {
+  struct Lane {
+    std::vector<int64_t> at;
+    bool is_first = true;  // of those that do the same
+  };
+  std::vector<Lane> lanes;
+};
+Sample sample_of(const Fragment& fragment) {
+  Sample sample;
+  for (int64_t thread = 0; thread < std::min(fragment.thread_count(), kWarpSize); ++thread) {
+    const int64_t index = fragment.threads()(thread) + fragment.registers()(0);
+    Sample::Lane lane{layout::coordinates(fragment.cover(), index), true};
+    if (!std::equal(lane.at.begin(), lane.at.end(), fragment.shape().begin(), std::less<>())) continue;
+    int64_t rest = thread;
+    for (const layout::Mode& mode : fragment.threads().modes()) {
+      if (mode.stride == 0 && rest % mode.extent != 0) lane.is_first = false;
+      rest /= mode.extent;
+    }
+    sample.lanes.push_back(std::move(lane));
+  }
+  return sample;
+}
+
+// In bytes; in a tile, places outside it count as its ends.
+int64_t address_of(const MemoryAccess& access, const std::vector<int64_t>& values) {
+  const int64_t bytes = std::max<int64_t>(1, access.buffer->type.bytes());
+  int64_t place = 0;
+  if (access.tile == nullptr) {
+    for (size_t axis = 0; axis < access.indices.size(); ++axis)
+      place += access.indices[axis](values) * access.steps[axis];
+    return place * bytes;
+  }
+  const layout::Shape& shape = access.tile->shape();
+  for (size_t axis = 0; axis < shape.size(); ++axis)
+    place = place * shape[axis] + std::clamp<int64_t>(access.indices[axis](values), 0, shape[axis] - 1);
+  return access.tile->offset(place) * bytes;
+}
+
+// The elements that one lane moves at once.
+int64_t elements_at_once(const MemoryAccess& access, const Lanes& lanes) {
+  return lanes.count == 1 ? 1 : std::gcd(lanes.count, access.vectors[lanes.axis]);
+}
+
+LayoutCost access_cost(const MemoryAccess& access, const Fragment& at, const Sample& sample, const Lanes& lanes) {
+  const int64_t elements = elements_at_once(access, lanes);
+  const int64_t bytes = elements * std::max<int64_t>(1, access.buffer->type.bytes());
+  std::vector<int64_t> addresses;
+  for (const Sample::Lane& lane : sample.lanes) {
+    if (access.by_one && !lane.is_first) continue;
+    std::vector<int64_t> values = lane.at;
+    values.resize(access.variables, 0);
+    addresses.push_back(address_of(access, values) / bytes * bytes);
+  }
+  if (addresses.empty()) return {};
+  // What all warps do is as much more as they move more elements.
+  const int64_t moved = layout::volume(at.shape()) * (access.by_one ? 1 : at.replicas());
+  const int64_t sampled = static_cast<int64_t>(addresses.size()) * elements;
+  const auto scaled = [&](int64_t count) { return rounded_up(count * moved, sampled); };
+  LayoutCost cost;
+  cost.accesses = scaled(1);
+  if (access.tile != nullptr) {
+    cost.wavefronts = scaled(layout::wavefronts(addresses, std::min(kAccessBytes, bytes)));
+    return cost;
+  }
+  std::vector<int64_t> sectors;
+  for (const int64_t address : addresses)
+    for (int64_t part = address; part < address + bytes; part += kSectorBytes) sectors.push_back(part / kSectorBytes);
+  std::sort(sectors.begin(), sectors.end());
+  cost.sectors = scaled(std::unique(sectors.begin(), sectors.end()) - sectors.begin());
+  return cost;
+}
+
+}  // namespace
+
+LayoutCost& LayoutCost::operator+=(const LayoutCost& other) {
+  accesses += other.accesses;
+  sectors += other.sectors;
+  wavefronts += other.wavefronts;
+  shuffles += other.shuffles;
+  meetings += other.meetings;
+  steps += other.steps;
+  spills += other.spills;
+  return *this;
+}
+
+LayoutCost LayoutCost::operator*(int64_t times) const {
+  return {accesses * times, sectors * times, wavefronts * times, shuffles * times,
+          meetings * times, steps * times,   spills * times};
+}
+
+bool is_clearly_less(const LayoutCost& cost, const LayoutCost& than) { return cost.total() * 10 < than.total() * 9; }
+
+int64_t LayoutCost::total() const {
+  return accesses * kAccess + sectors * kSector + wavefronts * kWavefront + shuffles * kShuffle + meetings * kMeeting +
+         steps * kStep + spills * kSpill;
+}
+
+std::string to_text(const LayoutCost& cost) {
+  std::vector<std::string> parts;
+  const auto add = [&](int64_t count, const char* noun) {
+    if (count > 0) parts.push_back(fmt::format("{} {}", count, noun));
+  };
+  add(cost.accesses, "accesses");
+  add(cost.sectors, "sectors");
+  add(cost.wavefronts, "wavefronts");
+  add(cost.shuffles, "shuffles");
+  add(cost.meetings, "meetings");
+  add(cost.steps, "steps");
+  add(cost.spills, "spills");
+  return fmt::format("cost {} ({})", cost.total(), fmt::join(parts, ", "));
+}
+
+std::vector<MemoryAccess> memory_accesses(const ParallelLoop& loop, const c::IntegerFacts& facts,
+                                          const decltype(Inference::tiles)& tiles) {
+  std::vector<MemoryAccess> accesses;
+  const LoopBody body(*ir::as<ir::For>(loop.stmt));
+  const bool only_seen = !writes_own(loop.stmt);
+  for (const Use& use : loop.uses) {
+    if (use.buffer->scope != Scope::global && use.buffer->scope != Scope::shared) continue;
+    std::vector<ir::Var> vars = loop.vars;
+    auto indices = static_indices(use, vars);
+    const auto names = [&](const Expr& index) { return body.mentions_values(index); };
+    if (!indices || std::any_of(use.indices.begin(), use.indices.end(), names)) continue;
+    MemoryAccess access{use.buffer, use.changes || only_seen, std::move(*indices), vars.size(), {},
+                        {},         element_steps(use.buffer)};
+    if (const auto tile = tiles.find(use.buffer.get()); tile != tiles.end()) access.tile = &tile->second;
+    if (use.buffer->scope == Scope::shared && access.tile == nullptr) continue;
+    const bool moves = body.may_move_together(use.buffer);
+    for (size_t axis = 0; axis < loop.vars.size(); ++axis) {
+      const VectorChoice choice =
+          moves ? vector_access({facts, tiles}, use.buffer, use.indices, loop.vars[axis], kAccessBytes)
+                : VectorChoice{};
+      access.vectors.push_back(choice.vector ? choice.vector->elements : 1);
+      access.distances.push_back(distance_along(access, axis));
+    }
+    accesses.push_back(std::move(access));
+  }
+  return accesses;
+}
+
+LayoutCost loop_cost(const ParallelLoop& loop, const std::vector<MemoryAccess>& accesses, const Fragment& at) {
+  const Lanes lanes = lanes_of(at);
+  const Sample sample = sample_of(at);
+  LayoutCost cost;
+  for (const MemoryAccess& access : accesses) cost += access_cost(access, at, sample, lanes);
+  cost.steps = warps_of(at.thread_count()) * at.register_count() * static_cast<int64_t>(loop.uses.size());
+  return cost;
+}
+
+LayoutCost least_cost(const ParallelLoop& loop, const std::vector<MemoryAccess>& accesses, int64_t threads) {
+  const int64_t volume = layout::volume(loop.extents);
+  LayoutCost cost;
+  for (const MemoryAccess& access : accesses) {
+    const int64_t bytes = volume * std::max<int64_t>(1, access.buffer->type.bytes());
+    const int64_t at_once = *std::max_element(access.vectors.begin(), access.vectors.end());
+    bool is_distinct = true;  // else several iterations want the same
+    for (size_t axis = 0; axis < loop.extents.size(); ++axis)
+      is_distinct &= loop.extents[axis] == 1 || access.distances[axis] != 0;
+    cost.accesses += rounded_up(volume, kWarpSize * at_once);
+    if (is_distinct && access.tile == nullptr) cost.sectors += rounded_up(bytes, kSectorBytes);
+    if (is_distinct && access.tile != nullptr) cost.wavefronts += rounded_up(bytes, kBankBytes);
+  }
+  cost.steps = std::max(rounded_up(volume, kWarpSize), warps_of(threads)) * static_cast<int64_t>(loop.uses.size());
+  return cost;
+}
+
+LayoutCost reduction_cost(const Fragment& source, size_t axis, int64_t results) {
+  const int64_t threads = source.thread_count(), warps = warps_of(threads);
+  const SplitModes modes = split_modes(modes_along(source, axis), threads);
+  LayoutCost cost;
+  cost.steps = warps * source.register_count();
+  for (const ThreadMode& mode : modes.lanes)
+    cost.shuffles += std::bit_width(static_cast<uint64_t>(mode.extent - 1)) * results * warps;
+  if (modes.warps.empty()) return cost;
+  int64_t parts = 1;
+  for (const ThreadMode& mode : modes.warps) parts *= mode.extent;
+  // Each thread leaves what it has and takes what the others left.
+  cost.accesses = cost.wavefronts = warps * results * (1 + parts);
+  cost.steps += warps * results * parts;
+  cost.meetings = 1;
+  return cost;
+}
+
+LayoutCost exchange_cost(int64_t elements, int64_t threads) {
+  const int64_t rounds = std::max(warps_of(threads), rounded_up(elements, kWarpSize));
+  return {.accesses = 2 * rounds,
+          .sectors = 0,
+          .wavefronts = 2 * rounds,
+          .shuffles = 0,
+          .meetings = 2,
+          .steps = 2 * rounds,
+          .spills = 0};
+}
+
+LayoutCost exchange_cost(const Fragment& from, const Fragment& to, int64_t element_bits) {
+  const int64_t warps = warps_of(from.thread_count());
+  LayoutCost cost{.meetings = 2};
+  for (const Fragment* side : {&from, &to}) {
+    const auto tile = layout::SharedLayout::linear(side->shape(), element_bits);
+    const int64_t together = layout::vector_length(*side, tile), moves = warps * side->register_count() / together;
+    cost.accesses += moves;
+    cost.wavefronts += moves * rounded_up(kWarpSize * together * element_bits / 8, kBankBytes);
+  }
+  return cost;
+}
+
+LayoutCost shuffle_cost(const layout::WarpMoves& moves, int64_t element_bits, int64_t threads) {
+  const int64_t bits = element_bits * moves.unit, warps = warps_of(threads);
+  const int64_t words = moves.shuffles() * (bits < 32 ? kNarrowWord : bits / 32);
+  int64_t choices = 0;  // of lanes that ask for several words, among what comes
+  for (const layout::WordMove& move : moves.words) choices += static_cast<int64_t>(move.words.size()) - 1;
+  LayoutCost cost;
+  cost.shuffles = warps * words;
+  cost.steps = warps * (kStepsOfWord * words + choices);
+  return cost;
+}
+
+LayoutCost register_cost(int64_t words, int64_t threads) {
+  const int64_t most = registers_of_thread(threads) - kOverheadRegisters;
+  LayoutCost cost;
+  cost.spills = std::max<int64_t>(0, words - most) * warps_of(threads);
+  return cost;
+}
+
+}  // namespace tilepilot::targets::gpu

@@ -1,0 +1,18 @@
+// Which stores of a parallel loop a warp makes together, and when accesses are in bounds.
+#pragma once
+
+#include <optional>
+
+#include "compiler/targets/gpu/layout/stmatrix_stores.h"
+#include "compiler/targets/gpu/layout/vector_access.h"
+#include "compiler/targets/gpu/lower/lower.h"
+
+namespace tilepilot::targets::gpu {
+
+// The loop's stores that stmatrix makes where their tiles lie, on this architecture.
+MatrixStores matrix_stores(const Lowering& lowering, const ir::For& loop, const layout::Fragment& fragment);
+
+// When indices lie in their buffer, a conjunction; null if always.
+ir::Expr bounds_condition(const Lowering& lowering, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices);
+
+}  // namespace tilepilot::targets::gpu

@@ -1,0 +1,185 @@
+#include "compiler/targets/gpu/schedule/pipeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "compiler/ir/replace_buffers.h"
+#include "compiler/ir/search.h"
+#include "compiler/ir/touches.h"
+#include "compiler/passes/grid_sync.h"
+#include "compiler/passes/iteration_variables.h"
+#include "compiler/passes/own_loops.h"
+#include "compiler/passes/pack_nibbles.h"
+#include "compiler/passes/simplify.h"
+#include "compiler/passes/thread_fragments.h"
+#include "compiler/passes/thread_sync.h"
+#include "compiler/passes/uniformity.h"
+#include "compiler/targets/gpu/facts/loop_unswitching.h"
+#include "compiler/targets/gpu/layout/normalize.h"
+#include "compiler/targets/gpu/schedule/software_pipeline.h"
+#include "compiler/targets/gpu/schedule/tma_stores.h"
+#include "compiler/targets/gpu/shared/barriers.h"
+#include "compiler/targets/gpu/shared/proxy_fences.h"
+#include "compiler/targets/gpu/shared/scratch.h"
+
+namespace tilepilot::targets::gpu {
+namespace {
+
+// Rounds of staging: a conflict may leave another one behind, never more than a few. What shuffles do not settle soon
+// goes through shared memory.
+constexpr int kMostRounds = 8, kLastByShuffles = 2;
+
+// Where a program says itself when tiles are full and empty, copies must not run further ahead than it says.
+class InOrder : public ir::Rewriter {
+ public:
+  using Rewriter::rewrite;
+  ir::Stmt rewrite(const ir::Stmt& stmt) override {
+    const ir::Stmt inner = rewrite_children(stmt);
+    const auto* loop = ir::as<ir::For>(inner);
+    if (loop == nullptr || loop->kind != ir::LoopKind::pipelined) return inner;
+    return ir::make_stmt(ir::For{ir::LoopKind::serial, loop->vars, loop->extents, 0, loop->body}, stmt->span);
+  }
+};
+
+// Fragments of which threads name elements, outside parallel loops, that are known only when the kernel runs, or that
+// say which way all threads go.
+void add_named_by_element(const ir::Kernel& kernel, std::unordered_set<const ir::BufferData*>& fragments) {
+  const bool simt = !kernel.thread_vars.empty();
+  const auto note = [&](const ir::Buffer& buffer, const std::vector<ir::Expr>& indices) {
+    const bool constant = std::all_of(indices.begin(), indices.end(),
+                                      [](const auto& index) { return ir::constant_int(index).has_value(); });
+    if (simt || !constant) fragments.insert(buffer.get());
+  };
+  const auto in_expr = [&](const ir::Expr& part) {
+    if (const auto* load = ir::as<ir::Load>(part)) note(load->buffer, load->indices);
+  };
+  const auto in_control = [&](const ir::Expr& expr) {
+    ir::each_touch(expr, [&](const ir::Buffer& buffer, bool) { fragments.insert(buffer.get()); });
+  };
+  std::function<void(const ir::Stmt&)> enter = [&](const ir::Stmt& stmt) {
+    if (const auto* list = ir::as<ir::Block>(stmt)) {
+      for (const ir::Stmt& part : list->body) enter(part);
+    } else if (const auto* loop = ir::as<ir::For>(stmt)) {
+      for (const ir::Expr& extent : loop->extents) in_control(extent);
+      if (loop->kind != ir::LoopKind::parallel) enter(loop->body);
+    } else if (const auto* loop_while = ir::as<ir::While>(stmt)) {
+      in_control(loop_while->condition);
+      enter(loop_while->body);
+    } else if (const auto* choice = ir::as<ir::If>(stmt)) {
+      in_control(choice->condition);
+      enter(choice->then);
+      if (choice->otherwise) enter(choice->otherwise);
+    } else {
+      ir::walk(
+          stmt,
+          [&](const ir::Stmt& part) {
+            if (const auto* store = ir::as<ir::Store>(part)) note(store->buffer, store->indices);
+            if (const auto* atomic = ir::as<ir::Atomic>(part)) note(atomic->element.buffer, atomic->element.start);
+            if (const auto* reduce = ir::as<ir::AllReduce>(part)) note(reduce->result.buffer, reduce->result.start);
+          },
+          in_expr);
+    }
+  };
+  enter(kernel.body);
+}
+
+// Fragments that are seen as other types or shapes lie in shared memory, where a view is only another name; so do those
+// whose elements are named one by one.
+ir::Kernel share_some_fragments(const ir::Kernel& kernel) {
+  auto sharing = ir::sharing_buffers(kernel);
+  add_named_by_element(kernel, sharing);
+  ir::Replacements by;
+  for (const ir::Buffer& buffer : kernel.allocations)
+    if (buffer->scope == ir::Scope::fragment && sharing.contains(buffer.get()))
+      by.emplace(buffer.get(), ir::as_shared(buffer, by));
+  return ir::replace_buffers(kernel, by);
+}
+
+// From copies as loops and their layouts on. `inference` is that of `kernel`.
+Result<PlannedKernel> finish(ir::Kernel kernel, Inference inference, const PipelinedKernel& pipelined,
+                             Architecture architecture, const Team& team) {
+  PlannedKernel planned{std::move(kernel), std::move(inference), {}, pipelined.notes, team.meet, team.persistent};
+  planned.decisions = pipelined.decisions;
+  planned.decisions.insert(planned.decisions.end(), team.decisions.begin(), team.decisions.end());
+  for (int round = 0; !planned.inference.conflicts.empty(); ++round) {
+    const Inference::Conflict& first = planned.inference.conflicts.front();
+    if (round == kMostRounds)
+      return make_error(DiagnosticKind::unsupported_tile_feature, first.stmt->span,
+                        "`" + first.buffer->name + "`: " + first.why, "keep it in shared memory: `T.alloc_shared`");
+    for (auto& conflict : planned.inference.conflicts) {
+      if (round >= kLastByShuffles) conflict.shuffles = -1;
+      const std::string way = conflict.shuffles < 0
+                                  ? "goes through shared memory"
+                                  : fmt::format("changes lanes by {} shuffles of each thread", conflict.shuffles);
+      planned.notes.emplace_back(conflict.stmt->span,
+                                 fmt::format("`{}` {}: {}", conflict.buffer->name, way, conflict.why));
+    }
+    planned.kernel = stage_conflicts(planned.kernel, planned.inference.conflicts);
+    planned.inference = infer_layouts(planned.kernel, architecture);
+  }
+  const std::vector<Decision>& weighed = planned.inference.decisions;
+  planned.decisions.insert(planned.decisions.end(), weighed.begin(), weighed.end());
+  planned.inference.compact_boards = team.sparing;
+  give_boards(planned.kernel, planned.inference);
+  give_boards_for_parts(planned.kernel, planned.inference);
+  ir::Kernel own = planned.kernel;
+  std::erase_if(own.allocations, [&](const ir::Buffer& buffer) { return team.common.contains(buffer.get()); });
+  planned.arena = arrange_tiles(own, planned.inference, team.lasting);
+  std::vector<ir::Buffer> rings = pipelined.rings;
+  rings.insert(rings.end(), team.rings.begin(), team.rings.end());
+  planned.kernel = place_barriers(
+      planned.kernel, rings, planned.inference.boards,
+      [&](const ir::BufferData* a, const ir::BufferData* b) { return planned.arena.share(a, b); }, team.meet);
+  planned.async_proxy = uses_async_proxy(planned.kernel, planned.inference);
+  if (planned.async_proxy) planned.kernel = place_fences(planned.kernel);
+  return planned;
+}
+
+}  // namespace
+
+Result<ir::Program> prepare(const ir::Program& program) {
+  ir::Program current = passes::iteration_variables(TRY(passes::grid_sync(program)));
+  current = passes::thread_sync(passes::thread_fragments(current));
+  // Before tile operators on packed elements become loops of all threads together.
+  for (ir::Kernel& kernel : current.kernels)
+    if (!kernel.thread_vars.empty() || ir::contains<ir::Roles>(kernel.body))
+      kernel.body = passes::own_loops(kernel.body);
+  for (const ir::Kernel& kernel : current.kernels) TRY(passes::check_thread_stores(kernel));
+  for (ir::Kernel& kernel : current.kernels) kernel = split_uniform_choices(kernel);
+  current = passes::simplify(current);
+  return passes::pack_nibbles_side_by_side(current);
+}
+
+Result<PlannedKernel> plan_kernel(const ir::Kernel& given, Architecture architecture, const Team& given_team) {
+  ir::Kernel kernel = share_some_fragments(given);
+  Team team = given_team;
+  const bool waits_itself = team.meet.threads != 0 || ir::contains<ir::Barrier>(kernel.body);
+  if (!team.specialized) {
+    ManualAsynchrony own =
+        keep_asynchrony(kernel, architecture, team.meet, team.block ? *team.block : whole_block(kernel));
+    if (own.error) return std::move(own.error);
+    kernel = std::move(own.kernel);
+    team.lasting = std::move(own.tiles);
+    team.decisions.insert(team.decisions.end(), own.decisions.begin(), own.decisions.end());
+  }
+  if (waits_itself) kernel.body = InOrder().rewrite(kernel.body);
+  PipelinedKernel pipelined = pipeline_loops(kernel, architecture);
+  kernel = normalize(pipelined.kernel);
+  Inference inference = infer_layouts(kernel, architecture);
+  // The tiles of teams lie side by side: where not all fit, those that a program does not name are the first to go.
+  const bool has_room = !team.sparing || team.meet.threads == 0 || team.specialized;
+  if (architecture == Architecture::sm_90a && has_room) {
+    const StoreOptions options{team.persistent, team.sparing, team.meet};
+    if (const auto stored = store_by_engine(pipelined.kernel, inference, options, pipelined.decisions)) {
+      const ir::Kernel through_tiles = normalize(*stored);
+      Inference there = infer_layouts(through_tiles, architecture);
+      auto planned = finish(through_tiles, std::move(there), pipelined, architecture, team);
+      if (planned.ok() && planned->arena.bytes <= shared_limit(architecture)) return planned;
+    }
+  }
+  return finish(std::move(kernel), std::move(inference), pipelined, architecture, team);
+}
+
+}  // namespace tilepilot::targets::gpu

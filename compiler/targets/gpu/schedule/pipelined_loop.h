@@ -1,0 +1,88 @@
+// What pipelined loops are made of: the copies that may run iterations ahead of the rest, and the ring of tiles that
+// these fill in turn. How the copies are set among the iterations is software_pipeline.h's business where all threads
+// do both, and warp_specialize.h's where some threads do nothing else.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "compiler/ir/stmt.h"
+#include "compiler/targets/gpu/facts/decisions.h"
+#include "compiler/targets/gpu/machine/machine.h"
+
+namespace tilepilot::targets::gpu {
+
+bool is_pipelined(const ir::Stmt& stmt);
+
+class PipelinedLoops {
+ public:
+  // `shares`: loads for several blocks of the cluster may run ahead, too; who asks for one waits for all its blocks.
+  PipelinedLoops(const ir::Kernel& kernel, Architecture architecture, bool shares = false);
+
+  // An iteration's copies that may run ahead, and the rest of it, each in order; why other copies may not.
+  struct Parts {
+    std::vector<ir::Stmt> ahead, rest;
+    std::vector<Decision> decisions;
+  };
+  // @pre the loop is pipelined
+  Parts parts(const ir::For& loop) const;
+
+  // Whether a copy that is a statement of the kernel's body itself may be made by others than those who use its tile.
+  bool may_be_fed(const ir::Stmt& copy) const;
+
+  // The rest of an iteration, if that is one product of tiles in shared memory that may run on by itself, as such; else
+  // null.
+  ir::Stmt running_product(const std::vector<ir::Stmt>& ahead, const ir::Stmt& rest) const;
+
+  // Whether it is a product into registers by warp groups, so that these can do other things before they wait for it.
+  bool may_run_on(const ir::Stmt& stmt) const;
+
+  int64_t threads() const { return threads_; }
+
+  // Whether some product in it is one of warp groups.
+  bool multiplies_by_groups(const ir::Stmt& body) const;
+
+ private:
+  const Architecture architecture_;
+  const int64_t threads_;
+  const bool shares_;
+  const std::unordered_set<const ir::BufferData*> sharing_;
+  const ir::Stmt whole_;
+
+  std::string not_ahead(const ir::Copy& copy, const ir::Stmt& body) const;
+};
+
+using RingSlots = std::unordered_map<const ir::BufferData*, ir::Buffer>;  // of a tile: [stages, ...]
+
+// Tiles arrive through the copy engine, or by the threads' own asynchronous copies. Iteration k uses slot k mod stages.
+struct Ring {
+  std::vector<ir::Stmt> copies;
+  RingSlots slots;
+  int64_t stages;
+  ir::Buffer full;    // of the copy engine: a barrier a slot, else null
+  ir::Buffer phases;  // bit s: the parity of slot s that `full` is waited for; null if the iteration tells it
+
+  Ring(std::vector<ir::Stmt> ahead, int64_t num_stages);
+
+  // Of each copy: who makes it, and what keeps it from something faster, or "".
+  std::vector<Decision> decisions(const std::string& by, const std::string& obstacle) const;
+
+  ir::Expr slot_of(const ir::Expr& k) const;
+  ir::Stmt in_slot(const ir::Expr& k, const ir::Stmt& stmt) const;
+  // The copies of iteration `k` into its slot, as a group or for its barrier.
+  std::vector<ir::Stmt> copies_of(const ir::Var& var, const ir::Expr& k) const;
+  // Until the tiles of iteration `k` are there.
+  void wait_for(const ir::Expr& k, Span span, std::vector<ir::Stmt>& out) const;
+};
+
+// A hardware barrier a slot, and a word whose bit s is the parity in which slot s is waited for.
+ir::Buffer slot_barriers(const std::string& name, int64_t slots, int64_t arrivals, Span span);
+ir::Buffer slot_phases(const std::string& name, Span span);
+
+// Waits for the barrier of a slot in the parity that bit `slot` of `phases` says, which the next wait finds changed.
+void wait_in_turn(const ir::Buffer& barriers, const ir::Buffer& phases, const ir::Expr& slot, Span span,
+                  std::vector<ir::Stmt>& out);
+
+}  // namespace tilepilot::targets::gpu

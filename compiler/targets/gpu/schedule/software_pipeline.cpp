@@ -1,0 +1,146 @@
+#include "compiler/targets/gpu/schedule/software_pipeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/ir/search.h"
+#include "compiler/targets/gpu/facts/statements.h"
+#include "compiler/targets/gpu/machine/tma_rules.h"
+#include "compiler/targets/gpu/schedule/pipelined_loop.h"
+
+namespace tilepilot::targets::gpu {
+
+using ir::BinaryOp;
+using ir::Buffer;
+using ir::Expr;
+using ir::Stmt;
+
+namespace {
+
+Expr sum(const Expr& a, int64_t b) {
+  return b == 0 ? a : ir::binary(BinaryOp::add, a, ir::int_imm(b, a->type), a->span);
+}
+
+class Pipeliner : public ir::Rewriter {
+ public:
+  using Rewriter::rewrite;
+  Pipeliner(PipelinedKernel& result, Architecture architecture)
+      : result_(result), architecture_(architecture), loops_(result.kernel, architecture) {}
+
+  Stmt rewrite(const Stmt& stmt) override {
+    const auto* loop = ir::as<ir::For>(stmt);
+    if (loop == nullptr && !ir::as<ir::While>(stmt)) return rewrite_children(stmt);
+    if (loop == nullptr || loop->kind != ir::LoopKind::pipelined) {
+      ++depth_;
+      Stmt inner = rewrite_children(stmt);
+      --depth_;
+      return inner;
+    }
+    return pipelined(*loop, stmt->span);
+  }
+
+ private:
+  PipelinedKernel& result_;
+  const Architecture architecture_;
+  const PipelinedLoops loops_;
+  int depth_ = 0;
+
+  Stmt serial(const ir::For& loop, Stmt body, Span span) const {
+    return ir::make_stmt(ir::For{ir::LoopKind::serial, loop.vars, loop.extents, 0, std::move(body)}, span);
+  }
+
+  Stmt pipelined(const ir::For& loop, Span span) {
+    auto [ahead, rest, decisions] = loops_.parts(loop);
+    result_.decisions.insert(result_.decisions.end(), decisions.begin(), decisions.end());
+    ++depth_;
+    for (Stmt& stmt : rest) stmt = rewrite(stmt);
+    --depth_;
+    if (ahead.empty()) {
+      if (loop.num_stages > 1)
+        result_.notes.emplace_back(span, "no copy of this loop can run ahead: its iterations run one after another");
+      return serial(loop, block(std::move(rest), loop.body->span), span);
+    }
+    Ring ring(std::move(ahead), loop.num_stages);
+    for (const auto& [tile, slots] : ring.slots) {
+      auto& all = result_.kernel.allocations;
+      const auto is_tile = [&, tile = tile](const Buffer& buffer) { return buffer.get() == tile; };
+      *std::find_if(all.begin(), all.end(), is_tile) = slots;
+      result_.rings.push_back(slots);
+    }
+    return in_stages(loop, std::move(ring), block(std::move(rest), loop.body->span), span);
+  }
+
+  Buffer allocated(Buffer buffer) {
+    result_.kernel.allocations.push_back(buffer);
+    return buffer;
+  }
+
+  void decide(const Ring& ring, const std::string& by, const std::string& obstacle) {
+    for (Decision& decision : ring.decisions(by, obstacle)) result_.decisions.push_back(std::move(decision));
+  }
+
+  // Barriers for the copy engine, if it can make all of the copies.
+  void use_engine(Ring& ring, Span span) {
+    if (architecture_ != Architecture::sm_90a) return decide(ring, "by the threads", "not TMA: sm_80 has none");
+    for (const Stmt& stmt : ring.copies) {
+      const auto& copy = *ir::as<ir::Copy>(stmt);
+      const std::string why = not_by_engine(copy);
+      if (why.empty()) continue;
+      const std::string name = ring.copies.size() > 1 ? fmt::format("`{}`: ", copy.source.buffer->name) : "";
+      return decide(ring, "by the threads", "not TMA: " + name + why);
+    }
+    decide(ring, "by the copy engine (TMA)", "");
+    ring.full = allocated(slot_barriers("full", ring.stages, 1, span));
+    if (depth_ == 0) return;  // each slot's phases are counted from 0
+    ring.phases = allocated(slot_phases("phases", span));
+    result_.beginning.push_back(ir::make_stmt(ir::Store{ring.phases, {ir::int_imm(0)}, ir::int_imm(0)}, span));
+  }
+
+  Stmt in_stages(const ir::For& loop, Ring ring, const Stmt& rest, Span span) {
+    const int64_t stages = loop.num_stages;
+    const ir::Var& var = loop.vars[0];
+    const Expr& count = loop.extents[0];
+    const Expr k = ir::var_ref(var, span);
+    use_engine(ring, span);
+    const auto guarded = [&](const Expr& number, std::vector<Stmt>& out) {
+      const Expr exists = ir::binary(BinaryOp::lt, number, count, span);
+      out.push_back(ir::make_stmt(ir::If{exists, block(ring.copies_of(var, number), span), nullptr}, span));
+      if (!ring.full) out.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::commit_copies, 0}, span));
+    };
+    const Stmt meeting = ir::make_stmt(ir::Sync{}, span);
+    std::vector<Stmt> all;
+    if (depth_ > 0) all.push_back(meeting);  // readers of an earlier run of this loop
+    for (int64_t stage = 0; stage + 1 < stages; ++stage) guarded(ir::int_imm(stage, var->type), all);
+    std::vector<Stmt> body;
+    ring.wait_for(k, span, body);
+    if (const Stmt product = loops_.running_product(ring.copies, rest)) {
+      if (!ring.full) body.push_back(meeting);
+      body.push_back(ring.in_slot(k, product));
+      body.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_gemms, 1}, span));
+      body.push_back(meeting);
+      guarded(sum(k, stages - 1), body);
+      all.push_back(serial(loop, block(std::move(body), loop.body->span), span));
+      all.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_gemms, 0}, span));
+      return block(std::move(all), span);
+    }
+    body.push_back(meeting);
+    guarded(sum(k, stages - 1), body);
+    for (const Stmt& stmt : ir::statements(ring.in_slot(k, rest))) body.push_back(stmt);
+    all.push_back(serial(loop, block(std::move(body), loop.body->span), span));
+    return block(std::move(all), span);
+  }
+};
+
+}  // namespace
+
+PipelinedKernel pipeline_loops(const ir::Kernel& kernel, Architecture architecture) {
+  PipelinedKernel result{kernel, {}, {}, {}};
+  const Stmt body = Pipeliner(result, architecture).rewrite(kernel.body);
+  std::vector<Stmt> all = std::move(result.beginning);
+  for (const Stmt& stmt : ir::statements(body)) all.push_back(stmt);
+  result.kernel.body = ir::make_stmt(ir::Block{std::move(all)}, kernel.body->span);
+  return result;
+}
+
+}  // namespace tilepilot::targets::gpu

@@ -1,0 +1,102 @@
+#include "compiler/targets/gpu/schedule/tile_scheduler.h"
+
+#include "compiler/ir/cluster.h"
+#include "compiler/targets/gpu/facts/statements.h"
+
+namespace tilepilot::targets::gpu {
+
+using ir::BinaryOp;
+using ir::Expr;
+using ir::Stmt;
+using ir::Var;
+using Stmts = std::vector<Stmt>;
+
+namespace {
+
+class Turns {
+ public:
+  Turns(const ir::Kernel& kernel, const BlockTurns& turns, const Var& block)
+      : kernel_(kernel),
+        turns_(turns),
+        block_(block),
+        span_(kernel.body->span),
+        in_cluster_(ir::cluster_size(kernel)),
+        at_(clusters(ir::var_ref(block))),
+        tiles_(clusters(block_count(kernel))),
+        last_(op(BinaryOp::sub, tiles_, ir::int_imm(1))) {}
+
+  // The machine hands blocks out as others end.
+  Stmts once(const Stmts& body) const { return of_tile(op(BinaryOp::sub, last_, at_), body); }
+
+  Stmts one_after_the_other(const Stmts& body) const {
+    const Var given = ir::make_var("blocks_given", ir::kInt32), blocks = ir::make_var("blocks", ir::kInt32),
+              turn = ir::make_var("turn", ir::kInt32);
+    const Expr step = ir::var_ref(blocks);
+    const Expr taken = op(BinaryOp::add, place(ir::var_ref(turn), step), op(BinaryOp::mul, ir::var_ref(turn), step));
+    Stmts inside = of_tile(turns_.even ? taken : op(BinaryOp::sub, last_, taken), body);
+    return {ir::make_stmt(ir::ExternCall{"grid_blocks", {}, given}, span_),
+            ir::make_stmt(ir::Let{blocks, op(BinaryOp::max, clusters(ir::var_ref(given)), ir::int_imm(1))}, span_),
+            ir::make_stmt(
+                ir::For{ir::LoopKind::serial, {turn}, {rounds(step)}, 0, gpu::block(std::move(inside), span_)}, span_)};
+  }
+
+ private:
+  const ir::Kernel& kernel_;
+  const BlockTurns& turns_;
+  const Var& block_;
+  const Span span_;
+  const int64_t in_cluster_;
+  const Expr at_, tiles_, last_;  // tiles are those of one block, or of all blocks of a cluster
+
+  Expr op(BinaryOp which, const Expr& a, const Expr& b) const { return ir::binary(which, a, b, span_); }
+  Expr clusters(const Expr& count) const {
+    return in_cluster_ == 1 ? count : op(BinaryOp::floor_div, count, ir::int_imm(in_cluster_));
+  }
+
+  // Who had the most to do in one round has the least in the next one.
+  Expr place(const Expr& round, const Expr& step) const {
+    if (turns_.even) return at_;
+    const Expr is_odd = op(BinaryOp::eq, op(BinaryOp::floor_mod, round, ir::int_imm(2)), ir::int_imm(1));
+    const Expr back = op(BinaryOp::sub, op(BinaryOp::sub, step, ir::int_imm(1)), at_);
+    return ir::select(is_odd, back, at_, span_);
+  }
+
+  Expr rounds(const Expr& step) const {
+    if (turns_.even) {
+      const Expr left = op(BinaryOp::sub, tiles_, at_), rest = op(BinaryOp::sub, step, ir::int_imm(1));
+      return op(BinaryOp::floor_div, op(BinaryOp::add, left, rest), step);
+    }
+    const Expr whole = op(BinaryOp::floor_div, tiles_, step);
+    const Expr one_more = op(BinaryOp::lt, place(whole, step), op(BinaryOp::floor_mod, tiles_, step));
+    return op(BinaryOp::add, whole, ir::cast(one_more, ir::kInt32));
+  }
+
+  Stmts of_tile(const Expr& number, const Stmts& body) const {
+    const Var tile = ir::make_var("tile", ir::kInt32);
+    Stmts out{ir::make_stmt(ir::Let{tile, number}, span_)};
+    const Expr rank = op(BinaryOp::floor_mod, ir::var_ref(block_), ir::int_imm(in_cluster_));
+    const Stmts names = in_cluster_ == 1 ? name_blocks(kernel_, turns_.order, ir::var_ref(tile))
+                                         : name_blocks_of_cluster(kernel_, turns_.order, ir::var_ref(tile), rank);
+    out.insert(out.end(), names.begin(), names.end());
+    out.insert(out.end(), body.begin(), body.end());
+    return out;
+  }
+};
+
+}  // namespace
+
+Expr block_count(const ir::Kernel& kernel) {
+  Expr count = ir::int_imm(1);
+  for (const Expr& given : kernel.grid) {
+    const Expr extent = ir::cast(given, ir::kInt32);
+    count = ir::constant_int(count) == 1 ? extent : ir::binary(BinaryOp::mul, count, extent, extent->span);
+  }
+  return count;
+}
+
+Stmts in_turns(const ir::Kernel& kernel, const BlockTurns& turns, const Var& block, Stmts body) {
+  const Turns all(kernel, turns, block);
+  return turns.persistent ? all.one_after_the_other(body) : all.once(body);
+}
+
+}  // namespace tilepilot::targets::gpu

@@ -1,0 +1,351 @@
+#include "compiler/targets/gpu/schedule/warp_specialize.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "compiler/ir/cluster.h"
+#include "compiler/ir/search.h"
+#include "compiler/ir/touches.h"
+#include "compiler/targets/gpu/facts/dead_lets.h"
+#include "compiler/targets/gpu/facts/statements.h"
+#include "compiler/targets/gpu/layout/infer.h"
+#include "compiler/targets/gpu/machine/tma_rules.h"
+#include "compiler/targets/gpu/schedule/gemm_overlap.h"
+#include "compiler/targets/gpu/schedule/load_balance.h"
+#include "compiler/targets/gpu/schedule/pipelined_loop.h"
+#include "compiler/targets/gpu/schedule/tile_scheduler.h"
+#include "compiler/targets/gpu/schedule/tma_pipeline.h"
+
+namespace tilepilot::targets::gpu {
+
+using ir::BinaryOp;
+using ir::Buffer;
+using ir::Expr;
+using ir::Stmt;
+using ir::Var;
+
+namespace {
+
+// Registers of a thread, by the number of warp groups that compute: with those of the loading one 64 Ki in all, in
+// multiples of 8 (PTX ISA, "setmaxnreg").
+struct RegisterShare {
+  int64_t groups, computing, loading;
+};
+constexpr RegisterShare kRegisterShares[] = {{2, 232, 40}, {3, 160, 32}};
+
+// Does not stand for all threads once where threads run for themselves, or may not be repeated or skipped.
+bool stays_whole(const Stmt& stmt) {
+  const auto* gemm = ir::as<ir::Gemm>(stmt);
+  return (gemm && gemm->asynchronous) || ir::as<ir::While>(stmt) || ir::as<ir::Sync>(stmt) ||
+         ir::as<ir::Atomic>(stmt) || ir::as<ir::AllReduce>(stmt) || ir::as<ir::Shuffle>(stmt) ||
+         ir::as<ir::Barrier>(stmt) || ir::as<ir::Async>(stmt) || ir::as<ir::Roles>(stmt) ||
+         ir::as<ir::Concurrent>(stmt) || ir::as<ir::Check>(stmt) || ir::as<ir::Print>(stmt) ||
+         ir::as<ir::ExternCall>(stmt) || ir::as<ir::Break>(stmt) || ir::as<ir::Continue>(stmt);
+}
+
+// Elements that a block writes once, outside parallel loops.
+bool writes_once(const Stmt& stmt) {
+  const auto* loop = ir::as<ir::For>(stmt);
+  if (loop && loop->kind == ir::LoopKind::parallel) return false;
+  if (const auto* store = ir::as<ir::Store>(stmt)) return store->buffer->scope != ir::Scope::local;
+  if (const auto* list = ir::as<ir::Block>(stmt)) return std::any_of(list->body.begin(), list->body.end(), writes_once);
+  if (loop) return writes_once(loop->body);
+  if (const auto* choice = ir::as<ir::If>(stmt))
+    return writes_once(choice->then) || (choice->otherwise && writes_once(choice->otherwise));
+  return false;
+}
+
+// Whether its blocks fall into whole clusters, whatever it is called with.
+bool has_whole_clusters(const ir::Kernel& kernel) {
+  for (size_t axis = 0; axis < kernel.cluster.size(); ++axis)
+    if (const auto extent = ir::constant_int(kernel.grid[axis]); !extent || *extent % kernel.cluster[axis] != 0)
+      return false;
+  return true;
+}
+
+class Specializer {
+ public:
+  Specializer(const ir::Kernel& kernel, Architecture architecture, bool feeds_early)
+      : result_{kernel, {}, false},
+        threads_(thread_count(kernel)),
+        users_{threads_ / layout::kWarpSize, ir::make_var("block", ir::kInt32), ir::cluster_size(kernel)},
+        loops_(kernel, architecture, true),
+        feeds_early_(feeds_early) {}
+
+  std::optional<SpecializedKernel> run() {
+    ir::Kernel& kernel = result_.kernel;
+    const auto* share =
+        std::find_if(std::begin(kRegisterShares), std::end(kRegisterShares),
+                     [&](const RegisterShare& one) { return one.groups * layout::kWarpGroupSize == threads_; });
+    if (share == std::end(kRegisterShares) || !kernel.thread_vars.empty() || kernel.threads.size() != 1) return {};
+    if (!ir::contains(kernel.body, is_pipelined) || ir::contains(kernel.body, stays_whole)) return {};
+    if (writes_once(kernel.body) || !has_whole_clusters(kernel)) return {};
+    registers_ = share->computing;
+    Stmts loading, computing;
+    split(kernel.body, computing, loading);
+    if (!possible_ || (shares_ && !(even_ && same_ways_))) return {};
+    for (const FedRing& tile : fed_) computing = tile.with_tiles(computing);
+    loading = without_unused_lets(loading);
+    if (!knows_all(loading)) return {};
+    stand_side_by_side(*share, computing, loading);
+    return std::move(result_);
+  }
+
+ private:
+  using Stmts = std::vector<Stmt>;
+
+  SpecializedKernel result_;
+  const int64_t threads_;  // that compute
+  const TileUsers users_;
+  const PipelinedLoops loops_;
+  const bool feeds_early_;
+  int depth_ = 0;          // of loops and branches around
+  int64_t registers_ = 0;  // of a thread that computes
+  bool possible_ = true;
+  bool even_ = true;            // all blocks have the same work
+  bool products_alone_ = true;  // their loops are products and nothing else
+  bool shares_ = false;         // some loads are for several blocks of the cluster
+  bool same_ways_ = true;       // all blocks go the same way to their loops
+  std::vector<Phases> full_phases_, empty_phases_;
+  std::vector<FedRing> fed_;  // tiles that a block needs once
+
+  BlockTurns turns_of_blocks() const {
+    const bool by_products = products_alone_ && result_.kernel.grid.size() == 2;
+    const BlockOrder plain = by_products ? order_of_products() : BlockOrder{};
+    if (even_) return {true, true, plain};
+    std::vector<size_t> axes = axes_of_work(result_.kernel);
+    if (axes.empty()) return {false, false, plain};  // nobody knows which blocks have most
+    return {true, false, order_by_work(std::move(axes))};
+  }
+
+  void stand_side_by_side(const RegisterShare& share, const Stmts& computing, const Stmts& loading) {
+    ir::Kernel& kernel = result_.kernel;
+    const Span span = kernel.body->span;
+    const BlockTurns turns = turns_of_blocks();
+    const auto role = [&](const std::string& registers, const std::vector<Phases>& phases, const Stmts& body) {
+      Stmts out{call(registers, {}, span)};
+      for (const Phases& one : phases)
+        out.push_back(ir::make_stmt(ir::Store{one.bits, {ir::int_imm(0)}, ir::int_imm(one.first)}, span));
+      for (const Stmt& stmt : in_turns(kernel, turns, users_.block, body)) out.push_back(stmt);
+      return out;
+    };
+    const auto as_roles = [&](std::vector<int> who, Stmts body) {
+      return ir::make_stmt(ir::Roles{std::move(who), ir::make_stmt(ir::Block{std::move(body)}, span)}, span);
+    };
+    std::vector<int> groups(static_cast<size_t>(share.groups));
+    std::iota(groups.begin(), groups.end(), 0);
+    Stmts first = role(fmt::format("set_registers_up<{}>", share.computing), full_phases_, computing);
+    first.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_stores, 0}, span));
+    Stmts second = role(fmt::format("set_registers_down<{}>", share.loading), empty_phases_, loading);
+    kernel.body = ir::make_stmt(ir::Block{{as_roles(std::move(groups), std::move(first)),
+                                           as_roles({static_cast<int>(share.groups)}, std::move(second))}},
+                                span);
+    kernel.threads = {threads_ + layout::kWarpGroupSize};
+    kernel.grid = {block_count(kernel)};
+    kernel.block_vars = {users_.block};
+    if (users_.in_cluster > 1) kernel.cluster = {users_.in_cluster};
+    result_.persistent = turns.persistent;
+  }
+
+  // What each side does of a statement.
+  void split(const Stmt& stmt, Stmts& computing, Stmts& loading) {
+    if (const auto* list = ir::as<ir::Block>(stmt)) {
+      for (const Stmt& part : list->body) split(part, computing, loading);
+    } else if (is_pipelined(stmt)) {
+      split_ring(*ir::as<ir::For>(stmt), stmt->span, computing, loading);
+    } else if (ir::as<ir::Let>(stmt)) {
+      computing.push_back(stmt);
+      loading.push_back(stmt);
+    } else if (depth_ == 0 && feeds_early_ && is_fed(stmt)) {
+      fed_.push_back(feed({stmt}, 1));
+      fed_.back().ring().wait_for(ir::int_imm(0), stmt->span, computing);
+      for (const Stmt& part : fed_.back().ask(nullptr, ir::int_imm(0))) loading.push_back(part);
+    } else if (!ir::contains(stmt, is_pipelined)) {
+      possible_ = possible_ && !ir::shares_in_cluster(stmt);
+      computing.push_back(stmt);
+    } else if (const auto* loop = ir::as<ir::For>(stmt)) {
+      for (const Expr& extent : loop->extents) same_ways_ = same_ways_ && is_same_in_all_blocks(extent);
+      Stmts here, there;
+      ++depth_;
+      split(loop->body, here, there);
+      --depth_;
+      ir::For computed = *loop, loaded = *loop;
+      computed.body = block(std::move(here), loop->body->span);
+      loaded.body = block(std::move(there), loop->body->span);
+      computing.push_back(ir::make_stmt(std::move(computed), stmt->span));
+      loading.push_back(ir::make_stmt(std::move(loaded), stmt->span));
+    } else if (const auto* choice = ir::as<ir::If>(stmt)) {
+      split_choice(*choice, stmt->span, computing, loading);
+    } else {
+      possible_ = false;
+    }
+  }
+
+  void split_choice(const ir::If& choice, Span span, Stmts& computing, Stmts& loading) {
+    same_ways_ = same_ways_ && is_same_in_all_blocks(choice.condition);
+    Stmts here[2], there[2];
+    ++depth_;
+    split(choice.then, here[0], there[0]);
+    if (choice.otherwise) split(choice.otherwise, here[1], there[1]);
+    --depth_;
+    const auto chosen = [&](Stmts* parts) {
+      const Stmt otherwise = choice.otherwise ? block(std::move(parts[1]), span) : nullptr;
+      return ir::make_stmt(ir::If{choice.condition, block(std::move(parts[0]), span), otherwise}, span);
+    };
+    computing.push_back(chosen(here));
+    loading.push_back(chosen(there));
+  }
+
+  // Made of what the program is called with.
+  bool is_same_in_all_blocks(const Expr& expr) const {
+    ir::Variables own = ir::bound_in(result_.kernel.body);
+    for (const Var& var : result_.kernel.block_vars) own.insert(var.get());
+    return !ir::mentions(expr, own) && !ir::has_loads(expr);
+  }
+
+  // Computing: wait for the tiles of k; start the product of k; wait for the product of k - 1, and give its slot back.
+  // Where there is more to compute than one product, slots are given back when all of it is done.
+  void split_ring(const ir::For& loop, Span span, Stmts& computing, Stmts& loading) {
+    auto [ahead, rest, decisions] = loops_.parts(loop);
+    result_.decisions.insert(result_.decisions.end(), decisions.begin(), decisions.end());
+    const bool by_engine = std::all_of(ahead.begin(), ahead.end(),
+                                       [](const Stmt& stmt) { return not_by_engine(*ir::as<ir::Copy>(stmt)).empty(); });
+    const Stmt body_after = block(std::move(rest), loop.body->span);
+    const Stmt product = loops_.running_product(ahead, body_after);
+    const bool multiplies = loops_.multiplies_by_groups(body_after);
+    const bool shares_more = ir::shares_in_cluster(body_after);
+    if (ahead.empty() || !by_engine || !multiplies || shares_more || ir::contains(body_after, is_pipelined)) {
+      possible_ = false;
+      return;
+    }
+    even_ = even_ && is_same_in_all_blocks(loop.extents[0]);
+    products_alone_ = products_alone_ && product;
+    const Stmts statements = ir::statements(body_after);
+    auto chain = product_chain(loops_, ahead, statements, registers_);
+    if (const auto* parts = std::get_if<ProductChain>(&chain))
+      return split_chain(loop, ahead, *parts, computing, loading);
+    if (const auto& why = std::get<std::string>(chain); !why.empty()) decide_chain(statements, why);
+
+    const FedRing fed = feed(std::move(ahead), loop.num_stages);
+    const Ring& ring = fed.ring();
+    const Var& var = loop.vars[0];
+    const Expr k = ir::var_ref(var, span), &count = loop.extents[0];
+    const Expr one = ir::int_imm(1, var->type), before = ir::binary(BinaryOp::sub, k, one, span);
+    Stmts body;
+    ring.wait_for(k, span, body);
+    if (product) {
+      body.push_back(ring.in_slot(k, product));
+      body.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_gemms, 1}, span));
+      const Expr has_before = ir::binary(BinaryOp::ge, k, one, span);
+      body.push_back(ir::make_stmt(ir::If{has_before, fed.give_back(before), nullptr}, span));
+      computing.push_back(serial(loop, std::move(body), span));
+      computing.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_gemms, 0}, span));
+      const Expr last = ir::binary(BinaryOp::sub, count, one, span), any = ir::binary(BinaryOp::ge, count, one, span);
+      computing.push_back(ir::make_stmt(ir::If{any, fed.give_back(last), nullptr}, span));
+    } else {
+      for (const Stmt& stmt : ir::statements(ring.in_slot(k, body_after))) body.push_back(stmt);
+      body.push_back(fed.give_back(k));
+      computing.push_back(serial(loop, std::move(body), span));
+    }
+    loading.push_back(serial(loop, fed.ask(var, k), span));
+  }
+
+  bool is_fed(const Stmt& stmt) const {
+    const auto* copy = ir::as<ir::Copy>(stmt);
+    return copy && !ir::reaches_peers(stmt) && loops_.may_be_fed(stmt) && not_by_engine(*copy).empty();
+  }
+
+  FedRing feed(Stmts copies, int64_t stages) {
+    FedRing fed(std::move(copies), stages, users_);
+    ir::Kernel& kernel = result_.kernel;
+    for (const auto& [tile, slots] : fed.ring().slots) {
+      std::erase_if(kernel.allocations, [&, tile = tile](const Buffer& one) { return one.get() == tile; });
+      result_.rings.push_back(slots);
+    }
+    kernel.allocations.insert(kernel.allocations.end(), fed.allocations().begin(), fed.allocations().end());
+    for (Decision& decision : fed.decisions()) result_.decisions.push_back(std::move(decision));
+    full_phases_.push_back(fed.full_phases());
+    for (const Phases& one : fed.empty_phases()) empty_phases_.push_back(one);
+    shares_ = shares_ || fed.is_shared();
+    return fed;
+  }
+
+  static Stmt serial(const ir::For& loop, Stmts body, Span span) {
+    const Stmt inner = block(std::move(body), loop.body->span);
+    return ir::make_stmt(ir::For{ir::LoopKind::serial, loop.vars, loop.extents, 0, inner}, span);
+  }
+
+  void decide_chain(const Stmts& statements, const std::string& obstacle) {
+    for (const Stmt& stmt : statements) {
+      if (!ir::contains<ir::Gemm>(stmt)) continue;
+      const auto* gemm = ir::as<ir::Gemm>(stmt);
+      Decision decision{stmt->span, gemm ? "order of gemm into " + gemm->c.buffer->name : "order of products",
+                        "beside the iteration's second product"};
+      if (!obstacle.empty())
+        decision = {decision.span, decision.what, "within its iteration", {"not ahead: " + obstacle}};
+      result_.decisions.push_back(std::move(decision));
+      return;
+    }
+  }
+
+  // The first product of k, and the second one of k - 1, are started together (gemm_overlap.h). Each product's tiles
+  // are a ring of their own, which is given back as that product is done; others belong to the iteration.
+  void split_chain(const ir::For& loop, const Stmts& ahead, const ProductChain& chain, Stmts& computing,
+                   Stmts& loading) {
+    decide_chain({chain.first}, "");
+    Stmts copies[3];
+    for (const Stmt& copy : ahead) {
+      const ir::BufferSet tile{ir::as<ir::Copy>(copy)->destination.buffer.get()};
+      const auto uses = [&](const Stmts& part) {
+        return std::any_of(part.begin(), part.end(), [&](const Stmt& stmt) { return ir::touches_any(stmt, tile); });
+      };
+      const bool by_work = uses(chain.beside) || uses(chain.after);
+      copies[by_work ? 1 : uses({chain.second}) ? 2 : 0].push_back(copy);
+    }
+    std::optional<FedRing> fed[3];
+    const Var& var = loop.vars[0];
+    const Expr k = ir::var_ref(var, loop.body->span);
+    Stmts asking;
+    for (size_t part = 0; part < 3; ++part) {
+      if (copies[part].empty()) continue;
+      fed[part] = feed(std::move(copies[part]), loop.num_stages);
+      for (const Stmt& stmt : fed[part]->ask(var, k)) asking.push_back(stmt);
+    }
+    loading.push_back(serial(loop, std::move(asking), loop.body->span));
+    const auto tiles = [&](const std::optional<FedRing>& part) {
+      return part ? ChainTiles{&part->ring(), [&](const Expr& number) { return part->give_back(number); }}
+                  : ChainTiles{};
+    };
+    for (const Stmt& stmt : chain_loop(loop, chain, {tiles(fed[0]), tiles(fed[1]), tiles(fed[2])}))
+      computing.push_back(stmt);
+  }
+
+  // Whether the loading side can compute all that it names: nothing that the kernel writes.
+  bool knows_all(const Stmts& loading) const {
+    const ir::BufferSet written = ir::touched_buffers(result_.kernel.body).writes;
+    bool known = true;
+    for (const Stmt& stmt : loading)
+      ir::walk(
+          stmt, [](const Stmt&) {},
+          [&](const Expr& part) {
+            const auto* load = ir::as<ir::Load>(part);
+            if (load == nullptr) return;
+            const bool own = std::any_of(empty_phases_.begin(), empty_phases_.end(),
+                                         [&](const Phases& one) { return one.bits == load->buffer; });
+            known &= own || (load->buffer->scope == ir::Scope::global && !written.contains(load->buffer.get()));
+          });
+    return known;
+  }
+};
+
+}  // namespace
+
+std::optional<SpecializedKernel> specialize_warps(const ir::Kernel& kernel, Architecture architecture,
+                                                  bool feeds_early) {
+  if (architecture != Architecture::sm_90a) return std::nullopt;
+  return Specializer(kernel, architecture, feeds_early).run();
+}
+
+}  // namespace tilepilot::targets::gpu

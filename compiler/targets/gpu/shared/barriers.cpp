@@ -1,0 +1,266 @@
+#include "compiler/targets/gpu/shared/barriers.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "compiler/ir/search.h"
+#include "compiler/ir/touches.h"
+#include "compiler/targets/gpu/layout/infer.h"
+
+namespace tilepilot::targets::gpu {
+
+using ir::Expr;
+using ir::memory_of;
+using ir::Stmt;
+
+namespace {
+
+struct Touch {
+  const ir::BufferData* memory;
+  bool writes;
+  bool collective;                               // all threads together, rather than each for itself
+  std::vector<const ir::BufferData*> told = {};  // barriers at which all threads have arrived since
+  bool waited = false;                           // and at one of them all have waited
+  bool same_access(const Touch& other) const {
+    return memory == other.memory && writes == other.writes && collective == other.collective;
+  }
+};
+using Touches = std::vector<Touch>;
+
+// What threads, or what they have asked for, have touched on some road to a place.
+struct State {
+  Touches pending;                   // since all threads last met
+  Touches products, stores, copies;  // asynchronous ones, that their threads may not have waited for yet
+};
+
+bool is_meeting(const Stmt& stmt) {
+  const auto* loop = ir::as<ir::For>(stmt);
+  return (loop && loop->kind == ir::LoopKind::parallel) || ir::is_tile_operator(*stmt) ||
+         ir::as<ir::Sync>(stmt) != nullptr;
+}
+
+// The last one counts.
+void add(Touches& touches, const Touch& touch) {
+  const auto found =
+      std::find_if(touches.begin(), touches.end(), [&](const Touch& one) { return one.same_access(touch); });
+  if (found == touches.end())
+    touches.push_back(touch);
+  else
+    *found = touch;
+}
+
+// Either may be what happened.
+void merge(Touches& touches, const Touches& others) {
+  for (const Touch& other : others) {
+    const auto found =
+        std::find_if(touches.begin(), touches.end(), [&](const Touch& one) { return one.same_access(other); });
+    if (found == touches.end()) {
+      touches.push_back(other);
+      continue;
+    }
+    found->waited = found->waited && other.waited;
+    std::erase_if(found->told, [&](const ir::BufferData* barrier) {
+      return std::find(other.told.begin(), other.told.end(), barrier) == other.told.end();
+    });
+  }
+}
+
+void merge(State& state, const State& other) {
+  merge(state.pending, other.pending);
+  merge(state.products, other.products);
+  merge(state.stores, other.stores);
+  merge(state.copies, other.copies);
+}
+
+class Placement {
+ public:
+  Placement(const ir::Kernel& kernel, const std::vector<ir::Buffer>& rings, const Boards& boards,
+            const SharesMemory& share, const ir::Sync& meet)
+      : simt_(!kernel.thread_vars.empty()),
+        threads_(thread_count(kernel)),
+        boards_(boards),
+        share_(share),
+        meet_(meet) {
+    for (const ir::Buffer& ring : rings) ordered_.insert(ring.get());
+  }
+
+  Stmt run(const Stmt& body) {
+    State state;
+    return list(body, state);
+  }
+
+ private:
+  const bool simt_;
+  const int64_t threads_;
+  const Boards& boards_;
+  const SharesMemory& share_;
+  const ir::Sync meet_;
+  std::unordered_set<const ir::BufferData*> ordered_;
+
+  bool counts(const ir::Buffer& buffer) const {
+    const ir::BufferData* memory = memory_of(buffer);
+    return memory->scope == ir::Scope::shared || memory->scope == ir::Scope::global;
+  }
+
+  Touches of(const Expr& expr, bool collective) const {
+    Touches touches;
+    ir::each_touch(expr, [&](const ir::Buffer& buffer, bool writes) {
+      if (counts(buffer)) add(touches, {memory_of(buffer), writes, collective});
+    });
+    return touches;
+  }
+
+  Touches of(const Stmt& stmt) const {
+    const bool collective = !simt_ || is_meeting(stmt);
+    Touches touches;
+    // Atomic updates of different threads do not disturb each other, but what reads or writes plainly does.
+    ir::each_touch(stmt, [&](const ir::Buffer& buffer, bool writes) {
+      if (counts(buffer)) add(touches, {memory_of(buffer), writes, collective});
+    });
+    return touches;
+  }
+
+  // Tiles that share memory: whatever comes second may destroy what the first one left, or reads. That two tiles do is
+  // not the program's choice, so that it cannot order what its threads do there, each for itself. The copy engine may
+  // fill a tile again once all threads have told a barrier that they have read it, and have waited there: where a
+  // program fills tiles by itself it says so in that way.
+  bool conflict(const Touches& before, const Touches& now, bool by_engine = false) const {
+    for (const Touch& a : before)
+      for (const Touch& b : now) {
+        if (a.memory == b.memory ? ordered_.contains(a.memory) : !share_(a.memory, b.memory)) continue;
+        if (by_engine && a.memory == b.memory && !a.writes && a.waited) continue;
+        if ((a.writes || b.writes) && (a.collective || b.collective || a.memory != b.memory)) return true;
+      }
+    return false;
+  }
+
+  static void note(Touches& pending, const Touches& touches) {
+    for (const Touch& touch : touches) add(pending, touch);
+  }
+
+  void meet_before(const Touches& touches, Span span, State& state, std::vector<Stmt>& out,
+                   bool by_engine = false) const {
+    if (!conflict(state.pending, touches, by_engine)) return;
+    out.push_back(ir::make_stmt(meet_, span));
+    state.pending.clear();
+  }
+
+  Stmt list(const Stmt& body, State& state) {
+    std::vector<Stmt> out;
+    for (const Stmt& stmt : ir::statements(body)) place(stmt, state, out);
+    return ir::make_stmt(ir::Block{std::move(out)}, body->span);
+  }
+
+  // Each thread waits for what it has asked for: then it is as if all did it here, and had not met since.
+  static void wait(const ir::Async& async, State& state) {
+    Touches* running = async.op == ir::AsyncOp::wait_gemms    ? &state.products
+                       : async.op == ir::AsyncOp::wait_stores ? &state.stores
+                       : async.op == ir::AsyncOp::wait_copies ? &state.copies
+                                                              : nullptr;
+    if (running == nullptr) return;
+    note(state.pending, *running);
+    if (async.count == 0) running->clear();
+  }
+
+  static void tell(const ir::Barrier& barrier, State& state) {
+    const ir::BufferData* here = barrier.barrier.buffer.get();
+    for (Touch& touch : state.pending) {
+      const bool told = std::find(touch.told.begin(), touch.told.end(), here) != touch.told.end();
+      if (barrier.op == ir::BarrierOp::wait)
+        touch.waited = touch.waited || told;
+      else if (barrier.op != ir::BarrierOp::expect && barrier.threads == 0 && !told)
+        touch.told.push_back(here);
+    }
+  }
+
+  void place(const Stmt& stmt, State& state, std::vector<Stmt>& out) {
+    if (const auto* sync = ir::as<ir::Sync>(stmt)) {
+      const bool of_block = sync->threads == 0 || sync->threads == threads_,
+                 of_team = sync->threads == meet_.threads && sync->barrier == meet_.barrier;
+      if (sync->scope == ir::SyncScope::cluster || (sync->scope == ir::SyncScope::block && (of_block || of_team)))
+        state.pending.clear();
+      return out.push_back(stmt);
+    }
+    if (ir::as<ir::Block>(stmt)) return out.push_back(list(stmt, state));
+    const bool enters = !is_meeting(stmt) && (!simt_ || ir::contains(stmt, is_meeting));
+    const auto* loop = ir::as<ir::For>(stmt);
+    if (enters && loop) return place_loop(stmt, loop->extents[0], loop->body, state, out);
+    if (const auto* loop_while = ir::as<ir::While>(stmt); enters && loop_while)
+      return place_loop(stmt, loop_while->condition, loop_while->body, state, out);
+    if (const auto* choice = ir::as<ir::If>(stmt); enters && choice) return place_choice(stmt, *choice, state, out);
+    place_leaf(stmt, state, out);
+  }
+
+  void place_leaf(const Stmt& stmt, State& state, std::vector<Stmt>& out) {
+    Touches touches = of(stmt);
+    const auto board = boards_.find(stmt.get());
+    if (board != boards_.end()) add(touches, {board->second.get(), true, true});
+    const auto* copy = ir::as<ir::Copy>(stmt);
+    const ir::CopyMode mode = copy ? copy->mode : ir::CopyMode::complete;
+    meet_before(touches, stmt->span, state, out, mode == ir::CopyMode::bulk_load);
+    // Who looks at what the engine brings has waited for it at its barrier.
+    if (mode != ir::CopyMode::bulk_load) note(state.pending, touches);
+    const auto* gemm = ir::as<ir::Gemm>(stmt);
+    if (board != boards_.end()) {
+      state.pending = {{board->second.get(), false, true}};
+      if (gemm) note(state.pending, of(stmt));  // which reads its operands on
+    }
+    if (gemm && gemm->asynchronous) note(state.products, touches);
+    if (mode == ir::CopyMode::bulk_store) note(state.stores, touches);
+    if (mode == ir::CopyMode::group) note(state.copies, touches);
+    if (const auto* async = ir::as<ir::Async>(stmt)) wait(*async, state);
+    if (const auto* barrier = ir::as<ir::Barrier>(stmt)) tell(*barrier, state);
+    out.push_back(stmt);
+  }
+
+  // All threads go the same way.
+  void place_choice(const Stmt& stmt, const ir::If& choice, State& state, std::vector<Stmt>& out) {
+    const Touches read = of(choice.condition, true);
+    meet_before(read, stmt->span, state, out);
+    note(state.pending, read);
+    State other = state;
+    const Stmt then = list(choice.then, state);
+    const Stmt otherwise = choice.otherwise ? list(choice.otherwise, other) : nullptr;
+    merge(state, other);
+    out.push_back(ir::make_stmt(ir::If{choice.condition, then, otherwise}, stmt->span));
+  }
+
+  // What an iteration leaves behind is there when the next one begins.
+  void place_loop(const Stmt& stmt, const Expr& control, const Stmt& body, State& state, std::vector<Stmt>& out) {
+    const Touches read = of(control, true);
+    meet_before(read, stmt->span, state, out);
+    note(state.pending, read);
+    // Once before the loop, rather than in each iteration.
+    if (conflict(state.pending, of(body))) {
+      out.push_back(ir::make_stmt(meet_, stmt->span));
+      state.pending.clear();
+    }
+    State around = state;
+    list(body, around);  // twice: what is pending only grows by what one iteration leaves
+    merge(state, around);
+    State last = state;
+    Stmt inner = list(body, last);
+    if (ir::as<ir::While>(stmt) && conflict(last.pending, read)) {
+      std::vector<Stmt> all = ir::statements(inner);
+      all.push_back(ir::make_stmt(meet_, stmt->span));
+      inner = ir::make_stmt(ir::Block{std::move(all)}, body->span);
+      last.pending = read;
+    }
+    merge(state, last);
+    if (const auto* loop = ir::as<ir::For>(stmt))
+      out.push_back(ir::make_stmt(ir::For{loop->kind, loop->vars, loop->extents, loop->num_stages, inner}, stmt->span));
+    else
+      out.push_back(ir::make_stmt(ir::While{control, inner}, stmt->span));
+  }
+};
+
+}  // namespace
+
+ir::Kernel place_barriers(const ir::Kernel& kernel, const std::vector<ir::Buffer>& rings, const Boards& boards,
+                          const SharesMemory& share, const ir::Sync& meet) {
+  ir::Kernel result = kernel;
+  result.body = Placement(kernel, rings, boards, share, meet).run(kernel.body);
+  return result;
+}
+
+}  // namespace tilepilot::targets::gpu
