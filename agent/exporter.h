@@ -1,5 +1,5 @@
-// Turns the user's model file into a reference on disk, through `scripts/export_reference.py` and the user's own
-// Python.
+// TileScheduler the user's model file into a reference on disk, through `scripts/export_reference.py` and the user's
+// own Python.
 #pragma once
 
 #include <filesystem>

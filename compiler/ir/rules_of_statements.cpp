@@ -240,11 +240,11 @@ std::string role_groups(const Stmt& s, const Surroundings& around) {
   const auto* n = as<Roles>(s);
   if (!n) return {};
   const bool ordered = std::is_sorted(n->groups.begin(), n->groups.end(), std::less_equal<>());
-  if (n->groups.empty() || !ordered || n->groups.front() < 0) return "warp groups are not counted up";
+  if (n->groups.empty() || !ordered || n->groups.front() < 0) return "warpgroups are not counted up";
   return around.loops.empty() ||
                  (around.loops.back() != LoopKind::parallel && around.loops.back() != LoopKind::vectorized)
              ? ""
-             : "warp groups inside a parallel loop";
+             : "warpgroups inside a parallel loop";
 }
 
 bool is_element(const Region& r) {
@@ -394,7 +394,7 @@ const std::vector<Rule>& rules_of_statements() {
       {"barrier_place", "barriers are named by bulk loads and barrier operations alone", nullptr, barrier_place},
       {"barrier_operand", "parities and numbers of bytes are integers", nullptr, barrier_operand},
       {"async_count", "waits have a count of 0 or more, other asynchronous operations none", nullptr, async_count},
-      {"role_groups", "roles name warp groups in order, outside parallel loops", nullptr, role_groups},
+      {"role_groups", "roles name warpgroups in order, outside parallel loops", nullptr, role_groups},
       {"atomic_types", "an atomic's old value has its element's type; bits are those of integers", nullptr,
        atomic_types},
       {"whole_bytes", "gemms, reductions, atomics and foreign functions write elements of a byte at least", nullptr,

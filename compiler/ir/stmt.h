@@ -199,7 +199,7 @@ enum class AsyncOp : uint8_t {
   wait_stores,
   wait_gemms,  // until at most `count` asynchronous gemms are under way
   fence,       // what this thread wrote is seen by asynchronous copies and gemms after it
-  // `count` registers for each thread of the warp groups that come here; more once others have given some up.
+  // `count` registers for each thread of the warpgroups that come here; more once others have given some up.
   raise_registers,
   lower_registers,
   // All threads of the cluster come to the barrier at which `cluster_wait` waits for them: who has waited sees what
@@ -211,7 +211,7 @@ struct Async {
   AsyncOp op;
   int64_t count = 0;
 };
-// `body` is for the threads of these warp groups alone: group g has threads 128 g to 128 g + 127 of the block, counted
+// `body` is for the threads of these warpgroups alone: group g has threads 128 g to 128 g + 127 of the block, counted
 // with threadIdx.x fastest. Tile operators inside are theirs.
 struct Roles {
   std::vector<int> groups;

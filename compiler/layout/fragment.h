@@ -18,7 +18,7 @@ namespace tilepilot::layout {
 // Threads whose numbers differ only in the remainder are one warp: they exchange registers by shuffles.
 constexpr int64_t kWarpSize = 32;
 // Four warps, the first of which is a multiple of four, issue a wgmma together.
-constexpr int64_t kWarpGroupSize = 128;
+constexpr int64_t kWarpgroupSize = 128;
 
 // A register of a thread.
 struct Place {

@@ -55,7 +55,7 @@ class SharedLayout {
 // pieces a row. Tiles of one row, or with rows shorter than 16 bytes, stay linear.
 SharedLayout conflict_free_layout(const Shape& shape, int64_t element_bits);
 
-// The same where neither the copy engine nor wgmma has to know the form: rows that several narrow panels would cut are
+// The same where neither TMA nor wgmma has to know the form: rows that several narrow panels would cut are
 // padded instead, so that 16-byte pieces that follow each other in a row meet no conflict either.
 SharedLayout conflict_free_rows(const Shape& shape, int64_t element_bits);
 

@@ -69,7 +69,7 @@ class RoleMap {
     if (roles_.size() <= kMostRoles) return {};
     return unsupported(first_choice_,
                        fmt::format("the threads of a block go {} different ways to where they meet", roles_.size()),
-                       "let whole warps or warp groups go the same way");
+                       "let whole warps or warpgroups go the same way");
   }
 
   bool empty() const { return choices_.empty(); }

@@ -1,4 +1,4 @@
-// Turns an argument of an exported graph into the IValue that an operator's schema asks for.
+// TileScheduler an argument of an exported graph into the IValue that an operator's schema asks for.
 #pragma once
 
 #include <ATen/core/ivalue.h>

@@ -242,7 +242,7 @@ TEST(Clusters, CopiesIntoOtherBlocksAreExplained) {
     return *targets::cuda::explanation(*program, Architecture::sm_90a, sources);
   };
   EXPECT_THAT(explained(sent(kSent)), HasSubstr("into another block's memory, by stores of 16 bytes"));
-  EXPECT_THAT(explained(sent(kSentInBulk)), HasSubstr("by the copy engine, into another block's memory"));
+  EXPECT_THAT(explained(sent(kSentInBulk)), HasSubstr("by TMA, into another block's memory"));
   EXPECT_THAT(explained(pipeline(" cluster 2, 1", " into 3")),
               HasSubstr("which threads of their own ask, 1 iteration ahead, once for the blocks of mask 3"));
 }
@@ -345,7 +345,7 @@ TEST(Clusters, LinesAreExplained) {
   DiagnosticList errors;
   const auto program = ir::read_text(sources, sources.add("program.ir", kLines), errors);
   EXPECT_THAT(*targets::cuda::explanation(*program, Architecture::sm_90a, sources),
-              HasSubstr("by the copy engine, as consecutive bytes, as the program says"));
+              HasSubstr("by TMA, as consecutive bytes, as the program says"));
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ std::string source_of(const std::string& text) {
 TEST(EmulatedDivision, ByOneNumberIsExact) {
   EmulatedBatch batch(Architecture::sm_80);
   ASSERT_TRUE(batch.add(parse(quotient_program("row[i] = row[i] / divisor[0]"))).ok());
-  EXPECT_THAT(batch.source(0), HasSubstr("quick_quotient("));
+  EXPECT_THAT(batch.source(0), HasSubstr("reciprocal_quotient("));
   batch.compile(true);
   std::mt19937 random(3);
   const auto any = [&] { return std::bit_cast<float>(static_cast<uint32_t>(random())); };
@@ -73,9 +73,9 @@ TEST(EmulatedDivision, ByOneNumberIsExact) {
 
 TEST(EmulatedDivision, OfWhatTheLoopDoesNotShareIsPlain) {
   for (const char* body : {"row[i] = divisor[0] / row[i]", "row[i] = row[i] / 4.0"})
-    EXPECT_THAT(source_of(quotient_program(body)), Not(HasSubstr("quick_quotient("))) << body;
+    EXPECT_THAT(source_of(quotient_program(body)), Not(HasSubstr("reciprocal_quotient("))) << body;
   EXPECT_THAT(source_of(quotient_program("row[i] = exp(row[i] / divisor[0]) / divisor[0]")),
-              HasSubstr("quick_quotient("));
+              HasSubstr("reciprocal_quotient("));
 }
 
 }  // namespace

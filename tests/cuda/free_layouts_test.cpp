@@ -296,9 +296,9 @@ TEST(LayoutCosts, OfReductionsCountShufflesAndBoards) {
   const LayoutCost along = targets::gpu::reduction_cost(rows, 1, 8);
   const LayoutCost across = targets::gpu::reduction_cost(rows, 0, 8);
   EXPECT_EQ(along.shuffles, 4 * 8 * 4);
-  EXPECT_EQ(along.meetings, 0);
+  EXPECT_EQ(along.barriers, 0);
   EXPECT_EQ(across.shuffles, 4 * 8 * 1);
-  EXPECT_EQ(across.meetings, 1);
+  EXPECT_EQ(across.barriers, 1);
   EXPECT_EQ(across.wavefronts, 4 * 8 * (1 + 4));
   EXPECT_LT(along.total() - along.steps, across.total() - across.steps);
 }
@@ -340,7 +340,7 @@ TEST(LayoutCosts, OfConversionsAreAsMeasured) {
   EXPECT_GT(narrow.by_shuffles.total(), narrow.by_memory.total());
   EXPECT_EQ(whole.shuffles, 32);
   EXPECT_LT(whole.by_shuffles.total(), whole.by_memory.total());
-  EXPECT_EQ(whole.by_memory.meetings, 2);
+  EXPECT_EQ(whole.by_memory.barriers, 2);
 }
 
 TEST(LayoutCosts, OfTooManyRegisters) {

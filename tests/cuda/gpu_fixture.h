@@ -31,7 +31,7 @@ class KernelMemory {
   int64_t size_ = 0;
 };
 
-// Boxes of a matrix of float32 for the copy engine; the innermost axis comes first.
+// Boxes of a matrix of float32 for TMA; the innermost axis comes first.
 struct BoxesOfMatrix {
   size_t array = 0;  // the number of the parameter that the matrix is
   std::array<int64_t, 2> extents{}, box{};

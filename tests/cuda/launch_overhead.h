@@ -13,7 +13,7 @@ namespace tilepilot::testing {
 struct LaunchOverhead {
   double ours = 0, bare = 0;
   double beyond = 0;  // the median of the differences
-  size_t maps = 0;    // parameters that the copy engine reads
+  size_t maps = 0;    // TMA descriptors among the parameters
 };
 
 // Kernels that do next to nothing with three tensors, as IR.

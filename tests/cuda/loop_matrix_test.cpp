@@ -219,13 +219,13 @@ TEST(LoopsOfProducts, AgreeWithTheInterpreter) {
           for (const LoopCase& c : in_steps({rank, way, around, rows, columns},
                                             rank == 3 ? std::vector<int64_t>{} : std::vector<int64_t>{4})) {
             matrix.add(c, [narrow = narrow](const LoopCase& one) { return products_text(one, narrow); });
-            // Threads of their own load tiles where the copy engine can.
+            // A producer warpgroup loads tiles where TMA can.
             matrix.expect_in_last("set_registers_down", columns % 8 == 0 && narrow % 8 == 0);
           }
   matrix.compare();
 }
 
-// A ring that the program itself has: one warp group asks for tiles, the other one multiplies them, and tells so. `in
+// A ring that the program itself has: one warpgroup asks for tiles, the other one multiplies them, and tells so. `in
 // turns` the loop runs three times.
 std::string ring_text(const LoopCase& c, bool asynchronous) {
   const std::string n = c.extent(16), t = fmt::format("(({} + 15) // 16)", n);

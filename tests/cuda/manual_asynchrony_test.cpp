@@ -26,7 +26,7 @@ struct ManualProgram {
   std::vector<std::string> has, lacks;  // of the text for sm_90a
 };
 
-// One warp group asks for tiles, the other one multiplies and keeps one product under way.
+// One warpgroup asks for tiles, the other one multiplies and keeps one product under way.
 const ManualProgram kRing{"ring",
                           R"(program gemm(a: float16[128, 296], b: float16[296, 64], c: float32[128, 64]) {
   kernel bx in 1 threads 256 {
@@ -180,7 +180,7 @@ const ManualProgram kPanels{"panels",
                             {"tma_load_2d(a_tile + j * 4096", "wgmma_m64n64k16"},
                             {}};
 
-// Tiles that threads fill and the copy engine stores, again and again, without a product.
+// Tiles that threads fill and TMA stores, again and again, without a GEMM.
 const ManualProgram kStores{"stores",
                             R"(program twice(a: float32[256, 64], c: float32[256, 64]) {
   kernel bx in 1 threads tx in 128 {
@@ -201,7 +201,7 @@ const ManualProgram kStores{"stores",
                             {"tma_store_2d(c_map", "wait_stores<1>", "commit_stores();"},
                             {}};
 
-// Rows that the copy engine does not take, and one thread that tells of them.
+// Rows that TMA cannot copy, and one thread that tells of them.
 const ManualProgram kAtOnce{"at_once",
                             R"(program rows(a: float32[64, 6], c: float32[64, 6]) {
   kernel bx in 1 threads tx in 256 {
@@ -405,8 +405,7 @@ TEST(ManualAsynchrony, SaysWhyACopyIsDoneAtOnce) {
   EXPECT_THAT(explained(kRing.text, Architecture::sm_80),
               AllOf(HasSubstr("not TMA: sm_80 has none"), HasSubstr("gemm into sums: at once")));
   EXPECT_THAT(explained(kRing.text, Architecture::sm_90a),
-              AllOf(HasSubstr("by the copy engine (TMA), as the program says"),
-                    HasSubstr("runs on beside what follows"), Not(HasSubstr("at once"))));
+              AllOf(HasSubstr("by TMA, as the program says"), HasSubstr(", asynchronous"), Not(HasSubstr("at once"))));
 }
 
 }  // namespace

@@ -107,7 +107,7 @@ TEST(OperationCounts, OfRowsOfASoftmax) {
   expect_same(run.line(11), these({{Operation::fp32, kElements + kShuffles}, {Operation::comparison, kOfElements}}),
               run.source);
   // Quick divisions: of each vector one reciprocal, and a test of the divisor and of each dividend.
-  ASSERT_THAT(run.source, HasSubstr("quick_quotient"));
+  ASSERT_THAT(run.source, HasSubstr("reciprocal_quotient"));
   expect_same(run.line(12),
               these({{Operation::integer, 2 * kElements},
                      {Operation::comparison, 2 * kElements + 2 * kVectors + kOfVectors},
@@ -130,12 +130,12 @@ TEST(OperationCounts, OfDivisionsThatAreNotQuick) {
     return counted(with.replace(with.find("SCALE"), 5, divisor));
   };
   const CountedRun quick = divided_by("3.0"), slow = divided_by("1e-30"), product = divided_by("4.0");
-  ASSERT_THAT(slow.source, HasSubstr("quick_quotient"));
+  ASSERT_THAT(slow.source, HasSubstr("reciprocal_quotient"));
   EXPECT_EQ(slow.line(4)[Operation::special], 128);
   EXPECT_EQ(slow.line(4)[Operation::fp32_fma], 0);
   EXPECT_EQ(quick.line(4)[Operation::special], 0);
   EXPECT_EQ(quick.line(4)[Operation::fp32_fma], 256);
-  ASSERT_THAT(product.source, Not(HasSubstr("quick_quotient")));
+  ASSERT_THAT(product.source, Not(HasSubstr("reciprocal_quotient")));
 }
 
 TEST(OperationCounts, OfAPlainProduct) {

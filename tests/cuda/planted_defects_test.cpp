@@ -30,7 +30,7 @@ constexpr const char* kPipelinedProduct =
   }
 })";
 
-// Threads of their own ask for tiles; blocks stay for several tiles of the result, which leave by the copy engine.
+// A producer warpgroup loads tiles; persistent blocks store several tiles of the result by TMA.
 constexpr const char* kPersistentProduct =
     R"(program gemm(a: float16[384, 160], b: float16[160, 128], c: float16[384, 128]) {
   kernel bx, by in 2, 3 threads 256 {

@@ -1,4 +1,4 @@
-// Products of every type that tensor cores multiply: by warps on both targets, and by warp groups with A in registers.
+// Products of every type that tensor cores multiply: by warps on both targets, and by warpgroups with A in registers.
 // The text calls the instruction, and the emulator computes with it what the interpreter does.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

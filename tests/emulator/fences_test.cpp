@@ -359,7 +359,7 @@ extern "C" __global__ void main_0(global_array<int32_t> A, global_array<int32_t>
   }
 }
 
-// What the copy engine stores is there when its thread has waited for more than the reading.
+// What TMA stores is there when its thread has waited for more than the reading.
 const KernelText kStored{R"(
 extern "C" __global__ void main_0(global_array<int32_t> A, global_array<int32_t> flags, global_array<int32_t> B) {
   shared_array<int32_t> tile = shared_tile<int32_t>(0, 64);
@@ -411,7 +411,7 @@ TEST(Fences, OrderStoresOfTheCopyEngine) {
   }
 }
 
-// The copy engine need not see what threads wrote to the buffer that it reads.
+// TMA need not see what threads wrote to the buffer that it reads.
 TEST(Fences, LetTheCopyEngineSeeWhatThreadsWrote) {
   const KernelText kernel{R"(
 extern "C" __global__ void main_0(global_array<int32_t> A, global_array<int32_t> B) {

@@ -187,7 +187,7 @@ extern "C" __global__ void main_0(global_array<int32_t> A, global_array<int32_t>
                  "write", "store"}});
 }
 
-// Sums that the copy engine adds to are there when somebody has waited for them.
+// Sums that TMA adds to are there when a thread has waited for them.
 TEST(PartialOrder, OfSumsThatTheEngineAddsTo) {
   const KernelText kernel{R"(
 extern "C" __global__ void main_0(global_array<int32_t> A, global_array<int32_t> B, const __grid_constant__ tensor_map A_map) {

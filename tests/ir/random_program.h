@@ -152,7 +152,7 @@ class RandomProgram {
   Stmt atomic(const Buffer& target, std::vector<Expr> at);
   Stmt update();  // of a total or bin, from anywhere
   Stmt chain();   // element-wise statements over one box, as fusion likes them
-  Stmt chain_loop(const std::vector<Buffer>& tiles, const std::vector<int64_t>& extent);
+  Stmt overlapped_loop(const std::vector<Buffer>& tiles, const std::vector<int64_t>& extent);
   Region region(const Buffer& buffer, const std::vector<int64_t>& extent);
   std::optional<Region> region_with(const Buffer& buffer, const std::vector<int64_t>& wanted);
 

@@ -305,7 +305,7 @@ Stmt RandomProgram::fill() {
 
 // Chains --------------------------------------------------------------------------------------------------------------
 
-Stmt RandomProgram::chain_loop(const std::vector<Buffer>& tiles, const std::vector<int64_t>& extent) {
+Stmt RandomProgram::overlapped_loop(const std::vector<Buffer>& tiles, const std::vector<int64_t>& extent) {
   For result{LoopKind::parallel, {}, {}, 0, nullptr};
   std::vector<Expr> here;
   for (const int64_t n : extent) {
@@ -362,7 +362,7 @@ Stmt RandomProgram::chain() {
         append_copy(box(a), box(b));
         break;
       default:
-        result.body.push_back(chain_loop(tiles, extent));
+        result.body.push_back(overlapped_loop(tiles, extent));
     }
   }
   return make_stmt(std::move(result), span());

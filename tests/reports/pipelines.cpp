@@ -1,4 +1,4 @@
-// Products whose copies run ahead, the copy engine, and threads in roles.
+// Software-pipelined GEMMs, TMA and warp roles.
 #include "tests/reports/reports.h"
 
 namespace tilepilot::stage {
@@ -208,7 +208,7 @@ def kernel(A: T.Tensor((128, 192), "float16"), B: T.Tensor((192, 64), "float16")
   return reports;
 }
 
-// Copies that the copy engine makes where boxes, strides and starts allow it, and others beside them.
+// Copies that TMA makes where boxes, strides and starts allow it, and others beside them.
 std::vector<Report> engine() {
   std::vector<Report> reports;
   reports.push_back({2566, "APipelineOfOneStep",

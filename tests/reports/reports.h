@@ -31,7 +31,7 @@ struct Report {
 std::vector<Report> reports_of_copies();     // parallel loops, casts, integers and sizes known at run time
 std::vector<Report> reports_of_operators();  // gemms, reductions, scans
 std::vector<Report> reports_of_order();      // what copies that run ahead may not overtake
-std::vector<Report> reports_of_pipelines();  // products whose copies run ahead, the copy engine, roles
+std::vector<Report> reports_of_pipelines();  // software-pipelined GEMMs, TMA, warp roles
 std::vector<Report> reports_of_threads();    // what threads exchange without barriers of the program's own
 std::vector<Report> reports_of_values();     // loops with a start, values outside tensors, small types
 

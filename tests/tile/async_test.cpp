@@ -244,7 +244,7 @@ def pipelined(A, B, stages):
 
 TEST_F(Async, Errors) {
   load(kRoles);
-  EXPECT_THAT(failure("roles('beyond')", {}), HasSubstr("warp group 2 in a block of 256 threads"));
+  EXPECT_THAT(failure("roles('beyond')", {}), HasSubstr("warpgroup 2 in a block of 256 threads"));
   EXPECT_THAT(failure("roles('no barrier')", {}), HasSubstr("`T.tma_copy` from global memory needs a `barrier`"));
   EXPECT_THAT(failure("roles('wrong barrier')", {}), HasSubstr("works on a barrier, and `a` is none"));
 }

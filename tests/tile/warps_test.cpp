@@ -189,7 +189,7 @@ def build(which):
   auto a = random_array(ir::kFloat32, {64}, 4);
   EXPECT_THAT(failure("build('float vote')(x0)", {a}), HasSubstr("asks for an integer or a bool"));
   EXPECT_THAT(failure("build('float bits')(x0)", {a}), HasSubstr("does not reduce float32"));
-  EXPECT_THAT(failure("build('half a warp')(x0)", {a}), HasSubstr("the threads of a warp meet here"));
+  EXPECT_THAT(failure("build('half a warp')(x0)", {a}), HasSubstr("the threads of a warp synchronise here"));
   EXPECT_THAT(failure("build('data')(x0)", {a}), HasSubstr("this condition differs"));
   EXPECT_THAT(failure("build('lazy')(x0)", {a}), HasSubstr("takes effect where it may not have to run"));
   EXPECT_THAT(failure("build('parallel')(x0)", {a}), HasSubstr("inside a parallel"));

@@ -122,7 +122,7 @@ class Device : public std::enable_shared_from_this<Device> {
   // multiprocessors each: where these are no multiple of a cluster's blocks, fewer blocks run than would alone.
   Result<int64_t> resident_blocks(const Function& function, const Function::Shape& shape) const;
 
-  // A tensor's description for the copy engine, as the prelude's tensor_map. Strides of all axes but the innermost, in
+  // A TMA descriptor, as the prelude's tensor_map. Strides of all axes but the innermost, in
   // bytes, innermost axes first everywhere. `type` and `swizzle` are the driver's numbers (CUtensorMapDataType,
   // CUtensorMapSwizzle). Errors: device_failed.
   struct TensorMap {

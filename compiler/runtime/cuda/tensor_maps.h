@@ -1,4 +1,4 @@
-// Tensors' descriptions for the copy engine: made by the driver, and kept for the tensors that they were made for.
+// TMA descriptors: made by the driver, and kept for the tensors that they were made for.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ class TensorMaps {
  public:
   // What is returned holds until the next call. Errors: device_failed, out_of_memory.
   // @post a tensor without elements, which the driver describes none of, is described as a single 0 of its own
-  // @pre `data` is aligned to 16 bytes, as the copy engine wants it
+  // @pre `data` is aligned to 16 bytes, as TMA requires
   Result<Device::TensorMap*> of(const Device& device, const targets::cuda::TensorMap& plan, const void* data,
                                 const ir::VarRanges& values);
 

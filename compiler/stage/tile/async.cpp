@@ -1,4 +1,4 @@
-// Copies and gemms that do not wait, what waits for them, and roles of warp groups.
+// Copies and gemms that do not wait, what waits for them, and roles of warpgroups.
 #include <fmt/format.h>
 
 #include "compiler/ir/cluster.h"
@@ -173,9 +173,9 @@ Result<Value> set_max_nreg(TileArguments& arguments) {
 Result<Value> inc_max_nreg(TileArguments& arguments) { return give_registers(arguments, true); }
 Result<Value> dec_max_nreg(TileArguments& arguments) { return give_registers(arguments, false); }
 
-// `with T.ws(0, 1):` the body is for these warp groups.
+// `with T.ws(0, 1):` the body is for these warpgroups.
 struct RolesFrame final : TypedObject<RolesFrame> {
-  static constexpr Type kType{"warp group scope"};
+  static constexpr Type kType{"warpgroup scope"};
   RolesFrame(TileContext& context_, std::vector<int> groups_, Span span_)
       : context(context_), groups(std::move(groups_)), span(span_) {}
   Result<Value> enter(Interpreter&, Span) override {
@@ -197,15 +197,14 @@ Result<Value> roles(TileArguments& arguments) {
   for (const int64_t extent : builder.kernel().threads) threads *= extent;
   std::vector<int> groups;
   for (const Value& value : arguments.rest()) {
-    const int64_t group = TRY(meta_integer(value, "a warp group", arguments.span()));
+    const int64_t group = TRY(meta_integer(value, "a warpgroup", arguments.span()));
     if (group < 0 || (group + 1) * 128 > threads || (!groups.empty() && group <= groups.back()))
       return make_error(DiagnosticKind::value_error, arguments.span(),
-                        fmt::format("warp group {} in a block of {} threads", group, threads),
-                        "warp groups have 128 threads each; name them in order");
+                        fmt::format("warpgroup {} in a block of {} threads", group, threads),
+                        "warpgroups have 128 threads each; name them in order");
     groups.push_back(static_cast<int>(group));
   }
-  if (groups.empty())
-    return make_error(DiagnosticKind::wrong_arguments, arguments.span(), "`T.ws` names no warp group");
+  if (groups.empty()) return make_error(DiagnosticKind::wrong_arguments, arguments.span(), "`T.ws` names no warpgroup");
   return Value(std::make_shared<RolesFrame>(arguments.context(), std::move(groups), arguments.span()));
 }
 
@@ -234,7 +233,7 @@ const std::vector<TileFunction>& async_functions() {
        wait<AsyncOp::wait_gemms>},
       {"fence_proxy_async", "", "what threads wrote is seen by asynchronous copies after it", async<AsyncOp::fence>},
       {"set_max_nreg", "reg_count, is_inc",
-       "registers of each thread of the warp groups that come here: more if `is_inc`, else fewer", set_max_nreg},
+       "registers of each thread of the warpgroups that come here: more if `is_inc`, else fewer", set_max_nreg},
       {"inc_max_nreg", "reg_count", "more registers for each thread", inc_max_nreg},
       {"dec_max_nreg", "reg_count", "fewer registers for each thread", dec_max_nreg},
       {"ws", "*warp_group_idx", "`with T.ws(0):` the body is for these groups of 128 threads", roles},

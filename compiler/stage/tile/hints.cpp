@@ -22,7 +22,7 @@ const std::vector<TileFunction>& hint_functions() {
       {"annotate_pass_configs", "configs", "a hint: options of the compiler's passes", accept, kHint},
       {"func_attr", "attributes", "a hint: attributes of the function", accept, kHint},
       {"no_set_max_nreg", "", "a hint: registers of threads stay as they are", accept, kHint},
-      {"disable_warp_group_reg_alloc", "", "a hint: warp groups share registers evenly", accept, kHint},
+      {"disable_warp_group_reg_alloc", "", "a hint: warpgroups share registers evenly", accept, kHint},
       {"annotate_producer_reg_dealloc", "reg_count=", "a hint: registers that loading threads give up", accept, kHint},
       {"annotate_consumer_reg_alloc", "reg_count=", "a hint: registers that computing threads get", accept, kHint},
       {"pdl_trigger", "", "a hint: the next launch may begin", accept, kHint},

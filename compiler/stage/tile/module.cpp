@@ -43,7 +43,7 @@ constexpr LanguageSection kSections[] = {
     {"Memory by its address", address_functions},
     {"Layouts", layout_functions},
     {"Hardware barriers", barrier_functions},
-    {"Asynchronous copies and gemms, warp groups", async_functions},
+    {"Asynchronous copies and gemms, warpgroups", async_functions},
     {"Foreign device source", foreign_functions},
     {"Reducers", reducer_functions},
 };

@@ -227,7 +227,7 @@ const std::vector<TileFunction>& thread_functions() {
       {"get_lane_idx", "warp_size=", "the index of a thread in its warp", lane_index},
       {"get_warp_idx", "warp_size=", "the index of a thread's warp in its block", warp_index},
       {"get_warp_idx_sync", "warp_size=", "the index of a thread's warp in its block", warp_index},
-      {"get_warp_group_idx", "warp_size=, warps_per_group=", "the index of a thread's warp group", warp_group_index},
+      {"get_warp_group_idx", "warp_size=, warps_per_group=", "the index of a thread's warpgroup", warp_group_index},
       {"shuffle_elect", "thread_extent", "true for one thread of each `thread_extent`; 0: of the block", shuffle_elect},
       {"sync_warp", "mask=", "a barrier: the threads of the warp wait for each other", sync_warp},
   };

@@ -104,8 +104,9 @@ struct Context {
   std::string roles = {};
   int64_t role_threads = 0;
   std::unordered_map<int64_t, std::string> thread_barriers = {};  // names by number
-  // Divisions of which it is settled whether the prelude's `quick_quotient` does them (see cuda/quick_division.h).
-  std::unordered_map<const ir::ExprNode*, bool> quick_divisions = {};
+  // Divisions of which it is settled whether the prelude's `reciprocal_quotient` does them (see
+  // cuda/reciprocal_division.h).
+  std::unordered_map<const ir::ExprNode*, bool> reciprocal_divisions = {};
   LaneState lanes = {};
   int loops = 0;                                           // around what is being written
   std::unordered_set<const ir::BufferData*> sharing = {};  // views and what they view

@@ -206,7 +206,7 @@ class ValueEmitter {
   void count(const Expr& expr) {
     if (!context_.operations) return;
     if (is_quick(expr))
-      context_.operations->quick_quotient();
+      context_.operations->reciprocal_quotient();
     else
       context_.operations->operation(expr);
   }
@@ -323,11 +323,11 @@ class ValueEmitter {
   }
 
   bool is_quick(const Expr& expr) const {
-    const auto settled = context_.quick_divisions.find(expr.get());
-    return settled != context_.quick_divisions.end() && settled->second;
+    const auto settled = context_.reciprocal_divisions.find(expr.get());
+    return settled != context_.reciprocal_divisions.end() && settled->second;
   }
   Code quick(const ir::Binary& division) {
-    return {fmt::format("quick_quotient({}, {})", value(division.left).text, value(division.right).text)};
+    return {fmt::format("reciprocal_quotient({}, {})", value(division.left).text, value(division.right).text)};
   }
 
   Code binary(const ir::Binary& node, DType type) {

@@ -430,7 +430,7 @@ void OperationCount::rounding(const Expr& expr, bool and_back) {
   count_once(value, Operation::conversion, and_back ? 2 : 1);
 }
 
-void OperationCount::quick_quotient() {
+void OperationCount::reciprocal_quotient() {
   add(Operation::fp32);
   add(Operation::fp32_fma, 2);
 }

@@ -50,8 +50,8 @@ class OperationCount {
   void operation(const ir::Expr& expr);
   // Its rounding: to a small float and back, or to a small float alone.
   void rounding(const ir::Expr& expr, bool and_back);
-  // One of `quick_quotient`, whose reciprocal is computed before the loop.
-  void quick_quotient();
+  // One of `reciprocal_quotient`, whose reciprocal is computed before the loop.
+  void reciprocal_quotient();
   // A function of the device's prelude that computes beside what it is named for.
   void call(std::string_view function);
   // Before they are written: the sum of indices times steps, which are numbers or products of extents, and the

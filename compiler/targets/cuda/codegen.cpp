@@ -320,20 +320,20 @@ Result<GeneratedCode> generate(const ir::Program& given, Architecture architectu
   for (size_t k = 0; k < program.kernels.size(); ++k) {
     TRY(check_clusters(program.kernels[k], architecture));
     if (architecture == Architecture::sm_90a) TRY(check_registers(program.kernels[k]));
-    LoweredKernel lowered = TRY(lower_teams(program.kernels[k], architecture, kLowering));
+    LoweredKernel lowered = TRY(lower_roles(program.kernels[k], architecture, kLowering));
     lowered.shares_in_cluster = ir::shares_in_cluster(program.kernels[k].body);
     for (const passes::UnwrittenRead& read : passes::unwritten_reads(program.kernels[k]))
       lowered.unwritten.insert({read.buffer->name, read.buffer->span.begin});
     for (Diagnostic& warning : lowered.warnings) code.warnings.push_back(std::move(warning));
-    for (const Wgmma& product : lowered.products) {
+    for (const Wgmma& product : lowered.wgmmas) {
       if (std::find(written.begin(), written.end(), product) != written.end()) continue;
       written.push_back(product);
       code.source += wgmma_function(product);
     }
     ir::Program one = program;
-    one.kernels = {lowered.products.empty() ? lowered.kernel : in_order_of_products(lowered.kernel)};
+    one.kernels = {lowered.wgmmas.empty() ? lowered.kernel : rasterised_for_gemm(lowered.kernel)};
     lowered.kernel = passes::simplify(one).kernels[0];
-    lowered.kernel.body = load_early(lowered.kernel.body);
+    lowered.kernel.body = hoist_loads(lowered.kernel.body);
     // ptxas has to know how many registers a thread begins with.
     lowered.alone = ir::contains(lowered.kernel.body, deals_out_registers);
     const std::string function = fmt::format("{}_{}", name, k);

@@ -15,7 +15,7 @@
 
 namespace tilepilot::targets::cuda {
 
-// A tensor's description for the copy engine, a kernel parameter that the host encodes. Innermost axes first.
+// A TMA descriptor of a tensor, a kernel parameter that the host encodes. Innermost axes first.
 struct TensorMap {
   size_t buffer = 0;  // the number of its pointer among the parameters
   ir::DType type;

@@ -21,7 +21,7 @@ void bind(Context& context, const ir::Var& var) {
   if (context.operations && var) context.operations->bind(var);
 }
 
-// What a loop itself computes for each of its turns: nothing if it is written out.
+// What a loop itself computes in each iteration: nothing if it is unrolled.
 void count_turn(Context& context, const ir::For& loop) {
   if (context.operations == nullptr) return;
   if (loop.kind == ir::LoopKind::unrolled && context.operations->is_constant(loop.extents[0]))
@@ -50,23 +50,23 @@ void write_plain_loop(Context& context, const ir::For& loop) {
   context.body.close();
 }
 
-// Twice where the prelude can tell whether divisions by the same number are done quickly.
+// Twice where the prelude can tell whether division by reciprocal is safe.
 void write_loop(Context& context, const ir::For& loop) {
-  std::vector<ir::Expr> divisions = quick_divisions(loop);
-  std::erase_if(divisions, [&](const ir::Expr& expr) { return context.quick_divisions.contains(expr.get()); });
+  std::vector<ir::Expr> divisions = reciprocal_divisions(loop);
+  std::erase_if(divisions, [&](const ir::Expr& expr) { return context.reciprocal_divisions.contains(expr.get()); });
   if (divisions.empty()) return write_plain_loop(context, loop);
   const auto write = [&](bool quickly) {
-    for (const ir::Expr& division : divisions) context.quick_divisions[division.get()] = quickly;
+    for (const ir::Expr& division : divisions) context.reciprocal_divisions[division.get()] = quickly;
     begin_branch(context);
     write_plain_loop(context, loop);
     end_scope(context);
   };
-  open(context, "if ({})", write_quick_test(context, loop, divisions));
+  open(context, "if ({})", write_reciprocal_test(context, loop, divisions));
   write(true);
   context.body.reopen("else");
   write(false);
   context.body.close();
-  for (const ir::Expr& division : divisions) context.quick_divisions.erase(division.get());
+  for (const ir::Expr& division : divisions) context.reciprocal_divisions.erase(division.get());
 }
 
 void write_if(Context& context, const ir::If& node) {

@@ -39,12 +39,12 @@ std::string kernel_layouts(const PlannedKernel& planned) {
         const GemmPlan& plan = found->second;
         const std::string& c = ir::as<ir::Gemm>(stmt)->c.buffer->name;
         if (plan.is_wgmma())
-          text += fmt::format("gemm into {}: {} {} of {} columns, warp groups {} x {}\n", c, plan.atom->instruction,
+          text += fmt::format("gemm into {}: {} {} of {} columns, warpgroups {} x {}\n", c, plan.atom->instruction,
                               plan.atom->operands, plan.atom->n, plan.warps_m, plan.warps_n);
         else if (plan.atom)
           text += fmt::format("gemm into {}: {} {}, warps {} x {}{}\n", c, plan.atom->instruction, plan.atom->operands,
                               plan.warps_m, plan.warps_n,
-                              plan.not_by_groups.empty() ? "" : ", not wgmma: " + plan.not_by_groups);
+                              plan.wgmma_obstacle.empty() ? "" : ", not wgmma: " + plan.wgmma_obstacle);
         else
           text += fmt::format("gemm into {}: multiply-adds, {}\n", c, plan.reason);
       },
@@ -59,7 +59,7 @@ Result<std::string> layouts_text(const ir::Program& program, Architecture archit
   std::string text;
   const ir::Program prepared = TRY(prepare(program));
   for (const ir::Kernel& kernel : prepared.kernels)
-    for (const PlannedKernel& team : TRY(plan_teams(kernel, architecture, kLowering))) text += kernel_layouts(team);
+    for (const PlannedKernel& role : TRY(plan_roles(kernel, architecture, kLowering))) text += kernel_layouts(role);
   return text;
 }
 
@@ -74,13 +74,13 @@ Result<std::vector<Drawing>> layout_drawings(const ir::Program& program, Archite
   };
   const ir::Program prepared = TRY(prepare(program));
   for (size_t k = 0; k < prepared.kernels.size(); ++k) {
-    for (const PlannedKernel& team : TRY(plan_teams(prepared.kernels[k], architecture, kLowering))) {
-      for (const ir::Buffer& buffer : team.kernel.allocations) {
+    for (const PlannedKernel& role : TRY(plan_roles(prepared.kernels[k], architecture, kLowering))) {
+      for (const ir::Buffer& buffer : role.kernel.allocations) {
         const std::string name = fmt::format("{}_{}_{}", program.name, k, buffer->name);
-        const auto held = team.inference.fragments.find(buffer.get());
-        if (held != team.inference.fragments.end()) add(name, layout::svg(held->second));
-        const auto tile = team.inference.tiles.find(buffer.get());
-        if (tile != team.inference.tiles.end()) add(name, layout::svg(tile->second));
+        const auto held = role.inference.fragments.find(buffer.get());
+        if (held != role.inference.fragments.end()) add(name, layout::svg(held->second));
+        const auto tile = role.inference.tiles.find(buffer.get());
+        if (tile != role.inference.tiles.end()) add(name, layout::svg(tile->second));
       }
     }
   }
@@ -90,7 +90,7 @@ Result<std::vector<Drawing>> layout_drawings(const ir::Program& program, Archite
 Result<std::vector<std::vector<Decision>>> decisions_of(const ir::Program& program, Architecture architecture) {
   std::vector<std::vector<Decision>> all;
   for (const ir::Kernel& kernel : TRY(prepare(program)).kernels)
-    all.push_back(in_order(TRY(lower_teams(kernel, architecture, kLowering)).decisions));
+    all.push_back(in_order(TRY(lower_roles(kernel, architecture, kLowering)).decisions));
   return all;
 }
 
@@ -116,7 +116,7 @@ Result<std::string> explanation(const ir::Program& program, Architecture archite
 Result<std::string> ir_text(const ir::Program& program, Architecture architecture, bool lowered) {
   ir::Program result = TRY(prepare(program));
   for (ir::Kernel& kernel : result.kernels) {
-    kernel = lowered ? TRY(lower_teams(kernel, architecture, kLowering)).kernel
+    kernel = lowered ? TRY(lower_roles(kernel, architecture, kLowering)).kernel
                      : TRY(plan_kernel(kernel, architecture)).kernel;
   }
   return ir::to_text(result);

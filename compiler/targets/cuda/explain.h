@@ -7,7 +7,7 @@
 
 namespace tilepilot::targets::cuda {
 
-// For each kernel: layouts of fragments and shared tiles as tables, and how products are computed.
+// For each kernel: layouts of fragments and shared tiles as tables, and how GEMMs are computed.
 Result<std::string> layouts_text(const ir::Program& program, gpu::Architecture architecture);
 
 struct Drawing {

@@ -29,7 +29,7 @@ Buffers named_in(const Stmt& stmt) {
   return std::move(touched.reads);
 }
 
-// Whether threads of other blocks, or the copy engine, see nothing of it and it does not wait for them.
+// Whether threads of other blocks, and TMA, see nothing of it and it does not wait for them.
 bool is_private(const Stmt& stmt) {
   return !ir::contains(stmt, [](const Stmt& part) {
     if (const auto* store = ir::as<ir::Store>(part)) return store->buffer->scope == ir::Scope::global;
@@ -142,8 +142,8 @@ class EarlyLoads : public ir::Rewriter {
 
 }  // namespace
 
-Stmt load_early(const Stmt& body) {
-  // What the copy engine writes is not among the arguments.
+Stmt hoist_loads(const Stmt& body) {
+  // What TMA writes is not among the arguments.
   const bool stores_boxes = ir::contains(body, [](const Stmt& part) {
     const auto* call = ir::as<ir::ExternCall>(part);
     return call != nullptr && call->function.starts_with("tma_store");

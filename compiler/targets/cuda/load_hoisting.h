@@ -1,4 +1,4 @@
-// Loads of tensors that a kernel does not write, begun before the threads meet: what a row is multiplied with after its
+// Loads of tensors that a kernel does not write, issued before a barrier: what a row is multiplied with after its
 // sum is known comes from memory while the sum is made.
 #pragma once
 
@@ -9,6 +9,6 @@ namespace tilepilot::targets::cuda {
 // @pre lowered: loads of vectors are calls of `copy_vector`, from tensors into registers
 // @post each load stands where it did, or before statements that neither write memory that others see nor wait for
 // others but the threads of the block; loads keep their order
-ir::Stmt load_early(const ir::Stmt& body);
+ir::Stmt hoist_loads(const ir::Stmt& body);
 
 }  // namespace tilepilot::targets::cuda

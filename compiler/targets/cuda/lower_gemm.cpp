@@ -1,4 +1,4 @@
-// Matrix products: operands from shared memory by ldmatrix where it can, else element by element, into the registers
+// GEMMs: operands from shared memory by ldmatrix where it can, else element by element, into the registers
 // that the instruction wants; one instruction an atom. Without a tensor-core instruction, multiply-adds.
 #include <fmt/format.h>
 
@@ -57,8 +57,8 @@ class GemmLowering {
   void decide(std::string chosen, std::string obstacle) {
     lowering_.decisions.push_back({span(), "gemm into " + gemm_.c.buffer->name, std::move(chosen), {}});
     if (!obstacle.empty()) lowering_.decisions.back().obstacles.push_back(std::move(obstacle));
-    if (!plan_.not_by_groups.empty())
-      lowering_.decisions.back().obstacles.push_back("not wgmma: " + plan_.not_by_groups);
+    if (!plan_.wgmma_obstacle.empty())
+      lowering_.decisions.back().obstacles.push_back("not wgmma: " + plan_.wgmma_obstacle);
   }
   const Buffer& accumulator() const { return lowering_.places.at(gemm_.c.buffer.get()); }
 
@@ -126,7 +126,7 @@ class GemmLowering {
     Buffer high, low;
   };
 
-  // Products of float32 in parts. Some steps are summed on their own, then added to C: tensor cores round sums towards
+  // 3xTF32. Some steps are summed on their own, then added to C: tensor cores round sums towards
   // zero, which must not happen at every step of a long sum.
   void by_parts(Stmts& out) {
     decide(fmt::format("mma m{}n{}k{} of parts of float32, warps {} x {}", plan_.atom->m, plan_.atom->n, plan_.atom->k,
@@ -202,7 +202,7 @@ class GemmLowering {
 
   // `to`: the first register.
   void fetch(const Operand& operand, const Expr& step, const Expr& to, Stmts& out) {
-    Decision decision{span(), fmt::format("operand {} of the product", operand.region.buffer->name), "from registers"};
+    Decision decision{span(), fmt::format("operand {} of the GEMM", operand.region.buffer->name), "from registers"};
     if (!is_held(operand)) {
       const std::string why = not_by_matrices(operand);
       decision.chosen = why.empty() ? "ldmatrix" : "element by element";
@@ -328,7 +328,7 @@ class GemmLowering {
 
 void lower_gemm(Lowering& lowering, const Stmt& stmt, Stmts& out) {
   const GemmPlan& plan = lowering.inference.gemms.at(stmt.get());
-  if (plan.is_wgmma()) return (plan.splits ? lower_split_products : lower_wgmma)(lowering, stmt, out);
+  if (plan.is_wgmma()) return (plan.splits ? lower_split_precision_gemm : lower_wgmma)(lowering, stmt, out);
   GemmLowering(lowering, stmt).run(out);
 }
 

@@ -21,7 +21,7 @@ void for_each_box(Lowering& lowering, const ir::Region& tile, const ir::Region& 
                   const std::function<void(const ir::Region&, const Expr&, const std::vector<Expr>&)>& each) {
   const layout::SharedLayout& memory = lowering.inference.tiles.at(tile.buffer.get());
   if (memory.span() == layout::SwizzleSpan::none && memory.size() != layout::volume(memory.shape()))
-    return lowering.fail(span, fmt::format("the copy engine knows no padding, as `{}` has it", tile.buffer->name));
+    return lowering.fail(span, fmt::format("TMA supports no padding, as `{}` has it", tile.buffer->name));
   const int64_t columns = tensor.extent.back();
   const int64_t width = memory.span() == layout::SwizzleSpan::none
                             ? columns
@@ -129,8 +129,7 @@ void lower_bulk_store(Lowering& lowering, const Stmt& stmt, Lowering::Stmts& out
                  arguments.insert(arguments.end(), at.begin(), at.end());
                  body.push_back(call(fmt::format("tma_store_{}d", at.size()), std::move(arguments), stmt->span));
                });
-  lowering.decisions.push_back(
-      {stmt->span, name_of_copy(copy.source.buffer, copy.destination.buffer), "by the copy engine (TMA)"});
+  lowering.decisions.push_back({stmt->span, name_of_copy(copy.source.buffer, copy.destination.buffer), "by TMA"});
   lowering.add_by_first_thread(std::move(body), stmt->span, out);
 }
 

@@ -1,6 +1,5 @@
-// Matrix products by warp groups (wgmma): operands stay in shared memory, where a descriptor says how they are
-// swizzled, but for A that is held in registers. Products run on while the threads do other things, if the program lets
-// them.
+// GEMMs by wgmma: operands stay in shared memory, where a descriptor says how they are swizzled, but for A that is held
+// in registers. They are asynchronous if the program lets them.
 #include <fmt/format.h>
 
 #include "compiler/ir/search.h"
@@ -29,12 +28,11 @@ class WgmmaLowering {
 
   void run(Stmts& out) {
     const bool held = gemm_.a.buffer->scope == Scope::fragment;
-    lowering_.decisions.push_back(
-        {span(), "gemm into " + gemm_.c.buffer->name,
-         fmt::format("wgmma m64n{}k{}, A from {}, warp groups {} x {}{}", plan_.atom->n, plan_.atom->k,
-                     held ? "registers" : "shared memory", plan_.warps_m, plan_.warps_n,
-                     gemm_.asynchronous ? ", runs on beside what follows" : "")});
-    group_ = find_group(lowering_, plan_, span(), out);
+    lowering_.decisions.push_back({span(), "gemm into " + gemm_.c.buffer->name,
+                                   fmt::format("wgmma m64n{}k{}, A from {}, warpgroups {} x {}{}", plan_.atom->n,
+                                               plan_.atom->k, held ? "registers" : "shared memory", plan_.warps_m,
+                                               plan_.warps_n, gemm_.asynchronous ? ", asynchronous" : "")});
+    group_ = find_warpgroup(lowering_, plan_, span(), out);
     std::optional<SharedOperand> a;
     if (!held) {
       a.emplace(shared_operand(lowering_, gemm_.a, !gemm_.transpose_a, 64));
@@ -42,19 +40,19 @@ class WgmmaLowering {
     }
     const SharedOperand b = shared_operand(lowering_, gemm_.b, gemm_.transpose_b, plan_.atom->n);
     describe(lowering_, b, first(false), span(), out);
-    const Wgmma shape{multiplied_as(gemm_, gemm_.a.buffer->type),
-                      multiplied_as(gemm_, gemm_.b.buffer->type),
+    const Wgmma shape{mma_operand_type(gemm_, gemm_.a.buffer->type),
+                      mma_operand_type(gemm_, gemm_.b.buffer->type),
                       gemm_.c.buffer->type,
                       plan_.atom->n,
                       held,
                       !held && !a->k_last,
                       !b.k_last};
-    lowering_.products.push_back(shape);
+    lowering_.wgmmas.push_back(shape);
     pin(out);
     out.push_back(call("wgmma_fence", {}, span()));
     out.push_back(products(wgmma_name(shape), a, b));
     out.push_back(call("wgmma_commit", {}, span()));
-    if (gemm_.asynchronous) return lowering_.flight.begin(registers_of_product(lowering_, gemm_));
+    if (gemm_.asynchronous) return lowering_.outstanding.begin(registers_of_gemm(lowering_, gemm_));
     out.push_back(call("wgmma_wait<0>", {}, span()));
     pin(out);
   }
@@ -64,7 +62,7 @@ class WgmmaLowering {
   const Stmt& stmt_;
   const ir::Gemm& gemm_;
   const GemmPlan& plan_;
-  GroupPlace group_;
+  WarpgroupPosition group_;
 
   Span span() const { return stmt_->span; }
   const Buffer& accumulator() const { return lowering_.places.at(gemm_.c.buffer.get()); }
@@ -110,8 +108,8 @@ void lower_wgmma(Lowering& lowering, const Stmt& stmt, Stmts& out) { WgmmaLoweri
 
 namespace {
 
-// What threads write to other blocks' memory, the engine and products there may use, too.
-const char* fence_for_engine(const Lowering& lowering) {
+// What threads write to other blocks' memory, TMA and wgmma there may use, too.
+const char* async_proxy_fence(const Lowering& lowering) {
   const bool remote = ir::contains(lowering.kernel.body, [](const Stmt& stmt) {
     const auto* copy = ir::as<ir::Copy>(stmt);
     return copy && copy->peer;
@@ -121,12 +119,12 @@ const char* fence_for_engine(const Lowering& lowering) {
 
 }  // namespace
 
-// Of products: each is a group.
+// Each wgmma is a group.
 void lower_async(Lowering& lowering, const Stmt& stmt, Stmts& out) {
   const auto& async = *ir::as<ir::Async>(stmt);
   switch (async.op) {
     case ir::AsyncOp::fence:
-      if (lowering.async_proxy) out.push_back(call(fence_for_engine(lowering), {}, stmt->span));
+      if (lowering.async_proxy) out.push_back(call(async_proxy_fence(lowering), {}, stmt->span));
       return;
     case ir::AsyncOp::commit_stores:
       return lowering.add_by_first_thread({call("commit_stores", {}, stmt->span)}, stmt->span, out);
@@ -137,8 +135,8 @@ void lower_async(Lowering& lowering, const Stmt& stmt, Stmts& out) {
       return lowering.add_by_first_thread({wait}, stmt->span, out);
     }
     case ir::AsyncOp::wait_gemms: {
-      const std::vector<Buffer> done = lowering.flight.wait(async.count);
-      if (done.empty() && lowering.flight.empty()) return;  // such products are done at once
+      const std::vector<Buffer> done = lowering.outstanding.wait(async.count);
+      if (done.empty() && lowering.outstanding.empty()) return;  // such GEMMs are done at once
       out.push_back(call(fmt::format("wgmma_wait<{}>", async.count), {}, stmt->span));
       for (const Buffer& registers : done) out.push_back(pin_registers(registers, stmt->span));
       return;

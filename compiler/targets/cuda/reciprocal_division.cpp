@@ -116,12 +116,12 @@ class Nest {
 class TestWriter {
  public:
   TestWriter(Context& context, const std::vector<Expr>& divisions)
-      : context_(context), divisions_(divisions), name_(context.names.fresh("quick")) {}
+      : context_(context), divisions_(divisions), name_(context.names.fresh("by_reciprocal")) {}
 
   std::string write(const ir::For& loop) {
     std::vector<std::string> divisors;
     for (const Expr& division : divisions_) {
-      std::string test = fmt::format("divides_quickly({})", c::value(context_, as_division(division)->right));
+      std::string test = fmt::format("has_safe_reciprocal({})", c::value(context_, as_division(division)->right));
       if (std::find(divisors.begin(), divisors.end(), test) == divisors.end()) divisors.push_back(std::move(test));
     }
     if (context_.operations) {
@@ -175,7 +175,7 @@ class TestWriter {
           context_.operations->add(c::Operation::integer, 2);
           context_.operations->add(c::Operation::comparison, 2);
         }
-        cuda::write(context_, "{} &= is_divided_quickly({});", name_, c::value(context_, as_division(part)->left));
+        cuda::write(context_, "{} &= is_safe_dividend({});", name_, c::value(context_, as_division(part)->left));
       });
     }
   }
@@ -183,9 +183,9 @@ class TestWriter {
 
 }  // namespace
 
-std::vector<Expr> quick_divisions(const ir::For& loop) { return Nest(loop).divisions(); }
+std::vector<Expr> reciprocal_divisions(const ir::For& loop) { return Nest(loop).divisions(); }
 
-std::string write_quick_test(Context& context, const ir::For& loop, const std::vector<Expr>& divisions) {
+std::string write_reciprocal_test(Context& context, const ir::For& loop, const std::vector<Expr>& divisions) {
   return TestWriter(context, divisions).write(loop);
 }
 

@@ -20,30 +20,30 @@ constexpr int64_t kVector = 4;      // neighbours that a thread moves at once
 constexpr int64_t kGroupRows = 64;  // of A, an instruction
 constexpr int64_t kHeldOfA = 4;     // registers of a thread for A, an instruction
 
-class SplitProducts {
+class SplitPrecisionGemm {
  public:
-  SplitProducts(Lowering& lowering, const Stmt& stmt)
+  SplitPrecisionGemm(Lowering& lowering, const Stmt& stmt)
       : lowering_(lowering),
         span_(stmt->span),
         gemm_(*ir::as<ir::Gemm>(stmt)),
         plan_(lowering.inference.gemms.at(stmt.get())),
-        board_(lowering.inference.boards.at(stmt.get())),
+        scratch_(lowering.inference.scratch_buffers.at(stmt.get())),
         together_(plan_.steps_together()),
         sums_(lowering.local(gemm_.c.buffer->name + "_sums", ir::kFloat32, plan_.atom->n / 2)) {}
 
   void run(Stmts& out) {
     lowering_.decisions.push_back({span_, "gemm into " + gemm_.c.buffer->name,
-                                   fmt::format("wgmma m64n{}k{} of parts of float32, warp groups {} x {}",
-                                               plan_.atom->n, plan_.atom->k, plan_.warps_m, plan_.warps_n)});
+                                   fmt::format("wgmma m64n{}k{} of parts of float32, warpgroups {} x {}", plan_.atom->n,
+                                               plan_.atom->k, plan_.warps_m, plan_.warps_n)});
     if (plan_.moves_b)
       lowering_.decisions.push_back({span_,
-                                     "operand " + gemm_.b.buffer->name + " of the product",
+                                     "operand " + gemm_.b.buffer->name + " of the GEMM",
                                      "both parts written anew",
                                      {"as it lies, wgmma cannot read it"}});
     if (gemm_.clear_accumulator) out.push_back(cleared(lowering_, accumulator(), span_));
     write_parts(out);
     out.push_back(call("fence_async", {}, span_));
-    out.push_back(ir::make_stmt(lowering_.meet, span_));
+    out.push_back(ir::make_stmt(lowering_.sync, span_));
     multiply(out);
   }
 
@@ -52,7 +52,7 @@ class SplitProducts {
   const Span span_;
   const ir::Gemm& gemm_;
   const GemmPlan& plan_;
-  const Buffer board_;
+  const Buffer scratch_;
   const int64_t together_;  // steps along k whose products are summed on their own
   const Buffer sums_;
 
@@ -81,7 +81,7 @@ class SplitProducts {
     const Buffer values = lowering_.local(gemm_.b.buffer->name + "_values", ir::kFloat32, kVector);
     const ir::Region first = in(values, ir::int_imm(0));
     const auto put = [&](const Expr& row, Stmts& body) {
-      body.push_back(call("copy_vector<16>", {lowering_.address(board_, {row, k}, span_), first}, span_));
+      body.push_back(call("copy_vector<16>", {lowering_.address(scratch_, {row, k}, span_), first}, span_));
     };
     Stmts body;
     if (plan_.moves_b) {
@@ -104,8 +104,8 @@ class SplitProducts {
   }
 
   void multiply(Stmts& out) {
-    const GroupPlace group = find_group(lowering_, plan_, span_, out);
-    const ir::Region parts{board_, {ir::int_imm(0), ir::int_imm(0)}, {}};
+    const WarpgroupPosition group = find_warpgroup(lowering_, plan_, span_, out);
+    const ir::Region parts{scratch_, {ir::int_imm(0), ir::int_imm(0)}, {}};
     const Expr first = times(group.n, plan_.tiles_n() * plan_.atom->n);
     const SharedOperand high = shared_operand(lowering_, plan_.moves_b ? parts : gemm_.b, true, plan_.atom->n),
                         low = shared_operand(lowering_, parts, true, plan_.atom->n);
@@ -167,7 +167,7 @@ class SplitProducts {
     const bool by_rows = !gemm_.transpose_a && start && *start % kVector == 0 &&
                          lowering_.inference.tiles.at(gemm_.a.buffer.get()).span() != layout::SwizzleSpan::none;
     if (by_rows) {
-      const Expr warp = remainder(quotient(thread, 32), layout::kWarpGroupSize / 32);
+      const Expr warp = remainder(quotient(thread, 32), layout::kWarpgroupSize / 32);
       const Expr at = plus(row, plus(times(warp, 16), remainder(lane, 16)));
       const Expr column = plus(k, times(quotient(lane, 16), kVector));
       return call("ldmatrix<4>", {in(registers, to), operand(gemm_.a, true, at, column)}, span_);
@@ -175,7 +175,7 @@ class SplitProducts {
     const layout::Fragment fragment = layout::a_fragment(*plan_.atom);
     const ir::Var r = lowering_.variable("r", kHeldOfA);
     const Indices at =
-        coordinates_of(fragment, digits_of(fragment.threads(), remainder(thread, layout::kWarpGroupSize)),
+        coordinates_of(fragment, digits_of(fragment.threads(), remainder(thread, layout::kWarpgroupSize)),
                        digits_of(fragment.registers(), ir::var_ref(r)));
     const ir::Region from = operand(gemm_.a, !gemm_.transpose_a, plus(row, at[0]), plus(k, at[1]));
     const Stmt move = ir::make_stmt(
@@ -191,7 +191,7 @@ class SplitProducts {
 
   Stmt product(const Buffer& a, const SharedOperand& b, const PartsOfB& where, const Expr& s, const Expr& accumulates) {
     const Wgmma shape{ir::kTensorFloat32, ir::kTensorFloat32, ir::kFloat32, plan_.atom->n, true, false, false};
-    lowering_.products.push_back(shape);
+    lowering_.wgmmas.push_back(shape);
     const Expr place = place_of(b, where.tile, plus(where.step, s), span_);
     return call(wgmma_name(shape), {in(sums_, ir::int_imm(0)), in(a, times(s, kHeldOfA)), place, accumulates}, span_);
   }
@@ -241,6 +241,8 @@ class SplitProducts {
 
 }  // namespace
 
-void lower_split_products(Lowering& lowering, const Stmt& stmt, Stmts& out) { SplitProducts(lowering, stmt).run(out); }
+void lower_split_precision_gemm(Lowering& lowering, const Stmt& stmt, Stmts& out) {
+  SplitPrecisionGemm(lowering, stmt).run(out);
+}
 
 }  // namespace tilepilot::targets::cuda

@@ -9,7 +9,7 @@ void lower_gemm(gpu::Lowering& lowering, const ir::Stmt& stmt, gpu::Lowering::St
 void lower_wgmma(gpu::Lowering& lowering, const ir::Stmt& stmt, gpu::Lowering::Stmts& out);
 void lower_bulk_load(gpu::Lowering& lowering, const ir::Stmt& stmt, gpu::Lowering::Stmts& out);
 void lower_bulk_store(gpu::Lowering& lowering, const ir::Stmt& stmt, gpu::Lowering::Stmts& out);
-// Fences, and waits for copies and products.
+// Fences, and waits for copies and wgmma.
 void lower_async(gpu::Lowering& lowering, const ir::Stmt& stmt, gpu::Lowering::Stmts& out);
 
 inline constexpr gpu::TargetLowering kLowering{lower_gemm, lower_bulk_load, lower_bulk_store, lower_async};

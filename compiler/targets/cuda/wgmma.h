@@ -1,5 +1,5 @@
-// Asynchronous products of sm_90a as functions of generated code. There are thousands of shapes and types, so the
-// prelude has none of them: a unit gets the text of those that it calls.
+// wgmma (sm_90a) as functions of generated code. There are thousands of shapes and types, so the prelude has none of
+// them: a unit gets the text of those that it calls.
 #pragma once
 
 #include <string>

@@ -17,7 +17,7 @@ int64_t swizzle_number(SwizzleSpan span) {
 
 }  // namespace
 
-GroupPlace find_group(Lowering& lowering, const GemmPlan& plan, Span span, Lowering::Stmts& out) {
+WarpgroupPosition find_warpgroup(Lowering& lowering, const GemmPlan& plan, Span span, Lowering::Stmts& out) {
   const int64_t groups = plan.warps_m * plan.warps_n;
   const Expr group = lowering.let("group", quotient(lowering.thread_number(), 128), groups, span, out);
   const Expr m = lowering.let("group_m", remainder(group, plan.warps_m), plan.warps_m, span, out);

@@ -16,11 +16,12 @@ struct SharedOperand {
   ir::Var place;  // the descriptor of the group's first instruction
 };
 
-// Where a thread's warp group stands in a product of several.
-struct GroupPlace {
+// The position of a thread's warpgroup in a GEMM of several.
+struct WarpgroupPosition {
   ir::Expr m, n;
 };
-GroupPlace find_group(gpu::Lowering& lowering, const gpu::GemmPlan& plan, Span span, gpu::Lowering::Stmts& out);
+WarpgroupPosition find_warpgroup(gpu::Lowering& lowering, const gpu::GemmPlan& plan, Span span,
+                                 gpu::Lowering::Stmts& out);
 
 // @pre region.buffer has a layout among the inference's tiles
 SharedOperand shared_operand(const gpu::Lowering& lowering, const ir::Region& region, bool k_last, int64_t outer);

@@ -68,7 +68,7 @@ double bytes_of(const ir::DType& type, double elements) { return elements * type
 
 bool takes_long(ir::MathFn function) { return function < ir::MathFn::abs; }
 
-TileProduct product_of(const ir::Gemm& gemm) {
+TileGemm product_of(const ir::Gemm& gemm) {
   const auto matrix = [](const ir::Region& region, bool transposed) {
     const size_t rank = region.extent.size();
     const int64_t rows = region.extent[rank - 2], columns = region.extent[rank - 1];
@@ -78,7 +78,7 @@ TileProduct product_of(const ir::Gemm& gemm) {
   const int64_t n = matrix(gemm.b, gemm.transpose_b).second;
   const bool in_registers = gemm.a.buffer->scope == ir::Scope::fragment;
   const bool any_major = (in_registers || !gemm.transpose_a) && gemm.transpose_b;
-  const ir::DType type = multiplied_as(gemm, gemm.a.buffer->type);
+  const ir::DType type = mma_operand_type(gemm, gemm.a.buffer->type);
   const bool splits = gemm.precision == ir::Precision::fp32 && type == ir::kTensorFloat32;
   return {m, n, k, type, in_registers, any_major, splits ? kPartsOfFloat32 : 1};
 }
@@ -93,7 +93,7 @@ class WorkReader {
  public:
   explicit WorkReader(Numbers numbers) : numbers_(std::move(numbers)) {}
 
-  // The innermost loop around the products, if there are any: what the model calls steps.
+  // The innermost loop around the GEMMs, if there are any: what the model calls steps.
   void find_main_loop(const ir::Stmt& stmt) {
     if (auto* loop = ir::as<ir::For>(stmt); loop && loop->kind != ir::LoopKind::parallel) {
       const auto* outer = std::exchange(inner_, &*stmt);
@@ -133,9 +133,9 @@ class WorkReader {
   int64_t row_bytes() const { return row_bytes_; }
   const Totals& inside() const { return inside_; }
   const Totals& outside() const { return outside_; }
-  const std::vector<TileProduct>& products() const { return products_; }
+  const std::vector<TileGemm>& products() const { return products_; }
   const std::set<const ir::BufferData*>& rings() const { return rings_; }
-  // Of tiles, those that the steps touch.
+  // Of tiles, those that the steps access.
   const std::set<const ir::BufferData*>& touched() const { return touched_; }
 
  private:
@@ -145,7 +145,7 @@ class WorkReader {
   double steps_ = 0;
   int64_t stages_ = 1, row_bytes_ = 1 << 20;
   Totals inside_, outside_;
-  std::vector<TileProduct> products_;
+  std::vector<TileGemm> products_;
   std::set<const ir::BufferData*> rings_, touched_;
 
   template <class Visit>
@@ -206,7 +206,7 @@ class WorkReader {
   }
 };
 
-// Shared memory: rings once a stage. What only stands outside the steps may lie where their tiles do.
+// Shared memory: rings once a stage. Tiles used only outside the steps may share memory with those of the steps.
 int64_t shared_bytes_of(const ir::Kernel& kernel, const WorkReader& reader) {
   double steps = 0, others = 0;
   for (const ir::Buffer& buffer : kernel.allocations) {
@@ -234,7 +234,7 @@ int64_t registers_of(const ir::Kernel& kernel, const WorkReader& reader, int64_t
     words += std::max(1.0, bytes_of(buffer->type, elements) / 4 / static_cast<double>(threads));
   }
   int64_t operands = 0;
-  for (const TileProduct& product : reader.products())
+  for (const TileGemm& product : reader.products())
     operands = std::max(operands, operand_registers(product, threads, hardware));
   return static_cast<int64_t>(words) + operands + kOverheadRegisters;
 }
@@ -249,7 +249,7 @@ BlockWork work_from(const ir::Kernel& kernel, const WorkReader& reader, const Ha
   work.products = reader.products();
   work.copied = static_cast<int64_t>(reader.inside().loaded / steps);
   work.row_bytes = reader.row_bytes();
-  // Without products all is one step.
+  // Without GEMMs all is one step.
   const Totals& worked = reader.main() != nullptr ? reader.inside() : reader.outside();
   work.functions = worked.functions / steps;
   work.operations = worked.operations / steps;
@@ -337,7 +337,7 @@ std::optional<Workload> workload_of(const ir::Program& program, const Hardware& 
     const auto work = work_of(kernel, hardware);
     if (!work) return std::nullopt;
     double products = 0;
-    for (const TileProduct& product : work->products)
+    for (const TileGemm& product : work->products)
       products += 2.0 * static_cast<double>(product.m * product.n * product.k);
     const double blocks = static_cast<double>(work->blocks);
     all.operations += blocks * work->steps * (products > 0 ? products : work->operations + work->functions);

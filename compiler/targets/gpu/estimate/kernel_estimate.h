@@ -15,7 +15,7 @@ std::optional<BlockWork> work_of(const ir::Kernel& kernel, const Hardware& hardw
 // not refused. nullopt: a grid is only known at run time.
 std::optional<std::variant<Estimate, Refusal>> estimate(const ir::Program& program, const Hardware& hardware);
 
-// What all launches do: operations of products, or of elements where there are none, and bytes that blocks read and
+// What all launches do: operations of GEMMs, or of elements where there are none, and bytes that blocks read and
 // write. nullopt as above.
 struct Workload {
   double operations = 0, bytes = 0;

@@ -17,12 +17,12 @@ constexpr double kSharedRate = 128;                       // bytes of a cycle
 constexpr double kFunctionRate = 16;                      // exp2 and the like of a cycle
 constexpr int64_t kSharedOfSystem = 1024;                 // of each block
 constexpr double kLaunchSeconds = 3e-6;                   // what no kernel goes below
-constexpr double kWarpProductShare = 0.6;                 // of Hopper's rate that products of warps reach
+constexpr double kWarpGemmShare = 0.6;                    // of Hopper's rate that `mma` reaches
 constexpr double kStoreShare = 0.5;                       // of the rate from L2, for the way back
 constexpr double kBlockCycles = 300;                      // to begin and end a block
-constexpr double kHiddenShare = 0.8;                      // of a meeting's cost, by other blocks
+constexpr double kHiddenShare = 0.8;                      // of a barrier's cost, by other blocks
 constexpr double kBusyThreads = 512;                      // of a multiprocessor, that keep its arithmetic units busy
-constexpr double kSplitOperations = 5;                    // to split an element of a product's operand
+constexpr double kSplitOperations = 5;                    // to split an element of a GEMM's operand
 constexpr double kSplitShare = 0.9;                       // of the rate of wgmma, between whose sums threads add
 constexpr int64_t kRowRegisters = 24;                     // of a thread, beside rows: there are no operands
 constexpr int64_t kMostHeld = 32;                         // elements of rows that a thread holds without spilling some
@@ -50,23 +50,23 @@ struct Arrangement {
   int64_t rows = 1, columns = 1;
 };
 
-// Warp groups over a product, those over rows first.
-Arrangement groups_over(const TileProduct& product, int64_t threads) {
+// Warpgroups over a GEMM, those over rows first.
+Arrangement groups_over(const TileGemm& product, int64_t threads) {
   const int64_t groups = threads / 128, rows = std::min(groups, product.m / 64);
   return {rows, groups / rows};
 }
 
-// Registers of a thread for the parts of a split product: sums of one instruction, and parts of A for some steps. None
-// if nothing is left beside C.
-std::optional<int64_t> registers_for_parts(const TileProduct& product, int64_t threads) {
+// Registers of a thread for a split-precision GEMM: accumulators of one instruction, and parts of A for some steps.
+// None if nothing is left beside C.
+std::optional<int64_t> registers_for_parts(const TileGemm& product, int64_t threads) {
   const int64_t sums = product.m * product.n / threads, steps = std::min(kStepsOfParts, product.k / 8);
   for (int64_t n = std::min<int64_t>(256, product.n / groups_over(product, threads).columns); n >= 8; n /= 2)
     if (const int64_t parts = registers_of_parts(n, steps); has_room_for_parts(sums, parts, threads)) return parts;
   return std::nullopt;
 }
 
-// Whether warp groups multiply it, from shared memory (wgmma).
-bool by_groups(const TileProduct& product, int64_t threads, const Hardware& hardware) {
+// Whether warpgroups multiply it, from shared memory (wgmma).
+bool by_groups(const TileGemm& product, int64_t threads, const Hardware& hardware) {
   if (hardware.architecture != Architecture::sm_90a || threads % 128 != 0 || product.m % 64 != 0 || product.n % 8 != 0)
     return false;
   if (product.parts > 1) return registers_for_parts(product, threads).has_value();
@@ -96,7 +96,7 @@ struct ProductCost {
   double operations = 0;    // of the threads, on operands
 };
 
-ProductCost cost_of(const TileProduct& product, int64_t threads, const Hardware& hardware) {
+ProductCost cost_of(const TileGemm& product, int64_t threads, const Hardware& hardware) {
   const double operations = 2.0 * static_cast<double>(product.m * product.n * product.k);
   const double bytes = static_cast<double>(product.k * product.type.bytes());
   const double rate = tensor_rate(product.type, hardware);
@@ -120,10 +120,10 @@ ProductCost cost_of(const TileProduct& product, int64_t threads, const Hardware&
   const bool hopper = hardware.architecture == Architecture::sm_90a;
   const double parts = static_cast<double>(product.parts);
   const double splitting = product.parts == 1 ? 0 : read / static_cast<double>(product.type.bytes()) * kSplitOperations;
-  return {parts * operations / (hopper ? rate * kWarpProductShare : rate), read, splitting};
+  return {parts * operations / (hopper ? rate * kWarpGemmShare : rate), read, splitting};
 }
 
-// The share of L2's rate that copies of such rows reach: the copy engine asks for rows one by one.
+// The share of L2's rate that copies of such rows reach: TMA requests rows one by one.
 double share_of_rows(int64_t row_bytes, const Hardware& hardware) {
   if (hardware.architecture == Architecture::sm_80) return row_bytes >= 64 ? 1 : 0.6;
   return row_bytes >= 128 ? 1 : row_bytes >= 64 ? 0.65 : 0.35;
@@ -158,7 +158,7 @@ struct StepCost {
 StepCost cost_of_step(const BlockWork& work, const Hardware& hardware, double together) {
   StepCost cost;
   double read = 0, by_threads = 0, splitting = 0;
-  for (const TileProduct& product : work.products) {
+  for (const TileGemm& product : work.products) {
     const ProductCost one = cost_of(product, work.threads, hardware);
     (tensor_rate(product.type, hardware) > 0 ? cost.tensor : by_threads) += one.cycles;
     read += one.shared_bytes;
@@ -195,19 +195,19 @@ std::variant<Estimate, Refusal> estimate(const BlockWork& work, const Hardware& 
   result.waves = blocks / (processors * static_cast<double>(result.resident));
   const double together = std::min(static_cast<double>(result.resident), rounds);
   const StepCost step = cost_of_step(work, hardware, together);
-  // Blocks or warp groups side by side hide half of the arithmetic behind products; one alone hides nothing.
+  // Blocks or warpgroups side by side hide half of the arithmetic behind MMAs; one alone hides nothing.
   const double more = std::max(step.tensor, step.arithmetic), less = std::min(step.tensor, step.arithmetic);
   const double computing = together > 1 || work.threads > 128 ? more + less / 2 : more + less;
   const double busy = std::max({computing, step.shared, step.cache});
-  // A step of a block waits for what was asked for `stages - 1` steps before.
+  // A step of a block waits for the loads that were issued `stages - 1` steps before.
   const double arrival = work.copied == 0 ? 0 : hardware.latency + step.cache;
   const double ahead = static_cast<double>(work.stages - 1);
-  const double alone =
-      work.stages < 2 ? busy + hardware.meeting + arrival : std::max(busy + hardware.meeting, arrival / ahead);
+  const double alone = work.stages < 2 ? busy + hardware.barrier_cycles + arrival
+                                       : std::max(busy + hardware.barrier_cycles, arrival / ahead);
   const double moved = static_cast<double>(work.loaded) + static_cast<double>(work.stored) / kStoreShare;
   const double ends = hardware.latency + moved / hardware.cache_rate + arrival;
-  const double meeting = hardware.meeting * (1 - kHiddenShare);
-  const double full = rounds * (work.steps * (busy + meeting) + kBlockCycles) + ends;
+  const double barrier_cycles = hardware.barrier_cycles * (1 - kHiddenShare);
+  const double full = rounds * (work.steps * (busy + barrier_cycles) + kBlockCycles) + ends;
   const double chained = std::ceil(rounds / together) * (work.steps * alone + ends + kBlockCycles);
   // Blocks that take longer than others keep the device from ending.
   result.cycles = std::max(full, chained) + std::max(0.0, work.longest - work.steps) * alone;
@@ -218,7 +218,7 @@ std::variant<Estimate, Refusal> estimate(const BlockWork& work, const Hardware& 
   return result;
 }
 
-int64_t operand_registers(const TileProduct& product, int64_t threads, const Hardware& hardware) {
+int64_t operand_registers(const TileGemm& product, int64_t threads, const Hardware& hardware) {
   if (by_groups(product, threads, hardware)) return product.parts > 1 ? *registers_for_parts(product, threads) : 0;
   const Arrangement warps = arrange(std::max<int64_t>(1, threads / 32), product.m, product.n, 16);
   const int64_t words = (product.m / warps.rows + product.n / warps.columns) / 4;
@@ -256,7 +256,7 @@ class Ranking {
   const Hardware& hardware_;
   std::vector<Tiles> all_;
 
-  // Of kernels without products, which mostly wait for memory alike: how far from 16 elements of each of 256 threads.
+  // Of kernels without GEMMs, which mostly wait for memory alike: how far from 16 elements of each of 256 threads.
   static int64_t unusual(const Tiles& tiles) {
     if (!tiles.work.products.empty()) return 0;
     return std::abs(tiles.block_m * tiles.block_n / tiles.threads - 16) * 1024 + std::abs(tiles.threads - 256);
@@ -266,7 +266,7 @@ class Ranking {
 int64_t words_of(int64_t elements, ir::DType type) { return tiles_over(elements * type.bytes(), 4); }
 
 // Registers of a thread for an accumulator and the operands.
-int64_t product_registers(const TileProduct& product, int64_t threads, const Hardware& hardware) {
+int64_t product_registers(const TileGemm& product, int64_t threads, const Hardware& hardware) {
   const ir::DType accumulator = product.type == ir::kFloat64 ? ir::kFloat64 : ir::kFloat32;
   return words_of(product.m * product.n, accumulator) / threads + kOverheadRegisters +
          operand_registers(product, threads, hardware);
@@ -316,7 +316,7 @@ Tiles gemm_tiles(const GemmProblem& problem, const Hardware& hardware, Tiles til
   work.threads = tiles.threads;
   work.steps = static_cast<double>(tiles_over(steps, tiles.split_k));
   work.stages = tiles.stages;
-  TileProduct product{tiles.block_m, tiles.block_n, tiles.block_k, problem.element};
+  TileGemm product{tiles.block_m, tiles.block_n, tiles.block_k, problem.element};
   if (problem.full_precision && problem.element == ir::kFloat32) {
     product.type = ir::kTensorFloat32;
     product.parts = kPartsOfFloat32;
@@ -367,7 +367,7 @@ std::vector<Tiles> recommend(const GemmProblem& problem, const Hardware& hardwar
       ranking.add(gemm_tiles(problem, hardware, one));
     }
   };
-  // Rows of up to 128 bytes: what a swizzle spans and the copy engine moves at a time.
+  // Rows of up to 128 bytes: what a swizzle spans and TMA moves at a time.
   for (const int64_t m : block_sizes({16, 32, 64, 128, 256}, problem.m))
     for (const int64_t n : block_sizes({16, 32, 64, 128, 256}, problem.n))
       for (const int64_t k : block_sizes({std::max<int64_t>(16, 32 / bytes), 64 / bytes, 128 / bytes}, problem.k))
@@ -421,9 +421,9 @@ Tiles reduction_tiles(const ReductionProblem& problem, Tiles tiles) {
   work.steps = static_cast<double>(chunks * passes);
   const int64_t of_thread =
       std::max<int64_t>(1, tiles_over(tiles.block_n, std::max<int64_t>(1, tiles.threads / tiles.block_m)));
-  // Threads meet over a board after the lanes of their warps have.
-  const double meetings = tiles.threads > 32 * tiles.block_m ? 60 * std::log2(static_cast<double>(tiles.threads)) : 100;
-  work.operations = operations_of_elements(static_cast<double>(elements), of_thread, problem.element) + 128 * meetings;
+  // Warps combine their values through scratch after lanes have by shuffles.
+  const double barriers = tiles.threads > 32 * tiles.block_m ? 60 * std::log2(static_cast<double>(tiles.threads)) : 100;
+  work.operations = operations_of_elements(static_cast<double>(elements), of_thread, problem.element) + 128 * barriers;
   (chunks > 1 ? work.copied : work.loaded) = elements * bytes * problem.inputs;
   work.stored = problem.writes_rows ? tiles.block_m * problem.columns * bytes : tiles.block_m * bytes;
   work.registers = words_of(elements * problem.inputs, ir::kFloat32) / tiles.threads + kRowRegisters;

@@ -15,13 +15,13 @@
 
 namespace tilepilot::targets::gpu {
 
-// A product of tiles, [m, k] by [k, n].
-struct TileProduct {
+// A GEMM of tiles, [m, k] by [k, n].
+struct TileGemm {
   int64_t m = 0, n = 0, k = 0;
   ir::DType type;  // of the operands
   bool a_in_registers = false;
-  bool any_major = true;  // false: an operand lies across, as asynchronous products take elements of 16 bits alone
-  int64_t parts = 1;      // products that are made of it, splitting its operands
+  bool any_major = true;  // false: an operand is not K-major, which wgmma allows for 16-bit elements alone
+  int64_t parts = 1;      // MMAs that it becomes where its operands are split
 };
 // Of float32 at full precision, of tfloat32 (`T.gemm(..., precision="fp32")`).
 inline constexpr int64_t kPartsOfFloat32 = 3;
@@ -32,12 +32,12 @@ struct BlockWork {
   double steps = 1;    // mean of the blocks
   double longest = 0;  // steps of the block that has most; 0: all have the same
   int64_t stages = 1;
-  std::vector<TileProduct> products;  // of a step
-  int64_t copied = 0;                 // bytes from global memory in a step
-  int64_t row_bytes = 128;            // the shortest row among these copies
-  double functions = 0;               // exp and the like, in a step
-  double operations = 0;              // other operations on elements, in a step
-  int64_t loaded = 0, stored = 0;     // bytes before and after the loop
+  std::vector<TileGemm> products;  // of a step
+  int64_t copied = 0;              // bytes from global memory in a step
+  int64_t row_bytes = 128;         // the shortest row among these copies
+  double functions = 0;            // exp and the like, in a step
+  double operations = 0;           // other operations on elements, in a step
+  int64_t loaded = 0, stored = 0;  // bytes before and after the loop
   int64_t shared_bytes = 0;
   int64_t registers = 0;    // of a thread
   double memory_bytes = 0;  // that all blocks together move through memory
@@ -58,7 +58,7 @@ struct Refusal {
 std::variant<Estimate, Refusal> estimate(const BlockWork& work, const Hardware& hardware);
 
 // Of a thread, for the operands of one instruction; none where it reads them from shared memory.
-int64_t operand_registers(const TileProduct& product, int64_t threads, const Hardware& hardware);
+int64_t operand_registers(const TileGemm& product, int64_t threads, const Hardware& hardware);
 
 struct GemmProblem {
   int64_t m = 0, n = 0, k = 0;
@@ -66,7 +66,7 @@ struct GemmProblem {
   ir::DType element = ir::kFloat16, output = ir::kFloat16;
   bool transpose_a = false, transpose_b = true;  // a is [k, m]; b is [n, k]
   bool may_split = false;                        // blocks may share a tile's sum over k
-  bool full_precision = false;                   // of float32: by split products instead of by the threads
+  bool full_precision = false;                   // of float32: by 3xTF32 instead of by the threads
 };
 struct AttentionProblem {
   int64_t batch = 1, heads = 1, queries = 0, keys = 0, dim = 0;

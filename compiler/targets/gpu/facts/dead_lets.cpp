@@ -55,6 +55,6 @@ class Needed {
 
 }  // namespace
 
-std::vector<Stmt> without_unused_lets(const std::vector<Stmt>& list) { return Needed().without_unused(list); }
+std::vector<Stmt> without_dead_lets(const std::vector<Stmt>& list) { return Needed().without_unused(list); }
 
 }  // namespace tilepilot::targets::gpu

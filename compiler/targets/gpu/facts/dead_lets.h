@@ -1,5 +1,4 @@
-// What a list of statements needs of its lets: threads that only ask for tiles compute no values but those that say
-// which.
+// Dead-code elimination of lets: the producer warpgroup computes only the values that its copies need.
 #pragma once
 
 #include <vector>
@@ -10,6 +9,6 @@ namespace tilepilot::targets::gpu {
 
 // The list without lets whose variables no statement after them names, in loops and branches, too; While loops, roles
 // and blocks within it are kept as they are.
-std::vector<ir::Stmt> without_unused_lets(const std::vector<ir::Stmt>& list);
+std::vector<ir::Stmt> without_dead_lets(const std::vector<ir::Stmt>& list);
 
 }  // namespace tilepilot::targets::gpu

@@ -116,7 +116,7 @@ class Splitter : public ir::Rewriter {
         ir::If{all, in_block(ir::make_stmt(std::move(plain), span)), in_block(ir::make_stmt(loop, span))}, span);
   }
 
-  // What else would be loaded is better asked for early, whatever is chosen.
+  // Loads are better issued early, whichever branch is taken.
   static bool in_registers(const ir::Store& store) {
     bool all = store.buffer->scope == ir::Scope::fragment;
     ir::walk(store.value, [&](const Expr& part) {
@@ -136,7 +136,7 @@ class Splitter : public ir::Rewriter {
 
 }  // namespace
 
-ir::Kernel split_uniform_choices(const ir::Kernel& kernel) {
+ir::Kernel unswitch_loops(const ir::Kernel& kernel) {
   if (!kernel.thread_vars.empty()) return kernel;  // whose loops each thread runs for itself
   ir::Kernel result = kernel;
   result.body = Splitter(kernel).rewrite(kernel.body);

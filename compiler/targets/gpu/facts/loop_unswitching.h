@@ -1,5 +1,6 @@
-// Loops that choose each element's value by a comparison, as masks of attention do: where the comparison holds for all
-// elements of the tile at once, which one comparison tells, nothing is compared element by element.
+// Loop unswitching of loops that choose each element's value by a comparison, as masks of attention do: where the
+// comparison holds for all elements of the tile at once, which one comparison tells, nothing is compared element by
+// element.
 //
 //   parallel i, j: s[i, j] = m + i >= n + j ? 0 : -inf      if m >= n + 127 { parallel i, j: s[i, j] = 0 }
 //                                                      ->   else { as before }
@@ -10,6 +11,6 @@
 namespace tilepilot::targets::gpu {
 
 // Loops over fragments outside loops of threads. Values are the same.
-ir::Kernel split_uniform_choices(const ir::Kernel& kernel);
+ir::Kernel unswitch_loops(const ir::Kernel& kernel);
 
 }  // namespace tilepilot::targets::gpu

@@ -14,7 +14,7 @@ namespace tilepilot::targets::gpu {
 std::optional<std::vector<int64_t>> register_map(const layout::Fragment& loop, const std::vector<ir::Var>& vars,
                                                  const std::vector<ir::Expr>& indices, const layout::Fragment& held);
 
-// Whether each thread has its elements, as far as some registers of some threads show; much quicker.
+// Whether each thread has its elements, as far as some registers of some threads show; much faster.
 bool may_have_register_map(const layout::Fragment& loop, const std::vector<ir::Var>& vars,
                            const std::vector<ir::Expr>& indices, const layout::Fragment& held);
 

@@ -2,7 +2,7 @@
 // otherwise. Code is written for what LibTorch allocates: tensors that begin at a multiple of 16 bytes, whose rows are
 // multiples of 16 bytes, with fewer than 2^31 elements. Slices may begin elsewhere, rows may have any length where an
 // extent is known at launch alone, and so may there be more elements than 32 bits count: vectors and boxes of the copy
-// engine would fault there, indices would wrap. Facts are few, so that a program has few versions.
+// TMA would fault there, indices would wrap. Facts are few, so that a program has few versions.
 #pragma once
 
 #include <compare>

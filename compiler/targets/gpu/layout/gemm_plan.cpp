@@ -102,10 +102,11 @@ Fragment thread_tiles(int64_t m, int64_t n, int64_t threads) {
   for (int64_t count = 1; count <= threads; ++count)
     if (threads % count == 0 && count * vector <= n && count * count <= 2 * threads) across = count;
   const int64_t down = threads / across;
-  const int64_t rounds_n = (n + across * vector - 1) / (across * vector), rounds_m = (m + down - 1) / down;
-  const int64_t width = across * vector * rounds_n;
+  const int64_t iterations_n = (n + across * vector - 1) / (across * vector), iterations_m = (m + down - 1) / down;
+  const int64_t width = across * vector * iterations_n;
   return Fragment({m, n}, Layout{{across, vector}, {down, width}},
-                  Layout{{vector, 1}, {rounds_n, across * vector}, {rounds_m, down * width}}, {down * rounds_m, width});
+                  Layout{{vector, 1}, {iterations_n, across * vector}, {iterations_m, down * width}},
+                  {down * iterations_m, width});
 }
 
 using Viewed = std::unordered_set<const ir::BufferData*>;
@@ -116,7 +117,7 @@ const Atom* wgmma_atom(ir::DType operand, int64_t n) {
   static const std::vector<Atom> all = [] {
     std::vector<Atom> sized;
     for (const Atom& atom : layout::atoms())
-      for (int64_t columns = 8; atom.threads == layout::kWarpGroupSize && columns <= 256; columns += 8)
+      for (int64_t columns = 8; atom.threads == layout::kWarpgroupSize && columns <= 256; columns += 8)
         sized.push_back(layout::with_n(atom, columns));
     return sized;
   }();
@@ -145,17 +146,17 @@ std::string not_described(const ir::Region& region, bool k_last, const Viewed& v
   return "";
 }
 
-// Warp groups over C, and columns of an instruction: what is read from shared memory decides, since each instruction
+// Warpgroups over C, and columns of an instruction: what is read from shared memory decides, since each instruction
 // reads its rows of A and its columns of B. `unit`: what columns of an instruction must be a multiple of.
-bool place_groups(GemmPlan& plan, const ir::Gemm& gemm, int64_t groups, int64_t unit) {
+bool place_warpgroups(GemmPlan& plan, const ir::Gemm& gemm, int64_t groups, int64_t unit) {
   int64_t best = INT64_MAX;
-  const int64_t threads = groups * layout::kWarpGroupSize;
+  const int64_t threads = groups * layout::kWarpgroupSize;
   for (int64_t down = 1; down <= groups; ++down) {
     const int64_t across = groups / down;
     if (groups % down != 0 || plan.m % (64 * down) != 0 || plan.n % (8 * across) != 0) continue;
     const int64_t columns = plan.n / across;
     for (int64_t n = std::min<int64_t>(256, columns); n >= 8; --n) {
-      const Wgmma shape{multiplied_as(gemm, gemm.a.buffer->type), multiplied_as(gemm, gemm.b.buffer->type),
+      const Wgmma shape{mma_operand_type(gemm, gemm.a.buffer->type), mma_operand_type(gemm, gemm.b.buffer->type),
                         gemm.c.buffer->type, n};
       if (columns % n != 0 || !is_wgmma(shape) || (n % unit != 0 && n != plan.n)) continue;
       const int64_t of_a = gemm.a.buffer->scope == ir::Scope::fragment ? plan.m * plan.k / threads : 0;
@@ -178,16 +179,16 @@ bool place_groups(GemmPlan& plan, const ir::Gemm& gemm, int64_t groups, int64_t 
 
 // Sets the atom, or says why there is none.
 std::string choose_wgmma(GemmPlan& plan, const ir::Gemm& gemm, int64_t threads, const Viewed& viewed) {
-  const ir::DType a = multiplied_as(gemm, gemm.a.buffer->type), b = multiplied_as(gemm, gemm.b.buffer->type),
+  const ir::DType a = mma_operand_type(gemm, gemm.a.buffer->type), b = mma_operand_type(gemm, gemm.b.buffer->type),
                   c = gemm.c.buffer->type;
   if (a != b || !is_wgmma({a, b, c, 64}))
     return fmt::format("wgmma does not multiply {} by {} into {}", ir::to_string(a), ir::to_string(b),
                        ir::to_string(c));
-  if (threads % layout::kWarpGroupSize != 0) return fmt::format("{} threads are no whole warp groups", threads);
+  if (threads % layout::kWarpgroupSize != 0) return fmt::format("{} threads are no whole warpgroups", threads);
   if (plan.m % 64 != 0 || plan.k * a.bits % 256 != 0)
     return fmt::format("{} x {} is no multiple of 64 x {}", plan.m, plan.k, 256 / a.bits);
   const bool a_held = gemm.a.buffer->scope == ir::Scope::fragment && !gemm.transpose_a;
-  // A product that is split reads A into registers, and B from where it has written the parts.
+  // A split-precision wgmma reads A into registers, and B from where it has written the parts.
   std::string why = a_held || plan.splits ? "" : not_described(gemm.a, !gemm.transpose_a, viewed);
   if (why.empty()) why = not_described(gemm.b, gemm.transpose_b, viewed);
   plan.moves_b = plan.splits && !why.empty();
@@ -199,14 +200,14 @@ std::string choose_wgmma(GemmPlan& plan, const ir::Gemm& gemm, int64_t threads, 
   const int64_t row_bytes = ir::constant_int(gemm.b.buffer->shape.back()).value_or(0) * a.bits / 8;
   const int64_t unit =
       gemm.transpose_b || plan.moves_b ? 1 : static_cast<int64_t>(layout::span_of_rows(row_bytes)) * 8 / a.bits;
-  if (place_groups(plan, gemm, threads / layout::kWarpGroupSize, unit)) return "";
-  return fmt::format("{} warp groups cannot share {} x {} evenly{}", threads / layout::kWarpGroupSize, plan.m, plan.n,
+  if (place_warpgroups(plan, gemm, threads / layout::kWarpgroupSize, unit)) return "";
+  return fmt::format("{} warpgroups cannot share {} x {} evenly{}", threads / layout::kWarpgroupSize, plan.m, plan.n,
                      plan.splits ? ", or registers do not suffice for the parts" : "");
 }
 
 }  // namespace
 
-ir::DType multiplied_as(const ir::Gemm& gemm, ir::DType operand) {
+ir::DType mma_operand_type(const ir::Gemm& gemm, ir::DType operand) {
   return operand == ir::kFloat32 && gemm.precision != ir::Precision::ieee ? ir::kTensorFloat32 : operand;
 }
 
@@ -219,13 +220,13 @@ int64_t GemmPlan::steps_together() const {
 
 GemmPlan plan_gemm(const ir::Gemm& gemm, int64_t threads, Architecture architecture, const Viewed& viewed) {
   const int64_t m = extent(gemm.c, 2), n = extent(gemm.c, 1), k = extent(gemm.a, gemm.transpose_a ? 2 : 1);
-  const ir::DType a = multiplied_as(gemm, gemm.a.buffer->type), b = multiplied_as(gemm, gemm.b.buffer->type),
+  const ir::DType a = mma_operand_type(gemm, gemm.a.buffer->type), b = mma_operand_type(gemm, gemm.b.buffer->type),
                   c = gemm.c.buffer->type;
   GemmPlan plan{nullptr, m, n, k, 1, 1, thread_tiles(m, n, threads), {}, {}};
   plan.splits = gemm.precision == ir::Precision::fp32 && gemm.a.buffer->type == ir::kFloat32 && a == b;
   if (architecture == Architecture::sm_90a) {
-    plan.not_by_groups = choose_wgmma(plan, gemm, threads, viewed);
-    if (plan.not_by_groups.empty()) {
+    plan.wgmma_obstacle = choose_wgmma(plan, gemm, threads, viewed);
+    if (plan.wgmma_obstacle.empty()) {
       hold_by_warps(plan);
       return plan;
     }

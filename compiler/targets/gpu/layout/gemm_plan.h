@@ -1,5 +1,5 @@
-// How the threads of a block share a matrix product: which tensor-core instruction, how warps stand over C, and who
-// holds what. Where no instruction fits, each thread multiplies and adds a small tile of its own.
+// How the threads of a block share a GEMM: which tensor-core instruction, how warps tile C, and which thread holds
+// what. Where no instruction fits, each thread multiplies and adds a small tile of its own.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ namespace tilepilot::targets::gpu {
 struct GemmPlan {
   const layout::Atom* atom = nullptr;  // null: fused multiply-adds
   int64_t m = 0, n = 0, k = 0;
-  int64_t warps_m = 1, warps_n = 1;  // warp w stands at (w % warps_m, w / warps_m); of a wgmma: warp group w
+  int64_t warps_m = 1, warps_n = 1;  // warp w stands at (w % warps_m, w / warps_m); of a wgmma: warpgroup w
   layout::Fragment c;
   // Where an operand is held in registers. Without an atom neither can be.
   std::optional<layout::Fragment> a, b;
@@ -24,10 +24,10 @@ struct GemmPlan {
   bool moves_b = false;  // of a wgmma that splits: B is not stored as it reads it, so both parts are written anew
   std::string reason;    // why there is no atom
   bool has_instruction = true;  // some tensor-core instruction multiplies these types
-  std::string not_by_groups;    // why the atom is no wgmma, where the architecture has it
+  std::string wgmma_obstacle;   // why the atom is no wgmma, where the architecture has it
 
   bool is_wgmma() const { return atom != nullptr && atom->threads == 128; }
-  // Atoms of one warp, or warp group, along each axis.
+  // Atoms of one warp, or warpgroup, along each axis.
   int64_t tiles_m() const { return m / (warps_m * atom->m); }
   int64_t tiles_n() const { return n / (warps_n * atom->n); }
   int64_t steps() const { return k / atom->k; }
@@ -43,6 +43,6 @@ GemmPlan plan_gemm(const ir::Gemm& gemm, int64_t threads, Architecture architect
                    const std::unordered_set<const ir::BufferData*>& viewed);
 
 // As what tensor cores take an operand: of float32, if the program allows it, the bits of tfloat32.
-ir::DType multiplied_as(const ir::Gemm& gemm, ir::DType operand);
+ir::DType mma_operand_type(const ir::Gemm& gemm, ir::DType operand);
 
 }  // namespace tilepilot::targets::gpu

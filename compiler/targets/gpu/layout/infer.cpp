@@ -32,8 +32,9 @@ using layout::Shape;
 
 namespace {
 
-constexpr int64_t kUsualRounds = 8, kMostRounds = 64;  // of a loop whose extent is unknown, of all loops around a place
-constexpr size_t kMostExplained = 5;                   // layouts that were weighed
+constexpr int64_t kUsualIterations = 8,
+                  kMostIterations = 64;  // of a loop whose extent is unknown, of all loops around a place
+constexpr size_t kMostExplained = 5;     // layouts that were weighed
 
 class Inferrer {
  public:
@@ -48,10 +49,10 @@ class Inferrer {
     collect();
     strict();
     // Where loops are weighed; at last once more, since how they leave their results in tiles says where these lie.
-    place_tiles(kernel_, viewed_, result_);
-    spread();
-    while (choose_freely()) spread();
-    place_tiles(kernel_, viewed_, result_);
+    lay_out_shared_tiles(kernel_, viewed_, result_);
+    propagate();
+    while (choose_freely()) propagate();
+    lay_out_shared_tiles(kernel_, viewed_, result_);
     find_conflicts(users_, threads_, result_);
     return std::move(result_);
   }
@@ -100,13 +101,13 @@ class Inferrer {
         return;
       }
       for (const Expr& extent : loop->extents)
-        times *= std::clamp<int64_t>(ir::constant_int(extent).value_or(kUsualRounds), 1, kMostRounds / times);
+        times *= std::clamp<int64_t>(ir::constant_int(extent).value_or(kUsualIterations), 1, kMostIterations / times);
       return collect(loop->body, times);
     }
     if (const auto* block = ir::as<ir::Block>(stmt)) {
       for (const Stmt& part : block->body) collect(part, times);
     } else if (const auto* loop_while = ir::as<ir::While>(stmt)) {
-      collect(loop_while->body, std::min(times * kUsualRounds, kMostRounds));
+      collect(loop_while->body, std::min(times * kUsualIterations, kMostIterations));
     } else if (const auto* choice = ir::as<ir::If>(stmt)) {
       collect(choice->then, times);
       if (choice->otherwise) collect(choice->otherwise, times);
@@ -114,7 +115,7 @@ class Inferrer {
       users_.reductions.push_back({stmt, times});
     } else if (ir::as<ir::Gemm>(stmt)) {
       users_.gemms.push_back(stmt);
-    } else if (is_conversion(stmt)) {
+    } else if (is_layout_conversion(stmt)) {
       users_.conversions.push_back(stmt);
     } else if (!uses_of(stmt).empty()) {
       users_.others.push_back(stmt);
@@ -274,7 +275,7 @@ class Inferrer {
     });
   }
 
-  void spread() {
+  void propagate() {
     bool more = true;
     while (more) {
       more = false;
@@ -406,7 +407,7 @@ class Inferrer {
     trial.cost += register_cost(words, threads_);
   }
 
-  // Whether threads hold what they need of a fragment in a loop, as far as that is seen quickly.
+  // Whether threads hold what they need of a fragment in a loop, as far as a cheap test shows.
   bool is_served(const ParallelLoop& loop, const Use& use) const {
     const Fragment &at = *known(loop), &held = *known(use.buffer);
     const auto like = projected(loop, use, at);
@@ -472,7 +473,7 @@ class Inferrer {
     FreeTile tile{shape_of(buffer), threads_, vector_of(buffer), {}, {}};
     const Give give = [&](const Fragment& fragment) {
       set(buffer, fragment);
-      spread();
+      propagate();
     };
     const Fragment plain = plain_fragment(tile);
     const Trial trial = attempt(plain, give);

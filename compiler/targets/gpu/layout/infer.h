@@ -1,5 +1,5 @@
 // Layout inference: which thread holds what of each fragment, how the iterations of parallel loops are dealt out to
-// threads, where the elements of shared tiles lie, and how each matrix product is computed.
+// threads, where the elements of shared tiles lie, and how each GEMM is computed.
 //
 // Three rounds, as in TileLang (Wang et al., "TileLang", 2025, section 4.2): strict, what tensor-core instructions
 // demand of their operands; common, what follows from that through parallel loops and reductions; free, a partition for
@@ -30,9 +30,9 @@ struct Inference {
   std::unordered_map<const ir::StmtNode*, layout::WarpMoves> conversions;  // copies from one fragment to another
 
   // Shared memory through which the threads of a reduction exchange what they have, where lanes of a warp are not all;
-  // among the kernel's allocations and tiles. See `give_boards`.
-  std::unordered_map<const ir::StmtNode*, ir::Buffer> boards;
-  bool compact_boards = false;  // one value for all lanes that shuffles have combined, for a few more instructions
+  // among the kernel's allocations and tiles. See `allocate_reduction_scratch`.
+  std::unordered_map<const ir::StmtNode*, ir::Buffer> scratch_buffers;
+  bool compact_scratch = false;  // one value for all lanes that shuffles have combined, for a few more instructions
 
   // A statement that wants a fragment otherwise than it is held.
   struct Conflict {

@@ -15,7 +15,7 @@ int64_t word_bits(ir::DType type) { return std::max<int64_t>(32, type.bits); }
 
 }  // namespace
 
-bool is_conversion(const ir::Stmt& stmt) {
+bool is_layout_conversion(const ir::Stmt& stmt) {
   const auto* copy = ir::as<ir::Copy>(stmt);
   return copy && copy->source.buffer->scope == ir::Scope::fragment &&
          copy->destination.buffer->scope == ir::Scope::fragment;

@@ -1,5 +1,5 @@
-// Conversions: copies from one fragment to another of the same shape, by shuffles of the lanes of each warp. They stand
-// where two uses of a tile want it held in different ways and no element has to cross warps.
+// Layout conversions: copies from one fragment to another of the same shape, by shuffles of the lanes of each warp.
+// They stand where two uses of a tile want it held in different ways and no element has to cross warps.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace tilepilot::targets::gpu {
 
-bool is_conversion(const ir::Stmt& stmt);
+bool is_layout_conversion(const ir::Stmt& stmt);
 
 // None where elements cross warps, or where shared memory costs less (layout_cost.h).
 std::optional<layout::WarpMoves> conversion_by_shuffles(ir::DType type, const layout::Fragment& from,

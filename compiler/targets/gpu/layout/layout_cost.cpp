@@ -26,13 +26,13 @@ using layout::kWarpSize;
 namespace {
 
 // Issue slots of a multiprocessor, which issues four instructions a cycle: it takes one memory instruction or shuffle a
-// cycle, gives 128 bytes of shared memory and gets about 32 bytes from beyond it. All threads meet in tens of cycles. A
+// cycle, gives 128 bytes of shared memory and gets about 32 bytes from beyond it. A barrier takes tens of cycles. A
 // register that is spilled is stored and loaded.
 constexpr int64_t kAccess = 4, kSector = 4, kWavefront = 4, kShuffle = 5, kMeeting = 100, kStep = 1, kSpill = 32;
 
 // Of a word that one lane hands to another: it is told apart and moved into its place. A word of less than 32 bits is
 // taken out of registers and put back, as costly as three. Measured on an H200: 64 shuffles of 16 bits take longer than
-// a way through shared memory, by 50 ns in a product of int8 and by 960 ns in one of float8; 32 of 32 bits take less.
+// a way through shared memory, by 50 ns in a GEMM of int8 and by 960 ns in one of float8; 32 of 32 bits take less.
 constexpr int64_t kStepsOfWord = 2, kNarrowWord = 3;
 
 constexpr int64_t kSectorBytes = 32, kBankBytes = 128;
@@ -103,7 +103,7 @@ Sample sample_of(const Fragment& fragment) {
   return sample;
 }
 
-// In bytes; in a tile, places outside it count as its ends.
+// In bytes; in a tile, out-of-bounds places count as its ends.
 int64_t address_of(const MemoryAccess& access, const std::vector<int64_t>& values) {
   const int64_t bytes = std::max<int64_t>(1, access.buffer->type.bytes());
   int64_t place = 0;
@@ -159,7 +159,7 @@ LayoutCost& LayoutCost::operator+=(const LayoutCost& other) {
   sectors += other.sectors;
   wavefronts += other.wavefronts;
   shuffles += other.shuffles;
-  meetings += other.meetings;
+  barriers += other.barriers;
   steps += other.steps;
   spills += other.spills;
   return *this;
@@ -167,13 +167,13 @@ LayoutCost& LayoutCost::operator+=(const LayoutCost& other) {
 
 LayoutCost LayoutCost::operator*(int64_t times) const {
   return {accesses * times, sectors * times, wavefronts * times, shuffles * times,
-          meetings * times, steps * times,   spills * times};
+          barriers * times, steps * times,   spills * times};
 }
 
 bool is_clearly_less(const LayoutCost& cost, const LayoutCost& than) { return cost.total() * 10 < than.total() * 9; }
 
 int64_t LayoutCost::total() const {
-  return accesses * kAccess + sectors * kSector + wavefronts * kWavefront + shuffles * kShuffle + meetings * kMeeting +
+  return accesses * kAccess + sectors * kSector + wavefronts * kWavefront + shuffles * kShuffle + barriers * kMeeting +
          steps * kStep + spills * kSpill;
 }
 
@@ -186,7 +186,7 @@ std::string to_text(const LayoutCost& cost) {
   add(cost.sectors, "sectors");
   add(cost.wavefronts, "wavefronts");
   add(cost.shuffles, "shuffles");
-  add(cost.meetings, "meetings");
+  add(cost.barriers, "barriers");
   add(cost.steps, "steps");
   add(cost.spills, "spills");
   return fmt::format("cost {} ({})", cost.total(), fmt::join(parts, ", "));
@@ -259,7 +259,7 @@ LayoutCost reduction_cost(const Fragment& source, size_t axis, int64_t results) 
   // Each thread leaves what it has and takes what the others left.
   cost.accesses = cost.wavefronts = warps * results * (1 + parts);
   cost.steps += warps * results * parts;
-  cost.meetings = 1;
+  cost.barriers = 1;
   return cost;
 }
 
@@ -269,14 +269,14 @@ LayoutCost exchange_cost(int64_t elements, int64_t threads) {
           .sectors = 0,
           .wavefronts = 2 * rounds,
           .shuffles = 0,
-          .meetings = 2,
+          .barriers = 2,
           .steps = 2 * rounds,
           .spills = 0};
 }
 
 LayoutCost exchange_cost(const Fragment& from, const Fragment& to, int64_t element_bits) {
   const int64_t warps = warps_of(from.thread_count());
-  LayoutCost cost{.meetings = 2};
+  LayoutCost cost{.barriers = 2};
   for (const Fragment* side : {&from, &to}) {
     const auto tile = layout::SharedLayout::linear(side->shape(), element_bits);
     const int64_t together = layout::vector_length(*side, tile), moves = warps * side->register_count() / together;
@@ -289,7 +289,7 @@ LayoutCost exchange_cost(const Fragment& from, const Fragment& to, int64_t eleme
 LayoutCost shuffle_cost(const layout::WarpMoves& moves, int64_t element_bits, int64_t threads) {
   const int64_t bits = element_bits * moves.unit, warps = warps_of(threads);
   const int64_t words = moves.shuffles() * (bits < 32 ? kNarrowWord : bits / 32);
-  int64_t choices = 0;  // of lanes that ask for several words, among what comes
+  int64_t choices = 0;  // of lanes that request several words, among what arrives
   for (const layout::WordMove& move : moves.words) choices += static_cast<int64_t>(move.words.size()) - 1;
   LayoutCost cost;
   cost.shuffles = warps * words;

@@ -18,7 +18,7 @@ struct LayoutCost {
   int64_t sectors = 0;     // of 32 bytes of global memory, by access
   int64_t wavefronts = 0;  // of shared memory
   int64_t shuffles = 0;    // of warps, of 32 bits each
-  int64_t meetings = 0;    // of all threads, for values that cross warps
+  int64_t barriers = 0;    // of the block, for values that cross warps
   int64_t steps = 0;       // what warps do with registers, whoever of their threads has work or does what others do
   int64_t spills = 0;      // registers of warps beyond what threads have
 

@@ -43,7 +43,7 @@ bool may_be_compact(const SplitModes& modes) {
     return mode.weight % layout::kWarpSize == 0;
   });
 }
-int64_t board_size(const SplitModes& modes, int64_t threads, bool compact) {
+int64_t scratch_size(const SplitModes& modes, int64_t threads, bool compact) {
   if (compact && may_be_compact(modes))
     for (const ThreadMode& mode : modes.lanes) threads /= mode.extent;
   return threads;

@@ -24,8 +24,8 @@ SplitModes split_modes(const std::vector<ThreadMode>& along, int64_t threads);
 // Threads of other warps are told apart by whole warps, so that lanes can be left out.
 bool may_be_compact(const SplitModes& modes);
 
-// Places in a board for the values of so many threads after shuffles, and that of a thread's value.
-int64_t board_size(const SplitModes& modes, int64_t threads, bool compact);
+// Elements of scratch for the values of so many threads after shuffles.
+int64_t scratch_size(const SplitModes& modes, int64_t threads, bool compact);
 
 // Elements that values are combined in.
 ir::DType accumulator_type(ir::DType type);

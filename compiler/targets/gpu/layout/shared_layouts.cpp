@@ -17,8 +17,8 @@ namespace {
 
 using TileSet = std::unordered_set<const ir::BufferData*>;
 
-// Tiles that the copy engine stores: it undoes a swizzle. And those of which it fills panels.
-void add_engine_tiles(const ir::Kernel& kernel, TileSet& tiles) {
+// Tiles that TMA stores: it undoes a swizzle. And those of which it fills panels.
+void add_tma_tiles(const ir::Kernel& kernel, TileSet& tiles) {
   ir::walk(
       kernel.body,
       [&](const Stmt& part) {
@@ -95,9 +95,9 @@ TileSet tiles_of_boxes(const Stmt& body) {
   return tiles;
 }
 
-void place_tiles(const ir::Kernel& kernel, const TileSet& viewed, Inference& inference) {
+void lay_out_shared_tiles(const ir::Kernel& kernel, const TileSet& viewed, Inference& inference) {
   TileSet in_panels, in_rows;
-  add_engine_tiles(kernel, in_panels);
+  add_tma_tiles(kernel, in_panels);
   add_operands(kernel, inference, in_panels);
   add_matrix_tiles(kernel, inference, in_rows);
   const TileSet of_boxes = tiles_of_boxes(kernel.body);

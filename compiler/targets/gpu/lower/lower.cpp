@@ -30,10 +30,10 @@ Buffer Lowering::local(const std::string& name, ir::DType type, int64_t elements
   return allocations.back();
 }
 
-Buffer Lowering::board(const std::string& name, ir::DType type, int64_t elements) {
+Buffer Lowering::scratch(const std::string& name, ir::DType type, int64_t elements) {
   allocations.push_back(std::make_shared<ir::BufferData>(
       ir::BufferData{name, type, Scope::shared, {ir::int_imm(elements)}, {}, kernel.span}));
-  boards.push_back(allocations.back());
+  scratch_buffers.push_back(allocations.back());
   return allocations.back();
 }
 
@@ -154,7 +154,7 @@ class Lowerer {
                   thread_count(planned.kernel),
                   {},
                   {},
-                  planned.meet,
+                  planned.sync,
                   {},
                   {},
                   {}} {
@@ -173,15 +173,15 @@ class Lowerer {
     result.kernel.body = ir::make_stmt(ir::Block{std::move(body)}, lowering_.kernel.body->span);
     result.shared_bytes = planned_.arena.bytes;
     const int64_t end = (planned_.arena.bytes + 15) / 16 * 16;
-    for (const Buffer& board : lowering_.boards) {
-      result.offsets.emplace(board.get(), end);
+    for (const Buffer& scratch : lowering_.scratch_buffers) {
+      result.offsets.emplace(scratch.get(), end);
       result.shared_bytes =
-          std::max(result.shared_bytes, end + *ir::constant_int(board->shape[0]) * board->type.bytes());
+          std::max(result.shared_bytes, end + *ir::constant_int(scratch->shape[0]) * scratch->type.bytes());
     }
     for (const auto& [tile, place] : planned_.arena.places)
       result.offsets.emplace(lowering_.places.at(tile).get(), place.offset);
     result.kernel.allocations = std::move(lowering_.allocations);
-    result.products = std::move(lowering_.products);
+    result.wgmmas = std::move(lowering_.wgmmas);
     result.maps = std::move(lowering_.maps);
     result.decisions = planned_.decisions;
     for (const auto& [span, note] : planned_.notes) result.decisions.push_back({span, "note", note});
@@ -238,29 +238,30 @@ class Lowerer {
   // The body of a loop: what an iteration leaves under way is so when the next one begins.
   Stmt repeated(const Stmt& body) {
     if (!starts_or_waits(body)) return inside(body);
-    const ProductsInFlight before = lowering_.flight;
-    lowering_.flight.join({});
+    const OutstandingWgmma before = lowering_.outstanding;
+    lowering_.outstanding.join({});
     ir::walk(
         body,
         [&](const Stmt& part) {
           const auto* gemm = ir::as<ir::Gemm>(part);
           if (gemm && gemm->asynchronous && lowering_.inference.gemms.at(part.get()).is_wgmma())
-            lowering_.flight.may_run(registers_of_product(lowering_, *gemm));
+            lowering_.outstanding.may_run(registers_of_gemm(lowering_, *gemm));
         },
         [](const Expr&) {});
     const Stmt result = inside(body);
-    lowering_.flight.join(before);
+    lowering_.outstanding.join(before);
     return result;
   }
 
   void lower_choice(const ir::If& choice, Span span, Stmts& out) {
-    const ProductsInFlight before = lowering_.flight;
+    const OutstandingWgmma before = lowering_.outstanding;
     const size_t assumed = lowering_.facts.assume(choice.condition);
     const Stmt then = inside(choice.then);
     lowering_.facts.forget(assumed);
-    const ProductsInFlight other = std::exchange(lowering_.flight, before);
+    const OutstandingWgmma other = std::exchange(lowering_.outstanding, before);
     const Stmt otherwise = choice.otherwise ? inside(choice.otherwise) : nullptr;
-    if (starts_or_waits(choice.then) || (otherwise && starts_or_waits(choice.otherwise))) lowering_.flight.join(other);
+    if (starts_or_waits(choice.then) || (otherwise && starts_or_waits(choice.otherwise)))
+      lowering_.outstanding.join(other);
     out.push_back(ir::make_stmt(ir::If{placed(choice.condition), then, otherwise}, span));
   }
 
@@ -289,7 +290,7 @@ class Lowerer {
     } else if (ir::as<ir::Reduce>(stmt)) {
       lower_reduce(lowering_, stmt, out);
     } else if (const auto* copy = ir::as<ir::Copy>(stmt)) {
-      const auto lower_copy = is_conversion(stmt)                      ? lower_conversion
+      const auto lower_copy = is_layout_conversion(stmt)               ? lower_conversion
                               : copy->mode == ir::CopyMode::bulk_load  ? target_.bulk_load
                               : copy->mode == ir::CopyMode::bulk_store ? target_.bulk_store
                               : copy->peer                             ? lower_remote_copy
@@ -335,11 +336,11 @@ class Lowerer {
     }
     if (reduce.lanes > 1) along.push_back({1, reduce.lanes});
     const auto join = [&](const Expr& a, const Expr& b) { return ir::binary(reduce.op, b, a, span); };
-    const Stmt meet = ir::make_stmt(lowering_.meet, span);
-    const bool meets = !split_modes(along, lowering_.threads).warps.empty();
-    const Buffer board = meets ? lowering_.board("board", value->type, lowering_.threads) : nullptr;
-    if (meets) out.push_back(meet);  // readers of an earlier reduction
-    combine_threads(lowering_, {value, join, nullptr, std::move(along)}, board, span, out);
+    const Stmt sync = ir::make_stmt(lowering_.sync, span);
+    const bool syncs = !split_modes(along, lowering_.threads).warps.empty();
+    const Buffer scratch = syncs ? lowering_.scratch("scratch", value->type, lowering_.threads) : nullptr;
+    if (syncs) out.push_back(sync);  // readers of an earlier reduction
+    combine_threads(lowering_, {value, join, nullptr, std::move(along)}, scratch, span, out);
     const ir::Region result = reduce.result;
     const Expr total = ir::cast(ir::load(value, {ir::int_imm(0)}, span), type, span);
     out.push_back(placed(ir::make_stmt(ir::Store{result.buffer, result.start, total}, span)));
@@ -354,24 +355,24 @@ class Lowerer {
     // An order that the access has is that of what all threads do before and after it.
     const auto* atomic = ir::as<ir::Atomic>(leaf);
     const bool orders = atomic && atomic->order != ir::MemoryOrder::relaxed;
-    if (orders) out.push_back(ir::make_stmt(lowering_.meet, stmt->span));
+    if (orders) out.push_back(ir::make_stmt(lowering_.sync, stmt->span));
     out.push_back(lowering_.by_first_thread({leaf}, stmt->span));
-    if (orders) out.push_back(ir::make_stmt(lowering_.meet, stmt->span));
+    if (orders) out.push_back(ir::make_stmt(lowering_.sync, stmt->span));
   }
 
   // One thread does it and tells all what was there before.
   void lower_shared_result(ir::Atomic atomic, Span span, Stmts& out) {
     const ir::Var known = std::exchange(atomic.previous, ir::make_var(atomic.previous->name, atomic.previous->type));
-    const Buffer board = lowering_.board(known->name + "_board", atomic.element.buffer->type, 1);
+    const Buffer scratch = lowering_.scratch(known->name + "_scratch", atomic.element.buffer->type, 1);
     const Expr before = ir::var_ref(atomic.previous);
-    const Stmt meet = ir::make_stmt(lowering_.meet, span);
-    out.push_back(meet);
+    const Stmt sync = ir::make_stmt(lowering_.sync, span);
+    out.push_back(sync);
     out.push_back(lowering_.by_first_thread(
-        {ir::make_stmt(std::move(atomic), span), ir::make_stmt(ir::Store{board, {ir::int_imm(0)}, before}, span)},
+        {ir::make_stmt(std::move(atomic), span), ir::make_stmt(ir::Store{scratch, {ir::int_imm(0)}, before}, span)},
         span));
-    out.push_back(meet);
-    out.push_back(ir::make_stmt(ir::Let{known, ir::load(board, {ir::int_imm(0)}, span)}, span));
-    out.push_back(meet);
+    out.push_back(sync);
+    out.push_back(ir::make_stmt(ir::Let{known, ir::load(scratch, {ir::int_imm(0)}, span)}, span));
+    out.push_back(sync);
   }
 
   void lower_loop(const Stmt& stmt, const ir::For& loop, Stmts& out) {
@@ -400,7 +401,7 @@ Stmt pin_registers(const Buffer& registers, Span span) {
               {element(registers, {ir::int_imm(0)}, span)}, span);
 }
 
-ProductsInFlight::Registers registers_of_product(const Lowering& lowering, const ir::Gemm& gemm) {
+OutstandingWgmma::Registers registers_of_gemm(const Lowering& lowering, const ir::Gemm& gemm) {
   std::vector<Buffer> registers{lowering.places.at(gemm.c.buffer.get())};
   if (gemm.a.buffer->scope == Scope::fragment) registers.push_back(lowering.places.at(gemm.a.buffer.get()));
   return registers;

@@ -24,7 +24,7 @@ struct LoweredKernel {
   ir::Var thread;
   std::unordered_map<const ir::BufferData*, int64_t> offsets;
   int64_t shared_bytes = 0;
-  std::vector<Wgmma> products = {};                       // whose functions it calls
+  std::vector<Wgmma> wgmmas = {};                         // whose functions it calls
   std::vector<TensorBoxes> maps = {};                     // what its parameters beyond the program's describe
   std::vector<std::pair<ir::Var, int64_t>> extents = {};  // variables whose values are in [0, extent)
   bool persistent = false;                                // see Launch
@@ -44,24 +44,24 @@ struct Lowering {
   int64_t threads;
   c::IntegerFacts facts;
   std::unordered_map<const ir::BufferData*, ir::Buffer>
-      places;                                   // of fragments: registers; of shared tiles: flat memory
-  ir::Sync meet;                                // of the threads
-  std::vector<ir::Buffer> allocations, boards;  // of the result
-  Error error;                                  // the first thing that cannot be lowered
-  std::vector<Wgmma> products = {};             // instructions that the result calls
+      places;                                            // of fragments: registers; of shared tiles: flat memory
+  ir::Sync sync;                                         // of the threads
+  std::vector<ir::Buffer> allocations, scratch_buffers;  // of the result
+  Error error;                                           // the first thing that cannot be lowered
+  std::vector<Wgmma> wgmmas = {};                        // instructions that the result calls
   std::vector<TensorBoxes> maps = {};
   bool persistent = false;  // see PlannedKernel
   std::vector<Decision> decisions = {};
   bool async_proxy = false;  // see PlannedKernel
-  ProductsInFlight flight = {};
+  OutstandingWgmma outstanding = {};
 
   using Stmts = std::vector<ir::Stmt>;
   void fail(Span span, std::string message, std::string hint = {});
   ir::Expr thread_number() const { return ir::var_ref(thread); }
   ir::Buffer local(const std::string& name, ir::DType type, int64_t elements);
-  // Memory through which threads exchange values: all threads meet before its first use and before what comes after its
-  // last, so that all such boards are one piece of memory.
-  ir::Buffer board(const std::string& name, ir::DType type, int64_t elements);
+  // Shared-memory scratch: barriers stand before its first use and after its last, so that all scratch is one piece of
+  // memory.
+  ir::Buffer scratch(const std::string& name, ir::DType type, int64_t elements);
   // A new variable of this value, which is in [0, extent); constants stay as they are.
   ir::Expr let(const std::string& name, const ir::Expr& value, int64_t extent, Span span, Stmts& out);
   // A variable of a loop, in [0, extent).
@@ -74,7 +74,7 @@ struct Lowering {
   // The same, joined with what that thread does just before.
   void add_by_first_thread(Stmts body, Span span, Stmts& out) const;
   const layout::Fragment& fragment(const ir::Buffer& buffer) const;
-  // The description of a tensor for the copy engine.
+  // The TMA descriptor of a tensor.
   ir::Var map_of(const ir::Buffer& tensor, const std::vector<int64_t>& box, layout::SwizzleSpan span);
   // An element, or the start of a region, of a shared tile as its address.
   ir::Region address(const ir::Buffer& tile, const std::vector<ir::Expr>& indices, Span span) const;
@@ -89,7 +89,7 @@ ir::Expr in_places(const Lowering& lowering, const ir::Expr& expr, const Registe
 // Keeps the compiler from moving what computes these registers, or uses them, across this place.
 ir::Stmt pin_registers(const ir::Buffer& registers, Span span);
 
-// Zeros in all registers of a product's sums.
+// Zeros in all accumulators of a GEMM.
 ir::Stmt cleared(Lowering& lowering, const ir::Buffer& sums, Span span);
 
 void lower_parallel(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
@@ -100,8 +100,8 @@ void lower_async_copy(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts&
 void lower_conversion(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
 // Into a tile of another block of the cluster, by stores.
 void lower_remote_copy(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
-// What a product by warp groups holds in registers.
-ProductsInFlight::Registers registers_of_product(const Lowering& lowering, const ir::Gemm& gemm);
+// The registers of a wgmma: accumulators, and A if that is in registers.
+OutstandingWgmma::Registers registers_of_gemm(const Lowering& lowering, const ir::Gemm& gemm);
 void lower_reduce(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
 
 // What a target lowers to instructions of its own.
@@ -109,7 +109,7 @@ struct TargetLowering {
   using Lower = void(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
   Lower* gemm = nullptr;
   Lower *bulk_load = nullptr, *bulk_store = nullptr;
-  Lower* async = nullptr;  // fences, and waits for copies and products
+  Lower* async = nullptr;  // fences, and waits for copies and wgmma
 };
 // @pre no conflicts; barriers are placed
 Result<LoweredKernel> lower(const PlannedKernel& planned, const TargetLowering& target);

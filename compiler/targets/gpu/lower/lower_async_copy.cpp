@@ -1,4 +1,4 @@
-// Copies that threads make by pieces of their own: those that run ahead, which each thread asks for by cp.async and
+// Copies that threads make by pieces of their own: those that run ahead, which each thread issues by cp.async and
 // goes on, and those into tiles of other blocks of the cluster.
 #include <fmt/format.h>
 

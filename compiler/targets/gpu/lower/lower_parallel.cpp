@@ -121,7 +121,7 @@ class LoopLowering {
   }
   void note_obstacles();
   void decide();
-  std::string not_by_engine(const Buffer& from, const Buffer& to) const;
+  std::string tma_obstacle(const Buffer& from, const Buffer& to) const;
 
   Span span() const { return stmt_->span; }
 
@@ -465,8 +465,8 @@ void LoopLowering::note_obstacles() {
     obstacles_ = {"no thread has neighbours along an axis, all of them or none of them iterations"};
 }
 
-// Why threads copy what the copy engine could be thought to; stores of whole tiles say so themselves.
-std::string LoopLowering::not_by_engine(const Buffer& from, const Buffer& to) const {
+// Why threads copy what TMA might be expected to; stores of whole tiles report that themselves.
+std::string LoopLowering::tma_obstacle(const Buffer& from, const Buffer& to) const {
   if (lowering_.inference.architecture != Architecture::sm_90a || to->scope == from->scope) return "";
   const Buffer& inside = from->scope == Scope::global ? to : from;
   if (inside == from && to->scope != Scope::global) return "";
@@ -510,7 +510,7 @@ void LoopLowering::decide() {
     note_obstacles();
   for (std::string& obstacle : obstacles_) decision.obstacles.push_back("no wider: " + std::move(obstacle));
   if (!matrices_.obstacle.empty()) decision.obstacles.push_back("not stmatrix: " + matrices_.obstacle);
-  const std::string why = from ? not_by_engine(*from, store->buffer) : "";
+  const std::string why = from ? tma_obstacle(*from, store->buffer) : "";
   if (!why.empty()) decision.obstacles.push_back("not TMA: " + why);
   lowering_.decisions.push_back(std::move(decision));
 }

@@ -60,12 +60,13 @@ class ReduceLowering {
     partial_ = lowering_.local(reduce_.destination.buffer->name + "_part", type_, target_.register_count());
     own_registers(out);
     const auto join = [&](const Expr& a, const Expr& b) { return combined(a, b); };
-    const auto board = lowering_.inference.boards.find(stmt_.get());
-    decide(board == lowering_.inference.boards.end() ? nullptr : board->second);
+    const auto scratch = lowering_.inference.scratch_buffers.find(stmt_.get());
+    decide(scratch == lowering_.inference.scratch_buffers.end() ? nullptr : scratch->second);
     combine_threads(
         lowering_,
         {partial_, join, identity(reduce_.op, type_), modes_along(source_, static_cast<size_t>(reduce_.axis))},
-        board == lowering_.inference.boards.end() ? nullptr : lowering_.places.at(board->second.get()), span(), out);
+        scratch == lowering_.inference.scratch_buffers.end() ? nullptr : lowering_.places.at(scratch->second.get()),
+        span(), out);
     write(out);
   }
 
@@ -79,19 +80,19 @@ class ReduceLowering {
 
   Span span() const { return stmt_->span; }
 
-  void decide(const Buffer& board) const {
+  void decide(const Buffer& scratch) const {
     const auto along = modes_along(source_, static_cast<size_t>(reduce_.axis));
     int64_t lanes = 1;
     for (const ThreadMode& mode : split_modes(along, lowering_.threads).lanes) lanes *= mode.extent;
     std::string chosen = along.empty() ? "each thread its own registers" : "";
     if (lanes > 1) chosen = fmt::format("shuffles among {} lanes", lanes);
-    if (board)
+    if (scratch)
       chosen += fmt::format("{}{} bytes of shared memory", chosen.empty() ? "" : ", then ",
-                            *ir::constant_int(board->shape[0]) * board->type.bytes());
+                            *ir::constant_int(scratch->shape[0]) * scratch->type.bytes());
     Decision decision{span(),
                       fmt::format("reduce {} -> {}", reduce_.source.buffer->name, reduce_.destination.buffer->name),
                       std::move(chosen)};
-    if (board) decision.obstacles.emplace_back("not by shuffles alone: several warps hold parts of a result");
+    if (scratch) decision.obstacles.emplace_back("not by shuffles alone: several warps hold parts of a result");
     lowering_.decisions.push_back(std::move(decision));
   }
 

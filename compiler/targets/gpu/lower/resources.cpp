@@ -86,7 +86,7 @@ class Warnings {
     if (plan == planned_.inference.gemms.end() || plan->second.atom != nullptr || !plan->second.has_instruction) return;
     found_.push_back({DiagnosticKind::slow_on_device,
                       stmt->span,
-                      "this product uses no tensor cores: " + plan->second.reason,
+                      "this GEMM uses no tensor cores: " + plan->second.reason,
                       {},
                       "use a multiple of 32 threads, and tiles whose extents are multiples of what an instruction "
                       "multiplies"});
@@ -137,8 +137,8 @@ std::vector<Diagnostic> sequence_warnings(const ir::Program& given, const ir::Pr
 }
 
 Status check_registers(const ir::Kernel& kernel) {
-  const int64_t threads = thread_count(kernel), groups = threads / layout::kWarpGroupSize;
-  if (threads % layout::kWarpGroupSize != 0) return {};
+  const int64_t threads = thread_count(kernel), groups = threads / layout::kWarpgroupSize;
+  if (threads % layout::kWarpgroupSize != 0) return {};
   std::vector<int64_t> last(static_cast<size_t>(groups), registers_of_thread(threads));
   Stmt given;
   const auto note = [&](const Stmt& stmt, const std::vector<int>* who) {
@@ -164,11 +164,11 @@ Status check_registers(const ir::Kernel& kernel) {
   if (!ir::contains<ir::Roles>(kernel.body) && !ir::contains(kernel.body, in_branch))
     ir::walk(
         kernel.body, [&](const Stmt& stmt) { note(stmt, nullptr); }, no_expr);
-  const int64_t all = layout::kWarpGroupSize * std::accumulate(last.begin(), last.end(), int64_t{0});
+  const int64_t all = layout::kWarpgroupSize * std::accumulate(last.begin(), last.end(), int64_t{0});
   if (given == nullptr || all <= kRegistersOfBlock) return {};
   return make_error(DiagnosticKind::too_large_for_device, given->span,
-                    fmt::format("the warp groups are given {} registers in all; there are {}", all, kRegistersOfBlock),
-                    "give others fewer: a warp group waits until what it asks for is free");
+                    fmt::format("the warpgroups are given {} registers in all; there are {}", all, kRegistersOfBlock),
+                    "give others fewer: a warpgroup waits until the registers that it requests are free");
 }
 
 int64_t shared_bytes_with_barriers(const LoweredKernel& lowered) {

@@ -1,5 +1,5 @@
-// What a kernel asks of a GPU's block beside what the block has: fragments and registers, products and threads. Told
-// before the driver, or a slow kernel, tells it.
+// What a kernel needs beside what a block has: fragments and registers, GEMMs and threads. Reported before the driver,
+// or a slow kernel, shows it.
 #pragma once
 
 #include <vector>
@@ -17,7 +17,7 @@ Result<std::vector<Diagnostic>> resource_warnings(const PlannedKernel& planned, 
 // that another one changes, other than by what atomic operations can. `given`: before `prepare`.
 std::vector<Diagnostic> sequence_warnings(const ir::Program& given, const ir::Program& prepared);
 
-// Errors: too_large_for_device, where a program gives its warp groups more registers than there are, so that one would
+// Errors: too_large_for_device, where a program gives its warpgroups more registers than there are, so that one would
 // wait for ever.
 Status check_registers(const ir::Kernel& kernel);
 

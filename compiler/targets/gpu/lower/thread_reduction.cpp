@@ -23,14 +23,14 @@ class Combination {
         span_(span),
         count_(*ir::constant_int(reduction_.values->shape[0])) {}
 
-  void run(const ir::Buffer& board, Stmts& out) {
+  void run(const ir::Buffer& scratch, Stmts& out) {
     const SplitModes modes = split_modes(reduction_.along, lowering_.threads);
     for (const ThreadMode& mode : modes.lanes) over_lanes(mode, out);
     if (modes.warps.empty()) return;
-    if (lowering_.inference.compact_boards && may_be_compact(modes)) combined_ = modes.lanes;
+    if (lowering_.inference.compact_scratch && may_be_compact(modes)) combined_ = modes.lanes;
     std::sort(combined_.begin(), combined_.end(),
               [](const ThreadMode& a, const ThreadMode& b) { return a.weight > b.weight; });
-    over_warps(modes.warps, board, out);
+    over_warps(modes.warps, scratch, out);
   }
 
  private:
@@ -72,16 +72,16 @@ class Combination {
   }
 
   // Every thread leaves what it has; then each combines what those have that differ from it along these modes.
-  void over_warps(const std::vector<ThreadMode>& across, const ir::Buffer& board, Stmts& out) {
+  void over_warps(const std::vector<ThreadMode>& across, const ir::Buffer& scratch, Stmts& out) {
     const int64_t threads = lowering_.threads;
-    const int64_t places = board_size(split_modes(reduction_.along, threads), threads, !combined_.empty());
-    const Stmt meet = ir::make_stmt(lowering_.meet, span_);
+    const int64_t places = scratch_size(split_modes(reduction_.along, threads), threads, !combined_.empty());
+    const Stmt sync = ir::make_stmt(lowering_.sync, span_);
     const ir::Var leave = lowering_.variable("r", count_), take = lowering_.variable("r", count_);
     const Expr place = plus(times(ir::var_ref(leave), places), compact(lowering_.thread_number()));
-    const Stmt left = unrolled(leave, count_, {ir::make_stmt(ir::Store{board, {place}, own(leave)}, span_)}, span_);
+    const Stmt left = unrolled(leave, count_, {ir::make_stmt(ir::Store{scratch, {place}, own(leave)}, span_)}, span_);
     const Expr first_lane = is_first_lane();
     out.push_back(first_lane ? ir::make_stmt(ir::If{first_lane, left, nullptr}, span_) : left);
-    out.push_back(meet);
+    out.push_back(sync);
     // This thread's number without its digits along the modes, and all values of these digits.
     const bool leads = across.size() == 1 && across[0].weight * across[0].extent == threads;
     Expr base = lowering_.thread_number(), offset = ir::int_imm(0);
@@ -98,7 +98,7 @@ class Combination {
     }
     const Expr first = lowering_.let("first", base, leads ? across[0].weight : threads, span_, out);
     const auto left_by = [&](const Expr& thread) {
-      return ir::load(board, {plus(times(ir::var_ref(take), places), compact(thread))}, span_);
+      return ir::load(scratch, {plus(times(ir::var_ref(take), places), compact(thread))}, span_);
     };
     Stmts body{set(ir::var_ref(take), reduction_.combined(own(take), left_by(plus(first, offset))))};
     Expr condition;
@@ -121,8 +121,8 @@ class Combination {
 
 }  // namespace
 
-void combine_threads(Lowering& lowering, ThreadReduction reduction, const ir::Buffer& board, Span span, Stmts& out) {
-  Combination(lowering, std::move(reduction), span).run(board, out);
+void combine_threads(Lowering& lowering, ThreadReduction reduction, const ir::Buffer& scratch, Span span, Stmts& out) {
+  Combination(lowering, std::move(reduction), span).run(scratch, out);
 }
 
 }  // namespace tilepilot::targets::gpu

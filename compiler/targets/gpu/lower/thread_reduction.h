@@ -14,10 +14,10 @@ struct ThreadReduction {
   std::vector<ThreadMode> along;
 };
 
-// `board`: shared memory of values.shape[0] times `board_size`, null where none is needed; no thread uses it before all
-// have come here. Afterwards threads may still read from it.
-// All threads of the block come here together. Results are combined in the same order for all threads.
-void combine_threads(Lowering& lowering, ThreadReduction reduction, const ir::Buffer& board, Span span,
+// `scratch`: shared memory of values.shape[0] times `scratch_size`, null where none is needed; no thread uses it before
+// all have come here. Afterwards threads may still read from it. All threads of the block come here together. Results
+// are combined in the same order for all threads.
+void combine_threads(Lowering& lowering, ThreadReduction reduction, const ir::Buffer& scratch, Span span,
                      Lowering::Stmts& out);
 
 }  // namespace tilepilot::targets::gpu

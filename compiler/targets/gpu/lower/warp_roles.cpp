@@ -24,7 +24,7 @@ namespace {
 constexpr int64_t kWarp = 32;
 constexpr int64_t kHardwareBarriers = 16;
 // Numbers of barriers that no program names, nor passes/roles.h.
-constexpr int64_t kFirstTeamBarrier = int64_t{1} << 40;
+constexpr int64_t kFirstRoleBarrier = int64_t{1} << 40;
 
 Error unsupported(Span span, std::string message, std::string hint) {
   return make_error(DiagnosticKind::unsupported_tile_feature, span, std::move(message), std::move(hint));
@@ -62,8 +62,8 @@ class Numbered : public ir::Rewriter {
     if (sync == nullptr || sync->threads == 0) return rewrite_children(stmt);
     if (sync->threads == 1) return ir::make_stmt(ir::Block{{}}, stmt->span);
     if (sync->threads % kWarp != 0 && !error)
-      error = unsupported(stmt->span, fmt::format("{} threads of a block meet here", sync->threads),
-                          "let whole warps go the same way to where threads meet");
+      error = unsupported(stmt->span, fmt::format("{} threads of a block synchronise here", sync->threads),
+                          "let whole warps take the same path to each barrier");
     ir::Sync numbered = *sync;
     numbered.barrier = number(sync->barrier, stmt->span);
     return ir::make_stmt(std::move(numbered), stmt->span);
@@ -78,24 +78,24 @@ class Numbered : public ir::Rewriter {
     int64_t next = 1;
     while (std::any_of(used_.begin(), used_.end(), [&](const auto& entry) { return entry.second == next; })) ++next;
     if (next >= kHardwareBarriers && !error)
-      error = unsupported(span, "the teams of this block need more barriers than there are",
-                          "let fewer teams go their own way");
+      error =
+          unsupported(span, "the warp roles of this block need more barriers than there are", "use fewer warp roles");
     return used_[barrier] = next;
   }
 };
 
-// Fragments that several teams know are memory of the block: none has all of their elements. So are views of these.
+// Fragments that several roles use become shared memory: no role has all of their elements. So do views of these.
 void share_fragments(ir::Kernel& kernel, std::vector<passes::Role>& roles) {
-  std::unordered_map<const ir::BufferData*, int> teams;
+  std::unordered_map<const ir::BufferData*, int> users;
   for (const passes::Role& role : roles)
     for (const ir::Buffer& buffer : role.kernel.allocations)
-      if (buffer->scope == ir::Scope::fragment) ++teams[buffer.get()];
+      if (buffer->scope == ir::Scope::fragment) ++users[buffer.get()];
   const auto sharing = ir::sharing_buffers(kernel);
   ir::Replacements by;
   for (const ir::Buffer& buffer : kernel.allocations) {
     if (buffer->scope != ir::Scope::fragment) continue;
     const bool follows = buffer->base && by.contains(buffer->base.get());
-    if (teams[buffer.get()] > 1 || follows || (teams[buffer.get()] > 0 && sharing.contains(buffer.get())))
+    if (users[buffer.get()] > 1 || follows || (users[buffer.get()] > 0 && sharing.contains(buffer.get())))
       by.emplace(buffer.get(), ir::as_shared(buffer, by));
   }
   kernel = ir::replace_buffers(kernel, by);
@@ -115,11 +115,11 @@ bool is_whole_warps(const ir::Kernel& kernel, const passes::Role& role) {
   return first % kWarp == 0 && thread_count(role.kernel) % kWarp == 0;
 }
 
-class Teams {
+class WarpRoles {
  public:
-  // `specialized`: what all teams' planning knows, else nothing.
-  Teams(ir::Kernel kernel, std::vector<passes::Role> roles, const TargetLowering& target, Team specialized = {})
-      : kernel_(std::move(kernel)), roles_(std::move(roles)), target_(&target), common_team_(std::move(specialized)) {}
+  // `specialized`: what the planning of all roles knows, else nothing.
+  WarpRoles(ir::Kernel kernel, std::vector<passes::Role> roles, const TargetLowering& target, WarpRole specialized = {})
+      : kernel_(std::move(kernel)), roles_(std::move(roles)), target_(&target), common_role_(std::move(specialized)) {}
 
   Result<std::vector<PlannedKernel>> planned(Architecture architecture) {
     TRY(plan(architecture));
@@ -128,12 +128,12 @@ class Teams {
   }
 
   // Whether that was not possible without saving shared memory, after `run`.
-  bool is_sparing() const { return sparing_; }
+  bool is_low_on_memory() const { return low_memory_; }
 
   Result<LoweredKernel> run(Architecture architecture) {
     LoweredKernel lowered = TRY(lowered_once(architecture));
     if (shared_bytes_with_barriers(lowered) <= shared_limit(architecture)) return lowered;
-    sparing_ = true;
+    low_memory_ = true;
     return lowered_once(architecture);
   }
 
@@ -156,17 +156,17 @@ class Teams {
     for (ir::Var& var : together.thread_vars) var = ir::make_var(var->name, var->type);
     together.allocations.clear();
     LoweredKernel result{together, ir::make_var("thread", ir::kInt32), {}, common_bytes_};
-    result.persistent = common_team_.persistent;
+    result.persistent = common_role_.persistent;
     Stmt chosen;
-    for (size_t team = roles_.size(); team-- > 0;) {
-      const LoweredKernel part = TRY(lower_team(team, result.shared_bytes));
+    for (size_t role = roles_.size(); role-- > 0;) {
+      const LoweredKernel part = TRY(lower_role(role, result.shared_bytes));
       result.shared_bytes = part.shared_bytes;
       result.offsets.insert(part.offsets.begin(), part.offsets.end());
-      result.products.insert(result.products.end(), part.products.begin(), part.products.end());
+      result.wgmmas.insert(result.wgmmas.end(), part.wgmmas.begin(), part.wgmmas.end());
       result.maps.insert(result.maps.end(), part.maps.begin(), part.maps.end());
       result.decisions.insert(result.decisions.end(), part.decisions.begin(), part.decisions.end());
       for (const ir::Buffer& buffer : part.kernel.allocations) add(result.kernel.allocations, buffer);
-      chosen = choice(team, part, result, chosen);
+      chosen = choice(role, part, result, chosen);
     }
     Numbered numbered(chosen);
     result.kernel.body = numbered.rewrite(chosen);
@@ -177,13 +177,13 @@ class Teams {
   ir::Kernel kernel_;
   std::vector<passes::Role> roles_;
   const TargetLowering* target_;
-  Team common_team_;
+  WarpRole common_role_;
   std::vector<PlannedKernel> planned_;
   std::unordered_map<const ir::BufferData*, int64_t> common_;  // offsets
   int64_t common_bytes_ = 0;
-  bool sparing_ = false;
+  bool low_memory_ = false;
 
-  // Barriers are the same in all teams.
+  // Barriers are the same in all roles.
   static void add(std::vector<ir::Buffer>& all, const ir::Buffer& buffer) {
     if (std::find(all.begin(), all.end(), buffer) == all.end()) all.push_back(buffer);
   }
@@ -191,21 +191,21 @@ class Teams {
   Status plan(Architecture architecture) {
     planned_.clear();
     if (roles_.size() == 1) {
-      Team alone;
-      alone.sparing = sparing_;
+      WarpRole alone;
+      alone.low_memory = low_memory_;
       planned_.push_back(TRY(plan_kernel(roles_.front().kernel, architecture, alone)));
       return {};
     }
     std::unordered_set<const ir::BufferData*> common;
     for (const ir::Buffer& buffer : kernel_.allocations)
       if (buffer->scope == ir::Scope::shared && !buffer->base) common.insert(buffer.get());
-    for (size_t team = 0; team < roles_.size(); ++team) {
-      const ir::Kernel& kernel = roles_[team].kernel;
-      const ir::Sync meet{ir::SyncScope::block, kFirstTeamBarrier + static_cast<int64_t>(team), thread_count(kernel)};
-      Team mine = common_team_;
-      mine.meet = meet;
+    for (size_t role = 0; role < roles_.size(); ++role) {
+      const ir::Kernel& kernel = roles_[role].kernel;
+      const ir::Sync sync{ir::SyncScope::block, kFirstRoleBarrier + static_cast<int64_t>(role), thread_count(kernel)};
+      WarpRole mine = common_role_;
+      mine.sync = sync;
       mine.common = common;
-      mine.sparing = sparing_;
+      mine.low_memory = low_memory_;
       mine.block = whole_block(kernel_);
       planned_.push_back(TRY(plan_kernel(kernel, architecture, mine)));
     }
@@ -213,13 +213,13 @@ class Teams {
     return {};
   }
 
-  // What one team writes products and the copy engine of another may read.
+  // wgmma and TMA of one role may read what another role writes.
   void fence_for_others() {
-    if (std::none_of(planned_.begin(), planned_.end(), [](const PlannedKernel& team) { return team.async_proxy; }))
+    if (std::none_of(planned_.begin(), planned_.end(), [](const PlannedKernel& role) { return role.async_proxy; }))
       return;
-    for (PlannedKernel& team : planned_) {
-      if (!team.async_proxy) team.kernel = place_fences(team.kernel);
-      team.async_proxy = true;
+    for (PlannedKernel& role : planned_) {
+      if (!role.async_proxy) role.kernel = place_fences(role.kernel);
+      role.async_proxy = true;
     }
   }
 
@@ -231,7 +231,7 @@ class Teams {
     });
   }
 
-  // A tile that some team wants without bank conflicts is so for all, unless it is known by other names or as bytes one
+  // A tile that some role wants without bank conflicts is so for all, unless it is known by other names or as bytes one
   // after the other.
   void agree_on_tiles() {
     auto sharing = ir::sharing_buffers(kernel_);
@@ -280,8 +280,8 @@ class Teams {
   }
 
   // With memory of its own from `start` on.
-  Result<LoweredKernel> lower_team(size_t team, int64_t start) {
-    PlannedKernel planned = planned_[team];
+  Result<LoweredKernel> lower_role(size_t role, int64_t start) {
+    PlannedKernel planned = planned_[role];
     SharedArena& arena = planned.arena;
     int64_t alignment = 16;
     for (const auto& [tile, place] : arena.places)
@@ -298,13 +298,13 @@ class Teams {
                             const auto* sync = ir::as<ir::Sync>(stmt);
                             return sync != nullptr && sync->threads != 1;
                           });
-    if (together && thread_count(planned.kernel) > 1 && !is_whole_warps(kernel_, roles_[team]))
-      return unsupported(kernel_.span, "the threads of a warp meet here, but go different ways elsewhere",
-                         "let whole warps go the same way to where threads meet");
+    if (together && thread_count(planned.kernel) > 1 && !is_whole_warps(kernel_, roles_[role]))
+      return unsupported(kernel_.span, "the threads of a warp synchronise here, but diverge elsewhere",
+                         "let whole warps take the same path to each barrier");
     return lowered;
   }
 
-  // What is only waiting and asking for copies, one thread does for its team, after what all of them must do.
+  // One thread of the role waits and issues copies, after what all of its threads must do.
   static void by_one_thread(std::vector<Stmt>& body, const Expr& number, Span span) {
     const bool asks = std::any_of(body.begin(), body.end(), [](const Stmt& stmt) {
       return ir::contains(stmt, [](const Stmt& part) { return is_call_of(part, "tma_load"); });
@@ -324,9 +324,9 @@ class Teams {
     return call != nullptr && call->function.starts_with(function);
   }
 
-  // Its threads by their numbers in the team, and what they do; `others` for the rest.
-  Stmt choice(size_t team, const LoweredKernel& part, LoweredKernel& all, const Stmt& others) const {
-    const passes::Role& role = roles_[team];
+  // Its threads by their numbers in the role, and what they do; `others` for the rest.
+  Stmt choice(size_t role, const LoweredKernel& part, LoweredKernel& all, const Stmt& others) const {
+    const passes::Role& members = roles_[role];
     const Span span = kernel_.body->span;
     std::vector<Stmt> body;
     Expr condition, number = ir::int_imm(0);
@@ -334,10 +334,10 @@ class Teams {
     const auto narrow = [&](const Expr& bound) {
       condition = condition ? ir::binary(BinaryOp::logical_and, condition, bound, span) : bound;
     };
-    for (size_t axis = 0; axis < role.start.size(); ++axis) {
+    for (size_t axis = 0; axis < members.start.size(); ++axis) {
       const ir::Var& var = part.kernel.thread_vars[axis];
       const Expr at = ir::var_ref(all.kernel.thread_vars[axis]);
-      const int64_t start = role.start[axis], extent = part.kernel.threads[axis];
+      const int64_t start = members.start[axis], extent = part.kernel.threads[axis];
       const auto constant = [&](int64_t value) { return ir::int_imm(value, at->type); };
       if (start > 0) narrow(ir::binary(BinaryOp::ge, at, constant(start), span));
       if (start + extent < kernel_.threads[axis]) narrow(ir::binary(BinaryOp::lt, at, constant(start + extent), span));
@@ -350,16 +350,16 @@ class Teams {
     body.push_back(ir::make_stmt(ir::Let{part.thread, number}, span));
     all.extents.emplace_back(part.thread, weight);
     for (const Stmt& stmt : ir::statements(part.kernel.body)) body.push_back(stmt);
-    if (common_team_.specialized) by_one_thread(body, number, span);
+    if (common_role_.specialized) by_one_thread(body, number, span);
     const Stmt inner = ir::make_stmt(ir::Block{std::move(body)}, span);
     return condition && others ? ir::make_stmt(ir::If{condition, inner, others}, span) : inner;
   }
 };
 
-Result<Teams> teams_of(const ir::Kernel& kernel, const TargetLowering& target) {
+Result<WarpRoles> roles_of(const ir::Kernel& kernel, const TargetLowering& target) {
   ir::Kernel given = with_threads(kernel);
   std::vector<passes::Role> roles = TRY(passes::split_roles(given));
-  if (roles.size() == 1) return Teams(std::move(given), std::move(roles), target);
+  if (roles.size() == 1) return WarpRoles(std::move(given), std::move(roles), target);
   for (const ir::Buffer& buffer : given.allocations)
     if (buffer->address)
       return unsupported(
@@ -367,50 +367,50 @@ Result<Teams> teams_of(const ir::Kernel& kernel, const TargetLowering& target) {
           fmt::format("`{}` is memory by its address, in a kernel whose threads go different ways", buffer->name),
           "pass the tensor itself");
   share_fragments(given, roles);
-  return Teams(std::move(given), std::move(roles), target);
+  return WarpRoles(std::move(given), std::move(roles), target);
 }
 
 // Teams, and what they are lowered to.
-struct LoweredTeams {
-  Teams teams;
+struct LoweredRoles {
+  WarpRoles roles;
   LoweredKernel lowered;
 };
 
-// With threads that do nothing but ask for copies, if that is possible and fits.
-std::optional<LoweredTeams> specialized_teams(const ir::Kernel& kernel, Architecture architecture,
-                                              const TargetLowering& target, bool feeds_early) {
-  auto specialized = specialize_warps(kernel, architecture, feeds_early);
+// With a producer warpgroup, if that is possible and fits.
+std::optional<LoweredRoles> specialized_roles(const ir::Kernel& kernel, Architecture architecture,
+                                              const TargetLowering& target, bool preloads) {
+  auto specialized = specialize_warps(kernel, architecture, preloads);
   if (!specialized) return std::nullopt;
   ir::Kernel given = with_threads(specialized->kernel);
   auto roles = passes::split_roles(given);
   if (!roles.ok()) return std::nullopt;
-  Teams teams(
+  WarpRoles all(
       std::move(given), std::move(*roles), target,
       {{}, {}, true, specialized->persistent, std::move(specialized->rings), std::move(specialized->decisions)});
-  auto lowered = teams.run(architecture);
+  auto lowered = all.run(architecture);
   if (!lowered.ok() || shared_bytes_with_barriers(*lowered) > shared_limit(architecture)) return std::nullopt;
-  return LoweredTeams{std::move(teams), std::move(*lowered)};
+  return LoweredRoles{std::move(all), std::move(*lowered)};
 }
 
-std::optional<LoweredTeams> specialized_teams(const ir::Kernel& kernel, Architecture architecture,
+std::optional<LoweredRoles> specialized_roles(const ir::Kernel& kernel, Architecture architecture,
                                               const TargetLowering& target) {
-  auto early = specialized_teams(kernel, architecture, target, true);
-  if (early && !early->teams.is_sparing()) return early;
-  return specialized_teams(kernel, architecture, target, false);
+  auto early = specialized_roles(kernel, architecture, target, true);
+  if (early && !early->roles.is_low_on_memory()) return early;
+  return specialized_roles(kernel, architecture, target, false);
 }
 
 }  // namespace
 
-Result<LoweredKernel> lower_teams(const ir::Kernel& kernel, Architecture architecture, const TargetLowering& target) {
-  if (auto specialized = specialized_teams(kernel, architecture, target)) return std::move(specialized->lowered);
-  return TRY(teams_of(kernel, target)).run(architecture);
+Result<LoweredKernel> lower_roles(const ir::Kernel& kernel, Architecture architecture, const TargetLowering& target) {
+  if (auto specialized = specialized_roles(kernel, architecture, target)) return std::move(specialized->lowered);
+  return TRY(roles_of(kernel, target)).run(architecture);
 }
 
-Result<std::vector<PlannedKernel>> plan_teams(const ir::Kernel& kernel, Architecture architecture,
+Result<std::vector<PlannedKernel>> plan_roles(const ir::Kernel& kernel, Architecture architecture,
                                               const TargetLowering& target) {
-  if (auto specialized = specialized_teams(kernel, architecture, target))
-    return specialized->teams.planned(architecture);
-  return TRY(teams_of(kernel, target)).planned(architecture);
+  if (auto specialized = specialized_roles(kernel, architecture, target))
+    return specialized->roles.planned(architecture);
+  return TRY(roles_of(kernel, target)).planned(architecture);
 }
 
 }  // namespace tilepilot::targets::gpu

@@ -18,8 +18,8 @@ Hardware hardware_of(Architecture architecture) {
             .half_rate = 2048,
             .float_rate = 128,
             .latency = 700,
-            .meeting = 60};
-  // Clock, rate from L2 and cost of meetings make the model meet what was measured: products of 8192 x 8192 with tiles
+            .barrier_cycles = 60};
+  // Clock, rate from L2 and cycles of barriers make the model agree with measurements: GEMMs of 8192 x 8192 with tiles
   // of 128 x 256 x 64 at 674 TFLOP/s and of 128 x 128 x 32 at 474, copies at 4.25 TB/s.
   return {.name = "H200",
           .architecture = architecture,
@@ -33,7 +33,7 @@ Hardware hardware_of(Architecture architecture) {
           .half_rate = 4096,
           .float_rate = 256,
           .latency = 900,
-          .meeting = 150};
+          .barrier_cycles = 150};
 }
 
 int64_t shared_limit(Architecture architecture) { return hardware_of(architecture).block_shared_bytes; }

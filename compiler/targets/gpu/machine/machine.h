@@ -8,7 +8,7 @@ namespace tilepilot::targets::gpu {
 
 enum class Architecture { sm_80, sm_90a };
 
-// What the model knows of a GPU. Rates are what kernels reach under load, which is less than data sheets say.
+// A GPU. Rates are what kernels reach under load, which is less than data sheets say.
 struct Hardware {
   std::string name;
   Architecture architecture = Architecture::sm_80;
@@ -22,7 +22,7 @@ struct Hardware {
   double half_rate = 0;            // tensor cores of one multiprocessor: operations of a cycle on 16-bit elements
   double float_rate = 0;           // its threads: operations of a cycle on float32, a multiply-add being two
   double latency = 0;              // cycles until a load from global memory is there
-  double meeting = 0;              // cycles that a step of a pipelined loop costs beside its work
+  double barrier_cycles = 0;       // of a step of a pipelined loop, beside its work
 };
 
 // An A100 for sm_80, an H200 for sm_90a.
@@ -34,17 +34,17 @@ int64_t shared_limit(Architecture architecture);
 // Memory that one thread may have for itself, in bytes (the same table).
 constexpr int64_t kLocalLimit = 512 << 10;
 
-// Registers of a thread for a product that warp groups split, beside C: sums of one instruction of n columns, and both
-// parts of A for the steps along k that are summed on their own.
+// Registers of a thread for a split-precision wgmma, beside C: the accumulators of one instruction of n columns, and
+// both parts of A for the steps along k that have accumulators of their own.
 inline constexpr int64_t kStepsOfParts = 4;  // at most
 constexpr int64_t registers_of_parts(int64_t n, int64_t steps) { return n / 2 + 8 * steps; }
-// Whether there is room for them, and for addresses, beside so many.
+// Whether they and the addresses fit beside `held` registers.
 bool has_room_for_parts(int64_t held, int64_t parts, int64_t threads);
 
 inline constexpr int64_t kRegistersOfBlock = 65536, kMostRegistersOfThread = 255, kMostThreadsOfBlock = 1024;
 inline constexpr int64_t kRegisterUnit = 8;  // of a thread, in which they are dealt out
 // Of each thread of a block that has so many, at most.
 int64_t registers_of_thread(int64_t threads);
-// Of a thread, beside what tiles need: addresses, loop variables; and beside the parts of a product that warps split.
+// Of a thread, beside what tiles need: addresses, loop variables; and beside the parts of a split-precision `mma`.
 inline constexpr int64_t kOverheadRegisters = 40, kOverheadOfWarpParts = 48;
 }  // namespace tilepilot::targets::gpu

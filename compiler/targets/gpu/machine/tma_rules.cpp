@@ -48,7 +48,7 @@ Sides sides_of(const ir::Copy& copy) {
   return {loads ? copy.source : copy.destination, loads ? copy.destination : copy.source};
 }
 
-// What tensor the engine does not read or write.
+// Why TMA cannot access a tensor; "" if it can.
 std::string not_a_tensor(const ir::BufferData& tensor) {
   if (tensor.base || tensor.address) return fmt::format("`{}` is another name of a tensor", tensor.name);
   if (tensor.alignment < ir::kTensorAlignment)
@@ -85,7 +85,7 @@ std::string not_whole_rows(int64_t row_bytes) {
   return row_bytes % 32 == 0 ? "" : fmt::format("rows of {} bytes are no multiple of 32", row_bytes);
 }
 
-// Where a part of a tile starts that the engine cannot write to; "" if it can, whether the tile is swizzled or not.
+// Why TMA cannot write to a part of a tile that starts there; "" if it can, whether the tile is swizzled or not.
 std::string not_at_a_box(const ir::Region& part, bool in_panels) {
   const ir::BufferData& tile = *part.buffer;
   const int64_t bytes = tile.type.bytes(), width = ir::constant_int(tile.shape.back()).value_or(1);
@@ -106,7 +106,7 @@ std::string not_at_a_box(const ir::Region& part, bool in_panels) {
 
 }  // namespace
 
-std::string not_by_engine(const ir::Copy& copy) {
+std::string tma_obstacle(const ir::Copy& copy) {
   const Sides sides = sides_of(copy);
   if (copy.options.disable_tma) return "the program says so";
   const std::vector<int64_t>& to = sides.tile.extent;
@@ -159,7 +159,7 @@ bool is_run(const ir::Region& box, const std::vector<int64_t>& strides) {
 
 }  // namespace
 
-std::string not_in_line(const ir::Copy& copy) {
+std::string bulk_copy_obstacle(const ir::Copy& copy) {
   const Sides sides = sides_of(copy);
   const ir::BufferData &tensor = *sides.tensor.buffer, &tile = *sides.tile.buffer;
   if (tensor.type != tile.type || tensor.type.is_nibble()) return "its elements change on the way";
@@ -173,7 +173,7 @@ std::string not_in_line(const ir::Copy& copy) {
   return "";
 }
 
-std::string not_to_block(const ir::Copy& copy) {
+std::string cluster_copy_obstacle(const ir::Copy& copy) {
   const ir::BufferData &from = *copy.source.buffer, &to = *copy.destination.buffer;
   if (from.type != to.type) return "its elements change on the way";
   if (bytes_of_copy(copy) % 16 != 0) return fmt::format("{} bytes are no multiple of 16", bytes_of_copy(copy));
@@ -191,7 +191,7 @@ bool needs_panels(const ir::Region& part) {
   return part.extent.size() > 1 && (columns > kMostInBox || ir::constant_int(part.buffer->shape.back()) != columns);
 }
 
-std::string not_part_by_engine(const ir::Copy& copy, const std::unordered_set<const ir::BufferData*>& viewed) {
+std::string tma_part_obstacle(const ir::Copy& copy, const std::unordered_set<const ir::BufferData*>& viewed) {
   const Sides sides = sides_of(copy);
   const ir::BufferData &tensor = *sides.tensor.buffer, &tile = *sides.tile.buffer;
   if (tensor.scope != ir::Scope::global || tile.scope != ir::Scope::shared)

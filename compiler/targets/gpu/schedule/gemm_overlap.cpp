@@ -24,13 +24,13 @@ ir::Touched touched_by(const Stmts& all) {
   return touched;
 }
 
-bool meet(const ir::BufferSet& a, const ir::BufferSet& b) {
+bool intersect(const ir::BufferSet& a, const ir::BufferSet& b) {
   return std::any_of(a.begin(), a.end(), [&](const ir::BufferData* one) { return b.contains(one); });
 }
 
 // Whether their order matters.
 bool depend(const ir::Touched& a, const ir::Touched& b) {
-  return meet(a.writes, b.writes) || meet(a.writes, b.reads) || meet(a.reads, b.writes);
+  return intersect(a.writes, b.writes) || intersect(a.writes, b.reads) || intersect(a.reads, b.writes);
 }
 
 Stmt running(const Stmt& product) {
@@ -53,32 +53,32 @@ int64_t registers_of(const ir::Touched& uses, int64_t threads) {
   return registers;
 }
 
-class ChainSearch {
+class OverlapSearch {
  public:
-  ChainSearch(const PipelinedLoops& loops, const Stmts& ahead, const Stmts& rest, int64_t registers)
+  OverlapSearch(const PipelinedLoops& loops, const Stmts& ahead, const Stmts& rest, int64_t registers)
       : loops_(loops), rest_(rest), registers_(registers) {
     for (const Stmt& copy : ahead) ring_.insert(ir::as<ir::Copy>(copy)->destination.buffer.get());
   }
 
-  std::variant<ProductChain, std::string> run() {
-    std::vector<size_t> products;
+  std::variant<GemmOverlap, std::string> run() {
+    std::vector<size_t> gemms;
     for (size_t at = 0; at < rest_.size(); ++at)
-      if (ir::contains<ir::Gemm>(rest_[at])) products.push_back(at);
-    if (products.size() < 2) return "";
-    if (products.size() > 2) return fmt::format("the iteration has {} products", products.size());
-    const Stmt &first = rest_[products[0]], &second = rest_[products[1]];
-    const auto middle = rest_.begin() + static_cast<ptrdiff_t>(products[0]);
-    chain_.before.assign(rest_.begin(), middle);
-    if (second != rest_.back()) return "more is computed after the second product";
+      if (ir::contains<ir::Gemm>(rest_[at])) gemms.push_back(at);
+    if (gemms.size() < 2) return "";
+    if (gemms.size() > 2) return fmt::format("the iteration has {} GEMMs", gemms.size());
+    const Stmt &first = rest_[gemms[0]], &second = rest_[gemms[1]];
+    const auto middle = rest_.begin() + static_cast<ptrdiff_t>(gemms[0]);
+    overlap_.before.assign(rest_.begin(), middle);
+    if (second != rest_.back()) return "more is computed after the second GEMM";
     if (std::string why = not_apart(first, second); !why.empty()) return why;
     split_work(Stmts(middle + 1, rest_.end() - 1), ir::touched_memory(second));
-    if (chain_.beside.empty()) return "all work between the products needs what the second one uses";
+    if (overlap_.beside.empty()) return "all work between the GEMMs needs what the second one uses";
     const int64_t needed = registers_of(touched_by(rest_), loops_.threads()) + kOverheadRegisters;
     if (needed > registers_)
       return fmt::format("that takes {} registers of each thread, which has {}", needed, registers_);
-    chain_.first = running(first);
-    chain_.second = running(second);
-    return std::move(chain_);
+    overlap_.first = running(first);
+    overlap_.second = running(second);
+    return std::move(overlap_);
   }
 
  private:
@@ -86,28 +86,28 @@ class ChainSearch {
   const Stmts& rest_;
   const int64_t registers_;
   ir::BufferSet ring_;
-  ProductChain chain_;
+  GemmOverlap overlap_;
 
-  // What keeps the second product of an iteration from being started after the first of the next one.
+  // What keeps the second GEMM of an iteration from being started after the first of the next one.
   std::string not_apart(const Stmt& first, const Stmt& second) const {
     const ir::Touched later = ir::touched_memory(second);
     for (const Stmt& product : {first, second}) {
-      if (!loops_.may_run_on(product)) return "a product is not one that runs on by itself";
+      if (!loops_.may_be_async(product)) return "a GEMM is no wgmma that may be asynchronous";
       const ir::Gemm& gemm = *ir::as<ir::Gemm>(product);
       for (const ir::Buffer& operand : {gemm.a.buffer, gemm.b.buffer})
         if (operand->scope == ir::Scope::shared && !ring_.contains(operand.get()) &&
             touched_by(rest_).writes.contains(memory_of(operand)))
           return fmt::format("`{}` is written by the iteration that multiplies it", operand->name);
     }
-    if (depend(ir::touched_memory(first), later) || depend(touched_by(chain_.before), later))
-      return "the first product needs the second one of the iteration before";
+    if (depend(ir::touched_memory(first), later) || depend(touched_by(overlap_.before), later))
+      return "the first GEMM needs the second one of the iteration before";
     for (const Stmt& stmt : rest_)  // a tile of the ring is given back once
       for (const ir::BufferData* tile : ring_)
         if (stmt != second && later.reads.contains(tile) && ir::touched_memory(stmt).reads.contains(tile))
-          return fmt::format("`{}` is used beside the second product, too", tile->name);
+          return fmt::format("`{}` is used beside the second GEMM, too", tile->name);
     ir::Variables own;
     for (const Stmt& stmt : rest_) own.merge(ir::bound_in(stmt));
-    return names(second, own) ? "the second product names values of its iteration" : "";
+    return names(second, own) ? "the second GEMM names values of its iteration" : "";
   }
 
   void split_work(const Stmts& work, const ir::Touched& second) {
@@ -116,7 +116,7 @@ class ChainSearch {
     for (const Stmt& stmt : work) {
       const ir::Touched uses = ir::touched_memory(stmt);
       const bool waits = depend(uses, put_off) || names(stmt, late);
-      (waits ? chain_.after : chain_.beside).push_back(stmt);
+      (waits ? overlap_.after : overlap_.beside).push_back(stmt);
       if (!waits) continue;
       put_off.add(uses);
       late.merge(ir::bound_in(stmt));
@@ -131,10 +131,10 @@ class ChainSearch {
   }
 };
 
-class ChainLoop {
+class OverlapLoop {
  public:
-  ChainLoop(const ir::For& loop, const ProductChain& chain, const TilesOfChain& tiles)
-      : loop_(loop), chain_(chain), tiles_(tiles) {}
+  OverlapLoop(const ir::For& loop, const GemmOverlap& overlap, const TilesOfOverlap& tiles)
+      : loop_(loop), overlap_(overlap), tiles_(tiles) {}
 
   Stmts run() const {
     const Span span = loop_.body->span;
@@ -146,9 +146,9 @@ class ChainLoop {
     Stmts body = iteration(ir::binary(BinaryOp::add, at, one, span), at);
     all.push_back(ir::make_stmt(
         ir::For{ir::LoopKind::serial, {before}, {last}, 0, ir::make_stmt(ir::Block{std::move(body)}, span)}, span));
-    add({chain_.second}, last, all);
+    add({overlap_.second}, last, all);
     wait(0, all);
-    give_back(tiles_.second, last, all);
+    release(tiles_.second, last, all);
     const auto known = ir::constant_int(count);
     if (known && *known >= 1) return all;
     const Expr any = ir::binary(BinaryOp::ge, count, one, span);
@@ -157,71 +157,71 @@ class ChainLoop {
 
  private:
   const ir::For& loop_;
-  const ProductChain& chain_;
-  const TilesOfChain& tiles_;
+  const GemmOverlap& overlap_;
+  const TilesOfOverlap& tiles_;
 
   const ir::Var& var() const { return loop_.vars[0]; }
 
   void add(const Stmts& part, const Expr& k, Stmts& out) const {
     for (const Stmt& stmt : part) {
       Stmt here = ir::substitute(stmt, [&](const ir::Var& other) { return other == var() ? k : nullptr; });
-      for (const ChainTiles* tiles : {&tiles_.first, &tiles_.work, &tiles_.second})
+      for (const OverlapTiles* tiles : {&tiles_.first, &tiles_.work, &tiles_.second})
         if (tiles->ring) here = tiles->ring->in_slot(k, here);
       out.push_back(here);
     }
   }
   void wait(int64_t count, Stmts& out) const {
-    out.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_gemms, count}, chain_.first->span));
+    out.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_gemms, count}, overlap_.first->span));
   }
-  void wait_for(const ChainTiles& tiles, const Expr& k, Stmts& out) const {
-    if (tiles.ring) tiles.ring->wait_for(k, chain_.first->span, out);
+  void wait_for(const OverlapTiles& tiles, const Expr& k, Stmts& out) const {
+    if (tiles.ring) tiles.ring->wait_for(k, overlap_.first->span, out);
   }
-  static void give_back(const ChainTiles& tiles, const Expr& k, Stmts& out) {
-    if (tiles.ring) out.push_back(tiles.give_back(k));
+  static void release(const OverlapTiles& tiles, const Expr& k, Stmts& out) {
+    if (tiles.ring) out.push_back(tiles.release(k));
   }
 
   bool begins_with_tiles() const {
     std::unordered_set<const ir::BufferData*> names;
     if (tiles_.first.ring)
       for (const auto& [tile, slots] : tiles_.first.ring->slots) names.insert(tile);
-    return std::any_of(chain_.before.begin(), chain_.before.end(),
+    return std::any_of(overlap_.before.begin(), overlap_.before.end(),
                        [&](const Stmt& stmt) { return ir::touches_any(stmt, names); });
   }
 
-  // Iteration `k`, but the second product of `last`; null: there is none before.
+  // Iteration `k`, but the second GEMM of `last`; null: there is none before.
   Stmts iteration(const Expr& k, const Expr& last) const {
     Stmts out;
     wait_for(tiles_.work, k, out);
     const bool early = begins_with_tiles();
     if (early) wait_for(tiles_.first, k, out);
-    add(chain_.before, k, out);
+    add(overlap_.before, k, out);
     if (!early) wait_for(tiles_.first, k, out);
-    add({chain_.first}, k, out);
-    if (last) add({chain_.second}, last, out);
+    add({overlap_.first}, k, out);
+    if (last) add({overlap_.second}, last, out);
     wait(last ? 1 : 0, out);
-    give_back(tiles_.first, k, out);
-    add(chain_.beside, k, out);
-    // Here, since the assembler moves work over a wait for products, but not over a barrier.
+    release(tiles_.first, k, out);
+    add(overlap_.beside, k, out);
+    // Here, since the assembler moves work over a wait for wgmma, but not over a barrier.
     wait_for(tiles_.second, k, out);
     if (last) {
       wait(0, out);
-      give_back(tiles_.second, last, out);
+      release(tiles_.second, last, out);
     }
-    add(chain_.after, k, out);
-    give_back(tiles_.work, k, out);
+    add(overlap_.after, k, out);
+    release(tiles_.work, k, out);
     return out;
   }
 };
 
 }  // namespace
 
-std::variant<ProductChain, std::string> product_chain(const PipelinedLoops& loops, const Stmts& ahead,
-                                                      const Stmts& rest, int64_t registers) {
-  return ChainSearch(loops, ahead, rest, registers).run();
+std::variant<GemmOverlap, std::string> find_gemm_overlap(const PipelinedLoops& loops, const Stmts& ahead,
+                                                         const Stmts& rest, int64_t registers) {
+  return OverlapSearch(loops, ahead, rest, registers).run();
 }
 
-Stmts chain_loop(const ir::For& loop, const ProductChain& chain, const TilesOfChain& tiles) {
-  return ChainLoop(loop, chain, tiles).run();
+Stmts overlapped_loop(const ir::For& loop, const GemmOverlap& overlap, const TilesOfOverlap& tiles) {
+  return OverlapLoop(loop, overlap, tiles).run();
 }
 
 }  // namespace tilepilot::targets::gpu

@@ -1,6 +1,6 @@
-// Blocks of the grid whose work differs, as that of causal attention does: which axes tell how much there is, so that
-// blocks with much of it can come first (rasterisation.h) and those with little fill what is left at the end (longest
-// processing time first).
+// Load balancing of blocks whose work differs, as that of causal attention does: which axes tell how much there is, so
+// that blocks with much of it can come first (rasterisation.h) and those with little fill what is left at the end
+// (longest processing time first).
 #pragma once
 
 #include <vector>

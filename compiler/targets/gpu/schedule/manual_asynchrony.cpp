@@ -23,10 +23,10 @@ namespace {
 class KeepAsynchrony : public ir::Rewriter {
  public:
   using Rewriter::rewrite;
-  KeepAsynchrony(ManualAsynchrony& result, Architecture architecture, const ir::Sync& meet, const WholeBlock& block)
+  KeepAsynchrony(ManualAsynchrony& result, Architecture architecture, const ir::Sync& sync, const WholeBlock& block)
       : result_(result),
         architecture_(architecture),
-        meet_(meet),
+        sync_(sync),
         viewed_(block.viewed),
         written_(block.written),
         apart_(block.apart),
@@ -51,7 +51,7 @@ class KeepAsynchrony : public ir::Rewriter {
     if (const auto* async = ir::as<ir::Async>(stmt); async && !has_use(async->op)) {
       if (async->op == AsyncOp::raise_registers || async->op == AsyncOp::lower_registers)
         decide(stmt->span, "registers of threads", "as they are",
-               architecture_ == Architecture::sm_90a ? "not for whole warp groups" : "sm_80 deals them out once");
+               architecture_ == Architecture::sm_90a ? "not for whole warpgroups" : "sm_80 deals them out once");
       return ir::make_stmt(ir::Block{{}}, stmt->span);
     }
     return rewrite_children(stmt);
@@ -63,7 +63,7 @@ class KeepAsynchrony : public ir::Rewriter {
  private:
   ManualAsynchrony& result_;
   const Architecture architecture_;
-  const ir::Sync meet_;
+  const ir::Sync sync_;
   const std::unordered_set<const ir::BufferData*>& viewed_;
   const std::unordered_set<const ir::BufferData*>& written_;
   const std::unordered_set<const ir::BufferData*>& apart_;
@@ -96,7 +96,7 @@ class KeepAsynchrony : public ir::Rewriter {
       case AsyncOp::wait_stores:
         return modes_.contains(CopyMode::bulk_store);
       case AsyncOp::raise_registers:
-      case AsyncOp::lower_registers:  // by whole warp groups
+      case AsyncOp::lower_registers:  // by whole warpgroups
         return architecture_ == Architecture::sm_90a && threads_ % 128 == 0;
       default:
         return true;
@@ -117,8 +117,8 @@ class KeepAsynchrony : public ir::Rewriter {
     if (architecture_ != Architecture::sm_90a) return "not TMA: sm_80 has none";
     if (copy.mode == CopyMode::bulk_load && written_.contains(&from))
       return fmt::format("not TMA: the kernel writes `{}`", from.name);
-    const std::string why = not_part_by_engine(copy, viewed_);
-    return why.empty() || goes_in_line(copy) ? "" : "not TMA: " + why;
+    const std::string why = tma_part_obstacle(copy, viewed_);
+    return why.empty() || is_bulk_copy(copy) ? "" : "not TMA: " + why;
   }
 
   bool is_inside(const ir::Region& region) const {
@@ -132,14 +132,14 @@ class KeepAsynchrony : public ir::Rewriter {
   }
 
   // As consecutive bytes, without a description of the tensor: tiles of one row, and what no box fits.
-  bool goes_in_line(const ir::Copy& copy) const {
+  bool is_bulk_copy(const ir::Copy& copy) const {
     const bool loads = copy.mode == CopyMode::bulk_load;
     const ir::Region &tensor = loads ? copy.source : copy.destination, &tile = loads ? copy.destination : copy.source;
     if (copy.multicast != 0 || tensor.buffer->scope != ir::Scope::global || tile.buffer->scope != ir::Scope::shared)
       return false;
     const bool linear = viewed_.contains(tile.buffer.get()) || !apart_.contains(ir::memory_of(tile.buffer));
-    if (!is_one_row(*tile.buffer) && (!linear || not_part_by_engine(copy, viewed_).empty())) return false;
-    return not_in_line(copy).empty() && is_inside(tensor);
+    if (!is_one_row(*tile.buffer) && (!linear || tma_part_obstacle(copy, viewed_).empty())) return false;
+    return bulk_copy_obstacle(copy).empty() && is_inside(tensor);
   }
 
   void decide(Span span, std::string what, std::string chosen, std::string obstacle) {
@@ -158,26 +158,24 @@ class KeepAsynchrony : public ir::Rewriter {
       now.barrier.reset();
       const Stmt done = ir::make_stmt(std::move(now), span);
       // One thread may tell others that the tile is there.
-      const bool meets = copy.mode == CopyMode::bulk_load && !told_by_each_.contains(stmt.get());
-      return meets ? block({done, ir::make_stmt(meet_, span)}, span) : done;
+      const bool syncs = copy.mode == CopyMode::bulk_load && !told_by_each_.contains(stmt.get());
+      return syncs ? block({done, ir::make_stmt(sync_, span)}, span) : done;
     }
     result_.tiles.insert(ir::memory_of(loads ? copy.destination.buffer : copy.source.buffer));
     ir::Copy kept = copy;
-    kept.in_line = copy.mode != CopyMode::group && goes_in_line(copy);
+    kept.in_line = copy.mode != CopyMode::group && is_bulk_copy(copy);
     const Stmt placed = kept.in_line ? ir::make_stmt(std::move(kept), span) : stmt;
-    if (copy.mode == CopyMode::bulk_store && goes_in_line(copy))
-      decide(span, what, "by the copy engine, as consecutive bytes", "");
+    if (copy.mode == CopyMode::bulk_store && is_bulk_copy(copy)) decide(span, what, "by TMA, as consecutive bytes", "");
     if (copy.mode != CopyMode::bulk_load) return placed;
     decide(span, what,
-           goes_in_line(copy) ? "by the copy engine, as consecutive bytes, as the program says"
-                              : "by the copy engine (TMA), as the program says",
+           is_bulk_copy(copy) ? "by TMA, as consecutive bytes, as the program says" : "by TMA, as the program says",
            "");
     const ir::Expr bytes = ir::int_imm(bytes_of_copy(copy));
     return block({ir::make_stmt(ir::Barrier{ir::BarrierOp::expect, *copy.barrier, bytes, 1}, span), placed}, span);
   }
 
-  // For several blocks of a cluster. Where the program does not wait itself, blocks meet before, since the tile of any
-  // of them may be in use, and each waits for its own bytes.
+  // For several blocks of a cluster. Where the program does not wait itself, a cluster barrier stands before, since the
+  // tile of any of them may be in use, and each waits for its own bytes.
   Stmt rewrite_shared(const Stmt& stmt, const ir::Copy& copy) {
     const Span span = stmt->span;
     ir::Copy load = copy;
@@ -192,7 +190,7 @@ class KeepAsynchrony : public ir::Rewriter {
       return stmt;
     }
     result_.tiles.insert(ir::memory_of(copy.destination.buffer));
-    decide(span, what, fmt::format("by the copy engine (TMA), once for the blocks of mask {}", copy.multicast), "");
+    decide(span, what, fmt::format("by TMA, once for the blocks of mask {}", copy.multicast), "");
     const ir::Expr bytes = ir::int_imm(bytes_of_copy(copy));
     if (copy.mode == CopyMode::bulk_load)
       return block({ir::make_stmt(ir::Barrier{ir::BarrierOp::expect, *copy.barrier, bytes, 1}, span), stmt}, span);
@@ -204,32 +202,32 @@ class KeepAsynchrony : public ir::Rewriter {
     std::vector<Stmt> all{ir::make_stmt(ir::Sync{ir::SyncScope::cluster}, span),
                           ir::make_stmt(ir::Barrier{ir::BarrierOp::arrive_expect, *load.barrier, bytes, 1}, span),
                           ir::make_stmt(std::move(load), span)};
-    wait_in_turn(arrived, phases, ir::int_imm(0), span, all);
+    wait_for_phase(arrived, phases, ir::int_imm(0), span, all);
     return block(std::move(all), span);
   }
 
   // Into the memory of another block, which is in use as long as both run. There the program announces the bytes.
   Stmt rewrite_remote(const Stmt& stmt, const ir::Copy& copy) {
-    const bool by_engine = copy.mode == CopyMode::bulk_load;
-    std::string why = by_engine                                                   ? not_to_block(copy)
+    const bool by_tma = copy.mode == CopyMode::bulk_load;
+    std::string why = by_tma                                                      ? cluster_copy_obstacle(copy)
                       : copy.source.buffer->type != copy.destination.buffer->type ? "its elements change on the way"
                                                                                   : "";
     if (!why.empty() && !result_.error)
       result_.error = make_error(DiagnosticKind::unsupported_tile_feature, stmt->span,
                                  fmt::format("this copy cannot be into another block's memory: {}", why),
-                                 by_engine ? "copy whole rows of 16 bytes, or without a `remote_barrier`"
-                                           : "convert the elements into a tile of their own before");
+                                 by_tma ? "copy whole rows of 16 bytes, or without a `remote_barrier`"
+                                        : "convert the elements into a tile of their own before");
     result_.tiles.insert(ir::memory_of(copy.source.buffer));
     result_.tiles.insert(ir::memory_of(copy.destination.buffer));
-    if (by_engine)
+    if (by_tma)
       decide(stmt->span, name_of_copy(copy.source.buffer, copy.destination.buffer),
-             "by the copy engine, into another block's memory, as the program says", "");
+             "by TMA, into another block's memory, as the program says", "");
     return stmt;
   }
 
   Stmt rewrite_gemm(const Stmt& stmt, const ir::Gemm& gemm) {
     std::string why = "sm_80 has none";
-    if (architecture_ == Architecture::sm_90a) why = plan_gemm(gemm, threads_, architecture_, viewed_).not_by_groups;
+    if (architecture_ == Architecture::sm_90a) why = plan_gemm(gemm, threads_, architecture_, viewed_).wgmma_obstacle;
     const bool held = gemm.c.buffer->scope == ir::Scope::fragment && is_whole(gemm.c);
     if (why.empty() && !held) why = fmt::format("`{}` does not lie in registers as a whole", gemm.c.buffer->name);
     if (why.empty()) {
@@ -258,18 +256,17 @@ WholeBlock whole_block(const ir::Kernel& kernel) {
         if (copy == nullptr) return;
         const bool stores = copy->destination.buffer->scope == ir::Scope::global;
         const ir::Region& tile = stores ? copy->source : copy->destination;
-        const bool by_box =
-            copy->mode == CopyMode::complete ? stores : not_part_by_engine(*copy, result.viewed).empty();
+        const bool by_box = copy->mode == CopyMode::complete ? stores : tma_part_obstacle(*copy, result.viewed).empty();
         if (by_box && (stores || needs_panels(tile))) set_apart(tile);
       },
       [](const ir::Expr&) {});
   return result;
 }
 
-ManualAsynchrony keep_asynchrony(const ir::Kernel& kernel, Architecture architecture, const ir::Sync& meet,
+ManualAsynchrony keep_asynchrony(const ir::Kernel& kernel, Architecture architecture, const ir::Sync& sync,
                                  const WholeBlock& block) {
   ManualAsynchrony result{kernel, {}, {}, {}};
-  KeepAsynchrony keep(result, architecture, meet, block);
+  KeepAsynchrony keep(result, architecture, sync, block);
   const Stmt body = keep.rewrite(kernel.body);
   std::vector<Stmt> all = keep.beginning();
   all.push_back(body);

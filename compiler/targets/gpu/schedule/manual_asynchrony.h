@@ -1,7 +1,7 @@
-// Copies and products that a program itself makes asynchronous (`T.tma_copy`, `T.async_copy`, `T.wgmma_gemm`) and waits
+// Copies and GEMMs that a program itself makes asynchronous (`T.tma_copy`, `T.async_copy`, `T.wgmma_gemm`) and waits
 // for. They are as asynchronous as it says where the machine has an instruction for them; others are done at once,
 // which every wait allows, and a decision says why. Copies for several blocks of a
-// cluster are loads of the copy engine, whether the program waits for them or not.
+// cluster are TMA loads, whether the program waits for them or not.
 #pragma once
 
 #include <unordered_set>
@@ -14,7 +14,7 @@ namespace tilepilot::targets::gpu {
 
 struct ManualAsynchrony {
   ir::Kernel kernel;
-  std::unordered_set<const ir::BufferData*> tiles;  // that copies or products use while the threads go on
+  std::unordered_set<const ir::BufferData*> tiles;  // that asynchronous copies or wgmma use
   std::vector<Decision> decisions;
   Error error;  // what blocks of a cluster cannot share
 };
@@ -27,9 +27,9 @@ struct WholeBlock {
 };
 WholeBlock whole_block(const ir::Kernel& kernel);
 
-// `meet`: how the kernel's threads meet.
+// `sync`: the barrier of the kernel's threads.
 // @post before each bulk load one thread announces its bytes at the barrier
-ManualAsynchrony keep_asynchrony(const ir::Kernel& kernel, Architecture architecture, const ir::Sync& meet,
+ManualAsynchrony keep_asynchrony(const ir::Kernel& kernel, Architecture architecture, const ir::Sync& sync,
                                  const WholeBlock& block);
 
 }  // namespace tilepilot::targets::gpu

@@ -29,7 +29,7 @@ namespace {
 
 // Rounds of staging: a conflict may leave another one behind, never more than a few. What shuffles do not settle soon
 // goes through shared memory.
-constexpr int kMostRounds = 8, kLastByShuffles = 2;
+constexpr int kMostStagings = 8, kLastByShuffles = 2;
 
 // Where a program says itself when tiles are full and empty, copies must not run further ahead than it says.
 class InOrder : public ir::Rewriter {
@@ -99,17 +99,17 @@ ir::Kernel share_some_fragments(const ir::Kernel& kernel) {
 
 // From copies as loops and their layouts on. `inference` is that of `kernel`.
 Result<PlannedKernel> finish(ir::Kernel kernel, Inference inference, const PipelinedKernel& pipelined,
-                             Architecture architecture, const Team& team) {
-  PlannedKernel planned{std::move(kernel), std::move(inference), {}, pipelined.notes, team.meet, team.persistent};
+                             Architecture architecture, const WarpRole& role) {
+  PlannedKernel planned{std::move(kernel), std::move(inference), {}, pipelined.notes, role.sync, role.persistent};
   planned.decisions = pipelined.decisions;
-  planned.decisions.insert(planned.decisions.end(), team.decisions.begin(), team.decisions.end());
-  for (int round = 0; !planned.inference.conflicts.empty(); ++round) {
+  planned.decisions.insert(planned.decisions.end(), role.decisions.begin(), role.decisions.end());
+  for (int staging = 0; !planned.inference.conflicts.empty(); ++staging) {
     const Inference::Conflict& first = planned.inference.conflicts.front();
-    if (round == kMostRounds)
+    if (staging == kMostStagings)
       return make_error(DiagnosticKind::unsupported_tile_feature, first.stmt->span,
                         "`" + first.buffer->name + "`: " + first.why, "keep it in shared memory: `T.alloc_shared`");
     for (auto& conflict : planned.inference.conflicts) {
-      if (round >= kLastByShuffles) conflict.shuffles = -1;
+      if (staging >= kLastByShuffles) conflict.shuffles = -1;
       const std::string way = conflict.shuffles < 0
                                   ? "goes through shared memory"
                                   : fmt::format("changes lanes by {} shuffles of each thread", conflict.shuffles);
@@ -121,17 +121,17 @@ Result<PlannedKernel> finish(ir::Kernel kernel, Inference inference, const Pipel
   }
   const std::vector<Decision>& weighed = planned.inference.decisions;
   planned.decisions.insert(planned.decisions.end(), weighed.begin(), weighed.end());
-  planned.inference.compact_boards = team.sparing;
-  give_boards(planned.kernel, planned.inference);
-  give_boards_for_parts(planned.kernel, planned.inference);
+  planned.inference.compact_scratch = role.low_memory;
+  allocate_reduction_scratch(planned.kernel, planned.inference);
+  allocate_split_gemm_scratch(planned.kernel, planned.inference);
   ir::Kernel own = planned.kernel;
-  std::erase_if(own.allocations, [&](const ir::Buffer& buffer) { return team.common.contains(buffer.get()); });
-  planned.arena = arrange_tiles(own, planned.inference, team.lasting);
+  std::erase_if(own.allocations, [&](const ir::Buffer& buffer) { return role.common.contains(buffer.get()); });
+  planned.arena = arrange_tiles(own, planned.inference, role.lasting);
   std::vector<ir::Buffer> rings = pipelined.rings;
-  rings.insert(rings.end(), team.rings.begin(), team.rings.end());
+  rings.insert(rings.end(), role.rings.begin(), role.rings.end());
   planned.kernel = place_barriers(
-      planned.kernel, rings, planned.inference.boards,
-      [&](const ir::BufferData* a, const ir::BufferData* b) { return planned.arena.share(a, b); }, team.meet);
+      planned.kernel, rings, planned.inference.scratch_buffers,
+      [&](const ir::BufferData* a, const ir::BufferData* b) { return planned.arena.share(a, b); }, role.sync);
   planned.async_proxy = uses_async_proxy(planned.kernel, planned.inference);
   if (planned.async_proxy) planned.kernel = place_fences(planned.kernel);
   return planned;
@@ -147,39 +147,39 @@ Result<ir::Program> prepare(const ir::Program& program) {
     if (!kernel.thread_vars.empty() || ir::contains<ir::Roles>(kernel.body))
       kernel.body = passes::own_loops(kernel.body);
   for (const ir::Kernel& kernel : current.kernels) TRY(passes::check_thread_stores(kernel));
-  for (ir::Kernel& kernel : current.kernels) kernel = split_uniform_choices(kernel);
+  for (ir::Kernel& kernel : current.kernels) kernel = unswitch_loops(kernel);
   current = passes::simplify(current);
   return passes::pack_nibbles_side_by_side(current);
 }
 
-Result<PlannedKernel> plan_kernel(const ir::Kernel& given, Architecture architecture, const Team& given_team) {
+Result<PlannedKernel> plan_kernel(const ir::Kernel& given, Architecture architecture, const WarpRole& given_role) {
   ir::Kernel kernel = share_some_fragments(given);
-  Team team = given_team;
-  const bool waits_itself = team.meet.threads != 0 || ir::contains<ir::Barrier>(kernel.body);
-  if (!team.specialized) {
+  WarpRole role = given_role;
+  const bool waits_itself = role.sync.threads != 0 || ir::contains<ir::Barrier>(kernel.body);
+  if (!role.specialized) {
     ManualAsynchrony own =
-        keep_asynchrony(kernel, architecture, team.meet, team.block ? *team.block : whole_block(kernel));
+        keep_asynchrony(kernel, architecture, role.sync, role.block ? *role.block : whole_block(kernel));
     if (own.error) return std::move(own.error);
     kernel = std::move(own.kernel);
-    team.lasting = std::move(own.tiles);
-    team.decisions.insert(team.decisions.end(), own.decisions.begin(), own.decisions.end());
+    role.lasting = std::move(own.tiles);
+    role.decisions.insert(role.decisions.end(), own.decisions.begin(), own.decisions.end());
   }
   if (waits_itself) kernel.body = InOrder().rewrite(kernel.body);
   PipelinedKernel pipelined = pipeline_loops(kernel, architecture);
   kernel = normalize(pipelined.kernel);
   Inference inference = infer_layouts(kernel, architecture);
-  // The tiles of teams lie side by side: where not all fit, those that a program does not name are the first to go.
-  const bool has_room = !team.sparing || team.meet.threads == 0 || team.specialized;
+  // The tiles of roles lie side by side: where not all fit, those that a program does not name are dropped first.
+  const bool has_room = !role.low_memory || role.sync.threads == 0 || role.specialized;
   if (architecture == Architecture::sm_90a && has_room) {
-    const StoreOptions options{team.persistent, team.sparing, team.meet};
-    if (const auto stored = store_by_engine(pipelined.kernel, inference, options, pipelined.decisions)) {
+    const StoreOptions options{role.persistent, role.low_memory, role.sync};
+    if (const auto stored = store_by_tma(pipelined.kernel, inference, options, pipelined.decisions)) {
       const ir::Kernel through_tiles = normalize(*stored);
       Inference there = infer_layouts(through_tiles, architecture);
-      auto planned = finish(through_tiles, std::move(there), pipelined, architecture, team);
+      auto planned = finish(through_tiles, std::move(there), pipelined, architecture, role);
       if (planned.ok() && planned->arena.bytes <= shared_limit(architecture)) return planned;
     }
   }
-  return finish(std::move(kernel), std::move(inference), pipelined, architecture, team);
+  return finish(std::move(kernel), std::move(inference), pipelined, architecture, role);
 }
 
 }  // namespace tilepilot::targets::gpu

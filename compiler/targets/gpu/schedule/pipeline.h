@@ -14,30 +14,30 @@ struct PlannedKernel {
   ir::Kernel kernel;  // with barriers
   Inference inference;
   SharedArena arena;
-  std::vector<std::pair<Span, std::string>> notes;  // what could not be done as asked, and why
-  ir::Sync meet;                                    // of its threads
+  std::vector<std::pair<Span, std::string>> notes;  // what could not be done as requested, and why
+  ir::Sync sync;                                    // of its threads
   bool persistent = false;                          // its outermost loop is over blocks of the program's grid
   std::vector<Decision> decisions = {};             // of the passes
   bool async_proxy = false;                         // something but threads reads or writes shared memory
 };
 
-// Threads of a block that go their own way: how they meet, and tiles that other threads use too, whose place is not
-// theirs to choose.
-struct Team {
-  ir::Sync meet;
+// A part of the block's warps that runs its own code: its barrier, and the tiles that other roles use too, whose place
+// is not its to choose.
+struct WarpRole {
+  ir::Sync sync;
   std::unordered_set<const ir::BufferData*> common;
   bool specialized = false;            // by warp_specialize.h, which says itself what runs on
   bool persistent = false;             // see PlannedKernel
-  std::vector<ir::Buffer> rings = {};  // of tiles whose meetings are in place
+  std::vector<ir::Buffer> rings = {};  // tiles whose barriers are in place
   std::vector<Decision> decisions = {};
-  bool sparing = false;                  // of shared memory, at the cost of time: what is planned else does not fit
-  std::optional<WholeBlock> block = {};  // what this and other teams do together
+  bool low_memory = false;               // of shared memory, at the cost of time: what is planned else does not fit
+  std::optional<WholeBlock> block = {};  // what this and other roles do together
   std::unordered_set<const ir::BufferData*> lasting = {};  // tiles that are in use past the statements that name them
 };
 
 // The program with its kernels in the form that threads and tile operators share (see passes/pipeline.h).
 Result<ir::Program> prepare(const ir::Program& program);
 // One kernel of a prepared program. Errors: `unsupported_tile_feature`.
-Result<PlannedKernel> plan_kernel(const ir::Kernel& kernel, Architecture architecture, const Team& team = {});
+Result<PlannedKernel> plan_kernel(const ir::Kernel& kernel, Architecture architecture, const WarpRole& role = {});
 
 }  // namespace tilepilot::targets::gpu

@@ -128,12 +128,12 @@ PipelinedLoops::Parts PipelinedLoops::parts(const ir::For& loop) const {
   return result;
 }
 
-bool PipelinedLoops::may_be_fed(const Stmt& copy) const {
+bool PipelinedLoops::may_be_preloaded(const Stmt& copy) const {
   return not_ahead(*ir::as<ir::Copy>(copy), whole_).empty() && !read_before(ir::statements(whole_), copy);
 }
 
-Stmt PipelinedLoops::running_product(const std::vector<Stmt>& ahead, const Stmt& rest) const {
-  // Beside loads element by element products would have to wait for registers.
+Stmt PipelinedLoops::async_gemm(const std::vector<Stmt>& ahead, const Stmt& rest) const {
+  // Beside loads element by element a wgmma would have to wait for registers.
   const bool lean = std::all_of(ahead.begin(), ahead.end(), [](const Stmt& stmt) {
     return has_known_rows(*ir::as<ir::Copy>(stmt)->source.buffer);
   });
@@ -141,20 +141,20 @@ Stmt PipelinedLoops::running_product(const std::vector<Stmt>& ahead, const Stmt&
   const std::vector<Stmt> all = ir::statements(rest);
   const auto* gemm = all.size() == 1 ? ir::as<ir::Gemm>(all[0]) : nullptr;
   if (gemm == nullptr || gemm->clear_accumulator) return nullptr;
-  if (!may_run_on(all[0]) || gemm->a.buffer->scope != ir::Scope::shared) return nullptr;
+  if (!may_be_async(all[0]) || gemm->a.buffer->scope != ir::Scope::shared) return nullptr;
   ir::Gemm running = *gemm;
   running.asynchronous = true;
   return ir::make_stmt(std::move(running), all[0]->span);
 }
 
-bool PipelinedLoops::may_run_on(const Stmt& stmt) const {
+bool PipelinedLoops::may_be_async(const Stmt& stmt) const {
   const auto* gemm = ir::as<ir::Gemm>(stmt);
   if (gemm == nullptr || gemm->c.buffer->scope != ir::Scope::fragment) return false;
   const GemmPlan plan = plan_gemm(*gemm, threads_, architecture_, sharing_);
   return plan.is_wgmma() && !plan.splits;
 }
 
-bool PipelinedLoops::multiplies_by_groups(const Stmt& body) const {
+bool PipelinedLoops::uses_wgmma(const Stmt& body) const {
   return ir::contains(body, [&](const Stmt& part) {
     const auto* gemm = ir::as<ir::Gemm>(part);
     return gemm != nullptr && plan_gemm(*gemm, threads_, architecture_, sharing_).is_wgmma();
@@ -214,11 +214,11 @@ void Ring::wait_for(const Expr& k, Span span, std::vector<Stmt>& out) const {
     out.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_copies, stages - 2}, span));
     return;
   }
-  if (phases) return wait_in_turn(full, phases, slot_of(k), span, out);
+  if (phases) return wait_for_phase(full, phases, slot_of(k), span, out);
   const Expr slot = ir::cast(slot_of(k), ir::kInt32);
-  const Expr turn = ir::binary(BinaryOp::floor_div, k, ir::int_imm(stages, k->type), span);
+  const Expr phase = ir::binary(BinaryOp::floor_div, k, ir::int_imm(stages, k->type), span);
   out.push_back(
-      ir::make_stmt(ir::Barrier{ir::BarrierOp::wait, element(full, {slot}, span), ir::cast(turn, ir::kInt32)}, span));
+      ir::make_stmt(ir::Barrier{ir::BarrierOp::wait, element(full, {slot}, span), ir::cast(phase, ir::kInt32)}, span));
 }
 
 Buffer slot_barriers(const std::string& name, int64_t slots, int64_t arrivals, Span span) {
@@ -232,7 +232,8 @@ Buffer slot_phases(const std::string& name, Span span) {
       ir::BufferData{name, ir::kInt32, ir::Scope::local, {ir::int_imm(1)}, {}, span});
 }
 
-void wait_in_turn(const Buffer& barriers, const Buffer& phases, const Expr& number, Span span, std::vector<Stmt>& out) {
+void wait_for_phase(const Buffer& barriers, const Buffer& phases, const Expr& number, Span span,
+                    std::vector<Stmt>& out) {
   const Expr slot = ir::cast(number, ir::kInt32), zero = ir::int_imm(0), bits = ir::load(phases, {zero}, span);
   const Expr parity = ir::binary(BinaryOp::shr, bits, slot, span);
   out.push_back(ir::make_stmt(ir::Barrier{ir::BarrierOp::wait, element(barriers, {slot}, span), parity}, span));

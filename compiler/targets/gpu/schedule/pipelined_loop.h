@@ -18,7 +18,7 @@ bool is_pipelined(const ir::Stmt& stmt);
 
 class PipelinedLoops {
  public:
-  // `shares`: loads for several blocks of the cluster may run ahead, too; who asks for one waits for all its blocks.
+  // `shares`: multicast loads may run ahead, too; their issuer waits for all blocks that they are for.
   PipelinedLoops(const ir::Kernel& kernel, Architecture architecture, bool shares = false);
 
   // An iteration's copies that may run ahead, and the rest of it, each in order; why other copies may not.
@@ -30,19 +30,19 @@ class PipelinedLoops {
   Parts parts(const ir::For& loop) const;
 
   // Whether a copy that is a statement of the kernel's body itself may be made by others than those who use its tile.
-  bool may_be_fed(const ir::Stmt& copy) const;
+  bool may_be_preloaded(const ir::Stmt& copy) const;
 
-  // The rest of an iteration, if that is one product of tiles in shared memory that may run on by itself, as such; else
+  // The rest of an iteration, if that is one GEMM of tiles in shared memory that may be asynchronous, as such; else
   // null.
-  ir::Stmt running_product(const std::vector<ir::Stmt>& ahead, const ir::Stmt& rest) const;
+  ir::Stmt async_gemm(const std::vector<ir::Stmt>& ahead, const ir::Stmt& rest) const;
 
-  // Whether it is a product into registers by warp groups, so that these can do other things before they wait for it.
-  bool may_run_on(const ir::Stmt& stmt) const;
+  // Whether it is a wgmma, so that its warpgroups can do other work before they wait for it.
+  bool may_be_async(const ir::Stmt& stmt) const;
 
   int64_t threads() const { return threads_; }
 
-  // Whether some product in it is one of warp groups.
-  bool multiplies_by_groups(const ir::Stmt& body) const;
+  // Whether some GEMM in it becomes wgmma.
+  bool uses_wgmma(const ir::Stmt& body) const;
 
  private:
   const Architecture architecture_;
@@ -56,12 +56,12 @@ class PipelinedLoops {
 
 using RingSlots = std::unordered_map<const ir::BufferData*, ir::Buffer>;  // of a tile: [stages, ...]
 
-// Tiles arrive through the copy engine, or by the threads' own asynchronous copies. Iteration k uses slot k mod stages.
+// Tiles arrive by TMA, or by the threads' own asynchronous copies. Iteration k uses slot k mod stages.
 struct Ring {
   std::vector<ir::Stmt> copies;
   RingSlots slots;
   int64_t stages;
-  ir::Buffer full;    // of the copy engine: a barrier a slot, else null
+  ir::Buffer full;    // of TMA: a barrier for each slot, else null
   ir::Buffer phases;  // bit s: the parity of slot s that `full` is waited for; null if the iteration tells it
 
   Ring(std::vector<ir::Stmt> ahead, int64_t num_stages);
@@ -82,7 +82,7 @@ ir::Buffer slot_barriers(const std::string& name, int64_t slots, int64_t arrival
 ir::Buffer slot_phases(const std::string& name, Span span);
 
 // Waits for the barrier of a slot in the parity that bit `slot` of `phases` says, which the next wait finds changed.
-void wait_in_turn(const ir::Buffer& barriers, const ir::Buffer& phases, const ir::Expr& slot, Span span,
-                  std::vector<ir::Stmt>& out);
+void wait_for_phase(const ir::Buffer& barriers, const ir::Buffer& phases, const ir::Expr& slot, Span span,
+                    std::vector<ir::Stmt>& out);
 
 }  // namespace tilepilot::targets::gpu

@@ -13,7 +13,7 @@ using ir::Var;
 
 namespace {
 
-constexpr int64_t kBandOfProducts = 16;  // rows
+constexpr int64_t kGemmBand = 16;  // rows
 // Heads of attention, each of which reads tensors of its own. Measured on an H200: 32 heads of 4096 x 128.
 constexpr int64_t kBandOfEqualWork = 32;
 
@@ -21,7 +21,7 @@ class Naming {
  public:
   explicit Naming(const ir::Kernel& kernel) : kernel_(kernel), span_(kernel.body->span), values_(kernel.grid.size()) {}
 
-  std::vector<Stmt> run(const BlockOrder& order, const Expr& number) {
+  std::vector<Stmt> run(const Rasterisation& order, const Expr& number) {
     std::vector<size_t> first;
     for (size_t axis = 0; axis < kernel_.grid.size(); ++axis)
       if (std::find(order.last.begin(), order.last.end(), axis) == order.last.end()) first.push_back(axis);
@@ -48,7 +48,7 @@ class Naming {
     return ir::var_ref(var);
   }
 
-  void name(const std::vector<size_t>& first, const BlockOrder& order, const Expr& number) {
+  void name(const std::vector<size_t>& first, const Rasterisation& order, const Expr& number) {
     if (order.last.empty()) return split(first, number);
     const Expr all = count(first);
     const auto known = ir::constant_int(all);
@@ -94,14 +94,14 @@ bool may_wait(const Stmt& stmt) { return ir::as<ir::While>(stmt) || ir::as<ir::A
 
 }  // namespace
 
-BlockOrder order_of_products() { return {{0}, kBandOfProducts}; }
-BlockOrder order_by_work(std::vector<size_t> axes) { return {std::move(axes), kBandOfEqualWork}; }
+Rasterisation gemm_rasterisation() { return {{0}, kGemmBand}; }
+Rasterisation rasterisation_by_work(std::vector<size_t> axes) { return {std::move(axes), kBandOfEqualWork}; }
 
-std::vector<Stmt> name_blocks(const ir::Kernel& kernel, const BlockOrder& order, const Expr& number) {
+std::vector<Stmt> name_blocks(const ir::Kernel& kernel, const Rasterisation& order, const Expr& number) {
   return Naming(kernel).run(order, number);
 }
 
-std::vector<Stmt> name_blocks_of_cluster(const ir::Kernel& kernel, const BlockOrder& order, const Expr& number,
+std::vector<Stmt> name_blocks_of_cluster(const ir::Kernel& kernel, const Rasterisation& order, const Expr& number,
                                          const Expr& rank) {
   const Span span = kernel.body->span;
   const auto op = [&](BinaryOp which, const Expr& a, const Expr& b) { return ir::binary(which, a, b, span); };
@@ -125,13 +125,11 @@ std::vector<Stmt> name_blocks_of_cluster(const ir::Kernel& kernel, const BlockOr
   return out;
 }
 
-ir::Kernel in_order_of_products(const ir::Kernel& kernel) {
+ir::Kernel rasterised_for_gemm(const ir::Kernel& kernel) {
   if (!kernel.cluster.empty()) return kernel;  // whose blocks stand beside each other
   if (!kernel.thread_vars.empty() || kernel.block_vars.size() != 2 || ir::contains(kernel.body, may_wait))
     return kernel;
-  const auto is_small = [](const Expr& extent) {
-    return ir::constant_int(extent).value_or(kBandOfProducts) < kBandOfProducts;
-  };
+  const auto is_small = [](const Expr& extent) { return ir::constant_int(extent).value_or(kGemmBand) < kGemmBand; };
   if (std::any_of(kernel.grid.begin(), kernel.grid.end(), is_small)) return kernel;
   ir::Kernel result = kernel;
   result.block_vars = {ir::make_var("column", ir::kInt32), ir::make_var("row", ir::kInt32)};
@@ -139,7 +137,7 @@ ir::Kernel in_order_of_products(const ir::Kernel& kernel) {
   const Expr number = ir::binary(
       BinaryOp::add, ir::var_ref(result.block_vars[0]),
       ir::binary(BinaryOp::mul, ir::var_ref(result.block_vars[1]), ir::cast(kernel.grid[0], ir::kInt32), span), span);
-  std::vector<Stmt> body = name_blocks(kernel, order_of_products(), number);
+  std::vector<Stmt> body = name_blocks(kernel, gemm_rasterisation(), number);
   for (const Stmt& stmt : ir::statements(kernel.body)) body.push_back(stmt);
   result.body = ir::make_stmt(ir::Block{std::move(body)}, span);
   return result;

@@ -1,6 +1,6 @@
-// The order of a grid's blocks: which block is the one with some number. Blocks with neighbouring numbers run at the
-// same time, so what they read together is what the L2 cache serves; and where their work differs, those with much of
-// it are to begin first.
+// Rasterisation (threadblock swizzle): which block of the grid has which number. Blocks with neighbouring numbers run
+// at the same time, so that the L2 cache serves what they read together. Where the work of blocks differs, those with
+// the most work get the first numbers.
 #pragma once
 
 #include <cstdint>
@@ -12,28 +12,28 @@ namespace tilepilot::targets::gpu {
 
 // Numbers go first through the blocks that differ in other axes than `last`, of which at most `most` are a band, then
 // along `last`, then on to the next band. Within all of these the first axis of the grid is the fastest.
-struct BlockOrder {
+struct Rasterisation {
   std::vector<size_t> last;
   int64_t most = INT64_MAX;
 };
-// Of products on a grid of two axes: bands of rows, each walked along columns. Blocks that run at the same time share
+// Of GEMMs on a grid of two axes: bands of rows, each walked along columns. Blocks that run at the same time share
 // more rows of A and columns of B when they are a square of the grid rather than a few rows.
-BlockOrder order_of_products();
+Rasterisation gemm_rasterisation();
 // Of blocks whose work grows along these axes: those with more come last. Blocks that differ in other axes follow each
 // other, at most so many that what they read together may stay in the cache for the next ones.
-BlockOrder order_by_work(std::vector<size_t> axes);
+Rasterisation rasterisation_by_work(std::vector<size_t> axes);
 
 // Values for the kernel's block variables, in the block that is the one with this number.
 // @post as `number` goes from 0 to the number of blocks, each block is named once
-std::vector<ir::Stmt> name_blocks(const ir::Kernel& kernel, const BlockOrder& order, const ir::Expr& number);
+std::vector<ir::Stmt> name_blocks(const ir::Kernel& kernel, const Rasterisation& order, const ir::Expr& number);
 
 // The same where `number` is that of a cluster and `rank` that of a block in it, first axis first.
 // @pre extents of the grid are constant, and multiples of the cluster's
-std::vector<ir::Stmt> name_blocks_of_cluster(const ir::Kernel& kernel, const BlockOrder& order, const ir::Expr& number,
-                                             const ir::Expr& rank);
+std::vector<ir::Stmt> name_blocks_of_cluster(const ir::Kernel& kernel, const Rasterisation& order,
+                                             const ir::Expr& number, const ir::Expr& rank);
 
-// The same kernel of products, its blocks in their order; itself if its grid is small or not of two axes, if blocks are
+// The same GEMM kernel, rasterised; itself if its grid is small or not of two axes, if blocks are
 // in clusters, or a block may wait for another.
-ir::Kernel in_order_of_products(const ir::Kernel& kernel);
+ir::Kernel rasterised_for_gemm(const ir::Kernel& kernel);
 
 }  // namespace tilepilot::targets::gpu

@@ -80,17 +80,17 @@ class Pipeliner : public ir::Rewriter {
     for (Decision& decision : ring.decisions(by, obstacle)) result_.decisions.push_back(std::move(decision));
   }
 
-  // Barriers for the copy engine, if it can make all of the copies.
+  // Barriers for TMA, if it can make all of the copies.
   void use_engine(Ring& ring, Span span) {
     if (architecture_ != Architecture::sm_90a) return decide(ring, "by the threads", "not TMA: sm_80 has none");
     for (const Stmt& stmt : ring.copies) {
       const auto& copy = *ir::as<ir::Copy>(stmt);
-      const std::string why = not_by_engine(copy);
+      const std::string why = tma_obstacle(copy);
       if (why.empty()) continue;
       const std::string name = ring.copies.size() > 1 ? fmt::format("`{}`: ", copy.source.buffer->name) : "";
       return decide(ring, "by the threads", "not TMA: " + name + why);
     }
-    decide(ring, "by the copy engine (TMA)", "");
+    decide(ring, "by TMA", "");
     ring.full = allocated(slot_barriers("full", ring.stages, 1, span));
     if (depth_ == 0) return;  // each slot's phases are counted from 0
     ring.phases = allocated(slot_phases("phases", span));
@@ -108,23 +108,23 @@ class Pipeliner : public ir::Rewriter {
       out.push_back(ir::make_stmt(ir::If{exists, block(ring.copies_of(var, number), span), nullptr}, span));
       if (!ring.full) out.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::commit_copies, 0}, span));
     };
-    const Stmt meeting = ir::make_stmt(ir::Sync{}, span);
+    const Stmt barrier_cycles = ir::make_stmt(ir::Sync{}, span);
     std::vector<Stmt> all;
-    if (depth_ > 0) all.push_back(meeting);  // readers of an earlier run of this loop
+    if (depth_ > 0) all.push_back(barrier_cycles);  // readers of an earlier run of this loop
     for (int64_t stage = 0; stage + 1 < stages; ++stage) guarded(ir::int_imm(stage, var->type), all);
     std::vector<Stmt> body;
     ring.wait_for(k, span, body);
-    if (const Stmt product = loops_.running_product(ring.copies, rest)) {
-      if (!ring.full) body.push_back(meeting);
+    if (const Stmt product = loops_.async_gemm(ring.copies, rest)) {
+      if (!ring.full) body.push_back(barrier_cycles);
       body.push_back(ring.in_slot(k, product));
       body.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_gemms, 1}, span));
-      body.push_back(meeting);
+      body.push_back(barrier_cycles);
       guarded(sum(k, stages - 1), body);
       all.push_back(serial(loop, block(std::move(body), loop.body->span), span));
       all.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_gemms, 0}, span));
       return block(std::move(all), span);
     }
-    body.push_back(meeting);
+    body.push_back(barrier_cycles);
     guarded(sum(k, stages - 1), body);
     for (const Stmt& stmt : ir::statements(ring.in_slot(k, rest))) body.push_back(stmt);
     all.push_back(serial(loop, block(std::move(body), loop.body->span), span));

@@ -2,17 +2,17 @@
 // `num_stages - 1` iterations ahead of what uses them, asynchronously (cp.async), into a ring of `num_stages` tiles.
 //
 //   stages 0 .. S - 2 are copied, a group each
-//   for k: wait until the group of k is there; all threads meet; copy the tile of k + S - 1, one group; the body of k
+//   for k: wait for the group of k; barrier; copy the tile of k + S - 1, one group; the body of k
 //
-// One meeting an iteration is enough: the ring's slot that is written in iteration k was read in k - 1, before it.
+// One barrier an iteration is enough: the ring's slot that is written in iteration k was read in k - 1, before it.
 //
-// Where the body is one product that may run on by itself (sm_90a), it does so until the next one has been started:
+// Where the body is one wgmma (sm_90a), it stays outstanding until the next one has been started:
 //
-//   for k: wait for the group of k; all threads meet; start the product of k; wait for the product of k - 1;
-//          all threads meet; copy the tile of k + S - 1
+//   for k: wait for the group of k; barrier; start the wgmma of k; wait for the wgmma of k - 1; barrier;
+//          copy the tile of k + S - 1
 //
-// On sm_90a the copy engine (TMA) makes the copies where it can: one thread asks for them, and a barrier of each slot
-// tells when its tiles are there.
+// On sm_90a TMA makes the copies where it can: one thread issues them, and a barrier of each slot tells when its tiles
+// have arrived.
 #pragma once
 
 #include <string>
@@ -26,7 +26,7 @@ namespace tilepilot::targets::gpu {
 
 struct PipelinedKernel {
   ir::Kernel kernel;
-  std::vector<ir::Buffer> rings;                    // tiles whose meetings are in place; shape [stages, ...]
+  std::vector<ir::Buffer> rings;                    // tiles whose barriers are in place; shape [stages, ...]
   std::vector<std::pair<Span, std::string>> notes;  // loops that stay as they are, and why
   std::vector<ir::Stmt> beginning = {};             // what the kernel begins with
   std::vector<Decision> decisions = {};             // which copies run ahead, by whom

@@ -13,11 +13,11 @@ using Stmts = std::vector<Stmt>;
 
 namespace {
 
-class Turns {
+class TileScheduler {
  public:
-  Turns(const ir::Kernel& kernel, const BlockTurns& turns, const Var& block)
+  TileScheduler(const ir::Kernel& kernel, const TileSchedule& schedule, const Var& block)
       : kernel_(kernel),
-        turns_(turns),
+        schedule_(schedule),
         block_(block),
         span_(kernel.body->span),
         in_cluster_(ir::cluster_size(kernel)),
@@ -25,24 +25,26 @@ class Turns {
         tiles_(clusters(block_count(kernel))),
         last_(op(BinaryOp::sub, tiles_, ir::int_imm(1))) {}
 
-  // The machine hands blocks out as others end.
+  // The hardware schedules blocks as others end.
   Stmts once(const Stmts& body) const { return of_tile(op(BinaryOp::sub, last_, at_), body); }
 
-  Stmts one_after_the_other(const Stmts& body) const {
+  Stmts persistent_loop(const Stmts& body) const {
     const Var given = ir::make_var("blocks_given", ir::kInt32), blocks = ir::make_var("blocks", ir::kInt32),
-              turn = ir::make_var("turn", ir::kInt32);
+              iteration = ir::make_var("iteration", ir::kInt32);
     const Expr step = ir::var_ref(blocks);
-    const Expr taken = op(BinaryOp::add, place(ir::var_ref(turn), step), op(BinaryOp::mul, ir::var_ref(turn), step));
-    Stmts inside = of_tile(turns_.even ? taken : op(BinaryOp::sub, last_, taken), body);
+    const Expr taken =
+        op(BinaryOp::add, place(ir::var_ref(iteration), step), op(BinaryOp::mul, ir::var_ref(iteration), step));
+    Stmts inside = of_tile(schedule_.even ? taken : op(BinaryOp::sub, last_, taken), body);
     return {ir::make_stmt(ir::ExternCall{"grid_blocks", {}, given}, span_),
             ir::make_stmt(ir::Let{blocks, op(BinaryOp::max, clusters(ir::var_ref(given)), ir::int_imm(1))}, span_),
             ir::make_stmt(
-                ir::For{ir::LoopKind::serial, {turn}, {rounds(step)}, 0, gpu::block(std::move(inside), span_)}, span_)};
+                ir::For{ir::LoopKind::serial, {iteration}, {iterations(step)}, 0, gpu::block(std::move(inside), span_)},
+                span_)};
   }
 
  private:
   const ir::Kernel& kernel_;
-  const BlockTurns& turns_;
+  const TileSchedule& schedule_;
   const Var& block_;
   const Span span_;
   const int64_t in_cluster_;
@@ -53,16 +55,16 @@ class Turns {
     return in_cluster_ == 1 ? count : op(BinaryOp::floor_div, count, ir::int_imm(in_cluster_));
   }
 
-  // Who had the most to do in one round has the least in the next one.
-  Expr place(const Expr& round, const Expr& step) const {
-    if (turns_.even) return at_;
-    const Expr is_odd = op(BinaryOp::eq, op(BinaryOp::floor_mod, round, ir::int_imm(2)), ir::int_imm(1));
+  // The block with the most work in one iteration has the least in the next one.
+  Expr place(const Expr& iteration, const Expr& step) const {
+    if (schedule_.even) return at_;
+    const Expr is_odd = op(BinaryOp::eq, op(BinaryOp::floor_mod, iteration, ir::int_imm(2)), ir::int_imm(1));
     const Expr back = op(BinaryOp::sub, op(BinaryOp::sub, step, ir::int_imm(1)), at_);
     return ir::select(is_odd, back, at_, span_);
   }
 
-  Expr rounds(const Expr& step) const {
-    if (turns_.even) {
+  Expr iterations(const Expr& step) const {
+    if (schedule_.even) {
       const Expr left = op(BinaryOp::sub, tiles_, at_), rest = op(BinaryOp::sub, step, ir::int_imm(1));
       return op(BinaryOp::floor_div, op(BinaryOp::add, left, rest), step);
     }
@@ -75,8 +77,8 @@ class Turns {
     const Var tile = ir::make_var("tile", ir::kInt32);
     Stmts out{ir::make_stmt(ir::Let{tile, number}, span_)};
     const Expr rank = op(BinaryOp::floor_mod, ir::var_ref(block_), ir::int_imm(in_cluster_));
-    const Stmts names = in_cluster_ == 1 ? name_blocks(kernel_, turns_.order, ir::var_ref(tile))
-                                         : name_blocks_of_cluster(kernel_, turns_.order, ir::var_ref(tile), rank);
+    const Stmts names = in_cluster_ == 1 ? name_blocks(kernel_, schedule_.order, ir::var_ref(tile))
+                                         : name_blocks_of_cluster(kernel_, schedule_.order, ir::var_ref(tile), rank);
     out.insert(out.end(), names.begin(), names.end());
     out.insert(out.end(), body.begin(), body.end());
     return out;
@@ -94,9 +96,9 @@ Expr block_count(const ir::Kernel& kernel) {
   return count;
 }
 
-Stmts in_turns(const ir::Kernel& kernel, const BlockTurns& turns, const Var& block, Stmts body) {
-  const Turns all(kernel, turns, block);
-  return turns.persistent ? all.one_after_the_other(body) : all.once(body);
+Stmts scheduled_tiles(const ir::Kernel& kernel, const TileSchedule& schedule, const Var& block, Stmts body) {
+  const TileScheduler all(kernel, schedule, block);
+  return schedule.persistent ? all.persistent_loop(body) : all.once(body);
 }
 
 }  // namespace tilepilot::targets::gpu

@@ -15,13 +15,13 @@ using ir::Buffer;
 using ir::Expr;
 using ir::Stmt;
 using ir::Var;
-using Stmts = FedRing::Stmts;
+using Stmts = TmaPipeline::Stmts;
 
 namespace {
 
 int64_t blocks_of(const Stmt& copy) { return ir::as<ir::Copy>(copy)->multicast; }
 
-// Whether no product runs on behind it that it has started.
+// Whether no wgmma that it has started is outstanding after it.
 bool has_waited(const Stmt& stmt, bool waited) {
   ir::walk(
       stmt,
@@ -37,103 +37,103 @@ bool has_waited(const Stmt& stmt, bool waited) {
 
 }  // namespace
 
-Expr TileUsers::rank(Span span) const {
+Expr TileConsumers::rank(Span span) const {
   return ir::binary(BinaryOp::floor_mod, ir::var_ref(block, span), ir::int_imm(in_cluster), span);
 }
 
-int64_t FedRing::Shared::first() const { return std::countr_zero(static_cast<uint64_t>(mask)); }
+int64_t TmaPipeline::Shared::first() const { return std::countr_zero(static_cast<uint64_t>(mask)); }
 
-FedRing::FedRing(Stmts copies, int64_t stages, TileUsers users)
-    : users_(std::move(users)), ring_(std::move(copies), stages) {
+TmaPipeline::TmaPipeline(Stmts copies, int64_t stages, TileConsumers consumers)
+    : consumers_(std::move(consumers)), ring_(std::move(copies), stages) {
   const Span span = ring_.copies[0]->span;
   for (const auto& [tile, slots] : ring_.slots) allocated(slots);
   ring_.full = allocated(slot_barriers("full", stages, 1, span));
   ring_.phases = allocated(slot_phases("full_phases", span));
-  empty_ = allocated(slot_barriers("empty", stages, users_.warps, span));
-  turns_ = allocated(slot_phases("empty_phases", span));
+  empty_ = allocated(slot_barriers("empty", stages, consumers_.warps, span));
+  empty_phases_ = allocated(slot_phases("empty_phases", span));
   for (const Stmt& copy : ring_.copies) add_shared(blocks_of(copy), span);
 }
 
-Buffer FedRing::allocated(Buffer buffer) {
+Buffer TmaPipeline::allocated(Buffer buffer) {
   allocations_.push_back(buffer);
   return buffer;
 }
 
-void FedRing::add_shared(int64_t mask, Span span) {
+void TmaPipeline::add_shared(int64_t mask, Span span) {
   const int64_t others = std::popcount(static_cast<uint64_t>(mask)) - 1;
   const bool known = std::any_of(shared_.begin(), shared_.end(), [&](const Shared& one) { return one.mask == mask; });
   if (others < 1 || known) return;
-  const Buffer barriers = allocated(slot_barriers("others", ring_.stages, others * users_.warps, span));
+  const Buffer barriers = allocated(slot_barriers("others", ring_.stages, others * consumers_.warps, span));
   shared_.push_back({mask, barriers, allocated(slot_phases("others_phases", span))});
 }
 
-std::vector<Phases> FedRing::empty_phases() const {
-  std::vector<Phases> all{{turns_, all_slots()}};
-  for (const Shared& one : shared_) all.push_back({one.turns, all_slots()});
+std::vector<Phases> TmaPipeline::empty_phases() const {
+  std::vector<Phases> all{{empty_phases_, all_slots()}};
+  for (const Shared& one : shared_) all.push_back({one.phases, all_slots()});
   return all;
 }
 
-std::vector<Decision> FedRing::decisions() const {
-  std::vector<Decision> all = ring_.decisions("by the copy engine (TMA), which threads of their own ask", "");
+std::vector<Decision> TmaPipeline::decisions() const {
+  std::vector<Decision> all = ring_.decisions("by TMA, issued by a producer warpgroup", "");
   for (size_t k = 0; k < all.size(); ++k)
     if (const int64_t mask = blocks_of(ring_.copies[k]); mask != 0)
       all[k].chosen += fmt::format(", once for the blocks of mask {}", mask);
   return all;
 }
 
-Stmt FedRing::give_back(const Expr& number) const {
+Stmt TmaPipeline::release(const Expr& number) const {
   const Span span = number->span;
   const Expr slot = ring_.slot_of(number);
-  Stmts told{
-      ir::make_stmt(ir::Barrier{ir::BarrierOp::arrive, element(empty_, {slot}, span), nullptr, users_.warps}, span)};
+  Stmts told{ir::make_stmt(ir::Barrier{ir::BarrierOp::arrive, element(empty_, {slot}, span), nullptr, consumers_.warps},
+                           span)};
   tell_first(slot, span, told);
   return block(std::move(told), span);
 }
 
-// To the blocks that ask for tiles of this one.
-void FedRing::tell_first(const Expr& slot, Span span, Stmts& out) const {
+// To the blocks that issue loads of tiles of this one.
+void TmaPipeline::tell_first(const Expr& slot, Span span, Stmts& out) const {
   for (const Shared& one : shared_) {
     const Expr others = ir::int_imm(one.mask & (one.mask - 1));
-    const Expr bit =
-        ir::binary(BinaryOp::bit_and, ir::binary(BinaryOp::shr, others, users_.rank(span), span), ir::int_imm(1), span);
+    const Expr bit = ir::binary(BinaryOp::bit_and, ir::binary(BinaryOp::shr, others, consumers_.rank(span), span),
+                                ir::int_imm(1), span);
     const Stmt told = ir::make_stmt(ir::Barrier{ir::BarrierOp::arrive, element(one.others, {slot}, span), nullptr,
-                                                users_.warps, ir::int_imm(one.first())},
+                                                consumers_.warps, ir::int_imm(one.first())},
                                     span);
     out.push_back(ir::make_stmt(ir::If{ir::binary(BinaryOp::eq, bit, ir::int_imm(1), span), told, nullptr}, span));
   }
 }
 
-void FedRing::wait_for_others(const Expr& slot, Span span, Stmts& out) const {
+void TmaPipeline::wait_for_others(const Expr& slot, Span span, Stmts& out) const {
   for (const Shared& one : shared_) {
     Stmts waiting;
-    wait_in_turn(one.others, one.turns, slot, span, waiting);
-    const Expr asks = ir::binary(BinaryOp::eq, users_.rank(span), ir::int_imm(one.first()), span);
-    out.push_back(ir::make_stmt(ir::If{asks, block(std::move(waiting), span), nullptr}, span));
+    wait_for_phase(one.others, one.phases, slot, span, waiting);
+    const Expr is_issuer = ir::binary(BinaryOp::eq, consumers_.rank(span), ir::int_imm(one.first()), span);
+    out.push_back(ir::make_stmt(ir::If{is_issuer, block(std::move(waiting), span), nullptr}, span));
   }
 }
 
-Stmts FedRing::ask(const Var& var, const Expr& k) const {
+Stmts TmaPipeline::issue(const Var& var, const Expr& k) const {
   Stmts out;
-  wait_in_turn(empty_, turns_, ring_.slot_of(k), k->span, out);
+  wait_for_phase(empty_, empty_phases_, ring_.slot_of(k), k->span, out);
   wait_for_others(ring_.slot_of(k), k->span, out);
   for (const Stmt& stmt : ring_.copies_of(var, k)) out.push_back(stmt);
   return out;
 }
 
-Stmts FedRing::with_tiles(const Stmts& computing) const {
+Stmts TmaPipeline::with_tiles(const Stmts& consumer) const {
   const Expr slot = ir::int_imm(0);
   ir::BufferSet tiles;
   for (const auto& [tile, slots] : ring_.slots) tiles.insert(tile);
   size_t last = 0;
-  for (size_t k = 0; k < computing.size(); ++k)
-    if (ir::touches_any(computing[k], tiles)) last = k;
+  for (size_t k = 0; k < consumer.size(); ++k)
+    if (ir::touches_any(consumer[k], tiles)) last = k;
   Stmts out;
   bool held = true, waited = true;
-  for (size_t k = 0; k < computing.size(); ++k) {
-    out.push_back(ring_.in_slot(slot, computing[k]));
-    waited = has_waited(computing[k], waited);
-    if (!held || k < last || !(waited || k + 1 == computing.size())) continue;
-    out.push_back(give_back(slot));
+  for (size_t k = 0; k < consumer.size(); ++k) {
+    out.push_back(ring_.in_slot(slot, consumer[k]));
+    waited = has_waited(consumer[k], waited);
+    if (!held || k < last || !(waited || k + 1 == consumer.size())) continue;
+    out.push_back(release(slot));
     held = false;
   }
   return out;

@@ -1,14 +1,14 @@
-// A ring of tiles that threads of their own ask the copy engine for while others use them, with the barriers at which
-// both sides wait: a slot is asked for again when all warps have given it back. Of a load for several blocks of the
-// cluster the first of them asks, when the others have given the slot back, too; each counts its own bytes.
+// TMA pipeline: a ring of tiles that a producer loads by TMA while consumers use them, and the barriers between the
+// two. The producer reloads a slot when all consumer warps have released it. The first block of a multicast mask issues
+// the load, when the other blocks have released the slot, too; each block counts its own bytes.
 #pragma once
 
 #include "compiler/targets/gpu/schedule/pipelined_loop.h"
 
 namespace tilepilot::targets::gpu {
 
-// Who uses the tiles of a block, and which block of its cluster that is.
-struct TileUsers {
+// The consumers of a block's tiles, and the rank of the block in its cluster.
+struct TileConsumers {
   int64_t warps;
   ir::Var block;  // its number in the grid, where blocks of a cluster follow each other
   int64_t in_cluster;
@@ -22,39 +22,39 @@ struct Phases {
   int64_t first;
 };
 
-class FedRing {
+class TmaPipeline {
  public:
   using Stmts = std::vector<ir::Stmt>;
 
-  FedRing(Stmts copies, int64_t stages, TileUsers users);
+  TmaPipeline(Stmts copies, int64_t stages, TileConsumers consumers);
 
   const Ring& ring() const { return ring_; }
   const std::vector<ir::Buffer>& allocations() const { return allocations_; }
-  // What each side has to set before: those who use the tiles, and those who ask for them.
+  // What each role has to set before: the consumers, and the producer.
   Phases full_phases() const { return {ring_.phases, 0}; }
   std::vector<Phases> empty_phases() const;
   // Whether some loads are for several blocks.
   bool is_shared() const { return !shared_.empty(); }
   std::vector<Decision> decisions() const;
 
-  // By those who use the tiles: iteration `number` is done with its slot.
-  ir::Stmt give_back(const ir::Expr& number) const;
-  // By the others: the tiles of iteration `k`, for which the copies say `var`, as soon as its slot is free.
-  Stmts ask(const ir::Var& var, const ir::Expr& k) const;
-  // Statements that use tiles which a block needs once: they are given back when all that used them is done.
-  Stmts with_tiles(const Stmts& computing) const;
+  // By consumers: iteration `number` is done with its slot.
+  ir::Stmt release(const ir::Expr& number) const;
+  // By the producer: loads the tiles of iteration `k`, for which the copies say `var`, as soon as its slot is free.
+  Stmts issue(const ir::Var& var, const ir::Expr& k) const;
+  // Statements that use tiles which a block needs once: the slot is released when all that used them is done.
+  Stmts with_tiles(const Stmts& consumer) const;
 
  private:
-  // Loads for the blocks of a mask.
+  // Multicast loads, by mask.
   struct Shared {
     int64_t mask;
-    ir::Buffer others, turns;
+    ir::Buffer others, phases;
     int64_t first() const;
   };
 
-  TileUsers users_;
+  TileConsumers consumers_;
   Ring ring_;
-  ir::Buffer empty_, turns_;
+  ir::Buffer empty_, empty_phases_;
   std::vector<Shared> shared_;
   std::vector<ir::Buffer> allocations_;
 

@@ -92,13 +92,13 @@ class Stores : public ir::Rewriter {
   const StoreOptions options_;
   const std::unordered_set<const ir::BufferData*> viewed_;
 
-  // The engine writes a box whose extents are the tile's. Why it cannot, "" if it can.
+  // TMA writes a box whose extents are the tile's. Why it cannot, "" if it can.
   static std::string not_stored(const ir::Copy& copy) {
     const ir::BufferData& tile = *copy.source.buffer;
     if (tile.type != copy.destination.buffer->type) return "elements change on the way";
     if (tile.rank() < 2) return fmt::format("`{}` has one axis", tile.name);
     if (!is_whole(copy.source)) return fmt::format("it takes a part of `{}` alone", tile.name);
-    return not_by_engine(copy);
+    return tma_obstacle(copy);
   }
 
   Stmt by_threads(const Stmt& stmt, const ir::Copy& copy, const std::string& why) {
@@ -141,7 +141,7 @@ class Stores : public ir::Rewriter {
     if (run_of(held) * copy.destination.buffer->type.bytes() >= kAccessBytes) return stmt;
     if (!is_whole(copy.source))
       return by_threads(stmt, copy, fmt::format("it takes a part of `{}` alone", copy.source.buffer->name));
-    if (options_.sparing)
+    if (options_.low_memory)
       if (const Stmt parts = in_parts(stmt, copy)) return parts;
     const ir::Buffer tile = tile_for(copy, "_tile", copy.source.buffer->shape, stmt->span);
     ir::Copy stored{whole(tile, stmt->span), copy.destination, copy.options, ir::CopyMode::bulk_store};
@@ -159,7 +159,7 @@ class Stores : public ir::Rewriter {
     return options_.persistent && is_last_word(kernel_.body, stmt, options_.persistent);
   }
 
-  // Two tiles of some columns in turn: one is filled while the other leaves. Null if the engine cannot store those.
+  // Two tiles of some columns in turn: one is filled while the other leaves. Null if TMA cannot store those.
   Stmt in_parts(const Stmt& stmt, const ir::Copy& copy) {
     const Span span = stmt->span;
     const int64_t columns = copy.source.extent.back();
@@ -190,7 +190,7 @@ class Stores : public ir::Rewriter {
     for (int64_t part = 0; part < count; ++part) {
       // The one that left this tile, which after an odd number of parts is the last one of the block before.
       all.push_back(wait(span, part == 0 && count % 2 == 1 ? 0 : 1));
-      all.push_back(ir::make_stmt(options_.meet, span));
+      all.push_back(ir::make_stmt(options_.sync, span));
       all.push_back(
           ir::make_stmt(ir::Copy{part_of(copy.source, part * width), whole(tiles[part % 2], span), {}}, span));
       all.push_back(ir::make_stmt(stored(part), span));
@@ -203,8 +203,8 @@ class Stores : public ir::Rewriter {
 
 }  // namespace
 
-std::optional<ir::Kernel> store_by_engine(const ir::Kernel& kernel, const Inference& inference,
-                                          const StoreOptions& options, std::vector<Decision>& decisions) {
+std::optional<ir::Kernel> store_by_tma(const ir::Kernel& kernel, const Inference& inference,
+                                       const StoreOptions& options, std::vector<Decision>& decisions) {
   ir::Kernel result = kernel;
   Stores stores(inference, result, options);
   result.body = stores.rewrite(kernel.body);

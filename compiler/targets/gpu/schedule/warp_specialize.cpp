@@ -28,10 +28,10 @@ using ir::Var;
 
 namespace {
 
-// Registers of a thread, by the number of warp groups that compute: with those of the loading one 64 Ki in all, in
+// Registers of a thread, by the number of consumer warpgroups: with those of the producer 64 Ki in all, in
 // multiples of 8 (PTX ISA, "setmaxnreg").
 struct RegisterShare {
-  int64_t groups, computing, loading;
+  int64_t groups, consumer, producer;
 };
 constexpr RegisterShare kRegisterShares[] = {{2, 232, 40}, {3, 160, 32}};
 
@@ -67,29 +67,29 @@ bool has_whole_clusters(const ir::Kernel& kernel) {
 
 class Specializer {
  public:
-  Specializer(const ir::Kernel& kernel, Architecture architecture, bool feeds_early)
+  Specializer(const ir::Kernel& kernel, Architecture architecture, bool preloads)
       : result_{kernel, {}, false},
         threads_(thread_count(kernel)),
-        users_{threads_ / layout::kWarpSize, ir::make_var("block", ir::kInt32), ir::cluster_size(kernel)},
+        consumers_{threads_ / layout::kWarpSize, ir::make_var("block", ir::kInt32), ir::cluster_size(kernel)},
         loops_(kernel, architecture, true),
-        feeds_early_(feeds_early) {}
+        preloads_(preloads) {}
 
   std::optional<SpecializedKernel> run() {
     ir::Kernel& kernel = result_.kernel;
     const auto* share =
         std::find_if(std::begin(kRegisterShares), std::end(kRegisterShares),
-                     [&](const RegisterShare& one) { return one.groups * layout::kWarpGroupSize == threads_; });
+                     [&](const RegisterShare& one) { return one.groups * layout::kWarpgroupSize == threads_; });
     if (share == std::end(kRegisterShares) || !kernel.thread_vars.empty() || kernel.threads.size() != 1) return {};
     if (!ir::contains(kernel.body, is_pipelined) || ir::contains(kernel.body, stays_whole)) return {};
     if (writes_once(kernel.body) || !has_whole_clusters(kernel)) return {};
-    registers_ = share->computing;
-    Stmts loading, computing;
-    split(kernel.body, computing, loading);
+    registers_ = share->consumer;
+    Stmts producer, consumer;
+    split(kernel.body, consumer, producer);
     if (!possible_ || (shares_ && !(even_ && same_ways_))) return {};
-    for (const FedRing& tile : fed_) computing = tile.with_tiles(computing);
-    loading = without_unused_lets(loading);
-    if (!knows_all(loading)) return {};
-    stand_side_by_side(*share, computing, loading);
+    for (const TmaPipeline& tile : pipelines_) consumer = tile.with_tiles(consumer);
+    producer = without_dead_lets(producer);
+    if (!knows_all(producer)) return {};
+    stand_side_by_side(*share, consumer, producer);
     return std::move(result_);
   }
 
@@ -97,38 +97,38 @@ class Specializer {
   using Stmts = std::vector<Stmt>;
 
   SpecializedKernel result_;
-  const int64_t threads_;  // that compute
-  const TileUsers users_;
+  const int64_t threads_;  // of the consumers
+  const TileConsumers consumers_;
   const PipelinedLoops loops_;
-  const bool feeds_early_;
+  const bool preloads_;
   int depth_ = 0;          // of loops and branches around
-  int64_t registers_ = 0;  // of a thread that computes
+  int64_t registers_ = 0;  // of a consumer thread
   bool possible_ = true;
-  bool even_ = true;            // all blocks have the same work
-  bool products_alone_ = true;  // their loops are products and nothing else
-  bool shares_ = false;         // some loads are for several blocks of the cluster
-  bool same_ways_ = true;       // all blocks go the same way to their loops
+  bool even_ = true;        // all blocks have the same work
+  bool only_gemms_ = true;  // their loops are GEMMs and nothing else
+  bool shares_ = false;     // some loads are for several blocks of the cluster
+  bool same_ways_ = true;   // all blocks go the same way to their loops
   std::vector<Phases> full_phases_, empty_phases_;
-  std::vector<FedRing> fed_;  // tiles that a block needs once
+  std::vector<TmaPipeline> pipelines_;  // tiles that a block needs once
 
-  BlockTurns turns_of_blocks() const {
-    const bool by_products = products_alone_ && result_.kernel.grid.size() == 2;
-    const BlockOrder plain = by_products ? order_of_products() : BlockOrder{};
+  TileSchedule tile_schedule() const {
+    const bool by_products = only_gemms_ && result_.kernel.grid.size() == 2;
+    const Rasterisation plain = by_products ? gemm_rasterisation() : Rasterisation{};
     if (even_) return {true, true, plain};
     std::vector<size_t> axes = axes_of_work(result_.kernel);
     if (axes.empty()) return {false, false, plain};  // nobody knows which blocks have most
-    return {true, false, order_by_work(std::move(axes))};
+    return {true, false, rasterisation_by_work(std::move(axes))};
   }
 
-  void stand_side_by_side(const RegisterShare& share, const Stmts& computing, const Stmts& loading) {
+  void stand_side_by_side(const RegisterShare& share, const Stmts& consumer, const Stmts& producer) {
     ir::Kernel& kernel = result_.kernel;
     const Span span = kernel.body->span;
-    const BlockTurns turns = turns_of_blocks();
+    const TileSchedule schedule = tile_schedule();
     const auto role = [&](const std::string& registers, const std::vector<Phases>& phases, const Stmts& body) {
       Stmts out{call(registers, {}, span)};
       for (const Phases& one : phases)
         out.push_back(ir::make_stmt(ir::Store{one.bits, {ir::int_imm(0)}, ir::int_imm(one.first)}, span));
-      for (const Stmt& stmt : in_turns(kernel, turns, users_.block, body)) out.push_back(stmt);
+      for (const Stmt& stmt : scheduled_tiles(kernel, schedule, consumers_.block, body)) out.push_back(stmt);
       return out;
     };
     const auto as_roles = [&](std::vector<int> who, Stmts body) {
@@ -136,54 +136,54 @@ class Specializer {
     };
     std::vector<int> groups(static_cast<size_t>(share.groups));
     std::iota(groups.begin(), groups.end(), 0);
-    Stmts first = role(fmt::format("set_registers_up<{}>", share.computing), full_phases_, computing);
+    Stmts first = role(fmt::format("set_registers_up<{}>", share.consumer), full_phases_, consumer);
     first.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_stores, 0}, span));
-    Stmts second = role(fmt::format("set_registers_down<{}>", share.loading), empty_phases_, loading);
+    Stmts second = role(fmt::format("set_registers_down<{}>", share.producer), empty_phases_, producer);
     kernel.body = ir::make_stmt(ir::Block{{as_roles(std::move(groups), std::move(first)),
                                            as_roles({static_cast<int>(share.groups)}, std::move(second))}},
                                 span);
-    kernel.threads = {threads_ + layout::kWarpGroupSize};
+    kernel.threads = {threads_ + layout::kWarpgroupSize};
     kernel.grid = {block_count(kernel)};
-    kernel.block_vars = {users_.block};
-    if (users_.in_cluster > 1) kernel.cluster = {users_.in_cluster};
-    result_.persistent = turns.persistent;
+    kernel.block_vars = {consumers_.block};
+    if (consumers_.in_cluster > 1) kernel.cluster = {consumers_.in_cluster};
+    result_.persistent = schedule.persistent;
   }
 
-  // What each side does of a statement.
-  void split(const Stmt& stmt, Stmts& computing, Stmts& loading) {
+  // What each role does of a statement.
+  void split(const Stmt& stmt, Stmts& consumer, Stmts& producer) {
     if (const auto* list = ir::as<ir::Block>(stmt)) {
-      for (const Stmt& part : list->body) split(part, computing, loading);
+      for (const Stmt& part : list->body) split(part, consumer, producer);
     } else if (is_pipelined(stmt)) {
-      split_ring(*ir::as<ir::For>(stmt), stmt->span, computing, loading);
+      split_ring(*ir::as<ir::For>(stmt), stmt->span, consumer, producer);
     } else if (ir::as<ir::Let>(stmt)) {
-      computing.push_back(stmt);
-      loading.push_back(stmt);
-    } else if (depth_ == 0 && feeds_early_ && is_fed(stmt)) {
-      fed_.push_back(feed({stmt}, 1));
-      fed_.back().ring().wait_for(ir::int_imm(0), stmt->span, computing);
-      for (const Stmt& part : fed_.back().ask(nullptr, ir::int_imm(0))) loading.push_back(part);
+      consumer.push_back(stmt);
+      producer.push_back(stmt);
+    } else if (depth_ == 0 && preloads_ && is_preloaded(stmt)) {
+      pipelines_.push_back(add_pipeline({stmt}, 1));
+      pipelines_.back().ring().wait_for(ir::int_imm(0), stmt->span, consumer);
+      for (const Stmt& part : pipelines_.back().issue(nullptr, ir::int_imm(0))) producer.push_back(part);
     } else if (!ir::contains(stmt, is_pipelined)) {
       possible_ = possible_ && !ir::shares_in_cluster(stmt);
-      computing.push_back(stmt);
+      consumer.push_back(stmt);
     } else if (const auto* loop = ir::as<ir::For>(stmt)) {
       for (const Expr& extent : loop->extents) same_ways_ = same_ways_ && is_same_in_all_blocks(extent);
       Stmts here, there;
       ++depth_;
       split(loop->body, here, there);
       --depth_;
-      ir::For computed = *loop, loaded = *loop;
-      computed.body = block(std::move(here), loop->body->span);
-      loaded.body = block(std::move(there), loop->body->span);
-      computing.push_back(ir::make_stmt(std::move(computed), stmt->span));
-      loading.push_back(ir::make_stmt(std::move(loaded), stmt->span));
+      ir::For consumed = *loop, produced = *loop;
+      consumed.body = block(std::move(here), loop->body->span);
+      produced.body = block(std::move(there), loop->body->span);
+      consumer.push_back(ir::make_stmt(std::move(consumed), stmt->span));
+      producer.push_back(ir::make_stmt(std::move(produced), stmt->span));
     } else if (const auto* choice = ir::as<ir::If>(stmt)) {
-      split_choice(*choice, stmt->span, computing, loading);
+      split_choice(*choice, stmt->span, consumer, producer);
     } else {
       possible_ = false;
     }
   }
 
-  void split_choice(const ir::If& choice, Span span, Stmts& computing, Stmts& loading) {
+  void split_choice(const ir::If& choice, Span span, Stmts& consumer, Stmts& producer) {
     same_ways_ = same_ways_ && is_same_in_all_blocks(choice.condition);
     Stmts here[2], there[2];
     ++depth_;
@@ -194,8 +194,8 @@ class Specializer {
       const Stmt otherwise = choice.otherwise ? block(std::move(parts[1]), span) : nullptr;
       return ir::make_stmt(ir::If{choice.condition, block(std::move(parts[0]), span), otherwise}, span);
     };
-    computing.push_back(chosen(here));
-    loading.push_back(chosen(there));
+    consumer.push_back(chosen(here));
+    producer.push_back(chosen(there));
   }
 
   // Made of what the program is called with.
@@ -205,71 +205,71 @@ class Specializer {
     return !ir::mentions(expr, own) && !ir::has_loads(expr);
   }
 
-  // Computing: wait for the tiles of k; start the product of k; wait for the product of k - 1, and give its slot back.
-  // Where there is more to compute than one product, slots are given back when all of it is done.
-  void split_ring(const ir::For& loop, Span span, Stmts& computing, Stmts& loading) {
+  // The consumer waits for the tiles of k, starts the wgmma of k, waits for the wgmma of k - 1, and releases its slot.
+  // Where there is more to compute than one wgmma, slots are released when all of it is done.
+  void split_ring(const ir::For& loop, Span span, Stmts& consumer, Stmts& producer) {
     auto [ahead, rest, decisions] = loops_.parts(loop);
     result_.decisions.insert(result_.decisions.end(), decisions.begin(), decisions.end());
-    const bool by_engine = std::all_of(ahead.begin(), ahead.end(),
-                                       [](const Stmt& stmt) { return not_by_engine(*ir::as<ir::Copy>(stmt)).empty(); });
+    const bool by_tma = std::all_of(ahead.begin(), ahead.end(),
+                                    [](const Stmt& stmt) { return tma_obstacle(*ir::as<ir::Copy>(stmt)).empty(); });
     const Stmt body_after = block(std::move(rest), loop.body->span);
-    const Stmt product = loops_.running_product(ahead, body_after);
-    const bool multiplies = loops_.multiplies_by_groups(body_after);
+    const Stmt gemm = loops_.async_gemm(ahead, body_after);
+    const bool multiplies = loops_.uses_wgmma(body_after);
     const bool shares_more = ir::shares_in_cluster(body_after);
-    if (ahead.empty() || !by_engine || !multiplies || shares_more || ir::contains(body_after, is_pipelined)) {
+    if (ahead.empty() || !by_tma || !multiplies || shares_more || ir::contains(body_after, is_pipelined)) {
       possible_ = false;
       return;
     }
     even_ = even_ && is_same_in_all_blocks(loop.extents[0]);
-    products_alone_ = products_alone_ && product;
+    only_gemms_ = only_gemms_ && gemm;
     const Stmts statements = ir::statements(body_after);
-    auto chain = product_chain(loops_, ahead, statements, registers_);
-    if (const auto* parts = std::get_if<ProductChain>(&chain))
-      return split_chain(loop, ahead, *parts, computing, loading);
-    if (const auto& why = std::get<std::string>(chain); !why.empty()) decide_chain(statements, why);
+    auto overlap = find_gemm_overlap(loops_, ahead, statements, registers_);
+    if (const auto* parts = std::get_if<GemmOverlap>(&overlap))
+      return split_overlap(loop, ahead, *parts, consumer, producer);
+    if (const auto& why = std::get<std::string>(overlap); !why.empty()) decide_overlap(statements, why);
 
-    const FedRing fed = feed(std::move(ahead), loop.num_stages);
-    const Ring& ring = fed.ring();
+    const TmaPipeline pipeline = add_pipeline(std::move(ahead), loop.num_stages);
+    const Ring& ring = pipeline.ring();
     const Var& var = loop.vars[0];
     const Expr k = ir::var_ref(var, span), &count = loop.extents[0];
     const Expr one = ir::int_imm(1, var->type), before = ir::binary(BinaryOp::sub, k, one, span);
     Stmts body;
     ring.wait_for(k, span, body);
-    if (product) {
-      body.push_back(ring.in_slot(k, product));
+    if (gemm) {
+      body.push_back(ring.in_slot(k, gemm));
       body.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_gemms, 1}, span));
       const Expr has_before = ir::binary(BinaryOp::ge, k, one, span);
-      body.push_back(ir::make_stmt(ir::If{has_before, fed.give_back(before), nullptr}, span));
-      computing.push_back(serial(loop, std::move(body), span));
-      computing.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_gemms, 0}, span));
+      body.push_back(ir::make_stmt(ir::If{has_before, pipeline.release(before), nullptr}, span));
+      consumer.push_back(serial(loop, std::move(body), span));
+      consumer.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_gemms, 0}, span));
       const Expr last = ir::binary(BinaryOp::sub, count, one, span), any = ir::binary(BinaryOp::ge, count, one, span);
-      computing.push_back(ir::make_stmt(ir::If{any, fed.give_back(last), nullptr}, span));
+      consumer.push_back(ir::make_stmt(ir::If{any, pipeline.release(last), nullptr}, span));
     } else {
       for (const Stmt& stmt : ir::statements(ring.in_slot(k, body_after))) body.push_back(stmt);
-      body.push_back(fed.give_back(k));
-      computing.push_back(serial(loop, std::move(body), span));
+      body.push_back(pipeline.release(k));
+      consumer.push_back(serial(loop, std::move(body), span));
     }
-    loading.push_back(serial(loop, fed.ask(var, k), span));
+    producer.push_back(serial(loop, pipeline.issue(var, k), span));
   }
 
-  bool is_fed(const Stmt& stmt) const {
+  bool is_preloaded(const Stmt& stmt) const {
     const auto* copy = ir::as<ir::Copy>(stmt);
-    return copy && !ir::reaches_peers(stmt) && loops_.may_be_fed(stmt) && not_by_engine(*copy).empty();
+    return copy && !ir::reaches_peers(stmt) && loops_.may_be_preloaded(stmt) && tma_obstacle(*copy).empty();
   }
 
-  FedRing feed(Stmts copies, int64_t stages) {
-    FedRing fed(std::move(copies), stages, users_);
+  TmaPipeline add_pipeline(Stmts copies, int64_t stages) {
+    TmaPipeline pipeline(std::move(copies), stages, consumers_);
     ir::Kernel& kernel = result_.kernel;
-    for (const auto& [tile, slots] : fed.ring().slots) {
+    for (const auto& [tile, slots] : pipeline.ring().slots) {
       std::erase_if(kernel.allocations, [&, tile = tile](const Buffer& one) { return one.get() == tile; });
       result_.rings.push_back(slots);
     }
-    kernel.allocations.insert(kernel.allocations.end(), fed.allocations().begin(), fed.allocations().end());
-    for (Decision& decision : fed.decisions()) result_.decisions.push_back(std::move(decision));
-    full_phases_.push_back(fed.full_phases());
-    for (const Phases& one : fed.empty_phases()) empty_phases_.push_back(one);
-    shares_ = shares_ || fed.is_shared();
-    return fed;
+    kernel.allocations.insert(kernel.allocations.end(), pipeline.allocations().begin(), pipeline.allocations().end());
+    for (Decision& decision : pipeline.decisions()) result_.decisions.push_back(std::move(decision));
+    full_phases_.push_back(pipeline.full_phases());
+    for (const Phases& one : pipeline.empty_phases()) empty_phases_.push_back(one);
+    shares_ = shares_ || pipeline.is_shared();
+    return pipeline;
   }
 
   static Stmt serial(const ir::For& loop, Stmts body, Span span) {
@@ -277,12 +277,12 @@ class Specializer {
     return ir::make_stmt(ir::For{ir::LoopKind::serial, loop.vars, loop.extents, 0, inner}, span);
   }
 
-  void decide_chain(const Stmts& statements, const std::string& obstacle) {
+  void decide_overlap(const Stmts& statements, const std::string& obstacle) {
     for (const Stmt& stmt : statements) {
       if (!ir::contains<ir::Gemm>(stmt)) continue;
       const auto* gemm = ir::as<ir::Gemm>(stmt);
-      Decision decision{stmt->span, gemm ? "order of gemm into " + gemm->c.buffer->name : "order of products",
-                        "beside the iteration's second product"};
+      Decision decision{stmt->span, gemm ? "order of gemm into " + gemm->c.buffer->name : "order of GEMMs",
+                        "beside the iteration's second GEMM"};
       if (!obstacle.empty())
         decision = {decision.span, decision.what, "within its iteration", {"not ahead: " + obstacle}};
       result_.decisions.push_back(std::move(decision));
@@ -290,43 +290,44 @@ class Specializer {
     }
   }
 
-  // The first product of k, and the second one of k - 1, are started together (gemm_overlap.h). Each product's tiles
-  // are a ring of their own, which is given back as that product is done; others belong to the iteration.
-  void split_chain(const ir::For& loop, const Stmts& ahead, const ProductChain& chain, Stmts& computing,
-                   Stmts& loading) {
-    decide_chain({chain.first}, "");
+  // The first GEMM of k, and the second one of k - 1, are started together (gemm_overlap.h). Each GEMM's tiles are a
+  // ring of their own, which is released as that GEMM is done; others belong to the iteration.
+  void split_overlap(const ir::For& loop, const Stmts& ahead, const GemmOverlap& overlap, Stmts& consumer,
+                     Stmts& producer) {
+    decide_overlap({overlap.first}, "");
     Stmts copies[3];
     for (const Stmt& copy : ahead) {
       const ir::BufferSet tile{ir::as<ir::Copy>(copy)->destination.buffer.get()};
       const auto uses = [&](const Stmts& part) {
         return std::any_of(part.begin(), part.end(), [&](const Stmt& stmt) { return ir::touches_any(stmt, tile); });
       };
-      const bool by_work = uses(chain.beside) || uses(chain.after);
-      copies[by_work ? 1 : uses({chain.second}) ? 2 : 0].push_back(copy);
+      const bool by_work = uses(overlap.beside) || uses(overlap.after);
+      copies[by_work ? 1 : uses({overlap.second}) ? 2 : 0].push_back(copy);
     }
-    std::optional<FedRing> fed[3];
+    std::optional<TmaPipeline> pipeline[3];
     const Var& var = loop.vars[0];
     const Expr k = ir::var_ref(var, loop.body->span);
-    Stmts asking;
+    Stmts issuing;
     for (size_t part = 0; part < 3; ++part) {
       if (copies[part].empty()) continue;
-      fed[part] = feed(std::move(copies[part]), loop.num_stages);
-      for (const Stmt& stmt : fed[part]->ask(var, k)) asking.push_back(stmt);
+      pipeline[part] = add_pipeline(std::move(copies[part]), loop.num_stages);
+      for (const Stmt& stmt : pipeline[part]->issue(var, k)) issuing.push_back(stmt);
     }
-    loading.push_back(serial(loop, std::move(asking), loop.body->span));
-    const auto tiles = [&](const std::optional<FedRing>& part) {
-      return part ? ChainTiles{&part->ring(), [&](const Expr& number) { return part->give_back(number); }}
-                  : ChainTiles{};
+    producer.push_back(serial(loop, std::move(issuing), loop.body->span));
+    const auto tiles = [&](const std::optional<TmaPipeline>& part) {
+      return part ? OverlapTiles{&part->ring(), [&](const Expr& number) { return part->release(number); }}
+                  : OverlapTiles{};
     };
-    for (const Stmt& stmt : chain_loop(loop, chain, {tiles(fed[0]), tiles(fed[1]), tiles(fed[2])}))
-      computing.push_back(stmt);
+    for (const Stmt& stmt :
+         overlapped_loop(loop, overlap, {tiles(pipeline[0]), tiles(pipeline[1]), tiles(pipeline[2])}))
+      consumer.push_back(stmt);
   }
 
-  // Whether the loading side can compute all that it names: nothing that the kernel writes.
-  bool knows_all(const Stmts& loading) const {
+  // Whether the producer can compute all that it names: nothing that the kernel writes.
+  bool knows_all(const Stmts& producer) const {
     const ir::BufferSet written = ir::touched_buffers(result_.kernel.body).writes;
     bool known = true;
-    for (const Stmt& stmt : loading)
+    for (const Stmt& stmt : producer)
       ir::walk(
           stmt, [](const Stmt&) {},
           [&](const Expr& part) {
@@ -342,10 +343,9 @@ class Specializer {
 
 }  // namespace
 
-std::optional<SpecializedKernel> specialize_warps(const ir::Kernel& kernel, Architecture architecture,
-                                                  bool feeds_early) {
+std::optional<SpecializedKernel> specialize_warps(const ir::Kernel& kernel, Architecture architecture, bool preloads) {
   if (architecture != Architecture::sm_90a) return std::nullopt;
-  return Specializer(kernel, architecture, feeds_early).run();
+  return Specializer(kernel, architecture, preloads).run();
 }
 
 }  // namespace tilepilot::targets::gpu

@@ -27,13 +27,13 @@ struct Touch {
 };
 using Touches = std::vector<Touch>;
 
-// What threads, or what they have asked for, have touched on some road to a place.
+// What threads and their asynchronous operations have accessed on some path to a place.
 struct State {
-  Touches pending;                   // since all threads last met
-  Touches products, stores, copies;  // asynchronous ones, that their threads may not have waited for yet
+  Touches pending;                 // since the last barrier
+  Touches wgmmas, stores, copies;  // asynchronous ones, that their threads may not have waited for yet
 };
 
-bool is_meeting(const Stmt& stmt) {
+bool is_collective(const Stmt& stmt) {
   const auto* loop = ir::as<ir::For>(stmt);
   return (loop && loop->kind == ir::LoopKind::parallel) || ir::is_tile_operator(*stmt) ||
          ir::as<ir::Sync>(stmt) != nullptr;
@@ -67,20 +67,20 @@ void merge(Touches& touches, const Touches& others) {
 
 void merge(State& state, const State& other) {
   merge(state.pending, other.pending);
-  merge(state.products, other.products);
+  merge(state.wgmmas, other.wgmmas);
   merge(state.stores, other.stores);
   merge(state.copies, other.copies);
 }
 
 class Placement {
  public:
-  Placement(const ir::Kernel& kernel, const std::vector<ir::Buffer>& rings, const Boards& boards,
-            const SharesMemory& share, const ir::Sync& meet)
+  Placement(const ir::Kernel& kernel, const std::vector<ir::Buffer>& rings, const ScratchBuffers& scratch_buffers,
+            const SharesMemory& share, const ir::Sync& sync)
       : simt_(!kernel.thread_vars.empty()),
         threads_(thread_count(kernel)),
-        boards_(boards),
+        scratch_buffers_(scratch_buffers),
         share_(share),
-        meet_(meet) {
+        sync_(sync) {
     for (const ir::Buffer& ring : rings) ordered_.insert(ring.get());
   }
 
@@ -92,9 +92,9 @@ class Placement {
  private:
   const bool simt_;
   const int64_t threads_;
-  const Boards& boards_;
+  const ScratchBuffers& scratch_buffers_;
   const SharesMemory& share_;
-  const ir::Sync meet_;
+  const ir::Sync sync_;
   std::unordered_set<const ir::BufferData*> ordered_;
 
   bool counts(const ir::Buffer& buffer) const {
@@ -111,7 +111,7 @@ class Placement {
   }
 
   Touches of(const Stmt& stmt) const {
-    const bool collective = !simt_ || is_meeting(stmt);
+    const bool collective = !simt_ || is_collective(stmt);
     Touches touches;
     // Atomic updates of different threads do not disturb each other, but what reads or writes plainly does.
     ir::each_touch(stmt, [&](const ir::Buffer& buffer, bool writes) {
@@ -121,14 +121,14 @@ class Placement {
   }
 
   // Tiles that share memory: whatever comes second may destroy what the first one left, or reads. That two tiles do is
-  // not the program's choice, so that it cannot order what its threads do there, each for itself. The copy engine may
+  // not the program's choice, so that it cannot order what its threads do there, each for itself. TMA may
   // fill a tile again once all threads have told a barrier that they have read it, and have waited there: where a
   // program fills tiles by itself it says so in that way.
-  bool conflict(const Touches& before, const Touches& now, bool by_engine = false) const {
+  bool conflict(const Touches& before, const Touches& now, bool by_tma = false) const {
     for (const Touch& a : before)
       for (const Touch& b : now) {
         if (a.memory == b.memory ? ordered_.contains(a.memory) : !share_(a.memory, b.memory)) continue;
-        if (by_engine && a.memory == b.memory && !a.writes && a.waited) continue;
+        if (by_tma && a.memory == b.memory && !a.writes && a.waited) continue;
         if ((a.writes || b.writes) && (a.collective || b.collective || a.memory != b.memory)) return true;
       }
     return false;
@@ -138,10 +138,9 @@ class Placement {
     for (const Touch& touch : touches) add(pending, touch);
   }
 
-  void meet_before(const Touches& touches, Span span, State& state, std::vector<Stmt>& out,
-                   bool by_engine = false) const {
-    if (!conflict(state.pending, touches, by_engine)) return;
-    out.push_back(ir::make_stmt(meet_, span));
+  void sync_before(const Touches& touches, Span span, State& state, std::vector<Stmt>& out, bool by_tma = false) const {
+    if (!conflict(state.pending, touches, by_tma)) return;
+    out.push_back(ir::make_stmt(sync_, span));
     state.pending.clear();
   }
 
@@ -151,9 +150,9 @@ class Placement {
     return ir::make_stmt(ir::Block{std::move(out)}, body->span);
   }
 
-  // Each thread waits for what it has asked for: then it is as if all did it here, and had not met since.
+  // Each thread waits for what it has issued: then it is as if all did it here, without a barrier since.
   static void wait(const ir::Async& async, State& state) {
-    Touches* running = async.op == ir::AsyncOp::wait_gemms    ? &state.products
+    Touches* running = async.op == ir::AsyncOp::wait_gemms    ? &state.wgmmas
                        : async.op == ir::AsyncOp::wait_stores ? &state.stores
                        : async.op == ir::AsyncOp::wait_copies ? &state.copies
                                                               : nullptr;
@@ -176,13 +175,13 @@ class Placement {
   void place(const Stmt& stmt, State& state, std::vector<Stmt>& out) {
     if (const auto* sync = ir::as<ir::Sync>(stmt)) {
       const bool of_block = sync->threads == 0 || sync->threads == threads_,
-                 of_team = sync->threads == meet_.threads && sync->barrier == meet_.barrier;
-      if (sync->scope == ir::SyncScope::cluster || (sync->scope == ir::SyncScope::block && (of_block || of_team)))
+                 of_role = sync->threads == sync_.threads && sync->barrier == sync_.barrier;
+      if (sync->scope == ir::SyncScope::cluster || (sync->scope == ir::SyncScope::block && (of_block || of_role)))
         state.pending.clear();
       return out.push_back(stmt);
     }
     if (ir::as<ir::Block>(stmt)) return out.push_back(list(stmt, state));
-    const bool enters = !is_meeting(stmt) && (!simt_ || ir::contains(stmt, is_meeting));
+    const bool enters = !is_collective(stmt) && (!simt_ || ir::contains(stmt, is_collective));
     const auto* loop = ir::as<ir::For>(stmt);
     if (enters && loop) return place_loop(stmt, loop->extents[0], loop->body, state, out);
     if (const auto* loop_while = ir::as<ir::While>(stmt); enters && loop_while)
@@ -193,19 +192,19 @@ class Placement {
 
   void place_leaf(const Stmt& stmt, State& state, std::vector<Stmt>& out) {
     Touches touches = of(stmt);
-    const auto board = boards_.find(stmt.get());
-    if (board != boards_.end()) add(touches, {board->second.get(), true, true});
+    const auto scratch = scratch_buffers_.find(stmt.get());
+    if (scratch != scratch_buffers_.end()) add(touches, {scratch->second.get(), true, true});
     const auto* copy = ir::as<ir::Copy>(stmt);
     const ir::CopyMode mode = copy ? copy->mode : ir::CopyMode::complete;
-    meet_before(touches, stmt->span, state, out, mode == ir::CopyMode::bulk_load);
-    // Who looks at what the engine brings has waited for it at its barrier.
+    sync_before(touches, stmt->span, state, out, mode == ir::CopyMode::bulk_load);
+    // Whoever reads what TMA loads has waited for it at its barrier.
     if (mode != ir::CopyMode::bulk_load) note(state.pending, touches);
     const auto* gemm = ir::as<ir::Gemm>(stmt);
-    if (board != boards_.end()) {
-      state.pending = {{board->second.get(), false, true}};
+    if (scratch != scratch_buffers_.end()) {
+      state.pending = {{scratch->second.get(), false, true}};
       if (gemm) note(state.pending, of(stmt));  // which reads its operands on
     }
-    if (gemm && gemm->asynchronous) note(state.products, touches);
+    if (gemm && gemm->asynchronous) note(state.wgmmas, touches);
     if (mode == ir::CopyMode::bulk_store) note(state.stores, touches);
     if (mode == ir::CopyMode::group) note(state.copies, touches);
     if (const auto* async = ir::as<ir::Async>(stmt)) wait(*async, state);
@@ -216,7 +215,7 @@ class Placement {
   // All threads go the same way.
   void place_choice(const Stmt& stmt, const ir::If& choice, State& state, std::vector<Stmt>& out) {
     const Touches read = of(choice.condition, true);
-    meet_before(read, stmt->span, state, out);
+    sync_before(read, stmt->span, state, out);
     note(state.pending, read);
     State other = state;
     const Stmt then = list(choice.then, state);
@@ -228,11 +227,11 @@ class Placement {
   // What an iteration leaves behind is there when the next one begins.
   void place_loop(const Stmt& stmt, const Expr& control, const Stmt& body, State& state, std::vector<Stmt>& out) {
     const Touches read = of(control, true);
-    meet_before(read, stmt->span, state, out);
+    sync_before(read, stmt->span, state, out);
     note(state.pending, read);
     // Once before the loop, rather than in each iteration.
     if (conflict(state.pending, of(body))) {
-      out.push_back(ir::make_stmt(meet_, stmt->span));
+      out.push_back(ir::make_stmt(sync_, stmt->span));
       state.pending.clear();
     }
     State around = state;
@@ -242,7 +241,7 @@ class Placement {
     Stmt inner = list(body, last);
     if (ir::as<ir::While>(stmt) && conflict(last.pending, read)) {
       std::vector<Stmt> all = ir::statements(inner);
-      all.push_back(ir::make_stmt(meet_, stmt->span));
+      all.push_back(ir::make_stmt(sync_, stmt->span));
       inner = ir::make_stmt(ir::Block{std::move(all)}, body->span);
       last.pending = read;
     }
@@ -256,10 +255,10 @@ class Placement {
 
 }  // namespace
 
-ir::Kernel place_barriers(const ir::Kernel& kernel, const std::vector<ir::Buffer>& rings, const Boards& boards,
-                          const SharesMemory& share, const ir::Sync& meet) {
+ir::Kernel place_barriers(const ir::Kernel& kernel, const std::vector<ir::Buffer>& rings,
+                          const ScratchBuffers& scratch_buffers, const SharesMemory& share, const ir::Sync& sync) {
   ir::Kernel result = kernel;
-  result.body = Placement(kernel, rings, boards, share, meet).run(kernel.body);
+  result.body = Placement(kernel, rings, scratch_buffers, share, sync).run(kernel.body);
   return result;
 }
 

@@ -1,6 +1,6 @@
-// Barriers that tile operators and parallel loops imply: where one touches memory that an earlier one touched since all
-// threads last met, one of them writing, all threads meet before it. What threads do for themselves in kernels with
-// thread variables is ordered among itself already (passes/thread_sync.h).
+// Barriers that tile operators and parallel loops imply. A barrier stands before each of them that accesses memory
+// which an earlier one has accessed since the last barrier, if one of the two writes. What threads do for themselves in
+// kernels with thread variables is ordered already (passes/thread_sync.h).
 #pragma once
 
 #include <functional>
@@ -11,13 +11,12 @@
 
 namespace tilepilot::targets::gpu {
 
-// `meet`: how the kernel's threads meet, who may be but some of the block. `rings`: tiles that a software pipeline
+// `sync`: the barrier of the kernel's threads, who may be a part of the block. `rings`: tiles that a software pipeline
 // orders itself, within its loop. `share`: whether two buffers have memory in common, apart from views.
 using SharesMemory = std::function<bool(const ir::BufferData* a, const ir::BufferData* b)>;
-// `boards`: what reductions, and products of parts, exchange values through; they write it, all threads meet, they read
-// it.
-using Boards = std::unordered_map<const ir::StmtNode*, ir::Buffer>;
-ir::Kernel place_barriers(const ir::Kernel& kernel, const std::vector<ir::Buffer>& rings, const Boards& boards,
-                          const SharesMemory& share, const ir::Sync& meet = {});
+// `scratch_buffers`: of reductions and split-precision GEMMs. They write it, pass a barrier, and read it.
+using ScratchBuffers = std::unordered_map<const ir::StmtNode*, ir::Buffer>;
+ir::Kernel place_barriers(const ir::Kernel& kernel, const std::vector<ir::Buffer>& rings,
+                          const ScratchBuffers& scratch_buffers, const SharesMemory& share, const ir::Sync& sync = {});
 
 }  // namespace tilepilot::targets::gpu

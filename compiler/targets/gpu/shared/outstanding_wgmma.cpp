@@ -11,17 +11,17 @@ bool holds_buffer(const std::vector<ir::Buffer>& all, const ir::Buffer& buffer) 
 
 }  // namespace
 
-void ProductsInFlight::begin(const Registers& product) {
+void OutstandingWgmma::begin(const Registers& product) {
   may_run(product);
   started_.push_back(product);
 }
 
-void ProductsInFlight::may_run(const Registers& product) {
+void OutstandingWgmma::may_run(const Registers& product) {
   for (const ir::Buffer& buffer : product)
     if (!holds_buffer(may_run_, buffer)) may_run_.push_back(buffer);
 }
 
-ProductsInFlight::Registers ProductsInFlight::wait(int64_t count) {
+OutstandingWgmma::Registers OutstandingWgmma::wait(int64_t count) {
   const auto kept = std::min<size_t>(static_cast<size_t>(count), started_.size());
   started_.erase(started_.begin(), started_.end() - static_cast<ptrdiff_t>(kept));
   Registers running, done;
@@ -35,7 +35,7 @@ ProductsInFlight::Registers ProductsInFlight::wait(int64_t count) {
   return done;
 }
 
-void ProductsInFlight::join(const ProductsInFlight& other) {
+void OutstandingWgmma::join(const OutstandingWgmma& other) {
   may_run(other.may_run_);
   started_.clear();
 }

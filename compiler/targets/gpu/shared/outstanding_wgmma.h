@@ -1,5 +1,6 @@
-// Asynchronous products between their start and a wait: whose registers hold values from which wait on. Statements are
-// met in the order of the text; what a loop or a branch may have left under way counts as under way.
+// Outstanding wgmma: those that were started and not waited for, and the registers whose values they still use or
+// produce. Statements are visited in program order; what a loop or a branch may have left outstanding counts as
+// outstanding.
 #pragma once
 
 #include <vector>
@@ -8,23 +9,23 @@
 
 namespace tilepilot::targets::gpu {
 
-class ProductsInFlight {
+class OutstandingWgmma {
  public:
-  using Registers = std::vector<ir::Buffer>;  // of a product: its sums, and A if it is held
+  using Registers = std::vector<ir::Buffer>;  // of one wgmma: its accumulators, and A if that is in registers
 
   bool empty() const { return may_run_.empty(); }
-  // A product starts.
+  // A wgmma starts.
   void begin(const Registers& product);
   // The place may be reached with these under way, too: the next iteration of a loop that starts them begins here.
   void may_run(const Registers& product);
-  // Until at most `count` products run. Gives the registers that may have been in use and no more are.
+  // Waits until at most `count` are outstanding. Returns the registers that are no longer in use.
   Registers wait(int64_t count);
-  // Two roads meet: each may have been taken.
-  void join(const ProductsInFlight& other);
+  // Control flow joins: either path may have been taken.
+  void join(const OutstandingWgmma& other);
 
  private:
   Registers may_run_;               // each once
-  std::vector<Registers> started_;  // the last ones on every road, in order
+  std::vector<Registers> started_;  // the last ones on every path, in order
 };
 
 }  // namespace tilepilot::targets::gpu

@@ -23,8 +23,8 @@ bool writes_shared(const Stmt& stmt) {
   });
 }
 
-// Whether other threads go on after this: all have come to a meeting, or those that a barrier waits for to it. Copies
-// of a pipeline, which one thread announces, follow a meeting.
+// Whether other threads continue after this: it is a barrier of all, or an arrival at a hardware barrier. Copies of a
+// pipeline, which one thread announces, follow a barrier.
 bool tells_others(const Stmt& stmt) {
   const auto* sync = ir::as<ir::Sync>(stmt);
   const auto* barrier = ir::as<ir::Barrier>(stmt);

@@ -1,5 +1,5 @@
-// Fences between the threads and what else reads shared memory: products of sm_90a and its copy engine see what
-// threads wrote only if those threads fence it before all threads meet.
+// Proxy fences (sm_90a): wgmma and TMA access shared memory through the async proxy. They see what threads wrote only
+// if those threads execute a fence before the next barrier.
 #pragma once
 
 #include "compiler/targets/gpu/layout/infer.h"
@@ -10,7 +10,7 @@ namespace tilepilot::targets::gpu {
 bool uses_async_proxy(const ir::Kernel& kernel, const Inference& inference);
 
 // @pre barriers are placed
-// @post between a write to shared memory by threads and the next meeting, or arrival at a barrier, stands a fence
+// @post a fence stands between a write to shared memory by threads and the next barrier, or arrival at one
 ir::Kernel place_fences(const ir::Kernel& kernel);
 
 }  // namespace tilepilot::targets::gpu

@@ -9,7 +9,7 @@ using ir::Buffer;
 using ir::Expr;
 using ir::Stmt;
 
-void give_boards(ir::Kernel& kernel, Inference& inference) {
+void allocate_reduction_scratch(ir::Kernel& kernel, Inference& inference) {
   const int64_t threads = thread_count(kernel);
   ir::walk(
       kernel.body,
@@ -22,17 +22,17 @@ void give_boards(ir::Kernel& kernel, Inference& inference) {
         if (modes.warps.empty()) return;
         const ir::DType type = accumulator_type(result->type);
         const int64_t count = inference.fragments.at(result.get()).register_count() *
-                              board_size(modes, threads, inference.compact_boards);
-        kernel.allocations.push_back(std::make_shared<ir::BufferData>(
-            ir::BufferData{result->name + "_board", type, ir::Scope::shared, {ir::int_imm(count)}, {}, result->span}));
-        const ir::Buffer& board = kernel.allocations.back();
-        inference.tiles.emplace(board.get(), layout::SharedLayout::linear({count}, type.bytes() * 8));
-        inference.boards.emplace(stmt.get(), board);
+                              scratch_size(modes, threads, inference.compact_scratch);
+        kernel.allocations.push_back(std::make_shared<ir::BufferData>(ir::BufferData{
+            result->name + "_scratch", type, ir::Scope::shared, {ir::int_imm(count)}, {}, result->span}));
+        const ir::Buffer& scratch = kernel.allocations.back();
+        inference.tiles.emplace(scratch.get(), layout::SharedLayout::linear({count}, type.bytes() * 8));
+        inference.scratch_buffers.emplace(stmt.get(), scratch);
       },
       [](const Expr&) {});
 }
 
-void give_boards_for_parts(ir::Kernel& kernel, Inference& inference) {
+void allocate_split_gemm_scratch(ir::Kernel& kernel, Inference& inference) {
   ir::walk(
       kernel.body,
       [&](const Stmt& stmt) {
@@ -42,16 +42,16 @@ void give_boards_for_parts(ir::Kernel& kernel, Inference& inference) {
         if (!plan.splits || !plan.is_wgmma()) return;
         const Buffer& b = ir::as<ir::Gemm>(stmt)->b.buffer;
         const layout::Shape shape{plan.moves_b ? 2 * plan.n : plan.n, plan.k};
-        const Buffer board =
+        const Buffer scratch =
             std::make_shared<ir::BufferData>(ir::BufferData{b->name + (plan.moves_b ? "_parts" : "_low"),
                                                             ir::kFloat32,
                                                             ir::Scope::shared,
                                                             {ir::int_imm(shape[0]), ir::int_imm(shape[1])},
                                                             {},
                                                             b->span});
-        kernel.allocations.push_back(board);
-        inference.tiles.emplace(board.get(), layout::conflict_free_layout(shape, ir::kFloat32.bits));
-        inference.boards.emplace(stmt.get(), board);
+        kernel.allocations.push_back(scratch);
+        inference.tiles.emplace(scratch.get(), layout::conflict_free_layout(shape, ir::kFloat32.bits));
+        inference.scratch_buffers.emplace(stmt.get(), scratch);
       },
       [](const Expr&) {});
 }

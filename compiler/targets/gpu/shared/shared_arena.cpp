@@ -37,8 +37,9 @@ class Uses {
     ir::walk(
         stmt,
         [&](const ir::Stmt& part) {
-          if (const auto board = inference_.boards.find(part.get()); board != inference_.boards.end())
-            note(board->second);
+          if (const auto scratch = inference_.scratch_buffers.find(part.get());
+              scratch != inference_.scratch_buffers.end())
+            note(scratch->second);
         },
         [](const ir::Expr&) {});
   }

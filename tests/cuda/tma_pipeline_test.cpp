@@ -41,7 +41,7 @@ TEST(FedTiles, AreAskedForByThreadsOfTheirOwn) {
     const auto program = ir::read_text(sources, sources.add("program.ir", text), diagnostics);
     return *targets::cuda::explanation(*program, targets::gpu::Architecture::sm_90a, sources);
   };
-  const std::string asked = "copy c -> c_tile: by the copy engine (TMA), which threads of their own ask\n";
+  const std::string asked = "copy c -> c_tile: by TMA, issued by a producer warpgroup\n";
   const auto shifted = [](const std::string& written) {
     std::string text = kShifted;
     const std::string place = "WRITTEN";

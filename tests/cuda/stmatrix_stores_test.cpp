@@ -55,7 +55,7 @@ std::string text_of(const Epilogue& e) {
                      fmt::arg("body", e.body));
 }
 
-// `t`, as it is, leaves by threads: its layout is not what the copy engine wants.
+// `t`, as it is, is stored by threads: its layout is not one that TMA supports.
 constexpr const char* kByThreads = "parallel i, j in 64, 64 { c[i, j] = t[i, j] }";
 
 const std::vector<Epilogue>& epilogues() {

@@ -12,9 +12,9 @@
 namespace tilepilot::testing {
 namespace {
 
-using targets::gpu::BlockOrder;
-using targets::gpu::order_by_work;
-using targets::gpu::order_of_products;
+using targets::gpu::gemm_rasterisation;
+using targets::gpu::Rasterisation;
+using targets::gpu::rasterisation_by_work;
 using ::testing::ElementsAre;
 
 ir::Kernel with_grid(const std::string& columns, const std::string& rows) {
@@ -36,7 +36,7 @@ std::vector<int64_t> values_of(const std::vector<ir::Stmt>& lets, const ir::Kern
 }
 
 // All blocks of some grid, in the order of their numbers.
-std::vector<std::vector<int64_t>> named(const std::vector<int64_t>& grid, const BlockOrder& order) {
+std::vector<std::vector<int64_t>> named(const std::vector<int64_t>& grid, const Rasterisation& order) {
   ir::Kernel kernel;
   kernel.body = ir::make_stmt(ir::Block{}, {});
   int64_t all = 1;
@@ -52,9 +52,9 @@ std::vector<std::vector<int64_t>> named(const std::vector<int64_t>& grid, const 
   return names;
 }
 
-TEST(BlockOrder, NamesEachBlockOnce) {
+TEST(Rasterisation, NamesEachBlockOnce) {
   using Grid = std::vector<int64_t>;
-  std::vector<std::pair<Grid, BlockOrder>> all{{{5}, {}}, {{4, 3}, {}}, {{3, 5, 7}, {}}};
+  std::vector<std::pair<Grid, Rasterisation>> all{{{5}, {}}, {{4, 3}, {}}, {{3, 5, 7}, {}}};
   for (const auto& [grid, axes] : std::vector<std::pair<Grid, std::vector<size_t>>>{{{5}, {0}},
                                                                                     {{4, 3}, {0}},
                                                                                     {{4, 3}, {1}},
@@ -66,9 +66,9 @@ TEST(BlockOrder, NamesEachBlockOnce) {
                                                                                     {{3, 10, 7}, {1, 2}},
                                                                                     {{2, 16, 5}, {0}},
                                                                                     {{3, 11, 9}, {0}}})
-    all.emplace_back(grid, order_by_work(axes));
+    all.emplace_back(grid, rasterisation_by_work(axes));
   for (const Grid& grid : std::vector<Grid>{{1, 1}, {5, 37}, {16, 16}, {3, 32}, {20, 7}})
-    all.emplace_back(grid, order_of_products());
+    all.emplace_back(grid, gemm_rasterisation());
   for (const auto& [grid, order] : all) {
     std::set<std::vector<int64_t>> once;
     for (const auto& name : named(grid, order)) {
@@ -81,9 +81,9 @@ TEST(BlockOrder, NamesEachBlockOnce) {
   }
 }
 
-TEST(BlockOrder, NeighboursOfProductsAreInBandsOfRows) {
+TEST(Rasterisation, NeighboursOfProductsAreInBandsOfRows) {
   for (const auto& [columns, rows] : std::vector<std::pair<int64_t, int64_t>>{{5, 37}, {16, 16}, {3, 32}, {20, 7}}) {
-    const auto names = named({columns, rows}, order_of_products());
+    const auto names = named({columns, rows}, gemm_rasterisation());
     std::set<int64_t> first_rows;
     for (size_t k = 0; k < 16; ++k) first_rows.insert(names[k][1]);
     EXPECT_EQ(int64_t(first_rows.size()), std::min<int64_t>(rows, 16));
@@ -91,11 +91,11 @@ TEST(BlockOrder, NeighboursOfProductsAreInBandsOfRows) {
 }
 
 // Clusters in their order, in each of them all its blocks.
-TEST(BlockOrder, BlocksOfAClusterFollowEachOther) {
+TEST(Rasterisation, BlocksOfAClusterFollowEachOther) {
   ir::Kernel kernel = with_grid("6", "8");
   kernel.cluster = {2, 4};
   const ir::Var number = ir::make_var("number", ir::kInt32), rank = ir::make_var("rank", ir::kInt32);
-  const auto lets = name_blocks_of_cluster(kernel, BlockOrder{}, ir::var_ref(number), ir::var_ref(rank));
+  const auto lets = name_blocks_of_cluster(kernel, Rasterisation{}, ir::var_ref(number), ir::var_ref(rank));
   std::set<std::vector<int64_t>> once;
   for (int64_t cluster = 0; cluster < 6; ++cluster)
     for (int64_t block = 0; block < 8; ++block) {
@@ -105,19 +105,19 @@ TEST(BlockOrder, BlocksOfAClusterFollowEachOther) {
     }
 }
 
-TEST(BlockOrder, ThoseWithMostWorkComeLast) {
-  const auto names = named({4, 3}, order_by_work({1}));
+TEST(Rasterisation, ThoseWithMostWorkComeLast) {
+  const auto names = named({4, 3}, rasterisation_by_work({1}));
   for (size_t at = 1; at < names.size(); ++at) EXPECT_LE(names[at - 1][1], names[at][1]);
   // Of many that are alike, some at a time.
-  const auto many = named({64, 3}, order_by_work({1}));
+  const auto many = named({64, 3}, rasterisation_by_work({1}));
   for (size_t at = 1; at < 96; ++at) EXPECT_LE(many[at - 1][1], many[at][1]);
   EXPECT_THAT(many[96], ElementsAre(32, 0));
 }
 
-TEST(BlockOrder, OfProductsIsForGridsOfTwoAxesThatAreNotSmall) {
+TEST(Rasterisation, OfProductsIsForGridsOfTwoAxesThatAreNotSmall) {
   const auto changes = [](const std::string& columns, const std::string& rows) {
     const ir::Kernel kernel = with_grid(columns, rows);
-    return targets::gpu::in_order_of_products(kernel).block_vars != kernel.block_vars;
+    return targets::gpu::rasterised_for_gemm(kernel).block_vars != kernel.block_vars;
   };
   EXPECT_TRUE(changes("16", "40"));
   EXPECT_TRUE(changes("m", "m"));
@@ -125,7 +125,7 @@ TEST(BlockOrder, OfProductsIsForGridsOfTwoAxesThatAreNotSmall) {
   EXPECT_FALSE(changes("40", "8"));
   ir::Kernel waiting = with_grid("m", "m");
   waiting.body = ir::make_stmt(ir::While{ir::bool_imm(false), waiting.body}, {});
-  EXPECT_EQ(targets::gpu::in_order_of_products(waiting).block_vars, waiting.block_vars);
+  EXPECT_EQ(targets::gpu::rasterised_for_gemm(waiting).block_vars, waiting.block_vars);
 }
 
 }  // namespace

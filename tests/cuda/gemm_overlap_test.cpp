@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 struct Chain {
   std::string name, text;
   std::string explained;    // a part of it
-  bool runs_beside = true;  // the second product beside the work on the next one's sums
+  bool runs_beside = true;  // the second GEMM beside the work on the next one's sums
 };
 
 // Attention whose numbers are exact: the running maximum, what older sums shrink by, a mask.
@@ -120,13 +120,12 @@ std::string of_steps(const std::string& steps) { return replaced(twice("kept[i, 
 
 const std::vector<Chain>& chains() {
   static const std::vector<Chain> all{
-      {"online", kOnline, "gemm into s: beside the iteration's second product"},
-      {"twice", twice("kept[i, j]"), "gemm into s: beside the iteration's second product"},
+      {"online", kOnline, "gemm into s: beside the iteration's second GEMM"},
+      {"twice", twice("kept[i, j]"), "gemm into s: beside the iteration's second GEMM"},
       {"tile_of_both", twice("kept[i, j] + float32(v_tile[j, 1])"),
-       "not ahead: `v_tile` is used beside the second product, too", false},
-      {"two_steps", of_steps("2"), "gemm into s: beside the iteration's second product"},
-      {"tile_of_work", twice("kept[i, j] + float32(w_tile[j, 1])"),
-       "gemm into s: beside the iteration's second product"},
+       "not ahead: `v_tile` is used beside the second GEMM, too", false},
+      {"two_steps", of_steps("2"), "gemm into s: beside the iteration's second GEMM"},
+      {"tile_of_work", twice("kept[i, j] + float32(w_tile[j, 1])"), "gemm into s: beside the iteration's second GEMM"},
   };
   return all;
 }
@@ -175,7 +174,7 @@ TEST(ProductChains, OfAnyNumberOfIterations) {
     expect_agreement(batch, *added, parse(rows(std::to_string(n))), fmt::format("{} rows", n));
 }
 
-// What may not be done, by what the second product needs or the registers that there are.
+// What may not be done, by what the second GEMM needs or the registers that there are.
 TEST(ProductChains, StayInOrderWhereTheyMust) {
   const std::string plain = twice("kept[i, j]"), second = "gemm sums += p @ v_tile policy full_row\n";
   std::string wide = kOnline;
@@ -189,26 +188,26 @@ TEST(ProductChains, StayInOrderWhereTheyMust) {
        "all work between the products needs what the second one uses"},
       {wide, "registers of each thread, which has 232"},
       {replaced(plain, second, second + "      gemm sums += p @ w_tile policy full_row\n"),
-       "the iteration has 3 products"},
+       "the iteration has 3 GEMMs"},
       {replaced(plain, second,
                 second + "      parallel i, j in 128, 64 {\n        sums[i, j] = sums[i, j] * 0.5\n      }\n"),
-       "more is computed after the second product"},
-      // Sixteen rows are too few for a warp group.
+       "more is computed after the second GEMM"},
+      // Sixteen rows are too few for a warpgroup.
       {replaced(plain, "gemm s = q_tile @ k_tile.T policy full_row",
                 "fill s = 0.0\n      serial part in 8 {\n        gemm s[part * 16 : +16, 0 : 32] = q_tile[part * 16 : "
                 "+16, 0 : 64] @ "
                 "k_tile.T\n      }"),
-       "a product is not one that runs on by itself"},
+       "a GEMM is no wgmma that may be asynchronous"},
       {replaced(replaced(held, "copy w[t", "copy v_tile -> own\n      copy w[t"), "@ v_tile", "@ own"),
        "`own` is written by the iteration that multiplies it"},
       {replaced(plain,
                 "gemm s =", "parallel i, j in 128, 32 {\n        s[i, j] = sums[i, j]\n      }\n      gemm s +="),
-       "the first product needs the second one of the iteration before"},
+       "the first GEMM needs the second one of the iteration before"},
       {replaced(replaced(replaced(replaced(pair, "      copy v[t * 32 : +32, 0 : 64] -> v_tile\n", ""),
                                   "gemm s =", "let side: int32 = t % 2\n      gemm s ="),
                          "fill sums = 0.0", "fill sums = 0.0\n    fill own = 0.5"),
                 "@ v_tile", "@ own[side, 0 : 32, 0 : 64]"),
-       "the second product names values of its iteration"},
+       "the second GEMM names values of its iteration"},
   };
   EmulatedBatch batch(Architecture::sm_90a);
   std::vector<ir::Program> programs;
