@@ -176,10 +176,10 @@ EmulatedLaunch emulated(const targets::cuda::Launch& launch, const ir::VarRanges
     result.grid[axis] = std::max<int64_t>(0, runtime::evaluate(launch.grid[axis], values));
   std::copy(launch.threads.begin(), launch.threads.end(), result.threads.begin());
   std::copy(launch.cluster.begin(), launch.cluster.end(), result.cluster.begin());
-  for (const targets::c::Tally& tally : launch.tallies) {
-    result.tallies.emplace_back();
-    for (const targets::c::Tally::Part& part : tally.parts)
-      result.tallies.back().emplace_back(line_of(part.span, sources), part.operations);
+  for (const targets::c::OperationCounter& counter : launch.operation_counters) {
+    result.operation_counters.emplace_back();
+    for (const targets::c::OperationCounter::Part& part : counter.parts)
+      result.operation_counters.back().emplace_back(line_of(part.span, sources), part.operations);
   }
   if (launch.persistent) {
     const int64_t unit = result.cluster[0], clusters = result.grid[0] / unit;

@@ -20,7 +20,7 @@ struct BackendOptions {
 };
 
 // A launch for values of the program's symbols. Of persistent ones fewer blocks than it allows: some take a second
-// turn, and some do not. `sources`: for the lines of its tallies.
+// turn, and some do not. `sources`: for the lines of its operation counters.
 EmulatedLaunch emulated(const targets::cuda::Launch& launch, const ir::VarRanges& values,
                         const SourceMap* sources = nullptr);
 // A launch's tensor map for values of the program's symbols.

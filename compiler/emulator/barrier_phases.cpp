@@ -2,11 +2,11 @@
 // that it has waited for before, and a wrong one shows where the thread does something wrong later.
 #include <fmt/format.h>
 
-#include "compiler/emulator/async_engine.h"
+#include "compiler/emulator/async_proxy.h"
 
 namespace tilepilot::emulator {
 
-int64_t AsyncEngine::wait(PhaseBarrier& barrier, const emulated::shared_place& at, int64_t parity, bool tests) {
+int64_t AsyncProxy::wait(PhaseBarrier& barrier, const emulated::shared_place& at, int64_t parity, bool tests) {
   note_wait(barrier, parity, block_.now());
   if (tests && !has_passed(barrier, parity)) {
     block_.let_others_run(true);
@@ -23,7 +23,7 @@ int64_t AsyncEngine::wait(PhaseBarrier& barrier, const emulated::shared_place& a
 
 // It means the phase after its last one, or that again; at first the first one of that parity, or that before all. A
 // thread that leaves out phases may mean a later one: that is no defect in itself.
-void AsyncEngine::note_wait(PhaseBarrier& barrier, int64_t parity, const Moment& now) {
+void AsyncProxy::note_wait(PhaseBarrier& barrier, int64_t parity, const Moment& now) {
   if (barrier.waiters.empty()) barrier.waiters.resize(static_cast<size_t>(block_.size()));
   Waiter& self = barrier.waiters[static_cast<size_t>(block_.thread())];
   self.waits = true;
@@ -41,7 +41,7 @@ void AsyncEngine::note_wait(PhaseBarrier& barrier, int64_t parity, const Moment&
   self.at = now;
 }
 
-bool AsyncEngine::tell_wrong_phase(const PhaseBarrier& barrier, int64_t at, const Waiter& waiter) {
+bool AsyncProxy::tell_wrong_phase(const PhaseBarrier& barrier, int64_t at, const Waiter& waiter) {
   const bool from_before = waiter.from_before && barrier.has_copies;
   if (waiter.late == kNoPhase && !from_before) return false;
   const Moment& now = waiter.late != kNoPhase ? waiter.at : waiter.first;
@@ -59,7 +59,7 @@ bool AsyncEngine::tell_wrong_phase(const PhaseBarrier& barrier, int64_t at, cons
   return true;
 }
 
-void AsyncEngine::tell_wrong_phases() {
+void AsyncProxy::tell_wrong_phases() {
   if (reporter_.count() == defects_before_) return;
   for (const auto& [at, barrier] : barriers_)
     for (const Waiter& waiter : barrier.waiters)

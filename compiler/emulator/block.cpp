@@ -7,25 +7,25 @@
 namespace tilepilot::emulator {
 namespace {
 
-using emulated::meeting;
+using emulated::collective;
 
-std::string_view name_of_meeting(meeting kind) {
+std::string_view name_of_collective(collective kind) {
   switch (kind) {
-    case meeting::sync_warp:
+    case collective::sync_warp:
       return "sync_warp";
-    case meeting::shuffle:
+    case collective::shuffle:
       return "a shuffle";
-    case meeting::vote:
+    case collective::vote:
       return "a vote";
-    case meeting::load_matrix:
+    case collective::load_matrix:
       return "ldmatrix";
-    case meeting::store_matrix:
+    case collective::store_matrix:
       return "stmatrix";
-    case meeting::mma:
+    case collective::mma:
       return "mma";
-    case meeting::wgmma:
+    case collective::wgmma:
       return "wgmma";
-    case meeting::wgmma_wait:
+    case collective::wgmma_wait:
       return "wgmma_wait";
   }
   return "";
@@ -46,7 +46,7 @@ Block::Block(const EmulatedLaunch& launch, BlockPlace place, emulated::machine_s
       reporter_(reporter),
       stacks_(static_cast<size_t>(extents_[0] * extents_[1] * extents_[2]), static_cast<size_t>(launch.local_bytes)),
       threads_(stacks_.count()),
-      tallies_(launch.tallies, stacks_.count()),
+      operation_counters_(launch.operation_counters, stacks_.count()),
       warps_((stacks_.count() + kWarp - 1) / kWarp),
       ready_(stacks_.count()) {}
 
@@ -59,7 +59,7 @@ Block::Outcome Block::run(const std::function<void()>& body, BlockOwner& owner) 
   owner_ = &owner;
   body_ = &body;
   begun_ = true;
-  tallies_.start_block();
+  operation_counters_.start_block();
   ended_ = polls_ = at_grid_ = 0;
   ready_first_ = ready_count_ = 0;
   barriers_ = {};
@@ -122,7 +122,7 @@ void Block::make_ready(int thread) {
 void Block::take_turn(int thread) {
   current_ = thread;
   state_.site = running().site;
-  state_.tallies = tallies_.of(thread);
+  state_.operation_counters = operation_counters_.of(thread);
   state_.thread_index = {static_cast<uint32_t>(thread % extents_[0]),
                          static_cast<uint32_t>(thread / extents_[0] % extents_[1]),
                          static_cast<uint32_t>(thread / (extents_[0] * extents_[1]))};
@@ -211,16 +211,16 @@ void Block::let_others_run(bool polls) {
 }
 
 bool Block::agrees(const Thread& a, const Thread& b) const {
-  return a.stop == b.stop && a.meeting == b.meeting && a.detail == b.detail && a.site == b.site;
+  return a.stop == b.stop && a.collective == b.collective && a.detail == b.detail && a.site == b.site;
 }
 
-void Block::meet(meeting kind, uint32_t detail, void* lane) {
+void Block::run_collective(collective kind, uint32_t detail, void* lane) {
   Thread& self = running();
-  self.meeting = kind;
+  self.collective = kind;
   self.detail = detail;
   self.lane = lane;
   polls_ = 0;
-  stop(Stop::meeting);
+  stop(Stop::collective);
   const int warp = current_ / kWarp;
   check_stopped_warp(warp);
   const auto lanes = lanes_of(warp);
@@ -228,18 +228,18 @@ void Block::meet(meeting kind, uint32_t detail, void* lane) {
   const bool all = warp_of(current_).stopped == warp_of(current_).lanes &&
                    std::all_of(lanes.begin(), lanes.end(), [&](const Thread& t) { return agrees(t, self); });
   if (all)
-    complete_meeting(warp);
+    complete_collective(warp);
   else
     switch_away();
 }
 
 // The other lanes go on after the one that came last.
-void Block::complete_meeting(int warp) {
+void Block::complete_collective(int warp) {
   const auto lanes = lanes_of(warp);
   std::array<void*, kWarp> brought{};
   for (size_t lane = 0; lane < lanes.size(); ++lane) brought[lane] = lanes[lane].lane;
   const int first = warp * kWarp;
-  owner_->perform(running().meeting, running().detail, first, brought);
+  owner_->perform(running().collective, running().detail, first, brought);
   for (Thread& lane : lanes) lane.stop = Stop::none;
   warps_[static_cast<size_t>(warp)].stopped = 0;
   for (int thread = first; thread < first + static_cast<int>(lanes.size()); ++thread)
@@ -251,19 +251,19 @@ void Block::check_stopped_warp(int warp) {
   const Warp& own = warps_[static_cast<size_t>(warp)];
   if (own.stopped < own.lanes) return;
   const auto lanes = lanes_of(warp);
-  bool meets = false, waits = false, differs = false;
+  bool at_collective = false, waits = false, differs = false;
   const Thread* waiting = nullptr;
   for (const Thread& lane : lanes) {
     // Who waits for an event may go on and come here.
     if (lane.stop == Stop::none || lane.stop == Stop::paused || lane.stop == Stop::event) return;
-    meets |= lane.stop == Stop::meeting;
+    at_collective |= lane.stop == Stop::collective;
     differs |= !agrees(lane, lanes[0]);
     if (lane.stop != Stop::barrier) continue;
     waits = true;
     if (waiting != nullptr && (waiting->barrier != lane.barrier || waiting->site != lane.site)) report_divergence(warp);
     waiting = &lane;
   }
-  if (meets && (differs || waits)) report_divergence(warp);
+  if (at_collective && (differs || waits)) report_divergence(warp);
 }
 
 Block::Barrier* Block::join_barrier(int64_t number, int64_t expected) {
@@ -299,7 +299,7 @@ Block::Barrier* Block::join_barrier(int64_t number, int64_t expected) {
 void Block::sync(int64_t number, int64_t expected) {
   join_barrier(number, expected);
   running().barrier = number;
-  running().meeting = {};
+  running().collective = {};
   running().detail = 0;
   stop(Stop::barrier);
   pass_if_full(number);
@@ -369,8 +369,8 @@ void Block::sync_grid() {
 std::string Block::what(const Thread& thread) const {
   const std::string place = reporter_.place(thread.site);
   switch (thread.stop) {
-    case Stop::meeting:
-      return fmt::format("at {} ({})", name_of_meeting(thread.meeting), place);
+    case Stop::collective:
+      return fmt::format("at {} ({})", name_of_collective(thread.collective), place);
     case Stop::barrier:
       return thread.barrier == 0 ? fmt::format("at `sync_threads` ({})", place)
                                  : fmt::format("at barrier {} ({})", thread.barrier, place);
@@ -434,7 +434,7 @@ void Block::report_grid_barrier() {
 
 void Block::report_deadlock() {
   const auto waits = [](const Thread& t) {
-    return t.stop == Stop::meeting || t.stop == Stop::barrier || t.stop == Stop::event || t.stop == Stop::grid;
+    return t.stop == Stop::collective || t.stop == Stop::barrier || t.stop == Stop::event || t.stop == Stop::grid;
   };
   const auto first = std::find_if(threads_.begin(), threads_.end(), waits);
   const auto differs = [&](const Thread& t) { return !agrees(t, *first) || t.barrier != first->barrier; };

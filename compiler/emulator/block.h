@@ -6,10 +6,10 @@
 
 #include "compiler/emulator/clocks.h"
 #include "compiler/emulator/emulator.h"
+#include "compiler/emulator/operation_counters.h"
 #include "compiler/emulator/prelude/interface.h.in"
 #include "compiler/emulator/reporter.h"
 #include "compiler/emulator/stacks.h"
-#include "compiler/emulator/tallies.h"
 
 namespace tilepilot::emulator {
 
@@ -18,7 +18,7 @@ class BlockOwner {
  public:
   virtual ~BlockOwner() = default;
   // All lanes have come: `lanes` are what they brought, null where there is no thread.
-  virtual void perform(emulated::meeting kind, uint32_t detail, int first_thread, std::span<void* const> lanes) = 0;
+  virtual void perform(emulated::collective kind, uint32_t detail, int first_thread, std::span<void* const> lanes) = 0;
   // All lanes of the warp stand still.
   virtual void warp_stopped(int warp) = 0;
   virtual void barrier_passed() = 0;
@@ -61,12 +61,12 @@ class Block {
   // For the running thread:
   int thread() const { return current_; }
   int64_t size() const { return static_cast<int64_t>(threads_.size()); }
-  const Tallies& tallies() const { return tallies_; }
+  const OperationCounters& operation_counters() const { return operation_counters_; }
   Moment now() const { return clocks_.now(number_of(current_), state_.site); }
   // Where another thread of the warp stands.
   Moment now_of(int thread) const { return clocks_.now(number_of(thread), threads_[static_cast<size_t>(thread)].site); }
   std::vector<uint16_t> numbers_of(std::span<const uint16_t> threads) const;
-  void meet(emulated::meeting kind, uint32_t detail, void* lane);
+  void run_collective(emulated::collective kind, uint32_t detail, void* lane);
   void sync(int64_t barrier, int64_t expected);
   void arrive(int64_t barrier, int64_t expected);
   void sync_grid();
@@ -79,11 +79,11 @@ class Block {
   [[noreturn]] void abandon();
 
  private:
-  enum class Stop : uint8_t { none, meeting, barrier, event, grid, paused, ended };
+  enum class Stop : uint8_t { none, collective, barrier, event, grid, paused, ended };
   struct Thread {
     Context context;
     Stop stop = Stop::none;
-    emulated::meeting meeting{};
+    emulated::collective collective{};
     uint32_t detail = 0, site = 0;
     int64_t barrier = 0;  // or the event
     void* lane = nullptr;
@@ -111,7 +111,7 @@ class Block {
   Stacks stacks_;
   Context scheduler_;
   std::vector<Thread> threads_;
-  Tallies tallies_;
+  OperationCounters operation_counters_;
   std::vector<Warp> warps_;
   std::vector<uint16_t> ready_;  // a ring
   size_t ready_first_ = 0, ready_count_ = 0;
@@ -136,7 +136,7 @@ class Block {
   void leave(Outcome outcome);
   void take_turn(int thread);
 
-  void complete_meeting(int warp);
+  void complete_collective(int warp);
   bool agrees(const Thread& a, const Thread& b) const;
   void check_stopped_warp(int warp);
   Barrier* join_barrier(int64_t barrier, int64_t expected);

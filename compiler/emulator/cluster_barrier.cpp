@@ -13,7 +13,7 @@ void ClusterBarrier::start_cluster() {
   threads_.assign(threads_.size(), {});
   arrived_ = gone_ = 0;
   phase_ = 0;
-  all_meet_ = true;
+  all_sync_ = true;
 }
 
 bool ClusterBarrier::arrive(cluster_action action, const Moment& now) {
@@ -27,7 +27,7 @@ bool ClusterBarrier::arrive(cluster_action action, const Moment& now) {
     return false;
   }
   self = {phase_, true, false, now};
-  all_meet_ = all_meet_ && action == cluster_action::sync;
+  all_sync_ = all_sync_ && action == cluster_action::sync;
   if (action != cluster_action::arrive_relaxed) clocks_.release(now.thread, now_);
   ++arrived_;
   complete_if_due();
@@ -50,7 +50,7 @@ bool ClusterBarrier::complete_if_due() {
   const auto gone = std::count_if(threads_.begin(), threads_.end(), [](const Thread& thread) { return thread.gone; });
   gone_ = static_cast<size_t>(gone);
   // A new epoch would order what threads did that have ended.
-  if (std::exchange(all_meet_, true) && gone_ == 0) clocks_.start_epoch();
+  if (std::exchange(all_sync_, true) && gone_ == 0) clocks_.start_epoch();
   return true;
 }
 

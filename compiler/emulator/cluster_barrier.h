@@ -49,7 +49,7 @@ class ClusterBarrier {
   size_t arrived_ = 0;  // in this phase
   size_t gone_ = 0;     // have ended, and not arrived in this phase
   int64_t phase_ = 0;
-  bool all_meet_ = true;  // nobody does anything between its arrival and its wait
+  bool all_sync_ = true;  // nobody does anything between its arrival and its wait
   Knowledge now_, completed_;
 
   bool complete_if_due();

@@ -23,7 +23,7 @@ struct Options {
   bool check_races = true;          // and copies that nobody waited for
   bool check_uninitialised = true;  // shared memory and buffers that are not `written`; registers always are
   bool count = true;                // memory traffic; instructions always are
-  int64_t most_defects = 32;        // that are told; a launch goes on where it can
+  int64_t most_defects = 32;        // that are reported; a launch continues where it can
 };
 
 struct EmulatedBuffer {
@@ -37,10 +37,10 @@ struct EmulatedLaunch {
   std::string function;
   std::array<int64_t, 3> grid{1, 1, 1}, threads{1, 1, 1};
   int64_t shared_bytes = 0;
-  bool cooperative = false;                 // blocks wait for each other: all are there at once
-  std::array<int64_t, 3> cluster{1, 1, 1};  // blocks; the grid is a multiple. Not with `cooperative`
-  int64_t local_bytes = 0;                  // of each thread's own arrays
-  std::vector<Tally> tallies = {};          // by the numbers in the text; without them it must have none
+  bool cooperative = false;                               // blocks wait for each other: all are there at once
+  std::array<int64_t, 3> cluster{1, 1, 1};                // blocks; the grid is a multiple. Not with `cooperative`
+  int64_t local_bytes = 0;                                // of each thread's own arrays
+  std::vector<OperationCounter> operation_counters = {};  // by the numbers in the text; without them it must have none
 };
 
 using TensorMap = emulated::tensor_map_data;

@@ -4,7 +4,7 @@
 // what that has seen. "After" and "before" are what barriers order, too, not only what one thread does.
 //
 // What each update gave on is kept with the element, and what each block has taken with the block: what follows from
-// both is only looked up where accesses of different blocks meet.
+// both is only looked up where blocks access the same memory.
 #pragma once
 
 #include <array>
@@ -63,10 +63,11 @@ class LaunchOrder {
   std::unordered_map<uint32_t, std::vector<Acquisition>> acquisitions_;
 };
 
-// What somebody has come to know of other blocks, looked up as far as it was asked for.
-class Reach {
+// The happens-before closure: what is known of other blocks, looked up as far as it is needed.
+class HappensBeforeClosure {
  public:
-  explicit Reach(LaunchOrder& launch, const Reach* known = nullptr) : launch_(launch), known_(known) {}
+  explicit HappensBeforeClosure(LaunchOrder& launch, const HappensBeforeClosure* known = nullptr)
+      : launch_(launch), known_(known) {}
   void add(const AtomicElement& element, size_t count);
   // @pre the moment is of the owner's clocks
   bool knows(const Moment& moment, uint32_t owner);
@@ -79,7 +80,7 @@ class Reach {
     size_t first, end;
   };
   LaunchOrder& launch_;
-  const Reach* known_;  // where nothing has to be looked up again
+  const HappensBeforeClosure* known_;  // where nothing has to be looked up again
   std::unordered_map<uint32_t, Frontier> found_;
   std::unordered_map<const AtomicElement*, size_t> added_;  // so many of its releases
   std::unordered_map<uint32_t, size_t> followed_;           // so many of an owner's acquisitions
@@ -90,19 +91,19 @@ class Reach {
   void follow(uint32_t owner, const Frontier& known);
 };
 
-// Of the threads that share clocks: those of a block, or of a cluster.
-class TeamOrder {
+// Happens-before among the threads that share clocks: those of a block, or of a cluster.
+class HappensBefore {
  public:
   // `together`: others run meanwhile, and may give back what they got from here.
-  TeamOrder(LaunchOrder& launch, Clocks& clocks, size_t threads, bool together);
+  HappensBefore(LaunchOrder& launch, Clocks& clocks, size_t threads, bool together);
 
   // A block or a cluster begins.
   void start(std::array<int64_t, 3> block);
-  // It goes on after all blocks have met.
+  // It continues after a grid barrier.
   void start_phase();
 
   void fence(int thread);
-  // An atomic access. Those in shared memory are of this team alone.
+  // An atomic access. Those in shared memory are of these threads alone.
   void access(int thread, const char* element, bool is_shared, bool changes);
   // Something else writes there.
   void overwrite(const char* first, int64_t bytes, bool is_shared);
@@ -113,8 +114,8 @@ class TeamOrder {
   bool is_ordered(const Moment& moment, int thread);
 
  private:
-  // What atomic accesses of a thread saw; those after the first so many no fence of its own has taken.
-  struct Sights {
+  // Releases that atomic accesses of a thread observed; no fence of its own has taken those after the first so many.
+  struct ObservedReleases {
     std::vector<Acquisition> all;
     size_t taken = 0;
   };
@@ -130,41 +131,41 @@ class TeamOrder {
   // Of earlier epochs, which all threads know.
   Counts seen_;      // and no fence has taken
   Counts acquired_;  // the same as `reach_`
-  std::unique_ptr<Reach> reach_;
+  std::unique_ptr<HappensBeforeClosure> closure_;
   // Of this one.
   uint32_t epoch_ = 0;
-  std::vector<Sights> sights_;    // of each thread
-  std::vector<uint16_t> seeing_;  // threads that have any
+  std::vector<ObservedReleases> observed_;  // of each thread
+  std::vector<uint16_t> seeing_;            // threads that have any
   std::vector<Acquisition> acquisitions_;
   std::unordered_map<const AtomicElement*, std::vector<size_t>> acquisitions_of_;  // places in there
-  std::map<std::pair<const AtomicElement*, size_t>, Reach> reaches_;
+  std::map<std::pair<const AtomicElement*, size_t>, HappensBeforeClosure> closures_;
 
   void clear();
   void catch_up();
   void note_seen(int thread, const AtomicElement& element);
   size_t acquired_by(int thread, const AtomicElement& element) const;
   void acquire(int thread, const AtomicElement& element, size_t count, Frontier& own);
-  void acquire_sights(int thread, Frontier& own);
-  Reach& reach(const AtomicElement& element, size_t count);
+  void acquire_observed(int thread, Frontier& own);
+  HappensBeforeClosure& closure(const AtomicElement& element, size_t count);
 };
 
 // From where a memory's accesses are judged.
 struct Viewpoint {
   const Clocks* clocks = nullptr;
-  FenceLog* fences = nullptr;  // for what works beside the threads
-  TeamOrder* team = nullptr;   // null: all accesses are of these clocks
-  uint32_t own_first = 0;      // epochs from here on are these clocks'
+  FenceLog* fences = nullptr;      // for what works beside the threads
+  HappensBefore* order = nullptr;  // null: all accesses are of these clocks
+  uint32_t own_first = 0;          // epochs from here on are these clocks'
 
   bool is_ordered(const Moment& moment, int thread) const {
     if (moment.epoch == 0) return true;
     if (moment.epoch >= own_first) return clocks->is_ordered(moment, thread);
-    return team->is_ordered(moment, thread);
+    return order->is_ordered(moment, thread);
   }
-  bool is_foreign(const Moment& moment) const { return moment.epoch < own_first && team->is_foreign(moment); }
+  bool is_foreign(const Moment& moment) const { return moment.epoch < own_first && order->is_foreign(moment); }
   // All threads know that it is over.
   bool is_past(const Moment& moment) const { return moment.epoch >= own_first && moment.epoch < clocks->epoch(); }
-  // Of a write that is ordered: whether the engine sees it in what `thread` lets it do. What another block wrote has to
-  // be fenced by this one.
+  // Of a write that is ordered: whether the async proxy sees it in what `thread` issues. What another block wrote has
+  // to be fenced by this one.
   bool is_fenced(const Moment& write, int thread) const;
 };
 

@@ -11,7 +11,7 @@
 
 namespace tilepilot::emulator {
 
-using emulated::meeting;
+using emulated::collective;
 
 namespace {
 
@@ -19,12 +19,12 @@ int64_t volume(const std::array<int64_t, 3>& extents) { return extents[0] * exte
 
 }  // namespace
 
-struct Machine::Team {
+struct Machine::ClockGroup {
   Clocks clocks;
   FenceLog fences;  // for what works beside the threads
-  TeamOrder order;
+  HappensBefore order;
 
-  Team(LaunchOrder& launch, int64_t threads, bool together)
+  ClockGroup(LaunchOrder& launch, int64_t threads, bool together)
       : clocks(threads, launch.epochs),
         fences(clocks, static_cast<size_t>(threads)),
         order(launch, clocks, static_cast<size_t>(threads), together) {}
@@ -37,23 +37,24 @@ struct Machine::Team {
 };
 
 struct Machine::LiveBlock {
-  Team& team;
+  ClockGroup& clock_group;
   Memories memories;
   Block block;
-  AsyncEngine engine;
+  AsyncProxy async_proxy;
   ClusterBarrier own_barrier;
   ClusterBarrier* cluster = &own_barrier;  // that of its first block
   std::array<int64_t, 3> place{};
   Block::Outcome outcome = Block::Outcome::ended;
   int64_t rank;
 
-  LiveBlock(Machine& machine, Team& members, BlockPlace in_cluster, const Options& options)
-      : team(members),
+  LiveBlock(Machine& machine, ClockGroup& members, BlockPlace in_cluster, const Options& options)
+      : clock_group(members),
         memories(machine.launch_, in_cluster.rank * volume(machine.launch_.threads),
-                 {machine.global_, machine.order_, team.clocks, team.fences, team.order}, options, machine.reporter_),
-        block(machine.launch_, in_cluster, machine.state_, team.clocks, machine.reporter_),
-        engine(memories, team.clocks, team.fences, machine.reporter_, block),
-        own_barrier(in_cluster.blocks * block.size(), team.clocks, machine.reporter_),
+                 {machine.global_, machine.order_, clock_group.clocks, clock_group.fences, clock_group.order}, options,
+                 machine.reporter_),
+        block(machine.launch_, in_cluster, machine.state_, clock_group.clocks, machine.reporter_),
+        async_proxy(memories, clock_group.clocks, clock_group.fences, machine.reporter_, block),
+        own_barrier(in_cluster.blocks * block.size(), clock_group.clocks, machine.reporter_),
         rank(in_cluster.rank) {}
 };
 
@@ -71,7 +72,7 @@ void Machine::pass_cluster_barrier(const ClusterBarrier& barrier) {
     if (live->cluster == &barrier) live->block.wake(kClusterEvent);
 }
 std::string Machine::describe_event(int64_t event) {
-  return event == kClusterEvent ? running_->cluster->describe() : running_->engine.describe(event);
+  return event == kClusterEvent ? running_->cluster->describe() : running_->async_proxy.describe(event);
 }
 
 // Each has the machine first. Where the call stands in the library tells accesses of the same line apart.
@@ -127,8 +128,8 @@ struct Machine::Calls {
     if (request.kind == AccessKind::atomic_read) self.running_->block.let_others_run(true);
     char* memory = access(self, request);
     if (memory == nullptr) return nowhere.data();
-    self.running_->team.order.access(self.running_->block.now().thread, memory, request.is_shared,
-                                     request.kind == AccessKind::atomic_update);
+    self.running_->clock_group.order.access(self.running_->block.now().thread, memory, request.is_shared,
+                                            request.kind == AccessKind::atomic_update);
     return memory;
   }
   static char* update_shared(void* machine, emulated::shared_place at, uint32_t bytes, bool changes) {
@@ -140,7 +141,7 @@ struct Machine::Calls {
     return update(of(machine), {{}, at, false, kind, bytes, __builtin_return_address(0)});
   }
   static void fence_device(void* machine) {
-    of(machine).running_->team.order.fence(of(machine).running_->block.now().thread);
+    of(machine).running_->clock_group.order.fence(of(machine).running_->block.now().thread);
   }
   static void copy_async(void* machine, const emulated::copy_request* request) {
     Machine& self = of(machine);
@@ -153,15 +154,15 @@ struct Machine::Calls {
   static void wait_copies(void* machine, uint32_t under_way) {
     of(machine).running_->memories.wait_copies(under_way, of(machine).running_->block.now());
   }
-  static void meet(void* machine, meeting kind, uint32_t detail, void* lane) {
-    of(machine).running_->block.meet(kind, detail, lane);
+  static void run_collective(void* machine, collective kind, uint32_t detail, void* lane) {
+    of(machine).running_->block.run_collective(kind, detail, lane);
   }
   static void sync_threads(void* machine) { of(machine).running_->block.sync(0, of(machine).running_->block.size()); }
   static void sync_named(void* machine, int64_t barrier, int64_t threads) {
     of(machine).running_->block.sync(barrier, threads);
   }
   static void sync_grid(void* machine) { of(machine).running_->block.sync_grid(); }
-  static void meet_cluster(void* machine, emulated::cluster_action action) {
+  static void sync_cluster_threads(void* machine, emulated::cluster_action action) {
     using emulated::cluster_action;
     Machine& self = of(machine);
     Block& block = self.running_->block;
@@ -179,7 +180,7 @@ struct Machine::Calls {
   static void write_remote(void* machine, emulated::shared_place to, uint32_t block, uint32_t bytes, const void* from) {
     Machine& self = of(machine);
     const Moment now = self.running_->block.now();
-    AsyncEngine* peer = self.running_->engine.reach(block, "writes to", now);
+    AsyncProxy* peer = self.running_->async_proxy.peer_of(block, "writes to", now);
     if (peer == nullptr) self.running_->block.abandon();
     if (char* memory = peer->memories().remote_write(to, bytes, from, now)) std::memcpy(memory, from, bytes);
     self.report_.counters.shared_writes.bytes += bytes;
@@ -188,18 +189,18 @@ struct Machine::Calls {
     of(machine).running_->block.arrive(barrier, threads);
   }
   static int64_t barrier(void* machine, emulated::barrier_action action, emulated::shared_place at, int64_t operand) {
-    return of(machine).running_->engine.act(action, at, operand);
+    return of(machine).running_->async_proxy.act(action, at, operand);
   }
   static void copy_bulk(void* machine, const emulated::bulk_request* request) {
-    of(machine).running_->engine.copy(*request, of(machine).report_.counters);
+    of(machine).running_->async_proxy.copy(*request, of(machine).report_.counters);
   }
-  static void commit_stores(void* machine) { of(machine).running_->engine.commit_stores(); }
+  static void commit_stores(void* machine) { of(machine).running_->async_proxy.commit_stores(); }
   static void wait_stores(void* machine, int64_t under_way, bool written) {
-    of(machine).running_->engine.wait_stores(under_way, written);
+    of(machine).running_->async_proxy.wait_stores(under_way, written);
   }
-  static void fence_async(void* machine) { of(machine).running_->engine.fence(); }
-  static void wgmma_fence(void* machine) { of(machine).running_->engine.fence_products(++of(machine).state_.fences); }
-  static void wgmma_commit(void* machine) { of(machine).running_->engine.commit_products(); }
+  static void fence_async(void* machine) { of(machine).running_->async_proxy.fence(); }
+  static void wgmma_fence(void* machine) { of(machine).running_->async_proxy.fence_wgmma(++of(machine).state_.fences); }
+  static void wgmma_commit(void* machine) { of(machine).running_->async_proxy.commit_wgmma(); }
   static void register_error(void* machine, emulated::register_fault fault, int64_t index, int64_t count) {
     Machine& self = of(machine);
     const Moment now = self.running_->block.now();
@@ -231,17 +232,17 @@ Machine::Machine(const EmulatedLaunch& launch, const EmulatedArguments& argument
       reporter_(report_, sites, options.most_defects, volume(launch.threads)),
       global_(arguments, options) {
   const int64_t in_cluster = volume(launch.cluster), blocks = launch.cooperative ? volume(launch.grid) : in_cluster;
-  std::vector<AsyncEngine*> engines;
+  std::vector<AsyncProxy*> async_proxies;
   for (int64_t k = 0; k < std::max<int64_t>(1, blocks); ++k) {
     const BlockPlace place{launch.cooperative ? 0 : k, launch.cooperative ? 1 : in_cluster};
     if (k == 0 || launch.cooperative)
-      teams_.push_back(
-          std::make_unique<Team>(order_, volume(launch.threads) * volume(launch.cluster), launch.cooperative));
-    live_.push_back(std::make_unique<LiveBlock>(*this, *teams_.back(), place, options));
-    engines.push_back(&live_.back()->engine);
+      clock_groups_.push_back(
+          std::make_unique<ClockGroup>(order_, volume(launch.threads) * volume(launch.cluster), launch.cooperative));
+    live_.push_back(std::make_unique<LiveBlock>(*this, *clock_groups_.back(), place, options));
+    async_proxies.push_back(&live_.back()->async_proxy);
   }
   for (size_t k = 0; k < live_.size(); ++k) {
-    live_[k]->engine.set_peers(launch.cooperative ? std::vector{engines[k]} : engines);
+    live_[k]->async_proxy.set_peers(launch.cooperative ? std::vector{async_proxies[k]} : async_proxies);
     if (!launch.cooperative) live_[k]->cluster = &live_.front()->own_barrier;
   }
   state = {};
@@ -256,11 +257,11 @@ Machine::Machine(const EmulatedLaunch& launch, const EmulatedArguments& argument
   state.copy_async = Calls::copy_async;
   state.commit_copies = Calls::commit_copies;
   state.wait_copies = Calls::wait_copies;
-  state.meet = Calls::meet;
+  state.run_collective = Calls::run_collective;
   state.sync_threads = Calls::sync_threads;
   state.sync_named = Calls::sync_named;
   state.sync_grid = Calls::sync_grid;
-  state.meet_cluster = Calls::meet_cluster;
+  state.sync_cluster_threads = Calls::sync_cluster_threads;
   state.write_remote = Calls::write_remote;
   state.arrive_named = Calls::arrive_named;
   state.register_error = Calls::register_error;
@@ -304,39 +305,39 @@ void Machine::enter(LiveBlock& live) {
   state_.block_index = {static_cast<uint32_t>(live.place[0]), static_cast<uint32_t>(live.place[1]),
                         static_cast<uint32_t>(live.place[2])};
   reporter_.start_block(live.place, live.rank);
-  // Epochs that begin while others have their turn are theirs.
-  if (launch_.cooperative) global_.enter(live.team.view(order_.epochs.last() + 1));
+  // Epochs that begin while others run are theirs.
+  if (launch_.cooperative) global_.enter(live.clock_group.view(order_.epochs.last() + 1));
 }
 
 void Machine::name_causes() {
   for (const auto& live : live_) {
     reporter_.start_block(live->place, live->rank);
-    live->engine.tell_wrong_phases();
+    live->async_proxy.tell_wrong_phases();
   }
 }
 
 Block::Outcome Machine::ended(LiveBlock& live, Block::Outcome outcome) {
   if (outcome == Block::Outcome::ended) {
-    live.engine.end_block();
-    live.engine.tell_wrong_phases();
-    live.block.tallies().add_to(report_.counters);
+    live.async_proxy.end_block();
+    live.async_proxy.tell_wrong_phases();
+    live.block.operation_counters().add_to(report_.counters);
   }
   return outcome;
 }
 
 Block::Outcome Machine::start(LiveBlock& live, std::array<int64_t, 3> place, const std::function<void()>& body) {
   live.place = place;
-  live.team.start(place);
-  if (!launch_.cooperative) global_.enter(live.team.view(live.team.clocks.epoch()));
+  live.clock_group.start(place);
+  if (!launch_.cooperative) global_.enter(live.clock_group.view(live.clock_group.clocks.epoch()));
   enter(live);
   live.own_barrier.start_cluster();
   live.memories.start_block();
-  live.engine.start_block();
+  live.async_proxy.start_block();
   return ended(live, live.block.run(body, *this));
 }
 
 Block::Outcome Machine::resume(LiveBlock& live, bool passes_grid_barrier) {
-  if (passes_grid_barrier) live.team.order.start_phase();
+  if (passes_grid_barrier) live.clock_group.order.start_phase();
   enter(live);
   return ended(live, live.block.resume(passes_grid_barrier));
 }
@@ -374,7 +375,7 @@ void Machine::run_together(const std::function<void()>& body) {
       live->outcome = resume(*live, passes);
       if (live->outcome == Outcome::abandoned) return;
     }
-    // Polling blocks get some rounds in which nothing changes.
+    // Polling blocks get some iterations in which nothing changes.
     idle = count(Outcome::polling) == polling && count(Outcome::at_grid_barrier) == waiting ? idle + 1 : 0;
     if (passes || idle < 8) continue;
     for (const auto& live : live_)
@@ -396,23 +397,23 @@ std::array<int64_t, 3> Machine::place_in_cluster(int64_t cluster, int64_t rank) 
 void Machine::run_clusters(const std::function<void()>& body) {
   const int64_t clusters = volume(launch_.grid) / volume(launch_.cluster);
   for (int64_t cluster = 0; cluster < clusters; ++cluster) {
-    Team& team = *teams_.front();
-    team.start(place_in_cluster(cluster, 0));
-    global_.enter(team.view(team.clocks.epoch()));
+    ClockGroup& clock_group = *clock_groups_.front();
+    clock_group.start(place_in_cluster(cluster, 0));
+    global_.enter(clock_group.view(clock_group.clocks.epoch()));
     if (!run_cluster(cluster, body)) return;
   }
 }
 
-// The blocks take turns: each goes on until none of its threads can.
+// The blocks run in turn: each until none of its threads can continue.
 bool Machine::run_cluster(int64_t cluster, const std::function<void()>& body) {
   using Outcome = Block::Outcome;
   const auto blocks = static_cast<int64_t>(live_.size());
-  for (const auto& live : live_) {  // before any of them touches another one's
+  for (const auto& live : live_) {  // before any of them accesses another one's
     live->place = place_in_cluster(cluster, live->rank);
     live->own_barrier.start_cluster();
     live->block.start_cluster();
     live->memories.start_block();
-    live->engine.start_block();
+    live->async_proxy.start_block();
   }
   for (const auto& live : live_) {
     enter(*live);
@@ -439,21 +440,21 @@ bool Machine::run_cluster(int64_t cluster, const std::function<void()>& body) {
   return true;
 }
 
-void Machine::perform(meeting kind, uint32_t detail, int first_thread, std::span<void* const> lanes) {
+void Machine::perform(collective kind, uint32_t detail, int first_thread, std::span<void* const> lanes) {
   Counters& counters = report_.counters;
   switch (kind) {
-    case meeting::sync_warp: {
+    case collective::sync_warp: {
       std::vector<uint16_t> members;
       for (int lane = 0; lane < 32 && first_thread + lane < running_->block.size(); ++lane)
         members.push_back(static_cast<uint16_t>(first_thread + lane));
-      running_->team.clocks.join(running_->block.numbers_of(members));
+      running_->clock_group.clocks.join(running_->block.numbers_of(members));
       ++counters.warp_syncs;
       return;
     }
-    case meeting::shuffle:
+    case collective::shuffle:
       ++counters.shuffles;
       return shuffle(detail, lanes);
-    case meeting::vote:
+    case collective::vote:
       ++counters.votes;
       return vote(detail, lanes);
     default:
@@ -465,17 +466,17 @@ void Machine::perform(meeting kind, uint32_t detail, int first_thread, std::span
       reporter_.add(DefectKind::unsupported, now, now, "tensor cores need warps of 32 threads");
     running_->block.abandon();
   }
-  if (kind == meeting::wgmma) {
+  if (kind == collective::wgmma) {
     ++counters.wgmma;
-    return running_->engine.multiply(first_thread, lanes, state_.fences++);
+    return running_->async_proxy.multiply(first_thread, lanes, state_.fences++);
   }
-  if (kind == meeting::wgmma_wait) return running_->engine.wait_products(first_thread, detail);
-  if (kind == meeting::mma) {
+  if (kind == collective::wgmma_wait) return running_->async_proxy.wait_wgmma(first_thread, detail);
+  if (kind == collective::mma) {
     ++counters.mma;
     return multiply(detail, lanes);
   }
-  ++(kind == meeting::load_matrix ? counters.ldmatrix : counters.stmatrix);
-  move_matrices(kind == meeting::store_matrix, detail, first_thread, lanes);
+  ++(kind == collective::load_matrix ? counters.ldmatrix : counters.stmatrix);
+  move_matrices(kind == collective::store_matrix, detail, first_thread, lanes);
 }
 
 // Semantics: compiler/ir/stmt.h, Shuffle. Also PTX ISA, "shfl.sync".

@@ -1,7 +1,7 @@
 // One launch: its blocks in order, and the calls that the kernel's library makes.
 #pragma once
 
-#include "compiler/emulator/async_engine.h"
+#include "compiler/emulator/async_proxy.h"
 #include "compiler/emulator/cluster_barrier.h"
 
 namespace tilepilot::emulator {
@@ -27,8 +27,8 @@ class Machine : private BlockOwner {
   LaunchOrder order_;
   GlobalMemory global_;
   // What shares clocks: a block, or a cluster.
-  struct Team;
-  std::vector<std::unique_ptr<Team>> teams_;
+  struct ClockGroup;
+  std::vector<std::unique_ptr<ClockGroup>> clock_groups_;
   // One that all blocks take in turn, or for each its own if they wait for each other.
   struct LiveBlock;
   std::vector<std::unique_ptr<LiveBlock>> live_;
@@ -48,7 +48,7 @@ class Machine : private BlockOwner {
   void run_together(const std::function<void()>& body);
   void run_clusters(const std::function<void()>& body);
   bool run_cluster(int64_t cluster, const std::function<void()>& body);
-  void perform(emulated::meeting kind, uint32_t detail, int first_thread, std::span<void* const> lanes) override;
+  void perform(emulated::collective kind, uint32_t detail, int first_thread, std::span<void* const> lanes) override;
   void warp_stopped(int warp) override;
   void barrier_passed() override { ++report_.counters.block_syncs; }
   void thread_ended() override;

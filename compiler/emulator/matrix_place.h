@@ -1,4 +1,4 @@
-// Where elements lie in shared memory for the copy engine and for asynchronous products.
+// Where elements lie in shared memory for TMA and wgmma.
 #pragma once
 
 #include <cstdint>

@@ -226,7 +226,7 @@ char* Memories::global_bytes(const emulated::global_place& place, int64_t bytes,
   if (found_place.memory == nullptr || found_place.shadow == nullptr) return found_place.memory;
   Shadow& shadow = *found_place.shadow;
   const Findings found = !options_.check_races       ? shadow.access(found_place.at, bytes, kind, who)
-                         : kind == AccessKind::read  ? shadow.engine_read(found_place.at, bytes, who)
+                         : kind == AccessKind::read  ? shadow.async_read(found_place.at, bytes, who)
                          : kind == AccessKind::write ? shadow.begin_copy(found_place.at, bytes, true, who)
                                                      : shadow.begin_update(found_place.at, bytes, who);
   if (found.conflict || found.unwritten) tell(found, request, found_place, who);
@@ -245,7 +245,7 @@ void Memories::end_global_write(const emulated::global_place& place, int64_t byt
     buffer.shadow->end_copy(at, bytes, begun, end);
 }
 
-bool Memories::touch_barrier(const emulated::shared_place& at, bool makes, const Moment& who) {
+bool Memories::access_barrier(const emulated::shared_place& at, bool makes, const Moment& who) {
   const AccessKind kind = makes ? AccessKind::write : AccessKind::atomic_update;
   const uint64_t value = 0;
   const Request request{at, {}, true, kind, 8, nullptr, &value};

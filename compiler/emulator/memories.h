@@ -31,7 +31,7 @@ class Memories {
     LaunchOrder& launch;
     Clocks& clocks;
     FenceLog& fences;
-    TeamOrder& order;
+    HappensBefore& order;
   };
   // `first_thread`: of the block, in the numbers of moments.
   Memories(const EmulatedLaunch& launch, int64_t first_thread, const Around& around, const Options& options,
@@ -45,21 +45,21 @@ class Memories {
   // Of a thread of another block of the cluster, which writes `bytes` of `value`; not logged.
   char* remote_write(const emulated::shared_place& to, uint32_t bytes, const void* value, const Moment& who);
 
-  // Asynchronous accesses of the engine to [at, at + bytes) of a tile, on behalf of `who`. Null: not possible.
+  // Asynchronous accesses of the async proxy to [at, at + bytes) of a tile, on behalf of `who`. Null: not possible.
   char* begin_write(const emulated::shared_place& to, int64_t bytes, const Moment& who);
   // Of the read, `who` is given the clock that it is known by.
   const char* begin_read(const emulated::shared_place& from, int64_t bytes, Moment& who);
   void end_write(int64_t at, int64_t bytes, const Moment& begun, const Moment& end);
   void end_read(int64_t at, int64_t bytes, const Moment& begun, const Moment& end);
-  // The engine's access to any number of bytes of a global buffer; not logged. A write or update is under way until it
-  // is ended; of an update, `who` is given the clock that it is known by.
+  // The async proxy's access to any number of bytes of a global buffer; not logged. A write or update is under way
+  // until it is ended; of an update, `who` is given the clock that it is known by.
   char* global_bytes(const emulated::global_place& place, int64_t bytes, AccessKind kind, Moment& who);
   void end_global_write(const emulated::global_place& place, int64_t bytes, const Moment& begun, const Moment& end,
                         bool is_update);
   EmulatedBuffer& buffer(int64_t number) { return global_.buffer(number).given; }
   int64_t arena_bytes() const { return arena_bytes_; }
   // The bytes that a barrier lies in: written by who makes it, then only updated.
-  bool touch_barrier(const emulated::shared_place& at, bool makes, const Moment& who);
+  bool access_barrier(const emulated::shared_place& at, bool makes, const Moment& who);
   // Who wrote last into the bytes of one that was made then, if that was not its maker.
   std::optional<Moment> written_since(const emulated::shared_place& barrier, const Moment& made) const;
 
@@ -95,7 +95,7 @@ class Memories {
   GlobalMemory& global_;
   LaunchOrder& launch_;
   Clocks& clocks_;
-  TeamOrder& order_;
+  HappensBefore& order_;
   Reporter& reporter_;
   const Viewpoint view_;  // of shared memory
   std::vector<std::max_align_t> arena_storage_;

@@ -1,4 +1,4 @@
-// What an emulated launch tells: defects, each with the lines of the tile program, and what the launch cost.
+// What an emulated launch reports: defects, each with the lines of the tile program, and what the launch cost.
 #pragma once
 
 #include <array>
@@ -54,8 +54,8 @@ struct Traffic {
   Traffic& operator+=(const Traffic& other);
 };
 
-// What a thread computes each time when it comes to a call `emulated::tally`, for which lines.
-using Tally = std::vector<std::pair<SourceLine, targets::c::Operations>>;
+// What a thread computes whenever it executes a call `emulated::count_operations`, for which lines.
+using OperationCounter = std::vector<std::pair<SourceLine, targets::c::Operations>>;
 
 struct Counters {
   Traffic shared_reads, shared_writes, global_reads, global_writes;  // asynchronous copies and ldmatrix are in there
@@ -63,16 +63,16 @@ struct Counters {
   int64_t wgmma = 0, bulk_copies = 0;                        // of warps, of boxes
   int64_t warp_syncs = 0, block_syncs = 0;                   // of warps, of blocks; named barriers are among the latter
   std::map<SourceLine, Traffic> shared_lines, global_lines;  // by line: the same as above, reads and writes together
-  // Arithmetic of launches with tallies (see targets/cpu/operation_count.h for what counts), of blocks that have ended.
-  // A warp's are the most that one of its lanes does of each statement: what the warp issues if lanes that go the same
-  // way go together, and never more than that.
+  // Arithmetic of launches with operation counters (see targets/c/operation_count.h for what counts), of blocks that
+  // have ended. A warp's are the most that one of its lanes does of each statement: what the warp issues if lanes that
+  // go the same way go together, and never more than that.
   targets::c::Operations thread_operations, warp_operations;
   std::map<SourceLine, targets::c::Operations> operation_lines;  // of threads
   Counters& operator+=(const Counters& other);
 };
 
 struct Report {
-  std::vector<Defect> defects;  // in the order in which they were met; of each kind and pair of lines the first
+  std::vector<Defect> defects;  // in the order in which they were found; of each kind and pair of lines the first
   Counters counters;
   std::string printed;
   int64_t left_out = 0;  // defects beyond the limit

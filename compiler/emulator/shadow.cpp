@@ -174,9 +174,9 @@ Findings Shadow::access(int64_t at, int64_t bytes, AccessKind kind, const Moment
   return found;
 }
 
-Findings Shadow::begin_copy(int64_t at, int64_t bytes, bool by_engine, const Moment& begun) {
+Findings Shadow::begin_copy(int64_t at, int64_t bytes, bool by_async_proxy, const Moment& begun) {
   Findings found;
-  const Step step{AccessKind::write, true, by_engine, begun};
+  const Step step{AccessKind::write, true, by_async_proxy, begun};
   for_each(at, bytes, true, [&](Record& record, int64_t place) { apply(record, place, step, found); });
   return found;
 }
@@ -212,7 +212,7 @@ Findings Shadow::begin_read(int64_t at, int64_t bytes, Moment& begun) {
   return found;
 }
 
-Findings Shadow::engine_read(int64_t at, int64_t bytes, const Moment& now) {
+Findings Shadow::async_read(int64_t at, int64_t bytes, const Moment& now) {
   Findings found;
   const Step step{AccessKind::read, false, true, now};
   for_each(at, bytes, false, [&](Record& record, int64_t place) { apply(record, place, step, found); });
@@ -271,8 +271,9 @@ std::optional<Conflict> Shadow::conflict_of(const Record& record, const Step& st
                     : is_write           ? ConflictKind::write_write
                                          : ConflictKind::write_read,
                     *write);
-  if (step.by_engine && !(is_write && view_.team != nullptr)) {
-    if (!record.by_engine && is_unfenced(record.write, thread)) return conflict(ConflictKind::unfenced, record.write);
+  if (step.by_async_proxy && !(is_write && view_.order != nullptr)) {
+    if (!record.by_async_proxy && is_unfenced(record.write, thread))
+      return conflict(ConflictKind::unfenced, record.write);
     if (record.atomics != 0 && is_unfenced(atomics_[record.atomics].update, thread))
       return conflict(ConflictKind::unfenced, atomics_[record.atomics].update);
   }
@@ -312,7 +313,7 @@ void Shadow::apply(Record& record, int64_t at, const Step& step, Findings& found
   record.write = step.now;
   record.written = true;
   record.pending = step.copy;
-  record.by_engine = step.copy && step.by_engine;
+  record.by_async_proxy = step.copy && step.by_async_proxy;
   forget(record.reads);
   forget_atomics(record);
 }

@@ -40,9 +40,9 @@ class Shadow {
 
   // Notes the access and says what is wrong with it. @pre [at, at + bytes) lies in the memory
   Findings access(int64_t at, int64_t bytes, AccessKind kind, const Moment& now);
-  // An asynchronous copy begins to write: nobody may touch the bytes before it is over. `by_engine`: writes of threads
-  // have to be fenced.
-  Findings begin_copy(int64_t at, int64_t bytes, bool by_engine, const Moment& begun);
+  // An asynchronous copy begins to write: nobody may access the bytes before it is complete. `by_async_proxy`: writes
+  // of threads have to be fenced.
+  Findings begin_copy(int64_t at, int64_t bytes, bool by_async_proxy, const Moment& begun);
   // It is over, for those who know `end`.
   void end_copy(int64_t at, int64_t bytes, const Moment& begun, const Moment& end);
   // The same of an asynchronous update, which others may update meanwhile. It is known by the clock that `begun` is
@@ -52,8 +52,8 @@ class Shadow {
   // An asynchronous access begins to read: nobody may write to the bytes before it is over. It is known by the clock
   // that `begun` is given.
   Findings begin_read(int64_t at, int64_t bytes, Moment& begun);
-  // The engine reads, and is done with it: writes of threads have to be fenced.
-  Findings engine_read(int64_t at, int64_t bytes, const Moment& now);
+  // The async proxy reads, and has completed: writes of threads have to be fenced.
+  Findings async_read(int64_t at, int64_t bytes, const Moment& now);
   void end_read(int64_t at, int64_t bytes, const Moment& begun, const Moment& end);
   // As at the start.
   void clear();
@@ -90,11 +90,11 @@ class Shadow {
     Moment write;          // the last plain one
     Accesses reads;        // plain ones since; `set` is the place of the bytes' records where the word is split
     uint32_t atomics = 0;  // the place in `atomics_`, 0 if there are none
-    bool written : 1 = false, pending : 1 = false, by_engine : 1 = false, split : 1 = false;
+    bool written : 1 = false, pending : 1 = false, by_async_proxy : 1 = false, split : 1 = false;
   };
   struct Step {
     AccessKind kind;
-    bool copy, by_engine;
+    bool copy, by_async_proxy;
     Moment now;
   };
   static constexpr int64_t kPageWords = 1024;

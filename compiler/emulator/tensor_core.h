@@ -1,4 +1,4 @@
-// The products of mma, over the registers of a warp's lanes.
+// mma, over the registers of a warp's lanes.
 #pragma once
 
 #include <span>

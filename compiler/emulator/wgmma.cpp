@@ -1,10 +1,10 @@
-// Asynchronous products of the engine.
+// wgmma.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "compiler/emulator/async_engine.h"
+#include "compiler/emulator/async_proxy.h"
 #include "compiler/emulator/matrix_place.h"
 #include "compiler/emulator/tensor_core.h"
 
@@ -56,7 +56,7 @@ int64_t MatrixPlace::at(int64_t mn, int64_t k, int64_t bytes, bool transposed) c
 }
 
 // Each warp of the group makes its 16 rows.
-void AsyncEngine::multiply(int first_thread, std::span<void* const> lanes, uint32_t fences) {
+void AsyncProxy::multiply(int first_thread, std::span<void* const> lanes, uint32_t fences) {
   const auto& first = *static_cast<const wgmma_lane*>(lanes[0]);
   const emulated::wgmma_shape& shape = first.shape;
   const operand sum_type = static_cast<operand>(shape.types & 15u),
@@ -88,7 +88,7 @@ void AsyncEngine::multiply(int first_thread, std::span<void* const> lanes, uint3
     const char* memory = memories_.begin_read(place, end - begin, begun);
     if (memory == nullptr) block_.abandon();
     arena = memory - begin;
-    own.products.under_way.push_back({begin, end - begin, own.products.groups, begun});
+    own.wgmma.under_way.push_back({begin, end - begin, own.wgmma.groups, begun});
   }
 
   std::vector<double> a(static_cast<size_t>(16 * shape.k)), b(b_at.size()), sum(static_cast<size_t>(16 * shape.n));
@@ -128,9 +128,9 @@ void AsyncEngine::multiply(int first_thread, std::span<void* const> lanes, uint3
     hold_registers(*static_cast<wgmma_lane*>(lanes[static_cast<size_t>(lane)]), first_thread + lane, fences);
 }
 
-// All warps of a group make the same products, one after the other.
-void AsyncEngine::issue(int first_thread, const wgmma_lane& lane) {
-  WarpGroup& group = groups_[static_cast<size_t>(first_thread / 128)];
+// All warps of a warpgroup execute the same wgmma, one after the other.
+void AsyncProxy::issue(int first_thread, const wgmma_lane& lane) {
+  Warpgroup& group = groups_[static_cast<size_t>(first_thread / 128)];
   int64_t& count = group.counts[static_cast<size_t>(first_thread / 32 % 4)];
   const auto place = static_cast<size_t>(count++ - group.done);
   const Moment now = block_.now_of(first_thread);
@@ -145,7 +145,7 @@ void AsyncEngine::issue(int first_thread, const wgmma_lane& lane) {
                       a_place == lane.a_place && b_place == lane.b_place && accumulate == lane.accumulate;
     if (!same)
       tell(DefectKind::divergence, first, now,
-           fmt::format("warp {} makes another product than warp {} of its group of four, at {}", first_thread / 32,
+           fmt::format("warp {} executes another wgmma than warp {} of its warpgroup, at {}", first_thread / 32,
                        first.thread % block_.size() / 32, reporter_.place(first.site)));
   }
   for (const auto least = std::min_element(group.counts.begin(), group.counts.end()); group.done < *least; ++group.done)
@@ -153,21 +153,22 @@ void AsyncEngine::issue(int first_thread, const wgmma_lane& lane) {
 }
 
 // @pre the block is over
-void AsyncEngine::check_groups() {
-  for (const WarpGroup& group : groups_) {
+void AsyncProxy::check_groups() {
+  for (const Warpgroup& group : groups_) {
     if (group.issued.empty()) continue;
     const Moment& first = group.issued.front().first;
     tell(DefectKind::divergence, first, first,
-         fmt::format("warp {} makes a product without others of its group of four, who make {}, {}, {} and {}",
+         fmt::format("warp {} executes a wgmma without others of its warpgroup, who execute {}, {}, {} and {}",
                      first.thread % block_.size() / 32, group.counts[0], group.counts[1], group.counts[2],
                      group.counts[3]));
   }
 }
 
-// What the products of a warp read is over for each of its threads, and whoever they let know. It orders nothing else.
-void AsyncEngine::wait_products(int first_thread, int64_t under_way) {
+// The reads of a warp's wgmma are complete for each of its threads, and those that synchronise with them. Nothing else
+// is ordered.
+void AsyncProxy::wait_wgmma(int first_thread, int64_t under_way) {
   const auto over_before = [&](const Read& read, const Reads& reads) { return read.group < reads.groups - under_way; };
-  Reads& products = owns_[static_cast<size_t>(first_thread)].products;
+  Reads& products = owns_[static_cast<size_t>(first_thread)].wgmma;
   if (!products.under_way.empty() && over_before(products.under_way.front(), products)) {
     Knowledge over;
     const Moment end = clocks_.moment_beside(Clocks::Beside::products, block_.now_of(first_thread).thread / 32,
@@ -180,61 +181,61 @@ void AsyncEngine::wait_products(int first_thread, int64_t under_way) {
     give_back(owns_[static_cast<size_t>(thread)], thread, under_way);
 }
 
-void AsyncEngine::tell(DefectKind kind, const Moment& first, const Moment& second, std::string message) {
+void AsyncProxy::tell(DefectKind kind, const Moment& first, const Moment& second, std::string message) {
   if (reporter_.is_new(kind, first, second)) reporter_.add(kind, first, second, std::move(message));
 }
 
 // A sum to add to: written, or under way.
-void AsyncEngine::check_sum(const wgmma_lane& held, int thread, int index) {
+void AsyncProxy::check_sum(const wgmma_lane& held, int thread, int index) {
   const emulated::register_marks mark{held.c_marks.written + index, 1};
   if (*mark.written != 0) return;
   for (const Registers& sums : owns_[static_cast<size_t>(thread)].sums)
     if (sums.overlap(mark)) return;
   const Moment now = block_.now_of(thread);
   tell(DefectKind::uninitialised_read, now, now,
-       fmt::format("thread {} adds to register {} of a product, which nothing has written", thread, index));
+       fmt::format("thread {} adds to register {} of a wgmma, which nothing has written", thread, index));
 }
 
-// What a thread does to registers comes before a product that uses them if `wgmma_fence` stands between (PTX ISA,
+// What a thread does to registers comes before a wgmma that uses them if `wgmma_fence` stands between (PTX ISA,
 // "wgmma.fence").
-void AsyncEngine::check_fenced(const emulated::register_marks& marks, const char* what, int thread) {
+void AsyncProxy::check_fenced(const emulated::register_marks& marks, const char* what, int thread) {
   const uint32_t fences = owns_[static_cast<size_t>(thread)].fences;
   const Moment now = block_.now_of(thread);
   for (int k = 0; k < marks.count; ++k)
     if (marks.written[k] >= fences && marks.written[k] != 0)
       return tell(DefectKind::missing_fence, now, now,
-                  fmt::format("thread {} starts a product with register {} of {}, which it has written since its last "
+                  fmt::format("thread {} starts a wgmma with register {} of {}, which it has written since its last "
                               "wgmma_fence",
                               thread, k, what));
   if (fences == 0)
-    tell(DefectKind::missing_fence, now, now, fmt::format("thread {} starts a product before any wgmma_fence", thread));
+    tell(DefectKind::missing_fence, now, now, fmt::format("thread {} starts a wgmma before any wgmma_fence", thread));
 }
 
-void AsyncEngine::hold_registers(wgmma_lane& lane, int thread, uint32_t fences) {
+void AsyncProxy::hold_registers(wgmma_lane& lane, int thread, uint32_t fences) {
   Own& own = owns_[static_cast<size_t>(thread)];
   const Moment now = block_.now_of(thread);
   check_fenced(lane.c_marks, "its sums", thread);
   if (lane.a_marks.count != 0) {
     check_fenced(lane.a_marks, "A", thread);
-    own.of_a.push_back({lane.a_marks, own.products.groups, fences, now});
+    own.of_a.push_back({lane.a_marks, own.wgmma.groups, fences, now});
   }
-  // Sums that an earlier product is under way to are there when this one is over.
+  // Accumulators of an earlier outstanding wgmma are complete when this one is.
   std::erase_if(own.sums, [&](const Registers& other) {
     return other.marks.written == lane.c_marks.written && other.marks.count == lane.c_marks.count;
   });
   std::fill(lane.c_marks.written, lane.c_marks.written + lane.c_marks.count, 0u);
-  own.sums.push_back({lane.c_marks, own.products.groups, fences, now});
+  own.sums.push_back({lane.c_marks, own.wgmma.groups, fences, now});
 }
 
 // Products that are over: their sums can be read, and their registers of A written.
-void AsyncEngine::give_back(Own& own, int thread, int64_t under_way) {
+void AsyncProxy::give_back(Own& own, int thread, int64_t under_way) {
   const auto is_over = [&](const std::deque<Registers>& all) {
-    return !all.empty() && all.front().group < own.products.groups - under_way;
+    return !all.empty() && all.front().group < own.wgmma.groups - under_way;
   };
   const Moment now = block_.now_of(thread);
   const auto changed = [&](const Registers& held, int k, const char* what) {
     tell(DefectKind::data_race, held.begun, now,
-         fmt::format("thread {} writes register {} of {} while the product is under way", thread, k, what));
+         fmt::format("thread {} writes register {} of {} while the wgmma is outstanding", thread, k, what));
   };
   for (; is_over(own.of_a); own.of_a.pop_front()) {
     const Registers& held = own.of_a.front();

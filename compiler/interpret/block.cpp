@@ -13,7 +13,7 @@ namespace tilepilot::interpret {
 
 using ir::as;
 
-Block::Block(Session& session, const ir::Kernel& kernel, const MeetingGroups& groups, const Scope& program,
+Block::Block(Session& session, const ir::Kernel& kernel, const CollectiveGroups& groups, const Scope& program,
              const Indices& at)
     : session_(session), kernel_(kernel), groups_(groups), scope_{&program} {
   for (size_t axis = 0; axis < at.size(); ++axis) {
@@ -21,7 +21,7 @@ Block::Block(Session& session, const ir::Kernel& kernel, const MeetingGroups& gr
     scope_.vars[var.get()] = Element::integer(var->type, at[axis]);
   }
   make_threads();
-  const ir::BufferSet own = own_buffers(kernel);
+  const ir::BufferSet own = thread_private_buffers(kernel);
   for (const ir::Buffer& buffer : kernel.allocations) {
     for (const int64_t arrivals : buffer->arrivals) barriers_[buffer.get()].push_back({arrivals, arrivals});
     if (own.count(buffer.get()) == 0) {
@@ -126,7 +126,7 @@ void Block::enter(Thread& thread, const ir::Stmt& stmt) {
   session_.spend(stmt->span);
   if (is_foreign(stmt))
     return session_.fail({FaultKind::not_interpreted, stmt->span, "the interpreter does not know this statement"});
-  if (is_meeting(stmt)) return arrive(thread, stmt);
+  if (is_collective(stmt)) return arrive(thread, stmt);
   const Evaluator in(session_, thread.scope);
   std::visit(ir::overloaded{
                  [&](const ir::For& n) {

@@ -3,14 +3,14 @@
 // or of a role.
 #pragma once
 
+#include "compiler/interpret/collectives.h"
 #include "compiler/interpret/evaluate.h"
-#include "compiler/interpret/meetings.h"
 
 namespace tilepilot::interpret {
 
 class Block {
  public:
-  Block(Session& session, const ir::Kernel& kernel, const MeetingGroups& groups, const Scope& program,
+  Block(Session& session, const ir::Kernel& kernel, const CollectiveGroups& groups, const Scope& program,
         const Indices& at);
   Block(const Block&) = delete;
 
@@ -36,7 +36,7 @@ class Block {
     Scope scope = {};
     Tiles tiles = {};
     std::vector<Frame> stack = {};
-    const ir::Stmt* waiting = nullptr;  // where it meets the others, or for a barrier
+    const ir::Stmt* waiting = nullptr;  // at a collective operation, or for a barrier
     const Phases* barrier = nullptr;    // that it waits for, until the phase of this parity has completed
     int64_t parity = 0;
     Element offered = {};  // to a reduction over threads, or a shuffle
@@ -46,7 +46,7 @@ class Block {
 
   Session& session_;
   const ir::Kernel& kernel_;
-  const MeetingGroups& groups_;
+  const CollectiveGroups& groups_;
   Scope scope_;
   Tiles tiles_;
   std::vector<Thread> threads_;

@@ -13,7 +13,7 @@ enum class FaultKind : uint8_t {
   outside_tile,     // an index leaves a tile
   uninitialised,    // memory is read that nobody wrote
   undefined_cast,   // a float becomes an integer whose type cannot hold it
-  threads_part,     // not all threads of a block come to the place where they meet
+  threads_part,     // not all threads of a block take part in a collective operation
   threads_differ,   // threads do something together, but do not agree on what
   deadlock,         // all that have not ended wait on hardware barriers
   check_failed,     // what the program itself checks does not hold

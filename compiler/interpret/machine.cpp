@@ -111,7 +111,7 @@ class Machine {
     std::vector<Indices> blocks;
     each({grid.rbegin(), grid.rend()}, [&](const Indices& at) { blocks.push_back({at.rbegin(), at.rend()}); });
     session_.arrange(blocks);
-    const MeetingGroups groups = meeting_groups(session_, kernel);
+    const CollectiveGroups groups = collective_groups(session_, kernel);
     for (const Indices& at : blocks) {
       if (session_.stopped()) return;
       Block(session_, kernel, groups, scope_, at).run();

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "compiler/ir/touches.h"
+#include "compiler/ir/effects.h"
 #include "compiler/ir/visit.h"
 
 namespace tilepilot::ir {

@@ -209,7 +209,7 @@ std::string barrier_place(const Stmt& s, const Surroundings&) {
   if (copy && (copy->mode == CopyMode::bulk_load) != copy->barrier.has_value())
     return "a bulk load has a barrier, other copies have none";
   if (copy && copy->in_line && copy->mode != CopyMode::bulk_load && copy->mode != CopyMode::bulk_store)
-    return "a copy of consecutive bytes is none of the copy engine";
+    return "a copy of consecutive bytes is no TMA copy";
   if (barrier && barrier->peer && barrier->op != BarrierOp::arrive) return "another block's barrier is waited for";
   if (named && named->buffer->scope != Scope::barrier) return fmt::format("`{}` is no barrier", named->buffer->name);
   for (const Region* r : regions(s)) {

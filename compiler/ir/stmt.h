@@ -6,10 +6,10 @@
 // effect. Global regions may reach outside their buffer: such elements read as 0 and are dropped when written.
 //
 // Where a kernel has thread variables or roles (SIMT), each thread runs the statements that are neither tile operators
-// nor parallel loops for itself, with a copy of its own of every local buffer. Threads meet at tile operators, parallel
-// loops, `Sync` and reductions; between two such places they run in any order. Those meet that come there: all threads
-// of the block, but for conditions on the thread index alone and roles around the place. Passes after `thread_regions`
-// see no such kernel.
+// nor parallel loops for itself, with a copy of its own of every local buffer. Threads synchronise at tile operators,
+// parallel loops, `Sync` and reductions; between two such places they run in any order. Those take part that come
+// there: all threads of the block, but for conditions on the thread index alone and roles around the place. Passes
+// after `thread_regions` see no such kernel.
 #pragma once
 
 #include <optional>
@@ -217,8 +217,8 @@ struct Roles {
   std::vector<int> groups;
   Stmt body;
 };
-// Bodies that run side by side, each for `threads` threads of the block together; they meet at barriers alone. What
-// `thread_regions` makes of a kernel in which threads wait for each other; nothing else stands in its body.
+// Bodies that run side by side, each for `threads` threads of the block together; they synchronise at barriers alone.
+// What `thread_regions` makes of a kernel in which threads wait for each other; nothing else stands in its body.
 struct Concurrent {
   struct Role {
     int64_t threads;

@@ -6,9 +6,9 @@
 #include <set>
 #include <string>
 
+#include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
 #include "compiler/ir/text.h"
-#include "compiler/ir/touches.h"
 #include "compiler/passes/iteration_conflicts.h"
 #include "compiler/passes/static_index.h"
 
@@ -140,9 +140,9 @@ class Assignment {
       if (atomic->op != AtomicOp::store || atomic->previous) read(atomic->element.buffer, atomic->element.start, state);
       write(atomic->element.buffer, atomic->element.start, state);
     } else if (as<ExternCall>(stmt)) {
-      each_own_touch(stmt, [&](const Buffer& buffer, bool) { state.all |= is_ours(buffer); });
+      each_own_effect(stmt, [&](const Buffer& buffer, bool) { state.all |= is_ours(buffer); });
     } else {
-      each_own_touch(stmt, [&](const Buffer& buffer, bool) { sound_ &= !is_ours(buffer); });
+      each_own_effect(stmt, [&](const Buffer& buffer, bool) { sound_ &= !is_ours(buffer); });
     }
     // Operands.
     walk(

@@ -4,8 +4,8 @@
 #include <map>
 #include <unordered_set>
 
+#include "compiler/ir/effects.h"
 #include "compiler/ir/text.h"
-#include "compiler/ir/touches.h"
 #include "compiler/ir/visit.h"
 #include "compiler/passes/element_form.h"
 #include "compiler/passes/tile_liveness.h"
@@ -196,7 +196,7 @@ class Fusion : public Rewriter {
     result.body = rewrite(kernel.body);
     if (result.body == kernel.body) return kernel;
     std::erase_if(result.allocations, [&](const Buffer& b) {
-      return sharing_.count(b.get()) == 0 && !touches_any(result.body, {b.get()});
+      return sharing_.count(b.get()) == 0 && !accesses_any(result.body, {b.get()});
     });
     return result;
   }
@@ -254,7 +254,7 @@ class Fusion : public Rewriter {
 
   // Statements on memory with two names are left alone.
   std::optional<ElementForm> form_of(const Stmt& s) const {
-    return touches_any(s, sharing_) ? std::nullopt : element_form(s);
+    return accesses_any(s, sharing_) ? std::nullopt : element_form(s);
   }
 
   Stmt rewrite_block(const Block& block, const Stmt& s) {

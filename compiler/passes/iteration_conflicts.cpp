@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "compiler/ir/bounds.h"
+#include "compiler/ir/effects.h"
 #include "compiler/ir/text.h"
-#include "compiler/ir/touches.h"
 #include "compiler/passes/static_index.h"
 
 namespace tilepilot::passes {
@@ -63,7 +63,7 @@ IterationSpace::IterationSpace(const For& loop) : loop_(loop) {
       [&](const Stmt& part) {
         if (const auto* let = as<Let>(part)) note_let(*let);
         if (const auto* inner = as<For>(part)) note_loop(*inner);
-        each_own_touch(part, [&](const Buffer& buffer, bool writes) {
+        each_own_effect(part, [&](const Buffer& buffer, bool writes) {
           if (writes) written_.insert(memory_of(buffer));
         });
       },
@@ -79,9 +79,9 @@ Expr IterationSpace::expanded(const Expr& expr) const {
 
 // One question. Two iterations name one element if all indices are equal; the variables that an index tells apart are
 // equal then, too, and count as fixed in what follows. What is fixed is the same number in both, but unknown.
-class CollisionTest {
+class ConflictTest {
  public:
-  CollisionTest(const IterationSpace& space, const std::vector<Expr>& indices, const std::vector<Var>& vars)
+  ConflictTest(const IterationSpace& space, const std::vector<Expr>& indices, const std::vector<Var>& vars)
       : space_(space) {
     for (const Var& var : vars)
       if (space.extents_.at(var.get()) != 1) open_.push_back(var);
@@ -91,7 +91,7 @@ class CollisionTest {
   bool run() {
     for (bool found = true; found && !open_.empty();)
       found = std::any_of(indices_.begin(), indices_.end(), [&](const Expr& index) { return tells_apart(index); });
-    return !open_.empty() && collide_when_tried();
+    return !open_.empty() && conflict_when_tried();
   }
 
  private:
@@ -220,7 +220,7 @@ class CollisionTest {
   bool is_inner_loop(const Var& var) const { return space_.inside_.count(var.get()) > 0 && extent_of(var) > 0; }
 
   // Each iteration's elements, as far as indices are known. Indices that are not tell nothing apart.
-  bool collide_when_tried() const {
+  bool conflict_when_tried() const {
     std::vector<Expr> known;
     std::vector<Var> vars = open_;
     for (const Expr& index : indices_) {
@@ -237,10 +237,10 @@ class CollisionTest {
       auto evaluator = StaticIndex::of(index, vars);
       if (evaluator) evaluators.push_back(std::move(*evaluator));
     }
-    return collide_when_tried(vars, evaluators);
+    return conflict_when_tried(vars, evaluators);
   }
 
-  bool collide_when_tried(const std::vector<Var>& vars, const std::vector<StaticIndex>& evaluators) const {
+  bool conflict_when_tried(const std::vector<Var>& vars, const std::vector<StaticIndex>& evaluators) const {
     int64_t iterations = 1;
     std::vector<int64_t> extents;
     for (const Var& var : vars) {
@@ -269,8 +269,8 @@ class CollisionTest {
   }
 };
 
-bool IterationSpace::may_collide(const std::vector<Expr>& indices, const std::vector<Var>& vars) const {
-  return CollisionTest(*this, indices, vars).run();
+bool IterationSpace::may_conflict(const std::vector<Expr>& indices, const std::vector<Var>& vars) const {
+  return ConflictTest(*this, indices, vars).run();
 }
 
 std::vector<Update> conflicting_updates(const Stmt& stmt) {
@@ -305,7 +305,7 @@ std::vector<Update> conflicting_updates(const Stmt& stmt) {
                  std::equal(read.at.begin(), read.at.end(), update.indices.begin(), update.indices.end(),
                             [](const Expr& a, const Expr& b) { return structurally_equal(a, b); });
         });
-        if (reads_it && space.may_collide(update.indices)) result.push_back(std::move(update));
+        if (reads_it && space.may_conflict(update.indices)) result.push_back(std::move(update));
       },
       [](const Expr&) {});
   return result;

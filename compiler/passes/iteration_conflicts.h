@@ -20,9 +20,9 @@ class IterationSpace {
   // With lets replaced by their values, but for those that load, or are very long.
   ir::Expr expanded(const ir::Expr& expr) const;
   // Whether two iterations may name the same element by these indices.
-  bool may_collide(const std::vector<ir::Expr>& indices) const { return may_collide(indices, loop_.vars); }
+  bool may_conflict(const std::vector<ir::Expr>& indices) const { return may_conflict(indices, loop_.vars); }
   // Of iterations that differ in these variables of the loop alone.
-  bool may_collide(const std::vector<ir::Expr>& indices, const std::vector<ir::Var>& vars) const;
+  bool may_conflict(const std::vector<ir::Expr>& indices, const std::vector<ir::Var>& vars) const;
 
  private:
   const ir::For& loop_;
@@ -31,7 +31,7 @@ class IterationSpace {
   ir::Variables inside_;                                     // bound by the body
   std::unordered_set<const ir::BufferData*> written_;        // memory
 
-  friend class CollisionTest;
+  friend class ConflictTest;
 };
 
 // An element that the loop changes and reads, at the same indices (with lets replaced).

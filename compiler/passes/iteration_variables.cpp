@@ -6,9 +6,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "compiler/ir/effects.h"
 #include "compiler/ir/replace_buffers.h"
 #include "compiler/ir/search.h"
-#include "compiler/ir/touches.h"
 #include "compiler/passes/definite_assignment.h"
 #include "compiler/passes/iteration_conflicts.h"
 
@@ -57,7 +57,7 @@ class Locals {
   }
   // Whether the order of iterations shows: in what one reads, or in which of them writes an element last.
   bool is_sequential(const Stmt& loop, const Buffer& memory) const {
-    return is_carried(loop, memory) || (is_read_after(loop, memory) && elements_collide(*as<For>(loop), memory));
+    return is_carried(loop, memory) || (is_read_after(loop, memory) && elements_conflict(*as<For>(loop), memory));
   }
 
  private:
@@ -89,14 +89,14 @@ class Locals {
       if (inside != nullptr) inside->push_back(&uses);
       return;
     }
-    const auto on_touch = [&](const Buffer& buffer, bool writes) {
+    const auto on_effect = [&](const Buffer& buffer, bool writes) {
       if (buffer->scope == Scope::local) note(memory_of(buffer), at, !writes);
     };
-    if (bodies_of(stmt).empty()) return each_touch(stmt, on_touch);
-    if (const auto* choice = as<If>(stmt)) each_touch(choice->condition, on_touch);
-    if (const auto* loop_while = as<While>(stmt)) each_touch(loop_while->condition, on_touch);
+    if (bodies_of(stmt).empty()) return each_effect(stmt, on_effect);
+    if (const auto* choice = as<If>(stmt)) each_effect(choice->condition, on_effect);
+    if (const auto* loop_while = as<While>(stmt)) each_effect(loop_while->condition, on_effect);
     if (const auto* loop = as<For>(stmt))
-      for (const Expr& extent : loop->extents) each_touch(extent, on_touch);
+      for (const Expr& extent : loop->extents) each_effect(extent, on_effect);
     const bool outermost = inside == nullptr && (as<For>(stmt) || as<While>(stmt));
     std::vector<Uses*> found;
     for (const Stmt& body : bodies_of(stmt)) place(body, outermost ? &found : inside);
@@ -124,10 +124,10 @@ class Locals {
   Uses& add_loop(const Stmt& stmt, size_t at) {
     loops_.push_back(stmt);
     Uses& uses = uses_[stmt.get()];
-    const Touched touched = touched_memory(stmt);
+    const Effects effects = memory_effects_of(stmt);
     for (const Buffer& memory : memory_) {
-      const bool writes = touched.writes.count(memory.get()) > 0;
-      if (!writes && touched.reads.count(memory.get()) == 0) continue;
+      const bool writes = effects.writes.count(memory.get()) > 0;
+      if (!writes && effects.reads.count(memory.get()) == 0) continue;
       const bool carried = !writes || !writes_before_reading(*as<For>(stmt), memory);
       note(memory.get(), at, carried);
       if (carried) uses.carried.insert(memory.get());
@@ -137,20 +137,20 @@ class Locals {
   }
 
   // Where extents are known at launch alone, threads share out the loop anyhow, each with an array of its own.
-  static bool elements_collide(const For& loop, const Buffer& memory) {
+  static bool elements_conflict(const For& loop, const Buffer& memory) {
     const IterationSpace space(loop);
-    bool collide = !std::all_of(loop.extents.begin(), loop.extents.end(),
-                                [](const Expr& e) { return constant_int(e).has_value(); });
+    bool conflict = !std::all_of(loop.extents.begin(), loop.extents.end(),
+                                 [](const Expr& e) { return constant_int(e).has_value(); });
     walk(
         loop.body,
         [&](const Stmt& part) {
           const auto* store = as<Store>(part);
           const bool plain = store != nullptr && store->buffer == memory;
-          if (plain) collide = collide || space.may_collide(store->indices);
-          if (!plain) each_own_touch(part, [&](const Buffer& b, bool) { collide |= memory_of(b) == memory.get(); });
+          if (plain) conflict = conflict || space.may_conflict(store->indices);
+          if (!plain) each_own_effect(part, [&](const Buffer& b, bool) { conflict |= memory_of(b) == memory.get(); });
         },
         [](const Expr&) {});
-    return collide;
+    return conflict;
   }
 
   bool is_read_after(const Stmt& loop, const Buffer& memory) const {
@@ -231,7 +231,7 @@ class Definitions {
     walk(
         stmt,
         [&](const Stmt& part) {
-          each_own_touch(part, [&](const Buffer& buffer, bool) { scalars_.erase(buffer.get()); });
+          each_own_effect(part, [&](const Buffer& buffer, bool) { scalars_.erase(buffer.get()); });
         },
         [](const Expr&) {});
   }
@@ -301,10 +301,10 @@ class IterationVariables : public Rewriter {
     BufferSet used;
     for (const Buffer& buffer : result.allocations)
       if (buffer->base) used.insert(memory_of(buffer));
-    const Touched touched = touched_memory(result.body);
+    const Effects effects = memory_effects_of(result.body);
     std::erase_if(result.allocations, [&](const Buffer& buffer) {
       return buffer->scope == Scope::local && used.count(buffer.get()) == 0 &&
-             touched.reads.count(memory_of(buffer)) == 0 && touched.writes.count(memory_of(buffer)) == 0 &&
+             effects.reads.count(memory_of(buffer)) == 0 && effects.writes.count(memory_of(buffer)) == 0 &&
              removed_.count(buffer.get()) > 0;
     });
     return result;

@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "compiler/ir/touches.h"
+#include "compiler/ir/effects.h"
 #include "compiler/ir/visit.h"
 #include "compiler/passes/thread_differences.h"
 
@@ -79,7 +79,7 @@ Stmt zeros(const Buffer& bytes, Span span) {
   return make_stmt(Fill{std::move(all), int_imm(0, kUInt8, span)}, span);
 }
 
-// What roles share is done by one of them, and they meet.
+// What roles share is done by one of them, between barriers.
 Stmt after(std::vector<Stmt> first, const Stmt& body) {
   const auto* block = as<Block>(body);
   const auto* roles = block && block->body.size() == 1 ? as<Concurrent>(block->body[0]) : nullptr;

@@ -39,11 +39,11 @@ Result<ir::Program> explicit_threads(const ir::Program& program) {
 
 const std::vector<Pass>& pipeline() {
   static const std::vector<Pass> passes{
-      {"grid_sync", "end a kernel where all blocks meet", grid_sync},
+      {"grid_sync", "end a kernel at each grid barrier", grid_sync},
       // Before passes that ask which local buffers threads have for themselves.
       {"iteration_variables", "give each iteration of a parallel loop its own variables", variable_program},
       {"thread_fragments", "tell fragments that threads hold for themselves from tiles of the block", fragment_program},
-      {"thread_sync", "let threads meet where one touches what another one did", sync_program},
+      {"thread_sync", "place barriers where a thread accesses what another one has accessed", sync_program},
       {"thread_regions",
        "turn the statements of threads between barriers into parallel loops over the threads, roles into concurrent "
        "ones",

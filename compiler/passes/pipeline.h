@@ -18,8 +18,8 @@ struct Pass {
 
 const std::vector<Pass>& pipeline();
 
-// The program after the passes that say what the language leaves open: where blocks meet, which fragments are a
-// thread's own, and where threads meet. In this form the IR means what stmt.h says, and the reference interpreter runs
+// The program after the passes that say what the language leaves open: grid barriers, which fragments are
+// thread-private, and barriers. In this form the IR means what stmt.h says, and the reference interpreter runs
 // it.
 Result<ir::Program> explicit_threads(const ir::Program& program);
 

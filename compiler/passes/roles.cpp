@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
-#include "compiler/ir/touches.h"
 #include "compiler/passes/thread_differences.h"
 #include "compiler/passes/thread_values.h"
 
@@ -68,7 +68,7 @@ class RoleMap {
     }
     if (roles_.size() <= kMostRoles) return {};
     return unsupported(first_choice_,
-                       fmt::format("the threads of a block go {} different ways to where they meet", roles_.size()),
+                       fmt::format("the threads of a block take {} different paths to their barriers", roles_.size()),
                        "let whole warps or warpgroups go the same way");
   }
 
@@ -259,7 +259,7 @@ class Projection : public Rewriter {
     const std::vector<Buffer> all = result.allocations;
     std::erase_if(result.allocations, [&](const Buffer& buffer) {
       const auto is_view = [&](const Buffer& other) { return other->base == buffer; };
-      return !touches_any(result.body, {buffer.get()}) && std::none_of(all.begin(), all.end(), is_view);
+      return !accesses_any(result.body, {buffer.get()}) && std::none_of(all.begin(), all.end(), is_view);
     });
     return result;
   }
@@ -314,7 +314,7 @@ class Projection : public Rewriter {
     return result;
   }
 
-  // Those who do several things together meet before the first and after the last of these.
+  // Threads that do several things together synchronise before the first and after the last of these.
   Stmt list(const Block& block, Span span) {
     Block result;
     for (size_t k = 0; k < block.body.size();) {
@@ -340,13 +340,13 @@ class Projection : public Rewriter {
     }
     // Numbers past those that programs may use.
     constexpr int64_t kFirstOwnBarrier = 16;
-    const Stmt meet = make_stmt(
+    const Stmt sync = make_stmt(
         set == all ? Sync{} : Sync{SyncScope::block, kFirstOwnBarrier + static_cast<int64_t>(set), threads}, s->span);
     const bool is_first = (set & ((RoleSet{1} << role_) - 1)) == 0;
-    Block block{{meet}};
+    Block block{{sync}};
     for (const Stmt& one : work)
       if (is_first) block.body.push_back(renamed(one));
-    block.body.push_back(meet);
+    block.body.push_back(sync);
     return make_stmt(std::move(block), s->span);
   }
 
@@ -429,8 +429,8 @@ class Checker {
       const bool whole = first % kWarp == 0 && (past % kWarp == 0 || past == thread_count(kernel_)) &&
                          past - first == static_cast<int64_t>(threads.size());
       if (!whole)
-        return unsupported(s->span, "the threads of a warp meet here, but go different ways elsewhere",
-                           "let whole warps go the same way to where threads meet");
+        return unsupported(s->span, "the threads of a warp synchronise here, but diverge elsewhere",
+                           "let whole warps take the same path to each barrier");
     }
     return {};
   }

@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "compiler/ir/arithmetic.h"
+#include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
 #include "compiler/ir/text.h"
-#include "compiler/ir/touches.h"
 #include "compiler/passes/element_form.h"
 #include "compiler/passes/roles.h"
 
@@ -41,7 +41,7 @@ struct Compared {
 };
 
 // Whether two threads meet in all axes after the same number of iterations, at most `iterations`, or after none.
-bool meet(const std::vector<Compared>& axes, size_t first, size_t second, int64_t iterations) {
+bool coincide(const std::vector<Compared>& axes, size_t first, size_t second, int64_t iterations) {
   int64_t least = iterations == 0 ? 0 : 1, most = iterations;
   for (const Compared& axis : axes) {
     const int64_t apart = axis.earlier.of_thread[first] - axis.later.of_thread[second];
@@ -62,13 +62,13 @@ bool meet(const std::vector<Compared>& axes, size_t first, size_t second, int64_
   return least <= most;
 }
 
-bool any_meet(const std::vector<Compared>& axes, const ThreadAccess& earlier, const ThreadAccess& later,
-              int64_t iterations) {
+bool any_coincide(const std::vector<Compared>& axes, const ThreadAccess& earlier, const ThreadAccess& later,
+                  int64_t iterations) {
   for (size_t first = 0; first < earlier.by.size(); ++first) {
     if (!earlier.by[first]) continue;
     for (size_t second = 0; second < later.by.size(); ++second) {
       const bool together = first == second || (earlier.warps_met && first / kWarp == second / kWarp);
-      if (!together && later.by[second] && meet(axes, first, second, iterations)) return true;
+      if (!together && later.by[second] && coincide(axes, first, second, iterations)) return true;
     }
   }
   return false;
@@ -226,7 +226,7 @@ bool ThreadAccesses::conflict(const ThreadAccess& earlier, const ThreadAccess& l
     const auto &a = earlier.axes[axis], &b = later.axes[axis];
     if (a.known && b.known && same_terms(a.shared, b.shared)) compared.push_back({a, b, 0});
   }
-  return any_meet(compared, earlier, later, 0);
+  return any_coincide(compared, earlier, later, 0);
 }
 
 bool ThreadAccesses::conflict_in(const Stmt& loop, bool next_only, const ThreadAccess& earlier,
@@ -252,7 +252,7 @@ bool ThreadAccesses::conflict_in(const Stmt& loop, bool next_only, const ThreadA
   const auto* n = as<For>(loop);
   const int64_t extent = n && n->extents.size() == 1 ? constant_int(n->extents[0]).value_or(kForever) : kForever;
   const int64_t most = next_only ? std::min<int64_t>(extent - 1, 1) : extent - 1;
-  return most > 0 && any_meet(compared, earlier, later, most);
+  return most > 0 && any_coincide(compared, earlier, later, most);
 }
 
 }  // namespace tilepilot::passes

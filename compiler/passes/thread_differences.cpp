@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "compiler/ir/touches.h"
+#include "compiler/ir/effects.h"
 #include "compiler/ir/visit.h"
 
 namespace tilepilot::passes {
 
 using namespace ir;
 
-bool is_meeting(const Stmt& s) {
+bool is_collective(const Stmt& s) {
   const auto* loop = as<For>(s);
   const auto* barrier = as<Barrier>(s);
   return as<Sync>(s) || (barrier && barrier->op == BarrierOp::wait) || (loop && loop->kind == LoopKind::parallel) ||
@@ -48,7 +48,7 @@ ThreadDifferences::ThreadDifferences(const Kernel& kernel) {
   walk(
       kernel.body,
       [&](const Stmt& s) {
-        if (is_meeting(s)) note_meeting(s);
+        if (is_collective(s)) note_collective(s);
         // Each thread finds what those before it left.
         if (const auto* n = as<Atomic>(s); n && n->previous) vars_.insert(n->previous.get());
         if (as<Shuffle>(s) || as<ExternCall>(s)) vars_.insert(bound_variable(*s).get());
@@ -62,7 +62,7 @@ ThreadDifferences::ThreadDifferences(const Kernel& kernel) {
   } while (grown_);
 }
 
-void ThreadDifferences::note_meeting(const Stmt& s) {
+void ThreadDifferences::note_collective(const Stmt& s) {
   const Accesses accesses = region_accesses(s);
   for (const auto* regions : {&accesses.reads, &accesses.writes}) {
     for (const Region* region : *regions) tiles_.insert(memory_of(region->buffer));

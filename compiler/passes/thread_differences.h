@@ -1,4 +1,4 @@
-// For a kernel with thread variables: where its threads meet, and which values may differ between them.
+// For a kernel with thread variables: its collective operations, and which values may differ between threads.
 #pragma once
 
 #include <unordered_set>
@@ -9,7 +9,7 @@
 namespace tilepilot::passes {
 
 // What all threads do together by its kind alone: barriers and waits for them, tile operators, parallel loops.
-bool is_meeting(const ir::Stmt& s);
+bool is_collective(const ir::Stmt& s);
 bool is_loop(const ir::Stmt& s);
 bool is_jump(const ir::Stmt& s);
 // The statements right below.
@@ -28,7 +28,7 @@ class ThreadDifferences {
   bool may_be_own(const ir::BufferData& buffer) const;
 
  private:
-  void note_meeting(const ir::Stmt& s);
+  void note_collective(const ir::Stmt& s);
   // A break or continue of the loop around `s` is one that not all threads take.
   bool leaves_apart(const ir::Stmt& s) const;
   void spread(const ir::Stmt& s, bool apart);

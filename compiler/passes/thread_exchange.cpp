@@ -95,14 +95,14 @@ class Lowering : public Rewriter {
       place.add(kernel_.thread_vars[axis], kernel_.threads[axis]);
     return place;
   }
-  static Stmt meet(Span span) { return make_stmt(Sync{SyncScope::warp}, span); }
+  static Stmt sync(Span span) { return make_stmt(Sync{SyncScope::warp}, span); }
 
   Stmt lowered(const Shuffle& n, Span span) {
     const Place own = thread();
     const Buffer values = tile("values", n.value->type, {own.extent}, span);
     const Stmt give = make_stmt(Store{values, {own.index}, n.value}, span);
     const Stmt take = make_stmt(Let{n.result, load(values, {source(n, own)}, span)}, span);
-    return make_stmt(Block{{give, meet(span), take, meet(span)}}, span);
+    return make_stmt(Block{{give, sync(span), take, sync(span)}}, span);
   }
 
   // Whose value a thread takes: see `Shuffle`.
@@ -146,7 +146,7 @@ class Lowering : public Rewriter {
     const Stmt add_up = make_stmt(If{is_first, sum, nullptr}, span);
     const Expr total = cast(load(totals, {warp}, span), type, span);
     const Stmt take = make_stmt(Store{n.result.buffer, n.result.start, total}, span);
-    return make_stmt(Block{{give, meet(span), add_up, meet(span), take}}, span);
+    return make_stmt(Block{{give, sync(span), add_up, sync(span), take}}, span);
   }
 
   Stmt lowered(const AllReduce& n, Span span) {

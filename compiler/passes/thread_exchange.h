@@ -1,6 +1,6 @@
 // What threads give each other, as statements on tiles of the block. For an all-reduce every thread writes its value to
 // a tile, the tile is reduced along the threads that are combined, every thread reads its group's result. For a shuffle
-// every thread writes its value and reads another one's; the threads of a warp meet between.
+// every thread writes its value and reads another one's; the threads of a warp synchronise between.
 #pragma once
 
 #include "compiler/ir/stmt.h"

@@ -3,11 +3,11 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "compiler/ir/touches.h"
+#include "compiler/ir/effects.h"
 #include "compiler/ir/visit.h"
 #include "compiler/passes/element_form.h"
-#include "compiler/passes/own_loops.h"
 #include "compiler/passes/thread_differences.h"
+#include "compiler/passes/thread_private_loops.h"
 
 namespace tilepilot::passes {
 
@@ -70,7 +70,7 @@ class Uses {
 
   // `apart`: not all threads are here.
   void visit(const Stmt& s, bool apart) {
-    if (is_meeting(s)) return meeting(s, apart);
+    if (is_collective(s)) return collective(s, apart);
     if (const auto* n = as<Store>(s)) store(s, *n, apart);
     if (const auto* n = as<Atomic>(s)) update_atomically(*n, apart);
     if (const auto* n = as<AllReduce>(s)) update(*n->result.buffer);
@@ -103,7 +103,7 @@ class Uses {
     if (use != nullptr && differences_.may_be_own(buffer)) use->stored = use->differently = true;
   }
 
-  void meeting(const Stmt& s, bool apart) {
+  void collective(const Stmt& s, bool apart) {
     const bool fills = as<Fill>(s), moves = fills || box_form(s) || set_by_loop(s);
     bool different = apart;
     const auto note = [&](const BufferData& buffer) {
@@ -204,7 +204,7 @@ Kernel with_own(const Kernel& kernel, const Uses& uses) {
 Kernel with_fragments(const Kernel& kernel) {
   if (kernel.thread_vars.empty()) return kernel;
   Kernel current = kernel;
-  current.body = own_loops(kernel.body);
+  current.body = thread_private_loops(kernel.body);
   const Stmt given = current.body;
   while (true) {
     const Uses uses(current);

@@ -10,9 +10,9 @@
 
 #include "compiler/ir/search.h"
 #include "compiler/passes/element_form.h"
-#include "compiler/passes/own_loops.h"
 #include "compiler/passes/roles.h"
 #include "compiler/passes/thread_exchange.h"
+#include "compiler/passes/thread_private_loops.h"
 #include "compiler/passes/thread_values.h"
 #include "compiler/passes/uniformity.h"
 
@@ -115,7 +115,7 @@ class Splitter {
   Kernel run() {
     find_kept(kernel_.body);
     Kernel result = kernel_;
-    give_own_buffers(result);
+    make_buffers_thread_private(result);
     result.body = make_stmt(Block{split(statements(kernel_.body))}, kernel_.body->span);
     for (auto& [var, kept] : kept_) {
       if (kept.buffer && kept.used_later) result.allocations.push_back(kept.buffer);
@@ -203,11 +203,11 @@ class Splitter {
 
   // The last axes, along which a loop over the threads goes through memory. Of buffers that share theirs the first
   // ones: so what a thread sees by one of them it sees by the other.
-  void give_own_buffers(Kernel& kernel) {
+  void make_buffers_thread_private(Kernel& kernel) {
     sharing_ = sharing_buffers(kernel);
     const std::vector<Expr> threads = thread_extents();
     for (Buffer& buffer : kernel.allocations) {
-      if (uniformity_.own_buffers.count(buffer.get()) == 0) continue;
+      if (uniformity_.thread_private_buffers.count(buffer.get()) == 0) continue;
       BufferData data = *buffer;
       data.shape.insert(sharing_.count(buffer.get()) > 0 ? data.shape.begin() : data.shape.end(), threads.begin(),
                         threads.end());
@@ -384,7 +384,7 @@ void Splitter::keep(const Stmt& s, InRegion& rewriter, std::vector<Stmt>& body) 
   body.push_back(make_stmt(Store{kept.buffer, rewriter.own_element(), var_ref(var)}, s->span));
 }
 
-// Barriers at which only some threads of the block meet, or that count more than threads.
+// Barriers of only some threads of the block, or that count more than threads.
 bool has_own_barriers(const Kernel& kernel) {
   return contains(kernel.body, [&](const Stmt& s) {
     const auto* sync = as<Sync>(s);
@@ -425,7 +425,7 @@ Status check_addresses(const Kernel& kernel) {
 Result<Kernel> in_regions(const Kernel& kernel) {
   Kernel lowered = with_thread_vars(kernel);
   if (!lowered.thread_vars.empty()) TRY(check_addresses(kernel));
-  if (!lowered.thread_vars.empty()) lowered.body = own_loops(lowered.body);
+  if (!lowered.thread_vars.empty()) lowered.body = thread_private_loops(lowered.body);
   const std::vector<Role> roles = TRY(split_roles(lowered));
   const bool concurrent = roles.size() > 1 || has_own_barriers(kernel);
   if (!concurrent) return in_regions(roles.front().kernel, false);

@@ -1,4 +1,4 @@
-// SIMT kernels in terms of the block: the statements between two places where threads meet become a parallel loop over
+// SIMT kernels in terms of the block: the statements between two barriers become a parallel loop over
 // the threads, and what a thread keeps for itself from one such loop to the next gets an element for each thread. This
 // is the loop fission of Stratton, Stone and Hwu, "MCUDA: An Efficient Implementation of CUDA Kernels for Multi-core
 // CPUs" (LCPC 2008). Threads that wait for each other in different places become concurrent roles.

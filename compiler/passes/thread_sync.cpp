@@ -8,8 +8,8 @@
 #include "compiler/ir/scalar_buffer.h"
 #include "compiler/ir/search.h"
 #include "compiler/passes/element_form.h"
-#include "compiler/passes/own_loops.h"
 #include "compiler/passes/thread_accesses.h"
+#include "compiler/passes/thread_private_loops.h"
 
 namespace tilepilot::passes {
 
@@ -39,31 +39,31 @@ bool orders_itself(const Stmt& body) {
 struct Open {
   ThreadAccessList pending;
   ThreadAccessList first;  // before they met at all
-  bool met = false;        // since the beginning
+  bool synced = false;     // since the beginning
   bool passed = false;     // an operator of all threads, since the beginning
 
   void note(const ThreadAccessList& accesses) {
     for (ThreadAccess access : accesses) {
       access.past_operator |= passed;
-      if (!met) first.push_back(access);
+      if (!synced) first.push_back(access);
       access.past_operator = false;
       pending.push_back(std::move(access));
     }
   }
-  void meet() {
+  void sync() {
     pending.clear();
-    met = true;
+    synced = true;
   }
   void pass_operator() {
     passed = true;
     for (ThreadAccess& access : pending) access.past_operator = true;
   }
-  void warps_meet() {
+  void sync_warps() {
     for (ThreadAccess& access : pending) access.warps_met = true;
   }
 };
 
-// Statements under a condition that threads answer differently, where all of them meet between.
+// Statements under a condition that threads answer differently, with barriers between.
 class UnderCondition {
  public:
   explicit UnderCondition(std::vector<Buffer>& allocations) : allocations_(allocations) {}
@@ -174,18 +174,18 @@ class Placement {
   }
 
   // Before what touches these elements.
-  void meet_before(const ThreadAccessList& accesses, Span span, Open& open, Stmts& out) {
+  void sync_before(const ThreadAccessList& accesses, Span span, Open& open, Stmts& out) {
     if (!conflict(open.pending, accesses)) return;
     insert_barrier(span, out);
-    open.meet();
+    open.sync();
   }
 
   void place(const Stmt& s, Open& open, Stmts& out) {
-    if (is_meeting(s)) {
+    if (is_collective(s)) {
       if (is_warp_sync(s))
-        open.warps_meet();
+        open.sync_warps();
       else if (is_sync(s) && !is_cluster_wait(s))
-        open.meet();
+        open.sync();
       else
         open.pass_operator();
       return out.push_back(s);
@@ -201,15 +201,15 @@ class Placement {
   // What each thread does for itself.
   void place_each(const Stmt& s, Open& open, Stmts& out) {
     const ThreadAccessList accesses = accesses_.of(s, by_);
-    meet_before(accesses, s->span, open, out);
+    sync_before(accesses, s->span, open, out);
     if (as<If>(s) && place_under_condition(s, accesses, open, out)) return;
     open.note(accesses);
     out.push_back(s);
   }
 
-  // False, and nothing done, if the threads need not meet below the condition, or do so by the program's own will.
+  // False, and nothing done, if no barrier is needed below the condition, or the program has its own.
   bool place_under_condition(const Stmt& s, const ThreadAccessList& accesses, Open& open, Stmts& out) {
-    if (accesses.empty() || contains(s, [](const Stmt& part) { return is_meeting(part) && !is_warp_sync(part); }))
+    if (accesses.empty() || contains(s, [](const Stmt& part) { return is_collective(part) && !is_warp_sync(part); }))
       return false;
     const auto* n = as<If>(s);
     const int before = inserted_;
@@ -235,7 +235,7 @@ class Placement {
   // All threads go the same way.
   void place_choice(const If& n, Span span, Open& open, Stmts& out) {
     const ThreadAccessList accesses = accesses_.of(std::vector<Expr>{n.condition}, by_);
-    meet_before(accesses, span, open, out);
+    sync_before(accesses, span, open, out);
     open.note(accesses);
     Open otherwise = open;
     const Stmt then = inside(n.then, open);
@@ -247,7 +247,7 @@ class Placement {
   static void join(Open& open, const Open& other) {
     open.pending.insert(open.pending.end(), other.pending.begin(), other.pending.end());
     open.first.insert(open.first.end(), other.first.begin(), other.first.end());
-    open.met = open.met && other.met;
+    open.synced = open.synced && other.synced;
     open.passed = open.passed || other.passed;
   }
 
@@ -260,11 +260,11 @@ class Placement {
     Stmts body = list(inner, iteration);
     ThreadAccessList first = accesses_.of_loop(iteration.first, s);
     first.insert(first.end(), control.begin(), control.end());
-    meet_before(first, s->span, open, out);
+    sync_before(first, s->span, open, out);
     open.note(first);
     if (iteration.passed) open.pass_operator();
-    meet_between_iterations(s, iteration, body);
-    if (iteration.met && runs(s)) open.meet();
+    sync_between_iterations(s, iteration, body);
+    if (iteration.synced && runs(s)) open.sync();
     ThreadAccessList last = accesses_.of_loop(iteration.pending, s);
     if (contains(inner, is_jump)) last = accesses_.of(s, by_);
     open.pending.insert(open.pending.end(), last.begin(), last.end());
@@ -274,8 +274,8 @@ class Placement {
   }
 
   // What one iteration leaves open and a later one touches.
-  void meet_between_iterations(const Stmt& loop, Open& iteration, Stmts& body) {
-    const bool next_only = iteration.met;
+  void sync_between_iterations(const Stmt& loop, Open& iteration, Stmts& body) {
+    const bool next_only = iteration.synced;
     // Between an iteration and the next but one, at least, lies all of an iteration.
     if (iteration.passed) iteration.pass_operator();
     const bool needed = std::any_of(iteration.pending.begin(), iteration.pending.end(), [&](const ThreadAccess& a) {
@@ -288,7 +288,7 @@ class Placement {
     Stmts barrier;
     insert_barrier(loop->span, barrier);
     body.insert(leaves ? body.begin() : body.end(), barrier.front());
-    iteration.meet();
+    iteration.sync();
   }
 
   static bool runs(const Stmt& loop) {
@@ -301,7 +301,7 @@ class Placement {
 Kernel with_barriers(const Kernel& kernel) {
   if (kernel.thread_vars.empty() || orders_itself(kernel.body)) return kernel;
   Kernel lowered = kernel;
-  lowered.body = own_loops(kernel.body);
+  lowered.body = thread_private_loops(kernel.body);
   return Placement(lowered).run(kernel);
 }
 

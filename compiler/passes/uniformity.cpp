@@ -6,7 +6,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "compiler/ir/touches.h"
+#include "compiler/ir/effects.h"
 #include "compiler/ir/visit.h"
 #include "compiler/passes/iteration_conflicts.h"
 #include "compiler/passes/simplify.h"
@@ -43,7 +43,7 @@ class Analysis {
         kernel.body,
         [&](const Stmt& s) {
           if (const auto* n = as<Let>(s)) lets_.emplace(n->var.get(), n->value);
-          if (as<For>(s) && is_meeting(s)) note_stores_of_loop(s);
+          if (as<For>(s) && is_collective(s)) note_stores_of_loop(s);
         },
         [](const Expr&) {});
   }
@@ -58,7 +58,7 @@ class Analysis {
     TRY(check(kernel_.body));
     TRY(check_fragments(kernel_.body));
     for (const Buffer& buffer : kernel_.allocations) {
-      if (is_threads_own(*buffer)) result_.own_buffers.insert(buffer.get());
+      if (is_threads_own(*buffer)) result_.thread_private_buffers.insert(buffer.get());
     }
     return std::move(result_);
   }
@@ -88,9 +88,9 @@ class Analysis {
   // Collective statements --------------------------------------------------------------------------------------------
 
   bool mark(const Stmt& s) {
-    bool together = is_meeting(s) || result_.collective.count(s.get()) > 0;
+    bool together = is_collective(s) || result_.collective.count(s.get()) > 0;
     if (const auto* n = as<Store>(s)) together |= uniform_.count(memory_of(n->buffer)) > 0;
-    if (!is_meeting(s)) {
+    if (!is_collective(s)) {
       for (const Stmt& child : bodies(s)) together |= mark(child);
       if (together && is_loop(s)) mark_jumps(bodies(s).front());
     }
@@ -125,7 +125,7 @@ class Analysis {
 
   void require_all(const Stmt& s) {
     if (result_.collective.count(s.get()) == 0) return;
-    if (is_meeting(s)) return require_everything(s);
+    if (is_collective(s)) return require_everything(s);
     if (const auto* n = as<For>(s)) {
       for (const Expr& extent : n->extents) require(extent);
     }
@@ -148,14 +148,14 @@ class Analysis {
 
   static Error disagreement(const Stmt& s, const char* what) {
     return make_error(DiagnosticKind::unsupported_tile_feature, s->span,
-                      fmt::format("the threads of a block meet inside, but {} differs between them", what),
+                      fmt::format("the threads of a block synchronise inside, but {} differs between them", what),
                       "barriers and tile operators belong where all threads of the block come: move them out of the "
                       "condition, or let the condition guard only the statements around them");
   }
 
   Status check(const Stmt& s) const {
     if (result_.collective.count(s.get()) == 0) return {};
-    if (is_meeting(s)) return check_operands(s);
+    if (is_collective(s)) return check_operands(s);
     if (const auto* n = as<If>(s); n && threads_.differs(n->condition)) return disagreement(s, "this condition");
     if (const auto* n = as<For>(s); n && threads_.differs(n->extents))
       return disagreement(s, "how often this loop runs");
@@ -169,7 +169,7 @@ class Analysis {
 
   // What tile operators hold in fragments lies spread over the threads: no thread has all of it to write to.
   Status check_fragments(const Stmt& s) const {
-    if (is_meeting(s)) return {};
+    if (is_collective(s)) return {};
     const Buffer* written = written_by_thread(s);
     if (written && (*written)->scope == Scope::fragment && !is_threads_own(**written))
       return spread_over_threads(s, *written);
@@ -212,7 +212,7 @@ class ThreadStores {
       : kernel_(kernel), differences_(kernel), loop_(as_loop(kernel)), space_(loop_) {}
 
   Status check(const Stmt& s) {
-    if (is_meeting(s)) return {};
+    if (is_collective(s)) return {};
     const Buffer* written = written_by_thread(s);
     if (written && (*written)->scope == Scope::fragment && may_disturb(s)) return spread_over_threads(s, *written);
     const auto* choice = as<If>(s);
@@ -266,7 +266,7 @@ class ThreadStores {
       if (evaluator) evaluators.push_back(std::move(*evaluator));
     }
     const bool known = evaluators.size() == indices.size();
-    if (!known && !space_.may_collide(indices)) return false;
+    if (!known && !space_.may_conflict(indices)) return false;
     std::set<std::vector<int64_t>> places;
     std::vector<int64_t> thread(kernel_.thread_vars.size(), 0);
     do {

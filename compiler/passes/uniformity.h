@@ -17,10 +17,10 @@ struct Uniformity {
   std::unordered_set<const ir::VarData*> shared_lets;
   // Buffers of which each thread has a copy: local ones that collective statements do not read, and fragments that only
   // threads use.
-  std::unordered_set<const ir::BufferData*> own_buffers;
+  std::unordered_set<const ir::BufferData*> thread_private_buffers;
 };
 
-// `unsupported_tile_feature` if threads may disagree on where they meet.
+// `unsupported_tile_feature` if threads may diverge at a collective operation.
 Result<Uniformity> find_uniformity(const ir::Kernel& kernel);
 
 // For targets that keep a fragment of which threads name elements in memory that they share. `unsupported_tile_feature`

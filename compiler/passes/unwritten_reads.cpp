@@ -5,8 +5,8 @@
 #include <optional>
 #include <set>
 
+#include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
-#include "compiler/ir/touches.h"
 #include "compiler/passes/static_index.h"
 
 namespace tilepilot::passes {

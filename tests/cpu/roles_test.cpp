@@ -179,7 +179,7 @@ TEST_F(RolesTest, fail_ArrivalsThatNeverCome) {
 }
 
 TEST_F(RolesTest, fail_RolesThatCannotBeToldApart) {
-  EXPECT_THAT(refusal("t in 64", "if x[t] > 0.0 { sync }"), HasSubstr("the threads of a block meet inside"));
+  EXPECT_THAT(refusal("t in 64", "if x[t] > 0.0 { sync }"), HasSubstr("the threads of a block synchronise inside"));
   EXPECT_THAT(refusal("t in 64", "if t % 2 == 0 { sync on 1 of 32 }"), HasSubstr("no box of the block"));
   EXPECT_THAT(refusal("256",
                       "fragment f: float32[8] fill f = 1.0 roles 0 { fill f = 2.0 } roles 1 { copy f -> y[0 : "

@@ -30,14 +30,15 @@ int64_t bytes_of(const ir::BufferData& buffer, const ir::VarRanges& values) {
 
 }  // namespace
 
-Result<size_t> EmulatedBatch::add(const ir::Program& program, const SourceMap* sources, bool tallies) {
-  targets::cuda::GeneratedCode code = TRY(targets::cuda::generate(program, architecture_, {sources, tallies}));
+Result<size_t> EmulatedBatch::add(const ir::Program& program, const SourceMap* sources, bool operation_counters) {
+  targets::cuda::GeneratedCode code =
+      TRY(targets::cuda::generate(program, architecture_, {sources, operation_counters}));
   for (targets::cuda::Launch& launch : code.launches) {
     const std::string apart = fmt::format("p{}_{}", programs_.size(), launch.function);
     code.source = replaced(code.source, " " + launch.function + "(", " " + apart + "(");
     launch.function = apart;
   }
-  programs_.push_back({program, std::move(code), sources, tallies});
+  programs_.push_back({program, std::move(code), sources, operation_counters});
   return programs_.size() - 1;
 }
 
@@ -56,7 +57,7 @@ void EmulatedBatch::compile_for_gpus() const {
   }
   const char* target = architecture_ == targets::gpu::Architecture::sm_80 ? "sm_80" : "sm_90a";
   for (const Item& item : programs_) {
-    if (item.planted || item.tallies) continue;
+    if (item.planted || item.operation_counters) continue;
     DiagnosticList warnings;
     const auto made = nvrtc().compile(targets::cuda::prelude() + item.code.source, target, warnings);
     EXPECT_TRUE(made.ok()) << made.error().message

@@ -18,8 +18,8 @@ class EmulatedBatch {
   explicit EmulatedBatch(targets::gpu::Architecture architecture) : architecture_(architecture) {}
 
   // The number of the program in the batch; an error if no code can be generated for it. `sources`: if defects are to
-  // name the lines of its text. `tallies`: if its arithmetic is to be counted.
-  Result<size_t> add(const ir::Program& program, const SourceMap* sources = nullptr, bool tallies = false);
+  // name the lines of its text. `operation_counters`: if its arithmetic is to be counted.
+  Result<size_t> add(const ir::Program& program, const SourceMap* sources = nullptr, bool operation_counters = false);
   // Puts a defect into its text; fails the test if that has no `before`.
   void plant(size_t number, const std::string& before, const std::string& after);
   size_t size() const { return programs_.size(); }
@@ -41,7 +41,7 @@ class EmulatedBatch {
     ir::Program program;
     targets::cuda::GeneratedCode code;
     const SourceMap* sources = nullptr;
-    bool tallies = false, planted = false;
+    bool operation_counters = false, planted = false;
   };
   void compile_for_gpus() const;
 

@@ -35,13 +35,13 @@ ir::Program version_for_random_arguments(const ir::Program& program, uint32_t se
   return targets::gpu::with_facts(program, targets::gpu::FactFinder(program).find(bound->buffers, bound->values));
 }
 
-struct Tally {
+struct Tested {
   int compared = 0, refused = 0, endless = 0;
 };
 
 class EmulatedPrograms : public ::testing::Test {
  protected:
-  Tally tally_;
+  Tested tested_;
 
   struct Kind {
     bool approximate_last = false, iterations = false, held = false;
@@ -58,7 +58,7 @@ class EmulatedPrograms : public ::testing::Test {
         programs.emplace_back(seed, program);
       else if (std::getenv("TILEPILOT_TELL") != nullptr)
         fmt::print("{}: {}\n", seed, added.error().message);
-      tally_.refused += !added.ok();
+      tested_.refused += !added.ok();
     }
     batch.compile(false, std::getenv("TILEPILOT_ROUNDS") == nullptr);  // of thousands that takes hours
     if (HasFatalFailure()) return;
@@ -74,13 +74,13 @@ class EmulatedPrograms : public ::testing::Test {
     const auto fault = interpret::run(ir::testing::with_held_as_own(program), expected.values(), options);
     if (fault) {
       EXPECT_EQ(fault->kind, interpret::FaultKind::budget_exceeded) << "seed " << seed << ": " << fault->message;
-      ++tally_.endless;
+      ++tested_.endless;
       return;
     }
     std::string wrong = batch.run(number, to_launch(actual.values()));
     if (wrong.empty()) wrong = first_difference(expected, actual);
     EXPECT_EQ(wrong, "") << "seed " << seed << "\n" << ir::to_text(program) << batch.source(number);
-    ++tally_.compared;
+    ++tested_.compared;
   }
 };
 
@@ -94,8 +94,8 @@ TEST_F(EmulatedPrograms, AgreeWithTheInterpreter) {
     compare(seeds, architecture_of(seeds.back()), {.iterations = true, .held = true});
     seeds.clear();
   }
-  fmt::print("{} programs: {} compared, {} too long, {} refused\n", count, tally_.compared, tally_.endless,
-             tally_.refused);
+  fmt::print("{} programs: {} compared, {} too long, {} refused\n", count, tested_.compared, tested_.endless,
+             tested_.refused);
 }
 
 // Seeds whose programs once were compiled wrongly, for either target.
@@ -109,7 +109,7 @@ TEST_F(EmulatedPrograms, ThatApproximateLastAgreeToo) {
   std::vector<uint32_t> seeds;
   for (int k = 0; k < rounds(20); ++k) seeds.push_back(static_cast<uint32_t>(k));
   compare(seeds, Architecture::sm_80, {.approximate_last = true});
-  EXPECT_GT(tally_.compared, 0);
+  EXPECT_GT(tested_.compared, 0);
 }
 
 }  // namespace

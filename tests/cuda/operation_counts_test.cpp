@@ -320,15 +320,16 @@ TEST(OperationCounts, LeaveTheTextAlone) {
       const auto plain = targets::cuda::generate(program, architecture);
       const auto with = targets::cuda::generate(program, architecture, {nullptr, true});
       ASSERT_TRUE(plain.ok() && with.ok());
-      EXPECT_THAT(plain->source, Not(HasSubstr("tally")));
-      EXPECT_TRUE(plain->launches[0].tallies.empty());
-      EXPECT_THAT(with->source, HasSubstr("emulated::tally(0)"));
-      const std::string lines = std::regex_replace(with->source, std::regex(" *emulated::tally\\([0-9]+\\);\n"), "");
-      EXPECT_EQ(std::regex_replace(lines, std::regex("emulated::tally\\([0-9]+\\), "), ""), plain->source);
-      for (size_t number = 0; number < with->launches[0].tallies.size(); ++number) {
-        const std::string call = fmt::format("emulated::tally({})", number);
+      EXPECT_THAT(plain->source, Not(HasSubstr("count_operations")));
+      EXPECT_TRUE(plain->launches[0].operation_counters.empty());
+      EXPECT_THAT(with->source, HasSubstr("emulated::count_operations(0)"));
+      const std::string lines =
+          std::regex_replace(with->source, std::regex(" *emulated::count_operations\\([0-9]+\\);\n"), "");
+      EXPECT_EQ(std::regex_replace(lines, std::regex("emulated::count_operations\\([0-9]+\\), "), ""), plain->source);
+      for (size_t number = 0; number < with->launches[0].operation_counters.size(); ++number) {
+        const std::string call = fmt::format("emulated::count_operations({})", number);
         const bool is_called = with->source.find(call) != std::string::npos;
-        EXPECT_EQ(is_called, !with->launches[0].tallies[number].parts.empty()) << call;
+        EXPECT_EQ(is_called, !with->launches[0].operation_counters[number].parts.empty()) << call;
       }
     }
   }

@@ -120,7 +120,7 @@ void expect_lines(const Report& report, DefectKind kind, const char* first, cons
   EXPECT_EQ(defect.second.line, kSpecialised.line_of(second)) << defect.message;
 }
 
-TEST(AsyncEngine, RunsASpecialisedKernel) {
+TEST(AsyncProxy, RunsASpecialisedKernel) {
   SpecialisedProduct product(128, 128, 256);
   const Report report = product.run(kSpecialised);
   EXPECT_THAT(told(report), IsEmpty());
@@ -129,53 +129,53 @@ TEST(AsyncEngine, RunsASpecialisedKernel) {
   EXPECT_EQ(report.counters.bulk_copies, 4 * (4 * 2 + 1));
 }
 
-TEST(AsyncEngine, FillsBoxesBeyondTheTensorWithZeros) {
+TEST(AsyncProxy, FillsBoxesBeyondTheTensorWithZeros) {
   SpecialisedProduct product(72, 48, 136);
   const Report report = product.run(kSpecialised.with("step < k / 64", "step < (k + 63) / 64"));
   EXPECT_THAT(told(report), IsEmpty());
   EXPECT_EQ(product.c, product.expected);
 }
 
-TEST(AsyncEngine, FindsProductsThatDoNotWaitForCopies) {
+TEST(AsyncProxy, FindsProductsThatDoNotWaitForCopies) {
   const Report report = run_product(kSpecialised.with("barrier_wait(full + stage, step / 2 & 1);", ""));
   ASSERT_FALSE(report.defects.empty());
   EXPECT_EQ(report.defects[0].second.line, kSpecialised.line_of("product"));
 }
 
-TEST(AsyncEngine, FindsCopiesThatDoNotWaitForProducts) {
+TEST(AsyncProxy, FindsCopiesThatDoNotWaitForProducts) {
   const Report report = run_product(kSpecialised.with("barrier_wait(empty + stage, (step / 2 & 1) ^ 1);", ""));
   ASSERT_FALSE(report.defects.empty()) << "nothing told";
   EXPECT_EQ(report.defects[0].second.line, kSpecialised.line_of("fetch A"));
 }
 
-TEST(AsyncEngine, FindsStagesGivenBackTooEarly) {
+TEST(AsyncProxy, FindsStagesGivenBackTooEarly) {
   const KernelText wrong = kSpecialised.with("      wgmma_wait<0>();  // wait product\n", "")
                                .with("    const int lane", "    wgmma_wait<0>();\n    const int lane");
   expect_lines(run_product(wrong), DefectKind::data_race, "product", "fetch A");
 }
 
-TEST(AsyncEngine, FindsAMissingFence) {
+TEST(AsyncProxy, FindsAMissingFence) {
   expect_lines(run_product(kSpecialised.with("    fence_async();\n", "    \n")), DefectKind::missing_fence, "store",
                "write");
 }
 
-TEST(AsyncEngine, FindsAMissingBarrierBeforeAStore) {
+TEST(AsyncProxy, FindsAMissingBarrierBeforeAStore) {
   expect_lines(run_product(kSpecialised.with("sync_named(1, 128);", "")), DefectKind::uninitialised_read, "write",
                "write");
 }
 
-TEST(AsyncEngine, FindsSumsReadBeforeTheyAreThere) {
+TEST(AsyncProxy, FindsSumsReadBeforeTheyAreThere) {
   SpecialisedProduct product(64, 64, 64);
   const Report report = product.run(kSpecialised.with("wgmma_wait<0>();", "wgmma_wait<1>();"));
   expect_lines(report, DefectKind::uninitialised_read, "store", "store");
 }
 
-TEST(AsyncEngine, TellsWhatABarrierLacks) {
+TEST(AsyncProxy, TellsWhatABarrierLacks) {
   const Report report = run_product(kSpecialised.with("full + stage, 16384", "full + stage, 16400"));
   EXPECT_THAT(first_of(report, DefectKind::deadlock).message, HasSubstr("whose phase 0 lacks 16 bytes (kernel.py:32)"));
 }
 
-TEST(AsyncEngine, TellsDeadlocksWhereAThreadWaits) {
+TEST(AsyncProxy, TellsDeadlocksWhereAThreadWaits) {
   const KernelText kernel{R"(
 extern "C" __global__ void __launch_bounds__(64) main_0(global_array<int32_t> A) {
   shared_array<uint64_t> full = shared_tile<uint64_t>(0, 1);
@@ -196,7 +196,7 @@ extern "C" __global__ void __launch_bounds__(64) main_0(global_array<int32_t> A)
   EXPECT_EQ(first_of(report, DefectKind::deadlock).second.line, kernel.line_of("wait"));
 }
 
-TEST(AsyncEngine, FindsMisuseOfBarriers) {
+TEST(AsyncProxy, FindsMisuseOfBarriers) {
   const Report many =
       run_product(kSpecialised.with("barrier_init(empty + stage, 128);", "barrier_init(empty + stage, 64);"));
   EXPECT_FALSE(many.defects.empty());
@@ -206,7 +206,7 @@ TEST(AsyncEngine, FindsMisuseOfBarriers) {
   EXPECT_EQ(first_of(early, DefectKind::data_race).second.line, kSpecialised.line_of("wait full"));
 }
 
-TEST(AsyncEngine, FindsBarriersThatTheEngineNeedNotKnow) {
+TEST(AsyncProxy, FindsBarriersThatTheEngineNeedNotKnow) {
   expect_lines(run_product(kSpecialised.with("    fence_barriers();\n", "    \n")), DefectKind::missing_fence, "make",
                "fetch A");
   const KernelText other = kSpecialised.with("    fence_barriers();\n", "    fence_async();\n");
@@ -214,7 +214,7 @@ TEST(AsyncEngine, FindsBarriersThatTheEngineNeedNotKnow) {
 }
 
 // A barrier that was used since must still be known to have been made.
-TEST(AsyncEngine, FindsBarriersKnownByTheirUseAlone) {
+TEST(AsyncProxy, FindsBarriersKnownByTheirUseAlone) {
   const KernelText kernel{R"(
 extern "C" __global__ void __launch_bounds__(64) main_0(global_array<int32_t> A) {
   shared_array<uint64_t> full = shared_tile<uint64_t>(0, 1);
@@ -239,13 +239,13 @@ extern "C" __global__ void __launch_bounds__(64) main_0(global_array<int32_t> A)
   EXPECT_EQ(race.second.line, kernel.line_of("wait")) << race.message;
 }
 
-TEST(AsyncEngine, FindsBlocksThatEndBeforeTheirStoresHaveRead) {
+TEST(AsyncProxy, FindsBlocksThatEndBeforeTheirStoresHaveRead) {
   expect_lines(run_product(kSpecialised.with("      wait_stores<0>();\n", "      \n")), DefectKind::pending_copy,
                "write", "write");
 }
 
 // One fetch more than there are products.
-TEST(AsyncEngine, FindsBlocksThatEndBeforeTheirLoadsHaveWritten) {
+TEST(AsyncProxy, FindsBlocksThatEndBeforeTheirLoadsHaveWritten) {
   const KernelText wrong = kSpecialised.with("for (int step = 0; step < k / 64; ++step) {\n        const int stage",
                                              "for (int step = 0; step <= k / 64; ++step) {\n        const int stage");
   const Report report = run_product(wrong);
@@ -253,7 +253,7 @@ TEST(AsyncEngine, FindsBlocksThatEndBeforeTheirLoadsHaveWritten) {
   EXPECT_EQ(report.defects.size(), 2U) << ::testing::PrintToString(told(report));
 }
 
-TEST(AsyncEngine, FindsBlocksThatEndBeforeTheirProductsHaveRead) {
+TEST(AsyncProxy, FindsBlocksThatEndBeforeTheirProductsHaveRead) {
   const Report report = run_product(kSpecialised.with("    fence_async();\n",
                                                       "    wgmma_fence(); wgmma_m64n64k16_f32_f16_f16(&C_local[0], "
                                                       "matrix_place(A_shared, 16, 1024, 1), matrix_place(B_shared, 16, "
@@ -262,7 +262,7 @@ TEST(AsyncEngine, FindsBlocksThatEndBeforeTheirProductsHaveRead) {
   EXPECT_EQ(defect.second.line, kSpecialised.line_of("store") + 2) << defect.message;
 }
 
-TEST(AsyncEngine, FindsBoxesThatTheHardwareDoesNotHave) {
+TEST(AsyncProxy, FindsBoxesThatTheHardwareDoesNotHave) {
   const Report report =
       run_product(kSpecialised.with("A_shared + stage * 4096, A_map", "A_shared + stage * 4096 + 8, A_map"));
   expect_lines(report, DefectKind::misaligned, "fetch A", "fetch A");

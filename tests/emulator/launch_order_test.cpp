@@ -96,7 +96,7 @@ class AllEvents {
 struct Launch {
   struct Team {
     Clocks clocks;
-    TeamOrder order;
+    HappensBefore order;
     Team(LaunchOrder& launch, bool together)
         : clocks(kMembers, launch.epochs), order(launch, clocks, kMembers, together) {}
   };
@@ -183,7 +183,7 @@ TEST(LaunchOrder, FindsTheFirstRace) {
 TEST(LaunchOrder, KeepsWhatIsGivenOnce) {
   LaunchOrder launch;
   Clocks clocks(2, launch.epochs);
-  TeamOrder order(launch, clocks, 2, false);
+  HappensBefore order(launch, clocks, 2, false);
   std::vector<char> flags(4 * 4000);
   Moment first;
   for (int block = 0; block < 4000; ++block) {

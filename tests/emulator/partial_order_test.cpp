@@ -288,9 +288,9 @@ TEST(PartialOrder, ProductsAreMadeByAllWarpsOfAGroup) {
   EXPECT_EQ(message_of(kProduct), "");
   const std::string before = "    wgmma_m64n8k16";
   EXPECT_THAT(message_of(kProduct.with(before, "    if (t < 96) wgmma_m64n8k16")),
-              HasSubstr("makes a product without others of its group of four, who make 1, 1, 1 and 0"));
+              HasSubstr("executes a wgmma without others of its warpgroup, who execute 1, 1, 1 and 0"));
   EXPECT_THAT(message_of(kProduct.with("matrix_place(b, 128, 256, 0), 0);", "matrix_place(b, 128, 256, 0), t >= 32);")),
-              HasSubstr("makes another product than warp"));
+              HasSubstr("executes another wgmma than warp"));
 }
 
 }  // namespace

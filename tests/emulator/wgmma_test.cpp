@@ -155,9 +155,9 @@ TEST(Wgmma, FindsRegistersWithoutAFence) {
 
 TEST(Wgmma, FindsRegistersThatChangeUnderWay) {
   const Report operand = changed("  wgmma_commit();\n", "  wgmma_commit();\n  a[7] = a[0];\n");
-  EXPECT_THAT(told(operand), ElementsAre(HasSubstr("writes register 7 of A while the product is under way")));
+  EXPECT_THAT(told(operand), ElementsAre(HasSubstr("writes register 7 of A while the wgmma is outstanding")));
   const Report sums = changed("  wgmma_commit();\n", "  wgmma_commit();\n  sum[3] = 1.0f;\n");
-  EXPECT_THAT(told(sums), ElementsAre(HasSubstr("writes register 3 of the sums while the product is under way")));
+  EXPECT_THAT(told(sums), ElementsAre(HasSubstr("writes register 3 of the sums while the wgmma is outstanding")));
   const Report after = changed("  wgmma_wait<0>();\n", "  wgmma_wait<0>();\n  a[7] = a[0];\n  sum[3] = 1.0f;\n");
   EXPECT_THAT(told(after), IsEmpty());
 }
@@ -169,7 +169,7 @@ TEST(Wgmma, FindsSumsOfALaterGroup) {
   const Report early =
       changed("  wgmma_commit();\n  wgmma_wait<0>();\n", "  wgmma_commit();\n  " + second + "  wgmma_wait<1>();\n");
   ASSERT_THAT(told(early), ElementsAre(HasSubstr("which nothing has written"),
-                                       HasSubstr("a product of thread 0 still reads its memory")));
+                                       HasSubstr("a wgmma of thread 0 still reads its memory")));
   EXPECT_EQ(early.defects[0].kind, DefectKind::uninitialised_read);
   const Report all =
       changed("  wgmma_commit();\n  wgmma_wait<0>();\n", "  wgmma_commit();\n  " + second + "  wgmma_wait<0>();\n");

@@ -41,35 +41,35 @@ Loop loop_of(const std::string& text) {
   return result;
 }
 
-bool collides(const std::string& extents, const std::string& index, const std::string& before = "") {
+bool conflicts(const std::string& extents, const std::string& index, const std::string& before = "") {
   const Loop made = loop_of(
       "program f(a: float32[4096], n: int32[64], m: int32) {\n  kernel bx in 4 threads 64 {\n"
       "    parallel i, j in " +
       extents + " {\n" + before + "a[" + index + "] = 1.0\n}\n}\n}");
-  return made.loop != nullptr && IterationSpace(*made.loop).may_collide(made.indices);
+  return made.loop != nullptr && IterationSpace(*made.loop).may_conflict(made.indices);
 }
 
 TEST(IterationConflicts, AreKnownFromTheIndex) {
-  EXPECT_FALSE(collides("8, 16", "i * 16 + j"));
-  EXPECT_FALSE(collides("8, 16", "bx * 128 + j * 8 + i + m"));
-  EXPECT_FALSE(collides("8, 16", "4000 - i * 100 - j"));
-  EXPECT_FALSE(collides("1, 16", "(bx * 16 + j + m) % 16"));
-  EXPECT_FALSE(collides("8, 16", "i * 16 + (j ^ i)"));
-  EXPECT_FALSE(collides("8, 16", "bx * 128 + (i * 16 + j) // 4 * 4 + j % 4"));
+  EXPECT_FALSE(conflicts("8, 16", "i * 16 + j"));
+  EXPECT_FALSE(conflicts("8, 16", "bx * 128 + j * 8 + i + m"));
+  EXPECT_FALSE(conflicts("8, 16", "4000 - i * 100 - j"));
+  EXPECT_FALSE(conflicts("1, 16", "(bx * 16 + j + m) % 16"));
+  EXPECT_FALSE(conflicts("8, 16", "i * 16 + (j ^ i)"));
+  EXPECT_FALSE(conflicts("8, 16", "bx * 128 + (i * 16 + j) // 4 * 4 + j % 4"));
 }
 
 TEST(IterationConflicts, AreFound) {
-  EXPECT_TRUE(collides("8, 16", "i * 15 + j"));
-  EXPECT_TRUE(collides("1, 16", "j // 2"));
-  EXPECT_TRUE(collides("1, 16", "bx * 8 + j // 2"));
-  EXPECT_TRUE(collides("1, 16", "j % 15"));
-  EXPECT_TRUE(collides("8, 16", "j"));
-  EXPECT_TRUE(collides("8, 16", "0"));
-  EXPECT_TRUE(collides("1, 16", "n[j]"));
-  EXPECT_TRUE(collides("1, 16", "j + k", "let k: int32 = 15 - j\n"));
-  EXPECT_TRUE(collides("1, 16", "j + k", "let k: int32 = n[j]\n"));
-  EXPECT_TRUE(collides("1, m", "j % 64"));
-  EXPECT_FALSE(collides("1, m", "j * 2 + bx"));
+  EXPECT_TRUE(conflicts("8, 16", "i * 15 + j"));
+  EXPECT_TRUE(conflicts("1, 16", "j // 2"));
+  EXPECT_TRUE(conflicts("1, 16", "bx * 8 + j // 2"));
+  EXPECT_TRUE(conflicts("1, 16", "j % 15"));
+  EXPECT_TRUE(conflicts("8, 16", "j"));
+  EXPECT_TRUE(conflicts("8, 16", "0"));
+  EXPECT_TRUE(conflicts("1, 16", "n[j]"));
+  EXPECT_TRUE(conflicts("1, 16", "j + k", "let k: int32 = 15 - j\n"));
+  EXPECT_TRUE(conflicts("1, 16", "j + k", "let k: int32 = n[j]\n"));
+  EXPECT_TRUE(conflicts("1, m", "j % 64"));
+  EXPECT_FALSE(conflicts("1, m", "j * 2 + bx"));
 }
 
 // Random indices over two variables, and one of a loop inside.
@@ -110,22 +110,22 @@ TEST(IterationConflicts, AgreeWithTryingAllIterations) {
     const For loop{LoopKind::parallel, {i, j}, {int_imm(extents[0]), int_imm(extents[1])}, 0, inner};
     std::vector<passes::StaticIndex> evaluators;
     for (const Expr& e : at) evaluators.push_back(*passes::StaticIndex::of(e, {i, j, k, outer}));
-    bool collide = false;
+    bool conflict = false;
     for (const int64_t o : {0, 1, 5}) {
       std::map<std::vector<int64_t>, std::pair<int64_t, int64_t>> owners;
       for (int64_t x = 0; x < extents[0]; ++x)
         for (int64_t y = 0; y < extents[1]; ++y)
           for (int64_t z = 0; z < extents[2]; ++z) {
             const std::vector<int64_t> place{evaluators[0]({x, y, z, o}), evaluators[1]({x, y, z, o})};
-            collide |= owners.try_emplace(place, std::pair{x, y}).first->second != std::pair{x, y};
+            conflict |= owners.try_emplace(place, std::pair{x, y}).first->second != std::pair{x, y};
           }
     }
-    const bool told = IterationSpace(loop).may_collide(at);
-    EXPECT_TRUE(told || !collide) << seed << ": " << to_text(at[0]) << ", " << to_text(at[1]);
-    missed += told && !collide;
+    const bool told = IterationSpace(loop).may_conflict(at);
+    EXPECT_TRUE(told || !conflict) << seed << ": " << to_text(at[0]) << ", " << to_text(at[1]);
+    missed += told && !conflict;
     apart += !told;
   }
-  // Of those that do not collide most are known not to.
+  // Of those that do not conflict most are known not to.
   EXPECT_LT(missed, apart);
 }
 

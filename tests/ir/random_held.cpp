@@ -2,8 +2,8 @@
 // loop; the same memory in other shapes; and starts of regions that are negative or come from memory.
 #include <algorithm>
 
+#include "compiler/ir/effects.h"
 #include "compiler/ir/replace_buffers.h"
-#include "compiler/ir/touches.h"
 #include "compiler/ir/visit.h"
 #include "tests/ir/random_program.h"
 
@@ -24,7 +24,7 @@ bool loads_fragments(const Expr& expr) {
 }
 
 // Parallel loops over what threads hold, as loops of each thread.
-class OwnLoops : public Rewriter {
+class ThreadPrivateLoops : public Rewriter {
  public:
   using Rewriter::rewrite;
   Stmt rewrite(const Stmt& stmt) override {
@@ -52,7 +52,7 @@ Program with_held_as_own(const Program& program) {
       own.emplace(buffer.get(), std::make_shared<BufferData>(std::move(data)));
     }
     kernel = replace_buffers(kernel, own);
-    kernel.body = OwnLoops().rewrite(kernel.body);
+    kernel.body = ThreadPrivateLoops().rewrite(kernel.body);
   }
   return result;
 }

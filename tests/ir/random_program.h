@@ -177,11 +177,11 @@ class RandomProgram {
   Stmt own_copy();
   Stmt own_atomic();
   Stmt all_reduce();  // of the block, or of warps
-  Stmt meeting(int depth);
-  Stmt meeting_loop(int depth);
-  Stmt meeting_while(int depth);
-  Stmt meeting_branch(int depth);
-  Stmt meeting_block(int depth);
+  Stmt collective(int depth);
+  Stmt collective_loop(int depth);
+  Stmt collective_while(int depth);
+  Stmt collective_branch(int depth);
+  Stmt collective_block(int depth);
   Stmt sync();
 
   // Fragments of threads' own, views of several axes, starts of regions: random_held.cpp

@@ -19,7 +19,7 @@ Stmt RandomProgram::thread_statement(int depth) {
       return as_who(Who::agreement, [&] { return let(1); });
     case 3:
     case 4:
-      return meeting(depth);
+      return collective(depth);
     default: {
       const bool outer = std::exchange(in_loop_, false);
       const Stmt result = as_who(Who::thread, [&] { return own_statement(depth); });
@@ -36,11 +36,11 @@ Stmt RandomProgram::sync() {
 
 // Meetings ------------------------------------------------------------------------------------------------------------
 
-Stmt RandomProgram::meeting(int depth) {
+Stmt RandomProgram::collective(int depth) {
   const int kind = pick(depth > 0 ? 8 : 4);
-  if (kind == 5) return meeting_loop(depth);
-  if (kind == 6) return meeting_while(depth);
-  if (kind == 7) return meeting_branch(depth);
+  if (kind == 5) return collective_loop(depth);
+  if (kind == 6) return collective_while(depth);
+  if (kind == 7) return collective_branch(depth);
   uses_.clear();
   const Stmt result = as_who(Who::agreement, [&] {
     if (kind == 0) return copy();
@@ -52,7 +52,7 @@ Stmt RandomProgram::meeting(int depth) {
 }
 
 // What threads did before it is over when the block begins and ends.
-Stmt RandomProgram::meeting_block(int depth) {
+Stmt RandomProgram::collective_block(int depth) {
   const auto ints = ints_, scalars = scalars_;
   Block result;
   for (int k = pick(options_.statements) + 1; k > 0; --k) result.body.push_back(thread_statement(depth));
@@ -69,14 +69,14 @@ Stmt RandomProgram::meeting_block(int depth) {
   return make_stmt(std::move(result), span());
 }
 
-Stmt RandomProgram::meeting_loop(int depth) {
+Stmt RandomProgram::collective_loop(int depth) {
   constexpr std::array kKinds{LoopKind::serial, LoopKind::serial, LoopKind::unrolled, LoopKind::pipelined};
   const LoopKind kind = kKinds[size_t(pick(4))];
   const Stmt before = sync();
   const Var var = make_var("k", kInt32);
   const bool outer = std::exchange(in_loop_, kind == LoopKind::serial);
   ints_.push_back(var);
-  Stmt body = meeting_block(depth - 1);
+  Stmt body = collective_block(depth - 1);
   ints_.pop_back();
   in_loop_ = outer;
   const int stages = kind == LoopKind::pipelined ? pick(4) : 0;
@@ -85,12 +85,12 @@ Stmt RandomProgram::meeting_loop(int depth) {
 }
 
 // Each thread counts for itself; all count alike.
-Stmt RandomProgram::meeting_while(int depth) {
+Stmt RandomProgram::collective_while(int depth) {
   const Buffer counter = operand("counter", kInt32, Scope::local, {1});
   const std::vector<Expr> at{int_imm(0)};
   const Stmt before = sync(), reset = make_stmt(Store{counter, at, int_imm(0)}, span());
   const bool outer = std::exchange(in_loop_, false);
-  const Stmt body = meeting_block(depth - 1);
+  const Stmt body = collective_block(depth - 1);
   in_loop_ = outer;
   const Stmt step = make_stmt(Store{counter, at, binary(BinaryOp::add, load(counter, at), int_imm(1))}, span());
   const Expr more = binary(BinaryOp::lt, load(counter, at), int_imm(pick(4)));
@@ -98,12 +98,12 @@ Stmt RandomProgram::meeting_while(int depth) {
   return make_stmt(Block{{before, reset, loop}}, span());
 }
 
-Stmt RandomProgram::meeting_branch(int depth) {
+Stmt RandomProgram::collective_branch(int depth) {
   const Stmt before = sync();
   const Expr condition = as_who(Who::agreement, [&] { return bool_expr(2); });
   const bool outer = std::exchange(in_loop_, false);
-  If result{condition, meeting_block(depth - 1), nullptr};
-  if (one_in(2)) result.otherwise = meeting_block(depth - 1);
+  If result{condition, collective_block(depth - 1), nullptr};
+  if (one_in(2)) result.otherwise = collective_block(depth - 1);
   in_loop_ = outer;
   return make_stmt(Block{{before, make_stmt(std::move(result), span()), sync()}}, span());
 }

@@ -250,7 +250,7 @@ def wrong(which):
   EXPECT_THAT(failure("wrong(0)(x0)", {rows_}), HasSubstr("stands outside `with T.attr(T.comm_reducer"));
   EXPECT_THAT(failure("wrong(1)(x0)", {rows_}), HasSubstr("cannot combine their values"));
   EXPECT_THAT(failure("wrong(2)(x0)", {testing::make_array(ir::kFloat32, {32}, [](int64_t) { return 1; })}),
-              HasSubstr("meet inside"));
+              HasSubstr("synchronise inside"));
   EXPECT_THAT(failure("wrong(3)(x0)", {rows_}), HasSubstr("reduces over thread indices"));
 }
 

@@ -8,8 +8,8 @@
 #include <system_error>
 #include <thread>
 
+#include "compiler/ir/effects.h"
 #include "compiler/ir/one_symbol.h"
-#include "compiler/ir/touches.h"
 #include "compiler/ir/visit.h"
 #include "compiler/stage/tile/arguments.h"
 #include "compiler/stage/tile/buffers.h"
@@ -77,7 +77,7 @@ bool is_touched(const ir::Program& program, const ir::Buffer& tensor) {
     std::unordered_set<const ir::BufferData*> names{tensor.get()};
     for (const ir::Buffer& buffer : kernel.allocations)
       if (buffer->base == tensor) names.insert(buffer.get());
-    return ir::touches_any(kernel.body, names);
+    return ir::accesses_any(kernel.body, names);
   });
 }
 

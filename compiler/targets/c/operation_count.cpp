@@ -103,14 +103,14 @@ void OperationCount::start_statement(Span span) {
 
 int64_t OperationCount::take() {
   if (written_.total() == 0) return -1;
-  tallies_.push_back({{{span_, std::exchange(written_, {})}}});
-  return static_cast<int64_t>(tallies_.size()) - 1;
+  operation_counters_.push_back({{{span_, std::exchange(written_, {})}}});
+  return static_cast<int64_t>(operation_counters_.size()) - 1;
 }
 
 int64_t OperationCount::open_loop() {
   const bool is_something = take() >= 0;
-  if (!is_something) tallies_.emplace_back();
-  const auto before = static_cast<int64_t>(tallies_.size()) - 1;
+  if (!is_something) operation_counters_.emplace_back();
+  const auto before = static_cast<int64_t>(operation_counters_.size()) - 1;
   scopes_.push_back({true, before});
   return before;
 }
@@ -266,9 +266,10 @@ bool OperationCount::is_new(Number value) {
 void OperationCount::count(Number value, Operation operation, int64_t times) {
   const size_t scope = home(value) + 1;
   if (scope == scopes_.size()) return add(operation, times);
-  std::vector<Tally::Part>& parts = tallies_[static_cast<size_t>(scopes_[scope].before)].parts;
-  auto found = std::find_if(parts.begin(), parts.end(), [&](const Tally::Part& part) { return part.span == span_; });
-  if (found == parts.end()) found = parts.insert(found, Tally::Part{span_, {}});
+  std::vector<OperationCounter::Part>& parts = operation_counters_[static_cast<size_t>(scopes_[scope].before)].parts;
+  auto found =
+      std::find_if(parts.begin(), parts.end(), [&](const OperationCounter::Part& part) { return part.span == span_; });
+  if (found == parts.end()) found = parts.insert(found, OperationCounter::Part{span_, {}});
   found->operations[operation] += times;
 }
 

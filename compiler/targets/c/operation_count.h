@@ -27,13 +27,13 @@ namespace tilepilot::targets::c {
 class OperationCount {
  public:
   void start_statement(Span span);
-  // What was counted since the last call and belongs here: the number of its tally, or -1 if that is nothing.
+  // What was counted since the last call and belongs here: the number of its counter, or -1 if that is nothing.
   int64_t take();
   // By number; those without parts are empty.
-  std::vector<Tally> tallies() && { return std::move(tallies_); }
+  std::vector<OperationCounter> operation_counters() && { return std::move(operation_counters_); }
 
   // What follows, until it is closed, is a branch that not all threads may take, or the body of a loop. Before a loop
-  // stands a tally of what it leaves unchanged: its number, with what was counted since the last one.
+  // stands a counter of what it leaves unchanged: its number, with what was counted since the last one.
   void open_branch() { scopes_.push_back({}); }
   int64_t open_loop();
   void close();
@@ -85,7 +85,7 @@ class OperationCount {
   };
   struct Scope {
     bool is_loop = false;
-    int64_t before = -1;            // the tally before the loop
+    int64_t before = -1;            // the counter before the loop
     std::vector<Number> counted{};  // what need not be computed again in here
   };
   struct Sum {
@@ -93,7 +93,7 @@ class OperationCount {
     std::vector<Number> constants;
   };
 
-  std::vector<Tally> tallies_;
+  std::vector<OperationCounter> operation_counters_;
   Operations written_;
   Span span_;
   uint64_t statement_ = 0;

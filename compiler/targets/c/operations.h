@@ -36,8 +36,8 @@ class Operations {
   std::array<int64_t, kOperationClasses> counts_{};
 };
 
-// What stands behind the call `tally(number)` in generated code, by the places in the program that it is for.
-struct Tally {
+// What a call `count_operations(number)` in generated code counts, by the places in the program that it is for.
+struct OperationCounter {
   struct Part {
     Span span;
     Operations operations;

@@ -51,11 +51,11 @@ bool fits_32_bits(const ir::Program& program) {
   return std::all_of(program.workspaces.begin(), program.workspaces.end(), fits);
 }
 
-// Loops that leave nothing unchanged have no tally before them.
-std::string without_empty(const std::vector<c::Tally>& tallies, std::string text) {
-  for (size_t number = 0; number < tallies.size(); ++number) {
-    if (!tallies[number].parts.empty()) continue;
-    const size_t at = text.find(fmt::format("emulated::tally({});", number));
+// Loops that leave nothing unchanged have no counter before them.
+std::string without_empty(const std::vector<c::OperationCounter>& operation_counters, std::string text) {
+  for (size_t number = 0; number < operation_counters.size(); ++number) {
+    if (!operation_counters[number].parts.empty()) continue;
+    const size_t at = text.find(fmt::format("emulated::count_operations({});", number));
     const size_t begin = text.rfind('\n', at) + 1;
     text.erase(begin, text.find('\n', at) + 1 - begin);
   }
@@ -76,7 +76,7 @@ class LaunchEmitter {
     if (architecture == Architecture::sm_90a) cluster_ = lowered.kernel.cluster;
     if (fits_32_bits(program)) context_.index_type = "int32_t";
     context_.sources = options.sources;
-    if (options.tallies) context_.operations = &operations_;
+    if (options.operation_counters) context_.operations = &operations_;
   }
 
   Result<Launch> run(const std::string& function, std::string& source) {
@@ -86,7 +86,7 @@ class LaunchEmitter {
     name_places();
     for (const ir::Buffer& buffer : lowered_.kernel.allocations) declare(buffer);
     make_barriers();
-    put_tally(context_);
+    put_counter(context_);
     cuda::emit(context_, lowered_.kernel.body);
     // Others may still write to this block's memory, or arrive there.
     if (shares_) context_.body.line("sync_cluster();");
@@ -95,15 +95,15 @@ class LaunchEmitter {
       return too_much_shared_memory(lowered_.kernel, shared_bytes_, shared_limit(architecture_));
     if (local_bytes_ > kLocalLimit) return too_much_local_memory(lowered_.kernel, local_bytes_, kLocalLimit);
     const int64_t threads = thread_count(lowered_.kernel);
-    const std::vector<c::Tally> tallies = std::move(operations_).tallies();
+    const std::vector<c::OperationCounter> operation_counters = std::move(operations_).operation_counters();
     source += fmt::format("\nextern \"C\" __global__ void __launch_bounds__({}{}) {}({}) {{\n{}{}}}\n", threads,
                           lowered_.alone ? ", 1" : "", function, fmt::join(parameters_, ", "),
-                          context_.declarations.text(), without_empty(tallies, context_.body.text()));
+                          context_.declarations.text(), without_empty(operation_counters, context_.body.text()));
     Launch launch{function, lowered_.kernel.grid, lowered_.kernel.threads,    shared_bytes_,
                   false,    lowered_.persistent,  std::move(context_.checks), std::move(maps_)};
     launch.local_bytes = local_bytes_;
     launch.cluster = cluster_;
-    launch.tallies = tallies;
+    launch.operation_counters = operation_counters;
     launch.kernel = lowered_.kernel.span;
     return launch;
   }

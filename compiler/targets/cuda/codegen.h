@@ -36,8 +36,8 @@ struct Launch {
   std::vector<TensorMap> maps = {};          // parameters after all others
   int64_t local_bytes = 0;                   // of each thread's own arrays, some of which become registers
   std::vector<int64_t> cluster = {};         // extents in blocks, of which the grid is a multiple; none: no clusters
-  std::vector<c::Tally> tallies = {};        // by number, if they were asked for
-  Span kernel = {};                          // of the tile program
+  std::vector<c::OperationCounter> operation_counters = {};  // by number, if they were asked for
+  Span kernel = {};                                          // of the tile program
 };
 
 struct GeneratedCode {
@@ -49,8 +49,9 @@ struct GeneratedCode {
 struct GenerateOptions {
   // The texts that spans point into, if `#line` is to name their lines before each statement.
   const SourceMap* sources = nullptr;
-  // For the emulator, whose prelude alone has `emulated::tally`: calls of it tell who comes to what arithmetic.
-  bool tallies = false;
+  // For the emulator, whose prelude alone has `emulated::count_operations`: calls of it count the arithmetic of each
+  // thread.
+  bool operation_counters = false;
 };
 
 Result<GeneratedCode> generate(const ir::Program& program, gpu::Architecture architecture,

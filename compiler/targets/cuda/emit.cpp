@@ -29,7 +29,7 @@ void count_turn(Context& context, const ir::For& loop) {
   context.operations->bind(loop.vars[0]);
   context.operations->add(Operation::integer);
   context.operations->add(Operation::comparison);
-  put_tally(context);
+  put_counter(context);
 }
 
 void write_plain_loop(Context& context, const ir::For& loop) {
@@ -103,11 +103,11 @@ std::string guarded(const std::string& condition) { return condition.empty() ? "
 void write_store(Context& context, const ir::Store& store) {
   const bool checked = c::may_leave(context, store.buffer, store.indices);
   const std::string condition = checked ? c::bounds_condition(context, store.buffer, store.indices) : "";
-  if (!condition.empty()) put_tally(context);
+  if (!condition.empty()) put_counter(context);
   const std::string place = c::place(context, store.buffer, store.indices);
   const std::string value = c::element(context, store.value);
   if (condition.empty()) return write(context, "{} = {};", place, value);
-  context.body.line("{}{};", guarded(condition), with_tally(context, place + " = " + value));
+  context.body.line("{}{};", guarded(condition), with_counter(context, place + " = " + value));
 }
 
 constexpr std::string_view kUpdates[] = {"", "put_update", "add_update", "min_update", "max_update", "or_update"};
@@ -133,16 +133,16 @@ void write_relaxed_atomic(Context& context, const ir::Atomic& atomic) {
   bind(context, atomic.previous);
   const bool checked = c::may_leave(context, buffer, atomic.element.start);
   const std::string condition = checked ? c::bounds_condition(context, buffer, atomic.element.start) : "";
-  if (!condition.empty()) put_tally(context);
+  if (!condition.empty()) put_counter(context);
   const std::string place = c::address(context, buffer, atomic.element.start);
   std::string call = atomic.op == ir::AtomicOp::load
                          ? fmt::format("atomic_read({})", place)
                          : fmt::format("atomic_update<{}>({}, {})", kUpdates[static_cast<size_t>(atomic.op)], place,
                                        c::value(context, atomic.value));
   if (condition.empty())
-    put_tally(context);
+    put_counter(context);
   else
-    call = with_tally(context, call);
+    call = with_counter(context, call);
   if (!atomic.previous) {
     context.body.line("{}{};", guarded(condition), call);
     return;
@@ -256,9 +256,9 @@ void write_shuffle(Context& context, const ir::Shuffle& shuffle) {
 void write_while(Context& context, const ir::While& loop) {
   begin_loop(context);
   const std::string condition = c::value(context, loop.condition);
-  const std::string tally = take_tally(context);  // for each turn
+  const std::string counter = take_counter(context);  // for each turn
   context.body.open("while ({})", condition);
-  if (!tally.empty()) context.body.line("{};", tally);
+  if (!counter.empty()) context.body.line("{};", counter);
   cuda::emit(context, loop.body);
   end_scope(context);
   context.body.close();

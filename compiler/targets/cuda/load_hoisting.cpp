@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
-#include "compiler/ir/touches.h"
 #include "compiler/targets/gpu/facts/statements.h"
 
 namespace tilepilot::targets::cuda {
@@ -24,9 +24,9 @@ const ir::Region* region_of(const ir::ExternCall& call, size_t number) {
 }
 
 Buffers named_in(const Stmt& stmt) {
-  ir::Touched touched = ir::touched_buffers(stmt);
-  touched.reads.merge(touched.writes);
-  return std::move(touched.reads);
+  ir::Effects effects = ir::effects_of(stmt);
+  effects.reads.merge(effects.writes);
+  return std::move(effects.reads);
 }
 
 // Whether threads of other blocks, and TMA, see nothing of it and it does not wait for them.

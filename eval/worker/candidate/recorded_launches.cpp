@@ -4,7 +4,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/record_function.h>
 
-#include "compiler/ir/touches.h"
+#include "compiler/ir/effects.h"
 #include "eval/host/edge.h"
 #include "eval/torch/element_type.h"
 
@@ -14,7 +14,7 @@ namespace {
 std::vector<const runtime::TensorView*> written_views(const ir::Program& program,
                                                       const std::vector<runtime::Argument>& arguments) {
   ir::BufferSet written;
-  for (const ir::Kernel& kernel : program.kernels) written.merge(ir::touched_memory(kernel.body).writes);
+  for (const ir::Kernel& kernel : program.kernels) written.merge(ir::memory_effects_of(kernel.body).writes);
   std::vector<const runtime::TensorView*> views;
   for (size_t i = 0; i < std::min(program.parameters.size(), arguments.size()); ++i) {
     const auto* buffer = std::get_if<ir::Buffer>(&program.parameters[i]);

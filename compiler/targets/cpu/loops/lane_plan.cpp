@@ -24,9 +24,9 @@ int64_t elements_of_lane(const ir::Buffer& buffer, size_t thread_axes) {
 }
 
 // Buffers of which each lane uses the elements that its own indices name.
-class OwnBuffers {
+class ThreadPrivateBuffers {
  public:
-  OwnBuffers(const c::Context& context, const LaneFacts& facts, const std::vector<Dimension>& dimensions)
+  ThreadPrivateBuffers(const c::Context& context, const LaneFacts& facts, const std::vector<Dimension>& dimensions)
       : context_(context), facts_(facts), dimensions_(dimensions) {}
 
   std::vector<ir::Buffer> find(const ir::Stmt& body) {
@@ -259,7 +259,7 @@ bool LaneFacts::has_common_loop(const ir::Stmt& stmt) const {
 
 LanePlan plan_lanes(const c::Context& context, const LaneFacts& facts, const std::vector<Dimension>& dimensions,
                     const ir::Stmt& body) {
-  OwnBuffers buffers(context, facts, dimensions);
+  ThreadPrivateBuffers buffers(context, facts, dimensions);
   // Of its own buffers a lane's order follows the others.
   std::vector<Access> others;
   for (Access& access : accesses(context.facts, body))

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "compiler/ir/touches.h"
+#include "compiler/ir/effects.h"
 #include "compiler/ir/visit.h"
 #include "compiler/targets/cpu/plan/operand_layout.h"
 
@@ -148,7 +148,7 @@ class Fuser {
   void fuse_load(size_t at) {
     const auto* copy = std::get_if<ir::Copy>(&body_[at]->node);
     if (copy == nullptr || !is_global(copy->source) || is_global(copy->destination) ||
-        !covers_buffer(copy->destination) || ir::touches_any(body_[at], sharing_))
+        !covers_buffer(copy->destination) || ir::accesses_any(body_[at], sharing_))
       return;
     const ir::Buffer& tile = copy->destination.buffer;
     const Uses& uses = uses_[tile.get()];
@@ -207,7 +207,7 @@ class Fuser {
     const auto* copy = body_[at + 1] ? std::get_if<ir::Copy>(&body_[at + 1]->node) : nullptr;
     if (loop == nullptr || copy == nullptr || is_global(copy->source) || !is_global(copy->destination) ||
         !covers_buffer(copy->source) || !runs_over(*loop, copy->source.buffer) ||
-        ir::touches_any(body_[at + 1], sharing_))
+        ir::accesses_any(body_[at + 1], sharing_))
       return;
     const ir::Store* store = last_store(loop->body);
     if (store == nullptr || store->buffer != copy->source.buffer || !is_point(store->indices, *loop)) return;

@@ -6,8 +6,8 @@
 #include <unordered_map>
 
 #include "compiler/ir/arithmetic.h"
+#include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
-#include "compiler/ir/touches.h"
 #include "compiler/ir/visit.h"
 #include "compiler/targets/gpu/layout/gemm_plan.h"
 
@@ -166,7 +166,7 @@ class WorkReader {
 
   void add(const ir::Stmt& stmt, double times, bool inside) {
     Totals& totals = inside ? inside_ : outside_;
-    ir::each_own_touch(stmt, [&](const ir::Buffer& buffer, bool) { touch(buffer, inside); });
+    ir::each_own_effect(stmt, [&](const ir::Buffer& buffer, bool) { touch(buffer, inside); });
     if (auto* copy = ir::as<ir::Copy>(stmt)) return add_copy(*copy, times, inside);
     if (auto* gemm = ir::as<ir::Gemm>(stmt); gemm && inside) products_.push_back(product_of(*gemm));
     if (auto* reduce = ir::as<ir::Reduce>(stmt)) totals.operations += times * elements_of(reduce->source);
@@ -273,7 +273,7 @@ double tensor_bytes(const ir::Program& program, const ir::Kernel& kernel) {
   double bytes = 0;
   for (const auto& parameter : program.parameters) {
     auto* buffer = std::get_if<ir::Buffer>(&parameter);
-    if (buffer != nullptr && ir::touches_any(kernel.body, {buffer->get()}))
+    if (buffer != nullptr && ir::accesses_any(kernel.body, {buffer->get()}))
       bytes += bytes_of((*buffer)->type, elements_of(**buffer));
   }
   return bytes;

@@ -6,9 +6,9 @@
 #include <set>
 #include <unordered_set>
 
+#include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
 #include "compiler/ir/text.h"
-#include "compiler/ir/touches.h"
 #include "compiler/passes/iteration_conflicts.h"
 
 namespace tilepilot::targets::gpu {
@@ -69,7 +69,7 @@ class AtomicUpdates : public ir::Rewriter {
   explicit AtomicUpdates(const Stmt& loop) {
     std::map<const ir::BufferData*, std::set<ir::AtomicOp>> kinds;
     std::map<const ir::BufferData*, int> updates, touches;
-    ir::each_touch(loop, [&](const ir::Buffer& buffer, bool) { ++touches[ir::memory_of(buffer)]; });
+    ir::each_effect(loop, [&](const ir::Buffer& buffer, bool) { ++touches[ir::memory_of(buffer)]; });
     ir::walk(
         loop,
         [&](const Stmt& part) {
@@ -122,10 +122,10 @@ Stmt in_turn(const Stmt& stmt) {
   std::vector<ir::Var> apart;
   for (const ir::Var& var : loop.vars) {
     apart.push_back(var);
-    const bool collide = std::any_of(updates.begin(), updates.end(), [&](const passes::Update& update) {
-      return space.may_collide(update.indices, apart);
+    const bool conflict = std::any_of(updates.begin(), updates.end(), [&](const passes::Update& update) {
+      return space.may_conflict(update.indices, apart);
     });
-    if (collide) apart.pop_back();
+    if (conflict) apart.pop_back();
   }
   ir::For inner{ir::LoopKind::parallel, apart, {}, 0, loop.body};
   Stmt serial = loop.body;
@@ -154,7 +154,7 @@ std::vector<ir::Buffer> jointly_updated_fragments(const ir::For& loop) {
         if (atomic == nullptr || atomic->element.buffer->scope != ir::Scope::fragment) return;
         const ir::Buffer& buffer = atomic->element.buffer;
         if (std::find(fragments.begin(), fragments.end(), buffer) == fragments.end() &&
-            space.may_collide(atomic->element.start))
+            space.may_conflict(atomic->element.start))
           fragments.push_back(buffer);
       },
       [](const Expr&) {});

@@ -1,6 +1,6 @@
 #include "compiler/targets/gpu/facts/loop_body.h"
 
-#include "compiler/ir/touches.h"
+#include "compiler/ir/effects.h"
 
 namespace tilepilot::targets::gpu {
 
@@ -9,7 +9,7 @@ LoopBody::LoopBody(const ir::For& loop) : statements_(ir::statements(loop.body))
     const auto* let = ir::as<ir::Let>(stmt);
     if (let) values_.insert(let->var.get());
     is_straight_ = is_straight_ && (let || ir::as<ir::Store>(stmt));
-    ir::each_touch(stmt, [&](const ir::Buffer& buffer, bool writes) {
+    ir::each_effect(stmt, [&](const ir::Buffer& buffer, bool writes) {
       Count& count = counts_[ir::memory_of(buffer)];
       ++(writes ? count.stores : count.loads);
     });
@@ -23,7 +23,7 @@ LoopBody::Count LoopBody::count(const ir::Buffer& buffer) const {
   return found == counts_.end() ? Count{} : found->second;
 }
 
-int LoopBody::touches(const ir::Buffer& buffer) const {
+int LoopBody::accesses(const ir::Buffer& buffer) const {
   const Count all = count(buffer);
   return all.loads + all.stores;
 }

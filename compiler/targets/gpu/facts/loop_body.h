@@ -22,7 +22,7 @@ class LoopBody {
   bool mentions_values(const ir::Expr& expr) const { return ir::mentions(expr, values_); }
 
   // How often the memory of a buffer is loaded from or stored to.
-  int touches(const ir::Buffer& buffer) const;
+  int accesses(const ir::Buffer& buffer) const;
   // Whether lanes may move the buffer's elements together: each does one thing after the other on elements of its own,
   // so that all may load first and store last.
   bool may_move_together(const ir::Buffer& buffer) const;

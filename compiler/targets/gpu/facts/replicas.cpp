@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
-#include "compiler/ir/touches.h"
 
 namespace tilepilot::targets::gpu {
 
@@ -63,7 +63,7 @@ bool writes_element(const ir::Stmt& stmt, const ir::Buffer& buffer) {
 }
 
 bool reads_element(const ir::Stmt& stmt, const ir::Buffer& buffer) {
-  return ir::touched_buffers(stmt).reads.contains(buffer.get()) || ir::contains(stmt, [&](const ir::Stmt& part) {
+  return ir::effects_of(stmt).reads.contains(buffer.get()) || ir::contains(stmt, [&](const ir::Stmt& part) {
            const auto* atomic = ir::as<ir::Atomic>(part);
            return atomic != nullptr && atomic->element.buffer == buffer;
          });
@@ -86,7 +86,7 @@ std::optional<Slice> overwritten_slice(const ir::Stmt& stmt, const ir::Buffer& b
   std::optional<Slice> slice;
   for (const ir::Stmt& part : ir::statements(is_parallel ? loop->body : stmt)) {
     const auto* atomic = ir::as<ir::Atomic>(part);
-    if (ir::touched_buffers(part).reads.contains(buffer.get()) || (atomic && atomic->element.buffer == buffer))
+    if (ir::effects_of(part).reads.contains(buffer.get()) || (atomic && atomic->element.buffer == buffer))
       return std::nullopt;
     const auto* let = ir::as<ir::Let>(part);
     if (let != nullptr) bound.push_back(let->var);

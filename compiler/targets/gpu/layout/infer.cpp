@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
-#include "compiler/ir/touches.h"
 #include "compiler/layout/reshape.h"
 #include "compiler/passes/static_index.h"
 #include "compiler/targets/gpu/facts/register_map.h"
@@ -81,7 +81,7 @@ class Inferrer {
     collect(kernel_.body, 1);
     std::unordered_map<const ir::BufferData*, int> touches;
     const auto count = [&](const Stmt& stmt, int step) {
-      ir::each_touch(stmt, [&](const Buffer& buffer, bool) { touches[ir::memory_of(buffer)] += step; });
+      ir::each_effect(stmt, [&](const Buffer& buffer, bool) { touches[ir::memory_of(buffer)] += step; });
     };
     count(kernel_.body, 1);
     // A loop's iterations have for themselves what it alone names (passes/iteration_variables.h): whoever runs them.

@@ -1,7 +1,7 @@
 #include "compiler/targets/gpu/layout/shared_layouts.h"
 
+#include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
-#include "compiler/ir/touches.h"
 #include "compiler/targets/gpu/facts/loop_uses.h"
 #include "compiler/targets/gpu/layout/stmatrix_stores.h"
 #include "compiler/targets/gpu/machine/tma_rules.h"
@@ -75,7 +75,7 @@ std::unordered_set<const ir::BufferData*> tiles_in_order(const Stmt& body) {
       [&](const Stmt& part) {
         const auto* copy = ir::as<ir::Copy>(part);
         if (!ir::as<ir::ExternCall>(part) && !(copy && (copy->in_line || copy->peer))) return;
-        ir::each_own_touch(part, [&](const ir::Buffer& buffer, bool) { tiles.insert(buffer.get()); });
+        ir::each_own_effect(part, [&](const ir::Buffer& buffer, bool) { tiles.insert(buffer.get()); });
       },
       [](const Expr&) {});
   return tiles;

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
-#include "compiler/ir/touches.h"
 #include "compiler/passes/static_index.h"
 #include "compiler/targets/gpu/facts/coordinates.h"
 #include "compiler/targets/gpu/facts/loop_body.h"
@@ -128,7 +128,7 @@ bool is_tile_of_halves(const ir::BufferData& buffer) { return buffer.scope == Sc
 std::string not_by_matrices(const LoopBody& body, const ir::Store& store) {
   const std::string& name = store.buffer->name;
   if (store.buffer->base || store.buffer->address) return fmt::format("`{}` is a view or named by its address", name);
-  if (body.touches(store.buffer) > 1) return fmt::format("the loop touches `{}` more than once", name);
+  if (body.accesses(store.buffer) > 1) return fmt::format("the loop accesses `{}` more than once", name);
   for (const Expr& index : store.indices)
     if (body.is_computed(index)) return fmt::format("where `{}` is written is computed in the loop", name);
   return "";
@@ -137,7 +137,7 @@ std::string not_by_matrices(const LoopBody& body, const ir::Store& store) {
 // Whether something that it loads is wanted.
 bool loads_any(const ir::Stmt& stmt, const std::function<bool(const ir::BufferData&)>& wanted) {
   bool found = false;
-  ir::each_touch(stmt, [&](const ir::Buffer& buffer, bool writes) { found |= !writes && wanted(*buffer); });
+  ir::each_effect(stmt, [&](const ir::Buffer& buffer, bool writes) { found |= !writes && wanted(*buffer); });
   return found;
 }
 

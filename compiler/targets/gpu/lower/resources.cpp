@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
-#include "compiler/ir/touches.h"
 #include "compiler/passes/iteration_variables.h"
 #include "compiler/targets/gpu/facts/conflicting_updates.h"
 #include "compiler/targets/gpu/machine/machine.h"
@@ -76,8 +76,8 @@ class Warnings {
 
   void leaf(const Stmt& stmt) {
     // Those that it reads hold values as it begins, those that it writes as it ends.
-    const ir::Touched touched = ir::touched_buffers(stmt);
-    const int64_t needed = std::max(registers(touched.reads), registers(touched.writes));
+    const ir::Effects effects = ir::effects_of(stmt);
+    const int64_t needed = std::max(registers(effects.reads), registers(effects.writes));
     if (needed > worst_) {
       worst_ = needed;
       where_ = stmt;

@@ -5,8 +5,8 @@
 
 #include "compiler/ir/replace_buffers.h"
 #include "compiler/ir/search.h"
-#include "compiler/passes/own_loops.h"
 #include "compiler/passes/roles.h"
+#include "compiler/passes/thread_private_loops.h"
 #include "compiler/targets/gpu/layout/infer.h"
 #include "compiler/targets/gpu/layout/shared_layouts.h"
 #include "compiler/targets/gpu/lower/resources.h"
@@ -36,7 +36,7 @@ ir::Kernel with_threads(const ir::Kernel& kernel) {
   if (kernel.thread_vars.empty() && ir::contains<ir::Roles>(kernel.body))
     for (size_t axis = 0; axis < kernel.threads.size(); ++axis)
       result.thread_vars.push_back(ir::make_var("t", ir::kInt32));
-  if (!result.thread_vars.empty()) result.body = passes::own_loops(result.body);
+  if (!result.thread_vars.empty()) result.body = passes::thread_private_loops(result.body);
   return result;
 }
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
-#include "compiler/ir/touches.h"
 #include "compiler/targets/gpu/facts/statements.h"
 #include "compiler/targets/gpu/machine/machine.h"
 
@@ -18,10 +18,10 @@ using ir::Stmt;
 namespace {
 
 using Stmts = std::vector<Stmt>;
-ir::Touched touched_by(const Stmts& all) {
-  ir::Touched touched;
-  for (const Stmt& stmt : all) touched.add(ir::touched_memory(stmt));
-  return touched;
+ir::Effects effects_of_all(const Stmts& all) {
+  ir::Effects effects;
+  for (const Stmt& stmt : all) effects.add(ir::memory_effects_of(stmt));
+  return effects;
 }
 
 bool intersect(const ir::BufferSet& a, const ir::BufferSet& b) {
@@ -29,7 +29,7 @@ bool intersect(const ir::BufferSet& a, const ir::BufferSet& b) {
 }
 
 // Whether their order matters.
-bool depend(const ir::Touched& a, const ir::Touched& b) {
+bool depend(const ir::Effects& a, const ir::Effects& b) {
   return intersect(a.writes, b.writes) || intersect(a.writes, b.reads) || intersect(a.reads, b.writes);
 }
 
@@ -40,7 +40,7 @@ Stmt running(const Stmt& product) {
 }
 
 // Registers of a thread for all fragments that these name.
-int64_t registers_of(const ir::Touched& uses, int64_t threads) {
+int64_t registers_of(const ir::Effects& uses, int64_t threads) {
   ir::BufferSet all = uses.reads;
   all.insert(uses.writes.begin(), uses.writes.end());
   int64_t registers = 0;
@@ -71,9 +71,9 @@ class OverlapSearch {
     overlap_.before.assign(rest_.begin(), middle);
     if (second != rest_.back()) return "more is computed after the second GEMM";
     if (std::string why = not_apart(first, second); !why.empty()) return why;
-    split_work(Stmts(middle + 1, rest_.end() - 1), ir::touched_memory(second));
+    split_work(Stmts(middle + 1, rest_.end() - 1), ir::memory_effects_of(second));
     if (overlap_.beside.empty()) return "all work between the GEMMs needs what the second one uses";
-    const int64_t needed = registers_of(touched_by(rest_), loops_.threads()) + kOverheadRegisters;
+    const int64_t needed = registers_of(effects_of_all(rest_), loops_.threads()) + kOverheadRegisters;
     if (needed > registers_)
       return fmt::format("that takes {} registers of each thread, which has {}", needed, registers_);
     overlap_.first = running(first);
@@ -90,31 +90,31 @@ class OverlapSearch {
 
   // What keeps the second GEMM of an iteration from being started after the first of the next one.
   std::string not_apart(const Stmt& first, const Stmt& second) const {
-    const ir::Touched later = ir::touched_memory(second);
+    const ir::Effects later = ir::memory_effects_of(second);
     for (const Stmt& product : {first, second}) {
       if (!loops_.may_be_async(product)) return "a GEMM is no wgmma that may be asynchronous";
       const ir::Gemm& gemm = *ir::as<ir::Gemm>(product);
       for (const ir::Buffer& operand : {gemm.a.buffer, gemm.b.buffer})
         if (operand->scope == ir::Scope::shared && !ring_.contains(operand.get()) &&
-            touched_by(rest_).writes.contains(memory_of(operand)))
+            effects_of_all(rest_).writes.contains(memory_of(operand)))
           return fmt::format("`{}` is written by the iteration that multiplies it", operand->name);
     }
-    if (depend(ir::touched_memory(first), later) || depend(touched_by(overlap_.before), later))
+    if (depend(ir::memory_effects_of(first), later) || depend(effects_of_all(overlap_.before), later))
       return "the first GEMM needs the second one of the iteration before";
     for (const Stmt& stmt : rest_)  // a tile of the ring is given back once
       for (const ir::BufferData* tile : ring_)
-        if (stmt != second && later.reads.contains(tile) && ir::touched_memory(stmt).reads.contains(tile))
+        if (stmt != second && later.reads.contains(tile) && ir::memory_effects_of(stmt).reads.contains(tile))
           return fmt::format("`{}` is used beside the second GEMM, too", tile->name);
     ir::Variables own;
     for (const Stmt& stmt : rest_) own.merge(ir::bound_in(stmt));
     return names(second, own) ? "the second GEMM names values of its iteration" : "";
   }
 
-  void split_work(const Stmts& work, const ir::Touched& second) {
-    ir::Touched put_off = second;
+  void split_work(const Stmts& work, const ir::Effects& second) {
+    ir::Effects put_off = second;
     ir::Variables late;
     for (const Stmt& stmt : work) {
-      const ir::Touched uses = ir::touched_memory(stmt);
+      const ir::Effects uses = ir::memory_effects_of(stmt);
       const bool waits = depend(uses, put_off) || names(stmt, late);
       (waits ? overlap_.after : overlap_.beside).push_back(stmt);
       if (!waits) continue;
@@ -185,7 +185,7 @@ class OverlapLoop {
     if (tiles_.first.ring)
       for (const auto& [tile, slots] : tiles_.first.ring->slots) names.insert(tile);
     return std::any_of(overlap_.before.begin(), overlap_.before.end(),
-                       [&](const Stmt& stmt) { return ir::touches_any(stmt, names); });
+                       [&](const Stmt& stmt) { return ir::accesses_any(stmt, names); });
   }
 
   // Iteration `k`, but the second GEMM of `last`; null: there is none before.

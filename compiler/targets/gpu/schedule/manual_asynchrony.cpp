@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
-#include "compiler/ir/touches.h"
 #include "compiler/targets/c/integer_facts.h"
 #include "compiler/targets/gpu/facts/statements.h"
 #include "compiler/targets/gpu/layout/infer.h"
@@ -245,7 +245,7 @@ class KeepAsynchrony : public ir::Rewriter {
 }  // namespace
 
 WholeBlock whole_block(const ir::Kernel& kernel) {
-  WholeBlock result{ir::sharing_buffers(kernel), ir::touched_buffers(kernel.body).writes, {}};
+  WholeBlock result{ir::sharing_buffers(kernel), ir::effects_of(kernel.body).writes, {}};
   const auto set_apart = [&](const ir::Region& region) { result.apart.insert(ir::memory_of(region.buffer)); };
   ir::walk(
       kernel.body,

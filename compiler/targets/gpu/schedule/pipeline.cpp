@@ -5,15 +5,15 @@
 #include <algorithm>
 #include <functional>
 
+#include "compiler/ir/effects.h"
 #include "compiler/ir/replace_buffers.h"
 #include "compiler/ir/search.h"
-#include "compiler/ir/touches.h"
 #include "compiler/passes/grid_sync.h"
 #include "compiler/passes/iteration_variables.h"
-#include "compiler/passes/own_loops.h"
 #include "compiler/passes/pack_nibbles.h"
 #include "compiler/passes/simplify.h"
 #include "compiler/passes/thread_fragments.h"
+#include "compiler/passes/thread_private_loops.h"
 #include "compiler/passes/thread_sync.h"
 #include "compiler/passes/uniformity.h"
 #include "compiler/targets/gpu/facts/loop_unswitching.h"
@@ -56,7 +56,7 @@ void add_named_by_element(const ir::Kernel& kernel, std::unordered_set<const ir:
     if (const auto* load = ir::as<ir::Load>(part)) note(load->buffer, load->indices);
   };
   const auto in_control = [&](const ir::Expr& expr) {
-    ir::each_touch(expr, [&](const ir::Buffer& buffer, bool) { fragments.insert(buffer.get()); });
+    ir::each_effect(expr, [&](const ir::Buffer& buffer, bool) { fragments.insert(buffer.get()); });
   };
   std::function<void(const ir::Stmt&)> enter = [&](const ir::Stmt& stmt) {
     if (const auto* list = ir::as<ir::Block>(stmt)) {
@@ -145,7 +145,7 @@ Result<ir::Program> prepare(const ir::Program& program) {
   // Before tile operators on packed elements become loops of all threads together.
   for (ir::Kernel& kernel : current.kernels)
     if (!kernel.thread_vars.empty() || ir::contains<ir::Roles>(kernel.body))
-      kernel.body = passes::own_loops(kernel.body);
+      kernel.body = passes::thread_private_loops(kernel.body);
   for (const ir::Kernel& kernel : current.kernels) TRY(passes::check_thread_stores(kernel));
   for (ir::Kernel& kernel : current.kernels) kernel = unswitch_loops(kernel);
   current = passes::simplify(current);

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
-#include "compiler/ir/touches.h"
 #include "compiler/targets/gpu/facts/statements.h"
 #include "compiler/targets/gpu/layout/infer.h"
 #include "compiler/targets/gpu/machine/tma_rules.h"
@@ -61,7 +61,7 @@ bool read_before(const std::vector<Stmt>& body, const Stmt& copy) {
   const ir::BufferData* tile = ir::as<ir::Copy>(copy)->destination.buffer.get();
   for (const Stmt& stmt : body) {
     if (stmt == copy) return false;
-    if (ir::count_touches(stmt, tile) > 0) return true;
+    if (ir::count_accesses(stmt, tile) > 0) return true;
   }
   return false;
 }
@@ -95,9 +95,9 @@ std::string PipelinedLoops::not_ahead(const ir::Copy& copy, const Stmt& body) co
   for (const Expr& start : copy.source.start)
     if (ir::has_loads(start)) return "where it starts is read from memory";
   if (ir::count_writes(body, from.get()) > 0) return fmt::format("the loop writes `{}`", from->name);
-  if (ir::count_touches(whole_, to.get()) != ir::count_touches(body, to.get()))
+  if (ir::count_accesses(whole_, to.get()) != ir::count_accesses(body, to.get()))
     return fmt::format("`{}` is used outside the loop", to->name);
-  if (ir::count_touches(body, to.get()) < 2) return fmt::format("the loop does not use `{}`", to->name);
+  if (ir::count_accesses(body, to.get()) < 2) return fmt::format("the loop does not use `{}`", to->name);
   if (ir::count_writes(body, to.get()) != 1) return fmt::format("the loop writes `{}` elsewhere, too", to->name);
   return "";
 }

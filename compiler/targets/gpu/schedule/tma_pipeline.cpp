@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "compiler/ir/touches.h"
+#include "compiler/ir/effects.h"
 #include "compiler/targets/gpu/facts/statements.h"
 
 namespace tilepilot::targets::gpu {
@@ -126,7 +126,7 @@ Stmts TmaPipeline::with_tiles(const Stmts& consumer) const {
   for (const auto& [tile, slots] : ring_.slots) tiles.insert(tile);
   size_t last = 0;
   for (size_t k = 0; k < consumer.size(); ++k)
-    if (ir::touches_any(consumer[k], tiles)) last = k;
+    if (ir::accesses_any(consumer[k], tiles)) last = k;
   Stmts out;
   bool held = true, waited = true;
   for (size_t k = 0; k < consumer.size(); ++k) {

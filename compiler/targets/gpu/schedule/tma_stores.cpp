@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
-#include "compiler/ir/touches.h"
 #include "compiler/targets/gpu/facts/statements.h"
 #include "compiler/targets/gpu/layout/vector_access.h"
 #include "compiler/targets/gpu/machine/tma_rules.h"
@@ -52,7 +52,7 @@ bool is_last_word(const Stmt& body, const Stmt& stmt, bool persistent) {
   const ir::Region& stored = ir::as<ir::Copy>(stmt)->destination;
   const ir::BufferData* tensor = ir::memory_of(stored.buffer);
   int uses = 0, loops = 0;
-  ir::each_touch(body, [&](const ir::Buffer& buffer, bool) { uses += ir::memory_of(buffer) == tensor; });
+  ir::each_effect(body, [&](const ir::Buffer& buffer, bool) { uses += ir::memory_of(buffer) == tensor; });
   ir::walk(
       body,
       [&](const Stmt& part) {
@@ -62,7 +62,7 @@ bool is_last_word(const Stmt& body, const Stmt& stmt, bool persistent) {
         const bool beside = copy && copy->mode == ir::CopyMode::bulk_store &&
                             copy->destination.buffer == stored.buffer && are_apart(copy->destination, stored);
         if (beside)
-          ir::each_own_touch(part, [&](const ir::Buffer& buffer, bool) { uses -= ir::memory_of(buffer) == tensor; });
+          ir::each_own_effect(part, [&](const ir::Buffer& buffer, bool) { uses -= ir::memory_of(buffer) == tensor; });
       },
       [](const Expr&) {});
   return uses == 1 && loops <= (persistent ? 1 : 0);

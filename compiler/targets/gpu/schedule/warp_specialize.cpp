@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "compiler/ir/cluster.h"
+#include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
-#include "compiler/ir/touches.h"
 #include "compiler/targets/gpu/facts/dead_lets.h"
 #include "compiler/targets/gpu/facts/statements.h"
 #include "compiler/targets/gpu/layout/infer.h"
@@ -299,7 +299,7 @@ class Specializer {
     for (const Stmt& copy : ahead) {
       const ir::BufferSet tile{ir::as<ir::Copy>(copy)->destination.buffer.get()};
       const auto uses = [&](const Stmts& part) {
-        return std::any_of(part.begin(), part.end(), [&](const Stmt& stmt) { return ir::touches_any(stmt, tile); });
+        return std::any_of(part.begin(), part.end(), [&](const Stmt& stmt) { return ir::accesses_any(stmt, tile); });
       };
       const bool by_work = uses(overlap.beside) || uses(overlap.after);
       copies[by_work ? 1 : uses({overlap.second}) ? 2 : 0].push_back(copy);
@@ -325,7 +325,7 @@ class Specializer {
 
   // Whether the producer can compute all that it names: nothing that the kernel writes.
   bool knows_all(const Stmts& producer) const {
-    const ir::BufferSet written = ir::touched_buffers(result_.kernel.body).writes;
+    const ir::BufferSet written = ir::effects_of(result_.kernel.body).writes;
     bool known = true;
     for (const Stmt& stmt : producer)
       ir::walk(

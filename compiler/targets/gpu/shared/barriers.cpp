@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
-#include "compiler/ir/touches.h"
 #include "compiler/targets/gpu/layout/infer.h"
 
 namespace tilepilot::targets::gpu {
@@ -15,22 +15,22 @@ using ir::Stmt;
 
 namespace {
 
-struct Touch {
+struct Effect {
   const ir::BufferData* memory;
   bool writes;
   bool collective;                               // all threads together, rather than each for itself
   std::vector<const ir::BufferData*> told = {};  // barriers at which all threads have arrived since
   bool waited = false;                           // and at one of them all have waited
-  bool same_access(const Touch& other) const {
+  bool same_access(const Effect& other) const {
     return memory == other.memory && writes == other.writes && collective == other.collective;
   }
 };
-using Touches = std::vector<Touch>;
+using Effects = std::vector<Effect>;
 
 // What threads and their asynchronous operations have accessed on some path to a place.
 struct State {
-  Touches pending;                 // since the last barrier
-  Touches wgmmas, stores, copies;  // asynchronous ones, that their threads may not have waited for yet
+  Effects pending;                 // since the last barrier
+  Effects wgmmas, stores, copies;  // asynchronous ones, that their threads may not have waited for yet
 };
 
 bool is_collective(const Stmt& stmt) {
@@ -40,22 +40,22 @@ bool is_collective(const Stmt& stmt) {
 }
 
 // The last one counts.
-void add(Touches& touches, const Touch& touch) {
+void add(Effects& effects, const Effect& effect) {
   const auto found =
-      std::find_if(touches.begin(), touches.end(), [&](const Touch& one) { return one.same_access(touch); });
-  if (found == touches.end())
-    touches.push_back(touch);
+      std::find_if(effects.begin(), effects.end(), [&](const Effect& one) { return one.same_access(effect); });
+  if (found == effects.end())
+    effects.push_back(effect);
   else
-    *found = touch;
+    *found = effect;
 }
 
 // Either may be what happened.
-void merge(Touches& touches, const Touches& others) {
-  for (const Touch& other : others) {
+void merge(Effects& effects, const Effects& others) {
+  for (const Effect& other : others) {
     const auto found =
-        std::find_if(touches.begin(), touches.end(), [&](const Touch& one) { return one.same_access(other); });
-    if (found == touches.end()) {
-      touches.push_back(other);
+        std::find_if(effects.begin(), effects.end(), [&](const Effect& one) { return one.same_access(other); });
+    if (found == effects.end()) {
+      effects.push_back(other);
       continue;
     }
     found->waited = found->waited && other.waited;
@@ -102,31 +102,31 @@ class Placement {
     return memory->scope == ir::Scope::shared || memory->scope == ir::Scope::global;
   }
 
-  Touches of(const Expr& expr, bool collective) const {
-    Touches touches;
-    ir::each_touch(expr, [&](const ir::Buffer& buffer, bool writes) {
-      if (counts(buffer)) add(touches, {memory_of(buffer), writes, collective});
+  Effects of(const Expr& expr, bool collective) const {
+    Effects effects;
+    ir::each_effect(expr, [&](const ir::Buffer& buffer, bool writes) {
+      if (counts(buffer)) add(effects, {memory_of(buffer), writes, collective});
     });
-    return touches;
+    return effects;
   }
 
-  Touches of(const Stmt& stmt) const {
+  Effects of(const Stmt& stmt) const {
     const bool collective = !simt_ || is_collective(stmt);
-    Touches touches;
+    Effects effects;
     // Atomic updates of different threads do not disturb each other, but what reads or writes plainly does.
-    ir::each_touch(stmt, [&](const ir::Buffer& buffer, bool writes) {
-      if (counts(buffer)) add(touches, {memory_of(buffer), writes, collective});
+    ir::each_effect(stmt, [&](const ir::Buffer& buffer, bool writes) {
+      if (counts(buffer)) add(effects, {memory_of(buffer), writes, collective});
     });
-    return touches;
+    return effects;
   }
 
   // Tiles that share memory: whatever comes second may destroy what the first one left, or reads. That two tiles do is
   // not the program's choice, so that it cannot order what its threads do there, each for itself. TMA may
   // fill a tile again once all threads have told a barrier that they have read it, and have waited there: where a
   // program fills tiles by itself it says so in that way.
-  bool conflict(const Touches& before, const Touches& now, bool by_tma = false) const {
-    for (const Touch& a : before)
-      for (const Touch& b : now) {
+  bool conflict(const Effects& before, const Effects& now, bool by_tma = false) const {
+    for (const Effect& a : before)
+      for (const Effect& b : now) {
         if (a.memory == b.memory ? ordered_.contains(a.memory) : !share_(a.memory, b.memory)) continue;
         if (by_tma && a.memory == b.memory && !a.writes && a.waited) continue;
         if ((a.writes || b.writes) && (a.collective || b.collective || a.memory != b.memory)) return true;
@@ -134,12 +134,12 @@ class Placement {
     return false;
   }
 
-  static void note(Touches& pending, const Touches& touches) {
-    for (const Touch& touch : touches) add(pending, touch);
+  static void note(Effects& pending, const Effects& effects) {
+    for (const Effect& effect : effects) add(pending, effect);
   }
 
-  void sync_before(const Touches& touches, Span span, State& state, std::vector<Stmt>& out, bool by_tma = false) const {
-    if (!conflict(state.pending, touches, by_tma)) return;
+  void sync_before(const Effects& effects, Span span, State& state, std::vector<Stmt>& out, bool by_tma = false) const {
+    if (!conflict(state.pending, effects, by_tma)) return;
     out.push_back(ir::make_stmt(sync_, span));
     state.pending.clear();
   }
@@ -152,7 +152,7 @@ class Placement {
 
   // Each thread waits for what it has issued: then it is as if all did it here, without a barrier since.
   static void wait(const ir::Async& async, State& state) {
-    Touches* running = async.op == ir::AsyncOp::wait_gemms    ? &state.wgmmas
+    Effects* running = async.op == ir::AsyncOp::wait_gemms    ? &state.wgmmas
                        : async.op == ir::AsyncOp::wait_stores ? &state.stores
                        : async.op == ir::AsyncOp::wait_copies ? &state.copies
                                                               : nullptr;
@@ -163,12 +163,12 @@ class Placement {
 
   static void tell(const ir::Barrier& barrier, State& state) {
     const ir::BufferData* here = barrier.barrier.buffer.get();
-    for (Touch& touch : state.pending) {
-      const bool told = std::find(touch.told.begin(), touch.told.end(), here) != touch.told.end();
+    for (Effect& effect : state.pending) {
+      const bool told = std::find(effect.told.begin(), effect.told.end(), here) != effect.told.end();
       if (barrier.op == ir::BarrierOp::wait)
-        touch.waited = touch.waited || told;
+        effect.waited = effect.waited || told;
       else if (barrier.op != ir::BarrierOp::expect && barrier.threads == 0 && !told)
-        touch.told.push_back(here);
+        effect.told.push_back(here);
     }
   }
 
@@ -191,22 +191,22 @@ class Placement {
   }
 
   void place_leaf(const Stmt& stmt, State& state, std::vector<Stmt>& out) {
-    Touches touches = of(stmt);
+    Effects effects = of(stmt);
     const auto scratch = scratch_buffers_.find(stmt.get());
-    if (scratch != scratch_buffers_.end()) add(touches, {scratch->second.get(), true, true});
+    if (scratch != scratch_buffers_.end()) add(effects, {scratch->second.get(), true, true});
     const auto* copy = ir::as<ir::Copy>(stmt);
     const ir::CopyMode mode = copy ? copy->mode : ir::CopyMode::complete;
-    sync_before(touches, stmt->span, state, out, mode == ir::CopyMode::bulk_load);
+    sync_before(effects, stmt->span, state, out, mode == ir::CopyMode::bulk_load);
     // Whoever reads what TMA loads has waited for it at its barrier.
-    if (mode != ir::CopyMode::bulk_load) note(state.pending, touches);
+    if (mode != ir::CopyMode::bulk_load) note(state.pending, effects);
     const auto* gemm = ir::as<ir::Gemm>(stmt);
     if (scratch != scratch_buffers_.end()) {
       state.pending = {{scratch->second.get(), false, true}};
       if (gemm) note(state.pending, of(stmt));  // which reads its operands on
     }
-    if (gemm && gemm->asynchronous) note(state.wgmmas, touches);
-    if (mode == ir::CopyMode::bulk_store) note(state.stores, touches);
-    if (mode == ir::CopyMode::group) note(state.copies, touches);
+    if (gemm && gemm->asynchronous) note(state.wgmmas, effects);
+    if (mode == ir::CopyMode::bulk_store) note(state.stores, effects);
+    if (mode == ir::CopyMode::group) note(state.copies, effects);
     if (const auto* async = ir::as<ir::Async>(stmt)) wait(*async, state);
     if (const auto* barrier = ir::as<ir::Barrier>(stmt)) tell(*barrier, state);
     out.push_back(stmt);
@@ -214,7 +214,7 @@ class Placement {
 
   // All threads go the same way.
   void place_choice(const Stmt& stmt, const ir::If& choice, State& state, std::vector<Stmt>& out) {
-    const Touches read = of(choice.condition, true);
+    const Effects read = of(choice.condition, true);
     sync_before(read, stmt->span, state, out);
     note(state.pending, read);
     State other = state;
@@ -226,7 +226,7 @@ class Placement {
 
   // What an iteration leaves behind is there when the next one begins.
   void place_loop(const Stmt& stmt, const Expr& control, const Stmt& body, State& state, std::vector<Stmt>& out) {
-    const Touches read = of(control, true);
+    const Effects read = of(control, true);
     sync_before(read, stmt->span, state, out);
     note(state.pending, read);
     // Once before the loop, rather than in each iteration.

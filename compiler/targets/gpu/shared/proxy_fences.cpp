@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
-#include "compiler/ir/touches.h"
 
 namespace tilepilot::targets::gpu {
 
@@ -16,7 +16,7 @@ bool writes_shared(const Stmt& stmt) {
     const auto* copy = ir::as<ir::Copy>(part);
     if (copy && copy->mode == ir::CopyMode::bulk_load) return false;
     bool found = false;
-    ir::each_own_touch(part, [&](const ir::Buffer& buffer, bool writes) {
+    ir::each_own_effect(part, [&](const ir::Buffer& buffer, bool writes) {
       found |= writes && ir::memory_of(buffer)->scope == ir::Scope::shared;
     });
     return found;

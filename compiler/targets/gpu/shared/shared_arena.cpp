@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/ir/touches.h"
+#include "compiler/ir/effects.h"
 
 namespace tilepilot::targets::gpu {
 namespace {
@@ -33,7 +33,7 @@ class Uses {
   }
 
   void note_all(const ir::Stmt& stmt) {
-    ir::each_touch(stmt, [&](const ir::Buffer& buffer, bool) { note(buffer); });
+    ir::each_effect(stmt, [&](const ir::Buffer& buffer, bool) { note(buffer); });
     ir::walk(
         stmt,
         [&](const ir::Stmt& part) {

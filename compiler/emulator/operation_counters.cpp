@@ -1,11 +1,11 @@
-#include "compiler/emulator/tallies.h"
+#include "compiler/emulator/operation_counters.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace tilepilot::emulator {
 
-void Tallies::add_to(Counters& counters) const {
+void OperationCounters::add_to(Counters& counters) const {
   constexpr size_t kWarp = 32;
   for (size_t number = 0; number < table_.size(); ++number) {
     int64_t by_threads = 0, by_warps = 0, of_warp = 0;

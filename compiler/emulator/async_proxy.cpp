@@ -1,4 +1,4 @@
-#include "compiler/emulator/async_engine.h"
+#include "compiler/emulator/async_proxy.h"
 
 #include <fmt/format.h>
 
@@ -13,19 +13,19 @@ using emulated::barrier_action;
 using emulated::bulk_kind;
 using emulated::bulk_request;
 
-void AsyncEngine::start_block() {
+void AsyncProxy::start_block() {
   barriers_.clear();
   defects_before_ = reporter_.count();
   groups_.assign(static_cast<size_t>(block_.size() + 127) / 128, {});
   owns_.assign(static_cast<size_t>(block_.size()), {});
 }
 
-void AsyncEngine::misuse(const Moment& first, const Moment& second, std::string message) {
+void AsyncProxy::misuse(const Moment& first, const Moment& second, std::string message) {
   if (reporter_.is_new(DefectKind::barrier_misuse, first, second))
     reporter_.add(DefectKind::barrier_misuse, first, second, std::move(message));
 }
 
-void AsyncEngine::init(int64_t at, int64_t count, const Moment& now) {
+void AsyncProxy::init(int64_t at, int64_t count, const Moment& now) {
   PhaseBarrier& barrier = barriers_[at];
   if (barrier.count != 0 && !barrier.copies.empty())
     misuse(barrier.init, now,
@@ -36,7 +36,7 @@ void AsyncEngine::init(int64_t at, int64_t count, const Moment& now) {
   if (count < 1) misuse(now, now, fmt::format("a barrier for {} arrivals", count));
 }
 
-void AsyncEngine::end_block() {
+void AsyncProxy::end_block() {
   check_groups();
   const auto pending = [&](const Moment& begun, const std::string& what, const char* lacks) {
     if (reporter_.is_new(DefectKind::pending_copy, begun, begun))
@@ -45,33 +45,31 @@ void AsyncEngine::end_block() {
   for (const Own& own : owns_) {
     for (const Read& read : own.stores.under_way)
       pending(read.begun,
-              fmt::format("the copy engine still reads {} bytes of its memory for {}", read.bytes,
-                          reporter_.thread(read.begun)),
+              fmt::format("TMA still reads {} bytes of its memory for {}", read.bytes, reporter_.thread(read.begun)),
               "which has not waited for its stores");
-    for (const Read& read : own.products.under_way)
-      pending(read.begun, fmt::format("a product of {} still reads its memory", reporter_.thread(read.begun)),
+    for (const Read& read : own.wgmma.under_way)
+      pending(read.begun, fmt::format("a wgmma of {} still reads its memory", reporter_.thread(read.begun)),
               "for which no `wgmma_wait` has waited");
   }
   for (const auto& [at, barrier] : barriers_)
     for (const Copy& copy : barrier.copies)
       pending(copy.begun,
-              fmt::format("the copy engine still writes {} bytes of its memory for {}", copy.bytes,
-                          reporter_.thread(copy.begun)),
+              fmt::format("TMA still writes {} bytes of its memory for {}", copy.bytes, reporter_.thread(copy.begun)),
               "and nobody has waited for them at their barrier");
-  for (const AsyncEngine* peer : peers_) {
+  for (const AsyncProxy* peer : peers_) {
     if (peer == this) continue;
     for (const auto& [at, barrier] : peer->barriers_)
       for (const Copy& copy : barrier.copies)
         if (copy.source == this)
-          pending(copy.begun,
-                  fmt::format("the copy engine still reads {} bytes of its memory for {}", copy.bytes,
-                              reporter_.thread(copy.begun)),
-                  "and the block that gets them has not waited for them");
+          pending(
+              copy.begun,
+              fmt::format("TMA still reads {} bytes of its memory for {}", copy.bytes, reporter_.thread(copy.begun)),
+              "and the block that gets them has not waited for them");
   }
 }
 
 // Who comes to know of the barrier by its use alone, as by a wait for others that know it, knows too late.
-AsyncEngine::PhaseBarrier* AsyncEngine::find(const emulated::shared_place& at, const Moment& now) {
+AsyncProxy::PhaseBarrier* AsyncProxy::find(const emulated::shared_place& at, const Moment& now) {
   const auto found = barriers_.find(at.at);
   if (found != barriers_.end()) {
     const Moment& init = found->second.init;
@@ -89,27 +87,27 @@ AsyncEngine::PhaseBarrier* AsyncEngine::find(const emulated::shared_place& at, c
   return nullptr;
 }
 
-void AsyncEngine::announce(const Moment& now) {
+void AsyncProxy::announce(const Moment& now) {
   for (auto& [at, barrier] : barriers_)
     if (barrier.init.thread == now.thread) barrier.announced = now;
 }
 
-void AsyncEngine::check_announced(const PhaseBarrier& barrier, int64_t at, const Moment& now) {
+void AsyncProxy::check_announced(const PhaseBarrier& barrier, int64_t at, const Moment& now) {
   const bool is_announced = barrier.announced.epoch != 0 && clocks_.is_ordered(barrier.announced, now.thread);
   if (is_announced || fences_.covers(barrier.init, now.thread)) return;
   if (!reporter_.is_new(DefectKind::missing_fence, barrier.init, now)) return;
   reporter_.add(DefectKind::missing_fence, barrier.init, now,
-                fmt::format("the copy engine need not know the barrier at byte {}, which {} makes at {}: no "
+                fmt::format("TMA need not know the barrier at byte {}, which {} makes at {}: no "
                             "`fence_barriers` stands between",
                             at, reporter_.thread(barrier.init), reporter_.place(barrier.init.site)));
 }
 
-AsyncEngine* AsyncEngine::reach(int64_t block, const char* does, const Moment& now) {
+AsyncProxy* AsyncProxy::peer_of(int64_t block, const char* does, const Moment& now) {
   std::string why;
   if (block < 0 || block >= static_cast<int64_t>(peers_.size())) {
     why = fmt::format("of a cluster of {}", peers_.size());
   } else {
-    AsyncEngine* peer = peers_[static_cast<size_t>(block)];
+    AsyncProxy* peer = peers_[static_cast<size_t>(block)];
     if (peer->block_.has_begun() && !peer->block_.has_ended()) return peer;
     why = peer->block_.has_begun() ? "of the cluster, which has ended" : "of the cluster, which need not have begun";
   }
@@ -119,20 +117,20 @@ AsyncEngine* AsyncEngine::reach(int64_t block, const char* does, const Moment& n
   return nullptr;
 }
 
-int64_t AsyncEngine::act(barrier_action action, const emulated::shared_place& at, int64_t operand) {
+int64_t AsyncProxy::act(barrier_action action, const emulated::shared_place& at, int64_t operand) {
   const Moment now = block_.now();
   if (action == barrier_action::announce) {
     announce(now);
     return 0;
   }
   if (action == barrier_action::arrive_remote) {
-    AsyncEngine* peer = reach(operand, "arrives in", now);
-    PhaseBarrier* barrier = peer && peer->memories_.touch_barrier(at, false, now) ? peer->find(at, now) : nullptr;
+    AsyncProxy* peer = peer_of(operand, "arrives in", now);
+    PhaseBarrier* barrier = peer && peer->memories_.access_barrier(at, false, now) ? peer->find(at, now) : nullptr;
     if (barrier == nullptr) block_.abandon();
     peer->arrive(*barrier, at.at, now);
     return 0;
   }
-  if (!memories_.touch_barrier(at, action == barrier_action::init, now)) return 1;
+  if (!memories_.access_barrier(at, action == barrier_action::init, now)) return 1;
   if (action == barrier_action::init) {
     init(at.at, operand, now);
     return 0;
@@ -161,7 +159,7 @@ int64_t AsyncEngine::act(barrier_action action, const emulated::shared_place& at
   }
 }
 
-void AsyncEngine::arrive(PhaseBarrier& barrier, int64_t at, const Moment& now) {
+void AsyncProxy::arrive(PhaseBarrier& barrier, int64_t at, const Moment& now) {
   if (barrier.pending == 0) {
     misuse(barrier.init, now,
            fmt::format("{} arrives at the barrier at byte {}, which has had its {} arrivals of this phase",
@@ -173,7 +171,7 @@ void AsyncEngine::arrive(PhaseBarrier& barrier, int64_t at, const Moment& now) {
   complete_if_due(barrier, at);
 }
 
-void AsyncEngine::complete_if_due(PhaseBarrier& barrier, int64_t at) {
+void AsyncProxy::complete_if_due(PhaseBarrier& barrier, int64_t at) {
   if (barrier.pending != 0 || barrier.bytes != 0) return;
   barrier.pending = barrier.count;
   ++barrier.phase;
@@ -182,7 +180,7 @@ void AsyncEngine::complete_if_due(PhaseBarrier& barrier, int64_t at) {
 }
 
 // The running thread has seen that a phase is over: so are the copies that belong to it.
-void AsyncEngine::learn(PhaseBarrier& barrier, int64_t at) {
+void AsyncProxy::learn(PhaseBarrier& barrier, int64_t at) {
   std::vector<Copy> rest;
   for (const Copy& copy : barrier.copies) {
     if (copy.phase >= barrier.phase) {
@@ -199,14 +197,14 @@ void AsyncEngine::learn(PhaseBarrier& barrier, int64_t at) {
 }
 
 // A row of a box, along its innermost axis.
-struct AsyncEngine::Box {
+struct AsyncProxy::Box {
   std::array<int64_t, 5> coordinates;
   int64_t at;    // in shared memory, before the swizzle
   char* shared;  // the arena
   int64_t row_bytes;
 };
 
-bool AsyncEngine::is_possible(const bulk_request& request, int64_t bytes, const Moment& now) {
+bool AsyncProxy::is_possible(const bulk_request& request, int64_t bytes, const Moment& now) {
   std::string why;
   const auto not_multiple = [&](int64_t value, int64_t of, const char* what) {
     if (why.empty() && value % of != 0) why = fmt::format("{} is {}, no multiple of {}", what, value, of);
@@ -237,7 +235,7 @@ bool AsyncEngine::is_possible(const bulk_request& request, int64_t bytes, const 
   return false;
 }
 
-void AsyncEngine::move_row(const bulk_request& request, const Box& row, const Moment& now, Counters& counters) {
+void AsyncProxy::move_row(const bulk_request& request, const Box& row, const Moment& now, Counters& counters) {
   const auto& map = *request.map;
   const bool loads = request.kind == bulk_kind::load;
   bool inside = true;
@@ -280,7 +278,7 @@ void AsyncEngine::move_row(const bulk_request& request, const Box& row, const Mo
   }
 }
 
-void AsyncEngine::move_box(const bulk_request& request, char* shared, const Moment& now, Counters& counters) {
+void AsyncProxy::move_box(const bulk_request& request, char* shared, const Moment& now, Counters& counters) {
   const auto& map = *request.map;
   Box row{{}, request.shared.at, shared - request.shared.at, map.box[0] * int64_t{map.element_bytes}};
   int64_t rows = 1;
@@ -295,7 +293,7 @@ void AsyncEngine::move_box(const bulk_request& request, char* shared, const Mome
 }
 
 // To this block's memory, for a thread of this or another block of the cluster.
-void AsyncEngine::load_into(const bulk_request& request, int64_t bytes, const Moment& now, Counters& counters) {
+void AsyncProxy::load_into(const bulk_request& request, int64_t bytes, const Moment& now, Counters& counters) {
   char* shared = memories_.begin_write(request.shared, bytes, now);
   PhaseBarrier* barrier = shared == nullptr ? nullptr : find(request.barrier, now);
   if (barrier == nullptr) return;
@@ -315,9 +313,9 @@ void AsyncEngine::load_into(const bulk_request& request, int64_t bytes, const Mo
 }
 
 // The source may be written again by who knows that the phase of that block's barrier is over.
-void AsyncEngine::copy_to_block(const bulk_request& request, Counters& counters) {
+void AsyncProxy::copy_to_block(const bulk_request& request, Counters& counters) {
   const Moment now = block_.now();
-  AsyncEngine* peer = reach(request.blocks, "copies to", now);
+  AsyncProxy* peer = peer_of(request.blocks, "copies to", now);
   if (peer == nullptr) block_.abandon();
   Moment begun = now;
   const char* from = memories_.begin_read(request.from, request.bytes, begun);
@@ -334,7 +332,7 @@ void AsyncEngine::copy_to_block(const bulk_request& request, Counters& counters)
   peer->complete_if_due(*barrier, request.barrier.at);
 }
 
-void AsyncEngine::copy(const bulk_request& request, Counters& counters) {
+void AsyncProxy::copy(const bulk_request& request, Counters& counters) {
   const Moment now = block_.now();
   int64_t bytes = request.bytes;
   if (const auto* map = request.map) {
@@ -348,7 +346,7 @@ void AsyncEngine::copy(const bulk_request& request, Counters& counters) {
     if (request.blocks == 0) return load_into(request, bytes, now, counters);
     for (int64_t rank = 0; rank < 32; ++rank) {
       if ((request.blocks >> rank & 1u) == 0) continue;
-      AsyncEngine* peer = reach(rank, "loads into", now);
+      AsyncProxy* peer = peer_of(rank, "loads into", now);
       if (peer == nullptr) block_.abandon();
       peer->load_into(request, bytes, now, counters);
     }
@@ -369,7 +367,7 @@ void AsyncEngine::copy(const bulk_request& request, Counters& counters) {
   own().stores.under_way.push_back({request.shared.at, bytes, own().stores.groups, begun});
 }
 
-void AsyncEngine::end_reads(Reads& reads, int64_t under_way, const Moment& end) {
+void AsyncProxy::end_reads(Reads& reads, int64_t under_way, const Moment& end) {
   while (!reads.under_way.empty() && reads.under_way.front().group < reads.groups - under_way) {
     const Read& read = reads.under_way.front();
     Moment over = end;
@@ -379,7 +377,7 @@ void AsyncEngine::end_reads(Reads& reads, int64_t under_way, const Moment& end) 
   }
 }
 
-void AsyncEngine::wait_stores(int64_t under_way, bool written) {
+void AsyncProxy::wait_stores(int64_t under_way, bool written) {
   const Moment now = block_.now();
   end_reads(own().stores, under_way, now);
   std::deque<Write>& writes = own().writes;
@@ -392,7 +390,7 @@ void AsyncEngine::wait_stores(int64_t under_way, bool written) {
   }
 }
 
-std::string AsyncEngine::describe(int64_t at) const {
+std::string AsyncProxy::describe(int64_t at) const {
   const auto found = barriers_.find(at);
   if (found == barriers_.end()) return "";
   const PhaseBarrier& barrier = found->second;

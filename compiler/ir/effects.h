@@ -1,4 +1,4 @@
-// What statements read and write: elements and regions of buffers alike.
+// Memory effects of statements: which buffers they read and write, by element or by region.
 #pragma once
 
 #include <functional>
@@ -14,28 +14,28 @@ using BufferSet = std::unordered_set<const BufferData*>;
 const BufferData* memory_of(const BufferData& buffer);
 inline const BufferData* memory_of(const Buffer& buffer) { return memory_of(*buffer); }
 
-// Told of a buffer, by the name that stands there, which may be a view's, and whether it is written.
-using OnTouch = std::function<void(const Buffer& buffer, bool writes)>;
+// Receives a buffer, by the name that stands there, which may be a view's, and whether it is written.
+using OnEffect = std::function<void(const Buffer& buffer, bool writes)>;
 // Of each element and region that the statement, or one below it, reads or writes; of what an expression loads. An
 // operator that accumulates reads what it writes.
-void each_touch(const Stmt& stmt, const OnTouch& on_touch);
-void each_touch(const Expr& expr, const OnTouch& on_touch);
+void each_effect(const Stmt& stmt, const OnEffect& on_effect);
+void each_effect(const Expr& expr, const OnEffect& on_effect);
 // Of the statement itself alone: not of those below it, nor of what its expressions load.
-void each_own_touch(const Stmt& stmt, const OnTouch& on_touch);
+void each_own_effect(const Stmt& stmt, const OnEffect& on_effect);
 
-struct Touched {
+struct Effects {
   BufferSet reads, writes;
-  void add(const Touched& other);
+  void add(const Effects& other);
 };
-Touched touched_buffers(const Stmt& stmt);  // by the names that stand there
-Touched touched_memory(const Stmt& stmt);   // behind views
+Effects effects_of(const Stmt& stmt);         // by the names that stand there
+Effects memory_effects_of(const Stmt& stmt);  // behind views
 
 // How often it names the buffer, by this name; or writes it.
-int count_touches(const Stmt& stmt, const BufferData* buffer);
+int count_accesses(const Stmt& stmt, const BufferData* buffer);
 int count_writes(const Stmt& stmt, const BufferData* buffer);
 
 // Whether it names one of them.
-bool touches_any(const Stmt& stmt, const BufferSet& buffers);
+bool accesses_any(const Stmt& stmt, const BufferSet& buffers);
 // Whether it writes one that is wanted.
 bool writes_any(const Stmt& stmt, const std::function<bool(const Buffer&)>& wanted);
 

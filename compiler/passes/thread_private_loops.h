@@ -5,6 +5,6 @@
 
 namespace tilepilot::passes {
 
-ir::Stmt own_loops(const ir::Stmt& body);
+ir::Stmt thread_private_loops(const ir::Stmt& body);
 
 }  // namespace tilepilot::passes

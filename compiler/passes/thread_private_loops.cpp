@@ -1,4 +1,4 @@
-#include "compiler/passes/own_loops.h"
+#include "compiler/passes/thread_private_loops.h"
 
 #include <algorithm>
 
@@ -11,7 +11,7 @@ using namespace ir;
 
 namespace {
 
-class OwnLoops : public Rewriter {
+class ThreadPrivateLoops : public Rewriter {
  public:
   using Rewriter::rewrite;
 
@@ -42,6 +42,6 @@ class OwnLoops : public Rewriter {
 
 }  // namespace
 
-Stmt own_loops(const Stmt& body) { return OwnLoops().rewrite(body); }
+Stmt thread_private_loops(const Stmt& body) { return ThreadPrivateLoops().rewrite(body); }
 
 }  // namespace tilepilot::passes

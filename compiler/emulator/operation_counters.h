@@ -1,4 +1,4 @@
-// How often the threads of a block come to each tally of their kernel, and what that is in operations.
+// Operation counters: how often the threads of a block execute each of their kernel, and what that is in operations.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,10 @@
 
 namespace tilepilot::emulator {
 
-class Tallies {
+class OperationCounters {
  public:
-  Tallies(const std::vector<Tally>& table, size_t threads) : table_(table), counts_(table.size() * threads) {}
+  OperationCounters(const std::vector<OperationCounter>& table, size_t threads)
+      : table_(table), counts_(table.size() * threads) {}
 
   void start_block() { counts_.assign(counts_.size(), 0); }
   uint64_t* of(int thread) { return counts_.data() + static_cast<size_t>(thread) * table_.size(); }
@@ -17,8 +18,8 @@ class Tallies {
   void add_to(Counters& counters) const;
 
  private:
-  const std::vector<Tally>& table_;
-  std::vector<uint64_t> counts_;  // by thread, then by tally
+  const std::vector<OperationCounter>& table_;
+  std::vector<uint64_t> counts_;  // by thread, then by counter
 };
 
 }  // namespace tilepilot::emulator

@@ -1,4 +1,4 @@
-// What threads of a block do where they meet.
+// Collective operations of the threads of a block.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -158,7 +158,7 @@ bool Block::agree_on(const ir::Stmt& stmt, const Group& group) {
   const auto differs_elsewhere = [&](auto is_same) {
     return !std::all_of(group.begin(), group.end(), [&](const Thread* other) { return is_same(*other); });
   };
-  for (const ir::BufferData* buffer : ir::touched_memory(stmt).reads) {
+  for (const ir::BufferData* buffer : ir::memory_effects_of(stmt).reads) {
     const auto mine = leader.tiles.find(buffer);
     if (mine == leader.tiles.end()) continue;
     const auto is_same = [&](const Thread& other) { return other.tiles.at(buffer).bytes == mine->second.bytes; };
@@ -191,7 +191,7 @@ bool Block::agree_on(const ir::Stmt& stmt, const Group& group) {
 
 // What one thread wrote to a buffer of its own, it wrote for all.
 void Block::share(const ir::Stmt& stmt, const Group& group) {
-  for (const ir::BufferData* buffer : ir::touched_memory(stmt).writes) {
+  for (const ir::BufferData* buffer : ir::memory_effects_of(stmt).writes) {
     const auto mine = group.front()->tiles.find(buffer);
     if (mine == group.front()->tiles.end()) continue;
     for (size_t k = 1; k < group.size(); ++k) {

@@ -1,5 +1,5 @@
 // What statements are said to read and write.
-#include "compiler/ir/touches.h"
+#include "compiler/ir/effects.h"
 
 #include <gtest/gtest.h>
 
@@ -46,38 +46,38 @@ class Touches : public ::testing::Test {
 };
 
 TEST_F(Touches, AreCountedByName) {
-  EXPECT_EQ(count_touches(kernel_.body, tile("v")), 2);
+  EXPECT_EQ(count_accesses(kernel_.body, tile("v")), 2);
   EXPECT_EQ(count_writes(kernel_.body, tile("v")), 1);
-  EXPECT_EQ(count_touches(kernel_.body, tile("s")), 0);
-  EXPECT_EQ(count_touches(all_[0], tile("a")), 0);
+  EXPECT_EQ(count_accesses(kernel_.body, tile("s")), 0);
+  EXPECT_EQ(count_accesses(all_[0], tile("a")), 0);
 }
 
 TEST_F(Touches, OfViewsAreOfTheirMemory) {
-  EXPECT_TRUE(touched_buffers(all_[0]).writes.contains(tile("v")));
-  EXPECT_FALSE(touched_buffers(all_[0]).writes.contains(tile("s")));
-  EXPECT_TRUE(touched_memory(all_[0]).writes.contains(tile("s")));
-  EXPECT_TRUE(touched_memory(all_[3]).reads.contains(tile("s")));
+  EXPECT_TRUE(effects_of(all_[0]).writes.contains(tile("v")));
+  EXPECT_FALSE(effects_of(all_[0]).writes.contains(tile("s")));
+  EXPECT_TRUE(memory_effects_of(all_[0]).writes.contains(tile("s")));
+  EXPECT_TRUE(memory_effects_of(all_[3]).reads.contains(tile("s")));
   EXPECT_EQ(memory_of(*tile("v")), tile("s"));
   EXPECT_EQ(memory_of(*tile("s")), tile("s"));
 }
 
 TEST_F(Touches, OfProductsThatAccumulateAreReads) {
-  EXPECT_TRUE(touched_buffers(all_[1]).reads.contains(tile("c")));
-  EXPECT_FALSE(touched_buffers(all_[2]).reads.contains(tile("c")));
-  EXPECT_TRUE(touched_buffers(all_[2]).writes.contains(tile("c")));
+  EXPECT_TRUE(effects_of(all_[1]).reads.contains(tile("c")));
+  EXPECT_FALSE(effects_of(all_[2]).reads.contains(tile("c")));
+  EXPECT_TRUE(effects_of(all_[2]).writes.contains(tile("c")));
 }
 
 TEST_F(Touches, OfAStatementItselfLeaveOutWhatIsBelow) {
   int own = 0, all = 0;
-  each_own_touch(all_[0], [&](const Buffer&, bool) { ++own; });
-  each_touch(all_[0], [&](const Buffer&, bool) { ++all; });
+  each_own_effect(all_[0], [&](const Buffer&, bool) { ++own; });
+  each_effect(all_[0], [&](const Buffer&, bool) { ++all; });
   EXPECT_EQ(own, 0);
   EXPECT_EQ(all, 3);
 }
 
 TEST_F(Touches, AreSearchedFor) {
-  EXPECT_TRUE(touches_any(all_[0], {tile("a"), tile("v")}));
-  EXPECT_FALSE(touches_any(all_[0], {tile("a"), tile("s")}));
+  EXPECT_TRUE(accesses_any(all_[0], {tile("a"), tile("v")}));
+  EXPECT_FALSE(accesses_any(all_[0], {tile("a"), tile("s")}));
   const auto is_fragment = [](const Buffer& buffer) { return buffer->scope == Scope::fragment; };
   EXPECT_TRUE(writes_any(kernel_.body, is_fragment));
   EXPECT_FALSE(writes_any(all_[3], is_fragment));

@@ -1,4 +1,4 @@
-#include "compiler/interpret/meetings.h"
+#include "compiler/interpret/collectives.h"
 
 #include <algorithm>
 
@@ -30,7 +30,7 @@ class Grouping {
     });
   }
 
-  MeetingGroups run() {
+  CollectiveGroups run() {
     visit(kernel_.body, std::vector<bool>(threads_.size(), true));
     return std::move(groups_);
   }
@@ -40,7 +40,7 @@ class Grouping {
   const ir::Kernel& kernel_;
   std::vector<Scope> threads_;
   std::unordered_map<const ir::VarData*, ir::Expr> lets_;  // of thread indices alone
-  MeetingGroups groups_;
+  CollectiveGroups groups_;
 
   // In terms of the thread variables, or null.
   ir::Expr by_thread(const ir::Expr& expr) const {
@@ -77,7 +77,7 @@ class Grouping {
   }
 
   void visit(const ir::Stmt& stmt, const std::vector<bool>& here) {
-    if (is_meeting(stmt)) {
+    if (is_collective(stmt)) {
       if (std::find(here.begin(), here.end(), false) != here.end()) groups_[stmt.get()] = here;
       return;
     }
@@ -112,24 +112,24 @@ const ir::Concurrent* concurrent_roles(const ir::Kernel& kernel) {
   return block && block->body.size() == 1 ? as<ir::Concurrent>(block->body[0]) : nullptr;
 }
 
-MeetingGroups meeting_groups(Session& session, const ir::Kernel& kernel) {
-  return has_threads(kernel) ? Grouping(session, kernel).run() : MeetingGroups{};
+CollectiveGroups collective_groups(Session& session, const ir::Kernel& kernel) {
+  return has_threads(kernel) ? Grouping(session, kernel).run() : CollectiveGroups{};
 }
 
-bool is_meeting(const ir::Stmt& stmt) {
+bool is_collective(const ir::Stmt& stmt) {
   if (as<ir::Sync>(stmt) || as<ir::AllReduce>(stmt) || as<ir::Shuffle>(stmt)) return true;
   if (const auto* loop = as<ir::For>(stmt)) return loop->kind == ir::LoopKind::parallel;
   const bool moves = as<ir::Copy>(stmt) || as<ir::Fill>(stmt);
   return ir::is_tile_operator(*stmt) && !(moves && has_local_region(stmt));
 }
 
-ir::BufferSet own_buffers(const ir::Kernel& kernel) {
+ir::BufferSet thread_private_buffers(const ir::Kernel& kernel) {
   ir::BufferSet met, own;
   ir::walk(
       kernel.body,
       [&](const ir::Stmt& stmt) {
-        if (!is_meeting(stmt) || as<ir::AllReduce>(stmt) || as<ir::Shuffle>(stmt)) return;
-        ir::each_touch(stmt, [&](const ir::Buffer& buffer, bool) { met.insert(ir::memory_of(buffer)); });
+        if (!is_collective(stmt) || as<ir::AllReduce>(stmt) || as<ir::Shuffle>(stmt)) return;
+        ir::each_effect(stmt, [&](const ir::Buffer& buffer, bool) { met.insert(ir::memory_of(buffer)); });
       },
       [](const ir::Expr&) {});
   for (const ir::Buffer& buffer : kernel.allocations) {

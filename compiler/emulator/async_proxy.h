@@ -1,5 +1,5 @@
-// What goes on beside the threads of a block: hardware barriers with phases, bulk copies, asynchronous products. A copy
-// moves its bytes at once, but counts as under way until somebody waits for it.
+// The async proxy: hardware barriers with phases, bulk copies and wgmma. A copy moves its bytes at once, but counts as
+// outstanding until a thread waits for it.
 #pragma once
 
 #include <deque>
@@ -9,16 +9,16 @@
 
 namespace tilepilot::emulator {
 
-class AsyncEngine {
+class AsyncProxy {
  public:
-  AsyncEngine(Memories& memories, Clocks& clocks, FenceLog& fences, Reporter& reporter, Block& block)
+  AsyncProxy(Memories& memories, Clocks& clocks, FenceLog& fences, Reporter& reporter, Block& block)
       : memories_(memories), clocks_(clocks), fences_(fences), reporter_(reporter), block_(block) {}
 
   void start_block();
   // All threads have left: nothing may still read or write the block's memory.
   void end_block();
   // Of all blocks of the cluster, this one among them.
-  void set_peers(std::vector<AsyncEngine*> peers) { peers_ = std::move(peers); }
+  void set_peers(std::vector<AsyncProxy*> peers) { peers_ = std::move(peers); }
   // The running thread's.
   int64_t act(emulated::barrier_action action, const emulated::shared_place& at, int64_t operand);
   void copy(const emulated::bulk_request& request, Counters& counters);
@@ -27,29 +27,29 @@ class AsyncEngine {
   void wait_stores(int64_t under_way, bool written);
   void fence() { fences_.add(block_.now().thread); }
 
-  // The running thread's: registers that it has written so far are there for products to come.
-  void fence_products(uint32_t fences) { own().fences = fences; }
+  // The running thread's: registers that it has written so far are visible to later wgmma.
+  void fence_wgmma(uint32_t fences) { own().fences = fences; }
 
   // A warp's. `fences`: the number that registers bear which were written last.
   void multiply(int first_thread, std::span<void* const> lanes, uint32_t fences);
-  void commit_products() { ++own().products.groups; }
-  void wait_products(int first_thread, int64_t under_way);
+  void commit_wgmma() { ++own().wgmma.groups; }
+  void wait_wgmma(int first_thread, int64_t under_way);
 
   // What a barrier waits for.
   std::string describe(int64_t at) const;
   // The block is over: where its threads did something wrong, waits for another phase than they needed are the cause.
   void tell_wrong_phases();
 
-  // That of a block of the cluster, which the running thread `does` something to. Null: there is none that runs, which
-  // is told.
-  AsyncEngine* reach(int64_t block, const char* does, const Moment& now);
+  // That of a block of the cluster, which the running thread `does` something to. Null: no such block runs, which is
+  // reported.
+  AsyncProxy* peer_of(int64_t block, const char* does, const Moment& now);
   Memories& memories() { return memories_; }
 
  private:
   struct Copy {
     int64_t at, bytes, phase;
     Moment begun;
-    AsyncEngine* source = nullptr;  // of a copy from another block's memory, there at `from`
+    AsyncProxy* source = nullptr;  // of a copy from another block's memory, there at `from`
     int64_t from = 0;
   };
   static constexpr int64_t kNoPhase = INT64_MIN;
@@ -65,8 +65,8 @@ class AsyncEngine {
     Knowledge now, completed;
     std::vector<Copy> copies;  // that nobody has waited for
     Moment init;
-    Moment announced;             // to the copy engine, by who made it
-    bool has_copies = false;      // that it tells of, at any time
+    Moment announced;             // to the async proxy, by the thread that made it
+    bool has_copies = false;      // that it counts, at any time
     std::vector<Waiter> waiters;  // by thread; empty before anybody waits
   };
   // Reads of shared memory, in groups that a thread waits for.
@@ -74,7 +74,7 @@ class AsyncEngine {
     int64_t at, bytes, group;
     Moment begun;
   };
-  // Registers of products under way: sums bear 0 until they are there, those of A what they bore.
+  // Registers of outstanding wgmma: accumulators bear 0 until they are complete, those of A what they bore.
   struct Registers {
     emulated::register_marks marks;
     int64_t group;
@@ -96,9 +96,9 @@ class AsyncEngine {
     std::deque<Read> under_way;
   };
   struct Own {
-    Reads stores, products;
+    Reads stores, wgmma;
     std::deque<Write> writes;
-    uint32_t fences = 0;  // when the last fence for products was
+    uint32_t fences = 0;  // when the last wgmma_fence was
     std::deque<Registers> sums, of_a;
   };
 
@@ -109,21 +109,21 @@ class AsyncEngine {
   Block& block_;
   std::map<int64_t, PhaseBarrier> barriers_;  // by place in shared memory
   std::vector<Own> owns_;                     // of each thread
-  std::vector<AsyncEngine*> peers_;
+  std::vector<AsyncProxy*> peers_;
   size_t defects_before_ = 0;  // the block
-  // A product that not all warps of their group have come to.
+  // A wgmma that not all warps of the warpgroup have executed.
   struct Issue {
     emulated::wgmma_shape shape;
     uint64_t a_place, b_place;
     bool accumulate;
     Moment first;
   };
-  struct WarpGroup {
+  struct Warpgroup {
     std::array<int64_t, 4> counts{};
-    std::deque<Issue> issued;  // of which the last one is the most that any warp has come to
+    std::deque<Issue> issued;  // of which the last one is the most that any warp has executed
     int64_t done = 0;          // before those
   };
-  std::vector<WarpGroup> groups_;
+  std::vector<Warpgroup> groups_;
 
   Own& own() { return owns_[static_cast<size_t>(block_.thread())]; }
   void init(int64_t at, int64_t count, const Moment& now);

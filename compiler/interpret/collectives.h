@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "compiler/ir/touches.h"
+#include "compiler/ir/effects.h"
 
 namespace tilepilot::interpret {
 
@@ -17,13 +17,13 @@ const ir::Concurrent* concurrent_roles(const ir::Kernel& kernel);
 
 // Tile operators, parallel loops, barriers of the block, reductions over threads and shuffles. A copy or fill with a
 // local buffer is each thread's own.
-bool is_meeting(const ir::Stmt& stmt);
+bool is_collective(const ir::Stmt& stmt);
 
-// Which threads come to a meeting, where conditions on the thread index alone and roles around it leave some out.
-using MeetingGroups = std::unordered_map<const ir::StmtNode*, std::vector<bool>>;
-MeetingGroups meeting_groups(Session& session, const ir::Kernel& kernel);
+// Which threads take part in a collective operation, where conditions on the thread index and roles leave some out.
+using CollectiveGroups = std::unordered_map<const ir::StmtNode*, std::vector<bool>>;
+CollectiveGroups collective_groups(Session& session, const ir::Kernel& kernel);
 
-// Local buffers, and fragments that no meeting touches; a view goes with what it views.
-ir::BufferSet own_buffers(const ir::Kernel& kernel);
+// Local buffers, and fragments that no collective operation accesses; a view goes with what it views.
+ir::BufferSet thread_private_buffers(const ir::Kernel& kernel);
 
 }  // namespace tilepilot::interpret
