@@ -255,8 +255,9 @@ def diverge(N):
     return main
 )");
   auto a = random_array(ir::kFloat32, {8}, 9);
-  EXPECT_THAT(failure("diverge(8)(x0)", {a}),
-              "unsupported_tile_feature: the threads of a block synchronise inside, but this condition differs between them");
+  EXPECT_THAT(
+      failure("diverge(8)(x0)", {a}),
+      "unsupported_tile_feature: the threads of a block synchronise inside, but this condition differs between them");
 }
 
 TEST_F(Threads, fail_TileOperatorsAndThreadsOnOneBuffer) {

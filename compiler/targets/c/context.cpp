@@ -115,12 +115,12 @@ std::string place(Context& context, const ir::Buffer& buffer, const std::vector<
     return fmt::format("{}[{}]", context.names.of(buffer), offset(context, buffer, indices));
   const std::vector<int64_t> shape = extents(buffer);
   std::string text;
-  int64_t step = context.lanes.slots;
+  int64_t step = context.lanes.chunk_size;
   for (size_t axis = own->second.axes; axis-- > 0; step *= shape[axis]) {
     if (ir::constant_int(indices[axis]) == 0) continue;
     text = fmt::format("{} * {} + {}", factor(context, indices[axis]), step, text);
   }
-  return fmt::format("{}[{}{}]", own->second.name, text, context.lanes.slot);
+  return fmt::format("{}[{}{}]", own->second.name, text, context.lanes.chunk_lane);
 }
 
 std::string axis_condition(Context& context, const ir::Expr& at, const ir::Expr& extent) {

@@ -47,8 +47,8 @@ struct ScalarCode {
 
 // While the lanes of a parallel loop are written (see lanes.h): what is kept for each lane of the chunk at hand.
 struct LaneState {
-  std::string slot;   // the number of a lane within the chunk
-  int64_t slots = 0;  // how many a chunk has
+  std::string chunk_lane;  // the number of a lane within the chunk
+  int64_t chunk_size = 0;  // how many a chunk has
   // The array [.., lane] that stands for a buffer [.., thread], with as many axes before the thread's.
   struct Own {
     std::string name;

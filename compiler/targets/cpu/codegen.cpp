@@ -51,14 +51,14 @@ class LaunchEmitter {
     code.source += block_function();
     int64_t scratch_bytes = context_.scratch.bytes(), operations = most_operations(context_.kernel.body);
     std::vector<ir::Expr> grid = context_.kernel.grid;
-    if (plan_.joined) {
-      LaunchEmitter several(context_.program, number_, {plan_.joined->kernel, std::nullopt});
+    if (plan_.coarsened) {
+      LaunchEmitter several(context_.program, number_, {plan_.coarsened->kernel, std::nullopt});
       TRY(several.write_block());
-      joined_function_ = several.function_ = context_.names.fresh(function_ + "_blocks");
+      coarsened_function_ = several.function_ = context_.names.fresh(function_ + "_blocks");
       code.source += several.block_function();
       scratch_bytes = std::max(scratch_bytes, several.context_.scratch.bytes());
       context_.has_streams = context_.has_streams || several.context_.has_streams;
-      grid = joined_grid();
+      grid = coarsened_grid();
       operations = most_operations(several.context_.kernel.body);
       for (c::ScalarCode& each : several.context_.scalar_code) context_.note_scalar(std::move(each));
     }
@@ -78,7 +78,7 @@ class LaunchEmitter {
   size_t number_;
   LaunchPlan plan_;
   c::Context context_;
-  std::string function_, joined_function_;
+  std::string function_, coarsened_function_;
   std::unordered_set<const ir::BufferData*> written_;
   std::vector<std::string> parameters_;  // of the block function
   std::vector<std::string> arguments_;   // as the launch function passes them
@@ -86,12 +86,12 @@ class LaunchEmitter {
   LaunchEmitter(const ir::Program& program, size_t number, LaunchPlan plan)
       : number_(number), plan_(std::move(plan)), context_{program, plan_.block, c::Names(prelude())} {}
 
-  // Where joined blocks count as one.
-  std::vector<ir::Expr> joined_grid() const {
+  // Where coarsened blocks count as one.
+  std::vector<ir::Expr> coarsened_grid() const {
     std::vector<ir::Expr> grid;
     for (size_t axis = 0; axis < context_.kernel.grid.size(); ++axis) {
       const ir::Expr& extent = context_.kernel.grid[axis];
-      const int64_t count = plan_.joined->counts[axis];
+      const int64_t count = plan_.coarsened->counts[axis];
       const ir::Expr last = ir::binary(ir::BinaryOp::add, extent, ir::int_imm(count - 1, extent->type));
       grid.push_back(count == 1 ? extent : ir::binary(ir::BinaryOp::floor_div, last, ir::int_imm(count, extent->type)));
     }
@@ -223,7 +223,7 @@ class LaunchEmitter {
         number_);
     for (size_t place = 0; place < scalar_names().size(); ++place)
       out.line("[[maybe_unused]] const int64_t {} = scalars[{}];", scalar_names()[place], place);
-    plan_.joined ? write_joined_blocks(out) : write_blocks(out);
+    plan_.coarsened ? write_coarsened_blocks(out) : write_blocks(out);
     if (context_.has_streams) out.line("end_streams();");
     out.close();
     return out.text();
@@ -259,8 +259,8 @@ class LaunchEmitter {
   }
 
   // A box of blocks at a time: together, or one by one where the grid ends inside it.
-  void write_joined_blocks(c::Writer& out) {
-    const std::vector<ir::Expr> grid = joined_grid();
+  void write_coarsened_blocks(c::Writer& out) {
+    const std::vector<ir::Expr> grid = coarsened_grid();
     const std::vector<std::string> boxes = positions(grid.size());
     std::vector<std::string> blocks, fits;
     for (size_t axis = 0; axis < grid.size(); ++axis) {
@@ -270,17 +270,17 @@ class LaunchEmitter {
     }
     out.open("for (int64_t block = first_block; block < last_block; ++block)");
     for (size_t axis = 0; axis < grid.size(); ++axis) {
-      const int64_t count = plan_.joined->counts[axis];
+      const int64_t count = plan_.coarsened->counts[axis];
       out.line("const int64_t {} = {} * {};", blocks[axis], boxes[axis], count);
       if (count > 1) fits.push_back(fmt::format("{} + {} <= end_{}", blocks[axis], count, kAxisNames[axis]));
     }
     out.open("if ({})", fmt::join(fits, " && "));
-    out.put(call(joined_function_, blocks));
+    out.put(call(coarsened_function_, blocks));
     out.line("continue;");
     out.close();
     int opened = 0;
     for (size_t axis = grid.size(); axis-- > 0;) {
-      const int64_t count = plan_.joined->counts[axis];
+      const int64_t count = plan_.coarsened->counts[axis];
       if (count == 1) continue;
       const std::string first = std::exchange(blocks[axis], fmt::format("b_{}", kAxisNames[axis]));
       out.open("for (int64_t {0} = {1}; {0} < min_of<int64_t>({1} + {2}, end_{3}); ++{0})", blocks[axis], first, count,

@@ -31,7 +31,7 @@ std::string window_of(const Operand& matrix) {
 class GemmEmitter {
  public:
   GemmEmitter(c::Context& context, const ir::Gemm& gemm)
-      : context_(context), gemm_(gemm), computed_(product_type(gemm)), type_(c::stored_type(computed_)) {
+      : context_(context), gemm_(gemm), computed_(gemm_type(gemm)), type_(c::stored_type(computed_)) {
     const size_t rank_a = gemm.a.extent.size(), rank_c = gemm.c.extent.size();
     m_ = gemm.c.extent[rank_c - 2];
     n_ = gemm.c.extent[rank_c - 1];

@@ -3,9 +3,9 @@
 #include "compiler/targets/c/expr.h"
 #include "compiler/targets/cpu/emit.h"
 #include "compiler/targets/cpu/loops/cost.h"
-#include "compiler/targets/cpu/loops/early_loads.h"
-#include "compiler/targets/cpu/loops/guard_range.h"
-#include "compiler/targets/cpu/loops/row_blocks.h"
+#include "compiler/targets/cpu/loops/index_set_splitting.h"
+#include "compiler/targets/cpu/loops/load_hoisting.h"
+#include "compiler/targets/cpu/loops/transposed_loads.h"
 
 namespace tilepilot::targets::cpu {
 namespace {
@@ -25,8 +25,8 @@ class LaneWriter {
     if (plan_.row) row_ = chunked(*plan_.row, plan_.rows, "row", opened);
     lane_ = plan_.ends_with_runs ? open_runs(opened) : chunked(plan_.lane, plan_.width, "lane", opened);
     c::LaneState state;
-    state.slots = plan_.slots();
-    state.slot = plan_.row ? fmt::format("{} * {} + {}", row_.name, plan_.width, lane_.name) : lane_.name;
+    state.chunk_size = plan_.chunk_size();
+    state.chunk_lane = plan_.row ? fmt::format("{} * {} + {}", row_.name, plan_.width, lane_.name) : lane_.name;
     std::swap(context_.lanes, state);
     name_runs();
     if (!plan_.is_whole && !plan_.ends_with_runs) {
@@ -116,7 +116,7 @@ class LaneWriter {
     for (const ir::Buffer& buffer : plan_.own) {
       const std::string name = context_.names.fresh("own_" + buffer->name);
       const size_t leading = buffer->rank() - plan_.thread.size();
-      out_.line("alignas(64) {} {}[{}];", c::stored_type(buffer->type), name, elements(buffer) * plan_.slots());
+      out_.line("alignas(64) {} {}[{}];", c::stored_type(buffer->type), name, elements(buffer) * plan_.chunk_size());
       context_.lanes.own[buffer.get()] = {name, leading};
       const bool is_fresh = plan_.fresh.contains(buffer.get());
       const bool only_here = context_.uses.at(buffer.get()) == uses.at(buffer.get());
@@ -148,13 +148,13 @@ class LaneWriter {
       at = step == 1 ? var : fmt::format("{} * {} + {}", var, step, at);
     }
     int opened = 0;
-    std::string inside = context_.lanes.slot;
+    std::string inside = context_.lanes.chunk_lane;
     if (elements(buffer) > 1) {
       const std::string each = context_.names.fresh("e");
       out_.open("for (int64_t {0} = 0; {0} < {1}; ++{0})", each, elements(buffer));
       ++opened;
       at = fmt::format("{} * {} + {}", each, step, at);
-      inside = fmt::format("{} * {} + {}", each, plan_.slots(), inside);
+      inside = fmt::format("{} * {} + {}", each, plan_.chunk_size(), inside);
     }
     opened += open_rows(false);
     opened += open_lanes(true, false);
@@ -249,12 +249,12 @@ class LaneWriter {
   }
 
   // Of the lanes for which a guard holds, where these are neighbours.
-  std::optional<GuardRange> range_of(const ir::Stmt& stmt) const {
+  std::optional<SplitIndexSet> range_of(const ir::Stmt& stmt) const {
     const auto* branch = std::get_if<ir::If>(&stmt->node);
     const bool is_plain = branch != nullptr && branch->otherwise == nullptr && guards_.empty() && loops_ > 0;
     if (!is_plain || contains_loop(stmt) || context_.proven.contains(branch) || !plan_.runs.parts().empty())
       return std::nullopt;
-    return guard_range(context_, branch->condition, plan_.lane.var, [&](const ir::Var& var) {
+    return split_index_set(context_, branch->condition, plan_.lane.var, [&](const ir::Var& var) {
       return facts_.is_varying(var) && !(plan_.row && var == plan_.row->var) && !is_outer(var);
     });
   }
@@ -263,7 +263,7 @@ class LaneWriter {
     return std::any_of(plan_.outer.begin(), plan_.outer.end(), [&](const Dimension& d) { return d.var == var; });
   }
 
-  bool write_in_range(const ir::If& branch, const GuardRange& range) {
+  bool write_in_range(const ir::If& branch, const SplitIndexSet& range) {
     int opened = open_rows(false);
     const std::string extent = count_.empty() ? fmt::format("{}", plan_.width) : count_;
     const auto [first, end] = write_range(context_, range, {extent, lane_.base});
@@ -305,8 +305,8 @@ class LaneWriter {
     out_.close();
   }
 
-  // Where lanes walk along rows (see row_blocks.h). The last block begins early enough to be whole; a loop of fewer
-  // steps than that is done step by step.
+  // Where lanes walk along rows (see transposed_loads.h). The last block begins early enough to be whole; a loop of
+  // fewer steps than that is done step by step.
   bool write_blocks_of_steps(const ir::For& loop) {
     const auto extent = ir::constant_int(loop.extents[0]);
     if (extent ? *extent < kRowSteps : contains_loop(loop.body)) return false;
@@ -314,7 +314,7 @@ class LaneWriter {
     if (!range) return false;
     size_t assumed = 0;
     for (const ir::If* guard : guards_) assumed += context_.facts.assume(guard->condition);
-    const RowAccesses rows = find_row_accesses(context_, facts_, plan_, loop);
+    const TransposedAccesses rows = find_transposed_accesses(context_, facts_, plan_, loop);
     const bool has_rows = !rows.loads.empty() || !rows.stores.empty();
     if (has_rows) {
       const std::string end = factor(context_, loop.extents[0]);
@@ -331,7 +331,7 @@ class LaneWriter {
   }
 
   // Guards that all lanes pass are left out.
-  void write_blocks_of_lanes(const ir::For& loop, const RowAccesses& rows, const GuardRange& range) {
+  void write_blocks_of_lanes(const ir::For& loop, const TransposedAccesses& rows, const SplitIndexSet& range) {
     const std::string count = count_.empty() ? fmt::format("{}", plan_.width) : count_;
     if (guards_.empty()) return write_blocks(loop, rows, {"0", count, count_.empty()});
     const auto [first, end] = write_range(context_, range, {count, lane_.base});
@@ -348,46 +348,48 @@ class LaneWriter {
     out_.close();
   }
 
-  void write_blocks(const ir::For& loop, const RowAccesses& rows, const LaneRange& lanes) {
+  void write_blocks(const ir::For& loop, const TransposedAccesses& rows, const LaneRange& lanes) {
     const std::string var = context_.names.of(loop.vars[0]), end = factor(context_, loop.extents[0]);
     const std::string first = context_.names.fresh(var + "_0"), step = context_.names.fresh("step");
     out_.open("for (int64_t {0} = 0; {0} < {1}; {0} += {2})", first, end, kRowSteps);
-    RowBlock block{.var = loop.vars[0],
-                   .start = first,
-                   .step = step,
-                   .done = "0",
-                   .row = row_.name,
-                   .lane = lane_.name,
-                   .base = lane_.base.empty() ? "0" : lane_.base,
-                   .first = lanes.first,
-                   .end = lanes.end,
-                   .all_lanes = lanes.is_all,
-                   .open_rows = [this] { return open_rows(false); }};
+    TransposedBlock block{.var = loop.vars[0],
+                          .start = first,
+                          .step = step,
+                          .done = "0",
+                          .row = row_.name,
+                          .lane = lane_.name,
+                          .base = lane_.base.empty() ? "0" : lane_.base,
+                          .first = lanes.first,
+                          .end = lanes.end,
+                          .all_lanes = lanes.is_all,
+                          .open_rows = [this] { return open_rows(false); }};
     if (ir::constant_int(loop.extents[0]).value_or(1) % kRowSteps != 0) {
       block.start = context_.names.fresh(var + "_start");
       block.done = first + " - " + block.start;
       out_.line("const int64_t {} = min_of<int64_t>({}, {} - {});", block.start, first, end, kRowSteps);
     }
-    for (const RowLoad& load : rows.loads) write_row_load(context_, plan_, load, block);
+    for (const TransposedLoad& load : rows.loads) write_transposed_load(context_, plan_, load, block);
     std::vector<std::string> stored;
-    for (const RowStore& store : rows.stores) stored.push_back(declare_row_store(context_, plan_, store, block));
+    for (const TransposedStore& store : rows.stores)
+      stored.push_back(declare_transposed_store(context_, plan_, store, block));
     out_.open("for (int64_t {0} = {1}; {0} < {2}; ++{0})", step, block.done, kRowSteps);
     out_.line("const int64_t {} = {} + {};", var, block.start, step);
     write_body(loop);
-    for (size_t k = 0; k < stored.size(); ++k) write_row_store(context_, plan_, rows.stores[k], block, stored[k]);
+    for (size_t k = 0; k < stored.size(); ++k)
+      write_transposed_store(context_, plan_, rows.stores[k], block, stored[k]);
     out_.close();
-    for (const RowLoad& load : rows.loads)
+    for (const TransposedLoad& load : rows.loads)
       for (const ir::ExprNode* node : load.nodes) context_.lanes.loads.erase(node);
-    for (const RowStore& store : rows.stores) context_.lanes.stores.erase(store.stmt.get());
+    for (const TransposedStore& store : rows.stores) context_.lanes.stores.erase(store.stmt.get());
   }
 
   // The lanes that all guards let pass, where these are neighbours.
-  std::optional<GuardRange> range_of_guards() const {
-    GuardRange all;
+  std::optional<SplitIndexSet> range_of_guards() const {
+    SplitIndexSet all;
     if (!guards_.empty() && !plan_.runs.parts().empty()) return std::nullopt;
     for (const ir::If* guard : guards_) {
-      const auto range = guard_range(context_, guard->condition, plan_.lane.var,
-                                     [&](const ir::Var& var) { return facts_.is_varying(var) && !is_outer(var); });
+      const auto range = split_index_set(context_, guard->condition, plan_.lane.var,
+                                         [&](const ir::Var& var) { return facts_.is_varying(var) && !is_outer(var); });
       if (!range) return std::nullopt;
       all.conditions.insert(all.conditions.end(), range->conditions.begin(), range->conditions.end());
       all.first.insert(all.first.end(), range->first.begin(), range->first.end());
@@ -435,19 +437,19 @@ class LaneWriter {
     for (const ir::Stmt& stmt : group) keep_let(stmt, later);
     const bool is_straight = std::none_of(group.begin(), group.end(), contains_loop);
     const bool unrolled = is_straight && loops_ > 0 && uses_own(group) &&
-                          cost(group) * copies_ * plan_.slots() <= kUnrolledCost * kVectorLanes;
-    std::vector<EarlyLoad> early;
+                          cost(group) * copies_ * plan_.chunk_size() <= kUnrolledCost * kVectorLanes;
+    std::vector<HoistedLoad> early;
     if (is_straight && loops_ > 0 && guards_.empty() && plan_.is_whole)
-      early = find_early_loads(context_, facts_, plan_, group);
-    for (const EarlyLoad& load : early)
+      early = find_hoisted_loads(context_, facts_, plan_, group);
+    for (const HoistedLoad& load : early)
       if (load.for_all_rows) write_early(load);
     int opened = open_rows(unrolled);
-    for (const EarlyLoad& load : early)
+    for (const HoistedLoad& load : early)
       if (!load.for_all_rows) write_early(load);
     opened += open_lanes(is_straight, unrolled);
     write_guarded(group);
     for (; opened > 0; --opened) out_.close();
-    for (const EarlyLoad& load : early)
+    for (const HoistedLoad& load : early)
       for (const ir::ExprNode* node : load.nodes) context_.lanes.loads.erase(node);
   }
 
@@ -459,7 +461,7 @@ class LaneWriter {
     });
   }
 
-  void write_early(const EarlyLoad& early) {
+  void write_early(const HoistedLoad& early) {
     const auto& load = std::get<ir::Load>(early.load->node);
     const std::string name = context_.names.fresh(load.buffer->name + "_");
     std::string text = name;
@@ -486,8 +488,8 @@ class LaneWriter {
     if (!used) return;
     const std::string name = context_.names.fresh(let->var->name);
     const std::string type = c::is_index_arithmetic(let->value) ? "int64_t" : c::computed_type(let->var->type);
-    out_.line("alignas(64) {} {}[{}];", type, name, plan_.slots());
-    context_.lanes.values[let->var.get()] = fmt::format("{}[{}]", name, context_.lanes.slot);
+    out_.line("alignas(64) {} {}[{}];", type, name, plan_.chunk_size());
+    context_.lanes.values[let->var.get()] = fmt::format("{}[{}]", name, context_.lanes.chunk_lane);
   }
 
   void write_guarded(const std::vector<ir::Stmt>& group) {

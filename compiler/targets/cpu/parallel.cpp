@@ -1,9 +1,9 @@
 #include "compiler/targets/c/expr.h"
 #include "compiler/targets/cpu/emit.h"
 #include "compiler/targets/cpu/lanes.h"
-#include "compiler/targets/cpu/loops/guard_range.h"
 #include "compiler/targets/cpu/loops/hoist.h"
 #include "compiler/targets/cpu/loops/index_lets.h"
+#include "compiler/targets/cpu/loops/index_set_splitting.h"
 #include "compiler/targets/cpu/loops/loop_body.h"
 
 namespace tilepilot::targets::cpu {
@@ -124,7 +124,7 @@ class Nest {
         count_uses(body).at(buffer.get()) != 1)
       return false;
     const Dimension& inner = dimensions_.back();
-    const auto range = guard_range(context_, choice->condition, inner.var, [](const ir::Var&) { return false; });
+    const auto range = split_index_set(context_, choice->condition, inner.var, [](const ir::Var&) { return false; });
     if (!range || !mentions(store->indices, inner.var)) return false;
     const std::string extent = factor(context_, inner.extent);
     const auto [first, end] = write_range(context_, *range, {extent, ""});

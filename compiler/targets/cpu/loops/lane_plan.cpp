@@ -150,7 +150,7 @@ bool walks_along_row(const std::vector<ir::Expr>& indices, const ir::Var& lane, 
 }
 
 // The accesses of long common loops whose lanes walk along rows, where blocks of steps are worth a try (see
-// row_blocks.h).
+// transposed_loads.h).
 std::vector<Access> walks_along_rows(const c::Context& context, const LaneFacts& facts, const ir::Var& lane,
                                      const ir::Stmt& body) {
   std::vector<Access> found;

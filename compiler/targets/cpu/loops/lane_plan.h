@@ -13,8 +13,8 @@ namespace tilepilot::targets::cpu {
 // Lanes of 4 bytes that fill a vector of 64, the longest there is.
 inline constexpr int64_t kVectorLanes = 16;
 
-// Steps of a serial loop that are done together where lanes walk along rows (see row_blocks.h), as `row_steps` of the
-// prelude: a line of a cache has so many elements of 4 bytes.
+// Steps of a serial loop that are done together where lanes walk along rows (see transposed_loads.h), as `row_steps` of
+// the prelude: a line of a cache has so many elements of 4 bytes.
 inline constexpr int64_t kRowSteps = 16;
 
 struct LanePlan {
@@ -31,7 +31,7 @@ struct LanePlan {
   LaneRuns runs;
   bool ends_with_runs = false;  // a chunk ends where a run does; else none ends inside a chunk
 
-  int64_t slots() const { return rows * width; }
+  int64_t chunk_size() const { return rows * width; }
 };
 
 // What lanes differ in.

@@ -3,22 +3,22 @@
 #include "compiler/passes/scans.h"
 #include "compiler/targets/cpu/loops/index_lets.h"
 #include "compiler/targets/cpu/plan/fuse_copies.h"
-#include "compiler/targets/cpu/plan/product_tiles.h"
-#include "compiler/targets/cpu/plan/renumber.h"
+#include "compiler/targets/cpu/plan/gemm_tiles.h"
+#include "compiler/targets/cpu/plan/index_delinearisation.h"
 #include "compiler/targets/cpu/plan/split_threads.h"
 
 namespace tilepilot::targets::cpu {
 namespace {
 
-constexpr LeastProduct kWorthATile{4, 16, 1024};  // what is packed is used so often
-constexpr int64_t kJoinedSide = 64;               // rows, and columns, of the product that joined blocks do
+constexpr SmallestGemm kWorthATile{4, 16, 1024};  // what is packed is used so often
+constexpr int64_t kCoarsenedSide = 64;            // rows, and columns, of the GEMM that coarsened blocks do
 
-// Products of any size, to see what blocks share.
-std::optional<TiledProducts> any_products(const ir::Kernel& kernel) { return tile_products(kernel, {1, 1, 1}); }
+// GEMMs of any size, to see what blocks share.
+std::optional<TiledGemms> any_gemms(const ir::Kernel& kernel) { return tile_gemms(kernel, {1, 1, 1}); }
 
-// How many blocks along an axis make the side of the product that they enlarge long enough.
+// How many blocks along an axis make the side of the GEMM that they enlarge long enough.
 int64_t blocks_along(const ir::Kernel& kernel, size_t axis, int64_t size) {
-  const int64_t wanted = std::max<int64_t>(kJoinedSide / size, 1);
+  const int64_t wanted = std::max<int64_t>(kCoarsenedSide / size, 1);
   const auto extent = ir::constant_int(kernel.grid[axis]);
   if (!extent) return wanted;
   const int64_t most = std::clamp<int64_t>(*extent, 1, wanted);
@@ -27,30 +27,30 @@ int64_t blocks_along(const ir::Kernel& kernel, size_t axis, int64_t size) {
   return most;
 }
 
-// Where blocks that are neighbours along an axis share one operand of a product and differ in the other.
-std::optional<JoinedBlocks> join_products(const ir::Kernel& kernel) {
-  const auto can_join = [&](size_t axis) {
+// Where blocks that are neighbours along an axis share one operand of a GEMM and differ in the other.
+std::optional<CoarsenedBlocks> coarsen_gemms(const ir::Kernel& kernel) {
+  const auto can_coarsen = [&](size_t axis) {
     return axis < kernel.grid.size() && ir::constant_int(kernel.grid[axis]) != 1;
   };
   for (const std::vector<bool>& axes : {std::vector{true, true}, std::vector{true, false}, std::vector{false, true}}) {
     std::vector<int64_t> counts(kernel.grid.size(), 1);
     for (size_t axis = 0; axis < 2; ++axis)
-      if (axes[axis] && can_join(axis)) counts[axis] = 2;
-    const auto pairs = join_blocks(kernel, counts);
-    const auto found = pairs ? any_products(pairs->kernel) : std::nullopt;
+      if (axes[axis] && can_coarsen(axis)) counts[axis] = 2;
+    const auto pairs = coarsen_blocks(kernel, counts);
+    const auto found = pairs ? any_gemms(pairs->kernel) : std::nullopt;
     if (!found) continue;
-    const Product& product = found->products.front();
+    const ThreadGemm& product = found->gemms.front();
     for (size_t axis = 0; axis < counts.size(); ++axis) {
       if (counts[axis] == 1) continue;
       const bool in_columns = product.columns.has(pairs->members[axis]);
-      const ProductSide& side = in_columns ? product.columns : product.rows;
+      const GemmSide& side = in_columns ? product.columns : product.rows;
       counts[axis] = blocks_along(kernel, axis, side.size() / 2);
     }
-    auto joined = join_blocks(kernel, counts);
-    const auto tiled = joined ? tile_products(joined->kernel, kWorthATile) : std::nullopt;
+    auto coarsened = coarsen_blocks(kernel, counts);
+    const auto tiled = coarsened ? tile_gemms(coarsened->kernel, kWorthATile) : std::nullopt;
     if (!tiled) continue;
-    joined->kernel = tiled->kernel;
-    return joined;
+    coarsened->kernel = tiled->kernel;
+    return coarsened;
   }
   return std::nullopt;
 }
@@ -74,10 +74,10 @@ std::optional<LaunchPlan> plan_products(const ir::Kernel& kernel) {
   std::vector<ir::Kernel> forms{with_threads(kernel)};
   for (const int64_t row : thread_rows(kernel)) forms.push_back(split_threads(kernel, row));
   for (const ir::Kernel& form : forms) {
-    if (!any_products(form)) continue;
-    auto joined = join_products(form);
-    const auto tiled = tile_products(form, kWorthATile);
-    if (joined || tiled) return LaunchPlan{tiled ? tiled->kernel : kernel, std::move(joined)};
+    if (!any_gemms(form)) continue;
+    auto coarsened = coarsen_gemms(form);
+    const auto tiled = tile_gemms(form, kWorthATile);
+    if (coarsened || tiled) return LaunchPlan{tiled ? tiled->kernel : kernel, std::move(coarsened)};
   }
   return std::nullopt;
 }
@@ -85,25 +85,25 @@ std::optional<LaunchPlan> plan_products(const ir::Kernel& kernel) {
 // Where threads count what they do
 // ---------------------------------------------------------------------------------------
 
-constexpr int64_t kRowsOfBlock = 64, kColumnsOfBlock = 512;  // of a product
+constexpr int64_t kRowsOfBlock = 64, kColumnsOfBlock = 512;  // of a GEMM
 constexpr int64_t kFewestColumns = 64;                       // where that makes more blocks
-constexpr int64_t kPlacesOfBlock = 1024;                     // where there is no product
+constexpr int64_t kPlacesOfBlock = 1024;                     // where there is no GEMM
 constexpr int64_t kFewestBlocks = 16;                        // for the machine's threads
 
-// The product that all places do together, if they do one.
-std::optional<Product> product_of(const Places& places) {
+// The GEMM that all places do together, if they do one.
+std::optional<ThreadGemm> gemm_of(const DelinearisedLaunch& places) {
   std::vector<int64_t> whole;
   for (const Dimension& place : places.all) whole.push_back(*ir::constant_int(place.extent));
   const ir::Kernel all = with_blocks(places, whole);
   c::IntegerFacts facts;
   facts.learn(all);
-  const ProductFinder finder(all, facts);
-  std::optional<Product> found;
+  const GemmFinder finder(all, facts);
+  std::optional<ThreadGemm> found;
   ir::walk(
       all.body,
       [&](const ir::Stmt& stmt) {
         if (found) return;
-        const std::vector<Product> products = finder.find(stmt, places.all);
+        const std::vector<ThreadGemm> products = finder.find(stmt, places.all);
         if (!products.empty()) found = products.front();
       },
       [](const ir::Expr&) {});
@@ -119,7 +119,7 @@ int64_t even_size(int64_t extent, int64_t most) {
 }
 
 // Gives the dimensions, the last first, so many places of a block in all.
-void take_places(const Places& places, const std::vector<Dimension>& dimensions, int64_t wanted,
+void take_places(const DelinearisedLaunch& places, const std::vector<Dimension>& dimensions, int64_t wanted,
                  std::vector<int64_t>& sizes) {
   for (size_t k = dimensions.size(); k-- > 0 && wanted > 1;) {
     for (size_t place = 0; place < places.all.size(); ++place) {
@@ -131,15 +131,15 @@ void take_places(const Places& places, const std::vector<Dimension>& dimensions,
   }
 }
 
-int64_t count_blocks(const Places& places, const std::vector<int64_t>& sizes) {
+int64_t count_blocks(const DelinearisedLaunch& places, const std::vector<int64_t>& sizes) {
   int64_t count = 1;
   for (size_t k = 0; k < sizes.size(); ++k)
     count *= (*ir::constant_int(places.all[k].extent) + sizes[k] - 1) / sizes[k];
   return count;
 }
 
-std::optional<ir::Kernel> renumber_product(const Places& places) {
-  const std::optional<Product> product = product_of(places);
+std::optional<ir::Kernel> delinearised_gemm(const DelinearisedLaunch& places) {
+  const std::optional<ThreadGemm> product = gemm_of(places);
   if (!product) return std::nullopt;
   std::vector<int64_t> sizes;
   for (int64_t columns = kColumnsOfBlock; columns >= kFewestColumns; columns /= 2) {
@@ -152,11 +152,11 @@ std::optional<ir::Kernel> renumber_product(const Places& places) {
     sizes = std::move(next);
     if (count_blocks(places, sizes) >= kFewestBlocks) break;
   }
-  const auto tiled = tile_products(with_blocks(places, sizes), kWorthATile);
+  const auto tiled = tile_gemms(with_blocks(places, sizes), kWorthATile);
   return tiled ? std::optional(tiled->kernel) : std::nullopt;
 }
 
-ir::Kernel renumber_others(const Places& places) {
+ir::Kernel delinearised_others(const DelinearisedLaunch& places) {
   std::vector<int64_t> sizes(places.all.size(), 1);
   take_places(places, places.all, kPlacesOfBlock, sizes);
   return with_blocks(places, sizes);
@@ -169,18 +169,18 @@ LaunchPlan plan_launch(const ir::Kernel& kernel) {
   if (!contains<ir::For>(fused.body)) return {fused, std::nullopt};
   ir::Kernel plain = fused;
   plain.body = without_index_lets(fused.body, [](const ir::Expr&) { return false; });
-  const std::optional<Places> places = find_places(with_threads(plain));
+  const std::optional<DelinearisedLaunch> places = delinearise(with_threads(plain));
   if (places && places->are_taken_apart)
-    if (auto kernel = renumber_product(*places)) return {std::move(*kernel), std::nullopt};
+    if (auto kernel = delinearised_gemm(*places)) return {std::move(*kernel), std::nullopt};
   if (auto plan = plan_products(plain)) {
     if (plan->block.body == plain.body) plan->block = fused;
     return std::move(*plan);
   }
   if (places)
-    if (auto kernel = renumber_product(*places)) return {std::move(*kernel), std::nullopt};
-  auto joined = join_blocks(plain, blocks_sharing_operands(plain));
-  if (!joined && places && places->are_taken_apart) return {renumber_others(*places), std::nullopt};
-  return {fused, std::move(joined)};
+    if (auto kernel = delinearised_gemm(*places)) return {std::move(*kernel), std::nullopt};
+  auto coarsened = coarsen_blocks(plain, blocks_sharing_operands(plain));
+  if (!coarsened && places && places->are_taken_apart) return {delinearised_others(*places), std::nullopt};
+  return {fused, std::move(coarsened)};
 }
 
 }  // namespace tilepilot::targets::cpu

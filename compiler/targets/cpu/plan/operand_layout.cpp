@@ -64,8 +64,8 @@ class UseScan {
 
   void on_gemm(const ir::Gemm& gemm) {
     refuse(gemm.c.buffer);
-    on_operand(gemm.a, {false, gemm.transpose_a, product_type(gemm)});
-    on_operand(gemm.b, {true, gemm.transpose_b, product_type(gemm)});
+    on_operand(gemm.a, {false, gemm.transpose_a, gemm_type(gemm)});
+    on_operand(gemm.b, {true, gemm.transpose_b, gemm_type(gemm)});
   }
 
   void on_operand(const ir::Region& region, OperandLayout wanted) {
@@ -93,7 +93,7 @@ OperandLayouts choose_operand_layouts(const ir::Kernel& kernel) {
   return layouts;
 }
 
-ir::DType product_type(const ir::Gemm& gemm) {
+ir::DType gemm_type(const ir::Gemm& gemm) {
   const ir::DType a = gemm.a.buffer->type, b = gemm.b.buffer->type, c = gemm.c.buffer->type;
   if (a.is_float() || b.is_float() || c.is_float())
     return a == ir::kFloat64 || b == ir::kFloat64 || c == ir::kFloat64 ? ir::kFloat64 : ir::kFloat32;

@@ -15,7 +15,7 @@ using c::OperandLayout, c::OperandLayouts;
 OperandLayouts choose_operand_layouts(const ir::Kernel& kernel);
 
 // The type in which a product is computed.
-ir::DType product_type(const ir::Gemm& gemm);
+ir::DType gemm_type(const ir::Gemm& gemm);
 // Columns of a panel are padded to this many elements at most, on any machine.
 inline constexpr int64_t kWidestPanel = 32;
 

@@ -1,4 +1,4 @@
-#include "compiler/targets/cpu/plan/join_blocks.h"
+#include "compiler/targets/cpu/plan/block_coarsening.h"
 
 #include "compiler/targets/cpu/loops/loop_body.h"
 
@@ -40,9 +40,9 @@ class StoresOf : public ir::Rewriter {
 // Along which axes blocks differ in what a buffer holds.
 class BlockDifferences {
  public:
-  BlockDifferences(const ir::Kernel& kernel, AxisSet joined) : kernel_(kernel), joined_(joined) {}
+  BlockDifferences(const ir::Kernel& kernel, AxisSet coarsened) : kernel_(kernel), coarsened_(coarsened) {}
 
-  // Nullopt if blocks may not be joined.
+  // Nullopt if blocks may not be coarsened.
   std::optional<AxesOfBuffers> find() {
     do {
       has_changed_ = false;
@@ -54,7 +54,7 @@ class BlockDifferences {
 
  private:
   const ir::Kernel& kernel_;
-  const AxisSet joined_;
+  const AxisSet coarsened_;
   AxesOfBuffers of_;
   std::unordered_map<const ir::VarData*, AxisSet> lets_;
   bool has_changed_ = false, is_joinable_ = true;
@@ -70,7 +70,7 @@ class BlockDifferences {
       if (ref == nullptr) return;
       if (const auto let = lets_.find(ref->var.get()); let != lets_.end()) found |= let->second;
       for (size_t axis = 0; axis < kernel_.block_vars.size(); ++axis)
-        if (ref->var == kernel_.block_vars[axis]) found |= joined_ & AxisSet{1} << axis;
+        if (ref->var == kernel_.block_vars[axis]) found |= coarsened_ & AxisSet{1} << axis;
     });
     return found;
   }
@@ -87,7 +87,7 @@ class BlockDifferences {
     known |= more;
   }
 
-  // What all threads do together is the same for all joined blocks.
+  // What all threads do together is the same for all coarsened blocks.
   void visit_block(const ir::Stmt& stmt) {
     if (const auto* block = std::get_if<ir::Block>(&stmt->node)) {
       for (const ir::Stmt& child : block->body) visit_block(child);
@@ -118,7 +118,7 @@ class BlockDifferences {
       together |= of_[buffer.get()];
     }
     for (const Access& access : all) is_read = is_read || (!access.is_store && stored.contains(access.buffer.get()));
-    if (is_global) together = joined_;
+    if (is_global) together = coarsened_;
     if (!is_read && !is_global) return;
     for (const ir::Buffer& buffer : buffers) add(buffer, together);
   }
@@ -142,10 +142,10 @@ class BlockDifferences {
   }
 };
 
-class BlockJoiner : public ir::Rewriter {
+class BlockCoarsener : public ir::Rewriter {
  public:
-  BlockJoiner(const ir::Kernel& kernel, const std::vector<int64_t>& counts, AxisSet joined, AxesOfBuffers of)
-      : kernel_(kernel), counts_(counts), joined_(joined), of_(std::move(of)) {
+  BlockCoarsener(const ir::Kernel& kernel, const std::vector<int64_t>& counts, AxisSet coarsened, AxesOfBuffers of)
+      : kernel_(kernel), counts_(counts), coarsened_(coarsened), of_(std::move(of)) {
     for (size_t axis = 0; axis < counts.size(); ++axis) {
       const ir::Var& block = kernel.block_vars[axis];
       members_.push_back(counts[axis] > 1 ? ir::make_var(block->name + "_1", block->type) : nullptr);
@@ -153,7 +153,7 @@ class BlockJoiner : public ir::Rewriter {
   }
   using ir::Rewriter::rewrite;
 
-  JoinedBlocks run() {
+  CoarsenedBlocks run() {
     ir::Kernel result = kernel_;
     ir::walk(
         kernel_.body,
@@ -161,8 +161,8 @@ class BlockJoiner : public ir::Rewriter {
           if (is_thread_loop(stmt)) thread_axes_ = std::get<ir::For>(stmt->node).vars.size();
         },
         [](const ir::Expr&) {});
-    for (ir::Buffer& buffer : result.allocations) buffer = joined(buffer);
-    // The last joined block is the last of the grid at most.
+    for (ir::Buffer& buffer : result.allocations) buffer = coarsened(buffer);
+    // The last coarsened block is the last of the grid at most.
     for (size_t axis = 0; axis < counts_.size(); ++axis)
       if (const auto extent = ir::constant_int(kernel_.grid[axis]))
         result.grid[axis] = ir::int_imm(std::max<int64_t>(*extent - counts_[axis] + 1, 1), kernel_.grid[axis]->type);
@@ -177,14 +177,14 @@ class BlockJoiner : public ir::Rewriter {
           return ir::binary(ir::BinaryOp::add, expr, ir::var_ref(members_[axis]));
     }
     const auto* load = std::get_if<ir::Load>(&expr->node);
-    if (load == nullptr || !joined_buffers_.contains(load->buffer.get())) return rewrite_children(expr);
-    return ir::load(joined_buffers_.at(load->buffer.get()), element(load->buffer, load->indices), expr->span);
+    if (load == nullptr || !coarsened_buffers_.contains(load->buffer.get())) return rewrite_children(expr);
+    return ir::load(coarsened_buffers_.at(load->buffer.get()), element(load->buffer, load->indices), expr->span);
   }
   ir::Stmt rewrite(const ir::Stmt& stmt) override {
     if (is_thread_loop(stmt)) return thread_loops(std::get<ir::For>(stmt->node), stmt);
     const auto* store = std::get_if<ir::Store>(&stmt->node);
-    if (store == nullptr || !joined_buffers_.contains(store->buffer.get())) return rewrite_children(stmt);
-    return ir::make_stmt(ir::Store{joined_buffers_.at(store->buffer.get()), element(store->buffer, store->indices),
+    if (store == nullptr || !coarsened_buffers_.contains(store->buffer.get())) return rewrite_children(stmt);
+    return ir::make_stmt(ir::Store{coarsened_buffers_.at(store->buffer.get()), element(store->buffer, store->indices),
                                    rewrite(store->value)},
                          stmt->span);
   }
@@ -192,14 +192,14 @@ class BlockJoiner : public ir::Rewriter {
  private:
   const ir::Kernel& kernel_;
   const std::vector<int64_t>& counts_;
-  const AxisSet joined_;
+  const AxisSet coarsened_;
   const AxesOfBuffers of_;
   std::vector<ir::Var> members_;
   size_t thread_axes_ = 1;
-  std::unordered_map<const ir::BufferData*, ir::Buffer> joined_buffers_;
+  std::unordered_map<const ir::BufferData*, ir::Buffer> coarsened_buffers_;
 
   AxisSet axes_of(const ir::Buffer& buffer) const {
-    if (buffer->scope == ir::Scope::global) return joined_;
+    if (buffer->scope == ir::Scope::global) return coarsened_;
     const auto found = of_.find(buffer.get());
     return found == of_.end() ? 0 : found->second;
   }
@@ -217,13 +217,13 @@ class BlockJoiner : public ir::Rewriter {
     return is_own ? static_cast<std::ptrdiff_t>(buffer->rank() - thread_axes_) : 0;
   }
 
-  ir::Buffer joined(const ir::Buffer& buffer) {
+  ir::Buffer coarsened(const ir::Buffer& buffer) {
     if (axes_of(buffer) == 0) return buffer;
     ir::BufferData data = *buffer;
     std::vector<ir::Expr> extents;
     for_each_axis(axes_of(buffer), [&](size_t axis) { extents.push_back(ir::int_imm(counts_[axis])); });
     data.shape.insert(data.shape.begin() + place(buffer), extents.begin(), extents.end());
-    return joined_buffers_[buffer.get()] = std::make_shared<ir::BufferData>(std::move(data));
+    return coarsened_buffers_[buffer.get()] = std::make_shared<ir::BufferData>(std::move(data));
   }
 
   std::vector<ir::Expr> element(const ir::Buffer& buffer, const std::vector<ir::Expr>& given) {
@@ -312,14 +312,14 @@ bool loops_alike(const ir::Stmt& body, const ir::Var& block) {
 
 }  // namespace
 
-std::optional<JoinedBlocks> join_blocks(const ir::Kernel& kernel, const std::vector<int64_t>& counts) {
+std::optional<CoarsenedBlocks> coarsen_blocks(const ir::Kernel& kernel, const std::vector<int64_t>& counts) {
   if (!ir::sharing_buffers(kernel).empty()) return std::nullopt;
-  AxisSet joined = 0;
+  AxisSet coarsened = 0;
   for (size_t axis = 0; axis < counts.size(); ++axis)
-    if (counts[axis] > 1) joined |= AxisSet{1} << axis;
-  auto differences = BlockDifferences(kernel, joined).find();
-  if (joined == 0 || !differences) return std::nullopt;
-  return BlockJoiner(kernel, counts, joined, std::move(*differences)).run();
+    if (counts[axis] > 1) coarsened |= AxisSet{1} << axis;
+  auto differences = BlockDifferences(kernel, coarsened).find();
+  if (coarsened == 0 || !differences) return std::nullopt;
+  return BlockCoarsener(kernel, counts, coarsened, std::move(*differences)).run();
 }
 
 std::vector<int64_t> blocks_sharing_operands(const ir::Kernel& kernel) {

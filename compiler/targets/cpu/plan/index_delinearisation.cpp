@@ -1,8 +1,8 @@
-#include "compiler/targets/cpu/plan/renumber.h"
+#include "compiler/targets/cpu/plan/index_delinearisation.h"
 
 #include <set>
 
-#include "compiler/targets/cpu/plan/number_parts.h"
+#include "compiler/targets/cpu/plan/linear_index_parts.h"
 
 namespace tilepilot::targets::cpu {
 namespace {
@@ -53,7 +53,7 @@ bool threads_are_apart(const ir::Kernel& kernel, const ir::For& loop) {
 // The body with other index arithmetic, and with other last axes of what threads own.
 class BodyRewriter : public ir::Rewriter {
  public:
-  BodyRewriter(PartRewriter& parts, size_t thread_axes, std::vector<Dimension> axes)
+  BodyRewriter(IndexPartRewriter& parts, size_t thread_axes, std::vector<Dimension> axes)
       : parts_(parts), thread_axes_(thread_axes), axes_(std::move(axes)) {}
   using ir::Rewriter::rewrite;
 
@@ -80,7 +80,7 @@ class BodyRewriter : public ir::Rewriter {
   }
 
  private:
-  PartRewriter& parts_;
+  IndexPartRewriter& parts_;
   const size_t thread_axes_;
   const std::vector<Dimension> axes_;
   std::unordered_map<const ir::BufferData*, ir::Buffer> own_;
@@ -97,7 +97,7 @@ class PlaceFinder {
  public:
   PlaceFinder(const ir::Kernel& kernel, const ir::For& loop) : kernel_(kernel), loop_(loop) { facts_.learn(kernel); }
 
-  std::optional<Places> run() {
+  std::optional<DelinearisedLaunch> run() {
     for (size_t axis = kernel_.grid.size(); axis-- > 0;)
       if (!add_number(kernel_.block_vars[axis], kernel_.grid[axis])) return std::nullopt;
     for (size_t k = 0; k < loop_.vars.size(); ++k)
@@ -120,14 +120,14 @@ class PlaceFinder {
   const ir::Kernel& kernel_;
   const ir::For& loop_;
   c::IntegerFacts facts_;
-  Numbering numbering_;
+  LinearIndices numbering_;
   std::vector<ir::Var> numbers_;      // slowest first
   std::vector<ir::Expr> conditions_;  // around the body
   ir::Stmt body_;
   std::optional<Cuts> cuts_;
   std::unordered_map<const ir::VarData*, std::vector<Place>> places_;  // of numbers, slowest first
   std::vector<ir::Expr> guards_;                                       // where places make larger numbers
-  Places result_;
+  DelinearisedLaunch result_;
 
   bool add_number(const ir::Var& var, const ir::Expr& extent) {
     const auto size = ir::constant_int(extent);
@@ -140,9 +140,9 @@ class PlaceFinder {
   }
 
   // Nullopt if the body has index arithmetic that is not made of parts.
-  std::optional<Cuts> cuts(const Numbering& numbering) {
+  std::optional<Cuts> cuts(const LinearIndices& numbering) {
     Cuts found;
-    PartRewriter parts(facts_, numbering, [&](const NumberPart& part) {
+    IndexPartRewriter parts(facts_, numbering, [&](const IndexPart& part) {
       for (const int64_t cut : {part.low, part.high})
         if (cut > 1) found[part.number.get()].insert(cut);
       return ir::var_ref(part.number);
@@ -168,7 +168,7 @@ class PlaceFinder {
   bool merge(const ir::Var& upper, const ir::Var& lower) {
     const int64_t step = numbering_.extents.at(lower.get()), count = numbering_.extents.at(upper.get());
     if (step == 1 || count == 1 || step * count > c::kLargestGrid) return false;
-    Numbering merged = numbering_;
+    LinearIndices merged = numbering_;
     const ir::Var number = ir::make_var(lower->name, lower->type);
     merged.extents[number.get()] = step * count;
     for (auto& [var, part] : merged.variables) {
@@ -185,7 +185,7 @@ class PlaceFinder {
 
   // `if i < 1000` around all shortens the number.
   void take_limits() {
-    PartRewriter parts(facts_, numbering_, [](const NumberPart& part) { return ir::var_ref(part.number); });
+    IndexPartRewriter parts(facts_, numbering_, [](const IndexPart& part) { return ir::var_ref(part.number); });
     while (true) {
       const std::vector<ir::Stmt> all = flattened(body_);
       const auto* branch = all.size() == 1 ? std::get_if<ir::If>(&all[0]->node) : nullptr;
@@ -195,7 +195,7 @@ class PlaceFinder {
     }
   }
 
-  void take_condition(PartRewriter& parts, const ir::Expr& condition) {
+  void take_condition(IndexPartRewriter& parts, const ir::Expr& condition) {
     const auto* node = std::get_if<ir::Binary>(&condition->node);
     if (node != nullptr && node->op == ir::BinaryOp::logical_and) {
       take_condition(parts, node->left);
@@ -208,7 +208,7 @@ class PlaceFinder {
     extent = std::min(extent, *limit);
   }
 
-  // Places
+  // DelinearisedLaunch
   // ----------------------------------------------------------------------------------------------------------
 
   bool make_places() {
@@ -239,7 +239,7 @@ class PlaceFinder {
     return ir::var_ref(result_.all.back().var);
   }
 
-  ir::Expr from_places(const NumberPart& part) const {
+  ir::Expr from_places(const IndexPart& part) const {
     ir::Expr sum;
     for (const Place& place : places_.at(part.number.get())) {
       if (place.low < part.low || (part.high > 0 && place.low >= part.high) || ir::constant_int(place.value)) continue;
@@ -251,8 +251,8 @@ class PlaceFinder {
     return sum ? sum : ir::int_imm(0, part.number->type);
   }
 
-  std::optional<Places> rewritten() {
-    PartRewriter parts(facts_, numbering_, [&](const NumberPart& part) { return from_places(part); });
+  std::optional<DelinearisedLaunch> rewritten() {
+    IndexPartRewriter parts(facts_, numbering_, [&](const IndexPart& part) { return from_places(part); });
     BodyRewriter rewriter(parts, thread_axes(loop_), result_.all);
     ir::Stmt body = rewriter.rewrite(body_);
     for (const ir::Expr& condition : conditions_) guards_.push_back(rewriter.rewrite(condition));
@@ -268,7 +268,7 @@ class PlaceFinder {
 // The body of places in blocks.
 class Blocker : public ir::Rewriter {
  public:
-  Blocker(const Places& places, const std::vector<int64_t>& sizes) : places_(places) {
+  Blocker(const DelinearisedLaunch& places, const std::vector<int64_t>& sizes) : places_(places) {
     for (size_t k = 0; k < sizes.size(); ++k) add(places.all[k], sizes[k]);
   }
   using ir::Rewriter::rewrite;
@@ -313,7 +313,7 @@ class Blocker : public ir::Rewriter {
   }
 
  private:
-  const Places& places_;
+  const DelinearisedLaunch& places_;
   std::vector<Dimension> blocks_, threads_;
   std::unordered_map<const ir::VarData*, ir::Expr> values_;
   std::vector<ir::Expr> guards_;
@@ -358,7 +358,7 @@ class Blocker : public ir::Rewriter {
 
 }  // namespace
 
-std::optional<Places> find_places(const ir::Kernel& kernel) {
+std::optional<DelinearisedLaunch> delinearise(const ir::Kernel& kernel) {
   const ir::For* loop = sole_thread_loop(kernel.body);
   if (loop == nullptr || !contains_loop(loop->body) || !threads_are_apart(kernel, *loop)) return std::nullopt;
   auto places = PlaceFinder(kernel, *loop).run();
@@ -366,6 +366,8 @@ std::optional<Places> find_places(const ir::Kernel& kernel) {
   return places;
 }
 
-ir::Kernel with_blocks(const Places& places, const std::vector<int64_t>& sizes) { return Blocker(places, sizes).run(); }
+ir::Kernel with_blocks(const DelinearisedLaunch& places, const std::vector<int64_t>& sizes) {
+  return Blocker(places, sizes).run();
+}
 
 }  // namespace tilepilot::targets::cpu

@@ -1,4 +1,4 @@
-#include "compiler/targets/cpu/plan/products.h"
+#include "compiler/targets/cpu/plan/thread_gemms.h"
 
 #include <tuple>
 
@@ -65,7 +65,7 @@ class NestReader : public ir::Rewriter {
              const std::unordered_set<const ir::BufferData*>& sharing, const std::vector<Dimension>& threads)
       : facts_(facts), uses_(uses), sharing_(sharing), threads_(threads) {}
 
-  std::vector<Product> read(const ir::Stmt& nest) {
+  std::vector<ThreadGemm> read(const ir::Stmt& nest) {
     uses_here_ = count_uses(nest);
     ir::walk(
         nest,
@@ -74,7 +74,7 @@ class NestReader : public ir::Rewriter {
         },
         [](const ir::Expr&) {});
     const bool understood = visit(nest) && is_known_;
-    return understood ? std::move(products_) : std::vector<Product>{};
+    return understood ? std::move(products_) : std::vector<ThreadGemm>{};
   }
 
  private:
@@ -88,7 +88,7 @@ class NestReader : public ir::Rewriter {
   std::vector<ir::Expr> guards_;  // likewise; the parts of their conjunction
   std::vector<Temporary> temporaries_;
   std::unordered_map<const ir::VarData*, ir::Expr> lets_;
-  std::vector<Product> products_;
+  std::vector<ThreadGemm> products_;
   bool is_known_ = true;  // what every load gives
 
   bool visit(const ir::Stmt& stmt) {
@@ -213,13 +213,13 @@ class NestReader : public ir::Rewriter {
     });
   }
 
-  // Products
+  // GEMMs
   // --------------------------------------------------------------------------------------------------------
 
   bool add(const ir::Buffer& sum, const std::vector<ir::Expr>& element, const ir::Binary& product) {
-    for (const Product& other : products_)
+    for (const ThreadGemm& other : products_)
       if (other.sum == sum && !is_apart(other.element, element)) return false;
-    Product found{sum, element, {}, {rewrite(product.left), {}}, {rewrite(product.right), {}}, {}};
+    ThreadGemm found{sum, element, {}, {rewrite(product.left), {}}, {rewrite(product.right), {}}, {}};
     if (!take_dimensions(found) || !take_steps(found)) return false;
     orient(found);
     if (!take_guards(found)) return false;
@@ -227,7 +227,7 @@ class NestReader : public ir::Rewriter {
     return true;
   }
 
-  bool take_dimensions(Product& product) const {
+  bool take_dimensions(ThreadGemm& product) const {
     for (const ir::Expr& index : product.element) {
       if (is_the_same_for_all(index)) continue;
       const ir::Var var = variable(index);
@@ -243,7 +243,7 @@ class NestReader : public ir::Rewriter {
     }
     return std::all_of(threads_.begin(), threads_.end(), [&](const Dimension& thread) {
       if (is_taken(product, thread.var)) return true;
-      for (ProductSide* side : {&product.rows, &product.columns}) side->factor = at_zero(side->factor, thread.var);
+      for (GemmSide* side : {&product.rows, &product.columns}) side->factor = at_zero(side->factor, thread.var);
       return ir::constant_int(thread.extent) == 1;
     });
   }
@@ -259,12 +259,12 @@ class NestReader : public ir::Rewriter {
            std::none_of(threads_.begin(), threads_.end(), differs);
   }
 
-  static bool is_taken(const Product& product, const ir::Var& var) {
+  static bool is_taken(const ThreadGemm& product, const ir::Var& var) {
     return product.rows.has(var) || product.columns.has(var) || find_dimension(product.common, var) != nullptr;
   }
 
   // The loops that the element does not name. They have the same length for all elements, which for several is known.
-  bool take_steps(Product& product) const {
+  bool take_steps(ThreadGemm& product) const {
     for (const Dimension& loop : loops_)
       if (!is_taken(product, loop.var)) product.steps.push_back(loop);
     const auto is_plain = [&](const Dimension& step) {
@@ -276,9 +276,9 @@ class NestReader : public ir::Rewriter {
   }
 
   // What a guard leaves out adds 0 instead. Each part must be about one side.
-  bool take_guards(Product& product) const {
-    for (ProductSide* side : {&product.rows, &product.columns}) {
-      const ProductSide& other = side == &product.rows ? product.columns : product.rows;
+  bool take_guards(ThreadGemm& product) const {
+    for (GemmSide* side : {&product.rows, &product.columns}) {
+      const GemmSide& other = side == &product.rows ? product.columns : product.rows;
       std::vector<ir::Expr> parts;
       for (ir::Expr guard : guards_) {
         const bool is_here = mentions_any(guard, side->dimensions), is_there = mentions_any(guard, other.dimensions);
@@ -296,14 +296,14 @@ class NestReader : public ir::Rewriter {
   }
 
   // Columns are what is walked along in memory, if that is to be seen: then what the last thread variable counts.
-  void orient(Product& product) const {
+  void orient(ThreadGemm& product) const {
     const bool rows = walks_along(product.rows), columns = walks_along(product.columns);
     const bool is_last = !threads_.empty() && product.rows.has(threads_.back().var);
     if (rows != columns ? rows : is_last) std::swap(product.rows, product.columns);
-    for (ProductSide* side : {&product.rows, &product.columns}) sort(*side);
+    for (GemmSide* side : {&product.rows, &product.columns}) sort(*side);
   }
 
-  static bool walks_along(const ProductSide& side) {
+  static bool walks_along(const GemmSide& side) {
     bool walks = false;
     ir::walk(side.factor, [&](const ir::Expr& part) {
       const auto* load = std::get_if<ir::Load>(&part->node);
@@ -314,7 +314,7 @@ class NestReader : public ir::Rewriter {
   }
 
   // By the step in memory from one to the next, as far as that is to be seen.
-  static void sort(ProductSide& side) {
+  static void sort(GemmSide& side) {
     using Step = std::pair<int64_t, int64_t>;  // the axis, the negative coefficient
     std::unordered_map<const ir::VarData*, Step> steps;
     ir::walk(side.factor, [&](const ir::Expr& part) {
@@ -337,15 +337,15 @@ class NestReader : public ir::Rewriter {
 
 }  // namespace
 
-bool ProductSide::has(const ir::Var& var) const { return find_dimension(dimensions, var) != nullptr; }
+bool GemmSide::has(const ir::Var& var) const { return find_dimension(dimensions, var) != nullptr; }
 
-int64_t ProductSide::size() const {
+int64_t GemmSide::size() const {
   int64_t size = 1;
   for (const Dimension& dimension : dimensions) size *= ir::constant_int(dimension.extent).value_or(1);
   return size;
 }
 
-std::vector<Product> ProductFinder::find(const ir::Stmt& nest, const std::vector<Dimension>& threads) const {
+std::vector<ThreadGemm> GemmFinder::find(const ir::Stmt& nest, const std::vector<Dimension>& threads) const {
   if (!std::holds_alternative<ir::For>(nest->node)) return {};
   return NestReader(facts_, uses_, sharing_, threads).read(nest);
 }

@@ -1,4 +1,4 @@
-#include "compiler/targets/cpu/plan/product_operands.h"
+#include "compiler/targets/cpu/plan/gemm_operands.h"
 
 #include "compiler/ir/visit.h"
 
@@ -51,7 +51,7 @@ ir::Expr with(const ir::Expr& expr, const std::unordered_map<const ir::VarData*,
 ir::Expr zero_of(const ir::Var& var) { return ir::int_imm(0, var->type); }
 
 // The side with one dimension instead of several, where that is the same.
-ProductSide with_merged_dimensions(const c::IntegerFacts& facts, const ProductSide& side) {
+GemmSide with_merged_dimensions(const c::IntegerFacts& facts, const GemmSide& side) {
   if (side.dimensions.size() < 2 || !CountsAlong(facts, side.dimensions).in(side.factor)) return side;
   const ir::Var& last = side.dimensions.back().var;
   const ir::Var merged = ir::make_var(last->name, last->type);
@@ -75,24 +75,24 @@ const ir::Load* plain_load(const ir::Expr& factor) {
 
 class OperandMaker {
  public:
-  OperandMaker(const c::IntegerFacts& facts, const ProductSide& side, const Steps& steps, bool is_left)
+  OperandMaker(const c::IntegerFacts& facts, const GemmSide& side, const Steps& steps, bool is_left)
       : facts_(facts), side_(with_merged_dimensions(facts, side)), steps_(steps), is_left_(is_left) {
     if (side_.dimensions.size() == 1) facts_.set_range(side_.dimensions[0].var, {0, side_.size() - 1});
   }
 
-  ProductOperand run() {
+  GemmOperand run() {
     const ir::Load* load = side_.dimensions.size() == 1 ? plain_load(side_.factor) : nullptr;
     const bool is_matrix = side_.size() > 1 && steps_.count > 1 && steps_.inner.empty();
     if (load == nullptr || !is_matrix || !find_axes(*load)) return filled();
     const ir::Region source = region(*load);
     const bool is_transposed = (axis_ < step_axis_) != is_left_;
     if (load->buffer->scope == ir::Scope::global) return copied(source, is_transposed);
-    return is_tile(*load) ? ProductOperand{source, is_transposed, nullptr, nullptr} : filled();
+    return is_tile(*load) ? GemmOperand{source, is_transposed, nullptr, nullptr} : filled();
   }
 
  private:
   c::IntegerFacts facts_;
-  const ProductSide side_;
+  const GemmSide side_;
   const Steps& steps_;
   const bool is_left_;
   size_t axis_ = 0, step_axis_ = 0;
@@ -144,7 +144,7 @@ class OperandMaker {
             {}};
   }
 
-  ProductOperand copied(const ir::Region& source, bool is_transposed) const {
+  GemmOperand copied(const ir::Region& source, bool is_transposed) const {
     const bool steps_first = step_axis_ < axis_;
     const ir::Buffer tile =
         new_tile(steps_first ? steps_.count : side_.size(), steps_first ? side_.size() : steps_.count);
@@ -152,7 +152,7 @@ class OperandMaker {
   }
 
   // Whatever the factor is, it is computed once for all elements that need it.
-  ProductOperand filled() const {
+  GemmOperand filled() const {
     const int64_t size = steps_.size();
     const ir::Buffer tile = is_left_ ? new_tile(side_.size(), size) : new_tile(size, side_.size());
     const ir::Var step = ir::make_var(steps_.var->name, steps_.var->type);
@@ -201,8 +201,7 @@ ir::Expr flat_index(const std::vector<ir::Expr>& indices, const std::vector<int6
   return flat ? flat : ir::int_imm(0);
 }
 
-ProductOperand product_operand(const c::IntegerFacts& facts, const ProductSide& side, const Steps& steps,
-                               bool is_left) {
+GemmOperand gemm_operand(const c::IntegerFacts& facts, const GemmSide& side, const Steps& steps, bool is_left) {
   return OperandMaker(facts, side, steps, is_left).run();
 }
 

@@ -1,7 +1,7 @@
-// Serial loops around lanes where each lane walks along a row of memory of its own, an element a step. A step alone
-// would gather one element from each of many rows, or scatter them, and the places of these in the caches may all be
-// the same. Sixteen steps are a block instead: it is read by rows before its steps, and turned round for them to read
-// it by columns; what they write to rows is written after them.
+// Transposed loads: serial loops in which each vector lane walks along a row of memory of its own, one element an
+// iteration. One iteration alone would gather one element from each of many rows, or scatter them, and these elements
+// may all map to the same cache set. Instead, sixteen iterations form a block: it is read by rows before its iterations
+// and transposed for them; what they store to rows is written after them.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace tilepilot::targets::cpu {
 
-struct RowLoad {
+struct TransposedLoad {
   std::vector<const ir::ExprNode*> nodes;  // all of the same element
   ir::Expr load;
   std::string stride;          // C++: elements from the row of a lane to the next lane's
@@ -26,22 +26,23 @@ struct RowLoad {
 };
 
 // Of a buffer that the loop names nowhere else.
-struct RowStore {
+struct TransposedStore {
   ir::Stmt stmt;
   std::string stride;
 };
 
-struct RowAccesses {
-  std::vector<RowLoad> loads;
-  std::vector<RowStore> stores;
+struct TransposedAccesses {
+  std::vector<TransposedLoad> loads;
+  std::vector<TransposedStore> stores;
 };
 
 // Of a loop that all lanes take the same way. They are in bounds for every step; loads are safe whatever branches are
 // inside, stores happen in every step. Nothing if no lane walks along a row.
-RowAccesses find_row_accesses(c::Context& context, const LaneFacts& facts, const LanePlan& plan, const ir::For& loop);
+TransposedAccesses find_transposed_accesses(c::Context& context, const LaneFacts& facts, const LanePlan& plan,
+                                            const ir::For& loop);
 
 // A block while it is written: names of C++, and what stands there for the lanes of a chunk.
-struct RowBlock {
+struct TransposedBlock {
   ir::Var var;                    // of the loop
   std::string start, step, done;  // its value at the first step; the number of a step; steps that were done before
   std::string row, lane, base;    // the number of a row, of a lane in it, the variable of the first lane
@@ -49,10 +50,12 @@ struct RowBlock {
   bool all_lanes;
   std::function<int()> open_rows;  // begins a loop over rows, if there are several
 };
-void write_row_load(c::Context& context, const LanePlan& plan, const RowLoad& load, const RowBlock& block);
+void write_transposed_load(c::Context& context, const LanePlan& plan, const TransposedLoad& load,
+                           const TransposedBlock& block);
 // Where the steps write to instead; gives its name.
-std::string declare_row_store(c::Context& context, const LanePlan& plan, const RowStore& store, const RowBlock& block);
-void write_row_store(c::Context& context, const LanePlan& plan, const RowStore& store, const RowBlock& block,
-                     const std::string& columns);
+std::string declare_transposed_store(c::Context& context, const LanePlan& plan, const TransposedStore& store,
+                                     const TransposedBlock& block);
+void write_transposed_store(c::Context& context, const LanePlan& plan, const TransposedStore& store,
+                            const TransposedBlock& block, const std::string& columns);
 
 }  // namespace tilepilot::targets::cpu

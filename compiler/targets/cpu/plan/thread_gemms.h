@@ -1,5 +1,5 @@
-// Matrix products that threads write out: each sums up elements of its own over a serial loop, and what it multiplies
-// depends on one part of the loops' variables here, on the other part there.
+// GEMMs that threads write out: each sums up elements of its own over a serial loop, and the two factors depend on
+// different loop variables.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace tilepilot::targets::cpu {
 
-struct ProductSide {
+struct GemmSide {
   ir::Expr factor;                    // float32
   std::vector<Dimension> dimensions;  // that the factor, and the element of the sum, differ in; slowest first
   // It is 0 where the program leaves the step out, instead of multiplying: the other factor must be finite then.
@@ -19,23 +19,23 @@ struct ProductSide {
 };
 
 // sum[element] += rows.factor * columns.factor for each step, in their order.
-struct Product {
+struct ThreadGemm {
   ir::Buffer sum;
   std::vector<ir::Expr> element;  // variables of the two sides, each once, and what is the same for all
   std::vector<Dimension> steps;   // outermost first
-  ProductSide rows, columns;
+  GemmSide rows, columns;
   std::vector<Dimension> common;  // variables of the element that both factors differ in
 };
 
-// Finds products in one kernel, in which lets of index arithmetic stand for nothing.
-class ProductFinder {
+// Finds GEMMs in one kernel, in which lets of index arithmetic stand for nothing.
+class GemmFinder {
  public:
-  ProductFinder(const ir::Kernel& kernel, const c::IntegerFacts& facts)
+  GemmFinder(const ir::Kernel& kernel, const c::IntegerFacts& facts)
       : facts_(facts), uses_(count_uses(kernel.body)), sharing_(ir::sharing_buffers(kernel)) {}
 
-  // What a nest of serial loops in a parallel loop over `threads` does, if that is products alone and temporaries that
+  // What a nest of serial loops in a parallel loop over `threads` does, if that is GEMMs alone and temporaries that
   // nothing else uses; else empty.
-  std::vector<Product> find(const ir::Stmt& nest, const std::vector<Dimension>& threads) const;
+  std::vector<ThreadGemm> find(const ir::Stmt& nest, const std::vector<Dimension>& threads) const;
 
  private:
   const c::IntegerFacts& facts_;

@@ -1,4 +1,4 @@
-#include "compiler/targets/cpu/plan/number_parts.h"
+#include "compiler/targets/cpu/plan/linear_index_parts.h"
 
 #include "compiler/ir/arithmetic.h"
 #include "compiler/ir/search.h"
@@ -16,7 +16,7 @@ bool is_division(const ir::Binary& node) {
 
 }  // namespace
 
-bool PartRewriter::is_about_numbers(const ir::Expr& expr) const {
+bool IndexPartRewriter::is_about_numbers(const ir::Expr& expr) const {
   bool found = false;
   ir::walk(expr, [&](const ir::Expr& part) {
     const auto* ref = std::get_if<ir::VarRef>(&part->node);
@@ -25,7 +25,7 @@ bool PartRewriter::is_about_numbers(const ir::Expr& expr) const {
   return found;
 }
 
-ir::Expr PartRewriter::rewrite(const ir::Expr& expr) {
+ir::Expr IndexPartRewriter::rewrite(const ir::Expr& expr) {
   const Sum result = sum(expr);
   const ir::Bounds values = range(result);
   const ir::Bounds fits = ir::type_bounds(expr->type);
@@ -34,15 +34,15 @@ ir::Expr PartRewriter::rewrite(const ir::Expr& expr) {
   return build(result, expr->type);
 }
 
-ir::Var PartRewriter::number(const ir::Expr& expr) {
+ir::Var IndexPartRewriter::number(const ir::Expr& expr) {
   if (!c::is_index_arithmetic(expr)) return nullptr;
   const Sum result = sum(expr);
   if (result.constant != 0 || result.terms.size() != 1 || result.terms[0].coefficient != 1) return nullptr;
-  const NumberPart& part = result.terms[0].part;
+  const IndexPart& part = result.terms[0].part;
   return part.low == 1 && part.high == 0 ? part.number : nullptr;
 }
 
-PartRewriter::Sum PartRewriter::sum(const ir::Expr& expr) {
+IndexPartRewriter::Sum IndexPartRewriter::sum(const ir::Expr& expr) {
   if (const auto constant = ir::constant_int(expr)) return {{}, *constant};
   if (const auto* ref = std::get_if<ir::VarRef>(&expr->node)) {
     const auto known = numbering_.variables.find(ref->var.get());
@@ -63,14 +63,14 @@ PartRewriter::Sum PartRewriter::sum(const ir::Expr& expr) {
   return is_division(node) ? division(node, expr) : opaque(expr);
 }
 
-PartRewriter::Sum PartRewriter::product(const ir::Binary& node, const ir::Expr& expr) {
+IndexPartRewriter::Sum IndexPartRewriter::product(const ir::Binary& node, const ir::Expr& expr) {
   const Sum left = sum(node.left), right = sum(node.right);
   if (right.terms.empty()) return scaled(left, right.constant);
   return left.terms.empty() ? scaled(right, left.constant) : opaque(expr);
 }
 
 // sum // c or sum % c
-PartRewriter::Sum PartRewriter::division(const ir::Binary& node, const ir::Expr& expr) {
+IndexPartRewriter::Sum IndexPartRewriter::division(const ir::Binary& node, const ir::Expr& expr) {
   const bool is_quotient = node.op == ir::BinaryOp::floor_div;
   const int64_t divisor = *ir::constant_int(node.right);
   const Sum all = sum(node.left);
@@ -108,7 +108,7 @@ PartRewriter::Sum PartRewriter::division(const ir::Binary& node, const ir::Expr&
 }
 
 // Something of another form, of which the operands are rewritten.
-PartRewriter::Sum PartRewriter::opaque(const ir::Expr& expr) {
+IndexPartRewriter::Sum IndexPartRewriter::opaque(const ir::Expr& expr) {
   const auto& node = std::get<ir::Binary>(expr->node);
   const Sum left = sum(node.left), right = sum(node.right);
   const ir::Bounds x = range(left), y = range(right);
@@ -119,13 +119,13 @@ PartRewriter::Sum PartRewriter::opaque(const ir::Expr& expr) {
   return {{{{}, other, values, 1}}, 0};
 }
 
-PartRewriter::Sum PartRewriter::scaled(Sum sum, int64_t factor) {
+IndexPartRewriter::Sum IndexPartRewriter::scaled(Sum sum, int64_t factor) {
   Sum result;
   add(result, sum, factor);
   return result;
 }
 
-void PartRewriter::add(Sum& to, const Sum& more, int64_t factor) {
+void IndexPartRewriter::add(Sum& to, const Sum& more, int64_t factor) {
   const auto is_small = [&](int64_t value) { return std::abs(value) < kLargestCoefficient; };
   succeeded_ = succeeded_ && is_small(factor) && is_small(more.constant) && is_small(to.constant);
   if (!succeeded_) return;
@@ -138,7 +138,7 @@ void PartRewriter::add(Sum& to, const Sum& more, int64_t factor) {
   for (const Term& term : more.terms) add(to, {term.part, term.other, term.values, times(term.coefficient)});
 }
 
-void PartRewriter::add(Sum& to, Term term) {
+void IndexPartRewriter::add(Sum& to, Term term) {
   if (term.part.number != nullptr) {
     const auto known = numbering_.extents.find(term.part.number.get());
     const int64_t extent = known == numbering_.extents.end() ? 0 : known->second;
@@ -158,7 +158,7 @@ void PartRewriter::add(Sum& to, Term term) {
 }
 
 // Two parts that are one together: i // 8 * 8 + i % 8, i - i // 8 * 8.
-bool PartRewriter::join(Sum& sum) const {
+bool IndexPartRewriter::join(Sum& sum) const {
   for (size_t a = 0; a < sum.terms.size(); ++a)
     for (size_t b = 0; b < sum.terms.size(); ++b) {
       Term &upper = sum.terms[a], &lower = sum.terms[b];
@@ -175,7 +175,7 @@ bool PartRewriter::join(Sum& sum) const {
   return false;
 }
 
-ir::Bounds PartRewriter::range(const Term& term) const {
+ir::Bounds IndexPartRewriter::range(const Term& term) const {
   if (term.part.number == nullptr) return term.values;
   const auto known = numbering_.extents.find(term.part.number.get());
   const int64_t extent = known != numbering_.extents.end() && known->second > 0 ? known->second : c::kLargestGrid;
@@ -183,7 +183,7 @@ ir::Bounds PartRewriter::range(const Term& term) const {
   return {0, (end - 1) / term.part.low};
 }
 
-ir::Bounds PartRewriter::range(const Sum& sum) const {
+ir::Bounds IndexPartRewriter::range(const Sum& sum) const {
   ir::Wide lo = sum.constant, hi = sum.constant;
   for (const Term& term : sum.terms) {
     const ir::Bounds values = range(term);
@@ -197,7 +197,7 @@ ir::Bounds PartRewriter::range(const Sum& sum) const {
   return {clamped(lo), clamped(hi)};
 }
 
-ir::Expr PartRewriter::build(const Sum& sum, ir::DType type) {
+ir::Expr IndexPartRewriter::build(const Sum& sum, ir::DType type) {
   ir::Expr result;
   for (const Term& term : sum.terms) {
     ir::Expr value = ir::cast(term.part.number ? write_(term.part) : term.other, type);

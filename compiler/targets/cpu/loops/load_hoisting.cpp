@@ -1,4 +1,4 @@
-#include "compiler/targets/cpu/loops/early_loads.h"
+#include "compiler/targets/cpu/loops/load_hoisting.h"
 
 #include "compiler/ir/text.h"
 #include "compiler/ir/visit.h"
@@ -22,7 +22,7 @@ class Finder {
     if (store != nullptr && !std::holds_alternative<ir::Load>(store->value->node)) visit(store->value);
   }
 
-  std::vector<EarlyLoad> found;
+  std::vector<HoistedLoad> found;
 
  private:
   c::Context& context_;
@@ -64,7 +64,7 @@ class Finder {
       const auto last = context_.facts.affine(indices.back());
       if (mentions(leading, plan_.lane.var) || !last || last->coefficient(plan_.lane.var) != 1) return;
     }
-    for (EarlyLoad& other : found)
+    for (HoistedLoad& other : found)
       if (ir::structurally_equal(other.load, expr)) return other.nodes.push_back(expr.get());
     found.push_back({{expr.get()}, expr, for_all_lanes, !plan_.row || !mentions(load.indices, plan_.row->var)});
   }
@@ -100,8 +100,8 @@ bool needs_lanes(const LaneFacts& facts, const LanePlan& plan, const std::vector
   return found;
 }
 
-std::vector<EarlyLoad> find_early_loads(c::Context& context, const LaneFacts& facts, const LanePlan& plan,
-                                        const std::vector<ir::Stmt>& statements) {
+std::vector<HoistedLoad> find_hoisted_loads(c::Context& context, const LaneFacts& facts, const LanePlan& plan,
+                                            const std::vector<ir::Stmt>& statements) {
   Finder finder(context, facts, plan);
   for (const ir::Stmt& stmt : statements) finder.visit(stmt);
   return std::move(finder.found);

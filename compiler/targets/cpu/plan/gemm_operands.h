@@ -1,9 +1,9 @@
-// Where the two operands of a product lie as matrices: in a tile that the program has, or in one that is filled for it.
+// Where the two operands of a GEMM lie as matrices: in a tile that the program has, or in one that is filled for it.
 #pragma once
 
 #include <optional>
 
-#include "compiler/targets/cpu/plan/products.h"
+#include "compiler/targets/cpu/plan/thread_gemms.h"
 
 namespace tilepilot::targets::cpu {
 
@@ -17,13 +17,13 @@ struct Steps {
   int64_t size() const;
 };
 
-struct ProductOperand {
+struct GemmOperand {
   ir::Region matrix;
   bool is_transposed = false;  // it has steps x rows, or columns x steps
   ir::Buffer tile;             // to be allocated; else null
   ir::Stmt fill;               // it
 };
-ProductOperand product_operand(const c::IntegerFacts& facts, const ProductSide& side, const Steps& steps, bool is_left);
+GemmOperand gemm_operand(const c::IntegerFacts& facts, const GemmSide& side, const Steps& steps, bool is_left);
 
 // The number of an element in row-major order.
 ir::Expr flat_index(const std::vector<ir::Expr>& indices, const std::vector<int64_t>& extents);

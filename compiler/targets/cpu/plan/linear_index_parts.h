@@ -1,5 +1,5 @@
-// Index arithmetic on numbers that programs put together, `block * 256 + thread`, and take apart, `i // 56 % 64`: as
-// sums of multiples of parts of numbers.
+// Parts of linear indices that programs put together, `block * 256 + thread`, and take apart, `i // 56 % 64`: rewrites
+// index arithmetic as sums of multiples of such parts.
 #pragma once
 
 #include <functional>
@@ -9,24 +9,24 @@
 namespace tilepilot::targets::cpu {
 
 // number % high // low, where low divides high; high 0: number // low
-struct NumberPart {
+struct IndexPart {
   ir::Var number;
   int64_t low = 1, high = 0;
 
-  friend bool operator==(const NumberPart&, const NumberPart&) = default;
+  friend bool operator==(const IndexPart&, const IndexPart&) = default;
 };
 
-struct Numbering {
-  std::unordered_map<const ir::VarData*, NumberPart> variables;  // what they are parts of
-  std::unordered_map<const ir::VarData*, int64_t> extents;       // of numbers; 0: not known here
+struct LinearIndices {
+  std::unordered_map<const ir::VarData*, IndexPart> variables;  // what they are parts of
+  std::unordered_map<const ir::VarData*, int64_t> extents;      // of numbers; 0: not known here
 };
 
 // Rewrites index arithmetic so that of the numbers only parts are left, as few as there can be; `write` says what
 // stands for one.
-class PartRewriter {
+class IndexPartRewriter {
  public:
-  using Write = std::function<ir::Expr(const NumberPart&)>;
-  PartRewriter(const c::IntegerFacts& facts, const Numbering& numbering, Write write)
+  using Write = std::function<ir::Expr(const IndexPart&)>;
+  IndexPartRewriter(const c::IntegerFacts& facts, const LinearIndices& numbering, Write write)
       : facts_(facts), numbering_(numbering), write_(std::move(write)) {}
 
   bool is_about_numbers(const ir::Expr& expr) const;
@@ -38,7 +38,7 @@ class PartRewriter {
 
  private:
   struct Term {
-    NumberPart part;  // number null: `other` instead
+    IndexPart part;  // number null: `other` instead
     ir::Expr other;
     ir::Bounds values;  // of `other`
     int64_t coefficient;
@@ -49,7 +49,7 @@ class PartRewriter {
   };
 
   const c::IntegerFacts& facts_;
-  const Numbering& numbering_;
+  const LinearIndices& numbering_;
   const Write write_;
   bool succeeded_ = true;
 

@@ -1,4 +1,4 @@
-#include "compiler/targets/cpu/loops/guard_range.h"
+#include "compiler/targets/cpu/loops/index_set_splitting.h"
 
 #include "compiler/targets/c/expr.h"
 
@@ -16,7 +16,7 @@ void add_once(std::vector<std::string>& all, std::string text) {
 }
 
 // factor * var + rest >= 0
-void add_bound(c::Context& context, int64_t factor, const ir::Affine& rest, GuardRange& range) {
+void add_bound(c::Context& context, int64_t factor, const ir::Affine& rest, SplitIndexSet& range) {
   const std::string other = index(context, rest);
   if (factor == 1) return add_once(range.first, fmt::format("-({})", other));
   if (factor == -1) return add_once(range.end, fmt::format("{} + 1", other));
@@ -27,11 +27,11 @@ void add_bound(c::Context& context, int64_t factor, const ir::Affine& rest, Guar
 
 }  // namespace
 
-std::optional<GuardRange> guard_range(c::Context& context, const ir::Expr& condition, const ir::Var& var,
-                                      const std::function<bool(const ir::Var&)>& is_inside) {
+std::optional<SplitIndexSet> split_index_set(c::Context& context, const ir::Expr& condition, const ir::Var& var,
+                                             const std::function<bool(const ir::Var&)>& is_inside) {
   std::vector<ir::Affine> forms;  // that are not negative where the condition holds
   if (!c::collect_comparisons(context.facts, condition, forms)) return std::nullopt;
-  GuardRange range;
+  SplitIndexSet range;
   for (const ir::Affine& form : forms) {
     if (context.facts.range(form).lo >= 0) continue;
     ir::Affine rest{{}, form.constant};
@@ -49,7 +49,8 @@ std::optional<GuardRange> guard_range(c::Context& context, const ir::Expr& condi
   return range;
 }
 
-std::pair<std::string, std::string> write_range(c::Context& context, const GuardRange& range, const CountedLoop& loop) {
+std::pair<std::string, std::string> write_range(c::Context& context, const SplitIndexSet& range,
+                                                const CountedLoop& loop) {
   const std::string base = loop.base.empty() ? "0" : loop.base, less = loop.base.empty() ? "" : " - " + loop.base;
   const auto named = [&](const char* wish, const std::string& value) {
     const std::string name = context.names.fresh(wish);

@@ -1,6 +1,6 @@
-#include "compiler/targets/cpu/plan/product_tiles.h"
+#include "compiler/targets/cpu/plan/gemm_tiles.h"
 
-#include "compiler/targets/cpu/plan/product_operands.h"
+#include "compiler/targets/cpu/plan/gemm_operands.h"
 
 namespace tilepilot::targets::cpu {
 namespace {
@@ -114,40 +114,40 @@ bool is_in_regions(const ir::Stmt& body, const ir::Buffer& buffer) {
   });
 }
 
-class ProductTiler {
+class GemmTiler {
  public:
-  ProductTiler(const ir::Kernel& kernel, const LeastProduct& least)
+  GemmTiler(const ir::Kernel& kernel, const SmallestGemm& least)
       : kernel_(kernel), least_(least), facts_(learned(kernel)), finder_(kernel, facts_) {}
 
-  std::optional<TiledProducts> run() {
+  std::optional<TiledGemms> run() {
     const ir::Stmt body = visit(kernel_.body);
-    if (done_.products.empty()) return std::nullopt;
+    if (done_.gemms.empty()) return std::nullopt;
     ir::Kernel result = kernel_;
     result.body = IntoTiles(done_.sums).rewrite(body);
     for (ir::Buffer& buffer : result.allocations)
       if (const auto sum = done_.sums.find(buffer.get()); sum != done_.sums.end()) buffer = sum->second.tile;
     result.allocations.insert(result.allocations.end(), done_.tiles.begin(), done_.tiles.end());
-    return TiledProducts{std::move(result), std::move(done_.products)};
+    return TiledGemms{std::move(result), std::move(done_.gemms)};
   }
 
  private:
   struct Done {
     SumTiles sums;
     std::vector<ir::Buffer> tiles;  // of operands
-    std::vector<Product> products;
+    std::vector<ThreadGemm> gemms;
   };
 
   // A product, where its sums are, and the loops that it is written as.
   struct Work {
-    const Product& product;
+    const ThreadGemm& product;
     const SumTile& sum;
     const ir::Stmt& nest;
   };
 
   const ir::Kernel& kernel_;
-  const LeastProduct least_;
+  const SmallestGemm least_;
   const c::IntegerFacts facts_;
-  const ProductFinder finder_;
+  const GemmFinder finder_;
   Done done_;
   std::vector<ir::Var> around_;  // variables of the loops around what is looked at, that of the threads apart
   std::vector<Dimension> threads_;
@@ -179,9 +179,9 @@ class ProductTiler {
     if (loop == nullptr) return stmt;
     if (loop->kind == ir::LoopKind::parallel) return visit_region(*loop, stmt);
     if (const ir::Stmt turned = inside_out(stmt)) {
-      const size_t before = done_.products.size();
+      const size_t before = done_.gemms.size();
       const ir::Stmt result = visit_region(std::get<ir::For>(turned->node), turned);
-      if (done_.products.size() > before) return result;
+      if (done_.gemms.size() > before) return result;
     }
     around_.push_back(loop->vars[0]);
     ir::For result = *loop;
@@ -217,7 +217,7 @@ class ProductTiler {
     span_ = stmt->span;
     is_torn_ = false;
     std::vector<ir::Stmt> parts = distribute(loop.body);
-    if (!is_torn_ && done_.products.size() > before.products.size())
+    if (!is_torn_ && done_.gemms.size() > before.gemms.size())
       return ir::make_stmt(ir::Block{std::move(parts)}, stmt->span);
     done_ = before;
     return stmt;
@@ -226,7 +226,7 @@ class ProductTiler {
   // What each thread does for itself
   // --------------------------------------------------------------------------------
 
-  // Products, and between them loops over the threads.
+  // GEMMs, and between them loops over the threads.
   std::vector<ir::Stmt> distribute(const ir::Stmt& body) {
     const std::vector<ir::Stmt> all = flattened(body);
     std::vector<ir::Stmt> result, waiting;
@@ -270,14 +270,14 @@ class ProductTiler {
     if (const auto* branch = std::get_if<ir::If>(&stmt->node)) return tiled_branch(*branch, stmt);
     const auto* loop = std::get_if<ir::For>(&stmt->node);
     if (loop == nullptr || loop->kind == ir::LoopKind::parallel) return {};
-    const std::vector<Product> products = finder_.find(stmt, threads_);
+    const std::vector<ThreadGemm> products = finder_.find(stmt, threads_);
     if (!products.empty() && accept(products)) return multiply(stmt, products);
     if (!is_uniform(loop->extents[0]) || contains<ir::Break, ir::Continue>(loop->body)) return {};
-    const size_t before = done_.products.size();
+    const size_t before = done_.gemms.size();
     around_.push_back(loop->vars[0]);
     std::vector<ir::Stmt> parts = distribute(loop->body);
     around_.pop_back();
-    if (done_.products.size() == before) return {};
+    if (done_.gemms.size() == before) return {};
     ir::For result = *loop;
     result.body = ir::make_stmt(ir::Block{std::move(parts)}, stmt->span);
     return {ir::make_stmt(std::move(result), stmt->span)};
@@ -286,20 +286,20 @@ class ProductTiler {
   std::vector<ir::Stmt> tiled_branch(const ir::If& branch, const ir::Stmt& stmt) {
     if (branch.otherwise != nullptr || ir::has_loads(branch.condition)) return {};
     const bool uniform = is_uniform(branch.condition);
-    const size_t before = done_.products.size();
+    const size_t before = done_.gemms.size();
     if (!uniform) guards_.push_back(&branch);
     std::vector<ir::Stmt> parts = distribute(branch.then);
     if (!uniform) guards_.pop_back();
-    if (done_.products.size() == before) return {};
+    if (done_.gemms.size() == before) return {};
     const ir::Stmt all = ir::make_stmt(ir::Block{std::move(parts)}, stmt->span);
     return {uniform ? ir::make_stmt(ir::If{branch.condition, all, nullptr}, stmt->span) : all};
   }
 
-  // Products
+  // GEMMs
   // --------------------------------------------------------------------------------------------------------
 
-  bool accept(const std::vector<Product>& products) const {
-    return std::all_of(products.begin(), products.end(), [&](const Product& product) {
+  bool accept(const std::vector<ThreadGemm>& products) const {
+    return std::all_of(products.begin(), products.end(), [&](const ThreadGemm& product) {
       const int64_t rows = product.rows.size(), columns = product.columns.size();
       if (rows < least_.rows || columns < least_.columns || rows * columns < least_.elements) return false;
       if (!product.common.empty() || ((product.rows.is_guarded || product.columns.is_guarded) && products.size() > 1))
@@ -308,7 +308,7 @@ class ProductTiler {
     });
   }
 
-  static int64_t count_steps(const Product& product) {
+  static int64_t count_steps(const ThreadGemm& product) {
     int64_t count = 1;
     for (const Dimension& step : product.steps) count *= ir::constant_int(step.extent).value_or(kFewestSteps);
     return count;
@@ -316,7 +316,7 @@ class ProductTiler {
 
   // Threads whose guard does not hold sum up something, too. Nothing may see that, and it must not read what is not
   // there.
-  bool is_harmless(const Product& product) const {
+  bool is_harmless(const ThreadGemm& product) const {
     if (guards_.empty()) return true;
     for (const ir::If* guard : guards_)
       for (const ir::Var& var : around_)
@@ -339,7 +339,7 @@ class ProductTiler {
   }
 
   // Nullopt if the buffer has another form elsewhere.
-  std::optional<SumTile> sum_tile(const Product& product) const {
+  std::optional<SumTile> sum_tile(const ThreadGemm& product) const {
     const ir::Buffer& sum = product.sum;
     SumTile tile;
     std::vector<ir::Expr> shape;
@@ -370,25 +370,25 @@ class ProductTiler {
     return tile;
   }
 
-  static size_t axis_of(const Product& product, const ir::Var& var) {
+  static size_t axis_of(const ThreadGemm& product, const ir::Var& var) {
     size_t axis = 0;
     while (!mentions(product.element[axis], var)) ++axis;
     return axis;
   }
 
-  std::vector<ir::Stmt> multiply(const ir::Stmt& nest, const std::vector<Product>& products) {
+  std::vector<ir::Stmt> multiply(const ir::Stmt& nest, const std::vector<ThreadGemm>& products) {
     std::vector<ir::Stmt> result;
-    for (const Product& product : products) {
+    for (const ThreadGemm& product : products) {
       const std::optional<SumTile> sum = sum_tile(product);
       is_torn_ = is_torn_ || !sum;
       if (!sum) continue;
       done_.sums.emplace(product.sum.get(), *sum);
       add_steps({product, *sum, nest}, result);
-      done_.products.push_back(product);
+      done_.gemms.push_back(product);
     }
     const Dimension& step = products.front().steps.front();
     if (ir::constant_int(step.extent)) return result;
-    for (const Product& product : products)
+    for (const ThreadGemm& product : products)
       if (product.steps.front().var != step.var) is_torn_ = true;
     const ir::Expr count = whole_steps(step);
     const ir::Expr rest = ir::binary(ir::BinaryOp::sub, length(step), count);
@@ -463,16 +463,16 @@ class ProductTiler {
   }
 
   void add_gemm(const Work& work, const Steps& steps, std::vector<ir::Stmt>& result) {
-    const Product& product = work.product;
-    const ProductOperand left = product_operand(facts_, product.rows, steps, true);
-    const ProductOperand right = product_operand(facts_, product.columns, steps, false);
-    for (const ProductOperand* operand : {&left, &right}) {
+    const ThreadGemm& product = work.product;
+    const GemmOperand left = gemm_operand(facts_, product.rows, steps, true);
+    const GemmOperand right = gemm_operand(facts_, product.columns, steps, false);
+    for (const GemmOperand* operand : {&left, &right}) {
       if (operand->tile) done_.tiles.push_back(operand->tile);
       if (operand->fill) result.push_back(operand->fill);
     }
     ir::Region to{work.sum.tile, {}, std::vector<int64_t>(work.sum.fixed.size(), 1), span_};
     for (const size_t axis : work.sum.fixed) to.start.push_back(product.element[axis]);
-    for (const ProductSide* side : {&product.rows, &product.columns}) {
+    for (const GemmSide* side : {&product.rows, &product.columns}) {
       to.start.push_back(ir::int_imm(0));
       to.extent.push_back(side->size());
     }
@@ -531,8 +531,8 @@ class ProductTiler {
 
 }  // namespace
 
-std::optional<TiledProducts> tile_products(const ir::Kernel& kernel, const LeastProduct& least) {
-  return ProductTiler(kernel, least).run();
+std::optional<TiledGemms> tile_gemms(const ir::Kernel& kernel, const SmallestGemm& least) {
+  return GemmTiler(kernel, least).run();
 }
 
 }  // namespace tilepilot::targets::cpu

@@ -1,8 +1,8 @@
-#include "compiler/targets/cpu/loops/row_blocks.h"
+#include "compiler/targets/cpu/loops/transposed_loads.h"
 
 #include "compiler/ir/text.h"
 #include "compiler/targets/c/expr.h"
-#include "compiler/targets/cpu/loops/early_loads.h"
+#include "compiler/targets/cpu/loops/load_hoisting.h"
 
 namespace tilepilot::targets::cpu {
 namespace {
@@ -45,7 +45,7 @@ class RowFinder {
     add(stmt, *store);
   }
 
-  RowAccesses found;
+  TransposedAccesses found;
 
  private:
   c::Context& context_;
@@ -70,9 +70,10 @@ class RowFinder {
     const bool for_all_lanes = buffer->type == ir::kFloat16 && !mentions(indices, plan_.lane.var);
     std::string stride = for_all_lanes ? "" : stride_of_lanes(buffer, indices);
     if (stride.empty() && !for_all_lanes) return;
-    for (RowLoad& other : found.loads)
+    for (TransposedLoad& other : found.loads)
       if (ir::structurally_equal(other.load, expr)) return other.nodes.push_back(expr.get());
-    RowLoad row{{expr.get()}, expr, std::move(stride), for_all_lanes, !plan_.row || !mentions(indices, plan_.row->var)};
+    TransposedLoad row{
+        {expr.get()}, expr, std::move(stride), for_all_lanes, !plan_.row || !mentions(indices, plan_.row->var)};
     if (has_room(row.elements(plan_), buffer)) found.loads.push_back(std::move(row));
   }
 
@@ -85,7 +86,7 @@ class RowFinder {
     const std::vector<ir::Expr> indices = within_runs(store.indices);
     if (!walks_along_memory(buffer, indices) || (plan_.row && !mentions(indices, plan_.row->var))) return;
     std::string stride = stride_of_lanes(buffer, indices);
-    if (stride.empty() || !has_room(kRowSteps * plan_.slots(), buffer)) return;
+    if (stride.empty() || !has_room(kRowSteps * plan_.chunk_size(), buffer)) return;
     found.stores.push_back({stmt, std::move(stride)});
   }
 
@@ -158,7 +159,7 @@ class RowFinder {
 
 // "A + offset": the element of the first lane and step.
 std::string address_in(c::Context& context, const LanePlan& plan, const ir::Buffer& buffer,
-                       const std::vector<ir::Expr>& indices, const RowBlock& block) {
+                       const std::vector<ir::Expr>& indices, const TransposedBlock& block) {
   context.lanes.values[plan.lane.var.get()] = block.base;
   context.lanes.values[block.var.get()] = block.start;
   std::string text = address(context, buffer, indices);
@@ -167,7 +168,7 @@ std::string address_in(c::Context& context, const LanePlan& plan, const ir::Buff
   return text;
 }
 
-std::string lanes_of(const LanePlan& plan, const RowBlock& block) {
+std::string lanes_of(const LanePlan& plan, const TransposedBlock& block) {
   return block.all_lanes ? fmt::format("{}", plan.width)
                          : fmt::format("{}, {}, {}", plan.width, block.first, block.end);
 }
@@ -182,19 +183,21 @@ std::string name_columns(c::Context& context, const std::string& type, const std
 
 }  // namespace
 
-RowAccesses find_row_accesses(c::Context& context, const LaneFacts& facts, const LanePlan& plan, const ir::For& loop) {
+TransposedAccesses find_transposed_accesses(c::Context& context, const LaneFacts& facts, const LanePlan& plan,
+                                            const ir::For& loop) {
   RowFinder finder(context, facts, plan, loop);
   if (!finder.can_run()) return {};
   for (const ir::Stmt& stmt : flattened(loop.body)) finder.visit(stmt);
-  const std::vector<RowLoad>& loads = finder.found.loads;
+  const std::vector<TransposedLoad>& loads = finder.found.loads;
   const bool is_worth =
       !finder.found.stores.empty() ||
-      std::any_of(loads.begin(), loads.end(), [](const RowLoad& load) { return !load.for_all_lanes; });
-  return is_worth ? std::move(finder.found) : RowAccesses{};
+      std::any_of(loads.begin(), loads.end(), [](const TransposedLoad& load) { return !load.for_all_lanes; });
+  return is_worth ? std::move(finder.found) : TransposedAccesses{};
 }
 
-// Kept as [step, slot]; what is the same for all lanes as [row, step].
-void write_row_load(c::Context& context, const LanePlan& plan, const RowLoad& row, const RowBlock& block) {
+// Kept as [step, lane of the chunk]; what is the same for all lanes as [row, step].
+void write_transposed_load(c::Context& context, const LanePlan& plan, const TransposedLoad& row,
+                           const TransposedBlock& block) {
   const auto& load = std::get<ir::Load>(row.load->node);
   const ir::Buffer& buffer = load.buffer;
   const std::string array = context.names.fresh(buffer->name + "_block"), type = c::computed_type(buffer->type);
@@ -211,25 +214,26 @@ void write_row_load(c::Context& context, const LanePlan& plan, const RowLoad& ro
                       c::stored_type(buffer->type), from, row.stride, lanes_of(plan, block));
   if (opened > 0) context.body.close();
   const std::string name = name_columns(context, "const " + type, buffer->name, array);
-  const std::string slot = row.for_all_rows ? block.lane : context.lanes.slot;
-  const std::string at = !row.for_all_lanes ? fmt::format("{} * {} + {}", block.step, row.columns(plan), slot)
+  const std::string chunk_lane = row.for_all_rows ? block.lane : context.lanes.chunk_lane;
+  const std::string at = !row.for_all_lanes ? fmt::format("{} * {} + {}", block.step, row.columns(plan), chunk_lane)
                          : line.empty()     ? block.step
                                             : line + " + " + block.step;
   for (const ir::ExprNode* node : row.nodes) context.lanes.loads[node] = fmt::format("{}[{}]", name, at);
 }
 
-std::string declare_row_store(c::Context& context, const LanePlan& plan, const RowStore& row, const RowBlock& block) {
+std::string declare_transposed_store(c::Context& context, const LanePlan& plan, const TransposedStore& row,
+                                     const TransposedBlock& block) {
   const ir::Buffer& buffer = std::get<ir::Store>(row.stmt->node).buffer;
   const std::string array = context.names.fresh(buffer->name + "_block"), type = c::computed_type(buffer->type);
-  context.body.line("alignas(64) {} {}[{}];", type, array, kRowSteps * plan.slots());
+  context.body.line("alignas(64) {} {}[{}];", type, array, kRowSteps * plan.chunk_size());
   std::string name = name_columns(context, type, buffer->name, array);
   context.lanes.stores[row.stmt.get()] =
-      fmt::format("{}[{} * {} + {}]", name, block.step, plan.slots(), context.lanes.slot);
+      fmt::format("{}[{} * {} + {}]", name, block.step, plan.chunk_size(), context.lanes.chunk_lane);
   return name;
 }
 
-void write_row_store(c::Context& context, const LanePlan& plan, const RowStore& row, const RowBlock& block,
-                     const std::string& columns) {
+void write_transposed_store(c::Context& context, const LanePlan& plan, const TransposedStore& row,
+                            const TransposedBlock& block, const std::string& columns) {
   const auto& store = std::get<ir::Store>(row.stmt->node);
   const int opened = block.open_rows();
   const std::string from = opened > 0 ? fmt::format("{} + {} * {}", columns, block.row, plan.width) : columns;
@@ -239,7 +243,7 @@ void write_row_store(c::Context& context, const LanePlan& plan, const RowStore& 
   const std::string to = address_in(context, plan, store.buffer, store.indices, block);
   context.body.line("store_columns(rows<{}>{{{}, {}}}, rows<const {}>{{{}, {}}}, {});",
                     c::stored_type(store.buffer->type), to, row.stride, c::computed_type(store.buffer->type), from,
-                    plan.slots(), lanes);
+                    plan.chunk_size(), lanes);
   if (opened > 0) context.body.close();
 }
 
