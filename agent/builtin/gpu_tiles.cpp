@@ -30,7 +30,7 @@ std::optional<gpu::Tiles> chosen(const std::vector<gpu::Tiles>& ranking, size_t 
 
 class Chooser {
  public:
-  Chooser(TilePlan& plan, const PrimitiveGraph& graph, const Group& group, const gpu::Hardware& hardware, size_t choice)
+  Chooser(TilePlan& plan, const PrimitiveGraph& graph, const Group& group, const gpu::Machine& hardware, size_t choice)
       : plan_(plan),
         graph_(graph),
         group_(group),
@@ -50,7 +50,7 @@ class Chooser {
   TilePlan& plan_;
   const PrimitiveGraph& graph_;
   const Group& group_;
-  const gpu::Hardware& hardware_;
+  const gpu::Machine& hardware_;
   const size_t choice_;
   const int last_;
 
@@ -172,19 +172,19 @@ class Chooser {
 
 }  // namespace
 
-std::optional<gpu::Hardware> gpu_of(std::string_view target) {
+std::optional<gpu::Machine> gpu_of(std::string_view target) {
   const auto parsed = runtime::parse_target(target);
   if (!parsed || parsed->architecture.empty()) return std::nullopt;
-  return gpu::hardware_of(parsed->architecture == "sm_80" ? gpu::Architecture::sm_80 : gpu::Architecture::sm_90a);
+  return gpu::machine_of(parsed->architecture == "sm_80" ? gpu::Architecture::sm_80 : gpu::Architecture::sm_90a);
 }
 
-void choose_gpu_tiles(TilePlan& plan, const PrimitiveGraph& graph, const Group& group, const gpu::Hardware& hardware,
+void choose_gpu_tiles(TilePlan& plan, const PrimitiveGraph& graph, const Group& group, const gpu::Machine& hardware,
                       size_t choice) {
   Chooser(plan, graph, group, hardware, choice).run();
 }
 
 std::optional<ProductTiles> gpu_product_tiles(const PrimitiveGraph& graph, const Group& group, int product,
-                                              const gpu::Hardware& hardware, size_t choice) {
+                                              const gpu::Machine& hardware, size_t choice) {
   const Primitive& p = graph.at(product);
   const int64_t columns = p.shape.back();
   gpu::GemmProblem problem;

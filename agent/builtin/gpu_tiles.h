@@ -12,16 +12,16 @@
 namespace tilepilot::agent::builtin {
 
 // The GPU that `--target` names, its emulation included; nullopt: the target is none.
-std::optional<targets::gpu::Hardware> gpu_of(std::string_view target);
+std::optional<targets::gpu::Machine> gpu_of(std::string_view target);
 
 // Of a plan with loops alone: its row, column, their blocks and its threads. `choice` is a place in the model's
 // ranking; 0: the best.
 void choose_gpu_tiles(TilePlan& plan, const PrimitiveGraph& graph, const Group& group,
-                      const targets::gpu::Hardware& hardware, size_t choice);
+                      const targets::gpu::Machine& hardware, size_t choice);
 
 // Of a product at the head of a kernel. nullopt: the model knows none, as of rows that have to lie in one block but are
 // longer than that.
 std::optional<ProductTiles> gpu_product_tiles(const PrimitiveGraph& graph, const Group& group, int product,
-                                              const targets::gpu::Hardware& hardware, size_t choice);
+                                              const targets::gpu::Machine& hardware, size_t choice);
 
 }  // namespace tilepilot::agent::builtin

@@ -26,8 +26,8 @@ struct TileSizes {
   int64_t longest_line = 16384;  // of a tile in which nothing is reduced
   int64_t enough_blocks = 16;    // to keep the machine busy
   int64_t last_axis = 0;         // if set, the last loop has this extent: it does not merge with what is before
-  std::optional<targets::gpu::Hardware> gpu = {};  // whose model says the sizes, instead of the numbers above
-  size_t choice = 0;                               // of the model's ranking; 0: the best
+  std::optional<targets::gpu::Machine> gpu = {};  // whose model says the sizes, instead of the numbers above
+  size_t choice = 0;                              // of the model's ranking; 0: the best
 };
 
 struct TilePlan {

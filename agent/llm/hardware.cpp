@@ -47,7 +47,7 @@ std::string describe_hardware(const std::string& target, const eval::MachineRate
   if (!parsed.ok() || parsed->place != runtime::Place::gpu) return describe_processor(rates, threads);
   using targets::gpu::Architecture;
   const auto gpu =
-      targets::gpu::hardware_of(parsed->architecture == "sm_90a" ? Architecture::sm_90a : Architecture::sm_80);
+      targets::gpu::machine_of(parsed->architecture == "sm_90a" ? Architecture::sm_90a : Architecture::sm_80);
   return fmt::format(
       "The GPU ({}), as an {}: {} multiprocessors of 65,536 registers and {} KB of shared memory, of which a block can "
       "have {} KB; {} MB of L2. Memory moves {:.3g} TB/s, products reach at most {:.3g} TFLOP/s in this dtype, other "

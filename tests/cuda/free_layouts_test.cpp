@@ -209,7 +209,7 @@ TEST(FreeLayouts, SeeWhatFollows) {
 targets::gpu::PlannedKernel planned(const std::string& text) {
   const auto prepared = targets::gpu::prepare(parse(text));
   EXPECT_TRUE(prepared.ok());
-  auto kernel = targets::gpu::plan_kernel(prepared->kernels[0], Architecture::sm_80);
+  auto kernel = targets::gpu::plan_kernel(prepared->kernels[0], targets::gpu::machine_of(Architecture::sm_80));
   EXPECT_TRUE(kernel.ok());
   return std::move(*kernel);
 }
@@ -326,7 +326,7 @@ Ways ways_of(const std::string& type, int64_t columns) {
   int64_t bits = 0;
   for (const ir::Stmt& stmt : ir::statements(program.kernels[0].body)) {
     const auto& gemm = *ir::as<ir::Gemm>(stmt);
-    plans.push_back(targets::gpu::plan_gemm(gemm, 128, Architecture::sm_80, {}));
+    plans.push_back(targets::gpu::plan_gemm(gemm, 128, targets::gpu::machine_of(Architecture::sm_80), {}));
     bits = gemm.a.buffer->type.bits;
   }
   const auto moves = layout::warp_moves(plans[0].c, *plans[1].a, 32 / bits);

@@ -17,7 +17,7 @@ namespace {
 
 using targets::gpu::Architecture;
 using targets::gpu::GemmProblem;
-using targets::gpu::Hardware;
+using targets::gpu::Machine;
 using targets::gpu::Tiles;
 
 int64_t pieces(int64_t extent, int64_t tile) { return (extent + tile - 1) / tile; }
@@ -51,7 +51,7 @@ ir::Program product_with(const GemmProblem& problem, const Tiles& tiles) {
       fmt::arg("steps", pieces(problem.k, tiles.block_k)), fmt::arg("stages", tiles.stages)));
 }
 
-std::string describe(const Hardware& hardware, const GemmProblem& problem, const Tiles& tiles) {
+std::string describe(const Machine& hardware, const GemmProblem& problem, const Tiles& tiles) {
   return fmt::format("{}, {} {} x {} x {}: {} x {} x {}, {} stages, {} threads", hardware.name,
                      ir::to_string(problem.element), problem.m, problem.n, problem.k, tiles.block_m, tiles.block_n,
                      tiles.block_k, tiles.stages, tiles.threads);
@@ -81,7 +81,7 @@ std::vector<GemmProblem> problems() {
 
 TEST(Recommended, CodeTakesTheSharedMemoryThatTheModelCountsOn) {
   for (const Architecture architecture : {Architecture::sm_80, Architecture::sm_90a}) {
-    const Hardware hardware = targets::gpu::hardware_of(architecture);
+    const Machine hardware = targets::gpu::machine_of(architecture);
     for (const GemmProblem& problem : problems())
       for (const Tiles& tiles : recommend(problem, hardware, 4)) {
         const ir::Program program = product_with(problem, tiles);
@@ -114,7 +114,7 @@ TEST(Recommended, CodeTakesTheRegistersThatTheModelCountsOn) {
   options.extra_flags = {"--ptxas-options=-v"};
   runtime::cuda::Nvrtc remarking(options);
   for (const Architecture architecture : {Architecture::sm_80, Architecture::sm_90a}) {
-    const Hardware hardware = targets::gpu::hardware_of(architecture);
+    const Machine hardware = targets::gpu::machine_of(architecture);
     for (const GemmProblem& problem : problems()) {
       if (problem.m > 1024 && problem.element != ir::kFloat16 && problem.element != ir::kInt8) continue;
       if (problem.m < 1024) continue;

@@ -16,13 +16,13 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr size_t kAll = 100000;
-const Hardware& h200() {
-  static const Hardware kHardware = hardware_of(Architecture::sm_90a);
-  return kHardware;
+const Machine& h200() {
+  static const Machine kMachine = machine_of(Architecture::sm_90a);
+  return kMachine;
 }
-const Hardware& a100() {
-  static const Hardware kHardware = hardware_of(Architecture::sm_80);
-  return kHardware;
+const Machine& a100() {
+  static const Machine kMachine = machine_of(Architecture::sm_80);
+  return kMachine;
 }
 
 GemmProblem gemm(int64_t m, int64_t n, int64_t k, ir::DType element = ir::kFloat16) {
@@ -89,7 +89,7 @@ TEST(Tiles, LoseLessOnLargerProductsAsMeasured) {
 }
 
 TEST(Tiles, OfASmallProductGiveMostMultiprocessorsWork) {
-  for (const Hardware* hardware : {&h200(), &a100()}) {
+  for (const Machine* hardware : {&h200(), &a100()}) {
     const auto all = recommend(gemm(1024, 1024, 1024), *hardware, kAll);
     ASSERT_FALSE(all.empty());
     EXPECT_GE(2 * all.front().work.blocks, hardware->multiprocessors) << hardware->name;
@@ -128,7 +128,7 @@ TEST(Tiles, OfRowsAndElementsReachTheRateOfCopies) {
   EXPECT_LT(longest.front().block_n, 1 << 20);
 }
 
-void expect_to_fit(const std::vector<Tiles>& all, const Hardware& hardware) {
+void expect_to_fit(const std::vector<Tiles>& all, const Machine& hardware) {
   for (const Tiles& tiles : all) {
     EXPECT_LE(tiles.work.shared_bytes, hardware.block_shared_bytes);
     EXPECT_LE(tiles.work.registers, 255);
@@ -155,7 +155,7 @@ TEST(Tiles, FitWhateverTheProblem) {
     product.may_split = random() % 2 == 0;
     const AttentionProblem attention{extent(8),   extent(64),   extent(8192),  extent(8192),
                                      extent(256), ir::kFloat16, round % 2 == 0};
-    for (const Hardware* hardware : {&h200(), &a100()}) {
+    for (const Machine* hardware : {&h200(), &a100()}) {
       const auto tiles = recommend(product, *hardware, kAll);
       EXPECT_FALSE(tiles.empty());
       expect_to_fit(tiles, *hardware);
@@ -191,8 +191,8 @@ TEST(Tiles, NothingIsRecommendedForNothing) {
 
 TEST(Tiles, AreFasterOnMoreHardware) {
   const GemmProblem problem = gemm(8192, 8192, 8192);
-  const auto best = [&](const Hardware& hardware) { return recommend(problem, hardware).front().estimate.seconds; };
-  Hardware half = h200();
+  const auto best = [&](const Machine& hardware) { return recommend(problem, hardware).front().estimate.seconds; };
+  Machine half = h200();
   half.multiprocessors /= 2;
   EXPECT_GT(best(half), 1.8 * best(h200()));
   EXPECT_GT(best(a100()), best(h200()));

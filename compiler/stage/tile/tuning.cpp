@@ -94,13 +94,13 @@ Result<Value> source_text(Interpreter&, CallArgs& args) {
 }
 
 // {"architecture": "sm_90a", "multiprocessors": 132}, of which the second may be missing.
-Result<gpu::Hardware> hardware_from(Interpreter& interpreter, const Value& device, Span span) {
+Result<gpu::Machine> hardware_from(Interpreter& interpreter, const Value& device, Span span) {
   const Fields fields(interpreter, device, span);
   const Value* name = TRY(fields.find("architecture"));
   const std::string* text = name != nullptr ? name->if_string() : nullptr;
   if (text == nullptr || (*text != "sm_80" && *text != "sm_90a"))
     return value_error(span, "tile sizes are known for \"sm_80\" and \"sm_90a\"");
-  gpu::Hardware hardware = gpu::hardware_of(*text == "sm_80" ? gpu::Architecture::sm_80 : gpu::Architecture::sm_90a);
+  gpu::Machine hardware = gpu::machine_of(*text == "sm_80" ? gpu::Architecture::sm_80 : gpu::Architecture::sm_90a);
   hardware.multiprocessors = TRY(fields.integer("multiprocessors", hardware.multiprocessors));
   if (hardware.multiprocessors <= 0) return value_error(span, "a GPU has at least one multiprocessor");
   return hardware;
@@ -109,7 +109,7 @@ Result<gpu::Hardware> hardware_from(Interpreter& interpreter, const Value& devic
 Result<Value> hardware(Interpreter& interpreter, CallArgs& args) {
   static constexpr Signature kSignature{"hardware", {"device"}, 1};
   const Arguments read = TRY(Arguments::read(args, kSignature));
-  const gpu::Hardware known = TRY(hardware_from(interpreter, *read[0], args.span));
+  const gpu::Machine known = TRY(hardware_from(interpreter, *read[0], args.span));
   Fields facts(interpreter, make_dict(), args.span);
   TRY(facts.set("name", Value(known.name)));
   TRY(facts.set("multiprocessors", Value(known.multiprocessors)));
@@ -136,7 +136,7 @@ Result<Value> workload(Interpreter& interpreter, CallArgs& args) {
   const ir::Program* program = program_of(*read[0]);
   if (program == nullptr)
     return type_error(args.span, fmt::format("a tile program is wanted, not a `{}`", read[0]->type_name()));
-  const gpu::Hardware known = TRY(hardware_from(interpreter, *read[1], args.span));
+  const gpu::Machine known = TRY(hardware_from(interpreter, *read[1], args.span));
   const auto made = gpu::workload_of(*program, known);
   if (!made) return Value();
   Fields fields(interpreter, make_dict(), args.span);
@@ -152,7 +152,7 @@ Result<Value> estimate(Interpreter& interpreter, CallArgs& args) {
   const ir::Program* program = program_of(*read[0]);
   if (program == nullptr)
     return type_error(args.span, fmt::format("a tile program is wanted, not a `{}`", read[0]->type_name()));
-  const gpu::Hardware known = TRY(hardware_from(interpreter, *read[1], args.span));
+  const gpu::Machine known = TRY(hardware_from(interpreter, *read[1], args.span));
   const auto made = gpu::estimate(*program, known);
   if (!made) return Value();
   Fields fields(interpreter, make_dict(), args.span);
@@ -163,7 +163,7 @@ Result<Value> estimate(Interpreter& interpreter, CallArgs& args) {
   return fields.dict();
 }
 
-Result<std::vector<gpu::Tiles>> tiles_for(std::string_view kind, const Fields& problem, const gpu::Hardware& known,
+Result<std::vector<gpu::Tiles>> tiles_for(std::string_view kind, const Fields& problem, const gpu::Machine& known,
                                           size_t count, Span span) {
   if (kind == "gemm") {
     gpu::GemmProblem gemm;
@@ -206,7 +206,7 @@ Result<std::vector<gpu::Tiles>> tiles_for(std::string_view kind, const Fields& p
 Result<Value> recommend(Interpreter& interpreter, CallArgs& args) {
   static constexpr Signature kSignature{"recommend", {"kind", "problem", "device", "count"}, 4};
   const Arguments read = TRY(Arguments::read(args, kSignature));
-  const gpu::Hardware known = TRY(hardware_from(interpreter, *read[2], args.span));
+  const gpu::Machine known = TRY(hardware_from(interpreter, *read[2], args.span));
   const auto count = static_cast<size_t>(std::max<int64_t>(0, TRY(read.integer(3))));
   const Fields problem(interpreter, *read[1], args.span);
   std::vector<Value> answers;

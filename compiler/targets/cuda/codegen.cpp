@@ -64,16 +64,16 @@ std::string without_empty(const std::vector<c::OperationCounter>& operation_coun
 
 class LaunchEmitter {
  public:
-  LaunchEmitter(const ir::Program& program, const LoweredKernel& lowered, Architecture architecture,
+  LaunchEmitter(const ir::Program& program, const LoweredKernel& lowered, const Machine& machine,
                 const GenerateOptions& options)
       : program_(program),
         lowered_(lowered),
-        architecture_(architecture),
+        machine_(machine),
         shares_(lowered.shares_in_cluster),
         context_{program, lowered.kernel, c::Names(prelude())} {
     shared_bytes_ = (lowered.shared_bytes + 7) / 8 * 8;
     context_.wraps_by_itself = false;
-    if (architecture == Architecture::sm_90a) cluster_ = lowered.kernel.cluster;
+    if (machine.has_clusters) cluster_ = lowered.kernel.cluster;
     if (fits_32_bits(program)) context_.index_type = "int32_t";
     context_.sources = options.sources;
     if (options.operation_counters) context_.operations = &operations_;
@@ -91,8 +91,8 @@ class LaunchEmitter {
     // Others may still write to this block's memory, or arrive there.
     if (shares_) context_.body.line("sync_cluster();");
     if (context_.error) return std::move(context_.error);
-    if (shared_bytes_ > shared_limit(architecture_))
-      return too_much_shared_memory(lowered_.kernel, shared_bytes_, shared_limit(architecture_));
+    if (shared_bytes_ > machine_.block_shared_bytes)
+      return too_much_shared_memory(lowered_.kernel, shared_bytes_, machine_.block_shared_bytes);
     if (local_bytes_ > kLocalLimit) return too_much_local_memory(lowered_.kernel, local_bytes_, kLocalLimit);
     const int64_t threads = thread_count(lowered_.kernel);
     const std::vector<c::OperationCounter> operation_counters = std::move(operations_).operation_counters();
@@ -111,7 +111,7 @@ class LaunchEmitter {
  private:
   const ir::Program& program_;
   const LoweredKernel& lowered_;
-  const Architecture architecture_;
+  const Machine& machine_;
   const bool shares_;  // memory with other blocks of a cluster
   std::vector<int64_t> cluster_;
   c::OperationCount operations_;
@@ -248,7 +248,7 @@ class LaunchEmitter {
     for (size_t k = 0; k < count; ++k)
       barriers_.push_back(fmt::format("barrier_init({} + {}, {});", name, k, buffer->arrivals[k]));
     shared_bytes_ += static_cast<int64_t>(count) * kBytesOfBarrier;
-    if (architecture_ == Architecture::sm_80) check_barriers();
+    if (!machine_.has_tma) check_barriers();
   }
 
   void check_barriers() {
@@ -258,7 +258,7 @@ class LaunchEmitter {
           const auto* barrier = ir::as<ir::Barrier>(stmt);
           if (barrier && barrier->operand && barrier->op != ir::BarrierOp::wait &&
               ir::constant_int(barrier->operand) != 0)
-            context_.fail(stmt->span, "barriers of sm_80 count arrivals alone, no bytes");
+            context_.fail(stmt->span, "barriers of " + machine_.target + " count arrivals alone, no bytes");
         },
         [](const ir::Expr&) {});
   }
@@ -272,7 +272,7 @@ class LaunchEmitter {
     operations_.add(c::Operation::comparison, static_cast<int64_t>(lowered_.kernel.threads.size()));
     context_.declarations.open("if ({})", first);
     for (const std::string& one : barriers_) context_.declarations.line("{}", one);
-    if (architecture_ == Architecture::sm_90a) context_.declarations.line("fence_barriers();");
+    if (machine_.has_tma) context_.declarations.line("fence_barriers();");
     context_.declarations.close();
     context_.declarations.line("{}", shares_ ? "sync_cluster();" : "sync_threads();");
   }
@@ -287,8 +287,8 @@ bool deals_out_registers(const ir::Stmt& stmt) {
   return call && call->function.starts_with("set_registers_");
 }
 
-Status check_clusters(const ir::Kernel& kernel, Architecture architecture) {
-  if (architecture == Architecture::sm_90a) return {};
+Status check_clusters(const ir::Kernel& kernel, const Machine& machine) {
+  if (machine.has_clusters) return {};
   Span span;
   const auto needs_cluster = [&](const ir::Stmt& stmt) {
     const auto* sync = ir::as<ir::Sync>(stmt);
@@ -301,13 +301,14 @@ Status check_clusters(const ir::Kernel& kernel, Architecture architecture) {
     return needs;
   };
   if (!ir::contains(kernel.body, needs_cluster)) return {};
-  return make_error(DiagnosticKind::unsupported_tile_feature, span, "sm_80 has no clusters of blocks",
+  return make_error(DiagnosticKind::unsupported_tile_feature, span, machine.target + " has no clusters of blocks",
                     "use the target cuda:sm_90a, or let blocks do without each other");
 }
 
 }  // namespace
 
 Result<GeneratedCode> generate(const ir::Program& given, Architecture architecture, const GenerateOptions& options) {
+  const Machine& machine = machine_of(architecture);
   const ir::Program program = TRY(prepare(given));
   GeneratedCode code;
   code.warnings = sequence_warnings(given, program);
@@ -318,9 +319,9 @@ Result<GeneratedCode> generate(const ir::Program& given, Architecture architectu
   std::vector<Wgmma> written;
   const std::string name = c::Names(prelude()).fresh(program.name);
   for (size_t k = 0; k < program.kernels.size(); ++k) {
-    TRY(check_clusters(program.kernels[k], architecture));
-    if (architecture == Architecture::sm_90a) TRY(check_registers(program.kernels[k]));
-    LoweredKernel lowered = TRY(lower_roles(program.kernels[k], architecture, kLowering));
+    TRY(check_clusters(program.kernels[k], machine));
+    if (machine.reallocates_registers) TRY(check_registers(program.kernels[k]));
+    LoweredKernel lowered = TRY(lower_roles(program.kernels[k], machine, kLowering));
     lowered.shares_in_cluster = ir::shares_in_cluster(program.kernels[k].body);
     for (const passes::UnwrittenRead& read : passes::unwritten_reads(program.kernels[k]))
       lowered.unwritten.insert({read.buffer->name, read.buffer->span.begin});
@@ -337,7 +338,7 @@ Result<GeneratedCode> generate(const ir::Program& given, Architecture architectu
     // ptxas has to know how many registers a thread begins with.
     lowered.alone = ir::contains(lowered.kernel.body, deals_out_registers);
     const std::string function = fmt::format("{}_{}", name, k);
-    code.launches.push_back(TRY(LaunchEmitter(program, lowered, architecture, options).run(function, code.source)));
+    code.launches.push_back(TRY(LaunchEmitter(program, lowered, machine, options).run(function, code.source)));
   }
   return code;
 }

@@ -59,7 +59,8 @@ Result<std::string> layouts_text(const ir::Program& program, Architecture archit
   std::string text;
   const ir::Program prepared = TRY(prepare(program));
   for (const ir::Kernel& kernel : prepared.kernels)
-    for (const PlannedKernel& role : TRY(plan_roles(kernel, architecture, kLowering))) text += kernel_layouts(role);
+    for (const PlannedKernel& role : TRY(plan_roles(kernel, machine_of(architecture), kLowering)))
+      text += kernel_layouts(role);
   return text;
 }
 
@@ -74,7 +75,7 @@ Result<std::vector<Drawing>> layout_drawings(const ir::Program& program, Archite
   };
   const ir::Program prepared = TRY(prepare(program));
   for (size_t k = 0; k < prepared.kernels.size(); ++k) {
-    for (const PlannedKernel& role : TRY(plan_roles(prepared.kernels[k], architecture, kLowering))) {
+    for (const PlannedKernel& role : TRY(plan_roles(prepared.kernels[k], machine_of(architecture), kLowering))) {
       for (const ir::Buffer& buffer : role.kernel.allocations) {
         const std::string name = fmt::format("{}_{}_{}", program.name, k, buffer->name);
         const auto held = role.inference.fragments.find(buffer.get());
@@ -90,7 +91,7 @@ Result<std::vector<Drawing>> layout_drawings(const ir::Program& program, Archite
 Result<std::vector<std::vector<Decision>>> decisions_of(const ir::Program& program, Architecture architecture) {
   std::vector<std::vector<Decision>> all;
   for (const ir::Kernel& kernel : TRY(prepare(program)).kernels)
-    all.push_back(in_order(TRY(lower_roles(kernel, architecture, kLowering)).decisions));
+    all.push_back(in_order(TRY(lower_roles(kernel, machine_of(architecture), kLowering)).decisions));
   return all;
 }
 
@@ -116,8 +117,8 @@ Result<std::string> explanation(const ir::Program& program, Architecture archite
 Result<std::string> ir_text(const ir::Program& program, Architecture architecture, bool lowered) {
   ir::Program result = TRY(prepare(program));
   for (ir::Kernel& kernel : result.kernels) {
-    kernel = lowered ? TRY(lower_roles(kernel, architecture, kLowering)).kernel
-                     : TRY(plan_kernel(kernel, architecture)).kernel;
+    kernel = lowered ? TRY(lower_roles(kernel, machine_of(architecture), kLowering)).kernel
+                     : TRY(plan_kernel(kernel, machine_of(architecture))).kernel;
   }
   return ir::to_text(result);
 }

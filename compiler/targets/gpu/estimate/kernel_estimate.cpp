@@ -224,7 +224,7 @@ int64_t shared_bytes_of(const ir::Kernel& kernel, const WorkReader& reader) {
 
 // Fragments that steps use are there together, but for those of less than 32 bits: they are operands made of one that
 // is no longer needed.
-int64_t registers_of(const ir::Kernel& kernel, const WorkReader& reader, int64_t threads, const Hardware& hardware) {
+int64_t registers_of(const ir::Kernel& kernel, const WorkReader& reader, int64_t threads, const Machine& machine) {
   double words = 0;
   for (const ir::Buffer& buffer : kernel.allocations) {
     if (buffer->base || reader.touched().count(buffer.get()) == 0) continue;
@@ -235,11 +235,11 @@ int64_t registers_of(const ir::Kernel& kernel, const WorkReader& reader, int64_t
   }
   int64_t operands = 0;
   for (const TileGemm& product : reader.products())
-    operands = std::max(operands, operand_registers(product, threads, hardware));
+    operands = std::max(operands, operand_registers(product, threads, machine));
   return static_cast<int64_t>(words) + operands + kOverheadRegisters;
 }
 
-BlockWork work_from(const ir::Kernel& kernel, const WorkReader& reader, const Hardware& hardware) {
+BlockWork work_from(const ir::Kernel& kernel, const WorkReader& reader, const Machine& machine) {
   BlockWork work;
   work.threads = 1;
   for (const int64_t extent : kernel.threads) work.threads *= extent;
@@ -256,7 +256,7 @@ BlockWork work_from(const ir::Kernel& kernel, const WorkReader& reader, const Ha
   work.loaded = static_cast<int64_t>(reader.outside().loaded);
   work.stored = static_cast<int64_t>(reader.outside().stored + reader.inside().stored);
   work.shared_bytes = shared_bytes_of(kernel, reader);
-  work.registers = registers_of(kernel, reader, work.threads, hardware);
+  work.registers = registers_of(kernel, reader, work.threads, machine);
   return work;
 }
 
@@ -281,7 +281,7 @@ double tensor_bytes(const ir::Program& program, const ir::Kernel& kernel) {
 
 }  // namespace
 
-std::optional<BlockWork> work_of(const ir::Kernel& kernel, const Hardware& hardware) {
+std::optional<BlockWork> work_of(const ir::Kernel& kernel, const Machine& machine) {
   std::vector<int64_t> grid;
   int64_t blocks = 1;
   for (const ir::Expr& extent : kernel.grid) {
@@ -300,7 +300,7 @@ std::optional<BlockWork> work_of(const ir::Kernel& kernel, const Hardware& hardw
     WorkReader reader(std::move(numbers));
     reader.find_main_loop(kernel.body);
     reader.read(kernel.body, 1, false);
-    middle = work_from(kernel, reader, hardware);
+    middle = work_from(kernel, reader, machine);
     mean += middle->steps * (place == 1 ? 4 : 1) / 6;
     longest = std::max(longest, middle->steps);
   }
@@ -310,16 +310,16 @@ std::optional<BlockWork> work_of(const ir::Kernel& kernel, const Hardware& hardw
   return middle;
 }
 
-std::optional<std::variant<Estimate, Refusal>> estimate(const ir::Program& program, const Hardware& hardware) {
+std::optional<std::variant<Estimate, Refusal>> estimate(const ir::Program& program, const Machine& machine) {
   Estimate all;
   double longest = 0;
   for (const ir::Kernel& kernel : program.kernels) {
-    auto work = work_of(kernel, hardware);
+    auto work = work_of(kernel, machine);
     if (!work) return std::nullopt;
     work->memory_bytes = tensor_bytes(program, kernel);
     work->threads = (work->threads + 31) / 32 * 32;  // whole warps
     if (work->threads <= kMostThreadsOfBlock) spill(*work);
-    const auto made = gpu::estimate(*work, hardware);
+    const auto made = gpu::estimate(*work, machine);
     if (std::holds_alternative<Refusal>(made)) return made;
     const Estimate& one = std::get<Estimate>(made);
     const double before = all.seconds, cycles = all.cycles;
@@ -331,10 +331,10 @@ std::optional<std::variant<Estimate, Refusal>> estimate(const ir::Program& progr
   return all;
 }
 
-std::optional<Workload> workload_of(const ir::Program& program, const Hardware& hardware) {
+std::optional<Workload> workload_of(const ir::Program& program, const Machine& machine) {
   Workload all;
   for (const ir::Kernel& kernel : program.kernels) {
-    const auto work = work_of(kernel, hardware);
+    const auto work = work_of(kernel, machine);
     if (!work) return std::nullopt;
     double products = 0;
     for (const TileGemm& product : work->products)

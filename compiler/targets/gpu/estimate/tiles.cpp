@@ -37,13 +37,13 @@ bool is_fp8(ir::DType type) { return type == ir::kFloat8E4M3 || type == ir::kFlo
 bool is_byte_integer(ir::DType type) { return type == ir::kInt8 || type == ir::kUInt8; }
 
 // Of the tensor cores of a multiprocessor, operations of a cycle; 0: they do not take the type.
-double tensor_rate(ir::DType type, const Hardware& hardware) {
-  if (is_half(type)) return hardware.half_rate;
-  if (type == ir::kTensorFloat32) return hardware.half_rate / 2;
-  if (is_byte_integer(type)) return hardware.half_rate * 2;
-  if (type == ir::kFloat64) return hardware.half_rate / 16;
-  const bool hopper = hardware.architecture == Architecture::sm_90a;
-  return is_fp8(type) && hopper ? hardware.half_rate * 2 : 0;
+double tensor_rate(ir::DType type, const Machine& machine) {
+  if (is_half(type)) return machine.half_rate;
+  if (type == ir::kTensorFloat32) return machine.half_rate / 2;
+  if (is_byte_integer(type)) return machine.half_rate * 2;
+  if (type == ir::kFloat64) return machine.half_rate / 16;
+  const bool hopper = machine.has_wgmma;
+  return is_fp8(type) && hopper ? machine.half_rate * 2 : 0;
 }
 
 struct Arrangement {
@@ -66,11 +66,10 @@ std::optional<int64_t> registers_for_parts(const TileGemm& product, int64_t thre
 }
 
 // Whether warpgroups multiply it, from shared memory (wgmma).
-bool by_groups(const TileGemm& product, int64_t threads, const Hardware& hardware) {
-  if (hardware.architecture != Architecture::sm_90a || threads % 128 != 0 || product.m % 64 != 0 || product.n % 8 != 0)
-    return false;
+bool by_groups(const TileGemm& product, int64_t threads, const Machine& machine) {
+  if (!machine.has_wgmma || threads % 128 != 0 || product.m % 64 != 0 || product.n % 8 != 0) return false;
   if (product.parts > 1) return registers_for_parts(product, threads).has_value();
-  return product.type != ir::kFloat64 && tensor_rate(product.type, hardware) > 0 &&
+  return product.type != ir::kFloat64 && tensor_rate(product.type, machine) > 0 &&
          (product.any_major || is_half(product.type));
 }
 
@@ -96,11 +95,11 @@ struct ProductCost {
   double operations = 0;    // of the threads, on operands
 };
 
-ProductCost cost_of(const TileGemm& product, int64_t threads, const Hardware& hardware) {
+ProductCost cost_of(const TileGemm& product, int64_t threads, const Machine& machine) {
   const double operations = 2.0 * static_cast<double>(product.m * product.n * product.k);
   const double bytes = static_cast<double>(product.k * product.type.bytes());
-  const double rate = tensor_rate(product.type, hardware);
-  if (by_groups(product, threads, hardware)) {
+  const double rate = tensor_rate(product.type, machine);
+  if (by_groups(product, threads, machine)) {
     // Each group reads, for each 64 rows of its own, these rows of a and its columns of b.
     const int64_t columns = groups_over(product, threads).columns;
     const double pieces = static_cast<double>(product.m / 64 * columns), parts = static_cast<double>(product.parts);
@@ -116,36 +115,36 @@ ProductCost cost_of(const TileGemm& product, int64_t threads, const Hardware& ha
   const double rows = product.a_in_registers ? 0 : static_cast<double>(product.m * warps.columns);
   const double read = (rows + static_cast<double>(product.n * warps.rows)) * bytes;
   // Threads that multiply themselves read each operand twice as often as warps do together.
-  if (rate == 0) return {operations / hardware.float_rate, 2 * read, 0};
-  const bool hopper = hardware.architecture == Architecture::sm_90a;
+  if (rate == 0) return {operations / machine.float_rate, 2 * read, 0};
+  const bool hopper = machine.has_wgmma;
   const double parts = static_cast<double>(product.parts);
   const double splitting = product.parts == 1 ? 0 : read / static_cast<double>(product.type.bytes()) * kSplitOperations;
   return {parts * operations / (hopper ? rate * kWarpGemmShare : rate), read, splitting};
 }
 
 // The share of L2's rate that copies of such rows reach: TMA requests rows one by one.
-double share_of_rows(int64_t row_bytes, const Hardware& hardware) {
-  if (hardware.architecture == Architecture::sm_80) return row_bytes >= 64 ? 1 : 0.6;
+double share_of_rows(int64_t row_bytes, const Machine& machine) {
+  if (!machine.has_tma) return row_bytes >= 64 ? 1 : 0.6;
   return row_bytes >= 128 ? 1 : row_bytes >= 64 ? 0.65 : 0.35;
 }
 
-std::optional<Refusal> refusal_of(const BlockWork& work, const Hardware& hardware) {
+std::optional<Refusal> refusal_of(const BlockWork& work, const Machine& machine) {
   if (work.threads % 32 != 0 || work.threads < 32 || work.threads > kMostThreadsOfBlock)
     return Refusal{
         fmt::format("{} threads; blocks have a multiple of 32, and at most {}", work.threads, kMostThreadsOfBlock)};
-  if (work.shared_bytes > hardware.block_shared_bytes)
+  if (work.shared_bytes > machine.block_shared_bytes)
     return Refusal{fmt::format("{:.1f} KB of shared memory; a block has {:.0f}", in_kilobytes(work.shared_bytes),
-                               in_kilobytes(hardware.block_shared_bytes))};
+                               in_kilobytes(machine.block_shared_bytes))};
   if (work.registers > registers_of_thread(work.threads))
     return Refusal{fmt::format("{} registers for each of {} threads; there are {}", work.registers, work.threads,
                                registers_of_thread(work.threads))};
   return std::nullopt;
 }
 
-int64_t resident_blocks(const BlockWork& work, const Hardware& hardware) {
+int64_t resident_blocks(const BlockWork& work, const Machine& machine) {
   const int64_t allocated = tiles_over(std::max<int64_t>(work.registers, 16), kRegisterUnit) * kRegisterUnit;
   return std::max<int64_t>(
-      1, std::min({hardware.shared_bytes / (work.shared_bytes + kSharedOfSystem),
+      1, std::min({machine.shared_bytes / (work.shared_bytes + kSharedOfSystem),
                    kRegistersOfBlock / (allocated * work.threads), kMostThreads / work.threads, kMostBlocks}));
 }
 
@@ -155,22 +154,22 @@ struct StepCost {
 };
 
 // `together`: blocks of a multiprocessor.
-StepCost cost_of_step(const BlockWork& work, const Hardware& hardware, double together) {
+StepCost cost_of_step(const BlockWork& work, const Machine& machine, double together) {
   StepCost cost;
   double read = 0, by_threads = 0, splitting = 0;
   for (const TileGemm& product : work.products) {
-    const ProductCost one = cost_of(product, work.threads, hardware);
-    (tensor_rate(product.type, hardware) > 0 ? cost.tensor : by_threads) += one.cycles;
+    const ProductCost one = cost_of(product, work.threads, machine);
+    (tensor_rate(product.type, machine) > 0 ? cost.tensor : by_threads) += one.cycles;
     read += one.shared_bytes;
     splitting += one.operations;
   }
   cost.arithmetic =
-      by_threads + work.functions / kFunctionRate + (work.operations + splitting) / (hardware.float_rate / 2);
+      by_threads + work.functions / kFunctionRate + (work.operations + splitting) / (machine.float_rate / 2);
   // Few threads that only compute leave the units waiting for one another's results.
   if (work.products.empty())
     cost.arithmetic /= std::min(1.0, together * static_cast<double>(work.threads) / kBusyThreads);
   cost.shared = (read + static_cast<double>(work.copied)) / kSharedRate;
-  cost.cache = static_cast<double>(work.copied) / (hardware.cache_rate * share_of_rows(work.row_bytes, hardware));
+  cost.cache = static_cast<double>(work.copied) / (machine.cache_rate * share_of_rows(work.row_bytes, machine));
   return cost;
 }
 
@@ -186,40 +185,40 @@ std::string largest(const StepCost& cost) {
 
 }  // namespace
 
-std::variant<Estimate, Refusal> estimate(const BlockWork& work, const Hardware& hardware) {
-  if (auto refusal = refusal_of(work, hardware)) return *refusal;
-  const double blocks = static_cast<double>(work.blocks), processors = static_cast<double>(hardware.multiprocessors);
+std::variant<Estimate, Refusal> estimate(const BlockWork& work, const Machine& machine) {
+  if (auto refusal = refusal_of(work, machine)) return *refusal;
+  const double blocks = static_cast<double>(work.blocks), processors = static_cast<double>(machine.multiprocessors);
   const double rounds = std::max(1.0, std::ceil(blocks / processors));  // blocks of the busiest multiprocessor
   Estimate result;
-  result.resident = resident_blocks(work, hardware);
+  result.resident = resident_blocks(work, machine);
   result.waves = blocks / (processors * static_cast<double>(result.resident));
   const double together = std::min(static_cast<double>(result.resident), rounds);
-  const StepCost step = cost_of_step(work, hardware, together);
+  const StepCost step = cost_of_step(work, machine, together);
   // Blocks or warpgroups side by side hide half of the arithmetic behind MMAs; one alone hides nothing.
   const double more = std::max(step.tensor, step.arithmetic), less = std::min(step.tensor, step.arithmetic);
   const double computing = together > 1 || work.threads > 128 ? more + less / 2 : more + less;
   const double busy = std::max({computing, step.shared, step.cache});
   // A step of a block waits for the loads that were issued `stages - 1` steps before.
-  const double arrival = work.copied == 0 ? 0 : hardware.latency + step.cache;
+  const double arrival = work.copied == 0 ? 0 : machine.latency + step.cache;
   const double ahead = static_cast<double>(work.stages - 1);
-  const double alone = work.stages < 2 ? busy + hardware.barrier_cycles + arrival
-                                       : std::max(busy + hardware.barrier_cycles, arrival / ahead);
+  const double alone = work.stages < 2 ? busy + machine.barrier_cycles + arrival
+                                       : std::max(busy + machine.barrier_cycles, arrival / ahead);
   const double moved = static_cast<double>(work.loaded) + static_cast<double>(work.stored) / kStoreShare;
-  const double ends = hardware.latency + moved / hardware.cache_rate + arrival;
-  const double barrier_cycles = hardware.barrier_cycles * (1 - kHiddenShare);
+  const double ends = machine.latency + moved / machine.cache_rate + arrival;
+  const double barrier_cycles = machine.barrier_cycles * (1 - kHiddenShare);
   const double full = rounds * (work.steps * (busy + barrier_cycles) + kBlockCycles) + ends;
   const double chained = std::ceil(rounds / together) * (work.steps * alone + ends + kBlockCycles);
   // Blocks that take longer than others keep the device from ending.
   result.cycles = std::max(full, chained) + std::max(0.0, work.longest - work.steps) * alone;
-  const double moving = work.memory_bytes / hardware.memory_rate, running = result.cycles / hardware.clock;
+  const double moving = work.memory_bytes / machine.memory_rate, running = result.cycles / machine.clock;
   result.seconds = std::max(running, moving) + kLaunchSeconds;
   const bool waits = work.steps * busy < ends || (chained > full && alone > 1.5 * busy);
   result.bound = moving >= running ? "memory" : waits ? "latency" : largest(step);
   return result;
 }
 
-int64_t operand_registers(const TileGemm& product, int64_t threads, const Hardware& hardware) {
-  if (by_groups(product, threads, hardware)) return product.parts > 1 ? *registers_for_parts(product, threads) : 0;
+int64_t operand_registers(const TileGemm& product, int64_t threads, const Machine& machine) {
+  if (by_groups(product, threads, machine)) return product.parts > 1 ? *registers_for_parts(product, threads) : 0;
   const Arrangement warps = arrange(std::max<int64_t>(1, threads / 32), product.m, product.n, 16);
   const int64_t words = (product.m / warps.rows + product.n / warps.columns) / 4;
   // Of a split operand there are the whole and both parts, and those of the next step.
@@ -232,7 +231,7 @@ namespace {
 // what leaves the most room, then the order they came in.
 class Ranking {
  public:
-  explicit Ranking(const Hardware& hardware) : hardware_(hardware) {}
+  explicit Ranking(const Machine& machine) : hardware_(machine) {}
 
   void add(Tiles tiles) {
     auto made = gpu::estimate(tiles.work, hardware_);
@@ -253,7 +252,7 @@ class Ranking {
   }
 
  private:
-  const Hardware& hardware_;
+  const Machine& hardware_;
   std::vector<Tiles> all_;
 
   // Of kernels without GEMMs, which mostly wait for memory alike: how far from 16 elements of each of 256 threads.
@@ -266,10 +265,10 @@ class Ranking {
 int64_t words_of(int64_t elements, ir::DType type) { return tiles_over(elements * type.bytes(), 4); }
 
 // Registers of a thread for an accumulator and the operands.
-int64_t product_registers(const TileGemm& product, int64_t threads, const Hardware& hardware) {
+int64_t product_registers(const TileGemm& product, int64_t threads, const Machine& machine) {
   const ir::DType accumulator = product.type == ir::kFloat64 ? ir::kFloat64 : ir::kFloat32;
   return words_of(product.m * product.n, accumulator) / threads + kOverheadRegisters +
-         operand_registers(product, threads, hardware);
+         operand_registers(product, threads, machine);
 }
 
 // What a wave of blocks reads of the operands, the rest of the cache's good luck left out: blocks are counted along n,
@@ -285,13 +284,13 @@ double wave_traffic(const GemmProblem& problem, const Tiles& tiles, double wave)
   return elements * static_cast<double>(problem.k * problem.element.bytes()) * (rows * columns / at_once);
 }
 
-void set_traffic(const GemmProblem& problem, const Hardware& hardware, Tiles& tiles) {
+void set_traffic(const GemmProblem& problem, const Machine& machine, Tiles& tiles) {
   const double batch = static_cast<double>(problem.batch);
   const double operands = static_cast<double>((problem.m + problem.n) * problem.k * problem.element.bytes()) * batch;
   const double result = static_cast<double>(problem.m * problem.n * problem.output.bytes()) * batch;
   double read = operands;
-  if (operands > static_cast<double>(hardware.cache_bytes)) {
-    const auto wave = static_cast<double>(hardware.multiprocessors * resident_blocks(tiles.work, hardware));
+  if (operands > static_cast<double>(machine.cache_bytes)) {
+    const auto wave = static_cast<double>(machine.multiprocessors * resident_blocks(tiles.work, machine));
     const auto with_panel = [&](int64_t panel) {
       Tiles tried = tiles;
       tried.panel = panel;
@@ -308,7 +307,7 @@ void set_traffic(const GemmProblem& problem, const Hardware& hardware, Tiles& ti
   tiles.work.memory_bytes = read + result * (tiles.split_k > 1 ? static_cast<double>(2 * tiles.split_k) : 1);
 }
 
-Tiles gemm_tiles(const GemmProblem& problem, const Hardware& hardware, Tiles tiles) {
+Tiles gemm_tiles(const GemmProblem& problem, const Machine& machine, Tiles tiles) {
   const int64_t bytes = problem.element.bytes(), steps = tiles_over(problem.k, tiles.block_k);
   BlockWork& work = tiles.work;
   work.blocks =
@@ -331,11 +330,11 @@ Tiles gemm_tiles(const GemmProblem& problem, const Hardware& hardware, Tiles til
   work.stored = tiles.block_m * tiles.block_n * output.bytes();
   // The tile of the result may pass through the memory that the operands no longer need.
   int64_t held = tiles.stages * work.copied;
-  if (product.parts > 1 && by_groups(product, tiles.threads, hardware))
+  if (product.parts > 1 && by_groups(product, tiles.threads, machine))
     held += tiles.block_n * tiles.block_k * bytes * (product.any_major ? 1 : 2);
   work.shared_bytes = std::max(held, work.stored) + kSharedOfSystem;
-  work.registers = product_registers(product, tiles.threads, hardware);
-  set_traffic(problem, hardware, tiles);
+  work.registers = product_registers(product, tiles.threads, machine);
+  set_traffic(problem, machine, tiles);
   return tiles;
 }
 
@@ -351,8 +350,8 @@ int64_t even_split(int64_t steps, int64_t split) { return steps / split >= 4 ? s
 
 }  // namespace
 
-std::vector<Tiles> recommend(const GemmProblem& problem, const Hardware& hardware, size_t count) {
-  Ranking ranking(hardware);
+std::vector<Tiles> recommend(const GemmProblem& problem, const Machine& machine, size_t count) {
+  Ranking ranking(machine);
   if (problem.m <= 0 || problem.n <= 0 || problem.k <= 0 || problem.batch <= 0) return {};
   const int64_t bytes = problem.element.bytes();
   const auto each = [&](const Tiles& tiles) {
@@ -364,7 +363,7 @@ std::vector<Tiles> recommend(const GemmProblem& problem, const Hardware& hardwar
       if (split > 1 && (!problem.may_split || even_split(steps, split) == 1)) break;
       Tiles one = tiles;
       one.split_k = split;
-      ranking.add(gemm_tiles(problem, hardware, one));
+      ranking.add(gemm_tiles(problem, machine, one));
     }
   };
   // Rows of up to 128 bytes: what a swizzle spans and TMA moves at a time.
@@ -448,8 +447,8 @@ Tiles elementwise_tiles(const ElementwiseProblem& problem, Tiles tiles) {
 
 }  // namespace
 
-std::vector<Tiles> recommend(const AttentionProblem& problem, const Hardware& hardware, size_t count) {
-  Ranking ranking(hardware);
+std::vector<Tiles> recommend(const AttentionProblem& problem, const Machine& machine, size_t count) {
+  Ranking ranking(machine);
   if (problem.queries <= 0 || problem.keys <= 0 || problem.dim <= 0 || problem.batch <= 0 || problem.heads <= 0)
     return {};
   for (const int64_t m : block_sizes({16, 32, 64, 128, 192}, problem.queries))
@@ -458,14 +457,14 @@ std::vector<Tiles> recommend(const AttentionProblem& problem, const Hardware& ha
         for (const int64_t threads : {128, 256, 384}) {
           // Rows of a warp, so that the maximum of a row stays within it.
           if (m / 16 < threads / 32) continue;
-          if (hardware.architecture == Architecture::sm_90a && m % 64 == 0 && m / 64 < threads / 128) continue;
+          if (machine.has_wgmma && m % 64 == 0 && m / 64 < threads / 128) continue;
           ranking.add(attention_tiles(problem, {m, n, 0, stages, threads, 0, 1, {}, {}}));
         }
   return std::move(ranking).best(count);
 }
 
-std::vector<Tiles> recommend(const ReductionProblem& problem, const Hardware& hardware, size_t count) {
-  Ranking ranking(hardware);
+std::vector<Tiles> recommend(const ReductionProblem& problem, const Machine& machine, size_t count) {
+  Ranking ranking(machine);
   if (problem.rows <= 0 || problem.columns <= 0 || problem.inputs <= 0) return {};
   std::vector<int64_t> widths = {problem.columns};
   for (const int64_t width : {1024, 2048, 4096, 8192})
@@ -478,8 +477,8 @@ std::vector<Tiles> recommend(const ReductionProblem& problem, const Hardware& ha
   return std::move(ranking).best(count);
 }
 
-std::vector<Tiles> recommend(const ElementwiseProblem& problem, const Hardware& hardware, size_t count) {
-  Ranking ranking(hardware);
+std::vector<Tiles> recommend(const ElementwiseProblem& problem, const Machine& machine, size_t count) {
+  Ranking ranking(machine);
   if (problem.rows <= 0 || problem.columns <= 0 || problem.inputs <= 0) return {};
   std::vector<int64_t> widths = block_sizes({32, 64, 128, 256, 512, 1024, 2048, kLongestLine}, problem.columns);
   if (problem.columns <= kLongestLine && std::find(widths.begin(), widths.end(), problem.columns) == widths.end())

@@ -55,10 +55,10 @@ struct Estimate {
 struct Refusal {
   std::string reason;
 };
-std::variant<Estimate, Refusal> estimate(const BlockWork& work, const Hardware& hardware);
+std::variant<Estimate, Refusal> estimate(const BlockWork& work, const Machine& machine);
 
 // Of a thread, for the operands of one instruction; none where it reads them from shared memory.
-int64_t operand_registers(const TileGemm& product, int64_t threads, const Hardware& hardware);
+int64_t operand_registers(const TileGemm& product, int64_t threads, const Machine& machine);
 
 struct GemmProblem {
   int64_t m = 0, n = 0, k = 0;
@@ -98,9 +98,9 @@ struct Tiles {
 
 // The best first, at most `count`; equal problems give equal answers. Empty: nothing fits.
 // @post each fits into the shared memory and the registers of `hardware`
-std::vector<Tiles> recommend(const GemmProblem& problem, const Hardware& hardware, size_t count = 10);
-std::vector<Tiles> recommend(const AttentionProblem& problem, const Hardware& hardware, size_t count = 10);
-std::vector<Tiles> recommend(const ReductionProblem& problem, const Hardware& hardware, size_t count = 10);
-std::vector<Tiles> recommend(const ElementwiseProblem& problem, const Hardware& hardware, size_t count = 10);
+std::vector<Tiles> recommend(const GemmProblem& problem, const Machine& machine, size_t count = 10);
+std::vector<Tiles> recommend(const AttentionProblem& problem, const Machine& machine, size_t count = 10);
+std::vector<Tiles> recommend(const ReductionProblem& problem, const Machine& machine, size_t count = 10);
+std::vector<Tiles> recommend(const ElementwiseProblem& problem, const Machine& machine, size_t count = 10);
 
 }  // namespace tilepilot::targets::gpu

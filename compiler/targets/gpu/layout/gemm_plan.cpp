@@ -38,15 +38,13 @@ constexpr MatrixTypes kMatrixTypes[] = {
     {ir::kFloat64, ir::kFloat64, "f64", 4},
 };
 
-int version(Architecture architecture) { return architecture == Architecture::sm_80 ? 80 : 90; }
-
-const Atom* find_atom(ir::DType a, ir::DType b, ir::DType c, Architecture architecture) {
+const Atom* find_atom(ir::DType a, ir::DType b, ir::DType c, const Machine& machine) {
   if (a != b) return nullptr;
   for (const MatrixTypes& row : kMatrixTypes) {
     if (row.operand != a || row.result != c) continue;
     for (const Atom& atom : layout::atoms())
-      if (atom.operands == row.operands && atom.k == row.k && atom.threads == 32 && atom.sm <= version(architecture) &&
-          atom.n == 8)
+      if (atom.operands == row.operands && atom.k == row.k && atom.threads == 32 &&
+          atom.sm <= machine.compute_capability && atom.n == 8)
         return &atom;
   }
   return nullptr;
@@ -218,20 +216,20 @@ int64_t GemmPlan::steps_together() const {
   return together;
 }
 
-GemmPlan plan_gemm(const ir::Gemm& gemm, int64_t threads, Architecture architecture, const Viewed& viewed) {
+GemmPlan plan_gemm(const ir::Gemm& gemm, int64_t threads, const Machine& machine, const Viewed& viewed) {
   const int64_t m = extent(gemm.c, 2), n = extent(gemm.c, 1), k = extent(gemm.a, gemm.transpose_a ? 2 : 1);
   const ir::DType a = mma_operand_type(gemm, gemm.a.buffer->type), b = mma_operand_type(gemm, gemm.b.buffer->type),
                   c = gemm.c.buffer->type;
   GemmPlan plan{nullptr, m, n, k, 1, 1, thread_tiles(m, n, threads), {}, {}};
   plan.splits = gemm.precision == ir::Precision::fp32 && gemm.a.buffer->type == ir::kFloat32 && a == b;
-  if (architecture == Architecture::sm_90a) {
+  if (machine.has_wgmma) {
     plan.wgmma_obstacle = choose_wgmma(plan, gemm, threads, viewed);
     if (plan.wgmma_obstacle.empty()) {
       hold_by_warps(plan);
       return plan;
     }
   }
-  const Atom* atom = find_atom(a, b, c, architecture);
+  const Atom* atom = find_atom(a, b, c, machine);
   if (atom == nullptr) {
     plan.has_instruction = false;
     plan.reason = fmt::format("no tensor-core instruction multiplies {} by {} into {}", ir::to_string(a),

@@ -39,7 +39,7 @@ struct GemmPlan {
 // @post registers of c: those of an atom, then atoms along n, then along m; of a: along k, then along m; of b: along k,
 // then along n
 // `viewed`: buffers that are seen as other types or shapes, which no layout but the linear one allows.
-GemmPlan plan_gemm(const ir::Gemm& gemm, int64_t threads, Architecture architecture,
+GemmPlan plan_gemm(const ir::Gemm& gemm, int64_t threads, const Machine& machine,
                    const std::unordered_set<const ir::BufferData*>& viewed);
 
 // As what tensor cores take an operand: of float32, if the program allows it, the bits of tfloat32.

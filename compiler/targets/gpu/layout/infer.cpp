@@ -38,14 +38,11 @@ constexpr size_t kMostExplained = 5;     // layouts that were weighed
 
 class Inferrer {
  public:
-  Inferrer(const ir::Kernel& kernel, Architecture architecture)
-      : kernel_(kernel),
-        architecture_(architecture),
-        threads_(thread_count(kernel)),
-        viewed_(ir::sharing_buffers(kernel)) {}
+  Inferrer(const ir::Kernel& kernel, const Machine& machine)
+      : kernel_(kernel), machine_(machine), threads_(thread_count(kernel)), viewed_(ir::sharing_buffers(kernel)) {}
 
   Inference run() {
-    result_.architecture = architecture_;
+    result_.machine = machine_;
     collect();
     strict();
     // Where loops are weighed; at last once more, since how they leave their results in tiles says where these lie.
@@ -59,7 +56,7 @@ class Inferrer {
 
  private:
   const ir::Kernel& kernel_;
-  const Architecture architecture_;
+  const Machine& machine_;
   const int64_t threads_;
   const std::unordered_set<const ir::BufferData*> viewed_;
   Inference result_;
@@ -159,7 +156,7 @@ class Inferrer {
     }
     for (const Stmt& stmt : users_.gemms) {
       const auto& gemm = *ir::as<ir::Gemm>(stmt);
-      GemmPlan plan = plan_gemm(gemm, threads_, architecture_, viewed_);
+      GemmPlan plan = plan_gemm(gemm, threads_, machine_, viewed_);
       if (is_whole(gemm.c)) set(gemm.c.buffer, with_leading(plan.c, gemm.c.extent.size()));
       if (plan.a && is_whole(gemm.a) && !gemm.transpose_a)
         set(gemm.a.buffer, with_leading(*plan.a, gemm.a.extent.size()));
@@ -322,7 +319,7 @@ class Inferrer {
   // A thread may hold neighbours along several axes; those come first that let the loop move the most at once. Matrices
   // that warps store as a whole stay whole.
   Fragment lanes_first(const ParallelLoop& loop, Fragment fragment) {
-    if (architecture_ == Architecture::sm_90a &&
+    if (machine_.has_stmatrix &&
         !find_matrix_stores(*ir::as<ir::For>(loop.stmt), fragment, affine_as_written).stores.empty())
       return fragment;
     const auto& modes = fragment.registers().modes();
@@ -534,9 +531,7 @@ class Inferrer {
 
 }  // namespace
 
-Inference infer_layouts(const ir::Kernel& kernel, Architecture architecture) {
-  return Inferrer(kernel, architecture).run();
-}
+Inference infer_layouts(const ir::Kernel& kernel, const Machine& machine) { return Inferrer(kernel, machine).run(); }
 
 int64_t thread_count(const ir::Kernel& kernel) {
   int64_t count = 1;

@@ -21,7 +21,7 @@
 namespace tilepilot::targets::gpu {
 
 struct Inference {
-  Architecture architecture = Architecture::sm_80;
+  Machine machine = machine_of(Architecture::sm_80);
   std::unordered_map<const ir::BufferData*, layout::Fragment> fragments;
   std::unordered_map<const ir::BufferData*, layout::SharedLayout> tiles;
   std::unordered_map<const ir::StmtNode*, layout::Fragment> loops;  // parallel loops of constant extents
@@ -49,7 +49,7 @@ struct Inference {
 // gemms are fragments (see normalize.h)
 // @post without conflicts every fragment of the kernel has a layout, and every parallel loop of constant extents that
 // names one
-Inference infer_layouts(const ir::Kernel& kernel, Architecture architecture);
+Inference infer_layouts(const ir::Kernel& kernel, const Machine& machine);
 
 // The threads of a block.
 int64_t thread_count(const ir::Kernel& kernel);

@@ -467,7 +467,7 @@ void LoopLowering::note_obstacles() {
 
 // Why threads copy what TMA might be expected to; stores of whole tiles report that themselves.
 std::string LoopLowering::tma_obstacle(const Buffer& from, const Buffer& to) const {
-  if (lowering_.inference.architecture != Architecture::sm_90a || to->scope == from->scope) return "";
+  if (!lowering_.inference.machine.has_tma || to->scope == from->scope) return "";
   const Buffer& inside = from->scope == Scope::global ? to : from;
   if (inside == from && to->scope != Scope::global) return "";
   if (inside->scope != Scope::shared) return fmt::format("`{}` is in registers", inside->name);

@@ -40,8 +40,8 @@ MatrixStores matrix_stores(const Lowering& lowering, const ir::For& loop, const 
     result.obstacle =
         fmt::format("rows of `{}` have {} elements, no multiple of 8", store->buffer->name, memory.shape().back());
   }
-  if (lowering.inference.architecture == Architecture::sm_80) {
-    result.obstacle = result.stores.empty() ? "" : "sm_80 has none";
+  if (!lowering.inference.machine.has_stmatrix) {
+    result.obstacle = result.stores.empty() ? "" : lowering.inference.machine.target + " has none";
     result.stores.clear();
   }
   if (result.stores.empty()) result.matrices.reset();

@@ -121,8 +121,8 @@ class WarpRoles {
   WarpRoles(ir::Kernel kernel, std::vector<passes::Role> roles, const TargetLowering& target, WarpRole specialized = {})
       : kernel_(std::move(kernel)), roles_(std::move(roles)), target_(&target), common_role_(std::move(specialized)) {}
 
-  Result<std::vector<PlannedKernel>> planned(Architecture architecture) {
-    TRY(plan(architecture));
+  Result<std::vector<PlannedKernel>> planned(const Machine& machine) {
+    TRY(plan(machine));
     agree_on_tiles();
     return planned_;
   }
@@ -130,16 +130,16 @@ class WarpRoles {
   // Whether that was not possible without saving shared memory, after `run`.
   bool is_low_on_memory() const { return low_memory_; }
 
-  Result<LoweredKernel> run(Architecture architecture) {
-    LoweredKernel lowered = TRY(lowered_once(architecture));
-    if (shared_bytes_with_barriers(lowered) <= shared_limit(architecture)) return lowered;
+  Result<LoweredKernel> run(const Machine& machine) {
+    LoweredKernel lowered = TRY(lowered_once(machine));
+    if (shared_bytes_with_barriers(lowered) <= machine.block_shared_bytes) return lowered;
     low_memory_ = true;
-    return lowered_once(architecture);
+    return lowered_once(machine);
   }
 
  private:
-  Result<LoweredKernel> lowered_once(Architecture architecture) {
-    TRY(plan(architecture));
+  Result<LoweredKernel> lowered_once(const Machine& machine) {
+    TRY(plan(machine));
     std::vector<Diagnostic> warnings;
     for (const PlannedKernel& planned : planned_)
       for (Diagnostic& warning : TRY(resource_warnings(planned, thread_count(kernel_))))
@@ -188,12 +188,12 @@ class WarpRoles {
     if (std::find(all.begin(), all.end(), buffer) == all.end()) all.push_back(buffer);
   }
 
-  Status plan(Architecture architecture) {
+  Status plan(const Machine& machine) {
     planned_.clear();
     if (roles_.size() == 1) {
       WarpRole alone;
       alone.low_memory = low_memory_;
-      planned_.push_back(TRY(plan_kernel(roles_.front().kernel, architecture, alone)));
+      planned_.push_back(TRY(plan_kernel(roles_.front().kernel, machine, alone)));
       return {};
     }
     std::unordered_set<const ir::BufferData*> common;
@@ -207,7 +207,7 @@ class WarpRoles {
       mine.common = common;
       mine.low_memory = low_memory_;
       mine.block = whole_block(kernel_);
-      planned_.push_back(TRY(plan_kernel(kernel, architecture, mine)));
+      planned_.push_back(TRY(plan_kernel(kernel, machine, mine)));
     }
     fence_for_others();
     return {};
@@ -377,9 +377,9 @@ struct LoweredRoles {
 };
 
 // With a producer warpgroup, if that is possible and fits.
-std::optional<LoweredRoles> specialized_roles(const ir::Kernel& kernel, Architecture architecture,
+std::optional<LoweredRoles> specialized_roles(const ir::Kernel& kernel, const Machine& machine,
                                               const TargetLowering& target, bool preloads) {
-  auto specialized = specialize_warps(kernel, architecture, preloads);
+  auto specialized = specialize_warps(kernel, machine, preloads);
   if (!specialized) return std::nullopt;
   ir::Kernel given = with_threads(specialized->kernel);
   auto roles = passes::split_roles(given);
@@ -387,30 +387,29 @@ std::optional<LoweredRoles> specialized_roles(const ir::Kernel& kernel, Architec
   WarpRoles all(
       std::move(given), std::move(*roles), target,
       {{}, {}, true, specialized->persistent, std::move(specialized->rings), std::move(specialized->decisions)});
-  auto lowered = all.run(architecture);
-  if (!lowered.ok() || shared_bytes_with_barriers(*lowered) > shared_limit(architecture)) return std::nullopt;
+  auto lowered = all.run(machine);
+  if (!lowered.ok() || shared_bytes_with_barriers(*lowered) > machine.block_shared_bytes) return std::nullopt;
   return LoweredRoles{std::move(all), std::move(*lowered)};
 }
 
-std::optional<LoweredRoles> specialized_roles(const ir::Kernel& kernel, Architecture architecture,
+std::optional<LoweredRoles> specialized_roles(const ir::Kernel& kernel, const Machine& machine,
                                               const TargetLowering& target) {
-  auto early = specialized_roles(kernel, architecture, target, true);
+  auto early = specialized_roles(kernel, machine, target, true);
   if (early && !early->roles.is_low_on_memory()) return early;
-  return specialized_roles(kernel, architecture, target, false);
+  return specialized_roles(kernel, machine, target, false);
 }
 
 }  // namespace
 
-Result<LoweredKernel> lower_roles(const ir::Kernel& kernel, Architecture architecture, const TargetLowering& target) {
-  if (auto specialized = specialized_roles(kernel, architecture, target)) return std::move(specialized->lowered);
-  return TRY(roles_of(kernel, target)).run(architecture);
+Result<LoweredKernel> lower_roles(const ir::Kernel& kernel, const Machine& machine, const TargetLowering& target) {
+  if (auto specialized = specialized_roles(kernel, machine, target)) return std::move(specialized->lowered);
+  return TRY(roles_of(kernel, target)).run(machine);
 }
 
-Result<std::vector<PlannedKernel>> plan_roles(const ir::Kernel& kernel, Architecture architecture,
+Result<std::vector<PlannedKernel>> plan_roles(const ir::Kernel& kernel, const Machine& machine,
                                               const TargetLowering& target) {
-  if (auto specialized = specialized_roles(kernel, architecture, target))
-    return specialized->roles.planned(architecture);
-  return TRY(roles_of(kernel, target)).planned(architecture);
+  if (auto specialized = specialized_roles(kernel, machine, target)) return specialized->roles.planned(machine);
+  return TRY(roles_of(kernel, target)).planned(machine);
 }
 
 }  // namespace tilepilot::targets::gpu

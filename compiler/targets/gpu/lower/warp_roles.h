@@ -9,9 +9,9 @@
 namespace tilepilot::targets::gpu {
 
 // Any prepared kernel (see pipeline.h). Errors: `unsupported_tile_feature`.
-Result<LoweredKernel> lower_roles(const ir::Kernel& kernel, Architecture architecture, const TargetLowering& target);
+Result<LoweredKernel> lower_roles(const ir::Kernel& kernel, const Machine& machine, const TargetLowering& target);
 // Each role's kernel; the kernel itself where all threads take one path.
-Result<std::vector<PlannedKernel>> plan_roles(const ir::Kernel& kernel, Architecture architecture,
+Result<std::vector<PlannedKernel>> plan_roles(const ir::Kernel& kernel, const Machine& machine,
                                               const TargetLowering& target);
 
 }  // namespace tilepilot::targets::gpu

@@ -9,11 +9,17 @@ namespace tilepilot::targets::gpu {
 enum class Architecture { sm_80, sm_90a };
 
 // A GPU. Rates are what kernels reach under load, which is less than data sheets say.
-struct Hardware {
+struct Machine {
   std::string name;
-  Architecture architecture = Architecture::sm_80;
+  std::string target;  // "sm_80"
+  int compute_capability = 80;
+  bool has_wgmma = false;
+  bool has_tma = false;  // and hardware barriers that count its bytes
+  bool has_stmatrix = false;
+  bool has_clusters = false;
+  bool reallocates_registers = false;  // from one warpgroup to another
   int64_t multiprocessors = 0;
-  int64_t block_shared_bytes = 0;  // shared memory that one block can have
+  int64_t block_shared_bytes = 0;  // dynamic shared memory that one block can have (the table of kLocalLimit)
   int64_t shared_bytes = 0;        // that the blocks of a multiprocessor have together
   int64_t cache_bytes = 0;         // L2
   double clock = 0;                // cycles of a second
@@ -26,12 +32,10 @@ struct Hardware {
 };
 
 // An A100 for sm_80, an H200 for sm_90a.
-Hardware hardware_of(Architecture architecture);
+const Machine& machine_of(Architecture architecture);
 
-// Dynamic shared memory that one block may have, in bytes (CUDA C++ Programming Guide, "Technical Specifications per
+// Memory that one thread may have for itself, in bytes (CUDA C++ Programming Guide, "Technical Specifications per
 // Compute Capability").
-int64_t shared_limit(Architecture architecture);
-// Memory that one thread may have for itself, in bytes (the same table).
 constexpr int64_t kLocalLimit = 512 << 10;
 
 // Registers of a thread for a split-precision wgmma, beside C: the accumulators of one instruction of n columns, and

@@ -23,9 +23,9 @@ namespace {
 class KeepAsynchrony : public ir::Rewriter {
  public:
   using Rewriter::rewrite;
-  KeepAsynchrony(ManualAsynchrony& result, Architecture architecture, const ir::Sync& sync, const WholeBlock& block)
+  KeepAsynchrony(ManualAsynchrony& result, const Machine& machine, const ir::Sync& sync, const WholeBlock& block)
       : result_(result),
-        architecture_(architecture),
+        machine_(machine),
         sync_(sync),
         viewed_(block.viewed),
         written_(block.written),
@@ -51,7 +51,7 @@ class KeepAsynchrony : public ir::Rewriter {
     if (const auto* async = ir::as<ir::Async>(stmt); async && !has_use(async->op)) {
       if (async->op == AsyncOp::raise_registers || async->op == AsyncOp::lower_registers)
         decide(stmt->span, "registers of threads", "as they are",
-               architecture_ == Architecture::sm_90a ? "not for whole warpgroups" : "sm_80 deals them out once");
+               machine_.reallocates_registers ? "not for whole warpgroups" : machine_.target + " deals them out once");
       return ir::make_stmt(ir::Block{{}}, stmt->span);
     }
     return rewrite_children(stmt);
@@ -62,7 +62,7 @@ class KeepAsynchrony : public ir::Rewriter {
 
  private:
   ManualAsynchrony& result_;
-  const Architecture architecture_;
+  const Machine& machine_;
   const ir::Sync sync_;
   const std::unordered_set<const ir::BufferData*>& viewed_;
   const std::unordered_set<const ir::BufferData*>& written_;
@@ -97,7 +97,7 @@ class KeepAsynchrony : public ir::Rewriter {
         return modes_.contains(CopyMode::bulk_store);
       case AsyncOp::raise_registers:
       case AsyncOp::lower_registers:  // by whole warpgroups
-        return architecture_ == Architecture::sm_90a && threads_ % 128 == 0;
+        return machine_.reallocates_registers && threads_ % 128 == 0;
       default:
         return true;
     }
@@ -114,7 +114,7 @@ class KeepAsynchrony : public ir::Rewriter {
       if (from.type != to.type || from.type.is_nibble()) return "its elements change on the way";
       return viewed_.contains(&to) ? fmt::format("`{}` is seen as another type or shape", to.name) : "";
     }
-    if (architecture_ != Architecture::sm_90a) return "not TMA: sm_80 has none";
+    if (!machine_.has_tma) return fmt::format("not TMA: {} has none", machine_.target);
     if (copy.mode == CopyMode::bulk_load && written_.contains(&from))
       return fmt::format("not TMA: the kernel writes `{}`", from.name);
     const std::string why = tma_part_obstacle(copy, viewed_);
@@ -226,8 +226,8 @@ class KeepAsynchrony : public ir::Rewriter {
   }
 
   Stmt rewrite_gemm(const Stmt& stmt, const ir::Gemm& gemm) {
-    std::string why = "sm_80 has none";
-    if (architecture_ == Architecture::sm_90a) why = plan_gemm(gemm, threads_, architecture_, viewed_).wgmma_obstacle;
+    std::string why = machine_.target + " has none";
+    if (machine_.has_wgmma) why = plan_gemm(gemm, threads_, machine_, viewed_).wgmma_obstacle;
     const bool held = gemm.c.buffer->scope == ir::Scope::fragment && is_whole(gemm.c);
     if (why.empty() && !held) why = fmt::format("`{}` does not lie in registers as a whole", gemm.c.buffer->name);
     if (why.empty()) {
@@ -263,10 +263,10 @@ WholeBlock whole_block(const ir::Kernel& kernel) {
   return result;
 }
 
-ManualAsynchrony keep_asynchrony(const ir::Kernel& kernel, Architecture architecture, const ir::Sync& sync,
+ManualAsynchrony keep_asynchrony(const ir::Kernel& kernel, const Machine& machine, const ir::Sync& sync,
                                  const WholeBlock& block) {
   ManualAsynchrony result{kernel, {}, {}, {}};
-  KeepAsynchrony keep(result, architecture, sync, block);
+  KeepAsynchrony keep(result, machine, sync, block);
   const Stmt body = keep.rewrite(kernel.body);
   std::vector<Stmt> all = keep.beginning();
   all.push_back(body);

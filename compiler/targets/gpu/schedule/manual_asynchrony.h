@@ -29,7 +29,7 @@ WholeBlock whole_block(const ir::Kernel& kernel);
 
 // `sync`: the barrier of the kernel's threads.
 // @post before each bulk load one thread announces its bytes at the barrier
-ManualAsynchrony keep_asynchrony(const ir::Kernel& kernel, Architecture architecture, const ir::Sync& sync,
+ManualAsynchrony keep_asynchrony(const ir::Kernel& kernel, const Machine& machine, const ir::Sync& sync,
                                  const WholeBlock& block);
 
 }  // namespace tilepilot::targets::gpu

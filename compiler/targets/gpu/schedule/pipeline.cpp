@@ -99,7 +99,7 @@ ir::Kernel share_some_fragments(const ir::Kernel& kernel) {
 
 // From copies as loops and their layouts on. `inference` is that of `kernel`.
 Result<PlannedKernel> finish(ir::Kernel kernel, Inference inference, const PipelinedKernel& pipelined,
-                             Architecture architecture, const WarpRole& role) {
+                             const Machine& machine, const WarpRole& role) {
   PlannedKernel planned{std::move(kernel), std::move(inference), {}, pipelined.notes, role.sync, role.persistent};
   planned.decisions = pipelined.decisions;
   planned.decisions.insert(planned.decisions.end(), role.decisions.begin(), role.decisions.end());
@@ -117,7 +117,7 @@ Result<PlannedKernel> finish(ir::Kernel kernel, Inference inference, const Pipel
                                  fmt::format("`{}` {}: {}", conflict.buffer->name, way, conflict.why));
     }
     planned.kernel = stage_conflicts(planned.kernel, planned.inference.conflicts);
-    planned.inference = infer_layouts(planned.kernel, architecture);
+    planned.inference = infer_layouts(planned.kernel, machine);
   }
   const std::vector<Decision>& weighed = planned.inference.decisions;
   planned.decisions.insert(planned.decisions.end(), weighed.begin(), weighed.end());
@@ -152,34 +152,33 @@ Result<ir::Program> prepare(const ir::Program& program) {
   return passes::pack_nibbles_side_by_side(current);
 }
 
-Result<PlannedKernel> plan_kernel(const ir::Kernel& given, Architecture architecture, const WarpRole& given_role) {
+Result<PlannedKernel> plan_kernel(const ir::Kernel& given, const Machine& machine, const WarpRole& given_role) {
   ir::Kernel kernel = share_some_fragments(given);
   WarpRole role = given_role;
   const bool waits_itself = role.sync.threads != 0 || ir::contains<ir::Barrier>(kernel.body);
   if (!role.specialized) {
-    ManualAsynchrony own =
-        keep_asynchrony(kernel, architecture, role.sync, role.block ? *role.block : whole_block(kernel));
+    ManualAsynchrony own = keep_asynchrony(kernel, machine, role.sync, role.block ? *role.block : whole_block(kernel));
     if (own.error) return std::move(own.error);
     kernel = std::move(own.kernel);
     role.lasting = std::move(own.tiles);
     role.decisions.insert(role.decisions.end(), own.decisions.begin(), own.decisions.end());
   }
   if (waits_itself) kernel.body = InOrder().rewrite(kernel.body);
-  PipelinedKernel pipelined = pipeline_loops(kernel, architecture);
+  PipelinedKernel pipelined = pipeline_loops(kernel, machine);
   kernel = normalize(pipelined.kernel);
-  Inference inference = infer_layouts(kernel, architecture);
+  Inference inference = infer_layouts(kernel, machine);
   // The tiles of roles lie side by side: where not all fit, those that a program does not name are dropped first.
   const bool has_room = !role.low_memory || role.sync.threads == 0 || role.specialized;
-  if (architecture == Architecture::sm_90a && has_room) {
+  if (machine.has_tma && has_room) {
     const StoreOptions options{role.persistent, role.low_memory, role.sync};
     if (const auto stored = store_by_tma(pipelined.kernel, inference, options, pipelined.decisions)) {
       const ir::Kernel through_tiles = normalize(*stored);
-      Inference there = infer_layouts(through_tiles, architecture);
-      auto planned = finish(through_tiles, std::move(there), pipelined, architecture, role);
-      if (planned.ok() && planned->arena.bytes <= shared_limit(architecture)) return planned;
+      Inference there = infer_layouts(through_tiles, machine);
+      auto planned = finish(through_tiles, std::move(there), pipelined, machine, role);
+      if (planned.ok() && planned->arena.bytes <= machine.block_shared_bytes) return planned;
     }
   }
-  return finish(std::move(kernel), std::move(inference), pipelined, architecture, role);
+  return finish(std::move(kernel), std::move(inference), pipelined, machine, role);
 }
 
 }  // namespace tilepilot::targets::gpu

@@ -38,6 +38,6 @@ struct WarpRole {
 // The program with its kernels in the form that threads and tile operators share (see passes/pipeline.h).
 Result<ir::Program> prepare(const ir::Program& program);
 // One kernel of a prepared program. Errors: `unsupported_tile_feature`.
-Result<PlannedKernel> plan_kernel(const ir::Kernel& kernel, Architecture architecture, const WarpRole& role = {});
+Result<PlannedKernel> plan_kernel(const ir::Kernel& kernel, const Machine& machine, const WarpRole& role = {});
 
 }  // namespace tilepilot::targets::gpu

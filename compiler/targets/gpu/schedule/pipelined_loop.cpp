@@ -73,8 +73,8 @@ bool is_pipelined(const Stmt& stmt) {
   return loop && loop->kind == ir::LoopKind::pipelined;
 }
 
-PipelinedLoops::PipelinedLoops(const ir::Kernel& kernel, Architecture architecture, bool shares)
-    : architecture_(architecture),
+PipelinedLoops::PipelinedLoops(const ir::Kernel& kernel, const Machine& machine, bool shares)
+    : machine_(machine),
       threads_(thread_count(kernel)),
       shares_(shares),
       sharing_(ir::sharing_buffers(kernel)),
@@ -150,14 +150,14 @@ Stmt PipelinedLoops::async_gemm(const std::vector<Stmt>& ahead, const Stmt& rest
 bool PipelinedLoops::may_be_async(const Stmt& stmt) const {
   const auto* gemm = ir::as<ir::Gemm>(stmt);
   if (gemm == nullptr || gemm->c.buffer->scope != ir::Scope::fragment) return false;
-  const GemmPlan plan = plan_gemm(*gemm, threads_, architecture_, sharing_);
+  const GemmPlan plan = plan_gemm(*gemm, threads_, machine_, sharing_);
   return plan.is_wgmma() && !plan.splits;
 }
 
 bool PipelinedLoops::uses_wgmma(const Stmt& body) const {
   return ir::contains(body, [&](const Stmt& part) {
     const auto* gemm = ir::as<ir::Gemm>(part);
-    return gemm != nullptr && plan_gemm(*gemm, threads_, architecture_, sharing_).is_wgmma();
+    return gemm != nullptr && plan_gemm(*gemm, threads_, machine_, sharing_).is_wgmma();
   });
 }
 

@@ -19,7 +19,7 @@ bool is_pipelined(const ir::Stmt& stmt);
 class PipelinedLoops {
  public:
   // `shares`: multicast loads may run ahead, too; their issuer waits for all blocks that they are for.
-  PipelinedLoops(const ir::Kernel& kernel, Architecture architecture, bool shares = false);
+  PipelinedLoops(const ir::Kernel& kernel, const Machine& machine, bool shares = false);
 
   // An iteration's copies that may run ahead, and the rest of it, each in order; why other copies may not.
   struct Parts {
@@ -45,7 +45,7 @@ class PipelinedLoops {
   bool uses_wgmma(const ir::Stmt& body) const;
 
  private:
-  const Architecture architecture_;
+  const Machine& machine_;
   const int64_t threads_;
   const bool shares_;
   const std::unordered_set<const ir::BufferData*> sharing_;

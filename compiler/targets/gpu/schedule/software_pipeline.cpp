@@ -25,8 +25,8 @@ Expr sum(const Expr& a, int64_t b) {
 class Pipeliner : public ir::Rewriter {
  public:
   using Rewriter::rewrite;
-  Pipeliner(PipelinedKernel& result, Architecture architecture)
-      : result_(result), architecture_(architecture), loops_(result.kernel, architecture) {}
+  Pipeliner(PipelinedKernel& result, const Machine& machine)
+      : result_(result), machine_(machine), loops_(result.kernel, machine) {}
 
   Stmt rewrite(const Stmt& stmt) override {
     const auto* loop = ir::as<ir::For>(stmt);
@@ -42,7 +42,7 @@ class Pipeliner : public ir::Rewriter {
 
  private:
   PipelinedKernel& result_;
-  const Architecture architecture_;
+  const Machine& machine_;
   const PipelinedLoops loops_;
   int depth_ = 0;
 
@@ -82,7 +82,7 @@ class Pipeliner : public ir::Rewriter {
 
   // Barriers for TMA, if it can make all of the copies.
   void use_engine(Ring& ring, Span span) {
-    if (architecture_ != Architecture::sm_90a) return decide(ring, "by the threads", "not TMA: sm_80 has none");
+    if (!machine_.has_tma) return decide(ring, "by the threads", fmt::format("not TMA: {} has none", machine_.target));
     for (const Stmt& stmt : ring.copies) {
       const auto& copy = *ir::as<ir::Copy>(stmt);
       const std::string why = tma_obstacle(copy);
@@ -134,9 +134,9 @@ class Pipeliner : public ir::Rewriter {
 
 }  // namespace
 
-PipelinedKernel pipeline_loops(const ir::Kernel& kernel, Architecture architecture) {
+PipelinedKernel pipeline_loops(const ir::Kernel& kernel, const Machine& machine) {
   PipelinedKernel result{kernel, {}, {}, {}};
-  const Stmt body = Pipeliner(result, architecture).rewrite(kernel.body);
+  const Stmt body = Pipeliner(result, machine).rewrite(kernel.body);
   std::vector<Stmt> all = std::move(result.beginning);
   for (const Stmt& stmt : ir::statements(body)) all.push_back(stmt);
   result.kernel.body = ir::make_stmt(ir::Block{std::move(all)}, kernel.body->span);

@@ -33,6 +33,6 @@ struct PipelinedKernel {
 };
 
 // Copies that run ahead have CopyMode::group after this; pipelined loops are serial ones.
-PipelinedKernel pipeline_loops(const ir::Kernel& kernel, Architecture architecture);
+PipelinedKernel pipeline_loops(const ir::Kernel& kernel, const Machine& machine);
 
 }  // namespace tilepilot::targets::gpu

@@ -67,11 +67,11 @@ bool has_whole_clusters(const ir::Kernel& kernel) {
 
 class Specializer {
  public:
-  Specializer(const ir::Kernel& kernel, Architecture architecture, bool preloads)
+  Specializer(const ir::Kernel& kernel, const Machine& machine, bool preloads)
       : result_{kernel, {}, false},
         threads_(thread_count(kernel)),
         consumers_{threads_ / layout::kWarpSize, ir::make_var("block", ir::kInt32), ir::cluster_size(kernel)},
-        loops_(kernel, architecture, true),
+        loops_(kernel, machine, true),
         preloads_(preloads) {}
 
   std::optional<SpecializedKernel> run() {
@@ -343,9 +343,9 @@ class Specializer {
 
 }  // namespace
 
-std::optional<SpecializedKernel> specialize_warps(const ir::Kernel& kernel, Architecture architecture, bool preloads) {
-  if (architecture != Architecture::sm_90a) return std::nullopt;
-  return Specializer(kernel, architecture, preloads).run();
+std::optional<SpecializedKernel> specialize_warps(const ir::Kernel& kernel, const Machine& machine, bool preloads) {
+  if (!machine.has_tma || !machine.has_wgmma || !machine.reallocates_registers) return std::nullopt;
+  return Specializer(kernel, machine, preloads).run();
 }
 
 }  // namespace tilepilot::targets::gpu
