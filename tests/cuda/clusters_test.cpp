@@ -244,7 +244,7 @@ TEST(Clusters, CopiesIntoOtherBlocksAreExplained) {
   EXPECT_THAT(explained(sent(kSent)), HasSubstr("into another block's memory, by stores of 16 bytes"));
   EXPECT_THAT(explained(sent(kSentInBulk)), HasSubstr("by TMA, into another block's memory"));
   EXPECT_THAT(explained(pipeline(" cluster 2, 1", " into 3")),
-              HasSubstr("which threads of their own ask, 1 iteration ahead, once for the blocks of mask 3"));
+              HasSubstr("issued by a producer warpgroup, 1 iteration ahead, once for the blocks of mask 3"));
 }
 
 // The first line of a text that has a part.

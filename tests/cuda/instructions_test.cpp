@@ -45,7 +45,7 @@ std::vector<std::string> instructions(Architecture architecture, size_t launch) 
   SourceMap sources;
   const auto compiled = driver::compile(sources, {.name = "p.py", .text = kHalfProduct, .call = "product(256)"});
   EXPECT_EQ(compiled.programs.size(), 1u);
-  const auto code = generate(for_usual_tensors(compiled.programs.at(0)), architecture);
+  const auto code = generate(gpu::for_usual_tensors(compiled.programs.at(0)), architecture);
   EXPECT_TRUE(code.ok()) << (code.ok() ? "" : code.error().message);
   return instructions_of(code->source, code->launches.at(launch).function);
 }

@@ -54,7 +54,7 @@ TEST(UnevenBlocks, StayForOthersInClusters) {
   for (const auto& [extent, cluster] : all) {
     const auto added = batch.add(parse(product(extent, "", cluster)));
     ASSERT_TRUE(added.ok()) << added.error().message;
-    EXPECT_THAT(batch.source(*added), AllOf(HasSubstr("turn % 2 == 1 ? blocks - 1 - "), HasSubstr("cluster_b")));
+    EXPECT_THAT(batch.source(*added), AllOf(HasSubstr("iteration % 2 == 1 ? blocks - 1 - "), HasSubstr("cluster_b")));
   }
   batch.compile();
   if (HasFatalFailure()) return;
@@ -63,11 +63,11 @@ TEST(UnevenBlocks, StayForOthersInClusters) {
 
 TEST(UnevenBlocks, StayForOthers) {
   const std::string source = expect_interpreted(product("by + 1"));
-  EXPECT_THAT(source, HasSubstr("turn % 2 == 1 ? blocks - 1 - "));
+  EXPECT_THAT(source, HasSubstr("iteration % 2 == 1 ? blocks - 1 - "));
   expect_interpreted(product("by"), {targets::gpu::Architecture::sm_90a});  // some have nothing to do
   // What is read from memory may grow or shrink: the machine hands such blocks out.
   const std::string unknown = expect_interpreted(product("n", "let n: int32 = many[bx] % 4"));
-  EXPECT_THAT(unknown, AllOf(Not(HasSubstr("turn % 2")), HasSubstr("set_registers_up")));
+  EXPECT_THAT(unknown, AllOf(Not(HasSubstr("iteration % 2")), HasSubstr("set_registers_up")));
 }
 
 }  // namespace

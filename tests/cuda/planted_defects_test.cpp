@@ -90,7 +90,7 @@ struct Sown {
 std::vector<Sown> sown_in_rows() {
   const auto older = Architecture::sm_80;
   const std::string other = "other_2 = shuffle_xor(total_part[0], 2, 32);",
-                    board = "total_board[thread] = total_part[0];";
+                    scratch = "total_scratch[thread] = total_part[0];";
   return {
       {"no barrier", older, kRows, "sync_threads();", "", DefectKind::uninitialised_read, "row[i, j] ="},
       {"blocks that write the same", older, kBlocks, "y[bx * 64", "y[bx * 32", DefectKind::data_race,
@@ -101,8 +101,8 @@ std::vector<Sown> sown_in_rows() {
       {"beyond a tile", older, kRows, "tile[511 -", "tile[512 -", DefectKind::out_of_bounds, "row[i, j] ="},
       {"misaligned", older, kRows, "x + bx * 500 +", "x + bx * 500 + 1 +", DefectKind::misaligned, "copy x["},
       {"no start of a sum", older, kRows, "total_part[0] = 0.0f;", "", DefectKind::uninitialised_read, "reduce sum"},
-      {"no value for others", older, kRows, board, "", DefectKind::uninitialised_read, "reduce sum"},
-      {"threads that leave", older, kRows, board, "if (thread >= 96) return; " + board, DefectKind::barrier_misuse,
+      {"no value for others", older, kRows, scratch, "", DefectKind::uninitialised_read, "reduce sum"},
+      {"threads that leave", older, kRows, scratch, "if (thread >= 96) return; " + scratch, DefectKind::barrier_misuse,
        "reduce sum"},
       {"half a warp", older, kRows, other,
        "other_2 = thread % 2 == 0 ? shuffle_xor(total_part[0], 2, 32) : total_part[0];", DefectKind::divergence,
