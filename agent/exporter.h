@@ -1,4 +1,4 @@
-// TileScheduler the user's model file into a reference on disk, through `scripts/export_reference.py` and the user's
+// Turns the user's model file into a reference on disk, through `scripts/export_reference.py` and the user's
 // own Python.
 #pragma once
 

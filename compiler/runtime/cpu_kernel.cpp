@@ -150,7 +150,7 @@ class CpuKernel : public CompiledKernel {
         const auto call = [&](int64_t begin, int64_t end) {
           launch.function(bound.buffers.data(), bound.scalars.data(), begin, end, scratch, &events);
         };
-        if (order_ == Rasterisation::first_to_last) {
+        if (order_ == BlockOrder::first_to_last) {
           call(first, last);
         } else {
           for (int64_t k = first; k < last; ++k) call(blocks - 1 - k, blocks - k);
@@ -170,7 +170,7 @@ class CpuKernel : public CompiledKernel {
     return {};
   }
 
-  void set_block_order(Rasterisation order) override { order_ = order; }
+  void set_block_order(BlockOrder order) override { order_ = order; }
   void set_observer(LaunchObserver* observer) override { observer_ = observer; }
   std::vector<LaunchFacts> facts() const override {
     std::vector<LaunchFacts> all;
@@ -191,7 +191,7 @@ class CpuKernel : public CompiledKernel {
   std::string source_;
   std::shared_ptr<SharedLibrary> library_;
   std::vector<Launch> launches_;
-  Rasterisation order_ = Rasterisation::first_to_last;
+  BlockOrder order_ = BlockOrder::first_to_last;
   LaunchObserver* observer_ = nullptr;
   std::string printed_;
 

@@ -36,7 +36,7 @@ ParallelFor thread_pool(int threads = 0);
 using Argument = std::variant<TensorView, int64_t, double>;
 
 // Of the blocks of a launch, where they run one after another.
-enum class Rasterisation { first_to_last, last_to_first };
+enum class BlockOrder { first_to_last, last_to_first };
 
 // Of one of a program's kernels, what is known of its launches.
 struct LaunchFacts {
@@ -79,7 +79,7 @@ class CompiledKernel {
   // contiguity: `bad_kernel_argument` names the parameter. `span` is the call, for the message.
   virtual Status launch(const std::vector<Argument>& arguments, const ParallelFor& parallel_for, Span span) = 0;
   // Of the launches to come. Programs must not depend on it, unless a block waits for another one.
-  virtual void set_block_order(Rasterisation) {}
+  virtual void set_block_order(BlockOrder) {}
   // Of the launches to come; null: nobody. It must outlive them.
   virtual void set_observer(LaunchObserver*) {}
   // By kernel, in the order in which they run; none where nobody knows. After a launch.
@@ -90,7 +90,7 @@ class CompiledKernel {
   virtual const std::string& source() const = 0;  // generated code
 };
 
-// TileScheduler staged programs into kernels; the stage calls it when a jit function is first called. Injected, so that
+// Turns staged programs into kernels; the stage calls it when a jit function is first called. Injected, so that
 // the evaluator knows no target.
 class KernelBackend {
  public:

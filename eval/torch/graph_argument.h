@@ -1,4 +1,4 @@
-// TileScheduler an argument of an exported graph into the IValue that an operator's schema asks for.
+// Turns an argument of an exported graph into the IValue that an operator's schema asks for.
 #pragma once
 
 #include <ATen/core/ivalue.h>

@@ -224,7 +224,7 @@ TileSizes of_a_gpu() {
 
 TEST_F(Tiles, OfAGpuAreTheModels) {
   ASSERT_TRUE(gpu_of("emulate:sm_80") && gpu_of("cuda:sm_90a"));
-  EXPECT_EQ(gpu_of("emulate:sm_80")->architecture, targets::gpu::Architecture::sm_80);
+  EXPECT_EQ(gpu_of("emulate:sm_80")->target, "sm_80");
   EXPECT_FALSE(gpu_of("cpu"));
   Grouping groups = group({softmax(source({4096, 4096}), 1)});
   TilePlan tiles = plan_tiles(graph, groups.groups[0], of_a_gpu());

@@ -57,8 +57,7 @@ Status CandidateCalls::prepare(Batch batch) {
 Status CandidateCalls::run(size_t begin, size_t end, bool timed) {
   program_.log().ghost = batch_.ghost;
   program_.log().looks = batch_.looks;
-  program_.log().order =
-      batch_.backwards ? runtime::Rasterisation::last_to_first : runtime::Rasterisation::first_to_last;
+  program_.log().order = batch_.backwards ? runtime::BlockOrder::last_to_first : runtime::BlockOrder::first_to_last;
   program_.log().device = program_.device();
   if (batch_.records) recorded_.emplace(program_.device());
   program_.log().recorded = batch_.records ? &*recorded_ : nullptr;

@@ -66,7 +66,7 @@ class WatchedKernel final : public runtime::CompiledKernel {
     if (log_.looks && !log_.worked) work.emplace(arguments, log_.device);
     if (log_.before_launch && log_.waits) log_.before_launch();
     double begin = monotonic_seconds();
-    kernel_->set_block_order(may_wait_ ? runtime::Rasterisation::first_to_last : log_.order);
+    kernel_->set_block_order(may_wait_ ? runtime::BlockOrder::first_to_last : log_.order);
     crumb_.enter_kernel(program().name);
     auto status = kernel_->launch(arguments, parallel_for, span);
     if (status.ok()) status = settle(span);

@@ -29,7 +29,7 @@ struct LaunchLog {
   // run while this one waits, leave its shared memory full of zeros.
   std::function<void()> before_launch = nullptr;
   bool ghost = false;  // launches do nothing
-  runtime::Rasterisation order = runtime::Rasterisation::first_to_last;
+  runtime::BlockOrder order = runtime::BlockOrder::first_to_last;
   // Launches are looked at, and whether one did any work (launch_work.h).
   bool looks = false, worked = false;
   c10::Device device = c10::DeviceType::CPU;

@@ -112,7 +112,7 @@ class ObservedKernel final : public runtime::CompiledKernel, public runtime::Lau
   }
   void end_kernel(size_t) override { recorder_->end_part(); }
 
-  void set_block_order(runtime::Rasterisation order) override { kernel_->set_block_order(order); }
+  void set_block_order(runtime::BlockOrder order) override { kernel_->set_block_order(order); }
   std::string take_printed() override { return kernel_->take_printed(); }
   std::vector<LaunchFacts> facts() const override { return kernel_->facts(); }
   const ir::Program& program() const override { return kernel_->program(); }

@@ -153,7 +153,7 @@ void prefer_enum_text(ClassObject& made) {
   }
 }
 
-// TileScheduler the plain values of a finished class body into members.
+// Turns the plain values of a finished class body into members.
 Result<Value> make_members(Interpreter& interpreter, const std::shared_ptr<ClassObject>& made, Span span) {
   auto members = std::make_shared<ListObject>();
   auto by_name = std::make_shared<DictObject>();

@@ -208,7 +208,7 @@ class PlaceFinder {
     extent = std::min(extent, *limit);
   }
 
-  // DelinearisedLaunch
+  // The launch
   // ----------------------------------------------------------------------------------------------------------
 
   bool make_places() {
