@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -142,7 +143,8 @@ class CpuKernel : public CompiledKernel {
     }
     for (size_t k = 0; k < launches_.size(); ++k) {
       Launch& launch = launches_[k];
-      const int64_t blocks = launch.last_blocks = count_blocks(launch.grid, bound);
+      const int64_t blocks = count_blocks(launch.grid, bound);
+      std::atomic_ref(launch.last_blocks).store(blocks, std::memory_order_relaxed);
       Outcome outcome;
       const auto run = [&](int64_t first, int64_t last) {
         void* scratch = launch.scratch->take();
@@ -164,7 +166,7 @@ class CpuKernel : public CompiledKernel {
       else if (blocks > 0)
         run(0, blocks);
       if (observer_) observer_->end_kernel(k);
-      printed_ += outcome.printed();
+      keep_printed(outcome.printed());
       TRY(outcome.status(launch.checks, span));
     }
     return {};
@@ -182,7 +184,11 @@ class CpuKernel : public CompiledKernel {
     }
     return all;
   }
-  std::string take_printed() override { return std::exchange(printed_, {}); }
+  std::string take_printed() override {
+    if (!has_printed_.exchange(false)) return {};
+    const std::lock_guard lock(mutex_);
+    return std::exchange(printed_, {});
+  }
   const ir::Program& program() const override { return program_; }
   const std::string& source() const override { return source_; }
 
@@ -193,7 +199,16 @@ class CpuKernel : public CompiledKernel {
   std::vector<Launch> launches_;
   BlockOrder order_ = BlockOrder::first_to_last;
   LaunchObserver* observer_ = nullptr;
+  std::mutex mutex_;  // guards what follows
   std::string printed_;
+  std::atomic<bool> has_printed_{false};
+
+  void keep_printed(const std::string& text) {
+    if (text.empty()) return;
+    const std::lock_guard lock(mutex_);
+    printed_ += text;
+    has_printed_ = true;
+  }
 
   struct Release {
     void operator()(void* memory) const { ::operator delete(memory, kAlignment); }

@@ -76,7 +76,8 @@ class CompiledKernel {
  public:
   virtual ~CompiledKernel() = default;
   // Arguments in parameter order. Checks count, dtype, shape (constant extents exactly, symbols consistently) and
-  // contiguity: `bad_kernel_argument` names the parameter. `span` is the call, for the message.
+  // contiguity: `bad_kernel_argument` names the parameter. `span` is the call, for the message. On a processor several
+  // threads may launch at once, while nothing else is called.
   virtual Status launch(const std::vector<Argument>& arguments, const ParallelFor& parallel_for, Span span) = 0;
   // Of the launches to come. Programs must not depend on it, unless a block waits for another one.
   virtual void set_block_order(BlockOrder) {}

@@ -190,6 +190,8 @@ class Interpreter {
   void set_print_error(std::function<void(const std::string&)> print) { print_error_ = std::move(print); }
   void print(const std::string& text) { print_(text); }
   void print_error(const std::string& text) { print_error_(text); }
+  // Gives the whole budget of steps again, where one interpreter serves many requests.
+  void renew_steps() { steps_ = 0; }
   // Charges one step; `step_limit` when the budget is spent.
   Status charge(Span span) {
     if (++steps_ <= limits_.steps) return {};

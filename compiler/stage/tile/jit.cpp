@@ -265,14 +265,21 @@ Result<Kernel> JitFunctionObject::kernel_of(Interpreter& interpreter, CallArgs a
   return kernel_for(call);
 }
 
-Result<Value> JitFunctionObject::call(Interpreter& interpreter, CallArgs args) {
+Result<JitFunctionObject::Prepared> JitFunctionObject::prepare(Interpreter& interpreter, CallArgs args) {
   Call call;
   Kernel kernel = TRY(kernel_of(interpreter, std::move(args), call));
-  if (!eager_ || call.only_types) return Value(std::move(kernel));
-  if (call.missing.empty()) return kernel->launcher.run(call.inputs, call.span);
+  const bool runs = eager_ && !call.only_types;
+  if (!runs || call.missing.empty()) return Prepared{std::move(kernel), std::move(call.inputs), runs};
   return make_error(DiagnosticKind::wrong_arguments, call.span,
                     fmt::format("`{}` is called without its tensor `{}`", function_->name.text(), call.missing),
                     fmt::format("`{}.compile(...)` compiles without tensors", function_->name.text()));
+}
+
+Result<Value> JitFunctionObject::call(Interpreter& interpreter, CallArgs args) {
+  const Span span = args.span;
+  Prepared prepared = TRY(prepare(interpreter, std::move(args)));
+  if (!prepared.runs) return Value(std::move(prepared.kernel));
+  return prepared.kernel->launcher.run(prepared.inputs, span);
 }
 
 Result<Value> JitFunctionObject::compile(Interpreter& interpreter, CallArgs args) {

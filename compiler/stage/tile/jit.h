@@ -39,6 +39,14 @@ class JitFunctionObject final : public TypedObject<JitFunctionObject> {
         eager_(is_eager(*function_)) {}
   Result<Value> call(Interpreter&, CallArgs args) override;
   Result<Value> get_attribute(Interpreter&, Name name, Span span) override;
+  // What a call runs: the kernel, and its arguments in order. `runs` is false where the call asks for the kernel alone.
+  struct Prepared {
+    std::shared_ptr<JitKernelObject> kernel;
+    std::vector<Value> inputs;
+    bool runs = false;
+  };
+  Result<Prepared> prepare(Interpreter&, CallArgs args);
+  FunctionObject& function() { return *function_; }
   const FunctionObject& function() const { return *function_; }
   bool is_eager_function() const { return eager_; }
 

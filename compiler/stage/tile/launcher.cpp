@@ -90,15 +90,24 @@ bool Launcher::is_output(size_t parameter) const {
   return std::find(outputs_.begin(), outputs_.end(), parameter) != outputs_.end();
 }
 
-Status Launcher::compile(Span span) {
-  if (kernel_) return {};
+Result<std::shared_ptr<runtime::CompiledKernel>> Launcher::build(Span span, DiagnosticList& warnings) const {
   if (!context_->options.backend)
     return make_error(DiagnosticKind::forbidden, span,
                       fmt::format("the kernel `{}` cannot run here: tile programs are only staged", program_.name),
                       "run the program with the command `run`");
-  DiagnosticList warnings;
-  kernel_ = TRY(context_->options.backend->compile(program_, warnings));
+  return context_->options.backend->compile(program_, warnings);
+}
+
+void Launcher::adopt(std::shared_ptr<runtime::CompiledKernel> kernel, const DiagnosticList& warnings) {
   for (const Diagnostic& warning : warnings.items()) context_->interpreter.diagnostics().add(warning);
+  if (!kernel_) kernel_ = std::move(kernel);
+}
+
+Status Launcher::compile(Span span) {
+  if (kernel_) return {};
+  DiagnosticList warnings;
+  auto kernel = TRY(build(span, warnings));
+  adopt(std::move(kernel), warnings);
   return {};
 }
 
@@ -143,14 +152,14 @@ std::vector<Status> Launcher::compile_all(const std::vector<Launcher*>& launcher
   return statuses;
 }
 
-Status Launcher::bind_inputs(const std::vector<Value>& inputs, Span span) {
+Result<Launcher::Call> Launcher::bind_inputs(const std::vector<Value>& inputs, Span span) const {
   size_t expected = program_.parameters.size() - outputs_.size();
   if (inputs.size() != expected)
     return make_error(DiagnosticKind::wrong_arguments, span,
                       fmt::format("the kernel `{}` takes {} argument{}, got {}", program_.name, expected,
                                   expected == 1 ? "" : "s", inputs.size()),
                       outputs_.empty() ? "" : "outputs named by `out_idx` are allocated and returned, not passed");
-  arguments_.assign(program_.parameters.size(), runtime::TensorView{});
+  Call call{std::vector<runtime::Argument>(program_.parameters.size(), runtime::TensorView{}), {}};
   size_t next = 0;
   std::vector<size_t> absent;
   for (size_t i = 0; i < program_.parameters.size(); ++i) {
@@ -163,9 +172,10 @@ Status Launcher::bind_inputs(const std::vector<Value>& inputs, Span span) {
     }
     auto argument = as_argument(i, value);
     if (!argument) return not_an_argument(program_, i, value, span);
-    arguments_[i] = *std::move(argument);
+    call.arguments[i] = *std::move(argument);
   }
-  return lend_absent(absent, span);
+  TRY(lend_absent(call, absent, span));
+  return call;
 }
 
 std::optional<runtime::Argument> Launcher::as_argument(size_t parameter, const Value& value) const {
@@ -186,14 +196,14 @@ std::optional<runtime::Argument> Launcher::as_argument(size_t parameter, const V
 
 // `None` for tensors that no kernel touches: they get memory that nobody reads. Symbols that only they would determine
 // are 0.
-Status Launcher::lend_absent(const std::vector<size_t>& absent, Span span) {
-  lent_.clear();
+Status Launcher::lend_absent(Call& call, const std::vector<size_t>& absent, Span span) const {
   for (const size_t i : absent) {
     const ir::BufferData& buffer = *std::get<ir::Buffer>(program_.parameters[i]);
     std::vector<int64_t> shape;
-    for (const ir::Expr& extent : buffer.shape) shape.push_back(extent_of(program_, arguments_, extent).value_or(0));
-    lent_.push_back(TRY(context_->options.host->allocate(buffer.type, shape, span)));
-    arguments_[i] = runtime::as_parameter(*context_->options.host->view(lent_.back()), buffer.type);
+    for (const ir::Expr& extent : buffer.shape)
+      shape.push_back(extent_of(program_, call.arguments, extent).value_or(0));
+    call.lent.push_back(TRY(context_->options.host->allocate(buffer.type, shape, span)));
+    call.arguments[i] = runtime::as_parameter(*context_->options.host->view(call.lent.back()), buffer.type);
   }
   return {};
 }
@@ -218,10 +228,10 @@ Result<std::vector<Value>> Launcher::arrange(const CallArgs& args) const {
       fmt::format("its arguments are `{}`", fmt::join(names, "`, `")));
 }
 
-Result<Value> Launcher::allocate_output(const ir::BufferData& buffer, Span span) {
+Result<Value> Launcher::allocate_output(const Call& call, const ir::BufferData& buffer, Span span) const {
   std::vector<int64_t> shape;
   for (const ir::Expr& extent : buffer.shape) {
-    auto size = extent_of(program_, arguments_, extent);
+    auto size = extent_of(program_, call.arguments, extent);
     if (!size)
       return make_error(DiagnosticKind::non_constant_shape, span,
                         fmt::format("the shape of the output `{}` does not follow from the inputs", buffer.name));
@@ -234,22 +244,28 @@ Result<Value> Launcher::run(const std::vector<Value>& inputs, Span span) {
   TRY(compile(span));
   if (!context_->options.host)
     return make_error(DiagnosticKind::forbidden, span, "there are no tensors here to run a kernel on");
-  TRY(bind_inputs(inputs, span));
+  Call call = TRY(bind_inputs(inputs, span));
   std::vector<Value> results;
   for (size_t position : outputs_) {
     const ir::BufferData& buffer = *std::get<ir::Buffer>(program_.parameters[position]);
-    results.push_back(TRY(allocate_output(buffer, span)));
-    arguments_[position] = runtime::as_parameter(*context_->options.host->view(results.back()), buffer.type);
+    results.push_back(TRY(allocate_output(call, buffer, span)));
+    call.arguments[position] = runtime::as_parameter(*context_->options.host->view(results.back()), buffer.type);
   }
-  {
-    LaunchNotice notice(context_->options, program_);
-    Status status = kernel_->launch(arguments_, context_->options.host->parallel_for(), span);
-    const std::string printed = kernel_->take_printed();
-    if (!printed.empty()) context_->interpreter.print(printed);
-    TRY(std::move(status));
-  }
+  TRY(launch(call, span));
   if (results.empty()) return Value();
   return results.size() == 1 ? results[0] : make_list(std::move(results));
+}
+
+Status Launcher::launch(const Call& call, Span span) const {
+  std::string printed;
+  Status status;
+  {
+    LaunchNotice notice(context_->options, program_);
+    status = kernel_->launch(call.arguments, context_->options.host->parallel_for(), span);
+    printed = kernel_->take_printed();
+  }
+  if (!printed.empty()) context_->interpreter.print(printed);
+  return status;
 }
 
 Result<std::string> Launcher::source(Span span) {

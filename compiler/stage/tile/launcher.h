@@ -1,5 +1,5 @@
 // A staged program on its way to the machine: compiled at its first call, then launched on the host's tensors. Outputs
-// are allocated here and returned.
+// are allocated here and returned. Once it is compiled, several threads may run it.
 #pragma once
 
 #include <vector>
@@ -23,23 +23,31 @@ class Launcher {
   Result<Value> run(const std::vector<Value>& inputs, Span span);
   // The generated code.
   Result<std::string> source(Span span);
+  bool is_compiled() const { return kernel_ != nullptr; }
+  // The two halves of compiling, for hosts that let other threads run in between: `build` changes nothing.
+  Result<std::shared_ptr<runtime::CompiledKernel>> build(Span span, DiagnosticList& warnings) const;
+  void adopt(std::shared_ptr<runtime::CompiledKernel> kernel, const DiagnosticList& warnings);
   // Compiles those that are not compiled yet, side by side on the cores of this machine. A status each, in order.
   static std::vector<Status> compile_all(const std::vector<Launcher*>& launchers, Span span);
 
  private:
+  // The arguments of one call.
+  struct Call {
+    std::vector<runtime::Argument> arguments;
+    std::vector<Value> lent;  // in place of tensors that it leaves out
+  };
   Status compile(Span span);
-  Status bind_inputs(const std::vector<Value>& inputs, Span span);
+  Result<Call> bind_inputs(const std::vector<Value>& inputs, Span span) const;
   // Null if the value is none for the parameter.
   std::optional<runtime::Argument> as_argument(size_t parameter, const Value& value) const;
-  Status lend_absent(const std::vector<size_t>& absent, Span span);
-  Result<Value> allocate_output(const ir::BufferData& buffer, Span span);
+  Status lend_absent(Call& call, const std::vector<size_t>& absent, Span span) const;
+  Result<Value> allocate_output(const Call& call, const ir::BufferData& buffer, Span span) const;
+  Status launch(const Call& call, Span span) const;
 
   ContextRef context_;
   ir::Program program_;
   std::vector<size_t> outputs_;
   std::shared_ptr<runtime::CompiledKernel> kernel_;
-  std::vector<runtime::Argument> arguments_;  // of the call in progress
-  std::vector<Value> lent_;                   // in place of tensors that it leaves out
 };
 
 // `out_idx` as parameter positions: an int, or a list of ints; negative ones count from the end. `invalid_jit` if one

@@ -268,7 +268,7 @@ const std::vector<TileName>& tile_names() {
   return kNames;
 }
 
-void install_tile_language(Interpreter& interpreter, TileOptions options) {
+std::shared_ptr<TileContext> install_tile_language(Interpreter& interpreter, TileOptions options) {
   auto context = std::make_shared<TileContext>(interpreter, std::move(options));
   make_dtypes_strings(interpreter);
   auto tilelang = make_tilelang(context);
@@ -297,6 +297,7 @@ void install_tile_language(Interpreter& interpreter, TileOptions options) {
     tilelang->set(name, Value(module));
     interpreter.add_module(fmt::format("tilelang.{}", name), module);
   }
+  return context;
 }
 
 }  // namespace tilepilot::stage

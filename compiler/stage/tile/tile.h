@@ -13,6 +13,8 @@
 
 namespace tilepilot::stage {
 
+struct TileContext;
+
 // How kernels meet the host's tensors. eval implements it over LibTorch; the compiler's own tests over plain arrays.
 class TensorHost {
  public:
@@ -41,8 +43,8 @@ struct TileOptions {
 // The parts of `tilelang` that are written in Python, for scripts.
 std::vector<EmbeddedModule> tile_modules();
 
-// Registers `tilelang`, `tilelang.language` and its submodules with the interpreter.
-void install_tile_language(Interpreter& interpreter, TileOptions options);
+// Registers `tilelang`, `tilelang.language` and its submodules with the interpreter. What it returns is theirs to keep.
+std::shared_ptr<TileContext> install_tile_language(Interpreter& interpreter, TileOptions options);
 
 // Registers `_tilepilot_tuning`, which the Python modules for tuning import: for scripts.
 void install_tuning(Interpreter& interpreter);
