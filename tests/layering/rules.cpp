@@ -71,6 +71,10 @@ const Rules& project_rules() {
            {"compiler/stage/tile", "compiler/stage/python", "compiler/runtime", "compiler/targets/cuda",
             "compiler/targets/gpu/facts", "compiler/targets/cpu", "compiler/passes", "compiler/syntax", "compiler/ir",
             "compiler/diagnostics", "compiler/source"}},
+          // The compiler in the process of Python. Nothing of LibTorch.
+          {"python/extension",
+           {"compiler/stage/tile", "compiler/stage/python", "compiler/runtime", "compiler/syntax", "compiler/ir",
+            "compiler/diagnostics", "compiler/source"}},
           {"retrieval",
            {"compiler/driver", "compiler/stage/tile", "compiler/stage/python", "compiler/syntax", "compiler/ir",
             "compiler/diagnostics", "compiler/source"}},
@@ -111,6 +115,7 @@ const Rules& project_rules() {
           {"faiss/", {"retrieval"}},
           {"curl/", {"agent/llm/endpoint"}},
           {"CLI/", {"cli"}},
+          {"nanobind/", {"python/extension"}},
           {"gtest/", {"tests"}},
           {"gmock/", {"tests"}},
       },

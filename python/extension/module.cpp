@@ -1,0 +1,78 @@
+// The extension `tilepilot._core`.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include "compiler/stage/tile/prim_func.h"
+#include "python/extension/conversion.h"
+#include "python/extension/errors.h"
+#include "python/extension/function_source.h"
+#include "python/extension/kernel.h"
+#include "python/extension/session.h"
+#include "python/extension/stage_value.h"
+
+namespace tilepilot::package {
+namespace {
+
+using stage::Value;
+
+// A decorator of the language applied to a function of Python.
+nb::object decorate(const char* decorator, nb::handle function) {
+  const SessionLock lock;
+  Session& session = Session::get();
+  auto made = value_of(decorated_function(function));
+  const Value apply = *session.interpreter().find_module("tilelang.language")->members.find(stage::Name(decorator));
+  nb::object result = to_python(value_of(session.interpreter().call(apply, {{Value(made)}, {}, made->span, {}})));
+  tell_warnings();
+  return result;
+}
+
+void add_kernels(nb::module_& module) {
+  nb::class_<Kernel>(module, "Kernel", "a compiled tile program")
+      .def("__call__", &Kernel::call)
+      .def("run", &Kernel::call_below_dispatch)
+      .def("compile", &Kernel::compile)
+      .def("source", &Kernel::source)
+      .def("script", &Kernel::script)
+      .def_prop_ro("name", &Kernel::name)
+      .def_prop_ro("parameters", &Kernel::parameters)
+      .def_prop_ro("outputs", &Kernel::outputs);
+  nb::class_<JitFunction>(module, "JitFunction", "a function decorated with tilelang.jit")
+      .def(nb::init<nb::object>())
+      .def("__call__", &JitFunction::call)
+      .def("compile", &JitFunction::compile)
+      .def_prop_ro("is_eager", &JitFunction::is_eager);
+  module.def("make_kernel", &make_kernel);
+  nb::exception<NeedsDispatch>(module, "NeedsDispatch");
+}
+
+}  // namespace
+}  // namespace tilepilot::package
+
+NB_MODULE(_core, module) {
+  using namespace tilepilot;
+  using namespace tilepilot::package;
+  nb::set_leak_warnings(false);  // what the session holds stays to the end
+  add_stage_value(module);
+  add_kernels(module);
+  module.def("prim_func", [](nb::handle function) { return decorate("prim_func", function); });
+  module.def("macro", [](nb::handle function) { return decorate("macro", function); });
+  // A module of the language: "tilelang", "tilelang.language".
+  module.def("module", [](const std::string& name) {
+    const SessionLock lock;
+    return nb::cast(StageValue{stage::Value(Session::get().interpreter().find_module(name))});
+  });
+  module.def("language_names", [] {
+    nb::list names;
+    for (const stage::TileName& row : stage::tile_names()) names.append(nb::str(row.name.data(), row.name.size()));
+    return names;
+  });
+  // Whether a function that was run as a factory turned out to be a tile program itself.
+  module.def("missed_program", [] {
+    const SessionLock lock;
+    return std::exchange(Session::get().context().missed_program, false);
+  });
+  module.def("set_num_threads", [](int threads) { Session::get().set_threads(threads); });
+  module.def("before_fork", &Session::before_fork);
+  module.def("after_fork_in_parent", &Session::after_fork_in_parent);
+  module.def("after_fork_in_child", &Session::after_fork_in_child);
+}

@@ -1,0 +1,85 @@
+// The compiler in the user's process. Python runs the user's program; what stands inside a tile program is staged by
+// our evaluator, of which there is one. It is used under the GIL, and by one thread at a time (`SessionLock`), also
+// while Python code that it called lets other threads run.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include <memory>
+#include <shared_mutex>
+
+#include "compiler/runtime/kernel.h"
+#include "compiler/stage/tile/context.h"
+
+namespace tilepilot::package {
+
+namespace nb = nanobind;
+
+class Session {
+ public:
+  // Made at the first use, and never destroyed: objects of Python outlive all that could be done at the end.
+  static Session& get();
+
+  stage::Interpreter& interpreter() { return *interpreter_; }
+  stage::TileContext& context() { return *context_; }
+  SourceMap& sources() { return sources_; }
+
+  // Where the tile program is that called into Python: what Python builds there gets this span.
+  Span span;
+  // The exception that Python code raised last inside the evaluator, for `__cause__`.
+  nb::object python_exception;
+
+  // How many threads share a kernel's blocks: as many as torch has, unless the user says otherwise (0: ask torch).
+  void set_threads(int threads);
+  const runtime::ParallelFor& parallel_for();
+
+  // A process that forks may have threads that are half-way: nothing of theirs may be held then.
+  static void before_fork();
+  static void after_fork_in_parent();
+  static void after_fork_in_child();
+
+  // Launches go on side by side; a fork waits for them.
+  std::shared_mutex& launches() { return *launches_; }
+
+ private:
+  friend class SessionLock;
+  Session();
+  void open_backend();
+  void leave_threads_behind();
+
+  static Session* made_;  // null until the first use
+  SourceMap sources_;
+  std::unique_ptr<stage::TensorHost> host_;
+  std::unique_ptr<runtime::KernelBackend> backend_;
+  std::unique_ptr<stage::Interpreter> interpreter_;
+  std::shared_ptr<stage::TileContext> context_;
+  std::unique_ptr<std::recursive_mutex> mutex_;
+  std::unique_ptr<std::shared_mutex> launches_;
+  int threads_ = 0;
+  runtime::ParallelFor parallel_for_;
+};
+
+// Makes this thread the one that uses the evaluator. Whoever has to wait lets others have the GIL meanwhile. The
+// outermost lock of a thread begins a request: it gets a whole budget of steps.
+class SessionLock {
+ public:
+  SessionLock();
+  ~SessionLock();
+  SessionLock(const SessionLock&) = delete;
+};
+
+// Lets others have the GIL for its lifetime. When Python ends meanwhile, the thread waits for the end of the process:
+// to take the GIL then would end it in the middle of C++ code.
+class GilRelease {
+ public:
+  GilRelease() : state_(PyEval_SaveThread()) {}
+  ~GilRelease() { take_back(state_); }
+  GilRelease(const GilRelease&) = delete;
+  static void take_back(PyThreadState* state);
+
+ private:
+  PyThreadState* state_;
+};
+
+}  // namespace tilepilot::package

@@ -1,0 +1,239 @@
+#include "python/extension/tensors.h"
+
+#include <fmt/format.h>
+#include <nanobind/ndarray.h>
+
+#include <map>
+
+#include "python/extension/errors.h"
+#include "python/extension/python_object.h"
+#include "python/extension/session.h"
+
+namespace tilepilot::package {
+namespace {
+
+using stage::Value;
+
+struct ElementType {
+  const char* torch_name;
+  ir::DType type;
+  uint8_t code, bits;  // as DLPack numbers them
+};
+constexpr ElementType kElementTypes[] = {{"float32", ir::kFloat32, 2, 32},
+                                         {"float16", ir::kFloat16, 2, 16},
+                                         {"bfloat16", ir::kBFloat16, 4, 16},
+                                         {"float64", ir::kFloat64, 2, 64},
+                                         {"int32", ir::kInt32, 0, 32},
+                                         {"int64", ir::kInt64, 0, 64},
+                                         {"int16", ir::kInt16, 0, 16},
+                                         {"int8", ir::kInt8, 0, 8},
+                                         {"uint8", ir::kUInt8, 1, 8},
+                                         {"uint16", ir::kUInt16, 1, 16},
+                                         {"uint32", ir::kUInt32, 1, 32},
+                                         {"uint64", ir::kUInt64, 1, 64},
+                                         {"bool", ir::kBool, 6, 8},
+                                         {"float8_e4m3fn", ir::kFloat8E4M3, 10, 8},
+                                         {"float8_e5m2", ir::kFloat8E5M2, 12, 8},
+                                         {"float8_e8m0fnu", ir::kFloat8E8M0, 14, 8}};
+constexpr uint8_t kFloat4Code = 17;  // two to a byte
+
+// The table of functions that DLPack 1.3 defines behind `__dlpack_c_exchange_api__`, up to the one that is used here.
+struct ExchangeTable {
+  uint32_t major, minor;
+  const ExchangeTable* previous;
+  void* allocate;
+  void* managed_from_python;
+  void* managed_to_python;
+  int (*from_python)(void* object, nb::dlpack::dltensor* tensor);  // may be null
+  void* current_stream;
+};
+
+// What is asked of torch once it is there.
+struct Torch {
+  nb::object module, tensor, parameter, empty, is_grad_enabled;
+  nb::object requires_grad = nb::str("requires_grad"), size_names = nb::make_tuple("dtype", "device");
+  std::map<PyObject*, const ElementType*> types;  // by torch.dtype
+  nb::object dtypes[std::size(kElementTypes)];
+  nb::object float4;  // null in old versions
+  const ExchangeTable* exchange = nullptr;
+};
+
+const Torch* find_torch() {
+  static Torch* torch = nullptr;
+  if (torch != nullptr) return torch;
+  const nb::object module = nb::module_::import_("sys").attr("modules").attr("get")("torch");
+  if (module.is_none() || !nb::hasattr(module, "Tensor") || !nb::hasattr(module, "is_grad_enabled")) return nullptr;
+  auto made = std::make_unique<Torch>();
+  made->module = module;
+  made->tensor = module.attr("Tensor");
+  made->parameter = module.attr("nn").attr("Parameter");
+  made->empty = module.attr("empty");
+  made->is_grad_enabled = module.attr("is_grad_enabled");
+  for (size_t k = 0; k < std::size(kElementTypes); ++k) {
+    const nb::object dtype = nb::getattr(module, kElementTypes[k].torch_name, nb::none());
+    if (dtype.is_none()) continue;
+    made->dtypes[k] = dtype;
+    made->types.emplace(dtype.ptr(), &kElementTypes[k]);
+  }
+  made->float4 = nb::getattr(module, "float4_e2m1fn_x2", nb::none());
+  const nb::object capsule = nb::getattr(made->tensor, "__dlpack_c_exchange_api__", nb::none());
+  if (!capsule.is_none()) {
+    auto* table = static_cast<const ExchangeTable*>(PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
+    PyErr_Clear();
+    if (table != nullptr && table->major == 1) made->exchange = table;
+  }
+  return torch = made.release();
+}
+
+Error not_for_kernels(const std::string& what, const std::string& hint = {}) {
+  return make_error(DiagnosticKind::bad_kernel_argument, Session::get().span, what, hint);
+}
+
+const ElementType* element_type(const nb::dlpack::dtype& type) {
+  for (const ElementType& row : kElementTypes)
+    if (row.code == type.code && row.bits == type.bits && type.lanes == 1) return &row;
+  return nullptr;
+}
+
+void refuse_device(nb::handle tensor) {
+  const std::string device = nb::cast<std::string>(nb::str(tensor.attr("device")));
+  raise(*not_for_kernels(
+      fmt::format("a tensor is on `{}`, and kernels of the target `cpu` take tensors of the processor", device),
+      "call `.cpu()` on it first"));
+}
+
+void refuse_dtype(nb::handle tensor) {
+  raise(*not_for_kernels(
+      fmt::format("kernels take no tensors of `{}`", nb::cast<std::string>(nb::str(tensor.attr("dtype"))))));
+}
+
+runtime::TensorView exchanged(const ExchangeTable& exchange, nb::handle tensor) {
+  nb::dlpack::dltensor seen;
+  if (exchange.from_python(tensor.ptr(), &seen) != 0) throw nb::python_error();
+  if (seen.device.device_type != nb::device::cpu::value) refuse_device(tensor);
+  runtime::TensorView view;
+  const bool is_float4 = seen.dtype.code == kFloat4Code;
+  const ElementType* type = element_type(seen.dtype);
+  if (type == nullptr && !is_float4) refuse_dtype(tensor);
+  view.type = is_float4 ? ir::kUInt8 : type->type;
+  view.data = static_cast<char*>(seen.data) + seen.byte_offset;
+  view.shape.assign(seen.shape, seen.shape + seen.ndim);
+  view.strides.assign(seen.strides, seen.strides + seen.ndim);
+  return view;
+}
+
+runtime::TensorView by_attributes(const Torch& torch, nb::handle tensor) {
+  if (nb::cast<std::string>(tensor.attr("device").attr("type")) != "cpu") refuse_device(tensor);
+  const nb::object dtype = tensor.attr("dtype");
+  const auto type = torch.types.find(dtype.ptr());
+  if (type == torch.types.end() && !dtype.is(torch.float4)) refuse_dtype(tensor);
+  runtime::TensorView view;
+  view.type = type == torch.types.end() ? ir::kUInt8 : type->second->type;
+  view.data = reinterpret_cast<void*>(nb::cast<uintptr_t>(tensor.attr("data_ptr")()));
+  for (nb::handle extent : nb::iter(tensor.attr("shape"))) view.shape.push_back(nb::cast<int64_t>(extent));
+  for (nb::handle stride : nb::iter(tensor.attr("stride")())) view.strides.push_back(nb::cast<int64_t>(stride));
+  return view;
+}
+
+bool is_plain(const Torch& torch, nb::handle object) {
+  auto* type = reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()));
+  return type == torch.tensor.ptr() || type == torch.parameter.ptr();
+}
+
+class PythonTensors final : public stage::TensorHost {
+ public:
+  std::optional<runtime::TensorView> view(const Value& value) override {
+    auto* tensor = value.get_if<TensorValue>();
+    return tensor ? std::optional<runtime::TensorView>(tensor->view) : std::nullopt;
+  }
+
+  Result<Value> allocate(ir::DType type, const std::vector<int64_t>& shape, Span span) override {
+    const Torch* torch = find_torch();
+    if (torch == nullptr)
+      return make_error(DiagnosticKind::not_installed, span, "outputs are tensors of torch, which is not imported",
+                        "import torch first");
+    std::vector<int64_t> held = shape;
+    if (type.is_nibble() && !held.empty()) held.back() /= 2;
+    try {
+      const nb::object dtype = holder(*torch, type);
+      if (dtype.is_valid() && !dtype.is_none()) return empty(*torch, dtype, held);
+    } catch (nb::python_error& exception) { return error_of(exception, span); }
+    return make_error(DiagnosticKind::type_error, span,
+                      fmt::format("this version of torch has no tensors of `{}`", ir::to_string(type)));
+  }
+
+  const runtime::ParallelFor& parallel_for() override { return Session::get().parallel_for(); }
+
+  std::optional<ir::DType> dtype(const Value& value) override {
+    const Torch* torch = find_torch();
+    auto* object = value.get_if<PythonObject>();
+    if (torch == nullptr || object == nullptr) return std::nullopt;
+    const auto found = torch->types.find(object->object.ptr());
+    return found == torch->types.end() ? std::nullopt : std::optional<ir::DType>(found->second->type);
+  }
+
+ private:
+  // The torch.dtype of tensors that hold such elements.
+  static nb::object holder(const Torch& torch, ir::DType type) {
+    if (type == ir::kInt4) type = ir::kInt8;
+    if (type == ir::kUInt4) type = ir::kUInt8;
+    if (type == ir::kTensorFloat32) type = ir::kFloat32;
+    if (type == ir::kFloat4E2M1) return torch.float4;
+    for (size_t k = 0; k < std::size(kElementTypes); ++k)
+      if (kElementTypes[k].type == type) return torch.dtypes[k];
+    return nb::object();
+  }
+
+  static Value empty(const Torch& torch, const nb::object& dtype, const std::vector<int64_t>& shape) {
+    static PyObject* const device = PyUnicode_InternFromString("cpu");
+    const nb::object extents = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
+    for (size_t axis = 0; axis < shape.size(); ++axis)
+      PyTuple_SET_ITEM(extents.ptr(), static_cast<Py_ssize_t>(axis), PyLong_FromLongLong(shape[axis]));
+    PyObject* const arguments[] = {extents.ptr(), dtype.ptr(), device};
+    PyObject* made = PyObject_Vectorcall(torch.empty.ptr(), arguments, 1, torch.size_names.ptr());
+    if (made == nullptr) throw nb::python_error();
+    return Value(tensor_value(nb::steal(made)));
+  }
+};
+
+}  // namespace
+
+Result<Value> TensorValue::get_attribute(stage::Interpreter& interpreter, stage::Name name, Span span) {
+  return PythonObject(object).get_attribute(interpreter, name, span);
+}
+
+Result<std::string> TensorValue::repr(stage::Interpreter& interpreter) {
+  return PythonObject(object).repr(interpreter);
+}
+
+bool is_plain_tensor(nb::handle object) {
+  const Torch* torch = find_torch();
+  return torch != nullptr && is_plain(*torch, object);
+}
+
+bool is_tensor(nb::handle object) {
+  const Torch* torch = find_torch();
+  return torch != nullptr && (is_plain(*torch, object) || PyObject_IsInstance(object.ptr(), torch->tensor.ptr()) == 1);
+}
+
+std::shared_ptr<TensorValue> tensor_value(nb::handle object) {
+  const Torch* torch = find_torch();
+  if (torch == nullptr) return nullptr;
+  if (!is_plain(*torch, object) && PyObject_IsInstance(object.ptr(), torch->tensor.ptr()) != 1) return nullptr;
+  const bool exchanges = torch->exchange != nullptr && torch->exchange->from_python != nullptr;
+  return std::make_shared<TensorValue>(nb::borrow(object),
+                                       exchanges ? exchanged(*torch->exchange, object) : by_attributes(*torch, object));
+}
+
+void refuse_gradient(nb::handle tensor) {
+  const Torch* torch = find_torch();
+  const nb::object wants = nb::steal(PyObject_GetAttr(tensor.ptr(), torch->requires_grad.ptr()));
+  if (!wants.is_valid()) throw nb::python_error();
+  if (wants.ptr() != Py_True || torch->is_grad_enabled().ptr() != Py_True) return;
+  raise(DiagnosticKind::bad_kernel_argument, "a tensor requires its gradient, and the kernel has no backward pass",
+        "call it under `torch.no_grad()`, pass `.detach()`, or write a `torch.autograd.Function` around it");
+}
+
+std::unique_ptr<stage::TensorHost> make_tensor_host() { return std::make_unique<PythonTensors>(); }
+
+}  // namespace tilepilot::package

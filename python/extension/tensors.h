@@ -1,0 +1,38 @@
+// The user's tensors as kernels see them, by the DLPack exchange of the array library, or by the attributes that every
+// version of torch has. Nothing of LibTorch is linked, so that one wheel serves all versions.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include "compiler/runtime/kernel.h"
+#include "compiler/stage/tile/tile.h"
+
+namespace tilepilot::package {
+
+namespace nb = nanobind;
+
+// A tensor of torch in the processor's memory.
+struct TensorValue final : stage::TypedObject<TensorValue> {
+  static constexpr stage::Type kType{"Tensor"};
+  TensorValue(nb::object object_, runtime::TensorView view_) : object(std::move(object_)), view(std::move(view_)) {}
+  Result<stage::Value> get_attribute(stage::Interpreter&, stage::Name name, Span span) override;
+  Result<std::string> repr(stage::Interpreter&) override;
+  const nb::object object;
+  const runtime::TensorView view;
+};
+
+// Null if `object` is no tensor. Raises for a tensor that no kernel can take: of another device, sparse, or without
+// memory of its own.
+std::shared_ptr<TensorValue> tensor_value(nb::handle object);
+// Whether it is a tensor of plain data, and not one that stands for another (a fake tensor, a subclass that
+// dispatches).
+bool is_plain_tensor(nb::handle object);
+bool is_tensor(nb::handle object);
+
+// Raises for a tensor whose gradient the caller wants: kernels have no backward pass.
+void refuse_gradient(nb::handle tensor);
+
+std::unique_ptr<stage::TensorHost> make_tensor_host();
+
+}  // namespace tilepilot::package

@@ -1,0 +1,262 @@
+"""`tilelang.jit` and `tilelang.compile`: tile programs as kernels that take tensors."""
+
+import functools
+import os
+import sys
+
+from tilepilot import _core
+from tilepilot.errors import CompileError, warn
+
+
+class JITKernel:
+    """A compiled tile program. Outputs, which `out_idx` names, are allocated and returned."""
+
+    def __init__(self, native, origin=None):
+        self._native = native
+        self._origin = origin  # the function and the arguments that made it
+        self._operator = self._is_compiling = None
+        if "torch" in sys.modules:
+            self._register()
+
+    def _register(self):
+        import torch
+        from tilepilot.operators import operator_for
+        self._operator = operator_for(self._native)
+        self._is_compiling = torch.compiler.is_compiling
+
+    def __call__(self, *args, **kwargs):
+        if self._is_compiling is None:
+            self._register()
+        if self._is_compiling():
+            return self._operator(*args, **kwargs)
+        try:
+            return self._native(*args, **kwargs)
+        except _core.NeedsDispatch:
+            return self._operator(*args, **kwargs)
+
+    @property
+    def operator(self):
+        """The operator of torch.library that it is."""
+        if self._operator is None:
+            self._register()
+        return self._operator.overload
+
+    @property
+    def kernel_source(self):
+        return self._native.source()
+
+    def get_kernel_source(self):
+        """The code that was generated."""
+        return self._native.source()
+
+    @property
+    def out_idx(self):
+        return self._native.outputs
+
+    @property
+    def params(self):
+        from tilepilot.tilelang.profiler import KernelParam
+        return [KernelParam(row["name"], row["dtype"], row["shape"]) for row in self._native.parameters]
+
+    def get_profiler(self, tensor_supply_type=None):
+        """Runs and times it on inputs that it makes."""
+        from tilepilot.tilelang.profiler import Profiler, TensorSupplyType
+        return Profiler(self, tensor_supply_type or TensorSupplyType.Auto)
+
+    def __repr__(self):
+        return f"<tile kernel {self._native.name}>"
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        if self._origin is None:
+            raise TypeError(f"{self!r} cannot be pickled: it was not made by a function with @tilelang.jit")
+        return _made_by, self._origin
+
+
+def _made_by(function, args, kwargs):
+    return function(*args, **kwargs)
+
+
+def _frozen(value):
+    """Something hashable that stands for an argument."""
+    if isinstance(value, _core.Value):
+        return ("dtype", str(value)) if value.type_name == "dtype" else ("value", id(value))
+    if isinstance(value, (list, tuple)):
+        return type(value), tuple(map(_frozen, value))
+    if isinstance(value, dict):
+        return dict, tuple(sorted((name, _frozen(item)) for name, item in value.items()))
+    try:
+        hash(value)
+    except TypeError:
+        return "object", id(value)
+    return type(value), value
+
+
+class _IsEager(Exception):
+    """A function that was taken for a factory is a tile program itself."""
+
+
+class JITFunction:
+    """A function with `@tilelang.jit`: a factory of programs (lazy), or a program itself (eager)."""
+
+    def __init__(self, function, out_idx=None):
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._out_idx = out_idx
+        self._kernels = {}
+        self._kept = []  # arguments whose identity is part of a key
+        self._is_compiling = None
+        try:
+            self._native = _core.JitFunction(function)
+            self._eager = self._native.is_eager
+        except CompileError:
+            self._native, self._eager = None, False  # a factory may use all of Python
+        if self._eager:
+            self._check_no_out_idx()
+
+        def constant(*args, **kwargs):
+            return self._kernel(*args, **kwargs)
+
+        # To torch.compile the kernel of a factory is a constant.
+        constant._dynamo_marked_constant = True
+        self._constant = constant
+
+    @property
+    def mode(self):
+        return "eager" if self._eager else "lazy"
+
+    @property
+    def func(self):
+        return self._function
+
+    def _check_no_out_idx(self):
+        if self._out_idx is not None:
+            raise CompileError(f"`out_idx` does not apply to `{self.__name__}`, which is a tile program itself: "
+                               "make outputs with `T.empty` and return them")
+
+    def __call__(self, *args, **kwargs):
+        if self._is_compiling is None and "torch" in sys.modules:
+            self._is_compiling = sys.modules["torch"].compiler.is_compiling
+        if self._is_compiling is not None and self._is_compiling() and not self._eager:
+            return self._constant(*args, **kwargs)
+        if self._eager:
+            return self._call_eager(args, kwargs)
+        try:
+            return self._kernel(*args, **kwargs)
+        except _IsEager:
+            return self._call_eager(args, kwargs)
+
+    def _call_eager(self, args, kwargs):
+        result = self._native(*args, **kwargs)
+        return JITKernel(result) if isinstance(result, _core.Kernel) else result
+
+    def _kernel(self, *args, **kwargs):
+        """The kernel that the factory makes of these arguments."""
+        types = tuple(map(type, args))
+        try:
+            key = args, types, tuple(kwargs.items())
+            kernel = None if _core.Value in types or kwargs else self._kernels.get(key)
+        except TypeError:  # not hashable
+            kernel = None
+        if kernel is not None:
+            return kernel
+        frozen = tuple(map(_frozen, args)), tuple(sorted((name, _frozen(value)) for name, value in kwargs.items()))
+        kernel = self._kernels.get(frozen)
+        if kernel is None:
+            self._kept.append((args, kwargs))
+            kernel = self._kernels.setdefault(frozen, self._made(args, kwargs))
+        try:
+            self._kernels.setdefault(key, kernel)
+        except (TypeError, UnboundLocalError):
+            pass
+        return kernel
+
+    def _made(self, args, kwargs):
+        _core.missed_program()
+        try:
+            program = self._function(*args, **kwargs)
+        except CompileError:
+            if self._native is None or not _core.missed_program():
+                raise
+            self._check_no_out_idx()
+            self._eager = True
+            raise _IsEager from None
+        if isinstance(program, JITKernel):
+            return program
+        if not isinstance(program, _core.Value) or program.type_name != "PrimFunc":
+            raise CompileError(f"the factory `{self.__name__}` returns a `{type(program).__name__}`: "
+                               "it must return the `T.prim_func` that it defines")
+        return JITKernel(_core.make_kernel(program, self._out_idx), (self, args, kwargs))
+
+    def compile(self, *args, **kwargs):
+        """The kernel for these arguments, without a call. Sizes of an eager function are given by name."""
+        if not self._eager:
+            try:
+                kernel = self._kernel(*args, **kwargs)
+                kernel._native.compile()
+                return kernel
+            except _IsEager:
+                pass
+        kernel = JITKernel(self._native.compile(*args, **kwargs))
+        kernel._native.compile()
+        return kernel
+
+    def get_kernel_source(self, *args, **kwargs):
+        return self.compile(*args, **kwargs).get_kernel_source()
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else functools.partial(self, instance)
+
+    def __reduce__(self):
+        return self.__qualname__
+
+
+# What `tilelang.jit` takes beside these has no effect on the processor.
+_PROCESSOR = ("auto", "c", "cpu", "llvm", None)
+
+
+def _check_request(target, options):
+    name = target if isinstance(target, str) or target is None else str(target)
+    if name not in _PROCESSOR and os.environ.get("TILEPILOT_TARGET") != "cpu":
+        raise CompileError(f"the target `{name}` is not available in this process, which compiles for the processor: "
+                           "leave `target` out, or set TILEPILOT_TARGET=cpu to run the program here")
+    known = {"target_host", "execution_backend", "verbose", "pass_configs", "debug_root_path", "compile_flags"}
+    if unknown := sorted(set(options) - known):
+        raise TypeError(f"unexpected keyword argument '{unknown[0]}'")
+    for option in sorted(options):
+        if options[option] and option in ("pass_configs", "compile_flags"):
+            warn(f"`{option}` has no effect on this target")
+
+
+def jit(func=None, *, out_idx=None, target="auto", **options):
+    """Decorates a factory of tile programs, a tile program, or a `T.prim_func`."""
+    if func is not None and not callable(func):  # the old form: @tilelang.jit([-1])
+        func, out_idx = None, func
+    _check_request(target, options)
+
+    def decorate(function):
+        if isinstance(function, _core.Value):
+            return compile(function, out_idx)
+        return JITFunction(function, out_idx)
+
+    return decorate if func is None else decorate(func)
+
+
+def compile(func=None, out_idx=None, execution_backend="auto", target="auto", **options):
+    """The kernel of a `T.prim_func`."""
+    _check_request(target, options)
+    if not isinstance(func, _core.Value):
+        raise CompileError(f"`tilelang.compile` needs a `T.prim_func`, not a `{type(func).__name__}`")
+    return JITKernel(_core.make_kernel(func, out_idx))
+
+
+def lower(func_or_mod, target="auto", **options):
+    """What a `T.prim_func` is compiled to; `kernel_source` is the code."""
+    kernel = compile(func_or_mod, target=target)
+    kernel._native.compile()
+    return kernel

@@ -1,0 +1,195 @@
+"""`ModelNew` of a loaded program: its kernels where it was verified, its reference model everywhere else."""
+
+import dataclasses
+import functools
+
+import torch
+from torch import nn
+
+from tilepilot.errors import TilePilotError, warn
+
+# Layers that compute something else in training than in evaluation.
+_BY_MODE = (nn.modules.batchnorm._BatchNorm, nn.modules.dropout._DropoutNd, nn.modules.instancenorm._InstanceNorm)
+
+
+class NotVerified(TilePilotError, RuntimeError):
+    """A call that the program was not verified for, where the reference must not or cannot stand in."""
+
+
+@dataclasses.dataclass
+class Verification:
+    """What a program was verified against. It is read when the first call comes."""
+
+    name: str  # of the reference's module
+    path: str
+    text: str
+    strict: bool
+    model: tuple
+    told: set = dataclasses.field(default_factory=set)
+
+    @functools.cached_property
+    def module(self):
+        from tilepilot.loading import reference_module
+        module = reference_module(self.name, self.model)
+        for wanted in ("Model", "get_inputs"):
+            if not hasattr(module, wanted):
+                raise NotVerified(f"the model `{self.model[0]}` of `{self.path}` has no `{wanted}`")
+        return module
+
+    @functools.cached_property
+    def inputs(self):
+        """What the model's own inputs look like; no memory is taken for them."""
+        from torch._subclasses.fake_tensor import FakeTensorMode
+        with torch.random.fork_rng(devices=[]), FakeTensorMode():
+            return [_kind(value) for value in self.module.get_inputs()]
+
+    def fall_back(self, why):
+        """Raises, or says once that the reference runs."""
+        message = f"`{self.path}` was not verified for this call: {why}"
+        if self.strict:
+            raise NotVerified(message)
+        if why not in self.told:
+            self.told.add(why)
+            warn(f"{message}; the reference model runs instead")
+
+
+def _kind(value):
+    """What must be equal between a verified input and a call's."""
+    if isinstance(value, torch.Tensor):
+        return tuple(value.shape), value.dtype
+    if isinstance(value, (list, tuple)):
+        return type(value), tuple(map(_kind, value))
+    return value
+
+
+def _described(kind):
+    if isinstance(kind, tuple) and len(kind) == 2 and isinstance(kind[1], torch.dtype):
+        return f"{str(kind[1]).removeprefix('torch.')} {tuple(kind[0])}"
+    return repr(kind)
+
+
+def _tensors(values):
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _tensors(value)
+
+
+def _obstacle(model, verification, args, kwargs):
+    """Why the kernels are not for this call; None: they are."""
+    if kwargs:
+        return "its inputs are given by name"
+    wanted = verification.inputs
+    if len(args) != len(wanted):
+        return f"it has {len(args)} inputs, and not {len(wanted)}"
+    for position, (value, expected) in enumerate(zip(args, wanted)):
+        if (kind := _kind(value)) != expected:
+            return f"input {position} is {_described(kind)}, and not {_described(expected)}"
+    for tensor in _tensors(args):
+        if tensor.device.type != "cpu":
+            return f"an input is on `{tensor.device}`"
+        if not tensor.is_contiguous():
+            return "an input is not contiguous"
+    if torch.is_autocast_enabled("cpu"):
+        return "autocast is on"
+    if model._differs_by_mode and not model.training:
+        return "the model is in evaluation mode, and was verified in training mode"
+    return None
+
+
+class _WithReferenceGradient(torch.autograd.Function):
+    """Kernels forward; backward through the reference, which runs again for it."""
+
+    @staticmethod
+    def forward(context, model, names, count, *tensors):
+        context.model, context.names, context.count = model, names, count
+        context.save_for_backward(*tensors)
+        return model._with_kernels(*tensors[:count])
+
+    @staticmethod
+    def backward(context, *gradients):
+        tensors = [tensor.detach().requires_grad_(tensor.requires_grad) for tensor in context.saved_tensors]
+        with torch.enable_grad():
+            inputs, parameters = tensors[:context.count], tensors[context.count:]
+            outputs = context.model._with_reference(inputs, {}, dict(zip(context.names, parameters)))
+        outputs = outputs if isinstance(outputs, (list, tuple)) else (outputs,)
+        wanted = [tensor for tensor in tensors if tensor.requires_grad]
+        pairs = [(output, gradient) for output, gradient in zip(outputs, gradients)
+                 if gradient is not None and output.requires_grad]
+        found = iter(torch.autograd.grad([output for output, _ in pairs], wanted,
+                                         [gradient for _, gradient in pairs], allow_unused=True))
+        return (None, None, None, *(next(found) if tensor.requires_grad else None for tensor in tensors))
+
+
+def verified_class(made, verification):
+    """`ModelNew` that decides for each call."""
+
+    class ModelNew(made):
+        __doc__ = made.__doc__
+
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            self._tilepilot_made_with = args, kwargs
+            self.__dict__["_differs_by_mode"] = any(isinstance(layer, _BY_MODE) for layer in self.modules())
+
+        def forward(self, *args, **kwargs):
+            why = _obstacle(self, verification, args, kwargs)
+            if why is not None:
+                verification.fall_back(why)
+                return self._with_reference(args, kwargs)
+            if torch.is_grad_enabled() and self._wants_gradient(args):
+                return self._with_gradient(args)
+            return super().forward(*args)
+
+        def _with_kernels(self, *args):
+            return super().forward(*args)
+
+        def _wants_gradient(self, args):
+            return any(tensor.requires_grad for tensor in _tensors(args)) or any(
+                parameter.requires_grad for parameter in self.parameters())
+
+        def _with_gradient(self, args):
+            by_reference = (torch.compiler.is_compiling() or any(True for _ in self.buffers())
+                            or not all(isinstance(value, torch.Tensor) for value in args))
+            if by_reference:
+                return self._with_reference(args, {})
+            named = dict(self.named_parameters())
+            return _WithReferenceGradient.apply(self, tuple(named), len(args), *args, *named.values())
+
+        def _reference(self):
+            reference = self.__dict__.get("_reference_model")
+            if reference is None:
+                args, kwargs = self._tilepilot_made_with
+                with torch.random.fork_rng(devices=[]):
+                    reference = verification.module.Model(*args, **kwargs)
+                self._check_weights(reference)
+                self.__dict__["_reference_model"] = reference  # no child: its weights are not this model's
+            return reference.train(self.training)
+
+        def _check_weights(self, reference):
+            own = self.state_dict()
+            for name, weight in reference.state_dict().items():
+                if name not in own or own[name].shape != weight.shape:
+                    raise NotVerified(f"`{verification.path}` keeps no weight like `{name}` of its reference, which "
+                                      "therefore cannot stand in for it")
+
+        def _with_reference(self, args, kwargs, parameters=None):
+            weights = {**dict(self.named_parameters()), **dict(self.named_buffers()), **(parameters or {})}
+            known = {name for name, _ in self._reference().named_parameters()} | {
+                name for name, _ in self._reference().named_buffers()}
+            weights = {name: weight for name, weight in weights.items() if name in known}
+            return torch.func.functional_call(self._reference(), weights, tuple(args), kwargs)
+
+        def __getstate__(self):
+            state = self.__dict__.copy()
+            state.pop("_reference_model", None)
+            return state
+
+        def __reduce_ex__(self, protocol):
+            from tilepilot.loading import restored
+            origin = verification.path, verification.text, verification.strict, verification.model, "ModelNew"
+            return restored, origin, self.__getstate__()
+
+    ModelNew.__module__, ModelNew.__qualname__ = made.__module__, made.__qualname__
+    return ModelNew
