@@ -111,6 +111,20 @@ Status leave_others_alone(const fs::path& path) {
                     "move it away, or add `--no-cert`");
 }
 
+// Of a reference as its exporter wrote it; empty where it is damaged.
+json inputs_of(const json& reference) {
+  json inputs = json::array();
+  const json graph = reference.is_object() ? reference.value("forward", json()) : json();
+  if (!graph.is_object() || !graph.contains("values") || !graph.contains("inputs")) return inputs;
+  for (const json& id : graph["inputs"]) {
+    if (!id.is_number_unsigned() || id.get<size_t>() >= graph["values"].size()) return json::array();
+    const json& value = graph["values"][id.get<size_t>()];
+    if (!value.is_object()) return json::array();
+    inputs.push_back({{"dtype", value.value("dtype", json())}, {"shape", value.value("shape", json())}});
+  }
+  return inputs;
+}
+
 }  // namespace
 
 std::string sha256_of(std::string_view text) { return runtime::Sha256().add(text).hex(); }
@@ -121,6 +135,7 @@ ReferenceHashes hash_reference(const fs::path& folder) {
   read_file(folder / "reference.json", text);
   json reference = json::parse(text, nullptr, /*exceptions*/ false);
   if (reference.is_object()) reference.erase("model_path");
+  hashes.inputs = inputs_of(reference);
   hashes.graph = sha256_of(text_of(reference));
   std::error_code error;
   const fs::path weights = folder / "weights.safetensors";
@@ -161,6 +176,7 @@ json make_certificate(const Certified& facts, const fs::path& folder) {
       {"reference",
        {{"graph_sha256", facts.reference.graph},
         {"weights_sha256", facts.reference.weights.empty() ? json() : json(facts.reference.weights)},
+        {"inputs", facts.reference.inputs},
         {"seed", facts.exporter.seed},
         {"scale", facts.exporter.scale}}},
       {"judging", judging_of(facts)},

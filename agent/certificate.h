@@ -12,10 +12,11 @@
 
 namespace tilepilot::agent {
 
-// An exported reference in hashes. Where the file lies does not count.
+// An exported reference in hashes, and what its inputs look like. Where the file lies does not count.
 struct ReferenceHashes {
   std::string graph;    // of the op graph, the input recipe and the names of the weights
   std::string weights;  // of the weights' numbers; empty: more than 1 GiB, the seed and the model stand for them
+  nlohmann::json inputs = nlohmann::json::array();  // of each tensor among forward's inputs: dtype and shape
 };
 ReferenceHashes hash_reference(const std::filesystem::path& folder);
 

@@ -162,8 +162,8 @@ Result<std::shared_ptr<FunctionObject>> make_function(const Source& source, nb::
   made->definition = source.definition;
   made->span = source.definition->name_span;
   made->layout = source.layout->nested(source.definition);
-  made->globals =
-      session.interpreter().make_module(source.tree, nb::cast<std::string>(nb::str(function.attr("__module__"))));
+  made->globals = session.interpreter().make_module(
+      source.tree, nb::cast<std::string>(nb::str(nb::object(function.attr("__module__")))));
   try {
     add_defaults(*made, function);
     add_annotations(*made, function);

@@ -41,7 +41,7 @@ void add_kernels(nb::module_& module) {
       .def("__call__", &JitFunction::call)
       .def("compile", &JitFunction::compile)
       .def_prop_ro("is_eager", &JitFunction::is_eager);
-  module.def("make_kernel", &make_kernel);
+  module.def("make_kernel", &make_kernel, nb::arg("program"), nb::arg("out_idx").none());
   nb::exception<NeedsDispatch>(module, "NeedsDispatch");
 }
 

@@ -53,8 +53,8 @@ nb::object compare(const StageValue& self, nb::handle other) {
 
 template <BinaryOp op>
 void add_binary(nb::class_<StageValue>& value, const char* name) {
-  value.def(fmt::format("__{}__", name).c_str(), binary<op, false>);
-  value.def(fmt::format("__r{}__", name).c_str(), binary<op, true>);
+  value.def(fmt::format("__{}__", name).c_str(), binary<op, false>, nb::arg().none());
+  value.def(fmt::format("__r{}__", name).c_str(), binary<op, true>, nb::arg().none());
 }
 
 void add_operators(nb::class_<StageValue>& value) {
@@ -70,12 +70,12 @@ void add_operators(nb::class_<StageValue>& value) {
   add_binary<BinaryOp::bit_and>(value, "and");
   add_binary<BinaryOp::bit_or>(value, "or");
   add_binary<BinaryOp::bit_xor>(value, "xor");
-  value.def("__eq__", compare<CompareOp::eq>);
-  value.def("__ne__", compare<CompareOp::ne>);
-  value.def("__lt__", compare<CompareOp::lt>);
-  value.def("__le__", compare<CompareOp::le>);
-  value.def("__gt__", compare<CompareOp::gt>);
-  value.def("__ge__", compare<CompareOp::ge>);
+  value.def("__eq__", compare<CompareOp::eq>, nb::arg().none());
+  value.def("__ne__", compare<CompareOp::ne>, nb::arg().none());
+  value.def("__lt__", compare<CompareOp::lt>, nb::arg().none());
+  value.def("__le__", compare<CompareOp::le>, nb::arg().none());
+  value.def("__gt__", compare<CompareOp::gt>, nb::arg().none());
+  value.def("__ge__", compare<CompareOp::ge>, nb::arg().none());
   value.def("__pos__", unary<UnaryOp::plus>);
   value.def("__neg__", unary<UnaryOp::minus>);
   value.def("__invert__", unary<UnaryOp::invert>);
@@ -87,14 +87,20 @@ std::vector<Value> items_of(const StageValue& self) {
 }
 
 void add_container_methods(nb::class_<StageValue>& value) {
-  value.def("__getitem__", [](const StageValue& self, nb::handle index) {
-    Operation on;
-    return to_python(value_of(on.interpreter.get_item(self.value, to_value(index), on.span)));
-  });
-  value.def("__setitem__", [](const StageValue& self, nb::handle index, nb::handle item) {
-    Operation on;
-    check(on.interpreter.set_item(self.value, to_value(index), to_value(item), on.span));
-  });
+  value.def(
+      "__getitem__",
+      [](const StageValue& self, nb::handle index) {
+        Operation on;
+        return to_python(value_of(on.interpreter.get_item(self.value, to_value(index), on.span)));
+      },
+      nb::arg().none());
+  value.def(
+      "__setitem__",
+      [](const StageValue& self, nb::handle index, nb::handle item) {
+        Operation on;
+        check(on.interpreter.set_item(self.value, to_value(index), to_value(item), on.span));
+      },
+      nb::arg().none(), nb::arg().none());
   value.def("__len__", [](const StageValue& self) {
     Operation on;
     return value_of(on.interpreter.length(self.value, on.span));

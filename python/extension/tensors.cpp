@@ -96,15 +96,15 @@ const ElementType* element_type(const nb::dlpack::dtype& type) {
 }
 
 void refuse_device(nb::handle tensor) {
-  const std::string device = nb::cast<std::string>(nb::str(tensor.attr("device")));
+  const std::string device = nb::cast<std::string>(nb::str(nb::object(tensor.attr("device"))));
   raise(*not_for_kernels(
       fmt::format("a tensor is on `{}`, and kernels of the target `cpu` take tensors of the processor", device),
       "call `.cpu()` on it first"));
 }
 
 void refuse_dtype(nb::handle tensor) {
-  raise(*not_for_kernels(
-      fmt::format("kernels take no tensors of `{}`", nb::cast<std::string>(nb::str(tensor.attr("dtype"))))));
+  raise(*not_for_kernels(fmt::format("kernels take no tensors of `{}`",
+                                     nb::cast<std::string>(nb::str(nb::object(tensor.attr("dtype")))))));
 }
 
 runtime::TensorView exchanged(const ExchangeTable& exchange, nb::handle tensor) {

@@ -65,8 +65,12 @@ def exception_for(kind, text, details):
 
 def warn(text, category=TilePilotWarning):
     """A warning at the line of the user's that led here."""
-    own = os.path.dirname(__file__) + os.sep
+    libraries = [os.path.dirname(__file__) + os.sep]
+    if "torch" in sys.modules:
+        libraries.append(os.path.dirname(sys.modules["torch"].__file__) + os.sep)
     level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(own):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(tuple(libraries)):
         level, frame = level + 1, frame.f_back
+    if frame.f_globals.get("__name__", "").startswith("tilepilot.loaded."):
+        return  # what the compiler says to the author of a program was said when it was judged
     warnings.warn(text.removesuffix("\n").removeprefix("warning: "), category, stacklevel=level)

@@ -1,6 +1,7 @@
 """`tilepilot.load`: a program that `tilepilot generate` wrote, as a module of this process."""
 
 import builtins
+import dataclasses
 import hashlib
 import importlib
 import importlib.machinery
@@ -28,22 +29,17 @@ def load(path, *, strict=False, reference=None):
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise LoadError(f"cannot read `{path}`: {error}") from error
-    return _module(str(path.absolute()), text, strict, _find_model(path.absolute(), text, reference))
+    return _module(str(path.absolute()), text, strict, _evidence(path.absolute(), text, reference))
 
 
-def restored(path, text, strict, model, class_name):
-    """A new object of a class of a program, for pickle: the program comes with it."""
-    module = _module(path, text, strict, model)
-    return _class_of(module, class_name)
-
-
-def _class_of(module, name):
-    made = getattr(module, name)
+def restored(path, text, strict, evidence):
+    """A new `ModelNew` of a program, for pickle: the program comes with it."""
+    made = _module(path, text, strict, evidence).ModelNew
     return made.__new__(made)
 
 
-def _module(path, text, strict, model):
-    identity = hashlib.sha256(repr((path, text, strict, model)).encode()).hexdigest()[:12]
+def _module(path, text, strict, evidence):
+    identity = _digest(repr((path, text, strict, evidence)))[:12]
     stem = "".join(letter if letter.isalnum() else "_" for letter in pathlib.Path(path).stem)
     name = f"{_FOLDER}.{stem}_{identity}"
     if name in sys.modules:
@@ -53,16 +49,15 @@ def _module(path, text, strict, model):
     if not (isinstance(made, type) and issubclass(made, torch.nn.Module)):
         del sys.modules[name]
         raise LoadError(f"`{path}` defines no `class ModelNew(nn.Module)`: give a file that `tilepilot generate` wrote")
-    if model is None:
-        message = (f"`{path}` has no certificate beside it that names its model: "
+    if evidence is None:
+        message = (f"`{path}` has no certificate beside it that is for the program and its model as they are: "
                    "nothing says for which inputs it was verified")
         if strict:
             del sys.modules[name]
             raise LoadError(message + "; give the model's file as `reference`")
         warn(message)
     else:
-        verification = Verification(_reference_name(model), path, text, strict, model)
-        module.ModelNew = verified_class(made, verification)
+        module.ModelNew = verified_class(made, Verification(path, text, strict, evidence))
     return module
 
 
@@ -102,28 +97,48 @@ def _import(name, globals=None, locals=None, fromlist=(), level=0):
     return builtins.__import__(name, globals, locals, fromlist, level)
 
 
-def _find_model(path, text, reference):
-    """The reference model as (file, text): the given one, or the one that the program's certificate names."""
+@dataclasses.dataclass(frozen=True)
+class Evidence:
+    """What says for which inputs a program was verified."""
+
+    model: tuple  # file and text of the reference model
+    certificate: str  # "" where there is none
+
+
+def _evidence(path, text, reference):
+    """Of the certificate beside the program, or the given model alone; None: there is neither."""
     if reference is not None:
-        return _read_model(pathlib.Path(reference).absolute())
+        model = _read_model(pathlib.Path(reference).absolute())
+        return Evidence(model, _certificate_of(path, text, model))
     try:
-        certificate = json.loads(path.with_suffix(".cert.json").read_text(encoding="utf-8"))
-        program, model = certificate["program"]["sha256"], certificate["model"]
-        file, digest = model["file"], model["sha256"]
-    except (OSError, ValueError, KeyError, TypeError):
+        facts = json.loads(_certificate_text(path))
+        model = _read_model((path.parent / facts["model"]["file"]).resolve())
+    except (LoadError, ValueError, KeyError, TypeError):
         return None
-    if hashlib.sha256(text.encode()).hexdigest() != program:
-        warn(f"`{path}` was changed after its certificate was written: it is not verified any more")
-        return None
-    found = (path.parent / file).resolve()
+    certificate = _certificate_of(path, text, model)
+    return Evidence(model, certificate) if certificate else None
+
+
+def _certificate_text(path):
     try:
-        read = _read_model(found)
-    except LoadError:
-        return None
-    if hashlib.sha256(read[1].encode()).hexdigest() != digest:
-        warn(f"`{found}` was changed after `{path}` was verified against it: it cannot stand in for it")
-        return None
-    return read
+        return path.with_suffix(".cert.json").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _certificate_of(path, text, model):
+    """The certificate's text where it is for this program and this model, else ""."""
+    certificate = _certificate_text(path)
+    try:
+        facts = json.loads(certificate)
+        program, judged = facts["program"]["sha256"], facts["model"]["sha256"]
+    except (ValueError, KeyError, TypeError):
+        return ""
+    return certificate if (program, judged) == (_digest(text), _digest(model[1])) else ""
+
+
+def _digest(text):
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _read_model(file):
@@ -133,10 +148,7 @@ def _read_model(file):
         raise LoadError(f"cannot read the model `{file}`: {error}") from error
 
 
-def _reference_name(model):
-    """The name of the module that the model's file becomes when it is needed."""
-    return f"{_FOLDER}.reference_{hashlib.sha256(repr(model).encode()).hexdigest()[:12]}"
-
-
-def reference_module(name, model):
-    return sys.modules.get(name) or _run(name, *model)
+def reference_module(evidence):
+    """The model's file as a module."""
+    name = f"{_FOLDER}.reference_{_digest(repr(evidence.model))[:12]}"
+    return sys.modules.get(name) or _run(name, *evidence.model)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import json
 
 import torch
 from torch import nn
@@ -17,39 +18,64 @@ class NotVerified(TilePilotError, RuntimeError):
 
 
 @dataclasses.dataclass
+class Obstacle:
+    """Why the kernels are not for a call."""
+
+    kind: str
+    why: str
+
+
+@dataclasses.dataclass
 class Verification:
     """What a program was verified against. It is read when the first call comes."""
 
-    name: str  # of the reference's module
     path: str
     text: str
     strict: bool
-    model: tuple
+    evidence: object
     told: set = dataclasses.field(default_factory=set)
 
     @functools.cached_property
     def module(self):
         from tilepilot.loading import reference_module
-        module = reference_module(self.name, self.model)
+        module = reference_module(self.evidence)
         for wanted in ("Model", "get_inputs"):
             if not hasattr(module, wanted):
-                raise NotVerified(f"the model `{self.model[0]}` of `{self.path}` has no `{wanted}`")
+                raise NotVerified(f"the model `{self.evidence.model[0]}` of `{self.path}` has no `{wanted}`")
         return module
 
     @functools.cached_property
-    def inputs(self):
-        """What the model's own inputs look like; no memory is taken for them."""
-        from torch._subclasses.fake_tensor import FakeTensorMode
-        with torch.random.fork_rng(devices=[]), FakeTensorMode():
-            return [_kind(value) for value in self.module.get_inputs()]
+    def target(self):
+        return self.certificate.get("verdict", {}).get("target", "cpu")
 
-    def fall_back(self, why):
-        """Raises, or says once that the reference runs."""
-        message = f"`{self.path}` was not verified for this call: {why}"
+    @functools.cached_property
+    def certificate(self):
+        return json.loads(self.evidence.certificate or "{}")
+
+    @functools.cached_property
+    def certified_inputs(self):
+        """Dtype and shape of each tensor, as the certificate says; empty: it does not."""
+        rows = self.certificate.get("reference", {}).get("inputs", [])
+        return [(tuple(row["shape"]), getattr(torch, row["dtype"], None)) for row in rows]
+
+    @functools.cached_property
+    def model_inputs(self):
+        """What the inputs look like that the model makes. Where they can be made without memory, they are."""
+        with torch.random.fork_rng(devices=[]):
+            try:
+                with torch.device("meta"):
+                    made = self.module.get_inputs()
+            except (RuntimeError, NotImplementedError, TypeError, ValueError):
+                made = self.module.get_inputs()
+        return [_kind(value) for value in made]
+
+    def fall_back(self, obstacle):
+        """Raises, or says once for each kind of obstacle that the reference runs."""
+        message = f"`{self.path}` was not verified for this call: {obstacle.why}"
         if self.strict:
             raise NotVerified(message)
-        if why not in self.told:
-            self.told.add(why)
+        if obstacle.kind not in self.told:
+            self.told.add(obstacle.kind)
             warn(f"{message}; the reference model runs instead")
 
 
@@ -79,22 +105,25 @@ def _tensors(values):
 def _obstacle(model, verification, args, kwargs):
     """Why the kernels are not for this call; None: they are."""
     if kwargs:
-        return "its inputs are given by name"
-    wanted = verification.inputs
+        return Obstacle("names", "its inputs are given by name")
+    if verification.target != "cpu":
+        return Obstacle("target", f"it was verified on `{verification.target}`, and kernels run on the processor here")
+    only_tensors = all(isinstance(value, torch.Tensor) for value in args)
+    wanted = (only_tensors and verification.certified_inputs) or verification.model_inputs
     if len(args) != len(wanted):
-        return f"it has {len(args)} inputs, and not {len(wanted)}"
+        return Obstacle("count", f"it has {len(args)} inputs, and not {len(wanted)}")
     for position, (value, expected) in enumerate(zip(args, wanted)):
         if (kind := _kind(value)) != expected:
-            return f"input {position} is {_described(kind)}, and not {_described(expected)}"
+            return Obstacle("input", f"input {position} is {_described(kind)}, and not {_described(expected)}")
     for tensor in _tensors(args):
         if tensor.device.type != "cpu":
-            return f"an input is on `{tensor.device}`"
+            return Obstacle("device", f"an input is on `{tensor.device}`")
         if not tensor.is_contiguous():
-            return "an input is not contiguous"
+            return Obstacle("strides", "an input is not contiguous")
     if torch.is_autocast_enabled("cpu"):
-        return "autocast is on"
+        return Obstacle("autocast", "autocast is on")
     if model._differs_by_mode and not model.training:
-        return "the model is in evaluation mode, and was verified in training mode"
+        return Obstacle("mode", "the model is in evaluation mode, and was verified in training mode")
     return None
 
 
@@ -134,9 +163,9 @@ def verified_class(made, verification):
             self.__dict__["_differs_by_mode"] = any(isinstance(layer, _BY_MODE) for layer in self.modules())
 
         def forward(self, *args, **kwargs):
-            why = _obstacle(self, verification, args, kwargs)
-            if why is not None:
-                verification.fall_back(why)
+            obstacle = _obstacle(self, verification, args, kwargs)
+            if obstacle is not None:
+                verification.fall_back(obstacle)
                 return self._with_reference(args, kwargs)
             if torch.is_grad_enabled() and self._wants_gradient(args):
                 return self._with_gradient(args)
@@ -146,8 +175,7 @@ def verified_class(made, verification):
             return super().forward(*args)
 
         def _wants_gradient(self, args):
-            return any(tensor.requires_grad for tensor in _tensors(args)) or any(
-                parameter.requires_grad for parameter in self.parameters())
+            return any(tensor.requires_grad for tensor in (*_tensors(args), *self.parameters()))
 
         def _with_gradient(self, args):
             by_reference = (torch.compiler.is_compiling() or any(True for _ in self.buffers())
@@ -175,11 +203,11 @@ def verified_class(made, verification):
                                       "therefore cannot stand in for it")
 
         def _with_reference(self, args, kwargs, parameters=None):
-            weights = {**dict(self.named_parameters()), **dict(self.named_buffers()), **(parameters or {})}
-            known = {name for name, _ in self._reference().named_parameters()} | {
-                name for name, _ in self._reference().named_buffers()}
-            weights = {name: weight for name, weight in weights.items() if name in known}
-            return torch.func.functional_call(self._reference(), weights, tuple(args), kwargs)
+            reference = self._reference()
+            own = {**dict(self.named_parameters()), **dict(self.named_buffers()), **(parameters or {})}
+            names = [name for name, _ in (*reference.named_parameters(), *reference.named_buffers())]
+            return torch.func.functional_call(reference, {name: own[name] for name in names if name in own},
+                                              tuple(args), kwargs)
 
         def __getstate__(self):
             state = self.__dict__.copy()
@@ -188,7 +216,7 @@ def verified_class(made, verification):
 
         def __reduce_ex__(self, protocol):
             from tilepilot.loading import restored
-            origin = verification.path, verification.text, verification.strict, verification.model, "ModelNew"
+            origin = verification.path, verification.text, verification.strict, verification.evidence
             return restored, origin, self.__getstate__()
 
     ModelNew.__module__, ModelNew.__qualname__ = made.__module__, made.__qualname__

@@ -126,5 +126,16 @@ TEST_F(Certificates, HashReferencesByContent) {
   EXPECT_NE(hash_reference(folder_).graph, first.graph);
 }
 
+TEST_F(Certificates, SayWhatTheInputsLookLike) {
+  write("reference.json", R"({"forward": {"inputs": [1], "values": [
+    {"kind": "parameter", "dtype": "float16", "shape": [2]}, {"kind": "input", "dtype": "float32", "shape": [3, 4]}]}})");
+  Certified certified = facts();
+  certified.reference = hash_reference(folder_);
+  EXPECT_EQ(make_certificate(certified, folder_)["reference"]["inputs"],
+            nlohmann::json::parse(R"([{"dtype": "float32", "shape": [3, 4]}])"));
+  write("reference.json", R"({"forward": {"inputs": [7], "values": []}})");
+  EXPECT_EQ(hash_reference(folder_).inputs, nlohmann::json::array());
+}
+
 }  // namespace
 }  // namespace tilepilot::agent

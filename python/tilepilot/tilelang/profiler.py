@@ -3,7 +3,6 @@ returns when its work is done."""
 
 import enum
 import time
-from statistics import median
 
 
 class TensorSupplyType(enum.Enum):
@@ -54,6 +53,11 @@ def _supply(param, kind):
     if kind in (TensorSupplyType.Normal, TensorSupplyType.Randn):
         return torch.randn(param.shape).to(dtype)
     return torch.empty(param.shape).uniform_(-1.0, 1.0).to(dtype)
+
+
+def median(times):
+    """Of an even number the lower one, as torch.median."""
+    return sorted(times)[(len(times) - 1) // 2]
 
 
 def _quantile(times, share):

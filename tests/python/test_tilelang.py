@@ -1,0 +1,228 @@
+"""Tile programs in real Python: what their functions see of it."""
+
+import math
+import types
+
+import pytest
+import tilepilot
+import tilepilot.tilelang.language as T
+import torch
+from tilepilot import tilelang
+
+from programs import added, dynamic_scale, matmul, scaled
+
+SCALE = 3.0
+
+
+def tripled(value):
+    return value * SCALE
+
+
+class Settings:
+    offset = 5
+
+    def apply(self, value):
+        return value + self.offset
+
+
+def elementwise(body):
+    """A kernel that computes Y[i] = body(X[i]), where body is called in the program."""
+
+    @T.prim_func
+    def each(X: T.Tensor((16,), "float32"), Y: T.Tensor((16,), "float32")):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(16):
+                Y[i] = body(X[i])
+
+    return tilelang.compile(each, out_idx=-1)
+
+
+def test_a_lazy_factory_makes_kernels():
+    a, b = torch.randn(128, 64), torch.randn(64, 96)
+    torch.testing.assert_close(matmul(128, 96, 64)(a, b), a @ b)
+    assert matmul(128, 96, 64) is matmul(128, 96, 64)
+    assert matmul(128, 96, 64) is not matmul(128, 96, 64, block_M=16)
+    assert matmul.mode == "lazy"
+
+
+def test_arguments_that_are_equal_and_of_other_types_are_other_kernels():
+    x = torch.ones(4, 4)
+    assert scaled(4, 4, 1) is not scaled(4, 4, 1.0)
+    assert scaled(4, 4, True) is not scaled(4, 4, 1)
+    assert torch.equal(scaled(4, 4, 1)(x), scaled(4, 4, True)(x))
+    assert scaled(4, 4, 2, dtype=T.float32) is scaled(4, 4, 2, dtype=T.float32)
+
+
+def test_an_eager_function_takes_sizes_from_tensors():
+    for shape in ((16, 8), (24, 40)):
+        a, b = torch.randn(shape), torch.randn(shape)
+        assert torch.equal(added(a, b), a + b)
+    assert added.mode == "eager"
+    assert "added" in added.get_kernel_source(M=16, N=8)
+
+
+def test_the_old_form_stacks_jit_on_a_program():
+    @tilelang.jit(out_idx=[-1])
+    @T.prim_func
+    def negate(A: T.Tensor((8, 8), "float32"), B: T.Tensor((8, 8), "float32")):
+        with T.Kernel(1, threads=32):
+            for i, j in T.Parallel(8, 8):
+                B[i, j] = -A[i, j]
+
+    x = torch.randn(8, 8)
+    assert torch.equal(negate(x), -x)
+
+
+def test_extents_may_be_known_only_at_run_time():
+    kernel = dynamic_scale()
+    for rows in (1, 7, 64):
+        x = torch.randn(rows, 8)
+        assert torch.equal(kernel(x, 2.0), x * 2)
+        assert torch.equal(kernel(A=x, factor=3.0), x * 3)
+
+
+def test_functions_are_called_with_what_they_see():
+    x = torch.randn(16)
+    two = 2.0
+    cases = {
+        "a global": (tripled, x * 3),
+        "a closure": (lambda value: value * two, x * 2),
+        "a method": (Settings().apply, x + 5),
+        "a module": (lambda value: value * math.sqrt(4.0) + math.pi, x * 2 + math.pi),
+        "the language": (lambda value: T.max(value, 0.0), x.clamp(min=0)),
+    }
+    for name, (body, expected) in cases.items():
+        torch.testing.assert_close(elementwise(body)(x), expected, msg=name)
+
+
+def test_values_of_many_kinds_come_from_python():
+    names = types.SimpleNamespace(rows=2, table={"k": (1, [2, 4])})
+
+    @T.prim_func
+    def mixed(Y: T.Tensor((4,), "int32")):
+        with T.Kernel(1, threads=32):
+            Y[0] = names.rows
+            Y[1] = names.table["k"][1][1]
+            Y[2] = len("abc") + sum(range(3))
+            Y[3] = torch.iinfo(torch.int8).max
+
+    y = torch.zeros(4, dtype=torch.int32)
+    tilelang.compile(mixed)(y)
+    assert y.tolist() == [2, 4, 6, 127]
+
+
+def test_a_name_that_hides_a_builtin_is_the_users():
+    max = T.min  # noqa: A001
+
+    x = torch.randn(16)
+    torch.testing.assert_close(elementwise(lambda value: max(value, 0.0))(x), x.clamp(max=0))
+
+    @T.prim_func
+    def inside(X: T.Tensor((16,), "float32"), Y: T.Tensor((16,), "float32")):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(16):
+                Y[i] = max(X[i], 0.0)
+
+    torch.testing.assert_close(tilelang.compile(inside, out_idx=-1)(x), x.clamp(max=0))
+
+
+def test_macros_are_traced_where_they_are_called():
+    @T.macro
+    def store(target, i, value):
+        if i < 8:
+            target[i] = value
+        else:
+            target[i] = -value
+
+    @T.prim_func
+    def split(X: T.Tensor((16,), "float32"), Y: T.Tensor((16,), "float32")):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(16):
+                store(Y, i, X[i])
+
+    x = torch.randn(16)
+    assert torch.equal(tilelang.compile(split, out_idx=-1)(x), torch.cat([x[:8], -x[8:]]))
+
+
+def test_names_of_the_language_are_values_of_python():
+    assert T.ceildiv(10, 3) == 4
+    assert T.float16 == "float16" and T.float16 != "float32" and {T.float16: 1}[T.float16] == 1
+    assert T.float16.as_torch() is torch.float16 and str(T.bfloat16) == "bfloat16"
+    assert hasattr(T, "gemm") and not hasattr(T, "gemmm") and "gemm" in dir(T)
+    assert tilelang.next_power_of_2(33) == 64
+
+
+def test_annotations_may_be_text(python):
+    run = python("""
+from __future__ import annotations
+import torch
+import tilepilot.tilelang.language as T
+from tilepilot import tilelang
+
+def make(n):
+    @T.prim_func
+    def double(X: T.Tensor((n,), "float32"), Y: T.Tensor((n,), "float32")):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(n):
+                Y[i] = X[i] * 2
+    return tilelang.compile(double, out_idx=-1)
+
+print(make(8)(torch.ones(8)).tolist() == [2.0] * 8)
+""")
+    assert run.stdout == "True\n", run.stderr
+
+
+def test_errors_have_the_line_and_carets():
+    with pytest.raises(tilepilot.CompileError) as caught:
+        @T.prim_func
+        def misspelt(X: T.Tensor((16,), "float32")):
+            with T.Kernel(1, threads=32):
+                T.alloc_fragmnt((16,), "float32")
+    text = str(caught.value)
+    assert "test_tilelang.py" in text and "^~~~" in text and "did you mean `T.alloc_fragment`" in text
+    assert caught.value.kind == "unknown_tile_name"
+    line = caught.value.details["line"]
+    assert "alloc_fragmnt" in open(__file__).read().splitlines()[line - 1]
+
+
+def test_an_exception_of_python_is_the_cause():
+    def refuses(value):
+        raise LookupError("no such thing")
+
+    with pytest.raises(tilepilot.CompileError, match="no such thing") as caught:
+        elementwise(lambda value: refuses(value))
+    assert isinstance(caught.value.__cause__, LookupError)
+
+
+def test_a_program_without_a_source_is_told():
+    names = {"T": T}
+    exec("def nowhere(X: T.Tensor((16,), 'float32')):\n    pass\n", names)
+    with pytest.raises(tilepilot.CompileError, match="the source of `nowhere` cannot be found"):
+        T.prim_func(names["nowhere"])
+
+
+def test_a_target_that_is_not_here_is_told(monkeypatch):
+    monkeypatch.delenv("TILEPILOT_TARGET", raising=False)
+    with pytest.raises(tilepilot.CompileError, match="the target `cuda` is not available"):
+        tilelang.jit(out_idx=-1, target="cuda")(lambda: None)
+
+
+def test_a_factory_that_returns_something_else_is_told():
+    @tilelang.jit
+    def forgets(M):
+        pass
+
+    with pytest.raises(tilepilot.CompileError, match="the factory `forgets` returns a `NoneType`"):
+        forgets(4)
+
+
+def test_kernels_are_profiled():
+    kernel = matmul(64, 64, 64)
+    profiler = kernel.get_profiler()
+    assert 0 < profiler.do_bench(warmup=1, rep=2) < 1000
+    assert len(profiler.do_bench(warmup=1, rep=2, quantiles=[0.1, 0.9])) == 2
+    profiler.assert_allclose(lambda a, b: a @ b)
+    with pytest.raises(AssertionError, match="differ from the reference"):
+        profiler.assert_allclose(lambda a, b: a @ b + 1)
+    with pytest.raises(ValueError, match="known only at run time"):
+        dynamic_scale().get_profiler().do_bench()
