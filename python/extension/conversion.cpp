@@ -132,7 +132,7 @@ Value to_value(nb::handle object) {
              nb::try_cast(stands_for, held, false) && held != nullptr) {
     return held->value;
   }
-  return Value(std::make_shared<PythonObject>(nb::borrow(object)));
+  return Value(python_object(object));
 }
 
 nb::object to_python(const Value& value) {

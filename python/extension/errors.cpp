@@ -8,14 +8,12 @@
 namespace tilepilot::package {
 namespace {
 
-// What was raised last, so that an error which passes through Python code comes out as it went in.
-struct Raised {
-  nb::object exception;
-  Diagnostic diagnostic;
-};
-Raised& last_raised() {
-  static auto* raised = new Raised();
-  return *raised;
+// The attribute of an exception of ours that holds its diagnostic, so that an error which passes through Python code
+// comes out as it went in.
+constexpr const char* kOrigin = "_diagnostic";
+
+nb::capsule kept(const Diagnostic& diagnostic) {
+  return nb::capsule(new Diagnostic(diagnostic), [](void* held) noexcept { delete static_cast<Diagnostic*>(held); });
 }
 
 nb::module_ errors() { return nb::module_::import_("tilepilot.errors"); }
@@ -28,8 +26,8 @@ bool is_exception(const nb::object& value) {
 
 void raise(const Diagnostic& diagnostic) {
   Session& session = Session::get();
-  const nb::object cause =
-      diagnostic.kind == DiagnosticKind::raised ? std::exchange(session.python_exception, nb::object()) : nb::object();
+  nb::object cause = std::exchange(session.python_exception, nb::object());
+  if (diagnostic.kind != DiagnosticKind::raised) cause.reset();
   if (cause.is_valid() && !is_exception(cause)) {  // such as KeyboardInterrupt
     PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(cause.ptr())), cause.ptr());
     throw nb::python_error();
@@ -39,7 +37,7 @@ void raise(const Diagnostic& diagnostic) {
   const std::string json = render_json(session.sources(), diagnostic);
   const nb::object exception = errors().attr("exception_for")(kind.c_str(), text.c_str(), json.c_str());
   if (cause.is_valid()) { PyException_SetCause(exception.ptr(), nb::object(cause).release().ptr()); }
-  last_raised() = {exception, diagnostic};
+  exception.attr(kOrigin) = kept(diagnostic);
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
   throw nb::python_error();
 }
@@ -50,8 +48,9 @@ void raise(DiagnosticKind kind, std::string_view message, std::string_view hint)
 
 Error error_of(nb::python_error& exception, Span span) {
   const nb::object value = nb::borrow(exception.value());
-  if (last_raised().exception.is(value)) {
-    Diagnostic diagnostic = last_raised().diagnostic;
+  const nb::object origin = nb::getattr(value, kOrigin, nb::none());
+  if (nb::isinstance<nb::capsule>(origin)) {
+    Diagnostic diagnostic = *static_cast<const Diagnostic*>(nb::cast<nb::capsule>(origin).data());
     if (!diagnostic.span.valid()) diagnostic.span = span;
     return make_error(std::move(diagnostic));
   }

@@ -134,7 +134,9 @@ std::optional<Value> outer_value(nb::handle function, std::string_view name) {
     return content == nullptr ? std::nullopt : std::optional<Value>(to_value(nb::steal(content)));
   }
   const nb::dict globals = nb::cast<nb::dict>(function.attr("__globals__"));
-  return globals.contains(text) ? std::optional<Value>(to_value(globals[text])) : std::nullopt;
+  if (globals.contains(text)) return to_value(globals[text]);
+  PyObject* builtin = PyDict_GetItem(PyEval_GetBuiltins(), text.ptr());
+  return builtin == nullptr ? std::nullopt : std::optional<Value>(to_value(builtin));
 }
 
 // Names outside are looked up when the program comes to them. Those that hide a built-in are there from the beginning,

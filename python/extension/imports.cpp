@@ -43,6 +43,10 @@ class PythonImporter final : public stage::Importer {
 void install_imports(stage::Interpreter& interpreter) {
   interpreter.add_module("torch", wrap("torch"));
   interpreter.set_importer(std::make_unique<PythonImporter>());
+  // A judged candidate may not reach outside; the user's own program may.
+  const nb::module_ builtins = nb::module_::import_("builtins");
+  for (const char* name : {"open", "input", "memoryview", "__import__", "breakpoint"})
+    interpreter.set_builtin(name, Value(python_object(builtins.attr(name))));
 }
 
 std::shared_ptr<ModuleObject> module_of_ours(nb::handle module) {

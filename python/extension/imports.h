@@ -1,5 +1,5 @@
 // What `import` means inside a tile program: the modules of the language are ours, `torch` and every other module are
-// Python's own.
+// Python's own. So are the built-ins that reach outside a program.
 #pragma once
 
 #include <nanobind/nanobind.h>

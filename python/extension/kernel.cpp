@@ -25,6 +25,7 @@ Value argument_value(nb::handle object) {
 }
 
 stage::CallArgs kernel_arguments(const nb::args& args, const nb::kwargs& kwargs) {
+  if (is_recording()) throw NeedsDispatch();
   stage::CallArgs made;
   made.positional.reserve(args.size());
   for (nb::handle argument : args) made.positional.push_back(argument_value(argument));

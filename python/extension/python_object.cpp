@@ -1,5 +1,8 @@
 #include "python/extension/python_object.h"
 
+#include <algorithm>
+#include <unordered_map>
+
 #include "python/extension/conversion.h"
 #include "python/extension/errors.h"
 #include "python/extension/function_source.h"
@@ -30,6 +33,9 @@ auto in_python(Span span, Body body) -> Result<decltype(body())> {
   } catch (nb::python_error& exception) {
     session.span = outer;
     return error_of(exception, span);
+  } catch (const std::exception& exception) {
+    session.span = outer;
+    return make_error(DiagnosticKind::type_error, span, exception.what());
   }
 }
 
@@ -110,7 +116,27 @@ class PythonIterator final : public stage::Iterator {
   Span span_;
 };
 
+using Known = std::unordered_map<PyObject*, std::weak_ptr<PythonObject>>;
+
+// Forgets those that nobody holds, once in a while.
+void prune(Known& known) {
+  static size_t next = 256;
+  if (known.size() < next) return;
+  std::erase_if(known, [](const auto& entry) { return entry.second.expired(); });
+  next = std::max<size_t>(256, 2 * known.size());
+}
+
 }  // namespace
+
+std::shared_ptr<PythonObject> python_object(nb::handle object) {
+  static auto* known = new Known();
+  std::weak_ptr<PythonObject>& entry = (*known)[object.ptr()];
+  if (auto found = entry.lock()) return found;
+  auto made = std::make_shared<PythonObject>(nb::borrow(object));
+  entry = made;
+  prune(*known);
+  return made;
+}
 
 Result<Value> PythonObject::get_attribute(Interpreter& interpreter, Name name, Span span) {
   const int found = PyObject_HasAttr(object.ptr(), text_of(name).ptr());

@@ -44,4 +44,7 @@ struct PythonObject final : stage::TypedObject<PythonObject> {
   const nb::object object;
 };
 
+// One for each object that lives: a program that gets the same object again sees the same value.
+std::shared_ptr<PythonObject> python_object(nb::handle object);
+
 }  // namespace tilepilot::package

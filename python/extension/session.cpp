@@ -113,11 +113,10 @@ namespace {
 thread_local int lock_depth = 0;
 }
 
-SessionLock::SessionLock() {
-  std::recursive_mutex& mutex = *Session::get().mutex_;
-  if (!mutex.try_lock()) {
+SessionLock::SessionLock() : mutex_(*Session::get().mutex_) {
+  if (!mutex_.try_lock()) {
     const GilRelease release;
-    mutex.lock();
+    mutex_.lock();
   }
   if (lock_depth++ > 0) return;
   Session::get().interpreter().renew_steps();
@@ -126,7 +125,7 @@ SessionLock::SessionLock() {
 
 SessionLock::~SessionLock() {
   --lock_depth;
-  Session::get().mutex_->unlock();
+  mutex_.unlock();
 }
 
 void GilRelease::take_back(PyThreadState* state) {

@@ -67,6 +67,9 @@ class SessionLock {
   SessionLock();
   ~SessionLock();
   SessionLock(const SessionLock&) = delete;
+
+ private:
+  std::recursive_mutex& mutex_;  // a fork puts another one in its place
 };
 
 // Lets others have the GIL for its lifetime. When Python ends meanwhile, the thread waits for the end of the process:

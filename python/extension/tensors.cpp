@@ -50,7 +50,7 @@ struct ExchangeTable {
 
 // What is asked of torch once it is there.
 struct Torch {
-  nb::object module, tensor, parameter, empty, is_grad_enabled;
+  nb::object tensor, parameter, empty, is_grad_enabled, count_modes, is_negated;
   nb::object requires_grad = nb::str("requires_grad"), size_names = nb::make_tuple("dtype", "device");
   std::map<PyObject*, const ElementType*> types;  // by torch.dtype
   nb::object dtypes[std::size(kElementTypes)];
@@ -64,11 +64,12 @@ const Torch* find_torch() {
   const nb::object module = nb::module_::import_("sys").attr("modules").attr("get")("torch");
   if (module.is_none() || !nb::hasattr(module, "Tensor") || !nb::hasattr(module, "is_grad_enabled")) return nullptr;
   auto made = std::make_unique<Torch>();
-  made->module = module;
   made->tensor = module.attr("Tensor");
   made->parameter = module.attr("nn").attr("Parameter");
   made->empty = module.attr("empty");
   made->is_grad_enabled = module.attr("is_grad_enabled");
+  made->count_modes = nb::getattr(module.attr("_C"), "_len_torch_dispatch_stack", nb::none());
+  made->is_negated = module.attr("is_neg");
   for (size_t k = 0; k < std::size(kElementTypes); ++k) {
     const nb::object dtype = nb::getattr(module, kElementTypes[k].torch_name, nb::none());
     if (dtype.is_none()) continue;
@@ -107,9 +108,17 @@ void refuse_dtype(nb::handle tensor) {
                                      nb::cast<std::string>(nb::str(nb::object(tensor.attr("dtype")))))));
 }
 
+// The error that torch raised for a tensor without plain memory, as one of ours.
+[[noreturn]] void refuse_unseen() {
+  nb::python_error reason;
+  const std::string text = nb::cast<std::string>(nb::str(nb::borrow(reason.value())));
+  raise(DiagnosticKind::bad_kernel_argument,
+        fmt::format("torch gives no access to the memory of a tensor: {}", text.substr(0, text.find('\n'))));
+}
+
 runtime::TensorView exchanged(const ExchangeTable& exchange, nb::handle tensor) {
   nb::dlpack::dltensor seen;
-  if (exchange.from_python(tensor.ptr(), &seen) != 0) throw nb::python_error();
+  if (exchange.from_python(tensor.ptr(), &seen) != 0) refuse_unseen();
   if (seen.device.device_type != nb::device::cpu::value) refuse_device(tensor);
   runtime::TensorView view;
   const bool is_float4 = seen.dtype.code == kFloat4Code;
@@ -211,6 +220,11 @@ bool is_plain_tensor(nb::handle object) {
   return torch != nullptr && is_plain(*torch, object);
 }
 
+bool is_recording() {
+  const Torch* torch = find_torch();
+  return torch != nullptr && !torch->count_modes.is_none() && nb::cast<int>(torch->count_modes()) > 0;
+}
+
 bool is_tensor(nb::handle object) {
   const Torch* torch = find_torch();
   return torch != nullptr && (is_plain(*torch, object) || PyObject_IsInstance(object.ptr(), torch->tensor.ptr()) == 1);
@@ -220,6 +234,9 @@ std::shared_ptr<TensorValue> tensor_value(nb::handle object) {
   const Torch* torch = find_torch();
   if (torch == nullptr) return nullptr;
   if (!is_plain(*torch, object) && PyObject_IsInstance(object.ptr(), torch->tensor.ptr()) != 1) return nullptr;
+  if (torch->is_negated(object).ptr() == Py_True)
+    raise(DiagnosticKind::bad_kernel_argument, "a tensor is the negative of what lies in its memory",
+          "call `.resolve_neg()` on it first");
   const bool exchanges = torch->exchange != nullptr && torch->exchange->from_python != nullptr;
   return std::make_shared<TensorValue>(nb::borrow(object),
                                        exchanges ? exchanged(*torch->exchange, object) : by_attributes(*torch, object));

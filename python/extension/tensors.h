@@ -29,6 +29,8 @@ std::shared_ptr<TensorValue> tensor_value(nb::handle object);
 // dispatches).
 bool is_plain_tensor(nb::handle object);
 bool is_tensor(nb::handle object);
+// Whether something looks on at all operators that are called, such as the recording of a graph.
+bool is_recording();
 
 // Raises for a tensor whose gradient the caller wants: kernels have no backward pass.
 void refuse_gradient(nb::handle tensor);

@@ -9,6 +9,7 @@ import json
 import linecache
 import pathlib
 import sys
+import threading
 import types
 
 import torch
@@ -16,6 +17,7 @@ import torch
 from tilepilot.errors import TilePilotError, warn
 from tilepilot.verified_model import Verification, verified_class
 
+_lock = threading.RLock()
 _FOLDER = "tilepilot.loaded"  # the package that loaded programs are modules of
 
 
@@ -42,8 +44,11 @@ def _module(path, text, strict, evidence):
     identity = _digest(repr((path, text, strict, evidence)))[:12]
     stem = "".join(letter if letter.isalnum() else "_" for letter in pathlib.Path(path).stem)
     name = f"{_FOLDER}.{stem}_{identity}"
-    if name in sys.modules:
-        return sys.modules[name]
+    with _lock:
+        return sys.modules.get(name) or _new_module(name, path, text, strict, evidence)
+
+
+def _new_module(name, path, text, strict, evidence):
     module = _run(name, path, text)
     made = getattr(module, "ModelNew", None)
     if not (isinstance(made, type) and issubclass(made, torch.nn.Module)):
@@ -151,4 +156,5 @@ def _read_model(file):
 def reference_module(evidence):
     """The model's file as a module."""
     name = f"{_FOLDER}.reference_{_digest(repr(evidence.model))[:12]}"
-    return sys.modules.get(name) or _run(name, *evidence.model)
+    with _lock:
+        return sys.modules.get(name) or _run(name, *evidence.model)

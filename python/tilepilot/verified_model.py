@@ -44,19 +44,12 @@ class Verification:
                 raise NotVerified(f"the model `{self.evidence.model[0]}` of `{self.path}` has no `{wanted}`")
         return module
 
-    @functools.cached_property
-    def target(self):
-        return self.certificate.get("verdict", {}).get("target", "cpu")
-
-    @functools.cached_property
-    def certificate(self):
-        return json.loads(self.evidence.certificate or "{}")
-
-    @functools.cached_property
-    def certified_inputs(self):
-        """Dtype and shape of each tensor, as the certificate says; empty: it does not."""
-        rows = self.certificate.get("reference", {}).get("inputs", [])
-        return [(tuple(row["shape"]), getattr(torch, row["dtype"], None)) for row in rows]
+    def __post_init__(self):
+        certificate = json.loads(self.evidence.certificate or "{}")
+        self.target = certificate.get("verdict", {}).get("target", "cpu")
+        # Shape and dtype of each tensor, as the certificate says; empty: it does not.
+        self.certified_inputs = [(tuple(row["shape"]), getattr(torch, row["dtype"], None))
+                                 for row in certificate.get("reference", {}).get("inputs", [])]
 
     @functools.cached_property
     def model_inputs(self):

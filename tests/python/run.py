@@ -32,7 +32,8 @@ class Teller:
 def main():
     package, *arguments = sys.argv[1:]
     package = os.path.abspath(package)
-    if not any(name.startswith("_core.") for name in os.listdir(os.path.join(package, "tilepilot"))):
+    built = os.path.join(package, "tilepilot")
+    if not os.path.isdir(built) or not any(name.startswith("_core.") for name in os.listdir(built)):
         skip("the Python package is not built: `scripts/setup --tests` builds it")
     for module in ("pytest", "torch"):
         if importlib.util.find_spec(module) is None:

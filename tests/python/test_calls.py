@@ -35,11 +35,25 @@ def test_other_tensors_are_refused_by_name(kernel):
         kernel(torch.ones(16, 16, dtype=torch.complex64))
 
 
-def test_tensors_elsewhere_are_refused(kernel):
-    with pytest.raises((tilepilot.ArgumentError, BufferError, RuntimeError)):
-        kernel._native(torch.ones(16, 16, device="meta"))
-    with pytest.raises((tilepilot.ArgumentError, BufferError, RuntimeError)):
-        kernel(torch.ones(16, 16).to_sparse())
+def test_tensors_without_plain_memory_are_refused(kernel):
+    x = torch.ones(16, 16)
+    with refused("no access to the memory"):
+        kernel(torch.ones(16, 16, device="meta"))
+    with refused("no access to the memory"):
+        kernel(x.to_sparse())
+    with refused("no access to the memory"):
+        torch.vmap(kernel)(torch.ones(3, 16, 16))
+    with refused("requires its gradient"):
+        torch.func.grad(lambda value: kernel(value).sum())(x)
+    with refused("the negative of what lies in its memory"):
+        kernel(torch.ones(16, 16, dtype=torch.complex64).conj().imag)
+
+
+def test_recorded_graphs_have_the_operator(kernel):
+    from torch.fx.experimental.proxy_tensor import make_fx
+    for mode in ("real", "fake"):
+        graph = make_fx(lambda value: kernel(value) + 1, tracing_mode=mode)(torch.ones(16, 16))
+        assert "torch.ops.tilepilot.scale" in graph.code
 
 
 def test_gradients_are_never_silently_lost(kernel):

@@ -172,6 +172,71 @@ print(make(8)(torch.ones(8)).tolist() == [2.0] * 8)
     assert run.stdout == "True\n", run.stderr
 
 
+def test_objects_of_python_are_equal_arguments_again():
+    traces = []
+    note = traces.append
+
+    @tilelang.jit
+    def converted(A, dtype):
+        M = T.const("M")
+        A: T.Tensor[[M], T.float32]
+        note(dtype)
+        B = T.empty((M,), dtype)
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(M):
+                B[i] = T.cast(A[i], dtype)
+        return B
+
+    x = torch.randn(16)
+    for _ in range(3):
+        assert converted(x, torch.float16).dtype == torch.float16
+        assert converted(x, torch.float64).dtype == torch.float64
+    assert traces == [torch.float16, torch.float64] * 2  # one to find the sizes, one for the program
+
+
+def test_helpers_may_use_all_of_python():
+    def first_line():
+        with open(__file__) as file:
+            return len(file.readline())
+
+    @T.prim_func
+    def reads(Y: T.Tensor((2,), "int32")):
+        with T.Kernel(1, threads=32):
+            Y[0] = first_line()
+            Y[1] = sorted([3, 1, 2], key=lambda value: -value)[0]
+
+    y = torch.zeros(2, dtype=torch.int32)
+    tilelang.compile(reads)(y)
+    assert y.tolist() == [len(open(__file__).readline()), 3]
+
+
+def test_endless_recursion_is_an_exception():
+    def deeper(n):
+        return deeper(n + 1)
+
+    endless = lambda n: endless(n + 1)  # noqa: E731
+    for body in (deeper, endless):
+        with pytest.raises(tilepilot.CompileError, match="nest more than|maximum recursion depth"):
+            elementwise(body)
+
+
+def test_methods_are_factories_too():
+    class Layer:
+        offset = 4
+
+        @tilelang.jit(out_idx=-1)
+        def kernel(self, n):
+            @T.prim_func
+            def shift(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32")):
+                with T.Kernel(1, threads=32):
+                    for i in T.Parallel(n):
+                        B[i] = A[i] + self.offset
+
+            return shift
+
+    assert torch.equal(Layer().kernel(4)(torch.zeros(4)), torch.full((4,), 4.0))
+
+
 def test_errors_have_the_line_and_carets():
     with pytest.raises(tilepilot.CompileError) as caught:
         @T.prim_func
