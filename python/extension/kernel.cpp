@@ -57,7 +57,7 @@ void Kernel::compile() {
   if (launcher().is_compiled()) return;
   DiagnosticList warnings;
   Result<std::shared_ptr<runtime::CompiledKernel>> built = [&] {
-    const GilRelease release;
+    const NativeWork work;
     return launcher().build({}, warnings);
   }();
   launcher().adopt(value_of(std::move(built)), warnings);

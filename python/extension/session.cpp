@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "compiler/runtime/library.h"
@@ -14,25 +15,40 @@
 namespace tilepilot::package {
 namespace {
 
+void take_gil(PyThreadState* state) {
+#if PY_VERSION_HEX >= 0x030D0000
+  while (Py_IsFinalizing()) pause();
+#else
+  while (_Py_IsFinalizing()) pause();
+#endif
+  PyEval_RestoreThread(state);
+}
+
 // As many threads as torch's operators use.
 int torch_threads() {
   const nb::object torch = nb::module_::import_("sys").attr("modules").attr("get")("torch");
   return torch.is_none() ? 0 : nb::cast<int>(torch.attr("get_num_threads")());
 }
 
-// The launch of a kernel: others may run Python meanwhile, and a fork waits for it.
-thread_local PyThreadState* launching = nullptr;
-
+// The launch of a kernel: others may run Python meanwhile.
 void on_launch(bool begins) {
-  std::shared_mutex& launches = Session::get().launches();
-  if (begins) {
-    launching = PyEval_SaveThread();
-    launches.lock_shared();
-  } else {
-    launches.unlock_shared();
-    GilRelease::take_back(std::exchange(launching, nullptr));
-  }
+  static thread_local std::optional<NativeWork> launch;
+  if (begins)
+    launch.emplace();
+  else
+    launch.reset();
 }
+
+// Without the GIL, but nothing that a fork would wait for.
+class GilRelease {
+ public:
+  GilRelease() : state_(PyEval_SaveThread()) {}
+  ~GilRelease() { take_gil(state_); }
+  GilRelease(const GilRelease&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
 
 void print(const char* stream, const std::string& text) {
   const nb::object file = nb::module_::import_("sys").attr(stream);
@@ -51,9 +67,9 @@ Session& Session::get() {
 Session::Session()
     : host_(make_tensor_host()),
       mutex_(std::make_unique<std::recursive_mutex>()),
-      launches_(std::make_unique<std::shared_mutex>()) {
+      native_gate_(std::make_unique<NativeGate>()) {
   interpreter_ = std::make_unique<stage::Interpreter>(sources_);
-  open_backend();
+  backend_ = runtime::cpu_backend({.compiler = {}, .cache = runtime::default_cache_directory(), .extra_flags = {}});
   stage::TileOptions options;
   options.backend = backend_.get();
   options.host = host_.get();
@@ -63,11 +79,6 @@ Session::Session()
   install_imports(*interpreter_);
   interpreter_->set_print([](const std::string& text) { print("stdout", text); });
   interpreter_->set_print_error([](const std::string& text) { print("stderr", text); });
-}
-
-void Session::open_backend() {
-  backend_ = runtime::cpu_backend({.compiler = {}, .cache = runtime::default_cache_directory(), .extra_flags = {}});
-  if (context_) context_->options.backend = backend_.get();
 }
 
 void Session::set_threads(int threads) {
@@ -84,12 +95,14 @@ void Session::before_fork() {
   if (made_ == nullptr) return;
   const GilRelease release;
   made_->mutex_->lock();
-  made_->launches_->lock();
+  made_->native_gate_->entrance.lock();
+  made_->native_gate_->inside.lock();
 }
 
 void Session::after_fork_in_parent() {
   if (made_ == nullptr) return;
-  made_->launches_->unlock();
+  made_->native_gate_->inside.unlock();
+  made_->native_gate_->entrance.unlock();
   made_->mutex_->unlock();
 }
 
@@ -97,16 +110,15 @@ void Session::after_fork_in_child() {
   if (made_ != nullptr) made_->leave_threads_behind();
 }
 
-// The threads are the parent's. What they may have held stays behind, never to be used or destroyed again.
+// The threads of the pool are the parent's, and so is the owner of the locks: they stay behind, never to be used or
+// destroyed again.
 void Session::leave_threads_behind() {
   if (parallel_for_) new runtime::ParallelFor(std::move(parallel_for_));
   parallel_for_ = nullptr;
-  (void)launches_.release();
+  (void)native_gate_.release();
   (void)mutex_.release();
-  (void)backend_.release();
-  launches_ = std::make_unique<std::shared_mutex>();
+  native_gate_ = std::make_unique<NativeGate>();
   mutex_ = std::make_unique<std::recursive_mutex>();
-  open_backend();
 }
 
 namespace {
@@ -128,13 +140,15 @@ SessionLock::~SessionLock() {
   mutex_.unlock();
 }
 
-void GilRelease::take_back(PyThreadState* state) {
-#if PY_VERSION_HEX >= 0x030D0000
-  while (Py_IsFinalizing()) pause();
-#else
-  while (_Py_IsFinalizing()) pause();
-#endif
-  PyEval_RestoreThread(state);
+NativeWork::NativeWork() : state_(PyEval_SaveThread()) {
+  Session::NativeGate& gate = Session::get().native_gate();
+  const std::lock_guard entered(gate.entrance);
+  gate.inside.lock_shared();
+}
+
+NativeWork::~NativeWork() {
+  Session::get().native_gate().inside.unlock_shared();
+  take_gil(state_);
 }
 
 }  // namespace tilepilot::package

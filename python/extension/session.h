@@ -7,6 +7,7 @@
 #include <nanobind/stl/string.h>
 
 #include <memory>
+#include <mutex>
 #include <shared_mutex>
 
 #include "compiler/runtime/kernel.h"
@@ -34,18 +35,22 @@ class Session {
   void set_threads(int threads);
   const runtime::ParallelFor& parallel_for();
 
-  // A process that forks may have threads that are half-way: nothing of theirs may be held then.
+  // A process that forks may have threads that are half-way, and what they hold then, the child holds for ever: a fork
+  // waits until no thread compiles or launches.
   static void before_fork();
   static void after_fork_in_parent();
   static void after_fork_in_child();
 
-  // Launches go on side by side; a fork waits for them.
-  std::shared_mutex& launches() { return *launches_; }
+  // Held while a thread compiles or launches, which go on side by side until a fork wants to begin.
+  struct NativeGate {
+    std::mutex entrance;
+    std::shared_mutex inside;
+  };
+  NativeGate& native_gate() { return *native_gate_; }
 
  private:
   friend class SessionLock;
   Session();
-  void open_backend();
   void leave_threads_behind();
 
   static Session* made_;  // null until the first use
@@ -55,7 +60,7 @@ class Session {
   std::unique_ptr<stage::Interpreter> interpreter_;
   std::shared_ptr<stage::TileContext> context_;
   std::unique_ptr<std::recursive_mutex> mutex_;
-  std::unique_ptr<std::shared_mutex> launches_;
+  std::unique_ptr<NativeGate> native_gate_;
   int threads_ = 0;
   runtime::ParallelFor parallel_for_;
 };
@@ -72,14 +77,13 @@ class SessionLock {
   std::recursive_mutex& mutex_;  // a fork puts another one in its place
 };
 
-// Lets others have the GIL for its lifetime. When Python ends meanwhile, the thread waits for the end of the process:
-// to take the GIL then would end it in the middle of C++ code.
-class GilRelease {
+// Lets others have the GIL for its lifetime, in which a thread may compile or launch. When Python ends meanwhile, the
+// thread waits for the end of the process: to take the GIL then would end it in the middle of C++ code.
+class NativeWork {
  public:
-  GilRelease() : state_(PyEval_SaveThread()) {}
-  ~GilRelease() { take_back(state_); }
-  GilRelease(const GilRelease&) = delete;
-  static void take_back(PyThreadState* state);
+  NativeWork();
+  ~NativeWork();
+  NativeWork(const NativeWork&) = delete;
 
  private:
   PyThreadState* state_;

@@ -9,15 +9,15 @@ import json
 import linecache
 import pathlib
 import sys
-import threading
 import types
 
 import torch
 
 from tilepilot.errors import TilePilotError, warn
+from tilepilot.locks import ForkSafeLock
 from tilepilot.verified_model import Verification, verified_class
 
-_lock = threading.RLock()
+_lock = ForkSafeLock()
 _FOLDER = "tilepilot.loaded"  # the package that loaded programs are modules of
 
 

@@ -2,20 +2,27 @@
 
 import hashlib
 import keyword
+import os
 
 import torch
 
+from tilepilot.locks import ForkSafeLock
+
 _library = torch.library.Library("tilepilot", "FRAGMENT")
 _operators = {}
+_lock = ForkSafeLock()
 
 
 def operator_for(native):
     """The operator of a kernel (`_core.Kernel`). Equal programs are one operator, also in another process."""
     text = f"{native.script()}\n{native.outputs}"
     name = f"{native.name}_{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-    if name not in _operators:
-        _operators[name] = Operator(name, native)
-    return _operators[name]
+    with _lock:
+        if name not in _operators:
+            # Another thread may have been half-way when this process was forked.
+            taken = hasattr(torch.ops.tilepilot, name)
+            _operators[name] = Operator(f"{name}_{os.getpid()}" if taken else name, native)
+        return _operators[name]
 
 
 class Operator:
