@@ -82,12 +82,18 @@ Session::Session()
 }
 
 void Session::set_threads(int threads) {
+  std::optional<GilRelease> release(std::in_place);
+  const std::lock_guard entrance(native_gate_->entrance);
+  const std::lock_guard nobody_inside(native_gate_->inside);
+  release.reset();
   threads_ = threads;
   parallel_for_ = nullptr;
 }
 
 const runtime::ParallelFor& Session::parallel_for() {
-  if (!parallel_for_) parallel_for_ = runtime::thread_pool(threads_ > 0 ? threads_ : torch_threads());
+  if (parallel_for_) return parallel_for_;
+  const int threads = threads_ > 0 ? threads_ : torch_threads();  // other threads may come here while Python runs
+  if (!parallel_for_) parallel_for_ = runtime::thread_pool(threads);
   return parallel_for_;
 }
 

@@ -50,8 +50,9 @@ struct ExchangeTable {
 
 // What is asked of torch once it is there.
 struct Torch {
-  nb::object tensor, parameter, empty, is_grad_enabled, count_modes, is_negated;
-  nb::object requires_grad = nb::str("requires_grad"), size_names = nb::make_tuple("dtype", "device");
+  nb::object tensor, parameter, empty, is_grad_enabled, count_modes;
+  nb::object requires_grad = nb::str("requires_grad"), is_negated = nb::str("is_neg"),
+             size_names = nb::make_tuple("dtype", "device");
   std::map<PyObject*, const ElementType*> types;  // by torch.dtype
   nb::object dtypes[std::size(kElementTypes)];
   nb::object float4;  // null in old versions
@@ -69,7 +70,6 @@ const Torch* find_torch() {
   made->empty = module.attr("empty");
   made->is_grad_enabled = module.attr("is_grad_enabled");
   made->count_modes = nb::getattr(module.attr("_C"), "_len_torch_dispatch_stack", nb::none());
-  made->is_negated = module.attr("is_neg");
   for (size_t k = 0; k < std::size(kElementTypes); ++k) {
     const nb::object dtype = nb::getattr(module, kElementTypes[k].torch_name, nb::none());
     if (dtype.is_none()) continue;
@@ -144,6 +144,12 @@ runtime::TensorView by_attributes(const Torch& torch, nb::handle tensor) {
   return view;
 }
 
+std::shared_ptr<TensorValue> seen(const Torch& torch, nb::handle object) {
+  const bool exchanges = torch.exchange != nullptr && torch.exchange->from_python != nullptr;
+  return std::make_shared<TensorValue>(nb::borrow(object),
+                                       exchanges ? exchanged(*torch.exchange, object) : by_attributes(torch, object));
+}
+
 bool is_plain(const Torch& torch, nb::handle object) {
   auto* type = reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()));
   return type == torch.tensor.ptr() || type == torch.parameter.ptr();
@@ -201,7 +207,7 @@ class PythonTensors final : public stage::TensorHost {
     PyObject* const arguments[] = {extents.ptr(), dtype.ptr(), device};
     PyObject* made = PyObject_Vectorcall(torch.empty.ptr(), arguments, 1, torch.size_names.ptr());
     if (made == nullptr) throw nb::python_error();
-    return Value(tensor_value(nb::steal(made)));
+    return Value(seen(torch, nb::steal(made)));
   }
 };
 
@@ -234,12 +240,12 @@ std::shared_ptr<TensorValue> tensor_value(nb::handle object) {
   const Torch* torch = find_torch();
   if (torch == nullptr) return nullptr;
   if (!is_plain(*torch, object) && PyObject_IsInstance(object.ptr(), torch->tensor.ptr()) != 1) return nullptr;
-  if (torch->is_negated(object).ptr() == Py_True)
+  const nb::object negated = nb::steal(PyObject_CallMethodNoArgs(object.ptr(), torch->is_negated.ptr()));
+  if (!negated.is_valid()) throw nb::python_error();
+  if (negated.ptr() == Py_True)
     raise(DiagnosticKind::bad_kernel_argument, "a tensor is the negative of what lies in its memory",
           "call `.resolve_neg()` on it first");
-  const bool exchanges = torch->exchange != nullptr && torch->exchange->from_python != nullptr;
-  return std::make_shared<TensorValue>(nb::borrow(object),
-                                       exchanges ? exchanged(*torch->exchange, object) : by_attributes(*torch, object));
+  return seen(*torch, object);
 }
 
 void refuse_gradient(nb::handle tensor) {

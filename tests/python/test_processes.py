@@ -3,6 +3,7 @@
 import os
 import threading
 
+import tilepilot
 import torch
 
 from programs import added, scaled
@@ -73,6 +74,20 @@ def test_forked_processes_call_while_threads_do():
         children.append(child)
     joined(threads, raised)
     assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0] * 6
+
+
+def test_the_number_of_threads_may_change_while_kernels_run():
+    big = torch.randn(4096, 256)
+    kernel = scaled(4096, 256, 2)
+
+    def call(_):
+        for _ in range(30):
+            assert torch.equal(kernel(big), big * 2)
+
+    threads, raised = together(3, call)
+    for count in (1, 3, 2, 0) * 5:
+        tilepilot.set_num_threads(count)
+    joined(threads, raised)
 
 
 def test_a_cache_that_cannot_be_written_is_told_and_done_without(python, tmp_path):
