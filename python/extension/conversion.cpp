@@ -1,9 +1,11 @@
 #include "python/extension/conversion.h"
 
+#include <map>
 #include <optional>
 
 #include "compiler/stage/python/containers.h"
 #include "compiler/stage/python/integers.h"
+#include "compiler/stage/tile/dtypes.h"
 #include "python/extension/errors.h"
 #include "python/extension/imports.h"
 #include "python/extension/python_object.h"
@@ -63,8 +65,16 @@ std::optional<Value> number_or_text(nb::handle object) {
   if (PyBool_Check(raw)) return Value(raw == Py_True);
   if (PyLong_Check(raw)) return integer_value(object);
   if (PyFloat_Check(raw)) return Value(PyFloat_AsDouble(raw));
-  if (PyUnicode_Check(raw)) return Value(nb::cast<std::string>(nb::str(object)));
+  if (PyUnicode_CheckExact(raw)) return Value(nb::cast<std::string>(nb::borrow<nb::str>(object)));
   return std::nullopt;
+}
+
+// Of an object of our Python code that stands for a value of the language.
+std::optional<Value> stood_for(nb::handle object) {
+  StageValue* held = nullptr;
+  const nb::object value = nb::getattr(object, "__tilepilot_value__", nb::none());
+  if (!nb::try_cast(value, held, false) || held == nullptr) return std::nullopt;
+  return held->value;
 }
 
 std::optional<Value> container(nb::handle object) {
@@ -97,7 +107,16 @@ nb::object dict(const stage::DictObject& from) {
   return made;
 }
 
+// The one string for each element type that stands for it in Python.
+nb::object dtype_to_python(const Value& value, ir::DType type) {
+  static auto* known = new std::map<std::string, nb::object>();
+  nb::object& entry = (*known)[ir::to_string(type)];
+  if (!entry.is_valid()) entry = nb::module_::import_("tilepilot.dtypes").attr("DType")(nb::cast(StageValue{value}));
+  return entry;
+}
+
 nb::object object_to_python(const Value& value) {
+  if (auto* dtype = value.get_if<stage::DTypeObject>()) return dtype_to_python(value, dtype->dtype);
   if (auto* object = value.get_if<PythonObject>()) return object->object;
   if (auto* tensor = value.get_if<TensorValue>()) return tensor->object;
   if (auto* tuple = value.get_if<stage::TupleObject>()) return sequence(tuple->items, true);
@@ -128,9 +147,10 @@ Value to_value(nb::handle object) {
     return *builtin;
   } else if (is_numpy_scalar(object)) {
     return to_value(object.attr("item")());
-  } else if (const nb::object stands_for = nb::getattr(object, "__tilepilot_value__", nb::none());
-             nb::try_cast(stands_for, held, false) && held != nullptr) {
-    return held->value;
+  } else if (auto value = stood_for(object)) {
+    return *std::move(value);
+  } else if (PyUnicode_Check(object.ptr())) {
+    return Value(nb::cast<std::string>(nb::str(object)));
   }
   return Value(python_object(object));
 }

@@ -1,6 +1,7 @@
 """Tile programs in real Python: what their functions see of it."""
 
 import math
+import pickle
 import types
 
 import pytest
@@ -148,6 +149,8 @@ def test_names_of_the_language_are_values_of_python():
     assert T.ceildiv(10, 3) == 4
     assert T.float16 == "float16" and T.float16 != "float32" and {T.float16: 1}[T.float16] == 1
     assert T.float16.as_torch() is torch.float16 and str(T.bfloat16) == "bfloat16"
+    assert getattr(torch, T.float16) is torch.float16 and isinstance(T.float16, str) and T.float16 is T.float16
+    assert pickle.loads(pickle.dumps(T.int8)) is T.int8 and T.float32(1) is not None
     assert hasattr(T, "gemm") and not hasattr(T, "gemmm") and "gemm" in dir(T)
     assert tilelang.next_power_of_2(33) == 64
 

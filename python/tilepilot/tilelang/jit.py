@@ -85,7 +85,7 @@ def _made_by(function, args, kwargs):
 def _frozen(value):
     """Something hashable that stands for an argument."""
     if isinstance(value, _core.Value):
-        return ("dtype", str(value)) if value.type_name == "dtype" else ("value", id(value))
+        return "value", id(value)
     if isinstance(value, (list, tuple)):
         return type(value), tuple(map(_frozen, value))
     if isinstance(value, dict):
