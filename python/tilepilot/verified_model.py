@@ -95,14 +95,22 @@ def _tensors(values):
             yield from _tensors(value)
 
 
-def _obstacle(model, verification, args, kwargs):
-    """Why the kernels are not for this call; None: they are."""
+def _fits(value, expected):
+    """Whether a tensor is as the certificate says. This is asked before every call."""
+    shape, dtype = expected
+    return (isinstance(value, torch.Tensor) and value.shape == shape and value.dtype is dtype
+            and value.is_contiguous() and value.device.type == "cpu")
+
+
+def _input_obstacle(verification, args, kwargs):
+    """What of the inputs is none that the program was verified for; None: nothing."""
     if kwargs:
         return Obstacle("names", "its inputs are given by name")
-    if verification.target != "cpu":
-        return Obstacle("target", f"it was verified on `{verification.target}`, and kernels run on the processor here")
+    certified = verification.certified_inputs
+    if certified and len(args) == len(certified) and all(map(_fits, args, certified)):
+        return None
     only_tensors = all(isinstance(value, torch.Tensor) for value in args)
-    wanted = (only_tensors and verification.certified_inputs) or verification.model_inputs
+    wanted = (only_tensors and certified) or verification.model_inputs
     if len(args) != len(wanted):
         return Obstacle("count", f"it has {len(args)} inputs, and not {len(wanted)}")
     for position, (value, expected) in enumerate(zip(args, wanted)):
@@ -113,11 +121,18 @@ def _obstacle(model, verification, args, kwargs):
             return Obstacle("device", f"an input is on `{tensor.device}`")
         if not tensor.is_contiguous():
             return Obstacle("strides", "an input is not contiguous")
+    return None
+
+
+def _obstacle(model, verification, args, kwargs):
+    """Why the kernels are not for this call; None: they are."""
+    if verification.target != "cpu":
+        return Obstacle("target", f"it was verified on `{verification.target}`, and kernels run on the processor here")
     if torch.is_autocast_enabled("cpu"):
         return Obstacle("autocast", "autocast is on")
     if model._differs_by_mode and not model.training:
         return Obstacle("mode", "the model is in evaluation mode, and was verified in training mode")
-    return None
+    return _input_obstacle(verification, args, kwargs)
 
 
 class _WithReferenceGradient(torch.autograd.Function):
