@@ -60,7 +60,9 @@ void print(const char* stream, const std::string& text) {
 Session* Session::made_ = nullptr;
 
 Session& Session::get() {
-  if (made_ == nullptr) made_ = new Session();  // under the GIL
+  if (made_ != nullptr) return *made_;
+  auto* session = new Session();  // calls Python, which may let another thread come here
+  if (made_ == nullptr) made_ = session;
   return *made_;
 }
 

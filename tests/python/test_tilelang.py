@@ -153,6 +153,9 @@ def test_names_of_the_language_are_values_of_python():
     assert pickle.loads(pickle.dumps(T.int8)) is T.int8 and T.float32(1) is not None
     assert hasattr(T, "gemm") and not hasattr(T, "gemmm") and "gemm" in dir(T)
     assert tilelang.next_power_of_2(33) == 64
+    names = {}
+    exec("from tilepilot.tilelang.language import *", names)
+    assert {"gemm", "Tensor", "prim_func", "__exp"} <= set(names)
 
 
 def test_annotations_may_be_text(python):

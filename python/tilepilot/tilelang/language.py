@@ -20,7 +20,7 @@ def macro(func=None):
 def __getattr__(name):
     if name == "__all__":
         return __dir__()
-    if name.startswith("__"):  # Python asks for these itself
+    if name.startswith("__") and name.endswith("__"):  # Python asks for these itself
         raise AttributeError(name)
     return getattr(_names, name)
 
