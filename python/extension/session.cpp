@@ -84,12 +84,15 @@ Session::Session()
 }
 
 void Session::set_threads(int threads) {
-  std::optional<GilRelease> release(std::in_place);
+  threads_ = threads;
+  if (!parallel_for_) return;
+  // Launches that are about to begin find a pool: they cannot make one, without the GIL.
+  runtime::ParallelFor pool = runtime::thread_pool(threads > 0 ? threads : torch_threads());
+  std::optional<GilRelease> waiting(std::in_place);
   const std::lock_guard entrance(native_gate_->entrance);
   const std::lock_guard nobody_inside(native_gate_->inside);
-  release.reset();
-  threads_ = threads;
-  parallel_for_ = nullptr;
+  waiting.reset();
+  parallel_for_.swap(pool);
 }
 
 const runtime::ParallelFor& Session::parallel_for() {
