@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "eval/eager_times.h"
-#include "eval/preflight.h"
+#include "eval/graph/preflight.h"
+#include "eval/profile/eager_times.h"
 
 namespace tilepilot::agent {
 

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "agent/model_line.h"
+#include "agent/generate/model_line.h"
 #include "compiler/runtime/process.h"
 #include "compiler/source/file.h"
 #include "compiler/untrusted/printable.h"

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "eval/reference.h"
+#include "eval/graph/reference.h"
 
 namespace tilepilot::agent {
 

@@ -35,8 +35,8 @@ enum class Outcome {
 std::string_view to_string(Outcome outcome);
 std::optional<Outcome> parse_outcome(std::string_view name);
 
-struct Profile;     // eval/profile.h
-struct EagerTimes;  // eval/eager_times.h
+struct Profile;     // eval/profile/profile.h
+struct EagerTimes;  // eval/profile/eager_times.h
 
 struct Timing {
   double median_us = 0;

@@ -5,12 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "eval/compiled_process.h"
 #include "eval/diagnostic_json.h"
-#include "eval/eager_times.h"
+#include "eval/graph/reference.h"
 #include "eval/judge.h"
-#include "eval/reference.h"
-#include "eval/worker_process.h"
+#include "eval/process/compiled_process.h"
+#include "eval/process/worker_process.h"
+#include "eval/profile/eager_times.h"
 
 namespace tilepilot::eval {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "eval/diagnostic_json.h"
 #include "eval/judge.h"
-#include "eval/profile.h"
+#include "eval/profile/profile.h"
 #include "eval/stage_text.h"
 
 namespace tilepilot::eval {

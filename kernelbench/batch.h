@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "agent/improve.h"
+#include "agent/generate/improve.h"
 #include "kernelbench/batch_store.h"
 
 namespace tilepilot::kernelbench {

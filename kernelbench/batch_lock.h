@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "eval/wire.h"
+#include "eval/process/wire.h"
 
 namespace tilepilot::kernelbench {
 

@@ -49,7 +49,7 @@ struct Entry {
   std::vector<TensorShape> inputs, outputs;  // of the model
   std::string licence;                       // SPDX identifier; empty: not stated
   std::string model_source;      // the model that it is a program for; empty: the program holds it, or not known
-  std::string task = "{}";       // JSON object: how the model was exported and judged (agent/corpus_entry.h)
+  std::string task = "{}";       // JSON object: how the model was exported and judged (agent/store/corpus_entry.h)
   std::string lineage = "{}";    // JSON object: run, attempt, author, entries that were shown
   std::string toolchain = "{}";  // JSON object: compiler, driver and TilePilot it was proven with
   std::string certificate;       // JSON object; empty: none

@@ -232,7 +232,7 @@ CREATE TABLE lesson (
     R"sql(
 ALTER TABLE attempt ADD COLUMN changes INTEGER;   -- number of the attempt that it is a change of; NULL: written anew
 ALTER TABLE attempt ADD COLUMN exchange INTEGER;  -- number of the exchange whose reply it is from; NULL: not known
-ALTER TABLE attempt ADD COLUMN variant INTEGER NOT NULL DEFAULT 0;  -- 1: a change in numbers alone (agent/tuning.h)
+ALTER TABLE attempt ADD COLUMN variant INTEGER NOT NULL DEFAULT 0;  -- 1: a change in numbers alone (agent/generate/tuning.h)
 )sql",
 };
 

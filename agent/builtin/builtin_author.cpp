@@ -9,7 +9,7 @@
 
 #include "agent/builtin/gpu_tiles.h"
 #include "agent/builtin/plan.h"
-#include "agent/builtin/program_writer.h"
+#include "agent/builtin/writer/program_writer.h"
 
 namespace tilepilot::agent {
 

@@ -2,7 +2,7 @@
 // variants that the verdicts ask for.
 #pragma once
 
-#include "agent/author.h"
+#include "agent/generate/author.h"
 
 namespace tilepilot::agent {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string_view>
 
-#include "agent/builtin/product_prologue.h"
 #include "agent/builtin/tile_plan.h"
+#include "agent/builtin/writer/product_prologue.h"
 #include "compiler/targets/gpu/estimate/tiles.h"
 
 namespace tilepilot::agent::builtin {

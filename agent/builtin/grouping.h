@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "agent/builtin/axes.h"
+#include "agent/builtin/import/axes.h"
 
 namespace tilepilot::agent::builtin {
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "agent/builtin/constants.h"
 #include "agent/builtin/gpu_tiles.h"
-#include "agent/builtin/names.h"
-#include "agent/builtin/simplify.h"
+#include "agent/builtin/import/constants.h"
+#include "agent/builtin/import/simplify.h"
+#include "agent/builtin/writer/names.h"
 
 namespace tilepilot::agent::builtin {
 

@@ -1,8 +1,8 @@
 // The whole plan for a graph: its primitives, which groups become kernels with which text, and what stays with PyTorch.
 #pragma once
 
-#include "agent/builtin/import.h"
-#include "agent/builtin/kernel_writer.h"
+#include "agent/builtin/import/import.h"
+#include "agent/builtin/writer/kernel_writer.h"
 
 namespace tilepilot::agent::builtin {
 

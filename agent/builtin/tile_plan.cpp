@@ -49,9 +49,9 @@ AtomStrides output_strides(const PrimitiveGraph& graph, const Group& group, int 
   return result;
 }
 
-class Planner {
+class TilePlanner {
  public:
-  Planner(const PrimitiveGraph& graph, const Group& group, const TileSizes& sizes)
+  TilePlanner(const PrimitiveGraph& graph, const Group& group, const TileSizes& sizes)
       : graph_(graph), group_(group), sizes_(sizes) {
     for (auto& [id, strides] : group.axes.leaf_strides) tensors_[id] = strides;
     for (int id : group.outputs) tensors_[id] = output_strides(graph, group, id);
@@ -217,7 +217,7 @@ class Planner {
 }  // namespace
 
 TilePlan plan_tiles(const PrimitiveGraph& graph, const Group& group, const TileSizes& sizes) {
-  return Planner(graph, group, sizes).run();
+  return TilePlanner(graph, group, sizes).run();
 }
 
 }  // namespace tilepilot::agent::builtin

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "agent/llm/endpoint/spending.h"
-#include "agent/run_store.h"
+#include "agent/store/run_store.h"
 
 namespace tilepilot::agent {
 

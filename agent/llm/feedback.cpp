@@ -6,7 +6,7 @@
 #include <cctype>
 #include <set>
 
-#include "agent/finalists.h"
+#include "agent/generate/finalists.h"
 #include "agent/llm/language_card.h"
 #include "agent/llm/memory_text.h"
 #include "agent/llm/profile_text.h"

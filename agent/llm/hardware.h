@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "eval/roofline.h"
+#include "eval/graph/roofline.h"
 
 namespace tilepilot::agent {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "agent/llm/quotation.h"
-#include "compiler/stage/tile/tables.h"
+#include "compiler/stage/tile/operators/tables.h"
 
 namespace tilepilot::agent {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <deque>
 
-#include "agent/finalists.h"
+#include "agent/generate/finalists.h"
 #include "agent/llm/answer.h"
 #include "agent/llm/feedback.h"
 #include "agent/llm/quotation.h"

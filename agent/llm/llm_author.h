@@ -5,7 +5,7 @@
 #include <functional>
 #include <memory>
 
-#include "agent/author.h"
+#include "agent/generate/author.h"
 #include "agent/llm/endpoint/chat.h"
 #include "agent/llm/prompt.h"
 

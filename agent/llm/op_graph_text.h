@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "eval/eager_times.h"
-#include "eval/preflight.h"
+#include "eval/graph/preflight.h"
+#include "eval/profile/eager_times.h"
 
 namespace tilepilot::agent {
 

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "agent/llm/quotation.h"
-#include "eval/profile_text.h"
+#include "eval/profile/profile_text.h"
 
 namespace tilepilot::agent {
 namespace {

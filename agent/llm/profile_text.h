@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "agent/llm/prompt.h"
-#include "eval/profile.h"
+#include "eval/profile/profile.h"
 
 namespace tilepilot::agent {
 

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/author.h"
-#include "eval/eager_times.h"
-#include "eval/preflight.h"
+#include "agent/generate/author.h"
+#include "eval/graph/preflight.h"
+#include "eval/profile/eager_times.h"
 #include "retrieval/corpus.h"
 #include "retrieval/lessons.h"
 

@@ -10,7 +10,7 @@
 #include <memory>
 #include <type_traits>
 
-#include "compiler/stage/python/native.h"
+#include "compiler/stage/python/objects/native.h"
 #include "eval/host/edge.h"
 #include "eval/host/host_state.h"
 

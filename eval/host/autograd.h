@@ -6,7 +6,7 @@
 
 #include <exception>
 
-#include "compiler/stage/python/objects.h"
+#include "compiler/stage/python/objects/objects.h"
 
 namespace tilepilot::eval {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "eval/host/module.h"
+#include "eval/host/layers/module.h"
 
 namespace tilepilot::eval {
 

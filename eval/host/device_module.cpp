@@ -4,7 +4,7 @@
 #include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include "compiler/stage/python/native.h"
+#include "compiler/stage/python/objects/native.h"
 #include "eval/host/edge.h"
 #include "eval/torch/gpu.h"
 

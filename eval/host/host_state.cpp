@@ -9,8 +9,8 @@
 #include "eval/host/callable.h"
 #include "eval/host/device_module.h"
 #include "eval/host/edge.h"
-#include "eval/host/moved_tensors.h"
 #include "eval/host/namespaces.h"
+#include "eval/host/tensors/moved_tensors.h"
 
 namespace tilepilot::eval {
 

@@ -15,8 +15,8 @@
 
 #include "compiler/runtime/cuda/driver.h"
 #include "eval/host/arguments.h"
-#include "eval/host/call_memory.h"
-#include "eval/host/tensor_object.h"
+#include "eval/host/tensors/call_memory.h"
+#include "eval/host/tensors/tensor_object.h"
 
 namespace tilepilot::eval {
 

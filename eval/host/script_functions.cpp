@@ -3,7 +3,7 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 
-#include "compiler/stage/python/native.h"
+#include "compiler/stage/python/objects/native.h"
 #include "eval/host/autograd.h"
 #include "eval/host/edge.h"
 #include "eval/host/host_state.h"

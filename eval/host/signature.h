@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/stage/python/objects.h"
+#include "compiler/stage/python/objects/objects.h"
 
 namespace tilepilot::eval {
 

@@ -9,14 +9,14 @@
 
 #include <limits>
 
-#include "compiler/stage/python/native.h"
+#include "compiler/stage/python/objects/native.h"
 #include "eval/host/autograd.h"
 #include "eval/host/callable.h"
 #include "eval/host/edge.h"
 #include "eval/host/embedded_python.h"
 #include "eval/host/host_state.h"
-#include "eval/host/indexing.h"
 #include "eval/host/namespaces.h"
+#include "eval/host/tensors/indexing.h"
 
 namespace tilepilot::eval {
 

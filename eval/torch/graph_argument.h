@@ -7,7 +7,7 @@
 #include <functional>
 #include <optional>
 
-#include "eval/reference.h"
+#include "eval/graph/reference.h"
 
 namespace tilepilot::eval {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "compiler/diagnostics/result.h"
-#include "eval/reference.h"
+#include "eval/graph/reference.h"
 #include "eval/torch/safetensors.h"
 
 namespace tilepilot::eval {

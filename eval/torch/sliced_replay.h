@@ -1,12 +1,12 @@
-// Runs a graph in float64 slice by slice, as eval/graph_slices.h planned it: only a slice of the inputs and of what
-// nodes make is in memory in float64, beside the whole weights and outputs.
+// Runs a graph in float64 slice by slice, as eval/graph/graph_slices.h planned it: only a slice of the inputs and of
+// what nodes make is in memory in float64, beside the whole weights and outputs.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <vector>
 
-#include "eval/graph_slices.h"
+#include "eval/graph/graph_slices.h"
 #include "eval/torch/replay.h"
 
 namespace tilepilot::eval {

@@ -5,8 +5,8 @@
 #include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include "eval/process/wire.h"
 #include "eval/torch/gpu.h"
-#include "eval/wire.h"
 
 namespace tilepilot::eval {
 namespace {

@@ -19,7 +19,7 @@
 #include "compiler/source/file.h"
 #include "compiler/syntax/parser.h"
 #include "eval/host/torch_host.h"
-#include "eval/profile_text.h"
+#include "eval/profile/profile_text.h"
 #include "eval/torch/gpu.h"
 #include "eval/worker/crash_report.h"
 #include "eval/worker/target_backend.h"

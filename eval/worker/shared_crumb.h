@@ -6,7 +6,7 @@
 #include <string>
 
 #include "compiler/stage/python/interpreter.h"
-#include "eval/wire.h"
+#include "eval/process/wire.h"
 
 namespace tilepilot::eval {
 

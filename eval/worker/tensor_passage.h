@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "compiler/runtime/cuda/shared_memory.h"
-#include "eval/wire.h"
+#include "eval/process/wire.h"
 
 namespace tilepilot::eval {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "compiler/stage/python/containers.h"
+#include "compiler/stage/python/containers/containers.h"
 #include "compiler/stage/python/script.h"
 #include "compiler/syntax/parser.h"
 #include "compiler/syntax/print.h"

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "compiler/stage/python/containers.h"
+#include "compiler/stage/python/containers/containers.h"
 
 namespace tilepilot::eval {
 

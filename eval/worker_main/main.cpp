@@ -11,11 +11,11 @@
 
 #include "compiler/runtime/library.h"
 #include "compiler/runtime/target.h"
-#include "eval/fork_server.h"
+#include "eval/process/fork_server.h"
+#include "eval/process/worker_process.h"
 #include "eval/worker/candidate/candidate_process.h"
 #include "eval/worker/judge/judge_process.h"
 #include "eval/worker/script.h"
-#include "eval/worker_process.h"
 
 namespace {
 

@@ -3,9 +3,9 @@
 #include <map>
 #include <optional>
 
-#include "compiler/stage/python/containers.h"
-#include "compiler/stage/python/integers.h"
-#include "compiler/stage/tile/dtypes.h"
+#include "compiler/stage/python/containers/containers.h"
+#include "compiler/stage/python/evaluation/integers.h"
+#include "compiler/stage/tile/library/dtypes.h"
 #include "python/extension/errors.h"
 #include "python/extension/imports.h"
 #include "python/extension/python_object.h"

@@ -6,7 +6,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
-#include "compiler/stage/python/value.h"
+#include "compiler/stage/python/objects/value.h"
 
 namespace tilepilot::package {
 

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "compiler/stage/python/scope.h"
+#include "compiler/stage/python/evaluation/scope.h"
 #include "compiler/syntax/parser.h"
 #include "python/extension/conversion.h"
 #include "python/extension/errors.h"

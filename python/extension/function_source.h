@@ -6,7 +6,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
-#include "compiler/stage/python/classes.h"
+#include "compiler/stage/python/objects/classes.h"
 
 namespace tilepilot::package {
 

@@ -4,7 +4,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
-#include "compiler/stage/tile/jit.h"
+#include "compiler/stage/tile/library/jit.h"
 
 namespace tilepilot::package {
 

@@ -2,7 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
-#include "compiler/stage/tile/prim_func.h"
+#include "compiler/stage/tile/library/prim_func.h"
 #include "python/extension/conversion.h"
 #include "python/extension/errors.h"
 #include "python/extension/function_source.h"

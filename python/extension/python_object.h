@@ -6,7 +6,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
-#include "compiler/stage/python/objects.h"
+#include "compiler/stage/python/objects/objects.h"
 
 namespace tilepilot::package {
 

@@ -11,7 +11,7 @@
 #include <shared_mutex>
 
 #include "compiler/runtime/kernel.h"
-#include "compiler/stage/tile/context.h"
+#include "compiler/stage/tile/kernel/context.h"
 
 namespace tilepilot::package {
 

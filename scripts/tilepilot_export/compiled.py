@@ -1,5 +1,5 @@
 """A model under torch.compile, which runs the batches of calls that the judge asks for
-(eval/worker/judge/compiled_side.cpp). The judge owns the clock; on a GPU events are read here."""
+(eval/worker/judge/timing/compiled_side.cpp). The judge owns the clock; on a GPU events are read here."""
 
 import ctypes
 import math

@@ -1,4 +1,4 @@
-"""Messages and tensors between the judge and this process: eval/wire.cpp and eval/worker/tensor_passage.cpp."""
+"""Messages and tensors between the judge and this process: eval/process/wire.cpp and eval/worker/tensor_passage.cpp."""
 
 import ctypes
 import fcntl

@@ -2,13 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "agent/builtin/forward_writer.h"
 #include "agent/builtin/gpu_tiles.h"
 #include "agent/builtin/grouping.h"
-#include "agent/builtin/model_source.h"
-#include "agent/builtin/simplify.h"
-#include "agent/builtin/tensor_access.h"
+#include "agent/builtin/import/simplify.h"
 #include "agent/builtin/tile_plan.h"
+#include "agent/builtin/writer/forward_writer.h"
+#include "agent/builtin/writer/model_source.h"
+#include "agent/builtin/writer/tensor_access.h"
 
 namespace tilepilot::agent::builtin {
 namespace {

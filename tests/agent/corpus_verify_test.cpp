@@ -1,12 +1,12 @@
 // Entries are proven again where something has changed; what fails goes into quarantine, and nothing else does.
-#include "agent/corpus_verify.h"
+#include "agent/store/corpus_verify.h"
 
 #include <gmock/gmock.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
-#include "agent/corpus_entry.h"
+#include "agent/store/corpus_entry.h"
 
 namespace tilepilot::agent {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "agent/improve.h"
+#include "agent/generate/improve.h"
 #include "agent/llm/llm_author.h"
 #include "tests/agent/stored_run.h"
 #include "tests/chat_server.h"

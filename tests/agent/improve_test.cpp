@@ -1,5 +1,5 @@
 // The improve loop with an author, a judge and a clock that do as they are told.
-#include "agent/improve.h"
+#include "agent/generate/improve.h"
 
 #include <gmock/gmock.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // What attempts teach: changes between programs, by what they mended or how much faster they made them.
-#include "agent/learning.h"
+#include "agent/store/learning.h"
 
 #include <gmock/gmock.h>
 #include <unistd.h>

@@ -9,11 +9,11 @@
 #include <deque>
 #include <sstream>
 
+#include "agent/generate/mixed_author.h"
 #include "agent/llm/answer.h"
 #include "agent/llm/feedback.h"
 #include "agent/llm/language_card.h"
-#include "agent/mixed_author.h"
-#include "compiler/stage/tile/tables.h"
+#include "compiler/stage/tile/operators/tables.h"
 
 namespace tilepilot::agent {
 namespace {

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <ctime>
 
-#include "agent/improve.h"
+#include "agent/generate/improve.h"
 #include "agent/llm/llm_author.h"
 #include "tests/agent/stored_run.h"
 #include "tests/chat_server.h"

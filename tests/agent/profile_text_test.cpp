@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "agent/llm/feedback.h"
-#include "eval/profile_record.h"
+#include "eval/profile/profile_record.h"
 
 namespace tilepilot::agent {
 namespace {

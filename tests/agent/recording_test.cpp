@@ -1,5 +1,5 @@
 // Runs that are kept to be played again.
-#include "agent/recording.h"
+#include "agent/store/recording.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "agent/run_store.h"
+#include "agent/store/run_store.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // Programs that were verified before for the same graph.
-#include "agent/stored_author.h"
+#include "agent/generate/stored_author.h"
 
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "agent/generate.h"
+#include "agent/generate/generate.h"
 
 namespace tilepilot::agent {
 namespace {

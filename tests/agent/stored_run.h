@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "agent/run_store.h"
+#include "agent/store/run_store.h"
 
 namespace tilepilot::agent {
 

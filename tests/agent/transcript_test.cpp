@@ -1,11 +1,11 @@
 // Runs as pages and as training records.
-#include "agent/transcript.h"
+#include "agent/store/transcript.h"
 
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
 
-#include "agent/line_diff.h"
+#include "agent/store/line_diff.h"
 #include "tests/agent/stored_run.h"
 
 namespace tilepilot::agent {

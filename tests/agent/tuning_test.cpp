@@ -1,5 +1,5 @@
 // Numbers that programs leave open, and the search over them.
-#include "agent/tuning.h"
+#include "agent/generate/tuning.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // What a candidate's process can still do, and who compiles for it. Each layer that this machine lacks is a skip.
-#include "eval/candidate_confinement.h"
+#include "eval/process/candidate_confinement.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -19,8 +19,8 @@
 #include <thread>
 
 #include "compiler/untrusted/compiler_socket.h"
-#include "eval/compiler_broker.h"
-#include "eval/output_tap.h"
+#include "eval/process/compiler_broker.h"
+#include "eval/process/output_tap.h"
 
 // The sanitizers' own run time makes calls and threads that a confined process may not.
 #ifndef TILEPILOT_SANITIZED

@@ -1,5 +1,5 @@
+#include "eval/graph/reference.h"
 #include "eval/judge.h"
-#include "eval/reference.h"
 #include "tests/golden_diagnostic.h"
 
 namespace tilepilot::eval {

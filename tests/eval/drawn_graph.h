@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "eval/reference.h"
+#include "eval/graph/reference.h"
 
 namespace tilepilot::eval::testing {
 

@@ -1,5 +1,5 @@
 // The fork server, with processes of this test's own in place of LibTorch's.
-#include "eval/fork_server.h"
+#include "eval/process/fork_server.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

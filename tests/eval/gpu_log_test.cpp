@@ -1,4 +1,4 @@
-#include "eval/gpu_log.h"
+#include "eval/process/gpu_log.h"
 
 #include <gmock/gmock.h>
 

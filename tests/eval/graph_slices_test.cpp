@@ -1,10 +1,10 @@
 // Which graphs can be run in slices, and along which axis.
-#include "eval/graph_slices.h"
+#include "eval/graph/graph_slices.h"
 
 #include <gmock/gmock.h>
 
-#include "eval/graph_cost.h"
-#include "eval/preflight.h"
+#include "eval/graph/graph_cost.h"
+#include "eval/graph/preflight.h"
 #include "tests/eval/drawn_graph.h"
 
 namespace tilepilot::eval {

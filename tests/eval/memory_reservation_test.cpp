@@ -1,4 +1,4 @@
-#include "eval/memory_reservation.h"
+#include "eval/process/memory_reservation.h"
 
 #include <gmock/gmock.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
 // Parts of outputs that were made apart and then joined.
-#include "eval/output_parts.h"
+#include "eval/graph/output_parts.h"
 
 #include <gtest/gtest.h>
 

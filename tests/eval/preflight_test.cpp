@@ -1,5 +1,5 @@
 // Costs, shortcuts, the roofline and the memory that judging takes, on graphs made by hand.
-#include "eval/preflight.h"
+#include "eval/graph/preflight.h"
 
 #include <gmock/gmock.h>
 

@@ -1,12 +1,12 @@
 // Profiles: what records of calls come to, JSON there and back, and the words for people.
-#include "eval/profile.h"
+#include "eval/profile/profile.h"
 
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
 
-#include "eval/profile_record.h"
-#include "eval/profile_text.h"
+#include "eval/profile/profile_record.h"
+#include "eval/profile/profile_text.h"
 #include "tests/golden.h"
 
 namespace tilepilot::eval {

@@ -1,4 +1,4 @@
-#include "eval/tolerance.h"
+#include "eval/graph/tolerance.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // What trials change of a model's inputs: values that it singles out, and numbers beside tensors.
 #include <gmock/gmock.h>
 
-#include "eval/input_numbers.h"
-#include "eval/singled_out.h"
+#include "eval/graph/input_numbers.h"
+#include "eval/graph/singled_out.h"
 #include "tests/eval/drawn_graph.h"
 
 namespace tilepilot::eval {

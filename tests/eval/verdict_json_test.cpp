@@ -3,8 +3,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "eval/argument_json.h"
 #include "eval/diagnostic_json.h"
+#include "eval/graph/argument_json.h"
 #include "eval/judge.h"
 
 namespace tilepilot::eval {

@@ -1,4 +1,4 @@
-#include "eval/wire.h"
+#include "eval/process/wire.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

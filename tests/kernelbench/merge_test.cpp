@@ -4,7 +4,7 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>
 
-#include "agent/run_store.h"
+#include "agent/store/run_store.h"
 #include "kernelbench/batch_store.h"
 #include "retrieval/corpus.h"
 #include "tests/kernelbench/temporary_folder.h"

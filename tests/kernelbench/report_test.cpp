@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "eval/judge.h"
-#include "eval/profile.h"
+#include "eval/profile/profile.h"
 #include "eval/stage_text.h"
 
 namespace tilepilot::kernelbench {

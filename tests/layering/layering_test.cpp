@@ -59,6 +59,14 @@ TEST(Checker, TreatsSubfoldersOfAWideRowAsOneLayer) {
               ElementsAre("high/a.h:1: wide/sub/b.h may not be included in high"));
 }
 
+TEST(Checker, TakesTheNearestRow) {
+  const Rules rules{{{"wide/...", {}}, {"wide/inner", {"wide"}}}, {}};
+  EXPECT_THAT(violations(rules, {{"wide/inner/a.h", "#include \"wide/other/b.h\"\n"}, {"wide/other/b.h", ""}}),
+              IsEmpty());
+  EXPECT_THAT(violations(rules, {{"wide/inner/a.h", ""}, {"wide/other/b.h", "#include \"wide/inner/a.h\"\n"}}),
+              ElementsAre("wide/other/b.h:1: wide/inner/a.h may not be included in wide/other"));
+}
+
 TEST(Checker, FindsThirdPartyHeadersInTheWrongPlace) {
   EXPECT_THAT(violations(small_rules(), {{"high/a.cpp", "#include <torch/all.h>\n"}}),
               ElementsAre("high/a.cpp:1: torch/all.h may not be included in high"));

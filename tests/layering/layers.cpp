@@ -109,11 +109,14 @@ class Checker {
  private:
   static bool is_test(const std::string& path) { return lies_in(path, "tests"); }
 
+  // The row that is nearest to the folder.
   const Layer* layer_of(const std::string& folder) const {
-    auto row = std::find_if(rules_.layers.begin(), rules_.layers.end(), [&](const Layer& layer) {
-      return layer.folder == folder || (covers_subfolders(layer) && lies_in(folder, root_of(layer)));
-    });
-    return row == rules_.layers.end() ? nullptr : &*row;
+    const Layer* found = nullptr;
+    for (const Layer& layer : rules_.layers) {
+      const bool covers = layer.folder == folder || (covers_subfolders(layer) && lies_in(folder, root_of(layer)));
+      if (covers && (found == nullptr || root_of(layer).size() > root_of(*found).size())) found = &layer;
+    }
+    return found;
   }
 
   void complain(const SourceFile& file, const Include& include, const std::string& what) {

@@ -8,7 +8,7 @@
 namespace tilepilot::layering {
 
 // A folder and the folders it may include; its own is always allowed. "folder/..." means its subfolders too: they are
-// one layer, in which only cycles of files are forbidden.
+// one layer, in which only cycles of files are forbidden; but for those that have a row of their own.
 struct Layer {
   std::string folder;
   std::vector<std::string> may_include;

@@ -79,7 +79,7 @@ const Rules& project_rules() {
            {"compiler/driver", "compiler/stage/tile", "compiler/stage/python", "compiler/syntax", "compiler/ir",
             "compiler/diagnostics", "compiler/source"}},
           // The plain side of eval: what others may see of it.
-          {"eval",
+          {"eval/...",
            {"compiler/stage/tile", "compiler/stage/python", "compiler/runtime", "compiler/syntax", "compiler/ir",
             "compiler/untrusted", "compiler/diagnostics", "compiler/source"}},
           {"eval/torch",

@@ -1,5 +1,5 @@
 // Laws of whole numbers of any size, on random ones of many lengths; small cases against 128-bit arithmetic.
-#include "compiler/stage/python/big_integer.h"
+#include "compiler/stage/python/objects/big_integer.h"
 #include "tests/rounds.h"
 
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "compiler/stage/python/exceptions.h"
+#include "compiler/stage/python/objects/exceptions.h"
 #include "tests/golden.h"
 #include "tests/rounds.h"
 #include "tests/stage/random_generators.h"

@@ -1,5 +1,5 @@
 // docs/language.md is what the tables say.
-#include "compiler/stage/tile/language_reference.h"
+#include "compiler/stage/tile/library/language_reference.h"
 
 #include <gmock/gmock.h>
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "compiler/stage/tile/tables.h"
+#include "compiler/stage/tile/operators/tables.h"
 #include "tests/tile/run_fixture.h"
 
 namespace tilepilot::stage {

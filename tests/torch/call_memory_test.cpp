@@ -1,4 +1,4 @@
-#include "eval/host/call_memory.h"
+#include "eval/host/tensors/call_memory.h"
 
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>

@@ -10,7 +10,7 @@
 
 #include "eval/host/callable.h"
 #include "eval/host/host_state.h"
-#include "eval/host/moved_tensors.h"
+#include "eval/host/tensors/moved_tensors.h"
 #include "eval/host/torch_host.h"
 #include "eval/torch/gpu.h"
 #include "eval/torch/replay.h"

@@ -1,12 +1,12 @@
 // What eager is measured to spend on each node of a model's graph.
-#include "eval/eager_times.h"
+#include "eval/profile/eager_times.h"
 
 #include <gmock/gmock.h>
 
 #include <numeric>
 
+#include "eval/graph/reference.h"
 #include "eval/judge.h"
-#include "eval/reference.h"
 #include "tests/torch/python_runner.h"
 
 namespace tilepilot::eval {

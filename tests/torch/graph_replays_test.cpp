@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-#include "eval/worker/judge/graph_timing.h"
+#include "eval/worker/judge/timing/graph_timing.h"
 
 namespace tilepilot::eval {
 namespace {

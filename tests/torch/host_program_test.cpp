@@ -8,7 +8,7 @@
 #include <set>
 #include <thread>
 
-#include "eval/host/tensor_object.h"
+#include "eval/host/tensors/tensor_object.h"
 #include "tests/torch/host_room.h"
 
 namespace tilepilot::eval {

@@ -5,7 +5,7 @@
 
 #include "compiler/stage/python/interpreter.h"
 #include "compiler/syntax/parser.h"
-#include "eval/host/tensor_object.h"
+#include "eval/host/tensors/tensor_object.h"
 #include "eval/host/torch_host.h"
 
 namespace tilepilot::eval::testing {

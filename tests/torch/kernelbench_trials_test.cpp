@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "eval/worker/judge/kernelbench_timing.h"
+#include "eval/worker/judge/timing/kernelbench_timing.h"
 
 namespace tilepilot::eval {
 namespace {

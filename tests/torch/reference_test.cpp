@@ -1,5 +1,5 @@
 // The exporter and the loader on good and bad files.
-#include "eval/reference.h"
+#include "eval/graph/reference.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -7,7 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "eval/argument_json.h"
+#include "eval/graph/argument_json.h"
 #include "eval/torch/safetensors.h"
 #include "tests/torch/python_runner.h"
 

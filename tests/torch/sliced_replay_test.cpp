@@ -1,4 +1,4 @@
-// A run in slices gives what the run of the whole graph gives: each row of eval/axis_rules.cpp is in some graph.
+// A run in slices gives what the run of the whole graph gives: each row of eval/graph/axis_rules.cpp is in some graph.
 #include "eval/torch/sliced_replay.h"
 
 #include <ATen/Context.h>

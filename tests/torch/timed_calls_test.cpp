@@ -13,8 +13,8 @@
 
 #include "eval/samples.h"
 #include "eval/worker/candidate/fresh_memory.h"
-#include "eval/worker/judge/clock_check.h"
-#include "eval/worker/judge/timing_lock.h"
+#include "eval/worker/judge/timing/clock_check.h"
+#include "eval/worker/judge/timing/timing_lock.h"
 #include "eval/worker/truth/input_change.h"
 #include "tests/torch/python_runner.h"
 

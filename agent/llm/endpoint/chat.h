@@ -6,11 +6,11 @@
 #include <functional>
 #include <memory>
 
-#include "agent/improve.h"
+#include "agent/generate/improve.h"
 #include "agent/llm/endpoint/endpoint.h"
 #include "agent/llm/endpoint/spending.h"
-#include "agent/recording.h"
-#include "agent/run_store.h"
+#include "agent/store/recording.h"
+#include "agent/store/run_store.h"
 
 namespace tilepilot::agent {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "agent/author.h"
+#include "agent/generate/author.h"
 #include "agent/llm/endpoint/provider.h"
 #include "compiler/diagnostics/result.h"
 

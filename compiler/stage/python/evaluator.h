@@ -3,9 +3,9 @@
 // loops.cpp, handlers.cpp, definitions.cpp and imports.cpp.
 #pragma once
 
-#include "compiler/stage/python/core.h"
+#include "compiler/stage/python/evaluation/core.h"
+#include "compiler/stage/python/evaluation/scope.h"
 #include "compiler/stage/python/interpreter.h"
-#include "compiler/stage/python/scope.h"
 
 namespace tilepilot::stage {
 

@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include "compiler/stage/python/evaluator.h"
-#include "compiler/stage/python/exceptions.h"
-#include "compiler/stage/python/foreign.h"
 #include "compiler/stage/python/modules/standard.h"
 #include "compiler/stage/python/modules/system.h"
-#include "compiler/stage/python/native.h"
+#include "compiler/stage/python/objects/exceptions.h"
+#include "compiler/stage/python/objects/foreign.h"
+#include "compiler/stage/python/objects/native.h"
 
 namespace tilepilot::stage {
 

@@ -6,11 +6,11 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "compiler/stage/python/containers.h"
-#include "compiler/stage/python/core.h"
+#include "compiler/stage/python/containers/containers.h"
+#include "compiler/stage/python/evaluation/core.h"
+#include "compiler/stage/python/evaluation/generator.h"
+#include "compiler/stage/python/evaluation/integers.h"
 #include "compiler/stage/python/evaluator.h"
-#include "compiler/stage/python/generator.h"
-#include "compiler/stage/python/integers.h"
 
 namespace tilepilot::stage {
 

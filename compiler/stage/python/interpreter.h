@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "compiler/stage/python/classes.h"
-#include "compiler/stage/python/objects.h"
-#include "compiler/stage/python/value.h"
+#include "compiler/stage/python/objects/classes.h"
+#include "compiler/stage/python/objects/objects.h"
+#include "compiler/stage/python/objects/value.h"
 
 namespace tilepilot::stage {
 

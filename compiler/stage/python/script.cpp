@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "compiler/stage/python/exceptions.h"
 #include "compiler/stage/python/modules/system.h"
+#include "compiler/stage/python/objects/exceptions.h"
 #include "compiler/stage/python/script_importer.h"
 
 namespace tilepilot::stage {

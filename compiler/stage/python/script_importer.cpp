@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "compiler/source/file.h"
-#include "compiler/stage/python/foreign.h"
+#include "compiler/stage/python/objects/foreign.h"
 #include "compiler/syntax/parser.h"
 
 namespace tilepilot::embedded {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "eval/profile_record.h"
+#include "eval/profile/profile_record.h"
 #include "eval/torch/stopwatch.h"
 #include "eval/worker/call_batch.h"
 #include "eval/worker/candidate/candidate_program.h"

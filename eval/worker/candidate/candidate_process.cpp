@@ -14,11 +14,12 @@
 #include <new>
 
 #include "compiler/diagnostics/render.h"
-#include "eval/argument_json.h"
-#include "eval/candidate_confinement.h"
 #include "eval/diagnostic_json.h"
+#include "eval/graph/argument_json.h"
 #include "eval/host/edge.h"
 #include "eval/judge.h"
+#include "eval/process/candidate_confinement.h"
+#include "eval/process/worker_process.h"
 #include "eval/torch/element_type.h"
 #include "eval/torch/gpu.h"
 #include "eval/torch/gpu_memory_limit.h"
@@ -27,7 +28,6 @@
 #include "eval/worker/candidate/fresh_memory.h"
 #include "eval/worker/tensor_passage.h"
 #include "eval/worker/truth/digest.h"
-#include "eval/worker_process.h"
 
 namespace tilepilot::eval {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "compiler/runtime/target.h"
 #include "compiler/stage/tile/tile.h"
-#include "eval/host/kept_tensors.h"
-#include "eval/reference.h"
+#include "eval/graph/reference.h"
+#include "eval/host/tensors/kept_tensors.h"
 #include "eval/worker/candidate/aten_policy.h"
 #include "eval/worker/candidate/fresh_shared_memory.h"
 #include "eval/worker/candidate/watched_backend.h"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "compiler/stage/python/native.h"
+#include "compiler/stage/python/objects/native.h"
 #include "compiler/stage/python/script.h"
 #include "eval/worker/candidate/trial_watch.h"
 #include "eval/worker/value_json.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "eval/host/held_tensors.h"
+#include "eval/host/tensors/held_tensors.h"
 
 namespace tilepilot::eval {
 

@@ -1,7 +1,7 @@
 #include "eval/worker/judge/call_channel.h"
 
-#include "eval/argument_json.h"
-#include "eval/input_numbers.h"
+#include "eval/graph/argument_json.h"
+#include "eval/graph/input_numbers.h"
 #include "eval/torch/gpu.h"
 #include "eval/worker/truth/output_structure.h"
 

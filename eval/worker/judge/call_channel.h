@@ -3,7 +3,7 @@
 
 #include "eval/worker/call_batch.h"
 #include "eval/worker/judge/candidate_link.h"
-#include "eval/worker/judge/clock_check.h"
+#include "eval/worker/judge/timing/clock_check.h"
 #include "eval/worker/truth/reference_side.h"
 
 namespace tilepilot::eval {

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "eval/wire.h"
+#include "eval/process/wire.h"
 #include "eval/worker/truth/digest.h"
 
 namespace tilepilot::eval {

@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "compiler/untrusted/printable.h"
-#include "eval/candidate_answer.h"
+#include "eval/process/candidate_answer.h"
 #include "eval/worker/candidate/candidate_process.h"
 
 namespace tilepilot::eval {

@@ -6,13 +6,13 @@
 #include <memory>
 #include <string>
 
-#include "eval/compiler_broker.h"
-#include "eval/fork_server.h"
 #include "eval/judge.h"
-#include "eval/output_tap.h"
+#include "eval/process/compiler_broker.h"
+#include "eval/process/fork_server.h"
+#include "eval/process/output_tap.h"
+#include "eval/process/worker_process.h"
 #include "eval/worker/shared_crumb.h"
 #include "eval/worker/tensor_passage.h"
-#include "eval/worker_process.h"
 
 namespace tilepilot::eval {
 

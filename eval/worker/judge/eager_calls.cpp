@@ -3,7 +3,7 @@
 #include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
 
-#include "eval/wire.h"
+#include "eval/process/wire.h"
 #include "eval/worker/graph_replays.h"
 #include "eval/worker/kernelbench_trials.h"
 #include "eval/worker/truth/digest.h"

@@ -3,12 +3,12 @@
 #pragma once
 
 #include "compiler/runtime/cuda/gpu_monitor.h"
-#include "eval/compiler_broker.h"
-#include "eval/fork_server.h"
 #include "eval/judge.h"
-#include "eval/profile.h"
-#include "eval/worker/judge/compiled_rounds.h"
-#include "eval/worker/judge/timing_lock.h"
+#include "eval/process/compiler_broker.h"
+#include "eval/process/fork_server.h"
+#include "eval/profile/profile.h"
+#include "eval/worker/judge/timing/compiled_rounds.h"
+#include "eval/worker/judge/timing/timing_lock.h"
 #include "eval/worker/truth/reference_side.h"
 
 namespace tilepilot::eval {

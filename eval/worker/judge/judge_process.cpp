@@ -10,20 +10,20 @@
 
 #include "compiler/runtime/cuda/gpu_monitor.h"
 #include "compiler/runtime/target.h"
-#include "eval/compiled_process.h"
-#include "eval/compiler_broker.h"
 #include "eval/diagnostic_json.h"
-#include "eval/fork_server.h"
-#include "eval/lock_folder.h"
-#include "eval/memory_reservation.h"
+#include "eval/process/compiled_process.h"
+#include "eval/process/compiler_broker.h"
+#include "eval/process/fork_server.h"
+#include "eval/process/lock_folder.h"
+#include "eval/process/memory_reservation.h"
+#include "eval/process/worker_process.h"
 #include "eval/torch/element_type.h"
 #include "eval/torch/gpu.h"
 #include "eval/worker/candidate/fresh_memory.h"
 #include "eval/worker/judge/examination.h"
-#include "eval/worker/judge/timing_lock.h"
+#include "eval/worker/judge/timing/timing_lock.h"
 #include "eval/worker/profile/node_times.h"
 #include "eval/worker/target_backend.h"
-#include "eval/worker_process.h"
 
 namespace tilepilot::eval {
 namespace {

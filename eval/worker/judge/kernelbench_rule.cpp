@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "eval/wire.h"
+#include "eval/process/wire.h"
 
 namespace tilepilot::eval {
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "eval/profile_record.h"
+#include "eval/profile/profile_record.h"
 
 namespace tilepilot::eval {
 

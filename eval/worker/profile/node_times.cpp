@@ -9,9 +9,9 @@
 
 #include "compiler/runtime/process.h"
 #include "eval/host/edge.h"
+#include "eval/process/wire.h"
 #include "eval/samples.h"
 #include "eval/torch/replay.h"
-#include "eval/wire.h"
 #include "eval/worker/candidate/fresh_memory.h"
 #include "eval/worker/profile/part_clock.h"
 #include "eval/worker/truth/trial.h"

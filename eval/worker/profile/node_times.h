@@ -4,8 +4,8 @@
 
 #include <c10/core/Device.h>
 
-#include "eval/eager_times.h"
-#include "eval/reference.h"
+#include "eval/graph/reference.h"
+#include "eval/profile/eager_times.h"
 
 namespace tilepilot::eval {
 

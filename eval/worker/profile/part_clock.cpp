@@ -9,8 +9,8 @@
 #include <cmath>
 #include <deque>
 
+#include "eval/process/wire.h"
 #include "eval/torch/gpu.h"
-#include "eval/wire.h"
 
 namespace tilepilot::eval {
 namespace {

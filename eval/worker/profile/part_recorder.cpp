@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "eval/host/edge.h"
-#include "eval/wire.h"
+#include "eval/process/wire.h"
 #include "eval/worker/profile/device_times.h"
 
 namespace tilepilot::eval {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "compiler/stage/python/interpreter.h"
-#include "eval/profile_record.h"
+#include "eval/profile/profile_record.h"
 #include "eval/worker/profile/operator_watch.h"
 #include "eval/worker/profile/part_clock.h"
 

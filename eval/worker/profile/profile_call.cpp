@@ -2,14 +2,14 @@
 
 #include <fmt/format.h>
 
-#include "compiler/stage/python/containers.h"
+#include "compiler/stage/python/containers/containers.h"
 #include "compiler/stage/python/script.h"
 #include "compiler/syntax/parser.h"
 #include "eval/host/edge.h"
+#include "eval/process/wire.h"
 #include "eval/samples.h"
 #include "eval/torch/gpu.h"
 #include "eval/torch/stopwatch.h"
-#include "eval/wire.h"
 
 namespace tilepilot::eval {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "compiler/stage/python/interpreter.h"
-#include "eval/profile.h"
+#include "eval/profile/profile.h"
 #include "eval/worker/profile/observed_backend.h"
 
 namespace tilepilot::eval {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "eval/graph/output_parts.h"
+#include "eval/graph/tolerance.h"
 #include "eval/judge.h"
-#include "eval/output_parts.h"
-#include "eval/tolerance.h"
 
 namespace tilepilot::eval {
 

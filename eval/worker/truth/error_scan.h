@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "eval/tolerance.h"
+#include "eval/graph/tolerance.h"
 
 namespace tilepilot::eval {
 

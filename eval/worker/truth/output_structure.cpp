@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "eval/argument_json.h"
+#include "eval/graph/argument_json.h"
 
 namespace tilepilot::eval {
 

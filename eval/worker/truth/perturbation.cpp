@@ -8,7 +8,7 @@
 #include <optional>
 #include <string_view>
 
-#include "eval/graph_uses.h"
+#include "eval/graph/graph_uses.h"
 #include "eval/worker/candidate/aten_policy.h"
 #include "eval/worker/truth/value_draws.h"
 
@@ -393,7 +393,7 @@ void nudge_results(const GraphNode& node, std::vector<c10::IValue>& results, Nod
 
 void nudge_means(const GraphNode& node, const std::vector<c10::IValue>& operands, std::vector<c10::IValue>& results,
                  double epsilon, uint64_t seed) {
-  constexpr double kOfOneSum = 0.2;  // units for each term's root: as in eval/tolerance.cpp
+  constexpr double kOfOneSum = 0.2;  // units for each term's root: as in eval/graph/tolerance.cpp
   const auto form = normalisation_of(node, operands);
   if (!form || results.empty() || !results[0].isTensor()) return;
   at::Tensor made = results[0].toTensor();

@@ -8,8 +8,8 @@
 #include <chrono>
 #include <random>
 
-#include "eval/graph_uses.h"
-#include "eval/input_numbers.h"
+#include "eval/graph/graph_uses.h"
+#include "eval/graph/input_numbers.h"
 #include "eval/torch/element_type.h"
 #include "eval/torch/gpu.h"
 #include "eval/worker/truth/degeneracy.h"

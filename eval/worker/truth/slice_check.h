@@ -1,5 +1,5 @@
-// Whether a truth that was made slice by slice is to be believed. A wrong rule of eval/axis_rules.h would give wrong
-// values, so it is held against what does not depend on the slices.
+// Whether a truth that was made slice by slice is to be believed. A wrong rule of eval/graph/axis_rules.h would give
+// wrong values, so it is held against what does not depend on the slices.
 #pragma once
 
 #include "eval/torch/sliced_replay.h"

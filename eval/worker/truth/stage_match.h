@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "eval/graph/reference.h"
 #include "eval/judge.h"
-#include "eval/reference.h"
 
 namespace tilepilot::eval {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <random>
 
-#include "eval/wire.h"
+#include "eval/process/wire.h"
 #include "eval/worker/truth/digest.h"
 #include "eval/worker/truth/trial.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "eval/graph_uses.h"
+#include "eval/graph/graph_uses.h"
 #include "eval/torch/replay.h"
 
 namespace tilepilot::eval {

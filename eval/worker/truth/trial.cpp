@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "eval/input_numbers.h"
+#include "eval/graph/input_numbers.h"
 #include "eval/torch/gpu.h"
 #include "eval/torch/span.h"
 #include "eval/worker/truth/digest.h"

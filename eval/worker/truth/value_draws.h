@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "eval/singled_out.h"
+#include "eval/graph/singled_out.h"
 
 namespace tilepilot::eval {
 

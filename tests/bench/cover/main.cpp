@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <map>
 
-#include "agent/generate.h"
+#include "agent/generate/generate.h"
 #include "retrieval/corpus.h"
 #include "retrieval/patterns.h"
 #include "retrieval/seeds.h"

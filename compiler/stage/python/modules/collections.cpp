@@ -1,11 +1,11 @@
 // The module `collections`: OrderedDict, defaultdict, Counter, namedtuple. deque and ChainMap are in collections.py.
 #include <fmt/format.h>
 
-#include "compiler/stage/python/containers.h"
-#include "compiler/stage/python/counter.h"
+#include "compiler/stage/python/containers/containers.h"
+#include "compiler/stage/python/containers/counter.h"
+#include "compiler/stage/python/containers/named_tuple.h"
 #include "compiler/stage/python/modules/standard.h"
-#include "compiler/stage/python/named_tuple.h"
-#include "compiler/stage/python/native.h"
+#include "compiler/stage/python/objects/native.h"
 
 namespace tilepilot::stage {
 

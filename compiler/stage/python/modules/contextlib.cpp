@@ -1,9 +1,9 @@
 // The module `contextlib`: contexts made of generator functions, and the small ready ones.
-#include "compiler/stage/python/exceptions.h"
-#include "compiler/stage/python/generator.h"
+#include "compiler/stage/python/evaluation/generator.h"
 #include "compiler/stage/python/modules/contexts.h"
 #include "compiler/stage/python/modules/standard.h"
-#include "compiler/stage/python/native.h"
+#include "compiler/stage/python/objects/exceptions.h"
+#include "compiler/stage/python/objects/native.h"
 
 namespace tilepilot::stage {
 

@@ -1,10 +1,10 @@
 #include "compiler/stage/python/modules/copying.h"
-#include "compiler/stage/python/derived_values.h"
+#include "compiler/stage/python/objects/derived_values.h"
 
 #include <fmt/format.h>
 
 #include "compiler/stage/python/modules/standard.h"
-#include "compiler/stage/python/native.h"
+#include "compiler/stage/python/objects/native.h"
 
 namespace tilepilot::stage {
 

@@ -2,7 +2,7 @@
 // itself. The memo is Python's: a dict from `id(object)` to the copy.
 #pragma once
 
-#include "compiler/stage/python/containers.h"
+#include "compiler/stage/python/containers/containers.h"
 
 namespace tilepilot::stage {
 

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "compiler/stage/python/containers.h"
+#include "compiler/stage/python/containers/containers.h"
 #include "compiler/stage/python/modules/standard.h"
-#include "compiler/stage/python/native.h"
+#include "compiler/stage/python/objects/native.h"
 
 namespace tilepilot::stage {
 

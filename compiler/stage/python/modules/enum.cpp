@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "compiler/stage/python/containers.h"
-#include "compiler/stage/python/derived_values.h"
-#include "compiler/stage/python/format_spec.h"
+#include "compiler/stage/python/containers/containers.h"
 #include "compiler/stage/python/modules/standard.h"
-#include "compiler/stage/python/native.h"
+#include "compiler/stage/python/objects/derived_values.h"
+#include "compiler/stage/python/objects/native.h"
+#include "compiler/stage/python/text/format_spec.h"
 
 namespace tilepilot::stage {
 

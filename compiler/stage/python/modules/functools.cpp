@@ -1,10 +1,10 @@
 // The module `functools`: partial, reduce, wraps, and caches of calls.
 #include <fmt/format.h>
 
-#include "compiler/stage/python/containers.h"
+#include "compiler/stage/python/containers/containers.h"
+#include "compiler/stage/python/containers/named_tuple.h"
 #include "compiler/stage/python/modules/standard.h"
-#include "compiler/stage/python/named_tuple.h"
-#include "compiler/stage/python/native.h"
+#include "compiler/stage/python/objects/native.h"
 
 namespace tilepilot::stage {
 

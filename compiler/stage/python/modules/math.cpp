@@ -5,10 +5,10 @@
 #include <numbers>
 #include <utility>
 
-#include "compiler/stage/python/arithmetic.h"
-#include "compiler/stage/python/integers.h"
+#include "compiler/stage/python/evaluation/arithmetic.h"
+#include "compiler/stage/python/evaluation/integers.h"
 #include "compiler/stage/python/modules/standard.h"
-#include "compiler/stage/python/native.h"
+#include "compiler/stage/python/objects/native.h"
 
 namespace tilepilot::stage {
 

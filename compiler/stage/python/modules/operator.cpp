@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "compiler/stage/python/modules/standard.h"
-#include "compiler/stage/python/native.h"
+#include "compiler/stage/python/objects/native.h"
 
 namespace tilepilot::stage {
 

@@ -1,9 +1,9 @@
 // `os` and `os.path`: names of files as text, whether one exists, and an environment that starts empty.
 #include <filesystem>
 
-#include "compiler/stage/python/containers.h"
+#include "compiler/stage/python/containers/containers.h"
 #include "compiler/stage/python/modules/system.h"
-#include "compiler/stage/python/native.h"
+#include "compiler/stage/python/objects/native.h"
 
 namespace tilepilot::stage {
 

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "compiler/stage/python/containers.h"
+#include "compiler/stage/python/containers/containers.h"
 #include "compiler/stage/python/modules/standard.h"
-#include "compiler/stage/python/native.h"
-#include "compiler/stage/python/regex.h"
+#include "compiler/stage/python/objects/native.h"
+#include "compiler/stage/python/text/regex.h"
 #include "compiler/syntax/unicode.h"
 
 namespace tilepilot::stage {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "compiler/stage/python/native.h"
+#include "compiler/stage/python/objects/native.h"
 #include "compiler/syntax/parser.h"
 
 namespace tilepilot::embedded {

@@ -2,10 +2,10 @@
 #include <filesystem>
 #include <limits>
 
-#include "compiler/stage/python/exceptions.h"
+#include "compiler/stage/python/containers/named_tuple.h"
 #include "compiler/stage/python/modules/system.h"
-#include "compiler/stage/python/named_tuple.h"
-#include "compiler/stage/python/native.h"
+#include "compiler/stage/python/objects/exceptions.h"
+#include "compiler/stage/python/objects/native.h"
 
 namespace tilepilot::stage {
 

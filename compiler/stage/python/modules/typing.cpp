@@ -1,11 +1,11 @@
 // The module `typing`: names that mean nothing at run time. Each can be subscripted, called and combined with `|`.
 #include <fmt/format.h>
 
-#include "compiler/stage/python/containers.h"
-#include "compiler/stage/python/integers.h"
+#include "compiler/stage/python/containers/containers.h"
+#include "compiler/stage/python/containers/named_tuple.h"
+#include "compiler/stage/python/evaluation/integers.h"
 #include "compiler/stage/python/modules/standard.h"
-#include "compiler/stage/python/named_tuple.h"
-#include "compiler/stage/python/native.h"
+#include "compiler/stage/python/objects/native.h"
 
 namespace tilepilot::stage {
 

@@ -1,6 +1,6 @@
 // The modules `warnings` and `abc`.
 #include "compiler/stage/python/modules/standard.h"
-#include "compiler/stage/python/native.h"
+#include "compiler/stage/python/objects/native.h"
 
 namespace tilepilot::stage {
 

@@ -1,0 +1,280 @@
+#include "agent/builtin/import/primitives.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace tilepilot::agent::builtin {
+
+bool is_float(const std::string& dtype) { return dtype.find("float") != std::string::npos; }
+
+std::vector<std::vector<int>> PrimitiveGraph::users() const {
+  std::vector<std::vector<int>> users(nodes.size());
+  for (size_t id = 0; id < nodes.size(); ++id)
+    for (int arg : nodes[id].args) {
+      auto& list = users[static_cast<size_t>(arg)];
+      if (list.empty() || list.back() != static_cast<int>(id)) list.push_back(static_cast<int>(id));
+    }
+  return users;
+}
+
+namespace {
+
+// Calls with several outputs live and die together: their shared arguments are listed at each.
+std::vector<bool> find_live(const PrimitiveGraph& graph) {
+  std::vector<bool> live(graph.nodes.size());
+  for (int id : graph.outputs) live[static_cast<size_t>(id)] = true;
+  for (size_t id = graph.nodes.size(); id-- > 0;) {
+    if (graph.nodes[id].effect) live[id] = true;
+    if (!live[id]) continue;
+    for (int arg : graph.nodes[id].args) live[static_cast<size_t>(arg)] = true;
+  }
+  return live;
+}
+
+}  // namespace
+
+void PrimitiveGraph::drop_dead() {
+  std::vector<bool> live = find_live(*this);
+  std::vector<int> moved(nodes.size(), -1);
+  std::vector<Primitive> kept;
+  for (size_t id = 0; id < nodes.size(); ++id) {
+    if (!live[id]) continue;
+    moved[id] = static_cast<int>(kept.size());
+    kept.push_back(std::move(nodes[id]));
+    for (int& arg : kept.back().args) arg = moved[static_cast<size_t>(arg)];
+  }
+  nodes = std::move(kept);
+  auto renumber = [&](int& id) { id = id < 0 ? -1 : moved[static_cast<size_t>(id)]; };
+  std::for_each(value_of.begin(), value_of.end(), renumber);
+  std::for_each(outputs.begin(), outputs.end(), renumber);
+  std::vector<std::pair<int, int>> kept_order;
+  for (auto [before, after] : order) {
+    renumber(before);
+    renumber(after);
+    if (before >= 0 && after >= 0) kept_order.emplace_back(before, after);
+  }
+  order = std::move(kept_order);
+}
+
+int PrimitiveBuilder::add(Primitive primitive) {
+  if (primitive.origin < 0) primitive.origin = origin_;
+  graph_.nodes.push_back(std::move(primitive));
+  return static_cast<int>(graph_.nodes.size()) - 1;
+}
+
+int PrimitiveBuilder::shared(Primitive primitive) {
+  const Primitive& p = primitive;
+  std::string key = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{:a}|{}|{}|{}", static_cast<int>(p.kind),
+                                static_cast<int>(p.op), static_cast<int>(p.reduction), static_cast<int>(p.view.kind),
+                                fmt::join(p.axes, ","), fmt::join(p.view.order, ","), p.view.axis, p.view.start,
+                                p.view.step, p.number, fmt::join(p.args, ","), fmt::join(p.shape, ","), p.dtype);
+  auto [found, inserted] = known_.try_emplace(key, -1);
+  if (inserted) found->second = add(std::move(primitive));
+  return found->second;
+}
+
+int PrimitiveBuilder::constant(double value, std::string dtype) {
+  return shared({.kind = Primitive::Kind::constant, .number = value, .dtype = std::move(dtype)});
+}
+
+std::optional<double> PrimitiveBuilder::number(int id) const {
+  const Primitive& p = at(id);
+  if (p.kind == Primitive::Kind::constant) return p.number;
+  if (p.kind == Primitive::Kind::view && p.view.kind == ViewOp::Kind::expand) return number(p.args[0]);
+  return std::nullopt;
+}
+
+bool PrimitiveBuilder::is_constant(int id, double value) const { return number(id) == value; }
+
+namespace {
+
+std::optional<double> fold(ScalarOp op, double a, double b) {
+  switch (op) {
+    case ScalarOp::add:
+      return a + b;
+    case ScalarOp::sub:
+      return a - b;
+    case ScalarOp::mul:
+      return a * b;
+    default:
+      return std::nullopt;
+  }
+}
+
+bool is_comparison(ScalarOp op) {
+  return info(op).precedence == 30 || op == ScalarOp::logical_and || op == ScalarOp::logical_or ||
+         op == ScalarOp::logical_not;
+}
+
+int rank_of(const std::string& dtype) {
+  static const std::map<std::string, int> ranks = {{"bool", 0},    {"uint8", 1},  {"int8", 1},    {"int16", 2},
+                                                   {"int32", 3},   {"int64", 4},  {"float16", 5}, {"bfloat16", 5},
+                                                   {"float32", 6}, {"float64", 7}};
+  auto found = ranks.find(dtype);
+  return found == ranks.end() ? 8 : found->second;
+}
+
+// Numbers do not widen tensors of their own category, as in PyTorch.
+std::string result_dtype(const PrimitiveBuilder& builder, ScalarOp op, const std::vector<int>& args) {
+  if (is_comparison(op)) return "bool";
+  std::string best;
+  bool tensors_only = std::any_of(args.begin(), args.end(), [&](int arg) { return !builder.number(arg); });
+  for (size_t i = op == ScalarOp::select ? 1 : 0; i < args.size(); ++i) {
+    const std::string& dtype = builder.at(args[i]).dtype;
+    bool number = builder.number(args[i]).has_value();
+    if (number && tensors_only && !best.empty() && (is_float(best) || !is_float(dtype))) continue;
+    if (best.empty() || rank_of(dtype) > rank_of(best)) best = dtype;
+  }
+  return best;
+}
+
+}  // namespace
+
+// Rules that need no new primitive: neutral elements, double negation, nested constants.
+std::optional<int> PrimitiveBuilder::simplified(ScalarOp op, const std::vector<int>& args) {
+  if (op == ScalarOp::neg && at(args[0]).kind == Primitive::Kind::map && at(args[0]).op == ScalarOp::neg)
+    return at(args[0]).args[0];
+  if (args.size() != 2) return std::nullopt;
+  auto a = number(args[0]), b = number(args[1]);
+  if (a && b && at(args[0]).shape.empty() && at(args[1]).shape.empty())
+    if (auto value = fold(op, *a, *b)) return constant(*value, at(args[0]).dtype);
+  bool keeps_left = b && at(args[1]).shape.size() <= at(args[0]).shape.size() && numel(at(args[1]).shape) <= 1;
+  bool same_kind = is_float(at(args[0]).dtype) || !is_float(at(args[1]).dtype);
+  if (keeps_left && same_kind) {
+    double neutral = op == ScalarOp::add || op == ScalarOp::sub ? 0 : 1;
+    bool has_neutral = op == ScalarOp::add || op == ScalarOp::sub || op == ScalarOp::mul || op == ScalarOp::pow ||
+                       (op == ScalarOp::div && is_float(at(args[0]).dtype));
+    if (has_neutral && *b == neutral) return args[0];
+  }
+  if (a && !b && (op == ScalarOp::add || op == ScalarOp::mul)) return map(op, {args[1], args[0]});
+  const Primitive inner = at(args[0]);
+  bool nests = b && (op == ScalarOp::add || op == ScalarOp::mul) && inner.kind == Primitive::Kind::map &&
+               inner.op == op && number(inner.args[1]) && is_float(inner.dtype);
+  if (nests) return map(op, {inner.args[0], constant(*fold(op, *number(inner.args[1]), *b), inner.dtype)});
+  return std::nullopt;
+}
+
+int PrimitiveBuilder::map(ScalarOp op, std::vector<int> args, std::string hint) {
+  Shape shape;
+  for (int arg : args) shape = broadcast(shape, at(arg).shape).value_or(shape);
+  for (int& arg : args) {  // stretching is implied
+    const Primitive& p = at(arg);
+    bool stretch = p.kind == Primitive::Kind::view && p.view.kind == ViewOp::Kind::expand;
+    if (!stretch) continue;
+    Shape without;
+    for (int other : args) without = *broadcast(without, at(other == arg ? p.args[0] : other).shape);
+    if (without == shape) arg = p.args[0];
+  }
+  if (auto found = simplified(op, args)) return *found;
+  std::string dtype = result_dtype(*this, op, args);
+  if (op == ScalarOp::div && !is_float(dtype)) {
+    dtype = "float32";
+    for (int& arg : args) arg = cast(arg, dtype);
+  }
+  convert_numbers(op, dtype, args);
+  return shared({.kind = Primitive::Kind::map,
+                 .op = op,
+                 .args = std::move(args),
+                 .shape = std::move(shape),
+                 .dtype = std::move(dtype),
+                 .hint = std::move(hint)});
+}
+
+// Numbers take the type of what they meet, so that they are written as such.
+void PrimitiveBuilder::convert_numbers(ScalarOp op, const std::string& dtype, std::vector<int>& args) {
+  std::string wanted = dtype;
+  if (is_comparison(op))
+    for (int arg : args)
+      if (!number(arg)) wanted = at(arg).dtype;
+  for (size_t i = op == ScalarOp::select ? 1 : 0; i < args.size(); ++i)
+    if (at(args[i]).kind == Primitive::Kind::constant && is_float(wanted) && !is_float(at(args[i]).dtype))
+      args[i] = constant(at(args[i]).number, wanted);
+}
+
+int PrimitiveBuilder::cast(int arg, const std::string& dtype) {
+  if (at(arg).dtype == dtype) return arg;
+  if (at(arg).kind == Primitive::Kind::constant) return constant(at(arg).number, dtype);
+  return shared(
+      {.kind = Primitive::Kind::map, .op = ScalarOp::cast, .args = {arg}, .shape = at(arg).shape, .dtype = dtype});
+}
+
+int PrimitiveBuilder::reduce(ReduceOp op, int arg, std::vector<int> axes, std::string hint) {
+  Shape shape = at(arg).shape;
+  std::erase_if(axes, [&](int axis) { return shape[static_cast<size_t>(axis)] == 1; });
+  if (axes.empty()) return arg;
+  std::sort(axes.begin(), axes.end());
+  for (int axis : axes) shape[static_cast<size_t>(axis)] = 1;
+  return shared({.kind = Primitive::Kind::reduce,
+                 .reduction = op,
+                 .axes = std::move(axes),
+                 .args = {arg},
+                 .shape = std::move(shape),
+                 .dtype = at(arg).dtype,
+                 .hint = std::move(hint)});
+}
+
+int PrimitiveBuilder::mean(int arg, const std::vector<int>& axes, std::string hint) {
+  int64_t count = 1;
+  for (int axis : axes) count *= at(arg).shape[static_cast<size_t>(axis)];
+  int total = reduce(ReduceOp::sum, arg, axes, hint);
+  return map(ScalarOp::div, {total, constant(static_cast<double>(count))}, hint);
+}
+
+int PrimitiveBuilder::gather(int arg, int index) {
+  Shape shape = at(arg).shape;
+  shape.back() = 1;
+  return shared({.kind = Primitive::Kind::gather,
+                 .args = {arg, index},
+                 .shape = std::move(shape),
+                 .dtype = at(arg).dtype,
+                 .hint = "picked"});
+}
+
+int PrimitiveBuilder::reshape(int arg, Shape shape) {
+  const Primitive& p = at(arg);
+  if (p.shape == shape) return arg;
+  if (p.kind == Primitive::Kind::view && p.view.kind == ViewOp::Kind::reshape) return reshape(p.args[0], shape);
+  std::string dtype = p.dtype;
+  return shared({.kind = Primitive::Kind::view, .args = {arg}, .shape = std::move(shape), .dtype = dtype});
+}
+
+int PrimitiveBuilder::permute(int arg, std::vector<int64_t> order) {
+  if (std::is_sorted(order.begin(), order.end())) return arg;
+  Primitive view{.kind = Primitive::Kind::view, .args = {arg}, .dtype = at(arg).dtype};
+  for (int64_t axis : order) view.shape.push_back(at(arg).shape[static_cast<size_t>(axis)]);
+  view.view = {.kind = ViewOp::Kind::permute, .order = std::move(order)};
+  return shared(std::move(view));
+}
+
+int PrimitiveBuilder::expand(int arg, const Shape& shape) {
+  if (at(arg).shape == shape) return arg;
+  return shared({.kind = Primitive::Kind::view,
+                 .view = {.kind = ViewOp::Kind::expand},
+                 .args = {arg},
+                 .shape = shape,
+                 .dtype = at(arg).dtype});
+}
+
+int PrimitiveBuilder::slice(int arg, ViewOp slice, int64_t length) {
+  Shape shape = at(arg).shape;
+  auto& extent = shape[static_cast<size_t>(slice.axis)];
+  if (slice.start == 0 && slice.step == 1 && length == extent) return arg;
+  extent = length;
+  return shared({.kind = Primitive::Kind::view,
+                 .view = std::move(slice),
+                 .args = {arg},
+                 .shape = std::move(shape),
+                 .dtype = at(arg).dtype});
+}
+
+int PrimitiveBuilder::product(int a, int b, Shape shape) {
+  return shared({.kind = Primitive::Kind::product,
+                 .args = {a, b},
+                 .shape = std::move(shape),
+                 .dtype = at(a).dtype,
+                 .hint = "product"});
+}
+
+}  // namespace tilepilot::agent::builtin

@@ -1,0 +1,54 @@
+// A matrix product at the head of the kernel that finishes it: the product of a tile is made in a fragment, where the
+// group's maps and row reductions read it, and only the finished result is written.
+#pragma once
+
+#include "agent/builtin/writer/kernel_signature.h"
+#include "agent/builtin/writer/loop_indices.h"
+
+namespace tilepilot::agent::builtin {
+
+struct ProductTiles {
+  int64_t rows = 128, columns = 256, depth = 128;
+  int64_t depth_16_bit = 128;  // of operands of 16 bits
+  int64_t elements = 32768;    // of a tile with whole rows
+  int64_t threads = 128;
+  int64_t stages = 2;
+  bool exact = false;           // blocks keep these sizes, though they hang over the ends
+  bool full_precision = false;  // asks the compiler for it, where the target has products that are less
+};
+
+// The product that `group` may finish: a two-dimensional one that only the group reads, each element in its own place.
+// -1: none.
+int fusable_product(const PrimitiveGraph& graph, const Group& group, const TensorFacts& facts);
+// The length of the sums in a product.
+int64_t product_depth(const PrimitiveGraph& graph, int product);
+
+// The group's tiles as tiles of the product. nullopt: its loops are not the product's rows and columns, or a row that
+// is reduced does not fit a tile.
+std::optional<TilePlan> plan_product_tiles(const PrimitiveGraph& graph, const Group& group, int product,
+                                           const ProductTiles& sizes);
+
+class ProductPrologue {
+ public:
+  // Adds the operands to the front of the signature. nullopt: an operand is not a plain matrix in memory.
+  static std::optional<ProductPrologue> make(const PrimitiveGraph& graph, int product, const ProductTiles& sizes,
+                                             const TensorFacts& facts, KernelSignature& signature, NamePool& pool);
+
+  const std::string& tile() const { return tile_; }
+  std::vector<std::string> allocations(const TilePlan& tiles, const LoopIndices& indices) const;
+  std::vector<std::string> lines(const TilePlan& tiles, const LoopIndices& indices) const;
+  // The factory's parameter for the block of the inner length, or empty if it is taken whole.
+  std::string block_parameter() const;
+  int64_t depth() const { return depth_; }
+
+ private:
+  std::string a_, b_, tile_;
+  bool b_in_rows_ = false;  // b is [K, N] in memory, else [N, K]
+  int64_t depth_ = 0, depth_block_ = 0, stages_ = 2;
+  bool full_precision_ = false;
+
+  bool steps() const { return depth_block_ != depth_; }
+  std::string depth_text() const { return steps() ? "block_K" : "K"; }
+};
+
+}  // namespace tilepilot::agent::builtin

@@ -1,0 +1,40 @@
+// Numbers that an author leaves open. A line `BLOCK_M = 64  # tune: 32, 64, 128` of a program names other values worth
+// trying; once the program is verified, the tuner tries them, one name after the other (coordinate descent), and hands
+// the fastest on to the author.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/generate/author.h"
+
+namespace tilepilot::agent {
+
+struct Tunable {
+  std::string name, value;          // as written
+  std::vector<std::string> others;  // values to try, in the order of the line, without `value`
+  size_t at = 0;                    // of `value` in the source, in bytes
+};
+
+// Values are numbers, names or strings in quotes; lines of another form are none.
+std::vector<Tunable> tunables_of(const std::string& source);
+std::string with_value(const std::string& source, const Tunable& tunable, const std::string& value);
+
+class Tuner {
+ public:
+  // `most_variants`: of one program; 0: none are tried.
+  explicit Tuner(int most_variants);
+  ~Tuner();
+  // A variant to try next (Candidate::is_variant), after an attempt that is verified and about as fast as the best.
+  // nullopt: there is none, and the author goes on. The last attempt must be judged.
+  std::optional<Candidate> next(const std::vector<Attempt>& history);
+
+ private:
+  class Descent;
+  int most_variants_;
+  std::unique_ptr<Descent> descent_;
+};
+
+}  // namespace tilepilot::agent

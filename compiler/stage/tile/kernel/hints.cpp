@@ -1,0 +1,36 @@
+// Requests that change speed on some targets and results on none: checked for their form, announced, then dropped.
+#include "compiler/stage/tile/kernel/builder.h"
+#include "compiler/stage/tile/operators/tables.h"
+
+namespace tilepilot::stage {
+namespace {
+
+Result<Value> accept(TileArguments&) { return Value(); }
+
+Result<Value> unchanged(TileArguments& arguments) { return arguments[0]; }
+
+}  // namespace
+
+const std::vector<TileFunction>& hint_functions() {
+  constexpr Effect kHint = Effect::hint;
+  static const std::vector<TileFunction> kFunctions = {
+      {"use_swizzle", "panel_size, order=, enable=", "a hint: order of blocks for cache locality", accept, kHint},
+      {"annotate_l2_hit_ratio", "l2_hit_ratio_map", "a hint: what to keep in the L2 cache", accept, kHint},
+      {"annotate_min_blocks_per_sm", "n", "a hint: occupancy", accept, kHint},
+      {"annotate_restrict_buffers", "*buffers", "a hint: buffers that do not overlap", accept, kHint},
+      {"annotate_compile_flags", "flags", "a hint: options of the device compiler", accept, kHint},
+      {"annotate_pass_configs", "configs", "a hint: options of the compiler's passes", accept, kHint},
+      {"func_attr", "attributes", "a hint: attributes of the function", accept, kHint},
+      {"no_set_max_nreg", "", "a hint: registers of threads stay as they are", accept, kHint},
+      {"disable_warp_group_reg_alloc", "", "a hint: warpgroups share registers evenly", accept, kHint},
+      {"annotate_producer_reg_dealloc", "reg_count=", "a hint: registers that loading threads give up", accept, kHint},
+      {"annotate_consumer_reg_alloc", "reg_count=", "a hint: registers that computing threads get", accept, kHint},
+      {"pdl_trigger", "", "a hint: the next launch may begin", accept, kHint},
+      {"pdl_sync", "", "a hint: what needs the launch before begins here", accept, kHint},
+      {"assume", "condition", "a hint: a fact for the compiler's proofs", accept},
+      {"likely", "condition", "the condition itself, expected to hold", unchanged},
+  };
+  return kFunctions;
+}
+
+}  // namespace tilepilot::stage

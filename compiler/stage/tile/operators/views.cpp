@@ -1,0 +1,96 @@
+// Other names for memory: reshaped and retyped buffers, and workspaces that the program allocates.
+#include <fmt/format.h>
+
+#include "compiler/stage/tile/buffers/buffers.h"
+#include "compiler/stage/tile/kernel/builder.h"
+#include "compiler/stage/tile/kernel/expressions.h"
+#include "compiler/stage/tile/kernel/fold.h"
+#include "compiler/stage/tile/library/dtypes.h"
+#include "compiler/stage/tile/operators/tables.h"
+
+namespace tilepilot::stage {
+namespace {
+
+ir::Expr bits_of(const ir::DType type, const std::vector<ir::Expr>& shape, Span span) {
+  ir::Expr bits = ir::int_imm(type.bits, ir::kInt64, span);
+  for (const ir::Expr& extent : shape)
+    bits = fold_binary(ir::BinaryOp::mul, bits, fold_cast(extent, ir::kInt64, span), span);
+  return bits;
+}
+
+Error wrong_size(const ViewRequest& request, const ir::BufferData& source, const ir::BufferData& view) {
+  Error error = make_error(DiagnosticKind::shape_mismatch, request.span,
+                           fmt::format("`{}` cannot see `{}` as {}: it is {}", request.function, source.name,
+                                       describe(view), describe(source)),
+                           "both shapes must take the same number of bits");
+  error->notes.push_back(declaration_note(source));
+  return error;
+}
+
+Result<Value> named_view(TileArguments& arguments, Value shape, std::optional<ir::DType> type) {
+  auto* source = arguments[0].get_if<BufferObject>();
+  if (!source)
+    return make_error(
+        DiagnosticKind::type_error, arguments.span(0),
+        fmt::format("`{}` takes a whole buffer, not a `{}`", arguments.function(), arguments[0].type_name()));
+  return view_of(arguments.context(), *source, {arguments.function(), std::move(shape), type, arguments.span()});
+}
+
+Result<Value> reshape(TileArguments& arguments) { return named_view(arguments, arguments[1], std::nullopt); }
+
+Result<Value> view(TileArguments& arguments) {
+  std::optional<ir::DType> type;
+  if (arguments.has(2)) type = TRY(resolve_dtype(arguments.context(), arguments[2], arguments.span(2)));
+  return named_view(arguments, arguments.has(1) ? arguments[1] : Value(), type);
+}
+
+}  // namespace
+
+Result<Value> alloc_global(TileArguments& arguments) {
+  TileContext& context = arguments.context();
+  if (!context.builder)
+    return make_error(DiagnosticKind::outside_kernel, arguments.span(),
+                      fmt::format("`{}` outside a tile program", arguments.function()),
+                      "put it into a function decorated with `@T.prim_func` or `@tilelang.jit`");
+  ir::BufferData data;
+  data.name = "workspace";
+  data.span = arguments.span();
+  data.shape = TRY(to_shape(arguments[0], "an extent of `T.alloc_global`", arguments.span(0)));
+  data.type = TRY(resolve_dtype(context, arguments[1], arguments.span(1)));
+  for (const ir::Expr& extent : data.shape) TRY(context.builder->check(extent, arguments.span(0)));
+  TRY(check_rows(data));
+  return Value(std::make_shared<BufferObject>(context, context.builder->add_workspace(std::move(data))));
+}
+
+Result<Value> view_of(TileContext& context, const BufferObject& source, const ViewRequest& request) {
+  ProgramBuilder& builder = *TRY(require_kernel(context, fmt::format("`{}`", request.function), request.span));
+  const ir::Buffer base = source.buffer->base ? source.buffer->base : ir::Buffer(source.buffer);
+  if (base->address)
+    return make_error(DiagnosticKind::unsupported_tile_feature, request.span,
+                      fmt::format("`{}` is memory by its address, of which there are no views", base->name),
+                      "make another tensor of the address");
+  if (!base->strides.empty())
+    return make_error(DiagnosticKind::unsupported_tile_feature, request.span,
+                      fmt::format("`{}` has strides, so its elements do not follow one another", base->name),
+                      "copy it to a tile first");
+  ir::BufferData data{source.name(), request.type.value_or(base->type), base->scope, {}, {}, request.span, base};
+  data.shape = request.shape.is_none() ? source.buffer->shape : TRY(to_shape(request.shape, "an extent", request.span));
+  const ir::Expr own = bits_of(data.type, data.shape, request.span),
+                 of_base = bits_of(base->type, base->shape, request.span);
+  if (constant_difference(own, of_base, nullptr) != 0) return wrong_size(request, *base, data);
+  TRY(check_rows(*base));
+  TRY(check_rows(data));
+  return Value(std::make_shared<BufferObject>(context, builder.allocate(std::move(data))));
+}
+
+const std::vector<TileFunction>& view_functions() {
+  static const std::vector<TileFunction> kFunctions = {
+      {"reshape", "src, shape", "the same memory as a buffer of another shape", reshape},
+      {"view", "src, shape=, dtype=", "the same memory as a buffer of another shape and dtype", view},
+      {"alloc_global", "shape, dtype", "global memory of the program's own, fresh at each call and uninitialised",
+       alloc_global},
+  };
+  return kFunctions;
+}
+
+}  // namespace tilepilot::stage

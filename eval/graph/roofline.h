@@ -1,0 +1,54 @@
+// The least time that a reference can take on a machine: the bytes that any program must move over the memory's rate,
+// and the operations that no exact identity removes over the peak rate. Generous in every term, so that what is faster
+// was not computed.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "eval/graph/graph_cost.h"
+
+namespace tilepilot::eval {
+
+struct MachineRates {
+  std::string name;
+  double bytes_per_s = 0;
+  double product_flops = 0;  // of products in `dtype`, at the peak of the units that are fastest at it
+  double other_flops = 0;
+  double vector_flops = 0;  // of float32 in vectors, without units for products
+  int64_t cache_bytes = 0;  // of the last level: what lies there need not come from memory
+  double launch_s = 0;      // of a kernel, in eager
+  bool assumed = false;     // from a data sheet, for a machine that is not here
+};
+
+// Of the targets `cuda:sm_90a` and `cuda:sm_80`: the fastest product with that architecture (H200, A100). Peaks, which
+// no program exceeds.
+MachineRates rates_of_gpu(std::string_view architecture, std::string_view dtype);
+// Of a device by its own name ("NVIDIA H200"): peaks that are not below its own; nullopt: an unknown device, which may
+// be faster than all that are known.
+std::optional<MachineRates> rates_of_device(std::string_view name, std::string_view dtype);
+// Of this processor: its memory's rate is measured (about 50 ms), the rest follows from cores, frequency and vectors.
+// Kept in `cache`, by the processor's name; empty: measured again.
+MachineRates rates_of_processor(int threads, const std::filesystem::path& cache);
+// Bytes of this processor's last cache.
+int64_t last_level_cache();
+
+struct Roofline {
+  double memory_s = 0, compute_s = 0;
+  double least_s() const { return memory_s > compute_s ? memory_s : compute_s; }
+  const char* bound() const { return memory_s >= compute_s ? "memory" : "compute"; }
+};
+// `product_flops`: those of the graph that no shortcut removes.
+Roofline roofline(const GraphCost& cost, double product_flops, const MachineRates& rates);
+
+// What eager takes by the same rates: each operator's bytes or operations, and a launch each.
+double eager_estimate_s(const GraphUses& uses, const MachineRates& rates);
+
+// A measured time that is below the roofline by more than any error of the model: the sentence that says so. Tensors
+// that fit the last cache are exempt from the bound of memory, and so is all but the outputs where the graph uses parts
+// of what it computes. nullopt: there is nothing to say.
+std::optional<std::string> faster_than_possible(double measured_s, const GraphCost& cost, double product_flops,
+                                                const MachineRates& rates);
+
+}  // namespace tilepilot::eval

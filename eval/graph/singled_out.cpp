@@ -1,0 +1,153 @@
+#include "eval/graph/singled_out.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string_view>
+
+#include "eval/graph/graph_uses.h"
+
+namespace tilepilot::eval {
+namespace {
+
+using Set = std::set<std::string_view>;
+
+// What comes out are the elements of the first operand, or some of them.
+bool passes_elements_on(const GraphNode& node) {
+  static const Set kNames = {
+      "view",     "reshape",    "flatten", "unsqueeze", "squeeze", "transpose", "permute", "t",     "expand", "to",
+      "_to_copy", "contiguous", "clone",   "detach",    "alias",   "float",     "long",    "int",   "slice",  "select",
+      "narrow",   "type_as",    "double",  "expand_as", "view_as", "unflatten", "movedim", "chunk", "split",  "unbind"};
+  return kNames.count(short_name(node)) != 0;
+}
+
+void add(double value, SingledOut& found) {
+  if (std::isnan(value)) return;
+  if (std::find(found.values.begin(), found.values.end(), value) == found.values.end()) found.values.push_back(value);
+}
+
+// What the elements of an input are held against.
+class Search {
+ public:
+  Search(const GraphUses& uses, const FewElements& elements) : uses_(uses), elements_(elements) {}
+
+  void follow(int id, SingledOut& found) const {
+    for (const int index : uses_.users(id)) {
+      const GraphNode& node = uses_.node(index);
+      look(node, id, found);
+      const int* first = node.args.empty() ? nullptr : node.args[0].value_id();
+      if (!first || *first != id || !passes_elements_on(node)) continue;
+      for (const int output : node.outputs) {
+        if (output < 0) continue;
+        // Truth is being unlike zero.
+        if (uses_.value(output).dtype == "bool") add(0, found);
+        follow(output, found);
+      }
+    }
+  }
+
+ private:
+  const GraphUses& uses_;
+  const FewElements& elements_;
+
+  // A number in the graph, or those in a small buffer.
+  std::vector<double> numbers_of(const GraphArgument* argument) const {
+    if (const auto number = number_of(argument)) return {*number};
+    const int* id = argument ? argument->value_id() : nullptr;
+    if (!id) return {};
+    const int producer = uses_.producer(*id);
+    if (producer < 0) return elements_(*id);
+    const GraphNode& node = uses_.node(producer);
+    return passes_elements_on(node) && !node.args.empty() ? numbers_of(&node.args[0]) : std::vector<double>();
+  }
+
+  // What a node that takes the elements says of them.
+  void look(const GraphNode& node, int id, SingledOut& found) const {
+    static const Set kEqual = {"eq", "ne", "isin"}, kOrder = {"lt", "le", "gt", "ge"};
+    static const Set kBounds = {"clamp", "clamp_min", "clamp_max", "clip", "maximum", "minimum"};
+    static const Set kAsks = {"isnan", "isfinite", "nan_to_num", "nansum", "nanmean", "nanmedian"};
+    static const Set kAsksForInfinity = {"isinf", "isfinite", "nan_to_num"};
+    const std::string_view name = short_name(node);
+    const bool is_integer = uses_.value(id).dtype.find("int") != std::string::npos;
+    if (kAsks.count(name)) found.nan = true;
+    if (kAsksForInfinity.count(name)) found.infinite = true;
+    // Beside a bound of floating numbers what is computed is nearly the same.
+    const bool bounds = is_integer && kBounds.count(name), orders = kOrder.count(name);
+    if (bounds || orders || kEqual.count(name)) {
+      std::set<double> numbers;
+      for (const GraphArgument* other : others_of(node, id))
+        for (const double number : numbers_of(other)) numbers.insert(number);
+      for (const double number : numbers) add(number, found);
+      for (const double number : numbers)
+        for (const double beside : {-1.0, 1.0})
+          if (is_integer && (bounds || orders)) add(number + beside, found);
+    }
+    if (is_integer) look_at_loss(node, id, found);
+  }
+
+  // Operands and bounds beside the value.
+  static std::vector<const GraphArgument*> others_of(const GraphNode& node, int id) {
+    std::vector<const GraphArgument*> others;
+    for (size_t i = 0; i < node.args.size(); ++i)
+      if (const int* value = node.args[i].value_id(); !value || *value != id) others.push_back(&node.args[i]);
+    for (const auto& [name, argument] : node.kwargs)
+      if (name == "min" || name == "max" || name == "other") others.push_back(&argument);
+    return others;
+  }
+
+  // Targets that a loss leaves out, where the model names them. PyTorch's default, -100, is no label that a model
+  // speaks of: programs need not know it.
+  static void look_at_loss(const GraphNode& node, int id, SingledOut& found) {
+    static const Set kLosses = {"cross_entropy_loss", "nll_loss", "nll_loss2d", "nll_loss_nd"};
+    constexpr double kIgnoredByDefault = -100;
+    const auto* target = argument_of(node, 1, "target");
+    const bool is_target = target && target->value_id() && *target->value_id() == id;
+    if (!is_target || !kLosses.count(short_name(node))) return;
+    const double ignored = number_of(argument_of(node, 4, "ignore_index")).value_or(kIgnoredByDefault);
+    if (ignored != kIgnoredByDefault) add(ignored, found);
+  }
+};
+
+// Of several elements with one index, which is kept is open.
+bool writes_by_index(const GraphNode& node) {
+  static const Set kNames = {"index_put",   "index_put_", "_index_put_impl_", "index_copy",
+                             "index_copy_", "scatter",    "scatter_",         "put"};
+  return kNames.count(short_name(node)) != 0;
+}
+
+bool sorts_stably(const GraphNode& node) {
+  const auto* stable = node.overload == "stable" ? argument_of(node, 1, "stable") : nullptr;
+  return stable && std::holds_alternative<bool>(stable->data) && std::get<bool>(stable->data);
+}
+
+bool draws_one_by_one(const GraphUses& recipe, int id) {
+  const int producer = recipe.producer(id);
+  if (producer < 0) return false;
+  const GraphNode& node = recipe.node(producer);
+  if (short_name(node) == "randint" || short_name(node) == "randint_like") return true;
+  const int* first = node.args.empty() ? nullptr : node.args[0].value_id();
+  return first && passes_elements_on(node) && draws_one_by_one(recipe, *first);
+}
+
+}  // namespace
+
+std::vector<SingledOut> singled_out(const Graph& forward, const Graph& recipe, const FewElements& elements) {
+  const GraphUses uses(forward), made(recipe);
+  const bool may_repeat = std::none_of(forward.nodes.begin(), forward.nodes.end(), writes_by_index);
+  const bool in_order = std::any_of(forward.nodes.begin(), forward.nodes.end(), sorts_stably);
+  std::vector<int> drawn;
+  for_each_value(recipe.outputs, [&](int id) { drawn.push_back(id); });
+  std::vector<SingledOut> result;
+  for (const int id : forward.inputs) {
+    if (!uses.value(id).is_tensor) continue;
+    const size_t number = result.size();
+    SingledOut& found = result.emplace_back();
+    Search(uses, elements).follow(id, found);
+    found.may_repeat = may_repeat;
+    found.in_order = in_order;
+    found.repeats = number < drawn.size() && draws_one_by_one(made, drawn[number]);
+  }
+  return result;
+}
+
+}  // namespace tilepilot::eval

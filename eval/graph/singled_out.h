@@ -1,0 +1,27 @@
+// Which values of an input a model treats unlike all others.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "eval/graph/reference.h"
+
+namespace tilepilot::eval {
+
+struct SingledOut {
+  std::vector<double> values;  // that elements are compared with: a padding token, the number for "unknown"
+  bool nan = false;            // the model asks which elements are numbers,
+  bool infinite = false;       // or finite
+  bool repeats = false;        // integers drawn one by one: values may come twice, even where none does
+  bool may_repeat = false;     // where they do it is clear what the model computes
+  bool in_order = false;       // of equal elements the model keeps the order (a stable sort)
+  bool any() const { return nan || infinite || !values.empty(); }
+};
+
+// The elements of a buffer or constant, if they are few; else none.
+using FewElements = std::function<std::vector<double>(int value)>;
+
+// By tensor among forward's inputs. `recipe`: the graph that makes them.
+std::vector<SingledOut> singled_out(const Graph& forward, const Graph& recipe, const FewElements& elements);
+
+}  // namespace tilepilot::eval
