@@ -5,6 +5,8 @@
 namespace tilepilot::agent {
 namespace {
 
+constexpr double kEqualRatios = 0.02;  // less than a measurement tells
+
 bool has_interval(const eval::Verdict& verdict) { return verdict.speedup_high > 0; }
 
 // Unknown intervals are points.
@@ -60,8 +62,9 @@ std::optional<Ranking> rank_finalists(const std::vector<Attempt>& attempts, cons
   auto ties_with = [&](size_t i, size_t other) {
     return verdict(i).given_inputs_only == verdict(other).given_inputs_only && overlap(verdict(i), verdict(other));
   };
+  const double enough = (1 - kEqualRatios) * verdict(leader).speedup();
   for (size_t i : order)
-    if (i < ranking.best && ties_with(i, leader)) ranking.best = i;
+    if (i < ranking.best && ties_with(i, leader) && verdict(i).speedup() >= enough) ranking.best = i;
   for (size_t i : order)
     if (i != ranking.best && ties_with(i, ranking.best)) ranking.indistinguishable.push_back(i);
   std::sort(ranking.indistinguishable.begin(), ranking.indistinguishable.end());

@@ -25,8 +25,9 @@ struct Ranking {
   size_t best = 0;
   std::vector<size_t> indistinguishable;  // their intervals overlap with that of the best
 };
-// What the comparison says; nullopt if none of the finalists was verified in it. Of those whose intervals overlap with
-// the leader's the earliest attempt is the best: authors try what is simple first.
+// What the comparison says; nullopt if none of the finalists was verified in it. The highest ratio is the best guess
+// even where intervals overlap; of those within 2 % of it the earliest attempt is taken: authors try what is simple
+// first.
 std::optional<Ranking> rank_finalists(const std::vector<Attempt>& attempts, const std::vector<size_t>& finalists);
 
 // The verified attempt with the highest speed-up by what is known of each; nullopt: none is verified.

@@ -272,15 +272,23 @@ TEST_F(Improve, TellsWhatTheComparisonMeasured) {
   EXPECT_EQ(column("SELECT best_attempt FROM run"), "1");
 }
 
-TEST_F(Improve, TakesTheEarliestOfFinalistsThatCannotBeToldApart) {
+TEST_F(Improve, TakesTheFirstOfFinalistsThatCannotBeToldApart) {
   CountingAuthor author(3);
   ListJudge judge(clock_, {verified(50, 100, 1.9, 2.1), verified(48, 100, 2.0, 2.2), verified(47, 100, 2.0, 2.3)});
   judge.comparisons = {
       {verified(46, 100, 2.1, 2.3), verified(48, 100, 2.0, 2.15), verified(60, 100, 1.6, 1.7)}};  // of 2, 1, 0
   RunOutcome outcome = run(author, judge);
   EXPECT_THAT(judge.compared, ElementsAre(ElementsAre("2", "1", "0")));
-  EXPECT_EQ(outcome.best, 1u);
-  EXPECT_THAT(outcome.indistinguishable, ElementsAre(2));
+  EXPECT_EQ(outcome.best, 2u);
+  EXPECT_THAT(outcome.indistinguishable, ElementsAre(1));
+}
+
+TEST_F(Improve, TakesTheEarliestOfFinalistsWithOneRatio) {
+  CountingAuthor author(3);
+  ListJudge judge(clock_, {verified(50, 100, 1.9, 2.1), verified(48, 100, 2.0, 2.2), verified(47, 100, 2.0, 2.3)});
+  judge.comparisons = {
+      {verified(46.5, 100, 2.1, 2.3), verified(47, 100, 2.0, 2.2), verified(60, 100, 1.6, 1.7)}};  // of 2, 1, 0
+  EXPECT_EQ(run(author, judge).best, 1u);
 }
 
 TEST_F(Improve, PassesOverFinalistsThatFailInTheComparison) {
