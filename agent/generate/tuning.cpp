@@ -36,7 +36,7 @@ std::vector<Tunable> tunables_of(const std::string& source) {
     std::smatch found;
     if (line.size() <= 400 && line.find("tune:") != std::string::npos && std::regex_match(line, found, kLine)) {
       Tunable tunable{found[1], found[2], values_in(found[3]), begin + static_cast<size_t>(found.position(2))};
-      std::erase(tunable.others, tunable.value);
+      tunable.lists_value = std::erase(tunable.others, tunable.value) > 0;
       if (!tunable.others.empty() && values_in(tunable.value).size() == 1) tunables.push_back(std::move(tunable));
     }
     begin = end + 1;
@@ -46,8 +46,19 @@ std::vector<Tunable> tunables_of(const std::string& source) {
 
 std::string with_value(const std::string& source, const Tunable& tunable, const std::string& value) {
   std::string changed = source;
+  // What the line held stays one of its choices.
+  if (!tunable.lists_value)
+    changed.insert(std::min(source.find('\n', tunable.at), source.size()), ", " + tunable.value);
   return changed.replace(tunable.at, tunable.value.size(), value);
 }
+
+namespace {
+std::string values_of(const std::string& source) {
+  std::string values;
+  for (const Tunable& tunable : tunables_of(source)) values += tunable.value + "\n";
+  return values;
+}
+}  // namespace
 
 // The search over one program's values. It begins at the program itself, whose speed is known.
 class Tuner::Descent {
@@ -75,7 +86,7 @@ class Tuner::Descent {
       const Tunable& tunable = tunables[name_];
       for (const std::string& value : tunable.others) {
         std::string source = with_value(source_, tunable, value);
-        if (!seen_.insert(source).second) continue;
+        if (!seen_.insert(values_of(source)).second) continue;
         --left_;
         return Candidate{std::move(source),
                          fmt::format("attempt {} with {} = {}", base_ + 1, tunable.name, value),
@@ -93,7 +104,7 @@ class Tuner::Descent {
     base_ = history.size() - 1;
     source_ = history.back().candidate.source;
     speedup_ = history.back().verdict.speedup();
-    seen_.insert(source_);
+    seen_.insert(values_of(source_));
   }
 
   size_t base_ = 0;  // the attempt that holds the best values so far
@@ -102,7 +113,7 @@ class Tuner::Descent {
   size_t name_ = 0;
   bool improved_ = false;  // since the first name
   int left_;
-  std::set<std::string> seen_;
+  std::set<std::string> seen_;  // values, all of a program's
 };
 
 Tuner::Tuner(int most_variants) : most_variants_(most_variants) {}

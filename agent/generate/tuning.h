@@ -16,10 +16,12 @@ struct Tunable {
   std::string name, value;          // as written
   std::vector<std::string> others;  // values to try, in the order of the line, without `value`
   size_t at = 0;                    // of `value` in the source, in bytes
+  bool lists_value = false;         // the line names `value` among its choices
 };
 
 // Values are numbers, names or strings in quotes; lines of another form are none.
 std::vector<Tunable> tunables_of(const std::string& source);
+// The program with another value, and with the old one among the line's choices.
 std::string with_value(const std::string& source, const Tunable& tunable, const std::string& value);
 
 class Tuner {

@@ -43,6 +43,15 @@ TEST(Tunables, AreNotWhatLooksAlike) {
   EXPECT_THAT(tunables_of("A = 1  # tune: " + std::string(100'000, '1')), IsEmpty());
 }
 
+TEST(Tunables, KeepWhatTheLineHeldAmongItsChoices) {
+  const std::string source = "A = 8  # tune: 16, 32\nB = 1\n";
+  const std::string changed = with_value(source, tunables_of(source)[0], "32");
+  EXPECT_EQ(changed, "A = 32  # tune: 16, 32, 8\nB = 1\n");
+  EXPECT_THAT(tunables_of(changed)[0].others, ElementsAre("16", "8"));
+  const std::string last = "A = 8  # tune: 16";
+  EXPECT_EQ(with_value(last, tunables_of(last)[0], "16"), "A = 16  # tune: 16, 8");
+}
+
 // Judges programs by a rule: how fast a program of these values is; 0: it fails.
 std::vector<Attempt> search(const std::string& first, int variants,
                             const std::function<double(const std::vector<int>&)>& speed_of) {
