@@ -70,11 +70,10 @@ class LlmAuthor final : public Author {
       }
       const LlmAnswer answer = read_answer(reply.text);
       if (!answer.program.empty() || !answer.patch.empty()) {
-        Patched patched = program_of(answer, reply.changed.value_or(current), history);
-        if (patched.problem.empty())
-          return std::optional(
-              Candidate{std::move(patched.program), answer.summary, changed_by(reply, step, history), reply.exchange});
-        say(reply.text, patched.problem + " Answer again.");
+        Proposal proposal = proposal_in(answer, reply, step, current, history);
+        if (proposal.problem.empty())
+          return std::optional(Candidate{std::move(proposal.program), answer.summary, proposal.base, reply.exchange});
+        say(reply.text, proposal.problem + " Answer again.");
         ++failures;
         continue;
       }
@@ -101,13 +100,12 @@ class LlmAuthor final : public Author {
     size_t chosen = replies.size();
     for (size_t i = 0; i < replies.size(); ++i) {
       const LlmAnswer answer = read_answer(replies[i].text);
-      Patched patched = program_of(answer, replies[i].changed.value_or(current), history);
-      if (patched.program.empty() || !patched.problem.empty()) continue;
+      Proposal proposal = proposal_in(answer, replies[i], step, current, history);
+      if (proposal.program.empty() || !proposal.problem.empty()) continue;
       if (chosen == replies.size())
         chosen = i;
       else
-        waiting_.push_back(
-            {std::move(patched.program), answer.summary, changed_by(replies[i], step, history), replies[i].exchange});
+        waiting_.push_back({std::move(proposal.program), answer.summary, proposal.base, replies[i].exchange});
     }
     return std::move(replies[chosen == replies.size() ? 0 : chosen]);
   }
@@ -132,11 +130,29 @@ class LlmAuthor final : public Author {
     return std::nullopt;
   }
 
-  static Patched program_of(const LlmAnswer& answer, const std::string& current, const std::vector<Attempt>& history) {
-    if (answer.program.empty() && answer.patch.empty()) return {};
-    Patched patched = answer.program.empty() ? apply_patch(current, answer.patch) : Patched{answer.program, ""};
-    if (patched.problem.empty()) patched.problem = known(history, patched.program);
-    return patched;
+  struct Proposal {
+    std::string program, problem;
+    std::optional<size_t> base;  // the attempt that it changes
+  };
+  // Blocks that do not fit the current program may be meant for the best one, which was shown as well.
+  static Proposal proposal_in(const LlmAnswer& answer, const ChatReply& reply, const NextStep& step,
+                              const std::string& current, const std::vector<Attempt>& history) {
+    Proposal proposal{answer.program, "", changed_by(reply, step, history)};
+    if (answer.program.empty() && answer.patch.empty()) return proposal;
+    if (answer.program.empty()) {
+      Patched patched = apply_patch(reply.changed.value_or(current), answer.patch);
+      if (const auto best = best_of(history); best && !patched.problem.empty()) {
+        Patched other = apply_patch(history[*best].candidate.source, answer.patch);
+        if (other.problem.empty()) {
+          patched = std::move(other);
+          proposal.base = best;
+        }
+      }
+      proposal.program = std::move(patched.program);
+      proposal.problem = std::move(patched.problem);
+    }
+    if (proposal.problem.empty()) proposal.problem = known(history, proposal.program);
+    return proposal;
   }
 
   std::optional<Candidate> stop(Rest rest) {

@@ -156,6 +156,18 @@ TEST_F(LlmAuthor, AppliesChangesToTheCurrentProgram) {
   EXPECT_EQ((*candidate)->summary, "Larger.");
 }
 
+// After a failure both the program that failed and the best one are shown.
+TEST_F(LlmAuthor, AppliesChangesToTheBestProgramWhereTheyFitThatAlone) {
+  const std::string patch = "Back.\n<<<<<<< SEARCH\n    number = 0\n=======\n    number = 9\n>>>>>>> REPLACE\n";
+  auto writer = author({{answer_with(program_number(0))}, {patch}});
+  ASSERT_TRUE(writer->next({}).ok());
+  auto candidate =
+      writer->next({verified_in(50, program_number(0)), attempt_with(eval::Outcome::crashed, program_number(1))});
+  ASSERT_TRUE(candidate.ok() && *candidate);
+  EXPECT_EQ((*candidate)->source, program_number(9));
+  EXPECT_EQ((*candidate)->changes, 0u);
+}
+
 TEST_F(LlmAuthor, TellsWhyChangesCannotBeApplied) {
   options_.start = "class ModelNew:\n    a = 1\n    a = 1\n";
   auto patch = [](const std::string& search) {
