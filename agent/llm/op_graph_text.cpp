@@ -41,6 +41,7 @@ std::string amount(double value, const char* unit) {
 }
 
 std::string time_text(double seconds) {
+  if (seconds > 0 && seconds < 5e-8) return "less than 0.1 us";
   return seconds < 1e-3 ? fmt::format("{:.1f} us", seconds * 1e6) : fmt::format("{:.2f} ms", seconds * 1e3);
 }
 
@@ -58,6 +59,21 @@ std::string argument_text(const eval::GraphArgument& argument, const eval::Graph
   return std::holds_alternative<std::monostate>(argument.data) ? "None" : "...";
 }
 
+double seconds_of(const eval::NodeCost& cost, const eval::MachineRates& rates) {
+  return std::max({cost.bytes / rates.bytes_per_s, cost.product_flops / rates.product_flops,
+                   cost.other_flops / rates.other_flops}) +
+         cost.launches * rates.launch_s;
+}
+
+// The time, and whether the machine's rates promise far less where much of a call goes.
+std::string measured_text(double seconds, double by_rates, const eval::EagerTimes& eager) {
+  constexpr double kMuch = 0.1, kFar = 0.2;
+  std::string text = time_text(seconds);
+  const bool matters = seconds >= kMuch * eager.call.median_us * 1e-6 && eager.waited < eval::EagerTimes::kBusy;
+  if (matters && by_rates < kFar * seconds) text += ": PyTorch is far from the machine's rates here";
+  return text;
+}
+
 std::string row_text(const eval::GraphUses& uses, size_t index, const eval::MachineRates& rates,
                      const eval::EagerTimes* eager) {
   const eval::Graph& graph = uses.graph();
@@ -71,15 +87,13 @@ std::string row_text(const eval::GraphUses& uses, size_t index, const eval::Mach
       results.push_back(name_of(value) + ": " + type_text(value));
     }
   const eval::NodeCost cost = cost_of(uses, node);
-  const double work = std::max({cost.bytes / rates.bytes_per_s, cost.product_flops / rates.product_flops,
-                                cost.other_flops / rates.other_flops}) +
-                      cost.launches * rates.launch_s;
+  const double work = seconds_of(cost, rates);
   std::string text = fmt::format("{}. `{} = {}({})`", index + 1, fmt::join(results, ", "), eval::short_name(node),
                                  fmt::join(arguments, ", "));
   if (node.line > 0) text += fmt::format(", line {}", node.line);
   text += fmt::format(": {}, {}, {}", amount(cost.product_flops + cost.other_flops, "FLOP"), amount(cost.bytes, "B"),
                       time_text(work));
-  if (eager) text += fmt::format(", measured {}", time_text(eager->node_us[index] * 1e-6));
+  if (eager) text += ", measured " + measured_text(eager->node_us[index] * 1e-6, work, *eager);
   return text + "\n";
 }
 
@@ -135,6 +149,45 @@ std::string totals_of(const eval::Preflight& preflight) {
   return text;
 }
 
+// A long graph is mostly repetition: what the nodes of each line of the model come to, in the order of the lines' first
+// nodes.
+std::vector<std::string> rows_by_line(const eval::GraphUses& uses, const eval::MachineRates& rates,
+                                      const eval::EagerTimes* eager) {
+  struct Line {
+    int number = 0, nodes = 0;
+    std::vector<std::string> names;  // of operators, each once
+    double flops = 0, bytes = 0, seconds = 0, measured = 0;
+  };
+  constexpr size_t kMostNames = 12;
+  std::vector<Line> lines;
+  const eval::Graph& graph = uses.graph();
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const GraphNode& node = graph.nodes[i];
+    auto line = std::find_if(lines.begin(), lines.end(), [&](const Line& each) { return each.number == node.line; });
+    if (line == lines.end()) line = lines.insert(lines.end(), Line{node.line});
+    const std::string name = in_backticks(eval::short_name(node));
+    if (std::find(line->names.begin(), line->names.end(), name) == line->names.end()) line->names.push_back(name);
+    const eval::NodeCost cost = cost_of(uses, node);
+    ++line->nodes;
+    line->flops += cost.product_flops + cost.other_flops;
+    line->bytes += cost.bytes;
+    line->seconds += seconds_of(cost, rates);
+    if (eager) line->measured += eager->node_us[i] * 1e-6;
+  }
+  std::vector<std::string> rows;
+  for (Line& line : lines) {
+    const bool is_long = line.names.size() > kMostNames;
+    if (is_long) line.names.resize(kMostNames);
+    std::string row = line.number > 0 ? fmt::format("line {}", line.number) : "elsewhere";
+    row += fmt::format(": {} operators, {}{}: {}, {}, {}", line.nodes, fmt::join(line.names, ", "),
+                       is_long ? " and others" : "", amount(line.flops, "FLOP"), amount(line.bytes, "B"),
+                       time_text(line.seconds));
+    if (eager) row += ", measured " + measured_text(line.measured, line.seconds, *eager);
+    rows.push_back(row + "\n");
+  }
+  return rows;
+}
+
 }  // namespace
 
 OpGraphText describe_graph(const eval::Reference& reference, const eval::Preflight& preflight,
@@ -151,7 +204,10 @@ OpGraphText describe_graph(const eval::Reference& reference, const eval::Preflig
   for (int input : graph.inputs) text.signature += line("input", input);
   for (const eval::ParameterInfo& parameter : reference.parameters)
     if (parameter.value >= 0) text.signature += line(parameter.is_buffer ? "buffer" : "parameter", parameter.value);
-  for (size_t i = 0; i < graph.nodes.size(); ++i) text.rows.push_back(row_text(uses, i, preflight.rates, eager));
+  constexpr size_t kMostRows = 100;
+  if (graph.nodes.size() > kMostRows) text.rows = rows_by_line(uses, preflight.rates, eager);
+  for (size_t i = 0; i < graph.nodes.size() && graph.nodes.size() <= kMostRows; ++i)
+    text.rows.push_back(row_text(uses, i, preflight.rates, eager));
   if (eager) text.totals = measured_text(graph, *eager);
   text.totals += totals_of(preflight);
   return text;

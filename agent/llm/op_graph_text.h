@@ -11,7 +11,8 @@
 namespace tilepilot::agent {
 
 struct OpGraphText {
-  std::vector<std::string> rows;  // one an operator, in order: number, name, operands and results, cost
+  // One an operator, in order: number, name, operands and results, cost. Of a long graph one a line of the model.
+  std::vector<std::string> rows;
   std::string totals;             // costs of the whole, what eager spends where, the roofline, exact shortcuts
   std::string signature;          // inputs, parameters and buffers
 };

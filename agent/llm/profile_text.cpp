@@ -203,7 +203,8 @@ std::string kernel_details(const KernelProfile& kernel) {
 
 std::string_view note_on(OperatorKind kind) {
   if (kind == OperatorKind::product)
-    return ": PyTorch's library, which is hard to beat; what follows it can be fused where a kernel does it as well";
+    return ": PyTorch's library, which is hard to beat where it is near the machine's rates; what follows it can be "
+           "fused where a kernel does it as well";
   return kind == OperatorKind::allocation ? ": memory for new tensors" : "";
 }
 

@@ -1,15 +1,18 @@
 #include "agent/llm/prompt.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "agent/llm/hardware.h"
 #include "agent/llm/language_card.h"
 #include "agent/llm/memory_text.h"
 #include "agent/llm/op_graph_text.h"
 #include "agent/llm/quotation.h"
+#include "eval/graph/graph_uses.h"
 
 namespace tilepilot::embedded {
 extern const char tilepilot_prompt_role[];
@@ -64,7 +67,7 @@ std::string aten_rule(const std::string& policy) {
          "kernels is rejected.\n";
 }
 
-bool is_gpu(const std::string& target) { return target.starts_with("cuda"); }
+bool is_gpu(const std::string& target) { return target.starts_with("cuda") || target.starts_with("emulate"); }
 
 constexpr std::string_view kTolerance =
     "Outputs are compared with a float64 run of the model. Allowed is a small multiple of the error that PyTorch "
@@ -87,6 +90,45 @@ void add_graph(std::vector<PromptPart>& parts, const TaskFacts& facts) {
     parts.push_back(std::move(part));
   }
   parts.push_back({"\n" + graph.totals});
+}
+
+// Training and evaluation mode compute different things.
+bool follows_mode(const eval::Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const eval::GraphNode& node) {
+    const std::string_view name = eval::short_name(node);
+    return name.find("dropout") != std::string_view::npos || name.find("batch_norm") != std::string_view::npos;
+  });
+}
+
+// Those that an operator writes: in place, or as a batch norm's running statistics.
+std::vector<std::string> buffers_changed(const eval::Reference& reference) {
+  std::set<int> changed;
+  for (const eval::GraphNode& node : reference.forward.nodes) {
+    const std::string_view name = eval::short_name(node);
+    const auto add = [&](size_t place) {
+      if (const int* id = place < node.args.size() ? node.args[place].value_id() : nullptr) changed.insert(*id);
+    };
+    if (name.ends_with("_") && !name.ends_with("__")) add(0);
+    const auto* training = name == "batch_norm" ? eval::argument_of(node, 5, "training") : nullptr;
+    if (!training || !std::holds_alternative<bool>(training->data) || !std::get<bool>(training->data)) continue;
+    add(3);
+    add(4);
+  }
+  std::vector<std::string> names;
+  for (const eval::ParameterInfo& each : reference.parameters)
+    if (each.is_buffer && changed.count(each.value)) names.push_back(in_backticks(each.name));
+  return names;
+}
+
+// Running statistics are read and written by operators.
+std::vector<std::string> buffers_read(const eval::Reference& reference) {
+  std::vector<std::string> names;
+  for (const eval::ParameterInfo& each : reference.parameters) {
+    const std::string_view own = std::string_view(each.name).substr(each.name.rfind('.') + 1);
+    if (each.value < 0 || !each.is_buffer || own.starts_with("running_") || own == "num_batches_tracked") continue;
+    names.push_back(in_backticks(each.name));
+  }
+  return names;
 }
 
 }  // namespace
@@ -138,9 +180,19 @@ std::vector<PromptPart> task_prompt(const TaskFacts& facts) {
                                describe_hardware(facts.target, facts.preflight.rates, facts.threads),
                                fenced("python", reference.model_source))});
   add_graph(parts, facts);
-  if (reference.training) parts.push_back({"The model is in training mode (batch statistics, live dropout).\n"});
+  if (reference.training && follows_mode(reference.forward))
+    parts.push_back({"The model is in training mode (batch statistics, live dropout).\n"});
+  if (const auto buffers = buffers_changed(reference); !buffers.empty())
+    parts.push_back(
+        {fmt::format("`forward` changes {}: yours must leave the same there.\n", fmt::join(buffers, ", "))});
+  if (const auto buffers = buffers_read(reference); !buffers.empty())
+    parts.push_back(
+        {fmt::format("The judge gives buffers other values of their kind, too: read {} from the module, do "
+                     "not compute what `__init__` put there.\n",
+                     fmt::join(buffers, ", "))});
   parts.push_back({"\n" + std::string(kTolerance) + aten_rule(facts.aten)});
-  if (!facts.start.empty())
+  constexpr size_t kLongestStart = 16'000;  // bytes: a longer one is mostly repetition
+  if (!facts.start.empty() && facts.start.size() <= kLongestStart)
     parts.push_back(
         {"\nA program to start from, planned from the op graph by rules and not tuned; it may leave operators "
          "to PyTorch that a kernel could do:\n\n" +

@@ -19,11 +19,11 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// x -> relu -> sin -> relu.
-eval::Reference reference() {
+// x -> relu -> sin -> relu -> ...
+eval::Reference reference(int nodes = 3) {
   eval::Reference reference;
   reference.model_source = "class Model: pass\n";
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i <= nodes; ++i) {
     eval::GraphValue value;
     value.name = "v" + std::to_string(i);
     value.kind = i == 0 ? eval::GraphValue::Kind::input : eval::GraphValue::Kind::node;
@@ -33,14 +33,14 @@ eval::Reference reference() {
     reference.forward.values.push_back(value);
   }
   reference.forward.inputs = {0};
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < nodes; ++i) {
     eval::GraphNode node;
-    node.op = i == 1 ? "aten::sin" : "aten::relu";
+    node.op = i % 2 == 1 ? "aten::sin" : "aten::relu";
     node.args = {eval::GraphArgument{eval::ValueRef{i}}};
     node.outputs = {i + 1};
     reference.forward.nodes.push_back(node);
   }
-  reference.forward.outputs = eval::GraphArgument{eval::ValueRef{3}};
+  reference.forward.outputs = eval::GraphArgument{eval::ValueRef{nodes}};
   return reference;
 }
 
@@ -59,10 +59,24 @@ TEST(OpGraphText, TellsWhatEagerWasMeasuredToSpend) {
   const auto preflight = eval::preflight(model, rates(), false);
   const OpGraphText text = describe_graph(model, preflight, times());
   ASSERT_EQ(text.rows.size(), 3u);
-  EXPECT_THAT(text.rows[1], AllOf(HasSubstr("sin(v1)"), HasSubstr(", measured 75.0 us\n")));
+  EXPECT_THAT(text.rows[1], AllOf(HasSubstr("sin(v1)"),
+                                  HasSubstr(", measured 75.0 us: PyTorch is far from the machine's rates here\n")));
   EXPECT_THAT(text.totals, HasSubstr("a call of eager takes 100.0 us: 77 % in `sin`, 23 % in `relu` (2 times).\n"));
   const std::string task = join(task_prompt({model, "cpu", "hybrid", preflight, 0, {}, "", {}, times()}));
   EXPECT_THAT(task, AllOf(HasSubstr("when it was measured here:"), HasSubstr("measured 12.0 us")));
+}
+
+// A recurrence that is written out is told line by line of the model.
+TEST(OpGraphText, SumsUpALongGraphByLine) {
+  eval::Reference model = reference(400);
+  for (size_t i = 0; i < model.forward.nodes.size(); ++i)
+    model.forward.nodes[i].line = i < 3 ? 5 : 7 + static_cast<int>(i % 2);
+  eval::EagerTimes eager{{400, 390, 410, 9}, std::vector<double>(400, 1.0)};
+  const OpGraphText text = describe_graph(model, eval::preflight(model, rates(), false), eager);
+  ASSERT_EQ(text.rows.size(), 3u);
+  EXPECT_THAT(text.rows[0], HasSubstr("line 5: 3 operators, `relu`, `sin`: "));
+  EXPECT_THAT(text.rows[1], AllOf(HasSubstr("line 8: 199 operators, `sin`: "), HasSubstr(", measured 199.0 us")));
+  EXPECT_THAT(text.rows[2], HasSubstr("line 7: 198 operators, `relu`: "));
 }
 
 TEST(OpGraphText, TellsThatTheMachineWasBusy) {
@@ -71,6 +85,24 @@ TEST(OpGraphText, TellsThatTheMachineWasBusy) {
   busy.waited = 0.5;
   EXPECT_THAT(describe_graph(model, eval::preflight(model, rates(), false), busy).totals,
               HasSubstr("Measured here (while others were at work), a call"));
+}
+
+TEST(Prompt, TellsWhatBecomesOfBuffers) {
+  eval::Reference model = reference();
+  model.training = true;
+  const auto preflight = eval::preflight(model, rates(), false);
+  const auto task = [&] { return join(task_prompt({model, "cpu", "hybrid", preflight, 0, {}, ""})); };
+  EXPECT_THAT(task(), AllOf(Not(HasSubstr("training mode")), Not(HasSubstr("buffers"))));
+  eval::GraphValue buffer = model.forward.values[0];
+  buffer.kind = eval::GraphValue::Kind::buffer;
+  model.forward.values.push_back(buffer);
+  model.parameters.push_back({.name = "table", .value = 4, .tensor = "table", .is_buffer = true});
+  EXPECT_THAT(task(), AllOf(HasSubstr("other values of their kind, too: read `table`"), Not(HasSubstr("changes `"))));
+  eval::GraphNode node;
+  node.op = "aten::add_";
+  node.args = {eval::GraphArgument{eval::ValueRef{4}}, eval::GraphArgument{eval::ValueRef{0}}};
+  model.forward.nodes.push_back(node);
+  EXPECT_THAT(task(), HasSubstr("`forward` changes `table`: yours must leave the same there."));
 }
 
 TEST(OpGraphText, SaysNothingOfWhatWasNotMeasured) {
