@@ -17,7 +17,9 @@ Result<Target> parse_target(std::string_view name) {
   if (colon == std::string_view::npos || (kind != "cuda" && kind != "emulate"))
     return make_error(DiagnosticKind::bad_usage, {}, fmt::format("there is no target `{}`", name),
                       "one of auto, cpu, cuda:sm_80, cuda:sm_90a, emulate:sm_80, emulate:sm_90a");
-  const std::string_view architecture = name.substr(colon + 1);
+  std::string_view architecture = name.substr(colon + 1);
+  // The emulator of what another target names.
+  if (kind == "emulate" && architecture.starts_with("cuda:")) architecture.remove_prefix(5);
   if (architecture == "sm_80" || architecture == "sm_90a")
     return Target{kind == "cuda" ? Place::gpu : Place::emulator, std::string(architecture)};
   std::string message = fmt::format("no code is written for `{}`", name);

@@ -38,6 +38,7 @@ TEST(TargetBackend, fail_GpuThatIsNotHere) {
 TEST(TargetBackend, NamesAreReadAndPrinted) {
   for (const char* name : {"auto", "cpu", "cuda:sm_80", "cuda:sm_90a", "emulate:sm_80", "emulate:sm_90a"})
     EXPECT_EQ(to_string(*parse_target(name)), name);
+  EXPECT_EQ(to_string(*parse_target("emulate:cuda:sm_90a")), "emulate:sm_90a");
   for (const char* name : {"", "gpu", "cuda", "cuda:", "cuda:sm_75", "emulate:sm_100", "hip:gfx942"}) {
     auto target = parse_target(name);
     ASSERT_FALSE(target.ok()) << name;
