@@ -31,6 +31,22 @@ class Search {
  public:
   Search(const GraphUses& uses, const FewElements& elements) : uses_(uses), elements_(elements) {}
 
+  // NaN passes through arithmetic, and so do most infinities.
+  void follow_what_is_no_number(int id, SingledOut& found, int depth = 0) const {
+    static const Set kArithmetic = {"add", "sub", "rsub", "mul", "div", "neg", "abs", "exp", "sqrt", "square", "pow"};
+    constexpr int kDeepest = 8;
+    for (const int index : uses_.users(id)) {
+      const GraphNode& node = uses_.node(index);
+      SingledOut own;
+      look(node, id, own);
+      found.nan = found.nan || own.nan;
+      found.infinite = found.infinite || own.infinite;
+      if (depth == kDeepest || (!kArithmetic.count(short_name(node)) && !passes_elements_on(node))) continue;
+      for (const int output : node.outputs)
+        if (output >= 0) follow_what_is_no_number(output, found, depth + 1);
+    }
+  }
+
   void follow(int id, SingledOut& found) const {
     for (const int index : uses_.users(id)) {
       const GraphNode& node = uses_.node(index);
@@ -61,15 +77,23 @@ class Search {
     return passes_elements_on(node) && !node.args.empty() ? numbers_of(&node.args[0]) : std::vector<double>();
   }
 
+  static constexpr double kNear = 0x1p-8;
+
   // What a node that takes the elements says of them.
   void look(const GraphNode& node, int id, SingledOut& found) const {
-    static const Set kEqual = {"eq", "ne", "isin"}, kOrder = {"lt", "le", "gt", "ge"};
+    static const Set kEqual = {"eq", "ne", "isin"};
+    static const Set kOrder = {"lt", "le", "gt", "ge", "threshold", "hardshrink", "bucketize", "searchsorted"};
     static const Set kBounds = {"clamp", "clamp_min", "clamp_max", "clip", "maximum", "minimum"};
     static const Set kAsks = {"isnan", "isfinite", "nan_to_num", "nansum", "nanmean", "nanmedian"};
     static const Set kAsksForInfinity = {"isinf", "isfinite", "nan_to_num"};
     const std::string_view name = short_name(node);
     const bool is_integer = uses_.value(id).dtype.find("int") != std::string::npos;
-    if (kAsks.count(name)) found.nan = true;
+    const auto takes = [&](size_t place) {
+      const int* value = place < node.args.size() ? node.args[place].value_id() : nullptr;
+      return value && *value == id;
+    };
+    if (kAsks.count(name) || (kEqual.count(name) && takes(0) && takes(1)))
+      found.nan = true;  // only NaN differs from itself
     if (kAsksForInfinity.count(name)) found.infinite = true;
     // Beside a bound of floating numbers what is computed is nearly the same.
     const bool bounds = is_integer && kBounds.count(name), orders = kOrder.count(name);
@@ -81,17 +105,24 @@ class Search {
       for (const double number : numbers)
         for (const double beside : {-1.0, 1.0})
           if (is_integer && (bounds || orders)) add(number + beside, found);
+      // On the one side and on the other, near and far.
+      for (const double number : numbers)
+        for (const double factor : {1 - kNear, 1 + kNear, 2.0})
+          if (!is_integer && orders && number != 0) add(number * factor, found);
+      if (name == "hardshrink")
+        for (const double number : numbers) add(-number, found);
     }
     if (is_integer) look_at_loss(node, id, found);
   }
 
   // Operands and bounds beside the value.
+  static inline const Set kBoundNames = {"min", "max", "other", "lambd", "threshold", "boundaries"};
   static std::vector<const GraphArgument*> others_of(const GraphNode& node, int id) {
     std::vector<const GraphArgument*> others;
     for (size_t i = 0; i < node.args.size(); ++i)
       if (const int* value = node.args[i].value_id(); !value || *value != id) others.push_back(&node.args[i]);
     for (const auto& [name, argument] : node.kwargs)
-      if (name == "min" || name == "max" || name == "other") others.push_back(&argument);
+      if (kBoundNames.count(name)) others.push_back(&argument);
     return others;
   }
 
@@ -120,13 +151,28 @@ bool sorts_stably(const GraphNode& node) {
   return stable && std::holds_alternative<bool>(stable->data) && std::get<bool>(stable->data);
 }
 
-bool draws_one_by_one(const GraphUses& recipe, int id) {
+// nullptr: the value is not drawn one element after the other.
+const GraphNode* draw_of(const GraphUses& recipe, int id) {
   const int producer = recipe.producer(id);
-  if (producer < 0) return false;
+  if (producer < 0) return nullptr;
   const GraphNode& node = recipe.node(producer);
-  if (short_name(node) == "randint" || short_name(node) == "randint_like") return true;
+  if (short_name(node) == "randint" || short_name(node) == "randint_like") return &node;
   const int* first = node.args.empty() ? nullptr : node.args[0].value_id();
-  return first && passes_elements_on(node) && draws_one_by_one(recipe, *first);
+  return first && passes_elements_on(node) ? draw_of(recipe, *first) : nullptr;
+}
+
+// randint(high, size) and randint(low, high, size), and the same of randint_like(tensor, ...).
+std::optional<std::pair<double, double>> range_of(const GraphNode& draw) {
+  std::vector<double> bounds;
+  for (const GraphArgument& argument : draw.args)
+    if (const auto number = number_of(&argument); number && bounds.size() < 2) bounds.push_back(*number);
+  const auto* low = argument_of(draw, draw.args.size(), "low");
+  const auto* high = argument_of(draw, draw.args.size(), "high");
+  if (const auto number = number_of(low)) bounds.insert(bounds.begin(), *number);
+  if (const auto number = number_of(high)) bounds.push_back(*number);
+  if (bounds.empty() || bounds.size() > 2) return std::nullopt;
+  const double first = bounds.size() == 2 ? bounds[0] : 0, last = bounds.back() - 1;
+  return first <= last ? std::optional(std::pair{first, last}) : std::nullopt;
 }
 
 }  // namespace
@@ -142,10 +188,18 @@ std::vector<SingledOut> singled_out(const Graph& forward, const Graph& recipe, c
     if (!uses.value(id).is_tensor) continue;
     const size_t number = result.size();
     SingledOut& found = result.emplace_back();
-    Search(uses, elements).follow(id, found);
+    const Search search(uses, elements);
+    search.follow(id, found);
+    search.follow_what_is_no_number(id, found);
     found.may_repeat = may_repeat;
     found.in_order = in_order;
-    found.repeats = number < drawn.size() && draws_one_by_one(made, drawn[number]);
+    const GraphNode* draw = number < drawn.size() ? draw_of(made, drawn[number]) : nullptr;
+    found.repeats = draw != nullptr;
+    const bool is_integer = uses.value(id).dtype.find("int") != std::string::npos;
+    if (draw) found.range = range_of(*draw);
+    // An end of a range is what a loop or a bound leaves out.
+    if (found.range && is_integer)
+      for (const double end : {found.range->first, found.range->second}) add(end, found);
   }
   return result;
 }

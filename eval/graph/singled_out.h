@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "eval/graph/reference.h"
@@ -13,8 +15,9 @@ struct SingledOut {
   bool nan = false;            // the model asks which elements are numbers,
   bool infinite = false;       // or finite
   bool repeats = false;        // integers drawn one by one: values may come twice, even where none does
-  bool may_repeat = false;     // where they do it is clear what the model computes
-  bool in_order = false;       // of equal elements the model keeps the order (a stable sort)
+  std::optional<std::pair<double, double>> range = {};  // least and largest of integers drawn one by one
+  bool may_repeat = false;                              // where they do it is clear what the model computes
+  bool in_order = false;                                // of equal elements the model keeps the order (a stable sort)
   bool any() const { return nan || infinite || !values.empty(); }
 };
 

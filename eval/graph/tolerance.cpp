@@ -5,6 +5,8 @@
 #include <cmath>
 #include <string_view>
 
+#include "eval/graph/graph_uses.h"
+
 namespace tilepilot::eval {
 namespace {
 
@@ -154,6 +156,16 @@ std::vector<const GraphValue*> operands_of(const Graph& graph, const GraphNode& 
   return operands;
 }
 
+// Statistics that were made before: nothing is summed.
+bool takes_statistics(const GraphNode& node, std::string_view op) {
+  constexpr size_t kFlag = 5;
+  const bool of_batch = op == "batch_norm" || op == "native_batch_norm";
+  const auto* flag = of_batch                ? argument_of(node, kFlag, "training")
+                     : op == "instance_norm" ? argument_of(node, kFlag, "use_input_stats")
+                                             : nullptr;
+  return flag && std::holds_alternative<bool>(flag->data) && !std::get<bool>(flag->data);
+}
+
 SumLengths product(int64_t terms) { return {terms, 1}; }
 SumLengths reduction(int64_t terms) { return {1, terms}; }
 
@@ -170,7 +182,7 @@ SumLengths terms_of(const Graph& graph, const GraphNode& node) {
   if (operands.empty() || node.outputs.empty() || node.outputs[0] < 0) return {};
   const std::string_view op = name_without_space(node);
   const int64_t first = operands[0]->numel(), second = operands.size() > 1 ? operands[1]->numel() : 1;
-  if (is_one_of(op, kNoSums)) return {};
+  if (is_one_of(op, kNoSums) || takes_statistics(node, op)) return {};
   if (is_one_of(op, kAddedProducts) && operands.size() > 1) return product(last_extent(*operands[1]));
   if (is_one_of(op, kProducts)) return product(last_extent(*operands[0]));
   if (is_one_of(op, kRecurrent)) return product(last_extents(operands));

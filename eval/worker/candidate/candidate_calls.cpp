@@ -16,6 +16,14 @@
 namespace tilepilot::eval {
 namespace {
 
+// Dense tensors may be parts of one piece of memory.
+bool share_elements(const at::Tensor& one, const at::Tensor& other) {
+  if (one.numel() == 0 || other.numel() == 0 || !one.is_alias_of(other)) return false;
+  if (!one.is_non_overlapping_and_dense() || !other.is_non_overlapping_and_dense()) return true;
+  const auto begin = [](const at::Tensor& tensor) { return static_cast<const char*>(tensor.const_data_ptr()); };
+  return begin(one) < begin(other) + other.nbytes() && begin(other) < begin(one) + one.nbytes();
+}
+
 bool changed(const std::vector<std::pair<at::Tensor, std::string>>& kept) {
   return std::any_of(kept.begin(), kept.end(), [](const auto& one) { return digest_of(one.first) != one.second; });
 }
@@ -173,8 +181,7 @@ Result<FetchedCall> CandidateCalls::fetch(size_t call) {
   for (size_t i = 0; i < tensors.size(); ++i) {
     fetched.aliases.push_back(alias_of(tensors[i], call));
     for (size_t k = 0; k < i && fetched.aliases.back().empty(); ++k)
-      if (tensors[i].numel() > 0 && tensors[i].is_alias_of(tensors[k]))
-        fetched.aliases.back() = fmt::format("output {}", k);
+      if (share_elements(tensors[i], tensors[k])) fetched.aliases.back() = fmt::format("output {}", k);
   }
   fetched_.clear();
   for (auto& tensor : tensors)

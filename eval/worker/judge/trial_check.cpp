@@ -24,26 +24,59 @@ std::vector<std::vector<int64_t>> strides_of(const json& description) {
 std::optional<TrialFailure> TrialCheck::check(int number, const Trial& trial, const Message& answer) {
   number_ = number;
   trial_ = &trial;
+  compares_integers_ = true;
   auto& body = answer.body;
   low_precision_ = body.at("low_precision").get<std::map<std::string, std::string>>();
-  auto match = match_structure(side_.reference().forward, body.at("structure"));
-  if (!match.mismatch.empty()) return TrialFailure{Outcome::wrong_shape, match.mismatch};
-  auto tensors = link_.tensors_of(answer);
-  const size_t outputs = body.at("outputs");
-  const auto state = body.at("state").get<std::vector<std::string>>();
-  if (!tensors.ok() || tensors->size() != outputs + trial.mutated.size() + state.size())
-    return TrialFailure{Outcome::worker_failed, "outputs did not arrive whole"};
+  Parts parts;
+  if (auto failure = take_apart(trial, answer, parts)) return failure;
   const auto strides = strides_of(body.at("tensors"));
-  for (size_t i = 0; i < match.tensors.size(); ++i) {
-    if (auto failure = check_output({i, match.tensors[i]}, {*tensors, strides})) return failure;
+  for (size_t i = 0; i < parts.match.tensors.size(); ++i) {
+    if (auto failure = check_output({i, parts.match.tensors[i]}, {parts.tensors, strides})) return failure;
   }
-  if (auto failure = check_inputs(body, *tensors, outputs)) return failure;
-  const std::vector<at::Tensor> buffers(tensors->end() - static_cast<int64_t>(state.size()), tensors->end());
-  if (auto failure = check_state(state, buffers)) return failure;
+  if (auto failure = check_inputs(body, parts.tensors, parts.outputs)) return failure;
+  if (auto failure = check_state(parts.state, parts.buffers())) return failure;
   if (auto failure = check_weights(body.at("changed_weights"))) return failure;
   ++verdict_.guards_run["reused_memory"];
   if (body.at("earlier_changed").get<bool>()) return TrialFailure{Outcome::rejected, kReusesMemory, "reused_memory"};
-  return check_aliases(body.at("aliases"), match.tensors);
+  return check_aliases(body.at("aliases"), parts.match.tensors);
+}
+
+std::string TrialCheck::wrong_under(const StressTrial& stress, const Message& answer) {
+  const Trial& trial = *stress.trial;
+  number_ = kStress;
+  trial_ = &trial;
+  compares_integers_ = stress.keeps_apart || !side_.chooses();
+  auto& body = answer.body;
+  Parts parts;
+  if (auto failure = take_apart(trial, answer, parts)) return failure->detail;
+  const auto strides = strides_of(body.at("tensors"));
+  std::string wrong;
+  for (size_t i = 0; wrong.empty() && i < parts.match.tensors.size(); ++i) {
+    if (!trial.outputs[i].eager.is_floating_point() && !compares_integers_) continue;
+    const size_t actual = parts.match.tensors[i];
+    const auto comparison =
+        side_.compare_closely({parts.tensors[actual], strides[actual]}, trial, i, stress.allowances[i]);
+    if (comparison.outcome != Outcome::verified) wrong = fmt::format("output {}: {}", i, comparison.detail);
+  }
+  Failure failure;
+  if (wrong.empty()) failure = check_inputs(body, parts.tensors, parts.outputs);
+  if (wrong.empty() && !failure) failure = check_state(parts.state, parts.buffers());
+  if (wrong.empty() && !failure) failure = check_weights(body.at("changed_weights"));
+  if (failure) wrong = failure->detail;
+  return wrong.empty() || side_.is_decisive(trial) ? wrong : "";
+}
+
+std::optional<TrialFailure> TrialCheck::take_apart(const Trial& trial, const Message& answer, Parts& parts) const {
+  auto& body = answer.body;
+  parts.match = match_structure(side_.reference().forward, body.at("structure"));
+  if (!parts.match.mismatch.empty()) return TrialFailure{Outcome::wrong_shape, parts.match.mismatch};
+  auto tensors = link_.tensors_of(answer);
+  parts.outputs = body.at("outputs");
+  parts.state = body.at("state").get<std::vector<std::string>>();
+  if (!tensors.ok() || tensors->size() != parts.outputs + trial.mutated.size() + parts.state.size())
+    return TrialFailure{Outcome::worker_failed, "outputs did not arrive whole"};
+  parts.tensors = *std::move(tensors);
+  return std::nullopt;
 }
 
 std::optional<TrialFailure> TrialCheck::check_output(const Place& place, const Returned& returned) {
@@ -109,6 +142,7 @@ std::optional<TrialFailure> TrialCheck::check_inputs(const json& body, const std
       return TrialFailure{Outcome::mutated_input, fmt::format("input {} was changed", i)};
     const auto which = static_cast<size_t>(found - trial_->mutated.begin());
     auto& expected = trial_->mutated_expected[which];
+    if (!expected.eager.is_floating_point() && !compares_integers_) continue;
     const std::vector<int64_t> strides = expected.eager.strides().vec();
     auto comparison = compare({tensors[outputs + which], strides}, expected, side_.allowance_of_changed(expected));
     if (comparison.outcome != Outcome::verified) {
@@ -146,6 +180,7 @@ std::optional<TrialFailure> TrialCheck::check_state(const std::vector<std::strin
       missing.push_back(changed.name);
       continue;
     }
+    if (!changed.expected.eager.is_floating_point() && !compares_integers_) continue;
     const at::Tensor& tensor = tensors[static_cast<size_t>(found - names.begin())];
     const auto strides = changed.expected.eager.strides().vec();
     const auto comparison = compare({tensor, strides}, changed.expected, side_.allowance_of_changed(changed.expected));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "eval/worker/judge/candidate_link.h"
+#include "eval/worker/truth/output_structure.h"
 #include "eval/worker/truth/reference_side.h"
 
 namespace tilepilot::eval {
@@ -31,6 +32,9 @@ class TrialCheck {
 
   // nullopt: right. `answer` is to trial `number`, and came by the link.
   std::optional<TrialFailure> check(int number, const Trial& trial, const Message& answer);
+  // What is wrong in the answer to a stress trial; empty: nothing. Values alone are looked at: outputs, inputs,
+  // buffers.
+  std::string wrong_under(const StressTrial& stress, const Message& answer);
 
  private:
   using Failure = std::optional<TrialFailure>;
@@ -42,6 +46,17 @@ class TrialCheck {
     const std::vector<std::vector<int64_t>>& strides;
   };
 
+  // What an answer brought, taken apart.
+  struct Parts {
+    StructureMatch match;
+    std::vector<at::Tensor> tensors;
+    std::vector<std::string> state;
+    size_t outputs = 0;
+    std::vector<at::Tensor> buffers() const {
+      return {tensors.end() - static_cast<int64_t>(state.size()), tensors.end()};
+    }
+  };
+  Failure take_apart(const Trial& trial, const Message& answer, Parts& parts) const;
   Failure check_output(const Place& place, const Returned& returned);
   void hint_at_precision(const Comparison& comparison, const at::Tensor& actual, const Expected& expected);
   Failure check_inputs(const nlohmann::json& body, const std::vector<at::Tensor>& tensors, size_t outputs) const;
@@ -53,7 +68,9 @@ class TrialCheck {
   const CandidateLink& link_;
   const CandidateFacts facts_;
   Verdict& verdict_;
-  int number_ = 0;
+  int number_ = 0;  // of the trial; kStress
+  static constexpr int kStress = -1;
+  bool compares_integers_ = true;
   const Trial* trial_ = nullptr;
   std::map<std::string, std::string> low_precision_;  // kernels with buffers of 16 bit: of which type
 };

@@ -15,13 +15,8 @@
 namespace tilepilot::eval {
 namespace {
 
-bool ends_with(const std::string& text, std::string_view end) {
-  return text.size() >= end.size() && std::string_view(text).substr(text.size() - end.size()) == end;
-}
-
 bool is_running_statistic(const GraphValue& value) {
-  return value.kind == GraphValue::Kind::buffer &&
-         (ends_with(value.name, "running_mean") || ends_with(value.name, "running_var"));
+  return value.kind == GraphValue::Kind::buffer && (value.name.ends_with("running_mean") || is_variance(value.name));
 }
 
 c10::Device device_of(const State& state) {
@@ -69,6 +64,16 @@ void redraw(at::Tensor tensor, bool additive, at::Generator& generator) {
   const double rms = std::sqrt(value.square().mean().item<double>());
   if (additive && !constant && rms < kTiny) changed.mul_(kVisible / rms);
   tensor.copy_(changed.reshape(tensor.sizes()));
+}
+
+// One channel in four varies little, one not at all: what is added to a variance decides there.
+void shrink_variances(at::Tensor tensor, at::Generator& generator) {
+  constexpr double kOneInFour = -0.5, kLittle = 0x1p-14;
+  if (tensor.numel() == 0) return;
+  const at::Tensor value = tensor.to(at::kDouble).flatten(), drawn = uniform_like(value, generator);
+  const at::Tensor little = drawn.le(drawn.min().clamp_min(kOneInFour));
+  tensor.copy_(
+      at::where(drawn.eq(drawn.min()), 0, at::where(little, value.mul(kLittle), value)).reshape(tensor.sizes()));
 }
 
 void stretch_elements(at::Tensor tensor, Stretch by, at::Generator& generator) {
@@ -296,7 +301,7 @@ State changed_weights(const Graph& graph, const State& state, uint64_t seed, con
   std::set<void*> done;
   for (const size_t i : movable_weights(graph, result)) {
     auto& value = graph.values[i];
-    const bool variance = ends_with(value.name, "running_var");
+    const bool variance = is_variance(value.name);
     if (unmoved.count(i) == 0 && done.insert(result[i].unsafeGetTensorImpl()).second)
       change(result[i], value.kind == GraphValue::Kind::parameter, variance, generator);
   }
@@ -327,8 +332,9 @@ State redrawn_weights(const Graph& graph, const State& state, uint64_t seed, con
 }
 
 State stretched_weights(const Graph& graph, const State& state, uint64_t seed, Stretch by, const Unmoved& unmoved) {
-  const auto change = [&](at::Tensor tensor, bool parameter, bool, at::Generator& generator) {
+  const auto change = [&](at::Tensor tensor, bool parameter, bool variance, at::Generator& generator) {
     if (parameter) stretch_elements(tensor, by, generator);
+    if (variance && by.empty_rows) shrink_variances(tensor, generator);
   };
   return changed_weights(graph, state, seed, unmoved, change);
 }
@@ -377,17 +383,18 @@ void nudge_results(const GraphNode& node, std::vector<c10::IValue>& results, Nod
     if (!function && (made.storage().use_count() != 1 || !made.is_non_overlapping_and_dense())) continue;
     at::Generator generator = generator_on(made.device(), nudge.seed);
     const at::Tensor draw = uniform_like(made, generator);
+    const at::Tensor kept = nudge.keeps_round ? made.clone() : at::Tensor();
     if (function) {
       made.add_(draw.mul_(2 * nudge.epsilon).mul_(made.abs().clamp_min_(1)));
-      return;
-    }
-    if (nudge.units > 0) {
+    } else if (nudge.units > 0) {
       const at::Tensor size = made.abs().clamp_min_(std::sqrt(made.square().mean().item<double>()));
       // A sum that is zero is one of zeros: of masked elements, say.
       made.add_(size.mul_(draw).mul_((nudge.units + 0.5) * nudge.epsilon).masked_fill_(made.eq(0), 0));
     } else {
       made.mul_(draw.mul_(nudge.epsilon / 2).add_(1));
     }
+    if (kept.defined()) made.copy_(at::where(is_round(kept), kept, made));
+    if (function) return;
   }
 }
 
@@ -441,6 +448,12 @@ at::Tensor nudged_by_value(const at::Tensor& tensor, double epsilon, uint64_t se
   const double start = static_cast<double>(seed % 1'000'003);
   const at::Tensor draw = tensor.mul(kSpread).add(start).sin_().mul_(kDigits).frac_();
   return tensor.mul(at::nan_to_num(draw, 0, 0, 0).mul_(epsilon / 2).add_(1));
+}
+
+at::Tensor is_round(const at::Tensor& tensor) {
+  constexpr double kParts = 64;
+  const at::Tensor parts = tensor.mul(kParts);
+  return parts.eq(parts.round());
 }
 
 at::Tensor nudged(const at::Tensor& tensor, double epsilon, uint64_t seed) {

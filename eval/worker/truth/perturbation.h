@@ -3,6 +3,7 @@
 #pragma once
 
 #include <set>
+#include <string_view>
 #include <vector>
 
 #include "eval/torch/replay.h"
@@ -21,9 +22,12 @@ State perturbed_weights(const Graph& graph, const State& state, uint64_t seed, c
 // variances stay positive.
 State redrawn_weights(const Graph& graph, const State& state, uint64_t seed, const Unmoved& unmoved);
 
+// Of a batch norm, by its name.
+inline bool is_variance(std::string_view name) { return name.ends_with("running_var"); }
+
 // What stretched_weights() does: factors from 2^low to 2^high, evenly in the exponent, of random sign if `signs`; one
-// row in eight (along the first axis, of tensors with several) becomes zero; so many times its rms is added to a
-// tensor.
+// row in eight (along the first axis, of tensors with several) becomes zero, and running variances become small, one of
+// them zero; so many times its rms is added to a tensor.
 struct Stretch {
   double low = 0, high = 0;
   bool signs = false, empty_rows = false;
@@ -51,6 +55,8 @@ std::vector<size_t> movable_weights(const Graph& graph, const State& state);
 
 // `tensor` (float64) with each element moved by up to half of `epsilon`, relative.
 at::Tensor nudged(const at::Tensor& tensor, double epsilon, uint64_t seed);
+// Which elements are multiples of 1/64: sums and products of round numbers, in which nothing was rounded.
+at::Tensor is_round(const at::Tensor& tensor);
 // The same, where equal elements move alike.
 at::Tensor nudged_by_value(const at::Tensor& tensor, double epsilon, uint64_t seed);
 
@@ -64,6 +70,7 @@ struct NodeNudge {
   uint64_t seed = 0;
   bool is_used = true;
   double units = 0;
+  bool keeps_round = false;  // elements that are round numbers stay
 };
 void nudge_results(const GraphNode& node, std::vector<c10::IValue>& results, NodeNudge nudge);
 // Of a normalisation (batch, instance, layer, group; by the statistics of its operand): what it gives where the sum

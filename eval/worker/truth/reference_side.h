@@ -50,6 +50,7 @@ class ReferenceSide {
   // How many stress trials there are; which do and what they allow is found when the first is asked for.
   size_t stress_count() const;
   Result<StressTrial> stress(size_t index) const;
+  StressKind stress_kind(size_t index) const { return stress_[index].found.kind; }
   // A call as KernelBench's script makes it: weights as exported, inputs drawn on the processor under `seed`.
   Result<Trial> trial_by_seed(uint64_t seed) const { return maker_->make_by_seed(seed); }
   // By `--dtype`: the model's own type is another one.
@@ -126,7 +127,7 @@ class ReferenceSide {
   std::vector<bool> aliases_;
   std::vector<std::string> notes_;
   std::vector<std::string> output_digests_;  // by trial
-  bool degenerate_ = false, mutates_inputs_ = false, reads_state_ = false, chooses_ = false;
+  bool degenerate_ = false, mutates_inputs_ = false, reads_state_ = false, chooses_ = false, jumps_ = false;
   std::vector<std::pair<std::string, size_t>> judged_state_;
   // What is kept for the next candidate.
   mutable int64_t kept_bytes_ = 0;

@@ -8,6 +8,8 @@
 #include <array>
 #include <cmath>
 
+#include "eval/graph/tolerance.h"
+#include "eval/torch/element_type.h"
 #include "eval/torch/span.h"
 #include "eval/worker/truth/digest.h"
 
@@ -19,6 +21,8 @@ constexpr int kHalf = 50, kMost = 90;  // percentages of true elements
 constexpr int kEmptyToo = 0;           // half, but in one row of eight none, and in one all
 constexpr int kNone = 100;             // no element, in masks without rows too
 constexpr int kRepeated = 101;         // offsets of which some are the same: empty parts
+constexpr int kHighest = 102;          // integers are the largest that was seen, everywhere
+constexpr int kLowest = 103;           // or the least, but for one in sixteen
 constexpr int kScattered = 10;         // values that are singled out come alone, not in whole rows too
 
 struct KindRow {
@@ -26,7 +30,7 @@ struct KindRow {
   std::string_view name;
   bool floats;  // what it changes: floating inputs that vary
 };
-constexpr std::array<KindRow, 21> kKinds = {{
+constexpr std::array<KindRow, 25> kKinds = {{
     {StressKind::none, "given inputs", false},
     {StressKind::signs, "random signs", true},
     {StressKind::negative, "negative inputs alone", true},
@@ -35,14 +39,18 @@ constexpr std::array<KindRow, 21> kKinds = {{
     {StressKind::indices, "other indices and masks", false},
     {StressKind::heavy, "heavy tails", true},
     {StressKind::extreme, "few very large elements", true},
+    {StressKind::single, "one very large element", true},
     {StressKind::small, "inputs scaled down", true},
+    {StressKind::faint, "rows of very small numbers", true},
     {StressKind::zeros, "zeros", true},
     {StressKind::ties, "ties", true},
+    {StressKind::grid, "round numbers", true},
     {StressKind::sorted, "sorted inputs", true},
     {StressKind::alike, "rows that are nearly the same", true},
     {StressKind::shifted, "numbers around one", true},
     {StressKind::positive, "positive inputs alone", true},
     {StressKind::agree, "inputs that agree in part", false},
+    {StressKind::nearly, "inputs that nearly agree in part", false},
     {StressKind::special, "values that the model singles out", false},
     {StressKind::repeated, "repeated indices", false},
     {StressKind::numbers, "other numbers among the inputs", false},
@@ -62,6 +70,31 @@ at::Tensor times_power(const at::Tensor& tensor, const at::Tensor& exponent) {
 at::Tensor tied_values(const at::Tensor& tensor) {
   const double step = tensor.numel() > 0 ? tensor.abs().max().item<double>() / 8 : 0;
   return step > 0 && std::isfinite(step) ? tensor.div(step).round().mul(step) : tensor;
+}
+
+// What a loop over all but the last few leaves out shows only where that is large. From kFirst on the first element,
+// from kAnywhere on any.
+constexpr int kFirst = 100, kAnywhere = 200;
+at::Tensor with_single_element(const at::Tensor& tensor, int strength, Draws& draws) {
+  const int64_t count = tensor.numel();
+  const at::Tensor flat = tensor.flatten().clone();
+  const int64_t place = strength >= kAnywhere ? draws.some_of(count, 1).item<int64_t>()
+                        : strength >= kFirst  ? 0
+                                              : count - 1;
+  flat[place].add_(flat[place].sign()).mul_(std::ldexp(1.0, strength % kFirst));
+  return flat.reshape(tensor.sizes());
+}
+
+// All on one side of zero, and far from it where they are scaled up much.
+at::Tensor on_one_side(const at::Tensor& tensor, int strength) {
+  constexpr int kFar = 6;
+  return tensor.abs().add_(strength >= kFar ? 1 : 0).mul_(std::ldexp(1.0, strength));
+}
+
+at::Tensor with_faint_rows(const at::Tensor& tensor, int strength, Draws& draws) {
+  constexpr double kShare = 0.125;
+  const at::Tensor row = tensor.dim() < 2 ? draws.uniform() : draws.uniform().slice(-1, 0, 1);
+  return at::where(row.le(row.min().clamp_min(kShare)), tensor.mul(std::ldexp(1.0, -strength)), tensor);
 }
 
 // The first row, and an eighth of the difference to it.
@@ -118,6 +151,14 @@ at::Tensor few_values(const at::Tensor& tensor, Draws& draws) {
   return flat.index_select(0, which).reshape(tensor.sizes());
 }
 
+// Integers that are no offsets and no permutation.
+at::Tensor at_an_end(const at::Tensor& tensor, const InputFacts& facts, bool high, Draws& draws) {
+  constexpr double kOthers = 1.0 / 16;
+  if (!is_integer(tensor) || facts.sorted || facts.distinct || tensor.numel() < 2) return tensor;
+  const at::Tensor all = at::full_like(tensor, high ? facts.high : facts.low);
+  return high ? all : at::where(draws.uniform().lt(kOthers), tensor, all);
+}
+
 // What a kind makes of one input; `strength` is a percentage of true elements for masks, and of constants a half
 // changes signs as well.
 at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const InputFacts& facts, uint64_t seed) {
@@ -128,11 +169,12 @@ at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const 
     case StressKind::weights:
     case StressKind::numbers:
     case StressKind::agree:
+    case StressKind::nearly:
       return tensor;
     case StressKind::signs:
       return at::where(draws.uniform().gt(0.5), tensor, tensor.neg());
     case StressKind::negative:
-      return tensor.abs().neg_();
+      return on_one_side(tensor, recipe.strength).neg_();
     case StressKind::large: {
       const at::Tensor scaled = tensor.mul(std::ldexp(1.0, recipe.strength));
       constexpr double kLargestHalf = 65504;
@@ -144,10 +186,16 @@ at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const 
       return times_power(tensor, draws.normal().clamp_(-3, 3).mul_(3));
     case StressKind::extreme:
       return at::where(draws.uniform().lt(1.0 / kOneExtremeIn), tensor.mul(std::ldexp(1.0, recipe.strength)), tensor);
+    case StressKind::single:
+      return with_single_element(tensor, recipe.strength, draws);
+    case StressKind::faint:
+      return with_faint_rows(tensor, recipe.strength, draws);
     case StressKind::zeros:
       return at::zeros_like(tensor);
     case StressKind::ties:
       return tied_values(tensor);
+    case StressKind::grid:
+      return tensor.mul(std::ldexp(1.0, recipe.strength)).round_().mul_(std::ldexp(1.0, -recipe.strength));
     case StressKind::sorted:
       return sorted_values(tensor);
     case StressKind::alike:
@@ -155,7 +203,7 @@ at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const 
     case StressKind::shifted:
       return tensor.mul(std::ldexp(1.0, -recipe.strength)).add(1);
     case StressKind::positive:
-      return tensor.abs().mul_(std::ldexp(1.0, recipe.strength));
+      return on_one_side(tensor, recipe.strength);
     case StressKind::special:
       return with_special_values(tensor, facts.singled_out, recipe.strength, draws);
     case StressKind::repeated:
@@ -164,6 +212,10 @@ at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const 
     case StressKind::indices:
       if (recipe.strength == kRepeated && are_offsets(tensor, facts)) return repeated_offsets(tensor, draws);
       if (tensor.scalar_type() == at::kBool) return random_mask(recipe.strength, tensor, draws);
+      if (recipe.strength >= kHighest) return at_an_end(tensor, facts, recipe.strength == kHighest, draws);
+      if (facts.is_mask() && !facts.one_hot)
+        return random_mask(recipe.strength, tensor, draws).to(tensor.scalar_type());
+      if (!facts.few.empty() && tensor.is_floating_point()) return other_choices(tensor, facts, 0.5, draws);
       return is_integer(tensor) ? other_integers(tensor, facts, recipe.strength > kHalf, draws)
                                 : other_floats(tensor, recipe.strength <= kHalf, draws);
   }
@@ -177,10 +229,16 @@ size_t first_alike(const std::vector<at::Tensor>& inputs, size_t i) {
   return i;
 }
 
-// With every second row, or element where there are no rows, of the other one.
-at::Tensor agreeing(const at::Tensor& tensor, const at::Tensor& other, Draws& draws) {
+// With every second row, or element where there are no rows, of the other one; if `nearly`, up to eight roundings away.
+at::Tensor agreeing(const at::Tensor& tensor, const at::Tensor& other, bool nearly, Draws& draws) {
+  constexpr double kRoundings = 8;
   const at::Tensor drawn = is_integer(tensor) || tensor.dim() < 2 ? draws.uniform() : uniform_by_row(tensor, draws);
-  return at::where(drawn.lt(0.5), other, tensor);
+  at::Tensor taken = other;
+  if (nearly) {
+    const double epsilon = machine_epsilon(element_type_name(tensor.scalar_type()));
+    taken = other.add(other.mul(draws.uniform().sub_(0.5).mul_(2 * kRoundings * epsilon).to(other.scalar_type())));
+  }
+  return at::where(drawn.lt(0.5), taken, tensor);
 }
 
 }  // namespace
@@ -217,12 +275,16 @@ std::vector<int> inputs_of_kind(StressKind kind, const std::vector<at::Tensor>& 
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].numel() == 0 || inputs[i].is_complex()) continue;
     const bool floating = inputs[i].is_floating_point();
-    const bool wanted = kind == StressKind::constants  ? facts[i].fixed
-                        : kind == StressKind::indices  ? !floating && !facts[i].fixed
-                        : kind == StressKind::special  ? facts[i].singled_out.any()
-                        : kind == StressKind::agree    ? first_alike(inputs, i) < i && !facts[i].fixed
-                        : kind == StressKind::repeated ? facts[i].singled_out.repeats && inputs[i].numel() > 1
-                                                       : floats && floating && (!facts[i].fixed || !any_varies);
+    const bool is_choice = !floating || !facts[i].few.empty();
+    const bool wanted =
+        kind == StressKind::constants ? facts[i].fixed
+        : kind == StressKind::indices ? is_choice && !facts[i].fixed
+        : kind == StressKind::special ? facts[i].singled_out.any()
+        : kind == StressKind::agree   ? first_alike(inputs, i) < i && !facts[i].fixed && facts[i].few.empty()
+        : kind == StressKind::nearly  ? floating && !is_choice && first_alike(inputs, i) < i && !facts[i].fixed
+        : kind == StressKind::repeated
+            ? facts[i].singled_out.repeats && facts[i].singled_out.may_repeat && inputs[i].numel() > 1
+            : floats && floating && (!facts[i].fixed || !any_varies) && (facts[i].fixed || facts[i].few.empty());
     if (wanted) chosen.push_back(static_cast<int>(i));
   }
   return chosen;
@@ -231,24 +293,42 @@ std::vector<int> inputs_of_kind(StressKind kind, const std::vector<at::Tensor>& 
 std::vector<StressPlan> stress_plans(const std::vector<at::Tensor>& inputs, const std::vector<InputFacts>& facts) {
   const bool narrow = std::any_of(inputs.begin(), inputs.end(),
                                   [](const at::Tensor& input) { return input.scalar_type() == at::kHalf; });
+  // What is cheap and shows much comes first: of the others there may be no time.
+  const std::vector<int> one = narrow ? std::vector{6, 3} : std::vector{13, 6, 3};
+  const auto at_place = [&](int place) {
+    std::vector<int> strengths = one;
+    for (int& strength : strengths) strength += place;
+    return strengths;
+  };
   const std::vector<StressPlan> all = {
       {StressKind::signs, {0}},
+      {StressKind::large, narrow ? std::vector{14, 10, 6, 3, 1} : std::vector{8, 4, 2, 1}},
       {StressKind::constants, {kEmptyToo, kHalf, kMost}},
       {StressKind::indices, {kEmptyToo, kHalf, kMost}},
       {StressKind::special, {0, kScattered, kScattered + 1, kScattered + 2, kScattered + 3}},
+      {StressKind::negative, narrow ? std::vector{6} : std::vector{10, 6}},
       {StressKind::repeated, {0}},
+      {StressKind::grid, {3}},
       {StressKind::agree, {0}},
-      {StressKind::large, narrow ? std::vector{14, 10, 6, 3, 1} : std::vector{8, 4, 2, 1}},
-      {StressKind::alike, {0}},
+      {StressKind::nearly, {0}},
+      {StressKind::zeros, {0}},
+      {StressKind::faint, {narrow ? 12 : 50}},
+      {StressKind::single, at_place(0)},
+      {StressKind::small, {10}},
       {StressKind::negative, {0}},
+      {StressKind::alike, {0}},
       {StressKind::heavy, {0}},
       {StressKind::extreme, narrow ? std::vector{6, 3} : std::vector{20, 10, 4}},
-      {StressKind::small, {10}},
-      {StressKind::zeros, {0}},
+      {StressKind::shifted, {7, 4, 0, 10}},
       {StressKind::ties, {0}},
       {StressKind::sorted, {0}},
-      {StressKind::shifted, {0, 4, 7, 10}},
       {StressKind::positive, {3, 1, 0}},
+      {StressKind::positive, narrow ? std::vector{6} : std::vector{10, 6}},
+      {StressKind::single, at_place(kFirst)},
+      {StressKind::single, at_place(kAnywhere)},
+      {StressKind::grid, {1}},
+      {StressKind::indices, {kHighest}},
+      {StressKind::indices, {kLowest}},
       {StressKind::indices, {kNone}},
       {StressKind::constants, {kNone}},
   };
@@ -286,11 +366,12 @@ void apply_stress(const StressRecipe& recipe, const std::vector<InputFacts>& fac
     at::Tensor place = at::empty_strided(given.sizes(), given.strides(), given.options());
     const uint64_t own = seed + 7 * (i + 1);
     at::Tensor made = stressed(recipe, given, facts[i], own);
-    if (recipe.kind == StressKind::agree) {
+    if (recipe.kind == StressKind::agree || recipe.kind == StressKind::nearly) {
       const at::Tensor& other = inputs[first_alike(inputs, i)];
       Draws draws(given, own);
-      made = agreeing(given, without_repetitions(other, inputs[i]), draws);
+      made = agreeing(given, without_repetitions(other, inputs[i]), recipe.kind == StressKind::nearly, draws);
     }
+    if (!facts[i].fixed) made = in_form(made, facts[i]);
     if (facts[i].zeros.defined() && !facts[i].fixed)
       made = made.masked_fill(without_repetitions(facts[i].zeros, inputs[i]), 0);
     leaf = place.copy_(made).expand(inputs[i].sizes());

@@ -16,20 +16,24 @@ namespace tilepilot::eval {
 enum class StressKind {
   none,       // as given
   signs,      // of floating inputs, random for each element
-  negative,   // floating inputs are minus their magnitude
+  negative,   // floating inputs are minus their magnitude, times 2^strength
   large,      // floating inputs times 2^strength
   constants,  // inputs that `get_inputs` makes the same every time get other values of their kind
   indices,    // integers drawn anew between the least and the largest seen; random masks
   heavy,      // floating inputs times 2^(3 z), z normal: few elements carry all
   extreme,    // one element in 64 times 2^strength
+  single,     // one element, the first, the last or another, is larger by 2^strength
   small,      // floating inputs times 2^-strength
+  faint,      // one row in eight times 2^-strength: next to nothing, and still in order
   zeros,      // floating inputs are zero
   ties,       // floating inputs rounded to few values
+  grid,       // floating inputs rounded to multiples of 2^-strength
   sorted,     // floating inputs sorted along their last axis
   alike,      // rows of floating inputs nearly the same
   shifted,    // floating inputs times 2^-strength, and one
   positive,   // floating inputs are their magnitude times 2^strength
   agree,      // half of an input's elements, or rows, are those of the first input of its form
+  nearly,     // the same, and one rounding or a few away
   special,    // some elements have a value that the model singles out
   repeated,   // integers drawn from few values
   numbers,    // tensors as given; numbers among the inputs have other values

@@ -37,6 +37,7 @@ constexpr std::pair<int, Stretch> kStretches[] = {{kStretchedWeights, {.low = -2
                                                   {kLargerWeights, {.low = 0.5, .high = 2.5}},
                                                   {kLargeWeights, {.low = 5, .high = 6}},
                                                   {kFairlyLargeWeights, {.low = 3, .high = 4}},
+                                                  {kSmallWeights, {.low = -10, .high = -8}},
                                                   {kEmptyRows, {.empty_rows = true}},
                                                   {kOffsetWeights, {.offset = 64}}};
 
@@ -48,11 +49,12 @@ const Rule* rule_of(const std::pair<int, Rule> (&rules)[n], int set) {
 }
 
 at::Tensor exact_tensor(const at::Tensor& tensor, double epsilon, uint64_t seed, c10::Device device,
-                        const SingledOut& singled_out = {}) {
+                        const SingledOut& singled_out = {}, bool keeps_round = false) {
   const bool floating = tensor.is_floating_point();
   const at::Tensor exact = tensor.to(device, floating ? at::kDouble : tensor.scalar_type(), false, /*copy=*/true);
   if (!floating || epsilon == 0) return exact;
   at::Tensor moved = singled_out.in_order ? nudged_by_value(exact, epsilon, seed) : nudged(exact, epsilon, seed);
+  if (keeps_round) moved = at::where(is_round(exact), exact, moved);
   // Beside such a value lie others.
   for (const double value : singled_out.values) moved = at::where(exact.eq(value), exact, moved);
   return moved;
@@ -75,67 +77,16 @@ std::vector<bool> find_aliases(const std::vector<at::Tensor>& outputs, const std
                                const State& state) {
   std::vector<bool> aliases;
   for (auto& output : outputs) {
-    bool alias = false;
-    for (auto& input : inputs) alias = alias || output.is_alias_of(input);
-    for (auto& tensor : state) alias = alias || (tensor.defined() && output.is_alias_of(tensor));
-    for (auto& other : outputs) alias = alias || (&other != &output && output.is_alias_of(other));
-    aliases.push_back(alias);
+    const auto shares = [&](const at::Tensor& other) {
+      return other.defined() && &other != &output && output.is_alias_of(other);
+    };
+    const auto any = [&](auto& tensors) { return std::any_of(tensors.begin(), tensors.end(), shares); };
+    aliases.push_back(any(inputs) || any(state) || any(outputs));
   }
   return aliases;
 }
 
-at::Tensor finite_places_of(const at::Tensor& tensor) {
-  if (!tensor.defined() || !tensor.is_floating_point()) return {};
-  const at::Tensor places = tensor.isfinite();
-  return places.all().item<bool>() ? at::Tensor() : places;
-}
-
 }  // namespace
-
-int64_t Trial::bytes() const {
-  int64_t bytes = 0;
-  for (auto& input : inputs) bytes += static_cast<int64_t>(input.nbytes());
-  auto add = [&](const Expected& each) { bytes += static_cast<int64_t>(each.eager.nbytes() + each.truth.nbytes()); };
-  for (auto& each : outputs) add(each);
-  for (auto& each : mutated_expected) add(each);
-  for (auto& each : state) add(each.expected);
-  return bytes;
-}
-
-std::vector<at::Tensor> finite_places(const Trial& trial) {
-  std::vector<at::Tensor> places;
-  for (auto& output : trial.outputs) {
-    places.push_back(finite_places_of(output.eager));
-    places.push_back(finite_places_of(output.truth));
-  }
-  return places;
-}
-
-bool same_places(const std::vector<at::Tensor>& one, const std::vector<at::Tensor>& other) {
-  return std::equal(one.begin(), one.end(), other.begin(), other.end(), [](const at::Tensor& a, const at::Tensor& b) {
-    return a.defined() == b.defined() && (!a.defined() || a.equal(b));
-  });
-}
-
-std::vector<at::Tensor> tensors_of(const std::vector<IValue>& leaves) {
-  std::vector<at::Tensor> tensors;
-  for (auto& leaf : leaves) {
-    if (leaf.isTensor()) tensors.push_back(leaf.toTensor());
-  }
-  return tensors;
-}
-
-std::vector<IValue> copy_leaves(const std::vector<IValue>& leaves, c10::Device device) {
-  std::vector<IValue> copies;
-  for (auto& leaf : leaves) {
-    if (!leaf.isTensor()) {
-      copies.push_back(leaf);
-      continue;
-    }
-    copies.emplace_back(copy_of(leaf.toTensor(), device));
-  }
-  return copies;
-}
 
 Result<std::unique_ptr<TrialMaker>> TrialMaker::make(const Reference& reference, const ReferenceOptions& options) {
   auto maker = std::unique_ptr<TrialMaker>(new TrialMaker(reference, options));
@@ -170,9 +121,9 @@ Status TrialMaker::prepare() {
   return {};
 }
 
-bool TrialMaker::has_parameters() const {
+bool TrialMaker::has_movable_weights() const {
   return std::any_of(reference_.parameters.begin(), reference_.parameters.end(),
-                     [](const auto& parameter) { return parameter.value >= 0 && !parameter.is_buffer; });
+                     [](auto& each) { return each.value >= 0 && (!each.is_buffer || is_variance(each.name)); });
 }
 
 bool TrialMaker::has_movable_buffers() const { return eval::has_movable_buffers(reference_.forward, given_weights_); }
@@ -458,6 +409,7 @@ Result<Trial> TrialMaker::make_trial(const TrialRecipe& recipe, const std::vecto
                               .numbers = recipe.stress.kind == StressKind::numbers ? recipe.stress.strength : 0,
                               .leaves = std::move(leaves)}));
   TRY(add_truth(trial));
+  trial.keeps_round = recipe.stress.kind == StressKind::grid;
   return trial;
 }
 
@@ -485,7 +437,8 @@ Result<State> TrialMaker::add_truth(Trial& trial) const {
 Result<std::vector<at::Tensor>> TrialMaker::nudged_truth(const Trial& trial, Move move) const {
   // Programs in 16 bit compute in float32, unless 16 bit is what they were asked for.
   const double of_nodes = options_.precision ? move.epsilon : std::min(move.epsilon, kSingleEpsilon);
-  auto truth = TRY(run_exact(trial, {move.times * move.epsilon, 1 + move.draw * kSeedsOfDraw, move.times * of_nodes}));
+  auto truth = TRY(run_exact(
+      trial, {move.times * move.epsilon, 1 + move.draw * kSeedsOfDraw, move.times * of_nodes, trial.keeps_round}));
   free_device();
   return std::move(truth.outputs);
 }
@@ -498,20 +451,22 @@ std::vector<IValue> TrialMaker::exact_leaves(const std::vector<IValue>& leaves, 
       result.push_back(leaf);
       continue;
     }
-    result.emplace_back(exact_tensor(leaf.toTensor(), nudge.epsilon, nudge.seed++, device, singled_out_.at(number++)));
+    result.emplace_back(exact_tensor(leaf.toTensor(), nudge.epsilon, nudge.seed++, device, singled_out_.at(number++),
+                                     nudge.keeps_round));
   }
   return result;
 }
 
 Replay::AfterNode TrialMaker::nudge_nodes(Nudge nudge) const {
   if (nudge.epsilon == 0) return {};
-  return [this, epsilon = nudge.of_nodes, seed = nudge.seed + kSeedsOfNodes](
+  return [this, epsilon = nudge.of_nodes, keeps = nudge.keeps_round, seed = nudge.seed + kSeedsOfNodes](
              const GraphNode& node, const std::vector<IValue>& operands, std::vector<IValue>& results) mutable {
     const bool is_used = std::any_of(node.outputs.begin(), node.outputs.end(),
                                      [&](int id) { return id >= 0 && used_[static_cast<size_t>(id)]; });
     nudge_means(node, operands, results, epsilon, seed++);
     nudge_products(node, operands, results, seed++);
-    nudge_results(node, results, {epsilon, seed++, is_used, is_used ? units_of_sum(reference_.forward, node) : 0});
+    nudge_results(node, results,
+                  {epsilon, seed++, is_used, is_used ? units_of_sum(reference_.forward, node) : 0, keeps});
   };
 }
 
@@ -540,7 +495,8 @@ Result<TrialMaker::Truth> TrialMaker::run_slices(const Trial& trial, Nudge nudge
     const auto tensors = std::count_if(trial.leaves.begin(), trial.leaves.begin() + static_cast<std::ptrdiff_t>(input),
                                        [](const IValue& leaf) { return leaf.isTensor(); });
     const uint64_t seed = nudge.seed + input + static_cast<uint64_t>(slice) * kSeedsOfSlice;
-    return exact_tensor(part, nudge.epsilon, seed, device, singled_out_.at(static_cast<size_t>(tensors)));
+    return exact_tensor(part, nudge.epsilon, seed, device, singled_out_.at(static_cast<size_t>(tensors)),
+                        nudge.keeps_round);
   };
   if (nudge.epsilon > 0)
     hooks.after_node = [&](int64_t slice) -> Replay::AfterNode {

@@ -25,7 +25,7 @@ namespace tilepilot::eval {
 inline constexpr int kGivenWeights = 0, kMovedWeights = 1, kRedrawnWeights = 2, kMovedBuffers = 3, kNearBuffers = 4,
                      kMovedFloatBuffers = 5, kStretchedWeights = 6, kLargerWeights = 7, kLargeWeights = 8,
                      kFairlyLargeWeights = 9, kStretchedBuffers = 10, kEmptyRows = 11, kOffsetWeights = 12,
-                     kNearlyThere = 13;
+                     kNearlyThere = 13, kSmallWeights = 14;
 
 struct TrialRecipe {
   uint64_t input_seed = 0, forward_seed = 0;
@@ -54,6 +54,7 @@ struct Trial {
   int weights = kGivenWeights;
   std::shared_ptr<const StateBefore> before;  // nullptr: the call is the first
   int numbers = 0;                            // strength of other_number() for those among the inputs; 0: as given
+  bool keeps_round = false;                   // inputs are round numbers, and exact: roundings move none of them
   std::vector<c10::IValue> leaves;            // forward's inputs before the call
   std::vector<at::Tensor> inputs;             // the tensors among them
   std::vector<size_t> mutated;                // inputs that eager changes
@@ -94,7 +95,7 @@ class TrialMaker {
   bool is_sliced() const { return exact_run_.slices.has_value(); }
   bool is_random() const { return exact_->is_random(); }
   bool has_movable_buffers() const;
-  bool has_parameters() const;
+  bool has_movable_weights() const;
   // Whether there are counters that matter for some time only: those of kNearlyThere.
   bool has_transitions() const { return !steps_to_the_end_.empty(); }
 
@@ -133,7 +134,8 @@ class TrialMaker {
   struct Nudge {
     double epsilon = 0;
     uint64_t seed = 0;
-    double of_nodes = 0;  // the epsilon of what nodes compute
+    double of_nodes = 0;       // the epsilon of what nodes compute
+    bool keeps_round = false;  // round numbers stay, wherever they come up
   };
 
   TrialMaker(const Reference& reference, const ReferenceOptions& options) : reference_(reference), options_(options) {}
@@ -191,7 +193,8 @@ class TrialMaker {
   mutable std::vector<std::string> notes_;
 };
 
-// Which elements of the outputs are numbers, eager's and the truth's in turn; undefined where all are.
+// Which elements of what a call returns and changes are numbers, eager's and the truth's in turn; undefined where all
+// are.
 std::vector<at::Tensor> finite_places(const Trial& trial);
 bool same_places(const std::vector<at::Tensor>& one, const std::vector<at::Tensor>& other);
 // Tensors among leaves.

@@ -4,7 +4,9 @@
 #include <ATen/Functions.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <set>
 
 namespace tilepilot::eval {
 namespace {
@@ -58,15 +60,74 @@ bool is_integer(const at::Tensor& tensor) { return at::isIntegralType(tensor.sca
 
 at::Tensor sorted_values(const at::Tensor& tensor) { return tensor.dim() == 0 ? tensor : std::get<0>(tensor.sort(-1)); }
 
+namespace {
+
+// Keeps the values while there are few of them.
+void see_few(const at::Tensor& tensor, bool first, InputFacts& facts) {
+  constexpr size_t kFew = 4;
+  constexpr int64_t kRepeated = 8;  // times each value, on average: else it is chance that there are few
+  if (!first && facts.few.empty()) return;
+  const at::Tensor flat = tensor.flatten();
+  std::set<double> all(facts.few.begin(), facts.few.end());
+  at::Tensor others = flat;
+  for (const double known : all) others = others.masked_select(others.ne(known));
+  while (others.numel() > 0 && all.size() <= kFew) {
+    const double value = others[0].item<double>();
+    all.insert(value);
+    others = others.masked_select(others.ne(value));
+    if (std::isnan(value)) break;
+  }
+  facts.few.clear();
+  if (others.numel() > 0 || all.size() < 2 || all.size() > kFew || !std::isfinite(*all.rbegin() - *all.begin())) return;
+  const bool has_gaps = *all.rbegin() - *all.begin() >= static_cast<double>(all.size());
+  const bool is_mask = all == std::set<double>{0, 1};
+  if (is_integer(tensor) && !has_gaps && !is_mask) return;
+  if (flat.numel() >= kRepeated * static_cast<int64_t>(all.size())) facts.few.assign(all.begin(), all.end());
+}
+
+bool is_symmetric(const at::Tensor& tensor) {
+  return tensor.dim() > 1 && tensor.size(-1) == tensor.size(-2) && tensor.size(-1) > 2 &&
+         tensor.equal(tensor.transpose(-1, -2));
+}
+
+bool is_ascending(const at::Tensor& tensor) {
+  if (tensor.dim() == 0 || tensor.size(-1) < 4) return false;
+  const at::Tensor steps = tensor.diff(1, -1);
+  return steps.ge(0).all().item<bool>() && steps.gt(0).any().item<bool>();
+}
+
+bool is_one_hot(const at::Tensor& tensor) {
+  return tensor.dim() > 0 && tensor.size(-1) > 1 && tensor.sum(-1).eq(1).all().item<bool>() &&
+         tensor.eq(0).logical_or_(tensor.eq(1)).all().item<bool>();
+}
+
+}  // namespace
+
 void see_values(const at::Tensor& input, bool first, InputFacts& facts) {
   if (input.numel() == 0 || input.scalar_type() == at::kBool || input.is_complex()) return;
   // PyTorch compares and sorts no unsigned numbers of more than 8 bits.
   const at::Tensor tensor = at::isBarebonesUnsignedType(input.scalar_type()) ? input.to(at::kLong) : input;
-  const double low = tensor.min().item<double>(), high = tensor.max().item<double>();
+  double low = tensor.min().item<double>(), high = tensor.max().item<double>();
   facts.low = first ? low : std::min(facts.low, low);
   facts.high = first ? high : std::max(facts.high, high);
+  // The ends of a range that `get_inputs` names come seldom.
+  if (const auto& drawn_from = facts.singled_out.range) {
+    low = std::min(low, drawn_from->first);
+    high = std::max(high, drawn_from->second);
+  }
+  see_few(tensor, first, facts);
+  facts.one_hot = (first || facts.one_hot) && facts.is_mask() && tensor.is_floating_point() && is_one_hot(tensor);
   constexpr int64_t kMostLooked = int64_t{1} << 27;  // elements: of more, which are zero takes too much memory
-  if (tensor.is_floating_point() && tensor.numel() <= kMostLooked && (first || facts.zeros.defined())) {
+  if (tensor.is_floating_point()) {
+    facts.ascending = (first || facts.ascending) && is_ascending(tensor);
+    facts.symmetric = (first || facts.symmetric) && is_symmetric(tensor);
+  }
+  if (tensor.is_floating_point()) {
+    facts.ascending = (first || facts.ascending) && is_ascending(tensor);
+    facts.symmetric = (first || facts.symmetric) && is_symmetric(tensor);
+  }
+  if (tensor.is_floating_point() && facts.few.empty() && tensor.numel() <= kMostLooked &&
+      (first || facts.zeros.defined())) {
     constexpr int64_t kPart = 16;  // of the elements must be zero: a few may be by chance
     const at::Tensor zeros = first ? tensor.eq(0) : facts.zeros.logical_and(tensor.eq(0));
     const int64_t count = zeros.sum().item<int64_t>();
@@ -104,6 +165,23 @@ at::Tensor repeated_offsets(const at::Tensor& tensor, Draws& draws) {
   return at::where(repeats, other.roll(1), other).reshape(tensor.sizes());
 }
 
+at::Tensor in_form(const at::Tensor& tensor, const InputFacts& facts) {
+  if (facts.symmetric) return tensor.triu().add(tensor.triu(1).transpose(-1, -2));
+  return facts.ascending ? sorted_values(tensor) : tensor;
+}
+
+at::Tensor other_choices(const at::Tensor& tensor, const InputFacts& facts, double ones, Draws& draws) {
+  const at::ScalarType type = tensor.scalar_type();
+  if (facts.one_hot) {
+    const at::Tensor drawn = draws.uniform();
+    return drawn.eq(drawn.amax(-1, /*keepdim*/ true)).to(type);
+  }
+  if (facts.is_mask()) return draws.uniform().lt(ones).to(type);
+  const at::Tensor values = at::tensor(facts.few, at::dtype(at::kDouble).device(tensor.device()));
+  const at::Tensor which = draws.integers(0, values.numel() - 1);
+  return values.index_select(0, which.flatten()).reshape(tensor.sizes()).to(type);
+}
+
 at::Tensor other_integers(const at::Tensor& tensor, const InputFacts& facts, bool smaller, Draws& draws) {
   if (tensor.numel() == 0) return tensor;
   if (tensor.numel() == 1) return other_number(tensor, smaller, draws);
@@ -111,6 +189,7 @@ at::Tensor other_integers(const at::Tensor& tensor, const InputFacts& facts, boo
   const bool is_range = facts.high - facts.low == static_cast<double>(tensor.numel() - 1);
   if (facts.distinct && !facts.singled_out.repeats)
     return facts.sorted && !is_range ? other_offsets(tensor, draws) : draws.permuted();
+  if (!facts.few.empty() && !facts.sorted) return other_choices(tensor, facts, 0.5, draws);
   at::Tensor drawn = draws.integers(static_cast<int64_t>(facts.low), static_cast<int64_t>(facts.high));
   if (facts.sorted) {
     drawn = sorted_values(drawn.flatten());

@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <string>
+#include <vector>
 
 #include "eval/graph/singled_out.h"
 
@@ -17,9 +18,18 @@ struct InputFacts {
   bool distinct = true;  // integers: no value twice, as in a permutation
   double low = 0, high = 0;
   at::Tensor zeros = {};  // floating numbers: which are zero in every trial, if a part is, as in a triangular matrix
-  std::string digest;     // of the first trial
+  // The values, where each trial has the same few: floating ones as in masks of zeros and ones, integers if there are
+  // others between them, as of labels -1 and 1.
+  std::vector<double> few = {};
+  bool one_hot = false;    // floating ones: zeros, and a one in each row
+  bool ascending = false;  // floating numbers: along the last axis, as the bounds of bins are
+  bool symmetric = false;  // floating numbers: in the last two axes
+  std::string digest;      // of the first trial
   bool seen_twice = false;
   SingledOut singled_out = {};  // by the model
+
+  // Floating numbers that stand for a choice.
+  bool is_mask() const { return few == std::vector<double>{0, 1}; }
 };
 
 // Adds what an input of a trial shows.
@@ -53,11 +63,15 @@ at::Tensor sorted_values(const at::Tensor& tensor);
 // Masks of zeros and ones are drawn anew, those with infinities permuted; else each element changes by up to a half,
 // and its sign if `signs`.
 at::Tensor other_floats(const at::Tensor& tensor, bool signs, Draws& draws);
-// In the range that the facts tell: permutations stay such, offsets keep order and ends. One number alone becomes
-// another below twice it, or below itself.
+// In the range that the facts tell, or from the few values that they tell: permutations stay such, offsets keep order
+// and ends. One number alone becomes another below twice it, or below itself.
 at::Tensor other_integers(const at::Tensor& tensor, const InputFacts& facts, bool smaller, Draws& draws);
 // Whether integers are offsets, all different, that a model may be given with repetitions as well: as empty parts.
 bool are_offsets(const at::Tensor& tensor, const InputFacts& facts);
+// Ascending or symmetric again, as the input is in every trial.
+at::Tensor in_form(const at::Tensor& tensor, const InputFacts& facts);
+// Of the few values; zeros and ones with a share of ones.
+at::Tensor other_choices(const at::Tensor& tensor, const InputFacts& facts, double ones, Draws& draws);
 // Others, of which one in four is the one before; the ends stay.
 at::Tensor repeated_offsets(const at::Tensor& tensor, Draws& draws);
 

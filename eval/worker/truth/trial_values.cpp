@@ -1,0 +1,69 @@
+// What the values of a trial come to: their size, which of them are numbers, copies.
+#include <algorithm>
+
+#include "eval/torch/span.h"
+#include "eval/worker/truth/trial.h"
+
+namespace tilepilot::eval {
+
+using c10::IValue;
+
+namespace {
+
+at::Tensor finite_places_of(const at::Tensor& tensor) {
+  if (!tensor.defined() || !tensor.is_floating_point()) return {};
+  const at::Tensor places = tensor.isfinite();
+  return places.all().item<bool>() ? at::Tensor() : places;
+}
+
+}  // namespace
+
+int64_t Trial::bytes() const {
+  int64_t bytes = 0;
+  for (auto& input : inputs) bytes += static_cast<int64_t>(input.nbytes());
+  auto add = [&](const Expected& each) { bytes += static_cast<int64_t>(each.eager.nbytes() + each.truth.nbytes()); };
+  for (auto& each : outputs) add(each);
+  for (auto& each : mutated_expected) add(each);
+  for (auto& each : state) add(each.expected);
+  return bytes;
+}
+
+std::vector<at::Tensor> finite_places(const Trial& trial) {
+  std::vector<at::Tensor> places;
+  const auto add = [&](const Expected& made) {
+    places.push_back(finite_places_of(made.eager));
+    places.push_back(finite_places_of(made.truth));
+  };
+  for (auto& output : trial.outputs) add(output);
+  for (auto& changed : trial.mutated_expected) add(changed);
+  for (auto& changed : trial.state) add(changed.expected);
+  return places;
+}
+
+bool same_places(const std::vector<at::Tensor>& one, const std::vector<at::Tensor>& other) {
+  return std::equal(one.begin(), one.end(), other.begin(), other.end(), [](const at::Tensor& a, const at::Tensor& b) {
+    return a.defined() == b.defined() && (!a.defined() || a.equal(b));
+  });
+}
+
+std::vector<at::Tensor> tensors_of(const std::vector<IValue>& leaves) {
+  std::vector<at::Tensor> tensors;
+  for (auto& leaf : leaves) {
+    if (leaf.isTensor()) tensors.push_back(leaf.toTensor());
+  }
+  return tensors;
+}
+
+std::vector<IValue> copy_leaves(const std::vector<IValue>& leaves, c10::Device device) {
+  std::vector<IValue> copies;
+  for (auto& leaf : leaves) {
+    if (!leaf.isTensor()) {
+      copies.push_back(leaf);
+      continue;
+    }
+    copies.emplace_back(copy_of(leaf.toTensor(), device));
+  }
+  return copies;
+}
+
+}  // namespace tilepilot::eval
