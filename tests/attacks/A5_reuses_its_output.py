@@ -1,7 +1,7 @@
 # row: A5
 # level: host
 # model: scale_rows
-# expect: reused_memory
+# expect: reused_memory|inconsistent
 # timed: yes
 # twin: honest_scale_rows
 import tilelang
