@@ -35,16 +35,37 @@ TEST(SingledOut, FindsWhatElementsAreComparedWith) {
   EXPECT_FALSE(found[0].nan);
 }
 
-TEST(SingledOut, AsksOfFloatingNumbersForNaNAndTheBoundItself) {
+TEST(SingledOut, AsksOfFloatingNumbersForNaNAndBothSidesOfABound) {
   Drawn forward;
   const int x = forward.input({4});
   const int kept = forward.node("nan_to_num", {testing::ref(x)}, {4});
   const int large = forward.node("gt.Scalar", {testing::ref(x), testing::number(0.5)}, {4});
   forward.returns_all({kept, large});
   const auto found = singled_out(forward.graph, drawn_by("randperm").graph, kNoBuffers);
-  EXPECT_THAT(found.at(0).values, ElementsAre(0.5));
+  EXPECT_THAT(found.at(0).values, ElementsAre(0.5, 0.5 - 0x1p-9, 0.5 + 0x1p-9, 1));
   EXPECT_TRUE(found[0].nan && found[0].infinite);
   EXPECT_FALSE(found[0].repeats);
+}
+
+// Only NaN differs from itself, and arithmetic passes it on.
+TEST(SingledOut, AsksForNaNWhereTheModelAsksInOtherWords) {
+  for (const bool by_itself : {true, false}) {
+    Drawn forward;
+    const int x = forward.input({4});
+    const int scaled = forward.node("mul.Tensor", {testing::ref(x), testing::number(1.5)}, {4});
+    forward.returns(by_itself ? forward.node("ne.Tensor", {testing::ref(x), testing::ref(x)}, {4})
+                              : forward.node("isnan", {testing::ref(scaled)}, {4}));
+    EXPECT_TRUE(singled_out(forward.graph, drawn_by("randn").graph, kNoBuffers).at(0).nan) << by_itself;
+  }
+}
+
+TEST(SingledOut, AsksForTheEndsOfTheRangeThatIntegersAreDrawnFrom) {
+  Drawn forward, recipe;
+  forward.returns(forward.node("neg", {testing::ref(forward.input({4}, "int64"))}, {4}));
+  recipe.returns_all({recipe.node("randint.low", {testing::integer(3), testing::integer(10)}, {4})});
+  const auto found = singled_out(forward.graph, recipe.graph, kNoBuffers);
+  EXPECT_THAT(found.at(0).values, ElementsAre(3, 9));
+  EXPECT_EQ(found[0].range, (std::pair{3.0, 9.0}));
 }
 
 TEST(SingledOut, TakesWhatTheModelTellsALossToIgnore) {
