@@ -166,7 +166,7 @@ const std::vector<Epilogue>& epilogues() {
        "[64, 64]",
        "[64, 64]",
        "",
-       {.why = "the loop touches `t` more than once", .conflicts = true}},
+       {.why = "the loop accesses `t` more than once", .conflicts = true}},
       {"now_and_then",
        R"(fill t = 1.0
     parallel i, j in 64, 64 {

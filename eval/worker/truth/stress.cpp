@@ -152,9 +152,13 @@ at::Tensor few_values(const at::Tensor& tensor, Draws& draws) {
 }
 
 // Integers that are no offsets and no permutation.
+bool may_be_alike(const at::Tensor& tensor, const InputFacts& facts) {
+  return is_integer(tensor) && !facts.sorted && !facts.distinct && tensor.numel() > 1;
+}
+
 at::Tensor at_an_end(const at::Tensor& tensor, const InputFacts& facts, bool high, Draws& draws) {
   constexpr double kOthers = 1.0 / 16;
-  if (!is_integer(tensor) || facts.sorted || facts.distinct || tensor.numel() < 2) return tensor;
+  if (!may_be_alike(tensor, facts)) return tensor;
   const at::Tensor all = at::full_like(tensor, high ? facts.high : facts.low);
   return high ? all : at::where(draws.uniform().lt(kOthers), tensor, all);
 }
@@ -335,7 +339,12 @@ std::vector<StressPlan> stress_plans(const std::vector<at::Tensor>& inputs, cons
   std::vector<StressPlan> plans;
   for (auto& plan : all) {
     const std::vector<int> changed = inputs_of_kind(plan.kind, inputs, facts);
-    if (changed.empty()) continue;
+    const bool says_nothing =
+        plan.strengths[0] >= kHighest && std::none_of(changed.begin(), changed.end(), [&](int each) {
+          const auto i = static_cast<size_t>(each);
+          return may_be_alike(inputs[i], facts[i]);
+        });
+    if (changed.empty() || (plan.kind == StressKind::indices && says_nothing)) continue;
     plans.push_back(plan);
     const bool offsets = std::any_of(changed.begin(), changed.end(), [&](int each) {
       const auto i = static_cast<size_t>(each);
