@@ -1,7 +1,7 @@
 #include "python/extension/kernel.h"
 
-#include "compiler/ir/text.h"
 #include "compiler/ir/effects.h"
+#include "compiler/ir/text.h"
 #include "python/extension/conversion.h"
 #include "python/extension/errors.h"
 #include "python/extension/function_source.h"
