@@ -59,12 +59,6 @@ std::string argument_text(const eval::GraphArgument& argument, const eval::Graph
   return std::holds_alternative<std::monostate>(argument.data) ? "None" : "...";
 }
 
-double seconds_of(const eval::NodeCost& cost, const eval::MachineRates& rates) {
-  return std::max({cost.bytes / rates.bytes_per_s, cost.product_flops / rates.product_flops,
-                   cost.other_flops / rates.other_flops}) +
-         cost.launches * rates.launch_s;
-}
-
 // The time, and whether the machine's rates promise far less where much of a call goes.
 std::string measured_text(double seconds, double by_rates, const eval::EagerTimes& eager) {
   constexpr double kMuch = 0.1, kFar = 0.2;
@@ -87,7 +81,7 @@ std::string row_text(const eval::GraphUses& uses, size_t index, const eval::Mach
       results.push_back(name_of(value) + ": " + type_text(value));
     }
   const eval::NodeCost cost = cost_of(uses, node);
-  const double work = seconds_of(cost, rates);
+  const double work = estimate_s(cost, rates);
   std::string text = fmt::format("{}. `{} = {}({})`", index + 1, fmt::join(results, ", "), eval::short_name(node),
                                  fmt::join(arguments, ", "));
   if (node.line > 0) text += fmt::format(", line {}", node.line);
@@ -171,7 +165,7 @@ std::vector<std::string> rows_by_line(const eval::GraphUses& uses, const eval::M
     ++line->nodes;
     line->flops += cost.product_flops + cost.other_flops;
     line->bytes += cost.bytes;
-    line->seconds += seconds_of(cost, rates);
+    line->seconds += estimate_s(cost, rates);
     if (eager) line->measured += eager->node_us[i] * 1e-6;
   }
   std::vector<std::string> rows;

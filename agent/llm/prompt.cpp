@@ -7,6 +7,7 @@
 #include <array>
 #include <set>
 
+#include "agent/builtin/writer/program_writer.h"
 #include "agent/llm/hardware.h"
 #include "agent/llm/language_card.h"
 #include "agent/llm/memory_text.h"
@@ -92,14 +93,6 @@ void add_graph(std::vector<PromptPart>& parts, const TaskFacts& facts) {
   parts.push_back({"\n" + graph.totals});
 }
 
-// Training and evaluation mode compute different things.
-bool follows_mode(const eval::Graph& graph) {
-  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const eval::GraphNode& node) {
-    const std::string_view name = eval::short_name(node);
-    return name.find("dropout") != std::string_view::npos || name.find("batch_norm") != std::string_view::npos;
-  });
-}
-
 // Those that an operator writes: in place, or as a batch norm's running statistics.
 std::vector<std::string> buffers_changed(const eval::Reference& reference) {
   std::set<int> changed;
@@ -180,7 +173,7 @@ std::vector<PromptPart> task_prompt(const TaskFacts& facts) {
                                describe_hardware(facts.target, facts.preflight.rates, facts.threads),
                                fenced("python", reference.model_source))});
   add_graph(parts, facts);
-  if (reference.training && follows_mode(reference.forward))
+  if (reference.training && builtin::depends_on_mode(reference))
     parts.push_back({"The model is in training mode (batch statistics, live dropout).\n"});
   if (const auto buffers = buffers_changed(reference); !buffers.empty())
     parts.push_back(

@@ -137,14 +137,15 @@ Roofline roofline(const GraphCost& cost, double product_flops, const MachineRate
   return result;
 }
 
+double estimate_s(const NodeCost& cost, const MachineRates& rates) {
+  const double work = std::max(
+      {cost.bytes / rates.bytes_per_s, cost.product_flops / rates.product_flops, cost.other_flops / rates.other_flops});
+  return work + cost.launches * rates.launch_s;
+}
+
 double eager_estimate_s(const GraphUses& uses, const MachineRates& rates) {
   double total = 0;
-  for (auto& node : uses.graph().nodes) {
-    NodeCost cost = cost_of(uses, node);
-    const double work = std::max({cost.bytes / rates.bytes_per_s, cost.product_flops / rates.product_flops,
-                                  cost.other_flops / rates.other_flops});
-    total += work + cost.launches * rates.launch_s;
-  }
+  for (auto& node : uses.graph().nodes) total += estimate_s(cost_of(uses, node), rates);
   return total;
 }
 

@@ -42,6 +42,8 @@ struct Roofline {
 // `product_flops`: those of the graph that no shortcut removes.
 Roofline roofline(const GraphCost& cost, double product_flops, const MachineRates& rates);
 
+// Seconds that eager takes for one operator by the rates, its launches included.
+double estimate_s(const NodeCost& cost, const MachineRates& rates);
 // What eager takes by the same rates: each operator's bytes or operations, and a launch each.
 double eager_estimate_s(const GraphUses& uses, const MachineRates& rates);
 
