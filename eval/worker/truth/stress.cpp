@@ -219,7 +219,7 @@ at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const 
       if (recipe.strength >= kHighest) return at_an_end(tensor, facts, recipe.strength == kHighest, draws);
       if (facts.is_mask() && !facts.one_hot)
         return random_mask(recipe.strength, tensor, draws).to(tensor.scalar_type());
-      if (!facts.few.empty() && tensor.is_floating_point()) return other_choices(tensor, facts, 0.5, draws);
+      if (!facts.few.empty() && tensor.is_floating_point()) return other_choices(tensor, facts, draws);
       return is_integer(tensor) ? other_integers(tensor, facts, recipe.strength > kHalf, draws)
                                 : other_floats(tensor, recipe.strength <= kHalf, draws);
   }

@@ -170,13 +170,12 @@ at::Tensor in_form(const at::Tensor& tensor, const InputFacts& facts) {
   return facts.ascending ? sorted_values(tensor) : tensor;
 }
 
-at::Tensor other_choices(const at::Tensor& tensor, const InputFacts& facts, double ones, Draws& draws) {
+at::Tensor other_choices(const at::Tensor& tensor, const InputFacts& facts, Draws& draws) {
   const at::ScalarType type = tensor.scalar_type();
   if (facts.one_hot) {
     const at::Tensor drawn = draws.uniform();
     return drawn.eq(drawn.amax(-1, /*keepdim*/ true)).to(type);
   }
-  if (facts.is_mask()) return draws.uniform().lt(ones).to(type);
   const at::Tensor values = at::tensor(facts.few, at::dtype(at::kDouble).device(tensor.device()));
   const at::Tensor which = draws.integers(0, values.numel() - 1);
   return values.index_select(0, which.flatten()).reshape(tensor.sizes()).to(type);
@@ -189,7 +188,7 @@ at::Tensor other_integers(const at::Tensor& tensor, const InputFacts& facts, boo
   const bool is_range = facts.high - facts.low == static_cast<double>(tensor.numel() - 1);
   if (facts.distinct && !facts.singled_out.repeats)
     return facts.sorted && !is_range ? other_offsets(tensor, draws) : draws.permuted();
-  if (!facts.few.empty() && !facts.sorted) return other_choices(tensor, facts, 0.5, draws);
+  if (!facts.few.empty() && !facts.sorted) return other_choices(tensor, facts, draws);
   at::Tensor drawn = draws.integers(static_cast<int64_t>(facts.low), static_cast<int64_t>(facts.high));
   if (facts.sorted) {
     drawn = sorted_values(drawn.flatten());

@@ -70,8 +70,8 @@ at::Tensor other_integers(const at::Tensor& tensor, const InputFacts& facts, boo
 bool are_offsets(const at::Tensor& tensor, const InputFacts& facts);
 // Ascending or symmetric again, as the input is in every trial.
 at::Tensor in_form(const at::Tensor& tensor, const InputFacts& facts);
-// Of the few values; zeros and ones with a share of ones.
-at::Tensor other_choices(const at::Tensor& tensor, const InputFacts& facts, double ones, Draws& draws);
+// Of the few values; of one-hot rows others.
+at::Tensor other_choices(const at::Tensor& tensor, const InputFacts& facts, Draws& draws);
 // Others, of which one in four is the one before; the ends stay.
 at::Tensor repeated_offsets(const at::Tensor& tensor, Draws& draws);
 
