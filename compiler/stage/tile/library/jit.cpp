@@ -377,7 +377,7 @@ constexpr std::string_view kJitParameters =
     "debug_root_path?, compile_flags?";
 constexpr size_t kPassConfigs = 6;
 
-// Each key of `pass_configs` is a request of its own; none is heeded here.
+// Each key of `pass_configs` is a request of its own; all are ignored here.
 Status announce_requests(const TileArguments& arguments) {
   TRY(arguments.announce_dropped());
   auto* configs = arguments[kPassConfigs].get_if<DictObject>();

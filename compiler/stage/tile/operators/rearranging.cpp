@@ -63,7 +63,7 @@ Result<Value> transpose(TileArguments& arguments) {
 }
 
 // The columns of a convolution: element (m, k) of the whole matrix is that of the image which the kernel's position k
-// meets at the output's position m. Arithmetic is Python's, on values of either time.
+// reads at the output's position m. Arithmetic is Python's, on values of either time.
 class ImageColumns {
  public:
   ImageColumns(const TileArguments& arguments, const BufferObject& image)
