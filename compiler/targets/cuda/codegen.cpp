@@ -151,16 +151,16 @@ class LaunchEmitter {
   void name_map(const TensorBoxes& boxes) {
     parameters_.push_back("const __grid_constant__ tensor_map " + context_.names.of(boxes.map));
     const ir::BufferData& tensor = *boxes.tensor;
+    const ir::Buffer& memory = tensor.base ? tensor.base : boxes.tensor;
     TensorMap map{0, tensor.type, {}, {}, {}, static_cast<int64_t>(boxes.span)};
     for (const auto& parameter : program_.parameters) {
       const auto* buffer = std::get_if<ir::Buffer>(&parameter);
-      if (buffer && *buffer == boxes.tensor) break;
+      if (buffer && *buffer == memory) break;
       map.buffer += buffer != nullptr;
     }
     for (const ir::Buffer& workspace : program_.workspaces) {
-      if (std::find(program_.workspaces.begin(), program_.workspaces.end(), boxes.tensor) ==
-              program_.workspaces.end() ||
-          workspace == boxes.tensor)
+      if (std::find(program_.workspaces.begin(), program_.workspaces.end(), memory) == program_.workspaces.end() ||
+          workspace == memory)
         break;
       ++map.buffer;
     }

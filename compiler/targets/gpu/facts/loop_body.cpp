@@ -16,7 +16,11 @@ LoopBody::LoopBody(const ir::For& loop) : statements_(ir::statements(loop.body))
   }
 }
 
-bool LoopBody::is_computed(const ir::Expr& expr) const { return mentions_values(expr) || ir::has_loads(expr); }
+bool LoopBody::is_written(const ir::Expr& expr) const {
+  bool found = false;
+  ir::each_effect(expr, [&](const ir::Buffer& buffer, bool) { found = found || count(buffer).stores > 0; });
+  return found;
+}
 
 LoopBody::Count LoopBody::count(const ir::Buffer& buffer) const {
   const auto found = counts_.find(ir::memory_of(buffer));

@@ -17,8 +17,8 @@ class LoopBody {
   const std::vector<ir::Stmt>& statements() const { return statements_; }
   // Whether they do no more than compute and store, which lanes can do side by side.
   bool is_straight() const { return is_straight_; }
-  // Whether the expression needs a value that the iteration computes, or loads something.
-  bool is_computed(const ir::Expr& expr) const;
+  // Whether the expression loads something that the loop writes.
+  bool is_written(const ir::Expr& expr) const;
   bool mentions_values(const ir::Expr& expr) const { return ir::mentions(expr, values_); }
 
   // How often the memory of a buffer is loaded from or stored to.

@@ -63,6 +63,10 @@ int64_t alignment_of(const void* address) {
   return bits % ir::kTensorAlignment == 0 ? ir::kTensorAlignment : bits & -bits;
 }
 
+int64_t alignment_of(const ir::BufferData& tensor) {
+  return tensor.base ? std::min(tensor.base->alignment, tensor.alignment) : tensor.alignment;
+}
+
 std::vector<TensorFacts> usual_facts(const ir::Program& program) {
   return std::vector<TensorFacts>(tensors_of(program).size());
 }

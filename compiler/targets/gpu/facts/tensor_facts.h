@@ -26,6 +26,8 @@ struct TensorFacts {
 
 // Bytes that the address is a multiple of, 16 at most.
 int64_t alignment_of(const void* address);
+// Of a tensor's address as far as it is known, also under another name.
+int64_t alignment_of(const ir::BufferData& tensor);
 
 // Of a program's buffer parameters, then of its workspaces.
 std::vector<TensorFacts> usual_facts(const ir::Program& program);

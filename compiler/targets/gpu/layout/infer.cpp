@@ -10,6 +10,7 @@
 #include "compiler/ir/search.h"
 #include "compiler/layout/reshape.h"
 #include "compiler/passes/static_index.h"
+#include "compiler/targets/gpu/facts/element_copies.h"
 #include "compiler/targets/gpu/facts/register_map.h"
 #include "compiler/targets/gpu/facts/replicas.h"
 #include "compiler/targets/gpu/facts/statements.h"
@@ -94,6 +95,7 @@ class Inferrer {
   void collect(const Stmt& stmt, int64_t times) {
     if (const auto* loop = ir::as<ir::For>(stmt)) {
       if (loop->kind == ir::LoopKind::parallel) {
+        if (is_async_gather(stmt)) return;  // whose copies no thread needs to find again
         if (auto parallel = parallel_loop(stmt, times)) users_.loops.push_back(std::move(*parallel));
         return;
       }
@@ -287,11 +289,15 @@ class Inferrer {
     }
   }
 
-  // Elements of 16 bytes of the widest tensor that the loop walks.
+  // Elements of 16 bytes of the widest tensor that the loop walks; what neighbours find at one place counts as little as
+  // a constant.
   int64_t vector_of(const ParallelLoop& loop) const {
     int bits = 0;
+    const ir::Var& last = ir::as<ir::For>(loop.stmt)->vars.back();
+    const bool any = std::any_of(loop.uses.begin(), loop.uses.end(),
+                                 [&](const Use& use) { return ir::mentions(use.indices, last); });
     for (const Use& use : loop.uses)
-      if (use.buffer->scope != Scope::local)
+      if (use.buffer->scope != Scope::local && (!any || ir::mentions(use.indices, last)))
         bits = std::max(bits, use.buffer->scope == Scope::fragment ? 0 : int{use.buffer->type.bits});
     if (bits == 0) bits = loop.uses.empty() ? 32 : int{loop.uses.front().buffer->type.bits};
     return std::max(1, 128 / std::max(8, bits));

@@ -12,6 +12,7 @@
 #include "compiler/targets/gpu/facts/conflicting_updates.h"
 #include "compiler/targets/gpu/facts/coordinates.h"
 #include "compiler/targets/gpu/facts/dynamic_registers.h"
+#include "compiler/targets/gpu/facts/element_copies.h"
 #include "compiler/targets/gpu/facts/replicas.h"
 #include "compiler/targets/gpu/facts/statements.h"
 
@@ -120,6 +121,7 @@ class Normalizer : public ir::Rewriter {
   }
 
   Stmt rewrite_parallel(const Stmt& stmt) {
+    if (is_async_gather(stmt)) return stmt;
     const Stmt updating = with_atomic_updates(over_held_elements(stmt));
     const auto& loop = *ir::as<ir::For>(updating);
     if (const Stmt serial = in_turn(updating); serial != updating) {

@@ -39,20 +39,52 @@ std::optional<std::vector<Multiple>> row_steps(const Surroundings& around, const
   return steps;
 }
 
+// Quotients and remainders of sums of which the lane is the last digit: if what else is in the sum, and the divisor, are
+// multiples of the number of lanes, the lane never carries.
+class LaneApart : public ir::Rewriter {
+ public:
+  using Rewriter::rewrite;
+  LaneApart(const c::IntegerFacts& facts, const ir::Var& lane, int64_t lanes)
+      : facts_(facts), lane_(lane), lanes_(lanes) {}
+
+  Expr rewrite(const Expr& expr) override {
+    const Expr inner = rewrite_children(expr);
+    const auto* node = ir::as<ir::Binary>(inner);
+    if (node == nullptr || (node->op != ir::BinaryOp::floor_div && node->op != ir::BinaryOp::floor_mod)) return inner;
+    const auto by = ir::constant_int(node->right);
+    if (!by || *by <= 0 || *by % lanes_ != 0 || !ir::mentions(node->left, lane_)) return inner;
+    const auto sum = facts_.affine(node->left);
+    if (!sum || sum->coefficient(lane_) != 1 || divisor(*sum, lane_, lanes_) != lanes_) return inner;
+    const Expr first = ir::substitute(
+        node->left, [&](const ir::Var& var) { return var == lane_ ? ir::int_imm(0, var->type) : nullptr; });
+    const Expr whole = ir::binary(node->op, first, node->right, expr->span);
+    if (node->op == ir::BinaryOp::floor_div) return whole;
+    return ir::binary(ir::BinaryOp::add, whole, ir::cast(ir::var_ref(lane_), whole->type), expr->span);
+  }
+
+ private:
+  const c::IntegerFacts& facts_;
+  const ir::Var& lane_;
+  const int64_t lanes_;
+};
+
 }  // namespace
 
-VectorChoice vector_access(const Surroundings& around, const Buffer& buffer, const std::vector<Expr>& indices,
+VectorChoice vector_access(const Surroundings& around, const Buffer& buffer, const std::vector<Expr>& given,
                            const ir::Var& lane, int64_t lanes) {
   const auto none = [](std::string why) { return VectorChoice{std::nullopt, std::move(why)}; };
-  if (buffer->type.is_nibble() || buffer->base || buffer->address || indices.empty())
+  const bool is_shared_view = buffer->base && buffer->scope != Scope::global;
+  if (buffer->type.is_nibble() || is_shared_view || buffer->address || given.empty())
     return none(fmt::format("`{}` is packed, a view or named by its address", buffer->name));
+  std::vector<Expr> indices;
+  for (const Expr& index : given) indices.push_back(LaneApart(around.facts, lane, lanes).rewrite(index));
   for (size_t axis = 0; axis + 1 < indices.size(); ++axis)
     if (ir::mentions(indices[axis], lane))
       return none(fmt::format("neighbours of the loop lie in different rows of `{}`", buffer->name));
   const auto last = around.facts.affine(indices.back());
   if (!last || last->coefficient(lane) != 1)
     return none(fmt::format("neighbours of the loop are none in `{}`", buffer->name));
-  const int64_t most = buffer->scope == Scope::global ? buffer->alignment : kAccessBytes;
+  const int64_t most = buffer->scope == Scope::global ? alignment_of(*buffer) : kAccessBytes;
   const int64_t wanted = std::max<int64_t>(1, most / buffer->type.bytes());
   std::string obstacle;
   int64_t elements = wanted;

@@ -28,23 +28,45 @@ struct Mover {
       move;
 };
 
-void lower_pieces(Lowering& lowering, const Stmt& stmt, const Mover& mover, Stmts& out) {
-  ir::Copy copy = *ir::as<ir::Copy>(stmt);
-  const Span span = stmt->span;
+// What is copied: for each value of the variables the element of a tensor to that of a tile.
+struct Elements {
+  std::vector<ir::Var> vars;
+  std::vector<int64_t> extents;
+  ir::Region from, to;  // extents 1
+};
+
+std::optional<Elements> elements_of(const Stmt& stmt) {
+  if (const auto* loop = ir::as<ir::For>(stmt)) {
+    const auto* copy = ir::as<ir::Copy>(ir::statements(loop->body)[0]);
+    Elements elements{loop->vars, {}, copy->source, copy->destination};
+    for (const Expr& extent : loop->extents) elements.extents.push_back(*ir::constant_int(extent));
+    return elements;
+  }
   const auto form = passes::box_form(stmt);
-  if (!form || form->vars.empty()) return lowering.fail(span, "this copy cannot be cut into pieces");
+  if (!form || form->vars.empty()) return std::nullopt;
   const auto& store = *ir::as<ir::Store>(form->body[0]);
   const auto& load = *ir::as<ir::Load>(store.value);
-  const int64_t bytes = copy.source.buffer->type.bytes();
+  return Elements{form->vars, form->extents, element(load.buffer, load.indices, stmt->span),
+                  element(store.buffer, store.indices, stmt->span)};
+}
+
+void lower_pieces(Lowering& lowering, const Stmt& stmt, const Mover& mover, Stmts& out) {
+  const Span span = stmt->span;
+  const auto form = elements_of(stmt);
+  if (!form) return lowering.fail(span, "this copy cannot be cut into pieces");
+  const Buffer &tensor = form->from.buffer, &tile = form->to.buffer;
+  const int64_t bytes = tensor->type.bytes();
   const layout::Fragment fragment = dealt_out(form->extents, {lowering.threads, 16 / bytes});
   const Indices thread = lowering.thread_digits(fragment.threads(), span, out);
   const auto& modes = fragment.registers().modes();
   std::vector<ir::Var> vars;
   const Indices digits = lowering.register_digits(fragment.registers(), vars);
   const Indices at = coordinates_of(fragment, thread, digits);
+  Stmts body;
   const auto placed = [&](const std::vector<Expr>& indices) {
     std::vector<Expr> result;
-    for (const Expr& index : indices)
+    for (const Expr& given : indices) {
+      const Expr index = ir::has_loads(given) ? in_places(lowering, given, nullptr) : given;
       result.push_back(ir::cast(ir::substitute(index,
                                                [&](const ir::Var& var) -> Expr {
                                                  const auto found =
@@ -54,22 +76,23 @@ void lower_pieces(Lowering& lowering, const Stmt& stmt, const Mover& mover, Stmt
                                                             : at[static_cast<size_t>(found - form->vars.begin())];
                                                }),
                                 ir::kInt32));
+    }
     return result;
   };
-  const std::vector<Expr> from = placed(load.indices), to = placed(store.indices);
   const int64_t lanes = modes.empty() || modes[0].stride != 1 ? 1 : modes[0].extent;
   const ir::Var lane = vars.empty() ? ir::make_var("lane", ir::kInt32) : vars[0];
+  const std::vector<Expr> from = with_named_loads(placed(form->from.start), lane, span, body),
+                          to = placed(form->to.start);
   const Surroundings around{lowering.facts, lowering.inference.tiles};
-  const VectorChoice reading = vector_access(around, load.buffer, from, lane, lanes);
-  const VectorChoice writing = vector_access(around, store.buffer, to, lane, lanes);
+  const VectorChoice reading = vector_access(around, tensor, from, lane, lanes);
+  const VectorChoice writing = vector_access(around, tile, to, lane, lanes);
   const auto &read = reading.vector, &write = writing.vector;
   const int64_t elements = read && write ? std::min(read->elements, write->elements) : 1;
-  Stmts body;
   const auto move = [&](const std::vector<Expr>& source, const std::vector<Expr>& target) {
-    body.push_back(mover.move(load.buffer, source, lowering.address(store.buffer, target, span), elements * bytes));
+    body.push_back(mover.move(tensor, source, lowering.address(tile, target, span), elements * bytes));
   };
   const bool vectors = elements > 1 && elements * bytes >= mover.least;
-  Decision decision{span, name_of_copy(load.buffer, store.buffer),
+  Decision decision{span, name_of_copy(tensor, tile),
                     elements * bytes < mover.least ? "element by element"
                                                    : fmt::format("{} of {} bytes", mover.name, elements * bytes)};
   for (const std::string& obstacle : {reading.obstacle, writing.obstacle})
@@ -85,8 +108,8 @@ void lower_pieces(Lowering& lowering, const Stmt& stmt, const Mover& mover, Stmt
   } else if (bytes >= mover.least) {  // one by one
     move(from, to);
   } else {
-    const ir::Region target = lowering.address(store.buffer, to, span);
-    body.push_back(ir::make_stmt(ir::Store{target.buffer, target.start, ir::load(load.buffer, from, span)}, span));
+    const ir::Region target = lowering.address(tile, to, span);
+    body.push_back(ir::make_stmt(ir::Store{target.buffer, target.start, ir::load(tensor, from, span)}, span));
   }
   Indices first_lane = digits;
   if (vectors) first_lane[0] = ir::int_imm(0);  // vectors lie in the tile as a whole, or not at all

@@ -11,6 +11,7 @@
 #include "compiler/ir/search.h"
 #include "compiler/ir/text.h"
 #include "compiler/layout/partition.h"
+#include "compiler/targets/gpu/facts/element_copies.h"
 #include "compiler/targets/gpu/facts/loop_body.h"
 #include "compiler/targets/gpu/facts/loop_uses.h"
 #include "compiler/targets/gpu/facts/register_map.h"
@@ -233,7 +234,7 @@ class LoopLowering {
   // Registers are found by the indices as the loop has them, before its variables are replaced.
   class Placer;
   struct Move;
-  std::optional<Vector> vector_of(const Buffer& buffer, const std::vector<Expr>& given, Placer& placer);
+  std::optional<Vector> vector_of(const Buffer& buffer, const std::vector<Expr>& given, Placer& placer, Stmts& lets);
   Move moved(const Vector& vector, bool stores);
   // Moves one vector of a thread's lanes, from lane `first` on, and gives its condition.
   Expr piece(const Move& move, int64_t first, Stmts& out, bool stores);
@@ -431,11 +432,12 @@ Expr LoopLowering::piece(const Move& move, int64_t first, Stmts& out, bool store
 }
 
 // The access as a vector, if it may be one.
-std::optional<Vector> LoopLowering::vector_of(const Buffer& buffer, const std::vector<Expr>& given, Placer& placer) {
+std::optional<Vector> LoopLowering::vector_of(const Buffer& buffer, const std::vector<Expr>& given, Placer& placer,
+                                              Stmts& lets) {
   if (buffer->scope != Scope::global && buffer->scope != Scope::shared) return std::nullopt;
   std::vector<Expr> indices;
   for (const Expr& index : given) {
-    if (body_.is_computed(index)) {
+    if (body_.mentions_values(index) || body_.is_written(index)) {
       add_once(obstacles_, fmt::format("where `{}` is accessed is computed in the loop", buffer->name));
       return std::nullopt;
     }
@@ -445,9 +447,13 @@ std::optional<Vector> LoopLowering::vector_of(const Buffer& buffer, const std::v
     add_once(obstacles_, fmt::format("iterations read what others write to `{}`", buffer->name));
     return std::nullopt;
   }
+  Stmts reads;
+  indices = with_named_loads(indices, vars_[0], span(), reads);
   VectorChoice choice = vector_access({lowering_.facts, lowering_.inference.tiles}, buffer, indices, vars_[0], lanes_);
-  if (choice.vector)
+  if (choice.vector) {
+    lets.insert(lets.end(), reads.begin(), reads.end());
     add_once(widths_, fmt::format("{} by {} bytes", buffer->name, choice.vector->elements * buffer->type.bytes()));
+  }
   if (!choice.obstacle.empty()) add_once(obstacles_, std::move(choice.obstacle));
   return std::move(choice.vector);
 }
@@ -537,7 +543,7 @@ void LoopLowering::in_lanes(const Indices& at, Stmts& before, Stmts& out) {
     const std::string use = fmt::format("{} {}", static_cast<const void*>(load->buffer.get()), key(load->indices));
     auto found = loads.find(use);
     if (found == loads.end()) {
-      const auto vector = vector_of(load->buffer, load->indices, placer);
+      const auto vector = vector_of(load->buffer, load->indices, placer, before);
       if (!vector) return;
       found = loads.emplace(use, moved(*vector, false)).first;
       for (int64_t first = 0; first < lanes_; first += vector->elements) piece(found->second, first, before, false);
@@ -550,7 +556,7 @@ void LoopLowering::in_lanes(const Indices& at, Stmts& before, Stmts& out) {
         stmt, [](const Stmt&) {}, load_of);
     const auto* store = ir::as<ir::Store>(stmt);
     const auto vector =
-        store && !held_.contains(stmt.get()) ? vector_of(store->buffer, store->indices, placer) : std::nullopt;
+        store && !held_.contains(stmt.get()) ? vector_of(store->buffer, store->indices, placer, after) : std::nullopt;
     if (!vector) continue;
     const Move move = moved(*vector, true);
     placer.stores.emplace(stmt.get(), move.registers);
@@ -566,6 +572,7 @@ void LoopLowering::in_lanes(const Indices& at, Stmts& before, Stmts& out) {
 }  // namespace
 
 void lower_parallel(Lowering& lowering, const Stmt& stmt, Stmts& out) {
+  if (is_async_gather(stmt)) return lower_async_copy(lowering, stmt, out);
   const auto found = lowering.inference.loops.find(stmt.get());
   if (found == lowering.inference.loops.end()) return lower_strided(lowering, stmt, out);
   LoopLowering(lowering, stmt, found->second).run(out);

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "compiler/ir/search.h"
+#include "compiler/ir/text.h"
 
 namespace tilepilot::targets::gpu {
 
@@ -45,6 +47,41 @@ MatrixStores matrix_stores(const Lowering& lowering, const ir::For& loop, const 
     result.stores.clear();
   }
   if (result.stores.empty()) result.matrices.reset();
+  return result;
+}
+
+namespace {
+
+class NamedLoads : public ir::Rewriter {
+ public:
+  using Rewriter::rewrite;
+  NamedLoads(const ir::Var& lane, Span span, Lowering::Stmts& out) : lane_(lane), span_(span), out_(out) {}
+
+  Expr rewrite(const Expr& expr) override {
+    if (!ir::as<ir::Load>(expr) || ir::mentions(expr, lane_)) return rewrite_children(expr);
+    const auto [found, is_new] = names_.emplace(ir::to_text(expr), nullptr);
+    if (is_new) {
+      const ir::Var read = ir::make_var("at", expr->type);
+      out_.push_back(ir::make_stmt(ir::Let{read, expr}, span_));
+      found->second = ir::var_ref(read, expr->span);
+    }
+    return found->second;
+  }
+
+ private:
+  const ir::Var& lane_;
+  const Span span_;
+  Lowering::Stmts& out_;
+  std::map<std::string, Expr> names_;
+};
+
+}  // namespace
+
+std::vector<Expr> with_named_loads(const std::vector<Expr>& indices, const ir::Var& lane, Span span,
+                                   Lowering::Stmts& out) {
+  NamedLoads named(lane, span, out);
+  std::vector<Expr> result;
+  for (const Expr& index : indices) result.push_back(named.rewrite(index));
   return result;
 }
 

@@ -50,8 +50,8 @@ Sides sides_of(const ir::Copy& copy) {
 
 // Why TMA cannot access a tensor; "" if it can.
 std::string not_a_tensor(const ir::BufferData& tensor) {
-  if (tensor.base || tensor.address) return fmt::format("`{}` is another name of a tensor", tensor.name);
-  if (tensor.alignment < ir::kTensorAlignment)
+  if (tensor.address) return fmt::format("`{}` is named by its address", tensor.name);
+  if (alignment_of(tensor) < ir::kTensorAlignment)
     return fmt::format("`{}` starts at an address that is no multiple of 16 bytes", tensor.name);
   if (tensor.rank() > kMostAxes) return fmt::format("`{}` has {} axes, more than 5", tensor.name, tensor.rank());
   return "";

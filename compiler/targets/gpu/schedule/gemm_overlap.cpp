@@ -57,7 +57,7 @@ class OverlapSearch {
  public:
   OverlapSearch(const PipelinedLoops& loops, const Stmts& ahead, const Stmts& rest, int64_t registers)
       : loops_(loops), rest_(rest), registers_(registers) {
-    for (const Stmt& copy : ahead) ring_.insert(ir::as<ir::Copy>(copy)->destination.buffer.get());
+    for (const Stmt& load : ahead) ring_.insert(tile_of_load(load).get());
   }
 
   std::variant<GemmOverlap, std::string> run() {

@@ -16,6 +16,7 @@
 #include "compiler/passes/thread_private_loops.h"
 #include "compiler/passes/thread_sync.h"
 #include "compiler/passes/uniformity.h"
+#include "compiler/targets/gpu/facts/element_copies.h"
 #include "compiler/targets/gpu/facts/loop_unswitching.h"
 #include "compiler/targets/gpu/layout/normalize.h"
 #include "compiler/targets/gpu/schedule/software_pipeline.h"
@@ -149,6 +150,7 @@ Result<ir::Program> prepare(const ir::Program& program) {
   for (const ir::Kernel& kernel : current.kernels) TRY(passes::check_thread_stores(kernel));
   for (ir::Kernel& kernel : current.kernels) kernel = unswitch_loops(kernel);
   current = passes::simplify(current);
+  for (ir::Kernel& kernel : current.kernels) kernel = with_box_copies(with_values_in_indices(kernel));
   return passes::pack_nibbles_side_by_side(current);
 }
 

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
+#include "compiler/targets/gpu/facts/dead_lets.h"
+#include "compiler/targets/gpu/facts/element_copies.h"
 #include "compiler/targets/gpu/facts/statements.h"
 #include "compiler/targets/gpu/layout/infer.h"
 #include "compiler/targets/gpu/machine/tma_rules.h"
@@ -57,14 +60,65 @@ bool covers(const ir::Region& region) {
 }
 
 // Whether a statement before it names its tile: that would see the iteration before.
-bool read_before(const std::vector<Stmt>& body, const Stmt& copy) {
-  const ir::BufferData* tile = ir::as<ir::Copy>(copy)->destination.buffer.get();
+bool read_before(const std::vector<Stmt>& body, const Stmt& load) {
+  const ir::BufferData* tile = tile_of_load(load).get();
   for (const Stmt& stmt : body) {
-    if (stmt == copy) return false;
+    if (stmt == load) return false;
     if (ir::count_accesses(stmt, tile) > 0) return true;
   }
   return false;
 }
+
+// A parallel loop that copies from a tensor to shared memory; else null.
+const ir::For* as_gather(const Stmt& stmt) {
+  const auto* loop = ir::as<ir::For>(stmt);
+  if (loop == nullptr || loop->kind != ir::LoopKind::parallel) return nullptr;
+  const auto copy = element_copy(*loop);
+  const bool loads =
+      copy && copy->source->scope == ir::Scope::global && copy->destination->scope == ir::Scope::shared;
+  return loads ? loop : nullptr;
+}
+
+// What an iteration computes first and others may compute for it: values of steady memory (`unsteady`) and of what is
+// known before the iteration.
+class ValuesAhead {
+ public:
+  ValuesAhead(const Stmt& body, std::function<bool(const Expr&)> is_steady)
+      : unknown_(ir::bound_in(body)), is_steady_(std::move(is_steady)) {}
+
+  void see(const ir::Let& let) {
+    const Expr value = named(let.value);
+    if (ir::mentions(value, unknown_) || !is_steady_(value)) return;
+    unknown_.erase(let.var.get());
+    values_.emplace(let.var.get(), value);
+  }
+  Expr named(const Expr& expr) const {
+    return ir::substitute(expr, [&](const ir::Var& var) { return value_of(var); });
+  }
+  Stmt named(const Stmt& stmt) const {
+    if (values_.empty()) return stmt;
+    return ir::substitute(stmt, [&](const ir::Var& var) { return value_of(var); });
+  }
+  // Whether it names what is known within the iteration alone.
+  bool is_late(const Stmt& load) const {
+    ir::Variables unknown = unknown_;
+    for (const ir::VarData* own : ir::bound_in(load)) unknown.erase(own);
+    bool found = false;
+    ir::walk(
+        load, [](const Stmt&) {}, [&](const Expr& part) { found = found || ir::mentions(part, unknown); });
+    return found;
+  }
+
+ private:
+  ir::Variables unknown_;
+  std::function<bool(const Expr&)> is_steady_;
+  std::unordered_map<const ir::VarData*, Expr> values_;
+
+  Expr value_of(const ir::Var& var) const {
+    const auto found = values_.find(var.get());
+    return found == values_.end() ? nullptr : found->second;
+  }
+};
 
 }  // namespace
 
@@ -80,21 +134,33 @@ PipelinedLoops::PipelinedLoops(const ir::Kernel& kernel, const Machine& machine,
       sharing_(ir::sharing_buffers(kernel)),
       whole_(kernel.body) {}
 
-// Copies that may run ahead: tensors that the loop does not write, whole tiles that only this copy writes and only
-// this loop names, start indices known before the iteration. Why another one may not; "" if it may.
-std::string PipelinedLoops::not_ahead(const ir::Copy& copy, const Stmt& body) const {
-  const Buffer &from = copy.source.buffer, &to = copy.destination.buffer;
-  if (copy.mode != ir::CopyMode::complete) return "the program waits for it itself";
-  if (copy.multicast != 0 && !shares_) return "it is for several blocks of the cluster";
-  if (from->scope != ir::Scope::global || to->scope != ir::Scope::shared)
-    return "it does not go from a tensor to shared memory";
-  if (from->type != to->type || from->type.is_nibble()) return "its elements change on the way";
-  if (!covers(copy.destination)) return fmt::format("it fills a part of `{}` alone", to->name);
+Buffer tile_of_load(const Stmt& load) {
+  const auto* copy = ir::as<ir::Copy>(load);
+  return copy ? copy->destination.buffer : element_copy(*ir::as<ir::For>(load))->destination;
+}
+
+Buffer tensor_of_load(const Stmt& load) {
+  const auto* copy = ir::as<ir::Copy>(load);
+  return copy ? copy->source.buffer : element_copy(*ir::as<ir::For>(load))->source;
+}
+
+std::string tma_obstacle_of_load(const Stmt& load) {
+  const auto* copy = ir::as<ir::Copy>(load);
+  return copy ? tma_obstacle(*copy) : "elements are gathered one by one";
+}
+
+// Loads that may run ahead: of tensors that the loop does not write, into whole tiles that only this load writes and
+// only this loop names, from places known before the iteration. Why another one may not; "" if it may.
+std::string PipelinedLoops::not_ahead(const Stmt& load, const Stmt& body) const {
+  const auto* copy = ir::as<ir::Copy>(load);
+  std::string why = copy ? not_ahead(*copy) : not_ahead(*ir::as<ir::For>(load), body);
+  if (!why.empty()) return why;
+  const Buffer from = tensor_of_load(load), to = tile_of_load(load);
   if (sharing_.contains(to.get())) return fmt::format("`{}` is seen as another type or shape", to->name);
-  if (from->base || from->address) return fmt::format("`{}` is named by its address", from->name);
-  for (const Expr& start : copy.source.start)
-    if (ir::has_loads(start)) return "where it starts is read from memory";
-  if (ir::count_writes(body, from.get()) > 0) return fmt::format("the loop writes `{}`", from->name);
+  if (from->address) return fmt::format("`{}` is named by its address", from->name);
+  if (copy) why = unsteady(copy->source.start, body);
+  if (!why.empty()) return why;
+  if (ir::memory_effects_of(body).writes.contains(ir::memory_of(from))) return fmt::format("the loop writes `{}`", from->name);
   if (ir::count_accesses(whole_, to.get()) != ir::count_accesses(body, to.get()))
     return fmt::format("`{}` is used outside the loop", to->name);
   if (ir::count_accesses(body, to.get()) < 2) return fmt::format("the loop does not use `{}`", to->name);
@@ -102,41 +168,89 @@ std::string PipelinedLoops::not_ahead(const ir::Copy& copy, const Stmt& body) co
   return "";
 }
 
+std::string PipelinedLoops::not_ahead(const ir::Copy& copy) const {
+  const Buffer &from = copy.source.buffer, &to = copy.destination.buffer;
+  if (copy.mode != ir::CopyMode::complete) return "the program waits for it itself";
+  if (copy.multicast != 0 && !shares_) return "it is for several blocks of the cluster";
+  if (from->scope != ir::Scope::global || to->scope != ir::Scope::shared)
+    return "it does not go from a tensor to shared memory";
+  if (from->type != to->type || from->type.is_nibble()) return "its elements change on the way";
+  return covers(copy.destination) ? "" : fmt::format("it fills a part of `{}` alone", to->name);
+}
+
+std::string PipelinedLoops::not_ahead(const ir::For& gather, const Stmt& body) const {
+  const ElementCopy copy = *element_copy(gather);
+  const Buffer& to = copy.destination;
+  if (copy.source->type != to->type || to->type.is_nibble()) return "its elements change on the way";
+  if (copy.condition && copy.from.size() < 2) return "elements of a row are left out one by one";
+  for (size_t axis = 0; axis < copy.to.size(); ++axis) {
+    const auto* ref = ir::as<ir::VarRef>(copy.to[axis]);
+    if (copy.to.size() != gather.vars.size() || !ref || ref->var != gather.vars[axis] ||
+        !ir::constant_int(gather.extents[axis]) ||
+        ir::constant_int(gather.extents[axis]) != ir::constant_int(to->shape[axis]))
+      return fmt::format("it does not fill `{}` in the order of its axes", to->name);
+  }
+  std::vector<Expr> where = copy.from;
+  if (copy.condition) where.push_back(copy.condition);
+  return unsteady(where, body);
+}
+
+// What is read from tensors that the kernel does not write, or from the block's own memory that the loop does not
+// write, is the same some iterations earlier. "" if all is.
+std::string PipelinedLoops::unsteady(const std::vector<Expr>& indices, const Stmt& body) const {
+  std::string why;
+  for (const Expr& index : indices)
+    ir::each_effect(index, [&](const Buffer& buffer, bool) {
+      const ir::BufferData* memory = ir::memory_of(buffer);
+      const auto writes = [&](const Stmt& stmt) { return ir::memory_effects_of(stmt).writes.contains(memory); };
+      if (memory->scope == ir::Scope::fragment)
+        why = fmt::format("where it starts is in the fragment `{}`", buffer->name);
+      else if (writes(memory->scope == ir::Scope::global ? whole_ : body))
+        why = fmt::format("where it starts is read from `{}`, which is written meanwhile", buffer->name);
+    });
+  return why;
+}
+
 PipelinedLoops::Parts PipelinedLoops::parts(const ir::For& loop) const {
   const std::vector<Stmt> body = ir::statements(loop.body);
+  ValuesAhead values(loop.body, [&](const Expr& value) { return unsteady({value}, loop.body).empty(); });
   Parts result;
-  bool leading = loop.num_stages > 1;  // values that the iteration computes first are not known ahead
   for (const Stmt& stmt : body) {
-    const auto* copy = ir::as<ir::Copy>(stmt);
-    if (ir::as<ir::Let>(stmt)) leading = false;
-    if (copy == nullptr) {
+    if (const auto* let = ir::as<ir::Let>(stmt)) values.see(*let);
+    if (!ir::as<ir::Copy>(stmt) && !as_gather(stmt)) {
       result.rest.push_back(stmt);
       continue;
     }
-    std::string why = not_ahead(*copy, loop.body);
-    if (why.empty() && read_before(body, stmt))
-      why = fmt::format("`{}` is read before it", copy->destination.buffer->name);
-    if (why.empty() && !leading)
-      why = loop.num_stages > 1 ? "the iteration computes values before it" : "the loop has one stage";
-    (why.empty() ? result.ahead : result.rest).push_back(stmt);
-    if (!why.empty())
-      result.decisions.push_back({stmt->span,
-                                  name_of_copy(copy->source.buffer, copy->destination.buffer),
-                                  "within its iteration",
-                                  {"not ahead: " + why}});
+    const Stmt load = values.named(stmt);
+    std::string why = not_ahead(load, loop.body);
+    if (why.empty() && read_before(body, stmt)) why = fmt::format("`{}` is read before it", tile_of_load(load)->name);
+    if (why.empty() && values.is_late(load)) why = "the iteration computes first where it starts";
+    if (why.empty() && loop.num_stages < 2) why = "the loop has one stage";
+    if (why.empty()) {
+      result.ahead.push_back(load);
+      continue;
+    }
+    result.rest.push_back(stmt);
+    const auto* copy = ir::as<ir::Copy>(stmt);
+    result.decisions.push_back(
+        {stmt->span,
+         copy ? name_of_copy(copy->source.buffer, copy->destination.buffer)
+              : name_of_copy(tensor_of_load(stmt), tile_of_load(stmt)),
+         "within its iteration",
+         {"not ahead: " + why}});
   }
+  if (!result.ahead.empty()) result.rest = without_dead_lets(result.rest);
   return result;
 }
 
 bool PipelinedLoops::may_be_preloaded(const Stmt& copy) const {
-  return not_ahead(*ir::as<ir::Copy>(copy), whole_).empty() && !read_before(ir::statements(whole_), copy);
+  return not_ahead(copy, whole_).empty() && !read_before(ir::statements(whole_), copy);
 }
 
 Stmt PipelinedLoops::async_gemm(const std::vector<Stmt>& ahead, const Stmt& rest) const {
   // Beside loads element by element a wgmma would have to wait for registers.
-  const bool lean = std::all_of(ahead.begin(), ahead.end(), [](const Stmt& stmt) {
-    return has_known_rows(*ir::as<ir::Copy>(stmt)->source.buffer);
-  });
+  const bool lean =
+      std::all_of(ahead.begin(), ahead.end(), [](const Stmt& load) { return has_known_rows(*tensor_of_load(load)); });
   if (!lean) return nullptr;
   const std::vector<Stmt> all = ir::statements(rest);
   const auto* gemm = all.size() == 1 ? ir::as<ir::Gemm>(all[0]) : nullptr;
@@ -163,7 +277,7 @@ bool PipelinedLoops::uses_wgmma(const Stmt& body) const {
 
 Ring::Ring(std::vector<Stmt> ahead, int64_t num_stages) : copies(std::move(ahead)), stages(num_stages) {
   for (const Stmt& stmt : copies) {
-    const Buffer& tile = ir::as<ir::Copy>(stmt)->destination.buffer;
+    const Buffer tile = tile_of_load(stmt);
     ir::BufferData ring = *tile;
     ring.shape.insert(ring.shape.begin(), ir::int_imm(stages));
     slots.emplace(tile.get(), std::make_shared<ir::BufferData>(std::move(ring)));
@@ -173,10 +287,9 @@ Ring::Ring(std::vector<Stmt> ahead, int64_t num_stages) : copies(std::move(ahead
 std::vector<Decision> Ring::decisions(const std::string& by, const std::string& obstacle) const {
   std::vector<Decision> all;
   for (const Stmt& stmt : copies) {
-    const auto& copy = *ir::as<ir::Copy>(stmt);
     const std::string how_far =
         stages > 1 ? fmt::format(", {} iteration{} ahead", stages - 1, stages > 2 ? "s" : "") : "";
-    all.push_back({stmt->span, name_of_copy(copy.source.buffer, copy.destination.buffer), by + how_far});
+    all.push_back({stmt->span, name_of_copy(tensor_of_load(stmt), tile_of_load(stmt)), by + how_far});
     if (!obstacle.empty()) all.back().obstacles.push_back(obstacle);
   }
   return all;
@@ -201,6 +314,10 @@ std::vector<Stmt> Ring::copies_of(const ir::Var& var, const Expr& k) const {
   }
   for (const Stmt& stmt : copies) {
     const Stmt at = ir::substitute(stmt, [&](const ir::Var& other) { return other == var ? k : nullptr; });
+    if (!ir::as<ir::Copy>(stmt)) {
+      out.push_back(again({in_slot(k, as_async(at))})[0]);
+      continue;
+    }
     ir::Copy copy = *ir::as<ir::Copy>(in_slot(k, at));
     copy.mode = full ? ir::CopyMode::bulk_load : ir::CopyMode::group;
     copy.barrier = barrier;

@@ -1,5 +1,5 @@
-// What pipelined loops are made of: the copies that may run iterations ahead of the rest, and the ring of tiles that
-// these fill in turn. How the copies are set among the iterations is software_pipeline.h's business where all threads
+// What pipelined loops are made of: the loads that may run iterations ahead of the rest, and the ring of tiles that
+// these fill in turn. A load is a copy of a box, or a parallel loop that copies element by element (element_copies.h). How the copies are set among the iterations is software_pipeline.h's business where all threads
 // do both, and warp_specialize.h's where some threads do nothing else.
 #pragma once
 
@@ -16,12 +16,19 @@ namespace tilepilot::targets::gpu {
 
 bool is_pipelined(const ir::Stmt& stmt);
 
+// The two ends of a load.
+ir::Buffer tile_of_load(const ir::Stmt& load);
+ir::Buffer tensor_of_load(const ir::Stmt& load);
+// Why TMA cannot make it; "" if it can.
+std::string tma_obstacle_of_load(const ir::Stmt& load);
+
 class PipelinedLoops {
  public:
   // `shares`: multicast loads may run ahead, too; their issuer waits for all blocks that they are for.
   PipelinedLoops(const ir::Kernel& kernel, const Machine& machine, bool shares = false);
 
-  // An iteration's copies that may run ahead, and the rest of it, each in order; why other copies may not.
+  // An iteration's loads that may run ahead, and the rest of it, each in order; why other loads may not. Those ahead name
+  // nothing that the iteration computes.
   struct Parts {
     std::vector<ir::Stmt> ahead, rest;
     std::vector<Decision> decisions;
@@ -51,7 +58,10 @@ class PipelinedLoops {
   const std::unordered_set<const ir::BufferData*> sharing_;
   const ir::Stmt whole_;
 
-  std::string not_ahead(const ir::Copy& copy, const ir::Stmt& body) const;
+  std::string not_ahead(const ir::Stmt& load, const ir::Stmt& body) const;
+  std::string not_ahead(const ir::Copy& copy) const;
+  std::string not_ahead(const ir::For& gather, const ir::Stmt& body) const;
+  std::string unsteady(const std::vector<ir::Expr>& indices, const ir::Stmt& body) const;
 };
 
 using RingSlots = std::unordered_map<const ir::BufferData*, ir::Buffer>;  // of a tile: [stages, ...]

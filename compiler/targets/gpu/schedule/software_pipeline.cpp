@@ -6,7 +6,6 @@
 
 #include "compiler/ir/search.h"
 #include "compiler/targets/gpu/facts/statements.h"
-#include "compiler/targets/gpu/machine/tma_rules.h"
 #include "compiler/targets/gpu/schedule/pipelined_loop.h"
 
 namespace tilepilot::targets::gpu {
@@ -84,10 +83,9 @@ class Pipeliner : public ir::Rewriter {
   void use_engine(Ring& ring, Span span) {
     if (!machine_.has_tma) return decide(ring, "by the threads", fmt::format("not TMA: {} has none", machine_.target));
     for (const Stmt& stmt : ring.copies) {
-      const auto& copy = *ir::as<ir::Copy>(stmt);
-      const std::string why = tma_obstacle(copy);
+      const std::string why = tma_obstacle_of_load(stmt);
       if (why.empty()) continue;
-      const std::string name = ring.copies.size() > 1 ? fmt::format("`{}`: ", copy.source.buffer->name) : "";
+      const std::string name = ring.copies.size() > 1 ? fmt::format("`{}`: ", tensor_of_load(stmt)->name) : "";
       return decide(ring, "by the threads", "not TMA: " + name + why);
     }
     decide(ring, "by TMA", "");

@@ -210,8 +210,8 @@ class Specializer {
   void split_ring(const ir::For& loop, Span span, Stmts& consumer, Stmts& producer) {
     auto [ahead, rest, decisions] = loops_.parts(loop);
     result_.decisions.insert(result_.decisions.end(), decisions.begin(), decisions.end());
-    const bool by_tma = std::all_of(ahead.begin(), ahead.end(),
-                                    [](const Stmt& stmt) { return tma_obstacle(*ir::as<ir::Copy>(stmt)).empty(); });
+    const bool by_tma =
+        std::all_of(ahead.begin(), ahead.end(), [](const Stmt& load) { return tma_obstacle_of_load(load).empty(); });
     const Stmt body_after = block(std::move(rest), loop.body->span);
     const Stmt gemm = loops_.async_gemm(ahead, body_after);
     const bool multiplies = loops_.uses_wgmma(body_after);
