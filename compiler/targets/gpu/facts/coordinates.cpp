@@ -156,6 +156,7 @@ int64_t known_factor(const Expr& expr) {
     case BinaryOp::sub:
     case BinaryOp::min:
     case BinaryOp::max:
+    case BinaryOp::floor_mod:
       return std::min(left, right);
     default:
       return 1;

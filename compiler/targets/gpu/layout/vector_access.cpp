@@ -68,6 +68,26 @@ class LaneApart : public ir::Rewriter {
   const int64_t lanes_;
 };
 
+// Quotients and remainders in which no lane stands, as multiples of unknown numbers: for a sum of which only multiples
+// matter.
+class Unknowns : public ir::Rewriter {
+ public:
+  using Rewriter::rewrite;
+  explicit Unknowns(const ir::Var& lane) : lane_(lane) {}
+
+  Expr rewrite(const Expr& expr) override {
+    const auto* node = ir::as<ir::Binary>(expr);
+    const bool divides =
+        node && (node->op == ir::BinaryOp::floor_div || node->op == ir::BinaryOp::floor_mod) && expr->type.is_int();
+    if (!divides || ir::mentions(expr, lane_)) return rewrite_children(expr);
+    return ir::binary(ir::BinaryOp::mul, ir::var_ref(ir::make_var("unknown", expr->type)),
+                      ir::int_imm(known_factor(expr), expr->type), expr->span);
+  }
+
+ private:
+  const ir::Var& lane_;
+};
+
 }  // namespace
 
 VectorChoice vector_access(const Surroundings& around, const Buffer& buffer, const std::vector<Expr>& given,
@@ -81,7 +101,7 @@ VectorChoice vector_access(const Surroundings& around, const Buffer& buffer, con
   for (size_t axis = 0; axis + 1 < indices.size(); ++axis)
     if (ir::mentions(indices[axis], lane))
       return none(fmt::format("neighbours of the loop lie in different rows of `{}`", buffer->name));
-  const auto last = around.facts.affine(indices.back());
+  const auto last = around.facts.affine(Unknowns(lane).rewrite(around.facts.expand(indices.back())));
   if (!last || last->coefficient(lane) != 1)
     return none(fmt::format("neighbours of the loop are none in `{}`", buffer->name));
   const int64_t most = buffer->scope == Scope::global ? alignment_of(*buffer) : kAccessBytes;
