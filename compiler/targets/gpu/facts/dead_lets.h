@@ -11,4 +11,7 @@ namespace tilepilot::targets::gpu {
 // and blocks within it are kept as they are.
 std::vector<ir::Stmt> without_dead_lets(const std::vector<ir::Stmt>& list);
 
+// The same, and without stores to local buffers that nothing else in the list needs.
+std::vector<ir::Stmt> without_dead_values(const std::vector<ir::Stmt>& list);
+
 }  // namespace tilepilot::targets::gpu

@@ -91,10 +91,11 @@ Stmt values_in_indices(const Stmt& stmt, const ir::For& loop) {
     ir::each_effect(let->value, [&](const ir::Buffer& buffer, bool) {
       lasts = lasts && !effects.writes.contains(ir::memory_of(buffer));
     });
-    if (lasts) values.emplace(let->var.get(), ir::substitute(let->value, [&](const ir::Var& var) {
-                                const auto found = values.find(var.get());
-                                return found == values.end() ? nullptr : found->second;
-                              }));
+    if (lasts)
+      values.emplace(let->var.get(), ir::substitute(let->value, [&](const ir::Var& var) {
+                       const auto found = values.find(var.get());
+                       return found == values.end() ? nullptr : found->second;
+                     }));
   }
   if (values.empty()) return stmt;
   ir::For result = loop;
@@ -116,7 +117,8 @@ Expr start_along(const Expr& index, const ir::Var& var) {
   return ir::binary(sum->op, left ? inner : sum->left, left ? sum->right : inner, index->span);
 }
 
-// One side of a copy: the box that the loop's variables run through, in their order, and which of them along which axis.
+// One side of a copy: the box that the loop's variables run through, in their order, and which of them along which
+// axis.
 struct Side {
   ir::Region box;
   std::vector<size_t> order;
@@ -170,9 +172,8 @@ ir::For without_single(const ir::For& loop) {
   result.extents.clear();
   for (size_t k = 0; k < loop.vars.size(); ++k) {
     if (ir::constant_int(loop.extents[k]) == 1) {
-      result.body = ir::substitute(result.body, [&](const ir::Var& var) {
-        return var == loop.vars[k] ? ir::int_imm(0, var->type) : nullptr;
-      });
+      result.body = ir::substitute(
+          result.body, [&](const ir::Var& var) { return var == loop.vars[k] ? ir::int_imm(0, var->type) : nullptr; });
       continue;
     }
     result.vars.push_back(loop.vars[k]);
@@ -188,7 +189,8 @@ ir::For without_guard(const ir::For& loop) {
   const std::vector<Stmt> guarded = guard && !guard->otherwise ? ir::statements(guard->then) : std::vector<Stmt>{};
   const auto* store = guarded.size() == 1 ? ir::as<ir::Store>(guarded[0]) : nullptr;
   ir::For result = loop;
-  if (store && store->buffer->scope == Scope::global && is_bounds_check(guard->condition, store->buffer, store->indices))
+  if (store && store->buffer->scope == Scope::global &&
+      is_bounds_check(guard->condition, store->buffer, store->indices))
     result.body = guard->then;
   return result;
 }
@@ -335,6 +337,8 @@ ir::Kernel with_values_in_indices(const ir::Kernel& kernel) { return changed(ker
 
 ir::Kernel with_box_copies(const ir::Kernel& kernel) {
   ir::Kernel result = changed(kernel, as_box_copy);
+  // Where threads synchronise as the program says, there are no more barriers than it says.
+  if (!kernel.thread_vars.empty() || ir::contains<ir::Barrier, ir::Roles>(kernel.body)) return result;
   result.body = SumsCopied(result).rewrite(result.body);
   return result;
 }

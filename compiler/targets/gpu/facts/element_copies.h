@@ -31,8 +31,8 @@ bool is_async_gather(const ir::Stmt& stmt);
 // write what these are read from.
 ir::Kernel with_values_in_indices(const ir::Kernel& kernel);
 
-// Loops that copy a box between a tensor and a tile, or from a fragment to a tensor, as copies; and those that store what
-// they compute of a GEMM's sums as loops that compute, and copies.
+// Loops that copy a box between a tensor and a tile, or from a fragment to a tensor, as copies; and those that store
+// what they compute of a GEMM's sums as loops that compute, and copies.
 ir::Kernel with_box_copies(const ir::Kernel& kernel);
 
 }  // namespace tilepilot::targets::gpu

@@ -10,6 +10,7 @@
 #include "compiler/ir/search.h"
 #include "compiler/layout/reshape.h"
 #include "compiler/passes/static_index.h"
+#include "compiler/targets/gpu/facts/coordinates.h"
 #include "compiler/targets/gpu/facts/element_copies.h"
 #include "compiler/targets/gpu/facts/register_map.h"
 #include "compiler/targets/gpu/facts/replicas.h"
@@ -52,6 +53,7 @@ class Inferrer {
     while (choose_freely()) propagate();
     lay_out_shared_tiles(kernel_, viewed_, result_);
     find_conflicts(users_, threads_, result_);
+    check_names();
     return std::move(result_);
   }
 
@@ -63,6 +65,7 @@ class Inferrer {
   Inference result_;
   FragmentUsers users_;
   std::vector<Buffer> fragments_;
+  std::unordered_map<const ir::BufferData*, std::vector<Buffer>> names_;  // of fragments that have several shapes
   // What got a layout, in this order: a fragment or a loop.
   struct Given {
     Buffer fragment;
@@ -74,8 +77,14 @@ class Inferrer {
   std::vector<std::optional<std::vector<MemoryAccess>>> accesses_;
 
   void collect() {
-    for (const Buffer& buffer : kernel_.allocations)
-      if (buffer->scope == Scope::fragment) fragments_.push_back(buffer);
+    for (const Buffer& buffer : kernel_.allocations) {
+      if (buffer->scope != Scope::fragment) continue;
+      fragments_.push_back(buffer);
+      if (!buffer->base) continue;
+      std::vector<Buffer>& names = names_[buffer->base.get()];
+      if (names.empty()) names.push_back(buffer->base);
+      names.push_back(buffer);
+    }
     collect(kernel_.body, 1);
     std::unordered_map<const ir::BufferData*, int> touches;
     const auto count = [&](const Stmt& stmt, int step) {
@@ -132,9 +141,34 @@ class Inferrer {
   // Whether that is news.
   bool set(const Buffer& buffer, Fragment fragment) {
     if (buffer->scope != Scope::fragment || known(buffer)) return false;
+    if (const auto names = names_.find(ir::memory_of(buffer)); names != names_.end()) {
+      for (const Buffer& other : names->second) {
+        if (other == buffer || known(other)) continue;
+        if (auto reshaped = seen_as(fragment, shape_of(other))) give(other, std::move(*reshaped));
+      }
+    }
+    give(buffer, std::move(fragment));
+    return true;
+  }
+  void give(const Buffer& buffer, Fragment fragment) {
     result_.fragments.emplace(buffer.get(), std::move(fragment));
     given_.push_back({buffer, nullptr});
-    return true;
+  }
+  // The elements, which follow each other in the same order, in another shape.
+  static std::optional<Fragment> seen_as(const Fragment& held, const Shape& shape) {
+    if (held.cover() != held.shape() || layout::volume(shape) != layout::volume(held.shape())) return std::nullopt;
+    Fragment reshaped = split_by_axes(Fragment(shape, held.threads(), held.registers(), shape));
+    return is_separable(reshaped) ? std::optional(std::move(reshaped)) : std::nullopt;
+  }
+  void check_names() {
+    for (const auto& buffer : fragments_) {
+      const Fragment* held = buffer->base ? known(buffer->base) : nullptr;
+      if (held == nullptr) continue;
+      const auto reshaped = seen_as(*held, shape_of(buffer));
+      const Fragment* own = known(buffer);
+      if (!reshaped || !own || !(own->threads() == reshaped->threads() && own->registers() == reshaped->registers()))
+        result_.unreshaped.push_back(buffer);
+    }
   }
   void set(const ParallelLoop& loop, Fragment fragment) {
     result_.loops.emplace(loop.stmt.get(), std::move(fragment));
@@ -289,8 +323,8 @@ class Inferrer {
     }
   }
 
-  // Elements of 16 bytes of the widest tensor that the loop walks; what neighbours find at one place counts as little as
-  // a constant.
+  // Elements of 16 bytes of the widest tensor that the loop walks; what neighbours find at one place counts as little
+  // as a constant.
   int64_t vector_of(const ParallelLoop& loop) const {
     int bits = 0;
     const ir::Var& last = ir::as<ir::For>(loop.stmt)->vars.back();
@@ -406,7 +440,7 @@ class Inferrer {
     }
     int64_t words = 0;
     for (const auto& [buffer, fragment] : result_.fragments)
-      words += (fragment.register_count() * std::max<int64_t>(1, buffer->type.bytes()) + 3) / 4;
+      if (!buffer->base) words += (fragment.register_count() * std::max<int64_t>(1, buffer->type.bytes()) + 3) / 4;
     trial.cost += register_cost(words, threads_);
   }
 

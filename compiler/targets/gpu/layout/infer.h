@@ -43,6 +43,8 @@ struct Inference {
   };
   std::vector<Conflict> conflicts;
   std::vector<Decision> decisions;  // free choices, where there was something to weigh
+  // Fragments that are seen in another shape, in which the same threads cannot hold them.
+  std::vector<ir::Buffer> unreshaped;
 };
 
 // @pre copies and fills are parallel loops, but for asynchronous copies; operands of reductions and scans and C of

@@ -130,7 +130,8 @@ std::string not_by_matrices(const LoopBody& body, const ir::Store& store) {
   if (store.buffer->base || store.buffer->address) return fmt::format("`{}` is a view or named by its address", name);
   if (body.accesses(store.buffer) > 1) return fmt::format("the loop accesses `{}` more than once", name);
   for (const Expr& index : store.indices)
-    if (body.mentions_values(index) || ir::has_loads(index)) return fmt::format("where `{}` is written is computed in the loop", name);
+    if (body.mentions_values(index) || ir::has_loads(index))
+      return fmt::format("where `{}` is written is computed in the loop", name);
   return "";
 }
 

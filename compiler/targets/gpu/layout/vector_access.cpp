@@ -39,8 +39,8 @@ std::optional<std::vector<Multiple>> row_steps(const Surroundings& around, const
   return steps;
 }
 
-// Quotients and remainders of sums of which the lane is the last digit: if what else is in the sum, and the divisor, are
-// multiples of the number of lanes, the lane never carries.
+// Quotients and remainders of sums of which the lane is the last digit: if what else is in the sum, and the divisor,
+// are multiples of the number of lanes, the lane never carries.
 class LaneApart : public ir::Rewriter {
  public:
   using Rewriter::rewrite;

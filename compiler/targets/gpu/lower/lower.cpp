@@ -203,6 +203,10 @@ class Lowerer {
         lowering_.allocations.push_back(buffer);
         continue;
       }
+      if (buffer->base && buffer->scope == Scope::fragment) {  // the same registers
+        lowering_.places.emplace(buffer.get(), lowering_.places.at(buffer->base.get()));
+        continue;
+      }
       ir::BufferData place{
           buffer->name,        buffer->type, buffer->scope == Scope::fragment ? Scope::local : Scope::shared,
           {ir::int_imm(size)}, {},           buffer->span};

@@ -15,8 +15,8 @@ MatrixStores matrix_stores(const Lowering& lowering, const ir::For& loop, const 
 // When indices lie in their buffer, a conjunction; null if always.
 ir::Expr bounds_condition(const Lowering& lowering, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices);
 
-// The indices with lets, added to `out`, in the place of what they load, as far as that is the same for all lanes: it is
-// read once for addresses and checks of bounds, and what remains is arithmetic.
+// The indices with lets, added to `out`, in the place of what they load, as far as that is the same for all lanes: it
+// is read once for addresses and checks of bounds, and what remains is arithmetic.
 std::vector<ir::Expr> with_named_loads(const std::vector<ir::Expr>& indices, const ir::Var& lane, Span span,
                                        Lowering::Stmts& out);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "compiler/ir/effects.h"
 #include "compiler/ir/replace_buffers.h"
 #include "compiler/ir/search.h"
 #include "compiler/passes/roles.h"
@@ -86,16 +87,22 @@ class Numbered : public ir::Rewriter {
 
 // Fragments that several roles use become shared memory: no role has all of their elements. So do views of these.
 void share_fragments(ir::Kernel& kernel, std::vector<passes::Role>& roles) {
-  std::unordered_map<const ir::BufferData*, int> users;
-  for (const passes::Role& role : roles)
+  std::unordered_map<const ir::BufferData*, int> users;  // by memory
+  for (const passes::Role& role : roles) {
+    ir::BufferSet used;
     for (const ir::Buffer& buffer : role.kernel.allocations)
-      if (buffer->scope == ir::Scope::fragment) ++users[buffer.get()];
-  const auto sharing = ir::sharing_buffers(kernel);
+      if (buffer->scope == ir::Scope::fragment) used.insert(ir::memory_of(buffer));
+    for (const ir::BufferData* memory : used) ++users[memory];
+  }
+  std::unordered_set<const ir::BufferData*> retyped;
+  for (const ir::Buffer& buffer : kernel.allocations)
+    if (buffer->base && buffer->base->type != buffer->type) retyped.insert(buffer->base.get());
   ir::Replacements by;
   for (const ir::Buffer& buffer : kernel.allocations) {
     if (buffer->scope != ir::Scope::fragment) continue;
     const bool follows = buffer->base && by.contains(buffer->base.get());
-    if (users[buffer.get()] > 1 || follows || (users[buffer.get()] > 0 && sharing.contains(buffer.get())))
+    const int count = users[ir::memory_of(buffer)];
+    if (count > 1 || follows || (count > 0 && retyped.contains(buffer.get())))
       by.emplace(buffer.get(), ir::as_shared(buffer, by));
   }
   kernel = ir::replace_buffers(kernel, by);
@@ -376,39 +383,56 @@ struct LoweredRoles {
   LoweredKernel lowered;
 };
 
-// With a producer warpgroup, if that is possible and fits.
+// With a producer warpgroup, if that is possible and fits; else `obstacles` say why not.
 std::optional<LoweredRoles> specialized_roles(const ir::Kernel& kernel, const Machine& machine,
-                                              const TargetLowering& target, bool preloads) {
-  auto specialized = specialize_warps(kernel, machine, preloads);
+                                              const TargetLowering& target, bool preloads,
+                                              std::vector<Decision>& obstacles) {
+  auto specialized = specialize_warps(kernel, machine, preloads, obstacles);
   if (!specialized) return std::nullopt;
   ir::Kernel given = with_threads(specialized->kernel);
+  const auto give_up = [&](std::string why) {
+    obstacles.push_back({kernel.body->span,
+                         "warp roles",
+                         "none: all threads do the same",
+                         {"not a producer warpgroup: " + std::move(why)}});
+    return std::nullopt;
+  };
   auto roles = passes::split_roles(given);
-  if (!roles.ok()) return std::nullopt;
+  if (!roles.ok()) return give_up(roles.error().message);
   WarpRoles all(
       std::move(given), std::move(*roles), target,
       {{}, {}, true, specialized->persistent, std::move(specialized->rings), std::move(specialized->decisions)});
   auto lowered = all.run(machine);
-  if (!lowered.ok() || shared_bytes_with_barriers(*lowered) > machine.block_shared_bytes) return std::nullopt;
+  if (!lowered.ok()) return give_up(lowered.error().message);
+  if (const int64_t bytes = shared_bytes_with_barriers(*lowered); bytes > machine.block_shared_bytes)
+    return give_up(
+        fmt::format("its tiles take {} bytes of shared memory, there are {}", bytes, machine.block_shared_bytes));
   return LoweredRoles{std::move(all), std::move(*lowered)};
 }
 
 std::optional<LoweredRoles> specialized_roles(const ir::Kernel& kernel, const Machine& machine,
-                                              const TargetLowering& target) {
-  auto early = specialized_roles(kernel, machine, target, true);
+                                              const TargetLowering& target, std::vector<Decision>& obstacles) {
+  auto early = specialized_roles(kernel, machine, target, true, obstacles);
   if (early && !early->roles.is_low_on_memory()) return early;
-  return specialized_roles(kernel, machine, target, false);
+  obstacles.clear();
+  return specialized_roles(kernel, machine, target, false, obstacles);
 }
 
 }  // namespace
 
 Result<LoweredKernel> lower_roles(const ir::Kernel& kernel, const Machine& machine, const TargetLowering& target) {
-  if (auto specialized = specialized_roles(kernel, machine, target)) return std::move(specialized->lowered);
-  return TRY(roles_of(kernel, target)).run(machine);
+  std::vector<Decision> obstacles;
+  if (auto specialized = specialized_roles(kernel, machine, target, obstacles)) return std::move(specialized->lowered);
+  LoweredKernel lowered = TRY(TRY(roles_of(kernel, target)).run(machine));
+  lowered.decisions.insert(lowered.decisions.begin(), obstacles.begin(), obstacles.end());
+  return lowered;
 }
 
 Result<std::vector<PlannedKernel>> plan_roles(const ir::Kernel& kernel, const Machine& machine,
                                               const TargetLowering& target) {
-  if (auto specialized = specialized_roles(kernel, machine, target)) return specialized->roles.planned(machine);
+  std::vector<Decision> obstacles;
+  if (auto specialized = specialized_roles(kernel, machine, target, obstacles))
+    return specialized->roles.planned(machine);
   return TRY(roles_of(kernel, target)).planned(machine);
 }
 

@@ -19,6 +19,7 @@
 #include "compiler/targets/gpu/facts/element_copies.h"
 #include "compiler/targets/gpu/facts/loop_unswitching.h"
 #include "compiler/targets/gpu/layout/normalize.h"
+#include "compiler/targets/gpu/schedule/first_clear.h"
 #include "compiler/targets/gpu/schedule/software_pipeline.h"
 #include "compiler/targets/gpu/schedule/tma_stores.h"
 #include "compiler/targets/gpu/shared/barriers.h"
@@ -86,14 +87,22 @@ void add_named_by_element(const ir::Kernel& kernel, std::unordered_set<const ir:
   enter(kernel.body);
 }
 
-// Fragments that are seen as other types or shapes lie in shared memory, where a view is only another name; so do those
-// whose elements are named one by one.
-ir::Kernel share_some_fragments(const ir::Kernel& kernel) {
-  auto sharing = ir::sharing_buffers(kernel);
-  add_named_by_element(kernel, sharing);
+// Fragments that are seen as other types lie in shared memory, where a view is only another name; so do those whose
+// elements are named one by one, and those of other shapes that threads cannot hold (`unreshaped`).
+ir::Kernel share_some_fragments(const ir::Kernel& kernel, const std::vector<ir::Buffer>& unreshaped) {
+  std::unordered_set<const ir::BufferData*> shared;
+  add_named_by_element(kernel, shared);
+  for (const ir::Buffer& buffer : unreshaped) shared.insert(buffer.get());
+  for (const ir::Buffer& buffer : kernel.allocations)
+    if (buffer->base && buffer->base->type != buffer->type) shared.insert(buffer->base.get());
+  // All names of one memory.
+  for (const ir::Buffer& buffer : kernel.allocations)
+    if (buffer->base && shared.contains(buffer.get())) shared.insert(buffer->base.get());
+  for (const ir::Buffer& buffer : kernel.allocations)
+    if (buffer->base && shared.contains(buffer->base.get())) shared.insert(buffer.get());
   ir::Replacements by;
   for (const ir::Buffer& buffer : kernel.allocations)
-    if (buffer->scope == ir::Scope::fragment && sharing.contains(buffer.get()))
+    if (buffer->scope == ir::Scope::fragment && shared.contains(buffer.get()))
       by.emplace(buffer.get(), ir::as_shared(buffer, by));
   return ir::replace_buffers(kernel, by);
 }
@@ -150,12 +159,17 @@ Result<ir::Program> prepare(const ir::Program& program) {
   for (const ir::Kernel& kernel : current.kernels) TRY(passes::check_thread_stores(kernel));
   for (ir::Kernel& kernel : current.kernels) kernel = unswitch_loops(kernel);
   current = passes::simplify(current);
-  for (ir::Kernel& kernel : current.kernels) kernel = with_box_copies(with_values_in_indices(kernel));
+  for (ir::Kernel& kernel : current.kernels)
+    kernel = with_clears_first(with_box_copies(with_values_in_indices(kernel)));
   return passes::pack_nibbles_side_by_side(current);
 }
 
-Result<PlannedKernel> plan_kernel(const ir::Kernel& given, const Machine& machine, const WarpRole& given_role) {
-  ir::Kernel kernel = share_some_fragments(given);
+namespace {
+
+// `unreshaped`: see Inference. They are put into shared memory, and new ones are added.
+Result<PlannedKernel> plan_once(const ir::Kernel& given, const Machine& machine, const WarpRole& given_role,
+                                std::vector<ir::Buffer>& unreshaped) {
+  ir::Kernel kernel = share_some_fragments(given, unreshaped);
   WarpRole role = given_role;
   const bool waits_itself = role.sync.threads != 0 || ir::contains<ir::Barrier>(kernel.body);
   if (!role.specialized) {
@@ -169,6 +183,10 @@ Result<PlannedKernel> plan_kernel(const ir::Kernel& given, const Machine& machin
   PipelinedKernel pipelined = pipeline_loops(kernel, machine);
   kernel = normalize(pipelined.kernel);
   Inference inference = infer_layouts(kernel, machine);
+  if (!inference.unreshaped.empty() && unreshaped.size() <= given.allocations.size()) {
+    unreshaped.insert(unreshaped.end(), inference.unreshaped.begin(), inference.unreshaped.end());
+    return plan_once(given, machine, given_role, unreshaped);
+  }
   // The tiles of roles lie side by side: where not all fit, those that a program does not name are dropped first.
   const bool has_room = !role.low_memory || role.sync.threads == 0 || role.specialized;
   if (machine.has_tma && has_room) {
@@ -181,6 +199,13 @@ Result<PlannedKernel> plan_kernel(const ir::Kernel& given, const Machine& machin
     }
   }
   return finish(std::move(kernel), std::move(inference), pipelined, machine, role);
+}
+
+}  // namespace
+
+Result<PlannedKernel> plan_kernel(const ir::Kernel& kernel, const Machine& machine, const WarpRole& role) {
+  std::vector<ir::Buffer> unreshaped;
+  return plan_once(kernel, machine, role, unreshaped);
 }
 
 }  // namespace tilepilot::targets::gpu

@@ -74,8 +74,7 @@ const ir::For* as_gather(const Stmt& stmt) {
   const auto* loop = ir::as<ir::For>(stmt);
   if (loop == nullptr || loop->kind != ir::LoopKind::parallel) return nullptr;
   const auto copy = element_copy(*loop);
-  const bool loads =
-      copy && copy->source->scope == ir::Scope::global && copy->destination->scope == ir::Scope::shared;
+  const bool loads = copy && copy->source->scope == ir::Scope::global && copy->destination->scope == ir::Scope::shared;
   return loads ? loop : nullptr;
 }
 
@@ -108,6 +107,7 @@ class ValuesAhead {
         load, [](const Stmt&) {}, [&](const Expr& part) { found = found || ir::mentions(part, unknown); });
     return found;
   }
+  bool is_late(const Expr& expr) const { return ir::mentions(expr, unknown_); }
 
  private:
   ir::Variables unknown_;
@@ -160,7 +160,8 @@ std::string PipelinedLoops::not_ahead(const Stmt& load, const Stmt& body) const 
   if (from->address) return fmt::format("`{}` is named by its address", from->name);
   if (copy) why = unsteady(copy->source.start, body);
   if (!why.empty()) return why;
-  if (ir::memory_effects_of(body).writes.contains(ir::memory_of(from))) return fmt::format("the loop writes `{}`", from->name);
+  if (ir::memory_effects_of(body).writes.contains(ir::memory_of(from)))
+    return fmt::format("the loop writes `{}`", from->name);
   if (ir::count_accesses(whole_, to.get()) != ir::count_accesses(body, to.get()))
     return fmt::format("`{}` is used outside the loop", to->name);
   if (ir::count_accesses(body, to.get()) < 2) return fmt::format("the loop does not use `{}`", to->name);
@@ -212,9 +213,20 @@ std::string PipelinedLoops::unsteady(const std::vector<Expr>& indices, const Stm
 }
 
 PipelinedLoops::Parts PipelinedLoops::parts(const ir::For& loop) const {
-  const std::vector<Stmt> body = ir::statements(loop.body);
+  std::vector<Stmt> body = ir::statements(loop.body);
   ValuesAhead values(loop.body, [&](const Expr& value) { return unsteady({value}, loop.body).empty(); });
   Parts result;
+  if (const auto* choice = body.empty() ? nullptr : ir::as<ir::If>(body.back()); choice && !choice->otherwise) {
+    const bool is_all =
+        std::all_of(body.begin(), body.end() - 1, [](const Stmt& stmt) { return ir::as<ir::Let>(stmt); });
+    for (size_t k = 0; is_all && k + 1 < body.size(); ++k) values.see(*ir::as<ir::Let>(body[k]));
+    const Expr condition = values.named(choice->condition);
+    if (is_all && !values.is_late(condition) && unsteady({condition}, loop.body).empty()) {
+      result.condition = condition;
+      body.pop_back();
+      for (const Stmt& stmt : ir::statements(choice->then)) body.push_back(stmt);
+    }
+  }
   for (const Stmt& stmt : body) {
     if (const auto* let = ir::as<ir::Let>(stmt)) values.see(*let);
     if (!ir::as<ir::Copy>(stmt) && !as_gather(stmt)) {
@@ -232,14 +244,18 @@ PipelinedLoops::Parts PipelinedLoops::parts(const ir::For& loop) const {
     }
     result.rest.push_back(stmt);
     const auto* copy = ir::as<ir::Copy>(stmt);
-    result.decisions.push_back(
-        {stmt->span,
-         copy ? name_of_copy(copy->source.buffer, copy->destination.buffer)
-              : name_of_copy(tensor_of_load(stmt), tile_of_load(stmt)),
-         "within its iteration",
-         {"not ahead: " + why}});
+    result.decisions.push_back({stmt->span,
+                                copy ? name_of_copy(copy->source.buffer, copy->destination.buffer)
+                                     : name_of_copy(tensor_of_load(stmt), tile_of_load(stmt)),
+                                "within its iteration",
+                                {"not ahead: " + why}});
   }
-  if (!result.ahead.empty()) result.rest = without_dead_lets(result.rest);
+  if (!result.ahead.empty()) {
+    result.rest = without_dead_lets(result.rest);
+  } else if (result.condition) {  // as it was
+    result.condition = nullptr;
+    result.rest = ir::statements(loop.body);
+  }
   return result;
 }
 
@@ -247,18 +263,22 @@ bool PipelinedLoops::may_be_preloaded(const Stmt& copy) const {
   return not_ahead(copy, whole_).empty() && !read_before(ir::statements(whole_), copy);
 }
 
-Stmt PipelinedLoops::async_gemm(const std::vector<Stmt>& ahead, const Stmt& rest) const {
+std::vector<Stmt> PipelinedLoops::async_gemms(const std::vector<Stmt>& ahead, const Stmt& rest) const {
   // Beside loads element by element a wgmma would have to wait for registers.
   const bool lean =
       std::all_of(ahead.begin(), ahead.end(), [](const Stmt& load) { return has_known_rows(*tensor_of_load(load)); });
-  if (!lean) return nullptr;
-  const std::vector<Stmt> all = ir::statements(rest);
-  const auto* gemm = all.size() == 1 ? ir::as<ir::Gemm>(all[0]) : nullptr;
-  if (gemm == nullptr || gemm->clear_accumulator) return nullptr;
-  if (!may_be_async(all[0]) || gemm->a.buffer->scope != ir::Scope::shared) return nullptr;
-  ir::Gemm running = *gemm;
-  running.asynchronous = true;
-  return ir::make_stmt(std::move(running), all[0]->span);
+  if (!lean) return {};
+  std::vector<Stmt> all = ir::statements(rest);
+  ir::BufferSet sums;
+  for (Stmt& stmt : all) {
+    const auto* gemm = ir::as<ir::Gemm>(stmt);
+    if (gemm == nullptr || gemm->clear_accumulator || !sums.insert(gemm->c.buffer.get()).second) return {};
+    if (!may_be_async(stmt) || gemm->a.buffer->scope != ir::Scope::shared) return {};
+    ir::Gemm running = *gemm;
+    running.asynchronous = true;
+    stmt = ir::make_stmt(std::move(running), stmt->span);
+  }
+  return all;
 }
 
 bool PipelinedLoops::may_be_async(const Stmt& stmt) const {

@@ -1,6 +1,7 @@
 // What pipelined loops are made of: the loads that may run iterations ahead of the rest, and the ring of tiles that
-// these fill in turn. A load is a copy of a box, or a parallel loop that copies element by element (element_copies.h). How the copies are set among the iterations is software_pipeline.h's business where all threads
-// do both, and warp_specialize.h's where some threads do nothing else.
+// these fill in turn. A load is a copy of a box, or a parallel loop that copies element by element (element_copies.h).
+// How the copies are set among the iterations is software_pipeline.h's business where all threads do both, and
+// warp_specialize.h's where some threads do nothing else.
 #pragma once
 
 #include <string>
@@ -27,9 +28,10 @@ class PipelinedLoops {
   // `shares`: multicast loads may run ahead, too; their issuer waits for all blocks that they are for.
   PipelinedLoops(const ir::Kernel& kernel, const Machine& machine, bool shares = false);
 
-  // An iteration's loads that may run ahead, and the rest of it, each in order; why other loads may not. Those ahead name
-  // nothing that the iteration computes.
+  // An iteration's loads that may run ahead, and the rest of it, each in order; why other loads may not. Those ahead
+  // name nothing that the iteration computes.
   struct Parts {
+    ir::Expr condition;  // of all of the iteration, known before it; null: always
     std::vector<ir::Stmt> ahead, rest;
     std::vector<Decision> decisions;
   };
@@ -39,9 +41,9 @@ class PipelinedLoops {
   // Whether a copy that is a statement of the kernel's body itself may be made by others than those who use its tile.
   bool may_be_preloaded(const ir::Stmt& copy) const;
 
-  // The rest of an iteration, if that is one GEMM of tiles in shared memory that may be asynchronous, as such; else
-  // null.
-  ir::Stmt async_gemm(const std::vector<ir::Stmt>& ahead, const ir::Stmt& rest) const;
+  // The rest of an iteration, if that is GEMMs of tiles in shared memory that may be asynchronous, each into sums of
+  // its own, as such; else none.
+  std::vector<ir::Stmt> async_gemms(const std::vector<ir::Stmt>& ahead, const ir::Stmt& rest) const;
 
   // Whether it is a wgmma, so that its warpgroups can do other work before they wait for it.
   bool may_be_async(const ir::Stmt& stmt) const;

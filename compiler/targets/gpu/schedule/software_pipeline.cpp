@@ -50,7 +50,7 @@ class Pipeliner : public ir::Rewriter {
   }
 
   Stmt pipelined(const ir::For& loop, Span span) {
-    auto [ahead, rest, decisions] = loops_.parts(loop);
+    auto [condition, ahead, rest, decisions] = loops_.parts(loop);
     result_.decisions.insert(result_.decisions.end(), decisions.begin(), decisions.end());
     ++depth_;
     for (Stmt& stmt : rest) stmt = rewrite(stmt);
@@ -67,7 +67,7 @@ class Pipeliner : public ir::Rewriter {
       *std::find_if(all.begin(), all.end(), is_tile) = slots;
       result_.rings.push_back(slots);
     }
-    return in_stages(loop, std::move(ring), block(std::move(rest), loop.body->span), span);
+    return in_stages(loop, std::move(ring), {condition, block(std::move(rest), loop.body->span)}, span);
   }
 
   Buffer allocated(Buffer buffer) {
@@ -80,7 +80,8 @@ class Pipeliner : public ir::Rewriter {
   }
 
   // Barriers for TMA, if it can make all of the copies.
-  void use_engine(Ring& ring, Span span) {
+  // `counted`: slots are used in every iteration, once each time around.
+  void use_engine(Ring& ring, bool counted, Span span) {
     if (!machine_.has_tma) return decide(ring, "by the threads", fmt::format("not TMA: {} has none", machine_.target));
     for (const Stmt& stmt : ring.copies) {
       const std::string why = tma_obstacle_of_load(stmt);
@@ -90,20 +91,34 @@ class Pipeliner : public ir::Rewriter {
     }
     decide(ring, "by TMA", "");
     ring.full = allocated(slot_barriers("full", ring.stages, 1, span));
-    if (depth_ == 0) return;  // each slot's phases are counted from 0
+    if (depth_ == 0 && counted) return;  // each slot's phases are counted from 0
     ring.phases = allocated(slot_phases("phases", span));
     result_.beginning.push_back(ir::make_stmt(ir::Store{ring.phases, {ir::int_imm(0)}, ir::int_imm(0)}, span));
   }
 
-  Stmt in_stages(const ir::For& loop, Ring ring, const Stmt& rest, Span span) {
+  // What an iteration does with its tiles, and when.
+  struct Iteration {
+    Expr condition;
+    Stmt rest;
+  };
+
+  Stmt in_stages(const ir::For& loop, Ring ring, const Iteration& iteration, Span span) {
+    const Expr& condition = iteration.condition;
+    const Stmt& rest = iteration.rest;
     const int64_t stages = loop.num_stages;
     const ir::Var& var = loop.vars[0];
     const Expr& count = loop.extents[0];
     const Expr k = ir::var_ref(var, span);
-    use_engine(ring, span);
+    use_engine(ring, !condition, span);
     const auto guarded = [&](const Expr& number, std::vector<Stmt>& out) {
       const Expr exists = ir::binary(BinaryOp::lt, number, count, span);
-      out.push_back(ir::make_stmt(ir::If{exists, block(ring.copies_of(var, number), span), nullptr}, span));
+      Stmt copies = block(ring.copies_of(var, number), span);
+      if (condition) {
+        const Expr then =
+            ir::substitute(condition, [&](const ir::Var& other) { return other == var ? number : nullptr; });
+        copies = ir::make_stmt(ir::If{then, copies, nullptr}, span);
+      }
+      out.push_back(ir::make_stmt(ir::If{exists, copies, nullptr}, span));
       if (!ring.full) out.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::commit_copies, 0}, span));
     };
     const Stmt barrier_cycles = ir::make_stmt(ir::Sync{}, span);
@@ -111,11 +126,12 @@ class Pipeliner : public ir::Rewriter {
     if (depth_ > 0) all.push_back(barrier_cycles);  // readers of an earlier run of this loop
     for (int64_t stage = 0; stage + 1 < stages; ++stage) guarded(ir::int_imm(stage, var->type), all);
     std::vector<Stmt> body;
+    if (condition) return conditional(loop, ring, iteration, guarded, std::move(all), span);
     ring.wait_for(k, span, body);
-    if (const Stmt product = loops_.async_gemm(ring.copies, rest)) {
+    if (const std::vector<Stmt> products = loops_.async_gemms(ring.copies, rest); !products.empty()) {
       if (!ring.full) body.push_back(barrier_cycles);
-      body.push_back(ring.in_slot(k, product));
-      body.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_gemms, 1}, span));
+      for (const Stmt& product : products) body.push_back(ring.in_slot(k, product));
+      body.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_gemms, static_cast<int64_t>(products.size())}, span));
       body.push_back(barrier_cycles);
       guarded(sum(k, stages - 1), body);
       all.push_back(serial(loop, block(std::move(body), loop.body->span), span));
@@ -125,6 +141,22 @@ class Pipeliner : public ir::Rewriter {
     body.push_back(barrier_cycles);
     guarded(sum(k, stages - 1), body);
     for (const Stmt& stmt : ir::statements(ring.in_slot(k, rest))) body.push_back(stmt);
+    all.push_back(serial(loop, block(std::move(body), loop.body->span), span));
+    return block(std::move(all), span);
+  }
+
+  // Iterations that are left out take their turn all the same: their slots stay empty.
+  template <class Guarded>
+  Stmt conditional(const ir::For& loop, const Ring& ring, const Iteration& iteration, const Guarded& guarded,
+                   std::vector<Stmt> all, Span span) {
+    const ir::Var& var = loop.vars[0];
+    const Expr k = ir::var_ref(var, span);
+    std::vector<Stmt> body, inside;
+    ring.wait_for(k, span, ring.full ? inside : body);
+    body.push_back(ir::make_stmt(ir::Sync{}, span));
+    guarded(sum(k, loop.num_stages - 1), body);
+    for (const Stmt& stmt : ir::statements(ring.in_slot(k, iteration.rest))) inside.push_back(stmt);
+    body.push_back(ir::make_stmt(ir::If{iteration.condition, block(std::move(inside), span), nullptr}, span));
     all.push_back(serial(loop, block(std::move(body), loop.body->span), span));
     return block(std::move(all), span);
   }

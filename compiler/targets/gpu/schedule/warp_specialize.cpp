@@ -33,16 +33,47 @@ namespace {
 struct RegisterShare {
   int64_t groups, consumer, producer;
 };
-constexpr RegisterShare kRegisterShares[] = {{2, 232, 40}, {3, 160, 32}};
+constexpr RegisterShare kRegisterShares[] = {{2, 232, 40}, {3, 160, 32}, {4, 112, 32}};
 
-// Does not stand for all threads once where threads run for themselves, or may not be repeated or skipped.
+// Does not stand for all threads once where threads run for themselves, or may wait for blocks that come later: blocks
+// that take turns would wait for ever.
 bool stays_whole(const Stmt& stmt) {
   const auto* gemm = ir::as<ir::Gemm>(stmt);
   return (gemm && gemm->asynchronous) || ir::as<ir::While>(stmt) || ir::as<ir::Sync>(stmt) ||
-         ir::as<ir::Atomic>(stmt) || ir::as<ir::AllReduce>(stmt) || ir::as<ir::Shuffle>(stmt) ||
-         ir::as<ir::Barrier>(stmt) || ir::as<ir::Async>(stmt) || ir::as<ir::Roles>(stmt) ||
-         ir::as<ir::Concurrent>(stmt) || ir::as<ir::Check>(stmt) || ir::as<ir::Print>(stmt) ||
-         ir::as<ir::ExternCall>(stmt) || ir::as<ir::Break>(stmt) || ir::as<ir::Continue>(stmt);
+         ir::as<ir::AllReduce>(stmt) || ir::as<ir::Shuffle>(stmt) || ir::as<ir::Barrier>(stmt) ||
+         ir::as<ir::Async>(stmt) || ir::as<ir::Roles>(stmt) || ir::as<ir::Concurrent>(stmt) ||
+         ir::as<ir::ExternCall>(stmt);
+}
+
+// Whether it leaves the loop around it, or goes on with it, and does nothing else.
+bool is_jump(const Stmt& stmt) {
+  if (ir::as<ir::Break>(stmt) || ir::as<ir::Continue>(stmt)) return true;
+  const auto* choice = ir::as<ir::If>(stmt);
+  const std::vector<Stmt> body = choice && !choice->otherwise ? ir::statements(choice->then) : std::vector<Stmt>{};
+  return body.size() == 1 && is_jump(body[0]);
+}
+
+// Whether it may leave a loop that stands outside of it.
+bool may_jump_out(const Stmt& stmt) {
+  if (ir::as<ir::For>(stmt) || ir::as<ir::While>(stmt)) return false;
+  if (ir::as<ir::Break>(stmt) || ir::as<ir::Continue>(stmt)) return true;
+  if (const auto* list = ir::as<ir::Block>(stmt))
+    return std::any_of(list->body.begin(), list->body.end(), may_jump_out);
+  const auto* choice = ir::as<ir::If>(stmt);
+  return choice && (may_jump_out(choice->then) || (choice->otherwise && may_jump_out(choice->otherwise)));
+}
+
+// A value that each thread computes for itself, of what both roles know: `x = T.alloc_var(...); x = table[bx]`.
+bool is_own_value(const Stmt& stmt) {
+  if (const auto* store = ir::as<ir::Store>(stmt)) return store->buffer->scope == ir::Scope::local;
+  if (const auto* list = ir::as<ir::Block>(stmt))
+    return std::all_of(list->body.begin(), list->body.end(), is_own_value);
+  if (const auto* choice = ir::as<ir::If>(stmt))
+    return is_own_value(choice->then) && (!choice->otherwise || is_own_value(choice->otherwise));
+  const auto* loop = ir::as<ir::For>(stmt);
+  if (loop && (loop->kind == ir::LoopKind::serial || loop->kind == ir::LoopKind::unrolled))
+    return is_own_value(loop->body);
+  return ir::as<ir::Let>(stmt) != nullptr;
 }
 
 // Elements that a block writes once, outside parallel loops.
@@ -74,23 +105,39 @@ class Specializer {
         loops_(kernel, machine, true),
         preloads_(preloads) {}
 
+  // Why not: `obstacle`.
   std::optional<SpecializedKernel> run() {
     ir::Kernel& kernel = result_.kernel;
     const auto* share =
         std::find_if(std::begin(kRegisterShares), std::end(kRegisterShares),
                      [&](const RegisterShare& one) { return one.groups * layout::kWarpgroupSize == threads_; });
-    if (share == std::end(kRegisterShares) || !kernel.thread_vars.empty() || kernel.threads.size() != 1) return {};
-    if (!ir::contains(kernel.body, is_pipelined) || ir::contains(kernel.body, stays_whole)) return {};
-    if (writes_once(kernel.body) || !has_whole_clusters(kernel)) return {};
+    const Stmt& body = kernel.body;
+    if (share == std::end(kRegisterShares))
+      give_up(body, fmt::format("{} threads are no 2, 3 or 4 warpgroups beside it", threads_));
+    else if (!kernel.thread_vars.empty() || kernel.threads.size() != 1)
+      give_up(body, "the program says what each thread does");
+    else if (ir::contains(body, stays_whole))
+      give_up(first_of(body, stays_whole), "all threads must come here");
+    else if (writes_once(body))
+      give_up(body, "single elements are written outside of parallel loops");
+    else if (!has_whole_clusters(kernel))
+      give_up(body, "its blocks may be no whole clusters");
+    if (!possible_) return {};
     registers_ = share->consumer;
     Stmts producer, consumer;
     split(kernel.body, consumer, producer);
-    if (!possible_ || (shares_ && !(even_ && same_ways_))) return {};
+    if (shares_ && !(even_ && same_ways_)) give_up(body, "blocks of a cluster may go different ways");
+    if (!possible_) return {};
     for (const TmaPipeline& tile : pipelines_) consumer = tile.with_tiles(consumer);
-    producer = without_dead_lets(producer);
-    if (!knows_all(producer)) return {};
+    producer = without_dead_values(producer);
+    if (!knows_all(producer)) give_up(body, "where its copies start is computed by all threads");
+    if (!possible_) return {};
     stand_side_by_side(*share, consumer, producer);
     return std::move(result_);
+  }
+
+  Decision obstacle() const {
+    return {where_, "warp roles", "none: all threads do the same", {"not a producer warpgroup: " + why_}};
   }
 
  private:
@@ -104,12 +151,29 @@ class Specializer {
   int depth_ = 0;          // of loops and branches around
   int64_t registers_ = 0;  // of a consumer thread
   bool possible_ = true;
+  Span where_;              // what makes it impossible
+  std::string why_;         // the first reason
   bool even_ = true;        // all blocks have the same work
   bool only_gemms_ = true;  // their loops are GEMMs and nothing else
   bool shares_ = false;     // some loads are for several blocks of the cluster
   bool same_ways_ = true;   // all blocks go the same way to their loops
   std::vector<Phases> full_phases_, empty_phases_;
   std::vector<TmaPipeline> pipelines_;  // tiles that a block needs once
+
+  void give_up(const Stmt& stmt, std::string why) {
+    if (possible_) where_ = stmt->span, why_ = std::move(why);
+    possible_ = false;
+  }
+  static Stmt first_of(const Stmt& body, bool (*wanted)(const Stmt&)) {
+    Stmt found;
+    ir::walk(
+        body,
+        [&](const Stmt& part) {
+          if (!found && wanted(part)) found = part;
+        },
+        [](const Expr&) {});
+    return found;
+  }
 
   TileSchedule tile_schedule() const {
     const bool by_products = only_gemms_ && result_.kernel.grid.size() == 2;
@@ -155,15 +219,17 @@ class Specializer {
       for (const Stmt& part : list->body) split(part, consumer, producer);
     } else if (is_pipelined(stmt)) {
       split_ring(*ir::as<ir::For>(stmt), stmt->span, consumer, producer);
-    } else if (ir::as<ir::Let>(stmt)) {
+    } else if (ir::as<ir::Let>(stmt) || is_jump(stmt) || is_own_value(stmt)) {
       consumer.push_back(stmt);
       producer.push_back(stmt);
+    } else if (may_jump_out(stmt) && !ir::contains(stmt, is_pipelined)) {
+      give_up(stmt, "a loop is left where more is done");
     } else if (depth_ == 0 && preloads_ && is_preloaded(stmt)) {
       pipelines_.push_back(add_pipeline({stmt}, 1));
       pipelines_.back().ring().wait_for(ir::int_imm(0), stmt->span, consumer);
       for (const Stmt& part : pipelines_.back().issue(nullptr, ir::int_imm(0))) producer.push_back(part);
     } else if (!ir::contains(stmt, is_pipelined)) {
-      possible_ = possible_ && !ir::shares_in_cluster(stmt);
+      if (ir::shares_in_cluster(stmt)) give_up(stmt, "a copy for several blocks is outside of the pipelined loop");
       consumer.push_back(stmt);
     } else if (const auto* loop = ir::as<ir::For>(stmt)) {
       for (const Expr& extent : loop->extents) same_ways_ = same_ways_ && is_same_in_all_blocks(extent);
@@ -179,7 +245,7 @@ class Specializer {
     } else if (const auto* choice = ir::as<ir::If>(stmt)) {
       split_choice(*choice, stmt->span, consumer, producer);
     } else {
-      possible_ = false;
+      give_up(stmt, "a pipelined loop stands in it");
     }
   }
 
@@ -208,22 +274,28 @@ class Specializer {
   // The consumer waits for the tiles of k, starts the wgmma of k, waits for the wgmma of k - 1, and releases its slot.
   // Where there is more to compute than one wgmma, slots are released when all of it is done.
   void split_ring(const ir::For& loop, Span span, Stmts& consumer, Stmts& producer) {
-    auto [ahead, rest, decisions] = loops_.parts(loop);
+    auto [condition, ahead, rest, decisions] = loops_.parts(loop);
     result_.decisions.insert(result_.decisions.end(), decisions.begin(), decisions.end());
     const bool by_tma =
         std::all_of(ahead.begin(), ahead.end(), [](const Stmt& load) { return tma_obstacle_of_load(load).empty(); });
     const Stmt body_after = block(std::move(rest), loop.body->span);
-    const Stmt gemm = loops_.async_gemm(ahead, body_after);
+    const Stmts gemms = condition ? Stmts{} : loops_.async_gemms(ahead, body_after);
     const bool multiplies = loops_.uses_wgmma(body_after);
     const bool shares_more = ir::shares_in_cluster(body_after);
-    if (ahead.empty() || !by_tma || !multiplies || shares_more || ir::contains(body_after, is_pipelined)) {
-      possible_ = false;
-      return;
-    }
-    even_ = even_ && is_same_in_all_blocks(loop.extents[0]);
-    only_gemms_ = only_gemms_ && gemm;
+    if (const std::string why = ahead.empty() ? "no copy of the loop may run ahead"
+                                : !by_tma     ? "a copy of the loop is none for TMA"
+                                : !multiplies ? "the loop has no wgmma"
+                                : shares_more || ir::contains(body_after, is_pipelined)
+                                    ? "a pipelined loop, or a copy for several blocks, stands in the loop"
+                                : may_jump_out(body_after) ? "the loop may be left early"
+                                                           : "";
+        !why.empty())
+      return give_up(loop.body, why);
+    even_ = even_ && is_same_in_all_blocks(loop.extents[0]) && !condition;
+    only_gemms_ = only_gemms_ && !gemms.empty();
     const Stmts statements = ir::statements(body_after);
-    auto overlap = find_gemm_overlap(loops_, ahead, statements, registers_);
+    auto overlap = std::variant<GemmOverlap, std::string>(condition ? "iterations may be left out" : "");
+    if (!condition && gemms.empty()) overlap = find_gemm_overlap(loops_, ahead, statements, registers_);
     if (const auto* parts = std::get_if<GemmOverlap>(&overlap))
       return split_overlap(loop, ahead, *parts, consumer, producer);
     if (const auto& why = std::get<std::string>(overlap); !why.empty()) decide_overlap(statements, why);
@@ -235,9 +307,9 @@ class Specializer {
     const Expr one = ir::int_imm(1, var->type), before = ir::binary(BinaryOp::sub, k, one, span);
     Stmts body;
     ring.wait_for(k, span, body);
-    if (gemm) {
-      body.push_back(ring.in_slot(k, gemm));
-      body.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_gemms, 1}, span));
+    if (!gemms.empty()) {
+      for (const Stmt& gemm : gemms) body.push_back(ring.in_slot(k, gemm));
+      body.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_gemms, static_cast<int64_t>(gemms.size())}, span));
       const Expr has_before = ir::binary(BinaryOp::ge, k, one, span);
       body.push_back(ir::make_stmt(ir::If{has_before, pipeline.release(before), nullptr}, span));
       consumer.push_back(serial(loop, std::move(body), span));
@@ -247,9 +319,15 @@ class Specializer {
     } else {
       for (const Stmt& stmt : ir::statements(ring.in_slot(k, body_after))) body.push_back(stmt);
       body.push_back(pipeline.release(k));
-      consumer.push_back(serial(loop, std::move(body), span));
+      consumer.push_back(serial(loop, only_if(condition, std::move(body), span), span));
     }
-    producer.push_back(serial(loop, pipeline.issue(var, k), span));
+    producer.push_back(serial(loop, only_if(condition, pipeline.issue(var, k), span), span));
+  }
+
+  // Both roles leave out the same iterations; slots of these are not used.
+  static Stmts only_if(const Expr& condition, Stmts body, Span span) {
+    if (!condition) return body;
+    return {ir::make_stmt(ir::If{condition, block(std::move(body), span), nullptr}, span)};
   }
 
   bool is_preloaded(const Stmt& stmt) const {
@@ -323,29 +401,41 @@ class Specializer {
       consumer.push_back(stmt);
   }
 
-  // Whether the producer can compute all that it names: nothing that the kernel writes.
+  // Whether the producer can compute all that it names: nothing that the kernel writes but values of its own, and no
+  // variables that others bind.
   bool knows_all(const Stmts& producer) const {
     const ir::BufferSet written = ir::effects_of(result_.kernel.body).writes;
+    const Stmt all = ir::make_stmt(ir::Block{producer}, result_.kernel.body->span);
+    ir::Variables others = ir::bound_in(result_.kernel.body);
+    for (const ir::VarData* own : ir::bound_in(all)) others.erase(own);
     bool known = true;
-    for (const Stmt& stmt : producer)
-      ir::walk(
-          stmt, [](const Stmt&) {},
-          [&](const Expr& part) {
-            const auto* load = ir::as<ir::Load>(part);
-            if (load == nullptr) return;
-            const bool own = std::any_of(empty_phases_.begin(), empty_phases_.end(),
-                                         [&](const Phases& one) { return one.bits == load->buffer; });
-            known &= own || (load->buffer->scope == ir::Scope::global && !written.contains(load->buffer.get()));
-          });
+    ir::walk(
+        all, [](const Stmt&) {},
+        [&](const Expr& part) {
+          if (const auto* ref = ir::as<ir::VarRef>(part)) known &= !others.contains(ref->var.get());
+          const auto* load = ir::as<ir::Load>(part);
+          if (load == nullptr) return;
+          const ir::BufferData* buffer = load->buffer.get();
+          const bool phases = std::any_of(empty_phases_.begin(), empty_phases_.end(),
+                                          [&](const Phases& one) { return one.bits.get() == buffer; });
+          const bool own = buffer->scope == ir::Scope::local &&
+                           ir::count_writes(all, buffer) == ir::count_writes(result_.kernel.body, buffer);
+          known &= phases || own || (buffer->scope == ir::Scope::global && !written.contains(buffer));
+        });
     return known;
   }
 };
 
 }  // namespace
 
-std::optional<SpecializedKernel> specialize_warps(const ir::Kernel& kernel, const Machine& machine, bool preloads) {
+std::optional<SpecializedKernel> specialize_warps(const ir::Kernel& kernel, const Machine& machine, bool preloads,
+                                                  std::vector<Decision>& obstacles) {
   if (!machine.has_tma || !machine.has_wgmma || !machine.reallocates_registers) return std::nullopt;
-  return Specializer(kernel, machine, preloads).run();
+  if (!ir::contains(kernel.body, is_pipelined)) return std::nullopt;
+  Specializer specializer(kernel, machine, preloads);
+  auto specialized = specializer.run();
+  if (!specialized) obstacles.push_back(specializer.obstacle());
+  return specialized;
 }
 
 }  // namespace tilepilot::targets::gpu

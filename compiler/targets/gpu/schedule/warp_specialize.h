@@ -26,7 +26,8 @@ struct SpecializedKernel {
 
 // None where it would change what the program says, or gain nothing. Copies that run ahead have CopyMode::bulk_load
 // after this, and wgmma are asynchronous. `preloads`: the producer loads tiles that a block needs once, too, so that
-// they arrive while the block before is stored; they share memory with no other tile.
-std::optional<SpecializedKernel> specialize_warps(const ir::Kernel& kernel, const Machine& machine, bool preloads);
+// they arrive while the block before is stored; they share memory with no other tile. `obstacles`: why not, is added.
+std::optional<SpecializedKernel> specialize_warps(const ir::Kernel& kernel, const Machine& machine, bool preloads,
+                                                  std::vector<Decision>& obstacles);
 
 }  // namespace tilepilot::targets::gpu

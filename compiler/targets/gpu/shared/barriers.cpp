@@ -196,9 +196,7 @@ class Placement {
     const auto scratch = scratch_buffers_.find(stmt.get());
     if (scratch != scratch_buffers_.end()) add(effects, {scratch->second.get(), true, true});
     const auto* copy = ir::as<ir::Copy>(stmt);
-    const ir::CopyMode mode = copy                     ? copy->mode
-                              : is_async_gather(stmt) ? ir::CopyMode::group
-                                                      : ir::CopyMode::complete;
+    const ir::CopyMode mode = copy ? copy->mode : is_async_gather(stmt) ? ir::CopyMode::group : ir::CopyMode::complete;
     sync_before(effects, stmt->span, state, out, mode == ir::CopyMode::bulk_load);
     // Whoever reads what TMA loads has waited for it at its barrier.
     if (mode != ir::CopyMode::bulk_load) note(state.pending, effects);
