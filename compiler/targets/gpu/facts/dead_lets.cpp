@@ -58,10 +58,11 @@ class Needed {
 class NeededBuffers {
  public:
   explicit NeededBuffers(const std::vector<Stmt>& list) {
-    for (size_t before = 1; before != needed_.size() + 1;) {
-      before = needed_.size() + 1;
+    size_t before = 0;
+    do {
+      before = needed_.size();
       for (const Stmt& stmt : list) note(stmt);
-    }
+    } while (needed_.size() != before);
   }
 
   std::vector<Stmt> alive(const std::vector<Stmt>& list) const {

@@ -63,15 +63,15 @@ class InIndices : public ir::Rewriter {
   }
 };
 
-// Rewrites parallel loops, which stand in no other.
-class ParallelLoops : public ir::Rewriter {
+// Rewrites loops whose iterations are done side by side.
+class SideBySide : public ir::Rewriter {
  public:
   using Rewriter::rewrite;
-  explicit ParallelLoops(Stmt (*change)(const Stmt&, const ir::For&)) : change_(change) {}
+  explicit SideBySide(Stmt (*change)(const Stmt&, const ir::For&)) : change_(change) {}
   Stmt rewrite(const Stmt& stmt) override {
     const auto* loop = ir::as<ir::For>(stmt);
-    if (loop == nullptr || loop->kind != ir::LoopKind::parallel) return rewrite_children(stmt);
-    return change_(stmt, *loop);
+    const bool is_one = loop && (loop->kind == ir::LoopKind::parallel || loop->kind == ir::LoopKind::vectorized);
+    return is_one ? change_(stmt, *loop) : rewrite_children(stmt);
   }
 
  private:
@@ -201,7 +201,7 @@ bool has_constant_extents(const ir::For& loop) {
 }
 
 Stmt as_box_copy(const Stmt& stmt, const ir::For& given) {
-  if (!has_constant_extents(given)) return stmt;
+  if (given.kind != ir::LoopKind::parallel || !has_constant_extents(given)) return stmt;
   const ir::For loop = without_single(without_guard(given));
   const auto copy = element_copy(loop);
   if (!copy || loop.vars.empty()) return stmt;
@@ -278,7 +278,7 @@ class SumsCopied : public ir::Rewriter {
 
 ir::Kernel changed(const ir::Kernel& kernel, Stmt (*change)(const Stmt&, const ir::For&)) {
   ir::Kernel result = kernel;
-  result.body = ParallelLoops(change).rewrite(kernel.body);
+  result.body = SideBySide(change).rewrite(kernel.body);
   return result;
 }
 

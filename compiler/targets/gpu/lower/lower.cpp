@@ -381,6 +381,7 @@ class Lowerer {
 
   void lower_loop(const Stmt& stmt, const ir::For& loop, Stmts& out) {
     if (loop.kind == ir::LoopKind::parallel) return lower_parallel(lowering_, stmt, out);
+    if (loop.kind == ir::LoopKind::vectorized && lower_vectorized(lowering_, stmt, out)) return;
     const bool serial = loop.kind == ir::LoopKind::serial || loop.kind == ir::LoopKind::pipelined;
     out.push_back(ir::make_stmt(ir::For{serial ? ir::LoopKind::serial : ir::LoopKind::unrolled,
                                         loop.vars,

@@ -95,6 +95,8 @@ ir::Stmt cleared(Lowering& lowering, const ir::Buffer& sums, Span span);
 void lower_parallel(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
 // A parallel loop whose extents are known at launch alone: iterations are dealt out one by one.
 void lower_strided(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
+// A loop of lanes of one thread; false if it is none that it knows.
+bool lower_vectorized(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
 void lower_async_copy(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
 // From one fragment to another, by shuffles; see layout_conversions.h.
 void lower_conversion(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
