@@ -28,11 +28,13 @@ bool is_index_arithmetic(const ir::Expr& expr) {
 }
 
 void IntegerFacts::set_range(const ir::Var& var, ir::Bounds range) {
+  known_.push_back(var);
   ranges_[var.get()] = range;
   exact_lets_.clear();
 }
 
 void IntegerFacts::set_value(const ir::Var& var, ir::Expr value) {
+  known_.push_back(var);
   values_[var.get()] = std::move(value);
   exact_lets_.clear();
 }

@@ -50,6 +50,7 @@ class IntegerFacts {
   ir::Expr expand(const ir::Expr& expr) const;
 
  private:
+  std::vector<ir::Var> known_;  // kept, so that no other variable gets the address of one that is known here
   ir::VarRanges ranges_;
   std::unordered_map<const ir::VarData*, ir::Expr> values_;
   std::vector<ir::Affine> assumed_;                                                       // forms that are not negative
