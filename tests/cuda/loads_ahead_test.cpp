@@ -226,7 +226,7 @@ TEST(Producers, LeaveLoopsWithTheirConsumers) {
 TEST(Producers, AreMissedForAReasonThatIsTold) {
   Product few{kCopyA + kCopyB + kGemm};
   few.threads = 128;
-  EXPECT_THAT(explained(few.text()), HasSubstr("not a producer warpgroup: 128 threads are no 2, 3 or 4 warpgroups"));
+  EXPECT_THAT(explained(few.text()), HasSubstr("not a producer warpgroup: several blocks of one warpgroup run beside each other"));
 }
 
 TEST(SumsOfProducts, AreCopiedAfterWhatIsComputedOfThem) {

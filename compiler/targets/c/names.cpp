@@ -59,10 +59,10 @@ std::string Names::fresh(const std::string& wish) {
   return name;
 }
 
-const std::string& Names::of(const void* thing, const std::string& wish) {
-  const auto found = given_.find(thing);
-  if (found != given_.end()) return found->second;
-  return given_.emplace(thing, fresh(wish)).first->second;
+const std::string& Names::of(const std::shared_ptr<const void>& thing, const std::string& wish) {
+  const auto found = given_.find(thing.get());
+  if (found != given_.end()) return found->second.name;
+  return given_.emplace(thing.get(), Given{fresh(wish), thing}).first->second.name;
 }
 
 }  // namespace tilepilot::targets::c

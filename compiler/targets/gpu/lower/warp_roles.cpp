@@ -11,6 +11,7 @@
 #include "compiler/targets/gpu/layout/infer.h"
 #include "compiler/targets/gpu/layout/shared_layouts.h"
 #include "compiler/targets/gpu/lower/resources.h"
+#include "compiler/targets/gpu/schedule/second_stage.h"
 #include "compiler/targets/gpu/schedule/warp_specialize.h"
 #include "compiler/targets/gpu/shared/proxy_fences.h"
 
@@ -420,7 +421,8 @@ std::optional<LoweredRoles> specialized_roles(const ir::Kernel& kernel, const Ma
 
 }  // namespace
 
-Result<LoweredKernel> lower_roles(const ir::Kernel& kernel, const Machine& machine, const TargetLowering& target) {
+Result<LoweredKernel> lower_roles(const ir::Kernel& given, const Machine& machine, const TargetLowering& target) {
+  const ir::Kernel kernel = with_second_stages(given, machine);
   std::vector<Decision> obstacles;
   if (auto specialized = specialized_roles(kernel, machine, target, obstacles)) return std::move(specialized->lowered);
   LoweredKernel lowered = TRY(TRY(roles_of(kernel, target)).run(machine));
@@ -428,8 +430,9 @@ Result<LoweredKernel> lower_roles(const ir::Kernel& kernel, const Machine& machi
   return lowered;
 }
 
-Result<std::vector<PlannedKernel>> plan_roles(const ir::Kernel& kernel, const Machine& machine,
+Result<std::vector<PlannedKernel>> plan_roles(const ir::Kernel& given, const Machine& machine,
                                               const TargetLowering& target) {
+  const ir::Kernel kernel = with_second_stages(given, machine);
   std::vector<Decision> obstacles;
   if (auto specialized = specialized_roles(kernel, machine, target, obstacles))
     return specialized->roles.planned(machine);

@@ -33,7 +33,21 @@ namespace {
 struct RegisterShare {
   int64_t groups, consumer, producer;
 };
-constexpr RegisterShare kRegisterShares[] = {{2, 232, 40}, {3, 160, 32}, {4, 112, 32}};
+constexpr RegisterShare kRegisterShares[] = {{1, 240, 24}, {2, 232, 40}, {3, 160, 32}, {4, 112, 32}};
+
+// Of a thread, for all fragments of the kernel. A warpgroup whose sums fill it has a multiprocessor almost for itself,
+// and a producer costs nothing; of smaller ones several blocks run beside each other, and one waits while others work.
+constexpr int64_t kFilledByFragments = 160;
+int64_t registers_of_fragments(const ir::Kernel& kernel) {
+  int64_t bits = 0;
+  for (const ir::Buffer& buffer : kernel.allocations) {
+    if (buffer->scope != ir::Scope::fragment || buffer->base) continue;
+    int64_t own = buffer->type.bits;
+    for (const Expr& extent : buffer->shape) own *= ir::constant_int(extent).value_or(1);
+    bits += own;
+  }
+  return bits / 32 / std::max<int64_t>(1, thread_count(kernel));
+}
 
 // Does not stand for all threads once where threads run for themselves, or may wait for blocks that come later: blocks
 // that take turns would wait for ever.
@@ -113,7 +127,11 @@ class Specializer {
                      [&](const RegisterShare& one) { return one.groups * layout::kWarpgroupSize == threads_; });
     const Stmt& body = kernel.body;
     if (share == std::end(kRegisterShares))
-      give_up(body, fmt::format("{} threads are no 2, 3 or 4 warpgroups beside it", threads_));
+      give_up(body, fmt::format("{} threads are no 1 to 4 warpgroups beside it", threads_));
+    else if (share->groups == 1 && registers_of_fragments(kernel) < kFilledByFragments)
+      give_up(body, "several blocks of one warpgroup run beside each other");
+    else if (share->groups == 4 && registers_of_fragments(kernel) + kOverheadRegisters > share->consumer)
+      give_up(body, fmt::format("a thread of 4 warpgroups has {} registers then", share->consumer));
     else if (!kernel.thread_vars.empty() || kernel.threads.size() != 1)
       give_up(body, "the program says what each thread does");
     else if (ir::contains(body, stays_whole))

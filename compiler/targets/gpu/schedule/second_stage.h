@@ -1,0 +1,12 @@
+// A pipelined loop of one stage waits for its own copies. Where shared memory has room for a second set of its tiles,
+// and no block less runs on a multiprocessor for it, it gets two stages.
+#pragma once
+
+#include "compiler/ir/stmt.h"
+#include "compiler/targets/gpu/machine/machine.h"
+
+namespace tilepilot::targets::gpu {
+
+ir::Kernel with_second_stages(const ir::Kernel& kernel, const Machine& machine);
+
+}  // namespace tilepilot::targets::gpu
