@@ -74,6 +74,30 @@ bool any_coincide(const std::vector<Compared>& axes, const ThreadAccess& earlier
   return false;
 }
 
+// An index of two axes in one, if they are the quotient and the remainder of one number by the length of the second:
+// `tile[x // n, x % n]`; else null.
+Expr joined(const Expr& row, const Expr& column, int64_t length) {
+  const auto* rest = as<Binary>(column);
+  if (!rest || rest->op != BinaryOp::floor_mod || constant_int(rest->right) != length) return nullptr;
+  const Sum rows = sum_of(row);
+  if (!rows.fits) return nullptr;
+  const auto is_quotient = [&](const Sum::Term& term) {
+    const auto* node = as<Binary>(term.part);
+    return term.coefficient == 1 && node && node->op == BinaryOp::floor_div && constant_int(node->right) == length &&
+           structurally_equal(node->left, rest->left);
+  };
+  const auto quotient = std::find_if(rows.terms.begin(), rows.terms.end(), is_quotient);
+  if (quotient == rows.terms.end()) return nullptr;
+  const DType type = rest->left->type;
+  Expr result = binary(BinaryOp::add, rest->left, int_imm(rows.constant * length, type));
+  for (auto term = rows.terms.begin(); term != rows.terms.end(); ++term) {
+    if (term == quotient) continue;
+    const Expr part = binary(BinaryOp::mul, cast(term->part, type), int_imm(term->coefficient * length, type));
+    result = binary(BinaryOp::add, result, part);
+  }
+  return result;
+}
+
 // Reads do not disturb each other, nor do atomics.
 bool may_conflict(const ThreadAccess& a, const ThreadAccess& b) {
   if (memory_of(*a.buffer) != memory_of(*b.buffer)) return false;
@@ -141,6 +165,13 @@ class ThreadAccesses::Collector {
     ThreadAccess access{buffer.get(), kind, std::vector<ThreadAccess::Axis>(buffer->rank()), by};
     for (size_t axis = 0; indices && axis < indices->size(); ++axis)
       access.axes[axis] = accesses_.axis((*indices)[axis]);
+    if (indices && indices->size() > 1) {
+      const size_t last = indices->size() - 1;
+      const auto length = constant_int(buffer->shape[last]);
+      const auto expanded = [&](size_t axis) { return accesses_.values_.expanded((*indices)[axis]); };
+      const Expr both = length ? joined(expanded(last - 1), expanded(last), *length) : nullptr;
+      if (both) access.axes.push_back(accesses_.axis(both));  // says more than the two
+    }
     result.push_back(std::move(access));
   }
 
@@ -222,7 +253,7 @@ std::vector<ThreadAccess> ThreadAccesses::of_loop(std::vector<ThreadAccess> acce
 bool ThreadAccesses::conflict(const ThreadAccess& earlier, const ThreadAccess& later) const {
   if (!may_conflict(earlier, later)) return false;
   std::vector<Compared> compared;
-  for (size_t axis = 0; earlier.buffer == later.buffer && axis < earlier.axes.size(); ++axis) {
+  for (size_t axis = 0; earlier.buffer == later.buffer && axis < std::min(earlier.axes.size(), later.axes.size()); ++axis) {
     const auto &a = earlier.axes[axis], &b = later.axes[axis];
     if (a.known && b.known && same_terms(a.shared, b.shared)) compared.push_back({a, b, 0});
   }
@@ -244,7 +275,7 @@ bool ThreadAccesses::conflict_in(const Stmt& loop, bool next_only, const ThreadA
     return step;
   };
   std::vector<Compared> compared;
-  for (size_t axis = 0; earlier.buffer == later.buffer && axis < earlier.axes.size(); ++axis) {
+  for (size_t axis = 0; earlier.buffer == later.buffer && axis < std::min(earlier.axes.size(), later.axes.size()); ++axis) {
     const auto &a = earlier.axes[axis], &b = later.axes[axis];
     if (!a.known || !b.known || !same_terms(a.shared, b.shared)) continue;
     if (const auto step = step_of(a)) compared.push_back({a, b, *step});

@@ -297,5 +297,46 @@ TEST(LanesOfOneThread, MoveVectors) {
   expect_interpreted(text);
 }
 
+// Threads fill a tile in the order of its memory: nobody writes what another one writes, in no iteration, so that one
+// barrier after the loop is enough.
+TEST(LanesOfOneThread, NeedNoBarrierBetweenPartsOfATile) {
+  const std::string text = R"(program unpacked(x: float16[64, 64], w: float16[64, 64], y: float32[64, 64]) {
+  kernel bx in 1 threads t in 128 {
+    shared tile: float16[64, 64]
+    shared other: float16[64, 64]
+    fragment sums: float32[64, 64]
+    local held: float16[8]
+    copy w -> other
+    fill sums = 0.0
+    serial i in 4 {
+      vectorized v in 8 {
+        let place: int32 = i * 1024 + t * 8 + v
+        held[v] = x[place // 64, place % 64]
+      }
+      vectorized v in 8 {
+        let place: int32 = i * 1024 + t * 8 + v
+        tile[place // 64, place % 64] = held[v]
+      }
+    }
+    gemm sums += tile @ other
+    copy sums -> y
+  }
+})";
+  const std::string source = expect_interpreted(text, {targets::gpu::Architecture::sm_90a});
+  const size_t loop = source.find("for (int32_t i = 0; i < 4"), product = source.find("wgmma_fence", loop);
+  ASSERT_NE(product, std::string::npos) << source;
+  const std::string between = source.substr(loop, product - loop);
+  const size_t first = between.find("sync_threads()");
+  ASSERT_NE(first, std::string::npos) << source;
+  EXPECT_EQ(between.find("sync_threads()", first + 1), std::string::npos) << source;
+  EXPECT_THAT(between, HasSubstr("copy_vector<16>(tile"));
+  // An iteration that reads what others wrote in the one before needs them.
+  std::string neighbours = text;
+  const std::string mine = "held[v] = x[place // 64, place % 64]";
+  neighbours.replace(neighbours.find(mine), mine.size(), "held[v] = tile[63 - place // 64, place % 64]");
+  neighbours.replace(neighbours.find("copy w -> other"), 15, "copy x -> tile copy w -> other");
+  expect_interpreted(neighbours, {targets::gpu::Architecture::sm_90a});
+}
+
 }  // namespace
 }  // namespace tilepilot::testing
