@@ -253,7 +253,8 @@ std::vector<ThreadAccess> ThreadAccesses::of_loop(std::vector<ThreadAccess> acce
 bool ThreadAccesses::conflict(const ThreadAccess& earlier, const ThreadAccess& later) const {
   if (!may_conflict(earlier, later)) return false;
   std::vector<Compared> compared;
-  for (size_t axis = 0; earlier.buffer == later.buffer && axis < std::min(earlier.axes.size(), later.axes.size()); ++axis) {
+  for (size_t axis = 0; earlier.buffer == later.buffer && axis < std::min(earlier.axes.size(), later.axes.size());
+       ++axis) {
     const auto &a = earlier.axes[axis], &b = later.axes[axis];
     if (a.known && b.known && same_terms(a.shared, b.shared)) compared.push_back({a, b, 0});
   }
@@ -275,7 +276,8 @@ bool ThreadAccesses::conflict_in(const Stmt& loop, bool next_only, const ThreadA
     return step;
   };
   std::vector<Compared> compared;
-  for (size_t axis = 0; earlier.buffer == later.buffer && axis < std::min(earlier.axes.size(), later.axes.size()); ++axis) {
+  for (size_t axis = 0; earlier.buffer == later.buffer && axis < std::min(earlier.axes.size(), later.axes.size());
+       ++axis) {
     const auto &a = earlier.axes[axis], &b = later.axes[axis];
     if (!a.known || !b.known || !same_terms(a.shared, b.shared)) continue;
     if (const auto step = step_of(a)) compared.push_back({a, b, *step});

@@ -55,9 +55,10 @@ const std::string kCopyA = "copy a[by * 128 : +128, k * 16 : +16] -> a_tile\n",
 const std::string kProducer = "by TMA, issued by a producer warpgroup, 1 iteration ahead";
 
 TEST(LoadsAhead, StartWhereAValueOfTheIterationSays) {
-  const Product named{"let first: int32 = k * 16\ncopy a[by * 128 : +128, first : +16] -> a_tile\n"
-                      "copy b[first : +16, bx * 64 : +64] -> b_tile\n" +
-                      kGemm};
+  const Product named{
+      "let first: int32 = k * 16\ncopy a[by * 128 : +128, first : +16] -> a_tile\n"
+      "copy b[first : +16, bx * 64 : +64] -> b_tile\n" +
+      kGemm};
   EXPECT_THAT(explained(named.text()), AllOf(HasSubstr("copy a -> a_tile: " + kProducer), HasSubstr("asynchronous")));
   expect_interpreted(named.text());
 }
@@ -74,9 +75,10 @@ TEST(LoadsAhead, StartWhereATableSays) {
 }
 
 TEST(LoadsAhead, StartWhereAValueOfTheBlockSays) {
-  Product block{"copy a[by * 128 : +128, k * 16 : +16] -> a_tile\ncopy bs[e[0], k * 16 : +16, bx * 64 : +64] -> "
-                "b_tile\n" +
-                kGemm};
+  Product block{
+      "copy a[by * 128 : +128, k * 16 : +16] -> a_tile\ncopy bs[e[0], k * 16 : +16, bx * 64 : +64] -> "
+      "b_tile\n" +
+      kGemm};
   block.parameters = "bs: float16[3, 64, 256], ids: int32[3], ";
   block.memory = "local e: int32[1]";
   block.before = "e[0] = 0\nserial t in 2 {\n  e[0] = max(e[0], ids[by] % 3 + t - 1)\n}";
@@ -85,19 +87,21 @@ TEST(LoadsAhead, StartWhereAValueOfTheBlockSays) {
 }
 
 TEST(LoadsAhead, AreParallelLoopsThatCopyABox) {
-  const Product boxes{"parallel i, j in 128, 16 {\n  let row: int32 = by * 128 + i\n  a_tile[i, j] = select(row < 384 and "
-                      "k * 16 + j < 64, a[row, k * 16 + j], float16(0))\n}\n"
-                      "parallel i, j in 16, 64 {\n  b_tile[i, j] = b[k * 16 + i, bx * 64 + j]\n}\n" +
-                      kGemm};
+  const Product boxes{
+      "parallel i, j in 128, 16 {\n  let row: int32 = by * 128 + i\n  a_tile[i, j] = select(row < 384 and "
+      "k * 16 + j < 64, a[row, k * 16 + j], float16(0))\n}\n"
+      "parallel i, j in 16, 64 {\n  b_tile[i, j] = b[k * 16 + i, bx * 64 + j]\n}\n" +
+      kGemm};
   EXPECT_THAT(explained(boxes.text()),
               AllOf(HasSubstr("copy a -> a_tile: " + kProducer), HasSubstr("copy b -> b_tile: " + kProducer)));
   expect_interpreted(boxes.text());
 }
 
 TEST(LoadsAhead, GatherRows) {
-  Product gather{"parallel i, j in 128, 16 {\n  let row: int32 = rows[by * 128 + i]\n  a_tile[i, j] = select(row >= 1, "
-                 "a[row * 2, k * 16 + j], float16(0))\n}\n" +
-                 kCopyB + kGemm};
+  Product gather{
+      "parallel i, j in 128, 16 {\n  let row: int32 = rows[by * 128 + i]\n  a_tile[i, j] = select(row >= 1, "
+      "a[row * 2, k * 16 + j], float16(0))\n}\n" +
+      kCopyB + kGemm};
   gather.parameters = "rows: int32[384], ";
   EXPECT_THAT(explained(gather.text()),
               AllOf(HasSubstr("copy a -> a_tile: by the threads, 1 iteration ahead"),
@@ -226,14 +230,16 @@ TEST(Producers, LeaveLoopsWithTheirConsumers) {
 TEST(Producers, AreMissedForAReasonThatIsTold) {
   Product few{kCopyA + kCopyB + kGemm};
   few.threads = 128;
-  EXPECT_THAT(explained(few.text()), HasSubstr("not a producer warpgroup: several blocks of one warpgroup run beside each other"));
+  EXPECT_THAT(explained(few.text()),
+              HasSubstr("not a producer warpgroup: several blocks of one warpgroup run beside each other"));
 }
 
 TEST(SumsOfProducts, AreCopiedAfterWhatIsComputedOfThem) {
   Product bias{kCopyA + kCopyB + kGemm};
   bias.parameters = "d: float16[384, 256], h: float16[384, 256], ";
-  bias.after = "parallel i, j in 128, 64 {\n  if by * 128 + i < 384 {\n    h[by * 128 + i, bx * 64 + j] = "
-               "float16(max(sums[i, j] + float32(d[by * 128 + i, bx * 64 + j]), 0.0))\n  }\n}";
+  bias.after =
+      "parallel i, j in 128, 64 {\n  if by * 128 + i < 384 {\n    h[by * 128 + i, bx * 64 + j] = "
+      "float16(max(sums[i, j] + float32(d[by * 128 + i, bx * 64 + j]), 0.0))\n  }\n}";
   EXPECT_THAT(explained(bias.text()), AllOf(HasSubstr("h_tile by stmatrix"), HasSubstr("copy h_tile -> h: by TMA")));
   expect_interpreted(bias.text());
 }
@@ -252,14 +258,19 @@ TEST(ReshapedFragments, StayInRegisters) {
     return "program heads(q: float16[64, 32], w: float16[" + all + ", 32], o: float32[64, " + g + R"(]) {
   kernel bx in 1 threads 128 {
     shared a: float16[64, 32]
-    shared b: float16[)" + all + R"(, 32]
-    fragment s: float32[64, )" + all + R"(]
-    fragment r: float32[64, )" + g + ", " + h + R"(] view s
-    fragment sums: float32[64, )" + g + R"(]
+    shared b: float16[)" +
+           all + R"(, 32]
+    fragment s: float32[64, )" +
+           all + R"(]
+    fragment r: float32[64, )" +
+           g + ", " + h + R"(] view s
+    fragment sums: float32[64, )" +
+           g + R"(]
     copy q -> a
     copy w -> b
     gemm s = a @ b.T
-    parallel i, j, k in 64, )" + g + ", " + h + R"( {
+    parallel i, j, k in 64, )" +
+           g + ", " + h + R"( {
       r[i, j, k] = max(r[i, j, k], 0.0) * float32(j + 1)
     }
     reduce sum r -> sums axis 2

@@ -125,15 +125,25 @@ Result<Value> cp_async(TileArguments& arguments) {
                       fmt::format("`T.ptx_cp_async` of {} elements, {} bytes, from {} to {}", count, size,
                                   ir::to_string(from.buffer->type), ir::to_string(to.buffer->type)),
                       "it copies as many elements as make 4, 8 or 16 bytes, between buffers of one dtype");
-  builder.thread_index(0, arguments.span());  // each thread copies for itself
-  for (int64_t step = 0; step < count; ++step) {
-    ir::Expr value = ir::load(from.buffer, neighbour(from, step, arguments.span()), arguments.span());
+  const Span span = arguments.span();
+  builder.thread_index(0, span);  // each thread copies for itself
+  const ir::Var lane = builder.make_var("lane");
+  const auto at = [&](const ir::Region& region) {
+    std::vector<ir::Expr> indices = region.start;
+    ir::Expr counter = fold_cast(ir::var_ref(lane, span), indices.back()->type, span);
+    indices.back() = fold_binary(ir::BinaryOp::add, indices.back(), std::move(counter), span);
+    return indices;
+  };
+  const auto body = [&]() -> Status {
+    ir::Expr value = ir::load(from.buffer, at(from), span);
     if (arguments.has(3)) {
-      const ir::Expr zero = TRY(to_expr(Value(int64_t{0}), arguments.span(), value->type));
-      value = fold_select(TRY(to_condition(arguments[3], arguments.span(3))), value, zero, arguments.span());
+      const ir::Expr zero = TRY(to_expr(Value(int64_t{0}), span, value->type));
+      value = fold_select(TRY(to_condition(arguments[3], arguments.span(3))), value, zero, span);
     }
-    TRY(builder.emit(ir::Store{to.buffer, neighbour(to, step, arguments.span()), value}, arguments.span()));
-  }
+    return builder.emit(ir::Store{to.buffer, at(to), value}, span);
+  };
+  ir::Stmt loop = TRY(builder.nested(BlockKind::parallel_loop, {lane}, body, span));
+  TRY(builder.emit(ir::For{ir::LoopKind::vectorized, {lane}, {ir::int_imm(count)}, 0, std::move(loop)}, span));
   return Value();
 }
 

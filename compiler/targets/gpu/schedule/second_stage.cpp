@@ -16,7 +16,7 @@ int64_t bytes_of(const ir::Buffer& tile) {
   return (bits + 7) / 8;
 }
 
-bool has_one_stage(const Stmt& stmt) { return is_pipelined(stmt) && ir::as<ir::For>(stmt)->num_stages == 1; }
+bool has_one_stage(const Stmt& stmt) { return is_pipelined(stmt) && ir::as<ir::For>(stmt)->num_stages <= 1; }
 
 class SecondStages : public ir::Rewriter {
  public:
