@@ -349,5 +349,24 @@ TEST(LanesOfOneThread, NeedNoBarrierBetweenPartsOfATile) {
   expect_interpreted(neighbours, {targets::gpu::Architecture::sm_90a});
 }
 
+// Without a stage, and with one, copies run ahead all the same where shared memory has room for a second tile.
+TEST(SecondStages, AreGivenWhereThereIsRoom) {
+  for (const char* stages : {"", " stages 1"}) {
+    std::string text = Product{kCopyA + kCopyB + kGemm}.text();
+    text.replace(text.find(" stages 2"), 9, stages);
+    EXPECT_THAT(explained(text), HasSubstr("copy a -> a_tile: " + kProducer)) << stages;
+    expect_interpreted(text);
+  }
+  Product full{kCopyA + kCopyB + kGemm};
+  full.memory = "shared more: float16[512, 220]";
+  full.before = "fill more = 1.0";
+  full.after = "parallel i, j in 128, 64 {\n  sums[i, j] = sums[i, j] + float32(more[i * 4, j])\n}\n"
+               "copy sums -> o[by * 128 : +128, bx * 64 : +64]";
+  std::string text = full.text();
+  text.replace(text.find(" stages 2"), 9, " stages 1");
+  EXPECT_THAT(explained(text), HasSubstr("not ahead: the loop has one stage"));
+  expect_interpreted(text, {targets::gpu::Architecture::sm_90a});
+}
+
 }  // namespace
 }  // namespace tilepilot::testing

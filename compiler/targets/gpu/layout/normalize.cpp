@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_map>
 
+#include "compiler/ir/effects.h"
 #include "compiler/ir/replace_buffers.h"
 #include "compiler/ir/search.h"
 #include "compiler/passes/element_form.h"
@@ -263,6 +265,8 @@ class Stager : public ir::Rewriter {
       : conflicts_(conflicts), allocations_(allocations) {}
 
   Stmt rewrite(const Stmt& stmt) override {
+    if (const auto* loop = ir::as<ir::For>(stmt); loop && loop->kind != ir::LoopKind::parallel)
+      return with_copies_before(rewrite_children(stmt));
     std::vector<Stmt> before, after;
     Stmt now = stmt;
     for (const Inference::Conflict& conflict : conflicts_) {
@@ -282,6 +286,7 @@ class Stager : public ir::Rewriter {
       }
       if (!overwrites(stmt, conflict.buffer)) {
         before.push_back(copied(held, there));
+        staged_.emplace(before.back().get(), Staged{conflict.buffer, place});
         if (!reads_element(stmt, conflict.buffer)) needs_values(conflict.buffer);
       }
       if (writes_element(stmt, conflict.buffer)) after.push_back(copied(there, held));
@@ -304,6 +309,39 @@ class Stager : public ir::Rewriter {
   const std::vector<Inference::Conflict>& conflicts_;
   std::vector<Buffer>& allocations_;
   std::vector<Buffer> without_values_;
+  // A copy for a statement that wants a fragment otherwise.
+  struct Staged {
+    Buffer held, place;
+  };
+  std::unordered_map<const ir::StmtNode*, Staged> staged_;
+
+  // Copies of what the loop does not change stand before it.
+  Stmt with_copies_before(const Stmt& stmt) const {
+    const auto* given = ir::as<ir::For>(stmt);
+    std::vector<Stmt> moved;
+    const Stmt body = without_copies(given->body, given->body, moved);
+    if (moved.empty()) return stmt;
+    ir::For loop = *given;
+    loop.body = body;
+    moved.push_back(ir::make_stmt(std::move(loop), stmt->span));
+    return block(std::move(moved), stmt->span);
+  }
+  Stmt without_copies(const Stmt& stmt, const Stmt& body, std::vector<Stmt>& moved) const {
+    const auto* list = ir::as<ir::Block>(stmt);
+    if (list == nullptr) return stmt;
+    std::vector<Stmt> kept;
+    for (const Stmt& part : list->body) {
+      const auto found = staged_.find(part.get());
+      const bool moves = found != staged_.end() && ir::count_writes(body, found->second.place.get()) == 1 &&
+                         !ir::memory_effects_of(body).writes.contains(ir::memory_of(found->second.held));
+      if (moves)
+        moved.push_back(part);
+      else
+        kept.push_back(without_copies(part, body, moved));
+    }
+    return kept.size() == list->body.size() && moved.empty() ? stmt
+                                                              : ir::make_stmt(ir::Block{std::move(kept)}, stmt->span);
+  }
 
   void needs_values(const Buffer& buffer) {
     if (std::find(without_values_.begin(), without_values_.end(), buffer) == without_values_.end())

@@ -105,6 +105,24 @@ Result<std::vector<Diagnostic>> resource_warnings(const PlannedKernel& planned, 
   return Warnings(planned, threads_of_block).run();
 }
 
+namespace {
+
+// A loop over elements in which all threads synchronise, as they must where nobody knows that they use elements of
+// their own.
+void warn_of_barriers(const Stmt& stmt, std::vector<Diagnostic>& found) {
+  const auto* loop = ir::as<ir::For>(stmt);
+  if (loop == nullptr || loop->kind != ir::LoopKind::vectorized || !ir::contains<ir::Sync>(loop->body)) return;
+  found.push_back({DiagnosticKind::slow_on_device,
+                   stmt->span,
+                   "all threads synchronise in each iteration of this loop: its elements may be those that another "
+                   "thread uses",
+                   {},
+                   "index them so that the thread and the loop's variables show who has which, or call "
+                   "`T.sync_threads()` where threads exchange them"});
+}
+
+}  // namespace
+
 std::vector<Diagnostic> sequence_warnings(const ir::Program& given, const ir::Program& prepared) {
   std::vector<Diagnostic> found;
   for (const ir::Kernel& kernel : given.kernels) {
@@ -133,6 +151,9 @@ std::vector<Diagnostic> sequence_warnings(const ir::Program& given, const ir::Pr
   for (const ir::Kernel& kernel : prepared.kernels) ir::walk(kernel.body, note, [](const ir::Expr&) {});
   for (Diagnostic& warning : found)
     warning.message = "iterations of this parallel loop " + warning.message + ": they run one after another";
+  for (const ir::Kernel& kernel : prepared.kernels)
+    ir::walk(
+        kernel.body, [&](const Stmt& stmt) { warn_of_barriers(stmt, found); }, [](const ir::Expr&) {});
   return found;
 }
 

@@ -14,7 +14,8 @@ namespace tilepilot::targets::gpu {
 Result<std::vector<Diagnostic>> resource_warnings(const PlannedKernel& planned, int64_t threads_of_block);
 
 // Warnings about parallel loops whose iterations run one after another: they hand a variable on, or change an element
-// that another one changes, other than by what atomic operations can. `given`: before `prepare`.
+// that another one changes, other than by what atomic operations can. And about vectorized loops in which all threads
+// synchronise. `given`: before `prepare`.
 std::vector<Diagnostic> sequence_warnings(const ir::Program& given, const ir::Program& prepared);
 
 // Errors: too_large_for_device, where a program gives its warpgroups more registers than there are, so that one would

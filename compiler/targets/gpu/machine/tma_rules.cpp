@@ -113,7 +113,10 @@ std::string tma_obstacle(const ir::Copy& copy) {
   const int64_t row_bytes = to.back() * sides.tensor.buffer->type.bytes(), rows = to.size() > 1 ? to[to.size() - 2] : 1;
   if (std::string why = not_a_tensor(*sides.tensor.buffer); !why.empty()) return why;
   if (std::string why = not_whole_rows(row_bytes); !why.empty()) return why;
-  if (std::string why = not_a_box(sides, false); !why.empty()) return why;
+  // Wide tiles are loaded by panels, each as wide as the widest swizzle.
+  const bool in_panels =
+      to.back() > kMostInBox && row_bytes % static_cast<int64_t>(layout::SwizzleSpan::bytes_128) == 0 && rows > 1;
+  if (std::string why = not_a_box(sides, in_panels); !why.empty()) return why;
   if (bytes_of_copy(copy) != rows * row_bytes || rows * row_bytes % 128 != 0)
     return "the tile is no matrix of a multiple of 128 bytes";
   return not_strided(*sides.tensor.buffer);

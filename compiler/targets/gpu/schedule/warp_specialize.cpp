@@ -37,7 +37,8 @@ constexpr RegisterShare kRegisterShares[] = {{1, 240, 24}, {2, 232, 40}, {3, 160
 
 // Of a thread, for all fragments of the kernel. A warpgroup whose sums fill it has a multiprocessor almost for itself,
 // and a producer costs nothing; of smaller ones several blocks run beside each other, and one waits while others work.
-constexpr int64_t kFilledByFragments = 160;
+// Where far more is held than there are registers, those that a producer has are missed.
+constexpr int64_t kFilledByFragments = 160, kSpilledByFragments = kMostRegistersOfThread + kOverheadRegisters;
 int64_t registers_of_fragments(const ir::Kernel& kernel) {
   int64_t bits = 0;
   for (const ir::Buffer& buffer : kernel.allocations) {
@@ -130,6 +131,8 @@ class Specializer {
       give_up(body, fmt::format("{} threads are no 1 to 4 warpgroups beside it", threads_));
     else if (share->groups == 1 && registers_of_fragments(kernel) < kFilledByFragments)
       give_up(body, "several blocks of one warpgroup run beside each other");
+    else if (share->groups == 1 && registers_of_fragments(kernel) > kSpilledByFragments)
+      give_up(body, "the fragments of one warpgroup need more registers than there are");
     else if (share->groups == 4 && registers_of_fragments(kernel) + kOverheadRegisters > share->consumer)
       give_up(body, fmt::format("a thread of 4 warpgroups has {} registers then", share->consumer));
     else if (!kernel.thread_vars.empty() || kernel.threads.size() != 1)
