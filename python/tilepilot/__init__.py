@@ -1,6 +1,7 @@
 """TilePilot: tile kernels, compiled in this process and called with torch's tensors.
 
-`load` opens a program that `tilepilot generate` wrote; `tilepilot.tilelang` is the tile language."""
+`load` opens a program that `tilepilot generate` wrote, `optimize` and `torch.compile(backend="tilepilot")` have programs
+written for a model; `tilepilot.tilelang` is the tile language."""
 
 import os
 
@@ -8,7 +9,7 @@ from tilepilot import _core
 from tilepilot.errors import ArgumentError, CompileError, TilePilotError, TilePilotWarning, ToolchainError
 
 __all__ = ["ArgumentError", "CompileError", "TilePilotError", "TilePilotWarning", "ToolchainError", "load",
-           "set_num_threads"]
+           "optimize", "set_num_threads"]
 
 os.register_at_fork(before=_core.before_fork, after_in_parent=_core.after_fork_in_parent,
                     after_in_child=_core.after_fork_in_child)
@@ -29,3 +30,12 @@ def load(path, *, strict=False, reference=None):
     certificate names."""
     from tilepilot.loading import load as open_program  # imports torch
     return open_program(path, strict=strict, reference=reference)
+
+
+def optimize(model, example_inputs, *, mode=None, **options):
+    """A module with the model's weights that runs verified programs for what it computes of such inputs.
+
+    It is `torch.compile(model, backend="tilepilot")`, called once; `tilepilot_regions` says what came of each part of
+    the model. `options` are the backend's: minutes, attempts, versions, command."""
+    from tilepilot.graphs.optimize import optimize as optimized  # imports torch
+    return optimized(model, example_inputs, mode, options)

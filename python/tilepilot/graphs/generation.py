@@ -1,0 +1,176 @@
+"""Programs for models: the command `tilepilot generate` writes and judges them, in processes of its own.
+
+What came of a model's text is kept in the cache, so that it is asked for once on a machine: a program, or that there
+is none worth having. A command that failed is asked again."""
+
+import atexit
+import dataclasses
+import hashlib
+import json
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+
+import torch
+
+from tilepilot.errors import ToolchainError
+
+# A program is taken if it is faster by this, and certainly not slower.
+LEAST_SPEEDUP = 1.03
+
+_running = set()
+_running_lock = threading.Lock()
+
+
+@dataclasses.dataclass
+class Options:
+    """`options` of torch.compile, and arguments of `tilepilot.optimize`."""
+
+    minutes: float = 2.0  # for a region
+    attempts: int = 6
+    versions: int = 8  # sets of sizes that a graph is compiled for; others run as they are
+    command: str | None = None  # the file `tilepilot`
+    background: bool = False  # torch's operators run until a program is there
+
+
+@dataclasses.dataclass
+class Outcome:
+    program: pathlib.Path | None  # verified and faster; its certificate and model lie beside it
+    speedup: float | None = None  # against eager, as the judge measured
+    why: str = ""  # where there is no program
+
+
+def find_command(options):
+    """The command's file. Raises where there is none: without the author and the judge nothing can be generated."""
+    named = options.command or os.environ.get("TILEPILOT_COMMAND")
+    if named:
+        found = shutil.which(named)
+        if found is None:
+            raise ToolchainError(f"`{named}`, which should be the command `tilepilot`, is no program that can be run")
+        return found
+    built = pathlib.Path(__file__).parents[3] / "tilepilot"  # of a build folder
+    if built.is_file() and os.access(built, os.X_OK):
+        return str(built)
+    found = shutil.which("tilepilot")
+    if found is None:
+        raise ToolchainError("the command `tilepilot`, which writes and verifies programs, is not on the path: build it "
+                             "(`scripts/setup`) and name its file in `TILEPILOT_COMMAND` or options={\"command\": ...}")
+    return found
+
+
+def generated(text, options):
+    """What the command makes of a model's text."""
+    command = find_command(options)
+    folder = _folder_for(text, command)
+    if (kept := _kept(folder)) is not None:
+        return kept
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        work = pathlib.Path(tempfile.mkdtemp(prefix=".graph-", dir=folder.parent))
+    except OSError:  # a cache that cannot be written: kept while this process lives
+        work = pathlib.Path(tempfile.mkdtemp(prefix="tilepilot-graph-"))
+        atexit.register(shutil.rmtree, work, ignore_errors=True)
+        folder = None
+    try:
+        outcome = _run_command(command, work, text, options)
+    except BaseException:
+        shutil.rmtree(work, ignore_errors=True)
+        raise
+    if folder is None:
+        return outcome
+    return _moved(work, folder, outcome)
+
+
+def _folder_for(text, command):
+    stamp = os.stat(command)
+    facts = [text, torch.__version__, torch.get_num_threads(), platform.node(), stamp.st_size, stamp.st_mtime_ns]
+    return _cache() / "graphs" / hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
+
+
+def _cache():
+    named = os.environ.get("TILEPILOT_CACHE")
+    if named:
+        return pathlib.Path(named)
+    return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "tilepilot"
+
+
+def _kept(folder):
+    try:
+        facts = json.loads((folder / "outcome.json").read_text(encoding="utf-8"))
+        program = folder / "fast.py" if facts["program"] else None
+        if program is not None and not program.exists():
+            return None
+        return Outcome(program, facts["speedup"], facts["why"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _moved(work, folder, outcome):
+    """Into the cache, at once. Where another process was first, its outcome holds."""
+    facts = {"program": outcome.program is not None, "speedup": outcome.speedup, "why": outcome.why}
+    (work / "outcome.json").write_text(json.dumps(facts), encoding="utf-8")
+    try:
+        os.rename(work, folder)
+    except OSError:
+        if (kept := _kept(folder)) is not None:
+            shutil.rmtree(work, ignore_errors=True)
+            return kept
+        return outcome
+    return _kept(folder)
+
+
+def _run_command(command, work, text, options):
+    (work / "model.py").write_text(text, encoding="utf-8")
+    line = [command, "generate", "model.py", "-o", "fast.py", "--json", "--quiet", "--author", "builtin", "--no-corpus",
+            "--target", "cpu", "--minutes", str(options.minutes), "--attempts", str(options.attempts),
+            "--threads", str(torch.get_num_threads()), "--python", sys.executable]
+    process = subprocess.Popen(line, cwd=work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    with _running_lock:
+        _running.add(process)
+    try:
+        said, errors = process.communicate()
+    finally:
+        with _running_lock:
+            _running.discard(process)
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    try:
+        answer = json.loads(said)
+    except ValueError:
+        raise ToolchainError(f"`{command} generate` ended with code {process.returncode} and no answer: "
+                             f"{errors.strip()[-300:]}") from None
+    if told := answer.get("errors"):
+        if told[0]["kind"] != "model_invalid":
+            raise ToolchainError(f"`{command} generate` failed: {told[0]['message']}")
+        return Outcome(None, None, told[0]["message"])
+    return _outcome(answer, work / "fast.py")
+
+
+def _outcome(answer, program):
+    if not answer.get("ok") or not program.exists():
+        return Outcome(None, None, answer.get("reason") or "no verified program")
+    verdict = answer.get("verdict") or {}
+    speedup = verdict.get("speedup") or 0.0
+    low = (verdict.get("speedup_interval") or [0.0])[0]
+    if verdict.get("outcome") != "verified" or verdict.get("degenerate"):
+        return Outcome(None, speedup, f"the verdict is `{verdict.get('outcome')}`")
+    if speedup < LEAST_SPEEDUP or low < 1.0:
+        return Outcome(None, speedup, f"the program is not faster ({speedup:.2f}x of eager, at least {low:.2f}x)")
+    return Outcome(program, speedup)
+
+
+def _end_running():
+    """At the end of the interpreter nobody waits for a program any more."""
+    with _running_lock:
+        for process in _running:
+            process.terminate()
+
+
+atexit.register(_end_running)

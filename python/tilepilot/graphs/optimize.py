@@ -1,0 +1,26 @@
+"""`tilepilot.optimize`: a model whose calls go through the backend, compiled for given inputs."""
+
+import copy
+
+import torch
+
+from tilepilot.graphs.backend import reported
+
+
+def optimize(model, example_inputs, mode, options):
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(f"`tilepilot.optimize` needs a torch.nn.Module, not a `{type(model).__name__}`")
+    if isinstance(example_inputs, torch.Tensor) or not isinstance(example_inputs, (list, tuple)):
+        raise TypeError("the example inputs are a list or tuple of the model's arguments")
+    if mode not in (None, "default", "background"):
+        raise ValueError(f'`tilepilot.optimize` has the modes "default" and "background", not {mode!r}')
+    optimized = copy.copy(model)  # the same weights and layers
+    # A compiled call cannot be copied: a copy or pickle of the result is an ordinary model.
+    optimized.compile(backend="tilepilot", options={"background": mode == "background", **options})
+    buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
+    with reported() as regions, torch.no_grad(), torch.random.fork_rng(devices=[]):
+        optimized(*example_inputs)
+        for name, buffer in model.named_buffers():
+            buffer.copy_(buffers[name])
+    optimized.tilepilot_regions = regions
+    return optimized

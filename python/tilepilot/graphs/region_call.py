@@ -1,0 +1,114 @@
+"""A verified program in the place of a region: called with the region's inputs, it returns its outputs."""
+
+import threading
+import time
+
+import torch
+
+from tilepilot.errors import TilePilotError
+from tilepilot.loading import load
+
+_FAIR_CALLS = 7  # of each side, in turn
+
+
+class NotUsed(Exception):
+    """A program that stays aside, and why."""
+
+
+class RegionCall:
+    """Eager's operators where a gradient is wanted or autocast is on, else the program.
+
+    Weights are the caller's own: the program sees those of each call, whichever module they belong to."""
+
+    def __init__(self, region, model, program):
+        self.eager = region.module.forward
+        self.program = program
+        self._inputs, self._weights = model.inputs, sorted(model.weights.items())
+        self._made = load(program, strict=True).ModelNew
+        self._local = threading.local()  # a thread's instance holds the weights of its call
+        self._result_strides = None
+        self._check_weights()
+
+    def __call__(self, *values):
+        if torch.is_autocast_enabled("cpu") or torch.is_grad_enabled() and any(v.requires_grad for v in values):
+            return self.eager(*values)
+        return self.compute(values)
+
+    def compute(self, values):
+        """The program, without a gradient."""
+        instance = self._instance()
+        for name, position in self._weights:
+            kept = instance._parameters if name in instance._parameters else instance._buffers
+            kept[name] = values[position]
+        with torch.no_grad():
+            results = instance(*[values[position] for position in self._inputs])
+        results = results if isinstance(results, (list, tuple)) else (results,)
+        if self._result_strides is None:
+            return tuple(results)
+        return tuple(_laid_out(result, strides) for result, strides in zip(results, self._result_strides))
+
+    def _instance(self):
+        instance = getattr(self._local, "instance", None)
+        if instance is None:
+            with torch.device("meta"):  # its own weights are never used
+                instance = self._made()
+            self._local.instance = instance
+        return instance
+
+    def _check_weights(self):
+        """A program that keeps what it computed from weights would not follow those of a call."""
+        instance = self._instance()
+        own = {*dict(instance.named_parameters()), *dict(instance.named_buffers())}
+        if own != {name for name, _ in self._weights}:
+            raise NotUsed("the program keeps other weights than the model")
+        if any(isinstance(value, torch.Tensor) for module in instance.modules() for value in vars(module).values()):
+            raise NotUsed("the program keeps tensors beside its weights")
+
+    def check(self, values):
+        """Raises NotUsed unless the program agrees with eager on these values and is faster here, too."""
+        with torch.no_grad():
+            expected = self.eager(*values)
+            try:
+                found = self.compute(values)
+            except TilePilotError as error:
+                raise NotUsed(f"the program refuses the values: {error}") from error
+            _check_agreement(found, expected)
+            self._result_strides = [result.stride() for result in expected]
+            ours, theirs = _times(lambda: self.compute(values), lambda: self.eager(*values))
+        if ours >= theirs:
+            raise NotUsed(f"in this process the program is not faster: {ours * 1e6:.0f} us, eager {theirs * 1e6:.0f} us")
+
+
+def _laid_out(result, strides):
+    if result.stride() == strides:
+        return result
+    return torch.empty_strided(result.shape, strides, dtype=result.dtype, device=result.device).copy_(result)
+
+
+def _check_agreement(found, expected):
+    """The judge has verified the program; here only what stands around it can be wrong: its inputs, weights, outputs."""
+    if len(found) != len(expected):
+        raise NotUsed(f"the program gives {len(found)} outputs, and not {len(expected)}")
+    for position, (got, want) in enumerate(zip(found, expected)):
+        if got.shape != want.shape or got.dtype != want.dtype:
+            raise NotUsed(f"output {position} of the program is {got.dtype} {tuple(got.shape)}, and not {want.dtype} "
+                          f"{tuple(want.shape)}")
+        if not want.dtype.is_floating_point:
+            agree = torch.equal(got, want)
+        else:
+            spread = want.double().nan_to_num(0.0, 0.0, 0.0).square().mean().sqrt().item()
+            share = 1e-3 if want.dtype in (torch.float32, torch.float64) else 3e-2
+            agree = torch.allclose(got.double(), want.double(), rtol=share, atol=share * spread, equal_nan=True)
+        if not agree:
+            raise NotUsed(f"output {position} of the program differs from eager's")
+
+
+def _times(*sides):
+    """The least seconds of a call of each."""
+    least = [float("inf")] * len(sides)
+    for _ in range(_FAIR_CALLS):
+        for index, side in enumerate(sides):
+            begin = time.perf_counter()
+            side()
+            least[index] = min(least[index], time.perf_counter() - begin)
+    return least
