@@ -59,7 +59,9 @@ NB_MODULE(_core, module) {
   // A module of the language: "tilelang", "tilelang.language".
   module.def("module", [](const std::string& name) {
     const SessionLock lock;
-    return nb::cast(StageValue{stage::Value(Session::get().interpreter().find_module(name))});
+    auto found = Session::get().interpreter().find_module(name);
+    if (!found) throw nb::import_error(("the language has no module `" + name + "`").c_str());
+    return nb::cast(StageValue{stage::Value(std::move(found))});
   });
   module.def("language_names", [] {
     nb::list names;

@@ -1,7 +1,8 @@
 """The tile language, under the names of `tilelang`: programs in this process's Python, compiled by TilePilot."""
 
 from tilepilot import _core
-from tilepilot.tilelang import language, profiler
+from tilepilot.tilelang import autotuner, language, profiler
+from tilepilot.tilelang.autotuner import AutoTuner, autotune
 from tilepilot.tilelang.jit import JITFunction, JITKernel, compile, jit, lower
 from tilepilot.tilelang.profiler import Profiler, TensorSupplyType, do_bench
 

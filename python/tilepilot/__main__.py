@@ -1,0 +1,23 @@
+"""`python -m tilepilot SCRIPT [ARGUMENTS...]`: runs a script that imports `tilelang` with this compiler in its place."""
+
+import os
+import runpy
+import sys
+
+from tilepilot.as_tilelang import answer_to_the_name
+
+
+def main():
+    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
+        sys.exit("usage: python -m tilepilot SCRIPT [ARGUMENTS...]")
+    script = sys.argv[1]
+    if not os.path.isfile(script):
+        sys.exit(f"there is no file `{script}`")
+    del sys.argv[0]
+    sys.path[0] = os.path.dirname(os.path.abspath(script))
+    answer_to_the_name()
+    runpy.run_path(script, run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()

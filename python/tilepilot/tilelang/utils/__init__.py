@@ -1,0 +1,3 @@
+"""`tilelang.utils`."""
+
+from tilepilot.tilelang.utils.tensor import TensorSupplyType, torch_assert_close
