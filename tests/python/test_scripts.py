@@ -52,6 +52,18 @@ if __name__ == "__main__":
     assert run.stdout.splitlines() == ["True True True ['--size', '3']", "True tilepilot.tilelang.jit"], run.stderr
 
 
+def test_the_processor_for_cuda(tmp_path):
+    file = tmp_path / "script.py"
+    file.write_text(KERNEL + """
+import sys
+kernel = double(32, 16, 4)
+inputs = [torch.randn(32, 16, device="cuda"), x.cuda(), x.to("cuda"), torch.zeros(32, 16, device=torch.device("cuda:0"))]
+print([torch.equal(kernel(each), each * 2) for each in inputs], {each.device.type for each in inputs}, sys.argv[1:])
+""")
+    run = subprocess.run([sys.executable, "-m", "tilepilot", "--cpu", str(file), "3"], capture_output=True, text=True)
+    assert run.stdout == "[True, True, True, True] {'cpu'} ['3']\n", run.stderr
+
+
 def test_tuning(script):
     run = script(KERNEL + """
 with set_autotune_inputs(x):
