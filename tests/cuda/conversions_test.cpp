@@ -244,7 +244,8 @@ TEST(Conversions, StandBeforeLoopsThatChangeNothing) {
     fill sums = 0.0
     fill parts = 0.0
     serial j in 16 {
-      )" + change + R"(
+      )" + change +
+           R"(
       parallel i, k in 64, 4 {
         parts[i, k] = parts[i, k] + float32(a[i, j * 4 + k]) * float32(a[i, j * 4 + k])
       }

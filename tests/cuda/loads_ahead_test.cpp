@@ -360,8 +360,9 @@ TEST(SecondStages, AreGivenWhereThereIsRoom) {
   Product full{kCopyA + kCopyB + kGemm};
   full.memory = "shared more: float16[512, 220]";
   full.before = "fill more = 1.0";
-  full.after = "parallel i, j in 128, 64 {\n  sums[i, j] = sums[i, j] + float32(more[i * 4, j])\n}\n"
-               "copy sums -> o[by * 128 : +128, bx * 64 : +64]";
+  full.after =
+      "parallel i, j in 128, 64 {\n  sums[i, j] = sums[i, j] + float32(more[i * 4, j])\n}\n"
+      "copy sums -> o[by * 128 : +128, bx * 64 : +64]";
   std::string text = full.text();
   text.replace(text.find(" stages 2"), 9, " stages 1");
   EXPECT_THAT(explained(text), HasSubstr("not ahead: the loop has one stage"));

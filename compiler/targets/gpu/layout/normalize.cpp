@@ -340,7 +340,7 @@ class Stager : public ir::Rewriter {
         kept.push_back(without_copies(part, body, moved));
     }
     return kept.size() == list->body.size() && moved.empty() ? stmt
-                                                              : ir::make_stmt(ir::Block{std::move(kept)}, stmt->span);
+                                                             : ir::make_stmt(ir::Block{std::move(kept)}, stmt->span);
   }
 
   void needs_values(const Buffer& buffer) {
