@@ -232,7 +232,7 @@ TEST(Conversions, HalvesNeedNothingWrittenBefore) {
 // where it is put once, unless the loop changes it.
 TEST(Conversions, StandBeforeLoopsThatChangeNothing) {
   const auto program = [](const std::string& change) {
-    return R"(program squares(x: float16[64, 64], w: float16[64, 64], o: float32[64, 64], q: float32[64]) {
+    return R"(program largest(x: float16[64, 64], w: float16[64, 64], o: float32[64, 64], q: float32[64]) {
   kernel bx in 1 threads 128 {
     shared b: float16[64, 64]
     fragment a: float16[64, 64]
@@ -247,26 +247,26 @@ TEST(Conversions, StandBeforeLoopsThatChangeNothing) {
       )" + change +
            R"(
       parallel i, k in 64, 4 {
-        parts[i, k] = parts[i, k] + float32(a[i, j * 4 + k]) * float32(a[i, j * 4 + k])
+        parts[i, k] = max(parts[i, k], float32(a[i, j * 4 + k]))
       }
     }
     gemm sums += a @ b
     copy sums -> o
-    reduce sum parts -> all axis 1
+    reduce max parts -> all axis 1
     copy all -> q
   }
 })";
   };
   const std::vector<targets::gpu::Architecture> hopper{targets::gpu::Architecture::sm_90a};
   const auto is_before = [](const std::string& source) {
-    const size_t copied = source.find("a_tile[t"), loop = source.find("for (int32_t j = 0; j < 16");
+    const size_t copied = source.find("stmatrix<4>(a_tile"), loop = source.find("for (int32_t j = 0; j < 16");
     EXPECT_NE(copied, std::string::npos) << source;
     EXPECT_NE(loop, std::string::npos) << source;
     return copied < loop;
   };
   EXPECT_TRUE(is_before(expect_interpreted(program(""), hopper)));
-  const std::string doubled = "parallel i, k in 64, 64 {\n a[i, k] = a[i, k] * float16(0.5)\n }";
-  EXPECT_FALSE(is_before(expect_interpreted(program(doubled), hopper)));
+  const std::string turned = "parallel i, k in 64, 64 {\n a[i, k] = -a[i, k]\n }";
+  EXPECT_FALSE(is_before(expect_interpreted(program(turned), hopper)));
 }
 
 }  // namespace

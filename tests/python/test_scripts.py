@@ -80,6 +80,15 @@ for configs in [], [dict(width=1)]:
         "the configurations have `width`, which the function has not"], run.stderr
 
 
+def test_tuning_names_what_it_ignores(script):
+    run = script(KERNEL + """
+tilelang.autotune(configs=[dict(block=4)], ref_prog=lambda x: x * 2, verbose=True)(tilelang.jit(lambda block: None))
+AutoTuner.from_kernel(lambda block: double(32, 16, block), [dict(block=8)]).run(warmup=1, rep=1, timeout=5)
+""")
+    assert "`ref_prog` has no effect on tuning here" in run.stderr and "verbose" not in run.stderr, run.stderr
+    assert "`timeout` has no effect on tuning here" in run.stderr, run.stderr
+
+
 def test_differences_are_found(script):
     run = script("""
 import torch

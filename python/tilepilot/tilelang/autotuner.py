@@ -5,7 +5,7 @@ import dataclasses
 import functools
 import inspect
 
-from tilepilot.errors import TilePilotError
+from tilepilot.errors import TilePilotError, warn
 from tilepilot.tilelang.jit import JITFunction, JITKernel, _frozen, compile
 from tilepilot.tilelang.profiler import TensorSupplyType, do_bench
 
@@ -37,6 +37,16 @@ class AutotuneResult:
 
     def __call__(self, *args, **kwargs):
         return self.kernel(*args, **kwargs)
+
+
+# What upstream takes, and what stays the same here whatever is given.
+_HARMLESS = {"target", "target_host", "execution_backend", "verbose", "cache_input_tensors", "skip_check"}
+
+
+def _announce(options):
+    """Of the options that ask for something, those that change nothing here."""
+    for name in sorted(set(options) - _HARMLESS):
+        warn(f"`{name}` has no effect on tuning here")
 
 
 def _checked(configs, names):
@@ -100,7 +110,8 @@ class _Tuned:
 
 
 def autotune(func=None, *, configs, warmup=25, rep=100, supply_type=TensorSupplyType.Auto, **options):
-    """Decorates a function with @tilelang.jit. What upstream takes beside these changes nothing here."""
+    """Decorates a function with @tilelang.jit. A warning names what upstream takes beside these and changes nothing."""
+    _announce(options)
     if func is not None:
         raise ValueError("`tilelang.autotune` needs arguments: write `@tilelang.autotune(configs=...)`")
 
@@ -124,14 +135,17 @@ class AutoTuner:
         return cls(kernel, configs)
 
     def set_compile_args(self, out_idx=None, **options):
+        _announce(options)
         self._out_idx = out_idx
         return self
 
     def set_profile_args(self, supply_type=TensorSupplyType.Auto, **options):
+        _announce(options)
         self._supply = supply_type
         return self
 
-    def run(self, warmup=25, rep=100, timeout=180, **options):
+    def run(self, warmup=25, rep=100, **options):
+        _announce(options)
         configs = _checked(self._configs() if callable(self._configs) else self._configs,
                            inspect.signature(getattr(self._function, "func", self._function)).parameters)
         return _fastest(configs, self._made, warmup, rep, self._supply)

@@ -1,0 +1,36 @@
+// What is known of a variable, its name or its range, is never another one's, though that may lie where the first one
+// lay before it was dropped.
+#include <gtest/gtest.h>
+
+#include "compiler/targets/c/integer_facts.h"
+#include "compiler/targets/c/names.h"
+
+namespace tilepilot::targets::c {
+namespace {
+
+constexpr int kTries = 200;  // of which some get memory that was given back
+
+TEST(KnownVariables, KeepTheirNames) {
+  Names names("");
+  ir::Var first = ir::make_var("x", ir::kInt32);
+  const std::string name = names.of(first);
+  first.reset();
+  for (int k = 0; k < kTries; ++k) EXPECT_NE(names.of(ir::make_var("x", ir::kInt32)), name);
+}
+
+TEST(KnownVariables, KeepTheirRangesAndValues) {
+  IntegerFacts facts;
+  for (int k = 0; k < kTries; ++k) {
+    const ir::Var known = ir::make_var("known", ir::kInt32), named = ir::make_var("named", ir::kInt32);
+    facts.set_range(known, {0, 3});
+    facts.set_value(named, ir::int_imm(1));
+  }
+  for (int k = 0; k < kTries; ++k) {
+    const ir::Expr unknown = ir::var_ref(ir::make_var("unknown", ir::kInt32));
+    EXPECT_FALSE(facts.is_never_negative(unknown));
+    EXPECT_FALSE(facts.in_bounds(unknown, ir::int_imm(8)));
+  }
+}
+
+}  // namespace
+}  // namespace tilepilot::targets::c
