@@ -58,7 +58,7 @@ def find_command(options):
         return str(built)
     found = shutil.which("tilepilot")
     if found is None:
-        raise ToolchainError("the command `tilepilot`, which writes and verifies programs, is not on the path: build it "
+        raise ToolchainError("the command `tilepilot`, which writes and verifies programs, is not found: build it "
                              "(`scripts/setup`) and name its file in `TILEPILOT_COMMAND` or options={\"command\": ...}")
     return found
 

@@ -76,7 +76,7 @@ class RegionCall:
             self._result_strides = [result.stride() for result in expected]
             ours, theirs = _times(lambda: self.compute(values), lambda: self.eager(*values))
         if ours >= theirs:
-            raise NotUsed(f"in this process the program is not faster: {ours * 1e6:.0f} us, eager {theirs * 1e6:.0f} us")
+            raise NotUsed(f"here the program is not faster: {ours * 1e6:.0f} us, eager {theirs * 1e6:.0f} us")
 
 
 def _laid_out(result, strides):
@@ -86,7 +86,7 @@ def _laid_out(result, strides):
 
 
 def _check_agreement(found, expected):
-    """The judge has verified the program; here only what stands around it can be wrong: its inputs, weights, outputs."""
+    """The judge has verified the program; here only what is around it can be wrong: its inputs, weights, outputs."""
     if len(found) != len(expected):
         raise NotUsed(f"the program gives {len(found)} outputs, and not {len(expected)}")
     for position, (got, want) in enumerate(zip(found, expected)):

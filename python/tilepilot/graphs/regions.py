@@ -110,7 +110,8 @@ def observe(captured, regions, arguments):
     values = [value.clone() if node in written else value for node, value in zip(captured.placeholders, arguments)]
     observer = _Observer(torch.fx.GraphModule(torch.nn.Module(), captured.graph), regions)
     # The generator belongs to all threads: it is restored only where the graph draws from it.
-    draws = any(is_operator(node) and torch.Tag.nondeterministic_seeded in node.target.tags and not may_be_computed(node)
+    seeded = torch.Tag.nondeterministic_seeded
+    draws = any(is_operator(node) and seeded in node.target.tags and not may_be_computed(node)
                 for node in captured.graph.nodes)
     with torch.random.fork_rng(devices=[], enabled=draws), torch.no_grad():
         observer.run(*values)

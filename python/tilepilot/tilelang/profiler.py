@@ -79,8 +79,8 @@ def _milliseconds(fn):
 
 def do_bench(fn, warmup=25, rep=100, _n_warmup=0, _n_repeat=0, quantiles=None, fast_flush=True, backend="event",
              return_mode="mean"):
-    """Milliseconds of a call of `fn`, or as many quantiles of them as are asked for. `warmup` and `rep` are milliseconds
-    of calls that are not counted, and of those that are."""
+    """Milliseconds of a call of `fn`, or as many quantiles of them as are asked for. `warmup` and `rep` are the
+    milliseconds of calls that are not counted, and of those that are."""
     if return_mode not in _SUMMARIES:
         raise ValueError(f"return_mode is one of {', '.join(_SUMMARIES)}, not {return_mode!r}")
     fn()

@@ -1,5 +1,7 @@
 #include "compiler/targets/gpu/lower/warp_roles.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 

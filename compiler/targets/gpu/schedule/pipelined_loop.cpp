@@ -295,6 +295,17 @@ bool PipelinedLoops::uses_wgmma(const Stmt& body) const {
   });
 }
 
+int64_t registers_of_fragments(const ir::Kernel& kernel) {
+  int64_t bits = 0;
+  for (const Buffer& buffer : kernel.allocations) {
+    if (buffer->scope != ir::Scope::fragment || buffer->base) continue;
+    int64_t own = buffer->type.bits;
+    for (const Expr& extent : buffer->shape) own *= ir::constant_int(extent).value_or(1);
+    bits += own;
+  }
+  return bits / 32 / std::max<int64_t>(1, thread_count(kernel));
+}
+
 Ring::Ring(std::vector<Stmt> ahead, int64_t num_stages) : copies(std::move(ahead)), stages(num_stages) {
   for (const Stmt& stmt : copies) {
     const Buffer tile = tile_of_load(stmt);

@@ -66,6 +66,9 @@ class PipelinedLoops {
   std::string unsteady(const std::vector<ir::Expr>& indices, const ir::Stmt& body) const;
 };
 
+// Of a thread, for all fragments of the kernel.
+int64_t registers_of_fragments(const ir::Kernel& kernel);
+
 using RingSlots = std::unordered_map<const ir::BufferData*, ir::Buffer>;  // of a tile: [stages, ...]
 
 // Tiles arrive by TMA, or by the threads' own asynchronous copies. Iteration k uses slot k mod stages.

@@ -2,6 +2,7 @@
 
 #include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
+#include "compiler/targets/gpu/layout/infer.h"
 #include "compiler/targets/gpu/schedule/pipelined_loop.h"
 
 namespace tilepilot::targets::gpu {
@@ -34,6 +35,8 @@ class SecondStages : public ir::Rewriter {
 
 ir::Kernel with_second_stages(const ir::Kernel& kernel, const Machine& machine) {
   if (!machine.has_tma || !ir::contains(kernel.body, has_one_stage)) return kernel;
+  // What spills already has no registers for more.
+  if (registers_of_fragments(kernel) + kOverheadRegisters > registers_of_thread(thread_count(kernel))) return kernel;
   int64_t all = 0, more = 0;
   for (const ir::Buffer& buffer : kernel.allocations)
     if (buffer->scope == ir::Scope::shared && !buffer->base) all += bytes_of(buffer);

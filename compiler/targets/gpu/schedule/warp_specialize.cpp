@@ -35,20 +35,10 @@ struct RegisterShare {
 };
 constexpr RegisterShare kRegisterShares[] = {{1, 240, 24}, {2, 232, 40}, {3, 160, 32}, {4, 112, 32}};
 
-// Of a thread, for all fragments of the kernel. A warpgroup whose sums fill it has a multiprocessor almost for itself,
+// Registers of a thread for the fragments. A warpgroup whose sums fill it has a multiprocessor almost for itself,
 // and a producer costs nothing; of smaller ones several blocks run beside each other, and one waits while others work.
 // Where far more is held than there are registers, those that a producer has are missed.
 constexpr int64_t kFilledByFragments = 160, kSpilledByFragments = kMostRegistersOfThread + kOverheadRegisters;
-int64_t registers_of_fragments(const ir::Kernel& kernel) {
-  int64_t bits = 0;
-  for (const ir::Buffer& buffer : kernel.allocations) {
-    if (buffer->scope != ir::Scope::fragment || buffer->base) continue;
-    int64_t own = buffer->type.bits;
-    for (const Expr& extent : buffer->shape) own *= ir::constant_int(extent).value_or(1);
-    bits += own;
-  }
-  return bits / 32 / std::max<int64_t>(1, thread_count(kernel));
-}
 
 // Does not stand for all threads once where threads run for themselves, or may wait for blocks that come later: blocks
 // that take turns would wait for ever.

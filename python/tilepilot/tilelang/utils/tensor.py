@@ -22,5 +22,6 @@ def torch_assert_close(tensor_a, tensor_b, rtol=1e-2, atol=1e-3, max_mismatched_
     if verbose:
         print(f"{wrong} of {close.numel()} elements differ")
     if wrong > int(close.numel() * max_mismatched_ratio):
-        raise AssertionError(f"{wrong} of {close.numel()} elements differ\n{base_name}: {tensor_a}\n{ref_name}: {tensor_b}")
+        both = f"{base_name}: {tensor_a}\n{ref_name}: {tensor_b}"
+        raise AssertionError(f"{wrong} of {close.numel()} elements differ\n{both}")
     return True
