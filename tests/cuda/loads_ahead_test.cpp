@@ -175,6 +175,15 @@ TEST(Producers, ServeFourWarpgroups) {
   expect_interpreted(text);
 }
 
+TEST(Producers, ServeLoopsOfAnyNumberOfStages) {
+  for (const char* stages : {" stages 3", " stages 4", " stages 6"}) {
+    std::string text = Product{kCopyA + kCopyB + kGemm}.text();
+    text.replace(text.find(" stages 2"), 9, stages);
+    EXPECT_THAT(explained(text), HasSubstr("by TMA, issued by a producer warpgroup")) << stages;
+    expect_interpreted(text, {targets::gpu::Architecture::sm_90a});
+  }
+}
+
 TEST(Producers, ServeLoopsThatClearAtFirst) {
   Product clears{kCopyA + kCopyB + "if k == 0 {\n  fill sums = 0.0\n}\n" + kGemm};
   clears.before = "fill sums = 7.0";
@@ -200,6 +209,7 @@ TEST(Producers, ServeAtomicUpdatesAndChecks) {
   atomic.before = "check bx < 4, \"four columns\"";
   atomic.after = "parallel i, j in 128, 64 {\n  atomic add o[by * 128 + i, bx * 64 + j], sums[i, j]\n}";
   EXPECT_THAT(explained(atomic.text()), HasSubstr("copy a -> a_tile: " + kProducer));
+  expect_interpreted(atomic.text());
 }
 
 TEST(Producers, LeaveLoopsWithTheirConsumers) {

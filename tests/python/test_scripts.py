@@ -85,7 +85,7 @@ def test_tuning_names_what_it_ignores(script):
 tilelang.autotune(configs=[dict(block=4)], ref_prog=lambda x: x * 2, verbose=True)(tilelang.jit(lambda block: None))
 AutoTuner.from_kernel(lambda block: double(32, 16, block), [dict(block=8)]).run(warmup=1, rep=1, timeout=5)
 """)
-    assert "`ref_prog` has no effect on tuning here" in run.stderr and "verbose" not in run.stderr, run.stderr
+    assert "`ref_prog` has no effect on tuning here" in run.stderr and "`verbose` has" not in run.stderr, run.stderr
     assert "`timeout` has no effect on tuning here" in run.stderr, run.stderr
 
 
