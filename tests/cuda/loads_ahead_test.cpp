@@ -114,6 +114,24 @@ TEST(LoadsAhead, GatherRows) {
   expect_interpreted(twice.text());
 }
 
+// A name holds what fits into its type; what is computed of the name is not computed of more.
+TEST(LoadsAhead, GatherByNumbersThatWrap) {
+  for (const char* mixed : {"(rows[by * 128 + i] + i) * 715827883", "(by * 128 + i) * 16777619"}) {
+    for (const char* row : {"let row: int32 = mixed % 384", "let row: int32 = select(mixed > 0, i, by)"}) {
+      Product hashed{"parallel i, j in 128, 16 {\n  let mixed: int32 = " + std::string(mixed) + "\n  " + row +
+                     "\n  a_tile[i, j] = a[row, k * 16 + j]\n}\n" + kCopyB + kGemm};
+      hashed.parameters = "rows: int32[384], ";
+      expect_interpreted(hashed.text());
+      hashed.body =
+          "let mixed: int32 = (table[k] + k + 3) * 715827883\nlet page: int32 = mixed % 4\n"
+          "copy a[by * 128 : +128, page * 16 : +16] -> a_tile\n" +
+          kCopyB + kGemm;
+      hashed.parameters = "table: int32[4], ";
+      expect_interpreted(hashed.text());
+    }
+  }
+}
+
 // Of images of 6 x 8 points of 16 channels, 3 x 3 taps.
 TEST(LoadsAhead, GatherPointsOfImages) {
   const std::string text = R"(program points(image: float16[2, 6, 8, 16], taps: float16[144, 32], o: float32[96, 32]) {
@@ -128,7 +146,8 @@ TEST(LoadsAhead, GatherPointsOfImages) {
         let point: int32 = bx * 64 + i
         let y: int32 = point % 48 // 8 + tap // 48 - 1
         let x: int32 = point % 8 + tap // 16 % 3 - 1
-        a[i, j] = select(y >= 0 and y < 6 and x >= 0 and x < 8, image[point // 48, y, x, tap % 16], float16(0))
+        let inside: bool = y >= 0 and y < 6 and x >= 0 and x < 8
+        a[i, j] = select(inside, image[point // 48, y, x, tap % 16], float16(0))
       }
       copy taps[k * 32 : +32, 0 : 32] -> b
       gemm sums += a @ b

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <unordered_map>
 
 #include "compiler/ir/bounds.h"
@@ -9,6 +10,7 @@
 #include "compiler/ir/search.h"
 #include "compiler/ir/text.h"
 #include "compiler/targets/gpu/facts/dead_lets.h"
+#include "compiler/targets/gpu/facts/let_values.h"
 #include "compiler/targets/gpu/facts/statements.h"
 
 namespace tilepilot::targets::gpu {
@@ -31,17 +33,18 @@ const ir::Load* as_load(const Expr& value) {
   return ir::as<ir::Load>(cast ? cast->value : value);
 }
 
-// Replaces names of lets in indices, wherever these stand.
+// Replaces names of lets in indices, wherever these stand, and in what decides between an element and zero.
 class InIndices : public ir::Rewriter {
  public:
   using Rewriter::rewrite;
-  using Values = std::unordered_map<const ir::VarData*, Expr>;
-  explicit InIndices(const Values& values) : values_(values) {}
+  explicit InIndices(const LetValues& values) : values_(values) {}
 
   Expr rewrite(const Expr& expr) override {
     const Expr inner = rewrite_children(expr);
-    const auto* load = ir::as<ir::Load>(inner);
-    return load ? ir::load(load->buffer, named(load->indices), expr->span) : inner;
+    if (const auto* load = ir::as<ir::Load>(inner)) return ir::load(load->buffer, named(load->indices), expr->span);
+    const auto* choice = ir::as<ir::Select>(inner);
+    if (choice == nullptr) return inner;
+    return ir::select(values_.named(choice->condition), choice->then, choice->otherwise, expr->span);
   }
   Stmt rewrite(const Stmt& stmt) override {
     const Stmt inner = rewrite_children(stmt);
@@ -50,15 +53,11 @@ class InIndices : public ir::Rewriter {
   }
 
  private:
-  const Values& values_;
+  const LetValues& values_;
 
   std::vector<Expr> named(const std::vector<Expr>& indices) const {
     std::vector<Expr> all;
-    for (const Expr& index : indices)
-      all.push_back(ir::substitute(index, [&](const ir::Var& var) {
-        const auto found = values_.find(var.get());
-        return found == values_.end() ? nullptr : found->second;
-      }));
+    for (const Expr& index : indices) all.push_back(values_.named(index));
     return all;
   }
 };
@@ -67,7 +66,8 @@ class InIndices : public ir::Rewriter {
 class SideBySide : public ir::Rewriter {
  public:
   using Rewriter::rewrite;
-  explicit SideBySide(Stmt (*change)(const Stmt&, const ir::For&)) : change_(change) {}
+  using Change = std::function<Stmt(const Stmt&, const ir::For&)>;
+  explicit SideBySide(Change change) : change_(std::move(change)) {}
   Stmt rewrite(const Stmt& stmt) override {
     const auto* loop = ir::as<ir::For>(stmt);
     const bool is_one = loop && (loop->kind == ir::LoopKind::parallel || loop->kind == ir::LoopKind::vectorized);
@@ -75,27 +75,23 @@ class SideBySide : public ir::Rewriter {
   }
 
  private:
-  Stmt (*change_)(const Stmt&, const ir::For&);
+  const Change change_;
 };
 
-Stmt values_in_indices(const Stmt& stmt, const ir::For& loop) {
+Stmt values_in_indices(const c::IntegerFacts& facts, const Stmt& stmt, const ir::For& loop) {
   const ir::Effects effects = ir::memory_effects_of(loop.body);
-  InIndices::Values values;
+  LetValues values(facts);
   std::vector<Stmt> body;
   for (const Stmt& part : ir::statements(loop.body)) {
     const Stmt named = values.empty() ? part : InIndices(values).rewrite(part);
     body.push_back(named);
     const auto* let = ir::as<ir::Let>(named);
-    if (let == nullptr || !let->var->type.is_int()) continue;
+    if (let == nullptr || !(let->var->type.is_int() || let->var->type == ir::kBool)) continue;
     bool lasts = true;
     ir::each_effect(let->value, [&](const ir::Buffer& buffer, bool) {
       lasts = lasts && !effects.writes.contains(ir::memory_of(buffer));
     });
-    if (lasts)
-      values.emplace(let->var.get(), ir::substitute(let->value, [&](const ir::Var& var) {
-                       const auto found = values.find(var.get());
-                       return found == values.end() ? nullptr : found->second;
-                     }));
+    if (lasts) values.add(*let);
   }
   if (values.empty()) return stmt;
   ir::For result = loop;
@@ -276,9 +272,9 @@ class SumsCopied : public ir::Rewriter {
   }
 };
 
-ir::Kernel changed(const ir::Kernel& kernel, Stmt (*change)(const Stmt&, const ir::For&)) {
+ir::Kernel changed(const ir::Kernel& kernel, SideBySide::Change change) {
   ir::Kernel result = kernel;
-  result.body = SideBySide(change).rewrite(kernel.body);
+  result.body = SideBySide(std::move(change)).rewrite(kernel.body);
   return result;
 }
 
@@ -297,7 +293,7 @@ std::optional<ElementCopy> element_copy(const ir::For& loop) {
   };
   for (size_t k = 0; k + 1 < body.size(); ++k) {
     const auto* let = ir::as<ir::Let>(body[k]);
-    if (let == nullptr) return std::nullopt;
+    if (let == nullptr || !is_no_arithmetic(let->value)) return std::nullopt;
     values.emplace(let->var.get(), named(let->value));
   }
   const Expr value = named(last->value);
@@ -333,7 +329,10 @@ bool is_async_gather(const Stmt& stmt) {
          });
 }
 
-ir::Kernel with_values_in_indices(const ir::Kernel& kernel) { return changed(kernel, values_in_indices); }
+ir::Kernel with_values_in_indices(const ir::Kernel& kernel) {
+  const c::IntegerFacts facts = facts_of(kernel);
+  return changed(kernel, [&](const Stmt& stmt, const ir::For& loop) { return values_in_indices(facts, stmt, loop); });
+}
 
 ir::Kernel with_box_copies(const ir::Kernel& kernel) {
   ir::Kernel result = changed(kernel, as_box_copy);

@@ -8,6 +8,7 @@
 
 #include "compiler/ir/search.h"
 #include "compiler/ir/text.h"
+#include "compiler/targets/gpu/facts/let_values.h"
 
 namespace tilepilot::targets::gpu {
 
@@ -58,6 +59,8 @@ class NamedLoads : public ir::Rewriter {
   NamedLoads(const ir::Var& lane, Span span, Lowering::Stmts& out) : lane_(lane), span_(span), out_(out) {}
 
   Expr rewrite(const Expr& expr) override {
+    if (const auto* node = ir::as<ir::Binary>(expr); node && !makes_sums(node->op))
+      return ir::binary(node->op, operand(node->left), operand(node->right), expr->span);
     if (!ir::as<ir::Load>(expr) || ir::mentions(expr, lane_)) return rewrite_children(expr);
     const auto [found, is_new] = names_.emplace(ir::to_text(expr), nullptr);
     if (is_new) {
@@ -73,6 +76,13 @@ class NamedLoads : public ir::Rewriter {
   const Span span_;
   Lowering::Stmts& out_;
   std::map<std::string, Expr> names_;
+
+  static bool makes_sums(BinaryOp op) { return op == BinaryOp::add || op == BinaryOp::sub || op == BinaryOp::mul; }
+  // Of a quotient, a remainder or a comparison: what is computed of an element wraps, of a name it would not.
+  Expr operand(const Expr& expr) {
+    const bool is_logic = expr->type == ir::kBool;
+    return is_logic || is_no_arithmetic(expr) || !ir::has_loads(expr) ? rewrite(expr) : expr;
+  }
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "compiler/ir/search.h"
 #include "compiler/targets/gpu/facts/dead_lets.h"
 #include "compiler/targets/gpu/facts/element_copies.h"
+#include "compiler/targets/gpu/facts/let_values.h"
 #include "compiler/targets/gpu/facts/statements.h"
 #include "compiler/targets/gpu/layout/infer.h"
 #include "compiler/targets/gpu/machine/tma_rules.h"
@@ -82,22 +83,16 @@ const ir::For* as_gather(const Stmt& stmt) {
 // known before the iteration.
 class ValuesAhead {
  public:
-  ValuesAhead(const Stmt& body, std::function<bool(const Expr&)> is_steady)
-      : unknown_(ir::bound_in(body)), is_steady_(std::move(is_steady)) {}
+  ValuesAhead(const Stmt& body, const c::IntegerFacts& facts, std::function<bool(const Expr&)> is_steady)
+      : unknown_(ir::bound_in(body)), is_steady_(std::move(is_steady)), values_(facts) {}
 
   void see(const ir::Let& let) {
     const Expr value = named(let.value);
     if (ir::mentions(value, unknown_) || !is_steady_(value)) return;
-    unknown_.erase(let.var.get());
-    values_.emplace(let.var.get(), value);
+    values_.add(let);
   }
-  Expr named(const Expr& expr) const {
-    return ir::substitute(expr, [&](const ir::Var& var) { return value_of(var); });
-  }
-  Stmt named(const Stmt& stmt) const {
-    if (values_.empty()) return stmt;
-    return ir::substitute(stmt, [&](const ir::Var& var) { return value_of(var); });
-  }
+  Expr named(const Expr& expr) const { return values_.named(expr); }
+  Stmt named(const Stmt& stmt) const { return values_.named(stmt); }
   // Whether it names what is known within the iteration alone.
   bool is_late(const Stmt& load) const {
     ir::Variables unknown = unknown_;
@@ -110,14 +105,9 @@ class ValuesAhead {
   bool is_late(const Expr& expr) const { return ir::mentions(expr, unknown_); }
 
  private:
-  ir::Variables unknown_;
+  const ir::Variables unknown_;  // names that the iteration binds: values stand in their place where they may
   std::function<bool(const Expr&)> is_steady_;
-  std::unordered_map<const ir::VarData*, Expr> values_;
-
-  Expr value_of(const ir::Var& var) const {
-    const auto found = values_.find(var.get());
-    return found == values_.end() ? nullptr : found->second;
-  }
+  LetValues values_;
 };
 
 }  // namespace
@@ -132,6 +122,7 @@ PipelinedLoops::PipelinedLoops(const ir::Kernel& kernel, const Machine& machine,
       threads_(thread_count(kernel)),
       shares_(shares),
       sharing_(ir::sharing_buffers(kernel)),
+      facts_(facts_of(kernel)),
       whole_(kernel.body) {}
 
 Buffer tile_of_load(const Stmt& load) {
@@ -214,7 +205,7 @@ std::string PipelinedLoops::unsteady(const std::vector<Expr>& indices, const Stm
 
 PipelinedLoops::Parts PipelinedLoops::parts(const ir::For& loop) const {
   std::vector<Stmt> body = ir::statements(loop.body);
-  ValuesAhead values(loop.body, [&](const Expr& value) { return unsteady({value}, loop.body).empty(); });
+  ValuesAhead values(loop.body, facts_, [&](const Expr& value) { return unsteady({value}, loop.body).empty(); });
   Parts result;
   if (const auto* choice = body.empty() ? nullptr : ir::as<ir::If>(body.back()); choice && !choice->otherwise) {
     const bool is_all =

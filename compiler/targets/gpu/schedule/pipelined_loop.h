@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compiler/ir/stmt.h"
+#include "compiler/targets/c/integer_facts.h"
 #include "compiler/targets/gpu/facts/decisions.h"
 #include "compiler/targets/gpu/machine/machine.h"
 
@@ -58,6 +59,7 @@ class PipelinedLoops {
   const int64_t threads_;
   const bool shares_;
   const std::unordered_set<const ir::BufferData*> sharing_;
+  const c::IntegerFacts facts_;
   const ir::Stmt whole_;
 
   std::string not_ahead(const ir::Stmt& load, const ir::Stmt& body) const;
