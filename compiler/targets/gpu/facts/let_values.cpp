@@ -10,8 +10,6 @@ using ir::Stmt;
 
 namespace {
 
-bool makes_sums(BinaryOp op) { return op == BinaryOp::add || op == BinaryOp::sub || op == BinaryOp::mul; }
-
 // Whether something else than a sum or product is made of the variable.
 bool is_told_apart(const Expr& part, const ir::Var& var) {
   const auto* node = ir::as<ir::Binary>(part);
@@ -27,6 +25,8 @@ void walk_parts(const Stmt& stmt, const std::function<void(const Expr&)>& visit)
 }
 
 }  // namespace
+
+bool makes_sums(BinaryOp op) { return op == BinaryOp::add || op == BinaryOp::sub || op == BinaryOp::mul; }
 
 bool is_no_arithmetic(const Expr& value) {
   if (const auto* cast = ir::as<ir::Cast>(value)) return is_no_arithmetic(cast->value);

@@ -13,6 +13,9 @@ namespace tilepilot::targets::gpu {
 // Whether it is a variable, an element or a constant, or one of these in another type.
 bool is_no_arithmetic(const ir::Expr& value);
 
+// Sums and products, which are alike whether their operands wrapped before or the result does.
+bool makes_sums(ir::BinaryOp op);
+
 // Of blocks, loops, lets and named threads.
 c::IntegerFacts facts_of(const ir::Kernel& kernel);
 

@@ -233,11 +233,8 @@ class LoopLowering {
 
   // Registers are found by the indices as the loop has them, before its variables are replaced.
   class Placer;
-  struct Move;
   std::optional<Vector> vector_of(const Buffer& buffer, const std::vector<Expr>& given, Placer& placer, Stmts& lets);
-  Move moved(const Vector& vector, bool stores);
-  // Moves one vector of a thread's lanes, from lane `first` on, and gives its condition.
-  Expr piece(const Move& move, int64_t first, Stmts& out, bool stores);
+  VectorMove moved(const Vector& vector, bool stores);
   Stmts element(const Indices& at);
   void in_lanes(const Indices& at, Stmts& loads, Stmts& out);
 };
@@ -407,30 +404,6 @@ Stmts LoopLowering::element(const Indices& at) {
   return out;
 }
 
-// A load or store that all lanes do as vectors.
-struct LoopLowering::Move {
-  Vector vector;
-  Buffer registers;
-  Expr place;  // of this round's lanes in the registers
-};
-
-Expr LoopLowering::piece(const Move& move, int64_t first, Stmts& out, bool stores) {
-  std::vector<Expr> start = move.vector.start;
-  start.back() = plus(start.back(), ir::int_imm(first));
-  const Buffer& buffer = move.vector.buffer;
-  Expr condition = bounds_condition(lowering_, buffer, start);
-  if (stores && first_) condition = both(first_, condition);
-  const ir::Region memory =
-      buffer->scope == Scope::shared ? lowering_.address(buffer, start, span()) : gpu::element(buffer, start, span());
-  const ir::Region held = gpu::element(move.registers, {plus(move.place, ir::int_imm(first))}, span());
-  const int64_t bytes = move.vector.elements * buffer->type.bytes();
-  const Stmt copy = call(fmt::format("copy_vector<{}>", bytes),
-                         stores ? CallArguments{memory, held} : CallArguments{held, memory}, span());
-  const Stmt zero = stores ? nullptr : call(fmt::format("zero_vector<{}>", bytes), {held}, span());
-  out.push_back(condition ? ir::make_stmt(ir::If{condition, copy, zero}, span()) : copy);
-  return condition;
-}
-
 // The access as a vector, if it may be one.
 std::optional<Vector> LoopLowering::vector_of(const Buffer& buffer, const std::vector<Expr>& given, Placer& placer,
                                               Stmts& lets) {
@@ -521,7 +494,7 @@ void LoopLowering::decide() {
   lowering_.decisions.push_back(std::move(decision));
 }
 
-LoopLowering::Move LoopLowering::moved(const Vector& vector, bool stores) {
+VectorMove LoopLowering::moved(const Vector& vector, bool stores) {
   const int64_t rounds = loads_first_ && !stores ? rounds_ : 1;
   Expr place = ir::int_imm(0);
   int64_t weight = lanes_;
@@ -535,7 +508,7 @@ void LoopLowering::in_lanes(const Indices& at, Stmts& before, Stmts& out) {
   if (!straight) add_once(obstacles_, "it does more than compute and store");
   Placer placer(*this, at);
   const Expr lane = ir::var_ref(vars_[0]);
-  std::map<std::string, Move> loads;
+  std::map<std::string, VectorMove> loads;
   Stmts after;
   const auto load_of = [&](const Expr& part) {
     const auto* load = ir::as<ir::Load>(part);
@@ -546,9 +519,10 @@ void LoopLowering::in_lanes(const Indices& at, Stmts& before, Stmts& out) {
       const auto vector = vector_of(load->buffer, load->indices, placer, before);
       if (!vector) return;
       found = loads.emplace(use, moved(*vector, false)).first;
-      for (int64_t first = 0; first < lanes_; first += vector->elements) piece(found->second, first, before, false);
+      for (int64_t first = 0; first < lanes_; first += vector->elements)
+        load_vector(lowering_, found->second, first, span(), before);
     }
-    const Move& move = found->second;
+    const VectorMove& move = found->second;
     placer.loads.emplace(part.get(), ir::load(move.registers, {plus(move.place, lane)}, part->span));
   };
   for (const Stmt& stmt : straight ? body_.statements() : Stmts{}) {
@@ -558,9 +532,10 @@ void LoopLowering::in_lanes(const Indices& at, Stmts& before, Stmts& out) {
     const auto vector =
         store && !held_.contains(stmt.get()) ? vector_of(store->buffer, store->indices, placer, after) : std::nullopt;
     if (!vector) continue;
-    const Move move = moved(*vector, true);
+    const VectorMove move = moved(*vector, true);
     placer.stores.emplace(stmt.get(), move.registers);
-    for (int64_t first = 0; first < lanes_; first += vector->elements) piece(move, first, after, true);
+    for (int64_t first = 0; first < lanes_; first += vector->elements)
+      store_vector(lowering_, move, first, first_, span(), after);
   }
   placer.lane = lane;
   Stmts lanes;

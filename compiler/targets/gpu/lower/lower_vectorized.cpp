@@ -104,19 +104,13 @@ class Vectorizer {
     if (!choice.vector) return nullptr;
     out.insert(out.end(), reads.begin(), reads.end());
     const Buffer held = lowering_.local(buffer->name + "_v", buffer->type, lanes_);
-    const int64_t bytes = choice.vector->elements * buffer->type.bytes();
-    widths_.push_back(fmt::format("{} by {} bytes", buffer->name, bytes));
+    widths_.push_back(fmt::format("{} by {} bytes", buffer->name, choice.vector->elements * buffer->type.bytes()));
+    const VectorMove move{*choice.vector, held, ir::int_imm(0)};
     for (int64_t first = 0; first < lanes_; first += choice.vector->elements) {
-      std::vector<Expr> start = choice.vector->start;
-      start.back() = plus(start.back(), ir::int_imm(first));
-      const Expr condition = bounds_condition(lowering_, buffer, start);
-      const ir::Region memory =
-          buffer->scope == Scope::shared ? lowering_.address(buffer, start, span_) : element(buffer, start, span_);
-      const ir::Region registers = element(held, {ir::int_imm(first)}, span_);
-      const Stmt copy = call(fmt::format("copy_vector<{}>", bytes),
-                             stores ? CallArguments{memory, registers} : CallArguments{registers, memory}, span_);
-      const Stmt zero = stores ? nullptr : call(fmt::format("zero_vector<{}>", bytes), {registers}, span_);
-      out.push_back(condition ? ir::make_stmt(ir::If{condition, copy, zero}, span_) : copy);
+      if (stores)
+        store_vector(lowering_, move, first, nullptr, span_, out);
+      else
+        load_vector(lowering_, move, first, span_, out);
     }
     return held;
   }

@@ -53,6 +53,41 @@ MatrixStores matrix_stores(const Lowering& lowering, const ir::For& loop, const 
 
 namespace {
 
+// One vector of a move, in memory and in registers.
+struct Piece {
+  ir::Region memory, held;
+  ir::Expr condition;  // that it is in bounds
+  int64_t bytes;
+};
+Piece piece_of(const Lowering& lowering, const VectorMove& move, int64_t first, Span span) {
+  std::vector<Expr> start = move.vector.start;
+  start.back() = plus(start.back(), ir::int_imm(first));
+  const Buffer& buffer = move.vector.buffer;
+  return {buffer->scope == Scope::shared ? lowering.address(buffer, start, span) : element(buffer, start, span),
+          element(move.registers, {plus(move.place, ir::int_imm(first))}, span),
+          bounds_condition(lowering, buffer, start), move.vector.elements * buffer->type.bytes()};
+}
+
+}  // namespace
+
+void load_vector(const Lowering& lowering, const VectorMove& move, int64_t first, Span span, Lowering::Stmts& out) {
+  const Piece piece = piece_of(lowering, move, first, span);
+  const ir::Stmt copy = call(fmt::format("copy_vector<{}>", piece.bytes), {piece.held, piece.memory}, span);
+  if (!piece.condition) return out.push_back(copy);
+  const ir::Stmt zero = call(fmt::format("zero_vector<{}>", piece.bytes), {piece.held}, span);
+  out.push_back(ir::make_stmt(ir::If{piece.condition, copy, zero}, span));
+}
+
+void store_vector(const Lowering& lowering, const VectorMove& move, int64_t first, const Expr& by, Span span,
+                  Lowering::Stmts& out) {
+  const Piece piece = piece_of(lowering, move, first, span);
+  const ir::Stmt copy = call(fmt::format("copy_vector<{}>", piece.bytes), {piece.memory, piece.held}, span);
+  const Expr condition = by ? both(by, piece.condition) : piece.condition;
+  out.push_back(condition ? ir::make_stmt(ir::If{condition, copy, nullptr}, span) : copy);
+}
+
+namespace {
+
 class NamedLoads : public ir::Rewriter {
  public:
   using Rewriter::rewrite;
@@ -77,7 +112,6 @@ class NamedLoads : public ir::Rewriter {
   Lowering::Stmts& out_;
   std::map<std::string, Expr> names_;
 
-  static bool makes_sums(BinaryOp op) { return op == BinaryOp::add || op == BinaryOp::sub || op == BinaryOp::mul; }
   // Of a quotient, a remainder or a comparison: what is computed of an element wraps, of a name it would not.
   Expr operand(const Expr& expr) {
     const bool is_logic = expr->type == ir::kBool;

@@ -1,5 +1,5 @@
 // A pipelined loop of one stage, or of none, waits for its own copies. Where shared memory has room for a second set of
-// its tiles, and no block less runs on a multiprocessor for it, it gets two stages.
+// its tiles, so that no block less runs on a multiprocessor, and fragments leave registers, it gets two stages.
 #pragma once
 
 #include "compiler/ir/stmt.h"
