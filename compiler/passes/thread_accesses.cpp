@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "compiler/ir/arithmetic.h"
+#include "compiler/ir/bounds.h"
 #include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
 #include "compiler/ir/text.h"
@@ -17,6 +18,7 @@ using namespace ir;
 namespace {
 
 constexpr int64_t kForever = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMostValues = 256;  // that are kept one by one
 
 // How many iterations a loop over this variable has at most; nothing if it is none of this loop's.
 std::optional<int64_t> extent_of(const Stmt& loop, const Expr& part) {
@@ -28,6 +30,44 @@ std::optional<int64_t> extent_of(const Stmt& loop, const Expr& part) {
   return std::nullopt;
 }
 
+// The values of an expression of one variable of this loop, an iteration each; nothing if it is none, or there are
+// many.
+std::optional<std::vector<int64_t>> values_in(const Stmt& loop, const Expr& part) {
+  const auto* n = as<For>(loop);
+  if (n == nullptr || has_load(part)) return std::nullopt;
+  const VarData* var = nullptr;
+  bool one = true;
+  walk(part, [&](const Expr& inner) {
+    const auto* ref = as<VarRef>(inner);
+    if (ref) one = one && (!var || var == ref->var.get());
+    if (ref) var = ref->var.get();
+  });
+  for (size_t k = 0; one && k < n->vars.size(); ++k) {
+    const int64_t extent = constant_int(n->extents[k]).value_or(kForever);
+    if (n->vars[k].get() != var || extent > kMostValues) continue;
+    std::vector<int64_t> values;
+    for (int64_t i = 0; i < extent; ++i) {
+      const Bounds value = bounds(part, {{var, {i, i}}});
+      if (!value.is_constant()) return std::nullopt;
+      values.push_back(value.lo);
+    }
+    return values;
+  }
+  return std::nullopt;
+}
+
+// All sums of a number of either; none if there are too many.
+std::vector<int64_t> sums_of(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
+  std::vector<int64_t> sums;
+  if (a.size() * b.size() <= kMostValues * kMostValues)
+    for (const int64_t x : a)
+      for (const int64_t y : b) sums.push_back(x + y);
+  std::sort(sums.begin(), sums.end());
+  sums.erase(std::unique(sums.begin(), sums.end()), sums.end());
+  if (sums.size() > static_cast<size_t>(kMostValues)) sums.clear();
+  return sums;
+}
+
 bool same_terms(const std::vector<Sum::Term>& a, const std::vector<Sum::Term>& b) {
   return std::is_permutation(a.begin(), a.end(), b.begin(), b.end(), [](const Sum::Term& x, const Sum::Term& y) {
     return x.coefficient == y.coefficient && structurally_equal(x.part, y.part);
@@ -36,8 +76,16 @@ bool same_terms(const std::vector<Sum::Term>& a, const std::vector<Sum::Term>& b
 
 // The axes along which two accesses can be compared, `later` being `step` further in each iteration that lies between.
 struct Compared {
-  const ThreadAccess::Axis &earlier, &later;
+  ThreadAccess::Axis earlier, later;
   int64_t step;
+  std::vector<int64_t> apart;  // how far what inner loops add may be apart, in order; none: as far as their ranges are
+
+  Compared(const ThreadAccess::Axis& a, const ThreadAccess::Axis& b, int64_t step_)
+      : earlier(a), later(b), step(step_) {
+    std::vector<int64_t> negated;
+    for (const int64_t number : earlier.added) negated.push_back(-number);
+    if (step == 0) apart = sums_of(later.added, negated);
+  }
 };
 
 // Whether two threads meet in all axes after the same number of iterations, at most `iterations`, or after none.
@@ -48,6 +96,7 @@ bool coincide(const std::vector<Compared>& axes, size_t first, size_t second, in
     int64_t lo = apart + axis.earlier.lo - axis.later.hi, hi = apart + axis.earlier.hi - axis.later.lo;
     if (axis.step == 0) {
       if (lo > 0 || hi < 0) return false;
+      if (!axis.apart.empty() && !std::binary_search(axis.apart.begin(), axis.apart.end(), apart)) return false;
       continue;
     }
     if (axis.step < 0) {
@@ -98,6 +147,33 @@ Expr joined(const Expr& row, const Expr& column, int64_t length) {
   return result;
 }
 
+// An axis of what is inside the loop, outside of it; false if it may be any index there.
+bool leave(ThreadAccess::Axis& axis, const Stmt& loop, const Variables& bound) {
+  std::vector<Sum::Term> outer;
+  for (const Sum::Term& term : axis.shared) {
+    if (!mentions(term.part, bound)) {
+      outer.push_back(term);
+      continue;
+    }
+    if (const auto values = values_in(loop, term.part)) {
+      std::vector<int64_t> multiples;
+      for (const int64_t value : *values) multiples.push_back(value * term.coefficient);
+      const auto [least, most] = std::minmax_element(multiples.begin(), multiples.end());
+      axis.lo += multiples.empty() ? 0 : *least;
+      axis.hi += multiples.empty() ? 0 : *most;
+      axis.added = sums_of(axis.added, multiples);
+      continue;
+    }
+    const auto extent = extent_of(loop, term.part);
+    if (!extent || *extent == kForever) return false;
+    const int64_t last = (*extent - 1) * term.coefficient;
+    (last < 0 ? axis.lo : axis.hi) += last;
+    axis.added.clear();
+  }
+  axis.shared = std::move(outer);
+  return true;
+}
+
 // Reads do not disturb each other, nor do atomics.
 bool may_conflict(const ThreadAccess& a, const ThreadAccess& b) {
   if (memory_of(*a.buffer) != memory_of(*b.buffer)) return false;
@@ -134,7 +210,8 @@ class ThreadAccesses::Collector {
         if (const auto* region = std::get_if<Region>(&argument)) note(region->buffer, AccessKind::write, nullptr, by);
       }
     }
-    if (!is_tile_operator(*s)) return;
+    // Of what a warp loads together a thread names a part alone.
+    if (!is_tile_operator(*s) && !as<LoadMatrix>(s)) return;
     const ir::Accesses regions = region_accesses(s);
     for (const Region* region : regions.reads) note(region->buffer, AccessKind::read, nullptr, by);
     for (const Region* region : regions.writes) note(region->buffer, AccessKind::write, nullptr, by);
@@ -227,24 +304,9 @@ ThreadAccess::Axis ThreadAccesses::axis(const Expr& index) const {
 
 std::vector<ThreadAccess> ThreadAccesses::of_loop(std::vector<ThreadAccess> accesses, const Stmt& loop) const {
   const auto bound = bound_in(loop);
-  const auto leave = [&](ThreadAccess::Axis& axis) {
-    std::vector<Sum::Term> outer;
-    for (const Sum::Term& term : axis.shared) {
-      if (!mentions(term.part, bound)) {
-        outer.push_back(term);
-        continue;
-      }
-      const auto extent = extent_of(loop, term.part);
-      if (!extent || *extent == kForever) return false;
-      const int64_t last = (*extent - 1) * term.coefficient;
-      (last < 0 ? axis.lo : axis.hi) += last;
-    }
-    axis.shared = std::move(outer);
-    return true;
-  };
   for (ThreadAccess& access : accesses) {
     for (ThreadAccess::Axis& axis : access.axes) {
-      if (axis.known && !leave(axis)) axis = {};
+      if (axis.known && !leave(axis, loop, bound)) axis = {};
     }
   }
   return accesses;
@@ -256,7 +318,7 @@ bool ThreadAccesses::conflict(const ThreadAccess& earlier, const ThreadAccess& l
   for (size_t axis = 0; earlier.buffer == later.buffer && axis < std::min(earlier.axes.size(), later.axes.size());
        ++axis) {
     const auto &a = earlier.axes[axis], &b = later.axes[axis];
-    if (a.known && b.known && same_terms(a.shared, b.shared)) compared.push_back({a, b, 0});
+    if (a.known && b.known && same_terms(a.shared, b.shared)) compared.emplace_back(a, b, 0);
   }
   return any_coincide(compared, earlier, later, 0);
 }
@@ -279,8 +341,13 @@ bool ThreadAccesses::conflict_in(const Stmt& loop, bool next_only, const ThreadA
   for (size_t axis = 0; earlier.buffer == later.buffer && axis < std::min(earlier.axes.size(), later.axes.size());
        ++axis) {
     const auto &a = earlier.axes[axis], &b = later.axes[axis];
-    if (!a.known || !b.known || !same_terms(a.shared, b.shared)) continue;
-    if (const auto step = step_of(a)) compared.push_back({a, b, *step});
+    if (!a.known || !b.known) continue;
+    if (const auto step = same_terms(a.shared, b.shared) ? step_of(a) : std::nullopt)
+      compared.emplace_back(a, b, *step);
+    // Whichever iterations the two are of.
+    ThreadAccess::Axis of_any = a, of_other = b;
+    if (leave(of_any, loop, bound) && leave(of_other, loop, bound) && same_terms(of_any.shared, of_other.shared))
+      compared.emplace_back(std::move(of_any), std::move(of_other), 0);
   }
   const auto* n = as<For>(loop);
   const int64_t extent = n && n->extents.size() == 1 ? constant_int(n->extents[0]).value_or(kForever) : kForever;

@@ -1,6 +1,6 @@
 // Which elements of shared tiles and of global memory each thread of a block touches, and whether one thread may touch
 // what another one does. Indices are split into what is known for each thread, what is the same for all of them, and
-// the range that inner loops run through; what fits none of these may be any index.
+// what inner loops add; what fits none of these may be any index.
 #pragma once
 
 #include <unordered_set>
@@ -19,6 +19,8 @@ struct ThreadAccess {
     std::vector<int64_t> of_thread;  // one a thread
     std::vector<Sum::Term> shared;   // the same for all threads
     int64_t lo = 0, hi = 0;          // what inner loops add, both ends included
+    // Each number that they add, in order; none if there are too many.
+    std::vector<int64_t> added = {0};
   };
   const ir::BufferData* buffer;
   AccessKind kind;
