@@ -41,6 +41,7 @@ class Block {
     int64_t parity = 0;
     Element offered = {};  // to a reduction over threads, or a shuffle
     int64_t lane = 0;
+    Indices row = {};  // that it names for a matrix load
   };
   using Group = std::vector<Thread*>;
 
@@ -75,6 +76,9 @@ class Block {
   void reduce(const ir::AllReduce& reduce, Span span, const Group& group);
   int64_t share_of(const Thread& thread, const ir::AllReduce& reduce) const;
   static void shuffle(const ir::Shuffle& shuffle, const Group& group);
+  void with_matrices(const ir::Stmt& stmt, const Group& warp);
+  void load(const ir::LoadMatrix& load, Span span, const Group& warp) const;
+  void multiply(const ir::Mma& mma, Span span, const Group& warp) const;
   bool agree_on(const ir::Stmt& stmt, const Group& group);
   static void share(const ir::Stmt& stmt, const Group& group);
 

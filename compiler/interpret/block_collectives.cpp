@@ -7,6 +7,7 @@
 #include "compiler/interpret/block.h"
 #include "compiler/interpret/reduction.h"
 #include "compiler/interpret/tile_operators.h"
+#include "compiler/ir/matrix_operands.h"
 #include "compiler/ir/visit.h"
 
 namespace tilepilot::interpret {
@@ -22,6 +23,7 @@ void Block::offer(Thread& thread, const ir::Stmt& stmt) {
     thread.offered = in.value(n->value);
     thread.lane = in.integer(n->lane);
   }
+  if (const auto* n = as<ir::LoadMatrix>(stmt)) thread.row = in.integers(n->row.start);
 }
 
 void Block::arrive(Thread& thread, const ir::Stmt& stmt) {
@@ -47,19 +49,13 @@ namespace {
 
 constexpr int64_t kWarp = 32;
 
-bool is_of_a_warp(const ir::Stmt& stmt) {
-  const auto* sync = as<ir::Sync>(stmt);
-  const auto* reduce = as<ir::AllReduce>(stmt);
-  return as<ir::Shuffle>(stmt) || (sync && sync->scope == ir::SyncScope::warp) || (reduce && reduce->lanes > 0);
-}
-
 }  // namespace
 
 // Those who do this together: all of the block, of the role or of the warp that come here.
 Block::Group Block::group_at(const ir::Stmt& stmt, const Thread& arriving) {
   if (concurrent_roles(kernel_)) return {&threads_[static_cast<size_t>(arriving.number)]};
   const auto some = groups_.find(stmt.get());
-  const bool of_warp = is_of_a_warp(stmt);
+  const bool of_warp = ir::is_warp_operation(*stmt);
   Group group;
   for (Thread& thread : threads_) {
     const bool comes = some == groups_.end() || some->second[static_cast<size_t>(thread.number)];
@@ -73,6 +69,8 @@ void Block::complete(const ir::Stmt& stmt, const Group& group) {
     reduce(*n, stmt->span, group);
   } else if (const auto* shuffled = as<ir::Shuffle>(stmt)) {
     shuffle(*shuffled, group);
+  } else if (as<ir::LoadMatrix>(stmt) || as<ir::Mma>(stmt)) {
+    with_matrices(stmt, group);
   } else if (!as<ir::Sync>(stmt)) {
     work_for_all(stmt, group);
   }
@@ -148,6 +146,63 @@ void Block::shuffle(const ir::Shuffle& n, const Group& group) {
   for (Thread* thread : group) {
     const auto source = offered.find(source_of(n, thread->number, thread->lane));
     thread->scope.vars[n.result.get()] = source == offered.end() ? thread->offered : source->second;
+  }
+}
+
+void Block::with_matrices(const ir::Stmt& stmt, const Group& warp) {
+  if (static_cast<int64_t>(warp.size()) != kWarp)
+    return session_.fail({FaultKind::threads_differ, stmt->span,
+                          fmt::format("{} of the {} threads of a warp are here", warp.size(), kWarp)});
+  if (const auto* n = as<ir::LoadMatrix>(stmt)) return load(*n, stmt->span, warp);
+  multiply(*as<ir::Mma>(stmt), stmt->span, warp);
+}
+
+namespace {
+
+// Element `item` of a region of one axis that is not 1, its last.
+Indices item_of(const Evaluator& in, const ir::Region& region, int64_t item) {
+  Indices at = in.integers(region.start);
+  at.back() += item;
+  return at;
+}
+
+}  // namespace
+
+void Block::load(const ir::LoadMatrix& n, Span span, const Group& warp) const {
+  const int64_t word = 32 / n.row.buffer->type.bits;
+  for (Thread* thread : warp) {
+    const Evaluator in(session_, thread->scope);
+    const int64_t lane = thread->number % kWarp, row = lane / ir::kLanesOfRow, column = lane % ir::kLanesOfRow;
+    for (int64_t item = 0; item < n.count * word; ++item) {
+      const int64_t first = item / word * 8, element = column * word + item % word;
+      Indices from = warp[static_cast<size_t>(first + (n.transposed ? element : row))]->row;
+      from.back() += n.transposed ? row : element;
+      in.write(n.registers.buffer, item_of(in, n.registers, item), in.read(n.row.buffer, from, span), span);
+    }
+  }
+}
+
+void Block::multiply(const ir::Mma& n, Span span, const Group& warp) const {
+  const ir::DType c = n.c.buffer->type, type = c.is_float() ? ir::kFloat32 : ir::kInt32;
+  const int64_t word = 32 / n.a.buffer->type.bits, depth = 2 * n.a.extent.back();
+  const auto operand = [&](int64_t lane, const ir::Region& region, int64_t item) {
+    const Evaluator in(session_, warp[static_cast<size_t>(lane)]->scope);
+    return in.read(region.buffer, item_of(in, region, item), span).cast(type);
+  };
+  for (Thread* thread : warp) {
+    const Evaluator in(session_, thread->scope);
+    const int64_t lane = thread->number % kWarp, row = lane / ir::kLanesOfRow, pair = lane % ir::kLanesOfRow;
+    for (int64_t item = 0; item < ir::kItemsOfC; ++item) {
+      const Indices at = item_of(in, n.c, item);
+      Element sum = in.read(n.c.buffer, at, span).cast(type);
+      for (int64_t k = 0; k < depth; ++k) {
+        const ir::OperandPlace of_a = ir::place_in_a(item / 2, k, word), of_b = ir::place_in_b(k, word);
+        const Element a = operand(row * ir::kLanesOfRow + of_a.lane_of_row, n.a, of_a.item);
+        const Element b = operand((2 * pair + item % 2) * ir::kLanesOfRow + of_b.lane_of_row, n.b, of_b.item);
+        sum = apply(ir::BinaryOp::add, sum, apply(ir::BinaryOp::mul, a, b));
+      }
+      in.write(n.c.buffer, at, sum.cast(c), span);
+    }
   }
 }
 

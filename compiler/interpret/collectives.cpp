@@ -117,7 +117,7 @@ CollectiveGroups collective_groups(Session& session, const ir::Kernel& kernel) {
 }
 
 bool is_collective(const ir::Stmt& stmt) {
-  if (as<ir::Sync>(stmt) || as<ir::AllReduce>(stmt) || as<ir::Shuffle>(stmt)) return true;
+  if (ir::needs_all_threads(*stmt)) return true;
   if (const auto* loop = as<ir::For>(stmt)) return loop->kind == ir::LoopKind::parallel;
   const bool moves = as<ir::Copy>(stmt) || as<ir::Fill>(stmt);
   return ir::is_tile_operator(*stmt) && !(moves && has_local_region(stmt));
@@ -128,7 +128,7 @@ ir::BufferSet thread_private_buffers(const ir::Kernel& kernel) {
   ir::walk(
       kernel.body,
       [&](const ir::Stmt& stmt) {
-        if (!is_collective(stmt) || as<ir::AllReduce>(stmt) || as<ir::Shuffle>(stmt)) return;
+        if (!is_collective(stmt) || ir::needs_all_threads(*stmt)) return;
         ir::each_effect(stmt, [&](const ir::Buffer& buffer, bool) { met.insert(ir::memory_of(buffer)); });
       },
       [](const ir::Expr&) {});

@@ -169,6 +169,10 @@ class Comparison {
     return a.op == b.op && same(a.value, b.value) && same(a.lane, b.lane) && a.width == b.width &&
            bind(a.result, b.result);
   }
+  bool same(const LoadMatrix& a, const LoadMatrix& b) {
+    return a.count == b.count && a.transposed == b.transposed && same(a.row, b.row) && same(a.registers, b.registers);
+  }
+  bool same(const Mma& a, const Mma& b) { return same(a.a, b.a) && same(a.b, b.b) && same(a.c, b.c); }
   bool same(const Concurrent::Role& a, const Concurrent::Role& b) {
     return a.threads == b.threads && body(a.body, b.body);
   }

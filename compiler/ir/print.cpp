@@ -398,6 +398,11 @@ void Printer::stmt(const Stmt& s) {
           [&](const Atomic& n) { line(atomic(n)); },
           [&](const AllReduce& n) { line(all_reduce(n)); },
           [&](const Shuffle& n) { line(shuffle(n)); },
+          [&](const LoadMatrix& n) {
+            line(fmt::format("load_matrix {} {} -> {}{}", n.count, region(n.row), region(n.registers),
+                             n.transposed ? " transposed" : ""));
+          },
+          [&](const Mma& n) { line(fmt::format("mma {}, {} -> {}", region(n.a), region(n.b), region(n.c))); },
           [&](const Barrier& n) { line(barrier(n)); },
           [&](const Async& n) {
             line(n.count == 0 ? fmt::format("async {}", to_string(n.op))

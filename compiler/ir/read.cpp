@@ -49,6 +49,8 @@ class Reader : public ExprReader {
   Result<StmtNode::Node> all_reduce();
   Result<StmtNode::Node> sync();
   Result<StmtNode::Node> shuffle();
+  Result<StmtNode::Node> load_matrix();
+  Result<StmtNode::Node> mma();
   Result<StmtNode::Node> barrier();
   Result<StmtNode::Node> concurrent();
   Result<StmtNode::Node> check();
@@ -226,15 +228,26 @@ Result<StmtNode::Node> Reader::node() {
     Result<StmtNode::Node> (Reader::*read)();
   };
   static constexpr Keyword kKeywords[] = {
-      {"while", &Reader::while_loop}, {"if", &Reader::branch},
-      {"let", &Reader::let},          {"copy", &Reader::copy},
-      {"fill", &Reader::fill},        {"gemm", &Reader::gemm},
-      {"reduce", &Reader::reduce},    {"scan", &Reader::scan},
-      {"atomic", &Reader::atomic},    {"all_reduce", &Reader::all_reduce},
-      {"on", &Reader::barrier},       {"async", &Reader::async},
-      {"roles", &Reader::roles},      {"extern", &Reader::extern_call},
-      {"shuffle", &Reader::shuffle},  {"concurrent", &Reader::concurrent},
-      {"check", &Reader::check},      {"print", &Reader::print},
+      {"while", &Reader::while_loop},
+      {"if", &Reader::branch},
+      {"let", &Reader::let},
+      {"copy", &Reader::copy},
+      {"fill", &Reader::fill},
+      {"gemm", &Reader::gemm},
+      {"reduce", &Reader::reduce},
+      {"scan", &Reader::scan},
+      {"atomic", &Reader::atomic},
+      {"all_reduce", &Reader::all_reduce},
+      {"on", &Reader::barrier},
+      {"async", &Reader::async},
+      {"roles", &Reader::roles},
+      {"extern", &Reader::extern_call},
+      {"shuffle", &Reader::shuffle},
+      {"concurrent", &Reader::concurrent},
+      {"check", &Reader::check},
+      {"print", &Reader::print},
+      {"load_matrix", &Reader::load_matrix},
+      {"mma", &Reader::mma},
   };
   for (const Keyword& keyword : kKeywords) {
     if (accept(keyword.word)) return (this->*keyword.read)();
@@ -438,6 +451,26 @@ Result<StmtNode::Node> Reader::shuffle() {
   s.result = make_var(std::string(name.text), type);
   TRY(declare(name, s.result));
   return StmtNode::Node(std::move(s));
+}
+
+Result<StmtNode::Node> Reader::load_matrix() {
+  LoadMatrix n;
+  n.count = TRY(integer());
+  n.row = TRY(region());
+  TRY(expect("->"));
+  n.registers = TRY(region());
+  n.transposed = accept("transposed");
+  return StmtNode::Node(std::move(n));
+}
+
+Result<StmtNode::Node> Reader::mma() {
+  Mma n;
+  n.a = TRY(region());
+  TRY(expect(","));
+  n.b = TRY(region());
+  TRY(expect("->"));
+  n.c = TRY(region());
+  return StmtNode::Node(std::move(n));
 }
 
 Result<StmtNode::Node> Reader::sync() {

@@ -310,6 +310,37 @@ std::string shuffle_types(const Stmt& s, const Surroundings&) {
                      to_string(n->result->type));
 }
 
+// Of a region along its last axis; 0 if it has more.
+int64_t elements(const Region& region) {
+  const bool is_line = std::all_of(region.extent.begin(), region.extent.end() - 1, [](int64_t n) { return n == 1; });
+  return is_line ? region.extent.back() : 0;
+}
+
+std::string matrix_loads(const Stmt& s, const Surroundings&) {
+  const auto* n = as<LoadMatrix>(s);
+  if (!n) return {};
+  const BufferData &from = *n->row.buffer, &to = *n->registers.buffer;
+  const bool count = n->count == 1 || n->count == 2 || n->count == 4;
+  const bool sizes = elements(n->row) * from.type.bits == 128 && elements(n->registers) * to.type.bits == 32 * n->count;
+  const bool types = from.type == to.type && from.type.bits >= 8 && (!n->transposed || from.type.bits == 16);
+  if (count && sizes && types && from.scope == Scope::shared) return {};
+  return fmt::format("{} matrices, of {} elements of {} a row, into {} elements of {}", n->count, elements(n->row),
+                     to_string(from.type), elements(n->registers), to_string(to.type));
+}
+
+std::string mma_operands(const Stmt& s, const Surroundings&) {
+  const auto* n = as<Mma>(s);
+  if (!n) return {};
+  const DType a = n->a.buffer->type, b = n->b.buffer->type, c = n->c.buffer->type;
+  const int64_t k = 2 * elements(n->a), row_bits = k * a.bits;
+  const bool sizes = (row_bits == 256 || row_bits == 128) && 4 * elements(n->b) == k && elements(n->c) == 4;
+  const bool types = a.bits == b.bits && a.bits >= 8 && a.bits <= 32 && a.is_float() == b.is_float() &&
+                     a.is_float() == c.is_float() && c.bits <= 32;
+  if (sizes && types) return {};
+  return fmt::format("an mma of {} elements of {} and {} of {} into {} of {}", elements(n->a), to_string(a),
+                     elements(n->b), to_string(b), elements(n->c), to_string(c));
+}
+
 std::string condition_checked(const Stmt& s, const Surroundings&) {
   const auto* n = as<Check>(s);
   return !n || n->condition->type.is_bool() ? "" : fmt::format("a check of {}", to_string(n->condition->type));
@@ -367,7 +398,7 @@ std::string tile_operator_place(const Stmt& s, const Surroundings& around) {
   if (is_tile_operator(*s)) return "a tile operator inside a parallel loop";
   const auto* barrier = as<Barrier>(s);
   const bool waits = barrier && barrier->op == BarrierOp::wait;
-  return waits || as<Sync>(s) || as<AllReduce>(s) || as<Shuffle>(s) ? "a barrier inside a parallel loop" : "";
+  return waits || needs_all_threads(*s) ? "a barrier inside a parallel loop" : "";
 }
 
 }  // namespace
@@ -403,6 +434,10 @@ const std::vector<Rule>& rules_of_statements() {
        all_reduce_axes},
       {"shuffle_types", "a shuffle gives its value's type; its width is a power of two up to 32", nullptr,
        shuffle_types},
+      {"matrix_loads", "a matrix load takes rows of 16 bytes of shared memory, four bytes a matrix for each thread",
+       nullptr, matrix_loads},
+      {"mma_operands", "an mma multiplies numbers of one size, rows of 16 or 32 bytes, into four sums a thread",
+       nullptr, mma_operands},
       {"condition_checked", "what is checked is a bool", nullptr, condition_checked},
       {"concurrent_roles", "concurrent roles have threads, and stand outside loops", nullptr, concurrent_roles},
       {"loop_vars", "a loop has one variable an extent, and more than one only if parallel", nullptr, loop_vars},

@@ -35,7 +35,7 @@ constexpr std::array kSuffixes{
     Suffix{"i4", kInt4},           Suffix{"u4", kUInt4},          Suffix{"f4e2m1", kFloat4E2M1},
     Suffix{"tf32", kTensorFloat32}};
 
-constexpr std::array<std::string_view, 72> kKeywords{"program",
+constexpr std::array<std::string_view, 75> kKeywords{"program",
                                                      "kernel",
                                                      "in",
                                                      "threads",
@@ -99,6 +99,9 @@ constexpr std::array<std::string_view, 72> kKeywords{"program",
                                                      "on",
                                                      "foreign",
                                                      "shuffle",
+                                                     "load_matrix",
+                                                     "mma",
+                                                     "transposed",
                                                      "concurrent",
                                                      "check",
                                                      "print",

@@ -177,6 +177,23 @@ struct Shuffle {
   Var result;  // visible in the following statements of its block
 };
 
+// `count` matrices for the 32 threads of a warp, of 8 rows of 16 bytes each (PTX ISA 9.7.15.5.15, "ldmatrix"). The
+// thread of lane l names row l % 8 of matrix l / 8; lanes from 8 * count on may name anything. Of matrix j it gets in
+// turn the four bytes (l % 4) of row l / 4; `transposed`, of elements of 16 bits: element l / 4 of the rows 2 (l % 4)
+// and 2 (l % 4) + 1. All threads of the warp must reach it.
+struct LoadMatrix {
+  int64_t count = 4;  // 1, 2 or 4
+  bool transposed = false;
+  Region row;        // 16 bytes of shared memory that start at a multiple of 16 bytes
+  Region registers;  // of the thread: four bytes for each matrix
+};
+// c += a · b of the 32 threads of a warp, with c 16 x 8, a 16 x k and b k x 8 (PTX ISA 9.7.15.5, "mma.sync", "matrix
+// fragments"): each thread names its own elements, as many of a as k / 2, k / 4 of b and 4 of c, in PTX's order
+// (matrix_operands.h). A row of a has 16 or 32 bytes. All threads of the warp must reach it.
+struct Mma {
+  Region a, b, c;
+};
+
 enum class BarrierOp : uint8_t {
   arrive,
   wait,           // until the phase of parity `operand` has completed
@@ -247,8 +264,9 @@ struct ExternCall {
 };
 
 struct StmtNode {
-  using Node = std::variant<For, While, If, Let, Store, Break, Continue, Block, Sync, Copy, Fill, Gemm, Reduce, Scan,
-                            Atomic, AllReduce, Shuffle, Barrier, Async, Roles, Concurrent, Check, Print, ExternCall>;
+  using Node =
+      std::variant<For, While, If, Let, Store, Break, Continue, Block, Sync, Copy, Fill, Gemm, Reduce, Scan, Atomic,
+                   AllReduce, Shuffle, LoadMatrix, Mma, Barrier, Async, Roles, Concurrent, Check, Print, ExternCall>;
   Node node;
   Span span;
 };

@@ -56,6 +56,8 @@ class Completeness {
             },
             [&](const AllReduce& n) { return has(n.value) && has(n.condition) && has(n.identity) && has(n.result); },
             [&](const Shuffle& n) { return has(n.value) && has(n.lane) && has(n.result); },
+            [&](const LoadMatrix& n) { return has(n.row) && has(n.registers); },
+            [&](const Mma& n) { return has(n.a) && has(n.b) && has(n.c); },
             [&](const Barrier& n) {
               const bool alone = n.op == BarrierOp::arrive || n.op == BarrierOp::arrive_copied;
               return has(n.barrier) && (alone ? !n.operand : has(n.operand));
@@ -197,6 +199,8 @@ class Verifier {
                      visit(n.value), visit(n.lane);
                      around_.vars.insert(n.result.get());
                    },
+                   [&](const LoadMatrix& n) { visit(n.row.start), visit(n.registers.start); },
+                   [&](const Mma& n) { visit(n.a.start), visit(n.b.start), visit(n.c.start); },
                    [&](const Barrier& n) {
                      visit(n.barrier.start);
                      if (n.operand) visit(n.operand);

@@ -60,6 +60,8 @@ class Walker {
                      visit(n.result.start);
                    },
                    [&](const Shuffle& n) { visit(n.value), visit(n.lane); },
+                   [&](const LoadMatrix& n) { visit(n.row.start), visit(n.registers.start); },
+                   [&](const Mma& n) { visit(n.a.start), visit(n.b.start), visit(n.c.start); },
                    [&](const Barrier& n) {
                      visit(n.barrier.start);
                      if (n.operand) visit(n.operand);
@@ -152,6 +154,23 @@ bool is_tile_operator(const StmtNode& stmt) {
                     stmt.node);
 }
 
+bool is_warp_operation(const StmtNode& stmt) {
+  return std::visit(overloaded{
+                        [](const Shuffle&) { return true; },
+                        [](const LoadMatrix&) { return true; },
+                        [](const Mma&) { return true; },
+                        [](const Sync& n) { return n.scope == SyncScope::warp; },
+                        [](const AllReduce& n) { return n.lanes > 0; },
+                        [](const auto&) { return false; },
+                    },
+                    stmt.node);
+}
+
+bool needs_all_threads(const StmtNode& stmt) {
+  return is_warp_operation(stmt) || std::holds_alternative<Sync>(stmt.node) ||
+         std::holds_alternative<AllReduce>(stmt.node);
+}
+
 Var bound_variable(const StmtNode& stmt) {
   if (const auto* n = std::get_if<Let>(&stmt.node)) return n->var;
   if (const auto* n = std::get_if<Atomic>(&stmt.node)) return n->previous;
@@ -192,6 +211,12 @@ Accesses region_accesses(const Stmt& stmt) {
                         },
                         [](const AllReduce& n) {
                           return Accesses{{}, {&n.result}};
+                        },
+                        [](const LoadMatrix& n) {
+                          return Accesses{{&n.row}, {&n.registers}};
+                        },
+                        [](const Mma& n) {
+                          return Accesses{{&n.a, &n.b, &n.c}, {&n.c}};
                         },
                         [](const Barrier& n) {
                           return Accesses{{&n.barrier}, {&n.barrier}};
@@ -364,6 +389,17 @@ Stmt Rewriter::rewrite_children(const Stmt& stmt) {
                         [&](Shuffle n) {
                           bool changed = replace(n.value, rewrite(n.value));
                           changed |= replace(n.lane, rewrite(n.lane));
+                          return rebuilt(std::move(n), changed);
+                        },
+                        [&](LoadMatrix n) {
+                          bool changed = replace(n.row, rewrite_region(n.row));
+                          changed |= replace(n.registers, rewrite_region(n.registers));
+                          return rebuilt(std::move(n), changed);
+                        },
+                        [&](Mma n) {
+                          bool changed = replace(n.a, rewrite_region(n.a));
+                          changed |= replace(n.b, rewrite_region(n.b));
+                          changed |= replace(n.c, rewrite_region(n.c));
                           return rebuilt(std::move(n), changed);
                         },
                         [&](Barrier n) {

@@ -29,6 +29,10 @@ const T* as(const Expr& expr) {
 
 // Works on whole tiles, all threads of the block together: copy, fill, gemm, reduce, scan.
 bool is_tile_operator(const StmtNode& stmt);
+// Whether the threads of a warp do it together.
+bool is_warp_operation(const StmtNode& stmt);
+// Whether it waits for other threads, those of the block or of the warp: barriers, reductions, what warps do together.
+bool needs_all_threads(const StmtNode& stmt);
 // The variable that the statement binds for those after it: of a let, an atomic's previous value, what a shuffle or a
 // foreign function gives; else null.
 Var bound_variable(const StmtNode& stmt);

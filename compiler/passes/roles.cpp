@@ -27,18 +27,11 @@ bool is_block_work(const Stmt& s) {
   return is_tile_operator(*s) || (loop && loop->kind == LoopKind::parallel);
 }
 
-// The threads of a warp do this together.
-bool is_warp_work(const Stmt& s) {
-  const auto* sync = as<Sync>(s);
-  const auto* reduce = as<AllReduce>(s);
-  return as<Shuffle>(s) || (sync && sync->scope == SyncScope::warp) || (reduce && reduce->lanes > 0);
-}
-
 // Some threads of a block may do this, and others not: unlike barriers and reductions of the whole block.
 bool is_work_of_some(const Stmt& s) {
   const auto* sync = as<Sync>(s);
   const auto* barrier = as<Barrier>(s);
-  return is_block_work(s) || is_warp_work(s) || (sync && sync->threads != 0) ||
+  return is_block_work(s) || is_warp_operation(*s) || (sync && sync->threads != 0) ||
          (barrier && barrier->op == BarrierOp::wait);
 }
 
@@ -393,7 +386,7 @@ class Checker {
     walk(
         kernel_.body,
         [&](const Stmt& s) {
-          if (status.ok() && is_warp_work(s)) status = check_warps(s);
+          if (status.ok() && is_warp_operation(*s)) status = check_warps(s);
           const auto* reduce = as<AllReduce>(s);
           if (status.ok() && reduce && reduce->lanes == 0)
             status = unsupported(s->span, "the threads of a block of several roles are reduced together",

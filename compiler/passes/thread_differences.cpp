@@ -54,6 +54,8 @@ ThreadDifferences::ThreadDifferences(const Kernel& kernel) {
         if (as<Shuffle>(s) || as<ExternCall>(s)) vars_.insert(bound_variable(*s).get());
         if (const auto* n = as<AllReduce>(s); n && gives_different(*n, kernel))
           buffers_.insert(memory_of(n->result.buffer));
+        if (as<LoadMatrix>(s) || as<Mma>(s))
+          for (const Region* region : region_accesses(s).writes) buffers_.insert(memory_of(region->buffer));
       },
       [](const Expr&) {});
   do {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "compiler/ir/matrix_operands.h"
 #include "compiler/ir/visit.h"
 #include "compiler/passes/roles.h"
 
@@ -47,6 +48,8 @@ class Lowering : public Rewriter {
   Stmt rewrite(const Stmt& s) override {
     if (const auto* n = as<AllReduce>(s)) return n->lanes > 0 ? of_warp(*n, s->span) : lowered(*n, s->span);
     if (const auto* n = as<Shuffle>(s)) return lowered(*n, s->span);
+    if (const auto* n = as<LoadMatrix>(s)) return lowered(*n, s->span);
+    if (const auto* n = as<Mma>(s)) return lowered(*n, s->span);
     if (const auto* n = as<Block>(s)) return flattened(*n, s);
     return rewrite_children(s);
   }
@@ -120,6 +123,90 @@ class Lowering : public Rewriter {
       valid = binary(BinaryOp::logical_and, valid, binary(BinaryOp::lt, other, number(own.extent)));
     const bool always = n.op == ShuffleOp::from && own.extent % kWarp == 0;
     return always ? other : select(valid, other, own.index);
+  }
+
+  // An element of a region of one axis that is not 1, its last.
+  static std::vector<Expr> item_of(const Region& region, const Expr& item) {
+    std::vector<Expr> at = region.start;
+    at.back() = binary(BinaryOp::add, at.back(), cast(item, at.back()->type));
+    return at;
+  }
+  struct Lane {
+    Expr first, row, column;  // the warp's first thread; of the lane among the eight rows, and the four in a row
+  };
+  static Lane lane_of(const Expr& thread) {
+    const Expr lane = binary(BinaryOp::floor_mod, thread, int_imm(kWarp)), four = int_imm(kLanesOfRow);
+    return {binary(BinaryOp::sub, thread, lane), binary(BinaryOp::floor_div, lane, four),
+            binary(BinaryOp::floor_mod, lane, four)};
+  }
+  static Stmt repeat(const Var& var, int64_t count, Stmt body) {
+    return make_stmt(For{LoopKind::serial, {var}, {int_imm(count)}, 0, body}, body->span);
+  }
+
+  // Every thread writes where its row starts; others read there.
+  Stmt lowered(const LoadMatrix& n, Span span) {
+    const Place own = thread();
+    const Lane lane = lane_of(own.index);
+    const int64_t word = 32 / n.row.buffer->type.bits;
+    const size_t rank = n.row.start.size();
+    const Buffer starts = tile("rows", kInt64, {int64_t(rank), own.extent}, span);
+    Block result;
+    for (size_t axis = 0; axis < rank; ++axis)
+      result.body.push_back(
+          make_stmt(Store{starts, {int_imm(int64_t(axis)), own.index}, cast(n.row.start[axis], kInt64)}, span));
+    result.body.push_back(sync(span));
+    const Var var = make_var("item", kInt32);
+    const Expr item = var_ref(var), width = int_imm(word);
+    const Expr element =
+        binary(BinaryOp::add, binary(BinaryOp::mul, lane.column, width), binary(BinaryOp::floor_mod, item, width));
+    const Expr matrix = binary(BinaryOp::mul, binary(BinaryOp::floor_div, item, width), int_imm(8));
+    const Expr source =
+        binary(BinaryOp::add, binary(BinaryOp::add, lane.first, matrix), n.transposed ? element : lane.row);
+    std::vector<Expr> from;
+    for (size_t axis = 0; axis < rank; ++axis)
+      from.push_back(cast(load(starts, {int_imm(int64_t(axis)), source}, span), n.row.start[axis]->type));
+    from.back() = binary(BinaryOp::add, from.back(), cast(n.transposed ? lane.row : element, from.back()->type));
+    const Stmt take = make_stmt(
+        Store{n.registers.buffer, item_of(n.registers, item), load(n.row.buffer, std::move(from), span)}, span);
+    result.body.push_back(repeat(var, n.count * word, make_stmt(Block{{take}}, span)));
+    result.body.push_back(sync(span));
+    return make_stmt(std::move(result), span);
+  }
+
+  // Every thread writes what it holds of the operands, and sums up its four elements.
+  Stmt lowered(const Mma& n, Span span) {
+    const Place own = thread();
+    const Lane lane = lane_of(own.index);
+    const DType c = n.c.buffer->type, type = c.is_float() ? kFloat32 : kInt32;
+    const int64_t word = 32 / n.a.buffer->type.bits, depth = 2 * n.a.extent.back();
+    Block result;
+    const auto shared = [&](const char* name, const Region& region) {
+      const Buffer all = tile(name, type, {own.extent, region.extent.back()}, span);
+      const Var var = make_var("item", kInt32);
+      const Expr value = cast(load(region.buffer, item_of(region, var_ref(var)), span), type);
+      const Stmt give = make_stmt(Store{all, {own.index, var_ref(var)}, value}, span);
+      result.body.push_back(repeat(var, region.extent.back(), make_stmt(Block{{give}}, span)));
+      return all;
+    };
+    const Buffer all_a = shared("of_a", n.a), all_b = shared("of_b", n.b);
+    result.body.push_back(sync(span));
+    const auto from = [&](const Expr& row, const OperandPlace& place) -> std::vector<Expr> {
+      const Expr first = binary(BinaryOp::add, lane.first, binary(BinaryOp::mul, row, int_imm(kLanesOfRow)));
+      return {binary(BinaryOp::add, first, int_imm(place.lane_of_row)), int_imm(place.item)};
+    };
+    for (int64_t item = 0; item < kItemsOfC; ++item) {
+      const std::vector<Expr> at = item_of(n.c, int_imm(item));
+      const Expr column = binary(BinaryOp::add, binary(BinaryOp::mul, lane.column, int_imm(2)), int_imm(item % 2));
+      Expr sum = cast(load(n.c.buffer, at, span), type);
+      for (int64_t k = 0; k < depth; ++k) {
+        const Expr a = load(all_a, from(lane.row, place_in_a(item / 2, k, word)), span);
+        const Expr b = load(all_b, from(column, place_in_b(k, word)), span);
+        sum = binary(BinaryOp::add, sum, binary(BinaryOp::mul, a, b));
+      }
+      result.body.push_back(make_stmt(Store{n.c.buffer, at, cast(sum, c)}, span));
+    }
+    result.body.push_back(sync(span));
+    return make_stmt(std::move(result), span);
   }
 
   // The first lane adds up for all.

@@ -73,7 +73,8 @@ class Uses {
     if (is_collective(s)) return collective(s, apart);
     if (const auto* n = as<Store>(s)) store(s, *n, apart);
     if (const auto* n = as<Atomic>(s)) update_atomically(*n, apart);
-    if (const auto* n = as<AllReduce>(s)) update(*n->result.buffer);
+    if (as<AllReduce>(s) || as<LoadMatrix>(s) || as<Mma>(s))
+      for (const Region* region : region_accesses(s).writes) update(*region->buffer);
     apart |= differences_.divides(s);
     for (const Stmt& child : bodies(s)) visit(child, apart);
   }

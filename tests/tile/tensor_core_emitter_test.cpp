@@ -8,8 +8,8 @@ constexpr const char* kProduct = R"(
 from tilelang.cuda.intrinsics.macro.mma_macro_generator import TensorCoreIntrinEmitter
 
 @tilelang.jit(out_idx=[-1])
-def product(M, N, K, a_type, c_type, b_transposed=True, warps=(2, 1), is_m_first=False):
-    tile_m, tile_n, chunk = 32, 16, 32
+def product(M, N, K, a_type, c_type, b_transposed=True, warps=(2, 1), is_m_first=False, tile_n=16):
+    tile_m, chunk = 32, 32
     emitter = TensorCoreIntrinEmitter(
         a_dtype=a_type, b_dtype=a_type, accum_dtype=c_type, a_transposed=False, b_transposed=b_transposed,
         block_row_warps=warps[0], block_col_warps=warps[1], warp_row_tiles=tile_m, warp_col_tiles=tile_n,
@@ -23,7 +23,7 @@ def product(M, N, K, a_type, c_type, b_transposed=True, warps=(2, 1), is_m_first
         with T.Kernel(N // block_n, M // block_m, threads=32 * warps[0] * warps[1]) as (bx, by):
             A_shared = T.alloc_shared((block_m, chunk), a_type)
             B_shared = T.alloc_shared(b_tile, a_type)
-            C_shared = T.alloc_shared((block_m // 16, block_n // 16, 16, 16), c_type)
+            C_shared = T.alloc_shared((block_m // 16, block_n // emitter.n_dim, 16, emitter.n_dim), c_type)
             A_local = T.alloc_local((emitter.warp_rows * emitter.local_size_a,), a_type)
             B_local = T.alloc_local((emitter.warp_cols * emitter.local_size_b,), a_type)
             C_local = T.alloc_local((emitter.warp_rows * emitter.warp_cols * emitter.local_size_out,), c_type)
@@ -40,7 +40,8 @@ def product(M, N, K, a_type, c_type, b_transposed=True, warps=(2, 1), is_m_first
                     emitter.mma(A_local, B_local, C_local)
             emitter.stmatrix(C_local, C_shared)
             for i, j in T.Parallel(block_m, block_n):
-                C[by * block_m + i, bx * block_n + j] = C_shared[i // 16, j // 16, i % 16, j % 16]
+                C[by * block_m + i, bx * block_n + j] = C_shared[
+                    i // 16, j // emitter.n_dim, i % 16, j % emitter.n_dim]
     return main
 )";
 
@@ -70,6 +71,17 @@ TEST_F(TensorCoreEmitter, HalfOperands) {
 
 TEST_F(TensorCoreEmitter, OperandsAsTheyLieAndSeveralWarpsAlongN) {
   expect_product("product(64, 32, 64, 'float16', 'float32', False, (1, 2), True)", ir::kFloat16, false, 1e-4);
+}
+
+TEST_F(TensorCoreEmitter, EightColumnsAWarp) {
+  expect_product("product(64, 32, 64, 'bfloat16', 'float32', False, (1, 1), False, 8)", ir::kBFloat16, false, 1e-4);
+}
+
+TEST_F(TensorCoreEmitter, WithoutAnInstructionIsToldAndRight) {
+  std::string printed;
+  interpreter_.set_print([&](const std::string& text) { printed += text; });
+  expect_product("product(64, 32, 64, 'int8', 'float32')", ir::kInt8, true, 0);
+  EXPECT_NE(printed.find("no tensor core multiplies int8 by int8 into float32"), std::string::npos) << printed;
 }
 
 TEST_F(TensorCoreEmitter, Bytes) { expect_product("product(64, 32, 64, 'int8', 'int32')", ir::kInt8, true, 0); }

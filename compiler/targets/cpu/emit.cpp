@@ -136,6 +136,8 @@ void emit(c::Context& context, const ir::Stmt& stmt) {
                  [&](const ir::Atomic& atomic) { emit_atomic(context, stmt, atomic); },
                  [](const ir::AllReduce&) {},  // thread_regions left none
                  [](const ir::Shuffle&) {},
+                 [](const ir::LoadMatrix&) {},
+                 [](const ir::Mma&) {},
                  [](const ir::Roles&) {},
                  [&](const ir::Barrier& barrier) { emit_barrier(context, barrier, stmt->span); },
                  [](const ir::Async&) {},  // nothing is under way

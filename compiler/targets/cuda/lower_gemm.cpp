@@ -2,6 +2,9 @@
 // that the instruction wants; one instruction an atom. Without a tensor-core instruction, multiply-adds.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <span>
+
 #include "compiler/ir/visit.h"
 #include "compiler/targets/cuda/split_precision_gemm.h"
 #include "compiler/targets/gpu/lower/vectors.h"
@@ -324,7 +327,46 @@ class GemmLowering {
   }
 };
 
+// As PTX spells the types of operands.
+constexpr std::pair<ir::DType, std::string_view> kOperands[] = {
+    {ir::kFloat16, "f16"}, {ir::kBFloat16, "bf16"}, {ir::kFloat32, "tf32"},    {ir::kTensorFloat32, "tf32"},
+    {ir::kInt8, "s8"},     {ir::kUInt8, "u8"},      {ir::kFloat8E4M3, "e4m3"}, {ir::kFloat8E5M2, "e5m2"},
+};
+
+// Whether a warp of this machine has an instruction for it. Integers and 8-bit floats of two types may be mixed.
+bool multiplies(ir::DType a, ir::DType b, ir::DType c, int64_t k, const Machine& machine) {
+  const auto name = [](ir::DType type) {
+    const auto* row =
+        std::find_if(std::begin(kOperands), std::end(kOperands), [&](const auto& r) { return r.first == type; });
+    return row == std::end(kOperands) ? std::string_view("none") : row->second;
+  };
+  const bool sums = c == (a.is_float() ? ir::kFloat32 : ir::kInt32) || (a == ir::kFloat16 && c == ir::kFloat16);
+  const bool pair = a == b || a.bits == 8;
+  const std::span<const layout::Atom> all = layout::atoms();
+  return sums && pair && std::any_of(all.begin(), all.end(), [&](const layout::Atom& atom) {
+           const auto takes = [&](ir::DType type) { return atom.operands.find(name(type)) != std::string_view::npos; };
+           return atom.threads == layout::kWarpSize && atom.m == 16 && atom.k == k && atom.operand_bits == a.bits &&
+                  atom.sm <= machine.compute_capability && takes(a) && takes(b);
+         });
+}
+
 }  // namespace
+
+void lower_matrix(Lowering& lowering, const Stmt& stmt, Stmts& out) {
+  if (const auto* load = ir::as<ir::LoadMatrix>(stmt)) {
+    const std::string name = fmt::format("ldmatrix{}<{}>", load->transposed ? "_transposed" : "", load->count);
+    return out.push_back(call(name, {load->registers, load->row}, stmt->span));
+  }
+  const ir::Mma& mma = *ir::as<ir::Mma>(stmt);
+  const ir::DType a = mma.a.buffer->type, b = mma.b.buffer->type, c = mma.c.buffer->type;
+  // Of a row of `a` each of four lanes holds as much, and of the row eight below.
+  const int64_t k = 2 * mma.a.extent.back();
+  if (!multiplies(a, b, c, k, lowering.inference.machine))
+    return lowering.fail(stmt->span, fmt::format("{} has no mma.sync of {} and {} into {} with rows of {}",
+                                                 lowering.inference.machine.target, ir::to_string(a), ir::to_string(b),
+                                                 ir::to_string(c), k));
+  out.push_back(call(fmt::format("mma_m16n8k{}", k), {mma.c, mma.a, mma.b}, stmt->span));
+}
 
 void lower_gemm(Lowering& lowering, const Stmt& stmt, Stmts& out) {
   const GemmPlan& plan = lowering.inference.gemms.at(stmt.get());

@@ -12,6 +12,10 @@ void lower_bulk_store(gpu::Lowering& lowering, const ir::Stmt& stmt, gpu::Loweri
 // Fences, and waits for copies and wgmma.
 void lower_async(gpu::Lowering& lowering, const ir::Stmt& stmt, gpu::Lowering::Stmts& out);
 
-inline constexpr gpu::TargetLowering kLowering{lower_gemm, lower_bulk_load, lower_bulk_store, lower_async};
+// ldmatrix, and mma of registers. @pre their buffers are in their places
+void lower_matrix(gpu::Lowering& lowering, const ir::Stmt& stmt, gpu::Lowering::Stmts& out);
+
+inline constexpr gpu::TargetLowering kLowering{lower_gemm, lower_bulk_load, lower_bulk_store, lower_async,
+                                               lower_matrix};
 
 }  // namespace tilepilot::targets::cuda

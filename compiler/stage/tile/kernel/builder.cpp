@@ -279,9 +279,7 @@ Status ProgramBuilder::check_place(const ir::StmtNode& stmt) const {
                       "it already works on the whole tile: put it before or after the loop, or use `T.serial`");
   auto* barrier = std::get_if<ir::Barrier>(&stmt.node);
   const bool waits = barrier && barrier->op == ir::BarrierOp::wait;
-  if (shared_out &&
-      (waits || std::holds_alternative<ir::Sync>(stmt.node) || std::holds_alternative<ir::AllReduce>(stmt.node) ||
-       std::holds_alternative<ir::Shuffle>(stmt.node)))
+  if (shared_out && (waits || ir::needs_all_threads(stmt)))
     return make_error(DiagnosticKind::unsupported_tile_feature, stmt.span,
                       "a barrier inside a parallel or vectorized loop",
                       "not every thread runs each iteration: put it before or after the loop");

@@ -33,6 +33,7 @@ constexpr LanguageSection kSections[] = {
     {"Predicates of tiles", predicate_functions},
     {"Threads", thread_functions},
     {"Warps", warp_functions},
+    {"Tensor cores of a warp", matrix_functions},
     {"Printing and checking", debug_functions},
     {"Rearranging tiles", rearranging_functions},
     {"Atomics", atomic_functions},

@@ -37,6 +37,7 @@ void add_operands(const ir::Kernel& kernel, const Inference& inference, TileSet&
       [&](const Stmt& part) {
         const auto* gemm = ir::as<ir::Gemm>(part);
         if (gemm && inference.gemms.at(part.get()).atom) tiles.insert({gemm->a.buffer.get(), gemm->b.buffer.get()});
+        if (const auto* load = ir::as<ir::LoadMatrix>(part)) tiles.insert(load->row.buffer.get());
       },
       [](const Expr&) {});
 }

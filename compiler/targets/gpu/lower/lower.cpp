@@ -355,6 +355,7 @@ class Lowerer {
   void lower_leaf(const Stmt& stmt, Stmts& out) {
     if (const auto* reduce = ir::as<ir::AllReduce>(stmt)) return lower_all_reduce(*reduce, stmt->span, out);
     const Stmt leaf = placed(stmt);
+    if (ir::as<ir::LoadMatrix>(stmt) || ir::as<ir::Mma>(stmt)) return target_.matrix(lowering_, leaf, out);
     if (!is_once(stmt)) return out.push_back(leaf);
     if (const auto* atomic = ir::as<ir::Atomic>(leaf); atomic && atomic->previous)
       return lower_shared_result(*atomic, stmt->span, out);

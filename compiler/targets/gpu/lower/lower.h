@@ -111,7 +111,8 @@ struct TargetLowering {
   using Lower = void(Lowering& lowering, const ir::Stmt& stmt, Lowering::Stmts& out);
   Lower* gemm = nullptr;
   Lower *bulk_load = nullptr, *bulk_store = nullptr;
-  Lower* async = nullptr;  // fences, and waits for copies and wgmma
+  Lower* async = nullptr;   // fences, and waits for copies and wgmma
+  Lower* matrix = nullptr;  // loads of matrices and products by warps, in their places
 };
 // @pre no conflicts; barriers are placed
 Result<LoweredKernel> lower(const PlannedKernel& planned, const TargetLowering& target);

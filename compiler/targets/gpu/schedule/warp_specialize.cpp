@@ -44,10 +44,9 @@ constexpr int64_t kFilledByFragments = 160, kSpilledByFragments = kMostRegisters
 // that take turns would wait for ever.
 bool stays_whole(const Stmt& stmt) {
   const auto* gemm = ir::as<ir::Gemm>(stmt);
-  return (gemm && gemm->asynchronous) || ir::as<ir::While>(stmt) || ir::as<ir::Sync>(stmt) ||
-         ir::as<ir::AllReduce>(stmt) || ir::as<ir::Shuffle>(stmt) || ir::as<ir::Barrier>(stmt) ||
-         ir::as<ir::Async>(stmt) || ir::as<ir::Roles>(stmt) || ir::as<ir::Concurrent>(stmt) ||
-         ir::as<ir::ExternCall>(stmt);
+  return (gemm && gemm->asynchronous) || ir::as<ir::While>(stmt) || ir::needs_all_threads(*stmt) ||
+         ir::as<ir::Barrier>(stmt) || ir::as<ir::Async>(stmt) || ir::as<ir::Roles>(stmt) ||
+         ir::as<ir::Concurrent>(stmt) || ir::as<ir::ExternCall>(stmt);
 }
 
 // Whether it leaves the loop around it, or goes on with it, and does nothing else.
