@@ -56,6 +56,25 @@ TEST(ThreadSync, NotForAThreadsOwnElements) {
 )");
 }
 
+// Rows and columns to which loops add multiples of what threads have between them, as operands of tensor cores lie.
+TEST(ThreadSync, NotForElementsThatLoopsSetApart) {
+  expect_stays(R"(    unrolled run in 4 {
+      let row: int32 = tx % 32 // 8 // 2 + run % 2 * 2
+      let column: int32 = tx % 16 * 2 + run // 2 * 32 + tx // 32
+      t[row, column] = x[tx]
+    }
+)");
+}
+
+TEST(ThreadSync, ForElementsThatLoopsBringTogether) {
+  const std::string one_more = R"(    unrolled run in 4 {
+      let row: int32 = tx % 32 // 8 // 2 + run % 2
+      let column: int32 = tx % 16 * 2 + run // 2 * 32 + tx // 32
+      t[row, column] = x[tx]
+)";
+  expect_becomes(one_more + "    }\n", one_more + "      sync\n    }\n");
+}
+
 TEST(ThreadSync, NotForElementsThatOnlyOneThreadTouches) {
   expect_stays(R"(    if tx == 0 {
       s[0] = x[0]
