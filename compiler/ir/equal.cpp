@@ -72,8 +72,8 @@ class Comparison {
   }
   bool same(const Kernel& a, const Kernel& b) {
     return all(a.grid, b.grid) && bind(a.block_vars, b.block_vars) && a.threads == b.threads &&
-           a.cluster == b.cluster && bind(a.thread_vars, b.thread_vars) && bind(a.allocations, b.allocations) &&
-           body(a.body, b.body);
+           a.cluster == b.cluster && a.order == b.order && bind(a.thread_vars, b.thread_vars) &&
+           bind(a.allocations, b.allocations) && body(a.body, b.body);
   }
 
   bool same(const IntImm& a, const IntImm& b) { return a.value == b.value; }

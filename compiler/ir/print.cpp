@@ -440,7 +440,9 @@ void Printer::kernel(const Kernel& k) {
   const std::string blocks = loop_vars(k.block_vars);
   const std::string threads = k.thread_vars.empty() ? "" : loop_vars(k.thread_vars) + " in ";
   const std::string cluster = k.cluster.empty() ? "" : " cluster " + join(k.cluster);
-  line(fmt::format("kernel {} in {} threads {}{}{} {{", blocks, grid, threads, join(k.threads), cluster));
+  const std::string order =
+      k.order.panel == 0 ? "" : fmt::format(" panels {}{}", k.order.panel, k.order.of_columns ? " of_columns" : "");
+  line(fmt::format("kernel {} in {} threads {}{}{}{} {{", blocks, grid, threads, join(k.threads), cluster, order));
   ++depth_;
   for (const Buffer& b : k.allocations) line(fmt::format("{} {}", to_string(b->scope), declared_buffer(b)));
   --depth_;

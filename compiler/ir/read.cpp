@@ -169,6 +169,10 @@ Result<Kernel> Reader::kernel() {
   if (accept("cluster")) do {
       k.cluster.push_back(TRY(integer()));
     } while (accept(","));
+  if (accept("panels")) {
+    k.order.panel = TRY(integer());
+    k.order.of_columns = accept("of_columns");
+  }
   const size_t body_at = position();
   TRY(expect("{"));
   enter();

@@ -25,6 +25,10 @@ std::string threads(const Kernel& k, const Surroundings&) {
   return fmt::format("a kernel has [{}] threads", fmt::join(k.threads, ", "));
 }
 
+std::string block_order(const Kernel& k, const Surroundings&) {
+  return k.order.panel >= 0 ? "" : fmt::format("panels of {} blocks", k.order.panel);
+}
+
 std::string cluster(const Kernel& k, const Surroundings&) {
   const bool positive = std::all_of(k.cluster.begin(), k.cluster.end(), [](int64_t n) { return n > 0; });
   if (k.cluster.empty() || (positive && k.cluster.size() == k.grid.size())) return {};
@@ -250,6 +254,7 @@ std::string symbol_bound(const Program& p, const Surroundings&) {
 
 const std::vector<Rule>& rules_of_programs() {
   static const std::vector<Rule> rules{
+      {"block_order", "panels of blocks are 0 or more", nullptr, nullptr, block_order},
       {"cluster", "a cluster has an extent for each axis of the grid", nullptr, nullptr, cluster},
       {"threads", "a block has 1 to 3 thread extents, 1 to 1024 threads in all", nullptr, nullptr, threads},
       {"thread_vars", "a kernel has no thread variables or an integer for each thread extent", nullptr, nullptr,

@@ -276,14 +276,26 @@ Stmt make_stmt(T node, Span span) {
   return std::make_shared<StmtNode>(StmtNode{std::move(node), span});
 }
 
+// The order of blocks that a program asks for: panels of `panel` rows (axis 1 of the grid), each walked along axis 0;
+// of columns, the other way round. Targets on which it changes nothing say so.
+struct BlockOrder {
+  int64_t panel = 0;  // 0: nothing is asked for
+  bool of_columns = false;
+  Span span = {};
+  friend bool operator==(const BlockOrder& a, const BlockOrder& b) {
+    return a.panel == b.panel && a.of_columns == b.of_columns;
+  }
+};
+
 struct Kernel {
   std::vector<Var> block_vars;           // 1 to 3, blockIdx.x first
   std::vector<Expr> grid;                // as many extents; may use scalar and symbolic parameters
   std::vector<int64_t> threads = {128};  // 1 to 3 extents
   std::vector<int64_t> cluster = {};  // of blocks that run together, one extent an axis of the grid; none: each alone
-  std::vector<Var> thread_vars;       // threadIdx.x first; as many as `threads`, or none
-  std::vector<Buffer> allocations;    // every buffer of the body that is no parameter or workspace
-  Stmt body;                          // a Block
+  BlockOrder order = {};
+  std::vector<Var> thread_vars;     // threadIdx.x first; as many as `threads`, or none
+  std::vector<Buffer> allocations;  // every buffer of the body that is no parameter or workspace
+  Stmt body;                        // a Block
   Span span;
 };
 

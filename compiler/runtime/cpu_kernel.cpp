@@ -234,6 +234,7 @@ class CpuBackend : public KernelBackend {
 
   Result<std::shared_ptr<CompiledKernel>> compile(const ir::Program& program, DiagnosticList& warnings) override {
     TRY(targets::cpu::check_supported(program));
+    targets::cpu::announce_ignored(program, warnings);
     const ir::Program lowered = TRY(passes::run_pipeline(program));
     targets::cpu::GeneratedCode code = TRY(targets::cpu::generate(lowered));
     auto library = TRY(toolchain_.load(targets::cpu::prelude() + code.source, warnings));

@@ -8,6 +8,7 @@
 
 #include "compiler/runtime/arguments.h"
 #include "tests/cpu/kernel_fixture.h"
+#include "tests/cuda/interpreted.h"
 
 namespace tilepilot::testing {
 namespace {
@@ -115,17 +116,64 @@ TEST(Rasterisation, ThoseWithMostWorkComeLast) {
 }
 
 TEST(Rasterisation, OfProductsIsForGridsOfTwoAxesThatAreNotSmall) {
-  const auto changes = [](const std::string& columns, const std::string& rows) {
-    const ir::Kernel kernel = with_grid(columns, rows);
-    return targets::gpu::rasterised_for_gemm(kernel).block_vars != kernel.block_vars;
+  std::vector<targets::gpu::Decision> decisions;
+  const auto changed = [&](const ir::Kernel& kernel) {
+    return targets::gpu::rasterised(kernel, true, decisions).block_vars != kernel.block_vars;
   };
-  EXPECT_TRUE(changes("16", "40"));
-  EXPECT_TRUE(changes("m", "m"));
-  EXPECT_FALSE(changes("8", "40"));
-  EXPECT_FALSE(changes("40", "8"));
+  EXPECT_TRUE(changed(with_grid("16", "40")));
+  EXPECT_TRUE(changed(with_grid("m", "m")));
+  EXPECT_FALSE(changed(with_grid("8", "40")));
+  EXPECT_FALSE(changed(with_grid("40", "8")));
   ir::Kernel waiting = with_grid("m", "m");
   waiting.body = ir::make_stmt(ir::While{ir::bool_imm(false), waiting.body}, {});
-  EXPECT_EQ(targets::gpu::rasterised_for_gemm(waiting).block_vars, waiting.block_vars);
+  EXPECT_FALSE(changed(waiting));
+  EXPECT_THAT(decisions, ::testing::IsEmpty());
+}
+
+// `T.use_swizzle`: whatever the kernel does, and however small its grid is.
+TEST(Rasterisation, IsInThePanelsThatAProgramAsksFor) {
+  const auto names = named({5, 7}, targets::gpu::rasterisation_by_panels({3, false}));
+  EXPECT_THAT(std::vector(names.begin(), names.begin() + 4),
+              ElementsAre(ElementsAre(0, 0), ElementsAre(0, 1), ElementsAre(0, 2), ElementsAre(1, 0)));
+  EXPECT_THAT(names[15], ElementsAre(0, 3));
+  const auto columns = named({5, 7}, targets::gpu::rasterisation_by_panels({2, true}));
+  EXPECT_THAT(std::vector(columns.begin(), columns.begin() + 3),
+              ElementsAre(ElementsAre(0, 0), ElementsAre(1, 0), ElementsAre(0, 1)));
+
+  std::vector<targets::gpu::Decision> decisions;
+  ir::Kernel kernel = with_grid("5", "7");
+  EXPECT_EQ(targets::gpu::rasterised(kernel, false, decisions).block_vars, kernel.block_vars);
+  kernel.order.panel = 3;
+  EXPECT_NE(targets::gpu::rasterised(kernel, false, decisions).block_vars, kernel.block_vars);
+  kernel.cluster = {1, 1};
+  EXPECT_EQ(targets::gpu::rasterised(kernel, false, decisions).block_vars, kernel.block_vars);
+  ASSERT_EQ(decisions.size(), 2u);
+  EXPECT_EQ(decisions[0].chosen, "panels of 3 rows");
+  EXPECT_THAT(decisions[1].obstacles,
+              ElementsAre("not panels of 3 rows: the blocks of a cluster stand beside each other"));
+}
+
+// The values are right in every order, with a producer warpgroup and without one.
+TEST(Rasterisation, OfPanelsComputesTheSame) {
+  for (const char* panels : {"panels 2", "panels 3 of_columns"})
+    for (const char* threads : {"128", "256"}) {
+      const std::string text = R"(program product(a: float16[384, 64], b: float16[64, 256], o: float32[384, 256]) {
+  kernel bx, by in 4, 3 threads )" +
+                               std::string(threads) + " " + panels + R"( {
+    shared a_tile: float16[128, 16]
+    shared b_tile: float16[16, 64]
+    fragment sums: float32[128, 64]
+    fill sums = 0.0
+    pipelined k in 4 stages 2 {
+      copy a[by * 128 : +128, k * 16 : +16] -> a_tile
+      copy b[k * 16 : +16, bx * 64 : +64] -> b_tile
+      gemm sums += a_tile @ b_tile
+    }
+    copy sums -> o[by * 128 : +128, bx * 64 : +64]
+  }
+})";
+      EXPECT_THAT(expect_interpreted(text), ::testing::HasSubstr("band"));
+    }
 }
 
 }  // namespace

@@ -34,4 +34,11 @@ Status check_supported(const ir::Program& program) {
   return status;
 }
 
+void announce_ignored(const ir::Program& program, DiagnosticList& warnings) {
+  for (const ir::Kernel& kernel : program.kernels)
+    if (kernel.order.panel > 0)
+      warnings.add(
+          {DiagnosticKind::ignored_request, kernel.order.span, "`T.use_swizzle` has no effect on this target"});
+}
+
 }  // namespace tilepilot::targets::cpu

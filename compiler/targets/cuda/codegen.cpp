@@ -18,7 +18,6 @@
 #include "compiler/targets/gpu/lower/resources.h"
 #include "compiler/targets/gpu/lower/warp_roles.h"
 #include "compiler/targets/gpu/schedule/pipeline.h"
-#include "compiler/targets/gpu/schedule/rasterisation.h"
 
 namespace tilepilot::targets::cuda {
 
@@ -332,7 +331,7 @@ Result<GeneratedCode> generate(const ir::Program& given, Architecture architectu
       code.source += wgmma_function(product);
     }
     ir::Program one = program;
-    one.kernels = {lowered.wgmmas.empty() ? lowered.kernel : rasterised_for_gemm(lowered.kernel)};
+    one.kernels = {lowered.kernel};
     lowered.kernel = passes::simplify(one).kernels[0];
     lowered.kernel.body = hoist_loads(lowered.kernel.body);
     // ptxas has to know how many registers a thread begins with.

@@ -64,6 +64,8 @@ class ProgramBuilder {
   // The index of a thread in its block along an axis: a variable of the open kernel, or 0 past its thread extents.
   ir::Expr thread_index(size_t axis, Span span);
   const ir::Kernel& kernel() const { return kernel_; }
+  // The order of blocks that the kernel asks for.
+  void set_order(const ir::BlockOrder& order) { kernel_.order = order; }
   // The operation of each buffer of the program made by `T.alloc_reducer`.
   std::unordered_map<const ir::BufferData*, ir::AtomicOp>& reducers() { return reducers_; }
 

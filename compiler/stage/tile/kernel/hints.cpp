@@ -1,4 +1,6 @@
 // Requests that change speed on some targets and results on none: checked for their form, announced, then dropped.
+#include <fmt/format.h>
+
 #include "compiler/stage/tile/kernel/builder.h"
 #include "compiler/stage/tile/operators/tables.h"
 
@@ -7,6 +9,20 @@ namespace {
 
 Result<Value> accept(TileArguments&) { return Value(); }
 
+// T.use_swizzle(panel_size, order="row", enable=True)
+Result<Value> use_swizzle(TileArguments& arguments) {
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
+  ir::BlockOrder order{TRY(arguments.integer(0)), false, arguments.span()};
+  const std::string by = arguments.has(1) ? TRY(arguments.text(1)) : "row";
+  if (order.panel < 1 || (by != "row" && by != "col" && by != "column"))
+    return make_error(DiagnosticKind::value_error, arguments.span(),
+                      fmt::format("`T.use_swizzle` of {} {}", order.panel, by),
+                      "a panel has at least one row or column: `order` is \"row\" or \"col\"");
+  order.of_columns = by != "row";
+  if (TRY(arguments.flag_or(2, true))) builder.set_order(order);
+  return Value();
+}
+
 Result<Value> unchanged(TileArguments& arguments) { return arguments[0]; }
 
 }  // namespace
@@ -14,7 +30,10 @@ Result<Value> unchanged(TileArguments& arguments) { return arguments[0]; }
 const std::vector<TileFunction>& hint_functions() {
   constexpr Effect kHint = Effect::hint;
   static const std::vector<TileFunction> kFunctions = {
-      {"use_swizzle", "panel_size, order=, enable=", "a hint: order of blocks for cache locality", accept, kHint},
+      {"use_swizzle", "panel_size, order=, enable=",
+       "blocks run in panels of so many rows (or columns: `order=\"col\"`) of the grid, so that caches serve "
+       "neighbours",
+       use_swizzle},
       {"annotate_l2_hit_ratio", "l2_hit_ratio_map", "a hint: what to keep in the L2 cache", accept, kHint},
       {"annotate_min_blocks_per_sm", "n", "a hint: occupancy", accept, kHint},
       {"annotate_restrict_buffers", "*buffers", "a hint: buffers that do not overlap", accept, kHint},

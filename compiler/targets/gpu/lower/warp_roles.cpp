@@ -13,6 +13,7 @@
 #include "compiler/targets/gpu/layout/infer.h"
 #include "compiler/targets/gpu/layout/shared_layouts.h"
 #include "compiler/targets/gpu/lower/resources.h"
+#include "compiler/targets/gpu/schedule/rasterisation.h"
 #include "compiler/targets/gpu/schedule/second_stage.h"
 #include "compiler/targets/gpu/schedule/warp_specialize.h"
 #include "compiler/targets/gpu/shared/proxy_fences.h"
@@ -429,6 +430,7 @@ Result<LoweredKernel> lower_roles(const ir::Kernel& given, const Machine& machin
   if (auto specialized = specialized_roles(kernel, machine, target, obstacles)) return std::move(specialized->lowered);
   LoweredKernel lowered = TRY(TRY(roles_of(kernel, target)).run(machine));
   lowered.decisions.insert(lowered.decisions.begin(), obstacles.begin(), obstacles.end());
+  lowered.kernel = rasterised(lowered.kernel, !lowered.wgmmas.empty(), lowered.decisions);
   return lowered;
 }
 

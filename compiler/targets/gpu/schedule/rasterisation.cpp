@@ -1,5 +1,7 @@
 #include "compiler/targets/gpu/schedule/rasterisation.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "compiler/ir/search.h"
@@ -90,7 +92,12 @@ class Naming {
   }
 };
 
-bool may_wait(const Stmt& stmt) { return ir::as<ir::While>(stmt) || ir::as<ir::Atomic>(stmt); }
+// Whether a block may wait here for what another one does.
+bool may_wait(const Stmt& stmt) {
+  const auto* atomic = ir::as<ir::Atomic>(stmt);
+  const auto* sync = ir::as<ir::Sync>(stmt);
+  return ir::as<ir::While>(stmt) || (atomic && atomic->previous) || (sync && sync->scope == ir::SyncScope::grid);
+}
 
 }  // namespace
 
@@ -125,22 +132,57 @@ std::vector<Stmt> name_blocks_of_cluster(const ir::Kernel& kernel, const Rasteri
   return out;
 }
 
-ir::Kernel rasterised_for_gemm(const ir::Kernel& kernel) {
-  if (!kernel.cluster.empty()) return kernel;  // whose blocks stand beside each other
-  if (!kernel.thread_vars.empty() || kernel.block_vars.size() != 2 || ir::contains(kernel.body, may_wait))
-    return kernel;
-  const auto is_small = [](const Expr& extent) { return ir::constant_int(extent).value_or(kGemmBand) < kGemmBand; };
-  if (std::any_of(kernel.grid.begin(), kernel.grid.end(), is_small)) return kernel;
-  ir::Kernel result = kernel;
-  result.block_vars = {ir::make_var("column", ir::kInt32), ir::make_var("row", ir::kInt32)};
+namespace {
+
+// The kernel with its blocks in another order.
+ir::Kernel reordered(const ir::Kernel& kernel, const Rasterisation& order) {
+  static constexpr const char* kNames[] = {"column", "row", "layer"};
   const Span span = kernel.body->span;
-  const Expr number = ir::binary(
-      BinaryOp::add, ir::var_ref(result.block_vars[0]),
-      ir::binary(BinaryOp::mul, ir::var_ref(result.block_vars[1]), ir::cast(kernel.grid[0], ir::kInt32), span), span);
-  std::vector<Stmt> body = name_blocks(kernel, gemm_rasterisation(), number);
+  ir::Kernel result = kernel;
+  Expr number, blocks;  // how many there are before the next axis
+  for (size_t axis = 0; axis < kernel.grid.size(); ++axis) {
+    result.block_vars[axis] = ir::make_var(kNames[axis], ir::kInt32);
+    const Expr at = ir::var_ref(result.block_vars[axis]), extent = ir::cast(kernel.grid[axis], ir::kInt32);
+    number = number ? ir::binary(BinaryOp::add, number, ir::binary(BinaryOp::mul, at, blocks, span), span) : at;
+    blocks = blocks ? ir::binary(BinaryOp::mul, blocks, extent, span) : extent;
+  }
+  std::vector<Stmt> body = name_blocks(kernel, order, number);
   for (const Stmt& stmt : ir::statements(kernel.body)) body.push_back(stmt);
   result.body = ir::make_stmt(ir::Block{std::move(body)}, span);
   return result;
+}
+
+// Why the blocks of a kernel stay in the order of the grid; "" if they need not.
+std::string not_reordered(const ir::Kernel& kernel) {
+  if (!kernel.cluster.empty()) return "the blocks of a cluster stand beside each other";
+  if (kernel.grid.size() < 2) return "the grid has one axis";
+  return ir::contains(kernel.body, may_wait) ? "blocks may wait for each other" : "";
+}
+
+bool is_large(const ir::Kernel& kernel) {
+  return std::none_of(kernel.grid.begin(), kernel.grid.end(),
+                      [](const Expr& extent) { return ir::constant_int(extent).value_or(kGemmBand) < kGemmBand; });
+}
+
+}  // namespace
+
+Rasterisation rasterisation_by_panels(const ir::BlockOrder& order) {
+  return {{order.of_columns ? size_t{1} : size_t{0}}, order.panel};
+}
+
+Decision decision_of_panels(const ir::BlockOrder& order, const std::string& obstacle) {
+  const std::string panels = fmt::format("panels of {} {}", order.panel, order.of_columns ? "columns" : "rows");
+  if (obstacle.empty()) return {order.span, "order of blocks", panels, {}};
+  return {order.span, "order of blocks", "that of the grid", {fmt::format("not {}: {}", panels, obstacle)}};
+}
+
+ir::Kernel rasterised(const ir::Kernel& kernel, bool uses_wgmma, std::vector<Decision>& decisions) {
+  const std::string obstacle = not_reordered(kernel);
+  if (kernel.order.panel > 0) decisions.push_back(decision_of_panels(kernel.order, obstacle));
+  if (!obstacle.empty()) return kernel;
+  if (kernel.order.panel > 0) return reordered(kernel, rasterisation_by_panels(kernel.order));
+  const bool is_gemm = uses_wgmma && kernel.thread_vars.empty() && kernel.grid.size() == 2 && is_large(kernel);
+  return is_gemm ? reordered(kernel, gemm_rasterisation()) : kernel;
 }
 
 }  // namespace tilepilot::targets::gpu

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compiler/ir/stmt.h"
+#include "compiler/targets/gpu/facts/decisions.h"
 
 namespace tilepilot::targets::gpu {
 
@@ -19,6 +20,8 @@ struct Rasterisation {
 // Of GEMMs on a grid of two axes: bands of rows, each walked along columns. Blocks that run at the same time share
 // more rows of A and columns of B when they are a square of the grid rather than a few rows.
 Rasterisation gemm_rasterisation();
+// The order that a program asks for.
+Rasterisation rasterisation_by_panels(const ir::BlockOrder& order);
 // Of blocks whose work grows along these axes: those with more come last. Blocks that differ in other axes follow each
 // other, at most so many that what they read together may stay in the cache for the next ones.
 Rasterisation rasterisation_by_work(std::vector<size_t> axes);
@@ -32,8 +35,11 @@ std::vector<ir::Stmt> name_blocks(const ir::Kernel& kernel, const Rasterisation&
 std::vector<ir::Stmt> name_blocks_of_cluster(const ir::Kernel& kernel, const Rasterisation& order,
                                              const ir::Expr& number, const ir::Expr& rank);
 
-// The same GEMM kernel, rasterised; itself if its grid is small or not of two axes, if blocks are
-// in clusters, or a block may wait for another.
-ir::Kernel rasterised_for_gemm(const ir::Kernel& kernel);
+// What was decided about the order that a program asks for (`T.use_swizzle`).
+Decision decision_of_panels(const ir::BlockOrder& order, const std::string& obstacle);
+
+// The kernel with its blocks in the order that it asks for; a GEMM by wgmma on a large grid of two axes in bands of
+// rows. Itself if blocks are in clusters, or one may wait for another.
+ir::Kernel rasterised(const ir::Kernel& kernel, bool uses_wgmma, std::vector<Decision>& decisions);
 
 }  // namespace tilepilot::targets::gpu

@@ -186,9 +186,13 @@ class Specializer {
   }
 
   TileSchedule tile_schedule() const {
+    const ir::BlockOrder& asked = result_.kernel.order;
     const bool by_products = only_gemms_ && result_.kernel.grid.size() == 2;
-    const Rasterisation plain = by_products ? gemm_rasterisation() : Rasterisation{};
-    if (even_) return {true, true, plain};
+    const bool by_panels = asked.panel > 0 && result_.kernel.grid.size() > 1;
+    const Rasterisation plain = by_panels     ? rasterisation_by_panels(asked)
+                                : by_products ? gemm_rasterisation()
+                                              : Rasterisation{};
+    if (even_ || by_panels) return {even_, even_, plain};
     std::vector<size_t> axes = axes_of_work(result_.kernel);
     if (axes.empty()) return {false, false, plain};  // nobody knows which blocks have most
     return {true, false, rasterisation_by_work(std::move(axes))};
@@ -198,6 +202,7 @@ class Specializer {
     ir::Kernel& kernel = result_.kernel;
     const Span span = kernel.body->span;
     const TileSchedule schedule = tile_schedule();
+    const bool is_line = kernel.grid.size() == 1;
     const auto role = [&](const std::string& registers, const std::vector<Phases>& phases, const Stmts& body) {
       Stmts out{call(registers, {}, span)};
       for (const Phases& one : phases)
@@ -221,6 +226,9 @@ class Specializer {
     kernel.block_vars = {consumers_.block};
     if (consumers_.in_cluster > 1) kernel.cluster = {consumers_.in_cluster};
     result_.persistent = schedule.persistent;
+    if (kernel.order.panel > 0)
+      result_.decisions.push_back(decision_of_panels(kernel.order, is_line ? "the grid has one axis" : ""));
+    kernel.order = {};
   }
 
   // What each role does of a statement.
