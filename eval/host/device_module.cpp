@@ -5,6 +5,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "compiler/stage/python/objects/native.h"
+#include "eval/host/device_times.h"
 #include "eval/host/edge.h"
 #include "eval/torch/gpu.h"
 
@@ -68,6 +69,21 @@ Result<Value> elapsed_between(Interpreter&, CallArgs& args) {
   return guarded("elapsed_time", args.span, [&] { return Value(first->event.elapsedTime(second->event)); });
 }
 
+// What the GPU did while a function ran: pairs of a kernel's name and its milliseconds, in the order of their
+// beginning.
+Result<Value> kernel_times(Interpreter& interpreter, CallArgs& args) {
+  static constexpr stage::Signature kSignature{"kernel_times", {"function"}, 1};
+  const Value function = *TRY(stage::Arguments::read(args, kSignature))[0];
+  const auto work = [&]() -> Status {
+    TRY(interpreter.call(function, {{}, {}, args.span}));
+    return guarded("torch.cuda.synchronize", args.span, [] { synchronize_gpu(); });
+  };
+  std::vector<Value> times;
+  for (const DeviceTime& time : TRY(device_times(work)))
+    times.push_back(stage::make_tuple({Value(time.name), Value(time.seconds * 1e3)}));
+  return stage::make_list(std::move(times));
+}
+
 }  // namespace
 
 void add_device_module(HostState& state, Interpreter& interpreter) {
@@ -88,6 +104,7 @@ void add_device_module(HostState& state, Interpreter& interpreter) {
     module->function("wait", wait_for_event);
     module->function("is_done", event_is_done);
     module->function("elapsed", elapsed_between);
+    module->function("kernel_times", kernel_times);
   }
   interpreter.add_module(module->name, module);
 }

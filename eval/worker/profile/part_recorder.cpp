@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "eval/host/device_times.h"
 #include "eval/host/edge.h"
 #include "eval/process/wire.h"
-#include "eval/worker/profile/device_times.h"
 
 namespace tilepilot::eval {
 

@@ -1,6 +1,7 @@
 # `tilelang.profiler` for scripts. Times are of the wall clock, less what compiling kernels took: on the processor a
 # call returns when its work is done, and caches are not flushed between calls, which would cost more than most kernels.
-# On a GPU they are those of events around a call that finds the cache full of other data.
+# On a GPU they are those of events around a call that finds the cache full of other data; `backend="cupti"`: those of
+# the kernels alone.
 import functools
 import time
 
@@ -14,8 +15,10 @@ BACKENDS = ("event", "cupti", "cudagraph")
 MORE_TIME = "`--bench-time MS` before the script gives it more"
 # Calls whose mean tells how many to make.
 ESTIMATE_CALLS = 5
-# What stands in a GPU's cache before each call: more than any cache holds.
+# What stands in a GPU's cache before each call: more than any cache holds. While it is written, the host gets ahead: so
+# often that calls whose launching takes long are not timed for it.
 FLUSH, FLUSH_BYTES = {}, 256 << 20
+FLUSH_MS, MOST_FLUSHES = 0.08, 8
 
 
 def median(times):
@@ -45,16 +48,47 @@ def milliseconds():
     return (time.perf_counter() - limits.compile_seconds()) * 1000.0
 
 
-def timed(fn):
+def flush():
+    FLUSH.setdefault("data", torch.empty(FLUSH_BYTES // 4, dtype=torch.int32)).zero_()
+
+
+def flushes_of(fn):
+    """How often the cache is written, so that the host is done with a call when the GPU begins with it."""
+    gpu.synchronize()
+    begin = milliseconds()
+    fn()
+    host = milliseconds() - begin
+    gpu.synchronize()
+    return min(MOST_FLUSHES, 1 + int(1.5 * host / FLUSH_MS))
+
+
+def kernel_milliseconds(fn, count):
+    """What the kernels of each of `count` calls take, by CUPTI; None if it may not look, or calls differ."""
+    def calls():
+        for _ in range(count):
+            flush()
+            fn()
+
+    flush()
+    before, own = len(gpu.kernel_times(flush)), len(gpu.kernel_times(fn))
+    times = [time for _, time in gpu.kernel_times(calls)]
+    step = before + own
+    if own == 0 or len(times) != count * step:
+        return None
+    return [sum(times[first + before:first + step]) for first in range(0, count * step, step)]
+
+
+def timed(fn, flushes=1):
     if gpu.is_gpu:
-        return timed_on_gpu(fn)
+        return timed_on_gpu(fn, flushes)
     begin = milliseconds()
     fn()
     return milliseconds() - begin
 
 
-def timed_on_gpu(fn):
-    FLUSH.setdefault("data", torch.empty(FLUSH_BYTES // 4, dtype=torch.int32)).zero_()
+def timed_on_gpu(fn, flushes):
+    for _ in range(flushes):
+        flush()
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     compiling = limits.compile_seconds()
     begin.record()
@@ -86,7 +120,8 @@ def do_bench(fn, warmup=25, rep=100, _n_warmup=0, _n_repeat=0, quantiles=None, f
     if first >= limits.bench_ms:
         limits.announce(f"`do_bench` makes one call only: a benchmark has {limits.bench_ms:g} ms here", MORE_TIME)
         return summarize([first], quantiles, return_mode)
-    estimate = sum(timed(fn) for _ in range(ESTIMATE_CALLS)) / ESTIMATE_CALLS
+    flushes = flushes_of(fn) if gpu.is_gpu else 1
+    estimate = sum(timed(fn, flushes) for _ in range(ESTIMATE_CALLS)) / ESTIMATE_CALLS
     if early_stop_baseline is not None and estimate > early_stop_baseline:
         return summarize([estimate], quantiles, return_mode)
     n_warmup = _n_warmup if _n_warmup > 0 else max(1, int(warmup / max(estimate, 1e-9)))
@@ -94,7 +129,12 @@ def do_bench(fn, warmup=25, rep=100, _n_warmup=0, _n_repeat=0, quantiles=None, f
     n_warmup, n_repeat = within_limit(n_warmup, n_repeat, estimate)
     for _ in range(n_warmup):
         fn()
-    return summarize([timed(fn) for _ in range(n_repeat)], quantiles, return_mode)
+    times = None
+    if gpu.is_gpu and backend == "cupti":
+        times = kernel_milliseconds(fn, n_repeat)
+        if times is None:
+            limits.announce("`do_bench` times by events: CUPTI tells nothing of these calls", "")
+    return summarize(times or [timed(fn, flushes) for _ in range(n_repeat)], quantiles, return_mode)
 
 
 def as_list(outputs):

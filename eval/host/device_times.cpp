@@ -1,4 +1,4 @@
-#include "eval/worker/profile/device_times.h"
+#include "eval/host/device_times.h"
 
 #include <torch/csrc/autograd/profiler_kineto.h>
 
