@@ -34,14 +34,16 @@ void add_kernels(nb::module_& module) {
       .def("source", &Kernel::source)
       .def("script", &Kernel::script)
       .def_prop_ro("name", &Kernel::name)
+      .def_prop_ro("device", &Kernel::device)
+      .def_prop_ro("target", &Kernel::target)
       .def_prop_ro("parameters", &Kernel::parameters)
       .def_prop_ro("outputs", &Kernel::outputs);
   nb::class_<JitFunction>(module, "JitFunction", "a function decorated with tilelang.jit")
-      .def(nb::init<nb::object>())
+      .def(nb::init<nb::object, const std::string&>(), nb::arg("function"), nb::arg("target") = "auto")
       .def("__call__", &JitFunction::call)
       .def("compile", &JitFunction::compile)
       .def_prop_ro("is_eager", &JitFunction::is_eager);
-  module.def("make_kernel", &make_kernel, nb::arg("program"), nb::arg("out_idx").none());
+  module.def("make_kernel", &make_kernel, nb::arg("program"), nb::arg("out_idx").none(), nb::arg("target") = "auto");
   nb::exception<NeedsDispatch>(module, "NeedsDispatch");
 }
 

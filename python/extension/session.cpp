@@ -124,6 +124,7 @@ void Session::after_fork_in_child() {
 // The threads of the pool are the parent's, and so is the owner of the locks: they stay behind, never to be used or
 // destroyed again.
 void Session::leave_threads_behind() {
+  gpus_.leave_behind();
   if (parallel_for_) new runtime::ParallelFor(std::move(parallel_for_));
   parallel_for_ = nullptr;
   (void)native_gate_.release();

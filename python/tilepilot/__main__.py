@@ -23,6 +23,7 @@ def main():
     answer_to_the_name()
     with contextlib.ExitStack() as stack:
         if on_processor:
+            os.environ["TILEPILOT_TARGET"] = "cpu"  # whatever target the script names
             from tilepilot.on_processor import OnProcessor  # imports torch
             stack.enter_context(OnProcessor())
         runpy.run_path(script, run_name="__main__")

@@ -43,6 +43,8 @@ CLASSES = {
     "unknown_attribute": NameError,
     "unknown_tile_name": NameError,
     "compiler_missing": ToolchainError,
+    "nvrtc_missing": ToolchainError,
+    "driver_missing": ToolchainError,
     "compiler_failed": ToolchainError,
     "load_failed": ToolchainError,
     "cache_unwritable": ToolchainError,

@@ -1,11 +1,11 @@
 """`tilelang.jit` and `tilelang.compile`: tile programs as kernels that take tensors."""
 
 import functools
-import os
 import sys
 
 from tilepilot import _core
 from tilepilot.errors import CompileError, warn
+from tilepilot.targets import target_named
 
 
 class JITKernel:
@@ -52,6 +52,16 @@ class JITKernel:
     @property
     def out_idx(self):
         return self._native.outputs
+
+    @property
+    def target(self):
+        """The target that it was made for; "auto": the device of its tensors."""
+        return self._native.target
+
+    @property
+    def device(self):
+        """Where it runs when no tensor says it, "cpu" or "cuda"."""
+        return self._native.device
 
     @property
     def params(self):
@@ -104,15 +114,16 @@ class _IsEager(Exception):
 class JITFunction:
     """A function with `@tilelang.jit`: a factory of programs (lazy), or a program itself (eager)."""
 
-    def __init__(self, function, out_idx=None):
+    def __init__(self, function, out_idx=None, target="auto"):
         functools.update_wrapper(self, function)
         self._function = function
         self._out_idx = out_idx
+        self._target = target
         self._kernels = {}
         self._kept = []  # arguments whose identity is part of a key
         self._is_compiling = None
         try:
-            self._native = _core.JitFunction(function)
+            self._native = _core.JitFunction(function, target)
             self._eager = self._native.is_eager
         except CompileError:
             self._native, self._eager = None, False  # a factory may use all of Python
@@ -191,7 +202,7 @@ class JITFunction:
         if not isinstance(program, _core.Value) or program.type_name != "PrimFunc":
             raise CompileError(f"the factory `{self.__name__}` returns a `{type(program).__name__}`: "
                                "it must return the `T.prim_func` that it defines")
-        return JITKernel(_core.make_kernel(program, self._out_idx), (self, args, kwargs))
+        return JITKernel(_core.make_kernel(program, self._out_idx, self._target), (self, args, kwargs))
 
     def compile(self, *args, **kwargs):
         """The kernel for these arguments, without a call. Sizes of an eager function are given by name."""
@@ -216,43 +227,37 @@ class JITFunction:
         return self.__qualname__
 
 
-# What `tilelang.jit` takes beside these has no effect on the processor.
-_PROCESSOR = ("auto", "c", "cpu", "llvm", None)
-
-
-def _check_request(target, options):
-    name = target if isinstance(target, str) or target is None else str(target)
-    if name not in _PROCESSOR and os.environ.get("TILEPILOT_TARGET") != "cpu":
-        raise CompileError(f"the target `{name}` is not available in this process, which compiles for the processor: "
-                           "leave `target` out, or set TILEPILOT_TARGET=cpu to run the program here")
+def _checked_target(target, options):
+    """The target that a decorator or `compile` asks for; what else it asks for has no effect."""
     known = {"target_host", "execution_backend", "verbose", "pass_configs", "debug_root_path", "compile_flags"}
     if unknown := sorted(set(options) - known):
         raise TypeError(f"unexpected keyword argument '{unknown[0]}'")
     for option in sorted(options):
         if options[option] and option in ("pass_configs", "compile_flags"):
             warn(f"`{option}` has no effect on this target")
+    return target_named(target)
 
 
 def jit(func=None, *, out_idx=None, target="auto", **options):
     """Decorates a factory of tile programs, a tile program, or a `T.prim_func`."""
     if func is not None and not callable(func):  # the old form: @tilelang.jit([-1])
         func, out_idx = None, func
-    _check_request(target, options)
+    target = _checked_target(target, options)
 
     def decorate(function):
         if isinstance(function, _core.Value):
-            return compile(function, out_idx)
-        return JITFunction(function, out_idx)
+            return compile(function, out_idx, target=target)
+        return JITFunction(function, out_idx, target)
 
     return decorate if func is None else decorate(func)
 
 
 def compile(func=None, out_idx=None, execution_backend="auto", target="auto", **options):
     """The kernel of a `T.prim_func`."""
-    _check_request(target, options)
+    target = _checked_target(target, options)
     if not isinstance(func, _core.Value):
         raise CompileError(f"`tilelang.compile` needs a `T.prim_func`, not a `{type(func).__name__}`")
-    return JITKernel(_core.make_kernel(func, out_idx))
+    return JITKernel(_core.make_kernel(func, out_idx, target))
 
 
 def lower(func_or_mod, target="auto", **options):

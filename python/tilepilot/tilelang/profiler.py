@@ -1,8 +1,10 @@
-"""Running and timing kernels on inputs that are made for them. Times are of the wall clock: on the processor a call
-returns when its work is done."""
+"""Running and timing kernels on inputs that are made for them. On the processor times are of the wall clock: a call
+returns when its work is done. On a GPU they are as gpu_timing.py has them."""
 
 import enum
 import time
+
+from tilepilot import gpu_timing
 
 
 class TensorSupplyType(enum.Enum):
@@ -32,7 +34,13 @@ class KernelParam:
         return f"KernelParam({self.name!r}, {self.dtype!r}, {self.shape!r})"
 
 
-def _supply(param, kind):
+def _supply(param, kind, device="cpu"):
+    import torch
+    with torch.device(device):
+        return _made(param, kind)
+
+
+def _made(param, kind):
     import torch
     if param.is_scalar():
         raise ValueError(f"`{param.name}` is a number: give the inputs yourself, in input_tensors")
@@ -77,17 +85,23 @@ def _milliseconds(fn):
     return (time.perf_counter() - begin) * 1000.0
 
 
+def _times_on_processor(fn, warmup, rep, n_warmup, n_repeat, _backend):
+    fn()
+    estimate = max(_milliseconds(fn), 1e-6)
+    for _ in range(n_warmup or max(1, int(warmup / estimate))):
+        fn()
+    return [_milliseconds(fn) for _ in range(n_repeat or max(1, int(rep / estimate)))]
+
+
 def do_bench(fn, warmup=25, rep=100, _n_warmup=0, _n_repeat=0, quantiles=None, fast_flush=True, backend="event",
              return_mode="mean"):
     """Milliseconds of a call of `fn`, or as many quantiles of them as are asked for. `warmup` and `rep` are the
-    milliseconds of calls that are not counted, and of those that are."""
+    milliseconds of calls that are not counted, and of those that are. `backend` says how a GPU is timed: by "event", by
+    "cupti" (its kernels alone), by replays of a "cudagraph"."""
     if return_mode not in _SUMMARIES:
         raise ValueError(f"return_mode is one of {', '.join(_SUMMARIES)}, not {return_mode!r}")
-    fn()
-    estimate = max(_milliseconds(fn), 1e-6)
-    for _ in range(_n_warmup or max(1, int(warmup / estimate))):
-        fn()
-    times = [_milliseconds(fn) for _ in range(_n_repeat or max(1, int(rep / estimate)))]
+    timed = gpu_timing.times if gpu_timing.is_used() else _times_on_processor
+    times = timed(fn, warmup, rep, _n_warmup, _n_repeat, backend)
     if quantiles is None:
         return _SUMMARIES[return_mode](times)
     values = [_quantile(times, share) for share in quantiles]
@@ -103,7 +117,8 @@ class Profiler:
 
     def _inputs(self):
         outputs = set(self.kernel.out_idx)
-        return [_supply(param, self.supply_type) for index, param in enumerate(self.kernel.params)
+        device = self.kernel.device
+        return [_supply(param, self.supply_type, device) for index, param in enumerate(self.kernel.params)
                 if index not in outputs]
 
     def __call__(self, *args):
@@ -116,7 +131,8 @@ class Profiler:
                  quantiles=None, return_mode="mean"):
         inputs = self._inputs() if input_tensors is None else input_tensors
         call = func or self.kernel
-        return do_bench(lambda: call(*inputs), warmup, rep, n_warmup, n_repeat, quantiles, return_mode=return_mode)
+        return do_bench(lambda: call(*inputs), warmup, rep, n_warmup, n_repeat, quantiles, backend=backend,
+                        return_mode=return_mode)
 
     def assert_allclose(self, reference_program, input_tensors=None, atol=1e-2, rtol=1e-2, max_mismatched_ratio=0.01):
         """Raises AssertionError if more than that share of an output's elements differ from the reference's."""

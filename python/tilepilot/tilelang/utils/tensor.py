@@ -1,12 +1,13 @@
 """`tilelang.utils.tensor`: inputs for kernels, and the comparison that scripts make."""
 
+from tilepilot.targets import default_device
 from tilepilot.tilelang.profiler import TensorSupplyType, _supply
 
 __all__ = ["TensorSupplyType", "get_tensor_supply", "torch_assert_close"]
 
 
 def get_tensor_supply(supply_type=TensorSupplyType.Integer):
-    return lambda param: _supply(param, supply_type)
+    return lambda param: _supply(param, supply_type, default_device())
 
 
 def torch_assert_close(tensor_a, tensor_b, rtol=1e-2, atol=1e-3, max_mismatched_ratio=0.001, verbose=False,
