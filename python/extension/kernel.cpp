@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+
 #include "compiler/ir/effects.h"
 #include "compiler/ir/text.h"
 #include "compiler/runtime/cuda/cuda_kernel.h"
@@ -55,14 +57,18 @@ Value member(const char* module, const char* name) {
   return *Session::get().interpreter().find_module(module)->members.find(stage::Name(name));
 }
 
+double seconds_of_compiling = 0;
+
 // Lets other threads run meanwhile.
 void compile(stage::Launcher& launcher) {
   if (launcher.is_compiled()) return;
+  const auto begin = std::chrono::steady_clock::now();
   DiagnosticList warnings;
   Result<std::shared_ptr<runtime::CompiledKernel>> built = [&] {
     const NativeWork work;
     return launcher.build({}, warnings);
   }();
+  seconds_of_compiling += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   launcher.adopt(value_of(std::move(built)), warnings);
   tell_warnings();
 }
@@ -89,6 +95,8 @@ std::string source_without_gpu(const ir::Program& program, const std::string& ar
 }
 
 }  // namespace
+
+double compile_seconds() { return seconds_of_compiling; }
 
 Kernel::Kernel(std::shared_ptr<stage::JitKernelObject> kernel, runtime::Target target)
     : state_(std::make_shared<State>(State{std::move(kernel), std::move(target), {}})) {}

@@ -8,6 +8,7 @@
 
 #include "compiler/runtime/target.h"
 #include "compiler/stage/tile/library/jit.h"
+#include "python/extension/conversion.h"
 #include "python/extension/tensors.h"
 
 namespace tilepilot::package {
@@ -44,6 +45,7 @@ class Kernel {
   nb::list parameters() const;
   nb::list outputs() const;
   std::string script() const;
+  StageValue value() const { return {stage::Value(state_->kernel)}; }
 
  private:
   struct State {
@@ -82,6 +84,9 @@ class JitFunction {
   runtime::Target target_;
   std::map<const stage::JitKernelObject*, Kernel> kernels_;  // of those that jit_ keeps
 };
+
+// The seconds that compiling kernels took, which no benchmark should count.
+double compile_seconds();
 
 // The kernel of a `T.prim_func`. `out_idx` as in `tilelang.compile`.
 Kernel make_kernel(nb::handle program, nb::handle out_idx, const std::string& target);

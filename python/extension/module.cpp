@@ -10,6 +10,10 @@
 #include "python/extension/session.h"
 #include "python/extension/stage_value.h"
 
+namespace tilepilot::embedded {
+extern const char tilepilot_package_torch_cuda[];
+}
+
 namespace tilepilot::package {
 namespace {
 
@@ -34,6 +38,7 @@ void add_kernels(nb::module_& module) {
       .def("source", &Kernel::source)
       .def("script", &Kernel::script)
       .def_prop_ro("name", &Kernel::name)
+      .def_prop_ro("value", &Kernel::value, "as the language has it")
       .def_prop_ro("device", &Kernel::device)
       .def_prop_ro("target", &Kernel::target)
       .def_prop_ro("parameters", &Kernel::parameters)
@@ -65,6 +70,15 @@ NB_MODULE(_core, module) {
     if (!found) throw nb::import_error(("the language has no module `" + name + "`").c_str());
     return nb::cast(StageValue{stage::Value(std::move(found))});
   });
+  // The parts of `tilelang` that are written in Python, as texts by their names.
+  module.def("embedded_modules", [] {
+    nb::dict texts;
+    for (const stage::EmbeddedModule& each : stage::tile_modules())
+      texts[nb::str(each.name.data(), each.name.size())] = nb::str(each.text);
+    texts["torch.cuda"] = nb::str(embedded::tilepilot_package_torch_cuda);
+    return texts;
+  });
+  module.def("compile_seconds", &compile_seconds);
   module.def("language_names", [] {
     nb::list names;
     for (const stage::TileName& row : stage::tile_names()) names.append(nb::str(row.name.data(), row.name.size()));

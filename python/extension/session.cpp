@@ -78,6 +78,7 @@ Session::Session()
   options.raw_memory = true;  // the program is the user's own
   options.on_launch = [](const ir::Program&, bool begins) { on_launch(begins); };
   context_ = stage::install_tile_language(*interpreter_, std::move(options));
+  stage::install_tuning(*interpreter_);
   install_imports(*interpreter_);
   interpreter_->set_print([](const std::string& text) { print("stdout", text); });
   interpreter_->set_print_error([](const std::string& text) { print("stderr", text); });

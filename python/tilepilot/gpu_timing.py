@@ -6,7 +6,6 @@ import sys
 from tilepilot.errors import warn
 
 _FLUSH_BYTES = 256 << 20  # more than any cache holds
-_ESTIMATE_CALLS = 5
 
 
 def is_used():
@@ -14,17 +13,11 @@ def is_used():
     return "torch" in sys.modules and sys.modules["torch"].cuda.is_initialized()
 
 
-def times(fn, warmup, rep, n_warmup=0, n_repeat=0, backend="event"):
-    """Of each counted call of `fn`. `warmup` and `rep` are milliseconds of calls that are not counted, and of those that
-    are; `n_warmup` and `n_repeat` their numbers, where they are not 0."""
+def clock(fn, backend="event"):
+    """A function that times so many calls of `fn`."""
     if backend not in _BACKENDS:
         raise ValueError(f"backend is one of {', '.join(_BACKENDS)}, not {backend!r}")
-    fn()  # compiles
-    clock = _BACKENDS[backend](fn)
-    estimate = max(sum(_by_events(fn, _ESTIMATE_CALLS)) / _ESTIMATE_CALLS, 1e-6)
-    for _ in range(n_warmup or max(1, int(warmup / estimate))):
-        fn()
-    return clock(n_repeat or max(1, int(rep / estimate)))
+    return _BACKENDS[backend](fn)
 
 
 def _flush():

@@ -65,13 +65,22 @@ class JITKernel:
 
     @property
     def params(self):
-        from tilepilot.tilelang.profiler import KernelParam
-        return [KernelParam(row["name"], row["dtype"], row["shape"]) for row in self._native.parameters]
+        from tilepilot.tilelang.engine.param import KernelParam
+        return [KernelParam(row["dtype"], row["shape"] or []) for row in self._native.parameters]
 
     def get_profiler(self, tensor_supply_type=None):
-        """Runs and times it on inputs that it makes."""
-        from tilepilot.tilelang.profiler import Profiler, TensorSupplyType
-        return Profiler(self, tensor_supply_type or TensorSupplyType.Auto)
+        """Runs and times it on inputs that it makes, where it runs."""
+        from tilepilot.scripts.device import placed
+        from tilepilot.tilelang.profiler import TensorSupplyType, profiler_of
+        profiler = profiler_of(self, tensor_supply_type or TensorSupplyType.Auto)
+        supply = profiler.supply
+
+        def supply_here(param):
+            with placed(self.device):
+                return supply(param)
+
+        profiler.supply = supply_here
+        return profiler
 
     def __repr__(self):
         return f"<tile kernel {self._native.name}>"
@@ -206,19 +215,27 @@ class JITFunction:
 
     def compile(self, *args, **kwargs):
         """The kernel for these arguments, without a call. Sizes of an eager function are given by name."""
-        if not self._eager:
-            try:
-                kernel = self._kernel(*args, **kwargs)
-                kernel._native.compile()
-                return kernel
-            except _IsEager:
-                pass
-        kernel = JITKernel(self._native.compile(*args, **kwargs))
+        kernel = self.stage(*args, **kwargs)
         kernel._native.compile()
         return kernel
 
+    def stage(self, *args, **kwargs):
+        """The kernel, which is compiled when it is called."""
+        if not self._eager:
+            try:
+                return self._kernel(*args, **kwargs)
+            except _IsEager:
+                pass
+        return JITKernel(self._native.compile(*args, **kwargs))
+
     def get_kernel_source(self, *args, **kwargs):
         return self.compile(*args, **kwargs).get_kernel_source()
+
+    def par_compile(self, configs, num_workers=None, ignore_error=False):
+        """A kernel for each configuration, which is a tuple of arguments or a dict of them by name."""
+        kernels = [self.stage(**config) if isinstance(config, dict) else self.stage(*config)
+                   for config in configs]
+        return _compiled_together(kernels, ignore_error)
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
@@ -258,6 +275,23 @@ def compile(func=None, out_idx=None, execution_backend="auto", target="auto", **
     if not isinstance(func, _core.Value):
         raise CompileError(f"`tilelang.compile` needs a `T.prim_func`, not a `{type(func).__name__}`")
     return JITKernel(_core.make_kernel(func, out_idx, target))
+
+
+def _compiled_together(kernels, ignore_error):
+    """The kernels, compiled side by side; with `ignore_error` None in place of those that cannot be."""
+    from tilepilot.scripts.tuning import compile_all
+    reasons = compile_all(kernels)
+    for kernel, reason in zip(kernels, reasons):
+        if reason is not None and not ignore_error:
+            kernel._native.compile()  # raises what is behind the reason
+    return [kernel if reason is None else None for kernel, reason in zip(kernels, reasons)]
+
+
+def par_compile(funcs, out_idx=None, execution_backend="auto", target="auto", num_workers=None, ignore_error=False,
+                **options):
+    """The kernels of several `T.prim_func`s."""
+    return _compiled_together([compile(func, out_idx, execution_backend, target, **options) for func in funcs],
+                              ignore_error)
 
 
 def lower(func_or_mod, target="auto", **options):

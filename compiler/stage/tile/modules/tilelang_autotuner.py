@@ -66,7 +66,8 @@ class AutoTuneImpl:
         return [] if given else configs
 
     def stage_config(self, args, kwargs):
-        return lambda config: self.jit_impl.compile(*args, **{**kwargs, **config})
+        stage = getattr(self.jit_impl, "stage", self.jit_impl.compile)
+        return lambda config: stage(*args, **{**kwargs, **config})
 
     def search(self, args, kwargs):
         configs = self.configs_for(args, kwargs)
