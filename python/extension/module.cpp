@@ -9,6 +9,7 @@
 #include "python/extension/kernel.h"
 #include "python/extension/session.h"
 #include "python/extension/stage_value.h"
+#include "python/extension/tensors.h"
 
 namespace tilepilot::embedded {
 extern const char tilepilot_package_torch_cuda[];
@@ -78,6 +79,7 @@ NB_MODULE(_core, module) {
     texts["torch.cuda"] = nb::str(embedded::tilepilot_package_torch_cuda);
     return texts;
   });
+  module.def("let_gradients_end", &let_gradients_end);
   module.def("compile_seconds", &compile_seconds);
   module.def("language_names", [] {
     nb::list names;

@@ -274,7 +274,14 @@ std::shared_ptr<TensorValue> tensor_value(nb::handle object) {
   return seen(*torch, object);
 }
 
+namespace {
+bool gradients_end = false;
+}
+
+void let_gradients_end() { gradients_end = true; }
+
 void refuse_gradient(nb::handle tensor) {
+  if (gradients_end) return;
   const Torch* torch = find_torch();
   const nb::object wants = nb::steal(PyObject_GetAttr(tensor.ptr(), torch->requires_grad.ptr()));
   if (!wants.is_valid()) throw nb::python_error();

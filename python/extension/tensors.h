@@ -44,6 +44,8 @@ bool is_recording();
 
 // Raises for a tensor whose gradient the caller wants: kernels have no backward pass.
 void refuse_gradient(nb::handle tensor);
+// From now on gradients end at kernels, as scripts for `tilelang` have it.
+void let_gradients_end();
 
 // The driver's stream that torch's operators on this GPU go to, in this thread.
 void* current_stream(int gpu);

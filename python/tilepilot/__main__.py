@@ -7,6 +7,7 @@ import os
 import runpy
 import sys
 
+from tilepilot import _core
 from tilepilot.as_tilelang import answer_to_the_name
 from tilepilot.scripts import limits
 
@@ -33,6 +34,7 @@ def main():
         limits.bench_ms = given.bench_time
     if given.autotune_limit is not None:
         limits.autotune_limit = given.autotune_limit
+    _core.let_gradients_end()  # scripts call kernels inside functions of torch.autograd, and beside them
     with contextlib.ExitStack() as stack:
         if given.cpu:
             os.environ["TILEPILOT_TARGET"] = "cpu"  # whatever target the script names

@@ -190,3 +190,12 @@ print(begin.elapsed_time(end) > 0)
 """)
     run = subprocess.run([sys.executable, "-m", "tilepilot", "--cpu", str(file)], capture_output=True, text=True)
     assert run.stdout.splitlines() == ["cpu", "True"], run.stderr
+
+
+def test_gradients_end_at_kernels_of_scripts(script):
+    run = script(KERNEL + """
+x.requires_grad_()
+y = double(32, 16, 4)(x)
+print(torch.equal(y, x * 2), y.requires_grad)
+""")
+    assert run.stdout.splitlines() == ["True False"], run.stderr
