@@ -15,6 +15,8 @@ from tilepilot import _core
 _PACKAGE = "tilepilot."
 _OWN = "_tilepilot_"  # modules of tilepilot.scripts
 _texts = _core.embedded_modules()
+# What the language's own modules lack, and others of ours are.
+_PARTS = {("tvm", "testing"): "tilepilot.tilelang.testing"}
 
 
 def answer():
@@ -61,14 +63,16 @@ def language_module(name):
         raise ModuleNotFoundError(f"`{name}` is not available here", name=name)
     module = types.ModuleType(name)
     module.__path__ = []
-    module.__getattr__ = _attribute_of(values)
+    module.__getattr__ = _attribute_of(name, values)
     return module
 
 
-def _attribute_of(values):
+def _attribute_of(name, values):
     def attribute(wanted):
         if wanted.startswith("__"):
             raise AttributeError(wanted)
+        if (name, wanted) in _PARTS:
+            return importlib.import_module(_PARTS[name, wanted])
         return getattr(values, wanted)
 
     return attribute

@@ -20,6 +20,8 @@ _MOVED = {
 def __getattr__(name):
     if name in _MOVED:
         return getattr(importlib.import_module(f"{__name__}.{_MOVED[name]}"), name)
+    if name == "tvm":
+        return shared_modules.language_module(name)
     if shared_modules.has(f"tilelang.{name}"):
         return importlib.import_module(f"{__name__}.{name}")
     return getattr(_names, name)
