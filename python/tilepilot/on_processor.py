@@ -20,6 +20,11 @@ def _here(value):
     return value
 
 
+class _Generator(torch.Generator):
+    def __new__(cls, device="cpu"):
+        return super().__new__(cls, _here(device))
+
+
 class OnProcessor(TorchFunctionMode):
     """While it is entered, torch's functions take `cuda` for the processor."""
 
@@ -41,9 +46,11 @@ class OnProcessor(TorchFunctionMode):
                 continue
             self._real[name] = getattr(torch.cuda, name, None)
             setattr(torch.cuda, name, value)
+        self._generator, torch.Generator = torch.Generator, _Generator
         return super().__enter__()
 
     def __exit__(self, *exception):
         for name, value in self._real.items():
             setattr(torch.cuda, name, value)
+        torch.Generator = self._generator
         return super().__exit__(*exception)

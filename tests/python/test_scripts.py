@@ -186,7 +186,7 @@ torch.cuda.manual_seed(3)
 with torch.cuda.stream(torch.cuda.Stream()):
     begin.record()
     layer = torch.nn.Linear(8, 8).cuda().to("cuda:0", torch.float64)
-    x = torch.ones(2, 8, device="cuda", dtype=torch.float64)
+    x = torch.rand(2, 8, device="cuda", dtype=torch.float64, generator=torch.Generator("cuda").manual_seed(3))
     print(layer(x).device)
     end.record()
 torch.cuda.synchronize()
