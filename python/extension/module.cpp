@@ -13,6 +13,7 @@
 
 namespace tilepilot::embedded {
 extern const char tilepilot_package_torch_cuda[];
+extern const char tilepilot_package_torch_profiler[];
 }
 
 namespace tilepilot::package {
@@ -71,12 +72,13 @@ NB_MODULE(_core, module) {
     if (!found) throw nb::import_error(("the language has no module `" + name + "`").c_str());
     return nb::cast(StageValue{stage::Value(std::move(found))});
   });
-  // The parts of `tilelang` that are written in Python, as texts by their names.
+  // The parts of `tilelang` that are written in Python, and stand-ins for parts of torch, as texts by their names.
   module.def("embedded_modules", [] {
     nb::dict texts;
     for (const stage::EmbeddedModule& each : stage::tile_modules())
       texts[nb::str(each.name.data(), each.name.size())] = nb::str(each.text);
     texts["torch.cuda"] = nb::str(embedded::tilepilot_package_torch_cuda);
+    texts["torch.profiler"] = nb::str(embedded::tilepilot_package_torch_profiler);
     return texts;
   });
   module.def("let_gradients_end", &let_gradients_end);

@@ -1,6 +1,7 @@
-"""Scripts that name the device `cuda`, on the processor: what they allocate or move there stays here, and `torch.cuda` is
-the module that the command `tilepilot run` has for them (eval/host/modules/torch_cuda.py)."""
+"""Scripts that name the device `cuda`, on the processor: what they allocate or move there stays here, and parts of torch
+are the modules that the command `tilepilot run` has for them (eval/host/modules)."""
 
+import importlib
 import types
 
 import torch
@@ -25,6 +26,18 @@ class _Generator(torch.Generator):
         return super().__new__(cls, _here(device))
 
 
+def _stand_ins():
+    """Modules of torch, names in them, and what they are for the processor."""
+    texts = _core.embedded_modules()
+    for name in ("torch.cuda", "torch.profiler"):
+        stand_in = types.ModuleType(f"tilepilot.scripts.{name}")
+        shared_modules.run_text(stand_in, texts[name])
+        for member, value in vars(stand_in).items():
+            if not (member.startswith("_") or isinstance(value, types.ModuleType) or member in _KEPT):
+                yield importlib.import_module(name), member, value
+    yield torch, "Generator", _Generator
+
+
 class OnProcessor(TorchFunctionMode):
     """While it is entered, torch's functions take `cuda` for the processor."""
 
@@ -37,20 +50,13 @@ class OnProcessor(TorchFunctionMode):
         return function(*args, **kwargs)
 
     def __enter__(self):
-        stand_in = types.ModuleType("tilepilot.scripts.cuda_of_processor")
-        shared_modules.run_text(stand_in, _core.embedded_modules()["torch.cuda"])
-        imported = {"amp", "gpu", "time", "torch"}
-        self._real = {}
-        for name, value in vars(stand_in).items():
-            if name.startswith("_") or name in imported | _KEPT:
-                continue
-            self._real[name] = getattr(torch.cuda, name, None)
-            setattr(torch.cuda, name, value)
-        self._generator, torch.Generator = torch.Generator, _Generator
+        self._real = []
+        for module, name, value in _stand_ins():
+            self._real.append((module, name, getattr(module, name, None)))
+            setattr(module, name, value)
         return super().__enter__()
 
     def __exit__(self, *exception):
-        for name, value in self._real.items():
-            setattr(torch.cuda, name, value)
-        torch.Generator = self._generator
+        for module, name, value in self._real:
+            setattr(module, name, value)
         return super().__exit__(*exception)

@@ -190,6 +190,9 @@ with torch.cuda.stream(torch.cuda.Stream()):
     print(layer(x).device)
     end.record()
 torch.cuda.synchronize()
+with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
+    layer(x)
+assert profiler.key_averages().table() == "no profile was recorded"
 print(begin.elapsed_time(end) > 0)
 """)
     run = subprocess.run([sys.executable, "-m", "tilepilot", "--cpu", str(file)], capture_output=True, text=True)
