@@ -53,6 +53,9 @@ class Session {
     stage::install_tuning(interpreter_);
     auto device = std::make_shared<ModuleObject>("_tilepilot_device");
     device->set("is_gpu", Value(false));
+    device->set("torch_device", Value("cpu"));
+    device->set("major", Value(int64_t{9}));
+    device->set("minor", Value(int64_t{0}));
     interpreter_.add_module(device->name, device);
   }
 

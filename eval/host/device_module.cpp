@@ -90,6 +90,7 @@ void add_device_module(HostState& state, Interpreter& interpreter) {
   auto module = std::make_shared<stage::ModuleObject>("_tilepilot_device");
   const runtime::cuda::Device* gpu = state.gpu();
   module->set("is_gpu", Value(gpu != nullptr));
+  module->set("torch_device", Value(gpu != nullptr ? "cuda" : "cpu"));
   // Without one, what programs are written for.
   const int capability = gpu != nullptr ? gpu->capability() : 90;
   module->set("name", Value(gpu != nullptr ? gpu->name() : "TilePilot CPU"));

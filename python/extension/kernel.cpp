@@ -1,10 +1,16 @@
 #include "python/extension/kernel.h"
 
+#include <fmt/format.h>
+
+#include <chrono>
+
 #include "compiler/ir/effects.h"
 #include "compiler/ir/text.h"
+#include "compiler/runtime/cuda/cuda_kernel.h"
 #include "python/extension/conversion.h"
 #include "python/extension/errors.h"
 #include "python/extension/function_source.h"
+#include "python/extension/gpu.h"
 #include "python/extension/session.h"
 #include "python/extension/tensors.h"
 
@@ -51,30 +57,150 @@ Value member(const char* module, const char* name) {
   return *Session::get().interpreter().find_module(module)->members.find(stage::Name(name));
 }
 
-}  // namespace
+double seconds_of_compiling = 0;
 
-void Kernel::compile() {
-  if (launcher().is_compiled()) return;
+// Lets other threads run meanwhile.
+void compile(stage::Launcher& launcher) {
+  if (launcher.is_compiled()) return;
+  const auto begin = std::chrono::steady_clock::now();
   DiagnosticList warnings;
   Result<std::shared_ptr<runtime::CompiledKernel>> built = [&] {
     const NativeWork work;
-    return launcher().build({}, warnings);
+    return launcher.build({}, warnings);
   }();
-  launcher().adopt(value_of(std::move(built)), warnings);
+  seconds_of_compiling += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  launcher.adopt(value_of(std::move(built)), warnings);
   tell_warnings();
 }
 
+runtime::Target target_named(const std::string& name) {
+  if (name == "cuda") return {runtime::Place::gpu, ""};
+  runtime::Target target = value_of(runtime::parse_target(name));
+  if (target.place == runtime::Place::emulator)
+    raise(DiagnosticKind::bad_usage, "tensors of torch cannot be on the emulator",
+          "the command `tilepilot run` has this target");
+  return target;
+}
+
+std::string source_without_gpu(const ir::Program& program, const std::string& architecture) {
+  const runtime::cuda::NvrtcOptions nvrtc = Gpus::nvrtc_options();
+  DiagnosticList warnings;
+  Result<std::string> made = [&] {
+    const NativeWork work;
+    return runtime::cuda::compile_without_device(program, architecture, nvrtc, warnings);
+  }();
+  for (const Diagnostic& warning : warnings.items()) Session::get().interpreter().diagnostics().add(warning);
+  tell_warnings();
+  return value_of(std::move(made));
+}
+
+}  // namespace
+
+double compile_seconds() { return seconds_of_compiling; }
+
+Kernel::Kernel(std::shared_ptr<stage::JitKernelObject> kernel, runtime::Target target)
+    : state_(std::make_shared<State>(State{std::move(kernel), std::move(target), {}})) {}
+
+Location Kernel::default_location() const {
+  const runtime::Place place = state_->target.place;
+  const bool on_gpu = place == runtime::Place::gpu || (place == runtime::Place::automatic && Gpus::is_available());
+  return on_gpu ? Location{true, Gpus::current()} : Location();
+}
+
+std::string Kernel::device() const { return default_location().on_gpu ? "cuda" : "cpu"; }
+
+std::string Kernel::target() const {
+  const runtime::Target& target = state_->target;
+  return target.place == runtime::Place::gpu && target.architecture.empty() ? "cuda" : runtime::to_string(target);
+}
+
+stage::Launcher& Kernel::on_gpu(int number, void* stream) const {
+  if (program().workspaces.empty()) stream = nullptr;
+  std::unique_ptr<stage::Launcher>& launcher = state_->on_gpus[{number, stream}];
+  if (!launcher)
+    launcher = std::make_unique<stage::Launcher>(Session::get().gpus().context(number, state_->target.architecture),
+                                                 program(), on_processor().outputs());
+  return *launcher;
+}
+
+std::string Kernel::source() {
+  const Location location = default_location();
+  if (!location.on_gpu) {
+    package::compile(on_processor());
+    return value_of(on_processor().source({}));
+  }
+  const std::string& architecture = state_->target.architecture;
+  if (!architecture.empty() && !Gpus::is_available()) return source_without_gpu(program(), architecture);
+  const auto kept = state_;
+  const GpuTurn turn(location.number);
+  stage::Launcher& launcher = on_gpu(location.number, nullptr);
+  package::compile(launcher);
+  return value_of(launcher.source({}));
+}
+
+std::string Kernel::input_name(size_t position) const {
+  const auto& parameters = program().parameters;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (on_processor().is_output(i)) continue;
+    if (position-- == 0)
+      return std::visit([](const auto& parameter) { return std::string(parameter->name); }, parameters[i]);
+  }
+  return "one more argument";
+}
+
+void Kernel::check_location(const TensorValue& tensor, size_t position) const {
+  const bool wants_gpu = state_->target.place == runtime::Place::gpu;
+  if (state_->target.place == runtime::Place::automatic || tensor.location.on_gpu == wants_gpu) return;
+  raise(DiagnosticKind::bad_kernel_argument,
+        fmt::format("`{}` is on `{}`, and the kernel `{}` is compiled for the target `{}`", input_name(position),
+                    to_string(tensor.location), name(), target()),
+        wants_gpu ? "call `.cuda()` on it first" : "call `.cpu()` on it first, or leave `target` out");
+}
+
+// That of its tensors, which are together.
+Location Kernel::location_of(const std::vector<Value>& inputs) const {
+  const TensorValue* first = nullptr;
+  size_t position_of_first = 0;
+  for (size_t position = 0; position < inputs.size(); ++position) {
+    const auto* tensor = inputs[position].get_if<TensorValue>();
+    if (tensor == nullptr) continue;
+    check_location(*tensor, position);
+    if (first == nullptr) {
+      first = tensor;
+      position_of_first = position;
+    } else if (tensor->location != first->location) {
+      raise(DiagnosticKind::bad_kernel_argument,
+            fmt::format("`{}` is on `{}`, and `{}` on `{}`", input_name(position), to_string(tensor->location),
+                        input_name(position_of_first), to_string(first->location)),
+            "the tensors of a call are on one device");
+    }
+  }
+  return first == nullptr ? default_location() : first->location;
+}
+
 nb::object Kernel::run(const std::vector<Value>& inputs) {
-  if (!launcher().is_compiled()) compile();
+  const auto kept = state_;
+  const Location location = location_of(inputs);
+  if (location.on_gpu) return run_on_gpu(location.number, inputs);
+  package::compile(on_processor());
   Session::get().parallel_for();  // asks torch, and the launch goes without the GIL
-  const auto kept = kernel_;
-  return to_python(value_of(kept->launcher.run(inputs, {})));
+  return to_python(value_of(on_processor().run(inputs, {})));
+}
+
+nb::object Kernel::run_on_gpu(int number, const std::vector<Value>& inputs) const {
+  Session::get().gpus().check_usable();
+  const GpuTurn turn(number);
+  void* const stream = current_stream(number);
+  stage::Launcher& launcher = on_gpu(number, stream);
+  package::compile(launcher);
+  GpuTurn::send_to(stream);
+  return to_python(value_of(launcher.run(inputs, {})));
 }
 
 nb::object Kernel::call(const nb::args& args, const nb::kwargs& kwargs) {
   stage::CallArgs arguments = kernel_arguments(args, kwargs);
   if (arguments.keywords.empty()) return run(arguments.positional);
-  return run(value_of(launcher().arrange(arguments)));
+  return run(value_of(on_processor().arrange(arguments)));
 }
 
 nb::object Kernel::call_below_dispatch(const nb::args& args) {
@@ -84,13 +210,8 @@ nb::object Kernel::call_below_dispatch(const nb::args& args) {
   return run(inputs);
 }
 
-std::string Kernel::source() {
-  compile();
-  return value_of(launcher().source({}));
-}
-
 nb::list Kernel::parameters() const {
-  const ir::Program& program = launcher().program();
+  const ir::Program& program = this->program();
   nb::list all;
   for (size_t i = 0; i < program.parameters.size(); ++i) {
     nb::dict row;
@@ -105,7 +226,7 @@ nb::list Kernel::parameters() const {
       for (const ir::Expr& each : (*buffer)->shape) shape.append(extent(each));
       row["shape"] = shape;
     }
-    row["output"] = launcher().is_output(i);
+    row["output"] = on_processor().is_output(i);
     row["written"] = buffer != nullptr && writes(program, *buffer);
     all.append(row);
   }
@@ -114,13 +235,13 @@ nb::list Kernel::parameters() const {
 
 nb::list Kernel::outputs() const {
   nb::list positions;
-  for (const size_t position : launcher().outputs()) positions.append(position);
+  for (const size_t position : on_processor().outputs()) positions.append(position);
   return positions;
 }
 
-std::string Kernel::script() const { return ir::to_text(launcher().program()); }
+std::string Kernel::script() const { return ir::to_text(program()); }
 
-JitFunction::JitFunction(nb::object function) {
+JitFunction::JitFunction(nb::object function, const std::string& target) : target_(target_named(target)) {
   const SessionLock lock;
   auto made = value_of(decorated_function(function));
   stage::CallArgs args{{Value(made)}, {}, {}, {}};
@@ -143,9 +264,13 @@ Result<stage::JitFunctionObject::Prepared> prepared(stage::JitFunctionObject& ji
 
 }  // namespace
 
+const Kernel& JitFunction::kernel_of(const std::shared_ptr<stage::JitKernelObject>& made) {
+  return kernels_.try_emplace(made.get(), made, target_).first->second;
+}
+
 nb::object JitFunction::call(const nb::args& args, const nb::kwargs& kwargs) {
   stage::JitFunctionObject::Prepared call = value_of(prepared(*jit_, args, kwargs));
-  Kernel kernel(call.kernel);
+  Kernel kernel = kernel_of(call.kernel);
   return call.runs ? kernel.run(call.inputs) : nb::cast(kernel);
 }
 
@@ -155,15 +280,15 @@ Kernel JitFunction::compile(const nb::args& args, const nb::kwargs& kwargs) {
   stage::CallArgs arguments = to_arguments(args, kwargs, jit_->function().span);
   auto made = value_of(interpreter.call_method(Value(jit_), stage::Name("compile"), std::move(arguments), {}));
   tell_warnings();
-  return Kernel(made.get_shared<stage::JitKernelObject>());
+  return kernel_of(made.get_shared<stage::JitKernelObject>());
 }
 
-Kernel make_kernel(nb::handle program, nb::handle out_idx) {
+Kernel make_kernel(nb::handle program, nb::handle out_idx, const std::string& target) {
   const SessionLock lock;
   stage::CallArgs args{{to_value(program), to_value(out_idx)}, {}, {}, {}};
   const Value made = value_of(Session::get().interpreter().call(member("tilelang", "compile"), std::move(args)));
   tell_warnings();
-  return Kernel(made.get_shared<stage::JitKernelObject>());
+  return {made.get_shared<stage::JitKernelObject>(), target_named(target)};
 }
 
 }  // namespace tilepilot::package

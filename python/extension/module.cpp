@@ -9,6 +9,12 @@
 #include "python/extension/kernel.h"
 #include "python/extension/session.h"
 #include "python/extension/stage_value.h"
+#include "python/extension/tensors.h"
+
+namespace tilepilot::embedded {
+extern const char tilepilot_package_torch_cuda[];
+extern const char tilepilot_package_torch_profiler[];
+}
 
 namespace tilepilot::package {
 namespace {
@@ -34,14 +40,17 @@ void add_kernels(nb::module_& module) {
       .def("source", &Kernel::source)
       .def("script", &Kernel::script)
       .def_prop_ro("name", &Kernel::name)
+      .def_prop_ro("value", &Kernel::value, "as the language has it")
+      .def_prop_ro("device", &Kernel::device)
+      .def_prop_ro("target", &Kernel::target)
       .def_prop_ro("parameters", &Kernel::parameters)
       .def_prop_ro("outputs", &Kernel::outputs);
   nb::class_<JitFunction>(module, "JitFunction", "a function decorated with tilelang.jit")
-      .def(nb::init<nb::object>())
+      .def(nb::init<nb::object, const std::string&>(), nb::arg("function"), nb::arg("target") = "auto")
       .def("__call__", &JitFunction::call)
       .def("compile", &JitFunction::compile)
       .def_prop_ro("is_eager", &JitFunction::is_eager);
-  module.def("make_kernel", &make_kernel, nb::arg("program"), nb::arg("out_idx").none());
+  module.def("make_kernel", &make_kernel, nb::arg("program"), nb::arg("out_idx").none(), nb::arg("target") = "auto");
   nb::exception<NeedsDispatch>(module, "NeedsDispatch");
 }
 
@@ -63,6 +72,17 @@ NB_MODULE(_core, module) {
     if (!found) throw nb::import_error(("the language has no module `" + name + "`").c_str());
     return nb::cast(StageValue{stage::Value(std::move(found))});
   });
+  // The parts of `tilelang` that are written in Python, and stand-ins for parts of torch, as texts by their names.
+  module.def("embedded_modules", [] {
+    nb::dict texts;
+    for (const stage::EmbeddedModule& each : stage::tile_modules())
+      texts[nb::str(each.name.data(), each.name.size())] = nb::str(each.text);
+    texts["torch.cuda"] = nb::str(embedded::tilepilot_package_torch_cuda);
+    texts["torch.profiler"] = nb::str(embedded::tilepilot_package_torch_profiler);
+    return texts;
+  });
+  module.def("let_gradients_end", &let_gradients_end);
+  module.def("compile_seconds", &compile_seconds);
   module.def("language_names", [] {
     nb::list names;
     for (const stage::TileName& row : stage::tile_names()) names.append(nb::str(row.name.data(), row.name.size()));

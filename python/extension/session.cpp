@@ -78,6 +78,7 @@ Session::Session()
   options.raw_memory = true;  // the program is the user's own
   options.on_launch = [](const ir::Program&, bool begins) { on_launch(begins); };
   context_ = stage::install_tile_language(*interpreter_, std::move(options));
+  stage::install_tuning(*interpreter_);
   install_imports(*interpreter_);
   interpreter_->set_print([](const std::string& text) { print("stdout", text); });
   interpreter_->set_print_error([](const std::string& text) { print("stderr", text); });
@@ -124,6 +125,7 @@ void Session::after_fork_in_child() {
 // The threads of the pool are the parent's, and so is the owner of the locks: they stay behind, never to be used or
 // destroyed again.
 void Session::leave_threads_behind() {
+  gpus_.leave_behind();
   if (parallel_for_) new runtime::ParallelFor(std::move(parallel_for_));
   parallel_for_ = nullptr;
   (void)native_gate_.release();

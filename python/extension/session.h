@@ -12,6 +12,7 @@
 
 #include "compiler/runtime/kernel.h"
 #include "compiler/stage/tile/kernel/context.h"
+#include "python/extension/gpu.h"
 
 namespace tilepilot::package {
 
@@ -25,6 +26,7 @@ class Session {
   stage::Interpreter& interpreter() { return *interpreter_; }
   stage::TileContext& context() { return *context_; }
   SourceMap& sources() { return sources_; }
+  Gpus& gpus() { return gpus_; }
 
   // Where the tile program is that called into Python: what Python builds there gets this span.
   Span span;
@@ -59,6 +61,7 @@ class Session {
   std::unique_ptr<runtime::KernelBackend> backend_;
   std::unique_ptr<stage::Interpreter> interpreter_;
   std::shared_ptr<stage::TileContext> context_;
+  Gpus gpus_;
   std::unique_ptr<std::recursive_mutex> mutex_;
   std::unique_ptr<NativeGate> native_gate_;
   int threads_ = 0;

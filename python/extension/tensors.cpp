@@ -50,7 +50,7 @@ struct ExchangeTable {
 
 // What is asked of torch once it is there.
 struct Torch {
-  nb::object tensor, parameter, empty, is_grad_enabled, count_modes;
+  nb::object tensor, parameter, empty, is_grad_enabled, count_modes, raw_stream;
   nb::object requires_grad = nb::str("requires_grad"), is_negated = nb::str("is_neg"),
              size_names = nb::make_tuple("dtype", "device");
   std::map<PyObject*, const ElementType*> types;  // by torch.dtype
@@ -70,6 +70,7 @@ const Torch* find_torch() {
   made->empty = module.attr("empty");
   made->is_grad_enabled = module.attr("is_grad_enabled");
   made->count_modes = nb::getattr(module.attr("_C"), "_len_torch_dispatch_stack", nb::none());
+  made->raw_stream = nb::getattr(module.attr("_C"), "_cuda_getCurrentRawStream", nb::none());
   for (size_t k = 0; k < std::size(kElementTypes); ++k) {
     const nb::object dtype = nb::getattr(module, kElementTypes[k].torch_name, nb::none());
     if (dtype.is_none()) continue;
@@ -96,11 +97,11 @@ const ElementType* element_type(const nb::dlpack::dtype& type) {
   return nullptr;
 }
 
-void refuse_device(nb::handle tensor) {
+[[noreturn]] void refuse_device(nb::handle tensor) {
   const std::string device = nb::cast<std::string>(nb::str(nb::object(tensor.attr("device"))));
   raise(*not_for_kernels(
-      fmt::format("a tensor is on `{}`, and kernels of the target `cpu` take tensors of the processor", device),
-      "call `.cpu()` on it first"));
+      fmt::format("a tensor is on `{}`, and kernels take tensors of the processor and of CUDA's GPUs", device),
+      "call `.cpu()` or `.cuda()` on it first"));
 }
 
 void refuse_dtype(nb::handle tensor) {
@@ -116,10 +117,23 @@ void refuse_dtype(nb::handle tensor) {
         fmt::format("torch gives no access to the memory of a tensor: {}", text.substr(0, text.find('\n'))));
 }
 
-runtime::TensorView exchanged(const ExchangeTable& exchange, nb::handle tensor) {
+Location location_of(const nb::dlpack::device& device, nb::handle tensor) {
+  switch (device.device_type) {
+    case nb::device::cpu::value:
+    case nb::device::cuda_host::value:
+      return {};
+    case nb::device::cuda::value:
+    case nb::device::cuda_managed::value:
+      return {true, device.device_id};
+    default:
+      refuse_device(tensor);
+  }
+}
+
+std::shared_ptr<TensorValue> exchanged(const ExchangeTable& exchange, nb::handle tensor) {
   nb::dlpack::dltensor seen;
   if (exchange.from_python(tensor.ptr(), &seen) != 0) refuse_unseen();
-  if (seen.device.device_type != nb::device::cpu::value) refuse_device(tensor);
+  const Location location = location_of(seen.device, tensor);
   runtime::TensorView view;
   const bool is_float4 = seen.dtype.code == kFloat4Code;
   const ElementType* type = element_type(seen.dtype);
@@ -128,11 +142,14 @@ runtime::TensorView exchanged(const ExchangeTable& exchange, nb::handle tensor) 
   view.data = static_cast<char*>(seen.data) + seen.byte_offset;
   view.shape.assign(seen.shape, seen.shape + seen.ndim);
   view.strides.assign(seen.strides, seen.strides + seen.ndim);
-  return view;
+  return std::make_shared<TensorValue>(nb::borrow(tensor), std::move(view), location);
 }
 
-runtime::TensorView by_attributes(const Torch& torch, nb::handle tensor) {
-  if (nb::cast<std::string>(tensor.attr("device").attr("type")) != "cpu") refuse_device(tensor);
+std::shared_ptr<TensorValue> by_attributes(const Torch& torch, nb::handle tensor) {
+  const nb::object device = tensor.attr("device");
+  const std::string kind = nb::cast<std::string>(device.attr("type"));
+  if (kind != "cpu" && kind != "cuda") refuse_device(tensor);
+  const Location location = kind == "cpu" ? Location() : Location{true, nb::cast<int>(device.attr("index"))};
   const nb::object dtype = tensor.attr("dtype");
   const auto type = torch.types.find(dtype.ptr());
   if (type == torch.types.end() && !dtype.is(torch.float4)) refuse_dtype(tensor);
@@ -141,13 +158,7 @@ runtime::TensorView by_attributes(const Torch& torch, nb::handle tensor) {
   view.data = reinterpret_cast<void*>(nb::cast<uintptr_t>(tensor.attr("data_ptr")()));
   for (nb::handle extent : nb::iter(tensor.attr("shape"))) view.shape.push_back(nb::cast<int64_t>(extent));
   for (nb::handle stride : nb::iter(tensor.attr("stride")())) view.strides.push_back(nb::cast<int64_t>(stride));
-  return view;
-}
-
-std::shared_ptr<TensorValue> seen(const Torch& torch, nb::handle object) {
-  const bool exchanges = torch.exchange != nullptr && torch.exchange->from_python != nullptr;
-  return std::make_shared<TensorValue>(nb::borrow(object),
-                                       exchanges ? exchanged(*torch.exchange, object) : by_attributes(torch, object));
+  return std::make_shared<TensorValue>(nb::borrow(tensor), std::move(view), location);
 }
 
 bool is_plain(const Torch& torch, nb::handle object) {
@@ -155,8 +166,16 @@ bool is_plain(const Torch& torch, nb::handle object) {
   return type == torch.tensor.ptr() || type == torch.parameter.ptr();
 }
 
+// A subclass may show other memory than what torch's own code finds in it.
+std::shared_ptr<TensorValue> seen(const Torch& torch, nb::handle object) {
+  const bool exchanges = torch.exchange != nullptr && torch.exchange->from_python != nullptr;
+  return exchanges && is_plain(torch, object) ? exchanged(*torch.exchange, object) : by_attributes(torch, object);
+}
+
 class PythonTensors final : public stage::TensorHost {
  public:
+  explicit PythonTensors(Location location) : location_(location), device_(to_string(location).c_str()) {}
+
   std::optional<runtime::TensorView> view(const Value& value) override {
     auto* tensor = value.get_if<TensorValue>();
     return tensor ? std::optional<runtime::TensorView>(tensor->view) : std::nullopt;
@@ -177,7 +196,10 @@ class PythonTensors final : public stage::TensorHost {
                       fmt::format("this version of torch has no tensors of `{}`", ir::to_string(type)));
   }
 
-  const runtime::ParallelFor& parallel_for() override { return Session::get().parallel_for(); }
+  const runtime::ParallelFor& parallel_for() override {
+    static const runtime::ParallelFor kNone;
+    return location_.on_gpu ? kNone : Session::get().parallel_for();
+  }
 
   std::optional<ir::DType> dtype(const Value& value) override {
     const Torch* torch = find_torch();
@@ -188,6 +210,9 @@ class PythonTensors final : public stage::TensorHost {
   }
 
  private:
+  const Location location_;
+  const nb::str device_;
+
   // The torch.dtype of tensors that hold such elements.
   static nb::object holder(const Torch& torch, ir::DType type) {
     if (type == ir::kInt4) type = ir::kInt8;
@@ -199,12 +224,11 @@ class PythonTensors final : public stage::TensorHost {
     return nb::object();
   }
 
-  static Value empty(const Torch& torch, const nb::object& dtype, const std::vector<int64_t>& shape) {
-    static PyObject* const device = PyUnicode_InternFromString("cpu");
+  Value empty(const Torch& torch, const nb::object& dtype, const std::vector<int64_t>& shape) const {
     const nb::object extents = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
     for (size_t axis = 0; axis < shape.size(); ++axis)
       PyTuple_SET_ITEM(extents.ptr(), static_cast<Py_ssize_t>(axis), PyLong_FromLongLong(shape[axis]));
-    PyObject* const arguments[] = {extents.ptr(), dtype.ptr(), device};
+    PyObject* const arguments[] = {extents.ptr(), dtype.ptr(), device_.ptr()};
     PyObject* made = PyObject_Vectorcall(torch.empty.ptr(), arguments, 1, torch.size_names.ptr());
     if (made == nullptr) throw nb::python_error();
     return Value(seen(torch, nb::steal(made)));
@@ -212,6 +236,8 @@ class PythonTensors final : public stage::TensorHost {
 };
 
 }  // namespace
+
+std::string to_string(Location location) { return location.on_gpu ? fmt::format("cuda:{}", location.number) : "cpu"; }
 
 Result<Value> TensorValue::get_attribute(stage::Interpreter& interpreter, stage::Name name, Span span) {
   return PythonObject(object).get_attribute(interpreter, name, span);
@@ -248,7 +274,14 @@ std::shared_ptr<TensorValue> tensor_value(nb::handle object) {
   return seen(*torch, object);
 }
 
+namespace {
+bool gradients_end = false;
+}
+
+void let_gradients_end() { gradients_end = true; }
+
 void refuse_gradient(nb::handle tensor) {
+  if (gradients_end) return;
   const Torch* torch = find_torch();
   const nb::object wants = nb::steal(PyObject_GetAttr(tensor.ptr(), torch->requires_grad.ptr()));
   if (!wants.is_valid()) throw nb::python_error();
@@ -257,6 +290,15 @@ void refuse_gradient(nb::handle tensor) {
         "call it under `torch.no_grad()`, pass `.detach()`, or write a `torch.autograd.Function` around it");
 }
 
-std::unique_ptr<stage::TensorHost> make_tensor_host() { return std::make_unique<PythonTensors>(); }
+void* current_stream(int gpu) {
+  const Torch* torch = find_torch();
+  if (torch == nullptr || torch->raw_stream.is_none())
+    raise(DiagnosticKind::driver_missing, "this build of torch has no streams of CUDA", "install torch with CUDA");
+  return reinterpret_cast<void*>(nb::cast<uintptr_t>(torch->raw_stream(gpu)));
+}
+
+std::unique_ptr<stage::TensorHost> make_tensor_host(Location location) {
+  return std::make_unique<PythonTensors>(location);
+}
 
 }  // namespace tilepilot::package

@@ -12,18 +12,28 @@ namespace tilepilot::package {
 
 namespace nb = nanobind;
 
-// A tensor of torch in the processor's memory.
+// Whose memory holds a tensor: the processor's, or that of the GPU with this number.
+struct Location {
+  bool on_gpu = false;
+  int number = 0;
+
+  friend bool operator==(const Location&, const Location&) = default;
+};
+std::string to_string(Location location);  // as torch names it
+
 struct TensorValue final : stage::TypedObject<TensorValue> {
   static constexpr stage::Type kType{"Tensor"};
-  TensorValue(nb::object object_, runtime::TensorView view_) : object(std::move(object_)), view(std::move(view_)) {}
+  TensorValue(nb::object object_, runtime::TensorView view_, Location location_)
+      : object(std::move(object_)), view(std::move(view_)), location(location_) {}
   Result<stage::Value> get_attribute(stage::Interpreter&, stage::Name name, Span span) override;
   Result<std::string> repr(stage::Interpreter&) override;
   const nb::object object;
   const runtime::TensorView view;
+  const Location location;
 };
 
-// Null if `object` is no tensor. Raises for a tensor that no kernel can take: of another device, sparse, or without
-// memory of its own.
+// Null if `object` is no tensor. Raises for a tensor that no kernel can take: of another kind of device, sparse, or
+// without memory of its own.
 std::shared_ptr<TensorValue> tensor_value(nb::handle object);
 // Whether it is a tensor of plain data, and not one that stands for another (a fake tensor, a subclass that
 // dispatches).
@@ -34,7 +44,13 @@ bool is_recording();
 
 // Raises for a tensor whose gradient the caller wants: kernels have no backward pass.
 void refuse_gradient(nb::handle tensor);
+// From now on gradients end at kernels, as scripts for `tilelang` have it.
+void let_gradients_end();
 
-std::unique_ptr<stage::TensorHost> make_tensor_host();
+// The driver's stream that torch's operators on this GPU go to, in this thread.
+void* current_stream(int gpu);
+
+// Outputs are allocated at `location`.
+std::unique_ptr<stage::TensorHost> make_tensor_host(Location location = {});
 
 }  // namespace tilepilot::package

@@ -4,17 +4,18 @@ import importlib
 import importlib.abc
 import importlib.util
 import sys
-import types
 
-from tilepilot import _core
+from tilepilot import shared_modules
 
 _NAME = "tilelang"
+_TVM = "tvm"  # the few names of it that the language has
 
 
 def answer_to_the_name():
     """From now on `import tilelang` gives this package in this process, also where another one is installed."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
+        sys.meta_path.append(_TvmFinder())
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -29,25 +30,20 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         except ModuleNotFoundError as error:
             if error.name is None or not error.name.startswith("tilepilot."):
                 raise
-        return _language_module(spec.name)
+            raise ModuleNotFoundError(f"`{spec.name}` is not available here", name=spec.name) from None
 
     def exec_module(self, module):
         pass  # it has run under its own name
 
 
-def _language_module(name):
-    """A module that the language has and Python code of ours does not stand for."""
-    try:
-        values = _core.module(name)
-    except ImportError as error:
-        raise ModuleNotFoundError(f"`{name}` is not available here", name=name) from error
-    module = types.ModuleType(name)
-    module.__path__ = []
+class _TvmFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    def find_spec(self, name, path=None, target=None):
+        if name != _TVM and not name.startswith(_TVM + ".") or not shared_modules.has(name):
+            return None
+        return importlib.util.spec_from_loader(name, self, is_package=True)
 
-    def attribute(wanted):
-        if wanted.startswith("__"):
-            raise AttributeError(wanted)
-        return getattr(values, wanted)
+    def create_module(self, spec):
+        return shared_modules.language_module(spec.name)
 
-    module.__getattr__ = attribute
-    return module
+    def exec_module(self, module):
+        pass

@@ -43,6 +43,8 @@ CLASSES = {
     "unknown_attribute": NameError,
     "unknown_tile_name": NameError,
     "compiler_missing": ToolchainError,
+    "nvrtc_missing": ToolchainError,
+    "driver_missing": ToolchainError,
     "compiler_failed": ToolchainError,
     "load_failed": ToolchainError,
     "cache_unwritable": ToolchainError,
@@ -65,7 +67,7 @@ def exception_for(kind, text, details):
 
 def warn(text, category=TilePilotWarning):
     """A warning at the line of the user's that led here."""
-    libraries = [os.path.dirname(__file__) + os.sep]
+    libraries = [os.path.dirname(__file__) + os.sep, "<tilepilot."]
     if "torch" in sys.modules:
         libraries.append(os.path.dirname(sys.modules["torch"].__file__) + os.sep)
     level, frame = 1, sys._getframe()

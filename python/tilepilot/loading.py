@@ -3,7 +3,6 @@
 import builtins
 import dataclasses
 import hashlib
-import importlib
 import importlib.machinery
 import json
 import linecache
@@ -15,6 +14,7 @@ import torch
 
 from tilepilot.errors import TilePilotError, warn
 from tilepilot.locks import ForkSafeLock
+from tilepilot.shared_modules import import_ours
 from tilepilot.verified_model import Verification, verified_class
 
 _lock = ForkSafeLock()
@@ -71,7 +71,7 @@ def _run(name, path, text):
     _make_folder()
     module = types.ModuleType(name)
     module.__file__ = path
-    module.__builtins__ = {**vars(builtins), "__import__": _import}
+    module.__builtins__ = {**vars(builtins), "__import__": import_ours}
     # Tile programs are compiled from their source, also where the file is not there any more.
     linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
     try:
@@ -93,13 +93,6 @@ def _make_folder():
         folder.__path__ = []
         folder.__spec__ = importlib.machinery.ModuleSpec(_FOLDER, None, is_package=True)
         sys.modules[_FOLDER] = folder
-
-
-def _import(name, globals=None, locals=None, fromlist=(), level=0):
-    if level == 0 and (name == "tilelang" or name.startswith("tilelang.")):
-        module = importlib.import_module(f"tilepilot.{name}")
-        return module if fromlist else importlib.import_module("tilepilot.tilelang")
-    return builtins.__import__(name, globals, locals, fromlist, level)
 
 
 @dataclasses.dataclass(frozen=True)

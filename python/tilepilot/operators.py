@@ -15,7 +15,7 @@ _lock = ForkSafeLock()
 
 def operator_for(native):
     """The operator of a kernel (`_core.Kernel`). Equal programs are one operator, also in another process."""
-    text = f"{native.script()}\n{native.outputs}"
+    text = f"{native.script()}\n{native.outputs}\n{native.target}"
     name = f"{native.name}_{hashlib.sha256(text.encode()).hexdigest()[:12]}"
     with _lock:
         if name not in _operators:
@@ -57,12 +57,13 @@ class Operator:
             return self.overload(*args)
 
     def _fake(self, *args):
-        symbols, device = {}, "cpu"
+        symbols, device = {}, None
         for row, argument in zip(self.inputs, args):
             if row["shape"] is None:
                 continue
             device = argument.device
             _match(row, argument, symbols)
+        device = device or self.native.device
         made = [torch.empty([_extent(extent, symbols) for extent in _held(row)], dtype=_dtype(row["dtype"]),
                             device=device) for row in self.results]
         if len(made) == 1:

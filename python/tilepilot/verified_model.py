@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from tilepilot.errors import TilePilotError, warn
+from tilepilot.targets import target_of_gpu
 
 # Layers that compute something else in training than in evaluation.
 _BY_MODE = (nn.modules.batchnorm._BatchNorm, nn.modules.dropout._DropoutNd, nn.modules.instancenorm._InstanceNorm)
@@ -34,6 +35,7 @@ class Verification:
     strict: bool
     evidence: object
     told: set = dataclasses.field(default_factory=set)
+    gpu_targets: dict = dataclasses.field(default_factory=dict)  # by number of the GPU, as they were asked for
 
     @functools.cached_property
     def module(self):
@@ -44,9 +46,15 @@ class Verification:
                 raise NotVerified(f"the model `{self.evidence.model[0]}` of `{self.path}` has no `{wanted}`")
         return module
 
+    def gpu_target(self, number):
+        if number not in self.gpu_targets:
+            self.gpu_targets[number] = target_of_gpu(number)
+        return self.gpu_targets[number]
+
     def __post_init__(self):
         certificate = json.loads(self.evidence.certificate or "{}")
         self.target = certificate.get("verdict", {}).get("target", "cpu")
+        self.device_type = "cuda" if self.target.startswith("cuda") else "cpu"
         # Shape and dtype of each tensor, as the certificate says; empty: it does not.
         self.certified_inputs = [(tuple(row["shape"]), getattr(torch, row["dtype"], None))
                                  for row in certificate.get("reference", {}).get("inputs", [])]
@@ -95,11 +103,11 @@ def _tensors(values):
             yield from _tensors(value)
 
 
-def _fits(value, expected):
+def _fits(value, expected, device_type):
     """Whether a tensor is as the certificate says. This is asked before every call."""
     shape, dtype = expected
     return (isinstance(value, torch.Tensor) and value.shape == shape and value.dtype is dtype
-            and value.is_contiguous() and value.device.type == "cpu")
+            and value.is_contiguous() and value.device.type == device_type)
 
 
 def _input_obstacle(verification, args, kwargs):
@@ -107,8 +115,10 @@ def _input_obstacle(verification, args, kwargs):
     if kwargs:
         return Obstacle("names", "its inputs are given by name")
     certified = verification.certified_inputs
-    if certified and len(args) == len(certified) and all(map(_fits, args, certified)):
-        return None
+    device_type = verification.device_type
+    if certified and len(args) == len(certified) and all(_fits(value, expected, device_type)
+                                                         for value, expected in zip(args, certified)):
+        return _gpu_obstacle(verification, args)
     only_tensors = all(isinstance(value, torch.Tensor) for value in args)
     wanted = (only_tensors and certified) or verification.model_inputs
     if len(args) != len(wanted):
@@ -117,18 +127,30 @@ def _input_obstacle(verification, args, kwargs):
         if (kind := _kind(value)) != expected:
             return Obstacle("input", f"input {position} is {_described(kind)}, and not {_described(expected)}")
     for tensor in _tensors(args):
-        if tensor.device.type != "cpu":
-            return Obstacle("device", f"an input is on `{tensor.device}`")
+        if tensor.device.type != device_type:
+            return Obstacle("device", f"it was verified on `{verification.target}`, and an input is on "
+                                      f"`{tensor.device}`")
         if not tensor.is_contiguous():
             return Obstacle("strides", "an input is not contiguous")
+    return _gpu_obstacle(verification, args)
+
+
+def _gpu_obstacle(verification, args):
+    """On another kind of GPU the kernels are other code than what was verified."""
+    if verification.device_type != "cuda":
+        return None
+    for number in {tensor.device.index for tensor in _tensors(args)}:
+        if verification.gpu_target(number) != verification.target:
+            return Obstacle("target", f"it was verified on `{verification.target}`, and an input is on a GPU that runs "
+                                      f"the code of `{verification.gpu_target(number)}`")
     return None
 
 
 def _obstacle(model, verification, args, kwargs):
     """Why the kernels are not for this call; None: they are."""
-    if verification.target != "cpu":
-        return Obstacle("target", f"it was verified on `{verification.target}`, and kernels run on the processor here")
-    if torch.is_autocast_enabled("cpu"):
+    if verification.target.split(":")[0] not in ("cpu", "cuda"):
+        return Obstacle("target", f"it was verified on `{verification.target}`, and kernels run on a device here")
+    if torch.is_autocast_enabled(verification.device_type):
         return Obstacle("autocast", "autocast is on")
     if model._differs_by_mode and not model.training:
         return Obstacle("mode", "the model is in evaluation mode, and was verified in training mode")

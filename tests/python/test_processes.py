@@ -45,11 +45,12 @@ def joined(threads, raised):
 
 
 def call_often(k):
-    x = torch.randn(64, 64)
+    numbers = torch.Generator()  # of its own: a fork copies the lock of torch's as it is
+    x = torch.randn(64, 64, generator=numbers)
     for number in range(100):
         factor = (k + number) % 5 + 1
         assert torch.equal(scaled(64, 64, factor)(x), x * factor)
-        y = torch.randn(8 * (number % 3 + 1), 8)
+        y = torch.randn(8 * (number % 3 + 1), 8, generator=numbers)
         assert torch.equal(added(y, y), y * 2)
 
 
@@ -65,7 +66,7 @@ def test_forked_processes_call_while_threads_do():
         if child == 0:
             status = 1
             try:
-                x = torch.randn(512, 64)
+                x = torch.randn(512, 64, generator=torch.Generator())
                 kernels = [scaled(512, 64, factor) for factor in (3, 100 + number)]
                 status = 0 if all(torch.equal(kernel(x), x * factor)
                                   for kernel, factor in zip(kernels, (3, 100 + number))) else 2

@@ -76,17 +76,24 @@ for configs in [], [dict(width=1)]:
         print(error)
 """)
     assert run.stdout.splitlines() == [
-        "{'block': 8} True True", "there are no configurations to tune",
-        "the configurations have `width`, which the function has not"], run.stderr
+        "{'block': 8} True True", "No configurations to tune, please check your `@autotune` decorator",
+        "Unused keys in config: {'width'}"], run.stderr
 
 
-def test_tuning_names_what_it_ignores(script):
+def test_tuning_leaves_out_what_computes_something_else(script):
     run = script(KERNEL + """
-tilelang.autotune(configs=[dict(block=4)], ref_prog=lambda x: x * 2, verbose=True)(tilelang.jit(lambda block: None))
-AutoTuner.from_kernel(lambda block: double(32, 16, block), [dict(block=8)]).run(warmup=1, rep=1, timeout=5)
+import itertools
+made = itertools.count(1)
+
+def reference(a):
+    return a * (2 if next(made) > 1 else 3)  # the first configuration is wrong by it
+
+tuned = tilelang.autotune(configs=[dict(block=4), dict(block=8)], ref_prog=reference, warmup=1, rep=1)(double.jit_impl)
+print(tuned(32, 16).config)
+print([kernel.out_idx for kernel in double.jit_impl.par_compile([(32, 16, 4), dict(M=32, N=16, block=8)])])
 """)
-    assert "`ref_prog` has no effect on tuning here" in run.stderr and "`verbose` has" not in run.stderr, run.stderr
-    assert "`timeout` has no effect on tuning here" in run.stderr, run.stderr
+    assert run.stdout.splitlines() == ["{'block': 8}", "[[1], [1]]"], run.stderr
+    assert "Skipped {'block': 4}: AssertionError" in run.stderr, run.stderr
 
 
 def test_differences_are_found(script):
@@ -99,8 +106,10 @@ for other in torch.ones(8) * 2, torch.ones(4), torch.ones(8).double():
     except AssertionError as error:
         print(str(error).splitlines()[0])
 """)
-    assert run.stdout.splitlines() == ["8 of 8 elements differ", "the shapes are (8,) and (4,)",
-                                       "the dtypes are torch.float32 and torch.float64"], run.stderr
+    assert run.stdout.splitlines() == [
+        "Too many mismatched elements: 8 > 0 (0.10% allowed, but get 100.00%).",
+        "The values for attribute 'shape' do not match: torch.Size([8]) != torch.Size([4]).",
+        "The values for attribute 'dtype' do not match: torch.float32 != torch.float64."], run.stderr
 
 
 def test_its_tests_run(script):
@@ -128,4 +137,72 @@ def test_what_is_not_there(script):
     assert "ModuleNotFoundError: `tilelang.nowhere`" in script("import tilelang.nowhere").stderr
     for arguments, said in (["nowhere.py"], "there is no file `nowhere.py`"), ([], "usage:"):
         run = subprocess.run([sys.executable, "-m", "tilepilot", *arguments], capture_output=True, text=True)
-        assert said in run.stderr and run.returncode == 1
+        assert said in run.stderr and run.returncode > 0
+
+
+def test_modules_that_are_written_in_python(script):
+    run = script("""
+import torch
+import tilelang
+import tilelang.language as T
+from tilelang import tvm
+from tilelang.carver.arch import CUDA
+from tilelang.carver.roller.rasterization import NoRasterization
+from tilelang.carver.template import MatmulTemplate
+from tilelang.contrib import nvcc
+from tilelang.cuda.intrinsics.macro.mma_macro_generator import TensorCoreIntrinEmitter
+from tilelang.intrinsics import get_swizzle_layout
+from tilelang.math import next_power_of_2
+from tilelang.tools import Analyzer
+from tilelang.transform import simplify_prim_func
+from tvm import DataType
+
+@tvm.testing.requires_package("surely_not_there")
+def test_nothing():
+    pass
+
+@T.prim_func
+def double(A: T.Tensor((256, 256), "float32"), B: T.Tensor((256, 256), "float32")):
+    with T.Kernel(32, threads=128) as bx:
+        for i, j in T.Parallel(8, 256):
+            B[bx * 8 + i, j] = A[bx * 8 + i, j] * 2
+
+hints = MatmulTemplate(M=1024, N=1024, K=1024, in_dtype="float16", out_dtype="float16",
+                       accum_dtype="float32").with_arch(CUDA("cuda -arch=sm_90a")).recommend_hints(topk=3)
+print(len(hints), next_power_of_2(5), nvcc.have_tma(), Analyzer.analysis(double, CUDA("cuda")).total_flops > 0)
+""")
+    assert run.stdout.splitlines() == ["3 8 True True"], run.stderr
+
+
+def test_what_stands_in_for_cuda_on_the_processor(tmp_path):
+    file = tmp_path / "script.py"
+    file.write_text("""
+import torch
+
+assert torch.cuda.is_available() and torch.cuda.device_count() == 1
+assert torch.cuda.get_device_capability() == (9, 0) and torch.cuda.get_device_properties(0).multi_processor_count > 0
+begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+torch.cuda.manual_seed(3)
+with torch.cuda.stream(torch.cuda.Stream()):
+    begin.record()
+    layer = torch.nn.Linear(8, 8).cuda().to("cuda:0", torch.float64)
+    x = torch.rand(2, 8, device="cuda", dtype=torch.float64, generator=torch.Generator("cuda").manual_seed(3))
+    print(layer(x).device)
+    end.record()
+torch.cuda.synchronize()
+with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
+    layer(x)
+assert profiler.key_averages().table() == "no profile was recorded"
+print(begin.elapsed_time(end) > 0)
+""")
+    run = subprocess.run([sys.executable, "-m", "tilepilot", "--cpu", str(file)], capture_output=True, text=True)
+    assert run.stdout.splitlines() == ["cpu", "True"], run.stderr
+
+
+def test_gradients_end_at_kernels_of_scripts(script):
+    run = script(KERNEL + """
+x.requires_grad_()
+y = double(32, 16, 4)(x)
+print(torch.equal(y, x * 2), y.requires_grad)
+""")
+    assert run.stdout.splitlines() == ["True False"], run.stderr

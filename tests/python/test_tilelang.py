@@ -274,8 +274,8 @@ def test_a_program_without_a_source_is_told():
 
 def test_a_target_that_is_not_here_is_told(monkeypatch):
     monkeypatch.delenv("TILEPILOT_TARGET", raising=False)
-    with pytest.raises(tilepilot.CompileError, match="the target `cuda` is not available"):
-        tilelang.jit(out_idx=-1, target="cuda")(lambda: None)
+    with pytest.raises(tilepilot.CompileError, match="the target `hip` is not available"):
+        tilelang.jit(out_idx=-1, target="hip")(lambda: None)
 
 
 def test_a_factory_that_returns_something_else_is_told():
@@ -293,7 +293,7 @@ def test_kernels_are_profiled():
     assert 0 < profiler.do_bench(warmup=1, rep=2) < 1000
     assert len(profiler.do_bench(warmup=1, rep=2, quantiles=[0.1, 0.9])) == 2
     profiler.assert_allclose(lambda a, b: a @ b)
-    with pytest.raises(AssertionError, match="differ from the reference"):
+    with pytest.raises(AssertionError, match="Too many mismatched elements"):
         profiler.assert_allclose(lambda a, b: a @ b + 1)
-    with pytest.raises(ValueError, match="known only at run time"):
+    with pytest.raises(ValueError, match="the extent `m` is dynamic"):
         dynamic_scale().get_profiler().do_bench()

@@ -45,6 +45,10 @@ struct Version {
   std::vector<PreparedLaunch> launches;
 };
 
+Architecture architecture_named(const std::string& name) {
+  return name == "sm_90a" ? Architecture::sm_90a : Architecture::sm_80;
+}
+
 // Programs to machine code for a device, on the device.
 class Assembler {
  public:
@@ -262,8 +266,7 @@ class CudaBackend : public KernelBackend {
     std::shared_ptr<Device> device = TRY(Device::open(options_.device));
     const std::string own = TRY(architecture_of(device->capability()));
     const auto [target, machine] = TRY(chosen(own, device->capability()));
-    const Architecture architecture = target == "sm_90a" ? Architecture::sm_90a : Architecture::sm_80;
-    assembler_ = std::make_shared<Assembler>(options_, std::move(device), architecture, machine);
+    assembler_ = std::make_shared<Assembler>(options_, std::move(device), architecture_named(target), machine);
     return {};
   }
 
@@ -278,6 +281,15 @@ class CudaBackend : public KernelBackend {
 };
 
 }  // namespace
+
+Result<std::string> compile_without_device(const ir::Program& program, const std::string& architecture,
+                                           const NvrtcOptions& nvrtc, DiagnosticList& warnings) {
+  const ir::Program usual = targets::gpu::for_usual_tensors(program);
+  GeneratedCode code = TRY(targets::cuda::generate(usual, architecture_named(architecture)));
+  TRY(Nvrtc(nvrtc).compile(targets::cuda::prelude() + code.source, architecture, warnings));
+  for (Diagnostic& warning : code.warnings) warnings.add(std::move(warning));
+  return std::move(code.source);
+}
 
 std::unique_ptr<KernelBackend> cuda_backend(CudaOptions options) {
   return std::make_unique<CudaBackend>(std::move(options));

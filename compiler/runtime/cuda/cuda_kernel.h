@@ -21,4 +21,9 @@ struct CudaOptions {
 // Opens the device at the first compilation. Errors of `compile`: those of NVRTC, the driver and the target.
 std::unique_ptr<KernelBackend> cuda_backend(CudaOptions options);
 
+// The code for usual tensors, compiled and thrown away but for its text: no device is needed. `architecture` is
+// "sm_80" or "sm_90a".
+Result<std::string> compile_without_device(const ir::Program& program, const std::string& architecture,
+                                           const NvrtcOptions& nvrtc, DiagnosticList& warnings);
+
 }  // namespace tilepilot::runtime::cuda

@@ -1,11 +1,11 @@
 """`tilelang.jit` and `tilelang.compile`: tile programs as kernels that take tensors."""
 
 import functools
-import os
 import sys
 
 from tilepilot import _core
 from tilepilot.errors import CompileError, warn
+from tilepilot.targets import target_named
 
 
 class JITKernel:
@@ -54,14 +54,33 @@ class JITKernel:
         return self._native.outputs
 
     @property
+    def target(self):
+        """The target that it was made for; "auto": the device of its tensors."""
+        return self._native.target
+
+    @property
+    def device(self):
+        """Where it runs when no tensor says it, "cpu" or "cuda"."""
+        return self._native.device
+
+    @property
     def params(self):
-        from tilepilot.tilelang.profiler import KernelParam
-        return [KernelParam(row["name"], row["dtype"], row["shape"]) for row in self._native.parameters]
+        from tilepilot.tilelang.engine.param import KernelParam
+        return [KernelParam(row["dtype"], row["shape"] or []) for row in self._native.parameters]
 
     def get_profiler(self, tensor_supply_type=None):
-        """Runs and times it on inputs that it makes."""
-        from tilepilot.tilelang.profiler import Profiler, TensorSupplyType
-        return Profiler(self, tensor_supply_type or TensorSupplyType.Auto)
+        """Runs and times it on inputs that it makes, where it runs."""
+        from tilepilot.scripts.device import placed
+        from tilepilot.tilelang.profiler import TensorSupplyType, profiler_of
+        profiler = profiler_of(self, tensor_supply_type or TensorSupplyType.Auto)
+        supply = profiler.supply
+
+        def supply_here(param):
+            with placed(self.device):
+                return supply(param)
+
+        profiler.supply = supply_here
+        return profiler
 
     def __repr__(self):
         return f"<tile kernel {self._native.name}>"
@@ -104,15 +123,16 @@ class _IsEager(Exception):
 class JITFunction:
     """A function with `@tilelang.jit`: a factory of programs (lazy), or a program itself (eager)."""
 
-    def __init__(self, function, out_idx=None):
+    def __init__(self, function, out_idx=None, target="auto"):
         functools.update_wrapper(self, function)
         self._function = function
         self._out_idx = out_idx
+        self._target = target
         self._kernels = {}
         self._kept = []  # arguments whose identity is part of a key
         self._is_compiling = None
         try:
-            self._native = _core.JitFunction(function)
+            self._native = _core.JitFunction(function, target)
             self._eager = self._native.is_eager
         except CompileError:
             self._native, self._eager = None, False  # a factory may use all of Python
@@ -191,23 +211,31 @@ class JITFunction:
         if not isinstance(program, _core.Value) or program.type_name != "PrimFunc":
             raise CompileError(f"the factory `{self.__name__}` returns a `{type(program).__name__}`: "
                                "it must return the `T.prim_func` that it defines")
-        return JITKernel(_core.make_kernel(program, self._out_idx), (self, args, kwargs))
+        return JITKernel(_core.make_kernel(program, self._out_idx, self._target), (self, args, kwargs))
 
     def compile(self, *args, **kwargs):
         """The kernel for these arguments, without a call. Sizes of an eager function are given by name."""
-        if not self._eager:
-            try:
-                kernel = self._kernel(*args, **kwargs)
-                kernel._native.compile()
-                return kernel
-            except _IsEager:
-                pass
-        kernel = JITKernel(self._native.compile(*args, **kwargs))
+        kernel = self.stage(*args, **kwargs)
         kernel._native.compile()
         return kernel
 
+    def stage(self, *args, **kwargs):
+        """The kernel, which is compiled when it is called."""
+        if not self._eager:
+            try:
+                return self._kernel(*args, **kwargs)
+            except _IsEager:
+                pass
+        return JITKernel(self._native.compile(*args, **kwargs))
+
     def get_kernel_source(self, *args, **kwargs):
         return self.compile(*args, **kwargs).get_kernel_source()
+
+    def par_compile(self, configs, num_workers=None, ignore_error=False):
+        """A kernel for each configuration, which is a tuple of arguments or a dict of them by name."""
+        kernels = [self.stage(**config) if isinstance(config, dict) else self.stage(*config)
+                   for config in configs]
+        return _compiled_together(kernels, ignore_error)
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
@@ -216,43 +244,54 @@ class JITFunction:
         return self.__qualname__
 
 
-# What `tilelang.jit` takes beside these has no effect on the processor.
-_PROCESSOR = ("auto", "c", "cpu", "llvm", None)
-
-
-def _check_request(target, options):
-    name = target if isinstance(target, str) or target is None else str(target)
-    if name not in _PROCESSOR and os.environ.get("TILEPILOT_TARGET") != "cpu":
-        raise CompileError(f"the target `{name}` is not available in this process, which compiles for the processor: "
-                           "leave `target` out, or set TILEPILOT_TARGET=cpu to run the program here")
+def _checked_target(target, options):
+    """The target that a decorator or `compile` asks for; what else it asks for has no effect."""
     known = {"target_host", "execution_backend", "verbose", "pass_configs", "debug_root_path", "compile_flags"}
     if unknown := sorted(set(options) - known):
         raise TypeError(f"unexpected keyword argument '{unknown[0]}'")
     for option in sorted(options):
         if options[option] and option in ("pass_configs", "compile_flags"):
             warn(f"`{option}` has no effect on this target")
+    return target_named(target)
 
 
 def jit(func=None, *, out_idx=None, target="auto", **options):
     """Decorates a factory of tile programs, a tile program, or a `T.prim_func`."""
     if func is not None and not callable(func):  # the old form: @tilelang.jit([-1])
         func, out_idx = None, func
-    _check_request(target, options)
+    target = _checked_target(target, options)
 
     def decorate(function):
         if isinstance(function, _core.Value):
-            return compile(function, out_idx)
-        return JITFunction(function, out_idx)
+            return compile(function, out_idx, target=target)
+        return JITFunction(function, out_idx, target)
 
     return decorate if func is None else decorate(func)
 
 
 def compile(func=None, out_idx=None, execution_backend="auto", target="auto", **options):
     """The kernel of a `T.prim_func`."""
-    _check_request(target, options)
+    target = _checked_target(target, options)
     if not isinstance(func, _core.Value):
         raise CompileError(f"`tilelang.compile` needs a `T.prim_func`, not a `{type(func).__name__}`")
-    return JITKernel(_core.make_kernel(func, out_idx))
+    return JITKernel(_core.make_kernel(func, out_idx, target))
+
+
+def _compiled_together(kernels, ignore_error):
+    """The kernels, compiled side by side; with `ignore_error` None in place of those that cannot be."""
+    from tilepilot.scripts.tuning import compile_all
+    reasons = compile_all(kernels)
+    for kernel, reason in zip(kernels, reasons):
+        if reason is not None and not ignore_error:
+            kernel._native.compile()  # raises what is behind the reason
+    return [kernel if reason is None else None for kernel, reason in zip(kernels, reasons)]
+
+
+def par_compile(funcs, out_idx=None, execution_backend="auto", target="auto", num_workers=None, ignore_error=False,
+                **options):
+    """The kernels of several `T.prim_func`s."""
+    return _compiled_together([compile(func, out_idx, execution_backend, target, **options) for func in funcs],
+                              ignore_error)
 
 
 def lower(func_or_mod, target="auto", **options):

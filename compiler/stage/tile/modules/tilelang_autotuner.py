@@ -65,13 +65,17 @@ class AutoTuneImpl:
         given = any(name in kwargs or names.index(name) < len(args) for name in tunable)
         return [] if given else configs
 
+    def stage(self, args, kwargs):
+        """The kernel, which is compiled when it is called."""
+        return getattr(self.jit_impl, "stage", self.jit_impl.compile)(*args, **kwargs)
+
     def stage_config(self, args, kwargs):
-        return lambda config: self.jit_impl.compile(*args, **{**kwargs, **config})
+        return lambda config: self.stage(args, {**kwargs, **config})
 
     def search(self, args, kwargs):
         configs = self.configs_for(args, kwargs)
         if not configs:
-            return AutotuneResult(self.jit_impl.compile(*args, **kwargs), config={})
+            return AutotuneResult(self.stage(args, kwargs), config={})
         return tune(configs, self.options, self.stage_config(args, kwargs), self.jit_impl.func)
 
     def tuned(self, args, kwargs):

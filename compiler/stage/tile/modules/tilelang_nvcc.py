@@ -1,10 +1,9 @@
 # `tilelang.contrib.nvcc` for scripts: facts about the device that torch.cuda stands for.
-import torch
+import _tilepilot_device as gpu
 
 
 def get_target_compute_version(target=None):
-    major, minor = torch.cuda.get_device_capability()
-    return f"{major}.{minor}"
+    return f"{gpu.major}.{gpu.minor}"
 
 
 def parse_compute_version(compute_version):

@@ -49,16 +49,16 @@ def milliseconds():
 
 
 def flush():
-    FLUSH.setdefault("data", torch.empty(FLUSH_BYTES // 4, dtype=torch.int32)).zero_()
+    FLUSH.setdefault("data", torch.empty(FLUSH_BYTES // 4, dtype=torch.int32, device=gpu.torch_device)).zero_()
 
 
 def flushes_of(fn):
     """How often the cache is written, so that the host is done with a call when the GPU begins with it."""
-    gpu.synchronize()
+    torch.cuda.synchronize()
     begin = milliseconds()
     fn()
     host = milliseconds() - begin
-    gpu.synchronize()
+    torch.cuda.synchronize()
     return min(MOST_FLUSHES, 1 + int(1.5 * host / FLUSH_MS))
 
 
@@ -98,6 +98,22 @@ def timed_on_gpu(fn, flushes):
     return max(0.0, begin.elapsed_time(end) - (limits.compile_seconds() - compiling) * 1000.0)
 
 
+# Of devices that have a clock for each backend: clock(fn, backend) gives a function that times so many calls, or None.
+own_clock = getattr(gpu, "clock", lambda fn, backend: None)
+
+
+def times_of(fn, calls, backend, flushes):
+    clock = own_clock(fn, backend)
+    if clock is not None:
+        return clock(calls)
+    if gpu.is_gpu and backend == "cupti":
+        times = kernel_milliseconds(fn, calls)
+        if times is not None:
+            return times
+        limits.announce("`do_bench` times by events: CUPTI tells nothing of these calls", "")
+    return [timed(fn, flushes) for _ in range(calls)]
+
+
 def within_limit(n_warmup, n_repeat, estimate):
     """As many calls of each kind as the limit of the run allows, and at least one."""
     share = limits.bench_ms / max((n_warmup + n_repeat) * estimate, 1e-9)
@@ -129,12 +145,7 @@ def do_bench(fn, warmup=25, rep=100, _n_warmup=0, _n_repeat=0, quantiles=None, f
     n_warmup, n_repeat = within_limit(n_warmup, n_repeat, estimate)
     for _ in range(n_warmup):
         fn()
-    times = None
-    if gpu.is_gpu and backend == "cupti":
-        times = kernel_milliseconds(fn, n_repeat)
-        if times is None:
-            limits.announce("`do_bench` times by events: CUPTI tells nothing of these calls", "")
-    return summarize(times or [timed(fn, flushes) for _ in range(n_repeat)], quantiles, return_mode)
+    return summarize(times_of(fn, n_repeat, backend, flushes), quantiles, return_mode)
 
 
 def as_list(outputs):

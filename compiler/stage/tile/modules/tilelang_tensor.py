@@ -1,6 +1,7 @@
 # `tilelang.utils.tensor` for scripts: inputs for kernels, and a comparison that forgives a share of the elements.
 from enum import Enum
 
+import _tilepilot_device as gpu
 import torch
 
 FLOAT8_DTYPES = tuple(getattr(torch, name) for name in ("float8_e4m3fn", "float8_e5m2"))
@@ -35,19 +36,19 @@ def concrete_shape(param):
 
 def small_integers(param, shape, dtype):
     if param.is_unsigned():
-        return torch.randint(0, 3, shape, dtype=dtype)
+        return torch.randint(0, 3, shape, dtype=dtype, device=gpu.torch_device)
     if param.is_float8():
-        return torch.randint(-128, 128, shape, dtype=torch.int8).to(dtype)
+        return torch.randint(-128, 128, shape, dtype=torch.int8, device=gpu.torch_device).to(dtype)
     if param.is_float4():
-        return torch.randint(0, 16, shape, dtype=dtype)
+        return torch.randint(0, 16, shape, dtype=dtype, device=gpu.torch_device)
     if param.is_boolean():
-        return torch.randint(0, 2, shape, dtype=dtype)
-    return torch.randint(-2, 3, shape, dtype=dtype)
+        return torch.randint(0, 2, shape, dtype=dtype, device=gpu.torch_device)
+    return torch.randint(-2, 3, shape, dtype=dtype, device=gpu.torch_device)
 
 
 def automatic(param, shape, dtype):
     if dtype in (torch.float16, torch.float32, torch.bfloat16):
-        return torch.empty(shape, dtype=dtype).uniform_(-1.0, 1.0)
+        return torch.empty(shape, dtype=dtype, device=gpu.torch_device).uniform_(-1.0, 1.0)
     return small_integers(param, shape, dtype)
 
 
@@ -55,11 +56,11 @@ def automatic(param, shape, dtype):
 SUPPLIES = {
     TensorSupplyType.Integer: small_integers,
     TensorSupplyType.Auto: automatic,
-    TensorSupplyType.Uniform: lambda param, shape, dtype: torch.empty(shape).uniform_(-1.0, 1.0).to(dtype),
-    TensorSupplyType.Normal: lambda param, shape, dtype: torch.empty(shape).normal_(-1.0, 1.0).to(dtype),
-    TensorSupplyType.Randn: lambda param, shape, dtype: torch.randn(shape).to(dtype),
-    TensorSupplyType.Zero: lambda param, shape, dtype: torch.zeros(shape, dtype=dtype),
-    TensorSupplyType.One: lambda param, shape, dtype: torch.ones(shape, dtype=dtype),
+    TensorSupplyType.Uniform: lambda param, shape, dtype: torch.empty(shape, device=gpu.torch_device).uniform_(-1.0, 1.0).to(dtype),
+    TensorSupplyType.Normal: lambda param, shape, dtype: torch.empty(shape, device=gpu.torch_device).normal_(-1.0, 1.0).to(dtype),
+    TensorSupplyType.Randn: lambda param, shape, dtype: torch.randn(shape, device=gpu.torch_device).to(dtype),
+    TensorSupplyType.Zero: lambda param, shape, dtype: torch.zeros(shape, dtype=dtype, device=gpu.torch_device),
+    TensorSupplyType.One: lambda param, shape, dtype: torch.ones(shape, dtype=dtype, device=gpu.torch_device),
 }
 
 
@@ -71,7 +72,7 @@ def get_tensor_supply(supply_type=TensorSupplyType.Integer):
     def supply(param):
         shape, dtype = concrete_shape(param), param.torch_dtype()
         if dtype == torch.int8 and supply_type in (TensorSupplyType.Uniform, TensorSupplyType.Normal):
-            return torch.ones(shape, dtype=dtype)
+            return torch.ones(shape, dtype=dtype, device=gpu.torch_device)
         return SUPPLIES[supply_type](param, shape, dtype)
 
     return supply

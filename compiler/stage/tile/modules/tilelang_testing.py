@@ -3,13 +3,15 @@
 import random
 import sys
 
+import __main__
+import _tilepilot_limits as limits
 import pytest
 import torch
 from tilelang.contrib.nvcc import get_target_compute_version, parse_compute_version
 from tilelang.utils.tensor import torch_assert_close
 
 # Packages that scripts can import here.
-AVAILABLE = ("torch", "tilelang", "numpy", "einops")
+AVAILABLE = getattr(limits, "installed", ("torch", "tilelang", "numpy", "einops"))
 
 
 def set_random_seed(seed=42):
@@ -48,7 +50,7 @@ def requires_cuda_compute_version(major_version, minor_version=0, mode="ge"):
     if mode not in COMPARISONS:
         raise ValueError(f"Invalid mode: {mode}")
     have, want = parse_compute_version(get_target_compute_version()), (major_version, minor_version)
-    return skip_unless(COMPARISONS[mode](have, want),
+    return skip_unless(torch.cuda.is_available() and COMPARISONS[mode](have, want),
                        f"Requires CUDA compute {mode} {major_version}.{minor_version}, but have {have[0]}.{have[1]}")
 
 
@@ -73,7 +75,7 @@ def requires_cuda_compute_version_eq(major_version, minor_version=0):
 
 
 def main():
-    sys.exit(pytest.main())
+    sys.exit(pytest.main([__main__.__file__]))
 
 
 latencies = []
@@ -86,7 +88,6 @@ def process_func(func, name=None, **kwargs):
 
 def regression(prefixes=("regression_",), verbose=True):
     """Runs the functions of the script whose names begin so, and prints what they noted."""
-    import __main__
     latencies.clear()
     for name, function in sorted(vars(__main__).items()):
         if callable(function) and any(name.startswith(prefix) for prefix in prefixes):

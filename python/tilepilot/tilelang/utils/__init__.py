@@ -1,3 +1,0 @@
-"""`tilelang.utils`."""
-
-from tilepilot.tilelang.utils.tensor import TensorSupplyType, torch_assert_close
