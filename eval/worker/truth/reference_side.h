@@ -127,7 +127,8 @@ class ReferenceSide {
   std::vector<bool> aliases_;
   std::vector<std::string> notes_;
   std::vector<std::string> output_digests_;  // by trial
-  bool degenerate_ = false, mutates_inputs_ = false, reads_state_ = false, chooses_ = false, jumps_ = false;
+  bool degenerate_ = false, mutates_inputs_ = false, reads_state_ = false, chooses_ = false, jumps_ = false,
+       one_decides_ = false;
   std::vector<std::pair<std::string, size_t>> judged_state_;
   // What is kept for the next candidate.
   mutable int64_t kept_bytes_ = 0;

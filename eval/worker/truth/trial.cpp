@@ -52,7 +52,8 @@ at::Tensor exact_tensor(const at::Tensor& tensor, double epsilon, uint64_t seed,
                         const SingledOut& singled_out = {}, bool keeps_round = false) {
   const bool floating = tensor.is_floating_point();
   const at::Tensor exact = tensor.to(device, floating ? at::kDouble : tensor.scalar_type(), false, /*copy=*/true);
-  if (!floating || epsilon == 0) return exact;
+  // Labels and masks are what they are: moved ones would be equal to no others.
+  if (!floating || epsilon == 0 || are_choices(tensor)) return exact;
   at::Tensor moved = singled_out.in_order ? nudged_by_value(exact, epsilon, seed) : nudged(exact, epsilon, seed);
   if (keeps_round) moved = at::where(is_round(exact), exact, moved);
   // Beside such a value lie others.
