@@ -358,6 +358,8 @@ class Examination {
     const size_t count = side_.stress_count();
     if (auto& untried = side_.untried_stress(); !untried.empty())
       verdict_.notes.push_back(fmt::format("not tried, for time: {}", fmt::join(untried, ", ")));
+    const auto& told = side_.stress_notes();
+    verdict_.notes.insert(verdict_.notes.end(), told.begin(), told.end());
     if (count == 0) return true;
     const int usual = side_.weights_of_trial(0);
     int sent = -1;

@@ -497,6 +497,15 @@ void ReferenceSide::find_stress_trials() const {
     for (auto& strengths : {std::vector{1, -1}, std::vector{510}, std::vector{-4}})
       of_state.push_back({StressKind::numbers, strengths});
   double waited = 0;
+  for (size_t i = 0; i < reference_.variants.size(); ++i) {
+    const size_t before = stress_.size();
+    waited += try_plan({StressKind::numbers, {kFirstVariant + static_cast<int>(i)}}, given);
+    if (stress_.size() == before)
+      stress_notes_.push_back(
+          fmt::format("with another value of input {} the model gives no numbers to compare: a "
+                      "program may hold it as a constant",
+                      reference_.variants[i].input));
+  }
   for (auto& plan : of_state) waited += try_plan(plan, given);
   int tried = 0;
   for (auto& plan : plans) {

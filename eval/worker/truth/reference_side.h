@@ -60,6 +60,8 @@ class ReferenceSide {
   const std::vector<std::string>& notes() const { return notes_; }
   // Kinds of stress for which there was no time; known once stress_count() is.
   const std::set<std::string>& untried_stress() const { return untried_; }
+  // What stress could not show; known likewise.
+  const std::vector<std::string>& stress_notes() const { return stress_notes_; }
   // Whether its outputs are more than what roundings have left.
   bool is_decisive(const Trial& trial) const;
   bool degenerate() const { return degenerate_; }
@@ -140,6 +142,7 @@ class ReferenceSide {
   mutable bool stress_is_known_ = false;
   mutable std::vector<KeptStress> stress_;
   mutable std::set<std::string> untried_;  // kinds of stress, for time
+  mutable std::vector<std::string> stress_notes_;
   mutable std::vector<std::shared_ptr<const Trial>> chain_;
 };
 

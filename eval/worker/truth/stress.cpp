@@ -55,7 +55,7 @@ constexpr std::array<KindRow, 26> kKinds = {{
     {StressKind::nearly, "inputs that nearly agree in part", false},
     {StressKind::special, "values that the model singles out", false},
     {StressKind::repeated, "repeated indices", false},
-    {StressKind::numbers, "other numbers among the inputs", false},
+    {StressKind::numbers, "other numbers and flags among the inputs", false},
     {StressKind::buffers, "other values of the model's buffers", false},
     {StressKind::weights, "weights of other signs and sizes", false},
 }};

@@ -96,15 +96,14 @@ Result<std::unique_ptr<TrialMaker>> TrialMaker::make(const Reference& reference,
 }
 
 Status TrialMaker::prepare() {
-  const TensorMap stored = TRY(load_safetensors(reference_.weights));
-  given_weights_ = TRY(make_state(reference_.forward, reference_, stored));
-  recipe_constants_ = TRY(make_state(reference_.inputs, reference_, stored));
+  stored_ = TRY(load_safetensors(reference_.weights));
+  given_weights_ = TRY(make_state(reference_.forward, reference_, stored_));
+  recipe_constants_ = TRY(make_state(reference_.inputs, reference_, stored_));
   eager_ = std::make_unique<Replay>(TRY(Replay::prepare(reference_.forward, Precision::exported, options_.device)));
   exact_ = std::make_unique<Replay>(TRY(Replay::prepare(reference_.forward, Precision::exact, options_.device)));
   const GraphUses uses(reference_.forward);
   if (!exact_->is_random()) exact_run_ = plan_exact_run(uses, options_.exact_bytes, options_.find_slices);
-  for (size_t id = 0; id < reference_.forward.values.size(); ++id)
-    used_.push_back(!uses.users(static_cast<int>(id)).empty());
+  used_ = used_values(reference_.forward);
   singled_out_ = singled_out(reference_.forward, reference_.inputs, [this](int value) {
     constexpr int64_t kFew = 8;
     const at::Tensor& tensor = given_weights_[static_cast<size_t>(value)];
@@ -332,21 +331,10 @@ State TrialMaker::exact_state_before(const Trial& trial, Nudge nudge, c10::Devic
   return state;
 }
 
-Result<const TrialMaker::Replays*> TrialMaker::replays_of(int numbers) const {
+Result<const OtherGraph*> TrialMaker::graph_with(int numbers) const {
   auto& kept = other_numbers_[numbers];
-  if (kept) return kept.get();
-  auto made = std::make_unique<Replays>();
-  made->graph = with_other_numbers(reference_, numbers);
-  made->eager.emplace(TRY(Replay::prepare(made->graph, Precision::exported, options_.device)));
-  made->exact.emplace(TRY(Replay::prepare(made->graph, Precision::exact, options_.device)));
-  kept = std::move(made);
+  if (!kept) kept = TRY(OtherGraph::make(reference_, numbers, stored_, options_.device));
   return kept.get();
-}
-
-Result<const Replay*> TrialMaker::eager_of(const Trial& trial) const {
-  if (trial.numbers == 0) return eager_.get();
-  const Replays* replays = TRY(replays_of(trial.numbers));
-  return &*replays->eager;
 }
 
 Result<Trial> TrialMaker::run_eager(Trial trial) const {
@@ -356,8 +344,9 @@ Result<Trial> TrialMaker::run_eager(Trial trial) const {
   State state = copy_state(before, false, options_.device);
   if (trial.before || rule_of(kBufferMoves, trial.weights)) TRY(try_on_host(trial.leaves, before));
   at::manual_seed(trial.forward_seed);
-  const Replay* replay = TRY(eager_of(trial));
-  auto eager = TRY(replay->run(eager_leaves, state));
+  const OtherGraph* other = trial.numbers == 0 ? nullptr : TRY(graph_with(trial.numbers));
+  auto eager = TRY(other ? other->eager->run(eager_leaves, other->state_of(state, false, options_.device))
+                         : eager_->run(eager_leaves, state));
   auto inputs_after = tensors_of(eager_leaves);
   trial.aliases = find_aliases(eager, inputs_after, state);
   for (size_t i = 0; i < eager.size(); ++i) {
@@ -458,22 +447,23 @@ std::vector<IValue> TrialMaker::exact_leaves(const std::vector<IValue>& leaves, 
   return result;
 }
 
-Replay::AfterNode TrialMaker::nudge_nodes(Nudge nudge) const {
+Replay::AfterNode TrialMaker::nudge_nodes(Nudge nudge, const OtherGraph* other) const {
   if (nudge.epsilon == 0) return {};
-  return [this, epsilon = nudge.of_nodes, keeps = nudge.keeps_round, seed = nudge.seed + kSeedsOfNodes](
+  const Graph& graph = other ? other->graph : reference_.forward;
+  const std::vector<bool>& used = other ? other->used : used_;
+  return [&graph, &used, epsilon = nudge.of_nodes, keeps = nudge.keeps_round, seed = nudge.seed + kSeedsOfNodes](
              const GraphNode& node, const std::vector<IValue>& operands, std::vector<IValue>& results) mutable {
     const bool is_used = std::any_of(node.outputs.begin(), node.outputs.end(),
-                                     [&](int id) { return id >= 0 && used_[static_cast<size_t>(id)]; });
+                                     [&](int id) { return id >= 0 && used[static_cast<size_t>(id)]; });
     nudge_means(node, operands, results, epsilon, seed++);
     nudge_products(node, operands, results, seed++);
-    nudge_results(node, results,
-                  {epsilon, seed++, is_used, is_used ? units_of_sum(reference_.forward, node) : 0, keeps});
+    nudge_results(node, results, {epsilon, seed++, is_used, is_used ? units_of_sum(graph, node) : 0, keeps});
   };
 }
 
 Result<TrialMaker::Truth> TrialMaker::run_whole(const Trial& trial, Nudge nudge, c10::Device device) const {
-  const Replays* other = nullptr;
-  if (trial.numbers != 0) other = TRY(replays_of(trial.numbers));
+  const OtherGraph* other = nullptr;
+  if (trial.numbers != 0) other = TRY(graph_with(trial.numbers));
   const Graph& graph = other ? other->graph : reference_.forward;
   std::optional<Replay> on_host;
   if (device != options_.device) on_host.emplace(TRY(Replay::prepare(graph, Precision::exact)));
@@ -482,7 +472,9 @@ Result<TrialMaker::Truth> TrialMaker::run_whole(const Trial& trial, Nudge nudge,
   truth.leaves = exact_leaves(trial.leaves, nudge, device);
   truth.state = exact_state_before(trial, nudge, device);
   at::manual_seed(trial.forward_seed);
-  truth.outputs = TRY(replay.run(truth.leaves, truth.state, nudge_nodes(nudge)));
+  const State& state = truth.state;
+  truth.outputs =
+      TRY(replay.run(truth.leaves, other ? other->state_of(state, true, device) : state, nudge_nodes(nudge, other)));
   if (nudge.epsilon > 0) truth = {std::move(truth.outputs), {}, {}, {}, {}};
   return truth;
 }

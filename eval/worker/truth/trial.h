@@ -14,6 +14,7 @@
 #include "eval/torch/replay.h"
 #include "eval/torch/sliced_replay.h"
 #include "eval/worker/truth/comparison.h"
+#include "eval/worker/truth/other_graph.h"
 #include "eval/worker/truth/perturbation.h"
 #include "eval/worker/truth/stress.h"
 
@@ -125,11 +126,6 @@ class TrialMaker {
     std::string why_on_host;          // the GPU was to compute it; empty: it did
     std::string why_not_in_slices;    // it was made in slices, and is wrong; empty: it is right
   };
-  // With other numbers among the inputs.
-  struct Replays {
-    Graph graph;
-    std::optional<Replay> eager, exact;
-  };
   // How far inputs and weights are moved before a call.
   struct Nudge {
     double epsilon = 0;
@@ -152,8 +148,7 @@ class TrialMaker {
                    const std::vector<std::string>& outputs) const;
   // Of a trial with leaves, seed, weights and all else that decides the call.
   Result<Trial> run_eager(Trial trial) const;
-  Result<const Replay*> eager_of(const Trial& trial) const;
-  Result<const Replays*> replays_of(int numbers) const;
+  Result<const OtherGraph*> graph_with(int numbers) const;
   State state_before(const Trial& trial) const;
   std::vector<c10::IValue> exact_leaves(const std::vector<c10::IValue>& leaves, Nudge nudge, c10::Device device) const;
   State exact_state_before(const Trial& trial, Nudge nudge, c10::Device device) const;
@@ -167,7 +162,7 @@ class TrialMaker {
   Result<Truth> run_somewhere(const RunOn& run) const;
   Result<Truth> run_whole(const Trial& trial, Nudge nudge, c10::Device device) const;
   Result<Truth> run_slices(const Trial& trial, Nudge nudge, c10::Device device) const;
-  Replay::AfterNode nudge_nodes(Nudge nudge) const;
+  Replay::AfterNode nudge_nodes(Nudge nudge, const OtherGraph* other = nullptr) const;
   // Candidates need the memory of the GPU that replays have used.
   void free_device() const;
 
@@ -186,8 +181,9 @@ class TrialMaker {
   std::vector<SingledOut> singled_out_;  // by tensor among the inputs
   mutable std::map<int, State> kept_weights_;
   State recipe_constants_;
+  TensorMap stored_;  // of the weights file
   std::unique_ptr<Replay> eager_, exact_;
-  mutable std::map<int, std::unique_ptr<Replays>> other_numbers_;  // by strength
+  mutable std::map<int, std::unique_ptr<OtherGraph>> other_numbers_;  // by strength
   mutable ExactRun exact_run_;
   mutable bool slices_are_checked_ = false;
   mutable std::vector<std::string> notes_;
