@@ -137,6 +137,16 @@ at::Tensor random_mask(int percentage, const at::Tensor& tensor, Draws& draws) {
   return mask.logical_and(row.gt(kOne)).logical_or(row.gt(1 - kOne).logical_and(row.lt(1)));
 }
 
+// One element in eight has one of many values, drawn for each, and so have all of a row in eight.
+at::Tensor with_values_of_many(const at::Tensor& tensor, const std::vector<double>& values, bool rows, Draws& draws) {
+  constexpr double kShare = 0.125;
+  const at::Tensor all = at::tensor(values, at::dtype(at::kDouble).device(tensor.device())).to(tensor.scalar_type());
+  const at::Tensor drawn = draws.integers(0, all.numel() - 1);
+  at::Tensor place = draws.uniform().lt(kShare);
+  if (rows) place = place.logical_or(uniform_by_row(tensor, draws).lt(kShare));
+  return at::where(place, all.index_select(0, drawn.flatten()).reshape(tensor.sizes()), tensor);
+}
+
 // One element in eight has one of the values, or is no number, and in one row of eight all of them. `only`: with the
 // first of them, the second, ...; 0: all; from kScattered on the same without such rows.
 at::Tensor with_special_values(const at::Tensor& tensor, const SingledOut& singled_out, int only, Draws& draws) {
@@ -149,6 +159,8 @@ at::Tensor with_special_values(const at::Tensor& tensor, const SingledOut& singl
     if (singled_out.infinite) values.insert(values.end(), {HUGE_VAL, -HUGE_VAL});
   }
   const auto count = static_cast<int>(values.size());
+  constexpr int kMostAlone = 16;
+  if (count > kMostAlone && only == 0) return with_values_of_many(tensor, values, rows, draws);
   at::Tensor result = tensor;
   for (int i = 0; i < count; ++i) {
     if (only > 0 && only != i + 1) continue;

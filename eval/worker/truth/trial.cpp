@@ -57,16 +57,19 @@ at::Tensor exact_tensor(const at::Tensor& tensor, double epsilon, uint64_t seed,
   at::Tensor moved = singled_out.in_order ? nudged_by_value(exact, epsilon, seed) : nudged(exact, epsilon, seed);
   if (keeps_round) moved = at::where(is_round(exact), exact, moved);
   // Beside such a value lie others.
-  for (const double value : singled_out.values) moved = at::where(exact.eq(value), exact, moved);
-  return moved;
+  if (singled_out.values.empty()) return moved;
+  const at::Tensor values = at::tensor(singled_out.values, at::dtype(at::kDouble).device(device));
+  return at::where(at::isin(exact, values), exact, moved);
 }
 
-State exact_state(const State& state, double epsilon, uint64_t seed, c10::Device device) {
+// All are moved but `kept`, by value of the graph.
+State exact_state(const State& state, double epsilon, uint64_t seed, c10::Device device, const std::set<size_t>& kept) {
   State exact = copy_state(state, true, device);
   if (epsilon == 0) return exact;
   std::map<void*, at::Tensor> made;
-  for (auto& tensor : exact) {
-    if (!tensor.defined() || tensor.scalar_type() != at::kDouble) continue;
+  for (size_t i = 0; i < exact.size(); ++i) {
+    at::Tensor& tensor = exact[i];
+    if (!tensor.defined() || tensor.scalar_type() != at::kDouble || kept.count(i) != 0) continue;
     auto& moved = made[tensor.unsafeGetTensorImpl()];
     if (!moved.defined()) moved = nudged(tensor, epsilon, seed++);
     tensor = moved;
@@ -104,21 +107,41 @@ Status TrialMaker::prepare() {
   const GraphUses uses(reference_.forward);
   if (!exact_->is_random()) exact_run_ = plan_exact_run(uses, options_.exact_bytes, options_.find_slices);
   used_ = used_values(reference_.forward);
-  singled_out_ = singled_out(reference_.forward, reference_.inputs, [this](int value) {
-    constexpr int64_t kFew = 8;
-    const at::Tensor& tensor = given_weights_[static_cast<size_t>(value)];
-    const bool few = tensor.defined() && tensor.numel() <= kFew && !tensor.is_complex();
-    const bool is_given = reference_.forward.values[static_cast<size_t>(value)].kind != GraphValue::Kind::parameter;
-    std::vector<double> elements;
-    for (int64_t i = 0; few && is_given && i < tensor.numel(); ++i)
-      elements.push_back(tensor.flatten()[i].item<double>());
-    return elements;
-  });
+  singled_out_ =
+      singled_out(reference_.forward, reference_.inputs, [&](int value) { return elements_of(uses, value); });
   reads_whole_numbers_ = reads_whole_numbers(reference_, uses);
   leave_out_unfit_weights();
   find_read_state();
   find_transitions();
   return {};
+}
+
+// Bounds of bins, a padding token.
+std::vector<double> TrialMaker::elements_of(const GraphUses& uses, int value) {
+  constexpr int64_t kMost = 64;
+  const GraphValue& described = uses.value(value);
+  if (!described.is_tensor || described.numel() > kMost || described.dtype.starts_with("complex")) return {};
+  const auto part = graph_of_constant(uses, value);
+  if (!part) return {};
+  at::Tensor tensor = given_weights_[static_cast<size_t>(value)];
+  for (const GraphNode& node : part->nodes)
+    for (const int operand : operands(node)) compared_.insert(static_cast<size_t>(operand));
+  compared_.insert(static_cast<size_t>(value));
+  if (uses.producer(value) >= 0) {
+    const auto replay = Replay::prepare(*part, Precision::exact);
+    if (!replay.ok() || replay->is_random()) return {};
+    State needed(given_weights_.size());
+    for (const GraphNode& node : part->nodes)
+      for (const int operand : operands(node))
+        needed[static_cast<size_t>(operand)] = given_weights_[static_cast<size_t>(operand)];
+    auto made = replay->run({}, copy_state(needed, true));
+    if (!made.ok() || made->empty()) return {};
+    tensor = (*made)[0];
+  }
+  std::vector<double> elements;
+  for (int64_t i = 0; tensor.defined() && i < tensor.numel(); ++i)
+    elements.push_back(tensor.flatten()[i].item<double>());
+  return elements;
 }
 
 bool TrialMaker::has_movable_weights() const {
@@ -324,7 +347,7 @@ State TrialMaker::state_before(const Trial& trial) const {
 
 State TrialMaker::exact_state_before(const Trial& trial, Nudge nudge, c10::Device device) const {
   const uint64_t seed = nudge.seed + kSeedsOfInputs;
-  State state = exact_state(weights(trial.weights), nudge.epsilon, seed, device);
+  State state = exact_state(weights(trial.weights), nudge.epsilon, seed, device, compared_);
   if (!trial.before) return state;
   for (auto& [value, tensor] : trial.before->exact)
     state[value] = exact_tensor(tensor, nudge.epsilon, seed + kSeedsOfState + value, device);

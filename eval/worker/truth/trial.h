@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compiler/runtime/cuda/driver.h"
+#include "eval/graph/graph_uses.h"
 #include "eval/torch/replay.h"
 #include "eval/torch/sliced_replay.h"
 #include "eval/worker/truth/comparison.h"
@@ -136,6 +137,7 @@ class TrialMaker {
 
   TrialMaker(const Reference& reference, const ReferenceOptions& options) : reference_(reference), options_(options) {}
   Status prepare();
+  std::vector<double> elements_of(const GraphUses& uses, int value);
   void leave_out_unfit_weights();
   // Whether the model gives numbers with a set where it does with the given weights.
   using Fits = std::function<bool(int set)>;
@@ -179,6 +181,7 @@ class TrialMaker {
   std::vector<bool> used_;                      // by value of the graph: other nodes take it
   Unmoved unmoved_;
   std::vector<SingledOut> singled_out_;  // by tensor among the inputs
+  std::set<size_t> compared_;            // values that inputs are compared with: beside them lie others
   mutable std::map<int, State> kept_weights_;
   State recipe_constants_;
   TensorMap stored_;  // of the weights file
