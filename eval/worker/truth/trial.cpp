@@ -480,6 +480,7 @@ Replay::AfterNode TrialMaker::nudge_nodes(Nudge nudge, const OtherGraph* other) 
                                      [&](int id) { return id >= 0 && used[static_cast<size_t>(id)]; });
     nudge_means(node, operands, results, epsilon, seed++);
     nudge_products(node, operands, results, seed++);
+    nudge_powers(node, operands, results, {.epsilon = epsilon, .seed = seed++, .keeps_round = keeps});
     nudge_results(node, results, {epsilon, seed++, is_used, is_used ? units_of_sum(graph, node) : 0, keeps});
   };
 }
