@@ -13,7 +13,6 @@
 #include "eval/graph/input_numbers.h"
 #include "eval/torch/element_type.h"
 #include "eval/torch/gpu.h"
-#include "eval/worker/truth/degeneracy.h"
 #include "eval/worker/truth/digest.h"
 #include "eval/worker/truth/error_scan.h"
 
@@ -55,24 +54,6 @@ class WorkTime {
   clockid_t clock_;
   double begin_ = now();
 };
-
-ScaledError worse(ScaledError a, ScaledError b) {
-  return {std::max(a.max, b.max), std::max(a.rms, b.rms), std::max(a.local, b.local), std::max(a.usual, b.usual)};
-}
-
-ScaledError worst_of(const std::vector<ScaledError>& errors) {
-  ScaledError worst;
-  for (auto& error : errors) worst = worse(worst, error);
-  return worst;
-}
-
-constexpr double kNoise = 0.05;  // of the output's scale: eager itself knows little of such an output
-
-std::string digest_of_outputs(const Trial& trial) {
-  std::string digests;
-  for (auto& output : trial.outputs) digests += digest_of(output.eager) + " ";
-  return digests;
-}
 
 // Where elements are chosen by comparison, equal ones leave the choice to the program.
 bool chooses_among_equals(const Graph& graph) {
@@ -436,38 +417,6 @@ bool ReferenceSide::is_noise(const Measured& measured) {
     if (worst_of(measured.eager[i]).rms > kNoise || worst_of(measured.sensitivity[i]).rms > kNoise) return true;
   }
   return false;
-}
-
-Status ReferenceSide::find_degeneracy(const Trial& trial, const std::vector<Measured>& measured) {
-  bool all_trivial = !trial.outputs.empty(), any_noise = false;
-  for (size_t i = 0; i < trial.outputs.size(); ++i) {
-    auto& output = trial.outputs[i];
-    std::vector<ScaledError> eager = measured[0].eager[i];
-    for (auto& each : measured) {
-      for (size_t part = 0; part < eager.size(); ++part) eager[part] = worse(eager[part], each.eager[i][part]);
-    }
-    Triviality found;
-    // A view of an input is a copy of it by definition.
-    if (!eager.empty() && output.eager.numel() > 0 && !aliases_[i])
-      found = find_triviality(output, allowances_[i], eager, trial.inputs);
-    all_trivial = all_trivial && found.by_nature;
-    if (found.answer.empty()) continue;
-    if (found.by_nature) {
-      notes_.push_back(fmt::format("output {} cannot be told from {} within the tolerance", i, found.answer));
-      any_noise = any_noise || worst_of(eager).rms > kNoise;
-      continue;
-    }
-    allowances_[i].scaled = found.narrowed;
-    allowances_[i].is_narrowed = true;
-    notes_.push_back(fmt::format(
-        "output {} is ill-conditioned: {} would pass, so the tolerance is narrowed to half the error of that", i,
-        found.answer));
-  }
-  const bool constant =
-      output_digests_.size() > 2 && !facts_.empty() && !facts_[0].fixed && output_digests_[0] == output_digests_[2];
-  if (constant) notes_.push_back("the outputs do not depend on the inputs");
-  degenerate_ = all_trivial || any_noise || constant;
-  return {};
 }
 
 // A few are always tried, more while there is time.

@@ -116,6 +116,9 @@ class ReferenceSide {
   void note_fixed_inputs();
   void note_masks();
   void note_repetitions(const std::vector<at::Tensor>& inputs);
+  static std::string digest_of_outputs(const Trial& trial);
+  Result<bool> is_told_apart_by_other_weights(size_t output) const;
+  Result<bool> is_constant_with_other_weights() const;
   Status find_degeneracy(const Trial& trial, const std::vector<Measured>& measured);
 
   Reference reference_;
