@@ -285,7 +285,7 @@ def element_type(name):
     return {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}.get(name)
 
 
-def forward_graph(path, program, weights, state):
+def forward_graph(path, program, weights, state, prefix="constant:"):
     """The graph of forward, and a map from state_dict names to value ids."""
     writer = GraphWriter(path)
     placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
@@ -301,7 +301,7 @@ def forward_graph(path, program, weights, state):
             by_name[target] = reference["value"]
         elif kind in ("BUFFER", "CONSTANT_TENSOR", "PARAMETER"):
             tensor = program.constants.get(spec.target, program.state_dict.get(spec.target))
-            reference = writer.add_value("constant", weights.add("constant:" + target, tensor), example)
+            reference = writer.add_value("constant", weights.add(prefix + target, tensor), example)
         else:
             raise ExportError("unsupported_value", f"the model uses a `{kind.lower()}`, which cannot be exported")
         arguments.append(reference)
@@ -409,6 +409,7 @@ def export_reference(options):
     check_outputs(program)
     forward, by_name = forward_graph(path, program, weights, state)
     numbers = find_numbers(path, model, inputs, forward, state)
+    variants = find_variants(path, model, inputs, (forward, numbers), weights, state)
     recipe = input_graph(path, recipe_program, inputs, weights)
     del inputs
     reference = {
@@ -417,7 +418,8 @@ def export_reference(options):
         "scale": {"factor": options.scale or "1", "sizes": changes},
         "warnings": warnings,
         "init_inputs": encode_plain(init_inputs), "parameters": state_entries(model, by_name, weights, state),
-        "forward": forward, "inputs": recipe, "numbers": numbers, "weights": "weights.safetensors",
+        "forward": forward, "inputs": recipe, "numbers": numbers, "variants": variants,
+        "weights": "weights.safetensors",
     }
     write_folder(os.path.abspath(options.out), reference, weights)
     return {"ok": True, "folder": os.path.abspath(options.out), "nodes": len(forward["nodes"]),
@@ -438,6 +440,29 @@ def find_numbers(path, model, inputs, forward, state):
         if places:
             numbers.append({"input": i, "places": places})
     return numbers
+
+
+def find_variants(path, model, inputs, known, weights, state):
+    """Forward with another value of a flag, or of a number that decides what the graph is, where the model takes it and
+    gives outputs of the same form."""
+    forward, numbers = known
+    leaves, spec = torch.utils._pytree.tree_flatten(inputs)
+    held = {number["input"] for number in numbers}
+    variants = []
+    for i in [i for i in deciding_leaves(leaves) if i not in held][:MOST_NUMBERS]:
+        for value in other_values(leaves[i]):
+            others = torch.utils._pytree.tree_unflatten(leaves[:i] + [value] + leaves[i + 1:], spec)
+            try:
+                program = export_program(path, model, others)[0]
+                check_outputs(program)
+                graph = forward_graph(path, program, weights, state, f"variant {len(variants)}:")[0]
+            except ExportError:
+                continue
+            if same_form(forward, graph):
+                variants.append({"input": i, "value": encode_plain(value),
+                                 "forward": None if graph == forward else graph})
+                break
+    return variants
 
 
 def write_folder(folder, reference, weights):
@@ -501,7 +526,7 @@ def serve_compiled(options):
 def import_torch():
     global torch, Weights, scaled_source, built_within_memory
     global apart, check_inputs, check_outputs, check_second_call, inputs_without_values
-    global export_program, number_leaves, number_places, other_number
+    global deciding_leaves, export_program, number_leaves, number_places, other_number, other_values, same_form
     try:
         with no_collection():
             import torch
@@ -517,7 +542,8 @@ def import_torch():
         from tilepilot_export.inputs import apart, check_inputs, check_outputs, check_second_call
         from tilepilot_export.inputs import inputs_without_values
         from tilepilot_export.memory import built_within_memory
-        from tilepilot_export.numbers import number_leaves, number_places, other_number
+        from tilepilot_export.numbers import deciding_leaves, number_leaves, number_places, other_number
+        from tilepilot_export.numbers import other_values, same_form
         from tilepilot_export.scale import scaled_source
         from tilepilot_export.tracing import export_program
         from tilepilot_export.weights import Weights

@@ -159,4 +159,24 @@ void GraphUses::find_live() {
   }
 }
 
+std::optional<Graph> graph_of_constant(const GraphUses& uses, int id) {
+  std::set<int> nodes, seen;
+  std::vector<int> open = {id};
+  while (!open.empty()) {
+    const int value = open.back();
+    open.pop_back();
+    if (!seen.insert(value).second) continue;
+    const auto kind = uses.value(value).kind;
+    if (kind == GraphValue::Kind::input || kind == GraphValue::Kind::parameter) return std::nullopt;
+    const int producer = uses.producer(value);
+    if (producer < 0 || !nodes.insert(producer).second) continue;
+    for (const int operand : operands(uses.node(producer))) open.push_back(operand);
+  }
+  Graph part;
+  part.values = uses.graph().values;
+  for (const int index : nodes) part.nodes.push_back(uses.node(index));
+  part.outputs = {ValueRef{id}};
+  return part;
+}
+
 }  // namespace tilepilot::eval

@@ -1,6 +1,7 @@
 // Who makes and who uses each value of an exported graph, which values share memory, and what the outputs need.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -35,6 +36,10 @@ class GraphUses {
   std::vector<std::vector<int>> users_;
   std::vector<char> is_output_, live_;
 };
+
+// The graph of one value that depends on no input: the nodes that make it, and nothing else; none if it depends on one,
+// or on a parameter.
+std::optional<Graph> graph_of_constant(const GraphUses& uses, int id);
 
 // The tensors among a node's arguments, in order.
 std::vector<int> operands(const GraphNode& node);

@@ -46,6 +46,10 @@ GraphArgument* place_in(GraphNode& node, const InputNumber::Place& place) {
 
 }  // namespace
 
+const InputVariant* variant_of(const Reference& reference, int strength) {
+  return strength < kFirstVariant ? nullptr : &reference.variants.at(static_cast<size_t>(strength - kFirstVariant));
+}
+
 GraphArgument other_number(const GraphArgument& number, int strength) {
   if (auto* integer = std::get_if<int64_t>(&number.data)) return {*integer + strength};
   auto* real = std::get_if<double>(&number.data);
@@ -55,6 +59,8 @@ GraphArgument other_number(const GraphArgument& number, int strength) {
 }
 
 Graph with_other_numbers(const Reference& reference, int strength) {
+  if (const InputVariant* variant = variant_of(reference, strength))
+    return variant->forward ? *variant->forward : reference.forward;
   Graph graph = reference.forward;
   for (auto& number : reference.numbers) {
     for (auto& place : number.places) {
@@ -68,8 +74,10 @@ Graph with_other_numbers(const Reference& reference, int strength) {
 GraphArgument inputs_with_other_numbers(const Reference& reference, int strength) {
   GraphArgument inputs = reference.inputs.outputs;
   size_t next = 0;
+  const InputVariant* variant = variant_of(reference, strength);
   for_each_leaf(inputs, next, [&](size_t input, GraphArgument& leaf) {
-    if (number_of_input(reference, input)) leaf = other_number(leaf, strength);
+    if (variant && variant->input == input) leaf = variant->value;
+    if (!variant && number_of_input(reference, input)) leaf = other_number(leaf, strength);
   });
   return inputs;
 }
@@ -80,7 +88,9 @@ std::vector<std::string> fixed_numbers(const Reference& reference) {
   size_t next = 0;
   for_each_leaf(inputs, next, [&](size_t input, GraphArgument& leaf) {
     const bool is_plain = !leaf.value_id() && !std::holds_alternative<std::monostate>(leaf.data);
-    if (is_plain && !number_of_input(reference, input))
+    const bool varies = std::any_of(reference.variants.begin(), reference.variants.end(),
+                                    [&](const InputVariant& each) { return each.input == input; });
+    if (is_plain && !varies && !number_of_input(reference, input))
       fixed.push_back(fmt::format("input {} ({})", input, to_json(leaf).dump()));
   });
   return fixed;

@@ -8,6 +8,11 @@
 
 namespace tilepilot::eval {
 
+// From here on a `strength` below stands for one of the reference's variants, which has a graph of its own.
+inline constexpr int kFirstVariant = 1 << 20;
+// nullptr: the strength stands for none.
+const InputVariant* variant_of(const Reference& reference, int strength);
+
 // The value of a number at `strength`: one more of an integer (1) or one less (-1), half as much again of a floating
 // number, or half of it.
 GraphArgument other_number(const GraphArgument& number, int strength);

@@ -155,6 +155,12 @@ Result<Reference> read_reference(const json& document, const std::filesystem::pa
     for (auto& place : item.at("places"))
       number.places.push_back({place.at("node"), place.at("keyword"), place.at("path").get<std::vector<size_t>>()});
   }
+  for (auto& item : document.value("variants", json::array())) {
+    InputVariant& variant = reference.variants.emplace_back();
+    item.at("input").get_to(variant.input);
+    variant.value = TRY(argument_from_json(item.at("value")));
+    if (!item.at("forward").is_null()) variant.forward = TRY(read_graph(item.at("forward")));
+  }
   reference.weights = folder / document.at("weights").get<std::string>();
   if (!std::filesystem::exists(reference.weights)) return invalid_reference("its weights file is missing");
   return reference;

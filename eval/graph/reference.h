@@ -100,6 +100,13 @@ struct InputNumber {
   std::vector<Place> places;
 };
 
+// Forward with another value of a flag, or of a number that decides what the graph is. Outputs have the same form.
+struct InputVariant {
+  size_t input = 0;              // among all inputs, tensors included
+  GraphArgument value;           // the other one
+  std::optional<Graph> forward;  // none: the graph is the same
+};
+
 struct Reference {
   std::string model_path;
   std::string model_source;  // text of model.py, for the author
@@ -111,6 +118,7 @@ struct Reference {
   Graph forward;
   Graph inputs;  // get_inputs() as a graph without inputs: replayed with a fresh seed it makes fresh inputs
   std::vector<InputNumber> numbers;
+  std::vector<InputVariant> variants;
   std::vector<ParameterInfo> parameters;  // parameters and buffers, in state_dict order
   GraphArgument init_inputs;              // get_init_inputs() as plain data
   std::filesystem::path weights;          // safetensors file

@@ -47,17 +47,32 @@ class Search {
     }
   }
 
-  void follow(int id, SingledOut& found) const {
+  // What arithmetic with a number makes of elements is compared as well: `before` gives the elements that it makes into
+  // a value.
+  using Before = std::function<std::vector<double>(double)>;
+  void follow(int id, SingledOut& found, const Before& before, int depth = 0) const {
+    constexpr int kDeepest = 8;
     for (const int index : uses_.users(id)) {
       const GraphNode& node = uses_.node(index);
-      look(node, id, found);
+      SingledOut own;
+      look(node, id, own);
+      add_all(own, before, found);
       const int* first = node.args.empty() ? nullptr : node.args[0].value_id();
-      if (!first || *first != id || !passes_elements_on(node)) continue;
+      if (!first || *first != id || depth == kDeepest) continue;
+      const auto inverse =
+          passes_elements_on(node) ? Before([](double value) { return std::vector{value}; }) : inverse_of(node);
+      if (!inverse) continue;
+      const Before both = [&](double value) {
+        std::vector<double> elements;
+        for (const double between : inverse(value))
+          for (const double element : before(between)) elements.push_back(element);
+        return elements;
+      };
       for (const int output : node.outputs) {
         if (output < 0) continue;
         // Truth is being unlike zero.
         if (uses_.value(output).dtype == "bool") add(0, found);
-        follow(output, found);
+        follow(output, found, both, depth + 1);
       }
     }
   }
@@ -66,15 +81,34 @@ class Search {
   const GraphUses& uses_;
   const FewElements& elements_;
 
-  // A number in the graph, or those in a small buffer.
+  static void add_all(const SingledOut& own, const Before& before, SingledOut& found) {
+    found.nan = found.nan || own.nan;
+    found.infinite = found.infinite || own.infinite;
+    for (const double value : own.values)
+      for (const double element : before(value)) add(element, found);
+  }
+
+  // Empty: the node does not compute with one number.
+  static Before inverse_of(const GraphNode& node) {
+    const std::string_view name = short_name(node);
+    if (name == "neg") return [](double value) { return std::vector{-value}; };
+    if (name == "abs") return [](double value) { return std::vector{value, -value}; };
+    const auto number = node.args.size() > 1 ? number_of(&node.args[1]) : std::nullopt;
+    if (!number || node.args.size() > 2 || !node.kwargs.empty()) return {};
+    const double by = *number;
+    if (name == "add") return [by](double value) { return std::vector{value - by}; };
+    if (name == "sub") return [by](double value) { return std::vector{value + by}; };
+    if (name == "rsub") return [by](double value) { return std::vector{by - value}; };
+    if (name == "mul" && by != 0) return [by](double value) { return std::vector{value / by}; };
+    if (name == "div" && by != 0) return [by](double value) { return std::vector{value * by}; };
+    return {};
+  }
+
+  // A number in the graph, or the elements of a small tensor.
   std::vector<double> numbers_of(const GraphArgument* argument) const {
     if (const auto number = number_of(argument)) return {*number};
     const int* id = argument ? argument->value_id() : nullptr;
-    if (!id) return {};
-    const int producer = uses_.producer(*id);
-    if (producer < 0) return elements_(*id);
-    const GraphNode& node = uses_.node(producer);
-    return passes_elements_on(node) && !node.args.empty() ? numbers_of(&node.args[0]) : std::vector<double>();
+    return id ? elements_(*id) : std::vector<double>();
   }
 
   static constexpr double kNear = 0x1p-8;
@@ -189,7 +223,7 @@ std::vector<SingledOut> singled_out(const Graph& forward, const Graph& recipe, c
     const size_t number = result.size();
     SingledOut& found = result.emplace_back();
     const Search search(uses, elements);
-    search.follow(id, found);
+    search.follow(id, found, [](double value) { return std::vector{value}; });
     search.follow_what_is_no_number(id, found);
     found.may_repeat = may_repeat;
     found.in_order = in_order;

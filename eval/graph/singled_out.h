@@ -21,7 +21,7 @@ struct SingledOut {
   bool any() const { return nan || infinite || !values.empty(); }
 };
 
-// The elements of a buffer or constant, if they are few; else none.
+// The elements of a value that depends on no input and no parameter, if they are few; else none.
 using FewElements = std::function<std::vector<double>(int value)>;
 
 // By tensor among forward's inputs. `recipe`: the graph that makes them.

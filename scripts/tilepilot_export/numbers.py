@@ -1,4 +1,4 @@
-"""Where numbers among the inputs stand in the exported graph."""
+"""Where numbers among the inputs stand in the exported graph, and what others there could be."""
 
 
 def number_leaves(leaves):
@@ -9,6 +9,34 @@ def other_number(number):
     if type(number) is int:
         return number + 1
     return number * 1.25 if number else 0.5
+
+
+def deciding_leaves(leaves):
+    return [i for i, leaf in enumerate(leaves) if type(leaf) in (bool, int, float)]
+
+
+def other_values(value):
+    if type(value) is bool:
+        return [not value]
+    return [value + 1, value - 1] if type(value) is int else [other_number(value)]
+
+
+def form(graph, argument):
+    """An argument with the element types and sizes of tensors in the place of their values."""
+    if isinstance(argument, list):
+        return [form(graph, item) for item in argument]
+    if isinstance(argument, dict) and "dict" in argument:
+        return [[key, form(graph, item)] for key, item in argument["dict"]]
+    if isinstance(argument, dict) and "value" in argument:
+        value = graph["values"][argument["value"]]
+        return [value.get("dtype"), value.get("shape")]
+    return argument
+
+
+def same_form(one, other):
+    """Whether two graphs take and give tensors of the same types and sizes."""
+    inputs = [[form(graph, {"value": id}) for id in graph["inputs"]] for graph in (one, other)]
+    return inputs[0] == inputs[1] and form(one, one["outputs"]) == form(other, other["outputs"])
 
 
 def differences(one, other, path):

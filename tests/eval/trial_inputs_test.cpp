@@ -154,5 +154,20 @@ TEST(InputNumbers, TellWhichStay) {
   EXPECT_THAT(fixed_numbers(with_a_number_and_a_flag()), ElementsAre("input 2 (true)"));
 }
 
+TEST(InputNumbers, TakeAnotherGraphForAFlag) {
+  Reference reference = with_a_number_and_a_flag();
+  Drawn other;
+  const int x = other.input({4});
+  other.returns(other.node("neg", {testing::ref(x)}, {4}));
+  reference.variants = {{2, {false}, other.graph}, {2, {false}, std::nullopt}};
+  EXPECT_THAT(fixed_numbers(reference), IsEmpty());
+  EXPECT_EQ(with_other_numbers(reference, kFirstVariant).nodes[0].op, "aten::neg");
+  EXPECT_EQ(with_other_numbers(reference, kFirstVariant + 1).nodes[0].op, "aten::mul");
+  const GraphArgument inputs = inputs_with_other_numbers(reference, kFirstVariant);
+  EXPECT_FALSE(std::get<bool>(std::get<GraphList>(inputs.data)[2].data));
+  EXPECT_EQ(std::get<double>(std::get<GraphList>(inputs.data)[1].data), 2.5);
+  EXPECT_TRUE(std::get<bool>(std::get<GraphList>(inputs_with_other_numbers(reference, 1).data)[2].data));
+}
+
 }  // namespace
 }  // namespace tilepilot::eval

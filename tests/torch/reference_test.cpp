@@ -82,6 +82,19 @@ TEST(Reference, TellsWhereTheGraphHoldsNumbersOfTheInputs) {
   EXPECT_THAT(place.path, ::testing::ElementsAre(1u, 0u));
 }
 
+// A flag that decides sizes is none of them; one that chooses a layer, and the number of steps, are.
+TEST(Reference, HoldsTheGraphsOfOtherFlags) {
+  EXPECT_TRUE(load_reference(testing::exported("tests/torch/models/numbers.py"))->variants.empty());
+  auto reference = load_reference(testing::exported("tests/torch/models/flags.py"));
+  ASSERT_TRUE(reference.ok()) << reference.error().message;
+  ASSERT_EQ(reference->variants.size(), 3u);
+  EXPECT_EQ(reference->variants[0].input, 1u);
+  EXPECT_TRUE(std::get<bool>(reference->variants[0].value.data));
+  EXPECT_NE(reference->variants[0].forward->nodes.size(), reference->forward.nodes.size());
+  EXPECT_EQ(std::get<int64_t>(reference->variants[1].value.data), 3);
+  EXPECT_FALSE(reference->variants[2].forward) << "nothing depends on it";
+}
+
 TEST(Reference, ReplacesAnOlderExport) {
   auto folder = scratch("twice");
   auto model = write_model(folder, kGood);

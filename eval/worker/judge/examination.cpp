@@ -19,6 +19,7 @@
 #include "eval/worker/candidate/fresh_memory.h"
 #include "eval/worker/judge/call_check.h"
 #include "eval/worker/judge/candidate_link.h"
+#include "eval/worker/judge/decoy_check.h"
 #include "eval/worker/judge/kernelbench_rule.h"
 #include "eval/worker/judge/stage_check.h"
 #include "eval/worker/judge/timing/profiling.h"
@@ -41,11 +42,6 @@ std::vector<std::filesystem::path> cuda_folders() {
   if (const auto packages = libtorch_packages(); !packages.empty()) folders.insert(folders.begin(), packages);
   return folders;
 }
-
-struct Manner {
-  bool looks = false;      // at what launches do
-  bool backwards = false;  // blocks run from the last to the first
-};
 
 class Examination {
  public:
@@ -231,6 +227,7 @@ class Examination {
     Batch batch;
     batch.calls = {{kBaseOfTrials, {}, {}}};
     batch.seed = trial.forward_seed;
+    batch.ghost = manner.ghost;
     batch.looks = manner.looks;
     batch.backwards = manner.backwards;
     batch.memory = memory_ = secret_();
@@ -331,7 +328,7 @@ class Examination {
     const int ghosts = options_.judge.aten == "any" ? 0 : 2;
     for (int i = 0; i < ghosts; ++i) interludes.push_back({[&] { return differs_without_kernels(source, eager); }});
     if (options_.judge.aten == "hybrid" && computes(side_.reference().forward))
-      interludes.push_back({[this] { return kernels_do_work(); }});
+      interludes.push_back({[&] { return kernels_do_work(eager); }});
     std::vector<Contestant> contestants = {contestant()};
     const bool passed =
         run_side_by_side(side_, source, eager, contestants, std::move(interludes), {options_, request_.time});
@@ -358,6 +355,8 @@ class Examination {
     const size_t count = side_.stress_count();
     if (auto& untried = side_.untried_stress(); !untried.empty())
       verdict_.notes.push_back(fmt::format("not tried, for time: {}", fmt::join(untried, ", ")));
+    const auto& told = side_.stress_notes();
+    verdict_.notes.insert(verdict_.notes.end(), told.begin(), told.end());
     if (count == 0) return true;
     const int usual = side_.weights_of_trial(0);
     int sent = -1;
@@ -468,62 +467,24 @@ class Examination {
     return reject("no_kernel", "no generated kernel ran: the program hands the whole job back to PyTorch's operators");
   }
 
-  // Launches that do nothing must change the outputs: what the kernels would write is then what fresh memory holds.
+  // Kernels that do not matter beside operators that do the whole job.
+  DecoyCheck decoy_check(EagerCalls& eager) {
+    looked("decoy");
+    link_->set_limit(options_.judge.time_limit_s);
+    return {{side_, *link_, *channel_},
+            [this](const Trial& trial, Manner manner) { return call(trial, manner); },
+            [this](int set) { return send_weights(set); },
+            eager.weights()};
+  }
   bool differs_without_kernels(CallSource& source, EagerCalls& eager) {
-    auto planned = source.next(1, 0);
-    if (!planned.ok()) return fail(Outcome::worker_failed, planned.error().message);
-    auto expected = eager.run(planned->batch, source);
-    if (!expected.ok()) return fail(Outcome::worker_failed, expected.error().message);
-    looked("decoy");
-    link_->set_limit(options_.judge.time_limit_s);
-    Batch batch = planned->batch;
-    batch.ghost = true;
-    std::vector<CallChannel::Base> bases;
-    for (const int64_t base : planned->fresh) bases.push_back({base, tensors_of(source.leaves(base))});
-    const bool ran = channel_->prepare(batch, bases) && channel_->go();
-    auto answer = ran ? channel_->fetch(0) : std::nullopt;
-    if (!answer) return survives_ghost();
-    const bool same =
-        CallCheck(side_, source).gives_the_same({*planned, *expected, 0, eager.weights()}, *link_, *answer);
-    if (!channel_->rest()) return fail(link_->failure());
-    eager.drop(*std::move(expected));
-    if (!same) return true;
-    return reject("decoy", "the generated kernels do not matter: without them the outputs are the same");
+    auto failure = decoy_check(eager).without_kernels(source, eager, {lacking_, memory_}, verdict_.notes);
+    return !failure || fail(*failure);
   }
-
-  // Kernels that copy, or that add zeros, stand beside operators that do the whole job. Where numbers of both signs do
-  // not suit the model, a kernel that does its part well may copy too (`relu`): then two trials must agree. Where the
-  // outputs are one number everywhere, right kernels write one too.
-  bool kernels_do_work() {
+  bool kernels_do_work(EagerCalls& eager) {
     if (side_.degenerate()) return true;
-    looked("decoy");
-    link_->set_limit(options_.judge.time_limit_s);
-    std::optional<bool> ends;  // with this
-    const auto works = [&](const std::shared_ptr<const Trial>& trial) {
-      auto answer = call(*trial, {.looks = true});
-      if (!answer)
-        ends = survives_ghost();
-      else if (answer->body.at("worked"))
-        ends = true;
-      return ends.has_value();
-    };
-    const auto works_under = [&](std::initializer_list<StressKind> kinds) {
-      for (size_t i = 0; i < side_.stress_count(); ++i) {
-        if (std::find(kinds.begin(), kinds.end(), side_.stress_kind(i)) == kinds.end()) continue;
-        if (auto stress = side_.stress(i); stress.ok() && works(stress->trial)) return true;
-      }
-      return false;
-    };
-    if (works_under({StressKind::signs})) return *ends;
-    for (size_t i = 0; i < std::min<size_t>(2, side_.trial_count()); ++i)
-      if (auto trial = side_.trial(i); trial.ok() && works(*trial)) return *ends;
-    // A bound that the given inputs never reach (`clamp`, `nan_to_num`).
-    if (works_under({StressKind::large, StressKind::negative, StressKind::special, StressKind::extreme})) return *ends;
-    return reject("decoy", "the generated kernels do not matter: they copy, or write what changes nothing");
+    auto failure = decoy_check(eager).of_work();
+    return !failure || fail(*failure);
   }
-
-  // A program may raise where its kernels wrote nothing.
-  bool survives_ghost() { return link_->failure().outcome == Outcome::runtime_error || fail(link_->failure()); }
 
   const ReferenceSide& side_;
   const CheckRequest& request_;

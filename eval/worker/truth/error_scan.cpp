@@ -364,4 +364,14 @@ ErrorScan scan_errors(const at::Tensor& value, const at::Tensor& eager, const at
   return meter.finish();
 }
 
+ScaledError worse(ScaledError a, ScaledError b) {
+  return {std::max(a.max, b.max), std::max(a.rms, b.rms), std::max(a.local, b.local), std::max(a.usual, b.usual)};
+}
+
+ScaledError worst_of(const std::vector<ScaledError>& errors) {
+  ScaledError worst;
+  for (auto& error : errors) worst = worse(worst, error);
+  return worst;
+}
+
 }  // namespace tilepilot::eval

@@ -114,4 +114,11 @@ ErrorScale scale_of(const at::Tensor& eager, const at::Tensor& truth);
 ErrorScan scan_errors(const at::Tensor& value, const at::Tensor& eager, const at::Tensor& truth,
                       const ErrorScale& scale);
 
+// The greater ones of each.
+ScaledError worse(ScaledError a, ScaledError b);
+ScaledError worst_of(const std::vector<ScaledError>& errors);
+
+// Of the output's scale: of an output of which eager errs by as much eager itself knows little.
+inline constexpr double kNoise = 0.05;
+
 }  // namespace tilepilot::eval

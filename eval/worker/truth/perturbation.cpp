@@ -442,6 +442,25 @@ void nudge_products(const GraphNode& node, const std::vector<c10::IValue>& opera
   made.mul_(lost.nan_to_num_(1).clamp_max_(1).mul_(uniform_like(made, generator)).add_(1));
 }
 
+void nudge_powers(const GraphNode& node, const std::vector<c10::IValue>& operands, std::vector<c10::IValue>& results,
+                  NodeNudge nudge) {
+  constexpr double kMultiplied = 4;  // exponents up to it are products and roots
+  std::string_view name = short_name(node);
+  if (!name.empty() && name.back() == '_') name.remove_suffix(1);
+  if ((name != "pow" && name != "float_power") || results.empty() || !results[0].isTensor()) return;
+  if (operands.size() > 1 && operands[1].isScalar()) {
+    const double exponent = operands[1].toScalar().toDouble();
+    if (std::abs(exponent) <= kMultiplied && std::round(2 * exponent) == 2 * exponent) return;
+  }
+  at::Tensor made = results[0].toTensor();
+  if (made.scalar_type() != at::kDouble || made.numel() == 0) return;
+  at::Generator generator = generator_on(made.device(), nudge.seed);
+  // The logarithm of the result is what was rounded.
+  const at::Tensor size = made.abs().log_().abs_().nan_to_num_(0, 0, 0);
+  const at::Tensor moved = made.mul(uniform_like(made, generator).mul_(size).mul_(nudge.epsilon).add_(1));
+  made.copy_(nudge.keeps_round ? at::where(is_round(made), made, moved) : moved);
+}
+
 at::Tensor nudged_by_value(const at::Tensor& tensor, double epsilon, uint64_t seed) {
   // Digits that a sine leaves behind the point after it was multiplied: another number for each value.
   constexpr double kSpread = 78.233, kDigits = 43758.5453123;

@@ -82,5 +82,9 @@ void nudge_means(const GraphNode& node, const std::vector<c10::IValue>& operands
 // that have no more digits to spare (subnormal ones), and a later, large factor makes the loss visible.
 void nudge_products(const GraphNode& node, const std::vector<c10::IValue>& operands, std::vector<c10::IValue>& results,
                     uint64_t seed);
+// Of a power: what it gives as an exponential of the exponent times a logarithm, each rounded, as programs compute it
+// but for small whole or half exponents.
+void nudge_powers(const GraphNode& node, const std::vector<c10::IValue>& operands, std::vector<c10::IValue>& results,
+                  NodeNudge nudge);
 
 }  // namespace tilepilot::eval

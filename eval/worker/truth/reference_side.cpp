@@ -13,7 +13,6 @@
 #include "eval/graph/input_numbers.h"
 #include "eval/torch/element_type.h"
 #include "eval/torch/gpu.h"
-#include "eval/worker/truth/degeneracy.h"
 #include "eval/worker/truth/digest.h"
 #include "eval/worker/truth/error_scan.h"
 
@@ -55,24 +54,6 @@ class WorkTime {
   clockid_t clock_;
   double begin_ = now();
 };
-
-ScaledError worse(ScaledError a, ScaledError b) {
-  return {std::max(a.max, b.max), std::max(a.rms, b.rms), std::max(a.local, b.local), std::max(a.usual, b.usual)};
-}
-
-ScaledError worst_of(const std::vector<ScaledError>& errors) {
-  ScaledError worst;
-  for (auto& error : errors) worst = worse(worst, error);
-  return worst;
-}
-
-constexpr double kNoise = 0.05;  // of the output's scale: eager itself knows little of such an output
-
-std::string digest_of_outputs(const Trial& trial) {
-  std::string digests;
-  for (auto& output : trial.outputs) digests += digest_of(output.eager) + " ";
-  return digests;
-}
 
 // Where elements are chosen by comparison, equal ones leave the choice to the program.
 bool chooses_among_equals(const Graph& graph) {
@@ -121,6 +102,20 @@ bool jumps(const Graph& graph) {
   });
 }
 
+// One element among many can decide what a result is: the largest, or one that is true.
+bool one_decides(const Graph& graph) {
+  constexpr std::string_view kDecided[] = {"any",    "all",    "max",    "min",     "amax",   "amin",
+                                           "argmax", "argmin", "cummax", "aminmax", "cummin", "count_nonzero"};
+  constexpr std::string_view kCounts[] = {"sum", "mean", "cumsum"};
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const GraphNode& node) {
+    const std::string_view name = short_name(node);
+    if (std::find(std::begin(kDecided), std::end(kDecided), name) != std::end(kDecided)) return true;
+    if (std::find(std::begin(kCounts), std::end(kCounts), name) == std::end(kCounts)) return false;
+    const auto used = operands(node);
+    return !used.empty() && graph.values[static_cast<size_t>(used[0])].dtype == "bool";
+  });
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ReferenceSide>> ReferenceSide::make(Reference reference, const ReferenceOptions& options) {
@@ -135,6 +130,7 @@ Status ReferenceSide::prepare() {
   parts_ = output_parts(reference_.forward);
   chooses_ = chooses_among_equals(reference_.forward);
   jumps_ = jumps(reference_.forward);
+  one_decides_ = one_decides(reference_.forward);
   notes_ = reference_.warnings;
   for (int i = 0; i < options_.trials; ++i) {
     std::mt19937_64 seeds(options_.seed + static_cast<uint64_t>(i) * 0x9E3779B97F4A7C15);
@@ -423,38 +419,6 @@ bool ReferenceSide::is_noise(const Measured& measured) {
   return false;
 }
 
-Status ReferenceSide::find_degeneracy(const Trial& trial, const std::vector<Measured>& measured) {
-  bool all_trivial = !trial.outputs.empty(), any_noise = false;
-  for (size_t i = 0; i < trial.outputs.size(); ++i) {
-    auto& output = trial.outputs[i];
-    std::vector<ScaledError> eager = measured[0].eager[i];
-    for (auto& each : measured) {
-      for (size_t part = 0; part < eager.size(); ++part) eager[part] = worse(eager[part], each.eager[i][part]);
-    }
-    Triviality found;
-    // A view of an input is a copy of it by definition.
-    if (!eager.empty() && output.eager.numel() > 0 && !aliases_[i])
-      found = find_triviality(output, allowances_[i], eager, trial.inputs);
-    all_trivial = all_trivial && found.by_nature;
-    if (found.answer.empty()) continue;
-    if (found.by_nature) {
-      notes_.push_back(fmt::format("output {} cannot be told from {} within the tolerance", i, found.answer));
-      any_noise = any_noise || worst_of(eager).rms > kNoise;
-      continue;
-    }
-    allowances_[i].scaled = found.narrowed;
-    allowances_[i].is_narrowed = true;
-    notes_.push_back(fmt::format(
-        "output {} is ill-conditioned: {} would pass, so the tolerance is narrowed to half the error of that", i,
-        found.answer));
-  }
-  const bool constant =
-      output_digests_.size() > 2 && !facts_.empty() && !facts_[0].fixed && output_digests_[0] == output_digests_[2];
-  if (constant) notes_.push_back("the outputs do not depend on the inputs");
-  degenerate_ = all_trivial || any_noise || constant;
-  return {};
-}
-
 // A few are always tried, more while there is time.
 void ReferenceSide::find_stress_trials() const {
   constexpr int kAlways = 5;
@@ -482,12 +446,22 @@ void ReferenceSide::find_stress_trials() const {
     for (auto& strengths : {std::vector{1, -1}, std::vector{510}, std::vector{-4}})
       of_state.push_back({StressKind::numbers, strengths});
   double waited = 0;
+  for (size_t i = 0; i < reference_.variants.size(); ++i) {
+    const size_t before = stress_.size();
+    waited += try_plan({StressKind::numbers, {kFirstVariant + static_cast<int>(i)}}, given);
+    if (stress_.size() == before)
+      stress_notes_.push_back(
+          fmt::format("with another value of input {} the model gives no numbers to compare: a "
+                      "program may hold it as a constant",
+                      reference_.variants[i].input));
+  }
   for (auto& plan : of_state) waited += try_plan(plan, given);
   int tried = 0;
   for (auto& plan : plans) {
     const bool grid = plan.kind == StressKind::grid;
     const bool ties = grid || plan.kind == StressKind::ties || plan.kind == StressKind::zeros;
     if ((ties && chooses_) || (grid && !jumps_)) continue;
+    if (plan.kind == StressKind::ends && !one_decides_) continue;
     if (tried++ < kAlways || worked.seconds(waited) <= options_.stress_seconds)
       waited += try_plan(plan, given);
     else

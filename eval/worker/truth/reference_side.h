@@ -60,6 +60,8 @@ class ReferenceSide {
   const std::vector<std::string>& notes() const { return notes_; }
   // Kinds of stress for which there was no time; known once stress_count() is.
   const std::set<std::string>& untried_stress() const { return untried_; }
+  // What stress could not show; known likewise.
+  const std::vector<std::string>& stress_notes() const { return stress_notes_; }
   // Whether its outputs are more than what roundings have left.
   bool is_decisive(const Trial& trial) const;
   bool degenerate() const { return degenerate_; }
@@ -114,6 +116,9 @@ class ReferenceSide {
   void note_fixed_inputs();
   void note_masks();
   void note_repetitions(const std::vector<at::Tensor>& inputs);
+  static std::string digest_of_outputs(const Trial& trial);
+  Result<bool> is_told_apart_by_other_weights(size_t output) const;
+  Result<bool> is_constant_with_other_weights() const;
   Status find_degeneracy(const Trial& trial, const std::vector<Measured>& measured);
 
   Reference reference_;
@@ -127,7 +132,8 @@ class ReferenceSide {
   std::vector<bool> aliases_;
   std::vector<std::string> notes_;
   std::vector<std::string> output_digests_;  // by trial
-  bool degenerate_ = false, mutates_inputs_ = false, reads_state_ = false, chooses_ = false, jumps_ = false;
+  bool degenerate_ = false, mutates_inputs_ = false, reads_state_ = false, chooses_ = false, jumps_ = false,
+       one_decides_ = false;
   std::vector<std::pair<std::string, size_t>> judged_state_;
   // What is kept for the next candidate.
   mutable int64_t kept_bytes_ = 0;
@@ -139,6 +145,7 @@ class ReferenceSide {
   mutable bool stress_is_known_ = false;
   mutable std::vector<KeptStress> stress_;
   mutable std::set<std::string> untried_;  // kinds of stress, for time
+  mutable std::vector<std::string> stress_notes_;
   mutable std::vector<std::shared_ptr<const Trial>> chain_;
 };
 

@@ -23,6 +23,7 @@ constexpr int kNone = 100;             // no element, in masks without rows too
 constexpr int kRepeated = 101;         // offsets of which some are the same: empty parts
 constexpr int kHighest = 102;          // integers are the largest that was seen, everywhere
 constexpr int kLowest = 103;           // or the least, but for one in sixteen
+constexpr int kAlone = 104;            // or the least, but for the last one, which is the largest
 constexpr int kScattered = 10;         // values that are singled out come alone, not in whole rows too
 
 struct KindRow {
@@ -30,7 +31,7 @@ struct KindRow {
   std::string_view name;
   bool floats;  // what it changes: floating inputs that vary
 };
-constexpr std::array<KindRow, 25> kKinds = {{
+constexpr std::array<KindRow, 26> kKinds = {{
     {StressKind::none, "given inputs", false},
     {StressKind::signs, "random signs", true},
     {StressKind::negative, "negative inputs alone", true},
@@ -40,6 +41,7 @@ constexpr std::array<KindRow, 25> kKinds = {{
     {StressKind::heavy, "heavy tails", true},
     {StressKind::extreme, "few very large elements", true},
     {StressKind::single, "one very large element", true},
+    {StressKind::ends, "a last or first slice unlike the others", false},
     {StressKind::small, "inputs scaled down", true},
     {StressKind::faint, "rows of very small numbers", true},
     {StressKind::zeros, "zeros", true},
@@ -53,7 +55,7 @@ constexpr std::array<KindRow, 25> kKinds = {{
     {StressKind::nearly, "inputs that nearly agree in part", false},
     {StressKind::special, "values that the model singles out", false},
     {StressKind::repeated, "repeated indices", false},
-    {StressKind::numbers, "other numbers among the inputs", false},
+    {StressKind::numbers, "other numbers and flags among the inputs", false},
     {StressKind::buffers, "other values of the model's buffers", false},
     {StressKind::weights, "weights of other signs and sizes", false},
 }};
@@ -97,6 +99,22 @@ at::Tensor with_faint_rows(const at::Tensor& tensor, int strength, Draws& draws)
   return at::where(row.le(row.min().clamp_min(kShare)), tensor.mul(std::ldexp(1.0, -strength)), tensor);
 }
 
+// Where one element decides (`any`, a largest), an end that is left out shows only if it alone decides.
+at::Tensor with_other_end(const at::Tensor& tensor, EndForm form, Draws& draws) {
+  if (tensor.dim() < form.axis || tensor.numel() < 2) return tensor;
+  at::Tensor place = at::zeros_like(tensor, tensor.options().dtype(at::kBool));
+  const int64_t index = form.first ? 0 : -1;
+  if (form.axis == 0)
+    place.view(-1)[index].fill_(true);
+  else
+    place.select(-form.axis, index).fill_(true);
+  // One element is on the other side; of many, half.
+  const at::Tensor high = form.axis == 0 ? at::full_like(place, !form.others_positive) : draws.uniform().lt(0.5);
+  if (!tensor.is_floating_point()) return at::where(place, high, at::full_like(high, form.others_positive));
+  const at::Tensor size = tensor.abs(), end = size.mul(std::ldexp(1.0, form.power));
+  return at::where(place, at::where(high, end, end.neg()), form.others_positive ? size : size.neg());
+}
+
 // The first row, and an eighth of the difference to it.
 at::Tensor similar_rows(const at::Tensor& tensor) {
   if (tensor.dim() < 2) return tensor;
@@ -119,6 +137,16 @@ at::Tensor random_mask(int percentage, const at::Tensor& tensor, Draws& draws) {
   return mask.logical_and(row.gt(kOne)).logical_or(row.gt(1 - kOne).logical_and(row.lt(1)));
 }
 
+// One element in eight has one of many values, drawn for each, and so have all of a row in eight.
+at::Tensor with_values_of_many(const at::Tensor& tensor, const std::vector<double>& values, bool rows, Draws& draws) {
+  constexpr double kShare = 0.125;
+  const at::Tensor all = at::tensor(values, at::dtype(at::kDouble).device(tensor.device())).to(tensor.scalar_type());
+  const at::Tensor drawn = draws.integers(0, all.numel() - 1);
+  at::Tensor place = draws.uniform().lt(kShare);
+  if (rows) place = place.logical_or(uniform_by_row(tensor, draws).lt(kShare));
+  return at::where(place, all.index_select(0, drawn.flatten()).reshape(tensor.sizes()), tensor);
+}
+
 // One element in eight has one of the values, or is no number, and in one row of eight all of them. `only`: with the
 // first of them, the second, ...; 0: all; from kScattered on the same without such rows.
 at::Tensor with_special_values(const at::Tensor& tensor, const SingledOut& singled_out, int only, Draws& draws) {
@@ -131,6 +159,8 @@ at::Tensor with_special_values(const at::Tensor& tensor, const SingledOut& singl
     if (singled_out.infinite) values.insert(values.end(), {HUGE_VAL, -HUGE_VAL});
   }
   const auto count = static_cast<int>(values.size());
+  constexpr int kMostAlone = 16;
+  if (count > kMostAlone && only == 0) return with_values_of_many(tensor, values, rows, draws);
   at::Tensor result = tensor;
   for (int i = 0; i < count; ++i) {
     if (only > 0 && only != i + 1) continue;
@@ -151,16 +181,24 @@ at::Tensor few_values(const at::Tensor& tensor, Draws& draws) {
   return flat.index_select(0, which).reshape(tensor.sizes());
 }
 
-// Integers that are no offsets and no permutation.
+// Integers that are no offsets and no permutation, or labels among floating numbers.
 bool may_be_alike(const at::Tensor& tensor, const InputFacts& facts) {
+  if (tensor.is_floating_point()) return !facts.few.empty() && !facts.is_mask();
   return is_integer(tensor) && !facts.sorted && !facts.distinct && tensor.numel() > 1;
 }
 
-at::Tensor at_an_end(const at::Tensor& tensor, const InputFacts& facts, bool high, Draws& draws) {
+// Integers in order that come several times each: labels, segments.
+bool in_groups(const at::Tensor& tensor, const InputFacts& facts) {
+  return is_integer(tensor) && facts.sorted && !facts.distinct && tensor.numel() > 1;
+}
+
+at::Tensor at_an_end(const at::Tensor& tensor, const InputFacts& facts, int how, Draws& draws) {
   constexpr double kOthers = 1.0 / 16;
-  if (!may_be_alike(tensor, facts)) return tensor;
-  const at::Tensor all = at::full_like(tensor, high ? facts.high : facts.low);
-  return high ? all : at::where(draws.uniform().lt(kOthers), tensor, all);
+  if (!may_be_alike(tensor, facts) && !(how == kAlone && in_groups(tensor, facts))) return tensor;
+  at::Tensor all = at::full_like(tensor, how == kHighest ? facts.high : facts.low);
+  if (how == kLowest) return at::where(draws.uniform().lt(kOthers), tensor, all);
+  if (how == kAlone) all.view(-1)[-1].fill_(facts.high);
+  return all;
 }
 
 // What a kind makes of one input; `strength` is a percentage of true elements for masks, and of constants a half
@@ -192,6 +230,10 @@ at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const 
       return at::where(draws.uniform().lt(1.0 / kOneExtremeIn), tensor.mul(std::ldexp(1.0, recipe.strength)), tensor);
     case StressKind::single:
       return with_single_element(tensor, recipe.strength, draws);
+    case StressKind::ends: {
+      const at::Tensor mask = facts.is_mask() ? tensor.gt(0) : tensor;
+      return with_other_end(mask, EndForm::of(recipe.strength), draws).to(tensor.scalar_type());
+    }
     case StressKind::faint:
       return with_faint_rows(tensor, recipe.strength, draws);
     case StressKind::zeros:
@@ -216,7 +258,7 @@ at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const 
     case StressKind::indices:
       if (recipe.strength == kRepeated && are_offsets(tensor, facts)) return repeated_offsets(tensor, draws);
       if (tensor.scalar_type() == at::kBool) return random_mask(recipe.strength, tensor, draws);
-      if (recipe.strength >= kHighest) return at_an_end(tensor, facts, recipe.strength == kHighest, draws);
+      if (recipe.strength >= kHighest) return at_an_end(tensor, facts, recipe.strength, draws);
       if (facts.is_mask() && !facts.one_hot)
         return random_mask(recipe.strength, tensor, draws).to(tensor.scalar_type());
       if (!facts.few.empty() && tensor.is_floating_point()) return other_choices(tensor, facts, draws);
@@ -245,6 +287,24 @@ at::Tensor agreeing(const at::Tensor& tensor, const at::Tensor& other, bool near
   return at::where(drawn.lt(0.5), taken, tensor);
 }
 
+// The last slice along each axis, with all others on either side; the first one, the commonest of which is below.
+std::vector<StressPlan> end_plans(const std::vector<at::Tensor>& inputs, bool narrow) {
+  constexpr int64_t kMostAxes = 4;
+  int64_t axes = 0;
+  for (const at::Tensor& input : inputs) axes = std::max(axes, std::min(input.dim(), kMostAxes));
+  std::vector<StressPlan> plans;
+  for (int axis = 0; axis <= axes; ++axis) {
+    for (EndForm form : {EndForm{axis, false, false}, EndForm{axis, false, true}, EndForm{axis, true, false}}) {
+      StressPlan& plan = plans.emplace_back(StressPlan{StressKind::ends, {}});
+      for (const int power : {narrow ? 4 : 8, 2, 0}) {
+        form.power = power;
+        plan.strengths.push_back(form.strength());
+      }
+    }
+  }
+  return plans;
+}
+
 }  // namespace
 
 std::string_view to_string(StressKind kind) { return row_of(kind).name; }
@@ -252,7 +312,7 @@ std::string_view to_string(StressKind kind) { return row_of(kind).name; }
 bool keeps_apart(StressKind kind) {
   constexpr StressKind kApart[] = {StressKind::signs,   StressKind::negative, StressKind::constants,
                                    StressKind::indices, StressKind::special,  StressKind::repeated,
-                                   StressKind::buffers, StressKind::numbers};
+                                   StressKind::buffers, StressKind::numbers,  StressKind::ends};
   return std::find(std::begin(kApart), std::end(kApart), kind) != std::end(kApart);
 }
 
@@ -284,8 +344,11 @@ std::vector<int> inputs_of_kind(StressKind kind, const std::vector<at::Tensor>& 
         kind == StressKind::constants ? facts[i].fixed
         : kind == StressKind::indices ? is_choice && !facts[i].fixed
         : kind == StressKind::special ? facts[i].singled_out.any()
-        : kind == StressKind::agree   ? first_alike(inputs, i) < i && !facts[i].fixed && facts[i].few.empty()
-        : kind == StressKind::nearly  ? floating && !is_choice && first_alike(inputs, i) < i && !facts[i].fixed
+        : kind == StressKind::ends
+            ? (!facts[i].fixed || !any_varies) && inputs[i].numel() > 1 &&
+                  (inputs[i].scalar_type() == at::kBool || (floating && (facts[i].few.empty() || facts[i].is_mask())))
+        : kind == StressKind::agree  ? first_alike(inputs, i) < i && !facts[i].fixed && facts[i].few.empty()
+        : kind == StressKind::nearly ? floating && !is_choice && first_alike(inputs, i) < i && !facts[i].fixed
         : kind == StressKind::repeated
             ? facts[i].singled_out.repeats && facts[i].singled_out.may_repeat && inputs[i].numel() > 1
             : floats && floating && (!facts[i].fixed || !any_varies) && (facts[i].fixed || facts[i].few.empty());
@@ -304,7 +367,7 @@ std::vector<StressPlan> stress_plans(const std::vector<at::Tensor>& inputs, cons
     for (int& strength : strengths) strength += place;
     return strengths;
   };
-  const std::vector<StressPlan> all = {
+  std::vector<StressPlan> all = {
       {StressKind::signs, {0}},
       {StressKind::large, narrow ? std::vector{14, 10, 6, 3, 1} : std::vector{8, 4, 2, 1}},
       {StressKind::constants, {kEmptyToo, kHalf, kMost}},
@@ -333,24 +396,29 @@ std::vector<StressPlan> stress_plans(const std::vector<at::Tensor>& inputs, cons
       {StressKind::grid, {1}},
       {StressKind::indices, {kHighest}},
       {StressKind::indices, {kLowest}},
+      {StressKind::indices, {kAlone}},
+      {StressKind::constants, {kAlone}},
       {StressKind::indices, {kNone}},
       {StressKind::constants, {kNone}},
   };
+  const auto early = std::find_if(all.begin(), all.end(), [](auto& plan) { return plan.kind == StressKind::grid; });
+  const auto ends = end_plans(inputs, narrow);
+  all.insert(early, ends.begin(), ends.end());
   std::vector<StressPlan> plans;
   for (auto& plan : all) {
     const std::vector<int> changed = inputs_of_kind(plan.kind, inputs, facts);
+    const bool draws_integers = plan.kind == StressKind::constants || plan.kind == StressKind::indices;
     const bool says_nothing =
         plan.strengths[0] >= kHighest && std::none_of(changed.begin(), changed.end(), [&](int each) {
           const auto i = static_cast<size_t>(each);
-          return may_be_alike(inputs[i], facts[i]);
+          return may_be_alike(inputs[i], facts[i]) || (plan.strengths[0] == kAlone && in_groups(inputs[i], facts[i]));
         });
-    if (changed.empty() || (plan.kind == StressKind::indices && says_nothing)) continue;
+    if (changed.empty() || (draws_integers && says_nothing)) continue;
     plans.push_back(plan);
     const bool offsets = std::any_of(changed.begin(), changed.end(), [&](int each) {
       const auto i = static_cast<size_t>(each);
       return are_offsets(inputs[i], facts[i]);
     });
-    const bool draws_integers = plan.kind == StressKind::constants || plan.kind == StressKind::indices;
     if (offsets && draws_integers && plan.strengths.size() > 1) plans.push_back({plan.kind, {kRepeated}});
   }
   return plans;

@@ -23,6 +23,7 @@ enum class StressKind {
   heavy,      // floating inputs times 2^(3 z), z normal: few elements carry all
   extreme,    // one element in 64 times 2^strength
   single,     // one element, the first, the last or another, is larger by 2^strength
+  ends,       // of floating inputs and masks the last slice, or the first, is unlike all others (EndForm)
   small,      // floating inputs times 2^-strength
   faint,      // one row in eight times 2^-strength: next to nothing, and still in order
   zeros,      // floating inputs are zero
@@ -41,6 +42,19 @@ enum class StressKind {
   weights,    // inputs as given; parameters of other signs and sizes
 };
 std::string_view to_string(StressKind kind);  // "random signs"
+
+// What an `ends` trial is: along which axis the slice lies (counted from the last one, 1; 0: one element of all), on
+// which side of zero all others are, and how large the slice is.
+struct EndForm {
+  int axis = 1;
+  bool first = false, others_positive = false;
+  int power = 0;
+  int strength() const { return 1000 * power + 100 * (first ? 1 : 0) + 10 * (others_positive ? 1 : 0) + axis; }
+  static EndForm of(int strength) {
+    return {strength % 10, strength / 100 % 10 == 1, strength / 10 % 10 == 1, strength / 1000};
+  }
+};
+
 // Whether elements that differed still do: which of equals an output chose is open.
 bool keeps_apart(StressKind kind);
 

@@ -52,20 +52,24 @@ at::Tensor exact_tensor(const at::Tensor& tensor, double epsilon, uint64_t seed,
                         const SingledOut& singled_out = {}, bool keeps_round = false) {
   const bool floating = tensor.is_floating_point();
   const at::Tensor exact = tensor.to(device, floating ? at::kDouble : tensor.scalar_type(), false, /*copy=*/true);
-  if (!floating || epsilon == 0) return exact;
+  // Labels and masks are what they are: moved ones would be equal to no others.
+  if (!floating || epsilon == 0 || are_choices(tensor)) return exact;
   at::Tensor moved = singled_out.in_order ? nudged_by_value(exact, epsilon, seed) : nudged(exact, epsilon, seed);
   if (keeps_round) moved = at::where(is_round(exact), exact, moved);
   // Beside such a value lie others.
-  for (const double value : singled_out.values) moved = at::where(exact.eq(value), exact, moved);
-  return moved;
+  if (singled_out.values.empty()) return moved;
+  const at::Tensor values = at::tensor(singled_out.values, at::dtype(at::kDouble).device(device));
+  return at::where(at::isin(exact, values), exact, moved);
 }
 
-State exact_state(const State& state, double epsilon, uint64_t seed, c10::Device device) {
+// All are moved but `kept`, by value of the graph.
+State exact_state(const State& state, double epsilon, uint64_t seed, c10::Device device, const std::set<size_t>& kept) {
   State exact = copy_state(state, true, device);
   if (epsilon == 0) return exact;
   std::map<void*, at::Tensor> made;
-  for (auto& tensor : exact) {
-    if (!tensor.defined() || tensor.scalar_type() != at::kDouble) continue;
+  for (size_t i = 0; i < exact.size(); ++i) {
+    at::Tensor& tensor = exact[i];
+    if (!tensor.defined() || tensor.scalar_type() != at::kDouble || kept.count(i) != 0) continue;
     auto& moved = made[tensor.unsafeGetTensorImpl()];
     if (!moved.defined()) moved = nudged(tensor, epsilon, seed++);
     tensor = moved;
@@ -95,30 +99,49 @@ Result<std::unique_ptr<TrialMaker>> TrialMaker::make(const Reference& reference,
 }
 
 Status TrialMaker::prepare() {
-  const TensorMap stored = TRY(load_safetensors(reference_.weights));
-  given_weights_ = TRY(make_state(reference_.forward, reference_, stored));
-  recipe_constants_ = TRY(make_state(reference_.inputs, reference_, stored));
+  stored_ = TRY(load_safetensors(reference_.weights));
+  given_weights_ = TRY(make_state(reference_.forward, reference_, stored_));
+  recipe_constants_ = TRY(make_state(reference_.inputs, reference_, stored_));
   eager_ = std::make_unique<Replay>(TRY(Replay::prepare(reference_.forward, Precision::exported, options_.device)));
   exact_ = std::make_unique<Replay>(TRY(Replay::prepare(reference_.forward, Precision::exact, options_.device)));
   const GraphUses uses(reference_.forward);
   if (!exact_->is_random()) exact_run_ = plan_exact_run(uses, options_.exact_bytes, options_.find_slices);
-  for (size_t id = 0; id < reference_.forward.values.size(); ++id)
-    used_.push_back(!uses.users(static_cast<int>(id)).empty());
-  singled_out_ = singled_out(reference_.forward, reference_.inputs, [this](int value) {
-    constexpr int64_t kFew = 8;
-    const at::Tensor& tensor = given_weights_[static_cast<size_t>(value)];
-    const bool few = tensor.defined() && tensor.numel() <= kFew && !tensor.is_complex();
-    const bool is_given = reference_.forward.values[static_cast<size_t>(value)].kind != GraphValue::Kind::parameter;
-    std::vector<double> elements;
-    for (int64_t i = 0; few && is_given && i < tensor.numel(); ++i)
-      elements.push_back(tensor.flatten()[i].item<double>());
-    return elements;
-  });
+  used_ = used_values(reference_.forward);
+  singled_out_ =
+      singled_out(reference_.forward, reference_.inputs, [&](int value) { return elements_of(uses, value); });
   reads_whole_numbers_ = reads_whole_numbers(reference_, uses);
   leave_out_unfit_weights();
   find_read_state();
   find_transitions();
   return {};
+}
+
+// Bounds of bins, a padding token.
+std::vector<double> TrialMaker::elements_of(const GraphUses& uses, int value) {
+  constexpr int64_t kMost = 64;
+  const GraphValue& described = uses.value(value);
+  if (!described.is_tensor || described.numel() > kMost || described.dtype.starts_with("complex")) return {};
+  const auto part = graph_of_constant(uses, value);
+  if (!part) return {};
+  at::Tensor tensor = given_weights_[static_cast<size_t>(value)];
+  for (const GraphNode& node : part->nodes)
+    for (const int operand : operands(node)) compared_.insert(static_cast<size_t>(operand));
+  compared_.insert(static_cast<size_t>(value));
+  if (uses.producer(value) >= 0) {
+    const auto replay = Replay::prepare(*part, Precision::exact);
+    if (!replay.ok() || replay->is_random()) return {};
+    State needed(given_weights_.size());
+    for (const GraphNode& node : part->nodes)
+      for (const int operand : operands(node))
+        needed[static_cast<size_t>(operand)] = given_weights_[static_cast<size_t>(operand)];
+    auto made = replay->run({}, copy_state(needed, true));
+    if (!made.ok() || made->empty()) return {};
+    tensor = (*made)[0];
+  }
+  std::vector<double> elements;
+  for (int64_t i = 0; tensor.defined() && i < tensor.numel(); ++i)
+    elements.push_back(tensor.flatten()[i].item<double>());
+  return elements;
 }
 
 bool TrialMaker::has_movable_weights() const {
@@ -324,28 +347,17 @@ State TrialMaker::state_before(const Trial& trial) const {
 
 State TrialMaker::exact_state_before(const Trial& trial, Nudge nudge, c10::Device device) const {
   const uint64_t seed = nudge.seed + kSeedsOfInputs;
-  State state = exact_state(weights(trial.weights), nudge.epsilon, seed, device);
+  State state = exact_state(weights(trial.weights), nudge.epsilon, seed, device, compared_);
   if (!trial.before) return state;
   for (auto& [value, tensor] : trial.before->exact)
     state[value] = exact_tensor(tensor, nudge.epsilon, seed + kSeedsOfState + value, device);
   return state;
 }
 
-Result<const TrialMaker::Replays*> TrialMaker::replays_of(int numbers) const {
+Result<const OtherGraph*> TrialMaker::graph_with(int numbers) const {
   auto& kept = other_numbers_[numbers];
-  if (kept) return kept.get();
-  auto made = std::make_unique<Replays>();
-  made->graph = with_other_numbers(reference_, numbers);
-  made->eager.emplace(TRY(Replay::prepare(made->graph, Precision::exported, options_.device)));
-  made->exact.emplace(TRY(Replay::prepare(made->graph, Precision::exact, options_.device)));
-  kept = std::move(made);
+  if (!kept) kept = TRY(OtherGraph::make(reference_, numbers, stored_, options_.device));
   return kept.get();
-}
-
-Result<const Replay*> TrialMaker::eager_of(const Trial& trial) const {
-  if (trial.numbers == 0) return eager_.get();
-  const Replays* replays = TRY(replays_of(trial.numbers));
-  return &*replays->eager;
 }
 
 Result<Trial> TrialMaker::run_eager(Trial trial) const {
@@ -355,8 +367,9 @@ Result<Trial> TrialMaker::run_eager(Trial trial) const {
   State state = copy_state(before, false, options_.device);
   if (trial.before || rule_of(kBufferMoves, trial.weights)) TRY(try_on_host(trial.leaves, before));
   at::manual_seed(trial.forward_seed);
-  const Replay* replay = TRY(eager_of(trial));
-  auto eager = TRY(replay->run(eager_leaves, state));
+  const OtherGraph* other = trial.numbers == 0 ? nullptr : TRY(graph_with(trial.numbers));
+  auto eager = TRY(other ? other->eager->run(eager_leaves, other->state_of(state, false, options_.device))
+                         : eager_->run(eager_leaves, state));
   auto inputs_after = tensors_of(eager_leaves);
   trial.aliases = find_aliases(eager, inputs_after, state);
   for (size_t i = 0; i < eager.size(); ++i) {
@@ -457,22 +470,24 @@ std::vector<IValue> TrialMaker::exact_leaves(const std::vector<IValue>& leaves, 
   return result;
 }
 
-Replay::AfterNode TrialMaker::nudge_nodes(Nudge nudge) const {
+Replay::AfterNode TrialMaker::nudge_nodes(Nudge nudge, const OtherGraph* other) const {
   if (nudge.epsilon == 0) return {};
-  return [this, epsilon = nudge.of_nodes, keeps = nudge.keeps_round, seed = nudge.seed + kSeedsOfNodes](
+  const Graph& graph = other ? other->graph : reference_.forward;
+  const std::vector<bool>& used = other ? other->used : used_;
+  return [&graph, &used, epsilon = nudge.of_nodes, keeps = nudge.keeps_round, seed = nudge.seed + kSeedsOfNodes](
              const GraphNode& node, const std::vector<IValue>& operands, std::vector<IValue>& results) mutable {
     const bool is_used = std::any_of(node.outputs.begin(), node.outputs.end(),
-                                     [&](int id) { return id >= 0 && used_[static_cast<size_t>(id)]; });
+                                     [&](int id) { return id >= 0 && used[static_cast<size_t>(id)]; });
     nudge_means(node, operands, results, epsilon, seed++);
     nudge_products(node, operands, results, seed++);
-    nudge_results(node, results,
-                  {epsilon, seed++, is_used, is_used ? units_of_sum(reference_.forward, node) : 0, keeps});
+    nudge_powers(node, operands, results, {.epsilon = epsilon, .seed = seed++, .keeps_round = keeps});
+    nudge_results(node, results, {epsilon, seed++, is_used, is_used ? units_of_sum(graph, node) : 0, keeps});
   };
 }
 
 Result<TrialMaker::Truth> TrialMaker::run_whole(const Trial& trial, Nudge nudge, c10::Device device) const {
-  const Replays* other = nullptr;
-  if (trial.numbers != 0) other = TRY(replays_of(trial.numbers));
+  const OtherGraph* other = nullptr;
+  if (trial.numbers != 0) other = TRY(graph_with(trial.numbers));
   const Graph& graph = other ? other->graph : reference_.forward;
   std::optional<Replay> on_host;
   if (device != options_.device) on_host.emplace(TRY(Replay::prepare(graph, Precision::exact)));
@@ -481,7 +496,9 @@ Result<TrialMaker::Truth> TrialMaker::run_whole(const Trial& trial, Nudge nudge,
   truth.leaves = exact_leaves(trial.leaves, nudge, device);
   truth.state = exact_state_before(trial, nudge, device);
   at::manual_seed(trial.forward_seed);
-  truth.outputs = TRY(replay.run(truth.leaves, truth.state, nudge_nodes(nudge)));
+  const State& state = truth.state;
+  truth.outputs =
+      TRY(replay.run(truth.leaves, other ? other->state_of(state, true, device) : state, nudge_nodes(nudge, other)));
   if (nudge.epsilon > 0) truth = {std::move(truth.outputs), {}, {}, {}, {}};
   return truth;
 }

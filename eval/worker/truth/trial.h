@@ -11,9 +11,11 @@
 #include <vector>
 
 #include "compiler/runtime/cuda/driver.h"
+#include "eval/graph/graph_uses.h"
 #include "eval/torch/replay.h"
 #include "eval/torch/sliced_replay.h"
 #include "eval/worker/truth/comparison.h"
+#include "eval/worker/truth/other_graph.h"
 #include "eval/worker/truth/perturbation.h"
 #include "eval/worker/truth/stress.h"
 
@@ -125,11 +127,6 @@ class TrialMaker {
     std::string why_on_host;          // the GPU was to compute it; empty: it did
     std::string why_not_in_slices;    // it was made in slices, and is wrong; empty: it is right
   };
-  // With other numbers among the inputs.
-  struct Replays {
-    Graph graph;
-    std::optional<Replay> eager, exact;
-  };
   // How far inputs and weights are moved before a call.
   struct Nudge {
     double epsilon = 0;
@@ -140,6 +137,7 @@ class TrialMaker {
 
   TrialMaker(const Reference& reference, const ReferenceOptions& options) : reference_(reference), options_(options) {}
   Status prepare();
+  std::vector<double> elements_of(const GraphUses& uses, int value);
   void leave_out_unfit_weights();
   // Whether the model gives numbers with a set where it does with the given weights.
   using Fits = std::function<bool(int set)>;
@@ -152,8 +150,7 @@ class TrialMaker {
                    const std::vector<std::string>& outputs) const;
   // Of a trial with leaves, seed, weights and all else that decides the call.
   Result<Trial> run_eager(Trial trial) const;
-  Result<const Replay*> eager_of(const Trial& trial) const;
-  Result<const Replays*> replays_of(int numbers) const;
+  Result<const OtherGraph*> graph_with(int numbers) const;
   State state_before(const Trial& trial) const;
   std::vector<c10::IValue> exact_leaves(const std::vector<c10::IValue>& leaves, Nudge nudge, c10::Device device) const;
   State exact_state_before(const Trial& trial, Nudge nudge, c10::Device device) const;
@@ -167,7 +164,7 @@ class TrialMaker {
   Result<Truth> run_somewhere(const RunOn& run) const;
   Result<Truth> run_whole(const Trial& trial, Nudge nudge, c10::Device device) const;
   Result<Truth> run_slices(const Trial& trial, Nudge nudge, c10::Device device) const;
-  Replay::AfterNode nudge_nodes(Nudge nudge) const;
+  Replay::AfterNode nudge_nodes(Nudge nudge, const OtherGraph* other = nullptr) const;
   // Candidates need the memory of the GPU that replays have used.
   void free_device() const;
 
@@ -184,10 +181,12 @@ class TrialMaker {
   std::vector<bool> used_;                      // by value of the graph: other nodes take it
   Unmoved unmoved_;
   std::vector<SingledOut> singled_out_;  // by tensor among the inputs
+  std::set<size_t> compared_;            // values that inputs are compared with: beside them lie others
   mutable std::map<int, State> kept_weights_;
   State recipe_constants_;
+  TensorMap stored_;  // of the weights file
   std::unique_ptr<Replay> eager_, exact_;
-  mutable std::map<int, std::unique_ptr<Replays>> other_numbers_;  // by strength
+  mutable std::map<int, std::unique_ptr<OtherGraph>> other_numbers_;  // by strength
   mutable ExactRun exact_run_;
   mutable bool slices_are_checked_ = false;
   mutable std::vector<std::string> notes_;

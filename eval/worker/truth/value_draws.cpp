@@ -62,27 +62,33 @@ at::Tensor sorted_values(const at::Tensor& tensor) { return tensor.dim() == 0 ? 
 
 namespace {
 
-// Keeps the values while there are few of them.
-void see_few(const at::Tensor& tensor, bool first, InputFacts& facts) {
-  constexpr size_t kFew = 4;
-  constexpr int64_t kRepeated = 8;  // times each value, on average: else it is chance that there are few
-  if (!first && facts.few.empty()) return;
-  const at::Tensor flat = tensor.flatten();
-  std::set<double> all(facts.few.begin(), facts.few.end());
-  at::Tensor others = flat;
+constexpr size_t kFewChoices = 4;
+constexpr int64_t kTimesEach = 8;  // times each value, on average: else it is chance that there are few
+
+// The values with those that are known, if there are few; else none.
+std::set<double> few_values_of(const at::Tensor& tensor, std::set<double> all) {
+  at::Tensor others = tensor.flatten();
   for (const double known : all) others = others.masked_select(others.ne(known));
-  while (others.numel() > 0 && all.size() <= kFew) {
+  while (others.numel() > 0 && all.size() <= kFewChoices) {
     const double value = others[0].item<double>();
+    if (std::isnan(value)) return {};
     all.insert(value);
     others = others.masked_select(others.ne(value));
-    if (std::isnan(value)) break;
   }
+  return others.numel() > 0 || all.size() > kFewChoices ? std::set<double>() : all;
+}
+
+// Keeps the values while there are few of them.
+void see_few(const at::Tensor& tensor, bool first, InputFacts& facts) {
+  if (!first && facts.few.empty()) return;
+  const at::Tensor flat = tensor.flatten();
+  const std::set<double> all = few_values_of(flat, {facts.few.begin(), facts.few.end()});
   facts.few.clear();
-  if (others.numel() > 0 || all.size() < 2 || all.size() > kFew || !std::isfinite(*all.rbegin() - *all.begin())) return;
+  if (all.size() < 2 || !std::isfinite(*all.rbegin() - *all.begin())) return;
   const bool has_gaps = *all.rbegin() - *all.begin() >= static_cast<double>(all.size());
   const bool is_mask = all == std::set<double>{0, 1};
   if (is_integer(tensor) && !has_gaps && !is_mask) return;
-  if (flat.numel() >= kRepeated * static_cast<int64_t>(all.size())) facts.few.assign(all.begin(), all.end());
+  if (flat.numel() >= kTimesEach * static_cast<int64_t>(all.size())) facts.few.assign(all.begin(), all.end());
 }
 
 bool is_symmetric(const at::Tensor& tensor) {
@@ -103,6 +109,13 @@ bool is_one_hot(const at::Tensor& tensor) {
 
 }  // namespace
 
+bool are_choices(const at::Tensor& tensor) {
+  const int64_t count = tensor.numel();
+  if (count == 0 || few_values_of(tensor.flatten().slice(0, 0, kTimesEach), {}).empty()) return false;
+  const auto values = few_values_of(tensor, {});
+  return values.size() > 1 && count >= kTimesEach * static_cast<int64_t>(values.size());
+}
+
 void see_values(const at::Tensor& input, bool first, InputFacts& facts) {
   if (input.numel() == 0 || input.scalar_type() == at::kBool || input.is_complex()) return;
   // PyTorch compares and sorts no unsigned numbers of more than 8 bits.
@@ -118,10 +131,6 @@ void see_values(const at::Tensor& input, bool first, InputFacts& facts) {
   see_few(tensor, first, facts);
   facts.one_hot = (first || facts.one_hot) && facts.is_mask() && tensor.is_floating_point() && is_one_hot(tensor);
   constexpr int64_t kMostLooked = int64_t{1} << 27;  // elements: of more, which are zero takes too much memory
-  if (tensor.is_floating_point()) {
-    facts.ascending = (first || facts.ascending) && is_ascending(tensor);
-    facts.symmetric = (first || facts.symmetric) && is_symmetric(tensor);
-  }
   if (tensor.is_floating_point()) {
     facts.ascending = (first || facts.ascending) && is_ascending(tensor);
     facts.symmetric = (first || facts.symmetric) && is_symmetric(tensor);

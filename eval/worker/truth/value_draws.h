@@ -58,6 +58,8 @@ class Draws {
 };
 
 bool is_integer(const at::Tensor& tensor);  // bool is none
+// Whether it holds few different values, many times each: labels, masks.
+bool are_choices(const at::Tensor& tensor);
 // Along the last axis.
 at::Tensor sorted_values(const at::Tensor& tensor);
 // Masks of zeros and ones are drawn anew, those with infinities permuted; else each element changes by up to a half,

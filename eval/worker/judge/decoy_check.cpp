@@ -1,0 +1,135 @@
+#include "eval/worker/judge/decoy_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "eval/worker/judge/call_check.h"
+
+namespace tilepilot::eval {
+namespace {
+
+Verdict failed(std::string detail) {
+  Verdict verdict;
+  verdict.outcome = Outcome::worker_failed;
+  verdict.detail = std::move(detail);
+  return verdict;
+}
+
+bool is_one_of(StressKind kind, std::initializer_list<StressKind> kinds) {
+  return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+}
+
+}  // namespace
+
+// A program may raise where its kernels wrote nothing.
+DecoyCheck::Failure DecoyCheck::unless_it_raised() const {
+  if (sides_.link.failure().outcome == Outcome::runtime_error) return std::nullopt;
+  return sides_.link.failure();
+}
+
+// Buffers that calls change are set back, too.
+bool DecoyCheck::load(int set) {
+  if (set == loaded_ && sides_.side.judged_state().empty()) return true;
+  loaded_ = set;
+  return load_weights_(set);
+}
+
+DecoyCheck::Failure DecoyCheck::restored(Failure failure) {
+  if (failure || !sides_.link.is_open() || load(before_)) return failure;
+  return sides_.link.failure();
+}
+
+std::optional<Verdict> DecoyCheck::without_kernels(CallSource& source, EagerCalls& eager, const CandidateFacts& facts,
+                                                   std::vector<std::string>& notes) {
+  auto planned = source.next(1, 0);
+  if (!planned.ok()) return failed(planned.error().message);
+  auto expected = eager.run(planned->batch, source);
+  if (!expected.ok()) return failed(expected.error().message);
+  Batch batch = planned->batch;
+  batch.ghost = true;
+  std::vector<CallChannel::Base> bases;
+  for (const int64_t base : planned->fresh) bases.push_back({base, tensors_of(source.leaves(base))});
+  const bool ran = sides_.channel.prepare(batch, bases) && sides_.channel.go();
+  auto answer = ran ? sides_.channel.fetch(0) : std::nullopt;
+  if (!answer) return unless_it_raised();
+  const bool same =
+      CallCheck(sides_.side, source).gives_the_same({*planned, *expected, 0, eager.weights()}, sides_.link, *answer);
+  if (!sides_.channel.rest()) return sides_.link.failure();
+  eager.drop(*std::move(expected));
+  if (!same) return std::nullopt;
+  std::string where;
+  if (auto failure = restored(find_where_it_matters(facts, where))) return failure;
+  if (where.empty())
+    return rejection("decoy", "the generated kernels do not matter: without them the outputs are the same");
+  std::string note = fmt::format("without the generated kernels the outputs are the same but with {}", where);
+  if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));
+  return std::nullopt;
+}
+
+DecoyCheck::Failure DecoyCheck::find_where_it_matters(const CandidateFacts& facts, std::string& where) {
+  const ReferenceSide& side = sides_.side;
+  Verdict scratch;
+  if (side.trial_count() > 1) {
+    const auto trial = side.trial(1);
+    if (!trial.ok()) return failed(trial.error().message);
+    if (!load((*trial)->weights)) return sides_.link.failure();
+    const auto answer = make_call_(**trial, {.ghost = true});
+    if (!answer) {
+      where = "other weights";
+      return unless_it_raised();
+    }
+    if (TrialCheck(side, sides_.link, facts, scratch).check(1, **trial, *answer)) {
+      where = "other weights";
+      return std::nullopt;
+    }
+  }
+  for (size_t i = 0; i < side.stress_count(); ++i) {
+    const StressKind kind = side.stress_kind(i);
+    if (!is_one_of(kind, {StressKind::special, StressKind::indices, StressKind::constants})) continue;
+    const auto stress = side.stress(i);
+    if (!stress.ok()) continue;
+    if (!load(stress->trial->weights)) return sides_.link.failure();
+    const auto answer = make_call_(*stress->trial, {.ghost = true});
+    if (answer && TrialCheck(side, sides_.link, facts, scratch).wrong_under(*stress, *answer).empty()) continue;
+    where = to_string(kind);
+    return answer ? std::nullopt : unless_it_raised();
+  }
+  return std::nullopt;
+}
+
+std::optional<DecoyCheck::Failure> DecoyCheck::look(const Trial& trial) {
+  if (!load(trial.weights)) return sides_.link.failure();
+  auto answer = make_call_(trial, {.looks = true});
+  if (!answer) return unless_it_raised();
+  if (answer->body.at("worked")) return Failure();
+  return std::nullopt;
+}
+
+std::optional<DecoyCheck::Failure> DecoyCheck::look_under(std::initializer_list<StressKind> kinds) {
+  const ReferenceSide& side = sides_.side;
+  for (size_t i = 0; i < side.stress_count(); ++i) {
+    if (!is_one_of(side.stress_kind(i), kinds)) continue;
+    const auto stress = side.stress(i);
+    if (!stress.ok()) continue;
+    if (auto end = look(*stress->trial)) return end;
+  }
+  return std::nullopt;
+}
+
+// Where numbers of both signs do not suit the model, a kernel that does its part well may copy too (`relu`): then two
+// trials must agree, one of which has other weights. Where the outputs are one number everywhere, right kernels write
+// one too.
+std::optional<Verdict> DecoyCheck::of_work() {
+  auto end = look_under({StressKind::signs});
+  for (size_t i = 0; !end && i < std::min<size_t>(2, sides_.side.trial_count()); ++i)
+    if (auto trial = sides_.side.trial(i); trial.ok()) end = look(**trial);
+  // A bound that the given inputs never reach (`clamp`, `nan_to_num`), or a mask that is seldom empty.
+  if (!end)
+    end = look_under({StressKind::large, StressKind::negative, StressKind::special, StressKind::extreme,
+                      StressKind::indices, StressKind::constants});
+  if (!end) return rejection("decoy", "the generated kernels do not matter: they copy, or write what changes nothing");
+  return restored(std::move(*end));
+}
+
+}  // namespace tilepilot::eval
