@@ -92,6 +92,12 @@ struct Context {
   // Whether signed integers wrap by themselves where the text is compiled, rather than by functions of the prelude.
   bool wraps_by_itself = true;
 
+  // Small floats whose sums and products the prelude has functions for.
+  bool adds_float16 = false, adds_bfloat16 = false;
+  bool is_native(ir::DType type) const {
+    return (adds_float16 && type == ir::kFloat16) || (adds_bfloat16 && type == ir::kBFloat16);
+  }
+
   // Variables of the index type in C++ whatever their type in the IR: loops, blocks, symbols, integer parameters.
   std::unordered_set<const ir::VarData*> wide = {};
   // Loads and stores (their nodes) that are in bounds, and branches (If, Select) whose condition is true, on the path

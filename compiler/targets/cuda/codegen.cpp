@@ -72,6 +72,8 @@ class LaunchEmitter {
         context_{program, lowered.kernel, c::Names(prelude())} {
     shared_bytes_ = (lowered.shared_bytes + 7) / 8 * 8;
     context_.wraps_by_itself = false;
+    context_.adds_float16 = true;
+    context_.adds_bfloat16 = machine.compute_capability >= 90;
     if (machine.has_clusters) cluster_ = lowered.kernel.cluster;
     if (fits_32_bits(program)) context_.index_type = "int32_t";
     context_.sources = options.sources;
