@@ -18,6 +18,7 @@
 #include "compiler/passes/uniformity.h"
 #include "compiler/targets/gpu/facts/element_copies.h"
 #include "compiler/targets/gpu/facts/loop_unswitching.h"
+#include "compiler/targets/gpu/facts/unrolled_parts.h"
 #include "compiler/targets/gpu/layout/normalize.h"
 #include "compiler/targets/gpu/schedule/first_clear.h"
 #include "compiler/targets/gpu/schedule/software_pipeline.h"
@@ -107,12 +108,25 @@ ir::Kernel share_some_fragments(const ir::Kernel& kernel, const std::vector<ir::
   return ir::replace_buffers(kernel, by);
 }
 
+// Loops that name one part of a fragment after the other are written out where the parts then lie in registers.
+void unroll_parts(ir::Kernel& kernel, Inference& inference, const Machine& machine) {
+  std::vector<ir::Stmt> statements;
+  for (const Inference::Conflict& conflict : inference.conflicts) statements.push_back(conflict.stmt);
+  const auto unrolled = with_parts_unrolled(kernel, statements);
+  if (!unrolled) return;
+  Inference other = infer_layouts(*unrolled, machine);
+  if (other.conflicts.size() >= inference.conflicts.size()) return;
+  kernel = *unrolled;
+  inference = std::move(other);
+}
+
 // From copies as loops and their layouts on. `inference` is that of `kernel`.
 Result<PlannedKernel> finish(ir::Kernel kernel, Inference inference, const PipelinedKernel& pipelined,
                              const Machine& machine, const WarpRole& role) {
   PlannedKernel planned{std::move(kernel), std::move(inference), {}, pipelined.notes, role.sync, role.persistent};
   planned.decisions = pipelined.decisions;
   planned.decisions.insert(planned.decisions.end(), role.decisions.begin(), role.decisions.end());
+  unroll_parts(planned.kernel, planned.inference, machine);
   for (int staging = 0; !planned.inference.conflicts.empty(); ++staging) {
     const Inference::Conflict& first = planned.inference.conflicts.front();
     if (staging == kMostStagings)
