@@ -15,6 +15,7 @@
 #include "compiler/targets/gpu/facts/register_map.h"
 #include "compiler/targets/gpu/facts/replicas.h"
 #include "compiler/targets/gpu/facts/statements.h"
+#include "compiler/targets/gpu/layout/bank_choice.h"
 #include "compiler/targets/gpu/layout/free_layouts.h"
 #include "compiler/targets/gpu/layout/layout_conflicts.h"
 #include "compiler/targets/gpu/layout/layout_conversions.h"
@@ -52,6 +53,7 @@ class Inferrer {
     propagate();
     while (choose_freely()) propagate();
     lay_out_shared_tiles(kernel_, viewed_, result_);
+    avoid_bank_conflicts(kernel_, users_, viewed_, result_);
     find_conflicts(users_, threads_, result_);
     check_names();
     return std::move(result_);

@@ -1,0 +1,71 @@
+#include "compiler/targets/gpu/layout/bank_choice.h"
+
+#include <algorithm>
+
+#include "compiler/targets/gpu/facts/let_values.h"
+#include "compiler/targets/gpu/layout/layout_cost.h"
+#include "compiler/targets/gpu/layout/shared_layouts.h"
+
+namespace tilepilot::targets::gpu {
+
+namespace {
+
+using TileLayouts = decltype(Inference::tiles);
+
+// Of all loops, in accesses to this tile.
+int64_t wavefronts_of(const ir::Buffer& tile, const FragmentUsers& users, const c::IntegerFacts& facts,
+                      const TileLayouts& tiles, const Inference& inference) {
+  int64_t sum = 0;
+  for (const ParallelLoop& loop : users.loops) {
+    const bool uses =
+        std::any_of(loop.uses.begin(), loop.uses.end(), [&](const Use& use) { return use.buffer == tile; });
+    const auto dealt = inference.loops.find(loop.stmt.get());
+    if (!uses || dealt == inference.loops.end()) continue;
+    std::vector<MemoryAccess> accesses = memory_accesses(loop, facts, tiles);
+    std::erase_if(accesses, [&](const MemoryAccess& access) { return access.buffer != tile; });
+    sum += loop_cost(loop, accesses, dealt->second).wavefronts * loop.times;
+  }
+  return sum;
+}
+
+// Tiles of which TMA moves parts of rows: their panels are decided where that is planned.
+std::unordered_set<const ir::BufferData*> tiles_of_parts(const ir::Stmt& body) {
+  std::unordered_set<const ir::BufferData*> tiles;
+  ir::walk(
+      body,
+      [&](const ir::Stmt& part) {
+        const auto* copy = ir::as<ir::Copy>(part);
+        if (copy == nullptr || (copy->mode != ir::CopyMode::bulk_load && copy->mode != ir::CopyMode::bulk_store))
+          return;
+        const ir::Region& tile = copy->mode == ir::CopyMode::bulk_load ? copy->destination : copy->source;
+        const bool whole_rows = ir::constant_int(tile.start.back()) == 0 &&
+                                ir::constant_int(tile.buffer->shape.back()) == tile.extent.back();
+        if (!whole_rows) tiles.insert(tile.buffer.get());
+      },
+      [](const ir::Expr&) {});
+  return tiles;
+}
+
+}  // namespace
+
+void avoid_bank_conflicts(const ir::Kernel& kernel, const FragmentUsers& users,
+                          const std::unordered_set<const ir::BufferData*>& viewed, Inference& inference) {
+  if (!kernel.thread_vars.empty()) return;  // whose threads may have a swizzle of their own
+  const auto in_order = tiles_in_order(kernel.body), in_parts = tiles_of_parts(kernel.body);
+  const c::IntegerFacts facts = facts_of(kernel);
+  for (const ir::Buffer& buffer : kernel.allocations) {
+    const auto tile = inference.tiles.find(buffer.get());
+    if (tile == inference.tiles.end() || buffer->rank() < 2 || tile->second.span() != layout::SwizzleSpan::none)
+      continue;
+    if (viewed.contains(buffer.get()) || in_order.contains(buffer.get()) || in_parts.contains(buffer.get())) continue;
+    const auto swizzled = layout::conflict_free_layout(shape_of(buffer), buffer->type.bytes() * 8);
+    if (swizzled.span() == layout::SwizzleSpan::none) continue;  // it would take more memory
+    TileLayouts others = inference.tiles;
+    others.insert_or_assign(buffer.get(), swizzled);
+    const int64_t now = wavefronts_of(buffer, users, facts, inference.tiles, inference);
+    const int64_t then = now == 0 ? 0 : wavefronts_of(buffer, users, facts, others, inference);
+    if (2 * then <= now && now > 0) inference.tiles.insert_or_assign(buffer.get(), others.at(buffer.get()));
+  }
+}
+
+}  // namespace tilepilot::targets::gpu
