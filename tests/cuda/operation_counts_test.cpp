@@ -244,25 +244,23 @@ TEST_P(FormulaCounts, AreOfEachElement) {
 
 INSTANTIATE_TEST_SUITE_P(
     OperationCounts, FormulaCounts,
-    ::testing::Values(Formula{"f f[tx] - 0.5", {{Operation::fp32, 1}}},
-                      Formula{"f f[tx] * 0.5 - f[tx]", {{Operation::fp32_fma, 1}}},
-                      Formula{"f f[tx] * 0.5 + f[tx] * 0.25", {{Operation::fp32, 1}, {Operation::fp32_fma, 1}}},
-                      Formula{"f -abs(f[tx])", {}},
-                      Formula{"f f[tx] / (f[tx] + 1.0)", {{Operation::special, 1}, {Operation::fp32, 1}}},
-                      Formula{"f sigmoid(f[tx])", {{Operation::special, 2}, {Operation::fp32, 1}}},
-                      Formula{"f rsqrt(f[tx]) * rsqrt(f[tx])", {{Operation::special, 1}, {Operation::fp32, 1}}},
-                      Formula{"f floor(f[tx])", {{Operation::conversion, 1}}},
-                      Formula{"f select(f[tx] > 0.0, min(f[tx], 6.0), 0.0)", {{Operation::comparison, 3}}},
-                      Formula{"f float32(n[tx])", {{Operation::conversion, 1}}},
-                      // By instructions of the type.
-                      Formula{"h h[tx] * 2.0 + 1.0", {{Operation::fp32, 2}}},
-                      Formula{"d d[tx] * 2.0 + 1.0", {{Operation::fp64, 1}}},
-                      Formula{"d exp(d[tx]) / 3.0", {{Operation::fp64, 2}}},
-                      Formula{"n n[tx] * 3 + 1", {{Operation::integer, 2}}},
-                      Formula{"n n[tx] // 8 + (n[tx] << 2)", {{Operation::integer, 3}}},
-                      Formula{"n n[tx] // 7", {{Operation::integer_division, 1}}},
-                      Formula{"n n[tx] & 7 | tx", {{Operation::integer, 2}}},
-                      Formula{"n max(n[tx], tx)", {{Operation::comparison, 1}}}));
+    ::testing::Values(
+        Formula{"f f[tx] - 0.5", {{Operation::fp32, 1}}}, Formula{"f f[tx] * 0.5 - f[tx]", {{Operation::fp32_fma, 1}}},
+        Formula{"f f[tx] * 0.5 + f[tx] * 0.25", {{Operation::fp32, 1}, {Operation::fp32_fma, 1}}},
+        Formula{"f -abs(f[tx])", {}},
+        Formula{"f f[tx] / (f[tx] + 1.0)", {{Operation::special, 1}, {Operation::fp32, 1}}},
+        Formula{"f sigmoid(f[tx])", {{Operation::special, 2}, {Operation::fp32, 1}}},
+        Formula{"f rsqrt(f[tx]) * rsqrt(f[tx])", {{Operation::special, 1}, {Operation::fp32, 1}}},
+        Formula{"f floor(f[tx])", {{Operation::conversion, 1}}},
+        Formula{"f select(f[tx] > 0.0, min(f[tx], 6.0), 0.0)", {{Operation::comparison, 3}}},
+        Formula{"f float32(n[tx])", {{Operation::conversion, 1}}},
+        // By instructions of the type.
+        Formula{"h h[tx] * 2.0 + 1.0", {{Operation::fp32, 2}}}, Formula{"d d[tx] * 2.0 + 1.0", {{Operation::fp64, 1}}},
+        Formula{"d exp(d[tx]) / 3.0", {{Operation::fp64, 2}}}, Formula{"n n[tx] * 3 + 1", {{Operation::integer, 2}}},
+        Formula{"n n[tx] // 8 + (n[tx] << 2)", {{Operation::integer, 3}}},
+        Formula{"n n[tx] // 7", {{Operation::integer_division, 1}}},
+        Formula{"n n[tx] & 7 | tx", {{Operation::integer, 2}}},
+        Formula{"n max(n[tx], tx)", {{Operation::comparison, 1}}}));
 
 // What functions of the prelude compute is counted with their calls.
 TEST(OperationCounts, OfSplitProducts) {

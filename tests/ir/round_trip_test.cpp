@@ -24,10 +24,12 @@ std::string first_message(const DiagnosticList& diagnostics) {
 constexpr const char* kHardware = R"(program g(x: float16[64, 64] aligned 2, y: float16[64, 64] row_aligned 16) {
   foreign "__device__ void f(half* x) { x[0] = \"a\\b\"[0]; }\n"
   workspace w: float32[4, 64] few_elements
-  kernel bx in 4 threads tx in 256 cluster 2 {
+  kernel bx in 4 threads tx in 256 cluster 2 panels 8 of_columns {
     shared a: float16[64, 64]
     shared bits: uint16[4096] view a
     fragment c: float32[64, 64]
+    local held: float16[16]
+    local sums: float32[4]
     barrier full: uint64[2] arrivals [128, 1]
     on full[1] expect 8192
     copy x -> a mode bulk_load counting full[1]
@@ -49,6 +51,9 @@ constexpr const char* kHardware = R"(program g(x: float16[64, 64] aligned 2, y: 
       async raise_registers 240
       async lower_registers 24
     }
+    load_matrix 4 a[tx % 16, 0 : 8] -> held[0 : 8]
+    load_matrix 2 a[tx % 16, 8 : 16] -> held[8 : 12] transposed
+    mma held[0 : 8], held[8 : 12] -> sums
     copy a -> y mode bulk_store
     async commit_stores
     async wait_stores 3
@@ -95,6 +100,11 @@ TEST(RoundTripTest, HardwareProgramsAreReadAsWritten) {
   EXPECT_EQ(to_text(*original), kHardware);
   const std::pair<std::string, std::string> changes[] = {{"asynchronous", ""},
                                                          {"wait_copies 1", "wait_copies"},
+                                                         {" transposed", ""},
+                                                         {"load_matrix 2 a[tx % 16, 8", "load_matrix 2 a[tx % 16, 16"},
+                                                         {"mma held[0 : 8]", "mma held[4 : 12]"},
+                                                         {"panels 8", "panels 4"},
+                                                         {" of_columns", ""},
                                                          {"commit_stores", "commit_copies"},
                                                          {"[128, 1]", "[128, 2]"},
                                                          {"mode group", ""},

@@ -125,6 +125,11 @@ constexpr Case kBodies[] = {
     {"shuffle_types", "shuffle up (1.0, 1) over 12 -> v: float32"},
     {"shuffle_types", "shuffle up (1.0, 1.0) over 8 -> v: float32"},
     {"shuffle_types", "shuffle up (1.0, 1) over 8 -> v: int32"},
+    {"matrix_loads", "load_matrix 3 t[0, 0 : +4] -> t[0, 0 : +3]"},
+    {"matrix_loads", "load_matrix 4 t[0, 0 : +4] -> t[0, 0 : +3]"},
+    {"matrix_loads", "load_matrix 4 t[0, 0 : +4] -> t[0, 0 : +4] transposed"},
+    {"mma_operands", "mma t[0, 0 : +4], t[0, 4 : +4] -> t[0, 8 : +4]"},
+    {"mma_operands", "mma t[0, 0 : +4], t[0, 4 : +2] -> t[0, 8 : +2]"},
     {"condition_checked", "check 1, \"\""},
     {"complete", "print \"\" \"t\"[0]"},
     {"concurrent_roles", "concurrent { }"},
@@ -292,6 +297,9 @@ void break_what_the_text_form_cannot_say() {
                 with_statement(make_stmt(Let{v, unary(UnaryOp::neg, binary(BinaryOp::add, int_imm(1), nullptr))}, {})));
 
   Program p = with_body("");
+  p.kernels[0].order.panel = -1;
+  expect_broken("block_order", p);
+  p = with_body("");
   p.kernels[0].body = let();
   expect_broken("body", p);
   p = with_body("");
