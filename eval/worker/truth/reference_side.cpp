@@ -110,6 +110,7 @@ bool one_decides(const Graph& graph) {
   constexpr std::string_view kCounts[] = {"sum", "mean", "cumsum"};
   return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const GraphNode& node) {
     const std::string_view name = short_name(node);
+    if (node.overload == "other") return false;  // the larger of two tensors, element by element
     if (std::find(std::begin(kDecided), std::end(kDecided), name) != std::end(kDecided)) return true;
     if (std::find(std::begin(kCounts), std::end(kCounts), name) == std::end(kCounts)) return false;
     const auto used = operands(node);

@@ -299,15 +299,17 @@ at::Tensor agreeing(const at::Tensor& tensor, const at::Tensor& other, bool near
   return at::where(drawn.lt(0.5), taken, tensor);
 }
 
-// The last slice along each axis and the first one, with all others on either side.
-std::vector<StressPlan> end_plans(const std::vector<at::Tensor>& inputs, bool narrow) {
-  constexpr int64_t kMostAxes = 4;
+// The last slice along the last two axes, with all others on either side; if `further` the first slices, other axes,
+// and one element alone.
+std::vector<StressPlan> end_plans(const std::vector<at::Tensor>& inputs, bool narrow, bool further) {
+  constexpr int64_t kMostAxes = 4, kFirstAxes = 2;
   int64_t axes = 0;
   for (const at::Tensor& input : inputs) axes = std::max(axes, std::min(input.dim(), kMostAxes));
   std::vector<StressPlan> plans;
   for (int axis = 0; axis <= axes; ++axis) {
     for (EndForm form : {EndForm{axis, false, false}, EndForm{axis, false, true}, EndForm{axis, true, false},
                          EndForm{axis, true, true}}) {
+      if (further == (axis > 0 && axis <= kFirstAxes && !form.first)) continue;
       StressPlan& plan = plans.emplace_back(StressPlan{StressKind::ends, {}});
       for (const int power : {narrow ? 4 : 8, 2, 0}) {
         form.power = power;
@@ -417,8 +419,9 @@ std::vector<StressPlan> stress_plans(const std::vector<at::Tensor>& inputs, cons
       {StressKind::constants, {kNone}},
   };
   const auto early = std::find_if(all.begin(), all.end(), [](auto& plan) { return plan.kind == StressKind::grid; });
-  const auto ends = end_plans(inputs, narrow);
+  const auto ends = end_plans(inputs, narrow, false), further = end_plans(inputs, narrow, true);
   all.insert(early, ends.begin(), ends.end());
+  all.insert(all.end(), further.begin(), further.end());
   std::vector<StressPlan> plans;
   for (auto& plan : all) {
     const std::vector<int> changed = inputs_of_kind(plan.kind, inputs, facts);
