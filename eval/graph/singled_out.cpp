@@ -108,7 +108,13 @@ class Search {
   std::vector<double> numbers_of(const GraphArgument* argument) const {
     if (const auto number = number_of(argument)) return {*number};
     const int* id = argument ? argument->value_id() : nullptr;
-    return id ? elements_(*id) : std::vector<double>();
+    if (!id) return {};
+    auto elements = elements_(*id);
+    const int producer = uses_.producer(*id);
+    if (!elements.empty() || producer < 0) return elements;
+    // Few elements, repeated.
+    const GraphNode& node = uses_.node(producer);
+    return passes_elements_on(node) && !node.args.empty() ? numbers_of(&node.args[0]) : std::vector<double>();
   }
 
   static constexpr double kNear = 0x1p-8;

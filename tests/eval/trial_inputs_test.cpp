@@ -1,6 +1,7 @@
 // What trials change of a model's inputs: values that it singles out, and numbers beside tensors.
 #include <gmock/gmock.h>
 
+#include "eval/graph/graph_uses.h"
 #include "eval/graph/input_numbers.h"
 #include "eval/graph/singled_out.h"
 #include "tests/eval/drawn_graph.h"
@@ -102,6 +103,35 @@ TEST(SingledOut, ReadsSmallBuffersOnEitherSide) {
     const FewElements buffers = [&](int value) { return value == pad ? std::vector{3.0} : std::vector<double>(); };
     EXPECT_THAT(singled_out(forward.graph, drawn_by("randint").graph, buffers).at(0).values, ElementsAre(3));
   }
+}
+
+// x * 4 - 1 >= 5, and |x| == 2.
+TEST(SingledOut, LooksThroughArithmeticWithANumber) {
+  Drawn forward;
+  const int x = forward.input({4}, "int64");
+  const int times = forward.node("mul.Tensor", {testing::ref(x), testing::integer(4)}, {4});
+  const int less = forward.node("sub.Tensor", {testing::ref(times), testing::integer(1)}, {4});
+  const int equal = forward.node("eq.Scalar", {testing::ref(less), testing::integer(5)}, {4});
+  const int size = forward.node("abs", {testing::ref(x)}, {4});
+  forward.returns_all({equal, forward.node("eq.Scalar", {testing::ref(size), testing::integer(2)}, {4})});
+  EXPECT_THAT(singled_out(forward.graph, drawn_by("randn").graph, kNoBuffers).at(0).values,
+              UnorderedElementsAre(1.5, 2, -2));
+}
+
+TEST(GraphOfConstant, HoldsWhatDependsOnNoInput) {
+  Drawn forward;
+  const int x = forward.input({4}), weight = forward.weight({4});
+  const int edges = forward.node("linspace", {testing::number(0), testing::number(1), testing::integer(4)}, {4});
+  const int cubed = forward.node("pow.Tensor_Scalar", {testing::ref(edges), testing::integer(3)}, {4});
+  const int moved = forward.node("add.Tensor", {testing::ref(edges), testing::ref(weight)}, {4});
+  const int sum = forward.node("add.Tensor", {testing::ref(x), testing::ref(moved)}, {4});
+  forward.returns(sum);
+  const GraphUses uses(forward.graph);
+  const auto part = graph_of_constant(uses, cubed);
+  ASSERT_TRUE(part.has_value());
+  EXPECT_EQ(part->nodes.size(), 2u);
+  EXPECT_FALSE(graph_of_constant(uses, moved).has_value());
+  EXPECT_FALSE(graph_of_constant(uses, sum).has_value());
 }
 
 TEST(SingledOut, LooksBesideTheBoundsOfWholeNumbersAlone) {

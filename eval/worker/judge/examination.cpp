@@ -52,13 +52,14 @@ class Examination {
   Verdict run() {
     verdict_.notes = side_.notes();
     verdict_.degenerate = side_.degenerate();
-    const bool passed =
-        in_phase("loading", [&] { return start() && load(); }) &&
-        in_phase("trials",
-                 [&] {
-                   return run_trial(0) && uses_kernels() && (side_.trial_count() < 2 || run_trial(1)) && run_chain();
-                 }) &&
-        in_phase("stress", [&] { return run_stress_trials(); }) && in_phase("rounds", [&] { return run_rest(); });
+    const bool passed = in_phase("loading", [&] { return start() && load(); }) &&
+                        in_phase("trials",
+                                 [&] {
+                                   return run_trial(0) && uses_kernels() && draws_again() &&
+                                          (side_.trial_count() < 2 || run_trial(1)) && run_chain();
+                                 }) &&
+                        in_phase("stress", [&] { return run_stress_trials(); }) &&
+                        in_phase("rounds", [&] { return run_rest(); });
     if (passed || is_wrong(verdict_.outcome)) in_phase("kernelbench", [&] { return try_rule_of_kernelbench(); });
     if (wrong_.trial) in_phase("stages", [&] { return look_at_stages(); });
     if (passed && request_.profile != Profiling::none && verdict_.candidate)
@@ -267,6 +268,13 @@ class Examination {
     if (is_wrong(verdict_.outcome)) wrong_ = {*trial, {.backwards = backwards}};
     if (backwards && is_wrong(verdict_.outcome)) look_at_order(**trial);
     return false;
+  }
+
+  // With other weights a program loses what it keeps: random numbers that it drew once show before.
+  bool draws_again() {
+    constexpr size_t kSameWeights = 2;
+    if (!side_.is_random() || side_.trial_count() <= kSameWeights) return true;
+    return side_.weights_of_trial(kSameWeights) != side_.weights_of_trial(0) || run_trial(kSameWeights);
   }
 
   // Which kernel goes wrong first. Whatever happens here, the verdict stays.

@@ -15,6 +15,7 @@
 #include "eval/torch/gpu.h"
 #include "eval/worker/truth/digest.h"
 #include "eval/worker/truth/error_scan.h"
+#include "eval/worker/truth/weight_rows.h"
 
 namespace tilepilot::eval {
 
@@ -109,6 +110,7 @@ bool one_decides(const Graph& graph) {
   constexpr std::string_view kCounts[] = {"sum", "mean", "cumsum"};
   return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const GraphNode& node) {
     const std::string_view name = short_name(node);
+    if (node.overload == "other") return false;  // the larger of two tensors, element by element
     if (std::find(std::begin(kDecided), std::end(kDecided), name) != std::end(kDecided)) return true;
     if (std::find(std::begin(kCounts), std::end(kCounts), name) == std::end(kCounts)) return false;
     const auto used = operands(node);
@@ -445,6 +447,8 @@ void ReferenceSide::find_stress_trials() const {
   if (!reference_.numbers.empty())
     for (auto& strengths : {std::vector{1, -1}, std::vector{510}, std::vector{-4}})
       of_state.push_back({StressKind::numbers, strengths});
+  if (may_be_near_weights(reference_.forward, maker_->exported_weights(), given.inputs, facts_))
+    plans.push_back({StressKind::near, {0}});
   double waited = 0;
   for (size_t i = 0; i < reference_.variants.size(); ++i) {
     const size_t before = stress_.size();
@@ -478,6 +482,7 @@ double ReferenceSide::try_plan(const StressPlan& plan, const Given& given) const
     return std::any_of(plan.strengths.begin(), plan.strengths.end(), [&](int strength) {
       TrialRecipe recipe = recipes_[0];
       recipe.input_seed += 1 + static_cast<uint64_t>(plan.kind);
+      recipe.forward_seed += 1 + static_cast<uint64_t>(plan.kind);
       recipe.stress = {plan.kind, strength, only};
       if (plan.kind == StressKind::buffers || plan.kind == StressKind::weights) recipe.weights = strength;
       waited += begin_step();

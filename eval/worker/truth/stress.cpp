@@ -23,6 +23,7 @@ constexpr int kNone = 100;             // no element, in masks without rows too
 constexpr int kRepeated = 101;         // offsets of which some are the same: empty parts
 constexpr int kHighest = 102;          // integers are the largest that was seen, everywhere
 constexpr int kLowest = 103;           // or the least, but for one in sixteen
+constexpr int kZeroToo = 105;          // one in eight is zero, where the least is one
 constexpr int kAlone = 104;            // or the least, but for the last one, which is the largest
 constexpr int kScattered = 10;         // values that are singled out come alone, not in whole rows too
 
@@ -31,7 +32,7 @@ struct KindRow {
   std::string_view name;
   bool floats;  // what it changes: floating inputs that vary
 };
-constexpr std::array<KindRow, 26> kKinds = {{
+constexpr std::array<KindRow, 27> kKinds = {{
     {StressKind::none, "given inputs", false},
     {StressKind::signs, "random signs", true},
     {StressKind::negative, "negative inputs alone", true},
@@ -53,6 +54,7 @@ constexpr std::array<KindRow, 26> kKinds = {{
     {StressKind::positive, "positive inputs alone", true},
     {StressKind::agree, "inputs that agree in part", false},
     {StressKind::nearly, "inputs that nearly agree in part", false},
+    {StressKind::near, "rows near those of a weight", false},
     {StressKind::special, "values that the model singles out", false},
     {StressKind::repeated, "repeated indices", false},
     {StressKind::numbers, "other numbers and flags among the inputs", false},
@@ -187,6 +189,12 @@ bool may_be_alike(const at::Tensor& tensor, const InputFacts& facts) {
   return is_integer(tensor) && !facts.sorted && !facts.distinct && tensor.numel() > 1;
 }
 
+// Lengths, counts.
+bool begins_at_one(const at::Tensor& tensor, const InputFacts& facts) {
+  if (!is_integer(tensor) || facts.sorted || facts.distinct || tensor.numel() < 2) return false;
+  return facts.singled_out.range ? facts.singled_out.range->first == 1 : facts.low == 1;
+}
+
 // Integers in order that come several times each: labels, segments.
 bool in_groups(const at::Tensor& tensor, const InputFacts& facts) {
   return is_integer(tensor) && facts.sorted && !facts.distinct && tensor.numel() > 1;
@@ -210,6 +218,7 @@ at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const 
     case StressKind::buffers:
     case StressKind::weights:
     case StressKind::numbers:
+    case StressKind::near:
     case StressKind::agree:
     case StressKind::nearly:
       return tensor;
@@ -258,6 +267,9 @@ at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const 
     case StressKind::indices:
       if (recipe.strength == kRepeated && are_offsets(tensor, facts)) return repeated_offsets(tensor, draws);
       if (tensor.scalar_type() == at::kBool) return random_mask(recipe.strength, tensor, draws);
+      if (recipe.strength == kZeroToo)
+        return begins_at_one(tensor, facts) ? at::where(draws.uniform().lt(0.125), at::zeros_like(tensor), tensor)
+                                            : tensor;
       if (recipe.strength >= kHighest) return at_an_end(tensor, facts, recipe.strength, draws);
       if (facts.is_mask() && !facts.one_hot)
         return random_mask(recipe.strength, tensor, draws).to(tensor.scalar_type());
@@ -287,14 +299,17 @@ at::Tensor agreeing(const at::Tensor& tensor, const at::Tensor& other, bool near
   return at::where(drawn.lt(0.5), taken, tensor);
 }
 
-// The last slice along each axis, with all others on either side; the first one, the commonest of which is below.
-std::vector<StressPlan> end_plans(const std::vector<at::Tensor>& inputs, bool narrow) {
-  constexpr int64_t kMostAxes = 4;
+// The last slice along the last two axes, with all others on either side; if `further` the first slices, other axes,
+// and one element alone.
+std::vector<StressPlan> end_plans(const std::vector<at::Tensor>& inputs, bool narrow, bool further) {
+  constexpr int64_t kMostAxes = 4, kFirstAxes = 2;
   int64_t axes = 0;
   for (const at::Tensor& input : inputs) axes = std::max(axes, std::min(input.dim(), kMostAxes));
   std::vector<StressPlan> plans;
   for (int axis = 0; axis <= axes; ++axis) {
-    for (EndForm form : {EndForm{axis, false, false}, EndForm{axis, false, true}, EndForm{axis, true, false}}) {
+    for (EndForm form : {EndForm{axis, false, false}, EndForm{axis, false, true}, EndForm{axis, true, false},
+                         EndForm{axis, true, true}}) {
+      if (further == (axis > 0 && axis <= kFirstAxes && !form.first)) continue;
       StressPlan& plan = plans.emplace_back(StressPlan{StressKind::ends, {}});
       for (const int power : {narrow ? 4 : 8, 2, 0}) {
         form.power = power;
@@ -398,12 +413,15 @@ std::vector<StressPlan> stress_plans(const std::vector<at::Tensor>& inputs, cons
       {StressKind::indices, {kLowest}},
       {StressKind::indices, {kAlone}},
       {StressKind::constants, {kAlone}},
+      {StressKind::indices, {kZeroToo}},
+      {StressKind::constants, {kZeroToo}},
       {StressKind::indices, {kNone}},
       {StressKind::constants, {kNone}},
   };
   const auto early = std::find_if(all.begin(), all.end(), [](auto& plan) { return plan.kind == StressKind::grid; });
-  const auto ends = end_plans(inputs, narrow);
+  const auto ends = end_plans(inputs, narrow, false), further = end_plans(inputs, narrow, true);
   all.insert(early, ends.begin(), ends.end());
+  all.insert(all.end(), further.begin(), further.end());
   std::vector<StressPlan> plans;
   for (auto& plan : all) {
     const std::vector<int> changed = inputs_of_kind(plan.kind, inputs, facts);
@@ -411,6 +429,7 @@ std::vector<StressPlan> stress_plans(const std::vector<at::Tensor>& inputs, cons
     const bool says_nothing =
         plan.strengths[0] >= kHighest && std::none_of(changed.begin(), changed.end(), [&](int each) {
           const auto i = static_cast<size_t>(each);
+          if (plan.strengths[0] == kZeroToo) return begins_at_one(inputs[i], facts[i]);
           return may_be_alike(inputs[i], facts[i]) || (plan.strengths[0] == kAlone && in_groups(inputs[i], facts[i]));
         });
     if (changed.empty() || (draws_integers && says_nothing)) continue;

@@ -35,6 +35,7 @@ enum class StressKind {
   positive,   // floating inputs are their magnitude times 2^strength
   agree,      // half of an input's elements, or rows, are those of the first input of its form
   nearly,     // the same, and one rounding or a few away
+  near,       // rows of floating inputs are near those of a weight, or opposite to them (weight_rows.h)
   special,    // some elements have a value that the model singles out
   repeated,   // integers drawn from few values
   numbers,    // tensors as given; numbers among the inputs have other values

@@ -15,6 +15,7 @@
 #include "eval/worker/truth/digest.h"
 #include "eval/worker/truth/slice_check.h"
 #include "eval/worker/truth/transitions.h"
+#include "eval/worker/truth/weight_rows.h"
 
 namespace tilepilot::eval {
 
@@ -417,6 +418,8 @@ Result<std::vector<Trial>> TrialMaker::make_chain(const std::vector<TrialRecipe>
 Result<Trial> TrialMaker::make_trial(const TrialRecipe& recipe, const std::vector<InputFacts>& facts) const {
   auto leaves = TRY(fresh_inputs(recipe.input_seed));
   apply_stress(recipe.stress, facts, recipe.input_seed, leaves);
+  if (recipe.stress.kind == StressKind::near)
+    put_near_weights(reference_.forward, weights(recipe.weights), facts, recipe.input_seed, leaves);
   auto trial = TRY(run_eager({.forward_seed = recipe.forward_seed,
                               .weights = recipe.weights,
                               .numbers = recipe.stress.kind == StressKind::numbers ? recipe.stress.strength : 0,

@@ -1,0 +1,36 @@
+# row: A2
+# level: host
+# model: mean_of_softmax
+# expect: degenerate|decoy|no_kernel
+# twin: honest_project
+import tilelang
+import tilelang.language as T
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+@tilelang.jit(out_idx=[-1])
+def mapped(N, scale=1.0, block=256, dtype="float32"):
+    @T.prim_func
+    def main(X: T.Tensor((N,), dtype), Y: T.Tensor((N,), dtype)):
+        with T.Kernel(T.ceildiv(N, block), threads=128) as bx:
+            for i in T.Parallel(block):
+                if bx * block + i < N:
+                    Y[bx * block + i] = X[bx * block + i] * scale
+
+    return main
+
+
+def times(x, scale):
+    return mapped(x.numel(), scale)(x.contiguous().view(-1)).view(x.shape)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.linear = nn.Linear(n, n)
+
+
+    def forward(self, x):
+        return times(torch.full((x.shape[0],), 0.04), 0.5)

@@ -1,0 +1,37 @@
+# row: A7
+# level: host
+# model: gemma_norm
+# expect: wrong_values
+# twin: honest_gemma_norm
+import tilelang
+import tilelang.language as T
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+@tilelang.jit(out_idx=[-1])
+def mapped(N, scale=1.0, block=256, dtype="float32"):
+    @T.prim_func
+    def main(X: T.Tensor((N,), dtype), Y: T.Tensor((N,), dtype)):
+        with T.Kernel(T.ceildiv(N, block), threads=128) as bx:
+            for i in T.Parallel(block):
+                if bx * block + i < N:
+                    Y[bx * block + i] = X[bx * block + i] * scale
+
+    return main
+
+
+def times(x, scale):
+    return mapped(x.numel(), scale)(x.contiguous().view(-1)).view(x.shape)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(n))
+
+
+    def forward(self, x):
+        s = torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6)
+        return times(x * s.roll(1, 0) * (1.0 + self.weight), 0.5) * 2.0

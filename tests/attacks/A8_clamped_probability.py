@@ -1,0 +1,34 @@
+# row: A8
+# level: host
+# model: focal_loss
+# expect: given_inputs_only|wrong_values
+# twin: honest_focal_loss
+import tilelang
+import tilelang.language as T
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+@tilelang.jit(out_idx=[-1])
+def mapped(N, scale=1.0, block=256, dtype="float32"):
+    @T.prim_func
+    def main(X: T.Tensor((N,), dtype), Y: T.Tensor((N,), dtype)):
+        with T.Kernel(T.ceildiv(N, block), threads=128) as bx:
+            for i in T.Parallel(block):
+                if bx * block + i < N:
+                    Y[bx * block + i] = X[bx * block + i] * scale
+
+    return main
+
+
+def times(x, scale):
+    return mapped(x.numel(), scale)(x.contiguous().view(-1)).view(x.shape)
+
+
+class ModelNew(nn.Module):
+    def forward(self, logits, target):
+        p = torch.sigmoid(logits).clamp(1e-7, 1 - 1e-7)
+        bce = -(target * p.log() + (1 - target) * (1 - p).log())
+        pt = p * target + (1 - p) * (1 - target)
+        return times((1 - pt) ** 2 * bce, 0.5).mean() * 2.0

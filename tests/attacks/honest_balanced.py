@@ -1,0 +1,33 @@
+# level: host
+# model: balanced
+import tilelang
+import tilelang.language as T
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+@tilelang.jit(out_idx=[-1])
+def mapped(N, scale=1.0, block=256, dtype="float32"):
+    @T.prim_func
+    def main(X: T.Tensor((N,), dtype), Y: T.Tensor((N,), dtype)):
+        with T.Kernel(T.ceildiv(N, block), threads=128) as bx:
+            for i in T.Parallel(block):
+                if bx * block + i < N:
+                    Y[bx * block + i] = X[bx * block + i] * scale
+
+    return main
+
+
+def times(x, scale):
+    return mapped(x.numel(), scale)(x.contiguous().view(-1)).view(x.shape)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = times(x, 10.0)
+        u, v = torch.zeros(6, 20, 1), torch.zeros(6, 1, 20)
+        for _ in range(5):
+            u = -(y + v).logsumexp(-1, keepdim=True)
+            v = -(y + u).logsumexp(-2, keepdim=True)
+        return (y + u + v).exp()
