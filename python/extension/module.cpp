@@ -14,7 +14,7 @@
 namespace tilepilot::embedded {
 extern const char tilepilot_package_torch_cuda[];
 extern const char tilepilot_package_torch_profiler[];
-}
+}  // namespace tilepilot::embedded
 
 namespace tilepilot::package {
 namespace {

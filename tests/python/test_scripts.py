@@ -151,8 +151,10 @@ from tilelang.carver.roller.rasterization import NoRasterization
 from tilelang.carver.template import MatmulTemplate
 from tilelang.contrib import nvcc
 from tilelang.cuda.intrinsics.macro.mma_macro_generator import TensorCoreIntrinEmitter
+from tilelang.engine.callback import register_cuda_postproc_callback
 from tilelang.intrinsics import get_swizzle_layout
 from tilelang.math import next_power_of_2
+from tilelang.tileop.base import GemmWarpPolicy
 from tilelang.tools import Analyzer
 from tilelang.transform import simplify_prim_func
 from tvm import DataType
@@ -193,6 +195,9 @@ torch.cuda.synchronize()
 with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
     layer(x)
 assert profiler.key_averages().table() == "no profile was recorded"
+with torch.random.fork_rng():
+    first = torch.rand(3, device="cuda")
+assert torch.equal(first, torch.rand(3))
 print(begin.elapsed_time(end) > 0)
 """)
     run = subprocess.run([sys.executable, "-m", "tilepilot", "--cpu", str(file)], capture_output=True, text=True)
