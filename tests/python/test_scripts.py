@@ -169,6 +169,7 @@ def double(A: T.Tensor((256, 256), "float32"), B: T.Tensor((256, 256), "float32"
         for i, j in T.Parallel(8, 256):
             B[bx * 8 + i, j] = A[bx * 8 + i, j] * 2
 
+assert tilelang.env.TILELANG_CACHE_DIR.endswith("scripts")
 hints = MatmulTemplate(M=1024, N=1024, K=1024, in_dtype="float16", out_dtype="float16",
                        accum_dtype="float32").with_arch(CUDA("cuda -arch=sm_90a")).recommend_hints(topk=3)
 print(len(hints), next_power_of_2(5), nvcc.have_tma(), Analyzer.analysis(double, CUDA("cuda")).total_flops > 0)
