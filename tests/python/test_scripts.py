@@ -46,6 +46,7 @@ def test_a_script_runs_as_it_is(script):
 if __name__ == "__main__":
     import sys
     kernel = double(32, 16)
+    assert tilelang.compile(double.jit_impl.get_tir(32, 16, 4), out_idx=-1).torch_function(x).equal(x * 2)
     print(torch_assert_close(kernel(x), x * 2), kernel is double(32, 16), do_bench(lambda: kernel(x)) > 0, sys.argv[1:])
     print(tilelang.language is T, tilelang.JITKernel.__module__)
 """, "--size", "3")
