@@ -209,6 +209,13 @@ def check_streams():
 
 def check_graph_capture():
     kernel, x = matmul(256, 256, 256, 128, 128, 32, "float16"), torch.randn(256, 256, device="cuda").half()
+    try:
+        with torch.cuda.graph(torch.cuda.CUDAGraph()):
+            kernel(x, x)
+    except tilepilot.TilePilotError as error:
+        assert "called for the first time" in str(error), error
+    else:
+        raise AssertionError("a kernel was compiled while a graph was captured")
     kernel(x, x)
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()

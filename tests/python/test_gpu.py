@@ -124,6 +124,7 @@ torch._C._cuda_getCurrentRawStream = lambda number: stream + number
 torch.cuda.is_available = lambda: True
 torch.cuda.current_device = lambda: 0
 torch.cuda.device_count = lambda: 1
+torch.cuda.is_current_stream_capturing = lambda: False
 x = torch.randn(16, 16)
 on_gpu = x.clone().as_subclass(OnGpu)
 
@@ -202,6 +203,22 @@ for stream in 77, 78, 77:
     used = [tuple(map(int, re.findall(r"(?:stream|workspace) (\d+)", line))) for line in lines]
     assert [stream for stream, _ in used] == [77, 77, 78, 78, 77, 77]
     assert len({workspace for _, workspace in used}) == 2 and used[0] == used[1] == used[4], used
+
+
+@without_gpu
+def test_a_graph_cannot_capture_the_first_call(driver):
+    lines = driver("""
+captures = True
+torch.cuda.is_current_stream_capturing = lambda: captures
+kernel = programs.scaled(16, 16, 2)
+called(kernel, on_gpu)
+captures = False
+called(kernel, on_gpu)
+captures = True
+called(kernel, on_gpu)
+""")
+    assert "KernelError `scale` is called for the first time while a CUDA graph is captured" in lines[0]
+    assert [line.split()[0] for line in lines[1:]] == ["grid", "OnGpu", "grid", "OnGpu"], lines
 
 
 def test_programs_verified_on_a_gpu_run_on_its_kind(monkeypatch):
