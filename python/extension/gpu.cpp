@@ -86,6 +86,11 @@ bool Gpus::is_available() {
   return !cuda.is_none() && nb::cast<bool>(cuda.attr("is_available")());
 }
 
+bool Gpus::is_capturing() {
+  const nb::object cuda = torch_cuda();
+  return !cuda.is_none() && nb::cast<bool>(cuda.attr("is_current_stream_capturing")());
+}
+
 int Gpus::current() { return is_available() ? nb::cast<int>(torch_cuda().attr("current_device")()) : 0; }
 
 void Gpus::check_usable() const {

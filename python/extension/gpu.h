@@ -22,6 +22,8 @@ class Gpus {
   // The GPU that torch allocates on; 0 where it does not know. Whether it has any.
   static int current();
   static bool is_available();
+  // Whether a CUDA graph records what goes to torch's current stream.
+  static bool is_capturing();
 
   // The child of a fork cannot use CUDA where its parent did.
   void leave_behind() { left_behind_ = !contexts_.empty(); }

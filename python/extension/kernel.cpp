@@ -192,6 +192,13 @@ nb::object Kernel::run_on_gpu(int number, const std::vector<Value>& inputs) cons
   const GpuTurn turn(number);
   void* const stream = current_stream(number);
   stage::Launcher& launcher = on_gpu(number, stream);
+  if (!launcher.is_compiled() && Gpus::is_capturing())
+    raise(
+        DiagnosticKind::device_failed,
+        fmt::format("`{}` is called for the first time while a CUDA graph is captured, which cannot contain that it is "
+                    "compiled and loaded",
+                    name()),
+        program().workspaces.empty() ? "call it once before" : "call it once before on the captured stream");
   package::compile(launcher);
   GpuTurn::send_to(stream);
   return to_python(value_of(launcher.run(inputs, {})));

@@ -36,6 +36,9 @@ def _stand_ins():
             if not (member.startswith("_") or isinstance(value, types.ModuleType) or member in _KEPT):
                 yield importlib.import_module(name), member, value
     yield torch, "Generator", _Generator
+    # All random numbers are the processor's.
+    yield torch.cuda, "get_rng_state", lambda device=None: torch.get_rng_state()
+    yield torch.cuda, "set_rng_state", lambda state, device=None: torch.set_rng_state(state)
 
 
 class OnProcessor(TorchFunctionMode):

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,11 @@ LARGEST_OVERHEAD = 6e-6  # seconds of a call beyond an operator of torch
 
 class Skipped(Exception):
     pass
+
+
+def needs_cpp():
+    if not any(map(shutil.which, ("c++", "g++", "clang++"))):
+        raise Skipped("there is no C++ compiler for kernels of the processor")
 
 
 def close(actual, expected, tolerance):
@@ -146,8 +152,40 @@ def check_dynamic_sizes():
 
 
 def check_both_devices():
+    needs_cpp()
     kernel, x = scaled(64, 64, 2), torch.randn(64, 64)
     return close(kernel(x), x * 2, 0) + ", " + close(kernel(x.cuda()), x.cuda() * 2, 0)
+
+
+@tilelang.jit(out_idx=[-1])
+def summed_twice(M, N):
+    @T.prim_func
+    def through_workspace(A: T.Tensor((M, N), "float32"), B: T.Tensor((M, N), "float32")):
+        between = T.alloc_global((M, N), "float32")
+        with T.Kernel(M, threads=128) as row:
+            for j in T.Parallel(N):
+                between[row, j] = A[row, j] + 1.0
+        with T.Kernel(M, threads=128) as row:
+            for j in T.Parallel(N):
+                B[row, j] = between[M - 1 - row, j] * 2.0
+
+    return through_workspace
+
+
+def check_workspaces_of_streams():
+    """Two streams at once: each has a workspace of its own."""
+    kernel, sides = summed_twice(2048, 2048), [torch.cuda.Stream() for _ in range(2)]
+    inputs = [torch.full((2048, 2048), float(number), device="cuda") for number in (1, 2)]
+    torch.cuda.synchronize()
+    for _ in range(50):
+        results = []
+        for side, x in zip(sides, inputs):
+            with torch.cuda.stream(side):
+                results.append(kernel(x))
+        torch.cuda.synchronize()
+        for x, y in zip(inputs, results):
+            close(y, (x + 1) * 2, 0)
+    return "50 times"
 
 
 def check_streams():
@@ -171,6 +209,13 @@ def check_streams():
 
 def check_graph_capture():
     kernel, x = matmul(256, 256, 256, 128, 128, 32, "float16"), torch.randn(256, 256, device="cuda").half()
+    try:
+        with torch.cuda.graph(torch.cuda.CUDAGraph()):
+            kernel(x, x)
+    except tilepilot.TilePilotError as error:
+        assert "called for the first time" in str(error), error
+    else:
+        raise AssertionError("a kernel was compiled while a graph was captured")
     kernel(x, x)
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
@@ -237,6 +282,7 @@ def check_errors():
 
 
 def check_fork():
+    needs_cpp()
     scaled(64, 64, 2)(torch.randn(64, 64, device="cuda"))
     child = os.fork()
     if child == 0:

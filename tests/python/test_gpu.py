@@ -1,6 +1,7 @@
 """Kernels for GPUs, as far as a machine without one can show: their code, and what their calls ask of the driver, for
 which a library of our own stands."""
 
+import json
 import os
 import pathlib
 import re
@@ -9,8 +10,10 @@ import subprocess
 import pytest
 import tilepilot
 import torch
-from tilepilot import tilelang
+from tilepilot import tilelang, verified_model
+from tilepilot.loading import Evidence
 from tilepilot.targets import target_named
+from tilepilot.verified_model import Verification
 
 from programs import dynamic_scale, matmul, scaled
 
@@ -77,12 +80,20 @@ def test_kernels_of_different_targets_are_different_operators():
 # A driver for which GPU memory is the process's own. A launch doubles 256 numbers, and writes down what it was.
 LAUNCH = """
 #include <cstdio>
+#include <cstdlib>
+extern "C" int cuMemAlloc_v2(unsigned long long* address, unsigned long long) {
+  static unsigned long long next = 0;
+  *address = next += 4096;
+  return 0;
+}
 extern "C" int cuLaunchKernelEx(const Configuration* c, void*, void** parameters, void**) {
   const float* a = *(float**)parameters[0];
   float* b = *(float**)parameters[1];
   if (a == b) return 719;
   for (int i = 0; i < 256; ++i) b[i] = 2 * a[i];
-  printf("grid %u threads %u stream %ld\\n", c->grid[0], c->threads[0], (long)c->stream);
+  printf("grid %u threads %u stream %ld", c->grid[0], c->threads[0], (long)c->stream);
+  if (getenv("WORKSPACE")) printf(" workspace %ld", *(long*)parameters[2]);
+  printf("\\n");
   fflush(stdout);
   return 0;
 }
@@ -108,10 +119,12 @@ def empty(shape, dtype=None, device=None):
     return on_cpu if device == "cpu" else on_cpu.as_subclass(OnGpu)
 
 torch.empty = empty
-torch._C._cuda_getCurrentRawStream = lambda number: 77 + number
+stream = 77
+torch._C._cuda_getCurrentRawStream = lambda number: stream + number
 torch.cuda.is_available = lambda: True
 torch.cuda.current_device = lambda: 0
 torch.cuda.device_count = lambda: 1
+torch.cuda.is_current_stream_capturing = lambda: False
 x = torch.randn(16, 16)
 on_gpu = x.clone().as_subclass(OnGpu)
 
@@ -124,13 +137,13 @@ def called(kernel, *arguments):
 """
 
 
-def fake(folder, name, begin, end, *defines, replace=None):
+def fake(folder, name, begin, end, *defines, replace=None, added=""):
     """A library of the source that fake_library.h has between two words."""
     text = FAKE_LIBRARY.read_text()
     source = "".join(re.findall(r'R"\((.*?)\)"', text[text.index(begin):text.index(end)], re.S))
     if replace:
         source = re.sub(*replace, source)
-    (folder / f"{name}.cpp").write_text(source)
+    (folder / f"{name}.cpp").write_text(source + added)
     subprocess.run(["c++", "-shared", "-fPIC", "-w", *defines, "-o", folder / name, folder / f"{name}.cpp"], check=True)
 
 
@@ -139,7 +152,7 @@ def driver(python, tmp_path):
     """Runs a program with that driver, an NVRTC that makes nothing, and those tensors."""
     fake(tmp_path, "libcuda.so.1", "string fake_driver_source", "string fake_nvml_source", "-DVERSION=13000",
          "-DWAIT_STATUS=0", "-DCAPABILITY=90",
-         replace=(r'extern "C" int cuLaunchKernelEx.*\n', lambda _: LAUNCH))
+         replace=(r'extern "C" int (cuLaunchKernelEx.*\n|cuMemAlloc_v2[^}]*}\n)', ""), added=LAUNCH)
     fake(tmp_path, "libnvrtc.so.13", "string fake_nvrtc_source", "namespace tilepilot::testing\n",
          "-DSTATUS=0", replace=(r"^; return 0; }", "extern \"C\" int nvrtcVersion(int* major, int* minor) "
                                                   "{ *major = 13; *minor = 0; return 0; }"))
@@ -164,6 +177,63 @@ print(kernel.device, kernel.target)
 """)
     assert re.fullmatch(r"grid \d+ threads \d+ stream 77", lines[0]), lines
     assert lines[1:] == ["OnGpu True", "Tensor True", "cuda auto"]
+
+
+@without_gpu
+def test_streams_do_not_share_workspaces(driver):
+    lines = driver("""
+import os
+import tilepilot.tilelang.language as T
+os.environ["WORKSPACE"] = "1"
+
+@T.prim_func
+def through_workspace(A: T.Tensor((16, 16), "float32"), B: T.Tensor((16, 16), "float32")):
+    between = T.alloc_global((16, 16), "float32")
+    with T.Kernel(16, threads=16) as row:
+        for j in T.Parallel(16):
+            between[row, j] = A[row, j]
+    with T.Kernel(16, threads=16) as row:
+        for j in T.Parallel(16):
+            B[row, j] = between[15 - row, j] * 2.0
+
+kernel = tilelang.compile(through_workspace, out_idx=-1)
+for stream in 77, 78, 77:
+    kernel._native.run(on_gpu)
+""")
+    used = [tuple(map(int, re.findall(r"(?:stream|workspace) (\d+)", line))) for line in lines]
+    assert [stream for stream, _ in used] == [77, 77, 78, 78, 77, 77]
+    assert len({workspace for _, workspace in used}) == 2 and used[0] == used[1] == used[4], used
+
+
+@without_gpu
+def test_a_graph_cannot_capture_the_first_call(driver):
+    lines = driver("""
+captures = True
+torch.cuda.is_current_stream_capturing = lambda: captures
+kernel = programs.scaled(16, 16, 2)
+called(kernel, on_gpu)
+captures = False
+called(kernel, on_gpu)
+captures = True
+called(kernel, on_gpu)
+""")
+    assert "KernelError `scale` is called for the first time while a CUDA graph is captured" in lines[0]
+    assert [line.split()[0] for line in lines[1:]] == ["grid", "OnGpu", "grid", "OnGpu"], lines
+
+
+def test_programs_verified_on_a_gpu_run_on_its_kind(monkeypatch):
+    class OnGpu(torch.Tensor):
+        device = torch.device("cuda", 0)
+
+    certificate = {"verdict": {"target": "cuda:sm_90a"}, "reference": {"inputs": [{"dtype": "float32", "shape": [4]}]}}
+    kinds = []
+    for tensor, here in ((torch.ones(4).as_subclass(OnGpu), "cuda:sm_90a"), (torch.ones(4).as_subclass(OnGpu), "cuda:sm_80"),
+                         (torch.ones(4), "cuda:sm_90a")):
+        verification = Verification("fast.py", "", False, Evidence(("model.py", ""), json.dumps(certificate)))
+        monkeypatch.setattr(verified_model, "target_of_gpu", lambda number: here)
+        obstacle = verified_model._input_obstacle(verification, (tensor,), {})
+        kinds.append(obstacle and obstacle.kind)
+    assert kinds == [None, "target", "device"]
 
 
 @without_gpu

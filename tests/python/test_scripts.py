@@ -46,6 +46,7 @@ def test_a_script_runs_as_it_is(script):
 if __name__ == "__main__":
     import sys
     kernel = double(32, 16)
+    assert tilelang.compile(double.jit_impl.get_tir(32, 16, 4), out_idx=-1).torch_function(x).equal(x * 2)
     print(torch_assert_close(kernel(x), x * 2), kernel is double(32, 16), do_bench(lambda: kernel(x)) > 0, sys.argv[1:])
     print(tilelang.language is T, tilelang.JITKernel.__module__)
 """, "--size", "3")
@@ -151,8 +152,10 @@ from tilelang.carver.roller.rasterization import NoRasterization
 from tilelang.carver.template import MatmulTemplate
 from tilelang.contrib import nvcc
 from tilelang.cuda.intrinsics.macro.mma_macro_generator import TensorCoreIntrinEmitter
+from tilelang.engine.callback import register_cuda_postproc_callback
 from tilelang.intrinsics import get_swizzle_layout
 from tilelang.math import next_power_of_2
+from tilelang.tileop.base import GemmWarpPolicy
 from tilelang.tools import Analyzer
 from tilelang.transform import simplify_prim_func
 from tvm import DataType
@@ -167,6 +170,7 @@ def double(A: T.Tensor((256, 256), "float32"), B: T.Tensor((256, 256), "float32"
         for i, j in T.Parallel(8, 256):
             B[bx * 8 + i, j] = A[bx * 8 + i, j] * 2
 
+assert tilelang.env.TILELANG_CACHE_DIR.endswith("scripts")
 hints = MatmulTemplate(M=1024, N=1024, K=1024, in_dtype="float16", out_dtype="float16",
                        accum_dtype="float32").with_arch(CUDA("cuda -arch=sm_90a")).recommend_hints(topk=3)
 print(len(hints), next_power_of_2(5), nvcc.have_tma(), Analyzer.analysis(double, CUDA("cuda")).total_flops > 0)
@@ -193,6 +197,9 @@ torch.cuda.synchronize()
 with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
     layer(x)
 assert profiler.key_averages().table() == "no profile was recorded"
+with torch.random.fork_rng():
+    first = torch.rand(3, device="cuda")
+assert torch.equal(first, torch.rand(3))
 print(begin.elapsed_time(end) > 0)
 """)
     run = subprocess.run([sys.executable, "-m", "tilepilot", "--cpu", str(file)], capture_output=True, text=True)

@@ -22,6 +22,6 @@ def __getattr__(name):
         return getattr(importlib.import_module(f"{__name__}.{_MOVED[name]}"), name)
     if name == "tvm":
         return shared_modules.language_module(name)
-    if shared_modules.has(f"tilelang.{name}"):
+    if name == "env" or shared_modules.has(f"tilelang.{name}"):
         return importlib.import_module(f"{__name__}.{name}")
     return getattr(_names, name)

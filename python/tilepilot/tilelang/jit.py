@@ -50,6 +50,15 @@ class JITKernel:
         return self._native.source()
 
     @property
+    def prim_func(self):
+        """The tile program."""
+        return self._native.value.prim_func
+
+    @property
+    def torch_function(self):
+        return self
+
+    @property
     def out_idx(self):
         return self._native.outputs
 
@@ -230,6 +239,10 @@ class JITFunction:
 
     def get_kernel_source(self, *args, **kwargs):
         return self.compile(*args, **kwargs).get_kernel_source()
+
+    def get_tir(self, *args, **kwargs):
+        """The tile program for these arguments."""
+        return self.stage(*args, **kwargs).prim_func
 
     def par_compile(self, configs, num_workers=None, ignore_error=False):
         """A kernel for each configuration, which is a tuple of arguments or a dict of them by name."""

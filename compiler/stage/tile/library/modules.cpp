@@ -39,6 +39,13 @@ constexpr char kTransform[] =
     "def simplify_prim_func(function):\n"
     "    return function\n";
 
+// Scripts import it; what it would change is upstream's generated code.
+constexpr char kCallback[] =
+    "def register_cuda_postproc_callback(func=None, override=True):\n"
+    "    raise NotImplementedError('the generated code cannot be changed on its way to the compiler here')\n";
+
+constexpr char kTileOperator[] = "from tilelang.language import GemmWarpPolicy\n";
+
 }  // namespace
 
 std::vector<EmbeddedModule> tile_modules() {
@@ -62,12 +69,15 @@ std::vector<EmbeddedModule> tile_modules() {
       {"tilelang.cuda.intrinsics.macro.mma_macro_generator", kMma},
       {"tilelang.cuda.intrinsics.sparse_layout", embedded::tilepilot_tilelang_sparse},
       {"tilelang.engine", ""},
+      {"tilelang.engine.callback", kCallback},
       {"tilelang.engine.param", embedded::tilepilot_tilelang_param},
       {"tilelang.intrinsics", kMma},
       {"tilelang.intrinsics.mma_layout", kMma},
       {"tilelang.intrinsics.mma_macro_generator", kMma},
       {"tilelang.profiler", embedded::tilepilot_tilelang_profiler},
       {"tilelang.testing", embedded::tilepilot_tilelang_testing},
+      {"tilelang.tileop", ""},
+      {"tilelang.tileop.base", kTileOperator},
       {"tilelang.tools", embedded::tilepilot_tilelang_tools},
       {"tilelang.tools.cuda", ""},
       {"tilelang.tools.cuda.iket", embedded::tilepilot_tilelang_iket},
