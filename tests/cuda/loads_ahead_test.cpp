@@ -74,6 +74,31 @@ TEST(LoadsAhead, StartWhereATableSays) {
   EXPECT_THAT(explained(written.text()), Not(HasSubstr("copy a -> a_tile: " + kProducer)));
 }
 
+// A number that decides for all threads lies in shared memory, under a name of its own.
+TEST(LoadsAhead, StartWhereAFragmentSaysThatAllThreadsFollow) {
+  const std::string text = R"(program products(a: float16[128, 64], b: float16[64, 64], o: float32[2, 128, 64]) {
+  kernel bx in 1 threads 256 {
+    shared a_tile: float16[128, 16]
+    shared b_tile: float16[16, 64]
+    fragment first: int32[1]
+    fragment sums: float32[128, 64]
+    first[0] = 0
+    while first[0] < 4 {
+      fill sums = 0.0
+      pipelined k in 2 stages 2 {
+        copy a[0 : 128, (first[0] + k) * 16 : +16] -> a_tile
+        copy b[(first[0] + k) * 16 : +16, 0 : 64] -> b_tile
+        gemm sums += a_tile @ b_tile
+      }
+      copy sums -> o[first[0] // 2, 0 : 128, 0 : 64]
+      first[0] = first[0] + 2
+    }
+  }
+})";
+  EXPECT_THAT(explained(text), HasSubstr("copy a -> a_tile: by TMA, 1 iteration ahead"));
+  expect_interpreted(text);
+}
+
 TEST(LoadsAhead, StartWhereAValueOfTheBlockSays) {
   Product block{
       "copy a[by * 128 : +128, k * 16 : +16] -> a_tile\ncopy bs[e[0], k * 16 : +16, bx * 64 : +64] -> "

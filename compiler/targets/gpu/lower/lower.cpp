@@ -301,7 +301,7 @@ class Lowerer {
                               : copy->mode == ir::CopyMode::bulk_store ? target_.bulk_store
                               : copy->peer                             ? lower_remote_copy
                                                                        : lower_async_copy;
-      lower_copy(lowering_, stmt, out);
+      lower_copy(lowering_, is_layout_conversion(stmt) ? stmt : with_placed_starts(*copy, stmt->span), out);
     } else if (const auto* barrier = ir::as<ir::Barrier>(stmt); barrier && barrier->threads != 0) {
       lower_arrivals(*barrier, stmt->span, out);
     } else if (ir::as<ir::Async>(stmt)) {
@@ -309,6 +309,13 @@ class Lowerer {
     } else {
       lower_leaf(stmt, out);
     }
+  }
+
+  // Where a copy starts may be read from a tile.
+  Stmt with_placed_starts(ir::Copy copy, Span span) const {
+    for (ir::Region* region : {&copy.source, &copy.destination})
+      for (Expr& start : region->start) start = placed(start);
+    return ir::make_stmt(std::move(copy), span);
   }
 
   // By the first thread, or that of each warp for all of it.
