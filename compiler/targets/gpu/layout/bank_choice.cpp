@@ -1,10 +1,13 @@
 #include "compiler/targets/gpu/layout/bank_choice.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <optional>
 
 #include "compiler/targets/gpu/facts/let_values.h"
 #include "compiler/targets/gpu/layout/layout_cost.h"
 #include "compiler/targets/gpu/layout/shared_layouts.h"
+#include "compiler/targets/gpu/layout/vector_access.h"
 
 namespace tilepilot::targets::gpu {
 
@@ -12,17 +15,25 @@ namespace {
 
 using TileLayouts = decltype(Inference::tiles);
 
-// Of all loops, in accesses to this tile.
-int64_t wavefronts_of(const ir::Buffer& tile, const FragmentUsers& users, const c::IntegerFacts& facts,
-                      const TileLayouts& tiles, const Inference& inference) {
+// Whether each thread names neighbours in memory one by one: the device compiler makes one access of those of a row,
+// and finds none in a swizzled tile.
+bool has_neighbours(const MemoryAccess& access, const layout::Fragment& at) {
+  const Lanes lanes = lanes_of(at);
+  return lanes.count > 1 && std::abs(access.distances[lanes.axis]) == 1 && access.vectors[lanes.axis] == 1;
+}
+
+// Of all loops, in accesses to this tile; nullopt if some of them are better off with rows.
+std::optional<int64_t> wavefronts_of(const ir::Buffer& tile, const FragmentUsers& users, const c::IntegerFacts& facts,
+                                     const TileLayouts& tiles, const Inference& inference) {
   int64_t sum = 0;
   for (const ParallelLoop& loop : users.loops) {
-    const bool uses =
-        std::any_of(loop.uses.begin(), loop.uses.end(), [&](const Use& use) { return use.buffer == tile; });
+    const auto is_of_tile = [&](const Use& use) { return use.buffer == tile; };
     const auto dealt = inference.loops.find(loop.stmt.get());
-    if (!uses || dealt == inference.loops.end()) continue;
+    if (std::none_of(loop.uses.begin(), loop.uses.end(), is_of_tile) || dealt == inference.loops.end()) continue;
     std::vector<MemoryAccess> accesses = memory_accesses(loop, facts, tiles);
     std::erase_if(accesses, [&](const MemoryAccess& access) { return access.buffer != tile; });
+    for (const MemoryAccess& access : accesses)
+      if (has_neighbours(access, dealt->second)) return std::nullopt;
     sum += loop_cost(loop, accesses, dealt->second).wavefronts * loop.times;
   }
   return sum;
@@ -62,9 +73,10 @@ void avoid_bank_conflicts(const ir::Kernel& kernel, const FragmentUsers& users,
     if (swizzled.span() == layout::SwizzleSpan::none) continue;  // it would take more memory
     TileLayouts others = inference.tiles;
     others.insert_or_assign(buffer.get(), swizzled);
-    const int64_t now = wavefronts_of(buffer, users, facts, inference.tiles, inference);
-    const int64_t then = now == 0 ? 0 : wavefronts_of(buffer, users, facts, others, inference);
-    if (2 * then <= now && now > 0) inference.tiles.insert_or_assign(buffer.get(), others.at(buffer.get()));
+    const auto now = wavefronts_of(buffer, users, facts, inference.tiles, inference);
+    if (now.value_or(0) == 0) continue;
+    const auto then = wavefronts_of(buffer, users, facts, others, inference);
+    if (then && 2 * *then <= *now) inference.tiles.insert_or_assign(buffer.get(), swizzled);
   }
 }
 
