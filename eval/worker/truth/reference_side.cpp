@@ -434,6 +434,7 @@ void ReferenceSide::find_stress_trials() const {
   std::vector<StressPlan> of_state;  // always tried: what reads a weight, a buffer, a number is easily left out
   if (maker_->has_movable_buffers())
     of_state.push_back({StressKind::buffers, {kMovedBuffers, kNearBuffers, kMovedFloatBuffers}});
+  if (maker_->has_counters()) of_state.push_back({StressKind::buffers, {kFurtherBuffers}});
   if (maker_->has_transitions()) of_state.push_back({StressKind::buffers, {kNearlyThere}});
   if (maker_->has_movable_weights()) {
     of_state.push_back({StressKind::weights, {kStretchedWeights}});

@@ -33,7 +33,8 @@ constexpr uint64_t kSeedsOfInputs = 1'000'000, kSeedsOfNodes = 2'000'000, kSeeds
 constexpr std::pair<int, BufferMove> kBufferMoves[] = {{kMovedBuffers, BufferMove::far},
                                                        {kNearBuffers, BufferMove::near},
                                                        {kMovedFloatBuffers, BufferMove::floats},
-                                                       {kStretchedBuffers, BufferMove::stretched}};
+                                                       {kStretchedBuffers, BufferMove::stretched},
+                                                       {kFurtherBuffers, BufferMove::far}};
 constexpr std::pair<int, Stretch> kStretches[] = {{kStretchedWeights, {.low = -2, .high = 2, .signs = true}},
                                                   {kLargerWeights, {.low = 0.5, .high = 2.5}},
                                                   {kLargeWeights, {.low = 5, .high = 6}},
@@ -149,6 +150,8 @@ bool TrialMaker::has_movable_weights() const {
   return std::any_of(reference_.parameters.begin(), reference_.parameters.end(),
                      [](auto& each) { return each.value >= 0 && (!each.is_buffer || is_variance(each.name)); });
 }
+
+bool TrialMaker::has_counters() const { return !counters_of(reference_.forward, given_weights_).empty(); }
 
 bool TrialMaker::has_movable_buffers() const { return eval::has_movable_buffers(reference_.forward, given_weights_); }
 
@@ -293,7 +296,10 @@ State TrialMaker::weights(int set) const {
     made = copy_state(given, false, options_.device);
     for (auto& [value, steps] : steps_to_the_end_) made[value].add_(steps);
   } else if (move) {
+    constexpr int64_t kSteps = 3;  // a place in a ring that one count hides another one shows
     made = moved_buffers(graph, given, seed + 2, *move);
+    if (set == kFurtherBuffers)
+      for (const size_t value : counters_of(graph, given)) made[value].add_(kSteps);
   } else if (set == kMovedWeights) {
     made = perturbed_weights(graph, given, seed, unmoved_);
   } else {

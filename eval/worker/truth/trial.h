@@ -23,11 +23,12 @@ namespace tilepilot::eval {
 
 // The model's state in a call: as exported, moved a little, drawn anew; with other values of buffers alone (all; whole
 // numbers only a little; all but whole numbers; of other signs and sizes; counters where what they count towards is
-// near); or drawn anew and of other signs and sizes, of larger size, large, with rows of zeros, around another mean.
+// near; all, counters a few steps further); or drawn anew and of other signs and sizes, of larger size, large, with
+// rows of zeros, around another mean.
 inline constexpr int kGivenWeights = 0, kMovedWeights = 1, kRedrawnWeights = 2, kMovedBuffers = 3, kNearBuffers = 4,
                      kMovedFloatBuffers = 5, kStretchedWeights = 6, kLargerWeights = 7, kLargeWeights = 8,
                      kFairlyLargeWeights = 9, kStretchedBuffers = 10, kEmptyRows = 11, kOffsetWeights = 12,
-                     kNearlyThere = 13, kSmallWeights = 14;
+                     kNearlyThere = 13, kSmallWeights = 14, kFurtherBuffers = 15;
 
 struct TrialRecipe {
   uint64_t input_seed = 0, forward_seed = 0;
@@ -99,6 +100,7 @@ class TrialMaker {
   bool has_movable_buffers() const;
   bool has_movable_weights() const;
   // Whether there are counters that matter for some time only: those of kNearlyThere.
+  bool has_counters() const;
   bool has_transitions() const { return !steps_to_the_end_.empty(); }
 
   const std::vector<SingledOut>& singled_out_values() const { return singled_out_; }
