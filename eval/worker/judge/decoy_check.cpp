@@ -20,6 +20,19 @@ bool is_one_of(StressKind kind, std::initializer_list<StressKind> kinds) {
   return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
 }
 
+// What nobody wrote may be no number, and what a program makes of it then shows nothing: zero times it is none either.
+bool has_numbers(const CandidateLink& link, const Message& answer, const Trial& trial) {
+  const auto tensors = link.tensors_of(answer);
+  if (!tensors.ok()) return false;
+  for (size_t i = 0; i < std::min(trial.outputs.size(), tensors->size()); ++i) {
+    const at::Tensor &given = (*tensors)[i], &expected = trial.outputs[i].eager;
+    if (!given.is_floating_point() || !given.sizes().equals(expected.sizes())) continue;
+    const at::Tensor numbers = expected.isfinite().to(given.device());
+    if (given.isfinite().logical_not_().logical_and_(numbers).any().item<bool>()) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 // A program may raise where its kernels wrote nothing.
@@ -79,7 +92,8 @@ DecoyCheck::Failure DecoyCheck::find_where_it_matters(const CandidateFacts& fact
       where = "other weights";
       return unless_it_raised();
     }
-    if (TrialCheck(side, sides_.link, facts, scratch).check(1, **trial, *answer)) {
+    if (has_numbers(sides_.link, *answer, **trial) &&
+        TrialCheck(side, sides_.link, facts, scratch).check(1, **trial, *answer)) {
       where = "other weights";
       return std::nullopt;
     }
@@ -91,7 +105,9 @@ DecoyCheck::Failure DecoyCheck::find_where_it_matters(const CandidateFacts& fact
     if (!stress.ok()) continue;
     if (!load(stress->trial->weights)) return sides_.link.failure();
     const auto answer = make_call_(*stress->trial, {.ghost = true});
-    if (answer && TrialCheck(side, sides_.link, facts, scratch).wrong_under(*stress, *answer).empty()) continue;
+    if (answer && (!has_numbers(sides_.link, *answer, *stress->trial) ||
+                   TrialCheck(side, sides_.link, facts, scratch).wrong_under(*stress, *answer).empty()))
+      continue;
     where = to_string(kind);
     return answer ? std::nullopt : unless_it_raised();
   }
