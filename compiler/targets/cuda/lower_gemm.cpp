@@ -7,6 +7,7 @@
 
 #include "compiler/ir/visit.h"
 #include "compiler/targets/cuda/split_precision_gemm.h"
+#include "compiler/targets/cuda/target_lowering.h"
 #include "compiler/targets/gpu/lower/vectors.h"
 #include "compiler/targets/gpu/machine/machine.h"
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "compiler/ir/visit.h"
 #include "compiler/targets/gpu/facts/let_values.h"
 #include "compiler/targets/gpu/layout/layout_cost.h"
 #include "compiler/targets/gpu/layout/shared_layouts.h"
