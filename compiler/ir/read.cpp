@@ -458,8 +458,7 @@ Result<StmtNode::Node> Reader::shuffle() {
 }
 
 Result<StmtNode::Node> Reader::load_matrix() {
-  LoadMatrix n;
-  n.count = TRY(integer());
+  LoadMatrix n{TRY(integer())};
   n.row = TRY(region());
   TRY(expect("->"));
   n.registers = TRY(region());
@@ -468,8 +467,7 @@ Result<StmtNode::Node> Reader::load_matrix() {
 }
 
 Result<StmtNode::Node> Reader::mma() {
-  Mma n;
-  n.a = TRY(region());
+  Mma n{TRY(region()), {}, {}};
   TRY(expect(","));
   n.b = TRY(region());
   TRY(expect("->"));
