@@ -101,6 +101,12 @@ at::Tensor with_faint_rows(const at::Tensor& tensor, int strength, Draws& draws)
   return at::where(row.le(row.min().clamp_min(kShare)), tensor.mul(std::ldexp(1.0, -strength)), tensor);
 }
 
+// A number for each row (along the last axis), to be compared with each element of it; 1 where there are no rows.
+at::Tensor uniform_by_row(const at::Tensor& tensor, Draws& draws) {
+  const at::Tensor drawn = draws.uniform();
+  return tensor.dim() < 2 ? at::ones({}, drawn.options()) : drawn.slice(-1, 0, 1);
+}
+
 // Where one element decides (`any`, a largest), an end that is left out shows only if it alone decides.
 at::Tensor with_other_end(const at::Tensor& tensor, EndForm form, Draws& draws) {
   if (tensor.dim() < form.axis || tensor.numel() < 2) return tensor;
@@ -113,8 +119,11 @@ at::Tensor with_other_end(const at::Tensor& tensor, EndForm form, Draws& draws) 
   // One element is on the other side; of many, half.
   const at::Tensor high = form.axis == 0 ? at::full_like(place, !form.others_positive) : draws.uniform().lt(0.5);
   if (!tensor.is_floating_point()) return at::where(place, high, at::full_like(high, form.others_positive));
-  const at::Tensor size = tensor.abs(), end = size.mul(std::ldexp(1.0, form.power));
-  return at::where(place, at::where(high, end, end.neg()), form.others_positive ? size : size.neg());
+  const double far = std::ldexp(1.0, form.power);
+  const at::Tensor size = tensor.abs(), end = size.mul(far);
+  // In half of the rows the others are as far away: beyond what they may be compared with.
+  const at::Tensor others = at::where(uniform_by_row(tensor, draws).lt(0.5), size.add(1).mul(far), size);
+  return at::where(place, at::where(high, end, end.neg()), form.others_positive ? others : others.neg());
 }
 
 // The first row, and an eighth of the difference to it.
@@ -122,12 +131,6 @@ at::Tensor similar_rows(const at::Tensor& tensor) {
   if (tensor.dim() < 2) return tensor;
   const at::Tensor rows = tensor.flatten(0, -2), first = rows.slice(0, 0, 1);
   return first.add(rows.sub(first).mul(0.125)).reshape(tensor.sizes());
-}
-
-// A number for each row (along the last axis), to be compared with each element of it; 1 where there are no rows.
-at::Tensor uniform_by_row(const at::Tensor& tensor, Draws& draws) {
-  const at::Tensor drawn = draws.uniform();
-  return tensor.dim() < 2 ? at::ones({}, drawn.options()) : drawn.slice(-1, 0, 1);
 }
 
 at::Tensor random_mask(int percentage, const at::Tensor& tensor, Draws& draws) {
