@@ -53,6 +53,7 @@ class TensorCoreIntrinEmitter:
         self.local_size_b = self.n_dim * self.k_dim // WARP
         self.local_size_out = self.M_DIM * self.n_dim // WARP
         self.threads = WARP * block_row_warps * block_col_warps * reduce_k
+        self.mma_types = self.types_of_mma()
 
     def get_thread_binding(self):
         return T.get_thread_binding() if self.thread_var is None else self.thread_var
@@ -77,18 +78,19 @@ class TensorCoreIntrinEmitter:
     def c_place(self, lane, item):
         return lane // 4 + 8 * (item % 4 // 2), lane % 4 * 2 + item % 2 + 8 * (item // 4)
 
-    def has_mma(self):
-        """Whether the tensor cores of a warp multiply such operands: rows of 32 bytes, summed in 32 or 16 bits."""
+    def types_of_mma(self):
+        """What PTX calls the operands and the sums; None if no tensor core multiplies such, rows of 32 bytes at a time."""
         a, b, c = str(T.dtype(self.a_dtype)), str(T.dtype(self.b_dtype)), str(T.dtype(self.accum_dtype))
         name = {"float16": "fp16", "bfloat16": "bf16", "float32": "tf32", "int8": "int8", "uint8": "uint8",
                 "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "float8_e4m3": "e4m3"}
         sums = {"float16": "fp16", "float32": "fp32", "int32": "int32"}
-        self.abbreviations = (name.get(a), name.get(b), sums.get(c))
+        types = name.get(a), name.get(b), sums.get(c)
         mixed = a == b or bits_of(a) == bits_of(b) == 8
         integers = "int" in a
         fits = c == ("int32" if integers else "float32") or a == b == c == "float16"
-        return (None not in self.abbreviations and mixed and fits and ("int" in b) == integers
-                and self.k_dim * bits_of(a) == 256)
+        has_mma = (None not in types and mixed and fits and ("int" in b) == integers
+                   and self.k_dim * bits_of(a) == 256)
+        return types if has_mma else None
 
     def load(self, to, tile, outer, k, is_a):
         """The matrix of 16 (or n) x k elements that begins at `outer` and `k`, into the registers from `to` on."""
@@ -109,7 +111,7 @@ class TensorCoreIntrinEmitter:
         T.ptx_ldmatrix(transposed, count, source, target)
 
     def ldmatrix_a(self, a_local, a_shared, ki, rk=0):
-        by_instruction = self.has_mma() and not (self.a_transposed and bits_of(self.a_dtype) != 16)
+        by_instruction = self.mma_types is not None and not (self.a_transposed and bits_of(self.a_dtype) != 16)
 
         @T.macro
         def load(a_local, a_shared):
@@ -134,7 +136,7 @@ class TensorCoreIntrinEmitter:
         return load(a_local, a_shared) if by_instruction else load_elements(a_local, a_shared)
 
     def ldmatrix_b(self, b_local, b_shared, ki, rk=0):
-        by_instruction = self.has_mma() and (self.b_transposed or bits_of(self.b_dtype) == 16)
+        by_instruction = self.mma_types is not None and (self.b_transposed or bits_of(self.b_dtype) == 16)
 
         @T.macro
         def load(b_local, b_shared):
@@ -159,11 +161,11 @@ class TensorCoreIntrinEmitter:
         return load(b_local, b_shared) if by_instruction else load_elements(b_local, b_shared)
 
     def mma(self, a_local, b_local, c_local, k_inner=0):
-        if not self.has_mma():
+        if self.mma_types is None:
             warnings.warn(f"no tensor core multiplies {self.a_dtype} by {self.b_dtype} into {self.accum_dtype}, "
                           f"{self.k_dim} of them a row: the lanes multiply them one by one")
             return self.multiply_by_lanes(a_local, b_local, c_local)
-        a_name, b_name, c_name = self.abbreviations
+        a_name, b_name, c_name = self.mma_types
 
         @T.macro
         def multiply(a_local, b_local, c_local):
@@ -171,9 +173,9 @@ class TensorCoreIntrinEmitter:
                 for j in T.unroll(self.warp_cols):
                     for half in T.unroll(self.n_dim // 8):
                         T.ptx_mma(self.accum_dtype, f"m16n8k{self.k_dim}", "row", "col", a_name, b_name, c_name,
-                          a_local.data, i * self.local_size_a, b_local.data,
-                          j * self.local_size_b + half * (8 * self.k_dim // WARP), c_local.data,
-                          (i * self.warp_cols + j) * self.local_size_out + half * 4, False)
+                                  a_local.data, i * self.local_size_a, b_local.data,
+                                  j * self.local_size_b + half * (8 * self.k_dim // WARP), c_local.data,
+                                  (i * self.warp_cols + j) * self.local_size_out + half * 4, False)
 
         return multiply(a_local, b_local, c_local)
 

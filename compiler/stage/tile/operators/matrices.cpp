@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "compiler/ir/matrix_operands.h"
 #include "compiler/stage/tile/buffers/regions.h"
 #include "compiler/stage/tile/kernel/builder.h"
 #include "compiler/stage/tile/kernel/expressions.h"
@@ -12,13 +13,13 @@
 namespace tilepilot::stage {
 namespace {
 
-constexpr int64_t kWarp = 32, kRowBytes = 16;
+constexpr int64_t kRowBytes = 16;
 
 Status require_whole_warps(const TileArguments& arguments, ProgramBuilder& builder) {
   builder.thread_index(0, arguments.span());  // each thread names its own registers
   int64_t threads = 1;
   for (const int64_t extent : builder.kernel().threads) threads *= extent;
-  if (threads % kWarp == 0) return {};
+  if (threads % ir::kLanesOfWarp == 0) return {};
   return make_error(DiagnosticKind::value_error, arguments.span(),
                     fmt::format("`{}` in a block of {} threads", arguments.function(), threads),
                     "whole warps take part: give the block a multiple of 32 threads");
@@ -105,10 +106,9 @@ Result<Value> mma(TileArguments& arguments) {
   ProgramBuilder& builder = *TRY(require_kernel(arguments));
   TRY(require_whole_warps(arguments, builder));
   const std::string shape = TRY(arguments.text(1));
-  constexpr std::string_view kRows = "m16n8k";
   int64_t k = 0;
   for (const int64_t known : {4, 8, 16, 32})
-    if (shape == fmt::format("{}{}", kRows, known)) k = known;
+    if (shape == fmt::format("m16n8k{}", known)) k = known;
   const std::string a_layout = TRY(arguments.text(2)), b_layout = TRY(arguments.text(3));
   if (k == 0 || a_layout != "row" || b_layout != "col")
     return make_error(DiagnosticKind::value_error, arguments.span(1),

@@ -15,17 +15,6 @@ constexpr int64_t kMostParts = 64;
 
 bool is_jump(const Stmt& stmt) { return ir::as<ir::Break>(stmt) || ir::as<ir::Continue>(stmt); }
 
-bool names(const Stmt& stmt, const ir::Var& var) {
-  bool found = false;
-  ir::walk(
-      stmt, [](const Stmt&) {},
-      [&](const ir::Expr& part) {
-        const auto* ref = ir::as<ir::VarRef>(part);
-        found = found || (ref && ref->var == var);
-      });
-  return found;
-}
-
 class Unroller : public ir::Rewriter {
  public:
   using Rewriter::rewrite;
@@ -56,7 +45,8 @@ class Unroller : public ir::Rewriter {
     const auto extent = ir::constant_int(loop.extents[0]);
     if (!serial || !extent || *extent > kMostParts || ir::contains(loop.body, is_jump)) return false;
     return ir::contains(loop.body, [&](const Stmt& part) {
-      return std::find(statements_.begin(), statements_.end(), part) != statements_.end() && names(part, loop.vars[0]);
+      return std::find(statements_.begin(), statements_.end(), part) != statements_.end() &&
+             ir::mentions(part, loop.vars[0]);
     });
   }
 };
