@@ -68,6 +68,14 @@ std::optional<Interval> bit_and_interval(Interval a, Interval b) {
   return Interval{0, b.lo < 0 ? a.hi : std::min(a.hi, b.hi)};
 }
 
+// `or` and `xor` of what is not negative: no bit above the highest of both.
+std::optional<Interval> bit_or_interval(BinaryOp op, Interval a, Interval b) {
+  if (a.lo < 0 || b.lo < 0) return std::nullopt;
+  Wide above = 1;
+  while (above <= std::max(a.hi, b.hi)) above *= 2;
+  return Interval{op == BinaryOp::bit_or ? std::max(a.lo, b.lo) : 0, above - 1};
+}
+
 // Decided comparisons give [0, 0] or [1, 1].
 Bounds decide(bool surely, bool never) { return surely ? Bounds{1, 1} : never ? Bounds{0, 0} : Bounds{0, 1}; }
 
@@ -196,6 +204,9 @@ class Analysis {
         return shift_interval(n.op, a, b);
       case BinaryOp::bit_and:
         return bit_and_interval(a, b);
+      case BinaryOp::bit_or:
+      case BinaryOp::bit_xor:
+        return bit_or_interval(n.op, a, b);
       case BinaryOp::logical_and:
         return Interval{std::min(a.lo, b.lo), std::min(a.hi, b.hi)};
       case BinaryOp::logical_or:
@@ -214,8 +225,6 @@ class Analysis {
       case BinaryOp::ldexp:
       case BinaryOp::nextafter:
       case BinaryOp::fmod:
-      case BinaryOp::bit_or:
-      case BinaryOp::bit_xor:
         return std::nullopt;
     }
     return std::nullopt;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <random>
 
 #include "compiler/ir/arithmetic.h"
@@ -42,7 +43,8 @@ class BoundsTest : public ::testing::Test {
       case 3:
         return binary(pick(2) ? BinaryOp::shl : BinaryOp::shr, sub(), int_imm(pick(5), type_));
       case 4:
-        return binary(BinaryOp::bit_and, sub(), sub());
+        return binary(std::array{BinaryOp::bit_and, BinaryOp::bit_or, BinaryOp::bit_xor}[size_t(pick(3))], sub(),
+                      sub());
       case 5:
         return binary(pick(2) ? BinaryOp::floor_div : BinaryOp::floor_mod, sub(), int_imm(1 + pick(9), type_));
       case 6:
