@@ -73,7 +73,12 @@ class Comparison {
   bool same(const Kernel& a, const Kernel& b) {
     return all(a.grid, b.grid) && bind(a.block_vars, b.block_vars) && a.threads == b.threads &&
            a.cluster == b.cluster && a.order == b.order && bind(a.thread_vars, b.thread_vars) &&
-           bind(a.allocations, b.allocations) && body(a.body, b.body);
+           bind(a.allocations, b.allocations) && all(a.layouts, b.layouts) && body(a.body, b.body);
+  }
+  bool same(const RequestedLayout& a, const RequestedLayout& b) {
+    const auto equal = [&](const Expr& x, const Expr& y) { return x && y ? same(x, y) : x == y; };
+    return matches(a.buffer.get(), b.buffer.get()) && bind(a.vars, b.vars) && a.replicas == b.replicas &&
+           equal(a.thread, b.thread) && equal(a.position, b.position);
   }
 
   bool same(const IntImm& a, const IntImm& b) { return a.value == b.value; }

@@ -84,6 +84,22 @@ Result<DType> ExprReader::dtype() {
   return *type;
 }
 
+Result<ExprReader::NewVars> ExprReader::new_vars() {
+  NewVars fresh;
+  do {
+    fresh.names.push_back(TRY(new_name()));
+    const DType type = accept(":") ? TRY(dtype()) : kInt32;
+    fresh.vars.push_back(make_var(std::string(fresh.names.back().text), type));
+  } while (accept(","));
+  TRY(expect("in"));
+  return fresh;
+}
+
+Status ExprReader::declare_all(const NewVars& fresh) {
+  for (size_t k = 0; k < fresh.vars.size(); ++k) TRY(declare(fresh.names[k], fresh.vars[k]));
+  return {};
+}
+
 Result<int64_t> ExprReader::integer() {
   const bool negative = accept("-");
   if (peek().kind != TokenKind::integer || !peek().suffix.empty()) return wrong("an integer");

@@ -48,6 +48,14 @@ class ExprReader {
   Result<DType> dtype();
   Result<int64_t> integer();  // with its sign
 
+  // Variables that are in scope only once what follows them has been read.
+  struct NewVars {
+    std::vector<Token> names;
+    std::vector<Var> vars;
+  };
+  Result<NewVars> new_vars();  // `i, j: int64 in`
+  Status declare_all(const NewVars& fresh);
+
   Result<Expr> expr(std::optional<DType> place = std::nullopt);
   // `a, b, c`, possibly none before `closing`.
   Result<std::vector<Expr>> exprs_until(std::string_view closing);

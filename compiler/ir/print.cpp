@@ -137,6 +137,7 @@ class Printer {
     return result;
   }
 
+  std::string layout(const RequestedLayout& request);
   void kernel(const Kernel& k);
   void parameters(const Program& p);
   std::string region(const Region& r);
@@ -434,6 +435,17 @@ void Printer::parameters(const Program& p) {
   }
 }
 
+// `layout i, j in tile at i * 64 + j`, `layout i, who in sums replicas 2 by i + who * 16`
+std::string Printer::layout(const RequestedLayout& request) {
+  const size_t mark = names_.mark();
+  std::string text = fmt::format("layout {} in {}", loop_vars(request.vars), name(request.buffer));
+  if (request.replicas != 1) text += fmt::format(" replicas {}", request.replicas);
+  if (request.thread) text += " by " + expr(request.thread);
+  if (request.position) text += " at " + expr(request.position);
+  names_.leave(mark);
+  return text;
+}
+
 void Printer::kernel(const Kernel& k) {
   const std::string grid = join(k.grid);
   const size_t mark = names_.mark();
@@ -445,6 +457,7 @@ void Printer::kernel(const Kernel& k) {
   line(fmt::format("kernel {} in {} threads {}{}{}{} {{", blocks, grid, threads, join(k.threads), cluster, order));
   ++depth_;
   for (const Buffer& b : k.allocations) line(fmt::format("{} {}", to_string(b->scope), declared_buffer(b)));
+  for (const RequestedLayout& request : k.layouts) line(layout(request));
   --depth_;
   body(k.body);
   line("}");

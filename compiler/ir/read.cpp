@@ -15,20 +15,13 @@ class Reader : public ExprReader {
   Result<Program> program();
 
  private:
-  // Variables that are in scope only once what follows them has been read.
-  struct NewVars {
-    std::vector<Token> names;
-    std::vector<Var> vars;
-  };
-
   Status symbols(Program& p);
   Status parameter(Program& p);
   Result<Buffer> buffer_of(const Token& name, DType type, Scope scope);  // at its `[`
   Result<Buffer> declared_buffer(Scope scope);
   Result<Kernel> kernel();
   Status allocations(Kernel& k);
-  Result<NewVars> new_vars();  // `i, j: int64 in`
-  Status declare_all(const NewVars& fresh);
+  Result<RequestedLayout> layout();  // after `layout`
 
   // Statements; the readers of nodes start after their keyword.
   Result<Stmt> block();
@@ -137,22 +130,6 @@ Result<Buffer> Reader::buffer_of(const Token& name, DType type, Scope scope) {
   return std::make_shared<BufferData>(std::move(data));
 }
 
-Result<Reader::NewVars> Reader::new_vars() {
-  NewVars fresh;
-  do {
-    fresh.names.push_back(TRY(new_name()));
-    const DType type = accept(":") ? TRY(dtype()) : kInt32;
-    fresh.vars.push_back(make_var(std::string(fresh.names.back().text), type));
-  } while (accept(","));
-  TRY(expect("in"));
-  return fresh;
-}
-
-Status Reader::declare_all(const NewVars& fresh) {
-  for (size_t k = 0; k < fresh.vars.size(); ++k) TRY(declare(fresh.names[k], fresh.vars[k]));
-  return {};
-}
-
 Result<Kernel> Reader::kernel() {
   const size_t first = position();
   Kernel k;
@@ -179,6 +156,7 @@ Result<Kernel> Reader::kernel() {
   TRY(declare_all(fresh));
   TRY(declare_all(of_threads));
   TRY(allocations(k));
+  while (accept("layout")) k.layouts.push_back(TRY(layout()));
   auto body = TRY(statements());
   leave();
   k.body = make_stmt(Block{std::move(body)}, since(body_at));
@@ -189,6 +167,22 @@ Result<Kernel> Reader::kernel() {
 Status Reader::allocations(Kernel& k) {
   while (const auto scope = accept_one(Scope::barrier)) k.allocations.push_back(TRY(declared_buffer(*scope)));
   return {};
+}
+
+Result<RequestedLayout> Reader::layout() {
+  const size_t first = position();
+  RequestedLayout request;
+  const NewVars fresh = TRY(new_vars());
+  request.vars = fresh.vars;
+  request.buffer = TRY(buffer());
+  enter();
+  TRY(declare_all(fresh));
+  if (accept("replicas")) request.replicas = TRY(integer());
+  if (accept("by")) request.thread = TRY(expr());
+  if (accept("at")) request.position = TRY(expr());
+  leave();
+  request.span = since(first);
+  return request;
 }
 
 Result<Buffer> Reader::declared_buffer(Scope scope) {

@@ -49,6 +49,8 @@ Kernel replace_buffers(const Kernel& kernel, const Replacements& by) {
   Kernel result = kernel;
   for (Buffer& buffer : result.allocations)
     if (const auto found = by.find(buffer.get()); found != by.end()) buffer = found->second;
+  for (RequestedLayout& request : result.layouts)
+    if (const auto found = by.find(request.buffer.get()); found != by.end()) request.buffer = found->second;
   result.body = replace_buffers(kernel.body, by);
   return result;
 }

@@ -29,6 +29,26 @@ std::string block_order(const Kernel& k, const Surroundings&) {
   return k.order.panel >= 0 ? "" : fmt::format("panels of {} blocks", k.order.panel);
 }
 
+std::string layouts(const Kernel& k, const Surroundings&) {
+  std::unordered_set<const BufferData*> asked;
+  for (const RequestedLayout& request : k.layouts) {
+    const Buffer& b = request.buffer;
+    bool known = true;
+    for (const Expr& e : {request.thread, request.position}) {
+      if (!e) continue;
+      walk(e, [&](const Expr& part) {
+        const auto* ref = std::get_if<VarRef>(&part->node);
+        known &= !std::holds_alternative<Load>(part->node) && part->type.is_int();
+        known &= !ref || std::find(request.vars.begin(), request.vars.end(), ref->var) != request.vars.end();
+      });
+    }
+    const bool complete = (request.thread || request.position) && request.replicas > 0 && request.rank() <= b->rank();
+    if (!asked.insert(b.get()).second || !known || !complete)
+      return fmt::format("the layout that is asked for `{}` is none of its elements", b->name);
+  }
+  return {};
+}
+
 std::string cluster(const Kernel& k, const Surroundings&) {
   const bool positive = std::all_of(k.cluster.begin(), k.cluster.end(), [](int64_t n) { return n > 0; });
   if (k.cluster.empty() || (positive && k.cluster.size() == k.grid.size())) return {};
@@ -255,6 +275,8 @@ std::string symbol_bound(const Program& p, const Surroundings&) {
 const std::vector<Rule>& rules_of_programs() {
   static const std::vector<Rule> rules{
       {"block_order", "panels of blocks are 0 or more", nullptr, nullptr, block_order},
+      {"layouts", "a requested layout, one a tile, is made of integers and variables of its axes", nullptr, nullptr,
+       layouts},
       {"cluster", "a cluster has an extent for each axis of the grid", nullptr, nullptr, cluster},
       {"threads", "a block has 1 to 3 thread extents, 1 to 1024 threads in all", nullptr, nullptr, threads},
       {"thread_vars", "a kernel has no thread variables or an integer for each thread extent", nullptr, nullptr,

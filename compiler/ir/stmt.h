@@ -287,15 +287,31 @@ struct BlockOrder {
   }
 };
 
+// Where a program wants the elements of one of its tiles: of a shared tile, in memory; of a fragment, in the threads.
+// Targets that place them otherwise say so. Requests for buffers that are no allocations any more mean nothing.
+struct RequestedLayout {
+  Buffer buffer;
+  // One an axis of the tile, the last of the buffer: such tiles lie one after the other. Then, if `replicas` threads
+  // hold each element of a fragment, which of them.
+  std::vector<Var> vars;
+  int64_t replicas = 1;
+  Expr thread = nullptr;    // of a fragment: who holds the element; else null
+  Expr position = nullptr;  // of a shared tile: in elements from its start; of a fragment: the register, null: any
+  Span span = {};
+
+  size_t rank() const { return vars.size() - (replicas > 1 ? 1 : 0); }
+};
+
 struct Kernel {
   std::vector<Var> block_vars;           // 1 to 3, blockIdx.x first
   std::vector<Expr> grid;                // as many extents; may use scalar and symbolic parameters
   std::vector<int64_t> threads = {128};  // 1 to 3 extents
   std::vector<int64_t> cluster = {};  // of blocks that run together, one extent an axis of the grid; none: each alone
   BlockOrder order = {};
-  std::vector<Var> thread_vars;     // threadIdx.x first; as many as `threads`, or none
-  std::vector<Buffer> allocations;  // every buffer of the body that is no parameter or workspace
-  Stmt body;                        // a Block
+  std::vector<Var> thread_vars;               // threadIdx.x first; as many as `threads`, or none
+  std::vector<Buffer> allocations;            // every buffer of the body that is no parameter or workspace
+  std::vector<RequestedLayout> layouts = {};  // of allocations, at most one each
+  Stmt body;                                  // a Block
   Span span;
 };
 

@@ -31,6 +31,8 @@ constexpr const char* kHardware = R"(program g(x: float16[64, 64] aligned 2, y: 
     local held: float16[16]
     local sums: float32[4]
     barrier full: uint64[2] arrivals [128, 1]
+    layout i, j in a at i * 64 + (j ^ i % 8 * 8)
+    layout i, j, who in c replicas 2 by i % 64 * 2 + who at j
     on full[1] expect 8192
     copy x -> a mode bulk_load counting full[1]
     copy x -> a mode bulk_load counting full[1] into 3
@@ -105,6 +107,10 @@ TEST(RoundTripTest, HardwareProgramsAreReadAsWritten) {
                                                          {"mma held[0 : 8]", "mma held[4 : 12]"},
                                                          {"panels 8", "panels 4"},
                                                          {" of_columns", ""},
+                                                         {"in a at i * 64", "in a at i * 32"},
+                                                         {"in c replicas 2", "in c replicas 4"},
+                                                         {" % 64 * 2 + who at j", " % 64 * 2 + who"},
+                                                         {"by i % 64 * 2", "by i % 32 * 2"},
                                                          {"commit_stores", "commit_copies"},
                                                          {"[128, 1]", "[128, 2]"},
                                                          {"mode group", ""},

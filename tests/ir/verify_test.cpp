@@ -299,6 +299,9 @@ void break_what_the_text_form_cannot_say() {
   Program p = with_body("");
   p.kernels[0].order.panel = -1;
   expect_broken("block_order", p);
+  for (const char* layout : {"layout i, j in s at i * n", "layout i, j, k in s at i * 16", "layout i, j in s",
+                             "layout i, j in s at i layout i, j in s at j", "layout i, j in t by j at int32(r[i])"})
+    expect_broken("layouts", with_body(layout));
   p = with_body("");
   p.kernels[0].body = let();
   expect_broken("body", p);
