@@ -64,8 +64,9 @@ const Rules& project_rules() {
             "compiler/layout", "compiler/ir", "compiler/diagnostics", "compiler/source"}},
           {"compiler/stage/python/...", {"compiler/syntax", "compiler/diagnostics", "compiler/source"}},
           {"compiler/stage/tile/...",
-           {"compiler/stage/python", "compiler/syntax", "compiler/runtime", "compiler/targets/gpu/estimate",
-            "compiler/targets/gpu/machine", "compiler/ir", "compiler/diagnostics", "compiler/source"}},
+           {"compiler/stage/python", "compiler/syntax", "compiler/runtime", "compiler/layout",
+            "compiler/targets/gpu/estimate", "compiler/targets/gpu/machine", "compiler/ir", "compiler/diagnostics",
+            "compiler/source"}},
           // The whole road from a file to a kernel.
           {"compiler/driver",
            {"compiler/stage/tile", "compiler/stage/python", "compiler/runtime", "compiler/targets/cuda",

@@ -40,13 +40,45 @@ def scale(which):
                 T.annotate_layout({s: 3})
             elif which == 3:
                 T.annotate_layout({s: T.Layout((16,), lambda i: i)})
-            else:
+            elif which == 4:
                 T.annotate_layout(s)
+            elif which == 5:
+                T.annotate_layout({s: lambda i, j: i * 32 + j + T.cast(A[0, 0], "int32")})
+            else:
+                T.annotate_layout({s: T.Fragment(s.shape, forward_fn=lambda i, j: (i, j))})
             T.copy(A, s)
             for i, j in T.Parallel(16, 32):
                 B[i, j] = s[i, j] * 2.0
     return main
 )";
+
+TEST_F(Layouts, AreKnownByName) {
+  load(R"(
+quads = tilelang.layout.make_gemm_fragment_8x8()
+found = []
+
+@tilelang.jit(out_idx=[-1])
+def places(make, columns):
+    @T.prim_func
+    def main(B: T.Tensor((16,), "float32")):
+        with T.Kernel(1, threads=64) as _:
+            s = T.alloc_shared((16, columns), "float16")
+            layout = make(s)
+            found.append([layout.map_forward_index([i, j])[0] for i, j in ((3, 0), (3, 8), (2, 40))])
+            T.clear(B)
+    return main
+
+for make in ("linear", "swizzled", "half_bank_swizzled"):
+    places(getattr(tilelang.layout, "make_" + make + "_layout"), 64)
+)");
+  // Pieces of 8 elements trade places by the number of the row; panels of 32 columns lie one after the other.
+  EXPECT_TRUE(holds("found[0] == [192, 200, 168]"));
+  EXPECT_TRUE(holds("found[1] == [192 + 24, 192 + 16, 128 + 8 * (5 ^ 2)]"));
+  EXPECT_TRUE(holds("found[2] == [96 + 8, 96, 512 + 64 + 8 * (1 ^ 1)]"));
+  EXPECT_TRUE(holds("quads.map_forward_index([3, 5]) == [1]"));
+  EXPECT_THAT(failure("places(tilelang.layout.make_full_bank_swizzled_layout, 40)", {}),
+              HasSubstr("cannot be swizzled within 128 bytes: rows of 640 bits are no multiple of 128 bytes"));
+}
 
 TEST_F(Layouts, OfTilesChangeNoResult) {
   load(kAnnotated);
@@ -61,6 +93,8 @@ TEST_F(Layouts, Errors) {
   EXPECT_THAT(failure("scale(2)", {}), HasSubstr("the layout of `s` is a `int`"));
   EXPECT_THAT(failure("scale(3)", {}), HasSubstr("a layout of 1 axes for `s`"));
   EXPECT_THAT(failure("scale(4)", {}), HasSubstr("takes a dict, not a `buffer`"));
+  EXPECT_THAT(failure("scale(5)", {}), HasSubstr("the layout of `s` depends on more than where the element stands"));
+  EXPECT_THAT(failure("scale(6)", {}), HasSubstr("`s` lies in shared memory: no thread holds it"));
 }
 
 }  // namespace

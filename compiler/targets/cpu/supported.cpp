@@ -35,10 +35,16 @@ Status check_supported(const ir::Program& program) {
 }
 
 void announce_ignored(const ir::Program& program, DiagnosticList& warnings) {
-  for (const ir::Kernel& kernel : program.kernels)
-    if (kernel.order.panel > 0)
-      warnings.add(
-          {DiagnosticKind::ignored_request, kernel.order.span, "`T.use_swizzle` has no effect on this target"});
+  const auto ignore = [&](Span span, std::string_view what) {
+    warnings.add({DiagnosticKind::ignored_request, span, fmt::format("`{}` has no effect on this target", what)});
+  };
+  for (const ir::Kernel& kernel : program.kernels) {
+    if (kernel.order.panel > 0) ignore(kernel.order.span, "T.use_swizzle");
+    // One `T.annotate_layout` may name several tiles.
+    for (size_t k = 0; k < kernel.layouts.size(); ++k)
+      if (k == 0 || kernel.layouts[k].span != kernel.layouts[k - 1].span)
+        ignore(kernel.layouts[k].span, "T.annotate_layout");
+  }
 }
 
 }  // namespace tilepilot::targets::cpu

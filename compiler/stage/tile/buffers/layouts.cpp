@@ -9,6 +9,7 @@
 #include "compiler/stage/python/containers/containers.h"
 #include "compiler/stage/python/objects/native.h"
 #include "compiler/stage/tile/buffers/buffers.h"
+#include "compiler/stage/tile/kernel/builder.h"
 #include "compiler/stage/tile/kernel/expressions.h"
 #include "compiler/stage/tile/kernel/fold.h"
 #include "compiler/stage/tile/operators/tables.h"
@@ -79,16 +80,14 @@ Result<Value> mapped(const LayoutObject& layout, const std::vector<Value>& given
   return as_list(layout.context, result);
 }
 
-Result<std::shared_ptr<LayoutObject>> over_shape(TileContext& context, const Value& shape, Span span) {
-  auto layout = std::make_shared<LayoutObject>(context, TRY(to_shape(shape, "an extent of a layout", span)));
-  for (size_t axis = 0; axis < layout->shape.size(); ++axis)
-    layout->vars.push_back(ir::make_var(fmt::format("i{}", axis), ir::kInt32));
-  return layout;
+void add_variables(LayoutObject& layout) {
+  for (size_t axis = 0; axis < layout.shape.size(); ++axis)
+    layout.vars.push_back(ir::make_var(fmt::format("i{}", axis), ir::kInt32));
 }
 
 // T.Layout(shape, forward_fn)
 Result<Value> make_layout(TileArguments& arguments) {
-  auto layout = TRY(over_shape(arguments.context(), arguments[0], arguments.span(0)));
+  auto layout = TRY(layout_over(arguments.context(), arguments[0], arguments.span(0)));
   layout->index = TRY(to_indices(TRY(apply(*layout, arguments[1], {}, arguments.span())), arguments.span()));
   return Value(std::move(layout));
 }
@@ -96,9 +95,12 @@ Result<Value> make_layout(TileArguments& arguments) {
 // T.Fragment(shape, forward_fn=, forward_thread_fn=, replicate=, forward_index_fn=): forward_fn gives (thread, index).
 Result<Value> make_fragment(TileArguments& arguments) {
   const Span span = arguments.span();
-  auto layout = TRY(over_shape(arguments.context(), arguments[0], arguments.span(0)));
+  auto layout = TRY(layout_over(arguments.context(), arguments[0], arguments.span(0)));
   std::vector<ir::Var> replica;
-  if (TRY(arguments.integer_or(3, 1)) != 1) replica = {ir::make_var("replica", ir::kInt32)};
+  layout->replicas = TRY(arguments.integer_or(3, 1));
+  if (layout->replicas < 1)
+    return make_error(DiagnosticKind::value_error, span, fmt::format("a fragment has {} replicas", layout->replicas));
+  if (layout->replicas != 1) replica = {layout->replica = ir::make_var("replica", ir::kInt32)};
   if (arguments.has(1)) {
     const Value both = TRY(apply(*layout, arguments[1], replica, span));
     auto* items = sequence_items(both);
@@ -120,60 +122,111 @@ Error bad_layout(const TileArguments& arguments, std::string message, std::strin
   return make_error(DiagnosticKind::value_error, arguments.span(), std::move(message), std::move(hint));
 }
 
-Status check_entry(const TileArguments& arguments, const Value& key, const Value& value) {
+// `value`: a layout, or the function of one.
+Result<std::shared_ptr<LayoutObject>> to_layout(const TileArguments& arguments, const BufferObject& buffer,
+                                                const Value& value) {
+  if (auto layout = value.get_shared<LayoutObject>()) return layout;
+  auto* object = value.if_object();
+  if (!object || !*object || !(*object)->is_callable())
+    return bad_layout(arguments, fmt::format("the layout of `{}` is a `{}`", buffer.name(), value.type_name()),
+                      "write `T.Layout(shape, function)` or one of `tilelang.layout`");
+  auto layout = layout_of(arguments.context(), *buffer.buffer);
+  layout->index = TRY(to_indices(TRY(apply(*layout, value, {}, arguments.span())), arguments.span()));
+  return layout;
+}
+
+bool is_of_variables(const ir::Expr& expr, const std::vector<ir::Var>& vars) {
+  bool known = true;
+  ir::walk(expr, [&](const ir::Expr& part) {
+    const auto* ref = ir::as<ir::VarRef>(part);
+    known &= part->type.is_int() && ir::as<ir::Load>(part) == nullptr;
+    known &= ref == nullptr || std::find(vars.begin(), vars.end(), ref->var) != vars.end();
+  });
+  return known;
+}
+
+// @pre the buffer is a tile of the layout's rank
+Result<ir::RequestedLayout> to_request(const LayoutObject& layout, const ir::Buffer& buffer, Span span) {
+  ir::RequestedLayout request{buffer, layout.vars, layout.replicas, nullptr, nullptr, span};
+  if (layout.replica) request.vars.push_back(layout.replica);
+  if (!layout.thread.empty()) request.thread = layout.thread.front();
+  if (!layout.index.empty()) {
+    const std::vector<ir::Expr> shape = TRY(output_shape(layout, span));
+    request.position = ir::int_imm(0);
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      const auto rows =
+          fold_binary(ir::BinaryOp::mul, request.position, ir::cast(shape[axis], request.position->type), span);
+      const ir::Expr place = ir::cast(layout.index[axis], rows->type);
+      request.position = fold_binary(ir::BinaryOp::add, rows, place, span);
+    }
+  }
+  for (const ir::Expr& expr : {request.thread, request.position})
+    if (expr && !is_of_variables(expr, request.vars))
+      return make_error(DiagnosticKind::value_error, span,
+                        fmt::format("the layout of `{}` depends on more than where the element stands", buffer->name));
+  return request;
+}
+
+void announce_unused(const TileArguments& arguments, std::string why) {
+  arguments.context().interpreter.diagnostics().add(
+      {DiagnosticKind::ignored_request, arguments.span(), std::move(why)});
+}
+
+Status annotate(const TileArguments& arguments, const Value& key, const Value& value) {
   auto* buffer = key.get_if<BufferObject>();
   if (!buffer)
     return bad_layout(arguments,
                       fmt::format("`T.annotate_layout` maps buffers to layouts, not a `{}`", key.type_name()));
-  std::shared_ptr<LayoutObject> layout = value.get_shared<LayoutObject>();
-  if (!layout) {
-    auto* object = value.if_object();
-    if (!object || !*object || !(*object)->is_callable())
-      return bad_layout(arguments, fmt::format("the layout of `{}` is a `{}`", buffer->name(), value.type_name()),
-                        "write `T.Layout(shape, function)` or one of `tilelang.layout`");
-    layout = std::make_shared<LayoutObject>(arguments.context(), buffer->buffer->shape);
-    for (size_t axis = 0; axis < layout->shape.size(); ++axis)
-      layout->vars.push_back(ir::make_var(fmt::format("i{}", axis), ir::kInt32));
-    layout->index = TRY(to_indices(TRY(apply(*layout, value, {}, arguments.span())), arguments.span()));
-  }
-  if (!layout->vars.empty() && layout->vars.size() != buffer->buffer->rank()) {
+  const auto layout = TRY(to_layout(arguments, *buffer, value));
+  const ir::Scope scope = buffer->buffer->scope;
+  if (layout->vars.size() != buffer->buffer->rank()) {
     Error error =
         bad_layout(arguments, fmt::format("a layout of {} axes for `{}`", layout->vars.size(), buffer->name()));
     error->notes.push_back(declaration_note(*buffer->buffer));
     return error;
   }
-  if (buffer->buffer->scope == ir::Scope::global)
-    arguments.context().interpreter.diagnostics().add(
-        {DiagnosticKind::ignored_request, arguments.span(),
-         fmt::format("the layout of the tensor `{}` is not used: its elements lie in the order of its shape, in every "
-                     "kernel alike",
-                     buffer->name())});
+  if (scope == ir::Scope::shared && !layout->thread.empty())
+    return bad_layout(arguments, fmt::format("`{}` lies in shared memory: no thread holds it", buffer->name()),
+                      "write `T.Layout`");
+  if (scope == ir::Scope::global) {
+    announce_unused(arguments, fmt::format("the layout of the tensor `{}` is not used: its elements lie in the order "
+                                           "of its shape, in every kernel alike",
+                                           buffer->name()));
+  } else if (scope != ir::Scope::shared && (scope != ir::Scope::fragment || layout->thread.empty())) {
+    announce_unused(arguments, fmt::format("the layout of `{}` is not used: each thread has its own, in the order of "
+                                           "its shape",
+                                           buffer->name()));
+  } else {
+    ProgramBuilder& builder = *TRY(require_kernel(arguments));
+    builder.request_layout(TRY(to_request(*layout, buffer->buffer, arguments.span())));
+  }
   return {};
 }
 
-// T.annotate_layout({buffer: layout}): where the elements of tiles lie is the target's choice so far.
+// T.annotate_layout({buffer: layout})
 Result<Value> annotate_layout(TileArguments& arguments) {
   auto* map = arguments[0].get_if<DictObject>();
   if (!map)
     return bad_layout(arguments, fmt::format("`T.annotate_layout` takes a dict, not a `{}`", arguments[0].type_name()),
                       "write `T.annotate_layout({buffer: layout})`");
   for (const HashTable::Entry& entry : map->table.entries())
-    if (entry.live) TRY(check_entry(arguments, entry.key, entry.value));
+    if (entry.live) TRY(annotate(arguments, entry.key, entry.value));
   return Value();
 }
 
-constexpr const char* kChosenByTheCompiler[] = {"make_swizzled_layout",
-                                                "make_linear_layout",
-                                                "make_volta_swizzled_layout",
-                                                "make_wgmma_swizzled_layout",
-                                                "make_gemm_fragment_8x8",
-                                                "make_full_bank_swizzled_layout",
-                                                "make_half_bank_swizzled_layout",
-                                                "make_gemm_fragment_8x8_transposed",
-                                                "make_quarter_bank_swizzled_layout",
-                                                "make_fully_replicated_layout_fragment"};
-
 }  // namespace
+
+Result<std::shared_ptr<LayoutObject>> layout_over(TileContext& context, const Value& shape, Span span) {
+  auto layout = std::make_shared<LayoutObject>(context, TRY(to_shape(shape, "an extent of a layout", span)));
+  add_variables(*layout);
+  return layout;
+}
+
+std::shared_ptr<LayoutObject> layout_of(TileContext& context, const ir::BufferData& buffer) {
+  auto layout = std::make_shared<LayoutObject>(context, buffer.shape);
+  add_variables(*layout);
+  return layout;
+}
 
 Result<Value> LayoutObject::get_attribute(Interpreter& interpreter, Name name, Span span) {
   const std::string_view text = name.text();
@@ -201,7 +254,8 @@ const std::vector<TileFunction>& layout_functions() {
        make_layout},
       {"Fragment", "shape, forward_fn=, forward_thread_fn=, replicate=, forward_index_fn=",
        "which thread holds each element of a tile, and where", make_fragment},
-      {"annotate_layout", "layout_map, allow_reannotation=", "a hint: memory layouts of buffers", annotate_layout},
+      {"annotate_layout",
+       "layout_map, allow_reannotation=", "where elements of tiles lie: in shared memory, in threads", annotate_layout},
   };
   return kFunctions;
 }
@@ -210,10 +264,8 @@ std::shared_ptr<ModuleObject> make_layout_module(const ContextRef& context) {
   auto layouts = std::make_shared<ModuleObject>("tilelang.layout");
   for (const TileFunction& row : layout_functions())
     if (row.name != "annotate_layout") layouts->set(row.name, make_function(context, "tilelang.layout.", row));
-  for (const char* name : kChosenByTheCompiler)
-    layouts->function(name, [context](Interpreter&, CallArgs&) -> Result<Value> {
-      return Value(std::make_shared<LayoutObject>(*context, std::vector<ir::Expr>{}));
-    });
+  for (const TileFunction& row : named_layouts())
+    layouts->set(row.name, make_function(context, "tilelang.layout.", row));
   return layouts;
 }
 

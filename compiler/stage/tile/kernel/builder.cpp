@@ -193,6 +193,11 @@ std::shared_ptr<ir::BufferData> ProgramBuilder::allocate(ir::BufferData data) {
   return buffer;
 }
 
+void ProgramBuilder::request_layout(ir::RequestedLayout request) {
+  std::erase_if(kernel_.layouts, [&](const ir::RequestedLayout& one) { return one.buffer == request.buffer; });
+  kernel_.layouts.push_back(std::move(request));
+}
+
 std::shared_ptr<ir::BufferData> ProgramBuilder::add_workspace(ir::BufferData data) {
   auto buffer = std::make_shared<ir::BufferData>(std::move(data));
   buffers_.insert(buffer.get());
