@@ -6,6 +6,7 @@
 
 #include "compiler/runtime/arguments.h"
 #include "compiler/targets/gpu/facts/tensor_facts.h"
+#include "compiler/targets/gpu/layout/infer.h"
 #include "tests/cpu/kernel_fixture.h"
 #include "tests/cpu/prelude_functions.h"
 #include "tests/cuda/emulated.h"
@@ -35,6 +36,35 @@ ir::Program version_for_random_arguments(const ir::Program& program, uint32_t se
   return targets::gpu::with_facts(program, targets::gpu::FactFinder(program).find(bound->buffers, bound->values));
 }
 
+// The program with layouts asked for: shared tiles with padded rows, fragments dealt out element by element, or by two
+// elements. Some can be had, some cannot.
+ir::Program with_random_layouts(ir::Program program, uint32_t seed) {
+  std::mt19937 random(seed);
+  for (ir::Kernel& kernel : program.kernels) {
+    const int64_t threads = targets::gpu::thread_count(kernel);
+    for (const ir::Buffer& tile : kernel.allocations) {
+      const bool is_held = tile->scope == ir::Scope::fragment;
+      if ((!is_held && tile->scope != ir::Scope::shared) || random() % 2 == 0) continue;
+      ir::RequestedLayout request{tile, {}, 1, nullptr, ir::int_imm(0), {}};
+      const auto padding = static_cast<int64_t>(random() % 9);
+      for (const ir::Expr& extent : tile->shape) {
+        request.vars.push_back(ir::make_var("i", ir::kInt32));
+        const ir::Expr row = ir::binary(ir::BinaryOp::mul, request.position,
+                                        ir::int_imm(*ir::constant_int(extent) + (is_held ? 0 : padding)));
+        request.position = ir::binary(ir::BinaryOp::add, row, ir::var_ref(request.vars.back()));
+      }
+      if (is_held) {
+        const auto share = ir::int_imm(static_cast<int64_t>(1 + random() % 2));
+        const ir::Expr group = ir::binary(ir::BinaryOp::floor_div, request.position, share);
+        request.thread = ir::binary(ir::BinaryOp::floor_mod, group, ir::int_imm(threads));
+        request.position = nullptr;
+      }
+      kernel.layouts.push_back(std::move(request));
+    }
+  }
+  return program;
+}
+
 struct Tested {
   int compared = 0, refused = 0, endless = 0;
 };
@@ -52,7 +82,8 @@ class EmulatedPrograms : public ::testing::Test {
     for (const uint32_t seed : seeds) {
       const ir::testing::RandomOptions options{
           4, 3, seed % 3 != 0, kind.approximate_last, kind.iterations, kind.held && seed % 2 == 1};
-      const ir::Program program = ir::testing::RandomProgram(seed, options).program();
+      ir::Program program = ir::testing::RandomProgram(seed, options).program();
+      if (seed % 4 == 1) program = with_random_layouts(std::move(program), seed);
       const auto added = batch.add(seed % 2 == 0 ? program : version_for_random_arguments(program, seed));
       if (added.ok())
         programs.emplace_back(seed, program);

@@ -7,6 +7,7 @@
 #include "compiler/ir/visit.h"
 #include "compiler/targets/gpu/facts/let_values.h"
 #include "compiler/targets/gpu/layout/layout_cost.h"
+#include "compiler/targets/gpu/layout/requested_layouts.h"
 #include "compiler/targets/gpu/layout/shared_layouts.h"
 #include "compiler/targets/gpu/layout/vector_access.h"
 
@@ -69,6 +70,7 @@ void avoid_bank_conflicts(const ir::Kernel& kernel, const FragmentUsers& users,
     const auto tile = inference.tiles.find(buffer.get());
     if (tile == inference.tiles.end() || buffer->rank() < 2 || tile->second.span() != layout::SwizzleSpan::none)
       continue;
+    if (is_as_requested(inference, buffer.get())) continue;
     if (viewed.contains(buffer.get()) || in_order.contains(buffer.get()) || in_parts.contains(buffer.get())) continue;
     const auto swizzled = layout::conflict_free_layout(shape_of(buffer), buffer->type.bytes() * 8);
     if (swizzled.span() == layout::SwizzleSpan::none) continue;  // it would take more memory

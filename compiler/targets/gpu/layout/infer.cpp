@@ -20,6 +20,7 @@
 #include "compiler/targets/gpu/layout/layout_conflicts.h"
 #include "compiler/targets/gpu/layout/layout_conversions.h"
 #include "compiler/targets/gpu/layout/layout_cost.h"
+#include "compiler/targets/gpu/layout/requested_layouts.h"
 #include "compiler/targets/gpu/layout/shared_layouts.h"
 #include "compiler/targets/gpu/layout/stmatrix_stores.h"
 #include "compiler/targets/gpu/layout/vector_access.h"
@@ -49,10 +50,10 @@ class Inferrer {
     collect();
     strict();
     // Where loops are weighed; at last once more, since how they leave their results in tiles says where these lie.
-    lay_out_shared_tiles(kernel_, viewed_, result_);
+    lay_out_tiles();
     propagate();
     while (choose_freely()) propagate();
-    lay_out_shared_tiles(kernel_, viewed_, result_);
+    lay_out_tiles();
     avoid_bank_conflicts(kernel_, users_, viewed_, result_);
     find_conflicts(users_, threads_, result_);
     check_names();
@@ -185,6 +186,11 @@ class Inferrer {
     return Fragment(shape, layout::Layout{{threads_, 0}}, layout::Layout(std::move(registers)));
   }
 
+  void lay_out_tiles() {
+    lay_out_shared_tiles(kernel_, viewed_, result_);
+    lay_out_as_requested(kernel_, viewed_, result_);
+  }
+
   void strict() {
     // Each thread has all of a local buffer, and keeps it up to date.
     for (const ParallelLoop& loop : users_.loops) {
@@ -202,6 +208,7 @@ class Inferrer {
         set(gemm.b.buffer, with_leading(*plan.b, gemm.b.extent.size()));
       result_.gemms.emplace(stmt.get(), std::move(plan));
     }
+    for (auto& [buffer, fragment] : requested_fragments(kernel_, threads_, result_)) set(buffer, std::move(fragment));
   }
 
   // The loop's layout, if a fragment that it names by all its variables decides it.

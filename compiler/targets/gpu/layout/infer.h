@@ -43,6 +43,13 @@ struct Inference {
   };
   std::vector<Conflict> conflicts;
   std::vector<Decision> decisions;  // free choices, where there was something to weigh
+  // What became of the layouts that the program asks for; see requested_layouts.h.
+  struct Request {
+    ir::Buffer buffer;
+    Span span;
+    std::string obstacle;  // why it is not so; "" if it is
+  };
+  std::vector<Request> requests;
   // Fragments that are seen in another shape, in which the same threads cannot hold them.
   std::vector<ir::Buffer> unreshaped;
 };

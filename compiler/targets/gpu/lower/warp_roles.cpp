@@ -11,6 +11,7 @@
 #include "compiler/passes/roles.h"
 #include "compiler/passes/thread_private_loops.h"
 #include "compiler/targets/gpu/layout/infer.h"
+#include "compiler/targets/gpu/layout/requested_layouts.h"
 #include "compiler/targets/gpu/layout/shared_layouts.h"
 #include "compiler/targets/gpu/lower/resources.h"
 #include "compiler/targets/gpu/schedule/rasterisation.h"
@@ -156,6 +157,9 @@ class WarpRoles {
       for (Diagnostic& warning : TRY(resource_warnings(planned, thread_count(kernel_))))
         warnings.push_back(std::move(warning));
     LoweredKernel lowered = roles_.size() == 1 ? TRY(lower(planned_.front(), *target_)) : TRY(lower_together());
+    std::vector<const Inference*> inferences;
+    for (const PlannedKernel& planned : planned_) inferences.push_back(&planned.inference);
+    for (Diagnostic& warning : request_warnings(inferences)) warnings.push_back(std::move(warning));
     lowered.warnings = std::move(warnings);
     return lowered;
   }
@@ -260,7 +264,7 @@ class WarpRoles {
         const bool plain = found->second.span() == layout::SwizzleSpan::none;
         if (best == nullptr || plain == sharing.contains(buffer.get())) best = &found->second;
       }
-      if (best == nullptr) continue;
+      if (best == nullptr || agree_with_request(buffer)) continue;
       const bool is_padded = best->size() != layout::volume(best->shape());
       const layout::SharedLayout agreed = sharing.contains(buffer.get())
                                               ? layout::SharedLayout::linear(best->shape(), best->element_bits())
@@ -271,6 +275,22 @@ class WarpRoles {
         if (planned.inference.tiles.contains(buffer.get()))
           planned.inference.tiles.insert_or_assign(buffer.get(), agreed);
     }
+  }
+
+  // Whether it lies as the program asks for in all roles.
+  bool agree_with_request(const ir::Buffer& tile) {
+    bool all = true, some = false;
+    for (const PlannedKernel& planned : planned_) {
+      if (!planned.inference.tiles.contains(tile.get())) continue;
+      const bool met = is_as_requested(planned.inference, tile.get());
+      all &= met;
+      some |= met;
+    }
+    if (some && !all)
+      for (PlannedKernel& planned : planned_)
+        for (Inference::Request& request : planned.inference.requests)
+          if (request.buffer == tile && request.obstacle.empty()) request.obstacle = "other warps need it otherwise";
+    return some && all;
   }
 
   void place_common_tiles() {

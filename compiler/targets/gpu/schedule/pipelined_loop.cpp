@@ -306,6 +306,11 @@ Ring::Ring(std::vector<Stmt> ahead, int64_t num_stages) : copies(std::move(ahead
   }
 }
 
+void Ring::move_requests(ir::Kernel& kernel) const {
+  for (ir::RequestedLayout& request : kernel.layouts)
+    if (const auto found = slots.find(request.buffer.get()); found != slots.end()) request.buffer = found->second;
+}
+
 std::vector<Decision> Ring::decisions(const std::string& by, const std::string& obstacle) const {
   std::vector<Decision> all;
   for (const Stmt& stmt : copies) {

@@ -83,6 +83,8 @@ struct Ring {
 
   Ring(std::vector<ir::Stmt> ahead, int64_t num_stages);
 
+  // Requests for tiles become requests for slots, which lie one after the other.
+  void move_requests(ir::Kernel& kernel) const;
   // Of each copy: who makes it, and what keeps it from something faster, or "".
   std::vector<Decision> decisions(const std::string& by, const std::string& obstacle) const;
 

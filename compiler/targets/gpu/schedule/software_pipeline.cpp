@@ -61,6 +61,7 @@ class Pipeliner : public ir::Rewriter {
       return serial(loop, block(std::move(rest), loop.body->span), span);
     }
     Ring ring(std::move(ahead), loop.num_stages);
+    ring.move_requests(result_.kernel);
     for (const auto& [tile, slots] : ring.slots) {
       auto& all = result_.kernel.allocations;
       const auto is_tile = [&, tile = tile](const Buffer& buffer) { return buffer.get() == tile; };

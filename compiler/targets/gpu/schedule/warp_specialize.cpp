@@ -356,6 +356,7 @@ class Specializer {
   TmaPipeline add_pipeline(Stmts copies, int64_t stages) {
     TmaPipeline pipeline(std::move(copies), stages, consumers_);
     ir::Kernel& kernel = result_.kernel;
+    pipeline.ring().move_requests(kernel);
     for (const auto& [tile, slots] : pipeline.ring().slots) {
       std::erase_if(kernel.allocations, [&, tile = tile](const Buffer& one) { return one.get() == tile; });
       result_.rings.push_back(slots);
