@@ -8,6 +8,7 @@
 #include <new>
 #include <random>
 
+#include "compiler/passes/iteration_races.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/runtime/arguments.h"
 #include "compiler/runtime/kernel.h"
@@ -235,6 +236,7 @@ class CpuBackend : public KernelBackend {
   Result<std::shared_ptr<CompiledKernel>> compile(const ir::Program& program, DiagnosticList& warnings) override {
     TRY(targets::cpu::check_supported(program));
     targets::cpu::announce_ignored(program, warnings);
+    for (Diagnostic& warning : passes::race_warnings(program)) warnings.add(std::move(warning));
     const ir::Program lowered = TRY(passes::run_pipeline(program));
     targets::cpu::GeneratedCode code = TRY(targets::cpu::generate(lowered));
     auto library = TRY(toolchain_.load(targets::cpu::prelude() + code.source, warnings));

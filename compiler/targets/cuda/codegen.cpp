@@ -4,6 +4,7 @@
 
 #include "compiler/ir/cluster.h"
 #include "compiler/ir/search.h"
+#include "compiler/passes/iteration_races.h"
 #include "compiler/passes/simplify.h"
 #include "compiler/passes/unwritten_reads.h"
 #include "compiler/targets/c/expr.h"
@@ -313,6 +314,7 @@ Result<GeneratedCode> generate(const ir::Program& given, Architecture architectu
   const ir::Program program = TRY(prepare(given));
   GeneratedCode code;
   code.warnings = sequence_warnings(given, program);
+  for (Diagnostic& warning : passes::race_warnings(given)) code.warnings.push_back(std::move(warning));
   // Names that the headers of a host's C library give, which foreign source takes for granted.
   if (!program.sources.empty())
     code.source += "typedef unsigned short ushort;\ntypedef unsigned int uint;\ntypedef unsigned long ulong;\n";

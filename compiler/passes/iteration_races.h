@@ -1,0 +1,24 @@
+// Races between iterations of a parallel loop that are certain: one reads an element that another one writes, `s[i] =
+// s[i + 1]`. Which value it finds is up to the target: one that runs iterations in order finds the same one always.
+#pragma once
+
+#include <vector>
+
+#include "compiler/diagnostics/diagnostic.h"
+#include "compiler/ir/stmt.h"
+
+namespace tilepilot::passes {
+
+struct IterationRace {
+  ir::Stmt loop;
+  ir::Expr read;  // a load
+};
+
+// Of the loop's statements that every iteration runs. Sound: each is a race, whatever the run-time values are.
+// @pre a parallel loop
+std::vector<IterationRace> iteration_races(const ir::Stmt& loop);
+
+// Warnings about those of a staged program, one a loop and buffer.
+std::vector<Diagnostic> race_warnings(const ir::Program& program);
+
+}  // namespace tilepilot::passes
