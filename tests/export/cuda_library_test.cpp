@@ -1,0 +1,161 @@
+// Libraries for a GPU, where there is none: an NVRTC that makes no code, and a driver that writes down what it is
+// asked.
+#include <fmt/format.h>
+
+#include <fstream>
+
+#include "tests/export/export_fixture.h"
+#include "tests/fake_library.h"
+#include "tests/golden.h"
+
+namespace tilepilot::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// The fake driver, whose launches and descriptors go to the file that DRIVER_LOG names.
+std::string writing_driver(int wait_status = 0) {
+  std::string text = fake_driver_source(13000, wait_status);
+  const auto replace = [&](const std::string& old, const std::string& fresh) {
+    const size_t at = text.find(old);
+    ASSERT_NE(at, std::string::npos) << old;
+    text.replace(at, text.find('\n', at) - at, fresh);
+  };
+  replace("SUCCEEDS(cuTensorMapEncodeTiled)", R"(
+#include <cstdio>
+#include <cstdlib>
+static void note(const char* text) { FILE* log = fopen(getenv("DRIVER_LOG"), "a"); fputs(text, log); fclose(log); }
+extern "C" int cuCtxGetDevice(int* device) { *device = 0; return 0; }
+extern "C" int cuTensorMapEncodeTiled(void*, int type, unsigned rank, void* data, const unsigned long long* extents,
+    const unsigned long long* strides, const unsigned* box, const unsigned*, int, int swizzle, int, int) {
+  char text[200];
+  snprintf(text, sizeof text, "map of %p: type %d, rank %u, %llu x %llu, stride %llu, box %u x %u\n", data, type, rank,
+           extents[0], extents[1], strides[0], box[0], box[1]);
+  note(text);
+  return 0;
+}
+)");
+  replace("extern \"C\" int cuLaunchKernelEx(", R"(
+extern "C" int cuLaunchKernelEx(const Configuration* c, void*, void** parameters, void**) {
+  char text[200];
+  snprintf(text, sizeof text, "launch %u x %u x %u, threads %u, stream %p, first parameter %p\n", c->grid[0],
+           c->grid[1], c->grid[2], c->threads[0], c->stream, *(void**)parameters[0]);
+  note(text);
+  return getenv("LAUNCH_FAILS") ? 719 : 0;
+}
+)");
+  return text;
+}
+
+class CudaLibrary : public ExportTest {
+ protected:
+  void export_for(const std::vector<std::string>& programs, const std::string& target) {
+    options_.nvrtc.library = fake_library(folder_, "libnvrtc.so", fake_nvrtc_source(13, 0, true));
+    write(library_of(programs, target));
+  }
+
+  // Compiles the program that calls the library, and runs it with a driver.
+  runtime::ProcessResult run_with_driver(const std::string& program, const std::vector<std::string>& environment = {}) {
+    fake_library(folder_, "libcuda.so.1", writing_driver());
+    std::ofstream(folder_ / "caller.cpp") << program;
+    const auto compiled = run({"c++", "-std=c++17", "-Idemo", "-o", "caller", "caller.cpp", "-Ldemo", "-ldemo"});
+    EXPECT_EQ(compiled.exit_code, 0) << compiled.err;
+    std::vector<std::string> command = {"/usr/bin/env",
+                                        "LD_LIBRARY_PATH=" + (folder_ / "demo").string() + ":" + folder_.string(),
+                                        "DRIVER_LOG=" + log().string()};
+    command.insert(command.end(), environment.begin(), environment.end());
+    command.push_back((folder_ / "caller").string());
+    return run(command);
+  }
+  std::filesystem::path log() const { return folder_ / "driver.log"; }
+};
+
+std::string caller(const std::string& body) {
+  return "#include <cstdio>\n#include \"demo.h\"\nint main() {\n  " + body +
+         "\n  std::printf(\"%d %s\\n\", status, demo_last_error());\n}\n";
+}
+
+TEST_F(CudaLibrary, LaunchesThroughTheDriver) {
+  export_for({kScale}, "cuda:sm_80");
+  const auto ran =
+      run_with_driver(caller("int status = demo_scale((float*)4096, (float*)8192, 2, 1000, 0, (void*)48);"));
+  EXPECT_EQ(ran.out, "0 \n");
+  EXPECT_EQ(read_text(log()), "launch 16 x 1 x 1, threads 64, stream 0x30, first parameter 0x1000\n");
+}
+
+TEST_F(CudaLibrary, EncodesDescriptorsAtTheCall) {
+  export_for({kMatmul}, "cuda:sm_90a");
+  const auto ran =
+      run_with_driver(caller("int status = demo_matmul((float*)4096, (float*)8192, (float*)16384, 0, 0);"));
+  EXPECT_EQ(ran.out, "0 \n");
+  EXPECT_EQ(read_text(log()),
+            "map of 0x1000: type 2, rank 2, 64 x 64, stride 256, box 32 x 32\n"
+            "map of 0x2000: type 2, rank 2, 64 x 64, stride 256, box 32 x 32\n"
+            "launch 2 x 2 x 1, threads 128, stream (nil), first parameter 0x1000\n");
+}
+
+// Addresses that are no multiples of 16 bytes have code of their own, without TMA.
+TEST_F(CudaLibrary, HasCodeForOtherTensors) {
+  export_for({kMatmul}, "cuda:sm_90a");
+  const auto ran =
+      run_with_driver(caller("int status = demo_matmul((float*)4100, (float*)8192, (float*)16384, 0, 0);"));
+  EXPECT_EQ(ran.out, "0 \n");
+  EXPECT_THAT(read_text(log()), AllOf(HasSubstr("first parameter 0x1004"), Not(HasSubstr("map of"))));
+}
+
+TEST_F(CudaLibrary, PassesWorkspaces) {
+  export_for({kReverse}, "cuda:sm_80");
+  const auto ran =
+      run_with_driver(caller("int status = demo_reverse((float*)4096, (float*)8192, (void*)65537, 0);\n"
+                             "  if (demo_reverse_workspace_size() != 2048 + 255) status = 99;"));
+  EXPECT_EQ(ran.out, "0 \n");
+  EXPECT_THAT(read_text(log()), ::testing::ContainsRegex("launch 512 .*\nlaunch 512"));
+}
+
+TEST_F(CudaLibrary, fail_LaunchAndArguments) {
+  export_for({kScale}, "cuda:sm_80");
+  auto ran =
+      run_with_driver(caller("int status = demo_scale((float*)4096, (float*)8192, 2, 64, 0, 0);"), {"LAUNCH_FAILS=1"});
+  EXPECT_EQ(ran.out,
+            "5 `demo_scale`: the CUDA driver's `cuLaunchKernelEx` failed: CUDA_ERROR_LAUNCH_FAILED (unspecified launch "
+            "failure)\n");
+  ran = run_with_driver(caller("int status = demo_scale(0, (float*)8192, 2, 64, 0, 0);"));
+  EXPECT_EQ(ran.out, "1 `demo_scale`: `x` is a null pointer\n");
+}
+
+TEST_F(CudaLibrary, fail_WithoutADriver) {
+  export_for({kScale}, "cuda:sm_80");
+  if (void* driver = dlopen("libcuda.so.1", RTLD_NOW); driver != nullptr) {
+    dlclose(driver);
+    GTEST_SKIP() << "this machine has a CUDA driver";
+  }
+  const LoadedLibrary library(object());
+  float x[64] = {};
+  using Scale = int(const float*, float*, float, int64_t, void*, void*);
+  EXPECT_EQ(library.function<Scale>("demo_scale")(x, x, 2, 64, nullptr, nullptr), 4);
+  EXPECT_THAT(library.last_error(), HasSubstr("`demo_scale`: there is no CUDA driver: libcuda.so.1"));
+}
+
+TEST_F(CudaLibrary, fail_WithoutNvrtc) {
+  options_.nvrtc.library = folder_ / "nowhere.so";
+  DiagnosticList warnings;
+  const auto files = exporting::package_files(library_of({kScale}, "cuda:sm_80"), sources_, options_, warnings);
+  ASSERT_FALSE(files.ok());
+  EXPECT_EQ(files.error().kind, DiagnosticKind::nvrtc_missing);
+}
+
+TEST_F(CudaLibrary, ExamplesRun) {
+  export_for({kScale, kReverse, kMatmul}, "cuda:sm_90a");
+  fake_library(folder_, "libcuda.so.1", writing_driver());
+  ASSERT_EQ(run({"cmake", "-S", "demo/examples", "-B", "built"}).exit_code, 0);
+  const auto built = run({"cmake", "--build", "built", "--target", "plain"});
+  ASSERT_EQ(built.exit_code, 0) << built.out << built.err;
+  const auto ran = run({"/usr/bin/env", "LD_LIBRARY_PATH=" + folder_.string(), "DRIVER_LOG=" + log().string(),
+                        (folder_ / "built/plain").string()});
+  EXPECT_EQ(ran.out, "scale y 0\nreverse y 0\nmatmul C 0\n") << ran.err;  // the driver copies nothing
+}
+
+}  // namespace
+}  // namespace tilepilot::testing
