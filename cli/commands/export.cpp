@@ -1,7 +1,9 @@
 // tilepilot export FILE -o FOLDER: kernels as a shared library with a C header.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -37,8 +39,21 @@ Result<std::string> exported_target(const Session& session) {
   return session.compile_target();
 }
 
+// Libraries of the system, in whose place another one would be found.
+bool is_system_library(const std::string& name) {
+  constexpr std::string_view kNames[] = {"c", "dl", "m", "pthread", "resolv", "rt", "torch", "util", "z"};
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
 Result<std::string> library_name(const ExportFlags& options) {
-  if (options.name.empty()) return exporting::identifier_of(std::filesystem::path(options.file).stem().string());
+  const std::string name = options.name.empty()
+                               ? exporting::identifier_of(std::filesystem::path(options.file).stem().string())
+                               : options.name;
+  if (is_system_library(name))
+    return make_error(DiagnosticKind::bad_usage, {},
+                      fmt::format("`lib{}.so` is the name of a library that is there", name),
+                      "give it another one: `--name NAME`");
+  if (options.name.empty()) return name;
   if (exporting::is_identifier(options.name) && exporting::identifier_of(options.name) == options.name)
     return options.name;
   return make_error(
@@ -98,7 +113,7 @@ class StagedExport {
     driver::CompileResult staged = driver::compile(session_.sources, request);
     for (const Diagnostic& diagnostic : staged.diagnostics.items()) diagnostics_.add(diagnostic);
     if (staged.diagnostics.has_errors()) return {};
-    for (const ir::Program& program : staged.programs) TRY(kernels.add(program));
+    for (const ir::Program& program : staged.programs) TRY(kernels.add(program, call));
     return {};
   }
 
@@ -133,7 +148,10 @@ int export_model(Session& session, const ExportFlags& options, const exporting::
   argv.insert(argv.end(), options.calls.begin(), options.calls.end());
   const auto ran = runtime::run_process(argv);
   if (!ran) return session.fail(ran.error());
-  session.show_diagnostics(ran->err);
+  if (ran->exit_code == 0)
+    session.show_diagnostics(ran->err);
+  else
+    fmt::print(stderr, "{}", ran->err);
   if (ran->exit_code < 0)
     return session.fail({DiagnosticKind::crashed, {}, "the process that ran the model died", {}, ""});
   if (!session.common.json) {
@@ -154,6 +172,9 @@ int run_export(Session& session, const ExportFlags& options) {
   if (!target) return session.fail(target.error());
   if (auto status = session.refuse_unused("export", {"--seed", "--dtype", "--threads"}); !status)
     return session.fail(status.error());
+  if (!session.common.scale.empty() && options.reference.empty())
+    return session.fail(
+        {DiagnosticKind::bad_usage, {}, "`--scale` is for models", {}, "add `-r MODEL.py`, or leave it out"});
   const auto name = library_name(options);
   if (!name) return session.fail(name.error());
   if (const Status free = exporting::check_folder(options.output, {}); !free) return session.fail(free.error());

@@ -124,9 +124,14 @@ bool is_identifier(std::string_view name) {
          std::all_of(name.begin(), name.end(), [](char c) { return is_letter(c) || is_digit(c); });
 }
 
-std::string identifier_of(std::string_view name) {
+std::string identifier_part_of(std::string_view name) {
   std::string result;
   for (const char c : name) result += is_letter(c) || is_digit(c) ? c : '_';
+  return result;
+}
+
+std::string identifier_of(std::string_view name) {
+  std::string result = identifier_part_of(name);
   if (result.empty() || is_digit(result[0])) result.insert(0, "_");
   // Names that begin so belong to the compiler, or to the code around the kernels.
   if (result.starts_with("_") || result.starts_with("tp_")) result.insert(0, "x");

@@ -13,6 +13,8 @@ namespace tilepilot::exporting {
 bool is_identifier(std::string_view name);
 // The nearest identifier: what no identifier holds becomes an underscore.
 std::string identifier_of(std::string_view name);
+// The same for what stands behind a prefix: keywords are allowed there.
+std::string identifier_part_of(std::string_view name);
 std::string upper_case(std::string_view name);
 
 // Names of one scope: asks for a name, gets it, or one that nobody has yet: "main", "main_2".

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "compiler/export/signature.h"
@@ -33,14 +34,17 @@ std::string place_of(const SourceMap& sources, Span span) {
 
 }  // namespace
 
-Result<size_t> KernelList::add(const ir::Program& program) {
+Result<size_t> KernelList::add(const ir::Program& program, const std::string& call, Span launched) {
   for (size_t k = 0; k < kernels_.size(); ++k)
     if (kernels_[k].program.name == program.name && ir::structurally_equal(kernels_[k].program, program)) return k;
   const Span span = program.span.valid() || program.kernels.empty() ? program.span : program.kernels[0].span;
   const std::string maker = enclosing_function(sources_, span);
   const std::string& shown = maker.empty() ? program.name : maker;
-  const std::string comment = fmt::format("`{}`{}", shown, place_of(sources_, span));
-  Function function = TRY(function_of(program, names_.of(identifier_of(shown)), comment));
+  std::string comment = fmt::format("`{}`{}", call.empty() ? shown : call, place_of(sources_, span));
+  if (launched.valid() && static_cast<size_t>(launched.file) < sources_.size())
+    comment += fmt::format(", launched in line {}", sources_.position(launched.file, launched.begin).line);
+  std::replace(comment.begin(), comment.end(), '\n', ' ');  // it stays one line
+  Function function = TRY(function_of(program, names_.of(identifier_part_of(shown)), comment));
   kernels_.push_back({program, std::move(function)});
   return kernels_.size() - 1;
 }

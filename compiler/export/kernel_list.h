@@ -15,8 +15,9 @@ class KernelList {
   explicit KernelList(const SourceMap& sources) : sources_(sources) {}
 
   // The number of the program's kernel; a program that is there already keeps its number. It is named after the
-  // function of the file that makes it: `rms_norm`, rather than the `main` inside. Errors: those of function_of.
-  Result<size_t> add(const ir::Program& program);
+  // function of the file that makes it: `rms_norm`, rather than the `main` inside. `call` and `launched`, if they are
+  // given, tell it from others of that name. Errors: those of function_of.
+  Result<size_t> add(const ir::Program& program, const std::string& call = {}, Span launched = {});
   std::vector<Kernel> take() { return std::move(kernels_); }
   const std::vector<Kernel>& kernels() const { return kernels_; }
 

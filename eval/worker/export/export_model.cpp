@@ -103,6 +103,7 @@ class ModelExport {
   stage::Breadcrumb place_;
   stage::Interpreter interpreter_;
   std::vector<Value> kept_;  // of the first call, until the second one has ended
+  std::vector<std::string> constants_;
 
   // As the command's other errors.
   static int exit_code(DiagnosticKind kind) {
@@ -200,16 +201,22 @@ class ModelExport {
     return inputs;
   }
 
-  // The tensors of a value, those of lists, tuples and dictionaries included.
+  // The tensors of a value, those of lists, tuples and dictionaries included. Other values are what they are in this
+  // run, which is noted.
   Status add_views(const Value& value, const std::string& name, std::vector<NamedView>& views) {
     if (const auto view = host_.tensors().view(value)) {
       views.push_back({name, *view});
       return {};
     }
-    const auto* items = stage::sequence_items(value);
-    for (size_t k = 0; items && k < items->size(); ++k)
-      TRY(add_views((*items)[k], fmt::format("{}_{}", name, k), views));
-    if (value.type_name() != "dict") return {};
+    if (const auto* items = stage::sequence_items(value)) {
+      for (size_t k = 0; k < items->size(); ++k) TRY(add_views((*items)[k], fmt::format("{}_{}", name, k), views));
+      return {};
+    }
+    if (value.type_name() != "dict") {
+      constants_.push_back(
+          fmt::format("`{}` is `{}`, as it was in the run that was exported", name, TRY(interpreter_.repr(value))));
+      return {};
+    }
     for (const Value& key : TRY(interpreter_.to_vector(value, export_start())))
       TRY(add_views(TRY(interpreter_.get_item(value, key, export_start())),
                     fmt::format("{}_{}", name, TRY(interpreter_.str(key))), views));
@@ -246,11 +253,12 @@ class ModelExport {
     const Value model = TRY(interpreter_.call(*model_class, {inputs.init, {}, export_start(), {}}));
     set_training(model, inputs.training);
     const Call first = TRY(traced_call(model, inputs.forward));
-    for (const TracedLaunch& launch : first.trace.launches) TRY(kernels.add(*launch.program));
+    for (const TracedLaunch& launch : first.trace.launches) TRY(kernels.add(*launch.program, "", launch.call));
     if (kernels.kernels().empty())
       return make_error(DiagnosticKind::invalid_jit, export_start(), "`ModelNew.forward` launches no kernel");
+    constants_.clear();  // of the first call's result, which the second one's has again
     const Call second = TRY(traced_call(model, inputs.forward));
-    for (const TracedLaunch& launch : second.trace.launches) TRY(kernels.add(*launch.program));
+    for (const TracedLaunch& launch : second.trace.launches) TRY(kernels.add(*launch.program, "", launch.call));
     TracedModel traced;
     for (size_t k = 0; k < inputs.forward.size(); ++k)
       TRY(add_views(inputs.forward[k], k < names.size() ? names[k] : fmt::format("input_{}", k), traced.inputs));
@@ -277,10 +285,13 @@ class ModelExport {
     };
     traced.line_of = line_of;
     auto model = plan_model(traced);
-    if (model)
+    if (model) {
       library_.model = *std::move(model);
-    else
+      for (const std::string& constant : constants_)
+        library_.notes.push_back(fmt::format("`{}_run_model`: {}", library_.name, constant));
+    } else {
       leave_out(line_of(model.error().span), model.error().message);
+    }
   }
 
   void leave_out(int line, const std::string& why) {
@@ -299,7 +310,7 @@ class ModelExport {
     if (!program)
       return make_error(DiagnosticKind::invalid_jit, span, "the call stages no tile program",
                         "call a factory, as in `matmul(1024, 1024, 1024)`");
-    TRY(kernels.add(*program));
+    TRY(kernels.add(*program, call));
     return {};
   }
 };
