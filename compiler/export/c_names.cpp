@@ -144,6 +144,11 @@ std::string upper_case(std::string_view name) {
   return result;
 }
 
+std::set<std::string> names_around() {
+  return {"workspace", "stream",  "status",  "failed",  "on_device", "HostBuffer", "DeviceBuffer", "Type",    "int8_t",
+          "int16_t",   "int32_t", "int64_t", "uint8_t", "uint16_t",  "uint32_t",   "uint64_t",     "exported"};
+}
+
 std::string UniqueNames::of(std::string_view wish) {
   std::string name(wish);
   for (int number = 2; !taken_.insert(name).second; ++number) name = fmt::format("{}_{}", wish, number);

@@ -17,6 +17,9 @@ std::string identifier_of(std::string_view name);
 std::string identifier_part_of(std::string_view name);
 std::string upper_case(std::string_view name);
 
+// What parameters of a function cannot be called, because the code around them has these names.
+std::set<std::string> names_around();
+
 // Names of one scope: asks for a name, gets it, or one that nobody has yet: "main", "main_2".
 class UniqueNames {
  public:

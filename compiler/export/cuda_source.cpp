@@ -29,8 +29,15 @@ constexpr size_t kMostLaunches = 64;  // of runtime/cuda.h.in
 struct Version {
   std::string kind;  // "usual" or "any"
   CudaCode code;
-  std::string cubin;
+  std::vector<std::string> cubins;  // one or two
 };
+
+// What code for a target is assembled for: what is for 8.0 runs on 8.x as it is, and on 9.0 once it is assembled for
+// it.
+std::vector<std::string> machines_of(const std::string& architecture) {
+  if (architecture == "sm_80") return {"sm_80", "sm_90"};
+  return {architecture};
+}
 
 // As the initialiser of an array of bytes. Compilers read strings faster than lists.
 std::string byte_text(const std::string& bytes) {
@@ -84,10 +91,15 @@ class KernelWriter {
   // Machine code, launches, checks and descriptors of a version.
   Result<std::string> tables(const Version& version) {
     const std::string architecture = library_.target.substr(library_.target.find(':') + 1);
-    std::string text = fmt::format(
-        "alignas(64) static const unsigned char image_{0}[] ={1};\n"
-        "static const exported::Code code_{0} = {{image_{0}, \"{2}\"}};\n",
-        version.kind, byte_text(version.cubin), architecture);
+    std::string text, images;
+    for (size_t k = 0; k < version.cubins.size(); ++k) {
+      text += fmt::format("alignas(64) static const unsigned char image_{}_{}[] ={};\n", version.kind, k,
+                          byte_text(version.cubins[k]));
+      images += fmt::format("image_{}_{}, ", version.kind, k);
+    }
+    if (version.cubins.size() == 1) images += "nullptr";
+    text += fmt::format("static const exported::Code code_{} = {{{{{}}}, \"{}\"}};\n", version.kind, images,
+                        fmt::join(machines_of(architecture), " and "));
     std::string launches;
     for (size_t k = 0; k < version.code.launches.size(); ++k) {
       const targets::cuda::Launch& launch = version.code.launches[k];
@@ -172,8 +184,10 @@ Result<CudaSource> cuda_source(const Library& library, const SourceMap& sources,
   runtime::cuda::Nvrtc nvrtc(options);
   CudaSource source{library_beginning(library) + "\n" + embedded::tilepilot_export_cuda, {}};
   const auto compiled = [&](const std::string& kind, const ir::Program& program) -> Result<Version> {
-    Version version{kind, TRY(targets::cuda::generate(program, architecture)), ""};
-    version.cubin = TRY(nvrtc.compile(targets::cuda::prelude() + version.code.source, name, warnings)).cubin;
+    Version version{kind, TRY(targets::cuda::generate(program, architecture)), {}};
+    const std::string text = targets::cuda::prelude() + version.code.source;
+    for (const std::string& machine : machines_of(name))
+      version.cubins.push_back(TRY(nvrtc.compile(text, machine, warnings)).cubin);
     return version;
   };
   for (const Kernel& kernel : library.kernels) {

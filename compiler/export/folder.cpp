@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "compiler/runtime/kernel_cache.h"
+#include "compiler/runtime/owned_folder.h"
 #include "compiler/runtime/sha256.h"
 #include "compiler/source/file.h"
 
@@ -104,6 +105,7 @@ Status write_folder(const fs::path& given, const std::vector<std::pair<std::stri
   TRY(check_folder(folder, names));
   TRY(make_folder(folder));
   const FileList before = read_list(folder);
+  runtime::remove_owned_folders(folder, runtime::is_dead);  // what an export that was killed left
   {
     // All of it is on the disk before the first file changes.
     auto workshop = runtime::TemporaryFolder::create(folder);

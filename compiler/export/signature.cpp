@@ -37,7 +37,7 @@ bool is_tensor(const Argument& argument) { return argument.kind == Argument::Kin
 
 Result<Function> function_of(const ir::Program& program, std::string name, std::string comment) {
   Function function{std::move(name), std::move(comment), {}};
-  UniqueNames names({"workspace", "stream"});
+  UniqueNames names(names_around());
   const ir::Effects effects = effects_of_program(program);
   bool writes = false;
   for (const auto& parameter : program.parameters) {

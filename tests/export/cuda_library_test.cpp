@@ -37,6 +37,16 @@ extern "C" int cuTensorMapEncodeTiled(void*, int type, unsigned rank, void* data
   return 0;
 }
 )");
+  const std::string loads = "SUCCEEDS(cuModuleLoadData)";
+  text.replace(text.find(loads), loads.size(), "");
+  text += R"(
+// As many images as the environment says are for other devices.
+extern "C" int cuModuleLoadData(void** module, const void*) {
+  static int refused = 0;
+  *module = 0;
+  return getenv("REFUSED_IMAGES") && refused++ < atoi(getenv("REFUSED_IMAGES")) ? 209 : 0;
+}
+)";
   replace("extern \"C\" int cuLaunchKernelEx(", R"(
 extern "C" int cuLaunchKernelEx(const Configuration* c, void*, void** parameters, void**) {
   char text[200];
@@ -123,6 +133,21 @@ TEST_F(CudaLibrary, fail_LaunchAndArguments) {
             "failure)\n");
   ran = run_with_driver(caller("int status = demo_scale(0, (float*)8192, 2, 64, 0, 0);"));
   EXPECT_EQ(ran.out, "1 `demo_scale`: `x` is a null pointer\n");
+}
+
+// Code for 8.0 is there for 9.0 as well, which does not load the other one.
+TEST_F(CudaLibrary, LoadsTheImageForTheDevice) {
+  export_for({kScale}, "cuda:sm_80");
+  const std::string call = caller("int status = demo_scale((float*)4096, (float*)8192, 2, 64, 0, 0);");
+  EXPECT_EQ(run_with_driver(call, {"REFUSED_IMAGES=1"}).out, "0 \n");
+  EXPECT_THAT(run_with_driver(call, {"REFUSED_IMAGES=2"}).out,
+              AllOf(HasSubstr("5 `demo_scale`: the CUDA driver's `cuModuleLoadData` failed"),
+                    HasSubstr("; the code is for sm_80 and sm_90\n")));
+  export_for({kMatmul}, "cuda:sm_90a");
+  EXPECT_THAT(run_with_driver(caller("int status = demo_matmul((float*)4096, (float*)8192, (float*)16384, 0, 0);"),
+                              {"REFUSED_IMAGES=1"})
+                  .out,
+              HasSubstr("; the code is for sm_90a\n"));
 }
 
 TEST_F(CudaLibrary, fail_WithoutADriver) {

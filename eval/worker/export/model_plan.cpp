@@ -183,7 +183,7 @@ Argument argument_of(const NamedView& named, exporting::UniqueNames& names) {
 // Inputs, then weights that a kernel names, then outputs. Launches name them by their numbers among all.
 exporting::Function model_function(const TracedModel& traced, std::vector<ModelLaunch>& launches) {
   exporting::Function function{"run_model", "`ModelNew.forward`", {}};
-  exporting::UniqueNames names({"workspace", "stream"});
+  exporting::UniqueNames names(exporting::names_around());
   std::vector<Argument> all;
   for (const auto* views : {&traced.inputs, &traced.weights, &traced.first.outputs})
     for (const NamedView& named : *views) all.push_back(argument_of(named, names));
