@@ -158,7 +158,8 @@ int export_model(Session& session, const ExportFlags& options, const exporting::
     if (!ran->out.empty()) session.answer(ran->out.substr(0, ran->out.size() - 1));
     return ran->exit_code;
   }
-  const auto answer = nlohmann::json::parse(ran->out, nullptr, false);
+  auto answer = nlohmann::json::parse(ran->out, nullptr, false);
+  if (answer.is_object() && !session.common.with_text) answer.erase("text");
   session.finish(answer.is_object() ? answer : nlohmann::json{{"ok", false}});
   return ran->exit_code;
 }

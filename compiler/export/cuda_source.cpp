@@ -138,23 +138,24 @@ class KernelWriter {
 
   Result<std::string> launch_text(const Version& version, size_t number) {
     const targets::cuda::Launch& launch = version.code.launches[number];
-    std::string text = "  {\n";
     std::vector<std::string> parameters, blocks;
     size_t buffers = kernel_.program.workspaces.size(), scalars = 0;
     for (const Argument& argument : kernel_.function.arguments)
       ++(argument.kind == Argument::Kind::tensor ? buffers : scalars);
     for (size_t k = 0; k < buffers; ++k) parameters.push_back(fmt::format("&tp_buffers[{}]", k));
     for (size_t k = 0; k < scalars; ++k) parameters.push_back(fmt::format("&tp_scalars[{}]", k));
+    for (const ir::Expr& extent : launch.grid) blocks.push_back(TRY(names_.text(extent)));
+    blocks.resize(3, "1");
+    std::string text =
+        fmt::format("  const int64_t tp_blocks_{0}[] = {{{1}}};\n  if (exported::has_blocks(tp_blocks_{0})) {{\n",
+                    number, fmt::join(blocks, ", "));
     for (size_t m = 0; m < launch.maps.size(); ++m) {
       text += TRY(map_text(version.kind, number, m, launch.maps[m]));
       parameters.push_back(fmt::format("&tp_map_{}", m));
     }
-    for (const ir::Expr& extent : launch.grid) blocks.push_back(TRY(names_.text(extent)));
-    blocks.resize(3, "1");
-    text += fmt::format("    void* tp_parameters[] = {{{}}};\n    const int64_t tp_blocks[] = {{{}}};\n",
-                        fmt::join(parameters, ", "), fmt::join(blocks, ", "));
+    text += fmt::format("    void* tp_parameters[] = {{{}}};\n", fmt::join(parameters, ", "));
     return text + fmt::format(
-                      "    tp_status = exported::run(\"{0}\", *tp_loaded, launches_{1}[{2}], {2}, tp_blocks, "
+                      "    tp_status = exported::run(\"{0}\", *tp_loaded, launches_{1}[{2}], {2}, tp_blocks_{2}, "
                       "tp_parameters, stream, checks_{1}_{2});\n    if (tp_status != 0) return tp_status;\n  }}\n",
                       name_, version.kind, number);
   }

@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "compiler/runtime/cuda/cuda_kernel.h"
 #include "tests/export/export_fixture.h"
 #include "tests/fake_library.h"
 #include "tests/golden.h"
@@ -11,6 +12,7 @@
 namespace tilepilot::testing {
 namespace {
 
+namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -53,6 +55,15 @@ extern "C" int cuLaunchKernelEx(const Configuration* c, void*, void** parameters
   snprintf(text, sizeof text, "launch %u x %u x %u, threads %u, stream %p, first parameter %p\n", c->grid[0],
            c->grid[1], c->grid[2], c->threads[0], c->stream, *(void**)parameters[0]);
   note(text);
+  for (int k = 0; getenv("ALL_PARAMETERS") && k < atoi(getenv("ALL_PARAMETERS")); ++k) {
+    snprintf(text, sizeof text, "  %lld\n", *(long long*)parameters[k]);
+    note(text);
+  }
+  if (getenv("ALL_PARAMETERS")) {
+    snprintf(text, sizeof text, "  %u bytes, %u attributes, %d %d %d\n", c->shared_bytes, c->count,
+             c->count ? c->attributes[0] : 0, c->count ? c->attributes[2] : 0, c->count ? c->attributes[3] : 0);
+    note(text);
+  }
   return getenv("LAUNCH_FAILS") ? 719 : 0;
 }
 )");
@@ -170,6 +181,102 @@ TEST_F(CudaLibrary, fail_WithoutNvrtc) {
   ASSERT_FALSE(files.ok());
   EXPECT_EQ(files.error().kind, DiagnosticKind::nvrtc_missing);
 }
+
+// A persistent kernel, with a producer warpgroup.
+constexpr const char* kLargeMatmul =
+    "program large(A: float16[4096, 2048], B: float16[2048, 4096], C: float16[4096, 4096]) {\n"
+    "  kernel bx, by in 32, 32 threads 256 {\n    shared a: float16[128, 64]\n    shared b: float16[64, 128]\n"
+    "    fragment c: float32[128, 128]\n    fill c = 0.0\n    pipelined k in 32 stages 3 {\n"
+    "      copy A[by * 128 : +128, k * 64 : +64] -> a\n      copy B[k * 64 : +64, bx * 128 : +128] -> b\n"
+    "      gemm c += a @ b\n    }\n    copy c -> C[by * 128 : +128, bx * 128 : +128]\n  }\n}\n";
+// Rows and extents that the call decides, by TMA.
+constexpr const char* kRows =
+    "program rows<n: int32, m: int32>(x: float32[n, m], y: float32[n, m], factor: float32, shift: int32) {\n"
+    "  kernel b, c in (n + 31) // 32, (m + 31) // 32 threads 128 {\n    shared t: float32[32, 32]\n"
+    "    pipelined k in 1 stages 2 {\n      copy x[b * 32 : +32, c * 32 : +32] -> t\n"
+    "      parallel i, j in 32, 32 {\n        y[b * 32 + i, c * 32 + j] = t[i, j] * factor\n      }\n    }\n  }\n}\n";
+
+// TMA of a tensor that the call decides the extent of.
+constexpr const char* kTall =
+    "program tall<m: int32>(A: float16[m, 256], B: float16[256, 128], C: float16[m, 128]) {\n"
+    "  kernel bx, by in 1, (m + 127) // 128 threads 256 {\n    shared a: float16[128, 64]\n"
+    "    shared b: float16[64, 128]\n    fragment c: float32[128, 128]\n    fill c = 0.0\n"
+    "    pipelined k in 4 stages 3 {\n      copy A[by * 128 : +128, k * 64 : +64] -> a\n"
+    "      copy B[k * 64 : +64, bx * 128 : +128] -> b\n      gemm c += a @ b\n    }\n"
+    "    copy c -> C[by * 128 : +128, bx * 128 : +128]\n  }\n}\n";
+
+struct Launched {
+  const char* name;
+  const char* text;
+  bool by_tma;
+  int64_t extent;  // of symbols
+};
+class SameLaunches : public CudaLibrary, public ::testing::WithParamInterface<Launched> {
+ protected:
+  // As our own runtime launches the program, with the same driver.
+  std::string launched_by_the_runtime(const ir::Program& program, const std::vector<runtime::Argument>& arguments) {
+    const fs::path own = folder_ / "own.log";
+    setenv("DRIVER_LOG", own.c_str(), 1);
+    setenv("ALL_PARAMETERS", parameters_.c_str(), 1);
+    runtime::cuda::CudaOptions options;
+    options.nvrtc.library = folder_ / "libnvrtc.so";
+    options.device.library = fake_library(folder_, "libown.so", writing_driver());
+    options.architecture = "sm_90a";
+    DiagnosticList warnings;
+    {
+      const auto backend = runtime::cuda::cuda_backend(options);
+      const auto kernel = backend->compile(program, warnings);
+      EXPECT_TRUE(kernel.ok()) << (kernel.ok() ? "" : render(kernel.error()));
+      const Status launched = kernel.ok() ? (*kernel)->launch(arguments, {}, {}) : Status();
+      EXPECT_TRUE(launched.ok()) << (launched.ok() ? "" : render(launched.error()));
+    }
+    unsetenv("DRIVER_LOG");
+    unsetenv("ALL_PARAMETERS");
+    return read_text(own);
+  }
+  std::string parameters_;
+};
+
+TEST_P(SameLaunches, AsOurRuntime) {
+  const auto& [name, text, by_tma, extent] = GetParam();
+  export_for({text}, "cuda:sm_90a");
+  const ir::Program program = parse(text);
+  std::vector<runtime::Argument> arguments;
+  std::string call = fmt::format("int status = demo_{}(", program.name), extents;
+  int64_t address = 0;
+  for (const auto& parameter : program.parameters) {
+    if (const auto* buffer = std::get_if<ir::Buffer>(&parameter)) {
+      runtime::TensorView view{reinterpret_cast<void*>(address += 1 << 20), (*buffer)->type, {}, {}};
+      for (const ir::Expr& size : (*buffer)->shape) view.shape.push_back(ir::constant_int(size).value_or(extent));
+      view.strides.assign(view.shape.size(), 1);
+      for (size_t axis = view.shape.size(); axis-- > 1;) view.strides[axis - 1] = view.strides[axis] * view.shape[axis];
+      call += fmt::format("({}*){}, ", (*buffer)->type == ir::kFloat16 ? "uint16_t" : "float", address);
+      arguments.emplace_back(view);
+    } else if (std::get<ir::Var>(parameter)->type.is_float()) {
+      call += "2.5f, ";
+      arguments.emplace_back(2.5);
+    } else {
+      call += "-7, ";
+      arguments.emplace_back(int64_t{-7});
+    }
+  }
+  for (size_t k = 0; k < program.symbols.size(); ++k) call += fmt::format("{}, ", extent);
+  parameters_ = std::to_string(program.parameters.size() + program.symbols.size());
+  const auto ran = run_with_driver(caller(call + "0, 0);"), {"ALL_PARAMETERS=" + parameters_});
+  EXPECT_EQ(ran.out, "0 \n");
+  const std::string expected = launched_by_the_runtime(program, arguments);
+  EXPECT_EQ(expected.find("launch ") != std::string::npos, extent > 0 || program.symbols.empty()) << expected;
+  const bool loads_by_tma = expected.find("map of") != std::string::npos;
+  EXPECT_EQ(loads_by_tma, expected.find("launch ") != std::string::npos && by_tma) << expected;
+  EXPECT_EQ(read_text(log()), expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, SameLaunches,
+                         ::testing::Values(Launched{"scale", kScale, false, 1024}, Launched{"matmul", kMatmul, true, 0},
+                                           Launched{"large", kLargeMatmul, true, 0},
+                                           Launched{"rows", kRows, false, 256}, Launched{"tall", kTall, true, 1000},
+                                           Launched{"empty", kTall, true, 0}),
+                         [](const auto& info) { return info.param.name; });
 
 TEST_F(CudaLibrary, ExamplesRun) {
   export_for({kScale, kReverse, kMatmul}, "cuda:sm_90a");
