@@ -16,6 +16,7 @@
 #include "compiler/export/package.h"
 #include "compiler/runtime/kernel_cache.h"
 #include "compiler/runtime/process.h"
+#include "compiler/runtime/target.h"
 #include "compiler/source/file.h"
 #include "compiler/syntax/parser.h"
 

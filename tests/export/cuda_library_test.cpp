@@ -205,6 +205,11 @@ constexpr const char* kTall =
     "      copy B[k * 64 : +64, bx * 128 : +128] -> b\n      gemm c += a @ b\n    }\n"
     "    copy c -> C[by * 128 : +128, bx * 128 : +128]\n  }\n}\n";
 
+constexpr const char* kPairs =
+    "program pairs(x: float32[512], y: float32[512]) {\n  kernel b in 8 threads 64 cluster 2 {\n"
+    "    fragment t: float32[64]\n    copy x[b * 64 : +64] -> t\n    parallel i in 64 {\n"
+    "      t[i] = t[i] + 1.0\n    }\n    copy t -> y[b * 64 : +64]\n  }\n}\n";
+
 struct Launched {
   const char* name;
   const char* text;
@@ -275,7 +280,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, SameLaunches,
                          ::testing::Values(Launched{"scale", kScale, false, 1024}, Launched{"matmul", kMatmul, true, 0},
                                            Launched{"large", kLargeMatmul, true, 0},
                                            Launched{"rows", kRows, false, 256}, Launched{"tall", kTall, true, 1000},
-                                           Launched{"empty", kTall, true, 0}),
+                                           Launched{"empty", kTall, true, 0}, Launched{"cluster", kPairs, false, 0}),
                          [](const auto& info) { return info.param.name; });
 
 TEST_F(CudaLibrary, ExamplesRun) {
