@@ -166,6 +166,33 @@ TEST_F(Exports, AWholeModel) {
   dlclose(library);
 }
 
+// What is needed no more makes room; a part of what is kept until the end is an argument.
+TEST_F(Exports, AModelWhoseKernelsShareAWorkspace) {
+  const std::string body =
+      "first = affine(M, N, 2.0)(x, self.scale)\n        second = affine(M, N, 3.0)(first, self.scale)\n"
+      "        third = affine(M, N, 0.5)(second, self.scale)\n        fourth = affine(M, N, 0.25)(third, self.scale)\n"
+      "        return affine(M, N, 1.5)(fourth, first[1])";
+  const auto result = tilepilot({"export", model_file(body), "-o", "out"});
+  ASSERT_EQ(result.exit_code, 0) << all(result);
+  void* library = dlopen((folder_ / "out/libfast.so").c_str(), RTLD_NOW);
+  ASSERT_NE(library, nullptr) << dlerror();
+  auto* run_model =
+      reinterpret_cast<int (*)(const float*, const float*, float*, void*, void*)>(dlsym(library, "fast_run_model"));
+  auto* size = reinterpret_cast<int64_t (*)()>(dlsym(library, "fast_run_model_workspace_size"));
+  ASSERT_TRUE(run_model && size);
+  EXPECT_EQ(size(), 3 * 16 * 24 * 4 + 255);  // of three tensors at once
+  std::vector<char> workspace(static_cast<size_t>(size()));
+  std::vector<float> x(16 * 24), scale(24), output(16 * 24);
+  for (size_t k = 0; k < x.size(); ++k) x[k] = filled(static_cast<int64_t>(k));
+  for (size_t k = 0; k < 24; ++k) scale[k] = static_cast<float>(k % 7);
+  ASSERT_EQ(run_model(x.data(), scale.data(), output.data(), workspace.data(), nullptr), 0);
+  for (size_t k = 0; k < x.size(); ++k) {
+    const float s = scale[k % 24], fourth = (((x[k] * 2 + s) * 3 + s) * 0.5F + s) * 0.25F + s;
+    ASSERT_EQ(output[k], fourth * 1.5F + (x[24 + k % 24] * 2 + s)) << k;
+  }
+  dlclose(library);
+}
+
 TEST_F(Exports, AModelWithItsReference) {
   const auto result =
       tilepilot({"export", candidate("good_three_parts"), "-r", model("three_parts"), "-o", "out", "--name", "parts"});

@@ -6,7 +6,9 @@
 #include <sstream>
 #include <thread>
 
+#include "compiler/export/c_names.h"
 #include "tests/export/export_fixture.h"
+#include "tests/golden.h"
 
 namespace tilepilot::testing {
 namespace {
@@ -192,6 +194,23 @@ TEST_F(ExportTest, RunsAWholeModel) {
   EXPECT_EQ(run_model(x.data(), nullptr, workspace.data(), nullptr), 1);
   EXPECT_EQ(loaded.last_error(), "`demo_run_model`: `output` is a null pointer");
   EXPECT_EQ(run_model(x.data(), output.data(), nullptr, nullptr), 1);
+}
+
+// Programs of every kind in one library, whose example calls them all.
+TEST_F(ExportTest, HoldsKernelsOfEveryKind) {
+  std::vector<std::string> programs;
+  for (const std::string& name : stems_in("cpu/cases", ".ir"))
+    programs.push_back(read_text(tests_path("cpu/cases/" + name + ".ir")));
+  exporting::Library library = library_of(programs);
+  exporting::UniqueNames names;
+  for (exporting::Kernel& kernel : library.kernels) kernel.function.name = names.of(kernel.function.name);
+  write(library);
+  ASSERT_EQ(run({"cmake", "-S", "demo/examples", "-B", "built"}).exit_code, 0);
+  const auto built = run({"cmake", "--build", "built", "--target", "plain"});
+  ASSERT_EQ(built.exit_code, 0) << built.out << built.err;
+  const auto ran = run({(folder_ / "built/plain").string()});
+  EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
+  for (const exporting::Kernel& kernel : library.kernels) EXPECT_THAT(ran.out, HasSubstr(kernel.function.name + " "));
 }
 
 TEST_F(ExportTest, fail_KernelWithoutOutput) {

@@ -165,7 +165,7 @@ TEST_F(CudaLibrary, fail_WithoutADriver) {
   export_for({kScale}, "cuda:sm_80");
   if (void* driver = dlopen("libcuda.so.1", RTLD_NOW); driver != nullptr) {
     dlclose(driver);
-    GTEST_SKIP() << "this machine has a CUDA driver";
+    GTEST_SKIP() << "there is a GPU";
   }
   const LoadedLibrary library(object());
   float x[64] = {};
