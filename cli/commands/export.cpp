@@ -172,8 +172,10 @@ int run_export(Session& session, const ExportFlags& options) {
         {DiagnosticKind::file_not_found, {}, fmt::format("cannot read `{}`: {}", options.file, why), {}, ""});
   const auto target = exported_target(session);
   if (!target) return session.fail(target.error());
-  if (auto status = session.refuse_unused("export", {"--seed", "--dtype", "--threads"}); !status)
+  if (auto status = session.refuse_unused("export", {"--seed", "--threads"}); !status)
     return session.fail(status.error());
+  if (options.reference.empty())
+    if (auto status = session.refuse_unused("export", {"--dtype"}); !status) return session.fail(status.error());
   if (!session.common.scale.empty() && options.reference.empty())
     return session.fail(
         {DiagnosticKind::bad_usage, {}, "`--scale` is for models", {}, "add `-r MODEL.py`, or leave it out"});

@@ -207,6 +207,26 @@ TEST_F(Exports, AModelWithItsReference) {
   EXPECT_THAT(example("out", "plain"), AllOf(HasSubstr("affine Y "), HasSubstr("waves Y ")));
 }
 
+TEST_F(Exports, AModelInAnotherType) {
+  const std::string reference = put("model.py",
+                                    "import torch\nimport torch.nn as nn\n\n\nclass Model(nn.Module):\n"
+                                    "    def __init__(self):\n        super().__init__()\n"
+                                    "        self.scale = nn.Parameter(torch.rand(32))\n\n"
+                                    "    def forward(self, x):\n        return x * 2 * self.scale\n\n\n"
+                                    "def get_inputs():\n    return [torch.randn(16, 32)]\n\n\n"
+                                    "def get_init_inputs():\n    return []\n");
+  const std::string file = put("fast.py", std::string(kKernels) +
+                                              "class ModelNew(nn.Module):\n    def __init__(self):\n"
+                                              "        super().__init__()\n"
+                                              "        self.scale = nn.Parameter(torch.rand(32))\n\n"
+                                              "    def forward(self, x):\n"
+                                              "        return double(32, dtype=\"float16\")(x)\n");
+  const auto result = tilepilot({"export", file, "-r", reference, "-o", "out", "--dtype", "fp16"});
+  ASSERT_EQ(result.exit_code, 0) << all(result);
+  EXPECT_THAT(text_of(folder_ / "out/fast.h"),
+              AllOf(HasSubstr("//   x: float16[16, 32], read\n"), HasSubstr("int fast_run_model(const uint16_t* x, ")));
+}
+
 // Why there is no function for the whole model. Lines count from the first one of forward's body.
 struct Obstacle {
   const char* name;

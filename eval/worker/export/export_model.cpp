@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "compiler/diagnostics/render.h"
 #include "compiler/export/folder.h"
@@ -182,6 +183,7 @@ class ModelExport {
   struct Inputs {
     std::vector<Value> init, forward;
     bool training = true;
+    std::optional<at::ScalarType> type = {};  // as model.to(type)
   };
   Result<Inputs> inputs_of(stage::ModuleObject& module) {
     Inputs inputs;
@@ -193,6 +195,7 @@ class ModelExport {
     }
     const Reference reference = TRY(load_reference(request_.reference));
     inputs.training = reference.training;
+    inputs.type = type_of_option(reference.dtype);
     const auto items = [&](const GraphArgument& argument, const std::vector<at::Tensor>& tensors) {
       return interpreter_.to_vector(graph_value(host_, interpreter_, argument, tensors), export_start());
     };
@@ -252,6 +255,10 @@ class ModelExport {
     const Inputs inputs = TRY(inputs_of(module));
     const Value model = TRY(interpreter_.call(*model_class, {inputs.init, {}, export_start(), {}}));
     set_training(model, inputs.training);
+    TRY(guarded("to", export_start(), [&] {
+      for (NamedTensor& weight : named_tensors(model))
+        if (inputs.type && weight.tensor.is_floating_point()) weight.tensor.set_data(weight.tensor.to(*inputs.type));
+    }));
     const Call first = TRY(traced_call(model, inputs.forward));
     for (const TracedLaunch& launch : first.trace.launches) TRY(kernels.add(*launch.program, "", launch.call));
     if (kernels.kernels().empty())
