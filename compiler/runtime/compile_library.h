@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "compiler/runtime/library.h"
 
@@ -11,5 +12,8 @@ namespace tilepilot::runtime {
 // the compiler is ended then. Errors: compiler_missing, compiler_failed.
 Result<std::string> compile_library(const ToolchainOptions& options, const std::string& source, int abandon,
                                     DiagnosticList& warnings);
+
+// What the compiler is told beside the source and the library's name, `extra` at the end.
+std::vector<std::string> library_flags(const std::vector<std::string>& extra);
 
 }  // namespace tilepilot::runtime

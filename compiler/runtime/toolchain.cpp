@@ -197,6 +197,8 @@ std::string key_of(const std::string& identity, const std::string& source, const
 
 }  // namespace
 
+std::vector<std::string> library_flags(const std::vector<std::string>& extra) { return all_flags(extra); }
+
 SharedLibrary::~SharedLibrary() { ::dlclose(handle_); }
 void* SharedLibrary::symbol(const std::string& name) const { return ::dlsym(handle_, name.c_str()); }
 

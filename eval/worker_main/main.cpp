@@ -14,6 +14,7 @@
 #include "eval/process/fork_server.h"
 #include "eval/process/worker_process.h"
 #include "eval/worker/candidate/candidate_process.h"
+#include "eval/worker/export/export_model.h"
 #include "eval/worker/judge/judge_process.h"
 #include "eval/worker/script.h"
 
@@ -68,6 +69,11 @@ int main(int argc, char** argv) {
     const std::string_view form = argv[6];
     options.profile = eval::ProfileRequest{argv[5], std::atof(argv[3]) * 1e-3, form != "text", form == "both"};
     return eval::run_script({argv[4], {}, {}}, std::move(options));
+  }
+  if (role == "export" && argc >= 8) {
+    eval::ExportRequest request{argv[7], argv[2], argv[3], argv[4], argv[5], std::string_view(argv[6]) == "json", {}};
+    request.calls.assign(argv + 8, argv + argc);
+    return eval::export_model(request);
   }
   bool started_by_tilepilot = fcntl(eval::kWorkerSocket, F_GETFD) >= 0;
   const bool known = role == "judge" || role == eval::kCandidate || role == eval::kForkServer;

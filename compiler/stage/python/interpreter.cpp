@@ -161,9 +161,14 @@ Result<Value> Interpreter::run_function(FunctionObject& function, std::vector<Va
     core_->watch(made);
     return Value(std::move(made));
   }
+  // What the caller's statement goes on to do is its own again.
+  const int32_t file = breadcrumb_->file;
+  const uint32_t offset = breadcrumb_->offset;
   frames_.push_back({function.name, call_span});
   auto result = run_body(*this, function, std::move(parameters));
   frames_.pop_back();
+  breadcrumb_->file = file;
+  breadcrumb_->offset = offset;
   if (!core_->left.empty()) TRY(core_->end_left_generators());
   if (result.ok()) return result;
   Error error = std::move(result).take_error();

@@ -77,7 +77,8 @@ class Staging {
   }
 };
 
-// Where the program is, for crash reports: written before every statement. May point into shared memory.
+// Where the program is, for crash reports: written before every statement, and after every call. May point into shared
+// memory.
 struct Breadcrumb {
   volatile int32_t file = -1;
   volatile uint32_t offset = 0;

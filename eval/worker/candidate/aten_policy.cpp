@@ -162,6 +162,10 @@ AtenWatch::~AtenWatch() {
   if (callback_) at::removeCallback(*callback_);
 }
 
+std::string AtenWatch::offender() const { return callback_ ? aten_record.offender : std::string(); }
+
+Span AtenWatch::place() const { return aten_record.at; }
+
 Status AtenWatch::status() const {
   if (!callback_ || aten_record.offender.empty()) return {};
   const bool computes = aten_work(aten_record.offender) == AtenWork::computes;

@@ -34,6 +34,9 @@ class AtenWatch {
 
   // Errors: `forbidden`, at the statement that called the operator.
   Status status() const;
+  // That operator, "aten::add", and the statement; empty: there was none.
+  std::string offender() const;
+  Span place() const;
 
  private:
   AtenPolicy policy_;

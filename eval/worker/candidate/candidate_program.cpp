@@ -13,6 +13,7 @@
 #include "eval/torch/element_type.h"
 #include "eval/torch/gpu.h"
 #include "eval/worker/candidate/fresh_memory.h"
+#include "eval/worker/candidate/graph_value.h"
 #include "eval/worker/target_backend.h"
 
 namespace tilepilot::eval {
@@ -190,43 +191,9 @@ stage::CallArgs CandidateProgram::arguments(const GraphArgument& arguments, cons
   stage::CallArgs call;
   call.span = start_of_file();
   if (auto* list = std::get_if<GraphList>(&arguments.data)) {
-    for (auto& item : *list) call.positional.push_back(to_value(item, tensors));
+    for (auto& item : *list) call.positional.push_back(graph_value(host_, interpreter_, item, tensors));
   }
   return call;
-}
-
-Value CandidateProgram::to_dict(const GraphDict& dict, const std::vector<at::Tensor>& tensors) {
-  std::vector<Value> entries;
-  for (size_t i = 0; i < dict.keys.size(); ++i) {
-    entries.push_back(stage::make_tuple({Value(dict.keys[i]), to_value(dict.values[i], tensors)}));
-  }
-  stage::CallArgs call;
-  call.positional.push_back(stage::make_list(std::move(entries)));
-  Value* make = interpreter_.find_builtin("dict");
-  auto made = make ? interpreter_.call(*make, std::move(call)) : Result<Value>(Value());
-  return made.ok() ? *made : Value();
-}
-
-Value CandidateProgram::to_value(const GraphArgument& argument, const std::vector<at::Tensor>& tensors) {
-  auto& data = argument.data;
-  if (auto* id = argument.value_id()) return wrap_tensor(host_, tensors.at(static_cast<size_t>(*id)));
-  if (auto* flag = std::get_if<bool>(&data)) return Value(*flag);
-  if (auto* integer = std::get_if<int64_t>(&data)) return Value(*integer);
-  if (auto* real = std::get_if<double>(&data)) return Value(*real);
-  if (auto* text = std::get_if<std::string>(&data)) return Value(*text);
-  if (auto* dict = std::get_if<GraphDict>(&data)) return to_dict(*dict, tensors);
-  if (auto* dtype = std::get_if<DtypeName>(&data)) {
-    auto type = parse_element_type(dtype->name);
-    return type ? host_.state().dtype(*type) : Value();
-  }
-  auto values = [&](const GraphList& list) {
-    std::vector<Value> items;
-    for (auto& item : list) items.push_back(to_value(item, tensors));
-    return items;
-  };
-  if (auto* list = std::get_if<GraphList>(&data)) return stage::make_list(values(*list));
-  if (auto* tuple = std::get_if<GraphTuple>(&data)) return stage::make_tuple(values(tuple->items));
-  return Value();
 }
 
 Result<Value> CandidateProgram::call(const stage::CallArgs& arguments) {

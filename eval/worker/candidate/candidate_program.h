@@ -83,8 +83,6 @@ class CandidateProgram {
   Status open_backend();
   void fill_shared_memory() const;
   Result<stage::Value> build(const GraphArgument& init_inputs, Construction& construction);
-  stage::Value to_value(const GraphArgument& argument, const std::vector<at::Tensor>& tensors);
-  stage::Value to_dict(const GraphDict& dict, const std::vector<at::Tensor>& tensors);
   Result<nlohmann::json> flatten(const stage::Value& value, std::vector<at::Tensor>& tensors, int depth);
   Result<nlohmann::json> flatten_dict(const stage::Value& value, std::vector<at::Tensor>& tensors, int depth);
 
