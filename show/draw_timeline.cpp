@@ -1,0 +1,121 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "show/drawings.h"
+
+namespace tilepilot::show {
+namespace {
+
+constexpr double kLabels = 150, kWide = 1100, kHigh = 18, kTop = 66;
+
+std::string_view style_of(Activity activity) {
+  switch (activity) {
+    case Activity::copy:
+      return "tp-copy";
+    case Activity::wait:
+      return "tp-wait";
+    case Activity::product:
+      return "tp-product";
+    case Activity::global:
+      return "tp-global";
+    case Activity::shared:
+      return "tp-shared";
+    case Activity::math:
+      return "tp-math";
+    case Activity::other:
+      return "tp-other";
+  }
+  return "";
+}
+
+// Until when segments are shown, so that they are not too many.
+double shown_cycles(const Timeline& timeline, size_t most) {
+  std::vector<double> begins;
+  for (const TimelineRow& row : timeline.rows)
+    for (const Segment& segment : row.segments) begins.push_back(segment.begin);
+  if (begins.size() <= most) return timeline.cycles;
+  std::nth_element(begins.begin(), begins.begin() + static_cast<std::ptrdiff_t>(most), begins.end());
+  return begins[most];
+}
+
+// A round number of cycles, about a tenth of all.
+double step_of(double cycles) {
+  const double power = std::pow(10, std::floor(std::log10(std::max(cycles / 8, 1.0))));
+  for (const double factor : {1.0, 2.0, 5.0})
+    if (factor * power >= cycles / 8) return factor * power;
+  return 10 * power;
+}
+
+std::string title_of(const TimelineRow& row, const Segment& segment) {
+  std::string text = fmt::format("{}: {}", row.label, segment.what);
+  if (segment.count > 1) text += fmt::format(" x {}", segment.count);
+  if (segment.bytes > 0) text += fmt::format(", {} bytes", segment.bytes);
+  text += fmt::format(", cycles {:.0f} to {:.0f}", segment.begin, segment.end);
+  return segment.line > 0 ? text + fmt::format(", line {}", segment.line) : text;
+}
+
+void draw_legend(Svg& svg, double y) {
+  double x = kLabels;
+  for (const Activity activity : {Activity::copy, Activity::wait, Activity::product, Activity::shared, Activity::global,
+                                  Activity::math}) {
+    svg.rect(x, y, 12, 12, style_of(activity));
+    svg.text(x + 16, y + 11, name_of(activity));
+    x += 34 + 7 * static_cast<double>(name_of(activity).size());
+  }
+}
+
+double draw_rows(Svg& svg, const Timeline& timeline, double shown) {
+  double y = kTop;
+  std::string group = "\n";
+  for (const TimelineRow& row : timeline.rows) {
+    if (row.group != group) {
+      group = row.group;
+      y += 16;
+      svg.text(4, y - 4, group.empty() ? "warps: all do the same" : group, "tp-b");
+    }
+    svg.text(kLabels - 6, y + 13, row.label, "tp-t tp-e");
+    svg.line(kLabels, y + kHigh, kLabels + kWide, y + kHigh, "tp-axis");
+    for (const Segment& segment : row.segments) {
+      if (segment.begin >= shown) continue;
+      const double begin = kLabels + kWide * segment.begin / shown;
+      const double end = kLabels + kWide * std::min(segment.end, shown) / shown;
+      svg.rect(begin, y + 2, end - begin, kHigh - 4, style_of(segment.activity), {title_of(row, segment), segment.line});
+    }
+    y += kHigh;
+  }
+  return y;
+}
+
+}  // namespace
+
+Svg draw(const Timeline& timeline, const DrawingLimits& limits) {
+  Svg svg("timeline of a block");
+  const double shown = shown_cycles(timeline, limits.segments);
+  std::string words = fmt::format("one block, {:.0f} cycles", timeline.cycles);
+  if (timeline.tensor_busy > 0)
+    words += fmt::format("; tensor cores work in {:.0f} % of them, and during {:.0f} % of the time in which copies are "
+                         "in flight",
+                         100 * timeline.tensor_busy, 100 * timeline.copies_under_products);
+  svg.text(4, 16, words, "tp-b");
+  svg.text(4, 34, fmt::format("axis: {}", timeline.unit));
+  std::string cut;
+  if (timeline.is_cut) cut = fmt::format("the emulator stopped after {} steps, before the block's end. ", timeline.steps);
+  if (shown < timeline.cycles) cut += fmt::format("Shown: cycles 0 to {:.0f} of {:.0f}.", shown, timeline.cycles);
+  if (!cut.empty()) svg.text(4, 52, cut);
+  draw_legend(svg, 56);
+  const double bottom = draw_rows(svg, timeline, std::max(shown, 1.0));
+  const double step = step_of(shown);
+  for (double at = 0; at <= shown; at += step) {
+    const double x = kLabels + kWide * at / std::max(shown, 1.0);
+    svg.line(x, kTop + 14, x, bottom + 4, "tp-axis");
+    svg.text(x, bottom + 18, fmt::format("{:.0f}", at), "tp-t tp-m");
+  }
+  svg.text(kLabels + kWide, bottom + 34, "cycles", "tp-t tp-e");
+  svg.extend(kLabels + kWide + 20, bottom + 38);
+  return svg;
+}
+
+}  // namespace tilepilot::show
