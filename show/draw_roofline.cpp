@@ -45,8 +45,7 @@ void draw_axes(Svg& svg, const Axes& axes) {
     svg.line(kLeft, y, kLeft + kWide, y, "tp-axis");
     svg.text(kLeft - 6, y + 4, with_prefix(std::pow(10, power)), "tp-t tp-e");
   }
-  svg.text(kLeft + kWide, kTop + kHigh + 34, "FLOP for each byte that must move", "tp-t tp-e");
-  svg.text(4, kTop - 6, "FLOP/s");
+  svg.text(kLeft + kWide, kTop + kHigh + 34, "FLOP/s over FLOP for each byte that must move", "tp-t tp-e");
 }
 
 void draw_roofs(Svg& svg, const Axes& axes, const RooflinePicture& roofline) {
@@ -81,7 +80,12 @@ Svg draw(const RooflinePicture& roofline) {
   svg.text(4, 34, fmt::format("{}{}B that must move, {}{}FLOP: {:.3g} FLOP/B", about, with_prefix(roofline.bytes), about,
                               with_prefix(roofline.flops), roofline.intensity()));
   if (roofline.bytes_per_s <= 0 || roofline.bytes <= 0 || roofline.flops <= 0) {
-    svg.text(4, 52, roofline.flops <= 0 ? "it computes nothing that counts: no dot" : "no rates are known: no dot");
+    std::string words = roofline.flops <= 0 ? "it computes nothing that counts: no dot" : "no rates are known: no dot";
+    if (roofline.seconds > 0 && roofline.bytes_per_s > 0)
+      words = fmt::format("it computes nothing that counts: {:.3g} us, {}, are {}B/s, {:.0f} % of the memory's rate",
+                          roofline.seconds * 1e6, roofline.time_from, with_prefix(roofline.bytes / roofline.seconds),
+                          100 * roofline.bytes / roofline.seconds / roofline.bytes_per_s);
+    svg.text(4, 52, words);
     svg.extend(kWide, 60);
     return svg;
   }
@@ -96,10 +100,10 @@ Svg draw(const RooflinePicture& roofline) {
     const double roof = std::min(roofline.intensity() * roofline.bytes_per_s, roofline.ceilings.front().flops_per_s);
     const std::string words =
         fmt::format("{}FLOP/s, {:.0f} % of the roofline", with_prefix(reached), 100 * reached / roof);
-    const bool right = x > kLeft + kWide / 2;
     svg.circle(x, axes.y(reached), 6, "tp-dot",
                {fmt::format("{} in {:.3g} us, {}", words, roofline.seconds * 1e6, roofline.time_from)});
-    svg.text(right ? x - 10 : x + 10, axes.y(reached) + 18, words, right ? "tp-b tp-e" : "tp-b");
+    svg.text(x + 10, axes.y(reached) + 18, words, "tp-b");
+    svg.extend(x + 10 + 8 * static_cast<double>(words.size()), 0);
   }
   if (roofline.seconds > 0)
     svg.text(4, 52, fmt::format("{:.3g} us, {}{}", roofline.seconds * 1e6, roofline.time_from,

@@ -9,7 +9,7 @@
 namespace tilepilot::show {
 namespace {
 
-constexpr double kWide = 36, kHigh = 20, kMargin = 60, kLineHigh = 18;
+constexpr double kWide = 36, kHigh = 20, kMargin = 52, kLineHigh = 18;
 constexpr int64_t kBanks = 32, kBytesOfWord = 4, kBytesOfRow = kBanks * kBytesOfWord, kBytesOfPiece = 16;
 
 // One colour for each 16 bytes of a row of the tile: a swizzle exchanges these.

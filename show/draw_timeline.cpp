@@ -9,7 +9,7 @@
 namespace tilepilot::show {
 namespace {
 
-constexpr double kLabels = 150, kWide = 1100, kHigh = 18, kTop = 66;
+constexpr double kLabels = 150, kWide = 1040, kHigh = 18, kTop = 82;
 
 std::string_view style_of(Activity activity) {
   switch (activity) {
@@ -105,7 +105,7 @@ Svg draw(const Timeline& timeline, const DrawingLimits& limits) {
   if (timeline.is_cut) cut = fmt::format("the emulator stopped after {} steps, before the block's end. ", timeline.steps);
   if (shown < timeline.cycles) cut += fmt::format("Shown: cycles 0 to {:.0f} of {:.0f}.", shown, timeline.cycles);
   if (!cut.empty()) svg.text(4, 52, cut);
-  draw_legend(svg, 56);
+  draw_legend(svg, 60);
   const double bottom = draw_rows(svg, timeline, std::max(shown, 1.0));
   const double step = step_of(shown);
   for (double at = 0; at <= shown; at += step) {

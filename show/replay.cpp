@@ -88,7 +88,8 @@ struct Groups {
 struct Warp {
   std::vector<const Step*> steps;
   size_t at = 0;
-  double now = 0, data = 0;  // when what it has loaded is there
+  double now = 0, data = 0;    // when what it has loaded is there
+  const Step* load = nullptr;  // the last one
   Groups copies, stores, products;
   int64_t cluster_arrivals = 0;
   bool blocked = false;  // at a barrier of the block
@@ -109,6 +110,7 @@ class Replay {
 
   Timeline run() {
     while (Warp* warp = next()) take(*warp);
+    for (Warp& warp : warps_) wait_for_data(warp);
     Timeline timeline;
     timeline.unit = fmt::format("cycles of the model of an {}, from the emulator's order of steps; not measured",
                                 machine_.name);
@@ -273,8 +275,8 @@ class Replay {
 
   void take(Warp& warp) {
     const Step& step = *warp.steps[warp.at++];
+    if (!is_load(step.kind)) wait_for_data(warp);
     const double begin = warp.now;
-    if (!is_load(step.kind)) warp.now = std::max(warp.now, warp.data);
     switch (activity_of(step.kind)) {
       case Activity::shared:
       case Activity::global:
@@ -303,7 +305,16 @@ class Replay {
     if (!warp.blocked) add(warp, step, begin, warp.now);
   }
 
+  // Until what the warp has loaded is there.
+  void wait_for_data(Warp& warp) {
+    if (warp.data <= warp.now) return;
+    const std::string what = fmt::format("wait for the data of a {}", name_of(warp.load->kind));
+    warp.row.segments.push_back({warp.now, warp.data, Activity::wait, line_of(*warp.load), what, 1, 0});
+    warp.now = warp.data;
+  }
+
   void access(Warp& warp, const Step& step) {
+    if (is_load(step.kind)) warp.load = &step;
     const auto& traffic = step.traffic;
     if (activity_of(step.kind) == Activity::shared) {
       const double cost = static_cast<double>(std::max<int64_t>(1, traffic.shared_wavefronts));

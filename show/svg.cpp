@@ -61,7 +61,7 @@ std::string_view drawing_style() {
 
 void Svg::shape(std::string_view name, const std::string& attributes, std::string_view style, const About& about) {
   body_ += fmt::format("<{}{} {}=\"{}\"", name, attributes, style.starts_with("hsl") ? "fill" : "class", style);
-  if (style.starts_with("hsl")) body_ += " class=\"tp-cell\"";
+  if (style.starts_with("hsl") && name == "rect") body_ += " class=\"tp-cell\"";
   if (about.line > 0) body_ += fmt::format(" data-line=\"{}\"", about.line);
   body_ += about.title.empty() ? "/>\n" : fmt::format("><title>{}</title></{}>\n", escaped(about.title), name);
 }

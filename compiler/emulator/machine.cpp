@@ -117,11 +117,11 @@ struct Machine::Calls {
     if (self.running_->memories.log_is_full()) self.running_->block.let_others_run(false);
   }
   static void commit_copies(void* machine) {
-    of(machine).note(StepKind::commit_copies, __builtin_return_address(0));
+    of(machine).note(StepKind::commit_copies);
     of(machine).running_->memories.commit_copies(of(machine).running_->block.thread());
   }
   static void wait_copies(void* machine, uint32_t under_way) {
-    of(machine).note(StepKind::wait_copies, __builtin_return_address(0), -1, under_way);
+    of(machine).note(StepKind::wait_copies, -1, under_way);
     of(machine).running_->memories.wait_copies(under_way, of(machine).running_->block.now());
   }
   static void run_collective(void* machine, collective kind, uint32_t detail, void* lane) {
@@ -129,15 +129,15 @@ struct Machine::Calls {
   }
   static void sync_threads(void* machine) {
     Machine& self = of(machine);
-    self.note(StepKind::block_sync, __builtin_return_address(0), 0, self.running_->block.size());
+    self.note(StepKind::block_sync, 0, self.running_->block.size());
     self.running_->block.sync(0, self.running_->block.size());
   }
   static void sync_named(void* machine, int64_t barrier, int64_t threads) {
-    of(machine).note(StepKind::block_sync, __builtin_return_address(0), barrier, threads);
+    of(machine).note(StepKind::block_sync, barrier, threads);
     of(machine).running_->block.sync(barrier, threads);
   }
   static void sync_grid(void* machine) {
-    of(machine).note(StepKind::grid_sync, __builtin_return_address(0));
+    of(machine).note(StepKind::grid_sync);
     of(machine).running_->block.sync_grid();
   }
   static void sync_cluster_threads(void* machine, emulated::cluster_action action) {
@@ -146,7 +146,7 @@ struct Machine::Calls {
     Block& block = self.running_->block;
     ClusterBarrier& barrier = *self.running_->cluster;
     const Moment now = block.now();
-    self.note_cluster(action, __builtin_return_address(0));
+    self.note_cluster(action);
     if (action != cluster_action::wait) {
       if (!barrier.arrive(action, now)) block.abandon();
       if (barrier.has_passed(now.thread)) self.pass_cluster_barrier(barrier);
@@ -165,29 +165,29 @@ struct Machine::Calls {
     self.report_.counters.shared_writes.bytes += bytes;
   }
   static void arrive_named(void* machine, int64_t barrier, int64_t threads) {
-    of(machine).note(StepKind::block_arrive, __builtin_return_address(0), barrier, threads);
+    of(machine).note(StepKind::block_arrive, barrier, threads);
     of(machine).running_->block.arrive(barrier, threads);
   }
   static int64_t barrier(void* machine, emulated::barrier_action action, emulated::shared_place at, int64_t operand) {
-    of(machine).note_barrier(action, at.at, operand, __builtin_return_address(0));
+    of(machine).note_barrier(action, at.at, operand);
     return of(machine).running_->async_proxy.act(action, at, operand);
   }
   static void copy_bulk(void* machine, const emulated::bulk_request* request) {
-    of(machine).note_copy(*request, __builtin_return_address(0));
+    of(machine).note_copy(*request);
     of(machine).running_->async_proxy.copy(*request, of(machine).report_.counters);
   }
   static void commit_stores(void* machine) {
-    of(machine).note(StepKind::commit_stores, __builtin_return_address(0));
+    of(machine).note(StepKind::commit_stores);
     of(machine).running_->async_proxy.commit_stores();
   }
   static void wait_stores(void* machine, int64_t under_way, bool written) {
-    of(machine).note(StepKind::wait_stores, __builtin_return_address(0), -1, under_way);
+    of(machine).note(StepKind::wait_stores, -1, under_way);
     of(machine).running_->async_proxy.wait_stores(under_way, written);
   }
   static void fence_async(void* machine) { of(machine).running_->async_proxy.fence(); }
   static void wgmma_fence(void* machine) { of(machine).running_->async_proxy.fence_wgmma(++of(machine).state_.fences); }
   static void wgmma_commit(void* machine) {
-    of(machine).note(StepKind::commit_wgmma, __builtin_return_address(0));
+    of(machine).note(StepKind::commit_wgmma);
     of(machine).running_->async_proxy.commit_wgmma();
   }
   static void register_error(void* machine, emulated::register_fault fault, int64_t index, int64_t count) {

@@ -61,11 +61,11 @@ class Machine : private BlockOwner {
   std::string describe_event(int64_t event) override;
   // Of the running block; null: there is none.
   StepLog* steps() const;
-  // For a step log, if there is one: what the running thread does, at `code` of its library.
-  void note(StepKind kind, const void* code, int64_t at = -1, int64_t phase = 0, int64_t bytes = 0);
-  void note_barrier(emulated::barrier_action action, int64_t at, int64_t operand, const void* code);
-  void note_cluster(emulated::cluster_action action, const void* code);
-  void note_copy(const emulated::bulk_request& request, const void* code);
+  // For a step log, if there is one: what the running thread does.
+  void note(StepKind kind, int64_t at = -1, int64_t phase = 0, int64_t bytes = 0);
+  void note_barrier(emulated::barrier_action action, int64_t at, int64_t operand);
+  void note_cluster(emulated::cluster_action action);
+  void note_copy(const emulated::bulk_request& request);
   // What a warp does, and has done since the step before.
   void note_collective(emulated::collective kind, uint32_t detail, int first_thread, std::span<void* const> lanes);
   void note_matrix(bool stores, int first_thread, const Traffic& traffic, const emulated::shared_place& row);

@@ -19,17 +19,17 @@ int64_t place_of_barrier(int64_t at, int64_t rank) { return at + (rank << 32); }
 
 StepLog* Machine::steps() const { return running_->memories.steps(); }
 
-void Machine::note(StepKind kind, const void* code, int64_t at, int64_t phase, int64_t bytes) {
+void Machine::note(StepKind kind, int64_t at, int64_t phase, int64_t bytes) {
   if (steps() == nullptr) return;
   Step step{kind};
   step.at = kind == StepKind::block_sync || kind == StepKind::block_arrive ? place_of_barrier(at, running_->rank) : at;
   step.phase = phase;
   step.bytes = bytes;
-  running_->memories.log_step(code, steps()->prepare(step), running_->block.now());
+  running_->memories.log_step(steps()->prepare(step), running_->block.now());
 }
 
 // Which phase is meant is known before the barrier changes.
-void Machine::note_barrier(barrier_action action, int64_t at, int64_t operand, const void* code) {
+void Machine::note_barrier(barrier_action action, int64_t at, int64_t operand) {
   if (steps() == nullptr) return;
   const int64_t rank = action == barrier_action::arrive_remote ? operand : running_->rank;
   if (rank < 0 || rank >= static_cast<int64_t>(live_.size())) return;
@@ -40,25 +40,25 @@ void Machine::note_barrier(barrier_action action, int64_t at, int64_t operand, c
     case barrier_action::arrive:
     case barrier_action::arrive_expect:
     case barrier_action::arrive_remote:
-      return note(StepKind::barrier_arrive, code, place, *phase);
+      return note(StepKind::barrier_arrive, place, *phase);
     case barrier_action::arrive_copied:
-      return note(StepKind::barrier_copied, code, place, *phase);
+      return note(StepKind::barrier_copied, place, *phase);
     case barrier_action::wait: {
       const bool has_passed = (*phase & 1) != (operand & 1);
-      return note(StepKind::barrier_wait, code, place, has_passed ? *phase - 1 : *phase);
+      return note(StepKind::barrier_wait, place, has_passed ? *phase - 1 : *phase);
     }
     default:
       return;
   }
 }
 
-void Machine::note_cluster(emulated::cluster_action action, const void* code) {
+void Machine::note_cluster(emulated::cluster_action action) {
   using emulated::cluster_action;
-  if (action != cluster_action::wait) note(StepKind::cluster_arrive, code);
-  if (action == cluster_action::wait || action == cluster_action::sync) note(StepKind::cluster_wait, code);
+  if (action != cluster_action::wait) note(StepKind::cluster_arrive);
+  if (action == cluster_action::wait || action == cluster_action::sync) note(StepKind::cluster_wait);
 }
 
-void Machine::note_copy(const emulated::bulk_request& request, const void* code) {
+void Machine::note_copy(const emulated::bulk_request& request) {
   if (steps() == nullptr) return;
   int64_t bytes = request.bytes;
   if (request.map != nullptr) {
@@ -75,14 +75,14 @@ void Machine::note_copy(const emulated::bulk_request& request, const void* code)
     step.kind = StepKind::bulk_load;
     step.at = place_of_barrier(request.barrier.at, rank);
     step.phase = target.async_proxy.phase_of(request.barrier.at).value_or(0);
-    running_->memories.log_step(code, steps()->prepare(step), running_->block.now());
+    running_->memories.log_step(steps()->prepare(step), running_->block.now());
   };
   step.tile = request.shared.first;
   step.width = request.shared.at - request.shared.first;
   if (to_block) return add(request.blocks);
   if (loads && request.blocks == 0) return add(running_->rank);
   if (!loads) {
-    running_->memories.log_step(code, steps()->prepare(step), running_->block.now());
+    running_->memories.log_step(steps()->prepare(step), running_->block.now());
     return;
   }
   for (int64_t rank = 0; rank < 32; ++rank)

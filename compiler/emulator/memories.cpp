@@ -179,10 +179,13 @@ void Memories::log(const Request& request, int64_t at, const Moment& who, bool a
                           request.is_shared, writes, asynchronous, atomic});
 }
 
-void Memories::log_step(const void* code, int64_t number, const Moment& who) {
+// Where the call stands tells nothing: compilers write one call at several places of the code.
+void Memories::log_step(int64_t number, const Moment& who) {
+  static constexpr std::array<char, 256> kKinds{};
+  const void* kind = &kKinds[static_cast<size_t>(options_.steps->prepared(number).kind)];
   AccessLog& log = logs_[in_block(who) / kLanesOfWarp];
   log_is_full_ = log.add(static_cast<int>(in_block(who) % kLanesOfWarp),
-                         {code, number, who.site, 0, 0, false, false, false, false, true});
+                         {kind, number, who.site, 0, 0, false, false, false, false, true});
 }
 
 void Memories::add_step(int warp, const WarpAccess& access, const Traffic& traffic) {

@@ -74,7 +74,7 @@ class Memories {
   bool log_is_full() const { return log_is_full_; }
   StepLog* steps() const { return options_.steps; }
   // A step of the thread, that is prepared under this number.
-  void log_step(const void* code, int64_t number, const Moment& who);
+  void log_step(int64_t number, const Moment& who);
   // All lanes of the warp stand still.
   void count_warp(int warp, Counters& counters);
 
