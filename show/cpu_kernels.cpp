@@ -45,8 +45,9 @@ Result<std::vector<KernelPicture>> cpu_pictures(const ir::Program& program, cons
                      fmt::format("{} bytes of scratch memory a thread", code.scratch_bytes[k])};
     picture.no_registers = "on a processor tiles are arrays of the thread that runs the block; no thread holds a part";
     picture.no_shared = "on a processor shared tiles are arrays in the cache, row after row, and have no banks";
-    picture.no_timeline = "on a processor a block is one thread, which does one thing after another; `tilepilot profile` "
-                          "tells what it takes";
+    picture.no_timeline =
+        "on a processor a block is one thread, which does one thing after another; `tilepilot profile` "
+        "tells what it takes";
     if (k < lowered.kernels.size()) add_loops(lowered.kernels[k], code.scalar_code[k], options.file, sources, picture);
     const size_t counted = std::min(k, program.kernels.size() - 1);
     if (options.processor.bytes_per_s > 0 && program.kernels.size() == code.grids.size())
@@ -63,8 +64,8 @@ Result<std::vector<KernelPicture>> picture_of(const ir::Program& program, const 
                                               const ShowOptions& options) {
   if (options.target == "cpu") return cpu_pictures(program, sources, options);
   const bool ampere = options.target.ends_with("sm_80");
-  return gpu_pictures(program, sources,
-                      ampere ? targets::gpu::Architecture::sm_80 : targets::gpu::Architecture::sm_90a, options);
+  return gpu_pictures(program, sources, ampere ? targets::gpu::Architecture::sm_80 : targets::gpu::Architecture::sm_90a,
+                      options);
 }
 
 }  // namespace tilepilot::show

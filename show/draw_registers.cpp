@@ -64,9 +64,9 @@ void draw_map(Svg& svg, const RegisterTile& tile, const std::vector<layout::Plac
       while (column < columns && warp_at(column) == warp) ++column;
       if (warp < 0) continue;
       const double width = side * static_cast<double>(column - begin);
-      paths[warp] += fmt::format("M{} {}h{}v{}h-{}z", number(kMargin + side * static_cast<double>(begin)),
-                                 number(top + side * static_cast<double>(row)), number(width), number(side),
-                                 number(width));
+      paths[warp] +=
+          fmt::format("M{} {}h{}v{}h-{}z", number(kMargin + side * static_cast<double>(begin)),
+                      number(top + side * static_cast<double>(row)), number(width), number(side), number(width));
     }
   }
   for (const auto& [warp, path] : paths)
@@ -114,25 +114,28 @@ Svg draw(const RegisterTile& tile, const DrawingLimits& limits) {
   const Grid grid(fragment.shape());
   const int64_t rows = std::min(grid.rows, limits.rows), columns = std::min(grid.columns, limits.columns);
   Svg svg(fmt::format("registers of {}", tile.name));
-  svg.text(4, kTop + 12, fmt::format("{}: {} {}{}", tile.name, tile.type, shape_text(fragment.shape()),
-                                     tile.role.empty() ? "" : ", of the " + tile.role),
+  svg.text(4, kTop + 12,
+           fmt::format("{}: {} {}{}", tile.name, tile.type, shape_text(fragment.shape()),
+                       tile.role.empty() ? "" : ", of the " + tile.role),
            "tp-b");
-  std::string words = fmt::format("{} threads hold {} registers of it each", fragment.thread_count(),
-                                  fragment.register_count());
+  std::string words =
+      fmt::format("{} threads hold {} registers of it each", fragment.thread_count(), fragment.register_count());
   if (fragment.replicas() > 1)
     words += fmt::format("; {} threads hold the same, the first is named", fragment.replicas());
   if (fragment.shape().size() > 2) words += "; the leading axes stand one under the other";
   if (fragment.shape().size() == 1) words += fmt::format("; {} elements a row", grid.columns);
   svg.text(4, kTop + 12 + kLineHigh, words);
-  const std::string row_crop = crop_text(rows, grid.rows, "rows"), column_crop = crop_text(columns, grid.columns, "columns");
+  const std::string row_crop = crop_text(rows, grid.rows, "rows"),
+                    column_crop = crop_text(columns, grid.columns, "columns");
   const bool cropped = !row_crop.empty() || !column_crop.empty();
   double top = kTop + 12 + kLineHigh * 2;
   if (cropped) {
-    svg.text(4, top, fmt::format("cells: {}{}{}; below, the tile by warp{}", row_crop,
-                                 row_crop.empty() || column_crop.empty() ? "" : ", ", column_crop,
-                                 std::max(grid.rows, grid.columns) > limits.map_side
-                                     ? fmt::format(" (its first {} rows and columns)", limits.map_side)
-                                     : ""));
+    svg.text(4, top,
+             fmt::format("cells: {}{}{}; below, the tile by warp{}", row_crop,
+                         row_crop.empty() || column_crop.empty() ? "" : ", ", column_crop,
+                         std::max(grid.rows, grid.columns) > limits.map_side
+                             ? fmt::format(" (its first {} rows and columns)", limits.map_side)
+                             : ""));
   }
   top += 6;
   const std::vector<layout::Place> owners = first_owners(fragment);

@@ -63,7 +63,8 @@ void draw_roofs(Svg& svg, const Axes& axes, const RooflinePicture& roofline) {
                           with_prefix(roofline.bytes_per_s))});
     double y = axes.y(ceiling.flops_per_s) - 6;
     if (above > 0 && std::abs(y - above) < 14) y = above + 28;  // under its line
-    svg.text(kLeft + kWide, y, fmt::format("{}: {}FLOP/s", ceiling.name, with_prefix(ceiling.flops_per_s)), "tp-t tp-e");
+    svg.text(kLeft + kWide, y, fmt::format("{}: {}FLOP/s", ceiling.name, with_prefix(ceiling.flops_per_s)),
+             "tp-t tp-e");
     above = y;
     own = false;
   }
@@ -77,8 +78,9 @@ Svg draw(const RooflinePicture& roofline) {
   const double reached = roofline.seconds > 0 ? roofline.flops / roofline.seconds : 0;
   svg.text(4, 16, roofline.machine, "tp-b");
   const std::string about = roofline.exact ? "" : "about ";
-  svg.text(4, 34, fmt::format("{}{}B that must move, {}{}FLOP: {:.3g} FLOP/B", about, with_prefix(roofline.bytes), about,
-                              with_prefix(roofline.flops), roofline.intensity()));
+  svg.text(4, 34,
+           fmt::format("{}{}B that must move, {}{}FLOP: {:.3g} FLOP/B", about, with_prefix(roofline.bytes), about,
+                       with_prefix(roofline.flops), roofline.intensity()));
   if (roofline.bytes_per_s <= 0 || roofline.bytes <= 0 || roofline.flops <= 0) {
     std::string words = roofline.flops <= 0 ? "it computes nothing that counts: no dot" : "no rates are known: no dot";
     if (roofline.seconds > 0 && roofline.bytes_per_s > 0)
@@ -106,8 +108,9 @@ Svg draw(const RooflinePicture& roofline) {
     svg.extend(x + 10 + 8 * static_cast<double>(words.size()), 0);
   }
   if (roofline.seconds > 0)
-    svg.text(4, 52, fmt::format("{:.3g} us, {}{}", roofline.seconds * 1e6, roofline.time_from,
-                                roofline.bound.empty() ? "" : "; it goes to: " + roofline.bound));
+    svg.text(4, 52,
+             fmt::format("{:.3g} us, {}{}", roofline.seconds * 1e6, roofline.time_from,
+                         roofline.bound.empty() ? "" : "; it goes to: " + roofline.bound));
   svg.extend(kLeft + kWide + 10, kTop + kHigh + 42);
   return svg;
 }

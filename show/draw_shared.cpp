@@ -54,10 +54,10 @@ double draw_accesses(Svg& svg, const SharedPicture& tile, double top) {
   for (const SharedAccess& access : tile.accesses) {
     const bool bad = access.conflicts > 0;
     const std::string where = access.line > 0 ? fmt::format("line {}", access.line) : "no line of this file";
-    const std::string words = fmt::format("{}: {} of {} bytes a lane: {:.2g} wavefronts for each that would do ({} of {} "
-                                          "for bank conflicts)",
-                                          where, access.what, access.width, access.degree(), access.conflicts,
-                                          access.wavefronts);
+    const std::string words = fmt::format(
+        "{}: {} of {} bytes a lane: {:.2g} wavefronts for each that would do ({} of {} "
+        "for bank conflicts)",
+        where, access.what, access.width, access.degree(), access.conflicts, access.wavefronts);
     svg.rect(4, y, 10 * std::min(access.degree(), 32.0), 12, bad ? "tp-bad" : "tp-product", {words, access.line});
     svg.text(18 + 10 * std::min(access.degree(), 32.0), y + 11, words);
     y += kLineHigh;
@@ -70,19 +70,22 @@ double draw_accesses(Svg& svg, const SharedPicture& tile, double top) {
 Svg draw(const SharedPicture& tile, const DrawingLimits& limits) {
   Svg svg(fmt::format("shared memory of {}", tile.name));
   const std::string stages = tile.stages > 1 ? fmt::format(", a ring of {} stages", tile.stages) : "";
-  svg.text(4, 20, fmt::format("{}: {} {}{}, {}", tile.name, tile.type, shape_text(tile.layout.shape()), stages,
-                              layout_words(tile)),
-           "tp-b");
+  svg.text(
+      4, 20,
+      fmt::format("{}: {} {}{}, {}", tile.name, tile.type, shape_text(tile.layout.shape()), stages, layout_words(tile)),
+      "tp-b");
   const int64_t bytes = tile.layout.bytes(), all = (bytes + kBytesOfRow - 1) / kBytesOfRow;
   const int64_t rows = std::min(all, limits.rows);
   const std::string crop = rows < all ? fmt::format("; shown: the first {} of {} rows of banks", rows, all) : "";
-  svg.text(4, 38, fmt::format("bytes {} to {} of the block's shared memory; a cell is a bank's word and names the first "
-                              "element in it, a colour 16 bytes of a row{}",
-                              tile.offset, tile.offset + tile.bytes - 1, crop));
+  svg.text(4, 38,
+           fmt::format("bytes {} to {} of the block's shared memory; a cell is a bank's word and names the first "
+                       "element in it, a colour 16 bytes of a row{}",
+                       tile.offset, tile.offset + tile.bytes - 1, crop));
   double top = 44;
   if (!tile.shares.empty()) {
-    svg.text(4, 56, fmt::format("the same memory holds {} at other times; accesses are told of both",
-                                fmt::join(tile.shares, ", ")));
+    svg.text(4, 56,
+             fmt::format("the same memory holds {} at other times; accesses are told of both",
+                         fmt::join(tile.shares, ", ")));
     top += kLineHigh;
   }
   draw_words(svg, tile, rows, top);

@@ -59,8 +59,8 @@ std::string title_of(const TimelineRow& row, const Segment& segment) {
 
 void draw_legend(Svg& svg, double y) {
   double x = kLabels;
-  for (const Activity activity : {Activity::copy, Activity::wait, Activity::product, Activity::shared, Activity::global,
-                                  Activity::math}) {
+  for (const Activity activity :
+       {Activity::copy, Activity::wait, Activity::product, Activity::shared, Activity::global, Activity::math}) {
     svg.rect(x, y, 12, 12, style_of(activity));
     svg.text(x + 16, y + 11, name_of(activity));
     x += 34 + 7 * static_cast<double>(name_of(activity).size());
@@ -82,7 +82,8 @@ double draw_rows(Svg& svg, const Timeline& timeline, double shown) {
       if (segment.begin >= shown) continue;
       const double begin = kLabels + kWide * segment.begin / shown;
       const double end = kLabels + kWide * std::min(segment.end, shown) / shown;
-      svg.rect(begin, y + 2, end - begin, kHigh - 4, style_of(segment.activity), {title_of(row, segment), segment.line});
+      svg.rect(begin, y + 2, end - begin, kHigh - 4, style_of(segment.activity),
+               {title_of(row, segment), segment.line});
     }
     y += kHigh;
   }
@@ -96,13 +97,15 @@ Svg draw(const Timeline& timeline, const DrawingLimits& limits) {
   const double shown = shown_cycles(timeline, limits.segments);
   std::string words = fmt::format("one block, {:.0f} cycles", timeline.cycles);
   if (timeline.tensor_busy > 0)
-    words += fmt::format("; tensor cores work in {:.0f} % of them, and during {:.0f} % of the time in which copies are "
-                         "in flight",
-                         100 * timeline.tensor_busy, 100 * timeline.copies_under_products);
+    words += fmt::format(
+        "; tensor cores work in {:.0f} % of them, and during {:.0f} % of the time in which copies are "
+        "in flight",
+        100 * timeline.tensor_busy, 100 * timeline.copies_under_products);
   svg.text(4, 16, words, "tp-b");
   svg.text(4, 34, fmt::format("axis: {}", timeline.unit));
   std::string cut;
-  if (timeline.is_cut) cut = fmt::format("the emulator stopped after {} steps, before the block's end. ", timeline.steps);
+  if (timeline.is_cut)
+    cut = fmt::format("the emulator stopped after {} steps, before the block's end. ", timeline.steps);
   if (shown < timeline.cycles) cut += fmt::format("Shown: cycles 0 to {:.0f} of {:.0f}.", shown, timeline.cycles);
   if (!cut.empty()) svg.text(4, 52, cut);
   draw_legend(svg, 60);

@@ -61,8 +61,8 @@ Tensors tensors_of(const ir::Program& program, const ir::VarRanges& values, int6
     const int64_t bytes = bytes_of(*buffer, values);
     all += bytes;
     if (all > most_bytes || bytes < 0) {
-      tensors.failure = fmt::format("its tensors take more than {} GB, which is the most that is emulated here",
-                                    most_bytes >> 30);
+      tensors.failure =
+          fmt::format("its tensors take more than {} GB, which is the most that is emulated here", most_bytes >> 30);
       return tensors;
     }
     tensors.memory.emplace_back(bytes);
@@ -124,7 +124,8 @@ Execution execute_one(emulator::EmulatedCode& code, const targets::cuda::Launch&
     return execution;
   }
   if (emulated.cooperative && blocks > 64) {
-    execution.failure = fmt::format("its {} blocks wait for each other, and the emulator would have to run all", blocks);
+    execution.failure =
+        fmt::format("its {} blocks wait for each other, and the emulator would have to run all", blocks);
     return execution;
   }
   tensors.arguments.maps.clear();

@@ -18,8 +18,8 @@ struct ExecutionOptions {
   targets::gpu::Architecture architecture = targets::gpu::Architecture::sm_90a;
   int64_t block = 0;  // which one; of clusters, which cluster
   int64_t most_steps = 200'000;
-  double most_products = 4e9;                 // multiply-adds
-  int64_t most_bytes = int64_t{16} << 30;     // of all tensors
+  double most_products = 4e9;                   // multiply-adds
+  int64_t most_bytes = int64_t{16} << 30;       // of all tensors
   std::map<std::string, int64_t> extents = {};  // of what is known at launch alone
 };
 

@@ -92,7 +92,8 @@ class GpuPictures {
     picture.facts = {fmt::format("grid {}{}", fmt::join(grid, " x "), launch.persistent ? " at most, persistent" : ""),
                      fmt::format("{} threads a block", threads),
                      fmt::format("{} bytes of shared memory", launch.shared_bytes)};
-    if (!launch.cluster.empty()) picture.facts.push_back(fmt::format("clusters of {}", fmt::join(launch.cluster, " x ")));
+    if (!launch.cluster.empty())
+      picture.facts.push_back(fmt::format("clusters of {}", fmt::join(launch.cluster, " x ")));
     if (plan.roles.size() > 1) {
       std::vector<std::string> roles;
       for (const PlannedKernel& role : plan.roles) roles.push_back(name_of_role(plan, role));
@@ -149,8 +150,16 @@ class GpuPictures {
           return tile.name == buffer->name && tile.span.begin == buffer->span.begin;
         });
         if (place == launch.tiles.end() || is_known(buffer->name, place->offset)) continue;
-        picture.shared.push_back({buffer->name, ir::to_string(buffer->type), line(buffer->span), place->offset,
-                                  place->bytes, stages_of(plan, buffer), found->second, {}, {}, false});
+        picture.shared.push_back({buffer->name,
+                                  ir::to_string(buffer->type),
+                                  line(buffer->span),
+                                  place->offset,
+                                  place->bytes,
+                                  stages_of(plan, buffer),
+                                  found->second,
+                                  {},
+                                  {},
+                                  false});
       }
     }
     for (SharedPicture& tile : picture.shared)
@@ -177,7 +186,8 @@ class GpuPictures {
     for (TimelineRow& row : picture.timeline->rows) {
       if (row.warp < 0) continue;
       for (const PlannedKernel& role : plan.roles) {
-        const int64_t first = role.first_thread / 32, last = first + (targets::gpu::thread_count(role.kernel) + 31) / 32;
+        const int64_t first = role.first_thread / 32,
+                      last = first + (targets::gpu::thread_count(role.kernel) + 31) / 32;
         if (row.warp >= first && row.warp < last) row.group = name_of_role(plan, role);
       }
     }
@@ -211,8 +221,8 @@ class GpuPictures {
       SharedAccess& access = all[{step.tile, line, step.kind, step.width}];
       access.line = line;
       access.what = std::string(name_of(step.kind));
-      access.writes = step.kind == StepKind::shared_write || step.kind == StepKind::store_matrix ||
-                      step.kind == StepKind::copy;
+      access.writes =
+          step.kind == StepKind::shared_write || step.kind == StepKind::store_matrix || step.kind == StepKind::copy;
       access.width = step.width;
       access.instructions += step.traffic.instructions;
       access.bytes += step.bytes;
@@ -227,10 +237,10 @@ class GpuPictures {
         placed = tile.shares.empty();
       }
       if (!placed && access.conflicts > 0 && !knows(picture, std::get<0>(key)))
-        picture.notes.push_back(fmt::format("line {}: {} at byte {} of shared memory, which is no tile of the program, "
-                                            "takes {} wavefronts, {} of them for bank conflicts",
-                                            access.line, access.what, std::get<0>(key), access.wavefronts,
-                                            access.conflicts));
+        picture.notes.push_back(
+            fmt::format("line {}: {} at byte {} of shared memory, which is no tile of the program, "
+                        "takes {} wavefronts, {} of them for bank conflicts",
+                        access.line, access.what, std::get<0>(key), access.wavefronts, access.conflicts));
     }
   }
 

@@ -119,16 +119,14 @@ json json_of(const RooflinePicture& roofline) {
 }
 
 json json_of(const KernelPicture& kernel) {
-  json shown = {{"name", kernel.name},   {"line", kernel.line},   {"facts", kernel.facts},
-                {"notes", kernel.notes}, {"defects", kernel.defects}, {"registers", json::array()},
+  json shown = {{"name", kernel.name},     {"line", kernel.line},       {"facts", kernel.facts},
+                {"notes", kernel.notes},   {"defects", kernel.defects}, {"registers", json::array()},
                 {"shared", json::array()}, {"choices", json::array()}};
   for (const RegisterTile& tile : kernel.registers) shown["registers"].push_back(json_of(tile));
   for (const SharedPicture& tile : kernel.shared) shown["shared"].push_back(json_of(tile));
   for (const ChoicePicture& choice : kernel.choices)
-    shown["choices"].push_back({{"line", choice.line},
-                                {"what", choice.what},
-                                {"chosen", choice.chosen},
-                                {"obstacles", choice.obstacles}});
+    shown["choices"].push_back(
+        {{"line", choice.line}, {"what", choice.what}, {"chosen", choice.chosen}, {"obstacles", choice.obstacles}});
   shown["timeline"] = kernel.timeline ? json_of(*kernel.timeline) : json();
   shown["roofline"] = kernel.roofline ? json_of(*kernel.roofline) : json();
   const std::pair<const char*, const std::string&> missing[] = {{"no_registers", kernel.no_registers},

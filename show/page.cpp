@@ -82,8 +82,9 @@ class PageWriter {
     const std::string words = fmt::format("<span class=\"n\">{}</span><code>{}</code>", line, escaped(content));
     const auto found = became.find(line);
     if (found == became.end()) return fmt::format("<div id=\"L{}\" class=\"line\">{}</div>\n", line, words);
-    return fmt::format("<details id=\"L{0}\" class=\"line\" data-n=\"{0}\"><summary>{1}</summary><ul>{2}</ul></details>\n",
-                       line, words, found->second);
+    return fmt::format(
+        "<details id=\"L{0}\" class=\"line\" data-n=\"{0}\"><summary>{1}</summary><ul>{2}</ul></details>\n", line,
+        words, found->second);
   }
 
   std::string kernel(const KernelPicture& kernel, size_t number) {
@@ -116,8 +117,8 @@ class PageWriter {
       return paragraph("This drawing is left out, so that the page stays below its 2 MB; --svg writes it.");
     }
     room_ -= drawn.size();
-    return fmt::format("<figure><div class=\"scroll\">{}</div><p class=\"told\" aria-live=\"polite\">&nbsp;</p></figure>\n",
-                       drawn);
+    return fmt::format(
+        "<figure><div class=\"scroll\">{}</div><p class=\"told\" aria-live=\"polite\">&nbsp;</p></figure>\n", drawn);
   }
 
   static std::string table(const std::vector<std::string>& head, const std::vector<std::vector<std::string>>& rows,
@@ -135,8 +136,8 @@ class PageWriter {
 
   // What the rows of a timeline spend their cycles on.
   static std::string shares(const Timeline& timeline) {
-    constexpr std::array kShown = {Activity::copy,   Activity::wait, Activity::product, Activity::shared,
-                                   Activity::global, Activity::math};
+    constexpr std::array kShown = {Activity::copy,   Activity::wait,   Activity::product,
+                                   Activity::shared, Activity::global, Activity::math};
     std::vector<std::string> head = {"row"};
     for (const Activity activity : kShown) head.emplace_back(name_of(activity));
     std::vector<std::vector<std::string>> rows;
@@ -187,7 +188,8 @@ std::string file_name(std::string text) {
 }  // namespace
 
 std::string page(const Picture& picture) {
-  const std::vector<DrawingLimits> tries = {{16, 32, 256, 2500}, {16, 16, 256, 2000}, {8, 16, 128, 1500}, {8, 8, 64, 1000}};
+  const std::vector<DrawingLimits> tries = {
+      {16, 32, 256, 2500}, {16, 16, 256, 2000}, {8, 16, 128, 1500}, {8, 8, 64, 1000}};
   const size_t around = filled(picture, "").size() + 1024;
   const size_t room = kMostPageBytes > around ? kMostPageBytes - around : 0;
   for (const DrawingLimits& limits : tries) {

@@ -71,15 +71,15 @@ struct TimelineRow {
 struct Timeline {
   std::string unit;
   double cycles = 0;
-  double tensor_busy = 0;           // the share of the tensor cores' time in which they work
+  double tensor_busy = 0;            // the share of the tensor cores' time in which they work
   double copies_under_products = 0;  // the share of the copies' time in which tensor cores work
-  bool is_cut = false;              // the emulator stopped before the block's end
-  int64_t steps = 0;                // of warps, that the emulator recorded
+  bool is_cut = false;               // the emulator stopped before the block's end
+  int64_t steps = 0;                 // of warps, that the emulator recorded
   std::vector<TimelineRow> rows;
 };
 
 struct Ceiling {
-  std::string name;      // "tensor cores, float16"
+  std::string name;  // "tensor cores, float16"
   double flops_per_s = 0;
 };
 

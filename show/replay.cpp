@@ -15,16 +15,20 @@ using targets::c::Operation;
 
 constexpr int kQuarters = 4;
 constexpr double kIssue = 1, kIssueOfCopy = 4, kIssueOfProduct = 4, kSharedLatency = 24, kBarrier = 12;
-constexpr double kStoreShare = 0.5;      // of the rate from L2, for the way back
-constexpr double kWarpGemmShare = 0.6;   // of Hopper's rate that `mma` reaches
+constexpr double kStoreShare = 0.5;     // of the rate from L2, for the way back
+constexpr double kWarpGemmShare = 0.6;  // of Hopper's rate that `mma` reaches
 constexpr double kSector = 32;
 
 // Cycles of a quarter for an instruction of a warp, by class (CUDA C++ Programming Guide, "Arithmetic Instructions").
 double cycles_of(const targets::c::Operations& operations) {
-  constexpr std::pair<Operation, double> kCycles[] = {
-      {Operation::fp32, 1},       {Operation::fp32_fma, 1},          {Operation::fp64, 2},
-      {Operation::integer, 1},    {Operation::integer_division, 16}, {Operation::comparison, 1},
-      {Operation::conversion, 2}, {Operation::special, 8}};
+  constexpr std::pair<Operation, double> kCycles[] = {{Operation::fp32, 1},
+                                                      {Operation::fp32_fma, 1},
+                                                      {Operation::fp64, 2},
+                                                      {Operation::integer, 1},
+                                                      {Operation::integer_division, 16},
+                                                      {Operation::comparison, 1},
+                                                      {Operation::conversion, 2},
+                                                      {Operation::special, 8}};
   double cycles = 0;
   for (const auto& [operation, each] : kCycles) cycles += each * static_cast<double>(operations[operation]);
   return cycles;
@@ -112,8 +116,8 @@ class Replay {
     while (Warp* warp = next()) take(*warp);
     for (Warp& warp : warps_) wait_for_data(warp);
     Timeline timeline;
-    timeline.unit = fmt::format("cycles of the model of an {}, from the emulator's order of steps; not measured",
-                                machine_.name);
+    timeline.unit =
+        fmt::format("cycles of the model of an {}, from the emulator's order of steps; not measured", machine_.name);
     timeline.steps = static_cast<int64_t>(input_.steps.size());
     const auto own = std::min(warps_.size(), static_cast<size_t>(input_.block_warps));
     for (size_t number = 0; number < own; ++number) {
@@ -169,9 +173,7 @@ class Replay {
 
   int64_t block_of(const Step& step) const { return step.warp / input_.block_warps; }
   Multiprocessor& units_of(const Step& step) { return multiprocessors_[block_of(step)]; }
-  int line_of(const Step& step) const {
-    return step.line.file == input_.file ? static_cast<int>(step.line.line) : 0;
-  }
+  int line_of(const Step& step) const { return step.line.file == input_.file ? static_cast<int>(step.line.line) : 0; }
 
   static bool waits_for_phase(const Step& step) {
     return step.kind == StepKind::barrier_wait || step.kind == StepKind::cluster_wait;

@@ -22,7 +22,7 @@ struct CopyTarget {
 struct ReplayInput {
   const std::vector<emulator::Step>& steps;
   const targets::gpu::Machine& machine;
-  std::string file;  // whose lines are told
+  std::string file;         // whose lines are told
   int64_t block_warps = 1;  // each block has a multiprocessor; rows are those of the first
   std::vector<CopyTarget> targets = {};
 };

@@ -19,10 +19,10 @@ struct ProcessorRates {
 };
 
 struct ShowOptions {
-  std::string file, call;            // as given
-  std::string target = "emulate:sm_90a";  // or cpu, emulate:sm_80, cuda:sm_80, cuda:sm_90a
-  int64_t block = 0;                 // whose timeline is drawn
-  bool executes = true;              // false: nothing runs in the emulator
+  std::string file, call;                       // as given
+  std::string target = "emulate:sm_90a";        // or cpu, emulate:sm_80, cuda:sm_80, cuda:sm_90a
+  int64_t block = 0;                            // whose timeline is drawn
+  bool executes = true;                         // false: nothing runs in the emulator
   std::map<std::string, int64_t> extents = {};  // of what is known at launch alone
   runtime::ToolchainOptions toolchain;
   ProcessorRates processor = {};

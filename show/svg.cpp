@@ -90,7 +90,8 @@ void Svg::line(double x1, double y1, double x2, double y2, std::string_view styl
 }
 
 void Svg::text(double x, double y, std::string_view content, std::string_view style) {
-  body_ += fmt::format("<text x=\"{}\" y=\"{}\" class=\"{}\">{}</text>\n", number(x), number(y), style, escaped(content));
+  body_ +=
+      fmt::format("<text x=\"{}\" y=\"{}\" class=\"{}\">{}</text>\n", number(x), number(y), style, escaped(content));
 }
 
 void Svg::extend(double width, double height) {
