@@ -43,6 +43,8 @@ Result<std::vector<KernelPicture>> cpu_pictures(const ir::Program& program, cons
     for (const ir::Expr& extent : code.grids[k]) blocks *= std::max<int64_t>(0, ir::bounds(extent, values).lo);
     picture.facts = {fmt::format("{} blocks, each by one thread of the processor", blocks),
                      fmt::format("{} bytes of scratch memory a thread", code.scratch_bytes[k])};
+    picture.notes = {
+        "Copies, fills and reductions of tiles are loops over vectors, GEMMs are micro-kernels in registers."};
     picture.no_registers = "on a processor tiles are arrays of the thread that runs the block; no thread holds a part";
     picture.no_shared = "on a processor shared tiles are arrays in the cache, row after row, and have no banks";
     picture.no_timeline =

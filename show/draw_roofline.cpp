@@ -71,6 +71,27 @@ void draw_roofs(Svg& svg, const Axes& axes, const RooflinePicture& roofline) {
   svg.text(axes.x(start) + 6, kTop + kHigh - 8, fmt::format("memory: {}B/s", with_prefix(roofline.bytes_per_s)));
 }
 
+// Where nothing is written beside the dot: under it, else over it.
+double height_beside(const Axes& axes, const RooflinePicture& roofline, double dot) {
+  for (const double y : {dot + 18, dot - 10, dot + 34})
+    if (std::all_of(roofline.ceilings.begin(), roofline.ceilings.end(), [&](const Ceiling& ceiling) {
+          return ceiling.flops_per_s <= 0 || std::abs(axes.y(ceiling.flops_per_s) - 3 - y) > 16;
+        }))
+      return y;
+  return dot + 4;
+}
+
+void draw_dot(Svg& svg, const Axes& axes, const RooflinePicture& roofline, double reached) {
+  const double x = axes.x(roofline.intensity()), y = axes.y(reached);
+  const double roof = std::min(roofline.intensity() * roofline.bytes_per_s, roofline.ceilings.front().flops_per_s);
+  const std::string words =
+      fmt::format("{}FLOP/s, {:.0f} % of the roofline", with_prefix(reached), 100 * reached / roof);
+  svg.circle(x, y, 6, "tp-dot",
+             {fmt::format("{} in {:.3g} us, {}", words, roofline.seconds * 1e6, roofline.time_from)});
+  svg.text(x + 10, height_beside(axes, roofline, y), words, "tp-b");
+  svg.extend(x + 10 + 8 * static_cast<double>(words.size()), 0);
+}
+
 }  // namespace
 
 Svg draw(const RooflinePicture& roofline) {
@@ -94,18 +115,12 @@ Svg draw(const RooflinePicture& roofline) {
   const Axes axes = axes_of(roofline, reached);
   draw_axes(svg, axes);
   draw_roofs(svg, axes, roofline);
-  const double x = axes.x(roofline.intensity());
-  if (reached <= 0) {
+  if (reached > 0) {
+    draw_dot(svg, axes, roofline, reached);
+  } else {
+    const double x = axes.x(roofline.intensity());
     svg.line(x, kTop, x, kTop + kHigh, "tp-roof2");
     svg.text(x + 6, kTop + 14, "this kernel: no time is known");
-  } else {
-    const double roof = std::min(roofline.intensity() * roofline.bytes_per_s, roofline.ceilings.front().flops_per_s);
-    const std::string words =
-        fmt::format("{}FLOP/s, {:.0f} % of the roofline", with_prefix(reached), 100 * reached / roof);
-    svg.circle(x, axes.y(reached), 6, "tp-dot",
-               {fmt::format("{} in {:.3g} us, {}", words, roofline.seconds * 1e6, roofline.time_from)});
-    svg.text(x + 10, axes.y(reached) + 18, words, "tp-b");
-    svg.extend(x + 10 + 8 * static_cast<double>(words.size()), 0);
   }
   if (roofline.seconds > 0)
     svg.text(4, 52,

@@ -67,13 +67,33 @@ void draw_legend(Svg& svg, double y) {
   }
 }
 
-double draw_rows(Svg& svg, const Timeline& timeline, double shown) {
+// What each group takes beside its rows.
+constexpr double kGroupHigh = 16;
+
+double bottom_of(const Timeline& timeline) {
+  double y = kTop + kHigh * static_cast<double>(timeline.rows.size());
+  for (size_t row = 0; row < timeline.rows.size(); ++row)
+    if (row == 0 || timeline.rows[row].group != timeline.rows[row - 1].group) y += kGroupHigh;
+  return y;
+}
+
+void draw_axis(Svg& svg, double shown, double bottom) {
+  const double step = step_of(shown);
+  for (double at = 0; at <= shown; at += step) {
+    const double x = kLabels + kWide * at / shown;
+    svg.line(x, kTop + kGroupHigh, x, bottom + 4, "tp-axis");
+    svg.text(x, bottom + 18, fmt::format("{:.0f}", at), "tp-t tp-m");
+  }
+  svg.text(kLabels + kWide, bottom + 34, "cycles", "tp-t tp-e");
+}
+
+void draw_rows(Svg& svg, const Timeline& timeline, double shown) {
   double y = kTop;
   std::string group = "\n";
   for (const TimelineRow& row : timeline.rows) {
     if (row.group != group) {
       group = row.group;
-      y += 16;
+      y += kGroupHigh;
       svg.text(4, y - 4, group.empty() ? "warps: all do the same" : group, "tp-b");
     }
     svg.text(kLabels - 6, y + 13, row.label, "tp-t tp-e");
@@ -87,14 +107,13 @@ double draw_rows(Svg& svg, const Timeline& timeline, double shown) {
     }
     y += kHigh;
   }
-  return y;
 }
 
 }  // namespace
 
 Svg draw(const Timeline& timeline, const DrawingLimits& limits) {
   Svg svg("timeline of a block");
-  const double shown = shown_cycles(timeline, limits.segments);
+  const double shown = std::max(shown_cycles(timeline, limits.segments), 1.0), bottom = bottom_of(timeline);
   std::string words = fmt::format("one block, {:.0f} cycles", timeline.cycles);
   if (timeline.tensor_busy > 0)
     words += fmt::format(
@@ -109,14 +128,8 @@ Svg draw(const Timeline& timeline, const DrawingLimits& limits) {
   if (shown < timeline.cycles) cut += fmt::format("Shown: cycles 0 to {:.0f} of {:.0f}.", shown, timeline.cycles);
   if (!cut.empty()) svg.text(4, 52, cut);
   draw_legend(svg, 60);
-  const double bottom = draw_rows(svg, timeline, std::max(shown, 1.0));
-  const double step = step_of(shown);
-  for (double at = 0; at <= shown; at += step) {
-    const double x = kLabels + kWide * at / std::max(shown, 1.0);
-    svg.line(x, kTop + 14, x, bottom + 4, "tp-axis");
-    svg.text(x, bottom + 18, fmt::format("{:.0f}", at), "tp-t tp-m");
-  }
-  svg.text(kLabels + kWide, bottom + 34, "cycles", "tp-t tp-e");
+  draw_axis(svg, shown, bottom);
+  draw_rows(svg, timeline, shown);
   svg.extend(kLabels + kWide + 20, bottom + 38);
   return svg;
 }

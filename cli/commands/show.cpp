@@ -67,7 +67,8 @@ Status measure(const Session& session, const ShowFlags& options, const std::stri
   const auto answer = nlohmann::json::parse(ran.out, nullptr, false);
   if (ran.exit_code != 0 || answer.is_discarded() || !answer.contains("profile"))
     return make_error(
-        DiagnosticKind::bad_usage, {}, "the kernel could not be measured",
+        ran.exit_code == kMissing ? DiagnosticKind::driver_missing : DiagnosticKind::bad_usage, {},
+        "the kernel could not be measured",
         fmt::format("`tilepilot profile {} --call \"{}\" --target {}` says why", options.file, options.call, target));
   const nlohmann::json& profile = answer["profile"];
   for (const nlohmann::json& kernel : profile.value("kernels", nlohmann::json::array())) {
@@ -119,6 +120,12 @@ class ShowRun {
       return session_.fail({DiagnosticKind::bad_usage, {}, "`--measure` needs `--call`", {}, ""});
     auto target = target_of(session_);
     if (!target) return session_.fail(target.error());
+    if (options_.measure && target->starts_with("emulate"))
+      return session_.fail({DiagnosticKind::bad_usage,
+                            {},
+                            "the emulator measures no time",
+                            {},
+                            "name a target that runs here: `--target cpu`"});
     if (const std::string why = why_unwritable(options_.output); !options_.output.empty() && !why.empty())
       return session_.fail(
           {DiagnosticKind::output_unwritable, {}, fmt::format("cannot write `{}`: {}", options_.output, why), {}, ""});
