@@ -60,14 +60,16 @@ class GpuPictures {
     std::vector<KernelPicture> pictures;
     for (size_t k = 0; k < code.launches.size(); ++k) {
       const auto& machine = targets::gpu::machine_of(architecture);
-      KernelPicture picture = kernel(k, code.launches[k], plans[k]);
+      KernelPicture picture = kernel(k, code.launches.size(), code.launches[k], plans[k]);
       for (const targets::gpu::Decision& decision : decisions[k])
         picture.choices.push_back({line(decision.span), decision.what, decision.chosen, decision.obstacles});
       add_registers(plans[k], picture);
       add_shared(plans[k], code.launches[k], picture);
       add_execution(executions[k], plans[k], machine, picture);
-      if (k < program_.kernels.size())
-        picture.roofline = roofline_of(program_.kernels[k], values_, machine, picture.no_roofline);
+      // Grid barriers cut kernels in two.
+      const bool is_as_written = program_.kernels.size() == code.launches.size();
+      const ir::Kernel& counted = is_as_written ? program_.kernels[k] : plans[k].prepared;
+      picture.roofline = roofline_of(counted, values_, machine, picture.no_roofline);
       pictures.push_back(std::move(picture));
     }
     return pictures;
@@ -81,9 +83,9 @@ class GpuPictures {
 
   int line(Span span) const { return line_in(options_.file, sources_, span); }
 
-  KernelPicture kernel(size_t number, const Launch& launch, const KernelPlan& plan) const {
+  KernelPicture kernel(size_t number, size_t launches, const Launch& launch, const KernelPlan& plan) const {
     KernelPicture picture;
-    picture.name = program_.kernels.size() == 1 ? program_.name : fmt::format("{}, kernel {}", program_.name, number);
+    picture.name = launches == 1 ? program_.name : fmt::format("{}, kernel {}", program_.name, number);
     picture.line = line(launch.kernel);
     std::vector<int64_t> grid;
     for (const ir::Expr& extent : launch.grid) grid.push_back(runtime_value(extent));

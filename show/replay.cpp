@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
+#include <utility>
 
 namespace tilepilot::show {
 namespace {
@@ -95,10 +97,19 @@ struct Warp {
   double now = 0, data = 0;    // when what it has loaded is there
   const Step* load = nullptr;  // the last one
   Groups copies, stores, products;
-  int64_t cluster_arrivals = 0;
-  bool blocked = false;  // at a barrier of the block
+  // Lanes that stand still; others of the warp may go on.
+  struct Waiting {
+    const Step* step;
+    double since;
+  };
+  std::vector<Waiting> waiting;
   TimelineRow row;
-  bool is_done() const { return at == steps.size(); }
+  // Whether the lanes of its next step go on.
+  bool can_go_on() const {
+    if (at == steps.size()) return false;
+    return std::none_of(waiting.begin(), waiting.end(),
+                        [&](const Waiting& other) { return (other.step->mask & steps[at]->mask) != 0; });
+  }
 };
 
 class Replay {
@@ -140,7 +151,7 @@ class Replay {
   struct BlockBarrier {
     int64_t lanes = 0;
     double end = 0;
-    std::vector<Warp*> waiting;
+    std::vector<std::pair<Warp*, const Step*>> waiting;
   };
   // What the warps of a block share: when each unit is free again.
   struct Multiprocessor {
@@ -161,12 +172,11 @@ class Replay {
 
   void expect_arrivals() {
     for (Warp& warp : warps_) {
-      int64_t cluster = 0;
       for (const Step* step : warp.steps) {
         const bool arrives = step->kind == StepKind::barrier_arrive || step->kind == StepKind::barrier_copied ||
                              step->kind == StepKind::bulk_load;
         if (arrives) ++phases_[{step->at, step->phase}].expected;
-        if (step->kind == StepKind::cluster_arrive) ++phases_[{kClusterBarrier, cluster++}].expected;
+        if (step->kind == StepKind::cluster_arrive) ++phases_[phase_of(*step)].expected;
       }
     }
   }
@@ -178,22 +188,38 @@ class Replay {
   static bool waits_for_phase(const Step& step) {
     return step.kind == StepKind::barrier_wait || step.kind == StepKind::cluster_wait;
   }
-  static Phase phase_of(const Warp& warp, const Step& step) {
-    if (step.kind == StepKind::cluster_wait) return {kClusterBarrier, warp.cluster_arrivals - 1};
-    return {step.at, step.phase};
+  static Phase phase_of(const Step& step) {
+    const bool of_cluster = step.kind == StepKind::cluster_wait || step.kind == StepKind::cluster_arrive;
+    return {of_cluster ? kClusterBarrier : step.at, step.phase};
   }
-  bool can_go_on(const Warp& warp) const {
-    if (warp.is_done() || warp.blocked) return false;
-    const Step& step = *warp.steps[warp.at];
-    if (!waits_for_phase(step)) return true;
-    const auto found = phases_.find(phase_of(warp, step));
-    return found == phases_.end() || found->second.arrived >= found->second.expected;
+  // When the phase is complete, if all that it needs has happened.
+  std::optional<double> end_of_phase(const Step& step) const {
+    const auto found = phases_.find(phase_of(step));
+    if (found == phases_.end()) return 0;
+    return found->second.arrived >= found->second.expected ? std::optional(found->second.end) : std::nullopt;
+  }
+  // Lets lanes go on whose phase is complete.
+  void wake(Warp& warp) {
+    std::erase_if(warp.waiting, [&](const Warp::Waiting& waiting) {
+      if (!waits_for_phase(*waiting.step)) return false;
+      const auto end = end_of_phase(*waiting.step);
+      if (end) go_on(warp, *waiting.step, waiting.since, *end);
+      return end.has_value();
+    });
+  }
+  // A wait is over. The warp has waited since it last did something.
+  void go_on(Warp& warp, const Step& step, double since, double end) {
+    const double last = warp.row.segments.empty() ? 0 : warp.row.segments.back().end;
+    warp.now = std::max(warp.now, end);
+    add(warp, step, std::max(since, last), warp.now);
   }
   // The warp that is earliest, of those that can go on.
   Warp* next() {
     Warp* best = nullptr;
-    for (Warp& warp : warps_)
-      if (can_go_on(warp) && (best == nullptr || warp.now < best->now)) best = &warp;
+    for (Warp& warp : warps_) {
+      wake(warp);
+      if (warp.can_go_on() && (best == nullptr || warp.now < best->now)) best = &warp;
+    }
     return best;
   }
 
@@ -279,6 +305,7 @@ class Replay {
     const Step& step = *warp.steps[warp.at++];
     if (!is_load(step.kind)) wait_for_data(warp);
     const double begin = warp.now;
+    const size_t waiting = warp.waiting.size();
     switch (activity_of(step.kind)) {
       case Activity::shared:
       case Activity::global:
@@ -304,7 +331,7 @@ class Replay {
         commit(warp, step);
         break;
     }
-    if (!warp.blocked) add(warp, step, begin, warp.now);
+    if (warp.waiting.size() == waiting) add(warp, step, begin, warp.now);
   }
 
   // Until what the warp has loaded is there.
@@ -373,13 +400,15 @@ class Replay {
         warp.now = std::max(warp.now, warp.products.end_of(step.phase));
         return;
       case StepKind::block_sync:
-        warp.blocked = true;
+        warp.waiting.push_back({&step, warp.now});
         return come(warp, step);
       case StepKind::grid_sync:
         return;
       default:
-        if (const auto found = phases_.find(phase_of(warp, step)); found != phases_.end())
-          warp.now = std::max(warp.now, found->second.end);
+        if (const auto end = end_of_phase(step))
+          warp.now = std::max(warp.now, *end);
+        else
+          warp.waiting.push_back({&step, warp.now});
     }
   }
 
@@ -388,15 +417,20 @@ class Replay {
     BlockBarrier& barrier = barriers_[step.at];
     barrier.lanes += step.lanes;
     barrier.end = std::max(barrier.end, warp.now);
-    if (step.kind == StepKind::block_sync) barrier.waiting.push_back(&warp);
+    if (step.kind == StepKind::block_sync) barrier.waiting.emplace_back(&warp, &step);
     if (barrier.lanes < step.phase) return;
-    for (Warp* waiting : barrier.waiting) {
-      const double begin = waiting->now;
-      waiting->blocked = false;
-      waiting->now = barrier.end + kBarrier;
-      if (waiting != &warp) add(*waiting, *waiting->steps[waiting->at - 1], begin, waiting->now);
+    const BlockBarrier full = std::exchange(barrier, {});
+    for (const auto& [other, at] : full.waiting) {
+      const Step* const place = at;
+      const auto found = std::find_if(other->waiting.begin(), other->waiting.end(),
+                                      [&](const Warp::Waiting& waiting) { return waiting.step == place; });
+      const double since = found->since;
+      other->waiting.erase(found);
+      if (other == &warp)
+        warp.now = std::max(warp.now, full.end + kBarrier);
+      else
+        go_on(*other, *place, since, full.end + kBarrier);
     }
-    barrier = {};
   }
 
   void commit(Warp& warp, const Step& step) {
@@ -412,7 +446,7 @@ class Replay {
       case StepKind::barrier_copied:
         return arrive({step.at, step.phase}, std::max(warp.now, warp.copies.end_of_all()));
       case StepKind::cluster_arrive:
-        return arrive({kClusterBarrier, warp.cluster_arrivals++}, warp.now);
+        return arrive(phase_of(step), warp.now);
       case StepKind::block_arrive:
         return come(warp, step);
       default:

@@ -96,7 +96,7 @@ show::ProcessorRates processor_rates(const Session& session) {
 }
 
 std::string summary_of(const show::KernelPicture& kernel) {
-  std::string text = fmt::format("{}: {} tiles in registers, {} in shared memory", kernel.name, kernel.registers.size(),
+  std::string text = fmt::format("{}: tiles in registers {}, in shared memory {}", kernel.name, kernel.registers.size(),
                                  kernel.shared.size());
   int64_t conflicts = 0;
   for (const show::SharedPicture& tile : kernel.shared)
@@ -106,6 +106,7 @@ std::string summary_of(const show::KernelPicture& kernel) {
                         kernel.timeline->cycles);
   else
     text += "; no timeline: " + kernel.no_timeline;
+  for (const std::string& defect : kernel.defects) text += "\nthe emulator found: " + defect;
   return text;
 }
 

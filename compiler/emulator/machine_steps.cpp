@@ -1,5 +1,6 @@
 // What a machine tells a step log.
 #include <algorithm>
+#include <bit>
 
 #include "compiler/emulator/live_block.h"
 #include "compiler/emulator/machine.h"
@@ -54,8 +55,12 @@ void Machine::note_barrier(barrier_action action, int64_t at, int64_t operand) {
 
 void Machine::note_cluster(emulated::cluster_action action) {
   using emulated::cluster_action;
-  if (action != cluster_action::wait) note(StepKind::cluster_arrive);
-  if (action == cluster_action::wait || action == cluster_action::sync) note(StepKind::cluster_wait);
+  if (steps() == nullptr) return;
+  const ClusterBarrier& barrier = *running_->cluster;
+  const int64_t phase =
+      action == cluster_action::wait ? barrier.phase_of(running_->block.now().thread) : barrier.phase();
+  if (action != cluster_action::wait) note(StepKind::cluster_arrive, -1, phase);
+  if (action == cluster_action::wait || action == cluster_action::sync) note(StepKind::cluster_wait, -1, phase);
 }
 
 void Machine::note_copy(const emulated::bulk_request& request) {
@@ -92,7 +97,8 @@ void Machine::note_copy(const emulated::bulk_request& request) {
 void Machine::note_collective(collective kind, uint32_t detail, int first_thread, std::span<void* const> lanes) {
   Step step{StepKind::exchange};
   step.warp = static_cast<int32_t>(running_->block.first_thread() + first_thread) / 32;
-  step.lanes = static_cast<int32_t>(std::count_if(lanes.begin(), lanes.end(), [](void* lane) { return lane; }));
+  for (size_t lane = 0; lane < lanes.size(); ++lane) step.mask |= uint32_t{lanes[lane] != nullptr} << lane;
+  step.lanes = std::popcount(step.mask);
   step.line = reporter_.line(state_.site);
   const auto bits_of_a = [](uint32_t types) { return 8 * bytes_of(static_cast<emulated::operand>(types >> 4 & 15u)); };
   switch (kind) {
@@ -129,6 +135,7 @@ void Machine::note_matrix(bool stores, int first_thread, const Traffic& traffic,
   Step step{stores ? StepKind::store_matrix : StepKind::load_matrix};
   step.warp = static_cast<int32_t>(running_->block.first_thread() + first_thread) / 32;
   step.lanes = 32;
+  step.mask = ~uint32_t{0};
   step.line = reporter_.line(state_.site);
   step.at = row.at;
   step.tile = row.first;

@@ -204,6 +204,8 @@ void Memories::add_step(int warp, const WarpAccess& access, const Traffic& traff
   }
   step.warp = static_cast<int32_t>(first_thread_ / kLanesOfWarp) + warp;
   step.lanes = static_cast<int32_t>(access.lanes);
+  for (size_t lane = 0; lane < access.addresses.size(); ++lane)
+    step.mask |= uint32_t{access.addresses[lane] >= 0} << lane;
   step.line = reporter_.line(kind.site);
   if (!kind.step) {
     step.bytes = traffic.bytes;

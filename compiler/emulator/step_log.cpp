@@ -1,6 +1,7 @@
 #include "compiler/emulator/step_log.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace tilepilot::emulator {
 
@@ -78,19 +79,24 @@ void StepLog::add_operations(int warp, const std::vector<OperationCounter>& tabl
   std::vector<uint64_t>& counted = counted_[warp];
   counted.resize(table.size() * lanes);
   // Of each line a step, in the order in which the text has them.
-  std::map<SourceLine, targets::c::Operations> done;
+  std::map<SourceLine, std::pair<targets::c::Operations, uint32_t>> done;
   for (size_t number = 0; number < table.size(); ++number) {
     uint64_t most = 0;
-    for (size_t at = number; at < counted.size(); at += table.size()) {
+    uint32_t mask = 0;
+    for (size_t lane = 0, at = number; lane < lanes; ++lane, at += table.size()) {
       most = std::max(most, counts[at] - counted[at]);
+      mask |= uint32_t{counts[at] != counted[at]} << lane;
       counted[at] = counts[at];
     }
     if (most == 0) continue;
-    for (const auto& [line, operations] : table[number]) done[line].add(operations, static_cast<int64_t>(most));
+    for (const auto& [line, operations] : table[number]) {
+      done[line].first.add(operations, static_cast<int64_t>(most));
+      done[line].second |= mask;
+    }
   }
-  for (const auto& [line, operations] : done) {
-    Step step{StepKind::compute, warp, static_cast<int32_t>(lanes), line};
-    step.operations = operations;
+  for (const auto& [line, part] : done) {
+    Step step{StepKind::compute, warp, std::popcount(part.second), part.second, line};
+    step.operations = part.first;
     add(std::move(step));
   }
 }

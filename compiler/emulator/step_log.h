@@ -29,7 +29,7 @@ enum class StepKind : uint8_t {
   block_sync,      // at the block's barrier `at`, for `phase` threads
   block_arrive,    // there, without waiting
   cluster_arrive,  // in phase `phase` of the cluster's barrier
-  cluster_wait,    // until it is complete
+  cluster_wait,    // until phase `phase` is complete
   grid_sync,
   mma,
   wgmma,
@@ -44,6 +44,7 @@ struct Step {
   StepKind kind;
   int32_t warp = 0;      // those of a block's predecessors in its cluster come first
   int32_t lanes = 0;     // that take part
+  uint32_t mask = 0;     // which ones, a bit each
   SourceLine line = {};  // of the tile program
   int64_t at = -1;       // shared memory, in bytes; of a barrier its place, those of the n-th block n << 32 further
   int64_t tile = -1;     // where the shared tile begins that it belongs to

@@ -12,14 +12,14 @@ using emulator::StepKind;
 const targets::gpu::Machine& machine() { return targets::gpu::machine_of(targets::gpu::Architecture::sm_80); }
 
 Step step(StepKind kind, int32_t warp, int64_t at = -1, int64_t phase = 0, int64_t bytes = 0) {
-  Step made{kind, warp, 32};
+  Step made{kind, warp, 32, ~uint32_t{0}};
   made.at = at;
   made.phase = phase;
   made.bytes = bytes;
   return made;
 }
 Step product(int32_t warp) {
-  Step made{StepKind::mma, warp, 32};
+  Step made{StepKind::mma, warp, 32, ~uint32_t{0}};
   made.m = 16;
   made.n = 8;
   made.k = 16;
@@ -76,6 +76,18 @@ TEST(Replay, PaysForBankConflicts) {
   read.traffic.shared_wavefronts = 32;
   const std::vector<Step> steps = {read};
   EXPECT_EQ(replay({steps, machine(), "", 1}).rows[0].segments[0].end, 32);
+}
+
+// As in a producer warp, whose first lane works while the others wait at the end.
+TEST(Replay, LetsLanesGoOnWhoseNeighboursWait) {
+  std::vector<Step> steps = {step(StepKind::cluster_arrive, 0),         step(StepKind::cluster_wait, 0),
+                             step(StepKind::bulk_load, 0, 64, 0, 3600), step(StepKind::cluster_arrive, 0),
+                             step(StepKind::barrier_wait, 1, 64, 0),    step(StepKind::cluster_arrive, 1),
+                             step(StepKind::cluster_wait, 1),           product(1)};
+  for (const size_t others : {0, 1}) steps[others].mask = ~uint32_t{1};
+  for (const size_t first : {2, 3}) steps[first].mask = 1;
+  const double there = 3600 / machine().cache_rate + machine().latency;
+  EXPECT_DOUBLE_EQ(replay({steps, machine(), "", 2}).cycles, there + kProductCycles);
 }
 
 TEST(Replay, EndsWhereStepsAreMissing) {
