@@ -125,6 +125,8 @@ Svg draw(const Timeline& timeline, const DrawingLimits& limits) {
   std::string cut;
   if (timeline.is_cut)
     cut = fmt::format("the emulator stopped after {} steps, before the block's end. ", timeline.steps);
+  if (timeline.unplaced > 0 && !timeline.is_cut)
+    cut += fmt::format("{} of {} steps wait for something that never comes. ", timeline.unplaced, timeline.steps);
   if (shown < timeline.cycles) cut += fmt::format("Shown: cycles 0 to {:.0f} of {:.0f}.", shown, timeline.cycles);
   if (!cut.empty()) svg.text(4, 52, cut);
   draw_legend(svg, 60);

@@ -178,12 +178,12 @@ class GpuPictures {
       picture.no_timeline = "the emulator has not run it: " + execution.failure;
       return;
     }
-    add_accesses(execution, picture);
+    const int64_t warps = block_warps(plan, (targets::gpu::thread_count(plan.prepared) + 31) / 32);
+    add_accesses(execution, warps, picture);
     std::vector<CopyTarget> targets;
     for (const SharedPicture& tile : picture.shared)
       targets.push_back({tile.name, tile.offset, tile.bytes, tile.stages});
-    const int64_t warps = (targets::gpu::thread_count(plan.prepared) + 31) / 32;
-    picture.timeline = replay({execution.steps, machine, options_.file, block_warps(plan, warps), std::move(targets)});
+    picture.timeline = replay({execution.steps, machine, options_.file, warps, std::move(targets)});
     picture.timeline->is_cut = execution.is_cut;
     for (TimelineRow& row : picture.timeline->rows) {
       if (row.warp < 0) continue;
@@ -212,13 +212,13 @@ class GpuPictures {
            kind == StepKind::store_matrix || kind == StepKind::copy;
   }
 
-  void add_accesses(const Execution& execution, KernelPicture& picture) const {
+  void add_accesses(const Execution& execution, int64_t warps, KernelPicture& picture) const {
     using Key = std::tuple<int64_t, int, StepKind, int64_t>;  // tile, line, kind, bytes of a lane
     std::map<Key, SharedAccess> all;
     for (const Step& step : execution.steps) {
       if (step.kind == StepKind::bulk_load || step.kind == StepKind::bulk_store)
         for (SharedPicture& tile : picture.shared) tile.by_tma |= tile.offset == step.tile;
-      if (!is_access(step.kind)) continue;
+      if (!is_access(step.kind) || step.warp >= warps) continue;  // of the cluster's other blocks
       const int line = step.line.file == options_.file ? static_cast<int>(step.line.line) : 0;
       SharedAccess& access = all[{step.tile, line, step.kind, step.width}];
       access.line = line;

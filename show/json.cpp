@@ -98,6 +98,7 @@ json json_of(const Timeline& timeline) {
           {"copies_under_products", timeline.copies_under_products},
           {"is_cut", timeline.is_cut},
           {"steps", timeline.steps},
+          {"unplaced", timeline.unplaced},
           {"rows", std::move(rows)}};
 }
 

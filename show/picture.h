@@ -74,6 +74,7 @@ struct Timeline {
   double tensor_busy = 0;            // the share of the tensor cores' time in which they work
   double copies_under_products = 0;  // the share of the copies' time in which tensor cores work
   bool is_cut = false;               // the emulator stopped before the block's end
+  int64_t unplaced = 0;              // steps that never come, as where a block waits for ever
   int64_t steps = 0;                 // of warps, that the emulator recorded
   std::vector<TimelineRow> rows;
 };

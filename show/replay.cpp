@@ -93,6 +93,7 @@ struct Groups {
 
 struct Warp {
   std::vector<const Step*> steps;
+  uint32_t lanes = 0;  // that do anything
   size_t at = 0;
   double now = 0, data = 0;    // when what it has loaded is there
   const Step* load = nullptr;  // the last one
@@ -107,8 +108,10 @@ struct Warp {
   // Whether the lanes of its next step go on.
   bool can_go_on() const {
     if (at == steps.size()) return false;
-    return std::none_of(waiting.begin(), waiting.end(),
-                        [&](const Waiting& other) { return (other.step->mask & steps[at]->mask) != 0; });
+    uint32_t still = 0;
+    for (const Waiting& other : waiting) still |= other.step->mask;
+    // The log has arithmetic of all lanes together, when the last of them has stopped.
+    return steps[at]->kind == StepKind::compute ? (lanes & ~still) != 0 : (steps[at]->mask & still) == 0;
   }
 };
 
@@ -119,14 +122,17 @@ class Replay {
       const auto number = static_cast<size_t>(step.warp);
       if (warps_.size() <= number) warps_.resize(number + 1);
       warps_[number].steps.push_back(&step);
+      warps_[number].lanes |= step.mask;
     }
     expect_arrivals();
   }
 
   Timeline run() {
+    Timeline timeline;
     while (Warp* warp = next()) take(*warp);
     for (Warp& warp : warps_) wait_for_data(warp);
-    Timeline timeline;
+    for (const Warp& warp : warps_)
+      timeline.unplaced += static_cast<int64_t>(warp.steps.size() - warp.at + warp.waiting.size());
     timeline.unit =
         fmt::format("cycles of the model of an {}, from the emulator's order of steps; not measured", machine_.name);
     timeline.steps = static_cast<int64_t>(input_.steps.size());

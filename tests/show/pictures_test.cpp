@@ -104,8 +104,27 @@ TEST(Timelines, OfPipelinesOverlapCopiesAndProducts) {
     EXPECT_THAT(three.kernels[0].defects, IsEmpty());
     EXPECT_LT(three.kernels[0].timeline->cycles, one.kernels[0].timeline->cycles) << target;
     EXPECT_GT(three.kernels[0].timeline->copies_under_products, 0.3) << target;
+    EXPECT_EQ(one.kernels[0].timeline->unplaced + three.kernels[0].timeline->unplaced, 0) << target;
     EXPECT_LT(three.kernels[0].timeline->tensor_busy, 1) << target;
   }
+}
+
+// Half of A comes from the neighbour's load, and the slots are free when both have released them.
+TEST(Timelines, OfClustersHaveWhatNeighboursDo) {
+  std::string text = product("128, 128, 64", 3, 256);
+  const auto put = [&](const std::string& before, const std::string& after) {
+    text.replace(text.find(before), before.size(), after);
+  };
+  put("threads=256", "threads=256, cluster_dims=(2, 1, 1)");
+  put("T.copy(A[by * m, s * k], a)", "T.copy_cluster(A[by * m, s * k], a, cluster_mask=3)");
+  const Picture picture = shown({.text = text, .target = "emulate:sm_90a"});
+  ASSERT_TRUE(picture.kernels[0].timeline);
+  const Timeline& timeline = *picture.kernels[0].timeline;
+  EXPECT_EQ(timeline.unplaced, 0);
+  EXPECT_EQ(std::count_if(timeline.rows.begin(), timeline.rows.end(), [](const auto& row) { return row.warp >= 0; }),
+            12);
+  // At least what the tensor cores need: 8 steps of 2 * 128 * 128 * 64 operations, 4096 a cycle.
+  EXPECT_GE(timeline.cycles, 8 * 512);
 }
 
 TEST(Timelines, HaveTheLinesOfTheProgram) {

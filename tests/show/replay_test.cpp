@@ -87,12 +87,16 @@ TEST(Replay, LetsLanesGoOnWhoseNeighboursWait) {
   for (const size_t others : {0, 1}) steps[others].mask = ~uint32_t{1};
   for (const size_t first : {2, 3}) steps[first].mask = 1;
   const double there = 3600 / machine().cache_rate + machine().latency;
-  EXPECT_DOUBLE_EQ(replay({steps, machine(), "", 2}).cycles, there + kProductCycles);
+  const Timeline timeline = replay({steps, machine(), "", 2});
+  EXPECT_DOUBLE_EQ(timeline.cycles, there + kProductCycles);
+  EXPECT_EQ(timeline.unplaced, 0);
 }
 
 TEST(Replay, EndsWhereStepsAreMissing) {
   const std::vector<Step> steps = {step(StepKind::block_sync, 0, 0, 64), product(0)};
-  EXPECT_EQ(replay({steps, machine(), "", 1}).rows.size(), 1u);
+  const Timeline timeline = replay({steps, machine(), "", 1});
+  EXPECT_EQ(timeline.rows.size(), 1u);
+  EXPECT_EQ(timeline.unplaced, 2);
 }
 
 }  // namespace
