@@ -174,6 +174,8 @@ class GpuPictures {
   void add_execution(const Execution& execution, const KernelPlan& plan, const targets::gpu::Machine& machine,
                      KernelPicture& picture) const {
     picture.defects = execution.defects;
+    if (!execution.defects.empty())
+      picture.notes.push_back("Tensors were all zero in the emulator: addresses and indices in them lead nowhere.");
     if (!execution.failure.empty()) {
       picture.no_timeline = "the emulator has not run it: " + execution.failure;
       return;
