@@ -17,6 +17,8 @@ std::string_view style_of(Activity activity) {
       return "tp-copy";
     case Activity::wait:
       return "tp-wait";
+    case Activity::await:
+      return "tp-await";
     case Activity::product:
       return "tp-product";
     case Activity::global:
@@ -59,8 +61,8 @@ std::string title_of(const TimelineRow& row, const Segment& segment) {
 
 void draw_legend(Svg& svg, double y) {
   double x = kLabels;
-  for (const Activity activity :
-       {Activity::copy, Activity::wait, Activity::product, Activity::shared, Activity::global, Activity::math}) {
+  for (const Activity activity : {Activity::copy, Activity::wait, Activity::await, Activity::product, Activity::shared,
+                                  Activity::global, Activity::math}) {
     svg.rect(x, y, 12, 12, style_of(activity));
     svg.text(x + 16, y + 11, name_of(activity));
     x += 34 + 7 * static_cast<double>(name_of(activity).size());

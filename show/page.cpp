@@ -33,6 +33,12 @@ class PageWriter {
     std::string text = fmt::format(
         "<header><h1>{}</h1>\n{}</header>\n", escaped(picture_.file),
         paragraph(fmt::format("{}target {}", picture_.call.empty() ? "" : picture_.call + ", ", picture_.target)));
+    if (picture_.kernels.size() > 1) {
+      text += "<nav>kernels:\n";
+      for (size_t k = 0; k < picture_.kernels.size(); ++k)
+        text += fmt::format("<a href=\"#k{}\">{}</a>\n", k, escaped(picture_.kernels[k].name));
+      text += "</nav>\n";
+    }
     text += "<div class=\"columns\">\n" + source() + "<main>\n";
     room_ -= std::min(room_, text.size());
     for (size_t k = 0; k < picture_.kernels.size(); ++k) text += kernel(picture_.kernels[k], k);
@@ -136,7 +142,7 @@ class PageWriter {
 
   // What the rows of a timeline spend their cycles on.
   static std::string shares(const Timeline& timeline) {
-    constexpr std::array kShown = {Activity::copy,   Activity::wait,   Activity::product,
+    constexpr std::array kShown = {Activity::copy,   Activity::wait,   Activity::await, Activity::product,
                                    Activity::shared, Activity::global, Activity::math};
     std::vector<std::string> head = {"row"};
     for (const Activity activity : kShown) head.emplace_back(name_of(activity));

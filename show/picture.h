@@ -47,7 +47,8 @@ struct SharedPicture {
   bool by_tma = false;                 // TMA reads or writes it
 };
 
-enum class Activity : uint8_t { copy, wait, product, global, shared, math, other };
+// `await`: a wait for matrix products that the warp has issued.
+enum class Activity : uint8_t { copy, wait, await, product, global, shared, math, other };
 std::string_view name_of(Activity activity);
 
 // Cycles of the model, from the start of the block.

@@ -56,9 +56,10 @@ Activity activity_of(StepKind kind) {
     case StepKind::compute:
     case StepKind::exchange:
       return Activity::math;
+    case StepKind::wait_wgmma:
+      return Activity::await;
     case StepKind::wait_copies:
     case StepKind::wait_stores:
-    case StepKind::wait_wgmma:
     case StepKind::barrier_wait:
     case StepKind::block_sync:
     case StepKind::cluster_wait:
@@ -331,6 +332,7 @@ class Replay {
         break;
       }
       case Activity::wait:
+      case Activity::await:
         wait(warp, step);
         break;
       default:
@@ -519,6 +521,8 @@ std::string_view name_of(Activity activity) {
       return "copy";
     case Activity::wait:
       return "wait";
+    case Activity::await:
+      return "wait for its matrix products";
     case Activity::product:
       return "matrix product";
     case Activity::global:

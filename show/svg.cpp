@@ -49,7 +49,7 @@ std::string_view drawing_style() {
   return R"(.tp-t{fill:var(--tp-soft);font:12px system-ui,sans-serif}.tp-b{fill:var(--tp-ink);font:600 13px system-ui,sans-serif}
 .tp-e{text-anchor:end}.tp-m{text-anchor:middle}.tp-c{fill:#1b1f24;font:10px ui-monospace,monospace;text-anchor:middle}
 .tp-cell{stroke:#8c959f;stroke-width:.5}.tp-none{fill:none;stroke:var(--tp-line)}.tp-axis{stroke:var(--tp-line)}
-.tp-copy{fill:var(--tp-copy)}.tp-wait{fill:var(--tp-wait)}.tp-product{fill:var(--tp-product)}.tp-global{fill:var(--tp-global)}
+.tp-copy{fill:var(--tp-copy)}.tp-wait{fill:var(--tp-wait)}.tp-product{fill:var(--tp-product)}.tp-await{fill:var(--tp-product);fill-opacity:.35}.tp-global{fill:var(--tp-global)}
 .tp-shared{fill:var(--tp-shared)}.tp-math{fill:var(--tp-math)}.tp-other{fill:var(--tp-soft)}.tp-bad{fill:var(--tp-bad)}
 .tp-roof{stroke:var(--tp-ink);stroke-width:2;fill:none}.tp-roof2{stroke:var(--tp-soft);stroke-width:1.5;stroke-dasharray:5 4;fill:none}
 .tp-dot{fill:var(--tp-copy);stroke:var(--tp-ink);stroke-width:1.5}

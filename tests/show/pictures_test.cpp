@@ -37,7 +37,12 @@ TEST(Registers, OfARoleHaveTheThreadsOfTheBlock) {
   EXPECT_THAT(c.role, HasSubstr("consumer"));
   EXPECT_EQ(c.fragment.thread_count(), 256);
   std::vector<std::string> groups;
-  for (const TimelineRow& row : picture.kernels[0].timeline->rows) groups.push_back(row.group);
+  bool awaits = false;
+  for (const TimelineRow& row : picture.kernels[0].timeline->rows) {
+    groups.push_back(row.group);
+    for (const Segment& segment : row.segments) awaits |= segment.activity == Activity::await;
+  }
+  EXPECT_TRUE(awaits);
   EXPECT_THAT(groups, Contains(HasSubstr("producer")));
   EXPECT_THAT(groups, Contains(HasSubstr("consumer")));
 }
