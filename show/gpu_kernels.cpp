@@ -69,7 +69,7 @@ class GpuPictures {
       // Grid barriers cut kernels in two.
       const bool is_as_written = program_.kernels.size() == code.launches.size();
       const ir::Kernel& counted = is_as_written ? program_.kernels[k] : plans[k].prepared;
-      picture.roofline = roofline_of(counted, values_, machine, picture.no_roofline);
+      picture.roofline = roofline_of(counted, values_, machine, tensor_parts(plans[k]), picture.no_roofline);
       pictures.push_back(std::move(picture));
     }
     return pictures;
@@ -107,6 +107,14 @@ class GpuPictures {
           fmt::format("{} {} known at launch alone: {} is assumed for each (`--set {}=...` says otherwise)",
                       fmt::join(assumed, ", "), assumed.size() == 1 ? "is" : "are", kAssumedExtent, assumed.front()));
     return picture;
+  }
+
+  static TensorParts tensor_parts(const KernelPlan& plan) {
+    TensorParts parts = 0;
+    for (const PlannedKernel& role : plan.roles)
+      for (const auto& [stmt, gemm] : role.inference.gemms)
+        if (gemm.atom != nullptr) parts = std::max<TensorParts>(parts, gemm.splits ? 3 : 1);
+    return parts;
   }
 
   int64_t runtime_value(const ir::Expr& extent) const {

@@ -35,7 +35,7 @@ double tensor_share(const std::string& type, bool has_wgmma) {
 }  // namespace
 
 RooflinePicture roofline_of(const ir::Kernel& kernel, const ir::VarRanges& values, const targets::gpu::Machine& machine,
-                            std::string& why) {
+                            TensorParts parts, std::string& why) {
   const ir::LaunchWork work = ir::launch_work(kernel, values);
   RooflinePicture picture = counted(work);
   const double all = static_cast<double>(machine.multiprocessors) * machine.clock;
@@ -43,9 +43,12 @@ RooflinePicture roofline_of(const ir::Kernel& kernel, const ir::VarRanges& value
   picture.bytes_per_s = machine.memory_rate;
   const Ceiling threads{"threads, float32", machine.float_rate * all};
   const double share = tensor_share(work.product_type, machine.has_wgmma);
-  const Ceiling tensor{fmt::format("tensor cores, {}", share > 0 ? work.product_type : "float16"),
-                       machine.half_rate * all * (share > 0 ? share : 1)};
-  picture.ceilings = work.product_flops > 0 && share > 0 ? std::vector{tensor, threads} : std::vector{threads, tensor};
+  const bool on_tensor_cores = work.product_flops > 0 && share > 0 && parts > 0;
+  std::string type = on_tensor_cores ? work.product_type : "float16";
+  if (type == "float32") type = parts > 1 ? "3xTF32" : "tfloat32";
+  const Ceiling tensor{"tensor cores, " + type,
+                       machine.half_rate * all * (on_tensor_cores ? share / static_cast<double>(parts) : 1)};
+  picture.ceilings = on_tensor_cores ? std::vector{tensor, threads} : std::vector{threads, tensor};
   const auto block = targets::gpu::work_of(kernel, machine);
   if (!block) {
     why = "the tile model cannot time it: its grid is known at launch alone";

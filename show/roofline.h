@@ -8,9 +8,12 @@
 
 namespace tilepilot::show {
 
+// How a kernel multiplies: MMAs that a product of tiles becomes on tensor cores; 0: its threads multiply.
+using TensorParts = int64_t;
+
 // The time is that of the model of tile sizes, if that knows the kernel; `why` says else why there is none.
 RooflinePicture roofline_of(const ir::Kernel& kernel, const ir::VarRanges& values, const targets::gpu::Machine& machine,
-                            std::string& why);
+                            TensorParts parts, std::string& why);
 // Without a time.
 RooflinePicture roofline_of(const ir::Kernel& kernel, const ir::VarRanges& values, const ProcessorRates& rates);
 

@@ -178,6 +178,15 @@ TEST(Rooflines, CountTheProgramsWork) {
   EXPECT_THAT(roofline.time_from, HasSubstr("not measured"));
 }
 
+// Plain float32 is no tensor cores' work.
+TEST(Rooflines, HaveTheUnitsThatMultiply) {
+  std::string text = product("64, 64, 32", 2, 128);
+  for (size_t at = 0; (at = text.find("float16", at)) != std::string::npos;) text.replace(at, 7, "float32");
+  const Picture picture = shown({.text = text});
+  ASSERT_TRUE(picture.kernels[0].roofline);
+  EXPECT_EQ(picture.kernels[0].roofline->ceilings[0].name, "threads, float32");
+}
+
 TEST(Processors, HaveARooflineAndLoops) {
   const Picture picture = shown({.text = product("64, 64, 32", 2, 128), .target = "cpu"});
   ASSERT_EQ(picture.kernels.size(), 1u);
