@@ -9,7 +9,7 @@
 namespace tilepilot::show {
 namespace {
 
-constexpr double kWide = 34, kHigh = 28, kMargin = 34, kTop = 8, kLineHigh = 18;
+constexpr double kWide = 34, kHigh = 28, kMargin = 34;
 constexpr int64_t kColumnsOfVector = 32;
 
 // Neighbouring numbers get hues far apart.
@@ -114,34 +114,29 @@ Svg draw(const RegisterTile& tile, const DrawingLimits& limits) {
   const Grid grid(fragment.shape());
   const int64_t rows = std::min(grid.rows, limits.rows), columns = std::min(grid.columns, limits.columns);
   Svg svg(fmt::format("registers of {}", tile.name));
-  svg.text(4, kTop + 12,
-           fmt::format("{}: {} {}{}", tile.name, tile.type, shape_text(fragment.shape()),
-                       tile.role.empty() ? "" : ", of the " + tile.role),
-           "tp-b");
+  svg.caption(fmt::format("{}: {} {}{}", tile.name, tile.type, shape_text(fragment.shape()),
+                          tile.role.empty() ? "" : ", of the " + tile.role),
+              true);
   std::string words =
       fmt::format("{} threads hold {} registers of it each", fragment.thread_count(), fragment.register_count());
   if (fragment.replicas() > 1)
     words += fmt::format("; {} threads hold the same, the first is named", fragment.replicas());
   if (fragment.shape().size() > 2) words += "; the leading axes stand one under the other";
   if (fragment.shape().size() == 1) words += fmt::format("; {} elements a row", grid.columns);
-  svg.text(4, kTop + 12 + kLineHigh, words);
+  svg.caption(words);
   const std::string row_crop = crop_text(rows, grid.rows, "rows"),
                     column_crop = crop_text(columns, grid.columns, "columns");
   const bool cropped = !row_crop.empty() || !column_crop.empty();
-  double top = kTop + 12 + kLineHigh * 2;
   if (cropped) {
-    svg.text(4, top,
-             fmt::format("cells: {}{}{}; below, the tile by warp{}", row_crop,
-                         row_crop.empty() || column_crop.empty() ? "" : ", ", column_crop,
-                         std::max(grid.rows, grid.columns) > limits.map_side
-                             ? fmt::format(" (its first {} rows and columns)", limits.map_side)
-                             : ""));
+    const bool map_cropped = std::max(grid.rows, grid.columns) > limits.map_side;
+    svg.caption(fmt::format("cells: {}{}{}; below, the tile by warp{}", row_crop,
+                            row_crop.empty() || column_crop.empty() ? "" : ", ", column_crop,
+                            map_cropped ? fmt::format(" (its first {} rows and columns)", limits.map_side) : ""));
   }
-  top += 6;
+  const double top = svg.top();
   const std::vector<layout::Place> owners = first_owners(fragment);
   draw_cells(svg, tile, owners, grid, rows, columns, top);
   if (cropped) draw_map(svg, tile, owners, grid, limits.map_side, top + 18 + kHigh * static_cast<double>(rows) + 16);
-  svg.extend(560, 60);
   return svg;
 }
 

@@ -70,34 +70,27 @@ double draw_accesses(Svg& svg, const SharedPicture& tile, double top) {
 Svg draw(const SharedPicture& tile, const DrawingLimits& limits) {
   Svg svg(fmt::format("shared memory of {}", tile.name));
   const std::string stages = tile.stages > 1 ? fmt::format(", a ring of {} stages", tile.stages) : "";
-  svg.text(
-      4, 20,
+  svg.caption(
       fmt::format("{}: {} {}{}, {}", tile.name, tile.type, shape_text(tile.layout.shape()), stages, layout_words(tile)),
-      "tp-b");
+      true);
   const int64_t bytes = tile.layout.bytes(), all = (bytes + kBytesOfRow - 1) / kBytesOfRow;
   const int64_t rows = std::min(all, limits.rows);
   const std::string crop = rows < all ? fmt::format("; shown: the first {} of {} rows of banks", rows, all) : "";
-  svg.text(4, 38,
-           fmt::format("bytes {} to {} of the block's shared memory; a cell is a bank's word and names the first "
-                       "element in it, a colour 16 bytes of a row{}",
-                       tile.offset, tile.offset + tile.bytes - 1, crop));
-  double top = 44;
-  if (!tile.shares.empty()) {
-    svg.text(4, 56,
-             fmt::format("the same memory holds {} at other times; accesses are told of both",
-                         fmt::join(tile.shares, ", ")));
-    top += kLineHigh;
-  }
+  svg.caption(
+      fmt::format("bytes {} to {} of the block's shared memory; a cell is a bank's word and names the first "
+                  "element in it, a colour 16 bytes of a row{}",
+                  tile.offset, tile.offset + tile.bytes - 1, crop));
+  if (!tile.shares.empty())
+    svg.caption(fmt::format("the same memory holds {} at other times; accesses are told of both",
+                            fmt::join(tile.shares, ", ")));
+  if (tile.by_tma) svg.caption("TMA copies between it and global memory; the emulator counts no banks of that");
+  if (tile.accesses.empty())
+    svg.caption("the emulator has seen no access of a thread to it; wgmma and TMA read it as it lies");
+  double top = svg.top();
   draw_words(svg, tile, rows, top);
   top += 18 + kHigh * static_cast<double>(rows) + 14;
-  if (tile.by_tma) {
-    svg.text(4, top + 11, "TMA copies between it and global memory; the emulator counts no banks of that");
-    top += kLineHigh;
-  }
-  if (tile.accesses.empty())
-    svg.text(4, top + 11, "the emulator has seen no access of a thread to it; wgmma and TMA read it as it lies");
   top = draw_accesses(svg, tile, top);
-  svg.extend(560, top + 16);
+  svg.extend(560, top);
   return svg;
 }
 

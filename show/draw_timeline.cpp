@@ -9,7 +9,7 @@
 namespace tilepilot::show {
 namespace {
 
-constexpr double kLabels = 150, kWide = 1040, kHigh = 18, kTop = 82;
+constexpr double kLabels = 150, kWide = 1040, kHigh = 18, kLegendHigh = 18;
 
 std::string_view style_of(Activity activity) {
   switch (activity) {
@@ -72,25 +72,25 @@ void draw_legend(Svg& svg, double y) {
 // What each group takes beside its rows.
 constexpr double kGroupHigh = 16;
 
-double bottom_of(const Timeline& timeline) {
-  double y = kTop + kHigh * static_cast<double>(timeline.rows.size());
+double bottom_of(const Timeline& timeline, double top) {
+  double y = top + kHigh * static_cast<double>(timeline.rows.size());
   for (size_t row = 0; row < timeline.rows.size(); ++row)
     if (row == 0 || timeline.rows[row].group != timeline.rows[row - 1].group) y += kGroupHigh;
   return y;
 }
 
-void draw_axis(Svg& svg, double shown, double bottom) {
+void draw_axis(Svg& svg, double shown, double top, double bottom) {
   const double step = step_of(shown);
   for (double at = 0; at <= shown; at += step) {
     const double x = kLabels + kWide * at / shown;
-    svg.line(x, kTop + kGroupHigh, x, bottom + 4, "tp-axis");
+    svg.line(x, top + kGroupHigh, x, bottom + 4, "tp-axis");
     svg.text(x, bottom + 18, fmt::format("{:.0f}", at), "tp-t tp-m");
   }
   svg.text(kLabels + kWide, bottom + 34, "cycles", "tp-t tp-e");
 }
 
-void draw_rows(Svg& svg, const Timeline& timeline, double shown) {
-  double y = kTop;
+void draw_rows(Svg& svg, const Timeline& timeline, double shown, double top) {
+  double y = top;
   std::string group = "\n";
   for (const TimelineRow& row : timeline.rows) {
     if (row.group != group) {
@@ -115,25 +115,26 @@ void draw_rows(Svg& svg, const Timeline& timeline, double shown) {
 
 Svg draw(const Timeline& timeline, const DrawingLimits& limits) {
   Svg svg("timeline of a block");
-  const double shown = std::max(shown_cycles(timeline, limits.segments), 1.0), bottom = bottom_of(timeline);
+  const double shown = std::max(shown_cycles(timeline, limits.segments), 1.0);
   std::string words = fmt::format("one block, {:.0f} cycles", timeline.cycles);
   if (timeline.tensor_busy > 0)
     words += fmt::format(
         "; tensor cores work in {:.0f} % of them, and during {:.0f} % of the time in which copies are "
         "in flight",
         100 * timeline.tensor_busy, 100 * timeline.copies_under_products);
-  svg.text(4, 16, words, "tp-b");
-  svg.text(4, 34, fmt::format("axis: {}", timeline.unit));
+  svg.caption(words, true);
+  svg.caption(fmt::format("axis: {}", timeline.unit));
   std::string cut;
   if (timeline.is_cut)
     cut = fmt::format("the emulator stopped after {} steps, before the block's end. ", timeline.steps);
   if (timeline.unplaced > 0 && !timeline.is_cut)
     cut += fmt::format("{} of {} steps wait for something that never comes. ", timeline.unplaced, timeline.steps);
   if (shown < timeline.cycles) cut += fmt::format("Shown: cycles 0 to {:.0f} of {:.0f}.", shown, timeline.cycles);
-  if (!cut.empty()) svg.text(4, 52, cut);
-  draw_legend(svg, 60);
-  draw_axis(svg, shown, bottom);
-  draw_rows(svg, timeline, shown);
+  if (!cut.empty()) svg.caption(cut);
+  draw_legend(svg, svg.top());
+  const double top = svg.top() + kLegendHigh, bottom = bottom_of(timeline, top);
+  draw_axis(svg, shown, top, bottom);
+  draw_rows(svg, timeline, shown, top);
   svg.extend(kLabels + kWide + 20, bottom + 38);
   return svg;
 }

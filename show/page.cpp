@@ -124,7 +124,8 @@ class PageWriter {
     }
     room_ -= drawn.size();
     return fmt::format(
-        "<figure><div class=\"scroll\">{}</div><p class=\"told\" aria-live=\"polite\">&nbsp;</p></figure>\n", drawn);
+        "<figure>{}<div class=\"scroll\">{}</div><p class=\"told\" aria-live=\"polite\">&nbsp;</p></figure>\n",
+        svg.captions(), drawn);
   }
 
   static std::string table(const std::vector<std::string>& head, const std::vector<std::vector<std::string>>& rows,

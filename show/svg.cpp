@@ -99,14 +99,33 @@ void Svg::extend(double width, double height) {
   height_ = std::max(height_, height);
 }
 
-std::string Svg::whole(std::string_view style) const {
+void Svg::caption(std::string content, bool is_title) { captions_.push_back({std::move(content), is_title}); }
+
+std::string Svg::whole(std::string_view before, double top) const {
+  const std::string width = number(std::ceil(width_) + 1), height = number(std::ceil(height_ - top) + 1);
   return fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" role=\"img\" "
-      "aria-label=\"{2}\" tabindex=\"0\">\n<title>{2}</title>\n{3}{4}</svg>\n",
-      number(std::ceil(width_) + 1), number(std::ceil(height_) + 1), escaped(title_), style, body_);
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 {2} {0} {1}\" "
+      "role=\"img\" aria-label=\"{3}\" tabindex=\"0\">\n<title>{3}</title>\n{4}{5}</svg>\n",
+      width, height, number(top), escaped(title_), before, body_);
 }
 
-std::string Svg::drawn() const { return whole(""); }
-std::string Svg::standalone() const { return whole(fmt::format("<style>{}</style>\n", drawing_style())); }
+std::string Svg::drawn() const { return whole("", top()); }
+
+std::string Svg::standalone() const {
+  std::string before = fmt::format("<style>{}</style>\n", drawing_style());
+  for (size_t line = 0; line < captions_.size(); ++line)
+    before += fmt::format("<text x=\"4\" y=\"{}\" class=\"{}\">{}</text>\n",
+                          number(kCaptionHigh * static_cast<double>(line + 1) - 2),
+                          captions_[line].is_title ? "tp-b" : "tp-t", escaped(captions_[line].content));
+  return whole(before, 0);
+}
+
+std::string Svg::captions() const {
+  std::string text;
+  for (const Caption& caption : captions_)
+    text += caption.is_title ? fmt::format("<p><b>{}</b></p>\n", escaped(caption.content))
+                             : fmt::format("<p class=\"soft\">{}</p>\n", escaped(caption.content));
+  return text;
+}
 
 }  // namespace tilepilot::show

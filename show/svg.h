@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tilepilot::show {
 
@@ -27,6 +28,11 @@ class Svg {
   // `title` names the drawing for who cannot see it.
   explicit Svg(std::string title) : title_(std::move(title)) {}
 
+  // A line above the drawing, in a page a paragraph that wraps. @pre nothing is drawn yet
+  void caption(std::string content, bool is_title = false);
+  // Where the drawing begins, below them.
+  double top() const { return kCaptionHigh * static_cast<double>(captions_.size()) + 6; }
+
   // `style`: classes, or a colour that begins with `hsl`.
   void rect(double x, double y, double width, double height, std::string_view style, const About& about = {});
   void path(std::string_view data, std::string_view style, const About& about = {});
@@ -38,15 +44,25 @@ class Svg {
 
   double width() const { return width_; }
   double height() const { return height_; }
-  std::string drawn() const;       // inside a page
+  std::string drawn() const;  // inside a page, beside what captions() says
+  // As HTML.
+  std::string captions() const;
   std::string standalone() const;  // a file
 
  private:
+  static constexpr double kCaptionHigh = 18;
+
+  struct Caption {
+    std::string content;
+    bool is_title;
+  };
+
   std::string title_, body_;
+  std::vector<Caption> captions_;
   double width_ = 0, height_ = 0;
 
   void shape(std::string_view name, const std::string& attributes, std::string_view style, const About& about);
-  std::string whole(std::string_view style) const;
+  std::string whole(std::string_view before, double top) const;
 };
 
 }  // namespace tilepilot::show
