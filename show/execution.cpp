@@ -166,7 +166,9 @@ std::vector<Execution> execute(const ir::Program& program, const targets::cuda::
   for (const targets::cuda::Launch& launch : code.launches) functions.push_back(launch.function);
   DiagnosticList warnings;
   auto emulated = emulator::compile(code.source, functions, toolchain, warnings);
-  if (!emulated) return fail(emulated.error().message);
+  if (!emulated)
+    return fail(program.sources.empty() ? emulated.error().message
+                                        : "it has source of its own, which does not compile for the emulator");
   for (size_t k = 0; k < all.size(); ++k) all[k] = execute_one(**emulated, code.launches[k], tensors, values, options);
   return all;
 }

@@ -160,6 +160,40 @@ TEST(Timelines, AreMissingWithWords) {
   EXPECT_TRUE(large.kernels[0].roofline);
 }
 
+TEST(Timelines, OfForeignSourceAreMissing) {
+  const Picture picture = shown({.text = R"(
+def program():
+    @T.prim_func
+    def main(A: T.Tensor((256,), "float32")):
+        T.CUDASourceCodeKernel(8, threads=32, source_code_or_path="extern \"C\" __global__ void twice(float* a) { a[threadIdx.x] *= 2; }", entry_name="twice")
+    return main
+)"});
+  EXPECT_THAT(picture.kernels[0].no_timeline, HasSubstr("source of its own"));
+}
+
+// A program that waits for what nobody writes ends all the same, and its assertions are told.
+TEST(Timelines, EndWithTheirDefects) {
+  const std::string text = R"(
+def program(waits):
+    @T.prim_func
+    def main(A: T.Tensor((32,), "int32")):
+        with T.Kernel(1, threads=32) as bx:
+            tx = T.get_thread_binding()
+            if waits:
+                while A[tx] == 0:
+                    A[tx] = A[tx] * 2
+            T.device_assert(A[tx] > 0)
+            A[tx] = 1
+    return main
+)";
+  const Picture endless = shown({.text = text, .call = "program(True)"});
+  ASSERT_TRUE(endless.kernels[0].timeline);
+  EXPECT_TRUE(endless.kernels[0].timeline->is_cut);
+  const Picture asserted = shown({.text = text, .call = "program(False)"});
+  EXPECT_THAT(asserted.kernels[0].defects, Contains(HasSubstr("failed check")));
+  EXPECT_THAT(asserted.kernels[0].notes, Contains(HasSubstr("all zero")));
+}
+
 TEST(Timelines, AreCutWhereABlockIsTooLong) {
   const Picture picture = shown({.text = product("128, 128, 32", 2, 128), .call = "program(128, 128, 1048576)"});
   ASSERT_TRUE(picture.kernels[0].timeline) << picture.kernels[0].no_timeline;
