@@ -33,14 +33,24 @@ std::string_view style_of(Activity activity) {
   return "";
 }
 
-// Until when segments are shown, so that they are not too many.
-double shown_cycles(const Timeline& timeline, size_t most) {
+// The cycles that are drawn.
+struct Window {
+  double begin, end;
+  double x(double cycle) const {
+    return kLabels + kWide * (std::clamp(cycle, begin, end) - begin) / std::max(end - begin, 1.0);
+  }
+};
+
+// From where it is asked for, so that segments are not too many.
+Window window_of(const Timeline& timeline, size_t most) {
+  const double from = std::min(timeline.from, timeline.cycles);
   std::vector<double> begins;
   for (const TimelineRow& row : timeline.rows)
-    for (const Segment& segment : row.segments) begins.push_back(segment.begin);
-  if (begins.size() <= most) return timeline.cycles;
+    for (const Segment& segment : row.segments)
+      if (segment.end > from) begins.push_back(segment.begin);
+  if (begins.size() <= most) return {from, timeline.cycles};
   std::nth_element(begins.begin(), begins.begin() + static_cast<std::ptrdiff_t>(most), begins.end());
-  return begins[most];
+  return {from, begins[most]};
 }
 
 // A round number of cycles, about a tenth of all.
@@ -79,17 +89,17 @@ double bottom_of(const Timeline& timeline, double top) {
   return y;
 }
 
-void draw_axis(Svg& svg, double shown, double top, double bottom) {
-  const double step = step_of(shown);
-  for (double at = 0; at <= shown; at += step) {
-    const double x = kLabels + kWide * at / shown;
+void draw_axis(Svg& svg, const Window& window, double top, double bottom) {
+  const double step = step_of(window.end - window.begin);
+  for (double at = std::ceil(window.begin / step) * step; at <= window.end; at += step) {
+    const double x = window.x(at);
     svg.line(x, top + kGroupHigh, x, bottom + 4, "tp-axis");
     svg.text(x, bottom + 18, fmt::format("{:.0f}", at), "tp-t tp-m");
   }
   svg.text(kLabels + kWide, bottom + 34, "cycles", "tp-t tp-e");
 }
 
-void draw_rows(Svg& svg, const Timeline& timeline, double shown, double top) {
+void draw_rows(Svg& svg, const Timeline& timeline, const Window& window, double top) {
   double y = top;
   std::string group = "\n";
   for (const TimelineRow& row : timeline.rows) {
@@ -101,9 +111,8 @@ void draw_rows(Svg& svg, const Timeline& timeline, double shown, double top) {
     svg.text(kLabels - 6, y + 13, row.label, "tp-t tp-e");
     svg.line(kLabels, y + kHigh, kLabels + kWide, y + kHigh, "tp-axis");
     for (const Segment& segment : row.segments) {
-      if (segment.begin >= shown) continue;
-      const double begin = kLabels + kWide * segment.begin / shown;
-      const double end = kLabels + kWide * std::min(segment.end, shown) / shown;
+      if (segment.begin >= window.end || segment.end <= window.begin) continue;
+      const double begin = window.x(segment.begin), end = window.x(segment.end);
       svg.rect(begin, y + 2, end - begin, kHigh - 4, style_of(segment.activity),
                {title_of(row, segment), segment.line});
     }
@@ -115,7 +124,7 @@ void draw_rows(Svg& svg, const Timeline& timeline, double shown, double top) {
 
 Svg draw(const Timeline& timeline, const DrawingLimits& limits) {
   Svg svg("timeline of a block");
-  const double shown = std::max(shown_cycles(timeline, limits.segments), 1.0);
+  const Window window = window_of(timeline, limits.segments);
   std::string words = fmt::format("one block, {:.0f} cycles", timeline.cycles);
   if (timeline.tensor_busy > 0)
     words += fmt::format(
@@ -129,12 +138,14 @@ Svg draw(const Timeline& timeline, const DrawingLimits& limits) {
     cut = fmt::format("the emulator stopped after {} steps, before the block's end. ", timeline.steps);
   if (timeline.unplaced > 0 && !timeline.is_cut)
     cut += fmt::format("{} of {} steps wait for something that never comes. ", timeline.unplaced, timeline.steps);
-  if (shown < timeline.cycles) cut += fmt::format("Shown: cycles 0 to {:.0f} of {:.0f}.", shown, timeline.cycles);
+  if (window.begin > 0 || window.end < timeline.cycles)
+    cut += fmt::format("Shown: cycles {:.0f} to {:.0f} of {:.0f}; `--from` shows others, `--json` has all.",
+                       window.begin, window.end, timeline.cycles);
   if (!cut.empty()) svg.caption(cut);
   draw_legend(svg, svg.top());
   const double top = svg.top() + kLegendHigh, bottom = bottom_of(timeline, top);
-  draw_axis(svg, shown, top, bottom);
-  draw_rows(svg, timeline, shown, top);
+  draw_axis(svg, window, top, bottom);
+  draw_rows(svg, timeline, window, top);
   svg.extend(kLabels + kWide + 20, bottom + 38);
   return svg;
 }

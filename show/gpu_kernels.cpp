@@ -195,6 +195,7 @@ class GpuPictures {
       targets.push_back({tile.name, tile.offset, tile.bytes, tile.stages});
     picture.timeline = replay({execution.steps, machine, options_.file, warps, std::move(targets)});
     picture.timeline->is_cut = execution.is_cut;
+    picture.timeline->from = options_.from;
     for (TimelineRow& row : picture.timeline->rows) {
       if (row.warp < 0) continue;
       for (const PlannedKernel& role : plan.roles) {

@@ -72,6 +72,7 @@ struct TimelineRow {
 struct Timeline {
   std::string unit;
   double cycles = 0;
+  double from = 0;                   // where a drawing of it begins
   double tensor_busy = 0;            // the share of the tensor cores' time in which they work
   double copies_under_products = 0;  // the share of the copies' time in which tensor cores work
   bool is_cut = false;               // the emulator stopped before the block's end

@@ -22,6 +22,7 @@ struct ShowOptions {
   std::string file, call;                       // as given
   std::string target = "emulate:sm_90a";        // or cpu, emulate:sm_80, cuda:sm_80, cuda:sm_90a
   int64_t block = 0;                            // whose timeline is drawn
+  double from = 0;                              // the cycle where that drawing begins
   bool executes = true;                         // false: nothing runs in the emulator
   std::map<std::string, int64_t> extents = {};  // of what is known at launch alone
   runtime::ToolchainOptions toolchain;

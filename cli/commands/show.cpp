@@ -28,6 +28,7 @@ struct ShowFlags {
   std::string file, call, kernel, output, svg;
   std::vector<std::string> set;
   int64_t block = 0;
+  double from = 0;
   bool measure = false, no_run = false;
 };
 
@@ -144,7 +145,8 @@ class ShowRun {
     session_.progress_text(render(session_.sources, compiled.diagnostics, {.color = session_.environment.color}));
     auto program = chosen(compiled.programs, options_.kernel);
     if (!program) return session_.fail(program.error());
-    show::ShowOptions how{options_.file, options_.call, *target, options_.block, !options_.no_run, *extents, {}, {}};
+    show::ShowOptions how{
+        options_.file, options_.call, *target, options_.block, options_.from, !options_.no_run, *extents, {}, {}};
     how.toolchain.cache = session_.environment.cache;
     if (*target == "cpu") how.processor = processor_rates(session_);
     auto kernels = show::picture_of(*program, session_.sources, how);
@@ -203,6 +205,9 @@ void add_show(CLI::App& app, Session& session) {
   command->add_option("--svg", options->svg, "A folder in which each drawing is a file of its own, too");
   command->add_option("--block", options->block, "The block whose timeline is drawn; of clusters, the cluster")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))
+      ->capture_default_str();
+  command->add_option("--from", options->from, "The cycle at which the drawing of the timeline begins")
+      ->check(number_within(0, 1e15))
       ->capture_default_str();
   command->add_option("--set", options->set, "An extent or a number that is known at launch alone: m=1024");
   command->add_flag("--no-run", options->no_run, "Run nothing in the emulator: no timeline, no bank conflicts");

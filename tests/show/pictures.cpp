@@ -23,7 +23,7 @@ Picture shown(const Shown& program) {
     return picture;
   }
   ShowOptions options{
-      picture.file, picture.call, picture.target, program.block, program.executes, program.extents, {}, {}};
+      picture.file, picture.call, picture.target, program.block, 0, program.executes, program.extents, {}, {}};
   options.toolchain.cache = TILEPILOT_KERNEL_CACHE;
   options.processor = {"a processor", 1e10, 2e11, 1e11};
   auto kernels = picture_of(compiled.programs[0], sources, options);

@@ -160,6 +160,21 @@ TEST(Timelines, AreMissingWithWords) {
   EXPECT_TRUE(large.kernels[0].roofline);
 }
 
+TEST(Timelines, AreDrawnFromTheCycleThatIsAskedFor) {
+  Picture picture = shown({.text = product("64, 64, 32", 2, 128)});
+  Timeline& timeline = *picture.kernels[0].timeline;
+  const std::string all = draw(timeline).standalone();
+  timeline.from = timeline.cycles / 2;
+  const std::string half = draw(timeline).standalone();
+  EXPECT_LT(half.size(), all.size());
+  EXPECT_THAT(half, HasSubstr("`--from` shows others"));
+  EXPECT_THAT(all, Not(HasSubstr("`--from` shows others")));
+  EXPECT_THAT(half, Not(HasSubstr("cycles 0 to ")));
+  EXPECT_THAT(draw(timeline, {.segments = 10}).standalone(), HasSubstr("`--json` has all"));
+  timeline.from = 1e15;
+  EXPECT_THAT(draw(timeline).standalone(), HasSubstr("<svg"));
+}
+
 TEST(Timelines, OfForeignSourceAreMissing) {
   const Picture picture = shown({.text = R"(
 def program():
