@@ -114,6 +114,7 @@ void add_compile(CLI::App& app, Session& session);
 void add_tune(CLI::App& app, Session& session);
 void add_profile(CLI::App& app, Session& session);
 void add_export(CLI::App& app, Session& session);
+void add_show(CLI::App& app, Session& session);
 void add_corpus(CLI::App& app, Session& session);
 void add_runs(CLI::App& app, Session& session);
 void add_prompt(CLI::App& app, Session& session);

@@ -11,10 +11,12 @@ namespace tilepilot::emulator {
 
 struct LoggedAccess {
   const void* code;  // the call in the kernel's library
-  int64_t address;
+  int64_t address;   // of a step its number
   uint32_t site;
+  uint32_t tile;  // of shared memory: where the tile begins
   uint16_t bytes;
   bool shared, write, asynchronous, atomic;
+  bool step = false;  // no access, but a step that is prepared in a step log
 };
 
 // One access of a warp.

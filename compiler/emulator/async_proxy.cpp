@@ -390,6 +390,11 @@ void AsyncProxy::wait_stores(int64_t under_way, bool written) {
   }
 }
 
+std::optional<int64_t> AsyncProxy::phase_of(int64_t at) const {
+  const auto found = barriers_.find(at);
+  return found == barriers_.end() ? std::nullopt : std::optional(found->second.phase);
+}
+
 std::string AsyncProxy::describe(int64_t at) const {
   const auto found = barriers_.find(at);
   if (found == barriers_.end()) return "";

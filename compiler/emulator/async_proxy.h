@@ -35,6 +35,8 @@ class AsyncProxy {
   void commit_wgmma() { ++own().wgmma.groups; }
   void wait_wgmma(int first_thread, int64_t under_way);
 
+  // The phase that a barrier is in, from 0 on; none: there is no such barrier.
+  std::optional<int64_t> phase_of(int64_t at) const;
   // What a barrier waits for.
   std::string describe(int64_t at) const;
   // The block is over: where its threads did something wrong, waits for another phase than they needed are the cause.

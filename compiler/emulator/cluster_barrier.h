@@ -28,6 +28,9 @@ class ClusterBarrier {
   bool end(int thread);
   // Before it waits. False: it has not arrived, which is told.
   bool may_wait(const Moment& now);
+  // Which is under way, from 0 on; and the last that the thread arrived at.
+  int64_t phase() const { return phase_; }
+  int64_t phase_of(int thread) const { return threads_[static_cast<size_t>(thread)].phase; }
   // Whether all have arrived at the phase that the thread has arrived at.
   bool has_passed(int thread) const { return phase_ > threads_[static_cast<size_t>(thread)].phase; }
   // The thread goes on.

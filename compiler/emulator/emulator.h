@@ -19,11 +19,17 @@
 
 namespace tilepilot::emulator {
 
+class StepLog;
+
 struct Options {
   bool check_races = true;          // and copies that nobody waited for
   bool check_uninitialised = true;  // shared memory and buffers that are not `written`; registers always are
   bool count = true;                // memory traffic; instructions always are
   int64_t most_defects = 32;        // that are reported; a launch continues where it can
+  // Of a launch that is neither cooperative nor in clusters: the only blocks that run; of one in clusters, the
+  // clusters.
+  int64_t first_block = 0, most_blocks = INT64_MAX;
+  StepLog* steps = nullptr;  // gets what the warps do, of launches with few blocks; null: nobody does
 };
 
 struct EmulatedBuffer {

@@ -1,11 +1,10 @@
-#include "compiler/emulator/machine.h"
+#include "compiler/emulator/live_block.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "compiler/emulator/launch_order.h"
 #include "compiler/emulator/tensor_core.h"
 #include "compiler/layout/bank_conflicts.h"
 
@@ -15,54 +14,23 @@ using emulated::collective;
 
 namespace {
 
-int64_t volume(const std::array<int64_t, 3>& extents) { return extents[0] * extents[1] * extents[2]; }
+Options without_steps(Options options) {
+  options.steps = nullptr;
+  return options;
+}
 
 }  // namespace
-
-struct Machine::ClockGroup {
-  Clocks clocks;
-  FenceLog fences;  // for what works beside the threads
-  HappensBefore order;
-
-  ClockGroup(LaunchOrder& launch, int64_t threads, bool together)
-      : clocks(threads, launch.epochs),
-        fences(clocks, static_cast<size_t>(threads)),
-        order(launch, clocks, static_cast<size_t>(threads), together) {}
-  void start(std::array<int64_t, 3> place) {
-    order.start(place);
-    fences.clear();
-  }
-  // Epochs from `first` on are its own.
-  Viewpoint view(uint32_t first) { return {&clocks, &fences, &order, first}; }
-};
-
-struct Machine::LiveBlock {
-  ClockGroup& clock_group;
-  Memories memories;
-  Block block;
-  AsyncProxy async_proxy;
-  ClusterBarrier own_barrier;
-  ClusterBarrier* cluster = &own_barrier;  // that of its first block
-  std::array<int64_t, 3> place{};
-  Block::Outcome outcome = Block::Outcome::ended;
-  int64_t rank;
-
-  LiveBlock(Machine& machine, ClockGroup& members, BlockPlace in_cluster, const Options& options)
-      : clock_group(members),
-        memories(machine.launch_, in_cluster.rank * volume(machine.launch_.threads),
-                 {machine.global_, machine.order_, clock_group.clocks, clock_group.fences, clock_group.order}, options,
-                 machine.reporter_),
-        block(machine.launch_, in_cluster, machine.state_, clock_group.clocks, machine.reporter_),
-        async_proxy(memories, clock_group.clocks, clock_group.fences, machine.reporter_, block),
-        own_barrier(in_cluster.blocks * block.size(), clock_group.clocks, machine.reporter_),
-        rank(in_cluster.rank) {}
-};
 
 Machine::~Machine() = default;
 bool Machine::valid() const {
   return std::all_of(live_.begin(), live_.end(), [](const auto& live) { return live->block.valid(); });
 }
-void Machine::warp_stopped(int warp) { running_->memories.count_warp(warp, report_.counters); }
+void Machine::warp_stopped(int warp) {
+  running_->memories.count_warp(warp, report_.counters);
+  if (steps() == nullptr) return;
+  note_operations(warp);
+  if (steps()->is_full()) running_->block.abandon();
+}
 void Machine::thread_ended() {
   ClusterBarrier& barrier = *running_->cluster;
   if (barrier.end(running_->block.now().thread)) pass_cluster_barrier(barrier);
@@ -149,25 +117,36 @@ struct Machine::Calls {
     if (self.running_->memories.log_is_full()) self.running_->block.let_others_run(false);
   }
   static void commit_copies(void* machine) {
+    of(machine).note(StepKind::commit_copies);
     of(machine).running_->memories.commit_copies(of(machine).running_->block.thread());
   }
   static void wait_copies(void* machine, uint32_t under_way) {
+    of(machine).note(StepKind::wait_copies, -1, under_way);
     of(machine).running_->memories.wait_copies(under_way, of(machine).running_->block.now());
   }
   static void run_collective(void* machine, collective kind, uint32_t detail, void* lane) {
     of(machine).running_->block.run_collective(kind, detail, lane);
   }
-  static void sync_threads(void* machine) { of(machine).running_->block.sync(0, of(machine).running_->block.size()); }
+  static void sync_threads(void* machine) {
+    Machine& self = of(machine);
+    self.note(StepKind::block_sync, 0, self.running_->block.size());
+    self.running_->block.sync(0, self.running_->block.size());
+  }
   static void sync_named(void* machine, int64_t barrier, int64_t threads) {
+    of(machine).note(StepKind::block_sync, barrier, threads);
     of(machine).running_->block.sync(barrier, threads);
   }
-  static void sync_grid(void* machine) { of(machine).running_->block.sync_grid(); }
+  static void sync_grid(void* machine) {
+    of(machine).note(StepKind::grid_sync);
+    of(machine).running_->block.sync_grid();
+  }
   static void sync_cluster_threads(void* machine, emulated::cluster_action action) {
     using emulated::cluster_action;
     Machine& self = of(machine);
     Block& block = self.running_->block;
     ClusterBarrier& barrier = *self.running_->cluster;
     const Moment now = block.now();
+    self.note_cluster(action);
     if (action != cluster_action::wait) {
       if (!barrier.arrive(action, now)) block.abandon();
       if (barrier.has_passed(now.thread)) self.pass_cluster_barrier(barrier);
@@ -186,21 +165,31 @@ struct Machine::Calls {
     self.report_.counters.shared_writes.bytes += bytes;
   }
   static void arrive_named(void* machine, int64_t barrier, int64_t threads) {
+    of(machine).note(StepKind::block_arrive, barrier, threads);
     of(machine).running_->block.arrive(barrier, threads);
   }
   static int64_t barrier(void* machine, emulated::barrier_action action, emulated::shared_place at, int64_t operand) {
+    of(machine).note_barrier(action, at.at, operand);
     return of(machine).running_->async_proxy.act(action, at, operand);
   }
   static void copy_bulk(void* machine, const emulated::bulk_request* request) {
+    of(machine).note_copy(*request);
     of(machine).running_->async_proxy.copy(*request, of(machine).report_.counters);
   }
-  static void commit_stores(void* machine) { of(machine).running_->async_proxy.commit_stores(); }
+  static void commit_stores(void* machine) {
+    of(machine).note(StepKind::commit_stores);
+    of(machine).running_->async_proxy.commit_stores();
+  }
   static void wait_stores(void* machine, int64_t under_way, bool written) {
+    of(machine).note(StepKind::wait_stores, -1, under_way);
     of(machine).running_->async_proxy.wait_stores(under_way, written);
   }
   static void fence_async(void* machine) { of(machine).running_->async_proxy.fence(); }
   static void wgmma_fence(void* machine) { of(machine).running_->async_proxy.fence_wgmma(++of(machine).state_.fences); }
-  static void wgmma_commit(void* machine) { of(machine).running_->async_proxy.commit_wgmma(); }
+  static void wgmma_commit(void* machine) {
+    of(machine).note(StepKind::commit_wgmma);
+    of(machine).running_->async_proxy.commit_wgmma();
+  }
   static void register_error(void* machine, emulated::register_fault fault, int64_t index, int64_t count) {
     Machine& self = of(machine);
     const Moment now = self.running_->block.now();
@@ -228,6 +217,9 @@ struct Machine::Calls {
 Machine::Machine(const EmulatedLaunch& launch, const EmulatedArguments& arguments, const Options& options,
                  const std::vector<SourceLine>& sites, emulated::machine_state& state)
     : launch_(launch),
+      first_block_(options.first_block),
+      most_blocks_(options.most_blocks),
+      unwatched_(without_steps(options)),
       state_(state),
       reporter_(report_, sites, options.most_defects, volume(launch.threads)),
       global_(arguments, options) {
@@ -238,7 +230,8 @@ Machine::Machine(const EmulatedLaunch& launch, const EmulatedArguments& argument
     if (k == 0 || launch.cooperative)
       clock_groups_.push_back(
           std::make_unique<ClockGroup>(order_, volume(launch.threads) * volume(launch.cluster), launch.cooperative));
-    live_.push_back(std::make_unique<LiveBlock>(*this, *clock_groups_.back(), place, options));
+    const bool watched = !launch.cooperative || k == first_block_;
+    live_.push_back(std::make_unique<LiveBlock>(*this, *clock_groups_.back(), place, watched ? options : unwatched_));
     async_proxies.push_back(&live_.back()->async_proxy);
   }
   for (size_t k = 0; k < live_.size(); ++k) {
@@ -347,9 +340,9 @@ int64_t Machine::count(Block::Outcome outcome) const {
 }
 
 void Machine::run_in_turn(const std::function<void()>& body) {
-  const int64_t blocks = launch_.grid[0] * launch_.grid[1] * launch_.grid[2];
+  const int64_t last = last_of(volume(launch_.grid));
   LiveBlock& live = *live_.front();
-  for (int64_t block = 0; block < blocks; ++block) {
+  for (int64_t block = first_block_; block < last; ++block) {
     const Block::Outcome outcome = start(live, place_of(block), body);
     if (outcome == Block::Outcome::ended) continue;
     // The other blocks have ended, or wait for room that this one takes.
@@ -395,8 +388,8 @@ std::array<int64_t, 3> Machine::place_in_cluster(int64_t cluster, int64_t rank) 
 }
 
 void Machine::run_clusters(const std::function<void()>& body) {
-  const int64_t clusters = volume(launch_.grid) / volume(launch_.cluster);
-  for (int64_t cluster = 0; cluster < clusters; ++cluster) {
+  const int64_t last = last_of(volume(launch_.grid) / volume(launch_.cluster));
+  for (int64_t cluster = first_block_; cluster < last; ++cluster) {
     ClockGroup& clock_group = *clock_groups_.front();
     clock_group.start(place_in_cluster(cluster, 0));
     global_.enter(clock_group.view(clock_group.clocks.epoch()));
@@ -442,6 +435,7 @@ bool Machine::run_cluster(int64_t cluster, const std::function<void()>& body) {
 
 void Machine::perform(collective kind, uint32_t detail, int first_thread, std::span<void* const> lanes) {
   Counters& counters = report_.counters;
+  if (steps() != nullptr) note_collective(kind, detail, first_thread, lanes);
   switch (kind) {
     case collective::sync_warp: {
       std::vector<uint16_t> members;
@@ -562,6 +556,7 @@ void Machine::move_matrices(bool stores, uint32_t detail, int first_thread, std:
     traffic.instructions = matrix == 0;
     (stores ? report_.counters.shared_writes : report_.counters.shared_reads) += traffic;
     report_.counters.shared_lines[reporter_.line(state_.site)] += traffic;
+    if (steps() != nullptr) note_matrix(stores, first_thread, traffic, lane(8 * matrix).row);
   }
 }
 

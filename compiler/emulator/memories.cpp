@@ -6,6 +6,8 @@
 
 #include <cstring>
 
+#include "compiler/emulator/step_log.h"
+
 namespace tilepilot::emulator {
 namespace {
 
@@ -144,7 +146,7 @@ char* Memories::access(const Request& given, const Moment& who) {
     if (found.conflict || found.unwritten) tell(found, request, place, who);
     if (found.overwrites_atomic) order_.overwrite(place.memory, request.bytes, request.is_shared);
   }
-  if (options_.count) log(request, place.at, who);
+  if (options_.count) log(request, place.at, who, request.asynchronous);
   return place.memory;
 }
 
@@ -173,15 +175,52 @@ void Memories::log(const Request& request, int64_t at, const Moment& who, bool a
   const int64_t address = request.is_shared ? at : request.global.buffer << 44 | at;
   AccessLog& log = logs_[in_block(who) / kLanesOfWarp];
   log_is_full_ = log.add(static_cast<int>(in_block(who) % kLanesOfWarp),
-                         {request.code, address, who.site, static_cast<uint16_t>(request.bytes), request.is_shared,
-                          writes, asynchronous, atomic});
+                         {request.code, address, who.site, request.shared.first, static_cast<uint16_t>(request.bytes),
+                          request.is_shared, writes, asynchronous, atomic});
+}
+
+// Where the call stands tells nothing: compilers write one call at several places of the code.
+void Memories::log_step(int64_t number, const Moment& who) {
+  static constexpr std::array<char, 256> kKinds{};
+  const void* kind = &kKinds[static_cast<size_t>(options_.steps->prepared(number).kind)];
+  AccessLog& log = logs_[in_block(who) / kLanesOfWarp];
+  log_is_full_ = log.add(static_cast<int>(in_block(who) % kLanesOfWarp),
+                         {kind, number, who.site, 0, 0, false, false, false, false, true});
+}
+
+void Memories::add_step(int warp, const WarpAccess& access, const Traffic& traffic) {
+  const LoggedAccess& kind = access.kind;
+  Step step{StepKind::copy};
+  if (kind.step) {
+    step = options_.steps->prepared(kind.address);
+  } else {
+    if (kind.asynchronous && !kind.shared) return;  // a copy is logged where it writes, too
+    step.kind = kind.asynchronous ? StepKind::copy
+                : kind.shared     ? (kind.write ? StepKind::shared_write : StepKind::shared_read)
+                                  : (kind.write ? StepKind::global_write : StepKind::global_read);
+    step.at = kind.shared ? kind.address : -1;
+    step.tile = kind.shared ? static_cast<int64_t>(kind.tile) : -1;
+    step.width = kind.bytes;
+  }
+  step.warp = static_cast<int32_t>(first_thread_ / kLanesOfWarp) + warp;
+  step.lanes = static_cast<int32_t>(access.lanes);
+  for (size_t lane = 0; lane < access.addresses.size(); ++lane)
+    step.mask |= uint32_t{access.addresses[lane] >= 0} << lane;
+  step.line = reporter_.line(kind.site);
+  if (!kind.step) {
+    step.bytes = traffic.bytes;
+    step.traffic = traffic;
+  }
+  options_.steps->add(std::move(step));
 }
 
 void Memories::count_warp(int warp, Counters& counters) {
   log_is_full_ = false;
   logs_[static_cast<size_t>(warp)].flush([&](const WarpAccess& access) {
     const LoggedAccess& kind = access.kind;
+    if (kind.step) return add_step(warp, access, {});
     const Traffic traffic = traffic_of(access);
+    if (options_.steps != nullptr) add_step(warp, access, traffic);
     (kind.shared  ? kind.write ? counters.shared_writes : counters.shared_reads
      : kind.write ? counters.global_writes
                   : counters.global_reads) += traffic;
@@ -270,7 +309,7 @@ std::optional<Moment> Memories::written_since(const emulated::shared_place& barr
 void Memories::copy_async(const emulated::copy_request& request, const void* code, const Moment& now) {
   Copy copy{request.to.at, copies_[in_block(now)].groups, request.bytes, now.site, {}};
   if (request.inside) {
-    const Request read{{}, request.from, false, AccessKind::read, request.bytes, code};
+    const Request read{{}, request.from, false, AccessKind::read, request.bytes, code, nullptr, 0, true};
     if (const char* memory = access(read, now)) std::memcpy(copy.value.data(), memory, request.bytes);
   }
   const Request write{request.to, {}, true, AccessKind::write, request.bytes, code, copy.value.data()};

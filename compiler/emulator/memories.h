@@ -23,6 +23,7 @@ class Memories {
     const void* code;             // the call in the kernel's library
     const void* value = nullptr;  // of a write
     uint32_t alignment = 0;       // 0: as many as bytes
+    bool asynchronous = false;    // of a copy that the thread does not wait for
   };
 
   // What the block belongs to.
@@ -71,6 +72,9 @@ class Memories {
 
   // True if the thread should let others run after its last access.
   bool log_is_full() const { return log_is_full_; }
+  StepLog* steps() const { return options_.steps; }
+  // A step of the thread, that is prepared under this number.
+  void log_step(int64_t number, const Moment& who);
   // All lanes of the warp stand still.
   void count_warp(int warp, Counters& counters);
 
@@ -117,6 +121,7 @@ class Memories {
   bool is_mapped(const char* at, int64_t bytes);
   bool check_place(const Request& request, int64_t at, int64_t first, int64_t last, const Moment& who);
   void log(const Request& request, int64_t at, const Moment& who, bool asynchronous = false);
+  void add_step(int warp, const WarpAccess& access, const Traffic& traffic);
   void tell(const Findings& found, const Request& request, const Place& place, const Moment& who);
   void tell_conflict(const Conflict& conflict, const Request& request, const Moment& who);
   std::string where(const Request& request, int64_t at) const;

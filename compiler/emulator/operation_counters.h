@@ -14,6 +14,8 @@ class OperationCounters {
 
   void start_block() { counts_.assign(counts_.size(), 0); }
   uint64_t* of(int thread) { return counts_.data() + static_cast<size_t>(thread) * table_.size(); }
+  const std::vector<OperationCounter>& table() const { return table_; }
+  const uint64_t* of(int thread) const { return counts_.data() + static_cast<size_t>(thread) * table_.size(); }
   // Of the block, which has ended.
   void add_to(Counters& counters) const;
 

@@ -210,4 +210,5 @@ def main():
     json.dump(seen, sys.stdout)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -9,8 +9,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kRoots[] = {"compiler", "retrieval",   "eval",   "agent",
-                                       "cli",      "kernelbench", "python", "tests"};
+constexpr std::string_view kRoots[] = {"compiler",    "retrieval", "eval", "agent", "cli",
+                                       "kernelbench", "python",    "show", "tests"};
 
 // `.in` files are C++ too: text that goes into generated kernels.
 bool is_source(const fs::path& path) {

@@ -75,6 +75,11 @@ const Rules& project_rules() {
            {"compiler/stage/tile", "compiler/stage/python", "compiler/runtime", "compiler/targets/cuda",
             "compiler/targets/gpu/facts", "compiler/targets/cpu", "compiler/passes", "compiler/syntax", "compiler/ir",
             "compiler/diagnostics", "compiler/source"}},
+          // Drawings of what the compiler made of a program.
+          {"show",
+           {"compiler/emulator", "compiler/runtime", "compiler/targets/cuda", "compiler/targets/cpu",
+            "compiler/targets/gpu/estimate", "compiler/targets/gpu/machine", "compiler/targets/gpu/facts",
+            "compiler/passes", "compiler/layout", "compiler/ir", "compiler/diagnostics", "compiler/source"}},
           // The compiler in the process of Python. Nothing of LibTorch.
           {"python/extension",
            {"compiler/stage/tile", "compiler/stage/python", "compiler/runtime", "compiler/syntax", "compiler/ir",
@@ -107,9 +112,10 @@ const Rules& project_rules() {
           {"kernelbench",
            {"agent", "retrieval", "eval", "compiler/runtime", "compiler/diagnostics", "compiler/source"}},
           {"cli/...",
-           {"kernelbench", "agent", "retrieval", "eval", "compiler/driver", "compiler/export", "compiler/stage/tile",
-            "compiler/stage/python", "compiler/runtime", "compiler/targets/cpu", "compiler/passes", "compiler/syntax",
-            "compiler/ir", "compiler/untrusted", "compiler/diagnostics", "compiler/source"}},
+           {"kernelbench", "show", "agent", "retrieval", "eval", "compiler/driver", "compiler/export",
+            "compiler/stage/tile", "compiler/stage/python", "compiler/runtime", "compiler/targets/cpu",
+            "compiler/passes", "compiler/syntax", "compiler/ir", "compiler/untrusted", "compiler/diagnostics",
+            "compiler/source"}},
       },
       {
           {"torch/", {"eval/torch", "eval/host", "eval/worker", "tests/torch", "tests/bench"}},

@@ -107,6 +107,7 @@ class LaunchEmitter {
     launch.cluster = cluster_;
     launch.operation_counters = operation_counters;
     launch.kernel = lowered_.kernel.span;
+    launch.tiles = std::move(tiles_);
     return launch;
   }
 
@@ -120,6 +121,7 @@ class LaunchEmitter {
   Context context_;
   std::vector<std::string> parameters_;
   std::vector<TensorMap> maps_;
+  std::vector<SharedTile> tiles_;
   std::vector<std::string> barriers_;  // what makes them
   int64_t shared_bytes_ = 0, local_bytes_ = 0;
 
@@ -237,6 +239,7 @@ class LaunchEmitter {
       local_bytes_ += elements * buffer->type.bytes();
       return;
     }
+    tiles_.push_back({buffer->name, buffer->span, lowered_.offsets.at(buffer.get()), elements * buffer->type.bytes()});
     context_.declarations.line("shared_array<{0}> {1} = shared_tile<{0}>({2}, {3});", type, name,
                                lowered_.offsets.at(buffer.get()), elements);
   }

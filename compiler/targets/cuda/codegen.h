@@ -25,6 +25,13 @@ struct TensorMap {
   int64_t swizzle = 0;            // 32, 64 or 128 bytes, or none
 };
 
+// A tile of the program in the dynamic shared memory of a block.
+struct SharedTile {
+  std::string name;
+  Span span;  // of its allocation
+  int64_t offset = 0, bytes = 0;
+};
+
 struct Launch {
   std::string function;          // its extern "C" name
   std::vector<ir::Expr> grid;    // 1 to 3 extents over scalar parameters and symbols
@@ -38,6 +45,7 @@ struct Launch {
   std::vector<int64_t> cluster = {};         // extents in blocks, of which the grid is a multiple; none: no clusters
   std::vector<c::OperationCounter> operation_counters = {};  // by number, if they were asked for
   Span kernel = {};                                          // of the tile program
+  std::vector<SharedTile> tiles = {};                        // some may share memory
 };
 
 struct GeneratedCode {

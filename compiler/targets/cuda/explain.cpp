@@ -64,6 +64,13 @@ Result<std::string> layouts_text(const ir::Program& program, Architecture archit
   return text;
 }
 
+Result<std::vector<KernelPlan>> plans_of(const ir::Program& program, Architecture architecture) {
+  std::vector<KernelPlan> plans;
+  for (const ir::Kernel& kernel : TRY(prepare(program)).kernels)
+    plans.push_back({kernel, TRY(plan_roles(kernel, machine_of(architecture), kLowering))});
+  return plans;
+}
+
 Result<std::vector<Drawing>> layout_drawings(const ir::Program& program, Architecture architecture) {
   std::vector<Drawing> drawings;
   const auto add = [&](std::string name, std::string svg) {

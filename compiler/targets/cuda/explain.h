@@ -4,11 +4,19 @@
 
 #include "compiler/targets/cuda/codegen.h"
 #include "compiler/targets/gpu/facts/decisions.h"
+#include "compiler/targets/gpu/schedule/pipeline.h"
 
 namespace tilepilot::targets::cuda {
 
 // For each kernel: layouts of fragments and shared tiles as tables, and how GEMMs are computed.
 Result<std::string> layouts_text(const ir::Program& program, gpu::Architecture architecture);
+
+// By kernel, what each of its warp roles is planned to do; one role where all threads do the same.
+struct KernelPlan {
+  ir::Kernel prepared;  // before it is planned
+  std::vector<gpu::PlannedKernel> roles;
+};
+Result<std::vector<KernelPlan>> plans_of(const ir::Program& program, gpu::Architecture architecture);
 
 struct Drawing {
   std::string name;  // "main_0_C_local", each of its own

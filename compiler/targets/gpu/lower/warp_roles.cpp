@@ -136,6 +136,7 @@ class WarpRoles {
   Result<std::vector<PlannedKernel>> planned(const Machine& machine) {
     TRY(plan(machine));
     agree_on_tiles();
+    for (size_t role = 0; role < roles_.size(); ++role) planned_[role].first_thread = first_thread_of(roles_[role]);
     return planned_;
   }
 
@@ -197,6 +198,15 @@ class WarpRoles {
   std::unordered_map<const ir::BufferData*, int64_t> common_;  // offsets
   int64_t common_bytes_ = 0;
   bool low_memory_ = false;
+
+  int64_t first_thread_of(const passes::Role& role) const {
+    int64_t weight = 1, first = 0;
+    for (size_t axis = 0; axis < role.start.size(); ++axis) {
+      first += role.start[axis] * weight;
+      weight *= kernel_.threads[axis];
+    }
+    return first;
+  }
 
   // Barriers are the same in all roles.
   static void add(std::vector<ir::Buffer>& all, const ir::Buffer& buffer) {

@@ -19,6 +19,7 @@ struct PlannedKernel {
   bool persistent = false;                          // its outermost loop is over blocks of the program's grid
   std::vector<Decision> decisions = {};             // of the passes
   bool async_proxy = false;                         // something but threads reads or writes shared memory
+  int64_t first_thread = 0;                         // of its threads, in the block
 };
 
 // A part of the block's warps that runs its own code: its barrier, and the tiles that other roles use too, whose place
