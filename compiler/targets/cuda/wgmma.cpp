@@ -11,7 +11,7 @@ struct OperandType {
   ir::DType type;
   const char *ptx, *element;
 };
-constexpr OperandType kOperands[] = {
+constexpr OperandType kWgmmaOperands[] = {
     {ir::kFloat16, "f16", "float16"},
     {ir::kBFloat16, "bf16", "bfloat16"},
     {ir::kTensorFloat32, "tf32", "tfloat32"},
@@ -23,9 +23,9 @@ constexpr OperandType kOperands[] = {
     {ir::kInt32, "s32", "int32_t"},
 };
 const OperandType* row_of(ir::DType type) {
-  const auto* row = std::find_if(std::begin(kOperands), std::end(kOperands),
+  const auto* row = std::find_if(std::begin(kWgmmaOperands), std::end(kWgmmaOperands),
                                  [&](const OperandType& operand) { return operand.type == type; });
-  return row == std::end(kOperands) ? nullptr : row;
+  return row == std::end(kWgmmaOperands) ? nullptr : row;
 }
 const char* ptx_type(ir::DType type) { return row_of(type)->ptx; }
 
