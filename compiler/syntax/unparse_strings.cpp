@@ -65,7 +65,10 @@ bool Unparser::format_parts(const std::vector<FormattedPart>& parts, std::string
 bool Unparser::literal_text(std::string_view text, std::string_view mark, bool is_format, std::string& out) const {
   std::string braced;
   append_escaped(braced, text, mark);
-  if (rules_.inside_field && !text.empty() && braced != text) return false;
+  if (rules_.inside_field && braced != text) {
+    if (!fits_without_escapes(text, mark)) return false;
+    braced = text;  // as it is: within a field nothing may be escaped
+  }
   for (char c : braced) {
     bool brace = c == '{' || c == '}';
     if (!brace) {
