@@ -52,6 +52,10 @@ TEST_F(OnDevice, TooLarge) {
             "        T.copy(B, a)\n        T.copy(A[0, 0], b)\n        T.copy(b, B[0, 0])\n        T.copy(a, B)\n");
 }
 
+TEST_F(OnDevice, Race) {
+  expect_of("iteration_race", "        for i in T.Parallel(960):\n            A[i, 0] = A[i + 32, 0]\n");
+}
+
 TEST_F(OnDevice, Slow) {
   expect_of("slow_on_device",
             "        a = T.alloc_shared((16, 64), 'float16')\n        c = T.alloc_fragment((16, 16), 'float32')\n"
