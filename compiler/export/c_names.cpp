@@ -3,124 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
+
+#include "compiler/targets/c/names.h"
 
 namespace tilepilot::exporting {
 namespace {
 
-// Sorted. Of C23 and C++23, and what the standard library defines as macros.
-constexpr std::string_view kReserved[] = {"EOF",
-                                          "I",
-                                          "NULL",
-                                          "alignas",
-                                          "alignof",
-                                          "and",
-                                          "and_eq",
-                                          "asm",
-                                          "assert",
-                                          "auto",
-                                          "bitand",
-                                          "bitor",
-                                          "bool",
-                                          "break",
-                                          "case",
-                                          "catch",
-                                          "char",
-                                          "class",
-                                          "co_await",
-                                          "co_return",
-                                          "co_yield",
-                                          "compl",
-                                          "concept",
-                                          "const",
-                                          "const_cast",
-                                          "consteval",
-                                          "constexpr",
-                                          "constinit",
-                                          "continue",
-                                          "decltype",
-                                          "default",
-                                          "delete",
-                                          "do",
-                                          "double",
-                                          "dynamic_cast",
-                                          "else",
-                                          "enum",
-                                          "errno",
-                                          "explicit",
-                                          "export",
-                                          "extern",
-                                          "false",
-                                          "float",
-                                          "for",
-                                          "friend",
-                                          "goto",
-                                          "if",
-                                          "inline",
-                                          "int",
-                                          "linux",
-                                          "long",
-                                          "main",
-                                          "mutable",
-                                          "namespace",
-                                          "new",
-                                          "noexcept",
-                                          "not",
-                                          "not_eq",
-                                          "nullptr",
-                                          "operator",
-                                          "or",
-                                          "or_eq",
-                                          "private",
-                                          "protected",
-                                          "public",
-                                          "register",
-                                          "reinterpret_cast",
-                                          "requires",
-                                          "restrict",
-                                          "return",
-                                          "short",
-                                          "signed",
-                                          "sizeof",
-                                          "static",
-                                          "static_assert",
-                                          "static_cast",
-                                          "stderr",
-                                          "stdin",
-                                          "stdout",
-                                          "struct",
-                                          "switch",
-                                          "template",
-                                          "this",
-                                          "thread_local",
-                                          "throw",
-                                          "true",
-                                          "try",
-                                          "typedef",
-                                          "typeid",
-                                          "typename",
-                                          "typeof",
-                                          "union",
-                                          "unix",
-                                          "unsigned",
-                                          "using",
-                                          "virtual",
-                                          "void",
-                                          "volatile",
-                                          "wchar_t",
-                                          "while",
-                                          "xor",
-                                          "xor_eq"};
-
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-bool is_reserved(std::string_view name) { return std::binary_search(std::begin(kReserved), std::end(kReserved), name); }
 
 }  // namespace
 
 bool is_identifier(std::string_view name) {
-  return !name.empty() && !is_digit(name[0]) && !is_reserved(name) &&
+  return !name.empty() && !is_digit(name[0]) && !targets::c::is_reserved(name) &&
          std::all_of(name.begin(), name.end(), [](char c) { return is_letter(c) || is_digit(c); });
 }
 
@@ -134,8 +29,8 @@ std::string identifier_of(std::string_view name) {
   std::string result = identifier_part_of(name);
   if (result.empty() || is_digit(result[0])) result.insert(0, "_");
   // Names that begin so belong to the compiler, or to the code around the kernels.
-  if (result.starts_with("_") || result.starts_with("tp_")) result.insert(0, "x");
-  return is_reserved(result) ? result + "_" : result;
+  if (result.starts_with("_") || result == "tp" || result.starts_with("tp_")) result.insert(0, "x");
+  return targets::c::is_reserved(result) ? result + "_" : result;
 }
 
 std::string upper_case(std::string_view name) {
@@ -149,9 +44,12 @@ std::set<std::string> names_around() {
           "int16_t",   "int32_t", "int64_t", "uint8_t", "uint16_t",  "uint32_t",   "uint64_t",     "exported"};
 }
 
-std::string UniqueNames::of(std::string_view wish) {
+std::string UniqueNames::of(std::string_view wish, std::string_view with) {
   std::string name(wish);
-  for (int number = 2; !taken_.insert(name).second; ++number) name = fmt::format("{}_{}", wish, number);
+  const auto is_taken = [&](const std::string& one) { return taken_.contains(one); };
+  for (int number = 2; is_taken(name) || is_taken(name + std::string(with)); ++number)
+    name = fmt::format("{}_{}", wish, number);
+  taken_.insert({name, name + std::string(with)});
   return name;
 }
 

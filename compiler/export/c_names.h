@@ -24,7 +24,8 @@ std::set<std::string> names_around();
 class UniqueNames {
  public:
   explicit UniqueNames(std::set<std::string> taken = {}) : taken_(std::move(taken)) {}
-  std::string of(std::string_view wish);
+  // `with`: what must be free behind the name, too.
+  std::string of(std::string_view wish, std::string_view with = "");
 
  private:
   std::set<std::string> taken_;

@@ -44,7 +44,7 @@ Result<size_t> KernelList::add(const ir::Program& program, const std::string& ca
   if (launched.valid() && static_cast<size_t>(launched.file) < sources_.size())
     comment += fmt::format(", launched in line {}", sources_.position(launched.file, launched.begin).line);
   std::replace(comment.begin(), comment.end(), '\n', ' ');  // it stays one line
-  Function function = TRY(function_of(program, names_.of(identifier_part_of(shown)), comment));
+  Function function = TRY(function_of(program, names_.of(identifier_part_of(shown), "_workspace_size"), comment));
   kernels_.push_back({program, std::move(function)});
   return kernels_.size() - 1;
 }

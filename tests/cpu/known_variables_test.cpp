@@ -10,6 +10,18 @@ namespace {
 
 constexpr int kTries = 200;  // of which some get memory that was given back
 
+TEST(NamesInC, AreNeitherWordsNorMacros) {
+  for (const char* word : {"bitand", "not_eq", "nullptr", "thread_local", "INT64_MAX", "UINT8_MAX", "SIZE_MAX", "NULL",
+                           "errno", "EOF", "consteval"}) {
+    Names names("");
+    EXPECT_EQ(names.of(ir::make_var(word, ir::kInt32)), std::string(word) + "_");
+  }
+  Names names("");
+  EXPECT_EQ(names.of(ir::make_var("_Complex", ir::kInt32)), "v_Complex");
+  EXPECT_EQ(names.of(ir::make_var("INPUT", ir::kInt32)), "INPUT");
+  EXPECT_EQ(names.of(ir::make_var("S_MAX", ir::kInt32)), "S_MAX");
+}
+
 TEST(KnownVariables, KeepTheirNames) {
   Names names("");
   ir::Var first = ir::make_var("x", ir::kInt32);

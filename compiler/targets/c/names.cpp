@@ -2,28 +2,144 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 
 namespace tilepilot::targets::c {
 namespace {
 
-constexpr const char* kKeywords[] = {
-    "alignas",    "alignof", "and",      "asm",      "auto",     "bool",     "break",        "case",     "catch",
-    "char",       "class",   "const",    "continue", "default",  "delete",   "do",           "double",   "else",
-    "enum",       "extern",  "false",    "float",    "for",      "friend",   "goto",         "if",       "inline",
-    "int",        "long",    "mutable",  "new",      "not",      "operator", "or",           "private",  "public",
-    "register",   "return",  "short",    "signed",   "sizeof",   "static",   "struct",       "switch",   "template",
-    "this",       "throw",   "true",     "try",      "typedef",  "typename", "union",        "unsigned", "using",
-    "virtual",    "void",    "volatile", "while",    "xor",      "int8_t",   "int16_t",      "int32_t",  "int64_t",
-    "namespace",  "uint8_t", "uint16_t", "uint32_t", "uint64_t", "linux",    "unix",         "scratch",  "first_block",
-    "last_block", "scalars", "buffers",  "main",     "events",   "block",    "printed_text", "half",     "threadIdx",
-    "blockIdx",   "gridDim", "blockDim"};
+// Sorted. Words of C23 and C++23, and macros of their standard libraries.
+constexpr std::string_view kReserved[] = {"BUFSIZ",
+                                          "EOF",
+                                          "EXIT_FAILURE",
+                                          "EXIT_SUCCESS",
+                                          "HUGE_VAL",
+                                          "HUGE_VALF",
+                                          "I",
+                                          "INFINITY",
+                                          "MB_CUR_MAX",
+                                          "NAN",
+                                          "NULL",
+                                          "RAND_MAX",
+                                          "alignas",
+                                          "alignof",
+                                          "and",
+                                          "and_eq",
+                                          "asm",
+                                          "assert",
+                                          "auto",
+                                          "bitand",
+                                          "bitor",
+                                          "bool",
+                                          "break",
+                                          "case",
+                                          "catch",
+                                          "char",
+                                          "char16_t",
+                                          "char32_t",
+                                          "char8_t",
+                                          "class",
+                                          "co_await",
+                                          "co_return",
+                                          "co_yield",
+                                          "compl",
+                                          "concept",
+                                          "const",
+                                          "const_cast",
+                                          "consteval",
+                                          "constexpr",
+                                          "constinit",
+                                          "continue",
+                                          "decltype",
+                                          "default",
+                                          "delete",
+                                          "do",
+                                          "double",
+                                          "dynamic_cast",
+                                          "else",
+                                          "enum",
+                                          "errno",
+                                          "explicit",
+                                          "export",
+                                          "extern",
+                                          "false",
+                                          "float",
+                                          "for",
+                                          "friend",
+                                          "goto",
+                                          "if",
+                                          "inline",
+                                          "int",
+                                          "linux",
+                                          "long",
+                                          "main",
+                                          "math_errhandling",
+                                          "mutable",
+                                          "namespace",
+                                          "new",
+                                          "noexcept",
+                                          "not",
+                                          "not_eq",
+                                          "nullptr",
+                                          "offsetof",
+                                          "operator",
+                                          "or",
+                                          "or_eq",
+                                          "private",
+                                          "protected",
+                                          "public",
+                                          "register",
+                                          "reinterpret_cast",
+                                          "requires",
+                                          "restrict",
+                                          "return",
+                                          "setjmp",
+                                          "short",
+                                          "signed",
+                                          "sizeof",
+                                          "static",
+                                          "static_assert",
+                                          "static_cast",
+                                          "stderr",
+                                          "stdin",
+                                          "stdout",
+                                          "struct",
+                                          "switch",
+                                          "template",
+                                          "this",
+                                          "thread_local",
+                                          "throw",
+                                          "true",
+                                          "try",
+                                          "typedef",
+                                          "typeid",
+                                          "typename",
+                                          "typeof",
+                                          "union",
+                                          "unix",
+                                          "unsigned",
+                                          "using",
+                                          "va_arg",
+                                          "virtual",
+                                          "void",
+                                          "volatile",
+                                          "wchar_t",
+                                          "while",
+                                          "xor",
+                                          "xor_eq"};
+
+// Of the code around kernels.
+constexpr std::string_view kOurs[] = {"block",      "blockDim",     "blockIdx", "buffers", "events",    "first_block",
+                                      "gridDim",    "half",         "int16_t",  "int32_t", "int64_t",   "int8_t",
+                                      "last_block", "printed_text", "scalars",  "scratch", "threadIdx", "uint16_t",
+                                      "uint32_t",   "uint64_t",     "uint8_t"};
 
 std::string identifier(const std::string& wish) {
   std::string name;
   for (const char c : wish) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name = "v" + name;
   while (name.starts_with("__")) name.erase(0, 1);
-  return name;
+  if (name.size() > 1 && name[0] == '_' && std::isupper(static_cast<unsigned char>(name[1]))) name = "v" + name;
+  return is_reserved(name) ? name + "_" : name;
 }
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
@@ -47,8 +163,21 @@ void take_declared(std::string_view text, std::unordered_set<std::string>& taken
 
 }  // namespace
 
+bool is_reserved(std::string_view name) {
+  // INT64_MAX, UINT32_C, FLT_EPSILON, ...
+  constexpr std::string_view kLimits[] = {"INT",   "UINT",  "SIZE", "PTRDIFF", "WCHAR",  "WINT",   "CHAR",
+                                          "SCHAR", "UCHAR", "SHRT", "USHRT",   "LONG",   "ULONG",  "FLT",
+                                          "DBL",   "LDBL",  "BOOL", "LLONG",   "ULLONG", "INTPTR", "INTMAX"};
+  const auto is_upper = [](char c) { return c == '_' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z'); };
+  const std::string_view first = name.substr(0, name.find('_'));
+  const bool is_limit = first.size() < name.size() && std::all_of(name.begin(), name.end(), is_upper) &&
+                        std::any_of(std::begin(kLimits), std::end(kLimits),
+                                    [&](std::string_view limit) { return first.starts_with(limit); });
+  return is_limit || std::binary_search(std::begin(kReserved), std::end(kReserved), name);
+}
+
 Names::Names(const std::string& prelude) {
-  for (const char* word : kKeywords) taken_.insert(word);
+  for (const std::string_view word : kOurs) taken_.emplace(word);
   take_declared(prelude, taken_);
 }
 

@@ -3,12 +3,16 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "compiler/ir/expr.h"
 
 namespace tilepilot::targets::c {
+
+// Whether C or C++ has the word, or a macro of their standard libraries.
+bool is_reserved(std::string_view name);
 
 class Names {
  public:
