@@ -40,9 +40,17 @@ Result<std::string> exported_target(const Session& session) {
   return session.compile_target();
 }
 
-// Libraries of the system, in whose place another one would be found.
-bool is_system_library(const std::string& name) {
-  constexpr std::string_view kNames[] = {"c", "dl", "m", "pthread", "resolv", "rt", "torch", "util", "z"};
+// Libraries and headers of C, POSIX and CUDA, in whose place another one would be found.
+bool is_of_the_system(const std::string& name) {
+  constexpr std::string_view kNames[] = {
+      "aio",      "assert",  "c",           "complex", "crypt",     "ctype",   "cuda",      "cudart",    "dirent",
+      "dl",       "dlfcn",   "errno",       "fcntl",   "fenv",      "float",   "glob",      "grp",       "iconv",
+      "inttypes", "iso646",  "limits",      "locale",  "m",         "malloc",  "math",      "memory",    "netdb",
+      "poll",     "pthread", "pwd",         "regex",   "resolv",    "rt",      "sched",     "semaphore", "setjmp",
+      "signal",   "spawn",   "stdalign",    "stdarg",  "stdatomic", "stdbool", "stdckdint", "stddef",    "stdint",
+      "stdio",    "stdlib",  "stdnoreturn", "string",  "strings",   "syslog",  "tar",       "termios",   "tgmath",
+      "threads",  "time",    "torch",       "uchar",   "ulimit",    "unistd",  "util",      "utime",     "wchar",
+      "wctype",   "z"};
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
@@ -50,9 +58,9 @@ Result<std::string> library_name(const ExportFlags& options) {
   const std::string name = options.name.empty()
                                ? exporting::identifier_of(std::filesystem::path(options.file).stem().string())
                                : options.name;
-  if (is_system_library(name))
+  if (is_of_the_system(name))
     return make_error(DiagnosticKind::bad_usage, {},
-                      fmt::format("`lib{}.so` is the name of a library that is there", name),
+                      fmt::format("`{}` is the name of a library or header of the system", name),
                       "give it another one: `--name NAME`");
   if (options.name.empty()) return name;
   if (exporting::is_identifier(options.name) && exporting::identifier_of(options.name) == options.name)

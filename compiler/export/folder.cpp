@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <sstream>
@@ -23,12 +24,19 @@ using FileList = std::map<std::string, std::set<std::string>>;
 
 std::string hash_of(std::string_view content) { return runtime::Sha256().add(content).hex(); }
 
+// Whoever wrote the list, nothing outside of the folder is ours.
+bool stays_inside(const fs::path& name) {
+  return name.is_relative() &&
+         std::none_of(name.begin(), name.end(), [](const fs::path& part) { return part == ".."; });
+}
+
 FileList read_list(const fs::path& folder) {
   std::string text;
   FileList list;
   if (!read_file(folder / kList, text)) return list;
   std::istringstream lines(text);
-  for (std::string hash, name; lines >> hash && std::getline(lines >> std::ws, name);) list[name].insert(hash);
+  for (std::string hash, name; lines >> hash && std::getline(lines >> std::ws, name);)
+    if (stays_inside(name)) list[name].insert(hash);
   return list;
 }
 
@@ -63,7 +71,8 @@ Status check_name(const fs::path& folder, const std::string& name, const FileLis
 Status make_folder(const fs::path& folder) {
   std::error_code failed;
   fs::create_directories(folder, failed);
-  if (!fs::is_directory(folder)) return unwritable(folder, failed ? failed.message() : "it is no folder");
+  std::error_code unknown;
+  if (!fs::is_directory(folder, unknown)) return unwritable(folder, failed ? failed.message() : "it is no folder");
   return {};
 }
 
@@ -87,10 +96,16 @@ void remove_old(const fs::path& folder, const FileList& before, const FileList& 
 
 Status check_folder(const fs::path& folder, const std::vector<std::string>& names) {
   std::error_code ignored;
-  if (fs::exists(folder, ignored) && !fs::is_directory(folder, ignored))
-    return unwritable(folder, "it is a file", "name a folder");
+  const auto is_file = [&](const fs::path& path) {
+    return fs::exists(path, ignored) && !fs::is_directory(path, ignored);
+  };
+  if (is_file(folder)) return unwritable(folder, "it is a file", "name a folder");
   const FileList list = read_list(folder);
-  for (const std::string& name : names) TRY(check_name(folder, name, list));
+  for (const std::string& name : names) {
+    const fs::path parent = (folder / name).parent_path();
+    if (is_file(parent)) return unwritable(parent, "it is a file", "export to another folder, or move the file away");
+    TRY(check_name(folder, name, list));
+  }
   return {};
 }
 

@@ -57,6 +57,27 @@ TEST_F(ExportFolder, fail_FilesThatWereChanged) {
   EXPECT_EQ(read_text(to() / "b"), "changed");  // it is the user's now
 }
 
+// Whatever the list says: it may have come with the folder.
+TEST_F(ExportFolder, LeavesFilesOutsideAlone) {
+  const fs::path other = folder_ / "other";
+  std::ofstream(other) << "1";
+  ASSERT_TRUE(write_folder(to(), {{"a", "1"}}).ok());
+  std::string list = read_text(to() / ".tilepilot-export");
+  const std::string hash = list.substr(0, list.find(' '));
+  put(".tilepilot-export", list + hash + " ../other\n" + hash + " " + other.string() + "\n");
+  ASSERT_TRUE(write_folder(to(), {{"a", "2"}}).ok());
+  EXPECT_EQ(read_text(other), "1");
+}
+
+TEST_F(ExportFolder, fail_AFileWhereAFolderIsWanted) {
+  put("source", "mine");
+  const Status taken = write_folder(to(), {{"a", "1"}, {"source/b", "2"}});
+  ASSERT_FALSE(taken.ok());
+  EXPECT_THAT(taken.error().message, HasSubstr("/to/source`: it is a file"));
+  EXPECT_THAT(left(), ::testing::ElementsAre("source"));
+  EXPECT_FALSE(write_folder(folder_ / std::string(300, 'a'), {{"a", "1"}}).ok());
+}
+
 TEST_F(ExportFolder, fail_LinksThatLeadElsewhere) {
   fs::create_directories(to());
   fs::create_symlink(folder_ / "elsewhere", to() / "a");
