@@ -1,6 +1,9 @@
 // tilepilot show FILE: pictures of what the compiler made of a kernel.
 #include <fmt/format.h>
+
 #include <fmt/ranges.h>
+#include <algorithm>
+#include <cerrno>
 
 #include <cstdlib>
 #include <filesystem>
@@ -37,13 +40,29 @@ Result<std::map<std::string, int64_t>> extents_of(const std::vector<std::string>
   for (const std::string& one : given) {
     const size_t equals = one.find('=');
     char* end = nullptr;
+    errno = 0;
     const int64_t value = equals == std::string::npos ? 0 : std::strtoll(one.c_str() + equals + 1, &end, 10);
-    if (equals == 0 || end == nullptr || *end != '\0' || end == one.c_str() + equals + 1 || value < 0)
+    if (equals == 0 || end == nullptr || errno == ERANGE || *end != '\0' || end == one.c_str() + equals + 1 ||
+        value < 0)
       return make_error(DiagnosticKind::bad_usage, {}, fmt::format("`{}` names no extent", one),
                         "write `--set m=1024`");
     extents[one.substr(0, equals)] = value;
   }
   return extents;
+}
+
+// A name that the program does not have; "": there is none.
+std::string unknown_extent(const ir::Program& program, const std::map<std::string, int64_t>& extents) {
+  for (const auto& [name, value] : extents) {
+    const auto is_named = [&, name = name](const ir::Var& var) { return var->name == name; };
+    const bool known = std::any_of(program.symbols.begin(), program.symbols.end(), is_named) ||
+                       std::any_of(program.parameters.begin(), program.parameters.end(), [&](const auto& parameter) {
+                         const auto* number = std::get_if<ir::Var>(&parameter);
+                         return number != nullptr && is_named(*number);
+                       });
+    if (!known) return name;
+  }
+  return "";
 }
 
 Result<ir::Program> chosen(const std::vector<ir::Program>& programs, const std::string& wanted) {
@@ -131,6 +150,10 @@ class ShowRun {
     if (const std::string why = why_unwritable(options_.output); !options_.output.empty() && !why.empty())
       return session_.fail(
           {DiagnosticKind::output_unwritable, {}, fmt::format("cannot write `{}`: {}", options_.output, why), {}, ""});
+    std::error_code apart;
+    if (std::filesystem::equivalent(options_.output, options_.file, apart))
+      return session_.fail(
+          {DiagnosticKind::output_unwritable, {}, "the page would replace the program", {}, "name another file"});
     auto extents = extents_of(options_.set);
     if (!extents) return session_.fail(extents.error());
     driver::CompileRequest request{options_.file, "", options_.call, *target, true};
@@ -145,6 +168,13 @@ class ShowRun {
     session_.progress_text(render(session_.sources, compiled.diagnostics, {.color = session_.environment.color}));
     auto program = chosen(compiled.programs, options_.kernel);
     if (!program) return session_.fail(program.error());
+    if (const std::string unknown = unknown_extent(*program, *extents); !unknown.empty())
+      return session_.fail(
+          {DiagnosticKind::bad_usage,
+           {},
+           fmt::format("`{}` has no extent or number `{}` that is known at launch alone", program->name, unknown),
+           {},
+           ""});
     show::ShowOptions how{
         options_.file, options_.call, *target, options_.block, options_.from, !options_.no_run, *extents, {}, {}};
     how.toolchain.cache = session_.environment.cache;

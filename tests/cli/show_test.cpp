@@ -114,6 +114,10 @@ TEST_F(Show, RefusesWhatItCannotUse) {
   EXPECT_THAT(all(show_matmul({"--svg", "taken"})), HasSubstr("cannot write `taken/"));
   EXPECT_THAT(all(show_matmul({"--set", "m"})), HasSubstr("`m` names no extent"));
   EXPECT_THAT(all(show_matmul({"--set", "m=x"})), HasSubstr("`m=x` names no extent"));
+  EXPECT_THAT(all(show_matmul({"--set", "m=99999999999999999999"})), HasSubstr("names no extent"));
+  EXPECT_THAT(all(show_matmul({"--set", "m=3"})), HasSubstr("has no extent or number `m`"));
+  const std::string program = file(kTwoKernels);
+  EXPECT_THAT(all(show({program, "--kernel", "first", "-o", program})), HasSubstr("would replace the program"));
   EXPECT_THAT(all(show_matmul({"--seed", "1"})), HasSubstr("has no use for `--seed`"));
   EXPECT_EQ(show_matmul({"--target", "cuda:sm_12"}).exit_code, 2);
 }
