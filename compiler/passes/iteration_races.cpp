@@ -59,7 +59,7 @@ class Meeting {
   Meeting(const For& loop, const IterationSpace& space) : loop_(loop), space_(space) {}
 
   // Whether some iteration writes by `written` what another one reads by `read`.
-  bool is_certain(const std::vector<Expr>& written, const std::vector<Expr>& read) const {
+  bool is_certain(const Buffer& buffer, const std::vector<Expr>& written, const std::vector<Expr>& read) const {
     std::vector<int64_t> apart(loop_.vars.size(), 0);  // the writing iteration less the reading one
     for (size_t axis = 0; axis < written.size(); ++axis) {
       const auto at = affine(space_.expanded(written[axis])), from = affine(space_.expanded(read[axis]));
@@ -67,7 +67,7 @@ class Meeting {
       if (!distance || !distance->is_constant()) return false;
       if (distance->constant != 0 && !reach(*at, distance->constant, apart)) return false;
     }
-    return still_meet(written, read, apart);
+    return still_meet(written, read, apart) && is_inside(buffer, written, apart);
   }
 
  private:
@@ -84,6 +84,26 @@ class Meeting {
       return true;
     }
     return false;
+  }
+
+  // Outside of the buffer nothing is written. Where an index has other terms, it is taken to lie inside.
+  bool is_inside(const Buffer& buffer, const std::vector<Expr>& written, const std::vector<int64_t>& apart) const {
+    VarRanges writing;
+    for (size_t k = 0; k < apart.size(); ++k) {
+      const int64_t last = constant_int(loop_.extents[k]).value_or(1) - 1;
+      writing.emplace(loop_.vars[k].get(),
+                      Bounds{std::max<int64_t>(0, apart[k]), last + std::min<int64_t>(0, apart[k])});
+    }
+    for (size_t axis = 0; axis < written.size(); ++axis) {
+      const auto at = affine(space_.expanded(written[axis]));
+      const auto extent = constant_int(buffer->shape[axis]);
+      if (!extent || std::any_of(at->terms.begin(), at->terms.end(),
+                                 [&](const Affine::Term& term) { return !writing.contains(term.var.get()); }))
+        continue;
+      const auto range = bounds(*at, writing);
+      if (!range || range->hi < 0 || range->lo >= *extent) return false;
+    }
+    return true;
   }
 
   // A variable that went for one index moves others, too.
@@ -112,7 +132,8 @@ std::vector<IterationRace> iteration_races(const Stmt& stmt) {
     if (store.buffer->scope == Scope::local) continue;
     for (const Expr& read : body.loads) {
       const auto& load = *as<Load>(read);
-      if (load.buffer == store.buffer && meeting.is_certain(store.indices, load.indices)) races.push_back({stmt, read});
+      if (load.buffer == store.buffer && meeting.is_certain(store.buffer, store.indices, load.indices))
+        races.push_back({stmt, read});
     }
   }
   return races;

@@ -14,7 +14,7 @@ struct IterationRace {
   ir::Expr read;  // a load
 };
 
-// Of the loop's statements that every iteration runs. Sound: each is a race, whatever the run-time values are.
+// Of the loop's statements that every iteration runs. Each is a race where the loop runs and its indices lie inside.
 // @pre a parallel loop
 std::vector<IterationRace> iteration_races(const ir::Stmt& loop);
 
