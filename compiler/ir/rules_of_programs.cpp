@@ -42,7 +42,8 @@ std::string layouts(const Kernel& k, const Surroundings&) {
         known &= !ref || std::find(request.vars.begin(), request.vars.end(), ref->var) != request.vars.end();
       });
     }
-    const bool complete = (request.thread || request.position) && request.replicas > 0 && request.rank() <= b->rank();
+    const bool complete = (request.thread || request.position) && request.replicas > 0 &&
+                          request.replicas <= kMostThreads && request.rank() <= b->rank();
     if (!asked.insert(b.get()).second || !known || !complete)
       return fmt::format("the layout that is asked for `{}` is none of its elements", b->name);
   }

@@ -69,6 +69,27 @@ TEST(RequestedLayouts, OfUnknownFormAreAnnounced) {
   expect_interpreted(rotated);
 }
 
+TEST(RequestedLayouts, ThatLeaveAllMemoryAreAnnounced) {
+  for (const char* layout : {"i * 1152921504606846976 + j", "j - i", "(i - 9223372036854775807) // (j - 1)"})
+    EXPECT_THAT(
+        warnings_of(columns(fmt::format("layout i, j in tile at {}", layout))),
+        ElementsAre("`tile` is not laid out as asked: some places that it gives are negative, or known to nobody"));
+}
+
+// Panels of one row begin 8 rows apart.
+TEST(RequestedLayouts, OfOneRowAreNoSwizzles) {
+  const std::string text = R"(program f(x: float16[64], y: float16[64]) {
+  kernel bx in 1 threads 32 {
+    shared tile: float16[64]
+    layout i in tile at i // 32 * 256 + i % 32
+    copy x -> tile
+    copy tile -> y
+  }
+})";
+  EXPECT_THAT(warnings_of(text), ElementsAre(HasSubstr("`tile` is not laid out as asked: tiles lie row by row")));
+  expect_interpreted(text);
+}
+
 // Each thread hands on what it holds.
 std::string held(const std::string& layout) {
   return fmt::format(R"(program f(x: float32[64, 64], y: float32[64, 64]) {{

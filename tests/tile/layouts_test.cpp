@@ -95,6 +95,9 @@ TEST_F(Layouts, Errors) {
   EXPECT_THAT(failure("scale(4)", {}), HasSubstr("takes a dict, not a `buffer`"));
   EXPECT_THAT(failure("scale(5)", {}), HasSubstr("the layout of `s` depends on more than where the element stands"));
   EXPECT_THAT(failure("scale(6)", {}), HasSubstr("`s` lies in shared memory: no thread holds it"));
+  EXPECT_THAT(failure("T.Layout((8, 16), lambda i, j: [])", {}), HasSubstr("a layout gives no index"));
+  EXPECT_THAT(failure("T.Fragment((8,), forward_thread_fn=lambda i, r: r, replicate=1 << 40)", {}),
+              HasSubstr("a fragment has 1099511627776 replicas"));
 }
 
 }  // namespace

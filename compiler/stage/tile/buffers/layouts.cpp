@@ -31,6 +31,7 @@ Result<std::vector<ir::Expr>> to_indices(const Value& value, Span span) {
   if (auto* sequence = sequence_items(value)) items = *sequence;
   std::vector<ir::Expr> result;
   for (const Value& item : items) result.push_back(TRY(to_index(item, "an index of a layout", span)));
+  if (result.empty()) return make_error(DiagnosticKind::value_error, span, "a layout gives no index");
   return result;
 }
 
@@ -92,14 +93,24 @@ Result<Value> make_layout(TileArguments& arguments) {
   return Value(std::move(layout));
 }
 
+}  // namespace
+
+Status check_replicas(int64_t replicas, Span span) {
+  constexpr int64_t kMostThreads = 1024;
+  if (replicas >= 1 && replicas <= kMostThreads) return {};
+  return make_error(DiagnosticKind::value_error, span, fmt::format("a fragment has {} replicas", replicas),
+                    fmt::format("a block has at most {} threads", kMostThreads));
+}
+
+namespace {
+
 // T.Fragment(shape, forward_fn=, forward_thread_fn=, replicate=, forward_index_fn=): forward_fn gives (thread, index).
 Result<Value> make_fragment(TileArguments& arguments) {
   const Span span = arguments.span();
   auto layout = TRY(layout_over(arguments.context(), arguments[0], arguments.span(0)));
   std::vector<ir::Var> replica;
   layout->replicas = TRY(arguments.integer_or(3, 1));
-  if (layout->replicas < 1)
-    return make_error(DiagnosticKind::value_error, span, fmt::format("a fragment has {} replicas", layout->replicas));
+  TRY(check_replicas(layout->replicas, span));
   if (layout->replicas != 1) replica = {layout->replica = ir::make_var("replica", ir::kInt32)};
   if (arguments.has(1)) {
     const Value both = TRY(apply(*layout, arguments[1], replica, span));

@@ -26,6 +26,9 @@ struct LayoutObject final : TypedObject<LayoutObject> {
 Result<std::shared_ptr<LayoutObject>> layout_over(TileContext& context, const Value& shape, Span span);
 std::shared_ptr<LayoutObject> layout_of(TileContext& context, const ir::BufferData& buffer);
 
+// Errors: more replicas than a block has threads, or none.
+Status check_replicas(int64_t replicas, Span span);
+
 // `tilelang.layout.make_...`: layouts by name, of buffers.
 const std::vector<TileFunction>& named_layouts();
 

@@ -85,7 +85,7 @@ Result<Value> shared_layout(TileArguments& arguments) {
   return Value(std::move(object));
 }
 
-int64_t bits_of(const Tile& tile) { return tile.buffer->type.bits; }
+int64_t bits_of(const Tile& tile) { return tile.buffer->type.bytes() * 8; }
 
 Result<SharedLayout> row_major(const Tile& tile, Span) { return SharedLayout::linear(tile.shape, bits_of(tile)); }
 
@@ -121,9 +121,7 @@ Result<Value> replicated_fragment(TileArguments& arguments) {
   const Tile tile = TRY(to_tile(arguments));
   auto object = layout_of(arguments.context(), *tile.buffer);
   object->replicas = TRY(arguments.integer(1));
-  if (object->replicas < 1)
-    return make_error(DiagnosticKind::value_error, arguments.span(),
-                      fmt::format("a fragment has {} replicas", object->replicas));
+  TRY(check_replicas(object->replicas, arguments.span()));
   if (object->replicas > 1) object->replica = ir::make_var("replica", ir::kInt32);
   object->thread = {object->replica ? ir::var_ref(object->replica) : ir::int_imm(0)};
   object->index = {number_of(*object, tile.shape, arguments.span())};

@@ -23,7 +23,8 @@ using layout::SwizzleSpan;
 
 namespace {
 
-constexpr const char* kUnknownForm = "what it says is no integer of the indices alone";
+constexpr int64_t kMostOffset = int64_t{1} << 32;  // far beyond shared memory
+constexpr const char* kUnknownForm = "some places that it gives are negative, or known to nobody";
 
 bool is_allocated(const ir::Kernel& kernel, const ir::Buffer& buffer) {
   return std::find(kernel.allocations.begin(), kernel.allocations.end(), buffer) != kernel.allocations.end();
@@ -43,6 +44,7 @@ std::optional<std::vector<int64_t>> values_of(const ir::Expr& expr, const ir::Re
   std::vector<int64_t> values(static_cast<size_t>(layout::volume(shape))), at(shape.size(), 0);
   for (int64_t& value : values) {
     value = (*index)(at);
+    if (value < 0 || value > kMostOffset) return std::nullopt;
     for (size_t axis = shape.size(); axis-- > 0;) {
       if (++at[axis] < shape[axis]) break;
       at[axis] = 0;
@@ -138,8 +140,9 @@ std::optional<SharedLayout> as_shared_layout(const ir::RequestedLayout& request,
   const int64_t row = columns < layout::volume(tile) ? (*offsets)[static_cast<size_t>(columns)] : columns;
   if (row >= columns && lies_so(SharedLayout::padded(tile, bits, row - columns)))
     return SharedLayout::padded(shape, bits, row - columns);
+  const bool has_rows = tile.size() > 1;
   for (SwizzleSpan span : {SwizzleSpan::bytes_128, SwizzleSpan::bytes_64, SwizzleSpan::bytes_32})
-    if (const auto swizzled = SharedLayout::swizzled(tile, bits, span); swizzled && lies_so(*swizzled))
+    if (const auto swizzled = SharedLayout::swizzled(tile, bits, span); has_rows && swizzled && lies_so(*swizzled))
       return SharedLayout::swizzled(shape, bits, span);
   why = "tiles lie row by row, with padded rows, or swizzled within 32, 64 or 128 bytes";
   return std::nullopt;
