@@ -87,8 +87,12 @@ Result<std::string> size_function(const Library& library, const Kernel& kernel) 
                                  size_parameter_list(kernel.function));
   const std::vector<std::string> sizes = TRY(piece_sizes(kernel));
   if (sizes.empty()) return text + "  return 0;\n}\n";
-  return text + fmt::format("  const int64_t tp_bytes = {};\n  return tp_bytes == 0 ? 0 : tp_bytes + {};\n}}\n",
-                            fmt::join(sizes, " + "), kUnit - 1);
+  for (const Argument& argument : kernel.function.arguments)
+    if (argument.kind == Argument::Kind::extent)
+      text += fmt::format("  if ({0} < 0 || {0} > INT32_MAX) return -1;\n", argument.name);
+  text += "  int64_t tp_bytes = 0;\n";
+  for (const std::string& size : sizes) text += fmt::format("  tp_bytes = exported::sum(tp_bytes, {});\n", size);
+  return text + fmt::format("  return tp_bytes == 0 ? 0 : exported::sum(tp_bytes, {});\n}}\n", kUnit - 1);
 }
 
 Result<std::string> entry_beginning(const Library& library, const Kernel& kernel) {

@@ -19,7 +19,7 @@ const char* form_of(ir::BinaryOp op) {
     case Op::sub:
       return "({} - {})";
     case Op::mul:
-      return "({} * {})";
+      return "exported::times({}, {})";
     case Op::floor_div:
       return "exported::floor_div({}, {})";
     case Op::floor_mod:
@@ -90,7 +90,10 @@ Result<std::string> HostNames::text(const ir::Expr& expr) const {
 
 Result<std::string> HostNames::product(const std::vector<ir::Expr>& factors) const {
   std::string result;
-  for (const ir::Expr& factor : factors) result += (result.empty() ? "" : " * ") + TRY(text(factor));
+  for (const ir::Expr& factor : factors) {
+    const std::string next = TRY(text(factor));
+    result = result.empty() ? next : fmt::format("exported::times({}, {})", result, next);
+  }
   return result.empty() ? std::string("INT64_C(1)") : result;
 }
 

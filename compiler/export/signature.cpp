@@ -126,7 +126,8 @@ Result<std::string> argument_checks(const Function& function, const std::string&
 }
 
 Result<std::string> bytes_of(const ir::BufferData& buffer, const HostNames& names) {
-  return fmt::format("INT64_C({}) * exported::most(0, {})", buffer.type.bytes(), TRY(names.product(buffer.shape)));
+  return fmt::format("exported::times(INT64_C({}), exported::most(0, {}))", buffer.type.bytes(),
+                     TRY(names.product(buffer.shape)));
 }
 
 }  // namespace tilepilot::exporting

@@ -227,6 +227,24 @@ TEST_F(ExportTest, HoldsKernelsOfEveryKind) {
   for (const exporting::Kernel& kernel : library.kernels) EXPECT_THAT(ran.out, HasSubstr(kernel.function.name + " "));
 }
 
+TEST_F(ExportTest, WorkspacesThatNobodyHasAreTold) {
+  write(
+      library_of({"program cube<m: int32>(x: float32[m], y: float32[m]) {\n"
+                  "  workspace w: float32[m, m, m]\n"
+                  "  kernel b in m threads 1 {\n    w[b, 0, 0] = x[b]\n    y[b] = w[b, 0, 0]\n  }\n}\n"}));
+  const LoadedLibrary library(object());
+  const auto size = library.function<int64_t(int64_t)>("demo_cube_workspace_size");
+  EXPECT_GE(size(2), 32);
+  EXPECT_LT(size(2), 4096);
+  EXPECT_EQ(size(-1), -1);
+  EXPECT_EQ(size(int64_t{1} << 31), -1);
+  EXPECT_EQ(size(INT32_MAX), INT64_MAX);
+  float x = 1, y = 0;
+  const auto cube = library.function<int(const float*, float*, int64_t, void*, void*)>("demo_cube");
+  EXPECT_EQ(cube(&x, &y, INT32_MAX, &y, nullptr), 3);
+  EXPECT_EQ(cube(&x, &y, -1, &y, nullptr), 1);
+}
+
 TEST_F(ExportTest, fail_KernelWithoutOutput) {
   const ir::Program program = parse(
       "program none(x: float32[4]) { kernel b in 4 threads 1 { shared s: float32[4] "
