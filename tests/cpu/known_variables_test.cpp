@@ -12,7 +12,7 @@ constexpr int kTries = 200;  // of which some get memory that was given back
 
 TEST(NamesInC, AreNeitherWordsNorMacros) {
   for (const char* word : {"bitand", "not_eq", "nullptr", "thread_local", "INT64_MAX", "UINT8_MAX", "SIZE_MAX", "NULL",
-                           "errno", "EOF", "consteval"}) {
+                           "errno", "EOF", "consteval", "M_PI", "noreturn"}) {
     Names names("");
     EXPECT_EQ(names.of(ir::make_var(word, ir::kInt32)), std::string(word) + "_");
   }
