@@ -103,6 +103,8 @@ Status check_folder(const fs::path& folder, const std::vector<std::string>& name
   const FileList list = read_list(folder);
   for (const std::string& name : names) {
     const fs::path parent = (folder / name).parent_path();
+    if (parent != folder && fs::is_symlink(fs::symlink_status(parent, ignored)))
+      return unwritable(parent, "it is a link", "export to another folder, or remove the link");
     if (is_file(parent)) return unwritable(parent, "it is a file", "export to another folder, or move the file away");
     TRY(check_name(folder, name, list));
   }

@@ -78,6 +78,14 @@ TEST_F(ExportFolder, fail_AFileWhereAFolderIsWanted) {
   EXPECT_FALSE(write_folder(folder_ / std::string(300, 'a'), {{"a", "1"}}).ok());
 }
 
+TEST_F(ExportFolder, fail_FoldersThatAreElsewhere) {
+  fs::create_directories(folder_ / "other");
+  fs::create_directories(to());
+  fs::create_symlink(folder_ / "other", to() / "source");
+  EXPECT_FALSE(write_folder(to(), {{"source/b", "2"}}).ok());
+  EXPECT_TRUE(fs::is_empty(folder_ / "other"));
+}
+
 TEST_F(ExportFolder, fail_LinksThatLeadElsewhere) {
   fs::create_directories(to());
   fs::create_symlink(folder_ / "elsewhere", to() / "a");
