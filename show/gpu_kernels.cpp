@@ -72,6 +72,10 @@ class GpuPictures {
       picture.roofline = roofline_of(counted, values_, machine, tensor_parts(plans[k]), picture.no_roofline);
       pictures.push_back(std::move(picture));
     }
+    // Where the first one's program is: a warning names its line.
+    for (const Diagnostic& warning : code.warnings)
+      if (!pictures.empty())
+        pictures.front().notes.push_back(fmt::format("line {}: {}", line(warning.span), warning.message));
     return pictures;
   }
 

@@ -266,5 +266,20 @@ def program():
   EXPECT_THAT(given.kernels[0].facts, Contains("grid 3"));
 }
 
+TEST(Warnings, OfTheCompilerAreNotes) {
+  const std::string text = R"(
+def program():
+    @T.prim_func
+    def main(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=128) as bx:
+            s = T.alloc_shared((64, 64), "float32")
+            T.annotate_layout({s: T.Layout(s.shape, lambda i, j: i * 64 + (i + j) % 64)})
+            T.copy(A, s)
+            T.copy(s, B)
+    return main
+)";
+  EXPECT_THAT(shown({.text = text}).kernels[0].notes, Contains(HasSubstr("`s` is not laid out as asked")));
+}
+
 }  // namespace
 }  // namespace tilepilot::show::testing
