@@ -42,6 +42,8 @@ def scale(which):
                 T.annotate_layout({s: T.Layout((16,), lambda i: i)})
             elif which == 4:
                 T.annotate_layout(s)
+            elif which == 7:
+                T.annotate_layout({s: T.Layout((8, 32), lambda i, j: i * 32 + j)})
             elif which == 5:
                 T.annotate_layout({s: lambda i, j: i * 32 + j + T.cast(A[0, 0], "int32")})
             else:
@@ -95,6 +97,9 @@ TEST_F(Layouts, Errors) {
   EXPECT_THAT(failure("scale(4)", {}), HasSubstr("takes a dict, not a `buffer`"));
   EXPECT_THAT(failure("scale(5)", {}), HasSubstr("the layout of `s` depends on more than where the element stands"));
   EXPECT_THAT(failure("scale(6)", {}), HasSubstr("`s` lies in shared memory: no thread holds it"));
+  EXPECT_THAT(failure("scale(7)", {}), HasSubstr("a layout of 8 elements along axis 0 of `s`, which has 16"));
+  EXPECT_THAT(failure("T.Fragment((8,), forward_thread_fn=lambda i: [i, 0])", {}),
+              HasSubstr("has one thread, and this gives 2"));
   EXPECT_THAT(failure("T.Layout((8, 16), lambda i, j: [])", {}), HasSubstr("a layout gives no index"));
   EXPECT_THAT(failure("T.Fragment((8,), forward_thread_fn=lambda i, r: r, replicate=1 << 40)", {}),
               HasSubstr("a fragment has 1099511627776 replicas"));

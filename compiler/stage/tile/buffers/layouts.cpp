@@ -35,6 +35,13 @@ Result<std::vector<ir::Expr>> to_indices(const Value& value, Span span) {
   return result;
 }
 
+Result<std::vector<ir::Expr>> to_thread(const Value& value, Span span) {
+  auto thread = TRY(to_indices(value, span));
+  if (thread.size() == 1) return thread;
+  return make_error(DiagnosticKind::value_error, span,
+                    fmt::format("a fragment's element has one thread, and this gives {}", thread.size()));
+}
+
 // What a layout's function gives for its variables; with replicas these are one more argument.
 Result<Value> apply(const LayoutObject& layout, const Value& function, const std::vector<ir::Var>& extra, Span span) {
   CallArgs call;
@@ -118,13 +125,13 @@ Result<Value> make_fragment(TileArguments& arguments) {
     if (!items || items->size() != 2)
       return make_error(DiagnosticKind::value_error, span,
                         "`forward_fn` of `T.Fragment` must give a thread and an index");
-    layout->thread = TRY(to_indices(items->front(), span));
+    layout->thread = TRY(to_thread(items->front(), span));
     layout->index = TRY(to_indices(items->back(), span));
     return Value(std::move(layout));
   }
   if (!arguments.has(2))
     return make_error(DiagnosticKind::wrong_arguments, span, "`T.Fragment` needs `forward_fn` or `forward_thread_fn`");
-  layout->thread = TRY(to_indices(TRY(apply(*layout, arguments[2], replica, span)), span));
+  layout->thread = TRY(to_thread(TRY(apply(*layout, arguments[2], replica, span)), span));
   if (arguments.has(4)) layout->index = TRY(to_indices(TRY(apply(*layout, arguments[4], {}, span)), span));
   return Value(std::move(layout));
 }
@@ -195,6 +202,12 @@ Status annotate(const TileArguments& arguments, const Value& key, const Value& v
         bad_layout(arguments, fmt::format("a layout of {} axes for `{}`", layout->vars.size(), buffer->name()));
     error->notes.push_back(declaration_note(*buffer->buffer));
     return error;
+  }
+  for (size_t axis = 0; axis < layout->shape.size(); ++axis) {
+    const auto own = ir::constant_int(layout->shape[axis]), wanted = ir::constant_int(buffer->buffer->shape[axis]);
+    if (own && wanted && own != wanted)
+      return bad_layout(arguments, fmt::format("a layout of {} elements along axis {} of `{}`, which has {}", *own,
+                                               axis, buffer->name(), *wanted));
   }
   if (scope == ir::Scope::shared && !layout->thread.empty())
     return bad_layout(arguments, fmt::format("`{}` lies in shared memory: no thread holds it", buffer->name()),
