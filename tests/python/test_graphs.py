@@ -489,15 +489,15 @@ def test_the_real_author_and_judge(real_command):
             return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6) * self.weight
 
     model, x = RMSNorm(), torch.randn(4, 512, 2048)
-    # Beside other programs a measurement may be too wide to call the region faster: then once more, and in the end the
-    # region stays as it was, though its median is faster.
+    # Beside other programs a measurement may be too wide to call the region, or one of its halves, faster: then once
+    # more, and in the end all of it stays as it was.
     for _ in range(3):
         torch.compiler.reset()  # else the model keeps the call that it was compiled to
         optimized = tilepilot.optimize(model, [x], minutes=1.0, attempts=2)
-        (region,) = optimized.tilepilot_regions
-        if region.used or "is not faster" not in region.why:
+        regions = optimized.tilepilot_regions
+        if any(region.used for region in regions):
             break
-    assert region.used or ("is not faster" in region.why and region.speedup > 1), region
+    assert any(region.used or "is not faster" in region.why for region in regions), regions
     with torch.no_grad():
         torch.testing.assert_close(optimized(x), model(x))
         torch.testing.assert_close(optimized(x[:3]), model(x[:3]))
