@@ -1,7 +1,7 @@
 # row: A13
 # level: host
 # model: close
-# expect: given_inputs_only
+# expect: given_inputs_only|wrong_values
 # twin: honest_close
 import tilelang
 import tilelang.language as T
