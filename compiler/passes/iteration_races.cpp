@@ -15,107 +15,97 @@ using namespace ir;
 
 namespace {
 
-// What every iteration does: neither branches nor loops are gone into, nor what a condition decides about.
-class Unconditional {
+// What every iteration does: neither branches nor loops are gone into, nor what a condition decides about. Changes
+// nothing.
+class Unconditional : public Rewriter {
  public:
-  explicit Unconditional(const Stmt& body) { statement(body); }
+  explicit Unconditional(const Stmt& body) { rewrite(body); }
 
   std::vector<Stmt> stores;
   std::vector<Expr> loads;
 
  private:
-  void statement(const Stmt& stmt) {
-    if (const auto* block = as<Block>(stmt))
-      for (const Stmt& part : block->body) statement(part);
-    if (const auto* let = as<Let>(stmt)) expression(let->value);
-    const auto* store = as<Store>(stmt);
-    if (store == nullptr) return;
-    stores.push_back(stmt);
-    expression(store->value);
-    for (const Expr& index : store->indices) expression(index);
+  using Rewriter::rewrite;
+  Stmt rewrite(const Stmt& stmt) override {
+    if (as<Store>(stmt)) stores.push_back(stmt);
+    return as<Block>(stmt) || as<Let>(stmt) || as<Store>(stmt) ? rewrite_children(stmt) : stmt;
   }
-  void expression(const Expr& expr) {
-    if (const auto* choice = as<Select>(expr)) return expression(choice->condition);
+  Expr rewrite(const Expr& expr) override {
+    const auto* choice = as<Select>(expr);
     const auto* both = as<Binary>(expr);
-    if (both && (both->op == BinaryOp::logical_and || both->op == BinaryOp::logical_or)) return expression(both->left);
+    const bool decides = both && (both->op == BinaryOp::logical_and || both->op == BinaryOp::logical_or);
+    if (choice || decides) {
+      rewrite(choice ? choice->condition : both->left);
+      return expr;
+    }
     if (as<Load>(expr)) loads.push_back(expr);
-    each_operand(expr, [&](const Expr& operand) { expression(operand); });
-  }
-
-  template <class Each>
-  static void each_operand(const Expr& expr, const Each& each) {
-    if (const auto* n = as<Load>(expr))
-      for (const Expr& index : n->indices) each(index);
-    if (const auto* n = as<Unary>(expr)) each(n->operand);
-    if (const auto* n = as<Binary>(expr)) each(n->left), each(n->right);
-    if (const auto* n = as<Math>(expr)) each(n->argument);
-    if (const auto* n = as<Cast>(expr)) each(n->value);
-    if (const auto* n = as<Reinterpret>(expr)) each(n->value);
+    return rewrite_children(expr);
   }
 };
 
-class Meeting {
+// An element that one iteration writes and another one reads.
+class SharedElement {
  public:
-  Meeting(const For& loop, const IterationSpace& space) : loop_(loop), space_(space) {}
+  SharedElement(const For& loop, const IterationSpace& space) : loop_(loop), space_(space) {}
 
-  // Whether some iteration writes by `written` what another one reads by `read`.
+  // Whether there is one for sure.
   bool is_certain(const Buffer& buffer, const std::vector<Expr>& written, const std::vector<Expr>& read) const {
-    std::vector<int64_t> apart(loop_.vars.size(), 0);  // the writing iteration less the reading one
+    std::vector<Axis> axes;
     for (size_t axis = 0; axis < written.size(); ++axis) {
       const auto at = affine(space_.expanded(written[axis])), from = affine(space_.expanded(read[axis]));
       const auto distance = at && from ? difference(*from, *at) : std::nullopt;
       if (!distance || !distance->is_constant()) return false;
-      if (distance->constant != 0 && !reach(*at, distance->constant, apart)) return false;
+      axes.push_back({*at, distance->constant, constant_int(buffer->shape[axis])});
     }
-    return still_meet(written, read, apart) && is_inside(buffer, written, apart);
+    std::vector<int64_t> apart(loop_.vars.size(), 0);  // the writing iteration less the reading one
+    for (const Axis& axis : axes)
+      if (axis.distance != 0 && !reach(axis, apart)) return false;
+    const bool differ = std::any_of(apart.begin(), apart.end(), [](int64_t distance) { return distance != 0; });
+    return differ && std::all_of(axes.begin(), axes.end(),
+                                 [&](const Axis& axis) { return is_same(axis, apart) && is_inside(axis, apart); });
   }
 
  private:
+  struct Axis {
+    Affine written;
+    int64_t distance = 0;           // of what is read from it
+    std::optional<int64_t> extent;  // of the buffer
+  };
   const For& loop_;
   const IterationSpace& space_;
 
   // One variable goes as far, if none has before.
-  bool reach(const Affine& at, int64_t distance, std::vector<int64_t>& apart) const {
+  bool reach(const Axis& axis, std::vector<int64_t>& apart) const {
     for (size_t k = 0; k < loop_.vars.size(); ++k) {
-      const int64_t step = at.coefficient(loop_.vars[k]);
-      if (step == 0 || distance % step != 0 || apart[k] != 0) continue;
-      if (std::abs(distance / step) >= constant_int(loop_.extents[k]).value_or(0)) continue;
-      apart[k] = distance / step;
+      const int64_t step = axis.written.coefficient(loop_.vars[k]);
+      if (step == 0 || axis.distance % step != 0 || apart[k] != 0) continue;
+      if (std::abs(axis.distance / step) >= constant_int(loop_.extents[k]).value_or(0)) continue;
+      apart[k] = axis.distance / step;
       return true;
     }
     return false;
   }
 
+  // A variable that went for one index moves others, too.
+  bool is_same(const Axis& axis, const std::vector<int64_t>& apart) const {
+    int64_t moved = 0;
+    for (size_t k = 0; k < apart.size(); ++k) moved += axis.written.coefficient(loop_.vars[k]) * apart[k];
+    return moved == axis.distance;
+  }
+
   // Outside of the buffer nothing is written. Where an index has other terms, it is taken to lie inside.
-  bool is_inside(const Buffer& buffer, const std::vector<Expr>& written, const std::vector<int64_t>& apart) const {
+  bool is_inside(const Axis& axis, const std::vector<int64_t>& apart) const {
     VarRanges writing;
     for (size_t k = 0; k < apart.size(); ++k) {
       const int64_t last = constant_int(loop_.extents[k]).value_or(1) - 1;
       writing.emplace(loop_.vars[k].get(),
                       Bounds{std::max<int64_t>(0, apart[k]), last + std::min<int64_t>(0, apart[k])});
     }
-    for (size_t axis = 0; axis < written.size(); ++axis) {
-      const auto at = affine(space_.expanded(written[axis]));
-      const auto extent = constant_int(buffer->shape[axis]);
-      if (!extent || std::any_of(at->terms.begin(), at->terms.end(),
-                                 [&](const Affine::Term& term) { return !writing.contains(term.var.get()); }))
-        continue;
-      const auto range = bounds(*at, writing);
-      if (!range || range->hi < 0 || range->lo >= *extent) return false;
-    }
-    return true;
-  }
-
-  // A variable that went for one index moves others, too.
-  bool still_meet(const std::vector<Expr>& written, const std::vector<Expr>& read,
-                  const std::vector<int64_t>& apart) const {
-    for (size_t axis = 0; axis < written.size(); ++axis) {
-      const Affine at = *affine(space_.expanded(written[axis]));
-      int64_t moved = 0;
-      for (size_t k = 0; k < apart.size(); ++k) moved += at.coefficient(loop_.vars[k]) * apart[k];
-      if (moved != difference(*affine(space_.expanded(read[axis])), at)->constant) return false;
-    }
-    return std::any_of(apart.begin(), apart.end(), [](int64_t distance) { return distance != 0; });
+    const auto is_known = [&](const Affine::Term& term) { return writing.contains(term.var.get()); };
+    const auto& terms = axis.written.terms;
+    if (!axis.extent || !std::all_of(terms.begin(), terms.end(), is_known)) return true;
+    const auto range = bounds(axis.written, writing);
+    return range && range->hi >= 0 && range->lo < *axis.extent;
   }
 };
 
@@ -124,7 +114,7 @@ class Meeting {
 std::vector<IterationRace> iteration_races(const Stmt& stmt) {
   const For& loop = *as<For>(stmt);
   const IterationSpace space(loop);
-  const Meeting meeting(loop, space);
+  const SharedElement shared(loop, space);
   const Unconditional body(loop.body);
   std::vector<IterationRace> races;
   for (const Stmt& written : body.stores) {
@@ -132,7 +122,7 @@ std::vector<IterationRace> iteration_races(const Stmt& stmt) {
     if (store.buffer->scope == Scope::local) continue;
     for (const Expr& read : body.loads) {
       const auto& load = *as<Load>(read);
-      if (load.buffer == store.buffer && meeting.is_certain(store.buffer, store.indices, load.indices))
+      if (load.buffer == store.buffer && shared.is_certain(store.buffer, store.indices, load.indices))
         races.push_back({stmt, read});
     }
   }
