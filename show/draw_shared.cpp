@@ -81,7 +81,7 @@ Svg draw(const SharedPicture& tile, const DrawingLimits& limits) {
                   "element in it, a colour 16 bytes of a row{}",
                   tile.offset, tile.offset + tile.bytes - 1, crop));
   if (!tile.shares.empty())
-    svg.caption(fmt::format("the same memory holds {} at other times; accesses are told of both",
+    svg.caption(fmt::format("the same memory holds {} at other times; accesses are shown for both",
                             fmt::join(tile.shares, ", ")));
   if (tile.by_tma) svg.caption("TMA copies between it and global memory; the emulator counts no banks of that");
   if (tile.accesses.empty())

@@ -26,7 +26,7 @@ struct Range {
     return {begin, begin + static_cast<uintptr_t>(bytes_spanned(view))};
   }
   bool holds(const Range& other) const { return begin <= other.begin && other.end <= end; }
-  bool meets(const Range& other) const { return begin < other.end && other.begin < end; }
+  bool overlaps(const Range& other) const { return begin < other.end && other.begin < end; }
 };
 
 Error obstacle(Span span, std::string message) { return make_error(DiagnosticKind::forbidden, span, message); }
@@ -65,7 +65,7 @@ class CallMemory {
     for (size_t k = 0; k < call_.outputs.size(); ++k) {
       if (!is_contiguous(call_.outputs[k].view)) return obstacle({}, "`forward` returns a view that is not contiguous");
       for (size_t other = 0; other < others + k; ++other)
-        if (arguments_[other].meets(arguments_[others + k]))
+        if (arguments_[other].overlaps(arguments_[others + k]))
           return obstacle({}, "`forward` returns memory of an input, of a weight or of another output");
     }
     return {};
@@ -125,11 +125,11 @@ class CallMemory {
     if (region.bytes() == 0) return {};
     for (const Range& argument : arguments_) {
       if (argument.holds(region.range)) return {};
-      if (argument.meets(region.range))
+      if (argument.overlaps(region.range))
         return obstacle(span, "a kernel is given memory of which an input, a weight or an output is a part");
     }
     std::erase_if(regions_, [&](const Region& other) {
-      if (!other.range.meets(region.range)) return false;
+      if (!other.range.overlaps(region.range)) return false;
       region.range = {std::min(region.range.begin, other.range.begin), std::max(region.range.end, other.range.end)};
       region.first = std::min(region.first, other.first);
       return true;
@@ -214,13 +214,13 @@ Status check_fresh(const CallMemory& first, const CallMemory& second, const Trac
   const auto& launches = model.first.trace->launches;
   for (const Region& one : first.regions())
     for (const Region& other : second.regions())
-      if (one.range.meets(other.range))
+      if (one.range.overlaps(other.range))
         return obstacle(launches[one.first].call,
                         "a kernel uses a tensor that is neither an input nor a weight, and "
                         "that was not made by this call");
   for (const NamedView& one : model.first.outputs)
     for (const NamedView& other : model.second.outputs)
-      if (Range::of(one.view).meets(Range::of(other.view)))
+      if (Range::of(one.view).overlaps(Range::of(other.view)))
         return obstacle({}, "`forward` returns a tensor that it keeps from one call to the next");
   return {};
 }

@@ -134,7 +134,7 @@ const std::vector<TileFunction>& named_layouts() {
   static const std::vector<TileFunction> kFunctions = {
       {"make_linear_layout", "buffer", "row by row", shared_layout<row_major>},
       {"make_swizzled_layout", "buffer, k_major=, allow_pad=",
-       "swizzled, or padded, so that neither rows nor columns meet bank conflicts", shared_layout<conflict_free>},
+       "swizzled, or padded, so that neither rows nor columns have bank conflicts", shared_layout<conflict_free>},
       {"make_wgmma_swizzled_layout", "buffer, continuity=, k_major=", "the same", shared_layout<conflict_free>},
       {"make_volta_swizzled_layout", "buffer, is_a=, k_inner=", "the same", shared_layout<conflict_free>},
       {"make_full_bank_swizzled_layout", "buffer", "swizzled within 128 bytes",
