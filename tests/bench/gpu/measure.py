@@ -29,6 +29,17 @@ def in_turn(*calls, repeat=CALLS):
     return [sorted(into)[len(into) // 2] for into in times]
 
 
+def best_beside(calls, theirs):
+    """The fastest of our calls beside the fastest of theirs: both indices, both times, and all times of ours."""
+    first = in_turn(*calls, repeat=5)
+    chosen = first.index(min(first))
+    other = 0
+    if len(theirs) > 1:
+        second = in_turn(*theirs, repeat=5)
+        other = second.index(min(second))
+    return chosen, other, *in_turn(calls[chosen], theirs[other]), first
+
+
 def tell(name, unit, ours, floor, theirs=None, note=""):
     """A row of the table: what `scripts/bench-gpu` reads. The floor is a share of `theirs`, or what `ours` must reach."""
     print("ROW", name, unit, ours, theirs or 0, floor, note, sep=";")
