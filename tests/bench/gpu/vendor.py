@@ -28,6 +28,24 @@ def attention(Q, K, V, causal):
     return found or [("torch", choice)]
 
 
+def attention_varlen(Q, K, V, starts, longest, causal):
+    """Named calls that return the output first; [all sequences, heads, dim]."""
+    of_lengths = (starts, starts, longest, longest)
+    found = usable([
+        ("cuDNN", lambda: aten._cudnn_attention_forward(Q, K, V, None, *of_lengths, False, 0.0, causal)),
+        ("flash", lambda: aten._flash_attention_forward(Q, K, V, *of_lengths, 0.0, causal, False)),
+    ])
+    return found or [("torch", lambda: (one_by_one(Q, K, V, starts.tolist(), causal),))]
+
+
+def one_by_one(Q, K, V, starts, causal):
+    parts = []
+    for begin, end in zip(starts, starts[1:]):
+        part = [each[begin:end].transpose(0, 1).unsqueeze(0) for each in (Q, K, V)]
+        parts.append(F.scaled_dot_product_attention(*part, is_causal=causal)[0].transpose(0, 1))
+    return torch.cat(parts)
+
+
 def attention_backward(Q, K, V, dO, causal):
     """Named calls that return the gradients of Q, K and V."""
     inputs = [each.detach().requires_grad_() for each in (Q, K, V)]
