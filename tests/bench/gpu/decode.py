@@ -1,7 +1,7 @@
-# Attention of one query a sequence over what was kept of 8192 tokens: bytes of keys and values read in a second beside what
-# a copy on the device moves (read and written). The sequence is split over blocks, whose results a second kernel combines.
-# decode.py [ROWS]: `gqa` (32 heads, 8 of keys and values), `paged` (the same, in pages of 64 tokens), `mla` (128 heads, one
-# latent vector of 512 and 64 a token); default: all.
+# Attention of one query a sequence over what was kept of 8192 tokens: bytes of keys and values read in a second beside
+# what a copy on the device moves (read and written). The sequence is split over blocks, whose results a second kernel
+# combines. decode.py [ROWS]: `gqa` (32 heads, 8 of keys and values), `paged` (the same, in pages of 64 tokens), `mla`
+# (128 heads, one latent vector of 512 and 64 a token); default: all.
 import math
 import sys
 
@@ -10,7 +10,7 @@ import tilelang.language as T
 import torch
 import torch.nn.functional as F
 
-from measure import best_beside, tell
+from measure import agree, best_beside, tell
 
 BATCH, TOKENS, HEADS, KV_HEADS, DIM, PAGE = 64, 8192, 32, 8, 128, 64
 MLA_HEADS, LATENT, ROPE = 128, 512, 64
@@ -194,10 +194,10 @@ def measure(name, configurations, kernels, inputs, expected, read_bytes):
     calls = [whole(kernel, inputs, configuration[-1]) for kernel, configuration in zip(kernels, configurations)]
     x, y = (torch.empty(COPIED, device="cuda", dtype=torch.float16) for _ in range(2))
     chosen, _, ours, other, first = best_beside(calls, [lambda: y.copy_(x)])
-    difference = (calls[chosen]().float() - expected.float()).abs().max() / expected.float().abs().max()
-    assert difference < 2e-2, f"{name} is wrong by {difference}"
+    for configuration, call in zip(configurations, calls):
+        agree(f"{name} {configuration}", call(), expected, 2e-2)
     tell(f"{name} b{BATCH} s{TOKENS}", "GB/s", read_bytes / ours / 1e6, 0.85, 4 * COPIED / other / 1e6,
-         f"{configurations[chosen]} of {[round(read_bytes / time / 1e6) for time in first]}; theirs: a copy")
+         f"{configurations[chosen]} of {[round(read_bytes / time / 1e6) for time in first]}, theirs: a copy")
 
 
 def measure_gqa(paged):

@@ -30,7 +30,7 @@ def in_turn(*calls, repeat=CALLS):
 
 
 def best_beside(calls, theirs):
-    """The fastest of our calls beside the fastest of theirs: both indices, both times, and all times of ours."""
+    """The fastest of our calls beside the fastest of theirs: indices, times, and the times of all of ours."""
     first = in_turn(*calls, repeat=5)
     chosen = first.index(min(first))
     other = 0
@@ -38,6 +38,14 @@ def best_beside(calls, theirs):
         second = in_turn(*theirs, repeat=5)
         other = second.index(min(second))
     return chosen, other, *in_turn(calls[chosen], theirs[other]), first
+
+
+def agree(name, ours, theirs, tolerance, relative=True):
+    """`relative`: to the largest number of theirs."""
+    difference = (ours.float() - theirs.float()).abs().max()
+    if relative:
+        difference = difference / theirs.float().abs().max()
+    assert difference < tolerance, f"{name} is wrong by {difference}"
 
 
 def tell(name, unit, ours, floor, theirs=None, note=""):
