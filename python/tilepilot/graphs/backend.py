@@ -13,6 +13,7 @@ import torch
 
 from tilepilot.errors import TilePilotError, warn
 from tilepilot.graphs.capture import NotCaptured, capture, is_gradient_mode
+from tilepilot.graphs.devices import device_of, is_autocast_on
 from tilepilot.graphs.generation import Options, find_command, generated
 from tilepilot.graphs.model_text import NoText, written_as_model
 from tilepilot.graphs.region_call import NotUsed, RegionCall
@@ -117,7 +118,7 @@ class CompiledGraph:
 
     def _may_run_programs(self, arguments):
         """Whether a call could use a program. Under autocast, and where a gradient is wanted, torch's operators run."""
-        if torch.is_autocast_enabled("cpu"):
+        if is_autocast_on():
             return False
         return not (torch.is_grad_enabled() or self._enables_gradients) or not any(
             isinstance(value, torch.Tensor) and value.requires_grad for value in arguments)
@@ -162,7 +163,7 @@ def _program_for(region, observation, weights, options):
     if observation.refusal:
         raise NotUsed(observation.refusal)
     model = written_as_model(region, observation, weights)
-    outcome = generated(model.text, options)
+    outcome = generated(model.text, device_of(region.outputs[0]), options)
     if outcome.program is None:
         raise NotUsed(outcome.why, outcome.speedup)
     call = RegionCall(region, model, outcome.program)

@@ -19,6 +19,7 @@ import threading
 import torch
 
 from tilepilot.errors import ToolchainError
+from tilepilot.graphs.devices import target_of
 
 # A program is taken if it is faster by this, and certainly not slower.
 LEAST_SPEEDUP = 1.03
@@ -63,12 +64,14 @@ def find_command(options):
     return found
 
 
-def generated(text, options):
-    """What the command makes of a model's text."""
-    command = find_command(options)
-    folder = _folder_for(text, command)
+def generated(text, device, options):
+    """What the command makes of a model's text for tensors on `device`."""
+    command, target = find_command(options), target_of(device)
+    folder = _folder_for(text, target, device, command)
     if (kept := _kept(folder)) is not None:
         return kept
+    if device.type == "cuda":
+        torch.cuda.empty_cache()  # the judge, a process of its own, needs memory there, too
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         work = pathlib.Path(tempfile.mkdtemp(prefix=".graph-", dir=folder.parent))
@@ -77,7 +80,7 @@ def generated(text, options):
         atexit.register(shutil.rmtree, work, ignore_errors=True)
         folder = None
     try:
-        outcome = _run_command(command, work, text, options)
+        outcome = _run_command(command, work, text, target, options)
     except BaseException:
         shutil.rmtree(work, ignore_errors=True)
         raise
@@ -86,9 +89,10 @@ def generated(text, options):
     return _moved(work, folder, outcome)
 
 
-def _folder_for(text, command):
+def _folder_for(text, target, device, command):
     stamp = os.stat(command)
-    facts = [text, torch.__version__, torch.get_num_threads(), platform.node(), stamp.st_size, stamp.st_mtime_ns]
+    machine = torch.get_num_threads() if device.type == "cpu" else torch.cuda.get_device_name(device)
+    facts = [text, target, torch.__version__, machine, platform.node(), stamp.st_size, stamp.st_mtime_ns]
     return _cache() / "graphs" / hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
 
 
@@ -124,10 +128,10 @@ def _moved(work, folder, outcome):
     return _kept(folder)
 
 
-def _run_command(command, work, text, options):
+def _run_command(command, work, text, target, options):
     (work / "model.py").write_text(text, encoding="utf-8")
     line = [command, "generate", "model.py", "-o", "fast.py", "--json", "--quiet", "--author", "builtin", "--no-corpus",
-            "--target", "cpu", "--minutes", str(options.minutes), "--attempts", str(options.attempts),
+            "--target", target, "--minutes", str(options.minutes), "--attempts", str(options.attempts),
             "--threads", str(torch.get_num_threads()), "--python", sys.executable]
     process = subprocess.Popen(line, cwd=work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)

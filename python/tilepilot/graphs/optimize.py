@@ -3,8 +3,10 @@
 import copy
 
 import torch
+from torch.utils import _pytree as pytree
 
 from tilepilot.graphs.backend import reported
+from tilepilot.graphs.devices import gpus_of
 
 
 def optimize(model, example_inputs, mode, options):
@@ -17,8 +19,9 @@ def optimize(model, example_inputs, mode, options):
     optimized = copy.copy(model)  # the same weights and layers
     # A compiled call cannot be copied: a copy or pickle of the result is an ordinary model.
     optimized.compile(backend="tilepilot", options={"background": mode == "background", **options})
+    tensors = [*pytree.tree_leaves(example_inputs), *model.parameters(), *model.buffers()]
     buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
-    with reported() as regions, torch.no_grad(), torch.random.fork_rng(devices=[]):
+    with reported() as regions, torch.no_grad(), torch.random.fork_rng(devices=gpus_of(tensors)):
         optimized(*example_inputs)
         for name, buffer in model.named_buffers():
             buffer.copy_(buffers[name])

@@ -1,14 +1,12 @@
 """A verified program in the place of a region: called with the region's inputs, it returns its outputs."""
 
 import threading
-import time
 
 import torch
 
 from tilepilot.errors import TilePilotError
+from tilepilot.graphs.devices import is_autocast_on, seconds_of_calls
 from tilepilot.loading import load
-
-_FAIR_CALLS = 7  # of each side, in turn
 
 
 class NotUsed(Exception):
@@ -30,7 +28,7 @@ class RegionCall:
         self._check_weights()
 
     def __call__(self, *values):
-        if torch.is_autocast_enabled("cpu") or torch.is_grad_enabled() and any(v.requires_grad for v in values):
+        if is_autocast_on() or torch.is_grad_enabled() and any(v.requires_grad for v in values):
             return self.eager(*values)
         return self.compute(values)
 
@@ -74,7 +72,7 @@ class RegionCall:
                 raise NotUsed(f"the program refuses the values: {error}") from error
             _check_agreement(found, expected)
             self._result_strides = [result.stride() for result in expected]
-            ours, theirs = _times(lambda: self.compute(values), lambda: self.eager(*values))
+            ours, theirs = seconds_of_calls(values[0].device, lambda: self.compute(values), lambda: self.eager(*values))
         if ours >= theirs:
             raise NotUsed(f"here the program is not faster: {ours * 1e6:.0f} us, eager {theirs * 1e6:.0f} us")
 
@@ -101,14 +99,3 @@ def _check_agreement(found, expected):
             agree = torch.allclose(got.double(), want.double(), rtol=share, atol=share * spread, equal_nan=True)
         if not agree:
             raise NotUsed(f"output {position} of the program differs from eager's")
-
-
-def _times(*sides):
-    """The least seconds of a call of each."""
-    least = [float("inf")] * len(sides)
-    for _ in range(_FAIR_CALLS):
-        for index, side in enumerate(sides):
-            begin = time.perf_counter()
-            side()
-            least[index] = min(least[index], time.perf_counter() - begin)
-    return least

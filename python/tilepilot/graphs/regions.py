@@ -10,6 +10,7 @@ import operator
 import torch
 
 from tilepilot.graphs.capture import arguments_by_name, is_operator, mutated_arguments
+from tilepilot.graphs.devices import device_of, gpus_of, is_for_programs
 
 # Operators that a run needs beside views and copies to be worth a program.
 _FREE = {"view", "reshape", "permute", "transpose", "t", "expand", "slice", "select", "unsqueeze", "squeeze", "alias",
@@ -41,6 +42,8 @@ def find_regions(captured):
         if node.op in ("placeholder", "output"):
             continue
         if may_be_computed(node) and not written.intersection(node.all_input_nodes):
+            if runs[-1] and device_of(runs[-1][0]) != device_of(node):
+                runs.append([])
             runs[-1].append(node)
         elif runs[-1]:
             runs.append([])
@@ -55,6 +58,8 @@ def may_be_computed(node):
         return True
     if not is_operator(node) or node.target.namespace != "aten" or not _tensors_are_plain(node.meta.get("val")):
         return False
+    if any(device_of(source) != device_of(node) for source in node.all_input_nodes):
+        return False
     bound = arguments_by_name(node)
     if bound.get("training") is True or bound.get("use_input_stats") is True and bound.get("running_mean") is not None:
         return False
@@ -66,7 +71,7 @@ def may_be_computed(node):
 
 def _tensors_are_plain(value):
     leaves = value if isinstance(value, (list, tuple)) else [value]
-    return all(leaf is None or isinstance(leaf, torch.Tensor) and leaf.device.type == "cpu"
+    return all(leaf is None or isinstance(leaf, torch.Tensor) and is_for_programs(leaf.device)
                and leaf.layout is torch.strided and not leaf.is_complex() for leaf in leaves)
 
 
@@ -113,7 +118,7 @@ def observe(captured, regions, arguments):
     seeded = torch.Tag.nondeterministic_seeded
     draws = any(is_operator(node) and seeded in node.target.tags and not may_be_computed(node)
                 for node in captured.graph.nodes)
-    with torch.random.fork_rng(devices=[], enabled=draws), torch.no_grad():
+    with torch.random.fork_rng(devices=gpus_of(values), enabled=draws), torch.no_grad():
         observer.run(*values)
     return observer.found
 
