@@ -1,5 +1,7 @@
 #include "compiler/ir/effects.h"
 
+#include <algorithm>
+
 namespace tilepilot::ir {
 
 const BufferData* memory_of(const BufferData& buffer) {
@@ -47,6 +49,13 @@ Effects memory_effects_of(const Stmt& stmt) {
     (writes ? effects.writes : effects.reads).insert(memory_of(buffer));
   });
   return effects;
+}
+
+bool depend(const Effects& a, const Effects& b) {
+  const auto intersect = [](const BufferSet& some, const BufferSet& others) {
+    return std::any_of(some.begin(), some.end(), [&](const BufferData* one) { return others.contains(one); });
+  };
+  return intersect(a.writes, b.writes) || intersect(a.writes, b.reads) || intersect(a.reads, b.writes);
 }
 
 int count_accesses(const Stmt& stmt, const BufferData* buffer) {

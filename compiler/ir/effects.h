@@ -29,6 +29,8 @@ struct Effects {
 };
 Effects effects_of(const Stmt& stmt);         // by the names that stand there
 Effects memory_effects_of(const Stmt& stmt);  // behind views
+// Whether the order of what has them matters.
+bool depend(const Effects& a, const Effects& b);
 
 // How often it names the buffer, by this name; or writes it.
 int count_accesses(const Stmt& stmt, const BufferData* buffer);

@@ -256,7 +256,9 @@ LayoutCost cost_of(const std::string& text) {
         const auto found = kernel.inference.loops.find(stmt.get());
         if (found == kernel.inference.loops.end()) return;
         const auto loop = targets::gpu::parallel_loop(stmt, 1);
-        cost += loop_cost(*loop, memory_accesses(*loop, facts, kernel.inference.tiles), found->second);
+        cost += loop_cost(*loop,
+                          memory_accesses(*loop, facts, kernel.inference.tiles, kernel.inference.machine.adds_vectors),
+                          found->second);
       },
       [](const ir::Expr&) {});
   return cost;

@@ -47,6 +47,34 @@ constexpr const char* kPersistentProduct =
   }
 })";
 
+// GEMMs that run beside each other and beside work, over sums that one of them clears.
+constexpr const char* kChain =
+    R"(program chain(a: float16[64, 64], b: float16[192, 64], c: float32[64, 64], d: float32[192, 64]) {
+  kernel bx in 1 threads 128 {
+    shared a_tile: float16[64, 64]
+    shared b_tile: float16[64, 64]
+    shared s_tile: float16[64, 64]
+    fragment s: float32[64, 64]
+    fragment u: float32[64, 64]
+    fragment sums: float32[64, 64]
+    copy a -> a_tile
+    fill sums = 0.0
+    pipelined t in 3 stages 2 {
+      copy b[t * 64 : +64, 0 : 64] -> b_tile
+      gemm s = a_tile @ b_tile.T policy full_row
+      gemm sums += b_tile.T @ a_tile policy full_row
+      parallel i, j in 64, 64 {
+        s_tile[i, j] = float16(s[i, j])
+      }
+      gemm u = s_tile @ a_tile policy full_row
+      parallel i, j in 64, 64 {
+        atomic add d[t * 64 + i, j], u[i, j]
+      }
+    }
+    copy sums -> c
+  }
+})";
+
 // Sums over all threads, values that other threads wrote, tails, several blocks.
 constexpr const char* kRows = R"(program rows(x: float32[6, 500], y: float32[6, 500], z: float32[6], n: int32[4]) {
   kernel bx in 6 threads 128 {
@@ -185,36 +213,37 @@ TEST(PlantedInGeneratedCode, IsFoundAtItsLine) {
 }
 
 // What makes others wait or know, as it is called in generated text.
-constexpr const char* kOrdering[] = {"sync_threads();",  "wait_copies<",   "sync_named(",    "barrier_wait(",
-                                     "wgmma_wait<",      "wgmma_fence()",  "fence_async();", "barrier_init(",
-                                     "fence_barriers()", "barrier_arrive", "wait_stores"};
+using Calls = std::vector<std::string>;
+const Calls kOrdering{"sync_threads();",  "wait_copies<",   "sync_named(",    "barrier_wait(",
+                      "wgmma_wait<",      "wgmma_fence()",  "fence_async();", "barrier_init(",
+                      "fence_barriers()", "barrier_arrive", "wait_stores"};
 
 // The places of such calls: of each line that has one, where it begins and ends.
-std::vector<std::pair<size_t, size_t>> orderings(const std::string& source) {
+std::vector<std::pair<size_t, size_t>> places_of(const Calls& calls, const std::string& source) {
   std::vector<std::pair<size_t, size_t>> places;
   for (size_t begin = source.find("extern \"C\""); begin < source.size();) {
     const size_t end = std::min(source.find('\n', begin), source.size());
     const std::string line = source.substr(begin, end - begin);
-    if (std::any_of(std::begin(kOrdering), std::end(kOrdering),
-                    [&](const char* call) { return line.find(call) != std::string::npos; }))
+    if (std::any_of(calls.begin(), calls.end(),
+                    [&](const std::string& call) { return line.find(call) != std::string::npos; }))
       places.emplace_back(begin, end);
     begin = end + 1;
   }
   return places;
 }
 
-void expect_all_needed(const char* text, Architecture architecture) {
+void expect_all_needed(const char* text, Architecture architecture, const Calls& calls = kOrdering) {
   const ir::Program program = parse(text);
   EmulatedBatch batch(architecture);
   const auto whole = batch.add(program);
   ASSERT_TRUE(whole.ok()) << whole.error().message;
-  const size_t count = orderings(batch.source(*whole)).size();
+  const size_t count = places_of(calls, batch.source(*whole)).size();
   std::vector<std::string> lines;
   while (lines.size() < count) {
     const auto without = batch.add(program);
     ASSERT_TRUE(without.ok());
     const std::string source = batch.source(*without);
-    const auto place = orderings(source)[lines.size()];
+    const auto place = places_of(calls, source)[lines.size()];
     lines.push_back(source.substr(place.first, place.second - place.first));
     batch.plant(*without, source, source.substr(0, place.first) + source.substr(place.second));
   }
@@ -236,6 +265,7 @@ TEST(PlantedInGeneratedCode, NoWaitOrFenceIsTooMany) {
   expect_all_needed(kPipelinedProduct, Architecture::sm_80);
   expect_all_needed(kPipelinedProduct, Architecture::sm_90a);
   expect_all_needed(kPersistentProduct, Architecture::sm_90a);
+  expect_all_needed(kChain, Architecture::sm_90a, {"wgmma_wait<"});
 }
 
 }  // namespace

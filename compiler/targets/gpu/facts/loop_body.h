@@ -9,13 +9,17 @@
 
 namespace tilepilot::targets::gpu {
 
+// Whether the statement adds to an element of global memory atomically, of a type that neighbours can be added to by
+// one instruction where the machine has it.
+bool is_plain_sum(const ir::Stmt& stmt);
+
 class LoopBody {
  public:
-  // @pre it is a parallel loop
-  explicit LoopBody(const ir::For& loop);
+  // `adds_vectors`: the machine does. @pre it is a parallel or vectorized loop
+  LoopBody(const ir::For& loop, bool adds_vectors);
 
   const std::vector<ir::Stmt>& statements() const { return statements_; }
-  // Whether they do no more than compute and store, which lanes can do side by side.
+  // Whether they do no more than compute and store, or add as vectors, which lanes can do side by side.
   bool is_straight() const { return is_straight_; }
   // Whether the expression loads something that the loop writes.
   bool is_written(const ir::Expr& expr) const;

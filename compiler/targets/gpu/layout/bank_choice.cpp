@@ -32,7 +32,7 @@ std::optional<int64_t> wavefronts_of(const ir::Buffer& tile, const FragmentUsers
     const auto is_of_tile = [&](const Use& use) { return use.buffer == tile; };
     const auto dealt = inference.loops.find(loop.stmt.get());
     if (std::none_of(loop.uses.begin(), loop.uses.end(), is_of_tile) || dealt == inference.loops.end()) continue;
-    std::vector<MemoryAccess> accesses = memory_accesses(loop, facts, tiles);
+    std::vector<MemoryAccess> accesses = memory_accesses(loop, facts, tiles, inference.machine.adds_vectors);
     std::erase_if(accesses, [&](const MemoryAccess& access) { return access.buffer != tile; });
     for (const MemoryAccess& access : accesses)
       if (has_neighbours(access, dealt->second)) return std::nullopt;

@@ -361,7 +361,7 @@ class Inferrer {
     if (!facts_) facts_.emplace().learn(kernel_);
     accesses_.resize(users_.loops.size());
     auto& accesses = accesses_[static_cast<size_t>(&loop - users_.loops.data())];
-    if (!accesses) accesses = memory_accesses(loop, *facts_, result_.tiles);
+    if (!accesses) accesses = memory_accesses(loop, *facts_, result_.tiles, machine_.adds_vectors);
     return *accesses;
   }
 

@@ -193,9 +193,9 @@ std::string to_text(const LayoutCost& cost) {
 }
 
 std::vector<MemoryAccess> memory_accesses(const ParallelLoop& loop, const c::IntegerFacts& facts,
-                                          const decltype(Inference::tiles)& tiles) {
+                                          const decltype(Inference::tiles)& tiles, bool adds_vectors) {
   std::vector<MemoryAccess> accesses;
-  const LoopBody body(*ir::as<ir::For>(loop.stmt));
+  const LoopBody body(*ir::as<ir::For>(loop.stmt), adds_vectors);
   const bool only_seen = !writes_own(loop.stmt);
   for (const Use& use : loop.uses) {
     if (use.buffer->scope != Scope::global && use.buffer->scope != Scope::shared) continue;

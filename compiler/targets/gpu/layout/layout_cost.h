@@ -44,7 +44,7 @@ struct MemoryAccess {
 };
 // Those whose places are known while the compiler runs; places that others decide are alike for all layouts.
 std::vector<MemoryAccess> memory_accesses(const ParallelLoop& loop, const c::IntegerFacts& facts,
-                                          const decltype(Inference::tiles)& tiles);
+                                          const decltype(Inference::tiles)& tiles, bool adds_vectors);
 
 // Of a loop that is dealt out so.
 LayoutCost loop_cost(const ParallelLoop& loop, const std::vector<MemoryAccess>& accesses, const layout::Fragment& at);

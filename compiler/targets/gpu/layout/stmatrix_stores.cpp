@@ -156,7 +156,7 @@ std::optional<ir::Affine> affine_as_written(const Expr& index) { return ir::affi
 
 MatrixStores find_matrix_stores(const ir::For& loop, const Fragment& fragment, const AffineForm& affine) {
   MatrixStores result;
-  const LoopBody body(loop);
+  const LoopBody body(loop, false);
   // A thread that holds whole rows of matrices stores them well itself.
   const auto& registers = fragment.registers().modes();
   const int64_t run = !registers.empty() && registers[0].stride == 1 ? registers[0].extent : 1;

@@ -38,7 +38,7 @@ class LoopLowering {
       : lowering_(lowering),
         stmt_(stmt),
         loop_(*ir::as<ir::For>(stmt)),
-        body_(loop_),
+        body_(loop_, lowering.inference.machine.adds_vectors),
         matrices_(matrix_stores(lowering, loop_, fragment)),
         fragment_(matrices_.matrices ? matrices_.matrices->iterations : fragment) {}
 
@@ -252,8 +252,8 @@ class LoopLowering::Placer : public ir::Rewriter {
   using Rewriter::rewrite;
   Placer(const LoopLowering& loop, const Indices& at) : loop_(loop), at_(at) {}
 
-  std::map<const ir::ExprNode*, Expr> loads;  // instead of these
-  std::map<const ir::StmtNode*, Buffer> stores;
+  std::map<const ir::ExprNode*, Expr> loads;     // instead of these
+  std::map<const ir::StmtNode*, Buffer> stores;  // and sums
   Expr lane;
 
   Expr rewrite(const Expr& expr) override {
@@ -334,6 +334,8 @@ class LoopLowering::Placer : public ir::Rewriter {
   }
 
   Stmt rewrite_atomic(const Stmt& stmt, const ir::Atomic& atomic) {
+    if (const auto vector = stores.find(stmt.get()); vector != stores.end())
+      return ir::make_stmt(ir::Store{vector->second, {lane}, rewrite(atomic.value)}, stmt->span);
     ir::Atomic result = atomic;
     if (result.value) result.value = rewrite(atomic.value);
     const auto place = places().find(atomic.element.buffer.get());
@@ -529,13 +531,17 @@ void LoopLowering::in_lanes(const Indices& at, Stmts& before, Stmts& out) {
     ir::walk(
         stmt, [](const Stmt&) {}, load_of);
     const auto* store = ir::as<ir::Store>(stmt);
-    const auto vector =
-        store && !held_.contains(stmt.get()) ? vector_of(store->buffer, store->indices, placer, after) : std::nullopt;
+    const auto* sum =
+        lowering_.inference.machine.adds_vectors && is_plain_sum(stmt) ? ir::as<ir::Atomic>(stmt) : nullptr;
+    std::optional<Vector> vector;
+    if (store && !held_.contains(stmt.get())) vector = vector_of(store->buffer, store->indices, placer, after);
+    if (sum) vector = vector_of(sum->element.buffer, sum->element.start, placer, after);
     if (!vector) continue;
     const VectorMove move = moved(*vector, true);
     placer.stores.emplace(stmt.get(), move.registers);
+    const auto write_vector = sum ? add_vector : store_vector;
     for (int64_t first = 0; first < lanes_; first += vector->elements)
-      store_vector(lowering_, move, first, first_, span(), after);
+      write_vector(lowering_, move, first, first_, span(), after);
   }
   placer.lane = lane;
   Stmts lanes;

@@ -24,7 +24,7 @@ namespace {
 class Vectorizer {
  public:
   Vectorizer(Lowering& lowering, const ir::For& loop, Span span, int64_t lanes)
-      : lowering_(lowering), loop_(loop), body_(loop), span_(span), lanes_(lanes) {}
+      : lowering_(lowering), loop_(loop), body_(loop, false), span_(span), lanes_(lanes) {}
 
   void run(Stmts& out) {
     Stmts before, after, lanes;
@@ -130,7 +130,7 @@ bool lower_vectorized(Lowering& lowering, const Stmt& stmt, Stmts& out) {
   const auto lanes = ir::constant_int(loop.extents[0]);
   bool has_fragments = false;
   ir::each_effect(stmt, [&](const Buffer& buffer, bool) { has_fragments |= buffer->scope == Scope::fragment; });
-  if (!lanes || *lanes < 2 || has_fragments || !LoopBody(loop).is_straight()) return false;
+  if (!lanes || *lanes < 2 || has_fragments || !LoopBody(loop, false).is_straight()) return false;
   Vectorizer(lowering, loop, stmt->span, *lanes).run(out);
   return true;
 }

@@ -78,12 +78,26 @@ void load_vector(const Lowering& lowering, const VectorMove& move, int64_t first
   out.push_back(ir::make_stmt(ir::If{piece.condition, copy, zero}, span));
 }
 
+namespace {
+
+void write_vector(const char* way, const Lowering& lowering, const VectorMove& move, int64_t first, const Expr& by,
+                  Span span, Lowering::Stmts& out) {
+  const Piece piece = piece_of(lowering, move, first, span);
+  const ir::Stmt write = call(fmt::format("{}_vector<{}>", way, piece.bytes), {piece.memory, piece.held}, span);
+  const Expr condition = by ? both(by, piece.condition) : piece.condition;
+  out.push_back(condition ? ir::make_stmt(ir::If{condition, write, nullptr}, span) : write);
+}
+
+}  // namespace
+
 void store_vector(const Lowering& lowering, const VectorMove& move, int64_t first, const Expr& by, Span span,
                   Lowering::Stmts& out) {
-  const Piece piece = piece_of(lowering, move, first, span);
-  const ir::Stmt copy = call(fmt::format("copy_vector<{}>", piece.bytes), {piece.memory, piece.held}, span);
-  const Expr condition = by ? both(by, piece.condition) : piece.condition;
-  out.push_back(condition ? ir::make_stmt(ir::If{condition, copy, nullptr}, span) : copy);
+  write_vector("copy", lowering, move, first, by, span, out);
+}
+
+void add_vector(const Lowering& lowering, const VectorMove& move, int64_t first, const Expr& by, Span span,
+                Lowering::Stmts& out) {
+  write_vector("add", lowering, move, first, by, span, out);
 }
 
 namespace {

@@ -26,6 +26,9 @@ struct VectorMove {
 void load_vector(const Lowering& lowering, const VectorMove& move, int64_t first, Span span, Lowering::Stmts& out);
 void store_vector(const Lowering& lowering, const VectorMove& move, int64_t first, const ir::Expr& by, Span span,
                   Lowering::Stmts& out);
+// Adds it to what is there, each element atomically. @pre the machine adds vectors
+void add_vector(const Lowering& lowering, const VectorMove& move, int64_t first, const ir::Expr& by, Span span,
+                Lowering::Stmts& out);
 
 // The indices with lets, added to `out`, in the place of what they load, as far as that is the same for all lanes: it
 // is read once for addresses and checks of bounds, and what remains is arithmetic.

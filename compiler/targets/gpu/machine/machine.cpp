@@ -28,6 +28,7 @@ const Machine& machine_of(Architecture architecture) {
                              .has_tma = true,
                              .has_stmatrix = true,
                              .has_clusters = true,
+                             .adds_vectors = true,
                              .reallocates_registers = true,
                              .multiprocessors = 132,
                              .block_shared_bytes = 227 << 10,

@@ -17,6 +17,7 @@ struct Machine {
   bool has_tma = false;  // and hardware barriers that count its bytes
   bool has_stmatrix = false;
   bool has_clusters = false;
+  bool adds_vectors = false;           // to neighbouring floating-point elements of global memory, each atomically
   bool reallocates_registers = false;  // from one warpgroup to another
   int64_t multiprocessors = 0;
   int64_t block_shared_bytes = 0;  // dynamic shared memory that one block can have (the table of kLocalLimit)

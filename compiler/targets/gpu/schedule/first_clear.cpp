@@ -1,5 +1,7 @@
 #include "compiler/targets/gpu/schedule/first_clear.h"
 
+#include <cmath>
+
 #include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
 #include "compiler/targets/gpu/facts/statements.h"
@@ -30,6 +32,63 @@ Stmt first_fill(const Stmt& stmt, const ir::Var& var) {
   return moves ? body[0] : nullptr;
 }
 
+bool is_zero(const Expr& value) {
+  const auto* real = ir::as<ir::FloatImm>(value);
+  return ir::constant_int(value) == 0 || (real && real->value == 0 && !std::signbit(real->value));
+}
+
+bool uses(const std::vector<Stmt>& all, const ir::Buffer& buffer) {
+  for (const Stmt& stmt : all) {
+    const ir::Effects effects = ir::memory_effects_of(stmt);
+    if (effects.reads.contains(ir::memory_of(buffer)) || effects.writes.contains(ir::memory_of(buffer))) return true;
+  }
+  return false;
+}
+
+class ClearsInGemms : public ir::Rewriter {
+ public:
+  using Rewriter::rewrite;
+
+  Stmt rewrite(const Stmt& stmt) override {
+    const Stmt inner = rewrite_children(stmt);
+    const auto* list = ir::as<ir::Block>(inner);
+    if (list == nullptr) return inner;
+    std::vector<Stmt> body = list->body;
+    bool changed = false;
+    for (size_t at = 0; at < body.size();) {
+      const size_t gemm = clears_for(body, at);
+      if (gemm == 0) {
+        ++at;
+        continue;
+      }
+      ir::Gemm clearing = *ir::as<ir::Gemm>(body[gemm]);
+      clearing.clear_accumulator = true;
+      body[gemm] = ir::make_stmt(std::move(clearing), body[gemm]->span);
+      body.erase(body.begin() + static_cast<ptrdiff_t>(at));
+      changed = true;
+    }
+    return changed ? ir::make_stmt(ir::Block{std::move(body)}, stmt->span) : inner;
+  }
+
+ private:
+  // Where the GEMM stands that the statement at `at` clears the sums of; 0: there is none.
+  static size_t clears_for(const std::vector<Stmt>& body, size_t at) {
+    const auto* fill = ir::as<ir::Fill>(body[at]);
+    if (!fill || fill->destination.buffer->scope != ir::Scope::fragment || fill->destination.buffer->base ||
+        !is_whole(fill->destination) || !is_zero(fill->value))
+      return 0;
+    for (size_t after = at + 1; after < body.size(); ++after) {
+      const auto* gemm = ir::as<ir::Gemm>(body[after]);
+      if (gemm && gemm->c.buffer == fill->destination.buffer) {
+        const bool takes = is_whole(gemm->c) && gemm->a.buffer != gemm->c.buffer && gemm->b.buffer != gemm->c.buffer;
+        return takes ? after : 0;
+      }
+      if (uses({body[after]}, fill->destination.buffer) || ir::contains<ir::Break, ir::Continue>(body[after])) return 0;
+    }
+    return 0;
+  }
+};
+
 class ClearsFirst : public ir::Rewriter {
  public:
   using Rewriter::rewrite;
@@ -55,15 +114,6 @@ class ClearsFirst : public ir::Rewriter {
     before.push_back(ir::make_stmt(std::move(loop), stmt->span));
     return ir::make_stmt(ir::Block{std::move(before)}, stmt->span);
   }
-
- private:
-  static bool uses(const std::vector<Stmt>& all, const ir::Buffer& buffer) {
-    for (const Stmt& stmt : all) {
-      const ir::Effects effects = ir::memory_effects_of(stmt);
-      if (effects.reads.contains(ir::memory_of(buffer)) || effects.writes.contains(ir::memory_of(buffer))) return true;
-    }
-    return false;
-  }
 };
 
 }  // namespace
@@ -71,6 +121,12 @@ class ClearsFirst : public ir::Rewriter {
 ir::Kernel with_clears_first(const ir::Kernel& kernel) {
   ir::Kernel result = kernel;
   result.body = ClearsFirst().rewrite(kernel.body);
+  return result;
+}
+
+ir::Kernel with_clears_in_gemms(const ir::Kernel& kernel) {
+  ir::Kernel result = kernel;
+  result.body = ClearsInGemms().rewrite(kernel.body);
   return result;
 }
 

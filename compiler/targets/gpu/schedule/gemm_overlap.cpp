@@ -24,15 +24,6 @@ ir::Effects effects_of_all(const Stmts& all) {
   return effects;
 }
 
-bool intersect(const ir::BufferSet& a, const ir::BufferSet& b) {
-  return std::any_of(a.begin(), a.end(), [&](const ir::BufferData* one) { return b.contains(one); });
-}
-
-// Whether their order matters.
-bool depend(const ir::Effects& a, const ir::Effects& b) {
-  return intersect(a.writes, b.writes) || intersect(a.writes, b.reads) || intersect(a.reads, b.writes);
-}
-
 Stmt running(const Stmt& product) {
   ir::Gemm gemm = *ir::as<ir::Gemm>(product);
   gemm.asynchronous = true;
@@ -99,7 +90,7 @@ class OverlapSearch {
             effects_of_all(rest_).writes.contains(memory_of(operand)))
           return fmt::format("`{}` is written by the iteration that multiplies it", operand->name);
     }
-    if (depend(ir::memory_effects_of(first), later) || depend(effects_of_all(overlap_.before), later))
+    if (ir::depend(ir::memory_effects_of(first), later) || ir::depend(effects_of_all(overlap_.before), later))
       return "the first GEMM needs the second one of the iteration before";
     for (const Stmt& stmt : rest_)  // a tile of the ring is given back once
       for (const ir::BufferData* tile : ring_)
@@ -115,7 +106,7 @@ class OverlapSearch {
     ir::Variables late;
     for (const Stmt& stmt : work) {
       const ir::Effects uses = ir::memory_effects_of(stmt);
-      const bool waits = depend(uses, put_off) || names(stmt, late);
+      const bool waits = ir::depend(uses, put_off) || names(stmt, late);
       (waits ? overlap_.after : overlap_.beside).push_back(stmt);
       if (!waits) continue;
       put_off.add(uses);

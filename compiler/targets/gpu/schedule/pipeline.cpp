@@ -20,6 +20,7 @@
 #include "compiler/targets/gpu/facts/loop_unswitching.h"
 #include "compiler/targets/gpu/facts/unrolled_parts.h"
 #include "compiler/targets/gpu/layout/normalize.h"
+#include "compiler/targets/gpu/schedule/async_gemms.h"
 #include "compiler/targets/gpu/schedule/first_clear.h"
 #include "compiler/targets/gpu/schedule/software_pipeline.h"
 #include "compiler/targets/gpu/schedule/tma_stores.h"
@@ -174,7 +175,7 @@ Result<ir::Program> prepare(const ir::Program& program) {
   for (ir::Kernel& kernel : current.kernels) kernel = unswitch_loops(kernel);
   current = passes::simplify(current);
   for (ir::Kernel& kernel : current.kernels)
-    kernel = with_clears_first(with_box_copies(with_values_in_indices(kernel)));
+    kernel = with_clears_in_gemms(with_clears_first(with_box_copies(with_values_in_indices(kernel))));
   return passes::pack_nibbles_side_by_side(current);
 }
 
@@ -195,6 +196,7 @@ Result<PlannedKernel> plan_once(const ir::Kernel& given, const Machine& machine,
   }
   if (waits_itself) kernel.body = InOrder().rewrite(kernel.body);
   PipelinedKernel pipelined = pipeline_loops(kernel, machine);
+  pipelined.kernel = with_async_gemms(pipelined.kernel, machine, pipelined.decisions);
   kernel = normalize(pipelined.kernel);
   Inference inference = infer_layouts(kernel, machine);
   if (!inference.unreshaped.empty() && unreshaped.size() <= given.allocations.size()) {

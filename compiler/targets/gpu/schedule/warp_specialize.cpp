@@ -29,11 +29,21 @@ using ir::Var;
 namespace {
 
 // Registers of a thread, by the number of consumer warpgroups: with those of the producer 64 Ki in all, in
-// multiples of 8 (PTX ISA, "setmaxnreg").
+// multiples of 8 (PTX ISA, "setmaxnreg"). Of shares for as many warpgroups the first that is enough is taken: what a
+// producer works out for itself, where tiles are, should have registers, too.
 struct RegisterShare {
   int64_t groups, consumer, producer;
 };
-constexpr RegisterShare kRegisterShares[] = {{1, 240, 24}, {2, 232, 40}, {3, 160, 32}, {4, 112, 32}};
+constexpr RegisterShare kRegisterShares[] = {{1, 240, 24}, {2, 232, 40}, {2, 240, 24}, {3, 160, 32}, {4, 112, 32}};
+
+// Null where there is none for as many threads.
+const RegisterShare* register_share(const ir::Kernel& kernel, int64_t threads) {
+  const int64_t needed = registers_of_fragments(kernel) + kOverheadRegisters;
+  const RegisterShare* share = nullptr;
+  for (const RegisterShare& one : kRegisterShares)
+    if (one.groups * layout::kWarpgroupSize == threads && (share == nullptr || share->consumer < needed)) share = &one;
+  return share;
+}
 
 // Registers of a thread for the fragments. A warpgroup whose sums fill it has a multiprocessor almost for itself,
 // and a producer costs nothing; of smaller ones several blocks run beside each other, and one waits while others work.
@@ -112,11 +122,9 @@ class Specializer {
   // Why not: `obstacle`.
   std::optional<SpecializedKernel> run() {
     ir::Kernel& kernel = result_.kernel;
-    const auto* share =
-        std::find_if(std::begin(kRegisterShares), std::end(kRegisterShares),
-                     [&](const RegisterShare& one) { return one.groups * layout::kWarpgroupSize == threads_; });
+    const RegisterShare* share = register_share(kernel, threads_);
     const Stmt& body = kernel.body;
-    if (share == std::end(kRegisterShares))
+    if (share == nullptr)
       give_up(body, fmt::format("{} threads are no 1 to 4 warpgroups beside it", threads_));
     else if (share->groups == 1 && registers_of_fragments(kernel) < kFilledByFragments)
       give_up(body, "several blocks of one warpgroup run beside each other");
