@@ -9,6 +9,7 @@
 
 #include "eval/host/edge.h"
 #include "eval/torch/gpu.h"
+#include "eval/torch/span.h"
 #include "eval/worker/graph_replays.h"
 #include "eval/worker/kernelbench_trials.h"
 #include "eval/worker/truth/digest.h"
@@ -171,7 +172,7 @@ bool CandidateCalls::is_shared(size_t call, const std::vector<at::Tensor>& tenso
   return std::any_of(kept_.begin(), kept_.end(), [&](const auto& one) { return meets(one.first); });
 }
 
-Result<FetchedCall> CandidateCalls::fetch(size_t call) {
+Result<FetchedCall> CandidateCalls::fetch(size_t call, int64_t most_bytes) {
   at::NoGradGuard no_grad;
   if (call >= results_.size())
     return make_error(DiagnosticKind::worker_unavailable, {}, "there is no such call to fetch");
@@ -185,7 +186,8 @@ Result<FetchedCall> CandidateCalls::fetch(size_t call) {
   }
   fetched_.clear();
   for (auto& tensor : tensors)
-    if (alias_of(tensor, call).empty()) fetched_.emplace_back(tensor, digest_of(tensor));
+    if (alias_of(tensor, call).empty() && bytes_of_elements(tensor) <= most_bytes)
+      fetched_.emplace_back(tensor, digest_of(tensor));
   if (is_large()) release_unused_gpu_memory();  // they go to the judge in other memory
   return fetched;
 }
