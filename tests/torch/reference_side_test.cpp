@@ -160,6 +160,40 @@ TEST(Stress, RepeatsOffsetsWhereThatIsClear) {
   }
 }
 
+// Of sixteen lengths none would be zero in one draw of eight, if each were one by chance.
+TEST(Stress, HasAnEmptySequenceInEveryDraw) {
+  const at::Tensor lengths = at::arange(1, 17, at::kLong).remainder(7).add(1);
+  std::vector<InputFacts> facts;
+  for (int trial = 0; trial < 3; ++trial) see_inputs({lengths.roll(trial)}, facts);
+  const auto plans = stress_plans({lengths}, facts);
+  constexpr int kZeroToo = 105;
+  EXPECT_TRUE(std::any_of(plans.begin(), plans.end(), [](auto& plan) { return plan.strengths[0] == kZeroToo; }));
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    std::vector<c10::IValue> leaves{lengths};
+    apply_stress({StressKind::indices, kZeroToo, -1}, facts, seed, leaves);
+    const int64_t zeros = leaves[0].toTensor().eq(0).sum().item<int64_t>();
+    EXPECT_TRUE(zeros > 0 && zeros < 16) << seed;
+  }
+}
+
+TEST(Stress, HasAnEmptyRowOfMasksInEveryDraw) {
+  const at::Tensor mask = at::ones({4, 64}, at::kBool);
+  std::vector<InputFacts> facts;
+  for (int trial = 0; trial < 3; ++trial)
+    see_inputs({mask.logical_xor(at::eye(4, 64, at::kBool).roll({trial}, {1}))}, facts);
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    std::vector<c10::IValue> leaves{mask};
+    apply_stress({StressKind::indices, 0, -1}, facts, seed, leaves);
+    EXPECT_TRUE(leaves[0].toTensor().any(-1).logical_not().any().item<bool>()) << seed;
+  }
+}
+
+TEST(Stress, TakesOneOfSeveralAtLeast) {
+  EXPECT_TRUE(some_of_each_draw(at::tensor({0.9, 0.5, 0.7}), 0.125).eq(at::tensor({0, 1, 0})).all().item<bool>());
+  EXPECT_TRUE(some_of_each_draw(at::tensor({0.1, 0.5, 0.12}), 0.125).eq(at::tensor({1, 0, 1})).all().item<bool>());
+  EXPECT_FALSE(some_of_each_draw(at::tensor({0.5}), 0.125).any().item<bool>());
+}
+
 TEST(Nudge, MovesEqualElementsAlikeWhereTheirOrderCounts) {
   const at::Tensor few = at::randn({8}, at::kDouble).index_select(0, at::randint(8, {4000}, at::kLong));
   const at::Tensor moved = nudged_by_value(few, 1e-3, 5), by = moved.div(few).sub(1);

@@ -93,10 +93,10 @@ void stretch_elements(at::Tensor tensor, Stretch by, at::Generator& generator) {
   if (by.offset != 0) value = value.add(by.offset * std::sqrt(value.square().mean().item<double>()));
   if (by.empty_rows && value.dim() > 1) {
     const at::Tensor drawn = uniform_like(value.flatten(1).select(1, 0), generator);
-    constexpr double kOneInEight = -0.75;
+    constexpr double kOneInEight = -0.75;  // of what is drawn from [-1, 1)
     std::vector<int64_t> shape(static_cast<size_t>(value.dim()), 1);
     shape[0] = value.size(0);
-    value = value.mul(drawn.gt(kOneInEight).to(at::kDouble).reshape(shape));
+    value = value.mul(some_of_each_draw(drawn, kOneInEight).logical_not().to(at::kDouble).reshape(shape));
   }
   tensor.copy_(value);
 }
