@@ -66,6 +66,7 @@ Status CandidateCalls::prepare(Batch batch) {
 Status CandidateCalls::run(size_t begin, size_t end, bool timed) {
   program_.log().ghost = batch_.ghost;
   program_.log().looks = batch_.looks;
+  program_.log().fills = batch_.fills;
   program_.log().order = batch_.backwards ? runtime::BlockOrder::last_to_first : runtime::BlockOrder::first_to_last;
   program_.log().device = program_.device();
   if (batch_.records) recorded_.emplace(program_.device());
@@ -81,7 +82,7 @@ Status CandidateCalls::run(size_t begin, size_t end, bool timed) {
       status = std::move(result).take_error();
     }
   }
-  program_.log().ghost = program_.log().looks = false;
+  program_.log().ghost = program_.log().looks = program_.log().fills = false;
   program_.log().recorded = nullptr;
   return status;
 }
