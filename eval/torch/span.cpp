@@ -3,6 +3,8 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
+
 namespace tilepilot::eval {
 
 int64_t span_length(at::IntArrayRef sizes, at::IntArrayRef strides) {
@@ -23,6 +25,15 @@ at::Tensor without_repetitions(at::Tensor tensor, const at::Tensor& like) {
     if (like.stride(axis) == 0 && like.size(axis) > 1) tensor = tensor.narrow(axis, 0, 1);
   }
   return tensor;
+}
+
+int64_t bytes_of_elements(const at::Tensor& tensor) {
+  auto bytes = static_cast<int64_t>(tensor.element_size());
+  const at::IntArrayRef sizes = tensor.sizes();
+  if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return 0;
+  for (const int64_t extent : sizes)
+    if (__builtin_mul_overflow(bytes, extent, &bytes)) return INT64_MAX;
+  return bytes;
 }
 
 at::Tensor copy_of(const at::Tensor& tensor, c10::Device device) {

@@ -22,11 +22,11 @@ json to_json(const Batch& batch) {
   json calls = json::array();
   for (const Call& call : batch.calls)
     calls.push_back(json::array({call.base, call.change.key, call.last.key, call.last.from, call.last.to}));
-  return {
-      {"calls", calls},           {"lead", batch.lead},           {"seed", batch.seed},   {"memory", batch.memory},
-      {"ghost", batch.ghost},     {"looks", batch.looks},         {"waits", batch.waits}, {"changes", batch.changes},
-      {"kept", batch.kept},       {"backwards", batch.backwards}, {"graph", batch.graph}, {"profile", batch.profile},
-      {"records", batch.records}, {"by_device", batch.by_device}};
+  return {{"calls", calls},           {"lead", batch.lead},           {"seed", batch.seed},
+          {"memory", batch.memory},   {"ghost", batch.ghost},         {"looks", batch.looks},
+          {"fills", batch.fills},     {"waits", batch.waits},         {"changes", batch.changes},
+          {"kept", batch.kept},       {"backwards", batch.backwards}, {"graph", batch.graph},
+          {"profile", batch.profile}, {"records", batch.records},     {"by_device", batch.by_device}};
 }
 
 Batch batch_from_json(const json& node) {
@@ -38,6 +38,7 @@ Batch batch_from_json(const json& node) {
   node.at("memory").get_to(batch.memory);
   node.at("ghost").get_to(batch.ghost);
   node.at("looks").get_to(batch.looks);
+  node.at("fills").get_to(batch.fills);
   node.at("backwards").get_to(batch.backwards);
   node.at("waits").get_to(batch.waits);
   node.at("kept").get_to(batch.kept);

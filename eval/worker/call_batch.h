@@ -24,6 +24,7 @@ struct Batch {
   uint64_t memory = 0;     // of what fresh memory holds
   bool ghost = false;      // kernels' launches do nothing
   bool looks = false;      // at what launches do
+  bool fills = false;      // on a GPU: all that is made and not written is filled, as it is where launches do nothing
   bool backwards = false;  // where blocks run one after another, from the last to the first
   bool waits = true;       // for each kernel, so that a fault and the time of a kernel are known to be its own
   // Not empty: a batch that KernelBench's rules time (kernelbench_trials.h). All calls are on the tensors of the first,

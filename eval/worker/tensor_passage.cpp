@@ -31,6 +31,18 @@ Error no_memory(size_t size) {
   return make_error(DiagnosticKind::out_of_memory, {}, fmt::format("{} bytes for tensors could not be had", size));
 }
 
+int64_t sum_of(int64_t a, int64_t b) { return __builtin_add_overflow(a, b, &a) ? INT64_MAX : a; }
+
+bool is_too_much(int64_t bytes, const Passage& passage) {
+  return passage.direction == Direction::from_candidate && bytes > passage.most_bytes;
+}
+
+Error too_much(int64_t bytes, const Passage& passage) {
+  return make_error(DiagnosticKind::out_of_memory, {},
+                    fmt::format("its tensors have elements of {:.2f} GB in all: for this model they may have {:.2f} GB",
+                                1e-9 * static_cast<double>(bytes), 1e-9 * static_cast<double>(passage.most_bytes)));
+}
+
 Error not_whole() { return make_error(DiagnosticKind::worker_unavailable, {}, "tensors did not arrive whole"); }
 
 // Bytes that both processes see.
@@ -145,7 +157,12 @@ std::optional<Entry> read_entry(const json& node, const Passage& passage) {
   // The strides of a candidate's tensor are there to be judged: its elements came one after the other.
   if (passage.direction == Direction::from_candidate) {
     entry.strides.assign(entry.shape.size(), 0);
-    if (!spanned_bytes(entry)) return std::nullopt;
+    if (std::any_of(entry.shape.begin(), entry.shape.end(), [](int64_t extent) { return extent < 0; }))
+      return std::nullopt;
+    if (!spanned_bytes(entry)) {
+      entry.bytes = static_cast<size_t>(INT64_MAX);  // which no file has
+      return entry;
+    }
     entry.strides = row_major(entry.shape);
   }
   const auto bytes = spanned_bytes(entry);
@@ -164,13 +181,20 @@ std::optional<at::Tensor> unpack_one(const Entry& entry, const Region& from, con
   return entry.on_gpu && passage.direction == Direction::from_candidate ? tensor.clone() : tensor;
 }
 
-// Maps the file that travels first. Errors: it could still change.
-Result<Region> open_file(const std::vector<Descriptor>& files) {
+// Maps what entries need of the file that travels first. Errors: it could still change.
+Result<Region> open_file(const std::vector<Entry>& entries, const std::vector<Descriptor>& files) {
   struct stat info {};
   const int number = files.empty() ? -1 : files[0].number();
   const int seals = fcntl(number, F_GET_SEALS);  // -1: not a memory file
   if (seals < 0 || (seals & kSeals) != kSeals || fstat(number, &info) != 0) return not_whole();
-  const auto size = static_cast<size_t>(info.st_size);
+  auto size = static_cast<size_t>(info.st_size), needed = size_t{0};
+  for (const Entry& entry : entries) {
+    size_t end = 0;
+    if (entry.on_gpu || entry.bytes == 0) continue;
+    if (__builtin_add_overflow(entry.offset, entry.bytes, &end) || end > size) return not_whole();
+    needed = std::max(needed, end);
+  }
+  size = needed;
   auto region = map_file(number, size, MAP_PRIVATE);
   if (!region) return no_memory(size);
   return *std::move(region);
@@ -204,6 +228,9 @@ std::vector<int> PackedTensors::descriptors() const {
 Result<PackedTensors> pack_tensors(const std::vector<at::Tensor>& tensors, const Passage& passage) {
   PackedTensors packed{json::array(), Descriptor(), nullptr};
   size_t sizes[2] = {0, 0};  // in the host's memory, on the GPU
+  int64_t all = 0;
+  for (auto& tensor : tensors) all = sum_of(all, bytes_of_elements(tensor));
+  const bool stay = is_too_much(all, passage);
   for (auto& tensor : tensors) {
     const bool on_gpu = stays_on_gpu(tensor, passage);
     packed.description.push_back({{"dtype", element_type_name(tensor.scalar_type())},
@@ -211,6 +238,7 @@ Result<PackedTensors> pack_tensors(const std::vector<at::Tensor>& tensors, const
                                   {"strides", tensor.strides().vec()},
                                   {"offset", sizes[on_gpu]},
                                   {"on_gpu", on_gpu}});
+    if (stay) continue;
     // An expanded tensor has more elements than any memory.
     size_t bytes = static_cast<size_t>(content_of(tensor, passage).numel()), end = 0;
     if (__builtin_mul_overflow(bytes, tensor.element_size(), &bytes) ||
@@ -224,7 +252,7 @@ Result<PackedTensors> pack_tensors(const std::vector<at::Tensor>& tensors, const
   {
     const auto region = map_file(file, sizes[0], MAP_SHARED);
     if (!region) return no_memory(sizes[0]);
-    write_tensors(tensors, packed.description, passage, *region, false);
+    if (!stay) write_tensors(tensors, packed.description, passage, *region, false);
   }
   if (fcntl(file, F_ADD_SEALS, kSeals | F_SEAL_SEAL) != 0) return no_memory(sizes[0]);
   if (sizes[1] > 0) {
@@ -244,7 +272,10 @@ Result<std::vector<at::Tensor>> unpack_tensors(const json& description, const st
       if (!entry) return not_whole();
       entries.push_back(*std::move(entry));
     }
-    const Region file = TRY(open_file(files)), on_gpu = TRY(open_gpu_memory(entries, files, passage));
+    int64_t all = 0;
+    for (const Entry& entry : entries) all = sum_of(all, static_cast<int64_t>(entry.bytes));
+    if (is_too_much(all, passage)) return too_much(all, passage);
+    const Region file = TRY(open_file(entries, files)), on_gpu = TRY(open_gpu_memory(entries, files, passage));
     for (const Entry& entry : entries) {
       auto tensor = unpack_one(entry, entry.on_gpu ? on_gpu : file, passage);
       if (!tensor) return not_whole();

@@ -23,6 +23,9 @@ struct Passage {
   Direction direction = Direction::to_candidate;
   std::shared_ptr<const runtime::cuda::Device> gpu = nullptr;  // null: all goes by the host's memory
   c10::Device device = c10::DeviceType::CPU;                   // of the tensors in the GPU's memory
+  // Of a candidate's tensors together, each element counted: what is more is described, and stays where it is. A view
+  // of one element can have more elements than any memory.
+  int64_t most_bytes = INT64_MAX;
 };
 
 struct PackedTensors {
@@ -34,12 +37,14 @@ struct PackedTensors {
   std::vector<int> descriptors() const;
 };
 
-// Copies the elements into fresh memory. Errors: `out_of_memory`, and those of SharedMemory.
+// Copies the elements into fresh memory, unless they are a candidate's and more than it may send. Errors:
+// `out_of_memory`, and those of SharedMemory.
 Result<PackedTensors> pack_tensors(const std::vector<at::Tensor>& tensors, const Passage& passage);
 
 // The tensors, over private mappings of files, over the GPU's shared memory (to a candidate) or over copies of that
-// (from one). Errors: `out_of_memory` if a file cannot be mapped; `worker_unavailable` if the description does not fit
-// what came, or that could still change; those of SharedMemory.
+// (from one). Errors: `out_of_memory` if a candidate's are more than it may send, by the description, or a file cannot
+// be mapped; `worker_unavailable` if the description does not fit what came, or that could still change; those of
+// SharedMemory.
 Result<std::vector<at::Tensor>> unpack_tensors(const nlohmann::json& description, const std::vector<Descriptor>& files,
                                                const Passage& passage);
 

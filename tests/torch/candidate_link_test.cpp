@@ -176,6 +176,7 @@ std::string printed(ForkServer& server, const std::string& source) {
                         {"threads", 1},
                         {"memory_limit_bytes", int64_t{4} << 30},
                         {"gpu_limit_bytes", 0},
+                        {"most_bytes", int64_t{1} << 30},
                         {"cache", ""},
                         {"target", "cpu"},
                         {"allow_foreign", false},

@@ -2,6 +2,7 @@
 #include "eval/worker/truth/reference_side.h"
 
 #include <ATen/Functions.h>
+#include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -158,6 +159,126 @@ TEST(Stress, RepeatsOffsetsWhereThatIsClear) {
     EXPECT_EQ(other[-1].item<int64_t>(), 64);
     EXPECT_TRUE(other.diff().ge(0).all().item<bool>());
   }
+}
+
+// Of sixteen lengths none would be zero in one draw of eight, if each were one by chance.
+TEST(Stress, HasAnEmptySequenceInEveryDraw) {
+  const at::Tensor lengths = at::arange(1, 17, at::kLong).remainder(7).add(1);
+  std::vector<InputFacts> facts;
+  for (int trial = 0; trial < 3; ++trial) see_inputs({lengths.roll(trial)}, facts);
+  const auto plans = stress_plans({lengths}, facts);
+  constexpr int kZeroToo = 105;
+  EXPECT_TRUE(std::any_of(plans.begin(), plans.end(), [](auto& plan) { return plan.strengths[0] == kZeroToo; }));
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    std::vector<c10::IValue> leaves{lengths};
+    apply_stress({StressKind::indices, kZeroToo, -1}, facts, seed, leaves);
+    const int64_t zeros = leaves[0].toTensor().eq(0).sum().item<int64_t>();
+    EXPECT_TRUE(zeros > 0 && zeros < 16) << seed;
+  }
+}
+
+TEST(Stress, HasAnEmptyRowOfMasksInEveryDraw) {
+  const at::Tensor mask = at::ones({4, 64}, at::kBool);
+  std::vector<InputFacts> facts;
+  for (int trial = 0; trial < 3; ++trial)
+    see_inputs({mask.logical_xor(at::eye(4, 64, at::kBool).roll({trial}, {1}))}, facts);
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    std::vector<c10::IValue> leaves{mask};
+    apply_stress({StressKind::indices, 0, -1}, facts, seed, leaves);
+    EXPECT_TRUE(leaves[0].toTensor().any(-1).logical_not().any().item<bool>()) << seed;
+  }
+}
+
+TEST(Stress, TakesOneOfSeveralAtLeast) {
+  EXPECT_TRUE(some_of_each_draw(at::tensor({0.9, 0.5, 0.7}), 0.125).eq(at::tensor({0, 1, 0})).all().item<bool>());
+  EXPECT_TRUE(some_of_each_draw(at::tensor({0.1, 0.5, 0.12}), 0.125).eq(at::tensor({1, 0, 1})).all().item<bool>());
+  EXPECT_FALSE(some_of_each_draw(at::tensor({0.5}), 0.125).any().item<bool>());
+}
+
+// x - a - b, whose first two terms cancel: another program computes x - (a + b).
+TEST(Nudge, RoundsChainsOfAdditionsAtTheirLargestTerm) {
+  testing::Drawn drawn;
+  const int x = drawn.input({8}), a = drawn.input({8}), b = drawn.input({8});
+  const int first = drawn.node("sub.Tensor", {testing::ref(x), testing::ref(a)}, {8});
+  const int second = drawn.node("sub.Tensor", {testing::ref(first), testing::ref(b)}, {8});
+  drawn.returns(second);
+  const at::Tensor large = at::full({8}, 1e6, at::kDouble), one = at::ones({8}, at::kDouble);
+  const auto moved = [&](const at::Tensor& term) {
+    AddedTerms terms(drawn.graph);
+    std::vector<c10::IValue> difference{term.sub(term)}, result{term.sub(term).sub(one)};
+    terms.nudge(drawn.graph.nodes[0], {term, term, int64_t{1}}, difference, {.epsilon = 1e-7, .seed = 3});
+    EXPECT_EQ(difference[0].toTensor().abs().max().item<double>(), 0);  // its operands were moved themselves
+    terms.nudge(drawn.graph.nodes[1], {difference[0], one, int64_t{1}}, result, {.epsilon = 1e-7, .seed = 4});
+    return result[0].toTensor().add(1).abs().max().item<double>();
+  };
+  EXPECT_GT(moved(large), 0.01);
+  EXPECT_LE(moved(large), 0.05);
+  EXPECT_EQ(moved(one), 0);
+  // A mask stays one.
+  AddedTerms terms(drawn.graph);
+  const at::Tensor masked = at::full({8}, -HUGE_VAL, at::kDouble);
+  std::vector<c10::IValue> sum{masked.clone()}, result{masked.clone()};
+  terms.nudge(drawn.graph.nodes[0], {one, masked.neg(), int64_t{1}}, sum, {.epsilon = 1e-7, .seed = 3});
+  terms.nudge(drawn.graph.nodes[1], {masked, one, int64_t{1}}, result, {.epsilon = 1e-7, .seed = 4});
+  EXPECT_TRUE(result[0].toTensor().equal(masked));
+}
+
+// The program that keeps what it takes from rows and columns apart, and subtracts both at the end.
+at::Tensor balanced_by_sums(const at::Tensor& x) {
+  const at::Tensor y = x.mul(10.0);
+  at::Tensor u = at::zeros({6, 20, 1}), v = at::zeros({6, 1, 20});
+  for (int round = 0; round < 5; ++round) {
+    u = y.add(v).logsumexp({-1}, true).neg();
+    v = y.add(u).logsumexp({-2}, true).neg();
+  }
+  return y.add(u).add(v).exp();
+}
+
+// While it lives, LibTorch's operators work in this thread: two that wait for each other thousands of times take long
+// where other programs run.
+class OneThread {
+ public:
+  OneThread() { at::set_num_threads(1); }
+  ~OneThread() { at::set_num_threads(before_); }
+  OneThread(const OneThread&) = delete;
+
+ private:
+  int before_ = at::get_num_threads();
+};
+
+// One very large element, which the model's own order of subtractions loses at once, and this one's carries to the end.
+TEST(ReferenceSide, AllowsAnotherOrderOfAdditionsUnderStress) {
+  auto reference = load_reference(testing::exported("tests/attacks/models/balanced.py"));
+  ASSERT_TRUE(reference.ok());
+  const auto made = ReferenceSide::make(*std::move(reference), {.seed = 1, .stress_seconds = 0});
+  ASSERT_TRUE(made.ok());
+  const ReferenceSide& side = **made;
+  const OneThread alone;
+  constexpr int kPowers[] = {13, 6, 3}, kPlaces[] = {0, 100, 200};
+  for (uint64_t seed = 0; seed < 80; ++seed) {
+    for (const int power : kPowers) {
+      for (const int place : kPlaces) {
+        auto leaves = side.fresh_inputs(seed);
+        ASSERT_TRUE(leaves.ok());
+        apply_stress({StressKind::single, power + place, -1}, std::vector<InputFacts>(1), seed, *leaves);
+        const auto trial = side.trial_on(*leaves, seed, kGivenWeights);
+        ASSERT_TRUE(trial.ok());
+        const at::Tensor answer = balanced_by_sums(trial->inputs[0]);
+        const auto strides = answer.strides().vec();
+        const auto right = side.compare_closely({answer, strides}, *trial, 0, side.allowance(0));
+        EXPECT_EQ(right.outcome, Outcome::verified) << seed << " " << power << " " << place << ": " << right.detail;
+        if (seed > 2) continue;  // looking closely takes longer
+        const at::Tensor wrong = answer.mul(1.02);
+        EXPECT_NE(side.compare_closely({wrong, strides}, *trial, 0, side.allowance(0)).outcome, Outcome::verified);
+      }
+    }
+  }
+  // Where nothing cancels, no more is allowed.
+  const auto given = side.trial(0);
+  ASSERT_TRUE(given.ok());
+  const at::Tensor off = balanced_by_sums((*given)->inputs[0]).mul(1 + 1e-4);
+  const auto strides = off.strides().vec();
+  EXPECT_EQ(side.compare_closely({off, strides}, **given, 0, side.allowance(0)).outcome, Outcome::wrong_values);
 }
 
 TEST(Nudge, MovesEqualElementsAlikeWhereTheirOrderCounts) {

@@ -109,6 +109,32 @@ TEST(TensorPassage, fail_TensorLargerThanAnyMemory) {
   EXPECT_TRUE(pack_tensors({endless}, kThere).ok());  // a repetition travels once
 }
 
+// One element that is repeated a million million times: neither side may touch it.
+TEST(TensorPassage, fail_MoreElementsThanACandidateMaySend) {
+  const Passage small{.direction = Direction::from_candidate, .most_bytes = 1 << 20};
+  const at::Tensor one = at::ones({1, 1});
+  for (const at::Tensor& endless :
+       {one[0].expand({int64_t{1} << 40}), one.expand({int64_t{1} << 31, int64_t{1} << 31}), one.expand({513, 512})}) {
+    const auto packed = pack_tensors({endless, one}, small);
+    ASSERT_TRUE(packed.ok()) << packed.error().message;
+    EXPECT_EQ(packed->description.at(0).at("shape").get<std::vector<int64_t>>(), endless.sizes().vec());
+    EXPECT_EQ(lseek(packed->file.number(), 0, SEEK_END), 0);
+    const auto received = unpack_tensors(packed->description, files_of(*packed), small);
+    ASSERT_FALSE(received.ok());
+    EXPECT_EQ(received.error().kind, DiagnosticKind::out_of_memory);
+  }
+  EXPECT_TRUE(pack_tensors({one.expand({512, 512})}, small).ok());
+  EXPECT_TRUE(pack_tensors({one.expand({513, 512})}, {.most_bytes = 1}).ok());  // on its way to a candidate
+  // A process that says so of a file that has no more than holes.
+  const Descriptor holes(memfd_create("holes", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(ftruncate(holes.number(), int64_t{1} << 42), 0);
+  ASSERT_EQ(fcntl(holes.number(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE), 0);
+  const auto received = received_from(description_of({int64_t{1} << 40}), holes, small);
+  ASSERT_FALSE(received.ok());
+  EXPECT_THAT(received.error().message, ::testing::HasSubstr("4398.05 GB"));
+  EXPECT_TRUE(received_from(description_of({10}), holes, small).ok());
+}
+
 TEST(TensorPassage, fail_DescriptionsThatDoNotFitTheFile) {
   auto packed = pack_tensors({at::arange(10).to(at::kFloat)}, kThere);
   ASSERT_TRUE(packed.ok());

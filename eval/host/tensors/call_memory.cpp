@@ -5,6 +5,7 @@
 #include <ATen/record_function.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace tilepilot::eval {
 namespace {
@@ -23,7 +24,10 @@ bool leaves_memory_unwritten(std::string_view name) {
          name == "new_empty_strided" || name == "empty_permuted";
 }
 
-void CallMemory::begin() { noted_.clear(); }
+void CallMemory::begin(Fill fill) {
+  noted_.clear();
+  fill_ = std::move(fill);
+}
 
 void CallMemory::note(const at::Tensor& tensor) {
   if (!tensor.defined() || !tensor.has_storage() || noted_.size() > kMostNoted) return;
@@ -40,7 +44,9 @@ bool CallMemory::was_noted(const at::Tensor& tensor) const {
 }
 
 at::Tensor CallMemory::unseen(const at::Tensor& made) const {
-  if (!made.defined() || !made.has_storage() || made.numel() == 0 || !was_noted(made)) return made;
+  if (!made.defined() || !made.has_storage() || made.numel() == 0) return made;
+  if (fill_) return for_kernel(made);
+  if (!was_noted(made)) return made;
   at::NoGradGuard no_grad;
   const at::DisableRecordFunctionGuard unobserved;
   if (made.storage().nbytes() <= kMostSpared) {
@@ -51,6 +57,11 @@ at::Tensor CallMemory::unseen(const at::Tensor& made) const {
   }
   const auto size = static_cast<int64_t>(made.storage().nbytes());
   at::empty({0}, made.options().dtype(at::kByte)).set_(made.storage(), 0, {size}, {1}).fill_(kOverwritten);
+  return made;
+}
+
+at::Tensor CallMemory::for_kernel(const at::Tensor& made) const {
+  if (fill_ && made.numel() > 0) fill_(made);
   return made;
 }
 

@@ -81,8 +81,11 @@ class HostTensors final : public stage::TensorHost {
   HostState& state_;
 
   Result<Value> empty(at::ScalarType type, const std::vector<int64_t>& shape, Span span) {
-    at::Tensor tensor =
-        TRY(guarded("allocation", span, [&] { return at::empty(shape, at::dtype(type).device(state_.device())); }));
+    at::Tensor tensor = TRY(guarded("allocation", span, [&] {
+      const at::Tensor made = at::empty(shape, at::dtype(type).device(state_.device()));
+      const CallMemory* memory = state_.call_memory();
+      return memory ? memory->for_kernel(made) : made;
+    }));
     return state_.wrap(std::move(tensor));
   }
 

@@ -9,6 +9,7 @@
 
 #include "eval/host/edge.h"
 #include "eval/torch/gpu.h"
+#include "eval/torch/span.h"
 #include "eval/worker/graph_replays.h"
 #include "eval/worker/kernelbench_trials.h"
 #include "eval/worker/truth/digest.h"
@@ -65,6 +66,7 @@ Status CandidateCalls::prepare(Batch batch) {
 Status CandidateCalls::run(size_t begin, size_t end, bool timed) {
   program_.log().ghost = batch_.ghost;
   program_.log().looks = batch_.looks;
+  program_.log().fills = batch_.fills;
   program_.log().order = batch_.backwards ? runtime::BlockOrder::last_to_first : runtime::BlockOrder::first_to_last;
   program_.log().device = program_.device();
   if (batch_.records) recorded_.emplace(program_.device());
@@ -80,7 +82,7 @@ Status CandidateCalls::run(size_t begin, size_t end, bool timed) {
       status = std::move(result).take_error();
     }
   }
-  program_.log().ghost = program_.log().looks = false;
+  program_.log().ghost = program_.log().looks = program_.log().fills = false;
   program_.log().recorded = nullptr;
   return status;
 }
@@ -171,7 +173,7 @@ bool CandidateCalls::is_shared(size_t call, const std::vector<at::Tensor>& tenso
   return std::any_of(kept_.begin(), kept_.end(), [&](const auto& one) { return meets(one.first); });
 }
 
-Result<FetchedCall> CandidateCalls::fetch(size_t call) {
+Result<FetchedCall> CandidateCalls::fetch(size_t call, int64_t most_bytes) {
   at::NoGradGuard no_grad;
   if (call >= results_.size())
     return make_error(DiagnosticKind::worker_unavailable, {}, "there is no such call to fetch");
@@ -185,7 +187,8 @@ Result<FetchedCall> CandidateCalls::fetch(size_t call) {
   }
   fetched_.clear();
   for (auto& tensor : tensors)
-    if (alias_of(tensor, call).empty()) fetched_.emplace_back(tensor, digest_of(tensor));
+    if (alias_of(tensor, call).empty() && bytes_of_elements(tensor) <= most_bytes)
+      fetched_.emplace_back(tensor, digest_of(tensor));
   if (is_large()) release_unused_gpu_memory();  // they go to the judge in other memory
   return fetched;
 }

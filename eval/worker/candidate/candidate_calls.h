@@ -42,7 +42,8 @@ class CandidateCalls {
   Status prepare(Batch batch);
   // Without a batch it does nothing, as fast as it can.
   Result<RanCalls> go();
-  Result<FetchedCall> fetch(size_t call);
+  // Tensors whose elements are of more than `most_bytes` are not looked at: the judge does not take them.
+  Result<FetchedCall> fetch(size_t call, int64_t most_bytes);
   // Of a batch that records; nullptr: it does not.
   const RecordedLaunches* recorded() const { return recorded_ ? &*recorded_ : nullptr; }
   // What the judge has not picked by now it will not see. Memory that is worth it goes back to the GPU.

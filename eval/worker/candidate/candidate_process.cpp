@@ -23,6 +23,7 @@
 #include "eval/torch/element_type.h"
 #include "eval/torch/gpu.h"
 #include "eval/torch/gpu_memory_limit.h"
+#include "eval/torch/span.h"
 #include "eval/worker/candidate/candidate_calls.h"
 #include "eval/worker/candidate/candidate_program.h"
 #include "eval/worker/candidate/fresh_memory.h"
@@ -165,6 +166,7 @@ class CandidateServer {
     if (uses_gpu) confine_candidate(false, true, {libtorch_packages()});
     if (uses_gpu) limit_gpu_memory(body.at("gpu_limit_bytes"));
     limit_resources(body.at("memory_limit_bytes"));
+    most_bytes_ = body.at("most_bytes");
     auto init_inputs = argument_from_json(body.at("init_inputs"));
     if (!init_inputs.ok()) return failure(init_inputs.error());
     if (auto loaded = program_->load(); !loaded.ok()) return failure(loaded.error());
@@ -243,10 +245,10 @@ class CandidateServer {
   }
 
   bool fetch(const Message& message) {
-    auto fetched = calls_->fetch(message.body.at("call"));
+    auto fetched = calls_->fetch(message.body.at("call"), most_bytes_);
     if (!fetched.ok()) return wire_.send(failure(fetched.error()));
     json digests = json::array();
-    for (auto& input : fetched->inputs) digests.push_back(digest_of(input));
+    for (auto& input : fetched->inputs) digests.push_back(digest_within_limit(input));
     json answer = {{"structure", fetched->result.structure},
                    {"aliases", fetched->aliases},
                    {"input_digests", digests},
@@ -289,6 +291,10 @@ class CandidateServer {
       const std::string own = program_->transfer().holder_of(name).value_or(name);
       auto weight = std::find_if(weights.begin(), weights.end(), [&](const auto& each) { return each.name == own; });
       if (weight == weights.end()) continue;
+      if (bytes_of_elements(weight->tensor) > most_bytes_) {  // the form is all that is told of it
+        digests.emplace(name, digest_within_limit(weight->tensor));
+        continue;
+      }
       bytes += weight->tensor.nbytes();
       if (bytes > kMostBytes) break;
       digests.emplace(name, digest_of(weight->tensor));
@@ -313,7 +319,12 @@ class CandidateServer {
     return wire_.send(answer, packed->descriptors());
   }
 
-  Passage passage(Direction direction) const { return {direction, program_->gpu(), program_->device()}; }
+  Passage passage(Direction direction) const { return {direction, program_->gpu(), program_->device(), most_bytes_}; }
+  // Of what has more elements than the judge takes, the form alone: to look at all of them is to have memory for them.
+  std::string digest_within_limit(const at::Tensor& tensor) const {
+    const int64_t bytes = bytes_of_elements(tensor);
+    return bytes > most_bytes_ ? fmt::format("{} bytes", bytes) : digest_of(tensor);
+  }
   Result<std::vector<at::Tensor>> received_tensors(const Message& message) const {
     return unpack_tensors(message.body.at("tensors"), message.descriptors, passage(Direction::to_candidate));
   }
@@ -321,6 +332,7 @@ class CandidateServer {
   Wire& wire_;
   SharedCrumb& crumb_;
   bool in_namespaces_;
+  int64_t most_bytes_ = INT64_MAX;  // of the tensors of an answer
   std::unique_ptr<CandidateProgram> program_;
   std::unique_ptr<CandidateCalls> calls_;
   std::vector<std::string> model_weights_;             // names

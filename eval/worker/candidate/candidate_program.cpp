@@ -198,7 +198,8 @@ stage::CallArgs CandidateProgram::arguments(const GraphArgument& arguments, cons
 
 Result<Value> CandidateProgram::call(const stage::CallArgs& arguments) {
   AtenWatch watch(options_.aten, crumb_.at);
-  if (auto* memory = host_.state().call_memory()) memory->begin();
+  if (auto* memory = host_.state().call_memory())
+    memory->begin(log_.ghost || log_.fills ? fill_with_random_bytes : CallMemory::Fill());
   auto value = interpreter_.call(model_, arguments);
   auto kept_to_it = watch.status();
   broke_aten_policy_ = !kept_to_it.ok();

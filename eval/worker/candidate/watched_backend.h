@@ -29,6 +29,8 @@ struct LaunchLog {
   // run while this one waits, leave its shared memory full of zeros.
   std::function<void()> before_launch = nullptr;
   bool ghost = false;  // launches do nothing
+  bool fills =
+      false;  // on a GPU: what is made for kernels, and by `torch.empty`, is filled; so it is if they do nothing
   runtime::BlockOrder order = runtime::BlockOrder::first_to_last;
   // Launches are looked at, and whether one did any work (launch_work.h).
   bool looks = false, worked = false;

@@ -7,6 +7,7 @@
 
 #include "eval/torch/element_type.h"
 #include "eval/worker/candidate/fresh_memory.h"
+#include "eval/worker/judge/returned_form.h"
 #include "eval/worker/truth/digest.h"
 #include "eval/worker/truth/output_structure.h"
 
@@ -44,7 +45,7 @@ Result<CallCheck::Returned> CallCheck::open(const CandidateLink& link, const Mes
 std::optional<Verdict> CallCheck::check(const CallToCheck& call, const CandidateLink& link,
                                         const Message& answer) const {
   const auto returned = open(link, answer);
-  if (!returned.ok()) return failed(Outcome::worker_failed, returned.error().message);
+  if (!returned.ok()) return not_opened(call, returned.error(), answer);
   // Memory that is used again shows as a wrong answer too, and an old answer as memory that is used again: the trap
   // knows which.
   const bool trapped = call.planned.traps[call.call];
@@ -53,6 +54,16 @@ std::optional<Verdict> CallCheck::check(const CallToCheck& call, const Candidate
   if (answer.body.at("earlier_changed").get<bool>()) return rejection("reused_memory", kReusesMemory);
   if (!trapped) failure = check_outputs(call, *returned);
   return failure ? failure : check_inputs(call, *returned);
+}
+
+Verdict CallCheck::not_opened(const CallToCheck& call, const Diagnostic& error, const Message& answer) const {
+  const auto match = match_structure(side_.reference().forward, answer.body.at("structure"));
+  std::vector<std::vector<int64_t>> shapes;
+  for (const at::Tensor& output : call.eager.outputs[call.call]) shapes.push_back(output.sizes().vec());
+  Verdict verdict = not_received(error, answer.body.at("tensors"), {match, std::move(shapes)});
+  return verdict.outcome == Outcome::wrong_shape
+             ? rejection("inconsistent", "another call returned something else: " + verdict.detail)
+             : verdict;
 }
 
 bool CallCheck::gives_the_same(const CallToCheck& call, const CandidateLink& link, const Message& answer) const {

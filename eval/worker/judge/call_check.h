@@ -37,6 +37,7 @@ class CallCheck {
     std::vector<std::vector<int64_t>> strides;
   };
   static Result<Returned> open(const CandidateLink& link, const Message& answer);
+  Verdict not_opened(const CallToCheck& call, const Diagnostic& error, const Message& answer) const;
   std::optional<Verdict> check_outputs(const CallToCheck& call, const Returned& returned) const;
   bool is_old_answer(const CallToCheck& call, size_t output, const CandidateOutput& actual,
                      const Expected& expected) const;

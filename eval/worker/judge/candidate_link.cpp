@@ -35,6 +35,7 @@ Result<std::unique_ptr<CandidateLink>> CandidateLink::start(const CandidateLaunc
   link->sources_.add(launch.name, launch.source);
   link->gpu_ = launch.gpu;
   link->device_ = launch.device;
+  link->most_bytes_ = launch.most_bytes;
   link->crumb_ = std::make_unique<CrumbPage>();
   if (!link->crumb_->get()) {
     return make_error(DiagnosticKind::worker_unavailable, {}, "there is no memory for a candidate's process");

@@ -26,6 +26,7 @@ struct CandidateLaunch {
   c10::Device device = c10::DeviceType::CPU;  // as LibTorch names it
   CompilerBroker* broker = nullptr;           // compiles for it; null: it does so itself
   ForkServer* fork_server = nullptr;          // forks it, if it can; null, or with a GPU: it is started anew
+  int64_t most_bytes = INT64_MAX;             // of the tensors of an answer (Passage)
   // For the broker.
   std::filesystem::path cache = {};
   std::vector<std::filesystem::path> cuda_folders = {};
@@ -72,7 +73,7 @@ class CandidateLink {
  private:
   CandidateLink() = default;
   std::optional<Message> exchange(const nlohmann::json& body, const std::vector<int>& descriptors);
-  Passage passage(Direction direction) const { return {direction, gpu_, device_}; }
+  Passage passage(Direction direction) const { return {direction, gpu_, device_, most_bytes_}; }
   double spared_seconds() const;
   std::optional<Message> refuse(std::string_view fault);
   void explain_end();
@@ -83,6 +84,7 @@ class CandidateLink {
   std::unique_ptr<CrumbPage> crumb_;
   std::shared_ptr<const runtime::cuda::Device> gpu_;
   c10::Device device_ = c10::DeviceType::CPU;
+  int64_t most_bytes_ = INT64_MAX;
   SourceMap sources_;
   double limit_ = 0, left_ = 0;
   double request_seconds_ = 0, seconds_ = 0;

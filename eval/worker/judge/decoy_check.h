@@ -53,6 +53,8 @@ class DecoyCheck {
   Failure unless_it_raised() const;
   bool load(int set);
   Failure restored(Failure failure);
+  // A call with its kernels is right, whatever their outputs held before.
+  Failure on_filled_memory(CallSource& source, EagerCalls& eager);
   // With which trials the outputs differ without kernels; empty: with none.
   Failure find_where_it_matters(const CandidateFacts& facts, std::string& where);
   // Ends the search: the kernels did work, or the program failed.

@@ -21,6 +21,7 @@
 #include "eval/worker/judge/candidate_link.h"
 #include "eval/worker/judge/decoy_check.h"
 #include "eval/worker/judge/kernelbench_rule.h"
+#include "eval/worker/judge/returned_form.h"
 #include "eval/worker/judge/stage_check.h"
 #include "eval/worker/judge/timing/profiling.h"
 #include "eval/worker/judge/timing/roofline_guard.h"
@@ -148,6 +149,7 @@ class Examination {
                                       .device = side_.device(),
                                       .broker = options_.broker,
                                       .fork_server = options_.fork_server,
+                                      .most_bytes = most_returned_bytes(side_.reference().forward),
                                       .cache = options_.judge.cache,
                                       .cuda_folders = cuda_folders()});
     if (!link.ok()) return fail(Outcome::worker_failed, link.error().message);
@@ -191,6 +193,7 @@ class Examination {
                     {"threads", options_.judge.threads},
                     {"memory_limit_bytes", options_.judge.memory_limit_bytes},
                     {"gpu_limit_bytes", options_.gpu_limit_bytes},
+                    {"most_bytes", most_returned_bytes(reference.forward)},
                     {"cache", options_.judge.cache.string()},
                     {"target", options_.judge.target},
                     {"allow_foreign", options_.judge.allow_foreign},

@@ -8,6 +8,7 @@
 #include "eval/torch/element_type.h"
 #include "eval/worker/candidate/fresh_memory.h"
 #include "eval/worker/judge/call_check.h"
+#include "eval/worker/judge/returned_form.h"
 #include "eval/worker/truth/digest.h"
 #include "eval/worker/truth/output_structure.h"
 
@@ -73,8 +74,14 @@ std::optional<TrialFailure> TrialCheck::take_apart(const Trial& trial, const Mes
   auto tensors = link_.tensors_of(answer);
   parts.outputs = body.at("outputs");
   parts.state = body.at("state").get<std::vector<std::string>>();
-  if (!tensors.ok() || tensors->size() != parts.outputs + trial.mutated.size() + parts.state.size())
-    return TrialFailure{Outcome::worker_failed, "outputs did not arrive whole"};
+  if (!tensors.ok()) {
+    std::vector<std::vector<int64_t>> shapes;
+    for (const Expected& output : trial.outputs) shapes.push_back(output.eager.sizes().vec());
+    Verdict verdict = not_received(tensors.error(), body.at("tensors"), {parts.match, std::move(shapes)});
+    return TrialFailure{verdict.outcome, std::move(verdict.detail), std::move(verdict.guard)};
+  }
+  if (tensors->size() != parts.outputs + trial.mutated.size() + parts.state.size())
+    return TrialFailure{Outcome::rejected, "outputs did not arrive whole", "protocol"};
   parts.tensors = *std::move(tensors);
   return std::nullopt;
 }

@@ -93,10 +93,10 @@ void stretch_elements(at::Tensor tensor, Stretch by, at::Generator& generator) {
   if (by.offset != 0) value = value.add(by.offset * std::sqrt(value.square().mean().item<double>()));
   if (by.empty_rows && value.dim() > 1) {
     const at::Tensor drawn = uniform_like(value.flatten(1).select(1, 0), generator);
-    constexpr double kOneInEight = -0.75;
+    constexpr double kOneInEight = -0.75;  // of what is drawn from [-1, 1)
     std::vector<int64_t> shape(static_cast<size_t>(value.dim()), 1);
     shape[0] = value.size(0);
-    value = value.mul(drawn.gt(kOneInEight).to(at::kDouble).reshape(shape));
+    value = value.mul(some_of_each_draw(drawn, kOneInEight).logical_not().to(at::kDouble).reshape(shape));
   }
   tensor.copy_(value);
 }
@@ -308,6 +308,24 @@ State changed_weights(const Graph& graph, const State& state, uint64_t seed, con
   return result;
 }
 
+// Into new memory.
+bool is_addition(const GraphNode& node) {
+  const std::string_view name = short_name(node);
+  return name == "add" || name == "sub" || name == "subtract" || name == "rsub";
+}
+
+// The value that is the first or second operand of an addition; -1: a number.
+int term_of(const GraphNode& node, size_t place) {
+  const GraphArgument* argument = argument_of(node, place, place == 0 ? "self" : "other");
+  const int* id = argument ? argument->value_id() : nullptr;
+  return id ? *id : -1;
+}
+
+at::Tensor magnitude_of(const c10::IValue& term, const at::Tensor& like) {
+  if (!term.isTensor()) return at::full({}, std::abs(term.toScalar().toDouble()), like.options());
+  return term.toTensor().to(like.device(), at::kDouble).abs();
+}
+
 }  // namespace
 
 std::vector<size_t> movable_weights(const Graph& graph, const State& state) {
@@ -478,6 +496,46 @@ at::Tensor is_round(const at::Tensor& tensor) {
 at::Tensor nudged(const at::Tensor& tensor, double epsilon, uint64_t seed) {
   at::Generator generator = generator_on(tensor.device(), seed);
   return tensor.mul(uniform_like(tensor, generator).mul_(epsilon / 2).add_(1));
+}
+
+AddedTerms::AddedTerms(const Graph& graph) : takers_(graph.values.size()) {
+  for (const GraphNode& node : graph.nodes) {
+    if (!is_addition(node)) continue;
+    for (const size_t place : {0, 1})
+      if (const int id = term_of(node, place); id >= 0) ++takers_[static_cast<size_t>(id)];
+  }
+}
+
+void AddedTerms::nudge(const GraphNode& node, const std::vector<c10::IValue>& operands,
+                       std::vector<c10::IValue>& results, NodeNudge nudge) {
+  if (!is_addition(node) || operands.size() < 2 || results.empty() || !results[0].isTensor()) return;
+  at::Tensor made = results[0].toTensor();
+  if (made.scalar_type() != at::kDouble || made.numel() == 0) return;
+  const size_t scaled = short_name(node) == "rsub" ? 0 : 1;
+  const double factor = operands.size() > 2 && operands[2].isScalar() ? operands[2].toScalar().toDouble() : 1;
+  at::Tensor own, all;  // the larger operand, the largest term
+  bool is_chain = false;
+  for (const size_t place : {0, 1}) {
+    at::Tensor size = magnitude_of(operands[place], made), term = size;
+    const int id = term_of(node, place);
+    if (const auto found = largest_.find(id); found != largest_.end()) {
+      is_chain = true;
+      term = found->second;
+    }
+    if (id >= 0 && --takers_[static_cast<size_t>(id)] <= 0) largest_.erase(id);
+    if (place == scaled && factor != 1) size = size.mul(std::abs(factor)), term = term.mul(std::abs(factor));
+    own = own.defined() ? at::maximum(own, size) : size;
+    all = all.defined() ? at::maximum(all, term) : term;
+  }
+  const int id = node.outputs.empty() ? -1 : node.outputs[0];
+  if (id >= 0 && takers_[static_cast<size_t>(id)] > 0) largest_[id] = all;
+  if (!is_chain) return;
+  at::Generator generator = generator_on(made.device(), nudge.seed);
+  // Masks are terms too, and infinite.
+  const at::Tensor beyond = all.sub(own).nan_to_num_(0, 0, 0);
+  at::Tensor moved = made.add(beyond.mul(uniform_like(made, generator)).mul_(nudge.epsilon / 2));
+  if (nudge.keeps_round) moved = at::where(is_round(made), made, moved);
+  made.copy_(moved);
 }
 
 }  // namespace tilepilot::eval

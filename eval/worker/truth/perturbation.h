@@ -2,6 +2,7 @@
 // that the given ones are on.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -86,5 +87,22 @@ void nudge_products(const GraphNode& node, const std::vector<c10::IValue>& opera
 // but for small whole or half exponents.
 void nudge_powers(const GraphNode& node, const std::vector<c10::IValue>& operands, std::vector<c10::IValue>& results,
                   NodeNudge nudge);
+
+// Chains of additions and subtractions: `x - a - b` is a sum of three terms, which another program adds in another
+// order
+// (`x - (a + b)`), and then numbers as large as the largest term are rounded, though in the model's order they may have
+// cancelled before. One object follows one run of the graph.
+class AddedTerms {
+ public:
+  explicit AddedTerms(const Graph& graph);
+  // Moves what an addition made of sums by up to half of `epsilon` of the largest term behind each element, less what
+  // the node's own operands account for: these were moved themselves.
+  void nudge(const GraphNode& node, const std::vector<c10::IValue>& operands, std::vector<c10::IValue>& results,
+             NodeNudge nudge);
+
+ private:
+  std::vector<int> takers_;            // by value of the graph: how many additions have yet to take it
+  std::map<int, at::Tensor> largest_;  // by value that an addition made: the largest term behind each element
+};
 
 }  // namespace tilepilot::eval

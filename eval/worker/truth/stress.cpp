@@ -139,7 +139,8 @@ at::Tensor random_mask(int percentage, const at::Tensor& tensor, Draws& draws) {
   const at::Tensor mask = draws.uniform().mul(100).lt(percentage == kEmptyToo ? kHalf : percentage);
   if (percentage != kEmptyToo) return mask;
   const at::Tensor row = uniform_by_row(tensor, draws);
-  return mask.logical_and(row.gt(kOne)).logical_or(row.gt(1 - kOne).logical_and(row.lt(1)));
+  return mask.logical_and(some_of_each_draw(row, kOne).logical_not())
+      .logical_or(row.gt(1 - kOne).logical_and(row.lt(1)));
 }
 
 // One element in eight has one of many values, drawn for each, and so have all of a row in eight.
@@ -147,7 +148,7 @@ at::Tensor with_values_of_many(const at::Tensor& tensor, const std::vector<doubl
   constexpr double kShare = 0.125;
   const at::Tensor all = at::tensor(values, at::dtype(at::kDouble).device(tensor.device())).to(tensor.scalar_type());
   const at::Tensor drawn = draws.integers(0, all.numel() - 1);
-  at::Tensor place = draws.uniform().lt(kShare);
+  at::Tensor place = some_of_each_draw(draws.uniform(), kShare);
   if (rows) place = place.logical_or(uniform_by_row(tensor, draws).lt(kShare));
   return at::where(place, all.index_select(0, drawn.flatten()).reshape(tensor.sizes()), tensor);
 }
@@ -203,6 +204,12 @@ bool in_groups(const at::Tensor& tensor, const InputFacts& facts) {
   return is_integer(tensor) && facts.sorted && !facts.distinct && tensor.numel() > 1;
 }
 
+// One in eight, and one at least: lengths of which none is zero say nothing of empty sequences.
+at::Tensor with_zeros(const at::Tensor& tensor, Draws& draws) {
+  constexpr double kShare = 0.125;
+  return tensor.masked_fill(some_of_each_draw(draws.uniform(), kShare), 0);
+}
+
 at::Tensor at_an_end(const at::Tensor& tensor, const InputFacts& facts, int how, Draws& draws) {
   constexpr double kOthers = 1.0 / 16;
   if (!may_be_alike(tensor, facts) && !(how == kAlone && in_groups(tensor, facts))) return tensor;
@@ -239,7 +246,8 @@ at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const 
     case StressKind::heavy:
       return times_power(tensor, draws.normal().clamp_(-3, 3).mul_(3));
     case StressKind::extreme:
-      return at::where(draws.uniform().lt(1.0 / kOneExtremeIn), tensor.mul(std::ldexp(1.0, recipe.strength)), tensor);
+      return at::where(some_of_each_draw(draws.uniform(), 1.0 / kOneExtremeIn),
+                       tensor.mul(std::ldexp(1.0, recipe.strength)), tensor);
     case StressKind::single:
       return with_single_element(tensor, recipe.strength, draws);
     case StressKind::ends: {
@@ -270,9 +278,7 @@ at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const 
     case StressKind::indices:
       if (recipe.strength == kRepeated && are_offsets(tensor, facts)) return repeated_offsets(tensor, draws);
       if (tensor.scalar_type() == at::kBool) return random_mask(recipe.strength, tensor, draws);
-      if (recipe.strength == kZeroToo)
-        return begins_at_one(tensor, facts) ? at::where(draws.uniform().lt(0.125), at::zeros_like(tensor), tensor)
-                                            : tensor;
+      if (recipe.strength == kZeroToo) return begins_at_one(tensor, facts) ? with_zeros(tensor, draws) : tensor;
       if (recipe.strength >= kHighest) return at_an_end(tensor, facts, recipe.strength, draws);
       if (facts.is_mask() && !facts.one_hot)
         return random_mask(recipe.strength, tensor, draws).to(tensor.scalar_type());
@@ -299,7 +305,7 @@ at::Tensor agreeing(const at::Tensor& tensor, const at::Tensor& other, bool near
     const double epsilon = machine_epsilon(element_type_name(tensor.scalar_type()));
     taken = other.add(other.mul(draws.uniform().sub_(0.5).mul_(2 * kRoundings * epsilon).to(other.scalar_type())));
   }
-  return at::where(drawn.lt(0.5), taken, tensor);
+  return at::where(some_of_each_draw(drawn, 0.5), taken, tensor);
 }
 
 // The last slice along the last two axes, with all others on either side; if `further` the first slices, other axes,

@@ -483,13 +483,15 @@ Replay::AfterNode TrialMaker::nudge_nodes(Nudge nudge, const OtherGraph* other) 
   if (nudge.epsilon == 0) return {};
   const Graph& graph = other ? other->graph : reference_.forward;
   const std::vector<bool>& used = other ? other->used : used_;
-  return [&graph, &used, epsilon = nudge.of_nodes, keeps = nudge.keeps_round, seed = nudge.seed + kSeedsOfNodes](
-             const GraphNode& node, const std::vector<IValue>& operands, std::vector<IValue>& results) mutable {
+  return [&graph, &used, terms = AddedTerms(graph), epsilon = nudge.of_nodes, keeps = nudge.keeps_round,
+          seed = nudge.seed + kSeedsOfNodes](const GraphNode& node, const std::vector<IValue>& operands,
+                                             std::vector<IValue>& results) mutable {
     const bool is_used = std::any_of(node.outputs.begin(), node.outputs.end(),
                                      [&](int id) { return id >= 0 && used[static_cast<size_t>(id)]; });
     nudge_means(node, operands, results, epsilon, seed++);
     nudge_products(node, operands, results, seed++);
     nudge_powers(node, operands, results, {.epsilon = epsilon, .seed = seed++, .keeps_round = keeps});
+    terms.nudge(node, operands, results, {.epsilon = epsilon, .seed = seed++, .keeps_round = keeps});
     nudge_results(node, results, {epsilon, seed++, is_used, is_used ? units_of_sum(graph, node) : 0, keeps});
   };
 }

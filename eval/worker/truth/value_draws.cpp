@@ -56,6 +56,10 @@ at::Tensor Draws::some_of(int64_t end, int64_t count) {
   return at::randperm(end, generator_, at::dtype(at::kLong).device(like_.device())).slice(0, 0, count);
 }
 
+at::Tensor some_of_each_draw(const at::Tensor& drawn, double share) {
+  return drawn.numel() > 1 ? drawn.le(drawn.min().clamp_min(share)) : drawn.le(share);
+}
+
 bool is_integer(const at::Tensor& tensor) { return at::isIntegralType(tensor.scalar_type(), /*includeBool=*/false); }
 
 at::Tensor sorted_values(const at::Tensor& tensor) { return tensor.dim() == 0 ? tensor : std::get<0>(tensor.sort(-1)); }

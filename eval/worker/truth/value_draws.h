@@ -57,6 +57,9 @@ class Draws {
   at::Generator generator_;
 };
 
+// Which of numbers that were drawn evenly are no more than `share`: of one number alone by chance, of several the least
+// at any rate, so that what a kind of stress is there for is there in every draw.
+at::Tensor some_of_each_draw(const at::Tensor& drawn, double share);
 bool is_integer(const at::Tensor& tensor);  // bool is none
 // Whether it holds few different values, many times each: labels, masks.
 bool are_choices(const at::Tensor& tensor);

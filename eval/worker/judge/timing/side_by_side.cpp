@@ -306,7 +306,8 @@ class SideBySide {
     if (!answer) return contestant.channel.link().failure();
     const auto tensors = contestant.channel.link().tensors_of(*answer);
     const auto found = answer->body.at("state").get<std::vector<std::string>>();
-    if (!tensors.ok() || tensors->size() < found.size()) return rejection("protocol", "buffers did not arrive whole");
+    if (!tensors.ok()) return rejection("protocol", tensors.error().message);
+    if (tensors->size() < found.size()) return rejection("protocol", "buffers did not arrive whole");
     for (size_t i = 0; i < found.size(); ++i) {
       const auto value = values.find(found[i]);
       if (value == values.end()) continue;
