@@ -125,6 +125,8 @@ TEST(AsyncGemms, SayThatRegistersAreShort) {
   wide = with_part(wide, "fill dk_sum = 0.0", "fill dk_sum = 0.0\n    fill more = 0.0");
   wide = with_part(wide, "fill s = 0.0",
                    "parallel i, j in 64, 16 {\n        more[i, j] = more[i, j] + 1.0\n      }\n      fill s = 0.0");
+  const std::string use = "copy s -> p\n      gemm dv_sum += p @ g_tile policy full_row\n      ";
+  wide = with_part(with_part(wide, use, ""), "fill dp = 0.0", use + "fill dp = 0.0");
   SourceMap sources;
   DiagnosticList errors;
   const auto program = ir::read_text(sources, sources.add("program.ir", wide), errors);

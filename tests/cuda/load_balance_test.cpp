@@ -44,6 +44,35 @@ TEST(UnevenBlocks, AxesOfWorkAreFound) {
   EXPECT_THAT(axes(product("n", "let n: int32 = many[bx]")), IsEmpty());
 }
 
+// Heads whose tensors the L2 of an H200 (50 MB) holds together: of 1 MiB each for keys and values; twice for what is
+// written.
+TEST(UnevenBlocks, BandsFitTheCache) {
+  const auto band = [](int heads, int rows, const std::string& in_loop = "") {
+    const std::string text = fmt::format(
+        R"(program heads(k: float16[{0}, {1}, 128], v: float16[{0}, {1}, 128], o: float32[{0}, {1}, 128]) {{
+  kernel bx, by in {2}, {0} threads 256 {{
+    shared k_tile: float16[128, 128]
+    shared v_tile: float16[128, 128]
+    pipelined t in bx + 1 stages 2 {{
+      copy k[by, t * 128 : +128, 0 : 128] -> k_tile
+      copy v[by, t * 128 : +128, 0 : 128] -> v_tile
+      {3}
+    }}
+    copy k_tile -> o[by, bx * 128 : +128, 0 : 128]
+  }}
+}})",
+        heads, rows, rows / 128, in_loop);
+    return targets::gpu::band_of_equal_work(parse(text).kernels[0], {0},
+                                            targets::gpu::machine_of(targets::gpu::Architecture::sm_90a));
+  };
+  EXPECT_EQ(band(8, 4096), 8);
+  EXPECT_EQ(band(32, 4096), 16);  // 2 MiB each: 25 fit, which are two bands of 16
+  EXPECT_EQ(band(128, 4096), 22);
+  EXPECT_EQ(band(32, 16384), 6);
+  EXPECT_EQ(band(3, 1 << 18), 1);
+  EXPECT_EQ(band(32, 4096, "copy k_tile -> o[by, t * 128 : +128, 0 : 128]"), 8);  // 2 + 2 * 2 MiB
+}
+
 // Blocks of a cluster stay together, and are those that the program has there.
 TEST(UnevenBlocks, StayForOthersInClusters) {
   EmulatedBatch batch(targets::gpu::Architecture::sm_90a);

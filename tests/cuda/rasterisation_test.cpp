@@ -67,7 +67,7 @@ TEST(Rasterisation, NamesEachBlockOnce) {
                                                                                     {{3, 10, 7}, {1, 2}},
                                                                                     {{2, 16, 5}, {0}},
                                                                                     {{3, 11, 9}, {0}}})
-    all.emplace_back(grid, rasterisation_by_work(axes));
+    all.emplace_back(grid, rasterisation_by_work(axes, 32));
   for (const Grid& grid : std::vector<Grid>{{1, 1}, {5, 37}, {16, 16}, {3, 32}, {20, 7}})
     all.emplace_back(grid, gemm_rasterisation());
   for (const auto& [grid, order] : all) {
@@ -107,10 +107,10 @@ TEST(Rasterisation, BlocksOfAClusterFollowEachOther) {
 }
 
 TEST(Rasterisation, ThoseWithMostWorkComeLast) {
-  const auto names = named({4, 3}, rasterisation_by_work({1}));
+  const auto names = named({4, 3}, rasterisation_by_work({1}, 32));
   for (size_t at = 1; at < names.size(); ++at) EXPECT_LE(names[at - 1][1], names[at][1]);
   // Of many that are alike, some at a time.
-  const auto many = named({64, 3}, rasterisation_by_work({1}));
+  const auto many = named({64, 3}, rasterisation_by_work({1}, 32));
   for (size_t at = 1; at < 96; ++at) EXPECT_LE(many[at - 1][1], many[at][1]);
   EXPECT_THAT(many[96], ElementsAre(32, 0));
 }

@@ -59,6 +59,7 @@ class Schedule {
       wait_for(step, running);
       note(step.effects);
       for (const Step* other : running) note(other->effects);  // which hold their registers on
+      gemms_.push_back(ir::as<ir::Gemm>(step.stmt) != nullptr);
       if (step.is_gemm) running.push_back(&step);
       Stmt stmt = step.stmt;
       if (step.is_gemm) {
@@ -76,7 +77,7 @@ class Schedule {
   // Whether some GEMM has work, or another GEMM, beside it.
   bool overlaps() const { return overlaps_; }
 
-  // Of a thread, for the fragments that hold values at the fullest step. What a step makes of fragments that nothing
+  // Of a thread, for the fragments that hold values at the fullest step. What a loop makes of fragments that nothing
   // needs afterwards takes their registers, one after the other.
   int64_t peak(int64_t threads) const {
     int64_t most = 0;
@@ -88,7 +89,8 @@ class Schedule {
         const bool is_kept = lasting_.contains(buffer) || (first < at && at < last) || first == last;
         (is_kept ? kept : first == at ? begins : ends) += registers_of(*buffer, threads);
       }
-      most = std::max(most, kept + std::max(ends, begins));
+      const bool takes_over = !gemms_[static_cast<size_t>(at)];
+      most = std::max(most, kept + (takes_over ? std::max(ends, begins) : ends + begins));
     }
     return most;
   }
@@ -96,6 +98,7 @@ class Schedule {
  private:
   const ir::BufferSet& lasting_;  // fragments that hold values all the time
   std::map<const ir::BufferData*, std::pair<int64_t, int64_t>> lives_;
+  std::vector<bool> gemms_;  // of each step
   Stmts out_;
   int64_t now_ = 0;
   bool overlaps_ = false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
 #include "compiler/targets/gpu/schedule/pipelined_loop.h"
 
@@ -70,5 +71,56 @@ class Causes {
 }  // namespace
 
 std::vector<size_t> axes_of_work(const ir::Kernel& kernel) { return Causes(kernel).axes(); }
+
+namespace {
+
+constexpr int64_t kBandOfUnknownSize = 16;
+
+std::optional<int64_t> volume_of(const std::vector<Expr>& extents) {
+  int64_t volume = 1;
+  for (const Expr& extent : extents) {
+    const auto one = ir::constant_int(extent);
+    if (!one) return std::nullopt;
+    volume *= std::max<int64_t>(1, *one);
+  }
+  return volume;
+}
+
+// What pipelined loops move; of tensors that they write, there and back. None if a size is not known.
+std::optional<int64_t> bytes_moved(const ir::Kernel& kernel) {
+  std::unordered_map<const ir::BufferData*, int64_t> ways;
+  ir::walk(
+      kernel.body,
+      [&](const Stmt& stmt) {
+        if (!is_pipelined(stmt)) return;
+        ir::each_effect(stmt, [&](const ir::Buffer& buffer, bool writes) {
+          if (buffer->scope != ir::Scope::global) return;
+          int64_t& known = ways[buffer.get()];
+          known = std::max<int64_t>(known, writes ? 2 : 1);
+        });
+      },
+      [](const Expr&) {});
+  int64_t bytes = 0;
+  for (const auto& [buffer, times] : ways) {
+    const auto volume = volume_of(buffer->shape);
+    if (!volume) return std::nullopt;
+    bytes += times * *volume * buffer->type.bits / 8;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+int64_t band_of_equal_work(const ir::Kernel& kernel, const std::vector<size_t>& axes, const Machine& machine) {
+  std::vector<Expr> others;
+  for (size_t axis = 0; axis < kernel.grid.size(); ++axis)
+    if (std::find(axes.begin(), axes.end(), axis) == axes.end()) others.push_back(kernel.grid[axis]);
+  const auto all = volume_of(others), bytes = bytes_moved(kernel);
+  if (!all || !bytes) return kBandOfUnknownSize;
+  const int64_t of_each = std::max<int64_t>(1, *bytes / *all);
+  const int64_t most = std::clamp<int64_t>(machine.cache_bytes / of_each, 1, *all);
+  const int64_t bands = (*all + most - 1) / most;
+  return (*all + bands - 1) / bands;
+}
 
 }  // namespace tilepilot::targets::gpu

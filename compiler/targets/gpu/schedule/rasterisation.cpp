@@ -16,8 +16,6 @@ using ir::Var;
 namespace {
 
 constexpr int64_t kGemmBand = 16;  // rows
-// Heads of attention, each of which reads tensors of its own. Measured on an H200: 32 heads of 4096 x 128.
-constexpr int64_t kBandOfEqualWork = 32;
 
 class Naming {
  public:
@@ -102,7 +100,7 @@ bool may_wait(const Stmt& stmt) {
 }  // namespace
 
 Rasterisation gemm_rasterisation() { return {{0}, kGemmBand}; }
-Rasterisation rasterisation_by_work(std::vector<size_t> axes) { return {std::move(axes), kBandOfEqualWork}; }
+Rasterisation rasterisation_by_work(std::vector<size_t> axes, int64_t most) { return {std::move(axes), most}; }
 
 std::vector<Stmt> name_blocks(const ir::Kernel& kernel, const Rasterisation& order, const Expr& number) {
   return Naming(kernel).run(order, number);

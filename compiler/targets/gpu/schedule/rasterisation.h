@@ -22,9 +22,9 @@ struct Rasterisation {
 Rasterisation gemm_rasterisation();
 // The order that a program asks for.
 Rasterisation rasterisation_by_panels(const ir::BlockOrder& order);
-// Of blocks whose work grows along these axes: those with more come last. Blocks that differ in other axes follow each
-// other, at most so many that what they read together may stay in the cache for the next ones.
-Rasterisation rasterisation_by_work(std::vector<size_t> axes);
+// Of blocks whose work grows along these axes: those with more come last. `most` blocks that differ in other axes
+// follow each other (load_balance.h).
+Rasterisation rasterisation_by_work(std::vector<size_t> axes, int64_t most);
 
 // Values for the kernel's block variables, in the block that is the one with this number.
 // @post as `number` goes from 0 to the number of blocks, each block is named once

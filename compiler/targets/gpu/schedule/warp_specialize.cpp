@@ -116,6 +116,7 @@ class Specializer {
       : result_{kernel, {}, false},
         threads_(thread_count(kernel)),
         consumers_{threads_ / layout::kWarpSize, ir::make_var("block", ir::kInt32), ir::cluster_size(kernel)},
+        machine_(machine),
         loops_(kernel, machine, true),
         preloads_(preloads) {}
 
@@ -164,6 +165,7 @@ class Specializer {
   SpecializedKernel result_;
   const int64_t threads_;  // of the consumers
   const TileConsumers consumers_;
+  const Machine& machine_;
   const PipelinedLoops loops_;
   const bool preloads_;
   int depth_ = 0;          // of loops and branches around
@@ -203,7 +205,8 @@ class Specializer {
     if (even_ || by_panels) return {even_, even_, plain};
     std::vector<size_t> axes = axes_of_work(result_.kernel);
     if (axes.empty()) return {false, false, plain};  // nobody knows which blocks have most
-    return {true, false, rasterisation_by_work(std::move(axes))};
+    const int64_t band = band_of_equal_work(result_.kernel, axes, machine_);
+    return {true, false, rasterisation_by_work(std::move(axes), band)};
   }
 
   void stand_side_by_side(const RegisterShare& share, const Stmts& consumer, const Stmts& producer) {
