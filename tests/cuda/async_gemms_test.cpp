@@ -172,5 +172,18 @@ TEST(VectorSums, StayWithinTheTensorAndAligned) {
   EXPECT_THAT(expect_interpreted(sums("int32", "0", "0"), {Architecture::sm_90a}), Not(HasSubstr("add_vector<")));
 }
 
+// What `T.atomic_addx4` is: lanes of one thread.
+TEST(VectorSums, OfLanesAreNeighboursOfTheLoop) {
+  const std::string loop = "parallel i, j in 64, 64 {\n      atomic add y[i + 0, j + 0], held[i, j]\n    }";
+  const auto of = [&](const std::string& body) {
+    const std::string text = with_part(sums("float32", "0", "0"), loop, "parallel i, j in 64, 16 {\n" + body + "\n}");
+    return expect_interpreted(text, {Architecture::sm_80, Architecture::sm_90a});
+  };
+  const std::string four = "vectorized c in 4 {\n atomic add y[n[0] + i, j * 4 + c], tile[i, j * 4 + c]\n}";
+  EXPECT_THAT(of(with_part(four, "n[0] + i", "i")), HasSubstr("add_vector<8>"));  // rows of 280 bytes
+  EXPECT_THAT(of("if n[0] < 2 {\n" + with_part(four, "n[0] + i", "i") + "\n}"), Not(HasSubstr("add_vector<")));
+  EXPECT_THAT(of(four + "\n" + with_part(four, "n[0] + i", "i")), Not(HasSubstr("add_vector<")));
+}
+
 }  // namespace
 }  // namespace tilepilot::testing

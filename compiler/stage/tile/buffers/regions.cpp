@@ -170,9 +170,9 @@ ir::Region element_at(ir::Buffer buffer, std::vector<ir::Expr> indices, Span spa
   return {std::move(buffer), std::move(indices), std::move(extent), span};
 }
 
-std::vector<ir::Expr> neighbour(const ir::Region& region, int64_t step, Span span) {
+std::vector<ir::Expr> neighbour(const ir::Region& region, const ir::Expr& step, Span span) {
   std::vector<ir::Expr> indices = region.start;
-  const ir::Expr offset = ir::int_imm(step, indices.back()->type, span);
+  const ir::Expr offset = fold_cast(step, indices.back()->type, span);
   indices.back() = fold_binary(ir::BinaryOp::add, indices.back(), offset, span);
   return indices;
 }

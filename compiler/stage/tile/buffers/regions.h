@@ -26,7 +26,7 @@ Result<ir::Region> tile_region(const TileArguments& arguments, size_t i);
 
 // One element as a region, and the indices of the element `step` places further along the last axis.
 ir::Region element_at(ir::Buffer buffer, std::vector<ir::Expr> indices, Span span);
-std::vector<ir::Expr> neighbour(const ir::Region& region, int64_t step, Span span);
+std::vector<ir::Expr> neighbour(const ir::Region& region, const ir::Expr& step, Span span);
 // A buffer or a slice of one, not an element.
 bool names_memory(const Value& value);
 

@@ -112,16 +112,31 @@ template <int64_t count>
 Result<Value> add_neighbours(TileArguments& arguments) {
   const bool wants_previous = TRY(arguments.flag_or(2, false));
   const ir::Region target = TRY(tile_region(arguments, 0)), source = TRY(tile_region(arguments, 1));
-  TRY(require_kernel(arguments));
-  std::vector<Value> previous;
-  for (int64_t step = 0; step < count; ++step) {
-    const Span span = arguments.span();
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
+  const Span span = arguments.span();
+  const auto sum_at = [&](const ir::Expr& step) {
     const ir::Expr value = ir::load(source.buffer, neighbour(source, step, span), span);
-    ir::Atomic node{ir::AtomicOp::add, element_at(target.buffer, neighbour(target, step, span), span),
-                    fold_cast(value, target.buffer->type, span), ir::MemoryOrder::relaxed, nullptr};
-    previous.push_back(TRY(emit_element(arguments, std::move(node), wants_previous)));
+    return ir::Atomic{ir::AtomicOp::add, element_at(target.buffer, neighbour(target, step, span), span),
+                      fold_cast(value, target.buffer->type, span), ir::MemoryOrder::relaxed, nullptr};
+  };
+  if (!wants_previous) {
+    run_by_each_thread(builder, span);
+    const ir::Var lane = builder.make_var("lane", ir::kInt32);
+    ir::For loop{ir::LoopKind::vectorized, {lane}, {ir::int_imm(count, ir::kInt32, span)}, 0, nullptr};
+    loop.body = TRY(builder.nested(
+        BlockKind::parallel_loop, loop.vars,
+        [&]() -> Status {
+          TRY(emit_element(arguments, sum_at(ir::var_ref(lane, span)), false));
+          return {};
+        },
+        span));
+    TRY(builder.emit(std::move(loop), span));
+    return Value();
   }
-  return wants_previous ? make_tuple(std::move(previous)) : Value();
+  std::vector<Value> previous;
+  for (int64_t step = 0; step < count; ++step)
+    previous.push_back(TRY(emit_element(arguments, sum_at(ir::int_imm(step, ir::kInt32, span)), true)));
+  return make_tuple(std::move(previous));
 }
 
 Result<Value> load(TileArguments& arguments) {

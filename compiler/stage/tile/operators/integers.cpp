@@ -133,7 +133,8 @@ Result<Value> dp4a(TileArguments& arguments) {
   constexpr int kProducts = 4;
   for (int k = 0; k < kProducts; ++k) {
     auto factor = [&](const ir::Region& region) {
-      return ir::cast(ir::load(region.buffer, neighbour(region, k, span), span), ir::kInt32, span);
+      return ir::cast(ir::load(region.buffer, neighbour(region, ir::int_imm(k, ir::kInt32, span), span), span),
+                      ir::kInt32, span);
     };
     sum = ir::binary(ir::BinaryOp::add, sum, ir::binary(ir::BinaryOp::mul, factor(a), factor(b), span), span);
   }

@@ -13,6 +13,76 @@ bool is_plain_sum(const ir::Stmt& stmt) {
          (buffer.type == ir::kFloat32 || buffer.type == ir::kFloat16 || buffer.type == ir::kBFloat16);
 }
 
+namespace {
+
+// The only statement of nested blocks.
+const ir::Stmt& only_statement(const ir::Stmt& stmt) {
+  const auto* list = ir::as<ir::Block>(stmt);
+  return list && list->body.size() == 1 ? only_statement(list->body[0]) : stmt;
+}
+
+const ir::For* lanes_of_sum(const ir::Stmt& stmt) {
+  const auto* loop = ir::as<ir::For>(stmt);
+  const bool sums = loop && loop->kind == ir::LoopKind::vectorized && is_plain_sum(only_statement(loop->body));
+  return sums && ir::constant_int(loop->extents[0]) ? loop : nullptr;
+}
+
+class LanesOfSums : public ir::Rewriter {
+ public:
+  using Rewriter::rewrite;
+
+  ir::Stmt rewrite(const ir::Stmt& stmt) override {
+    const auto* loop = ir::as<ir::For>(stmt);
+    if (loop == nullptr || loop->kind != ir::LoopKind::parallel)
+      return in_parallel_ ? one_by_one(stmt) : rewrite_children(stmt);
+    ir::For merged = *loop;
+    if (const ir::Stmt body = without_lanes(loop->body, merged)) {
+      merged.body = body;
+      return ir::make_stmt(std::move(merged), stmt->span);
+    }
+    in_parallel_ = true;
+    const ir::Stmt inner = rewrite_children(stmt);
+    in_parallel_ = false;
+    return inner;
+  }
+
+ private:
+  bool in_parallel_ = false;
+
+  // The body with the lane among the loop's variables; null: it does more.
+  static ir::Stmt without_lanes(const ir::Stmt& body, ir::For& loop) {
+    const ir::Stmt& only = only_statement(body);
+    if (const ir::For* lanes = lanes_of_sum(only)) {
+      loop.vars.push_back(lanes->vars[0]);
+      loop.extents.push_back(lanes->extents[0]);
+      return lanes->body;
+    }
+    const auto* choice = ir::as<ir::If>(only);
+    if (choice == nullptr || choice->otherwise) return nullptr;
+    const ir::Stmt inner = without_lanes(choice->then, loop);
+    return inner ? ir::make_stmt(ir::If{choice->condition, inner, nullptr}, only->span) : nullptr;
+  }
+
+  ir::Stmt one_by_one(const ir::Stmt& stmt) {
+    const ir::For* lanes = lanes_of_sum(stmt);
+    if (lanes == nullptr) return rewrite_children(stmt);
+    std::vector<ir::Stmt> all;
+    for (int64_t lane = 0; lane < *ir::constant_int(lanes->extents[0]); ++lane)
+      all.push_back(ir::substitute(lanes->body, [&](const ir::Var& var) {
+        return var == lanes->vars[0] ? ir::int_imm(lane, var->type) : nullptr;
+      }));
+    return ir::make_stmt(ir::Block{std::move(all)}, stmt->span);
+  }
+};
+
+}  // namespace
+
+ir::Kernel with_lanes_of_sums(const ir::Kernel& kernel) {
+  ir::Kernel result = kernel;
+  result.body = LanesOfSums().rewrite(kernel.body);
+  return result;
+}
+
 LoopBody::LoopBody(const ir::For& loop, bool adds_vectors) : statements_(ir::statements(loop.body)) {
   for (const ir::Stmt& stmt : statements_) {
     const auto* let = ir::as<ir::Let>(stmt);

@@ -13,6 +13,10 @@ namespace tilepilot::targets::gpu {
 // one instruction where the machine has it.
 bool is_plain_sum(const ir::Stmt& stmt);
 
+// `T.atomic_addx4` in parallel loops: where its lanes are all that a loop does, under conditions or not, they become
+// iterations, whose neighbours vectors add; else one statement each.
+ir::Kernel with_lanes_of_sums(const ir::Kernel& kernel);
+
 class LoopBody {
  public:
   // `adds_vectors`: the machine does. @pre it is a parallel or vectorized loop

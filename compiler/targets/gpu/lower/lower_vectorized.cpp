@@ -24,7 +24,11 @@ namespace {
 class Vectorizer {
  public:
   Vectorizer(Lowering& lowering, const ir::For& loop, Span span, int64_t lanes)
-      : lowering_(lowering), loop_(loop), body_(loop, false), span_(span), lanes_(lanes) {}
+      : lowering_(lowering),
+        loop_(loop),
+        body_(loop, lowering.inference.machine.adds_vectors),
+        span_(span),
+        lanes_(lanes) {}
 
   void run(Stmts& out) {
     Stmts before, after, lanes;
@@ -38,12 +42,15 @@ class Vectorizer {
             const auto* load = ir::as<ir::Load>(part);
             if (load == nullptr) return;
             const auto [found, is_new] = known.emplace(ir::to_text(part), nullptr);
-            if (is_new) found->second = moved(load->buffer, load->indices, false, before);
+            if (is_new) found->second = moved(load->buffer, load->indices, nullptr, before);
             if (found->second) loads.emplace(part.get(), ir::load(found->second, {lane()}, part->span));
           });
       const auto* store = ir::as<ir::Store>(stmt);
-      if (store == nullptr) continue;
-      if (const Buffer held = moved(store->buffer, store->indices, true, after)) stores.emplace(stmt.get(), held);
+      const auto* sum = ir::as<ir::Atomic>(stmt);
+      const Buffer held = store ? moved(store->buffer, store->indices, store_vector, after)
+                          : sum ? moved(sum->element.buffer, sum->element.start, add_vector, after)
+                                : nullptr;
+      if (held) stores.emplace(stmt.get(), held);
     }
     for (const Stmt& stmt : body_.statements()) lanes.push_back(Held(loads, stores, lane()).rewrite(stmt));
     out.insert(out.end(), before.begin(), before.end());
@@ -76,7 +83,8 @@ class Vectorizer {
     Stmt rewrite(const Stmt& stmt) override {
       const auto found = stores_.find(stmt.get());
       if (found == stores_.end()) return rewrite_children(stmt);
-      const Expr value = rewrite(ir::as<ir::Store>(stmt)->value);
+      const auto* store = ir::as<ir::Store>(stmt);
+      const Expr value = rewrite(store ? store->value : ir::as<ir::Atomic>(stmt)->value);
       return ir::make_stmt(ir::Store{found->second, {lane_}, value}, stmt->span);
     }
 
@@ -88,8 +96,9 @@ class Vectorizer {
 
   Expr lane() const { return ir::var_ref(loop_.vars[0]); }
 
-  // Moves the lanes between memory and registers, which it gives; null if that takes no vectors.
-  Buffer moved(const Buffer& buffer, const std::vector<Expr>& given, bool stores, Stmts& out) {
+  // Moves the lanes between memory and registers, which it gives; null if that takes no vectors. `write`: how they get
+  // into memory; null: they are loaded.
+  Buffer moved(const Buffer& buffer, const std::vector<Expr>& given, decltype(&store_vector) write, Stmts& out) {
     if (buffer->scope != Scope::global && buffer->scope != Scope::shared) return nullptr;
     std::vector<Expr> indices;
     for (const Expr& index : given) {
@@ -107,8 +116,8 @@ class Vectorizer {
     widths_.push_back(fmt::format("{} by {} bytes", buffer->name, choice.vector->elements * buffer->type.bytes()));
     const VectorMove move{*choice.vector, held, ir::int_imm(0)};
     for (int64_t first = 0; first < lanes_; first += choice.vector->elements) {
-      if (stores)
-        store_vector(lowering_, move, first, nullptr, span_, out);
+      if (write)
+        write(lowering_, move, first, nullptr, span_, out);
       else
         load_vector(lowering_, move, first, span_, out);
     }
@@ -130,7 +139,8 @@ bool lower_vectorized(Lowering& lowering, const Stmt& stmt, Stmts& out) {
   const auto lanes = ir::constant_int(loop.extents[0]);
   bool has_fragments = false;
   ir::each_effect(stmt, [&](const Buffer& buffer, bool) { has_fragments |= buffer->scope == Scope::fragment; });
-  if (!lanes || *lanes < 2 || has_fragments || !LoopBody(loop, false).is_straight()) return false;
+  if (!lanes || *lanes < 2 || has_fragments || !LoopBody(loop, lowering.inference.machine.adds_vectors).is_straight())
+    return false;
   Vectorizer(lowering, loop, stmt->span, *lanes).run(out);
   return true;
 }

@@ -17,6 +17,7 @@
 #include "compiler/passes/thread_sync.h"
 #include "compiler/passes/uniformity.h"
 #include "compiler/targets/gpu/facts/element_copies.h"
+#include "compiler/targets/gpu/facts/loop_body.h"
 #include "compiler/targets/gpu/facts/loop_unswitching.h"
 #include "compiler/targets/gpu/facts/unrolled_parts.h"
 #include "compiler/targets/gpu/layout/normalize.h"
@@ -172,7 +173,7 @@ Result<ir::Program> prepare(const ir::Program& program) {
     if (!kernel.thread_vars.empty() || ir::contains<ir::Roles>(kernel.body))
       kernel.body = passes::thread_private_loops(kernel.body);
   for (const ir::Kernel& kernel : current.kernels) TRY(passes::check_thread_stores(kernel));
-  for (ir::Kernel& kernel : current.kernels) kernel = unswitch_loops(kernel);
+  for (ir::Kernel& kernel : current.kernels) kernel = unswitch_loops(with_lanes_of_sums(kernel));
   current = passes::simplify(current);
   for (ir::Kernel& kernel : current.kernels)
     kernel = with_clears_in_gemms(with_clears_first(with_box_copies(with_values_in_indices(kernel))));
