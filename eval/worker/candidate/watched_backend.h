@@ -29,8 +29,9 @@ struct LaunchLog {
   // run while this one waits, leave its shared memory full of zeros.
   std::function<void()> before_launch = nullptr;
   bool ghost = false;  // launches do nothing
-  bool fills =
-      false;  // on a GPU: what is made for kernels, and by `torch.empty`, is filled; so it is if they do nothing
+  // On a GPU, what is made for kernels, and by `torch.empty`, is filled; so it is where launches do nothing or are
+  // looked at.
+  bool fills = false;
   runtime::BlockOrder order = runtime::BlockOrder::first_to_last;
   // Launches are looked at, and whether one did any work (launch_work.h).
   bool looks = false, worked = false;
