@@ -409,10 +409,20 @@ class ForwardWriter {
     lines_.push_back(fmt::format("    {} = {}", target, value));
   }
 
+  // That of the inputs: variables of these names hold tensors to the end.
+  std::string device() const {
+    for (const int id : reference_.forward.inputs) {
+      const eval::GraphValue& value = reference_.forward.values[static_cast<size_t>(id)];
+      if (value.is_tensor) return value.name + ".device";
+    }
+    return "\"cpu\"";
+  }
+
   void emit_call(int first) {
     const Primitive& call = graph_.at(first);
     const eval::GraphNode& node = reference_.forward.nodes[static_cast<size_t>(call.origin)];
-    std::string value = write_call(node, call, [this](int operand) { return text(operand); });
+    std::string value = write_call(
+        node, call, [this](int operand) { return text(operand); }, device());
     std::vector<std::string> free = release_operands(first);
     bool in_place = node.op.back() == '_' && call.effect;
     if (in_place) return lines_.push_back("    " + value);

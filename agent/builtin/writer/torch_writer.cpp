@@ -29,7 +29,8 @@ std::string python_number(double value) {
 // Writes the arguments of one node; value operands are taken from the primitive in order.
 class ArgumentWriter {
  public:
-  ArgumentWriter(const Primitive& call, const OperandText& text) : call_(call), text_(text) {}
+  ArgumentWriter(const Primitive& call, const OperandText& text, std::string device)
+      : call_(call), text_(text), device_(std::move(device)) {}
 
   std::string operator()(const eval::GraphArgument& argument) {
     return std::visit([this](auto& data) { return write(data); }, argument.data);
@@ -38,6 +39,7 @@ class ArgumentWriter {
  private:
   const Primitive& call_;
   const OperandText& text_;
+  const std::string device_;
   size_t next_ = 0;
 
   std::string write(std::monostate) { return "None"; }
@@ -47,7 +49,7 @@ class ArgumentWriter {
   std::string write(const std::string& value) { return fmt::format("\"{}\"", value); }
   std::string write(const eval::ValueRef&) { return text_(call_.args[next_++]); }
   std::string write(const eval::DtypeName& value) { return "torch." + value.name; }
-  std::string write(const eval::DeviceName& value) { return fmt::format("\"{}\"", value.name); }
+  std::string write(const eval::DeviceName&) { return device_; }
   std::string write(const eval::LayoutName& value) { return "torch." + value.name; }
   std::string write(const eval::MemoryFormatName& value) { return "torch." + value.name; }
   std::string write(const eval::GraphList& list) {
@@ -103,11 +105,12 @@ std::string join_arguments(const eval::GraphNode& node, ArgumentWriter& write, s
 std::string write_plain(const eval::GraphArgument& argument) {
   const Primitive none;
   const OperandText no_operand = [](int) { return std::string("None"); };
-  return ArgumentWriter(none, no_operand)(argument);
+  return ArgumentWriter(none, no_operand, "None")(argument);
 }
 
-std::string write_call(const eval::GraphNode& node, const Primitive& call, const OperandText& text) {
-  ArgumentWriter write(call, text);
+std::string write_call(const eval::GraphNode& node, const Primitive& call, const OperandText& text,
+                       const std::string& device) {
+  ArgumentWriter write(call, text, device);
   std::string name = node.op.substr(node.op.find("::") + 2);
   bool on_tensor = !node.args.empty() && node.args[0].value_id();
   if (methods().count(name) && on_tensor) {

@@ -17,7 +17,9 @@ using OperandText = std::function<std::string(int primitive)>;
 std::string write_plain(const eval::GraphArgument& argument);
 
 // The call of the ATen node behind a `call` primitive; its value operands are the primitive's `args`, in order.
-std::string write_call(const eval::GraphNode& node, const Primitive& call, const OperandText& text);
+// `device`: what stands for the device that the graph was exported on, since the program may run on another one.
+std::string write_call(const eval::GraphNode& node, const Primitive& call, const OperandText& text,
+                       const std::string& device);
 // A map, reduction, view or product as one PyTorch expression.
 std::string write_primitive(const PrimitiveGraph& graph, int id, const OperandText& text);
 // "(4, 512)", "(4,)", "()".
