@@ -186,7 +186,7 @@ TEST(ProductChains, StayInOrderWhereTheyMust) {
   const std::vector<std::pair<std::string, std::string>> all{
       {replaced(plain, "s[i, j] + float32(w_tile[j, 3])", "s[i, j] + sums[i, j] * float32(w_tile[j, 3])"),
        "all work between the GEMMs needs what the second one uses"},
-      {wide, "registers of each thread, which has 232"},
+      {wide, "registers of each thread, which has 240"},
       {replaced(plain, second, second + "      gemm sums += p @ w_tile policy full_row\n"),
        "the iteration has 3 GEMMs"},
       {replaced(plain, second,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "compiler/ir/bounds.h"
 #include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
 #include "compiler/targets/gpu/schedule/pipelined_loop.h"
@@ -74,6 +75,35 @@ std::vector<size_t> axes_of_work(const ir::Kernel& kernel) { return Causes(kerne
 
 namespace {
 
+// What stands for numbers that only a launch tells.
+constexpr int64_t kSomeExtent = 4096;
+
+// The iterations of all pipelined loops of the first block along these axes, or the last one.
+int64_t iterations_of(const ir::Kernel& kernel, const std::vector<size_t>& axes, bool last) {
+  std::unordered_map<const ir::VarData*, Expr> values;
+  for (size_t axis = 0; axis < kernel.block_vars.size(); ++axis) {
+    const int64_t end = ir::constant_int(kernel.grid[axis]).value_or(kSomeExtent) - 1;
+    const bool varies = std::find(axes.begin(), axes.end(), axis) != axes.end();
+    const Var& var = kernel.block_vars[axis];
+    values[var.get()] = ir::int_imm(varies && last ? end : 0, var->type);
+  }
+  const auto known = [&](const Expr& expr) {
+    return ir::substitute(expr, [&](const Var& var) {
+      const auto found = values.find(var.get());
+      return found == values.end() ? ir::int_imm(kSomeExtent, var->type) : found->second;
+    });
+  };
+  int64_t iterations = 0;
+  ir::walk(
+      kernel.body,
+      [&](const Stmt& stmt) {
+        if (const auto* let = ir::as<ir::Let>(stmt)) values[let->var.get()] = known(let->value);
+        if (is_pipelined(stmt)) iterations += ir::bounds(known(ir::as<ir::For>(stmt)->extents[0]), {}).hi;
+      },
+      [](const Expr&) {});
+  return iterations;
+}
+
 constexpr int64_t kBandOfUnknownSize = 16;
 
 std::optional<int64_t> volume_of(const std::vector<Expr>& extents) {
@@ -111,6 +141,10 @@ std::optional<int64_t> bytes_moved(const ir::Kernel& kernel) {
 
 }  // namespace
 
+bool work_shrinks(const ir::Kernel& kernel, const std::vector<size_t>& axes) {
+  return iterations_of(kernel, axes, true) < iterations_of(kernel, axes, false);
+}
+
 int64_t band_of_equal_work(const ir::Kernel& kernel, const std::vector<size_t>& axes, const Machine& machine) {
   std::vector<Expr> others;
   for (size_t axis = 0; axis < kernel.grid.size(); ++axis)
@@ -118,7 +152,7 @@ int64_t band_of_equal_work(const ir::Kernel& kernel, const std::vector<size_t>& 
   const auto all = volume_of(others), bytes = bytes_moved(kernel);
   if (!all || !bytes) return kBandOfUnknownSize;
   const int64_t of_each = std::max<int64_t>(1, *bytes / *all);
-  const int64_t most = std::clamp<int64_t>(machine.cache_bytes / of_each, 1, *all);
+  const int64_t most = std::clamp<int64_t>(machine.cache_bytes / 2 / of_each, 1, *all);
   const int64_t bands = (*all + most - 1) / most;
   return (*all + bands - 1) / bands;
 }

@@ -22,8 +22,8 @@ struct Rasterisation {
 Rasterisation gemm_rasterisation();
 // The order that a program asks for.
 Rasterisation rasterisation_by_panels(const ir::BlockOrder& order);
-// Of blocks whose work grows along these axes: those with more come last. `most` blocks that differ in other axes
-// follow each other (load_balance.h).
+// Of blocks whose work differs along these axes: `most` blocks that differ in other axes follow each other
+// (load_balance.h).
 Rasterisation rasterisation_by_work(std::vector<size_t> axes, int64_t most);
 
 // Values for the kernel's block variables, in the block that is the one with this number.

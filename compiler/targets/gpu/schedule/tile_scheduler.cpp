@@ -22,24 +22,25 @@ class TileScheduler {
         span_(kernel.body->span),
         in_cluster_(ir::cluster_size(kernel)),
         at_(clusters(ir::var_ref(block))),
-        tiles_(clusters(block_count(kernel))),
-        last_(op(BinaryOp::sub, tiles_, ir::int_imm(1))) {}
+        tiles_(clusters(block_count(kernel))) {}
 
   // The hardware schedules blocks as others end.
-  Stmts once(const Stmts& body) const { return of_tile(op(BinaryOp::sub, last_, at_), body); }
+  Stmts once(const Stmts& body) const {
+    return of_tile(schedule_.last_first ? op(BinaryOp::sub, op(BinaryOp::sub, tiles_, ir::int_imm(1)), at_) : at_,
+                   body);
+  }
 
   Stmts persistent_loop(const Stmts& body) const {
     const Var given = ir::make_var("blocks_given", ir::kInt32), blocks = ir::make_var("blocks", ir::kInt32),
               iteration = ir::make_var("iteration", ir::kInt32);
-    const Expr step = ir::var_ref(blocks);
-    const Expr taken =
-        op(BinaryOp::add, place(ir::var_ref(iteration), step), op(BinaryOp::mul, ir::var_ref(iteration), step));
-    Stmts inside = of_tile(schedule_.even ? taken : op(BinaryOp::sub, last_, taken), body);
-    return {ir::make_stmt(ir::ExternCall{"grid_blocks", {}, given}, span_),
-            ir::make_stmt(ir::Let{blocks, op(BinaryOp::max, clusters(ir::var_ref(given)), ir::int_imm(1))}, span_),
-            ir::make_stmt(
-                ir::For{ir::LoopKind::serial, {iteration}, {iterations(step)}, 0, gpu::block(std::move(inside), span_)},
-                span_)};
+    const Expr step = ir::var_ref(blocks), rest = op(BinaryOp::sub, step, ir::int_imm(1));
+    const Expr iterations = op(BinaryOp::floor_div, op(BinaryOp::add, op(BinaryOp::sub, tiles_, at_), rest), step);
+    Stmts inside = of_tile(op(BinaryOp::add, at_, op(BinaryOp::mul, ir::var_ref(iteration), step)), body);
+    return {
+        ir::make_stmt(ir::ExternCall{"grid_blocks", {}, given}, span_),
+        ir::make_stmt(ir::Let{blocks, op(BinaryOp::max, clusters(ir::var_ref(given)), ir::int_imm(1))}, span_),
+        ir::make_stmt(ir::For{ir::LoopKind::serial, {iteration}, {iterations}, 0, gpu::block(std::move(inside), span_)},
+                      span_)};
   }
 
  private:
@@ -48,29 +49,11 @@ class TileScheduler {
   const Var& block_;
   const Span span_;
   const int64_t in_cluster_;
-  const Expr at_, tiles_, last_;  // tiles are those of one block, or of all blocks of a cluster
+  const Expr at_, tiles_;  // tiles are those of one block, or of all blocks of a cluster
 
   Expr op(BinaryOp which, const Expr& a, const Expr& b) const { return ir::binary(which, a, b, span_); }
   Expr clusters(const Expr& count) const {
     return in_cluster_ == 1 ? count : op(BinaryOp::floor_div, count, ir::int_imm(in_cluster_));
-  }
-
-  // The block with the most work in one iteration has the least in the next one.
-  Expr place(const Expr& iteration, const Expr& step) const {
-    if (schedule_.even) return at_;
-    const Expr is_odd = op(BinaryOp::eq, op(BinaryOp::floor_mod, iteration, ir::int_imm(2)), ir::int_imm(1));
-    const Expr back = op(BinaryOp::sub, op(BinaryOp::sub, step, ir::int_imm(1)), at_);
-    return ir::select(is_odd, back, at_, span_);
-  }
-
-  Expr iterations(const Expr& step) const {
-    if (schedule_.even) {
-      const Expr left = op(BinaryOp::sub, tiles_, at_), rest = op(BinaryOp::sub, step, ir::int_imm(1));
-      return op(BinaryOp::floor_div, op(BinaryOp::add, left, rest), step);
-    }
-    const Expr whole = op(BinaryOp::floor_div, tiles_, step);
-    const Expr one_more = op(BinaryOp::lt, place(whole, step), op(BinaryOp::floor_mod, tiles_, step));
-    return op(BinaryOp::add, whole, ir::cast(one_more, ir::kInt32));
   }
 
   Stmts of_tile(const Expr& number, const Stmts& body) const {

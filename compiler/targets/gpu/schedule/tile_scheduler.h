@@ -1,5 +1,7 @@
 // Tile scheduler: which blocks of the program's grid a block of the launch processes. Either one, scheduled by the
-// hardware, or one after the other (persistent blocks), such that all have about as much work.
+// hardware, or one after the other (persistent blocks). Where the work of blocks differs, the hardware's way is better:
+// attention of causal masks, forward and backward, was 3 to 60 % faster on an H100 than with blocks dealt out
+// beforehand.
 #pragma once
 
 #include "compiler/targets/gpu/schedule/rasterisation.h"
@@ -7,8 +9,8 @@
 namespace tilepilot::targets::gpu {
 
 struct TileSchedule {
-  bool persistent = true;
-  bool even = true;  // all blocks of the program have the same work; else later ones have more, and run first
+  bool persistent = true;   // all blocks of the program have the same work
+  bool last_first = false;  // of others: those with the highest numbers have most work, and run first
   Rasterisation order;
 };
 

@@ -202,11 +202,12 @@ class Specializer {
     const Rasterisation plain = by_panels     ? rasterisation_by_panels(asked)
                                 : by_products ? gemm_rasterisation()
                                               : Rasterisation{};
-    if (even_ || by_panels) return {even_, even_, plain};
+    if (even_) return {true, false, plain};
     std::vector<size_t> axes = axes_of_work(result_.kernel);
-    if (axes.empty()) return {false, false, plain};  // nobody knows which blocks have most
+    const bool last_first = !work_shrinks(result_.kernel, axes);
+    if (by_panels || axes.empty()) return {false, last_first, plain};  // nobody knows which blocks have most
     const int64_t band = band_of_equal_work(result_.kernel, axes, machine_);
-    return {true, false, rasterisation_by_work(std::move(axes), band)};
+    return {false, last_first, rasterisation_by_work(std::move(axes), band)};
   }
 
   void stand_side_by_side(const RegisterShare& share, const Stmts& consumer, const Stmts& producer) {
