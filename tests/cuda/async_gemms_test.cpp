@@ -136,6 +136,74 @@ TEST(AsyncGemms, SayThatRegistersAreShort) {
   EXPECT_THAT(*explained, HasSubstr("not beside other work: that takes"));
 }
 
+// Both GEMMs add to s, which the second one's warpgroups share otherwise: it goes through shared memory, after a wait.
+TEST(AsyncGemms, WaitForSumsThatAreHeldOtherwise) {
+  expect_interpreted(R"(program two(a: float16[128, 64], b: float16[64, 64], o: float32[128, 64]) {
+  kernel bx in 1 threads 256 {
+    shared a_tile: float16[128, 64]
+    shared b_tile: float16[64, 64]
+    fragment s: float32[128, 64]
+    copy a -> a_tile
+    copy b -> b_tile
+    serial t in 2 {
+      fill s = 0.0
+      gemm s += a_tile @ b_tile.T policy full_col
+      gemm s += a_tile @ b_tile policy full_col
+    }
+    copy s -> o
+  }
+})",
+                     {Architecture::sm_90a});
+}
+
+// A tile that threads write is read by wgmma after no barrier but that inside of a reduction.
+TEST(AsyncGemms, SeeWhatThreadsWroteBeforeAReduction) {
+  const std::string source =
+      expect_interpreted(R"(program late(a: float16[3, 64, 64], b: float16[64, 64], o: float32[64], m: int32[1]) {
+  kernel bx in 1 threads 256 {
+    shared a_tile: float16[64, 64]
+    shared b_tile: float16[64, 64]
+    fragment s: float32[64, 64]
+    fragment sums: float32[64]
+    fill a_tile = 1.0
+    copy b -> b_tile
+    fill s = 0.0
+    serial t in (m[0] & 1) + 2 {
+      gemm s += a_tile.T @ b_tile.T policy full_row
+      copy a[t, 0 : 64, 0 : 64] -> a_tile
+      reduce sum s -> sums axis 1
+    }
+    copy sums -> o
+  }
+})",
+                         {Architecture::sm_90a});
+  EXPECT_THAT(source, HasSubstr("wgmma_m64n32k16"));
+}
+
+// What a block does once, it does once behind warp roles, too.
+TEST(AsyncGemms, LeaveSingleUpdatesSingle) {
+  expect_interpreted(R"(program once(a: float16[512, 32], w: float16[128, 32], n: int32[4], o: float32[128, 32]) {
+  kernel bx in 4 threads 256 {
+    shared a_tile: float16[128, 32]
+    shared w_tile: float16[32, 32]
+    fragment s: float32[128, 32]
+    fill s = 0.0
+    pipelined k in 4 stages 2 {
+      copy a[k * 128 : +128, 0 : 32] -> a_tile
+      copy w[k * 32 : +32, 0 : 32] -> w_tile
+      gemm s += a_tile @ w_tile
+    }
+    parallel i in 1 {
+      atomic add n[bx], 1
+    }
+    if bx == 0 {
+      copy s -> o
+    }
+  }
+})",
+                     {Architecture::sm_90a});
+}
+
 constexpr const char* kSums = R"(program sums(x: TYPE[64, 64], y: TYPE[100, 70], n: int32[1]) {
   kernel bx in 2 threads 128 {
     shared tile: TYPE[64, 64]

@@ -243,7 +243,7 @@ class WarpRoles {
     if (std::none_of(planned_.begin(), planned_.end(), [](const PlannedKernel& role) { return role.async_proxy; }))
       return;
     for (PlannedKernel& role : planned_) {
-      if (!role.async_proxy) role.kernel = place_fences(role.kernel);
+      if (!role.async_proxy) role.kernel = place_fences(role.kernel, role.inference.scratch_buffers);
       role.async_proxy = true;
     }
   }

@@ -7,6 +7,7 @@
 
 #include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
+#include "compiler/targets/gpu/layout/infer.h"
 #include "compiler/targets/gpu/schedule/pipelined_loop.h"
 
 namespace tilepilot::targets::gpu {
@@ -22,7 +23,8 @@ struct Step {
   Stmt stmt;
   ir::Effects effects;
   ir::Variables binds;
-  bool is_gemm = false;  // that may be asynchronous
+  bool is_gemm = false;                  // that may be asynchronous
+  std::array<int64_t, 4> sums_layout{};  // of a GEMM, how its sums are held
   // Of steps whose order may change: it names what the other one binds.
   bool names_of(const Step& other) const {
     if (other.binds.empty()) return false;
@@ -124,14 +126,15 @@ class Schedule {
     overlaps_ = overlaps_ || !running.empty();
   }
 
-  // GEMMs that add to the same sums are done in order.
+  // GEMMs that add to the same sums, held alike, are done in order.
   static bool waits_for(const Step& step, const Step& gemm) {
     if (!ir::depend(step.effects, gemm.effects)) return false;
     if (!step.is_gemm) return true;
     const auto &now = *ir::as<ir::Gemm>(step.stmt), &before = *ir::as<ir::Gemm>(gemm.stmt);
     const ir::BufferData* sums = ir::memory_of(before.c.buffer);
     const bool same_sums = ir::memory_of(now.c.buffer) == sums && now.c.extent == before.c.extent &&
-                           now.c.buffer == before.c.buffer && !now.clear_accumulator;
+                           now.c.buffer == before.c.buffer && !now.clear_accumulator &&
+                           step.sums_layout == gemm.sums_layout;
     return !same_sums || ir::memory_of(now.a.buffer) == sums || ir::memory_of(now.b.buffer) == sums;
   }
 };
@@ -209,8 +212,10 @@ class AsyncGemms : public ir::Rewriter {
     };
     for (const Stmt& stmt : out) {
       if (!orders(stmt)) {
-        run.push_back({stmt, ir::memory_effects_of(stmt), ir::as<ir::Let>(stmt) ? ir::bound_in(stmt) : ir::Variables{},
-                       loops_.may_be_async(stmt)});
+        Step step{stmt, ir::memory_effects_of(stmt), {}, loops_.may_be_async(stmt)};
+        if (ir::as<ir::Let>(stmt)) step.binds = ir::bound_in(stmt);
+        if (step.is_gemm) step.sums_layout = loops_.sums_layout(stmt);
+        run.push_back(std::move(step));
         continue;
       }
       end_run();

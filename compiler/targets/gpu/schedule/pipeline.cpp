@@ -159,7 +159,7 @@ Result<PlannedKernel> finish(ir::Kernel kernel, Inference inference, const Pipel
       planned.kernel, rings, planned.inference.scratch_buffers,
       [&](const ir::BufferData* a, const ir::BufferData* b) { return planned.arena.share(a, b); }, role.sync);
   planned.async_proxy = uses_async_proxy(planned.kernel, planned.inference);
-  if (planned.async_proxy) planned.kernel = place_fences(planned.kernel);
+  if (planned.async_proxy) planned.kernel = place_fences(planned.kernel, planned.inference.scratch_buffers);
   return planned;
 }
 

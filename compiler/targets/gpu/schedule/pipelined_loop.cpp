@@ -279,6 +279,11 @@ bool PipelinedLoops::may_be_async(const Stmt& stmt) const {
   return plan.is_wgmma() && !plan.splits;
 }
 
+std::array<int64_t, 4> PipelinedLoops::sums_layout(const Stmt& gemm) const {
+  const GemmPlan plan = plan_gemm(*ir::as<ir::Gemm>(gemm), threads_, machine_, sharing_);
+  return {plan.atom->m, plan.atom->n, plan.warps_m, plan.warps_n};
+}
+
 bool PipelinedLoops::uses_wgmma(const Stmt& body) const {
   return ir::contains(body, [&](const Stmt& part) {
     const auto* gemm = ir::as<ir::Gemm>(part);

@@ -4,6 +4,7 @@
 // warp_specialize.h's where some threads do nothing else.
 #pragma once
 
+#include <array>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -48,6 +49,9 @@ class PipelinedLoops {
 
   // Whether it is a wgmma, so that its warpgroups can do other work before they wait for it.
   bool may_be_async(const ir::Stmt& stmt) const;
+
+  // How its threads hold the sums: equal for GEMMs that hold them alike. @pre may_be_async(gemm)
+  std::array<int64_t, 4> sums_layout(const ir::Stmt& gemm) const;
 
   int64_t threads() const { return threads_; }
 

@@ -95,6 +95,8 @@ bool writes_once(const Stmt& stmt) {
   const auto* loop = ir::as<ir::For>(stmt);
   if (loop && loop->kind == ir::LoopKind::parallel) return false;
   if (const auto* store = ir::as<ir::Store>(stmt)) return store->buffer->scope != ir::Scope::local;
+  if (const auto* atomic = ir::as<ir::Atomic>(stmt)) return atomic->element.buffer->scope != ir::Scope::local;
+  if (ir::as<ir::Print>(stmt)) return true;
   if (const auto* list = ir::as<ir::Block>(stmt)) return std::any_of(list->body.begin(), list->body.end(), writes_once);
   if (loop) return writes_once(loop->body);
   if (const auto* choice = ir::as<ir::If>(stmt))

@@ -35,49 +35,55 @@ bool tells_others(const Stmt& stmt) {
           barrier->threads != 1);
 }
 
-// `unseen`: threads may have written what is not fenced yet.
-Stmt fenced(const Stmt& stmt, bool& unseen);
+class Fences {
+ public:
+  explicit Fences(const ScratchBuffers& scratch_buffers) : scratch_buffers_(scratch_buffers) {}
 
-Stmt fenced_loop(const Stmt& body, bool& unseen) {
-  bool first = unseen;
-  fenced(body, first);  // what an iteration leaves behind is there when the next one begins
-  bool around = unseen || first;
-  Stmt inner = fenced(body, around);
-  unseen = unseen || around;
-  return inner;
-}
-
-Stmt fenced(const Stmt& stmt, bool& unseen) {
-  if (const auto* list = ir::as<ir::Block>(stmt)) {
-    std::vector<Stmt> out;
-    for (const Stmt& part : list->body) {
-      if (tells_others(part) && unseen) {
-        out.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::fence, 0}, part->span));
-        unseen = false;
+  // `unseen`: threads may have written what is not fenced yet.
+  Stmt fenced(const Stmt& stmt, bool& unseen) const {
+    if (const auto* list = ir::as<ir::Block>(stmt)) {
+      std::vector<Stmt> out;
+      for (const Stmt& part : list->body) {
+        if (unseen && (tells_others(part) || scratch_buffers_.contains(part.get()))) {
+          out.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::fence, 0}, part->span));
+          unseen = false;
+        }
+        out.push_back(fenced(part, unseen));
       }
-      out.push_back(fenced(part, unseen));
+      return ir::make_stmt(ir::Block{std::move(out)}, stmt->span);
     }
-    return ir::make_stmt(ir::Block{std::move(out)}, stmt->span);
+    if (const auto* loop = ir::as<ir::For>(stmt); loop && loop->kind != ir::LoopKind::parallel) {
+      ir::For result = *loop;
+      result.body = fenced_loop(loop->body, unseen);
+      return ir::make_stmt(std::move(result), stmt->span);
+    }
+    if (const auto* loop = ir::as<ir::While>(stmt))
+      return ir::make_stmt(ir::While{loop->condition, fenced_loop(loop->body, unseen)}, stmt->span);
+    if (const auto* choice = ir::as<ir::If>(stmt)) {
+      bool other = unseen;
+      const Stmt then = fenced(choice->then, unseen);
+      const Stmt otherwise = choice->otherwise ? fenced(choice->otherwise, other) : nullptr;
+      unseen = unseen || other;
+      return ir::make_stmt(ir::If{choice->condition, then, otherwise}, stmt->span);
+    }
+    const auto* async = ir::as<ir::Async>(stmt);
+    const bool arrive = async && async->op == ir::AsyncOp::wait_copies;  // the threads' own asynchronous copies
+    unseen = unseen || arrive || writes_shared(stmt);
+    return stmt;
   }
-  if (const auto* loop = ir::as<ir::For>(stmt); loop && loop->kind != ir::LoopKind::parallel) {
-    ir::For result = *loop;
-    result.body = fenced_loop(loop->body, unseen);
-    return ir::make_stmt(std::move(result), stmt->span);
+
+ private:
+  const ScratchBuffers& scratch_buffers_;  // of statements with barriers of their own
+
+  Stmt fenced_loop(const Stmt& body, bool& unseen) const {
+    bool first = unseen;
+    fenced(body, first);  // what an iteration leaves behind is there when the next one begins
+    bool around = unseen || first;
+    Stmt inner = fenced(body, around);
+    unseen = unseen || around;
+    return inner;
   }
-  if (const auto* loop = ir::as<ir::While>(stmt))
-    return ir::make_stmt(ir::While{loop->condition, fenced_loop(loop->body, unseen)}, stmt->span);
-  if (const auto* choice = ir::as<ir::If>(stmt)) {
-    bool other = unseen;
-    const Stmt then = fenced(choice->then, unseen);
-    const Stmt otherwise = choice->otherwise ? fenced(choice->otherwise, other) : nullptr;
-    unseen = unseen || other;
-    return ir::make_stmt(ir::If{choice->condition, then, otherwise}, stmt->span);
-  }
-  const auto* async = ir::as<ir::Async>(stmt);
-  const bool arrive = async && async->op == ir::AsyncOp::wait_copies;  // the threads' own asynchronous copies
-  unseen = unseen || arrive || writes_shared(stmt);
-  return stmt;
-}
+};
 
 }  // namespace
 
@@ -90,10 +96,10 @@ bool uses_async_proxy(const ir::Kernel& kernel, const Inference& inference) {
          });
 }
 
-ir::Kernel place_fences(const ir::Kernel& kernel) {
+ir::Kernel place_fences(const ir::Kernel& kernel, const ScratchBuffers& scratch_buffers) {
   ir::Kernel result = kernel;
   bool unseen = false;
-  result.body = fenced(kernel.body, unseen);
+  result.body = Fences(scratch_buffers).fenced(kernel.body, unseen);
   return result;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/targets/gpu/layout/infer.h"
+#include "compiler/targets/gpu/shared/barriers.h"
 
 namespace tilepilot::targets::gpu {
 
@@ -10,7 +11,8 @@ namespace tilepilot::targets::gpu {
 bool uses_async_proxy(const ir::Kernel& kernel, const Inference& inference);
 
 // @pre barriers are placed
-// @post a fence stands between a write to shared memory by threads and the next barrier, or arrival at one
-ir::Kernel place_fences(const ir::Kernel& kernel);
+// @post a fence stands between a write to shared memory by threads and the next barrier, or arrival at one, also before
+// statements with scratch memory, which have barriers of their own
+ir::Kernel place_fences(const ir::Kernel& kernel, const ScratchBuffers& scratch_buffers);
 
 }  // namespace tilepilot::targets::gpu
