@@ -15,8 +15,13 @@ import warnings
 import pytest
 import tilepilot
 import torch
+from tilepilot.graphs import devices, region_call
 from tilepilot.graphs.backend import reported
+from tilepilot.graphs.capture import Capture
+from tilepilot.graphs.generation import Options, generated
+from tilepilot.graphs.regions import find_regions
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 # Takes the model that it is given and answers with a program that computes `x * w * 2`, if it is such a model; it says
 # that the program is as fast as SPEEDUP. Its calls are counted in the file beside it.
@@ -204,6 +209,59 @@ def test_a_program_whose_certificate_is_for_another_is_no_program(author, x):
     model = Scale()
     with torch.no_grad(), pytest.raises(tilepilot.TilePilotError, match="has no certificate"):
         torch.compile(model, backend="tilepilot")(x)
+
+
+def test_inputs_in_another_order_are_copied_first(author, monkeypatch):
+    monkeypatch.setattr(region_call, "seconds_of_calls", lambda *_: (1.0, 2.0))
+    model, x = Scale(), torch.randn(2048, 512).t()
+    compiled, reports = compiled_with_reports(model, x)
+    assert [report.why for report in reports] == ['']
+    assert same(compiled, model, x) == 1
+
+
+@pytest.fixture
+def fake_gpu(monkeypatch):
+    """Tensors of a GPU without elements, on a machine that has none."""
+    monkeypatch.setattr(devices, "target_of_gpu", lambda number: "cuda:sm_90a")
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        yield torch.empty(4, 4, device="cuda:0")
+
+
+def graph_of(*steps):
+    """A captured graph of (operator, arguments by number, value) in turn; values without an operator are placeholders."""
+    graph, nodes = torch.fx.Graph(), []
+    for position, (called, arguments, value) in enumerate(steps):
+        if called is None:
+            node = graph.placeholder(f"x{position}")
+        else:
+            node = graph.call_function(called, tuple(nodes[argument] for argument in arguments))
+        node.meta["val"] = value
+        nodes.append(node)
+    graph.output(tuple(node for node in nodes if not node.users))
+    return Capture(graph, [node for node in nodes if node.op == "placeholder"], [], set())
+
+
+def test_a_region_lies_on_one_device(fake_gpu):
+    sin, cos, mul = torch.ops.aten.sin.default, torch.ops.aten.cos.default, torch.ops.aten.mul.Tensor
+    on_cpu = torch.empty(4, 4, device="cpu")
+    captured = graph_of((None, (), fake_gpu), (None, (), on_cpu), (sin, (0,), fake_gpu), (cos, (1,), on_cpu),
+                        (sin, (3,), on_cpu), (cos, (2,), fake_gpu), (mul, (5, 1), fake_gpu))
+    regions = [[node.target for node in region.nodes] for region in find_regions(captured)]
+    assert regions == [[sin], [cos, sin], [cos]]  # the product of both devices is torch's
+
+
+def test_devices_of_other_kinds_stay_torchs(fake_gpu):
+    meta = torch.empty(4, device="meta")
+    captured = graph_of((None, (), meta), (None, (), meta), (torch.ops.aten.sin.default, (0,), meta))
+    assert find_regions(captured) == []
+
+
+def test_programs_are_asked_for_the_gpus_target(author, fake_gpu, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "a GPU")
+    author.answers(accepts="False")
+    generated("def get_inputs(): pass", fake_gpu.device, Options())
+    (arguments, _), = author.asked()
+    assert arguments[arguments.index("--target") + 1] == "cuda:sm_90a"
 
 
 def test_gradients_are_eagers(author, x):

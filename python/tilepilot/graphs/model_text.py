@@ -87,6 +87,8 @@ def _written(value, names):
 
 
 def _declared(name, value):
+    if not value.is_contiguous():
+        raise NoText("a weight is not contiguous")
     drawn = _drawn(value)
     if isinstance(value, torch.nn.Parameter):
         return f"self.{name} = nn.Parameter({drawn})"
@@ -94,9 +96,7 @@ def _declared(name, value):
 
 
 def _drawn(value):
-    """An expression for a tensor like this one."""
-    if not value.is_contiguous():
-        raise NoText("an input is not contiguous")
+    """An expression for a tensor like this one, with its elements in the order of its shape."""
     shape, dtype = tuple(value.shape), value.dtype
     if value.numel() == 0:
         raise NoText("an input has no elements")

@@ -39,7 +39,7 @@ class RegionCall:
             kept = instance._parameters if name in instance._parameters else instance._buffers
             kept[name] = values[position]
         with torch.no_grad():
-            results = instance(*[values[position] for position in self._inputs])
+            results = instance(*[values[position].contiguous() for position in self._inputs])
         results = results if isinstance(results, (list, tuple)) else (results,)
         if self._result_strides is None:
             return tuple(results)
