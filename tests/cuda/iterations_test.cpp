@@ -173,5 +173,31 @@ TEST(EmulatedIterations, OfThreadsOnTilesInOnePlaceMeetBetweenThem) {
              Architecture::sm_80);
 }
 
+// Of tensors whose elements are counted in 32 bits, too: values of 64 bits stay what they are.
+TEST(EmulatedIterations, OfWideIntegersKeepTheirValues) {
+  const std::string source = expect_interpreted(R"(program wide(l: int64[7], n: int32[7], m: int32[7], c: int32[7]) {
+  kernel bx in 7 threads 128 {
+    fragment held: int32[128]
+    let e: int64 = int64(bx) * 1000000007
+    let times: int32 = int32(int64(bx) * 1000000007 % 3)
+    fill held = 0
+    serial k in times {
+      parallel i in 128 {
+        held[i] = held[i] + k + 1
+      }
+    }
+    parallel i in 7 {
+      if i == bx {
+        l[i] = e
+        n[i] = int32(e % 7)
+        m[i] = held[i] + int32(min(e, 3000000000) // 1000)
+        c[i] = select(e > 4000000000, 2, 1)
+      }
+    }
+  }
+})");
+  EXPECT_THAT(source, ::testing::HasSubstr("const int64_t e = "));
+}
+
 }  // namespace
 }  // namespace tilepilot::testing

@@ -354,7 +354,8 @@ class ValueEmitter {
 
   Code binary(const ir::Binary& node, DType type) {
     const Operator& row = info(node.op);
-    if (is_comparison(node.op) && is_index_arithmetic(node.left) && is_index_arithmetic(node.right))
+    if (is_comparison(node.op) && is_index_arithmetic(node.left) && is_index_arithmetic(node.right) &&
+        !leaves_index_type(context_, node.left) && !leaves_index_type(context_, node.right))
       return index_binary(node);
     if (row.symbol.empty()) return call(node, row);
     if (may_overflow(node.op, node.left, node.right))
@@ -427,7 +428,7 @@ class ValueEmitter {
 
  public:
   Code index(const Expr& expr) {
-    if (!is_index_arithmetic(expr)) {
+    if (!is_index_arithmetic(expr) || divides_or_compares_more(expr)) {
       const Code code = value(expr);
       return computed_type(expr->type) == context_.index_type ? code
                                                               : Code{context_.index_type + "(" + code.text + ")"};
@@ -450,6 +451,13 @@ class ValueEmitter {
   }
 
  private:
+  // Sums and products may wrap around on the way, these may not.
+  bool divides_or_compares_more(const Expr& expr) const {
+    const auto* node = ir::as<ir::Binary>(expr);
+    const bool may_wrap = !node || node->op == BinaryOp::add || node->op == BinaryOp::sub || node->op == BinaryOp::mul;
+    return !may_wrap && (leaves_index_type(context_, node->left) || leaves_index_type(context_, node->right));
+  }
+
   Code in_run(const LaneState::Part& part) {
     if (!part.plus_lane) return {part.text, kProduct};
     return {fmt::format("{} + {}", part.text, context_.name(context_.lanes.lane)), kSum};
@@ -476,6 +484,15 @@ std::string value(Context& context, const Expr& expr) { return ValueEmitter(cont
 std::string element(Context& context, const Expr& expr) { return ValueEmitter(context).element(expr); }
 std::string unrounded(Context& context, const Expr& expr) { return ValueEmitter(context).unrounded(expr); }
 std::string index(Context& context, const Expr& expr) { return ValueEmitter(context).index(expr).text; }
+
+bool leaves_index_type(const Context& context, const Expr& expr) {
+  if (context.index_type == "int64_t") return false;
+  bool leaves = false;
+  ir::walk(expr, [&](const Expr& part) {
+    leaves |= part->type.is_int() && part->type.bits == 64 && !context.facts.range(part).within({INT32_MIN, INT32_MAX});
+  });
+  return leaves;
+}
 std::string summand(Context& context, const Expr& expr) { return wrapped(ValueEmitter(context).index(expr), kSum); }
 std::string factor(Context& context, const Expr& expr) { return wrapped(ValueEmitter(context).index(expr), kUnary); }
 

@@ -15,8 +15,10 @@ std::string value(Context& context, const ir::Expr& expr);
 std::string element(Context& context, const ir::Expr& expr);
 // What `element` is rounded from, of small floats.
 std::string unrounded(Context& context, const ir::Expr& expr);
-// An integer expression in 64 bits.
+// An integer expression in the index type.
 std::string index(Context& context, const ir::Expr& expr);
+// Whether some 64-bit part of an integer expression may have a value that the index type cannot hold.
+bool leaves_index_type(const Context& context, const ir::Expr& expr);
 // The same, in parentheses where it could not stand in a sum, or in a product.
 std::string summand(Context& context, const ir::Expr& expr);
 std::string factor(Context& context, const ir::Expr& expr);

@@ -88,7 +88,7 @@ void write_if(Context& context, const ir::If& node) {
 void write_let(Context& context, const ir::Let& let) {
   const ir::DType type = let.var->type;
   if (context.operations) context.operations->bind(let.var, let.value);
-  if (c::is_index_arithmetic(let.value)) {
+  if (c::is_index_arithmetic(let.value) && !c::leaves_index_type(context, let.value)) {
     if (context.operations) context.operations->use_as_index(let.value);
     const std::string text = c::index(context, let.value);
     context.wide.insert(let.var.get());
