@@ -59,6 +59,14 @@ bool mentions(const Stmt& stmt, const Var& var) {
   return found;
 }
 
+bool mentions(const Stmt& stmt, const Variables& vars) {
+  bool found = false;
+  if (vars.empty()) return found;
+  walk(
+      stmt, [](const Stmt&) {}, [&](const Expr& part) { found = found || mentions(part, vars); });
+  return found;
+}
+
 Variables bound_in(const Stmt& stmt) {
   Variables result;
   walk(

@@ -19,6 +19,7 @@ bool mentions(const Expr& expr, const Variables& vars);
 bool mentions(const Expr& expr, const Var& var);
 bool mentions(const std::vector<Expr>& exprs, const Var& var);
 bool mentions(const Stmt& stmt, const Var& var);
+bool mentions(const Stmt& stmt, const Variables& vars);
 // Whether a symbol stands for the extent of a tensor: those that do are from 0 to INT32_MAX, which is checked when they
 // are bound. Others are strides.
 bool is_extent(const Program& program, const Var& symbol);

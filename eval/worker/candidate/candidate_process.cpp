@@ -291,7 +291,7 @@ class CandidateServer {
       const std::string own = program_->transfer().holder_of(name).value_or(name);
       auto weight = std::find_if(weights.begin(), weights.end(), [&](const auto& each) { return each.name == own; });
       if (weight == weights.end()) continue;
-      if (bytes_of_elements(weight->tensor) > most_bytes_) {  // the form is all that is told of it
+      if (bytes_of_elements(weight->tensor) > most_bytes_) {  // only its form is compared
         digests.emplace(name, digest_within_limit(weight->tensor));
         continue;
       }

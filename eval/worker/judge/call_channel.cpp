@@ -67,4 +67,10 @@ std::optional<Message> CallChannel::fetch(size_t call, const std::vector<size_t>
                     {"look_at_weights", return_state != nullptr}});
 }
 
+std::vector<CallChannel::Base> fresh_bases(const PlannedBatch& planned, const CallSource& source) {
+  std::vector<CallChannel::Base> bases;
+  for (const int64_t base : planned.fresh) bases.push_back({base, tensors_of(source.leaves(base))});
+  return bases;
+}
+
 }  // namespace tilepilot::eval

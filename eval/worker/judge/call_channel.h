@@ -2,6 +2,7 @@
 #pragma once
 
 #include "eval/worker/call_batch.h"
+#include "eval/worker/judge/call_source.h"
 #include "eval/worker/judge/candidate_link.h"
 #include "eval/worker/judge/timing/clock_check.h"
 #include "eval/worker/truth/reference_side.h"
@@ -45,5 +46,8 @@ class CallChannel {
   const ReferenceSide& side_;
   double busy_ = 0;  // when `go` answered
 };
+
+// The bases that candidates do not have, for `prepare`.
+std::vector<CallChannel::Base> fresh_bases(const PlannedBatch& planned, const CallSource& source);
 
 }  // namespace tilepilot::eval

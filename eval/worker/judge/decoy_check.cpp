@@ -64,8 +64,7 @@ std::optional<Verdict> DecoyCheck::without_kernels(CallSource& source, EagerCall
   if (!expected.ok()) return failed(expected.error().message);
   Batch batch = planned->batch;
   batch.ghost = true;
-  std::vector<CallChannel::Base> bases;
-  for (const int64_t base : planned->fresh) bases.push_back({base, tensors_of(source.leaves(base))});
+  const std::vector<CallChannel::Base> bases = fresh_bases(*planned, source);
   const bool ran = sides_.channel.prepare(batch, bases) && sides_.channel.go();
   auto answer = ran ? sides_.channel.fetch(0) : std::nullopt;
   if (!answer) return unless_it_raised();
@@ -94,8 +93,7 @@ DecoyCheck::Failure DecoyCheck::on_filled_memory(CallSource& source, EagerCalls&
   if (!load(before_)) return sides_.link.failure();
   auto expected = eager.run(planned->batch, source);
   if (!expected.ok()) return failed(expected.error().message);
-  std::vector<CallChannel::Base> bases;
-  for (const int64_t base : planned->fresh) bases.push_back({base, tensors_of(source.leaves(base))});
+  const std::vector<CallChannel::Base> bases = fresh_bases(*planned, source);
   const bool ran = sides_.channel.prepare(planned->batch, bases) && sides_.channel.go();
   const auto answer = ran ? sides_.channel.fetch(0, source.mutated()) : std::nullopt;
   if (!answer) return sides_.link.failure();

@@ -89,9 +89,8 @@ void nudge_powers(const GraphNode& node, const std::vector<c10::IValue>& operand
                   NodeNudge nudge);
 
 // Chains of additions and subtractions: `x - a - b` is a sum of three terms, which another program adds in another
-// order
-// (`x - (a + b)`), and then numbers as large as the largest term are rounded, though in the model's order they may have
-// cancelled before. One object follows one run of the graph.
+// order (`x - (a + b)`), and then numbers as large as the largest term are rounded, though in the model's order they
+// may have cancelled before. One object follows one run of the graph.
 class AddedTerms {
  public:
   explicit AddedTerms(const Graph& graph);

@@ -531,8 +531,7 @@ void LoopLowering::in_lanes(const Indices& at, Stmts& before, Stmts& out) {
     ir::walk(
         stmt, [](const Stmt&) {}, load_of);
     const auto* store = ir::as<ir::Store>(stmt);
-    const auto* sum =
-        lowering_.inference.machine.adds_vectors && is_plain_sum(stmt) ? ir::as<ir::Atomic>(stmt) : nullptr;
+    const auto* sum = ir::as<ir::Atomic>(stmt);
     std::optional<Vector> vector;
     if (store && !held_.contains(stmt.get())) vector = vector_of(store->buffer, store->indices, placer, after);
     if (sum) vector = vector_of(sum->element.buffer, sum->element.start, placer, after);

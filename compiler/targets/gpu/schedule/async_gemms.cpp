@@ -25,14 +25,6 @@ struct Step {
   ir::Variables binds;
   bool is_gemm = false;                  // that may be asynchronous
   std::array<int64_t, 4> sums_layout{};  // of a GEMM, how its sums are held
-  // Of steps whose order may change: it names what the other one binds.
-  bool names_of(const Step& other) const {
-    if (other.binds.empty()) return false;
-    bool found = false;
-    ir::walk(
-        stmt, [](const Stmt&) {}, [&](const ir::Expr& part) { found = found || ir::mentions(part, other.binds); });
-    return found;
-  }
 };
 using Steps = std::vector<Step>;
 
@@ -46,12 +38,6 @@ bool orders(const Stmt& stmt) {
   return !ir::as<ir::Gemm>(stmt) && ir::contains<ir::Gemm>(stmt);
 }
 
-int64_t registers_of(const ir::BufferData& fragment, int64_t threads) {
-  int64_t bits = fragment.type.bits;
-  for (const ir::Expr& extent : fragment.shape) bits *= ir::constant_int(extent).value_or(1);
-  return (bits + 32 * threads - 1) / (32 * threads);
-}
-
 // A run of steps with the waits between them.
 class Schedule {
  public:
@@ -63,13 +49,7 @@ class Schedule {
       for (const Step* other : running) note(other->effects);  // which hold their registers on
       gemms_.push_back(ir::as<ir::Gemm>(step.stmt) != nullptr);
       if (step.is_gemm) running.push_back(&step);
-      Stmt stmt = step.stmt;
-      if (step.is_gemm) {
-        ir::Gemm gemm = *ir::as<ir::Gemm>(stmt);
-        gemm.asynchronous = true;
-        stmt = ir::make_stmt(std::move(gemm), stmt->span);
-      }
-      out_.push_back(std::move(stmt));
+      out_.push_back(step.is_gemm ? asynchronous(step.stmt) : step.stmt);
       ++now_;
     }
     if (!running.empty()) wait(0, out_.back()->span);
@@ -89,7 +69,7 @@ class Schedule {
         const auto [first, last] = life;
         if (!lasting_.contains(buffer) && (at < first || last < at)) continue;
         const bool is_kept = lasting_.contains(buffer) || (first < at && at < last) || first == last;
-        (is_kept ? kept : first == at ? begins : ends) += registers_of(*buffer, threads);
+        (is_kept ? kept : first == at ? begins : ends) += registers_of_fragment(*buffer, threads);
       }
       const bool takes_over = !gemms_[static_cast<size_t>(at)];
       most = std::max(most, kept + (takes_over ? std::max(ends, begins) : ends + begins));
@@ -153,7 +133,7 @@ Steps gemms_early(const Steps& given) {
     for (size_t at = out.size(); at-- > from;) {
       const Step& other = out[at];
       const bool needs = std::any_of(needing.begin(), needing.end(), [&](const Step* one) {
-        return ir::depend(one->effects, other.effects) || one->names_of(other);
+        return ir::depend(one->effects, other.effects) || ir::mentions(one->stmt, other.binds);
       });
       if (needs) needing.push_back(&other);
       (needs ? needed : later).push_back(other);

@@ -24,23 +24,13 @@ ir::Effects effects_of_all(const Stmts& all) {
   return effects;
 }
 
-Stmt running(const Stmt& product) {
-  ir::Gemm gemm = *ir::as<ir::Gemm>(product);
-  gemm.asynchronous = true;
-  return ir::make_stmt(std::move(gemm), product->span);
-}
-
 // Registers of a thread for all fragments that these name.
 int64_t registers_of(const ir::Effects& uses, int64_t threads) {
   ir::BufferSet all = uses.reads;
   all.insert(uses.writes.begin(), uses.writes.end());
   int64_t registers = 0;
-  for (const ir::BufferData* buffer : all) {
-    if (buffer->scope != ir::Scope::fragment) continue;
-    int64_t bits = buffer->type.bits;
-    for (const Expr& extent : buffer->shape) bits *= ir::constant_int(extent).value_or(1);
-    registers += (bits + 32 * threads - 1) / (32 * threads);
-  }
+  for (const ir::BufferData* buffer : all)
+    if (buffer->scope == ir::Scope::fragment) registers += registers_of_fragment(*buffer, threads);
   return registers;
 }
 
@@ -67,8 +57,8 @@ class OverlapSearch {
     const int64_t needed = registers_of(effects_of_all(rest_), loops_.threads()) + kOverheadRegisters;
     if (needed > registers_)
       return fmt::format("that takes {} registers of each thread, which has {}", needed, registers_);
-    overlap_.first = running(first);
-    overlap_.second = running(second);
+    overlap_.first = asynchronous(first);
+    overlap_.second = asynchronous(second);
     return std::move(overlap_);
   }
 
@@ -98,7 +88,7 @@ class OverlapSearch {
           return fmt::format("`{}` is used beside the second GEMM, too", tile->name);
     ir::Variables own;
     for (const Stmt& stmt : rest_) own.merge(ir::bound_in(stmt));
-    return names(second, own) ? "the second GEMM names values of its iteration" : "";
+    return ir::mentions(second, own) ? "the second GEMM names values of its iteration" : "";
   }
 
   void split_work(const Stmts& work, const ir::Effects& second) {
@@ -106,19 +96,12 @@ class OverlapSearch {
     ir::Variables late;
     for (const Stmt& stmt : work) {
       const ir::Effects uses = ir::memory_effects_of(stmt);
-      const bool waits = ir::depend(uses, put_off) || names(stmt, late);
+      const bool waits = ir::depend(uses, put_off) || ir::mentions(stmt, late);
       (waits ? overlap_.after : overlap_.beside).push_back(stmt);
       if (!waits) continue;
       put_off.add(uses);
       late.merge(ir::bound_in(stmt));
     }
-  }
-
-  static bool names(const Stmt& stmt, const ir::Variables& vars) {
-    bool found = false;
-    ir::walk(
-        stmt, [](const Stmt&) {}, [&](const Expr& part) { found = found || ir::mentions(part, vars); });
-    return found;
   }
 };
 

@@ -97,10 +97,7 @@ class ValuesAhead {
   bool is_late(const Stmt& load) const {
     ir::Variables unknown = unknown_;
     for (const ir::VarData* own : ir::bound_in(load)) unknown.erase(own);
-    bool found = false;
-    ir::walk(
-        load, [](const Stmt&) {}, [&](const Expr& part) { found = found || ir::mentions(part, unknown); });
-    return found;
+    return ir::mentions(load, unknown);
   }
   bool is_late(const Expr& expr) const { return ir::mentions(expr, unknown_); }
 
@@ -265,9 +262,7 @@ std::vector<Stmt> PipelinedLoops::async_gemms(const std::vector<Stmt>& ahead, co
     const auto* gemm = ir::as<ir::Gemm>(stmt);
     if (gemm == nullptr || gemm->clear_accumulator || !sums.insert(gemm->c.buffer.get()).second) return {};
     if (!may_be_async(stmt) || gemm->a.buffer->scope != ir::Scope::shared) return {};
-    ir::Gemm running = *gemm;
-    running.asynchronous = true;
-    stmt = ir::make_stmt(std::move(running), stmt->span);
+    stmt = asynchronous(stmt);
   }
   return all;
 }
@@ -289,6 +284,18 @@ bool PipelinedLoops::uses_wgmma(const Stmt& body) const {
     const auto* gemm = ir::as<ir::Gemm>(part);
     return gemm != nullptr && plan_gemm(*gemm, threads_, machine_, sharing_).is_wgmma();
   });
+}
+
+Stmt asynchronous(const Stmt& gemm) {
+  ir::Gemm running = *ir::as<ir::Gemm>(gemm);
+  running.asynchronous = true;
+  return ir::make_stmt(std::move(running), gemm->span);
+}
+
+int64_t registers_of_fragment(const ir::BufferData& fragment, int64_t threads) {
+  int64_t bits = fragment.type.bits;
+  for (const Expr& extent : fragment.shape) bits *= ir::constant_int(extent).value_or(1);
+  return (bits + 32 * threads - 1) / (32 * threads);
 }
 
 int64_t registers_of_fragments(const ir::Kernel& kernel) {

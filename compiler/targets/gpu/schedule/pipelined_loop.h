@@ -72,7 +72,11 @@ class PipelinedLoops {
   std::string unsteady(const std::vector<ir::Expr>& indices, const ir::Stmt& body) const;
 };
 
-// Of a thread, for all fragments of the kernel.
+// The GEMM, done when `wait_gemms` says so.
+ir::Stmt asynchronous(const ir::Stmt& gemm);
+
+// Of a thread, for a fragment that so many share; and for all fragments of the kernel.
+int64_t registers_of_fragment(const ir::BufferData& fragment, int64_t threads);
 int64_t registers_of_fragments(const ir::Kernel& kernel);
 
 using RingSlots = std::unordered_map<const ir::BufferData*, ir::Buffer>;  // of a tile: [stages, ...]

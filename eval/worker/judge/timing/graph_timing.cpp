@@ -21,8 +21,7 @@ struct GraphContestant {
 std::string run_graph_of(const GraphSides& sides, const PlannedBatch& planned, GraphContestant& graph) {
   CallChannel& channel = graph.contestant->channel;
   channel.link().set_limit(sides.time_limit_s);
-  std::vector<CallChannel::Base> bases;
-  for (const int64_t base : planned.fresh) bases.push_back({base, tensors_of(sides.source.leaves(base))});
+  const std::vector<CallChannel::Base> bases = fresh_bases(planned, sides.source);
   if (!channel.prepare(planned.batch, bases)) return channel.link().failure().detail;
   const auto ran = channel.go();
   if (ran) graph.seconds.push_back(ran->claimed);

@@ -60,8 +60,7 @@ void time_contestant(const KernelBenchSides& sides, const PlannedBatch& planned,
                      Contestant& contestant) {
   CallChannel& channel = contestant.channel;
   channel.link().set_limit(sides.time_limit_s);
-  std::vector<CallChannel::Base> bases;
-  for (const int64_t base : planned.fresh) bases.push_back({base, tensors_of(sides.source.leaves(base))});
+  const std::vector<CallChannel::Base> bases = fresh_bases(planned, sides.source);
   std::optional<RanBatch> ran;
   if (channel.prepare(planned.batch, bases)) ran = channel.go();
   if (!ran) {

@@ -75,8 +75,7 @@ class ProfilePass {
   Status run_candidate(const CallSource& source, const PlannedBatch& planned) {
     CallChannel& channel = sides_.channel;
     channel.link().set_limit(sides_.options.judge.time_limit_s);
-    std::vector<CallChannel::Base> bases;
-    for (const int64_t base : planned.fresh) bases.push_back({base, tensors_of(source.leaves(base))});
+    const std::vector<CallChannel::Base> bases = fresh_bases(planned, source);
     if (!channel.prepare(planned.batch, bases)) return failed();
     const auto ran = channel.go();
     if (!ran || !channel.rest()) return failed();

@@ -223,8 +223,7 @@ class SideBySide {
     Samples& samples = samples_[who];
     CallChannel& channel = contestant.channel;
     channel.link().set_limit(options_.time_limit_s);
-    std::vector<CallChannel::Base> bases;
-    for (const int64_t base : planned.fresh) bases.push_back({base, tensors_of(source_.leaves(base))});
+    const std::vector<CallChannel::Base> bases = fresh_bases(planned, source_);
     Batch batch = planned.batch;
     batch.waits = side_.device().is_cpu() || !counts;
     if (!channel.prepare(batch, bases)) return lose(contestant);
