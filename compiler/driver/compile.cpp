@@ -84,9 +84,8 @@ class Session {
     if (!statement) return make_error(DiagnosticKind::syntax_error, span, "the call is not one expression");
     result_.programs.clear();
     Value value = TRY(interpreter_.evaluate(tree, *statement->value, module));
-    // A name of a program that was staged while the module ran is an answer too.
-    if (const ir::Program* program = stage::program_of(value); program && result_.programs.empty())
-      result_.programs.push_back(*program);
+    // Of several that the call stages it gives one; it may also name one that was staged while the module ran.
+    if (const ir::Program* program = stage::program_of(value)) result_.programs = {*program};
     if (!result_.programs.empty()) return {};
     return make_error(DiagnosticKind::invalid_jit, span, "the call stages no tile program",
                       "call a factory, as in `matmul(1024, 1024, 1024)`");

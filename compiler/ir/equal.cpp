@@ -72,8 +72,9 @@ class Comparison {
   }
   bool same(const Kernel& a, const Kernel& b) {
     return all(a.grid, b.grid) && bind(a.block_vars, b.block_vars) && a.threads == b.threads &&
-           a.cluster == b.cluster && a.order == b.order && bind(a.thread_vars, b.thread_vars) &&
-           bind(a.allocations, b.allocations) && all(a.layouts, b.layouts) && body(a.body, b.body);
+           a.cluster == b.cluster && a.order == b.order && a.fast_math == b.fast_math &&
+           bind(a.thread_vars, b.thread_vars) && bind(a.allocations, b.allocations) && all(a.layouts, b.layouts) &&
+           body(a.body, b.body);
   }
   bool same(const RequestedLayout& a, const RequestedLayout& b) {
     const auto equal = [&](const Expr& x, const Expr& y) { return x && y ? same(x, y) : x == y; };

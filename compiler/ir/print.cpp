@@ -454,7 +454,8 @@ void Printer::kernel(const Kernel& k) {
   const std::string cluster = k.cluster.empty() ? "" : " cluster " + join(k.cluster);
   const std::string order =
       k.order.panel == 0 ? "" : fmt::format(" panels {}{}", k.order.panel, k.order.of_columns ? " of_columns" : "");
-  line(fmt::format("kernel {} in {} threads {}{}{}{} {{", blocks, grid, threads, join(k.threads), cluster, order));
+  line(fmt::format("kernel {} in {} threads {}{}{}{}{} {{", blocks, grid, threads, join(k.threads), cluster, order,
+                   k.fast_math ? " fast_math" : ""));
   ++depth_;
   for (const Buffer& b : k.allocations) line(fmt::format("{} {}", to_string(b->scope), declared_buffer(b)));
   for (const RequestedLayout& request : k.layouts) line(layout(request));

@@ -150,6 +150,7 @@ Result<Kernel> Reader::kernel() {
     k.order.panel = TRY(integer());
     k.order.of_columns = accept("of_columns");
   }
+  k.fast_math = accept("fast_math");
   const size_t body_at = position();
   TRY(expect("{"));
   enter();

@@ -308,6 +308,8 @@ struct Kernel {
   std::vector<int64_t> threads = {128};  // 1 to 3 extents
   std::vector<int64_t> cluster = {};  // of blocks that run together, one extent an axis of the grid; none: each alone
   BlockOrder order = {};
+  // Functions and divisions of float32 may be as inexact as the machine's own instructions (CUDA's -use_fast_math).
+  bool fast_math = false;
   std::vector<Var> thread_vars;               // threadIdx.x first; as many as `threads`, or none
   std::vector<Buffer> allocations;            // every buffer of the body that is no parameter or workspace
   std::vector<RequestedLayout> layouts = {};  // of allocations, at most one each

@@ -248,10 +248,21 @@ nb::list Kernel::outputs() const {
 
 std::string Kernel::script() const { return ir::to_text(program()); }
 
-JitFunction::JitFunction(nb::object function, const std::string& target) : target_(target_named(target)) {
+namespace {
+
+// For `tilelang.jit` and `tilelang.compile`.
+std::vector<std::pair<stage::Name, Value>> requests(bool fast_math) {
+  if (!fast_math) return {};
+  return {{stage::Name("compile_flags"), Value(std::string("--use_fast_math"))}};
+}
+
+}  // namespace
+
+JitFunction::JitFunction(nb::object function, const std::string& target, bool fast_math)
+    : target_(target_named(target)) {
   const SessionLock lock;
   auto made = value_of(decorated_function(function));
-  stage::CallArgs args{{Value(made)}, {}, {}, {}};
+  stage::CallArgs args{{Value(made)}, requests(fast_math), {}, {}};
   jit_ = value_of(Session::get().interpreter().call(member("tilelang", "jit"), std::move(args)))
              .get_shared<stage::JitFunctionObject>();
 }
@@ -290,9 +301,9 @@ Kernel JitFunction::compile(const nb::args& args, const nb::kwargs& kwargs) {
   return kernel_of(made.get_shared<stage::JitKernelObject>());
 }
 
-Kernel make_kernel(nb::handle program, nb::handle out_idx, const std::string& target) {
+Kernel make_kernel(nb::handle program, nb::handle out_idx, const std::string& target, bool fast_math) {
   const SessionLock lock;
-  stage::CallArgs args{{to_value(program), to_value(out_idx)}, {}, {}, {}};
+  stage::CallArgs args{{to_value(program), to_value(out_idx)}, requests(fast_math), {}, {}};
   const Value made = value_of(Session::get().interpreter().call(member("tilelang", "compile"), std::move(args)));
   tell_warnings();
   return {made.get_shared<stage::JitKernelObject>(), target_named(target)};

@@ -70,7 +70,7 @@ class Kernel {
 class JitFunction {
  public:
   // `target` as runtime::parse_target reads it, or "cuda".
-  JitFunction(nb::object function, const std::string& target);
+  JitFunction(nb::object function, const std::string& target, bool fast_math);
 
   // A tile program itself, rather than a factory that returns one.
   bool is_eager() const { return jit_->is_eager_function(); }
@@ -89,6 +89,6 @@ class JitFunction {
 double compile_seconds();
 
 // The kernel of a `T.prim_func`. `out_idx` as in `tilelang.compile`.
-Kernel make_kernel(nb::handle program, nb::handle out_idx, const std::string& target);
+Kernel make_kernel(nb::handle program, nb::handle out_idx, const std::string& target, bool fast_math);
 
 }  // namespace tilepilot::package

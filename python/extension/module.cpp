@@ -46,11 +46,13 @@ void add_kernels(nb::module_& module) {
       .def_prop_ro("parameters", &Kernel::parameters)
       .def_prop_ro("outputs", &Kernel::outputs);
   nb::class_<JitFunction>(module, "JitFunction", "a function decorated with tilelang.jit")
-      .def(nb::init<nb::object, const std::string&>(), nb::arg("function"), nb::arg("target") = "auto")
+      .def(nb::init<nb::object, const std::string&, bool>(), nb::arg("function"), nb::arg("target") = "auto",
+           nb::arg("fast_math") = false)
       .def("__call__", &JitFunction::call)
       .def("compile", &JitFunction::compile)
       .def_prop_ro("is_eager", &JitFunction::is_eager);
-  module.def("make_kernel", &make_kernel, nb::arg("program"), nb::arg("out_idx").none(), nb::arg("target") = "auto");
+  module.def("make_kernel", &make_kernel, nb::arg("program"), nb::arg("out_idx").none(), nb::arg("target") = "auto",
+             nb::arg("fast_math") = false);
   nb::exception<NeedsDispatch>(module, "NeedsDispatch");
 }
 

@@ -74,6 +74,45 @@ for i in T.serial(4):
   EXPECT_THAT(emitted(body, "asm", "cuda:sm_80"), HasSubstr(".entry main_"));
 }
 
+// Asked for by the decorator, by `tilelang.compile`, and within the kernel; by its key and by the device compiler's
+// flag.
+TEST(EmissionForGpus, ComputesFastWhereThatIsAskedFor) {
+  const auto source_of = [](const std::string& decorator, const std::string& hint, const std::string& call,
+                            const std::string& target, std::vector<std::string>* warnings = nullptr) {
+    driver::CompileRequest request;
+    request.name = "kernel.py";
+    request.text =
+        "import tilelang\nimport tilelang.language as T\n\n" + decorator +
+        "\ndef softer(N=128):\n    @T.prim_func\n    def main(A: T.Tensor((N,), 'float32')):\n"
+        "        with T.Kernel(1, threads=128):\n            " +
+        hint + "\n            for i in T.Parallel(N):\n                A[i] = T.exp(A[i]) / A[i]\n    return main\n";
+    request.target = target;
+    request.call = call;
+    SourceMap sources;
+    const driver::Emission emission = driver::emit(sources, request, "source");
+    for (const Diagnostic& one : emission.diagnostics.items())
+      if (warnings) warnings->push_back(one.message);
+    return emission.text.value_or("");
+  };
+  const auto fast = AllOf(HasSubstr("fast_exp_of("), HasSubstr("fast_quotient("));
+  const auto exact = AllOf(HasSubstr("exp_of("), Not(HasSubstr("fast_")));
+  const std::string key = "pass_configs={tilelang.PassConfigKey.TL_ENABLE_FAST_MATH: True}", gpu = "cuda:sm_90a";
+  std::vector<std::string> warnings;
+  EXPECT_THAT(source_of("@tilelang.jit(" + key + ")", "pass", "softer()", gpu, &warnings), fast);
+  EXPECT_THAT(source_of("@tilelang.jit(" + key + ")", "pass", "", gpu, &warnings), fast);
+  EXPECT_THAT(source_of("@tilelang.jit(pass_configs={'tl.enable_fast_math': True})", "pass", "", gpu, &warnings), fast);
+  EXPECT_THAT(source_of("", "T.annotate_pass_configs({'tl.enable_fast_math': True})", "softer()", gpu, &warnings),
+              fast);
+  EXPECT_THAT(source_of("", "T.annotate_compile_flags('--use_fast_math')", "softer()", gpu, &warnings), fast);
+  EXPECT_THAT(source_of("", "pass", "tilelang.compile(softer(), " + key + ")", gpu, &warnings), fast);
+  EXPECT_THAT(warnings, ElementsAre());
+  EXPECT_THAT(source_of("@tilelang.jit(compile_flags=['-O3', '--use_fast_math'])", "pass", "", gpu, &warnings), fast);
+  EXPECT_THAT(warnings, ElementsAre("the flag `-O3` has no effect on this target"));
+  EXPECT_THAT(source_of("@tilelang.jit(pass_configs={'tl.enable_fast_math': False})", "pass", "", gpu), exact);
+  EXPECT_THAT(source_of("@tilelang.jit", "pass", "", gpu), exact);
+  EXPECT_THAT(source_of("@tilelang.jit(" + key + ")", "pass", "", "cpu"), Not(HasSubstr("fast_")));
+}
+
 constexpr const char* kProduct = R"(a = T.alloc_shared((64, 32), "float16")
 b = T.alloc_shared((32, 64), "float16")
 c = T.alloc_fragment((64, 64), "float32")

@@ -2,6 +2,7 @@
 // finds what the interpreter does, and nothing wrong.
 #include <gmock/gmock.h>
 
+#include "compiler/targets/cpu/supported.h"
 #include "tests/cpu/kernel_fixture.h"
 #include "tests/cuda/emulated.h"
 #include "tests/cuda/interpreted.h"
@@ -197,6 +198,33 @@ TEST(EmulatedIterations, OfWideIntegersKeepTheirValues) {
   }
 })");
   EXPECT_THAT(source, ::testing::HasSubstr("const int64_t e = "));
+}
+
+// The emulator's own functions are exact; NVRTC compiles the machine's. The processor has none, and says so.
+TEST(EmulatedIterations, MayUseFastFunctions) {
+  const std::string text = R"(program fast(x: float32[128], h: float16[128], y: float32[12, 128]) {
+  kernel bx in 1 threads 128 fast_math {
+    parallel i in 128 {
+      y[0, i] = exp(x[i]) + exp2(x[i]) + exp10(x[i])
+      y[1, i] = log(abs(x[i]) + 1.0) + log2(abs(x[i]) + 1.0) + log10(abs(x[i]) + 1.0)
+      y[2, i] = sqrt(abs(x[i])) + rsqrt(abs(x[i]) + 1.0)
+      y[3, i] = sin(x[i]) + cos(x[i]) + tan(x[i])
+      y[4, i] = tanh(x[i]) + sigmoid(x[i])
+      y[5, i] = pow(abs(x[i]) + 0.5, x[i])
+      y[6, i] = x[i] / (abs(x[i]) + 3.0)
+      y[7, i] = float32(exp(h[i]) / (abs(h[i]) + float16(2.0)))
+    }
+  }
+})";
+  const std::string source = expect_interpreted(text);
+  DiagnosticList warnings;
+  targets::cpu::announce_ignored(parse(text), warnings);
+  ASSERT_EQ(warnings.items().size(), 1u);
+  EXPECT_EQ(warnings.items()[0].message, "`TL_ENABLE_FAST_MATH` has no effect on this target");
+  for (const char* name : {"fast_exp_of(", "fast_exp2_of(", "fast_exp10_of(", "fast_log_of(", "fast_log2_of(",
+                           "fast_log10_of(", "fast_sqrt_of(", "fast_rsqrt_of(", "fast_sin_of(", "fast_cos_of(",
+                           "fast_tan_of(", "fast_tanh_of(", "fast_sigmoid_of(", "fast_pow_of(", "fast_quotient("})
+    EXPECT_THAT(source, ::testing::HasSubstr(name));
 }
 
 }  // namespace

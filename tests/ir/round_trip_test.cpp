@@ -24,7 +24,7 @@ std::string first_message(const DiagnosticList& diagnostics) {
 constexpr const char* kHardware = R"(program g(x: float16[64, 64] aligned 2, y: float16[64, 64] row_aligned 16) {
   foreign "__device__ void f(half* x) { x[0] = \"a\\b\"[0]; }\n"
   workspace w: float32[4, 64] few_elements
-  kernel bx in 4 threads tx in 256 cluster 2 panels 8 of_columns {
+  kernel bx in 4 threads tx in 256 cluster 2 panels 8 of_columns fast_math {
     shared a: float16[64, 64]
     shared bits: uint16[4096] view a
     fragment c: float32[64, 64]
@@ -107,6 +107,7 @@ TEST(RoundTripTest, HardwareProgramsAreReadAsWritten) {
                                                          {"mma held[0 : 8]", "mma held[4 : 12]"},
                                                          {"panels 8", "panels 4"},
                                                          {" of_columns", ""},
+                                                         {" fast_math", ""},
                                                          {"in a at i * 64", "in a at i * 32"},
                                                          {"in c replicas 2", "in c replicas 4"},
                                                          {" % 64 * 2 + who at j", " % 64 * 2 + who"},

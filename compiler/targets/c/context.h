@@ -92,6 +92,9 @@ struct Context {
   // Whether signed integers wrap by themselves where the text is compiled, rather than by functions of the prelude.
   bool wraps_by_itself = true;
 
+  // Whether functions and quotients of float32 are those of the prelude that are fast and inexact.
+  bool fast_math = false;
+
   // Small floats whose sums and products the prelude has functions for.
   bool adds_float16 = false, adds_bfloat16 = false;
   bool is_native(ir::DType type) const {

@@ -101,6 +101,10 @@ std::string_view function_name(MathFn function) {
     if (key == function) return name;
   __builtin_unreachable();
 }
+// Of those the prelude has a fast form for float32, whose name begins with `fast_`.
+constexpr MathFn kFastFunctions[] = {MathFn::exp,   MathFn::exp2, MathFn::exp10,  MathFn::log, MathFn::log2,
+                                     MathFn::log10, MathFn::sqrt, MathFn::rsqrt,  MathFn::sin, MathFn::cos,
+                                     MathFn::tan,   MathFn::tanh, MathFn::sigmoid};
 // Functions that math.h.in of the prelude leaves to the C library, in float and in double.
 constexpr MathFn kLibraryFunctions[] = {MathFn::sinh, MathFn::cosh,  MathFn::asin,  MathFn::acos,
                                         MathFn::atan, MathFn::asinh, MathFn::acosh, MathFn::atanh};
@@ -164,30 +168,32 @@ class ValueEmitter {
 
   Code raw(const Expr& expr) {
     count(expr);
-    return std::visit(ir::overloaded{
-                          [&](const ir::IntImm& imm) { return literal(integer_literal(imm.value, expr->type)); },
-                          [&](const ir::FloatImm& imm) { return literal(float_literal(imm.value, expr->type)); },
-                          [&](const ir::VarRef& ref) { return variable(ref.var); },
-                          [&](const ir::Load& node) { return load(expr, node); },
-                          [&](const ir::Unary& node) { return unary(node, expr->type); },
-                          [&](const ir::Binary& node) {
-                            note_library_operator(expr, node);
-                            return is_quick(expr) ? quick(node) : binary(node, expr->type);
-                          },
-                          [&](const ir::Math& node) {
-                            note_library_function(expr, node);
-                            std::string argument = value(node.argument).text;
-                            // A function for any type takes the type of its argument.
-                            if (is_small_integer(node.argument->type))
-                              argument = fmt::format("{}({})", computed_type(node.argument->type), argument);
-                            Code code{fmt::format("{}({})", function_name(node.function), argument)};
-                            return is_small_integer(expr->type) ? narrow(std::move(code), expr->type) : code;
-                          },
-                          [&](const ir::Select& node) { return select(node); },
-                          [&](const ir::Cast& node) { return cast(node.value, expr->type); },
-                          [&](const ir::Reinterpret& node) { return reinterpret(node.value, expr->type); },
-                      },
-                      expr->node);
+    return std::visit(
+        ir::overloaded{
+            [&](const ir::IntImm& imm) { return literal(integer_literal(imm.value, expr->type)); },
+            [&](const ir::FloatImm& imm) { return literal(float_literal(imm.value, expr->type)); },
+            [&](const ir::VarRef& ref) { return variable(ref.var); },
+            [&](const ir::Load& node) { return load(expr, node); },
+            [&](const ir::Unary& node) { return unary(node, expr->type); },
+            [&](const ir::Binary& node) {
+              note_library_operator(expr, node);
+              return is_quick(expr) ? quick(node) : binary(node, expr->type);
+            },
+            [&](const ir::Math& node) {
+              note_library_function(expr, node);
+              std::string argument = value(node.argument).text;
+              // A function for any type takes the type of its argument.
+              if (is_small_integer(node.argument->type))
+                argument = fmt::format("{}({})", computed_type(node.argument->type), argument);
+              const bool fast = is_fast(node.argument->type) && is_among(kFastFunctions, node.function);
+              Code code{fmt::format("{}{}({})", fast ? "fast_" : "", function_name(node.function), argument)};
+              return is_small_integer(expr->type) ? narrow(std::move(code), expr->type) : code;
+            },
+            [&](const ir::Select& node) { return select(node); },
+            [&](const ir::Cast& node) { return cast(node.value, expr->type); },
+            [&](const ir::Reinterpret& node) { return reinterpret(node.value, expr->type); },
+        },
+        expr->node);
   }
 
   std::string element(const Expr& expr) {
@@ -344,6 +350,9 @@ class ValueEmitter {
     return {wrapping(type) + "(" + code.text + ")"};
   }
 
+  // Small floats are computed as float32.
+  bool is_fast(DType type) const { return context_.fast_math && type.is_float() && type.bits <= 32; }
+
   bool is_quick(const Expr& expr) const {
     const auto settled = context_.reciprocal_divisions.find(expr.get());
     return settled != context_.reciprocal_divisions.end() && settled->second;
@@ -358,6 +367,8 @@ class ValueEmitter {
         !leaves_index_type(context_, node.left) && !leaves_index_type(context_, node.right))
       return index_binary(node);
     if (row.symbol.empty()) return call(node, row);
+    if (node.op == BinaryOp::div && is_fast(type))
+      return {fmt::format("fast_quotient({}, {})", value(node.left).text, value(node.right).text)};
     if (may_overflow(node.op, node.left, node.right))
       return by_wrapping(node.op, value(node.left).text, value(node.right).text, type);
     const bool is_shift = row.precedence == kShift;
@@ -373,7 +384,8 @@ class ValueEmitter {
   }
 
   Code call(const ir::Binary& node, const Operator& row) {
-    const std::string type = computed_type(node.left->type);
+    const ir::DType type_of_operands = node.left->type;
+    const std::string type = computed_type(type_of_operands);
     const bool is_division = node.op == BinaryOp::floor_div || node.op == BinaryOp::floor_mod;
     if (is_division && is_plain_division(node)) {
       const char symbol = node.op == BinaryOp::floor_div ? '/' : '%';
@@ -383,7 +395,9 @@ class ValueEmitter {
           node.left->type);
     }
     const std::string arguments = fmt::format("({}, {})", value(node.left).text, value(node.right).text);
-    if (node.left->type.is_float() && node.op >= BinaryOp::pow) return {fmt::format("{}{}", row.function, arguments)};
+    if (node.left->type.is_float() && node.op >= BinaryOp::pow)
+      return {fmt::format("{}{}{}", node.op == BinaryOp::pow && is_fast(type_of_operands) ? "fast_" : "", row.function,
+                          arguments)};
     Code result{fmt::format("{}<{}>{}", row.function, type, arguments)};
     return is_small_integer(node.left->type) ? narrow(std::move(result), node.left->type) : result;
   }

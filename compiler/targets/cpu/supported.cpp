@@ -39,6 +39,7 @@ void announce_ignored(const ir::Program& program, DiagnosticList& warnings) {
     warnings.add({DiagnosticKind::ignored_request, span, fmt::format("`{}` has no effect on this target", what)});
   };
   for (const ir::Kernel& kernel : program.kernels) {
+    if (kernel.fast_math) ignore(kernel.span, "TL_ENABLE_FAST_MATH");
     if (kernel.order.panel > 0) ignore(kernel.order.span, "T.use_swizzle");
     // One `T.annotate_layout` may name several tiles.
     for (size_t k = 0; k < kernel.layouts.size(); ++k)

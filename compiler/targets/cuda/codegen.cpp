@@ -73,6 +73,7 @@ class LaunchEmitter {
         context_{program, lowered.kernel, c::Names(prelude())} {
     shared_bytes_ = (lowered.shared_bytes + 7) / 8 * 8;
     context_.wraps_by_itself = false;
+    context_.fast_math = lowered.kernel.fast_math;
     context_.adds_float16 = true;
     context_.adds_bfloat16 = machine.compute_capability >= 90;
     if (machine.has_clusters) cluster_ = lowered.kernel.cluster;
@@ -276,6 +277,9 @@ class LaunchEmitter {
       first += fmt::format(" && threadIdx.{} == 0", kAxes[axis]);
     operations_.add(c::Operation::comparison, static_cast<int64_t>(lowered_.kernel.threads.size()));
     context_.declarations.open("if ({})", first);
+    // The first copy by a descriptor that no cache holds waits for it.
+    for (const TensorBoxes& boxes : lowered_.maps)
+      context_.declarations.line("prefetch_map({});", context_.names.of(boxes.map));
     for (const std::string& one : barriers_) context_.declarations.line("{}", one);
     if (machine_.has_tma) context_.declarations.line("fence_barriers();");
     context_.declarations.close();

@@ -52,6 +52,7 @@ void write_plain_loop(Context& context, const ir::For& loop) {
 
 // Twice where the prelude can tell whether division by reciprocal is safe.
 void write_loop(Context& context, const ir::For& loop) {
+  if (context.fast_math) return write_plain_loop(context, loop);
   std::vector<ir::Expr> divisions = reciprocal_divisions(loop);
   std::erase_if(divisions, [&](const ir::Expr& expr) { return context.reciprocal_divisions.contains(expr.get()); });
   if (divisions.empty()) return write_plain_loop(context, loop);

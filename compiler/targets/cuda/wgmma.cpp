@@ -5,6 +5,9 @@
 #include <algorithm>
 
 namespace tilepilot::targets::cuda {
+
+using gpu::Wgmma;
+
 namespace {
 
 struct OperandType {

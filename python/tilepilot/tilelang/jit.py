@@ -132,16 +132,17 @@ class _IsEager(Exception):
 class JITFunction:
     """A function with `@tilelang.jit`: a factory of programs (lazy), or a program itself (eager)."""
 
-    def __init__(self, function, out_idx=None, target="auto"):
+    def __init__(self, function, out_idx=None, target="auto", fast_math=False):
         functools.update_wrapper(self, function)
         self._function = function
         self._out_idx = out_idx
         self._target = target
+        self._fast_math = fast_math
         self._kernels = {}
         self._kept = []  # arguments whose identity is part of a key
         self._is_compiling = None
         try:
-            self._native = _core.JitFunction(function, target)
+            self._native = _core.JitFunction(function, target, fast_math)
             self._eager = self._native.is_eager
         except CompileError:
             self._native, self._eager = None, False  # a factory may use all of Python
@@ -220,7 +221,7 @@ class JITFunction:
         if not isinstance(program, _core.Value) or program.type_name != "PrimFunc":
             raise CompileError(f"the factory `{self.__name__}` returns a `{type(program).__name__}`: "
                                "it must return the `T.prim_func` that it defines")
-        return JITKernel(_core.make_kernel(program, self._out_idx, self._target), (self, args, kwargs))
+        return JITKernel(_core.make_kernel(program, self._out_idx, self._target, self._fast_math), (self, args, kwargs))
 
     def compile(self, *args, **kwargs):
         """The kernel for these arguments, without a call. Sizes of an eager function are given by name."""
@@ -258,26 +259,40 @@ class JITFunction:
 
 
 def _checked_target(target, options):
-    """The target that a decorator or `compile` asks for; what else it asks for has no effect."""
+    """The target that a decorator or `compile` asks for."""
     known = {"target_host", "execution_backend", "verbose", "pass_configs", "debug_root_path", "compile_flags"}
     if unknown := sorted(set(options) - known):
         raise TypeError(f"unexpected keyword argument '{unknown[0]}'")
-    for option in sorted(options):
-        if options[option] and option in ("pass_configs", "compile_flags"):
-            warn(f"`{option}` has no effect on this target")
     return target_named(target)
+
+
+def _asks_fast_math(options):
+    """Whether approximate arithmetic is asked for; other requests are announced."""
+    fast = False
+    for key, value in (options.get("pass_configs") or {}).items():
+        if key in ("TL_ENABLE_FAST_MATH", "tl.enable_fast_math"):
+            fast = fast or bool(value)
+        else:
+            warn(f"`{key}` in `pass_configs` has no effect on this target")
+    flags = options.get("compile_flags") or []
+    for flag in [flags] if isinstance(flags, str) else flags:
+        if flag in ("--use_fast_math", "-use_fast_math"):
+            fast = True
+        else:
+            warn(f"the flag `{flag}` has no effect on this target")
+    return fast
 
 
 def jit(func=None, *, out_idx=None, target="auto", **options):
     """Decorates a factory of tile programs, a tile program, or a `T.prim_func`."""
     if func is not None and not callable(func):  # the old form: @tilelang.jit([-1])
         func, out_idx = None, func
-    target = _checked_target(target, options)
+    target, fast_math = _checked_target(target, options), _asks_fast_math(options)
 
     def decorate(function):
         if isinstance(function, _core.Value):
-            return compile(function, out_idx, target=target)
-        return JITFunction(function, out_idx, target)
+            return JITKernel(_core.make_kernel(function, out_idx, target, fast_math))
+        return JITFunction(function, out_idx, target, fast_math)
 
     return decorate if func is None else decorate(func)
 
@@ -287,7 +302,7 @@ def compile(func=None, out_idx=None, execution_backend="auto", target="auto", **
     target = _checked_target(target, options)
     if not isinstance(func, _core.Value):
         raise CompileError(f"`tilelang.compile` needs a `T.prim_func`, not a `{type(func).__name__}`")
-    return JITKernel(_core.make_kernel(func, out_idx, target))
+    return JITKernel(_core.make_kernel(func, out_idx, target, _asks_fast_math(options)))
 
 
 def _compiled_together(kernels, ignore_error):

@@ -66,6 +66,8 @@ class ProgramBuilder {
   const ir::Kernel& kernel() const { return kernel_; }
   // The order of blocks that the kernel asks for.
   void set_order(const ir::BlockOrder& order) { kernel_.order = order; }
+  // See ir::Kernel.
+  void allow_fast_math() { kernel_.fast_math = true; }
   // Where the kernel wants a tile's elements; the last request counts.
   void request_layout(ir::RequestedLayout request);
   // The operation of each buffer of the program made by `T.alloc_reducer`.

@@ -29,6 +29,7 @@ ir::Program TileContext::finished(ir::Program program) {
       interpreter.diagnostics().add(std::move(warning));
     }
     kernel = ir::replace_buffers(kernel, wider);
+    kernel.fast_math |= fast_math;
   }
   if (options.on_program) options.on_program(program);
   return program;

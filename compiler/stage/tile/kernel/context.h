@@ -23,6 +23,8 @@ struct TileContext {
   size_t traced_depth = 0;
   // The nodes of the `with T.attr(node, ...)` around, innermost last.
   std::vector<Value> combiners;
+  // Of the programs that are traced now: see ir::Kernel.
+  bool fast_math = false;
   // Something that only makes sense in a tile program was called while none was traced: how a `@tilelang.jit` function
   // shows, when it is run as a factory, that it is a program itself.
   bool missed_program = false;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "compiler/stage/tile/kernel/builder.h"
+#include "compiler/stage/tile/kernel/compile_requests.h"
 #include "compiler/stage/tile/operators/tables.h"
 
 namespace tilepilot::stage {
@@ -23,6 +24,18 @@ Result<Value> use_swizzle(TileArguments& arguments) {
   return Value();
 }
 
+// T.annotate_pass_configs(configs), T.annotate_compile_flags(flags)
+Result<Value> annotate_pass_configs(TileArguments& arguments) {
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
+  if (TRY(fast_math_of_configs(arguments, 0))) builder.allow_fast_math();
+  return Value();
+}
+Result<Value> annotate_compile_flags(TileArguments& arguments) {
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
+  if (TRY(fast_math_of_flags(arguments, 0))) builder.allow_fast_math();
+  return Value();
+}
+
 Result<Value> unchanged(TileArguments& arguments) { return arguments[0]; }
 
 }  // namespace
@@ -37,8 +50,10 @@ const std::vector<TileFunction>& hint_functions() {
       {"annotate_l2_hit_ratio", "l2_hit_ratio_map", "a hint: what to keep in the L2 cache", accept, kHint},
       {"annotate_min_blocks_per_sm", "n", "a hint: occupancy", accept, kHint},
       {"annotate_restrict_buffers", "*buffers", "a hint: buffers that do not overlap", accept, kHint},
-      {"annotate_compile_flags", "flags", "a hint: options of the device compiler", accept, kHint},
-      {"annotate_pass_configs", "configs", "a hint: options of the compiler's passes", accept, kHint},
+      {"annotate_compile_flags", "flags", "options of the device compiler: `--use_fast_math` counts here",
+       annotate_compile_flags},
+      {"annotate_pass_configs", "configs", "options of the compiler's passes: `TL_ENABLE_FAST_MATH` counts here",
+       annotate_pass_configs},
       {"func_attr", "attributes", "a hint: attributes of the function", accept, kHint},
       {"no_set_max_nreg", "", "a hint: registers of threads stay as they are", accept, kHint},
       {"disable_warp_group_reg_alloc", "", "a hint: warpgroups share registers evenly", accept, kHint},

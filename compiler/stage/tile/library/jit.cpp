@@ -9,6 +9,7 @@
 #include "compiler/stage/python/containers/containers.h"
 #include "compiler/stage/python/evaluation/integers.h"
 #include "compiler/stage/tile/kernel/arguments.h"
+#include "compiler/stage/tile/kernel/compile_requests.h"
 #include "compiler/stage/tile/library/dtypes.h"
 #include "compiler/stage/tile/library/prim_func.h"
 
@@ -17,15 +18,32 @@ namespace {
 
 using Kernel = std::shared_ptr<JitKernelObject>;
 
-Result<Kernel> make_kernel(const ContextRef& context, const PrimFuncObject& function, const Value& out_idx, Span span) {
+Result<Kernel> make_kernel(const ContextRef& context, const PrimFuncObject& function, const Value& out_idx, Span span,
+                           bool fast_math) {
   std::vector<size_t> outputs = TRY(output_positions(out_idx, function.program, span));
   if (outputs.empty()) outputs = function.outputs;
   if (!function.outputs.empty() && outputs != function.outputs)
     return make_error(DiagnosticKind::invalid_jit, span,
                       fmt::format("`out_idx` names other outputs than `{}` itself returns", function.program.name),
                       "leave `out_idx` out: what `T.empty` makes is returned");
-  return std::make_shared<JitKernelObject>(Launcher(context, function.program, std::move(outputs)));
+  ir::Program program = function.program;
+  for (ir::Kernel& kernel : program.kernels) kernel.fast_math |= fast_math;
+  return std::make_shared<JitKernelObject>(Launcher(context, std::move(program), std::move(outputs)));
 }
+
+// While a function is traced whose programs may compute so.
+class FastMathGuard {
+ public:
+  FastMathGuard(TileContext& context, bool fast_math) : context_(context), before_(context.fast_math) {
+    context_.fast_math = fast_math;
+  }
+  ~FastMathGuard() { context_.fast_math = before_; }
+  FastMathGuard(const FastMathGuard&) = delete;
+
+ private:
+  TileContext& context_;
+  bool before_;
+};
 
 // What a cache of kernels is asked for: the compile-time arguments as text. Objects without a value of their own count
 // by identity and are `kept` alive for it.
@@ -236,8 +254,10 @@ Result<Kernel> JitFunctionObject::kernel_for(Call& call) {
 
 Result<Kernel> JitFunctionObject::run_factory(Call& call) {
   context_->missed_program = false;
+  const FastMathGuard guard(*context_, fast_math_);
   Value made = TRY(context_->interpreter.run_function(*function_, call.values, call.span));
-  if (auto* program = made.get_if<PrimFuncObject>()) return make_kernel(context_, *program, out_idx_, call.span);
+  if (auto* program = made.get_if<PrimFuncObject>())
+    return make_kernel(context_, *program, out_idx_, call.span, fast_math_);
   if (auto kernel = made.get_shared<JitKernelObject>()) return kernel;
   return make_error(DiagnosticKind::invalid_jit, function_->span,
                     fmt::format("the factory `{}` returns a `{}`", function_->name.text(), made.type_name()),
@@ -250,6 +270,7 @@ Result<Kernel> JitFunctionObject::stage_eager(Call& call) {
         DiagnosticKind::invalid_jit, function_->span,
         fmt::format("`out_idx` does not apply to `{}`, which is a tile program itself", function_->name.text()),
         "make outputs with `T.empty` and return them");
+  const FastMathGuard guard(*context_, fast_math_);
   EagerProgram program = TRY(trace_eager(context_, *function_, call));
   return std::make_shared<JitKernelObject>(Launcher(context_, std::move(program.program), std::move(program.outputs)));
 }
@@ -362,11 +383,12 @@ Result<Value> JitFunctionObject::get_attribute(Interpreter& interpreter, Name na
 
 namespace {
 
-Result<Value> decorate(const ContextRef& context, const Value& decorated, const Value& out_idx, Span span) {
+Result<Value> decorate(const ContextRef& context, const Value& decorated, const Value& out_idx, Span span,
+                       bool fast_math) {
   if (auto* program = decorated.get_if<PrimFuncObject>())
-    return Value(TRY(make_kernel(context, *program, out_idx, span)));
+    return Value(TRY(make_kernel(context, *program, out_idx, span, fast_math)));
   if (auto function = decorated.get_shared<FunctionObject>(); function && function->definition)
-    return Value(std::make_shared<JitFunctionObject>(context, std::move(function), out_idx));
+    return Value(std::make_shared<JitFunctionObject>(context, std::move(function), out_idx, fast_math));
   return make_error(DiagnosticKind::invalid_jit, span,
                     fmt::format("`tilelang.jit` cannot decorate a `{}`", decorated.type_name()),
                     "it decorates a `T.prim_func`, a factory that returns one, or a function with `T.Kernel` inside");
@@ -374,42 +396,38 @@ Result<Value> decorate(const ContextRef& context, const Value& decorated, const 
 
 constexpr std::string_view kJitParameters =
     "func=, out_idx=, target?='auto', target_host?, execution_backend?='auto', verbose?=False, pass_configs=, "
-    "debug_root_path?, compile_flags?";
-constexpr size_t kPassConfigs = 6;
+    "debug_root_path?, compile_flags=";
+constexpr size_t kPassConfigs = 6, kCompileFlags = 8;
 
-// Each key of `pass_configs` is a request of its own; all are ignored here.
-Status announce_requests(const TileArguments& arguments) {
+// Whether approximate arithmetic is asked for; other requests are announced.
+Result<bool> asked_fast_math(const TileArguments& arguments) {
   TRY(arguments.announce_dropped());
-  auto* configs = arguments[kPassConfigs].get_if<DictObject>();
-  for (size_t i = 0; configs && i < configs->table.entries().size(); ++i) {
-    const auto& entry = configs->table.entries()[i];
-    if (!entry.live) continue;
-    std::string key = TRY(arguments.context().interpreter.str(entry.key));
-    arguments.context().announce_ignored(fmt::format("`{}` in `pass_configs`", key), arguments.span(kPassConfigs));
-  }
-  return {};
+  const bool by_configs = TRY(fast_math_of_configs(arguments, kPassConfigs));
+  const bool by_flags = TRY(fast_math_of_flags(arguments, kCompileFlags));
+  return by_configs || by_flags;
 }
 
 // `@tilelang.jit`, `@tilelang.jit(out_idx=[-1], ...)`. The backend of this process stands in for `target`.
 BuiltinFunction::Body jit_body(const ContextRef& context) {
   return [context, signature = TileSignature(kJitParameters)](Interpreter&, CallArgs& call) -> Result<Value> {
     TileArguments arguments = TRY(TileArguments::match(*context, "tilelang.jit", signature, call));
-    TRY(announce_requests(arguments));
+    const bool fast_math = TRY(asked_fast_math(arguments));
     Value out_idx = arguments[1];
     if (arguments.has(0) && (arguments[0].as_index() || sequence_items(arguments[0])))
       out_idx = arguments[0];
     else if (arguments.has(0))
-      return decorate(context, arguments[0], out_idx, arguments.span());
-    auto apply = [context, out_idx](Interpreter&, CallArgs& args) -> Result<Value> {
-      return decorate(context, args.positional.empty() ? Value() : args.positional[0], out_idx, args.span);
+      return decorate(context, arguments[0], out_idx, arguments.span(), fast_math);
+    auto apply = [context, out_idx, fast_math](Interpreter&, CallArgs& args) -> Result<Value> {
+      return decorate(context, args.positional.empty() ? Value() : args.positional[0], out_idx, args.span, fast_math);
     };
     return Value(std::make_shared<BuiltinFunction>("tilelang.jit", std::move(apply)));
   };
 }
 
-Result<Value> compile_program(const ContextRef& context, const Value& program, const Value& out_idx, Span span) {
+Result<Value> compile_program(const ContextRef& context, const Value& program, const Value& out_idx, Span span,
+                              bool fast_math) {
   if (auto* function = program.get_if<PrimFuncObject>())
-    return Value(TRY(make_kernel(context, *function, out_idx, span)));
+    return Value(TRY(make_kernel(context, *function, out_idx, span, fast_math)));
   return make_error(DiagnosticKind::invalid_jit, span,
                     fmt::format("`tilelang.compile` needs a `T.prim_func`, not a `{}`", program.type_name()));
 }
@@ -421,8 +439,8 @@ void add_jit(const ContextRef& context, ModuleObject& tilelang) {
   tilelang.function(
       "compile", [context, signature = TileSignature(kJitParameters)](Interpreter&, CallArgs& call) -> Result<Value> {
         TileArguments arguments = TRY(TileArguments::match(*context, "tilelang.compile", signature, call));
-        TRY(announce_requests(arguments));
-        return compile_program(context, arguments[0], arguments[1], arguments.span());
+        const bool fast_math = TRY(asked_fast_math(arguments));
+        return compile_program(context, arguments[0], arguments[1], arguments.span(), fast_math);
       });
   // What it gives is compiled too, and has the source that an artifact has.
   constexpr std::string_view kLowerParameters =
@@ -431,16 +449,16 @@ void add_jit(const ContextRef& context, ModuleObject& tilelang) {
   tilelang.function(
       "lower", [context, signature = TileSignature(kLowerParameters)](Interpreter&, CallArgs& call) -> Result<Value> {
         TileArguments arguments = TRY(TileArguments::match(*context, "tilelang.lower", signature, call));
-        return compile_program(context, arguments[0], Value(), arguments.span());
+        return compile_program(context, arguments[0], Value(), arguments.span(), false);
       });
   tilelang.function(
       "par_compile",
       [context, signature = TileSignature(kJitParameters)](Interpreter&, CallArgs& call) -> Result<Value> {
         TileArguments arguments = TRY(TileArguments::match(*context, "tilelang.par_compile", signature, call));
-        TRY(announce_requests(arguments));
+        const bool fast_math = TRY(asked_fast_math(arguments));
         std::vector<Value> kernels;
         for (const Value& program : TRY(context->interpreter.to_vector(arguments[0], arguments.span())))
-          kernels.push_back(TRY(compile_program(context, program, arguments[1], arguments.span())));
+          kernels.push_back(TRY(compile_program(context, program, arguments[1], arguments.span(), fast_math)));
         return compiled_together(std::move(kernels), false, arguments.span());
       });
 }

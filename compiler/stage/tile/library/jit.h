@@ -32,10 +32,11 @@ struct JitKernelObject final : TypedObject<JitKernelObject> {
 class JitFunctionObject final : public TypedObject<JitFunctionObject> {
  public:
   static constexpr Type kType{"JITFunction"};
-  JitFunctionObject(ContextRef context, std::shared_ptr<FunctionObject> function, Value out_idx)
+  JitFunctionObject(ContextRef context, std::shared_ptr<FunctionObject> function, Value out_idx, bool fast_math)
       : context_(std::move(context)),
         function_(std::move(function)),
         out_idx_(std::move(out_idx)),
+        fast_math_(fast_math),
         eager_(is_eager(*function_)) {}
   Result<Value> call(Interpreter&, CallArgs args) override;
   Result<Value> get_attribute(Interpreter&, Name name, Span span) override;
@@ -81,6 +82,7 @@ class JitFunctionObject final : public TypedObject<JitFunctionObject> {
   ContextRef context_;
   std::shared_ptr<FunctionObject> function_;
   Value out_idx_;
+  bool fast_math_;
   bool eager_;
   std::unordered_map<std::string, Kernel> kernels_;
   std::vector<Value> kept_;  // so that no address in a key is used again

@@ -138,7 +138,7 @@ std::shared_ptr<ModuleObject> make_language(const ContextRef& context) {
   return language;
 }
 
-// Every attribute is its own name: keys of `pass_configs`, which no target here reads.
+// Every attribute is its own name: keys of `pass_configs`.
 std::shared_ptr<ModuleObject> make_pass_config_keys() {
   auto keys = std::make_shared<ModuleObject>("PassConfigKey");
   keys->missing = [](Interpreter&, Name name, Span) { return Result<std::optional<Value>>(Value(name.str())); };
