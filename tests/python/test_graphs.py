@@ -415,6 +415,22 @@ def test_where_the_author_abstains_parts_are_tried(author, x):
     assert len(author.asked()) > 1 and len(reports) == len(author.asked())
 
 
+def test_conversions_cut_no_graph_in_parts(author, x):
+    class Normed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = Scale()
+
+        def forward(self, x):
+            for _ in range(3):
+                x = x.float() * torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + 1).to(x.dtype)
+            return self.scale(x.double().float()).to(x.dtype)
+
+    author.answers(accepts="False")
+    _, reports = compiled_with_reports(Normed(), x)
+    assert sum(name == "mul" for name in reports[0].operators) >= 3 + 6  # the first region is all of it
+
+
 def test_results_that_are_views_stay_views(author, x):
     class Slices(nn.Module):
         def forward(self, x):

@@ -31,6 +31,7 @@ def capture(traced, arguments):
     if any(spec.kind.name != "USER_OUTPUT" for spec in program.graph_signature.output_specs):
         raise NotCaptured("it has outputs that its graph does not return")
     graph = program.graph
+    _remove_assertions(graph)
     if any(node.op in ("get_attr", "call_module") for node in graph.nodes):
         raise NotCaptured("it has branches or loops of its own")
     placeholders = [node for node in graph.nodes if node.op == "placeholder"]
@@ -47,6 +48,13 @@ def capture(traced, arguments):
         if isinstance(value, torch.nn.Parameter) or isinstance(value, torch.Tensor) and _is_buffer(name, value):
             weights.add(node)
     return Capture(graph, [node for node, _ in constants] + given, [tensor for _, tensor in constants], weights)
+
+
+def _remove_assertions(graph):
+    """Those of dtypes and devices, which Dynamo's guards make certain. The exporter writes one for each conversion."""
+    for node in list(graph.nodes):
+        if node.op == "call_function" and node.target is torch.ops.aten._assert_tensor_metadata.default:
+            graph.erase_node(node)
 
 
 def is_gradient_mode(node):
