@@ -27,7 +27,7 @@ def get_init_inputs():
     return []
 
 
-@tilelang.jit(out_idx=[-1])
+@tilelang.jit(out_idx=[-1], pass_configs={tilelang.PassConfigKey.TL_ENABLE_FAST_MATH: True})
 def attention(H, S, D, block_M=64, block_N=64, dtype="float32"):
     scale = 1.0 / math.sqrt(D)
 

@@ -20,7 +20,7 @@ CONFIGURATIONS = {  # by head dim
 }
 
 
-@tilelang.jit(out_idx=[3])
+@tilelang.jit(out_idx=[3], pass_configs={tilelang.PassConfigKey.TL_ENABLE_FAST_MATH: True})
 def attention(batch, kv_heads, sequence, dim, causal, block_M, block_N, num_stages, threads):
     shape, kv_shape = [batch, HEADS, sequence, dim], [batch, kv_heads, sequence, dim]
     group = HEADS // kv_heads

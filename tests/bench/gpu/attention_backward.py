@@ -16,7 +16,7 @@ CONFIGURATIONS = [(128, 64, 2, 256), (128, 64, 1, 256), (64, 64, 2, 128), (128, 
 ROWS = 32  # of a block of the kernels before and after
 
 
-@tilelang.jit(out_idx=[2, 3])
+@tilelang.jit(out_idx=[2, 3], pass_configs={tilelang.PassConfigKey.TL_ENABLE_FAST_MATH: True})
 def prepare(batch):
     """The row sums of dO * O, and zeros to add the queries' gradients to."""
     shape = [batch, HEADS, SEQUENCE, DIM]
@@ -40,7 +40,7 @@ def prepare(batch):
     return main
 
 
-@tilelang.jit(out_idx=[1])
+@tilelang.jit(out_idx=[1], pass_configs={tilelang.PassConfigKey.TL_ENABLE_FAST_MATH: True})
 def finish(batch):
     """The queries' gradients in float16."""
     shape = [batch, HEADS, SEQUENCE, DIM]
@@ -54,7 +54,7 @@ def finish(batch):
     return main
 
 
-@tilelang.jit(out_idx=[7, 8])
+@tilelang.jit(out_idx=[7, 8], pass_configs={tilelang.PassConfigKey.TL_ENABLE_FAST_MATH: True})
 def backward(batch, causal, block_K, block_Q, num_stages, threads):
     """`block_K` keys and values a block, `block_Q` queries a step; scores and their gradients are transposed."""
     shape = [batch, HEADS, SEQUENCE, DIM]

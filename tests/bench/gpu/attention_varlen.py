@@ -15,7 +15,7 @@ CONFIGURATIONS = [(128, 128, 2, 256), (128, 128, 1, 256), (128, 64, 2, 128)]
 f16, f32 = "float16", "float32"
 
 
-@tilelang.jit(out_idx=[4])
+@tilelang.jit(out_idx=[4], pass_configs={tilelang.PassConfigKey.TL_ENABLE_FAST_MATH: True})
 def attention(total, longest, batch, causal, block_M, block_N, num_stages, threads):
     shape = [total, HEADS, DIM]
     scale = 1 / math.sqrt(DIM) * math.log2(math.e)

@@ -22,7 +22,7 @@ PAGED = [(16, PAGE, 3, 128, 4), (64, PAGE, 3, 128, 4), (64, PAGE, 2, 128, 2)]
 MLA = [(64, 64, 2, 256, 1), (64, 64, 2, 256, 2), (64, 32, 2, 256, 1), (64, 64, 1, 256, 1)]
 
 
-@tilelang.jit(out_idx=[-2, -1])
+@tilelang.jit(out_idx=[-2, -1], pass_configs={tilelang.PassConfigKey.TL_ENABLE_FAST_MATH: True})
 def gqa(paged, block_H, block_N, num_stages, threads, split):
     """Rows of `block_H` beyond a group of heads are computed in vain: tensor cores have no smaller tiles."""
     kv_shape = (BATCH * TOKENS // PAGE, PAGE, KV_HEADS, DIM) if paged else (BATCH, TOKENS, KV_HEADS, DIM)
@@ -101,7 +101,7 @@ def gqa(paged, block_H, block_N, num_stages, threads, split):
     return pages
 
 
-@tilelang.jit(out_idx=[-2, -1])
+@tilelang.jit(out_idx=[-2, -1], pass_configs={tilelang.PassConfigKey.TL_ENABLE_FAST_MATH: True})
 def mla(block_H, block_N, num_stages, threads, split):
     scale = 1 / math.sqrt(LATENT + ROPE) * math.log2(math.e)
     steps = TOKENS // split // block_N
@@ -157,7 +157,7 @@ def mla(block_H, block_N, num_stages, threads, split):
     return main
 
 
-@tilelang.jit(out_idx=[-1])
+@tilelang.jit(out_idx=[-1], pass_configs={tilelang.PassConfigKey.TL_ENABLE_FAST_MATH: True})
 def combine(heads, split, dim):
     @T.prim_func
     def main(Part: T.Tensor((BATCH, heads, split, dim), f16), Lse: T.Tensor((BATCH, heads, split), f32),
