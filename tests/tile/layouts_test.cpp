@@ -25,6 +25,30 @@ flat = tilelang.layout.Layout((8, 16), lambda i, j: i * 16 + j)
   EXPECT_THAT(failure("T.Layout((8, 16), lambda i: i)", {}), HasSubstr("positional argument"));
 }
 
+// Names in the function of a layout stand for expressions of its indices, also within a kernel.
+TEST_F(Layouts, MayBeFunctionsWithNames) {
+  load(R"(
+found = []
+
+def swizzled(i, j):
+    piece, within = j // 8, j % 8
+    piece = piece ^ i % 4
+    return i, piece * 8 + within
+
+@tilelang.jit(out_idx=[-1])
+def places():
+    @T.prim_func
+    def main(B: T.Tensor((16,), "float32")):
+        with T.Kernel(1, threads=64) as _:
+            found.append(T.Layout((16, 32), swizzled).map_forward_index([3, 9]))
+            T.clear(B)
+    return main
+
+places()
+)");
+  EXPECT_TRUE(holds("found[0] == [3, (1 ^ 3) * 8 + 1]"));
+}
+
 constexpr const char* kAnnotated = R"(
 @tilelang.jit(out_idx=[-1])
 def scale(which):

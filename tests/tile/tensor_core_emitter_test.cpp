@@ -65,6 +65,25 @@ class TensorCoreEmitter : public Run {
   }
 };
 
+// What ldmatrix reads at once, 16 bytes of each of eight rows, lies in all banks.
+TEST_F(TensorCoreEmitter, SwizzlesTiles) {
+  load(R"(
+from tilelang.intrinsics import get_swizzle_layout
+
+def pieces(columns, dtype, row_bytes, size, column):
+    layout = T.Layout((16, columns), lambda i, j: list(get_swizzle_layout(i, j, columns, dtype)))
+    places = [layout.map_forward_index([row, column]) for row in range(8)]
+    assert all(tile == column * size // row_bytes and row == i for i, (tile, row, _) in enumerate(places))
+    return sorted((row * row_bytes + within * size) % 128 // 16 for _, row, within in places)
+
+all_banks = list(range(8))
+)");
+  EXPECT_TRUE(holds("pieces(64, 'float16', 128, 2, 41) == all_banks"));
+  EXPECT_TRUE(holds("pieces(128, 'float16', 128, 2, 100) == all_banks"));
+  EXPECT_TRUE(holds("pieces(32, 'float16', 64, 2, 9) == all_banks"));
+  EXPECT_TRUE(holds("pieces(32, 'int8', 32, 1, 17) == all_banks"));
+}
+
 TEST_F(TensorCoreEmitter, HalfOperands) {
   expect_product("product(64, 32, 64, 'float16', 'float32')", ir::kFloat16, true, 1e-4);
 }

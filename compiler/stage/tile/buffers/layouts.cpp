@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include <algorithm>
 
 #include "compiler/ir/bounds.h"
@@ -48,7 +50,10 @@ Result<Value> apply(const LayoutObject& layout, const Value& function, const std
   call.span = span;
   for (const ir::Var& var : layout.vars) call.positional.push_back(make_expr(layout.context, ir::var_ref(var, span)));
   for (const ir::Var& var : extra) call.positional.push_back(make_expr(layout.context, ir::var_ref(var, span)));
-  return layout.context.interpreter.call(function, std::move(call));
+  const bool before = std::exchange(layout.context.maps_indices, true);
+  auto result = layout.context.interpreter.call(function, std::move(call));
+  layout.context.maps_indices = before;
+  return result;
 }
 
 // The most that each expression can be, plus one.

@@ -21,6 +21,8 @@ struct TileContext {
   Declarations* declarations = nullptr;  // what that program's body declares: tensors, sizes, outputs
   // How deep in calls the traced function or macro runs; deeper ones are plain Python, whose `range` counts.
   size_t traced_depth = 0;
+  // The function of a layout runs: its indices are no variables of the program, so names in it bind nothing there.
+  bool maps_indices = false;
   // The nodes of the `with T.attr(node, ...)` around, innermost last.
   std::vector<Value> combiners;
   // Of the programs that are traced now: see ir::Kernel.

@@ -152,7 +152,7 @@ Result<std::optional<Value>> Tracer::assign_variable(Name, const Value* previous
 Result<Value> Tracer::bind_expression(Name name, const ir::Expr& expr, Value value, Span span) {
   if (auto constant = ir::constant_int(expr); constant && expr->type == ir::kInt32) return Value(*constant);
   if (auto* alias = std::get_if<ir::VarRef>(&expr->node)) return make_expr(context_, ir::var_ref(alias->var, span));
-  if (is_atom(expr) || !builder_.in_kernel()) return value;
+  if (is_atom(expr) || !builder_.in_kernel() || context_.maps_indices) return value;
   return make_expr(context_, TRY(builder_.let(name.str(), expr, span)));
 }
 

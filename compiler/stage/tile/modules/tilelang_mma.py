@@ -8,13 +8,20 @@ from tilelang.layout import make_swizzled_layout as make_mma_swizzle_layout
 WARP = 32
 
 
-def get_swizzle_layout(row, column, row_size, dtype):
-    """Where elements lie is the target's choice: see `annotate_layout`."""
-    return row, column
-
-
 def bits_of(dtype):
     return T.dtype(dtype).bits
+
+
+def get_swizzle_layout(row, column, row_size, dtype, swizzle_bytes=None):
+    """Where an element of a tile lies: (tile of columns, row, column in it). Eight rows of 16 bytes, which ldmatrix reads
+    at once, lie in all banks; the same permutation as TMA's swizzle of so many bytes."""
+    row_bytes = bits_of(dtype) * row_size // 8
+    assert row_bytes % 32 == 0, "a row has a multiple of 32 bytes"
+    vectors = (swizzle_bytes or min(128, row_bytes)) // 16
+    elements = 128 // bits_of(dtype)
+    vector = column // elements
+    swizzled = vector % vectors ^ row % 8 // (8 // vectors)
+    return vector // vectors, row, swizzled * elements + column % elements
 
 
 def operand_row(lane, item, per_lane):
