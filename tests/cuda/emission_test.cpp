@@ -113,6 +113,16 @@ TEST(EmissionForGpus, ComputesFastWhereThatIsAskedFor) {
   EXPECT_THAT(source_of("@tilelang.jit(" + key + ")", "pass", "", "cpu"), Not(HasSubstr("fast_")));
 }
 
+// A type for memory and GEMMs, in which nothing is computed: no rounding but where float32 is stored.
+TEST(EmissionForGpus, ComputesWithTensorFloatsAsFloat32) {
+  const std::string text = emitted(R"(held = T.alloc_fragment((64, 64), "tfloat32")
+T.copy(A[0:64, 0:64], held)
+for i, j in T.Parallel(64, 64):
+    C[i, j] = held[i, j] * held[i, j] + 1)",
+                                   "source", "cuda:sm_90a");
+  EXPECT_THAT(text, AllOf(HasSubstr("exact_tfloat32("), Not(HasSubstr("round_tfloat32("))));
+}
+
 constexpr const char* kProduct = R"(a = T.alloc_shared((64, 32), "float16")
 b = T.alloc_shared((32, 64), "float16")
 c = T.alloc_fragment((64, 64), "float32")

@@ -202,8 +202,16 @@ class ValueEmitter {
     if (is_small_integer(expr->type)) return narrowing(expr->type) + "(" + value(expr).text + ")";
     if (!expr->type.is_small_float()) return value(expr).text;
     if (is_native(expr)) return native(expr);
+    if (is_exact_tfloat32(expr)) return "exact_tfloat32(" + unrounded(expr) + ")";
     if (context_.operations) context_.operations->rounding(expr, false);
     return narrowing(expr->type) + "(" + unrounded(expr) + ")";
+  }
+
+  // Smaller floats have no more digits and no larger exponents.
+  static bool is_exact_tfloat32(const Expr& expr) {
+    const auto* cast = std::get_if<ir::Cast>(&expr->node);
+    return expr->type == ir::kTensorFloat32 && cast && cast->value->type.is_small_float() &&
+           cast->value->type != ir::kTensorFloat32;
   }
 
   // Sums and products of stored elements, by instructions of the type: what float32 gives, rounded once, is the same

@@ -262,6 +262,8 @@ Result<Operands> matched_operands(const Value& left, const Value& right, Span sp
                       fmt::format("{} and {} have no common type", ir::to_string(a->type), ir::to_string(b->type)),
                       "cast one of them, as in `T.cast(x, \"float32\")`");
   ir::DType type = ir::promote(a->type, b->type);
+  // A type for memory and GEMMs: upstream computes with its elements as with float32, and so do its instructions.
+  if (type == ir::kTensorFloat32) type = ir::kFloat32;
   return Operands{fold_cast(std::move(a), type, span), fold_cast(std::move(b), type, span)};
 }
 
