@@ -419,7 +419,7 @@ TEST(SecondStages, AreGivenWhereThereIsRoom) {
       "copy sums -> o[by * 128 : +128, bx * 64 : +64]";
   std::string text = full.text();
   text.replace(text.find(" stages 2"), 9, " stages 1");
-  EXPECT_THAT(explained(text), HasSubstr("not ahead: the loop has one stage"));
+  EXPECT_THAT(explained(text), HasSubstr("copy a -> a_tile: by TMA, as soon as its tile is free"));
   expect_interpreted(text, {targets::gpu::Architecture::sm_90a});
 }
 

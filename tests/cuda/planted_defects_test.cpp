@@ -212,6 +212,23 @@ TEST(PlantedInGeneratedCode, IsFoundAtItsLine) {
   }
 }
 
+// Has no registers for a second stage: each tile is filled again once it has been read.
+constexpr const char* kOneStage =
+    R"(program one_stage(a: float16[128, 192], b: float16[192, 256], o: float16[128, 256]) {
+  kernel bx in 1 threads 128 {
+    shared a_tile: float16[128, 64]
+    shared b_tile: float16[64, 256]
+    fragment sums: float32[128, 256]
+    fill sums = 0.0
+    pipelined k in 3 stages 1 {
+      copy a[0 : +128, k * 64 : +64] -> a_tile
+      copy b[k * 64 : +64, 0 : +256] -> b_tile
+      gemm sums += a_tile @ b_tile
+    }
+    copy sums -> o
+  }
+})";
+
 // What makes others wait or know, as it is called in generated text.
 using Calls = std::vector<std::string>;
 const Calls kOrdering{"sync_threads();",  "wait_copies<",   "sync_named(",    "barrier_wait(",
@@ -265,6 +282,7 @@ TEST(PlantedInGeneratedCode, NoWaitOrFenceIsTooMany) {
   expect_all_needed(kPipelinedProduct, Architecture::sm_80);
   expect_all_needed(kPipelinedProduct, Architecture::sm_90a);
   expect_all_needed(kPersistentProduct, Architecture::sm_90a);
+  expect_all_needed(kOneStage, Architecture::sm_90a, {"sync_threads();", "barrier_wait(", "wgmma_wait<"});
   expect_all_needed(kChain, Architecture::sm_90a, {"wgmma_wait<"});
 }
 

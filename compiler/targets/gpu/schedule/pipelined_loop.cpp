@@ -225,7 +225,8 @@ PipelinedLoops::Parts PipelinedLoops::parts(const ir::For& loop) const {
     std::string why = not_ahead(load, loop.body);
     if (why.empty() && read_before(body, stmt)) why = fmt::format("`{}` is read before it", tile_of_load(load)->name);
     if (why.empty() && values.is_late(load)) why = "the iteration computes first where it starts";
-    if (why.empty() && loop.num_stages < 2) why = "the loop has one stage";
+    if (why.empty() && loop.num_stages < 2 && !(loop.num_stages == 1 && !result.condition && may_refill(load)))
+      why = "the loop has one stage";
     if (why.empty()) {
       result.ahead.push_back(load);
       continue;
@@ -245,6 +246,12 @@ PipelinedLoops::Parts PipelinedLoops::parts(const ir::For& loop) const {
     result.rest = ir::statements(loop.body);
   }
   return result;
+}
+
+// Whether one tile is enough to run ahead: it is filled again once it has been read. That is not for producers, which
+// would wait for each tile.
+bool PipelinedLoops::may_refill(const Stmt& load) const {
+  return machine_.has_tma && !shares_ && tma_obstacle_of_load(load).empty();
 }
 
 bool PipelinedLoops::may_be_preloaded(const Stmt& copy) const {

@@ -69,6 +69,7 @@ class PipelinedLoops {
   std::string not_ahead(const ir::Stmt& load, const ir::Stmt& body) const;
   std::string not_ahead(const ir::Copy& copy) const;
   std::string not_ahead(const ir::For& gather, const ir::Stmt& body) const;
+  bool may_refill(const ir::Stmt& load) const;
   std::string unsteady(const std::vector<ir::Expr>& indices, const ir::Stmt& body) const;
 };
 

@@ -60,7 +60,14 @@ class Pipeliner : public ir::Rewriter {
         result_.notes.emplace_back(span, "no copy of this loop can run ahead: its iterations run one after another");
       return serial(loop, block(std::move(rest), loop.body->span), span);
     }
+    if (loop.num_stages < 2) return in_one_stage(loop, ahead, rest, span);
     Ring ring(std::move(ahead), loop.num_stages);
+    put_in_place(ring);
+    return in_stages(loop, std::move(ring), {condition, block(std::move(rest), loop.body->span)}, span);
+  }
+
+  // The ring takes the places of its tiles.
+  void put_in_place(const Ring& ring) {
     ring.move_requests(result_.kernel);
     for (const auto& [tile, slots] : ring.slots) {
       auto& all = result_.kernel.allocations;
@@ -68,7 +75,6 @@ class Pipeliner : public ir::Rewriter {
       *std::find_if(all.begin(), all.end(), is_tile) = slots;
       result_.rings.push_back(slots);
     }
-    return in_stages(loop, std::move(ring), {condition, block(std::move(rest), loop.body->span)}, span);
   }
 
   Buffer allocated(Buffer buffer) {
@@ -90,7 +96,7 @@ class Pipeliner : public ir::Rewriter {
       const std::string name = ring.copies.size() > 1 ? fmt::format("`{}`: ", tensor_of_load(stmt)->name) : "";
       return decide(ring, "by the threads", "not TMA: " + name + why);
     }
-    decide(ring, "by TMA", "");
+    decide(ring, ring.stages > 1 ? "by TMA" : "by TMA, as soon as its tile is free", "");
     ring.full = allocated(slot_barriers("full", ring.stages, 1, span));
     if (depth_ == 0 && counted) return;  // each slot's phases are counted from 0
     ring.phases = allocated(slot_phases("phases", span));
@@ -142,6 +148,53 @@ class Pipeliner : public ir::Rewriter {
     body.push_back(barrier_cycles);
     guarded(sum(k, stages - 1), body);
     for (const Stmt& stmt : ir::statements(ring.in_slot(k, rest))) body.push_back(stmt);
+    all.push_back(serial(loop, block(std::move(body), loop.body->span), span));
+    return block(std::move(all), span);
+  }
+
+  // Each tile is filled for the next iteration once this one has read it, and waited for where that one does.
+  Stmt in_one_stage(const ir::For& loop, const std::vector<Stmt>& loads, const std::vector<Stmt>& rest, Span span) {
+    const ir::Var& var = loop.vars[0];
+    const Expr k = ir::var_ref(var, span);
+    const Stmt barrier_cycles = ir::make_stmt(ir::Sync{}, span);
+    std::vector<Stmt> all, body;
+    if (depth_ > 0) all.push_back(barrier_cycles);  // readers of an earlier run of this loop
+    struct Tile {
+      Ring ring;
+      size_t first, last;  // statements that use it
+    };
+    std::vector<Tile> tiles;
+    const auto fill = [&](const Ring& ring, const Expr& number, std::vector<Stmt>& out) {
+      const Expr exists = ir::binary(BinaryOp::lt, number, loop.extents[0], span);
+      out.push_back(ir::make_stmt(ir::If{exists, block(ring.copies_of(var, number), span), nullptr}, span));
+    };
+    for (const Stmt& load : loads) {
+      Tile tile{Ring({load}, 1), rest.size(), 0};
+      const Buffer own = tile_of_load(load);
+      for (size_t at = 0; at < rest.size(); ++at) {
+        if (ir::count_accesses(rest[at], own.get()) == 0) continue;
+        tile.first = std::min(tile.first, at);
+        tile.last = at;
+      }
+      put_in_place(tile.ring);
+      use_engine(tile.ring, true, span);
+      fill(tile.ring, ir::int_imm(0, var->type), all);
+      tiles.push_back(std::move(tile));
+    }
+    for (size_t at = 0; at < rest.size(); ++at) {
+      for (const Tile& tile : tiles)
+        if (tile.first == at) tile.ring.wait_for(k, span, body);
+      Stmt stmt = rest[at];
+      bool is_last = false;
+      for (const Tile& tile : tiles) {
+        stmt = tile.ring.in_slot(k, stmt);
+        is_last |= tile.last == at;
+      }
+      body.push_back(stmt);
+      if (is_last) body.push_back(barrier_cycles);
+      for (const Tile& tile : tiles)
+        if (tile.last == at) fill(tile.ring, sum(k, 1), body);
+    }
     all.push_back(serial(loop, block(std::move(body), loop.body->span), span));
     return block(std::move(all), span);
   }

@@ -11,6 +11,11 @@
 //   for k: wait for the group of k; barrier; start the wgmma of k; wait for the wgmma of k - 1; barrier;
 //          copy the tile of k + S - 1
 //
+// With one stage, for which there is one tile of each copy, TMA fills each tile again once it has been read:
+//
+//   for k: the body of k, where each tile is waited for before the first use, and after the last: barrier; copy the
+//          tile of k + 1
+//
 // On sm_90a TMA makes the copies where it can: one thread issues them, and a barrier of each slot tells when its tiles
 // have arrived.
 #pragma once
