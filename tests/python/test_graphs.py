@@ -15,7 +15,7 @@ import warnings
 import pytest
 import tilepilot
 import torch
-from tilepilot.graphs import devices, region_call
+from tilepilot.graphs import backend, devices, region_call
 from tilepilot.graphs.backend import reported
 from tilepilot.graphs.capture import Capture
 from tilepilot.graphs.generation import Options, generated
@@ -212,7 +212,8 @@ def test_a_program_whose_certificate_is_for_another_is_no_program(author, x):
 
 
 def test_inputs_in_another_order_are_copied_first(author, monkeypatch):
-    monkeypatch.setattr(region_call, "seconds_of_calls", lambda *_: (1.0, 2.0))
+    for where in (region_call, backend):
+        monkeypatch.setattr(where, "seconds_of_calls", lambda *_: (1.0, 2.0))
     model, x = Scale(), torch.randn(2048, 512).t()
     compiled, reports = compiled_with_reports(model, x)
     assert [report.why for report in reports] == ['']
@@ -413,6 +414,15 @@ def test_where_the_author_abstains_parts_are_tried(author, x):
     model = Chain()
     _, reports = compiled_with_reports(model, x)
     assert len(author.asked()) > 1 and len(reports) == len(author.asked())
+
+
+def test_a_graph_that_is_slower_with_programs_stays_eagers(author, x, monkeypatch):
+    model = Scale()
+    given = []
+    monkeypatch.setattr(backend, "seconds_of_calls", lambda *arguments: given.append(arguments) or (2.0, 1.0))
+    compiled, reports = compiled_with_reports(model, x)
+    assert len(given) == 1 and "not faster with its programs" in reports[0].why
+    assert same(compiled, model, x) == 0
 
 
 def test_conversions_cut_no_graph_in_parts(author, x):

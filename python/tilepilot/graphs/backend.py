@@ -12,12 +12,12 @@ import threading
 import torch
 
 from tilepilot.errors import TilePilotError, warn
-from tilepilot.graphs.capture import NotCaptured, capture, is_gradient_mode
-from tilepilot.graphs.devices import device_of, is_autocast_on
+from tilepilot.graphs.capture import NotCaptured, capture, is_gradient_mode, mutated_arguments
+from tilepilot.graphs.devices import device_of, is_autocast_on, seconds_of_calls
 from tilepilot.graphs.generation import Options, find_command, generated
 from tilepilot.graphs.model_text import NoText, written_as_model
 from tilepilot.graphs.region_call import NotUsed, RegionCall
-from tilepilot.graphs.regions import find_regions, observe
+from tilepilot.graphs.regions import find_regions, observe, random_numbers_kept
 from tilepilot.locks import ForkSafeLock
 
 _log = logging.getLogger("tilepilot")
@@ -156,7 +156,28 @@ def _version(traced, arguments, options, reports):
                 if speedup is None:  # there is a program for the whole, so parts of it gain nothing either
                     smaller += region.halves()
         regions = smaller
-    return _assembled(captured, calls, len(arguments)) if calls else None
+    if not calls:
+        return None
+    made = _assembled(captured, calls, len(arguments))
+    ours, eagers = _seconds(captured, values, made, traced.forward, arguments)
+    if ours < eagers:
+        return made
+    for report in reports:
+        if report.used:
+            report.why = (f"the graph is not faster with its programs: {ours * 1e6:.0f} us, eager "
+                          f"{eagers * 1e6:.0f} us")
+    return None
+
+
+def _seconds(captured, values, made, eager, arguments):
+    """Of a call of the graph with programs, and of eager's; neither changes an argument or draws random numbers."""
+    written = mutated_arguments(captured.graph)
+    given = captured.placeholders[len(captured.constants):]
+    own = [value.clone() if node in written else value for node, value in zip(given, arguments)]
+    device = next((value.device for value in values if isinstance(value, torch.Tensor) and value.is_cuda),
+                  torch.device("cpu"))
+    with random_numbers_kept(captured, values), torch.no_grad():
+        return seconds_of_calls(device, lambda: made(*own), lambda: eager(*own))
 
 
 def _program_for(region, observation, weights, options):

@@ -114,13 +114,18 @@ def observe(captured, regions, arguments):
     written = mutated_arguments(captured.graph)
     values = [value.clone() if node in written else value for node, value in zip(captured.placeholders, arguments)]
     observer = _Observer(torch.fx.GraphModule(torch.nn.Module(), captured.graph), regions)
-    # The generator belongs to all threads: it is restored only where the graph draws from it.
+    with random_numbers_kept(captured, values), torch.no_grad():
+        observer.run(*values)
+    return observer.found
+
+
+def random_numbers_kept(captured, values):
+    """A block whose calls of the graph leave the generators as they are. These belong to all threads: they are restored
+    only where the graph draws from them."""
     seeded = torch.Tag.nondeterministic_seeded
     draws = any(is_operator(node) and seeded in node.target.tags and not may_be_computed(node)
                 for node in captured.graph.nodes)
-    with torch.random.fork_rng(devices=gpus_of(values), enabled=draws), torch.no_grad():
-        observer.run(*values)
-    return observer.found
+    return torch.random.fork_rng(devices=gpus_of(values), enabled=draws)
 
 
 class _Observer(torch.fx.Interpreter):
