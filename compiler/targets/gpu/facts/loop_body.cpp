@@ -83,6 +83,21 @@ ir::Kernel with_lanes_of_sums(const ir::Kernel& kernel) {
   return result;
 }
 
+std::optional<GuardedLoop> guarded_loop(const ir::For& loop, bool adds_vectors) {
+  GuardedLoop result{nullptr, loop};
+  while (const auto* choice = ir::as<ir::If>(only_statement(result.loop.body))) {
+    if (choice->otherwise) break;
+    result.guard =
+        result.guard ? ir::binary(ir::BinaryOp::logical_and, result.guard, choice->condition) : choice->condition;
+    const ir::Stmt then = choice->then;  // which the loop's body owns
+    result.loop.body = then;
+  }
+  if (!result.guard) return std::nullopt;
+  const LoopBody body(result.loop, adds_vectors);
+  if (!body.is_straight() || body.is_written(result.guard)) return std::nullopt;
+  return result;
+}
+
 LoopBody::LoopBody(const ir::For& loop, bool adds_vectors) : statements_(ir::statements(loop.body)) {
   for (const ir::Stmt& stmt : statements_) {
     const auto* let = ir::as<ir::Let>(stmt);

@@ -2,6 +2,7 @@
 // neighbours' accesses can become one, whatever their layouts are.
 #pragma once
 
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -16,6 +17,15 @@ bool is_plain_sum(const ir::Stmt& stmt);
 // `T.atomic_addx4` in parallel loops: where its lanes are all that a loop does, under conditions or not, they become
 // iterations, whose neighbours vectors add; else one statement each.
 ir::Kernel with_lanes_of_sums(const ir::Kernel& kernel);
+
+// A parallel loop that does nothing but under a condition: the condition and the loop without it, which is straight
+// (see LoopBody) and writes nothing that the condition reads. Lanes for which the condition is the same can do it side
+// by side.
+struct GuardedLoop {
+  ir::Expr guard;
+  ir::For loop;
+};
+std::optional<GuardedLoop> guarded_loop(const ir::For& loop, bool adds_vectors);
 
 class LoopBody {
  public:

@@ -195,7 +195,8 @@ std::string to_text(const LayoutCost& cost) {
 std::vector<MemoryAccess> memory_accesses(const ParallelLoop& loop, const c::IntegerFacts& facts,
                                           const decltype(Inference::tiles)& tiles, bool adds_vectors) {
   std::vector<MemoryAccess> accesses;
-  const LoopBody body(*ir::as<ir::For>(loop.stmt), adds_vectors);
+  const auto guarded = guarded_loop(*ir::as<ir::For>(loop.stmt), adds_vectors);
+  const LoopBody body(guarded ? guarded->loop : *ir::as<ir::For>(loop.stmt), adds_vectors);
   const bool only_seen = !writes_own(loop.stmt);
   for (const Use& use : loop.uses) {
     if (use.buffer->scope != Scope::global && use.buffer->scope != Scope::shared) continue;
@@ -209,9 +210,10 @@ std::vector<MemoryAccess> memory_accesses(const ParallelLoop& loop, const c::Int
     if (use.buffer->scope == Scope::shared && access.tile == nullptr) continue;
     const bool moves = body.may_move_together(use.buffer);
     for (size_t axis = 0; axis < loop.vars.size(); ++axis) {
+      const bool differs = guarded && ir::mentions(guarded->guard, loop.vars[axis]);
       const VectorChoice choice =
-          moves ? vector_access({facts, tiles}, use.buffer, use.indices, loop.vars[axis], kAccessBytes)
-                : VectorChoice{};
+          moves && !differs ? vector_access({facts, tiles}, use.buffer, use.indices, loop.vars[axis], kAccessBytes)
+                            : VectorChoice{};
       access.vectors.push_back(choice.vector ? choice.vector->elements : 1);
       access.distances.push_back(distance_along(access, axis));
     }

@@ -68,6 +68,7 @@ class LoopLowering {
     if (linear_) {
       lanes_ = lanes_of(fragment_).count;
       digits_ = lowering_.register_digits(fragment_.registers(), vars_);
+      if (lanes_ > 1) take_guard();
       Stmts first, rest;
       rounds_ = fragment_.register_count() / lanes_;
       loads_first_ = lanes_ > 1 && rounds_ > 1 && rounds_ <= kMostRoundsAhead;
@@ -93,7 +94,8 @@ class LoopLowering {
   Lowering& lowering_;
   const Stmt& stmt_;
   const ir::For& loop_;
-  const LoopBody body_;
+  LoopBody body_;  // of what is done under `guard_`
+  Expr guard_;     // of all that an iteration does, the same for all lanes; null: there is none
   MatrixStores matrices_;
   const layout::Fragment fragment_;
   Indices thread_, digits_;
@@ -120,6 +122,7 @@ class LoopLowering {
   static void add_once(std::vector<std::string>& all, std::string text) {
     if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(std::move(text));
   }
+  void take_guard();
   void note_obstacles();
   void decide();
   std::string tma_obstacle(const Buffer& from, const Buffer& to) const;
@@ -202,8 +205,9 @@ class LoopLowering {
   void iteration(Stmts& loads, Stmts& out) {
     Indices first = digits_;
     if (lanes_ > 1) first[0] = ir::int_imm(0);
-    const Expr condition =
-        is_guarded_ ? is_in_tile(fragment_, coordinates_of(fragment_, thread_, first), span()) : nullptr;
+    const Indices first_at = coordinates_of(fragment_, thread_, first);
+    Expr condition = is_guarded_ ? is_in_tile(fragment_, first_at, span()) : nullptr;
+    if (guard_) condition = both(condition, placed(guard_, first_at));
     const size_t assumed = condition ? lowering_.facts.assume(condition) : 0;
     const Indices at = coordinates_of(fragment_, thread_, digits_);
     Stmts before, rest;
@@ -230,6 +234,12 @@ class LoopLowering {
     if (found == loop_.vars.end()) return nullptr;
     return ir::cast(at[static_cast<size_t>(found - loop_.vars.begin())], var->type);
   }
+
+  static Expr both(const Expr& a, const Expr& b) {
+    return a ? ir::binary(ir::BinaryOp::logical_and, a, b, b->span) : b;
+  }
+  // The expression in the iteration that is there.
+  Expr placed(const Expr& expr, const Indices& at) const;
 
   // Registers are found by the indices as the loop has them, before its variables are replaced.
   class Placer;
@@ -350,6 +360,21 @@ class LoopLowering::Placer : public ir::Rewriter {
     return by_first(ir::make_stmt(std::move(result), stmt->span), atomic.element.buffer);
   }
 };
+
+Expr LoopLowering::placed(const Expr& expr, const Indices& at) const { return Placer(*this, at).rewrite(expr); }
+
+// Rows that are left out leave out all of their elements: what stands under the condition is as straight as it would be
+// without.
+void LoopLowering::take_guard() {
+  if (body_.is_straight()) return;
+  const bool adds_vectors = lowering_.inference.machine.adds_vectors;
+  const auto guarded = guarded_loop(loop_, adds_vectors);
+  if (!guarded) return;
+  const Expr guard = placed(guarded->guard, coordinates_of(fragment_, thread_, digits_));
+  if (ir::mentions(guard, vars_[0])) return;
+  body_ = LoopBody(guarded->loop, adds_vectors);
+  guard_ = guarded->guard;
+}
 
 void LoopLowering::hold_matrices(Stmts& out) {
   if (!linear_ || !matrices_.matrices) return;
