@@ -25,6 +25,8 @@ constexpr int kHighest = 102;          // integers are the largest that was seen
 constexpr int kLowest = 103;           // or the least, but for one in sixteen
 constexpr int kZeroToo = 105;          // one in eight is zero, where the least is one
 constexpr int kAlone = 104;            // or the least, but for the last one, which is the largest
+constexpr int kExchanged = 106;        // from here on: few elements change places
+constexpr int kScatteredZeros = 1;     // not all are zero
 constexpr int kScattered = 10;         // values that are singled out come alone, not in whole rows too
 
 struct KindRow {
@@ -105,6 +107,20 @@ at::Tensor with_faint_rows(const at::Tensor& tensor, int strength, Draws& draws)
 at::Tensor uniform_by_row(const at::Tensor& tensor, Draws& draws) {
   const at::Tensor drawn = draws.uniform();
   return tensor.dim() < 2 ? at::ones({}, drawn.options()) : drawn.slice(-1, 0, 1);
+}
+
+// In one row of four all are zero, in one a single element, in the others one of eight: what divides by an element, or
+// by what all of a row come to, shows only where that alone is zero.
+at::Tensor with_scattered_zeros(const at::Tensor& tensor, Draws& draws) {
+  constexpr double kShare = 0.125, kQuarter = 0.25;
+  const at::Tensor drawn = draws.uniform();
+  at::Tensor place = some_of_each_draw(drawn, kShare);
+  if (tensor.dim() > 1) {
+    const at::Tensor row = uniform_by_row(tensor, draws);
+    place = at::where(row.lt(2 * kQuarter), drawn.eq(drawn.amin(-1, /*keepdim=*/true)), place);
+    place = place.logical_or(row.lt(kQuarter));
+  }
+  return tensor.masked_fill(place, 0);
 }
 
 // Where one element decides (`any`, a largest), an end that is left out shows only if it alone decides.
@@ -219,6 +235,31 @@ at::Tensor at_an_end(const at::Tensor& tensor, const InputFacts& facts, int how,
   return all;
 }
 
+// Whether elements may change places: offsets and bounds stay in order, one-hot rows such.
+bool may_be_exchanged(const at::Tensor& tensor, const InputFacts& facts) {
+  const bool in_order = is_integer(tensor) && facts.sorted && facts.high - facts.low >= 1 &&
+                        !(facts.distinct && facts.high - facts.low == static_cast<double>(tensor.numel() - 1));
+  return tensor.numel() > 3 && !in_order && !facts.ascending && !facts.one_hot &&
+         !at::isBarebonesUnsignedType(tensor.scalar_type());
+}
+
+// Of some elements, the least change places with the largest: the sum stays, and so do nearly all elements. A program
+// that knows a constant again by less than all of it takes it for the old one.
+at::Tensor with_few_exchanged(const at::Tensor& tensor, const InputFacts& facts, Draws& draws) {
+  constexpr int64_t kPairs = 4, kLeast = 8, kMost = 4096;
+  if (!may_be_exchanged(tensor, facts)) return tensor;
+  const int64_t count = tensor.numel();
+  const at::Tensor places = draws.some_of(count, std::min(count, std::clamp(count / 8, kLeast, kMost)));
+  const at::Tensor flat = tensor.flatten().clone();
+  const at::Tensor by_size = places.index_select(0, flat.index_select(0, places).argsort());
+  const int64_t pairs = std::min(kPairs, places.numel() / 2);
+  const at::Tensor least = by_size.slice(0, 0, pairs), largest = by_size.slice(0, by_size.numel() - pairs);
+  const at::Tensor kept = flat.index_select(0, least);
+  flat.index_copy_(0, least, flat.index_select(0, largest));
+  flat.index_copy_(0, largest, kept);
+  return in_form(flat.reshape(tensor.sizes()), facts);
+}
+
 // What a kind makes of one input; `strength` is a percentage of true elements for masks, and of constants a half
 // changes signs as well.
 at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const InputFacts& facts, uint64_t seed) {
@@ -257,7 +298,7 @@ at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const 
     case StressKind::faint:
       return with_faint_rows(tensor, recipe.strength, draws);
     case StressKind::zeros:
-      return at::zeros_like(tensor);
+      return recipe.strength == kScatteredZeros ? with_scattered_zeros(tensor, draws) : at::zeros_like(tensor);
     case StressKind::ties:
       return tied_values(tensor);
     case StressKind::grid:
@@ -276,6 +317,10 @@ at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const 
       return few_values(tensor, draws);
     case StressKind::constants:
     case StressKind::indices:
+      if (recipe.strength >= kExchanged) {
+        Draws own(tensor, seed + static_cast<uint64_t>(recipe.strength));
+        return with_few_exchanged(tensor, facts, own);
+      }
       if (recipe.strength == kRepeated && are_offsets(tensor, facts)) return repeated_offsets(tensor, draws);
       if (tensor.scalar_type() == at::kBool) return random_mask(recipe.strength, tensor, draws);
       if (recipe.strength == kZeroToo) return begins_at_one(tensor, facts) ? with_zeros(tensor, draws) : tensor;
@@ -395,6 +440,7 @@ std::vector<StressPlan> stress_plans(const std::vector<at::Tensor>& inputs, cons
       {StressKind::signs, {0}},
       {StressKind::large, narrow ? std::vector{14, 10, 6, 3, 1} : std::vector{8, 4, 2, 1}},
       {StressKind::constants, {kEmptyToo, kHalf, kMost}},
+      {StressKind::constants, {kExchanged}},
       {StressKind::indices, {kEmptyToo, kHalf, kMost}},
       {StressKind::special, {0, kScattered, kScattered + 1, kScattered + 2, kScattered + 3}},
       {StressKind::negative, narrow ? std::vector{6} : std::vector{10, 6}},
@@ -403,6 +449,8 @@ std::vector<StressPlan> stress_plans(const std::vector<at::Tensor>& inputs, cons
       {StressKind::agree, {0}},
       {StressKind::nearly, {0}},
       {StressKind::zeros, {0}},
+      {StressKind::zeros, {kScatteredZeros}},
+      {StressKind::constants, {kExchanged + 1}},
       {StressKind::faint, {narrow ? 12 : 50}},
       {StressKind::single, at_place(0)},
       {StressKind::small, {10}},
@@ -438,6 +486,7 @@ std::vector<StressPlan> stress_plans(const std::vector<at::Tensor>& inputs, cons
     const bool says_nothing =
         plan.strengths[0] >= kHighest && std::none_of(changed.begin(), changed.end(), [&](int each) {
           const auto i = static_cast<size_t>(each);
+          if (plan.strengths[0] >= kExchanged) return may_be_exchanged(inputs[i], facts[i]);
           if (plan.strengths[0] == kZeroToo) return begins_at_one(inputs[i], facts[i]);
           return may_be_alike(inputs[i], facts[i]) || (plan.strengths[0] == kAlone && in_groups(inputs[i], facts[i]));
         });

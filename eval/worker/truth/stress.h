@@ -18,7 +18,7 @@ enum class StressKind {
   signs,      // of floating inputs, random for each element
   negative,   // floating inputs are minus their magnitude, times 2^strength
   large,      // floating inputs times 2^strength
-  constants,  // inputs that `get_inputs` makes the same every time get other values of their kind
+  constants,  // inputs that `get_inputs` makes the same every time get other values, or change places
   indices,    // integers drawn anew between the least and the largest seen; random masks
   heavy,      // floating inputs times 2^(3 z), z normal: few elements carry all
   extreme,    // one element in 64 times 2^strength
@@ -26,7 +26,7 @@ enum class StressKind {
   ends,       // of floating inputs and masks the last slice, or the first, is unlike all others (EndForm)
   small,      // floating inputs times 2^-strength
   faint,      // one row in eight times 2^-strength: next to nothing, and still in order
-  zeros,      // floating inputs are zero
+  zeros,      // floating inputs are zero, or some of their elements and rows
   ties,       // floating inputs rounded to few values
   grid,       // floating inputs rounded to multiples of 2^-strength
   sorted,     // floating inputs sorted along their last axis
