@@ -75,15 +75,8 @@ bool CallCheck::gives_the_same(const CallToCheck& call, const CandidateLink& lin
   for (size_t i = 0; i < match.tensors.size(); ++i) {
     const size_t place = match.tensors[i];
     if (place >= returned->tensors.size()) return false;
-    Allowance gross = side_.allowance(i);
-    for (ScaledError& allowed : gross.scaled) {
-      allowed.max *= kGross;
-      allowed.rms *= kGross;
-      allowed.local *= kGross;
-      allowed.usual *= kGross;
-    }
     if (!passes({returned->tensors[place], returned->strides[place]}, by_eager(call.eager.outputs[call.call][i]),
-                gross))
+                side_.allowance(i).times(kGross)))
       return false;
   }
   return !check_outputs(call, *returned);

@@ -353,6 +353,17 @@ Comparison compare_forms_and_values(const CandidateOutput& candidate, const Expe
 
 }  // namespace
 
+Allowance Allowance::times(double factor) const {
+  Allowance wide = *this;
+  for (ScaledError& allowed : wide.scaled) {
+    allowed.max *= factor;
+    allowed.rms *= factor;
+    allowed.local *= factor;
+    allowed.usual *= factor;
+  }
+  return wide;
+}
+
 Comparison compare(const CandidateOutput& actual, const Expected& expected, const Allowance& allowance) {
   return compare_forms_and_values(actual, expected, allowance, Explain::yes);
 }

@@ -38,6 +38,8 @@ struct Allowance {
   double difference_size = INFINITY;     // and none by more than that
   bool is_narrowed = false;              // else a constant would pass
   bool float32_too = false;              // for a 16-bit output: the model runs in 16 bit only because the user asked
+
+  Allowance times(double factor) const;  // of floating outputs
 };
 
 struct Comparison {
