@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "eval/torch/element_type.h"
 #include "eval/torch/graph_argument.h"
@@ -176,6 +177,8 @@ class Replay::Plan {
       if (!value) return node_error(*step.node, "an argument is not what the schema asks for");
       stack[patch.position] = std::move(*value);
     }
+    if (exact_ && step.node->op.find("nan_to_num") != std::string::npos)
+      bound_infinities(types_of_arguments(step).arguments[0].value_or(at::kDouble), stack);
     const torch::jit::Stack operands = after_node ? stack : torch::jit::Stack();
     try {
       if (step.random != RandomRule::deterministic) {
@@ -190,6 +193,18 @@ class Replay::Plan {
     } catch (const std::exception& error) { return node_error(*step.node, first_line(error.what())); }
     if (after_node) after_node(*step.node, operands, stack);
     return store_outputs(step, stack, values);
+  }
+
+  // Infinities become the largest number of the model's own type, not of float64.
+  static void bound_infinities(at::ScalarType type, torch::jit::Stack& stack) {
+    constexpr size_t kPositive = 2, kNegative = 3;
+    if (stack.size() <= kNegative || !c10::isFloatingType(type)) return;
+    double largest = std::numeric_limits<double>::max();
+    if (type == at::kFloat) largest = std::numeric_limits<float>::max();
+    if (type == at::kHalf) largest = std::numeric_limits<at::Half>::max();
+    if (type == at::kBFloat16) largest = std::numeric_limits<at::BFloat16>::max();
+    if (stack[kPositive].isNone()) stack[kPositive] = largest;
+    if (stack[kNegative].isNone()) stack[kNegative] = -largest;
   }
 
   // What PyTorch cannot run in a 16-bit type (no such operator, a float32 constant among the operands) is computed in
