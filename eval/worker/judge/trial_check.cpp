@@ -63,6 +63,7 @@ std::string TrialCheck::wrong_under(const StressTrial& stress, const Message& an
   if (wrong.empty()) failure = check_inputs(body, parts.tensors, parts.outputs);
   if (wrong.empty() && !failure) failure = check_state(parts.state, parts.buffers());
   if (wrong.empty() && !failure) failure = check_weights(body.at("changed_weights"));
+  if (wrong.empty() && !failure) failure = check_aliases(body.at("aliases"), parts.match.tensors);
   if (failure) wrong = failure->detail;
   return wrong.empty() || side_.is_decisive(trial) ? wrong : "";
 }

@@ -32,8 +32,8 @@ class TrialCheck {
 
   // nullopt: right. `answer` is to trial `number`, and came by the link.
   std::optional<TrialFailure> check(int number, const Trial& trial, const Message& answer);
-  // What is wrong in the answer to a stress trial; empty: nothing. Values alone are looked at: outputs, inputs,
-  // buffers.
+  // What is wrong in the answer to a stress trial; empty: nothing. Looked at are values (outputs, inputs,
+  // buffers) and whose memory outputs share.
   std::string wrong_under(const StressTrial& stress, const Message& answer);
 
  private:
