@@ -523,6 +523,15 @@ def test_optimize(author, x):
     restored.eval()(x)
 
 
+def test_optimize_takes_models_of_torchs_own_layers(author):
+    """Dynamo traces no frame of `Sequential`, and compiles one code a few times only."""
+    author.answers(accepts="False")
+    for count in range(10):
+        model = nn.Sequential(nn.Linear(8, 8 + count), nn.ReLU())
+        regions = tilepilot.optimize(model, [torch.randn(4, 8)]).tilepilot_regions
+        assert regions and regions[0].operators == ["linear", "relu"]
+
+
 def test_requests_that_are_none(author, x, monkeypatch):
     with pytest.raises(TypeError, match="a list or tuple"):
         tilepilot.optimize(Scale(), x)

@@ -1,12 +1,22 @@
 """`tilepilot.optimize`: a model whose calls go through the backend, compiled for given inputs."""
 
 import copy
+import types
 
 import torch
 from torch.utils import _pytree as pytree
 
 from tilepilot.graphs.backend import reported
 from tilepilot.graphs.devices import gpus_of
+
+
+def _call_of(module):
+    """The module's call as a function whose code is its own. Dynamo traces no frame of torch's modules, such as
+    `Sequential.forward` or `Module._call_impl`, and compiles one code a few times only."""
+    def call(*args, **kwargs):
+        return module._call_impl(*args, **kwargs)
+
+    return types.FunctionType(call.__code__.replace(), call.__globals__, call.__name__, None, call.__closure__)
 
 
 def optimize(model, example_inputs, mode, options):
@@ -17,8 +27,9 @@ def optimize(model, example_inputs, mode, options):
     if mode not in (None, "default", "background"):
         raise ValueError(f'`tilepilot.optimize` has the modes "default" and "background", not {mode!r}')
     optimized = copy.copy(model)  # the same weights and layers
-    # A compiled call cannot be copied: a copy or pickle of the result is an ordinary model.
-    optimized.compile(backend="tilepilot", options={"background": mode == "background", **options})
+    # What `Module.compile` sets: a copy or pickle of the result is an ordinary model.
+    optimized._compiled_call_impl = torch.compile(_call_of(optimized), backend="tilepilot",
+                                                  options={"background": mode == "background", **options})
     tensors = [*pytree.tree_leaves(example_inputs), *model.parameters(), *model.buffers()]
     buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
     with reported() as regions, torch.no_grad(), torch.random.fork_rng(devices=gpus_of(tensors)):
