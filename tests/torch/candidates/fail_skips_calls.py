@@ -1,5 +1,5 @@
 # model: scale_rows
-# expect: rejected: another call gave a wrong answer
+# expect: rejected: "guard": "inconsistent"
 # Every other call is cheap and wrong.
 import tilelang
 import tilelang.language as T
