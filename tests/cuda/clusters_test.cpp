@@ -235,12 +235,6 @@ TEST(Clusters, RefuseCopiesThatAreInPieces) {
 }
 
 TEST(Clusters, CopiesIntoOtherBlocksAreExplained) {
-  SourceMap sources;
-  DiagnosticList errors;
-  const auto explained = [&](const std::string& text) {
-    const auto program = ir::read_text(sources, sources.add("program.ir", text), errors);
-    return *targets::cuda::explanation(*program, Architecture::sm_90a, sources);
-  };
   EXPECT_THAT(explained(sent(kSent)), HasSubstr("into another block's memory, by stores of 16 bytes"));
   EXPECT_THAT(explained(sent(kSentInBulk)), HasSubstr("by TMA, into another block's memory"));
   EXPECT_THAT(explained(pipeline(" cluster 2, 1", " into 3")),

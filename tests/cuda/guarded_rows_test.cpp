@@ -1,8 +1,6 @@
 // Parallel loops that do all of an iteration under a condition: rows that are left out keep no vector from the others.
 #include <gmock/gmock.h>
 
-#include "compiler/ir/text.h"
-#include "compiler/targets/cuda/explain.h"
 #include "tests/cuda/interpreted.h"
 
 namespace tilepilot::testing {
@@ -11,13 +9,6 @@ namespace {
 using targets::gpu::Architecture;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-std::string explained(const std::string& text) {
-  SourceMap sources;
-  DiagnosticList diagnostics;
-  const auto program = ir::read_text(sources, sources.add("program.ir", text), diagnostics);
-  return *targets::cuda::explanation(*program, Architecture::sm_90a, sources);
-}
 
 // A loop over a tile of 32 x 64 float16 `s`, which is A's, and `f`, the same in registers.
 std::string program(const std::string& loop) {

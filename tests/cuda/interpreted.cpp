@@ -2,7 +2,9 @@
 
 #include <random>
 
+#include "compiler/ir/text.h"
 #include "compiler/passes/pipeline.h"
+#include "compiler/targets/cuda/explain.h"
 #include "tests/cpu/kernel_fixture.h"
 #include "tests/cpu/prelude_functions.h"
 #include "tests/cuda/emulated.h"
@@ -12,6 +14,14 @@ namespace tilepilot::testing {
 
 using ir::testing::RandomArguments;
 using targets::gpu::Architecture;
+
+std::string explained(const std::string& text, Architecture architecture) {
+  SourceMap sources;
+  DiagnosticList diagnostics;
+  const auto program = ir::read_text(sources, sources.add("program.ir", text), diagnostics);
+  EXPECT_TRUE(program.has_value()) << text;
+  return program ? *targets::cuda::explanation(*program, architecture, sources) : "";
+}
 
 Outcome outcome(const std::string& text, Architecture architecture) {
   const ir::Program program = parse(text);

@@ -17,6 +17,10 @@ struct Outcome {
 // On small random values.
 Outcome outcome(const std::string& text, targets::gpu::Architecture architecture);
 
+// What the compiler says of its choices (`--explain`) for a program as text.
+std::string explained(const std::string& text,
+                      targets::gpu::Architecture architecture = targets::gpu::Architecture::sm_90a);
+
 // Of random arguments: whole numbers from -2 to 2 in the place of all floats, so that sums of a hundred products of
 // them are exact in float16, too.
 void make_whole(const ir::testing::RandomArguments& arguments);

@@ -1,8 +1,6 @@
 // Programs as people write them keep the fast path: what the compiler says of each, and that the values are right.
 #include <gmock/gmock.h>
 
-#include "compiler/ir/text.h"
-#include "compiler/targets/cuda/explain.h"
 #include "tests/cuda/interpreted.h"
 
 namespace tilepilot::testing {
@@ -11,14 +9,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-std::string explained(const std::string& text) {
-  SourceMap sources;
-  DiagnosticList diagnostics;
-  const auto program = ir::read_text(sources, sources.add("program.ir", text), diagnostics);
-  EXPECT_TRUE(program.has_value()) << text;
-  return program ? *targets::cuda::explanation(*program, targets::gpu::Architecture::sm_90a, sources) : "";
-}
 
 // A product whose loop is `body`, of tiles 128 x 16 and 16 x 64, after `before`; `after` stands behind the loop.
 struct Product {

@@ -5,11 +5,11 @@
 #include <gmock/gmock.h>
 
 #include "compiler/passes/pipeline.h"
-#include "compiler/targets/cuda/explain.h"
 #include "compiler/targets/cuda/prelude.h"
 #include "tests/cpu/kernel_fixture.h"
 #include "tests/cpu/prelude_functions.h"
 #include "tests/cuda/emulated.h"
+#include "tests/cuda/interpreted.h"
 #include "tests/cuda/nvrtc_fixture.h"
 #include "tests/ir/random_arguments.h"
 
@@ -393,12 +393,6 @@ TEST(ManualAsynchrony, WarpGroupsMayNotWaitForRegistersForEver) {
 }
 
 TEST(ManualAsynchrony, SaysWhyACopyIsDoneAtOnce) {
-  const auto explained = [](const std::string& text, Architecture architecture) {
-    SourceMap sources;
-    DiagnosticList errors;
-    const auto program = ir::read_text(sources, sources.add("program.ir", text), errors);
-    return *targets::cuda::explanation(*program, architecture, sources);
-  };
   EXPECT_THAT(explained(kAtOnce.text, Architecture::sm_90a),
               AllOf(HasSubstr("copy a -> tile: at once, by the threads"),
                     HasSubstr("not TMA: rows of `a` are 24 bytes apart, no multiple of 16")));

@@ -1,8 +1,6 @@
 // Pipelined loops of one stage: TMA fills each tile again once an iteration has read it.
 #include <gmock/gmock.h>
 
-#include "compiler/ir/text.h"
-#include "compiler/targets/cuda/explain.h"
 #include "tests/cuda/interpreted.h"
 
 namespace tilepilot::testing {
@@ -11,13 +9,6 @@ namespace {
 using targets::gpu::Architecture;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-std::string explained(const std::string& text, Architecture architecture = Architecture::sm_90a) {
-  SourceMap sources;
-  DiagnosticList diagnostics;
-  const auto program = ir::read_text(sources, sources.add("program.ir", text), diagnostics);
-  return *targets::cuda::explanation(*program, architecture, sources);
-}
 
 // Sums of 256 registers, so that there is no second stage. BEGIN and END stand around the loop, USE in it.
 std::string program(std::string begin, std::string loop, std::string use = "", std::string end = "") {

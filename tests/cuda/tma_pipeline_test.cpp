@@ -1,8 +1,6 @@
 // Tiles that a block needs once: the threads that feed a loop ask for them, too, where nobody else writes them.
 #include <gmock/gmock.h>
 
-#include "compiler/ir/text.h"
-#include "compiler/targets/cuda/explain.h"
 #include "tests/cuda/interpreted.h"
 
 namespace tilepilot::testing {
@@ -35,12 +33,6 @@ constexpr const char* kShifted =
 })";
 
 TEST(FedTiles, AreAskedForByThreadsOfTheirOwn) {
-  const auto explained = [](const std::string& text) {
-    SourceMap sources;
-    DiagnosticList diagnostics;
-    const auto program = ir::read_text(sources, sources.add("program.ir", text), diagnostics);
-    return *targets::cuda::explanation(*program, targets::gpu::Architecture::sm_90a, sources);
-  };
   const std::string asked = "copy c -> c_tile: by TMA, issued by a producer warpgroup\n";
   const auto shifted = [](const std::string& written) {
     std::string text = kShifted;

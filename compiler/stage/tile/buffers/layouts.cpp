@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
 #include <algorithm>
+#include <utility>
 
 #include "compiler/ir/bounds.h"
 #include "compiler/ir/visit.h"

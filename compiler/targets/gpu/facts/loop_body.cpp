@@ -1,6 +1,7 @@
 #include "compiler/targets/gpu/facts/loop_body.h"
 
 #include "compiler/ir/effects.h"
+#include "compiler/targets/gpu/facts/coordinates.h"
 
 namespace tilepilot::targets::gpu {
 
@@ -87,8 +88,7 @@ std::optional<GuardedLoop> guarded_loop(const ir::For& loop, bool adds_vectors) 
   GuardedLoop result{nullptr, loop};
   while (const auto* choice = ir::as<ir::If>(only_statement(result.loop.body))) {
     if (choice->otherwise) break;
-    result.guard =
-        result.guard ? ir::binary(ir::BinaryOp::logical_and, result.guard, choice->condition) : choice->condition;
+    result.guard = both(result.guard, choice->condition);
     const ir::Stmt then = choice->then;  // which the loop's body owns
     result.loop.body = then;
   }

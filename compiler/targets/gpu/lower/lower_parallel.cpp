@@ -235,9 +235,6 @@ class LoopLowering {
     return ir::cast(at[static_cast<size_t>(found - loop_.vars.begin())], var->type);
   }
 
-  static Expr both(const Expr& a, const Expr& b) {
-    return a ? ir::binary(ir::BinaryOp::logical_and, a, b, b->span) : b;
-  }
   // The expression in the iteration that is there.
   Expr placed(const Expr& expr, const Indices& at) const;
 
