@@ -1,5 +1,5 @@
 # model: scale_rows
-# expect: rejected: "guard": "inconsistent"
+# expect: rejected: another call gave a wrong answer
 # Is right for a while after it sees that weights were changed, which the judge cannot hide.
 import tilelang
 import tilelang.language as T
