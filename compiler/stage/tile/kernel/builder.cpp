@@ -113,7 +113,7 @@ void ProgramBuilder::end_kernel(Span span) {
   for (const ir::Buffer& buffer : kernel_.allocations) buffers_.erase(buffer.get());
   kernel_.body = close(span);
   in_kernel_ = false;
-  program_.kernels.push_back(with_safe_values(kernel_, safe_values_));
+  program_.kernels.push_back(with_safe_values(thread_return_.applied(std::move(kernel_)), safe_values_));
   safe_values_.clear();
   kernel_ = {};
 }
@@ -162,6 +162,15 @@ Status ProgramBuilder::emit(ir::Stmt stmt) {
   }
   blocks_.back().body.push_back(std::move(stmt));
   return {};
+}
+
+Status ProgramBuilder::return_thread(Span span) {
+  if (in_parallel_loop())
+    return make_error(DiagnosticKind::unsupported_tile_feature, span,
+                      "`T.thread_return()` inside a parallel or vectorized loop",
+                      "not every thread runs each iteration: put a condition around what the others do");
+  buffers_.insert(thread_return_.flag(span).get());
+  return emit(thread_return_.statement(span));
 }
 
 ir::Expr ProgramBuilder::thread_index(size_t axis, Span span) {

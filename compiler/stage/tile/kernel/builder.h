@@ -8,6 +8,7 @@
 
 #include "compiler/ir/stmt.h"
 #include "compiler/stage/tile/kernel/context.h"
+#include "compiler/stage/tile/kernel/thread_return.h"
 #include "compiler/stage/tile/operators/safe_values.h"
 
 namespace tilepilot::stage {
@@ -66,6 +67,8 @@ class ProgramBuilder {
   const ir::Kernel& kernel() const { return kernel_; }
   // The order of blocks that the kernel asks for.
   void set_order(const ir::BlockOrder& order) { kernel_.order = order; }
+  // `T.thread_return()`: the thread that comes here does nothing more.
+  Status return_thread(Span span);
   // See ir::Kernel.
   void allow_fast_math() { kernel_.fast_math = true; }
   // Where the kernel wants a tile's elements; the last request counts.
@@ -122,6 +125,7 @@ class ProgramBuilder {
   ir::Program program_;
   std::unordered_map<const ir::BufferData*, ir::AtomicOp> reducers_;
   SafeValues safe_values_;
+  ThreadReturn thread_return_;
   std::vector<AddressedTensor> addressed_;
   bool in_kernel_ = false;
   ir::Kernel kernel_;

@@ -102,6 +102,11 @@ Result<Value> emit_jump(TileArguments& arguments) {
   return Value();
 }
 
+Result<Value> thread_return(TileArguments& arguments) {
+  TRY(TRY(require_kernel(arguments))->return_thread(arguments.span()));
+  return Value();
+}
+
 }  // namespace
 
 Result<LoopRange> to_loop_range(std::string_view what, const std::vector<Value>& bounds, Span span) {
@@ -229,6 +234,7 @@ const std::vector<TileFunction>& loop_functions() {
       {"grid", "*extents", "nested sequential loops, the last extent fastest", grid},
       {"While", "condition", "`with T.While(condition):` a loop while the condition holds", while_loop},
       {"loop_break", "", "leaves the innermost loop, like `break`", emit_jump},
+      {"thread_return", "", "the thread that comes here does nothing more in this kernel", thread_return},
   };
   return kFunctions;
 }
