@@ -6,6 +6,7 @@
 
 #include "compiler/emulator/diagnose.h"
 #include "compiler/ir/text.h"
+#include "compiler/passes/grid_sync.h"
 #include "compiler/runtime/versions.h"
 
 namespace tilepilot::emulator {
@@ -154,7 +155,7 @@ class EmulatorBackend : public runtime::KernelBackend {
 
   Result<std::shared_ptr<runtime::CompiledKernel>> compile(const ir::Program& program,
                                                            DiagnosticList& warnings) override {
-    auto kernel = std::make_shared<EmulatedKernel>(program, assembler_, checks_, costs_);
+    auto kernel = std::make_shared<EmulatedKernel>(TRY(passes::grid_sync(program)), assembler_, checks_, costs_);
     TRY(kernel->prepare(warnings));
     return kernel;
   }

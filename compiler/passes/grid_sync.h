@@ -6,9 +6,9 @@
 
 namespace tilepilot::passes {
 
-// The program without `sync` over the grid. Between such barriers blocks keep nothing but global memory: variables and
-// buffers of one part stay in it, values made of indices are computed again. `unsupported_tile_feature` where something
-// else is used on both sides, or where a barrier stands in a loop or branch.
+// The program without `sync` over the grid. Values made of indices are computed again after a barrier; what else a
+// block or a thread uses on both sides is kept in a workspace meanwhile. `unsupported_tile_feature` where a barrier
+// stands in a loop or branch, or where registers that tile operators and threads both change are used on both sides.
 Result<ir::Program> grid_sync(const ir::Program& program);
 
 }  // namespace tilepilot::passes

@@ -8,6 +8,7 @@
 #include <new>
 #include <random>
 
+#include "compiler/passes/grid_sync.h"
 #include "compiler/passes/iteration_races.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/runtime/arguments.h"
@@ -233,10 +234,11 @@ class CpuBackend : public KernelBackend {
  public:
   explicit CpuBackend(ToolchainOptions options) : toolchain_(std::move(options)) {}
 
-  Result<std::shared_ptr<CompiledKernel>> compile(const ir::Program& program, DiagnosticList& warnings) override {
-    TRY(targets::cpu::check_supported(program));
-    targets::cpu::announce_ignored(program, warnings);
-    for (Diagnostic& warning : passes::race_warnings(program)) warnings.add(std::move(warning));
+  Result<std::shared_ptr<CompiledKernel>> compile(const ir::Program& given, DiagnosticList& warnings) override {
+    TRY(targets::cpu::check_supported(given));
+    targets::cpu::announce_ignored(given, warnings);
+    for (Diagnostic& warning : passes::race_warnings(given)) warnings.add(std::move(warning));
+    const ir::Program program = TRY(passes::grid_sync(given));  // launches give memory to its workspaces, too
     const ir::Program lowered = TRY(passes::run_pipeline(program));
     targets::cpu::GeneratedCode code = TRY(targets::cpu::generate(lowered));
     auto library = TRY(toolchain_.load(targets::cpu::prelude() + code.source, warnings));

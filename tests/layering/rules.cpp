@@ -65,7 +65,7 @@ const Rules& project_rules() {
             "compiler/source"}},
           {"compiler/emulator/...",
            {"compiler/runtime", "compiler/targets/cuda", "compiler/targets/cpu/prelude", "compiler/targets/c",
-            "compiler/layout", "compiler/ir", "compiler/diagnostics", "compiler/source"}},
+            "compiler/passes", "compiler/layout", "compiler/ir", "compiler/diagnostics", "compiler/source"}},
           {"compiler/stage/python/...", {"compiler/syntax", "compiler/diagnostics", "compiler/source"}},
           {"compiler/stage/tile/...",
            {"compiler/stage/python", "compiler/syntax", "compiler/runtime", "compiler/layout",

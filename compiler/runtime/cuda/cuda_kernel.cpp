@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "compiler/passes/grid_sync.h"
 #include "compiler/runtime/cuda/architecture.h"
 #include "compiler/runtime/cuda/tensor_maps.h"
 #include "compiler/runtime/versions.h"
@@ -255,7 +256,7 @@ class CudaBackend : public KernelBackend {
 
   Result<std::shared_ptr<CompiledKernel>> compile_here(const ir::Program& program, DiagnosticList& warnings) {
     TRY(open());
-    auto kernel = std::make_shared<CudaKernel>(program, assembler_, options_);
+    auto kernel = std::make_shared<CudaKernel>(TRY(passes::grid_sync(program)), assembler_, options_);
     TRY(kernel->prepare(warnings));
     return std::shared_ptr<CompiledKernel>(std::move(kernel));
   }
