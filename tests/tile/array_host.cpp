@@ -80,6 +80,7 @@ double ArrayObject::at(int64_t index) const {
   if (view.type == ir::kInt32) return double{static_cast<double>(read<int32_t>(from))};
   if (view.type == ir::kUInt32) return double{static_cast<double>(read<uint32_t>(from))};
   if (view.type == ir::kInt64) return static_cast<double>(read<int64_t>(from));
+  if (view.type == ir::kUInt16) return read<uint16_t>(from);
   if (view.type == ir::kInt8) return read<int8_t>(from);
   return read<uint8_t>(from);
 }
@@ -99,6 +100,8 @@ void ArrayObject::set(int64_t index, double value) {
     write<uint32_t>(to, value);
   else if (view.type == ir::kInt64)
     write<int64_t>(to, value);
+  else if (view.type == ir::kUInt16)
+    write<uint16_t>(to, value);
   else if (view.type == ir::kInt8)
     write<int8_t>(to, value);
   else

@@ -211,6 +211,72 @@ def kernel(A: T.Tensor((4,), "float32"), B: T.Tensor((4,), "float32"), C: T.Tens
   }
 }
 
+// What `__float2half_rz` gives is never farther from 0 than the number, and the float16 after it is.
+TEST_F(ExternMathsCalls, ConvertTowardsZero) {
+  load(R"(
+@tilelang.jit(out_idx=[-1])
+@T.prim_func
+def kernel(A: T.Tensor((64,), "float32"), C: T.Tensor((64,), "float16")):
+    with T.Kernel(1, threads=32):
+        for i in T.Parallel(64):
+            C[i] = T.call_extern("float16", "__float2half_rz", A[i])
+)");
+  const double infinity = std::numeric_limits<double>::infinity();
+  const double given[] = {0.0, 1.0, 1e-8, 6e-8, 7e-8, 65504, 65519, 65536, 1e30, infinity, 0.1, 2.0 / 3, 1000.4};
+  const Array a = testing::make_array(
+      ir::kFloat32, {64}, [&](int64_t i) { return given[i / 2 % 13] * (i % 2 == 0 ? 1 : -1) * (i >= 26 ? 0.7 : 1); });
+  const Array c = call("kernel(x0)", {a});
+  ASSERT_TRUE(c);
+  for (int64_t i = 0; i < 64; ++i) {
+    const double x = std::fabs(a->at(i)), y = std::fabs(c->at(i));
+    if (std::isinf(x)) {
+      EXPECT_EQ(y, x);
+      continue;
+    }
+    const double step = y < 0x1p-14 ? 0x1p-24 : std::ldexp(1, std::ilogb(y) - 10);
+    EXPECT_LE(y, x) << i;
+    EXPECT_TRUE(y + step > x || y == 65504) << i << ": " << x << " gives " << y;
+    EXPECT_EQ(std::signbit(a->at(i)), std::signbit(c->at(i))) << i;
+  }
+}
+
+// As in C, integers of 8 and 16 bits are computed with in 32 until they are kept somewhere.
+TEST_F(ExternMathsCalls, NarrowIntegersArePromoted) {
+  load(R"(
+@tilelang.jit
+@T.prim_func
+def kernel(A: T.Tensor((8,), "int8"), U: T.Tensor((8,), "uint16"), C: T.Tensor((6, 8), "int32"), D: T.Tensor((2, 8), "int8")):
+    with T.Kernel(1, threads=32):
+        for i in T.Parallel(8):
+            C[0, i] = A[i] * A[i]
+            C[1, i] = T.cast(U[i] << 8, "int32")
+            C[2, i] = T.cast((A[i] + A[i]) // 2, "int32")
+            C[3, i] = T.if_then_else(A[i] + A[i] > 127, 1, 0)
+            kept = A[i] * A[i]
+            C[4, i] = kept
+            C[5, i] = T.cast(-A[i], "int32")
+            D[0, i] = A[i] * A[i]
+            D[1, i] = (A[i] + A[i]) // 2
+)");
+  const auto a = [](int64_t i) { return static_cast<double>(i * 36 - 128); };
+  const Array given = testing::make_array(ir::kInt8, {8}, a);
+  const Array wide = testing::make_array(ir::kUInt16, {8}, [](int64_t i) { return i * 9000; });
+  const Array c = testing::make_array(ir::kInt32, {6, 8}, [](int64_t) { return 0; });
+  const Array d = testing::make_array(ir::kInt8, {2, 8}, [](int64_t) { return 0; });
+  call("kernel(x0, x1, x2, x3)", {given, wide, c, d});
+  for (int64_t i = 0; i < 8; ++i) {
+    const int8_t cut = static_cast<int8_t>(static_cast<int>(a(i)) * static_cast<int>(a(i)));
+    EXPECT_EQ(c->at(i), a(i) * a(i));
+    EXPECT_EQ(c->at(8 + i), i * 9000 * 256);
+    EXPECT_EQ(c->at(16 + i), a(i));
+    EXPECT_EQ(c->at(24 + i), 2 * a(i) > 127 ? 1 : 0);
+    EXPECT_EQ(c->at(32 + i), cut) << "a name has the type of its value";
+    EXPECT_EQ(c->at(40 + i), -a(i));
+    EXPECT_EQ(d->at(i), cut);
+    EXPECT_EQ(d->at(8 + i), a(i));
+  }
+}
+
 TEST_F(ExternMathsCalls, fail_WrongCountsAndOtherFunctions) {
   load(R"(
 def build(text):

@@ -49,6 +49,30 @@ TEST_F(Warps, Shuffles) {
   EXPECT_THAT(failure("shuffled(x0, 'xor', 1, 12)", {a}), HasSubstr("over segments of 12 lanes"));
 }
 
+TEST_F(Warps, FindEqualValues) {
+  load(R"(
+@tilelang.jit
+def matched(A, extern):
+    A: T.Tensor[[64], "int32"]
+    B = T.empty([64], "uint32")
+    with T.Kernel(1, threads=64):
+        tx = T.get_thread_binding()
+        if extern:
+            B[tx] = T.call_extern("uint32", "__match_any_sync", 0xffffffff, A[tx])
+        else:
+            B[tx] = T.match_any_sync(A[tx])
+    return B
+)");
+  const Array a = testing::make_array(ir::kInt32, {64}, [](int64_t i) { return i % 7 * (i / 32 + 1) % 5; });
+  for (const char* call_ : {"matched(x0, False)", "matched(x0, True)"})
+    expect_near(call(call_, {a}), 0, [&](int64_t i) {
+      double bits = 0;
+      for (int64_t lane = 0; lane < 32; ++lane)
+        if (a->at(i / 32 * 32 + lane) == a->at(i)) bits += static_cast<double>(int64_t{1} << lane);
+      return bits;
+    });
+}
+
 // A sum of a block as people write it: within warps, then by the first warp alone.
 TEST_F(Warps, ASumInTwoSteps) {
   load(R"(

@@ -181,6 +181,41 @@ class LinearForm {
   int64_t constant_ = 0;
 };
 
+bool is_narrow(ir::DType type) { return type.is_int() && type.bits < 32; }
+
+// Whether the low bits of the result follow from the low bits of the operands.
+bool wraps(ir::BinaryOp op) {
+  return op == ir::BinaryOp::add || op == ir::BinaryOp::sub || op == ir::BinaryOp::mul || op == ir::BinaryOp::shl ||
+         op == ir::BinaryOp::bit_and || op == ir::BinaryOp::bit_or || op == ir::BinaryOp::bit_xor;
+}
+
+// A narrow integer as the int32 that C computes with (C++20, [conv.prom]); null: the number as it is would be the same.
+Expr promoted(const Expr& expr) {
+  if (!is_narrow(expr->type)) return nullptr;
+  const auto operand = [](const Expr& part) {
+    Expr wide = promoted(part);
+    return wide ? wide : fold_cast(part, ir::kInt32, part->span);
+  };
+  if (const auto* binary = std::get_if<ir::Binary>(&expr->node); binary && wraps(binary->op))
+    return fold_binary(binary->op, operand(binary->left), operand(binary->right), expr->span);
+  const auto* unary = std::get_if<ir::Unary>(&expr->node);
+  if (!unary || unary->op == ir::UnaryOp::logical_not) return nullptr;
+  Expr inner = operand(unary->operand);
+  if (unary->op == ir::UnaryOp::neg) return fold_negation(std::move(inner), expr->span);
+  return ir::unary(unary->op, std::move(inner), expr->span);
+}
+
+// An operation whose result depends on more than the low bits, of operands that C would not have cut yet.
+Expr on_promoted(ir::BinaryOp op, const Expr& left, const Expr& right, Span span) {
+  if (wraps(op)) return nullptr;
+  Expr a = promoted(left), b = promoted(right);
+  if (!a && !b) return nullptr;
+  if (!a) a = fold_cast(left, ir::kInt32, span);
+  if (!b) b = fold_cast(right, ir::kInt32, span);
+  Expr result = fold_binary(op, std::move(a), std::move(b), span);
+  return gives_bool(op) ? result : fold_cast(std::move(result), left->type, span);
+}
+
 }  // namespace
 
 Expr fold_binary(ir::BinaryOp op, Expr left, Expr right, Span span) {
@@ -195,6 +230,7 @@ Expr fold_binary(ir::BinaryOp op, Expr left, Expr right, Span span) {
   }
   if (a)
     if (Expr simple = with_constant_left(op, *a, right, span)) return simple;
+  if (Expr wide = on_promoted(op, left, right, span)) return wide;
   return ir::binary(op, std::move(left), std::move(right), span);
 }
 
@@ -219,6 +255,8 @@ Expr fold_cast(Expr value, ir::DType type, Span span) {
         (type.bits > value->type.bits || (exact && std::abs(real->value) <= 256) || std::isinf(real->value)))
       return ir::float_imm(real->value, type, span);
   }
+  if (type.is_float() || type.bits > value->type.bits)
+    if (Expr wide = promoted(value)) return fold_cast(std::move(wide), type, span);
   return ir::cast(std::move(value), type, span);
 }
 

@@ -93,13 +93,17 @@ constexpr Row kRows[] = {
     {"abs", "abs", Takes::own_types},
     {"max", "max", Takes::own_types},
     {"min", "min", Takes::own_types},
+    {"__popc", "popcount", Takes::own_types},
+    {"__popcll", "popcount", Takes::own_types},
+    {"__clz", "clz", Takes::own_types},
+    {"__clzll", "clz", Takes::own_types},
 };
 
 const TileFunction& function_of(std::string_view name) {
   const auto is_it = [&](const TileFunction& each) { return each.name == name; };
-  const auto& all = maths_functions();
-  const auto found = std::find_if(all.begin(), all.end(), is_it);
-  return found != all.end() ? *found : *std::find_if(ieee_functions().begin(), ieee_functions().end(), is_it);
+  for (const auto* table : {&maths_functions(), &ieee_functions(), &integer_functions()})
+    if (const auto found = std::find_if(table->begin(), table->end(), is_it); found != table->end()) return *found;
+  return *std::find_if(warp_functions().begin(), warp_functions().end(), is_it);
 }
 
 Result<Value> call_row(TileContext& context, const Row& row, CallArgs args) {
@@ -129,6 +133,26 @@ Result<Value> saturated(TileContext& context, const CallArgs& args) {
   return apply_matched(context, ir::BinaryOp::min, low, Value(1.0), args.span);
 }
 
+// The conversion is to the type that the call says it gives.
+Result<Value> converted(TileContext&, const CallArgs& args) { return args.positional[0]; }
+
+// The nearest float16, or the one before it where that is farther from 0 than the number.
+Result<Value> towards_zero(TileContext& context, const CallArgs& args) {
+  const Span span = args.span;
+  const ir::Expr x = TRY(to_expr(args.positional[0], span)), nearest = ir::cast(x, ir::kFloat16, span);
+  const auto size = [&](const ir::Expr& e) { return ir::math(ir::MathFn::abs, e, span); };
+  const ir::Expr farther = ir::binary(ir::BinaryOp::gt, size(ir::cast(nearest, ir::kFloat32, span)), size(x), span);
+  const ir::Expr bits = ir::reinterpret(nearest, ir::kUInt16, span), one = ir::int_imm(1, ir::kUInt16, span);
+  const ir::Expr before = ir::reinterpret(ir::binary(ir::BinaryOp::sub, bits, one, span), ir::kFloat16, span);
+  return make_expr(context, fold_select(farther, before, nearest, span));
+}
+
+// CUDA's arguments are the other way round.
+Result<Value> match_any(TileContext& context, const CallArgs& args) {
+  return call_row(context, {"__match_any_sync", "match_any_sync", Takes::own_types},
+                  CallArgs{{args.positional[1], args.positional[0]}, {}, args.span, {}});
+}
+
 struct Special {
   std::string_view c_name;
   size_t parameters;
@@ -140,10 +164,22 @@ Result<Value> larger(TileContext& context, const CallArgs& args) { return extrem
 Result<Value> smaller(TileContext& context, const CallArgs& args) { return extremum(context, ir::BinaryOp::min, args); }
 
 constexpr Special kSpecials[] = {
-    {"fmaxf", 2, Takes::floats, larger},        {"fminf", 2, Takes::floats, smaller},
-    {"fmax", 2, Takes::result_type, larger},    {"fmin", 2, Takes::result_type, smaller},
-    {"__fdividef", 2, Takes::floats, quotient}, {"fdividef", 2, Takes::floats, quotient},
-    {"__fdiv_rn", 2, Takes::floats, quotient},  {"__saturatef", 1, Takes::floats, saturated},
+    {"fmaxf", 2, Takes::floats, larger},
+    {"fminf", 2, Takes::floats, smaller},
+    {"fmax", 2, Takes::result_type, larger},
+    {"fmin", 2, Takes::result_type, smaller},
+    {"__fdividef", 2, Takes::floats, quotient},
+    {"fdividef", 2, Takes::floats, quotient},
+    {"__fdiv_rn", 2, Takes::floats, quotient},
+    {"__saturatef", 1, Takes::floats, saturated},
+    {"__float2half_rz", 1, Takes::floats, towards_zero},
+    {"__float2half", 1, Takes::floats, converted},
+    {"__float2half_rn", 1, Takes::floats, converted},
+    {"__half2float", 1, Takes::own_types, converted},
+    {"__float2bfloat16", 1, Takes::floats, converted},
+    {"__float2bfloat16_rn", 1, Takes::floats, converted},
+    {"__bfloat162float", 1, Takes::own_types, converted},
+    {"__match_any_sync", 2, Takes::own_types, match_any},
 };
 
 Status convert_arguments(TileContext& context, Takes takes, ir::DType result, CallArgs& args) {

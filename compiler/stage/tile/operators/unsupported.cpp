@@ -7,7 +7,7 @@ namespace {
 // Upstream's.
 constexpr UnsupportedNames kGroups[] = {
     {"write the kernel with tile operators and `T.Parallel` instead",
-     "address_of tvm_access_ptr match_any_sync match_all_sync Ramp Broadcast"},
+     "address_of tvm_access_ptr match_all_sync Ramp Broadcast"},
     {"use `T.tma_copy`", "tma_load tma_store"},
     {"use `T.gemm`", "gemm_sp gemm_v1 gemm_v2"},
     {"use arithmetic on single elements: compilers find the vectors", "add2 sub2 mul2 fma2 max2 min2 abs2"},

@@ -1,6 +1,7 @@
 // What threads of a warp, or of a block, give each other: shuffles, votes, reductions.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "compiler/ir/scalar_buffer.h"
@@ -107,6 +108,42 @@ Result<Value> active_mask(TileArguments& arguments) {
   return ballot_of(arguments, ir::bool_imm(true, arguments.span()));
 }
 
+// T.match_any_sync(value, mask=0xffffffff): each lane looks at all others in turn.
+Result<Value> match_any(TileArguments& arguments) {
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
+  const Span span = arguments.span();
+  builder.thread_index(0, span);
+  const ir::Expr value = TRY(builder.let("", TRY(to_expr(arguments[0], arguments.span(0))), span));
+  const ir::Expr zero = ir::int_imm(0, ir::kInt32, span);
+  const ir::Buffer same = builder.allocate(ir::scalar_buffer("same", ir::kUInt32, span));
+  TRY(builder.emit(ir::Store{same, {zero}, ir::int_imm(0, ir::kUInt32, span)}, span));
+  const ir::Var lane = builder.make_var("lane");
+  const auto look = [&]() -> Status {
+    ir::Shuffle node{ir::ShuffleOp::from, value, ir::var_ref(lane, span), kWarp,
+                     builder.make_var("other", value->type)};
+    const ir::Expr other = ir::var_ref(node.result, span);
+    TRY(builder.emit(std::move(node), span));
+    const ir::Expr bit = ir::binary(ir::BinaryOp::shl, ir::int_imm(1, ir::kUInt32, span),
+                                    ir::cast(ir::var_ref(lane, span), ir::kUInt32, span), span);
+    const ir::Expr is_same = ir::binary(ir::BinaryOp::eq, other, value, span);
+    const ir::Expr seen = fold_select(is_same, bit, ir::int_imm(0, ir::kUInt32, span), span);
+    return builder.emit(
+        ir::Store{same, {zero}, ir::binary(ir::BinaryOp::bit_or, ir::load(same, {zero}, span), seen, span)}, span);
+  };
+  ir::Stmt body = TRY(builder.nested(BlockKind::ordered_loop, {lane}, look, span));
+  int64_t threads = 1;
+  for (const int64_t extent : builder.kernel().threads) threads *= extent;
+  const ir::Expr lanes = ir::int_imm(std::min(kWarp, threads), ir::kInt32, span);
+  TRY(builder.emit(ir::For{ir::LoopKind::unrolled, {lane}, {lanes}, 0, std::move(body)}, span));
+  ir::Expr result = ir::load(same, {zero}, span);
+  if (arguments.has(1)) {
+    const ir::Expr mask =
+        TRY(to_expr(TRY(convert(arguments.context(), arguments[1], ir::kUInt32, arguments.span(1))), span));
+    result = fold_binary(ir::BinaryOp::bit_and, std::move(result), mask, span);
+  }
+  return make_expr(arguments.context(), TRY(builder.let("", std::move(result), span)));
+}
+
 // What changes nothing in a reduction of that type.
 ir::Expr identity_of(ir::BinaryOp op, ir::DType type, Span span) {
   if (op == ir::BinaryOp::add || op == ir::BinaryOp::bit_or)
@@ -149,6 +186,7 @@ const std::vector<TileFunction>& warp_functions() {
        warp_shuffle<ShuffleOp::up>},
       {"tvm_warp_shuffle_down", "mask, value, delta, width, warp_size", "the old name of `T.shfl_down`",
        warp_shuffle<ShuffleOp::down>},
+      {"match_any_sync", "value, mask=", "the lanes that have the same value, as bits of a uint32", match_any},
       {"any_sync", "predicate, mask=", "1 if `predicate` holds for a thread of the warp, else 0",
        vote<BinaryOp::max, Among::warp>},
       {"all_sync", "predicate, mask=", "1 if `predicate` holds for all threads of the warp, else 0",
