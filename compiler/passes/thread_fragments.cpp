@@ -8,6 +8,7 @@
 #include "compiler/passes/element_form.h"
 #include "compiler/passes/thread_differences.h"
 #include "compiler/passes/thread_private_loops.h"
+#include "compiler/passes/thread_values.h"
 
 namespace tilepilot::passes {
 
@@ -46,9 +47,19 @@ struct Use {
   bool moved = true;         // filled, copied, or set by a parallel loop of its own
 };
 
+// Who comes to a statement.
+struct Place {
+  bool apart = false;              // not all threads of the block
+  const StmtNode* role = nullptr;  // the innermost branch that some threads take and in which they work together
+  bool apart_in_role = false;      // not all of these
+};
+
 class Uses {
  public:
-  explicit Uses(const Kernel& kernel) : differences_(kernel) { visit(kernel.body, false); }
+  explicit Uses(const Kernel& kernel) : differences_(kernel) {
+    find_homes(kernel.body, count_uses(kernel.body));
+    visit(kernel.body, {});
+  }
 
   bool is_own(const Buffer& buffer) const {
     const auto found = uses_.find(memory_of(buffer));
@@ -63,39 +74,86 @@ class Uses {
   const ThreadDifferences differences_;
   std::unordered_map<const BufferData*, Use> uses_;
   std::unordered_set<const StmtNode*> alike_;
+  std::unordered_map<const BufferData*, const StmtNode*> homes_;  // the only role that a fragment is used in
+
+  bool is_role(const Stmt& branch) const {
+    bool together = false;
+    walk(
+        branch, [&](const Stmt& part) { together |= is_collective(part); }, [](const Expr&) {});
+    return together;
+  }
+
+  Place inside(const Place& place, const Stmt& s, const Stmt& child) const {
+    if (!differences_.divides(s)) return place;
+    if (as<If>(s) && is_role(child)) return {true, child.get(), false};
+    return {true, place.role, true};
+  }
+
+  // A branch is the home of what is used nowhere else; the innermost one of several.
+  void find_homes(const Stmt& s, const std::unordered_map<const BufferData*, int>& all) {
+    if (is_collective(s)) return;
+    for (const Stmt& child : bodies(s)) {
+      if (as<If>(s) && differences_.divides(s) && is_role(child))
+        for (const auto& [buffer, uses] : count_uses(child))
+          if (uses == all.at(buffer)) homes_[buffer] = child.get();
+      find_homes(child, all);
+    }
+  }
+
+  static std::unordered_map<const BufferData*, int> count_uses(const Stmt& s) {
+    std::unordered_map<const BufferData*, int> uses;
+    walk(
+        s,
+        [&](const Stmt& part) {
+          const Accesses accesses = region_accesses(part);
+          for (const auto* regions : {&accesses.reads, &accesses.writes})
+            for (const Region* region : *regions) ++uses[memory_of(*region->buffer)];
+          if (const auto* n = as<Store>(part)) ++uses[memory_of(*n->buffer)];
+        },
+        [&](const Expr& part) {
+          if (const auto* n = as<Load>(part)) ++uses[memory_of(*n->buffer)];
+        });
+    return uses;
+  }
+
+  // Whether some of those for whom the fragment is there are not.
+  bool are_apart(const Place& place, const BufferData& buffer) const {
+    const auto home = homes_.find(memory_of(buffer));
+    const bool in_role = home != homes_.end() && home->second == place.role;
+    return in_role ? place.apart_in_role : place.apart;
+  }
 
   Use* use_of(const BufferData& buffer) {
     return buffer.scope == Scope::fragment ? &uses_[memory_of(buffer)] : nullptr;
   }
 
-  // `apart`: not all threads are here.
-  void visit(const Stmt& s, bool apart) {
-    if (is_collective(s)) return collective(s, apart);
-    if (const auto* n = as<Store>(s)) store(s, *n, apart);
-    if (const auto* n = as<Atomic>(s)) update_atomically(*n, apart);
+  void visit(const Stmt& s, const Place& place) {
+    if (is_collective(s)) return collective(s, place);
+    if (const auto* n = as<Store>(s)) store(s, *n, place);
+    if (const auto* n = as<Atomic>(s)) update_atomically(*n, place);
     if (as<AllReduce>(s) || as<LoadMatrix>(s) || as<Mma>(s))
       for (const Region* region : region_accesses(s).writes) update(*region->buffer);
-    apart |= differences_.divides(s);
-    for (const Stmt& child : bodies(s)) visit(child, apart);
+    for (const Stmt& child : bodies(s)) visit(child, inside(place, s, child));
   }
 
-  void store(const Stmt& s, const Store& n, bool apart) {
+  void store(const Stmt& s, const Store& n, const Place& place) {
     Use* use = use_of(*n.buffer);
     if (use == nullptr) return;
-    const bool different = apart || differences_.differs(n.indices) || differences_.differs(n.value);
+    const bool different =
+        are_apart(place, *n.buffer) || differences_.differs(n.indices) || differences_.differs(n.value);
     use->stored = true;
     use->differently |= different;
     if (!different && !differences_.may_be_own(*n.buffer)) alike_.insert(s.get());
   }
 
   // Registers are of one thread: what it updates there no other one sees, as if it stored the result.
-  void update_atomically(const Atomic& n, bool apart) {
+  void update_atomically(const Atomic& n, const Place& place) {
     Use* use = use_of(*n.element.buffer);
     if (use == nullptr || memory_of(*n.element.buffer)->reducer) return;
     if (n.op == AtomicOp::load && !differences_.may_be_own(*n.element.buffer)) return;
     use->stored = true;
-    use->differently |= apart || differences_.may_be_own(*n.element.buffer) || differences_.differs(n.element.start) ||
-                        (n.value && differences_.differs(n.value));
+    use->differently |= are_apart(place, *n.element.buffer) || differences_.may_be_own(*n.element.buffer) ||
+                        differences_.differs(n.element.start) || (n.value && differences_.differs(n.value));
   }
 
   // Of what no tile operator uses, each thread changes its own.
@@ -104,14 +162,14 @@ class Uses {
     if (use != nullptr && differences_.may_be_own(buffer)) use->stored = use->differently = true;
   }
 
-  void collective(const Stmt& s, bool apart) {
+  void collective(const Stmt& s, const Place& place) {
     const bool fills = as<Fill>(s), moves = fills || box_form(s) || set_by_loop(s);
-    bool different = apart;
+    bool different = false;
     const auto note = [&](const BufferData& buffer) {
       if (Use* use = use_of(buffer)) {
         use->filled &= fills;
         use->moved &= moves;
-        use->differently |= different;
+        use->differently |= different || are_apart(place, buffer);
       }
     };
     walk(
@@ -204,15 +262,14 @@ Kernel with_own(const Kernel& kernel, const Uses& uses) {
 // The kernel itself if there is nothing to tell apart.
 Kernel with_fragments(const Kernel& kernel) {
   if (kernel.thread_vars.empty()) return kernel;
-  Kernel current = kernel;
-  current.body = thread_private_loops(kernel.body);
-  const Stmt given = current.body;
+  Kernel current = with_common_quotients(kernel);
+  current.body = thread_private_loops(current.body);
   while (true) {
     const Uses uses(current);
     Kernel next = with_own(current, uses);
     if (next.body == current.body) {
       current.body = OneStores(uses).rewrite(current.body);
-      return current.body == given ? kernel : current;
+      return current.body == kernel.body ? kernel : current;
     }
     // What is made of a fragment that differs between threads differs too.
     current = std::move(next);

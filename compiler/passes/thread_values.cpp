@@ -1,5 +1,6 @@
 #include "compiler/passes/thread_values.h"
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 
@@ -113,5 +114,30 @@ std::optional<std::vector<int64_t>> ThreadValues::of(const Expr& e) const {
   }
   return std::nullopt;
 }
+
+namespace {
+
+class CommonQuotients : public Rewriter {
+ public:
+  explicit CommonQuotients(const Kernel& kernel) : values_(kernel) {}
+  using Rewriter::rewrite;
+
+  Expr rewrite(const Expr& e) override {
+    const auto* n = as<Binary>(e);
+    if (!n || (n->op != BinaryOp::floor_div && n->op != BinaryOp::shr)) return rewrite_children(e);
+    const Expr expanded = values_.expanded(e);
+    const auto values = values_.names_thread(expanded) ? values_.of(expanded) : std::nullopt;
+    if (!values || std::adjacent_find(values->begin(), values->end(), std::not_equal_to<>()) != values->end())
+      return rewrite_children(e);
+    return int_imm(values->front(), e->type, e->span);
+  }
+
+ private:
+  const ThreadValues values_;
+};
+
+}  // namespace
+
+Kernel with_common_quotients(const Kernel& kernel) { return CommonQuotients(kernel).rewrite(kernel); }
 
 }  // namespace tilepilot::passes

@@ -28,4 +28,7 @@ class ThreadValues {
   std::unordered_map<const ir::VarData*, ir::Expr> lets_;                 // expanded
 };
 
+// The kernel with a number for each quotient that is the same for all threads: of 32 threads each is in warp 0.
+ir::Kernel with_common_quotients(const ir::Kernel& kernel);
+
 }  // namespace tilepilot::passes

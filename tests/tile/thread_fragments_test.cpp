@@ -165,6 +165,35 @@ def build(M=12, N=64):
   });
 }
 
+// A warp works on tiles of its own: what all of its threads store is one store there.
+TEST_F(ThreadFragments, WhatARoleStoresAlikeIsOneStore) {
+  load(R"(
+@tilelang.jit(out_idx=[-1])
+def build():
+    @T.prim_func
+    def main(X: T.Tensor((8, 64), "float32"), Y: T.Tensor((8, 64), "float32")):
+        with T.Kernel(8, threads=96) as row:
+            shared = T.alloc_shared((64,), "float32")
+            if T.get_thread_binding() < 32:
+                scale = T.alloc_fragment((1,), "float32")
+                tile = T.alloc_fragment((64,), "float32")
+                scale[0] = 0
+                for k in T.serial(4):
+                    scale[0] += X[row, k]
+                for j in T.Parallel(64):
+                    tile[j] = X[row, j] * scale[0]
+                T.copy(tile, shared)
+            T.copy(shared, Y[row, 0])
+    return main
+)");
+  const Array x = random_array(ir::kFloat32, {8, 64}, 1);
+  expect_near(call("build()(x0)", {x}), 1e-5, [&](int64_t i) {
+    double scale = 0;
+    for (int64_t k = 0; k < 4; ++k) scale += x->at(i / 64 * 64 + k);
+    return x->at(i) * scale;
+  });
+}
+
 TEST_F(ThreadFragments, WhatThreadsStoreDifferentlyInATileIsRefused) {
   const auto fails = [&](const char* statement) {
     load(fmt::format(R"(
