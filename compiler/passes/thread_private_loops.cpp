@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/ir/effects.h"
 #include "compiler/ir/visit.h"
 #include "compiler/passes/element_form.h"
 
@@ -24,9 +25,13 @@ class ThreadPrivateLoops : public Rewriter {
     const auto form = local ? box_form(s) : std::nullopt;
     if (!form) return rewrite_children(s);
     Stmt body = make_stmt(Block{form->body}, s->span);
+    const auto* copy = as<Copy>(s);
+    const bool apart = copy && memory_of(copy->source.buffer) != memory_of(copy->destination.buffer);
     for (size_t k = form->vars.size(); k-- > 0;) {
       const Expr extent = int_imm(form->extents[k], form->vars[k]->type, s->span);
-      body = make_stmt(For{LoopKind::serial, {form->vars[k]}, {extent}, 0, std::move(body)}, s->span);
+      const bool innermost = k + 1 == form->vars.size();
+      const LoopKind kind = innermost && apart ? LoopKind::vectorized : LoopKind::serial;
+      body = make_stmt(For{kind, {form->vars[k]}, {extent}, 0, std::move(body)}, s->span);
     }
     return body;
   }
