@@ -11,10 +11,18 @@
 namespace tilepilot::stage {
 namespace {
 
+// An extent computed in 64 bits, in which none wraps around.
+ir::Expr widened(const ir::Expr& extent, Span span) {
+  const auto* binary = ir::as<ir::Binary>(extent);
+  const bool is_linear =
+      binary && (binary->op == ir::BinaryOp::add || binary->op == ir::BinaryOp::sub || binary->op == ir::BinaryOp::mul);
+  if (!is_linear) return fold_cast(extent, ir::kInt64, span);
+  return fold_binary(binary->op, widened(binary->left, span), widened(binary->right, span), span);
+}
+
 ir::Expr bits_of(const ir::DType type, const std::vector<ir::Expr>& shape, Span span) {
   ir::Expr bits = ir::int_imm(type.bits, ir::kInt64, span);
-  for (const ir::Expr& extent : shape)
-    bits = fold_binary(ir::BinaryOp::mul, bits, fold_cast(extent, ir::kInt64, span), span);
+  for (const ir::Expr& extent : shape) bits = fold_binary(ir::BinaryOp::mul, bits, widened(extent, span), span);
   return bits;
 }
 
