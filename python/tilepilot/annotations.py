@@ -6,7 +6,12 @@ import sys
 
 def evaluate(function, text):
     """The value of an annotation where the function is defined; the text itself if it names something unknown."""
-    names = dict(zip(function.__code__.co_freevars, (cell.cell_contents for cell in function.__closure__ or ())))
+    names = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        try:
+            names[name] = cell.cell_contents
+        except ValueError:  # a name that has no value (yet)
+            pass
     own = os.path.dirname(__file__) + os.sep
     frame = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(own):

@@ -45,9 +45,10 @@ class OnProcessor(TorchFunctionMode):
     """While it is entered, torch's functions take `cuda` for the processor."""
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        if function is torch.Tensor.cuda:
+        if function in (torch.Tensor.cuda, torch.Tensor.pin_memory):
             return args[0]
-        kwargs = {name: _here(value) if name == "device" else value for name, value in (kwargs or {}).items()}
+        kwargs = {name: _here(value) if name == "device" else value for name, value in (kwargs or {}).items()
+                  if name != "pin_memory"}
         if function is torch.Tensor.to:
             args = tuple(map(_here, args))
         return function(*args, **kwargs)

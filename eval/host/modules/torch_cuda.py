@@ -13,8 +13,15 @@ class DeviceProperties:
     def __init__(self):
         self.name = gpu.name
         self.major, self.minor = CAPABILITY
-        self.multi_processor_count = gpu.multiprocessors if gpu.is_gpu else torch.get_num_threads()
+        # Where there is no GPU, those of the one that programs are written for: scripts compute sizes of launches from them.
+        self.multi_processor_count = gpu.multiprocessors if gpu.is_gpu else 132
         self.warp_size = 32
+        self.max_threads_per_multi_processor = 2048
+        self.regs_per_multiprocessor = 65536
+        self.shared_memory_per_block = 48 * 1024
+        self.shared_memory_per_block_optin = 227 * 1024
+        self.shared_memory_per_multiprocessor = 228 * 1024
+        self.L2_cache_size = 50 * 1024 * 1024
 
     def __repr__(self):
         return (f"_CudaDeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, "

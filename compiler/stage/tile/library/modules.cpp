@@ -31,6 +31,7 @@ constexpr char kCarver[] =
     "from tilelang.carver.arch import *\n"
     "from tilelang.carver.roller import *\n"
     "from tilelang.carver.template import *\n";
+constexpr char kBench[] = "from tilelang.profiler import *\n";
 constexpr char kRoller[] = "from tilelang.carver.roller import *\n";
 
 // Programs are simplified anyway.
@@ -44,6 +45,16 @@ constexpr char kCallback[] =
     "def register_cuda_postproc_callback(func=None, override=True):\n"
     "    raise NotImplementedError('the generated code cannot be changed on its way to the compiler here')\n";
 
+// What programs are compiled for is chosen outside of them: this only tells it.
+constexpr char kTarget[] =
+    "from tilelang import tvm\n"
+    "from tilelang.contrib import nvcc\n"
+    "def determine_target(target='auto', return_object=False):\n"
+    "    if target == 'auto':\n"
+    "        major, minor = nvcc.parse_compute_version(nvcc.get_target_compute_version())\n"
+    "        target = f\"cuda -arch=sm_{major}{minor}{'a' if major >= 9 else ''}\"\n"
+    "    return tvm.target.Target(target) if return_object and isinstance(target, str) else target\n";
+
 constexpr char kTileOperator[] = "from tilelang.language import GemmWarpPolicy\n";
 
 }  // namespace
@@ -53,6 +64,8 @@ std::vector<EmbeddedModule> tile_modules() {
       {"tilelang._search", embedded::tilepilot_tilelang_search},
       {"tilelang._tune", embedded::tilepilot_tilelang_tune},
       {"tilelang.autotuner", embedded::tilepilot_tilelang_autotuner},
+      {"tilelang.backend", ""},
+      {"tilelang.backend.target", kTarget},
       {"tilelang.carver", kCarver},
       {"tilelang.carver.arch", embedded::tilepilot_tilelang_arch},
       {"tilelang.carver.roller", embedded::tilepilot_tilelang_roller},
@@ -75,6 +88,7 @@ std::vector<EmbeddedModule> tile_modules() {
       {"tilelang.intrinsics.mma_layout", kMma},
       {"tilelang.intrinsics.mma_macro_generator", kMma},
       {"tilelang.profiler", embedded::tilepilot_tilelang_profiler},
+      {"tilelang.profiler.bench", kBench},
       {"tilelang.testing", embedded::tilepilot_tilelang_testing},
       {"tilelang.tileop", ""},
       {"tilelang.tileop.base", kTileOperator},
@@ -83,6 +97,7 @@ std::vector<EmbeddedModule> tile_modules() {
       {"tilelang.tools.cuda.iket", embedded::tilepilot_tilelang_iket},
       {"tilelang.transform", kTransform},
       {"tilelang.utils", embedded::tilepilot_tilelang_utils},
+      {"tilelang.utils.target", kTarget},
       {"tilelang.utils.tensor", embedded::tilepilot_tilelang_tensor},
   };
 }

@@ -2,8 +2,6 @@
 // derive from nn.Module, dtypes name element types; calling anything is an error that names the command that can.
 #include <fmt/format.h>
 
-#include <thread>
-
 #include "compiler/ir/dtype.h"
 #include "compiler/stage/python/objects/native.h"
 #include "compiler/stage/tile/tile.h"
@@ -57,7 +55,7 @@ constexpr StubCall kStubCalls[] = {
 // As the device that stands in for a GPU in `run` says.
 Value stub_properties() {
   auto properties = std::make_shared<ModuleObject>("properties");
-  properties->set("multi_processor_count", Value(static_cast<int64_t>(std::thread::hardware_concurrency())));
+  properties->set("multi_processor_count", Value(132));
   properties->set("major", Value(9));
   properties->set("minor", Value(0));
   properties->set("warp_size", Value(32));
