@@ -246,11 +246,12 @@ Result<Device::TensorMap> Device::tensor_map(const TensorShape& shape) const {
   constexpr int kNoInterleave = 0, kPromoteTo256Bytes = 3, kZeroFill = 0;
   alignas(64) TensorMap map;  // as the driver wants it
   const std::vector<uint32_t> steps(shape.extents.size(), 1);
+  const uint64_t no_stride = 0;  // of one axis: the driver takes no null pointer
   TRY(driver_->check("cuTensorMapEncodeTiled",
                      driver_->encode_map(&map, shape.type, static_cast<uint32_t>(shape.extents.size()),
                                          reinterpret_cast<void*>(shape.data), shape.extents.data(),
-                                         shape.strides.data(), shape.box.data(), steps.data(), kNoInterleave,
-                                         shape.swizzle, kPromoteTo256Bytes, kZeroFill)));
+                                         shape.strides.empty() ? &no_stride : shape.strides.data(), shape.box.data(),
+                                         steps.data(), kNoInterleave, shape.swizzle, kPromoteTo256Bytes, kZeroFill)));
   return map;
 }
 
