@@ -168,6 +168,26 @@ def back(dtype):
   EXPECT_EQ(saturated->at(2), 0x58);  // 17 lies between 16 and 18: to even
 }
 
+TEST_F(Views, OfDynamicSizes) {
+  load(R"(
+@tilelang.jit
+def build():
+    n, k = T.dynamic("n"), T.dynamic("k")
+    @T.prim_func
+    def main(X: T.Tensor((n, k), "float32"), Y: T.Tensor((n, 2 * k), "float32")):
+        with T.Kernel(1, threads=32):
+            x = T.view(X, (n * k,))
+            pairs = T.reshape(Y, (2, k * n))
+            for i in T.serial(n * k):
+                pairs[0, i] = x[i]
+                pairs[1, i] = -x[i]
+    return main
+)");
+  const Array x = random_array(ir::kFloat32, {3, 5}, 1), y = random_array(ir::kFloat32, {3, 10}, 2);
+  call("build()(x0, x1)", {x, y});
+  expect_near(y, 0, [&](int64_t i) { return i < 15 ? x->at(i) : -x->at(i - 15); });
+}
+
 TEST_F(Views, ProductsOfEightBitFloats) {
   load(R"(
 @tilelang.jit(out_idx=[-1])

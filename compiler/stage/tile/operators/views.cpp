@@ -1,6 +1,9 @@
 // Other names for memory: reshaped and retyped buffers, and workspaces that the program allocates.
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "compiler/ir/text.h"
 #include "compiler/stage/tile/buffers/buffers.h"
 #include "compiler/stage/tile/kernel/builder.h"
 #include "compiler/stage/tile/kernel/expressions.h"
@@ -24,6 +27,44 @@ ir::Expr bits_of(const ir::DType type, const std::vector<ir::Expr>& shape, Span 
   ir::Expr bits = ir::int_imm(type.bits, ir::kInt64, span);
   for (const ir::Expr& extent : shape) bits = fold_binary(ir::BinaryOp::mul, bits, widened(extent, span), span);
   return bits;
+}
+
+// A product by what is multiplied: a number, and the rest.
+struct Product {
+  int64_t number = 1;
+  std::vector<ir::Expr> factors;
+
+  explicit Product(const ir::Expr& expr) { multiply(expr); }
+
+  bool equals(Product other) const {
+    for (const ir::Expr& factor : factors) {
+      const auto same = std::find_if(other.factors.begin(), other.factors.end(),
+                                     [&](const ir::Expr& each) { return ir::structurally_equal(each, factor); });
+      if (same == other.factors.end()) return false;
+      other.factors.erase(same);
+    }
+    return other.factors.empty() && number == other.number;
+  }
+
+ private:
+  void multiply(const ir::Expr& expr) {
+    const auto* binary = ir::as<ir::Binary>(expr);
+    if (binary && binary->op == ir::BinaryOp::mul) {
+      multiply(binary->left);
+      multiply(binary->right);
+      return;
+    }
+    int64_t product = 0;
+    const auto constant = ir::constant_int(expr);
+    if (constant && !__builtin_mul_overflow(number, *constant, &product))
+      number = product;
+    else
+      factors.push_back(expr);
+  }
+};
+
+bool are_equal(const ir::Expr& a, const ir::Expr& b) {
+  return constant_difference(a, b, nullptr) == 0 || Product(a).equals(Product(b));
 }
 
 Error wrong_size(const ViewRequest& request, const ir::BufferData& source, const ir::BufferData& view) {
@@ -85,7 +126,7 @@ Result<Value> view_of(TileContext& context, const BufferObject& source, const Vi
   data.shape = request.shape.is_none() ? source.buffer->shape : TRY(to_shape(request.shape, "an extent", request.span));
   const ir::Expr own = bits_of(data.type, data.shape, request.span),
                  of_base = bits_of(base->type, base->shape, request.span);
-  if (constant_difference(own, of_base, nullptr) != 0) return wrong_size(request, *base, data);
+  if (!are_equal(own, of_base)) return wrong_size(request, *base, data);
   TRY(check_rows(*base));
   TRY(check_rows(data));
   return Value(std::make_shared<BufferObject>(context, builder.allocate(std::move(data))));
