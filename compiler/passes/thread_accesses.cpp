@@ -174,6 +174,22 @@ bool leave(ThreadAccess::Axis& axis, const Stmt& loop, const Variables& bound) {
   return true;
 }
 
+// A remainder may be any, whatever it is of: how many there are; nothing for other expressions.
+std::optional<int64_t> remainders(const Expr& part) {
+  const auto* n = as<Binary>(part);
+  if (!n || n->op != BinaryOp::floor_mod) return std::nullopt;
+  const auto divisor = constant_int(n->right);
+  return divisor && *divisor >= 1 && *divisor <= kMostValues ? divisor : std::nullopt;
+}
+
+void add_any(ThreadAccess::Axis& axis, int64_t count, int64_t coefficient) {
+  std::vector<int64_t> multiples;
+  for (int64_t value = 0; value < count; ++value) multiples.push_back(value * coefficient);
+  const int64_t last = (count - 1) * coefficient;
+  (last < 0 ? axis.lo : axis.hi) += last;
+  axis.added = sums_of(axis.added, multiples);
+}
+
 // Reads do not disturb each other, nor do atomics.
 bool may_conflict(const ThreadAccess& a, const ThreadAccess& b) {
   if (memory_of(*a.buffer) != memory_of(*b.buffer)) return false;
@@ -289,13 +305,22 @@ ThreadAccess::Axis ThreadAccesses::axis(const Expr& index) const {
   result.known = true;
   result.of_thread.assign(static_cast<size_t>(thread_count(kernel_)), sum.constant);
   for (const Sum::Term& term : sum.terms) {
+    const auto any = remainders(term.part);
     if (!values_.names_thread(term.part)) {
-      if (has_load(term.part) || differences_.differs(term.part)) return {};
-      result.shared.push_back(term);
+      const bool is_shared = !has_load(term.part) && !differences_.differs(term.part);
+      if (!is_shared && !any) return {};
+      if (is_shared)
+        result.shared.push_back(term);
+      else
+        add_any(result, *any, term.coefficient);
       continue;
     }
     const auto values = values_.of(term.part);
-    if (!values) return {};
+    if (!values && !any) return {};
+    if (!values) {
+      add_any(result, *any, term.coefficient);
+      continue;
+    }
     for (size_t thread = 0; thread < values->size(); ++thread)
       result.of_thread[thread] += term.coefficient * (*values)[thread];
   }

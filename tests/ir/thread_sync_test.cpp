@@ -66,6 +66,24 @@ TEST(ThreadSync, NotForElementsThatLoopsSetApart) {
 )");
 }
 
+// A remainder of thread and loop together is any number below the divisor: here in columns that are a thread's own.
+TEST(ThreadSync, NotForColumnsThatOthersLeaveAlone) {
+  expect_stays(R"(    unrolled j in 4 {
+      t[(j + tx // 8) % 4, tx] = x[tx]
+    }
+    y[tx] = t[bx, tx]
+)");
+  expect_becomes(R"(    unrolled j in 4 {
+      s[tx // 8 * 4 + (j + tx) % 4] = x[tx] + s[tx]
+    }
+)",
+                 R"(    unrolled j in 4 {
+      s[tx // 8 * 4 + (j + tx) % 4] = x[tx] + s[tx]
+      sync
+    }
+)");
+}
+
 TEST(ThreadSync, ForElementsThatLoopsBringTogether) {
   const std::string one_more = R"(    unrolled run in 4 {
       let row: int32 = tx % 32 // 8 // 2 + run % 2
