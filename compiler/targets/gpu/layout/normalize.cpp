@@ -10,13 +10,14 @@
 #include "compiler/ir/replace_buffers.h"
 #include "compiler/ir/search.h"
 #include "compiler/passes/element_form.h"
-#include "compiler/passes/scans.h"
 #include "compiler/targets/gpu/facts/conflicting_updates.h"
 #include "compiler/targets/gpu/facts/coordinates.h"
 #include "compiler/targets/gpu/facts/dynamic_registers.h"
 #include "compiler/targets/gpu/facts/element_copies.h"
 #include "compiler/targets/gpu/facts/replicas.h"
 #include "compiler/targets/gpu/facts/statements.h"
+#include "compiler/targets/gpu/layout/parallel_scans.h"
+#include "compiler/targets/gpu/layout/partial_results.h"
 
 namespace tilepilot::targets::gpu {
 
@@ -59,20 +60,6 @@ Stmt copy_slice(const Region& from, const Region& to, const Slice& slice, Span s
   }
   if (inside) loop.body = ir::make_stmt(ir::If{inside, loop.body, nullptr}, span);
   return ir::make_stmt(std::move(loop), span);
-}
-
-// The reduction that an atomic update stands for where all threads together update a fragment.
-std::optional<ir::ReduceOp> reduction_of(ir::AtomicOp op) {
-  switch (op) {
-    case ir::AtomicOp::add:
-      return ir::ReduceOp::sum;
-    case ir::AtomicOp::max:
-      return ir::ReduceOp::max;
-    case ir::AtomicOp::min:
-      return ir::ReduceOp::min;
-    default:
-      return std::nullopt;
-  }
 }
 
 // The one axis of the loop that does not choose among the fragment's elements, if the others are its axes in order.
@@ -133,7 +120,10 @@ class Normalizer : public ir::Rewriter {
       return through_tiles(serial, fragments);
     }
     if (const Stmt reduction = as_reduction(updating, loop)) return reduction;
-    return through_tiles(updating, jointly_updated_fragments(loop));
+    const std::vector<Buffer> joint = jointly_updated_fragments(loop);
+    if (const Stmt parts = joint.empty() ? nullptr : with_partial_results(updating, allocations_))
+      return rewrite(parts);
+    return through_tiles(updating, joint);
   }
 
   // The fragments lie in shared memory meanwhile.
@@ -240,21 +230,6 @@ class Normalizer : public ir::Rewriter {
     all.push_back(ir::make_stmt(std::move(result), stmt->span));
     if (!to_held) all.push_back(copy_loop(to, reduce.destination, stmt->span));
     return block(std::move(all), stmt->span);
-  }
-};
-
-// Scans without other axes are loops that no parallel one holds: one thread runs them.
-class OneThread : public ir::Rewriter {
- public:
-  using Rewriter::rewrite;
-  Stmt rewrite(const Stmt& stmt) override {
-    if (!ir::as<ir::Scan>(stmt)) return rewrite_children(stmt);
-    ir::Kernel one;
-    one.body = stmt;
-    const Stmt loops = passes::expand_scans(one).body;
-    if (const auto* loop = ir::as<ir::For>(loops); loop && loop->kind == ir::LoopKind::parallel) return loops;
-    return ir::make_stmt(
-        ir::For{ir::LoopKind::parallel, {ir::make_var("once", ir::kInt32)}, {ir::int_imm(1)}, 0, loops}, stmt->span);
   }
 };
 
@@ -368,7 +343,7 @@ class Stager : public ir::Rewriter {
 
 ir::Kernel normalize(const ir::Kernel& kernel) {
   ir::Kernel result = kernel;
-  result.body = OneThread().rewrite(kernel.body);
+  result.body = with_parallel_scans(kernel, result.allocations);
   result.body = Normalizer(result.allocations).rewrite(result.body);
   return result;
 }
