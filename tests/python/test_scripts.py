@@ -155,10 +155,29 @@ from tilelang.cuda.intrinsics.macro.mma_macro_generator import TensorCoreIntrinE
 from tilelang.engine.callback import register_cuda_postproc_callback
 from tilelang.intrinsics import get_swizzle_layout
 from tilelang.math import next_power_of_2
+from tilelang.profiler.bench import do_bench
 from tilelang.tileop.base import GemmWarpPolicy
 from tilelang.tools import Analyzer
 from tilelang.transform import simplify_prim_func
+from tilelang.utils.target import determine_target
 from tvm import DataType
+
+assert nvcc.parse_compute_version(nvcc.get_target_compute_version(determine_target(return_object=True))) >= (8, 0)
+assert determine_target("c") == "c" and determine_target().startswith("cuda -arch=sm_")
+assert do_bench(lambda: None) >= 0
+
+def factory(known):
+    if known:
+        size = 4
+
+    @T.prim_func
+    def kernel(A: T.Tensor[(8,), "float32"], n: T.int32):  # `size` has no value where it is not known
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(size if known else 8):
+                A[i] = 0
+    return kernel
+
+factory(False)
 
 @tvm.testing.requires_package("surely_not_there")
 def test_nothing():
@@ -185,6 +204,8 @@ import torch
 
 assert torch.cuda.is_available() and torch.cuda.device_count() == 1
 assert torch.cuda.get_device_capability() == (9, 0) and torch.cuda.get_device_properties(0).multi_processor_count > 0
+assert torch.cuda.get_device_properties(0).shared_memory_per_multiprocessor > 0
+assert torch.zeros(2, pin_memory=True).pin_memory().tolist() == [0, 0]
 begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
 torch.cuda.manual_seed(3)
 with torch.cuda.stream(torch.cuda.Stream()):
