@@ -18,13 +18,16 @@ std::string scanning(const std::string& shape, const std::string& scope, const s
 }
 
 TEST(ParallelScans, AgreeWithTheInterpreter) {
-  for (const char* scope : {"shared", "fragment"}) {
-    for (const char* shape : {"4, 512", "1, 1000", "3, 37", "128, 16", "2, 5"}) {
-      for (const char* scan : {"scan sum x -> x axis 1", "scan sum x -> x axis 1 reverse", "scan max x -> x axis 1",
-                               "scan sum x -> x axis 0"})
-        expect_interpreted(scanning(shape, scope, scan), {targets::gpu::Architecture::sm_90a});
-    }
-  }
+  const struct {
+    const char *shape, *scope, *scan;
+  } cases[] = {
+      {"4, 512", "shared", "scan sum x -> x axis 1 reverse"}, {"1, 1000", "fragment", "scan sum x -> x axis 1"},
+      {"3, 37", "shared", "scan max x -> x axis 1"},          {"3, 37", "fragment", "scan max x -> x axis 1 reverse"},
+      {"37, 3", "shared", "scan sum x -> x axis 0"},          {"128, 16", "fragment", "scan sum x -> x axis 1"},
+      {"2, 5", "fragment", "scan sum x -> x axis 1"},
+  };
+  for (const auto& [shape, scope, scan] : cases)
+    expect_interpreted(scanning(shape, scope, scan), {targets::gpu::Architecture::sm_90a});
   expect_interpreted(scanning("1000", "shared", "scan sum x -> x axis 0 reverse"));
 }
 
