@@ -57,6 +57,19 @@ TEST(Prelude, KeepsRegistersInRegisters) {
   }
 }
 
+// Sums and operands of asynchronous products, of whatever type.
+TEST(Prelude, PinsRegistersOfEveryType) {
+  SKIP_WITHOUT_NVRTC();
+  std::string body;
+  for (const char* type :
+       {"float", "int32_t", "float16", "bfloat16", "float8_e4m3", "float8_e5m2", "int8_t", "uint8_t"})
+    body += std::string("  {\n    registers<") + type + ", 8> x;\n    pin_registers<8>(&x[0]);\n  }\n";
+  DiagnosticList warnings;
+  const std::string source = targets::cuda::prelude() + ("extern \"C\" __global__ void pins() {\n" + body + "}\n");
+  const auto made = nvrtc().compile(source, "sm_90a", warnings);
+  EXPECT_TRUE(made.ok()) << failure(made.error());
+}
+
 std::vector<Wgmma> products(const std::vector<int64_t>& columns) {
   constexpr ir::DType kTypes[] = {ir::kFloat16,    ir::kBFloat16, ir::kTensorFloat32, ir::kFloat8E4M3,
                                   ir::kFloat8E5M2, ir::kInt8,     ir::kUInt8};
