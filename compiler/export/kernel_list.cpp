@@ -36,8 +36,8 @@ std::string place_of(const SourceMap& sources, Span span) {
 }  // namespace
 
 Result<size_t> KernelList::add(const ir::Program& given, const std::string& call, Span launched) {
-  const ir::Program program =
-      TRY(passes::grid_sync(given));  // workspaces of barriers are among those that callers pass
+  // Workspaces of barriers are among those that callers pass.
+  const ir::Program program = TRY(passes::grid_sync(given));
   for (size_t k = 0; k < kernels_.size(); ++k)
     if (kernels_[k].program.name == program.name && ir::structurally_equal(kernels_[k].program, program)) return k;
   const Span span = program.span.valid() || program.kernels.empty() ? program.span : program.kernels[0].span;
