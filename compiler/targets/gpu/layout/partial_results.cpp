@@ -1,7 +1,6 @@
 #include "compiler/targets/gpu/layout/partial_results.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "compiler/passes/iteration_conflicts.h"
 #include "compiler/targets/gpu/facts/coordinates.h"
 #include "compiler/targets/gpu/facts/statements.h"
+#include "compiler/targets/gpu/layout/reduction_modes.h"
 
 namespace tilepilot::targets::gpu {
 namespace {
@@ -23,17 +23,6 @@ using ir::Stmt;
 // More parts than this, of all threads, would not stay in registers.
 constexpr int64_t kMostParts = 32768;
 
-// What changes no result.
-Expr identity_of(ir::ReduceOp op, ir::DType type) {
-  if (op == ir::ReduceOp::sum) return type.is_float() ? ir::float_imm(0, type) : ir::int_imm(0, type);
-  const bool is_max = op == ir::ReduceOp::max;
-  const double infinity = std::numeric_limits<double>::infinity();
-  if (type.is_float()) return ir::float_imm(is_max ? -infinity : infinity, type);
-  if (type.code == ir::TypeCode::unsigned_int) return ir::int_imm(is_max ? 0 : -1, type);
-  const int64_t least = std::numeric_limits<int64_t>::min() >> (64 - type.bits);
-  return ir::int_imm(is_max ? least : -(least + 1), type);
-}
-
 // Where an iteration keeps its part: at the element's place, then by number among those that share the element.
 struct Parts {
   Buffer buffer;  // the shape of the fragment, then the number of parts
@@ -45,14 +34,14 @@ struct Parts {
 class Planner {
  public:
   explicit Planner(const ir::For& loop) : loop_(loop) {
-    ir::each_effect(loop.body, [&](const Buffer& buffer, bool) { ++touches_[ir::memory_of(buffer)]; });
+    ir::each_effect(loop.body, [&](const Buffer& buffer, bool) { ++accesses_[ir::memory_of(buffer)]; });
   }
 
   std::optional<Parts> plan(const ir::Atomic& atomic, bool conditional) const {
     const Buffer& fragment = atomic.element.buffer;
     const auto op = reduction_of(atomic.op);
     if (!op || atomic.previous || fragment->scope != ir::Scope::fragment || fragment->base) return std::nullopt;
-    if (touches_.at(ir::memory_of(fragment)) != touches_of(atomic)) return std::nullopt;
+    if (accesses_.at(ir::memory_of(fragment)) != accesses_of(atomic)) return std::nullopt;
     const passes::IterationSpace space(loop_);
     Parts parts{nullptr, {}, *op, !conditional};
     std::vector<Step> left;  // of the loop's variables, what does not choose the element
@@ -96,14 +85,14 @@ class Planner {
     int64_t extent;
   };
   const ir::For& loop_;
-  std::unordered_map<const ir::BufferData*, int> touches_;
+  std::unordered_map<const ir::BufferData*, int> accesses_;
 
-  static int touches_of(const ir::Atomic& atomic) {
-    int touches = 0;
+  static int accesses_of(const ir::Atomic& atomic) {
+    int accesses = 0;
     ir::each_effect(ir::make_stmt(ir::Atomic(atomic), {}), [&](const Buffer& buffer, bool) {
-      touches += ir::memory_of(buffer) == ir::memory_of(atomic.element.buffer);
+      accesses += ir::memory_of(buffer) == ir::memory_of(atomic.element.buffer);
     });
-    return touches;
+    return accesses;
   }
 
   static Expr joined(const Expr& number, const Step& step) {

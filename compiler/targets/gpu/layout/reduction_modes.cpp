@@ -1,5 +1,7 @@
 #include "compiler/targets/gpu/layout/reduction_modes.h"
 
+#include <cmath>
+
 #include <algorithm>
 #include <bit>
 
@@ -47,6 +49,17 @@ int64_t scratch_size(const SplitModes& modes, int64_t threads, bool compact) {
   if (compact && may_be_compact(modes))
     for (const ThreadMode& mode : modes.lanes) threads /= mode.extent;
   return threads;
+}
+
+ir::Expr identity_of(ir::ReduceOp op, ir::DType type) {
+  const bool lowest = op == ir::ReduceOp::max, highest = op == ir::ReduceOp::min;
+  if (type.is_float()) return ir::float_imm(lowest ? -INFINITY : highest ? INFINITY : 0, type);
+  if (op == ir::ReduceOp::bit_and) return type.is_bool() ? ir::bool_imm(true) : ir::int_imm(-1, type);
+  if (!lowest && !highest) return type.is_bool() ? ir::bool_imm(false) : ir::int_imm(0, type);
+  if (type.is_bool()) return ir::bool_imm(highest);
+  const bool is_unsigned = type.code == ir::TypeCode::unsigned_int;
+  const auto most = static_cast<int64_t>(~UINT64_C(0) >> (64 - type.bits + (is_unsigned ? 0 : 1)));
+  return ir::int_imm(highest ? most : is_unsigned ? 0 : -most - 1, type);
 }
 
 }  // namespace tilepilot::targets::gpu

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "compiler/ir/dtype.h"
+#include "compiler/ir/stmt.h"
 #include "compiler/layout/fragment.h"
 
 namespace tilepilot::targets::gpu {
@@ -29,5 +29,8 @@ int64_t scratch_size(const SplitModes& modes, int64_t threads, bool compact);
 
 // Elements that values are combined in.
 ir::DType accumulator_type(ir::DType type);
+
+// What changes no result of a reduction.
+ir::Expr identity_of(ir::ReduceOp op, ir::DType type);
 
 }  // namespace tilepilot::targets::gpu

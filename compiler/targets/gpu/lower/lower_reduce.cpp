@@ -1,8 +1,6 @@
 // Reductions: each thread combines its own registers, then threads combine theirs.
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "compiler/ir/visit.h"
 #include "compiler/targets/gpu/lower/lower.h"
 #include "compiler/targets/gpu/lower/thread_reduction.h"
@@ -35,17 +33,6 @@ const Combining& row_of(ReduceOp op) {
   __builtin_unreachable();
 }
 
-Expr identity(ReduceOp op, ir::DType type) {
-  const bool lowest = op == ReduceOp::max, highest = op == ReduceOp::min;
-  if (type.is_float()) return ir::float_imm(lowest ? -INFINITY : highest ? INFINITY : 0, type);
-  if (op == ReduceOp::bit_and) return type.is_bool() ? ir::bool_imm(true) : ir::int_imm(-1, type);
-  if (!lowest && !highest) return type.is_bool() ? ir::bool_imm(false) : ir::int_imm(0, type);
-  if (type.is_bool()) return ir::bool_imm(highest);
-  const bool is_unsigned = type.code == ir::TypeCode::unsigned_int;
-  const auto most = static_cast<int64_t>(~UINT64_C(0) >> (64 - type.bits + (is_unsigned ? 0 : 1)));
-  return ir::int_imm(highest ? most : is_unsigned ? 0 : -most - 1, type);
-}
-
 class ReduceLowering {
  public:
   ReduceLowering(Lowering& lowering, const Stmt& stmt)
@@ -64,7 +51,7 @@ class ReduceLowering {
     decide(scratch == lowering_.inference.scratch_buffers.end() ? nullptr : scratch->second);
     combine_threads(
         lowering_,
-        {partial_, join, identity(reduce_.op, type_), modes_along(source_, static_cast<size_t>(reduce_.axis))},
+        {partial_, join, identity_of(reduce_.op, type_), modes_along(source_, static_cast<size_t>(reduce_.axis))},
         scratch == lowering_.inference.scratch_buffers.end() ? nullptr : lowering_.places.at(scratch->second.get()),
         span(), out);
     write(out);
@@ -133,9 +120,9 @@ class ReduceLowering {
   void own_registers(Stmts& out) {
     const Buffer& from = lowering_.places.at(reduce_.source.buffer.get());
     const ir::Var r = lowering_.variable("r", target_.register_count());
-    out.push_back(unrolled(r, target_.register_count(),
-                           {ir::make_stmt(ir::Store{partial_, {ir::var_ref(r)}, identity(reduce_.op, type_)}, span())},
-                           span()));
+    out.push_back(unrolled(
+        r, target_.register_count(),
+        {ir::make_stmt(ir::Store{partial_, {ir::var_ref(r)}, identity_of(reduce_.op, type_)}, span())}, span()));
     const auto of = targets();
     const auto& modes = source_.registers().modes();
     // The register of the result is a sum over the digits of the source's, since both are layouts.
